@@ -1,0 +1,145 @@
+/*
+ * h2d/handler.h: all that a request handler sees of the server.
+ *
+ * A handler is a const struct of callbacks; a route is one row of src/routes.def that names it. All
+ * calls happen on the worker's event loop: a handler must never block. It does not know, and cannot
+ * ask, which protocol version carries its request.
+ *
+ * Life of a request: start() once, when the header section is complete; body() for each piece of the
+ * request body, then end(), if the route takes one; gone() exactly once after start(), however the
+ * request ends: answered, reset by the client, timed out, or cut off by a shutdown. A handler replies
+ * at most once, from start(), body() or end(), or later (h2d_later) and before gone().
+ *
+ * Memory: what the h2d_req_* calls return belongs to the request and lives until gone() returns.
+ * state is the handler's own per-request memory (state_size bytes, zeroed); it lives as long.
+ * Strings that carry a length need not end in NUL, unless the call says so.
+ */
+#ifndef H2D_HANDLER_H
+#define H2D_HANDLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct h2d_req;
+
+/* Methods a route can name (RFC 9110, 9.3; PATCH: RFC 5789). A route for GET answers HEAD too. */
+enum h2d_method {
+	H2D_GET,
+	H2D_HEAD,
+	H2D_POST,
+	H2D_PUT,
+	H2D_DELETE,
+	H2D_OPTIONS,
+	H2D_PATCH,
+	H2D_METHODS, /* how many */
+	H2D_METHOD_UNKNOWN = H2D_METHODS,
+};
+
+/* What a route takes of a request body. */
+enum h2d_body {
+	H2D_BODY_NONE,   /* none: a body is refused with 413 */
+	H2D_BODY_STREAM, /* body() gets it in pieces as they arrive */
+};
+
+/* Which listeners a handler answers on; elsewhere its routes do not exist. */
+enum h2d_scope {
+	H2D_ON_PUBLIC,   /* ordinary listeners */
+	H2D_ON_ADMIN,    /* admin listeners */
+	H2D_ON_ANY,      /* both */
+};
+
+struct h2d_handler {
+	const char *name;     /* as in routes.def */
+	size_t state_size;    /* bytes of per-request state, 0 for none */
+	enum h2d_scope scope;
+	void (*start)(struct h2d_req *req, void *state);
+	/* data lives for the call; give its credit back with h2d_consume() when it is worked off. */
+	void (*body)(struct h2d_req *req, void *state, const char *data, size_t len);
+	void (*end)(struct h2d_req *req, void *state);
+	void (*gone)(struct h2d_req *req, void *state);
+};
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+enum h2d_method h2d_req_method(const struct h2d_req *req);
+
+/* The path of the target, percent-decoded and with dot segments removed; begins with "/"; ends in NUL. */
+const char *h2d_req_path(const struct h2d_req *req, size_t *len);
+
+/* What follows "?", not decoded; len 0 if there is none. */
+const char *h2d_req_query(const struct h2d_req *req, size_t *len);
+
+/* :authority, or Host (RFC 9110, 7.2); len 0 if there is none. */
+const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
+
+/* The value of {name} in the route's pattern, decoded, NUL-terminated; NULL if the pattern has none. */
+const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
+
+/* The first request field of that name (lower case); NULL if absent. */
+const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *len);
+
+/* n bytes of memory that lives as long as the request, aligned to 8; NULL when its budget is spent. */
+void *h2d_req_alloc(struct h2d_req *req, size_t n);
+
+/* --- the reply --------------------------------------------------------------------------------- */
+
+/*
+ * Adds a response field; name in lower case. Both are copied. Before the reply call. 0, or -1 when the
+ * request's memory is spent or the field is malformed (RFC 9110, 5.5).
+ */
+int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
+
+/*
+ * Answers with status (200–599), a content type (NULL for none) and len bytes of data, which are
+ * copied. HEAD, 204 and 304 send no content. Never fails: without memory it becomes a 503.
+ */
+void h2d_reply_bytes(struct h2d_req *req, int status, const char *type, const void *data, size_t len);
+
+/* Answers with a small body for status, a 4xx or 5xx. */
+void h2d_reply_error(struct h2d_req *req, int status);
+
+/* Where a file's name starts from. */
+enum h2d_tree {
+	H2D_DOCUMENT_ROOT,
+	H2D_UPLOAD_DIR,  /* 404 for everything if the configuration names none */
+};
+
+/*
+ * Answers with the file path names below tree, "/" first, as decoded bytes. Conditions, HEAD, index
+ * files, redirects from "/dir" to "/dir/", types, 404 and 403 are handled here, from the cache image
+ * or the disk; path is copied.
+ */
+void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len);
+
+/*
+ * Answers with a stream: fill is called whenever the client can take more, with room for cap bytes;
+ * it returns how many it wrote, 0 at the end, H2D_LATER when there is nothing yet (then call
+ * h2d_resume() once there is), or H2D_FAIL to cut the response off.
+ */
+enum { H2D_LATER = -1, H2D_FAIL = -2 };
+typedef ssize_t h2d_fill(struct h2d_req *req, void *state, char *buf, size_t cap);
+void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill);
+void h2d_resume(struct h2d_req *req);
+
+/* Gives back credit for n bytes of request body: this is what opens the flow-control window. */
+void h2d_consume(struct h2d_req *req, size_t n);
+
+/* --- the server -------------------------------------------------------------------------------- */
+
+/* True once this worker is shutting down and only finishes what it has. */
+bool h2d_draining(const struct h2d_req *req);
+
+/* Answers with the server's status as JSON (the body of /status.json). */
+void h2d_reply_status(struct h2d_req *req);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

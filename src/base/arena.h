@@ -1,0 +1,50 @@
+/*
+ * arena: memory that dies with its owner (a request, a configuration). Allocations are never freed
+ * one by one. A cap bounds what one owner may take: past it arena_alloc answers NULL, and the owner
+ * turns that into 431, 503 or a configuration error. One thread only.
+ */
+#ifndef H2D_BASE_ARENA_H
+#define H2D_BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+struct arena_chunk;
+
+struct arena {
+	char *cur, *end;           /* free space of the current chunk */
+	char *first, *first_end;   /* the caller's first buffer, may be NULL */
+	struct arena_chunk *chunks;
+	size_t used, cap;          /* bytes taken from malloc, and at most */
+};
+
+/* first (may be NULL) is memory of the caller, used before malloc is; it must outlive the arena. */
+void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
+
+/* Aligned to 8 bytes, not cleared. NULL past the cap or when memory is out. Inline for the hot path. */
+void *arena_alloc_slow(struct arena *a, size_t n);
+static inline void *arena_alloc(struct arena *a, size_t n)
+{
+	n = (n + 7) & ~(size_t)7;
+	if (__builtin_expect(n <= (size_t)(a->end - a->cur), 1)) {
+		char *p = a->cur;
+
+		a->cur += n;
+		return p;
+	}
+	return arena_alloc_slow(a, n);
+}
+
+void *arena_zalloc(struct arena *a, size_t n);
+
+/* Copies with a NUL behind; a slice with p == NULL when memory is out. */
+struct slice arena_dup(struct arena *a, struct slice s);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Frees all chunks; the arena is as after arena_init. */
+void arena_reset(struct arena *a);
+
+#endif

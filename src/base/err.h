@@ -1,0 +1,31 @@
+/*
+ * err: what a peer did wrong, as a pointer to a const object from err.def; NULL is success. It says
+ * everything a protocol needs to answer: the HTTP status, the RFC 9113 error code, how much dies of
+ * it, and how loudly it is logged.
+ */
+#ifndef H2D_BASE_ERR_H
+#define H2D_BASE_ERR_H
+
+#include <stdint.h>
+
+#include "base/log.h"
+
+enum err_scope {
+	ERR_REQUEST,    /* an answer with the status; the connection goes on */
+	ERR_STREAM,     /* the stream is reset */
+	ERR_CONNECTION, /* the connection ends */
+};
+
+struct err {
+	const char *name;
+	int status;         /* HTTP status, 0 if none can be sent */
+	uint32_t h2_code;   /* RFC 9113, 7 */
+	enum err_scope scope;
+	enum log_level level;
+	const char *text;
+};
+
+#define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;
+#include "base/err.def"
+
+#endif

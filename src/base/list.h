@@ -1,0 +1,80 @@
+/*
+ * list: intrusive doubly linked list. A node is a member of the thing it links; a node that is on no
+ * list points to itself, so that removing it twice is harmless and list_linked() can be asked.
+ */
+#ifndef H2D_BASE_LIST_H
+#define H2D_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *prev, *next;
+};
+
+#define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
+
+/* Walks l; the current node may be removed in the body, its neighbours may not. */
+#define LIST_FOREACH(node, l) \
+	for (struct list *node = (l)->next, *node##_next = node->next; node != (l); \
+	     node = node##_next, node##_next = node->next)
+
+static inline void list_init(struct list *l)
+{
+	l->prev = l->next = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+static inline bool list_linked(const struct list *node)
+{
+	return node->next != node;
+}
+
+static inline void list_append(struct list *l, struct list *node)
+{
+	node->prev = l->prev;
+	node->next = l;
+	l->prev->next = node;
+	l->prev = node;
+}
+
+static inline void list_prepend(struct list *l, struct list *node)
+{
+	list_append(l->next, node);
+}
+
+static inline void list_remove(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	list_init(node);
+}
+
+/* The first node, taken off; NULL when the list is empty. */
+static inline struct list *list_pop(struct list *l)
+{
+	struct list *node = l->next;
+
+	if (node == l)
+		return NULL;
+	list_remove(node);
+	return node;
+}
+
+/* Moves every node of from to the end of l. */
+static inline void list_splice(struct list *l, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = l->prev;
+	l->prev->next = from->next;
+	from->prev->next = l;
+	l->prev = from->prev;
+	list_init(from);
+}
+
+#endif

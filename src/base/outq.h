@@ -1,0 +1,60 @@
+/*
+ * outq: the bytes a connection still has to write, in order. Small pieces (frame heads, field blocks)
+ * are copied and lie together; large payload is borrowed by reference and given back (ref_put) once
+ * written. Holds no memory while empty. One thread only.
+ */
+#ifndef H2D_BASE_OUTQ_H
+#define H2D_BASE_OUTQ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/pool.h"
+#include "base/ref.h"
+
+enum {
+	OUTQ_BLOCK = 16384,    /* bytes of one copy block, all heads included */
+	OUTQ_COPY_MAX = 2048,  /* borrowed pieces up to this size are copied: cheaper than an iovec */
+};
+
+struct outq_seg {
+	const uint8_t *p;
+	size_t n;
+	struct ref *ref;       /* one reference, put when the segment is consumed */
+};
+
+struct outq_block;
+
+struct outq {
+	struct outq_seg *segs; /* ring of cap (a power of two) segments */
+	unsigned head, count, cap;
+	size_t len;            /* bytes in all segments */
+	struct outq_block *tail; /* where the next copy goes, if the last segment ends in it */
+	struct pool *blocks;
+};
+
+/* blocks: a pool of OUTQ_BLOCK bytes that outlives the queue. */
+void outq_init(struct outq *q, struct pool *blocks);
+
+static inline size_t outq_len(const struct outq *q)
+{
+	return q->len;
+}
+
+/* Appends a copy of p[0..n). -1 when memory is out: the queue is then unusable, close the connection. */
+int outq_copy(struct outq *q, const void *p, size_t n);
+
+/* Appends p[0..n) by reference: takes a reference of its own on ref (or copies, if small). */
+int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
+
+/* Fills iov with at most max segments and limit bytes from the front; the number filled. */
+int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);
+
+/* Drops n bytes from the front (n <= outq_len). */
+void outq_consume(struct outq *q, size_t n);
+
+/* Drops everything, and the ring's memory. */
+void outq_clear(struct outq *q);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * slice: bytes that somebody else owns. A slice never frees, is passed by value, and need not end in
+ * NUL. Whoever hands one out says in its header how long the bytes live.
+ */
+#ifndef H2D_BASE_SLICE_H
+#define H2D_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+struct slice {
+	const char *p;
+	size_t n;
+};
+
+/* A string literal as a slice, usable in initializers too. */
+#define SLICE_LIT(s) { "" s, sizeof(s) - 1 }
+#define SLICE(s) ((struct slice){ "" s, sizeof(s) - 1 })
+
+/* For printf's "%.*s". */
+#define SLICE_ARG(s) (int)(s).n, (s).p
+
+static inline struct slice slice_of(const void *p, size_t n)
+{
+	return (struct slice){ .p = p, .n = n };
+}
+
+static inline struct slice slice_str(const char *s)
+{
+	return (struct slice){ .p = s, .n = s != NULL ? strlen(s) : 0 };
+}
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* ASCII case-insensitive, as field names and codings are compared (RFC 9110, 5.1). */
+static inline bool slice_ieq(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool slice_starts(struct slice s, struct slice prefix)
+{
+	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+static inline bool slice_ends(struct slice s, struct slice suffix)
+{
+	return s.n >= suffix.n &&
+	       (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
+}
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * conf: the whole effective configuration of one generation, read from a file and the command line.
+ * Every key is one row of conf.def: the structs below, the reader, -T, the example file and the manual
+ * come from it. A conf is built, checked, then only read; everything in it lives in its arena.
+ */
+#ifndef H2D_CONF_CONF_H
+#define H2D_CONF_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+
+/* Where a value came from: a file and line, the command line, or (file NULL) the default. */
+struct conf_pos {
+	const char *file;
+	unsigned line;
+};
+
+struct conf_list {
+	char **v;
+	unsigned n;
+};
+
+/* The C type behind each type name of conf.def. */
+#define CONF_C_STRING char *             /* never NULL, may be "" */
+#define CONF_C_PATH char *               /* relative to the including file's folder; "" is none */
+#define CONF_C_BOOL bool
+#define CONF_C_NUMBER uint64_t           /* decimal only */
+#define CONF_C_AUTO uint64_t             /* a number, or "auto", which is 0 */
+#define CONF_C_SIZE uint64_t             /* bytes; suffixes K, M, G */
+#define CONF_C_SECONDS uint64_t
+#define CONF_C_CHOICE int                /* index into the row's choices */
+#define CONF_C_MODE unsigned             /* octal file mode in a string */
+#define CONF_C_LIST struct conf_list
+
+#define CONF_ROW(name, member, type, dflt, min, max, choices, help) \
+	CONF_C_##type member; \
+	struct conf_pos member##_at;
+
+/* One struct per section; the macro of that section makes the members, the others are empty. */
+struct conf_listen {
+	char *address;                   /* the section's title, as written */
+	struct conf_pos at;
+#define CONF_LISTEN CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf_tls {
+	struct conf_pos at;              /* file NULL: no such section */
+#define CONF_TLS CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf_cache {
+	struct conf_pos at;
+#define CONF_CACHE CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf_limits {
+	struct conf_pos at;
+#define CONF_LIMITS CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf_timeouts {
+	struct conf_pos at;
+#define CONF_TIMEOUTS CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf_server {
+	char *name;                      /* the section's title; "_" answers every name */
+	struct conf_pos at;
+#define CONF_SERVER CONF_ROW
+#include "conf/conf.def"
+};
+
+struct conf {
+	struct arena arena;
+	char *path;                      /* the file read, NULL if none was */
+#define CONF_GLOBAL CONF_ROW
+#include "conf/conf.def"
+	struct conf_tls tls;
+	struct conf_cache cache;
+	struct conf_limits limits;
+	struct conf_timeouts timeouts;
+	struct conf_listen *listens;
+	unsigned nlistens;
+	struct conf_server *servers;
+	unsigned nservers;
+};
+
+/* What the command line set; it wins over the file and survives HUP. NULL or 0: not given. */
+struct conf_override {
+	const char *file;                /* -f; NULL: none, defaults serve */
+	const char *root;                /* -r */
+	const char *port;                /* -p, digits; one listener on IPv4 and IPv6 instead of the file's */
+	const char *key, *cert;          /* -k, -c */
+	const char *workers;             /* -n, as written */
+	const char *dispatch;            /* -d */
+	const char *pid_file;            /* --pid-file */
+	bool h2c;                        /* the listener of -p is cleartext */
+};
+
+/* Collects faults: called once per fault, "FILE:LINE: message" or "command line: message". */
+typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *message);
+
+/*
+ * Reads, applies the overrides, fills in defaults and checks everything that can be checked without
+ * binding or forking: files exist and can be read, addresses parse, roots are directories. Reports
+ * every fault, not the first. NULL if there was any.
+ */
+struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
+void conf_free(struct conf **conf);
+
+/* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
+void conf_dump(const struct conf *conf, FILE *out);
+
+/* The commented example file, and the option list of h2d.conf(5) in mdoc, out of conf.def. */
+void conf_write_example(FILE *out);
+void conf_write_manual(FILE *out);
+
+#endif

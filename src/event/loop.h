@@ -1,0 +1,78 @@
+/*
+ * loop: one edge-triggered epoll loop per process. A turn is: wait, clock, events, timers, ready
+ * tasks, end-of-turn tasks, deferred frees. Nothing is freed inside an event batch: what ends is
+ * closed with loop_unwatch() and freed by loop_defer(), which runs when the batch is over; a watch
+ * that was removed gets no further callback, not even from the batch that is being worked off.
+ */
+#ifndef H2D_EVENT_LOOP_H
+#define H2D_EVENT_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "event/timer.h"
+
+struct loop;
+
+/* A descriptor under watch; a member of its owner. Zero it before the first use. */
+struct watch {
+	void (*fn)(struct watch *w, uint32_t events); /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR */
+	int fd;
+	unsigned gen;      /* loop's own: recognises events of a removed watch */
+	bool active;
+};
+
+/* Something to do once: in the next turn (ready), at the end of this one, or when the batch is over. */
+struct task {
+	void (*fn)(struct task *t);
+	struct list node;  /* task_init() it; list_linked() while it is queued */
+};
+
+static inline void task_init(struct task *t, void (*fn)(struct task *t))
+{
+	t->fn = fn;
+	list_init(&t->node);
+}
+
+struct loop {
+	int epfd;
+	bool stop;
+	struct wheel wheel;
+	struct list ready;     /* tasks for the next turn: leftovers of budgets */
+	struct list turn_end;  /* tasks for the end of this turn: gathered writes */
+	struct list deferred;  /* tasks that free */
+	struct watch **batch;  /* watches of the events of this turn, NULLed by loop_unwatch */
+	int batch_len;
+	uint64_t turns;
+};
+
+/* 0, or -errno. */
+int loop_init(struct loop *l);
+
+/* Asserts that no task is queued; closes the epoll descriptor. */
+void loop_fini(struct loop *l);
+
+/*
+ * Watches w->fd for events (EPOLLET is added; EPOLLEXCLUSIVE allowed). The owner keeps the descriptor
+ * and closes it after loop_unwatch(). 0, or -errno.
+ */
+int loop_watch(struct loop *l, struct watch *w, uint32_t events);
+void loop_unwatch(struct loop *l, struct watch *w);
+
+/* Queue a task; a task that is queued already stays where it is. */
+void loop_ready(struct loop *l, struct task *t);
+void loop_at_turn_end(struct loop *l, struct task *t);
+void loop_defer(struct loop *l, struct task *t);
+
+/* Takes a queued task off again; harmless if it is not queued. */
+void loop_cancel(struct task *t);
+
+/* One turn; waits at most max_wait_ms (-1: until something happens). 0, or -errno. */
+int loop_turn(struct loop *l, int max_wait_ms);
+
+/* Turns until loop_stop(). 0, or -errno. */
+int loop_run(struct loop *l);
+void loop_stop(struct loop *l);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * field: header fields (RFC 9110, 5) as name and value slices, and what is legal in them. Names are
+ * lower case everywhere inside h2d.
+ */
+#ifndef H2D_HTTP_FIELD_H
+#define H2D_HTTP_FIELD_H
+
+#include "base/slice.h"
+
+struct field {
+	struct slice name, value;
+};
+
+/* The first field of that lower-case name; NULL if there is none. */
+const struct field *field_find(const struct field *fields, unsigned n, struct slice name);
+
+/* A lower-case token (RFC 9110, 5.6.2) of at least one byte. */
+bool field_name_valid(struct slice name);
+
+/* No control bytes but HTAB, no leading or trailing white space (RFC 9110, 5.5). */
+bool field_value_valid(struct slice value);
+
+/*
+ * Walks a comma-separated list (RFC 9110, 5.6.1), quoted strings respected: cuts the next element off
+ * *rest into *element, white space trimmed. Empty elements are skipped. False at the end.
+ */
+bool field_list_next(struct slice *rest, struct slice *element);
+
+#endif

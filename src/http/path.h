@@ -1,0 +1,24 @@
+/*
+ * path: from a request target to the path that routes and files are looked up by (RFC 3986, 3.3 and
+ * 5.2.4). Pure. What comes out begins with "/", has no empty, "." or ".." segment, no NUL, and is
+ * NUL-terminated; a trailing slash stays.
+ */
+#ifndef H2D_HTTP_PATH_H
+#define H2D_HTTP_PATH_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+/*
+ * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query is
+ * a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded NUL
+ * or slash, a control byte, or ".." above the root; ERR_NO_MEMORY when a is spent.
+ */
+const struct err *path_parse(struct slice target, struct arena *a, struct slice *path,
+	struct slice *query);
+
+/* Writes path percent-encoded for a location field into a (unreserved, sub-delims, ":@/" stay). */
+struct slice path_encode(struct slice path, struct arena *a);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * route: the compiled route table: a const segment tree in .rodata, made from routes.def by the
+ * generator route_gen at build time. Looking up allocates nothing and takes no lock. Literal beats
+ * {param} beats a final "*"; the most specific pattern owns the path (no backtracking for a method).
+ */
+#ifndef H2D_HTTP_ROUTE_H
+#define H2D_HTTP_ROUTE_H
+
+#include <stdio.h>
+
+#include "base/slice.h"
+#include "h2d/handler.h"
+
+enum { ROUTE_PARAMS_MAX = 8 };
+
+struct route {
+	enum h2d_method method;
+	const char *pattern;
+	const struct h2d_handler *handler;
+	enum h2d_body body;
+	unsigned nparams;                      /* a final "*" counts, its name is "*" */
+	const char *params[ROUTE_PARAMS_MAX];  /* names, in the order of the pattern */
+};
+
+struct route_node; /* route_tree.h, for the generator and the lookup only */
+
+struct route_table {
+	const struct route *routes;
+	unsigned nroutes;
+	const struct route_node *nodes;        /* nodes[0] is "/" */
+};
+
+enum route_result {
+	ROUTE_FOUND,
+	ROUTE_NONE,    /* no pattern owns this path: the document root answers */
+	ROUTE_METHOD,  /* the path exists, not with this method: 405 with allow */
+};
+
+struct route_match {
+	const struct route *route;             /* ROUTE_FOUND */
+	struct slice params[ROUTE_PARAMS_MAX]; /* parts of path */
+	unsigned methods;                      /* bit per enum h2d_method of the owner, HEAD with GET */
+};
+
+/* path: as path_parse() makes it. HEAD finds GET's route. */
+enum route_result route_find(const struct route_table *t, enum h2d_method method, struct slice path,
+	struct route_match *match);
+
+/* --routes: one line per route. */
+void route_print(const struct route_table *t, FILE *out);
+
+/* "GET" and back; H2D_METHOD_UNKNOWN for any other name. Case-sensitive (RFC 9110, 9.1). */
+enum h2d_method method_parse(struct slice name);
+const char *method_name(enum h2d_method method);
+
+/* "GET, HEAD" for an allow field, out of a bit set; writes at most size bytes with NUL. */
+size_t method_list(unsigned methods, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Called
+ * by server/conn.c only. All calls are non-blocking; errors are negative errno values, -EAGAIN means:
+ * wait for the socket. The transport owns its descriptor.
+ */
+#ifndef H2D_NET_TRANSPORT_H
+#define H2D_NET_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/outq.h"
+#include "base/slice.h"
+
+struct transport;
+
+struct transport_ops {
+	const char *name;
+	/* Goes on with the handshake: 0 once it is complete, -EAGAIN, -EPROTO (logged), -errno. */
+	int (*handshake)(struct transport *t);
+	/*
+	 * Reads at most cap bytes: > 0, 0 at the end of the peer's bytes, -EAGAIN, -errno. Sets t->drained
+	 * when the socket had no more, so that the caller need not ask again before the next event.
+	 */
+	ssize_t (*recv)(struct transport *t, void *buf, size_t cap);
+	/* Writes from the front of q, at most limit bytes of it, and consumes them: bytes, -EAGAIN, -errno. */
+	ssize_t (*send)(struct transport *t, struct outq *q, size_t limit);
+	/* True while bytes given to send() still wait inside the transport for the socket. */
+	bool (*pending)(const struct transport *t);
+	/* No more will be sent: close_notify, then a half-close. */
+	void (*shutdown)(struct transport *t);
+	/* What ALPN chose ("h2"); n 0 for none. */
+	struct slice (*alpn)(const struct transport *t);
+	/* Closes the descriptor and frees; sets *t NULL. */
+	void (*close)(struct transport **t);
+};
+
+struct transport {
+	const struct transport_ops *ops;
+	int fd;
+	bool drained;
+};
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * proto: the seam between a connection and the protocol it speaks (h2; h1 comes beside it). Sans-I/O:
+ * bytes and the time go in, bytes come out, no descriptor, no clock. Called by server/conn.c only.
+ */
+#ifndef H2D_PROTO_PROTO_H
+#define H2D_PROTO_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/outq.h"
+#include "http/req.h"
+
+struct proto;
+
+/* Limits, the same for all connections of a worker. */
+struct proto_conf {
+	uint32_t max_concurrent_streams;
+	struct http_env *env;
+};
+
+/* What a protocol asks of the connection that carries it. */
+struct proto_host {
+	/* There is output to make, or an ending to look at: call output() at the end of this turn. */
+	void (*wake)(struct proto_host *host);
+	const struct http_conn *conn;
+};
+
+/* What the connection should wait for now: decides its timeout. */
+enum proto_wait {
+	PROTO_IDLE,     /* nothing is going on: keepalive */
+	PROTO_HEADER,   /* a header section (or the preface) is incomplete */
+	PROTO_BUSY,     /* requests are being worked on */
+};
+
+struct proto_ops {
+	const char *name;
+	/* NULL when memory is out. */
+	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
+	/* Takes all n bytes. NULL, or what the peer did: what output() makes then is sent before the end. */
+	const struct err *(*input)(struct proto *p, const void *data, size_t n, uint64_t now_ms);
+	/*
+	 * Puts output into q until it holds about limit bytes or there is no more. 1: there is more,
+	 * 0: there is not, -1: memory is out, close.
+	 */
+	int (*output)(struct proto *p, struct outq *q, size_t limit);
+	enum proto_wait (*waits)(const struct proto *p);
+	/* Graceful end: tell the peer, finish what is open. */
+	void (*drain)(struct proto *p);
+	/* True when nothing will be read or written any more: close once the output is written. */
+	bool (*finished)(const struct proto *p);
+	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */
+	void (*close)(struct proto **p);
+};
+
+struct proto {
+	const struct proto_ops *ops;
+};
+
+extern const struct proto_ops h2_ops;
+
+#endif
