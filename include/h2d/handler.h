@@ -43,7 +43,7 @@ enum h2d_method {
 
 /* What a route takes of a request body. */
 enum h2d_body {
-	H2D_BODY_NONE,   /* none: a body is refused with 413 */
+	H2D_BODY_NONE,   /* none: a body that comes all the same is dropped */
 	H2D_BODY_STREAM, /* body() gets it in pieces as they arrive */
 };
 

@@ -66,8 +66,10 @@ struct reply {
 	int status;
 	struct field fields[REPLY_FIELDS_MAX]; /* date, server and content-length included */
 	unsigned nfields;
-	struct body body;
+	struct body body;        /* closed by req_fini(), so what it keeps alive outlives the head */
 	bool ready;              /* the head is complete and was given to the protocol */
+	bool content;            /* the body is sent: not for HEAD, 204 and 304 */
+	char length[20];         /* digits of content-length */
 };
 
 struct h2d_req {
@@ -84,6 +86,7 @@ struct h2d_req {
 	size_t head_size;        /* of names, values and 32 each (RFC 9113, 6.5.2) */
 	bool head_too_large;     /* over client-header-size: answered with 431 */
 	bool has_body;           /* the head did not end the stream */
+	bool body_taken;         /* the handler gets the request body */
 
 	/* Made by req_start(). */
 	enum h2d_method method;
@@ -92,9 +95,12 @@ struct h2d_req {
 	struct route_match match;
 	void *handler_state;
 
-	struct reply reply;
+	h2d_fill *fill;          /* of h2d_reply_stream() */
+	char *fill_buf;
+	size_t fill_off, fill_len;
 	uint64_t sent;           /* content bytes given to the connection */
 	uint64_t started_us;     /* clock_us() at the first field */
+	struct reply reply;      /* from here on not cleared by req_init() */
 	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
 };
 
@@ -136,8 +142,11 @@ const char *req_state_name(enum req_state state);
 /* Adds a field by reference: bytes that live until the request is gone. -1 when there are too many. */
 int reply_add(struct h2d_req *req, struct slice name, struct slice value);
 
-/* Head and body are set: adds date, server and content-length (if known), drops the body of HEAD, 204
- * and 304, and hands the reply to the protocol. */
+/*
+ * Fields and reply.body are set: adds date, server and content-length (if known), and hands the reply
+ * to the protocol. The body of HEAD, 204 and 304 stays, unread, until the request is gone: what it
+ * holds a reference on keeps the fields' bytes alive.
+ */
 void reply_send(struct h2d_req *req, int status);
 
 #endif
