@@ -1,0 +1,124 @@
+/*
+ * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never frees
+ * a single allocation and never takes more than its cap from malloc.
+ */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	_Alignas(8) char data[];
+};
+
+enum { CHUNK = 4096 - 16 }; /* what malloc fits into a page */
+
+/* An allocation of no bytes answers something that is not NULL, even from an empty arena. */
+static _Alignas(8) char nothing[8];
+
+static void rewind_to_first(struct arena *a)
+{
+	uintptr_t skip = -(uintptr_t)a->first & 7;
+
+	if (a->first == NULL || (size_t)(a->first_end - a->first) < skip) {
+		a->cur = a->end = nothing;
+		return;
+	}
+	a->cur = a->first + skip;
+	a->end = a->first_end;
+}
+
+void arena_init(struct arena *a, void *first, size_t first_size, size_t cap)
+{
+	*a = (struct arena){ .first = first, .cap = cap };
+	if (first != NULL)
+		a->first_end = a->first + first_size;
+	rewind_to_first(a);
+}
+
+void *arena_alloc_slow(struct arena *a, size_t n)
+{
+	struct arena_chunk *chunk;
+	size_t left = a->cap - a->used;
+	size_t size;
+
+	if (left < sizeof(*chunk) || n > left - sizeof(*chunk))
+		return NULL;
+	size = sizeof(*chunk) + n;
+	if (size < CHUNK)
+		size = left < CHUNK ? left : CHUNK;
+	chunk = malloc(size);
+	if (chunk == NULL)
+		return NULL;
+	a->used += size;
+	chunk->next = a->chunks;
+	a->chunks = chunk;
+	/* A large piece gets a chunk of its own; the space of the current one is not given up for it. */
+	if (size - sizeof(*chunk) - n >= (size_t)(a->end - a->cur)) {
+		a->cur = chunk->data + n;
+		a->end = (char *)chunk + size;
+	}
+	return chunk->data;
+}
+
+void *arena_zalloc(struct arena *a, size_t n)
+{
+	void *p = arena_alloc(a, n);
+
+	return p != NULL ? memset(p, 0, n) : NULL;
+}
+
+struct slice arena_dup(struct arena *a, struct slice s)
+{
+	char *p = arena_alloc(a, s.n + 1);
+
+	if (p == NULL)
+		return (struct slice){ 0 };
+	if (s.n > 0)
+		memcpy(p, s.p, s.n);
+	p[s.n] = '\0';
+	return slice_of(p, s.n);
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *p = arena_alloc(a, n);
+
+	return p != NULL ? memcpy(p, s, n) : NULL;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	char *start = a->cur;
+	char *p;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(start, (size_t)(a->end - start), fmt, args);
+	va_end(args);
+	if (n < 0)
+		return NULL;
+	p = arena_alloc(a, (size_t)n + 1);
+	if (p == NULL || p == start)
+		return p;
+	va_start(args, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, args);
+	va_end(args);
+	return p;
+}
+
+void arena_reset(struct arena *a)
+{
+	while (a->chunks != NULL) {
+		struct arena_chunk *chunk = a->chunks;
+
+		a->chunks = chunk->next;
+		free(chunk);
+	}
+	a->used = 0;
+	rewind_to_first(a);
+}

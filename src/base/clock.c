@@ -1,0 +1,42 @@
+/*
+ * clock: the cached time. The loop writes it once per turn (tests too); everybody reads it.
+ */
+#include "base/clock.h"
+
+static uint64_t mono;
+static struct timespec wall;
+
+uint64_t clock_read_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void clock_update(void)
+{
+	mono = clock_read_us();
+	clock_gettime(CLOCK_REALTIME, &wall);
+}
+
+uint64_t clock_ms(void)
+{
+	return mono / 1000;
+}
+
+uint64_t clock_us(void)
+{
+	return mono;
+}
+
+struct timespec clock_wall(void)
+{
+	return wall;
+}
+
+void clock_set(uint64_t mono_us, struct timespec wall_time)
+{
+	mono = mono_us;
+	wall = wall_time;
+}

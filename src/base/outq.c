@@ -1,0 +1,200 @@
+/*
+ * outq: a ring of segments over copy blocks and borrowed memory. A connection's protocol fills it,
+ * the connection drains it into writev or TLS. It never touches a descriptor, and an empty queue
+ * holds no block. Every segment holds a reference on what it points into; so does tail.
+ */
+#include "base/outq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+struct outq_block {
+	struct ref ref;
+	unsigned used;
+	struct pool *pool;
+	uint8_t data[];
+};
+
+enum {
+	ROOM = OUTQ_BLOCK - sizeof(struct outq_block),
+	RING_MIN = 8, /* an idle connection keeps no larger ring */
+};
+
+static void block_release(struct ref *ref)
+{
+	struct outq_block *block = (struct outq_block *)(void *)ref;
+
+	pool_put(block->pool, block);
+}
+
+_Static_assert(offsetof(struct outq_block, ref) == 0, "block_release casts");
+
+void outq_init(struct outq *q, struct pool *blocks)
+{
+	H2D_ASSERT(blocks->size == OUTQ_BLOCK);
+	*q = (struct outq){ .blocks = blocks };
+}
+
+static __attribute__((cold, noinline)) int ring_grow(struct outq *q)
+{
+	unsigned cap = q->cap > 0 ? q->cap * 2 : RING_MIN;
+	struct outq_seg *segs = malloc(cap * sizeof(*segs));
+
+	if (segs == NULL)
+		return -1;
+	for (unsigned i = 0; i < q->count; i++)
+		segs[i] = q->segs[(q->head + i) & (q->cap - 1)];
+	free(q->segs);
+	q->segs = segs;
+	q->head = 0;
+	q->cap = cap;
+	return 0;
+}
+
+static inline struct outq_seg *last_seg(const struct outq *q)
+{
+	return &q->segs[(q->head + q->count - 1) & (q->cap - 1)];
+}
+
+static inline int push(struct outq *q, const uint8_t *p, size_t n, struct ref *ref)
+{
+	if (__builtin_expect(q->count == q->cap, 0) && ring_grow(q) != 0)
+		return -1;
+	q->count++;
+	*last_seg(q) = (struct outq_seg){ p, n, ref };
+	ref_get(ref);
+	q->len += n;
+	return 0;
+}
+
+static void drop_tail(struct outq *q)
+{
+	if (q->tail != NULL)
+		ref_put(&q->tail->ref);
+	q->tail = NULL;
+}
+
+static int next_block(struct outq *q)
+{
+	struct outq_block *block = pool_get(q->blocks);
+
+	if (block == NULL)
+		return -1;
+	drop_tail(q);
+	ref_init(&block->ref, block_release);
+	block->used = 0;
+	block->pool = q->blocks;
+	q->tail = block;
+	return 0;
+}
+
+/* n bytes that fit into tail. */
+static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
+{
+	struct outq_block *block = q->tail;
+	uint8_t *to = block->data + block->used;
+
+	memcpy(to, p, n);
+	if (q->count > 0) {
+		struct outq_seg *last = last_seg(q);
+
+		/* The address alone could be that of foreign memory that ends where the block goes on. */
+		if (last->ref == &block->ref && last->p + last->n == to) {
+			last->n += n;
+			q->len += n;
+			block->used += (unsigned)n;
+			return 0;
+		}
+	}
+	if (push(q, to, n, &block->ref) != 0)
+		return -1;
+	block->used += (unsigned)n;
+	return 0;
+}
+
+int outq_copy(struct outq *q, const void *p, size_t n)
+{
+	const uint8_t *from = p;
+
+	if (__builtin_expect(q->tail != NULL && n > 0 && n <= ROOM - q->tail->used, 1))
+		return copy_into_tail(q, from, n);
+	while (n > 0) {
+		size_t room = q->tail != NULL ? ROOM - q->tail->used : 0;
+		size_t piece;
+
+		if (room == 0) {
+			if (next_block(q) != 0)
+				return -1;
+			room = ROOM;
+		}
+		piece = n < room ? n : room;
+		if (copy_into_tail(q, from, piece) != 0)
+			return -1;
+		from += piece;
+		n -= piece;
+	}
+	return 0;
+}
+
+int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)
+{
+	if (n <= OUTQ_COPY_MAX)
+		return outq_copy(q, p, n);
+	return push(q, p, n, ref);
+}
+
+int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
+{
+	int filled = 0;
+
+	for (unsigned i = 0; i < q->count && filled < max && limit > 0; i++) {
+		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
+		size_t n = seg->n < limit ? seg->n : limit;
+
+		/* iovec has no const; nobody writes through it. */
+		iov[filled].iov_base = (void *)(uintptr_t)seg->p;
+		iov[filled].iov_len = n;
+		filled++;
+		limit -= n;
+	}
+	return filled;
+}
+
+void outq_consume(struct outq *q, size_t n)
+{
+	H2D_ASSERT(n <= q->len);
+	q->len -= n;
+	while (n > 0) {
+		struct outq_seg *seg = &q->segs[q->head];
+		struct ref *ref = seg->ref;
+
+		if (n < seg->n) {
+			seg->p += n;
+			seg->n -= n;
+			return;
+		}
+		n -= seg->n;
+		q->head = (q->head + 1) & (q->cap - 1);
+		q->count--;
+		ref_put(ref);
+	}
+	if (q->count > 0)
+		return;
+	drop_tail(q);
+	if (q->cap > RING_MIN) {
+		free(q->segs);
+		q->segs = NULL;
+		q->cap = 0;
+	}
+	q->head = 0;
+}
+
+void outq_clear(struct outq *q)
+{
+	outq_consume(q, q->len);
+	free(q->segs);
+	q->segs = NULL;
+	q->head = q->cap = 0;
+}

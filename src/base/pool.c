@@ -1,0 +1,81 @@
+/*
+ * pool: equal blocks on a free list. Connections, requests and queues call it on every turn. It never
+ * clears a block and never moves one. Under AddressSanitizer a free block is poisoned, and the link of
+ * the free list lies behind the block, so that any touch of a free block is seen.
+ */
+#include "base/pool.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define LINK_OFFSET(pool) ((pool)->size)
+#define BLOCK_SIZE(pool) ((pool)->size + sizeof(void *))
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p))
+#define LINK_OFFSET(pool) 0
+#define BLOCK_SIZE(pool) ((pool)->size)
+#endif
+
+static void **link_of(const struct pool *pool, void *block)
+{
+	(void)pool;
+	return (void **)(void *)((char *)block + LINK_OFFSET(pool));
+}
+
+void pool_init(struct pool *pool, const char *name, size_t size, unsigned keep)
+{
+	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
+	*pool = (struct pool){ .name = name, .size = size, .keep = keep };
+	H2D_ASSERT(size > 0);
+}
+
+void *pool_get(struct pool *pool)
+{
+	void *block = pool->free;
+
+	if (__builtin_expect(block != NULL, 1)) {
+		pool->free = *link_of(pool, block);
+		pool->nfree--;
+		ASAN_UNPOISON_MEMORY_REGION(block, pool->size);
+	} else {
+		block = malloc(BLOCK_SIZE(pool));
+		if (block == NULL)
+			return NULL;
+	}
+	ASAN_POISON_MEMORY_REGION(link_of(pool, block), sizeof(void *));
+	pool->live++;
+	return block;
+}
+
+void pool_put(struct pool *pool, void *block)
+{
+	if (block == NULL)
+		return;
+	H2D_ASSERT(pool->live > 0);
+	pool->live--;
+	if (pool->nfree >= pool->keep) {
+		free(block);
+		return;
+	}
+	ASAN_UNPOISON_MEMORY_REGION(link_of(pool, block), sizeof(void *));
+	*link_of(pool, block) = pool->free;
+	ASAN_POISON_MEMORY_REGION(block, pool->size);
+	pool->free = block;
+	pool->nfree++;
+}
+
+void pool_fini(struct pool *pool)
+{
+	H2D_ASSERT(pool->live == 0);
+	while (pool->free != NULL) {
+		void *block = pool->free;
+
+		pool->free = *link_of(pool, block);
+		free(block);
+	}
+	pool->nfree = 0;
+}
