@@ -19,8 +19,7 @@ struct loop;
 struct watch {
 	void (*fn)(struct watch *w, uint32_t events); /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR */
 	int fd;
-	unsigned gen;      /* loop's own: recognises events of a removed watch */
-	bool active;
+	bool active;       /* loop's own */
 };
 
 /* Something to do once: in the next turn (ready), at the end of this one, or when the batch is over. */

@@ -1,0 +1,165 @@
+/*
+ * loop: epoll, timers and task queues in one turn. One per process, one thread. It owns no descriptor
+ * but its epoll instance, and calls nobody whose watch, timer or task was taken back.
+ */
+#include "event/loop.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+/* Few connections per turn keep what they touch in the CPU's cache. */
+enum { EVENTS_PER_TURN = 32 };
+
+int loop_init(struct loop *l)
+{
+	*l = (struct loop){ .epfd = epoll_create1(EPOLL_CLOEXEC) };
+	if (l->epfd < 0)
+		return -errno;
+	clock_update();
+	wheel_init(&l->wheel, clock_ms());
+	list_init(&l->ready);
+	list_init(&l->turn_end);
+	list_init(&l->deferred);
+	return 0;
+}
+
+void loop_fini(struct loop *l)
+{
+	H2D_ASSERT(list_empty(&l->ready));
+	H2D_ASSERT(list_empty(&l->turn_end));
+	H2D_ASSERT(list_empty(&l->deferred));
+	close(l->epfd);
+	l->epfd = -1;
+}
+
+int loop_watch(struct loop *l, struct watch *w, uint32_t events)
+{
+	struct epoll_event ev = { .events = events | EPOLLET, .data.ptr = w };
+
+	H2D_ASSERT(!w->active);
+	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, w->fd, &ev) != 0)
+		return -errno;
+	w->active = true;
+	return 0;
+}
+
+void loop_unwatch(struct loop *l, struct watch *w)
+{
+	int rc;
+
+	if (!w->active)
+		return;
+	/* Explicitly: closing is not enough where another process holds the same open file. */
+	rc = epoll_ctl(l->epfd, EPOLL_CTL_DEL, w->fd, NULL);
+	H2D_ASSERT(rc == 0);
+	w->active = false;
+	for (int i = 0; i < l->batch_len; i++) {
+		if (l->batch[i] == w)
+			l->batch[i] = NULL;
+	}
+}
+
+static void queue(struct list *l, struct task *t)
+{
+	if (!list_linked(&t->node))
+		list_append(l, &t->node);
+}
+
+void loop_ready(struct loop *l, struct task *t)
+{
+	queue(&l->ready, t);
+}
+
+void loop_at_turn_end(struct loop *l, struct task *t)
+{
+	queue(&l->turn_end, t);
+}
+
+void loop_defer(struct loop *l, struct task *t)
+{
+	queue(&l->deferred, t);
+}
+
+void loop_cancel(struct task *t)
+{
+	list_remove(&t->node);
+}
+
+static void run_tasks(struct list *tasks)
+{
+	struct list *node;
+
+	while ((node = list_pop(tasks)) != NULL) {
+		struct task *t = LIST_ENTRY(node, struct task, node);
+
+		t->fn(t);
+	}
+}
+
+static void run_events(struct loop *l, const struct epoll_event *events, int n)
+{
+	struct watch *batch[EVENTS_PER_TURN];
+
+	for (int i = 0; i < n; i++)
+		batch[i] = events[i].data.ptr;
+	l->batch = batch;
+	l->batch_len = n;
+	for (int i = 0; i < n; i++) {
+		if (batch[i] != NULL)
+			batch[i]->fn(batch[i], events[i].events);
+	}
+	l->batch = NULL;
+	l->batch_len = 0;
+}
+
+static int wait_ms(const struct loop *l, int max)
+{
+	int timer;
+
+	if (!list_empty(&l->ready) || !list_empty(&l->turn_end) || !list_empty(&l->deferred))
+		return 0;
+	timer = wheel_wait(&l->wheel, clock_ms());
+	if (timer < 0)
+		return max;
+	return max < 0 || timer < max ? timer : max;
+}
+
+int loop_turn(struct loop *l, int max_wait_ms)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	struct list ready;
+	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait_ms(l, max_wait_ms));
+
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	l->turns++;
+	clock_update();
+	/* Now, so that what is made ready from here on waits for the next turn. */
+	list_init(&ready);
+	list_splice(&ready, &l->ready);
+	run_events(l, events, n);
+	wheel_advance(&l->wheel, clock_ms());
+	run_tasks(&ready);
+	run_tasks(&l->turn_end);
+	run_tasks(&l->deferred);
+	return 0;
+}
+
+int loop_run(struct loop *l)
+{
+	int rc = 0;
+
+	while (!l->stop && rc == 0)
+		rc = loop_turn(l, -1);
+	l->stop = false;
+	return rc;
+}
+
+void loop_stop(struct loop *l)
+{
+	l->stop = true;
+}
