@@ -1,0 +1,86 @@
+/*
+ * field: see field.h. Called per request by everything that reads fields; must never allocate and
+ * never trust that a value ends in NUL.
+ */
+#include "http/field.h"
+
+/* tchar without upper case (RFC 9110, 5.6.2) */
+static const bool name_byte[256] = {
+	['0' ... '9'] = true, ['a' ... 'z'] = true, ['!'] = true, ['#'] = true, ['$'] = true,
+	['%'] = true, ['&'] = true, ['\''] = true, ['*'] = true, ['+'] = true, ['-'] = true,
+	['.'] = true, ['^'] = true, ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true,
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+const struct field *field_find(const struct field *fields, unsigned n, struct slice name)
+{
+	for (const struct field *f = fields; f != fields + n; f++)
+		if (f->name.n == name.n && memcmp(f->name.p, name.p, name.n) == 0)
+			return f;
+	return NULL;
+}
+
+bool field_name_valid(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if (!name_byte[(unsigned char)name.p[i]])
+			return false;
+	return name.n > 0;
+}
+
+bool field_value_valid(struct slice value)
+{
+	if (value.n > 0 && (is_blank(value.p[0]) || is_blank(value.p[value.n - 1])))
+		return false;
+	for (size_t i = 0; i < value.n; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* The comma that ends the element at s, or the end. */
+static size_t element_length(struct slice s)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '"')
+			quoted = !quoted;
+		else if (quoted && s.p[i] == '\\')
+			i++; /* quoted-pair (RFC 9110, 5.6.4); i may pass the end by one */
+		else if (!quoted && s.p[i] == ',')
+			return i;
+	}
+	return s.n;
+}
+
+bool field_list_next(struct slice *rest, struct slice *element)
+{
+	while (rest->n > 0) {
+		size_t n = element_length(*rest);
+		struct slice e = { rest->p, n };
+
+		if (n < rest->n)
+			n++;
+		rest->p += n;
+		rest->n -= n;
+		while (e.n > 0 && is_blank(e.p[0])) {
+			e.p++;
+			e.n--;
+		}
+		while (e.n > 0 && is_blank(e.p[e.n - 1]))
+			e.n--;
+		if (e.n > 0) {
+			*element = e;
+			return true;
+		}
+	}
+	return false;
+}

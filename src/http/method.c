@@ -1,0 +1,50 @@
+/*
+ * method: the names of the methods, declared in route.h. Used by the requests, the route table and the
+ * generator that makes it, so it calls nothing of the server.
+ */
+#include "http/route.h"
+
+/* In the order of enum h2d_method. */
+static const struct slice names[H2D_METHODS] = {
+	[H2D_GET] = SLICE_LIT("GET"),
+	[H2D_HEAD] = SLICE_LIT("HEAD"),
+	[H2D_POST] = SLICE_LIT("POST"),
+	[H2D_PUT] = SLICE_LIT("PUT"),
+	[H2D_DELETE] = SLICE_LIT("DELETE"),
+	[H2D_OPTIONS] = SLICE_LIT("OPTIONS"),
+	[H2D_PATCH] = SLICE_LIT("PATCH"),
+};
+
+enum h2d_method method_parse(struct slice name)
+{
+	for (unsigned i = 0; i < H2D_METHODS; i++)
+		if (slice_eq(name, names[i]))
+			return (enum h2d_method)i;
+	return H2D_METHOD_UNKNOWN;
+}
+
+const char *method_name(enum h2d_method method)
+{
+	return method < H2D_METHODS ? names[method].p : "unknown";
+}
+
+size_t method_list(unsigned methods, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	if (size == 0)
+		return 0;
+	for (unsigned i = 0; i < H2D_METHODS; i++) {
+		struct slice sep = n > 0 ? SLICE(", ") : SLICE("");
+
+		if (!(methods & 1u << i))
+			continue;
+		if (n + sep.n + names[i].n >= size)
+			break;
+		memcpy(buf + n, sep.p, sep.n);
+		memcpy(buf + n + sep.n, names[i].p, names[i].n);
+		n += sep.n + names[i].n;
+	}
+	buf[n] = '\0';
+	return n;
+}

@@ -1,0 +1,185 @@
+/*
+ * path: see path.h. Called once per request. Decoding comes before dot segments are removed, so that
+ * "%2e%2e" is seen for what it is; nothing after this file may decode again.
+ */
+#include "http/path.h"
+
+#include <sys/types.h>
+
+enum { PLAIN, SLASH, QUERY, PERCENT, CONTROL };
+
+static const uint8_t target_byte[256] = {
+	[0x00 ... 0x1f] = CONTROL, [0x7f] = CONTROL, ['/'] = SLASH, ['?'] = QUERY, ['%'] = PERCENT,
+};
+
+/* unreserved, sub-delims, ":", "@" (RFC 3986, 3.3: pchar), and the slash between segments */
+static const bool stays[256] = {
+	['0' ... '9'] = true, ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['-'] = true,
+	['.'] = true, ['_'] = true, ['~'] = true, ['!'] = true, ['$'] = true, ['&'] = true,
+	['\''] = true, ['('] = true, [')'] = true, ['*'] = true, ['+'] = true, [','] = true,
+	[';'] = true, ['='] = true, [':'] = true, ['@'] = true, ['/'] = true,
+};
+
+/* One pass over target: where its path ends; *easy: the path is as it should be already. */
+static const struct err *scan(struct slice target, size_t *path_n, bool *easy)
+{
+	const unsigned char *p = (const unsigned char *)target.p;
+	size_t i;
+
+	*easy = true;
+	for (i = 0; i < target.n; i++) {
+		switch (target_byte[p[i]]) {
+		case PLAIN:
+			continue;
+		case SLASH:
+			if (i + 1 < target.n && (p[i + 1] == '/' || p[i + 1] == '.'))
+				*easy = false;
+			continue;
+		case PERCENT:
+			*easy = false;
+			continue;
+		case CONTROL:
+			return ERR_BAD_PATH;
+		}
+		break;
+	}
+	*path_n = i;
+	for (; i < target.n; i++)
+		if (target_byte[p[i]] == CONTROL)
+			return ERR_BAD_PATH;
+	return NULL;
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* The byte that the escape at in[i] stands for; -1 for a bad one, a NUL or a slash. */
+static int unescape(struct slice in, size_t i)
+{
+	int high, low, c;
+
+	if (in.n - i < 3)
+		return -1;
+	high = hex_value(in.p[i + 1]);
+	low = hex_value(in.p[i + 2]);
+	if (high < 0 || low < 0)
+		return -1;
+	c = high << 4 | low;
+	return c == '\0' || c == '/' ? -1 : c;
+}
+
+/*
+ * The segment out[seg..o) is complete: where the next one begins. "", "." vanish, ".." takes the one
+ * before it along (RFC 3986, 5.2.4); -1 above the root. A segment that stays needs its slash from the
+ * caller. out[seg - 1] is always a slash.
+ */
+static ssize_t end_segment(const char *out, size_t seg, size_t o)
+{
+	if (o == seg || (o == seg + 1 && out[seg] == '.'))
+		return (ssize_t)seg;
+	if (o != seg + 2 || out[seg] != '.' || out[seg + 1] != '.')
+		return (ssize_t)o;
+	if (seg == 1)
+		return -1;
+	for (seg--; out[seg - 1] != '/'; seg--)
+		;
+	return (ssize_t)seg;
+}
+
+/* Decodes in into out, which has room for in.n + 1 bytes; the length, or -1. */
+static ssize_t normalise(struct slice in, char *out)
+{
+	size_t o = 1, seg = 1;
+	ssize_t end;
+
+	out[0] = '/';
+	for (size_t i = 1; i < in.n; i++) {
+		int c = (unsigned char)in.p[i];
+
+		if (c == '/') {
+			end = end_segment(out, seg, o);
+			if (end < 0)
+				return -1;
+			if ((size_t)end == o && o > seg)
+				out[end++] = '/';
+			o = seg = (size_t)end;
+			continue;
+		}
+		if (c == '%') {
+			c = unescape(in, i);
+			if (c < 0)
+				return -1;
+			i += 2;
+		}
+		out[o++] = (char)c;
+	}
+	return end_segment(out, seg, o);
+}
+
+const struct err *path_parse(struct slice target, struct arena *a, struct slice *path,
+	struct slice *query)
+{
+	const struct err *err;
+	size_t n = 0;
+	bool easy = false;
+	char *out;
+
+	*path = *query = (struct slice){ NULL, 0 };
+	if (target.n == 0 || target.p[0] != '/')
+		return ERR_BAD_PATH;
+	err = scan(target, &n, &easy);
+	if (err != NULL)
+		return err;
+	out = arena_alloc(a, n + 1);
+	if (out == NULL)
+		return ERR_NO_MEMORY;
+	if (n < target.n)
+		*query = slice_of(target.p + n + 1, target.n - n - 1);
+	if (easy) {
+		memcpy(out, target.p, n);
+	} else {
+		ssize_t len = normalise(slice_of(target.p, n), out);
+
+		if (len < 0)
+			return ERR_BAD_PATH;
+		n = (size_t)len;
+	}
+	out[n] = '\0';
+	*path = slice_of(out, n);
+	return NULL;
+}
+
+struct slice path_encode(struct slice path, struct arena *a)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t n = path.n;
+	char *out, *o;
+
+	for (size_t i = 0; i < path.n; i++)
+		if (!stays[(unsigned char)path.p[i]])
+			n += 2;
+	out = o = arena_alloc(a, n + 1);
+	if (out == NULL)
+		return (struct slice){ NULL, 0 };
+	for (size_t i = 0; i < path.n; i++) {
+		unsigned char c = (unsigned char)path.p[i];
+
+		if (stays[c]) {
+			*o++ = (char)c;
+		} else {
+			*o++ = '%';
+			*o++ = hex[c >> 4];
+			*o++ = hex[c & 15];
+		}
+	}
+	*o = '\0';
+	return slice_of(out, n);
+}
