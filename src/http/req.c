@@ -33,7 +33,7 @@ static void count_gone(const struct h2d_req *req)
 {
 	COUNT(requests_live, -1);
 	COUNT(requests, 1);
-	if (req->state != REQ_DONE)
+	if (!req->complete)
 		COUNT(requests_aborted, 1);
 	if (!req->reply.ready)
 		return;
@@ -208,6 +208,7 @@ void req_resume(struct h2d_req *req)
 void req_sent_all(struct h2d_req *req)
 {
 	req_go(req, REQ_DONE);
+	req->complete = true;
 }
 
 void req_fini(struct h2d_req *req)

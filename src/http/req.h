@@ -86,6 +86,7 @@ struct h2d_req {
 	size_t head_size;        /* of names, values and 32 each (RFC 9113, 6.5.2) */
 	bool head_too_large;     /* over client-header-size: answered with 431 */
 	bool has_body;           /* the head did not end the stream */
+	bool complete;           /* the whole reply was given to the connection */
 	bool body_taken;         /* the handler gets the request body */
 
 	/* Made by req_start(). */

@@ -32,7 +32,8 @@ struct proto_host {
 enum proto_wait {
 	PROTO_IDLE,     /* nothing is going on: keepalive */
 	PROTO_HEADER,   /* a header section (or the preface) is incomplete */
-	PROTO_BUSY,     /* requests are being worked on */
+	PROTO_BUSY,     /* requests wait for this server */
+	PROTO_SEND,     /* only the peer holds up what there is to send: its flow-control window */
 };
 
 struct proto_ops {
@@ -47,7 +48,10 @@ struct proto_ops {
 	 */
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
-	/* Graceful end: tell the peer, finish what is open. */
+	/*
+	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did not
+	 * answer for a while: do not wait for it any longer.
+	 */
 	void (*drain)(struct proto *p);
 	/* True when nothing will be read or written any more: close once the output is written. */
 	bool (*finished)(const struct proto *p);
@@ -57,8 +61,12 @@ struct proto_ops {
 
 struct proto {
 	const struct proto_ops *ops;
+	uint64_t requests;  /* begun on this connection, ever */
 };
 
 extern const struct proto_ops h2_ops;
+
+/* Gives the memory h2 keeps for reuse back to malloc: at a worker's end, so that leaks are seen. */
+void h2_trim(void);
 
 #endif

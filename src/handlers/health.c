@@ -1,0 +1,19 @@
+/* health: GET /healthz: 200 while serving, 503 while this worker drains; for load balancers. */
+#include "h2d/handler.h"
+
+static void start(struct h2d_req *req, void *state)
+{
+	bool draining = h2d_draining(req);
+	const char *text = draining ? "draining\n" : "ok\n";
+
+	(void)state;
+	h2d_reply_field(req, "cache-control", "no-store");
+	h2d_reply_bytes(req, draining ? 503 : 200, "text/plain; charset=utf-8", text,
+		draining ? sizeof("draining\n") - 1 : sizeof("ok\n") - 1);
+}
+
+const struct h2d_handler health = {
+	.name = "health",
+	.scope = H2D_ON_ANY,
+	.start = start,
+};

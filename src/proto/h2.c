@@ -1,0 +1,336 @@
+/*
+ * h2: the HTTP/2 protocol behind the seam of proto.h: a nghttp2 session fed with bytes, the frames it
+ * reports, flow control, the graceful end. Sans-I/O. Called by server/conn.c only.
+ */
+#include "proto/h2.h"
+
+#include <stdlib.h>
+
+#include "proto/h2_mem.h"
+
+static const uint8_t drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
+
+static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
+{
+	return nghttp2_session_get_stream_user_data(session, id);
+}
+
+static void go_away(struct h2 *h2, const struct err *err)
+{
+	if (h2->err != NULL)
+		return;
+	h2->err = err;
+	nghttp2_session_terminate_session(h2->session, err->h2_code);
+}
+
+/* --- what nghttp2 reports ----------------------------------------------------------------------------- */
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
+{
+	struct h2 *h2 = user;
+	int32_t id = hd->stream_id;
+
+	(void)session;
+	h2->preface_done = true;
+	if (hd->type != NGHTTP2_HEADERS)
+		return 0;
+	h2->header_open = true;
+	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
+	if (id >= h2->gap_lo && id <= h2->gap_hi)
+		go_away(h2, ERR_STREAM_PROTOCOL);
+	if (id > h2->last_id && id % 2 == 1) {
+		if (id > h2->last_id + 2) {
+			h2->gap_lo = h2->last_id + 1;
+			h2->gap_hi = id - 1;
+		}
+		h2->last_id = id;
+	}
+	return 0;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct h2 *h2 = user;
+	struct h2_stream *s;
+
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s = h2_stream_open(h2, frame->hd.stream_id);
+	if (s == NULL)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+	return 0;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+	nghttp2_rcbuf *value, uint8_t flags, void *user)
+{
+	struct h2_stream *s;
+
+	(void)flags, (void)user;
+	/* Trailer fields have no reader (RFC 9110, 6.5.1: they may be dropped). */
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s = stream_get(session, frame->hd.stream_id);
+	if (s == NULL || h2_stream_field(s, name, value) < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	return 0;
+}
+
+/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 would drop it. */
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
+	nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *user)
+{
+	(void)name, (void)value, (void)flags, (void)user;
+	nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+		NGHTTP2_PROTOCOL_ERROR);
+	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+static void end_stream(struct h2_stream *s)
+{
+	s->peer_done = true;
+	req_end(&s->req);
+}
+
+static void on_headers_complete(nghttp2_session *session, const nghttp2_frame *frame)
+{
+	struct h2_stream *s = stream_get(session, frame->hd.stream_id);
+	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+
+	if (s == NULL)
+		return;
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+		if (end)
+			end_stream(s);
+		return;
+	}
+	s->peer_done = end;
+	s->req.has_body = !end;
+	h2_stream_start(s);
+	if (end)
+		req_end(&s->req);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct h2 *h2 = user;
+	struct h2_stream *s;
+
+	if (!h2_guard_frame(&h2->guard, &frame->hd, h2->now_ms))
+		go_away(h2, ERR_FLOOD);
+	switch (frame->hd.type) {
+	case NGHTTP2_HEADERS:
+		h2->header_open = false;
+		on_headers_complete(session, frame);
+		break;
+	case NGHTTP2_DATA:
+		s = stream_get(session, frame->hd.stream_id);
+		if (s != NULL && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+			end_stream(s);
+		break;
+	case NGHTTP2_PING:
+		if (frame->hd.flags & NGHTTP2_FLAG_ACK && h2->drain == H2_NOTICE_SENT &&
+			memcmp(frame->ping.opaque_data, drain_ping, sizeof(drain_ping)) == 0)
+			h2->proto.ops->drain(&h2->proto);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
+	void *user)
+{
+	struct h2 *h2 = user;
+
+	(void)session, (void)code;
+	if (frame->hd.type == NGHTTP2_HEADERS)
+		h2->header_open = false;
+	return 0;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+	size_t len, void *user)
+{
+	struct h2_stream *s = stream_get(session, id);
+
+	(void)flags, (void)user;
+	if (s != NULL)
+		req_body(&s->req, data, len);
+	else
+		nghttp2_session_consume(session, id, len);
+	return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
+{
+	struct h2_stream *s = stream_get(session, id);
+
+	(void)code, (void)user;
+	if (s != NULL)
+		h2_stream_close(s);
+	return 0;
+}
+
+/* --- the session ---------------------------------------------------------------------------------------- */
+
+/* Made with the first session, the same for all of a process. */
+static nghttp2_session_callbacks *callbacks;
+static nghttp2_option *option;
+
+static int shared_init(void)
+{
+	if (callbacks != NULL)
+		return 0;
+	if (nghttp2_option_new(&option) != 0)
+		return -1;
+	if (nghttp2_session_callbacks_new(&callbacks) != 0) {
+		nghttp2_option_del(option);
+		return -1;
+	}
+	/* Windows open as handlers consume; requests that are over need no trace. */
+	nghttp2_option_set_no_auto_window_update(option, 1);
+	nghttp2_option_set_no_closed_streams(option, 1);
+	nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback2(callbacks, on_header);
+	nghttp2_session_callbacks_set_on_invalid_header_callback2(callbacks, on_invalid_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+	nghttp2_session_callbacks_set_send_data_callback(callbacks, h2_out_send_data);
+	nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, h2_out_frame_sent);
+	return 0;
+}
+
+static int announce(struct h2 *h2)
+{
+	const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, h2->conf->max_concurrent_streams },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->conf->env->header_size },
+		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
+	};
+
+	return nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
+		sizeof(settings) / sizeof(settings[0]));
+}
+
+static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host)
+{
+	struct h2 *h2 = calloc(1, sizeof(*h2));
+
+	if (h2 == NULL)
+		return NULL;
+	h2->proto.ops = &h2_ops;
+	h2->conf = conf;
+	h2->host = host;
+	h2->gap_hi = -1;
+	list_init(&h2->streams);
+	if (shared_init() < 0 || nghttp2_session_server_new3(&h2->session, callbacks, h2, option,
+					 h2_mem()) != 0) {
+		free(h2);
+		return NULL;
+	}
+	if (announce(h2) != 0) {
+		nghttp2_session_del(h2->session);
+		free(h2);
+		return NULL;
+	}
+	return &h2->proto;
+}
+
+static const struct err *h2_input(struct proto *p, const void *data, size_t n, uint64_t now_ms)
+{
+	struct h2 *h2 = (struct h2 *)p;
+	ssize_t rv;
+
+	if (h2->now_ms == 0)
+		h2_guard_init(&h2->guard, now_ms);
+	h2->now_ms = now_ms;
+	rv = nghttp2_session_mem_recv(h2->session, data, n);
+	if (rv >= 0)
+		return h2->err;
+	switch (rv) {
+	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
+		go_away(h2, ERR_PREFACE);
+		break;
+	case NGHTTP2_ERR_NOMEM:
+		go_away(h2, ERR_NO_MEMORY);
+		break;
+	case NGHTTP2_ERR_FLOODED:
+	default: /* too many CONTINUATION frames: its error number is newer than the oldest nghttp2 */
+		go_away(h2, ERR_FLOOD);
+	}
+	return h2->err;
+}
+
+static enum proto_wait h2_waits(const struct proto *p)
+{
+	const struct h2 *h2 = (const struct h2 *)p;
+
+	if (h2->header_open || !h2->preface_done)
+		return PROTO_HEADER;
+	if (h2->nstreams == 0)
+		return PROTO_IDLE;
+	return h2->nwaiting > 0 ? PROTO_BUSY : PROTO_SEND;
+}
+
+static void h2_drain(struct proto *p)
+{
+	struct h2 *h2 = (struct h2 *)p;
+
+	/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
+	if (h2->drain == H2_SERVING) {
+		h2->drain = H2_NOTICE_SENT;
+		nghttp2_submit_shutdown_notice(h2->session);
+		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping);
+	} else if (h2->drain == H2_NOTICE_SENT) {
+		h2->drain = H2_GOAWAY_SENT;
+		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
+			nghttp2_session_get_last_proc_stream_id(h2->session), NGHTTP2_NO_ERROR,
+			NULL, 0);
+	}
+	h2->host->wake(h2->host);
+}
+
+static bool h2_finished(const struct proto *p)
+{
+	const struct h2 *h2 = (const struct h2 *)p;
+
+	return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
+}
+
+static void h2_close(struct proto **pp)
+{
+	struct h2 *h2 = (struct h2 *)*pp;
+
+	*pp = NULL;
+	LIST_FOREACH (node, &h2->streams)
+		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
+	nghttp2_session_del(h2->session);
+	free(h2);
+}
+
+void h2_trim(void)
+{
+	nghttp2_session_callbacks_del(callbacks);
+	nghttp2_option_del(option);
+	callbacks = NULL;
+	option = NULL;
+	h2_stream_trim();
+	h2_mem_trim();
+}
+
+const struct proto_ops h2_ops = {
+	.name = "h2",
+	.open = h2_open,
+	.input = h2_input,
+	.output = h2_output,
+	.waits = h2_waits,
+	.drain = h2_drain,
+	.finished = h2_finished,
+	.close = h2_close,
+};

@@ -1,0 +1,75 @@
+/*
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session, its frames and
+ * its end; h2_stream.c: from header fields to a request and from its reply to a response; h2_out.c:
+ * the bytes. Outside proto/ only h2_ops (proto.h) is known.
+ */
+#ifndef H2D_PROTO_H2_H
+#define H2D_PROTO_H2_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "base/list.h"
+#include "proto/h2_guard.h"
+#include "proto/proto.h"
+
+enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
+
+struct h2 {
+	struct proto proto;
+	nghttp2_session *session;
+	const struct proto_conf *conf;
+	struct proto_host *host;
+	struct list streams;        /* struct h2_stream */
+	unsigned nstreams;
+	unsigned nwaiting;          /* streams that wait for this server: a handler, a source */
+	int32_t last_id;            /* highest stream the peer opened */
+	int32_t gap_lo, gap_hi;     /* the last identifiers it skipped: never to be used (5.1.1) */
+	bool preface_done;
+	bool header_open;           /* a header section is incomplete */
+	enum h2_drain drain;
+	const struct err *err;      /* what the peer did, found in a callback */
+	struct h2_guard guard;
+	uint64_t now_ms;            /* of the input being worked on */
+	struct outq *out;           /* during output() only */
+	size_t out_limit;
+	bool out_blocked;           /* the limit was reached with a DATA frame at hand */
+};
+
+struct h2_stream {
+	struct h2d_req req;
+	struct h2 *h2;
+	int32_t id;
+	bool waiting;               /* counted in h2->nwaiting */
+	bool deferred;              /* nghttp2 was told that the source has nothing yet */
+	bool peer_done;             /* END_STREAM was received */
+	struct list node;
+	unsigned nbufs, bufs_cap;
+	nghttp2_rcbuf **bufs;       /* what the request's fields point into */
+	nghttp2_rcbuf *first_bufs[24];
+};
+
+static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
+{
+	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
+}
+
+/* h2_stream.c */
+struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
+void h2_stream_close(struct h2_stream *s);
+/* One decoded field; the rcbufs are kept while the stream lives. 0, or -1 when memory is out. */
+int h2_stream_field(struct h2_stream *s, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+/* The header section is complete. */
+void h2_stream_start(struct h2_stream *s);
+void h2_stream_waits(struct h2_stream *s, bool waits);
+/* Gives kept stream memory back. */
+void h2_stream_trim(void);
+
+/* h2_out.c */
+int h2_output(struct proto *p, struct outq *q, size_t limit);
+ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
+	uint32_t *flags, nghttp2_data_source *source, void *user);
+int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+	size_t length, nghttp2_data_source *source, void *user);
+int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user);
+
+#endif

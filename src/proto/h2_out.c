@@ -1,0 +1,91 @@
+/*
+ * h2_out: from a nghttp2 session to the connection's outq: frames are copied, cached payload goes by
+ * reference (NGHTTP2_DATA_FLAG_NO_COPY). What nghttp2_session_mem_send() returns dies with the next
+ * call, and NO_COPY payload comes by callback in between, so order is kept by copying at once.
+ */
+#include "proto/h2.h"
+
+ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
+	uint32_t *flags, nghttp2_data_source *source, void *user)
+{
+	struct h2_stream *s = source->ptr;
+	struct body *b = &s->req.reply.body;
+	ssize_t n;
+
+	(void)session, (void)id, (void)buf, (void)user;
+	n = b->ops->ready(b, length);
+	if (n == BODY_LATER) {
+		s->deferred = true;
+		h2_stream_waits(s, true);
+		return NGHTTP2_ERR_DEFERRED;
+	}
+	if (n < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	if ((uint64_t)n == b->left)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return n;
+}
+
+int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+	size_t length, nghttp2_data_source *source, void *user)
+{
+	struct h2_stream *s = source->ptr;
+	struct body *b = &s->req.reply.body;
+	struct h2 *h2 = user;
+
+	(void)session, (void)frame;
+	if (outq_len(h2->out) >= h2->out_limit) {
+		h2->out_blocked = true;
+		return NGHTTP2_ERR_WOULDBLOCK;
+	}
+	/* 9 bytes: RFC 9113, 4.1; no padding is asked for. */
+	if (outq_copy(h2->out, head, 9) < 0)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	s->req.sent += length;
+	return 0;
+}
+
+int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct h2_stream *s;
+
+	(void)user;
+	if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+		return 0;
+	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	if (s == NULL)
+		return 0;
+	req_sent_all(&s->req);
+	/* RFC 9113, 8.1: the answer is complete, the rest of the request is not wanted. */
+	if (!s->peer_done)
+		nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+	return 0;
+}
+
+int h2_output(struct proto *p, struct outq *q, size_t limit)
+{
+	struct h2 *h2 = (struct h2 *)p;
+	ssize_t n = 0;
+
+	h2->out = q;
+	h2->out_limit = limit;
+	h2->out_blocked = false;
+	while (outq_len(q) < limit) {
+		const uint8_t *data;
+
+		n = nghttp2_session_mem_send(h2->session, &data);
+		if (n <= 0)
+			break;
+		if (outq_copy(q, data, (size_t)n) < 0) {
+			n = -1;
+			break;
+		}
+	}
+	h2->out = NULL;
+	if (n < 0)
+		return -1;
+	return n > 0 || h2->out_blocked;
+}

@@ -1,0 +1,212 @@
+/*
+ * h2_stream: one stream and the request it carries: fields in, reply out (RFC 9113, 8). Called by
+ * h2.c for what nghttp2 reports, and by the request core over the stream seam.
+ */
+#include "base/pool.h"
+#include "proto/h2.h"
+
+enum { STREAMS_KEPT = 4096 };
+
+static struct pool pool = { .name = "h2_stream", .size = sizeof(struct h2_stream),
+	.keep = STREAMS_KEPT };
+
+void h2_stream_trim(void)
+{
+	pool_fini(&pool);
+	pool_init(&pool, "h2_stream", sizeof(struct h2_stream), STREAMS_KEPT);
+}
+
+void h2_stream_waits(struct h2_stream *s, bool waits)
+{
+	if (s->waiting == waits)
+		return;
+	s->waiting = waits;
+	s->h2->nwaiting += waits ? 1u : -1u;
+}
+
+/* --- the stream seam ----------------------------------------------------------------------------- */
+
+static const char *status_text(int status, char buf[4])
+{
+	buf[0] = (char)('0' + status / 100);
+	buf[1] = (char)('0' + status / 10 % 10);
+	buf[2] = (char)('0' + status % 10);
+	buf[3] = '\0';
+	return buf;
+}
+
+static nghttp2_nv nv_of(struct slice name, struct slice value)
+{
+	union {
+		const char *in;
+		uint8_t *out;
+	} n = { name.p }, v = { value.p };
+
+	/* nghttp2 reads them when the frame is made; the request outlives that. */
+	return (nghttp2_nv){ n.out, v.out, name.n, value.n,
+		NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
+}
+
+static void stream_reply(struct h2d_req *req)
+{
+	struct h2_stream *s = h2_stream_of(req);
+	struct reply *r = &req->reply;
+	nghttp2_nv nv[1 + REPLY_FIELDS_MAX];
+	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = h2_out_read };
+	char *status = arena_alloc(&req->arena, 4);
+	int rv = NGHTTP2_ERR_NOMEM;
+
+	h2_stream_waits(s, false);
+	if (status != NULL) {
+		nv[0] = nv_of(SLICE(":status"), slice_of(status_text(r->status, status), 3));
+		for (unsigned i = 0; i < r->nfields; i++)
+			nv[1 + i] = nv_of(r->fields[i].name, r->fields[i].value);
+		rv = nghttp2_submit_response(s->h2->session, s->id, nv, 1 + r->nfields,
+			r->content ? &provider : NULL);
+	}
+	if (rv != 0)
+		nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id,
+			NGHTTP2_INTERNAL_ERROR);
+	s->h2->host->wake(s->h2->host);
+}
+
+static void stream_resume(struct h2d_req *req)
+{
+	struct h2_stream *s = h2_stream_of(req);
+
+	if (!s->deferred)
+		return;
+	s->deferred = false;
+	h2_stream_waits(s, false);
+	nghttp2_session_resume_data(s->h2->session, s->id);
+	s->h2->host->wake(s->h2->host);
+}
+
+static void stream_consume(struct h2d_req *req, size_t n)
+{
+	struct h2_stream *s = h2_stream_of(req);
+
+	nghttp2_session_consume(s->h2->session, s->id, n);
+	s->h2->host->wake(s->h2->host);
+}
+
+static const struct stream_ops stream_ops = {
+	.reply = stream_reply,
+	.resume = stream_resume,
+	.consume = stream_consume,
+};
+
+/* --- its life -------------------------------------------------------------------------------------- */
+
+struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
+{
+	struct h2_stream *s = pool_get(&pool);
+
+	if (s == NULL)
+		return NULL;
+	req_init(&s->req, h2->conf->env, h2->host->conn, &stream_ops);
+	s->h2 = h2;
+	s->id = id;
+	s->waiting = s->deferred = s->peer_done = false;
+	s->nbufs = 0;
+	s->bufs = s->first_bufs;
+	s->bufs_cap = sizeof(s->first_bufs) / sizeof(s->first_bufs[0]);
+	list_append(&h2->streams, &s->node);
+	h2->nstreams++;
+	h2->proto.requests++;
+	return s;
+}
+
+void h2_stream_close(struct h2_stream *s)
+{
+	h2_stream_waits(s, false);
+	list_remove(&s->node);
+	s->h2->nstreams--;
+	req_fini(&s->req);
+	for (unsigned i = 0; i < s->nbufs; i++)
+		nghttp2_rcbuf_decref(s->bufs[i]);
+	pool_put(&pool, s);
+}
+
+static int keep_buf(struct h2_stream *s, nghttp2_rcbuf *buf)
+{
+	if (nghttp2_rcbuf_is_static(buf))
+		return 0;
+	if (s->nbufs == s->bufs_cap) {
+		nghttp2_rcbuf **bufs = arena_alloc(&s->req.arena, 2 * s->bufs_cap * sizeof(*bufs));
+
+		if (bufs == NULL)
+			return -1;
+		memcpy(bufs, s->bufs, s->nbufs * sizeof(*bufs));
+		s->bufs = bufs;
+		s->bufs_cap *= 2;
+	}
+	nghttp2_rcbuf_incref(buf);
+	s->bufs[s->nbufs++] = buf;
+	return 0;
+}
+
+static struct slice slice_of_buf(nghttp2_rcbuf *buf)
+{
+	nghttp2_vec v = nghttp2_rcbuf_get_buf(buf);
+
+	return slice_of(v.base, v.len);
+}
+
+/* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
+static void pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
+{
+	switch (name.p[1]) {
+	case 'm':
+		req->method_text = value;
+		break;
+	case 's':
+		req->scheme = value;
+		break;
+	case 'a':
+		req->authority = value;
+		break;
+	case 'p':
+		if (slice_eq(name, SLICE(":path")))
+			req->target = value;
+		break;
+	default:
+		break;
+	}
+	req->head_size += name.n + value.n + 32;
+	if (req->head_size > req->env->header_size)
+		req->head_too_large = true;
+}
+
+int h2_stream_field(struct h2_stream *s, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+{
+	struct slice n = slice_of_buf(name), v = slice_of_buf(value);
+
+	/* Past the limit only sizes count: nothing is kept alive by an over-long header section. */
+	if (s->req.head_too_large)
+		return 0;
+	if (keep_buf(s, value) < 0)
+		return -1;
+	if (n.p[0] == ':') {
+		pseudo_field(&s->req, n, v);
+		return 0;
+	}
+	if (keep_buf(s, name) < 0)
+		return -1;
+	return req_add_field(&s->req, n, v);
+}
+
+void h2_stream_start(struct h2_stream *s)
+{
+	struct h2d_req *req = &s->req;
+
+	/* RFC 9113, 8.3.1: Host stands in for an absent :authority. */
+	if (req->authority.n == 0) {
+		const struct field *host = field_find(req->fields, req->nfields, SLICE("host"));
+
+		if (host != NULL)
+			req->authority = host->value;
+	}
+	h2_stream_waits(s, true);
+	req_start(req);
+}

@@ -1,0 +1,483 @@
+/*
+ * conn: a connection's turns: read what the socket has, feed the protocol, and at the end of the loop
+ * turn make output and write it once. Knows neither TLS nor HTTP/2, only their seams. Never frees
+ * inside an event batch.
+ */
+#include "server/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+
+enum {
+	READ_BUDGET = 2 * CONN_INPUT,  /* bytes per turn and connection, and so at most 14 000 frames */
+	WRITE_PIECE = 256 * 1024,      /* bytes made before one write */
+	LINGER_MS = 2000,
+	LINGER_BYTES = 1 << 20,        /* read and dropped while lingering, at most */
+	DRAIN_ANSWER_MS = 1000,        /* for the peer's answer to a GOAWAY notice */
+	CONNS_KEPT = 1024,
+	BLOCKS_KEPT = 256,
+};
+
+static const uint8_t h2_preface[CONN_SNIFF + 1] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/* Said to who speaks HTTP/1.x, which is not spoken here (RFC 9110, 15.6.6). */
+static const char not_h2[] =
+	"HTTP/1.1 505 HTTP Version Not Supported\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n"
+	"connection: close\r\n\r\nThis server speaks HTTP/2 (h2, h2c)";
+
+static const struct {
+	const char *name;
+	unsigned next;
+} states[CONN_STATES] = {
+#define CONN_STATE(name, next, help) { #name, next },
+#include "server/conn_state.def"
+};
+
+const char *conn_state_name(enum conn_state state)
+{
+	return states[state].name;
+}
+
+bool conn_may_go(enum conn_state from, enum conn_state to)
+{
+	return states[from].next & 1u << to;
+}
+
+static void conn_go(struct conn *c, enum conn_state state)
+{
+	H2D_ASSERT(conn_may_go(c->state, state));
+	if (c->state == CONN_HANDSHAKE)
+		COUNT(handshakes, -1);
+	log_debug("connection %s: %s -> %s", c->peer, states[c->state].name, states[state].name);
+	c->state = state;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------ */
+
+static void conn_reap(struct task *t)
+{
+	struct conn *c = LIST_ENTRY(t, struct conn, reap);
+	struct conn_env *env = c->env;
+
+	if (c->proto != NULL)
+		c->proto->ops->close(&c->proto);
+	outq_clear(&c->out);
+	loop_cancel(&c->flush);
+	loop_cancel(&c->again);
+	c->transport->ops->close(&c->transport);
+	list_remove(&c->node);
+	env->nlive--;
+	COUNT(connections, -1);
+	pool_put(&env->conns, c);
+	if (env->gone != NULL)
+		env->gone(env);
+}
+
+void conn_kill(struct conn *c)
+{
+	if (c->state == CONN_DEAD)
+		return;
+	conn_go(c, CONN_DEAD);
+	loop_unwatch(c->env->loop, &c->watch);
+	timer_disarm(&c->env->loop->wheel, &c->timer);
+	loop_cancel(&c->flush);
+	loop_cancel(&c->again);
+	loop_defer(c->env->loop, &c->reap);
+}
+
+static void conn_fail(struct conn *c, const struct err *err)
+{
+	log_at(err->level, "connection %s: %s", c->peer, err->text);
+	if (err->h2_code != 0)
+		COUNT(protocol_errors, 1);
+	c->closing = true;
+}
+
+static void arm(struct conn *c, uint64_t ms)
+{
+	timer_arm(&c->env->loop->wheel, &c->timer, clock_ms() + ms);
+}
+
+/* Everything is written: close without a reset that would destroy what is under way. */
+static void conn_linger(struct conn *c)
+{
+	c->transport->ops->shutdown(c->transport);
+	if (c->eof) {
+		conn_kill(c);
+		return;
+	}
+	conn_go(c, CONN_LINGER);
+	arm(c, LINGER_MS);
+	c->readable = true;
+	loop_ready(c->env->loop, &c->again);
+}
+
+/* --- timeouts ------------------------------------------------------------------------------------------- */
+
+/*
+ * A timer is set when what is waited for begins and is not moved by bytes that do not end it; only
+ * output that the peer takes moves the send timer.
+ */
+static void conn_rearm(struct conn *c, bool progress)
+{
+	const struct conn_timeouts *t = &c->env->timeouts;
+	enum proto_wait waits;
+
+	if (c->state != CONN_OPEN && c->state != CONN_DRAIN)
+		return;
+	waits = c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
+	if (outq_len(&c->out) > 0 || c->transport->ops->pending(c->transport))
+		waits = PROTO_SEND;
+	if (waits == c->waits && !(waits == PROTO_SEND && progress) &&
+		(c->proto == NULL || c->proto->requests == c->waits_requests) &&
+		timer_armed(&c->timer) == (waits != PROTO_BUSY))
+		return;
+	c->waits = waits;
+	c->waits_requests = c->proto != NULL ? c->proto->requests : 0;
+	switch (waits) {
+	case PROTO_IDLE:
+		arm(c, c->state == CONN_DRAIN ? DRAIN_ANSWER_MS : t->keepalive);
+		break;
+	case PROTO_HEADER:
+		arm(c, t->header);
+		break;
+	case PROTO_SEND:
+		arm(c, t->send);
+		break;
+	case PROTO_BUSY:
+		timer_disarm(&c->env->loop->wheel, &c->timer);
+		break;
+	}
+}
+
+static void conn_timeout(struct timer *timer)
+{
+	struct conn *c = LIST_ENTRY(timer, struct conn, timer);
+	const struct err *err = NULL;
+
+	switch (c->state) {
+	case CONN_HANDSHAKE:
+		err = ERR_TIMEOUT_HANDSHAKE;
+		COUNT(handshake_failures, 1);
+		break;
+	case CONN_OPEN:
+	case CONN_DRAIN:
+		err = c->waits == PROTO_SEND     ? ERR_TIMEOUT_SEND
+		      : c->waits == PROTO_HEADER ? ERR_TIMEOUT_HEADER
+						 : ERR_TIMEOUT_IDLE;
+		break;
+	default:
+		break;
+	}
+	if (err == ERR_TIMEOUT_IDLE && c->proto != NULL) {
+		/* The peer is told; a second time, or while draining, it is not waited for. */
+		c->proto->ops->drain(c->proto);
+		if (c->state == CONN_OPEN)
+			conn_go(c, CONN_DRAIN);
+		arm(c, DRAIN_ANSWER_MS);
+		return;
+	}
+	if (err != NULL) {
+		COUNT(timeouts, 1);
+		log_at(err->level, "connection %s: %s", c->peer, err->text);
+	}
+	conn_kill(c);
+}
+
+/* --- output ------------------------------------------------------------------------------------------------ */
+
+/* True once nothing is left to send, neither here nor in the transport. */
+static bool conn_empty(const struct conn *c)
+{
+	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
+}
+
+/* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
+static int conn_write(struct conn *c, bool *progress)
+{
+	int more = 0;
+	ssize_t n;
+
+	if (c->proto != NULL && outq_len(&c->out) < WRITE_PIECE)
+		more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
+	if (more < 0)
+		return -1;
+	if (conn_empty(c))
+		return more;
+	n = c->transport->ops->send(c->transport, &c->out, WRITE_PIECE);
+	if (n == -EAGAIN) {
+		c->blocked = true;
+		return 0;
+	}
+	if (n < 0) {
+		log_debug("connection %s: send: %s", c->peer, strerror((int)-n));
+		return -1;
+	}
+	COUNT(bytes_out, n);
+	*progress = true;
+	if (!conn_empty(c)) {
+		c->blocked = true;
+		return 0;
+	}
+	return more;
+}
+
+static bool conn_over(const struct conn *c)
+{
+	enum proto_wait waits;
+
+	if (c->closing)
+		return true;
+	if (c->proto == NULL)
+		return c->eof;
+	if (c->proto->ops->finished(c->proto))
+		return true;
+	if (!c->eof)
+		return false;
+	waits = c->proto->ops->waits(c->proto);
+	return waits != PROTO_BUSY && waits != PROTO_SEND;
+}
+
+/* At the end of a turn in which anything happened. */
+static void conn_flush(struct task *t)
+{
+	struct conn *c = LIST_ENTRY(t, struct conn, flush);
+	bool progress = false;
+	int more = 0;
+
+	if (c->state == CONN_HANDSHAKE || c->state == CONN_LINGER || c->state == CONN_DEAD)
+		return;
+	if (!c->blocked)
+		more = conn_write(c, &progress);
+	if (more < 0) {
+		conn_kill(c);
+		return;
+	}
+	if (more > 0)
+		loop_ready(c->env->loop, &c->again);
+	else if (conn_empty(c) && conn_over(c))
+		conn_linger(c);
+	conn_rearm(c, progress);
+}
+
+static void conn_wake(struct proto_host *host)
+{
+	struct conn *c = LIST_ENTRY(host, struct conn, host);
+
+	if (c->state != CONN_DEAD)
+		loop_at_turn_end(c->env->loop, &c->flush);
+}
+
+/* --- input --------------------------------------------------------------------------------------------------- */
+
+static int conn_speak(struct conn *c, const struct proto_ops *ops)
+{
+	c->http.protocol = SLICE("HTTP/2.0");
+	c->proto = ops->open(&c->env->proto, &c->host);
+	if (c->proto == NULL)
+		return -1;
+	if (c->state == CONN_DRAIN)
+		c->proto->ops->drain(c->proto);
+	return 0;
+}
+
+static void feed(struct conn *c, const uint8_t *p, size_t n)
+{
+	const struct err *err = c->proto->ops->input(c->proto, p, n, clock_ms());
+
+	if (err != NULL)
+		conn_fail(c, err);
+}
+
+/* Tells the protocol by the first bytes (RFC 9113, 3.4). The bytes wait here until they suffice. */
+static void conn_sniff(struct conn *c, const uint8_t *p, size_t n)
+{
+	size_t take = n < CONN_SNIFF - c->nsniff ? n : CONN_SNIFF - c->nsniff;
+
+	memcpy(c->sniff + c->nsniff, p, take);
+	c->nsniff += (unsigned)take;
+	if (memcmp(c->sniff, h2_preface, c->nsniff) != 0) {
+		if (outq_copy(&c->out, not_h2, sizeof(not_h2) - 1) < 0)
+			conn_kill(c);
+		else
+			conn_fail(c, ERR_PREFACE);
+		return;
+	}
+	if (c->nsniff < CONN_SNIFF)
+		return;
+	if (conn_speak(c, &h2_ops) < 0) {
+		conn_kill(c);
+		return;
+	}
+	feed(c, c->sniff, CONN_SNIFF);
+	if (n > take && !c->closing)
+		feed(c, p + take, n - take);
+}
+
+static void conn_input(struct conn *c, const uint8_t *p, size_t n)
+{
+	if (c->state == CONN_LINGER || c->closing)
+		return;
+	if (c->proto != NULL)
+		feed(c, p, n);
+	else
+		conn_sniff(c, p, n);
+}
+
+static void conn_read(struct conn *c)
+{
+	size_t got = 0;
+
+	while (c->readable && got < READ_BUDGET && c->state != CONN_DEAD) {
+		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, CONN_INPUT);
+
+		if (n == -EAGAIN) {
+			c->readable = false;
+		} else if (n < 0) {
+			log_debug("connection %s: recv: %s", c->peer, strerror((int)-n));
+			conn_kill(c);
+		} else if (n == 0) {
+			c->readable = false;
+			c->eof = true;
+		} else {
+			got += (size_t)n;
+			COUNT(bytes_in, n);
+			if (c->transport->drained && !c->hangup)
+				c->readable = false;
+			conn_input(c, c->env->input, (size_t)n);
+		}
+	}
+	if (c->state == CONN_LINGER) {
+		c->lingered += got;
+		if (c->eof || c->lingered > LINGER_BYTES)
+			conn_kill(c);
+	}
+	if (c->readable && c->state != CONN_DEAD)
+		loop_ready(c->env->loop, &c->again);
+}
+
+static void conn_handshake(struct conn *c)
+{
+	int rv = c->transport->ops->handshake(c->transport);
+
+	if (rv == -EAGAIN)
+		return;
+	if (rv < 0) {
+		COUNT(handshake_failures, 1);
+		conn_kill(c);
+		return;
+	}
+	conn_go(c, CONN_OPEN);
+	if (c->draining)
+		conn_drain(c);
+	c->readable = true; /* application data may have come with the handshake's last bytes */
+	conn_rearm(c, false);
+}
+
+static void conn_work(struct conn *c)
+{
+	if (c->state == CONN_HANDSHAKE)
+		conn_handshake(c);
+	if (c->state == CONN_HANDSHAKE || c->state == CONN_DEAD)
+		return;
+	if (c->readable)
+		conn_read(c);
+	if (c->state != CONN_DEAD && c->state != CONN_LINGER)
+		loop_at_turn_end(c->env->loop, &c->flush);
+}
+
+static void conn_again(struct task *t)
+{
+	conn_work(LIST_ENTRY(t, struct conn, again));
+}
+
+static void conn_event(struct watch *w, uint32_t events)
+{
+	struct conn *c = LIST_ENTRY(w, struct conn, watch);
+
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->readable = true;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->hangup = true;
+	if (events & EPOLLOUT)
+		c->blocked = false;
+	conn_work(c);
+}
+
+/* --- the beginning ----------------------------------------------------------------------------------------------- */
+
+void conn_env_init(struct conn_env *env, struct loop *loop)
+{
+	memset(env, 0, sizeof(*env));
+	env->loop = loop;
+	pool_init(&env->conns, "conn", sizeof(struct conn), CONNS_KEPT);
+	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
+	list_init(&env->live);
+}
+
+void conn_env_fini(struct conn_env *env)
+{
+	H2D_ASSERT(env->nlive == 0);
+	pool_fini(&env->conns);
+	pool_fini(&env->blocks);
+}
+
+int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool tls, bool admin)
+{
+	struct conn *c = pool_get(&env->conns);
+	int rv;
+
+	if (c == NULL)
+		return -1;
+	memset(c, 0, sizeof(*c));
+	c->env = env;
+	c->watch.fn = conn_event;
+	c->watch.fd = t->fd;
+	rv = loop_watch(env->loop, &c->watch, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
+	if (rv < 0) {
+		log_error("connection %s: epoll_ctl: %s", peer, strerror(-rv));
+		pool_put(&env->conns, c);
+		return -1;
+	}
+	c->transport = t;
+	c->state = CONN_HANDSHAKE;
+	strncpy(c->peer, peer, sizeof(c->peer) - 1);
+	c->http.peer = slice_str(c->peer);
+	c->http.tls = tls;
+	c->http.admin = admin;
+	c->host.wake = conn_wake;
+	c->host.conn = &c->http;
+	outq_init(&c->out, &env->blocks);
+	task_init(&c->flush, conn_flush);
+	task_init(&c->again, conn_again);
+	task_init(&c->reap, conn_reap);
+	timer_init(&c->timer, conn_timeout);
+	list_append(&env->live, &c->node);
+	env->nlive++;
+	COUNT(connections, 1);
+	COUNT(handshakes, 1);
+	arm(c, env->timeouts.handshake);
+	/* Its first bytes are often here already: one turn less. */
+	c->readable = true;
+	loop_ready(env->loop, &c->again);
+	return 0;
+}
+
+void conn_drain(struct conn *c)
+{
+	/* A client in the middle of its handshake has its first request answered all the same. */
+	c->draining = true;
+	if (c->state != CONN_OPEN)
+		return;
+	conn_go(c, CONN_DRAIN);
+	timer_disarm(&c->env->loop->wheel, &c->timer);
+	if (c->proto != NULL)
+		c->proto->ops->drain(c->proto);
+	loop_at_turn_end(c->env->loop, &c->flush);
+}

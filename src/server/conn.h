@@ -1,0 +1,84 @@
+/*
+ * conn: one connection: the only place where a transport and a protocol meet. Owns both, the output
+ * queue between them, and the timeout. Made by worker_take(), driven by the loop.
+ */
+#ifndef H2D_SERVER_CONN_H
+#define H2D_SERVER_CONN_H
+
+#include "event/loop.h"
+#include "net/transport.h"
+#include "proto/proto.h"
+
+enum conn_state {
+#define CONN_STATE(name, next, help) CONN_##name,
+#include "server/conn_state.def"
+	CONN_STATES
+};
+
+/* Milliseconds. */
+struct conn_timeouts {
+	uint64_t handshake, header, send, keepalive;
+};
+
+/* What all connections of a worker share; the worker owns it. */
+struct conn_env {
+	struct loop *loop;
+	struct pool conns;          /* of struct conn */
+	struct pool blocks;         /* of their outqs */
+	struct proto_conf proto;
+	struct conn_timeouts timeouts;
+	struct list live;           /* struct conn */
+	unsigned nlive;
+	uint8_t *input;             /* CONN_INPUT bytes: what one recv() fills */
+	void (*gone)(struct conn_env *env); /* a connection has ended: there is room */
+};
+
+enum { CONN_INPUT = 65536, CONN_SNIFF = 24, CONN_PEER = 64 };
+
+struct conn {
+	struct conn_env *env;
+	struct transport *transport;
+	struct proto *proto;        /* NULL until ALPN or the preface has told */
+	struct proto_host host;
+	struct http_conn http;
+	struct outq out;
+	enum conn_state state;
+	bool readable;              /* the socket may have bytes: edge-triggered */
+	bool hangup;                /* the peer's end is on its way: a short read does not mean drained */
+	bool eof;                   /* the peer's end was read */
+	bool blocked;               /* the socket took less than offered: wait for EPOLLOUT */
+	bool closing;               /* no more input: send what there is, then end */
+	bool draining;              /* told to leave while the handshake was under way */
+	struct watch watch;
+	struct task flush;          /* at the end of a turn */
+	struct task again;          /* next turn: leftovers of a budget */
+	struct task reap;           /* frees */
+	struct timer timer;
+	enum proto_wait waits;      /* what the timer is set for */
+	uint64_t waits_requests;    /* proto->requests then */
+	size_t lingered;            /* bytes read and dropped since the end */
+	struct list node;
+	unsigned nsniff;
+	uint8_t sniff[CONN_SNIFF];  /* the first bytes, until they tell the protocol */
+	char peer[CONN_PEER];
+};
+
+void conn_env_init(struct conn_env *env, struct loop *loop);
+/* Asserts that no connection is left. */
+void conn_env_fini(struct conn_env *env);
+
+/* Takes the transport and begins; peer: as logs write it, copied. -1 when memory is out: the caller
+ * keeps the transport then. */
+int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool tls, bool admin);
+
+/* Graceful end. */
+void conn_drain(struct conn *c);
+
+/* Ends it now. */
+void conn_kill(struct conn *c);
+
+const char *conn_state_name(enum conn_state state);
+/* Whether from → to is a step of conn_state.def. */
+bool conn_may_go(enum conn_state from, enum conn_state to);
+
+#endif
