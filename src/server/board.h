@@ -36,6 +36,7 @@ struct board_head {
 	uint32_t keeper_pid;
 	uint32_t building;       /* 1: an image of this generation is still to come */
 	struct counters retired; /* totals of processes that are gone */
+	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for it */
 } __attribute__((aligned(4096)));
 
 struct board {
@@ -49,11 +50,17 @@ struct board *board_new(void);
 /* In a child: everything becomes read-only but own (NULL: nothing stays writable). 0, or -errno. */
 int board_protect(struct board *b, struct board_slot *own);
 
-/* In the master: a free slot, taken for pid's predecessor-to-be; NULL when all are taken. */
+/* How many slots are free. */
+unsigned board_room(const struct board *b);
+
+/* In the master: a free slot, cleared, in state BOOT, its pid still 0; NULL when all are taken. */
 struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generation);
 
-/* In the master, when the process is reaped: adds its totals to retired and frees the slot. */
-void board_release(struct board *b, struct board_slot *s);
+/* In the master, when the process is reaped: adds its totals to retired, frees the slot, sets *s NULL. */
+void board_release(struct board *b, struct board_slot **s);
+
+/* Unmaps; sets *b NULL. */
+void board_free(struct board **b);
 
 /* The body of /status.json; p NULL when a is spent. */
 struct slice board_json(const struct board *b, struct arena *a);

@@ -1,0 +1,118 @@
+/*
+ * pidfile: written and locked by the master, read by `h2d -s`. The lock is flock(2)'s: it ends with
+ * the last descriptor, so children must close theirs (spawn does).
+ */
+#include "master/pidfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A look by `h2d -s` holds the lock for a moment; a master holds it for good. */
+static int lock_patiently(int fd)
+{
+	for (int tries = 0; tries < 10; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* Whether fd is still what path names: a master that leaves unlinks the file it had locked. */
+static bool still_named(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	int fd;
+
+	*p = PIDFILE_NONE;
+	for (;;) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+		if (fd < 0)
+			goto failed;
+		if (lock_patiently(fd) < 0) {
+			if (errno != EWOULDBLOCK)
+				goto failed;
+			snprintf(err, errsize, "pid file %s: another h2d holds it (process %d)", path,
+				(int)pidfile_holder(path));
+			close(fd);
+			return -1;
+		}
+		if (still_named(fd, path))
+			break;
+		close(fd);
+	}
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		goto failed;
+	p->path = strdup(path);
+	if (p->path == NULL)
+		goto failed;
+	p->fd = fd;
+	return 0;
+
+failed:
+	snprintf(err, errsize, "pid file %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+void pidfile_close(struct pidfile *p)
+{
+	if (p->fd < 0)
+		return;
+	/* Unlinked while locked, and only if it is ours: nobody can have taken the name over. */
+	if (still_named(p->fd, p->path))
+		unlink(p->path);
+	close(p->fd);
+	free(p->path);
+	*p = PIDFILE_NONE;
+}
+
+pid_t pidfile_holder(const char *path)
+{
+	char text[16] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *end;
+	ssize_t n;
+	long pid;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+		close(fd);
+		return 0;
+	}
+	if (errno != EWOULDBLOCK) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -EINVAL;
+	pid = strtol(text, &end, 10);
+	return pid > 0 && pid <= INT_MAX && *end == '\n' ? (pid_t)pid : -EINVAL;
+}

@@ -1,0 +1,27 @@
+/*
+ * pidfile: the file that says which process is the master, and whose lock says that it lives. The
+ * number alone proves nothing (it may be another process by now); the lock does.
+ */
+#ifndef H2D_MASTER_PIDFILE_H
+#define H2D_MASTER_PIDFILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct pidfile {
+	char *path;   /* NULL: none is kept */
+	int fd;       /* holds the lock; -1: none */
+};
+
+#define PIDFILE_NONE ((struct pidfile){ .fd = -1 })
+
+/* Creates path, locks it and writes our process ID. 0, or -1 with a message in err. */
+int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize);
+
+/* Unlinks the file and lets go of the lock; harmless when none is kept. */
+void pidfile_close(struct pidfile *p);
+
+/* The process that holds path's lock. 0: nobody does, or there is no such file; -errno. */
+pid_t pidfile_holder(const char *path);
+
+#endif

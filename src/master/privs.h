@@ -1,0 +1,31 @@
+/*
+ * privs: the user that the children run as. Looked up by the master while it builds a generation,
+ * applied by each child right after the fork.
+ */
+#ifndef H2D_MASTER_PRIVS_H
+#define H2D_MASTER_PRIVS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { PRIVS_GROUPS = 64 };
+
+struct privs {
+	bool drop;          /* false: the children stay what the master is */
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[PRIVS_GROUPS];
+	int ngroups;
+};
+
+/*
+ * Finds user, its primary group and its other groups. Nothing is dropped when user is "" or the
+ * master is not root. 0, or -1 with a message in err.
+ */
+int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
+
+/* In a child: becomes that user, for good, and gives up gaining privileges by exec. 0, or -errno. */
+int privs_drop(const struct privs *p);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * reap: the respawn policy, and wait(2) statuses in words. Called by the master when it reaps a child;
+ * knows no process, no clock, and no loop.
+ */
+#include "master/reap.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+unsigned reap_delay(struct reap *r, uint64_t now)
+{
+	uint64_t *oldest = &r->died[r->deaths % REAP_FREE];
+	bool often = r->deaths >= REAP_FREE && now - *oldest < REAP_WINDOW_MS;
+
+	*oldest = now;
+	r->deaths++;
+	if (!often)
+		r->delay = 0;
+	else if (r->delay == 0)
+		r->delay = REAP_DELAY_MIN_MS;
+	else if (r->delay < REAP_DELAY_MAX_MS / 2)
+		r->delay *= 2;
+	else
+		r->delay = REAP_DELAY_MAX_MS;
+	return r->delay;
+}
+
+void reap_describe(int status, char *buf, unsigned size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(buf, size, "killed by signal %d (%s)%s", WTERMSIG(status),
+			strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		snprintf(buf, size, "exited with status %d", WEXITSTATUS(status));
+}
+
+bool reap_is_crash(int status)
+{
+	if (!WIFSIGNALED(status))
+		return false;
+	switch (WTERMSIG(status)) {
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGSEGV:
+	case SIGSYS:
+	case SIGTRAP:
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,124 @@
+/*
+ * sockets: opens, grows and closes listeners for generations. Called by gen and reload, in the master
+ * only: a child that closed a listener through here would unlink a unix socket's file.
+ */
+#include "master/sockets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+
+#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+void sockets_init(struct sockets *s)
+{
+	list_init(&s->all);
+}
+
+struct sockets_entry *sockets_find(const struct sockets *s, const struct addr *wanted)
+{
+	LIST_FOREACH(node, &s->all) {
+		if (addr_equal(&ENTRY(node)->wanted, wanted))
+			return ENTRY(node);
+	}
+	return NULL;
+}
+
+static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wanted,
+	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
+{
+	struct sockets_entry *e = calloc(1, sizeof(*e));
+
+	if (e == NULL) {
+		snprintf(err, errsize, "out of memory");
+		return NULL;
+	}
+	if (listener_open(&e->listener, bind_to, nslots, mode, err, errsize) < 0) {
+		free(e);
+		return NULL;
+	}
+	e->wanted = *wanted;
+	e->mode = mode;
+	list_append(&s->all, &e->node);
+	return e;
+}
+
+struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
+	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
+{
+	struct sockets_entry *e = sockets_find(s, wanted);
+
+	if (e == NULL)
+		e = open_entry(s, wanted, bind_to, nslots, mode, err, errsize);
+	else if (e->listener.nslots < nslots && listener_resize(&e->listener, nslots, err, errsize) < 0)
+		e = NULL;
+	if (e == NULL)
+		return NULL;
+	e->mode = mode;
+	e->taken = true;
+	return e;
+}
+
+static void close_entry(struct sockets_entry *e)
+{
+	list_remove(&e->node);
+	listener_close(&e->listener);
+	free(e);
+}
+
+static void shrink(struct sockets_entry *e, unsigned nslots)
+{
+	char err[256];
+
+	if (e->listener.nslots > nslots &&
+		listener_resize(&e->listener, nslots, err, sizeof(err)) < 0)
+		log_error("%s", err);
+}
+
+static void set_mode(const struct sockets_entry *e)
+{
+	const struct addr *a = &e->listener.addr;
+
+	if (a->sa.sa_family == AF_UNIX && chmod(a->un.sun_path, e->mode) < 0)
+		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
+}
+
+void sockets_keep(struct sockets *s, unsigned nslots)
+{
+	LIST_FOREACH(node, &s->all) {
+		struct sockets_entry *e = ENTRY(node);
+
+		if (!e->taken) {
+			close_entry(e);
+			continue;
+		}
+		if (e->kept != 0)
+			set_mode(e);
+		shrink(e, nslots);
+		e->kept = e->listener.nslots;
+		e->taken = false;
+	}
+}
+
+void sockets_undo(struct sockets *s)
+{
+	LIST_FOREACH(node, &s->all) {
+		struct sockets_entry *e = ENTRY(node);
+
+		e->taken = false;
+		if (e->kept == 0)
+			close_entry(e);
+		else
+			shrink(e, e->kept);
+	}
+}
+
+void sockets_close(struct sockets *s)
+{
+	LIST_FOREACH(node, &s->all)
+		close_entry(ENTRY(node));
+}

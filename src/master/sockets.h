@@ -1,0 +1,47 @@
+/*
+ * sockets: the master's listening sockets, by the address that the configuration names. They outlive
+ * generations: one that stays configured is never closed, because closing resets what is queued on
+ * it. A generation that is being built takes what it needs; then the change is kept or undone, whole.
+ */
+#ifndef H2D_MASTER_SOCKETS_H
+#define H2D_MASTER_SOCKETS_H
+
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "net/listener.h"
+
+struct sockets {
+	struct list all; /* struct sockets_entry */
+};
+
+struct sockets_entry {
+	struct listener listener;
+	struct addr wanted;  /* as configured: the listener's own has its port */
+	unsigned mode;
+	unsigned kept;       /* slots before the change; 0: the change opened it */
+	bool taken;          /* the change needs it */
+	struct list node;
+};
+
+void sockets_init(struct sockets *s);
+
+/*
+ * An entry with at least nslots sockets for wanted: one that is there, grown if need be, or a new one
+ * bound to bind_to (wanted, perhaps with another port). NULL with a message in err.
+ */
+struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
+	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
+
+/* The entry of wanted, NULL if there is none. */
+struct sockets_entry *sockets_find(const struct sockets *s, const struct addr *wanted);
+
+/* Ends the change: what was not taken is closed, and what is beyond nslots. */
+void sockets_keep(struct sockets *s, unsigned nslots);
+
+/* Ends the change: everything is as before. */
+void sockets_undo(struct sockets *s);
+
+void sockets_close(struct sockets *s);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * status: the reload status file beside the pid file. Written by the master, read by `h2d -s reload`.
+ * The writer follows no link: it makes a new file and renames it.
+ */
+#include "master/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 2 * STATUS_TEXT + 256 };
+
+void status_add(struct status *s, const char *line)
+{
+	size_t used = strlen(s->text);
+	size_t n = strlen(line);
+	char *to = s->text + used;
+
+	if (used + n + 2 > sizeof(s->text))
+		return;
+	if (used > 0)
+		*to++ = '\n';
+	memcpy(to, line, n + 1);
+	for (; *to != '\0'; to++) {
+		if (*to == '\n')
+			*to = ' ';
+	}
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static size_t format(const struct status *s, char *buf, size_t size)
+{
+	size_t n = (size_t)snprintf(buf, size,
+		"request %" PRIu32 "\ngeneration %" PRIu32 "\nresult %s\nrunning %" PRIu32 "\n",
+		s->request, s->generation, s->ok ? "ok" : "failed", s->running);
+	const char *line = s->text;
+
+	while (*line != '\0') {
+		size_t len = strcspn(line, "\n");
+
+		if (n + len + sizeof("text \n") > size)
+			break;
+		n += (size_t)snprintf(buf + n, size - n, "text %.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+	return n;
+}
+
+int status_write(const struct status *s, const char *pid_file)
+{
+	char path[PATH_MAX], tmp[PATH_MAX], buf[FILE_MAX];
+	size_t n = format(s, buf, sizeof(buf));
+	int fd, rc;
+
+	if (snprintf(path, sizeof(path), "%s.status", pid_file) >= (int)sizeof(path) ||
+		snprintf(tmp, sizeof(tmp), "%s.status.new", pid_file) >= (int)sizeof(tmp))
+		return -ENAMETOOLONG;
+	/* A name left by a crash; O_EXCL below follows no link that somebody puts there. */
+	if (unlink(tmp) < 0 && errno != ENOENT)
+		return -errno;
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	rc = write_all(fd, buf, n);
+	close(fd);
+	if (rc == 0 && rename(tmp, path) < 0)
+		rc = -errno;
+	if (rc < 0)
+		unlink(tmp);
+	return rc;
+}
+
+static bool number(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long v;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	*out = (uint32_t)v;
+	return errno == 0 && *end == '\0' && v <= UINT32_MAX;
+}
+
+static bool parse_line(struct status *s, char *line)
+{
+	char *value = strchr(line, ' ');
+
+	if (value == NULL)
+		return false;
+	*value++ = '\0';
+	if (strcmp(line, "request") == 0)
+		return number(value, &s->request);
+	if (strcmp(line, "generation") == 0)
+		return number(value, &s->generation);
+	if (strcmp(line, "running") == 0)
+		return number(value, &s->running);
+	if (strcmp(line, "result") == 0) {
+		s->ok = strcmp(value, "ok") == 0;
+		return s->ok || strcmp(value, "failed") == 0;
+	}
+	if (strcmp(line, "text") == 0) {
+		status_add(s, value);
+		return true;
+	}
+	return false;
+}
+
+int status_read(struct status *s, const char *pid_file)
+{
+	char path[PATH_MAX], buf[FILE_MAX + 1];
+	char *save = NULL;
+	size_t n = 0;
+	ssize_t got;
+	int fd;
+
+	memset(s, 0, sizeof(*s));
+	if (snprintf(path, sizeof(path), "%s.status", pid_file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	while (n < FILE_MAX && (got = read(fd, buf + n, FILE_MAX - n)) > 0)
+		n += (size_t)got;
+	close(fd);
+	buf[n] = '\0';
+	if (n == 0 || buf[n - 1] != '\n' || strlen(buf) != n)
+		return -EPROTO;
+	for (char *line = strtok_r(buf, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+		if (!parse_line(s, line))
+			return -EPROTO;
+	}
+	return 0;
+}
+
+void status_remove(const char *pid_file)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s.status", pid_file) < (int)sizeof(path))
+		unlink(path);
+}

@@ -1,0 +1,41 @@
+/*
+ * status: PIDFILE.status, where the master says how reload requests ended, so that `h2d -s reload`
+ * can wait for the truth. Lines of "key value":
+ *
+ *	request 7       the newest request that is finished; 0 is the start
+ *	generation 5    the one that serves
+ *	result failed   ok | failed, of that request
+ *	running 8       the request that is worked on, 0 for none
+ *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
+ *
+ * A request is numbered, and "running" written, before the configuration is read. So whoever reads
+ * this file, sends HUP, and waits for a request above max(request, running) to finish, knows that his
+ * configuration was read: by his own request, or by one that began after he looked.
+ */
+#ifndef H2D_MASTER_STATUS_H
+#define H2D_MASTER_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STATUS_TEXT = 4096 };
+
+struct status {
+	uint32_t request, running, generation;
+	bool ok;
+	char text[STATUS_TEXT]; /* lines, separated by newlines */
+};
+
+/* Adds a line to s->text; what does not fit is left out. */
+void status_add(struct status *s, const char *line);
+
+/* By rename, so that no reader sees half of it. 0, or -errno. */
+int status_write(const struct status *s, const char *pid_file);
+
+/* 0, -errno, or -EPROTO when it is not such a file. */
+int status_read(struct status *s, const char *pid_file);
+
+/* Unlinks it. */
+void status_remove(const char *pid_file);
+
+#endif
