@@ -1,0 +1,13 @@
+"""Registers the harness of the system tests; see ../system/harness.py."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+
+import harness  # noqa: E402
+
+
+def pytest_configure(config):
+	if not config.pluginmanager.has_plugin("h2d-harness"):
+		config.pluginmanager.register(harness, "h2d-harness")

@@ -1,0 +1,104 @@
+"""Fixtures and rules of all black-box tests; the conftest.py of each folder registers this as a plugin."""
+import os
+import subprocess
+
+import pytest
+
+import server as server_module
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STRICT = os.environ.get("REQUIRE_SYSTEM_TESTS") == "1"
+
+
+def _allowed_skips():
+	with open(os.path.join(HERE, "allowed-skips")) as f:
+		lines = (line.partition("#")[0].strip() for line in f)
+		return {line for line in lines if line}
+
+
+ALLOWED_SKIPS = _allowed_skips()
+
+
+def skip_without(capability, why):
+	"""Skips for want of a kernel capability that allowed-skips names."""
+	assert capability in ALLOWED_SKIPS, capability
+	pytest.skip("kernel capability %s: %s" % (capability, why))
+
+
+def pytest_configure(config):
+	config.addinivalue_line("markers", "slow: takes seconds")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+	report = (yield).get_result()
+	setattr(item, "report_" + report.when, report)
+	if STRICT and report.skipped and not hasattr(report, "wasxfail"):
+		reason = str(call.excinfo.value)
+		if not any(reason.startswith("kernel capability %s:" % name) for name in ALLOWED_SKIPS):
+			report.outcome = "failed"
+			report.longrepr = "REQUIRE_SYSTEM_TESTS=1 and this was skipped: " + reason
+
+
+class Certificate:
+	def __init__(self, folder, name="localhost"):
+		self.cert = os.path.join(folder, name + ".crt")
+		self.key = os.path.join(folder, name + ".key")
+		subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+			"ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + name,
+			"-addext", "subjectAltName=DNS:%s,IP:127.0.0.1" % name,
+			"-keyout", self.key, "-out", self.cert], check=True, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def cert(tmp_path_factory):
+	return Certificate(str(tmp_path_factory.mktemp("tls")))
+
+
+@pytest.fixture
+def h2d(request, cert):
+	"""Makes servers: h2d(conf=…) is started, h2d.new(conf=…) is not. All are checked at the end."""
+	made = []
+
+	def new(**options):
+		server = server_module.Server(cert, **options)
+		made.append(server)
+		return server
+
+	def start(image=True, **options):
+		return new(**options).start(image=image)
+
+	start.new = new
+	yield start
+	failed = getattr(request.node, "report_call", None)
+	failed = failed is not None and failed.failed
+	errors = []
+	for server in reversed(made):
+		try:
+			server.finish(failed)
+		except AssertionError as e:
+			errors.append(str(e))
+	assert not errors, "\n".join(errors)
+
+
+@pytest.fixture
+def site(h2d):
+	"""A plain server: one worker, tcp and tls, one page."""
+	return h2d()
+
+
+@pytest.fixture(params=["tcp", "tls"])
+def how(request):
+	"""The transport of a test."""
+	return request.param
+
+
+@pytest.fixture(scope="session")
+def work_folder():
+	"""Where tools are built once and kept between runs."""
+	top = os.path.dirname(os.path.dirname(HERE))
+	path = os.environ.get("H2D_TEST_FOLDER") or os.path.join(top, "build", "test-tools")
+	os.makedirs(path, exist_ok=True)
+	return path
+
+

@@ -1,0 +1,531 @@
+"""One h2d under test: its folder, its configuration, its life, and what must hold when it is over.
+
+Everything waits for events (a log line, a status, an exit) with a deadline; nothing sleeps for luck.
+"""
+import collections
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+
+import client
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+DEADLINE = 10.0
+
+
+def find_binary():
+	named = os.environ.get("H2D")
+	if named:
+		return os.path.abspath(named)
+	for place in ("build/src/h2d", "src/h2d"):
+		path = os.path.join(TOP, place)
+		if os.access(path, os.X_OK):
+			return path
+	raise RuntimeError("no h2d to test: build it, or name it by the environment variable H2D")
+
+
+H2D = find_binary()
+WRAPPER = shlex.split(os.environ.get("H2D_WRAPPER", ""))
+
+
+def _sanitized():
+	with open(H2D, "rb") as f:
+		return b"__asan_init" in f.read()
+
+
+SANITIZED = _sanitized()
+# Deadlines that the issue names hold for the plain build; sanitizers and wrappers cost their share.
+SLOW = 8 if SANITIZED or WRAPPER else 1
+
+
+def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
+	"""Polls what() until it is true (and returns that), or fails after deadline seconds."""
+	end = time.monotonic() + deadline * (2 if SLOW > 1 else 1)
+	while True:
+		value = what()
+		if value:
+			return value
+		if time.monotonic() > end:
+			raise AssertionError("not within %g s: %s" % (deadline, said or what))
+		time.sleep(pause)
+
+
+def running(pid):
+	"""Whether pid lives (a zombie does not)."""
+	try:
+		with open("/proc/%d/stat" % pid) as f:
+			return f.read().rpartition(")")[2].split()[0] not in "ZX"
+	except (FileNotFoundError, ProcessLookupError):
+		return False
+
+
+def group_members(pgid):
+	"""Living processes of the group."""
+	found = []
+	for name in os.listdir("/proc"):
+		if not name.isdigit():
+			continue
+		try:
+			with open("/proc/%s/stat" % name) as f:
+				text = f.read().rpartition(")")[2].split()
+		except (FileNotFoundError, ProcessLookupError):
+			continue
+		if int(text[2]) == pgid and text[0] not in "ZX":
+			found.append(int(name))
+	return found
+
+
+def descriptors(pid):
+	"""{fd: what it is}, without inode numbers."""
+	found = {}
+	folder = "/proc/%d/fd" % pid
+	try:
+		for fd in os.listdir(folder):
+			try:
+				name = os.readlink(os.path.join(folder, fd))
+			except FileNotFoundError:
+				continue
+			found[int(fd)] = re.sub(r":\[\d+\]$", "", name)
+	except (FileNotFoundError, ProcessLookupError):
+		pass
+	return found
+
+
+def descriptor_kinds(pid):
+	return collections.Counter(descriptors(pid).values())
+
+
+def listening_inodes():
+	"""{inode: port} of the listening TCP sockets of this network namespace."""
+	found = {}
+	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+		with open(path) as f:
+			for line in list(f)[1:]:
+				part = line.split()
+				if part[3] == "0A":
+					found[int(part[9])] = int(part[1].rpartition(":")[2], 16)
+	return found
+
+
+def cpu_seconds(pid):
+	with open("/proc/%d/stat" % pid) as f:
+		part = f.read().rpartition(")")[2].split()
+	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class LogReader(threading.Thread):
+	"""Collects what a server writes to its standard error; tests wait for lines."""
+
+	def __init__(self, stream):
+		super().__init__(daemon=True)
+		self.stream = stream
+		self.lines = []
+		self.changed = threading.Condition()
+		self.ended = False
+
+	def run(self):
+		for line in self.stream:
+			with self.changed:
+				self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
+				self.changed.notify_all()
+		with self.changed:
+			self.ended = True
+			self.changed.notify_all()
+
+	def find(self, pattern, since=0):
+		return [line for line in self.lines[since:] if re.search(pattern, line)]
+
+	def wait(self, pattern, since=0, count=1, deadline=DEADLINE):
+		with self.changed:
+			self.changed.wait_for(
+				lambda: len(self.find(pattern, since)) >= count or self.ended,
+				deadline * (2 if SLOW > 1 else 1))
+			found = self.find(pattern, since)
+		assert len(found) >= count, "no log line /%s/ in:\n%s" % (
+			pattern, "\n".join(self.lines[since:]))
+		return found
+
+	def wait_end(self, deadline=DEADLINE):
+		with self.changed:
+			self.changed.wait_for(lambda: self.ended, deadline)
+		return self.ended
+
+
+class Server:
+	"""
+	conf: global directives; sections: further sections as text; listens: names out of
+	"tcp", "tls", "unix" (an h2c unix socket that serves files); an admin listener is always added.
+	"""
+
+	def __init__(self, cert, conf="", sections="", listens=("tcp", "tls"), workers=1, root=None,
+			server="", pid_file=True, args=(), env=None, admin=True, binary=None,
+			user=None, preexec=None, files=None):
+		self.dir = tempfile.mkdtemp(prefix="h2d-test-")
+		os.chmod(self.dir, 0o755)
+		self.cert = cert
+		self.binary = binary or H2D
+		self.env = env or {}
+		self.args = list(args)
+		self.user = user
+		self.preexec = preexec
+		self.root = root or self.path("www")
+		if root is None:
+			os.mkdir(self.root)
+			self.write("index.html", "<!doctype html><title>index</title>\n")
+		for name, data in (files or {}).items():
+			self.write(name, data)
+		self.listens = listens
+		self.workers = workers
+		self.admin = admin
+		self.admin_path = self.path("admin.sock")
+		self.unix_path = self.path("files.sock")
+		self.pid_path = self.path("h2d.pid")
+		self.conf_path = self.path("h2d.conf")
+		self.write_conf(conf, sections, server, pid_file)
+		self.process = None
+		self.log = None
+		self.ports = {}
+		self.baseline = None
+		self.alerts_allowed = []
+		self.exit_expected = 0
+		self.checked_fds = True
+		self.stopped = False
+
+	# --- files ------------------------------------------------------------------------------
+
+	def path(self, *name):
+		return os.path.join(self.dir, *name)
+
+	def write(self, name, data, mode=None):
+		"""Writes a file below the root; returns its path."""
+		path = os.path.join(self.root, name)
+		os.makedirs(os.path.dirname(path), exist_ok=True)
+		with open(path, "wb") as f:
+			f.write(data.encode() if isinstance(data, str) else data)
+		if mode is not None:
+			os.chmod(path, mode)
+		return path
+
+	def write_conf(self, conf="", sections="", server="", pid_file=True):
+		text = ["worker-processes = %d" % self.workers]
+		if pid_file:
+			text.append('pid-file = "%s"' % self.pid_path)
+		text.append(conf)
+		if "tcp" in self.listens:
+			text.append('listen "127.0.0.1:0" { tls = false }')
+		if "tls" in self.listens:
+			text.append('listen "127.0.0.1:0" { tls = true }')
+		if "unix" in self.listens:
+			text.append('listen "unix:%s" { tls = false  mode = "0666" }' % self.unix_path)
+		if self.admin:
+			text.append('listen "unix:%s" { admin = true  mode = "0600" }' % self.admin_path)
+		if "tls" in self.listens:
+			text.append('tls { certificate = "%s"  certificate-key = "%s" }'
+				% (self.cert.cert, self.cert.key))
+		text.append(sections)
+		text.append('server "_" { root = "%s"  %s }' % (self.root, server))
+		self.conf_text = "\n".join(text) + "\n"
+		self.put_conf(self.conf_text)
+
+	def put_conf(self, text):
+		"""Replaces the configuration file."""
+		temporary = self.conf_path + ".new"
+		with open(temporary, "w") as f:
+			f.write(text)
+		os.rename(temporary, self.conf_path)
+
+	# --- life -------------------------------------------------------------------------------
+
+	def command(self, *args):
+		return WRAPPER + [self.binary] + list(args)
+
+	def environment(self):
+		env = dict(os.environ)
+		env.pop("NOTIFY_SOCKET", None)
+		env.update(self.env)
+		return env
+
+	def run(self, *args, timeout=20, check=None):
+		"""Another h2d to its end, with this one's configuration: the finished process, as text."""
+		done = subprocess.run(self.command("-f", self.conf_path, *args), stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE, env=self.environment(), timeout=timeout, cwd=self.dir)
+		done.out = done.stdout.decode("utf-8", "replace")
+		done.err = done.stderr.decode("utf-8", "replace")
+		if check is not None:
+			assert done.returncode == check, (done.returncode, done.out, done.err)
+		return done
+
+	def spawn(self, *args):
+		"""Starts the process and returns at once."""
+		self.started_at = time.monotonic()
+		self.process = subprocess.Popen(
+			self.command(*(args or ("-f", self.conf_path, *self.args))),
+			stdin=subprocess.DEVNULL, stdout=open(self.path("stdout"), "wb"),
+			stderr=subprocess.PIPE, env=self.environment(), cwd=self.dir,
+			start_new_session=True, user=self.user, preexec_fn=self.preexec)
+		self.log = LogReader(self.process.stderr)
+		self.log.start()
+		return self
+
+	def start(self, image=True):
+		"""Starts, and waits until every worker is up (image: and answers from the cache)."""
+		self.spawn()
+		self.wait_listening()
+		if self.admin:
+			self.wait_up()
+			if image:
+				self.wait_image()
+			self.take_baseline()
+		return self
+
+	def wait_listening(self):
+		wanted = len(self.listens) + (1 if self.admin else 0)
+		lines = self.log.wait(r" listening on ", count=wanted)
+		ports = [int(m.group(1)) for m in
+			(re.search(r"listening on (?:127\.0\.0\.1|\[::1?\]|0\.0\.0\.0):(\d+)", line)
+				for line in lines) if m]
+		for name, port in zip([n for n in self.listens if n in ("tcp", "tls")], ports):
+			self.ports[name] = port
+
+	@property
+	def pid(self):
+		return self.process.pid
+
+	def signal(self, number):
+		os.kill(self.pid, number)
+
+	def quit(self, deadline=DEADLINE):
+		self.signal(signal.SIGQUIT)
+		return self.wait_exit(deadline)
+
+	def wait_exit(self, deadline=DEADLINE):
+		try:
+			return self.process.wait(deadline * (2 if SLOW > 1 else 1))
+		except subprocess.TimeoutExpired:
+			raise AssertionError("h2d did not leave:\n" + self.log_text()) from None
+
+	def log_text(self):
+		return "\n".join(self.log.lines) if self.log else ""
+
+	# --- looking at it ----------------------------------------------------------------------
+
+	def status(self, timeout=DEADLINE):
+		with client.Client.unix(self.admin_path, timeout=timeout) as c:
+			answer = c.get("/status.json")
+		assert answer.status == 200, answer
+		return json.loads(answer.body)
+
+	def live_workers(self):
+		"""{slot: worker} of those that are up in the current generation."""
+		status = self.status()
+		return {w["slot"]: w for w in status["workers"]
+			if w["state"] == "up" and w["generation"] == status["generation"]}
+
+	def worker_pids(self):
+		return [w["pid"] for w in self.live_workers().values()]
+
+	def wait_up(self, generation=None):
+		def all_up():
+			status = self.status()
+			if generation is not None and status["generation"] < generation:
+				return None
+			if any(w["generation"] != status["generation"] or w["state"] != "up"
+					for w in status["workers"]):
+				return None
+			return status if len(status["workers"]) == self.workers else None
+		return wait_for(all_up, said="all %d workers up" % self.workers)
+
+	def wait_image(self, above=0):
+		"""Until every worker answers from an image with a number above that."""
+		def imaged():
+			status = self.status()
+			workers = status["workers"]
+			return status if status["image"] > above and workers and all(
+				w["image"] > above for w in workers) else None
+		return wait_for(imaged, said="an image above %d" % above)
+
+	def gauges(self):
+		"""The live counters, summed over the workers, without this look's own connection."""
+		totals = self.status()["totals"]
+		found = {name: totals[name] for name in GAUGES}
+		found["connections"] -= 1
+		found["requests_live"] -= 1
+		return found
+
+	def wait_quiet(self, deadline=DEADLINE):
+		"""Until all live counters are zero."""
+		last = {}
+
+		def quiet():
+			last.clear()
+			last.update(self.gauges())
+			return not any(last.values())
+		try:
+			wait_for(quiet, deadline, 0.02)
+		except AssertionError:
+			raise AssertionError("live counters do not return to zero: %s" % {
+				k: v for k, v in last.items() if v}) from None
+
+	def take_baseline(self):
+		self.wait_quiet()
+		self.baseline = {w["slot"]: self.settled_kinds(w["pid"])
+			for w in self.live_workers().values()}
+
+	@staticmethod
+	def settled_kinds(pid):
+		"""The descriptors of pid once two looks agree (the admin connection is just closing)."""
+		last = [None]
+
+		def same():
+			now = descriptor_kinds(pid)
+			agree = now == last[0]
+			last[0] = now
+			return agree
+		wait_for(same, said="descriptors of %d settle" % pid)
+		return last[0]
+
+	def children(self):
+		"""Living children of the master."""
+		found = []
+		for name in os.listdir("/proc/%d/task" % self.pid):
+			with open("/proc/%d/task/%s/children" % (self.pid, name)) as f:
+				found += [int(pid) for pid in f.read().split()]
+		return [pid for pid in found if running(pid)]
+
+	# --- the end ----------------------------------------------------------------------------
+
+	def allow_alert(self, pattern):
+		"""Announces a line of the level alert."""
+		self.alerts_allowed.append(re.compile(pattern))
+
+	def expect_exit(self, code):
+		self.exit_expected = code
+
+	def finish(self, failed=False):
+		"""What holds after every test."""
+		problems = []
+		try:
+			if self.process is not None:
+				self._finish(problems, failed)
+		finally:
+			self._kill_rest()
+			shutil.rmtree(self.dir, ignore_errors=True)
+		assert not problems, "after the test:\n%s\nlog:\n%s" % (
+			"\n".join(problems), self.log_text())
+
+	def _finish(self, problems, failed):
+		if self.process.poll() is None and not failed:
+			for check in (self._check_quiet, self._check_descriptors):
+				try:
+					check()
+				except (AssertionError, OSError, client.Closed, KeyError) as e:
+					problems.append("%s: %s" % (type(e).__name__, e))
+		if self.process.poll() is None:
+			self.signal(signal.SIGQUIT)
+			try:
+				self.process.wait(DEADLINE)
+			except subprocess.TimeoutExpired:
+				problems.append("it does not leave on QUIT")
+				self._kill_rest()
+				self.process.wait()
+		if self.process.returncode != self.exit_expected:
+			problems.append("exit status %d, not %d"
+				% (self.process.returncode, self.exit_expected))
+		try:
+			wait_for(lambda: not group_members(self.pid), 5)
+		except AssertionError:
+			problems.append("processes left behind: %s" % group_members(self.pid))
+			self._kill_rest()
+		self.log.wait_end()
+		logs = self.log.lines[:]
+		for path in self._own_logs():
+			with open(path, errors="replace") as f:
+				logs += f.read().split("\n")
+		for line in logs:
+			if " alert " in line and not any(p.search(line) for p in self.alerts_allowed):
+				problems.append("alert: " + line)
+			if "Sanitizer" in line or "runtime error:" in line:
+				problems.append("sanitizer: " + line)
+
+	def _own_logs(self):
+		return [os.path.join(self.dir, n) for n in os.listdir(self.dir) if "error.log" in n]
+
+	def _check_quiet(self):
+		if self.admin:
+			self.wait_quiet()
+
+	def _check_descriptors(self):
+		if not self.baseline or not self.checked_fds:
+			return
+		workers = self.live_workers()
+		for slot, worker in workers.items():
+			if slot not in self.baseline:
+				continue
+			wanted = self.baseline[slot]
+			try:
+				wait_for(lambda: descriptor_kinds(worker["pid"]) == wanted, 5, 0.02)
+			except AssertionError:
+				now = descriptor_kinds(worker["pid"])
+				raise AssertionError("descriptors of worker %d: more %s, fewer %s" % (
+					slot, dict(now - wanted), dict(wanted - now))) from None
+
+	def _kill_rest(self):
+		if self.process is None:
+			return
+		try:
+			os.killpg(self.pid, signal.SIGKILL)
+		except (ProcessLookupError, PermissionError):
+			pass
+
+	# --- clients ----------------------------------------------------------------------------
+
+	def connect(self, how="tcp", **options):
+		if how == "tcp":
+			return client.Client.tcp(self.ports["tcp"], **options)
+		if how == "tls":
+			return client.Client.tls(self.ports["tls"], **options)
+		if how == "unix":
+			return client.Client.unix(self.unix_path, **options)
+		return client.Client.unix(self.admin_path, **options)
+
+	def raw(self, how="tcp", **options):
+		return client.Raw(self.socket(how), **options)
+
+	def socket(self, how="tcp", timeout=DEADLINE):
+		if how == "tls":
+			return client.tls_socket(self.ports["tls"], timeout)
+		if how == "tcp":
+			return socket.create_connection(("127.0.0.1", self.ports["tcp"]), timeout)
+		s = socket.socket(socket.AF_UNIX)
+		s.settimeout(timeout)
+		s.connect(self.unix_path if how == "unix" else self.admin_path)
+		return s
+
+	def url(self, how="tcp", path="/"):
+		return "%s://127.0.0.1:%d%s" % ("https" if how == "tls" else "http", self.ports[how], path)
+
+
+def _gauges():
+	"""Names of the live counters, from the table they are made from."""
+	with open(os.path.join(TOP, "src", "base", "counters.def")) as f:
+		return re.findall(r"^COUNTER\((\w+),\s*GAUGE", f.read(), re.M)
+
+
+GAUGES = _gauges()
+
+
+def is_socket(path):
+	try:
+		return stat.S_ISSOCK(os.stat(path).st_mode)
+	except FileNotFoundError:
+		return False

@@ -1,0 +1,191 @@
+"""Before and around HTTP/2: prefaces, other protocols, sudden ends, what each listener answers."""
+import socket
+import ssl
+
+import pytest
+from hyperframe import frame as hf
+
+import client
+
+
+def read_all(sock, timeout=10):
+	sock.settimeout(timeout)
+	data = b""
+	try:
+		while True:
+			more = sock.recv(65536)
+			if not more:
+				return data
+			data += more
+	except (ConnectionResetError, ssl.SSLError):
+		return data
+
+
+def still_serves(server, how="tcp"):
+	with server.connect(how) as c:
+		assert c.get("/").status == 200
+
+
+def test_preface_byte_by_byte(site, how):
+	with site.socket(how) as s:
+		raw = client.Raw(s, preface=False)
+		text = client.PREFACE + hf.SettingsFrame(0).serialize() + raw.headers(1, raw.head()).serialize()
+		for i in range(len(text)):
+			raw.send_bytes(text[i:i + 1])
+		assert raw.status_of(1) == 200
+
+
+def test_everything_in_one_write(site, how):
+	with site.socket(how) as s:
+		raw = client.Raw(s, preface=False)
+		frames = [hf.SettingsFrame(0)] + [raw.headers(n, raw.head()) for n in range(1, 41, 2)]
+		raw.send_bytes(client.PREFACE + b"".join(f.serialize() for f in frames))
+		for n in range(1, 41, 2):
+			assert n in {f.stream_id for f in raw.frames if isinstance(f, hf.HeadersFrame)} \
+				or raw.status_of(n) == 200
+
+
+@pytest.mark.parametrize("text", [
+	b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"\x00" * 64, b"\xff" * 64, b"\x16\x03\x01\x02\x00\x01" + b"\x00" * 58,
+	b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 64,
+], ids=["nearly", "zeros", "ones", "hello", "ssh", "bad frame"])
+def test_wrong_preface(site, how, text):
+	with site.socket(how) as s:
+		s.sendall(text)
+		read_all(s)
+	still_serves(site, how)
+
+
+def test_http1_gets_a_clear_end(site, how):
+	"""Answered or closed, but not left hanging."""
+	with site.socket(how) as s:
+		s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		data = read_all(s)
+		assert data.startswith(b"HTTP/1.1 ") or data == b"" or b"\x00\x00" in data[:9]
+	still_serves(site, how)
+
+
+def test_tls_to_the_cleartext_port(site):
+	with socket.create_connection(("127.0.0.1", site.ports["tcp"]), 10) as s:
+		with pytest.raises((ssl.SSLError, OSError)):
+			client.tls_context().wrap_socket(s, server_hostname="x")
+	still_serves(site)
+
+
+def test_cleartext_to_the_tls_port(site):
+	with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+		s.sendall(client.PREFACE)
+		read_all(s)
+	still_serves(site, "tls")
+
+
+def test_half_close_keeps_the_response(site):
+	with site.raw("tcp") as raw:
+		raw.send(raw.headers(1))
+		raw.sock.shutdown(socket.SHUT_WR)
+		assert raw.status_of(1) == 200
+		assert raw.until_type(hf.DataFrame).data.startswith(b"<!doctype")
+		assert raw.until(lambda f: False) is None, "and then the connection ends"
+
+
+def test_half_close_of_a_large_response(h2d):
+	server = h2d(files={"large": b"x" * 3000000})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1}) as raw:
+		raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1, raw.head("/large")))
+		raw.sock.shutdown(socket.SHUT_WR)
+		assert raw.until(lambda f: "END_STREAM" in f.flags) is not None
+		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == 3000000
+
+
+def test_connections_that_end_at_once(site, how):
+	for i in range(60):
+		s = socket.create_connection(("127.0.0.1", site.ports[how]), 10)
+		if i % 3 == 1:
+			s.sendall(client.PREFACE[:i % 24])
+		if i % 3 == 2:
+			s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+		s.close()
+	still_serves(site, how)
+
+
+def test_reset_in_the_middle_of_responses(h2d, how):
+	server = h2d(files={"large": b"x" * 4000000})
+	for _ in range(10):
+		c = server.connect(how)
+		for _ in range(5):
+			c.headers_of(c.send(path="/large"))
+		plain = c.sock
+		plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+		plain.close()
+	still_serves(server, how)
+
+
+def test_unix_listener(h2d):
+	server = h2d(listens=("unix",))
+	with server.connect("unix") as c:
+		assert c.get("/").status == 200
+		assert c.get("/status.json").status == 404
+
+
+def test_ipv6(h2d):
+	server = h2d.new(listens=("tcp",))
+	server.put_conf(server.conf_text.replace("127.0.0.1:0", "[::1]:0"))
+	server.start()
+	with socket.create_connection(("::1", server.ports["tcp"]), 10) as s:
+		assert client.Client(s).get("/").status == 200
+
+
+def test_both_wildcards_on_one_port(h2d):
+	"""[::] is IPv6 only, so both lines serve both."""
+	server = h2d.new(listens=("tcp",))
+	with socket.socket() as s:
+		s.bind(("0.0.0.0", 0))
+		port = s.getsockname()[1]
+	server.put_conf(server.conf_text.replace('listen "127.0.0.1:0" { tls = false }',
+		'listen "0.0.0.0:%d" {}\nlisten "[::]:%d" {}' % (port, port)))
+	server.spawn()
+	server.log.wait(" listening on ", count=3)
+	server.wait_up()
+	for host in ("127.0.0.1", "::1"):
+		with socket.create_connection((host, port), 10) as s:
+			assert client.Client(s).get("/").status == 200
+
+
+def test_admin_listener_answers_nothing_else(site):
+	with site.connect("admin") as c:
+		assert c.get("/").status == 404
+		assert c.get("/index.html").status == 404
+		assert c.get("/files/x").status == 404
+		health = c.get("/healthz")
+		assert health.status == 200
+		status = c.get("/status.json")
+		assert status.status == 200 and status.get("content-type").startswith("application/json")
+		assert c.request("POST", "/status.json").status == 405
+
+
+def test_health_is_public_and_status_is_not(site, how):
+	with site.connect(how) as c:
+		assert c.get("/healthz").status == 200
+		assert c.get("/status.json").status == 404
+
+
+def test_status(h2d):
+	server = h2d(workers=2)
+	before = server.status()
+	assert set(before) >= {"version", "generation", "uptime", "image", "workers", "totals"}
+	assert [w["slot"] for w in sorted(before["workers"], key=lambda w: w["slot"])] == [0, 1]
+	for w in before["workers"]:
+		assert {"slot", "pid", "generation", "state", "connections", "requests"} <= set(w)
+		assert w["state"] == "up"
+	with server.connect("tcp") as c:
+		for _ in range(5):
+			assert c.get("/").status == 200
+		assert c.get("/nothing").status == 404
+		during = server.status()
+		assert during["totals"]["connections"] == 2
+		assert sum(w["connections"] for w in during["workers"]) == 2
+	server.wait_quiet()
+	after = server.status()
+	assert after["totals"]["responses_4xx"] - before["totals"]["responses_4xx"] == 1
+	assert after["totals"]["responses_2xx"] - before["totals"]["responses_2xx"] >= 5
+	assert after["totals"]["bytes_out"] > before["totals"]["bytes_out"]

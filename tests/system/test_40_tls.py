@@ -1,0 +1,203 @@
+"""TLS: versions, ALPN, resumption, records of any size, handshakes that go wrong."""
+import os
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import client
+import server as srv
+
+BODY = os.urandom(700000)
+
+
+def handshake(server, **options):
+	return client.tls_socket(server.ports["tls"], context=client.tls_context(**options))
+
+
+def test_alpn(site):
+	with handshake(site, alpn=("h2", "http/1.1")) as s:
+		assert s.selected_alpn_protocol() == "h2"
+	with handshake(site, alpn=("http/1.1", "h2")) as s:
+		assert s.selected_alpn_protocol() == "h2"
+
+
+@pytest.mark.parametrize("alpn", [("http/1.1",), ("nonsense",)])
+def test_alpn_without_h2(site, alpn):
+	"""RFC 7301, 3.2: no_application_protocol, or at least an end."""
+	try:
+		with handshake(site, alpn=alpn) as s:
+			assert s.selected_alpn_protocol() != "h2"
+			assert s.recv(1) == b""
+	except (ssl.SSLError, ConnectionResetError):
+		pass
+	with site.connect("tls") as c:
+		assert c.get("/").status == 200
+
+
+def test_no_alpn(site):
+	"""Without ALPN there is no HTTP/2 over TLS by rule (RFC 9113, 3.2); answered or ended, not hung."""
+	try:
+		with client.Client.tls(site.ports["tls"], context=client.tls_context(alpn=())) as c:
+			assert c.get("/").status == 200
+	except (ssl.SSLError, client.Closed, ConnectionResetError):
+		pass
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_versions(h2d, version):
+	server = h2d(files={"body": BODY})
+	context = client.tls_context(minimum=version, maximum=version)
+	with client.Client.tls(server.ports["tls"], context=context) as c:
+		assert c.sock.version() == version.name.replace("_", ".").replace("v1.", "v1.")
+		assert c.get("/body").body == BODY
+
+
+def test_old_versions_are_refused(site):
+	context = client.tls_context()
+	context.minimum_version = ssl.TLSVersion.TLSv1
+	context.maximum_version = ssl.TLSVersion.TLSv1_1
+	context.set_ciphers("ALL:@SECLEVEL=0")
+	with pytest.raises((ssl.SSLError, ConnectionResetError)):
+		client.tls_socket(site.ports["tls"], context=context)
+
+
+def test_configured_versions(h2d, cert):
+	server = h2d.new()
+	server.put_conf(server.conf_text.replace("tls { ", 'tls { protocols = {"TLSv1.3"}  '))
+	server.start()
+	with handshake(server) as s:
+		assert s.version() == "TLSv1.3"
+	with pytest.raises((ssl.SSLError, ConnectionResetError)):
+		handshake(server, maximum=ssl.TLSVersion.TLSv1_2)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_resumption_across_workers(h2d, version):
+	"""Tickets of one worker are good for every other."""
+	server = h2d(workers=3)
+	context = client.tls_context(minimum=version, maximum=version)
+	with client.Client.tls(server.ports["tls"], context=context) as c:
+		assert c.get("/").status == 200
+		session = c.sock.session
+	assert session is not None and session.has_ticket
+	for _ in range(12):
+		with client.Client.tls(server.ports["tls"], context=context, session=session) as c:
+			assert c.sock.session_reused
+			assert c.get("/").status == 200
+
+
+class Trickle:
+	"""A TLS client whose bytes go to the server in pieces of one size."""
+
+	def __init__(self, port, size):
+		self.plain = socket.create_connection(("127.0.0.1", port), 10)
+		self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+		self.size = size
+		self.inward, self.outward = ssl.MemoryBIO(), ssl.MemoryBIO()
+		self.tls = client.tls_context().wrap_bio(self.inward, self.outward, server_hostname="localhost")
+		self.do(self.tls.do_handshake)
+
+	def drain(self):
+		data = self.outward.read()
+		for i in range(0, len(data), self.size):
+			self.plain.sendall(data[i:i + self.size])
+
+	def do(self, what, *args):
+		while True:
+			try:
+				value = what(*args)
+				self.drain()
+				return value
+			except ssl.SSLWantReadError:
+				self.drain()
+				data = self.plain.recv(self.size)
+				if not data:
+					self.inward.write_eof()
+				self.inward.write(data)
+
+	def sendall(self, data):
+		self.do(self.tls.write, data)
+
+	def recv(self, n):
+		return self.do(self.tls.read, n)
+
+	def settimeout(self, _):
+		pass
+
+	def close(self):
+		self.plain.close()
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_short_reads(h2d, size):
+	server = h2d(files={"body": BODY[:20000]})
+	c = client.Client(Trickle(server.ports["tls"], size), scheme="https")
+	assert c.get("/body").body == BODY[:20000]
+	assert c.request("POST", "/", body=b"x" * 1000).status == 405
+	c.close()
+
+
+def test_slow_reader(h2d):
+	"""A client that reads little by little gets every byte: blocked writes are resumed as they were."""
+	server = h2d(files={"body": BODY})
+	plain = socket.socket()
+	plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+	plain.settimeout(20)
+	plain.connect(("127.0.0.1", server.ports["tls"]))
+	tls = client.tls_context().wrap_socket(plain, server_hostname="localhost")
+	from h2.settings import SettingCodes
+	c = client.Client(tls, scheme="https", settings={SettingCodes.INITIAL_WINDOW_SIZE: 1 << 20}, credit=False)
+	c.window(1 << 22)
+	streams = [c.send(path="/body") for _ in range(3)]
+	for stream in streams:
+		assert c.response(stream, 20).body == BODY
+	c.close()
+
+
+@pytest.mark.parametrize("end", ["nothing", "half hello", "garbage", "hello"])
+def test_broken_handshakes(site, end):
+	before = site.status()["totals"]
+	hello = ssl.MemoryBIO()
+	out = ssl.MemoryBIO()
+	tls = client.tls_context().wrap_bio(hello, out, server_hostname="localhost")
+	with pytest.raises(ssl.SSLWantReadError):
+		tls.do_handshake()
+	data = out.read()
+	text = {"nothing": b"", "half hello": data[:len(data) // 2], "garbage": data[:9] + b"\xff" * 300,
+		"hello": data}[end]
+	for _ in range(10):
+		with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+			s.sendall(text)
+			if end == "garbage":
+				try:
+					while s.recv(1000):
+						pass
+				except ConnectionResetError:
+					pass
+	with site.connect("tls") as c:
+		assert c.get("/").status == 200
+	srv.wait_for(lambda: site.status()["totals"]["handshake_failures"] >= before["handshake_failures"] + 10,
+		said="failures are counted")
+
+
+def test_openssl_sees_the_chain(site, cert):
+	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % site.ports["tls"], "-CAfile",
+		cert.cert, "-verify_return_error", "-alpn", "h2", "-servername", "localhost"],
+		input=b"", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20)
+	assert b"Verify return code: 0 (ok)" in done.stdout
+	assert b"ALPN protocol: h2" in done.stdout
+	assert b"Secure Renegotiation IS NOT" not in done.stdout or b"TLSv1.3" in done.stdout
+
+
+def test_close_notify_is_answered(site):
+	with handshake(site) as s:
+		s.sendall(client.PREFACE)
+		s.settimeout(10)
+		assert s.recv(9)
+		try:
+			s.unwrap().close()
+		except (ssl.SSLError, OSError):
+			pass  # the server may be quicker with its end than with its answer
+	site.wait_quiet()

@@ -1,0 +1,461 @@
+"""The document root: what is found, what is refused, and with which fields."""
+import email.utils
+import os
+import re
+import socket
+import time
+
+import pytest
+from h2.settings import SettingCodes
+
+import server as srv
+
+WINDOW = SettingCodes.INITIAL_WINDOW_SIZE
+NO_CACHE = "cache { max-size = 0 }"
+
+
+@pytest.fixture(params=["image", "disk"])
+def source(request):
+	"""Where files come from."""
+	return request.param
+
+
+@pytest.fixture
+def make(h2d, source):
+	"""A server that answers from the image, or one without an image."""
+	def make(**options):
+		if source == "disk":
+			return h2d(image=False, sections=NO_CACHE, **options)
+		return h2d(**options)
+	return make
+
+
+TYPES = {
+	"a.html": "text/html; charset=utf-8", "a.HTML": "text/html; charset=utf-8", "a.css": "text/css; charset=utf-8",
+	"a.js": "text/javascript; charset=utf-8", "a.txt": "text/plain; charset=utf-8", "a.json": "application/json",
+	"a.png": "image/png", "a.jpg": "image/jpeg", "a.svg": "image/svg+xml", "a.gif": "image/gif",
+	"a.pdf": "application/pdf", "a.woff2": "font/woff2", "a.wasm": "application/wasm", "a.mp4": "video/mp4",
+	"a.ico": None, "a.gz": "application/gzip", "a.unknown": "application/octet-stream",
+	"noextension": "application/octet-stream", "a.": "application/octet-stream", ".html": None,
+	"a.b/c": "application/octet-stream", "a.tar.zip": "application/zip",
+}
+
+
+def test_types(make):
+	server = make(files={name: b"x" for name in TYPES})
+	with server.connect("tcp") as c:
+		for name, wanted in TYPES.items():
+			answer = c.get("/" + name)
+			assert answer.status == 200, name
+			got = answer.get("content-type")
+			assert got and "(null)" not in got, name
+			if wanted:
+				assert got == wanted, name
+
+
+def test_charset(make):
+	server = make(server='charset = ""', files={"a.txt": b"x"})
+	with server.connect("tcp") as c:
+		assert c.get("/a.txt").get("content-type") == "text/plain"
+
+
+def test_index(make):
+	server = make(server='index = {"first.html", "second.html"}', files={"second.html": "root",
+		"a/first.html": "a1", "a/second.html": "a2", "b/second.html": "b2", "c/other.html": "c",
+		"d/first.html/second.html": "x", "d/second.html": "d2"})
+	with server.connect("tcp") as c:
+		assert c.get("/").body == b"root"
+		assert c.get("/a/").body == b"a1"
+		assert c.get("/b/").body == b"b2"
+		assert c.get("/b/").get("content-type") == "text/html; charset=utf-8"
+		assert c.get("/b/?query").body == b"b2"
+		none = c.get("/c/")
+		assert none.status in (403, 404) and b"other" not in none.body
+		assert c.get("/nothing/").status == 404
+		assert c.get("/b/second.html/").status == 404, "a file is no folder"
+		assert c.get("/b/second.html/x").status == 404
+
+
+def test_folder_redirects(make):
+	server = make(files={"dir/index.html": "x", "a b/index.html": "x", "ü/index.html": "x", "d/e/f": "x",
+		"per%cent?/index.html": "x"})
+	with server.connect("tcp") as c:
+		for path, wanted in (("/dir", "/dir/"), ("/dir?x=1&y=%2f", "/dir/?x=1&y=%2f"), ("/dir?", None),
+				("/a%20b", "/a%20b/"), ("/%c3%bc", None), ("//dir", "/dir/"), ("/./d/../dir", "/dir/"),
+				("/d/e", "/d/e/"), ("/per%25cent%3f", None)):
+			answer = c.get(path)
+			assert answer.status == 301, path
+			location = answer.get("location")
+			assert location.startswith("/") and not location.startswith("//"), path
+			if wanted:
+				assert location == wanted
+			assert c.get(location).status in (200, 403, 404)
+		for path in ("/%c3%bc", "/per%25cent%3f"):
+			assert c.get(c.get(path).get("location")).status == 200
+
+
+def test_no_open_redirect(make):
+	server = make(files={"evil.example/index.html": "x"})
+	with server.connect("tcp") as c:
+		for path in ("//evil.example", "///evil.example", "/.//evil.example", "/%2e//evil.example"):
+			answer = c.get(path)
+			assert answer.status in (301, 400, 404)
+			assert not (answer.get("location") or "/x").startswith(("//", "/\\"))
+
+
+# --- conditions ---------------------------------------------------------------------------------
+
+def test_not_modified(make):
+	server = make(files={"a.txt": "hello\n", "big": b"b" * (3 << 20)})
+	day = 86400
+	then = int(time.time()) - 10 * day
+	for name in ("a.txt", "big"):
+		os.utime(os.path.join(server.root, name), (then, then))
+	if server.status()["image"]:
+		server.signal(1)
+		server.wait_up(2)
+		server.baseline = None
+		server.wait_image(1)
+	with server.connect("tcp") as c:
+		for path in ("/a.txt", "/big"):
+			plain = c.get(path)
+			etag, modified = plain.get("etag"), plain.get("last-modified")
+			assert re.fullmatch(r'"[^"]+"', etag), "strong"
+			assert email.utils.parsedate_to_datetime(modified).timestamp() == then
+			older = email.utils.formatdate(then - 1, usegmt=True)
+			newer = email.utils.formatdate(then + day, usegmt=True)
+			cases = [
+				({"if-none-match": etag}, 304), ({"if-none-match": "W/" + etag}, 304),
+				({"if-none-match": '"a", ' + etag + ', "b"'}, 304), ({"if-none-match": "*"}, 304),
+				({"if-none-match": '"other"'}, 200), ({"if-none-match": "garbage"}, 200),
+				({"if-modified-since": modified}, 304), ({"if-modified-since": newer}, 304),
+				({"if-modified-since": older}, 200), ({"if-modified-since": "yesterday"}, 200),
+				({"if-none-match": '"other"', "if-modified-since": newer}, 200),
+				({"if-none-match": etag, "if-modified-since": older}, 304),
+				({"if-match": etag}, 200), ({"if-match": "*"}, 200), ({"if-match": '"other"'}, 412),
+				({"if-match": "W/" + etag}, 412),
+				({"if-unmodified-since": older}, 412), ({"if-unmodified-since": modified}, 200),
+			]
+			for fields, status in cases:
+				for method in ("GET", "HEAD"):
+					answer = c.request(method, path, headers=list(fields.items()))
+					assert answer.status == status, (path, method, fields)
+					if status == 304:
+						assert answer.body == b"" and answer.ended
+						assert answer.get("etag") == etag and answer.get("date")
+						assert not answer.get("content-type")
+		assert c.get("/none", headers=[("if-none-match", "*")]).status == 404
+
+
+SIZES = [0, 1, 611, 612, 4096, 16384, 16385, 65536, 100000, (1 << 20) + 7, 2 << 20, (2 << 20) + 1, 5 << 20]
+
+
+def test_etag_is_the_same_from_image_and_disk(h2d):
+	files = {"f%d.bin" % size: os.urandom(size) for size in SIZES}
+	files["same-content"] = files["f612.bin"]
+	image = h2d(files=files)
+	disk = h2d(root=image.root, image=False, sections=NO_CACHE, workers=2)
+	assert disk.status()["image"] == 0
+	seen = {}
+	with image.connect("tcp") as a, disk.connect("tls") as b:
+		for name, body in files.items():
+			one, two = a.get("/" + name), b.get("/" + name)
+			assert one.body == two.body == body
+			drop = lambda answer: [f for f in answer.headers if f[0] != "date"]
+			assert drop(one) == drop(two)
+			seen[name] = one.get("etag")
+	assert image.status()["totals"]["cache_hits"] > 0
+	assert disk.status()["totals"]["cache_hits"] == 0
+	assert seen["same-content"] == seen["f612.bin"], "the hash of the content, nothing else"
+	assert len(set(seen.values())) == len(files) - 1
+
+
+def test_etag_follows_the_content_on_disk(h2d):
+	server = h2d(image=False, sections=NO_CACHE, files={"a": b"one"})
+	with server.connect("tcp") as c:
+		first = c.get("/a").get("etag")
+		assert c.get("/a").get("etag") == first
+		server.write("a", b"two")
+		second = c.get("/a")
+		assert second.body == b"two" and second.get("etag") != first
+		server.write("a.new", b"one")
+		os.rename(os.path.join(server.root, "a.new"), os.path.join(server.root, "a"))
+		assert c.get("/a").get("etag") == first
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+def test_traversal(make):
+	server = make(files={"a/b": "b", "passwd": "mine"})
+	with open(server.path("secret"), "w") as f:
+		f.write("secret")
+	with server.connect("tcp") as c:
+		for path in ("/../secret", "/..", "/../", "/a/../../secret", "/%2e%2e/secret", "/%2E./secret", "/.%2e/secret",
+				"/a/%2e%2e/%2e%2e/secret", "/..%2fsecret", "/a%2f..%2f..%2fsecret", "/%2fetc/passwd", "/x%00",
+				"/%00", "/a/b%00.html", "/a%2fb", "/%", "/%f", "/%g0", "/a%0d%0ax:y", "/a%7f"):
+			answer = c.get(path)
+			assert answer.status == 400, path
+			assert b"secret" not in answer.body
+		for path in ("//etc/passwd", "/etc/passwd", "///etc//passwd", "/..a", "/...", "/a/...", "/%5c..%5csecret",
+				"/..%5csecret", "/%252e%252e/secret", "/" + "a/" * 500, "/" + "x" * 255, "/" + "x" * 256,
+				"/" + "x" * 5000):
+			answer = c.get(path)
+			assert answer.status in (404, 414), path
+		assert c.get("//passwd").body == b"mine", "empty segments vanish"
+		assert c.get("/a/./../a//b").body == b"b"
+		assert c.get("/a/c/../b").body == b"b"
+
+
+def test_links(make):
+	server = make(files={"real/file": "content", "real/index.html": "index"})
+	with open(server.path("secret"), "w") as f:
+		f.write("secret")
+	os.mkdir(server.path("outside"))
+	with open(server.path("outside", "index.html"), "w") as f:
+		f.write("secret")
+	root = server.root
+	for name, target in {"inside": "real/file", "up-and-in": "../www/real/file", "chain": "inside", "folder": "real",
+			"leaves": "../secret", "leaves-folder": "../outside", "absolute-out": "/etc/passwd",
+			"absolute-in": root + "/real/file", "absolute-folder": root + "/real", "dangling": "nothing",
+			"loop": "loop", "via": "leaves", "proc": "/proc/self/environ", "real/up": "../real/file"}.items():
+		os.symlink(target, os.path.join(root, name))
+	reload_image(server)
+	with server.connect("tcp") as c:
+		for name in ("inside", "chain", "folder/file", "real/up"):
+			assert c.get("/" + name).body == b"content", name
+		assert c.get("/folder/").body == b"index"
+		assert c.get("/folder").status == 301
+		for name in ("leaves", "leaves-folder", "leaves-folder/", "leaves-folder/index.html", "absolute-out", "absolute-in",
+				"absolute-folder/", "absolute-folder/file", "dangling", "loop", "loop/x", "via", "proc", "up-and-in"):
+			answer = c.get("/" + name)
+			assert answer.status == 404, name
+			assert b"secret" not in answer.body
+
+
+def reload_image(server):
+	"""Files changed after the start: a server with an image reads them anew."""
+	before = server.status()
+	if before["image"]:
+		server.run("-s", "reload", check=0)
+		server.baseline = None
+		server.wait_up(before["generation"] + 1)
+		server.wait_image(before["image"])
+
+
+def test_other_kinds_of_files(make):
+	server = make(files={"plain": "x"})
+	os.mkfifo(os.path.join(server.root, "fifo"))
+	listener = socket.socket(socket.AF_UNIX)
+	listener.bind(os.path.join(server.root, "socket"))
+	names = ["fifo", "socket"]
+	if os.geteuid() == 0:
+		try:
+			os.mknod(os.path.join(server.root, "zero"), 0o20666, os.makedev(1, 5))
+			names.append("zero")
+		except PermissionError:
+			pass
+	reload_image(server)
+	with server.connect("tcp") as c:
+		for name in names:
+			answer = c.get("/" + name)
+			assert answer.status in (403, 404), name
+		assert c.get("/plain").body == b"x"
+	listener.close()
+
+
+def test_unreadable(make):
+	options = {"conf": 'user = "nobody"'} if os.geteuid() == 0 else {}
+	server = make(files={"secret": "secret", "dir/x": "secret", "open": "open"}, **options)
+	os.chmod(os.path.join(server.root, "secret"), 0)
+	os.chmod(os.path.join(server.root, "dir"), 0)
+	reload_image(server)
+	with server.connect("tcp") as c:
+		assert c.get("/open").body == b"open"
+		answer = c.get("/secret")
+		assert answer.status == 403 and answer.body != b"secret"
+		assert c.get("/dir/x").status in (403, 404)
+	os.chmod(os.path.join(server.root, "dir"), 0o755)
+
+
+ODD_NAMES = ["a b", "ü", "a+b", "a&b=c", "a;b", "100%", "what?", "hash#tag", "quote\"s'", "<tag>", "back\\slash", "co:lon",
+	"tilde~", "(paren)", "[brackets]", "{brace}", "pi|pe", "^", "`", "comma,", "@", "$", "!", "*", "...", "..a", ".hidden", "-dash",
+	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html "]
+
+
+def quote(name):
+	return "/" + "".join("%%%02x" % b for b in os.fsencode(name))
+
+
+def test_odd_names(make):
+	files = {name: ("<" + name + ">").encode() for name in ODD_NAMES}
+	server = make(files=files)
+	with open(os.path.join(os.fsencode(server.root), b"bad-utf8-\xff\xfe"), "wb") as f:
+		f.write(b"latin")
+	reload_image(server)
+	with server.connect("tcp") as c:
+		for name, body in files.items():
+			answer = c.get(quote(name))
+			assert (answer.status, answer.body) == (200, body), name
+		assert c.get("/bad-utf8-%ff%fe").body == b"latin"
+
+
+def test_deep_folders(make):
+	name = "/".join("d%d" % i for i in range(60)) + "/leaf"
+	server = make(files={name: "deep"})
+	with server.connect("tcp") as c:
+		assert c.get("/" + name).body == b"deep"
+
+
+# --- files that change under a response ---------------------------------------------------------
+
+LARGE = os.urandom(1 << 16) * 96  # 6 MiB, read from disk
+
+
+def begin_large(server, how):
+	c = server.connect(how, settings={WINDOW: 100000}, credit=False)
+	c.window(1 << 24)
+	stream = c.send(path="/large")
+	c.until(lambda: c.responses[stream].size == 100000)
+	return c, stream
+
+
+@pytest.mark.parametrize("change", ["shrinks", "is edited", "is emptied"])
+def test_file_changes_under_its_response(h2d, how, change):
+	server = h2d(files={"large": LARGE, "small": "small"})
+	path = os.path.join(server.root, "large")
+	c, stream = begin_large(server, how)
+	if change == "is edited":
+		with open(path, "r+b") as f:
+			f.seek(5 << 20)
+			f.write(b"edited")
+	else:
+		os.truncate(path, 200000 if change == "shrinks" else 0)
+	c.window(1 << 24, stream)
+	answer = c.response(stream)
+	assert answer.reset is not None and not answer.ended, answer
+	assert LARGE.startswith(answer.body)
+	assert c.get("/small").body == b"small", "only that stream ended"
+	c.close()
+
+
+def test_replaced_file_is_finished_as_it_was(h2d, how):
+	server = h2d(files={"large": LARGE})
+	c, stream = begin_large(server, how)
+	server.write("large.new", b"new" * (1 << 20))
+	os.rename(os.path.join(server.root, "large.new"), os.path.join(server.root, "large"))
+	c.window(1 << 24, stream)
+	answer = c.response(stream)
+	assert answer.ended and answer.body == LARGE
+	assert c.get("/large").body == b"new" * (1 << 20)
+	c.close()
+
+
+def test_deleted_file_is_finished(h2d):
+	server = h2d(files={"large": LARGE})
+	c, stream = begin_large(server, "tcp")
+	os.unlink(os.path.join(server.root, "large"))
+	c.window(1 << 24, stream)
+	assert c.response(stream).body == LARGE
+	assert c.get("/large").status == 404
+	c.close()
+
+
+def test_cached_file_is_truncated(h2d):
+	"""No SIGBUS: the image is a sealed copy."""
+	body = os.urandom(1500000)
+	server = h2d(files={"a.bin": body})
+	c = server.connect("tcp", settings={WINDOW: 1000}, credit=False)
+	c.window(1 << 24)
+	stream = c.send(path="/a.bin")
+	c.until(lambda: c.responses[stream].size == 1000)
+	os.truncate(os.path.join(server.root, "a.bin"), 0)
+	c.window(1 << 24, stream)
+	assert c.response(stream).body == body
+	c.close()
+
+
+def test_new_image_under_a_response(h2d):
+	"""A borrower keeps the old image until it is done; the mapping goes then."""
+	body = os.urandom(1500000)
+	server = h2d(files={"a.bin": body})
+	with server.connect("tcp", settings={WINDOW: 1000}, credit=False) as c:
+		c.window(1 << 24)
+		stream = c.send(path="/a.bin")
+		c.until(lambda: c.responses[stream].size == 1000)
+		server.write("a.bin", b"new")
+		server.run("-s", "reload", check=0)
+		c.window(1 << 24, stream)
+		assert c.response(stream).body == body
+	server.baseline = None
+	with server.connect("tcp") as c:
+		assert c.get("/a.bin").body == b"new"
+
+
+# --- the image ----------------------------------------------------------------------------------
+
+def test_image_is_used_and_numbered(h2d):
+	server = h2d(files={"a": "x"})
+	status = server.status()
+	assert status["image"] >= 1
+	with server.connect("tcp") as c:
+		for _ in range(10):
+			assert c.get("/a").status == 200
+	totals = server.status()["totals"]
+	assert totals["cache_hits"] >= 10
+	reload_image(server)
+	assert server.status()["image"] > status["image"]
+
+
+def test_full_image(h2d):
+	"""Past max-size files are read from the disk."""
+	files = {"f%d" % i: os.urandom(30000) for i in range(20)}
+	server = h2d(sections='cache { max-size = "200K" }', files=files)
+	with server.connect("tcp") as c:
+		for name, body in files.items():
+			assert c.get("/" + name).body == body
+	totals = server.status()["totals"]
+	assert totals["cache_hits"] > 0 and totals["cache_misses"] > 0
+
+
+def test_empty_root(h2d):
+	server = h2d.new()
+	os.unlink(os.path.join(server.root, "index.html"))
+	server.start(image=False)
+	with server.connect("tcp") as c:
+		assert c.get("/").status in (403, 404)
+		assert c.get("/x").status == 404
+
+
+def test_new_file_is_served_at_once(h2d):
+	"""What the image does not know is asked of the disk."""
+	server = h2d()
+	server.write("late", "late")
+	with server.connect("tcp") as c:
+		assert c.get("/late").body == b"late"
+
+
+# --- /files -------------------------------------------------------------------------------------
+
+def test_download(make):
+	server = make(server='upload-dir = "up"', files={"up/a.html": "<b>", "up/ü.txt": "u", "up/sub/x": "x",
+		"outside": "no"})
+	os.symlink("../outside", os.path.join(server.root, "up", "link"))
+	with server.connect("tcp") as c:
+		answer = c.get("/files/a.html")
+		assert (answer.status, answer.body) == (200, b"<b>")
+		assert answer.get("x-content-type-options") == "nosniff"
+		assert answer.get("content-security-policy") == "sandbox"
+		assert answer.get("etag")
+		assert c.request("HEAD", "/files/a.html").get("content-length") == "3"
+		assert c.get("/files/a.html", headers=[("if-none-match", answer.get("etag"))]).status == 304
+		assert c.get("/files/%c3%bc.txt").body == b"u"
+		for path in ("/files/nothing", "/files/sub", "/files/link", "/files/%2e%2e", "/files/..%2foutside", "/files/"):
+			assert c.get(path).status in (301, 400, 403, 404), path
+		assert c.get("/files/../outside").body == b"no", "that is the document root's"
+		assert c.request("DELETE", "/files/a.html").status == 405
+
+
+def test_download_without_upload_dir(make):
+	server = make(files={"files/a": "in the tree"})
+	with server.connect("tcp") as c:
+		assert c.get("/files/a").status == 404

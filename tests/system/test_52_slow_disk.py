@@ -1,0 +1,132 @@
+"""A disk that does not answer holds nobody else up: one worker, file calls held back by FUSE."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import harness
+import slowfs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Slow:
+	def __init__(self, mountpoint):
+		self.mountpoint = mountpoint
+		os.makedirs(mountpoint)
+		self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "slowfs.py"), mountpoint],
+			stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+		self.held = []
+		self.changed = threading.Condition()
+		self.ready = self.process.stdout.readline().strip() == "ready"
+		if self.ready:
+			threading.Thread(target=self.listen, daemon=True).start()
+
+	def listen(self):
+		for line in self.process.stdout:
+			with self.changed:
+				self.held.append(line.split()[1])
+				self.changed.notify_all()
+
+	def wait_held(self, name):
+		with self.changed:
+			assert self.changed.wait_for(lambda: name in self.held, 10), self.held
+
+	def say(self, word):
+		self.process.stdin.write(word + "\n")
+		self.process.stdin.flush()
+
+	def close(self):
+		if self.process.poll() is None and self.ready:
+			self.process.stdin.close()
+			subprocess.run(["umount", "-l", self.mountpoint], stderr=subprocess.DEVNULL)
+			subprocess.run(["fusermount3", "-u", "-z", self.mountpoint], stderr=subprocess.DEVNULL)
+		try:
+			self.process.wait(10)
+		except subprocess.TimeoutExpired:
+			self.process.kill()
+
+
+@pytest.fixture
+def slow(h2d):
+	"""A server with a held-back file system at /slow below its root."""
+	if not os.path.exists("/dev/fuse"):
+		harness.skip_without("fuse", "no /dev/fuse")
+	server = h2d.new(files={"quick": "quick", "large": b"l" * (5 << 20)})
+	mount = Slow(os.path.join(server.root, "slow"))
+	if not mount.ready:
+		why = mount.process.communicate()[1].strip().split("\n")[-1]
+		harness.skip_without("fuse", why)
+	server.slow = mount
+	try:
+		server.start()
+		yield server
+		mount.say("release")
+		server.finish()
+		server.process = None
+	finally:
+		mount.close()
+
+
+@pytest.mark.parametrize("kind", ["read", "open", "look"])
+def test_others_are_served(slow, how, kind):
+	name = kind + "-1"
+	with slow.connect(how) as waiting, slow.connect(how) as other:
+		stream = waiting.send(path="/slow/" + name)
+		slow.slow.wait_held(name)
+		took = []
+		for path, size in (("/quick", 5), ("/large", 5 << 20), ("/healthz", None), ("/slow/fast-1", 200000)):
+			start = time.monotonic()
+			answer = other.get(path)
+			took.append(time.monotonic() - start)
+			assert answer.status == 200 and size in (None, answer.size), path
+		# the same connection, too
+		assert waiting.get("/quick").body == b"quick"
+		assert not waiting.responses[stream].done
+		slow.slow.say("release")
+		answer = waiting.response(stream)
+		assert answer.status == 200 and answer.body == slowfs.content(name)
+
+
+def test_abandoned_while_held(slow):
+	"""The client goes while its file is being read: nothing is freed under the reader."""
+	for i in range(3):
+		c = slow.connect("tcp")
+		c.send(path="/slow/read-%d" % i)
+		if i == 0:
+			slow.slow.wait_held("read-0")
+		c.close()
+	with slow.connect("tcp") as c:
+		stream = c.send(path="/slow/read-9")
+		c.reset(stream)
+		assert c.get("/quick").body == b"quick"
+		slow.slow.say("release")
+		assert c.get("/slow/read-9").body == slowfs.content("read-9")
+
+
+def test_held_for_several(slow):
+	"""More held reads than threads wait; what the image holds is served all the same."""
+	with slow.connect("tcp") as c, slow.connect("tcp") as other:
+		streams = [c.send(path="/slow/read-%d" % i) for i in range(20)]
+		slow.slow.wait_held("read-0")
+		for _ in range(50):
+			assert other.get("/quick").body == b"quick"
+		slow.slow.say("release")
+		for i, stream in enumerate(streams):
+			assert c.response(stream).body == slowfs.content("read-%d" % i)
+
+
+def test_reload_while_held(slow):
+	"""A new generation comes up although an old worker waits for a disk."""
+	with slow.connect("tcp") as c:
+		stream = c.send(path="/slow/read-1")
+		slow.slow.wait_held("read-1")
+		slow.run("-s", "reload", check=0)
+		with slow.connect("tcp") as other:
+			assert other.get("/quick").body == b"quick"
+		slow.slow.say("release")
+		assert c.response(stream).body == slowfs.content("read-1")
+	slow.baseline = None

@@ -1,0 +1,471 @@
+"""Peers that are slow, greedy or hostile: each ends, or stays bounded, and the others are served."""
+import os
+import resource
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from hyperframe import frame as hf
+
+import client
+import server as srv
+
+SHORT = "timeouts { handshake = 1  header = 1  send = 1  keepalive = 1 }"
+GENTLE = "timeouts { handshake = 1  header = 1  send = 1  keepalive = 60 }"
+
+
+def rss(pid):
+	with open("/proc/%d/statm" % pid) as f:
+		return int(f.read().split()[1]) * resource.getpagesize()
+
+
+def seconds_until_closed(sock, deadline=12):
+	"""Reads and drops; how long until the server's end."""
+	start = time.monotonic()
+	while True:
+		left = start + deadline - time.monotonic()
+		assert left > 0, "not closed in %d s" % deadline
+		sock.settimeout(left)
+		try:
+			if not sock.recv(65536):
+				break
+		except socket.timeout:
+			continue
+		except (ConnectionResetError, ssl.SSLError):
+			break
+	return time.monotonic() - start
+
+
+class Drip(threading.Thread):
+	"""Sends a piece every so often until the server is gone."""
+
+	def __init__(self, sock, pieces, pause):
+		super().__init__(daemon=True)
+		self.sock, self.pieces, self.pause = sock, pieces, pause
+		self.stop = threading.Event()
+		self.start()
+
+	def run(self):
+		for piece in self.pieces:
+			try:
+				self.sock.sendall(piece)
+			except OSError:
+				return
+			if self.stop.wait(self.pause):
+				return
+
+
+def forever(piece):
+	while True:
+		yield piece
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+def slow_nothing(server):
+	return socket.create_connection(("127.0.0.1", server.ports["tls"])), None
+
+
+def slow_no_preface(server):
+	return socket.create_connection(("127.0.0.1", server.ports["tcp"])), None
+
+
+def slow_hello_drip(server):
+	s = socket.create_connection(("127.0.0.1", server.ports["tls"]))
+	return s, Drip(s, [b"\x16", b"\x03", b"\x01", b"\x02", b"\x00"] + [b"\x00"] * 500, 0.2)
+
+
+def slow_preface_drip(server):
+	s = socket.create_connection(("127.0.0.1", server.ports["tcp"]))
+	return s, Drip(s, [client.PREFACE[i:i + 1] for i in range(24)], 0.4)
+
+
+def slow_tls_no_preface(server):
+	return server.socket("tls"), None
+
+
+def slow_header_drip(server):
+	raw = server.raw("tcp")
+	head = raw.headers(1, raw.head(extra=[("x", "y" * 60)])).serialize()
+	return raw.sock, Drip(raw.sock, [head[i:i + 1] for i in range(len(head))], 0.2)
+
+
+def slow_headers_unfinished(server):
+	raw = server.raw("tls")
+	raw.send(raw.headers(1, end_headers=False))
+	return raw.sock, None
+
+
+def slow_idle(server):
+	return server.raw("tcp").sock, None
+
+
+def slow_idle_after_a_request(server):
+	raw = server.raw("tls")
+	raw.send(raw.headers(1))
+	assert raw.status_of(1) == 200
+	return raw.sock, None
+
+
+def slow_only_pings(server):
+	raw = server.raw("tcp")
+	return raw.sock, Drip(raw.sock, forever(hf.PingFrame(0, b"12345678").serialize()), 0.2)
+
+
+def slow_zero_window(server):
+	raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
+	raw.send(raw.headers(1, raw.head("/large")))
+	return raw.sock, None
+
+
+def slow_zero_window_with_pings(server):
+	raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
+	raw.send(raw.headers(1, raw.head("/large")))
+	return raw.sock, Drip(raw.sock, forever(hf.PingFrame(0, b"12345678").serialize()), 0.2)
+
+
+def slow_post_stalls(server):
+	"""Answered at once, although its body never ends; then the connection is idle."""
+	raw = server.raw("tcp")
+	raw.send(raw.headers(1, raw.head(method="POST"), end_stream=False), hf.DataFrame(1, b"x"))
+	return raw.sock, None
+
+
+SLOW_PEERS = [f for name, f in sorted(globals().items()) if name.startswith("slow_")]
+
+
+def test_slow_peers_are_closed(h2d):
+	"""All kinds at once, every timeout a second; meanwhile a decent client is served."""
+	server = h2d(sections=SHORT, files={"large": b"x" * 5000000})
+	before = server.status()["totals"]["timeouts"]
+	took = {}
+
+	def one(make):
+		sock, drip = make(server)
+		try:
+			took[make.__name__] = seconds_until_closed(sock)
+		except AssertionError:
+			took[make.__name__] = None
+		if drip:
+			drip.stop.set()
+		sock.close()
+	threads = [threading.Thread(target=one, args=(make,)) for make in SLOW_PEERS]
+	for t in threads:
+		t.start()
+	with server.connect("tcp") as c:
+		while any(t.is_alive() for t in threads):
+			assert c.get("/").status == 200
+			time.sleep(0.05)
+	open_for_ever = [name for name, seconds in took.items() if seconds is None]
+	assert not open_for_ever
+	assert all(0.5 < seconds < 5 * srv.SLOW for seconds in took.values()), took
+	assert server.status()["totals"]["timeouts"] - before >= len(took) - 2
+
+
+def test_peer_that_does_not_read(h2d, how):
+	server = h2d(sections=GENTLE, files={"large": b"x" * 20000000})
+	raw = server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1})
+	raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1, raw.head("/large")))
+	srv.wait_for(lambda: server.status()["totals"]["connections"] == 2, said="connected")
+	srv.wait_for(lambda: server.status()["totals"]["connections"] == 1, said="cut off")
+	raw.close()
+
+
+def test_slow_but_steady_is_not_cut(h2d):
+	"""A byte now and then is progress."""
+	server = h2d(sections=SHORT, files={"large": b"x" * 5000000})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		end = time.monotonic() + 2.5
+		while time.monotonic() < end:
+			raw.send(hf.WindowUpdateFrame(1, window_increment=10))
+			assert raw.until_type(hf.DataFrame) is not None
+			time.sleep(0.1)
+
+
+def test_idle_gets_goaway(h2d, how):
+	server = h2d(sections=SHORT)
+	with server.raw(how) as raw:
+		raw.send(raw.headers(1))
+		goaway = raw.goaway()
+		assert goaway is not None and goaway.error_code == 0
+		assert goaway.last_stream_id in (1, client.MAGIC_LAST_ID)
+
+
+# --- floods -------------------------------------------------------------------------------------
+
+def flood(server, how, piece, total, opening=b"", read=False):
+	"""Sends pieces until total or the server ends it; (bytes sent, ended)."""
+	raw = server.raw(how)
+	if opening:
+		raw.send_bytes(opening)
+	chunk = piece * max(1, 16384 // len(piece))
+	sent = 0
+	raw.sock.settimeout(5)
+	ended = False
+	while sent < total:
+		try:
+			raw.sock.sendall(chunk)
+			sent += len(chunk)
+			if read:
+				raw.sock.settimeout(0.0)
+				try:
+					while raw.sock.recv(1 << 20):
+						pass
+				except (BlockingIOError, ssl.SSLWantReadError):
+					pass
+				raw.sock.settimeout(5)
+		except socket.timeout:
+			break  # it no longer reads: bounded
+		except (OSError, ssl.SSLError):
+			ended = True
+			break
+	raw.close()
+	return sent, ended
+
+
+def settings_frame():
+	return hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 65535}).serialize()
+
+
+FLOODS = {
+	"ping": hf.PingFrame(0, b"12345678").serialize(),
+	"settings": settings_frame(),
+	"empty settings": hf.SettingsFrame(0).serialize(),
+	"priority": hf.PriorityFrame(1, depends_on=0, stream_weight=5).serialize(),
+	"window update": hf.WindowUpdateFrame(0, window_increment=1).serialize(),
+	"unknown": bytes((0, 0, 0, 0xb0, 0, 0, 0, 0, 0)),
+	"settings ack": hf.SettingsFrame(0, flags=["ACK"]).serialize(),
+}
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["unread", "read"])
+@pytest.mark.parametrize("kind", FLOODS)
+def test_frame_flood(site, kind, read):
+	"""2 MiB of frames that do no work: ended or bounded, and nobody else notices."""
+	pid = site.worker_pids()[0]
+	before = rss(pid)
+	peak = [0]
+	done = threading.Event()
+
+	def watch():
+		with site.connect("tcp") as c:
+			while not done.is_set():
+				assert c.get("/").status == 200
+				peak[0] = max(peak[0], rss(pid))
+				done.wait(0.02)
+	watcher = threading.Thread(target=watch)
+	watcher.start()
+	try:
+		flood(site, "tcp", FLOODS[kind], 2 << 20, read=read)
+	finally:
+		done.set()
+		watcher.join()
+	assert peak[0] - before < (30 << 20) * srv.SLOW
+	assert site.worker_pids() == [pid]
+
+
+def test_empty_data_flood(site):
+	"""Empty DATA frames on one stream do no work."""
+	encoder = client.Raw(socket.socket(), preface=False)
+	opening = encoder.headers(1, encoder.head(method="POST"), end_stream=False).serialize()
+	flood(site, "tcp", hf.DataFrame(1, b"").serialize(), 2 << 20, opening=opening)
+	with site.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+@pytest.mark.parametrize("piece", [b"", b"\x00\x01a\x01b"], ids=["empty", "fields"])
+def test_continuation_flood(site, how, piece):
+	raw = site.raw(how)
+	raw.send(raw.headers(1, end_headers=False))
+	frame = hf.ContinuationFrame(1, piece).serialize()
+	for _ in range(2000):
+		if not raw.try_send(frame * 10):
+			break
+	try:
+		raw.goaway()
+	except AssertionError:
+		pytest.fail("20 000 CONTINUATION frames were taken")
+	raw.close()
+	with site.connect(how) as c:
+		assert c.get("/").status == 200
+
+
+def test_header_bomb(site):
+	"""4 KiB in the table, referred to 16 000 times: 64 MB of fields out of 20 KB."""
+	pid = site.worker_pids()[0]
+	before = rss(pid)
+	with site.raw("tcp") as raw:
+		first = raw.encoder.encode(raw.head(extra=[("x-bomb", "b" * 3900)]))
+		raw.send(raw.headers(1, block=first))
+		assert raw.status_of(1) == 200
+		for stream in range(3, 23, 2):
+			head = raw.encoder.encode(raw.head())
+			raw.send(raw.headers(stream, block=head + b"\xbe" * 16000))
+		result = {raw.status_of(stream) for stream in range(3, 23, 2)}
+		assert result <= {431, "reset", "closed"}, result
+		assert rss(pid) - before < (8 << 20) * srv.SLOW
+	with site.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+def test_rapid_reset(h2d, how):
+	"""HEADERS, RST_STREAM, 20 000 times: GOAWAY, or bounded work; the others are served."""
+	server = h2d(files={"large": b"x" * 5000000})
+	raw = server.raw(how)
+	first = raw.headers(1, raw.head("/large")).serialize()
+	sent, ended = 0, False
+	raw.send_bytes(first)
+	block = raw.encoder.encode(raw.head("/large"))
+	for start in range(3, 40003, 200):
+		data = b"".join(raw.headers(n, block=block).serialize() + hf.RstStreamFrame(n, error_code=8).serialize()
+			for n in range(start, start + 200, 2))
+		if not raw.try_send(data):
+			ended = True
+			break
+		sent += 100
+	if not ended:
+		goaway = raw.goaway()
+		assert goaway is not None
+	assert sent < 20000 or ended or goaway
+	raw.close()
+	with server.connect(how) as c:
+		assert c.get("/").status == 200
+
+
+def test_made_you_reset(h2d):
+	"""The server is made to reset its streams itself, by windows that overflow: ended just the same."""
+	server = h2d(files={"large": b"x" * 5000000})
+	raw = server.raw("tcp")
+	block = raw.encoder.encode(raw.head("/large"))
+	block = raw.encoder.encode(raw.head("/large"))
+	overflow = 2**31 - 1
+	taken = 0
+	for start in range(1, 40001, 200):
+		data = b"".join(raw.headers(n, block=block if n > 1 else client.hpack.Encoder().encode(raw.head("/large"))).serialize()
+			+ hf.WindowUpdateFrame(n, window_increment=overflow).serialize()
+			for n in range(start, start + 200, 2))
+		if not raw.try_send(data):
+			break
+		taken += 100
+	else:
+		assert raw.goaway() is not None
+	raw.close()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+def test_many_streams_against_a_zero_window(h2d):
+	"""Connections full of streams that wait pin no more than their share."""
+	server = h2d(files={"large": b"x" * 1500000, "disk": b"y" * 5000000})
+	pid = server.worker_pids()[0]
+	before = rss(pid)
+	raws = []
+	for _ in range(10):
+		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
+		for n in range(1, 201, 2):
+			raw.send(raw.headers(n, raw.head("/large" if n % 4 == 1 else "/disk")))
+		raws.append(raw)
+	for raw in raws:
+		assert raw.ping()
+	assert rss(pid) - before < (40 << 20) * srv.SLOW
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	for raw in raws:
+		raw.close()
+
+
+# --- what runs out ------------------------------------------------------------------------------
+
+def test_descriptors_run_out(h2d):
+	"""EMFILE pauses accepting and does not spin; what was queued is served when there is room."""
+	server = h2d(listens=("tcp",))
+	pid = server.worker_pids()[0]
+	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+	highest = max(srv.descriptors(pid))
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 9, hard))
+	clients = [client.Raw(server.socket("tcp")) for _ in range(40)]
+	for raw in clients:
+		raw.send(raw.headers(1))
+	assert clients[0].status_of(1) == 200
+	server.log.wait(r"accept: .*Too many open files")
+	cpu = srv.cpu_seconds(pid)
+	for raw in clients[:5]:
+		raw.ping()
+	time.sleep(0.5)  # the time in which it must not be busy
+	assert srv.cpu_seconds(pid) - cpu < 0.25 * srv.SLOW
+	served = 0
+	for raw in clients:
+		if raw.frames and served == 0:
+			pass
+		if not any(isinstance(f, hf.HeadersFrame) for f in raw.frames):
+			assert raw.status_of(1) == 200
+		raw.close()
+		served += 1
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+	assert server.status()["totals"]["accept_failures"] > 0
+	assert server.worker_pids() == [pid]
+
+
+def test_descriptors_run_out_for_files(h2d):
+	"""No descriptor for a file: 503 for that request, not more."""
+	server = h2d(listens=("tcp",), image=False, sections="cache { max-size = 0 }",
+		files={"f%d" % i: b"x" * 3000000 for i in range(30)})
+	pid = server.worker_pids()[0]
+	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
+		assert raw.ping()
+		highest = max(srv.descriptors(pid))
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 5, hard))
+		seen = []
+		for i in range(30):
+			raw.send(raw.headers(2 * i + 1, raw.head("/f%d" % i)))
+			seen.append(raw.status_of(2 * i + 1))
+		assert set(seen) == {200, 503}, seen
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+		raw.send(raw.headers(101, raw.head("/f0")))
+		assert raw.status_of(101) == 200
+
+
+def test_worker_connections(h2d):
+	"""Past the limit connections wait for room; none is dropped."""
+	server = h2d(conf="worker-connections = 16", listens=("tcp",))
+	clients = [client.Raw(server.socket("tcp")) for _ in range(40)]
+	for raw in clients:
+		raw.send(raw.headers(1))
+	for raw in clients:
+		assert raw.status_of(1) == 200
+		raw.close()
+	server.log.wait("worker-connections")
+
+
+def test_many_connections(h2d, how):
+	server = h2d(workers=2)
+	clients = [server.raw(how) for _ in range(300)]
+	for raw in clients:
+		raw.send(raw.headers(1))
+	for raw in clients:
+		assert raw.status_of(1) == 200
+	assert server.status()["totals"]["connections"] == 301
+	for raw in clients:
+		raw.close()
+
+
+def test_log_injection(h2d):
+	"""A peer cannot forge a line of any log."""
+	server = h2d(conf='access-log = "access.log"\nlog-level = debug', listens=("tcp",))
+	with server.connect("tcp") as c:
+		c.get("/%0a%0d2026-01-01T00:00:00.000Z alert [1] master: forged")
+		c.get("/x", headers=[("user-agent", "a\"b\\c\x7f\xe9"), ("referer", "\" 200 1 \"forged")])
+		c.request("G\"ET", "/\"x\" 200")
+	server.wait_quiet()
+	server.signal(10)
+	path = server.path("access.log")
+	lines = srv.wait_for(lambda: os.path.exists(path) and open(path).read().count("\n") >= 3
+		and open(path).read().splitlines())
+	for line in lines:
+		assert line.count('"') - line.count('\\"') == 6, line
+		assert all(32 <= ord(ch) < 127 for ch in line), line
