@@ -1,0 +1,200 @@
+/*
+ * check_log: the form of a line, that it is one write(2) (a datagram socket shows each), that no
+ * message forges one; and what a failed assertion leaves behind.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "unit.h"
+
+static int ends[2];
+static char got[8192];
+
+static void setup(void)
+{
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	log_to(ends[1]);
+	log_who("worker 3");
+}
+
+static void teardown(void)
+{
+	log_to(STDERR_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* The next line, or "" if there is none. */
+static const char *next_line(void)
+{
+	ssize_t n = read(ends[0], got, sizeof(got) - 1);
+
+	got[n > 0 ? n : 0] = '\0';
+	return got;
+}
+
+START_TEST(form)
+{
+	char pattern[200];
+	regex_t re;
+
+	snprintf(pattern, sizeof(pattern),
+		"^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3}Z "
+		"notice \\[%d\\] worker 3: up with 7 listeners\n$", (int)getpid());
+	ck_assert_int_eq(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
+	log_notice("up with %d %s", 7, "listeners");
+	next_line();
+	ck_assert_msg(regexec(&re, got, 0, NULL, 0) == 0, "%s", got);
+	regfree(&re);
+	ck_assert_str_eq(next_line(), "");
+}
+END_TEST
+
+START_TEST(levels)
+{
+	static const char *const names[] = { "alert", "error", "warn", "notice", "info", "debug" };
+
+	for (int i = 0; i < 6; i++) {
+		ck_assert_str_eq(log_level_name((enum log_level)i), names[i]);
+		ck_assert_int_eq(log_level_parse(names[i]), i);
+	}
+	ck_assert_int_eq(log_level_parse("crit"), -1);
+	ck_assert_int_eq(log_level_parse(""), -1);
+
+	log_debug("unseen");
+	ck_assert_str_eq(next_line(), "");
+	log_max = LEVEL_WARN;
+	log_notice("unseen");
+	ck_assert_str_eq(next_line(), "");
+	log_warn("seen");
+	ck_assert_ptr_nonnull(strstr(next_line(), " warn ["));
+	log_alert("seen");
+	ck_assert_ptr_nonnull(strstr(next_line(), " alert ["));
+}
+END_TEST
+
+static const struct {
+	const char *in, *out;
+} escapes[] = {
+	{ "a\nb", "a\\x0ab\n" },
+	{ "\r\n2026-01-01T00:00:00.000Z alert", "\\x0d\\x0a2026-01-01T00:00:00.000Z alert\n" },
+	{ "\x1b[31m\x7f\t\x01", "\\x1b[31m\\x7f\\x09\\x01\n" },
+	{ "na\xc3\xafve %s %n", "na\xc3\xafve %s %n\n" },
+	{ "", "\n" },
+};
+
+START_TEST(escape)
+{
+	log_info("%s", escapes[_i].in);
+	next_line();
+	ck_assert_str_eq(strstr(got, "worker 3: ") + 10, escapes[_i].out);
+}
+END_TEST
+
+START_TEST(cut)
+{
+	static char text[6000];
+
+	for (size_t n = 3900; n < 4100; n++) {
+		memset(text, _i == 0 ? 'x' : '\n', n);
+		text[n] = '\0';
+		log_info("%s", text);
+		next_line();
+		ck_assert_uint_le(strlen(got), 4000);
+		ck_assert_uint_gt(strlen(got), 3900);
+		ck_assert_ptr_eq(strchr(got, '\n'), got + strlen(got) - 1);
+	}
+	ck_assert_str_eq(next_line(), "");
+}
+END_TEST
+
+START_TEST(errno_is_kept)
+{
+	errno = ENOENT;
+	log_info("%s", strerror(errno));
+	ck_assert_int_eq(errno, ENOENT);
+	log_to(ends[0]);
+	close(ends[1]);
+	errno = EMFILE;
+	log_info("nobody reads this");
+	ck_assert_int_eq(errno, EMFILE);
+	ends[1] = -1;
+}
+END_TEST
+
+START_TEST(long_who)
+{
+	log_who("a name of more than thirty-one bytes");
+	log_info("x");
+	ck_assert_ptr_nonnull(strstr(next_line(), "] a name of more than thirty-one : x\n"));
+}
+END_TEST
+
+START_TEST(syslog_keeps_no_descriptor)
+{
+	int before = fcntl(ends[0], F_DUPFD_CLOEXEC, 0), after;
+
+	close(before);
+	log_to(-1);
+	log_debug("unseen");
+	log_write(LEVEL_DEBUG, "check_log");
+	after = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_eq(after, before);
+	close(after);
+	ck_assert_str_eq(next_line(), "");
+}
+END_TEST
+
+START_TEST(assertion)
+{
+	char *words = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+	int status;
+
+	ck_assert(words != MAP_FAILED);
+	H2D_ASSERT(1 + 1 == 2);
+	pid = fork();
+	if (pid == 0) {
+		assert_last_words_to(words, 64);
+		H2D_ASSERT(1 + 1 == 3);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	next_line();
+	ck_assert_ptr_nonnull(strstr(got, "Z alert ["));
+	ck_assert_ptr_nonnull(strstr(got, "assertion failed: 1 + 1 == 3 ("));
+	ck_assert_ptr_nonnull(strstr(got, "check_log.c:"));
+	ck_assert_int_eq(strncmp(words, "assertion failed: 1 + 1 == 3 (", 30), 0);
+	ck_assert_uint_lt(strnlen(words, 64), 64);
+	munmap(words, 64);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("log");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, form);
+	tcase_add_test(tc, levels);
+	tcase_add_loop_test(tc, escape, 0, sizeof(escapes) / sizeof(escapes[0]));
+	tcase_add_loop_test(tc, cut, 0, 2);
+	tcase_add_test(tc, errno_is_kept);
+	tcase_add_test(tc, long_who);
+	tcase_add_test(tc, syslog_keeps_no_descriptor);
+	tcase_add_test(tc, assertion);
+	return tc;
+}
+
+UNIT_MAIN("log")
