@@ -2,6 +2,8 @@
  * h2_stream: one stream and the request it carries: fields in, reply out (RFC 9113, 8). Called by
  * h2.c for what nghttp2 reports, and by the request core over the stream seam.
  */
+#include <stdlib.h>
+
 #include "base/pool.h"
 #include "proto/h2.h"
 
@@ -117,14 +119,22 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	return s;
 }
 
+static void free_bufs(struct h2_stream *s)
+{
+	if (s->bufs != s->first_bufs)
+		free(s->bufs);
+}
+
 void h2_stream_close(struct h2_stream *s)
 {
 	h2_stream_waits(s, false);
 	list_remove(&s->node);
 	s->h2->nstreams--;
+	/* The handler's gone() and the access log still read the fields. */
 	req_fini(&s->req);
 	for (unsigned i = 0; i < s->nbufs; i++)
 		nghttp2_rcbuf_decref(s->bufs[i]);
+	free_bufs(s);
 	pool_put(&pool, s);
 }
 
@@ -133,11 +143,12 @@ static int keep_buf(struct h2_stream *s, nghttp2_rcbuf *buf)
 	if (nghttp2_rcbuf_is_static(buf))
 		return 0;
 	if (s->nbufs == s->bufs_cap) {
-		nghttp2_rcbuf **bufs = arena_alloc(&s->req.arena, 2 * s->bufs_cap * sizeof(*bufs));
+		nghttp2_rcbuf **bufs = malloc(2 * s->bufs_cap * sizeof(*bufs));
 
 		if (bufs == NULL)
 			return -1;
 		memcpy(bufs, s->bufs, s->nbufs * sizeof(*bufs));
+		free_bufs(s);
 		s->bufs = bufs;
 		s->bufs_cap *= 2;
 	}

@@ -1,0 +1,554 @@
+/*
+ * check_h2: the h2 protocol against a nghttp2 client in the same process: no socket, no clock. Bytes go
+ * over whole and one at a time.
+ */
+#include <nghttp2/nghttp2.h>
+#include <string.h>
+
+#include "base/counters.h"
+#include "http/route_build.h"
+#include "proto/h2.h"
+#include "unit.h"
+
+enum { MAX_STREAMS = 64 };
+
+static struct pool blocks;
+static struct http_env env;
+static struct proto_conf conf;
+static struct http_conn http_conn;
+static struct proto_host host;
+static struct proto *server;
+static struct outq out;
+static unsigned wakes;
+static const struct err *last_err;
+static int gone;
+
+static nghttp2_session *client;
+static struct answer {
+	int status;
+	size_t len;
+	char body[4096];
+	bool closed;
+	uint32_t code;
+} answers[MAX_STREAMS];
+static int32_t goaway_ids[8];
+static uint32_t goaway_codes[8];
+static unsigned goaways;
+static size_t upload_left;
+
+/* --- handlers ------------------------------------------------------------------------------------------- */
+
+static struct h2d_req *held; /* replies later */
+static int fills;
+
+static void count_gone(struct h2d_req *req, void *state)
+{
+	(void)state;
+	if (held == req)
+		held = NULL;
+	gone++;
+}
+
+static void hello_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_field(req, "x-test", "yes");
+	h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
+}
+static const struct h2d_handler hello = { .name = "hello", .start = hello_start,
+	.gone = count_gone };
+
+static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	(void)state, (void)cap;
+	fills++;
+	if (fills == 2) {
+		held = req;
+		return H2D_LATER;
+	}
+	if (fills > 3)
+		return 0;
+	memcpy(buf, "abc", 3);
+	return 3;
+}
+static void stream_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_stream(req, 200, "text/plain", fill);
+}
+static const struct h2d_handler stream = { .name = "stream", .start = stream_start,
+	.gone = count_gone };
+
+struct upload {
+	size_t got;
+};
+static void upload_start(struct h2d_req *req, void *state)
+{
+	(void)req, (void)state;
+}
+static void upload_body(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)data;
+	((struct upload *)state)->got += len;
+	h2d_consume(req, len);
+}
+static void upload_end(struct h2d_req *req, void *state)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%zu", ((struct upload *)state)->got);
+	h2d_reply_bytes(req, 201, NULL, text, strlen(text));
+}
+static const struct h2d_handler upload = { .name = "upload", .state_size = sizeof(struct upload),
+	.start = upload_start, .body = upload_body, .end = upload_end, .gone = count_gone };
+
+static void later_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	held = req;
+}
+static const struct h2d_handler later = { .name = "later", .start = later_start,
+	.gone = count_gone };
+
+static const struct h2d_handler admin = { .name = "admin", .scope = H2D_ON_ADMIN,
+	.start = hello_start };
+
+static const struct route_row rows[] = {
+	{ 1, "GET", "/hello", "hello", "BODY_NONE" },
+	{ 2, "GET", "/stream", "stream", "BODY_NONE" },
+	{ 3, "POST", "/upload", "upload", "BODY_STREAM" },
+	{ 4, "GET", "/later", "later", "BODY_NONE" },
+	{ 5, "GET", "/admin", "admin", "BODY_NONE" },
+};
+static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later, &admin };
+static struct route_build routes;
+
+static void nothing_there(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_error(req, 404);
+}
+static const struct h2d_handler fallback = { .name = "fallback", .start = nothing_there };
+
+/* --- plumbing ------------------------------------------------------------------------------------------------ */
+
+static void wake(struct proto_host *h)
+{
+	(void)h;
+	wakes++;
+}
+
+static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
+	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
+{
+	(void)s, (void)vlen, (void)flags, (void)user;
+	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
+		answers[f->hd.stream_id].status = atoi((const char *)value);
+	return 0;
+}
+
+static int on_chunk(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
+	void *user)
+{
+	struct answer *a = &answers[id];
+
+	(void)s, (void)flags, (void)user;
+	ck_assert_uint_le(a->len + len, sizeof(a->body));
+	memcpy(a->body + a->len, data, len);
+	a->len += len;
+	return 0;
+}
+
+static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
+{
+	(void)s, (void)user;
+	answers[id].closed = true;
+	answers[id].code = code;
+	return 0;
+}
+
+static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
+{
+	(void)s, (void)user;
+	if (f->hd.type == NGHTTP2_GOAWAY) {
+		goaway_ids[goaways] = f->goaway.last_stream_id;
+		goaway_codes[goaways++] = f->goaway.error_code;
+	}
+	return 0;
+}
+
+static void setup(void)
+{
+	nghttp2_session_callbacks *cb;
+
+	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
+	ck_assert_int_eq(route_build(&routes, rows, 5, stderr), 0);
+	for (unsigned i = 0; i < 5; i++)
+		routes.routes[i].handler = handlers[i];
+	env = (struct http_env){ .routes = &routes.table, .fallback = &fallback, .date = SLICE("date"),
+		.server = SLICE("h2d"), .header_size = 4096 };
+	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
+	http_conn = (struct http_conn){ .peer = SLICE("test"), .protocol = SLICE("HTTP/2.0") };
+	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
+	outq_init(&out, &blocks);
+	server = h2_ops.open(&conf, &host);
+	ck_assert_ptr_nonnull(server);
+	memset(answers, 0, sizeof(answers));
+	goaways = 0;
+	gone = fills = 0;
+	last_err = NULL;
+	nghttp2_session_callbacks_new(&cb);
+	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_chunk);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
+	ck_assert_int_eq(nghttp2_session_client_new(&client, cb, NULL), 0);
+	nghttp2_session_callbacks_del(cb);
+	nghttp2_submit_settings(client, 0, NULL, 0);
+}
+
+static void teardown(void)
+{
+	if (server != NULL)
+		server->ops->close(&server);
+	nghttp2_session_del(client);
+	outq_clear(&out);
+	pool_fini(&blocks);
+	route_build_free(&routes);
+	h2_trim();
+	/* Live counters return to zero. */
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		if (counter_info[i].kind == COUNTER_GAUGE)
+			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+}
+
+/* Bytes to the server, step at a time. */
+static void to_server(const uint8_t *p, size_t n, size_t step)
+{
+	for (size_t i = 0; i < n && last_err == NULL; i += step)
+		last_err = server->ops->input(server, p + i, n - i < step ? n - i : step, 1000);
+}
+
+/* Moves bytes both ways until neither side has any. limit: of one output(). */
+static void exchange(size_t step, size_t limit)
+{
+	bool moved = true;
+
+	while (moved) {
+		const uint8_t *p;
+		ssize_t n;
+		int more;
+
+		moved = false;
+		while ((n = nghttp2_session_mem_send(client, &p)) > 0) {
+			to_server(p, (size_t)n, step);
+			moved = true;
+		}
+		do {
+			struct iovec iov[16];
+			int k;
+
+			more = server->ops->output(server, &out, limit);
+			ck_assert_int_ge(more, 0);
+			while ((k = outq_iov(&out, iov, 16, SIZE_MAX)) > 0) {
+				size_t sum = 0;
+
+				for (int i = 0; i < k; i++) {
+					nghttp2_session_mem_recv(client, iov[i].iov_base,
+						iov[i].iov_len);
+					sum += iov[i].iov_len;
+				}
+				outq_consume(&out, sum);
+				moved = true;
+			}
+		} while (more > 0);
+	}
+}
+
+static nghttp2_nv nv(const char *name, const char *value)
+{
+	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
+		strlen(value), NGHTTP2_NV_FLAG_NONE };
+}
+
+static ssize_t read_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t length,
+	uint32_t *flags, nghttp2_data_source *source, void *user)
+{
+	size_t n = length < upload_left ? length : upload_left;
+
+	(void)s, (void)id, (void)user;
+	if (source->ptr != NULL) /* never ends */
+		return NGHTTP2_ERR_DEFERRED;
+	memset(buf, 'u', n);
+	upload_left -= n;
+	if (upload_left == 0)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)n;
+}
+
+static int32_t ask(const char *method, const char *path, const nghttp2_data_provider *body)
+{
+	nghttp2_nv head[] = { nv(":method", method), nv(":scheme", "http"), nv(":path", path),
+		nv(":authority", "localhost") };
+
+	return nghttp2_submit_request(client, NULL, head, 4, body, NULL);
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------- */
+
+static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
+static const size_t limits[] = { 1 << 18, 1, 100 };
+
+START_TEST(one_request)
+{
+	int32_t id = ask("GET", "/hello?x=1", NULL);
+
+	exchange(steps[_i], limits[_i]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_uint_eq(answers[id].len, 5);
+	ck_assert(memcmp(answers[id].body, "hello", 5) == 0);
+	ck_assert(answers[id].closed && answers[id].code == 0);
+	ck_assert_int_eq(gone, 1);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+}
+END_TEST
+
+START_TEST(statuses)
+{
+	static const struct {
+		const char *method, *path;
+		int status;
+	} cases[] = {
+		{ "HEAD", "/hello", 200 },
+		{ "POST", "/hello", 405 },
+		{ "BREW", "/hello", 501 },
+		{ "CONNECTED", "/", 501 },
+		{ "GET", "/a/../../b", 400 },
+		{ "GET", "/%00", 400 },
+		{ "GET", "/a%2fb", 400 },
+		{ "GET", "/none", 404 },
+		{ "GET", "/admin", 404 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int32_t id = ask(cases[i].method, cases[i].path, NULL);
+
+		exchange(steps[0], limits[0]);
+		ck_assert_msg(answers[id].status == cases[i].status, "%s %s: %d", cases[i].method,
+			cases[i].path, answers[id].status);
+		ck_assert(answers[id].closed && answers[id].code == 0);
+		ck_assert_msg((answers[id].len == 0) == (i == 0), "%s", cases[i].path);
+	}
+}
+END_TEST
+
+START_TEST(admin_listener)
+{
+	int32_t id;
+
+	http_conn.admin = true;
+	id = ask("GET", "/admin", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	id = ask("GET", "/hello", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 404);
+}
+END_TEST
+
+START_TEST(stream_that_waits)
+{
+	int32_t id = ask("GET", "/stream", NULL);
+
+	exchange(steps[_i], limits[_i]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_uint_eq(answers[id].len, 3);
+	ck_assert(!answers[id].closed);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	wakes = 0;
+	h2d_resume(held);
+	ck_assert_uint_eq(wakes, 1);
+	exchange(steps[_i], limits[_i]);
+	ck_assert_uint_eq(answers[id].len, 6);
+	ck_assert(answers[id].closed && answers[id].code == 0);
+}
+END_TEST
+
+START_TEST(upload_opens_windows)
+{
+	nghttp2_data_provider body = { .read_callback = read_upload };
+	int32_t id;
+
+	upload_left = 300000;
+	id = ask("POST", "/upload", &body);
+	exchange(_i == 1 ? 1000 : steps[_i], limits[_i]);
+	ck_assert_int_eq(answers[id].status, 201);
+	ck_assert(answers[id].len == 6 && memcmp(answers[id].body, "300000", 6) == 0);
+}
+END_TEST
+
+/* An ancestor's mistake: any request body killed the connection. */
+START_TEST(unwanted_body)
+{
+	nghttp2_data_provider body = { .read_callback = read_upload }, endless = body;
+	int32_t id;
+
+	upload_left = 300000;
+	id = ask("POST", "/hello", &body);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 405);
+	endless.source.ptr = &endless;
+	id = ask("GET", "/hello", &endless);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
+	id = ask("GET", "/hello", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_ptr_null(last_err);
+}
+END_TEST
+
+START_TEST(client_resets)
+{
+	int32_t id = ask("GET", "/later", NULL);
+
+	exchange(steps[0], limits[0]);
+	ck_assert_ptr_nonnull(held);
+	nghttp2_submit_rst_stream(client, 0, id, NGHTTP2_CANCEL);
+	exchange(steps[0], limits[0]);
+	ck_assert_ptr_null(held);
+	ck_assert_int_eq(gone, 1);
+	/* And with a stream open, the connection just ends. */
+	ask("GET", "/later", NULL);
+	exchange(steps[0], limits[0]);
+	server->ops->close(&server);
+	ck_assert_ptr_null(server);
+	ck_assert_int_eq(gone, 2);
+}
+END_TEST
+
+START_TEST(drain_is_graceful)
+{
+	int32_t before, after;
+
+	before = ask("GET", "/later", NULL);
+	exchange(steps[0], limits[0]);
+	server->ops->drain(server);
+	after = ask("GET", "/hello", NULL); /* on its way when the notice arrives */
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaways, 2);
+	ck_assert_int_eq(goaway_ids[0], INT32_MAX);
+	ck_assert_int_eq(goaway_ids[1], after);
+	ck_assert_int_eq(answers[after].status, 200);
+	ck_assert(!server->ops->finished(server));
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[before].status, 200);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+START_TEST(header_section_too_large)
+{
+	static char big[3000];
+	nghttp2_nv head[] = { nv(":method", "GET"), nv(":scheme", "http"), nv(":path", "/hello"),
+		nv(":authority", "localhost"), nv("a", big), nv("b", big) };
+	int32_t id;
+
+	memset(big, 'x', sizeof(big) - 1);
+	head[4] = nv("a", big);
+	head[5] = nv("b", big);
+	id = nghttp2_submit_request(client, NULL, head, 6, NULL, NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 431);
+	id = nghttp2_submit_request(client, NULL, head, 5, NULL, NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+}
+END_TEST
+
+/* Found by fuzz_h2: what holds the fields was freed with the arena before it was let go. */
+START_TEST(many_fields)
+{
+	nghttp2_nv head[44] = { nv(":method", "GET"), nv(":scheme", "http"), nv(":path", "/hello"),
+		nv(":authority", "localhost") };
+	char names[40][8];
+	int32_t id;
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(names[i], sizeof(names[i]), "x-%d", i);
+		head[4 + i] = nv(names[i], names[i]);
+	}
+	id = nghttp2_submit_request(client, NULL, head, 44, NULL, NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+}
+END_TEST
+
+START_TEST(skipped_identifier)
+{
+	/* HEADERS, END_STREAM|END_HEADERS: GET http "/" of the static table (RFC 7541, A). */
+	static const uint8_t on5[] = { 0, 0, 3, 1, 5, 0, 0, 0, 5, 0x82, 0x86, 0x84 };
+	static const uint8_t on3[] = { 0, 0, 3, 1, 5, 0, 0, 0, 3, 0x82, 0x86, 0x84 };
+
+	exchange(steps[0], limits[0]);
+	to_server(on5, sizeof(on5), SIZE_MAX / 2);
+	ck_assert_ptr_null(last_err);
+	to_server(on3, sizeof(on3), SIZE_MAX / 2);
+	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_PROTOCOL_ERROR);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+START_TEST(floods)
+{
+	static const uint8_t ping[17] = { 0, 0, 8, 6 }, empty[9] = { 0, 0, 0, 4 };
+
+	exchange(steps[0], limits[0]);
+	for (int i = 0; i < 2 * H2_GUARD_BURST && last_err == NULL; i++) {
+		/* Takes the acknowledgements, so that nghttp2's own bound is not met. */
+		ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
+		outq_consume(&out, outq_len(&out));
+		if (_i == 0)
+			to_server(ping, sizeof(ping), SIZE_MAX / 2);
+		else
+			to_server(empty, sizeof(empty), SIZE_MAX / 2);
+	}
+	ck_assert_ptr_eq(last_err, ERR_FLOOD);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
+}
+END_TEST
+
+START_TEST(no_preface)
+{
+	to_server((const uint8_t *)"GET / HTTP/1.1\r\n\r\n", 18, SIZE_MAX / 2);
+	ck_assert_ptr_eq(last_err, ERR_PREFACE);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("h2");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, one_request, 0, 3);
+	tcase_add_test(c, statuses);
+	tcase_add_test(c, admin_listener);
+	tcase_add_loop_test(c, stream_that_waits, 0, 3);
+	tcase_add_loop_test(c, upload_opens_windows, 0, 3);
+	tcase_add_test(c, unwanted_body);
+	tcase_add_test(c, client_resets);
+	tcase_add_test(c, drain_is_graceful);
+	tcase_add_test(c, header_section_too_large);
+	tcase_add_test(c, many_fields);
+	tcase_add_test(c, skipped_identifier);
+	tcase_add_loop_test(c, floods, 0, 2);
+	tcase_add_test(c, no_preface);
+	return c;
+}
+
+UNIT_MAIN("h2")
