@@ -1,0 +1,269 @@
+/*
+ * check_offload: work() in threads, done() in the loop, each once; several at a time, never more than
+ * allowed; nothing is lost at the end. Thread creation may fail (linked with --wrap).
+ */
+#include "event/offload.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include "base/counters.h"
+#include "unit.h"
+
+enum { JOBS = 200, THREADS = 4 };
+
+struct item {
+	struct job job;
+	int worked, done;
+};
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+
+static int threads_left = 1000;
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	return threads_left-- > 0 ? __real_pthread_create(t, attr, fn, arg) : EAGAIN;
+}
+
+static struct loop loop;
+static struct offload *offload;
+static struct item items[JOBS];
+static pthread_t loop_thread;
+static sem_t entered, leave;
+static int at_work, at_work_max;
+static int ndone;
+
+static void work(struct job *j)
+{
+	struct item *it = (struct item *)(void *)j;
+	int now = __atomic_add_fetch(&at_work, 1, __ATOMIC_SEQ_CST);
+	int max = __atomic_load_n(&at_work_max, __ATOMIC_SEQ_CST);
+
+	while (now > max && !__atomic_compare_exchange_n(&at_work_max, &max, now, false,
+		       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	it->worked += pthread_equal(pthread_self(), loop_thread) ? 100 : 1;
+	__atomic_sub_fetch(&at_work, 1, __ATOMIC_SEQ_CST);
+}
+
+static void work_held(struct job *j)
+{
+	sem_post(&entered);
+	sem_wait(&leave);
+	((struct item *)(void *)j)->worked++;
+}
+
+static void work_check_mask(struct job *j)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	((struct item *)(void *)j)->worked = sigismember(&mask, SIGTERM) && sigismember(&mask, SIGHUP);
+}
+
+static void done(struct job *j)
+{
+	struct item *it = (struct item *)(void *)j;
+
+	ck_assert(pthread_equal(pthread_self(), loop_thread));
+	ck_assert_int_eq(it->worked, 1);
+	ck_assert_int_eq(it->done, 0);
+	it->done = 1;
+	ndone++;
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_jobs), offload_pending(offload));
+}
+
+static void done_at_end(struct job *j)
+{
+	struct item *it = (struct item *)(void *)j;
+
+	ck_assert_int_eq(it->worked, 1);
+	it->done++;
+	ndone++;
+}
+
+static void done_frees(struct job *j)
+{
+	ndone++;
+	free(j);
+}
+
+static void done_submits(struct job *j)
+{
+	struct item *it = (struct item *)(void *)j;
+
+	done(j);
+	if (it + 1 < items + 50)
+		ck_assert_int_eq(offload_submit(offload, &it[1].job), 0);
+}
+
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	for (struct dirent *e; (e = readdir(dir)) != NULL;)
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void make(void (*work_fn)(struct job *j), void (*done_fn)(struct job *j))
+{
+	for (int i = 0; i < JOBS; i++)
+		items[i] = (struct item){ .job = { .work = work_fn, .done = done_fn } };
+}
+
+static void turn_until(int n)
+{
+	while (ndone < n)
+		ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_int_eq(ndone, n);
+}
+
+static void setup(void)
+{
+	loop_thread = pthread_self();
+	sem_init(&entered, 0, 0);
+	sem_init(&leave, 0, 0);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, THREADS);
+	ck_assert_ptr_nonnull(offload);
+}
+
+static void teardown(void)
+{
+	offload_free(&offload);
+	ck_assert_ptr_null(offload);
+	offload_free(&offload);
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_jobs), 0);
+	loop_fini(&loop);
+}
+
+START_TEST(all_once)
+{
+	int before = count_threads();
+
+	make(work, done);
+	for (int i = 0; i < JOBS; i++)
+		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
+	ck_assert_uint_eq(offload_pending(offload), JOBS);
+	turn_until(JOBS);
+	ck_assert_uint_eq(offload_pending(offload), 0);
+	ck_assert_int_le(at_work_max, THREADS);
+	ck_assert_int_le(count_threads() - before, THREADS);
+}
+END_TEST
+
+START_TEST(one_after_the_other)
+{
+	int before = count_threads();
+
+	make(work, done_submits);
+	ck_assert_int_eq(count_threads(), before);
+	ck_assert_int_eq(offload_submit(offload, &items[0].job), 0);
+	turn_until(50);
+	ck_assert_int_le(count_threads() - before, THREADS);
+}
+END_TEST
+
+/* A blocked thread holds back nobody while there is another. */
+START_TEST(at_the_same_time)
+{
+	make(work_held, done);
+	for (int i = 0; i < THREADS; i++) {
+		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
+		sem_wait(&entered);
+	}
+	items[THREADS].job.work = work;
+	ck_assert_int_eq(offload_submit(offload, &items[THREADS].job), 0);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_int_eq(ndone, 0);
+	sem_post(&leave);
+	turn_until(2);
+	ck_assert_int_eq(items[THREADS].done, 1);
+	for (int i = 1; i < THREADS; i++)
+		sem_post(&leave);
+	turn_until(THREADS + 1);
+}
+END_TEST
+
+START_TEST(signals_are_the_loops)
+{
+	sigset_t mask;
+
+	make(work_check_mask, done);
+	ck_assert_int_eq(offload_submit(offload, &items[0].job), 0);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
+	turn_until(1);
+}
+END_TEST
+
+START_TEST(free_finishes_everything)
+{
+	make(work_held, done_at_end);
+	for (int i = 0; i < JOBS; i++)
+		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
+	for (int i = 0; i < JOBS; i++)
+		sem_post(&leave);
+	offload_free(&offload);
+	ck_assert_int_eq(ndone, JOBS);
+	for (int i = 0; i < JOBS; i++)
+		ck_assert_int_eq(items[i].done, 1);
+}
+END_TEST
+
+static void work_nothing(struct job *j)
+{
+	(void)j;
+}
+
+START_TEST(done_may_free)
+{
+	for (int i = 0; i < JOBS; i++) {
+		struct job *j = malloc(sizeof(*j));
+
+		*j = (struct job){ .work = work_nothing, .done = done_frees };
+		ck_assert_int_eq(offload_submit(offload, j), 0);
+	}
+	turn_until(JOBS);
+}
+END_TEST
+
+START_TEST(no_thread)
+{
+	make(work, done);
+	threads_left = 0;
+	ck_assert_int_eq(offload_submit(offload, &items[0].job), -EAGAIN);
+	ck_assert_uint_eq(offload_pending(offload), 0);
+	/* With one there is no need of a second. */
+	threads_left = 1;
+	for (int i = 0; i < JOBS; i++)
+		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
+	turn_until(JOBS);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("offload");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, all_once);
+	tcase_add_test(tc, one_after_the_other);
+	tcase_add_test(tc, at_the_same_time);
+	tcase_add_test(tc, signals_are_the_loops);
+	tcase_add_test(tc, free_finishes_everything);
+	tcase_add_test(tc, done_may_free);
+	tcase_add_test(tc, no_thread);
+	return tc;
+}
+
+UNIT_MAIN("offload")

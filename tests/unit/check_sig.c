@@ -1,0 +1,129 @@
+/* check_sig: signals come through the loop, one callback each, and a child starts clean. */
+#include "event/sig.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static struct loop loop;
+static struct sig sig;
+static int heard[NSIG];
+
+static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
+{
+	ck_assert_ptr_eq(s, &sig);
+	heard[info->ssi_signo]++;
+	if (info->ssi_signo == SIGTERM)
+		sig_fini(s, &loop);
+}
+
+static void setup(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGTERM);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(sig_init(&sig, &loop, &set, on_signal), 0);
+}
+
+static void teardown(void)
+{
+	sig_fini(&sig, &loop);
+	loop_fini(&loop);
+}
+
+START_TEST(delivers)
+{
+	raise(SIGUSR1);
+	raise(SIGHUP);
+	raise(SIGHUP);
+	ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_int_eq(heard[SIGUSR1], 1);
+	ck_assert_int_eq(heard[SIGHUP], 1);
+	raise(SIGHUP);
+	ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_int_eq(heard[SIGHUP], 2);
+}
+END_TEST
+
+/* SIGTERM (15) is read last, and ends it; what comes then stays pending. */
+START_TEST(fini_in_callback)
+{
+	raise(SIGTERM);
+	raise(SIGUSR1);
+	ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_int_eq(heard[SIGTERM], 1);
+	raise(SIGTERM);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_int_eq(heard[SIGTERM], 1);
+	sig_fini(&sig, &loop);
+}
+END_TEST
+
+START_TEST(failure_undoes_the_mask)
+{
+	sigset_t before, after, set;
+	struct loop broken = { .epfd = -1 };
+	struct sig other;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	ck_assert_int_eq(sig_init(&other, &broken, &set, on_signal), -EBADF);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	ck_assert_int_eq(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
+	ck_assert_int_eq(other.watch.fd, -1);
+}
+END_TEST
+
+static void never(int n)
+{
+	(void)n;
+	_exit(9);
+}
+
+START_TEST(child_starts_clean)
+{
+	int status;
+	pid_t pid;
+
+	signal(SIGUSR2, never);
+	pid = fork();
+	if (pid == 0) {
+		sigset_t mask;
+
+		sig_reset();
+		pthread_sigmask(SIG_SETMASK, NULL, &mask);
+		for (int n = 1; n < 32; n++) {
+			if (sigismember(&mask, n) == 1)
+				_exit(1);
+		}
+		if (signal(SIGPIPE, SIG_IGN) != SIG_IGN)
+			_exit(2);
+		raise(SIGPIPE);
+		raise(SIGUSR2);
+		_exit(3);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2, "status %#x", status);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("sig");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, delivers);
+	tcase_add_test(tc, fini_in_callback);
+	tcase_add_test(tc, failure_undoes_the_mask);
+	tcase_add_test(tc, child_starts_clean);
+	return tc;
+}
+
+UNIT_MAIN("sig")
