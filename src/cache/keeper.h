@@ -12,6 +12,7 @@ struct keeper_args {
 	int ctl;              /* to the master; end of file: leave */
 	uint32_t generation;
 	uint64_t first_number; /* of the first image published */
+	int error_log;        /* what the log writes to: CTL_LOGS replaces it; -1 or 0: not ours to close */
 };
 
 /* Runs until the master goes or says CTL_DRAIN; the exit status of the process. */

@@ -1,0 +1,101 @@
+/*
+ * disk: files read from the disk for one response each. Steps that could block happen on offload
+ * threads: a step answers its result at once, or DISK_LATER and then calls back. What is open is a
+ * body source; a request that goes away leaves its running step to end by itself.
+ */
+#ifndef H2D_CACHE_DISK_H
+#define H2D_CACHE_DISK_H
+
+#include "base/pool.h"
+#include "cache/beneath.h"
+#include "cache/etag.h"
+#include "cache/files.h"
+#include "http/req.h"
+
+enum {
+	DISK_LATER = 1,
+	DISK_SMALL = 64 << 10,   /* bytes read at once */
+	DISK_LARGE = 256 << 10,  /* the same for large files, while few are being sent */
+	DISK_LARGE_MAX = 64,
+};
+
+struct disk_root {
+	int fd;                  /* -1: none is configured */
+	enum beneath_kind kind;
+};
+
+struct disk {
+	struct offload *offload;
+	uint64_t max_file_size;  /* up to here an ETag is of the content */
+	struct disk_root *roots;
+	unsigned nroots;
+	struct pool small, large;
+	struct etag_memo *memo;
+	uint64_t logged_ms;      /* when a shortage was last logged */
+	unsigned waiting;        /* files with a request */
+	unsigned live;           /* files in all */
+	bool ending;
+};
+
+/* Bytes read, shared with the connections that send them. */
+struct disk_buf {
+	struct ref ref;
+	struct disk *disk;
+	uint32_t size;
+	char data[];
+};
+
+struct disk_file {
+	struct disk *disk;
+	struct h2d_req *req;     /* NULL: it went away */
+	void (*fn)(struct disk_file *f, int result); /* a step that answered DISK_LATER is over */
+	void *ctx;
+	struct ident ident;      /* once open */
+	struct etag etag;        /* n 0: the file does not hold still long enough */
+
+	struct job job;
+	void (*finish)(struct disk_file *f);
+	bool busy;               /* a thread has it */
+	bool counted;            /* in files_open */
+	bool no_nowait;          /* its file system does not know RWF_NOWAIT */
+	bool failed;
+	int root, fd, result;
+	enum beneath_kind kind;
+	int64_t hashed_ns;       /* wall clock before its content was hashed */
+	struct disk_buf *buf;
+	size_t at, have;         /* bytes of buf not emitted yet */
+	size_t piece;            /* bytes that a thread is to read */
+	uint64_t off;            /* of the next byte to read */
+	char path[];             /* below root, NUL-terminated */
+};
+
+/* Opens the roots. NULL with errno. */
+struct disk *disk_new(struct offload *o, const struct files_conf *conf);
+
+/* After the last request is gone; ends when the last thread comes back. */
+void disk_free(struct disk **d);
+
+/* For req; path is copied. fn: see there. NULL when memory is out. */
+struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
+	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
+
+/* 0: open; -EISDIR; -ENOENT: also whatever is no regular file; another -errno; DISK_LATER. */
+int disk_file_open(struct disk_file *f);
+
+/* Finds or makes f->etag. 0, -errno or DISK_LATER. */
+int disk_file_etag(struct disk_file *f);
+
+/* The request needs it no more; from now on nothing is called back. */
+void disk_file_close(struct disk_file **f);
+
+/* Makes f the source of b: closing b closes f. Before it is open, too: b is how a request that goes
+ * away says so. */
+void disk_file_attach(struct disk_file *f, struct body *b);
+
+/* For the two files of this module. */
+int disk_file_later(struct disk_file *f, void (*work)(struct job *j),
+	void (*finish)(struct disk_file *f));
+struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
+int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
+
+#endif

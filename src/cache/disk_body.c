@@ -1,0 +1,183 @@
+/*
+ * disk_body: a file as the source of a response: one piece at a time, read on the loop when its bytes
+ * are in memory, else in a thread. Each piece is checked: a file that shrank or was written since it
+ * was opened ends its response, and nothing else.
+ */
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cache/disk.h"
+
+static void buf_release(struct ref *ref)
+{
+	struct disk_buf *buf = LIST_ENTRY(ref, struct disk_buf, ref);
+
+	pool_put(buf->size == DISK_LARGE ? &buf->disk->large : &buf->disk->small, buf);
+}
+
+/* Large ones only while they are few: slow readers hold on to them. */
+struct disk_buf *disk_buf_get(struct disk *d, uint64_t n)
+{
+	bool large = n >= DISK_LARGE && d->large.live < DISK_LARGE_MAX;
+	struct disk_buf *buf = pool_get(large ? &d->large : &d->small);
+
+	if (buf == NULL)
+		return NULL;
+	ref_init(&buf->ref, buf_release);
+	buf->disk = d;
+	buf->size = large ? DISK_LARGE : DISK_SMALL;
+	return buf;
+}
+
+/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
+int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		ssize_t got = pread(f->fd, to, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		to += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int check_unchanged(const struct disk_file *f)
+{
+	struct ident now;
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	now = ident_of(&st);
+	return ident_same_content(&now, &f->ident) ? 0 : -EAGAIN;
+}
+
+static void take_piece(struct disk_file *f, int rc, size_t n)
+{
+	if (rc == 0) {
+		f->at = 0;
+		f->have = n;
+		f->off += n;
+		return;
+	}
+	f->failed = true;
+	if (rc == -EAGAIN)
+		log_info("%s: changed while it was sent", f->path);
+	else
+		log_error("%s: reading: %s", f->path, strerror(-rc));
+}
+
+static void read_work(struct job *j)
+{
+	struct disk_file *f = LIST_ENTRY(j, struct disk_file, job);
+
+	f->result = disk_file_pread(f, f->buf->data, f->piece, f->off);
+	if (f->result == 0)
+		f->result = check_unchanged(f);
+}
+
+static void read_finish(struct disk_file *f)
+{
+	take_piece(f, f->result, f->piece);
+	req_resume(f->req);
+}
+
+/* What is in memory of the next n bytes; 0 if a thread must read. */
+static ssize_t read_now(struct disk_file *f, size_t n)
+{
+	struct iovec iov = { .iov_base = f->buf->data, .iov_len = n };
+	ssize_t got;
+
+	if (f->kind == BENEATH_REMOTE || f->no_nowait)
+		return 0;
+	do {
+		got = f->kind == BENEATH_MEMORY ?
+			      pread(f->fd, f->buf->data, n, (off_t)f->off) :
+			      preadv2(f->fd, &iov, 1, (off_t)f->off, RWF_NOWAIT);
+	} while (got < 0 && errno == EINTR);
+	if (got >= 0)
+		return got;
+	if (errno == EOPNOTSUPP)
+		f->no_nowait = true;
+	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
+}
+
+/* Gets a next piece, or a thread to read it. */
+static void fill(struct disk_file *f)
+{
+	uint64_t left = f->ident.size - f->off;
+	ssize_t got;
+	int rc;
+
+	f->buf = disk_buf_get(f->disk, left);
+	if (f->buf == NULL) {
+		take_piece(f, -ENOMEM, 0);
+		return;
+	}
+	f->piece = left < f->buf->size ? (size_t)left : f->buf->size;
+	got = read_now(f, f->piece);
+	if (got > 0) {
+		take_piece(f, check_unchanged(f), (size_t)got);
+		return;
+	}
+	rc = got < 0 ? (int)got : disk_file_later(f, read_work, read_finish);
+	if (rc < 0)
+		take_piece(f, rc, 0);
+}
+
+static ssize_t file_ready(struct body *b, size_t want)
+{
+	struct disk_file *f = b->src;
+
+	if (f->have == 0 && !f->busy && !f->failed && b->left > 0)
+		fill(f);
+	if (f->failed)
+		return BODY_FAILED;
+	if (f->busy)
+		return BODY_LATER;
+	return (ssize_t)(f->have < want ? f->have : want);
+}
+
+static int file_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct disk_file *f = b->src;
+	int rc = outq_borrow(q, f->buf->data + f->at, n, &f->buf->ref);
+
+	f->at += n;
+	f->have -= n;
+	b->left -= n;
+	if (f->have == 0) {
+		ref_put(&f->buf->ref);
+		f->buf = NULL;
+	}
+	return rc;
+}
+
+static void file_close(struct body *b)
+{
+	struct disk_file *f = b->src;
+
+	disk_file_close(&f);
+}
+
+static const struct body_ops file_ops = {
+	.name = "file",
+	.ready = file_ready,
+	.emit = file_emit,
+	.close = file_close,
+};
+
+void disk_file_attach(struct disk_file *f, struct body *b)
+{
+	b->ops = &file_ops;
+	b->req = f->req;
+	b->left = 0;
+	b->src = f;
+}

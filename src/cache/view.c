@@ -1,0 +1,159 @@
+/* view: see view.h. The keeper is another process, so what it sends is checked as hostile data. */
+#include "cache/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/counters.h"
+#include "cache/memfd.h"
+
+static void close_fds(struct view *v)
+{
+	for (unsigned i = 0; i < v->nfds; i++)
+		close(v->fds[i]);
+	v->nfds = 0;
+}
+
+static void unmap(struct view *v)
+{
+	if (v->head != NULL)
+		munmap((void *)(uintptr_t)v->head, v->sizes[0]);
+	if (v->marks != NULL)
+		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
+	for (unsigned i = 0; i < v->nsegments; i++)
+		if (v->segments[i] != NULL && v->sizes[2 + i] > 0)
+			munmap((void *)(uintptr_t)v->segments[i], v->sizes[2 + i]);
+	v->head = NULL;
+	v->marks = NULL;
+	v->nsegments = 0;
+}
+
+/* The i-th descriptor: index, marks, segments. */
+static const void *map_one(struct view *v, unsigned i)
+{
+	off_t size = memfd_sealed_size(v->fds[i], i != 1);
+	void *p;
+
+	if (size < 0 || (i < 2 && size == 0)) {
+		v->fault = "not sealed, or empty";
+		return NULL;
+	}
+	v->sizes[i] = (uint64_t)size;
+	if (size == 0)
+		return "";
+	/* Populated here, so that the loop takes no page faults. */
+	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, v->fds[i], 0);
+	if (p == MAP_FAILED) {
+		v->fault = "cannot be mapped";
+		return NULL;
+	}
+	return p;
+}
+
+static void map_work(struct job *j)
+{
+	struct view *v = LIST_ENTRY(j, struct view, job);
+
+	v->head = map_one(v, 0);
+	if (v->fault == NULL)
+		v->marks = map_one(v, 1);
+	for (unsigned i = 0; v->fault == NULL && i + 2 < v->nfds; i++) {
+		v->segments[i] = map_one(v, i + 2);
+		v->nsegments = i + 1;
+	}
+	if (v->fault == NULL)
+		v->fault = image_check(v->head, v->sizes[0], v->sizes + 2, v->nsegments, v->marks,
+			v->sizes[1]);
+	if (v->fault == NULL && v->head->number != v->number)
+		v->fault = "another number than announced";
+	if (v->fault != NULL)
+		unmap(v);
+	close_fds(v);
+}
+
+static void map_done(struct job *j)
+{
+	struct view *v = LIST_ENTRY(j, struct view, job);
+
+	v->mapped(v);
+}
+
+static void unmap_work(struct job *j)
+{
+	unmap(LIST_ENTRY(j, struct view, job));
+}
+
+static void unmap_done(struct job *j)
+{
+	COUNT(images, -1);
+	free(LIST_ENTRY(j, struct view, job));
+}
+
+/* The last borrower of a retired view is gone. */
+static void release(struct ref *ref)
+{
+	struct view *v = LIST_ENTRY(ref, struct view, ref);
+
+	v->job.work = unmap_work;
+	v->job.done = unmap_done;
+	if (offload_submit(v->offload, &v->job) < 0) {
+		unmap_work(&v->job);
+		unmap_done(&v->job);
+	}
+}
+
+struct view *view_open(struct offload *o, uint64_t number, const int *fds, int nfds,
+	void (*mapped)(struct view *v), void *owner)
+{
+	struct view *v = NULL;
+	int rc = -EPROTO;
+
+	if (nfds >= 2 && nfds <= 2 + IMAGE_SEGMENTS) {
+		v = calloc(1, sizeof(*v));
+		rc = -ENOMEM;
+	}
+	if (v == NULL) {
+		for (int i = 0; i < nfds; i++)
+			close(fds[i]);
+		errno = -rc;
+		return NULL;
+	}
+	ref_init(&v->ref, release);
+	list_init(&v->node);
+	v->number = number;
+	v->nfds = (unsigned)nfds;
+	memcpy(v->fds, fds, (size_t)nfds * sizeof(*fds));
+	v->offload = o;
+	v->mapped = mapped;
+	v->owner = owner;
+	v->job.work = map_work;
+	v->job.done = map_done;
+	rc = offload_submit(o, &v->job);
+	if (rc < 0) {
+		view_close(&v);
+		errno = -rc;
+	}
+	return v;
+}
+
+void view_retire(struct view **v)
+{
+	if (*v == NULL)
+		return;
+	COUNT(images, 1);
+	ref_put(&(*v)->ref);
+	*v = NULL;
+}
+
+void view_close(struct view **v)
+{
+	if (*v == NULL)
+		return;
+	H2D_ASSERT((*v)->ref.count == 1);
+	unmap(*v);
+	close_fds(*v);
+	free(*v);
+	*v = NULL;
+}

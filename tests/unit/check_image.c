@@ -1,0 +1,343 @@
+/* check_image: pack, image and view: what goes in comes out, and what is hostile is refused. */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "cache/memfd.h"
+#include "cache/pack.h"
+#include "cache/view.h"
+#include "unit.h"
+
+enum { FILES = 3000 };
+
+static struct slice path_of(unsigned i, char buf[64])
+{
+	/* Lengths from 2 on, so that every tail of the hash is used. */
+	return slice_of(buf, (size_t)snprintf(buf, 64, "/%.*s%u", (int)(i % 23),
+		"abcdefghijklmnopqrstuvw", i));
+}
+
+static void add(struct pack *p, uint32_t root, struct slice path, const void *data, size_t n)
+{
+	struct etag_hash *h = etag_hash_new();
+	struct etag etag;
+
+	ck_assert_int_eq(etag_hash_begin(h), 0);
+	ck_assert_int_eq(etag_hash_add(h, data, n), 0);
+	ck_assert_int_eq(etag_hash_end(h, &etag), 0);
+	etag_hash_free(&h);
+	ck_assert_int_eq(pack_add(p, &(struct pack_file){
+		.root = root,
+		.path = path,
+		.type = SLICE("text/plain"),
+		.ident = { .size = n, .mtime_ns = 784111777 * INT64_C(1000000000) + 5 },
+		.etag = &etag,
+		.data = data,
+	}), 0);
+}
+
+static void make(struct pack_image *img, uint64_t number)
+{
+	struct pack *p = pack_new(1 << 20);
+	char buf[64];
+
+	for (unsigned i = 0; i < FILES; i++)
+		add(p, i & 1, path_of(i, buf), &i, i % 5);
+	ck_assert_int_eq(pack_finish(p, number, img), 0);
+	pack_free(&p);
+	ck_assert_uint_eq(img->nentries, FILES);
+}
+
+static void *load(int fd, size_t *n)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	void *p = malloc((size_t)size);
+
+	ck_assert_int_eq(pread(fd, p, (size_t)size, 0), size);
+	*n = (size_t)size;
+	return p;
+}
+
+START_TEST(finds_everything)
+{
+	struct pack_image img;
+	size_t n;
+	struct image_head *h;
+	char buf[64];
+
+	make(&img, 7);
+	ck_assert_int_eq(img.nfds, 3);
+	h = load(img.fds[0], &n);
+	for (unsigned i = 0; i < FILES; i++) {
+		struct slice path = path_of(i, buf);
+		const struct image_entry *e = image_find(h, i & 1, path);
+
+		ck_assert_ptr_nonnull(e);
+		ck_assert_uint_eq(e->n, i % 5);
+		ck_assert_ptr_null(image_find(h, (i & 1) ^ 1, path));
+		path.n--;
+		e = image_find(h, i & 1, path);
+		if (e != NULL)
+			ck_assert_uint_eq(e->path.n, path.n);
+	}
+	ck_assert_mem_eq(image_entries(h)->last_modified, "Sun, 06 Nov 1994 08:49:37 GMT", 29);
+	ck_assert_int_eq(image_entries(h)->mtime, 784111777);
+	free(h);
+	pack_image_close(&img);
+}
+END_TEST
+
+START_TEST(is_sealed)
+{
+	struct pack_image img;
+	char name[40];
+
+	make(&img, 1);
+	for (int i = 0; i < img.nfds; i++) {
+		ck_assert_int_gt(memfd_sealed_size(img.fds[i], i != 1), 0);
+		ck_assert_int_eq(write(img.fds[i], "x", 1), -1);
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", img.fds[i]);
+		ck_assert_int_eq(truncate(name, 1), -1);
+		ck_assert_ptr_eq(mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, img.fds[i], 0),
+			MAP_FAILED);
+	}
+	pack_image_close(&img);
+}
+END_TEST
+
+START_TEST(respects_limits)
+{
+	static char big[IMAGE_SEGMENT_MAX / 2 + 1];
+	struct pack *p = pack_new(sizeof(big) * 2);
+	struct pack_image img;
+
+	ck_assert(!pack_has_room(p, sizeof(big) * 2 + 1));
+	add(p, 0, SLICE("/a"), big, sizeof(big));
+	ck_assert(pack_has_room(p, sizeof(big)));
+	add(p, 0, SLICE("/b"), big, sizeof(big));
+	ck_assert(!pack_has_room(p, 1));
+	ck_assert(pack_has_room(p, 0));
+	ck_assert_int_eq(pack_finish(p, 1, &img), 0);
+	/* Two would not fit one segment. */
+	ck_assert_int_eq(img.nfds, 4);
+	ck_assert_uint_eq(img.content, 2 * sizeof(big));
+	pack_free(&p);
+	pack_image_close(&img);
+}
+END_TEST
+
+/* Every byte of head and first entry, and every slot, with a wrong value: no crash, mostly a refusal. */
+START_TEST(hostile_index)
+{
+	struct pack_image img;
+	size_t n, nmarks;
+	uint64_t sizes[1];
+	unsigned refused = 0;
+	uint8_t *index;
+	void *marks;
+	size_t end;
+	char buf[64];
+
+	make(&img, 7);
+	index = load(img.fds[0], &n);
+	marks = load(img.fds[1], &nmarks);
+	sizes[0] = (uint64_t)lseek(img.fds[2], 0, SEEK_END);
+	ck_assert_ptr_null(image_check(index, n, sizes, 1, marks, nmarks));
+	ck_assert_ptr_nonnull(image_check(index, n - 1, sizes, 1, marks, nmarks));
+	ck_assert_ptr_nonnull(image_check(index, 10, sizes, 1, marks, nmarks));
+	ck_assert_ptr_nonnull(image_check(index, n, sizes, 0, marks, nmarks));
+	ck_assert_ptr_nonnull(image_check(index, n, sizes, 1, marks, nmarks - 1));
+	sizes[0]--;
+	ck_assert_ptr_nonnull(image_check(index, n, sizes, 1, marks, nmarks));
+	sizes[0]++;
+	end = sizeof(struct image_head) + sizeof(struct image_entry);
+	for (size_t i = 0; i < end; i++) {
+		uint8_t old = index[i];
+
+		index[i] ^= 0xff;
+		if (image_check(index, n, sizes, 1, marks, nmarks) != NULL)
+			refused++;
+		else
+			for (unsigned j = 0; j < 20; j++)
+				image_find((void *)index, 0, path_of(j, buf));
+		index[i] = old;
+	}
+	ck_assert_uint_gt(refused, 60);
+	free(index);
+	free(marks);
+	pack_image_close(&img);
+}
+END_TEST
+
+START_TEST(no_free_slot)
+{
+	struct pack_image img;
+	struct image_head *h;
+	struct image_slot *slots;
+	size_t n, nmarks;
+	uint64_t sizes[1];
+	void *marks;
+
+	make(&img, 7);
+	h = load(img.fds[0], &n);
+	marks = load(img.fds[1], &nmarks);
+	sizes[0] = (uint64_t)lseek(img.fds[2], 0, SEEK_END);
+	slots = (void *)(uintptr_t)image_slots(h);
+	for (uint32_t i = 0; i < h->nslots; i++)
+		slots[i].entry = 1;
+	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "no free slot");
+	slots[0].entry = FILES + 1;
+	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a slot out of bounds");
+	free(h);
+	free(marks);
+	pack_image_close(&img);
+}
+END_TEST
+
+/* --- views ------------------------------------------------------------------------------------------ */
+
+static struct loop loop;
+static struct offload *offload;
+static unsigned nmapped;
+
+static void mapped(struct view *v)
+{
+	(void)v;
+	nmapped++;
+}
+
+static struct view *open_view(const struct pack_image *img, uint64_t number)
+{
+	int fds[8];
+	struct view *v;
+
+	for (int i = 0; i < img->nfds; i++)
+		fds[i] = dup(img->fds[i]);
+	v = view_open(offload, number, fds, img->nfds, mapped, NULL);
+	ck_assert_ptr_nonnull(v);
+	nmapped = 0;
+	while (nmapped == 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	return v;
+}
+
+static void start(void)
+{
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, 2);
+	ck_assert_ptr_nonnull(offload);
+}
+
+static void stop(void)
+{
+	offload_free(&offload);
+	loop_fini(&loop);
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_int_eq(counters->offload_jobs, 0);
+}
+
+START_TEST(view_fresh_and_stale)
+{
+	struct pack_image img;
+	struct view *v;
+	char buf[64];
+	struct slice path = path_of(4, buf);
+	uint64_t now = clock_read_us() / 1000;
+
+	start();
+	make(&img, 9);
+	v = open_view(&img, 9);
+	ck_assert_ptr_null(v->fault);
+	ck_assert_ptr_nonnull(view_find(v, 0, path, now));
+	/* A turn's clock may be older than the tick. */
+	ck_assert_ptr_nonnull(view_find(v, 0, path, now - 5000));
+	ck_assert_ptr_null(view_find(v, 0, path, now + 2000));
+	img.marks->tick_ms = now + 2000;
+	ck_assert_ptr_nonnull(view_find(v, 0, path, now + 2000));
+	img.marks->stale[view_find(v, 0, path, now) - image_entries(v->head)] = 1;
+	ck_assert_ptr_null(view_find(v, 0, path, now + 2000));
+	ck_assert_ptr_nonnull(view_find(v, 0, path_of(6, buf), now + 2000));
+	view_close(&v);
+	pack_image_close(&img);
+	stop();
+}
+END_TEST
+
+START_TEST(view_outlives_its_maker)
+{
+	struct pack_image img;
+	const struct image_entry *e;
+	struct view *v, *borrowed;
+	unsigned i = 4;
+	char buf[64];
+
+	start();
+	make(&img, 9);
+	v = open_view(&img, 9);
+	pack_image_close(&img);
+	e = view_find(v, 0, path_of(i, buf), clock_read_us() / 1000);
+	ck_assert_ptr_nonnull(e);
+	borrowed = v;
+	ref_get(&v->ref);
+	view_retire(&v);
+	ck_assert_int_eq(counters->images, 1);
+	ck_assert_mem_eq(borrowed->segments[0] + e->at, &i, 4);
+	ref_put(&borrowed->ref);
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	stop();
+}
+END_TEST
+
+START_TEST(view_refuses)
+{
+	struct pack_image img, other;
+	struct view *v;
+	int fd;
+
+	start();
+	make(&img, 9);
+	v = open_view(&img, 10);
+	ck_assert_str_eq(v->fault, "another number than announced");
+	view_close(&v);
+
+	make(&other, 10);
+	fd = img.fds[1];
+	img.fds[1] = other.fds[1];
+	v = open_view(&img, 9);
+	ck_assert_str_eq(v->fault, "marks of another image");
+	view_close(&v);
+	img.fds[1] = fd;
+
+	fd = img.fds[2];
+	img.fds[2] = memfd_new("unsealed");
+	v = open_view(&img, 9);
+	ck_assert_str_eq(v->fault, "not sealed, or empty");
+	view_close(&v);
+	close(img.fds[2]);
+	img.fds[2] = fd;
+	ck_assert_ptr_null(view_open(offload, 1, NULL, 0, mapped, NULL));
+	pack_image_close(&img);
+	pack_image_close(&other);
+	stop();
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("image");
+
+	tcase_add_test(tc, finds_everything);
+	tcase_add_test(tc, is_sealed);
+	tcase_add_test(tc, respects_limits);
+	tcase_add_test(tc, hostile_index);
+	tcase_add_test(tc, no_free_slot);
+	tcase_add_test(tc, view_fresh_and_stale);
+	tcase_add_test(tc, view_outlives_its_maker);
+	tcase_add_test(tc, view_refuses);
+	return tc;
+}
+
+UNIT_MAIN("image")
