@@ -12,7 +12,10 @@
 
 #include "base/arena.h"
 
-/* Where a value came from: a file and line, the command line, or (file NULL) the default. */
+/*
+ * Where a value came from: a file and line, the command line ("command line", line 0), or (file NULL)
+ * the default. A fault about a file as a whole has line 0 too: without a line, ":LINE" is not written.
+ */
 struct conf_pos {
 	const char *file;
 	unsigned line;
@@ -105,15 +108,27 @@ struct conf_override {
 	bool h2c;                        /* the listener of -p is cleartext */
 };
 
-/* Collects faults: called once per fault, "FILE:LINE: message" or "command line: message". */
+/*
+ * Collects faults: called once per fault; pos and message are good for the call only. pos->file is
+ * never NULL, message ends in no newline:
+ * "FILE:LINE: message", "FILE: message" or "command line: message".
+ */
 typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *message);
 
 /*
  * Reads, applies the overrides, fills in defaults and checks everything that can be checked without
  * binding or forking: files exist and can be read, addresses parse, roots are directories. Reports
  * every fault, not the first. NULL if there was any.
+ *
+ * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port; where there is none
+ * at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server "_", the first.
+ * Paths are absolute afterwards.
  */
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
+
+/* The same with a cap on the memory it may take, which conf_load sets to 16 MiB. */
+struct conf *conf_load_capped(const struct conf_override *ov, size_t cap, conf_fault_fn *fault,
+	void *ctx);
 void conf_free(struct conf **conf);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */

@@ -1,0 +1,35 @@
+/*
+ * conf_fault: formats, counts and passes on the faults of a configuration. Called by every part of
+ * conf; never allocates and never decides what happens next.
+ */
+#include "conf/conf_fault.h"
+
+#include <stdarg.h>
+
+const struct conf_pos conf_command_line = { .file = "command line" };
+
+void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	if (f->oom || f->n > CONF_FAULTS_MAX)
+		return;
+	if (++f->n > CONF_FAULTS_MAX) {
+		f->fn(f->ctx, pos, "too many faults, the others are not shown");
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	f->fn(f->ctx, pos, text);
+}
+
+void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)
+{
+	if (f->oom)
+		return;
+	conf_fault(f, pos, "out of memory");
+	f->oom = true;
+	f->n++;                  /* a fault even if it was too many to show */
+}

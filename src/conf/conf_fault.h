@@ -1,0 +1,31 @@
+/*
+ * conf_fault: where every part of conf reports what is wrong. Formats, counts and passes on to the
+ * conf_fault_fn of the caller of conf_load; allocates nothing, so that "out of memory" can be said.
+ */
+#ifndef H2D_CONF_CONF_FAULT_H
+#define H2D_CONF_CONF_FAULT_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+
+enum { CONF_FAULTS_MAX = 100 };  /* reported at most; a file that is no configuration has thousands */
+
+struct conf_faults {
+	conf_fault_fn *fn;
+	void *ctx;
+	unsigned n;
+	bool oom;                /* the arena is full: stop, nothing more is reported */
+	bool lost;               /* something was skipped that may hold what would be missed later */
+};
+
+/* For values that came with the command line. */
+extern const struct conf_pos conf_command_line;
+
+void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
+/* The arena is full or malloc failed: one fault, whatever happens afterwards. */
+void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos) __attribute__((cold));
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * conf_lex: the tokens of h2d.conf. Called by the reader and by conf_value (list defaults). Never
+ * allocates, never reports, never looks past lex->end; the text need not end in NUL.
+ */
+#include "conf/conf_lex.h"
+
+void conf_lex_init(struct conf_lex *lex, struct slice text)
+{
+	lex->p = text.p;
+	lex->end = text.n > 0 ? text.p + text.n : text.p;
+	lex->line = 1;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+static bool is_punct(char c)
+{
+	return c != '\0' && strchr("{}()=,;", c) != NULL;
+}
+
+static bool is_line_end(const struct conf_lex *lex, const char *p)
+{
+	return *p == '\n' || (*p == '\r' && p + 1 < lex->end && p[1] == '\n');
+}
+
+static struct conf_tok token(enum conf_tok_kind kind, const char *from, const char *to,
+	unsigned line)
+{
+	return (struct conf_tok){ .kind = kind, .text = slice_of(from, (size_t)(to - from)),
+		.line = line };
+}
+
+static struct conf_tok bad(const struct conf_lex *lex, const char *from, const char *why)
+{
+	struct conf_tok tok = token(CONF_TOK_BAD, from, lex->p, lex->line);
+
+	tok.why = why;
+	return tok;
+}
+
+/* lex->p is behind the opening quote. A string ends in its line: a lost quote costs one line. */
+static struct conf_tok string(struct conf_lex *lex)
+{
+	const char *from = lex->p, *why = NULL;
+	struct conf_tok tok;
+
+	for (; lex->p < lex->end && !is_line_end(lex, lex->p); lex->p++) {
+		char c = *lex->p;
+
+		if (c == '"') {
+			tok = token(CONF_TOK_STRING, from, lex->p++, lex->line);
+			return why == NULL ? tok : bad(lex, from, why);
+		}
+		if (c == '\\') {
+			if (lex->p + 1 == lex->end || is_line_end(lex, lex->p + 1))
+				continue;
+			c = *++lex->p;
+			if (c != '"' && c != '\\' && why == NULL)
+				why = "a backslash in a string is written \\\\, a quote \\\"; "
+				      "there are no other escapes";
+		}
+		if (is_control(c))
+			why = "a control byte in a string";
+	}
+	tok = bad(lex, from, "this string has no closing quote");
+	tok.torn = true;
+	return tok;
+}
+
+struct conf_tok conf_lex_next(struct conf_lex *lex)
+{
+	bool comment = false;
+	const char *from;
+
+	for (; lex->p < lex->end; lex->p++) {
+		char c = *lex->p;
+
+		if (c == '\n') {
+			lex->line++;
+			comment = false;
+		} else if (is_line_end(lex, lex->p) || is_blank(c)) {
+			continue;
+		} else if (is_control(c)) {
+			/* A run of them is one mistake, and so is all of a comment. */
+			for (from = lex->p++; lex->p < lex->end && !is_line_end(lex, lex->p); lex->p++)
+				if (!comment && !is_control(*lex->p))
+					break;
+			return bad(lex, from, "a control byte");
+		} else if (c == '#') {
+			comment = true;
+		} else if (!comment) {
+			break;
+		}
+	}
+	from = lex->p;
+	if (lex->p == lex->end)
+		return token(CONF_TOK_END, from, from, lex->line);
+	lex->p++;
+	if (*from == '"')
+		return string(lex);
+	if (is_punct(*from))
+		return token(CONF_TOK_PUNCT, from, lex->p, lex->line);
+	while (lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
+	       !is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#')
+		lex->p++;
+	return token(CONF_TOK_WORD, from, lex->p, lex->line);
+}
+
+void conf_lex_unescape(struct slice text, char *out)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\\' && i + 1 < text.n)
+			i++;
+		*out++ = text.p[i];
+	}
+	*out = '\0';
+}

@@ -1,0 +1,42 @@
+/*
+ * conf_lex: cuts the text of a configuration file into tokens. Pure: a token that is wrong carries
+ * its message, and the reader decides. Tokens borrow the text. A lexer may be copied to look ahead.
+ */
+#ifndef H2D_CONF_CONF_LEX_H
+#define H2D_CONF_CONF_LEX_H
+
+#include "base/slice.h"
+
+enum conf_tok_kind {
+	CONF_TOK_END,    /* of the text, for ever */
+	CONF_TOK_WORD,   /* bare: name, number, choice */
+	CONF_TOK_STRING, /* text is what stands between the quotes, escapes still in it */
+	CONF_TOK_PUNCT,  /* text is one of { } ( ) = , ; */
+	CONF_TOK_BAD,    /* why says what is wrong; the text behind it can be read on */
+};
+
+struct conf_tok {
+	enum conf_tok_kind kind;
+	struct slice text;
+	unsigned line;           /* where it begins */
+	const char *why;
+	bool torn;               /* BAD: an unterminated string, which may have eaten braces */
+};
+
+struct conf_lex {
+	const char *p, *end;
+	unsigned line;
+};
+
+void conf_lex_init(struct conf_lex *lex, struct slice text);
+struct conf_tok conf_lex_next(struct conf_lex *lex);
+
+/* Writes text (of a STRING) with its escapes resolved and a NUL; out holds text.n + 1 bytes. */
+void conf_lex_unescape(struct slice text, char *out);
+
+static inline bool conf_tok_is(const struct conf_tok *tok, char punct)
+{
+	return tok->kind == CONF_TOK_PUNCT && tok->text.p[0] == punct;
+}
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * conf_override: -r, -p, -k, -c, -n, -d, --pid-file and --h2c, then the listeners and the server of
+ * nobody's choice. Called once per conf; checks values as the reader does, and nothing else.
+ */
+#include "conf/conf_override.h"
+
+#include "base/assert.h"
+#include "conf/conf_value.h"
+
+struct override {
+	struct conf *conf;
+	struct conf_faults *faults;
+};
+
+/* What was given for key of section s lands in obj as if the file had said so, but wins. */
+static void set(struct override *o, enum conf_section_id s, const char *key, void *obj,
+	const char *text)
+{
+	const struct conf_row *row = conf_table_row(&conf_sections[s], slice_str(key));
+
+	H2D_ASSERT(row != NULL);
+	if (text == NULL)
+		return;
+	/* -T could not write it so that it can be read again. */
+	for (const char *p = text; *p != '\0'; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+			conf_fault(o->faults, &conf_command_line, "a control byte in %s", key);
+			return;
+		}
+	}
+	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
+}
+
+static struct conf_listen *add_listen(struct override *o, struct conf_pos at, const char *host,
+	uint64_t number)
+{
+	struct conf_listen *l = conf_table_add(o->conf, &conf_sections[CONF_SECTION_LISTEN]);
+	char address[64];
+
+	if (l == NULL)
+		return NULL;
+	snprintf(address, sizeof(address), "%s:%u", host, (unsigned)number);
+	l->address = arena_strdup(&o->conf->arena, address);
+	l->at = at;
+	return l->address != NULL ? l : NULL;
+}
+
+static void drop_public_listens(struct conf *conf)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (conf->listens[i].admin)
+			conf->listens[n++] = conf->listens[i];
+	conf->nlistens = n;
+}
+
+static void port(struct override *o, const struct conf_override *ov)
+{
+	static const char *const any[] = { "0.0.0.0", "[::]" };
+	uint64_t number;
+	const char *why = conf_value_number(ov->port, 65535, &number);
+
+	if (why != NULL) {
+		conf_fault(o->faults, &conf_command_line,
+			"-p must be a number from 0 to 65535, not %.64s: %s", ov->port, why);
+		return;
+	}
+	drop_public_listens(o->conf);
+	for (unsigned i = 0; i < 2; i++) {
+		struct conf_listen *l = add_listen(o, conf_command_line, any[i], number);
+
+		if (l == NULL) {
+			conf_fault_oom(o->faults, &conf_command_line);
+			return;
+		}
+		l->tls = !ov->h2c;
+		l->tls_at = conf_command_line;
+	}
+}
+
+/* The file may have a server "_" or not; -r needs one. */
+static struct conf_server *first_server(struct override *o)
+{
+	struct conf *conf = o->conf;
+	struct conf_server *s;
+
+	if (conf->nservers > 0)
+		return &conf->servers[0];
+	s = conf_table_add(conf, &conf_sections[CONF_SECTION_SERVER]);
+	if (s == NULL)
+		return NULL;
+	s->name = arena_strdup(&conf->arena, "_");
+	return s->name != NULL ? s : NULL;
+}
+
+void conf_override(struct conf *conf, const struct conf_override *ov, struct conf_faults *faults)
+{
+	struct override o = { .conf = conf, .faults = faults };
+	struct conf_server *server = first_server(&o);
+
+	if (server == NULL) {
+		conf_fault_oom(faults, &conf_command_line);
+		return;
+	}
+	set(&o, CONF_SECTION_SERVER, "root", server, ov->root);
+	set(&o, CONF_SECTION_TLS, "certificate-key", &conf->tls, ov->key);
+	set(&o, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
+	set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
+	set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
+	set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
+	if (ov->port != NULL)
+		port(&o, ov);
+	if (conf->nlistens == 0 && !faults->lost &&
+	    (add_listen(&o, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
+	     add_listen(&o, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))
+		conf_fault_oom(faults, &conf_command_line);
+}

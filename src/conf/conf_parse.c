@@ -1,0 +1,281 @@
+/*
+ * conf_parse: statements and blocks, on top of parser.c. Called by conf_read. Never
+ * looks at the meaning of a value, and never stops at a fault.
+ */
+#include "conf/conf_parse.h"
+
+#include "conf/parser.h"
+
+enum { NESTED_MAX = 8 };
+
+/* A section that is being read. */
+struct block {
+	const struct conf_section *section;
+	void *scratch;           /* not NULL: a section that is refused as a whole, read for its faults */
+	unsigned index;          /* otherwise: which one it is */
+	unsigned line;           /* of its opening brace */
+	unsigned depth;
+	struct conf_tok nested;  /* the first section inside of it, none if its line is 0 */
+};
+
+static void parse_block(struct parser *p, struct block *b);
+
+static void *block_obj(const struct parser *p, const struct block *b)
+{
+	return b->scratch != NULL ? b->scratch : conf_table_get(p->conf, b->section, b->index);
+}
+
+static const char *place(const struct conf_section *section)
+{
+	return section->name[0] != '\0' ? section->name : "the top level";
+}
+
+static void unknown_key(struct parser *p, const struct block *b, const struct conf_tok *key)
+{
+	const struct conf_section *s = b->section;
+
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		if (conf_table_row(&conf_sections[i], key->text) == NULL)
+			continue;
+		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
+			place(&conf_sections[i]), place(s));
+		p->faults->lost = true;
+		return;
+	}
+	/* What a misspelt key leaves unset must not be reported as missing too. */
+	if (s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS])
+		p->faults->lost = true;
+	if (conf_table_section(key->text) != NULL)
+		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
+			PARSER_NAME(key));
+	else
+		parser_fault(p, key->line, "unknown key \"%.*s\" in %s; the nearest known one is %s",
+			PARSER_NAME(key), place(s), conf_table_near_row(s, key->text));
+}
+
+static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
+{
+	const struct conf_row *row = conf_table_row(b->section, key->text);
+	const struct conf_pos pos = parser_pos(p, key->line);
+	const struct conf_pos *first;
+	struct conf_value v;
+	void *obj;
+
+	if (row == NULL)
+		unknown_key(p, b, key);
+	if (!parser_value(p, key, &v) || row == NULL)
+		return;
+	obj = block_obj(p, b);
+	first = conf_member_at(obj, row);
+	if (first->file != NULL)
+		conf_fault(p->faults, &pos, "%s is set twice; first at %s:%u", row->name,
+			first->file, first->line);
+	else
+		conf_value_set(&p->conf->arena, row, obj, &v, &pos, p->faults);
+}
+
+static void include(struct parser *p, const struct block *b, const struct conf_tok *key)
+{
+	const struct conf_pos pos = parser_pos(p, key->line);
+	struct conf_tok pattern;
+	char *text;
+
+	if (conf_tok_is(&p->tok, '('))
+		parser_next(p);
+	pattern = p->tok;
+	if (pattern.kind == CONF_TOK_STRING)
+		parser_next(p);
+	if (pattern.kind != CONF_TOK_STRING || !conf_tok_is(&p->tok, ')')) {
+		parser_unexpected(p, key->line, "include is written include(\"PATTERN\")");
+		parser_skip_line(p, key->line);
+		return;
+	}
+	parser_next(p);
+	text = parser_string(p, &pattern);
+	if (text == NULL)
+		return;
+	if (b->section != &conf_sections[CONF_SECTION_GLOBAL])
+		conf_fault(p->faults, &pos, "include is for the top level, not for %s",
+			b->section->name);
+	else
+		conf_read_include(p->conf, p->source, &pos, text, p->faults);
+}
+
+/* Finds the place for the section that begins: b->index or b->scratch. */
+static bool block_open(struct parser *p, struct block *b, unsigned line)
+{
+	const struct conf_section *s = b->section;
+	const struct conf_pos pos = parser_pos(p, line);
+	struct conf_pos *at;
+	void *obj;
+
+	if (s->title != NULL && conf_table_count(p->conf, s) < CONF_SECTIONS_MAX) {
+		b->index = conf_table_count(p->conf, s);
+		obj = conf_table_add(p->conf, s);
+	} else {
+		obj = conf_table_get(p->conf, s, 0);
+		at = (struct conf_pos *)(void *)((char *)obj + s->at);
+		if (at->file != NULL) {
+			if (s->title != NULL)
+				conf_fault(p->faults, &pos, "more than %d sections %s",
+					CONF_SECTIONS_MAX, s->name);
+			else
+				conf_fault(p->faults, &pos, "section %s is there twice; first at "
+					"%s:%u", s->name, at->file, at->line);
+			obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
+		}
+	}
+	if (obj == NULL) {
+		conf_fault_oom(p->faults, &pos);
+		return false;
+	}
+	at = (struct conf_pos *)(void *)((char *)obj + s->at);
+	*at = pos;
+	return true;
+}
+
+/* key is the name of a section, the current token what stands behind it. */
+static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
+{
+	struct block b = { .section = conf_table_section(key->text), .line = key->line,
+		.depth = parent->depth + 1 };
+	struct conf_tok title = p->tok;
+	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
+
+	if (bad)
+		parser_unexpected(p, key->line, NULL);
+	if (bad || has_title)
+		parser_next(p);
+	if (conf_tok_is(&p->tok, '{')) {
+		b.line = p->tok.line;
+		if (b.depth > NESTED_MAX) {
+			parser_skip_block(p);
+			return;
+		}
+		parser_next(p);
+	} else {
+		if (!bad)
+			parser_missing(p, key, "{");
+		/* Only the brace is missing if what follows could stand behind it. */
+		if (p->tok.kind != CONF_TOK_WORD || b.depth > NESTED_MAX ||
+		    conf_table_row(b.section, p->tok.text) == NULL) {
+			parser_skip_line(p, key->line);
+			return;
+		}
+	}
+	if (parent->section != &conf_sections[CONF_SECTION_GLOBAL] && parent->nested.line == 0)
+		parent->nested = *key;
+	if (b.section->title == NULL && has_title)
+		parser_fault(p, title.line, "section %s has no title", b.section->name);
+	if (b.section->title != NULL && !has_title && !bad)
+		parser_fault(p, key->line, "section %s needs a title: %s \"%s\" { … }",
+			b.section->name, b.section->name, b.section->title);
+	if (!block_open(p, &b, key->line))
+		return;
+	/* NULL, as everywhere: reported already. */
+	if (b.section->title != NULL)
+		*(char **)block_obj(p, &b) = has_title ? parser_string(p, &title) : NULL;
+	parse_block(p, &b);
+}
+
+static void unknown_section(struct parser *p, const struct conf_tok *key)
+{
+	parser_fault(p, key->line, "unknown section \"%.*s\"; the nearest known one is %s",
+		PARSER_NAME(key), conf_table_near_section(key->text));
+	p->faults->lost = true;
+	if (p->tok.kind == CONF_TOK_STRING)
+		parser_next(p);
+	parser_skip_block(p);
+}
+
+/* The current token is the word that begins it. */
+static void statement(struct parser *p, struct block *b)
+{
+	struct conf_tok key = p->tok;
+	bool opens;
+
+	parser_next(p);
+	opens = conf_tok_is(&p->tok, '{');
+	if (p->tok.kind == CONF_TOK_STRING) {
+		struct conf_tok ahead = parser_ahead(p);
+
+		opens = conf_tok_is(&ahead, '{');
+	}
+	if (conf_tok_is(&p->tok, '=')) {
+		parser_next(p);
+		assignment(p, b, &key);
+	} else if (slice_eq(key.text, SLICE("include"))) {
+		include(p, b, &key);
+	} else if (conf_table_section(key.text) != NULL &&
+		   (opens || conf_table_row(b->section, key.text) == NULL)) {
+		section(p, b, &key);
+	} else if (conf_table_row(b->section, key.text) != NULL) {
+		parser_missing(p, &key, "=");
+		if (opens && p->tok.kind == CONF_TOK_STRING)
+			parser_next(p);
+		if (opens)
+			parser_skip_block(p);
+		else
+			parser_skip_line(p, key.line);
+	} else if (opens) {
+		unknown_section(p, &key);
+	} else {
+		unknown_key(p, b, &key);
+		parser_skip_line(p, key.line);
+	}
+}
+
+/* Up to the brace that closes b, or to the end of the file. */
+static void parse_block(struct parser *p, struct block *b)
+{
+	bool top = b->section == &conf_sections[CONF_SECTION_GLOBAL];
+
+	while (!p->faults->oom) {
+		struct conf_tok tok = p->tok;
+
+		if (tok.kind == CONF_TOK_END) {
+			if (!top)
+				parser_unclosed(p, b->line);
+			return;
+		}
+		if (tok.kind == CONF_TOK_WORD) {
+			statement(p, b);
+			continue;
+		}
+		if (conf_tok_is(&tok, '}') && !top) {
+			parser_next(p);
+			/* Said only now: were the brace missing, that would have been the mistake. */
+			if (b->nested.line != 0)
+				parser_fault(p, b->nested.line, "section %.*s cannot be inside %s",
+					SLICE_ARG(b->nested.text), b->section->name);
+			return;
+		}
+		if (conf_tok_is(&tok, '{')) {
+			parser_fault(p, tok.line, "a \"{\" without the name of a section");
+			p->faults->lost = true;
+			parser_skip_block(p);
+			continue;
+		}
+		if (conf_tok_is(&tok, '}')) {
+			if (!p->torn)
+				parser_fault(p, tok.line, "this \"}\" closes nothing");
+			parser_next(p);
+			continue;
+		}
+		parser_unexpected(p, tok.line, conf_tok_is(&tok, ';') ?
+			"statements end with their line, without \";\"" : NULL);
+		parser_next(p);
+		parser_skip_line(p, tok.line);
+	}
+}
+
+void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
+	struct conf_faults *faults)
+{
+	struct parser p = { .conf = conf, .faults = faults, .source = source };
+	struct block top = { .section = &conf_sections[CONF_SECTION_GLOBAL] };
+
+	conf_lex_init(&p.lex, text);
+	parser_next(&p);
+	parse_block(&p, &top);
+}

@@ -1,0 +1,173 @@
+/*
+ * conf_read: files for the parser. Called by conf_load and by the parser's include; knows nothing of
+ * the grammar. Texts stay in the conf's arena, so one cap bounds all that is read.
+ */
+#include "conf/conf_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/conf_parse.h"
+
+/* The whole of fd, whose size was size at the open; -1 with errno. */
+static int read_all(struct arena *arena, int fd, size_t size, struct slice *text)
+{
+	char *buf = arena_alloc(arena, size + 1);
+	size_t n = 0;
+
+	if (buf == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	while (n < size) {
+		ssize_t r = read(fd, buf + n, size - n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	*text = slice_of(buf, n);
+	return 0;
+}
+
+static bool is_open(const struct conf_source *source, const struct stat *st)
+{
+	for (; source != NULL; source = source->from)
+		if (source->dev == st->st_dev && source->ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Reads name, which from includes (NULL: the main file). pos: where faults about the file itself go. */
+static void read_one(struct conf *conf, const char *name, const struct conf_source *from,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct conf_source source = { .name = name, .from = from,
+		.depth = from != NULL ? from->depth + 1 : 0 };
+	struct slice text = { 0 };
+	struct stat st;
+	int fd;
+
+	/* O_NONBLOCK: a FIFO must not hold up a reload. */
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		conf_fault(faults, pos, "cannot open \"%s\": %m", name);
+		faults->lost = true;
+	} else if (!S_ISREG(st.st_mode)) {
+		conf_fault(faults, pos, "\"%s\" is not a regular file", name);
+		faults->lost = true;
+	} else if (is_open(from, &st)) {
+		conf_fault(faults, pos, "\"%s\" includes itself", name);
+	} else if (st.st_size > CONF_FILE_MAX) {
+		conf_fault(faults, pos, "\"%s\" is larger than %d bytes", name, CONF_FILE_MAX);
+		faults->lost = true;
+	} else if (read_all(&conf->arena, fd, (size_t)st.st_size, &text) < 0) {
+		if (errno == ENOMEM)
+			conf_fault_oom(faults, pos);
+		else
+			conf_fault(faults, pos, "cannot read \"%s\": %m", name);
+		faults->lost = true;
+	} else {
+		source.dev = st.st_dev;
+		source.ino = st.st_ino;
+		/* Closed before the includes in it are opened. */
+		close(fd);
+		fd = -1;
+		conf_parse(conf, &source, text, faults);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+void conf_read_file(struct conf *conf, const char *path, struct conf_faults *faults)
+{
+	const struct conf_pos pos = { .file = path };
+
+	read_one(conf, path, NULL, &pos, faults);
+}
+
+static int on_glob_error(const char *path, int error)
+{
+	(void)path;
+	return error != ENOENT && error != ENOTDIR;
+}
+
+/* The folder of source's name with a slash, "" for the working directory; escaped for glob(3). */
+static char *glob_folder(struct arena *arena, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	size_t n = slash != NULL ? (size_t)(slash - name + 1) : 0;
+	char *folder = arena_alloc(arena, 2 * n + 1);
+	char *p = folder;
+
+	if (folder == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (strchr("*?[]\\", name[i]) != NULL)
+			*p++ = '\\';
+		*p++ = name[i];
+	}
+	*p = '\0';
+	return folder;
+}
+
+static void include_glob(struct conf *conf, const struct conf_source *source,
+	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults)
+{
+	const char *folder = *pattern == '/' ? "" : glob_folder(&conf->arena, source->name);
+	char *full = folder != NULL ? arena_printf(&conf->arena, "%s%s", folder, pattern) : NULL;
+	glob_t found;
+	int rc;
+
+	if (full == NULL) {
+		conf_fault_oom(faults, pos);
+		return;
+	}
+	rc = glob(full, 0, on_glob_error, &found);
+	if (rc == GLOB_NOSPACE)
+		conf_fault_oom(faults, pos);
+	else if (rc == GLOB_ABORTED)
+		conf_fault(faults, pos, "cannot read the folder of \"%s\"", pattern);
+	for (size_t i = 0; rc == 0 && i < found.gl_pathc && !faults->oom; i++) {
+		char *name = arena_strdup(&conf->arena, found.gl_pathv[i]);
+
+		if (name == NULL)
+			conf_fault_oom(faults, pos);
+		else
+			read_one(conf, name, source, pos, faults);
+	}
+	globfree(&found);
+}
+
+void conf_read_include(struct conf *conf, const struct conf_source *source,
+	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults)
+{
+	const char *slash = strrchr(source->name, '/');
+	char *name;
+
+	if (source->depth + 1 >= CONF_INCLUDE_MAX) {
+		conf_fault(faults, pos, "more than %d files include each other", CONF_INCLUDE_MAX);
+		return;
+	}
+	/* glob(3) could not tell a missing file from a pattern that matches none. */
+	if (strpbrk(pattern, "*?[") != NULL) {
+		include_glob(conf, source, pos, pattern, faults);
+		return;
+	}
+	if (*pattern == '/' || slash == NULL)
+		name = arena_strdup(&conf->arena, pattern);
+	else
+		name = arena_printf(&conf->arena, "%.*s%s", (int)(slash - source->name + 1),
+			source->name, pattern);
+	if (name == NULL)
+		conf_fault_oom(faults, pos);
+	else
+		read_one(conf, name, source, pos, faults);
+}

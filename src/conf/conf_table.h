@@ -1,0 +1,91 @@
+/*
+ * conf_table: conf.def at run time: every section, its keys, and where in the structs of conf.h their
+ * values lie. Read by all of conf; const.
+ */
+#ifndef H2D_CONF_CONF_TABLE_H
+#define H2D_CONF_CONF_TABLE_H
+
+#include <stddef.h>
+
+#include "base/slice.h"
+#include "conf/conf.h"
+
+enum conf_type {
+	CONF_TYPE_STRING,
+	CONF_TYPE_PATH,
+	CONF_TYPE_BOOL,
+	CONF_TYPE_NUMBER,
+	CONF_TYPE_AUTO,
+	CONF_TYPE_SIZE,
+	CONF_TYPE_SECONDS,
+	CONF_TYPE_CHOICE,
+	CONF_TYPE_MODE,
+	CONF_TYPE_LIST,
+};
+
+struct conf_row {
+	const char *name;
+	enum conf_type type;
+	size_t member, at;       /* offsets in the section's struct */
+	const char *dflt;
+	uint64_t min, max;
+	const char *choices, *help;
+};
+
+struct conf_section {
+	const char *name;        /* "" is the top level */
+	const char *title;       /* what the title is; NULL: it has none, and there is one such section */
+	const char *help;
+	size_t size;             /* of its struct */
+	size_t where;            /* in struct conf: the struct, or with a title the pointer to the first */
+	size_t count;            /* in struct conf: how many there are (with a title) */
+	size_t at;               /* in its struct: the position */
+	const struct conf_row *rows;
+	unsigned nrows;
+};
+
+enum conf_section_id {
+	CONF_SECTION_GLOBAL,
+	CONF_SECTION_LISTEN,
+	CONF_SECTION_TLS,
+	CONF_SECTION_CACHE,
+	CONF_SECTION_LIMITS,
+	CONF_SECTION_TIMEOUTS,
+	CONF_SECTION_SERVER,
+	CONF_SECTIONS,
+};
+
+/* In the order in which they are written. */
+extern const struct conf_section conf_sections[CONF_SECTIONS];
+
+/* By name; NULL if there is none. */
+const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
+const struct conf_section *conf_table_section(struct slice name);
+
+/* The name that is nearest to a misspelt one. */
+const char *conf_table_near_row(const struct conf_section *section, struct slice name);
+const char *conf_table_near_section(struct slice name);
+
+/* How many of a section conf has, and the struct of the i-th. */
+unsigned conf_table_count(const struct conf *conf, const struct conf_section *section);
+void *conf_table_get(struct conf *conf, const struct conf_section *section, unsigned i);
+const void *conf_table_peek(const struct conf *conf, const struct conf_section *section,
+	unsigned i);
+
+/*
+ * One more struct of a section, all its members on their defaults; for a section without title the
+ * one that conf has. NULL when memory is out. Pointers to earlier ones are stale.
+ */
+void *conf_table_add(struct conf *conf, const struct conf_section *section);
+
+static inline void *conf_member(void *obj, const struct conf_row *row)
+{
+	return (char *)obj + row->member;
+}
+
+static inline struct conf_pos *conf_member_at(void *obj, const struct conf_row *row)
+{
+	return (struct conf_pos *)(void *)((char *)obj + row->at);
+}
+
+#endif

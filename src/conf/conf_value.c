@@ -1,0 +1,326 @@
+/*
+ * conf_value: stores values in the members that conf.def gives them, with every check that needs
+ * nothing but the value and its row. Writing them is conf_value_write.c.
+ */
+#include "conf/conf_value.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "conf/conf_lex.h"
+
+char conf_none[1];
+
+const char *conf_value_number(const char *text, uint64_t max, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (text[0] == '-' || text[0] == '+')
+		return "numbers have no sign";
+	if (text[0] == '\0')
+		return "there is no number";
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p < '0' || *p > '9')
+			return "not a decimal number";
+	if (text[0] == '0' && text[1] != '\0')
+		return "numbers are decimal, without leading zeros";
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned digit = (unsigned)(*p - '0');
+
+		if (digit > max || v > (max - digit) / 10)
+			return "out of range";
+		v = 10 * v + digit;
+	}
+	*out = v;
+	return NULL;
+}
+
+static const char *size_number(const char *text, uint64_t max, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	size_t n = strlen(text);
+	const char *suffix = n > 0 ? strchr(suffixes, text[n - 1]) : NULL;
+	char digits[32];
+	unsigned shift = 0;
+	const char *why;
+
+	if (suffix != NULL && *suffix != '\0') {
+		shift = 10 * (unsigned)(suffix - suffixes + 1);
+		n--;
+	}
+	if (n >= sizeof(digits))
+		return "not a size";
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	why = conf_value_number(digits, max >> shift, out);
+	*out <<= shift;
+	return why;
+}
+
+static const char *file_mode(const char *text, uint64_t max, uint64_t *out)
+{
+	uint64_t v = 0;
+	size_t n = strlen(text);
+
+	if (n < 3 || n > 4 || strspn(text, "01234567") != n)
+		return "not an octal file mode";
+	for (const char *p = text; *p != '\0'; p++)
+		v = 8 * v + (uint64_t)(*p - '0');
+	*out = v;
+	return v <= max ? NULL : "out of range";
+}
+
+/* The index of text in "a|b|c", -1 if it is none of them. */
+static int choice(const char *choices, const char *text)
+{
+	size_t n = strlen(text);
+
+	for (int i = 0; n > 0; i++) {
+		size_t len = strcspn(choices, "|");
+
+		if (len == n && memcmp(choices, text, n) == 0)
+			return i;
+		if (choices[len] == '\0')
+			break;
+		choices += len + 1;
+	}
+	return -1;
+}
+
+bool conf_value_append(struct arena *arena, struct conf_list *list, char *text)
+{
+	if ((list->n & (list->n - 1)) == 0) {
+		char **more = arena_alloc(arena, (list->n == 0 ? 1 : 2 * list->n) * sizeof(*more));
+
+		if (more == NULL)
+			return false;
+		if (list->n > 0)
+			memcpy(more, list->v, list->n * sizeof(*more));
+		list->v = more;
+	}
+	list->v[list->n++] = text;
+	return true;
+}
+
+char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const char *path)
+{
+	const char *file = pos->file != NULL && pos->line > 0 ? pos->file : "";
+	const char *slash = strrchr(file, '/');
+	int dir = slash != NULL ? (int)(slash - file + 1) : 0;
+	char cwd[PATH_MAX];
+	size_t n;
+
+	if (path[0] == '/' || path[0] == '\0')
+		return arena_strdup(arena, path);
+	while (path[0] == '.' && path[1] == '/')
+		path += 2 + strspn(path + 2, "/");
+	if (strcmp(path, ".") == 0)
+		path = "";
+	if (file[0] == '/')
+		return arena_printf(arena, "%.*s%s", dir, file, path);
+	/* Without a working directory there is nothing better than what was written. */
+	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
+		return arena_printf(arena, "%.*s%s", dir, file, path);
+	n = strlen(cwd);
+	return arena_printf(arena, "%s%s%.*s%s", cwd, cwd[n - 1] == '/' ? "" : "/", dir, file, path);
+}
+
+/* why: "" where what the row takes says it all; of a list with choices, the item that is none. */
+static void refuse(const struct conf_row *row, const struct conf_value *v, const char *why,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	const char *quote = v->kind == CONF_VALUE_STRING ? "\"" : "";
+	const char *got = v->kind == CONF_VALUE_LIST ? "a list" : v->text;
+	char want[512];
+
+	conf_value_describe(row, want, sizeof(want));
+	if (row->type == CONF_TYPE_LIST && v->kind == CONF_VALUE_LIST)
+		conf_fault(faults, pos, "%s must be %s, not \"%.200s\"", row->name, want, why);
+	else if (*why != '\0')
+		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s: %s", row->name, want,
+			quote, got, quote, why);
+	else
+		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s", row->name, want, quote,
+			got, quote);
+}
+
+/* The types that are a number in the end; out is set even if the answer is a message. */
+static const char *numeric(const struct conf_row *row, const struct conf_value *v, uint64_t *out)
+{
+	const char *why = NULL;
+	bool is_auto = row->type == CONF_TYPE_AUTO && strcmp(v->text, "auto") == 0;
+
+	*out = 0;
+	switch (row->type) {
+	case CONF_TYPE_SIZE:
+		why = size_number(v->text, row->max, out);
+		break;
+	case CONF_TYPE_MODE:
+		why = file_mode(v->text, row->max, out);
+		break;
+	default:
+		if (!is_auto)
+			why = conf_value_number(v->text, row->max, out);
+		break;
+	}
+	if (why == NULL && !is_auto && *out < row->min)
+		why = "out of range";
+	return why;
+}
+
+/* What stands in a list with choices but is none of them; NULL if all is well. */
+static const char *stranger(const struct conf_row *row, const struct conf_list *list)
+{
+	for (unsigned i = 0; row->choices != NULL && i < list->n; i++)
+		if (choice(row->choices, list->v[i]) < 0)
+			return list->v[i];
+	return NULL;
+}
+
+static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
+{
+	switch (row->type) {
+	case CONF_TYPE_STRING:
+	case CONF_TYPE_PATH:
+	case CONF_TYPE_MODE:
+		return kind == CONF_VALUE_STRING;
+	case CONF_TYPE_SIZE:
+	case CONF_TYPE_CHOICE:
+		return kind != CONF_VALUE_LIST;
+	case CONF_TYPE_LIST:
+		return kind == CONF_VALUE_LIST;
+	default:
+		return kind == CONF_VALUE_WORD;
+	}
+}
+
+/*
+ * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false when
+ * memory is out.
+ */
+static bool store(struct arena *arena, const struct conf_row *row, void *obj,
+	const struct conf_value *v, const struct conf_pos *pos, const char **why)
+{
+	static char *no_items[1];
+	void *member = conf_member(obj, row);
+	uint64_t number;
+	int i;
+
+	*why = NULL;
+	if (!kind_fits(row, v->kind)) {
+		*why = v->kind != CONF_VALUE_STRING && kind_fits(row, CONF_VALUE_STRING) ?
+			"it needs double quotes" : v->kind == CONF_VALUE_STRING &&
+			kind_fits(row, CONF_VALUE_WORD) ? "it is written without quotes" : "";
+		return true;
+	}
+	switch (row->type) {
+	case CONF_TYPE_STRING:
+		*(char **)member = v->text;
+		return true;
+	case CONF_TYPE_PATH:
+		*(char **)member = conf_value_resolve(arena, pos, v->text);
+		return *(char **)member != NULL;
+	case CONF_TYPE_BOOL:
+		*(bool *)member = strcmp(v->text, "true") == 0;
+		if (!*(bool *)member && strcmp(v->text, "false") != 0)
+			*why = "";
+		return true;
+	case CONF_TYPE_CHOICE:
+		i = choice(row->choices, v->text);
+		*(int *)member = i < 0 ? 0 : i;
+		if (i < 0)
+			*why = "";
+		return true;
+	case CONF_TYPE_LIST:
+		*(struct conf_list *)member = v->list;
+		if (v->list.n == 0)
+			((struct conf_list *)member)->v = no_items;
+		*why = stranger(row, &v->list);
+		return true;
+	case CONF_TYPE_MODE:
+		*why = numeric(row, v, &number);
+		*(unsigned *)member = (unsigned)number;
+		return true;
+	default:
+		*why = numeric(row, v, &number);
+		*(uint64_t *)member = number;
+		return true;
+	}
+}
+
+static void set_null(const struct conf_row *row, void *obj)
+{
+	if (row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH)
+		*(char **)conf_member(obj, row) = NULL;
+	else if (row->type == CONF_TYPE_LIST)
+		*(struct conf_list *)conf_member(obj, row) = (struct conf_list){ 0 };
+}
+
+void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
+	const struct conf_value *v, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	const char *why;
+
+	*conf_member_at(obj, row) = *pos;
+	if (!store(arena, row, obj, v, pos, &why)) {
+		conf_fault_oom(faults, pos);
+	} else if (why != NULL) {
+		refuse(row, v, why, pos, faults);
+		set_null(row, obj);
+	}
+}
+
+/* "text", read as the row wants it: only a list has a syntax of its own. */
+static bool from_text(struct arena *arena, const struct conf_row *row, const char *text,
+	struct conf_value *v)
+{
+	struct conf_lex lex;
+
+	*v = (struct conf_value){ .kind = CONF_VALUE_WORD };
+	if (row->type != CONF_TYPE_LIST) {
+		if (!kind_fits(row, CONF_VALUE_WORD))
+			v->kind = CONF_VALUE_STRING;
+		v->text = arena_strdup(arena, text);
+		return v->text != NULL;
+	}
+	v->kind = CONF_VALUE_LIST;
+	conf_lex_init(&lex, slice_str(text));
+	for (;;) {
+		struct conf_tok tok = conf_lex_next(&lex);
+		char *item;
+
+		if (tok.kind == CONF_TOK_END)
+			return true;
+		if (tok.kind != CONF_TOK_STRING)
+			continue;
+		item = arena_alloc(arena, tok.text.n + 1);
+		if (item == NULL || !conf_value_append(arena, &v->list, item))
+			return false;
+		conf_lex_unescape(tok.text, item);
+	}
+}
+
+void conf_value_set_text(struct arena *arena, const struct conf_row *row, void *obj,
+	const char *text, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct conf_value v;
+
+	if (!from_text(arena, row, text, &v))
+		conf_fault_oom(faults, pos);
+	else
+		conf_value_set(arena, row, obj, &v, pos, faults);
+}
+
+bool conf_value_default(struct arena *arena, const struct conf_row *row, void *obj)
+{
+	const struct conf_pos nowhere = { 0 };
+	struct conf_value v;
+	const char *why;
+
+	if (!from_text(arena, row, row->dflt, &v) || !store(arena, row, obj, &v, &nowhere, &why))
+		return false;
+	H2D_ASSERT(why == NULL);
+	*conf_member_at(obj, row) = nowhere;
+	return true;
+}

@@ -1,0 +1,150 @@
+/*
+ * conf_write: the example file and the option list of h2d.conf(5), out of conf.def. Called by
+ * conf_doc at build time; knows no conf.
+ */
+#include "conf/conf.h"
+#include "conf/conf_table.h"
+#include "conf/conf_value.h"
+
+/* What the example sets; all else stands there as a comment, on its default. */
+static const struct {
+	enum conf_section_id section;
+	const char *key, *value;
+} example[] = {
+	{ CONF_SECTION_GLOBAL, "user", "\"h2d\"" },
+	{ CONF_SECTION_GLOBAL, "pid-file", "\"/run/h2d/h2d.pid\"" },
+	{ CONF_SECTION_SERVER, "root", "\"/srv/www\"" },
+};
+
+static bool needs_quotes(const struct conf_row *row)
+{
+	return row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH ||
+	       row->type == CONF_TYPE_MODE;
+}
+
+/* The default as a file would say it: conf.def writes strings without their quotes. */
+static void write_default(const struct conf_row *row, FILE *out)
+{
+	if (needs_quotes(row))
+		conf_value_write_string(row->dflt, out);
+	else
+		fputs(row->dflt, out);
+}
+
+static void write_example_row(enum conf_section_id id, const struct conf_row *row,
+	const char *indent, FILE *out)
+{
+	const char *value = NULL;
+
+	for (unsigned i = 0; i < sizeof(example) / sizeof(example[0]); i++)
+		if (example[i].section == id && strcmp(example[i].key, row->name) == 0)
+			value = example[i].value;
+	fprintf(out, "%s# %s\n%s#%s = ", indent, row->help, indent, row->name);
+	write_default(row, out);
+	putc('\n', out);
+	if (value != NULL)
+		fprintf(out, "%s%s = %s\n", indent, row->name, value);
+}
+
+static void write_example_rows(enum conf_section_id id, const char *indent, FILE *out)
+{
+	for (unsigned i = 0; i < conf_sections[id].nrows; i++)
+		write_example_row(id, &conf_sections[id].rows[i], indent, out);
+}
+
+static void write_example_listens(FILE *out)
+{
+	fputs("listen \"127.0.0.1:8080\" {\n", out);
+	write_example_rows(CONF_SECTION_LISTEN, "\t", out);
+	fputs("}\n"
+	      "listen \"[::1]:8080\" {}\n"
+	      "#listen \"0.0.0.0:443\" { tls = true }\n"
+	      "#listen \"[::]:443\" { tls = true }\n"
+	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  mode = \"0660\" }\n", out);
+}
+
+void conf_write_example(FILE *out)
+{
+	fputs("# The configuration of h2d, see h2d.conf(5). A key behind \"#\" shows its default.\n"
+	      "# \"h2d -t\" checks this file, \"h2d -T\" shows what is in effect.\n\n", out);
+	write_example_rows(CONF_SECTION_GLOBAL, "", out);
+	fputs("\n# More files; relative to this one, in the order of their names.\n"
+	      "#include(\"conf.d/*.conf\")\n", out);
+	for (unsigned id = CONF_SECTION_GLOBAL + 1; id < CONF_SECTIONS; id++) {
+		const struct conf_section *s = &conf_sections[id];
+
+		fprintf(out, "\n# %s\n", s->help);
+		if (id == CONF_SECTION_LISTEN) {
+			write_example_listens(out);
+			continue;
+		}
+		fprintf(out, "%s %s{\n", s->name, s->title != NULL ? "\"_\" " : "");
+		write_example_rows(id, "\t", out);
+		fputs("}\n", out);
+	}
+}
+
+/* Running text of mdoc(7): what would be a macro or an escape there is not one. */
+static void write_mdoc(const char *text, FILE *out)
+{
+	const char *s = text;
+
+	if (*s == '.' || *s == '\'')
+		fputs("\\&", out);
+	for (; *s != '\0'; s++) {
+		switch (*s) {
+		case '\\':
+			fputs("\\e", out);
+			break;
+		case '"':
+			fputs("\\(dq", out);
+			break;
+		case '-':
+			fputs("\\-", out);
+			break;
+		case ' ':
+			/* A sentence begins on a line of its own. */
+			putc(s > text && s[-1] == '.' ? '\n' : ' ', out);
+			break;
+		default:
+			putc(*s, out);
+		}
+	}
+}
+
+static void write_manual_row(const struct conf_row *row, FILE *out)
+{
+	char want[512];
+
+	conf_value_describe(row, want, sizeof(want));
+	fputs(".It Ic ", out);
+	write_mdoc(row->name, out);
+	putc('\n', out);
+	write_mdoc(row->help, out);
+	fputs("\n.br\nTakes ", out);
+	write_mdoc(want, out);
+	fputs(".\nDefault: ", out);
+	if (needs_quotes(row))
+		fputs("\\(dq", out);
+	write_mdoc(row->dflt, out);
+	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
+}
+
+void conf_write_manual(FILE *out)
+{
+	for (unsigned id = 0; id < CONF_SECTIONS; id++) {
+		const struct conf_section *s = &conf_sections[id];
+
+		if (id == CONF_SECTION_GLOBAL)
+			fputs(".Ss Top level\n", out);
+		else if (s->title != NULL)
+			fprintf(out, ".Ss %s Qq Ar %s\n", s->name, s->title);
+		else
+			fprintf(out, ".Ss %s\n", s->name);
+		write_mdoc(s->help, out);
+		fputs("\n.Bl -tag -width Ds\n", out);
+		for (unsigned i = 0; i < s->nrows; i++)
+			write_manual_row(&s->rows[i], out);
+		fputs(".El\n", out);
+	}
+}

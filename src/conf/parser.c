@@ -1,0 +1,216 @@
+/*
+ * parser: tokens, values and recovery for conf_parse.c. Every loop in here consumes a token or ends,
+ * and none recurses, so that no text can hold it up.
+ */
+#include "conf/parser.h"
+
+#include <stdarg.h>
+
+void parser_next(struct parser *p)
+{
+	p->last = p->tok.line;
+	p->tok = conf_lex_next(&p->lex);
+}
+
+struct conf_tok parser_ahead(const struct parser *p)
+{
+	struct conf_lex lex = p->lex;
+
+	return conf_lex_next(&lex);
+}
+
+struct conf_pos parser_pos(const struct parser *p, unsigned line)
+{
+	return (struct conf_pos){ .file = p->source->name, .line = line };
+}
+
+void parser_fault(struct parser *p, unsigned line, const char *fmt, ...)
+{
+	const struct conf_pos pos = parser_pos(p, line);
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	conf_fault(p->faults, &pos, "%s", text);
+}
+
+void parser_unexpected(struct parser *p, unsigned line, const char *message)
+{
+	const struct conf_tok *tok = &p->tok;
+
+	p->faults->lost = true;
+	if (tok->kind == CONF_TOK_BAD && (message == NULL || tok->line == line)) {
+		parser_fault(p, tok->line, "%s", tok->why);
+		p->torn |= tok->torn;
+	} else if (message != NULL) {
+		parser_fault(p, line, "%s", message);
+	} else if (tok->kind == CONF_TOK_STRING) {
+		parser_fault(p, tok->line, "a string does not belong here");
+	} else {
+		parser_fault(p, tok->line, "\"%.*s\" does not belong here", PARSER_NAME(tok));
+	}
+}
+
+void parser_missing(struct parser *p, const struct conf_tok *key, const char *what)
+{
+	char message[128];
+
+	snprintf(message, sizeof(message), "there is no \"%s\" behind %.*s", what, PARSER_NAME(key));
+	parser_unexpected(p, key->line, message);
+}
+
+void parser_unclosed(struct parser *p, unsigned line)
+{
+	if (!p->torn)
+		parser_fault(p, line, "the \"{\" of this line has no \"}\": the file ends at line %u",
+			p->lex.line);
+	p->faults->lost = true;
+}
+
+void parser_skip_block(struct parser *p)
+{
+	unsigned depth = 0, line = p->tok.line;
+
+	do {
+		if (p->tok.kind == CONF_TOK_END) {
+			parser_unclosed(p, line);
+			return;
+		}
+		if (conf_tok_is(&p->tok, '{'))
+			depth++;
+		else if (conf_tok_is(&p->tok, '}'))
+			depth--;
+		p->torn |= p->tok.torn;
+		parser_next(p);
+	} while (depth > 0);
+}
+
+void parser_skip_line(struct parser *p, unsigned line)
+{
+	while (p->tok.kind != CONF_TOK_END && p->tok.line == line && !conf_tok_is(&p->tok, '}')) {
+		if (conf_tok_is(&p->tok, '{')) {
+			parser_skip_block(p);
+			continue;
+		}
+		p->torn |= p->tok.torn;
+		parser_next(p);
+	}
+}
+
+char *parser_string(struct parser *p, const struct conf_tok *tok)
+{
+	const struct conf_pos pos = parser_pos(p, tok->line);
+	char *text = arena_alloc(&p->conf->arena, tok->text.n + 1);
+
+	if (text == NULL)
+		conf_fault_oom(p->faults, &pos);
+	else
+		conf_lex_unescape(tok->text, text);
+	return text;
+}
+
+/* Whether a statement begins here, which no list can hold. */
+static bool at_statement(const struct parser *p)
+{
+	struct conf_tok ahead;
+
+	if (p->tok.kind != CONF_TOK_WORD)
+		return false;
+	ahead = parser_ahead(p);
+	return conf_tok_is(&ahead, '=') || conf_tok_is(&ahead, '{');
+}
+
+/* Behind a fault in a list: to behind its end, or to where it must have been meant to end. */
+static void skip_list(struct parser *p)
+{
+	unsigned depth = 1;
+
+	while (depth > 0 && p->tok.kind != CONF_TOK_END && !at_statement(p)) {
+		if (conf_tok_is(&p->tok, '{'))
+			depth++;
+		else if (conf_tok_is(&p->tok, '}'))
+			depth--;
+		p->torn |= p->tok.torn;
+		parser_next(p);
+	}
+}
+
+static bool list(struct parser *p, const struct conf_tok *key, struct conf_value *v)
+{
+	char message[192];
+	unsigned line = p->tok.line;
+	bool comma = true;       /* an item may follow */
+	char *text;
+
+	parser_next(p);
+	while (!conf_tok_is(&p->tok, '}')) {
+		if (p->tok.kind == CONF_TOK_END) {
+			parser_unclosed(p, line);
+			return false;
+		}
+		if (at_statement(p)) {
+			p->faults->lost = true;
+			parser_fault(p, line, "%.*s: the list of this line has no \"}\"",
+				PARSER_NAME(key));
+			return false;
+		}
+		if (comma && p->tok.kind == CONF_TOK_STRING) {
+			text = parser_string(p, &p->tok);
+			if (text == NULL)
+				return false;
+			if (!conf_value_append(&p->conf->arena, &v->list, text)) {
+				const struct conf_pos pos = parser_pos(p, line);
+
+				conf_fault_oom(p->faults, &pos);
+				return false;
+			}
+			comma = false;
+		} else if (!comma && conf_tok_is(&p->tok, ',')) {
+			comma = true;
+		} else {
+			snprintf(message, sizeof(message), "%.*s: a list in braces holds strings in "
+				"double quotes with commas between them", PARSER_NAME(key));
+			parser_unexpected(p, p->tok.line, message);
+			skip_list(p);
+			return false;
+		}
+		parser_next(p);
+	}
+	parser_next(p);
+	return true;
+}
+
+bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v)
+{
+	char message[128];
+
+	*v = (struct conf_value){ .kind = CONF_VALUE_WORD };
+	if (conf_tok_is(&p->tok, '{')) {
+		v->kind = CONF_VALUE_LIST;
+		return list(p, key, v);
+	}
+	if (p->tok.kind == CONF_TOK_STRING) {
+		v->kind = CONF_VALUE_STRING;
+		v->text = parser_string(p, &p->tok);
+		parser_next(p);
+		return v->text != NULL;
+	}
+	/* A word of the next line begins a statement. */
+	if (p->tok.kind == CONF_TOK_WORD && p->tok.line == p->last) {
+		v->text = arena_printf(&p->conf->arena, "%.*s", SLICE_ARG(p->tok.text));
+		if (v->text == NULL) {
+			const struct conf_pos pos = parser_pos(p, key->line);
+
+			conf_fault_oom(p->faults, &pos);
+			return false;
+		}
+		parser_next(p);
+		return true;
+	}
+	snprintf(message, sizeof(message), "%.*s has no value", PARSER_NAME(key));
+	parser_unexpected(p, p->last, message);
+	parser_skip_line(p, p->last);
+	return false;
+}

@@ -1,0 +1,60 @@
+/*
+ * parser: what the grammar stands on: the current token, faults at lines of this file, values, and
+ * skipping behind a fault. Only conf_parse.c uses it; it knows no section and no key.
+ */
+#ifndef H2D_CONF_PARSER_H
+#define H2D_CONF_PARSER_H
+
+#include "conf/conf_fault.h"
+#include "conf/conf_lex.h"
+#include "conf/conf_read.h"
+#include "conf/conf_value.h"
+
+struct parser {
+	struct conf *conf;
+	struct conf_faults *faults;
+	const struct conf_source *source;
+	struct conf_lex lex;
+	struct conf_tok tok;     /* the current one, not yet consumed */
+	unsigned last;           /* line of the one before it */
+	bool torn;               /* a string without end may have eaten braces: they do not count */
+};
+
+/* For "%.*s": a name as somebody wrote it, of any length. */
+#define PARSER_NAME(tok) (int)((tok)->text.n < 64 ? (tok)->text.n : 64), (tok)->text.p
+
+void parser_next(struct parser *p);
+
+/* The token behind the current one. */
+struct conf_tok parser_ahead(const struct parser *p);
+
+struct conf_pos parser_pos(const struct parser *p, unsigned line);
+
+void parser_fault(struct parser *p, unsigned line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
+/*
+ * The current token does not belong here: message at line, or if NULL a general one at the token;
+ * a token that is bad in itself speaks for itself. Does not consume it.
+ */
+void parser_unexpected(struct parser *p, unsigned line, const char *message);
+
+/* The same: what should stand behind key is not there. */
+void parser_missing(struct parser *p, const struct conf_tok *key, const char *what);
+
+/* "The brace of this line has no end", unless that is no wonder. */
+void parser_unclosed(struct parser *p, unsigned line);
+
+/* Skips what is left of line, with whole blocks that begin in it, but no brace that closes one. */
+void parser_skip_line(struct parser *p, unsigned line);
+
+/* The current token is "{": skips behind its "}". */
+void parser_skip_block(struct parser *p);
+
+/* The text of a STRING, in the arena; NULL when memory is out (reported). */
+char *parser_string(struct parser *p, const struct conf_tok *tok);
+
+/* The value of key, whose "=" is consumed. false: there is none that is worth storing (reported). */
+bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v);
+
+#endif
