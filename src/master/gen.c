@@ -122,13 +122,29 @@ static bool pair_port(const struct gen *g, unsigned n, const struct addr *wanted
 	return false;
 }
 
-static bool family_missing(int family)
+/* Whether this machine has nothing like a: IPv6 is often missing. */
+static bool is_missing(const struct addr *a)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct addr any_port = *a;
+	bool missing;
 
+	if (a->sa.sa_family == AF_INET6)
+		any_port.in6.sin6_port = 0;
+	missing = fd < 0 ? errno == EAFNOSUPPORT :
+			   a->sa.sa_family == AF_INET6 && bind(fd, &any_port.sa, any_port.len) < 0 &&
+				   errno == EADDRNOTAVAIL;
 	if (fd >= 0)
 		close(fd);
-	return fd < 0 && errno == EAFNOSUPPORT;
+	return missing;
+}
+
+static void log_listener(const struct conf_listen *l, const struct addr *a)
+{
+	char text[ADDR_TEXT];
+
+	addr_format(a, text, sizeof(text));
+	log_notice("listening on %s%s%s", text, l->tls ? " (tls)" : "", l->admin ? " (admin)" : "");
 }
 
 static int listen_one(struct gen *g, unsigned i, struct sockets *all, conf_fault_fn *fault, void *ctx)
@@ -143,9 +159,9 @@ static int listen_one(struct gen *g, unsigned i, struct sockets *all, conf_fault
 		fault(ctx, &l->at, wrong);
 		return -1;
 	}
-	/* -p means "whatever this machine has"; an address in the file is meant. */
-	if (l->at.line == 0 && family_missing(wanted.sa.sa_family)) {
-		log_warn("%s: this machine lacks the address family", l->address);
+	/* -p and the default mean "what this machine has"; an address in the file is meant. */
+	if (l->at.line == 0 && is_missing(&wanted)) {
+		log_warn("listen %s: this machine has no such address", l->address);
 		return 0;
 	}
 	if (pair_port(g, i, &wanted, &bind_to))
@@ -157,6 +173,8 @@ static int listen_one(struct gen *g, unsigned i, struct sockets *all, conf_fault
 		return -1;
 	}
 	g->sockets[i] = e;
+	if (e->kept == 0)
+		log_listener(l, &e->listener.addr);
 	return 0;
 }
 

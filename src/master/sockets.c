@@ -19,10 +19,11 @@ void sockets_init(struct sockets *s)
 	list_init(&s->all);
 }
 
-struct sockets_entry *sockets_find(const struct sockets *s, const struct addr *wanted)
+/* Addresses may repeat where the port is 0: each of them has an entry of its own. */
+static struct sockets_entry *find_free(const struct sockets *s, const struct addr *wanted)
 {
 	LIST_FOREACH(node, &s->all) {
-		if (addr_equal(&ENTRY(node)->wanted, wanted))
+		if (!ENTRY(node)->taken && addr_equal(&ENTRY(node)->wanted, wanted))
 			return ENTRY(node);
 	}
 	return NULL;
@@ -50,7 +51,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
 {
-	struct sockets_entry *e = sockets_find(s, wanted);
+	struct sockets_entry *e = find_free(s, wanted);
 
 	if (e == NULL)
 		e = open_entry(s, wanted, bind_to, nslots, mode, err, errsize);

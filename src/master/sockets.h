@@ -33,9 +33,6 @@ void sockets_init(struct sockets *s);
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
 
-/* The entry of wanted, NULL if there is none. */
-struct sockets_entry *sockets_find(const struct sockets *s, const struct addr *wanted);
-
 /* Ends the change: what was not taken is closed, and what is beyond nslots. */
 void sockets_keep(struct sockets *s, unsigned nslots);
 

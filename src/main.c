@@ -1,0 +1,115 @@
+/*
+ * main: the command line, and hand-over to what it asks for. Nothing else knows about exit statuses:
+ * 0 done, 1 the configuration or the start failed, 2 the command line was wrong.
+ */
+#include <fcntl.h>
+#include <nghttp2/nghttp2.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "http/route.h"
+#include "master/fault.h"
+#include "master/gen.h"
+#include "master/master.h"
+#include "master/options.h"
+#include "master/signal_cmd.h"
+
+enum { EXIT_USAGE = 2 };
+
+extern const struct route_table routes_table; /* made from routes.def */
+
+static void print_fault(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	char text[FAULT_TEXT];
+
+	(void)ctx;
+	fault_format(pos, message, text, sizeof(text));
+	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
+}
+
+static int test(const struct conf_override *ov)
+{
+	struct conf *conf = conf_load(ov, print_fault, NULL);
+	struct tls_ctx *tls = NULL;
+	struct privs privs;
+	int rc;
+
+	if (conf == NULL)
+		return EXIT_FAILURE;
+	rc = gen_check(conf, &tls, &privs, print_fault, NULL);
+	if (rc == 0)
+		fprintf(stderr, "%s: configuration ok\n",
+			conf->path != NULL ? conf->path : "command line");
+	tls_ctx_free(&tls);
+	conf_free(&conf);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Output that was lost, to a full disk or a closed pipe, must not look like success. */
+static int flushed(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("h2d: standard output");
+	return EXIT_FAILURE;
+}
+
+static int dump(const struct conf_override *ov)
+{
+	struct conf *conf = conf_load(ov, print_fault, NULL);
+
+	if (conf == NULL)
+		return EXIT_FAILURE;
+	conf_dump(conf, stdout);
+	conf_free(&conf);
+	return flushed();
+}
+
+static int version(void)
+{
+	printf("h2d " PACKAGE_VERSION "\nnghttp2 %s\n%s\nfeatures: reuseport tls h2 h2c cache\n",
+		nghttp2_version(0)->version_str, OpenSSL_version(OPENSSL_VERSION));
+	return flushed();
+}
+
+/* A descriptor of ours must never get a number below 3 and be taken for a log. */
+static void have_standard_fds(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+
+	have_standard_fds();
+	if (options_parse(&o, argc, argv) < 0)
+		return EXIT_USAGE;
+	switch (o.action) {
+	case OPTIONS_TEST:
+		return test(&o.conf);
+	case OPTIONS_DUMP:
+		return dump(&o.conf);
+	case OPTIONS_ROUTES:
+		route_print(&routes_table, stdout);
+		return flushed();
+	case OPTIONS_SIGNAL:
+		return signal_cmd(o.signal, &o.conf);
+	case OPTIONS_VERSION:
+		return version();
+	case OPTIONS_HELP:
+		options_help(stdout);
+		return flushed();
+	case OPTIONS_RUN:
+		break;
+	}
+	return master_run(&o.conf);
+}

@@ -1,0 +1,17 @@
+/* fault: positions and messages in one line. Called by whoever receives faults: reload and main. */
+#include "master/fault.h"
+
+void fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size)
+{
+	if (pos->file == NULL)
+		snprintf(buf, size, "%s", message);
+	else if (pos->line == 0)
+		snprintf(buf, size, "%s: %s", pos->file, message);
+	else
+		snprintf(buf, size, "%s:%u: %s", pos->file, pos->line, message);
+}
+
+const char *fault_prefix(const struct conf_pos *pos)
+{
+	return pos->file != NULL && pos->line > 0 ? "" : "h2d: ";
+}

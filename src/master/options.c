@@ -1,0 +1,194 @@
+/*
+ * options: parses the command line with getopt_long(3). Called by main once. Checks the form of what
+ * was given; what it means for a configuration is for conf to say.
+ */
+#include "master/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "master/signal_cmd.h"
+
+#define DEFAULT_FILE SYSCONFDIR "/h2d/h2d.conf"
+
+enum { OPT_H2C = 256, OPT_PID_FILE, OPT_ROUTES };
+
+/* In the order of -h; a row without help is another name of the one above. */
+static const struct {
+	const char *name, *arg;
+	int code;
+	const char *help;
+} table[] = {
+	{ "config", "FILE", 'f', "configuration file (" DEFAULT_FILE ")" },
+	{ "root", "DIR", 'r', "document root; with -r or -p no file is needed" },
+	{ "port", "NUM", 'p', "one listener on this port, IPv4 and IPv6; 0 picks a free port" },
+	{ "key", "PATH", 'k', "TLS private key (PEM)" },
+	{ "cert", "PATH", 'c', "TLS certificate chain (PEM)" },
+	{ "workers", "NUM", 'n', "number of worker processes; also --threads" },
+	{ "threads", "NUM", 'n', NULL },
+	{ "thread", "NUM", 'n', NULL },
+	{ "num-threads", "NUM", 'n', NULL },
+	{ "h2c", NULL, OPT_H2C, "the listener of -p is cleartext; without it -p needs -k and -c" },
+	{ "dispatch", "MODE", 'd', "how connections reach the workers: reuseport" },
+	{ "pid-file", "FILE", OPT_PID_FILE, "where the master writes its process ID" },
+	{ "test", NULL, 't', "check the configuration, bind nothing" },
+	{ "dump", NULL, 'T', "print the whole effective configuration" },
+	{ "routes", NULL, OPT_ROUTES, "print the compiled route table" },
+	{ "signal", "NAME", 's', "reload | stop | quit | reopen: sent to the running master" },
+	{ "version", NULL, 'V', "print the version, of the libraries too" },
+	{ "help", NULL, 'h', "print this" },
+};
+
+enum { NOPTIONS = sizeof(table) / sizeof(table[0]) };
+
+void options_help(FILE *out)
+{
+	fprintf(out, "usage: h2d [options]\n");
+	for (int i = 0; i < NOPTIONS; i++) {
+		char left[40], letter[8] = "    ";
+
+		if (table[i].help == NULL)
+			continue;
+		if (table[i].code < OPT_H2C)
+			snprintf(letter, sizeof(letter), "-%c, ", table[i].code);
+		snprintf(left, sizeof(left), "%s--%s %s", letter, table[i].name,
+			table[i].arg != NULL ? table[i].arg : "");
+		fprintf(out, "  %-22s %s\n", left, table[i].help);
+	}
+}
+
+static int usage(const char *what, const char *value)
+{
+	fprintf(stderr, "h2d: %s%s%s\nh2d -h lists the options\n", what, value != NULL ? ": " : "",
+		value != NULL ? value : "");
+	return -1;
+}
+
+static bool is_number(const char *text, unsigned long max)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	return errno == 0 && *end == '\0' && n <= max;
+}
+
+static int set_dispatch(struct options *o, const char *value)
+{
+	if (strcmp(value, "acceptor") == 0)
+		return usage("-d acceptor is not built into this h2d", NULL);
+	if (strcmp(value, "reuseport") != 0)
+		return usage("-d: unknown mode", value);
+	o->conf.dispatch = value;
+	return 0;
+}
+
+static int set_signal(struct options *o, const char *value)
+{
+	if (strcmp(value, "upgrade") == 0)
+		return usage("-s upgrade is not built into this h2d", NULL);
+	if (!signal_cmd_known(value))
+		return usage("-s: unknown signal", value);
+	o->action = OPTIONS_SIGNAL;
+	o->signal = value;
+	return 0;
+}
+
+static int set(struct options *o, int code, const char *value)
+{
+	switch (code) {
+	case 'f':
+		o->conf.file = value;
+		return 0;
+	case 'r':
+		o->conf.root = value;
+		return 0;
+	case 'p':
+		o->conf.port = value;
+		return is_number(value, 65535) ? 0 : usage("-p: no port number", value);
+	case 'k':
+		o->conf.key = value;
+		return 0;
+	case 'c':
+		o->conf.cert = value;
+		return 0;
+	case 'n':
+		o->conf.workers = value;
+		return 0;
+	case OPT_H2C:
+		o->conf.h2c = true;
+		return 0;
+	case 'd':
+		return set_dispatch(o, value);
+	case OPT_PID_FILE:
+		o->conf.pid_file = value;
+		return 0;
+	case 't':
+		o->action = OPTIONS_TEST;
+		return 0;
+	case 'T':
+		o->action = OPTIONS_DUMP;
+		return 0;
+	case OPT_ROUTES:
+		o->action = OPTIONS_ROUTES;
+		return 0;
+	case 's':
+		return set_signal(o, value);
+	case 'V':
+		o->action = OPTIONS_VERSION;
+		return 0;
+	case 'h':
+		o->action = OPTIONS_HELP;
+		return 0;
+	default:
+		fprintf(stderr, "h2d -h lists the options\n"); /* getopt has said what is wrong */
+		return -1;
+	}
+}
+
+/* What only the command line can get wrong; with a file, the rest may stand there. */
+static int check(const struct conf_override *c)
+{
+	if (c->h2c && c->port == NULL)
+		return usage("--h2c says how -p listens, and there is no -p", NULL);
+	if ((c->key == NULL) != (c->cert == NULL))
+		return usage("-k and -c go together", NULL);
+	if (c->port != NULL && !c->h2c && c->file == NULL && c->key == NULL)
+		return usage("-p needs -k and -c, or --h2c", NULL);
+	return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+	struct option longs[NOPTIONS + 1];
+	char argv0[] = "h2d", *own = argv[0];
+	int code;
+
+	*o = (struct options){ .action = OPTIONS_RUN };
+	for (int i = 0; i < NOPTIONS; i++)
+		longs[i] = (struct option){ .name = table[i].name, .val = table[i].code,
+			.has_arg = table[i].arg != NULL ? required_argument : no_argument };
+	longs[NOPTIONS] = (struct option){ 0 };
+
+	argv[0] = argv0; /* what getopt's messages begin with */
+	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:d:tTs:Vh", longs, NULL)) != -1) {
+		if (set(o, code, optarg) < 0)
+			break;
+	}
+	argv[0] = own;
+	if (code != -1)
+		return -1;
+	if (optind < argc)
+		return usage("unexpected argument", argv[optind]);
+	if (check(&o->conf) < 0)
+		return -1;
+	if (o->conf.file == NULL && o->conf.root == NULL && o->conf.port == NULL)
+		o->conf.file = DEFAULT_FILE;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* options: the command line. A table of options makes the parser and the text of -h. */
+#ifndef H2D_MASTER_OPTIONS_H
+#define H2D_MASTER_OPTIONS_H
+
+#include <stdio.h>
+
+#include "conf/conf.h"
+
+enum options_action {
+	OPTIONS_RUN,
+	OPTIONS_TEST,
+	OPTIONS_DUMP,
+	OPTIONS_ROUTES,
+	OPTIONS_SIGNAL,
+	OPTIONS_VERSION,
+	OPTIONS_HELP,
+};
+
+struct options {
+	enum options_action action;
+	const char *signal;        /* OPTIONS_SIGNAL */
+	struct conf_override conf; /* the strings are argv's */
+};
+
+/* 0, or -1 after a message on stderr: a usage error. */
+int options_parse(struct options *o, int argc, char **argv);
+
+void options_help(FILE *out);
+
+#endif

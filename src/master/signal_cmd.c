@@ -1,0 +1,235 @@
+/*
+ * signal_cmd: the client side of pid file and status file. The process that it signals is held by a
+ * pidfd from before the lock is looked at, so it is the master and not a later user of its number.
+ */
+#include "master/signal_cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "master/pidfile.h"
+#include "master/status.h"
+
+enum {
+	POLL_MS = 20,
+	STOP_MS = 10000,
+	RELOAD_MS = 75000,    /* one that runs, and ours: 30 s each */
+	QUIT_EXTRA_MS = 10000,
+	QUIT_UNKNOWN_MS = 90000,
+};
+
+struct target {
+	char pid_file[PATH_MAX];
+	pid_t pid;
+	int pidfd;
+	uint64_t quit_ms;     /* how long a graceful stop may take */
+};
+
+static const struct {
+	const char *name;
+	int signo;
+} signals[] = {
+	{ "reload", SIGHUP },
+	{ "stop", SIGTERM },
+	{ "quit", SIGQUIT },
+	{ "reopen", SIGUSR1 },
+};
+
+static int signal_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (strcmp(name, signals[i].name) == 0)
+			return signals[i].signo;
+	}
+	return 0;
+}
+
+bool signal_cmd_known(const char *name)
+{
+	return signal_of(name) != 0;
+}
+
+/* --- which pid file -------------------------------------------------------------------------------- */
+
+static void ignore_fault(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	(void)ctx;
+	(void)pos;
+	(void)message;
+}
+
+/* `pid-file = "PATH"` out of a line, wherever the rest of the file is broken. */
+static bool pid_file_of_line(const char *line, const char *conf_path, char *buf, size_t size)
+{
+	char value[PATH_MAX], strange;
+	const char *slash = strrchr(conf_path, '/');
+	int dir = slash != NULL ? (int)(slash - conf_path) + 1 : 0;
+
+	/* PATH_MAX - 1 */
+	if (sscanf(line, " pid-file = \"%4095[^\"\n]%c", value, &strange) != 2 || strange != '"')
+		return false;
+	if (value[0] == '/')
+		dir = 0;
+	return (size_t)snprintf(buf, size, "%.*s%s", dir, conf_path, value) < size;
+}
+
+static bool scan_file(const char *conf_path, char *buf, size_t size)
+{
+	FILE *f = fopen(conf_path, "re");
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = false;
+
+	if (f == NULL)
+		return false;
+	while (!found && getline(&line, &cap, f) > 0)
+		found = pid_file_of_line(line, conf_path, buf, size);
+	free(line);
+	fclose(f);
+	return found;
+}
+
+static bool find_pid_file(struct target *t, const struct conf_override *ov)
+{
+	struct conf *conf = conf_load(ov, ignore_fault, NULL);
+	bool found;
+
+	t->quit_ms = QUIT_UNKNOWN_MS;
+	if (conf != NULL) {
+		t->quit_ms = conf->shutdown_timeout * 1000 + QUIT_EXTRA_MS;
+		found = conf->pid_file[0] != '\0' &&
+			(size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s", conf->pid_file) <
+				sizeof(t->pid_file);
+		conf_free(&conf);
+	} else if (ov->pid_file != NULL) {
+		found = (size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s", ov->pid_file) <
+			sizeof(t->pid_file);
+	} else {
+		/* A broken file is what `-s reload` is to tell of; it must find the master all the same. */
+		found = ov->file != NULL && scan_file(ov->file, t->pid_file, sizeof(t->pid_file));
+	}
+	if (!found)
+		fprintf(stderr, "h2d: -s needs a pid file: %s names none; use --pid-file\n",
+			ov->file != NULL ? ov->file : "the command line");
+	return found;
+}
+
+/* --- the master ------------------------------------------------------------------------------------- */
+
+static bool nobody(const struct target *t, const char *why)
+{
+	fprintf(stderr, "h2d: no h2d is running with the pid file %s%s%s\n", t->pid_file,
+		why != NULL ? ": " : "", why != NULL ? why : "");
+	return false;
+}
+
+static bool find_master(struct target *t)
+{
+	t->pid = pidfile_holder(t->pid_file);
+	if (t->pid <= 0)
+		return nobody(t, t->pid < 0 ? strerror(-t->pid) : NULL);
+	t->pidfd = pidfd_open(t->pid, 0);
+	if (t->pidfd < 0)
+		return nobody(t, strerror(errno));
+	if (pidfile_holder(t->pid_file) != t->pid)
+		return nobody(t, NULL);
+	return true;
+}
+
+/* Waits at most ms for the master's end. */
+static bool is_gone(const struct target *t, int ms)
+{
+	struct pollfd p = { .fd = t->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, ms) > 0;
+}
+
+static int wait_gone(const struct target *t, uint64_t ms)
+{
+	if (is_gone(t, ms > INT_MAX ? INT_MAX : (int)ms))
+		return 0;
+	fprintf(stderr, "h2d: process %d is still running\n", (int)t->pid);
+	return 1;
+}
+
+/* --- reload ------------------------------------------------------------------------------------------- */
+
+static int tell(const struct status *s)
+{
+	FILE *out = s->ok ? stdout : stderr;
+
+	if (!s->ok)
+		fprintf(out, "h2d: reload failed, generation %u goes on\n", s->generation);
+	fprintf(out, "%s\n", s->text);
+	return s->ok ? 0 : 1;
+}
+
+/* Until a request that began after `before` is finished: see status.h. */
+static int wait_reload(const struct target *t, uint32_t before)
+{
+	uint64_t end = clock_read_us() + (uint64_t)RELOAD_MS * 1000;
+	struct status s;
+
+	while (clock_read_us() < end) {
+		bool gone = is_gone(t, POLL_MS);
+		int rc = status_read(&s, t->pid_file);
+
+		if (rc == 0 && s.request > before)
+			return tell(&s);
+		if (rc < 0 && rc != -ENOENT) {
+			fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
+			return 1;
+		}
+		if (gone) {
+			fprintf(stderr, "h2d: process %d ended before it had reloaded\n", (int)t->pid);
+			return 1;
+		}
+	}
+	fprintf(stderr, "h2d: no outcome within %d s\n", RELOAD_MS / 1000);
+	return 1;
+}
+
+int signal_cmd(const char *name, const struct conf_override *ov)
+{
+	int signo = signal_of(name);
+	struct target t = { .pidfd = -1 };
+	struct status s;
+	int rc = 1;
+
+	if (!find_pid_file(&t, ov) || !find_master(&t))
+		goto out;
+	if (signo == SIGHUP) {
+		rc = status_read(&s, t.pid_file);
+		/* A master that is still starting has not written one. */
+		if (rc < 0 && rc != -ENOENT) {
+			fprintf(stderr, "h2d: %s.status: %s\n", t.pid_file, strerror(-rc));
+			rc = 1;
+			goto out;
+		}
+	}
+	if (pidfd_send_signal(t.pidfd, signo, NULL, 0) < 0) {
+		fprintf(stderr, "h2d: cannot signal process %d: %s\n", (int)t.pid, strerror(errno));
+		rc = 1;
+		goto out;
+	}
+	if (signo == SIGHUP)
+		rc = wait_reload(&t, s.running > s.request ? s.running : s.request);
+	else if (signo == SIGTERM)
+		rc = wait_gone(&t, STOP_MS);
+	else if (signo == SIGQUIT)
+		rc = wait_gone(&t, t.quit_ms);
+	else
+		rc = 0;
+out:
+	if (t.pidfd >= 0)
+		close(t.pidfd);
+	return rc;
+}

@@ -1,0 +1,17 @@
+/*
+ * signal_cmd: `h2d -s NAME`: finds the running master by its pid file, signals it, and waits for what
+ * comes of it. Runs in a process of its own that serves nothing.
+ */
+#ifndef H2D_MASTER_SIGNAL_CMD_H
+#define H2D_MASTER_SIGNAL_CMD_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+
+bool signal_cmd_known(const char *name);
+
+/* The exit status of the program: 0 when the master did what it was asked to. */
+int signal_cmd(const char *name, const struct conf_override *ov);
+
+#endif
