@@ -2,6 +2,7 @@
 #ifndef H2D_NET_ADDR_H
 #define H2D_NET_ADDR_H
 
+#include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,8 +12,10 @@
 struct addr {
 	union {
 		struct sockaddr sa;
-		struct sockaddr_storage storage;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
 		struct sockaddr_un un;
+		struct sockaddr_storage storage;
 	};
 	socklen_t len;
 };

@@ -6,12 +6,16 @@
 #ifndef H2D_NET_LISTENER_H
 #define H2D_NET_LISTENER_H
 
+#include <sys/types.h>
+
 #include "net/addr.h"
 
 struct listener {
 	struct addr addr;
 	int *fds;          /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
+	dev_t dev;         /* unix: which file we made, so that only that one is unlinked */
+	ino_t ino;
 };
 
 /*
@@ -23,10 +27,16 @@ struct listener {
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize);
 
-/* More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. */
+/*
+ * More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. 0, or -1
+ * with a message in err and l as it was.
+ */
 int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsize);
 
-/* Closes all; unlinks a unix socket file. */
+/*
+ * Closes all; unlinks a unix socket file. Called by the process that opened it only: a child that
+ * wants to be rid of the sockets closes the descriptors.
+ */
 void listener_close(struct listener *l);
 
 #endif

@@ -1,0 +1,100 @@
+/*
+ * ctl: sends and receives the messages between the master and its children. Called by both sides out
+ * of their loops; never blocks. A message that is not exactly one of ours costs the sender its trust,
+ * so descriptors that came with it are closed here and never reach the caller.
+ */
+#include "net/ctl.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+union ctl_control {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(CTL_FDS_MAX * sizeof(int))];
+};
+
+int ctl_pair(int fds[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	return 0;
+}
+
+int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	union ctl_control control;
+	struct ctl_msg copy = *msg;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	H2D_ASSERT(nfds >= 0 && nfds <= CTL_FDS_MAX);
+	if (nfds > 0) {
+		size_t bytes = (size_t)nfds * sizeof(int);
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		mh.msg_control = control.buf;
+		mh.msg_controllen = CMSG_SPACE(bytes);
+		c = CMSG_FIRSTHDR(&mh);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(c), fds, bytes);
+	}
+	do
+		n = sendmsg(fd, &mh, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+/* The descriptors of every SCM_RIGHTS in mh. The control buffer bounds them to CTL_FDS_MAX. */
+static int take_fds(struct msghdr *mh, int *fds)
+{
+	int nfds = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL; c = CMSG_NXTHDR(mh, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		H2D_ASSERT((size_t)nfds + bytes / sizeof(int) <= CTL_FDS_MAX);
+		memcpy(fds + nfds, CMSG_DATA(c), bytes);
+		nfds += (int)(bytes / sizeof(int));
+	}
+	return nfds;
+}
+
+int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	union ctl_control control;
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct msghdr mh;
+	ssize_t n;
+
+	*nfds = 0;
+	/*
+	 * A peer that died with messages of ours unread leaves one ECONNRESET in front of what it had
+	 * sent: asking again gives those messages, then the end of file.
+	 */
+	do {
+		mh = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+				      .msg_controllen = sizeof(control.buf) };
+		n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n < 0)
+		return -errno;
+
+	*nfds = take_fds(&mh, fds);
+	if (n == 0 && *nfds == 0)
+		return 0;
+	if (n == sizeof(*msg) && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+		return 1;
+	while (*nfds > 0)
+		close(fds[--*nfds]);
+	return -EPROTO;
+}

@@ -1,0 +1,266 @@
+/*
+ * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end. Owns
+ * the SSL object and the descriptor; ciphertext is tls_bio's. Called through the transport table only,
+ * by one thread.
+ */
+#include "net/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "net/addr.h"
+#include "net/tls_bio.h"
+
+enum {
+	RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
+	/* Full recv(2) calls in a row without a byte for the caller: no honest peer needs so many. */
+	BARREN_MAX = 8,
+	IOV = 32,
+};
+
+/* Plain bytes of one record, gathered. Of the process, because nothing stays in it. */
+static uint8_t record_buf[RECORD];
+
+struct tls {
+	struct transport base;
+	SSL *ssl;
+	struct tls_bio io;
+	bool established;
+};
+
+static struct tls *tls_of(struct transport *t)
+{
+	return (struct tls *)t;
+}
+
+/* The peer did something that ends the connection, or the socket did; the former is said, at info. */
+static void broken(struct tls *t, const char *why)
+{
+	struct addr peer = { .len = sizeof(peer.storage) };
+	char host[ADDR_TEXT];
+
+	/* The alert that tells the peer is in the buffer: it must leave before error stops everything. */
+	tls_bio_flush(&t->io);
+	if (t->io.error != 0)
+		return;
+	t->io.error = -EPROTO;
+	if (getpeername(t->base.fd, &peer.sa, &peer.len) < 0)
+		peer.len = 0;
+	addr_format_host(&peer, host, sizeof(host));
+	log_info("%s: TLS%s: %s", host, t->established ? "" : " handshake", why);
+}
+
+static const char *reason(void)
+{
+	const char *why = ERR_reason_error_string(ERR_peek_error());
+
+	return why != NULL ? why : "unknown error";
+}
+
+static int tls_handshake(struct transport *base)
+{
+	struct tls *t = tls_of(base);
+	int barren = 0, r, e;
+
+	if (t->io.error != 0 || t->established)
+		return t->io.error;
+	tls_bio_flush(&t->io);
+	tls_bio_begin(&t->io, false);
+	do {
+		t->io.may_recv = true;
+		r = SSL_do_handshake(t->ssl);
+		e = r == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, r);
+	} while (e == SSL_ERROR_WANT_READ && !t->io.dry && ++barren < BARREN_MAX);
+	if (r == 1)
+		t->established = true;
+	else if (t->io.error == 0 && t->io.eof)
+		t->io.error = -ECONNRESET;
+	else if (t->io.error == 0 && e != SSL_ERROR_WANT_READ)
+		broken(t, reason());
+	else if (t->io.error == 0 && !t->io.dry)
+		broken(t, "too long");
+	tls_bio_end(&t->io);
+	if (t->io.error != 0)
+		return t->io.error;
+	return t->established ? 0 : -EAGAIN;
+}
+
+static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
+{
+	struct tls *t = tls_of(base);
+	size_t total = 0, n;
+	int barren = 0, e = SSL_ERROR_NONE;
+
+	H2D_ASSERT(t->established && cap > 0);
+	base->drained = false;
+	if (t->io.error != 0)
+		return t->io.error;
+	tls_bio_begin(&t->io, true);
+	while (total < cap) {
+		if (SSL_read_ex(t->ssl, (char *)buf + total, cap - total, &n) == 1) {
+			total += n;
+			continue;
+		}
+		e = SSL_get_error(t->ssl, 0);
+		if (e != SSL_ERROR_WANT_READ || total > 0 || t->io.dry)
+			break;
+		if (++barren == BARREN_MAX) {
+			broken(t, "records without content");
+			break;
+		}
+		t->io.may_recv = true;
+	}
+	/* WANT_READ: both buffers are empty, so dry speaks for everything received so far. */
+	base->drained = e == SSL_ERROR_WANT_READ && t->io.dry;
+	if (t->io.error == 0 && e != SSL_ERROR_NONE && e != SSL_ERROR_WANT_READ &&
+	    e != SSL_ERROR_ZERO_RETURN)
+		broken(t, reason());
+	tls_bio_end(&t->io);
+	/* An end or an error behind the bytes is sticky: the next call finds it again. */
+	if (total > 0)
+		return (ssize_t)total;
+	if (t->io.error != 0)
+		return t->io.error;
+	return e == SSL_ERROR_ZERO_RETURN ? 0 : -EAGAIN;
+}
+
+/*
+ * The next plain bytes of q, *p[0..return): whole records of a large segment as they lie, else as many
+ * segments as fill one record, copied together, because a record costs more than copying it does.
+ */
+static size_t next_plain(const struct outq *q, size_t limit, size_t max_records, const uint8_t **p)
+{
+	struct iovec iov[IOV];
+	size_t n = 0;
+	int count = outq_iov(q, iov, IOV, limit < RECORD ? limit : RECORD);
+
+	if (iov[0].iov_len == RECORD) {
+		outq_iov(q, iov, 1, limit);
+		n = iov[0].iov_len / RECORD;
+		*p = iov[0].iov_base;
+		return RECORD * (n < max_records ? n : max_records);
+	}
+	for (int i = 0; i < count; i++) {
+		memcpy(record_buf + n, iov[i].iov_base, iov[i].iov_len);
+		n += iov[i].iov_len;
+	}
+	*p = record_buf;
+	return n;
+}
+
+/* Encrypts from the front of q while the process's buffer has room for a record. */
+static size_t encrypt(struct tls *t, struct outq *q, size_t limit)
+{
+	size_t done = 0;
+
+	while (done < limit && outq_len(q) > 0 && tls_bio_room() > 0) {
+		const uint8_t *p;
+		size_t n = next_plain(q, limit - done, tls_bio_room(), &p);
+		size_t written;
+
+		/* The BIO takes everything, so this is done at once or never: p need not stay. */
+		if (SSL_write_ex(t->ssl, p, n, &written) != 1) {
+			broken(t, reason());
+			break;
+		}
+		outq_consume(q, n);
+		done += n;
+	}
+	return done;
+}
+
+static ssize_t tls_send(struct transport *base, struct outq *q, size_t limit)
+{
+	struct tls *t = tls_of(base);
+	size_t done = 0;
+	int r;
+
+	H2D_ASSERT(t->established || outq_len(q) == 0);
+	if (t->io.error != 0)
+		return t->io.error;
+	tls_bio_begin(&t->io, false);
+	/* Nothing more is encrypted while older ciphertext waits: memory stays bounded by one turn's. */
+	r = tls_bio_flush(&t->io);
+	while (r == 0 && done < limit && outq_len(q) > 0) {
+		done += encrypt(t, q, limit - done);
+		r = tls_bio_flush(&t->io);
+	}
+	if (t->io.error != 0)
+		return t->io.error;
+	return done == 0 ? r : (ssize_t)done;
+}
+
+static bool tls_pending(const struct transport *base)
+{
+	return ((const struct tls *)base)->io.out.p != NULL;
+}
+
+static void tls_shutdown(struct transport *base)
+{
+	struct tls *t = tls_of(base);
+
+	tls_bio_begin(&t->io, false);
+	if (t->established && t->io.error == 0)
+		SSL_shutdown(t->ssl);
+	t->io.shut = true;
+	if (tls_bio_flush(&t->io) != 0 && t->io.error != 0)
+		shutdown(base->fd, SHUT_WR);
+}
+
+static struct slice tls_alpn(const struct transport *base)
+{
+	const unsigned char *p;
+	unsigned n;
+
+	SSL_get0_alpn_selected(((const struct tls *)base)->ssl, &p, &n);
+	return slice_of(p, n);
+}
+
+static void tls_close(struct transport **base)
+{
+	struct tls *t = tls_of(*base);
+
+	SSL_free(t->ssl);
+	tls_bio_clear(&t->io);
+	close(t->base.fd);
+	free(t);
+	*base = NULL;
+}
+
+static const struct transport_ops tls_ops = {
+	.name = "tls",
+	.handshake = tls_handshake,
+	.recv = tls_recv,
+	.send = tls_send,
+	.pending = tls_pending,
+	.shutdown = tls_shutdown,
+	.alpn = tls_alpn,
+	.close = tls_close,
+};
+
+struct transport *tls_open(const struct tls_ctx *ctx, int fd)
+{
+	struct tls *t = calloc(1, sizeof(*t));
+	BIO *bio;
+
+	if (t == NULL)
+		return NULL;
+	t->base.ops = &tls_ops;
+	t->base.fd = t->io.fd = fd;
+	t->ssl = SSL_new(ctx->ssl);
+	bio = tls_bio_new(&t->io);
+	if (t->ssl == NULL || bio == NULL) {
+		SSL_free(t->ssl);
+		BIO_free(bio);
+		free(t);
+		return NULL;
+	}
+	SSL_set_bio(t->ssl, bio, bio);
+	SSL_set_accept_state(t->ssl);
+	return &t->base;
+}

@@ -1,0 +1,244 @@
+/*
+ * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and recv(2)
+ * of a TLS connection: one of each per turn as long as the socket keeps up.
+ */
+#include "net/tls_bio.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/assert.h"
+
+enum {
+	RECORD_ROOM = SSL3_RT_MAX_PLAIN_LENGTH + SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
+	OUT_SIZE = 16 * RECORD_ROOM,  /* what one send(2) may carry: 256 KiB of plain bytes */
+	IN_SIZE = 64 * 1024,
+	/* More than a turn can leave behind: who makes us answer without reading is cut off. */
+	KEPT_MAX = 2 * OUT_SIZE,
+};
+
+static uint8_t out_buf[OUT_SIZE], in_buf[IN_SIZE];
+static size_t out_len, in_pos, in_len;
+
+static void kept_clear(struct tls_kept *k)
+{
+	free(k->p);
+	*k = (struct tls_kept){ 0 };
+}
+
+/* Appends p[0..n); false when memory is out. */
+static bool kept_append(struct tls_kept *k, const uint8_t *p, size_t n)
+{
+	size_t have = k->len - k->pos;
+	uint8_t *mem = malloc(have + n);
+
+	if (mem == NULL)
+		return false;
+	if (have > 0)
+		memcpy(mem, k->p + k->pos, have);
+	memcpy(mem + have, p, n);
+	free(k->p);
+	*k = (struct tls_kept){ .p = mem, .len = have + n };
+	return true;
+}
+
+/* Sends p[0..n): bytes taken, 0 when the socket is full, -errno. */
+static ssize_t send_some(const struct tls_bio *b, const uint8_t *p, size_t n)
+{
+	ssize_t r;
+
+	do
+		r = send(b->fd, p, n, MSG_NOSIGNAL);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	return r;
+}
+
+int tls_bio_flush(struct tls_bio *b)
+{
+	size_t sent = 0, n = out_len;
+	ssize_t r;
+
+	out_len = 0;
+	if (b->error != 0)
+		return b->error;
+	if (b->out.p != NULL) {
+		r = send_some(b, b->out.p + b->out.pos, b->out.len - b->out.pos);
+		if (r < 0)
+			return b->error = (int)r;
+		b->out.pos += (size_t)r;
+		if (b->out.pos == b->out.len)
+			kept_clear(&b->out);
+	}
+	if (b->out.p == NULL && n > 0) {
+		r = send_some(b, out_buf, n);
+		if (r < 0)
+			return b->error = (int)r;
+		sent = (size_t)r;
+	}
+	if (sent < n) {
+		if (b->out.len - b->out.pos + n - sent > KEPT_MAX ||
+		    !kept_append(&b->out, out_buf + sent, n - sent))
+			return b->error = -ENOBUFS;
+	}
+	if (b->out.p != NULL)
+		return -EAGAIN;
+	if (b->shut) {
+		b->shut = false;
+		shutdown(b->fd, SHUT_WR);
+	}
+	return 0;
+}
+
+/* Takes everything, always: so SSL_write never asks to be called again with the same bytes. */
+static int bio_write(BIO *bio, const char *p, size_t n, size_t *written)
+{
+	struct tls_bio *b = BIO_get_data(bio);
+
+	BIO_clear_retry_flags(bio);
+	*written = n;
+	while (n > 0) {
+		size_t part = OUT_SIZE - out_len;
+
+		if (part == 0) {
+			tls_bio_flush(b);
+			if (b->error != 0)
+				return -1;
+			continue;
+		}
+		part = n < part ? n : part;
+		memcpy(out_buf + out_len, p, part);
+		out_len += part;
+		p += part;
+		n -= part;
+	}
+	return 1;
+}
+
+/* Fills in_buf by one recv(2), if this call may still make one. */
+static bool fill(struct tls_bio *b)
+{
+	ssize_t n;
+
+	if (!b->may_recv)
+		return false;
+	b->may_recv = false;
+	do
+		n = recv(b->fd, in_buf, IN_SIZE, 0);
+	while (n < 0 && errno == EINTR);
+	b->dry = n != 0 && n < IN_SIZE;
+	b->eof = n == 0;
+	if (n < 0 && errno != EAGAIN)
+		b->error = -errno;
+	in_pos = 0;
+	in_len = n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+static int bio_read(BIO *bio, char *buf, size_t cap, size_t *got)
+{
+	struct tls_bio *b = BIO_get_data(bio);
+
+	BIO_clear_retry_flags(bio);
+	if (b->in.p != NULL) {
+		size_t have = b->in.len - b->in.pos;
+
+		*got = cap < have ? cap : have;
+		memcpy(buf, b->in.p + b->in.pos, *got);
+		b->in.pos += *got;
+		if (*got == have)
+			kept_clear(&b->in);
+		return 1;
+	}
+	if (in_pos < in_len || fill(b)) {
+		size_t have = in_len - in_pos;
+
+		*got = cap < have ? cap : have;
+		memcpy(buf, in_buf + in_pos, *got);
+		in_pos += *got;
+		return 1;
+	}
+	*got = 0;
+	if (b->eof)
+		return 0;
+	if (b->error == 0)
+		BIO_set_retry_read(bio);
+	return -1;
+}
+
+static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
+{
+	struct tls_bio *b = BIO_get_data(bio);
+
+	(void)num, (void)ptr;
+	switch (cmd) {
+	case BIO_CTRL_FLUSH:
+		return 1;
+	case BIO_CTRL_EOF:
+		return b->eof;
+	default:
+		return 0;
+	}
+}
+
+/* One method for the process, made with the first connection and never freed. */
+static BIO_METHOD *bio_method(void)
+{
+	static BIO_METHOD *method;
+
+	if (method == NULL) {
+		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "h2d socket");
+		if (method == NULL)
+			return NULL;
+		BIO_meth_set_write_ex(method, bio_write);
+		BIO_meth_set_read_ex(method, bio_read);
+		BIO_meth_set_ctrl(method, bio_ctrl);
+	}
+	return method;
+}
+
+BIO *tls_bio_new(struct tls_bio *b)
+{
+	BIO_METHOD *method = bio_method();
+	BIO *bio = method != NULL ? BIO_new(method) : NULL;
+
+	if (bio == NULL)
+		return NULL;
+	BIO_set_data(bio, b);
+	BIO_set_init(bio, 1);
+	return bio;
+}
+
+void tls_bio_begin(struct tls_bio *b, bool may_recv)
+{
+	H2D_ASSERT(out_len == 0 && in_pos == in_len);
+	b->may_recv = may_recv;
+	/* An error that others left in the queue would be taken for that of the next call. */
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
+}
+
+void tls_bio_end(struct tls_bio *b)
+{
+	if (in_pos < in_len && !kept_append(&b->in, in_buf + in_pos, in_len - in_pos))
+		b->error = -ENOMEM;
+	in_pos = in_len = 0;
+	if (out_len > 0)
+		tls_bio_flush(b);
+}
+
+size_t tls_bio_room(void)
+{
+	return (OUT_SIZE - out_len) / RECORD_ROOM;
+}
+
+void tls_bio_clear(struct tls_bio *b)
+{
+	kept_clear(&b->in);
+	kept_clear(&b->out);
+}

@@ -1,0 +1,53 @@
+/*
+ * tls_bio: the ciphertext side of a TLS connection: an OpenSSL BIO that gathers what is written and
+ * receives in large pieces, through buffers of the process. The buffers are empty between any two
+ * begin/end pairs, so that no byte of one connection can reach another; what the socket or OpenSSL
+ * did not take is kept here, with its connection. Called by tls only, by one thread.
+ */
+#ifndef H2D_NET_TLS_BIO_H
+#define H2D_NET_TLS_BIO_H
+
+#include <openssl/bio.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Ciphertext p[pos..len); p NULL when there is none. */
+struct tls_kept {
+	uint8_t *p;
+	size_t pos, len;
+};
+
+/* A member of its connection; zero it and set fd. */
+struct tls_bio {
+	int fd;
+	int error;         /* negative errno: nothing works any more; set by tls too */
+	bool may_recv;     /* OpenSSL may cause one recv(2) */
+	bool dry;          /* the last recv(2) took all that the socket had */
+	bool eof;          /* the peer's half of the socket is closed */
+	bool shut;         /* half-close the socket once the last byte is sent */
+	struct tls_kept in, out;
+};
+
+/* A BIO over b, for both directions. It always takes all that is written. NULL when memory is out. */
+BIO *tls_bio_new(struct tls_bio *b);
+
+/* Before calls into OpenSSL; also clears its error queue. */
+void tls_bio_begin(struct tls_bio *b, bool may_recv);
+
+/* After them: keeps received bytes that were not consumed, sends what was written. */
+void tls_bio_end(struct tls_bio *b);
+
+/* How many full records still fit into the buffer, before it must be flushed. */
+size_t tls_bio_room(void);
+
+/*
+ * Sends what was kept, then what the buffer holds, and keeps what the socket does not take. The buffer
+ * is empty afterwards in any case. 0 when all is gone, -EAGAIN, or b->error.
+ */
+int tls_bio_flush(struct tls_bio *b);
+
+/* Frees what was kept. */
+void tls_bio_clear(struct tls_bio *b);
+
+#endif

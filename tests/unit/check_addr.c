@@ -1,0 +1,163 @@
+/* check_addr: text to address and back; every refusal says why; peers that accept(2) may report. */
+#include "net/addr.h"
+
+#include <arpa/inet.h>
+
+#include "unit.h"
+
+static const struct {
+	const char *text;
+	int family;
+	const char *host;
+} good[] = {
+	{ "127.0.0.1:80", AF_INET, "127.0.0.1" },
+	{ "0.0.0.0:0", AF_INET, "0.0.0.0" },
+	{ "255.255.255.255:65535", AF_INET, "255.255.255.255" },
+	{ "[::1]:8443", AF_INET6, "::1" },
+	{ "[::]:443", AF_INET6, "::" },
+	{ "[2001:db8::8:800:200c:417a]:1", AF_INET6, "2001:db8::8:800:200c:417a" },
+	{ "[::ffff:192.0.2.1]:443", AF_INET6, "::ffff:192.0.2.1" },
+	{ "unix:/run/x.sock", AF_UNIX, "unix" },
+	{ "unix:/", AF_UNIX, "unix" },
+};
+
+START_TEST(parses_and_formats)
+{
+	struct addr a, b;
+	char text[ADDR_TEXT], host[ADDR_TEXT];
+
+	ck_assert_ptr_null(addr_parse(good[_i].text, &a));
+	ck_assert_int_eq(a.sa.sa_family, good[_i].family);
+	addr_format(&a, text, sizeof(text));
+	ck_assert_str_eq(text, good[_i].text);
+	addr_format_host(&a, host, sizeof(host));
+	ck_assert_str_eq(host, good[_i].host);
+	ck_assert_ptr_null(addr_parse(text, &b));
+	ck_assert(addr_equal(&a, &b));
+	ck_assert_uint_eq(a.len, b.len);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	const char *says;
+} bad[] = {
+	{ "", "empty" },
+	{ "80", "port is missing" },
+	{ "127.0.0.1", "port is missing" },
+	{ "127.0.0.1:", "port is missing" },
+	{ "127.0.0.1:x", "not a number" },
+	{ "127.0.0.1:+1", "not a number" },
+	{ "127.0.0.1: 1", "not a number" },
+	{ "127.0.0.1:1 ", "not a number" },
+	{ "127.0.0.1:080", "not a number" },
+	{ "127.0.0.1:65536", "not a number" },
+	{ "127.0.0.1:99999999999999999999", "not a number" },
+	{ "127.0.0.1:-1", "not a number" },
+	{ "127.1:80", "not a numeric address" },
+	{ "256.0.0.1:80", "not a numeric address" },
+	{ ":80", "not a numeric address" },
+	{ "localhost:80", "not a numeric address" },
+	{ "0000000000000000000000000000000000000000000000000000127.0.0.1:80", "not a numeric address" },
+	{ "*:80", "[::]:PORT" },
+	{ "::1:80", "in brackets" },
+	{ "[::1", "not closed" },
+	{ "[::1]", "port is missing" },
+	{ "[::1]80", "port is missing" },
+	{ "[::1]:", "port is missing" },
+	{ "[::1]:70000", "not a number" },
+	{ "[]:80", "no IPv6 address" },
+	{ "[127.0.0.1]:80", "no IPv6 address" },
+	{ "[fe80::1%lo]:80", "no IPv6 address" },
+	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:1", "no IPv6 address" },
+	{ "unix:", "absolute" },
+	{ "unix:x.sock", "absolute" },
+};
+
+START_TEST(refuses)
+{
+	struct addr a;
+	const char *why = addr_parse(bad[_i].text, &a);
+
+	ck_assert_msg(why != NULL, "%s is taken", bad[_i].text);
+	ck_assert_msg(strstr(why, bad[_i].says) != NULL, "%s: %s", bad[_i].text, why);
+}
+END_TEST
+
+START_TEST(unix_path_length)
+{
+	struct addr a;
+	char text[256], back[ADDR_TEXT];
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "unix:/", 6);
+	text[5 + 107] = '\0';
+	ck_assert_ptr_null(addr_parse(text, &a));
+	addr_format(&a, back, sizeof(back));
+	ck_assert_str_eq(back, text);
+
+	text[5 + 107] = 'x';
+	text[5 + 108] = '\0';
+	ck_assert_ptr_nonnull(strstr(addr_parse(text, &a), "107"));
+}
+END_TEST
+
+START_TEST(peers)
+{
+	struct addr a = { .len = 0 };
+	char text[ADDR_TEXT];
+
+	addr_format(&a, text, sizeof(text));
+	ck_assert_str_eq(text, "unknown");
+
+	/* What accept(2) reports for a unix client that never bound, and for one without a final NUL. */
+	a.un.sun_family = AF_UNIX;
+	a.len = sizeof(sa_family_t);
+	addr_format(&a, text, sizeof(text));
+	ck_assert_str_eq(text, "unix:");
+	memset(a.un.sun_path, 'p', sizeof(a.un.sun_path));
+	a.len = sizeof(a.un);
+	addr_format(&a, text, sizeof(text));
+	ck_assert_uint_eq(strlen(text), 5 + sizeof(a.un.sun_path));
+	/* An abstract name starts with NUL. */
+	a.un.sun_path[0] = '\0';
+	addr_format(&a, text, sizeof(text));
+	ck_assert_str_eq(text, "unix:");
+
+	ck_assert_ptr_null(addr_parse("[2001:db8::1]:443", &a));
+	addr_format(&a, text, 8);
+	ck_assert_str_eq(text, "[2001:d");
+}
+END_TEST
+
+START_TEST(differences)
+{
+	static const char *const texts[] = { "127.0.0.1:1", "127.0.0.1:2", "127.0.0.2:1", "[::1]:1",
+					     "[::1]:2", "[::2]:1", "unix:/a", "unix:/ab" };
+	enum { N = sizeof(texts) / sizeof(texts[0]) };
+	struct addr a[N];
+
+	for (int i = 0; i < N; i++)
+		ck_assert_ptr_null(addr_parse(texts[i], &a[i]));
+	for (int i = 0; i < N; i++) {
+		for (int j = 0; j < N; j++)
+			ck_assert_int_eq(addr_equal(&a[i], &a[j]), i == j);
+	}
+	a[0].sa.sa_family = AF_UNSPEC;
+	ck_assert(!addr_equal(&a[0], &a[0]));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("addr");
+
+	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(good) / sizeof(good[0]));
+	tcase_add_loop_test(tc, refuses, 0, sizeof(bad) / sizeof(bad[0]));
+	tcase_add_test(tc, unix_path_length);
+	tcase_add_test(tc, peers);
+	tcase_add_test(tc, differences);
+	return tc;
+}
+
+UNIT_MAIN("addr")

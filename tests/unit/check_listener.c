@@ -1,0 +1,326 @@
+/*
+ * check_listener: slots share a port and nobody else does; options reach accepted sockets; slots come
+ * and go; unix socket files are replaced only when stale and removed only by their maker.
+ */
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static struct listener l;
+static struct addr addr;
+static char err[256];
+static char dir[64], path[96], text[128];
+
+static void setup(void)
+{
+	snprintf(dir, sizeof(dir), "/tmp/h2d-listener-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	snprintf(text, sizeof(text), "unix:%s", path);
+}
+
+static void teardown(void)
+{
+	listener_close(&l);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void parse(const char *s)
+{
+	ck_assert_ptr_null(addr_parse(s, &addr));
+}
+
+static int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static int get_int(int fd, int level, int name)
+{
+	int value = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, name, &value, &(socklen_t){ sizeof(value) }), 0);
+	return value;
+}
+
+/* A blocking client. */
+static int dial(const struct addr *to)
+{
+	int fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, &to->sa, to->len), 0);
+	return fd;
+}
+
+/* Accepts one connection from whichever slot has it; *slot says which. */
+static int take(unsigned *slot)
+{
+	struct pollfd p[16];
+	int fd;
+
+	for (unsigned i = 0; i < l.nslots; i++)
+		p[i] = (struct pollfd){ .fd = l.fds[i], .events = POLLIN };
+	ck_assert_int_gt(poll(p, l.nslots, 5000), 0);
+	for (*slot = 0; (p[*slot].revents & POLLIN) == 0; ++*slot)
+		;
+	fd = accept(l.fds[*slot], NULL, NULL);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static const char *const any_port[] = { "127.0.0.1:0", "[::1]:0" };
+
+START_TEST(slots)
+{
+	unsigned used = 0, slot;
+
+	parse(any_port[_i]);
+	ck_assert_msg(listener_open(&l, &addr, 4, 0, err, sizeof(err)) == 0, "%s", err);
+	ck_assert_uint_eq(l.nslots, 4);
+	ck_assert_uint_ne(l.addr.in.sin_port, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct addr own = { .len = sizeof(own.storage) };
+
+		ck_assert_int_eq(getsockname(l.fds[i], &own.sa, &own.len), 0);
+		ck_assert(addr_equal(&own, &l.addr));
+		ck_assert(fcntl(l.fds[i], F_GETFD) & FD_CLOEXEC);
+		ck_assert(fcntl(l.fds[i], F_GETFL) & O_NONBLOCK);
+		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_REUSEPORT), 1);
+		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_REUSEADDR), 1);
+		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_ACCEPTCONN), 1);
+	}
+	for (int i = 0; i < 64; i++) {
+		int client = dial(&l.addr), fd = take(&slot);
+
+		used |= 1u << slot;
+		ck_assert_int_eq(get_int(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+		ck_assert_int_eq(get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 128 * 1024);
+		close(fd);
+		close(client);
+	}
+	/* 64 connections that leave one of four slots empty: once in 25 million. */
+	ck_assert_uint_eq(used, 0xf);
+}
+END_TEST
+
+/* Neither another listener of ours nor a stranger that would share is shared with. */
+START_TEST(in_use)
+{
+	struct listener second;
+	int fd, fds, on = 1;
+
+	parse(any_port[_i]);
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	fds = open_fds();
+	ck_assert_int_eq(listener_open(&second, &l.addr, 2, 0, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, "listen ") == err && strstr(err, "already in use"), "%s", err);
+	ck_assert_int_eq(open_fds(), fds);
+	addr = l.addr;
+	listener_close(&l);
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	listener_close(&l);
+
+	fd = socket(addr.sa.sa_family, SOCK_STREAM, 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)), 0);
+	ck_assert_int_eq(bind(fd, &addr.sa, addr.len), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), -1);
+	ck_assert_ptr_nonnull(strstr(err, "already in use"));
+	close(fd);
+}
+END_TEST
+
+START_TEST(both_families_on_one_port)
+{
+	struct listener six;
+
+	parse("0.0.0.0:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	parse("[::]:0");
+	addr.in6.sin6_port = l.addr.in.sin_port;
+	ck_assert_msg(listener_open(&six, &addr, 2, 0, err, sizeof(err)) == 0, "%s", err);
+	listener_close(&six);
+}
+END_TEST
+
+START_TEST(foreign_address)
+{
+	parse("192.0.2.1:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), -1);
+	ck_assert_str_eq(err, "listen 192.0.2.1:0: this machine has no such address");
+	ck_assert_uint_eq(l.nslots, 0);
+	listener_close(&l);
+}
+END_TEST
+
+START_TEST(resize)
+{
+	int fds, first;
+	unsigned slot;
+
+	parse("127.0.0.1:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	fds = open_fds();
+	first = l.fds[0];
+	ck_assert_int_eq(listener_resize(&l, 7, err, sizeof(err)), 0);
+	ck_assert_uint_eq(l.nslots, 7);
+	ck_assert_int_eq(open_fds(), fds + 5);
+	ck_assert_int_eq(listener_resize(&l, 1, err, sizeof(err)), 0);
+	ck_assert_int_eq(open_fds(), fds - 1);
+	ck_assert_int_eq(l.fds[0], first);
+	/* A slot that is closed swallows nothing. */
+	for (int i = 0; i < 32; i++) {
+		int client = dial(&l.addr), fd = take(&slot);
+
+		close(fd);
+		close(client);
+	}
+	ck_assert_int_eq(listener_resize(&l, 3, err, sizeof(err)), 0);
+	ck_assert_int_eq(open_fds(), fds + 1);
+	listener_close(&l);
+	ck_assert_int_eq(open_fds(), fds - 2);
+}
+END_TEST
+
+START_TEST(unix_socket)
+{
+	mode_t mask = umask(0027);
+	struct stat st;
+	int client, fd, fds;
+	unsigned slot;
+
+	parse(text);
+	fds = open_fds();
+	ck_assert_msg(listener_open(&l, &addr, 3, 0666, err, sizeof(err)) == 0, "%s", err);
+	ck_assert_int_eq(umask(mask), 0027);
+	ck_assert_int_eq(open_fds(), fds + 1);
+	ck_assert_int_eq(l.fds[0], l.fds[2]);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0666);
+	client = dial(&l.addr);
+	fd = take(&slot);
+	close(fd);
+	close(client);
+	ck_assert_int_eq(listener_resize(&l, 1, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_resize(&l, 5, err, sizeof(err)), 0);
+	ck_assert_int_eq(l.fds[4], l.fds[0]);
+	ck_assert_int_eq(open_fds(), fds + 1);
+	listener_close(&l);
+	ck_assert_int_eq(open_fds(), fds);
+	ck_assert_int_eq(lstat(path, &st), -1);
+}
+END_TEST
+
+START_TEST(unix_live_and_stale)
+{
+	struct listener second;
+	struct stat st;
+	int fd;
+
+	parse(text);
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_open(&second, &addr, 1, 0600, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, text) != NULL && strstr(err, "already in use") != NULL, "%s", err);
+	ck_assert_int_eq(lstat(path, &st), 0);
+
+	/* A crash leaves the file. */
+	close(l.fds[0]);
+	free(l.fds);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert_msg(listener_open(&l, &addr, 1, 0600, err, sizeof(err)) == 0, "%s", err);
+	fd = dial(&addr);
+	close(fd);
+}
+END_TEST
+
+/* A live server whose queue is full answers EAGAIN: that is no stale file. */
+START_TEST(unix_full_queue)
+{
+	struct addr full;
+	int server = socket(AF_UNIX, SOCK_STREAM, 0), clients[8];
+
+	ck_assert_ptr_null(addr_parse(text, &full));
+	ck_assert_int_eq(bind(server, &full.sa, full.len), 0);
+	ck_assert_int_eq(listen(server, 0), 0);
+	for (int i = 0; i < 8; i++) {
+		clients[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (connect(clients[i], &full.sa, full.len) < 0)
+			ck_assert_int_eq(errno, EAGAIN);
+	}
+	ck_assert_int_eq(listener_open(&l, &full, 1, 0600, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, "already in use") != NULL, "%s", err);
+}
+END_TEST
+
+START_TEST(unix_other_file)
+{
+	struct stat st;
+	int fd = open(path, O_CREAT | O_WRONLY, 0600);
+
+	close(fd);
+	parse(text);
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, "no socket") != NULL, "%s", err);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	unlink(path);
+
+	parse("unix:/nonexistent/s");
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, "No such file") != NULL, "%s", err);
+}
+END_TEST
+
+/* Another process has replaced the file meanwhile: it is not ours to remove. */
+START_TEST(unix_keeps_what_others_made)
+{
+	struct stat st;
+	int fd;
+
+	parse(text);
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	unlink(path);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	listener_close(&l);
+	ck_assert_int_eq(lstat(path, &st), 0);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("listener");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, slots, 0, 2);
+	tcase_add_loop_test(tc, in_use, 0, 2);
+	tcase_add_test(tc, both_families_on_one_port);
+	tcase_add_test(tc, foreign_address);
+	tcase_add_test(tc, resize);
+	tcase_add_test(tc, unix_socket);
+	tcase_add_test(tc, unix_live_and_stale);
+	tcase_add_test(tc, unix_full_queue);
+	tcase_add_test(tc, unix_other_file);
+	tcase_add_test(tc, unix_keeps_what_others_made);
+	return tc;
+}
+
+UNIT_MAIN("listener")

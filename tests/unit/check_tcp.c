@@ -1,0 +1,187 @@
+/* check_tcp: bytes of the queue reach the socket in order, whatever it takes at a time; ends and errors. */
+#include "net/tcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+enum { BODY = 1 << 20, CHUNK = 4096 };
+
+static uint8_t body[BODY], got[BODY];
+static struct pool blocks;
+static struct ref body_ref;
+static struct outq q;
+static struct transport *t;
+static int peer;
+
+static void on_release(struct ref *ref)
+{
+	(void)ref;
+	ck_abort_msg("a reference too many was put");
+}
+
+static void setup(void)
+{
+	int fds[2];
+
+	for (size_t i = 0; i < BODY; i++)
+		body[i] = (uint8_t)(i * 31 + i / 509);
+	ref_init(&body_ref, on_release);
+	pool_init(&blocks, "blocks", OUTQ_BLOCK, 2);
+	outq_init(&q, &blocks);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	t = tcp_open(fds[0]);
+	ck_assert_ptr_nonnull(t);
+	peer = fds[1];
+}
+
+static void teardown(void)
+{
+	int fd = t->fd;
+
+	t->ops->close(&t);
+	ck_assert_ptr_null(t);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	if (peer >= 0)
+		close(peer);
+	outq_clear(&q);
+	ck_assert_uint_eq(body_ref.count, 1);
+	pool_fini(&blocks);
+}
+
+/* body as segments of n bytes. */
+static void fill(size_t n)
+{
+	for (size_t i = 0; i < BODY; i += n)
+		ck_assert_int_eq(outq_borrow(&q, body + i, n < BODY - i ? n : BODY - i, &body_ref), 0);
+}
+
+static size_t read_peer(size_t at, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		ssize_t r = read(peer, got + at + n, max - n);
+
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+	}
+	return n;
+}
+
+START_TEST(transfer)
+{
+	static const size_t segs[] = { BODY, 65536, CHUNK, 2500, 100 };
+	size_t at = 0;
+
+	fill(segs[_i]);
+	while (outq_len(&q) > 0) {
+		size_t before = outq_len(&q);
+		ssize_t n = t->ops->send(t, &q, SIZE_MAX);
+
+		ck_assert_int_gt(n, 0);
+		ck_assert_uint_eq(before - (size_t)n, outq_len(&q));
+		/* Less than everything only because the socket is full. */
+		if (outq_len(&q) > 0)
+			ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), -EAGAIN);
+		at += read_peer(at, BODY - at);
+	}
+	ck_assert_uint_eq(at + read_peer(at, BODY - at), BODY);
+	ck_assert_mem_eq(got, body, BODY);
+	ck_assert(!t->ops->pending(t));
+	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), 0);
+}
+END_TEST
+
+START_TEST(limit)
+{
+	fill(2500);
+	ck_assert_int_eq(t->ops->send(t, &q, 0), 0);
+	ck_assert_int_eq(t->ops->send(t, &q, 1), 1);
+	ck_assert_int_eq(t->ops->send(t, &q, 5000), 5000);
+	ck_assert_uint_eq(outq_len(&q), BODY - 5001);
+	ck_assert_uint_eq(read_peer(0, BODY), 5001);
+	ck_assert_mem_eq(got, body, 5001);
+}
+END_TEST
+
+START_TEST(more_segments_than_one_call_takes)
+{
+	for (size_t i = 0; i < 200; i++)
+		ck_assert_int_eq(outq_borrow(&q, body + i * 2500, 100 + OUTQ_COPY_MAX, &body_ref), 0);
+	ck_assert_uint_gt(q.count, 64);
+	for (size_t done = 0; done < 200 * (100 + OUTQ_COPY_MAX);) {
+		ssize_t n = t->ops->send(t, &q, SIZE_MAX);
+
+		ck_assert_int_gt(n, 0);
+		done += (size_t)n;
+		read_peer(0, BODY);
+	}
+	ck_assert_uint_eq(outq_len(&q), 0);
+}
+END_TEST
+
+START_TEST(receive)
+{
+	char buf[10];
+
+	ck_assert_int_eq(t->ops->handshake(t), 0);
+	ck_assert_uint_eq(t->ops->alpn(t).n, 0);
+	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), -EAGAIN);
+	ck_assert(t->drained);
+	ck_assert_int_eq(write(peer, "0123456789abcde", 15), 15);
+	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), 10);
+	ck_assert(!t->drained);
+	ck_assert_mem_eq(buf, "0123456789", 10);
+	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), 5);
+	ck_assert(t->drained);
+	ck_assert_mem_eq(buf, "abcde", 5);
+	shutdown(peer, SHUT_WR);
+	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), 0);
+	ck_assert(!t->drained);
+}
+END_TEST
+
+START_TEST(half_closes)
+{
+	char c;
+
+	/* The peer's half is closed: ours still delivers. */
+	shutdown(peer, SHUT_WR);
+	ck_assert_int_eq(t->ops->recv(t, &c, 1), 0);
+	ck_assert_int_eq(outq_copy(&q, "response", 8), 0);
+	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), 8);
+	t->ops->shutdown(t);
+	ck_assert_uint_eq(read_peer(0, 100), 8);
+	ck_assert_int_eq(read(peer, &c, 1), 0);
+}
+END_TEST
+
+START_TEST(peer_gone)
+{
+	close(peer);
+	peer = -1;
+	ck_assert_int_eq(outq_copy(&q, "response", 8), 0);
+	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), -EPIPE);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("tcp");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, transfer, 0, 5);
+	tcase_add_test(tc, limit);
+	tcase_add_test(tc, more_segments_than_one_call_takes);
+	tcase_add_test(tc, receive);
+	tcase_add_test(tc, half_closes);
+	tcase_add_test(tc, peer_gone);
+	return tc;
+}
+
+UNIT_MAIN("tcp")
