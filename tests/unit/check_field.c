@@ -1,0 +1,108 @@
+/* check_field: lookup, what is legal in names and values, and lists cut at their commas. */
+#include "http/field.h"
+
+#include <stdio.h>
+
+#include "unit.h"
+
+START_TEST(test_find)
+{
+	const struct field fields[] = {
+		{ SLICE_LIT("host"), SLICE_LIT("a") },
+		{ SLICE_LIT("accept"), SLICE_LIT("b") },
+		{ SLICE_LIT("hosts"), SLICE_LIT("c") },
+		{ SLICE_LIT("accept"), SLICE_LIT("d") },
+	};
+
+	ck_assert_ptr_eq(field_find(fields, 4, SLICE("host")), &fields[0]);
+	ck_assert_ptr_eq(field_find(fields, 4, SLICE("accept")), &fields[1]);
+	ck_assert_ptr_eq(field_find(fields, 4, SLICE("hosts")), &fields[2]);
+	ck_assert_ptr_null(field_find(fields, 4, SLICE("hos")));
+	ck_assert_ptr_null(field_find(fields, 4, SLICE("Host")));
+	ck_assert_ptr_null(field_find(fields, 0, SLICE("host")));
+	ck_assert_ptr_null(field_find(NULL, 0, SLICE("host")));
+}
+END_TEST
+
+/* Every byte alone and inside a word, against the grammar written out another way. */
+START_TEST(test_name_bytes)
+{
+	char c = (char)_i;
+	char word[3] = { 'a', c, 'z' };
+	bool legal = c != '\0' && strchr("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz", c);
+
+	ck_assert_int_eq(field_name_valid(slice_of(&c, 1)), legal);
+	ck_assert_int_eq(field_name_valid(slice_of(word, 3)), legal);
+	ck_assert(!field_name_valid(SLICE("")));
+}
+END_TEST
+
+START_TEST(test_value_bytes)
+{
+	unsigned char c = (unsigned char)_i;
+	char word[3] = { 'a', (char)c, 'z' };
+	bool visible = c > 0x20 && c != 0x7f;
+
+	ck_assert_int_eq(field_value_valid(slice_of(word, 3)), visible || c == ' ' || c == '\t');
+	ck_assert_int_eq(field_value_valid(slice_of(word + 1, 1)), visible);
+	ck_assert_int_eq(field_value_valid(slice_of(word, 2)), visible);
+	ck_assert_int_eq(field_value_valid(slice_of(word + 1, 2)), visible);
+}
+END_TEST
+
+START_TEST(test_value_empty)
+{
+	ck_assert(field_value_valid(SLICE("")));
+	ck_assert(field_value_valid(slice_of(NULL, 0)));
+}
+END_TEST
+
+/* elements: what is to come out, each between "<" and ">" */
+static const struct {
+	const char *list, *elements;
+} lists[] = {
+	{ "", "" },
+	{ " \t ", "" },
+	{ ",", "" },
+	{ " , ,, ", "" },
+	{ "a", "<a>" },
+	{ "a,b", "<a><b>" },
+	{ " a b ,\tc\t, ", "<a b><c>" },
+	{ ",,a,,b,,", "<a><b>" },
+	{ "\"a,b\", c", "<\"a,b\"><c>" },
+	{ "x=\"a,b\";q=1, c", "<x=\"a,b\";q=1><c>" },
+	{ "\"a\\\",b\", c", "<\"a\\\",b\"><c>" },
+	{ "\"a\\\\\",b", "<\"a\\\\\"><b>" },
+	{ "a\\,b", "<a\\><b>" },
+	{ "\"open, a", "<\"open, a>" },
+	{ "\"open\\", "<\"open\\>" },
+	{ "a, \"", "<a><\">" },
+};
+
+START_TEST(test_list)
+{
+	struct slice rest = slice_str(lists[_i].list), element;
+	char got[64] = "";
+	size_t n = 0;
+
+	while (field_list_next(&rest, &element))
+		n += (size_t)snprintf(got + n, sizeof(got) - n, "<%.*s>", SLICE_ARG(element));
+	ck_assert_str_eq(got, lists[_i].elements);
+	ck_assert_uint_eq(rest.n, 0);
+	ck_assert(!field_list_next(&rest, &element));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("field");
+
+	tcase_add_test(tc, test_find);
+	tcase_add_loop_test(tc, test_name_bytes, 0, 256);
+	tcase_add_loop_test(tc, test_value_bytes, 0, 256);
+	tcase_add_test(tc, test_value_empty);
+	tcase_add_loop_test(tc, test_list, 0, sizeof(lists) / sizeof(lists[0]));
+	return tc;
+}
+
+UNIT_MAIN("field")
