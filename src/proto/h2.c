@@ -8,8 +8,6 @@
 
 #include "proto/h2_mem.h"
 
-static const uint8_t drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
-
 static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(session, id);
@@ -131,7 +129,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		break;
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK && h2->drain == H2_NOTICE_SENT &&
-			memcmp(frame->ping.opaque_data, drain_ping, sizeof(drain_ping)) == 0)
+			memcmp(frame->ping.opaque_data, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
 			h2->proto.ops->drain(&h2->proto);
 		break;
 	default:
@@ -286,7 +284,6 @@ static void h2_drain(struct proto *p)
 	if (h2->drain == H2_SERVING) {
 		h2->drain = H2_NOTICE_SENT;
 		nghttp2_submit_shutdown_notice(h2->session);
-		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, drain_ping);
 	} else if (h2->drain == H2_NOTICE_SENT) {
 		h2->drain = H2_GOAWAY_SENT;
 		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,

@@ -65,6 +65,7 @@ void h2_stream_waits(struct h2_stream *s, bool waits);
 void h2_stream_trim(void);
 
 /* h2_out.c */
+extern const uint8_t h2_drain_ping[8]; /* sent behind the first GOAWAY; its answer brings the last */
 int h2_output(struct proto *p, struct outq *q, size_t limit);
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user);

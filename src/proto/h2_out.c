@@ -5,6 +5,8 @@
  */
 #include "proto/h2.h"
 
+const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
+
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -51,8 +53,11 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2_stream *s;
+	struct h2 *h2 = user;
 
-	(void)user;
+	/* Only now, because nghttp2 lets a PING overtake: its answer must mean that GOAWAY was seen. */
+	if (frame->hd.type == NGHTTP2_GOAWAY && h2->drain == H2_NOTICE_SENT)
+		nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, h2_drain_ping);
 	if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);

@@ -1,0 +1,364 @@
+/*
+ * check_conn: a connection over a socketpair with a nghttp2 client at its other end: the preface in
+ * pieces, half-closed peers, peers that do not read, draining, timeouts. No TLS, no files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <nghttp2/nghttp2.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "http/route_build.h"
+#include "net/tcp.h"
+#include "server/conn.h"
+#include "unit.h"
+
+enum { BIG = 8 << 20 };
+
+static struct loop loop;
+static struct conn_env env;
+static struct http_env http;
+static struct route_build routes;
+static int peer = -1;
+static nghttp2_session *client;
+static size_t body_bytes;
+static int status, goaways, ended;
+static bool peer_eof, hold_reading;
+static size_t big_left;
+
+static ssize_t big_fill(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	size_t n = big_left < cap ? big_left : cap;
+
+	(void)req, (void)state;
+	memset(buf, 'b', n);
+	big_left -= n;
+	return (ssize_t)n;
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	if (strcmp(h2d_req_path(req, NULL), "/big") == 0) {
+		big_left = BIG;
+		h2d_reply_stream(req, 200, NULL, big_fill);
+	} else {
+		h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
+	}
+}
+static const struct h2d_handler fallback = { .name = "fallback", .start = start };
+
+/* --- the client ---------------------------------------------------------------------------------------- */
+
+static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
+	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
+{
+	(void)s, (void)f, (void)vlen, (void)flags, (void)user;
+	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
+		status = atoi((const char *)value);
+	return 0;
+}
+static int on_chunk(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
+	void *user)
+{
+	(void)s, (void)flags, (void)id, (void)data, (void)user;
+	body_bytes += len;
+	return 0;
+}
+static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
+{
+	(void)s, (void)id, (void)user;
+	ck_assert_uint_eq(code, 0);
+	ended++;
+	return 0;
+}
+static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
+{
+	(void)s, (void)user;
+	if (f->hd.type == NGHTTP2_GOAWAY)
+		goaways++;
+	return 0;
+}
+
+static void ask(const char *path)
+{
+#define NV(n, v) { (uint8_t *)(uintptr_t)n, (uint8_t *)(uintptr_t)v, strlen(n), strlen(v), 0 }
+	nghttp2_nv head[] = { NV(":method", "GET"), NV(":scheme", "http"), NV(":path", path),
+		NV(":authority", "localhost") };
+
+	ck_assert_int_gt(nghttp2_submit_request(client, NULL, head, 4, NULL, NULL), 0);
+}
+
+/* Sends what the client has, step bytes at a time with a turn of the server in between. */
+static void client_send(size_t step)
+{
+	const uint8_t *p;
+	ssize_t n;
+
+	while ((n = nghttp2_session_mem_send(client, &p)) > 0) {
+		for (size_t i = 0; i < (size_t)n; i += step) {
+			size_t k = (size_t)n - i < step ? (size_t)n - i : step;
+
+			if (send(peer, p + i, k, MSG_NOSIGNAL) != (ssize_t)k)
+				return;
+			if (step < (size_t)n)
+				ck_assert_int_eq(loop_turn(&loop, 0), 0);
+		}
+	}
+}
+
+static void client_recv(void)
+{
+	static uint8_t buf[65536];
+	ssize_t n;
+
+	while (!hold_reading && (n = recv(peer, buf, sizeof(buf), 0)) >= 0) {
+		if (n == 0) {
+			peer_eof = true;
+			return;
+		}
+		ck_assert_int_eq(nghttp2_session_mem_recv(client, buf, (size_t)n), n);
+	}
+}
+
+/* Turns until done holds; a deadline of ten seconds makes a hang a failure. */
+#define TURN_UNTIL(done) \
+	do { \
+		uint64_t end = clock_read_us() + 10000000; \
+		while (!(done)) { \
+			ck_assert_msg(clock_read_us() < end, "never: %s", #done); \
+			client_send(SIZE_MAX / 2); \
+			ck_assert_int_eq(loop_turn(&loop, 5), 0); \
+			client_recv(); \
+		} \
+	} while (0)
+
+/* --- fixture --------------------------------------------------------------------------------------------- */
+
+static void connect_pair(void)
+{
+	int fds[2];
+	struct transport *t;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	peer = fds[0];
+	t = tcp_open(fds[1]);
+	ck_assert_ptr_nonnull(t);
+	ck_assert_int_eq(conn_open(&env, t, "test", false, false), 0);
+}
+
+static void setup(void)
+{
+	nghttp2_session_callbacks *cb;
+
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
+	http = (struct http_env){ .routes = &routes.table, .fallback = &fallback,
+		.date = SLICE("date"), .server = SLICE("h2d"), .header_size = 4096 };
+	conn_env_init(&env, &loop);
+	env.proto = (struct proto_conf){ .max_concurrent_streams = 10, .env = &http };
+	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000 };
+	env.input = malloc(CONN_INPUT);
+	nghttp2_session_callbacks_new(&cb);
+	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_chunk);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
+	nghttp2_session_client_new(&client, cb, NULL);
+	nghttp2_session_callbacks_del(cb);
+	nghttp2_submit_settings(client, 0, NULL, 0);
+	connect_pair();
+}
+
+static void teardown(void)
+{
+	close(peer);
+	while (env.nlive > 0)
+		ck_assert_int_eq(loop_turn(&loop, 5), 0);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	nghttp2_session_del(client);
+	conn_env_fini(&env);
+	free(env.input);
+	loop_fini(&loop);
+	route_build_free(&routes);
+	h2_trim();
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		if (counter_info[i].kind == COUNTER_GAUGE)
+			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+}
+
+/* --- cases ------------------------------------------------------------------------------------------------ */
+
+START_TEST(answers)
+{
+	ask("/");
+	if (_i == 1)
+		client_send(1);
+	TURN_UNTIL(ended == 1);
+	ck_assert_int_eq(status, 200);
+	ck_assert_uint_eq(body_bytes, 5);
+}
+END_TEST
+
+/* An ancestor's mistake: half-close lost the response. */
+START_TEST(half_closed_peer)
+{
+	ask("/big");
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	nghttp2_session_set_local_window_size(client, 0, 1, BIG + 1);
+	client_send(SIZE_MAX / 2);
+	/* The window for the stream must be open before no more can be said. */
+	TURN_UNTIL(body_bytes > 0);
+	nghttp2_session_set_local_window_size(client, 0, 1, BIG + 1);
+	client_send(SIZE_MAX / 2);
+	shutdown(peer, SHUT_WR);
+	TURN_UNTIL(peer_eof);
+	ck_assert_uint_eq(body_bytes, BIG);
+	ck_assert_int_eq(ended, 1);
+}
+END_TEST
+
+START_TEST(peer_that_does_not_read)
+{
+	hold_reading = true;
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	ask("/big");
+	client_send(SIZE_MAX / 2);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_uint_gt(big_left, BIG / 2); /* made no more than what fits into the socket */
+	hold_reading = false;
+	TURN_UNTIL(ended == 1);
+	ck_assert_uint_eq(body_bytes, BIG);
+}
+END_TEST
+
+START_TEST(speaks_http1)
+{
+	char text[512] = "";
+	size_t n = 0;
+	ssize_t rv;
+
+	nghttp2_session_terminate_session(client, 0);
+	ck_assert_int_eq(send(peer, "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
+	do {
+		ck_assert_int_eq(loop_turn(&loop, 5), 0);
+		rv = recv(peer, text + n, sizeof(text) - 1 - n, 0);
+		n += rv > 0 ? (size_t)rv : 0;
+	} while (rv != 0);
+	ck_assert(strncmp(text, "HTTP/1.1 505 ", 13) == 0);
+	ck_assert_ptr_nonnull(strstr(text, "\r\nconnection: close\r\n"));
+	ck_assert_uint_eq(strlen(strstr(text, "\r\n\r\n") + 4),
+		strtoul(strstr(text, "content-length: ") + 16, NULL, 10));
+}
+END_TEST
+
+static struct conn *only_conn(void)
+{
+	return LIST_ENTRY(env.live.next, struct conn, node);
+}
+
+START_TEST(drains_idle)
+{
+	ask("/");
+	TURN_UNTIL(ended == 1);
+	conn_drain(only_conn());
+	TURN_UNTIL(peer_eof);
+	ck_assert_int_ge(goaways, 1); /* an idle nghttp2 client reads no further than the first */
+}
+END_TEST
+
+START_TEST(drains_while_young)
+{
+	/* Accepted, nothing said yet: the first request is answered all the same. */
+	conn_drain(only_conn());
+	ask("/");
+	TURN_UNTIL(peer_eof);
+	ck_assert_int_eq(ended, 1);
+	ck_assert_int_eq(status, 200);
+}
+END_TEST
+
+START_TEST(timeouts)
+{
+	int64_t before = counters->timeouts;
+
+	switch (_i) {
+	case 0: /* the preface never ends */
+		env.timeouts.header = 50;
+		ck_assert_int_eq(send(peer, "PRI * ", 6, 0), 6);
+		break;
+	case 1: /* a header section never ends */
+		env.timeouts.header = 50;
+		client_send(SIZE_MAX / 2);
+		ck_assert_int_eq(send(peer, "\0\0\5\1\4\0\0\0\1\x82", 10, 0), 10);
+		break;
+	case 2: /* nothing is asked */
+		env.timeouts.keepalive = 50;
+		client_send(SIZE_MAX / 2);
+		break;
+	default: /* nothing is read */
+		env.timeouts.send = 50;
+		hold_reading = true;
+		ask("/big");
+		client_send(SIZE_MAX / 2);
+	}
+	for (uint64_t end = clock_read_us() + 10000000; env.nlive > 0;) {
+		ck_assert_msg(clock_read_us() < end, "case %d", _i);
+		if (_i == 2) {
+			client_recv();
+			client_send(SIZE_MAX / 2);
+		}
+		ck_assert_int_eq(loop_turn(&loop, 5), 0);
+	}
+	ck_assert_int_eq(counters->timeouts - before, _i == 2 ? 0 : 1);
+	ck_assert_int_eq(goaways > 0, _i == 2);
+}
+END_TEST
+
+START_TEST(state_matrix)
+{
+	static const char *const legal[] = { "HANDSHAKE>OPEN", "HANDSHAKE>DEAD", "OPEN>DRAIN",
+		"OPEN>LINGER", "OPEN>DEAD", "DRAIN>LINGER", "DRAIN>DEAD", "LINGER>DEAD" };
+	unsigned found = 0;
+
+	for (int from = 0; from < CONN_STATES; from++) {
+		for (int to = 0; to < CONN_STATES; to++) {
+			char step[32];
+			bool want = false;
+
+			snprintf(step, sizeof(step), "%s>%s",
+				conn_state_name((enum conn_state)from),
+				conn_state_name((enum conn_state)to));
+			for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
+				want |= strcmp(step, legal[i]) == 0;
+			ck_assert_msg(conn_may_go((enum conn_state)from, (enum conn_state)to) == want,
+				"%s", step);
+			found += want;
+		}
+	}
+	ck_assert_uint_eq(found, sizeof(legal) / sizeof(legal[0]));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("conn");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_set_timeout(c, 30);
+	tcase_add_loop_test(c, answers, 0, 2);
+	tcase_add_test(c, half_closed_peer);
+	tcase_add_test(c, peer_that_does_not_read);
+	tcase_add_test(c, speaks_http1);
+	tcase_add_test(c, drains_idle);
+	tcase_add_test(c, drains_while_young);
+	tcase_add_loop_test(c, timeouts, 0, 4);
+	tcase_add_test(c, state_matrix);
+	return c;
+}
+
+UNIT_MAIN("conn")
