@@ -1,0 +1,152 @@
+"""Clients that ask without pause and count what goes wrong; a process of its own, for speed.
+
+Usage: fleet.py CLIENTS how:port…   Ends when standard input does; prints one JSON object.
+
+A client opens a connection, keeps four requests in flight, ends it itself after a hundred, and otherwise
+only when the server says GOAWAY. A request above the last id of a GOAWAY, or refused, was not processed
+(RFC 9113, 6.8 and 8.7): it is asked again, and counted. Everything else that is no 200 is a failure.
+"""
+import asyncio
+import json
+import ssl
+import struct
+import sys
+import time
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+# HEADER_TABLE_SIZE 0 (so that a status is one byte), ENABLE_PUSH 0
+SETTINGS = b"\x00\x00\x0c\x04\x00\x00\x00\x00\x00" + struct.pack("!HIHI", 1, 0, 2, 0)
+WINDOW = b"\x00\x00\x04\x08\x00\x00\x00\x00\x00" + struct.pack("!I", 1 << 30)
+ACK = b"\x00\x00\x00\x04\x01\x00\x00\x00\x00"
+GOAWAY = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + bytes(8)
+BLOCK = b"\x82\x84\x86\x41\x09localhost"  # GET / http, authority
+PER_CONNECTION, IN_FLIGHT, TIMEOUT = 100, 4, 8.0
+
+counts = dict(requests=0, connections=0, goaways=0, own_ends=0, asked_again=0, refused=0)
+failures = []
+stopping = False
+
+
+class Connection(asyncio.Protocol):
+	def __init__(self):
+		self.buffer = bytearray()
+		self.flying = {}
+		self.next = 1
+		self.goaway = None
+		self.gone = False
+
+	def connection_made(self, transport):
+		self.transport = transport
+		transport.write(PREFACE + SETTINGS + WINDOW)
+
+	def ask(self):
+		done = asyncio.get_running_loop().create_future()
+		self.flying[self.next] = done
+		self.transport.write(struct.pack("!BHBBI", 0, len(BLOCK), 1, 5, self.next) + BLOCK)
+		self.next += 2
+		return done
+
+	def data_received(self, data):
+		self.buffer += data
+		buffer = self.buffer
+		at = 0
+		while len(buffer) - at >= 9:
+			length = buffer[at] << 16 | buffer[at + 1] << 8 | buffer[at + 2]
+			if len(buffer) - at < 9 + length:
+				break
+			kind, flags, stream = struct.unpack_from("!BBI", buffer, at + 3)
+			self.frame(kind, flags, stream, bytes(buffer[at + 9:at + 9 + length]))
+			at += 9 + length
+		del buffer[:at]
+
+	def frame(self, kind, flags, stream, body):
+		if kind == 4 and not flags & 1:
+			self.transport.write(ACK)
+		elif kind == 6 and not flags & 1:
+			self.transport.write(b"\x00\x00\x08\x06\x01\x00\x00\x00\x00" + body)
+		elif kind == 7:
+			last, code = struct.unpack_from("!II", body)
+			self.goaway = last
+			counts["goaways"] += 1
+			if code:
+				failures.append("goaway with code %d" % code)
+			for number in [n for n in self.flying if n > last]:
+				self.settle(number, "again")
+		elif stream not in self.flying:
+			pass
+		elif kind == 3:
+			code = struct.unpack("!I", body)[0]
+			if code == 7:
+				counts["refused"] += 1
+			self.settle(stream, "again" if code == 7 else "reset with code %d" % code)
+		elif kind == 1 and body.lstrip(b"\x20")[:1] != b"\x88":
+			self.settle(stream, "not 200: %r" % body[:40])
+		elif kind in (0, 1) and flags & 1:
+			self.settle(stream, "ok")
+
+	def settle(self, stream, how):
+		done = self.flying.pop(stream)
+		if not done.done():
+			done.set_result(how)
+
+	def connection_lost(self, error):
+		self.gone = True
+		for number in list(self.flying):
+			self.settle(number, "lost (%s; goaway %s)" % (error, self.goaway))
+
+
+async def life(loop, how, port, tls):
+	"""One connection."""
+	_, c = await asyncio.wait_for(loop.create_connection(Connection, "127.0.0.1", port,
+		ssl=tls if how == "tls" else None), TIMEOUT)
+	counts["connections"] += 1
+	asked = 0
+	while not stopping and not c.gone and c.goaway is None and asked < PER_CONNECTION:
+		asked += IN_FLIGHT
+		finished, late = await asyncio.wait([c.ask() for _ in range(IN_FLIGHT)], timeout=TIMEOUT)
+		for done in finished:
+			if done.result() == "ok":
+				counts["requests"] += 1
+			elif done.result() == "again":
+				counts["asked_again"] += 1
+			else:
+				failures.append(done.result())
+		if late:
+			failures.append("timed out")
+			break
+	if c.goaway is None:
+		if c.gone:
+			failures.append("ended without goaway")
+		else:
+			counts["own_ends"] += 1
+			c.transport.write(GOAWAY)
+	c.transport.close()
+
+
+async def client(loop, how, port, tls):
+	while not stopping and len(failures) < 100:
+		try:
+			await life(loop, how, port, tls)
+		except (OSError, asyncio.TimeoutError) as e:
+			failures.append("connecting (%s): %r" % (how, e))
+
+
+async def main():
+	global stopping
+	loop = asyncio.get_running_loop()
+	tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+	tls.check_hostname = False
+	tls.verify_mode = ssl.CERT_NONE
+	tls.set_alpn_protocols(["h2"])
+	places = [(how, int(port)) for how, port in (word.split(":") for word in sys.argv[2:])]
+	started = time.monotonic()
+	tasks = [asyncio.ensure_future(client(loop, *places[i % len(places)], tls)) for i in range(int(sys.argv[1]))]
+	print("running", flush=True)
+	await loop.run_in_executor(None, sys.stdin.read)
+	stopping = True
+	await asyncio.gather(*tasks)
+	counts["seconds"] = round(time.monotonic() - started, 2)
+	print(json.dumps(dict(counts, failures=len(failures), first_failures=failures[:10])), flush=True)
+
+
+asyncio.run(main())

@@ -1,0 +1,246 @@
+"""The unit under a real systemd: booted as PID 1 of its own namespaces, see systemd-boot."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+import server as srv
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.path.dirname(os.path.dirname(srv.H2D))
+CONF = """\
+user = "h2d"
+worker-processes = 2
+pid-file = "/run/h2d/h2d.pid"
+access-log = "/var/log/h2d/access.log"
+listen "127.0.0.1:8080" { tls = false }
+listen "127.0.0.1:8443" { tls = true }
+listen "unix:/run/h2d/admin.sock" { admin = true }
+tls { certificate = "/etc/h2d/tls/server.crt"  certificate-key = "/etc/h2d/tls/server.key" }
+server "_" { root = "/srv/www" }
+"""
+
+
+class Machine:
+	def __init__(self, folder, cert):
+		self.stage = os.path.join(folder, "stage")
+		self.base = os.path.join(folder, "base")
+		os.makedirs(self.stage)
+		os.makedirs(self.base)
+		self.install(cert)
+		self.log = open(os.path.join(folder, "console"), "w+")
+		self.process = subprocess.Popen(["unshare", "-f", "-p", "-m", "-C", "-n", "-i", "-u", "--kill-child",
+			os.path.join(HERE, "systemd-boot"), self.base, self.stage], stdin=subprocess.DEVNULL,
+			stdout=self.log, stderr=subprocess.STDOUT)
+		self.pid = srv.wait_for(self.init_pid, 20, said="PID 1")
+		try:
+			srv.wait_for(lambda: self.run("systemctl", "is-system-running").stdout.strip()
+				in ("running", "degraded"), 30, 0.05, "systemd is up")
+		except AssertionError:
+			self.log.seek(0)
+			raise AssertionError("systemd does not come up:\n" + self.log.read()) from None
+
+	def put(self, path, text, mode=0o644):
+		path = self.stage + path
+		os.makedirs(os.path.dirname(path), exist_ok=True)
+		with open(path, "w") as f:
+			f.write(text)
+		os.chmod(path, mode)
+
+	def install(self, cert):
+		done = subprocess.run(["make", "-s", "-C", BUILD, "install", "DESTDIR=" + self.stage],
+			stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+			env={k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))})
+		assert done.returncode == 0, done.stdout
+		found = {}
+		for folder, _, names in os.walk(self.stage):
+			for name in names:
+				found[name] = os.path.join(folder, name)[len(self.stage):]
+		self.binary, self.conf, self.unit = found["h2d"], found["h2d.conf"], found["h2d.service"]
+		self.put(self.conf, CONF)
+		self.put("/srv/www/index.html", "hello from systemd\n")
+		for name in ("crt", "key"):
+			self.put("/etc/h2d/tls/server." + name, open(cert.cert if name == "crt" else cert.key).read(),
+				0o600 if name == "key" else 0o644)
+		for name in ("passwd", "group"):
+			with open("/etc/" + name) as f:
+				text = "".join(line for line in f if not line.startswith("h2d:"))
+			self.put("/etc/" + name, text + ("h2d:x:987:987::/nonexistent:/usr/sbin/nologin\n"
+				if name == "passwd" else "h2d:x:987:\n"))
+		if srv.SANITIZED:
+			# the leak checker is a tracer, which the unit forbids
+			self.put("/etc/systemd/system/h2d.service.d/sanitizer.conf",
+				"[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n")
+
+	def init_pid(self):
+		path = "/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)
+		assert self.process.poll() is None, open(self.log.name).read()
+		with open(path) as f:
+			for pid in f.read().split():
+				with open("/proc/%s/comm" % pid) as comm:
+					if comm.read().strip() == "systemd":
+						return int(pid)
+
+	def run(self, *command, timeout=30):
+		return subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", *command], stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=timeout)
+
+	def ok(self, *command):
+		done = self.run(*command)
+		assert done.returncode == 0, (command, done.stdout, done.stderr, self.journal())
+		return done.stdout
+
+	def show(self, name):
+		return self.ok("systemctl", "show", "-P", name, "h2d").strip()
+
+	def journal(self):
+		return self.run("journalctl", "-u", "h2d", "--no-pager", "-o", "cat").stdout
+
+	def write(self, path, text):
+		subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", "tee", path], input=text, text=True,
+			stdout=subprocess.DEVNULL, check=True)
+
+	def get(self, url="http://127.0.0.1:8080/"):
+		return self.ok("curl", "-q", "-sSk", "--http2" if url.startswith("https") else "--http2-prior-knowledge",
+			"-w", "%{http_code}", url)
+
+	def close(self):
+		self.process.send_signal(signal.SIGKILL)  # --kill-child takes PID 1 and with it all the rest along
+		self.process.wait()
+		self.log.close()
+
+
+@pytest.fixture(scope="module")
+def machine(cert):
+	probe = subprocess.run(["unshare", "-f", "-p", "-m", "-C", "-n", "-i", "-u", "true"], stderr=subprocess.PIPE)
+	if probe.returncode:
+		harness.skip_without("namespaces", probe.stderr.decode().strip())
+	folder = tempfile.mkdtemp(prefix="h2d-systemd-")
+	booted = None
+	try:
+		booted = Machine(folder, cert)
+		yield booted
+	finally:
+		if booted:
+			booted.close()
+		shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def unit(machine):
+	"""Stopped, with a good configuration; and after the test without an alert in the journal."""
+	machine.run("systemctl", "stop", "h2d")
+	machine.run("systemctl", "reset-failed", "h2d")
+	machine.write(machine.conf, CONF)
+	before = len(machine.journal())
+	yield machine
+	text = machine.journal()[before:]
+	assert " alert " not in text and "Sanitizer" not in text, text
+
+
+@pytest.fixture
+def started(unit):
+	unit.ok("systemctl", "start", "h2d")
+	return unit
+
+
+def test_start_and_stop(unit):
+	unit.ok("systemctl", "start", "h2d")
+	assert unit.show("ActiveState") == "active"
+	assert unit.show("Type") == "notify"
+	status = unit.ok("systemctl", "status", "--no-pager", "h2d")
+	assert "active (running)" in status and re.search(r"Status: \"\S+", status), status
+	assert unit.get() == "hello from systemd\n200"
+	assert unit.get("https://127.0.0.1:8443/") == "hello from systemd\n200"
+	main = unit.show("MainPID")
+	assert unit.ok("cat", "/run/h2d/h2d.pid").strip() == main
+	unit.ok("systemctl", "stop", "h2d")
+	assert unit.show("ActiveState") == "inactive"
+	assert unit.show("Result") == "success"
+	assert unit.run("pgrep", "-x", "h2d").stdout == ""
+	assert unit.run("test", "-e", "/run/h2d/admin.sock").returncode != 0
+
+
+def test_children_are_the_user(started):
+	owners = sorted(started.ok("ps", "-o", "user=", "-C", "h2d").split())
+	assert owners == ["h2d", "h2d", "h2d", "root"], owners
+
+
+def test_access_log_is_written(started):
+	assert started.get("http://127.0.0.1:8080/logged").endswith("404")
+	started.ok("systemctl", "stop", "h2d")
+	assert "/logged" in started.ok("cat", "/var/log/h2d/access.log")
+
+
+def test_reload(started):
+	main = started.show("MainPID")
+	started.ok("mkdir", "-p", "/srv/other")
+	started.write("/srv/other/index.html", "other\n")
+	started.write(started.conf, CONF.replace("/srv/www", "/srv/other"))
+	started.ok("systemctl", "reload", "h2d")
+	assert started.get() == "other\n200"
+	assert started.show("MainPID") == main
+	assert started.show("ActiveState") == "active"
+
+
+def test_reload_of_a_broken_configuration(started):
+	main = started.show("MainPID")
+	started.write(started.conf, CONF + "nonsense = 1\n")
+	done = started.run("systemctl", "reload", "h2d")
+	assert done.returncode != 0
+	assert re.search(r"h2d\.conf:%d: " % (CONF.count("\n") + 1), started.journal()), started.journal()
+	assert started.show("ActiveState") == "active" and started.show("MainPID") == main
+	assert started.get() == "hello from systemd\n200"
+	started.write(started.conf, CONF)
+	started.ok("systemctl", "reload", "h2d")
+
+
+def test_start_with_a_broken_configuration(unit):
+	unit.write(unit.conf, CONF.replace("/srv/www", "/srv/nothing"))
+	done = unit.run("systemctl", "start", "h2d")
+	assert done.returncode != 0
+	assert re.search(r"h2d\.conf:\d+: .*/srv/nothing", unit.journal()), unit.journal()
+	assert unit.run("pgrep", "-x", "h2d").stdout == ""
+	unit.run("systemctl", "stop", "h2d")
+
+
+def test_killed_worker(started):
+	main = started.show("MainPID")
+	worker = started.ok("pgrep", "-P", main).split()[0]
+	started.ok("kill", "-9", worker)
+	srv.wait_for(lambda: worker not in (now := started.ok("pgrep", "-P", main).split()) and len(now) == 3,
+		said="another worker")
+	assert started.get() == "hello from systemd\n200"
+	assert started.show("MainPID") == main and started.show("NRestarts") == "0"
+
+
+def test_killed_master_is_restarted(started):
+	main = started.show("MainPID")
+	started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
+	srv.wait_for(lambda: started.show("MainPID") not in ("0", main) and started.show("ActiveState") == "active",
+		20, 0.05, "restarted")
+	assert started.get() == "hello from systemd\n200"
+
+
+def test_hup_by_systemctl_kill(started):
+	main = started.show("MainPID")
+	started.ok("systemctl", "kill", "-s", "HUP", "--kill-whom=main", "h2d")
+	srv.wait_for(lambda: "generation 2" in started.ok("systemctl", "status", "--no-pager", "h2d"), said="generation 2")
+	assert started.show("MainPID") == main
+
+
+def test_security(machine):
+	"""At most 2.6 as shipped."""
+	text = machine.run("systemd-analyze", "security", "--no-pager", "h2d.service").stdout
+	level = float(re.search(r"Overall exposure level for h2d\.service: ([\d.]+)", text).group(1))
+	assert level <= 2.6, text
+
+
+def test_unit_is_valid(machine):
+	done = machine.run("systemd-analyze", "verify", "--man=no", machine.unit)
+	assert "h2d.service" not in done.stderr, done.stderr

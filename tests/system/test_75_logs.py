@@ -1,0 +1,203 @@
+"""Access log and error log: formats, whole lines, reopening."""
+import json
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+import server as srv
+
+COMBINED = re.compile(r'(?P<peer>\S+) - - \[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] '
+	r'"(?P<method>\S+) (?P<target>\S+) (?P<protocol>HTTP/2\.0)" (?P<status>\d{3}) (?P<bytes>\d+) '
+	r'"(?P<referer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"')
+
+
+def lines_of(path):
+	with open(path, encoding="ascii") as f:
+		text = f.read()
+	assert text == "" or text.endswith("\n"), "torn: %r" % text[-200:]
+	return text.splitlines()
+
+
+def wait_lines(server, name, count):
+	"""USR1 flushes; until that many lines are there."""
+	server.signal(signal.SIGUSR1)
+	path = server.path(name)
+	return srv.wait_for(lambda: os.path.exists(path) and len(lines_of(path)) >= count and lines_of(path),
+		said="%d lines in %s" % (count, name))
+
+
+def ask(server, how):
+	with server.connect(how) as c:
+		assert c.get("/page", headers=[("user-agent", "Tester/1.0 \"x\""), ("referer", "https://a.example/?q=1")]).status == 200
+		assert c.request("HEAD", "/page?query=1").status == 200
+		assert c.get("/nothing").status == 404
+		assert c.request("POST", "/page", body=b"x" * 100).status == 405
+
+
+def test_combined(h2d, how):
+	server = h2d(conf='access-log = "%s"' % "access.log", files={"page": "hello"})
+	ask(server, how)
+	lines = wait_lines(server, "access.log", 4)
+	found = [COMBINED.fullmatch(line) for line in lines]
+	assert all(found), lines
+	found = [m for m in found if m["peer"] != "unix"]
+	assert [(m["method"], m["target"], m["status"]) for m in found] == [
+		("GET", "/page", "200"), ("HEAD", "/page?query=1", "200"), ("GET", "/nothing", "404"), ("POST", "/page", "405")]
+	assert [m["peer"] for m in found] == ["127.0.0.1"] * 4
+	assert found[0]["bytes"] == "5" and found[1]["bytes"] == "0"
+	assert "Tester/1.0" in found[0]["agent"] and found[0]["referer"] == "https://a.example/?q=1"
+	assert found[1]["agent"] == found[1]["referer"] == "-"
+
+
+def test_json(h2d, how):
+	server = h2d(conf='access-log = "access.log"\naccess-log-format = json', files={"page": "hello"})
+	ask(server, how)
+	found = [json.loads(line) for line in wait_lines(server, "access.log", 4)]
+	found = [m for m in found if m["peer"] != "unix"]
+	assert [(m["method"], m["target"], m["status"], m["bytes"]) for m in found[:2]] == [
+		("GET", "/page", 200, 5), ("HEAD", "/page?query=1", 200, 0)]
+	assert found[0]["user_agent"] == 'Tester/1.0 "x"'
+	assert found[0]["scheme"] == ("https" if how == "tls" else "http")
+	assert all(m["complete"] is True and m["duration_us"] >= 0 for m in found)
+
+
+def test_aborted_request_is_logged(h2d):
+	server = h2d(conf='access-log = "access.log"\naccess-log-format = json', files={"large": b"x" * 5000000},
+		admin=True)
+	c = server.connect("tcp", credit=False)
+	stream = c.send(path="/large")
+	c.until(lambda: c.responses[stream].size >= 60000)
+	c.reset(stream)
+	c.close()
+	server.wait_quiet()
+	found = [m for m in map(json.loads, wait_lines(server, "access.log", 1)) if m["target"] == "/large"]
+	assert len(found) == 1 and found[0]["complete"] is False and 60000 <= found[0]["bytes"] < 5000000
+
+
+def test_stdout(h2d):
+	server = h2d(conf="access-log = stdout", files={"page": "hello"})
+	ask(server, "tcp")
+	assert any('"GET /page HTTP/2.0" 200 5' in line for line in wait_lines(server, "stdout", 4))
+
+
+def test_buffer_is_flushed_by_itself(h2d):
+	server = h2d(conf='access-log = "access.log"', files={"page": "hello"})
+	with server.connect("tcp") as c:
+		c.get("/page")
+		srv.wait_for(lambda: "/page" in open(server.path("access.log")).read(), 5, said="the line comes by itself")
+
+
+@pytest.mark.parametrize("end", [signal.SIGQUIT, signal.SIGTERM])
+def test_nothing_is_lost_at_the_end(h2d, end):
+	server = h2d(conf='access-log = "access.log"', workers=2)
+	for _ in range(10):
+		with server.connect("tcp") as c:
+			assert c.get("/count").status == 404
+	server.signal(end)
+	assert server.wait_exit() == 0
+	assert len([line for line in lines_of(server.path("access.log")) if "/count" in line]) == 10
+
+
+def test_reopen_under_load(h2d):
+	"""USR1 while two workers write: no line lost, none torn, each in one of the files."""
+	server = h2d(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=False)
+	srv.wait_for(lambda: os.path.exists(server.path("error.log"))
+		and len(re.findall(r"listening on 127\.0\.0\.1:", open(server.path("error.log")).read())) == 2)
+	ports = re.findall(r"listening on 127\.0\.0\.1:(\d+)", open(server.path("error.log")).read())
+	server.ports = dict(zip(("tcp", "tls"), map(int, ports)))
+	done = threading.Event()
+	asked = [0] * 4
+	errors = []
+
+	def load(i):
+		try:
+			while not done.is_set():
+				with server.connect(("tcp", "tls")[i % 2]) as c:
+					for stream in [c.send(path="/load-%d" % i) for _ in range(50)]:
+						assert c.response(stream).status == 404
+						asked[i] += 1
+		except Exception as e:
+			errors.append(e)
+	threads = [threading.Thread(target=load, args=(i,)) for i in range(4)]
+	for t in threads:
+		t.start()
+	try:
+		for i in range(5):
+			seen = sum(asked)
+			srv.wait_for(lambda: sum(asked) > seen + 200 or errors)
+			os.rename(server.path("access.log"), server.path("access.log.%d" % i))
+			os.rename(server.path("error.log"), server.path("error.log.%d" % i))
+			server.signal(signal.SIGUSR1)
+			srv.wait_for(lambda: os.path.exists(server.path("access.log"))
+				and os.path.exists(server.path("error.log")), said="reopened")
+			srv.wait_for(lambda: os.path.getsize(server.path("access.log")) > 0, said="written to")
+	finally:
+		done.set()
+		for t in threads:
+			t.join()
+	assert not errors, errors
+	server.signal(signal.SIGQUIT)
+	assert server.wait_exit() == 0
+	total = 0
+	for name in sorted(os.listdir(server.dir)):
+		if name.startswith("access.log"):
+			lines = lines_of(server.path(name))
+			assert all(COMBINED.fullmatch(line) for line in lines), name
+			total += len(lines)
+	assert total == sum(asked)
+
+
+def test_reopen_by_option(h2d):
+	server = h2d(conf='access-log = "access.log"')
+	os.rename(server.path("access.log"), server.path("access.log.1"))
+	server.run("-s", "reopen", check=0)
+	srv.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
+
+
+def test_reopen_failure_keeps_the_old_file(h2d):
+	server = h2d.new()
+	os.mkdir(server.path("logs"))
+	server.put_conf('access-log = "logs/access.log"\n' + server.conf_text)
+	server.start()
+	os.rename(server.path("logs"), server.path("gone"))
+	server.signal(signal.SIGUSR1)
+	server.log.wait(r"logs/access\.log")
+	with server.connect("tcp") as c:
+		c.get("/after")
+	srv.wait_for(lambda: "/after" in open(server.path("gone", "access.log")).read(), said="the old file is written to")
+
+
+def test_error_log_lines(h2d):
+	server = h2d(conf="log-level = debug", workers=2)
+	with server.connect("tls") as c:
+		c.get("/")
+	with server.socket("tcp") as s:
+		s.sendall(b"nonsense" * 10)
+	reload_done = server.run("-s", "reload", check=0)
+	assert reload_done.returncode == 0
+	server.baseline = None
+	pattern = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (alert|error|warn|notice|info|debug) "
+		r"\[\d+\] (master|worker \d+|keeper): \S.*")
+	server.wait_up(2)
+	wrong = [line for line in server.log.lines if not pattern.fullmatch(line)]
+	assert not wrong
+
+
+def test_log_level(h2d):
+	server = h2d.new(conf="log-level = error")
+	server.spawn()
+	srv.wait_for(lambda: srv.is_socket(server.admin_path))
+	server.wait_up()
+	assert server.log.lines == []
+
+
+def test_error_log_file_keeps_stderr_quiet(h2d):
+	server = h2d.new(conf='error-log = "error.log"', admin=True)
+	server.spawn()
+	srv.wait_for(lambda: srv.is_socket(server.admin_path))
+	server.wait_up()
+	assert re.search("listening on", open(server.path("error.log")).read())
+	assert server.quit() == 0
