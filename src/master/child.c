@@ -43,6 +43,7 @@ static int send_one(struct child *c, unsigned what)
 	case DUE_IMAGE:
 		return ctl_send(c->ctl.fd, &g->image, g->image_fds, g->nimage_fds);
 	case DUE_LOGS:
+		/* The error log unless it is syslog, then the access log unless it is off. */
 		msg.type = CTL_LOGS;
 		if (g->logs.error >= 0)
 			logs[n++] = g->logs.error;

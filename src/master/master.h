@@ -33,7 +33,8 @@ struct master {
 	struct gen *starting;      /* the one that is being built, NULL if none is */
 	uint32_t last_number;      /* of a generation */
 	uint64_t next_image;       /* number that the next keeper may begin with */
-	struct status status;      /* of reload requests */
+	struct status status;      /* as written: the last reload that is over */
+	struct status next;        /* what is being gathered for the one that runs */
 	bool again;                /* HUP came while one was running */
 	struct timer limit;        /* for a generation to come up */
 	struct timer resend;       /* of what children's queues had no room for */

@@ -35,7 +35,7 @@ static void write_status(const struct master *m)
 /* At the first start nobody may be reading a log yet: the terminal is told too. */
 static void complain(struct master *m, const char *prefix, const char *text)
 {
-	status_add(&m->status, text);
+	status_add(&m->next, text);
 	if (m->phase == MASTER_START)
 		fprintf(stderr, "%s%s\n", prefix, text);
 	if (m->phase != MASTER_START || (m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
@@ -68,13 +68,13 @@ static void finish(struct master *m, bool ok)
 	m->starting = NULL;
 	describe(m, text, sizeof(text));
 	if (ok)
-		status_add(&m->status, text);
+		status_add(&m->next, text);
 	if (m->phase == MASTER_SERVE)
 		notify_ready(text);
-	m->status.request = m->status.running;
-	m->status.running = 0;
-	m->status.ok = ok;
-	m->status.generation = m->current != NULL ? m->current->number : 0;
+	m->next.request = m->status.running;
+	m->next.ok = ok;
+	m->next.generation = m->current != NULL ? m->current->number : 0;
+	m->status = m->next;
 	write_status(m);
 	if (m->again && m->phase == MASTER_SERVE) {
 		m->again = false;
@@ -201,9 +201,9 @@ void reload_begin(struct master *m)
 	struct gen *g;
 
 	H2D_ASSERT(m->starting == NULL);
-	m->status.text[0] = '\0';
+	m->next = (struct status){ 0 };
 	if (m->phase == MASTER_SERVE) {
-		/* Written before the configuration is read: `h2d -s reload` relies on it. */
+		/* Before the configuration is read: `h2d -s reload` relies on it. */
 		m->status.running = m->status.request + 1;
 		write_status(m);
 		notify_reloading("reloading");

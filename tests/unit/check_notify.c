@@ -1,0 +1,110 @@
+/* check_notify: what a service manager hears, over path and abstract sockets. */
+#include "master/notify.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static int manager;
+static char path[64];
+
+static void listen_at(bool abstract)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t len;
+
+	snprintf(path, sizeof(path), "%sh2d-check-notify.%d", abstract ? "@" : "./", (int)getpid());
+	strcpy(sun.sun_path, path);
+	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	if (abstract)
+		sun.sun_path[0] = '\0';
+	manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	ck_assert_int_ge(manager, 0);
+	ck_assert_int_eq(bind(manager, (const struct sockaddr *)&sun, len), 0);
+	if (!abstract) {
+		char *full = realpath(path, NULL);
+
+		ck_assert_ptr_nonnull(full);
+		setenv("NOTIFY_SOCKET", full, 1);
+		free(full);
+	} else {
+		setenv("NOTIFY_SOCKET", path, 1);
+	}
+}
+
+static void teardown(void)
+{
+	close(manager);
+	if (path[0] == '.')
+		unlink(path);
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static const char *heard(void)
+{
+	static char buf[1024];
+	ssize_t n = recv(manager, buf, sizeof(buf) - 1, 0);
+
+	ck_assert_int_ge(n, 0);
+	buf[n] = '\0';
+	return buf;
+}
+
+/* _i: abstract or not */
+START_TEST(messages)
+{
+	unsigned long long usec;
+	char text[2000];
+
+	listen_at(_i != 0);
+	notify_ready("serving: 2 workers");
+	ck_assert_str_eq(heard(), "READY=1\nSTATUS=serving: 2 workers\n");
+	notify_reloading("reloading");
+	ck_assert_int_eq(sscanf(heard(), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading", &usec), 1);
+	ck_assert_uint_gt(usec, 0);
+	notify_stopping("draining");
+	ck_assert_str_eq(heard(), "STOPPING=1\nSTATUS=draining\n");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	notify_ready(text);
+	ck_assert_uint_lt(strlen(heard()), 600);
+	teardown();
+}
+END_TEST
+
+START_TEST(nobody_listens)
+{
+	static const char *const values[] = { NULL, "", "relative", "/nonexistent/socket", "@no-such-name" };
+	char long_name[300];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		if (values[i] != NULL)
+			setenv("NOTIFY_SOCKET", values[i], 1);
+		else
+			unsetenv("NOTIFY_SOCKET");
+		notify_ready("x");
+	}
+	memset(long_name, '/', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	setenv("NOTIFY_SOCKET", long_name, 1);
+	notify_ready("x");
+	unsetenv("NOTIFY_SOCKET");
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("notify");
+
+	tcase_add_loop_test(t, messages, 0, 2);
+	tcase_add_test(t, nobody_listens);
+	return t;
+}
+
+UNIT_MAIN("notify")
