@@ -46,8 +46,9 @@ static void publish(struct keeper *k)
 	int rc = ctl_send(k->ctl.fd, &msg, k->image.fds, k->image.nfds);
 
 	k->sent = rc == 0;
-	/* A full queue, or too many descriptors in flight: with the next tick again. */
-	if (rc < 0 && rc != -EAGAIN && rc != -ETOOMANYREFS)
+	/* A full queue, or too many descriptors in flight: with the next tick again. EPIPE: the end
+	 * of file that follows says it all. */
+	if (rc < 0 && rc != -EAGAIN && rc != -ETOOMANYREFS && rc != -EPIPE)
 		log_error("cache: publishing image %llu: %s",
 			(unsigned long long)k->image.number, strerror(-rc));
 }

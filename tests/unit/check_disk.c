@@ -1,0 +1,296 @@
+/* check_disk: files read in pieces, and what happens to them and to their requests meanwhile. */
+#include <sys/resource.h>
+
+#include "files_unit.h"
+#include "unit.h"
+
+enum { LARGE = 3000001 };
+
+/* _i: 0 read on the loop where it can be, 1 by threads only. */
+static void begin(int slow)
+{
+	if (slow)
+		unit_be_slow();
+}
+
+static struct h2d_req *get(const char *path)
+{
+	return unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, path, NULL, NULL);
+}
+
+START_TEST(all_sizes)
+{
+	/* Around the sizes of buffers, of what is hashed, and nothing at all. */
+	static const size_t sizes[] = { 0, 1, DISK_SMALL - 1, DISK_SMALL, DISK_SMALL + 1,
+		DISK_LARGE - 1, DISK_LARGE, DISK_LARGE + 1, 1 << 20, (1 << 20) + 1, LARGE };
+
+	begin(_i);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		char *data = tree_bytes(sizes[i], 3);
+		struct h2d_req *req;
+
+		tree_write("f", data, sizes[i]);
+		for (int times = 0; times < 2; times++) {
+			req = get("/f");
+			unit_wait(req);
+			ck_assert_int_eq(req->reply.status, 200);
+			ck_assert_int_eq(counters->files_open, 1);
+			unit_expect_body(req, data, sizes[i]);
+			if (sizes[i] <= 1 << 20)
+				ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
+			else
+				ck_assert_ptr_nonnull(strchr(unit_field(req, "etag"), '-'));
+			unit_end(req);
+		}
+		free(data);
+	}
+	unit_settle();
+	ck_assert_uint_eq(unit_files->disk->small.live + unit_files->disk->large.live, 0);
+}
+END_TEST
+
+/* What happens to a file while its first piece is out, and whether the response survives it. */
+static const struct {
+	const char *what;
+	bool survives;
+} events[] = {
+	{ "shrinks", false },
+	{ "is edited", false },
+	{ "grows", false },
+	{ "is replaced", true },
+	{ "vanishes", true },
+	{ "gets a mode", true },
+};
+
+static void happen(int event, const char *data)
+{
+	int fd;
+
+	switch (event) {
+	case 0:
+		ck_assert_int_eq(truncate(tree_path("f"), LARGE / 2), 0);
+		break;
+	case 1:
+		fd = open(tree_path("f"), O_WRONLY | O_CLOEXEC);
+		ck_assert_int_eq(pwrite(fd, "xyz", 3, LARGE - 100), 3);
+		close(fd);
+		break;
+	case 2:
+		fd = open(tree_path("f"), O_WRONLY | O_APPEND | O_CLOEXEC);
+		ck_assert_int_eq(write(fd, "xyz", 3), 3);
+		close(fd);
+		break;
+	case 3:
+		tree_write("new", data, 100);
+		ck_assert_int_eq(rename(tree_path("new"), tree_path("f")), 0);
+		break;
+	case 4:
+		ck_assert_int_eq(unlink(tree_path("f")), 0);
+		break;
+	default:
+		ck_assert_int_eq(chmod(tree_path("f"), 0600), 0);
+	}
+}
+
+static void meanwhile(int event, bool slow)
+{
+	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
+	struct h2d_req *req, *other;
+	size_t at = 0;
+	ssize_t n = 0;
+
+	begin(slow);
+	tree_write("f", data, LARGE);
+	/* An edit is seen by its time: not within the tick of the file system's clock. */
+	tree_date("f", 784111777);
+	tree_text("other", "fine");
+	req = get("/f");
+	unit_wait(req);
+	n = unit_read(req, got, 1000);
+	ck_assert_int_eq(n, 1000);
+	happen(event, data);
+	other = get("/other");
+	for (at = 1000; at < LARGE; at += (size_t)n) {
+		n = unit_read(req, got + at, LARGE);
+		if (n < 0)
+			break;
+	}
+	ck_assert_msg((n != UNIT_FAILED) == events[event].survives, "a file that %s",
+		events[event].what);
+	ck_assert_mem_eq(got, data, at);
+	unit_end(req);
+	unit_wait(other);
+	unit_expect_body(other, "fine", 4);
+	unit_end(other);
+	free(data);
+	free(got);
+}
+
+START_TEST(changes_meanwhile)
+{
+	meanwhile(_i, false);
+}
+END_TEST
+
+START_TEST(changes_meanwhile_slow)
+{
+	meanwhile(_i, true);
+}
+END_TEST
+
+/* A request goes away at every step; what its thread comes back with is let go. */
+START_TEST(goes_away)
+{
+	char *data = tree_bytes(LARGE, 5);
+	struct h2d_req *req;
+	char byte;
+
+	begin(true);
+	tree_write("large", data, LARGE);
+	tree_write("small", data, 200000);
+	free(data);
+
+	req = get("/large"); /* opening */
+	ck_assert(!req->reply.ready);
+	unit_end(req);
+	unit_settle();
+
+	req = get("/missing");
+	unit_end(req);
+	unit_settle();
+
+	req = get("/small"); /* hashing */
+	while (counters->files_open == 0)
+		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+	unit_end(req);
+	unit_settle();
+
+	req = get("/large"); /* reading */
+	unit_wait(req);
+	((struct disk_file *)req->reply.body.src)->kind = BENEATH_REMOTE;
+	ck_assert_int_eq(req->reply.body.ops->ready(&req->reply.body, 100), BODY_LATER);
+	unit_end(req);
+	ck_assert_int_eq(counters->files_open, 1);
+	unit_settle();
+	ck_assert_int_eq(counters->files_open, 0);
+
+	req = get("/large"); /* in the middle */
+	unit_wait(req);
+	ck_assert_int_eq(unit_read(req, &byte, 1), 1);
+	unit_end(req);
+
+	req = get("/large"); /* unit_stop(): opening when the files go */
+	unit_end(req);
+}
+END_TEST
+
+START_TEST(remembers_hashes)
+{
+	struct etag_memo *memo = unit_files->disk->memo;
+	struct etag e = { .n = ETAG_CONTENT_LEN, .text = "\"what was remembered.\"" };
+	struct etag got;
+	struct h2d_req *req;
+	struct ident id;
+	struct stat st;
+
+	tree_text("f", "some text");
+	ck_assert_int_eq(stat(tree_path("f"), &st), 0);
+	id = ident_of(&st);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
+	/* Too young: a second write could leave the same times. */
+	ck_assert(!etag_memo_get(memo, &id, &got));
+	etag_memo_put(memo, &id, &e, id.ctime_ns + INT64_C(3000000000));
+	req = get("/f");
+	/* Without a thread. */
+	ck_assert(req->reply.ready);
+	ck_assert_str_eq(unit_field(req, "etag"), "\"what was remembered.\"");
+	unit_expect_body(req, "some text", 9);
+	unit_end(req);
+	tree_text("f", "different");
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
+	req = get("/f");
+	unit_wait(req);
+	ck_assert_str_ne(unit_field(req, "etag"), "\"what was remembered.\"");
+	unit_end(req);
+}
+END_TEST
+
+/* Descriptors run out: 503, and all is well afterwards. */
+START_TEST(no_descriptors)
+{
+	struct rlimit limit, few;
+	struct h2d_req *req;
+
+	begin(_i);
+	tree_text("f", "x");
+	/* What it takes to start threads is there. */
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
+	unit_settle();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	req = get("/f");
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 503);
+	unit_end(req);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
+}
+END_TEST
+
+START_TEST(classifies)
+{
+	int fd = open("/proc", O_PATH | O_CLOEXEC);
+
+	ck_assert_int_eq(beneath_kind(fd), BENEATH_REMOTE);
+	close(fd);
+	fd = open("/dev/shm", O_PATH | O_CLOEXEC);
+	if (fd >= 0)
+		ck_assert_int_eq(beneath_kind(fd), BENEATH_MEMORY);
+	close(fd);
+}
+END_TEST
+
+/* Many slow readers of large files do not get large buffers without end. */
+START_TEST(bounded)
+{
+	enum { READERS = DISK_LARGE_MAX + 20 };
+	char *data = tree_bytes(LARGE, 6), byte;
+	struct h2d_req *reqs[READERS];
+
+	tree_write("f", data, LARGE);
+	free(data);
+	for (int i = 0; i < READERS; i++) {
+		reqs[i] = get("/f");
+		unit_wait(reqs[i]);
+		ck_assert_int_eq(unit_read(reqs[i], &byte, 1), 1);
+	}
+	ck_assert_uint_eq(unit_files->disk->large.live, DISK_LARGE_MAX);
+	ck_assert_uint_eq(unit_files->disk->small.live, 20);
+	ck_assert_int_eq(counters->files_open, READERS);
+	for (int i = 0; i < READERS; i++)
+		unit_end(reqs[i]);
+	ck_assert_int_eq(counters->files_open, 0);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("disk");
+	int nevents = sizeof(events) / sizeof(events[0]);
+
+	tcase_add_checked_fixture(tc, unit_start, unit_stop);
+	tcase_set_timeout(tc, 30);
+	tcase_add_loop_test(tc, all_sizes, 0, 2);
+	tcase_add_loop_test(tc, changes_meanwhile, 0, nevents);
+	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);
+	tcase_add_test(tc, goes_away);
+	tcase_add_test(tc, remembers_hashes);
+	tcase_add_loop_test(tc, no_descriptors, 0, 2);
+	tcase_add_test(tc, classifies);
+	tcase_add_test(tc, bounded);
+	return tc;
+}
+
+UNIT_MAIN("disk")

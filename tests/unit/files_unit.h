@@ -1,0 +1,232 @@
+/*
+ * files_unit: a worker's files over a temporary tree, and requests to them without a protocol: the
+ * stream seam is this file. Used by the tests of answer.c and disk.c.
+ */
+#ifndef H2D_TESTS_FILES_UNIT_H
+#define H2D_TESTS_FILES_UNIT_H
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "cache/build.h"
+#include "cache/files_private.h"
+#include "http/req.h"
+#include "tree_unit.h"
+
+enum { UNIT_FAILED = -1000 };
+
+static struct loop unit_loop;
+static struct offload *unit_offload;
+static struct files *unit_files;
+static struct pool unit_blocks;
+static struct http_env unit_env;
+static struct pack_image unit_image;
+static const char *const unit_index[] = { "index.html", "index.htm" };
+static struct files_root unit_root;
+static struct files_conf unit_conf;
+static unsigned unit_resumed;
+static bool unit_slow; /* files are as on FUSE: opened, read and closed by threads */
+
+static inline void unit_reply(struct h2d_req *req)
+{
+	(void)req;
+}
+
+static inline void unit_resume(struct h2d_req *req)
+{
+	(void)req;
+	unit_resumed++;
+}
+
+static inline void unit_consume(struct h2d_req *req, size_t n)
+{
+	(void)req, (void)n;
+}
+
+static const struct stream_ops unit_stream = { unit_reply, unit_resume, unit_consume };
+
+static inline void unit_start(void)
+{
+	tree_init();
+	tree_dir("files");
+	unit_root = (struct files_root){
+		.root = tree,
+		.upload_dir = "files/",
+		.charset = "utf-8",
+		.index = unit_index,
+		.nindex = 2,
+	};
+	unit_conf = (struct files_conf){
+		.roots = &unit_root,
+		.nroots = 1,
+		.max_size = 1 << 24,
+		.max_file_size = 1 << 20,
+	};
+	ck_assert_int_eq(loop_init(&unit_loop), 0);
+	unit_offload = offload_new(&unit_loop, 2);
+	ck_assert_ptr_nonnull(unit_offload);
+	unit_files = files_new(&unit_loop, unit_offload, &unit_conf);
+	ck_assert_ptr_nonnull(unit_files);
+	pool_init(&unit_blocks, "blocks", OUTQ_BLOCK, 4);
+	unit_env = (struct http_env){
+		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
+		.server = SLICE("h2d"),
+		.header_size = 32768,
+		.files = unit_files,
+	};
+}
+
+/* Turns until nothing is in a thread's hands. */
+static inline void unit_settle(void)
+{
+	while (offload_pending(unit_offload) > 0)
+		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+}
+
+static inline void unit_stop(void)
+{
+	files_free(&unit_files);
+	offload_free(&unit_offload);
+	loop_fini(&unit_loop);
+	pool_fini(&unit_blocks);
+	pack_image_close(&unit_image);
+	ck_assert_int_eq(counters->files_open, 0);
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_int_eq(counters->requests_live, 0);
+	ck_assert_int_eq(counters->offload_jobs, 0);
+	tree_fini();
+}
+
+static inline bool unit_go_on(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+/* The keeper's part: an image of the tree as it is now, in use when this returns. */
+static inline void unit_publish(uint64_t number)
+{
+	int fds[2 + IMAGE_SEGMENTS];
+
+	pack_image_close(&unit_image);
+	ck_assert_int_eq(build_image(&(struct build){
+		.conf = &unit_conf, .number = number, .go_on = unit_go_on }, &unit_image), 0);
+	for (int i = 0; i < unit_image.nfds; i++)
+		fds[i] = dup(unit_image.fds[i]);
+	files_take_image(unit_files, number, fds, unit_image.nfds);
+	while (files_image_number(unit_files) != number)
+		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+}
+
+static inline void unit_be_slow(void)
+{
+	unit_slow = true;
+	unit_files->disk->roots[0].kind = BENEATH_REMOTE;
+}
+
+/* A request for path, as if its handler were called now; the reply may be there already. */
+static inline struct h2d_req *unit_ask(enum h2d_method method, enum h2d_tree from, const char *path,
+	const char *name, const char *value)
+{
+	struct h2d_req *req = malloc(sizeof(*req));
+
+	req_init(req, &unit_env, NULL, &unit_stream);
+	if (name != NULL)
+		ck_assert_int_eq(req_add_field(req, slice_str(name), slice_str(value)), 0);
+	req->method = method;
+	req->path = slice_str(path);
+	req_go(req, REQ_WAIT);
+	h2d_reply_file(req, from, path, strlen(path));
+	return req;
+}
+
+static inline void unit_wait(struct h2d_req *req)
+{
+	while (!req->reply.ready)
+		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+}
+
+static inline void unit_end(struct h2d_req *req)
+{
+	req_fini(req);
+	free(req);
+}
+
+/* The next bytes of the body, at most want, to to: how many, or UNIT_FAILED. */
+static inline ssize_t unit_read(struct h2d_req *req, char *to, size_t want)
+{
+	struct body *b = &req->reply.body;
+	struct outq q;
+	struct iovec iov[8];
+	size_t got = 0;
+	ssize_t n;
+	int count;
+
+	if (unit_slow && strcmp(b->ops->name, "file") == 0)
+		((struct disk_file *)b->src)->kind = BENEATH_REMOTE;
+	while ((n = b->ops->ready(b, want)) == BODY_LATER) {
+		unsigned before = unit_resumed;
+
+		while (unit_resumed == before)
+			ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+	}
+	if (n == BODY_FAILED)
+		return UNIT_FAILED;
+	ck_assert_int_gt(n, 0);
+	outq_init(&q, &unit_blocks);
+	ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
+	count = outq_iov(&q, iov, 8, SIZE_MAX);
+	for (int i = 0; i < count; i++) {
+		memcpy(to + got, iov[i].iov_base, iov[i].iov_len);
+		got += iov[i].iov_len;
+	}
+	ck_assert_uint_eq(got, (size_t)n);
+	outq_clear(&q);
+	return n;
+}
+
+/* The whole body has these bytes. */
+static inline void unit_expect_body(struct h2d_req *req, const char *data, size_t n)
+{
+	char *got = malloc(n + 1);
+	size_t at = 0;
+
+	ck_assert_uint_eq(req->reply.body.left, n);
+	while (req->reply.body.left > 0) {
+		ssize_t r = unit_read(req, got + at, n - at < 50000 ? n - at : 50000);
+
+		ck_assert_int_gt(r, 0);
+		at += (size_t)r;
+	}
+	ck_assert_uint_eq(at, n);
+	ck_assert_mem_eq(got, data, n);
+	free(got);
+}
+
+/* The value of a response field, "" if it has none. */
+static inline const char *unit_field(const struct h2d_req *req, const char *name)
+{
+	const struct field *f = field_find(req->reply.fields, req->reply.nfields, slice_str(name));
+	static char values[4][256];
+	static unsigned next;
+	char *value = values[next++ % 4];
+
+	snprintf(value, sizeof(values[0]), "%.*s", f != NULL ? (int)f->value.n : 0,
+		f != NULL ? f->value.p : "");
+	return value;
+}
+
+/* The status of a GET of path. */
+static inline int unit_status(enum h2d_tree from, const char *path)
+{
+	struct h2d_req *req = unit_ask(H2D_GET, from, path, NULL, NULL);
+	int status;
+
+	unit_wait(req);
+	status = req->reply.status;
+	unit_end(req);
+	return status;
+}
+
+#endif
