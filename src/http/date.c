@@ -1,6 +1,6 @@
 /*
- * date: see date.h. Does its own calendar arithmetic instead of calling gmtime(3) and timegm(3): those
- * take libc's time zone lock and may read files, which a sandboxed worker cannot.
+ * date: see date.h. Does its own calendar arithmetic instead of calling gmtime(3) and timegm(3):
+ * those take libc's time zone lock and may read files, which a sandboxed worker cannot.
  */
 #include "http/date.h"
 
@@ -84,7 +84,7 @@ void date_format(time_t t, char buf[DATE_LEN + 1])
 	put_digits(buf + 23, 2, c.second % 60);
 }
 
-/* --- parsing: each take_ cuts what it names off the front of *s, or answers false ----------------- */
+/* --- parsing: each take_ cuts what it names off the front of *s, or answers false --------------- */
 
 static bool take(struct slice *s, struct slice what)
 {

@@ -1,6 +1,6 @@
 /*
- * method: the names of the methods, declared in route.h. Used by the requests, the route table and the
- * generator that makes it, so it calls nothing of the server.
+ * method: the names of the methods, declared in route.h. Used by the requests, the route table and
+ * the generator that makes it, so it calls nothing of the server.
  */
 #include "http/route.h"
 

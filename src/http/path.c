@@ -1,6 +1,6 @@
 /*
- * path: see path.h. Called once per request. Decoding comes before dot segments are removed, so that
- * "%2e%2e" is seen for what it is; nothing after this file may decode again.
+ * path: see path.h. Called once per request. Decoding comes before dot segments are removed, so
+ * that "%2e%2e" is seen for what it is; nothing after this file may decode again.
  */
 #include "http/path.h"
 
@@ -77,9 +77,9 @@ static int unescape(struct slice in, size_t i)
 }
 
 /*
- * The segment out[seg..o) is complete: where the next one begins. "", "." vanish, ".." takes the one
- * before it along (RFC 3986, 5.2.4); -1 above the root. A segment that stays needs its slash from the
- * caller. out[seg - 1] is always a slash.
+ * The segment out[seg..o) is complete: where the next one begins. "", "." vanish, ".." takes the
+ * one before it along (RFC 3986, 5.2.4); -1 above the root. A segment that stays needs its slash
+ * from the caller. out[seg - 1] is always a slash.
  */
 static ssize_t end_segment(const char *out, size_t seg, size_t o)
 {

@@ -1,6 +1,6 @@
 /*
- * route: see route.h. Called once per request; walks const data only. The recursion is as deep as the
- * longest pattern, and each node is looked at once at most, whatever the path.
+ * route: see route.h. Called once per request; walks const data only. The recursion is as deep as
+ * the longest pattern, and each node is looked at once at most, whatever the path.
  */
 #include "http/route.h"
 
@@ -50,7 +50,8 @@ static const struct route_node *find_owner(const struct route_table *t,
 			owner = find_owner(t, child, p + segment.n, end, param);
 		if (owner == NULL && node->param != 0) {
 			*param = segment;
-			owner = find_owner(t, &t->nodes[node->param], p + segment.n, end, param + 1);
+			child = &t->nodes[node->param];
+			owner = find_owner(t, child, p + segment.n, end, param + 1);
 		}
 	}
 	if (owner == NULL && node->rest != 0) {

@@ -3,14 +3,15 @@
  * generator route_gen at build time. Looking up allocates nothing and takes no lock.
  *
  * Pattern: "/", or "/segment" repeated. A segment is a literal (compared with decoded bytes, case
- * matters), or {name}: any one segment that is not empty, or, as the last one, "*": all that is left
- * behind the slash, which may be nothing. So "/a/{x}" matches neither "/a" nor "/a/", while "/a/" and a
- * "*" match "/a/" and "/a/b/c", but not "/a".
+ * matters), or {name}: any one segment that is not empty, or, as the last one, "*": all that is
+ * left behind the slash, which may be nothing. So "/a/{x}" matches neither "/a" nor "/a/", while
+ * "/a/" and a "*" match "/a/" and "/a/b/c", but not "/a".
  *
  * The most specific pattern owns the path: of all that match, compared segment by segment from the
- * left, literal beats {param} beats "*". A more specific branch that leads to no complete match does
- * not count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method has no say in
- * this: the owner answers 405 for a method it lacks, though a less specific pattern had it.
+ * left, literal beats {param} beats "*". A more specific branch that leads to no complete match
+ * does not count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method has
+ * no say in this: the owner answers 405 for a method it lacks, though a less specific pattern had
+ * it.
  */
 #ifndef H2D_HTTP_ROUTE_H
 #define H2D_HTTP_ROUTE_H
@@ -48,7 +49,7 @@ enum route_result {
 struct route_match {
 	const struct route *route;             /* ROUTE_FOUND */
 	struct slice params[ROUTE_PARAMS_MAX]; /* parts of path; the first route->nparams are set */
-	unsigned methods;                      /* bit per enum h2d_method of the owner, HEAD with GET */
+	unsigned methods;                      /* the owner's, bit per enum h2d_method, HEAD with GET */
 };
 
 /* path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. */

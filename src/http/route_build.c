@@ -1,6 +1,6 @@
 /*
- * route_build: see route_build.h. Grows a tree of branches row by row, then lays it out as the array
- * of nodes that the lookup wants. Memory that runs out ends the program: it is a build tool.
+ * route_build: see route_build.h. Grows a tree of branches row by row, then lays it out as the
+ * array of nodes that the lookup wants. Memory that runs out ends the program: it is a build tool.
  */
 #include "http/route_build.h"
 
@@ -127,7 +127,8 @@ static bool check_pattern(struct builder *builder, int line, struct route *route
 	struct slice rest = slice_str(route->pattern);
 
 	if (rest.n == 0 || rest.p[0] != '/')
-		return fault(builder, line, "pattern \"%s\" does not begin with \"/\"", route->pattern);
+		return fault(builder, line, "pattern \"%s\" does not begin with \"/\"",
+			route->pattern);
 	if (rest.n > PATTERN_MAX)
 		return fault(builder, line, "pattern over %d bytes", PATTERN_MAX);
 	if (rest.n == 1)
@@ -154,7 +155,8 @@ static bool check_row(struct builder *builder, const struct route_row *row, stru
 	route->method = method_parse(slice_str(row->method));
 	if (route->method == H2D_METHOD_UNKNOWN)
 		ok = fault(builder, row->line, "unknown method \"%s\"", row->method);
-	if (!all_of(slice_str(row->handler), "_") || (row->handler[0] >= '0' && row->handler[0] <= '9'))
+	if (!all_of(slice_str(row->handler), "_") ||
+	    (row->handler[0] >= '0' && row->handler[0] <= '9'))
 		ok = fault(builder, row->line, "\"%s\" cannot name a handler", row->handler);
 	if (strcmp(row->body, "BODY_STREAM") == 0)
 		route->body = H2D_BODY_STREAM;
@@ -179,7 +181,8 @@ static int compare(enum kind kind, struct slice literal, const struct branch *br
 	return memcmp(literal.p, br->literal.p, literal.n);
 }
 
-static struct branch *child_for(struct builder *builder, struct branch *parent, struct slice segment)
+static struct branch *child_for(struct builder *builder, struct branch *parent,
+	struct slice segment)
 {
 	enum kind kind = kind_of(segment);
 	struct branch **at = &parent->children, *br;

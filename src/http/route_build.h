@@ -1,6 +1,6 @@
 /*
- * route_build: from the rows of routes.def to the segment tree, in memory, with every fault named by
- * its line. Runs at build time in the generator, and in tests; never in the server.
+ * route_build: from the rows of routes.def to the segment tree, in memory, with every fault named
+ * by its line. Runs at build time in the generator, and in tests; never in the server.
  */
 #ifndef H2D_HTTP_ROUTE_BUILD_H
 #define H2D_HTTP_ROUTE_BUILD_H
@@ -14,7 +14,7 @@ struct route_row {
 };
 
 struct route_build {
-	struct route_table table; /* of the two below; without handlers, those exist in the server only */
+	struct route_table table; /* of the two below; handlers are the server's and NULL here */
 	struct route *routes;     /* in the order of the rows */
 	struct route_node *nodes;
 	unsigned nnodes;

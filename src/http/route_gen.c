@@ -15,9 +15,10 @@ static const struct route_row rows[] = {
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 /*
- * Only the linker knows whether a handler exists, and it names the section of a reference to one that
- * does not. So each row refers to its handler from a section that is named after the row. The pad is
- * for linkers that take a variable at offset 0 for another one and print that one's line instead.
+ * Only the linker knows whether a handler exists, and it names the section of a reference to one
+ * that does not. So each row refers to its handler from a section that is named after the row. The
+ * pad is for linkers that take a variable at offset 0 for another one and print that one's line
+ * instead.
  */
 static void print_handlers(void)
 {

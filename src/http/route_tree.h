@@ -1,14 +1,14 @@
 /*
- * route_tree: the nodes of the compiled segment tree. For route.c, which walks it, and for route_build
- * and route_gen, which make it; nobody else looks inside.
+ * route_tree: the nodes of the compiled segment tree. For route.c, which walks it, and for
+ * route_build and route_gen, which make it; nobody else looks inside.
  */
 #ifndef H2D_HTTP_ROUTE_TREE_H
 #define H2D_HTTP_ROUTE_TREE_H
 
 #include "http/route.h"
 
-/* A pattern up to some segment. Children are indices into route_table.nodes; 0 is none, for nodes[0]
- * is nobody's child. */
+/* A pattern up to some segment. Children are indices into route_table.nodes; 0 is none, for
+ * nodes[0] is nobody's child. */
 struct route_node {
 	const char *segment;          /* the literal that leads here; of no use in other nodes */
 	uint16_t len;                 /* its bytes */

@@ -1,4 +1,4 @@
-/* check_cond: each condition alone, their precedence, lists over several fields, what is ignored. */
+/* check_cond: each condition alone, their precedence, lists over several fields, the ignored. */
 #include "http/cond.h"
 
 #include <stdio.h>
@@ -111,7 +111,8 @@ START_TEST(test_no_tag)
 		COND_PROCEED);
 	ck_assert_int_eq(cond_check(fields, split("if-none-match: *\n", fields), &v, NOW),
 		COND_NOT_MODIFIED);
-	ck_assert_int_eq(cond_check(fields, split("if-match: \"\"\n", fields), &v, NOW), COND_FAILED);
+	ck_assert_int_eq(cond_check(fields, split("if-match: \"\"\n", fields), &v, NOW),
+		COND_FAILED);
 }
 END_TEST
 

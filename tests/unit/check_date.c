@@ -21,7 +21,7 @@ static void assert_round(time_t t)
 		ck_abort_msg("%s does not come back", ours);
 }
 
-/* Days of the whole calendar and each of 400 years, at a time of the day that wanders through it. */
+/* Days of the whole calendar, each of 400 years, at a time of the day that wanders through it. */
 START_TEST(test_round)
 {
 	time_t second = 0;

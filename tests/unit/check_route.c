@@ -212,10 +212,12 @@ static const struct {
 	BAD("GET", "/a}", "h", "BODY_NONE", "bad pattern \"/a}\": a parameter is a whole segment")
 	BAD("GET", "/*/a", "h", "BODY_NONE", "bad pattern \"/*/a\": \"*\" is not the last segment")
 	BAD("GET", "/a*", "h", "BODY_NONE", "bad pattern \"/a*\": a byte that stands in no pattern")
-	BAD("GET", "/a b", "h", "BODY_NONE", "bad pattern \"/a b\": a byte that stands in no pattern")
+	BAD("GET", "/a b", "h", "BODY_NONE",
+		"bad pattern \"/a b\": a byte that stands in no pattern")
 	BAD("GET", "/a%20", "h", "BODY_NONE",
 		"bad pattern \"/a%20\": a byte that stands in no pattern")
-	BAD("GET", "/a?b", "h", "BODY_NONE", "bad pattern \"/a?b\": a byte that stands in no pattern")
+	BAD("GET", "/a?b", "h", "BODY_NONE",
+		"bad pattern \"/a?b\": a byte that stands in no pattern")
 	BAD("GET", "/./a", "h", "BODY_NONE", "bad pattern \"/./a\": no path has a dot segment")
 	BAD("GET", "/a/..", "h", "BODY_NONE", "bad pattern \"/a/..\": no path has a dot segment")
 	BAD("GET", "/{x}/a/{x}", "h", "BODY_NONE", "parameter \"x\" twice in \"/{x}/a/{x}\"")
@@ -298,7 +300,8 @@ START_TEST(test_method_list)
 		const char *want = n < 4 ? "" : n < 11 ? "GET" : "GET, PATCH";
 
 		memset(buf, 'x', sizeof(buf));
-		ck_assert_uint_eq(method_list(1u << H2D_GET | 1u << H2D_PATCH, buf, n), strlen(want));
+		ck_assert_uint_eq(
+			method_list(1u << H2D_GET | 1u << H2D_PATCH, buf, n), strlen(want));
 		ck_assert_str_eq(buf, want);
 		ck_assert_int_eq(buf[n], 'x');
 	}

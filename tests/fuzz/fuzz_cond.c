@@ -1,0 +1,68 @@
+/*
+ * fuzz_cond: lines of "name: value" as request fields; they go through everything that reads
+ * fields. A verdict needs a condition that can lead to it.
+ */
+#include <stdlib.h>
+
+#include "http/cond.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FIELDS_MAX = 32, MODIFIED = 784111777, NOW = 1795255872 };
+
+static unsigned split(struct slice rest, struct field *fields)
+{
+	unsigned n = 0;
+
+	while (rest.n > 0 && n < FIELDS_MAX) {
+		const char *lf = memchr(rest.p, '\n', rest.n);
+		size_t len = lf != NULL ? (size_t)(lf - rest.p) : rest.n;
+		const char *colon = memchr(rest.p, ':', len);
+		size_t name = colon != NULL ? (size_t)(colon - rest.p) : len;
+		struct field f = { { rest.p, name }, { rest.p + name, len - name } };
+
+		for (int i = 0; i < 2 && f.value.n > 0; i++, f.value.p++, f.value.n--)
+			;
+		fields[n++] = f;
+		rest.p += len + (lf != NULL);
+		rest.n -= len + (lf != NULL);
+	}
+	return n;
+}
+
+static void walk_list(struct slice value)
+{
+	struct slice rest = value, element;
+	const char *last = value.p;
+
+	while (field_list_next(&rest, &element)) {
+		if (element.n == 0 || element.p < last || element.p + element.n > value.p + value.n)
+			abort();
+		if (strchr(" \t", element.p[0]) != NULL && element.p[0] != '\0')
+			abort();
+		last = element.p + element.n;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
+	struct field fields[FIELDS_MAX];
+	unsigned n = split(slice_of(data, size), fields);
+	enum cond_result result = cond_check(fields, n, &v, NOW);
+	bool match = field_find(fields, n, SLICE("if-match")) != NULL;
+	bool none_match = field_find(fields, n, SLICE("if-none-match")) != NULL;
+	bool modified = field_find(fields, n, SLICE("if-modified-since")) != NULL;
+	bool unmodified = field_find(fields, n, SLICE("if-unmodified-since")) != NULL;
+
+	if (result == COND_FAILED && !match && !unmodified)
+		abort();
+	if (result == COND_NOT_MODIFIED && !none_match && !modified)
+		abort();
+	for (unsigned i = 0; i < n; i++) {
+		walk_list(fields[i].value);
+		field_name_valid(fields[i].name);
+		field_value_valid(fields[i].value);
+	}
+	return 0;
+}
