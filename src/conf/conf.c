@@ -1,6 +1,6 @@
 /*
- * conf: builds a configuration (defaults, file, command line, checks) and frees it. The master calls
- * it at start and for every reload; a conf with a fault never leaves this file.
+ * conf: builds a configuration (defaults, file, command line, checks) and frees it. The master
+ * calls it at start and for every reload; a conf with a fault never leaves this file.
  */
 #include "conf/conf.h"
 
@@ -18,7 +18,7 @@ static bool set_defaults(struct conf *conf)
 {
 	for (unsigned i = 0; i < CONF_SECTIONS; i++)
 		if (conf_sections[i].title == NULL &&
-		    conf_table_add(conf, &conf_sections[i]) == NULL)
+			conf_table_add(conf, &conf_sections[i]) == NULL)
 			return false;
 	return true;
 }
@@ -39,8 +39,8 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_check(conf, faults);
 }
 
-struct conf *conf_load_capped(const struct conf_override *ov, size_t cap, conf_fault_fn *fault,
-	void *ctx)
+struct conf *conf_load_capped(
+	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
 	struct conf *conf = calloc(1, sizeof(*conf));

@@ -1,7 +1,7 @@
 /*
  * conf: the whole effective configuration of one generation, read from a file and the command line.
- * Every key is one row of conf.def: the structs below, the reader, -T, the example file and the manual
- * come from it. A conf is built, checked, then only read; everything in it lives in its arena.
+ * Every key is one row of conf.def: the structs below, the reader, -T, the example file and the
+ * manual come from it. A conf is built, checked, then only read; it all lives in its arena.
  */
 #ifndef H2D_CONF_CONF_H
 #define H2D_CONF_CONF_H
@@ -13,8 +13,8 @@
 #include "base/arena.h"
 
 /*
- * Where a value came from: a file and line, the command line ("command line", line 0), or (file NULL)
- * the default. A fault about a file as a whole has line 0 too: without a line, ":LINE" is not written.
+ * Where a value came from: a file and line, the command line ("command line", line 0), or (file
+ * NULL) the default. A fault about a whole file has line 0 too: then ":LINE" is not written.
  */
 struct conf_pos {
 	const char *file;
@@ -100,7 +100,7 @@ struct conf {
 struct conf_override {
 	const char *file;                /* -f; NULL: none, defaults serve */
 	const char *root;                /* -r */
-	const char *port;                /* -p, digits; one listener on IPv4 and IPv6 instead of the file's */
+	const char *port;                /* -p, digits; IPv4 and IPv6, instead of the file's */
 	const char *key, *cert;          /* -k, -c */
 	const char *workers;             /* -n, as written */
 	const char *dispatch;            /* -d */
@@ -120,8 +120,8 @@ typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *me
  * binding or forking: files exist and can be read, addresses parse, roots are directories. Reports
  * every fault, not the first. NULL if there was any.
  *
- * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port; where there is none
- * at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server "_", the first.
+ * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port; where there is
+ * none at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server "_".
  * Paths are absolute afterwards.
  */
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);

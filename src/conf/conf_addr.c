@@ -50,8 +50,9 @@ const char *conf_addr_parse(const char *text, struct conf_addr *addr)
 	memcpy(buf, host, (size_t)(end - host));
 	buf[end - host] = '\0';
 	if (inet_pton(addr->kind == CONF_ADDR_V6 ? AF_INET6 : AF_INET, buf, addr->ip) != 1)
-		return addr->kind == CONF_ADDR_V6 ? "not an IPv6 address between the brackets" :
-			"not a numeric IPv4 address before the port; 0.0.0.0 is every address";
+		return addr->kind == CONF_ADDR_V6 ? "not an IPv6 address between the brackets"
+						  : "not a numeric IPv4 address before the port; "
+						    "0.0.0.0 is every address";
 	if (conf_value_number(colon + 1, 65535, &port) != NULL)
 		return "the port must be a decimal number from 0 to 65535";
 	addr->port = (unsigned)port;

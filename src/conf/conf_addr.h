@@ -1,6 +1,6 @@
 /*
- * conf_addr: the syntax of a listen address, so that -t can judge it without a socket. The layer that
- * binds parses the text again, into a sockaddr. Pure.
+ * conf_addr: the syntax of a listen address, so that -t can judge it without a socket. The layer
+ * that binds parses the text again, into a sockaddr. Pure.
  */
 #ifndef H2D_CONF_CONF_ADDR_H
 #define H2D_CONF_CONF_ADDR_H
@@ -11,9 +11,9 @@ enum conf_addr_kind { CONF_ADDR_V4, CONF_ADDR_V6, CONF_ADDR_UNIX };
 
 struct conf_addr {
 	enum conf_addr_kind kind;
-	unsigned char ip[16];    /* of V4 the first four */
+	unsigned char ip[16]; /* of V4 the first four */
 	unsigned port;
-	const char *path;        /* of UNIX, borrowed from the text */
+	const char *path; /* of UNIX, borrowed from the text */
 };
 
 /* "192.0.2.1:443", "[::1]:443", "unix:/path". NULL, or what is wrong. */

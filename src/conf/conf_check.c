@@ -19,8 +19,8 @@ static const struct conf_pos *whole_file(const struct conf *conf, struct conf_po
 }
 
 /* path is a file that can be read: a certificate, a key. */
-static void check_readable(const char *key, const char *path, const struct conf_pos *pos,
-	struct conf_faults *faults)
+static void check_readable(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
 	struct stat st;
 	int fd;
@@ -43,8 +43,8 @@ static void check_readable(const char *key, const char *path, const struct conf_
 		close(fd);
 }
 
-static void check_directory(const char *key, const char *path, const struct conf_pos *pos,
-	struct conf_faults *faults)
+static void check_directory(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
 	struct stat st;
 
@@ -106,7 +106,8 @@ static void check_global(struct conf *conf, struct conf_faults *faults)
 
 	check_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
 	check_log(conf, "error-log", &conf->error_log, error_words, &conf->error_log_at, faults);
-	check_log(conf, "access-log", &conf->access_log, access_words, &conf->access_log_at, faults);
+	check_log(
+		conf, "access-log", &conf->access_log, access_words, &conf->access_log_at, faults);
 }
 
 /* Each listener on port 0 gets a port of its own. */
@@ -116,8 +117,8 @@ static bool is_any_port(const struct conf_addr *addr)
 }
 
 /* The listeners before the i-th are parsed into addrs. */
-static void check_listen(struct conf *conf, unsigned i, struct conf_addr *addrs,
-	struct conf_faults *faults)
+static void check_listen(
+	struct conf *conf, unsigned i, struct conf_addr *addrs, struct conf_faults *faults)
 {
 	const struct conf_listen *l = &conf->listens[i];
 	const char *why = conf_addr_parse(l->address, &addrs[i]);
@@ -180,12 +181,13 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 	if (l->at.line == 0)
 		conf_fault(faults, &l->at, "-p needs -k and -c, or --h2c");
 	else
-		conf_fault(faults, &l->at, "tls = true needs certificate and certificate-key in "
+		conf_fault(faults, &l->at,
+			"tls = true needs certificate and certificate-key in "
 			"section tls");
 }
 
-static void check_upload_dir(struct conf *conf, const struct conf_server *s,
-	struct conf_faults *faults)
+static void check_upload_dir(
+	struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
 {
 	const struct conf_pos *pos = &s->upload_dir_at;
 	struct slice rest = slice_str(s->upload_dir);
@@ -234,13 +236,13 @@ static bool has_public_listen(const struct conf *conf)
 	return false;
 }
 
-static void check_server(struct conf *conf, const struct conf_server *s,
-	struct conf_faults *faults)
+static void check_server(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
 {
 	struct conf_pos pos;
 
 	if (s->name != NULL && strcmp(s->name, "_") != 0)
-		conf_fault(faults, &s->at, "virtual hosts are not supported yet; only server \"_\"");
+		conf_fault(
+			faults, &s->at, "virtual hosts are not supported yet; only server \"_\"");
 	if (s->root != NULL && *s->root != '\0')
 		check_directory("root", s->root, &s->root_at, faults);
 	else if (is_missing(s->root) && has_public_listen(conf) && !faults->lost)
@@ -250,9 +252,9 @@ static void check_server(struct conf *conf, const struct conf_server *s,
 		const char *name = s->index.v[i];
 
 		if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
-		    strcmp(name, "..") == 0)
-			conf_fault(faults, &s->index_at, "index: \"%.200s\" is not the name of a file",
-				name);
+			strcmp(name, "..") == 0)
+			conf_fault(faults, &s->index_at,
+				"index: \"%.200s\" is not the name of a file", name);
 	}
 	if (s->charset != NULL && !is_token(s->charset))
 		conf_fault(faults, &s->charset_at, "charset \"%.200s\" is not a token", s->charset);
@@ -269,8 +271,9 @@ static void check_servers(struct conf *conf, struct conf_faults *faults)
 
 			if (s->name == NULL || t->name == NULL || strcmp(s->name, t->name) != 0)
 				continue;
-			conf_fault(faults, &s->at, "server \"%.200s\" is there twice; first at %s:%u",
-				s->name, t->at.file, t->at.line);
+			conf_fault(faults, &s->at,
+				"server \"%.200s\" is there twice; first at %s:%u", s->name,
+				t->at.file, t->at.line);
 			break;
 		}
 		check_server(conf, s, faults);

@@ -6,8 +6,7 @@
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
-static void write_rows(const struct conf_section *s, const void *obj, const char *indent,
-	FILE *out)
+static void write_rows(const struct conf_section *s, const void *obj, const char *indent, FILE *out)
 {
 	for (unsigned i = 0; i < s->nrows; i++) {
 		fprintf(out, "%s# %s\n%s%s = ", indent, s->rows[i].help, indent, s->rows[i].name);

@@ -31,5 +31,5 @@ void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)
 		return;
 	conf_fault(f, pos, "out of memory");
 	f->oom = true;
-	f->n++;                  /* a fault even if it was too many to show */
+	f->n++; /* a fault even if it was too many to show */
 }

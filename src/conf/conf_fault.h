@@ -9,14 +9,14 @@
 
 #include "conf/conf.h"
 
-enum { CONF_FAULTS_MAX = 100 };  /* reported at most; a file that is no configuration has thousands */
+enum { CONF_FAULTS_MAX = 100 }; /* reported at most: what is no configuration has thousands */
 
 struct conf_faults {
 	conf_fault_fn *fn;
 	void *ctx;
 	unsigned n;
-	bool oom;                /* the arena is full: stop, nothing more is reported */
-	bool lost;               /* something was skipped that may hold what would be missed later */
+	bool oom;  /* the arena is full: stop, nothing more is reported */
+	bool lost; /* what was skipped may hold what would be missed later */
 };
 
 /* For values that came with the command line. */

@@ -31,11 +31,12 @@ static bool is_line_end(const struct conf_lex *lex, const char *p)
 	return *p == '\n' || (*p == '\r' && p + 1 < lex->end && p[1] == '\n');
 }
 
-static struct conf_tok token(enum conf_tok_kind kind, const char *from, const char *to,
-	unsigned line)
+static struct conf_tok token(
+	enum conf_tok_kind kind, const char *from, const char *to, unsigned line)
 {
-	return (struct conf_tok){ .kind = kind, .text = slice_of(from, (size_t)(to - from)),
-		.line = line };
+	return (struct conf_tok){
+		.kind = kind, .text = slice_of(from, (size_t)(to - from)), .line = line
+	};
 }
 
 static struct conf_tok bad(const struct conf_lex *lex, const char *from, const char *why)
@@ -90,7 +91,8 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 			continue;
 		} else if (is_control(c)) {
 			/* A run of them is one mistake, and so is all of a comment. */
-			for (from = lex->p++; lex->p < lex->end && !is_line_end(lex, lex->p); lex->p++)
+			for (from = lex->p++; lex->p < lex->end && !is_line_end(lex, lex->p);
+				lex->p++)
 				if (!comment && !is_control(*lex->p))
 					break;
 			return bad(lex, from, "a control byte");
@@ -109,7 +111,7 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 	if (is_punct(*from))
 		return token(CONF_TOK_PUNCT, from, lex->p, lex->line);
 	while (lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
-	       !is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#')
+		!is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#')
 		lex->p++;
 	return token(CONF_TOK_WORD, from, lex->p, lex->line);
 }

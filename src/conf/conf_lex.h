@@ -18,9 +18,9 @@ enum conf_tok_kind {
 struct conf_tok {
 	enum conf_tok_kind kind;
 	struct slice text;
-	unsigned line;           /* where it begins */
+	unsigned line; /* where it begins */
 	const char *why;
-	bool torn;               /* BAD: an unterminated string, which may have eaten braces */
+	bool torn; /* BAD: an unterminated string, which may have eaten braces */
 };
 
 struct conf_lex {

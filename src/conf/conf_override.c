@@ -13,8 +13,8 @@ struct override {
 };
 
 /* What was given for key of section s lands in obj as if the file had said so, but wins. */
-static void set(struct override *o, enum conf_section_id s, const char *key, void *obj,
-	const char *text)
+static void set(
+	struct override *o, enum conf_section_id s, const char *key, void *obj, const char *text)
 {
 	const struct conf_row *row = conf_table_row(&conf_sections[s], slice_str(key));
 
@@ -31,8 +31,8 @@ static void set(struct override *o, enum conf_section_id s, const char *key, voi
 	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
 }
 
-static struct conf_listen *add_listen(struct override *o, struct conf_pos at, const char *host,
-	uint64_t number)
+static struct conf_listen *add_listen(
+	struct override *o, struct conf_pos at, const char *host, uint64_t number)
 {
 	struct conf_listen *l = conf_table_add(o->conf, &conf_sections[CONF_SECTION_LISTEN]);
 	char address[64];
@@ -112,7 +112,7 @@ void conf_override(struct conf *conf, const struct conf_override *ov, struct con
 	if (ov->port != NULL)
 		port(&o, ov);
 	if (conf->nlistens == 0 && !faults->lost &&
-	    (add_listen(&o, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
-	     add_listen(&o, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))
+		(add_listen(&o, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
+			add_listen(&o, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))
 		conf_fault_oom(faults, &conf_command_line);
 }

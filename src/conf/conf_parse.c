@@ -11,11 +11,11 @@ enum { NESTED_MAX = 8 };
 /* A section that is being read. */
 struct block {
 	const struct conf_section *section;
-	void *scratch;           /* not NULL: a section that is refused as a whole, read for its faults */
-	unsigned index;          /* otherwise: which one it is */
-	unsigned line;           /* of its opening brace */
+	void *scratch;  /* not NULL: refused as a whole, read for its faults */
+	unsigned index; /* otherwise: which one it is */
+	unsigned line;  /* of its opening brace */
 	unsigned depth;
-	struct conf_tok nested;  /* the first section inside of it, none if its line is 0 */
+	struct conf_tok nested; /* the first section inside of it, none if its line is 0 */
 };
 
 static void parse_block(struct parser *p, struct block *b);
@@ -49,8 +49,9 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
 			PARSER_NAME(key));
 	else
-		parser_fault(p, key->line, "unknown key \"%.*s\" in %s; the nearest known one is %s",
-			PARSER_NAME(key), place(s), conf_table_near_row(s, key->text));
+		parser_fault(p, key->line,
+			"unknown key \"%.*s\" in %s; the nearest known one is %s", PARSER_NAME(key),
+			place(s), conf_table_near_row(s, key->text));
 }
 
 static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
@@ -120,8 +121,9 @@ static bool block_open(struct parser *p, struct block *b, unsigned line)
 				conf_fault(p->faults, &pos, "more than %d sections %s",
 					CONF_SECTIONS_MAX, s->name);
 			else
-				conf_fault(p->faults, &pos, "section %s is there twice; first at "
-					"%s:%u", s->name, at->file, at->line);
+				conf_fault(p->faults, &pos,
+					"section %s is there twice; first at %s:%u",
+					s->name, at->file, at->line);
 			obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
 		}
 	}
@@ -137,7 +139,8 @@ static bool block_open(struct parser *p, struct block *b, unsigned line)
 /* key is the name of a section, the current token what stands behind it. */
 static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
 {
-	struct block b = { .section = conf_table_section(key->text), .line = key->line,
+	struct block b = { .section = conf_table_section(key->text),
+		.line = key->line,
 		.depth = parent->depth + 1 };
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
@@ -158,7 +161,7 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 			parser_missing(p, key, "{");
 		/* Only the brace is missing if what follows could stand behind it. */
 		if (p->tok.kind != CONF_TOK_WORD || b.depth > NESTED_MAX ||
-		    conf_table_row(b.section, p->tok.text) == NULL) {
+			conf_table_row(b.section, p->tok.text) == NULL) {
 			parser_skip_line(p, key->line);
 			return;
 		}
@@ -168,7 +171,7 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	if (b.section->title == NULL && has_title)
 		parser_fault(p, title.line, "section %s has no title", b.section->name);
 	if (b.section->title != NULL && !has_title && !bad)
-		parser_fault(p, key->line, "section %s needs a title: %s \"%s\" { … }",
+		parser_fault(p, key->line, "section %s needs a title: %s \"%s\" { ... }",
 			b.section->name, b.section->name, b.section->title);
 	if (!block_open(p, &b, key->line))
 		return;
@@ -244,7 +247,7 @@ static void parse_block(struct parser *p, struct block *b)
 		}
 		if (conf_tok_is(&tok, '}') && !top) {
 			parser_next(p);
-			/* Said only now: were the brace missing, that would have been the mistake. */
+			/* Said only now: were the brace missing, that would be the mistake. */
 			if (b->nested.line != 0)
 				parser_fault(p, b->nested.line, "section %.*s cannot be inside %s",
 					SLICE_ARG(b->nested.text), b->section->name);
@@ -262,8 +265,9 @@ static void parse_block(struct parser *p, struct block *b)
 			parser_next(p);
 			continue;
 		}
-		parser_unexpected(p, tok.line, conf_tok_is(&tok, ';') ?
-			"statements end with their line, without \";\"" : NULL);
+		parser_unexpected(p, tok.line,
+			conf_tok_is(&tok, ';') ? "statements end with their line, without \";\""
+					       : NULL);
 		parser_next(p);
 		parser_skip_line(p, tok.line);
 	}

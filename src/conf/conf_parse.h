@@ -1,7 +1,7 @@
 /*
- * conf_parse: the grammar of h2d.conf. Called by conf_read with the text of each file; stores what it
- * finds through conf_value and conf_table. After a fault it goes on where the next statement begins,
- * so that one mistake is one message and every mistake has one.
+ * conf_parse: the grammar of h2d.conf. Called by conf_read with the text of each file; stores what
+ * it finds through conf_value and conf_table. After a fault it goes on where the next statement
+ * begins, so that one mistake is one message and every mistake has one.
  */
 #ifndef H2D_CONF_CONF_PARSE_H
 #define H2D_CONF_CONF_PARSE_H
@@ -10,7 +10,7 @@
 #include "conf/conf_fault.h"
 #include "conf/conf_read.h"
 
-enum { CONF_SECTIONS_MAX = 256 };    /* of one kind, such as listen */
+enum { CONF_SECTIONS_MAX = 256 }; /* of one kind, such as listen */
 
 void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
 	struct conf_faults *faults);

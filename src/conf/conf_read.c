@@ -1,6 +1,6 @@
 /*
- * conf_read: files for the parser. Called by conf_load and by the parser's include; knows nothing of
- * the grammar. Texts stay in the conf's arena, so one cap bounds all that is read.
+ * conf_read: files for the parser. Called by conf_load and by the parser's include; knows nothing
+ * of the grammar. Texts stay in the conf's arena, so one cap bounds all that is read.
  */
 #include "conf/conf_read.h"
 
@@ -45,12 +45,13 @@ static bool is_open(const struct conf_source *source, const struct stat *st)
 	return false;
 }
 
-/* Reads name, which from includes (NULL: the main file). pos: where faults about the file itself go. */
+/* Reads name, which from includes (NULL: the main file). Faults about the file itself go to pos. */
 static void read_one(struct conf *conf, const char *name, const struct conf_source *from,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {
-	struct conf_source source = { .name = name, .from = from,
-		.depth = from != NULL ? from->depth + 1 : 0 };
+	struct conf_source source = {
+		.name = name, .from = from, .depth = from != NULL ? from->depth + 1 : 0
+	};
 	struct slice text = { 0 };
 	struct stat st;
 	int fd;

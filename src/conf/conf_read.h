@@ -16,7 +16,7 @@ enum {
 
 /* A file that is being read, and the chain of those that include it. */
 struct conf_source {
-	const char *name;        /* lives as long as the conf: positions point to it */
+	const char *name; /* lives as long as the conf: positions point to it */
 	const struct conf_source *from;
 	dev_t dev;
 	ino_t ino;

@@ -7,17 +7,17 @@
 #include "base/assert.h"
 #include "conf/conf_value.h"
 
-#define ROW(of, name_, member_, type_, dflt_, min_, max_, choices_, help_) \
-	{ \
-		.name = name_, \
-		.type = CONF_TYPE_##type_, \
-		.member = offsetof(struct of, member_), \
-		.at = offsetof(struct of, member_##_at), \
-		.dflt = dflt_, \
-		.min = min_, \
-		.max = max_, \
-		.choices = choices_, \
-		.help = help_, \
+#define ROW(of, name_, member_, type_, dflt_, min_, max_, choices_, help_)                         \
+	{                                                                                          \
+		.name = name_,                                                                     \
+		.type = CONF_TYPE_##type_,                                                         \
+		.member = offsetof(struct of, member_),                                            \
+		.at = offsetof(struct of, member_##_at),                                           \
+		.dflt = dflt_,                                                                     \
+		.min = min_,                                                                       \
+		.max = max_,                                                                       \
+		.choices = choices_,                                                               \
+		.help = help_,                                                                     \
 	},
 
 static const struct conf_row global_rows[] = {
@@ -56,18 +56,20 @@ static const struct conf_row server_rows[] = {
 };
 
 #define ROWS(r) .rows = r, .nrows = sizeof(r) / sizeof(r[0])
-#define SINGLE(member_) \
-	.name = #member_, .size = sizeof(struct conf_##member_), \
-	.where = offsetof(struct conf, member_), .at = offsetof(struct conf_##member_, at), \
+#define SINGLE(member_)                                                                            \
+	.name = #member_, .size = sizeof(struct conf_##member_),                                   \
+	.where = offsetof(struct conf, member_), .at = offsetof(struct conf_##member_, at),        \
 	ROWS(member_##_rows)
-#define TITLED(member_) \
-	.name = #member_, .size = sizeof(struct conf_##member_), \
+#define TITLED(member_)                                                                            \
+	.name = #member_, .size = sizeof(struct conf_##member_),                                   \
 	.where = offsetof(struct conf, member_##s), .count = offsetof(struct conf, n##member_##s), \
 	.at = offsetof(struct conf_##member_, at), ROWS(member_##_rows)
 
 const struct conf_section conf_sections[CONF_SECTIONS] = {
-	[CONF_SECTION_GLOBAL] = { .name = "", .help = "The top level of the file.",
-		.size = sizeof(struct conf), ROWS(global_rows) },
+	[CONF_SECTION_GLOBAL] = { .name = "",
+		.help = "The top level of the file.",
+		.size = sizeof(struct conf),
+		ROWS(global_rows) },
 	[CONF_SECTION_LISTEN] = { TITLED(listen), .title = "address",
 		.help = "One address to listen on: \"192.0.2.1:443\", \"[2001:db8::1]:443\" or "
 			"\"unix:/path\". Port 0 takes a free one. \"[::]\" is IPv6 only." },
@@ -75,7 +77,7 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 	[CONF_SECTION_CACHE] = { SINGLE(cache), .help = "The file cache, shared by all workers." },
 	[CONF_SECTION_LIMITS] = { SINGLE(limits), .help = "What one client may take." },
 	[CONF_SECTION_TIMEOUTS] = { SINGLE(timeouts), .help = "After how many seconds a connection "
-		"is closed." },
+							      "is closed." },
 	[CONF_SECTION_SERVER] = { TITLED(server), .title = "name",
 		.help = "What is served; \"_\" answers every name." },
 };
@@ -100,7 +102,7 @@ const struct conf_section *conf_table_section(struct slice name)
 	return NULL;
 }
 
-/* Levenshtein's distance; what is longer than any name is cut, it is far from all of them anyway. */
+/* Levenshtein's distance; what is longer than any name is cut, it is far from all anyway. */
 static unsigned distance(struct slice a, struct slice b)
 {
 	unsigned row[65];
@@ -167,8 +169,7 @@ unsigned conf_table_count(const struct conf *conf, const struct conf_section *se
 	return *(const unsigned *)(const void *)((const char *)conf + section->count);
 }
 
-const void *conf_table_peek(const struct conf *conf, const struct conf_section *section,
-	unsigned i)
+const void *conf_table_peek(const struct conf *conf, const struct conf_section *section, unsigned i)
 {
 	const char *where = (const char *)conf + section->where;
 
@@ -192,7 +193,7 @@ static void *grow(struct conf *conf, const struct conf_section *section)
 	char **first = (char **)(void *)((char *)conf + section->where);
 	char *obj;
 
-	/* Full at every power of two: the copies left behind in the arena are no more than what is live. */
+	/* Full at every power of two: what stays behind in the arena is no more than what lives. */
 	if ((*n & (*n - 1)) == 0) {
 		char *more = arena_zalloc(&conf->arena, (*n == 0 ? 1 : 2 * *n) * section->size);
 

@@ -1,6 +1,6 @@
 /*
- * conf_table: conf.def at run time: every section, its keys, and where in the structs of conf.h their
- * values lie. Read by all of conf; const.
+ * conf_table: conf.def at run time: every section, its keys, and where in the structs of conf.h
+ * their values lie. Read by all of conf; const.
  */
 #ifndef H2D_CONF_CONF_TABLE_H
 #define H2D_CONF_CONF_TABLE_H
@@ -26,20 +26,20 @@ enum conf_type {
 struct conf_row {
 	const char *name;
 	enum conf_type type;
-	size_t member, at;       /* offsets in the section's struct */
+	size_t member, at; /* offsets in the section's struct */
 	const char *dflt;
 	uint64_t min, max;
 	const char *choices, *help;
 };
 
 struct conf_section {
-	const char *name;        /* "" is the top level */
-	const char *title;       /* what the title is; NULL: it has none, and there is one such section */
+	const char *name;  /* "" is the top level */
+	const char *title; /* what it is; NULL: none, and only one such section */
 	const char *help;
-	size_t size;             /* of its struct */
-	size_t where;            /* in struct conf: the struct, or with a title the pointer to the first */
-	size_t count;            /* in struct conf: how many there are (with a title) */
-	size_t at;               /* in its struct: the position */
+	size_t size;  /* of its struct */
+	size_t where; /* in struct conf: it, or (titled) the pointer to the first */
+	size_t count; /* in struct conf: how many there are (with a title) */
+	size_t at;    /* in its struct: the position */
 	const struct conf_row *rows;
 	unsigned nrows;
 };
@@ -69,8 +69,8 @@ const char *conf_table_near_section(struct slice name);
 /* How many of a section conf has, and the struct of the i-th. */
 unsigned conf_table_count(const struct conf *conf, const struct conf_section *section);
 void *conf_table_get(struct conf *conf, const struct conf_section *section, unsigned i);
-const void *conf_table_peek(const struct conf *conf, const struct conf_section *section,
-	unsigned i);
+const void *conf_table_peek(
+	const struct conf *conf, const struct conf_section *section, unsigned i);
 
 /*
  * One more struct of a section, all its members on their defaults; for a section without title the

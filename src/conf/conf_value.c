@@ -123,7 +123,8 @@ char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const 
 	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
 		return arena_printf(arena, "%.*s%s", dir, file, path);
 	n = strlen(cwd);
-	return arena_printf(arena, "%s%s%.*s%s", cwd, cwd[n - 1] == '/' ? "" : "/", dir, file, path);
+	return arena_printf(
+		arena, "%s%s%.*s%s", cwd, cwd[n - 1] == '/' ? "" : "/", dir, file, path);
 }
 
 /* why: "" where what the row takes says it all; of a list with choices, the item that is none. */
@@ -138,8 +139,8 @@ static void refuse(const struct conf_row *row, const struct conf_value *v, const
 	if (row->type == CONF_TYPE_LIST && v->kind == CONF_VALUE_LIST)
 		conf_fault(faults, pos, "%s must be %s, not \"%.200s\"", row->name, want, why);
 	else if (*why != '\0')
-		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s: %s", row->name, want,
-			quote, got, quote, why);
+		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s: %s", row->name, want, quote,
+			got, quote, why);
 	else
 		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s", row->name, want, quote,
 			got, quote);
@@ -196,8 +197,8 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 }
 
 /*
- * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false when
- * memory is out.
+ * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false
+ * when memory is out.
  */
 static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, const char **why)
@@ -209,9 +210,11 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 
 	*why = NULL;
 	if (!kind_fits(row, v->kind)) {
-		*why = v->kind != CONF_VALUE_STRING && kind_fits(row, CONF_VALUE_STRING) ?
-			"it needs double quotes" : v->kind == CONF_VALUE_STRING &&
-			kind_fits(row, CONF_VALUE_WORD) ? "it is written without quotes" : "";
+		*why = "";
+		if (v->kind == CONF_VALUE_WORD && kind_fits(row, CONF_VALUE_STRING))
+			*why = "it needs double quotes";
+		else if (v->kind == CONF_VALUE_STRING && kind_fits(row, CONF_VALUE_WORD))
+			*why = "it is written without quotes";
 		return true;
 	}
 	switch (row->type) {
@@ -272,8 +275,8 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 }
 
 /* "text", read as the row wants it: only a list has a syntax of its own. */
-static bool from_text(struct arena *arena, const struct conf_row *row, const char *text,
-	struct conf_value *v)
+static bool from_text(
+	struct arena *arena, const struct conf_row *row, const char *text, struct conf_value *v)
 {
 	struct conf_lex lex;
 

@@ -1,6 +1,7 @@
 /*
- * conf_value: one value, as written and as stored: types, ranges, choices, relative paths. Called by
- * the reader, by the overrides of the command line and by the dump; knows nothing of the grammar.
+ * conf_value: one value, as written and as stored: types, ranges, choices, relative paths. Called
+ * by the reader, by the overrides of the command line and by the dump; knows nothing of the
+ * grammar.
  */
 #ifndef H2D_CONF_CONF_VALUE_H
 #define H2D_CONF_CONF_VALUE_H
@@ -18,21 +19,21 @@ enum conf_value_kind {
 
 struct conf_value {
 	enum conf_value_kind kind;
-	char *text;              /* of WORD and STRING */
-	struct conf_list list;   /* of strings */
+	char *text;            /* of WORD and STRING */
+	struct conf_list list; /* of strings */
 };
 
 /* "", for members that must not be NULL. Never written to. */
 extern char conf_none[1];
 
 /*
- * Stores v in obj's member of row and pos beside it. A value that does not fit is a fault; the member
- * of a string, path or list is then NULL, which says "reported already" to later checks.
+ * Stores v in obj's member of row and pos beside it. A value that does not fit is a fault; the
+ * member of a string, path or list is then NULL, which says "reported already" to later checks.
  */
 void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, struct conf_faults *faults);
 
-/* The same for text that stands alone, as on the command line: quotes are neither needed nor seen. */
+/* The same for text that stands alone, as on the command line: a string has no quotes. */
 void conf_value_set_text(struct arena *arena, const struct conf_row *row, void *obj,
 	const char *text, const struct conf_pos *pos, struct conf_faults *faults);
 

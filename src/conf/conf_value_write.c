@@ -1,6 +1,6 @@
 /*
- * conf_value_write: values and what a key takes, as text: for -T, messages, the example file and the
- * manual. What it writes, the reader reads back to the same value.
+ * conf_value_write: values and what a key takes, as text: for -T, messages, the example file and
+ * the manual. What it writes, the reader reads back to the same value.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -39,8 +39,8 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 	char list[256], min[32], max[32];
 
 	if (row->choices != NULL)
-		format_choices(list, sizeof(list), row->choices,
-			row->type == CONF_TYPE_LIST ? "\"" : "");
+		format_choices(
+			list, sizeof(list), row->choices, row->type == CONF_TYPE_LIST ? "\"" : "");
 	format_size(min, sizeof(min), row->min);
 	format_size(max, sizeof(max), row->max);
 	switch (row->type) {
@@ -61,15 +61,17 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 			row->max);
 		break;
 	case CONF_TYPE_SIZE:
-		snprintf(buf, size, "a size in bytes from %s to %s, with K, M, G or nothing behind it",
-			min, max);
+		snprintf(buf, size,
+			"a size in bytes from %s to %s, with K, M, G or nothing behind it", min,
+			max);
 		break;
 	case CONF_TYPE_SECONDS:
 		snprintf(buf, size, "a number of seconds from %" PRIu64 " to %" PRIu64, row->min,
 			row->max);
 		break;
 	case CONF_TYPE_CHOICE:
-		snprintf(buf, size, "%s%s", strchr(row->choices, '|') != NULL ? "one of " : "", list);
+		snprintf(buf, size, "%s%s", strchr(row->choices, '|') != NULL ? "one of " : "",
+			list);
 		break;
 	case CONF_TYPE_MODE:
 		snprintf(buf, size, "an octal file mode of three or four digits up to \"%04o\"",
@@ -129,7 +131,7 @@ void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 			fputs("auto", out);
 			break;
 		}
-		/* fall through */
+		__attribute__((fallthrough));
 	case CONF_TYPE_NUMBER:
 	case CONF_TYPE_SECONDS:
 		fprintf(out, "%" PRIu64, *(const uint64_t *)member);

@@ -31,8 +31,8 @@ static void write_default(const struct conf_row *row, FILE *out)
 		fputs(row->dflt, out);
 }
 
-static void write_example_row(enum conf_section_id id, const struct conf_row *row,
-	const char *indent, FILE *out)
+static void write_example_row(
+	enum conf_section_id id, const struct conf_row *row, const char *indent, FILE *out)
 {
 	const char *value = NULL;
 
@@ -60,16 +60,19 @@ static void write_example_listens(FILE *out)
 	      "listen \"[::1]:8080\" {}\n"
 	      "#listen \"0.0.0.0:443\" { tls = true }\n"
 	      "#listen \"[::]:443\" { tls = true }\n"
-	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  mode = \"0660\" }\n", out);
+	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  mode = \"0660\" }\n",
+		out);
 }
 
 void conf_write_example(FILE *out)
 {
 	fputs("# The configuration of h2d, see h2d.conf(5). A key behind \"#\" shows its default.\n"
-	      "# \"h2d -t\" checks this file, \"h2d -T\" shows what is in effect.\n\n", out);
+	      "# \"h2d -t\" checks this file, \"h2d -T\" shows what is in effect.\n\n",
+		out);
 	write_example_rows(CONF_SECTION_GLOBAL, "", out);
 	fputs("\n# More files; relative to this one, in the order of their names.\n"
-	      "#include(\"conf.d/*.conf\")\n", out);
+	      "#include(\"conf.d/*.conf\")\n",
+		out);
 	for (unsigned id = CONF_SECTION_GLOBAL + 1; id < CONF_SECTIONS; id++) {
 		const struct conf_section *s = &conf_sections[id];
 

@@ -1,6 +1,6 @@
 /*
- * parser: tokens, values and recovery for conf_parse.c. Every loop in here consumes a token or ends,
- * and none recurses, so that no text can hold it up.
+ * parser: tokens, values and recovery for conf_parse.c. Every loop in here consumes a token or
+ * ends, and none recurses, so that no text can hold it up.
  */
 #include "conf/parser.h"
 
@@ -57,14 +57,16 @@ void parser_missing(struct parser *p, const struct conf_tok *key, const char *wh
 {
 	char message[128];
 
-	snprintf(message, sizeof(message), "there is no \"%s\" behind %.*s", what, PARSER_NAME(key));
+	snprintf(
+		message, sizeof(message), "there is no \"%s\" behind %.*s", what, PARSER_NAME(key));
 	parser_unexpected(p, key->line, message);
 }
 
 void parser_unclosed(struct parser *p, unsigned line)
 {
 	if (!p->torn)
-		parser_fault(p, line, "the \"{\" of this line has no \"}\": the file ends at line %u",
+		parser_fault(p, line,
+			"the \"{\" of this line has no \"}\": the file ends at line %u",
 			p->lex.line);
 	p->faults->lost = true;
 }
@@ -141,7 +143,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 {
 	char message[192];
 	unsigned line = p->tok.line;
-	bool comma = true;       /* an item may follow */
+	bool comma = true; /* an item may follow */
 	char *text;
 
 	parser_next(p);
@@ -170,8 +172,9 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 		} else if (!comma && conf_tok_is(&p->tok, ',')) {
 			comma = true;
 		} else {
-			snprintf(message, sizeof(message), "%.*s: a list in braces holds strings in "
-				"double quotes with commas between them", PARSER_NAME(key));
+			snprintf(message, sizeof(message),
+				"%.*s: a list holds strings in double quotes, with commas between",
+				PARSER_NAME(key));
 			parser_unexpected(p, p->tok.line, message);
 			skip_list(p);
 			return false;

@@ -15,9 +15,9 @@ struct parser {
 	struct conf_faults *faults;
 	const struct conf_source *source;
 	struct conf_lex lex;
-	struct conf_tok tok;     /* the current one, not yet consumed */
-	unsigned last;           /* line of the one before it */
-	bool torn;               /* a string without end may have eaten braces: they do not count */
+	struct conf_tok tok; /* the current one, not yet consumed */
+	unsigned last;       /* line of the one before it */
+	bool torn;           /* a string without end may have eaten braces: they do not count */
 };
 
 /* For "%.*s": a name as somebody wrote it, of any length. */
@@ -54,7 +54,7 @@ void parser_skip_block(struct parser *p);
 /* The text of a STRING, in the arena; NULL when memory is out (reported). */
 char *parser_string(struct parser *p, const struct conf_tok *tok);
 
-/* The value of key, whose "=" is consumed. false: there is none that is worth storing (reported). */
+/* The value of key, whose "=" is consumed. false: there is none worth storing (reported). */
 bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v);
 
 #endif

@@ -1,0 +1,386 @@
+/* check_conf: what a good configuration becomes, and what the command line makes of it. */
+#include "conf_unit.h"
+
+#include "conf/conf_table.h"
+
+START_TEST(defaults)
+{
+	const struct conf_override ov = { .root = in_folder("www") };
+	struct conf *c = load_with(&ov);
+
+	no_faults("defaults");
+	ck_assert_ptr_null(c->path);
+	ck_assert_str_eq(c->user, "");
+	ck_assert_uint_eq(c->worker_processes, 0);
+	ck_assert_uint_eq(c->worker_connections, 16384);
+	ck_assert_str_eq(c->error_log, "stderr");
+	ck_assert_str_eq(c->access_log, "off");
+	ck_assert_uint_eq(c->shutdown_timeout, 30);
+	ck_assert(c->server_tokens);
+	ck_assert_ptr_null(c->user_at.file);
+	ck_assert_ptr_null(c->tls.at.file);
+	ck_assert_uint_eq(c->tls.protocols.n, 2);
+	ck_assert_str_eq(c->tls.protocols.v[1], "TLSv1.3");
+	ck_assert_uint_eq(c->cache.max_size, 256 << 20);
+	ck_assert_uint_eq(c->limits.client_header_size, 32 << 10);
+	ck_assert_uint_eq(c->nlistens, 2);
+	ck_assert_str_eq(c->listens[0].address, "127.0.0.1:8080");
+	ck_assert_str_eq(c->listens[1].address, "[::1]:8080");
+	ck_assert(!c->listens[0].tls && !c->listens[1].tls && !c->listens[0].admin);
+	ck_assert_uint_eq(c->listens[0].mode, 0660);
+	ck_assert_uint_eq(c->nservers, 1);
+	ck_assert_str_eq(c->servers[0].name, "_");
+	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root_at.file, "command line");
+	ck_assert_str_eq(c->servers[0].index.v[0], "index.html");
+	conf_free(&c);
+	ck_assert_ptr_null(c);
+}
+END_TEST
+
+static const char whole[] =
+	"# comment with \"quotes\" and { braces\r\n"
+	"user = \"a \\\"b\\\" \\\\ c # d\" # end\r\n"
+	"worker-processes = 3  worker-cpu-affinity = auto\n"
+	"log-level = \"warn\"\n"
+	"access-log = \"access.log\"\n"
+	"server-tokens = false\n"
+	"listen \"127.0.0.1:443\" { tls = true }\n"
+	"listen \"[::1]:8080\" {} listen \"127.0.0.1:0\" {} listen \"127.0.0.1:0\" {}\n"
+	"listen \"unix:@/admin.sock\"\n{ admin = true  mode = \"0600\" }\n"
+	"tls {\n\tcertificate = \"cert.pem\"\n\tcertificate-key = \"./key.pem\"\n"
+	"\tprotocols = { # why\n\t\t\"TLSv1.3\", # last\n\t}\n}\n"
+	"cache { max-size = \"3M\" max-file-size = 64K }\n"
+	"limits{max-concurrent-streams=1}timeouts { send = 86400 }\n"
+	"server \"_\" {\n\troot = \"www\"\n\tindex = {}\n\tcharset = \"\"\n"
+	"\tupload-dir =\n\t\t\"up/load\"\n}";
+
+static void check_whole(struct conf *c)
+{
+	ck_assert_str_eq(c->path, in_folder("h2d.conf"));
+	ck_assert_str_eq(c->user, "a \"b\" \\ c # d");
+	ck_assert_str_eq(c->user_at.file, c->path);
+	ck_assert_uint_eq(c->user_at.line, 2);
+	ck_assert_uint_eq(c->worker_processes, 3);
+	ck_assert_int_eq(c->worker_cpu_affinity, 1);
+	ck_assert_uint_eq(c->worker_cpu_affinity_at.line, 3);
+	ck_assert_int_eq(c->log_level, 2);
+	ck_assert_str_eq(c->access_log, in_folder("access.log"));
+	ck_assert(!c->server_tokens);
+	ck_assert_uint_eq(c->nlistens, 5);
+	ck_assert(c->listens[0].tls && !c->listens[1].tls);
+	ck_assert_uint_eq(c->listens[3].at.line, 8);
+	ck_assert_str_eq(c->listens[4].address + 5, in_folder("admin.sock"));
+	ck_assert(c->listens[4].admin);
+	ck_assert_uint_eq(c->listens[4].mode, 0600);
+	ck_assert_str_eq(c->tls.certificate, in_folder("cert.pem"));
+	ck_assert_str_eq(c->tls.certificate_key, in_folder("key.pem"));
+	ck_assert_uint_eq(c->tls.protocols.n, 1);
+	ck_assert_uint_eq(c->cache.max_size, 3 << 20);
+	ck_assert_uint_eq(c->cache.max_file_size, 64 << 10);
+	ck_assert_uint_eq(c->limits.max_concurrent_streams, 1);
+	ck_assert_uint_eq(c->timeouts.send, 86400);
+	ck_assert_uint_eq(c->timeouts.send_at.line, 19);
+	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_uint_eq(c->servers[0].root_at.line, 21);
+	ck_assert_uint_eq(c->servers[0].index.n, 0);
+	ck_assert_str_eq(c->servers[0].charset, "");
+	ck_assert_str_eq(c->servers[0].upload_dir, "up/load");
+}
+
+START_TEST(every_kind_of_value)
+{
+	struct conf *c = load_text(whole);
+
+	no_faults("whole");
+	check_whole(c);
+	conf_free(&c);
+}
+END_TEST
+
+static char *dump(const struct conf *c)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	ck_assert_ptr_nonnull(out);
+	conf_dump(c, out);
+	ck_assert_int_eq(fclose(out), 0);
+	return text;
+}
+
+START_TEST(the_dump_reads_back)
+{
+	struct conf *c = load_text(whole), *again;
+	char *text = dump(c), *second;
+
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		for (unsigned j = 0; j < conf_sections[i].nrows; j++) {
+			char key[64];
+
+			snprintf(key, sizeof(key), "%s = ", conf_sections[i].rows[j].name);
+			ck_assert_msg(strstr(text, key) != NULL, "%s", key);
+			ck_assert_ptr_nonnull(strstr(text, conf_sections[i].rows[j].help));
+		}
+	}
+	write_file("again.conf", text);
+	again = load_name("again.conf");
+	no_faults("dump");
+	second = dump(again);
+	ck_assert_str_eq(text, second);
+	ck_assert_str_eq(again->user, c->user);
+	ck_assert_uint_eq(again->listens[4].mode, 0600);
+	ck_assert_uint_eq(again->worker_processes, 3);
+	free(text);
+	free(second);
+	conf_free(&c);
+	conf_free(&again);
+}
+END_TEST
+
+START_TEST(a_dump_of_defaults_reads_back)
+{
+	const struct conf_override ov = { .root = in_folder("www") };
+	struct conf *c = load_with(&ov), *again;
+	char *text = dump(c), *second;
+
+	again = load_text(text);
+	no_faults("dump");
+	second = dump(again);
+	ck_assert_str_eq(text, second);
+	free(text);
+	free(second);
+	conf_free(&c);
+	conf_free(&again);
+}
+END_TEST
+
+/* Every "from" becomes "to", of the same length or shorter. */
+static void replace(char *text, const char *from, const char *to)
+{
+	for (char *p = text; (p = strstr(p, from)) != NULL; p += strlen(to)) {
+		memmove(p + strlen(to), p + strlen(from), strlen(p + strlen(from)) + 1);
+		memcpy(p, to, strlen(to));
+	}
+}
+
+/* The example, with its paths in the folder; bare: its defaults are no comments. */
+static char *example(bool bare)
+{
+	static const char *const set[] = { "#user", "#pid-file", "#root", "#listen", "#include" };
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	conf_write_example(out);
+	fclose(out);
+	replace(text, "/run/h2d", "@");
+	replace(text, "/srv/www", "@/www");
+	for (char *p = text; bare && (p = strchr(p, '#')) != NULL; p++) {
+		bool skip = p[1] == ' ' || (p > text && strchr("\n\t", p[-1]) == NULL);
+
+		for (unsigned i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+			skip |= strncmp(p, set[i], strlen(set[i])) == 0;
+		if (skip)
+			p += strcspn(p, "\n");
+		else
+			*p = ' ';
+	}
+	return text;
+}
+
+START_TEST(the_example_is_a_configuration)
+{
+	for (int bare = 0; bare < 2; bare++) {
+		char *text = example(bare);
+		struct conf *c = load_text(text);
+
+		no_faults("example");
+		ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+		ck_assert_str_eq(c->pid_file, in_folder("h2d.pid"));
+		ck_assert_uint_eq(c->nlistens, 2);
+		ck_assert_uint_eq(c->worker_connections, 16384);
+		ck_assert_int_eq(c->worker_connections_at.file != NULL, bare);
+		ck_assert_int_eq(c->tls.protocols_at.file != NULL, bare);
+		conf_free(&c);
+		free(text);
+	}
+}
+END_TEST
+
+START_TEST(the_manual_names_every_key)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	unsigned items = 0, keys = 0;
+
+	conf_write_manual(out);
+	fclose(out);
+	for (char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++)
+		items++;
+	for (unsigned i = 0; i < CONF_SECTIONS; i++)
+		keys += conf_sections[i].nrows;
+	ck_assert_uint_eq(items, keys);
+	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
+	free(text);
+}
+END_TEST
+
+START_TEST(includes)
+{
+	struct conf *c;
+
+	mkdir(in_folder("d[1]"), 0755);
+	mkdir(in_folder("d[1]/more"), 0755);
+	write_file("d[1]/20.conf", "log-level = warn\n");
+	write_file("d[1]/10.conf", "listen \"127.0.0.1:1\" {}\ninclude(\"more/x.conf\")\n");
+	write_file("d[1]/30.txt", "this is not one of them\n");
+	write_file("d[1]/more/x.conf", "\nuser = \"x\"\nlisten \"127.0.0.1:2\" {}\n"
+				       "server \"_\" { root = \"../../www\" }\n");
+	write_file("d[1]/main.conf", "include ( \"[0-9]*.conf\" ) include(\"none-*.conf\")\n"
+				     "include(\"no-folder/*.conf\")\ninclude(\"@/last.conf\")\n");
+	write_file("last.conf", "listen \"127.0.0.1:3\" {}\n");
+	c = load_name("d[1]/main.conf");
+	no_faults("includes");
+	ck_assert_uint_eq(c->nlistens, 3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(c->listens[i].address[10], '1' + (int)i);
+	ck_assert_int_eq(c->log_level, 2);
+	ck_assert_str_eq(c->user_at.file, in_folder("d[1]/more/x.conf"));
+	ck_assert_uint_eq(c->user_at.line, 2);
+	ck_assert_str_eq(c->servers[0].root, in_folder("d[1]/more/../../www"));
+	conf_free(&c);
+}
+END_TEST
+
+START_TEST(relative_names)
+{
+	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
+	struct conf *c;
+	char cwd[512];
+
+	ck_assert_ptr_nonnull(getcwd(cwd, sizeof(cwd)));
+	mkdir(in_folder("sub"), 0755);
+	write_file("sub/h2d.conf", "include(\"*.inc\")\n");
+	write_file("sub/a.inc", "server \"_\" { root = \".\" }\n");
+	ck_assert_int_eq(chdir(folder), 0);
+	c = load_with(&ov);
+	no_faults("relative");
+	ck_assert_str_eq(c->servers[0].root_at.file, "sub/a.inc");
+	ck_assert_str_eq(c->servers[0].root, in_folder("sub/"));
+	ck_assert_str_eq(c->pid_file, in_folder("pid"));
+	conf_free(&c);
+	ck_assert_int_eq(chdir(cwd), 0);
+}
+END_TEST
+
+START_TEST(the_command_line_wins)
+{
+	const struct conf_override ov = {
+		.file = in_folder("h2d.conf"),
+		.root = in_folder("www"),
+		.port = "0",
+		.workers = "auto",
+		.dispatch = "reuseport",
+		.pid_file = in_folder("p"),
+		.key = in_folder("key.pem"),
+		.cert = in_folder("cert.pem"),
+	};
+	struct conf *c;
+
+	/* Even over a value that would not do. */
+	write_file("h2d.conf", "worker-processes = 7\npid-file = \"/no/such/folder/p\"\n"
+			       "listen \"127.0.0.1:1\" {}\nlisten \"unix:@/a\" { admin = true }\n"
+			       "listen \"127.0.0.1:2\" {}\nserver \"_\" { root = \"/no/such\" }\n");
+	c = load_with(&ov);
+	no_faults("override");
+	ck_assert_uint_eq(c->worker_processes, 0);
+	ck_assert_str_eq(c->worker_processes_at.file, "command line");
+	ck_assert_str_eq(c->pid_file, in_folder("p"));
+	ck_assert_uint_eq(c->nlistens, 3);
+	ck_assert(c->listens[0].admin);
+	ck_assert_str_eq(c->listens[1].address, "0.0.0.0:0");
+	ck_assert_str_eq(c->listens[2].address, "[::]:0");
+	ck_assert(c->listens[1].tls && c->listens[2].tls && !c->listens[2].admin);
+	ck_assert_str_eq(c->tls.certificate, in_folder("cert.pem"));
+	conf_free(&c);
+}
+END_TEST
+
+START_TEST(a_cleartext_port)
+{
+	const struct conf_override ov = { .root = in_folder("www"), .port = "65535", .h2c = true };
+	struct conf *c = load_with(&ov);
+
+	no_faults("h2c");
+	ck_assert_uint_eq(c->nlistens, 2);
+	ck_assert_str_eq(c->listens[0].address, "0.0.0.0:65535");
+	ck_assert(!c->listens[0].tls && !c->listens[1].tls);
+	conf_free(&c);
+}
+END_TEST
+
+START_TEST(only_admin_needs_no_root)
+{
+	struct conf *c = load_text("listen \"127.0.0.1:9\" { admin = true }\n");
+
+	no_faults("admin");
+	ck_assert_uint_eq(c->nlistens, 1);
+	ck_assert_uint_eq(c->nservers, 1);
+	conf_free(&c);
+}
+END_TEST
+
+/* Every allocation fails once: one fault, no conf, nothing leaked (the sanitizer says so). */
+START_TEST(out_of_memory)
+{
+	const struct conf_override ov = {
+		.file = in_folder("h2d.conf"),
+		.root = in_folder("www"),
+		.port = "1",
+		.h2c = true,
+	};
+	struct conf *c = NULL;
+	unsigned failed = 0;
+
+	write_file("h2d.conf", "include(\"mor[e].conf\") include(\"@/last.conf\")\n");
+	write_file("more.conf", whole);
+	write_file("last.conf", "error-log = \"e\"\n");
+	for (size_t cap = 0; c == NULL; cap += 8) {
+		nfaults = 0;
+		c = conf_load_capped(&ov, cap, on_fault, NULL);
+		if (c != NULL)
+			break;
+		ck_assert_msg(nfaults == 1 && strstr(faults[0], ": out of memory") != NULL,
+			"cap %zu, %u faults: %s", cap, nfaults, faults[0]);
+		failed++;
+	}
+	ck_assert_uint_gt(failed, 100);
+	conf_free(&c);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("conf");
+
+	tcase_add_checked_fixture(t, make_folder, remove_folder);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, defaults);
+	tcase_add_test(t, every_kind_of_value);
+	tcase_add_test(t, the_dump_reads_back);
+	tcase_add_test(t, a_dump_of_defaults_reads_back);
+	tcase_add_test(t, the_example_is_a_configuration);
+	tcase_add_test(t, the_manual_names_every_key);
+	tcase_add_test(t, includes);
+	tcase_add_test(t, relative_names);
+	tcase_add_test(t, the_command_line_wins);
+	tcase_add_test(t, a_cleartext_port);
+	tcase_add_test(t, only_admin_needs_no_root);
+	tcase_add_test(t, out_of_memory);
+	return t;
+}
+
+UNIT_MAIN("conf")

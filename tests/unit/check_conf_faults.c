@@ -1,0 +1,384 @@
+/* check_conf_faults: what is wrong with a configuration is said, at the right line, and once. */
+#include "conf_unit.h"
+
+#define SERVED "server \"_\" { root = \"@/www\" }\n"
+
+/* One text, and its faults in order: each begins with its place and contains what is behind '|'. */
+static const struct {
+	const char *text;
+	const char *faults[6];
+} cases[] = {
+	/* keys */
+	{ SERVED "worker_processes = 4\n", { "h2d.conf:2|worker-processes" } },
+	{ SERVED "\n\nworker_processes 4;\n", { "h2d.conf:4|worker-processes" } },
+	{ SERVED "certificate = \"x\"\n", { "h2d.conf:2|belongs to tls" } },
+	{ SERVED "tls = true\n", { "h2d.conf:2|belongs to listen" } },
+	{ SERVED "tls { user = \"x\" }\n", { "h2d.conf:2|belongs to the top level" } },
+	{ SERVED "cache = 5\n", { "h2d.conf:2|is a section" } },
+	{ SERVED "foo = {\"a\",\n\"b\"} fop = 5\nbar\n",
+		{ "h2d.conf:2|\"foo\"", "h2d.conf:3|\"fop\"", "h2d.conf:4|\"bar\"" } },
+	{ SERVED "listen \"127.0.0.1:1\" { amin = true  tsl = false }\n",
+		{ "h2d.conf:2|nearest known one is admin",
+			"h2d.conf:2|nearest known one is tls" } },
+	{ "user = \"a\"\n" SERVED "user = \"b\"\n", { "h2d.conf:3|first at @/h2d.conf:1" } },
+	{ SERVED "cache { max-size = 1M\nmax-size = 2M }\n",
+		{ "h2d.conf:3|first at @/h2d.conf:2" } },
+	{ SERVED "user = 5 # c\nuser = \"x\"\n",
+		{ "h2d.conf:2|double quotes", "h2d.conf:3|twice" } },
+	{ "server \"_\" { rot = \"@/www\" }\n", { "h2d.conf:1|nearest known one is root" } },
+
+	/* sections */
+	{ SERVED "cash {\n max-size = 1M\n}\n", { "h2d.conf:2|cache" } },
+	{ "servr \"_\" { root = \"x\" }\n", { "h2d.conf:1|nearest known one is server" } },
+	{ SERVED "cache {}\ncache { max-size = no }\n",
+		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:3|max-size" } },
+	{ SERVED SERVED, { "h2d.conf:2|first at @/h2d.conf:1" } },
+	{ SERVED "listen \"127.0.0.1:1\" {}\nlisten \"[::1]:1\" {}\nlisten \"[0:0::1]:1\" {}\n",
+		{ "h2d.conf:4|first at @/h2d.conf:3" } },
+	{ SERVED "cache \"x\" {}\n", { "h2d.conf:2|no title" } },
+	{ SERVED "listen {}\n", { "h2d.conf:2|needs a title" } },
+	{ "server \"www\" { root = \"@/www\" }\n", { "h2d.conf:1|virtual hosts" } },
+	{ SERVED "worker-processes { 4 }\n", { "h2d.conf:2|no \"=\"" } },
+
+	/* nesting and braces */
+	{ SERVED "cache {\n limits { max-concurrent-streams = x }\n}\n",
+		{ "h2d.conf:3|max-concurrent-streams", "h2d.conf:3|inside cache" } },
+	{ SERVED "tls {\n certificate = \"\"\nserver \"_\" {}\n",
+		{ "h2d.conf:2|ends at line 5", "h2d.conf:4|twice" } },
+	{ SERVED "cache {\nmax-size = 1M\n", { "h2d.conf:2|ends at line 4" } },
+	{ SERVED "cache\nmax-size = 1M\n}\n", { "h2d.conf:2|no \"{\"" } },
+	{ SERVED "cache\nuser = \"x\"\n", { "h2d.conf:2|no \"{\"" } },
+	{ SERVED "}\nuser = 1\n", { "h2d.conf:2|closes nothing", "h2d.conf:3|user" } },
+	{ SERVED "{ user = 1 }\nuser = 1\n", { "h2d.conf:2|without the name", "h2d.conf:3|user" } },
+	{ SERVED "foo { bar {\n baz = {\"\"} }\n", { "h2d.conf:2|\"foo\"", "h2d.conf:2|ends at" } },
+	{ SERVED "tls { tls { tls { tls { tls { tls { tls { tls { tls { tls { tls {",
+		{ "h2d.conf:2|twice", "h2d.conf:2|twice", "h2d.conf:2|twice", "h2d.conf:2|twice",
+			"h2d.conf:2|twice", "*" } },
+
+	/* statements */
+	{ SERVED "user =\nlog-level = 5\n", { "h2d.conf:2|user has no value", "h2d.conf:3|5" } },
+	{ SERVED "user\nlog-level\n", { "h2d.conf:2|no \"=\"", "h2d.conf:3|no \"=\"" } },
+	{ SERVED "user \"x\" { }\nlog-level loud\n",
+		{ "h2d.conf:2|no \"=\"", "h2d.conf:3|no \"=\"" } },
+	{ SERVED "listen \"127.0.0.1:1\" { tls = } user = 1\n",
+		{ "h2d.conf:2|tls has no value", "h2d.conf:2|user" } },
+	{ SERVED "user = \"a\" \"b\"\nuser = \"x\";\n",
+		{ "h2d.conf:2|a string", "h2d.conf:3|twice", "h2d.conf:3|\";\"" } },
+	{ SERVED "user = = \"a\"\n= 5\n", { "h2d.conf:2|no value", "h2d.conf:3|\"=\"" } },
+	{ SERVED "listen \"127.0.0.1:1\" { tls = false, admin = true }\n", { "h2d.conf:2|\",\"" } },
+
+	/* words, strings, bytes */
+	{ SERVED "user = \"abc\nlog-level = 1\n",
+		{ "h2d.conf:2|no closing quote", "h2d.conf:3|1" } },
+	{ SERVED "listen \"127.0.0.1:1 { tls = false }\n", { "h2d.conf:2|no closing quote" } },
+	{ "server \"_ {\n root = \"@/www\"\n}\n", { "h2d.conf:1|no closing quote" } },
+	{ "server \"_\" { root = \"@/www }\n", { "h2d.conf:1|no closing quote" } },
+	{ SERVED "user = \"a\\n\"\nerror-log = \"\\\"\\\\\\t\"\n",
+		{ "h2d.conf:2|other escapes", "h2d.conf:3|other escapes" } },
+	{ SERVED "user = \"a\tb\"\n", { "h2d.conf:2|control byte" } },
+	{ SERVED "user = \"a\" # \x01\x02 x \x03\n\x7f\x01 user\n",
+		{ "h2d.conf:2|control byte", "h2d.conf:3|control byte" } },
+	{ SERVED "user\r= \"a\"\n", { "h2d.conf:2|control byte" } },
+
+	/* lists */
+	{ "server \"_\" { root = \"@/www\"\nindex = {\"a\" \"b\"}\ncharset = 1 }\n",
+		{ "h2d.conf:2|commas", "h2d.conf:3|charset" } },
+	{ "server \"_\" { root = \"@/www\"\nindex = {\"a\",\n b,\n \"c\"}\ncharset = 1 }\n",
+		{ "h2d.conf:3|index", "h2d.conf:5|charset" } },
+	{ "server \"_\" { root = \"@/www\"\nindex = {\"a\",,\n {\"c\"}}\ncharset = 1 }\n",
+		{ "h2d.conf:2|commas", "h2d.conf:4|charset" } },
+	{ "server \"_\" { root = \"@/www\"\nindex = {\"a\",\n\"b\"\n\ncharset = 1\n}\n",
+		{ "h2d.conf:2|no \"}\"", "h2d.conf:5|charset" } },
+	{ "server \"_\" { root = \"@/www\"\nindex = {\"a\", \"b}\ncharset = 1\n}\n",
+		{ "h2d.conf:2|no closing quote", "h2d.conf:3|charset" } },
+	{ SERVED "cache {\n max-size = {\"a\", # }\n",
+		{ "h2d.conf:3|ends at line 4", "h2d.conf:2|ends at line 4" } },
+	{ "server \"_\" { root = \"@/www\" index = \"a\" }", { "h2d.conf:1|a list of strings" } },
+
+	/* values */
+	{ SERVED "worker-processes = \"4\"\n", { "h2d.conf:2|without quotes" } },
+	{ SERVED "worker-processes = 010\n", { "h2d.conf:2|leading zeros" } },
+	{ SERVED "worker-processes = -5\nworker-connections = +5\n",
+		{ "h2d.conf:2|no sign", "h2d.conf:3|no sign" } },
+	{ SERVED "worker-processes = 513\nworker-connections = 15\n",
+		{ "h2d.conf:2|1 to 512", "h2d.conf:3|16 to 1048576" } },
+	{ SERVED "worker-processes = 0\nworker-connections = 99999999999999999999\n",
+		{ "h2d.conf:2|out of range", "h2d.conf:3|out of range" } },
+	{ SERVED "worker-connections = 1K\nshutdown-timeout = auto\n",
+		{ "h2d.conf:2|decimal", "h2d.conf:3|auto" } },
+	{ SERVED "log-level = loud\ndispatch = acceptor\n",
+		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
+	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
+	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
+	{ SERVED "cache { max-size = 1.5G  max-file-size = 65M }\n",
+		{ "h2d.conf:2|max-size", "h2d.conf:2|0 to 64M" } },
+	{ SERVED "cache { max-size = K  max-file-size = 1k }\n",
+		{ "h2d.conf:2|max-size", "h2d.conf:2|max-file-size" } },
+	{ SERVED "limits { client-header-size = 18446744073709551615G }\n",
+		{ "h2d.conf:2|1K to 1M" } },
+	{ SERVED "tls { protocols = {\"TLSv1.3\", \"SSLv3\"} }\ntimeouts { send = {\"1\"} }\n",
+		{ "h2d.conf:2|\"SSLv3\"", "h2d.conf:3|not a list" } },
+	{ SERVED "listen \"unix:@/s\" { mode = \"0999\" }\n", { "h2d.conf:2|mode" } },
+	{ SERVED "listen \"unix:@/s\" { mode = \"1777\" }\n", { "h2d.conf:2|0777" } },
+	{ SERVED "listen \"unix:@/s\" { mode = 0660 }\n", { "h2d.conf:2|quotes" } },
+
+	/* includes */
+	{ SERVED "include(\"none.conf\")\n", { "h2d.conf:2|none.conf" } },
+	{ SERVED "include \"x.conf\"\ninclude(x)\ninclude(\"x\"\nuser = 1\n",
+		{ "h2d.conf:2|include(", "h2d.conf:3|include(", "h2d.conf:4|include(",
+			"h2d.conf:5|user" } },
+	{ SERVED "cache { include(\"x.conf\") max-size = x }\n",
+		{ "h2d.conf:2|top level", "h2d.conf:2|max-size" } },
+	{ SERVED "include(\"h2d.conf\")\n", { "h2d.conf:2|includes itself" } },
+	{ SERVED "include(\"www\")\n", { "h2d.conf:2|not a regular file" } },
+	{ SERVED "include(\"*.conf\")\n", { "h2d.conf:2|includes itself" } },
+
+	/* what no single key can tell */
+	{ SERVED "listen \"127.0.0.1:1\" {\n tls = true }\n", { "h2d.conf:2|certificate-key" } },
+	{ SERVED "listen \"127.0.0.1:1\" { tls = true }\ntls { certificate = \"cert.pem\" }\n",
+		{ "h2d.conf:2|certificate-key" } },
+	{ SERVED "tls {\n certificate = \"none\"\n certificate-key = \"www\"\n protocols = {} }\n",
+		{ "h2d.conf:3|@/none", "h2d.conf:4|not a regular file", "h2d.conf:5|empty" } },
+	{ SERVED "listen \"unix:@/s\" { tls = true }\ntls { certificate = \"cert.pem\" "
+		 "certificate-key = \"key.pem\" }\n",
+		{ "h2d.conf:2|unix:" } },
+	{ "listen \"127.0.0.1:1\" {}\n", { "h2d.conf|no root" } },
+	{ "listen \"127.0.0.1:1\" {}\nserver \"_\" {}\n", { "h2d.conf:2|no root" } },
+	{ "server \"_\" {\n root = \"none\" }\n", { "h2d.conf:2|@/none" } },
+	{ "server \"_\" {\n root = \"key.pem\" }\n", { "h2d.conf:2|not a directory" } },
+	{ "server \"_\" { root = \"www\"\n index = {\"a/b\", \"\", \"..\"}\n charset = \"a b\"\n"
+	  " upload-dir = \"a/../..\" }\n",
+		{ "h2d.conf:2|\"a/b\"", "h2d.conf:2|\"\"", "h2d.conf:2|\"..\"",
+			"h2d.conf:3|charset", "h2d.conf:4|\"..\"" } },
+	{ "server \"_\" { root = \"@\" upload-dir = \"key.pem\" }\n",
+		{ "h2d.conf:1|not a directory" } },
+	{ "server \"_\" { root = \"@\" upload-dir = \"/www\" }\n", { "h2d.conf:1|relative" } },
+	{ SERVED "pid-file = \"no/pid\"\nerror-log = \"no/e\"\naccess-log = \"key.pem/a\"\n",
+		{ "h2d.conf:2|@/no", "h2d.conf:3|@/no", "h2d.conf:4|not a directory" } },
+	{ SERVED "pid-file = \"www\"\nerror-log = \"\"\naccess-log = \"www\"\n",
+		{ "h2d.conf:2|directory", "h2d.conf:3|empty", "h2d.conf:4|directory" } },
+};
+
+/* Whether a fault is what the case says: "PLACE|PART", with "@" for the folder. */
+static bool is_as_said(const char *fault, const char *said)
+{
+	const char *bar = strchr(said, '|');
+	char part[512] = "";
+	size_t n = 0;
+
+	for (const char *p = bar + 1; *p != '\0' && n < sizeof(part) - sizeof(folder); p++) {
+		if (*p == '@')
+			n += (size_t)sprintf(part + n, "%s", folder);
+		else
+			part[n++] = *p;
+	}
+	part[n] = '\0';
+	return strncmp(fault, said, (size_t)(bar - said)) == 0 &&
+	       strncmp(fault + (bar - said), ": ", 2) == 0 && strstr(fault, part) != NULL;
+}
+
+START_TEST(each_fault)
+{
+	struct conf *c = load_text(cases[_i].text);
+	unsigned n = 0;
+
+	ck_assert_ptr_null(c);
+	for (; n < 6 && cases[_i].faults[n] != NULL; n++) {
+		if (strcmp(cases[_i].faults[n], "*") == 0)
+			return;
+		ck_assert_msg(n < nfaults, "nothing said of %s in\n%s", cases[_i].faults[n],
+			cases[_i].text);
+		ck_assert_msg(is_as_said(faults[n], cases[_i].faults[n]), "%s is not %s in\n%s",
+			faults[n], cases[_i].faults[n], cases[_i].text);
+	}
+	ck_assert_msg(n == nfaults, "%s too in\n%s", faults[n], cases[_i].text);
+}
+END_TEST
+
+static const struct {
+	const char *address, *part;
+} addresses[] = {
+	{ "", "ADDRESS:PORT" },
+	{ "80", "ADDRESS:PORT" },
+	{ "*:80", "*:80" },
+	{ "localhost:80", "localhost" },
+	{ "127.0.0.1:", "port" },
+	{ "127.0.0.1:99999", "port" },
+	{ "127.0.0.1:080", "port" },
+	{ "127.0.0.1:-1", "port" },
+	{ "127.0.0.256:80", "IPv4" },
+	{ "127.1:80", "IPv4" },
+	{ "::1:80", "[ADDRESS]" },
+	{ "[::1]", "[ADDRESS]" },
+	{ "[::1]80", "[ADDRESS]" },
+	{ "[::1", "[ADDRESS]" },
+	{ "[::g]:80", "IPv6" },
+	{ "[127.0.0.1]:80", "IPv6" },
+	{ "[::1]:80x", "port" },
+	{ "[fe80::1%lo]:80", "IPv6" },
+	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", "numeric" },
+	{ "unix:rel", "absolute" },
+	{ "unix:", "absolute" },
+	{ "unix:/tmp/", "folder" },
+	{ "unix:/no/such/folder/s", "/no/such/folder" },
+	{ "unix:/tmp", "directory" },
+	{ "unix:/tmp/0123456789012345678901234567890123456789012345678901234567890123456789"
+	  "0123456789012345678901234567890123456789",
+		"107" },
+};
+
+START_TEST(each_address)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), SERVED "listen \"%s\" {}\n", addresses[_i].address);
+	ck_assert_ptr_null(load_text(text));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_msg(strncmp(faults[0], "h2d.conf:2: ", 12) == 0 &&
+			      strstr(faults[0], addresses[_i].part) != NULL,
+		"%s", faults[0]);
+}
+END_TEST
+
+START_TEST(in_included_files)
+{
+	mkdir(in_folder("d"), 0755);
+	write_file("d/a.conf", "# one\n\nuser = 1\ninclude(\"b.inc\")\n");
+	write_file("d/b.inc", "\ncache {\n");
+	write_file("d/c.conf", "include(\"../h2d.conf\")\ninclude(\"none\")\nlog-level = info\n");
+	ck_assert_ptr_null(load_text(SERVED "include(\"d/*.conf\")\nlog-level = warn\nx = 1\n"));
+	ck_assert_uint_eq(nfaults, 6);
+	ck_assert(is_as_said(faults[0], "d/a.conf:3|user"));
+	ck_assert(is_as_said(faults[1], "d/b.inc:2|ends at line 3"));
+	ck_assert(is_as_said(faults[2], "d/c.conf:1|includes itself"));
+	ck_assert(is_as_said(faults[3], "d/c.conf:2|none"));
+	ck_assert(is_as_said(faults[4], "h2d.conf:3|first at @/d/c.conf:3"));
+	ck_assert(is_as_said(faults[5], "h2d.conf:4|\"x\""));
+}
+END_TEST
+
+START_TEST(deep_includes)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		char name[32], text[64];
+
+		snprintf(name, sizeof(name), "%u.conf", i);
+		snprintf(text, sizeof(text), "include(\"%u.conf\")\n", i + 1);
+		write_file(name, text);
+	}
+	ck_assert_ptr_null(load_name("0.conf"));
+	ck_assert_msg(strstr(faults[0], "15.conf:1: more than 16 files") != NULL, "%s", faults[0]);
+}
+END_TEST
+
+START_TEST(the_file_itself)
+{
+	ck_assert_ptr_null(load_name("none.conf"));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert(is_as_said(faults[0], "none.conf|No such file"));
+	ck_assert_ptr_null(load_name("www"));
+	ck_assert(is_as_said(faults[0], "www|not a regular file"));
+	write_file("big.conf", "");
+	ck_assert_int_eq(truncate(in_folder("big.conf"), (1 << 20) + 1), 0);
+	ck_assert_ptr_null(load_name("big.conf"));
+	ck_assert(is_as_said(faults[0], "big.conf|larger"));
+	write_bytes("nul.conf", "\nuser = \"a\0b\"\n", 14);
+	ck_assert_ptr_null(load_name("nul.conf"));
+	ck_assert(is_as_said(faults[0], "nul.conf:2|control byte"));
+}
+END_TEST
+
+START_TEST(not_a_configuration)
+{
+	static char text[65536];
+
+	/* Thousands of faults: not all of them are news. */
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i % 7 == 6 ? '\n' : 'a' + i % 7);
+	write_bytes("h2d.conf", text, sizeof(text));
+	ck_assert_ptr_null(load_name("h2d.conf"));
+	ck_assert_uint_eq(nfaults, 101);
+	ck_assert_ptr_nonnull(strstr(faults[100], "too many"));
+}
+END_TEST
+
+static const struct {
+	struct conf_override ov;
+	const char *part;
+} lines[] = {
+	{ { .port = "1" }, "-p needs -k and -c, or --h2c" },
+	{ { .port = "65536", .h2c = true }, "-p must be" },
+	{ { .port = "080", .h2c = true }, "-p must be" },
+	{ { .port = "", .h2c = true }, "-p must be" },
+	{ { .workers = "many" }, "auto or a number from 1 to 512, not many" },
+	{ { .workers = "0" }, "worker-processes" },
+	{ { .dispatch = "acceptor" }, "dispatch must be reuseport" },
+	{ { .pid_file = "/no/such/pid" }, "pid-file \"/no/such/pid\"" },
+	{ { .pid_file = "/tmp/a\nb" }, "control byte" },
+	{ { .key = "/no/such.key" }, "certificate-key \"/no/such.key\"" },
+	{ { .root = "/no/such/root" }, "root \"/no/such/root\"" },
+};
+
+START_TEST(on_the_command_line)
+{
+	struct conf_override ov = lines[_i].ov;
+
+	if (ov.root == NULL)
+		ov.root = in_folder("www");
+	ck_assert_ptr_null(load_with(&ov));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_msg(strncmp(faults[0], "command line: ", 14) == 0 &&
+			      strstr(faults[0], lines[_i].part) != NULL,
+		"%s", faults[0]);
+}
+END_TEST
+
+START_TEST(nothing_at_all)
+{
+	const struct conf_override ov = { 0 };
+
+	ck_assert_ptr_null(load_with(&ov));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert(is_as_said(faults[0], "command line|no root"));
+}
+END_TEST
+
+/* Whatever a text is cut to is read without harm, and up to the last brace with a fault. */
+START_TEST(every_beginning)
+{
+	static const char text[] =
+		"user = \"a\\\"b\" # c\r\nlisten \"127.0.0.1:1\" { tls=false }\n"
+		"include(\"*.none\")\ncache { max-size = \"1M\" }\n"
+		"server \"_\" {\n root = \"www\" index = { \"a\", # b\n \"c\", }\n}";
+
+	for (size_t n = 0; n < sizeof(text); n++) {
+		struct conf *c;
+
+		write_bytes("h2d.conf", text, n);
+		c = load_name("h2d.conf");
+		ck_assert_msg(
+			(c != NULL) == (nfaults == 0) && (c != NULL) == (n == sizeof(text) - 1),
+			"%zu bytes", n);
+		conf_free(&c);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("faults");
+
+	tcase_add_checked_fixture(t, make_folder, remove_folder);
+	tcase_add_loop_test(t, each_fault, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(t, each_address, 0, sizeof(addresses) / sizeof(addresses[0]));
+	tcase_add_test(t, in_included_files);
+	tcase_add_test(t, deep_includes);
+	tcase_add_test(t, the_file_itself);
+	tcase_add_test(t, not_a_configuration);
+	tcase_add_loop_test(t, on_the_command_line, 0, sizeof(lines) / sizeof(lines[0]));
+	tcase_add_test(t, nothing_at_all);
+	tcase_add_test(t, every_beginning);
+	return t;
+}
+
+UNIT_MAIN("conf_faults")
