@@ -122,8 +122,8 @@ static bool block_open(struct parser *p, struct block *b, unsigned line)
 					CONF_SECTIONS_MAX, s->name);
 			else
 				conf_fault(p->faults, &pos,
-					"section %s is there twice; first at %s:%u",
-					s->name, at->file, at->line);
+					"section %s is there twice; first at %s:%u", s->name,
+					at->file, at->line);
 			obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
 		}
 	}
