@@ -6,10 +6,11 @@
 
 #include <sys/types.h>
 
-enum { PLAIN, SLASH, QUERY, PERCENT, CONTROL };
+enum { SLASH = 1, DOT = 2, QUERY = 4, PERCENT = 8, CONTROL = 16 };
 
 static const uint8_t target_byte[256] = {
-	[0x00 ... 0x1f] = CONTROL, [0x7f] = CONTROL, ['/'] = SLASH, ['?'] = QUERY, ['%'] = PERCENT,
+	[0x00 ... 0x1f] = CONTROL, [0x7f] = CONTROL, ['/'] = SLASH, ['.'] = DOT, ['?'] = QUERY,
+	['%'] = PERCENT,
 };
 
 /* unreserved, sub-delims, ":", "@" (RFC 3986, 3.3: pchar), and the slash between segments */
@@ -20,34 +21,28 @@ static const bool stays[256] = {
 	[';'] = true, ['='] = true, [':'] = true, ['@'] = true, ['/'] = true,
 };
 
-/* One pass over target: where its path ends; *easy: the path is as it should be already. */
+/*
+ * One pass over target: where its path ends; *easy: the path is as it should be already, without an
+ * escape, "//" or "/.".
+ */
 static const struct err *scan(struct slice target, size_t *path_n, bool *easy)
 {
-	const unsigned char *p = (const unsigned char *)target.p;
+	unsigned kind, before = 0, seen = 0;
 	size_t i;
 
-	*easy = true;
 	for (i = 0; i < target.n; i++) {
-		switch (target_byte[p[i]]) {
-		case PLAIN:
-			continue;
-		case SLASH:
-			if (i + 1 < target.n && (p[i + 1] == '/' || p[i + 1] == '.'))
-				*easy = false;
-			continue;
-		case PERCENT:
-			*easy = false;
-			continue;
-		case CONTROL:
-			return ERR_BAD_PATH;
-		}
-		break;
+		kind = target_byte[(unsigned char)target.p[i]];
+		if (kind & QUERY)
+			break;
+		/* a slash or dot behind a slash needs work as an escape does; without a branch */
+		seen |= kind | (before & SLASH) * (kind & (SLASH | DOT)) << 8;
+		before = kind;
 	}
 	*path_n = i;
+	*easy = !(seen & PERCENT) && seen <= UINT8_MAX;
 	for (; i < target.n; i++)
-		if (target_byte[p[i]] == CONTROL)
-			return ERR_BAD_PATH;
-	return NULL;
+		seen |= target_byte[(unsigned char)target.p[i]];
+	return seen & CONTROL ? ERR_BAD_PATH : NULL;
 }
 
 static int hex_value(char c)
