@@ -78,7 +78,8 @@ const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 /* :authority, or Host (RFC 9110, 7.2); len 0 if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
-/* The value of {name} in the route's pattern, decoded, NUL-terminated; NULL if the pattern has none. */
+/* The value of {name} in the route's pattern, decoded, a part of the path (no NUL behind it); NULL if the
+ * pattern has no such parameter. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
 /* The first request field of that name (lower case); NULL if absent. */

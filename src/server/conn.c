@@ -1,7 +1,7 @@
 /*
- * conn: a connection's turns: read what the socket has, feed the protocol, and at the end of the loop
- * turn make output and write it once. Knows neither TLS nor HTTP/2, only their seams. Never frees
- * inside an event batch.
+ * conn: a connection's turns: read what the socket has, feed the protocol, make output and write it,
+ * once per turn; what is woken from elsewhere is written at the end of the turn. Knows neither TLS nor
+ * HTTP/2, only their seams. Never frees inside an event batch.
  */
 #include "server/conn.h"
 
@@ -244,15 +244,18 @@ static bool conn_over(const struct conn *c)
 	return waits != PROTO_BUSY && waits != PROTO_SEND;
 }
 
-/* At the end of a turn in which anything happened. */
-static void conn_flush(struct task *t)
+static void conn_flush(struct conn *c)
 {
-	struct conn *c = LIST_ENTRY(t, struct conn, flush);
 	bool progress = false;
 	int more = 0;
 
 	if (c->state == CONN_HANDSHAKE || c->state == CONN_LINGER || c->state == CONN_DEAD)
 		return;
+	if (c->written_turn == c->env->loop->turns) {
+		loop_ready(c->env->loop, &c->again);
+		return;
+	}
+	c->written_turn = c->env->loop->turns;
 	if (!c->blocked)
 		more = conn_write(c, &progress);
 	if (more < 0) {
@@ -264,6 +267,11 @@ static void conn_flush(struct task *t)
 	else if (conn_empty(c) && conn_over(c))
 		conn_linger(c);
 	conn_rearm(c, progress);
+}
+
+static void conn_flush_task(struct task *t)
+{
+	conn_flush(LIST_ENTRY(t, struct conn, flush));
 }
 
 static void conn_wake(struct proto_host *host)
@@ -388,8 +396,9 @@ static void conn_work(struct conn *c)
 		return;
 	if (c->readable)
 		conn_read(c);
-	if (c->state != CONN_DEAD && c->state != CONN_LINGER)
-		loop_at_turn_end(c->env->loop, &c->flush);
+	/* Now, not at the end of the turn: what was read is still in the processor's cache. */
+	loop_cancel(&c->flush);
+	conn_flush(c);
 }
 
 static void conn_again(struct task *t)
@@ -447,6 +456,7 @@ int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool 
 	}
 	c->transport = t;
 	c->state = CONN_HANDSHAKE;
+	c->written_turn = UINT64_MAX;
 	strncpy(c->peer, peer, sizeof(c->peer) - 1);
 	c->http.peer = slice_str(c->peer);
 	c->http.tls = tls;
@@ -454,7 +464,7 @@ int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool 
 	c->host.wake = conn_wake;
 	c->host.conn = &c->http;
 	outq_init(&c->out, &env->blocks);
-	task_init(&c->flush, conn_flush);
+	task_init(&c->flush, conn_flush_task);
 	task_init(&c->again, conn_again);
 	task_init(&c->reap, conn_reap);
 	timer_init(&c->timer, conn_timeout);

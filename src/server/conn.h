@@ -50,12 +50,13 @@ struct conn {
 	bool closing;               /* no more input: send what there is, then end */
 	bool draining;              /* told to leave while the handshake was under way */
 	struct watch watch;
-	struct task flush;          /* at the end of a turn */
+	struct task flush;          /* at the end of a turn: what did not come from its own event */
 	struct task again;          /* next turn: leftovers of a budget */
 	struct task reap;           /* frees */
 	struct timer timer;
 	enum proto_wait waits;      /* what the timer is set for */
 	uint64_t waits_requests;    /* proto->requests then */
+	uint64_t written_turn;      /* the last turn it wrote in: one write per turn */
 	size_t lingered;            /* bytes read and dropped since the end */
 	struct list node;
 	unsigned nsniff;
