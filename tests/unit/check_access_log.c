@@ -1,0 +1,133 @@
+/* check_access_log: both formats, escaping, cutting, and that lines are written whole. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/access_log.h"
+#include "unit.h"
+
+static struct loop loop;
+static struct access_log logfile;
+static int fds[2];
+static struct http_conn conn = { .peer = SLICE_LIT("192.0.2.7"), .protocol = SLICE_LIT("HTTP/2.0") };
+static struct field fields[2];
+static struct h2d_req req;
+static char text[1 << 18];
+
+static void setup(void)
+{
+	setenv("TZ", "UTC", 1);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	clock_set(5000000, (struct timespec){ .tv_sec = 784111777 });
+	fields[0] = (struct field){ SLICE("user-agent"), SLICE("a\"b\\c\n\xff") };
+	fields[1] = (struct field){ SLICE("referer"), SLICE("http://x/") };
+	req = (struct h2d_req){ .conn = &conn, .method_text = SLICE("GET"), .target = SLICE("/a?b"),
+		.scheme = SLICE("https"), .authority = SLICE("h"), .fields = fields, .nfields = 2,
+		.sent = 612, .started_us = 4998500, .complete = true, .reply.status = 200 };
+}
+
+static void teardown(void)
+{
+	access_log_fini(&logfile);
+	loop_fini(&loop);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static const char *written(void)
+{
+	ssize_t n = read(fds[0], text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+START_TEST(combined)
+{
+	ck_assert_int_eq(access_log_init(&logfile, &loop, fds[1], ACCESS_COMBINED), 0);
+	access_log_write(&logfile, &req);
+	ck_assert_str_eq(written(), ""); /* gathered */
+	ck_assert(timer_armed(&logfile.timer));
+	access_log_flush(&logfile);
+	ck_assert_str_eq(written(),
+		"192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a?b HTTP/2.0\" 200 612 "
+		"\"http://x/\" \"a\\x22b\\x5cc\\x0a\\xff\"\n");
+	req.nfields = 0;
+	access_log_write(&logfile, &req);
+	access_log_flush(&logfile);
+	ck_assert_ptr_nonnull(strstr(written(), " 612 \"-\" \"-\"\n"));
+}
+END_TEST
+
+START_TEST(json)
+{
+	ck_assert_int_eq(access_log_init(&logfile, &loop, fds[1], ACCESS_JSON), 0);
+	access_log_write(&logfile, &req);
+	access_log_flush(&logfile);
+	ck_assert_str_eq(written(),
+		"{\"time\":\"1994-11-06T08:49:37+0000\",\"peer\":\"192.0.2.7\",\"method\":\"GET\","
+		"\"scheme\":\"https\",\"authority\":\"h\",\"target\":\"/a?b\","
+		"\"protocol\":\"HTTP/2.0\",\"status\":200,\"bytes\":612,\"duration_us\":1500,"
+		"\"referer\":\"http://x/\","
+		"\"user_agent\":\"a\\u0022b\\u005cc\\u000a\\u00ff\",\"complete\":true}\n");
+}
+END_TEST
+
+/* Every piece as long and as bad as it gets, many times: nothing overflows, every line is whole. */
+START_TEST(worst_case)
+{
+	static char bad[8192];
+	int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	FILE *in;
+	char *line = NULL;
+	size_t cap = 0, lines = 0;
+	ssize_t n;
+
+	ck_assert_int_ge(file, 0);
+	memset(bad, '\n', sizeof(bad));
+	req.method_text = req.scheme = req.authority = req.target = slice_of(bad, sizeof(bad));
+	fields[0].value = fields[1].value = slice_of(bad, sizeof(bad));
+	ck_assert_int_eq(access_log_init(&logfile, &loop, file,
+				 _i == 0 ? ACCESS_COMBINED : ACCESS_JSON), 0);
+	for (int i = 0; i < 100; i++)
+		access_log_write(&logfile, &req);
+	ck_assert_int_eq(access_log_reopen(&logfile, fds[1]), file);
+	lseek(file, 0, SEEK_SET);
+	in = fdopen(file, "r");
+	while ((n = getline(&line, &cap, in)) > 0) {
+		ck_assert_int_eq(line[0], _i == 0 ? '1' : '{');
+		ck_assert_int_eq(line[n - 1], '\n');
+		ck_assert_int_eq(line[n - 2], _i == 0 ? '"' : '}');
+		lines++;
+	}
+	ck_assert_uint_eq(lines, 100);
+	free(line);
+	fclose(in);
+}
+END_TEST
+
+START_TEST(off)
+{
+	ck_assert_int_eq(access_log_init(&logfile, &loop, -1, ACCESS_COMBINED), 0);
+	access_log_write(&logfile, &req);
+	ck_assert_uint_eq(logfile.len, 0);
+	ck_assert(!timer_armed(&logfile.timer));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("access_log");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, combined);
+	tcase_add_test(c, json);
+	tcase_add_loop_test(c, worst_case, 0, 2);
+	tcase_add_test(c, off);
+	return c;
+}
+
+UNIT_MAIN("access_log")

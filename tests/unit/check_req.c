@@ -1,0 +1,287 @@
+/*
+ * check_req: the request core over a stream that only takes notes: states, replies, errors, memory.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "base/counters.h"
+#include "http/req.h"
+#include "http/route_build.h"
+#include "unit.h"
+
+static struct http_env env;
+static struct http_conn conn = { .peer = SLICE_LIT("test") };
+static struct route_build routes;
+static struct h2d_req req;
+static int replies, resumes, finished;
+static size_t consumed;
+
+static void on_reply(struct h2d_req *r)
+{
+	ck_assert_ptr_eq(r, &req);
+	replies++;
+}
+static void on_resume(struct h2d_req *r)
+{
+	(void)r;
+	resumes++;
+}
+static void on_consume(struct h2d_req *r, size_t n)
+{
+	(void)r;
+	consumed += n;
+}
+static const struct stream_ops ops = { on_reply, on_resume, on_consume };
+
+static void on_finished(struct http_env *e, struct h2d_req *r)
+{
+	ck_assert_ptr_eq(e, &env);
+	ck_assert_int_eq(r->state, REQ_GONE);
+	finished++;
+}
+
+static void fallback_start(struct h2d_req *r, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_path(r, &len);
+
+	(void)state;
+	if (len == 6 && memcmp(path, "/later", 6) == 0)
+		return;
+	h2d_reply_bytes(r, 200, "text/plain", path, len);
+}
+static const struct h2d_handler fallback = { .name = "fallback", .start = fallback_start };
+
+static struct slice status_json(struct http_env *e, struct arena *a)
+{
+	(void)e;
+	return arena_dup(a, SLICE("{}"));
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
+	env = (struct http_env){ .routes = &routes.table, .fallback = &fallback,
+		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"), .server = SLICE("h2d"),
+		.header_size = 1000, .status = status_json, .finished = on_finished };
+	replies = resumes = finished = 0;
+	consumed = 0;
+	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
+	req_init(&req, &env, &conn, &ops);
+	req.method_text = SLICE("GET");
+	req.target = SLICE("/a%20b?q=1");
+}
+
+static void teardown(void)
+{
+	if (req.state != REQ_GONE)
+		req_fini(&req);
+	ck_assert_int_eq(finished, 1);
+	ck_assert_int_eq(counters->requests_live, 0);
+	route_build_free(&routes);
+}
+
+static struct slice reply_field(const char *name)
+{
+	const struct field *f =
+		field_find(req.reply.fields, req.reply.nfields, slice_str(name));
+
+	return f != NULL ? f->value : (struct slice){ 0 };
+}
+
+START_TEST(plain_reply)
+{
+	req_start(&req);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.state, REQ_REPLY);
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert(req.reply.content);
+	ck_assert(slice_eq(reply_field("content-type"), SLICE("text/plain")));
+	ck_assert(slice_eq(reply_field("content-length"), SLICE("4")));
+	ck_assert(slice_eq(reply_field("server"), SLICE("h2d")));
+	ck_assert(slice_eq(reply_field("date"), env.date));
+	ck_assert(slice_eq(slice_of(req.reply.body.p, 4), SLICE("/a b")));
+	ck_assert(slice_eq(slice_str(h2d_req_query(&req, NULL)), SLICE("q=1")));
+	req_sent_all(&req);
+	ck_assert_int_eq(req.state, REQ_DONE);
+}
+END_TEST
+
+START_TEST(head_keeps_the_length)
+{
+	req.method_text = SLICE("HEAD");
+	req_start(&req);
+	ck_assert(!req.reply.content);
+	ck_assert(slice_eq(reply_field("content-length"), SLICE("4")));
+}
+END_TEST
+
+START_TEST(no_content)
+{
+	static const int statuses[] = { 204, 304 };
+
+	req.target = SLICE("/later");
+	req_start(&req);
+	ck_assert_int_eq(req.state, REQ_WAIT);
+	ck_assert_int_eq(replies, 0);
+	h2d_reply_bytes(&req, statuses[_i], NULL, "x", 1);
+	ck_assert_int_eq(replies, 1);
+	ck_assert(!req.reply.content);
+	ck_assert_uint_eq(reply_field("content-length").n, 0);
+}
+END_TEST
+
+START_TEST(errors)
+{
+	static const struct {
+		const char *method, *target;
+		int status;
+	} cases[] = {
+		{ "BREW", "/", 501 },
+		{ "get", "/", 501 },
+		{ "GET", "a", 400 },
+		{ "GET", "/%0", 400 },
+		{ "GET", "*", 400 },
+	};
+
+	req.method_text = slice_str(cases[_i].method);
+	req.target = slice_str(cases[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	ck_assert_uint_gt(req.reply.body.left, 20);
+	req_error(&req, 500); /* answered already: nothing happens */
+	ck_assert_int_eq(replies, 1);
+}
+END_TEST
+
+START_TEST(too_many_fields)
+{
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(req_add_field(&req, SLICE("name"), SLICE("value")), 0);
+	ck_assert(req.head_too_large);
+	ck_assert_uint_eq(req.nfields, 1000 / (4 + 5 + 32));
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 431);
+}
+END_TEST
+
+START_TEST(reply_fields)
+{
+	req.target = SLICE("/later");
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_field(&req, "X-Upper", "v"), -1);
+	ck_assert_int_eq(h2d_reply_field(&req, "a b", "v"), -1);
+	ck_assert_int_eq(h2d_reply_field(&req, "a", "v\r\nset-cookie: x"), -1);
+	for (int i = 0; i < REPLY_FIELDS_MAX - 3; i++)
+		ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), 0);
+	ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), -1);
+	h2d_reply_bytes(&req, 200, NULL, "", 0);
+	ck_assert_uint_eq(req.reply.nfields, REPLY_FIELDS_MAX);
+	ck_assert(!req.reply.content);
+}
+END_TEST
+
+START_TEST(out_of_memory_is_503)
+{
+	static char big[5 << 20];
+
+	req.target = SLICE("/later");
+	req_start(&req);
+	h2d_reply_bytes(&req, 200, "text/plain", big, sizeof(big));
+	ck_assert_int_eq(req.reply.status, 503);
+	ck_assert(!req.reply.content);
+}
+END_TEST
+
+START_TEST(status_reply)
+{
+	req.target = SLICE("/later");
+	req_start(&req);
+	h2d_reply_status(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert(slice_eq(reply_field("content-type"), SLICE("application/json")));
+}
+END_TEST
+
+START_TEST(bodies_nobody_takes)
+{
+	req.has_body = true;
+	req_start(&req);
+	req_body(&req, "abc", 3);
+	req_body(&req, "de", 2);
+	req_end(&req);
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_int_eq(replies, 1);
+}
+END_TEST
+
+START_TEST(second_reply_is_a_bug)
+{
+	req_start(&req);
+	h2d_reply_error(&req, 500);
+}
+END_TEST
+
+/* The whole matrix: each step in a process of its own, for an illegal one aborts it. */
+static bool may_go(int from, int to)
+{
+	static const char *const legal[] = { "HEAD>BODY", "HEAD>WAIT", "HEAD>GONE", "BODY>WAIT",
+		"BODY>REPLY", "BODY>GONE", "WAIT>REPLY", "WAIT>GONE", "REPLY>DONE", "REPLY>GONE",
+		"DONE>GONE" };
+	char step[32];
+
+	snprintf(step, sizeof(step), "%s>%s", req_state_name((enum req_state)from),
+		req_state_name((enum req_state)to));
+	for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
+		if (strcmp(step, legal[i]) == 0)
+			return true;
+	return false;
+}
+
+START_TEST(illegal_step)
+{
+	int from = _i / REQ_STATES, to = _i % REQ_STATES;
+
+	if (may_go(from, to))
+		abort();
+	req.state = (enum req_state)from;
+	req_go(&req, (enum req_state)to);
+}
+END_TEST
+
+START_TEST(legal_step)
+{
+	int from = _i / REQ_STATES, to = _i % REQ_STATES;
+
+	if (!may_go(from, to))
+		return;
+	req.state = (enum req_state)from;
+	req_go(&req, (enum req_state)to);
+	ck_assert_int_eq(req.state, to);
+	if (to == REQ_GONE)
+		finished++; /* no req_fini() any more, which would have said so */
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("req");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, plain_reply);
+	tcase_add_test(c, head_keeps_the_length);
+	tcase_add_loop_test(c, no_content, 0, 2);
+	tcase_add_loop_test(c, errors, 0, 5);
+	tcase_add_test(c, too_many_fields);
+	tcase_add_test(c, reply_fields);
+	tcase_add_test(c, out_of_memory_is_503);
+	tcase_add_test(c, status_reply);
+	tcase_add_test(c, bodies_nobody_takes);
+	tcase_add_test_raise_signal(c, second_reply_is_a_bug, SIGABRT);
+	tcase_add_loop_test_raise_signal(c, illegal_step, SIGABRT, 0, REQ_STATES * REQ_STATES);
+	tcase_add_loop_test(c, legal_step, 0, REQ_STATES * REQ_STATES);
+	return c;
+}
+
+UNIT_MAIN("req")
