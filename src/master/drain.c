@@ -96,6 +96,8 @@ static void on_free(struct task *t)
 	struct gen *g = LIST_ENTRY(t, struct gen, free);
 	struct master *m = g->master;
 
+	if (m->current == g)
+		m->current = NULL; /* everything ends, and this one did before the others */
 	gen_free(&g);
 	master_gen_gone(m);
 }
