@@ -93,7 +93,10 @@ const char *addr_parse(const char *text, struct addr *addr)
 	return text[0] == '[' ? parse_ipv6(text, addr) : parse_ipv4(text, addr);
 }
 
-/* sun_path need not end in NUL, is empty for a peer that never bound, and starts with NUL if abstract. */
+/*
+ * sun_path need not end in NUL, is empty for a peer that never bound, and starts with NUL if
+ * abstract.
+ */
 static struct slice unix_path(const struct addr *addr)
 {
 	size_t head = offsetof(struct sockaddr_un, sun_path);

@@ -1,7 +1,7 @@
 /*
- * ctl: sends and receives the messages between the master and its children. Called by both sides out
- * of their loops; never blocks. A message that is not exactly one of ours costs the sender its trust,
- * so descriptors that came with it are closed here and never reach the caller.
+ * ctl: sends and receives the messages between the master and its children. Called by both sides
+ * out of their loops; never blocks. A message that is not exactly one of ours costs the sender its
+ * trust, so descriptors that came with it are closed here and never reach the caller.
  */
 #include "net/ctl.h"
 
@@ -78,8 +78,8 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 
 	*nfds = 0;
 	/*
-	 * A peer that died with messages of ours unread leaves one ECONNRESET in front of what it had
-	 * sent: asking again gives those messages, then the end of file.
+	 * A peer that died with messages of ours unread leaves one ECONNRESET in front of what it
+	 * had sent: asking again gives those messages, then the end of file.
 	 */
 	do {
 		mh = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,

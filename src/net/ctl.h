@@ -1,6 +1,6 @@
 /*
- * ctl: the messages between the master and its children, over one SOCK_SEQPACKET socketpair each, with
- * descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died.
+ * ctl: the messages between the master and its children, over one SOCK_SEQPACKET socketpair each,
+ * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died.
  */
 #ifndef H2D_NET_CTL_H
 #define H2D_NET_CTL_H
@@ -11,9 +11,9 @@ enum { CTL_FDS_MAX = 64 };
 
 enum ctl_type {
 	CTL_UP = 1,    /* child → master: serving */
-	CTL_IMAGE,     /* keeper → master → workers: number, and its descriptors: index, marks, segments… */
-	CTL_DRAIN,     /* master → child: finish what you have, then leave; arg: milliseconds allowed */
-	CTL_LOGS,      /* master → child: descriptors of error log and access log (if any), reopened */
+	CTL_IMAGE,     /* keeper → master → workers: number, with descriptors: index, marks, … */
+	CTL_DRAIN,     /* master → child: finish what you have, then leave; arg: milliseconds */
+	CTL_LOGS,      /* master → child: the reopened error log and access log (if any) */
 };
 
 struct ctl_msg {
@@ -26,7 +26,10 @@ struct ctl_msg {
 /* A pair of non-blocking close-on-exec descriptors. 0, or -errno. */
 int ctl_pair(int fds[2]);
 
-/* Sends msg and nfds descriptors, which the caller keeps. 0, -EAGAIN when the queue is full, -errno. */
+/*
+ * Sends msg and nfds descriptors, which the caller keeps. 0, -EAGAIN when the queue is full,
+ * -errno.
+ */
 int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds);
 
 /*

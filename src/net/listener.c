@@ -1,7 +1,7 @@
 /*
- * listener: opens, resizes and closes the listening sockets of one address. Called by the master and
- * by nobody else, single-threaded and before any fork that should inherit the sockets. It never
- * accepts, and it never takes a port or a socket file that somebody alive is using.
+ * listener: opens, resizes and closes the listening sockets of one address. Called by the master
+ * and by nobody else, single-threaded and before any fork that should inherit the sockets. It
+ * never accepts, and it never takes a port or a socket file that somebody alive is using.
  */
 #include "net/listener.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	BACKLOG = 4096,              /* cut by net.core.somaxconn */
-	NOTSENT_LOWAT = 128 * 1024,  /* an urgent stream waits behind no more than this in the kernel */
+	NOTSENT_LOWAT = 128 * 1024,  /* an urgent stream waits behind no more in the kernel */
 };
 
 /* Always -1, so that callers can return it. */
@@ -52,7 +52,10 @@ static int new_socket(int family)
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* NODELAY and NOTSENT_LOWAT are inherited by what is accepted, which saves two calls per connection. */
+/*
+ * NODELAY and NOTSENT_LOWAT are inherited by what is accepted, which saves two calls per
+ * connection.
+ */
 static int tcp_options(int fd, int family)
 {
 	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
@@ -63,8 +66,8 @@ static int tcp_options(int fd, int family)
 }
 
 /*
- * The socket of one slot; -1 with errno. The first one is bound while it does not share and joins the
- * SO_REUSEPORT group only then: between the check and the taking of the port there is no gap.
+ * The socket of one slot; -1 with errno. The first one is bound while it does not share and joins
+ * the SO_REUSEPORT group only then: between the check and the taking of the port there is no gap.
  */
 static int open_tcp(const struct addr *addr, bool first)
 {
@@ -221,7 +224,8 @@ void listener_close(struct listener *l)
 	if (l->nslots == 0)
 		return;
 	/* While our socket is open its inode number cannot belong to another file. */
-	if (shared && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+	if (shared && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev &&
+	    st.st_ino == l->ino)
 		unlink(l->addr.un.sun_path);
 	for (unsigned i = 0; i < (shared ? 1 : l->nslots); i++)
 		close(l->fds[i]);

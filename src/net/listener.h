@@ -1,7 +1,7 @@
 /*
- * listener: listening sockets of one address: for TCP one SO_REUSEPORT socket per worker slot, for a
- * unix address one that all share. Opened by the master before the fork and kept across worker deaths
- * and reloads, because closing one resets the connections queued on it.
+ * listener: listening sockets of one address: for TCP one SO_REUSEPORT socket per worker slot, for
+ * a unix address one that all share. Opened by the master before the fork and kept across worker
+ * deaths and reloads, because closing one resets the connections queued on it.
  */
 #ifndef H2D_NET_LISTENER_H
 #define H2D_NET_LISTENER_H
@@ -20,16 +20,16 @@ struct listener {
 
 /*
  * Opens nslots sockets. A TCP address is first bound without SO_REUSEPORT, so that a port somebody
- * else holds is an error and not a port shared with a stranger. Port 0 takes a free one and writes it
- * back into l->addr. A stale unix socket file (connect() refused) is replaced; mode is its file mode.
- * 0, or -1 with a message in err.
+ * else holds is an error and not a port shared with a stranger. Port 0 takes a free one and writes
+ * it back into l->addr. A stale unix socket file (connect() refused) is replaced; mode is its file
+ * mode. 0, or -1 with a message in err.
  */
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize);
 
 /*
- * More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. 0, or -1
- * with a message in err and l as it was.
+ * More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. 0,
+ * or -1 with a message in err and l as it was.
  */
 int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsize);
 

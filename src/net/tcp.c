@@ -1,6 +1,6 @@
 /*
- * tcp: the cleartext transport. Owns the descriptor and nothing else: bytes go from the output queue
- * to the socket by sendmsg(2) without a copy. Called through the transport table only.
+ * tcp: the cleartext transport. Owns the descriptor and nothing else: bytes go from the output
+ * queue to the socket by sendmsg(2) without a copy. Called through the transport table only.
  */
 #include "net/tcp.h"
 

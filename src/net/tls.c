@@ -1,7 +1,7 @@
 /*
- * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end. Owns
- * the SSL object and the descriptor; ciphertext is tls_bio's. Called through the transport table only,
- * by one thread.
+ * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end.
+ * Owns the SSL object and the descriptor; ciphertext is tls_bio's. Called through the transport
+ * table only, by one thread.
  */
 #include "net/tls.h"
 
@@ -18,7 +18,9 @@
 
 enum {
 	RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
-	/* Full recv(2) calls in a row without a byte for the caller: no honest peer needs so many. */
+	/*
+	 * Full recv(2) calls in a row without a byte for the caller: no honest peer needs so many.
+	 */
 	BARREN_MAX = 8,
 	IOV = 32,
 };
@@ -38,13 +40,18 @@ static struct tls *tls_of(struct transport *t)
 	return (struct tls *)t;
 }
 
-/* The peer did something that ends the connection, or the socket did; the former is said, at info. */
+/*
+ * The peer did something that ends the connection, or the socket did; the former is said, at info.
+ */
 static void broken(struct tls *t, const char *why)
 {
 	struct addr peer = { .len = sizeof(peer.storage) };
 	char host[ADDR_TEXT];
 
-	/* The alert that tells the peer is in the buffer: it must leave before error stops everything. */
+	/*
+	 * The alert that tells the peer is in the buffer: it must leave before error stops
+	 * everything.
+	 */
 	tls_bio_flush(&t->io);
 	if (t->io.error != 0)
 		return;
@@ -130,8 +137,9 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 }
 
 /*
- * The next plain bytes of q, *p[0..return): whole records of a large segment as they lie, else as many
- * segments as fill one record, copied together, because a record costs more than copying it does.
+ * The next plain bytes of q, *p[0..return): whole records of a large segment as they lie, else as
+ * many segments as fill one record, copied together, because a record costs more than copying it
+ * does.
  */
 static size_t next_plain(const struct outq *q, size_t limit, size_t max_records, const uint8_t **p)
 {
@@ -184,7 +192,10 @@ static ssize_t tls_send(struct transport *base, struct outq *q, size_t limit)
 	if (t->io.error != 0)
 		return t->io.error;
 	tls_bio_begin(&t->io, false);
-	/* Nothing more is encrypted while older ciphertext waits: memory stays bounded by one turn's. */
+	/*
+	 * Nothing more is encrypted while older ciphertext waits: memory stays bounded by one
+	 * turn's.
+	 */
 	r = tls_bio_flush(&t->io);
 	while (r == 0 && done < limit && outq_len(q) > 0) {
 		done += encrypt(t, q, limit - done);

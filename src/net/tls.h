@@ -1,7 +1,7 @@
 /*
- * tls: the TLS transport. Records are gathered: ciphertext of one turn leaves in one send(2), and is
- * read in one recv(2), through buffers that all connections of the process share. An idle connection
- * holds no buffer.
+ * tls: the TLS transport. Records are gathered: ciphertext of one turn leaves in one send(2), and
+ * is read in one recv(2), through buffers that all connections of the process share. An idle
+ * connection holds no buffer.
  */
 #ifndef H2D_NET_TLS_H
 #define H2D_NET_TLS_H
@@ -9,7 +9,9 @@
 #include "net/tls_ctx.h"
 #include "net/transport.h"
 
-/* Takes fd (non-blocking). ctx must outlive it. NULL when memory is out; the caller still owns fd. */
+/*
+ * Takes fd (non-blocking). ctx must outlive it. NULL when memory is out; the caller still owns fd.
+ */
 struct transport *tls_open(const struct tls_ctx *ctx, int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and recv(2)
- * of a TLS connection: one of each per turn as long as the socket keeps up.
+ * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and
+ * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up.
  */
 #include "net/tls_bio.h"
 
@@ -14,7 +14,8 @@
 #include "base/assert.h"
 
 enum {
-	RECORD_ROOM = SSL3_RT_MAX_PLAIN_LENGTH + SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
+	RECORD_ROOM = SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_PLAIN_LENGTH +
+		SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
 	OUT_SIZE = 16 * RECORD_ROOM,  /* what one send(2) may carry: 256 KiB of plain bytes */
 	IN_SIZE = 64 * 1024,
 	/* More than a turn can leave behind: who makes us answer without reading is cut off. */

@@ -29,7 +29,9 @@ struct tls_bio {
 	struct tls_kept in, out;
 };
 
-/* A BIO over b, for both directions. It always takes all that is written. NULL when memory is out. */
+/*
+ * A BIO over b, for both directions. It always takes all that is written. NULL when memory is out.
+ */
 BIO *tls_bio_new(struct tls_bio *b);
 
 /* Before calls into OpenSSL; also clears its error queue. */
@@ -42,8 +44,8 @@ void tls_bio_end(struct tls_bio *b);
 size_t tls_bio_room(void);
 
 /*
- * Sends what was kept, then what the buffer holds, and keeps what the socket does not take. The buffer
- * is empty afterwards in any case. 0 when all is gone, -EAGAIN, or b->error.
+ * Sends what was kept, then what the buffer holds, and keeps what the socket does not take. The
+ * buffer is empty afterwards in any case. 0 when all is gone, -EAGAIN, or b->error.
  */
 int tls_bio_flush(struct tls_bio *b);
 

@@ -1,7 +1,8 @@
 /*
  * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Called
- * by server/conn.c only. All calls are non-blocking; errors are negative errno values, -EAGAIN means:
- * wait for the socket. The transport owns its descriptor. Any call may leave bytes pending().
+ * by server/conn.c only. All calls are non-blocking; errors are negative errno values, -EAGAIN
+ * means: wait for the socket. The transport owns its descriptor. Any call may leave bytes
+ * pending().
  */
 #ifndef H2D_NET_TRANSPORT_H
 #define H2D_NET_TRANSPORT_H
@@ -18,27 +19,28 @@ struct transport;
 struct transport_ops {
 	const char *name;
 	/*
-	 * Goes on with the handshake: 0 once it is complete, -EAGAIN, -EPROTO (logged), -errno. The first
-	 * bytes of the peer may have come with its last handshake message: after 0 call recv() at once.
+	 * Goes on with the handshake: 0 once it is complete, -EAGAIN, -EPROTO (logged), -errno.
+	 * The first bytes of the peer may have come with its last handshake message: after 0 call
+	 * recv() at once.
 	 */
 	int (*handshake)(struct transport *t);
 	/*
-	 * Reads at most cap bytes: > 0, 0 at the end of the peer's bytes, -EAGAIN, -errno. Sets t->drained
-	 * when the socket had no more, so that the caller need not ask again before the next event; but if
-	 * an event said EPOLLRDHUP, ask until 0.
+	 * Reads at most cap bytes: > 0, 0 at the end of the peer's bytes, -EAGAIN, -errno. Sets
+	 * t->drained when the socket had no more, so that the caller need not ask again before the
+	 * next event; but if an event said EPOLLRDHUP, ask until 0.
 	 */
 	ssize_t (*recv)(struct transport *t, void *buf, size_t cap);
 	/*
-	 * Writes from the front of q, at most limit bytes of it, and consumes them: bytes, -EAGAIN, -errno.
-	 * Less than limit and q had, or pending() after it, means that the socket is full: EPOLLOUT will
-	 * come. With an empty q it sends what is pending.
+	 * Writes from the front of q, at most limit bytes of it, and consumes them: bytes,
+	 * -EAGAIN, -errno. Less than limit and q had, or pending() after it, means that the socket
+	 * is full: EPOLLOUT will come. With an empty q it sends what is pending.
 	 */
 	ssize_t (*send)(struct transport *t, struct outq *q, size_t limit);
 	/* True while bytes given to send() still wait inside the transport for the socket. */
 	bool (*pending)(const struct transport *t);
 	/*
-	 * No more will be sent: close_notify, then a half-close; after what is pending, so while pending()
-	 * says so go on calling send() with an empty q.
+	 * No more will be sent: close_notify, then a half-close; after what is pending, so while
+	 * pending() says so go on calling send() with an empty q.
 	 */
 	void (*shutdown)(struct transport *t);
 	/* What ALPN chose ("h2"); n 0 for none. */

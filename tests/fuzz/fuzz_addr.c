@@ -1,4 +1,6 @@
-/* fuzz_addr: whatever addr_parse takes, addr_format gives back in a form that parses to the same. */
+/*
+ * fuzz_addr: whatever addr_parse takes, addr_format gives back in a form that parses to the same.
+ */
 #include "base/assert.h"
 #include "net/addr.h"
 

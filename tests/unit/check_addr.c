@@ -58,7 +58,7 @@ static const struct {
 	{ "256.0.0.1:80", "not a numeric address" },
 	{ ":80", "not a numeric address" },
 	{ "localhost:80", "not a numeric address" },
-	{ "0000000000000000000000000000000000000000000000000000127.0.0.1:80", "not a numeric address" },
+	{ "00000000000000000000000000000000000000000127.0.0.1:80", "not a numeric address" },
 	{ "*:80", "[::]:PORT" },
 	{ "::1:80", "in brackets" },
 	{ "[::1", "not closed" },
@@ -110,7 +110,10 @@ START_TEST(peers)
 	addr_format(&a, text, sizeof(text));
 	ck_assert_str_eq(text, "unknown");
 
-	/* What accept(2) reports for a unix client that never bound, and for one without a final NUL. */
+	/*
+	 * What accept(2) reports for a unix client that never bound, and for one without a final
+	 * NUL.
+	 */
 	a.un.sun_family = AF_UNIX;
 	a.len = sizeof(sa_family_t);
 	addr_format(&a, text, sizeof(text));

@@ -59,8 +59,8 @@ static void send_raw(void *p, size_t n, int fd, int nfds)
 		CMSG_FIRSTHDR(&mh)->cmsg_level = SOL_SOCKET;
 		CMSG_FIRSTHDR(&mh)->cmsg_type = SCM_RIGHTS;
 		CMSG_FIRSTHDR(&mh)->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
-		for (int i = 0; i < nfds; i++)
-			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)) + (size_t)i * sizeof(int), &fd, sizeof(fd));
+		for (size_t i = 0; i < (size_t)nfds; i++)
+			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)) + i * sizeof(fd), &fd, sizeof(fd));
 	}
 	ck_assert_int_eq(sendmsg(pair[0], &mh, MSG_NOSIGNAL), (int)n);
 }
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(both_ways)
 {
-	const struct ctl_msg sent = { .type = CTL_DRAIN, .generation = 7, .arg = 1ull << 40, .size = 9 };
+	const struct ctl_msg sent = { CTL_DRAIN, .generation = 7, .arg = 1ull << 40, .size = 9 };
 	struct ctl_msg got;
 	int fds[CTL_FDS_MAX], nfds = -1;
 
@@ -119,7 +119,8 @@ START_TEST(malformed)
 	static const struct {
 		size_t n;
 		int nfds;
-	} cases[] = { { 1, 0 }, { sizeof(struct ctl_msg) - 1, 1 }, { sizeof(struct ctl_msg) + 1, 2 },
+	} cases[] = { { 1, 0 }, { sizeof(struct ctl_msg) - 1, 1 },
+		      { sizeof(struct ctl_msg) + 1, 2 },
 		      { sizeof(bytes), 1 }, { sizeof(struct ctl_msg), CTL_FDS_MAX + 1 },
 		      { sizeof(struct ctl_msg), 128 }, { 0, 1 } };
 	struct ctl_msg got;

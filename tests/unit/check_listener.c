@@ -1,6 +1,6 @@
 /*
- * check_listener: slots share a port and nobody else does; options reach accepted sockets; slots come
- * and go; unix socket files are replaced only when stale and removed only by their maker.
+ * check_listener: slots share a port and nobody else does; options reach accepted sockets; slots
+ * come and go; unix socket files are replaced only when stale and removed only by their maker.
  */
 #include "net/listener.h"
 
@@ -239,7 +239,7 @@ START_TEST(unix_live_and_stale)
 	parse(text);
 	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
 	ck_assert_int_eq(listener_open(&second, &addr, 1, 0600, err, sizeof(err)), -1);
-	ck_assert_msg(strstr(err, text) != NULL && strstr(err, "already in use") != NULL, "%s", err);
+	ck_assert_msg(strstr(err, text) && strstr(err, "already in use"), "%s", err);
 	ck_assert_int_eq(lstat(path, &st), 0);
 
 	/* A crash leaves the file. */

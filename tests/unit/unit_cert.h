@@ -1,0 +1,105 @@
+/*
+ * unit_cert: keys and self-signed certificates made by OpenSSL for a test program, in a temporary
+ * folder: ec.crt/ec.key, rsa.crt/rsa.key, other.key, locked.key and locked-old.key (with a
+ * password, PKCS #8 and traditional), text (no PEM).
+ */
+#ifndef H2D_TESTS_UNIT_CERT_H
+#define H2D_TESTS_UNIT_CERT_H
+
+#include <dirent.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static char unit_cert_dir[64];
+
+/* The path of name; good until the second call from now. */
+static const char *unit_cert(const char *name)
+{
+	static char path[2][128];
+	static int i;
+
+	i = !i;
+	snprintf(path[i], sizeof(path[i]), "%s/%s", unit_cert_dir, name);
+	return path[i];
+}
+
+static FILE *unit_cert_create(const char *name)
+{
+	FILE *f = fopen(unit_cert(name), "w");
+
+	ck_assert_ptr_nonnull(f);
+	return f;
+}
+
+static void unit_cert_write(EVP_PKEY *key, const char *cert_name, const char *key_name)
+{
+	X509 *x = X509_new();
+	X509_NAME *name = X509_get_subject_name(x);
+	static const unsigned char cn[] = "localhost";
+	FILE *f;
+
+	X509_set_version(x, X509_VERSION_3);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
+	X509_gmtime_adj(X509_getm_notAfter(x), 86400);
+	X509_set_pubkey(x, key);
+	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, cn, -1, -1, 0);
+	X509_set_issuer_name(x, name);
+	ck_assert_int_gt(X509_sign(x, key, EVP_sha256()), 0);
+	f = unit_cert_create(cert_name);
+	ck_assert_int_eq(PEM_write_X509(f, x), 1);
+	fclose(f);
+	f = unit_cert_create(key_name);
+	ck_assert_int_eq(PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL), 1);
+	fclose(f);
+	X509_free(x);
+}
+
+static void unit_certs_make(void)
+{
+	EVP_PKEY *ec = EVP_EC_gen("P-256"), *rsa = EVP_RSA_gen(2048), *other = EVP_EC_gen("P-256");
+	unsigned char word[] = "secret";
+	BIO *bio;
+	FILE *f;
+
+	snprintf(unit_cert_dir, sizeof(unit_cert_dir), "/tmp/h2d-cert-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(unit_cert_dir));
+	unit_cert_write(ec, "ec.crt", "ec.key");
+	unit_cert_write(rsa, "rsa.crt", "rsa.key");
+	f = unit_cert_create("other.key");
+	ck_assert_int_eq(PEM_write_PrivateKey(f, other, NULL, NULL, 0, NULL, NULL), 1);
+	fclose(f);
+	f = unit_cert_create("locked.key");
+	ck_assert_int_eq(PEM_write_PrivateKey(f, ec, EVP_aes_128_cbc(), word, 6, NULL, NULL), 1);
+	fclose(f);
+	bio = BIO_new_file(unit_cert("locked-old.key"), "w");
+	ck_assert_int_eq(PEM_write_bio_PrivateKey_traditional(bio, ec, EVP_aes_128_cbc(), word, 6,
+				NULL, NULL), 1);
+	BIO_free(bio);
+	f = unit_cert_create("text");
+	fputs("no PEM in here\n", f);
+	fclose(f);
+	EVP_PKEY_free(ec);
+	EVP_PKEY_free(rsa);
+	EVP_PKEY_free(other);
+}
+
+static void unit_certs_remove(void)
+{
+	DIR *dir = opendir(unit_cert_dir);
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		unlink(unit_cert(entry->d_name));
+	if (dir != NULL)
+		closedir(dir);
+	rmdir(unit_cert_dir);
+}
+
+#endif
