@@ -108,6 +108,7 @@ static void reply_owned(struct h2d_req *req, int status, const char *type, struc
 		reply_bare(req, ERR_NO_MEMORY->status);
 		return;
 	}
+	body_close(&req->reply.body);
 	body_memory(&req->reply.body, data.p, data.n, NULL);
 	reply_send(req, status);
 }

@@ -202,6 +202,7 @@ static bool conn_empty(const struct conn *c)
 static int conn_write(struct conn *c, bool *progress)
 {
 	int more = 0;
+	size_t offered;
 	ssize_t n;
 
 	if (c->proto != NULL && outq_len(&c->out) < WRITE_PIECE)
@@ -210,6 +211,7 @@ static int conn_write(struct conn *c, bool *progress)
 		return -1;
 	if (conn_empty(c))
 		return more;
+	offered = outq_len(&c->out) < WRITE_PIECE ? outq_len(&c->out) : WRITE_PIECE;
 	n = c->transport->ops->send(c->transport, &c->out, WRITE_PIECE);
 	if (n == -EAGAIN) {
 		c->blocked = true;
@@ -221,11 +223,12 @@ static int conn_write(struct conn *c, bool *progress)
 	}
 	COUNT(bytes_out, n);
 	*progress = true;
-	if (!conn_empty(c)) {
+	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
 		c->blocked = true;
 		return 0;
 	}
-	return more;
+	/* Cut by our own limit, the socket is not full, and no event would come. */
+	return more || outq_len(&c->out) > 0;
 }
 
 static bool conn_over(const struct conn *c)

@@ -190,6 +190,11 @@ static void teardown(void)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
 }
 
+static struct conn *only_conn(void)
+{
+	return LIST_ENTRY(env.live.next, struct conn, node);
+}
+
 /* --- cases ------------------------------------------------------------------------------------------------ */
 
 START_TEST(answers)
@@ -236,6 +241,45 @@ START_TEST(peer_that_does_not_read)
 }
 END_TEST
 
+/* A socket that takes whatever one send() may offer, like one with a large buffer. */
+static const struct transport_ops *tcp_ops;
+
+static ssize_t greedy_send(struct transport *t, struct outq *q, size_t limit)
+{
+	size_t sum = 0;
+
+	(void)t;
+	while (sum < limit && outq_len(q) > 0) {
+		struct iovec iov;
+		ssize_t n;
+
+		outq_iov(q, &iov, 1, limit - sum);
+		n = nghttp2_session_mem_recv(client, iov.iov_base, iov.iov_len);
+		ck_assert_int_eq(n, (ssize_t)iov.iov_len);
+		outq_consume(q, iov.iov_len);
+		sum += iov.iov_len;
+	}
+	return (ssize_t)sum;
+}
+
+/* A write that was cut by its own limit is not a full socket: nothing would ever wake it again. */
+START_TEST(socket_that_takes_all)
+{
+	struct transport_ops greedy = *only_conn()->transport->ops;
+
+	tcp_ops = only_conn()->transport->ops;
+	greedy.send = greedy_send;
+	only_conn()->transport->ops = &greedy;
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
+	ask("/big");
+	TURN_UNTIL(ended == 1);
+	ck_assert_uint_eq(body_bytes, BIG);
+	only_conn()->transport->ops = tcp_ops;
+}
+END_TEST
+
 START_TEST(speaks_http1)
 {
 	char text[512] = "";
@@ -255,11 +299,6 @@ START_TEST(speaks_http1)
 		strtoul(strstr(text, "content-length: ") + 16, NULL, 10));
 }
 END_TEST
-
-static struct conn *only_conn(void)
-{
-	return LIST_ENTRY(env.live.next, struct conn, node);
-}
 
 START_TEST(drains_idle)
 {
@@ -353,6 +392,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, answers, 0, 2);
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);
+	tcase_add_test(c, socket_that_takes_all);
 	tcase_add_test(c, speaks_http1);
 	tcase_add_test(c, drains_idle);
 	tcase_add_test(c, drains_while_young);
