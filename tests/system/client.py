@@ -87,6 +87,7 @@ class Client:
 		self.conn = h2.connection.H2Connection(h2.config.H2Configuration(
 			client_side=True, header_encoding="latin-1", validate_outbound_headers=check,
 			normalize_outbound_headers=check))
+		self.survive_goaway()
 		if settings:
 			self.conn.local_settings = h2.settings.Settings(client=True, initial_values=settings)
 		self.conn.initiate_connection()
@@ -124,6 +125,13 @@ class Client:
 		except (OSError, h2.exceptions.ProtocolError, Closed):
 			pass
 		self.sock.close()
+
+	def survive_goaway(self):
+		"""h2 takes GOAWAY for the end of all streams; RFC 9113, 6.8 does not."""
+		goaway = h2.connection.ConnectionInputs.RECV_GOAWAY
+		machine = self.conn.state_machine
+		machine._transitions = {key: (value[0], key[0]) if key[1] is goaway else value
+			for key, value in machine._transitions.items()}
 
 	# --- bytes ------------------------------------------------------------------------------
 

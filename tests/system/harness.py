@@ -57,7 +57,7 @@ def cert(tmp_path_factory):
 
 @pytest.fixture
 def h2d(request, cert):
-	"""Makes servers: h2d(conf=…) is started, h2d.new(conf=…) is not. All are checked at the end."""
+	"""Makes servers: h2d(conf=…) is started, h2d.new(conf=…) is not; image: it has one. All are checked at the end."""
 	made = []
 
 	def new(**options):
@@ -65,7 +65,7 @@ def h2d(request, cert):
 		made.append(server)
 		return server
 
-	def start(image=True, **options):
+	def start(image=False, **options):
 		return new(**options).start(image=image)
 
 	start.new = new

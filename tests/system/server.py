@@ -102,7 +102,8 @@ def descriptors(pid):
 
 
 def descriptor_kinds(pid):
-	return collections.Counter(descriptors(pid).values())
+	"""How many there are of each kind; but not of images, which come and go with the keeper."""
+	return collections.Counter(name for name in descriptors(pid).values() if not name.startswith("/memfd:"))
 
 
 def listening_inodes():
@@ -277,7 +278,7 @@ class Server:
 		self.log.start()
 		return self
 
-	def start(self, image=True):
+	def start(self, image=False):
 		"""Starts, and waits until every worker is up (image: and answers from the cache)."""
 		self.spawn()
 		self.wait_listening()
@@ -362,7 +363,7 @@ class Server:
 		found["requests_live"] -= 1
 		return found
 
-	def wait_quiet(self, deadline=DEADLINE):
+	def wait_quiet(self, deadline=5):
 		"""Until all live counters are zero."""
 		last = {}
 

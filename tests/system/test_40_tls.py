@@ -50,7 +50,7 @@ def test_versions(h2d, version):
 	server = h2d(files={"body": BODY})
 	context = client.tls_context(minimum=version, maximum=version)
 	with client.Client.tls(server.ports["tls"], context=context) as c:
-		assert c.sock.version() == version.name.replace("_", ".").replace("v1.", "v1.")
+		assert c.sock.version() == version.name.replace("_", ".")
 		assert c.get("/body").body == BODY
 
 
@@ -165,7 +165,7 @@ def test_broken_handshakes(site, end):
 	with pytest.raises(ssl.SSLWantReadError):
 		tls.do_handshake()
 	data = out.read()
-	text = {"nothing": b"", "half hello": data[:len(data) // 2], "garbage": data[:9] + b"\xff" * 300,
+	text = {"nothing": b"", "half hello": data[:len(data) // 2], "garbage": b"\x16\x03\x01\x00\x40" + b"\xff" * 300,
 		"hello": data}[end]
 	for _ in range(10):
 		with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
@@ -179,7 +179,7 @@ def test_broken_handshakes(site, end):
 	with site.connect("tls") as c:
 		assert c.get("/").status == 200
 	srv.wait_for(lambda: site.status()["totals"]["handshake_failures"] >= before["handshake_failures"] + 10,
-		said="failures are counted")
+		5, said="failures are counted")
 
 
 def test_openssl_sees_the_chain(site, cert):

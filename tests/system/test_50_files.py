@@ -25,8 +25,8 @@ def make(h2d, source):
 	"""A server that answers from the image, or one without an image."""
 	def make(**options):
 		if source == "disk":
-			return h2d(image=False, sections=NO_CACHE, **options)
-		return h2d(**options)
+			return h2d(sections=NO_CACHE, **options)
+		return h2d(image=True, **options)
 	return make
 
 
@@ -111,11 +111,7 @@ def test_not_modified(make):
 	then = int(time.time()) - 10 * day
 	for name in ("a.txt", "big"):
 		os.utime(os.path.join(server.root, name), (then, then))
-	if server.status()["image"]:
-		server.signal(1)
-		server.wait_up(2)
-		server.baseline = None
-		server.wait_image(1)
+	reload_image(server)
 	with server.connect("tcp") as c:
 		for path in ("/a.txt", "/big"):
 			plain = c.get(path)
@@ -153,8 +149,8 @@ SIZES = [0, 1, 611, 612, 4096, 16384, 16385, 65536, 100000, (1 << 20) + 7, 2 << 
 def test_etag_is_the_same_from_image_and_disk(h2d):
 	files = {"f%d.bin" % size: os.urandom(size) for size in SIZES}
 	files["same-content"] = files["f612.bin"]
-	image = h2d(files=files)
-	disk = h2d(root=image.root, image=False, sections=NO_CACHE, workers=2)
+	image = h2d(image=True, files=files)
+	disk = h2d(root=image.root, sections=NO_CACHE, workers=2)
 	assert disk.status()["image"] == 0
 	seen = {}
 	with image.connect("tcp") as a, disk.connect("tls") as b:
@@ -171,7 +167,7 @@ def test_etag_is_the_same_from_image_and_disk(h2d):
 
 
 def test_etag_follows_the_content_on_disk(h2d):
-	server = h2d(image=False, sections=NO_CACHE, files={"a": b"one"})
+	server = h2d(sections=NO_CACHE, files={"a": b"one"})
 	with server.connect("tcp") as c:
 		first = c.get("/a").get("etag")
 		assert c.get("/a").get("etag") == first
@@ -192,7 +188,7 @@ def test_traversal(make):
 	with server.connect("tcp") as c:
 		for path in ("/../secret", "/..", "/../", "/a/../../secret", "/%2e%2e/secret", "/%2E./secret", "/.%2e/secret",
 				"/a/%2e%2e/%2e%2e/secret", "/..%2fsecret", "/a%2f..%2f..%2fsecret", "/%2fetc/passwd", "/x%00",
-				"/%00", "/a/b%00.html", "/a%2fb", "/%", "/%f", "/%g0", "/a%0d%0ax:y", "/a%7f"):
+				"/%00", "/a/b%00.html", "/a%2fb", "/%", "/%f", "/%g0"):
 			answer = c.get(path)
 			assert answer.status == 400, path
 			assert b"secret" not in answer.body
@@ -279,7 +275,7 @@ def test_unreadable(make):
 
 ODD_NAMES = ["a b", "ü", "a+b", "a&b=c", "a;b", "100%", "what?", "hash#tag", "quote\"s'", "<tag>", "back\\slash", "co:lon",
 	"tilde~", "(paren)", "[brackets]", "{brace}", "pi|pe", "^", "`", "comma,", "@", "$", "!", "*", "...", "..a", ".hidden", "-dash",
-	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html "]
+	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html ", "new\nline", "tab\t", "\x7f", "\x1b[31m"]
 
 
 def quote(name):
@@ -346,8 +342,9 @@ def test_replaced_file_is_finished_as_it_was(h2d, how):
 	c.window(1 << 24, stream)
 	answer = c.response(stream)
 	assert answer.ended and answer.body == LARGE
-	assert c.get("/large").body == b"new" * (1 << 20)
 	c.close()
+	with server.connect(how) as c:
+		assert c.get("/large").body == b"new" * (1 << 20)
 
 
 def test_deleted_file_is_finished(h2d):
@@ -363,7 +360,7 @@ def test_deleted_file_is_finished(h2d):
 def test_cached_file_is_truncated(h2d):
 	"""No SIGBUS: the image is a sealed copy."""
 	body = os.urandom(1500000)
-	server = h2d(files={"a.bin": body})
+	server = h2d(image=True, files={"a.bin": body})
 	c = server.connect("tcp", settings={WINDOW: 1000}, credit=False)
 	c.window(1 << 24)
 	stream = c.send(path="/a.bin")
@@ -377,7 +374,7 @@ def test_cached_file_is_truncated(h2d):
 def test_new_image_under_a_response(h2d):
 	"""A borrower keeps the old image until it is done; the mapping goes then."""
 	body = os.urandom(1500000)
-	server = h2d(files={"a.bin": body})
+	server = h2d(image=True, files={"a.bin": body})
 	with server.connect("tcp", settings={WINDOW: 1000}, credit=False) as c:
 		c.window(1 << 24)
 		stream = c.send(path="/a.bin")
@@ -394,7 +391,7 @@ def test_new_image_under_a_response(h2d):
 # --- the image ----------------------------------------------------------------------------------
 
 def test_image_is_used_and_numbered(h2d):
-	server = h2d(files={"a": "x"})
+	server = h2d(image=True, files={"a": "x"})
 	status = server.status()
 	assert status["image"] >= 1
 	with server.connect("tcp") as c:
@@ -409,7 +406,7 @@ def test_image_is_used_and_numbered(h2d):
 def test_full_image(h2d):
 	"""Past max-size files are read from the disk."""
 	files = {"f%d" % i: os.urandom(30000) for i in range(20)}
-	server = h2d(sections='cache { max-size = "200K" }', files=files)
+	server = h2d(image=True, sections='cache { max-size = "200K" }', files=files)
 	with server.connect("tcp") as c:
 		for name, body in files.items():
 			assert c.get("/" + name).body == body
@@ -420,7 +417,7 @@ def test_full_image(h2d):
 def test_empty_root(h2d):
 	server = h2d.new()
 	os.unlink(os.path.join(server.root, "index.html"))
-	server.start(image=False)
+	server.start()
 	with server.connect("tcp") as c:
 		assert c.get("/").status in (403, 404)
 		assert c.get("/x").status == 404
@@ -428,7 +425,7 @@ def test_empty_root(h2d):
 
 def test_new_file_is_served_at_once(h2d):
 	"""What the image does not know is asked of the disk."""
-	server = h2d()
+	server = h2d(image=True)
 	server.write("late", "late")
 	with server.connect("tcp") as c:
 		assert c.get("/late").body == b"late"
@@ -439,7 +436,9 @@ def test_new_file_is_served_at_once(h2d):
 def test_download(make):
 	server = make(server='upload-dir = "up"', files={"up/a.html": "<b>", "up/ü.txt": "u", "up/sub/x": "x",
 		"outside": "no"})
-	os.symlink("../outside", os.path.join(server.root, "up", "link"))
+	with open(server.path("secret"), "w") as f:
+		f.write("secret")
+	os.symlink("../../secret", os.path.join(server.root, "up", "link"))
 	with server.connect("tcp") as c:
 		answer = c.get("/files/a.html")
 		assert (answer.status, answer.body) == (200, b"<b>")

@@ -412,7 +412,7 @@ def test_descriptors_run_out(h2d):
 
 def test_descriptors_run_out_for_files(h2d):
 	"""No descriptor for a file: 503 for that request, not more."""
-	server = h2d(listens=("tcp",), image=False, sections="cache { max-size = 0 }",
+	server = h2d(listens=("tcp",), sections="cache { max-size = 0 }",
 		files={"f%d" % i: b"x" * 3000000 for i in range(30)})
 	pid = server.worker_pids()[0]
 	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
