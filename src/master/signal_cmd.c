@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "master/fault.h"
 #include "master/pidfile.h"
 #include "master/status.h"
 
@@ -59,11 +60,15 @@ bool signal_cmd_known(const char *name)
 
 /* --- which pid file -------------------------------------------------------------------------------- */
 
-static void ignore_fault(void *ctx, const struct conf_pos *pos, const char *message)
+/* ctx: NULL to keep quiet. */
+static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	(void)ctx;
-	(void)pos;
-	(void)message;
+	char text[FAULT_TEXT];
+
+	if (ctx == NULL)
+		return;
+	fault_format(pos, message, text, sizeof(text));
+	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
 }
 
 /* `pid-file = "PATH"` out of a line, wherever the rest of the file is broken. */
@@ -99,7 +104,7 @@ static bool scan_file(const char *conf_path, char *buf, size_t size)
 
 static bool find_pid_file(struct target *t, const struct conf_override *ov)
 {
-	struct conf *conf = conf_load(ov, ignore_fault, NULL);
+	struct conf *conf = conf_load(ov, on_fault, NULL);
 	bool found;
 
 	t->quit_ms = QUIT_UNKNOWN_MS;
@@ -115,6 +120,8 @@ static bool find_pid_file(struct target *t, const struct conf_override *ov)
 	} else {
 		/* A broken file is what `-s reload` is to tell of; it must find the master all the same. */
 		found = ov->file != NULL && scan_file(ov->file, t->pid_file, sizeof(t->pid_file));
+		if (!found)
+			conf_load(ov, on_fault, t);
 	}
 	if (!found)
 		fprintf(stderr, "h2d: -s needs a pid file: %s names none; use --pid-file\n",
