@@ -21,7 +21,7 @@ static char unit_cert_dir[64];
 /* The path of name; good until the second call from now. */
 static const char *unit_cert(const char *name)
 {
-	static char path[2][128];
+	static char path[2][sizeof(unit_cert_dir) + 256]; /* a name has 255 at most */
 	static int i;
 
 	i = !i;
