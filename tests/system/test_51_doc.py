@@ -72,9 +72,23 @@ def url(server, how, name):
 	return server.url(how, "/" + urllib.parse.quote(name))
 
 
-def curl_flags(how):
-	return ["curl", "-q", "-s", "-S", "--globoff", "--path-as-is"] + (
-		["--http2", "-k"] if how == "tls" else ["--http2-prior-knowledge"])
+def curl(server, how, config, names, outputs=None):
+	"""A curl command for names, and its configuration file written."""
+	command = ["curl", "-q", "-s", "-S", "--globoff", "--path-as-is", "-K", config]
+	urls = [url(server, how, name) for name in names]
+	if how == "tls":
+		command += ["--http2", "-k"]
+	else:
+		# curl 7.88 cannot use an h2c connection a second time: every request has its own host and connection
+		place = "127.0.0.1:%d" % server.ports[how]
+		command += ["--http2-prior-knowledge", "--connect-to", "::" + place]
+		urls = [u.replace(place, "h%d.test" % i, 1) for i, u in enumerate(urls)]
+	with open(config, "w") as f:
+		for i, u in enumerate(urls):
+			f.write('url = "%s"\n' % u)
+			if outputs:
+				f.write('output = "%s"\n' % outputs[i])
+	return command
 
 
 def check_lines(text, count):
@@ -93,20 +107,17 @@ def same_bytes(got, names, tree):
 
 
 class Fetch:
-	"""One client process that fetches names one after the other on one connection, to one output."""
+	"""One client process that fetches names one after the other, to one output."""
 
 	def __init__(self, tool, server, how, names, folder):
 		self.tool, self.names = tool, names
 		self.out = tempfile.TemporaryFile(dir=folder)
-		urls = [url(server, how, name) for name in names]
 		if tool == "curl":
-			config = tempfile.NamedTemporaryFile("w", dir=folder, delete=False)
-			config.write("".join('url = "%s"\n' % u for u in urls))
-			config.close()
-			command = curl_flags(how) + ["-K", config.name, "-w", "%{stderr}%{http_code} %{http_version}\\n"]
+			config = tempfile.mktemp(dir=folder)
+			command = curl(server, how, config, names) + ["-w", "%{stderr}%{http_code} %{http_version}\\n"]
 		else:
-			# one stream at a time, so that standard output is file after file
-			command = ["nghttp", "-M", "1", "--no-verify-peer"] + urls
+			# one stream at a time (the server allows no more), so that standard output is file after file
+			command = ["nghttp", "-M", "1", "--no-verify-peer"] + [url(server, how, name) for name in names]
 		self.process = subprocess.Popen(command, stdout=self.out, stderr=subprocess.PIPE)
 
 	def check(self, tree):
@@ -135,14 +146,12 @@ def argument_shares(server, how, names):
 	return result + [share]
 
 
-def fetch_multiplexed(tree, server, how, folder):
+def fetch_multiplexed(tree, servers, how, folder):
 	"""One curl, a hundred streams at a time."""
 	with tempfile.TemporaryDirectory(dir=folder) as out:
-		config = os.path.join(out, "config")
-		with open(config, "w") as f:
-			for i, name in enumerate(tree.files):
-				f.write('url = "%s"\noutput = "%s/%d"\n' % (url(server, how, name), out, i))
-		done = subprocess.run(curl_flags(how) + ["-K", config, "--parallel", "--parallel-max", "100",
+		command = curl(servers["curl"], how, os.path.join(out, "config"), tree.files,
+			["%s/%d" % (out, i) for i in range(len(tree.files))])
+		done = subprocess.run(command + ["--parallel", "--parallel-max", "100",
 			"-w", "%{http_code} %{http_version}\\n"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
 			timeout=120)
 		assert done.returncode == 0, done.stderr[-2000:]
@@ -155,55 +164,59 @@ def fetch_multiplexed(tree, server, how, folder):
 				assert f.read() == tree.content[name], name
 
 
-def fetch_one_by_one(tree, server, how, folder):
+def fetch_one_by_one(tree, servers, how, folder):
 	"""One nghttp after the other, each with as many files as its command line holds."""
-	for names in argument_shares(server, how, tree.files):
-		Fetch("nghttp", server, how, names, folder).check(tree)
+	for names in argument_shares(servers["nghttp"], how, tree.files):
+		Fetch("nghttp", servers["nghttp"], how, names, folder).check(tree)
 
 
-def fetch_at_once(tree, server, how, folder):
+def fetch_at_once(tree, servers, how, folder):
 	"""Twenty connections at once, by both clients."""
-	running = [Fetch(("curl", "nghttp")[i % 2], server, how, names, folder)
-		for i, names in enumerate(shares(tree.files, CONNECTIONS))]
+	running = [Fetch(tool, servers[tool], how, names, folder)
+		for tool, names in zip(("curl", "nghttp") * CONNECTIONS, shares(tree.files, CONNECTIONS))]
 	for fetch in running:
 		fetch.check(tree)
 
 
-def links_that_leave(tree, server, how, folder):
+def links_that_leave(tree, servers, how, folder):
 	names = tree.refused
 	if not names:
 		return
-	config = os.path.join(folder, "refused-" + how)
-	with open(config, "w") as f:
-		for name in names:
-			f.write('url = "%s"\noutput = "/dev/null"\n' % url(server, how, name))
-	done = subprocess.run(curl_flags(how) + ["-K", config, "-w", "%{http_code}\\n"], stdout=subprocess.PIPE,
-		timeout=60)
+	command = curl(servers["curl"], how, os.path.join(folder, "refused"), names, ["/dev/null"] * len(names))
+	done = subprocess.run(command + ["-w", "%{http_code}\\n"], stdout=subprocess.PIPE, timeout=60)
 	assert done.stdout.decode().split() == ["404"] * len(names)
+
+
+def servers_for(h2d, **options):
+	"""One for each client: nghttp's serves one stream at a time."""
+	sections = options.pop("sections", "")
+	return {
+		"curl": h2d(root=ROOT, workers=2, sections=sections, **options),
+		"nghttp": h2d(root=ROOT, workers=2, sections=sections + "\nlimits { max-concurrent-streams = 1 }", **options),
+	}
 
 
 @pytest.mark.parametrize("source", ["disk", "image"])
 def test_every_file(h2d, tree, how, source, tmp_path):
 	"""Before the image is there (no image at all) and from it."""
-	sections = "limits { max-concurrent-streams = 128 }\n"
 	if source == "disk":
-		sections += "cache { max-size = 0 }"
-	server = h2d(image=source == "image", root=ROOT, workers=2, sections=sections)
-	folder = str(tmp_path)
-	for fetch in (fetch_multiplexed, fetch_one_by_one, fetch_at_once, links_that_leave):
-		fetch(tree, server, how, folder)
-	status = server.status()
-	assert (status["image"] > 0) == (source == "image")
-	if source == "image":
-		assert status["totals"]["cache_hits"] > len(tree.files)
+		servers = servers_for(h2d, sections="cache { max-size = 0 }")
 	else:
-		assert status["totals"]["cache_hits"] == 0
+		servers = servers_for(h2d, image=True)
+	for fetch in (fetch_multiplexed, fetch_one_by_one, fetch_at_once, links_that_leave):
+		fetch(tree, servers, how, str(tmp_path))
+	for server in servers.values():
+		status = server.status()
+		if source == "image":
+			assert status["image"] > 0 and status["totals"]["cache_hits"] > len(tree.files)
+		else:
+			assert status["image"] == 0 and status["totals"]["cache_hits"] == 0
 
 
 def test_while_the_image_arrives(h2d, tree, tmp_path):
 	"""From the first moment on, across the change from disk to image."""
-	server = h2d.new(root=ROOT, workers=2).spawn()
-	server.wait_listening()
-	fetch_at_once(tree, server, "tcp", str(tmp_path))
-	server.wait_image()
-	fetch_at_once(tree, server, "tls", str(tmp_path))
+	servers = servers_for(h2d)
+	fetch_at_once(tree, servers, "tcp", str(tmp_path))
+	for server in servers.values():
+		server.wait_image()
+	fetch_at_once(tree, servers, "tls", str(tmp_path))

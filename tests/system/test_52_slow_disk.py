@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -77,11 +76,11 @@ def test_others_are_served(slow, how, kind):
 	with slow.connect(how) as waiting, slow.connect(how) as other:
 		stream = waiting.send(path="/slow/" + name)
 		slow.slow.wait_held(name)
-		took = []
-		for path, size in (("/quick", 5), ("/large", 5 << 20), ("/healthz", None), ("/slow/fast-1", 200000)):
-			start = time.monotonic()
+		paths = [("/quick", 5), ("/large", 5 << 20), ("/healthz", None)]
+		if kind != "look":  # the kernel looks names of a folder up one by one
+			paths.append(("/slow/fast-1", 200000))
+		for path, size in paths:
 			answer = other.get(path)
-			took.append(time.monotonic() - start)
 			assert answer.status == 200 and size in (None, answer.size), path
 		# the same connection, too
 		assert waiting.get("/quick").body == b"quick"
