@@ -187,24 +187,40 @@ int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *c
 	return rc;
 }
 
-unsigned gen_worker_listeners(const struct gen *g, unsigned slot, struct worker_listener *out)
+/* All workers share the one socket of a unix address; others are dealt out until none is left over. */
+static unsigned listener_step(const struct gen *g, const struct listener *l)
 {
-	unsigned n = 0;
+	return l->addr.sa.sa_family == AF_UNIX ? l->nslots : g->nworkers;
+}
+
+struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n)
+{
+	struct worker_listener *out;
+	unsigned max = 1;
 
 	H2D_ASSERT(slot < g->nworkers);
+	for (unsigned i = 0; i < g->conf->nlistens; i++)
+		max += g->sockets[i] != NULL ? g->sockets[i]->listener.nslots : 0;
+	out = calloc(max, sizeof(*out));
+	*n = 0;
+	if (out == NULL)
+		return NULL;
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
-		const struct conf_listen *l = &g->conf->listens[i];
+		const struct conf_listen *conf = &g->conf->listens[i];
+		const struct listener *l;
 
 		if (g->sockets[i] == NULL)
 			continue;
-		out[n++] = (struct worker_listener){
-			.fd = g->sockets[i]->listener.fds[slot],
-			.conf = l,
-			.addr = g->sockets[i]->listener.addr,
-			.tls = l->tls ? g->tls : NULL,
-		};
+		l = &g->sockets[i]->listener;
+		for (unsigned k = slot; k < l->nslots; k += listener_step(g, l))
+			out[(*n)++] = (struct worker_listener){
+				.fd = l->fds[k],
+				.conf = conf,
+				.addr = l->addr,
+				.tls = conf->tls ? g->tls : NULL,
+			};
 	}
-	return n;
+	return out;
 }
 
 /* --- the image ------------------------------------------------------------------------------------ */

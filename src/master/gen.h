@@ -76,8 +76,8 @@ struct gen *gen_new(const struct conf_override *ov, uint32_t number, conf_fault_
 /* Takes its sockets out of all. 0, or -1 after a fault; sockets_keep() or _undo() is the caller's. */
 int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *ctx);
 
-/* The sockets of one worker, as many as the configuration has listeners; how many there are. */
-unsigned gen_worker_listeners(const struct gen *g, unsigned slot, struct worker_listener *out);
+/* The sockets of one worker, n of them, in memory that the caller frees; NULL when memory is out. */
+struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n);
 
 /* Takes over the descriptors of a new image, and closes those of the one before. */
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds);

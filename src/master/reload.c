@@ -119,7 +119,7 @@ static void commit(struct gen *g)
 	 * Ours are closed before the old workers close theirs: they accept what is queued first, and
 	 * with nobody else holding the socket nothing more can be queued behind them.
 	 */
-	sockets_keep(&m->sockets, g->nworkers);
+	sockets_keep(&m->sockets);
 	if (old != NULL)
 		drain_begin(old);
 	drain_limit(m);

@@ -88,7 +88,7 @@ static void set_mode(const struct sockets_entry *e)
 		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
-void sockets_keep(struct sockets *s, unsigned nslots)
+void sockets_keep(struct sockets *s)
 {
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
@@ -99,7 +99,6 @@ void sockets_keep(struct sockets *s, unsigned nslots)
 		}
 		if (e->kept != 0)
 			set_mode(e);
-		shrink(e, nslots);
 		e->kept = e->listener.nslots;
 		e->taken = false;
 	}

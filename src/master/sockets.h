@@ -1,7 +1,8 @@
 /*
  * sockets: the master's listening sockets, by the address that the configuration names. They outlive
- * generations: one that stays configured is never closed, because closing resets what is queued on
- * it. A generation that is being built takes what it needs; then the change is kept or undone, whole.
+ * generations: as long as an address is configured none of its sockets is closed, because closing
+ * resets what is queued; with fewer workers than sockets, some workers have several. A generation that
+ * is being built takes what it needs; then the change is kept or undone, whole.
  */
 #ifndef H2D_MASTER_SOCKETS_H
 #define H2D_MASTER_SOCKETS_H
@@ -33,8 +34,8 @@ void sockets_init(struct sockets *s);
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
 
-/* Ends the change: what was not taken is closed, and what is beyond nslots. */
-void sockets_keep(struct sockets *s, unsigned nslots);
+/* Ends the change: what was not taken is closed. */
+void sockets_keep(struct sockets *s);
 
 /* Ends the change: everything is as before. */
 void sockets_undo(struct sockets *s);

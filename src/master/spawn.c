@@ -81,14 +81,13 @@ static void pin(unsigned slot)
 static int run_worker(const struct child *c, struct board *board, int ctl)
 {
 	const struct gen *g = c->gen;
-	struct worker_listener *listeners = calloc(g->conf->nlistens, sizeof(*listeners));
-	int *keep = calloc(g->conf->nlistens + 3, sizeof(*keep));
 	unsigned n;
+	struct worker_listener *listeners = gen_worker_listeners(g, c->slot, &n);
+	int *keep = calloc(n + 3, sizeof(*keep));
 	int rc;
 
 	if (listeners == NULL || keep == NULL)
 		return EXIT_FAILURE;
-	n = gen_worker_listeners(g, c->slot, listeners);
 	for (unsigned i = 0; i < n; i++)
 		keep[i] = listeners[i].fd;
 	keep[n] = ctl;
