@@ -30,7 +30,8 @@ void master_show(struct master *m)
 	h->generation = g->number;
 	h->keeper_pid = (uint32_t)g->keeper.pid;
 	h->building = gen_is_building(g);
-	if (g->image.arg != 0) {
+	/* Until a new generation has one of its own, the newest is its predecessor's. */
+	if (g->image.arg != 0 || !h->building) {
 		h->image = g->image.arg;
 		h->image_size = g->image.size;
 	}
