@@ -268,7 +268,7 @@ class Client:
 
 
 class Raw:
-	"""A connection of single frames. Settings are acknowledged by read(), nothing else is."""
+	"""A connection of single frames. read() acknowledges SETTINGS and PING, and gives no credit back."""
 
 	def __init__(self, sock, settings=None, preface=True, timeout=10.0):
 		self.sock = sock
@@ -346,6 +346,8 @@ class Raw:
 			self.buffer += data
 		if isinstance(frame, hf.SettingsFrame) and "ACK" not in frame.flags:
 			self.try_send(hf.SettingsFrame(0, flags=["ACK"]).serialize())
+		if isinstance(frame, hf.PingFrame) and "ACK" not in frame.flags:
+			self.try_send(hf.PingFrame(0, frame.opaque_data, flags=["ACK"]).serialize())
 		if isinstance(frame, hf.HeadersFrame):
 			frame.fields = dict(self.decoder.decode(frame.data))
 		self.frames.append(frame)

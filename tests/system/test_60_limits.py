@@ -120,12 +120,6 @@ def slow_zero_window(server):
 	return raw.sock, None
 
 
-def slow_zero_window_with_pings(server):
-	raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
-	raw.send(raw.headers(1, raw.head("/large")))
-	return raw.sock, Drip(raw.sock, forever(hf.PingFrame(0, b"12345678").serialize()), 0.2)
-
-
 def slow_post_stalls(server):
 	"""Answered at once, although its body never ends; then the connection is idle."""
 	raw = server.raw("tcp")
@@ -161,7 +155,7 @@ def test_slow_peers_are_closed(h2d):
 	open_for_ever = [name for name, seconds in took.items() if seconds is None]
 	assert not open_for_ever
 	assert all(0.5 < seconds < 5 * srv.SLOW for seconds in took.values()), took
-	assert server.status()["totals"]["timeouts"] - before >= len(took) - 2
+	assert server.status()["totals"]["timeouts"] - before >= 6, "all but the idle ones, which are told"
 
 
 def test_peer_that_does_not_read(h2d, how):
@@ -312,50 +306,39 @@ def test_header_bomb(site):
 		assert c.get("/").status == 200
 
 
-def test_rapid_reset(h2d, how):
-	"""HEADERS, RST_STREAM, 20 000 times: GOAWAY, or bounded work; the others are served."""
-	server = h2d(files={"large": b"x" * 5000000})
-	raw = server.raw(how)
-	first = raw.headers(1, raw.head("/large")).serialize()
-	sent, ended = 0, False
-	raw.send_bytes(first)
-	block = raw.encoder.encode(raw.head("/large"))
+def reset_flood(raw, path, second):
+	"""20 000 requests, each with a second frame that ends it; whether the server ended that."""
+	raw.send(raw.headers(1, raw.head(path)), second(1))
+	block = raw.encoder.encode(raw.head(path))
 	for start in range(3, 40003, 200):
-		data = b"".join(raw.headers(n, block=block).serialize() + hf.RstStreamFrame(n, error_code=8).serialize()
+		data = b"".join(raw.headers(n, block=block).serialize() + second(n).serialize()
 			for n in range(start, start + 200, 2))
 		if not raw.try_send(data):
-			ended = True
-			break
-		sent += 100
-	if not ended:
-		goaway = raw.goaway()
-		assert goaway is not None
-	assert sent < 20000 or ended or goaway
-	raw.close()
+			return True
+	return False
+
+
+def test_rapid_reset(h2d, how):
+	"""HEADERS, RST_STREAM, 20 000 times: ended with GOAWAY, soon; the others are served."""
+	server = h2d(files={"large": b"x" * 5000000})
+	with server.raw(how) as raw:
+		if not reset_flood(raw, "/large", lambda n: hf.RstStreamFrame(n, error_code=8)):
+			goaway = raw.goaway(5)
+			assert goaway is not None and goaway.last_stream_id < 10000
 	with server.connect(how) as c:
 		assert c.get("/").status == 200
 
 
 def test_made_you_reset(h2d):
-	"""The server is made to reset its streams itself, by windows that overflow: ended just the same."""
+	"""The server is made to reset its streams itself, by windows that overflow: ended, or bounded."""
 	server = h2d(files={"large": b"x" * 5000000})
-	raw = server.raw("tcp")
-	block = raw.encoder.encode(raw.head("/large"))
-	block = raw.encoder.encode(raw.head("/large"))
-	overflow = 2**31 - 1
-	taken = 0
-	for start in range(1, 40001, 200):
-		data = b"".join(raw.headers(n, block=block if n > 1 else client.hpack.Encoder().encode(raw.head("/large"))).serialize()
-			+ hf.WindowUpdateFrame(n, window_increment=overflow).serialize()
-			for n in range(start, start + 200, 2))
-		if not raw.try_send(data):
-			break
-		taken += 100
-	else:
-		assert raw.goaway() is not None
-	raw.close()
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
+	pid = server.worker_pids()[0]
+	before = rss(pid)
+	with server.raw("tcp") as raw:
+		reset_flood(raw, "/large", lambda n: hf.WindowUpdateFrame(n, window_increment=2**31 - 1))
+		with server.connect("tcp") as c:
+			assert c.get("/").status == 200
+		assert rss(pid) - before < (30 << 20) * srv.SLOW
 
 
 def test_many_streams_against_a_zero_window(h2d):
@@ -397,14 +380,10 @@ def test_descriptors_run_out(h2d):
 		raw.ping()
 	time.sleep(0.5)  # the time in which it must not be busy
 	assert srv.cpu_seconds(pid) - cpu < 0.25 * srv.SLOW
-	served = 0
 	for raw in clients:
-		if raw.frames and served == 0:
-			pass
 		if not any(isinstance(f, hf.HeadersFrame) for f in raw.frames):
 			assert raw.status_of(1) == 200
 		raw.close()
-		served += 1
 	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 	assert server.status()["totals"]["accept_failures"] > 0
 	assert server.worker_pids() == [pid]
@@ -462,7 +441,6 @@ def test_log_injection(h2d):
 		c.get("/x", headers=[("user-agent", "a\"b\\c\x7f\xe9"), ("referer", "\" 200 1 \"forged")])
 		c.request("G\"ET", "/\"x\" 200")
 	server.wait_quiet()
-	server.signal(10)
 	path = server.path("access.log")
 	lines = srv.wait_for(lambda: os.path.exists(path) and open(path).read().count("\n") >= 3
 		and open(path).read().splitlines())

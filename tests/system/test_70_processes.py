@@ -117,7 +117,7 @@ def test_bad_reload_keeps_the_old(h2d, make):
 	with server.connect("tls") as c:
 		assert c.get("/").status == 200
 		pattern = make(server)
-		done = server.run("-s", "reload", check=1)
+		done = server.run("--pid-file", server.pid_path, "-s", "reload", check=1)
 		assert re.search(pattern, done.err), done.err
 		server.log.wait(pattern)
 		seen = len(server.log.lines)
@@ -220,6 +220,22 @@ def test_old_connections_drain(h2d, how):
 		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
 		assert b"".join(f.data for f in raw.frames if isinstance(f, hf.DataFrame) and f.stream_id == 1) == LARGE
 		raw.goaway()
+	server.wait_up(2)
+
+
+def test_ignored_requests_do_not_end_a_drain(h2d, how):
+	"""A request that crosses the last GOAWAY is not served, and does no harm to what is."""
+	server = h2d(sections="timeouts { header = 1 }", files={"large": LARGE})
+	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		hup(server)
+		assert raw.until_type(hf.GoAwayFrame).last_stream_id == client.MAGIC_LAST_ID
+		assert raw.until_type(hf.GoAwayFrame).last_stream_id == 1
+		raw.send(raw.headers(3))
+		time.sleep(2)  # longer than the header timeout
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1, window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
 	server.wait_up(2)
 
 

@@ -23,7 +23,7 @@ def lines_of(path):
 
 def wait_lines(server, name, count):
 	"""USR1 flushes; until that many lines are there."""
-	server.signal(signal.SIGUSR1)
+	server.reopen_logs()
 	path = server.path(name)
 	return srv.wait_for(lambda: os.path.exists(path) and len(lines_of(path)) >= count and lines_of(path),
 		said="%d lines in %s" % (count, name))
@@ -78,7 +78,7 @@ def test_aborted_request_is_logged(h2d):
 
 
 def test_stdout(h2d):
-	server = h2d(conf="access-log = stdout", files={"page": "hello"})
+	server = h2d(conf='access-log = "stdout"', files={"page": "hello"})
 	ask(server, "tcp")
 	assert any('"GET /page HTTP/2.0" 200 5' in line for line in wait_lines(server, "stdout", 4))
 
@@ -103,7 +103,7 @@ def test_nothing_is_lost_at_the_end(h2d, end):
 
 def test_reopen_under_load(h2d):
 	"""USR1 while two workers write: no line lost, none torn, each in one of the files."""
-	server = h2d(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=False)
+	server = h2d.new(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=False).spawn()
 	srv.wait_for(lambda: os.path.exists(server.path("error.log"))
 		and len(re.findall(r"listening on 127\.0\.0\.1:", open(server.path("error.log")).read())) == 2)
 	ports = re.findall(r"listening on 127\.0\.0\.1:(\d+)", open(server.path("error.log")).read())
@@ -130,7 +130,7 @@ def test_reopen_under_load(h2d):
 			srv.wait_for(lambda: sum(asked) > seen + 200 or errors)
 			os.rename(server.path("access.log"), server.path("access.log.%d" % i))
 			os.rename(server.path("error.log"), server.path("error.log.%d" % i))
-			server.signal(signal.SIGUSR1)
+			server.reopen_logs()
 			srv.wait_for(lambda: os.path.exists(server.path("access.log"))
 				and os.path.exists(server.path("error.log")), said="reopened")
 			srv.wait_for(lambda: os.path.getsize(server.path("access.log")) > 0, said="written to")
@@ -154,6 +154,7 @@ def test_reopen_by_option(h2d):
 	server = h2d(conf='access-log = "access.log"')
 	os.rename(server.path("access.log"), server.path("access.log.1"))
 	server.run("-s", "reopen", check=0)
+	server.logs_reopened = True
 	srv.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
 
 
@@ -163,7 +164,8 @@ def test_reopen_failure_keeps_the_old_file(h2d):
 	server.put_conf('access-log = "logs/access.log"\n' + server.conf_text)
 	server.start()
 	os.rename(server.path("logs"), server.path("gone"))
-	server.signal(signal.SIGUSR1)
+	server.baseline = None  # its descriptors have other names now
+	server.reopen_logs()
 	server.log.wait(r"logs/access\.log")
 	with server.connect("tcp") as c:
 		c.get("/after")
