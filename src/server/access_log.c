@@ -64,15 +64,6 @@ void access_log_flush(struct access_log *log)
 	log->len = 0;
 }
 
-int access_log_reopen(struct access_log *log, int fd)
-{
-	int old = log->fd;
-
-	access_log_flush(log);
-	log->fd = fd;
-	return old;
-}
-
 /* --- a line ------------------------------------------------------------------------------------------ */
 
 static void put(struct access_log *log, struct slice s)

@@ -29,9 +29,6 @@ void access_log_write(struct access_log *log, const struct h2d_req *req);
 /* Writes what waits. */
 void access_log_flush(struct access_log *log);
 
-/* Flushes to the old descriptor and goes on with fd; answers the old one, which the caller closes. */
-int access_log_reopen(struct access_log *log, int fd);
-
 void access_log_fini(struct access_log *log);
 
 #endif

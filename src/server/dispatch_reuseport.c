@@ -23,6 +23,7 @@ struct source {
 	struct dispatch *dispatch;
 	const struct worker_listener *listener;
 	bool more;                 /* connections may be queued */
+	bool shared;               /* by all workers: a unix socket */
 };
 
 struct dispatch {
@@ -113,8 +114,11 @@ static void reuseport_stop(struct dispatch **dp)
 	for (unsigned i = 0; i < d->n; i++) {
 		struct source *s = &d->sources[i];
 
-		/* The master is gone, and the queue with the socket: take what waits in it. */
-		if (d->worker->orphan) {
+		/*
+		 * If the master is gone, the queue goes with the socket: take what waits in it. Of a
+		 * shared socket too: EPOLLEXCLUSIVE may have woken this worker and no other.
+		 */
+		if (d->worker->orphan || s->shared) {
 			s->more = true;
 			d->paused = false;
 			accept_some(s, ~0u);
@@ -140,15 +144,15 @@ static struct dispatch *reuseport_start(struct worker *w)
 	for (unsigned i = 0; i < d->n; i++) {
 		struct source *s = &d->sources[i];
 		const struct worker_listener *listener = &args->listeners[i];
-		bool shared = listener->addr.sa.sa_family == AF_UNIX;
 		int rv;
 
 		s->dispatch = d;
 		s->listener = listener;
+		s->shared = listener->addr.sa.sa_family == AF_UNIX;
 		s->watch.fn = source_event;
 		s->watch.fd = listener->fd;
 		task_init(&s->again, source_again);
-		rv = loop_watch(&w->loop, &s->watch, EPOLLIN | (shared ? EPOLLEXCLUSIVE : 0));
+		rv = loop_watch(&w->loop, &s->watch, EPOLLIN | (s->shared ? EPOLLEXCLUSIVE : 0));
 		if (rv < 0) {
 			reuseport_stop(&d);
 			errno = -rv;

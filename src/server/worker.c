@@ -134,19 +134,22 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 
 /* --- the master's word ---------------------------------------------------------------------------------------- */
 
+/*
+ * The error log comes first unless it is syslog, then the access log unless it is off. They take the
+ * numbers of the old ones, so that nobody else need know.
+ */
 static void take_logs(struct worker *w, const int *fds, int nfds)
 {
-	if (nfds > 0) {
-		log_to(fds[0]);
-		if (w->error_log > STDERR_FILENO)
-			close(w->error_log);
-		w->error_log = fds[0];
-	}
-	if (nfds > 1) {
-		int old = access_log_reopen(&w->access_log, fds[1]);
+	const int logs[] = { w->args->error_log, w->args->access_log };
+	int n = 0;
 
-		if (old > STDERR_FILENO)
-			close(old);
+	access_log_flush(&w->access_log);
+	for (unsigned i = 0; i < 2; i++) {
+		if (logs[i] < 0 || n == nfds)
+			continue;
+		if (dup2(fds[n], logs[i]) < 0)
+			log_error("reopened log: %s", strerror(errno));
+		n++;
 	}
 }
 
@@ -164,7 +167,7 @@ static void on_message(struct worker *w, const struct ctl_msg *msg, const int *f
 		break;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
-		return;
+		break;
 	default:
 		log_error("ctl: unknown message %u", msg->type);
 		break;
@@ -315,7 +318,7 @@ static void worker_stop(struct worker *w)
 
 int worker_run(const struct worker_args *args)
 {
-	struct worker w = { .args = args, .error_log = args->error_log };
+	struct worker w = { .args = args };
 	const char *failed;
 	int rv = loop_init(&w.loop);
 

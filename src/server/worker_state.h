@@ -30,7 +30,6 @@ struct worker {
 	struct timer second;           /* the date field */
 	struct timer deadline;         /* of a drain */
 	struct access_log access_log;
-	int error_log;
 	char date[DATE_LEN + 1];
 };
 
