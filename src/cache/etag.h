@@ -14,7 +14,7 @@
 #include "cache/ident.h"
 
 enum {
-	ETAG_CONTENT_LEN = 22, /* 20 characters of base64url in quotes */
+	ETAG_CONTENT_LEN = 14, /* 12 characters of base64url in quotes */
 	ETAG_MAX = 40,
 };
 

@@ -24,7 +24,7 @@ enum {
 	IMAGE_ENTRIES_MAX = 1 << 20,
 	IMAGE_ALIGN = 64,              /* of bodies in their segment */
 	IMAGE_TWINS = 3,               /* br, zstd, gzip */
-	IMAGE_ETAG = 22,
+	IMAGE_ETAG = 14,
 	IMAGE_DATE = 29,
 	IMAGE_TICK_MS = 250,           /* the keeper writes the tick this often */
 	IMAGE_TICK_MAX_MS = 1000,      /* an older one: the keeper is gone, the image not used */

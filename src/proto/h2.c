@@ -51,26 +51,25 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	struct h2 *h2 = user;
 	struct h2_stream *s;
 
+	/* Trailer fields have no reader (RFC 9110, 6.5.1: they may be dropped). */
+	h2->opening = NULL;
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s = h2_stream_open(h2, frame->hd.stream_id);
 	if (s == NULL)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+	h2->opening = s;
 	return 0;
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
 	nghttp2_rcbuf *value, uint8_t flags, void *user)
 {
-	struct h2_stream *s;
+	struct h2 *h2 = user;
 
-	(void)flags, (void)user;
-	/* Trailer fields have no reader (RFC 9110, 6.5.1: they may be dropped). */
-	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
-		return 0;
-	s = stream_get(session, frame->hd.stream_id);
-	if (s == NULL || h2_stream_field(s, name, value) < 0)
+	(void)session, (void)frame, (void)flags;
+	if (h2->opening != NULL && h2_stream_field(h2->opening, name, value) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	return 0;
 }
@@ -91,15 +90,16 @@ static void end_stream(struct h2_stream *s)
 	req_end(&s->req);
 }
 
-static void on_headers_complete(nghttp2_session *session, const nghttp2_frame *frame)
+static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 {
-	struct h2_stream *s = stream_get(session, frame->hd.stream_id);
 	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	struct h2_stream *s = h2->opening;
 
-	if (s == NULL)
-		return;
-	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
-		if (end)
+	h2->header_open = false;
+	h2->opening = NULL;
+	if (s == NULL) {
+		s = stream_get(h2->session, frame->hd.stream_id);
+		if (s != NULL && end)
 			end_stream(s);
 		return;
 	}
@@ -119,8 +119,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		go_away(h2, ERR_FLOOD);
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
-		h2->header_open = false;
-		on_headers_complete(session, frame);
+		on_headers_complete(h2, frame);
 		break;
 	case NGHTTP2_DATA:
 		s = stream_get(session, frame->hd.stream_id);

@@ -20,6 +20,8 @@ struct h2 {
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct list streams;        /* struct h2_stream */
+	struct h2_stream *opening;  /* whose header section is arriving; NULL for none, and for trailers */
+	struct h2_stream *sending;  /* whose DATA was put out last; looking it up again is not free */
 	unsigned nstreams;
 	unsigned nwaiting;          /* streams that wait for this server: a handler, a source */
 	int32_t last_id;            /* highest stream the peer opened */

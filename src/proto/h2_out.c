@@ -47,6 +47,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	s->req.sent += length;
+	h2->sending = s;
 	return 0;
 }
 
@@ -60,7 +61,9 @@ int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void
 		nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, h2_drain_ping);
 	if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
-	s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	s = h2->sending;
+	if (s == NULL || s->id != frame->hd.stream_id)
+		s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	if (s == NULL)
 		return 0;
 	req_sent_all(&s->req);

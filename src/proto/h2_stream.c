@@ -128,6 +128,10 @@ static void free_bufs(struct h2_stream *s)
 void h2_stream_close(struct h2_stream *s)
 {
 	h2_stream_waits(s, false);
+	if (s->h2->opening == s)
+		s->h2->opening = NULL;
+	if (s->h2->sending == s)
+		s->h2->sending = NULL;
 	list_remove(&s->node);
 	s->h2->nstreams--;
 	/* The handler's gone() and the access log still read the fields. */

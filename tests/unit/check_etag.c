@@ -24,14 +24,14 @@ static struct etag hash_of(const char *data, size_t n, size_t piece)
 
 START_TEST(content)
 {
-	/* SHA-256("abc") begins with ba7816bf 8f01cfea 414140de 5dae22. */
+	/* SHA-256("abc") begins with ba7816bf 8f01cfea 41. */
 	struct etag e = hash_of("abc", 3, 3), one = hash_of("abc", 3, 1);
 
 	ck_assert_uint_eq(e.n, ETAG_CONTENT_LEN);
-	ck_assert_mem_eq(e.text, "\"ungWv48Bz-pBQUDeXa4i\"", ETAG_CONTENT_LEN);
+	ck_assert_mem_eq(e.text, "\"ungWv48Bz-pB\"", ETAG_CONTENT_LEN);
 	ck_assert(slice_eq(etag_slice(&e), etag_slice(&one)));
 	e = hash_of("", 0, 1);
-	ck_assert_mem_eq(e.text, "\"47DEQpj8HBSa-_TImW-5\"", ETAG_CONTENT_LEN);
+	ck_assert_mem_eq(e.text, "\"47DEQpj8HBSa\"", ETAG_CONTENT_LEN);
 }
 END_TEST
 
