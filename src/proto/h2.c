@@ -69,8 +69,13 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
 	struct h2 *h2 = user;
 
 	(void)session, (void)frame, (void)flags;
-	if (h2->opening != NULL && h2_stream_field(h2->opening, name, value) < 0)
+	if (h2->opening == NULL)
+		return 0;
+	if (h2_stream_field(h2->opening, name, value) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	/* Only where more of this frame must follow: a pause at its end would wait for the next one. */
+	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)
+		return NGHTTP2_ERR_PAUSE;
 	return 0;
 }
 
@@ -239,7 +244,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	return &h2->proto;
 }
 
-static const struct err *h2_input(struct proto *p, const void *data, size_t n, uint64_t now_ms)
+static const struct err *h2_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
 {
 	struct h2 *h2 = (struct h2 *)p;
 	ssize_t rv;
@@ -247,9 +252,11 @@ static const struct err *h2_input(struct proto *p, const void *data, size_t n, u
 	if (h2->now_ms == 0)
 		h2_guard_init(&h2->guard, now_ms);
 	h2->now_ms = now_ms;
-	rv = nghttp2_session_mem_recv(h2->session, data, n);
-	if (rv >= 0)
+	rv = nghttp2_session_mem_recv(h2->session, data, *n);
+	if (rv >= 0) {
+		*n = (size_t)rv;
 		return h2->err;
+	}
 	switch (rv) {
 	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
 		go_away(h2, ERR_PREFACE);

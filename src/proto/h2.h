@@ -12,6 +12,12 @@
 #include "proto/h2_guard.h"
 #include "proto/proto.h"
 
+/*
+ * Replies made before they are turned into bytes. With a hundred, everything that was touched for the
+ * first is out of the processor's cache when its turn comes (HACKING, Profile).
+ */
+enum { H2_BATCH = 8 };
+
 enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
 
 struct h2 {
@@ -32,6 +38,7 @@ struct h2 {
 	const struct err *err;      /* what the peer did, found in a callback */
 	struct h2_guard guard;
 	uint64_t now_ms;            /* of the input being worked on */
+	unsigned unsent;            /* replies submitted since the last output() */
 	struct outq *out;           /* during output() only */
 	size_t out_limit;
 	bool out_blocked;           /* the limit was reached with a DATA frame at hand */

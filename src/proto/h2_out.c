@@ -81,6 +81,7 @@ int h2_output(struct proto *p, struct outq *q, size_t limit)
 	h2->out = q;
 	h2->out_limit = limit;
 	h2->out_blocked = false;
+	h2->unsent = 0;
 	while (outq_len(q) < limit) {
 		const uint8_t *data;
 

@@ -59,6 +59,7 @@ static void stream_reply(struct h2d_req *req)
 	int rv = NGHTTP2_ERR_NOMEM;
 
 	h2_stream_waits(s, false);
+	s->h2->unsent++;
 	if (status != NULL) {
 		nv[0] = nv_of(SLICE(":status"), slice_of(status_text(r->status, status), 3));
 		for (unsigned i = 0; i < r->nfields; i++)

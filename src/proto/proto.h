@@ -40,8 +40,12 @@ struct proto_ops {
 	const char *name;
 	/* NULL when memory is out. */
 	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
-	/* Takes all n bytes. NULL, or what the peer did: what output() makes then is sent before the end. */
-	const struct err *(*input)(struct proto *p, const void *data, size_t n, uint64_t now_ms);
+	/*
+	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before the
+	 * rest, for that much is waiting. NULL, or what the peer did: what output() makes then is sent
+	 * before the end.
+	 */
+	const struct err *(*input)(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 	/*
 	 * Puts output into q until it holds about limit bytes or there is no more. 1: there is more,
 	 * 0: there is not, -1: memory is out, close.

@@ -198,6 +198,13 @@ static bool conn_empty(const struct conn *c)
 	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
 }
 
+/* Makes output, about WRITE_PIECE at most. 1: there is more, 0: there is not, -1: memory is out. */
+static int conn_output(struct conn *c)
+{
+	return outq_len(&c->out) < WRITE_PIECE ? c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) :
+						 1;
+}
+
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
 static int conn_write(struct conn *c, bool *progress)
 {
@@ -205,8 +212,8 @@ static int conn_write(struct conn *c, bool *progress)
 	size_t offered;
 	ssize_t n;
 
-	if (c->proto != NULL && outq_len(&c->out) < WRITE_PIECE)
-		more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
+	if (c->proto != NULL)
+		more = conn_output(c);
 	if (more < 0)
 		return -1;
 	if (conn_empty(c))
@@ -300,10 +307,22 @@ static int conn_speak(struct conn *c, const struct proto_ops *ops)
 
 static void feed(struct conn *c, const uint8_t *p, size_t n)
 {
-	const struct err *err = c->proto->ops->input(c->proto, p, n, clock_ms());
+	while (n > 0) {
+		size_t taken = n;
+		const struct err *err = c->proto->ops->input(c->proto, p, &taken, clock_ms());
 
-	if (err != NULL)
-		conn_fail(c, err);
+		if (err != NULL) {
+			conn_fail(c, err);
+			return;
+		}
+		p += taken;
+		n -= taken;
+		/* Bytes are made, not written: there is still one write per turn. */
+		if (n > 0 && conn_output(c) < 0) {
+			conn_kill(c);
+			return;
+		}
+	}
 }
 
 /* Tells the protocol by the first bytes (RFC 9113, 3.4). The bytes wait here until they suffice. */

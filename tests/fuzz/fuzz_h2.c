@@ -53,6 +53,20 @@ static void wake(struct proto_host *host)
 	(void)host;
 }
 
+static const struct err *put_input(struct proto *p, struct outq *q, const uint8_t *data, size_t n,
+	uint64_t now)
+{
+	const struct err *err = NULL;
+
+	for (size_t k; err == NULL && n > 0; data += k, n -= k) {
+		k = n;
+		err = p->ops->input(p, data, &k, now);
+		if (err == NULL && k < n && p->ops->output(p, q, 1 << 20) < 0)
+			abort();
+	}
+	return err;
+}
+
 static void drain_output(struct proto *p, struct outq *q)
 {
 	while (p->ops->output(p, q, 1024) > 0)
@@ -89,13 +103,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (p == NULL)
 		return 0;
 	outq_init(&q, &blocks);
-	err = p->ops->input(p, preface, sizeof(preface) - 1, now);
+	err = put_input(p, &q, (const uint8_t *)preface, sizeof(preface) - 1, now);
 	while (err == NULL && size > 0) {
 		const uint8_t *m = memmem(data, size, mark, sizeof(mark) - 1);
 		size_t n = m != NULL ? (size_t)(m - data) : size;
 
 		if (n > 0)
-			err = p->ops->input(p, data, n, now);
+			err = put_input(p, &q, data, n, now);
 		drain_output(p, &q);
 		p->ops->waits(p);
 		if (p->ops->finished(p))

@@ -225,8 +225,12 @@ static void teardown(void)
 /* Bytes to the server, step at a time. */
 static void to_server(const uint8_t *p, size_t n, size_t step)
 {
-	for (size_t i = 0; i < n && last_err == NULL; i += step)
-		last_err = server->ops->input(server, p + i, n - i < step ? n - i : step, 1000);
+	for (size_t i = 0, k; i < n && last_err == NULL; i += k) {
+		k = n - i < step ? n - i : step;
+		last_err = server->ops->input(server, p + i, &k, 1000);
+		if (k < n - i && k < step)
+			ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
+	}
 }
 
 /* Moves bytes both ways until neither side has any. limit: of one output(). */
