@@ -85,11 +85,13 @@ class Client:
 		self.settings_acked = 0
 		self.pongs = []
 		self.conn = h2.connection.H2Connection(h2.config.H2Configuration(
-			client_side=True, header_encoding="latin-1", validate_outbound_headers=check,
+			client_side=True, header_encoding="latin-1",
+			validate_outbound_headers=check,
 			normalize_outbound_headers=check))
 		self.survive_goaway()
 		if settings:
-			self.conn.local_settings = h2.settings.Settings(client=True, initial_values=settings)
+			self.conn.local_settings = h2.settings.Settings(client=True,
+				initial_values=settings)
 		self.conn.initiate_connection()
 		self.flush()
 
@@ -203,7 +205,8 @@ class Client:
 	# --- requests ---------------------------------------------------------------------------
 
 	def head(self, method, path, headers=()):
-		return [(":method", method), (":scheme", self.scheme), (":authority", self.authority),
+		return [(":method", method), (":scheme", self.scheme), (":authority",
+			self.authority),
 			(":path", path)] + list(headers)
 
 	def send(self, method="GET", path="/", headers=(), body=None, end=True):
@@ -324,7 +327,8 @@ class Raw:
 		deadline = deadline or time.monotonic() + self.timeout
 		while True:
 			if len(self.buffer) >= 9:
-				frame, length = hf.Frame.parse_frame_header(memoryview(self.buffer[:9]))
+				frame, length = hf.Frame.parse_frame_header(memoryview(
+					self.buffer[:9]))
 				if len(self.buffer) >= 9 + length:
 					body = self.buffer[9:9 + length]
 					self.buffer = self.buffer[9 + length:]
@@ -338,7 +342,8 @@ class Raw:
 			try:
 				data = self.sock.recv(1 << 18)
 			except socket.timeout:
-				raise AssertionError("no frame in time; so far %s" % self.frames) from None
+				raise AssertionError(
+					"no frame in time; so far %s" % self.frames) from None
 			except (ConnectionResetError, ssl.SSLError):
 				data = b""
 			if not data:
@@ -382,4 +387,5 @@ class Raw:
 
 	def ping(self):
 		self.send(hf.PingFrame(0, b"barrier!"))
-		return self.until(lambda f: isinstance(f, hf.PingFrame) and "ACK" in f.flags) is not None
+		return self.until(lambda f: isinstance(f, hf.PingFrame)
+			and "ACK" in f.flags) is not None

@@ -103,7 +103,8 @@ async def life(loop, how, port, tls):
 	asked = 0
 	while not stopping and not c.gone and c.goaway is None and asked < PER_CONNECTION:
 		asked += IN_FLIGHT
-		finished, late = await asyncio.wait([c.ask() for _ in range(IN_FLIGHT)], timeout=TIMEOUT)
+		finished, late = await asyncio.wait([c.ask() for _ in range(IN_FLIGHT)],
+			timeout=TIMEOUT)
 		for done in finished:
 			if done.result() == "ok":
 				counts["requests"] += 1
@@ -140,13 +141,15 @@ async def main():
 	tls.set_alpn_protocols(["h2"])
 	places = [(how, int(port)) for how, port in (word.split(":") for word in sys.argv[2:])]
 	started = time.monotonic()
-	tasks = [asyncio.ensure_future(client(loop, *places[i % len(places)], tls)) for i in range(int(sys.argv[1]))]
+	tasks = [asyncio.ensure_future(client(loop, *places[i % len(places)], tls))
+		for i in range(int(sys.argv[1]))]
 	print("running", flush=True)
 	await loop.run_in_executor(None, sys.stdin.read)
 	stopping = True
 	await asyncio.gather(*tasks)
 	counts["seconds"] = round(time.monotonic() - started, 2)
-	print(json.dumps(dict(counts, failures=len(failures), first_failures=failures[:10])), flush=True)
+	print(json.dumps(dict(counts, failures=len(failures), first_failures=failures[:10])),
+		flush=True)
 
 
 asyncio.run(main())

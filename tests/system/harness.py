@@ -35,7 +35,8 @@ def pytest_runtest_makereport(item, call):
 	setattr(item, "report_" + report.when, report)
 	if STRICT and report.skipped and not hasattr(report, "wasxfail"):
 		reason = str(call.excinfo.value)
-		if not any(reason.startswith("kernel capability %s:" % name) for name in ALLOWED_SKIPS):
+		if not any(reason.startswith("kernel capability %s:" % name)
+				for name in ALLOWED_SKIPS):
 			report.outcome = "failed"
 			report.longrepr = "REQUIRE_SYSTEM_TESTS=1 and this was skipped: " + reason
 
@@ -47,7 +48,8 @@ class Certificate:
 		subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
 			"ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + name,
 			"-addext", "subjectAltName=DNS:%s,IP:127.0.0.1" % name,
-			"-keyout", self.key, "-out", self.cert], check=True, stderr=subprocess.DEVNULL)
+			"-keyout", self.key, "-out", self.cert], check=True,
+			stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="session")

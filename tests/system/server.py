@@ -10,17 +10,17 @@ import shlex
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import tempfile
 import threading
 import time
 
 import client
+import procs
+from procs import DEADLINE, descriptor_kinds, group_members, running, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-DEADLINE = 10.0
 
 
 def find_binary():
@@ -46,82 +46,7 @@ def _sanitized():
 SANITIZED = _sanitized()
 # Deadlines that the issue names hold for the plain build; sanitizers and wrappers cost their share.
 SLOW = 8 if SANITIZED or WRAPPER else 1
-
-
-def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
-	"""Polls what() until it is true (and returns that), or fails after deadline seconds."""
-	end = time.monotonic() + deadline * (2 if SLOW > 1 else 1)
-	while True:
-		value = what()
-		if value:
-			return value
-		if time.monotonic() > end:
-			raise AssertionError("not within %g s: %s" % (deadline, said or what))
-		time.sleep(pause)
-
-
-def running(pid):
-	"""Whether pid lives (a zombie does not)."""
-	try:
-		with open("/proc/%d/stat" % pid) as f:
-			return f.read().rpartition(")")[2].split()[0] not in "ZX"
-	except (FileNotFoundError, ProcessLookupError):
-		return False
-
-
-def group_members(pgid):
-	"""Living processes of the group."""
-	found = []
-	for name in os.listdir("/proc"):
-		if not name.isdigit():
-			continue
-		try:
-			with open("/proc/%s/stat" % name) as f:
-				text = f.read().rpartition(")")[2].split()
-		except (FileNotFoundError, ProcessLookupError):
-			continue
-		if int(text[2]) == pgid and text[0] not in "ZX":
-			found.append(int(name))
-	return found
-
-
-def descriptors(pid):
-	"""{fd: what it is}, without inode numbers."""
-	found = {}
-	folder = "/proc/%d/fd" % pid
-	try:
-		for fd in os.listdir(folder):
-			try:
-				name = os.readlink(os.path.join(folder, fd))
-			except FileNotFoundError:
-				continue
-			found[int(fd)] = re.sub(r":\[\d+\]$", "", name)
-	except (FileNotFoundError, ProcessLookupError):
-		pass
-	return found
-
-
-def descriptor_kinds(pid):
-	"""How many there are of each kind; but not of images, which come and go with the keeper."""
-	return collections.Counter(name for name in descriptors(pid).values() if not name.startswith("/memfd:"))
-
-
-def listening_inodes():
-	"""{inode: port} of the listening TCP sockets of this network namespace."""
-	found = {}
-	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-		with open(path) as f:
-			for line in list(f)[1:]:
-				part = line.split()
-				if part[3] == "0A":
-					found[int(part[9])] = int(part[1].rpartition(":")[2], 16)
-	return found
-
-
-def cpu_seconds(pid):
-	with open("/proc/%d/stat" % pid) as f:
-		part = f.read().rpartition(")")[2].split()
-	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+procs.PATIENCE = 2 if SLOW > 1 else 1
 
 
 class LogReader(threading.Thread):
@@ -150,7 +75,7 @@ class LogReader(threading.Thread):
 		with self.changed:
 			self.changed.wait_for(
 				lambda: len(self.find(pattern, since)) >= count or self.ended,
-				deadline * (2 if SLOW > 1 else 1))
+				deadline * procs.PATIENCE)
 			found = self.find(pattern, since)
 		assert len(found) >= count, "no log line /%s/ in:\n%s" % (
 			pattern, "\n".join(self.lines[since:]))
@@ -257,8 +182,10 @@ class Server:
 
 	def run(self, *args, timeout=20, check=None):
 		"""Another h2d to its end, with this one's configuration: the finished process, as text."""
-		done = subprocess.run(self.command("-f", self.conf_path, *args), stdout=subprocess.PIPE,
-			stderr=subprocess.PIPE, env=self.environment(), timeout=timeout, cwd=self.dir)
+		done = subprocess.run(self.command("-f", self.conf_path, *args),
+			stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE, env=self.environment(), timeout=timeout,
+			cwd=self.dir)
 		done.out = done.stdout.decode("utf-8", "replace")
 		done.err = done.stderr.decode("utf-8", "replace")
 		if check is not None:
@@ -304,6 +231,14 @@ class Server:
 	def signal(self, number):
 		os.kill(self.pid, number)
 
+	def reload(self):
+		self.baseline = None  # other processes from now on
+		return self.run("-s", "reload", check=0)
+
+	def hup(self):
+		self.baseline = None
+		self.signal(signal.SIGHUP)
+
 	def reopen_logs(self):
 		self.signal(signal.SIGUSR1)
 		self.logs_reopened = True
@@ -314,7 +249,7 @@ class Server:
 
 	def wait_exit(self, deadline=DEADLINE):
 		try:
-			return self.process.wait(deadline * (2 if SLOW > 1 else 1))
+			return self.process.wait(deadline * procs.PATIENCE)
 		except subprocess.TimeoutExpired:
 			raise AssertionError("h2d did not leave:\n" + self.log_text()) from None
 
@@ -456,7 +391,8 @@ class Server:
 			with open(path, errors="replace") as f:
 				logs += f.read().split("\n")
 		for line in logs:
-			if " alert " in line and not any(p.search(line) for p in self.alerts_allowed):
+			if " alert " in line and not any(p.search(line)
+					for p in self.alerts_allowed):
 				problems.append("alert: " + line)
 			if "Sanitizer" in line or "runtime error:" in line:
 				problems.append("sanitizer: " + line)
@@ -521,7 +457,8 @@ class Server:
 		return s
 
 	def url(self, how="tcp", path="/"):
-		return "%s://127.0.0.1:%d%s" % ("https" if how == "tls" else "http", self.ports[how], path)
+		return "%s://127.0.0.1:%d%s" % ("https" if how == "tls" else "http",
+			self.ports[how], path)
 
 
 def _gauges():
@@ -531,10 +468,3 @@ def _gauges():
 
 
 GAUGES = _gauges()
-
-
-def is_socket(path):
-	try:
-		return stat.S_ISSOCK(os.stat(path).st_mode)
-	except FileNotFoundError:
-		return False

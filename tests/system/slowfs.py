@@ -50,7 +50,8 @@ def main():
 			if not path.startswith(("/read-", "/open-", "/look-", "/fast-")):
 				raise fuse.FuseOSError(errno.ENOENT)
 			self.hold("look", path)
-			return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1, "st_size": 200000, "st_mtime": 1e9,
+			return {"st_mode": stat.S_IFREG | 0o644, "st_nlink": 1, "st_size": 200000,
+				"st_mtime": 1e9,
 				"st_ctime": 1e9}
 
 		def readdir(self, path, fh):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import client
+import procs
 import server as srv
 
 NOBODY = 65534
@@ -36,14 +37,17 @@ def test_version():
 def test_help():
 	done = h2d_run("-h")
 	assert done.returncode == 0
-	for option in ("--config", "--root", "--port", "--key", "--cert", "--workers", "--h2c", "--dispatch",
-			"--pid-file", "--test", "--dump", "--routes", "--signal", "--version", "--help"):
+	for option in ("--config", "--root", "--port", "--key", "--cert", "--workers", "--h2c",
+			"--dispatch",
+			"--pid-file", "--test", "--dump", "--routes", "--signal", "--version",
+			"--help"):
 		assert option in done.out, option
 	assert h2d_run("--help").out == done.out
 
 
 @pytest.mark.parametrize("args", [
-	("--no-such-option",), ("-f",), ("-s", "dance"), ("-p", "banana", "--h2c", "-r", "/"), ("surplus",),
+	("--no-such-option",), ("-f",), ("-s", "dance"), ("-p", "banana", "--h2c", "-r", "/"),
+	("surplus",),
 	("-d", "no-such-mode", "-p", "0", "--h2c", "-r", "/"),
 ], ids=" ".join)
 def test_usage(args):
@@ -94,7 +98,8 @@ def test_check_good(h2d):
 def test_check_binds_nothing(h2d):
 	"""-t beside a running server that holds the very same port and pid file."""
 	server = h2d()
-	server.put_conf(server.conf_text.replace("127.0.0.1:0", "127.0.0.1:%d" % server.ports["tcp"], 1))
+	server.put_conf(server.conf_text.replace("127.0.0.1:0",
+		"127.0.0.1:%d" % server.ports["tcp"], 1))
 	server.run("-t", check=0)
 	with server.connect("tcp") as c:
 		assert c.get("/").status == 200
@@ -122,10 +127,13 @@ FAULTS = {
 	"unknown key in section": ("send = 5", "sendd = 5", 8, ["sendd", "send"]),
 	"unknown section": ("timeouts {", "timeuots {", 8, ["timeuots", "timeouts"]),
 	"duplicate": ("log-level = info", "worker-processes = 2", 3, ["worker-processes"]),
-	"duplicate in section": ("max-size = \"1M\"", "max-size = \"1M\"\n\tmax-size = \"2M\"", 7, ["max-size"]),
-	"not a number": ("worker-processes = 1", "worker-processes = many", 2, ["worker-processes"]),
+	"duplicate in section": ("max-size = \"1M\"", "max-size = \"1M\"\n\tmax-size = \"2M\"", 7,
+	["max-size"]),
+	"not a number": ("worker-processes = 1", "worker-processes = many", 2,
+	["worker-processes"]),
 	"negative": ("send = 5", "send = -5", 8, ["send"]),
-	"out of range": ("worker-processes = 1", "worker-processes = 513", 2, ["worker-processes", "512"]),
+	"out of range": ("worker-processes = 1", "worker-processes = 513", 2, ["worker-processes",
+	"512"]),
 	"zero": ("worker-processes = 1", "worker-processes = 0", 2, ["worker-processes"]),
 	"not a boolean": ("tls = false", "tls = 3", 4, ["tls"]),
 	"not a choice": ("log-level = info", "log-level = loud", 3, ["log-level", "loud"]),
@@ -211,7 +219,8 @@ def test_bad_key(h2d, tmp_path, cert, fault, mode):
 	elif fault == "swapped":
 		shutil.copy(cert.cert, key)
 	elif fault == "other":
-		subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key],
+		subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout",
+			"-out", key],
 			check=True)
 	server.put_conf(server.conf_text.replace(cert.key, key))
 	done = server.run(*(["-t"] if mode == "-t" else []), check=1)
@@ -274,8 +283,9 @@ def test_port_in_use_by_a_program(h2d, reuseport, family):
 		assert server.wait_exit() == 1
 		server.expect_exit(1)
 		assert server.log.wait_end(), "nothing of it still runs"
-		assert re.search(re.escape(address) + r".*(in use|EADDRINUSE)", server.log_text()), server.log_text()
-		assert not srv.group_members(server.pid)
+		assert re.search(re.escape(address) + r".*(in use|EADDRINUSE)",
+			server.log_text()), server.log_text()
+		assert not procs.group_members(server.pid)
 		assert_nothing_left(server)
 		assert not os.path.exists(server.unix_path)
 
@@ -436,7 +446,8 @@ def test_command_line_wins(h2d):
 	server = h2d.new()
 	os.mkdir(server.path("other"))
 	pid = server.path("other.pid")
-	done = server.run("-T", "-r", server.path("other"), "--pid-file", pid, "-d", "reuseport", check=0)
+	done = server.run("-T", "-r", server.path("other"), "--pid-file", pid, "-d", "reuseport",
+		check=0)
 	assert server.path("other") in done.out and pid in done.out
 
 
@@ -449,7 +460,8 @@ def start_to_first_answer(server):
 				answer = c.get("/f/9999.txt")
 			break
 		except (FileNotFoundError, ConnectionRefusedError):
-			assert time.monotonic() < deadline and server.process.poll() is None, server.log_text()
+			assert time.monotonic() < deadline and server.process.poll(
+				) is None, server.log_text()
 			time.sleep(0.001)
 	took = time.monotonic() - server.started_at
 	assert answer.status == 200 and answer.body == b"file 9999\n", answer

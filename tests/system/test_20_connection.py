@@ -29,7 +29,8 @@ def still_serves(server, how="tcp"):
 def test_preface_byte_by_byte(site, how):
 	with site.socket(how) as s:
 		raw = client.Raw(s, preface=False)
-		text = client.PREFACE + hf.SettingsFrame(0).serialize() + raw.headers(1, raw.head()).serialize()
+		text = client.PREFACE + hf.SettingsFrame(0).serialize() + raw.headers(1,
+			raw.head()).serialize()
 		for i in range(len(text)):
 			raw.send_bytes(text[i:i + 1])
 		assert raw.status_of(1) == 200
@@ -38,15 +39,18 @@ def test_preface_byte_by_byte(site, how):
 def test_everything_in_one_write(site, how):
 	with site.socket(how) as s:
 		raw = client.Raw(s, preface=False)
-		frames = [hf.SettingsFrame(0)] + [raw.headers(n, raw.head()) for n in range(1, 41, 2)]
+		frames = [hf.SettingsFrame(0)] + [raw.headers(n, raw.head()) for n in range(1, 41,
+			2)]
 		raw.send_bytes(client.PREFACE + b"".join(f.serialize() for f in frames))
 		for n in range(1, 41, 2):
-			assert n in {f.stream_id for f in raw.frames if isinstance(f, hf.HeadersFrame)} \
+			assert n in {f.stream_id for f in raw.frames if isinstance(f,
+				hf.HeadersFrame)} \
 				or raw.status_of(n) == 200
 
 
 @pytest.mark.parametrize("text", [
-	b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"\x00" * 64, b"\xff" * 64, b"\x16\x03\x01\x02\x00\x01" + b"\x00" * 58,
+	b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"\x00" * 64, b"\xff" * 64, b"\x16\x03\x01\x02\x00\x01"
+	+ b"\x00" * 58,
 	b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 64,
 ], ids=["nearly", "zeros", "ones", "hello", "ssh", "bad frame"])
 def test_wrong_preface(site, how, text):
@@ -91,10 +95,12 @@ def test_half_close_keeps_the_response(site):
 def test_half_close_of_a_large_response(h2d):
 	server = h2d(files={"large": b"x" * 3000000})
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1}) as raw:
-		raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1, raw.head("/large")))
+		raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1,
+			raw.head("/large")))
 		raw.sock.shutdown(socket.SHUT_WR)
 		assert raw.until(lambda f: "END_STREAM" in f.flags) is not None
-		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == 3000000
+		assert sum(len(f.data) for f in raw.frames if isinstance(f,
+			hf.DataFrame)) == 3000000
 
 
 def test_connections_that_end_at_once(site, how):
@@ -103,7 +109,8 @@ def test_connections_that_end_at_once(site, how):
 		if i % 3 == 1:
 			s.sendall(client.PREFACE[:i % 24])
 		if i % 3 == 2:
-			s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+			s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+				b"\x01\x00\x00\x00\x00\x00\x00\x00")
 		s.close()
 	still_serves(site, how)
 
@@ -115,7 +122,8 @@ def test_reset_in_the_middle_of_responses(h2d, how):
 		for _ in range(5):
 			c.headers_of(c.send(path="/large"))
 		plain = c.sock
-		plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+		plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+			b"\x01\x00\x00\x00\x00\x00\x00\x00")
 		plain.close()
 	still_serves(server, how)
 
@@ -159,7 +167,8 @@ def test_admin_listener_answers_nothing_else(site):
 		health = c.get("/healthz")
 		assert health.status == 200
 		status = c.get("/status.json")
-		assert status.status == 200 and status.get("content-type").startswith("application/json")
+		assert status.status == 200 and status.get("content-type").startswith(
+			"application/json")
 		assert c.request("POST", "/status.json").status == 405
 
 

@@ -12,23 +12,27 @@ MEDIUM = os.urandom(100001)
 
 @pytest.fixture
 def server(h2d):
-	return h2d(files={"big": BIG, "medium": MEDIUM, "one": b"1", "empty": b"", "dir/index.html": b"dir"})
+	return h2d(files={"big": BIG, "medium": MEDIUM, "one": b"1", "empty": b"",
+		"dir/index.html": b"dir"})
 
 
 def test_get(server, how):
 	with server.connect(how) as c:
-		for path, body in (("/medium", MEDIUM), ("/big", BIG), ("/one", b"1"), ("/empty", b"")):
+		for path, body in (("/medium", MEDIUM), ("/big", BIG), ("/one", b"1"), ("/empty",
+				b"")):
 			answer = c.get(path)
 			assert (answer.status, answer.ended) == (200, True)
 			assert answer.get("content-length") == str(len(body))
 			assert answer.body == body
-			assert answer.get("date") and answer.get("etag") and answer.get("last-modified")
+			assert answer.get("date") and answer.get("etag") and answer.get(
+				"last-modified")
 			assert answer.get("server").startswith("h2d/")
 
 
 def test_head(server, how):
 	with server.connect(how) as c:
-		for path in ("/medium", "/big", "/one", "/empty", "/", "/dir", "/nothing", "/healthz"):
+		for path in ("/medium", "/big", "/one", "/empty", "/", "/dir", "/nothing",
+				"/healthz"):
 			head, get = c.request("HEAD", path), c.get(path)
 			assert head.status == get.status
 			assert head.body == b"" and head.ended
@@ -51,7 +55,8 @@ def test_wrong_method(server, how, method):
 		for path in ("/", "/medium", "/healthz", "/files/x"):
 			answer = c.request(method, path)
 			assert answer.status == 405, path
-			assert {"GET", "HEAD"} <= {m.strip() for m in answer.get("allow").split(",")}
+			assert {"GET", "HEAD"} <= {m.strip()
+				for m in answer.get("allow").split(",")}
 		assert c.get("/").status == 200
 
 
@@ -120,7 +125,8 @@ def test_missing_pseudo_field(server, how, drop):
 
 def test_host_instead_of_authority(server, how):
 	with server.raw(how) as raw:
-		raw.send(raw.headers(1, [f for f in raw.head() if f[0] != ":authority"] + [("host", "localhost")]))
+		raw.send(raw.headers(1, [f for f in raw.head() if f[0] != ":authority"]
+			+ [("host", "localhost")]))
 		assert raw.status_of(1) == 200
 
 
@@ -159,7 +165,8 @@ def test_body_with_trailers(server, how):
 
 def test_wrong_content_length(server, how):
 	with server.raw(how) as raw:
-		raw.send(raw.headers(1, raw.head(method="POST", extra=[("content-length", "3")]), end_stream=False),
+		raw.send(raw.headers(1, raw.head(method="POST", extra=[("content-length", "3")]),
+			end_stream=False),
 			hf.DataFrame(1, b"hello", flags=["END_STREAM"]))
 		assert raw.status_of(1) in (400, 405, "reset")
 		raw.send(raw.headers(3))
@@ -171,7 +178,8 @@ def test_padded_frames(server, how):
 		head = raw.headers(1, raw.head(method="POST"), end_stream=False)
 		head.flags.add("PADDED")
 		head.pad_length = 200
-		raw.send(head, hf.DataFrame(1, b"hello", pad_length=255, flags=["PADDED", "END_STREAM"]))
+		raw.send(head, hf.DataFrame(1, b"hello", pad_length=255, flags=["PADDED",
+			"END_STREAM"]))
 		assert raw.status_of(1) == 405
 
 
@@ -252,7 +260,8 @@ def test_window_overflow(server, how):
 	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
 		raw.send(raw.headers(1, raw.head("/medium")))
 		assert raw.status_of(1) == 200
-		raw.send(hf.WindowUpdateFrame(1, window_increment=2**31 - 1), hf.WindowUpdateFrame(1, window_increment=2**31 - 1))
+		raw.send(hf.WindowUpdateFrame(1, window_increment=2**31 - 1),
+			hf.WindowUpdateFrame(1, window_increment=2**31 - 1))
 		frame = raw.until(lambda f: isinstance(f, (hf.RstStreamFrame, hf.GoAwayFrame)))
 		assert frame.error_code == 3
 
@@ -260,7 +269,8 @@ def test_window_overflow(server, how):
 def test_small_frames_only(server, how):
 	"""No DATA frame is larger than the client's SETTINGS_MAX_FRAME_SIZE, the least it may be."""
 	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1 << 24}) as raw:
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), raw.headers(1, raw.head("/big")))
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), raw.headers(1,
+			raw.head("/big")))
 		raw.until(lambda f: "END_STREAM" in f.flags)
 		sizes = [len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)]
 		assert max(sizes) <= 16384 and sum(sizes) == len(BIG)
@@ -271,7 +281,8 @@ def test_small_frames_only(server, how):
 def test_many_streams(server, how):
 	with server.connect(how) as c:
 		for _ in range(5):
-			streams = [c.send(path=p) for p in ("/medium", "/one", "/dir/", "/nothing", "/empty") * 20]
+			streams = [c.send(path=p) for p in ("/medium", "/one", "/dir/", "/nothing",
+				"/empty") * 20]
 			answers = [c.response(s) for s in streams]
 			assert [a.status for a in answers] == [200, 200, 200, 404, 200] * 20
 			assert all(a.body == MEDIUM for a in answers[::5])
@@ -341,7 +352,8 @@ def test_resets_in_the_middle(server, how):
 def test_reset_before_the_response(server, how):
 	with server.raw(how) as raw:
 		for n in range(1, 401, 2):
-			raw.send(raw.headers(n, raw.head("/big")), hf.RstStreamFrame(n, error_code=8))
+			raw.send(raw.headers(n, raw.head("/big")), hf.RstStreamFrame(n,
+				error_code=8))
 		raw.send(raw.headers(1001, raw.head("/one")))
 		assert raw.status_of(1001) == 200
 
@@ -352,9 +364,11 @@ def test_client_goaway(server, how):
 		raw.send(raw.headers(1, raw.head("/medium")))
 		assert raw.status_of(1) == 200
 		raw.send(hf.GoAwayFrame(0, last_stream_id=0, error_code=0))
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 20), hf.WindowUpdateFrame(1, window_increment=1 << 20))
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 20), hf.WindowUpdateFrame(1,
+			window_increment=1 << 20))
 		assert raw.until(lambda f: "END_STREAM" in f.flags) is not None
-		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == len(MEDIUM)
+		assert sum(len(f.data) for f in raw.frames if isinstance(f,
+			hf.DataFrame)) == len(MEDIUM)
 		assert raw.until(lambda f: False) is None
 
 
@@ -411,7 +425,8 @@ def test_frame_between_continuations(server, how):
 
 
 @pytest.mark.parametrize("fields", [
-	[("x-large", "a" * 9000)] * 5, [("x-%d" % i, "v" * 20) for i in range(700)], [("x", "")] * 1100,
+	[("x-large", "a" * 9000)] * 5, [("x-%d" % i, "v" * 20) for i in range(700)],
+	[("x", "")] * 1100,
 ], ids=["large", "many", "empty"])
 def test_too_large_a_head(server, how, fields):
 	with server.connect(how) as c:

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import client
-import server as srv
+import procs
 
 BODY = os.urandom(700000)
 
@@ -97,7 +97,8 @@ class Trickle:
 		self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 		self.size = size
 		self.inward, self.outward = ssl.MemoryBIO(), ssl.MemoryBIO()
-		self.tls = client.tls_context().wrap_bio(self.inward, self.outward, server_hostname="localhost")
+		self.tls = client.tls_context().wrap_bio(self.inward, self.outward,
+			server_hostname="localhost")
 		self.do(self.tls.do_handshake)
 
 	def drain(self):
@@ -149,7 +150,8 @@ def test_slow_reader(h2d):
 	plain.connect(("127.0.0.1", server.ports["tls"]))
 	tls = client.tls_context().wrap_socket(plain, server_hostname="localhost")
 	from h2.settings import SettingCodes
-	c = client.Client(tls, scheme="https", settings={SettingCodes.INITIAL_WINDOW_SIZE: 1 << 20}, credit=False)
+	c = client.Client(tls, scheme="https", settings={SettingCodes.INITIAL_WINDOW_SIZE: 1 << 20},
+		credit=False)
 	c.window(1 << 22)
 	streams = [c.send(path="/body") for _ in range(3)]
 	for stream in streams:
@@ -166,11 +168,13 @@ def test_broken_handshakes(site, end):
 	with pytest.raises(ssl.SSLWantReadError):
 		tls.do_handshake()
 	data = out.read()
-	text = {"nothing": b"", "half hello": data[:len(data) // 2], "garbage": b"\x16\x03\x01\x00\x40" + b"\xff" * 300,
+	text = {"nothing": b"", "half hello": data[:len(data) // 2],
+		"garbage": b"\x16\x03\x01\x00\x40" + b"\xff" * 300,
 		"hello": data}[end]
 	pid = site.worker_pids()[0]
-	accepted = [socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) for _ in range(5)]
-	srv.wait_for(lambda: site.status()["totals"]["handshakes"] == 5, said="accepted")
+	accepted = [socket.create_connection(("127.0.0.1", site.ports["tls"]), 10)
+		for _ in range(5)]
+	procs.wait_for(lambda: site.status()["totals"]["handshakes"] == 5, said="accepted")
 	os.kill(pid, signal.SIGSTOP)  # so that it sees the bytes and the end in one event
 	for s in accepted:
 		s.sendall(text)
@@ -186,14 +190,17 @@ def test_broken_handshakes(site, end):
 				except ConnectionResetError:
 					pass
 			else:
-				with site.connect("tls") as c:  # it has seen the bytes by now; the end follows
+				with site.connect(
+						"tls") as c:  # it has seen the bytes by now; the end follows
 					assert c.get("/").status == 200
-	srv.wait_for(lambda: site.status()["totals"]["handshake_failures"] >= before["handshake_failures"] + 10,
+	procs.wait_for(lambda: site.status()["totals"]["handshake_failures"] >= before[
+		"handshake_failures"] + 10,
 		2, said="failures are counted, before any timeout")
 
 
 def test_openssl_sees_the_chain(site, cert):
-	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % site.ports["tls"], "-CAfile",
+	done = subprocess.run(["openssl", "s_client", "-connect",
+		"127.0.0.1:%d" % site.ports["tls"], "-CAfile",
 		cert.cert, "-verify_return_error", "-alpn", "h2", "-servername", "localhost"],
 		input=b"", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20)
 	assert b"Verify return code: 0 (ok)" in done.stdout

@@ -8,7 +8,6 @@ import time
 import pytest
 from h2.settings import SettingCodes
 
-import server as srv
 
 WINDOW = SettingCodes.INITIAL_WINDOW_SIZE
 NO_CACHE = "cache { max-size = 0 }"
@@ -31,10 +30,13 @@ def make(h2d, source):
 
 
 TYPES = {
-	"a.html": "text/html; charset=utf-8", "a.HTML": "text/html; charset=utf-8", "a.css": "text/css; charset=utf-8",
-	"a.js": "text/javascript; charset=utf-8", "a.txt": "text/plain; charset=utf-8", "a.json": "application/json",
+	"a.html": "text/html; charset=utf-8", "a.HTML": "text/html; charset=utf-8",
+	"a.css": "text/css; charset=utf-8",
+	"a.js": "text/javascript; charset=utf-8", "a.txt": "text/plain; charset=utf-8",
+	"a.json": "application/json",
 	"a.png": "image/png", "a.jpg": "image/jpeg", "a.svg": "image/svg+xml", "a.gif": "image/gif",
-	"a.pdf": "application/pdf", "a.woff2": "font/woff2", "a.wasm": "application/wasm", "a.mp4": "video/mp4",
+	"a.pdf": "application/pdf", "a.woff2": "font/woff2", "a.wasm": "application/wasm",
+	"a.mp4": "video/mp4",
 	"a.ico": None, "a.gz": "application/gzip", "a.unknown": "application/octet-stream",
 	"noextension": "application/octet-stream", "a.": "application/octet-stream", ".html": None,
 	"a.b/c": "application/octet-stream", "a.tar.zip": "application/zip",
@@ -61,7 +63,8 @@ def test_charset(make):
 
 def test_index(make):
 	server = make(server='index = {"first.html", "second.html"}', files={"second.html": "root",
-		"a/first.html": "a1", "a/second.html": "a2", "b/second.html": "b2", "c/other.html": "c",
+		"a/first.html": "a1", "a/second.html": "a2", "b/second.html": "b2",
+		"c/other.html": "c",
 		"d/first.html/second.html": "x", "d/second.html": "d2"})
 	with server.connect("tcp") as c:
 		assert c.get("/").body == b"root"
@@ -77,11 +80,14 @@ def test_index(make):
 
 
 def test_folder_redirects(make):
-	server = make(files={"dir/index.html": "x", "a b/index.html": "x", "ü/index.html": "x", "d/e/f": "x",
+	server = make(files={"dir/index.html": "x", "a b/index.html": "x", "ü/index.html": "x",
+		"d/e/f": "x",
 		"per%cent?/index.html": "x"})
 	with server.connect("tcp") as c:
-		for path, wanted in (("/dir", "/dir/"), ("/dir?x=1&y=%2f", "/dir/?x=1&y=%2f"), ("/dir?", None),
-				("/a%20b", "/a%20b/"), ("/%c3%bc", None), ("//dir", "/dir/"), ("/./d/../dir", "/dir/"),
+		for path, wanted in (("/dir", "/dir/"), ("/dir?x=1&y=%2f", "/dir/?x=1&y=%2f"),
+				("/dir?", None),
+				("/a%20b", "/a%20b/"), ("/%c3%bc", None), ("//dir", "/dir/"),
+				("/./d/../dir", "/dir/"),
 				("/d/e", "/d/e/"), ("/per%25cent%3f", None)):
 			answer = c.get(path)
 			assert answer.status == 301, path
@@ -97,7 +103,8 @@ def test_folder_redirects(make):
 def test_no_open_redirect(make):
 	server = make(files={"evil.example/index.html": "x"})
 	with server.connect("tcp") as c:
-		for path in ("//evil.example", "///evil.example", "/.//evil.example", "/%2e//evil.example"):
+		for path in ("//evil.example", "///evil.example", "/.//evil.example",
+				"/%2e//evil.example"):
 			answer = c.get(path)
 			assert answer.status in (301, 400, 404)
 			assert not (answer.get("location") or "/x").startswith(("//", "/\\"))
@@ -121,29 +128,39 @@ def test_not_modified(make):
 			older = email.utils.formatdate(then - 1, usegmt=True)
 			newer = email.utils.formatdate(then + day, usegmt=True)
 			cases = [
-				({"if-none-match": etag}, 304), ({"if-none-match": "W/" + etag}, 304),
-				({"if-none-match": '"a", ' + etag + ', "b"'}, 304), ({"if-none-match": "*"}, 304),
-				({"if-none-match": '"other"'}, 200), ({"if-none-match": "garbage"}, 200),
-				({"if-modified-since": modified}, 304), ({"if-modified-since": newer}, 304),
-				({"if-modified-since": older}, 200), ({"if-modified-since": "yesterday"}, 200),
+				({"if-none-match": etag}, 304), ({"if-none-match": "W/" + etag},
+				304),
+				({"if-none-match": '"a", ' + etag + ', "b"'}, 304),
+				({"if-none-match": "*"}, 304),
+				({"if-none-match": '"other"'}, 200), ({"if-none-match": "garbage"},
+				200),
+				({"if-modified-since": modified}, 304),
+				({"if-modified-since": newer}, 304),
+				({"if-modified-since": older}, 200),
+				({"if-modified-since": "yesterday"}, 200),
 				({"if-none-match": '"other"', "if-modified-since": newer}, 200),
 				({"if-none-match": etag, "if-modified-since": older}, 304),
-				({"if-match": etag}, 200), ({"if-match": "*"}, 200), ({"if-match": '"other"'}, 412),
+				({"if-match": etag}, 200), ({"if-match": "*"}, 200),
+				({"if-match": '"other"'}, 412),
 				({"if-match": "W/" + etag}, 412),
-				({"if-unmodified-since": older}, 412), ({"if-unmodified-since": modified}, 200),
+				({"if-unmodified-since": older}, 412),
+				({"if-unmodified-since": modified}, 200),
 			]
 			for fields, status in cases:
 				for method in ("GET", "HEAD"):
-					answer = c.request(method, path, headers=list(fields.items()))
+					answer = c.request(method, path,
+						headers=list(fields.items()))
 					assert answer.status == status, (path, method, fields)
 					if status == 304:
 						assert answer.body == b"" and answer.ended
-						assert answer.get("etag") == etag and answer.get("date")
+						assert answer.get("etag") == etag and answer.get(
+							"date")
 						assert not answer.get("content-type")
 		assert c.get("/none", headers=[("if-none-match", "*")]).status == 404
 
 
-SIZES = [0, 1, 611, 612, 4096, 16384, 16385, 65536, 100000, (1 << 20) + 7, 2 << 20, (2 << 20) + 1, 5 << 20]
+SIZES = [0, 1, 611, 612, 4096, 16384, 16385, 65536, 100000, (1 << 20) + 7, 2 << 20, (2 << 20) + 1,
+	5 << 20]
 
 
 def test_etag_is_the_same_from_image_and_disk(h2d):
@@ -186,14 +203,18 @@ def test_traversal(make):
 	with open(server.path("secret"), "w") as f:
 		f.write("secret")
 	with server.connect("tcp") as c:
-		for path in ("/../secret", "/..", "/../", "/a/../../secret", "/%2e%2e/secret", "/%2E./secret", "/.%2e/secret",
-				"/a/%2e%2e/%2e%2e/secret", "/..%2fsecret", "/a%2f..%2f..%2fsecret", "/%2fetc/passwd", "/x%00",
+		for path in ("/../secret", "/..", "/../", "/a/../../secret", "/%2e%2e/secret",
+				"/%2E./secret", "/.%2e/secret",
+				"/a/%2e%2e/%2e%2e/secret", "/..%2fsecret", "/a%2f..%2f..%2fsecret",
+				"/%2fetc/passwd", "/x%00",
 				"/%00", "/a/b%00.html", "/a%2fb", "/%", "/%f", "/%g0"):
 			answer = c.get(path)
 			assert answer.status == 400, path
 			assert b"secret" not in answer.body
-		for path in ("//etc/passwd", "/etc/passwd", "///etc//passwd", "/..a", "/...", "/a/...", "/%5c..%5csecret",
-				"/..%5csecret", "/%252e%252e/secret", "/" + "a/" * 500, "/" + "x" * 255, "/" + "x" * 256,
+		for path in ("//etc/passwd", "/etc/passwd", "///etc//passwd", "/..a", "/...",
+				"/a/...", "/%5c..%5csecret",
+				"/..%5csecret", "/%252e%252e/secret", "/" + "a/" * 500, "/"
+				+ "x" * 255, "/" + "x" * 256,
 				"/" + "x" * 5000):
 			answer = c.get(path)
 			assert answer.status in (404, 414), path
@@ -210,10 +231,14 @@ def test_links(make):
 	with open(server.path("outside", "index.html"), "w") as f:
 		f.write("secret")
 	root = server.root
-	for name, target in {"inside": "real/file", "up-and-in": "../www/real/file", "chain": "inside", "folder": "real",
-			"leaves": "../secret", "leaves-folder": "../outside", "absolute-out": "/etc/passwd",
-			"absolute-in": root + "/real/file", "absolute-folder": root + "/real", "dangling": "nothing",
-			"loop": "loop", "via": "leaves", "proc": "/proc/self/environ", "real/up": "../real/file"}.items():
+	for name, target in {"inside": "real/file", "up-and-in": "../www/real/file",
+			"chain": "inside", "folder": "real",
+			"leaves": "../secret", "leaves-folder": "../outside",
+			"absolute-out": "/etc/passwd",
+			"absolute-in": root + "/real/file", "absolute-folder": root + "/real",
+			"dangling": "nothing",
+			"loop": "loop", "via": "leaves", "proc": "/proc/self/environ",
+			"real/up": "../real/file"}.items():
 		os.symlink(target, os.path.join(root, name))
 	reload_image(server)
 	with server.connect("tcp") as c:
@@ -221,8 +246,10 @@ def test_links(make):
 			assert c.get("/" + name).body == b"content", name
 		assert c.get("/folder/").body == b"index"
 		assert c.get("/folder").status == 301
-		for name in ("leaves", "leaves-folder", "leaves-folder/", "leaves-folder/index.html", "absolute-out", "absolute-in",
-				"absolute-folder/", "absolute-folder/file", "dangling", "loop", "loop/x", "via", "proc", "up-and-in"):
+		for name in ("leaves", "leaves-folder", "leaves-folder/",
+				"leaves-folder/index.html", "absolute-out", "absolute-in",
+				"absolute-folder/", "absolute-folder/file", "dangling", "loop",
+				"loop/x", "via", "proc", "up-and-in"):
 			answer = c.get("/" + name)
 			assert answer.status == 404, name
 			assert b"secret" not in answer.body
@@ -232,8 +259,7 @@ def reload_image(server):
 	"""Files changed after the start: a server with an image reads them anew."""
 	before = server.status()
 	if before["image"]:
-		server.run("-s", "reload", check=0)
-		server.baseline = None
+		server.reload()
 		server.wait_up(before["generation"] + 1)
 		server.wait_image(before["image"])
 
@@ -273,9 +299,12 @@ def test_unreadable(make):
 	os.chmod(os.path.join(server.root, "dir"), 0o755)
 
 
-ODD_NAMES = ["a b", "ü", "a+b", "a&b=c", "a;b", "100%", "what?", "hash#tag", "quote\"s'", "<tag>", "back\\slash", "co:lon",
-	"tilde~", "(paren)", "[brackets]", "{brace}", "pi|pe", "^", "`", "comma,", "@", "$", "!", "*", "...", "..a", ".hidden", "-dash",
-	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html ", "new\nline", "tab\t", "\x7f", "\x1b[31m"]
+ODD_NAMES = ["a b", "ü", "a+b", "a&b=c", "a;b", "100%", "what?", "hash#tag", "quote\"s'", "<tag>",
+	"back\\slash", "co:lon",
+	"tilde~", "(paren)", "[brackets]", "{brace}", "pi|pe", "^", "`", "comma,", "@", "$", "!",
+	"*", "...", "..a", ".hidden", "-dash",
+	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html ",
+	"new\nline", "tab\t", "\x7f", "\x1b[31m"]
 
 
 def quote(name):
@@ -380,10 +409,9 @@ def test_new_image_under_a_response(h2d):
 		stream = c.send(path="/a.bin")
 		c.until(lambda: c.responses[stream].size == 1000)
 		server.write("a.bin", b"new")
-		server.run("-s", "reload", check=0)
+		server.reload()
 		c.window(1 << 24, stream)
 		assert c.response(stream).body == body
-	server.baseline = None
 	with server.connect("tcp") as c:
 		assert c.get("/a.bin").body == b"new"
 
@@ -434,7 +462,8 @@ def test_new_file_is_served_at_once(h2d):
 # --- /files -------------------------------------------------------------------------------------
 
 def test_download(make):
-	server = make(server='upload-dir = "up"', files={"up/a.html": "<b>", "up/ü.txt": "u", "up/sub/x": "x",
+	server = make(server='upload-dir = "up"', files={"up/a.html": "<b>", "up/ü.txt": "u",
+		"up/sub/x": "x",
 		"outside": "no"})
 	with open(server.path("secret"), "w") as f:
 		f.write("secret")
@@ -446,9 +475,11 @@ def test_download(make):
 		assert answer.get("content-security-policy") == "sandbox"
 		assert answer.get("etag")
 		assert c.request("HEAD", "/files/a.html").get("content-length") == "3"
-		assert c.get("/files/a.html", headers=[("if-none-match", answer.get("etag"))]).status == 304
+		assert c.get("/files/a.html", headers=[("if-none-match",
+			answer.get("etag"))]).status == 304
 		assert c.get("/files/%c3%bc.txt").body == b"u"
-		for path in ("/files/nothing", "/files/sub", "/files/link", "/files/..%2foutside", "/files/"):
+		for path in ("/files/nothing", "/files/sub", "/files/link", "/files/..%2foutside",
+				"/files/"):
 			assert c.get(path).status in (301, 400, 403, 404), path
 		assert c.get("/files/../outside").body == b"no", "that is the document root's"
 		assert c.request("DELETE", "/files/a.html").status == 405

@@ -114,10 +114,12 @@ class Fetch:
 		self.out = tempfile.TemporaryFile(dir=folder)
 		if tool == "curl":
 			config = tempfile.mktemp(dir=folder)
-			command = curl(server, how, config, names) + ["-w", "%{stderr}%{http_code} %{http_version}\\n"]
+			command = curl(server, how, config, names) + ["-w",
+				"%{stderr}%{http_code} %{http_version}\\n"]
 		else:
 			# one stream at a time (the server allows no more), so that standard output is file after file
-			command = ["nghttp", "-M", "1", "--no-verify-peer"] + [url(server, how, name) for name in names]
+			command = ["nghttp", "-M", "1", "--no-verify-peer"] + [url(server, how,
+				name) for name in names]
 		self.process = subprocess.Popen(command, stdout=self.out, stderr=subprocess.PIPE)
 
 	def check(self, tree):
@@ -152,7 +154,8 @@ def fetch_multiplexed(tree, servers, how, folder):
 		command = curl(servers["curl"], how, os.path.join(out, "config"), tree.files,
 			["%s/%d" % (out, i) for i in range(len(tree.files))])
 		done = subprocess.run(command + ["--parallel", "--parallel-max", "100",
-			"-w", "%{http_code} %{http_version}\\n"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+			"-w", "%{http_code} %{http_version}\\n"], stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE,
 			timeout=120)
 		assert done.returncode == 0, done.stderr[-2000:]
 		check_lines(done.stdout.decode(), len(tree.files))
@@ -173,7 +176,8 @@ def fetch_one_by_one(tree, servers, how, folder):
 def fetch_at_once(tree, servers, how, folder):
 	"""Twenty connections at once, by both clients."""
 	running = [Fetch(tool, servers[tool], how, names, folder)
-		for tool, names in zip(("curl", "nghttp") * CONNECTIONS, shares(tree.files, CONNECTIONS))]
+		for tool, names in zip(("curl", "nghttp") * CONNECTIONS, shares(tree.files,
+		CONNECTIONS))]
 	for fetch in running:
 		fetch.check(tree)
 
@@ -182,8 +186,10 @@ def links_that_leave(tree, servers, how, folder):
 	names = tree.refused
 	if not names:
 		return
-	command = curl(servers["curl"], how, os.path.join(folder, "refused"), names, ["/dev/null"] * len(names))
-	done = subprocess.run(command + ["-w", "%{http_code}\\n"], stdout=subprocess.PIPE, timeout=60)
+	command = curl(servers["curl"], how, os.path.join(folder, "refused"), names,
+		["/dev/null"] * len(names))
+	done = subprocess.run(command + ["-w", "%{http_code}\\n"], stdout=subprocess.PIPE,
+		timeout=60)
 	assert done.stdout.decode().split() == ["404"] * len(names)
 
 
@@ -192,7 +198,8 @@ def servers_for(h2d, **options):
 	sections = options.pop("sections", "")
 	return {
 		"curl": h2d(root=ROOT, workers=2, sections=sections, **options),
-		"nghttp": h2d(root=ROOT, workers=2, sections=sections + "\nlimits { max-concurrent-streams = 1 }", **options),
+		"nghttp": h2d(root=ROOT, workers=2, sections=sections
+		+ "\nlimits { max-concurrent-streams = 1 }", **options),
 	}
 
 
@@ -208,7 +215,8 @@ def test_every_file(h2d, tree, how, source, tmp_path):
 	for server in servers.values():
 		status = server.status()
 		if source == "image":
-			assert status["image"] > 0 and status["totals"]["cache_hits"] > len(tree.files)
+			assert status["image"] > 0 and status["totals"]["cache_hits"] > len(
+				tree.files)
 		else:
 			assert status["image"] == 0 and status["totals"]["cache_hits"] == 0
 

@@ -10,6 +10,7 @@ import pytest
 from hyperframe import frame as hf
 
 import client
+import procs
 import server as srv
 
 SHORT = "timeouts { handshake = 1  header = 1  send = 1  keepalive = 1 }"
@@ -161,9 +162,10 @@ def test_slow_peers_are_closed(h2d):
 def test_peer_that_does_not_read(h2d, how):
 	server = h2d(sections=GENTLE, files={"large": b"x" * 20000000})
 	raw = server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1})
-	raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1, raw.head("/large")))
-	srv.wait_for(lambda: server.status()["totals"]["connections"] == 2, said="connected")
-	srv.wait_for(lambda: server.status()["totals"]["connections"] == 1, said="cut off")
+	raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1,
+		raw.head("/large")))
+	procs.wait_for(lambda: server.status()["totals"]["connections"] == 2, said="connected")
+	procs.wait_for(lambda: server.status()["totals"]["connections"] == 1, said="cut off")
 	raw.close()
 
 
@@ -335,7 +337,8 @@ def test_made_you_reset(h2d):
 	pid = server.worker_pids()[0]
 	before = rss(pid)
 	with server.raw("tcp") as raw:
-		reset_flood(raw, "/large", lambda n: hf.WindowUpdateFrame(n, window_increment=2**31 - 1))
+		reset_flood(raw, "/large", lambda n: hf.WindowUpdateFrame(n,
+			window_increment=2**31 - 1))
 		with server.connect("tcp") as c:
 			assert c.get("/").status == 200
 		assert rss(pid) - before < (30 << 20) * srv.SLOW
@@ -368,18 +371,18 @@ def test_descriptors_run_out(h2d):
 	server = h2d(listens=("tcp",))
 	pid = server.worker_pids()[0]
 	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-	highest = max(srv.descriptors(pid))
+	highest = max(procs.descriptors(pid))
 	resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 9, hard))
 	clients = [client.Raw(server.socket("tcp")) for _ in range(40)]
 	for raw in clients:
 		raw.send(raw.headers(1))
 	assert clients[0].status_of(1) == 200
 	server.log.wait(r"accept: .*Too many open files")
-	cpu = srv.cpu_seconds(pid)
+	cpu = procs.cpu_seconds(pid)
 	for raw in clients[:5]:
 		raw.ping()
 	time.sleep(0.5)  # the time in which it must not be busy
-	assert srv.cpu_seconds(pid) - cpu < 0.25 * srv.SLOW
+	assert procs.cpu_seconds(pid) - cpu < 0.25 * srv.SLOW
 	for raw in clients:
 		if not any(isinstance(f, hf.HeadersFrame) for f in raw.frames):
 			assert raw.status_of(1) == 200
@@ -397,7 +400,7 @@ def test_descriptors_run_out_for_files(h2d):
 	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
 		assert raw.ping()
-		highest = max(srv.descriptors(pid))
+		highest = max(procs.descriptors(pid))
 		resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 5, hard))
 		seen = []
 		for i in range(30):
@@ -438,11 +441,12 @@ def test_log_injection(h2d):
 	server = h2d(conf='access-log = "access.log"\nlog-level = debug', listens=("tcp",))
 	with server.connect("tcp") as c:
 		c.get("/%0a%0d2026-01-01T00:00:00.000Z alert [1] master: forged")
-		c.get("/x", headers=[("user-agent", "a\"b\\c\x7f\xe9"), ("referer", "\" 200 1 \"forged")])
+		c.get("/x", headers=[("user-agent", "a\"b\\c\x7f\xe9"), ("referer",
+			"\" 200 1 \"forged")])
 		c.request("G\"ET", "/\"x\" 200")
 	server.wait_quiet()
 	path = server.path("access.log")
-	lines = srv.wait_for(lambda: os.path.exists(path) and open(path).read().count("\n") >= 3
+	lines = procs.wait_for(lambda: os.path.exists(path) and open(path).read().count("\n") >= 3
 		and open(path).read().splitlines())
 	for line in lines:
 		assert line.count('"') - line.count('\\"') == 6, line

@@ -9,6 +9,7 @@ import tempfile
 import pytest
 
 import harness
+import procs
 import server as srv
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,16 +35,20 @@ class Machine:
 		os.makedirs(self.base)
 		self.install(cert)
 		self.log = open(os.path.join(folder, "console"), "w+")
-		self.process = subprocess.Popen(["unshare", "-f", "-p", "-m", "-C", "-n", "-i", "-u", "--kill-child",
-			os.path.join(HERE, "systemd-boot"), self.base, self.stage], stdin=subprocess.DEVNULL,
+		self.process = subprocess.Popen(["unshare", "-f", "-p", "-m", "-C", "-n", "-i",
+			"-u", "--kill-child",
+			os.path.join(HERE, "systemd-boot"), self.base, self.stage],
+			stdin=subprocess.DEVNULL,
 			stdout=self.log, stderr=subprocess.STDOUT)
-		self.pid = srv.wait_for(self.init_pid, 20, said="PID 1")
+		self.pid = procs.wait_for(self.init_pid, 20, said="PID 1")
 		try:
-			srv.wait_for(lambda: self.run("systemctl", "is-system-running").stdout.strip()
+			procs.wait_for(lambda: self.run("systemctl",
+				"is-system-running").stdout.strip()
 				in ("running", "degraded"), 30, 0.05, "systemd is up")
 		except AssertionError:
 			self.log.seek(0)
-			raise AssertionError("systemd does not come up:\n" + self.log.read()) from None
+			raise AssertionError("systemd does not come up:\n"
+				+ self.log.read()) from None
 
 	def put(self, path, text, mode=0o644):
 		path = self.stage + path
@@ -53,24 +58,29 @@ class Machine:
 		os.chmod(path, mode)
 
 	def install(self, cert):
-		done = subprocess.run(["make", "-s", "-C", BUILD, "install", "DESTDIR=" + self.stage],
+		done = subprocess.run(["make", "-s", "-C", BUILD, "install", "DESTDIR="
+			+ self.stage],
 			stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-			env={k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))})
+			env={k: v for k, v in os.environ.items()
+			if not k.startswith(("MAKE", "MFLAGS"))})
 		assert done.returncode == 0, done.stdout
 		found = {}
 		for folder, _, names in os.walk(self.stage):
 			for name in names:
 				found[name] = os.path.join(folder, name)[len(self.stage):]
-		self.binary, self.conf, self.unit = found["h2d"], found["h2d.conf"], found["h2d.service"]
+		self.binary, self.conf, self.unit = found["h2d"], found["h2d.conf"], found[
+			"h2d.service"]
 		self.put(self.conf, CONF)
 		self.put("/srv/www/index.html", "hello from systemd\n")
 		for name in ("crt", "key"):
-			self.put("/etc/h2d/tls/server." + name, open(cert.cert if name == "crt" else cert.key).read(),
+			self.put("/etc/h2d/tls/server." + name,
+				open(cert.cert if name == "crt" else cert.key).read(),
 				0o600 if name == "key" else 0o644)
 		for name in ("passwd", "group"):
 			with open("/etc/" + name) as f:
 				text = "".join(line for line in f if not line.startswith("h2d:"))
-			self.put("/etc/" + name, text + ("h2d:x:987:987::/nonexistent:/usr/sbin/nologin\n"
+			self.put("/etc/" + name, text
+				+ ("h2d:x:987:987::/nonexistent:/usr/sbin/nologin\n"
 				if name == "passwd" else "h2d:x:987:\n"))
 		if srv.SANITIZED:
 			# the leak checker is a tracer, which the unit forbids
@@ -87,8 +97,10 @@ class Machine:
 						return int(pid)
 
 	def run(self, *command, timeout=30):
-		return subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", *command], stdout=subprocess.PIPE,
-			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=timeout)
+		return subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", *command],
+			stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+			timeout=timeout)
 
 	def ok(self, *command):
 		done = self.run(*command)
@@ -102,11 +114,13 @@ class Machine:
 		return self.run("journalctl", "-u", "h2d", "--no-pager", "-o", "cat").stdout
 
 	def write(self, path, text):
-		subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", "tee", path], input=text, text=True,
+		subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", "tee", path],
+			input=text, text=True,
 			stdout=subprocess.DEVNULL, check=True)
 
 	def get(self, url="http://127.0.0.1:8080/"):
-		return self.ok("curl", "-q", "-sSk", "--http2" if url.startswith("https") else "--http2-prior-knowledge",
+		return self.ok("curl", "-q", "-sSk", "--http2" if url.startswith("https")
+			else "--http2-prior-knowledge",
 			"-w", "%{http_code}", url)
 
 	def close(self):
@@ -117,7 +131,8 @@ class Machine:
 
 @pytest.fixture(scope="module")
 def machine(cert):
-	probe = subprocess.run(["unshare", "-f", "-p", "-m", "-C", "-n", "-i", "-u", "true"], stderr=subprocess.PIPE)
+	probe = subprocess.run(["unshare", "-f", "-p", "-m", "-C", "-n", "-i", "-u", "true"],
+		stderr=subprocess.PIPE)
 	if probe.returncode:
 		harness.skip_without("namespaces", probe.stderr.decode().strip())
 	folder = tempfile.mkdtemp(prefix="h2d-systemd-")
@@ -193,7 +208,8 @@ def test_reload_of_a_broken_configuration(started):
 	started.write(started.conf, CONF + "nonsense = 1\n")
 	done = started.run("systemctl", "reload", "h2d")
 	assert done.returncode != 0
-	assert re.search(r"h2d\.conf:%d: " % (CONF.count("\n") + 1), started.journal()), started.journal()
+	assert re.search(r"h2d\.conf:%d: " % (CONF.count("\n") + 1),
+		started.journal()), started.journal()
 	assert started.show("ActiveState") == "active" and started.show("MainPID") == main
 	assert started.get() == "hello from systemd\n200"
 	started.write(started.conf, CONF)
@@ -213,7 +229,8 @@ def test_killed_worker(started):
 	main = started.show("MainPID")
 	worker = started.ok("pgrep", "-P", main).split()[0]
 	started.ok("kill", "-9", worker)
-	srv.wait_for(lambda: worker not in (now := started.ok("pgrep", "-P", main).split()) and len(now) == 3,
+	procs.wait_for(lambda: worker not in (now := started.ok("pgrep", "-P", main).split())
+		and len(now) == 3,
 		said="another worker")
 	assert started.get() == "hello from systemd\n200"
 	assert started.show("MainPID") == main and started.show("NRestarts") == "0"
@@ -222,7 +239,8 @@ def test_killed_worker(started):
 def test_killed_master_is_restarted(started):
 	main = started.show("MainPID")
 	started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
-	srv.wait_for(lambda: started.show("MainPID") not in ("0", main) and started.show("ActiveState") == "active",
+	procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
+		and started.show("ActiveState") == "active",
 		20, 0.05, "restarted")
 	assert started.get() == "hello from systemd\n200"
 
@@ -230,14 +248,16 @@ def test_killed_master_is_restarted(started):
 def test_hup_by_systemctl_kill(started):
 	main = started.show("MainPID")
 	started.ok("systemctl", "kill", "-s", "HUP", "--kill-whom=main", "h2d")
-	srv.wait_for(lambda: "generation 2" in started.ok("systemctl", "status", "--no-pager", "h2d"), said="generation 2")
+	procs.wait_for(lambda: "generation 2" in started.ok("systemctl", "status", "--no-pager",
+		"h2d"), said="generation 2")
 	assert started.show("MainPID") == main
 
 
 def test_security(machine):
 	"""At most 2.6 as shipped."""
 	text = machine.run("systemd-analyze", "security", "--no-pager", "h2d.service").stdout
-	level = float(re.search(r"Overall exposure level for h2d\.service: ([\d.]+)", text).group(1))
+	level = float(re.search(r"Overall exposure level for h2d\.service: ([\d.]+)",
+		text).group(1))
 	assert level <= 2.6, text
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-import server as srv
+import procs
 
 COMBINED = re.compile(r'(?P<peer>\S+) - - \[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] '
 	r'"(?P<method>\S+) (?P<target>\S+) (?P<protocol>HTTP/2\.0)" (?P<status>\d{3}) (?P<bytes>\d+) '
@@ -25,13 +25,15 @@ def wait_lines(server, name, count):
 	"""USR1 flushes; until that many lines are there."""
 	server.reopen_logs()
 	path = server.path(name)
-	return srv.wait_for(lambda: os.path.exists(path) and len(lines_of(path)) >= count and lines_of(path),
+	return procs.wait_for(lambda: os.path.exists(path) and len(lines_of(path)) >= count
+		and lines_of(path),
 		said="%d lines in %s" % (count, name))
 
 
 def ask(server, how):
 	with server.connect(how) as c:
-		assert c.get("/page", headers=[("user-agent", "Tester/1.0 \"x\""), ("referer", "https://a.example/?q=1")]).status == 200
+		assert c.get("/page", headers=[("user-agent", "Tester/1.0 \"x\""), ("referer",
+			"https://a.example/?q=1")]).status == 200
 		assert c.request("HEAD", "/page?query=1").status == 200
 		assert c.get("/nothing").status == 404
 		assert c.request("POST", "/page", body=b"x" * 100).status == 405
@@ -45,7 +47,8 @@ def test_combined(h2d, how):
 	assert all(found), lines
 	found = [m for m in found if m["peer"] != "unix"]
 	assert [(m["method"], m["target"], m["status"]) for m in found] == [
-		("GET", "/page", "200"), ("HEAD", "/page?query=1", "200"), ("GET", "/nothing", "404"), ("POST", "/page", "405")]
+		("GET", "/page", "200"), ("HEAD", "/page?query=1", "200"), ("GET", "/nothing",
+		"404"), ("POST", "/page", "405")]
 	assert [m["peer"] for m in found] == ["127.0.0.1"] * 4
 	assert found[0]["bytes"] == "5" and found[1]["bytes"] == "0"
 	assert "Tester/1.0" in found[0]["agent"] and found[0]["referer"] == "https://a.example/?q=1"
@@ -53,7 +56,8 @@ def test_combined(h2d, how):
 
 
 def test_json(h2d, how):
-	server = h2d(conf='access-log = "access.log"\naccess-log-format = json', files={"page": "hello"})
+	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
+		files={"page": "hello"})
 	ask(server, how)
 	found = [json.loads(line) for line in wait_lines(server, "access.log", 4)]
 	found = [m for m in found if m["peer"] != "unix"]
@@ -65,7 +69,8 @@ def test_json(h2d, how):
 
 
 def test_aborted_request_is_logged(h2d):
-	server = h2d(conf='access-log = "access.log"\naccess-log-format = json', files={"large": b"x" * 5000000},
+	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
+		files={"large": b"x" * 5000000},
 		admin=True)
 	c = server.connect("tcp", credit=False)
 	stream = c.send(path="/large")
@@ -73,8 +78,10 @@ def test_aborted_request_is_logged(h2d):
 	c.reset(stream)
 	c.close()
 	server.wait_quiet()
-	found = [m for m in map(json.loads, wait_lines(server, "access.log", 1)) if m["target"] == "/large"]
-	assert len(found) == 1 and found[0]["complete"] is False and 60000 <= found[0]["bytes"] < 5000000
+	found = [m for m in map(json.loads, wait_lines(server, "access.log", 1))
+		if m["target"] == "/large"]
+	assert len(found) == 1 and found[0]["complete"] is False and 60000 <= found[0][
+		"bytes"] < 5000000
 
 
 def test_stdout(h2d):
@@ -87,7 +94,8 @@ def test_buffer_is_flushed_by_itself(h2d):
 	server = h2d(conf='access-log = "access.log"', files={"page": "hello"})
 	with server.connect("tcp") as c:
 		c.get("/page")
-		srv.wait_for(lambda: "/page" in open(server.path("access.log")).read(), 5, said="the line comes by itself")
+		procs.wait_for(lambda: "/page" in open(server.path("access.log")).read(), 5,
+			said="the line comes by itself")
 
 
 @pytest.mark.parametrize("end", [signal.SIGQUIT, signal.SIGTERM])
@@ -103,10 +111,13 @@ def test_nothing_is_lost_at_the_end(h2d, end):
 
 def test_reopen_under_load(h2d):
 	"""USR1 while two workers write: no line lost, none torn, each in one of the files."""
-	server = h2d.new(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=False).spawn()
-	srv.wait_for(lambda: os.path.exists(server.path("error.log"))
-		and len(re.findall(r"listening on 127\.0\.0\.1:", open(server.path("error.log")).read())) == 2)
-	ports = re.findall(r"listening on 127\.0\.0\.1:(\d+)", open(server.path("error.log")).read())
+	server = h2d.new(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2,
+		admin=False).spawn()
+	procs.wait_for(lambda: os.path.exists(server.path("error.log"))
+		and len(re.findall(r"listening on 127\.0\.0\.1:",
+		open(server.path("error.log")).read())) == 2)
+	ports = re.findall(r"listening on 127\.0\.0\.1:(\d+)",
+		open(server.path("error.log")).read())
 	server.ports = dict(zip(("tcp", "tls"), map(int, ports)))
 	done = threading.Event()
 	asked = [0] * 4
@@ -116,7 +127,8 @@ def test_reopen_under_load(h2d):
 		try:
 			while not done.is_set():
 				with server.connect(("tcp", "tls")[i % 2]) as c:
-					for stream in [c.send(path="/load-%d" % i) for _ in range(50)]:
+					for stream in [c.send(path="/load-%d" % i)
+							for _ in range(50)]:
 						assert c.response(stream).status == 404
 						asked[i] += 1
 		except Exception as e:
@@ -127,13 +139,14 @@ def test_reopen_under_load(h2d):
 	try:
 		for i in range(5):
 			seen = sum(asked)
-			srv.wait_for(lambda: sum(asked) > seen + 200 or errors)
+			procs.wait_for(lambda: sum(asked) > seen + 200 or errors)
 			os.rename(server.path("access.log"), server.path("access.log.%d" % i))
 			os.rename(server.path("error.log"), server.path("error.log.%d" % i))
 			server.reopen_logs()
-			srv.wait_for(lambda: os.path.exists(server.path("access.log"))
+			procs.wait_for(lambda: os.path.exists(server.path("access.log"))
 				and os.path.exists(server.path("error.log")), said="reopened")
-			srv.wait_for(lambda: os.path.getsize(server.path("access.log")) > 0, said="written to")
+			procs.wait_for(lambda: os.path.getsize(server.path("access.log")) > 0,
+				said="written to")
 	finally:
 		done.set()
 		for t in threads:
@@ -155,7 +168,7 @@ def test_reopen_by_option(h2d):
 	os.rename(server.path("access.log"), server.path("access.log.1"))
 	server.run("-s", "reopen", check=0)
 	server.logs_reopened = True
-	srv.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
+	procs.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
 
 
 def test_reopen_failure_keeps_the_old_file(h2d):
@@ -169,7 +182,8 @@ def test_reopen_failure_keeps_the_old_file(h2d):
 	server.log.wait(r"logs/access\.log")
 	with server.connect("tcp") as c:
 		c.get("/after")
-	srv.wait_for(lambda: "/after" in open(server.path("gone", "access.log")).read(), said="the old file is written to")
+	procs.wait_for(lambda: "/after" in open(server.path("gone", "access.log")).read(),
+		said="the old file is written to")
 
 
 def test_error_log_lines(h2d):
@@ -191,7 +205,7 @@ def test_error_log_lines(h2d):
 def test_log_level(h2d):
 	server = h2d.new(conf="log-level = error")
 	server.spawn()
-	srv.wait_for(lambda: srv.is_socket(server.admin_path))
+	procs.wait_for(lambda: procs.is_socket(server.admin_path))
 	server.wait_up()
 	assert server.log.lines == []
 
@@ -199,7 +213,7 @@ def test_log_level(h2d):
 def test_error_log_file_keeps_stderr_quiet(h2d):
 	server = h2d.new(conf='error-log = "error.log"', admin=True)
 	server.spawn()
-	srv.wait_for(lambda: srv.is_socket(server.admin_path))
+	procs.wait_for(lambda: procs.is_socket(server.admin_path))
 	server.wait_up()
 	assert re.search("listening on", open(server.path("error.log")).read())
 	assert server.quit() == 0

@@ -1,0 +1,94 @@
+"""What tests ask of the system: waiting with a deadline, processes, descriptors, sockets."""
+import collections
+import os
+import re
+import stat
+import time
+
+DEADLINE = 10.0
+# Sanitizers and wrappers take longer for everything.
+PATIENCE = 1
+
+
+def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
+	"""Polls what() until it is true (and returns that), or fails after deadline seconds."""
+	end = time.monotonic() + deadline * PATIENCE
+	while True:
+		value = what()
+		if value:
+			return value
+		if time.monotonic() > end:
+			raise AssertionError("not within %g s: %s" % (deadline, said or what))
+		time.sleep(pause)
+
+
+def running(pid):
+	"""Whether pid lives (a zombie does not)."""
+	try:
+		with open("/proc/%d/stat" % pid) as f:
+			return f.read().rpartition(")")[2].split()[0] not in "ZX"
+	except (FileNotFoundError, ProcessLookupError):
+		return False
+
+
+def group_members(pgid):
+	"""Living processes of the group."""
+	found = []
+	for name in os.listdir("/proc"):
+		if not name.isdigit():
+			continue
+		try:
+			with open("/proc/%s/stat" % name) as f:
+				text = f.read().rpartition(")")[2].split()
+		except (FileNotFoundError, ProcessLookupError):
+			continue
+		if int(text[2]) == pgid and text[0] not in "ZX":
+			found.append(int(name))
+	return found
+
+
+def descriptors(pid):
+	"""{fd: what it is}, without inode numbers."""
+	found = {}
+	folder = "/proc/%d/fd" % pid
+	try:
+		for fd in os.listdir(folder):
+			try:
+				name = os.readlink(os.path.join(folder, fd))
+			except FileNotFoundError:
+				continue
+			found[int(fd)] = re.sub(r":\[\d+\]$", "", name)
+	except (FileNotFoundError, ProcessLookupError):
+		pass
+	return found
+
+
+def descriptor_kinds(pid):
+	"""How many there are of each kind; but not of images, which come and go with the keeper."""
+	return collections.Counter(name for name in descriptors(pid).values()
+		if not name.startswith("/memfd:"))
+
+
+def listening_inodes():
+	"""{inode: port} of the listening TCP sockets of this network namespace."""
+	found = {}
+	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+		with open(path) as f:
+			for line in list(f)[1:]:
+				part = line.split()
+				if part[3] == "0A":
+					found[int(part[9])] = int(part[1].rpartition(":")[2], 16)
+	return found
+
+
+def cpu_seconds(pid):
+	with open("/proc/%d/stat" % pid) as f:
+		part = f.read().rpartition(")")[2].split()
+	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_socket(path):
+	try:
+		return stat.S_ISSOCK(os.stat(path).st_mode)
+	except FileNotFoundError:
+		return False

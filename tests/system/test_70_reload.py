@@ -1,0 +1,297 @@
+"""Reloads: a new generation beside the old, listeners, drains, nothing lost under load."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from hyperframe import frame as hf
+
+import client
+import harness
+import procs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LARGE = os.urandom(1 << 16) * 64
+
+
+# --- reload -------------------------------------------------------------------------------------
+
+def test_reload(h2d):
+	server = h2d(workers=2, files={"a": "old"})
+	before = server.status()
+	pids = set(server.worker_pids())
+	os.mkdir(server.path("other"))
+	with open(server.path("other", "a"), "w") as f:
+		f.write("new")
+	server.put_conf(server.conf_text.replace(server.root, server.path("other")))
+	done = server.reload()
+	assert "generation %d" % (before["generation"] + 1) in done.out + done.err
+	after = server.wait_up(before["generation"] + 1)
+	assert not pids & {w["pid"] for w in after["workers"]}
+	assert after["totals"]["requests"] >= before["totals"]["requests"], "totals survive"
+	for how in ("tcp", "tls"):
+		with server.connect(how) as c:
+			assert c.get("/a").body == b"new"
+	with open(server.pid_path) as f:
+		assert int(f.read()) == server.pid, "the main pid never changes"
+	assert not any(procs.running(p) for p in pids)
+
+
+def test_reload_by_hup(h2d):
+	server = h2d()
+	generation = server.status()["generation"]
+	for i in range(1, 4):
+		server.hup()
+		server.wait_up(generation + i)
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+def bad_syntax(server):
+	server.put_conf(server.conf_text.replace("worker-processes", "worker-precesses"))
+	return r"h2d\.conf:1: "
+
+
+def bad_root(server):
+	server.put_conf(server.conf_text.replace(server.root, server.root + "-not"))
+	return r"h2d\.conf:\d+: .*www-not"
+
+
+def bad_key(server):
+	server.put_conf(server.conf_text.replace(server.cert.key, server.cert.key + "-not"))
+	return r"h2d\.conf:\d+: .*key-not"
+
+
+def bad_log(server):
+	server.put_conf('error-log = "%s/no/such/folder/x"\n' % server.dir + server.conf_text)
+	return r"h2d\.conf:1: .*no/such/folder"
+
+
+def bad_user(server):
+	server.put_conf('user = "no-such-user"\n' + server.conf_text)
+	return r"no-such-user"
+
+
+def missing_file(server):
+	os.unlink(server.conf_path)
+	return r"h2d\.conf.*No such file"
+
+
+def port_taken(server):
+	other = socket.socket()
+	other.bind(("127.0.0.1", 0))
+	other.listen(1)
+	server.keep_open = other
+	address = "127.0.0.1:%d" % other.getsockname()[1]
+	server.put_conf('listen "%s" { tls = false }\nlisten "127.0.0.1:0" {}\n' % address
+		+ server.conf_text)
+	return re.escape(address) + ".*in use"
+
+
+BAD_RELOADS = [bad_syntax, bad_root, bad_key, bad_log, missing_file, port_taken] + (
+	[bad_user] if os.geteuid() == 0 else [])
+
+
+@pytest.mark.parametrize("make", BAD_RELOADS, ids=lambda f: f.__name__)
+def test_bad_reload_keeps_the_old(h2d, make):
+	server = h2d(workers=2)
+	before = server.status()
+	pids = sorted(server.worker_pids())
+	fds = procs.descriptor_kinds(server.pid)
+	with server.connect("tls") as c:
+		assert c.get("/").status == 200
+		pattern = make(server)
+		done = server.run("--pid-file", server.pid_path, "-s", "reload", check=1)
+		assert re.search(pattern, done.err), done.err
+		server.log.wait(pattern)
+		seen = len(server.log.lines)
+		server.signal(signal.SIGHUP)
+		server.log.wait(pattern, since=seen)
+		server.log.wait("goes on", since=seen)
+		assert c.get("/").status == 200, "even the old connections live on"
+	after = server.status()
+	assert after["generation"] == before["generation"]
+	assert sorted(server.worker_pids()) == pids
+	procs.wait_for(lambda: procs.descriptor_kinds(server.pid) == fds,
+		said="the master keeps no descriptor of it")
+	server.put_conf(server.conf_text)
+	server.reload()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+def test_reloads_at_once(h2d):
+	"""Every `-s reload` learns of an outcome."""
+	server = h2d()
+	server.baseline = None
+	running = [subprocess.Popen(server.command("-f", server.conf_path, "-s", "reload"),
+		stderr=subprocess.PIPE)
+		for _ in range(5)]
+	for process in running:
+		err = process.communicate(timeout=20)[1]
+		assert process.returncode == 0, err
+	server.wait_up()
+
+
+def test_reload_changes_listeners(h2d):
+	server = h2d(workers=2, listens=("tcp",))
+	old = server.ports["tcp"]
+	seen = len(server.log.lines)
+	server.put_conf(server.conf_text.replace('"127.0.0.1:0"', '"127.0.0.2:0"'))
+	server.reload()
+	line = server.log.wait(r"listening on 127\.0\.0\.2:\d+", since=seen)[0]
+	port = int(re.search(r"127\.0\.0\.2:(\d+)", line).group(1))
+	with socket.create_connection(("127.0.0.2", port), 10) as s:
+		assert client.Client(s).get("/").status == 200
+
+	def refused():
+		try:
+			socket.create_connection(("127.0.0.1", old), 1).close()
+		except ConnectionRefusedError:
+			return True
+	procs.wait_for(refused, said="the old port is closed")
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_reload_changes_the_worker_count(h2d, count):
+	server = h2d(workers=2)
+	server.put_conf(server.conf_text.replace("worker-processes = 2",
+		"worker-processes = %d" % count))
+	server.workers = count
+	server.reload()
+	server.wait_up(2)
+	for how in ("tcp", "tls"):
+		for _ in range(20):
+			with server.connect(how) as c:
+				assert c.get("/").status == 200
+
+
+def test_command_line_survives_hup(h2d):
+	server = h2d.new(workers=1, args=("-n", "2"))
+	server.workers = 2
+	server.start()
+	generation = server.status()["generation"]
+	server.hup()
+	assert len(server.wait_up(generation + 1)["workers"]) == 2
+
+
+def test_new_certificate_after_reload(h2d, tmp_path):
+	server = h2d()
+	other = harness.Certificate(str(tmp_path), "other.example")
+	server.put_conf(server.conf_text.replace(server.cert.cert,
+		other.cert).replace(server.cert.key, other.key))
+	server.reload()
+	with server.socket("tls") as s:
+		der = s.getpeercert(binary_form=True)
+	assert b"other.example" in der
+
+
+def test_old_connections_drain(h2d, how):
+	"""RFC 9113, 6.8: GOAWAY 2^31-1, then GOAWAY with the last id; what runs is finished; then the end."""
+	server = h2d(files={"large": LARGE})
+	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		server.hup()
+		first = raw.until_type(hf.GoAwayFrame)
+		assert (first.last_stream_id, first.error_code) == (client.MAGIC_LAST_ID, 0)
+		raw.send(raw.headers(3, raw.head("/healthz")))
+		while True:
+			frame = raw.until(lambda f: isinstance(f, hf.GoAwayFrame) or (
+				f.stream_id == 3 and isinstance(f,
+				(hf.HeadersFrame, hf.RstStreamFrame))))
+			if isinstance(frame, hf.GoAwayFrame):
+				assert frame.error_code == 0 and frame.last_stream_id in (1, 3)
+				break
+			if isinstance(frame, hf.HeadersFrame):
+				assert frame.fields[
+					":status"] == "503", "not healthy while draining"
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		assert b"".join(f.data for f in raw.frames if isinstance(f, hf.DataFrame)
+			and f.stream_id == 1) == LARGE
+		raw.goaway()
+	server.wait_up(2)
+
+
+def test_ignored_requests_do_not_end_a_drain(h2d, how):
+	"""A request that crosses the last GOAWAY is not served, and does no harm to what is."""
+	server = h2d(sections="timeouts { header = 1 }", files={"large": LARGE})
+	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		server.hup()
+		assert raw.until_type(hf.GoAwayFrame).last_stream_id == client.MAGIC_LAST_ID
+		assert raw.until_type(hf.GoAwayFrame).last_stream_id == 1
+		raw.send(raw.headers(3))
+		time.sleep(2)  # longer than the header timeout
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+	server.wait_up(2)
+
+
+def test_idle_connections_are_told(h2d, how):
+	server = h2d()
+	raws = [server.raw(how) for _ in range(20)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+		assert raw.status_of(1) == 200
+	server.hup()
+	for raw in raws:
+		assert raw.goaway().error_code == 0
+		raw.close()
+
+
+@pytest.mark.parametrize("flip", [False, True], ids=["same", "worker count flips"])
+def test_twenty_hups_under_load(h2d, flip):
+	"""One every 200 ms under 50 clients: no failed, errored or timed-out request."""
+	server = h2d(workers=2)
+	fleet = subprocess.Popen([sys.executable, os.path.join(HERE, "fleet.py"), "50",
+		"tcp:%d" % server.ports["tcp"], "tls:%d" % server.ports["tls"]],
+		stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+	try:
+		assert fleet.stdout.readline().strip() == "running"
+		procs.wait_for(lambda: server.status()["totals"]["requests"] > 1000, said="load")
+		server.baseline = None
+		for i in range(20):
+			start = time.monotonic()
+			if flip:
+				server.workers = (4, 2)[i % 2]
+				server.put_conf(server.conf_text.replace("worker-processes = 2",
+					"worker-processes = %d" % server.workers))
+			server.signal(signal.SIGHUP)
+			time.sleep(max(0, start + 0.2 - time.monotonic()))
+		server.wait_up()
+	finally:
+		fleet.stdin.close()
+	result = json.loads(fleet.stdout.read())
+	assert fleet.wait(10) == 0
+	assert result["failures"] == 0, result
+	assert result["goaways"] > 100 and result["requests"] > 1000, result
+	assert server.status()["generation"] > 5
+	print(result)
+
+
+def test_reload_with_queued_connections(h2d):
+	"""What waits in the queue of a worker that does not accept is not reset by a reload."""
+	server = h2d(workers=1, listens=("tcp",))
+	pid = server.worker_pids()[0]
+	os.kill(pid, signal.SIGSTOP)
+	try:
+		raws = [server.raw("tcp") for _ in range(20)]
+		for raw in raws:
+			raw.send(raw.headers(1))
+		server.hup()
+		for raw in raws:
+			assert raw.status_of(1) == 200
+			raw.close()
+	finally:
+		os.kill(pid, signal.SIGCONT)
+	server.wait_up(2)

@@ -1,0 +1,341 @@
+"""Deaths of processes, the end, descriptors and rights."""
+import os
+import re
+import signal
+import socket
+import time
+
+import pytest
+from hyperframe import frame as hf
+
+import procs
+import server as srv
+
+LARGE = os.urandom(1 << 16) * 64
+
+
+# --- deaths -------------------------------------------------------------------------------------
+
+def back_after(server, pid, number=signal.SIGKILL):
+	"""Kills pid; seconds until a request that came after it is answered (by one worker)."""
+	start = time.monotonic()
+	os.kill(pid, number)
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	return time.monotonic() - start
+
+
+def test_killed_worker_is_back(h2d):
+	server = h2d(workers=1)
+	took = []
+	for _ in range(3):
+		pid = server.worker_pids()[0]
+		took.append(back_after(server, pid))
+		server.wait_up()
+		assert server.worker_pids() != [pid]
+		if min(took) < 0.1:
+			break
+	assert min(took) < 0.1 * srv.SLOW, took
+	server.log.wait("signal 9")
+	server.wait_image()
+
+
+def test_others_do_not_notice_a_death(h2d):
+	server = h2d(workers=2, listens=("tcp",))
+	raws = [server.raw("tcp") for _ in range(40)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+		assert raw.status_of(1) == 200
+	workers = server.live_workers()
+	counts = {slot: w["connections"] for slot, w in workers.items()}
+	assert sum(counts.values()) == 41 and min(counts.values()) > 3
+	os.kill(workers[0]["pid"], signal.SIGKILL)
+	alive = 0
+	for raw in raws:
+		try:
+			raw.send(raw.headers(3))
+			alive += raw.status_of(3) == 200
+		except OSError:
+			pass
+		raw.close()
+	assert alive >= counts[1] - 1
+	server.wait_up()
+	after = server.live_workers()
+	assert after[1]["pid"] == workers[1]["pid"] and after[0]["pid"] != workers[0]["pid"]
+
+
+def test_queued_connections_survive_a_death(h2d):
+	server = h2d(workers=1, listens=("tcp",))
+	pid = server.worker_pids()[0]
+	os.kill(pid, signal.SIGSTOP)
+	raws = [server.raw("tcp") for _ in range(50)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	os.kill(pid, signal.SIGKILL)
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+
+
+def test_crash_is_an_alert(h2d):
+	server = h2d()
+	server.allow_alert("signal 6")
+	os.kill(server.worker_pids()[0], signal.SIGABRT)
+	server.log.wait(" alert .*signal 6")
+	server.wait_up()
+
+
+def test_crash_loop_backs_off(h2d):
+	server = h2d(workers=2)
+	for _ in range(7):
+		pid = server.live_workers()[0]["pid"]
+		os.kill(pid, signal.SIGKILL)
+		procs.wait_for(lambda: server.live_workers().get(0, {"pid": pid})["pid"] != pid,
+			said="respawn")
+	waits = [int(re.search(r"in (\d+) ms", line).group(1))
+		for line in server.log.find(r"started again in \d+ ms")]
+	waits = [w for w in waits if w > 0]
+	assert waits == sorted(waits) and waits[0] >= 100 and waits[-1] >= 400, waits
+	assert len(waits) == 4, "the first three are mended at once"
+
+
+def test_keeper_dies(h2d):
+	"""It costs nothing but the next image."""
+	server = h2d()
+	keeper = server.status()["keeper"]
+	assert keeper in server.children()
+	os.kill(keeper, signal.SIGKILL)
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	procs.wait_for(lambda: server.status()["keeper"] not in (0, keeper), said="another keeper")
+	server.wait_image()
+	server.baseline = None
+
+
+def test_master_killed(h2d):
+	"""Workers and keeper leave, after what they have; the port is free again."""
+	server = h2d(workers=2, files={"large": LARGE})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		children = server.children()
+		assert len(children) == 3
+		os.kill(server.pid, signal.SIGKILL)
+		server.process.wait()
+		server.expect_exit(-signal.SIGKILL)
+		raw.until_type(hf.GoAwayFrame)
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+	procs.wait_for(lambda: not any(procs.running(p) for p in children), said="the children leave")
+	with pytest.raises(ConnectionRefusedError):
+		server.socket("tcp")
+	second = h2d.new()
+	second.put_conf(second.conf_text.replace(second.pid_path, server.pid_path)
+		.replace(second.admin_path, server.admin_path))
+	second.admin_path = server.admin_path
+	second.start()  # takes the pid file and the stale socket over
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+def test_quit_finishes_a_download(h2d, how):
+	server = h2d(files={"large": LARGE}, workers=2)
+	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		server.signal(signal.SIGQUIT)
+		assert raw.until_type(hf.GoAwayFrame) is not None
+
+		def refused():
+			try:
+				server.socket(how).close()
+			except (ConnectionRefusedError, ConnectionResetError):
+				return True
+			except OSError:
+				return False
+		procs.wait_for(refused, said="no new connections")
+		assert server.process.poll() is None
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		assert sum(len(f.data) for f in raw.frames if isinstance(f,
+			hf.DataFrame)) == len(LARGE)
+	assert server.wait_exit() == 0
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+def test_term_stops_at_once(h2d, name):
+	server = h2d(files={"large": LARGE}, workers=2)
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		start = time.monotonic()
+		server.signal(name)
+		assert server.wait_exit() == 0
+		assert time.monotonic() - start < 2 * srv.SLOW
+		assert raw.until(lambda f: False) is None
+
+
+def test_drain_deadline(h2d):
+	server = h2d(conf="shutdown-timeout = 1", files={"large": LARGE})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		start = time.monotonic()
+		server.signal(signal.SIGQUIT)
+		assert server.wait_exit() == 0
+		took = time.monotonic() - start
+		assert 0.8 < took < 4 * srv.SLOW, took
+	server.log.wait("shutdown-timeout")
+
+
+def test_second_signal_makes_a_drain_a_stop(h2d):
+	server = h2d(files={"large": LARGE})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		server.signal(signal.SIGQUIT)
+		raw.until_type(hf.GoAwayFrame)
+		server.signal(signal.SIGTERM)
+		assert server.wait_exit(3 * srv.SLOW) == 0
+
+
+# --- descriptors and rights -----------------------------------------------------------------------
+
+def sockets_of(pid):
+	"""{fd: inode}"""
+	found = {}
+	for fd in os.listdir("/proc/%d/fd" % pid):
+		try:
+			name = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+		except FileNotFoundError:
+			continue
+		match = re.fullmatch(r"socket:\[(\d+)\]", name)
+		if match:
+			found[int(fd)] = int(match.group(1))
+	return found
+
+
+def test_descriptor_lists(h2d):
+	"""Each process holds what is on its list; a slot's listener is held by its worker and the master only."""
+	server = h2d(conf='access-log = "access.log"', workers=3)
+	listening = procs.listening_inodes()
+	ports = set(server.ports.values())
+	owners = {}
+	workers = server.live_workers()
+	keeper = server.status()["keeper"]
+	for slot, worker in workers.items():
+		mine = [i for i in sockets_of(worker["pid"]).values() if listening.get(i) in ports]
+		assert sorted(listening[i] for i in mine) == sorted(ports), "one of each port"
+		for inode in mine:
+			assert inode not in owners, "shared between workers"
+			owners[inode] = slot
+	assert set(owners) <= set(sockets_of(server.pid).values()), "the master keeps them"
+	assert not set(owners) & set(sockets_of(keeper).values())
+	for pid in [w["pid"] for w in workers.values()] + [keeper]:
+		kinds = procs.descriptor_kinds(pid)
+		for name in kinds:
+			assert not name.endswith((".key", ".crt", ".conf", ".pid")), (pid, name)
+		wrong = [name for name in kinds if not re.match(
+			r"socket$|pipe$|anon_inode:|/memfd:|/dev/null|%s($|/)|.*access\.log|.*stdout$" % re.escape(server.root), name)]
+		assert not wrong, (pid, kinds)
+		assert kinds["anon_inode:[eventpoll]"] <= 1
+
+
+def test_descriptors_after_reloads(h2d):
+	"""No descriptor is gathered over generations, in the master or the workers."""
+	server = h2d(workers=2)
+	server.reload()
+	server.wait_up(2)
+	server.wait_image()
+	server.log.wait("generation 1 is gone|gone", deadline=5)
+	server.wait_quiet()
+	master = server.settled_kinds(server.pid)
+	worker = server.settled_kinds(server.live_workers()[0]["pid"])
+	for i in range(5):
+		before = server.status()["image"]
+		server.reload()
+		server.wait_up(3 + i)
+		server.wait_image(before)
+	server.wait_quiet()
+	procs.wait_for(lambda: procs.descriptor_kinds(server.pid) == master,
+		said="master: %s, was %s" % (procs.descriptor_kinds(server.pid), master))
+	pid = server.live_workers()[0]["pid"]
+	procs.wait_for(lambda: procs.descriptor_kinds(pid) == worker,
+		said="worker: %s, was %s" % (procs.descriptor_kinds(pid), worker))
+
+
+def status_field(pid, name):
+	with open("/proc/%d/status" % pid) as f:
+		return re.search(r"^%s:\s*(.*)$" % name, f.read(), re.M).group(1)
+
+
+def test_rights(h2d):
+	"""Started as root the children are the user, whole; else `user` is ignored."""
+	server = h2d(conf='user = "nobody"', workers=2)
+	pids = server.children()
+	assert len(pids) == 3
+	for pid in pids:
+		assert status_field(pid, "NoNewPrivs") == "1"
+		if os.geteuid() == 0:
+			assert status_field(pid, "Uid").split() == ["65534"] * 4
+			assert set(status_field(pid, "Gid").split()) == {"65534"}
+			assert "0" not in status_field(pid, "Groups").split()
+			assert int(status_field(pid, "CapEff"), 16) == 0
+		else:
+			assert status_field(pid, "Uid").split() == [str(os.geteuid())] * 4
+	with server.connect("tls") as c:
+		assert c.get("/").status == 200
+
+
+def test_notify(h2d):
+	"""READY=1 after the last worker is up; STATUS and STOPPING follow."""
+	server = h2d.new(workers=2)
+	path = server.path("notify.sock")
+	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+		s.bind(path)
+		s.settimeout(10)
+		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path)
+		server.spawn()
+		message = s.recv(4096).decode()
+		assert "READY=1" in message.split("\n"), message
+		server.wait_listening()
+		status = server.status()
+		assert [w["state"] for w in status["workers"]] == ["up", "up"]
+		server.signal(signal.SIGHUP)
+		seen = ""
+		while "READY=1" not in seen.split("\n"):
+			seen += s.recv(4096).decode() + "\n"
+		server.wait_up(2)
+		server.signal(signal.SIGQUIT)
+		while "STOPPING=1" not in seen.split("\n"):
+			seen += s.recv(4096).decode() + "\n"
+		assert server.wait_exit() == 0
+
+
+def test_two_workers_share_the_load(h2d):
+	server = h2d(workers=2, listens=("tcp",))
+	raws = [server.raw("tcp") for _ in range(100)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+		assert raw.status_of(1) == 200
+	counts = [w["connections"] for w in server.live_workers().values()]
+	assert min(counts) > 20, counts
+	for raw in raws:
+		raw.close()
+
+
+def test_cpu_is_quiet_when_idle(h2d):
+	"""Nobody spins: with idle connections open, half a second costs no CPU."""
+	server = h2d(workers=2)
+	raws = [server.raw(how) for how in ("tcp", "tls") * 5]
+	for raw in raws:
+		raw.send(raw.headers(1))
+		assert raw.status_of(1) == 200
+	pids = [server.pid] + server.children()
+	before = sum(procs.cpu_seconds(p) for p in pids)
+	time.sleep(0.5)
+	assert sum(procs.cpu_seconds(p) for p in pids) - before <= 0.05 * srv.SLOW
+	for raw in raws:
+		raw.close()
