@@ -182,6 +182,21 @@ def test_slow_but_steady_is_not_cut(h2d):
 			time.sleep(0.1)
 
 
+@pytest.mark.parametrize("extra", [("Accept", "x"), (":x", "y")], ids=["upper case", "pseudo"])
+def test_malformed_request_does_not_end_others(h2d, extra):
+	"""Its header section is over, too: the header timeout must not strike the connection."""
+	server = h2d(sections=GENTLE.replace("send = 1", "send = 9"), files={"large": b"x" * 5000000})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		raw.send(raw.headers(3, raw.head(extra=[extra])))
+		assert raw.status_of(3) in (400, "reset")
+		time.sleep(1.7)  # longer than the header timeout
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 23),
+			hf.WindowUpdateFrame(1, window_increment=1 << 23))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+
+
 def test_idle_gets_goaway(h2d, how):
 	server = h2d(sections=SHORT)
 	with server.raw(how) as raw:
