@@ -44,8 +44,11 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 		mh.msg_iovlen = (size_t)outq_iov(q, iov, TCP_IOV, limit - done);
 		for (size_t i = 0; i < mh.msg_iovlen; i++)
 			offered += iov[i].iov_len;
+		/* Most often it is one segment, for which send(2) has less to set up. */
 		do
-			n = sendmsg(t->fd, &mh, MSG_NOSIGNAL);
+			n = mh.msg_iovlen == 1 ?
+				    send(t->fd, iov[0].iov_base, offered, MSG_NOSIGNAL) :
+				    sendmsg(t->fd, &mh, MSG_NOSIGNAL);
 		while (n < 0 && errno == EINTR);
 		if (n < 0)
 			return done > 0 && errno == EAGAIN ? (ssize_t)done : -errno;

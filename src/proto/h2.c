@@ -8,6 +8,12 @@
 
 #include "proto/h2_mem.h"
 
+enum {
+	PREFACE = 24,
+	UNWANTED_MAX = 256 * 1024,
+	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
+};
+
 static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(session, id);
@@ -23,6 +29,28 @@ static void go_away(struct h2 *h2, const struct err *err)
 
 /* --- what nghttp2 reports ----------------------------------------------------------------------------- */
 
+/*
+ * RFC 9113, 5.1: DATA or HEADERS on a stream that both sides ended or the peer reset. nghttp2 keeps no
+ * trace of those (no_closed_streams) and ignores them.
+ */
+static bool on_closed_stream(const struct h2 *h2, int32_t id)
+{
+	if (id > h2->last_id || id % 2 == 0 || h2->drain == H2_GOAWAY_SENT)
+		return false;
+	if (h2->reset_ms != 0 && h2->now_ms - h2->reset_ms < CLOSED_GRACE_MS)
+		return false;
+	return nghttp2_session_find_stream(h2->session, id) == NULL;
+}
+
+static void new_stream(struct h2 *h2, int32_t id)
+{
+	if (id > h2->last_id + 2) {
+		h2->gap_lo = h2->last_id + 1;
+		h2->gap_hi = id - 1;
+	}
+	h2->last_id = id;
+}
+
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
 {
 	struct h2 *h2 = user;
@@ -30,19 +58,17 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 
 	(void)session;
 	h2->preface_done = true;
+	if (hd->type == NGHTTP2_PRIORITY && id == 0)
+		go_away(h2, ERR_STREAM_PROTOCOL);
 	if (hd->type != NGHTTP2_HEADERS)
 		return 0;
-	h2->header_open = true;
 	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
 	if (id >= h2->gap_lo && id <= h2->gap_hi)
 		go_away(h2, ERR_STREAM_PROTOCOL);
-	if (id > h2->last_id && id % 2 == 1) {
-		if (id > h2->last_id + 2) {
-			h2->gap_lo = h2->last_id + 1;
-			h2->gap_hi = id - 1;
-		}
-		h2->last_id = id;
-	}
+	else if (on_closed_stream(h2, id))
+		go_away(h2, ERR_STREAM_CLOSED);
+	else if (id > h2->last_id && id % 2 == 1)
+		new_stream(h2, id);
 	return 0;
 }
 
@@ -53,6 +79,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 
 	/* Trailer fields have no reader (RFC 9110, 6.5.1: they may be dropped). */
 	h2->opening = NULL;
+	h2->header_open = true;
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
 	s = h2_stream_open(h2, frame->hd.stream_id);
@@ -63,15 +90,15 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	return 0;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghttp2_rcbuf *name,
-	nghttp2_rcbuf *value, uint8_t flags, void *user)
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
 {
 	struct h2 *h2 = user;
 
 	(void)session, (void)frame, (void)flags;
 	if (h2->opening == NULL)
 		return 0;
-	if (h2_stream_field(h2->opening, name, value) < 0)
+	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	/* Only where more of this frame must follow: a pause at its end would wait for the next one. */
 	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)
@@ -81,9 +108,13 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
 
 /* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 would drop it. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
-	nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *user)
+	const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+	void *user)
 {
-	(void)name, (void)value, (void)flags, (void)user;
+	struct h2 *h2 = user;
+
+	(void)name, (void)name_len, (void)value, (void)value_len, (void)flags;
+	h2->header_open = false;
 	nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
 		NGHTTP2_PROTOCOL_ERROR);
 	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -131,6 +162,11 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		if (s != NULL && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 			end_stream(s);
 		break;
+	case NGHTTP2_RST_STREAM:
+		s = stream_get(session, frame->hd.stream_id);
+		if (s != NULL)
+			s->peer_done = true;
+		break;
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK && h2->drain == H2_NOTICE_SENT &&
 			memcmp(frame->ping.opaque_data, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
@@ -148,8 +184,10 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
 	struct h2 *h2 = user;
 
 	(void)session, (void)code;
-	if (frame->hd.type == NGHTTP2_HEADERS)
+	if (frame->hd.type == NGHTTP2_HEADERS) {
 		h2->header_open = false;
+		h2->reset_ms = h2->now_ms; /* refused */
+	}
 	return 0;
 }
 
@@ -159,20 +197,34 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	struct h2_stream *s = stream_get(session, id);
 
 	(void)flags, (void)user;
-	if (s != NULL)
-		req_body(&s->req, data, len);
-	else
+	if (s == NULL) {
 		nghttp2_session_consume(session, id, len);
+		return 0;
+	}
+	req_body(&s->req, data, len);
+	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly done
+	 * may finish: some take a reset for a failure even so. */
+	if (s->req.complete && s->unwanted < UNWANTED_MAX) {
+		s->unwanted += (uint32_t)len;
+		if (s->unwanted >= UNWANTED_MAX)
+			nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+	}
 	return 0;
 }
 
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
 	struct h2_stream *s = stream_get(session, id);
+	struct h2 *h2 = user;
 
-	(void)code, (void)user;
-	if (s != NULL)
-		h2_stream_close(s);
+	if (s == NULL || !s->peer_done)
+		h2->reset_ms = h2->now_ms;
+	if (s == NULL)
+		return 0;
+	/* A reply without content ends with its head, which nobody else reports. */
+	if (code == NGHTTP2_NO_ERROR && s->req.state == REQ_REPLY && !s->req.reply.content)
+		req_sent_all(&s->req);
+	h2_stream_close(s);
 	return 0;
 }
 
@@ -197,14 +249,13 @@ static int shared_init(void)
 	nghttp2_option_set_no_closed_streams(option, 1);
 	nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback2(callbacks, on_header);
-	nghttp2_session_callbacks_set_on_invalid_header_callback2(callbacks, on_invalid_header);
+	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+	nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
 	nghttp2_session_callbacks_set_send_data_callback(callbacks, h2_out_send_data);
-	nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, h2_out_frame_sent);
 	return 0;
 }
 
@@ -230,6 +281,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->conf = conf;
 	h2->host = host;
 	h2->gap_hi = -1;
+	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
 	if (shared_init() < 0 || nghttp2_session_server_new3(&h2->session, callbacks, h2, option,
 					 h2_mem()) != 0) {
@@ -244,30 +296,59 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	return &h2->proto;
 }
 
+static const struct err *input_failed(int code)
+{
+	switch (code) {
+	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
+		return ERR_PREFACE;
+	case NGHTTP2_ERR_NOMEM:
+		return ERR_NO_MEMORY;
+	default: /* floods; the number for too many CONTINUATION frames is newer than nghttp2 1.52 */
+		return ERR_FLOOD;
+	}
+}
+
+/* Up to the next DATA frame's head at most, so that its stream is looked up as things stand there. */
+static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
+{
+	struct h2_frames ahead = h2->frames;
+	enum h2_frames_found found;
+	int32_t id;
+	size_t k = h2_frames_scan(&ahead, p, n, &found, &id);
+	ssize_t rv = nghttp2_session_mem_recv(h2->session, p, k);
+
+	if (rv < 0) {
+		go_away(h2, input_failed((int)rv));
+		return rv;
+	}
+	if ((size_t)rv < k) { /* paused */
+		h2_frames_scan(&h2->frames, p, (size_t)rv, &found, &id);
+		return rv;
+	}
+	h2->frames = ahead;
+	if (found == H2_FRAMES_SELF)
+		go_away(h2, ERR_STREAM_PROTOCOL);
+	else if (found == H2_FRAMES_DATA && on_closed_stream(h2, id))
+		go_away(h2, ERR_STREAM_CLOSED);
+	return rv;
+}
+
 static const struct err *h2_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
 {
 	struct h2 *h2 = (struct h2 *)p;
-	ssize_t rv;
+	size_t done = 0;
 
 	if (h2->now_ms == 0)
 		h2_guard_init(&h2->guard, now_ms);
 	h2->now_ms = now_ms;
-	rv = nghttp2_session_mem_recv(h2->session, data, *n);
-	if (rv >= 0) {
-		*n = (size_t)rv;
-		return h2->err;
+	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH) {
+		ssize_t rv = input_some(h2, (const uint8_t *)data + done, *n - done);
+
+		if (rv < 0)
+			break;
+		done += (size_t)rv;
 	}
-	switch (rv) {
-	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
-		go_away(h2, ERR_PREFACE);
-		break;
-	case NGHTTP2_ERR_NOMEM:
-		go_away(h2, ERR_NO_MEMORY);
-		break;
-	case NGHTTP2_ERR_FLOODED:
-	default: /* too many CONTINUATION frames: its error number is newer than the oldest nghttp2 */
-		go_away(h2, ERR_FLOOD);
-	}
+	*n = done;
 	return h2->err;
 }
 

@@ -9,6 +9,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/list.h"
+#include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "proto/proto.h"
 
@@ -27,7 +28,6 @@ struct h2 {
 	struct proto_host *host;
 	struct list streams;        /* struct h2_stream */
 	struct h2_stream *opening;  /* whose header section is arriving; NULL for none, and for trailers */
-	struct h2_stream *sending;  /* whose DATA was put out last; looking it up again is not free */
 	unsigned nstreams;
 	unsigned nwaiting;          /* streams that wait for this server: a handler, a source */
 	int32_t last_id;            /* highest stream the peer opened */
@@ -35,8 +35,11 @@ struct h2 {
 	bool preface_done;
 	bool header_open;           /* a header section is incomplete */
 	enum h2_drain drain;
+	bool drain_ping;            /* the PING behind the first GOAWAY was submitted */
 	const struct err *err;      /* what the peer did, found in a callback */
 	struct h2_guard guard;
+	struct h2_frames frames;
+	uint64_t reset_ms;          /* when a stream was last reset from here, 0 for never */
 	uint64_t now_ms;            /* of the input being worked on */
 	unsigned unsent;            /* replies submitted since the last output() */
 	struct outq *out;           /* during output() only */
@@ -51,10 +54,8 @@ struct h2_stream {
 	bool waiting;               /* counted in h2->nwaiting */
 	bool deferred;              /* nghttp2 was told that the source has nothing yet */
 	bool peer_done;             /* END_STREAM was received */
+	uint32_t unwanted;          /* bytes of request body that came after the whole reply */
 	struct list node;
-	unsigned nbufs, bufs_cap;
-	nghttp2_rcbuf **bufs;       /* what the request's fields point into */
-	nghttp2_rcbuf *first_bufs[24];
 };
 
 static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
@@ -65,8 +66,8 @@ static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* One decoded field; the rcbufs are kept while the stream lives. 0, or -1 when memory is out. */
-int h2_stream_field(struct h2_stream *s, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+/* One decoded field, copied into the request's arena. 0, or -1 when memory is out. */
+int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
 void h2_stream_waits(struct h2_stream *s, bool waits);
@@ -74,12 +75,11 @@ void h2_stream_waits(struct h2_stream *s, bool waits);
 void h2_stream_trim(void);
 
 /* h2_out.c */
-extern const uint8_t h2_drain_ping[8]; /* sent behind the first GOAWAY; its answer brings the last */
+extern const uint8_t h2_drain_ping[8]; /* its answer brings the last GOAWAY */
 int h2_output(struct proto *p, struct outq *q, size_t limit);
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user);
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
 	size_t length, nghttp2_data_source *source, void *user);
-int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user);
 
 #endif

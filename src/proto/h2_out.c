@@ -36,7 +36,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	struct body *b = &s->req.reply.body;
 	struct h2 *h2 = user;
 
-	(void)session, (void)frame;
+	(void)session;
 	if (outq_len(h2->out) >= h2->out_limit) {
 		h2->out_blocked = true;
 		return NGHTTP2_ERR_WOULDBLOCK;
@@ -47,54 +47,43 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	s->req.sent += length;
-	h2->sending = s;
+	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+		req_sent_all(&s->req);
 	return 0;
 }
 
-int h2_out_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+/* All that nghttp2 has, up to the limit. 1: there is more, 0: there is not, -1: memory is out. */
+static int pump(struct h2 *h2)
 {
-	struct h2_stream *s;
-	struct h2 *h2 = user;
+	while (outq_len(h2->out) < h2->out_limit) {
+		const uint8_t *data;
+		ssize_t n = nghttp2_session_mem_send(h2->session, &data);
 
-	/* Only now, because nghttp2 lets a PING overtake: its answer must mean that GOAWAY was seen. */
-	if (frame->hd.type == NGHTTP2_GOAWAY && h2->drain == H2_NOTICE_SENT)
-		nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, h2_drain_ping);
-	if (frame->hd.type > NGHTTP2_HEADERS || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
-		return 0;
-	s = h2->sending;
-	if (s == NULL || s->id != frame->hd.stream_id)
-		s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-	if (s == NULL)
-		return 0;
-	req_sent_all(&s->req);
-	/* RFC 9113, 8.1: the answer is complete, the rest of the request is not wanted. */
-	if (!s->peer_done)
-		nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
-	return 0;
+		if (n == 0)
+			return h2->out_blocked;
+		if (n < 0 || outq_copy(h2->out, data, (size_t)n) < 0)
+			return -1;
+	}
+	return 1;
 }
 
 int h2_output(struct proto *p, struct outq *q, size_t limit)
 {
 	struct h2 *h2 = (struct h2 *)p;
-	ssize_t n = 0;
+	int more;
 
 	h2->out = q;
 	h2->out_limit = limit;
 	h2->out_blocked = false;
 	h2->unsent = 0;
-	while (outq_len(q) < limit) {
-		const uint8_t *data;
-
-		n = nghttp2_session_mem_send(h2->session, &data);
-		if (n <= 0)
-			break;
-		if (outq_copy(q, data, (size_t)n) < 0) {
-			n = -1;
-			break;
-		}
+	more = pump(h2);
+	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that the
+	 * notice was seen. */
+	if (more == 0 && h2->drain == H2_NOTICE_SENT && !h2->drain_ping) {
+		h2->drain_ping = true;
+		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, h2_drain_ping);
+		more = pump(h2);
 	}
 	h2->out = NULL;
-	if (n < 0)
-		return -1;
-	return n > 0 || h2->out_blocked;
+	return more;
 }

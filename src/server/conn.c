@@ -251,7 +251,8 @@ static bool conn_over(const struct conn *c)
 	if (!c->eof)
 		return false;
 	waits = c->proto->ops->waits(c->proto);
-	return waits != PROTO_BUSY && waits != PROTO_SEND;
+	/* What the peer's window holds up can never be let go by a peer that says no more. */
+	return waits != PROTO_BUSY;
 }
 
 static void conn_flush(struct conn *c)
@@ -332,20 +333,21 @@ static void conn_sniff(struct conn *c, const uint8_t *p, size_t n)
 
 	memcpy(c->sniff + c->nsniff, p, take);
 	c->nsniff += (unsigned)take;
-	if (memcmp(c->sniff, h2_preface, c->nsniff) != 0) {
+	if (memcmp(c->sniff, h2_preface, c->nsniff) != 0 && memmem(p, n, " HTTP/1.", 8) != NULL) {
 		if (outq_copy(&c->out, not_h2, sizeof(not_h2) - 1) < 0)
 			conn_kill(c);
 		else
 			conn_fail(c, ERR_PREFACE);
 		return;
 	}
-	if (c->nsniff < CONN_SNIFF)
+	if (c->nsniff < CONN_SNIFF && memcmp(c->sniff, h2_preface, c->nsniff) == 0)
 		return;
+	/* What is no preface at all gets HTTP/2's own answer to that. */
 	if (conn_speak(c, &h2_ops) < 0) {
 		conn_kill(c);
 		return;
 	}
-	feed(c, c->sniff, CONN_SNIFF);
+	feed(c, c->sniff, c->nsniff);
 	if (n > take && !c->closing)
 		feed(c, p + take, n - take);
 }
@@ -396,8 +398,12 @@ static void conn_handshake(struct conn *c)
 {
 	int rv = c->transport->ops->handshake(c->transport);
 
-	if (rv == -EAGAIN)
+	if (rv == -EAGAIN) {
+		/* The last bytes and the end came in one event: there will be no other. */
+		if (c->hangup)
+			loop_ready(c->env->loop, &c->again);
 		return;
+	}
 	if (rv < 0) {
 		COUNT(handshake_failures, 1);
 		conn_kill(c);

@@ -202,10 +202,17 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_log_write(&w->access_log, req);
 }
 
+static void show_image(struct worker *w)
+{
+	__atomic_store_n(&w->args->board_slot->image, files_image_number(w->files),
+		__ATOMIC_RELAXED);
+}
+
 static struct slice status_json(struct http_env *env, struct arena *a)
 {
 	struct worker *w = env->owner;
 
+	show_image(w);
 	return board_json(w->args->board, a);
 }
 
@@ -214,8 +221,7 @@ static void every_second(struct timer *t)
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
 
 	date_format(clock_wall().tv_sec, w->date);
-	__atomic_store_n(&w->args->board_slot->image, files_image_number(w->files),
-		__ATOMIC_RELAXED);
+	show_image(w);
 	timer_arm(&w->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 

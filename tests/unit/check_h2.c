@@ -401,11 +401,20 @@ START_TEST(unwanted_body)
 	id = ask("POST", "/hello", &body);
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 405);
+	/* One that never ends costs its stream, not the connection. */
 	endless.source.ptr = &endless;
 	id = ask("GET", "/hello", &endless);
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_uint_eq(answers[id].len, 5);
+	ck_assert(!answers[id].closed);
+	/* A long one is told, after some patience, that nobody wants it. */
+	upload_left = 10 << 20;
+	id = ask("GET", "/hello", &body);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
+	ck_assert_uint_gt(upload_left, 9 << 20);
 	id = ask("GET", "/hello", NULL);
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
@@ -507,6 +516,36 @@ START_TEST(skipped_identifier)
 }
 END_TEST
 
+/* RFC 9113, 5.1: nghttp2 does not see these, see h2_frames.h and on_closed_stream(). */
+START_TEST(closed_streams)
+{
+	static const uint8_t data1[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x' };
+	nghttp2_data_provider body = { .read_callback = read_upload };
+	int32_t id;
+
+	upload_left = 10 << 20;
+	id = ask(_i == 0 ? "GET" : "POST", "/hello", _i == 0 ? NULL : &body);
+	ck_assert_int_eq(id, 1);
+	exchange(steps[0], limits[0]);
+	ck_assert(answers[1].closed);
+	to_server(data1, sizeof(data1), 3);
+	if (_i == 0)
+		ck_assert_ptr_eq(last_err, ERR_STREAM_CLOSED);
+	else /* it was reset from here: the peer may not have known yet */
+		ck_assert_ptr_null(last_err);
+}
+END_TEST
+
+START_TEST(self_dependency)
+{
+	static const uint8_t priority[] = { 0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 3, 15 };
+
+	exchange(steps[0], limits[0]);
+	to_server(priority, sizeof(priority), steps[_i]);
+	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
+}
+END_TEST
+
 START_TEST(floods)
 {
 	static const uint8_t ping[17] = { 0, 0, 8, 6 }, empty[9] = { 0, 0, 0, 4 };
@@ -550,6 +589,8 @@ static TCase *tests(void)
 	tcase_add_test(c, header_section_too_large);
 	tcase_add_test(c, many_fields);
 	tcase_add_test(c, skipped_identifier);
+	tcase_add_loop_test(c, closed_streams, 0, 2);
+	tcase_add_loop_test(c, self_dependency, 0, 3);
 	tcase_add_loop_test(c, floods, 0, 2);
 	tcase_add_test(c, no_preface);
 	return c;
