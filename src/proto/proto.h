@@ -42,7 +42,7 @@ struct proto_ops {
 	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
 	/*
 	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before the
-	 * rest, for that much is waiting. NULL, or what the peer did: what output() makes then is sent
+	 * rest, for that much is waiting; also when q is full and output() can add nothing. NULL, or what the peer did: what output() makes then is sent
 	 * before the end.
 	 */
 	const struct err *(*input)(struct proto *p, const void *data, size_t *n, uint64_t now_ms);

@@ -198,13 +198,6 @@ static bool conn_empty(const struct conn *c)
 	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
 }
 
-/* Makes output, about WRITE_PIECE at most. 1: there is more, 0: there is not, -1: memory is out. */
-static int conn_output(struct conn *c)
-{
-	return outq_len(&c->out) < WRITE_PIECE ? c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) :
-						 1;
-}
-
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
 static int conn_write(struct conn *c, bool *progress)
 {
@@ -213,7 +206,7 @@ static int conn_write(struct conn *c, bool *progress)
 	ssize_t n;
 
 	if (c->proto != NULL)
-		more = conn_output(c);
+		more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
 	if (more < 0)
 		return -1;
 	if (conn_empty(c))
@@ -319,7 +312,7 @@ static void feed(struct conn *c, const uint8_t *p, size_t n)
 		p += taken;
 		n -= taken;
 		/* Bytes are made, not written: there is still one write per turn. */
-		if (n > 0 && conn_output(c) < 0) {
+		if (n > 0 && c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) < 0) {
 			conn_kill(c);
 			return;
 		}

@@ -159,7 +159,7 @@ static void setup(void)
 	http = (struct http_env){ .routes = &routes.table, .fallback = &fallback,
 		.date = SLICE("date"), .server = SLICE("h2d"), .header_size = 4096 };
 	conn_env_init(&env, &loop);
-	env.proto = (struct proto_conf){ .max_concurrent_streams = 10, .env = &http };
+	env.proto = (struct proto_conf){ .max_concurrent_streams = 100, .env = &http };
 	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000 };
 	env.input = malloc(CONN_INPUT);
 	nghttp2_session_callbacks_new(&cb);
@@ -280,6 +280,28 @@ START_TEST(socket_that_takes_all)
 }
 END_TEST
 
+/* More requests in one read than are answered at a time, while nothing can be written. */
+START_TEST(requests_behind_a_full_queue)
+{
+	hold_reading = true;
+	nghttp2_session_set_local_window_size(client, 0, 0, 2 * BIG);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
+	ask("/big");
+	client_send(SIZE_MAX / 2);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert(only_conn()->blocked);
+	for (int i = 0; i < 40; i++)
+		ask("/");
+	client_send(SIZE_MAX / 2);
+	ck_assert_int_eq(loop_turn(&loop, 5), 0);
+	hold_reading = false;
+	TURN_UNTIL(ended == 41);
+	ck_assert_uint_eq(body_bytes, BIG + 40 * 5);
+}
+END_TEST
+
 START_TEST(speaks_http1)
 {
 	char text[512] = "";
@@ -393,6 +415,7 @@ static TCase *tests(void)
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);
 	tcase_add_test(c, socket_that_takes_all);
+	tcase_add_test(c, requests_behind_a_full_queue);
 	tcase_add_test(c, speaks_http1);
 	tcase_add_test(c, drains_idle);
 	tcase_add_test(c, drains_while_young);
