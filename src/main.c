@@ -20,6 +20,12 @@ enum { EXIT_USAGE = 2 };
 
 extern const struct route_table routes_table; /* made from routes.def */
 
+#ifdef STATIC_NGHTTP2
+#define NGHTTP2_LINKED " (static)"
+#else
+#define NGHTTP2_LINKED ""
+#endif
+
 static void print_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	char text[FAULT_TEXT];
@@ -69,7 +75,7 @@ static int dump(const struct conf_override *ov)
 
 static int version(void)
 {
-	printf("h2d " PACKAGE_VERSION "\nnghttp2 %s\n%s\nfeatures: reuseport tls h2 h2c cache\n",
+	printf("h2d " PACKAGE_VERSION "\nnghttp2 %s" NGHTTP2_LINKED "\n%s\nfeatures: reuseport tls h2 h2c cache\n",
 		nghttp2_version(0)->version_str, OpenSSL_version(OPENSSL_VERSION));
 	return flushed();
 }
