@@ -308,20 +308,22 @@ static const struct err *input_failed(int code)
 	}
 }
 
-/* Up to the next DATA frame's head at most, so that its stream is looked up as things stand there. */
+/*
+ * Up to the next DATA frame's head at most, and that in two steps: its stream is looked up as things
+ * stand in front of it. A head that began in an earlier read has nothing in front.
+ */
 static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 {
 	struct h2_frames ahead = h2->frames;
 	enum h2_frames_found found;
 	int32_t id;
-	size_t k = h2_frames_scan(&ahead, p, n, &found, &id);
-	ssize_t rv = nghttp2_session_mem_recv(h2->session, p, k);
+	size_t k = h2_frames_scan(&ahead, p, n, &found, &id), front = k;
+	ssize_t rv;
 
-	if (rv < 0) {
-		go_away(h2, input_failed((int)rv));
-		return rv;
-	}
-	if ((size_t)rv < k) { /* paused */
+	if (found == H2_FRAMES_DATA)
+		front = k > H2_FRAMES_HEAD ? k - H2_FRAMES_HEAD : 0;
+	rv = nghttp2_session_mem_recv(h2->session, p, front);
+	if (rv >= 0 && (size_t)rv < front) { /* paused */
 		h2_frames_scan(&h2->frames, p, (size_t)rv, &found, &id);
 		return rv;
 	}
@@ -330,7 +332,13 @@ static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 		go_away(h2, ERR_STREAM_PROTOCOL);
 	else if (found == H2_FRAMES_DATA && on_closed_stream(h2, id))
 		go_away(h2, ERR_STREAM_CLOSED);
-	return rv;
+	if (rv >= 0 && front < k)
+		rv = nghttp2_session_mem_recv(h2->session, p + front, k - front);
+	if (rv < 0) {
+		go_away(h2, input_failed((int)rv));
+		return rv;
+	}
+	return (ssize_t)k;
 }
 
 static const struct err *h2_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)

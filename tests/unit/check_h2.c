@@ -536,6 +536,23 @@ START_TEST(closed_streams)
 }
 END_TEST
 
+/* The frame that closes the stream is itself no frame on a closed stream. */
+START_TEST(upload_ends_after_its_answer)
+{
+	static const uint8_t head[] = { 0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x84, 0x41, 1, 'h' };
+	static const uint8_t rest[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 1, 0, 0, 0, 1 };
+
+	exchange(steps[0], limits[0]);
+	to_server(head, sizeof(head), SIZE_MAX / 2);
+	ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
+	outq_consume(&out, outq_len(&out));
+	ck_assert_int_eq(server->ops->waits(server), PROTO_SEND);
+	to_server(rest, sizeof(rest), steps[_i]);
+	ck_assert_ptr_null(last_err);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+}
+END_TEST
+
 START_TEST(self_dependency)
 {
 	static const uint8_t priority[] = { 0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 3, 15 };
@@ -590,6 +607,7 @@ static TCase *tests(void)
 	tcase_add_test(c, many_fields);
 	tcase_add_test(c, skipped_identifier);
 	tcase_add_loop_test(c, closed_streams, 0, 2);
+	tcase_add_loop_test(c, upload_ends_after_its_answer, 0, 3);
 	tcase_add_loop_test(c, self_dependency, 0, 3);
 	tcase_add_loop_test(c, floods, 0, 2);
 	tcase_add_test(c, no_preface);
