@@ -24,13 +24,6 @@ enum {
 	BLOCKS_KEPT = 256,
 };
 
-static const uint8_t h2_preface[CONN_SNIFF + 1] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/* Said to who speaks HTTP/1.x, which is not spoken here (RFC 9110, 15.6.6). */
-static const char not_h2[] =
-	"HTTP/1.1 505 HTTP Version Not Supported\r\ncontent-type: text/plain\r\ncontent-length: 35\r\n"
-	"connection: close\r\n\r\nThis server speaks HTTP/2 (h2, h2c)";
-
 static const struct {
 	const char *name;
 	unsigned next;
@@ -319,30 +312,29 @@ static void feed(struct conn *c, const uint8_t *p, size_t n)
 	}
 }
 
-/* Tells the protocol by the first bytes (RFC 9113, 3.4). The bytes wait here until they suffice. */
 static void conn_sniff(struct conn *c, const uint8_t *p, size_t n)
 {
-	size_t take = n < CONN_SNIFF - c->nsniff ? n : CONN_SNIFF - c->nsniff;
+	size_t taken;
 
-	memcpy(c->sniff + c->nsniff, p, take);
-	c->nsniff += (unsigned)take;
-	if (memcmp(c->sniff, h2_preface, c->nsniff) != 0 && memmem(p, n, " HTTP/1.", 8) != NULL) {
-		if (outq_copy(&c->out, not_h2, sizeof(not_h2) - 1) < 0)
+	switch (sniff_take(&c->sniff, p, n, &taken)) {
+	case SNIFF_MORE:
+		return;
+	case SNIFF_HTTP1:
+		if (outq_copy(&c->out, sniff_http1_answer, strlen(sniff_http1_answer)) < 0)
 			conn_kill(c);
 		else
 			conn_fail(c, ERR_PREFACE);
 		return;
+	case SNIFF_H2:
+		break;
 	}
-	if (c->nsniff < CONN_SNIFF && memcmp(c->sniff, h2_preface, c->nsniff) == 0)
-		return;
-	/* What is no preface at all gets HTTP/2's own answer to that. */
 	if (conn_speak(c, &h2_ops) < 0) {
 		conn_kill(c);
 		return;
 	}
-	feed(c, c->sniff, c->nsniff);
-	if (n > take && !c->closing)
-		feed(c, p + take, n - take);
+	feed(c, c->sniff.bytes, c->sniff.n);
+	if (n > taken && !c->closing)
+		feed(c, p + taken, n - taken);
 }
 
 static void conn_input(struct conn *c, const uint8_t *p, size_t n)

@@ -8,6 +8,7 @@
 #include "event/loop.h"
 #include "net/transport.h"
 #include "proto/proto.h"
+#include "proto/sniff.h"
 
 enum conn_state {
 #define CONN_STATE(name, next, help) CONN_##name,
@@ -33,7 +34,7 @@ struct conn_env {
 	void (*gone)(struct conn_env *env); /* a connection has ended: there is room */
 };
 
-enum { CONN_INPUT = 65536, CONN_SNIFF = 24, CONN_PEER = 64 };
+enum { CONN_INPUT = 65536, CONN_PEER = 64 };
 
 struct conn {
 	struct conn_env *env;
@@ -59,8 +60,7 @@ struct conn {
 	uint64_t written_turn;      /* the last turn it wrote in: one write per turn */
 	size_t lingered;            /* bytes read and dropped since the end */
 	struct list node;
-	unsigned nsniff;
-	uint8_t sniff[CONN_SNIFF];  /* the first bytes, until they tell the protocol */
+	struct sniff sniff;         /* the first bytes, until they tell the protocol */
 	char peer[CONN_PEER];
 };
 
