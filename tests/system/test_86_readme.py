@@ -1,0 +1,86 @@
+"""README.md tells the truth: its commands run, its configuration is one, its files are there."""
+import os
+import pathlib
+import re
+import shlex
+import signal
+import socket
+import subprocess
+
+from server import H2D
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+README = (TOP / "README.md").read_text()
+
+
+def section(title):
+	return re.search(r"^## %s\n(.*?)(?=^## |\Z)" % re.escape(title), README, re.M | re.S).group(1)
+
+
+def commands(text):
+	return [line.strip().split("  #")[0].strip() for line in text.splitlines() if line.startswith("    ")]
+
+
+def free_port():
+	with socket.socket() as s:
+		s.bind(("127.0.0.1", 0))
+		return s.getsockname()[1]
+
+
+def test_from_a_clone_to_a_page():
+	"""scripts/run prints what to try, and that works; Ctrl-C ends it."""
+	port, tls_port = free_port(), free_port()
+	told = commands(section("From a clone to a page"))
+	assert told[0] == "./scripts/run"
+	run = subprocess.Popen(["./scripts/run", "--port", str(port), "--tls-port", str(tls_port)], cwd=TOP,
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+	try:
+		seen = []
+		for line in run.stdout:
+			seen.append(line)
+			if "serving: generation" in line:
+				break
+		text = "".join(seen)
+		tries = [re.sub(r":8443\b", f":{tls_port}", re.sub(r":8080\b", f":{port}", c)) for c in told[1:]]
+		assert len(tries) == 2
+		for c in tries:
+			assert c in text, f"not printed: {c}\n{text}"
+			page = subprocess.run(shlex.split(c), capture_output=True, text=True, timeout=20)
+			assert page.returncode == 0 and "<html" in page.stdout, page
+		os.killpg(run.pid, signal.SIGINT)
+		assert run.wait(20) == 0
+	finally:
+		if run.poll() is None:
+			os.killpg(run.pid, signal.SIGKILL)
+
+
+def test_the_configuration(tmp_path, cert):
+	text = section("The configuration")
+	conf = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
+	for told, real in (("/run/h2d", tmp_path), ("/var/log/h2d", tmp_path), ("/srv/www", TOP / "site"),
+			("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key)):
+		assert told in conf
+		conf = conf.replace(told, str(real))
+	path = tmp_path / "h2d.conf"
+	path.write_text(conf)
+	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=20)
+	assert done.returncode == 0, done.stderr
+
+
+def test_without_a_configuration_file(h2d, cert):
+	for c in commands(section("Without a configuration file")):
+		c = c.replace("/srv/www", str(TOP / "site")).replace("server.key", cert.key).replace("server.crt", cert.cert)
+		argv = shlex.split(c)
+		assert argv[0] == "h2d"
+		done = subprocess.run([H2D, *argv[1:], "-t"], capture_output=True, text=True, timeout=20)
+		assert done.returncode == 0, done.stderr
+
+
+def test_what_it_names_exists():
+	for name in re.findall(r"\./(scripts/\w+)", README):
+		assert os.access(TOP / name, os.X_OK), name
+	for name in re.findall(r"\]\((?!http)([^)#]+)\)|`([a-z]+/[\w./-]+\.\w+)`", README):
+		name = name[0] or name[1]
+		assert (TOP / name).exists(), name
+	for name in ("HACKING.md", "LICENSE"):
+		assert name in README and (TOP / name).exists()
