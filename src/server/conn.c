@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "server/conn_timer.h"
 
 enum {
 	READ_BUDGET = 2 * CONN_INPUT,  /* bytes per turn and connection, and so at most 14 000 frames */
 	WRITE_PIECE = 256 * 1024,      /* bytes made before one write */
 	LINGER_MS = 2000,
 	LINGER_BYTES = 1 << 20,        /* read and dropped while lingering, at most */
-	DRAIN_ANSWER_MS = 1000,        /* for the peer's answer to a GOAWAY notice */
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
@@ -92,11 +92,6 @@ static void conn_fail(struct conn *c, const struct err *err)
 	c->closing = true;
 }
 
-static void arm(struct conn *c, uint64_t ms)
-{
-	timer_arm(&c->env->loop->wheel, &c->timer, clock_ms() + ms);
-}
-
 /* Everything is written: close without a reset that would destroy what is under way. */
 static void conn_linger(struct conn *c)
 {
@@ -106,81 +101,9 @@ static void conn_linger(struct conn *c)
 		return;
 	}
 	conn_go(c, CONN_LINGER);
-	arm(c, LINGER_MS);
+	conn_timer_set(c, LINGER_MS);
 	c->readable = true;
 	loop_ready(c->env->loop, &c->again);
-}
-
-/* --- timeouts ------------------------------------------------------------------------------------------- */
-
-/*
- * A timer is set when what is waited for begins and is not moved by bytes that do not end it; only
- * output that the peer takes moves the send timer.
- */
-static void conn_rearm(struct conn *c, bool progress)
-{
-	const struct conn_timeouts *t = &c->env->timeouts;
-	enum proto_wait waits;
-
-	if (c->state != CONN_OPEN && c->state != CONN_DRAIN)
-		return;
-	waits = c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
-	if (outq_len(&c->out) > 0 || c->transport->ops->pending(c->transport))
-		waits = PROTO_SEND;
-	if (waits == c->waits && !(waits == PROTO_SEND && progress) &&
-		(c->proto == NULL || c->proto->requests == c->waits_requests) &&
-		timer_armed(&c->timer) == (waits != PROTO_BUSY))
-		return;
-	c->waits = waits;
-	c->waits_requests = c->proto != NULL ? c->proto->requests : 0;
-	switch (waits) {
-	case PROTO_IDLE:
-		arm(c, c->state == CONN_DRAIN ? DRAIN_ANSWER_MS : t->keepalive);
-		break;
-	case PROTO_HEADER:
-		arm(c, t->header);
-		break;
-	case PROTO_SEND:
-		arm(c, t->send);
-		break;
-	case PROTO_BUSY:
-		timer_disarm(&c->env->loop->wheel, &c->timer);
-		break;
-	}
-}
-
-static void conn_timeout(struct timer *timer)
-{
-	struct conn *c = LIST_ENTRY(timer, struct conn, timer);
-	const struct err *err = NULL;
-
-	switch (c->state) {
-	case CONN_HANDSHAKE:
-		err = ERR_TIMEOUT_HANDSHAKE;
-		COUNT(handshake_failures, 1);
-		break;
-	case CONN_OPEN:
-	case CONN_DRAIN:
-		err = c->waits == PROTO_SEND     ? ERR_TIMEOUT_SEND
-		      : c->waits == PROTO_HEADER ? ERR_TIMEOUT_HEADER
-						 : ERR_TIMEOUT_IDLE;
-		break;
-	default:
-		break;
-	}
-	if (err == ERR_TIMEOUT_IDLE && c->proto != NULL) {
-		/* The peer is told; a second time, or while draining, it is not waited for. */
-		c->proto->ops->drain(c->proto);
-		if (c->state == CONN_OPEN)
-			conn_go(c, CONN_DRAIN);
-		arm(c, DRAIN_ANSWER_MS);
-		return;
-	}
-	if (err != NULL) {
-		COUNT(timeouts, 1);
-		log_at(err->level, "connection %s: %s", c->peer, err->text);
-	}
-	conn_kill(c);
 }
 
 /* --- output ------------------------------------------------------------------------------------------------ */
@@ -263,7 +186,7 @@ static void conn_flush(struct conn *c)
 		loop_ready(c->env->loop, &c->again);
 	else if (conn_empty(c) && conn_over(c))
 		conn_linger(c);
-	conn_rearm(c, progress);
+	conn_timer_update(c, progress);
 }
 
 static void conn_flush_task(struct task *t)
@@ -398,7 +321,7 @@ static void conn_handshake(struct conn *c)
 	if (c->draining)
 		conn_drain(c);
 	c->readable = true; /* application data may have come with the handshake's last bytes */
-	conn_rearm(c, false);
+	conn_timer_update(c, false);
 }
 
 static void conn_work(struct conn *c)
@@ -480,12 +403,12 @@ int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool 
 	task_init(&c->flush, conn_flush_task);
 	task_init(&c->again, conn_again);
 	task_init(&c->reap, conn_reap);
-	timer_init(&c->timer, conn_timeout);
+	conn_timer_init(c);
 	list_append(&env->live, &c->node);
 	env->nlive++;
 	COUNT(connections, 1);
 	COUNT(handshakes, 1);
-	arm(c, env->timeouts.handshake);
+	conn_timer_set(c, env->timeouts.handshake);
 	/* Its first bytes are often here already: one turn less. */
 	c->readable = true;
 	loop_ready(env->loop, &c->again);
@@ -496,9 +419,10 @@ void conn_drain(struct conn *c)
 {
 	/* A client in the middle of its handshake has its first request answered all the same. */
 	c->draining = true;
-	if (c->state != CONN_OPEN)
+	if (c->state == CONN_OPEN)
+		conn_go(c, CONN_DRAIN);
+	else if (c->state != CONN_DRAIN)
 		return;
-	conn_go(c, CONN_DRAIN);
 	timer_disarm(&c->env->loop->wheel, &c->timer);
 	if (c->proto != NULL)
 		c->proto->ops->drain(c->proto);

@@ -72,7 +72,7 @@ void conn_env_fini(struct conn_env *env);
  * keeps the transport then. */
 int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool tls, bool admin);
 
-/* Graceful end. */
+/* Graceful end. A second time: the peer did not answer for a while, and is not waited for. */
 void conn_drain(struct conn *c);
 
 /* Ends it now. */
