@@ -111,6 +111,11 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 	while (total < cap) {
 		if (SSL_read_ex(t->ssl, (char *)buf + total, cap - total, &n) == 1) {
 			total += n;
+			/* Asking for more would make OpenSSL set up a buffer to find nothing. */
+			if (tls_bio_drained(&t->io) && !SSL_has_pending(t->ssl)) {
+				base->drained = true;
+				break;
+			}
 			continue;
 		}
 		e = SSL_get_error(t->ssl, 0);
@@ -123,7 +128,8 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 		t->io.may_recv = true;
 	}
 	/* WANT_READ: both buffers are empty, so dry speaks for everything received so far. */
-	base->drained = e == SSL_ERROR_WANT_READ && t->io.dry;
+	if (e == SSL_ERROR_WANT_READ && t->io.dry)
+		base->drained = true;
 	if (t->io.error == 0 && e != SSL_ERROR_NONE && e != SSL_ERROR_WANT_READ &&
 	    e != SSL_ERROR_ZERO_RETURN)
 		broken(t, reason());

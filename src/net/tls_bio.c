@@ -224,6 +224,11 @@ void tls_bio_begin(struct tls_bio *b, bool may_recv)
 		ERR_clear_error();
 }
 
+bool tls_bio_drained(const struct tls_bio *b)
+{
+	return b->dry && !b->eof && b->in.p == NULL && in_pos == in_len;
+}
+
 void tls_bio_end(struct tls_bio *b)
 {
 	if (in_pos < in_len && !kept_append(&b->in, in_buf + in_pos, in_len - in_pos))

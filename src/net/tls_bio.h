@@ -40,6 +40,9 @@ void tls_bio_begin(struct tls_bio *b, bool may_recv);
 /* After them: keeps received bytes that were not consumed, sends what was written. */
 void tls_bio_end(struct tls_bio *b);
 
+/* Between begin and end: everything the socket had was received, and given to OpenSSL. */
+bool tls_bio_drained(const struct tls_bio *b);
+
 /* How many full records still fit into the buffer, before it must be flushed. */
 size_t tls_bio_room(void);
 
