@@ -155,8 +155,8 @@ static void pseudo_field(struct h2d_req *req, struct slice name, struct slice va
 }
 
 /*
- * Copied, because holding on to HPACK's own buffers costs more than the few bytes they are: 11 676
- * instructions per request with references, 11 500 with copies (callgrind).
+ * Copied, because holding on to HPACK's own buffers costs more than the few bytes they are: on_header()
+ * took 644 instructions per request of five fields with references, 513 with copies (callgrind).
  */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 {
