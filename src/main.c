@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cache/compress.h"
 #include "http/route.h"
 #include "master/fault.h"
 #include "master/gen.h"
@@ -37,18 +38,19 @@ static void print_fault(void *ctx, const struct conf_pos *pos, const char *messa
 
 static int test(const struct conf_override *ov)
 {
-	struct conf *conf = conf_load(ov, print_fault, NULL);
-	struct tls_ctx *tls = NULL;
-	struct privs privs;
+	struct conf *conf = conf_load_faulty(ov, print_fault, NULL);
+	struct basis basis;
 	int rc;
 
 	if (conf == NULL)
 		return EXIT_FAILURE;
-	rc = gen_check(conf, &tls, &privs, print_fault, NULL);
+	rc = basis_init(&basis, conf, print_fault, NULL);
+	if (conf->faulty)
+		rc = -1;
 	if (rc == 0)
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");
-	tls_ctx_free(&tls);
+	basis_fini(&basis);
 	conf_free(&conf);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -75,8 +77,20 @@ static int dump(const struct conf_override *ov)
 
 static int version(void)
 {
-	printf("h2d " PACKAGE_VERSION "\nnghttp2 %s" NGHTTP2_LINKED "\n%s\nfeatures: reuseport tls h2 h2c cache\n",
+	char library[32];
+
+	printf("h2d " PACKAGE_VERSION "\nnghttp2 %s" NGHTTP2_LINKED "\n%s\n",
 		nghttp2_version(0)->version_str, OpenSSL_version(OPENSSL_VERSION));
+	for (enum coding c = 0; c < CODINGS; c++)
+		if (compress_has(c)) {
+			compress_library(c, library, sizeof(library));
+			puts(library);
+		}
+	fputs("features: reuseport tls http/1.1 h2 h2c cache", stdout);
+	for (enum coding c = 0; c < CODINGS; c++)
+		if (compress_has(c))
+			printf(" %.*s", SLICE_ARG(coding_names[c]));
+	putchar('\n');
 	return flushed();
 }
 

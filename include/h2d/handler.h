@@ -112,9 +112,9 @@ enum h2d_tree {
 };
 
 /*
- * Answers with the file path names below tree, "/" first, as decoded bytes. Conditions, HEAD, index
- * files, redirects from "/dir" to "/dir/", types, 404 and 403 are handled here, from the cache image
- * or the disk; path is copied.
+ * Answers with the file path names below tree, "/" first, as decoded bytes. Conditions, ranges,
+ * codings, HEAD, index files, redirects from "/dir" to "/dir/", types, 404 and 403 are handled here, from
+ * the cache image or the disk; path is copied.
  */
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len);
 

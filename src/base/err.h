@@ -13,7 +13,7 @@
 enum err_scope {
 	ERR_REQUEST,    /* an answer with the status; the connection goes on */
 	ERR_STREAM,     /* the stream is reset */
-	ERR_CONNECTION, /* the connection ends */
+	ERR_CONNECTION, /* the connection ends; in HTTP/1 after an answer with the status, if any */
 };
 
 struct err {

@@ -1,10 +1,13 @@
 /*
- * answer: h2d_reply_file(): the way from a name to a response. The cache image first, by reference
- * and without a system call; else the disk, step by step. Called by handlers, on the loop; never
- * blocks.
+ * answer: h2d_reply_file(): the way from a name to a representation of a file. The cache image first, by
+ * reference and without a system call; else the disk, step by step. Called by handlers, on the loop;
+ * never blocks. What the response says is represent.c's.
  *
- * A directory without any of its index files is 404: no listing, and no word on what exists.
+ * A directory without any of its index files is 404, with no word on what exists, unless its location
+ * says autoindex. A name with a segment that begins with a dot is 404, too.
  */
+#include "cache/answer.h"
+
 #include <errno.h>
 #include <limits.h>
 
@@ -12,12 +15,12 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "cache/files_private.h"
+#include "cache/listing.h"
+#include "cache/represent.h"
 #include "cache/type.h"
 #include "http/cond.h"
 #include "http/date.h"
 #include "http/path.h"
-
-enum { ROOT = 0 }; /* one document root answers every name */
 
 /* A reply that may need the disk; in the request's arena. */
 struct answer {
@@ -27,93 +30,92 @@ struct answer {
 	struct slice path;      /* below root, the folder of uploads included */
 	struct slice name;      /* what is tried: path, or path and an index name */
 	bool dir;               /* path ends in a slash */
+	bool plain;             /* the file itself may be sent, not only one beside it */
 	unsigned index;         /* which index name */
-};
-
-/* What a file's head says. */
-struct meta {
-	struct slice type, etag, last_modified;
-	time_t mtime;
+	unsigned asked;         /* represent_asked() */
+	int page_status;        /* of the error it is the page of; 0: it is no such page */
 };
 
 static void next_index(struct answer *a);
 
-static void fail(struct h2d_req *req, int status)
+static void fail(struct answer *a, int status)
 {
-	body_close(&req->reply.body);
-	req_error(req, status);
-}
-
-static enum cond_result conditions(const struct h2d_req *req, const struct meta *m)
-{
-	const struct cond_validators v = { .etag = m->etag, .last_modified = m->mtime };
-
-	if (req->nfields == 0 || (req->method != H2D_GET && req->method != H2D_HEAD))
-		return COND_PROCEED;
-	return cond_check(req->fields, req->nfields, &v, clock_wall().tv_sec);
-}
-
-static int add_fields(struct h2d_req *req, const struct meta *m, enum h2d_tree tree, int status)
-{
-	int rc = 0;
-
-	if (status == 200)
-		rc |= reply_add(req, SLICE("content-type"), m->type);
-	if (m->etag.n > 0)
-		rc |= reply_add(req, SLICE("etag"), m->etag);
-	/* RFC 9110, 8.8.2.1: never later than the date of the response. */
-	if (m->mtime <= clock_wall().tv_sec)
-		rc |= reply_add(req, SLICE("last-modified"), m->last_modified);
-	if (tree == H2D_UPLOAD_DIR) {
-		rc |= reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
-		rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
-	}
-	return rc;
-}
-
-/* The body is set; what m points to lives as long as it. */
-static void reply_with(struct h2d_req *req, const struct meta *m, enum h2d_tree tree)
-{
-	enum cond_result cond = conditions(req, m);
-	unsigned nfields = req->reply.nfields;
-	int status = cond == COND_NOT_MODIFIED ? 304 : 200;
-
-	if (cond == COND_FAILED) {
-		fail(req, 412);
+	if (a->page_status == 0) {
+		represent_error(a->req, status);
 		return;
 	}
-	if (add_fields(req, m, tree, status) < 0) {
-		req->reply.nfields = nfields;
-		fail(req, 500);
-		return;
-	}
-	reply_send(req, status);
+	body_close(&a->req->reply.body);
+	reply_own_page(a->req, a->page_status);
+}
+
+static void reply(struct h2d_req *req, const struct represent *r, unsigned asked, int page_status)
+{
+	if (page_status == 0)
+		represent_reply(req, r, asked);
+	else
+		represent_page(req, r, page_status);
 }
 
 /* --- from the image ------------------------------------------------------------------------------- */
 
-static bool reply_cached(struct files *f, struct h2d_req *req, enum h2d_tree tree, struct slice path)
+/* The types of an image carry their root's charset. */
+static struct slice type_of(struct h2d_req *req, struct slice path, struct slice type)
+{
+	struct slice charset = req->place->charset;
+
+	if (slice_eq(charset, req->site->root_charset))
+		return type;
+	return type_make(mime_find(path), charset, &req->arena);
+}
+
+/* An error page is sent in some form, whatever the client takes. */
+static enum coding choose(struct files *f, const struct h2d_req *req, const struct image_entry *e,
+	int page_status)
+{
+	unsigned available = 0;
+	enum coding coding;
+
+	for (unsigned c = 0; c < CODINGS; c++)
+		available |= (unsigned)(e->twins[c].n > 0) << c;
+	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
+	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
+}
+
+static bool reply_cached(struct files *f, struct h2d_req *req, struct slice path, unsigned asked,
+	int page_status)
 {
 	struct view *v = f->view;
 	const struct image_entry *e;
+	const struct image_body *b;
 	const char *strings;
+	struct represent r;
 
 	if (v == NULL)
 		return false;
-	e = view_find(v, ROOT, path, clock_ms());
+	e = view_find(v, req->site->root, path, clock_ms());
 	if (e == NULL)
 		return false;
 	COUNT(cache_hits, 1);
 	strings = image_strings(v->head);
-	body_memory(&req->reply.body, v->segments[e->segment] + e->at, e->n, &v->ref);
-	reply_with(req,
-		&(struct meta){
-			.type = slice_of(strings + e->type.at, e->type.n),
-			.etag = slice_of(e->etag, IMAGE_ETAG),
-			.last_modified = slice_of(e->last_modified, IMAGE_DATE),
-			.mtime = e->mtime,
-		},
-		tree);
+	r.varies = (e->flags & IMAGE_VARIES) != 0;
+	r.coding = CODING_IDENTITY;
+	if (r.varies && (asked & COND_ACCEPT_ENCODING))
+		r.coding = choose(f, req, e, page_status);
+	if (r.coding == CODING_NONE) {
+		represent_refuse(req, true, 406);
+		return true;
+	}
+	b = r.coding == CODING_IDENTITY ? &e->body : &e->twins[r.coding];
+	r.type = type_of(req, path, slice_of(strings + e->type.at, e->type.n));
+	if (r.type.p == NULL) {
+		represent_error(req, ERR_NO_MEMORY->status);
+		return true;
+	}
+	r.etag = slice_of(b->etag, IMAGE_ETAG);
+	r.last_modified = slice_of(e->last_modified, IMAGE_DATE);
+	r.mtime = e->mtime;
+	body_memory(&req->reply.body, v->segments[b->segment] + b->at, b->n, &v->ref);
+	reply(req, &r, asked, page_status);
 	return true;
 }
 
@@ -123,21 +125,28 @@ static void reply_disk(struct answer *a, struct disk_file *file)
 {
 	struct h2d_req *req = a->req;
 	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
-	struct meta m = {
-		.type = type_make(mime_find(a->name), a->files->roots[ROOT].charset, &req->arena),
+	const struct mime *mime = mime_find(a->name);
+	struct represent r = {
+		.type = type_make(mime, req->place->charset, &req->arena),
 		.etag = etag_slice(&file->etag),
-		.mtime = ident_mtime(&file->ident),
+		.mtime = file->mtime,
+		.coding = file->coding,
+		.varies = type_varies(mime, a->files->codings, file->has_beside),
 	};
 
-	if (date == NULL || m.type.p == NULL) {
-		fail(req, ERR_NO_MEMORY->status);
+	COUNT(cache_misses, 1);
+	if (date == NULL || r.type.p == NULL) {
+		fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
-	date_format(m.mtime, date);
-	m.last_modified = slice_of(date, DATE_LEN);
-	COUNT(cache_misses, 1);
+	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
+		represent_refuse(req, true, 406);
+		return;
+	}
+	date_format(r.mtime, date);
+	r.last_modified = slice_of(date, DATE_LEN);
 	req->reply.body.left = file->ident.size;
-	reply_with(req, &m, a->tree);
+	reply(req, &r, a->asked, a->page_status);
 }
 
 /* "/dir" is asked for at "/dir/", where its relative links are right. */
@@ -152,17 +161,17 @@ static void redirect(struct answer *a)
 
 	if (at.p != NULL && at.n > 0 && at.p[at.n - 1] == '/') {
 		/* The handler's name for it, not the client's: there is nowhere to send the client. */
-		fail(req, 404);
+		fail(a, 404);
 		return;
 	}
 	if (at.p != NULL)
 		location = arena_printf(&req->arena, "%.*s/%s%.*s", SLICE_ARG(at),
 			query.n > 0 ? "?" : "", SLICE_ARG(query));
 	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0) {
-		fail(req, ERR_NO_MEMORY->status);
+		fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
-	fail(req, 301);
+	fail(a, 301);
 }
 
 /* The machine is short of something: said once a second. */
@@ -178,7 +187,7 @@ static void opening_failed(struct answer *a, const char *path, int rc)
 {
 	switch (-rc) {
 	case EISDIR:
-		if (!a->dir && a->tree == H2D_DOCUMENT_ROOT) {
+		if (!a->dir && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0) {
 			redirect(a);
 			return;
 		}
@@ -193,15 +202,16 @@ static void opening_failed(struct answer *a, const char *path, int rc)
 		if (a->dir)
 			next_index(a);
 		else
-			fail(a->req, 404);
+			fail(a, 404);
 		return;
 	case EACCES:
 	case EPERM:
-		fail(a->req, 403);
+		log_info("%s: %s", path, strerror(-rc));
+		fail(a, 403);
 		return;
 	default:
 		shortage(a->files->disk, path, rc);
-		fail(a->req, 503);
+		fail(a, 503);
 	}
 }
 
@@ -214,36 +224,67 @@ static void tagged(struct disk_file *file, int rc)
 		return;
 	}
 	shortage(a->files->disk, file->path, rc);
-	fail(a->req, 503);
+	fail(a, 503);
 }
 
 static void opened(struct disk_file *file, int rc)
 {
 	struct answer *a = file->ctx;
 
-	if (rc == 0) {
-		file->fn = tagged;
-		rc = disk_file_etag(file);
-		if (rc != DISK_LATER)
-			tagged(file, rc);
+	if (rc < 0) {
+		opening_failed(a, file->path, rc);
 		return;
 	}
-	opening_failed(a, file->path, rc);
+	if (a->page_status != 0) {
+		reply_disk(a, file);
+		return;
+	}
+	file->fn = tagged;
+	rc = disk_file_etag(file);
+	if (rc != DISK_LATER)
+		tagged(file, rc);
+}
+
+/*
+ * Files beside the one that is asked for may hold it in a coding, made by whoever made it. Without
+ * codings of our own the answer varies only if there is one, so all are looked for.
+ */
+static void look_beside(struct answer *a, struct disk_file *file)
+{
+	const struct h2d_req *req = a->req;
+	unsigned left = (1u << CODINGS) - 1;
+	enum coding coding;
+
+	a->plain = true;
+	if (!mime_find(a->name)->compressible)
+		return;
+	if (a->asked & COND_ACCEPT_ENCODING) {
+		while ((coding = coding_memo_choose(&a->files->memo, req->fields, req->nfields,
+				left)) < CODINGS) {
+			disk_file_beside(file, coding, true);
+			left &= ~(1u << coding);
+		}
+		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
+	}
+	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
+		if (left >> c & 1)
+			disk_file_beside(file, (enum coding)c, false);
 }
 
 static void try_disk(struct answer *a)
 {
 	struct disk_file *file =
-		disk_file_new(a->files->disk, a->req, ROOT, a->name, opened, a);
+		disk_file_new(a->files->disk, a->req, a->req->site->root, a->name, opened, a);
 	int rc;
 
 	body_close(&a->req->reply.body);
 	if (file == NULL) {
-		fail(a->req, ERR_NO_MEMORY->status);
+		fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
+	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)
 		opened(file, rc);
@@ -262,28 +303,60 @@ static struct slice join(struct h2d_req *req, struct slice a, struct slice b)
 	return slice_of(p, a.n + b.n);
 }
 
+/*
+ * A segment that begins with a dot: what it names is nobody's business, but for ".well-known" (RFC 8615),
+ * which may lie anywhere.
+ */
+static bool hidden(struct slice path)
+{
+	static const struct slice known = SLICE_LIT(".well-known");
+	struct slice rest = path;
+	const char *slash;
+
+	while ((slash = memmem(rest.p, rest.n, "/.", 2)) != NULL) {
+		rest = slice_of(slash + 1, (size_t)(path.p + path.n - slash - 1));
+		if (!slice_starts(rest, known) || (rest.n > known.n && rest.p[known.n] != '/'))
+			return true;
+	}
+	return false;
+}
+
 static void try_name(struct answer *a)
 {
 	if (a->name.p == NULL) {
-		fail(a->req, ERR_NO_MEMORY->status);
+		fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
 	body_close(&a->req->reply.body);
-	if (!reply_cached(a->files, a->req, a->tree, a->name))
+	if (!reply_cached(a->files, a->req, a->name, a->asked, a->page_status))
 		try_disk(a);
+}
+
+/* A directory, if it is one, in which nothing is that its place calls an index. */
+static void no_index(struct answer *a)
+{
+	const struct h2d_req *req = a->req;
+
+	if (req->place->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0)
+		listing_reply(a->req, a->files->offload, a->files->roots[req->site->root].root,
+			a->path);
+	else
+		fail(a, 404);
 }
 
 /* The index name at a->index was not there: the one after it. */
 static void next_index(struct answer *a)
 {
-	const struct files_root *r = &a->files->roots[ROOT];
+	const struct place *place = a->req->place;
 
-	a->index++;
-	if (a->index >= r->nindex) {
-		fail(a->req, 404);
+	do
+		a->index++;
+	while (a->index < place->nindex && place->index[a->index].p[0] == '.');
+	if (a->index >= place->nindex) {
+		no_index(a);
 		return;
 	}
-	a->name = join(a->req, a->path, slice_str(r->index[a->index]));
+	a->name = join(a->req, a->path, place->index[a->index]);
 	try_name(a);
 }
 
@@ -304,33 +377,58 @@ static bool canonical(struct slice path)
 	return true;
 }
 
+/*
+ * What strangers uploaded must not run as a page of this site, by whatever name it is asked for. Said
+ * with every status: errors, too, carry content.
+ */
+static int add_sandbox(struct h2d_req *req, enum h2d_tree tree, struct slice name)
+{
+	struct slice uploads = req->site->uploads;
+	int rc = 0;
+
+	if (tree != H2D_UPLOAD_DIR &&
+		(uploads.n == 0 || !slice_starts(name, uploads) ||
+			(name.n > uploads.n && name.p[uploads.n] != '/')))
+		return 0;
+	rc |= reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
+	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
+	return rc;
+}
+
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)
 {
 	struct files *f = req->env->files;
 	struct slice name = slice_of(path, len);
 	struct answer *a;
+	unsigned asked;
 
-	if (f == NULL || f->nroots == 0 || len == 0) {
-		fail(req, 404);
+	if (add_sandbox(req, tree, name) < 0) {
+		represent_error(req, ERR_NO_MEMORY->status);
 		return;
 	}
-	if (tree == H2D_DOCUMENT_ROOT && reply_cached(f, req, tree, name))
+	if (f == NULL || f->nroots == 0 || hidden(name)) {
+		represent_error(req, 404);
+		return;
+	}
+	asked = represent_asked(req);
+	if (tree == H2D_DOCUMENT_ROOT && reply_cached(f, req, name, asked, 0))
 		return;
 	/* Only names in canonical form are in an image; the disk would take others. */
 	if (!canonical(name) ||
-		(tree == H2D_UPLOAD_DIR && (f->uploads[ROOT].n == 0 || path[len - 1] == '/'))) {
-		fail(req, 404);
+		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/'))) {
+		represent_error(req, 404);
 		return;
 	}
 	a = arena_zalloc(&req->arena, sizeof(*a));
 	if (a == NULL) {
-		fail(req, ERR_NO_MEMORY->status);
+		represent_error(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	a->req = req;
 	a->files = f;
 	a->tree = tree;
-	a->path = join(req, tree == H2D_UPLOAD_DIR ? f->uploads[ROOT] : slice_of("", 0), name);
+	a->asked = asked;
+	a->path = join(req, tree == H2D_UPLOAD_DIR ? req->site->uploads : slice_of("", 0), name);
 	a->dir = path[len - 1] == '/';
 	a->name = a->path;
 	if (a->path.p != NULL && a->dir) {
@@ -339,4 +437,23 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	} else {
 		try_name(a);
 	}
+}
+
+void answer_error_page(struct h2d_req *req, int status, struct slice file)
+{
+	struct files *f = req->env->files;
+	struct answer *a = arena_zalloc(&req->arena, sizeof(*a));
+
+	if (a == NULL || f == NULL || f->nroots == 0 || !canonical(file)) {
+		body_close(&req->reply.body);
+		reply_own_page(req, status);
+		return;
+	}
+	a->req = req;
+	a->files = f;
+	a->tree = H2D_DOCUMENT_ROOT;
+	a->path = a->name = file;
+	a->asked = represent_asked(req) & COND_ACCEPT_ENCODING;
+	a->page_status = status;
+	try_name(a);
 }

@@ -22,10 +22,14 @@ int beneath_open(int root, const char *path, unsigned flags)
 	int tries = flags & BENEATH_CACHED ? 1 : BENEATH_TRIES;
 	long fd;
 
-	if (flags & BENEATH_DIR) {
-		how.flags |= O_DIRECTORY | O_NOFOLLOW;
+	if (flags & BENEATH_PATH)
+		how.flags = O_PATH | O_CLOEXEC;
+	if (flags & BENEATH_DIR)
+		how.flags |= O_DIRECTORY;
+	if (flags & BENEATH_NO_LINK)
+		how.flags |= O_NOFOLLOW;
+	if (flags & (BENEATH_DIR | BENEATH_NO_LINKS))
 		how.resolve |= RESOLVE_NO_SYMLINKS;
-	}
 	if (flags & BENEATH_SAME_MOUNT)
 		how.resolve |= RESOLVE_NO_XDEV;
 	if (flags & BENEATH_CACHED)

@@ -9,6 +9,9 @@ enum beneath_flags {
 	BENEATH_DIR = 1,         /* a directory, not through any symbolic link */
 	BENEATH_SAME_MOUNT = 2,  /* stay on the root's mount, else -EXDEV */
 	BENEATH_CACHED = 4,      /* -EAGAIN instead of waiting for a disk */
+	BENEATH_PATH = 8,        /* for fstat() only, whatever it is: needs no right to read (O_PATH) */
+	BENEATH_NO_LINKS = 16,   /* not through any symbolic link, else -ELOOP */
+	BENEATH_NO_LINK = 32,    /* what path ends in is no symbolic link, else -ELOOP */
 };
 
 /* What a file system means for a thread that must not block. */

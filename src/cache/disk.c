@@ -1,47 +1,43 @@
-/* disk: opening, hashing and closing; reading pieces is disk_body.c. See disk.h. */
+/* disk: the roots, and the life of files: see disk.h. What is done with one is disk_*.c. */
 #include "cache/disk.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 
-enum { SMALL_KEEP = 32, LARGE_KEEP = 8, HASH_TRIES = 3 };
-
-static struct disk_file *of_job(struct job *j)
-{
-	return LIST_ENTRY(j, struct disk_file, job);
-}
+enum { SMALL_KEEP = 32, LARGE_KEEP = 8 };
 
 static void destroy(struct disk *d)
 {
-	for (unsigned i = 0; i < d->nroots; i++)
-		if (d->roots[i].fd >= 0)
-			close(d->roots[i].fd);
+	for (unsigned i = 0; i < d->ntrees; i++)
+		if (d->trees[i].root != NULL)
+			ref_put(&d->trees[i].root->ref);
 	pool_fini(&d->small);
 	pool_fini(&d->large);
 	etag_memo_free(&d->memo);
-	free(d->roots);
+	free(d->trees);
 	free(d);
 }
 
 static int open_roots(struct disk *d, const struct files_conf *conf)
 {
 	for (unsigned i = 0; i < conf->nroots; i++) {
-		struct disk_root *r = &d->roots[i];
+		struct disk_tree *t = &d->trees[i];
 
-		d->nroots = i + 1;
-		r->fd = -1;
-		if (conf->roots[i].root[0] == '\0')
+		d->ntrees = i + 1;
+		t->path = conf->roots[i].root;
+		t->looked_ms = clock_ms();
+		if (t->path[0] == '\0')
 			continue;
-		r->fd = open(conf->roots[i].root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (r->fd < 0)
-			return -errno;
-		r->kind = beneath_kind(r->fd);
+		t->root = disk_root_look(t->path, NULL);
+		if (t->root == NULL)
+			return -ENOMEM;
+		if (t->root->fd < 0)
+			log_error("root %s: there is none", t->path);
 	}
 	return 0;
 }
@@ -58,8 +54,8 @@ struct disk *disk_new(struct offload *o, const struct files_conf *conf)
 	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
 	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
 	d->memo = etag_memo_new();
-	d->roots = calloc(conf->nroots + 1, sizeof(*d->roots));
-	if (d->memo != NULL && d->roots != NULL)
+	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
+	if (d->memo != NULL && d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
 		destroy(d);
@@ -67,6 +63,14 @@ struct disk *disk_new(struct offload *o, const struct files_conf *conf)
 		return NULL;
 	}
 	return d;
+}
+
+void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino)
+{
+	struct disk_tree *t = &d->trees[root];
+
+	if (t->root != NULL && (t->root->dev != dev || t->root->ino != ino))
+		t->doubted = true;
 }
 
 void disk_free(struct disk **dp)
@@ -85,7 +89,7 @@ void disk_free(struct disk **dp)
 struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
 	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx)
 {
-	struct disk_file *f = calloc(1, sizeof(*f) + path.n + 1);
+	struct disk_file *f = calloc(1, sizeof(*f) + path.n + DISK_EXTENSION);
 
 	if (f == NULL)
 		return NULL;
@@ -93,8 +97,12 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	f->req = req;
 	f->fn = fn;
 	f->ctx = ctx;
-	f->root = (int)root;
+	f->tree = &d->trees[root];
+	f->root = f->tree->root;
+	if (f->root != NULL)
+		ref_get(&f->root->ref);
 	f->fd = -1;
+	f->coding = CODING_IDENTITY;
 	memcpy(f->path, path.p, path.n);
 	d->live++;
 	d->waiting++;
@@ -105,6 +113,10 @@ static void free_file(struct disk_file *f)
 {
 	struct disk *d = f->disk;
 
+	if (f->newer != NULL)
+		ref_put(&f->newer->ref);
+	if (f->root != NULL)
+		ref_put(&f->root->ref);
 	free(f);
 	d->live--;
 	if (d->ending && d->live == 0)
@@ -113,12 +125,12 @@ static void free_file(struct disk_file *f)
 
 static void close_work(struct job *j)
 {
-	close(of_job(j)->fd);
+	close(disk_file_of(j)->fd);
 }
 
 static void close_done(struct job *j)
 {
-	free_file(of_job(j));
+	free_file(disk_file_of(j));
 }
 
 /* Nobody needs it and no thread has it. */
@@ -156,7 +168,7 @@ void disk_file_close(struct disk_file **fp)
 
 static void later_done(struct job *j)
 {
-	struct disk_file *f = of_job(j);
+	struct disk_file *f = disk_file_of(j);
 
 	f->busy = false;
 	if (f->req == NULL)
@@ -179,148 +191,4 @@ int disk_file_later(struct disk_file *f, void (*work)(struct job *j),
 		return rc;
 	f->busy = true;
 	return DISK_LATER;
-}
-
-/* --- open --------------------------------------------------------------------------------------- */
-
-static int open_regular(struct disk_file *f, unsigned flags)
-{
-	struct stat st;
-	int fd = beneath_open(f->disk->roots[f->root].fd, f->path, flags);
-	int rc = 0;
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		rc = -errno;
-	else if (S_ISDIR(st.st_mode))
-		rc = -EISDIR;
-	else if (!S_ISREG(st.st_mode))
-		rc = -ENOENT;
-	if (rc < 0) {
-		close(fd);
-		return rc;
-	}
-	f->fd = fd;
-	f->ident = ident_of(&st);
-	return 0;
-}
-
-static void open_work(struct job *j)
-{
-	struct disk_file *f = of_job(j);
-
-	f->result = open_regular(f, 0);
-	if (f->result == 0)
-		f->kind = beneath_kind(f->fd);
-}
-
-static int opened(struct disk_file *f, int rc)
-{
-	if (rc == 0) {
-		COUNT(files_open, 1);
-		f->counted = true;
-	}
-	return rc;
-}
-
-static void open_finish(struct disk_file *f)
-{
-	f->fn(f, opened(f, f->result));
-}
-
-int disk_file_open(struct disk_file *f)
-{
-	const struct disk_root *r = &f->disk->roots[f->root];
-
-	if (r->fd < 0)
-		return -ENOENT;
-	if (r->kind != BENEATH_REMOTE) {
-		/* What lies on other mounts may be FUSE: its open() waits for an answer. */
-		int rc = open_regular(f, BENEATH_CACHED | BENEATH_SAME_MOUNT);
-
-		f->kind = r->kind;
-		if (rc != -EAGAIN && rc != -EXDEV)
-			return opened(f, rc);
-	}
-	return disk_file_later(f, open_work, open_finish);
-}
-
-/* --- etag --------------------------------------------------------------------------------------- */
-
-/* Once over the whole file. 0, -EAGAIN if it changed meanwhile (f->ident is the new one), -errno. */
-static int hash_once(struct disk_file *f, struct etag_hash *h)
-{
-	struct ident before = f->ident;
-	struct stat st;
-	int rc = etag_hash_begin(h);
-
-	for (uint64_t at = 0; rc == 0 && at < before.size;) {
-		uint64_t left = before.size - at;
-		size_t n = left < f->buf->size ? (size_t)left : f->buf->size;
-
-		rc = disk_file_pread(f, f->buf->data, n, at);
-		if (rc == 0)
-			rc = etag_hash_add(h, f->buf->data, n);
-		at += n;
-	}
-	if (rc == 0)
-		rc = etag_hash_end(h, &f->etag);
-	if (rc < 0 && rc != -EAGAIN)
-		return rc;
-	if (fstat(f->fd, &st) < 0)
-		return -errno;
-	f->ident = ident_of(&st);
-	return rc == 0 && ident_eq(&before, &f->ident) ? 0 : -EAGAIN;
-}
-
-static void hash_work(struct job *j)
-{
-	struct disk_file *f = of_job(j);
-	struct etag_hash *h = etag_hash_new();
-	struct timespec now;
-
-	f->result = h == NULL ? -ENOMEM : -EAGAIN;
-	for (int tries = 0; tries < HASH_TRIES && f->result == -EAGAIN; tries++) {
-		if (f->ident.size > f->disk->max_file_size)
-			break;
-		clock_gettime(CLOCK_REALTIME, &now);
-		f->hashed_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-		f->result = hash_once(f, h);
-	}
-	etag_hash_free(&h);
-}
-
-static void hash_finish(struct disk_file *f)
-{
-	bool whole = f->result == 0 && f->ident.size > 0 && f->ident.size <= f->buf->size;
-
-	if (f->result == 0)
-		etag_memo_put(f->disk->memo, &f->ident, &f->etag, f->hashed_ns);
-	if (f->result == -EAGAIN) {
-		/* It is being written: served, but with nothing that promises bytes. */
-		f->etag.n = 0;
-		f->result = 0;
-	}
-	if (whole) {
-		f->have = f->off = f->ident.size;
-	} else {
-		ref_put(&f->buf->ref);
-		f->buf = NULL;
-	}
-	f->fn(f, f->result);
-}
-
-int disk_file_etag(struct disk_file *f)
-{
-	if (f->ident.size > f->disk->max_file_size) {
-		etag_of_size(&f->ident, &f->etag);
-		return 0;
-	}
-	if (etag_memo_get(f->disk->memo, &f->ident, &f->etag))
-		return 0;
-	f->buf = disk_buf_get(f->disk, 0);
-	if (f->buf == NULL)
-		return -ENOMEM;
-	return disk_file_later(f, hash_work, hash_finish);
 }

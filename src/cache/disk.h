@@ -7,9 +7,10 @@
 #define H2D_CACHE_DISK_H
 
 #include "base/pool.h"
-#include "cache/beneath.h"
+#include "cache/disk_root.h"
 #include "cache/etag.h"
 #include "cache/files.h"
+#include "http/coding.h"
 #include "http/req.h"
 
 enum {
@@ -17,18 +18,23 @@ enum {
 	DISK_SMALL = 64 << 10,   /* bytes read at once */
 	DISK_LARGE = 256 << 10,  /* the same for large files, while few are being sent */
 	DISK_LARGE_MAX = 64,
+	DISK_EXTENSION = 8,      /* room behind a path for that of a file beside it, and NUL */
+	DISK_LOOK_MS = 400,      /* how long a root is taken for what its path names */
 };
 
-struct disk_root {
-	int fd;                  /* -1: none is configured */
-	enum beneath_kind kind;
+/* One root: its path, and what that named when it was last looked at. */
+struct disk_tree {
+	const char *path;        /* "": none is configured */
+	struct disk_root *root;  /* one reference held */
+	uint64_t looked_ms;      /* when the look began that made it so */
+	bool doubted;            /* look again before the next use */
 };
 
 struct disk {
 	struct offload *offload;
 	uint64_t max_file_size;  /* up to here an ETag is of the content */
-	struct disk_root *roots;
-	unsigned nroots;
+	struct disk_tree *trees;
+	unsigned ntrees;
 	struct pool small, large;
 	struct etag_memo *memo;
 	uint64_t logged_ms;      /* when a shortage was last logged */
@@ -50,8 +56,15 @@ struct disk_file {
 	struct h2d_req *req;     /* NULL: it went away */
 	void (*fn)(struct disk_file *f, int result); /* a step that answered DISK_LATER is over */
 	void *ctx;
-	struct ident ident;      /* once open */
+	struct ident ident;      /* once open: of the file that is sent */
+	int64_t mtime;           /* seconds; of the file that was asked for */
 	struct etag etag;        /* n 0: the file does not hold still long enough */
+
+	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
+	enum coding beside[CODINGS];
+	unsigned nbeside, nwanted; /* beside[nwanted] and what follows are not to be sent */
+	enum coding coding;      /* what is sent: that file beside it, or CODING_IDENTITY: itself */
+	bool has_beside;         /* there is one of them */
 
 	struct job job;
 	void (*finish)(struct disk_file *f);
@@ -59,9 +72,15 @@ struct disk_file {
 	bool counted;            /* in files_open */
 	bool no_nowait;          /* its file system does not know RWF_NOWAIT */
 	bool failed;
-	int root, fd, result;
+	bool whole;              /* all of the file is in buf, until the file is closed */
+	bool looks;              /* the thread looks at the root, too */
+	struct disk_tree *tree;
+	struct disk_root *root;  /* one reference held */
+	struct disk_root *newer; /* what the look found instead */
+	uint64_t asked_ms;       /* clock_ms() when the thread was asked */
+	int fd, result;
 	enum beneath_kind kind;
-	int64_t hashed_ns;       /* wall clock before its content was hashed */
+	int64_t seen_ns;         /* coarse wall clock before ident was taken */
 	struct disk_buf *buf;
 	size_t at, have;         /* bytes of buf not emitted yet */
 	size_t piece;            /* bytes that a thread is to read */
@@ -69,15 +88,25 @@ struct disk_file {
 	char path[];             /* below root, NUL-terminated */
 };
 
-/* Opens the roots. NULL with errno. */
+/* Looks at the roots; one that is not there may come. NULL with errno. */
 struct disk *disk_new(struct offload *o, const struct files_conf *conf);
 
 /* After the last request is gone; ends when the last thread comes back. */
 void disk_free(struct disk **d);
 
+/* The directory of root is known to be (dev, ino) now, 0, 0 for none: if ours differs, it is looked for. */
+void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
+
 /* For req; path is copied. fn: see there. NULL when memory is out. */
 struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
 	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
+
+/*
+ * Before opening: a regular file beside it, of the same name with the extension of that coding and not
+ * older, is to be sent instead (wanted; the first one asked for wins), or only looked for (!wanted;
+ * after all those that are).
+ */
+void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
 
 /* 0: open; -EISDIR; -ENOENT: also whatever is no regular file; another -errno; DISK_LATER. */
 int disk_file_open(struct disk_file *f);
@@ -92,10 +121,16 @@ void disk_file_close(struct disk_file **f);
  * away says so. */
 void disk_file_attach(struct disk_file *f, struct body *b);
 
-/* For the two files of this module. */
+/* For the files of this module. */
+static inline struct disk_file *disk_file_of(struct job *j)
+{
+	return LIST_ENTRY(j, struct disk_file, job);
+}
+
 int disk_file_later(struct disk_file *f, void (*work)(struct job *j),
 	void (*finish)(struct disk_file *f));
 struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
+int64_t disk_stamp_ns(void); /* the clock that file systems stamp with, wall time */
 int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
 
 #endif

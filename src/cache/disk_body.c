@@ -76,7 +76,7 @@ static void take_piece(struct disk_file *f, int rc, size_t n)
 
 static void read_work(struct job *j)
 {
-	struct disk_file *f = LIST_ENTRY(j, struct disk_file, job);
+	struct disk_file *f = disk_file_of(j);
 
 	f->result = disk_file_pread(f, f->buf->data, f->piece, f->off);
 	if (f->result == 0)
@@ -109,10 +109,9 @@ static ssize_t read_now(struct disk_file *f, size_t n)
 	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
-/* Gets a next piece, or a thread to read it. */
-static void fill(struct disk_file *f)
+/* Gets a next piece of the left bytes, or a thread to read it. */
+static void fill(struct disk_file *f, uint64_t left)
 {
-	uint64_t left = f->ident.size - f->off;
 	ssize_t got;
 	int rc;
 
@@ -137,7 +136,7 @@ static ssize_t file_ready(struct body *b, size_t want)
 	struct disk_file *f = b->src;
 
 	if (f->have == 0 && !f->busy && !f->failed && b->left > 0)
-		fill(f);
+		fill(f, b->left);
 	if (f->failed)
 		return BODY_FAILED;
 	if (f->busy)
@@ -153,11 +152,27 @@ static int file_emit(struct body *b, size_t n, struct outq *q)
 	f->at += n;
 	f->have -= n;
 	b->left -= n;
-	if (f->have == 0) {
+	/* A file that was read whole may be asked for another part of it. */
+	if (f->have == 0 && !f->whole) {
 		ref_put(&f->buf->ref);
 		f->buf = NULL;
 	}
 	return rc;
+}
+
+static void file_seek(struct body *b, uint64_t at, uint64_t n)
+{
+	struct disk_file *f = b->src;
+
+	H2D_ASSERT(!f->busy);
+	if (f->whole) {
+		f->at = (size_t)at;
+		f->have = (size_t)n;
+	} else {
+		H2D_ASSERT(f->have == 0);
+		f->off = at;
+	}
+	b->left = n;
 }
 
 static void file_close(struct body *b)
@@ -171,6 +186,7 @@ static const struct body_ops file_ops = {
 	.name = "file",
 	.ready = file_ready,
 	.emit = file_emit,
+	.seek = file_seek,
 	.close = file_close,
 };
 

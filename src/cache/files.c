@@ -5,33 +5,9 @@
 #include "base/log.h"
 #include "cache/files_private.h"
 
-/* "files/", "/files" and "files" are all "/files". */
-static int set_upload(struct slice *upload, const char *dir)
-{
-	size_t n = strlen(dir);
-	char *p;
-
-	while (*dir == '/') {
-		dir++;
-		n--;
-	}
-	while (n > 0 && dir[n - 1] == '/')
-		n--;
-	if (n == 0)
-		return 0;
-	p = malloc(n + 1);
-	if (p == NULL)
-		return -ENOMEM;
-	p[0] = '/';
-	memcpy(p + 1, dir, n);
-	*upload = slice_of(p, n + 1);
-	return 0;
-}
-
 struct files *files_new(struct loop *l, struct offload *o, const struct files_conf *conf)
 {
 	struct files *f = calloc(1, sizeof(*f));
-	int rc = -ENOMEM;
 
 	if (f == NULL)
 		return NULL;
@@ -39,21 +15,22 @@ struct files *files_new(struct loop *l, struct offload *o, const struct files_co
 	f->offload = o;
 	f->roots = conf->roots;
 	f->nroots = conf->nroots;
+	f->codings = conf->codings;
 	list_init(&f->mapping);
-	f->uploads = calloc(conf->nroots + 1, sizeof(*f->uploads));
-	if (f->uploads != NULL)
-		rc = 0;
-	for (unsigned i = 0; i < conf->nroots && rc == 0; i++)
-		rc = set_upload(&f->uploads[i], conf->roots[i].upload_dir);
-	if (rc == 0) {
-		f->disk = disk_new(o, conf);
-		rc = f->disk == NULL ? -errno : 0;
-	}
-	if (rc < 0) {
+	f->disk = disk_new(o, conf);
+	if (f->disk == NULL) {
+		int saved = errno;
+
 		files_free(&f);
-		errno = -rc;
+		errno = saved;
 	}
 	return f;
+}
+
+static void show(const struct files *f)
+{
+	if (f->shown != NULL)
+		__atomic_store_n(f->shown, files_image_number(f), __ATOMIC_RELAXED);
 }
 
 static void image_mapped(struct view *v)
@@ -71,6 +48,10 @@ static void image_mapped(struct view *v)
 	}
 	view_retire(&f->view);
 	f->view = v;
+	show(f);
+	/* Where its maker saw another directory, the disk behind it is opened anew before it is used. */
+	for (unsigned i = 0; i < f->nroots && i < v->head->nroots; i++)
+		disk_doubt(f->disk, i, image_roots(v->head)[i].dev, image_roots(v->head)[i].ino);
 	log_debug("cache: image %llu in use", (unsigned long long)v->number);
 }
 
@@ -89,11 +70,18 @@ void files_no_image(struct files *f)
 {
 	f->no_image = true;
 	view_retire(&f->view);
+	show(f);
 }
 
 uint64_t files_image_number(const struct files *f)
 {
 	return f->view != NULL ? f->view->number : 0;
+}
+
+void files_show_image(struct files *f, uint64_t *where)
+{
+	f->shown = where;
+	show(f);
 }
 
 void files_free(struct files **fp)
@@ -110,8 +98,5 @@ void files_free(struct files **fp)
 	}
 	view_close(&f->view);
 	disk_free(&f->disk);
-	for (unsigned i = 0; f->uploads != NULL && i < f->nroots; i++)
-		free((void *)(uintptr_t)f->uploads[i].p);
-	free(f->uploads);
 	free(f);
 }

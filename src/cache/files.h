@@ -17,10 +17,7 @@ struct files;
 /* One tree. All strings are borrowed and outlive the files. */
 struct files_root {
 	const char *root;         /* directory */
-	const char *upload_dir;   /* below root, "" for none */
-	const char *charset;      /* "" for none */
-	const char *const *index; /* names of index files */
-	unsigned nindex;
+	const char *charset;      /* of its text files, "" for none */
 };
 
 struct files_conf {
@@ -28,9 +25,11 @@ struct files_conf {
 	unsigned nroots;
 	uint64_t max_size;        /* of an image's content; 0: no image is built */
 	uint64_t max_file_size;
+	unsigned codings;         /* bit set by enum coding: which twins are made */
+	uint64_t rescan_ms;       /* how often the keeper looks at everything */
 };
 
-/* Opens the roots. NULL with errno. */
+/* Opens the roots; one that is not there answers 404 until it is. NULL with errno. */
 struct files *files_new(struct loop *l, struct offload *o, const struct files_conf *conf);
 
 /*
@@ -44,6 +43,9 @@ void files_no_image(struct files *f);
 
 /* Number of the image in use, 0 for none. */
 uint64_t files_image_number(const struct files *f);
+
+/* From now on that number is kept at *where too, written atomically, for others to read. */
+void files_show_image(struct files *f, uint64_t *where);
 
 /* After the last request is gone. */
 void files_free(struct files **f);

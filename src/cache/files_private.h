@@ -5,17 +5,20 @@
 #include "cache/disk.h"
 #include "cache/files.h"
 #include "cache/view.h"
+#include "http/coding_memo.h"
 
 struct files {
 	struct loop *loop;
 	struct offload *offload;
 	const struct files_root *roots;
 	unsigned nroots;
-	struct slice *uploads;   /* per root: "/dir", the folder of uploads; n 0: none */
+	unsigned codings;        /* of twins that the keeper makes */
+	struct coding_memo memo; /* what clients take */
 	struct disk *disk;
 	struct view *view;       /* for new requests, NULL for none */
 	struct list mapping;     /* views on their way */
 	bool no_image;           /* draining: none any more */
+	uint64_t *shown;         /* where the number of view is kept, NULL for nowhere */
 };
 
 #endif

@@ -40,6 +40,19 @@ static inline bool ident_same_content(const struct ident *a, const struct ident 
 	return a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
+/*
+ * Whether every write since would be seen in the time stamps. now_ns is CLOCK_REALTIME_COARSE, which
+ * file systems stamp with, read before id was: a further write in the tick of the last one (up to 10 ms,
+ * on some file systems whole seconds) leaves the same stamps. ctime, which no call can set.
+ */
+static inline bool ident_tells(const struct ident *id, int64_t now_ns)
+{
+	int64_t age = now_ns - id->ctime_ns, second = 1000000000;
+
+	/* Far in the future: stamped by another clock, and by this one from now on. */
+	return age > (id->ctime_ns % second == 0 ? 2 * second : 0) || age < -second;
+}
+
 static inline int64_t ident_mtime(const struct ident *id)
 {
 	int64_t s = id->mtime_ns / 1000000000;

@@ -15,6 +15,22 @@ static bool within(struct image_string s, const struct image_head *h)
 	return s.at <= h->nstrings && s.n <= h->nstrings - s.at;
 }
 
+static bool body_within(const struct image_body *b, const struct image_head *h,
+	const uint64_t *segments)
+{
+	return printable(b->etag, IMAGE_ETAG) && b->segment < h->nsegments &&
+	       b->at % IMAGE_ALIGN == 0 && b->at <= segments[b->segment] &&
+	       b->n <= segments[b->segment] - b->at;
+}
+
+static const char *check_roots(const struct image_head *h)
+{
+	for (uint32_t i = 0; i < h->nroots; i++)
+		if (!within(image_roots(h)[i].path, h))
+			return "a root out of bounds";
+	return NULL;
+}
+
 static const char *check_entry(const struct image_head *h, const struct image_entry *e,
 	const uint64_t *segments)
 {
@@ -24,13 +40,19 @@ static const char *check_entry(const struct image_head *h, const struct image_en
 		return "a path out of bounds";
 	if (!within(e->type, h) || !printable(strings + e->type.at, e->type.n))
 		return "a type out of bounds";
-	if (!printable(e->etag, IMAGE_ETAG) || !printable(e->last_modified, IMAGE_DATE))
+	if (e->bare_type > e->type.n)
+		return "a type out of bounds";
+	if (e->root >= h->nroots)
+		return "an unknown root";
+	if (e->flags >= IMAGE_FLAGS)
+		return "unknown flags";
+	if (!printable(e->last_modified, IMAGE_DATE))
 		return "a malformed field";
-	if (e->segment >= h->nsegments || e->at > segments[e->segment] ||
-		e->n > segments[e->segment] - e->at)
+	if (!body_within(&e->body, h, segments))
 		return "a body out of bounds";
 	for (int i = 0; i < IMAGE_TWINS; i++)
-		if (e->twins[i] > h->nentries)
+		if (e->twins[i].n > 0 ? !body_within(&e->twins[i], h, segments) :
+					e->twins[i].segment >= h->nsegments)
 			return "a twin out of bounds";
 	return NULL;
 }
@@ -73,10 +95,11 @@ const char *image_check(const void *index, size_t size, const uint64_t *segments
 		return "an unknown version";
 	if (h->nsegments != nsegments || nsegments > IMAGE_SEGMENTS)
 		return "segments missing";
-	if (h->nentries > IMAGE_ENTRIES_MAX || h->nslots == 0 || (h->nslots & (h->nslots - 1)) != 0)
+	if (h->nentries > IMAGE_ENTRIES_MAX || h->nroots > IMAGE_ROOTS_MAX || h->nslots == 0 || (h->nslots & (h->nslots - 1)) != 0)
 		return "impossible counts";
 	need = sizeof(*h) + (uint64_t)h->nentries * sizeof(struct image_entry) +
-	       (uint64_t)h->nslots * sizeof(struct image_slot) + h->nstrings;
+	       (uint64_t)h->nslots * sizeof(struct image_slot) +
+	       (uint64_t)h->nroots * sizeof(struct image_root) + h->nstrings;
 	if (need != size)
 		return "an impossible size";
 	for (uint32_t i = 0; i < h->nentries; i++) {
@@ -85,6 +108,8 @@ const char *image_check(const void *index, size_t size, const uint64_t *segments
 			return fault;
 	}
 	fault = check_slots(h);
+	if (fault == NULL)
+		fault = check_roots(h);
 	return fault != NULL ? fault : check_marks(h, marks, marks_size);
 }
 

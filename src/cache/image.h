@@ -1,6 +1,7 @@
 /*
  * image: the format that keeper and workers share. An index memfd (head, entries, hash slots, strings;
- * no pointers), body segments, and the marks, which the keeper goes on writing. A worker maps them
+ * no pointers), body segments, and the marks, which the keeper goes on writing; and life, the write end
+ * of a pipe: whoever holds the image holds it open, and its maker sees when the last one let go. A worker maps them
  * read-only, runs image_check() once, and from then on trusts every offset: all but the marks is
  * sealed. Made by pack.c.
  */
@@ -18,12 +19,14 @@
 #define IMAGE_MARKS_MAGIC "h2dmarks"
 
 enum {
-	IMAGE_VERSION = 1,
+	IMAGE_VERSION = 2,
 	IMAGE_SEGMENT_MAX = 64 << 20,  /* bytes of one segment */
-	IMAGE_SEGMENTS = 62,           /* as many as one control message carries beside two others */
+	IMAGE_FDS = 3,                 /* descriptors in front of the segments: index, marks, life */
+	IMAGE_SEGMENTS = 61,           /* as many as one control message carries beside those */
 	IMAGE_ENTRIES_MAX = 1 << 20,
+	IMAGE_ROOTS_MAX = 1 << 16,
 	IMAGE_ALIGN = 64,              /* of bodies in their segment */
-	IMAGE_TWINS = 3,               /* br, zstd, gzip */
+	IMAGE_TWINS = 3,               /* by enum coding: br, zstd, gzip */
 	IMAGE_ETAG = 14,
 	IMAGE_DATE = 29,
 	IMAGE_TICK_MS = 250,           /* the keeper writes the tick this often */
@@ -35,17 +38,37 @@ struct image_string {
 	uint32_t at, n;
 };
 
+/* Bytes in a segment; n 0 of a twin: there is none. */
+struct image_body {
+	uint32_t segment, at, n;
+	char etag[IMAGE_ETAG];        /* of these bytes, with its quotes */
+};
+
+enum {
+	IMAGE_VARIES = 1,    /* accept-encoding may decide what is sent: say so (vary) */
+	IMAGE_SETTLED = 2,   /* read so long after its last change that ident tells every later one */
+	IMAGE_SIDECAR = 4,   /* shifted by the coding: that twin is a file that lay beside it */
+	IMAGE_TRIED = 32,    /* shifted by the coding: it was compressed, whether that was of use or not */
+	IMAGE_FLAGS = 256,   /* none from here on */
+};
+
 struct image_entry {
 	struct image_string path;     /* "/dir/name", decoded */
-	struct image_string type;     /* value of content-type */
+	struct image_string type;     /* value of content-type, with the root's charset */
+	uint32_t bare_type;           /* the first bytes of type that are it without a charset */
 	uint32_t root;
-	uint32_t segment;             /* where the body is */
-	uint32_t at, n;
+	uint32_t flags;               /* IMAGE_VARIES, … */
 	struct ident ident;           /* of the file it was read from */
 	int64_t mtime;                /* seconds */
-	uint32_t twins[IMAGE_TWINS];  /* number of the entry with that coding of it, plus one; 0: none */
-	char etag[IMAGE_ETAG];        /* with its quotes */
+	struct image_body body;
+	struct image_body twins[IMAGE_TWINS];
 	char last_modified[IMAGE_DATE];
+};
+
+/* The directory that a root's path named when the image was made. */
+struct image_root {
+	struct image_string path;     /* as configured */
+	uint64_t dev, ino;            /* 0, 0: there was none */
 };
 
 /* Open addressing with linear steps; at least one slot is free, so that every search ends. */
@@ -54,7 +77,7 @@ struct image_slot {
 	uint32_t entry;               /* number plus one; 0: free */
 };
 
-/* The index begins with it; entries, slots and strings follow without gaps. */
+/* The index begins with it; entries, slots, roots and strings follow without gaps. */
 struct image_head {
 	char magic[8];
 	uint32_t version;
@@ -62,7 +85,7 @@ struct image_head {
 	uint32_t nslots;              /* a power of two */
 	uint32_t nsegments;
 	uint32_t nstrings;            /* bytes of strings */
-	uint32_t unused;
+	uint32_t nroots;
 	uint64_t number;
 	uint64_t seed;                /* of the hash */
 	uint64_t content;             /* bytes in bodies */
@@ -87,9 +110,14 @@ static inline const struct image_slot *image_slots(const struct image_head *h)
 	return (const struct image_slot *)(image_entries(h) + h->nentries);
 }
 
+static inline const struct image_root *image_roots(const struct image_head *h)
+{
+	return (const struct image_root *)(image_slots(h) + h->nslots);
+}
+
 static inline const char *image_strings(const struct image_head *h)
 {
-	return (const char *)(image_slots(h) + h->nslots);
+	return (const char *)(image_roots(h) + h->nroots);
 }
 
 static inline uint64_t image_load(const char *p, size_t n)

@@ -1,6 +1,7 @@
 /*
- * keeper: the process that reads the roots and publishes cache images. Runs as the worker user, at a
- * low priority; a crash costs nothing but the image. Built at its start; a reload starts a new keeper.
+ * keeper: the process that reads and watches the roots and publishes cache images, for as long as it
+ * lives. Runs as the worker user, at a low priority; a crash costs nothing but freshness of the cache:
+ * without its ticks workers read the disk. A reload starts a new keeper, which adopts what it can.
  */
 #ifndef H2D_CACHE_KEEPER_H
 #define H2D_CACHE_KEEPER_H
@@ -13,6 +14,8 @@ struct keeper_args {
 	uint32_t generation;
 	uint64_t first_number; /* of the first image published */
 	int error_log;        /* what the log writes to: CTL_LOGS replaces it; -1 or 0: not ours to close */
+	const int *image;     /* descriptors of the newest image of another keeper, now ours to close */
+	int nimage;           /* 0: there is none */
 };
 
 /* Runs until the master goes or says CTL_DRAIN; the exit status of the process. */

@@ -1,7 +1,8 @@
-/* pack: see pack.h. The bodies are written at once, the index when all is known. */
+/* pack: see pack.h. One pass over the files; entries and strings are written in pieces. */
 #include "cache/pack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -10,235 +11,234 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "cache/memfd.h"
+#include "cache/type.h"
 #include "http/date.h"
 
-/* Growing memory; nothing here is large enough to need more than doubling. */
-struct grow {
-	char *p;
-	size_t n, cap;
-};
+enum { PIECE = 256 << 10 };
 
-/* More types than there are rows in mime.def; past it a type is stored again. */
-enum { TYPES_MAX = 256 };
-
-struct pack_type {
-	const char *p;
-	struct image_string at;
-};
-
-struct pack {
-	uint64_t max_size, content;
-	struct grow entries, strings;
-	struct pack_type types[TYPES_MAX];
-	unsigned ntypes;
-	int segment;                   /* being written, -1 for none */
-	uint64_t segment_used;
-	int fds[IMAGE_SEGMENTS];       /* finished segments */
-	uint32_t nsegments;            /* the one being written included */
-};
-
-static void *grow(struct grow *g, size_t n)
-{
-	size_t cap = g->cap == 0 ? 65536 : g->cap;
-	char *p = g->p;
-
-	while (cap - g->n < n)
-		cap *= 2;
-	if (cap != g->cap) {
-		p = realloc(g->p, cap);
-		if (p == NULL)
-			return NULL;
-		g->p = p;
-		g->cap = cap;
-	}
-	p += g->n;
-	g->n += n;
-	return p;
-}
-
-struct pack *pack_new(uint64_t max_size)
-{
-	struct pack *p = calloc(1, sizeof(*p));
-
-	if (p == NULL)
-		return NULL;
-	p->max_size = max_size;
-	p->segment = -1;
-	return p;
-}
-
-static uint64_t aligned(uint64_t at)
-{
-	return (at + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
-}
-
-static bool fits_segment(const struct pack *p, uint64_t n)
-{
-	return p->segment >= 0 && aligned(p->segment_used) + n <= IMAGE_SEGMENT_MAX;
-}
-
-bool pack_has_room(const struct pack *p, uint64_t n)
-{
-	return n <= IMAGE_SEGMENT_MAX && n <= p->max_size - p->content &&
-	       (fits_segment(p, n) || p->nsegments < IMAGE_SEGMENTS) &&
-	       p->entries.n / sizeof(struct image_entry) < IMAGE_ENTRIES_MAX &&
-	       p->strings.n < UINT32_MAX / 2;
-}
-
-static int end_segment(struct pack *p)
-{
+/* A part of the index that is written from its beginning to its end. */
+struct stream {
 	int fd;
+	off_t at;              /* of the piece */
+	size_t n;              /* bytes in the piece */
+	uint64_t total;
+	char *piece;
+};
 
-	if (p->segment < 0)
-		return 0;
-	fd = memfd_seal(p->segment, false);
-	p->segment = -1;
-	if (fd < 0) {
-		p->nsegments--;
-		return fd;
-	}
-	p->fds[p->nsegments - 1] = fd;
-	return 0;
-}
+struct packer {
+	struct catalog *c;
+	struct pack_image *img;
+	unsigned slot;
+	int fd;
+	struct image_head head;
+	struct image_slot *slots;
+	struct stream entries, strings;
+	int64_t date_of;       /* the second that date is of */
+	char date[DATE_LEN + 1];
+};
 
-static int begin_segment(struct pack *p)
+static int flush(struct stream *s)
 {
-	int rc = end_segment(p);
+	int rc = memfd_write(s->fd, s->piece, s->n, s->at);
 
-	if (rc < 0)
-		return rc;
-	p->segment = memfd_new("h2d-bodies");
-	if (p->segment < 0)
-		return p->segment;
-	p->segment_used = 0;
-	p->nsegments++;
-	return 0;
-}
-
-static int add_string(struct pack *p, struct slice s, struct image_string *where)
-{
-	char *to = grow(&p->strings, s.n);
-
-	if (to == NULL)
-		return -ENOMEM;
-	if (s.n > 0)
-		memcpy(to, s.p, s.n);
-	where->at = (uint32_t)(to - p->strings.p);
-	where->n = (uint32_t)s.n;
-	return 0;
-}
-
-static int add_type(struct pack *p, struct slice type, struct image_string *where)
-{
-	int rc;
-
-	for (unsigned i = 0; i < p->ntypes; i++) {
-		if (p->types[i].p == type.p) {
-			*where = p->types[i].at;
-			return 0;
-		}
-	}
-	rc = add_string(p, type, where);
-	if (rc == 0 && p->ntypes < TYPES_MAX)
-		p->types[p->ntypes++] = (struct pack_type){ type.p, *where };
+	s->at += (off_t)s->n;
+	s->n = 0;
 	return rc;
 }
 
-int pack_add(struct pack *p, const struct pack_file *f)
+static int put(struct stream *s, const void *p, size_t n)
 {
-	uint64_t n = f->ident.size;
-	struct image_entry *e;
-	char date[DATE_LEN + 1];
 	int rc = 0;
 
-	H2D_ASSERT(pack_has_room(p, n) && f->etag->n == IMAGE_ETAG);
-	if (!fits_segment(p, n))
-		rc = begin_segment(p);
-	if (rc < 0)
-		return rc;
-	p->segment_used = aligned(p->segment_used);
-	rc = memfd_write(p->segment, f->data, n, (off_t)p->segment_used);
-	if (rc < 0)
-		return rc;
-	e = grow(&p->entries, sizeof(*e));
-	if (e == NULL)
-		return -ENOMEM;
-	*e = (struct image_entry){
-		.root = f->root,
-		.segment = p->nsegments - 1,
-		.at = (uint32_t)p->segment_used,
-		.n = (uint32_t)n,
-		.ident = f->ident,
-		.mtime = ident_mtime(&f->ident),
-	};
-	memcpy(e->etag, f->etag->text, IMAGE_ETAG);
-	date_format(e->mtime, date);
-	memcpy(e->last_modified, date, IMAGE_DATE);
-	rc = add_string(p, f->path, &e->path);
-	if (rc == 0)
-		rc = add_type(p, f->type, &e->type);
-	p->segment_used += n;
-	p->content += n;
+	H2D_ASSERT(n <= PIECE);
+	if (PIECE - s->n < n)
+		rc = flush(s);
+	memcpy(s->piece + s->n, p, n);
+	s->n += n;
+	s->total += n;
 	return rc;
 }
 
-/* At most half full: searches stay short, and end. */
-static struct image_slot *make_slots(const struct pack *p, uint64_t seed, uint32_t *count)
+static int put_string(struct packer *p, struct slice s, struct image_string *where)
 {
-	const struct image_entry *entries = (const void *)p->entries.p;
-	uint32_t n = (uint32_t)(p->entries.n / sizeof(*entries)), nslots = 16;
-	struct image_slot *slots;
-
-	while (nslots < 2 * n)
-		nslots *= 2;
-	slots = calloc(nslots, sizeof(*slots));
-	if (slots == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < n; i++) {
-		struct slice path = slice_of(p->strings.p + entries[i].path.at, entries[i].path.n);
-		uint64_t hash = image_hash(seed, entries[i].root, path);
-		uint32_t at = (uint32_t)hash & (nslots - 1);
-
-		while (slots[at].entry != 0)
-			at = (at + 1) & (nslots - 1);
-		slots[at] = (struct image_slot){ (uint32_t)(hash >> 32), i + 1 };
-	}
-	*count = nslots;
-	return slots;
+	if (p->strings.total > UINT32_MAX / 2)
+		return -EFBIG;
+	where->at = (uint32_t)p->strings.total;
+	where->n = (uint32_t)s.n;
+	return put(&p->strings, s.p, s.n);
 }
 
-static int write_index(const struct pack *p, struct image_head *h)
+static int begin(struct packer *p)
 {
-	struct image_slot *slots;
-	off_t at = sizeof(*h);
-	int fd, rc;
+	struct image_head *h = &p->head;
 
+	/* At most half full: searches stay short, and end. */
+	h->nslots = 16;
+	while (h->nslots < 2 * h->nentries)
+		h->nslots *= 2;
+	p->slots = calloc(h->nslots, sizeof(*p->slots));
+	p->entries.piece = malloc(PIECE);
+	p->strings.piece = malloc(PIECE);
+	if (p->slots == NULL || p->entries.piece == NULL || p->strings.piece == NULL)
+		return -ENOMEM;
 	/* The seed keeps who chooses names from choosing collisions. */
 	if (getrandom(&h->seed, sizeof(h->seed), GRND_NONBLOCK) != sizeof(h->seed))
 		h->seed = clock_read_us();
-	slots = make_slots(p, h->seed, &h->nslots);
-	if (slots == NULL)
-		return -ENOMEM;
-	fd = memfd_new("h2d-index");
-	if (fd < 0) {
-		free(slots);
-		return fd;
+	p->fd = memfd_new("h2d-index");
+	if (p->fd < 0)
+		return p->fd;
+	p->entries.fd = p->strings.fd = p->fd;
+	p->entries.at = sizeof(*h);
+	p->strings.at = (off_t)(sizeof(*h) + h->nentries * sizeof(struct image_entry) +
+				h->nslots * sizeof(struct image_slot) +
+				h->nroots * sizeof(struct image_root));
+	return 0;
+}
+
+/* Those with bodies, in the order of the store. */
+static void hold_segments(struct packer *p)
+{
+	struct pack_image *img = p->img;
+
+	LIST_FOREACH (node, &p->c->segments->all) {
+		struct segment *g = LIST_ENTRY(node, struct segment, node);
+
+		if (list_empty(&g->bodies))
+			continue;
+		H2D_ASSERT(img->nsegments < IMAGE_SEGMENTS);
+		g->number = img->nsegments;
+		segment_hold(g);
+		img->segments[img->nsegments] = g;
+		img->fds[IMAGE_FDS + img->nsegments++] = g->fd;
 	}
-	rc = memfd_write(fd, h, sizeof(*h), 0);
-	if (rc == 0)
-		rc = memfd_write(fd, p->entries.p, p->entries.n, at);
-	at += (off_t)p->entries.n;
-	if (rc == 0)
-		rc = memfd_write(fd, slots, h->nslots * sizeof(*slots), at);
-	at += (off_t)(h->nslots * sizeof(*slots));
-	if (rc == 0)
-		rc = memfd_write(fd, p->strings.p, p->strings.n, at);
-	free(slots);
-	if (rc < 0) {
-		close(fd);
+	p->head.nsegments = img->nsegments;
+}
+
+/* Roots, and the types that entries refer to. */
+static int put_roots(struct packer *p)
+{
+	off_t at = (off_t)(sizeof(p->head) + p->head.nentries * sizeof(struct image_entry) +
+			   p->head.nslots * sizeof(struct image_slot));
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < p->c->nroots; i++) {
+		const struct catalog_root *r = &p->c->roots[i];
+		struct image_root out = { .dev = r->dev, .ino = r->ino };
+
+		rc = put_string(p, slice_str(r->path), &out.path);
+		if (rc == 0)
+			rc = memfd_write(p->fd, &out, sizeof(out), at);
+		at += sizeof(out);
+		for (struct catalog_type *t = r->types; rc == 0 && t != NULL; t = t->next)
+			rc = put_string(p, t->value, &t->at);
+	}
+	return rc;
+}
+
+static struct image_body place_of(const struct segment_body *b)
+{
+	struct image_body out = { .segment = b->segment->number, .at = b->at, .n = b->n };
+
+	memcpy(out.etag, b->etag, IMAGE_ETAG);
+	return out;
+}
+
+static void set_twins(const struct packer *p, const struct catalog_file *f, struct image_entry *e)
+{
+	bool sidecars = false;
+
+	for (enum coding i = 0; i < CODINGS; i++) {
+		const struct catalog_file *s = catalog_sidecar(p->c, f, i);
+
+		if (s != NULL && s->body->n > 0) {
+			e->twins[i] = place_of(s->body);
+			e->flags |= IMAGE_SIDECAR << i;
+			sidecars = true;
+		} else if (f->twins[i] != NULL) {
+			e->twins[i] = place_of(f->twins[i]);
+		}
+		if ((f->tried & 1U << i) != 0)
+			e->flags |= IMAGE_TRIED << i;
+	}
+	if (type_varies(f->type->mime, p->c->conf->codings, sidecars))
+		e->flags |= IMAGE_VARIES;
+}
+
+static void put_slot(struct packer *p, const struct catalog_file *f, uint32_t number)
+{
+	uint64_t hash = image_hash(p->head.seed, f->node.root, slice_of(f->path, f->node.n));
+	uint32_t mask = p->head.nslots - 1, at = (uint32_t)hash & mask;
+
+	while (p->slots[at].entry != 0)
+		at = (at + 1) & mask;
+	p->slots[at] = (struct image_slot){ (uint32_t)(hash >> 32), number + 1 };
+}
+
+static int put_file(struct packer *p, struct catalog_file *f, uint32_t number)
+{
+	struct image_entry e = {
+		.root = f->node.root,
+		.type = f->type->at,
+		.bare_type = (uint32_t)f->type->mime->type.n,
+		.flags = f->settled ? IMAGE_SETTLED : 0,
+		.ident = f->ident,
+		.mtime = ident_mtime(&f->ident),
+		.body = place_of(f->body),
+	};
+	int rc = put_string(p, slice_of(f->path, f->node.n), &e.path);
+
+	if (rc < 0)
 		return rc;
+	set_twins(p, f, &e);
+	if (p->date[0] == '\0' || p->date_of != e.mtime) {
+		date_format(e.mtime, p->date);
+		p->date_of = e.mtime;
 	}
-	return memfd_seal(fd, false);
+	memcpy(e.last_modified, p->date, IMAGE_DATE);
+	put_slot(p, f, number);
+	f->in[p->slot].number = (uint32_t)p->img->number;
+	f->in[p->slot].at = number;
+	p->img->content += e.body.n;
+	for (int i = 0; i < IMAGE_TWINS; i++)
+		p->img->content += e.flags & IMAGE_SIDECAR << i ? 0 : e.twins[i].n;
+	return put(&p->entries, &e, sizeof(e));
+}
+
+static int put_files(struct packer *p)
+{
+	uint32_t number = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < p->c->nfiles; i++)
+		if (p->c->files[i]->fresh)
+			rc = put_file(p, p->c->files[i], number++);
+	H2D_ASSERT(rc < 0 || number == p->head.nentries);
+	if (rc == 0)
+		rc = flush(&p->entries);
+	if (rc == 0)
+		rc = memfd_write(p->fd, p->slots, p->head.nslots * sizeof(*p->slots), p->entries.at);
+	return rc;
+}
+
+static int put_index(struct packer *p)
+{
+	int rc = begin(p);
+
+	if (rc == 0)
+		rc = put_roots(p);
+	if (rc == 0)
+		rc = put_files(p);
+	if (rc == 0)
+		rc = flush(&p->strings);
+	p->head.nstrings = (uint32_t)p->strings.total;
+	p->head.content = p->img->content;
+	if (rc == 0)
+		rc = memfd_write(p->fd, &p->head, sizeof(p->head), 0);
+	if (rc == 0) {
+		rc = memfd_seal(p->fd, false);
+		p->fd = -1;
+	}
+	return rc;
 }
 
 static int make_marks(struct pack_image *img)
@@ -250,8 +250,9 @@ static int make_marks(struct pack_image *img)
 	if (fd < 0)
 		return fd;
 	img->marks_size = sizeof(*img->marks) + img->nentries;
-	if (ftruncate(fd, (off_t)img->marks_size) < 0) {
-		rc = -errno;
+	/* Written, not only sized: full memory is an error here, and no SIGBUS at the first mark. */
+	rc = -posix_fallocate(fd, 0, (off_t)img->marks_size);
+	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
@@ -265,72 +266,97 @@ static int make_marks(struct pack_image *img)
 	memcpy(img->marks->magic, IMAGE_MARKS_MAGIC, 8);
 	img->marks->number = img->number;
 	img->marks->nentries = img->nentries;
-	pack_tick(img);
+	pack_tick(img, clock_read_us() / 1000);
 	return memfd_seal(fd, true);
 }
 
-int pack_finish(struct pack *p, uint64_t number, struct pack_image *img)
+static int make_life(struct pack_image *img)
 {
-	struct image_head h = {
-		.magic = IMAGE_MAGIC,
-		.version = IMAGE_VERSION,
-		.nentries = (uint32_t)(p->entries.n / sizeof(struct image_entry)),
-		.nsegments = p->nsegments,
-		.nstrings = (uint32_t)p->strings.n,
-		.number = number,
-		.content = p->content,
-	};
-	int rc = end_segment(p);
+	int ends[2];
 
-	*img = (struct pack_image){
-		.number = number,
-		.content = p->content,
-		.nentries = h.nentries,
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	img->life = ends[0];
+	return ends[1];
+}
+
+int pack_make(struct catalog *c, unsigned slot, uint64_t number, struct pack_image *img)
+{
+	struct packer p = {
+		.c = c,
+		.img = img,
+		.slot = slot,
+		.fd = -1,
+		.head = {
+			.magic = IMAGE_MAGIC,
+			.version = IMAGE_VERSION,
+			.nentries = c->nfresh,
+			.nroots = c->nroots,
+			.number = number,
+		},
 	};
+	int rc = segments_seal(c->segments);
+
+	H2D_ASSERT(c->images[slot].marks == NULL);
+	*img = (struct pack_image){
+		.catalog = c,
+		.slot = slot,
+		.number = number,
+		.nentries = c->nfresh,
+		.life = -1,
+	};
+	for (int i = 0; i < IMAGE_FDS; i++)
+		img->fds[i] = -1;
 	if (rc < 0)
 		return rc;
-	for (int i = 0; i < 2; i++) {
-		rc = i == 0 ? write_index(p, &h) : make_marks(img);
-		if (rc < 0) {
-			pack_image_close(img);
-			return rc;
-		}
-		img->fds[img->nfds++] = rc;
+	hold_segments(&p);
+	for (int i = 0; i < IMAGE_FDS && rc >= 0; i++) {
+		rc = i == 0 ? put_index(&p) : i == 1 ? make_marks(img) : make_life(img);
+		if (rc >= 0)
+			img->fds[i] = rc;
 	}
-	for (uint32_t i = 0; i < p->nsegments; i++)
-		img->fds[img->nfds++] = p->fds[i];
-	p->nsegments = 0;
+	if (p.fd >= 0)
+		close(p.fd);
+	free(p.slots);
+	free(p.entries.piece);
+	free(p.strings.piece);
+	if (rc < 0) {
+		pack_image_close(img);
+		return rc;
+	}
+	img->nfds = (int)(IMAGE_FDS + img->nsegments);
+	c->images[slot].marks = img->marks;
+	c->images[slot].number = (uint32_t)number;
 	return 0;
 }
 
-void pack_free(struct pack **pp)
+void pack_tick(const struct pack_image *img, uint64_t ms)
 {
-	struct pack *p = *pp;
-
-	if (p == NULL)
-		return;
-	*pp = NULL;
-	if (p->segment >= 0) {
-		close(p->segment);
-		p->nsegments--;
-	}
-	for (uint32_t i = 0; i < p->nsegments; i++)
-		close(p->fds[i]);
-	free(p->entries.p);
-	free(p->strings.p);
-	free(p);
+	__atomic_store_n(&img->marks->tick_ms, ms, __ATOMIC_RELEASE);
 }
 
-void pack_tick(const struct pack_image *img)
+void pack_let_go(struct pack_image *img)
 {
-	__atomic_store_n(&img->marks->tick_ms, clock_read_us() / 1000, __ATOMIC_RELEASE);
+	for (int i = 0; i < IMAGE_FDS && img->catalog != NULL; i++) {
+		if (img->fds[i] >= 0)
+			close(img->fds[i]);
+		img->fds[i] = -1;
+	}
+	img->nfds = 0;
 }
 
 void pack_image_close(struct pack_image *img)
 {
-	if (img->marks != NULL)
+	pack_let_go(img);
+	if (img->marks != NULL) {
+		img->catalog->images[img->slot].marks = NULL;
 		munmap(img->marks, img->marks_size);
+	}
 	img->marks = NULL;
-	while (img->nfds > 0)
-		close(img->fds[--img->nfds]);
+	if (img->catalog != NULL && img->life >= 0)
+		close(img->life);
+	img->life = -1;
+	while (img->nsegments > 0)
+		segment_release(img->catalog->segments, img->segments[--img->nsegments]);
+	img->catalog = NULL;
 }

@@ -1,17 +1,22 @@
 /*
- * pack: puts an image together: files go in one by one, sealed memfds come out. Used by the keeper's
- * build; knows nothing of where the files are.
+ * pack: makes an image of what the catalogue holds: the index, the marks and the life pipe; bodies lie
+ * in their segments already. Keeper only.
  */
 #ifndef H2D_CACHE_PACK_H
 #define H2D_CACHE_PACK_H
 
-#include "cache/etag.h"
+#include "cache/catalog.h"
 #include "cache/image.h"
 
 /* A finished image as its maker holds it. */
 struct pack_image {
-	int fds[2 + IMAGE_SEGMENTS];  /* index, marks, segments: for reading, sealed */
+	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* index, marks, life: ours; segments: the store's */
 	int nfds;
+	int life;                     /* the end that is read: end of file when nobody has the image */
+	struct catalog *catalog;      /* NULL: there is no image */
+	unsigned slot;
+	struct segment *segments[IMAGE_SEGMENTS]; /* held */
+	unsigned nsegments;
 	uint64_t number;
 	uint64_t content;             /* bytes in bodies */
 	uint32_t nentries;
@@ -19,34 +24,19 @@ struct pack_image {
 	size_t marks_size;
 };
 
-struct pack_file {
-	uint32_t root;
-	struct slice path;            /* "/dir/name" */
-	struct slice type;            /* of content-type; the same bytes are stored once: they outlive p */
-	struct ident ident;
-	const struct etag *etag;      /* of content */
-	const void *data;             /* ident.size bytes */
-};
+/*
+ * Every fresh file of c; its place among the images alive is slot, which is free. 0, or -errno: there
+ * is nothing to close then.
+ */
+int pack_make(struct catalog *c, unsigned slot, uint64_t number, struct pack_image *img);
 
-struct pack;
+/* Tells the readers of img that all changes up to ms (CLOCK_MONOTONIC) are marked. */
+void pack_tick(const struct pack_image *img, uint64_t ms);
 
-/* max_size: bytes of content. NULL when memory is out. */
-struct pack *pack_new(uint64_t max_size);
+/* Others have its descriptors: closes ours, so that life says when they let go. Idempotent. */
+void pack_let_go(struct pack_image *img);
 
-/* Whether a file of n bytes still finds room. */
-bool pack_has_room(const struct pack *p, uint64_t n);
-
-/* Copies f into the image. 0, or -errno: the build is lost. */
-int pack_add(struct pack *p, const struct pack_file *f);
-
-/* Writes index and marks, seals everything. 0, or -errno. Afterwards p can only be freed. */
-int pack_finish(struct pack *p, uint64_t number, struct pack_image *img);
-void pack_free(struct pack **p);
-
-/* Tells the readers of img that its maker lives. */
-void pack_tick(const struct pack_image *img);
-
-/* Closes and unmaps; readers keep what they have. */
+/* Closes and unmaps what is left, and releases the segments; readers keep what they have. */
 void pack_image_close(struct pack_image *img);
 
 #endif

@@ -7,13 +7,20 @@
 #include <unistd.h>
 
 #include "base/counters.h"
+#include "cache/mapping.h"
 #include "cache/memfd.h"
 
-static void close_fds(struct view *v)
+enum { LIFE = 2 };
+
+/* Mapped is mapped; but life goes on until nothing of it is. */
+static void close_fds(struct view *v, bool life)
 {
-	for (unsigned i = 0; i < v->nfds; i++)
+	for (unsigned i = 0; i < v->nfds; i++) {
+		if (v->fds[i] < 0 || (i == LIFE && !life))
+			continue;
 		close(v->fds[i]);
-	v->nfds = 0;
+		v->fds[i] = -1;
+	}
 }
 
 static void unmap(struct view *v)
@@ -23,26 +30,23 @@ static void unmap(struct view *v)
 	if (v->marks != NULL)
 		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
 	for (unsigned i = 0; i < v->nsegments; i++)
-		if (v->segments[i] != NULL && v->sizes[2 + i] > 0)
-			munmap((void *)(uintptr_t)v->segments[i], v->sizes[2 + i]);
+		mapping_put(v->mappings[i]);
 	v->head = NULL;
 	v->marks = NULL;
 	v->nsegments = 0;
 }
 
-/* The i-th descriptor: index, marks, segments. */
+/* Index or marks. */
 static const void *map_one(struct view *v, unsigned i)
 {
 	off_t size = memfd_sealed_size(v->fds[i], i != 1);
 	void *p;
 
-	if (size < 0 || (i < 2 && size == 0)) {
+	if (size <= 0) {
 		v->fault = "not sealed, or empty";
 		return NULL;
 	}
 	v->sizes[i] = (uint64_t)size;
-	if (size == 0)
-		return "";
 	/* Populated here, so that the loop takes no page faults. */
 	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, v->fds[i], 0);
 	if (p == MAP_FAILED) {
@@ -52,6 +56,20 @@ static const void *map_one(struct view *v, unsigned i)
 	return p;
 }
 
+static void map_segments(struct view *v)
+{
+	for (unsigned i = 0; v->fault == NULL && i + IMAGE_FDS < v->nfds; i++) {
+		struct mapping *m = mapping_get(v->fds[i + IMAGE_FDS], &v->fault);
+
+		if (m == NULL)
+			return;
+		v->mappings[i] = m;
+		v->segments[i] = mapping_bytes(m);
+		v->sizes[i + IMAGE_FDS] = mapping_size(m);
+		v->nsegments = i + 1;
+	}
+}
+
 static void map_work(struct job *j)
 {
 	struct view *v = LIST_ENTRY(j, struct view, job);
@@ -59,18 +77,15 @@ static void map_work(struct job *j)
 	v->head = map_one(v, 0);
 	if (v->fault == NULL)
 		v->marks = map_one(v, 1);
-	for (unsigned i = 0; v->fault == NULL && i + 2 < v->nfds; i++) {
-		v->segments[i] = map_one(v, i + 2);
-		v->nsegments = i + 1;
-	}
+	map_segments(v);
 	if (v->fault == NULL)
-		v->fault = image_check(v->head, v->sizes[0], v->sizes + 2, v->nsegments, v->marks,
+		v->fault = image_check(v->head, v->sizes[0], v->sizes + IMAGE_FDS, v->nsegments, v->marks,
 			v->sizes[1]);
 	if (v->fault == NULL && v->head->number != v->number)
 		v->fault = "another number than announced";
 	if (v->fault != NULL)
 		unmap(v);
-	close_fds(v);
+	close_fds(v, false);
 }
 
 static void map_done(struct job *j)
@@ -82,7 +97,10 @@ static void map_done(struct job *j)
 
 static void unmap_work(struct job *j)
 {
-	unmap(LIST_ENTRY(j, struct view, job));
+	struct view *v = LIST_ENTRY(j, struct view, job);
+
+	unmap(v);
+	close_fds(v, true);
 }
 
 static void unmap_done(struct job *j)
@@ -110,7 +128,7 @@ struct view *view_open(struct offload *o, uint64_t number, const int *fds, int n
 	struct view *v = NULL;
 	int rc = -EPROTO;
 
-	if (nfds >= 2 && nfds <= 2 + IMAGE_SEGMENTS) {
+	if (nfds >= IMAGE_FDS && nfds <= IMAGE_FDS + IMAGE_SEGMENTS) {
 		v = calloc(1, sizeof(*v));
 		rc = -ENOMEM;
 	}
@@ -153,7 +171,7 @@ void view_close(struct view **v)
 		return;
 	H2D_ASSERT((*v)->ref.count == 1);
 	unmap(*v);
-	close_fds(*v);
+	close_fds(*v, true);
 	free(*v);
 	*v = NULL;
 }

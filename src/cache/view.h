@@ -9,16 +9,19 @@
 #include "cache/image.h"
 #include "event/offload.h"
 
+struct mapping;
+
 struct view {
 	struct ref ref;            /* one held by whoever uses it for new requests */
 	uint64_t number;
 	const struct image_head *head;
 	const struct image_marks *marks;
 	const uint8_t *segments[IMAGE_SEGMENTS];
-	uint64_t sizes[2 + IMAGE_SEGMENTS]; /* of index, marks, segments */
+	struct mapping *mappings[IMAGE_SEGMENTS]; /* of segments, shared with other views */
+	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS]; /* of index, marks, –, segments */
 	unsigned nsegments;
 
-	int fds[2 + IMAGE_SEGMENTS];
+	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* all closed after mapping but life, which goes last */
 	unsigned nfds;
 	const char *fault;         /* why it was refused */
 	struct job job;

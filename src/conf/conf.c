@@ -1,10 +1,11 @@
 /*
  * conf: builds a configuration (defaults, file, command line, checks) and frees it. The master
- * calls it at start and for every reload; a conf with a fault never leaves this file.
+ * calls it at start and for every reload; no conf with a fault is ever taken into use.
  */
 #include "conf/conf.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "conf/conf_check.h"
 #include "conf/conf_override.h"
@@ -13,21 +14,12 @@
 
 enum { CONF_MEMORY_MAX = 16 << 20 };
 
-/* Everything on its default: the top level and the sections of which there is one. */
-static bool set_defaults(struct conf *conf)
-{
-	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		if (conf_sections[i].title == NULL &&
-			conf_table_add(conf, &conf_sections[i]) == NULL)
-			return false;
-	return true;
-}
-
 static void build(struct conf *conf, const struct conf_override *ov, struct conf_faults *faults)
 {
 	if (ov->file != NULL)
 		conf->path = arena_strdup(&conf->arena, ov->file);
-	if (!set_defaults(conf) || (ov->file != NULL && conf->path == NULL)) {
+	if (!conf_table_defaults(&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL]) ||
+		 (ov->file != NULL && conf->path == NULL)) {
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
@@ -39,8 +31,9 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_check(conf, faults);
 }
 
-struct conf *conf_load_capped(
-	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx)
+/* faulty_too: a conf with faults is mended instead of freed. */
+static struct conf *load(const struct conf_override *ov, size_t cap, bool faulty_too,
+	conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
 	struct conf *conf = calloc(1, sizeof(*conf));
@@ -51,14 +44,36 @@ struct conf *conf_load_capped(
 	}
 	arena_init(&conf->arena, NULL, 0, cap);
 	build(conf, ov, &faults);
-	if (faults.n > 0)
+	conf->faulty = faults.n > 0;
+	if (conf->faulty && (faults.oom || !faulty_too ||
+				    !conf_table_mend(&conf->arena, conf,
+					    &conf_sections[CONF_SECTION_GLOBAL])))
 		conf_free(&conf);
 	return conf;
 }
 
+struct conf *conf_load_capped(
+	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx)
+{
+	return load(ov, cap, false, fault, ctx);
+}
+
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return conf_load_capped(ov, CONF_MEMORY_MAX, fault, ctx);
+	return load(ov, CONF_MEMORY_MAX, false, fault, ctx);
+}
+
+struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
+{
+	return load(ov, CONF_MEMORY_MAX, true, fault, ctx);
+}
+
+unsigned conf_default_server(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nservers; i++)
+		if (conf->servers[i].name != NULL && strcmp(conf->servers[i].name, "_") == 0)
+			return i;
+	return 0;
 }
 
 void conf_free(struct conf **conf)

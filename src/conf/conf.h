@@ -52,6 +52,7 @@ struct conf_listen {
 
 struct conf_tls {
 	struct conf_pos at;              /* file NULL: no such section */
+#define CONF_CERTIFICATE CONF_ROW
 #define CONF_TLS CONF_ROW
 #include "conf/conf.def"
 };
@@ -74,16 +75,50 @@ struct conf_timeouts {
 #include "conf/conf.def"
 };
 
+/* What a server block and its locations both may set. */
+struct conf_place {
+#define CONF_PLACE CONF_ROW
+#include "conf/conf.def"
+};
+
+/* In a server: of a key that is not set (its member_at.file is NULL) the server's value holds. */
+struct conf_location {
+	char *prefix;                    /* the section's title, "/assets/" */
+	struct conf_pos at;
+	struct conf_place place;
+};
+
+struct conf_error_page {
+	char *status;                    /* the section's title, "404" */
+	struct conf_pos at;
+#define CONF_ERROR_PAGE CONF_ROW
+#include "conf/conf.def"
+};
+
+/* Section tls of a server. */
+struct conf_server_tls {
+	struct conf_pos at;
+#define CONF_CERTIFICATE CONF_ROW
+#include "conf/conf.def"
+};
+
 struct conf_server {
-	char *name;                      /* the section's title; "_" answers every name */
+	char *name;                      /* the section's title: a name, or "_" of the default server */
 	struct conf_pos at;
 #define CONF_SERVER CONF_ROW
 #include "conf/conf.def"
+	struct conf_place place;
+	struct conf_server_tls tls;
+	struct conf_error_page *error_pages;
+	unsigned nerror_pages;
+	struct conf_location *locations;
+	unsigned nlocations;
 };
 
 struct conf {
 	struct arena arena;
 	char *path;                      /* the file read, NULL if none was */
+	bool faulty;                     /* only of conf_load_faulty() */
 #define CONF_GLOBAL CONF_ROW
 #include "conf/conf.def"
 	struct conf_tls tls;
@@ -121,15 +156,24 @@ typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *me
  * every fault, not the first. NULL if there was any.
  *
  * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port; where there is
- * none at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server "_".
+ * none at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server.
  * Paths are absolute afterwards.
  */
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
-/* The same with a cap on the memory it may take, which conf_load sets to 16 MiB. */
+/*
+ * The same, but a configuration with faults is answered too: it is whole, values that were refused are on
+ * their defaults, and it is only good to look for what else is wrong with it. NULL when memory is out.
+ */
+struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
+
+/* conf_load() with a cap on the memory it may take, which conf_load sets to 16 MiB. */
 struct conf *conf_load_capped(const struct conf_override *ov, size_t cap, conf_fault_fn *fault,
 	void *ctx);
 void conf_free(struct conf **conf);
+
+/* Which server answers names that none has: "_", else the first. */
+unsigned conf_default_server(const struct conf *conf);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
 void conf_dump(const struct conf *conf, FILE *out);

@@ -6,34 +6,61 @@
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
-static void write_rows(const struct conf_section *s, const void *obj, const char *indent, FILE *out)
+/* depth: of tabs in front of each line. */
+static void indent(unsigned depth, FILE *out)
+{
+	while (depth-- > 0)
+		putc('\t', out);
+}
+
+static void write_rows(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
 {
 	for (unsigned i = 0; i < s->nrows; i++) {
-		fprintf(out, "%s# %s\n%s%s = ", indent, s->rows[i].help, indent, s->rows[i].name);
-		conf_value_write(&s->rows[i], obj, out);
+		const struct conf_row *row = &s->rows[i];
+
+		/* Written here it would no longer follow the section around it. */
+		if (s->inherits && conf_member_pos(obj, row)->file == NULL)
+			continue;
+		indent(depth, out);
+		fprintf(out, "# %s\n", row->help);
+		indent(depth, out);
+		fprintf(out, "%s = ", row->name);
+		conf_value_write(row, obj, out);
 		putc('\n', out);
 	}
 }
 
-static void write_section(const struct conf_section *s, const void *obj, FILE *out)
+/* Recursion ends where the table does: it has three levels. */
+static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out);
+
+static void write_section(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
 {
-	fprintf(out, "\n%s ", s->name);
+	putc('\n', out);
+	indent(depth, out);
+	fprintf(out, "%s ", s->name);
 	if (s->title != NULL) {
 		/* The title is the first member. */
 		conf_value_write_string(*(char *const *)obj, out);
 		putc(' ', out);
 	}
 	fputs("{\n", out);
-	write_rows(s, obj, "\t", out);
+	write_rows(s, obj, depth + 1, out);
+	write_inner(s, obj, depth + 1, out);
+	indent(depth, out);
 	fputs("}\n", out);
+}
+
+static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
+{
+	for (const struct conf_section *in = s + 1; in < conf_sections + CONF_SECTIONS; in++)
+		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
+			write_section(in, conf_table_peek(obj, in, i), depth, out);
 }
 
 void conf_dump(const struct conf *conf, FILE *out)
 {
 	const struct conf_section *s = &conf_sections[CONF_SECTION_GLOBAL];
 
-	write_rows(s, conf, "", out);
-	for (s++; s < conf_sections + CONF_SECTIONS; s++)
-		for (unsigned i = 0; i < conf_table_count(conf, s); i++)
-			write_section(s, conf_table_peek(conf, s, i), out);
+	write_rows(s, conf, 0, out);
+	write_inner(s, conf, 0, out);
 }

@@ -34,7 +34,8 @@ static void set(
 static struct conf_listen *add_listen(
 	struct override *o, struct conf_pos at, const char *host, uint64_t number)
 {
-	struct conf_listen *l = conf_table_add(o->conf, &conf_sections[CONF_SECTION_LISTEN]);
+	struct conf_listen *l = conf_table_add(
+		&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
 	char address[64];
 
 	if (l == NULL)
@@ -79,15 +80,15 @@ static void port(struct override *o, const struct conf_override *ov)
 	}
 }
 
-/* The file may have a server "_" or not; -r needs one. */
-static struct conf_server *first_server(struct override *o)
+/* The file may have servers or not; -r needs one, and is for that of no name. */
+static struct conf_server *default_server(struct override *o)
 {
 	struct conf *conf = o->conf;
 	struct conf_server *s;
 
 	if (conf->nservers > 0)
-		return &conf->servers[0];
-	s = conf_table_add(conf, &conf_sections[CONF_SECTION_SERVER]);
+		return &conf->servers[conf_default_server(conf)];
+	s = conf_table_add(&conf->arena, conf, &conf_sections[CONF_SECTION_SERVER]);
 	if (s == NULL)
 		return NULL;
 	s->name = arena_strdup(&conf->arena, "_");
@@ -97,7 +98,7 @@ static struct conf_server *first_server(struct override *o)
 void conf_override(struct conf *conf, const struct conf_override *ov, struct conf_faults *faults)
 {
 	struct override o = { .conf = conf, .faults = faults };
-	struct conf_server *server = first_server(&o);
+	struct conf_server *server = default_server(&o);
 
 	if (server == NULL) {
 		conf_fault_oom(faults, &conf_command_line);

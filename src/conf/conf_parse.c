@@ -11,6 +11,8 @@ enum { NESTED_MAX = 8 };
 /* A section that is being read. */
 struct block {
 	const struct conf_section *section;
+	const struct block *parent; /* the block it is written in; NULL of the top level */
+	const struct block *owner;  /* the block whose struct it lies in: parent, or one around that */
 	void *scratch;  /* not NULL: refused as a whole, read for its faults */
 	unsigned index; /* otherwise: which one it is */
 	unsigned line;  /* of its opening brace */
@@ -20,9 +22,14 @@ struct block {
 
 static void parse_block(struct parser *p, struct block *b);
 
+/* Never kept: a block that follows may move it. */
 static void *block_obj(const struct parser *p, const struct block *b)
 {
-	return b->scratch != NULL ? b->scratch : conf_table_get(p->conf, b->section, b->index);
+	if (b->scratch != NULL)
+		return b->scratch;
+	if (b->owner == NULL)
+		return p->conf;
+	return conf_table_get(block_obj(p, b->owner), b->section, b->index);
 }
 
 static const char *place(const struct conf_section *section)
@@ -43,9 +50,10 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 		return;
 	}
 	/* What a misspelt key leaves unset must not be reported as missing too. */
-	if (s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS])
+	if (s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
+		s->parent == &conf_sections[CONF_SECTION_SERVER])
 		p->faults->lost = true;
-	if (conf_table_section(key->text) != NULL)
+	if (conf_table_section(NULL, key->text) != NULL)
 		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
 			PARSER_NAME(key));
 	else
@@ -102,49 +110,78 @@ static void include(struct parser *p, const struct block *b, const struct conf_t
 		conf_read_include(p->conf, p->source, &pos, text, p->faults);
 }
 
+static struct conf_pos *position(void *obj, const struct conf_section *s)
+{
+	return (struct conf_pos *)(void *)((char *)obj + s->at);
+}
+
+/* What is wrong with one more section s in owner: reported. */
+static bool is_one_too_many(struct parser *p, const struct conf_section *s, void *owner,
+	const struct conf_pos *pos)
+{
+	const struct conf_pos *first;
+
+	if (s->title != NULL && conf_table_count(owner, s) < CONF_SECTIONS_MAX)
+		return false;
+	first = position(conf_table_get(owner, s, 0), s);
+	if (s->title != NULL)
+		conf_fault(p->faults, pos, "more than %d sections %s", CONF_SECTIONS_MAX, s->name);
+	else if (first->file != NULL)
+		conf_fault(p->faults, pos, "section %s is there twice; first at %s:%u", s->name,
+			first->file, first->line);
+	else
+		return false;
+	return true;
+}
+
 /* Finds the place for the section that begins: b->index or b->scratch. */
 static bool block_open(struct parser *p, struct block *b, unsigned line)
 {
 	const struct conf_section *s = b->section;
 	const struct conf_pos pos = parser_pos(p, line);
-	struct conf_pos *at;
-	void *obj;
+	void *owner = b->owner != NULL ? block_obj(p, b->owner) : NULL, *obj;
 
-	if (s->title != NULL && conf_table_count(p->conf, s) < CONF_SECTIONS_MAX) {
-		b->index = conf_table_count(p->conf, s);
-		obj = conf_table_add(p->conf, s);
+	if (owner == NULL || is_one_too_many(p, s, owner, &pos)) {
+		obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
+	} else if (s->title != NULL) {
+		b->index = conf_table_count(owner, s);
+		obj = conf_table_add(&p->conf->arena, owner, s);
 	} else {
-		obj = conf_table_get(p->conf, s, 0);
-		at = (struct conf_pos *)(void *)((char *)obj + s->at);
-		if (at->file != NULL) {
-			if (s->title != NULL)
-				conf_fault(p->faults, &pos, "more than %d sections %s",
-					CONF_SECTIONS_MAX, s->name);
-			else
-				conf_fault(p->faults, &pos,
-					"section %s is there twice; first at %s:%u", s->name,
-					at->file, at->line);
-			obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
-		}
+		obj = conf_table_get(owner, s, 0);
 	}
 	if (obj == NULL) {
 		conf_fault_oom(p->faults, &pos);
 		return false;
 	}
-	at = (struct conf_pos *)(void *)((char *)obj + s->at);
-	*at = pos;
+	*position(obj, s) = pos;
 	return true;
+}
+
+/*
+ * The section of that name, and the block it belongs to: parent, or, as its brace may be missing, the
+ * nearest block around it that can have one, or none.
+ */
+static const struct conf_section *find_section(
+	const struct block *parent, struct slice name, const struct block **owner)
+{
+	const struct conf_section *s = NULL;
+
+	for (*owner = parent; *owner != NULL; *owner = (*owner)->parent) {
+		s = conf_table_section((*owner)->section, name);
+		if (s != NULL)
+			return s;
+	}
+	return conf_table_section(NULL, name);
 }
 
 /* key is the name of a section, the current token what stands behind it. */
 static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
 {
-	struct block b = { .section = conf_table_section(key->text),
-		.line = key->line,
-		.depth = parent->depth + 1 };
+	struct block b = { .parent = parent, .line = key->line, .depth = parent->depth + 1 };
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
 
+	b.section = find_section(parent, key->text, &b.owner);
 	if (bad)
 		parser_unexpected(p, key->line, NULL);
 	if (bad || has_title)
@@ -166,7 +203,10 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 			return;
 		}
 	}
-	if (parent->section != &conf_sections[CONF_SECTION_GLOBAL] && parent->nested.line == 0)
+	if (b.owner == NULL)
+		parser_fault(p, key->line, "section %s belongs to %s, not to %s", b.section->name,
+			place(b.section->parent), place(parent->section));
+	else if (b.owner != parent && parent->nested.line == 0)
 		parent->nested = *key;
 	if (b.section->title == NULL && has_title)
 		parser_fault(p, title.line, "section %s has no title", b.section->name);
@@ -209,7 +249,7 @@ static void statement(struct parser *p, struct block *b)
 		assignment(p, b, &key);
 	} else if (slice_eq(key.text, SLICE("include"))) {
 		include(p, b, &key);
-	} else if (conf_table_section(key.text) != NULL &&
+	} else if (conf_table_section(NULL, key.text) != NULL &&
 		   (opens || conf_table_row(b->section, key.text) == NULL)) {
 		section(p, b, &key);
 	} else if (conf_table_row(b->section, key.text) != NULL) {

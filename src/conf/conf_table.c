@@ -7,12 +7,13 @@
 #include "base/assert.h"
 #include "conf/conf_value.h"
 
-#define ROW(of, name_, member_, type_, dflt_, min_, max_, choices_, help_)                         \
+/* in: "" or where in the struct the members are, "place.". */
+#define ROW(of, in, name_, member_, type_, dflt_, min_, max_, choices_, help_)                     \
 	{                                                                                          \
 		.name = name_,                                                                     \
 		.type = CONF_TYPE_##type_,                                                         \
-		.member = offsetof(struct of, member_),                                            \
-		.at = offsetof(struct of, member_##_at),                                           \
+		.member = offsetof(struct of, in member_),                                         \
+		.at = offsetof(struct of, in member_##_at),                                        \
 		.dflt = dflt_,                                                                     \
 		.min = min_,                                                                       \
 		.max = max_,                                                                       \
@@ -21,70 +22,135 @@
 	},
 
 static const struct conf_row global_rows[] = {
-#define CONF_GLOBAL(...) ROW(conf, __VA_ARGS__)
+#define CONF_GLOBAL(...) ROW(conf, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row listen_rows[] = {
-#define CONF_LISTEN(...) ROW(conf_listen, __VA_ARGS__)
+#define CONF_LISTEN(...) ROW(conf_listen, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row tls_rows[] = {
-#define CONF_TLS(...) ROW(conf_tls, __VA_ARGS__)
+#define CONF_CERTIFICATE(...) ROW(conf_tls, , __VA_ARGS__)
+#define CONF_TLS(...) ROW(conf_tls, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row cache_rows[] = {
-#define CONF_CACHE(...) ROW(conf_cache, __VA_ARGS__)
+#define CONF_CACHE(...) ROW(conf_cache, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row limits_rows[] = {
-#define CONF_LIMITS(...) ROW(conf_limits, __VA_ARGS__)
+#define CONF_LIMITS(...) ROW(conf_limits, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row timeouts_rows[] = {
-#define CONF_TIMEOUTS(...) ROW(conf_timeouts, __VA_ARGS__)
+#define CONF_TIMEOUTS(...) ROW(conf_timeouts, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
 static const struct conf_row server_rows[] = {
-#define CONF_SERVER(...) ROW(conf_server, __VA_ARGS__)
+#define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
+#define CONF_PLACE(...) ROW(conf_server, place., __VA_ARGS__)
 #include "conf/conf.def"
 };
 
+static const struct conf_row server_tls_rows[] = {
+#define CONF_CERTIFICATE(...) ROW(conf_server_tls, , __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+static const struct conf_row error_page_rows[] = {
+#define CONF_ERROR_PAGE(...) ROW(conf_error_page, , __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+static const struct conf_row location_rows[] = {
+#define CONF_PLACE(...) ROW(conf_location, place., __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+#define TOP &conf_sections[CONF_SECTION_GLOBAL]
+#define SERVER &conf_sections[CONF_SECTION_SERVER]
 #define ROWS(r) .rows = r, .nrows = sizeof(r) / sizeof(r[0])
-#define SINGLE(member_)                                                                            \
-	.name = #member_, .size = sizeof(struct conf_##member_),                                   \
-	.where = offsetof(struct conf, member_), .at = offsetof(struct conf_##member_, at),        \
-	ROWS(member_##_rows)
-#define TITLED(member_)                                                                            \
-	.name = #member_, .size = sizeof(struct conf_##member_),                                   \
-	.where = offsetof(struct conf, member_##s), .count = offsetof(struct conf, n##member_##s), \
-	.at = offsetof(struct conf_##member_, at), ROWS(member_##_rows)
+/* Member m of the owner, a struct of. */
+#define SINGLE(owner, m, of)                                                                       \
+	.size = sizeof(struct of), .where = offsetof(struct owner, m),                             \
+	.at = offsetof(struct of, at)
+#define TITLED(owner, m, of)                                                                       \
+	.size = sizeof(struct of), .where = offsetof(struct owner, m),                             \
+	.count = offsetof(struct owner, n##m), .at = offsetof(struct of, at)
 
 const struct conf_section conf_sections[CONF_SECTIONS] = {
 	[CONF_SECTION_GLOBAL] = { .name = "",
 		.help = "The top level of the file.",
 		.size = sizeof(struct conf),
 		ROWS(global_rows) },
-	[CONF_SECTION_LISTEN] = { TITLED(listen), .title = "address",
+	[CONF_SECTION_LISTEN] = { .name = "listen",
+		.title = "address",
 		.help = "One address to listen on: \"192.0.2.1:443\", \"[2001:db8::1]:443\" or "
-			"\"unix:/path\". Port 0 takes a free one. \"[::]\" is IPv6 only." },
-	[CONF_SECTION_TLS] = { SINGLE(tls), .help = "For the listeners with tls = true." },
-	[CONF_SECTION_CACHE] = { SINGLE(cache), .help = "The file cache, shared by all workers." },
-	[CONF_SECTION_LIMITS] = { SINGLE(limits), .help = "What one client may take." },
-	[CONF_SECTION_TIMEOUTS] = { SINGLE(timeouts), .help = "After how many seconds a connection "
-							      "is closed." },
-	[CONF_SECTION_SERVER] = { TITLED(server), .title = "name",
-		.help = "What is served; \"_\" answers every name." },
+			"\"unix:/path\". Port 0 takes a free one. \"[::]\" is IPv6 only.",
+		.parent = TOP,
+		TITLED(conf, listens, conf_listen),
+		ROWS(listen_rows) },
+	[CONF_SECTION_TLS] = { .name = "tls",
+		.help = "For the listeners with tls = true. This certificate is shown to clients "
+			"that ask for no name, or for one whose server has no certificate.",
+		.parent = TOP,
+		SINGLE(conf, tls, conf_tls),
+		ROWS(tls_rows) },
+	[CONF_SECTION_CACHE] = { .name = "cache",
+		.help = "The file cache, shared by all workers.",
+		.parent = TOP,
+		SINGLE(conf, cache, conf_cache),
+		ROWS(cache_rows) },
+	[CONF_SECTION_LIMITS] = { .name = "limits",
+		.help = "What one client may take.",
+		.parent = TOP,
+		SINGLE(conf, limits, conf_limits),
+		ROWS(limits_rows) },
+	[CONF_SECTION_TIMEOUTS] = { .name = "timeouts",
+		.help = "After how many seconds a connection is closed.",
+		.parent = TOP,
+		SINGLE(conf, timeouts, conf_timeouts),
+		ROWS(timeouts_rows) },
+	[CONF_SECTION_SERVER] = { .name = "server",
+		.title = "name",
+		.help = "What is served under one name, or more. \"_\" answers every name that no "
+			"other server has; without it the first one does.",
+		.parent = TOP,
+		TITLED(conf, servers, conf_server),
+		ROWS(server_rows) },
+	[CONF_SECTION_SERVER_TLS] = { .name = "tls",
+		.help = "The certificate that is shown to clients which ask for one of the server's "
+			"names.",
+		.parent = SERVER,
+		SINGLE(conf_server, tls, conf_server_tls),
+		ROWS(server_tls_rows) },
+	[CONF_SECTION_ERROR_PAGE] = { .name = "error-page",
+		.title = "status",
+		.help = "A file that is sent with that status, 400 to 599.",
+		.parent = SERVER,
+		TITLED(conf_server, error_pages, conf_error_page),
+		ROWS(error_page_rows) },
+	[CONF_SECTION_LOCATION] = { .name = "location",
+		.title = "prefix",
+		.help = "Settings of the paths below a prefix. \"/a\" is /a and what is "
+			"below it, \"/a/\" only what is below; the longest prefix decides.",
+		.parent = SERVER,
+		.inherits = true,
+		TITLED(conf_server, locations, conf_location),
+		ROWS(location_rows) },
 };
 
 /* The title is the first member of a struct that has one. */
 _Static_assert(offsetof(struct conf_listen, address) == 0, "listen begins with its title");
 _Static_assert(offsetof(struct conf_server, name) == 0, "server begins with its title");
+_Static_assert(offsetof(struct conf_error_page, status) == 0, "error-page begins with its title");
+_Static_assert(offsetof(struct conf_location, prefix) == 0, "location begins with its title");
 
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name)
 {
@@ -94,11 +160,14 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 	return NULL;
 }
 
-const struct conf_section *conf_table_section(struct slice name)
+const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name)
 {
-	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
-		if (slice_eq(slice_str(conf_sections[i].name), name))
-			return &conf_sections[i];
+	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++) {
+		const struct conf_section *s = &conf_sections[i];
+
+		if ((parent == NULL || s->parent == parent) && slice_eq(slice_str(s->name), name))
+			return s;
+	}
 	return NULL;
 }
 
@@ -162,40 +231,40 @@ const char *conf_table_near_section(struct slice name)
 	return near;
 }
 
-unsigned conf_table_count(const struct conf *conf, const struct conf_section *section)
+unsigned conf_table_count(const void *owner, const struct conf_section *section)
 {
 	if (section->title == NULL)
 		return 1;
-	return *(const unsigned *)(const void *)((const char *)conf + section->count);
+	return *(const unsigned *)(const void *)((const char *)owner + section->count);
 }
 
-const void *conf_table_peek(const struct conf *conf, const struct conf_section *section, unsigned i)
+const void *conf_table_peek(const void *owner, const struct conf_section *section, unsigned i)
 {
-	const char *where = (const char *)conf + section->where;
+	const char *where = (const char *)owner + section->where;
 
 	if (section->title == NULL)
 		return where;
 	return *(char *const *)(const void *)where + i * section->size;
 }
 
-void *conf_table_get(struct conf *conf, const struct conf_section *section, unsigned i)
+void *conf_table_get(void *owner, const struct conf_section *section, unsigned i)
 {
-	char *where = (char *)conf + section->where;
+	char *where = (char *)owner + section->where;
 
 	if (section->title == NULL)
 		return where;
 	return *(char **)(void *)where + i * section->size;
 }
 
-static void *grow(struct conf *conf, const struct conf_section *section)
+static void *grow(struct arena *arena, void *owner, const struct conf_section *section)
 {
-	unsigned *n = (unsigned *)(void *)((char *)conf + section->count);
-	char **first = (char **)(void *)((char *)conf + section->where);
+	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
+	char **first = (char **)(void *)((char *)owner + section->where);
 	char *obj;
 
 	/* Full at every power of two: what stays behind in the arena is no more than what lives. */
 	if ((*n & (*n - 1)) == 0) {
-		char *more = arena_zalloc(&conf->arena, (*n == 0 ? 1 : 2 * *n) * section->size);
+		char *more = arena_zalloc(arena, (*n == 0 ? 1 : 2 * *n) * section->size);
 
 		if (more == NULL)
 			return NULL;
@@ -207,16 +276,58 @@ static void *grow(struct conf *conf, const struct conf_section *section)
 	return obj;
 }
 
-void *conf_table_add(struct conf *conf, const struct conf_section *section)
+bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section)
 {
-	void *obj = section->title != NULL ? grow(conf, section) : conf_table_get(conf, section, 0);
+	for (unsigned i = 0; i < section->nrows; i++)
+		if (!conf_value_default(arena, &section->rows[i], obj))
+			return false;
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		const struct conf_section *inner = &conf_sections[i];
+
+		if (inner->parent == section && inner->title == NULL &&
+			!conf_table_defaults(arena, conf_table_get(obj, inner, 0), inner))
+			return false;
+	}
+	return true;
+}
+
+void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section)
+{
+	void *obj = grow(arena, owner, section);
 
 	if (obj == NULL)
 		return NULL;
-	if (section->title != NULL)
+	*(char **)obj = conf_none;
+	return conf_table_defaults(arena, obj, section) ? obj : NULL;
+}
+
+static bool is_refused(const struct conf_row *row, void *obj)
+{
+	switch (row->type) {
+	case CONF_TYPE_STRING:
+	case CONF_TYPE_PATH:
+		return *(char **)conf_member(obj, row) == NULL;
+	case CONF_TYPE_LIST:
+		return ((struct conf_list *)conf_member(obj, row))->v == NULL;
+	default:
+		return false;
+	}
+}
+
+bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section)
+{
+	if (section->title != NULL && *(char **)obj == NULL)
 		*(char **)obj = conf_none;
 	for (unsigned i = 0; i < section->nrows; i++)
-		if (!conf_value_default(&conf->arena, &section->rows[i], obj))
-			return NULL;
-	return obj;
+		if (is_refused(&section->rows[i], obj) &&
+			!conf_value_default(arena, &section->rows[i], obj))
+			return false;
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		const struct conf_section *inner = &conf_sections[i];
+
+		for (unsigned j = 0; inner->parent == section && j < conf_table_count(obj, inner); j++)
+			if (!conf_table_mend(arena, conf_table_get(obj, inner, j), inner))
+				return false;
+	}
+	return true;
 }

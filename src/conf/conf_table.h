@@ -32,14 +32,17 @@ struct conf_row {
 	const char *choices, *help;
 };
 
+/* The struct that a section lies in is its owner's: that of the section around it, or the conf. */
 struct conf_section {
 	const char *name;  /* "" is the top level */
 	const char *title; /* what it is; NULL: none, and only one such section */
 	const char *help;
-	size_t size;  /* of its struct */
-	size_t where; /* in struct conf: it, or (titled) the pointer to the first */
-	size_t count; /* in struct conf: how many there are (with a title) */
-	size_t at;    /* in its struct: the position */
+	const struct conf_section *parent; /* the section around it; NULL of the top level */
+	bool inherits; /* what it does not set is as in the section around it, which has the same keys */
+	size_t size;   /* of its struct */
+	size_t where;  /* in its owner: it, or (titled) the pointer to the first */
+	size_t count;  /* in its owner: how many there are (with a title) */
+	size_t at;     /* in its struct: the position */
 	const struct conf_row *rows;
 	unsigned nrows;
 };
@@ -52,31 +55,41 @@ enum conf_section_id {
 	CONF_SECTION_LIMITS,
 	CONF_SECTION_TIMEOUTS,
 	CONF_SECTION_SERVER,
+	CONF_SECTION_SERVER_TLS,
+	CONF_SECTION_ERROR_PAGE,
+	CONF_SECTION_LOCATION,
 	CONF_SECTIONS,
 };
 
-/* In the order in which they are written. */
+/* In the order in which they are written, each behind the one that it is inside of. */
 extern const struct conf_section conf_sections[CONF_SECTIONS];
 
 /* By name; NULL if there is none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
-const struct conf_section *conf_table_section(struct slice name);
+/* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
+const struct conf_section *conf_table_section(
+	const struct conf_section *parent, struct slice name);
 
 /* The name that is nearest to a misspelt one. */
 const char *conf_table_near_row(const struct conf_section *section, struct slice name);
 const char *conf_table_near_section(struct slice name);
 
-/* How many of a section conf has, and the struct of the i-th. */
-unsigned conf_table_count(const struct conf *conf, const struct conf_section *section);
-void *conf_table_get(struct conf *conf, const struct conf_section *section, unsigned i);
-const void *conf_table_peek(
-	const struct conf *conf, const struct conf_section *section, unsigned i);
+/* How many of a section its owner has, and the struct of the i-th. */
+unsigned conf_table_count(const void *owner, const struct conf_section *section);
+void *conf_table_get(void *owner, const struct conf_section *section, unsigned i);
+const void *conf_table_peek(const void *owner, const struct conf_section *section, unsigned i);
 
 /*
- * One more struct of a section, all its members on their defaults; for a section without title the
- * one that conf has. NULL when memory is out. Pointers to earlier ones are stale.
+ * One more struct of a section with title in owner, all its members on their defaults, in arena. NULL
+ * when memory is out. Pointers to earlier ones are stale.
  */
-void *conf_table_add(struct conf *conf, const struct conf_section *section);
+void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section);
+
+/* The same for obj, which is there: its members, and the sections without title in it. */
+bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section);
+
+/* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is out. */
+bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section);
 
 static inline void *conf_member(void *obj, const struct conf_row *row)
 {
@@ -86,6 +99,11 @@ static inline void *conf_member(void *obj, const struct conf_row *row)
 static inline struct conf_pos *conf_member_at(void *obj, const struct conf_row *row)
 {
 	return (struct conf_pos *)(void *)((char *)obj + row->at);
+}
+
+static inline const struct conf_pos *conf_member_pos(const void *obj, const struct conf_row *row)
+{
+	return (const struct conf_pos *)(const void *)((const char *)obj + row->at);
 }
 
 #endif

@@ -60,7 +60,37 @@ static void write_example_listens(FILE *out)
 	      "listen \"[::1]:8080\" {}\n"
 	      "#listen \"0.0.0.0:443\" { tls = true }\n"
 	      "#listen \"[::]:443\" { tls = true }\n"
+	      "#listen \"0.0.0.0:80\" { redirect-to-https = true }\n"
 	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  mode = \"0660\" }\n",
+		out);
+}
+
+/* What stands inside of a server, and a second one; all of it to be uncommented. */
+static const struct {
+	enum conf_section_id section;
+	const char *text;
+} inner[] = {
+	{ CONF_SECTION_SERVER_TLS,
+		"#tls { certificate = \"/etc/h2d/tls/server.crt\"  certificate-key = "
+		"\"/etc/h2d/tls/server.key\" }" },
+	{ CONF_SECTION_ERROR_PAGE, "#error-page \"404\" { file = \"/404.html\" }" },
+	{ CONF_SECTION_LOCATION,
+		"#location \"/assets/\" { cache-control = \"public, max-age=31536000, immutable\" }" },
+};
+
+static void write_example_inner(FILE *out)
+{
+	for (unsigned i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
+		fprintf(out, "\n\t# %s\n\t%s\n", conf_sections[inner[i].section].help,
+			inner[i].text);
+}
+
+static void write_example_server(FILE *out)
+{
+	fputs("#server \"www.example.com\" {\n"
+	      "#\tserver-name = {\"example.com\", \"*.example.net\"}\n"
+	      "#\troot = \"/srv/www.example.com\"\n"
+	      "#}\n",
 		out);
 }
 
@@ -76,6 +106,8 @@ void conf_write_example(FILE *out)
 	for (unsigned id = CONF_SECTION_GLOBAL + 1; id < CONF_SECTIONS; id++) {
 		const struct conf_section *s = &conf_sections[id];
 
+		if (s->parent != &conf_sections[CONF_SECTION_GLOBAL])
+			continue;
 		fprintf(out, "\n# %s\n", s->help);
 		if (id == CONF_SECTION_LISTEN) {
 			write_example_listens(out);
@@ -83,7 +115,11 @@ void conf_write_example(FILE *out)
 		}
 		fprintf(out, "%s %s{\n", s->name, s->title != NULL ? "\"_\" " : "");
 		write_example_rows(id, "\t", out);
+		if (id == CONF_SECTION_SERVER)
+			write_example_inner(out);
 		fputs("}\n", out);
+		if (id == CONF_SECTION_SERVER)
+			write_example_server(out);
 	}
 }
 
@@ -133,19 +169,41 @@ static void write_manual_row(const struct conf_row *row, FILE *out)
 	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
 }
 
+/* The keys that a section has from the one around it are described there. */
+static void write_manual_inherited(const struct conf_section *s, FILE *out)
+{
+	fputs("It takes these keys of\n.Ic ", out);
+	write_mdoc(s->parent->name, out);
+	fputs(" :\n", out);
+	for (unsigned i = 0; i < s->nrows; i++) {
+		fputs(".Ic ", out);
+		write_mdoc(s->rows[i].name, out);
+		fputs(i + 1 < s->nrows ? " ,\n" : " .\n", out);
+	}
+	fputs("Those that it does not set are as in the server.\n", out);
+}
+
 void conf_write_manual(FILE *out)
 {
 	for (unsigned id = 0; id < CONF_SECTIONS; id++) {
 		const struct conf_section *s = &conf_sections[id];
 
+		const char *in = s->parent != NULL ? s->parent->name : "";
+
 		if (id == CONF_SECTION_GLOBAL)
-			fputs(".Ss Top level\n", out);
-		else if (s->title != NULL)
-			fprintf(out, ".Ss %s Qq Ar %s\n", s->name, s->title);
+			fputs(".Ss Top level", out);
 		else
-			fprintf(out, ".Ss %s\n", s->name);
+			fprintf(out, ".Ss %s%s%s", in, *in != '\0' ? ": " : "", s->name);
+		if (s->title != NULL)
+			fprintf(out, " Qq Ar %s", s->title);
+		putc('\n', out);
 		write_mdoc(s->help, out);
-		fputs("\n.Bl -tag -width Ds\n", out);
+		putc('\n', out);
+		if (s->inherits) {
+			write_manual_inherited(s, out);
+			continue;
+		}
+		fputs(".Bl -tag -width Ds\n", out);
 		for (unsigned i = 0; i < s->nrows; i++)
 			write_manual_row(&s->rows[i], out);
 		fputs(".El\n", out);

@@ -22,6 +22,12 @@ static int memory_emit(struct body *b, size_t n, struct outq *q)
 	return b->ref != NULL ? outq_borrow(q, p, n, b->ref) : outq_copy(q, p, n);
 }
 
+static void memory_seek(struct body *b, uint64_t at, uint64_t n)
+{
+	b->p = b->first + at;
+	b->left = n;
+}
+
 static void memory_close(struct body *b)
 {
 	if (b->ref != NULL)
@@ -32,6 +38,7 @@ static const struct body_ops memory_ops = {
 	.name = "memory",
 	.ready = memory_ready,
 	.emit = memory_emit,
+	.seek = memory_seek,
 	.close = memory_close,
 };
 
@@ -39,7 +46,7 @@ void body_memory(struct body *b, const void *p, size_t n, struct ref *ref)
 {
 	b->ops = &memory_ops;
 	b->left = n;
-	b->p = p;
+	b->p = b->first = p;
 	b->ref = ref;
 	if (ref != NULL)
 		ref_get(ref);

@@ -28,6 +28,11 @@ struct body_ops {
 	ssize_t (*ready)(struct body *b, size_t want);
 	/* Puts n bytes, at most what ready() answered last, into q. 0, or -1 when memory is out. */
 	int (*emit)(struct body *b, size_t n, struct outq *q);
+	/*
+	 * From now on the source is those n bytes (at least one) from offset at of its content. Before
+	 * the first ready(), or when left is 0. NULL: it cannot.
+	 */
+	void (*seek)(struct body *b, uint64_t at, uint64_t n);
 	/* Lets go of what the source holds; called exactly once, whether or not it was read to its end. */
 	void (*close)(struct body *b);
 };
@@ -38,6 +43,7 @@ struct body {
 	struct h2d_req *req;    /* whose response it is */
 	uint64_t left;          /* content bytes not emitted yet; BODY_UNKNOWN until the end is seen */
 	const char *p;          /* bytes in memory: the next one */
+	const char *first;      /* … and the first of all */
 	struct ref *ref;        /* what keeps p alive; one reference held by the body */
 	void *src;              /* a file, a handler's fill */
 };

@@ -6,22 +6,41 @@
 
 #include "http/date.h"
 
-enum { IF_MATCH = 1, IF_NONE_MATCH = 2, IF_MODIFIED_SINCE = 4, IF_UNMODIFIED_SINCE = 8 };
-
-/* Which condition a field carries; almost always none. */
+/* Which field it is; almost always none. */
 static unsigned kind_of(const struct field *f)
 {
-	if (f->name.n < 8 || memcmp(f->name.p, "if-", 3) != 0)
+	if (f->name.n < 5)
 		return 0;
+	switch (f->name.p[0]) {
+	case 'a':
+		return slice_eq(f->name, SLICE("accept-encoding")) ? COND_ACCEPT_ENCODING : 0;
+	case 'r':
+		return slice_eq(f->name, SLICE("range")) ? COND_RANGE : 0;
+	case 'i':
+		break;
+	default:
+		return 0;
+	}
 	if (slice_eq(f->name, SLICE("if-none-match")))
-		return IF_NONE_MATCH;
+		return COND_IF_NONE_MATCH;
 	if (slice_eq(f->name, SLICE("if-modified-since")))
-		return IF_MODIFIED_SINCE;
+		return COND_IF_MODIFIED_SINCE;
 	if (slice_eq(f->name, SLICE("if-match")))
-		return IF_MATCH;
+		return COND_IF_MATCH;
 	if (slice_eq(f->name, SLICE("if-unmodified-since")))
-		return IF_UNMODIFIED_SINCE;
+		return COND_IF_UNMODIFIED_SINCE;
+	if (slice_eq(f->name, SLICE("if-range")))
+		return COND_IF_RANGE;
 	return 0;
+}
+
+unsigned cond_fields(const struct field *fields, unsigned n)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		seen |= kind_of(&fields[i]);
+	return seen;
 }
 
 static void skip(struct slice *s, const char *bytes)
@@ -74,8 +93,8 @@ static bool tag_listed(const struct field *fields, unsigned n, unsigned kind, st
 	return false;
 }
 
-/* The date of the only field of that kind; false (ignore it) for several or for no date at all. */
-static bool date_of(const struct field *fields, unsigned n, unsigned kind, time_t now, time_t *t)
+/* The only field of that kind; NULL (ignore it) for several or none. */
+static const struct field *only(const struct field *fields, unsigned n, unsigned kind)
 {
 	const struct field *found = NULL;
 
@@ -83,38 +102,70 @@ static bool date_of(const struct field *fields, unsigned n, unsigned kind, time_
 		if (kind_of(&fields[i]) != kind)
 			continue;
 		if (found != NULL)
-			return false;
+			return NULL;
 		found = &fields[i];
 	}
-	return found != NULL && date_parse(found->value, now, t);
+	return found;
 }
 
-/* The steps of RFC 9110, 13.2.2; its step 5, If-Range, belongs to ranges. */
-enum cond_result cond_check(const struct field *fields, unsigned n, const struct cond_validators *v,
-	time_t now)
+/* Its date; false (ignore it) if it has none. */
+static bool date_of(const struct field *fields, unsigned n, unsigned kind, time_t now, time_t *t)
 {
-	unsigned seen = 0;
+	const struct field *f = only(fields, n, kind);
+
+	return f != NULL && date_parse(f->value, now, t);
+}
+
+/* The steps of RFC 9110, 13.2.2; its step 5, If-Range, is cond_range(). */
+enum cond_result cond_check(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now)
+{
 	time_t t;
 
-	for (unsigned i = 0; i < n; i++)
-		seen |= kind_of(&fields[i]);
-	if (seen == 0)
-		return COND_PROCEED;
-
-	if (seen & IF_MATCH) {
-		if (!tag_listed(fields, n, IF_MATCH, v->etag, true))
+	if (seen & COND_IF_MATCH) {
+		if (!tag_listed(fields, n, COND_IF_MATCH, v->etag, true))
 			return COND_FAILED;
-	} else if ((seen & IF_UNMODIFIED_SINCE) &&
-		   date_of(fields, n, IF_UNMODIFIED_SINCE, now, &t) && v->last_modified > t) {
+	} else if ((seen & COND_IF_UNMODIFIED_SINCE) &&
+		   date_of(fields, n, COND_IF_UNMODIFIED_SINCE, now, &t) && v->last_modified > t) {
 		return COND_FAILED;
 	}
 
-	if (seen & IF_NONE_MATCH) {
-		if (tag_listed(fields, n, IF_NONE_MATCH, v->etag, false))
+	if (seen & COND_IF_NONE_MATCH) {
+		if (tag_listed(fields, n, COND_IF_NONE_MATCH, v->etag, false))
 			return COND_NOT_MODIFIED;
-	} else if ((seen & IF_MODIFIED_SINCE) &&
-		   date_of(fields, n, IF_MODIFIED_SINCE, now, &t) && v->last_modified <= t) {
+	} else if ((seen & COND_IF_MODIFIED_SINCE) &&
+		   date_of(fields, n, COND_IF_MODIFIED_SINCE, now, &t) && v->last_modified <= t) {
 		return COND_NOT_MODIFIED;
 	}
 	return COND_PROCEED;
+}
+
+/* A strong entity tag, or a date that is one: what is modified in this second may be so once more
+ * (RFC 9110, 8.8.2.2). */
+static bool if_range_holds(const struct field *f, const struct cond_validators *v, time_t now)
+{
+	struct slice rest = f->value, tag;
+	bool weak;
+	time_t t;
+
+	if (next_tag(&rest, &tag, &weak))
+		return !weak && tag.n == f->value.n && slice_eq(tag, v->etag);
+	return date_parse(f->value, now, &t) && t == v->last_modified && t < now;
+}
+
+struct slice cond_range(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now)
+{
+	const struct slice none = { 0 };
+	const struct field *range, *condition;
+
+	range = only(fields, n, COND_RANGE);
+	if (range == NULL)
+		return none;
+	if (seen & COND_IF_RANGE) {
+		condition = only(fields, n, COND_IF_RANGE);
+		if (condition == NULL || !if_range_holds(condition, v, now))
+			return none;
+	}
+	return range->value;
 }

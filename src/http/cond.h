@@ -9,6 +9,17 @@
 
 #include "http/field.h"
 
+/* Request fields that decide what of a file is sent, and in which form. */
+enum cond_field {
+	COND_IF_MATCH = 1,
+	COND_IF_NONE_MATCH = 2,
+	COND_IF_MODIFIED_SINCE = 4,
+	COND_IF_UNMODIFIED_SINCE = 8,
+	COND_IF_RANGE = 16,
+	COND_RANGE = 32,
+	COND_ACCEPT_ENCODING = 64,
+};
+
 enum cond_result {
 	COND_PROCEED,         /* answer as if there were no condition */
 	COND_NOT_MODIFIED,    /* 304 */
@@ -17,11 +28,22 @@ enum cond_result {
 
 /* Validators of the selected representation. */
 struct cond_validators {
-	struct slice etag;    /* strong, with its quotes */
+	struct slice etag;    /* strong, with its quotes; n 0: none */
 	time_t last_modified; /* seconds */
 };
 
-enum cond_result cond_check(const struct field *fields, unsigned n, const struct cond_validators *v,
-	time_t now);
+/* Which of enum cond_field there are, a bit set: one pass, so that nobody looks for what is not there. */
+unsigned cond_fields(const struct field *fields, unsigned n);
+
+/* seen: what cond_fields() said. If-Range is not among these conditions. */
+enum cond_result cond_check(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now);
+
+/*
+ * The value of Range if it is to be heeded: there is one such field, and If-Range, if there is one, holds
+ * (RFC 9110, 13.1.5). Else n 0. After cond_check() said COND_PROCEED, and for GET only (14.2).
+ */
+struct slice cond_range(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now);
 
 #endif

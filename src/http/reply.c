@@ -2,21 +2,30 @@
  * reply: puts a response's head together and hands it to the protocol. Called by handlers (h2d_reply_*)
  * and by the file replies of cache/. A reply is given once; afterwards its head is never touched.
  */
-#include <stdio.h>
-
+#include "base/log.h"
 #include "http/req.h"
 
 static const struct {
 	int status;
 	const char *reason;
 } reasons[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 204, "No Content" },
+	{ 206, "Partial Content" },
 	{ 301, "Moved Permanently" },
+	{ 302, "Found" },
+	{ 303, "See Other" },
+	{ 304, "Not Modified" },
+	{ 307, "Temporary Redirect" },
 	{ 308, "Permanent Redirect" },
 	{ 400, "Bad Request" },
 	{ 401, "Unauthorized" },
 	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
+	{ 406, "Not Acceptable" },
+	{ 408, "Request Timeout" },
 	{ 409, "Conflict" },
 	{ 411, "Length Required" },
 	{ 412, "Precondition Failed" },
@@ -24,16 +33,18 @@ static const struct {
 	{ 414, "URI Too Long" },
 	{ 415, "Unsupported Media Type" },
 	{ 416, "Range Not Satisfiable" },
+	{ 417, "Expectation Failed" },
 	{ 421, "Misdirected Request" },
 	{ 429, "Too Many Requests" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 500, "Internal Server Error" },
 	{ 501, "Not Implemented" },
 	{ 503, "Service Unavailable" },
+	{ 505, "HTTP Version Not Supported" },
 	{ 507, "Insufficient Storage" },
 };
 
-static const char *reason_of(int status)
+const char *reply_reason(int status)
 {
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].status == status)
@@ -74,18 +85,105 @@ static struct slice digits(uint64_t v, char buf[20])
 	return slice_of(p, (size_t)(buf + 20 - p));
 }
 
-void reply_send(struct h2d_req *req, int status)
+/* The place's cache-control is about what was asked for, not about an error (http/site.h). */
+static bool takes_cache_control(int status)
+{
+	switch (status) {
+	case 200:
+	case 203:
+	case 204:
+	case 206:
+	case 301:
+	case 302:
+	case 304:
+	case 307:
+	case 308:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether a response may have several of them, which then add up (http/site.h). */
+static bool adds_up(struct slice name)
+{
+	return slice_eq(name, SLICE("link")) || slice_eq(name, SLICE("server-timing")) ||
+	       slice_eq(name, SLICE("set-cookie"));
+}
+
+/* Two of vary are as good as one (RFC 9110, 5.3), but not every cache knows. False: beside it then. */
+static bool join_vary(struct h2d_req *req, struct slice value)
+{
+	struct reply *r = &req->reply;
+	struct field *f = r->fields;
+	char *both;
+
+	while (f != r->fields + r->nfields && !slice_eq(f->name, SLICE("vary")))
+		f++;
+	if (f == r->fields + r->nfields)
+		return false;
+	both = arena_printf(&req->arena, "%.*s, %.*s", SLICE_ARG(f->value), SLICE_ARG(value));
+	if (both != NULL)
+		f->value = slice_str(both);
+	return both != NULL;
+}
+
+/* What the configuration adds, behind all that the response has of its own. False: it does not fit. */
+static bool add_configured(struct h2d_req *req, int status)
+{
+	const struct place *place = req->place;
+	struct reply *r = &req->reply;
+	unsigned own;
+
+	H2D_ASSERT(place->nheaders <= SITE_HEADERS_MAX);
+	if (r->nfields + 1 + place->nheaders > REPLY_FIELDS_MAX)
+		return false;
+	if (place->cache_control.n > 0 && takes_cache_control(status) &&
+		field_find(r->fields, r->nfields, SLICE("cache-control")) == NULL)
+		r->fields[r->nfields++] =
+			(struct field){ SLICE("cache-control"), place->cache_control };
+	own = r->nfields;
+	for (const struct field *f = place->headers; f != place->headers + place->nheaders; f++)
+		if (slice_eq(f->name, SLICE("vary"))) {
+			if (!join_vary(req, f->value))
+				r->fields[r->nfields++] = *f;
+		} else if (adds_up(f->name) || field_find(r->fields, own, f->name) == NULL) {
+			r->fields[r->nfields++] = *f;
+		}
+	return true;
+}
+
+static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
 
-	H2D_ASSERT(!r->ready && status >= 200 && status <= 599);
-	r->status = status;
 	r->fields[r->nfields++] = (struct field){ SLICE("date"), req->env->date };
 	r->fields[r->nfields++] = (struct field){ SLICE("server"), req->env->server };
 	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
 	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)
 		r->fields[r->nfields++] = (struct field){ SLICE("content-length"),
 			digits(r->body.left, r->length) };
+}
+
+void reply_send(struct h2d_req *req, int status)
+{
+	struct reply *r = &req->reply;
+	const struct place *place = req->place;
+	unsigned given = r->nfields;
+
+	H2D_ASSERT(!r->ready && status >= 200 && status <= 599);
+	add_own(req, status);
+	if (place != NULL && (place->nheaders > 0 || place->cache_control.n > 0) &&
+		!add_configured(req, status)) {
+		log_error("%.*s: %u response fields and %u of add-header are too many",
+			SLICE_ARG(req->target), given, place->nheaders);
+		body_close(&r->body);
+		r->nfields = 0;
+		status = 500;
+		add_own(req, status);
+		add_configured(req, status);
+	}
+	r->status = status;
 	r->content = req->method != H2D_HEAD && status != 204 && status != 304 &&
 		     r->body.left > 0;
 	r->ready = true;
@@ -123,16 +221,61 @@ void h2d_reply_bytes(struct h2d_req *req, int status, const char *type, const vo
 	reply_owned(req, status, own_type, own);
 }
 
-void h2d_reply_error(struct h2d_req *req, int status)
+/* Fields of something that is not sent after all; those of the error itself stay. */
+static void drop_representation(struct reply *r)
 {
-	const char *reason = reason_of(status);
-	char *text = arena_printf(&req->arena,
+	static const struct slice names[] = { SLICE_LIT("content-type"), SLICE_LIT("content-encoding"),
+		SLICE_LIT("content-language"), SLICE_LIT("content-disposition"), SLICE_LIT("etag"),
+		SLICE_LIT("last-modified") };
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->nfields; i++) {
+		bool drop = false;
+
+		for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++)
+			drop |= slice_eq(r->fields[i].name, names[j]);
+		if (!drop)
+			r->fields[kept++] = r->fields[i];
+	}
+	r->nfields = kept;
+}
+
+void reply_own_page(struct h2d_req *req, int status)
+{
+	const char *reason;
+	char *text;
+
+	/* The site's page failed, whatever of: the error is the one it was for. */
+	if (req->error_status != 0) {
+		status = req->error_status;
+		req->reply.nfields = req->error_fields;
+	}
+	reason = reply_reason(status);
+	text = arena_printf(&req->arena,
 		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
 		"<meta name=\"color-scheme\" content=\"light dark\">"
 		"<title>%d %s</title>\n<h1>%d %s</h1>\n",
 		status, reason, status, reason);
-
+	drop_representation(&req->reply);
 	reply_owned(req, status, "text/html; charset=utf-8", slice_of(text, text ? strlen(text) : 0));
+}
+
+void h2d_reply_error(struct h2d_req *req, int status)
+{
+	struct slice page = { 0 };
+
+	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
+		page = site_error_page(req->site, status);
+	if (page.n == 0) {
+		reply_own_page(req, status);
+		return;
+	}
+	drop_representation(&req->reply);
+	req->error_status = status;
+	req->error_fields = req->reply.nfields;
+	/* It may take a while, and the handler has said its last word. */
+	req->body_taken = false;
+	req->env->error_page(req, status, page);
 }
 
 void h2d_reply_status(struct h2d_req *req)

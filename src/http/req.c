@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "http/gate.h"
 #include "http/path.h"
 
 enum {
@@ -105,13 +106,36 @@ int req_add_field(struct h2d_req *req, struct slice name, struct slice value)
 	return 0;
 }
 
+static void allow(struct h2d_req *req, unsigned methods)
+{
+	char list[64];
+
+	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
+	h2d_reply_field(req, "allow", list);
+}
+
 static void method_not_allowed(struct h2d_req *req, unsigned methods)
 {
-	char allow[64];
-
-	method_list(methods, allow, sizeof(allow));
-	h2d_reply_field(req, "allow", allow);
+	allow(req, methods);
 	h2d_reply_error(req, 405);
+}
+
+enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
+
+/* RFC 9110, 9.3.7: what can be asked of a path, or ("*") of the server. */
+static void reply_options(struct h2d_req *req, unsigned methods)
+{
+	allow(req, methods);
+	h2d_reply_bytes(req, 204, NULL, NULL, 0);
+}
+
+static unsigned all_methods(const struct route_table *t)
+{
+	unsigned methods = FILE_METHODS;
+
+	for (unsigned i = 0; i < t->nroutes; i++)
+		methods |= 1u << t->routes[i].method;
+	return methods;
 }
 
 /* The handler that answers, NULL if the request was answered here. */
@@ -123,6 +147,10 @@ static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body
 	*body = H2D_BODY_NONE;
 	switch (route_find(req->env->routes, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
+		if (req->method == H2D_OPTIONS) {
+			reply_options(req, req->match.methods);
+			return NULL;
+		}
 		method_not_allowed(req, req->match.methods);
 		return NULL;
 	case ROUTE_FOUND:
@@ -140,18 +168,37 @@ static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body
 		h2d_reply_error(req, 404);
 		return NULL;
 	}
+	if (req->method == H2D_OPTIONS) {
+		reply_options(req, FILE_METHODS);
+		return NULL;
+	}
 	return handler;
+}
+
+/* Whose request it is, as far as that can be told before its path is known. */
+static void set_site(struct h2d_req *req)
+{
+	/* What the configuration says of names and paths is for the public. */
+	req->site = req->conn->admin ? sites_plain.v :
+				       sites_find(req->env->sites, req->authority);
+	req->place = &req->site->all;
+}
+
+/* What the peer did wrong: answered, and said in the log, for the access log has the status only. */
+static void wrong(struct h2d_req *req, const struct err *err)
+{
+	log_at(err->level, "connection %.*s: %s", SLICE_ARG(req->conn->peer), err->text);
+	req_error(req, err->status);
 }
 
 void req_start(struct h2d_req *req)
 {
 	const struct err *err;
-	const struct h2d_handler *handler;
-	enum h2d_body body;
 
 	req_go(req, REQ_WAIT);
+	set_site(req);
 	if (req->head_too_large) {
-		req_error(req, ERR_FIELDS_TOO_LARGE->status);
+		wrong(req, ERR_FIELDS_TOO_LARGE);
 		return;
 	}
 	req->method = method_parse(req->method_text);
@@ -159,12 +206,25 @@ void req_start(struct h2d_req *req)
 		req_error(req, ERR_METHOD_UNKNOWN->status);
 		return;
 	}
-	err = path_parse(req->target, &req->arena, &req->path, &req->query);
-	if (err != NULL) {
-		req_error(req, err->status);
+	if (req->method == H2D_OPTIONS && slice_eq(req->target, SLICE("*"))) {
+		reply_options(req, all_methods(req->env->routes));
 		return;
 	}
-	handler = choose(req, &body);
+	err = path_parse(req->target, &req->arena, &req->path, &req->query);
+	if (err != NULL) {
+		wrong(req, err);
+		return;
+	}
+	req->place = site_place(req->site, req->path);
+	if (gate_pass(req))
+		req_enter(req);
+}
+
+void req_enter(struct h2d_req *req)
+{
+	enum h2d_body body;
+	const struct h2d_handler *handler = choose(req, &body);
+
 	if (handler == NULL)
 		return;
 	if (handler->state_size > 0) {
@@ -179,9 +239,29 @@ void req_start(struct h2d_req *req)
 	handler->start(req, req->handler_state);
 }
 
+void req_refuse(struct h2d_req *req, int status)
+{
+	const struct h2d_handler *handler = req->handler;
+
+	if (req->reply.ready)
+		return;
+	if (req->state == REQ_HEAD) {
+		req_go(req, REQ_WAIT);
+		set_site(req);
+		req->method = method_parse(req->method_text);
+	}
+	req->handler = NULL;
+	req->body_taken = false;
+	if (handler != NULL && handler->gone != NULL)
+		handler->gone(req, req->handler_state);
+	req_error(req, status);
+}
+
 void req_body(struct h2d_req *req, const void *data, size_t n)
 {
-	if (req->body_taken && !req->reply.ready)
+	if (req->gate != NULL)
+		gate_body(req, data, n);
+	else if (req->body_taken && !req->reply.ready)
 		req->handler->body(req, req->handler_state, data, n);
 	else
 		req->stream->consume(req, n);
@@ -189,7 +269,9 @@ void req_body(struct h2d_req *req, const void *data, size_t n)
 
 void req_end(struct h2d_req *req)
 {
-	if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
+	if (req->gate != NULL)
+		gate_end(req);
+	else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
 		req->handler->end(req, req->handler_state);
 }
 
@@ -214,6 +296,8 @@ void req_sent_all(struct h2d_req *req)
 void req_fini(struct h2d_req *req)
 {
 	req_go(req, REQ_GONE);
+	if (req->gate != NULL)
+		gate_leave(req);
 	if (req->handler != NULL && req->handler->gone != NULL)
 		req->handler->gone(req, req->handler_state);
 	if (req->env->finished != NULL)

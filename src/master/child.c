@@ -21,7 +21,11 @@
 #include "master/reload.h"
 #include "master/spawn.h"
 
-enum { RESEND_MS = 20 };
+enum {
+	RESEND_MS = 20,
+	/* A keeper's numbers are above those of the one before, which may go on for a while. */
+	IMAGES_BEHIND = 1000,
+};
 
 static void name_of(const struct child *c, char *buf, size_t size)
 {
@@ -41,6 +45,8 @@ static int send_one(struct child *c, unsigned what)
 
 	switch (what) {
 	case DUE_IMAGE:
+		if (g->nimage_fds == 0)
+			return 0;
 		return ctl_send(c->ctl.fd, &g->image, g->image_fds, g->nimage_fds);
 	case DUE_LOGS:
 		/* The error log unless it is syslog, then the access log unless it is off. */
@@ -124,6 +130,11 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 		return;
 	while (nfds > 0)
 		close(fds[--nfds]);
+	if (msg->type == CTL_CACHE && c->kind == CHILD_KEEPER) {
+		c->gen->facts = msg->facts;
+		master_show(c->gen->master);
+		return;
+	}
 	if (msg->type == CTL_UP && !c->up) {
 		c->up = true;
 		reload_child_up(c);
@@ -142,6 +153,10 @@ static void on_ctl(struct watch *w, uint32_t events)
 	while (w->active && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
 		if (rc > 0) {
 			on_message(c, &msg, fds, nfds);
+			continue;
+		}
+		if (rc == -EMFILE) {
+			log_error("process %d: a message is lost: %s", (int)c->pid, strerror(-rc));
 			continue;
 		}
 		/* At its end of file the process is on its way out; SIGCHLD tells the rest. */
@@ -182,6 +197,8 @@ int child_start(struct child *c)
 	c->due = 0;
 	if (c->kind == CHILD_WORKER)
 		c->board = board_take(m->board, c->slot, g->number);
+	if (c->kind == CHILD_KEEPER)
+		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
 	if (c->kind == CHILD_KEEPER || c->board != NULL)
 		pid = spawn(c, m->board, m->next_image, &c->ctl.fd);
 	if (pid < 0) {
@@ -197,7 +214,7 @@ int child_start(struct child *c)
 	if (c->board != NULL)
 		c->board->pid = pid;
 	if (c->kind == CHILD_KEEPER)
-		m->next_image++;
+		m->next_image += IMAGES_BEHIND;
 	rc = loop_watch(&m->loop, &c->ctl, EPOLLIN);
 	if (rc < 0) {
 		log_error("process %d: cannot watch it: %s", (int)pid, strerror(-rc));

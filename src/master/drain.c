@@ -68,6 +68,7 @@ static void leave(struct gen *g)
 	if (g->state == GEN_DRAIN)
 		return;
 	g->state = GEN_DRAIN;
+	gen_drop_image(g);
 	timer_init(&g->deadline, on_deadline);
 	each(g, child_give_up);
 }

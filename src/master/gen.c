@@ -14,36 +14,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 
-int gen_check(const struct conf *conf, struct tls_ctx **tls, struct privs *privs,
-	conf_fault_fn *fault, void *ctx)
-{
-	char err[512];
-	int rc = 0;
-
-	*tls = NULL;
-	if (privs_find(privs, conf->user, err, sizeof(err)) < 0) {
-		fault(ctx, &conf->user_at, err);
-		rc = -1;
-	}
-	if (conf->tls.certificate[0] != '\0') {
-		struct tls_ctx_conf want = {
-			.certificate = conf->tls.certificate,
-			.certificate_key = conf->tls.certificate_key,
-		};
-
-		for (unsigned i = 0; i < conf->tls.protocols.n; i++) {
-			want.tls12 |= strcmp(conf->tls.protocols.v[i], "TLSv1.2") == 0;
-			want.tls13 |= strcmp(conf->tls.protocols.v[i], "TLSv1.3") == 0;
-		}
-		*tls = tls_ctx_new(&want, err, sizeof(err));
-		if (*tls == NULL) {
-			fault(ctx, &conf->tls.certificate_at, err);
-			rc = -1;
-		}
-	}
-	return rc;
-}
-
 static unsigned worker_count(const struct conf *conf)
 {
 	cpu_set_t set;
@@ -74,8 +44,8 @@ struct gen *gen_new(const struct conf_override *ov, uint32_t number, conf_fault_
 	g->number = number;
 	g->logs = LOGS_NONE;
 	list_init(&g->node);
-	g->conf = conf_load(ov, fault, ctx);
-	if (g->conf == NULL || gen_check(g->conf, &g->tls, &g->privs, fault, ctx) < 0)
+	g->conf = conf_load_faulty(ov, fault, ctx);
+	if (g->conf == NULL || basis_init(&g->basis, g->conf, fault, ctx) < 0 || g->conf->faulty)
 		goto failed;
 	if (logs_open(&g->logs, g->conf, err, sizeof(err)) < 0) {
 		fault(ctx, &g->conf->error_log_at, err);
@@ -217,7 +187,7 @@ struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot,
 				.fd = l->fds[k],
 				.conf = conf,
 				.addr = l->addr,
-				.tls = conf->tls ? g->tls : NULL,
+				.tls = conf->tls ? g->basis.certs.tls : NULL,
 			};
 	}
 	return out;
@@ -225,7 +195,7 @@ struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot,
 
 /* --- the image ------------------------------------------------------------------------------------ */
 
-static void drop_image(struct gen *g)
+void gen_drop_image(struct gen *g)
 {
 	while (g->nimage_fds > 0)
 		close(g->image_fds[--g->nimage_fds]);
@@ -233,7 +203,7 @@ static void drop_image(struct gen *g)
 
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
 {
-	drop_image(g);
+	gen_drop_image(g);
 	g->image = *msg;
 	g->image.generation = g->number;
 	g->nimage_fds = nfds;
@@ -255,8 +225,8 @@ void gen_free(struct gen **gp)
 	H2D_ASSERT(g->keeper.pid == 0);
 	for (unsigned i = 0; i < g->nworkers && g->workers != NULL; i++)
 		H2D_ASSERT(g->workers[i].pid == 0);
-	drop_image(g);
-	tls_ctx_free(&g->tls);
+	gen_drop_image(g);
+	basis_fini(&g->basis);
 	logs_close(&g->logs);
 	conf_free(&g->conf);
 	free(g->sockets);

@@ -8,12 +8,11 @@
 
 #include "conf/conf.h"
 #include "event/loop.h"
+#include "master/basis.h"
 #include "master/logs.h"
-#include "master/privs.h"
 #include "master/reap.h"
 #include "master/sockets.h"
 #include "net/ctl.h"
-#include "net/tls_ctx.h"
 #include "server/board.h"
 #include "server/worker.h"
 
@@ -51,8 +50,7 @@ struct gen {
 	uint32_t number;
 	enum gen_state state;
 	struct conf *conf;
-	struct tls_ctx *tls;        /* NULL: no certificate is configured */
-	struct privs privs;
+	struct basis basis;
 	struct logs logs;
 	const struct sockets_entry **sockets; /* per conf->listens; NULL: an address family is missing */
 	struct child keeper;        /* stays empty when nothing is to be cached */
@@ -61,14 +59,11 @@ struct gen {
 	struct ctl_msg image;       /* the newest; arg 0: none yet */
 	int image_fds[CTL_FDS_MAX];
 	int nimage_fds;
+	struct cache_facts facts;   /* as its keeper told last */
 	struct timer deadline;      /* of a drain */
 	bool terminated;            /* SIGTERM was sent, SIGKILL comes next */
 	struct task free;
 };
-
-/* What -t checks beyond conf_load: the certificate and the user. What it makes is *tls and *privs. */
-int gen_check(const struct conf *conf, struct tls_ctx **tls, struct privs *privs,
-	conf_fault_fn *fault, void *ctx);
 
 /* Reads the configuration, checks it, opens its logs. NULL after at least one fault. */
 struct gen *gen_new(const struct conf_override *ov, uint32_t number, conf_fault_fn *fault, void *ctx);
@@ -81,6 +76,9 @@ struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot,
 
 /* Takes over the descriptors of a new image, and closes those of the one before. */
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds);
+
+/* Its processes leave, and use none any more. */
+void gen_drop_image(struct gen *g);
 
 /* Whether an image is still to come. */
 bool gen_is_building(const struct gen *g);

@@ -30,6 +30,7 @@ void master_show(struct master *m)
 	h->generation = g->number;
 	h->keeper_pid = (uint32_t)g->keeper.pid;
 	h->building = gen_is_building(g);
+	h->cache = g->facts;
 	/* Until a new generation has one of its own, the newest is its predecessor's. */
 	if (g->image.arg != 0 || !h->building) {
 		h->image = g->image.arg;

@@ -39,6 +39,12 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 	return 0;
 }
 
+bool privs_same(const struct privs *a, const struct privs *b)
+{
+	return a->drop == b->drop && a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups &&
+	       memcmp(a->groups, b->groups, (size_t)a->ngroups * sizeof(*a->groups)) == 0;
+}
+
 int privs_drop(const struct privs *p)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

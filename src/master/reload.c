@@ -112,7 +112,7 @@ static void commit(struct gen *g)
 	log_max = (enum log_level)g->conf->log_level;
 	log_notice("serving: generation %u, %u worker%s", g->number, g->nworkers,
 		g->nworkers == 1 ? "" : "s");
-	if (geteuid() == 0 && !g->privs.drop && old == NULL)
+	if (geteuid() == 0 && !g->basis.privs.drop && old == NULL)
 		log_warn("no user is configured: the workers run as root");
 	master_show(m);
 	/*

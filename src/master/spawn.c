@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "cache/keeper.h"
 #include "event/sig.h"
-#include "server/trees.h"
+#include "master/master.h"
 
 static int compare_fds(const void *a, const void *b)
 {
@@ -98,7 +98,7 @@ static int run_worker(const struct child *c, struct board *board, int ctl)
 	if (rc == 0 && g->conf->worker_cpu_affinity != 0)
 		pin(c->slot);
 	if (rc == 0)
-		rc = privs_drop(&g->privs);
+		rc = privs_drop(&g->basis.privs);
 	if (rc == 0)
 		rc = board_protect(board, c->board);
 	if (rc < 0) {
@@ -110,6 +110,8 @@ static int run_worker(const struct child *c, struct board *board, int ctl)
 	counters_to(&c->board->counters);
 	rc = worker_run(&(struct worker_args){
 		.conf = g->conf,
+		.trees = &g->basis.trees,
+		.sites = g->basis.sites,
 		.slot = c->slot,
 		.board = board,
 		.board_slot = c->board,
@@ -127,28 +129,36 @@ static int run_worker(const struct child *c, struct board *board, int ctl)
 static int run_keeper(const struct child *c, struct board *board, int ctl, uint64_t first_image)
 {
 	const struct gen *g = c->gen;
-	int keep[] = { ctl, g->logs.error };
-	struct trees trees;
-	int rc = close_others(keep, sizeof(keep) / sizeof(keep[0]));
+	const struct gen *serving = g->master->current != NULL ? g->master->current : g;
+	int keep[CTL_FDS_MAX + 2] = { ctl, g->logs.error };
+	int nimage = 0, rc;
+
+	/*
+	 * The newest image goes along: what has not changed since is taken over from it, unless another
+	 * user read it, who may have been allowed more.
+	 */
+	if (privs_same(&serving->basis.privs, &g->basis.privs))
+		nimage = serving->nimage_fds;
+	memcpy(keep + 2, serving->image_fds, (size_t)nimage * sizeof(*keep));
+	rc = close_others(keep, 2 + (unsigned)nimage);
 
 	if (rc == 0)
-		rc = privs_drop(&g->privs);
+		rc = privs_drop(&g->basis.privs);
 	if (rc == 0)
 		rc = board_protect(board, NULL);
-	if (rc == 0 && trees_init(&trees, g->conf) < 0)
-		rc = -ENOMEM;
 	if (rc < 0) {
 		log_error("start: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	rc = keeper_run(&(struct keeper_args){
-		.files = trees.files,
+	return keeper_run(&(struct keeper_args){
+		.files = g->basis.trees.files,
 		.ctl = ctl,
+		.error_log = g->logs.error,
 		.generation = g->number,
 		.first_number = first_image,
+		.image = serving->image_fds,
+		.nimage = nimage,
 	});
-	trees_fini(&trees);
-	return rc;
 }
 
 static _Noreturn void run(struct child *c, struct board *board, int ctl, uint64_t first_image)

@@ -136,6 +136,18 @@ void addr_format(const struct addr *addr, char *buf, size_t size)
 		snprintf(buf, size, "%s", host);
 }
 
+uint16_t addr_port(const struct addr *addr)
+{
+	switch (addr->sa.sa_family) {
+	case AF_INET:
+		return ntohs(addr->in.sin_port);
+	case AF_INET6:
+		return ntohs(addr->in6.sin6_port);
+	default:
+		return 0;
+	}
+}
+
 bool addr_equal(const struct addr *a, const struct addr *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)

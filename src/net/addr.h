@@ -31,6 +31,9 @@ void addr_format(const struct addr *addr, char *buf, size_t size);
 /* Without the port: "192.0.2.1", "::1", "unix". For logs. */
 void addr_format_host(const struct addr *addr, char *buf, size_t size);
 
+/* 0 of what has none. */
+uint16_t addr_port(const struct addr *addr);
+
 bool addr_equal(const struct addr *a, const struct addr *b);
 
 #endif

@@ -6,6 +6,7 @@
 #include "net/ctl.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
 	struct msghdr mh;
 	ssize_t n;
+	bool lost;
 
 	*nfds = 0;
 	/*
@@ -90,11 +92,14 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 		return -errno;
 
 	*nfds = take_fds(&mh, fds);
+	/* Cut though there was room for more: this process may have no further descriptors. */
+	lost = n == sizeof(*msg) && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC &&
+	       *nfds < CTL_FDS_MAX;
 	if (n == 0 && *nfds == 0)
 		return 0;
 	if (n == sizeof(*msg) && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
 		return 1;
 	while (*nfds > 0)
 		close(fds[--*nfds]);
-	return -EPROTO;
+	return lost ? -EMFILE : -EPROTO;
 }

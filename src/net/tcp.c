@@ -77,6 +77,12 @@ static struct slice tcp_alpn(const struct transport *t)
 	return (struct slice){ 0 };
 }
 
+static const void *tcp_certificate(const struct transport *t)
+{
+	(void)t;
+	return NULL;
+}
+
 static void tcp_close(struct transport **t)
 {
 	close((*t)->fd);
@@ -92,6 +98,7 @@ static const struct transport_ops tcp_ops = {
 	.pending = tcp_pending,
 	.shutdown = tcp_shutdown,
 	.alpn = tcp_alpn,
+	.certificate = tcp_certificate,
 	.close = tcp_close,
 };
 

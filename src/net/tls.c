@@ -238,6 +238,11 @@ static struct slice tls_alpn(const struct transport *base)
 	return slice_of(p, n);
 }
 
+static const void *tls_certificate(const struct transport *base)
+{
+	return SSL_CTX_get_app_data(SSL_get_SSL_CTX(((const struct tls *)base)->ssl));
+}
+
 static void tls_close(struct transport **base)
 {
 	struct tls *t = tls_of(*base);
@@ -257,6 +262,7 @@ static const struct transport_ops tls_ops = {
 	.pending = tls_pending,
 	.shutdown = tls_shutdown,
 	.alpn = tls_alpn,
+	.certificate = tls_certificate,
 	.close = tls_close,
 };
 
@@ -269,7 +275,7 @@ struct transport *tls_open(const struct tls_ctx *ctx, int fd)
 		return NULL;
 	t->base.ops = &tls_ops;
 	t->base.fd = t->io.fd = fd;
-	t->ssl = SSL_new(ctx->ssl);
+	t->ssl = SSL_new(ctx->first->ssl);
 	bio = tls_bio_new(&t->io);
 	if (t->ssl == NULL || bio == NULL) {
 		SSL_free(t->ssl);

@@ -1,16 +1,16 @@
 /*
- * tls_ctx: sets up an SSL_CTX: versions, ciphers, groups, ALPN, certificate and key. Called by the
- * master while it builds a generation; whatever is wrong with the files ends in one line that names
- * the file. It never asks anybody for a password.
+ * tls_ctx: sets up an SSL_CTX for each certificate: versions, ciphers, groups, ALPN, and the choice
+ * among them by the name that a client asks for. Called by the master while it builds a generation.
  */
 #include "net/tls_ctx.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
 
 /*
  * RFC 9113, 9.2.2 and appendix A: with TLS 1.2 only ephemeral key exchange and AEAD are fit for
@@ -26,33 +26,11 @@ static const char ciphers_tls13[] =
 /* The first list needs OpenSSL 3.5. X25519 leads because it is the cheapest for the server. */
 static const char *const groups[] = { "X25519:X25519MLKEM768:P-256:P-384", "X25519:P-256:P-384" };
 
-/* Why OpenSSL failed, by its first error, which is the one nearest to the cause. */
-static const char *reason(void)
-{
-	unsigned long e = ERR_peek_error();
-	const char *text;
-
-	if (ERR_GET_LIB(e) == ERR_LIB_SYS)
-		return strerror(ERR_GET_REASON(e));
-	if (ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE)
-		return "there is no PEM block of this kind in it";
-	text = ERR_reason_error_string(e);
-	return text != NULL ? text : "unknown error";
-}
-
-/* Called for an encrypted PEM block: remembers that it was, and gives up. */
-static int no_password(char *buf, int size, int rwflag, void *asked)
-{
-	(void)buf, (void)size, (void)rwflag;
-	if (asked != NULL)
-		*(bool *)asked = true;
-	return -1;
-}
-
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	const unsigned char *in, unsigned int inlen, void *arg)
 {
-	static const unsigned char offered[] = "\x02h2";
+	/* In the order of preference: of what both offer, the first here is chosen. The last is curl's. */
+	static const unsigned char offered[] = "\x02h2\x08http/1.1\x08http/1.0";
 	unsigned char *chosen;
 
 	(void)ssl, (void)arg;
@@ -71,6 +49,53 @@ static int accept_name(SSL *ssl, int *alert, void *arg)
 	return SSL_TLSEXT_ERR_OK;
 }
 
+/* RFC 6066, 3: a list of one name. OpenSSL refuses what is malformed, but only after this. */
+static struct slice asked_name(SSL *ssl)
+{
+	const unsigned char *p;
+	size_t n, len;
+
+	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &p, &n) != 1 || n < 5 ||
+	    p[2] != TLSEXT_NAMETYPE_host_name)
+		return (struct slice){ 0 };
+	len = (size_t)p[3] << 8 | p[4];
+	return slice_of(p + 5, len <= n - 5 && len <= NAME_MAX_BYTES ? len : 0);
+}
+
+/*
+ * A ticket is good for its certificate and its name only: RFC 6066, 3, and what a client has verified for
+ * one name must not speak for another. Ticket keys are those of the SSL_CTX that a connection began with,
+ * the default one's.
+ */
+static bool bind_session(SSL *ssl, const struct tls_cert *cert, struct slice name)
+{
+	unsigned char all[sizeof(cert->id) + NAME_MAX_BYTES], digest[SHA256_DIGEST_LENGTH];
+	size_t n = sizeof(cert->id);
+
+	memcpy(all, cert->id, n);
+	for (size_t i = 0; i < name.n; i++)
+		all[n++] = (unsigned char)tolower((unsigned char)name.p[i]);
+	return SHA256(all, n, digest) != NULL &&
+	       SSL_set_session_id_context(ssl, digest, sizeof(digest)) == 1;
+}
+
+/* Before OpenSSL looks for a session to resume, which its server name callback would be too late for. */
+static int choose(SSL *ssl, int *alert, void *arg)
+{
+	const struct tls_ctx *ctx = arg;
+	struct slice name = asked_name(ssl);
+	const struct tls_cert *cert = NULL;
+
+	if (ctx->choose != NULL)
+		cert = ctx->choose(ctx->owner, name);
+	if (cert == NULL)
+		cert = ctx->first;
+	if (SSL_set_SSL_CTX(ssl, cert->ssl) != NULL && bind_session(ssl, cert, name))
+		return SSL_CLIENT_HELLO_SUCCESS;
+	*alert = SSL_AD_INTERNAL_ERROR;
+	return SSL_CLIENT_HELLO_ERROR;
+}
+
 static bool set_groups(SSL_CTX *ssl)
 {
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
@@ -80,21 +105,22 @@ static bool set_groups(SSL_CTX *ssl)
 	return false;
 }
 
-static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx_conf *conf)
+static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 {
-	int min = conf->tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
-	int max = conf->tls13 ? TLS1_3_VERSION : TLS1_2_VERSION;
+	int min = ctx->tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+	int max = ctx->tls13 ? TLS1_3_VERSION : TLS1_2_VERSION;
 
-	if (!conf->tls12 && !conf->tls13)
+	if (!ctx->tls12 && !ctx->tls13)
 		return false;
 	SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
 		SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-		/* HTTP/2 frames say their length: a cut is seen without close_notify too. */
+		/* Messages say their length in HTTP/2 and in HTTP/1: one that is cut is not
+		 * complete, with or without close_notify. */
 		SSL_OP_IGNORE_UNEXPECTED_EOF);
 	/* The buffers of an idle connection go back to malloc: 12 to 17 KiB less for each. */
 	SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_default_passwd_cb(ssl, no_password);
 	SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);
+	SSL_CTX_set_client_hello_cb(ssl, choose, (void *)(uintptr_t)ctx);
 	SSL_CTX_set_tlsext_servername_callback(ssl, accept_name);
 	/*
 	 * Sessions live in tickets, which every worker can read; a cache would be one per worker.
@@ -104,84 +130,75 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx_conf *conf)
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 &&
 	       SSL_CTX_set_cipher_list(ssl, ciphers_tls12) == 1 &&
 	       SSL_CTX_set_ciphersuites(ssl, ciphers_tls13) == 1 && set_groups(ssl) &&
-	       SSL_CTX_set_num_tickets(ssl, 1) == 1 &&
-	       SSL_CTX_set_session_id_context(ssl, (const unsigned char *)"h2d", 3) == 1;
+	       SSL_CTX_set_num_tickets(ssl, 1) == 1;
 }
 
-static int load_certificate(SSL_CTX *ssl, const char *file, char *err, size_t errsize)
-{
-	if (SSL_CTX_use_certificate_chain_file(ssl, file) == 1)
-		return 0;
-	snprintf(err, errsize, "certificate %s: %s", file, reason());
-	return -1;
-}
-
-static EVP_PKEY *read_key(const char *file, char *err, size_t errsize)
-{
-	BIO *bio = BIO_new_file(file, "r");
-	bool asked = false;
-	EVP_PKEY *key = NULL;
-
-	if (bio != NULL)
-		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, &asked);
-	if (key == NULL)
-		snprintf(err, errsize, "certificate-key %s: %s", file,
-			asked ? "protected by a password, which nobody is here to type" : reason());
-	BIO_free(bio);
-	return key;
-}
-
-static int load_key(SSL_CTX *ssl, const struct tls_ctx_conf *conf, char *err, size_t errsize)
-{
-	EVP_PKEY *key = read_key(conf->certificate_key, err, errsize);
-	bool ok;
-
-	if (key == NULL)
-		return -1;
-	ok = SSL_CTX_use_PrivateKey(ssl, key) == 1 && SSL_CTX_check_private_key(ssl) == 1;
-	EVP_PKEY_free(key);
-	if (ok)
-		return 0;
-	snprintf(err, errsize, "certificate-key %s: does not belong to certificate %s (%s)",
-		conf->certificate_key, conf->certificate, reason());
-	return -1;
-}
-
-struct tls_ctx *tls_ctx_new(const struct tls_ctx_conf *conf, char *err, size_t errsize)
+struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)
 {
 	struct tls_ctx *ctx = calloc(1, sizeof(*ctx));
 
-	ERR_clear_error();
-	if (ctx == NULL) {
-		snprintf(err, errsize, "TLS: %s", strerror(ENOMEM));
+	if (ctx == NULL)
 		return NULL;
-	}
-	ctx->ssl = SSL_CTX_new(TLS_server_method());
-	if (ctx->ssl == NULL || !set_protocol(ctx->ssl, conf)) {
-		snprintf(err, errsize, "TLS: %s",
-			conf->tls12 || conf->tls13 ? reason() : "no protocol version is enabled");
-		goto fail;
-	}
-	/*
-	 * What a rejected list of groups left behind must not be taken for the cause of what
-	 * follows.
-	 */
-	ERR_clear_error();
-	if (load_certificate(ctx->ssl, conf->certificate, err, errsize) < 0 ||
-	    load_key(ctx->ssl, conf, err, errsize) < 0)
-		goto fail;
+	ctx->tls12 = tls12;
+	ctx->tls13 = tls13;
 	return ctx;
-fail:
+}
+
+static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
+{
+	SSL_CTX *ssl;
+
 	ERR_clear_error();
-	tls_ctx_free(&ctx);
-	return NULL;
+	ssl = SSL_CTX_new(TLS_server_method());
+	if (ssl == NULL || !set_protocol(ssl, ctx)) {
+		const char *why = ERR_reason_error_string(ERR_peek_error());
+
+		if (!ctx->tls12 && !ctx->tls13)
+			why = "no protocol version is enabled";
+		*fault = (struct tls_fault){ 0 };
+		snprintf(fault->text, sizeof(fault->text), "TLS: %s",
+			why != NULL ? why : "unknown error");
+		SSL_CTX_free(ssl);
+		ssl = NULL;
+	}
+	/* What a rejected list of groups left behind is not the cause of what follows. */
+	ERR_clear_error();
+	return ssl;
+}
+
+const struct tls_cert *tls_ctx_add(
+	struct tls_ctx *ctx, const char *certificate, const char *key, struct tls_fault *fault)
+{
+	struct tls_cert *c;
+	SSL_CTX *ssl;
+
+	for (c = ctx->certs; c != NULL; c = c->next)
+		if (strcmp(c->certificate, certificate) == 0 && strcmp(c->key, key) == 0)
+			return c;
+	ssl = new_ssl(ctx, fault);
+	if (ssl == NULL)
+		return NULL;
+	c = tls_cert_load(ssl, certificate, key, fault);
+	if (c == NULL)
+		return NULL;
+	SSL_CTX_set_app_data(ssl, c);
+	c->next = ctx->certs;
+	ctx->certs = c;
+	if (ctx->first == NULL)
+		ctx->first = c;
+	return c;
 }
 
 void tls_ctx_free(struct tls_ctx **ctx)
 {
 	if (*ctx == NULL)
 		return;
-	SSL_CTX_free((*ctx)->ssl);
+	while ((*ctx)->certs != NULL) {
+		struct tls_cert *c = (*ctx)->certs;
+
+		(*ctx)->certs = c->next;
+		tls_cert_free(&c);
+	}
 	free(*ctx);
 	*ctx = NULL;
 }

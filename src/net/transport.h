@@ -45,6 +45,11 @@ struct transport_ops {
 	void (*shutdown)(struct transport *t);
 	/* What ALPN chose ("h2"); n 0 for none. */
 	struct slice (*alpn)(const struct transport *t);
+	/*
+	 * Which certificate was shown, after the handshake: a const struct tls_cert of net/tls_cert.h;
+	 * NULL: none.
+	 */
+	const void *(*certificate)(const struct transport *t);
 	/* Closes the descriptor and frees; sets *t NULL. */
 	void (*close)(struct transport **t);
 };

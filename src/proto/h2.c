@@ -247,6 +247,8 @@ static int shared_init(void)
 	/* Windows open as handlers consume; requests that are over need no trace. */
 	nghttp2_option_set_no_auto_window_update(option, 1);
 	nghttp2_option_set_no_closed_streams(option, 1);
+	/* RFC 9218, 7.1; the priority field needs no asking once 7540's are switched off. */
+	nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
 	nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
@@ -371,6 +373,12 @@ static enum proto_wait h2_waits(const struct proto *p)
 	return h2->nwaiting > 0 ? PROTO_BUSY : PROTO_SEND;
 }
 
+static bool h2_timed_out(struct proto *p)
+{
+	(void)p;
+	return false;
+}
+
 static void h2_drain(struct proto *p)
 {
 	struct h2 *h2 = (struct h2 *)p;
@@ -422,6 +430,7 @@ const struct proto_ops h2_ops = {
 	.input = h2_input,
 	.output = h2_output,
 	.waits = h2_waits,
+	.timed_out = h2_timed_out,
 	.drain = h2_drain,
 	.finished = h2_finished,
 	.close = h2_close,

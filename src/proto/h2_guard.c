@@ -12,6 +12,7 @@ static bool idle_work(const nghttp2_frame_hd *hd)
 	case NGHTTP2_SETTINGS:
 		return !(hd->flags & NGHTTP2_FLAG_ACK);
 	case NGHTTP2_PRIORITY:
+	case NGHTTP2_PRIORITY_UPDATE:
 		return true;
 	case NGHTTP2_DATA:
 		return hd->length == 0 && !(hd->flags & NGHTTP2_FLAG_END_STREAM);

@@ -106,6 +106,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	if (s == NULL)
 		return NULL;
 	req_init(&s->req, h2->conf->env, h2->host->conn, &stream_ops);
+	s->req.protocol = SLICE("HTTP/2.0");
 	s->h2 = h2;
 	s->id = id;
 	s->waiting = s->deferred = s->peer_done = false;
@@ -180,17 +181,25 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 	return req_add_field(req, slice_of(p + value.n, name.n), value);
 }
 
+/* RFC 9113, 8.3.1: Host stands in for an absent :authority. False: they differ. */
+static bool take_host(struct h2d_req *req)
+{
+	const struct field *host = field_find(req->fields, req->nfields, SLICE("host"));
+
+	if (host == NULL)
+		return true;
+	if (req->authority.n == 0)
+		req->authority = host->value;
+	return slice_ieq(site_host(host->value), site_host(req->authority));
+}
+
 void h2_stream_start(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
 
-	/* RFC 9113, 8.3.1: Host stands in for an absent :authority. */
-	if (req->authority.n == 0) {
-		const struct field *host = field_find(req->fields, req->nfields, SLICE("host"));
-
-		if (host != NULL)
-			req->authority = host->value;
-	}
 	h2_stream_waits(s, true);
-	req_start(req);
+	if (take_host(req))
+		req_start(req);
+	else
+		req_refuse(req, ERR_HOST->status);
 }

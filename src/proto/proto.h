@@ -1,6 +1,5 @@
 /*
- * proto: the seam between a connection and the protocol it speaks (h2; h1 comes beside it). Sans-I/O:
- * bytes and the time go in, bytes come out, no descriptor, no clock. Called by server/conn.c only.
+ * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: and the time go in, bytes come out, no descriptor, no clock. Called by server/conn.c only.
  */
 #ifndef H2D_PROTO_PROTO_H
 #define H2D_PROTO_PROTO_H
@@ -32,6 +31,7 @@ struct proto_host {
 enum proto_wait {
 	PROTO_IDLE,     /* nothing is going on: keepalive */
 	PROTO_HEADER,   /* a header section (or the preface) is incomplete */
+	PROTO_BODY,     /* the peer owes request body: each piece that comes begins the time anew */
 	PROTO_BUSY,     /* requests wait for this server */
 	PROTO_SEND,     /* only the peer holds up what there is to send: its flow-control window */
 };
@@ -42,8 +42,9 @@ struct proto_ops {
 	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
 	/*
 	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before the
-	 * rest, for that much is waiting; also when q is full and output() can add nothing. NULL, or what the peer did: what output() makes then is sent
-	 * before the end.
+	 * rest, for that much is waiting. If it takes none even so, keep the rest, and offer it again
+	 * after the next output(). NULL, or what the peer did: what output() makes then is sent before
+	 * the end.
 	 */
 	const struct err *(*input)(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 	/*
@@ -52,6 +53,11 @@ struct proto_ops {
 	 */
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
+	/*
+	 * What waits() says was waited for too long. True: there is an answer to that, to be sent before
+	 * finished(). False: close.
+	 */
+	bool (*timed_out)(struct proto *p);
 	/*
 	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did not
 	 * answer for a while: do not wait for it any longer.
@@ -66,11 +72,13 @@ struct proto_ops {
 struct proto {
 	const struct proto_ops *ops;
 	uint64_t requests;  /* begun on this connection, ever */
+	uint64_t body;      /* bytes of request bodies received, ever */
 };
 
-extern const struct proto_ops h2_ops;
+extern const struct proto_ops h1_ops, h2_ops;
 
-/* Gives the memory h2 keeps for reuse back to malloc: at a worker's end, so that leaks are seen. */
+/* Gives the memory they keep for reuse back to malloc: at a worker's end, so that leaks are seen. */
+void h1_trim(void);
 void h2_trim(void);
 
 #endif

@@ -8,15 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Said to who speaks HTTP/1.x, which is not spoken here (RFC 9110, 15.6.6). */
-extern const char sniff_http1_answer[];
-
 enum { SNIFF_BYTES = 24 }; /* the length of HTTP/2's preface */
 
 enum sniffed {
 	SNIFF_MORE,   /* so far it is the beginning of the preface */
-	SNIFF_H2,     /* the preface, or nothing that is known: HTTP/2 has its own answer to that */
-	SNIFF_HTTP1,  /* a request line of HTTP/1.x */
+	SNIFF_H2,     /* the preface of HTTP/2 */
+	SNIFF_H1,     /* anything else, which HTTP/1 has an answer to */
 };
 
 struct sniff {

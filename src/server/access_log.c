@@ -15,8 +15,8 @@
 enum {
 	BUFFER = 128 * 1024,
 	PIECE_MAX = 1024,       /* bytes of a peer's piece; longer ones are cut */
-	/* Six pieces of a peer at most, six bytes for each of theirs at most, and what is ours. */
-	LONGEST = 6 * 6 * PIECE_MAX + 1024,
+	/* Seven pieces of a peer at most, six bytes for each of theirs at most, and what is ours. */
+	LONGEST = 7 * 6 * PIECE_MAX + 1024,
 	FLUSH_MS = 1000,
 };
 
@@ -130,17 +130,38 @@ static void put_or_dash(struct access_log *log, struct slice s)
 		put_escaped(log, s);
 }
 
+/* The same without spaces: a user's name may have them, and stands where they end it. */
+static void put_word(struct access_log *log, struct slice s)
+{
+	if (s.n == 0)
+		put(log, SLICE("-"));
+	if (s.n > PIECE_MAX)
+		s.n = PIECE_MAX;
+	while (s.n > 0) {
+		const char *space = memchr(s.p, ' ', s.n);
+		size_t n = space != NULL ? (size_t)(space - s.p) : s.n;
+
+		put_escaped(log, slice_of(s.p, n));
+		if (space == NULL)
+			break;
+		put(log, SLICE("\\x20"));
+		s = slice_of(space + 1, s.n - n - 1);
+	}
+}
+
 static void combined(struct access_log *log, const struct h2d_req *req)
 {
 	put(log, req->conn->peer);
-	put(log, SLICE(" - - ["));
+	put(log, SLICE(" - "));
+	put_word(log, req->user);
+	put(log, SLICE(" ["));
 	put(log, slice_str(log->stamp));
 	put(log, SLICE("] \""));
 	put_escaped(log, req->method_text);
 	put(log, SLICE(" "));
 	put_escaped(log, req->target);
 	put(log, SLICE(" "));
-	put(log, req->conn->protocol);
+	put(log, req->protocol);
 	put(log, SLICE("\" "));
 	put_number(log, (uint64_t)req->reply.status);
 	put(log, SLICE(" "));
@@ -175,11 +196,12 @@ static void json(struct access_log *log, const struct h2d_req *req)
 	put(log, slice_str(log->stamp));
 	put(log, SLICE("\""));
 	member(log, SLICE("peer"), req->conn->peer);
+	member(log, SLICE("user"), req->user);
 	member(log, SLICE("method"), req->method_text);
 	member(log, SLICE("scheme"), req->scheme);
 	member(log, SLICE("authority"), req->authority);
 	member(log, SLICE("target"), req->target);
-	member(log, SLICE("protocol"), req->conn->protocol);
+	member(log, SLICE("protocol"), req->protocol);
 	number(log, SLICE("status"), (uint64_t)req->reply.status);
 	number(log, SLICE("bytes"), req->sent);
 	number(log, SLICE("duration_us"), clock_us() - req->started_us);

@@ -24,6 +24,11 @@ static const char *const state_names[] = {
 	[BOARD_DRAIN] = "drain",
 };
 
+static const char *const fact_names[CACHE_FACTS] = {
+#define FACT(name, help) #name,
+#include "base/cache_facts.def"
+};
+
 #define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define STORE(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
 
@@ -103,7 +108,11 @@ enum {
 #include "base/counters.def"
 	,
 	WORKER_TEXT = COUNTERS_TEXT + 256,
-	HEAD_TEXT = COUNTERS_TEXT + 512,
+#define FACT(name, help) + sizeof(",\"" #name "\":18446744073709551615")
+	FACTS_TEXT = 0
+#include "base/cache_facts.def"
+	,
+	HEAD_TEXT = COUNTERS_TEXT + FACTS_TEXT + 512,
 };
 
 struct text {
@@ -159,9 +168,12 @@ struct slice board_json(const struct board *b, struct arena *a)
 		sums[i] = counters_get(&head->retired, i);
 
 	put(&t, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":%" PRIu32 ",\"uptime\":%" PRIu64
-		",\"image\":%" PRIu64 ",\"building\":%" PRIu32 ",\"keeper\":%" PRIu32 ",\"workers\":[",
+		",\"image\":%" PRIu64 ",\"building\":%" PRIu32 ",\"keeper\":%" PRIu32 ",\"cache\":{",
 		LOAD(head->generation), now > started ? now - started : 0, LOAD(head->image),
 		LOAD(head->building), LOAD(head->keeper_pid));
+	for (int i = 0; i < CACHE_FACTS; i++)
+		put(&t, "%s\"%s\":%" PRIu64, i > 0 ? "," : "", fact_names[i], LOAD(head->cache.v[i]));
+	put(&t, "},\"workers\":[");
 	/* A slot taken since they were counted is left out: there is no room for it. */
 	for (unsigned i = 0; i < BOARD_SLOTS && left > 0; i++) {
 		if (!LOAD(head->taken[i]))

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/cache_facts.h"
 #include "base/counters.h"
 #include "base/slice.h"
 
@@ -35,6 +36,7 @@ struct board_head {
 	uint64_t image_size;     /* bytes of content */
 	uint32_t keeper_pid;
 	uint32_t building;       /* 1: an image of this generation is still to come */
+	struct cache_facts cache; /* as the keeper told last */
 	struct counters retired; /* totals of processes that are gone */
 	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for it */
 } __attribute__((aligned(4096)));

@@ -1,11 +1,12 @@
 /*
  * conn: a connection's turns: read what the socket has, feed the protocol, make output and write it,
  * once per turn; what is woken from elsewhere is written at the end of the turn. Knows neither TLS nor
- * HTTP/2, only their seams. Never frees inside an event batch.
+ * HTTP, only their seams. Never frees inside an event batch.
  */
 #include "server/conn.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,8 +19,8 @@
 enum {
 	READ_BUDGET = 2 * CONN_INPUT,  /* bytes per turn and connection, and so at most 14 000 frames */
 	WRITE_PIECE = 256 * 1024,      /* bytes made before one write */
+	WRITE_TIGHT = 64 * 1024,       /* the same, after the socket took less than it was offered */
 	LINGER_MS = 2000,
-	LINGER_BYTES = 1 << 20,        /* read and dropped while lingering, at most */
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
@@ -61,6 +62,7 @@ static void conn_reap(struct task *t)
 	if (c->proto != NULL)
 		c->proto->ops->close(&c->proto);
 	outq_clear(&c->out);
+	held_clear(&c->held);
 	loop_cancel(&c->flush);
 	loop_cancel(&c->again);
 	c->transport->ops->close(&c->transport);
@@ -100,6 +102,7 @@ static void conn_linger(struct conn *c)
 		conn_kill(c);
 		return;
 	}
+	held_clear(&c->held);
 	conn_go(c, CONN_LINGER);
 	conn_timer_set(c, LINGER_MS);
 	c->readable = true;
@@ -117,12 +120,13 @@ static bool conn_empty(const struct conn *c)
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
 static int conn_write(struct conn *c, bool *progress)
 {
+	/* What is made cannot be overtaken by what is more urgent (RFC 9218). */
+	size_t piece = c->tight ? WRITE_TIGHT : WRITE_PIECE, offered;
 	int more = 0;
-	size_t offered;
 	ssize_t n;
 
 	if (c->proto != NULL)
-		more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
+		more = c->proto->ops->output(c->proto, &c->out, piece);
 	if (more < 0)
 		return -1;
 	if (conn_empty(c))
@@ -130,7 +134,7 @@ static int conn_write(struct conn *c, bool *progress)
 	offered = outq_len(&c->out) < WRITE_PIECE ? outq_len(&c->out) : WRITE_PIECE;
 	n = c->transport->ops->send(c->transport, &c->out, WRITE_PIECE);
 	if (n == -EAGAIN) {
-		c->blocked = true;
+		c->blocked = c->tight = true;
 		return 0;
 	}
 	if (n < 0) {
@@ -140,9 +144,10 @@ static int conn_write(struct conn *c, bool *progress)
 	COUNT(bytes_out, n);
 	*progress = true;
 	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
-		c->blocked = true;
+		c->blocked = c->tight = true;
 		return 0;
 	}
+	c->tight = false;
 	/* Cut by our own limit, the socket is not full, and no event would come. */
 	return more || outq_len(&c->out) > 0;
 }
@@ -162,6 +167,44 @@ static bool conn_over(const struct conn *c)
 	waits = c->proto->ops->waits(c->proto);
 	/* What the peer's window holds up can never be let go by a peer that says no more. */
 	return waits != PROTO_BUSY;
+}
+
+/*
+ * Offers bytes to the protocol; how many it did not take. Output is made in between, not written: there
+ * is still one write per turn.
+ */
+static size_t feed(struct conn *c, const char *p, size_t n)
+{
+	bool made = false;
+
+	while (n > 0 && !c->closing) {
+		size_t taken = n;
+		const struct err *err = c->proto->ops->input(c->proto, p, &taken, clock_ms());
+
+		if (err != NULL) {
+			conn_fail(c, err);
+			break;
+		}
+		p += taken;
+		n -= taken;
+		if (n == 0 || (taken == 0 && made))
+			return n;
+		if (c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) < 0) {
+			conn_kill(c);
+			break;
+		}
+		made = true;
+	}
+	return 0;
+}
+
+/* True if the protocol took some of what was held. */
+static bool conn_retry(struct conn *c)
+{
+	size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
+
+	held_skip(&c->held, n - left);
+	return left < n;
 }
 
 static void conn_flush(struct conn *c)
@@ -186,6 +229,8 @@ static void conn_flush(struct conn *c)
 		loop_ready(c->env->loop, &c->again);
 	else if (conn_empty(c) && conn_over(c))
 		conn_linger(c);
+	else if (c->held.bytes.n > 0 && conn_retry(c) && c->state != CONN_DEAD)
+		loop_ready(c->env->loop, &c->again);
 	conn_timer_update(c, progress);
 }
 
@@ -204,9 +249,18 @@ static void conn_wake(struct proto_host *host)
 
 /* --- input --------------------------------------------------------------------------------------------------- */
 
+static void conn_offer(struct conn *c, const char *p, size_t n)
+{
+	size_t left = n;
+
+	if (c->held.bytes.n == 0)
+		left = feed(c, p, n);
+	if (left > 0 && c->state != CONN_DEAD && held_add(&c->held, p + n - left, left) < 0)
+		conn_kill(c);
+}
+
 static int conn_speak(struct conn *c, const struct proto_ops *ops)
 {
-	c->http.protocol = SLICE("HTTP/2.0");
 	c->proto = ops->open(&c->env->proto, &c->host);
 	if (c->proto == NULL)
 		return -1;
@@ -215,66 +269,54 @@ static int conn_speak(struct conn *c, const struct proto_ops *ops)
 	return 0;
 }
 
-static void feed(struct conn *c, const uint8_t *p, size_t n)
+/* By ALPN, and without TLS by the first bytes; NULL: more of them are needed. */
+static const struct proto_ops *conn_sniff(struct conn *c, const char *p, size_t n, size_t *taken)
 {
-	while (n > 0) {
-		size_t taken = n;
-		const struct err *err = c->proto->ops->input(c->proto, p, &taken, clock_ms());
-
-		if (err != NULL) {
-			conn_fail(c, err);
-			return;
-		}
-		p += taken;
-		n -= taken;
-		/* Bytes are made, not written: there is still one write per turn. */
-		if (n > 0 && c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) < 0) {
-			conn_kill(c);
-			return;
-		}
+	*taken = 0;
+	if (c->http.tls)
+		return slice_eq(c->transport->ops->alpn(c->transport), SLICE("h2")) ? &h2_ops : &h1_ops;
+	switch (sniff_take(&c->sniff, (const uint8_t *)p, n, taken)) {
+	case SNIFF_MORE:
+		return NULL;
+	case SNIFF_H1:
+		return &h1_ops;
+	default:
+		return &h2_ops;
 	}
 }
 
-static void conn_sniff(struct conn *c, const uint8_t *p, size_t n)
+static void conn_first(struct conn *c, const char *p, size_t n)
 {
 	size_t taken;
+	const struct proto_ops *ops = conn_sniff(c, p, n, &taken);
 
-	switch (sniff_take(&c->sniff, p, n, &taken)) {
-	case SNIFF_MORE:
+	if (ops == NULL)
 		return;
-	case SNIFF_HTTP1:
-		if (outq_copy(&c->out, sniff_http1_answer, strlen(sniff_http1_answer)) < 0)
-			conn_kill(c);
-		else
-			conn_fail(c, ERR_PREFACE);
-		return;
-	case SNIFF_H2:
-		break;
-	}
-	if (conn_speak(c, &h2_ops) < 0) {
+	if (conn_speak(c, ops) < 0) {
 		conn_kill(c);
 		return;
 	}
-	feed(c, c->sniff.bytes, c->sniff.n);
-	if (n > taken && !c->closing)
-		feed(c, p + taken, n - taken);
+	if (c->sniff.n > 0)
+		conn_offer(c, (const char *)c->sniff.bytes, c->sniff.n);
+	if (n > taken && c->state != CONN_DEAD)
+		conn_offer(c, p + taken, n - taken);
 }
 
-static void conn_input(struct conn *c, const uint8_t *p, size_t n)
+static void conn_input(struct conn *c, const char *p, size_t n)
 {
 	if (c->state == CONN_LINGER || c->closing)
 		return;
 	if (c->proto != NULL)
-		feed(c, p, n);
+		conn_offer(c, p, n);
 	else
-		conn_sniff(c, p, n);
+		conn_first(c, p, n);
 }
 
 static void conn_read(struct conn *c)
 {
 	size_t got = 0;
 
-	while (c->readable && got < READ_BUDGET && c->state != CONN_DEAD) {
+	while (c->readable && got < READ_BUDGET && c->held.bytes.n == 0 && c->state != CONN_DEAD) {
 		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, CONN_INPUT);
 
 		if (n == -EAGAIN) {
@@ -290,15 +332,12 @@ static void conn_read(struct conn *c)
 			COUNT(bytes_in, n);
 			if (c->transport->drained && !c->hangup)
 				c->readable = false;
-			conn_input(c, c->env->input, (size_t)n);
+			conn_input(c, (const char *)c->env->input, (size_t)n);
 		}
 	}
-	if (c->state == CONN_LINGER) {
-		c->lingered += got;
-		if (c->eof || c->lingered > LINGER_BYTES)
-			conn_kill(c);
-	}
-	if (c->readable && c->state != CONN_DEAD)
+	if (c->state == CONN_LINGER && c->eof)
+		conn_kill(c);
+	if (c->readable && c->held.bytes.n == 0 && c->state != CONN_DEAD)
 		loop_ready(c->env->loop, &c->again);
 }
 
@@ -317,6 +356,7 @@ static void conn_handshake(struct conn *c)
 		conn_kill(c);
 		return;
 	}
+	c->http.certificate = c->transport->ops->certificate(c->transport);
 	conn_go(c, CONN_OPEN);
 	if (c->draining)
 		conn_drain(c);
@@ -373,7 +413,7 @@ void conn_env_fini(struct conn_env *env)
 	pool_fini(&env->blocks);
 }
 
-int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool tls, bool admin)
+int conn_open(struct conn_env *env, struct transport *t, const struct http_conn *as)
 {
 	struct conn *c = pool_get(&env->conns);
 	int rv;
@@ -386,17 +426,16 @@ int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool 
 	c->watch.fd = t->fd;
 	rv = loop_watch(env->loop, &c->watch, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
 	if (rv < 0) {
-		log_error("connection %s: epoll_ctl: %s", peer, strerror(-rv));
+		log_error("connection %.*s: epoll_ctl: %s", SLICE_ARG(as->peer), strerror(-rv));
 		pool_put(&env->conns, c);
 		return -1;
 	}
 	c->transport = t;
 	c->state = CONN_HANDSHAKE;
 	c->written_turn = UINT64_MAX;
-	strncpy(c->peer, peer, sizeof(c->peer) - 1);
+	snprintf(c->peer, sizeof(c->peer), "%.*s", SLICE_ARG(as->peer));
+	c->http = *as;
 	c->http.peer = slice_str(c->peer);
-	c->http.tls = tls;
-	c->http.admin = admin;
 	c->host.wake = conn_wake;
 	c->host.conn = &c->http;
 	outq_init(&c->out, &env->blocks);

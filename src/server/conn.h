@@ -9,6 +9,7 @@
 #include "net/transport.h"
 #include "proto/proto.h"
 #include "proto/sniff.h"
+#include "server/held.h"
 
 enum conn_state {
 #define CONN_STATE(name, next, help) CONN_##name,
@@ -18,7 +19,7 @@ enum conn_state {
 
 /* Milliseconds. */
 struct conn_timeouts {
-	uint64_t handshake, header, send, keepalive;
+	uint64_t handshake, header, body, send, keepalive;
 };
 
 /* What all connections of a worker share; the worker owns it. */
@@ -48,6 +49,7 @@ struct conn {
 	bool hangup;                /* the peer's end is on its way: a short read does not mean drained */
 	bool eof;                   /* the peer's end was read */
 	bool blocked;               /* the socket took less than offered: wait for EPOLLOUT */
+	bool tight;                 /* it did so the last time: little is made ahead of it */
 	bool closing;               /* no more input: send what there is, then end */
 	bool draining;              /* told to leave while the handshake was under way */
 	struct watch watch;
@@ -57,10 +59,11 @@ struct conn {
 	struct timer timer;
 	enum proto_wait waits;      /* what the timer is set for */
 	uint64_t waits_requests;    /* proto->requests then */
+	uint64_t waits_body;        /* proto->body then */
 	uint64_t written_turn;      /* the last turn it wrote in: one write per turn */
-	size_t lingered;            /* bytes read and dropped since the end */
 	struct list node;
 	struct sniff sniff;         /* the first bytes, until they tell the protocol */
+	struct held held;           /* input that the protocol takes later; nothing is read before */
 	char peer[CONN_PEER];
 };
 
@@ -68,9 +71,12 @@ void conn_env_init(struct conn_env *env, struct loop *loop);
 /* Asserts that no connection is left. */
 void conn_env_fini(struct conn_env *env);
 
-/* Takes the transport and begins; peer: as logs write it, copied. -1 when memory is out: the caller
- * keeps the transport then. */
-int conn_open(struct conn_env *env, struct transport *t, const char *peer, bool tls, bool admin);
+/*
+ * Takes the transport and begins. as: what requests see of the connection, copied; its peer (as logs write
+ * it) too, and its certificate comes from the handshake. -1 when memory is out: the caller keeps the
+ * transport then.
+ */
+int conn_open(struct conn_env *env, struct transport *t, const struct http_conn *as);
 
 /* Graceful end. A second time: the peer did not answer for a while, and is not waited for. */
 void conn_drain(struct conn *c);

@@ -23,22 +23,27 @@ void conn_timer_update(struct conn *c, bool progress)
 {
 	const struct conn_timeouts *t = &c->env->timeouts;
 	uint64_t requests = c->proto != NULL ? c->proto->requests : 0;
+	uint64_t body = c->proto != NULL ? c->proto->body : 0;
 	enum proto_wait waits;
 
 	if (c->state != CONN_OPEN && c->state != CONN_DRAIN)
 		return;
 	waits = waits_for(c);
 	if (waits == c->waits && !(waits == PROTO_SEND && progress) &&
-		requests == c->waits_requests && timer_armed(&c->timer) == (waits != PROTO_BUSY))
+		!(waits == PROTO_BODY && body != c->waits_body) && requests == c->waits_requests && timer_armed(&c->timer) == (waits != PROTO_BUSY))
 		return;
 	c->waits = waits;
 	c->waits_requests = requests;
+	c->waits_body = body;
 	switch (waits) {
 	case PROTO_IDLE:
 		conn_timer_set(c, c->state == CONN_DRAIN ? DRAIN_ANSWER_MS : t->keepalive);
 		break;
 	case PROTO_HEADER:
 		conn_timer_set(c, t->header);
+		break;
+	case PROTO_BODY:
+		conn_timer_set(c, t->body);
 		break;
 	case PROTO_SEND:
 		conn_timer_set(c, t->send);
@@ -60,6 +65,8 @@ static const struct err *timeout_of(const struct conn *c)
 		return ERR_TIMEOUT_SEND;
 	case PROTO_HEADER:
 		return ERR_TIMEOUT_HEADER;
+	case PROTO_BODY:
+		return ERR_TIMEOUT_BODY;
 	default:
 		return ERR_TIMEOUT_IDLE;
 	}
@@ -79,6 +86,8 @@ static void fired(struct timer *timer)
 	if (err != NULL) {
 		COUNT(timeouts, 1);
 		log_at(err->level, "connection %s: %s", c->peer, err->text);
+		if (c->proto != NULL && c->proto->ops->timed_out(c->proto))
+			return; /* it woke the connection */
 	}
 	conn_kill(c);
 }

@@ -1,7 +1,7 @@
 /*
  * conn_timer: which timeout a connection is under, and what happens when it fires. A timeout begins
  * with what is waited for and is not moved by bytes that do not end it; only output that the peer takes
- * moves the send timeout. For server/conn.c only.
+ * moves the send timeout, and pieces of a request body that come move the body's. For server/conn.c only.
  */
 #ifndef H2D_SERVER_CONN_TIMER_H
 #define H2D_SERVER_CONN_TIMER_H

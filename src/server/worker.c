@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "cache/answer.h"
+#include "http/auth.h"
 #include "net/ctl.h"
 #include "net/tcp.h"
 #include "net/tls.h"
@@ -27,6 +29,12 @@ extern const struct h2d_handler files;        /* the document root */
 static const struct dispatch_ops *const dispatches[] = { &dispatch_reuseport };
 
 /* --- connections ----------------------------------------------------------------------------------------- */
+
+/* For requests that ask for another site than the one whose certificate was shown. */
+static bool covers(const struct http_conn *conn, struct slice host)
+{
+	return tls_cert_covers(conn->certificate, host);
+}
 
 void worker_take(struct worker *w, int fd, const struct addr *peer,
 	const struct worker_listener *from)
@@ -44,7 +52,13 @@ void worker_take(struct worker *w, int fd, const struct addr *peer,
 		strcpy(text, "unix");
 	else
 		addr_format_host(peer, text, sizeof(text));
-	if (conn_open(&w->conns, t, text, from->tls != NULL, from->conf->admin) < 0) {
+	if (conn_open(&w->conns, t, &(struct http_conn){
+			.peer = slice_str(text),
+			.tls = from->tls != NULL,
+			.admin = from->conf->admin,
+			.redirect_to_https = from->conf->redirect_to_https,
+			.covers = from->tls != NULL ? covers : NULL,
+		}) < 0) {
 		t->ops->close(&t);
 		return;
 	}
@@ -183,8 +197,12 @@ static void on_ctl(struct watch *watch, uint32_t events)
 	int fds[CTL_FDS_MAX], nfds, rv;
 
 	(void)events;
-	while ((rv = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0)
-		on_message(w, &msg, fds, nfds);
+	while ((rv = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0 || rv == -EMFILE) {
+		if (rv > 0)
+			on_message(w, &msg, fds, nfds);
+		else
+			log_error("ctl: a message is lost: %s", strerror(-rv));
+	}
 	if (rv == -EAGAIN)
 		return;
 	loop_unwatch(&w->loop, watch);
@@ -202,17 +220,10 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_log_write(&w->access_log, req);
 }
 
-static void show_image(struct worker *w)
-{
-	__atomic_store_n(&w->args->board_slot->image, files_image_number(w->files),
-		__ATOMIC_RELAXED);
-}
-
 static struct slice status_json(struct http_env *env, struct arena *a)
 {
 	struct worker *w = env->owner;
 
-	show_image(w);
 	return board_json(w->args->board, a);
 }
 
@@ -220,26 +231,44 @@ static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
 
-	date_format(clock_wall().tv_sec, w->date);
-	show_image(w);
+	w->http.date_s = clock_wall().tv_sec;
+	date_format(w->http.date_s, w->date);
 	timer_arm(&w->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 
 /* --- putting it together ------------------------------------------------------------------------------- */
 
+/* Of the first public TLS listener. */
+static uint16_t https_port(const struct worker_args *args)
+{
+	for (unsigned i = 0; i < args->nlisteners; i++) {
+		const struct worker_listener *l = &args->listeners[i];
+
+		if (l->tls != NULL && !l->conf->admin)
+			return addr_port(&l->addr);
+	}
+	return 443;
+}
+
 static int start_http(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
 	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION), without = SLICE_LIT("h2d");
+	time_t now = clock_wall().tv_sec;
 
-	date_format(clock_wall().tv_sec, w->date);
+	date_format(now, w->date);
 	w->http = (struct http_env){
+		.sites = w->args->sites,
+		.https_port = https_port(w->args),
 		.routes = &routes_table,
 		.fallback = &files,
 		.date = slice_of(w->date, DATE_LEN),
+		.date_s = now,
 		.server = conf->server_tokens ? with : without,
 		.header_size = conf->limits.client_header_size,
 		.files = w->files,
+		.error_page = answer_error_page,
+		.auth_desk = w->auth_desk,
 		.status = status_json,
 		.finished = finished,
 		.owner = w,
@@ -259,6 +288,7 @@ static int start_conns(struct worker *w)
 	w->conns.timeouts = (struct conn_timeouts){
 		.handshake = conf->timeouts.handshake * 1000,
 		.header = conf->timeouts.header * 1000,
+		.body = conf->timeouts.body * 1000,
 		.send = conf->timeouts.send * 1000,
 		.keepalive = conf->timeouts.keepalive * 1000,
 	};
@@ -287,11 +317,13 @@ static const char *worker_start(struct worker *w)
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";
-	if (trees_init(&w->trees, w->args->conf) < 0)
-		return "document root";
-	w->files = files_new(&w->loop, w->offload, &w->trees.files);
+	w->auth_desk = auth_desk_new(w->offload);
+	if (w->auth_desk == NULL)
+		return "passwords";
+	w->files = files_new(&w->loop, w->offload, &w->args->trees->files);
 	if (w->files == NULL)
 		return "document root";
+	files_show_image(w->files, &w->args->board_slot->image);
 	if (start_http(w) < 0)
 		return "access log";
 	if (start_conns(w) < 0)
@@ -313,8 +345,9 @@ static void worker_stop(struct worker *w)
 	conn_env_fini(&w->conns);
 	free(w->conns.input);
 	files_free(&w->files);
-	trees_fini(&w->trees);
 	offload_free(&w->offload);
+	h1_trim();
+	auth_desk_free(&w->auth_desk);
 	h2_trim();
 	if (w->ctl.active)
 		loop_unwatch(&w->loop, &w->ctl);

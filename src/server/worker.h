@@ -6,9 +6,11 @@
 #define H2D_SERVER_WORKER_H
 
 #include "conf/conf.h"
+#include "http/site.h"
 #include "net/addr.h"
 #include "net/tls_ctx.h"
 #include "server/board.h"
+#include "server/trees.h"
 
 /* One listening socket of this worker. */
 struct worker_listener {
@@ -20,6 +22,8 @@ struct worker_listener {
 
 struct worker_args {
 	const struct conf *conf;
+	const struct trees *trees;
+	const struct sites *sites;
 	unsigned slot;                    /* worker slot: 0 … worker-processes - 1 */
 	struct board *board;
 	struct board_slot *board_slot;    /* this process's own, writable */

@@ -9,7 +9,6 @@
 #include "server/access_log.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
-#include "server/trees.h"
 #include "server/worker.h"
 
 struct worker {
@@ -18,7 +17,7 @@ struct worker {
 	struct sig sig;
 	struct watch ctl;
 	struct offload *offload;
-	struct trees trees;
+	struct auth_desk *auth_desk;
 	struct files *files;
 	struct http_env http;
 	struct conn_env conns;

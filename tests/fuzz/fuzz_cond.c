@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[FIELDS_MAX];
 	unsigned n = split(slice_of(data, size), fields);
-	enum cond_result result = cond_check(fields, n, &v, NOW);
+	unsigned seen = cond_fields(fields, n);
+	enum cond_result result = cond_check(fields, n, seen, &v, NOW);
 	bool match = field_find(fields, n, SLICE("if-match")) != NULL;
 	bool none_match = field_find(fields, n, SLICE("if-none-match")) != NULL;
 	bool modified = field_find(fields, n, SLICE("if-modified-since")) != NULL;
@@ -58,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (result == COND_FAILED && !match && !unmodified)
 		abort();
 	if (result == COND_NOT_MODIFIED && !none_match && !modified)
+		abort();
+	if (cond_range(fields, n, seen, &v, NOW).n > 0 && !(seen & COND_RANGE))
 		abort();
 	for (unsigned i = 0; i < n; i++) {
 		walk_list(fields[i].value);

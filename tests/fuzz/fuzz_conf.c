@@ -28,9 +28,8 @@ static unsigned parse(struct conf *conf, struct slice text)
 
 	memset(conf, 0, sizeof(*conf));
 	arena_init(&conf->arena, NULL, 0, MEMORY);
-	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		if (conf_sections[i].title == NULL)
-			H2D_ASSERT(conf_table_add(conf, &conf_sections[i]) != NULL);
+	H2D_ASSERT(conf_table_defaults(
+		&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL]));
 	conf_parse(conf, &source, text, &faults);
 	return faults.n;
 }

@@ -81,10 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	static struct route_build routes;
 	static struct pool blocks;
-	static const struct http_conn conn = { .peer = SLICE_LIT("fuzz"),
-		.protocol = SLICE_LIT("HTTP/2.0") };
-	struct http_env env = { .fallback = &get, .date = SLICE("d"), .server = SLICE("s"),
-		.header_size = 2048 };
+	static const struct http_conn conn = { .peer = SLICE_LIT("fuzz") };
+	struct http_env env = { .sites = &sites_plain, .fallback = &get, .date = SLICE("d"),
+		.server = SLICE("s"), .header_size = 2048 };
 	struct proto_conf conf = { .max_concurrent_streams = 16, .env = &env };
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct outq q;

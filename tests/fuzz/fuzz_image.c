@@ -31,9 +31,14 @@ static unsigned read_all(const struct image_head *h, const uint8_t *const *segme
 		const struct image_entry *found = image_find(h, e->root, path);
 
 		total += sum(path.p, path.n) + sum(strings + e->type.at, e->type.n);
-		total += sum(segments[e->segment] + e->at, e->n);
-		total += found != NULL ? found->n : 0;
+		total += sum(segments[e->body.segment] + e->body.at, e->body.n);
+		for (int k = 0; k < IMAGE_TWINS; k++)
+			total += sum(segments[e->twins[k].segment] + e->twins[k].at, e->twins[k].n);
+		total += sum(strings + e->type.at, e->bare_type);
+		total += found != NULL ? found->body.n : 0;
 	}
+	for (uint32_t i = 0; i < h->nroots; i++)
+		total += sum(strings + image_roots(h)[i].path.at, image_roots(h)[i].path.n);
 	return total + (image_find(h, 0, SLICE("/")) != NULL);
 }
 

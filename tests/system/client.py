@@ -40,8 +40,21 @@ def tls_socket(port, timeout=10.0, context=None, session=None):
 	return context.wrap_socket(plain, server_hostname="localhost", session=session)
 
 
+class Request:
+	"""What was asked, as lint.py reads it."""
+
+	def __init__(self, method, path, headers, authority, version="2"):
+		self.method = method
+		self.path = path
+		self.headers = list(headers)
+		self.authority = authority
+		self.version = version
+
+
 class Response:
-	def __init__(self):
+	def __init__(self, request=None):
+		self.request = request
+		self.closed = None
 		self.status = None
 		self.headers = []
 		self.body = b""
@@ -68,17 +81,18 @@ class Response:
 class Client:
 	"""
 	settings: of h2.settings, sent at once. credit: give credit back for what arrives (else the test
-	does, by window()). keep: keep bodies, or only count them.
+	does, by window()). keep: keep bodies, or only count them. seen: called with every whole response.
 	"""
 
 	def __init__(self, sock, timeout=10.0, settings=None, credit=True, keep=True, check=False,
-			authority="localhost", scheme="http"):
+			authority="localhost", scheme="http", seen=None):
 		self.sock = sock
 		self.timeout = timeout
 		self.credit = credit
 		self.keep = keep
 		self.authority = authority
 		self.scheme = scheme
+		self.seen = seen
 		self.responses = {}
 		self.goaway = None
 		self.eof = False
@@ -184,6 +198,10 @@ class Client:
 					event.stream_id)
 		elif name == "StreamEnded":
 			answer.ended = True
+			if not self.keep:
+				answer.body = None
+			if self.seen:
+				self.seen(answer)
 		elif name == "StreamReset":
 			answer.reset = int(event.error_code)
 		elif name == "ConnectionTerminated":
@@ -212,7 +230,7 @@ class Client:
 	def send(self, method="GET", path="/", headers=(), body=None, end=True):
 		"""Begins a request; its stream. body: what fits the windows is sent, in one go."""
 		stream = self.conn.get_next_available_stream_id()
-		self.responses[stream] = Response()
+		self.responses[stream] = Response(Request(method, path, headers, self.authority))
 		self.conn.send_headers(stream, self.head(method, path, headers),
 			end_stream=body is None and end)
 		self.flush()

@@ -25,6 +25,15 @@ def skip_without(capability, why):
 	pytest.skip("kernel capability %s: %s" % (capability, why))
 
 
+# Lines that a test leaves for the end of the run: what it measured.
+REPORT = []
+
+
+def pytest_terminal_summary(terminalreporter):
+	for line in REPORT:
+		terminalreporter.write_line(line)
+
+
 def pytest_configure(config):
 	config.addinivalue_line("markers", "slow: takes seconds")
 

@@ -81,6 +81,38 @@ def listening_inodes():
 	return found
 
 
+def memfds(pid):
+	"""{inode: bytes} of the memory files that it holds open or has mapped."""
+	found = collections.Counter()
+	try:
+		with open("/proc/%d/maps" % pid) as f:
+			for line in f:
+				part = line.split(None, 5)
+				if len(part) == 6 and part[5].startswith("/memfd:"):
+					first, last = part[0].split("-")
+					found[int(part[4])] += int(last, 16) - int(first, 16)
+		for fd in os.listdir("/proc/%d/fd" % pid):
+			path = "/proc/%d/fd/%s" % (pid, fd)
+			try:
+				if os.readlink(path).startswith("/memfd:"):
+					st = os.stat(path)
+					found[st.st_ino] = st.st_blocks * 512
+			except FileNotFoundError:
+				pass
+	except (FileNotFoundError, ProcessLookupError):
+		pass
+	return found
+
+
+def private_memory(pid):
+	"""Bytes that no other process has; 0 if it is no more."""
+	try:
+		with open("/proc/%d/smaps_rollup" % pid) as f:
+			return sum(int(line.split()[1]) for line in f if line.startswith("Pss_Anon:")) << 10
+	except (FileNotFoundError, ProcessLookupError):
+		return 0
+
+
 def cpu_seconds(pid):
 	with open("/proc/%d/stat" % pid) as f:
 		part = f.read().rpartition(")")[2].split()

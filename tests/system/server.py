@@ -16,6 +16,9 @@ import threading
 import time
 
 import client
+import h1client
+import h1client
+import lint_history
 import procs
 from procs import DEADLINE, descriptor_kinds, group_members, running, wait_for
 
@@ -123,6 +126,7 @@ class Server:
 		self.ports = {}
 		self.baseline = None
 		self.alerts_allowed = []
+		self.lint = lint_history.History()
 		self.exit_expected = 0
 		self.logs_reopened = False
 
@@ -233,10 +237,12 @@ class Server:
 
 	def reload(self):
 		self.baseline = None  # other processes from now on
+		self.lint.forget()
 		return self.run("-s", "reload", check=0)
 
 	def hup(self):
 		self.baseline = None
+		self.lint.forget()
 		self.signal(signal.SIGHUP)
 
 	def reopen_logs(self):
@@ -293,6 +299,16 @@ class Server:
 				w["image"] > above for w in workers) else None
 		return wait_for(imaged, said="an image above %d" % above)
 
+	def wait_coded(self, names):
+		"""Until every worker has these files in all codings: twins come with a later image."""
+		def coded():
+			with self.connect() as c:
+				return all(c.get("/" + name, [("accept-encoding", coding)]).get("content-encoding")
+					== coding for name in names for coding in ("br", "zstd", "gzip"))
+		wait_for(coded, said="files in all codings")
+		self.wait_image(self.status()["image"] - 1)
+		return self
+
 	def gauges(self):
 		"""The live counters, summed over the workers, without this look's own connection."""
 		totals = self.status()["totals"]
@@ -347,6 +363,10 @@ class Server:
 		"""Announces a line of the level alert."""
 		self.alerts_allowed.append(re.compile(pattern))
 
+	def allow_fault(self, pattern, why):
+		"""Announces a fault that lint.py or lint_history.py finds, and says why it is none."""
+		self.lint.allow(re.compile(pattern), why)
+
 	def expect_exit(self, code):
 		self.exit_expected = code
 
@@ -369,6 +389,8 @@ class Server:
 					check()
 				except (AssertionError, OSError, client.Closed, KeyError) as e:
 					problems.append("%s: %s" % (type(e).__name__, e))
+		if not failed:
+			problems += ["lint: " + fault for fault in self.lint.faults]
 		if self.process.poll() is None:
 			self.signal(signal.SIGQUIT)
 			try:
@@ -411,13 +433,14 @@ class Server:
 			wanted = self.baseline.get(slot)
 			if wanted is None:
 				continue
-			spare = collections.Counter()
+			# An image that came or went since keeps a pipe open while it lives.
+			spare = collections.Counter(["pipe"])
 			if self.logs_reopened:  # a log that is a standard stream is there a second time
 				spare.update(["pipe", self.path("stdout")])
 
 			def differ():
 				now = descriptor_kinds(worker["pid"])
-				return dict(now - wanted - spare), dict(wanted - now)
+				return dict(now - wanted - spare), dict(wanted - now - spare)
 			try:
 				wait_for(lambda: differ() == ({}, {}), 5, 0.02)
 			except AssertionError:
@@ -435,6 +458,7 @@ class Server:
 	# --- clients ----------------------------------------------------------------------------
 
 	def connect(self, how="tcp", **options):
+		options.setdefault("seen", self.lint.see)
 		if how == "tcp":
 			return client.Client.tcp(self.ports["tcp"], **options)
 		if how == "tls":
@@ -442,6 +466,13 @@ class Server:
 		if how == "unix":
 			return client.Client.unix(self.unix_path, **options)
 		return client.Client.unix(self.admin_path, **options)
+
+	def h1(self, how="tcp", **options):
+		"""The same over HTTP/1."""
+		options.setdefault("seen", self.lint.see)
+		if how in ("tcp", "tls"):
+			return getattr(h1client.H1, how)(self.ports[how], **options)
+		return h1client.H1.unix(self.unix_path if how == "unix" else self.admin_path, **options)
 
 	def raw(self, how="tcp", **options):
 		return client.Raw(self.socket(how), **options)

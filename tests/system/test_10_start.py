@@ -31,6 +31,9 @@ def test_version():
 	assert done.returncode == 0
 	assert re.match(r"h2d \d+\.\d+", done.out), done.out
 	assert "nghttp2" in done.out and "OpenSSL" in done.out
+	features = re.search(r"^features: (.*)$", done.out, re.M).group(1).split()
+	for coding, library in (("br", "brotli"), ("zstd", "zstd"), ("gzip", "zlib")):
+		assert (coding in features) == bool(re.search(rf"^{library} \d+\.", done.out, re.M))
 	assert h2d_run("--version").out == done.out
 
 
@@ -80,9 +83,9 @@ def test_dump_is_a_configuration(h2d):
 
 def test_dump_has_every_key(h2d):
 	with open(os.path.join(srv.TOP, "src", "conf", "conf.def")) as f:
-		keys = re.findall(r"^CONF_[A-Z]+\(\s*\"([a-z0-9-]+)\"", f.read(), re.M)
+		keys = re.findall(r"^CONF_[A-Z_]+\(\s*\"([a-z0-9-]+)\"", f.read(), re.M)
 	assert len(keys) > 20
-	dump = h2d.new().run("-T", check=0).out
+	dump = h2d.new(server='error-page "404" { file = "/404.html" }').run("-T", check=0).out
 	missing = [k for k in keys if not re.search(r"(^|[\s{])%s\s*=" % re.escape(k), dump, re.M)]
 	assert not missing
 

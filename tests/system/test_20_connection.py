@@ -60,15 +60,6 @@ def test_wrong_preface(site, how, text):
 	still_serves(site, how)
 
 
-def test_http1_gets_a_clear_end(site, how):
-	"""Answered or closed, but not left hanging."""
-	with site.socket(how) as s:
-		s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		data = read_all(s)
-		assert data.startswith(b"HTTP/1.1 ") or data == b"" or b"\x00\x00" in data[:9]
-	still_serves(site, how)
-
-
 def test_tls_to_the_cleartext_port(site):
 	with socket.create_connection(("127.0.0.1", site.ports["tcp"]), 10) as s:
 		with pytest.raises((ssl.SSLError, OSError)):

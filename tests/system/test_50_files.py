@@ -38,7 +38,7 @@ TYPES = {
 	"a.pdf": "application/pdf", "a.woff2": "font/woff2", "a.wasm": "application/wasm",
 	"a.mp4": "video/mp4",
 	"a.ico": None, "a.gz": "application/gzip", "a.unknown": "application/octet-stream",
-	"noextension": "application/octet-stream", "a.": "application/octet-stream", ".html": None,
+	"noextension": "application/octet-stream", "a.": "application/octet-stream",
 	"a.b/c": "application/octet-stream", "a.tar.zip": "application/zip",
 }
 
@@ -57,6 +57,7 @@ def test_types(make):
 
 def test_charset(make):
 	server = make(server='charset = ""', files={"a.txt": b"x"})
+	server.allow_fault("without charset", "the configuration says so")
 	with server.connect("tcp") as c:
 		assert c.get("/a.txt").get("content-type") == "text/plain"
 
@@ -185,6 +186,8 @@ def test_etag_is_the_same_from_image_and_disk(h2d):
 
 def test_etag_follows_the_content_on_disk(h2d):
 	server = h2d(sections=NO_CACHE, files={"a": b"one"})
+	server.allow_fault("the same etag had other fields: .*last-modified",
+		"it is written twice, perhaps in different seconds")
 	with server.connect("tcp") as c:
 		first = c.get("/a").get("etag")
 		assert c.get("/a").get("etag") == first
@@ -295,6 +298,7 @@ def test_unreadable(make):
 		assert c.get("/open").body == b"open"
 		answer = c.get("/secret")
 		assert answer.status == 403 and answer.body != b"secret"
+		server.log.wait(r"info .*secret: Permission denied")
 		assert c.get("/dir/x").status in (403, 404)
 	os.chmod(os.path.join(server.root, "dir"), 0o755)
 
@@ -302,7 +306,7 @@ def test_unreadable(make):
 ODD_NAMES = ["a b", "ü", "a+b", "a&b=c", "a;b", "100%", "what?", "hash#tag", "quote\"s'", "<tag>",
 	"back\\slash", "co:lon",
 	"tilde~", "(paren)", "[brackets]", "{brace}", "pi|pe", "^", "`", "comma,", "@", "$", "!",
-	"*", "...", "..a", ".hidden", "-dash",
+	"*", "-dash",
 	" ", "x" * 255, "日本語", "é" * 100, "a.b.c.d", "%2e%2e", "%2F", "CON", "index.html ",
 	"new\nline", "tab\t", "\x7f", "\x1b[31m"]
 
@@ -322,6 +326,21 @@ def test_odd_names(make):
 			answer = c.get(quote(name))
 			assert (answer.status, answer.body) == (200, body), name
 		assert c.get("/bad-utf8-%ff%fe").body == b"latin"
+
+
+def test_dotfiles(make):
+	"""Not served, whatever they hold; but for .well-known."""
+	files = {name: "secret" for name in (".env", ".git/config", "a/.htpasswd", "a/.b/c", "...",
+		"..a", ".well-known/.secret", ".well-known2/x", ".hidden/index.html")}
+	served = (".well-known/acme-challenge/token", "a/.well-known/x", "a.b", "a./b", "a/b.")
+	server = make(files={**files, **{name: "served" for name in served}})
+	with server.connect("tcp") as c:
+		for name in list(files) + [".git", ".git/", "a/.b", "a/.b/", ".hidden", ".hidden/"]:
+			answer = c.get("/" + name)
+			assert answer.status == 404 and b"secret" not in answer.body, name
+		assert c.get("/%2eenv").status == c.get("/a/x/../.htpasswd").status == 404
+		for name in served:
+			assert c.get("/" + name).body == b"served", name
 
 
 def test_deep_folders(make):

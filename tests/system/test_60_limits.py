@@ -407,6 +407,23 @@ def test_descriptors_run_out(h2d):
 	assert server.worker_pids() == [pid]
 
 
+def test_descriptors_run_out_for_an_image(h2d):
+	"""A worker that cannot take a new image's descriptors goes on with the disk, and takes the next one."""
+	server = h2d(listens=("tcp",), files={"a.txt": b"old"})
+	pid = server.worker_pids()[0]
+	with server.connect("tcp") as c:
+		assert c.get("/a.txt").body == b"old"
+		soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (max(procs.descriptors(pid)) + 1, hard))
+		server.write("b.txt", b"new")
+		server.log.wait(r"a message is lost: Too many open files")
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+		server.write("c.txt", b"newer")
+		for path, body in (("/a.txt", b"old"), ("/b.txt", b"new"), ("/c.txt", b"newer")):
+			assert c.get(path).body == body
+	assert server.worker_pids() == [pid]
+
+
 def test_descriptors_run_out_for_files(h2d):
 	"""No descriptor for a file: 503 for that request, not more."""
 	server = h2d(listens=("tcp",), sections="cache { max-size = 0 }",

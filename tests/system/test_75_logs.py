@@ -171,6 +171,23 @@ def test_reopen_by_option(h2d):
 	procs.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
 
 
+def test_nobody_holds_what_was_renamed(h2d):
+	"""What rotation compresses or deletes gives its space back: each process lets go."""
+	server = h2d.new(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=True)
+	server.spawn()
+	path = server.path("error.log")
+	procs.wait_for(lambda: os.path.exists(path) and "serving: generation" in open(path).read())
+	pids = [server.pid] + server.children()
+	assert len(pids) == 4
+	for name in ("access.log", "error.log"):
+		os.rename(server.path(name), server.path(name + ".1"))
+	server.reopen_logs()
+
+	def holders():
+		return [(pid, path) for pid in pids for path in procs.descriptors(pid).values() if path.endswith(".log.1")]
+	procs.wait_for(lambda: not holders(), said="all let go")
+
+
 def test_reopen_failure_keeps_the_old_file(h2d):
 	server = h2d.new()
 	os.mkdir(server.path("logs"))

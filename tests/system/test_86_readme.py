@@ -57,8 +57,11 @@ def test_from_a_clone_to_a_page():
 def test_the_configuration(tmp_path, cert):
 	text = section("The configuration")
 	conf = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
+	(tmp_path / "users").write_text("")
 	for told, real in (("/run/h2d", tmp_path), ("/var/log/h2d", tmp_path), ("/srv/www", TOP / "site"),
-			("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key)):
+			("/srv/shop/current", TOP / "site"), ("/etc/h2d/users", tmp_path / "users"),
+			("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key),
+			("/etc/h2d/tls/shop.crt", cert.cert), ("/etc/h2d/tls/shop.key", cert.key)):
 		assert told in conf
 		conf = conf.replace(told, str(real))
 	path = tmp_path / "h2d.conf"

@@ -11,7 +11,7 @@
 static struct loop loop;
 static struct access_log logfile;
 static int fds[2];
-static struct http_conn conn = { .peer = SLICE_LIT("192.0.2.7"), .protocol = SLICE_LIT("HTTP/2.0") };
+static struct http_conn conn = { .peer = SLICE_LIT("192.0.2.7") };
 static struct field fields[2];
 static struct h2d_req req;
 static char text[1 << 18];
@@ -24,7 +24,7 @@ static void setup(void)
 	clock_set(5000000, (struct timespec){ .tv_sec = 784111777 });
 	fields[0] = (struct field){ SLICE("user-agent"), SLICE("a\"b\\c\n\xff") };
 	fields[1] = (struct field){ SLICE("referer"), SLICE("http://x/") };
-	req = (struct h2d_req){ .conn = &conn, .method_text = SLICE("GET"), .target = SLICE("/a?b"),
+	req = (struct h2d_req){ .protocol = SLICE("HTTP/2.0"), .conn = &conn, .method_text = SLICE("GET"), .target = SLICE("/a?b"),
 		.scheme = SLICE("https"), .authority = SLICE("h"), .fields = fields, .nfields = 2,
 		.sent = 612, .started_us = 4998500, .complete = true, .reply.status = 200 };
 }
@@ -59,16 +59,22 @@ START_TEST(combined)
 	access_log_write(&logfile, &req);
 	access_log_flush(&logfile);
 	ck_assert_ptr_nonnull(strstr(written(), " 612 \"-\" \"-\"\n"));
+	req.user = SLICE("anna b\" ");
+	access_log_write(&logfile, &req);
+	access_log_flush(&logfile);
+	ck_assert_ptr_nonnull(strstr(written(), "192.0.2.7 - anna\\x20b\\x22\\x20 [06/"));
 }
 END_TEST
 
 START_TEST(json)
 {
 	ck_assert_int_eq(access_log_init(&logfile, &loop, fds[1], ACCESS_JSON), 0);
+	req.user = SLICE("anna b");
 	access_log_write(&logfile, &req);
 	access_log_flush(&logfile);
 	ck_assert_str_eq(written(),
-		"{\"time\":\"1994-11-06T08:49:37+0000\",\"peer\":\"192.0.2.7\",\"method\":\"GET\","
+		"{\"time\":\"1994-11-06T08:49:37+0000\",\"peer\":\"192.0.2.7\",\"user\":\"anna b\","
+		"\"method\":\"GET\","
 		"\"scheme\":\"https\",\"authority\":\"h\",\"target\":\"/a?b\","
 		"\"protocol\":\"HTTP/2.0\",\"status\":200,\"bytes\":612,\"duration_us\":1500,"
 		"\"referer\":\"http://x/\","
@@ -79,7 +85,7 @@ END_TEST
 /* Every piece as long and as bad as it gets, many times: nothing overflows, every line is whole. */
 START_TEST(worst_case)
 {
-	static char bad[8192];
+	static char bad[8192], spaces[8192];
 	int file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	FILE *in;
 	char *line = NULL;
@@ -89,6 +95,8 @@ START_TEST(worst_case)
 	ck_assert_int_ge(file, 0);
 	memset(bad, '\n', sizeof(bad));
 	req.method_text = req.scheme = req.authority = req.target = slice_of(bad, sizeof(bad));
+	memset(spaces, ' ', sizeof(spaces));
+	req.user = _i == 0 ? slice_of(spaces, sizeof(spaces)) : req.target;
 	fields[0].value = fields[1].value = slice_of(bad, sizeof(bad));
 	ck_assert_int_eq(access_log_init(&logfile, &loop, file,
 				 _i == 0 ? ACCESS_COMBINED : ACCESS_JSON), 0);

@@ -139,9 +139,12 @@ START_TEST(differences)
 					     "[::1]:2", "[::2]:1", "unix:/a", "unix:/ab" };
 	enum { N = sizeof(texts) / sizeof(texts[0]) };
 	struct addr a[N];
+	static const uint16_t ports[] = { 1, 2, 1, 1, 2, 1, 0, 0 };
 
-	for (int i = 0; i < N; i++)
+	for (int i = 0; i < N; i++) {
 		ck_assert_ptr_null(addr_parse(texts[i], &a[i]));
+		ck_assert_uint_eq(addr_port(&a[i]), ports[i]);
+	}
 	for (int i = 0; i < N; i++) {
 		for (int j = 0; j < N; j++)
 			ck_assert_int_eq(addr_equal(&a[i], &a[j]), i == j);

@@ -116,9 +116,12 @@ START_TEST(json_shape)
 	board->head.image = 9;
 	board->head.building = 1;
 	board->head.keeper_pid = 77;
+	board->head.cache.v[CACHE_FACT_entries] = 12;
+	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
 	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
-		"\"image\":9,\"building\":1,\"keeper\":77,\"workers\":[],\"totals\":{");
+		"\"image\":9,\"building\":1,\"keeper\":77,\"cache\":{\"entries\":12,");
+	assert_has(text, "\"adopted\":18446744073709551615},\"workers\":[],\"totals\":{");
 	free(text);
 
 	a = board_take(board, 4, 3);

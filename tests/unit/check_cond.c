@@ -91,13 +91,122 @@ static unsigned split(const char *text, struct field *fields)
 	return n;
 }
 
+static enum cond_result check(const struct field *fields, unsigned n, const struct cond_validators *v)
+{
+	return cond_check(fields, n, cond_fields(fields, n), v, NOW);
+}
+
 START_TEST(test_case)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[8];
 	unsigned n = split(cases[_i].fields, fields);
 
-	ck_assert_msg(cond_check(fields, n, &v, NOW) == cases[_i].result, "%s", cases[_i].fields);
+	ck_assert_msg(check(fields, n, &v) == cases[_i].result, "%s", cases[_i].fields);
+}
+END_TEST
+
+START_TEST(test_seen)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} names[] = {
+		{ "if-match", COND_IF_MATCH },
+		{ "if-none-match", COND_IF_NONE_MATCH },
+		{ "if-modified-since", COND_IF_MODIFIED_SINCE },
+		{ "if-unmodified-since", COND_IF_UNMODIFIED_SINCE },
+		{ "if-range", COND_IF_RANGE },
+		{ "range", COND_RANGE },
+		{ "accept-encoding", COND_ACCEPT_ENCODING },
+	};
+	struct field fields[8] = { { SLICE_LIT("accept"), SLICE_LIT("*/*") } };
+	unsigned all = 0;
+
+	ck_assert_uint_eq(cond_fields(fields, 1), 0);
+	for (unsigned i = 0; i < 7; i++) {
+		char longer[32];
+
+		fields[1 + i].name = slice_str(names[i].name);
+		all |= names[i].bit;
+		ck_assert_uint_eq(cond_fields(fields, 2 + i), all);
+		ck_assert_uint_eq(cond_fields(&fields[1 + i], 1), names[i].bit);
+		/* Neither what is longer nor what is shorter. */
+		snprintf(longer, sizeof(longer), "%sx", names[i].name);
+		ck_assert_uint_eq(
+			cond_fields(&(struct field){ .name = slice_str(longer) }, 1), 0);
+		for (size_t n = 0; n < strlen(names[i].name); n++)
+			ck_assert_uint_eq(
+				cond_fields(&(struct field){ .name = slice_of(longer, n) }, 1), 0);
+	}
+}
+END_TEST
+
+#define RANGE "range: bytes=1-2\n"
+
+/* Whether the range counts; the representation is that of the cases above. */
+static const struct {
+	const char *fields;
+	bool heeded;
+} ranges[] = {
+	{ "", false },
+	{ "if-range: \"abc\"\n", false },
+	{ RANGE, true },
+	{ RANGE "if-range: \"abc\"\n", true },
+	{ "if-range: \"abc\"\n" RANGE, true },
+	{ RANGE "if-range: W/\"abc\"\n", false },
+	{ RANGE "if-range: \"x\"\n", false },
+	{ RANGE "if-range: *\n", false },
+	{ RANGE "if-range: abc\n", false },
+	{ RANGE "if-range: \n", false },
+	{ RANGE "if-range: \"abc\n", false },
+	{ RANGE "if-range: \"x\", \"abc\"\n", false },
+	{ RANGE "if-range: \"abc\", \"x\"\n", false },
+	{ RANGE "if-range: \"abc\",\n", false },
+	{ RANGE "if-range: ,\"abc\"\n", false },
+	{ RANGE "if-range: \"abc\"\nif-range: \"abc\"\n", false },
+	/* exactly that date (RFC 9110, 13.1.5) */
+	{ RANGE "if-range: " SAME "\n", true },
+	{ RANGE "if-range: Sunday, 06-Nov-94 08:49:37 GMT\n", true },
+	{ RANGE "if-range: " LATER "\n", false },
+	{ RANGE "if-range: " EARLIER "\n", false },
+	{ RANGE "if-range: never\n", false },
+	{ RANGE RANGE, false },
+};
+
+START_TEST(test_range)
+{
+	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
+	struct field fields[8];
+	unsigned n = split(ranges[_i].fields, fields), seen = cond_fields(fields, n);
+	struct slice range = cond_range(fields, n, seen, &v, NOW);
+
+	ck_assert_msg((range.n > 0) == ranges[_i].heeded, "%s", ranges[_i].fields);
+	if (range.n > 0)
+		ck_assert(slice_eq(range, SLICE("bytes=1-2")));
+}
+END_TEST
+
+/* RFC 9110, 8.8.2.2: within its second a date is a weak validator. */
+START_TEST(test_range_weak_date)
+{
+	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
+	struct field fields[8];
+	unsigned n = split(RANGE "if-range: " SAME "\n", fields), seen = cond_fields(fields, n);
+
+	ck_assert_uint_eq(cond_range(fields, n, seen, &v, MODIFIED).n, 0);
+	ck_assert_uint_gt(cond_range(fields, n, seen, &v, MODIFIED + 1).n, 0);
+}
+END_TEST
+
+/* A file without a tag: neither "" nor a tag of nothing is its own. */
+START_TEST(test_range_no_tag)
+{
+	const struct cond_validators v = { .last_modified = MODIFIED };
+	struct field fields[8];
+	unsigned n = split(RANGE "if-range: \"\"\n", fields), seen = cond_fields(fields, n);
+
+	ck_assert_uint_eq(cond_range(fields, n, seen, &v, NOW).n, 0);
 }
 END_TEST
 
@@ -107,11 +216,11 @@ START_TEST(test_no_tag)
 	const struct cond_validators v = { .last_modified = MODIFIED };
 	struct field fields[8];
 
-	ck_assert_int_eq(cond_check(fields, split("if-none-match: \"\"\n", fields), &v, NOW),
+	ck_assert_int_eq(check(fields, split("if-none-match: \"\"\n", fields), &v),
 		COND_PROCEED);
-	ck_assert_int_eq(cond_check(fields, split("if-none-match: *\n", fields), &v, NOW),
+	ck_assert_int_eq(check(fields, split("if-none-match: *\n", fields), &v),
 		COND_NOT_MODIFIED);
-	ck_assert_int_eq(cond_check(fields, split("if-match: \"\"\n", fields), &v, NOW),
+	ck_assert_int_eq(check(fields, split("if-match: \"\"\n", fields), &v),
 		COND_FAILED);
 }
 END_TEST
@@ -122,6 +231,10 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tc, test_no_tag);
+	tcase_add_test(tc, test_seen);
+	tcase_add_loop_test(tc, test_range, 0, sizeof(ranges) / sizeof(ranges[0]));
+	tcase_add_test(tc, test_range_weak_date);
+	tcase_add_test(tc, test_range_no_tag);
 	return tc;
 }
 

@@ -32,7 +32,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(c->servers[0].name, "_");
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	ck_assert_str_eq(c->servers[0].root_at.file, "command line");
-	ck_assert_str_eq(c->servers[0].index.v[0], "index.html");
+	ck_assert_str_eq(c->servers[0].place.index.v[0], "index.html");
 	conf_free(&c);
 	ck_assert_ptr_null(c);
 }
@@ -53,7 +53,15 @@ static const char whole[] =
 	"cache { max-size = \"3M\" max-file-size = 64K }\n"
 	"limits{max-concurrent-streams=1}timeouts { send = 86400 }\n"
 	"server \"_\" {\n\troot = \"www\"\n\tindex = {}\n\tcharset = \"\"\n"
-	"\tupload-dir =\n\t\t\"up/load\"\n}";
+	"\tupload-dir =\n\t\t\"up/load\"\n"
+	"\tadd-header = {\"x-a: \\\"1\\\"\"} deny = {\"all\"}\n"
+	"\ttls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n"
+	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" }\n"
+	"\tlocation \"/a/\" { autoindex = true charset = \"\" }\n"
+	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
+	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
+	"server \"www.example.com\" { server-name = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"
+	"\tlocation \"/\" { allow = {\"10.0.0.0/8\"} } }";
 
 static void check_whole(struct conf *c)
 {
@@ -83,9 +91,39 @@ static void check_whole(struct conf *c)
 	ck_assert_uint_eq(c->timeouts.send_at.line, 19);
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	ck_assert_uint_eq(c->servers[0].root_at.line, 21);
-	ck_assert_uint_eq(c->servers[0].index.n, 0);
-	ck_assert_str_eq(c->servers[0].charset, "");
+	ck_assert_uint_eq(c->servers[0].place.index.n, 0);
+	ck_assert_str_eq(c->servers[0].place.charset, "");
 	ck_assert_str_eq(c->servers[0].upload_dir, "up/load");
+}
+
+static void check_nested(struct conf *c)
+{
+	const struct conf_server *s = &c->servers[0];
+
+	ck_assert_uint_eq(c->nservers, 2);
+	ck_assert_uint_eq(conf_default_server(c), 0);
+	ck_assert_str_eq(s->place.add_header.v[0], "x-a: \"1\"");
+	ck_assert_uint_eq(s->place.deny.n, 1);
+	ck_assert_str_eq(s->tls.certificate, in_folder("cert.pem"));
+	ck_assert_uint_eq(s->nerror_pages, 2);
+	ck_assert_str_eq(s->error_pages[1].status, "503");
+	ck_assert_str_eq(s->error_pages[1].file, "/b/5.html");
+	ck_assert_uint_eq(s->nlocations, 2);
+	ck_assert_str_eq(s->locations[0].prefix, "/a/");
+	ck_assert(s->locations[0].place.autoindex);
+	ck_assert_str_eq(s->locations[0].place.charset, "");
+	/* Set to what the default is, and not set at all: that is not the same. */
+	ck_assert_ptr_nonnull(s->locations[0].place.charset_at.file);
+	ck_assert_ptr_null(s->locations[0].place.index_at.file);
+	ck_assert_uint_eq(s->locations[1].place.index.n, 0);
+	ck_assert_ptr_nonnull(s->locations[1].place.index_at.file);
+	ck_assert_int_eq(s->locations[1].place.redirect_status, 3);
+	ck_assert_str_eq(s->locations[1].place.auth_basic_file, in_folder("key.pem"));
+	ck_assert_uint_eq(s->locations[1].place.redirect_at.line, 31);
+	ck_assert_str_eq(c->servers[1].server_name.v[0], "*.Example.org");
+	ck_assert_uint_eq(c->servers[1].nlocations, 1);
+	ck_assert_str_eq(c->servers[1].locations[0].place.allow.v[0], "10.0.0.0/8");
+	ck_assert_str_eq(c->servers[1].place.auth_basic_realm, "restricted");
 }
 
 START_TEST(every_kind_of_value)
@@ -94,6 +132,7 @@ START_TEST(every_kind_of_value)
 
 	no_faults("whole");
 	check_whole(c);
+	check_nested(c);
 	conf_free(&c);
 }
 END_TEST
@@ -121,7 +160,7 @@ START_TEST(the_dump_reads_back)
 
 			snprintf(key, sizeof(key), "%s = ", conf_sections[i].rows[j].name);
 			ck_assert_msg(strstr(text, key) != NULL, "%s", key);
-			ck_assert_ptr_nonnull(strstr(text, conf_sections[i].rows[j].help));
+			ck_assert_msg(strstr(text, conf_sections[i].rows[j].help) != NULL, "%s", key);
 		}
 	}
 	write_file("again.conf", text);
@@ -132,6 +171,9 @@ START_TEST(the_dump_reads_back)
 	ck_assert_str_eq(again->user, c->user);
 	ck_assert_uint_eq(again->listens[4].mode, 0600);
 	ck_assert_uint_eq(again->worker_processes, 3);
+	ck_assert_uint_eq(again->nservers, 2);
+	ck_assert_ptr_nonnull(again->servers[0].locations[0].place.charset_at.file);
+	ck_assert_ptr_null(again->servers[0].locations[0].place.index_at.file);
 	free(text);
 	free(second);
 	conf_free(&c);
@@ -165,10 +207,34 @@ static void replace(char *text, const char *from, const char *to)
 	}
 }
 
-/* The example, with its paths in the folder; bare: its defaults are no comments. */
-static char *example(bool bare)
+enum example { AS_IT_IS, WITH_DEFAULTS, WITH_SECTIONS };
+
+/* Whether what stands behind a "#" is a section: "tls { …", "server "x" {", its keys and its end. */
+static bool is_section(const char *p)
 {
-	static const char *const set[] = { "#user", "#pid-file", "#root", "#listen", "#include" };
+	static const char *const begin[] = { "#tls {", "#listen", "#error-page", "#location",
+		"#server \"", "#\t", "#}" };
+
+	for (unsigned i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+		if (strncmp(p, begin[i], strlen(begin[i])) == 0)
+			return true;
+	return false;
+}
+
+/* What the example shows a default of, and sets. */
+static bool is_set(const char *p)
+{
+	static const char *const set[] = { "#user", "#pid-file", "#root", "#include" };
+
+	for (unsigned i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+		if (strncmp(p, set[i], strlen(set[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The example, with its paths in the folder, and with its defaults or sections no comments. */
+static char *example(enum example what)
+{
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
@@ -176,33 +242,39 @@ static char *example(bool bare)
 	conf_write_example(out);
 	fclose(out);
 	replace(text, "/run/h2d", "@");
+	replace(text, "/srv/www.example.com", "@/www");
 	replace(text, "/srv/www", "@/www");
-	for (char *p = text; bare && (p = strchr(p, '#')) != NULL; p++) {
-		bool skip = p[1] == ' ' || (p > text && strchr("\n\t", p[-1]) == NULL);
+	replace(text, "/etc/h2d/tls/server.crt", "@/cert.pem");
+	replace(text, "/etc/h2d/tls/server.key", "@/key.pem");
+	for (char *p = text; what != AS_IT_IS && (p = strchr(p, '#')) != NULL; p++) {
+		bool behind = p > text && strchr("\n\t", p[-1]) == NULL;
 
-		for (unsigned i = 0; i < sizeof(set) / sizeof(set[0]); i++)
-			skip |= strncmp(p, set[i], strlen(set[i])) == 0;
-		if (skip)
-			p += strcspn(p, "\n");
-		else
+		if (p[1] != ' ' && !behind && !is_set(p) && is_section(p) == (what == WITH_SECTIONS))
 			*p = ' ';
+		else
+			p += strcspn(p, "\n");
 	}
 	return text;
 }
 
 START_TEST(the_example_is_a_configuration)
 {
-	for (int bare = 0; bare < 2; bare++) {
-		char *text = example(bare);
+	for (int i = AS_IT_IS; i <= WITH_SECTIONS; i++) {
+		bool sections = i == WITH_SECTIONS;
+		char *text = example((enum example)i);
 		struct conf *c = load_text(text);
 
 		no_faults("example");
 		ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 		ck_assert_str_eq(c->pid_file, in_folder("h2d.pid"));
-		ck_assert_uint_eq(c->nlistens, 2);
+		ck_assert_uint_eq(c->nlistens, sections ? 6 : 2);
 		ck_assert_uint_eq(c->worker_connections, 16384);
-		ck_assert_int_eq(c->worker_connections_at.file != NULL, bare);
-		ck_assert_int_eq(c->tls.protocols_at.file != NULL, bare);
+		ck_assert_int_eq(c->worker_connections_at.file != NULL, i == WITH_DEFAULTS);
+		ck_assert_int_eq(c->tls.protocols_at.file != NULL, i == WITH_DEFAULTS);
+		ck_assert_uint_eq(c->nservers, sections ? 2 : 1);
+		ck_assert_uint_eq(c->servers[0].nlocations, sections);
+		ck_assert_uint_eq(c->servers[0].nerror_pages, sections);
+		ck_assert_int_eq(c->servers[0].tls.certificate[0] != '\0', sections);
 		conf_free(&c);
 		free(text);
 	}
@@ -221,9 +293,10 @@ START_TEST(the_manual_names_every_key)
 	for (char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++)
 		items++;
 	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		keys += conf_sections[i].nrows;
+		keys += conf_sections[i].inherits ? 0 : conf_sections[i].nrows;
 	ck_assert_uint_eq(items, keys);
 	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
+	ck_assert_ptr_nonnull(strstr(text, ".Ic auth\\-basic\\-realm .\n"));
 	free(text);
 }
 END_TEST
@@ -309,6 +382,36 @@ START_TEST(the_command_line_wins)
 }
 END_TEST
 
+START_TEST(the_root_of_the_command_line_is_the_default_servers)
+{
+	const struct conf_override ov = { .file = in_folder("h2d.conf"), .root = in_folder("www") };
+	struct conf *c;
+
+	write_file("h2d.conf", "server \"a\" { root = \"@\" }\nserver \"_\" {}\n");
+	c = load_with(&ov);
+	no_faults("root");
+	ck_assert_str_eq(c->servers[0].root, folder);
+	ck_assert_str_eq(c->servers[1].root, in_folder("www"));
+	conf_free(&c);
+	write_file("h2d.conf", "server \"a\" {}\nserver \"b\" { root = \"@\" }\n");
+	c = load_with(&ov);
+	no_faults("root");
+	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	conf_free(&c);
+}
+END_TEST
+
+/* What goes elsewhere needs no files. */
+START_TEST(a_server_that_redirects_needs_no_root)
+{
+	struct conf *c = load_text("server \"_\" { redirect = \"https://example.com/\" }\n");
+
+	no_faults("redirect");
+	ck_assert_str_eq(c->servers[0].root, "");
+	conf_free(&c);
+}
+END_TEST
+
 START_TEST(a_cleartext_port)
 {
 	const struct conf_override ov = { .root = in_folder("www"), .port = "65535", .h2c = true };
@@ -377,6 +480,8 @@ static TCase *tests(void)
 	tcase_add_test(t, includes);
 	tcase_add_test(t, relative_names);
 	tcase_add_test(t, the_command_line_wins);
+	tcase_add_test(t, the_root_of_the_command_line_is_the_default_servers);
+	tcase_add_test(t, a_server_that_redirects_needs_no_root);
 	tcase_add_test(t, a_cleartext_port);
 	tcase_add_test(t, only_admin_needs_no_root);
 	tcase_add_test(t, out_of_memory);

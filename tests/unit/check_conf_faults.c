@@ -1,6 +1,8 @@
 /* check_conf_faults: what is wrong with a configuration is said, at the right line, and once. */
 #include "conf_unit.h"
 
+#define A50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define IN_SERVER "server \"_\" { root = \"@/www\"\n"
 #define SERVED "server \"_\" { root = \"@/www\" }\n"
 
 /* One text, and its faults in order: each begins with its place and contains what is behind '|'. */
@@ -37,7 +39,6 @@ static const struct {
 		{ "h2d.conf:4|first at @/h2d.conf:3" } },
 	{ SERVED "cache \"x\" {}\n", { "h2d.conf:2|no title" } },
 	{ SERVED "listen {}\n", { "h2d.conf:2|needs a title" } },
-	{ "server \"www\" { root = \"@/www\" }\n", { "h2d.conf:1|virtual hosts" } },
 	{ SERVED "worker-processes { 4 }\n", { "h2d.conf:2|no \"=\"" } },
 
 	/* nesting and braces */
@@ -136,7 +137,7 @@ static const struct {
 	/* what no single key can tell */
 	{ SERVED "listen \"127.0.0.1:1\" {\n tls = true }\n", { "h2d.conf:2|certificate-key" } },
 	{ SERVED "listen \"127.0.0.1:1\" { tls = true }\ntls { certificate = \"cert.pem\" }\n",
-		{ "h2d.conf:2|certificate-key" } },
+		{ "h2d.conf:3|certificate-key is missing" } },
 	{ SERVED "tls {\n certificate = \"none\"\n certificate-key = \"www\"\n protocols = {} }\n",
 		{ "h2d.conf:3|@/none", "h2d.conf:4|not a regular file", "h2d.conf:5|empty" } },
 	{ SERVED "listen \"unix:@/s\" { tls = true }\ntls { certificate = \"cert.pem\" "
@@ -157,6 +158,79 @@ static const struct {
 		{ "h2d.conf:2|@/no", "h2d.conf:3|@/no", "h2d.conf:4|not a directory" } },
 	{ SERVED "pid-file = \"www\"\nerror-log = \"\"\naccess-log = \"www\"\n",
 		{ "h2d.conf:2|directory", "h2d.conf:3|empty", "h2d.conf:4|directory" } },
+
+	/* sections in a server */
+	{ SERVED "location \"/a\" { index = 5 }\nerror-page \"404\" {}\n",
+		{ "h2d.conf:2|location belongs to server, not to the top level",
+			"h2d.conf:2|index must be", "h2d.conf:3|belongs to server" } },
+	{ IN_SERVER "location { }\nlocation \"a\" { }\nlocation \"/a\" { root = \"x\" } }\n",
+		{ "h2d.conf:2|needs a title", "h2d.conf:4|root belongs to server, not to location",
+			"h2d.conf:3|no path begins so" } },
+	{ IN_SERVER "location \"/a/\" {}\nlocation \"/a\" {}\nlocation \"/a/\" {} }\n",
+		{ "h2d.conf:4|first at @/h2d.conf:2" } },
+	{ IN_SERVER "location \"/a//b\" {}\nlocation \"/a/./\" {}\nlocation \"/..\" {} }\n",
+		{ "h2d.conf:2|no path", "h2d.conf:3|no path", "h2d.conf:4|no path" } },
+	{ IN_SERVER "location \"/a\" {\nserver \"b\" { root = \"@/www\" }\n}\n}\n",
+		{ "h2d.conf:3|server cannot be inside location" } },
+	{ IN_SERVER "location \"/a\" {\nlocation \"/b\" { }\n}\n}\n",
+		{ "h2d.conf:3|location cannot be inside location" } },
+	{ IN_SERVER "location \"/a\" {\n}\n", { "h2d.conf:1|ends at line 4" } },
+	{ IN_SERVER "cache { max-size = x }\n}\n",
+		{ "h2d.conf:2|max-size", "h2d.conf:2|cache cannot be inside server" } },
+	{ IN_SERVER "locaton \"/a\" { autoindex = 5 }\n}\n",
+		{ "h2d.conf:2|nearest known one is location" } },
+	{ IN_SERVER "location \"/a\" { autoindx = true\nindex = 5\nautoindex = yes }\n}\n",
+		{ "h2d.conf:2|nearest known one is autoindex", "h2d.conf:3|index",
+			"h2d.conf:4|autoindex" } },
+	{ IN_SERVER "location \"/a\" { index = {\"..\"} charset = \"a b\"\nredirect-status = 303\n"
+		    "index = {} auth-basic-file = \"none\" } }\n",
+		{ "h2d.conf:3|one of 301, 302, 307, 308", "h2d.conf:4|twice", "h2d.conf:2|\"..\"",
+			"h2d.conf:2|charset", "h2d.conf:4|@/none" } },
+	{ IN_SERVER "redirect = \"x\"\nlocation \"/a\" { redirect = \"//x\" }\n"
+		    "location \"/b\" { redirect = \"/a b\" }\nlocation \"/c\" { redirect = \"http://\" }\n"
+		    "location \"/d\" { redirect = \"ftp://x\" } location \"/e\" { redirect = \"/\xc3\xbc\" } }\n",
+		{ "h2d.conf:2|redirect", "h2d.conf:3|redirect", "h2d.conf:4|redirect",
+			"h2d.conf:5|redirect", "h2d.conf:6|redirect", "h2d.conf:6|redirect" } },
+	{ IN_SERVER "error-page \"404\" {}\nerror-page \"200\" { file = \"/a\" }\n"
+		    "error-page \"40x\" { file = \"a\" }\nerror-page \"404\" { file = \"/a/\" } }\n",
+		{ "h2d.conf:2|needs a file", "h2d.conf:3|400 to 599", "h2d.conf:4|\"a\"",
+			"h2d.conf:4|400 to 599", "h2d.conf:5|\"/a/\"", "*" } },
+	{ IN_SERVER "error-page \"404\" { file = \"/a\" }\nerror-page \"404\" { file = \"/../a\" } }\n",
+		{ "h2d.conf:3|\"/../a\"", "h2d.conf:3|first at @/h2d.conf:2" } },
+	{ IN_SERVER "tls { certificate = \"cert.pem\" }\ntls {} }\n",
+		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:2|certificate-key is missing" } },
+	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
+		{ "h2d.conf:3|protocols belongs to tls", "h2d.conf:2|@/none" } },
+
+	/* names */
+	{ SERVED "server \"b\" { root = \"@/www\"\nserver-name = {\"c\", \"*.d\"} }\n"
+		 "server \"C\" { root = \"@/www\"\nserver-name = {\"*.D\", \"e\", \"E\"} }\n",
+		{ "h2d.conf:5|\"*.D\" is there twice; first at @/h2d.conf:3",
+			"h2d.conf:4|\"C\" is there twice; first at @/h2d.conf:3" } },
+	{ IN_SERVER "server-name = {\"*\", \"a.*\", \"*a.b\", \"a..b\",\n\"a:80\", \"\"} }\n",
+		{ "h2d.conf:2|\"*\"", "h2d.conf:2|\"a.*\"", "h2d.conf:2|\"*a.b\"",
+			"h2d.conf:2|nothing in front of", "h2d.conf:2|no port", "*" } },
+	{ IN_SERVER "server-name = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
+		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|not the name", "h2d.conf:2|not the name",
+			"h2d.conf:2|not the name" } },
+	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|stands alone" } },
+	{ "server \"" A50 A50 "\" { root = \"@/www\" }\n", { "h2d.conf:1|63 bytes" } },
+	{ "server \"" A50 "." A50 "." A50 "." A50 "." A50 "\" { root = \"@/www\" }\n",
+		{ "h2d.conf:1|253 bytes" } },
+	{ SERVED "server \"b\" {}\n", { "h2d.conf:2|no root" } },
+
+	/* listeners that send elsewhere */
+	{ SERVED "listen \"127.0.0.1:1\" { redirect-to-https = true }\n",
+		{ "h2d.conf:2|needs a listener with tls" } },
+	{ SERVED "listen \"127.0.0.1:1\" { tls = true\nredirect-to-https = true }\n"
+		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
+		{ "h2d.conf:3|not for tls listeners" } },
+	{ SERVED "listen \"127.0.0.1:1\" { admin = true\nredirect-to-https = true }\n",
+		{ "h2d.conf:3|not for admin listeners" } },
+
+	/* keys of the cache */
+	{ SERVED "cache { compress = {\"br\", \"deflate\"}\nrescan-interval = 0 }\n",
+		{ "h2d.conf:2|\"deflate\"", "h2d.conf:3|1 to 86400" } },
 };
 
 /* Whether a fault is what the case says: "PLACE|PART", with "@" for the folder. */
@@ -192,6 +266,34 @@ START_TEST(each_fault)
 			faults[n], cases[_i].faults[n], cases[_i].text);
 	}
 	ck_assert_msg(n == nfaults, "%s too in\n%s", faults[n], cases[_i].text);
+}
+END_TEST
+
+/* With faults it is whole all the same: what is written of it shows no refused value. */
+START_TEST(each_faulty)
+{
+	const struct conf_override ov = { .file = in_folder("h2d.conf") };
+	char text[65536];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	struct conf *c;
+
+	write_file("h2d.conf", cases[_i].text);
+	nfaults = 0;
+	c = conf_load_faulty(&ov, on_fault, NULL);
+	ck_assert_ptr_nonnull(c);
+	ck_assert(c->faulty && nfaults > 0);
+	conf_dump(c, out);
+	ck_assert_int_eq(fclose(out), 0);
+	ck_assert_ptr_null(strstr(text, "(null)"));
+	for (unsigned i = 0; i < c->nservers; i++) {
+		const struct conf_server *s = &c->servers[i];
+
+		ck_assert(s->name != NULL && s->place.index.v != NULL && s->place.allow.v != NULL);
+		ck_assert(s->place.auth_basic_file != NULL && s->tls.certificate_key != NULL);
+		for (unsigned j = 0; j < s->nlocations; j++)
+			ck_assert(s->locations[j].prefix != NULL && s->locations[j].place.index.v != NULL);
+	}
+	conf_free(&c);
 }
 END_TEST
 
@@ -315,7 +417,8 @@ static const struct {
 	{ { .dispatch = "acceptor" }, "dispatch must be reuseport" },
 	{ { .pid_file = "/no/such/pid" }, "pid-file \"/no/such/pid\"" },
 	{ { .pid_file = "/tmp/a\nb" }, "control byte" },
-	{ { .key = "/no/such.key" }, "certificate-key \"/no/such.key\"" },
+	{ { .key = "/no/such.key", .cert = "/etc/passwd" }, "certificate-key \"/no/such.key\"" },
+	{ { .cert = "/etc/passwd" }, "certificate-key is missing" },
 	{ { .root = "/no/such/root" }, "root \"/no/such/root\"" },
 };
 
@@ -370,6 +473,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(t, make_folder, remove_folder);
 	tcase_add_loop_test(t, each_fault, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(t, each_faulty, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_loop_test(t, each_address, 0, sizeof(addresses) / sizeof(addresses[0]));
 	tcase_add_test(t, in_included_files);
 	tcase_add_test(t, deep_includes);

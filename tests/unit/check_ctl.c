@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -133,6 +134,31 @@ START_TEST(malformed)
 }
 END_TEST
 
+/* Where there is no descriptor left, the message is lost, and nothing else. */
+START_TEST(no_descriptors_left)
+{
+	const struct ctl_msg sent = { .type = CTL_IMAGE, .arg = 3 };
+	struct rlimit old, none;
+	struct ctl_msg got;
+	int fds[3] = { 0, 0, 0 }, back[CTL_FDS_MAX], nfds = -1, before = open_fds();
+
+	ck_assert_int_eq(ctl_send(pair[0], &sent, fds, 3), 0);
+	ck_assert_int_eq(ctl_send(pair[0], &sent, fds, 2), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = (rlim_t)dup(0);
+	close((int)none.rlim_cur);
+	none.rlim_cur += (rlim_t)_i;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(ctl_recv(pair[1], &got, back, &nfds), -EMFILE);
+	ck_assert_int_eq(nfds, 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	ck_assert_int_eq(open_fds(), before);
+	ck_assert_int_eq(ctl_recv(pair[1], &got, back, &nfds), 1);
+	ck_assert_int_eq(nfds, 2);
+}
+END_TEST
+
 START_TEST(full)
 {
 	const struct ctl_msg msg = { .type = CTL_UP };
@@ -178,6 +204,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, both_ways);
 	tcase_add_loop_test(tc, descriptors, 1, CTL_FDS_MAX + 1);
 	tcase_add_loop_test(tc, malformed, 0, 7);
+	tcase_add_loop_test(tc, no_descriptors_left, 0, 3);
 	tcase_add_test(tc, full);
 	tcase_add_loop_test(tc, end_of_file, 0, 2);
 	return tc;

@@ -96,6 +96,29 @@ START_TEST(memo_is_bounded)
 }
 END_TEST
 
+/* Within a tick of the last change a further one may not be seen. */
+START_TEST(time_stamps_tell)
+{
+	static const struct {
+		int64_t ctime_ns, now_ns;
+		bool tells;
+	} cases[] = {
+		{ 1700000000004000001, 1700000000004000001, false }, /* the same tick */
+		{ 1700000000004000001, 1700000000008000001, true },
+		{ 1700000000004000001, 1700000000000000001, false }, /* finer than the coarse clock */
+		{ 1700000000004000001, 1600000000000000000, true },  /* another clock */
+		{ 1700000000000000000, 1700000001500000000, false }, /* whole seconds */
+		{ 1700000000000000000, 1700000002000000001, true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ident id = { .ctime_ns = cases[i].ctime_ns };
+
+		ck_assert_msg(ident_tells(&id, cases[i].now_ns) == cases[i].tells, "case %zu", i);
+	}
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("etag");
@@ -104,6 +127,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, large);
 	tcase_add_test(tc, memo);
 	tcase_add_test(tc, memo_is_bounded);
+	tcase_add_test(tc, time_stamps_tell);
 	return tc;
 }
 

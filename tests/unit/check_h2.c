@@ -187,10 +187,10 @@ static void setup(void)
 	ck_assert_int_eq(route_build(&routes, rows, 5, stderr), 0);
 	for (unsigned i = 0; i < 5; i++)
 		routes.routes[i].handler = handlers[i];
-	env = (struct http_env){ .routes = &routes.table, .fallback = &fallback, .date = SLICE("date"),
+	env = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback, .date = SLICE("date"),
 		.server = SLICE("h2d"), .header_size = 4096 };
 	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
-	http_conn = (struct http_conn){ .peer = SLICE("test"), .protocol = SLICE("HTTP/2.0") };
+	http_conn = (struct http_conn){ .peer = SLICE("test") };
 	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
 	outq_init(&out, &blocks);
 	server = h2_ops.open(&conf, &host);

@@ -1,11 +1,16 @@
-/* check_keeper: the keeper as a process of its own: it publishes, ticks, and leaves when told. */
+/*
+ * check_keeper: the keeper as a process of its own: it publishes, ticks, follows changes, compresses,
+ * adopts, waits for those who hold images, and leaves when told.
+ */
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cache/compress.h"
 #include "cache/image.h"
 #include "cache/keeper.h"
 #include "cache/memfd.h"
@@ -15,6 +20,8 @@
 
 static int ctl;
 static pid_t keeper;
+static struct files_conf conf;
+static int adopted[IMAGE_FDS + IMAGE_SEGMENTS], nadopted; /* what the next keeper is given */
 
 static void start(uint64_t max_size)
 {
@@ -26,29 +33,41 @@ static void start(uint64_t max_size)
 	keeper = fork();
 	ck_assert_int_ge(keeper, 0);
 	if (keeper == 0) {
-		struct files_root root = { .root = tree, .upload_dir = "", .charset = "" };
+		struct files_root root = { .root = tree, .charset = "" };
 		struct keeper_args args = {
-			.files = { .roots = &root, .nroots = 1, .max_size = max_size,
-				.max_file_size = 1 << 20 },
+			.files = conf,
 			.ctl = fds[1],
 			.generation = 3,
 			.first_number = 42,
 			.error_log = -1,
+			.image = adopted,
+			.nimage = nadopted,
 		};
 
+		args.files.roots = &root;
+		args.files.nroots = 1;
+		args.files.max_size = max_size;
+		args.files.max_file_size = 1 << 20;
 		close(fds[0]);
 		_exit(keeper_run(&args));
 	}
 	close(fds[1]);
 }
 
+static struct cache_facts facts; /* as told last */
+
+/* The next message but for facts. */
 static int receive(struct ctl_msg *msg, int *fds)
 {
 	struct pollfd p = { .fd = ctl, .events = POLLIN };
 	int nfds = 0;
 
-	ck_assert_int_eq(poll(&p, 1, 10000), 1);
-	ck_assert_int_eq(ctl_recv(ctl, msg, fds, &nfds), 1);
+	do {
+		ck_assert_int_eq(poll(&p, 1, 10000), 1);
+		ck_assert_int_eq(ctl_recv(ctl, msg, fds, &nfds), 1);
+		if (msg->type == CTL_CACHE)
+			facts = msg->facts;
+	} while (msg->type == CTL_CACHE);
 	return nfds;
 }
 
@@ -72,7 +91,7 @@ START_TEST(publishes_and_ticks)
 
 	tree_text("a", "hello");
 	start(1 << 20);
-	ck_assert_int_eq(receive(&msg, fds), 3);
+	ck_assert_int_eq(receive(&msg, fds), IMAGE_FDS + 1);
 	ck_assert_uint_eq(msg.type, CTL_IMAGE);
 	ck_assert_uint_eq(msg.generation, 3);
 	ck_assert_uint_eq(msg.arg, 42);
@@ -94,7 +113,7 @@ START_TEST(publishes_and_ticks)
 	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_DRAIN }, NULL, 0), 0);
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
 	/* Its image outlives it. */
-	ck_assert_int_eq(memfd_sealed_size(fds[2], true), 5);
+	ck_assert_int_eq(memfd_sealed_size(fds[IMAGE_FDS], true), 5);
 }
 END_TEST
 
@@ -153,17 +172,401 @@ START_TEST(caches_nothing_if_told_so)
 }
 END_TEST
 
+/* --- a worker's part ---------------------------------------------------------------------------------- */
+
+static int image[CTL_FDS_MAX], nimage; /* the newest */
+static struct image_head *head;
+
+static void let_go(void)
+{
+	while (nimage > 0)
+		close(image[--nimage]);
+}
+
+static void take_image(struct ctl_msg *msg)
+{
+	off_t size;
+
+	let_go();
+	nimage = receive(msg, image);
+	ck_assert_uint_eq(msg->type, CTL_IMAGE);
+	size = lseek(image[0], 0, SEEK_END);
+	free(head);
+	head = malloc((size_t)size);
+	ck_assert_int_eq(pread(image[0], head, (size_t)size, 0), size);
+}
+
+static const struct image_entry *find(const char *path)
+{
+	return image_find(head, 0, slice_str(path));
+}
+
+static bool has(const char *path, const char *text)
+{
+	const struct image_entry *e = find(path);
+	char data[256];
+
+	if (e == NULL || e->body.n != strlen(text))
+		return false;
+	ck_assert_int_eq(pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at),
+		e->body.n);
+	return memcmp(data, text, e->body.n) == 0;
+}
+
+/* Images until one is right. */
+#define WAIT(condition) \
+	do { \
+		struct ctl_msg wait_msg; \
+\
+		while (head == NULL || !(condition)) \
+			take_image(&wait_msg); \
+	} while (0)
+
+static bool is_stale(int marks_fd, uint32_t entry)
+{
+	uint8_t stale = 0;
+
+	ck_assert_int_eq(pread(marks_fd, &stale, 1,
+		(off_t)(offsetof(struct image_marks, stale) + entry)), 1);
+	return stale != 0;
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(kill(keeper, SIGTERM), 0);
+	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
+	close(ctl);
+}
+
+/* Whatever it says; an image is not kept. */
+static void receive_any(struct ctl_msg *msg)
+{
+	struct pollfd p = { .fd = ctl, .events = POLLIN };
+	int fds[CTL_FDS_MAX], nfds;
+
+	ck_assert_int_eq(poll(&p, 1, 10000), 1);
+	ck_assert_int_eq(ctl_recv(ctl, msg, fds, &nfds), 1);
+	while (nfds > 0)
+		close(fds[--nfds]);
+}
+
+/* What a tmpfs or a disk does to files, as a keeper sees it. */
+START_TEST(follows_changes)
+{
+	struct ctl_msg msg;
+	uint32_t entry;
+	int marks;
+
+	tree_text("a", "one");
+	tree_dir("d");
+	tree_text("d/x", "x");
+	start(1 << 20);
+	take_image(&msg);
+	ck_assert(has("/a", "one") && has("/d/x", "x"));
+	entry = (uint32_t)(find("/a") - image_entries(head));
+	marks = dup(image[1]);
+
+	tree_text("a", "two");
+	WAIT(has("/a", "two"));
+	ck_assert(is_stale(marks, entry));
+	tree_text("new", "new");
+	WAIT(has("/new", "new"));
+	tree_text("tmp", "replaced");
+	ck_assert_int_eq(rename(tree_path("tmp"), tree_path("a")), 0);
+	WAIT(has("/a", "replaced"));
+	ck_assert_int_eq(unlink(tree_path("new")), 0);
+	WAIT(find("/new") == NULL);
+	ck_assert_int_eq(rename(tree_path("d"), tree_path("e")), 0);
+	WAIT(find("/d/x") == NULL && has("/e/x", "x"));
+	tree_dir("f");
+	tree_dir("f/g");
+	tree_text("f/g/h", "deep");
+	WAIT(has("/f/g/h", "deep"));
+	tree_link("a", "link");
+	ck_assert_int_eq(chmod(tree_path("e/x"), 0600), 0);
+	WAIT(has("/e/x", "x") && find("/link") == NULL);
+	close(marks);
+	end();
+}
+END_TEST
+
+/* The kernel tells nothing of a write through a mapping: the walk finds it. */
+START_TEST(rescans)
+{
+	struct ctl_msg msg;
+	char *map;
+	int fd;
+
+	conf.rescan_ms = 200;
+	tree_text("a", "one");
+	fd = open(tree_path("a"), O_RDWR | O_CLOEXEC);
+	map = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	start(1 << 20);
+	take_image(&msg);
+	memcpy(map, "two", 3);
+	ck_assert_int_eq(msync(map, 3, MS_SYNC), 0);
+	WAIT(has("/a", "two"));
+	end();
+	munmap(map, 3);
+	close(fd);
+}
+END_TEST
+
+static char *text_of(unsigned n, unsigned seed)
+{
+	char *p = malloc(n + 1);
+
+	for (unsigned i = 0; i < n; i++)
+		p[i] = "the quick brown fox jumps over the lazy dog "[(i + seed) % 44];
+	p[n] = '\0';
+	return p;
+}
+
+static bool twins_of(const char *path, unsigned codings)
+{
+	const struct image_entry *e = find(path);
+
+	for (enum coding i = 0; e != NULL && i < CODINGS; i++)
+		if ((codings & 1U << i) != 0 && e->twins[i].n == 0)
+			return false;
+	return e != NULL;
+}
+
+START_TEST(twins_and_sidecars)
+{
+	const struct image_entry *e;
+	struct ctl_msg msg;
+	char *text = text_of(5000, 0);
+	unsigned codings = 0;
+
+	for (enum coding i = 0; i < CODINGS; i++)
+		codings |= (unsigned)compress_has(i) << i;
+	conf.codings = codings;
+	tree_text("a.css", text);
+	tree_text("b.css", text);
+	tree_text("b.css.gz", "beside");
+	tree_text("c.png", text);
+	start(1 << 20);
+	/* The first one waits for nobody. */
+	take_image(&msg);
+	ck_assert_uint_eq(head->nentries, 4);
+	WAIT(twins_of("/a.css", codings) && twins_of("/b.css", codings));
+	ck_assert_uint_lt(find("/a.css")->twins[CODING_GZIP].n, 500);
+	ck_assert(find("/a.css")->flags & IMAGE_VARIES);
+	ck_assert_uint_eq(find("/c.png")->flags & IMAGE_VARIES, 0);
+	e = find("/b.css");
+	ck_assert_uint_eq(e->flags & IMAGE_SIDECAR << CODING_GZIP, IMAGE_SIDECAR << CODING_GZIP);
+	ck_assert_uint_eq(e->twins[CODING_GZIP].n, 6);
+	ck_assert_mem_eq(e->twins[CODING_GZIP].etag, find("/b.css.gz")->body.etag, IMAGE_ETAG);
+
+	/* Without what lay beside, it is compressed; what comes beside takes the place of a twin. */
+	ck_assert_int_eq(unlink(tree_path("b.css.gz")), 0);
+	tree_text("a.css.gz", "new");
+	WAIT(find("/b.css.gz") == NULL && twins_of("/b.css", codings) &&
+		find("/a.css")->twins[CODING_GZIP].n == 3);
+	ck_assert_uint_eq(find("/b.css")->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
+
+	/* A change drops them at once, and the next ones are of the new bytes. */
+	free(text);
+	text = text_of(7000, 3);
+	tree_text("b.css", text);
+	WAIT(find("/b.css") != NULL && find("/b.css")->body.n == 7000);
+	WAIT(twins_of("/b.css", codings));
+	free(text);
+	end();
+}
+END_TEST
+
+static bool settled(const char *path)
+{
+	return find(path) != NULL && (find(path)->flags & IMAGE_SETTLED) != 0;
+}
+
+START_TEST(adopts_what_is_settled)
+{
+	struct ctl_msg msg;
+	char *text = text_of(5000, 0);
+	uint64_t compressed;
+
+	for (enum coding i = 0; i < CODINGS; i++)
+		conf.codings |= (unsigned)compress_has(i) << i;
+	tree_text("a.css", text);
+	tree_text("b.css", text);
+	tree_text("short.css", "no use");
+	tree_text("c.css", text);
+	tree_text("c.css.gz", "beside");
+	start(1 << 20);
+	WAIT(settled("/a.css") && settled("/b.css") && settled("/c.css") && settled("/c.css.gz") &&
+		settled("/short.css") && twins_of("/a.css", conf.codings) &&
+		twins_of("/b.css", conf.codings) && twins_of("/c.css", conf.codings) &&
+		(find("/short.css")->flags & IMAGE_TRIED << CODING_GZIP) != 0);
+	ck_assert_int_eq(kill(keeper, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(keeper, NULL, 0), keeper);
+	close(ctl);
+
+	tree_text("b.css", "changed meanwhile");
+	memcpy(adopted, image, sizeof(adopted));
+	nadopted = nimage;
+	nimage = 0;
+	start(1 << 20);
+	for (int i = 0; i < nadopted; i++)
+		close(adopted[i]);
+	take_image(&msg);
+	/* The very first one has the twins. */
+	ck_assert(has("/b.css", "changed meanwhile"));
+	ck_assert(twins_of("/a.css", conf.codings));
+	ck_assert(twins_of("/c.css", conf.codings));
+	ck_assert_uint_eq(find("/c.css")->flags & IMAGE_SIDECAR << CODING_GZIP,
+		IMAGE_SIDECAR << CODING_GZIP);
+	do {
+		receive_any(&msg);
+		facts = msg.type == CTL_CACHE ? msg.facts : facts;
+	} while (facts.v[CACHE_FACT_pending] > 0 || facts.v[CACHE_FACT_adopted] == 0 ||
+		 facts.v[CACHE_FACT_unsettled] > 0);
+	ck_assert_uint_eq(facts.v[CACHE_FACT_adopted], 4);
+	compressed = facts.v[CACHE_FACT_compressed];
+	/* b.css alone. */
+	ck_assert_uint_eq(compressed, (unsigned)__builtin_popcount(conf.codings));
+	free(text);
+	end();
+}
+END_TEST
+
+/* What another process left is checked: nothing of it is used, and nothing is lost but time. */
+START_TEST(adopts_nothing_broken)
+{
+	/* The bytes of a segment are believed, as workers believe them; that they are there is not. */
+	static const char *const broken[] = { "index", "marks", "s", "number of them" };
+
+	tree_text("a", "one");
+	start(1 << 20);
+	WAIT(settled("/a"));
+	end();
+	for (int i = 0; i < 4; i++) {
+		struct ctl_msg msg;
+		int bad = memfd_new(broken[i]);
+
+		ck_assert_int_eq(memfd_write(bad, broken[i], strlen(broken[i]), 0), 0);
+		for (int k = 0; k < nimage; k++)
+			adopted[k] = dup(image[k]);
+		nadopted = nimage - (i == 3);
+		/* Sealed, so that it is what it says that is wrong. */
+		bad = memfd_seal(bad, false);
+		if (i < 3)
+			ck_assert_int_ge(dup2(bad, adopted[i < 2 ? i : IMAGE_FDS]), 0);
+		close(bad);
+		start(1 << 20);
+		for (int k = 0; k < nimage; k++)
+			close(adopted[k]);
+		nimage = 0;
+		take_image(&msg);
+		ck_assert(has("/a", "one"));
+		do
+			receive_any(&msg);
+		while (msg.type != CTL_CACHE || msg.facts.v[CACHE_FACT_pending] > 0);
+		ck_assert_uint_eq(msg.facts.v[CACHE_FACT_adopted], 0);
+		end();
+	}
+}
+END_TEST
+
+/* Whoever holds images makes it wait, and the marks keep him right. */
+START_TEST(four_images)
+{
+	struct ctl_msg msg;
+	int held[4][CTL_FDS_MAX], nheld[4];
+	struct pollfd p;
+	char text[2] = "0";
+
+	tree_text("a", text);
+	start(1 << 20);
+	for (int i = 0; i < 4; i++) {
+		nheld[i] = receive(&msg, held[i]);
+		ck_assert_uint_eq(msg.type, CTL_IMAGE);
+		text[0]++;
+		tree_text("a", text);
+	}
+	/* No fifth; but that a changed is known. */
+	p = (struct pollfd){ .fd = ctl, .events = POLLIN };
+	while (!is_stale(held[3][1], 0))
+		poll(&p, 1, 10);
+	do {
+		int fds[CTL_FDS_MAX], n;
+
+		ck_assert_int_eq(poll(&p, 1, 10000), 1);
+		ck_assert_int_eq(ctl_recv(ctl, &msg, fds, &n), 1);
+		ck_assert_uint_eq(msg.type, CTL_CACHE);
+	} while (msg.facts.v[CACHE_FACT_images] != 4 || msg.facts.v[CACHE_FACT_pending] != 1);
+	for (int k = 0; k < nheld[1]; k++)
+		close(held[1][k]);
+	WAIT(has("/a", "4"));
+	end();
+}
+END_TEST
+
+enum { LOG_MAX = 4096 };
+
+/* Until the log has it; text: all of the log. */
+static void wait_text(int log, char text[LOG_MAX], const char *wanted)
+{
+	do {
+		ssize_t n = pread(log, text, LOG_MAX - 1, 0);
+
+		text[n > 0 ? n : 0] = '\0';
+		poll(NULL, 0, 5);
+	} while (strstr(text, wanted) == NULL);
+}
+
+/* A shortage is said once, the old image stays, and all goes on when it is over. */
+START_TEST(out_of_descriptors)
+{
+	struct rlimit few = { 3, 3 }, before;
+	char name[] = "keeper.log", text[LOG_MAX];
+	const char *said;
+	int log;
+
+	log = open(tree_path(name), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	tree_text("a", "one");
+	start(1 << 20);
+	WAIT(has("/a", "one"));
+	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_LOGS }, &log, 1), 0);
+	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_UP }, NULL, 0), 0);
+	wait_text(log, text, "unknown message 1");
+	ck_assert_int_eq(prlimit(keeper, RLIMIT_NOFILE, NULL, &before), 0);
+	/* Only what lets it be raised again. */
+	few.rlim_max = before.rlim_max;
+	ck_assert_int_eq(prlimit(keeper, RLIMIT_NOFILE, &few, NULL), 0);
+	tree_text("a", "two");
+	wait_text(log, text, "Too many open files");
+	ck_assert_int_eq(prlimit(keeper, RLIMIT_NOFILE, &before, NULL), 0);
+	WAIT(has("/a", "two"));
+	wait_text(log, text, "images are made again");
+	said = strstr(text, "Too many open files");
+	ck_assert_ptr_null(strstr(said + 1, "Too many open files"));
+	close(log);
+	end();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("keeper");
 
 	tcase_add_checked_fixture(tc, tree_init, tree_fini);
-	tcase_set_timeout(tc, 20);
+	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, publishes_and_ticks);
 	tcase_add_test(tc, leaves_with_the_master);
 	tcase_add_test(tc, leaves_on_term);
 	tcase_add_test(tc, takes_a_new_log);
 	tcase_add_test(tc, caches_nothing_if_told_so);
+	tcase_add_test(tc, follows_changes);
+	tcase_add_test(tc, rescans);
+	tcase_add_test(tc, twins_and_sidecars);
+	tcase_add_test(tc, adopts_what_is_settled);
+	tcase_add_test(tc, adopts_nothing_broken);
+	tcase_add_test(tc, four_images);
+	tcase_add_test(tc, out_of_descriptors);
 	return tc;
 }
 

@@ -61,7 +61,7 @@ static struct slice status_json(struct http_env *e, struct arena *a)
 static void setup(void)
 {
 	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
-	env = (struct http_env){ .routes = &routes.table, .fallback = &fallback,
+	env = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback,
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"), .server = SLICE("h2d"),
 		.header_size = 1000, .status = status_json, .finished = on_finished };
 	replies = resumes = finished = 0;

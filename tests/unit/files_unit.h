@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "cache/build.h"
 #include "cache/files_private.h"
 #include "http/req.h"
-#include "tree_unit.h"
+#include "build_unit.h"
 
 enum { UNIT_FAILED = -1000 };
 
@@ -21,8 +20,11 @@ static struct offload *unit_offload;
 static struct files *unit_files;
 static struct pool unit_blocks;
 static struct http_env unit_env;
+static struct unit_build unit_keeper;
 static struct pack_image unit_image;
-static const char *const unit_index[] = { "index.html", "index.htm" };
+static const struct slice unit_index[] = { SLICE_LIT("index.html"), SLICE_LIT("index.htm") };
+static struct site unit_site;
+static struct sites unit_sites;
 static struct files_root unit_root;
 static struct files_conf unit_conf;
 static unsigned unit_resumed;
@@ -52,11 +54,21 @@ static inline void unit_start(void)
 	tree_dir("files");
 	unit_root = (struct files_root){
 		.root = tree,
-		.upload_dir = "files/",
 		.charset = "utf-8",
-		.index = unit_index,
-		.nindex = 2,
 	};
+	unit_site = (struct site){
+		.name = SLICE("_"),
+		.is_default = true,
+		.all = {
+			.prefix = SLICE("/"),
+			.charset = SLICE("utf-8"),
+			.index = unit_index,
+			.nindex = 2,
+		},
+		.root_charset = SLICE("utf-8"),
+		.uploads = SLICE("/files"),
+	};
+	unit_sites = (struct sites){ .v = &unit_site, .n = 1 };
 	unit_conf = (struct files_conf){
 		.roots = &unit_root,
 		.nroots = 1,
@@ -70,7 +82,9 @@ static inline void unit_start(void)
 	ck_assert_ptr_nonnull(unit_files);
 	pool_init(&unit_blocks, "blocks", OUTQ_BLOCK, 4);
 	unit_env = (struct http_env){
+		.sites = &unit_sites,
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
+		.date_s = clock_wall().tv_sec,
 		.server = SLICE("h2d"),
 		.header_size = 32768,
 		.files = unit_files,
@@ -84,13 +98,21 @@ static inline void unit_settle(void)
 		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
 }
 
+static inline void unit_unpublish(void)
+{
+	if (unit_image.catalog == NULL)
+		return;
+	pack_image_close(&unit_image);
+	unit_build_stop(&unit_keeper);
+}
+
 static inline void unit_stop(void)
 {
 	files_free(&unit_files);
 	offload_free(&unit_offload);
 	loop_fini(&unit_loop);
 	pool_fini(&unit_blocks);
-	pack_image_close(&unit_image);
+	unit_unpublish();
 	ck_assert_int_eq(counters->files_open, 0);
 	ck_assert_int_eq(counters->images, 0);
 	ck_assert_int_eq(counters->requests_live, 0);
@@ -98,20 +120,15 @@ static inline void unit_stop(void)
 	tree_fini();
 }
 
-static inline bool unit_go_on(void *ctx)
-{
-	(void)ctx;
-	return true;
-}
-
 /* The keeper's part: an image of the tree as it is now, in use when this returns. */
 static inline void unit_publish(uint64_t number)
 {
-	int fds[2 + IMAGE_SEGMENTS];
+	int fds[IMAGE_FDS + IMAGE_SEGMENTS];
 
-	pack_image_close(&unit_image);
-	ck_assert_int_eq(build_image(&(struct build){
-		.conf = &unit_conf, .number = number, .go_on = unit_go_on }, &unit_image), 0);
+	unit_unpublish();
+	unit_build_start(&unit_keeper, &unit_conf);
+	unit_build_work(&unit_keeper);
+	ck_assert_int_eq(pack_make(&unit_keeper.catalog, 0, number, &unit_image), 0);
 	for (int i = 0; i < unit_image.nfds; i++)
 		fds[i] = dup(unit_image.fds[i]);
 	files_take_image(unit_files, number, fds, unit_image.nfds);
@@ -122,21 +139,39 @@ static inline void unit_publish(uint64_t number)
 static inline void unit_be_slow(void)
 {
 	unit_slow = true;
-	unit_files->disk->roots[0].kind = BENEATH_REMOTE;
+	unit_files->disk->trees[0].root->kind = BENEATH_REMOTE;
+}
+
+/* A request that waits for its reply; fields: "name: value" lines, NULL for none. */
+static inline struct h2d_req *unit_new(enum h2d_method method, const char *fields)
+{
+	struct h2d_req *req = malloc(sizeof(*req));
+
+	req_init(req, &unit_env, NULL, &unit_stream);
+	req->site = &unit_site;
+	req->place = &unit_site.all;
+	req->method = method;
+	while (fields != NULL && *fields != '\0') {
+		const char *colon = strchr(fields, ':'), *end = strchr(fields, '\n');
+
+		ck_assert_int_eq(req_add_field(req,
+			arena_dup(&req->arena, slice_of(fields, (size_t)(colon - fields))),
+			arena_dup(&req->arena, slice_of(colon + 2, (size_t)(end - colon - 2)))), 0);
+		fields = end + 1;
+	}
+	req_go(req, REQ_WAIT);
+	return req;
 }
 
 /* A request for path, as if its handler were called now; the reply may be there already. */
 static inline struct h2d_req *unit_ask(enum h2d_method method, enum h2d_tree from, const char *path,
 	const char *name, const char *value)
 {
-	struct h2d_req *req = malloc(sizeof(*req));
+	struct h2d_req *req = unit_new(method, NULL);
 
-	req_init(req, &unit_env, NULL, &unit_stream);
 	if (name != NULL)
 		ck_assert_int_eq(req_add_field(req, slice_str(name), slice_str(value)), 0);
-	req->method = method;
 	req->path = slice_str(path);
-	req_go(req, REQ_WAIT);
 	h2d_reply_file(req, from, path, strlen(path));
 	return req;
 }
@@ -145,6 +180,18 @@ static inline void unit_wait(struct h2d_req *req)
 {
 	while (!req->reply.ready)
 		ck_assert_int_eq(loop_turn(&unit_loop, 1000), 0);
+}
+
+/* The same with any fields, as unit_new() has them, from the document root; answered. */
+static inline struct h2d_req *unit_answer(enum h2d_method method, const char *path,
+	const char *fields)
+{
+	struct h2d_req *req = unit_new(method, fields);
+
+	req->path = slice_str(path);
+	h2d_reply_file(req, H2D_DOCUMENT_ROOT, path, strlen(path));
+	unit_wait(req);
+	return req;
 }
 
 static inline void unit_end(struct h2d_req *req)

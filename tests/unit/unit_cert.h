@@ -1,6 +1,6 @@
 /*
  * unit_cert: keys and self-signed certificates made by OpenSSL for a test program, in a temporary
- * folder: ec.crt/ec.key, rsa.crt/rsa.key, other.key, locked.key and locked-old.key (with a
+ * folder: ec.crt/ec.key, names.crt/names.key (with names and addresses), rsa.crt/rsa.key, other.key, locked.key and locked-old.key (with a
  * password, PKCS #8 and traditional), text (no PEM).
  */
 #ifndef H2D_TESTS_UNIT_CERT_H
@@ -10,7 +10,7 @@
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -37,7 +37,8 @@ static FILE *unit_cert_create(const char *name)
 	return f;
 }
 
-static void unit_cert_write(EVP_PKEY *key, const char *cert_name, const char *key_name)
+/* names: "DNS:…,IP:…"; NULL for a certificate with a common name alone. */
+static void unit_cert_write(EVP_PKEY *key, const char *cert_name, const char *key_name, const char *names)
 {
 	X509 *x = X509_new();
 	X509_NAME *name = X509_get_subject_name(x);
@@ -51,6 +52,12 @@ static void unit_cert_write(EVP_PKEY *key, const char *cert_name, const char *ke
 	X509_set_pubkey(x, key);
 	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, cn, -1, -1, 0);
 	X509_set_issuer_name(x, name);
+	if (names != NULL) {
+		X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
+
+		ck_assert_int_eq(X509_add_ext(x, e, -1), 1);
+		X509_EXTENSION_free(e);
+	}
 	ck_assert_int_gt(X509_sign(x, key, EVP_sha256()), 0);
 	f = unit_cert_create(cert_name);
 	ck_assert_int_eq(PEM_write_X509(f, x), 1);
@@ -70,8 +77,10 @@ static void unit_certs_make(void)
 
 	snprintf(unit_cert_dir, sizeof(unit_cert_dir), "/tmp/h2d-cert-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(unit_cert_dir));
-	unit_cert_write(ec, "ec.crt", "ec.key");
-	unit_cert_write(rsa, "rsa.crt", "rsa.key");
+	unit_cert_write(ec, "ec.crt", "ec.key", NULL);
+	unit_cert_write(rsa, "rsa.crt", "rsa.key", NULL);
+	unit_cert_write(other, "names.crt", "names.key",
+		"DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1");
 	f = unit_cert_create("other.key");
 	ck_assert_int_eq(PEM_write_PrivateKey(f, other, NULL, NULL, 0, NULL, NULL), 1);
 	fclose(f);

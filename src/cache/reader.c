@@ -1,0 +1,329 @@
+/* reader: see reader.h. Its buffer is nobody else's: between two steps it holds a part of a file. */
+#include "cache/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/beneath.h"
+#include "cache/quiet.h"
+
+enum {
+	PIECE = 1 << 20,
+	LEVEL_0_MS = 20,
+	RESTLESS = 4,          /* changed again within so many times its delay */
+	SETTLE_MS = 2100,
+	RETRY_MS = 1000,
+};
+
+#define SETTLED_NS INT64_C(2000000000)
+
+int reader_init(struct reader *r, struct catalog *c)
+{
+	*r = (struct reader){ .catalog = c, .fd = -1 };
+	for (int i = 0; i < READER_QUEUES; i++)
+		list_init(&r->queues[i]);
+	r->hash = etag_hash_new();
+	r->buf = malloc(c->conf->max_file_size + 1);
+	if (r->hash != NULL && r->buf != NULL)
+		return 0;
+	reader_fini(r);
+	return -ENOMEM;
+}
+
+static void end(struct reader *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+	r->file = NULL;
+}
+
+void reader_fini(struct reader *r)
+{
+	end(r);
+	etag_hash_free(&r->hash);
+	free(r->buf);
+	r->buf = NULL;
+}
+
+/* --- queues ------------------------------------------------------------------------------------------ */
+
+static uint64_t delay_ms(unsigned queue)
+{
+	switch (queue) {
+	case READER_SETTLE:
+		return SETTLE_MS;
+	case READER_RETRY:
+		return RETRY_MS;
+	default:
+		return (uint64_t)LEVEL_0_MS << queue;
+	}
+}
+
+static void dequeue(struct reader *r, struct catalog_file *f)
+{
+	if (!list_linked(&f->queue))
+		return;
+	list_remove(&f->queue);
+	r->n[f->waits]--;
+}
+
+static void enqueue(struct reader *r, struct catalog_file *f, unsigned queue)
+{
+	dequeue(r, f);
+	f->waits = (uint8_t)queue;
+	if (queue < READER_WAITS)
+		f->due_ms = clock_ms() + delay_ms(queue);
+	list_append(&r->queues[queue], &f->queue);
+	r->n[queue]++;
+}
+
+static bool queued(const struct catalog_file *f)
+{
+	return list_linked(&f->queue) && f->waits != READER_SETTLE;
+}
+
+void reader_found(struct reader *r, struct catalog_file *f)
+{
+	/* What is open may be what the walk did not find any more. */
+	if (r->file == f)
+		r->touched = true;
+	else if (!queued(f))
+		enqueue(r, f, READER_FOUND);
+}
+
+void reader_changed(struct reader *r, struct catalog_file *f)
+{
+	uint64_t quiet;
+
+	if (r->file == f) {
+		r->touched = true;
+		return;
+	}
+	if (queued(f))
+		return;
+	quiet = clock_ms() - f->read_ms;
+	if (f->read_ms == 0 || quiet > RESTLESS * delay_ms(f->level))
+		f->level = 0;
+	else if (f->level < READER_LEVELS - 1)
+		f->level++;
+	enqueue(r, f, f->level);
+}
+
+void reader_changed_below(struct reader *r, const struct catalog_dir *d)
+{
+	const struct catalog_dir *up = r->file != NULL ? r->file->dir : NULL;
+
+	while (up != NULL && up != d)
+		up = up->parent;
+	if (up != NULL)
+		r->touched = true;
+}
+
+void reader_gone(struct reader *r, struct catalog_file *f)
+{
+	dequeue(r, f);
+	if (r->file == f)
+		end(r);
+}
+
+static void move_all(struct reader *r, unsigned from, unsigned to)
+{
+	while (!list_empty(&r->queues[from]))
+		enqueue(r, LIST_ENTRY(r->queues[from].next, struct catalog_file, queue), to);
+}
+
+void reader_room(struct reader *r)
+{
+	move_all(r, READER_STUCK, READER_FOUND);
+}
+
+/* Each queue has one delay, so its first is due first. */
+int reader_wait(struct reader *r)
+{
+	uint64_t now = clock_ms();
+	int next = -1;
+
+	for (unsigned i = 0; i < READER_WAITS; i++) {
+		while (!list_empty(&r->queues[i])) {
+			struct catalog_file *f =
+				LIST_ENTRY(r->queues[i].next, struct catalog_file, queue);
+
+			if (f->due_ms > now) {
+				int ms = (int)(f->due_ms - now);
+
+				next = next < 0 || ms < next ? ms : next;
+				break;
+			}
+			enqueue(r, f, READER_CHANGED);
+		}
+	}
+	return next;
+}
+
+unsigned reader_pending(const struct reader *r)
+{
+	unsigned n = r->file != NULL;
+
+	for (unsigned i = 0; i < READER_QUEUES; i++)
+		n += i != READER_SETTLE ? r->n[i] : 0;
+	return n;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------- */
+
+static bool is_shortage(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOSPC || rc == -EINTR || rc == -EAGAIN || rc == -ENOBUFS;
+}
+
+/* The machine's fault, or a moment's: later. Anything else: not ours to cache. */
+static void failed(struct reader *r, struct catalog_file *f, int rc)
+{
+	end(r);
+	if (!is_shortage(rc)) {
+		catalog_remove(r->catalog, f);
+		return;
+	}
+	if (rc != -EAGAIN && rc != -EINTR)
+		r->trouble = rc;
+	enqueue(r, f, READER_RETRY);
+}
+
+static void leave_out(struct reader *r, struct catalog_file *f)
+{
+	end(r);
+	r->left_out++;
+	catalog_remove(r->catalog, f);
+}
+
+/* It would not hold still: later, and the disk answers until then. */
+static void again(struct reader *r, struct catalog_file *f)
+{
+	end(r);
+	catalog_doubt(r->catalog, f);
+	f->read_ms = clock_ms();
+	reader_changed(r, f);
+}
+
+static void done(struct reader *r, struct catalog_file *f)
+{
+	bool settled = r->wall_ns - r->ident.ctime_ns >= SETTLED_NS;
+	struct etag etag;
+	int rc = -ENOMEM;
+
+	end(r);
+	if (etag_hash_end(r->hash, &etag) == 0)
+		rc = catalog_fill(r->catalog, f, &r->ident, settled, &etag, r->buf);
+	f->read_ms = clock_ms();
+	if (rc == -EAGAIN)
+		enqueue(r, f, READER_STUCK);
+	else if (rc == -ENOSPC && !catalog_has_room(r->catalog, r->ident.size))
+		leave_out(r, f);
+	else if (rc < 0)
+		failed(r, f, rc);
+	else if (!settled && r->ident.ctime_ns <= r->wall_ns) /* or the clock was set back */
+		enqueue(r, f, READER_SETTLE);
+}
+
+static void begin(struct reader *r, struct catalog_file *f)
+{
+	struct timespec now = clock_wall();
+	struct stat st;
+	int fd = beneath_open(r->catalog->roots[f->node.root].fd, f->path,
+		BENEATH_SAME_MOUNT | BENEATH_NO_LINKS);
+
+	if (fd < 0) {
+		failed(r, f, fd);
+		return;
+	}
+	r->file = f;
+	r->fd = fd;
+	r->got = 0;
+	r->touched = false;
+	r->wall_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		failed(r, f, -ENOENT);
+		return;
+	}
+	r->ident = ident_of(&st);
+	if (r->ident.size > r->catalog->conf->max_file_size ||
+		(f->body == NULL && !catalog_has_room(r->catalog, r->ident.size)))
+		leave_out(r, f);
+	else if (f->body != NULL && f->settled && ident_eq(&f->ident, &r->ident)) {
+		/* A change that changed nothing, or told twice. */
+		end(r);
+		catalog_trust(r->catalog, f, &r->ident, true);
+	} else if (etag_hash_begin(r->hash) < 0) {
+		failed(r, f, -ENOMEM);
+	} else {
+		quiet_wait(fd);
+	}
+}
+
+/* The next piece; and behind the last one, whether the file is still what it was. */
+static void go_on(struct reader *r)
+{
+	struct catalog_file *f = r->file;
+	uint64_t want = r->ident.size - r->got;
+	ssize_t n = 0;
+	struct stat st;
+	struct ident after;
+
+	if (want > 0) {
+		n = pread(r->fd, r->buf + r->got, want < PIECE ? want : PIECE, (off_t)r->got);
+		if (n < 0 && errno == EINTR)
+			return;
+		if (n < 0) {
+			failed(r, f, -errno);
+			return;
+		}
+		if (n == 0 || r->touched) {
+			again(r, f);
+			return;
+		}
+		if (etag_hash_add(r->hash, r->buf + r->got, (size_t)n) < 0) {
+			failed(r, f, -ENOMEM);
+			return;
+		}
+		r->got += (uint64_t)n;
+		if (r->got < r->ident.size)
+			return;
+	}
+	if (fstat(r->fd, &st) < 0) {
+		failed(r, f, -errno);
+		return;
+	}
+	after = ident_of(&st);
+	if (r->touched || !ident_eq(&r->ident, &after))
+		again(r, f);
+	else
+		done(r, f);
+}
+
+bool reader_step(struct reader *r)
+{
+	unsigned queue = r->turn ? READER_FOUND : READER_CHANGED;
+	struct catalog_file *f;
+
+	if (r->file != NULL) {
+		go_on(r);
+		return true;
+	}
+	r->turn = !r->turn;
+	if (list_empty(&r->queues[queue]))
+		queue = queue == READER_FOUND ? READER_CHANGED : READER_FOUND;
+	if (list_empty(&r->queues[queue]))
+		return false;
+	f = LIST_ENTRY(r->queues[queue].next, struct catalog_file, queue);
+	dequeue(r, f);
+	begin(r, f);
+	if (r->file != NULL)
+		go_on(r);
+	return true;
+}

@@ -1,0 +1,126 @@
+/*
+ * conf_check_name: the checks of server names. Called once per conf; changes nothing.
+ */
+#include "conf/conf_check_name.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAME_MAX_BYTES = 253, LABEL_MAX = 63 }; /* RFC 1035, 2.3.4, without the final dot */
+
+struct name {
+	const char *text;
+	const struct conf_server *server;
+	const struct conf_pos *at;
+};
+
+static bool is_v6(const char *s)
+{
+	unsigned char ip[16];
+	char buf[INET6_ADDRSTRLEN];
+	size_t n = strlen(s);
+
+	if (n < 2 || n - 2 >= sizeof(buf) || s[0] != '[' || s[n - 1] != ']')
+		return false;
+	memcpy(buf, s + 1, n - 2);
+	buf[n - 2] = '\0';
+	return inet_pton(AF_INET6, buf, ip) == 1;
+}
+
+/* What is wrong with a name; NULL if nothing is. */
+static const char *why_not(const char *s)
+{
+	bool star = s[0] == '*';
+
+	if (is_v6(s))
+		return NULL;
+	if (star && s[1] != '.')
+		return "\"*\" stands alone in front of the first dot: \"*.example.com\"";
+	if (star)
+		s += 2;
+	if (strlen(s) > NAME_MAX_BYTES)
+		return "longer than 253 bytes";
+	for (;;) {
+		size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "0123456789-_");
+
+		if (s[n] == '*')
+			return "\"*\" stands alone in front of the first dot: \"*.example.com\"";
+		if (s[n] == ':')
+			return "a name has no port";
+		if (s[n] != '.' && s[n] != '\0')
+			return "not the name of a host";
+		if (n == 0 || n > LABEL_MAX)
+			return n == 0 ? "there is nothing in front of or behind a dot" :
+					"longer than 63 bytes between two dots";
+		if (s[n] == '\0')
+			return NULL;
+		s += n + 1;
+	}
+}
+
+/* Host names know no case (RFC 4343). */
+static int order(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+	int rv = strcasecmp(x->text, y->text);
+
+	/* Of equal ones the first comes first. */
+	if (rv == 0)
+		rv = (x->server > y->server) - (x->server < y->server);
+	return rv;
+}
+
+static void check_clashes(struct name *names, unsigned n, struct conf_faults *faults)
+{
+	qsort(names, n, sizeof(*names), order);
+	for (unsigned i = 1; i < n; i++) {
+		const struct name *a = &names[i - 1], *b = &names[i];
+
+		if (a->server == b->server || strcasecmp(a->text, b->text) != 0)
+			continue;
+		conf_fault(faults, b->at, "server \"%.200s\" is there twice; first at %s:%u",
+			b->text, a->at->file, a->at->line);
+	}
+}
+
+static void add(struct name *names, unsigned *n, const char *text,
+	const struct conf_server *server, const struct conf_pos *at, struct conf_faults *faults)
+{
+	const char *why = NULL;
+
+	if (text == NULL)
+		return;
+	/* The title of the server that needs no name. */
+	if (at != &server->at || strcmp(text, "_") != 0)
+		why = why_not(text);
+	if (why != NULL)
+		conf_fault(faults, at, "server name \"%.200s\": %s", text, why);
+	else
+		names[(*n)++] = (struct name){ text, server, at };
+}
+
+void conf_check_names(struct conf *conf, struct conf_faults *faults)
+{
+	struct name *names;
+	size_t max = conf->nservers;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < conf->nservers; i++)
+		max += conf->servers[i].server_name.n;
+	names = arena_alloc(&conf->arena, max * sizeof(*names));
+	if (names == NULL) {
+		conf_fault_oom(faults, &conf_command_line);
+		return;
+	}
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		const struct conf_server *s = &conf->servers[i];
+
+		add(names, &n, s->name, s, &s->at, faults);
+		for (unsigned j = 0; j < s->server_name.n; j++)
+			add(names, &n, s->server_name.v[j], s, &s->server_name_at, faults);
+	}
+	check_clashes(names, n, faults);
+}

@@ -1,0 +1,217 @@
+/*
+ * conf_check_server: the checks of server blocks. Called once per conf; changes nothing but what is
+ * refused, which becomes NULL; binds nothing.
+ */
+#include "conf/conf_check_server.h"
+
+#include <sys/stat.h>
+
+#include "base/slice.h"
+#include "conf/conf_check_name.h"
+#include "conf/conf_path.h"
+
+static const struct conf_pos *whole_file(const struct conf *conf, struct conf_pos *pos)
+{
+	*pos = conf->path != NULL ? (struct conf_pos){ .file = conf->path } : conf_command_line;
+	return pos;
+}
+
+static void check_upload_dir(
+	struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
+{
+	const struct conf_pos *pos = &s->upload_dir_at;
+	struct slice rest = slice_str(s->upload_dir);
+	struct stat st;
+	char *path;
+
+	if (s->upload_dir == NULL || *s->upload_dir == '\0')
+		return;
+	if (*s->upload_dir == '/') {
+		conf_fault(faults, pos, "upload-dir \"%.200s\" must be relative: it is below root",
+			s->upload_dir);
+		return;
+	}
+	while (rest.n > 0) {
+		size_t n = strcspn(rest.p, "/");
+
+		if (n == 2 && rest.p[0] == '.' && rest.p[1] == '.') {
+			conf_fault(faults, pos, "upload-dir \"%.200s\" must not contain \"..\"",
+				s->upload_dir);
+			return;
+		}
+		n += strspn(rest.p + n, "/");
+		rest = slice_of(rest.p + n, rest.n - n);
+	}
+	if (s->root == NULL || *s->root == '\0')
+		return;
+	path = arena_printf(&conf->arena, "%s/%s", s->root, s->upload_dir);
+	if (path == NULL)
+		conf_fault_oom(faults, pos);
+	else if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		conf_fault(faults, pos, "upload-dir \"%s\" is not a directory", path);
+}
+
+/* RFC 9110, 8.3.2: charset is a token; it goes into content-type as it is. */
+static bool is_token(const char *s)
+{
+	return s[strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+			   "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
+/* Where a redirect may lead: it becomes a location field as it is, perhaps with more path behind it. */
+static bool is_target(const char *s)
+{
+	const char *host = NULL;
+
+	for (const char *p = s; *p != '\0'; p++)
+		if (*p < '!' || *p > '~' || strchr("\"<>\\^`{|}", *p) != NULL)
+			return false;
+	if (strncmp(s, "https://", 8) == 0)
+		host = s + 8;
+	else if (strncmp(s, "http://", 7) == 0)
+		host = s + 7;
+	if (host != NULL)
+		return *host != '\0' && strchr("/?#:", *host) == NULL;
+	return s[0] == '/' && s[1] != '/';
+}
+
+static bool has_public_listen(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (!conf->listens[i].admin)
+			return true;
+	return false;
+}
+
+static void check_place(struct conf_place *p, struct conf_faults *faults)
+{
+	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
+		const char *name = p->index.v[i];
+
+		if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
+			strcmp(name, "..") == 0)
+			conf_fault(faults, &p->index_at,
+				"index: \"%.200s\" is not the name of a file", name);
+	}
+	if (p->charset != NULL && !is_token(p->charset))
+		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
+	if (p->redirect != NULL && *p->redirect != '\0' && !is_target(p->redirect))
+		conf_fault(faults, &p->redirect_at,
+			"redirect \"%.200s\" is neither a path nor a URL (https://...)", p->redirect);
+	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
+}
+
+/* A path as a request has it once it is decoded and its dots are gone. */
+static bool is_path(const char *s)
+{
+	const char *p = s;
+
+	if (*p != '/')
+		return false;
+	while (*p == '/') {
+		size_t n = strcspn(++p, "/");
+
+		if ((n == 0 && *p == '/') || (n == 1 && p[0] == '.') ||
+			(n == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+		p += n;
+	}
+	return true;
+}
+
+static void check_locations(struct conf_server *s, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		struct conf_location *l = &s->locations[i];
+
+		check_place(&l->place, faults);
+		if (l->prefix == NULL)
+			continue;
+		if (!is_path(l->prefix))
+			conf_fault(faults, &l->at,
+				"location \"%.200s\": no path begins so; it is written \"/PATH\" or \"/PATH/\"",
+				l->prefix);
+		for (unsigned j = 0; j < i; j++) {
+			const struct conf_location *m = &s->locations[j];
+
+			if (m->prefix == NULL || strcmp(l->prefix, m->prefix) != 0)
+				continue;
+			conf_fault(faults, &l->at,
+				"location \"%.200s\" is there twice; first at %s:%u", l->prefix,
+				m->at.file, m->at.line);
+			break;
+		}
+	}
+}
+
+static bool is_error_status(const char *s)
+{
+	return (s[0] == '4' || s[0] == '5') && strspn(s, "0123456789") == 3 && s[3] == '\0';
+}
+
+static void check_error_pages(const struct conf_server *s, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < s->nerror_pages; i++) {
+		const struct conf_error_page *e = &s->error_pages[i];
+
+		if (e->file != NULL && *e->file == '\0') {
+			if (!faults->lost)
+				conf_fault(faults, e->file_at.file != NULL ? &e->file_at : &e->at,
+					"error-page needs a file = \"/PATH\"");
+		} else if (e->file != NULL && (!is_path(e->file) || e->file[1] == '\0' ||
+						      e->file[strlen(e->file) - 1] == '/')) {
+			conf_fault(faults, &e->file_at,
+				"file \"%.200s\" is not the path of a file below root, as \"/404.html\"",
+				e->file);
+		}
+		if (e->status == NULL)
+			continue;
+		if (!is_error_status(e->status))
+			conf_fault(faults, &e->at,
+				"error-page \"%.200s\": the status must be from 400 to 599", e->status);
+		for (unsigned j = 0; j < i; j++) {
+			const struct conf_error_page *f = &s->error_pages[j];
+
+			if (f->status == NULL || strcmp(e->status, f->status) != 0)
+				continue;
+			conf_fault(faults, &e->at,
+				"error-page \"%.200s\" is there twice; first at %s:%u", e->status,
+				f->at.file, f->at.line);
+			break;
+		}
+	}
+}
+
+static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
+{
+	struct conf_pos pos;
+
+	if (s->root == NULL)
+		return;
+	if (*s->root != '\0') {
+		conf_path_directory("root", s->root, &s->root_at, faults);
+		return;
+	}
+	/* A server that only redirects, or that nobody reaches, needs none. */
+	if (faults->lost || !has_public_listen(conf) || s->place.redirect == NULL ||
+		*s->place.redirect != '\0')
+		return;
+	conf_fault(faults, s->at.file != NULL ? &s->at : whole_file(conf, &pos),
+		"there is no root to serve: server \"%.200s\" { root = \"DIR\" }%s",
+		s->name != NULL ? s->name : "_",
+		s == &conf->servers[conf_default_server(conf)] ? ", or -r DIR" : "");
+}
+
+void conf_check_servers(struct conf *conf, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		struct conf_server *s = &conf->servers[i];
+
+		check_root(conf, s, faults);
+		check_place(&s->place, faults);
+		check_upload_dir(conf, s, faults);
+		check_error_pages(s, faults);
+		check_locations(s, faults);
+	}
+	conf_check_names(conf, faults);
+}

@@ -1,0 +1,77 @@
+/*
+ * conf_path: what is at a path. Called by the checks of conf; opens only to see that it can, and
+ * changes nothing.
+ */
+#include "conf/conf_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_readable(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct stat st;
+	int fd;
+
+	/* Looked at before it is opened: to open a device can do something. */
+	if (stat(path, &st) < 0) {
+		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+		return false;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		conf_fault(faults, pos, "%s \"%s\" is not a regular file", key, path);
+		return false;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+void conf_path_readable(
+	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	if (*path != NULL && **path != '\0' && !is_readable(key, *path, pos, faults))
+		*path = NULL;
+}
+
+void conf_path_directory(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+	else if (!S_ISDIR(st.st_mode))
+		conf_fault(faults, pos, "%s \"%s\" is not a directory", key, path);
+}
+
+/* path may or may not exist, but it can: its folder is there. */
+void conf_path_folder(struct conf *conf, const char *key, const char *path,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+	char *folder;
+	struct stat st;
+
+	if (slash == NULL)
+		return;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		conf_fault(faults, pos, "%s \"%s\" is a directory", key, path);
+		return;
+	}
+	folder = arena_printf(&conf->arena, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+	if (folder == NULL) {
+		conf_fault_oom(faults, pos);
+		return;
+	}
+	if (stat(folder, &st) < 0)
+		conf_fault(faults, pos, "%s \"%s\": folder \"%s\": %m", key, path, folder);
+	else if (!S_ISDIR(st.st_mode))
+		conf_fault(faults, pos, "%s \"%s\": \"%s\" is not a directory", key, path, folder);
+}

@@ -1,0 +1,147 @@
+/* range: see range.h. Called per request by the file replies; never allocates. */
+#include "http/range.h"
+
+/* What one range-spec says; a suffix when first is not given. */
+struct spec {
+	bool has_first, has_last;
+	uint64_t first, last;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* 1*DIGIT; there is no limit to them (RFC 9110, 14.1.2): past 64 bits it is the largest number. */
+static bool take_number(struct slice *s, uint64_t *v)
+{
+	size_t i = 0;
+
+	*v = 0;
+	for (; i < s->n && s->p[i] >= '0' && s->p[i] <= '9'; i++)
+		if (__builtin_mul_overflow(*v, 10, v) ||
+			__builtin_add_overflow(*v, (uint64_t)(s->p[i] - '0'), v))
+			*v = UINT64_MAX;
+	s->p += i;
+	s->n -= i;
+	return i > 0;
+}
+
+/* int-range or suffix-range (RFC 9110, 14.1.1). */
+static bool spec_parse(struct slice s, struct spec *spec)
+{
+	spec->has_first = take_number(&s, &spec->first);
+	if (s.n == 0 || s.p[0] != '-')
+		return false;
+	s.p++;
+	s.n--;
+	spec->has_last = take_number(&s, &spec->last);
+	if (s.n > 0 || !(spec->has_first || spec->has_last))
+		return false;
+	return !(spec->has_first && spec->has_last) || spec->first <= spec->last;
+}
+
+/* False if nothing of the content is in it. */
+static bool spec_resolve(const struct spec *spec, uint64_t size, struct range *range)
+{
+	if (!spec->has_first) {
+		range->n = spec->last < size ? spec->last : size;
+		range->at = size - range->n;
+		return range->n > 0;
+	}
+	if (spec->first >= size)
+		return false;
+	range->at = spec->first;
+	range->n = size - spec->first;
+	if (spec->has_last && spec->last - spec->first < range->n)
+		range->n = spec->last - spec->first + 1;
+	return true;
+}
+
+static bool touch(const struct range *a, const struct range *b)
+{
+	return a->at <= b->at + b->n && b->at <= a->at + a->n;
+}
+
+static void unite(struct range *a, const struct range *b)
+{
+	uint64_t a_end = a->at + a->n, b_end = b->at + b->n, end = a_end > b_end ? a_end : b_end;
+
+	a->at = a->at < b->at ? a->at : b->at;
+	a->n = end - a->at;
+}
+
+/* What touches becomes one, in the place of the first that was asked for. */
+static void add(struct ranges *r, struct range new)
+{
+	unsigned place = r->n, i = 0;
+
+	while (i < r->n) {
+		if (!touch(&r->v[i], &new)) {
+			i++;
+			continue;
+		}
+		unite(&new, &r->v[i]);
+		place = i < place ? i : place;
+		r->n--;
+		memmove(&r->v[i], &r->v[i + 1], (r->n - i) * sizeof(new));
+		/* Grown, it may reach one that it did not. */
+		i = 0;
+	}
+	memmove(&r->v[place + 1], &r->v[place], (r->n - place) * sizeof(new));
+	r->v[place] = new;
+	r->n++;
+}
+
+/* Cuts the next element off *rest (RFC 9110, 5.6.1): white space trimmed, empty ones skipped. */
+static bool next_spec(struct slice *rest, struct slice *s)
+{
+	while (rest->n > 0) {
+		const char *comma = memchr(rest->p, ',', rest->n);
+		size_t n = comma != NULL ? (size_t)(comma - rest->p) : rest->n;
+
+		*s = slice_of(rest->p, n);
+		n += comma != NULL;
+		rest->p += n;
+		rest->n -= n;
+		while (s->n > 0 && is_blank(s->p[0])) {
+			s->p++;
+			s->n--;
+		}
+		while (s->n > 0 && is_blank(s->p[s->n - 1]))
+			s->n--;
+		if (s->n > 0)
+			return true;
+	}
+	return false;
+}
+
+enum range_result range_parse(struct slice value, uint64_t size, struct ranges *r)
+{
+	static const struct slice unit = SLICE_LIT("bytes=");
+	unsigned given = 0, suffixes = 0;
+	struct slice s;
+
+	r->n = 0;
+	/* Unit names have no case (RFC 9110, 14.1). */
+	if (value.n < unit.n || !slice_ieq(slice_of(value.p, unit.n), unit))
+		return RANGE_IGNORED;
+	value.p += unit.n;
+	value.n -= unit.n;
+	while (next_spec(&value, &s)) {
+		struct range range;
+		struct spec spec;
+
+		if (++given > RANGES_MAX || !spec_parse(s, &spec))
+			return RANGE_IGNORED;
+		suffixes += !spec.has_first && spec.last > 0;
+		if (spec_resolve(&spec, size, &range))
+			add(r, range);
+	}
+	if (given == 0)
+		return RANGE_IGNORED;
+	/* RFC 9110, 14.1.2: some of its last bytes can always be asked for, even where there are none. */
+	if (r->n == 0)
+		return suffixes > 0 ? RANGE_IGNORED : RANGE_UNSATISFIABLE;
+	return given > 1 && r->v[0].n == size ? RANGE_IGNORED : RANGE_PARTIAL;
+}

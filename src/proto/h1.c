@@ -1,0 +1,117 @@
+/*
+ * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered before
+ * the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by server/conn.c
+ * only.
+ */
+#include "proto/h1.h"
+
+#include <stdlib.h>
+
+static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
+{
+	struct h1 *h1 = calloc(1, sizeof(*h1));
+
+	if (h1 == NULL)
+		return NULL;
+	h1->proto.ops = &h1_ops;
+	h1->conf = conf;
+	h1->host = host;
+	h1_parse_init(&h1->parse);
+	return &h1->proto;
+}
+
+static const struct err *h1_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
+{
+	struct h1 *h1 = (struct h1 *)p;
+	const uint8_t *at = data, *end = at + *n;
+
+	(void)now_ms;
+	while (at < end && !h1->closing) {
+		if (h1->stream == NULL) {
+			at += h1_parse_blank(&h1->parse, at, (size_t)(end - at));
+			if (at == end)
+				break;
+			h1->stream = h1_stream_open(h1);
+			if (h1->stream == NULL)
+				return ERR_NO_MEMORY;
+		}
+		if (!h1_stream_take(h1->stream, &at, end))
+			break;
+	}
+	if (!h1->closing)
+		*n = (size_t)(at - (const uint8_t *)data);
+	return NULL;
+}
+
+static enum proto_wait h1_waits(const struct proto *p)
+{
+	const struct h1 *h1 = (const struct h1 *)p;
+	const struct h1_stream *s = h1->stream;
+
+	if (s == NULL) /* a connection that is silent from its beginning is not kept for long */
+		return p->requests == 0 ? PROTO_HEADER : PROTO_IDLE;
+	if (s->part == H1_HEAD)
+		return PROTO_HEADER;
+	if (s->req.complete)
+		return PROTO_BODY;
+	if (s->req.reply.ready)
+		return s->waiting ? PROTO_BUSY : PROTO_SEND;
+	return s->part != H1_ENDED && s->req.body_taken && s->unconsumed < H1_WINDOW ? PROTO_BODY
+										   : PROTO_BUSY;
+}
+
+static bool h1_timed_out(struct proto *p)
+{
+	struct h1 *h1 = (struct h1 *)p;
+	struct h1_stream *s = h1->stream;
+
+	if (s == NULL || s->req.reply.ready)
+		return false;
+	h1_stream_refuse(s, 408);
+	return true;
+}
+
+static void h1_drain(struct proto *p)
+{
+	struct h1 *h1 = (struct h1 *)p;
+
+	h1->draining = true;
+	/* The first request of a connection is on its way already (see conn_drain()). */
+	if (h1->stream == NULL && p->requests > 0)
+		h1->closing = true;
+	h1->host->wake(h1->host);
+}
+
+static bool h1_finished(const struct proto *p)
+{
+	const struct h1 *h1 = (const struct h1 *)p;
+
+	return h1->broken || (h1->closing && h1->stream == NULL);
+}
+
+static void h1_close(struct proto **pp)
+{
+	struct h1 *h1 = (struct h1 *)*pp;
+
+	*pp = NULL;
+	if (h1->stream != NULL)
+		h1_stream_close(h1->stream);
+	free(h1);
+}
+
+void h1_trim(void)
+{
+	h1_stream_trim();
+}
+
+const struct proto_ops h1_ops = {
+	.name = "h1",
+	.open = h1_open,
+	.input = h1_input,
+	.output = h1_output,
+	.waits = h1_waits,
+	.timed_out = h1_timed_out,
+	.drain = h1_drain,
+	.finished = h1_finished,
+	.close = h1_close,
+};

@@ -1,0 +1,180 @@
+/*
+ * h1_out: from a reply to the bytes of a response in the connection's outq: the head is copied, cached
+ * payload goes by reference. RFC 9112, 4, 6 and 7.1.
+ */
+#include "proto/h1.h"
+
+/* Small pieces, put together before they go to the outq in one. */
+struct text {
+	struct outq *q;
+	size_t n;
+	bool failed;
+	char buf[1024];
+};
+
+/* Not inline: gcc's sanitizers would take an empty buf for one that is read unwritten. */
+static __attribute__((noinline)) void text_flush(struct text *t)
+{
+	if (outq_copy(t->q, t->buf, t->n) < 0)
+		t->failed = true;
+	t->n = 0;
+}
+
+static inline void put(struct text *t, struct slice s)
+{
+	if (s.n > sizeof(t->buf) - t->n) {
+		text_flush(t);
+		if (s.n > sizeof(t->buf)) {
+			t->failed |= outq_copy(t->q, s.p, s.n) < 0;
+			return;
+		}
+	}
+	memcpy(t->buf + t->n, s.p, s.n);
+	t->n += s.n;
+}
+
+static void put_status(struct text *t, int status)
+{
+	char line[] = "HTTP/1.1 000 ";
+
+	line[9] = (char)('0' + status / 100);
+	line[10] = (char)('0' + status / 10 % 10);
+	line[11] = (char)('0' + status % 10);
+	put(t, slice_of(line, sizeof(line) - 1));
+	put(t, slice_str(reply_reason(status)));
+	put(t, SLICE("\r\n"));
+}
+
+/* --- the head ---------------------------------------------------------------------------------------- */
+
+/* Whether the request can be followed by another one on this connection. */
+static bool goes_on(const struct h1_stream *s)
+{
+	const struct h1 *h1 = s->h1;
+	const struct reply *r = &s->req.reply;
+
+	if (!s->keep || h1->draining || h1->closing)
+		return false;
+	/* The end of the connection is the end of the content (RFC 9112, 6.3). */
+	if (r->content && r->body.left == BODY_UNKNOWN && !s->chunked)
+		return false;
+	if (s->part == H1_ENDED)
+		return true;
+	/* How much of a chunked body is to come, nobody knows. */
+	if (s->head.chunked)
+		return false;
+	/* RFC 9110, 10.1.1: who waits for 100 may send the body, or may not. */
+	return !s->head.wants_continue && s->head.length <= H1_UNWANTED_MAX - s->unwanted;
+}
+
+static int put_head(struct h1_stream *s, struct outq *q)
+{
+	const struct reply *r = &s->req.reply;
+	bool http10 = slice_eq(s->req.protocol, SLICE("HTTP/1.0"));
+	struct text t;
+
+	t.q = q;
+	t.n = 0;
+	t.failed = false;
+	s->chunked = r->content && r->body.left == BODY_UNKNOWN && !http10;
+	s->keep = goes_on(s);
+	put_status(&t, r->status);
+	for (unsigned i = 0; i < r->nfields; i++) {
+		put(&t, r->fields[i].name);
+		put(&t, SLICE(": "));
+		put(&t, r->fields[i].value);
+		put(&t, SLICE("\r\n"));
+	}
+	if (s->chunked)
+		put(&t, SLICE("transfer-encoding: chunked\r\n"));
+	if (!s->keep)
+		put(&t, SLICE("connection: close\r\n"));
+	else if (http10)
+		put(&t, SLICE("connection: keep-alive\r\n"));
+	put(&t, SLICE("\r\n"));
+	text_flush(&t);
+	s->head_sent = true;
+	return t.failed ? -1 : 0;
+}
+
+/* --- the content -------------------------------------------------------------------------------------- */
+
+static int put_chunk_size(struct outq *q, size_t n)
+{
+	char line[18], *p = line + sizeof(line);
+
+	*--p = '\n';
+	*--p = '\r';
+	do
+		*--p = "0123456789abcdef"[n & 15];
+	while ((n >>= 4) != 0);
+	return outq_copy(q, p, (size_t)(line + sizeof(line) - p));
+}
+
+static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
+{
+	struct body *b = &s->req.reply.body;
+
+	if (s->chunked && put_chunk_size(q, n) < 0)
+		return -1;
+	/* With size 0, the last chunk: an empty trailer section follows. */
+	if (n > 0 && b->ops->emit(b, n, q) < 0)
+		return -1;
+	s->req.sent += n;
+	return s->chunked ? outq_copy(q, "\r\n", 2) : 0;
+}
+
+/* Content, at most room bytes. 1: that is all of it, 0: not yet, -1: memory is out. */
+static int put_content(struct h1_stream *s, struct outq *q, size_t room)
+{
+	struct body *b = &s->req.reply.body;
+	ssize_t n = b->ops->ready(b, room);
+	bool last;
+
+	if (n == BODY_LATER) {
+		s->waiting = true;
+		return 0;
+	}
+	if (n < 0) {
+		/* The client sees it by what is missing: bytes of content-length, or the last chunk. */
+		s->h1->broken = true;
+		return 0;
+	}
+	last = n == 0 || (uint64_t)n == b->left;
+	if (put_piece(s, (size_t)n, q) < 0)
+		return -1;
+	return last;
+}
+
+int h1_output(struct proto *p, struct outq *q, size_t limit)
+{
+	struct h1 *h1 = (struct h1 *)p;
+	struct h1_stream *s = h1->stream;
+	int rv = 0;
+
+	if (s == NULL || s->req.complete || h1->broken)
+		return 0;
+	if (!s->req.reply.ready) {
+		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came. */
+		if (s->part == H1_HEAD || !s->head.wants_continue || !s->req.body_taken)
+			return 0;
+		s->head.wants_continue = false;
+		return outq_copy(q, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+	}
+	if (outq_len(q) >= limit)
+		return 1;
+	if (!s->head_sent && put_head(s, q) < 0)
+		return -1;
+	if (!s->req.reply.content)
+		rv = 1;
+	while (rv == 0 && !s->waiting && !h1->broken) {
+		if (outq_len(q) >= limit)
+			return 1;
+		rv = put_content(s, q, limit - outq_len(q));
+	}
+	if (rv <= 0)
+		return rv;
+	req_sent_all(&s->req);
+	h1_stream_sent(s);
+	return 0;
+}

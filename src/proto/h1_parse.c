@@ -1,0 +1,270 @@
+/* h1_parse: see h1_parse.h. Every byte is looked up once in a table of classes; a line ends with CRLF. */
+#include "proto/h1_parse.h"
+
+enum {
+	TCHAR = 1,   /* of a token (RFC 9110, 5.6.2) */
+	TARGET = 2,  /* of a request target: no white space, no control byte */
+	VALUE = 4,   /* of a field value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
+	PIECE_MIN = 128,
+	PIECE_FIRST = 512,
+};
+
+static const uint8_t class[256] = {
+	['\t'] = VALUE,
+	[' '] = VALUE,
+	['"'] = VALUE | TARGET, ['('] = VALUE | TARGET, [')'] = VALUE | TARGET,
+	[','] = VALUE | TARGET, ['/'] = VALUE | TARGET, [':' ... '@'] = VALUE | TARGET,
+	['['...']'] = VALUE | TARGET, ['{'] = VALUE | TARGET, ['}'] = VALUE | TARGET,
+	['!'] = VALUE | TARGET | TCHAR,
+	['#'...'\''] = VALUE | TARGET | TCHAR,
+	['*'] = VALUE | TARGET | TCHAR, ['+'] = VALUE | TARGET | TCHAR,
+	['-'] = VALUE | TARGET | TCHAR, ['.'] = VALUE | TARGET | TCHAR,
+	['0'...'9'] = VALUE | TARGET | TCHAR,
+	['A'...'Z'] = VALUE | TARGET | TCHAR,
+	['^'...'z'] = VALUE | TARGET | TCHAR,
+	['|'] = VALUE | TARGET | TCHAR, ['~'] = VALUE | TARGET | TCHAR,
+	[0x80 ... 0xff] = VALUE | TARGET,
+};
+
+enum state {
+	METHOD,
+	IN_TARGET,
+	IN_VERSION,
+	FIELD,     /* the first byte of a line */
+	NAME,
+	BLANK,     /* between the colon and the value */
+	IN_VALUE,
+	VALUE_LF,
+	END_LF,
+	OVER,
+};
+
+static enum h1_parsed fault(struct h1_parse *p, const struct err *err)
+{
+	p->err = err;
+	p->state = OVER;
+	return H1_FAULT;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+/* Room for more; the line under way moves, lines that are complete stay where they are. */
+static int grow(struct h1_parse *p, size_t coming)
+{
+	size_t have = (size_t)(p->at - p->line);
+	size_t room = coming < PIECE_FIRST ? coming : PIECE_FIRST;
+	char *to;
+
+	if (room < PIECE_MIN)
+		room = PIECE_MIN;
+	if (room < have)
+		room = have;
+	to = arena_alloc(p->arena, have + room);
+	if (to == NULL)
+		return -1;
+	if (have > 0)
+		memcpy(to, p->line, have);
+	p->line = to;
+	p->at = to + have;
+	p->end = to + have + room;
+	return 0;
+}
+
+/* The two parts of the line that has ended; the next one begins. */
+static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
+{
+	*first = slice_of(p->line, p->first);
+	*second = slice_of(p->line + p->first, (size_t)(p->at - p->line) - p->first);
+	if (p->discard)
+		p->at = p->line;
+	else
+		p->line = p->at;
+}
+
+/* --- states: each takes bytes from *from; H1_MORE: go on ------------------------------------------------ */
+
+/* The bytes of one class; true when another one follows. */
+static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
+{
+	const uint8_t *s = *from;
+	char *at = p->at;
+
+	while (s < stop && class[*s] & of)
+		*at++ = (char)*s++;
+	p->at = at;
+	*from = s;
+	return s < stop;
+}
+
+/* The same for a name, which is made lower case. */
+static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
+{
+	const uint8_t *s = *from;
+	char *at = p->at;
+
+	for (; s < stop && class[*s] & TCHAR; s++)
+		*at++ = (char)(*s >= 'A' && *s <= 'Z' ? *s | 0x20 : *s);
+	p->at = at;
+	*from = s;
+	return s < stop;
+}
+
+/* Behind the first part of a line: the byte that ends it. */
+static bool first_ends(struct h1_parse *p, uint8_t c, uint8_t with, enum state next)
+{
+	p->first = (size_t)(p->at - p->line);
+	p->state = next;
+	return c == with && p->first > 0;
+}
+
+/* RFC 9112, 2.3: case-sensitive; a higher minor version is served as 1.1 (RFC 9110, 2.5). */
+static enum h1_parsed version(struct h1_parse *p, uint8_t c)
+{
+	static const char pattern[] = "HTTP/0.0\r\n";
+	char want = pattern[p->nversion];
+
+	if (want == '0' ? c < '0' || c > '9' : c != (uint8_t)want) {
+		parts(p, &p->method, &p->target);
+		return fault(p, ERR_REQUEST_LINE);
+	}
+	if (p->nversion == 5)
+		p->major = (char)c;
+	if (p->nversion == 7)
+		p->minor = c > '0';
+	if (++p->nversion < sizeof(pattern) - 1)
+		return H1_MORE;
+	parts(p, &p->method, &p->target);
+	if (p->major != '1')
+		return fault(p, ERR_HTTP_VERSION);
+	p->state = FIELD;
+	return H1_LINE;
+}
+
+static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
+{
+	switch (p->state) {
+	case METHOD:
+		if (run(p, from, stop, TCHAR) && !first_ends(p, *(*from)++, ' ', IN_TARGET))
+			return fault(p, ERR_REQUEST_LINE);
+		return H1_MORE;
+	case IN_TARGET:
+		if (!run(p, from, stop, TARGET))
+			return H1_MORE;
+		if (*(*from)++ != ' ' || (size_t)(p->at - p->line) == p->first)
+			return fault(p, ERR_REQUEST_LINE);
+		p->nversion = 0;
+		p->state = IN_VERSION;
+		return H1_MORE;
+	default:
+		return version(p, *(*from)++);
+	}
+}
+
+static enum h1_parsed field_ends(struct h1_parse *p)
+{
+	while (p->at > p->line + p->first && (p->at[-1] == ' ' || p->at[-1] == '\t'))
+		p->at--;
+	parts(p, &p->name, &p->value);
+	p->state = FIELD;
+	return H1_FIELD;
+}
+
+static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
+{
+	const uint8_t *s = *from;
+
+	switch (p->state) {
+	case FIELD:
+		/* White space here would be a folded line (RFC 9112, 5.2): no name begins with it. */
+		p->state = *s == '\r' ? END_LF : NAME;
+		*from += *s == '\r';
+		return H1_MORE;
+	case NAME:
+		/* RFC 9112, 5.1: no white space before the colon. */
+		if (run_name(p, from, stop) && !first_ends(p, *(*from)++, ':', BLANK))
+			return fault(p, ERR_FIELD_LINE);
+		return H1_MORE;
+	case BLANK:
+		while (s < stop && (*s == ' ' || *s == '\t'))
+			s++;
+		if (s < stop)
+			p->state = IN_VALUE;
+		*from = s;
+		return H1_MORE;
+	case IN_VALUE:
+		if (run(p, from, stop, VALUE)) {
+			p->state = VALUE_LF;
+			if (*(*from)++ != '\r')
+				return fault(p, ERR_FIELD_LINE);
+		}
+		return H1_MORE;
+	case VALUE_LF:
+		return *(*from)++ == '\n' ? field_ends(p) : fault(p, ERR_FIELD_LINE);
+	default: /* END_LF */
+		p->state = OVER;
+		return *(*from)++ == '\n' ? H1_END : fault(p, ERR_FIELD_LINE);
+	}
+}
+
+/* --- the outside ------------------------------------------------------------------------------------------ */
+
+size_t h1_parse_blank(struct h1_parse *p, const uint8_t *data, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && p->empty < 2 * H1_EMPTY_LINES && data[i] == "\r\n"[p->empty % 2]) {
+		p->empty++;
+		i++;
+	}
+	return i;
+}
+
+void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit)
+{
+	unsigned empty = p->empty;
+
+	memset(p, 0, sizeof(*p));
+	p->arena = arena;
+	p->limit = p->left = limit;
+	if (empty % 2 != 0) /* a CR of which no LF came */
+		p->err = ERR_REQUEST_LINE;
+}
+
+void h1_parse_trailers(struct h1_parse *p)
+{
+	p->state = FIELD;
+	p->discard = true;
+	p->left = p->limit;
+}
+
+static enum h1_parsed too_long(struct h1_parse *p)
+{
+	return fault(p, p->state <= IN_VERSION ? ERR_TARGET_TOO_LONG : ERR_FIELDS_TOO_LARGE);
+}
+
+enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uint8_t *end)
+{
+	if (p->err != NULL)
+		return fault(p, p->err);
+	while (*data < end) {
+		const uint8_t *s = *data, *stop = end;
+		enum h1_parsed found;
+
+		if (p->left == 0)
+			return too_long(p);
+		if (p->at == p->end && grow(p, (size_t)(end - s)) < 0)
+			return fault(p, ERR_NO_MEMORY);
+		/* No step keeps more bytes than it takes. */
+		if (end - s > p->end - p->at)
+			stop = s + (p->end - p->at);
+		if ((size_t)(stop - s) > p->left)
+			stop = s + p->left;
+		found = p->state <= IN_VERSION ? line_step(p, data, stop) : field_step(p, data, stop);
+		p->left -= (size_t)(*data - s);
+		if (found == H1_LINE)
+			p->left = p->limit;
+		if (found != H1_MORE)
+			return found;
+	}
+	return H1_MORE;
+}

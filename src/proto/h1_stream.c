@@ -1,0 +1,342 @@
+/*
+ * h1_stream: one request on a HTTP/1 connection: head and body in, to the request core (RFC 9112).
+ * Called by h1.c with bytes, and by the request core over the stream seam.
+ */
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/pool.h"
+#include "proto/h1.h"
+
+enum { STREAMS_KEPT = 1024 };
+
+static struct pool pool = { .name = "h1_stream", .size = sizeof(struct h1_stream),
+	.keep = STREAMS_KEPT };
+
+void h1_stream_trim(void)
+{
+	pool_fini(&pool);
+	pool_init(&pool, "h1_stream", sizeof(struct h1_stream), STREAMS_KEPT);
+}
+
+/* --- the stream seam ----------------------------------------------------------------------------- */
+
+static void wake(struct h1_stream *s)
+{
+	s->h1->host->wake(s->h1->host);
+}
+
+static void stream_reply(struct h2d_req *req)
+{
+	wake(h1_stream_of(req));
+}
+
+static void stream_resume(struct h2d_req *req)
+{
+	struct h1_stream *s = h1_stream_of(req);
+
+	s->waiting = false;
+	wake(s);
+}
+
+static void stream_consume(struct h2d_req *req, size_t n)
+{
+	struct h1_stream *s = h1_stream_of(req);
+	bool full = s->unconsumed >= H1_WINDOW;
+
+	s->unconsumed -= n < s->unconsumed ? n : s->unconsumed;
+	if (full || n == 0)
+		wake(s);
+}
+
+static const struct stream_ops stream_ops = {
+	.reply = stream_reply,
+	.resume = stream_resume,
+	.consume = stream_consume,
+};
+
+/* --- its life -------------------------------------------------------------------------------------- */
+
+struct h1_stream *h1_stream_open(struct h1 *h1)
+{
+	struct h1_stream *s = pool_get(&pool);
+
+	if (s == NULL)
+		return NULL;
+	req_init(&s->req, h1->conf->env, h1->host->conn, &stream_ops);
+	s->req.protocol = SLICE("HTTP/1.1");
+	s->req.scheme = h1->host->conn->tls ? SLICE("https") : SLICE("http");
+	s->h1 = h1;
+	s->part = H1_HEAD;
+	h1_head_init(&s->head);
+	h1_chunk_init(&s->chunk);
+	s->unconsumed = 0;
+	s->unwanted = 0;
+	s->keep = s->head_sent = s->chunked = s->waiting = false;
+	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->header_size);
+	h1->proto.requests++;
+	return s;
+}
+
+void h1_stream_close(struct h1_stream *s)
+{
+	s->h1->stream = NULL;
+	req_fini(&s->req);
+	pool_put(&pool, s);
+}
+
+void h1_stream_sent(struct h1_stream *s)
+{
+	struct h1 *h1 = s->h1;
+
+	if (!s->keep)
+		h1->closing = true;
+	if (s->part == H1_ENDED || h1->closing)
+		h1_stream_close(s);
+}
+
+void h1_stream_refuse(struct h1_stream *s, int status)
+{
+	if (s->part == H1_HEAD)
+		s->req.authority = s->head.host;
+	s->keep = false;
+	s->part = H1_ENDED;
+	s->h1->closing = true;
+	if (s->req.complete)
+		h1_stream_close(s);
+	else
+		req_refuse(&s->req, status);
+}
+
+/* What the peer did. */
+static void fault(struct h1_stream *s, const struct err *err)
+{
+	log_at(err->level, "connection %.*s: %s", SLICE_ARG(s->req.conn->peer), err->text);
+	if (err->h2_code != 0)
+		COUNT(protocol_errors, 1);
+	h1_stream_refuse(s, err->status);
+}
+
+/* --- the head ---------------------------------------------------------------------------------------- */
+
+static void got_line(struct h1_stream *s, const struct h1_parse *p)
+{
+	s->req.method_text = p->method;
+	s->req.target = p->target;
+	s->req.protocol = p->minor > 0 ? SLICE("HTTP/1.1") : SLICE("HTTP/1.0");
+}
+
+static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p)
+{
+	bool keep;
+	const struct err *err = h1_head_field(&s->head, p->name, p->value, &keep);
+
+	if (err == NULL && keep && req_add_field(&s->req, p->name, p->value) < 0)
+		return ERR_NO_MEMORY;
+	return err == NULL && s->req.head_too_large ? ERR_FIELDS_TOO_LARGE : err;
+}
+
+/* RFC 9112, 3.2.2 and 3.2.4: what an absolute target says wins; what is left of it is what h2 has. */
+static const struct err *target(struct h1_stream *s)
+{
+	struct h2d_req *req = &s->req;
+	struct slice rest;
+	char *slash;
+
+	req->authority = s->head.host;
+	switch (h1_head_absolute(&s->head, req->target, &req->scheme, &req->authority, &rest)) {
+	case 0:
+		return NULL;
+	case 1:
+		break;
+	default:
+		return ERR_REQUEST_LINE;
+	}
+	if (rest.n == 0) {
+		req->target = slice_eq(req->method_text, SLICE("OPTIONS")) ? SLICE("*") : SLICE("/");
+		return NULL;
+	}
+	if (rest.p[0] == '?') {
+		slash = arena_alloc(&req->arena, rest.n + 1);
+		if (slash == NULL)
+			return ERR_NO_MEMORY;
+		slash[0] = '/';
+		memcpy(slash + 1, rest.p, rest.n);
+		rest = slice_of(slash, rest.n + 1);
+	}
+	req->target = rest;
+	return NULL;
+}
+
+static void body_ends(struct h1_stream *s)
+{
+	s->part = H1_ENDED;
+	req_end(&s->req);
+	if (s->req.complete)
+		h1_stream_sent(s);
+}
+
+static void got_head(struct h1_stream *s, unsigned minor)
+{
+	const struct h1_head *h = &s->head;
+	const struct err *err = h1_head_end(&s->head, minor);
+
+	if (err == NULL)
+		err = target(s);
+	if (err != NULL) {
+		fault(s, err);
+		return;
+	}
+	s->part = h->chunked ? H1_CHUNKED : h->length > 0 ? H1_LENGTH : H1_ENDED;
+	s->req.has_body = s->part != H1_ENDED;
+	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
+	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
+		  !slice_eq(s->req.method_text, SLICE("CONNECT"));
+	req_start(&s->req);
+	if (s->part == H1_ENDED)
+		body_ends(s);
+}
+
+/*
+ * Three words that are neither a method nor a version, at a connection's beginning: a preface of HTTP/2
+ * gone wrong (RFC 9113, 3.4), or another protocol. An answer of HTTP/1 would be noise to both.
+ */
+static bool is_no_http(const struct h1_stream *s, const struct h1_parse *p)
+{
+	return p->err == ERR_REQUEST_LINE && s->h1->proto.requests == 1 && p->method.n > 0 &&
+	       method_parse(p->method) == H2D_METHOD_UNKNOWN;
+}
+
+static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+{
+	struct h1_parse *p = &s->h1->parse;
+	const struct err *err = NULL;
+
+	switch (h1_parse_next(p, data, end)) {
+	case H1_MORE:
+		break;
+	case H1_LINE:
+		got_line(s, p);
+		break;
+	case H1_FIELD:
+		err = got_field(s, p);
+		break;
+	case H1_END:
+		got_head(s, p->minor);
+		return;
+	case H1_FAULT:
+		s->req.method_text = p->method;
+		s->req.target = p->target;
+		err = p->err;
+		if (is_no_http(s, p)) {
+			log_info("connection %.*s: %s", SLICE_ARG(s->req.conn->peer), err->text);
+			COUNT(protocol_errors, 1);
+			s->h1->broken = s->h1->closing = true;
+			return;
+		}
+		break;
+	}
+	if (err != NULL)
+		fault(s, err);
+}
+
+/* --- the body ------------------------------------------------------------------------------------------ */
+
+/* False: that was more than is read for nobody, and the stream is gone. */
+static bool got_body(struct h1_stream *s, struct slice piece)
+{
+	struct h1 *h1 = s->h1;
+	bool taken = !s->req.reply.ready && (s->req.handler == NULL || s->req.body_taken);
+
+	h1->proto.body += piece.n;
+	s->head.wants_continue = false;
+	s->unconsumed += piece.n;
+	req_body(&s->req, piece.p, piece.n);
+	if (taken)
+		return true;
+	s->unwanted += (uint32_t)piece.n;
+	if (s->unwanted <= H1_UNWANTED_MAX)
+		return true;
+	s->keep = false;
+	h1->closing = true;
+	if (!s->req.complete)
+		return true;
+	h1_stream_close(s);
+	return false;
+}
+
+static void take_length(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+{
+	size_t n = (size_t)(end - *data);
+	struct slice piece;
+
+	if (n > s->head.length)
+		n = (size_t)s->head.length;
+	piece = slice_of(*data, n);
+	*data += n;
+	s->head.length -= n;
+	if (got_body(s, piece) && s->head.length == 0)
+		body_ends(s);
+}
+
+static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+{
+	struct slice piece;
+
+	switch (h1_chunk_next(&s->chunk, data, end, &piece)) {
+	case H1_CHUNK_MORE:
+		break;
+	case H1_CHUNK_DATA:
+		got_body(s, piece);
+		break;
+	case H1_CHUNK_LAST:
+		s->part = H1_TRAILERS;
+		h1_parse_trailers(&s->h1->parse);
+		break;
+	case H1_CHUNK_FAULT:
+		fault(s, ERR_CHUNK);
+		break;
+	}
+}
+
+/* RFC 9110, 6.5.1: trailer fields may be dropped. They have no reader. */
+static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+{
+	switch (h1_parse_next(&s->h1->parse, data, end)) {
+	case H1_END:
+		body_ends(s);
+		break;
+	case H1_FAULT:
+		fault(s, s->h1->parse.err);
+		break;
+	default:
+		break;
+	}
+}
+
+bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+{
+	size_t room = s->unconsumed < H1_WINDOW ? H1_WINDOW - s->unconsumed : 0;
+
+	if (s->part == H1_LENGTH || s->part == H1_CHUNKED) {
+		if (room == 0)
+			return false;
+		if (room < (size_t)(end - *data))
+			end = *data + room;
+	}
+	switch (s->part) {
+	case H1_HEAD:
+		take_head(s, data, end);
+		return true;
+	case H1_LENGTH:
+		take_length(s, data, end);
+		return true;
+	case H1_CHUNKED:
+		take_chunked(s, data, end);
+		return true;
+	case H1_TRAILERS:
+		take_trailers(s, data, end);
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,30 @@
+/*
+ * certs: from sections tls to certificates: which server block has which, which one is the default, and
+ * which one a client is shown. Made by the master with each generation; borrows from the configuration.
+ */
+#ifndef H2D_SERVER_CERTS_H
+#define H2D_SERVER_CERTS_H
+
+#include "conf/conf.h"
+#include "http/site.h"
+#include "net/tls_ctx.h"
+
+struct certs {
+	struct tls_ctx *tls;    /* NULL: no certificate is configured */
+	const void **of_server; /* per server block, for struct site */
+};
+
+/*
+ * Loads all of them. The default is that of section tls, else that of the default server, else the first
+ * there is; a server without one has the default. 0, or -1 after at least one fault, each at the line of
+ * its file; certs_fini() is due either way.
+ */
+int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
+
+/* From now on a client that asks for the name of a site is shown that site's. sites outlives c. */
+void certs_choose(struct certs *c, const struct sites *sites);
+
+/* A certs of zeros is none. */
+void certs_fini(struct certs *c);
+
+#endif

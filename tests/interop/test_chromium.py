@@ -1,0 +1,75 @@
+"""Headless Chromium loads a page with a hundred sub-resources, and finds nothing to complain about."""
+import shutil
+import urllib.parse
+
+import pytest
+
+import chromium
+import page
+import server as server_module
+
+DEADLINE = 40 * server_module.SLOW
+
+
+@pytest.fixture(scope="module")
+def program():
+	found = shutil.which("chromium") or shutil.which("chromium-browser")
+	if not found:
+		pytest.skip("no chromium (Debian: chromium)")
+	return found
+
+
+@pytest.fixture
+def browser(program, tmp_path, cert):
+	with chromium.Browser(program, str(tmp_path), cert.cert, DEADLINE) as b:
+		yield b
+
+
+def compresses(name, files):
+	return name.endswith((".css", ".json")) and len(files[name]) > 2000
+
+
+def serve(h2d, files):
+	server = h2d(workers=2, files=files, image=True)
+	return server.wait_coded([name for name in files if compresses(name, files)])
+
+
+def test_page(h2d, how, browser):
+	files = page.build()
+	server = serve(h2d, files)
+	browser.open(server.url(how))
+	result = browser.evaluate("judge()")
+	assert result["failures"] == []
+	assert browser.console_errors() == []
+
+	resources = {r["path"].lstrip("/"): r for r in result["resources"]}
+	assert set(files) - {"index.html", "favicon.ico"} <= set(resources) and len(resources) >= 100
+	for name, resource in resources.items():
+		assert resource["protocol"] == ("h2" if how == "tls" else "http/1.1"), resource
+		assert resource["status"] in (200, 206), resource
+		if name != "sound.wav":
+			assert resource["decoded"] == len(files[name]), resource
+
+	answers, codings = {}, set()
+	for event in browser.of("Network.responseReceived"):
+		response = event["response"]
+		name = urllib.parse.urlsplit(response["url"]).path.lstrip("/") or "index.html"
+		answers.setdefault(name, []).append(response)
+		assert response["status"] in (200, 206), response
+		fields = {key.lower(): value for key, value in response["headers"].items()}
+		codings.add(fields.get("content-encoding"))
+		if compresses(name, files):
+			assert fields["content-encoding"] == "br", response
+			if name in resources:
+				assert resources[name]["encoded"] < len(files[name]), name
+	assert codings == {None, "br"}
+	assert any(a["status"] == 206 for a in answers["sound.wav"])
+
+
+def test_refused_upload(h2d, browser):
+	"""An upload that is answered early is a 405 for the page, not a network error."""
+	server = serve(h2d, page.build())
+	browser.open(server.url("tls") + "#refused")
+	assert browser.evaluate("judge()")["failures"] == []
+	errors = browser.console_errors()
+	assert len(errors) == 1 and "405" in errors[0], errors

@@ -1,0 +1,33 @@
+"""The files that every client fetches, and how a program of a name is found and run."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+# Sun, 09 Sep 2001 01:46:40 GMT, and a day before and after it.
+MODIFIED = 1000000000
+BEFORE, AFTER = "Sat, 08 Sep 2001 01:46:40 GMT", "Mon, 10 Sep 2001 01:46:40 GMT"
+
+FILES = {
+	"body": os.urandom(1 << 16) * 50,  # past max-file-size: read from disk
+	"small": b"s" * 612,
+	"text.html": b"<!doctype html><title>text</title>\n" + b"<p>It was the best of times.</p>\n" * 1000,
+	"empty": b"",
+	"index.html": b'<!doctype html><title>index</title><a href="text.html">text</a> '
+		b'<a href="dir">dir</a> <a href="body">body</a>\n',
+	"dir/index.html": b"<!doctype html><title>dir</title>\n",
+}
+
+
+def program(name, package=None):
+	found = shutil.which(name)
+	if not found:
+		pytest.skip("no %s (Debian: %s)" % (name, package or name))
+	return found
+
+
+def run(*command, code=0, **options):
+	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **options)
+	assert done.returncode == code, (command, done.returncode, done.stderr.decode()[-2000:])
+	return done

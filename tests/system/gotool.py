@@ -1,0 +1,37 @@
+"""Builds Go programs once, from what tests/conformance/go.mod pins, in a folder that go may write into."""
+import os
+import shutil
+import subprocess
+
+MODULE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance")
+
+
+def copy(source, place):
+	"""Whether it was another one before."""
+	with open(source) as f:
+		text = f.read()
+	if os.path.exists(place):
+		with open(place) as f:
+			if f.read() == text:
+				return False
+	with open(place, "w") as f:
+		f.write(text)
+	return True
+
+
+def build(folder, name, package, sources):
+	"""The program name, made of package ("." is the sources themselves) in folder/name/."""
+	folder = os.path.join(folder, name)
+	program = os.path.join(folder, name)
+	os.makedirs(folder, exist_ok=True)
+	sources = [os.path.join(MODULE, f) for f in ("go.mod", "go.sum")] + sources
+	changed = [copy(source, os.path.join(folder, os.path.basename(source))) for source in sources]
+	if any(changed) or not os.path.exists(program):
+		go = "/usr/bin/go" if os.path.exists("/usr/bin/go") else shutil.which("go")
+		assert go, "go is missing (Debian: golang-go)"
+		done = subprocess.run([go, "build", "-o", program, package], cwd=folder,
+			stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
+			env=dict(os.environ, GOFLAGS="-mod=mod", GOTOOLCHAIN="local", CGO_ENABLED="0",
+			GO111MODULE="on"))
+		assert done.returncode == 0, done.stdout
+	return program

@@ -1,0 +1,200 @@
+"""A client of HTTP/1: H1 writes requests or any bytes, and reads responses strictly (RFC 9112)."""
+import socket
+import ssl
+import time
+
+from client import Closed, Request, Response, tls_context, tls_socket
+
+
+class H1:
+	"""
+	One connection. send() and send_bytes() only write; response() reads the next response, request() does
+	both. What was sent by send() is remembered, so that responses to HEAD are read rightly and lint.py
+	(seen) knows what was asked.
+	"""
+
+	def __init__(self, sock, timeout=10.0, authority="localhost", seen=None, keep=True):
+		self.sock = sock
+		self.timeout = timeout
+		self.authority = authority
+		self.seen = seen
+		self.keep = keep
+		self.buffer = b""
+		self.eof = False
+		self.asked = []
+
+	@classmethod
+	def tcp(cls, port, **options):
+		sock = socket.create_connection(("127.0.0.1", port), 10)
+		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+		return cls(sock, **options)
+
+	@classmethod
+	def tls(cls, port, alpn=("http/1.1",), **options):
+		return cls(tls_socket(port, context=tls_context(alpn=alpn)), **options)
+
+	@classmethod
+	def unix(cls, path, **options):
+		sock = socket.socket(socket.AF_UNIX)
+		sock.settimeout(10)
+		sock.connect(path)
+		return cls(sock, **options)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.close()
+
+	def close(self):
+		self.sock.close()
+
+	# --- writing ----------------------------------------------------------------------------
+
+	def send_bytes(self, data):
+		self.sock.settimeout(self.timeout)
+		try:
+			self.sock.sendall(data)
+		except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as e:
+			raise Closed(str(e)) from None
+
+	def try_send(self, data):
+		"""False if the server no longer takes anything."""
+		try:
+			self.send_bytes(data)
+			return True
+		except Closed:
+			return False
+
+	def head(self, method="GET", path="/", headers=(), version="1.1", host=True):
+		lines = ["%s %s HTTP/%s" % (method, path, version)]
+		if host:
+			lines.append("host: " + self.authority)
+		lines += ["%s: %s" % pair for pair in headers]
+		return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+	def ask(self, method="GET", path="/", headers=(), version="1.1"):
+		"""Remembers a request without sending it: its bytes go by send_bytes()."""
+		self.asked.append(Request(method, path, headers, self.authority, version))
+
+	def send(self, method="GET", path="/", headers=(), body=None, version="1.1", host=True):
+		"""body: bytes, sent with content-length; or a list of bytes, sent as chunks."""
+		headers = list(headers)
+		data = b""
+		if isinstance(body, bytes):
+			headers.append(("content-length", str(len(body))))
+			data = body
+		elif body is not None:
+			headers.append(("transfer-encoding", "chunked"))
+			data = b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in body if c) + b"0\r\n\r\n"
+		self.ask(method, path, headers, version)
+		self.send_bytes(self.head(method, path, headers, version, host) + data)
+
+	# --- reading ----------------------------------------------------------------------------
+
+	def more(self, deadline):
+		"""Reads once into the buffer; False at the end of the connection."""
+		left = deadline - time.monotonic()
+		if left <= 0:
+			raise AssertionError("no answer in time; so far %r" % self.buffer[:500])
+		self.sock.settimeout(left)
+		try:
+			data = self.sock.recv(1 << 18)
+		except socket.timeout:
+			raise AssertionError("no answer in time; so far %r" % self.buffer[:500]) from None
+		except (ConnectionResetError, ssl.SSLError):
+			data = b""
+		self.buffer += data
+		self.eof = not data
+		return not self.eof
+
+	def take_line(self, deadline):
+		while b"\n" not in self.buffer:
+			if not self.more(deadline):
+				raise Closed("in %r" % self.buffer[:500])
+		line, _, self.buffer = self.buffer.partition(b"\n")
+		assert line.endswith(b"\r") and b"\r" not in line[:-1], line
+		return line[:-1].decode("latin-1")
+
+	def take(self, n, deadline, response):
+		while n > 0:
+			if not self.buffer and not self.more(deadline):
+				raise Closed("in the content, %d bytes short: %s" % (n, response))
+			piece, self.buffer = self.buffer[:n], self.buffer[n:]
+			n -= len(piece)
+			response.size += len(piece)
+			if self.keep:
+				response.body += piece
+
+	def take_chunks(self, deadline, response):
+		while True:
+			line = self.take_line(deadline)
+			assert all(c in "0123456789abcdefABCDEF" for c in line) and line, line
+			n = int(line, 16)
+			self.take(n, deadline, response)
+			if n == 0:
+				break
+			assert self.take_line(deadline) == ""
+		assert self.take_line(deadline) == "", "there are no trailers"
+
+	def take_head(self, deadline):
+		line = self.take_line(deadline)
+		version, status, reason = line.split(" ", 2)
+		assert version == "HTTP/1.1" and len(status) == 3 and reason, line
+		headers = []
+		while True:
+			line = self.take_line(deadline)
+			if not line:
+				return int(status), reason, headers
+			name, colon, value = line.partition(":")
+			assert colon and name and name == name.strip() and name == name.lower(), line
+			headers.append((name, value.strip(" \t")))
+
+	def response(self, timeout=None):
+		"""The next final response; of interim ones, .interim has the statuses."""
+		deadline = time.monotonic() + (timeout or self.timeout)
+		asked = self.asked.pop(0) if self.asked else Request("GET", "/", (), self.authority, "1.1")
+		response = Response(asked)
+		response.interim = []
+		while True:
+			response.status, response.reason, response.headers = self.take_head(deadline)
+			if response.status >= 200:
+				break
+			response.interim.append(response.status)
+		if not self.keep:
+			response.body = None
+		coding, length = response.get("transfer-encoding"), response.get("content-length")
+		assert coding is None or (coding == "chunked" and length is None), response
+		closes = response.get("connection") == "close"
+		if asked.method == "HEAD" or response.status in (204, 304):
+			pass
+		elif coding:
+			self.take_chunks(deadline, response)
+		elif length is not None:
+			self.take(int(length), deadline, response)
+		else:
+			assert closes, "neither length nor coding nor close: %s" % response
+			while self.buffer or self.more(deadline):
+				self.take(len(self.buffer), deadline, response)
+		response.ended = True
+		if closes:
+			assert self.rest(deadline) == b"", "bytes behind the last response"
+			response.closed = True
+		if self.seen:
+			self.seen(response)
+		return response
+
+	def rest(self, deadline=None):
+		"""All bytes up to the end of the connection."""
+		deadline = deadline or time.monotonic() + self.timeout
+		while not self.eof and self.more(deadline):
+			pass
+		data, self.buffer = self.buffer, b""
+		return data
+
+	def request(self, method="GET", path="/", headers=(), body=None, timeout=None, **options):
+		self.send(method, path, headers, body, **options)
+		return self.response(timeout)
+
+	def get(self, path="/", headers=(), **options):
+		return self.request("GET", path, headers, **options)

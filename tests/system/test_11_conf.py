@@ -1,0 +1,150 @@
+"""The configuration's nested sections: faults of -t in all of them, -T read back, reload, many servers."""
+import re
+
+import pytest
+
+
+SERVERS = """\
+server "_" {
+	root = "@ROOT@"
+	charset = "latin1"
+	add-header = {"x-one: \\"1\\""}
+	allow = {"127.0.0.0/8", "unix"}
+	error-page "404" { file = "/404.html" }
+	error-page "503" { file = "/e/503.html" }
+	location "/assets/" {
+		cache-control = "public, max-age=31536000, immutable"
+		add-header = {"x-two: 2"}
+	}
+	location "/private" { deny = {"all"}  allow = {}  auth-basic-realm = "staff"  charset = "" }
+	location "/old" { redirect = "/new/"  redirect-status = 308 }
+}
+server "www.example.com" {
+	server-name = {"example.com", "*.Example.org"}
+	root = "@ROOT@"
+	autoindex = true
+	tls { certificate = "@CERT@"  certificate-key = "@KEY@" }
+	location "/" { index = {"a.html", "b.html"} }
+}
+server "go.example.com" { redirect = "https://example.com/" }
+"""
+
+
+def text(server, servers=SERVERS):
+	for name, value in (("@ROOT@", server.root), ("@CERT@", server.cert.cert), ("@KEY@", server.cert.key)):
+		servers = servers.replace(name, value)
+	return server.conf_text[:server.conf_text.index("server ")] + servers
+
+
+@pytest.fixture
+def server(h2d):
+	server = h2d.new()
+	server.put_conf(text(server))
+	return server
+
+
+def test_good(server):
+	assert "configuration ok" in server.run("-t", check=0).err
+
+
+def test_dump_reads_back(server):
+	first = server.run("-T", check=0).out
+	server.put_conf(first)
+	assert server.run("-t", check=0).err.count("\n") == 1
+	assert server.run("-T", check=0).out == first
+	places = re.findall(r"^\tlocation (.*?)^\t}", first, re.M | re.S)
+	assert len(places) == 4
+	# What a location does not set is not there, so that it still follows its server.
+	assert re.findall(r"^\t\t([a-z-]+) = ", places[0], re.M) == ["cache-control", "add-header"]
+	assert re.findall(r"^\t\t([a-z-]+) = (.*)$", places[1], re.M) == [("charset", '""'),
+		("allow", "{}"), ("deny", '{"all"}'), ("auth-basic-realm", '"staff"')]
+	assert 'add-header = {"x-one: \\"1\\""}' in first
+	assert first.count("redirect-status = 308") == 1
+
+
+def test_serves_and_reloads(server):
+	server.start()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	server.put_conf(server.run("-T", check=0).out)
+	server.reload()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+# What replaces what, the line of SERVERS it is said for, and words of it.
+FAULTS = {
+	"unknown key": ("charset = \"latin1\"", "charst = \"latin1\"", 3, ["charst", "charset"]),
+	"key of the server": ("deny = {\"all\"}", "root = \"/\"", 12, ["root", "location"]),
+	"unknown section": ("location \"/old\"", "lokation \"/old\"", 13, ["lokation", "location"]),
+	"duplicate location": ("\"/old\"", "\"/assets/\"", 13, ["/assets/", ":8"]),
+	"duplicate page": ("\"503\"", "\"404\"", 7, ["404"]),
+	"status": ("\"503\"", "\"302\"", 7, ["302"]),
+	"page without file": ("{ file = \"/404.html\" }", "{ }", 6, ["file"]),
+	"relative page": ("\"/404.html\"", "\"404.html\"", 6, ["404.html"]),
+	"prefix": ("\"/private\"", "\"private\"", 12, ["private"]),
+	"name twice": ("\"go.example.com\"", "\"EXAMPLE.org\"", None, None),
+	"name of another": ("\"go.example.com\"", "\"EXAMPLE.com\"", 22, ["EXAMPLE.com", ":16"]),
+	"wildcard of another": ("\"go.example.com\"", "\"*.example.ORG\"", 22, ["*.example.ORG"]),
+	"star inside": ("\"example.com\"", "\"www.*.com\"", 16, ["www.*.com"]),
+	"no root": ("redirect = \"https://example.com/\"", "", 22, ["root"]),
+	"redirect": ("\"/new/\"", "\"new\"", 13, ["new"]),
+	"redirect status": ("= 308", "= 303", 13, ["303", "308"]),
+	"no boolean": ("autoindex = true", "autoindex = yes", 18, ["autoindex"]),
+	"half a certificate": ("certificate = \"@CERT@\"", "", 19, ["certificate"]),
+	"no users": ("deny = {\"all\"}", "auth-basic-file = \"/no/such/users\"", 12, ["/no/such/users"]),
+	"field": ("x-two: 2", "x two: 2", 10, ["x two: 2"]),
+	"own field": ("x-two: 2", "Date: today", 10, ["Date: today"]),
+	"field with a key": ("x-two: 2", "cache-control: no-store", 10, ["cache-control"]),
+	"range": ("127.0.0.0/8", "127.0.0.0/33", 5, ["127.0.0.0/33"]),
+	"realm": ("\"staff\"", "\"my \\\"staff\\\"\"", 12, ["auth-basic-realm"]),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault(h2d, name):
+	old, new, line, words = FAULTS[name]
+	server = h2d.new()
+	assert old in SERVERS
+	whole = text(server, SERVERS.replace(old, new, 1))
+	first = whole[:whole.index("server ")].count("\n")
+	server.put_conf(whole)
+	done = server.run("-t", check=1 if line else 0)
+	places = [int(n) - first for n in re.findall(r"^.*?h2d\.conf:(\d+): .*$", done.err, re.M)]
+	assert places == ([line] if line else []), done.err
+	for word in words or ():
+		assert (":%d" % (first + int(word[1:])) if word[0] == ":" else word) in done.err, done.err
+
+
+def test_every_fault_is_reported(h2d):
+	"""Of the grammar, of values, of what HTTP makes of them, of files: in one go."""
+	server = h2d.new()
+	whole = text(server, SERVERS.replace("charset = \"latin1\"", "charset = 5")
+		.replace("x-one:", "date:").replace("127.0.0.0/8", "127.0.0.0/33")
+		.replace("\"/private\"", "\"private\"").replace("@KEY@", "/no/such/key")
+		.replace("= 308", "= 303"))
+	first = whole[:whole.index("server ")].count("\n")
+	server.put_conf(whole)
+	done = server.run("-t", check=1)
+	places = sorted(int(n) - first for n in re.findall(r"h2d\.conf:(\d+): ", done.err))
+	assert places == [3, 4, 5, 12, 13, 19], done.err
+
+
+def test_a_listener_that_redirects_needs_https(h2d):
+	server = h2d.new(listens=("tcp",))
+	server.put_conf(server.conf_text.replace("tls = false", "redirect-to-https = true"))
+	done = server.run("-t", check=1)
+	assert re.search(r"h2d\.conf:4: redirect-to-https.*tls", done.err), done.err
+
+
+def test_two_hundred_servers(h2d):
+	server = h2d.new(listens=("tcp",))
+	server.put_conf(server.conf_text + "".join(
+		'server "s%d.example" { root = "%s"  server-name = {"*.s%d.example"}  location "/a" {} }\n'
+		% (i, server.root, i) for i in range(200)))
+	server.start()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+		c.authority = "x.s77.example"
+		assert c.get("/").status == 200
+	assert server.run("-T", check=0).out.count("\nserver ") == 201

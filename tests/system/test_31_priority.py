@@ -1,0 +1,130 @@
+"""RFC 9218: what is urgent overtakes what is large, on one connection, by field and by PRIORITY_UPDATE."""
+import os
+import socket
+import struct
+
+import pytest
+from h2.settings import SettingCodes
+
+import client
+
+LARGE = 4_000_000
+# What may lie in front of an urgent response: in both kernels, in TLS, and in the connection's queue.
+AHEAD = 500_000
+
+
+def slow(server, how):
+	"""A client whose socket holds little, and whose windows hold everything."""
+	sock = socket.socket()
+	sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+	sock.settimeout(10)
+	sock.connect(("127.0.0.1", server.ports[how]))
+	if how == "tls":
+		sock = client.tls_context().wrap_socket(sock, server_hostname="localhost")
+	c = client.Client(sock, settings={SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1}, credit=False,
+		keep=False, timeout=30, seen=server.lint.see)
+	c.window(2**30)
+	return c
+
+
+def ask(c, path, priority=None):
+	return c.responses[begin(c, path, priority)]
+
+
+def begin(c, path, priority=None):
+	return c.send(path=path, headers=[("priority", priority)] if priority else [])
+
+
+def update(c, stream, priority):
+	"""RFC 9218, 7.1: PRIORITY_UPDATE."""
+	value = struct.pack(">L", stream) + priority.encode()
+	c.sock.sendall(struct.pack(">LBL", len(value) << 8 | 0x10, 0, 0) + value)
+
+
+@pytest.fixture
+def server(h2d):
+	return h2d(files={"small.bin": b"s" * 5000, "l1.bin": os.urandom(LARGE), "l2.bin": os.urandom(LARGE),
+		"l3.bin": os.urandom(LARGE)})
+
+
+@pytest.fixture
+def cached(h2d):
+	return h2d(image=True, sections="cache { max-file-size = 8M }",
+		files={"small.bin": b"s" * 5000, "l1.bin": os.urandom(LARGE), "l2.bin": os.urandom(LARGE),
+			"l3.bin": os.urandom(LARGE)})
+
+
+def large_then_small(c, large, small):
+	"""Bytes of three large files that come between the request for a small one and its end."""
+	files = [ask(c, "/l%d.bin" % i, large) for i in (1, 2, 3)]
+	c.until(lambda: sum(f.size for f in files) > LARGE // 4)
+	before = sum(f.size for f in files)
+	answer = ask(c, "/small.bin", small)
+	c.until(lambda: answer.ended)
+	between = sum(f.size for f in files) - before
+	c.until(lambda: all(f.ended for f in files))
+	return between
+
+
+@pytest.mark.parametrize("where", ["server", "cached"])
+def test_urgent_overtakes(request, where, how):
+	server = request.getfixturevalue(where)
+	for large, small in (("u=7", "u=0"), ("u=7, i", "u=6"), (None, "u=2")):
+		with slow(server, how) as c:
+			assert large_then_small(c, large, small) < AHEAD
+	# The same without being urgent: it waits for all that was asked before.
+	with slow(server, how) as c:
+		assert large_then_small(c, "u=3", None) > 2 * LARGE
+
+
+def test_incremental_shares(server, how):
+	with slow(server, how) as c:
+		files = [ask(c, "/l%d.bin" % i, "u=3, i") for i in (1, 2, 3)]
+		c.until(lambda: files[0].size > LARGE // 2)
+		assert all(f.size > LARGE // 4 for f in files)
+		small = ask(c, "/small.bin", "i")
+		c.until(lambda: small.ended)
+		assert not any(f.ended for f in files)
+		c.until(lambda: all(f.ended for f in files))
+	with slow(server, how) as c:
+		files = [ask(c, "/l%d.bin" % i) for i in (1, 2)]
+		c.until(lambda: files[0].ended)
+		assert files[1].size < AHEAD, "one after the other"
+		c.until(lambda: files[1].ended)
+
+
+def test_update(server, how):
+	"""What was asked later is made urgent while it waits."""
+	with slow(server, how) as c:
+		first, second = begin(c, "/l1.bin"), begin(c, "/l2.bin")
+		one, two = c.responses[first], c.responses[second]
+		c.until(lambda: one.size > LARGE // 8)
+		assert two.size == 0
+		update(c, second, "u=0")
+		before = one.size
+		c.until(lambda: two.ended)
+		assert one.size - before < AHEAD
+		c.until(lambda: one.ended)
+
+
+def test_update_comes_first(server, how):
+	with slow(server, how) as c:
+		files = [ask(c, "/l%d.bin" % i) for i in (1, 2)]
+		c.until(lambda: files[0].size > LARGE // 8)
+		update(c, 5, "u=1")
+		before = files[0].size
+		stream = begin(c, "/small.bin")
+		assert stream == 5
+		c.until(lambda: c.responses[stream].ended)
+		assert files[0].size - before < AHEAD
+		c.until(lambda: all(f.ended for f in files))
+
+
+def test_nonsense_is_ignored(server, how):
+	"""RFC 9218, 4: what cannot be parsed is as if it were not there."""
+	with slow(server, how) as c:
+		for text in ("u=9", "x", "u=", "\"", "u=1;q", "i=7"):
+			assert c.response(begin(c, "/small.bin", text)).status == 200
+		stream = begin(c, "/small.bin")
+		update(c, stream, "nonsense")
+		assert c.response(stream).status == 200

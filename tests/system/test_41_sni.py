@@ -1,0 +1,177 @@
+"""Certificates by the name that a client asks for: selection, defaults, resumption, reload, faults."""
+import re
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import client
+import harness
+
+BLOCKS = {"_": None, "a.example": "a.example", "plain.a.example": None, "*.a.example": "a.example",
+	"*.wild.example": "wild.example"}
+NAMES = ("default.example", "a.example", "wild.example", "block.example")
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory):
+	folder = str(tmp_path_factory.mktemp("sni"))
+	return {name: harness.Certificate(folder, name) for name in NAMES}
+
+
+def tls(cert):
+	return 'tls { certificate = "%s"  certificate-key = "%s" }' % (cert.cert, cert.key)
+
+
+def put(server, certs, default=True, blocks=None):
+	"""The tls sections: of the top level, of server "_", of a.example, of *.wild.example; and none."""
+	text = ['worker-processes = 2', 'pid-file = "%s"' % server.pid_path,
+		'listen "127.0.0.1:0" { tls = true }',
+		'listen "unix:%s" { admin = true  mode = "0600" }' % server.admin_path]
+	if default:
+		text.append(tls(certs["default.example"]))
+	for name, cert in (blocks or BLOCKS).items():
+		text.append('server "%s" { root = "%s"  %s }'
+			% (name, server.root, tls(certs[cert]) if cert else ""))
+	server.put_conf("\n".join(text) + "\n")
+
+
+def der(cert):
+	with open(cert.cert) as f:
+		return ssl.PEM_cert_to_DER_cert(f.read())
+
+
+def shown(server, certs, name, version=None):
+	"""Which certificate a client that asks for name (None: for none) is shown."""
+	context = client.tls_context(minimum=version, maximum=version)
+	with socket.create_connection(("127.0.0.1", server.ports["tls"]), 10) as plain:
+		with context.wrap_socket(plain, server_hostname=name) as s:
+			got = s.getpeercert(binary_form=True)
+	return next(n for n in certs if der(certs[n]) == got)
+
+
+@pytest.fixture
+def server(h2d, certs):
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, certs)
+	return server.start()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_the_name_decides(server, certs, version):
+	for name, cert in (("a.example", "a.example"), ("A.EXAMPLE", "a.example"),
+			("x.a.example", "a.example"), ("x.y.a.example", "a.example"),
+			# A name of its own in front of a wildcard, without a certificate: the default's.
+			("plain.a.example", "default.example"),
+			("x.wild.example", "wild.example"), ("wild.example", "default.example"),
+			("unknown.example", "default.example"), (None, "default.example"),
+			# An address is no name: clients do not send one.
+			("127.0.0.1", "default.example")):
+		assert shown(server, certs, name, version) == cert, name
+
+
+def test_the_default_block_has_the_default(h2d, certs):
+	"""Section tls, else the default block's, else the first there is; for a server of no other use."""
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, certs, default=False, blocks={"a.example": "a.example", "_": "block.example"})
+	server.start()
+	assert shown(server, certs, None) == "block.example"
+	assert shown(server, certs, "other.example") == "block.example"
+	assert shown(server, certs, "a.example") == "a.example"
+	put(server, certs, default=False, blocks={"_": None, "b": None, "a.example": "a.example"})
+	server.reload()
+	assert shown(server, certs, None) == "a.example"
+	assert shown(server, certs, "b") == "a.example"
+
+
+def test_a_default_block_with_its_own(h2d, certs):
+	"""Its certificate is for its names; who asks for no known name gets that of section tls."""
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, certs, blocks={"block.example": "block.example", "a.example": "a.example"})
+	server.start()
+	assert shown(server, certs, "block.example") == "block.example"
+	assert shown(server, certs, None) == "default.example"
+
+
+def test_clients_that_verify_are_served(server, certs):
+	for name in ("a.example", "default.example"):
+		context = ssl.create_default_context(cafile=certs[name].cert)
+		context.set_alpn_protocols(["h2"])
+		plain = socket.create_connection(("127.0.0.1", server.ports["tls"]), 10)
+		with client.Client(context.wrap_socket(plain, server_hostname=name)) as c:
+			assert c.get("/").status == 200
+
+
+# The preface, SETTINGS and GOAWAY: the server ends the connection, so that s_client has read the ticket.
+GOODBYE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5) + b"\0\0\x08\x07" + bytes(13)
+
+
+def s_client(server, name, version, *args):
+	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % server.ports["tls"],
+		"-servername", name, "-alpn", "h2", version, "-ign_eof", *args], input=GOODBYE,
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+	out = done.stdout.decode("latin1")
+	return re.search(r"^(New|Reused), ", out, re.M).group(1)
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_resumption_across_names(h2d, certs, tmp_path, version):
+	"""RFC 6066, 3: a session is for the name it was made for; every worker and no other name takes it."""
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, certs)
+	server.start()
+	session = str(tmp_path / "session")
+	assert s_client(server, "a.example", version, "-sess_out", session) == "New"
+	for name, want in (("a.example", "Reused"), ("x.a.example", "New"), ("x.wild.example", "New"),
+			("unknown.example", "New")):
+		assert s_client(server, name, version, "-sess_in", session) == want, name
+
+
+def test_reload_changes_certificates(server, certs):
+	put(server, certs, blocks={"_": "block.example", "a.example": "wild.example", "new.example": "a.example"})
+	server.reload()
+	for name, cert in (("a.example", "wild.example"), ("new.example", "a.example"),
+			("x.wild.example", "default.example"), (None, "default.example")):
+		assert shown(server, certs, name) == cert, name
+
+
+def test_renewed_in_place(server, certs, tmp_path):
+	"""The files have the same names, their content is new: what certbot does."""
+	folder = str(tmp_path)
+	mine = harness.Certificate(folder, "mine.example")
+	put(server, dict(certs, mine=mine), blocks={"_": None, "mine.example": "mine"})
+	server.reload()
+	before = der(mine)
+	assert shown(server, {"it": mine}, "mine.example") == "it"
+	mine = harness.Certificate(folder, "mine.example")
+	assert der(mine) != before
+	server.reload()
+	assert shown(server, {"it": mine}, "mine.example") == "it"
+
+
+def test_faults_are_at_their_lines(h2d, certs, tmp_path):
+	server = h2d.new(listens=("tls",))
+	text = str(tmp_path / "text")
+	with open(text, "w") as f:
+		f.write("no PEM\n")
+	a, b = certs["a.example"], certs["block.example"]
+	server.put_conf('listen "127.0.0.1:0" { tls = true }\n'
+		'server "_" {\n\troot = "%s"\n\ttls {\n\t\tcertificate = "%s"\n\t\tcertificate-key = "%s"\n\t}\n}\n'
+		'server "b" { root = "%s"\n\ttls {\n\t\tcertificate = "%s"\n\t\tcertificate-key = "%s" } }\n'
+		% (server.root, text, a.key, server.root, a.cert, b.key))
+	for args in (["-t"], []):
+		done = server.run(*args, check=1)
+		assert re.findall(r"h2d\.conf:(\d+): (certificate\S*) ", done.err) == [
+			("5", "certificate"), ("12", "certificate-key")], done.err
+
+
+def test_a_faulty_certificate_keeps_the_old_ones(server, certs):
+	put(server, certs, blocks={"_": None, "a.example": "wild.example"})
+	with open(server.conf_path) as f:
+		text = f.read()
+	server.put_conf(text.replace(certs["wild.example"].key, certs["a.example"].key))
+	done = server.run("-s", "reload", check=1)
+	assert re.search(r"h2d\.conf:\d+: certificate-key ", done.err + done.out), done.err + done.out
+	assert shown(server, certs, "a.example") == "a.example"
+	assert shown(server, certs, "x.wild.example") == "wild.example"

@@ -1,0 +1,280 @@
+"""Content codings: what accept-encoding chooses among the files that lie beside one, and what is said of it."""
+import itertools
+import os
+import time
+
+import pytest
+
+NO_CACHE = "cache { max-size = 0 }"
+NO_CODINGS = "cache { max-size = 0  compress = {} }"
+EXTENSIONS = {"br": "br", "zstd": "zst", "gzip": "gz"}
+THEN = int(time.time()) - 5000
+
+FIELDS = [
+	None, "", "gzip", "br", "zstd", "x-gzip", "GZIP", "deflate", "compress, gzip", "gzip, deflate, br, zstd",
+	"gzip;q=1.0, br;q=0.5, zstd;q=0.8", "gzip;q=0", "gzip;q=0, br", "br;q=0.001", "gzip; q=0.5 ,br ;q=0.4",
+	"*", "*;q=0", "*;q=0.5", "*;q=0, gzip", "gzip;q=0.2, *;q=0.7", "br;q=0, *", "*;q=0, identity",
+	"identity", "identity;q=0", "identity;q=0, gzip", "identity;q=0, *;q=0", "identity;q=0, *",
+	"identity;q=0.5, gzip;q=0.3", "identity;q=0.3, gzip;q=0.5", "identity, br;q=0.9",
+	"gzip;q=2", "gzip;q=x, br", "gzip;;q=1", ",,gzip,", "gzip;q=0.5;x", "gzip;Q=0.5, br;q=0.4",
+]
+
+
+def weights_of(text):
+	"""RFC 9110, 12.5.3 and 12.4.2; a malformed element is as if it were not there."""
+	found = {}
+	for element in text.split(","):
+		name, semicolon, weight = element.partition(";")
+		name, q = name.strip().lower(), 1.0
+		if semicolon:
+			key, equals, number = weight.strip().partition("=")
+			whole, dot, digits = number.partition(".")
+			if key.lower() != "q" or whole not in ("0", "1") or len(digits) > 3 or not (
+					digits.isdigit() or not digits) or (whole == "1" and digits.strip("0")):
+				continue
+			q = float(number)
+		if name:
+			found[{"x-gzip": "gzip"}.get(name, name)] = q
+	return found
+
+
+def oracle(text, available):
+	"""The coding that is sent out of available, "" for none, None for 406."""
+	if text is None:
+		return ""
+	weights = weights_of(text)
+	of = lambda name: weights.get(name, weights.get("*"))
+	best, most = None, 0
+	for name in EXTENSIONS:
+		if name in available and (of(name) or 0) > most:
+			best, most = name, of(name)
+	identity = of("identity")
+	if identity is None:
+		return best or ""
+	return "" if identity > most else best
+
+
+def headers_of(text):
+	return [] if text is None else [("accept-encoding", text)]
+
+
+def put(server, name, data, t=THEN):
+	path = server.write(name, data)
+	os.utime(path, (t, t))
+
+
+def connect(server, protocol):
+	return server.connect("tcp") if protocol == "h2" else server.h1("tcp")
+
+
+IMAGE, IMAGE_NO_CODINGS = "cache { }", "cache { compress = {} }"
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+@pytest.mark.parametrize("sections", [NO_CACHE, NO_CODINGS, IMAGE, IMAGE_NO_CODINGS])
+def test_every_choice(h2d, protocol, sections):
+	"""Files too small for twins that are worth it: from image and disk alike."""
+	server = h2d.new(sections=sections)
+	subsets = [s for n in range(4) for s in itertools.combinations(EXTENSIONS, n)]
+	for i, subset in enumerate(subsets):
+		put(server, "f%d.js" % i, b"identity")
+		for coding in subset:
+			put(server, "f%d.js.%s" % (i, EXTENSIONS[coding]), coding.encode())
+	server.start(image=sections in (IMAGE, IMAGE_NO_CODINGS))
+	with connect(server, protocol) as c:
+		for i, subset in enumerate(subsets):
+			varies = bool(subset) or sections in (NO_CACHE, IMAGE)
+			for text in FIELDS:
+				answer = c.get("/f%d.js" % i, headers=headers_of(text))
+				wanted = oracle(text, subset)
+				said = (subset, text, answer)
+				assert answer.get("vary") == ("accept-encoding" if varies else None), said
+				if wanted is None and varies:
+					assert answer.status == 406 and answer.body, said
+					continue
+				assert answer.status == 200, said
+				assert answer.get("content-encoding") == (wanted or None), said
+				assert answer.body == (wanted or "identity").encode(), said
+				assert answer.get("content-type") == "text/javascript; charset=utf-8", said
+	hits = server.status()["totals"]["cache_hits"]
+	assert hits == (len(subsets) * len(FIELDS) if "max-size" not in sections else 0)
+
+
+@pytest.mark.parametrize("sections", [NO_CODINGS, IMAGE_NO_CODINGS])
+def test_what_is_beside(h2d, sections):
+	"""Not older, a regular file and no link; and of text-like files only."""
+	server = h2d.new(sections=sections)
+	with open(server.path("secret"), "w") as f:
+		f.write("secret")
+	put(server, "same.css", "identity")
+	put(server, "same.css.gz", "gzip")
+	put(server, "newer.css", "identity")
+	put(server, "newer.css.gz", "gzip", THEN + 100)
+	put(server, "older.css", "identity")
+	put(server, "older.css.gz", "gzip", THEN - 1)
+	put(server, "image.png", "identity")
+	put(server, "image.png.gz", "gzip")
+	for name in ("folder", "outside", "absolute", "fifo", "dangling", "inside"):
+		put(server, name + ".css", "identity")
+	os.mkdir(os.path.join(server.root, "folder.css.gz"))
+	os.symlink("../secret", os.path.join(server.root, "outside.css.gz"))
+	os.symlink("/etc/passwd", os.path.join(server.root, "absolute.css.gz"))
+	os.symlink("nothing", os.path.join(server.root, "dangling.css.gz"))
+	os.symlink("same.css.gz", os.path.join(server.root, "inside.css.gz"))
+	os.mkfifo(os.path.join(server.root, "fifo.css.gz"))
+	put(server, "alone.css.gz", "gzip")
+	server.start(image=sections == IMAGE_NO_CODINGS)
+	with server.connect("tcp") as c:
+		for name in ("same", "newer"):
+			answer = c.get("/%s.css" % name, headers=headers_of("gzip"))
+			assert answer.body == b"gzip" and answer.get("content-encoding") == "gzip", name
+		for name in ("older.css", "image.png", "folder.css", "outside.css", "absolute.css", "fifo.css",
+				"dangling.css", "inside.css"):
+			for text in (None, "gzip", "identity;q=0, gzip", "identity;q=0"):
+				answer = c.get("/" + name, headers=headers_of(text))
+				assert answer.body == b"identity" and not answer.get("vary"), name
+				assert not answer.get("content-encoding"), name
+		assert c.get("/alone.css", headers=headers_of("gzip")).status == 404
+		raw = c.get("/same.css.gz", headers=headers_of("gzip"))
+		assert raw.body == b"gzip" and not raw.get("content-encoding")
+		assert raw.get("content-type") == "application/gzip"
+
+
+def test_index_and_dates(h2d):
+	server = h2d(sections=NO_CACHE)
+	put(server, "d/index.html", "identity")
+	put(server, "d/index.html.br", "br", THEN + 500)
+	with server.connect("tcp") as c:
+		plain, coded = c.get("/d/"), c.get("/d/", headers=headers_of("br"))
+		assert (plain.body, coded.body) == (b"identity", b"br")
+		assert coded.get("content-type") == plain.get("content-type") == "text/html; charset=utf-8"
+		assert coded.get("last-modified") == plain.get("last-modified"), "one file, one date"
+		assert coded.get("etag") != plain.get("etag")
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+@pytest.mark.parametrize("sections", [NO_CACHE, IMAGE])
+def test_every_status_says_vary(h2d, protocol, sections):
+	server = h2d.new(sections=sections)
+	put(server, "f.css", "identity " * 100)
+	put(server, "f.css.gz", "gzip " * 100)
+	put(server, "g.css", "nothing beside it")
+	server.start(image=sections == IMAGE)
+	with connect(server, protocol) as c:
+		for text in (None, "gzip", "br"):
+			for path in ("/f.css", "/g.css"):
+				etag = c.get(path, headers=headers_of(text)).get("etag")
+				for fields, status in (
+						([("if-none-match", etag)], 304), ([("if-match", '"x"')], 412),
+						([("range", "bytes=0-1")], 206),
+						([("range", "bytes=9999-")], 416), ([], 200)):
+					for method in ("GET", "HEAD"):
+						if method == "HEAD" and status in (206, 416):
+							continue
+						answer = c.request(method, path,
+							headers=headers_of(text) + fields)
+						assert answer.status == status
+						assert answer.get("vary") == "accept-encoding", (path,
+							text, fields)
+		assert c.get("/none.css", headers=headers_of("gzip")).get("vary") is None
+
+
+@pytest.mark.parametrize("sections", [NO_CACHE, IMAGE])
+def test_one_tag_for_each_coding(h2d, sections):
+	"""A tag names bytes: of another coding it matches nothing."""
+	server = h2d.new(sections=sections)
+	put(server, "f.css", "identity")
+	put(server, "copy.bin", "gzip")
+	for coding, extension in EXTENSIONS.items():
+		put(server, "f.css." + extension, coding)
+	server.start(image=sections == IMAGE)
+	with server.connect("tcp") as c:
+		tags = {text: c.get("/f.css", headers=headers_of(text)).get("etag")
+			for text in (None, *EXTENSIONS)}
+		assert len(set(tags.values())) == 4
+		assert c.get("/copy.bin").get("etag") == tags["gzip"], "that of its bytes, as any file's"
+		for text, etag in tags.items():
+			for other, status in ((text, 304), *((o, 200) for o in tags if o != text)):
+				answer = c.get("/f.css", headers=headers_of(other) + [("if-none-match", etag)])
+				assert answer.status == status, (text, other)
+
+
+def test_image_and_disk_agree(h2d):
+	"""The same fields, the date aside, for the same bytes, wherever they come from; twins aside, too."""
+	image = h2d.new(sections=IMAGE)
+	names = ["a.css", "b.html", "c.png", "d.json", "e", "f.txt", "empty.css", "void.css",
+		"large.txt"]
+	for name in names:
+		put(image, name, "" if name == "empty.css" else name * (200 if name != "large.txt" else 400000))
+	for name in ("a.css.gz", "b.html.br", "d.json.zst", "f.txt.gz", "c.png.gz", "empty.css.gz"):
+		put(image, name, "beside " + name, THEN - (name == "f.txt.gz"))
+	put(image, "void.css.gz", "")  # no gzip stream is empty: somebody is about to write it
+	image.start(image=True)
+	disk = h2d(root=image.root, sections=NO_CACHE)
+	with image.connect("tcp") as a, disk.connect("tcp") as b:
+		for name in names:
+			for text in (None, "identity", "gzip", "br", "zstd"):
+				one, two = (c.get("/" + name, headers=headers_of(text)) for c in (a, b))
+				drop = lambda answer: [f for f in answer.headers if f[0] != "date"]
+				twin = one.get("content-encoding") and not two.get("content-encoding")
+				assert one.get("vary") == two.get("vary"), (name, text)
+				assert twin or (drop(one), one.body) == (drop(two), two.body), (name, text)
+	assert image.status()["totals"]["cache_hits"] > 0
+
+
+def test_a_file_beside_comes_and_goes(h2d):
+	server = h2d(sections=NO_CACHE)
+	put(server, "f.css", "identity")
+	gz = headers_of("gzip")
+	with server.connect("tcp") as c:
+		assert c.get("/f.css", headers=gz).body == b"identity"
+		put(server, "f.css.gz", "first")
+		assert c.get("/f.css", headers=gz).body == b"first"
+		put(server, "f.css.gz.new", "second", THEN + 1)
+		os.rename(os.path.join(server.root, "f.css.gz.new"), os.path.join(server.root, "f.css.gz"))
+		assert c.get("/f.css", headers=gz).body == b"second"
+		put(server, "f.css", "edited", THEN + 2)
+		assert c.get("/f.css", headers=gz).body == b"edited", "it is older now"
+		put(server, "f.css.gz", "third", THEN + 2)
+		assert c.get("/f.css", headers=gz).body == b"third"
+		os.unlink(os.path.join(server.root, "f.css.gz"))
+		assert c.get("/f.css", headers=gz).body == b"edited"
+
+
+def test_large_file_beside(h2d):
+	"""Above max-file-size, over both file systems' ways of reading."""
+	server = h2d(image=True)
+	coded = os.urandom(3 << 20)
+	put(server, "large.json", b"x" * (5 << 20))
+	put(server, "large.json.zst", coded)
+	with server.connect("tcp") as c:
+		answer = c.get("/large.json", headers=headers_of("zstd"))
+		assert answer.body == coded and answer.get("content-encoding") == "zstd"
+		part = c.get("/large.json", headers=headers_of("zstd") + [("range", "bytes=-100")])
+		assert part.status == 206 and part.body == coded[-100:]
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+def test_error_pages(h2d, protocol):
+	"""A page is sent in a coding like any file; but in some form to everybody, and without validators."""
+	server = h2d(sections=NO_CACHE, server='error-page "404" { file = "/404.html" }'
+		' error-page "406" { file = "/404.html" } error-page "416" { file = "/404.html" }')
+	put(server, "404.html", "identity")
+	put(server, "404.html.gz", "gzip")
+	put(server, "f.css", "x")
+	with connect(server, protocol) as c:
+		for text, body in ((None, b"identity"), ("gzip", b"gzip"), ("identity;q=0", b"identity")):
+			answer = c.get("/none", headers=headers_of(text) + [("if-none-match", "*"),
+				("range", "bytes=0-0")])
+			assert (answer.status, answer.body) == (404, body)
+			assert answer.get("content-encoding") == ("gzip" if body == b"gzip" else None)
+			assert [v for k, v in answer.headers if k == "vary"] == ["accept-encoding"]
+			assert answer.get("content-type") == "text/html; charset=utf-8"
+		head = c.request("HEAD", "/none", headers=headers_of("gzip"))
+		assert (head.status, head.get("content-length"), head.body) == (404, "4", b"")
+		answer = c.get("/f.css", headers=headers_of("identity;q=0"))
+		assert (answer.status, answer.body) == (406, b"identity")
+		assert [v for k, v in answer.headers if k == "vary"] == ["accept-encoding"]
+		answer = c.get("/f.css", headers=headers_of("gzip") + [("range", "bytes=5-")])
+		assert (answer.status, answer.body) == (416, b"gzip")
+		assert answer.get("content-range") == "bytes */1"

@@ -1,0 +1,251 @@
+"""The keeper: twins, what lies beside, adoption over reloads and crashes, caps, many files."""
+import gzip
+import os
+import shutil
+import signal
+import tempfile
+
+import h2.settings
+import pytest
+
+from procs import wait_for
+
+TEXT = ("the quick brown fox jumps over the lazy dog\n" * 200).encode()
+WINDOW = h2.settings.SettingCodes.INITIAL_WINDOW_SIZE
+
+
+def cache(server):
+	return server.status()["cache"]
+
+
+def settle(server, above=0, deadline=30):
+	"""Until the keeper has nothing left to do, and every worker has its newest image."""
+	def done():
+		status = server.status()
+		facts, workers = status["cache"], status["workers"]
+		if (status["image"] > above and not facts["pending"] and not facts["unsettled"]
+				and all(w["image"] == status["image"] for w in workers)):
+			return status
+		return None
+	return wait_for(done, deadline, said="a keeper at rest")
+
+
+def get(server, path, accept=None):
+	with server.connect("tcp") as c:
+		return c.get(path, headers=[("accept-encoding", accept)] if accept else [])
+
+
+def hits(server, path, accept=None):
+	"""A response, and whether it came out of the image."""
+	before = server.status()["totals"]["cache_hits"]
+	answer = get(server, path, accept)
+	return answer, server.status()["totals"]["cache_hits"] > before
+
+
+def codings_built(server):
+	out = server.run("-V").out
+	return [c for c, word in (("br", "brotli"), ("zstd", "zstd"), ("gzip", "zlib")) if word in out]
+
+
+def test_twins_appear_and_are_right(h2d):
+	server = h2d(image=True, files={"a.css": TEXT, "short.css": "x", "p.png": TEXT})
+	status = settle(server)
+	built = codings_built(server)
+	assert status["cache"]["compressed"] == 3 * len(built)  # index.html is the third
+	plain = get(server, "/a.css")
+	assert plain.body == TEXT and plain.get("vary") == "accept-encoding"
+	for coding in built:
+		answer, hit = hits(server, "/a.css", coding)
+		assert hit and answer.get("content-encoding") == coding, coding
+		assert len(answer.body) < len(TEXT) // 10
+		assert answer.get("etag") != plain.get("etag")
+		if coding == "gzip":
+			assert gzip.decompress(answer.body) == TEXT
+	for path in ("/short.css", "/p.png"):
+		assert get(server, path, "br, zstd, gzip").get("content-encoding") is None
+	assert get(server, "/p.png", "br").get("vary") is None
+
+
+def test_what_lies_beside(h2d):
+	packed = gzip.compress(TEXT)
+	server = h2d(image=True, files={"a.css": TEXT, "a.css.gz": packed})
+	settle(server)
+	answer, hit = hits(server, "/a.css", "gzip")
+	assert hit and answer.body == packed and answer.get("content-encoding") == "gzip"
+	# The same from disk.
+	disk = h2d(root=server.root, sections="cache { max-size = 0 }")
+	assert get(disk, "/a.css", "gzip").get("etag") == answer.get("etag")
+	# Older than what it was made of: not used.
+	os.utime(server.path("www", "a.css.gz"), (1, 1))
+	wait_for(lambda: get(server, "/a.css", "gzip").body != packed, said="an old one is not used")
+	newer = gzip.compress(TEXT, 1)
+	server.write("a.css.gz", newer)
+	wait_for(lambda: get(server, "/a.css", "gzip").body == newer, 1)
+	settle(server)
+	answer, hit = hits(server, "/a.css", "gzip")
+	assert hit and answer.body == newer
+
+
+def test_twins_carry_over_a_reload(h2d):
+	server = h2d(image=True, files={"%d.css" % i: TEXT + b"%d" % i for i in range(20)})
+	before = settle(server)
+	assert before["cache"]["compressed"] > 0
+	server.reload()
+	after = settle(server, above=before["image"])
+	assert after["cache"]["adopted"] == 21
+	assert after["cache"]["compressed"] == 0
+	for coding in codings_built(server):
+		answer, hit = hits(server, "/7.css", coding)
+		assert hit and answer.get("content-encoding") == coding
+	# One that changed is read and compressed again, and only that.
+	server.write("7.css", TEXT * 2)
+	status = settle(server, above=after["image"])
+	assert status["cache"]["compressed"] == len(codings_built(server))
+	assert hits(server, "/7.css")[0].body == TEXT * 2
+
+
+def test_another_user_adopts_nothing(h2d):
+	"""What the next user may not read is 403, cached or not; `user` is root's to say."""
+	root = os.geteuid() == 0
+	server = h2d(image=True, files={"secret": "secret", "open": "open"}, conf='user = "nobody"')
+	secret = os.path.join(server.root, "secret")
+	if root:
+		shutil.chown(secret, "nobody")
+	os.chmod(secret, 0o400)
+	before = settle(server)
+	assert hits(server, "/secret")[1]
+	server.put_conf(server.conf_text.replace('"nobody"', '"daemon"'))
+	server.reload()
+	after = settle(server, above=before["image"])
+	assert after["cache"]["adopted"] == (0 if root else before["cache"]["entries"])
+	assert get(server, "/secret").status == (403 if root else 200)
+	assert get(server, "/open").body == b"open"
+
+
+def test_a_coding_configured_out(h2d):
+	server = h2d(image=True, files={"a.css": TEXT})
+	before = settle(server)
+	server.put_conf(server.conf_text + 'cache { compress = {} }\n')
+	server.reload()
+	settle(server, above=before["image"])
+	answer = get(server, "/a.css", "br, zstd, gzip")
+	assert answer.body == TEXT and answer.get("content-encoding") is None
+
+
+def test_a_dead_keeper_is_replaced(h2d):
+	server = h2d(image=True, files={"a.css": TEXT, "b.txt": "one"})
+	before = settle(server)
+	server.allow_alert("keeper .* (killed|signal)")
+	keeper = server.status()["keeper"]
+	os.kill(keeper, signal.SIGKILL)
+	server.write("b.txt", "two")
+	# Within a second nobody believes the dead one's image any more.
+	wait_for(lambda: get(server, "/b.txt").body == b"two", 2)
+	status = settle(server, above=before["image"])
+	assert status["keeper"] not in (0, keeper)
+	assert status["cache"]["adopted"] == 2
+	assert status["cache"]["compressed"] == len(codings_built(server))  # b.txt alone
+	answer, hit = hits(server, "/b.txt")
+	assert hit and answer.body == b"two"
+
+
+def test_no_keeper_for_a_while(h2d):
+	"""One that is stopped ticks no more: workers read the disk, and believe it again when it goes on."""
+	server = h2d(image=True, files={"b.txt": "one"})
+	settle(server)
+	keeper = server.status()["keeper"]
+	os.kill(keeper, signal.SIGSTOP)
+	try:
+		wait_for(lambda: not hits(server, "/b.txt")[1], said="the disk answers")
+		server.write("b.txt", "two")
+		assert get(server, "/b.txt").body == b"two"
+	finally:
+		os.kill(keeper, signal.SIGCONT)
+	wait_for(lambda: hits(server, "/b.txt")[1], said="the image answers again")
+	assert get(server, "/b.txt").body == b"two"
+
+
+def test_caps_under_churn(h2d):
+	"""A slow reader holds an old image while everything changes a hundred times."""
+	files = {"f%d.bin" % i: os.urandom(20000) for i in range(40)}
+	server = h2d(image=True, sections='cache { max-size = "1M" }',
+		files=dict(files, **{"held.bin": os.urandom(200000)}))
+	settle(server)
+
+	def churn():
+		for turn in range(100):
+			for i in range(turn % 7, 40, 7):
+				server.write("f%d.bin" % i, os.urandom(20000))
+			facts = cache(server)
+			assert facts["segment_bytes"] <= 2 << 20
+			assert facts["images"] <= 4
+	with open(server.path("www", "held.bin"), "rb") as f:
+		held = f.read()
+	with server.connect("tcp", settings={WINDOW: 1000}, credit=False) as c:
+		c.window(1 << 24)
+		stream = c.send(path="/held.bin")
+		c.until(lambda: c.responses[stream].size == 1000)
+		churn()
+		c.window(1 << 24, stream)
+		assert c.response(stream).body == held
+	status = settle(server)
+	assert status["cache"]["images"] <= 2
+	with server.connect("tcp") as c:
+		for i in range(40):
+			with open(server.path("www", "f%d.bin" % i), "rb") as f:
+				assert c.get("/f%d.bin" % i).body == f.read()
+	assert hits(server, "/f1.bin")[1]
+
+
+def test_past_max_size(h2d):
+	"""What does not fit is read from disk, and found room for when something goes."""
+	server = h2d(image=True, sections='cache { max-size = "100K"  compress = {}  rescan-interval = 1 }',
+		files={"a.bin": bytes(60000), "d/b.bin": bytes(60000)})
+	status = settle(server)
+	assert status["cache"]["content"] <= 100 << 10
+	assert hits(server, "/a.bin")[1] and not hits(server, "/d/b.bin")[1]
+	os.unlink(server.path("www", "a.bin"))
+	wait_for(lambda: hits(server, "/d/b.bin")[1], said="room for the other one")
+
+
+def test_a_root_that_is_swapped(h2d, tmp_path):
+	current = tmp_path / "current"
+	for name in ("one", "two"):
+		(tmp_path / name).mkdir()
+		(tmp_path / name / "index.html").write_text(name)
+	current.symlink_to("one")
+	server = h2d(image=True, root=str(current))
+	assert hits(server, "/")[0].body == b"one"
+	(tmp_path / "next").symlink_to("two")
+	os.rename(tmp_path / "next", current)
+	wait_for(lambda: get(server, "/").body == b"two", 1, said="the new release")
+	wait_for(lambda: hits(server, "/")[1], said="it is cached")
+	assert get(server, "/").body == b"two"
+
+
+@pytest.fixture
+def many():
+	"""A root with a hundred thousand small files, in memory."""
+	root = tempfile.mkdtemp(prefix="h2d-test-", dir="/dev/shm")
+	for d in range(100):
+		os.mkdir("%s/d%d" % (root, d))
+		for i in range(1000):
+			with open("%s/d%d/%d.txt" % (root, d, i), "w") as f:
+				f.write("%d/%d" % (d, i))
+	yield root
+	shutil.rmtree(root)
+
+
+def test_a_hundred_thousand_files(many, h2d):
+	server = h2d(root=many, sections="cache { compress = {} }")
+	wait_for(lambda: cache(server)["entries"] == 100000, 30, said="all of them")
+	settle(server)
+	answer, hit = hits(server, "/d99/999.txt")
+	assert hit and answer.body == b"99/999"
+	image = server.status()["image"]
+	with open("%s/d50/500.txt" % many, "w") as f:
+		f.write("changed")
+	wait_for(lambda: get(server, "/d50/500.txt").body == b"changed", 1)
+	server.wait_image(image)
+	answer, hit = hits(server, "/d50/500.txt")
+	assert hit and answer.body == b"changed"

@@ -1,0 +1,199 @@
+/* check_body_parts: multipart/byteranges byte for byte, in pieces of any size, over a source that waits. */
+#include "http/body_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "unit.h"
+
+static const char content[] = "0123456789abcdefghij";
+
+static struct pool blocks;
+static char memory[4096];
+static struct arena arena;
+static unsigned closed;
+
+static void start(void)
+{
+	pool_init(&blocks, "blocks", OUTQ_BLOCK, 4);
+	arena_init(&arena, memory, sizeof(memory), 1 << 16);
+	closed = 0;
+}
+
+static void stop(void)
+{
+	arena_reset(&arena);
+	pool_fini(&blocks);
+}
+
+/* A source that waits every other time, and has three bytes at most. */
+static bool wait_now;
+
+static ssize_t slow_ready(struct body *b, size_t want)
+{
+	size_t n = b->left < 3 ? (size_t)b->left : 3;
+
+	ck_assert_uint_gt(b->left, 0);
+	wait_now = !wait_now;
+	if (wait_now)
+		return BODY_LATER;
+	return (ssize_t)(n < want ? n : want);
+}
+
+static int slow_emit(struct body *b, size_t n, struct outq *q)
+{
+	const char *p = b->p;
+
+	b->p += n;
+	b->left -= n;
+	return outq_copy(q, p, n);
+}
+
+static void slow_seek(struct body *b, uint64_t at, uint64_t n)
+{
+	b->p = content + at;
+	b->left = n;
+}
+
+static void slow_close(struct body *b)
+{
+	(void)b;
+	closed++;
+}
+
+static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, slow_close };
+
+/* All of it in pieces of step bytes; how many there were. */
+static size_t read_all(struct body *b, size_t step, char *out)
+{
+	struct outq q;
+	size_t at = 0;
+
+	outq_init(&q, &blocks);
+	while (b->left > 0) {
+		ssize_t n = b->ops->ready(b, step);
+		struct iovec iov[4];
+		int count;
+
+		if (n == BODY_LATER)
+			continue;
+		ck_assert_int_gt(n, 0);
+		ck_assert_int_le(n, (ssize_t)step);
+		ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
+		count = outq_iov(&q, iov, 4, SIZE_MAX);
+		for (int i = 0; i < count; i++) {
+			memcpy(out + at, iov[i].iov_base, iov[i].iov_len);
+			at += iov[i].iov_len;
+		}
+		outq_consume(&q, outq_len(&q));
+	}
+	outq_clear(&q);
+	return at;
+}
+
+static const struct ranges ranges = { 3, { { 15, 5 }, { 0, 1 }, { 4, 3 } } };
+
+static struct body of(bool slow)
+{
+	struct body b;
+
+	body_none(&b);
+	if (slow) {
+		b.ops = &slow_ops;
+		b.left = 20;
+	} else {
+		body_memory(&b, content, 20, NULL);
+	}
+	return b;
+}
+
+START_TEST(bytes)
+{
+	static const size_t steps[] = { 1, 2, 3, 7, 64, 4096 };
+	struct slice type;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct body b = of(_i);
+		char wanted[1024], got[1024];
+		const char *boundary;
+		size_t n;
+
+		ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("text/plain"), &type, &arena), 0);
+		ck_assert(slice_starts(type, SLICE("multipart/byteranges; boundary=")));
+		boundary = strchr(type.p, '=') + 1;
+		ck_assert_uint_eq(strlen(boundary), 32);
+		n = (size_t)snprintf(wanted, sizeof(wanted),
+			"--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 15-19/20\r\n\r\nfghij"
+			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 0-0/20\r\n\r\n0"
+			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 4-6/20\r\n\r\n456"
+			"\r\n--%s--\r\n",
+			boundary, boundary, boundary, boundary);
+		ck_assert_uint_eq(b.left, n);
+		ck_assert_uint_eq(read_all(&b, steps[i], got), n);
+		ck_assert_mem_eq(got, wanted, n);
+		body_close(&b);
+		ck_assert_ptr_null(b.ops);
+	}
+	ck_assert_uint_eq(closed, _i ? sizeof(steps) / sizeof(steps[0]) : 0);
+}
+END_TEST
+
+START_TEST(boundaries_differ)
+{
+	struct slice one, two;
+	struct body a = of(false), b = of(false);
+
+	ck_assert_int_eq(body_parts(&a, &ranges, 20, SLICE("a/b"), &one, &arena), 0);
+	ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("a/b"), &two, &arena), 0);
+	ck_assert(!slice_eq(one, two));
+	body_close(&a);
+	body_close(&b);
+}
+END_TEST
+
+/* At every amount of memory: done, or as before. */
+START_TEST(out_of_memory)
+{
+	bool done = false;
+
+	for (size_t cap = 0; !done && cap < sizeof(memory); cap += 8) {
+		struct body b = of(true), before = b;
+		struct slice type;
+
+		arena_init(&arena, memory, cap, 0);
+		done = body_parts(&b, &ranges, 20, SLICE("a/b"), &type, &arena) == 0;
+		if (!done)
+			ck_assert_mem_eq(&b, &before, sizeof(b));
+		body_close(&b);
+	}
+	ck_assert(done);
+}
+END_TEST
+
+/* Closed before its end, the source goes too. */
+START_TEST(closed_early)
+{
+	struct body b = of(true);
+	struct slice type;
+
+	ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("a/b"), &type, &arena), 0);
+	ck_assert_uint_eq(closed, 0);
+	body_close(&b);
+	ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("body_parts");
+
+	tcase_add_checked_fixture(tc, start, stop);
+	tcase_add_loop_test(tc, bytes, 0, 2);
+	tcase_add_test(tc, boundaries_differ);
+	tcase_add_test(tc, out_of_memory);
+	tcase_add_test(tc, closed_early);
+	return tc;
+}
+
+UNIT_MAIN("body_parts")

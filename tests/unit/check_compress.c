@@ -1,0 +1,258 @@
+/*
+ * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows, and that
+ * the same bytes become the same bytes. Without a library its coding is refused.
+ */
+#include "cache/compress.h"
+
+#include <errno.h>
+#ifdef HAVE_BROTLIDEC
+#include <brotli/decode.h>
+#endif
+#ifdef HAVE_ZSTD
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#endif
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+#include "unit.h"
+
+enum { LARGE = 2 << 20, SLACK = 4096 };
+
+static char *memory(size_t n)
+{
+	char *p = calloc(1, n > 0 ? n : 1);
+
+	ck_assert_ptr_nonnull(p);
+	return p;
+}
+
+/* Text that compresses well, or bytes that do not at all. */
+static char *make(size_t n, bool random)
+{
+	char *p = memory(n);
+	uint64_t x = 88172645463325252u;
+
+	for (size_t i = 0; i < n; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		p[i] = random ? (char)x : "etaoin shrdlu\n<p>"[x % 17 & x >> 20];
+	}
+	return p;
+}
+
+/* How many bytes the library's decoder makes of n bytes; -1 if it finds them broken. */
+static ssize_t decode(enum coding coding, const void *in, size_t n, void *out, size_t cap)
+{
+	switch (coding) {
+#ifdef HAVE_BROTLIDEC
+	case CODING_BR:
+		if (BrotliDecoderDecompress(n, in, &cap, out) != BROTLI_DECODER_RESULT_SUCCESS)
+			return -1;
+		return (ssize_t)cap;
+#endif
+#ifdef HAVE_ZSTD
+	case CODING_ZSTD:
+		cap = ZSTD_decompress(out, cap, in, n);
+		return ZSTD_isError(cap) ? -1 : (ssize_t)cap;
+#endif
+#ifdef HAVE_ZLIB
+	case CODING_GZIP: {
+		z_stream z = { .next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)n,
+			.next_out = out, .avail_out = (uInt)cap };
+		int rc;
+
+		ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
+		rc = inflate(&z, Z_FINISH);
+		inflateEnd(&z);
+		return rc == Z_STREAM_END && z.avail_in == 0 ? (ssize_t)z.total_out : -1;
+	}
+#endif
+	default:
+		(void)in, (void)n, (void)out, (void)cap; /* no library, no use for them */
+		return -1;
+	}
+}
+
+static bool can_decode(enum coding coding)
+{
+#ifndef HAVE_BROTLIDEC
+	if (coding == CODING_BR)
+		return false;
+#endif
+	return compress_has(coding);
+}
+
+static void round_trip(enum coding coding, size_t n, bool random)
+{
+	size_t cap = n + n / 100 + SLACK;
+	char *in = make(n, random), *out = memory(cap), *back = memory(n + 1);
+	ssize_t wrote = compress_whole(coding, in, n, out, cap);
+
+	ck_assert_int_gt(wrote, 0);
+	ck_assert_int_eq(decode(coding, out, (size_t)wrote, back, n + 1), (ssize_t)n);
+	ck_assert(memcmp(in, back, n) == 0);
+	if (random)
+		ck_assert_int_ge(wrote, (ssize_t)n);
+	else if (n > SLACK)
+		ck_assert_int_lt(wrote, (ssize_t)(n / 2));
+	free(in);
+	free(out);
+	free(back);
+}
+
+START_TEST(test_round_trip)
+{
+	static const size_t sizes[] = { 0, 1, 2, 15, 1008, 1009, 1024, 65537 };
+
+	if (!can_decode((enum coding)_i))
+		return;
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		round_trip((enum coding)_i, sizes[i], false);
+		round_trip((enum coding)_i, sizes[i], true);
+	}
+}
+END_TEST
+
+START_TEST(test_large)
+{
+	if (!can_decode((enum coding)_i))
+		return;
+	round_trip((enum coding)_i, LARGE, false);
+	round_trip((enum coding)_i, LARGE, true);
+}
+END_TEST
+
+/* What does not fit says so and stays within its cap; what fits fits. */
+START_TEST(test_cap)
+{
+	enum { N = 20000 };
+	char *in = make(N, false), *out = memory(N + SLACK), *small;
+	ssize_t wrote;
+
+	if (compress_has((enum coding)_i)) {
+		wrote = compress_whole((enum coding)_i, in, N, out, N + SLACK);
+		ck_assert_int_gt(wrote, 100);
+		for (size_t cap = 0; cap < (size_t)wrote; cap += 997) {
+			/* memory of just this size: a sanitizer sees the first byte too many */
+			small = memory(cap);
+			ck_assert_int_eq(compress_whole((enum coding)_i, in, N, small, cap), 0);
+			free(small);
+		}
+		small = memory((size_t)wrote - 1);
+		ck_assert_int_eq(
+			compress_whole((enum coding)_i, in, N, small, (size_t)wrote - 1), 0);
+		free(small);
+		small = memory((size_t)wrote + 16);
+		ck_assert_int_eq(
+			compress_whole((enum coding)_i, in, N, small, (size_t)wrote + 16), wrote);
+		ck_assert_mem_eq(small, out, (size_t)wrote);
+		free(small);
+		/* twice the same */
+		small = memory(N + SLACK);
+		ck_assert_int_eq(
+			compress_whole((enum coding)_i, in, N, small, N + SLACK), wrote);
+		ck_assert_mem_eq(small, out, (size_t)wrote);
+		free(small);
+	}
+	free(in);
+	free(out);
+}
+END_TEST
+
+START_TEST(test_has)
+{
+	char text[32], out[64];
+
+	ck_assert(!compress_has(CODING_IDENTITY));
+	ck_assert(!compress_has(CODING_NONE));
+	for (enum coding c = 0; c < CODINGS; c++) {
+		ssize_t wrote = compress_whole(c, "a", 1, out, sizeof(out));
+
+		if (!compress_has(c)) {
+			ck_assert_int_eq(wrote, -ENOTSUP);
+			continue;
+		}
+		ck_assert_int_gt(wrote, 0);
+		compress_library(c, text, sizeof(text));
+		ck_assert_msg(strchr(text, ' ') != NULL && strchr(text, '.') != NULL, "%s", text);
+		compress_library(c, text, 4);
+		ck_assert_uint_eq(strlen(text), 3);
+	}
+#ifdef HAVE_BROTLI
+	ck_assert(compress_has(CODING_BR));
+#endif
+#ifdef HAVE_ZSTD
+	ck_assert(compress_has(CODING_ZSTD));
+#endif
+#ifdef HAVE_ZLIB
+	ck_assert(compress_has(CODING_GZIP));
+#endif
+}
+END_TEST
+
+/* 8 MiB is what every client must be able to undo (RFC 9659, 3); a frame says how long it is. */
+START_TEST(test_zstd_frame)
+{
+#ifdef HAVE_ZSTD
+	enum { HUGE_SIZE = 12 << 20 };
+	static const size_t sizes[] = { 1000, LARGE, HUGE_SIZE };
+	char *in = calloc(1, HUGE_SIZE), *out = memory(HUGE_SIZE);
+
+	ck_assert_ptr_nonnull(in);
+	for (unsigned i = 0; i < 3; i++) {
+		ssize_t wrote = compress_whole(CODING_ZSTD, in, sizes[i], out, HUGE_SIZE);
+		ZSTD_frameHeader head;
+
+		ck_assert_int_gt(wrote, 0);
+		ck_assert_uint_eq(ZSTD_getFrameHeader(&head, out, (size_t)wrote), 0);
+		ck_assert_uint_eq(head.frameContentSize, sizes[i]);
+		ck_assert_uint_le(head.windowSize, sizes[i] < 8 << 20 ? sizes[i] : 8 << 20);
+		ck_assert_uint_eq(head.checksumFlag, 0);
+		ck_assert_uint_eq(head.dictID, 0);
+	}
+	free(in);
+	free(out);
+#endif
+}
+END_TEST
+
+/* RFC 1952, 2.3: deflate, no flags, no time, best compression, Unix. */
+START_TEST(test_gzip_head)
+{
+#ifdef HAVE_ZLIB
+	char out[64];
+
+	ck_assert_int_gt(compress_whole(CODING_GZIP, "a", 1, out, sizeof(out)), 10);
+	ck_assert_mem_eq(out, "\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10);
+#endif
+}
+END_TEST
+
+START_TEST(test_worth)
+{
+	for (size_t n = 0; n < 10000; n++) {
+		ck_assert_uint_le(compress_worth(n) * 20, n * 19);
+		ck_assert_uint_gt((compress_worth(n) + 1) * 20, n * 19);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("compress");
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, test_round_trip, 0, CODINGS);
+	tcase_add_loop_test(tc, test_large, 0, CODINGS);
+	tcase_add_loop_test(tc, test_cap, 0, CODINGS);
+	tcase_add_test(tc, test_has);
+	tcase_add_test(tc, test_zstd_frame);
+	tcase_add_test(tc, test_gzip_head);
+	tcase_add_test(tc, test_worth);
+	return tc;
+}
+
+UNIT_MAIN("compress")

@@ -1,0 +1,243 @@
+/* check_disk_root: roots that are swapped, vanish and come back, while files of theirs are being sent. */
+#include "files_unit.h"
+#include "unit.h"
+
+enum { LARGE = 700000 };
+
+static char path[512];
+
+/* The root is tree/now, a link to tree/one or tree/two. */
+static void start(void)
+{
+	struct files_conf conf;
+
+	unit_start();
+	tree_dir("one");
+	tree_dir("two");
+	tree_text("one/f", "one");
+	tree_text("two/f", "two");
+	tree_link("one", "now");
+	snprintf(path, sizeof(path), "%s/now", tree);
+	unit_root.root = path;
+	conf = unit_conf;
+	files_free(&unit_files);
+	unit_files = files_new(&unit_loop, unit_offload, &conf);
+	ck_assert_ptr_nonnull(unit_files);
+	unit_env.files = unit_files;
+}
+
+static void swap(const char *to)
+{
+	tree_link(to, "next");
+	ck_assert_int_eq(rename(tree_path("next"), tree_path("now")), 0);
+}
+
+/* The last look was so long ago. */
+static void age(uint64_t ms)
+{
+	unit_files->disk->trees[0].looked_ms = clock_ms() - ms;
+}
+
+static void expect(const char *text)
+{
+	struct h2d_req *req = unit_answer(H2D_GET, "/f", NULL);
+
+	if (text == NULL) {
+		ck_assert_int_eq(req->reply.status, 404);
+	} else {
+		ck_assert_int_eq(req->reply.status, 200);
+		unit_expect_body(req, text, strlen(text));
+	}
+	unit_end(req);
+}
+
+START_TEST(swapped)
+{
+	if (_i)
+		unit_be_slow();
+	expect("one");
+	swap("two");
+	age(0);
+	expect("one");
+	age(DISK_LOOK_MS);
+	expect("two");
+	expect("two");
+	ck_assert_int_eq(remove(tree_path("now")), 0);
+	age(DISK_LOOK_MS);
+	expect(NULL);
+	expect(NULL);
+	tree_link("one", "now");
+	age(DISK_LOOK_MS);
+	expect("one");
+}
+END_TEST
+
+/* Not only a link. */
+START_TEST(replaced_directory)
+{
+	ck_assert_int_eq(remove(tree_path("now")), 0);
+	ck_assert_int_eq(rename(tree_path("one"), tree_path("now")), 0);
+	expect("one");
+	ck_assert_int_eq(rename(tree_path("now"), tree_path("old")), 0);
+	tree_dir("now");
+	age(DISK_LOOK_MS);
+	expect(NULL);
+	tree_text("now/f", "new");
+	expect("new");
+	/* No directory at all. */
+	ck_assert_int_eq(rename(tree_path("now"), tree_path("older")), 0);
+	tree_text("now", "x");
+	age(DISK_LOOK_MS);
+	expect(NULL);
+}
+END_TEST
+
+/* Files of the old one are sent to their end; what is under way in a thread meets no closed descriptor. */
+START_TEST(swapped_meanwhile)
+{
+	char *data = tree_bytes(LARGE, 3), *got = malloc(LARGE);
+	struct h2d_req *reading, *opening, *leaving;
+	ssize_t n;
+
+	tree_write("one/large", data, LARGE);
+	tree_date("one/large", 784111777);
+	reading = unit_answer(H2D_GET, "/large", NULL);
+	ck_assert_int_eq(unit_read(reading, got, 1000), 1000);
+	unit_be_slow();
+	opening = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	leaving = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	unit_end(leaving);
+	swap("two");
+	age(DISK_LOOK_MS);
+	expect("two");
+	unit_wait(opening);
+	ck_assert_int_eq(opening->reply.status, 200);
+	unit_expect_body(opening, "one", 3);
+	unit_end(opening);
+	for (size_t at = 1000; at < LARGE; at += (size_t)n) {
+		n = unit_read(reading, got + at, LARGE);
+		ck_assert_int_gt(n, 0);
+	}
+	ck_assert_mem_eq(got, data, LARGE);
+	unit_end(reading);
+	free(data);
+	free(got);
+}
+END_TEST
+
+/* Many look at once, and one of them goes away: the root is the one that was seen last. */
+START_TEST(looked_at_by_many)
+{
+	struct h2d_req *reqs[8];
+
+	swap("two");
+	age(DISK_LOOK_MS);
+	for (int i = 0; i < 8; i++)
+		reqs[i] = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	unit_end(reqs[3]);
+	for (int i = 0; i < 8; i++) {
+		if (i == 3)
+			continue;
+		unit_wait(reqs[i]);
+		unit_expect_body(reqs[i], "two", 3);
+		unit_end(reqs[i]);
+	}
+	age(0);
+	expect("two");
+}
+END_TEST
+
+/* Another look began later and came back earlier. */
+START_TEST(overtaken)
+{
+	struct h2d_req *late;
+
+	swap("two");
+	age(DISK_LOOK_MS);
+	late = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	unit_files->disk->trees[0].looked_ms = clock_ms() + 1;
+	unit_wait(late);
+	unit_expect_body(late, "two", 3);
+	unit_end(late);
+	ck_assert_uint_eq(unit_files->disk->trees[0].root->ref.count, 1);
+	age(0);
+	expect("one");
+}
+END_TEST
+
+/* What an image says of the directory it was made of. */
+START_TEST(doubted)
+{
+	const struct disk_root *root = unit_files->disk->trees[0].root;
+
+	swap("two");
+	age(0);
+	disk_doubt(unit_files->disk, 0, root->dev, root->ino);
+	expect("one");
+	disk_doubt(unit_files->disk, 0, root->dev, root->ino + 1);
+	expect("two");
+	ck_assert(!unit_files->disk->trees[0].doubted);
+	age(0);
+	disk_doubt(unit_files->disk, 0, 0, 0);
+	ck_assert(unit_files->disk->trees[0].doubted);
+}
+END_TEST
+
+START_TEST(missing_at_first)
+{
+	struct files_conf conf = unit_conf;
+
+	files_free(&unit_files);
+	ck_assert_int_eq(remove(tree_path("now")), 0);
+	unit_files = files_new(&unit_loop, unit_offload, &conf);
+	ck_assert_ptr_nonnull(unit_files);
+	unit_env.files = unit_files;
+	expect(NULL);
+	tree_link("one", "now");
+	age(DISK_LOOK_MS);
+	expect("one");
+}
+END_TEST
+
+/* A look that fails for another reason than the path says nothing about it. */
+START_TEST(keeps_what_it_has)
+{
+	struct disk_root *root = disk_root_look(path, NULL);
+	char loop[512];
+
+	ck_assert_ptr_nonnull(root);
+	ck_assert_int_ge(root->fd, 0);
+	ck_assert_ptr_null(disk_root_look(path, root));
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chmod(tree, 0), 0);
+		ck_assert_int_eq(seteuid(65534), 0);
+		ck_assert_ptr_null(disk_root_look(path, root));
+		ck_assert_int_eq(seteuid(0), 0);
+		ck_assert_int_eq(chmod(tree, 0700), 0);
+	}
+	snprintf(loop, sizeof(loop), "%s/nothing", tree);
+	ref_put(&root->ref);
+	root = disk_root_look(loop, NULL);
+	ck_assert_int_eq(root->fd, -1);
+	ck_assert_ptr_null(disk_root_look(loop, root));
+	ref_put(&root->ref);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("disk_root");
+
+	tcase_add_checked_fixture(tc, start, unit_stop);
+	tcase_add_loop_test(tc, swapped, 0, 2);
+	tcase_add_test(tc, replaced_directory);
+	tcase_add_test(tc, swapped_meanwhile);
+	tcase_add_test(tc, looked_at_by_many);
+	tcase_add_test(tc, overtaken);
+	tcase_add_test(tc, doubted);
+	tcase_add_test(tc, missing_at_first);
+	tcase_add_test(tc, keeps_what_it_has);
+	return tc;
+}
+
+UNIT_MAIN("disk_root")

@@ -1,0 +1,558 @@
+/*
+ * check_gate: the rules in their order, and a request that waits for a verdict: its body is held, handed
+ * on in order, or given back, and it may go away at any time.
+ */
+#include <crypt.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "http/access.h"
+#include "http/auth.h"
+#include "req_unit.h"
+
+static struct loop loop;
+static struct offload *offload;
+static struct access_range ranges[1];
+static struct access nobody = { ranges, 1 };
+static struct auth auth;
+static char file[] = "/tmp/check_gate.XXXXXX";
+static int covered;
+static const char *host_asked;
+
+#define RIGHT "Basic YW5uYTpzZWNyZXQ="      /* anna:secret */
+#define WRONG "Basic YW5uYTp3cm9uZw=="      /* anna:wrong */
+#define UNKNOWN "Basic Ym9iOnNlY3JldA=="    /* bob:secret */
+
+static void write_file(void)
+{
+	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 10];
+	int fd, n;
+
+	strcpy(file + strlen(file) - 6, "XXXXXX");
+	fd = mkstemp(file);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_ptr_nonnull(crypt_gensalt_rn("$2b$", 4, NULL, 0, salt, sizeof(salt)));
+	n = snprintf(line, sizeof(line), "anna:%s\n", crypt("secret", salt));
+	ck_assert_int_eq(write(fd, line, (size_t)n), n);
+	close(fd);
+}
+
+static void setup(void)
+{
+	req_setup();
+	clock_update();
+	write_file();
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, 4);
+	env.auth_desk = auth_desk_new(offload);
+	env.https_port = 443;
+	auth = (struct auth){ .file = file, .realm = SLICE("the \"vault\"") };
+	ck_assert_ptr_null(access_parse("192.0.2.1", &ranges[0]));
+	ranges[0].allow = false;
+	site_v[1].certificate = &site_v[1];
+}
+
+static void teardown(void)
+{
+	req_teardown();
+	offload_free(&offload);
+	auth_desk_free(&env.auth_desk);
+	loop_fini(&loop);
+	unlink(file);
+}
+
+static bool covers(const struct http_conn *c, struct slice host)
+{
+	static char text[100];
+
+	ck_assert_ptr_eq(c, &conn);
+	snprintf(text, sizeof(text), "%.*s", SLICE_ARG(host));
+	host_asked = text;
+	return covered;
+}
+
+static void verdicts_come(void)
+{
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+}
+
+static void with_credentials(const char *value)
+{
+	req_add_field(&req, SLICE("authorization"), slice_str(value));
+}
+
+START_TEST(nothing_is_asked)
+{
+	req_start(&req);
+	ck_assert_int_eq(starts, 1);
+	ck_assert_int_eq(req.reply.status, 200);
+}
+END_TEST
+
+static const char *const bad_hosts[] = { ":80", "a@b", "u:p@b", "a b", "a/b", "a:80x", "[::1", "[::1]x", "a\\b",
+	"\xc3\xa4", ".", "[]", "a?b", "a#b" };
+
+START_TEST(malformed_authority)
+{
+	conn.admin = _i % 2;
+	req.authority = slice_str(bad_hosts[_i]);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 400);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+START_TEST(no_authority)
+{
+	req.authority = (struct slice){ 0 };
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+}
+END_TEST
+
+/* Everything at once: none of it is for admin listeners. */
+START_TEST(admin_has_no_rules)
+{
+	static const struct h2d_handler on_admin = { .name = "x", .scope = H2D_ON_ADMIN,
+		.start = fallback_start };
+
+	env.fallback = &on_admin;
+	site_v[0].all = places[0] = (struct place){ .prefix = SLICE("/"), .redirect = SLICE("/x"),
+		.redirect_status = 301, .access = &nobody, .auth = &auth };
+	conn.admin = conn.redirect_to_https = true;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+}
+END_TEST
+
+/* --- redirect-to-https ------------------------------------------------------------------------------- */
+
+START_TEST(to_https)
+{
+	conn.redirect_to_https = true;
+	places[0].access = &nobody;
+	env.https_port = _i == 0 ? 443 : 8443;
+	req.authority = SLICE("example.com:80");
+	req.target = SLICE("/p/%41//b?q=1");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 308);
+	ck_assert_field("location", _i == 0 ? "https://example.com/p/%41//b?q=1" :
+					      "https://example.com:8443/p/%41//b?q=1");
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+START_TEST(to_https_without_a_host)
+{
+	conn.redirect_to_https = true;
+	req.authority = (struct slice){ 0 };
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 400);
+	ck_assert_uint_eq(reply_count("location"), 0);
+}
+END_TEST
+
+START_TEST(to_https_without_a_listener)
+{
+	conn.redirect_to_https = true;
+	env.https_port = 0;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 404);
+}
+END_TEST
+
+static const struct {
+	const char *target;
+	bool denied;
+	int status;
+} acme[] = {
+	{ "/.well-known/acme-challenge/token", false, 200 },
+	{ "/.well-known/acme-challenge/token", true, 403 },
+	{ "/%2ewell-known/x/../acme-challenge/token", false, 200 },
+	{ "/.well-known/acme-challenge", false, 308 },
+	{ "/.well-known/acme-challenge/../x", false, 308 },
+	{ "/.well-known/acme-challengex/", false, 308 },
+};
+
+START_TEST(acme_challenge)
+{
+	conn.redirect_to_https = true;
+	site_v[0].all.access = acme[_i].denied ? &nobody : NULL;
+	req.target = slice_str(acme[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, acme[_i].status);
+}
+END_TEST
+
+/* A redirect of the whole site leaves the challenge where it is, if there is a root to find it in. */
+static const struct {
+	const char *prefix;
+	bool has_root, plain;
+	int status;
+} acme_elsewhere[] = {
+	{ "/", true, false, 200 },
+	{ "/", false, false, 301 },
+	{ "/", true, true, 301 },
+	{ "/.well-known/", true, false, 301 },
+};
+
+START_TEST(acme_of_a_redirected_site)
+{
+	conn.redirect_to_https = !acme_elsewhere[_i].plain;
+	site_v[0].has_root = acme_elsewhere[_i].has_root;
+	site_v[0].all.redirect = SLICE("https://example.org/");
+	site_v[0].all.redirect_status = 301;
+	site_v[0].all.redirect_prefix = slice_str(acme_elsewhere[_i].prefix);
+	req.target = SLICE("/.well-known/acme-challenge/token");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, acme_elsewhere[_i].status);
+}
+END_TEST
+
+/* --- 421 ------------------------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *authority;
+	bool tls, same, asks, covered;
+	int status;
+} misdirections[] = {
+	{ "other.example:443", true, false, true, false, 421 },
+	{ "OTHER.example.", true, false, true, false, 421 },
+	{ "other.example", true, false, true, true, 200 },
+	{ "other.example", true, true, true, false, 200 },
+	{ "other.example", true, false, false, false, 200 },
+	{ "other.example", false, false, true, false, 200 },
+	{ "example.com", true, false, true, false, 200 },   /* the default block answers every name */
+	{ "", true, false, true, false, 200 },
+};
+
+START_TEST(misdirected)
+{
+	static const int other_certificate;
+
+	host_asked = NULL;
+	covered = misdirections[_i].covered;
+	conn.tls = misdirections[_i].tls;
+	conn.certificate = misdirections[_i].same ? (const void *)&site_v[1] : &other_certificate;
+	conn.covers = misdirections[_i].asks ? covers : NULL;
+	site_v[1].all.access = misdirections[_i].status == 421 ? &nobody : NULL;
+	req.authority = slice_str(misdirections[_i].authority);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, misdirections[_i].status);
+	if (_i == 0)
+		ck_assert_str_eq(host_asked, "other.example");
+}
+END_TEST
+
+/* --- places --------------------------------------------------------------------------------------------- */
+
+START_TEST(redirects)
+{
+	static const int statuses[] = { 301, 302, 307, 308 };
+
+	places[0].redirect = SLICE("https://example.org/new/");
+	places[0].redirect_status = statuses[_i];
+	places[0].redirect_prefix = places[0].prefix;
+	places[0].access = &nobody; /* says where to, not what is there */
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/upload?x");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, statuses[_i]);
+	ck_assert_field("location", "https://example.org/new/upload?x");
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+/* Files and compiled routes alike, wrong methods too. */
+START_TEST(denied)
+{
+	static const struct {
+		const char *method, *target, *peer;
+		int status;
+	} cases[] = {
+		{ "GET", "/p/a", "192.0.2.1", 403 },
+		{ "POST", "/p/upload", "192.0.2.1", 403 },
+		{ "DELETE", "/p/upload", "192.0.2.1", 403 },
+		{ "GET", "/p", "192.0.2.1", 403 },
+		{ "GET", "/a/../p/", "192.0.2.1", 403 },
+		{ "GET", "/%70/a", "192.0.2.1", 403 },
+		{ "GET", "/px", "192.0.2.1", 200 },
+		{ "GET", "/p/a", "192.0.2.2", 200 },
+		{ "GET", "/p/a", "unix", 200 },
+	};
+
+	places[0].access = &nobody;
+	conn.peer = slice_str(cases[_i].peer);
+	req.method_text = slice_str(cases[_i].method);
+	req.target = slice_str(cases[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	ck_assert_int_eq(starts, cases[_i].status == 200);
+}
+END_TEST
+
+/* Both must pass, and nobody is asked for a password who may not come in anyway. */
+START_TEST(denied_before_asked)
+{
+	places[0].access = &nobody;
+	places[0].auth = &auth;
+	with_credentials(RIGHT);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 403);
+	ck_assert_uint_eq(reply_count("www-authenticate"), 0);
+}
+END_TEST
+
+/* --- passwords -------------------------------------------------------------------------------------------- */
+
+START_TEST(no_credentials)
+{
+	static const char *const values[] = { NULL, "", "Basic", "Bearer abc", "Basic !!!!", "Basic YWJj" };
+
+	places[0].auth = &auth;
+	if (values[_i] != NULL)
+		with_credentials(values[_i]);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 401);
+	ck_assert_field("www-authenticate", "Basic realm=\"the \\\"vault\\\"\", charset=\"UTF-8\"");
+	ck_assert_uint_eq(offload_pending(offload), 0);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+START_TEST(two_credentials)
+{
+	places[0].auth = &auth;
+	with_credentials(RIGHT);
+	with_credentials(RIGHT);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 401);
+}
+END_TEST
+
+START_TEST(a_realm_of_odd_bytes)
+{
+	auth.realm = SLICE("a\r\nb\x7f\\");
+	places[0].auth = &auth;
+	req_start(&req);
+	ck_assert_field("www-authenticate", "Basic realm=\"a  b \\\\\", charset=\"UTF-8\"");
+}
+END_TEST
+
+static const struct {
+	const char *credentials;
+	int status;
+} passwords[] = { { RIGHT, 200 }, { WRONG, 401 }, { UNKNOWN, 401 } };
+
+START_TEST(a_password)
+{
+	places[0].auth = &auth;
+	with_credentials(passwords[_i].credentials);
+	req_start(&req);
+	ck_assert_int_eq(req.state, REQ_WAIT);
+	ck_assert_int_eq(replies, 0);
+	verdicts_come();
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, passwords[_i].status);
+	ck_assert_int_eq(starts, passwords[_i].status == 200);
+	ck_assert_uint_eq(reply_count("www-authenticate"), passwords[_i].status == 401);
+	ck_assert(slice_eq(req.user, slice_str(passwords[_i].status == 200 ? "anna" : "")));
+	/* The second time it is known. */
+	req_fini(&req);
+	req_init(&req, &env, &conn, &ops);
+	req.method_text = SLICE("GET");
+	req.target = SLICE("/p/a");
+	with_credentials(passwords[_i].credentials);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, passwords[_i].status);
+	ck_assert(slice_eq(req.user, slice_str(passwords[_i].status == 200 ? "anna" : "")));
+}
+END_TEST
+
+START_TEST(a_file_that_is_not_there)
+{
+	unlink(file);
+	places[0].auth = &auth;
+	with_credentials(RIGHT);
+	req_start(&req);
+	verdicts_come();
+	ck_assert_int_eq(req.reply.status, 503);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+static void upload_with(const char *credentials)
+{
+	places[0].auth = &auth;
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/upload");
+	req.has_body = true;
+	with_credentials(credentials);
+	req_start(&req);
+	req_body(&req, "one ", 4);
+	req_body(&req, "two ", 4);
+	ck_assert_uint_eq(consumed, 0);
+}
+
+START_TEST(a_body_in_order)
+{
+	upload_with(RIGHT);
+	if (_i == 0)
+		req_end(&req);
+	verdicts_come();
+	ck_assert_int_eq(starts, 1);
+	ck_assert_uint_eq(consumed, 8);
+	ck_assert_int_eq(wanted, 1);
+	if (_i == 1) {
+		ck_assert_int_eq(replies, 0);
+		req_body(&req, "three", 5);
+		req_end(&req);
+	}
+	ck_assert(slice_eq(slice_of(uploaded, uploaded_n),
+		slice_str(_i == 0 ? "one two " : "one two three")));
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, 201);
+}
+END_TEST
+
+START_TEST(a_body_nobody_takes)
+{
+	upload_with(WRONG);
+	if (_i == 0)
+		req_end(&req);
+	verdicts_come();
+	ck_assert_int_eq(req.reply.status, 401);
+	ck_assert_int_eq(wanted, 0);
+	ck_assert_uint_eq(consumed, 8);
+	ck_assert_uint_eq(uploaded_n, 0);
+	req_body(&req, "three", 5);
+	ck_assert_uint_eq(consumed, 13);
+	ck_assert_int_eq(replies, 1);
+}
+END_TEST
+
+/* The handler answers in the middle of what was held. */
+START_TEST(a_body_cut_short)
+{
+	upload_with(RIGHT);
+	req_body(&req, "early", 5);
+	req_body(&req, "more", 4);
+	req_end(&req);
+	verdicts_come();
+	ck_assert_int_eq(req.reply.status, 409);
+	ck_assert_uint_eq(uploaded_n, 13);
+	ck_assert_uint_eq(consumed, 17);
+	ck_assert_int_eq(replies, 1);
+}
+END_TEST
+
+START_TEST(a_body_too_large_to_hold)
+{
+	static char piece[1 << 16];
+	size_t sent = 8;
+
+	upload_with(RIGHT);
+	for (int i = 0; i < 100; i++, sent += sizeof(piece))
+		req_body(&req, piece, sizeof(piece));
+	ck_assert_int_eq(req.reply.status, 503);
+	verdicts_come();
+	ck_assert_uint_eq(consumed, sent);
+	ck_assert_int_eq(starts, 0);
+}
+END_TEST
+
+/* Timed out, say. */
+START_TEST(answered_while_it_waits)
+{
+	upload_with(RIGHT);
+	req_error(&req, 408);
+	req_body(&req, "three", 5);
+	req_end(&req);
+	verdicts_come();
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, 408);
+	ck_assert_int_eq(starts, 0);
+	ck_assert_uint_eq(consumed, 13);
+}
+END_TEST
+
+static struct h2d_req *page_for;
+
+static void page_later(struct h2d_req *r, int status, struct slice page)
+{
+	(void)status, (void)page;
+	page_for = r;
+}
+
+/* Its error page comes from the disk and takes longer than the verdict, which decides nothing any more. */
+START_TEST(refused_while_it_waits)
+{
+	static const struct site_error_page pages[] = { { 400, SLICE_LIT("/400.html") } };
+
+	site_v[0].error_pages = pages;
+	site_v[0].nerror_pages = 1;
+	env.error_page = page_later;
+	upload_with(_i == 0 ? RIGHT : WRONG);
+	req_refuse(&req, 400);
+	req_body(&req, "three", 5);
+	verdicts_come();
+	ck_assert_int_eq(starts, 0);
+	ck_assert_int_eq(replies, 0);
+	ck_assert_uint_eq(consumed, 13);
+	ck_assert_ptr_eq(page_for, &req);
+	reply_own_page(&req, 400);
+	ck_assert_int_eq(req.reply.status, 400);
+}
+END_TEST
+
+START_TEST(gone_while_it_waits)
+{
+	upload_with(_i == 0 ? RIGHT : WRONG);
+	req_fini(&req);
+	ck_assert_uint_eq(consumed, 8);
+	ck_assert_uint_eq(req.user.n, 0);
+	memset(&req, 0xa5, sizeof(req));
+	verdicts_come();
+	ck_assert_int_eq(replies, 0);
+	ck_assert_int_eq(starts, 0);
+	req.state = REQ_GONE;
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("gate");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, nothing_is_asked);
+	tcase_add_loop_test(c, malformed_authority, 0, sizeof(bad_hosts) / sizeof(bad_hosts[0]));
+	tcase_add_test(c, no_authority);
+	tcase_add_test(c, admin_has_no_rules);
+	tcase_add_loop_test(c, to_https, 0, 2);
+	tcase_add_test(c, to_https_without_a_host);
+	tcase_add_test(c, to_https_without_a_listener);
+	tcase_add_loop_test(c, acme_challenge, 0, sizeof(acme) / sizeof(acme[0]));
+	tcase_add_loop_test(c, acme_of_a_redirected_site, 0,
+		sizeof(acme_elsewhere) / sizeof(acme_elsewhere[0]));
+	tcase_add_loop_test(c, misdirected, 0, sizeof(misdirections) / sizeof(misdirections[0]));
+	tcase_add_loop_test(c, redirects, 0, 4);
+	tcase_add_loop_test(c, denied, 0, 9);
+	tcase_add_test(c, denied_before_asked);
+	tcase_add_loop_test(c, no_credentials, 0, 6);
+	tcase_add_test(c, two_credentials);
+	tcase_add_test(c, a_realm_of_odd_bytes);
+	tcase_add_loop_test(c, a_password, 0, sizeof(passwords) / sizeof(passwords[0]));
+	tcase_add_test(c, a_file_that_is_not_there);
+	tcase_add_loop_test(c, a_body_in_order, 0, 2);
+	tcase_add_loop_test(c, a_body_nobody_takes, 0, 2);
+	tcase_add_test(c, a_body_cut_short);
+	tcase_add_test(c, a_body_too_large_to_hold);
+	tcase_add_test(c, answered_while_it_waits);
+	tcase_add_loop_test(c, refused_while_it_waits, 0, 2);
+	tcase_add_loop_test(c, gone_while_it_waits, 0, 2);
+	return c;
+}
+
+UNIT_MAIN("gate")

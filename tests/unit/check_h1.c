@@ -1,0 +1,786 @@
+/*
+ * check_h1: the h1 protocol with handlers and without a socket or clock: requests in pieces, output in
+ * pieces, what is said about the connection, bodies nobody takes, the ends.
+ */
+#include <crypt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/counters.h"
+#include "http/auth.h"
+#include "http/route_build.h"
+#include "proto/h1.h"
+#include "unit.h"
+
+static struct pool blocks;
+static struct http_env env;
+static struct proto_conf conf;
+static struct http_conn http_conn;
+static struct proto_host host;
+static struct proto *server;
+static struct outq out;
+static unsigned wakes;
+static int gone, logged;
+static char log_line[256];  /* of the last request that is over */
+static char got[1 << 20];   /* all output */
+static size_t ngot;
+
+/* --- handlers ------------------------------------------------------------------------------------------- */
+
+static struct h2d_req *held; /* replies later */
+static int fills, fail_at;
+static size_t upload_holds;  /* bytes it has not given back */
+static bool upload_consumes;
+
+static void count_gone(struct h2d_req *req, void *state)
+{
+	(void)state;
+	if (held == req)
+		held = NULL;
+	gone++;
+}
+
+static void hello_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
+}
+static const struct h2d_handler hello = { .name = "hello", .start = hello_start,
+	.gone = count_gone };
+
+static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	(void)state, (void)cap;
+	fills++;
+	if (fills == fail_at)
+		return H2D_FAIL;
+	if (fills == 2) {
+		held = req;
+		return H2D_LATER;
+	}
+	if (fills > 3)
+		return 0;
+	memcpy(buf, "0123456789abcdefg", 17);
+	return 17;
+}
+static void stream_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_stream(req, 200, "text/plain", fill);
+}
+static const struct h2d_handler stream = { .name = "stream", .start = stream_start,
+	.gone = count_gone };
+
+struct upload {
+	size_t got;
+};
+static void upload_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	held = req;
+}
+static void upload_body(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)data;
+	((struct upload *)state)->got += len;
+	if (upload_consumes)
+		h2d_consume(req, len);
+	else
+		upload_holds += len;
+}
+static void upload_end(struct h2d_req *req, void *state)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%zu", ((struct upload *)state)->got);
+	h2d_reply_bytes(req, 201, NULL, text, strlen(text));
+}
+static const struct h2d_handler upload = { .name = "upload", .state_size = sizeof(struct upload),
+	.start = upload_start, .body = upload_body, .end = upload_end, .gone = count_gone };
+
+static void later_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	held = req;
+}
+static const struct h2d_handler later = { .name = "later", .start = later_start,
+	.gone = count_gone };
+
+static void echo_start(struct h2d_req *req, void *state)
+{
+	size_t n, k, q;
+	const char *authority = h2d_req_authority(req, &n), *path = h2d_req_path(req, &k);
+	const char *query = h2d_req_query(req, &q);
+	char text[200];
+
+	(void)state;
+	ck_assert_ptr_null(h2d_req_field(req, "host", NULL));
+	ck_assert_ptr_null(h2d_req_field(req, "connection", NULL));
+	snprintf(text, sizeof(text), "%.*s %.*s %.*s", (int)n, authority, (int)k, path, (int)q, query);
+	h2d_reply_bytes(req, 200, NULL, text, strlen(text));
+}
+static const struct h2d_handler fallback = { .name = "echo", .start = echo_start };
+
+static const struct route_row rows[] = {
+	{ 1, "GET", "/hello", "hello", "BODY_NONE" },
+	{ 2, "GET", "/stream", "stream", "BODY_NONE" },
+	{ 3, "POST", "/upload", "upload", "BODY_STREAM" },
+	{ 4, "GET", "/later", "later", "BODY_NONE" },
+};
+static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later };
+static struct route_build routes;
+
+static void finished(struct http_env *e, struct h2d_req *req)
+{
+	(void)e;
+	logged++;
+	snprintf(log_line, sizeof(log_line), "%.*s %.*s %.*s %d %s", SLICE_ARG(req->method_text),
+		SLICE_ARG(req->target), SLICE_ARG(req->protocol), req->reply.status,
+		req->complete ? "complete" : "cut");
+}
+
+/* --- plumbing ------------------------------------------------------------------------------------------------ */
+
+static void wake(struct proto_host *h)
+{
+	(void)h;
+	wakes++;
+}
+
+static void setup(void)
+{
+	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
+	ck_assert_int_eq(route_build(&routes, rows, 4, stderr), 0);
+	for (unsigned i = 0; i < 4; i++)
+		routes.routes[i].handler = handlers[i];
+	env = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback,
+		.date = SLICE("date"), .server = SLICE("h2d"), .header_size = 4096,
+		.finished = finished };
+	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
+	http_conn = (struct http_conn){ .peer = SLICE("test") };
+	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
+	outq_init(&out, &blocks);
+	server = h1_ops.open(&conf, &host);
+	ck_assert_ptr_nonnull(server);
+	gone = fills = fail_at = logged = 0;
+	upload_holds = ngot = 0;
+	upload_consumes = true;
+	got[0] = '\0';
+}
+
+static void teardown(void)
+{
+	if (server != NULL)
+		server->ops->close(&server);
+	outq_clear(&out);
+	pool_fini(&blocks);
+	route_build_free(&routes);
+	h1_trim();
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		if (counter_info[i].kind == COUNTER_GAUGE)
+			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+}
+
+static void pull(size_t limit)
+{
+	struct iovec iov[16];
+	int more, k;
+
+	do {
+		more = server->ops->output(server, &out, limit);
+		ck_assert_int_ge(more, 0);
+		while ((k = outq_iov(&out, iov, 16, SIZE_MAX)) > 0) {
+			size_t sum = 0;
+
+			for (int i = 0; i < k; i++) {
+				ck_assert_uint_lt(ngot + iov[i].iov_len, sizeof(got));
+				memcpy(got + ngot, iov[i].iov_base, iov[i].iov_len);
+				ngot += iov[i].iov_len;
+				sum += iov[i].iov_len;
+			}
+			outq_consume(&out, sum);
+		}
+	} while (more > 0);
+	got[ngot] = '\0';
+}
+
+/* Bytes to the server, step at a time, as a connection does it; how many it did not take. */
+static size_t give(const char *p, size_t n, size_t step, size_t limit)
+{
+	while (n > 0) {
+		size_t k = n < step ? n : step, taken = k;
+		char *piece = malloc(k);
+
+		memcpy(piece, p, k);
+		ck_assert_ptr_null(server->ops->input(server, piece, &taken, 1000));
+		free(piece);
+		p += taken;
+		n -= taken;
+		pull(limit);
+		if (taken == 0) {
+			taken = k;
+			ck_assert_ptr_null(server->ops->input(server, p, &taken, 1000));
+			p += taken;
+			n -= taken;
+			if (taken == 0)
+				return n;
+		}
+	}
+	pull(limit);
+	return 0;
+}
+
+static void say(const char *text)
+{
+	ck_assert_uint_eq(give(text, strlen(text), SIZE_MAX / 2, 1 << 18), 0);
+}
+
+/* How often s is in what was answered. */
+static int count(const char *s)
+{
+	int n = 0;
+
+	for (const char *p = got; (p = strstr(p, s)) != NULL; p++)
+		n++;
+	return n;
+}
+
+static void forget(void)
+{
+	ngot = 0;
+	got[0] = '\0';
+}
+
+#define HEAD_OK "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ndate: date\r\nserver: h2d\r\n"
+
+/* --- cases --------------------------------------------------------------------------------------------------- */
+
+static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
+static const size_t limits[] = { 1 << 18, 1, 100 };
+
+START_TEST(keep_alive_and_pipelining)
+{
+	static const char text[] =
+		"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+		"HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+		"\r\n"
+		"POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+		"3\r\nabc\r\n4;x\r\ndefg\r\n0\r\nx: y\r\n\r\n"
+		"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345"
+		"GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+		"GET /never HTTP/1.1\r\nHost: a\r\n\r\n";
+
+	ck_assert_uint_eq(give(text, sizeof(text) - 1, steps[_i], limits[_i]), 0);
+	ck_assert_str_eq(got,
+		HEAD_OK "content-length: 5\r\n\r\nhello"
+		HEAD_OK "content-length: 5\r\n\r\n"
+		"HTTP/1.1 201 Created\r\ndate: date\r\nserver: h2d\r\ncontent-length: 1\r\n\r\n7"
+		"HTTP/1.1 201 Created\r\ndate: date\r\nserver: h2d\r\ncontent-length: 1\r\n\r\n5"
+		HEAD_OK "content-length: 5\r\nconnection: close\r\n\r\nhello");
+	ck_assert(server->ops->finished(server));
+	ck_assert_uint_eq(server->requests, 5);
+	ck_assert_uint_eq(server->body, 12);
+	ck_assert_int_eq(gone, 5);
+	ck_assert_str_eq(log_line, "GET /hello HTTP/1.1 200 complete");
+}
+END_TEST
+
+START_TEST(http_1_0)
+{
+	say("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+	ck_assert_str_eq(got, HEAD_OK "content-length: 5\r\nconnection: keep-alive\r\n\r\nhello");
+	ck_assert(!server->ops->finished(server));
+	forget();
+	say("GET /hello HTTP/1.0\r\n\r\n");
+	ck_assert_str_eq(got, HEAD_OK "content-length: 5\r\nconnection: close\r\n\r\nhello");
+	ck_assert(server->ops->finished(server));
+	ck_assert_str_eq(log_line, "GET /hello HTTP/1.0 200 complete");
+}
+END_TEST
+
+/* One request pipelined behind one that waits is not taken; the connection keeps it. */
+START_TEST(pipelining_is_bounded)
+{
+	static const char text[] = "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
+				   "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+	const char *second = strstr(text, "GET /hello");
+	size_t n = strlen(second);
+
+	ck_assert_uint_eq(give(text, sizeof(text) - 1, SIZE_MAX / 2, 1 << 18), n);
+	ck_assert_uint_eq(ngot, 0);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	ck_assert_uint_eq(give(second, n, 1, 1 << 18), n);
+	wakes = 0;
+	h2d_reply_bytes(held, 200, NULL, "late", 4);
+	ck_assert_uint_eq(wakes, 1);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_SEND);
+	pull(1 << 18);
+	ck_assert_uint_eq(give(second, n, 1, 1 << 18), 0);
+	ck_assert_ptr_nonnull(strstr(strstr(got, "late"), "hello"));
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+}
+END_TEST
+
+/* They concern a request, not the connection. */
+START_TEST(statuses)
+{
+	static const struct {
+		const char *request, *status;
+	} cases[] = {
+		{ "POST /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405 Method Not Allowed\r\n" },
+		{ "BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 501 Not Implemented\r\n" },
+		{ "GET /a/../../b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+		{ "GET * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+		{ "GET a:443 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+		{ "GET /hello HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+		  "HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", "HTTP/1.1 200 OK\r\n" },
+		{ "OPTIONS /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+			"allow: GET, HEAD, OPTIONS\r\n" },
+		{ "OPTIONS /x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+			"allow: GET, HEAD, OPTIONS\r\n" },
+		{ "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+			"allow: GET, HEAD, POST, OPTIONS\r\n" },
+		{ "OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+			"allow: GET, HEAD, POST, OPTIONS\r\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		forget();
+		say(cases[i].request);
+		ck_assert_msg(strncmp(got, cases[i].status, strlen(cases[i].status)) == 0, "%s", got);
+		ck_assert_ptr_null(strstr(got, "connection: close"));
+		ck_assert(!server->ops->finished(server));
+	}
+}
+END_TEST
+
+START_TEST(targets)
+{
+	static const struct {
+		const char *request, *echo;
+	} cases[] = {
+		{ "GET /x?y HTTP/1.1\r\nHost: A:80\r\nConnection: x\r\n\r\n", "A:80 /x y" },
+		{ "GET http://b:1/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "b:1 /x y" },
+		{ "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "b / y" },
+		{ "GET http://b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "b / " },
+		{ "GET /x HTTP/1.0\r\n\r\n", " /x " },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		forget();
+		say(cases[i].request);
+		ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, cases[i].echo);
+	}
+}
+END_TEST
+
+/* Answered once, through the core, and then the connection ends. */
+START_TEST(refusals)
+{
+	static const struct {
+		const char *request, *status, *log;
+	} cases[] = {
+		{ "GET /x\r\n", "400 Bad Request", "  HTTP/1.1 400 complete" },
+		{ "GET /x HTTP/2.0\r\n", "505 HTTP Version Not Supported", "GET /x HTTP/1.1 505 complete" },
+		{ "GET /x HTTP/1.1\r\n\r\n", "400 Bad Request", "GET /x HTTP/1.1 400 complete" },
+		{ "GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request",
+			"GET ftp://a/x HTTP/1.1 400 complete" },
+		{ "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n", "501 Not Implemented",
+			"POST /upload HTTP/1.1 501 complete" },
+		{ "POST /upload HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "417 Expectation Failed",
+			"POST /upload HTTP/1.1 417 complete" },
+		{ "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", "501 Not Implemented",
+			"CONNECT a:443 HTTP/1.1 501 complete" },
+		{ "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+			"400 Bad Request", "POST /upload HTTP/1.1 400 complete" },
+		{ "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n:\r\n",
+			"400 Bad Request", "POST /upload HTTP/1.1 400 complete" },
+	};
+	const char *text = cases[_i].request;
+
+	ck_assert_uint_eq(give(text, strlen(text), 3, 1 << 18), 0);
+	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert(strncmp(got + 9, cases[_i].status, strlen(cases[_i].status)) == 0);
+	ck_assert_int_eq(count("HTTP/1.1 "), 1);
+	ck_assert_int_eq(count("\r\nconnection: close\r\n"), 1);
+	ck_assert_int_eq(count("\r\ncontent-length: "), 1);
+	ck_assert(server->ops->finished(server));
+	ck_assert_str_eq(log_line, cases[_i].log);
+	ck_assert_int_eq(logged, 1);
+	ck_assert_int_eq(gone, strstr(text, "chunked") != NULL);
+}
+END_TEST
+
+START_TEST(too_large)
+{
+	char big[6000];
+
+	memset(big, 'x', sizeof(big));
+	switch (_i) {
+	case 0:
+		memcpy(big, "GET /", 5);
+		break;
+	case 1:
+		memcpy(big, "GET / HTTP/1.1\r\nHost: a\r\nx: ", 28);
+		break;
+	default: /* many small fields: counted as in HTTP/2, with 32 bytes each */
+		memcpy(big, "GET / HTTP/1.1\r\n", 16);
+		for (size_t i = 16; i + 5 <= sizeof(big); i += 5)
+			memcpy(big + i, "x:y\r\n", 5);
+	}
+	ck_assert_uint_eq(give(big, sizeof(big), 1000, 1 << 18), 0);
+	ck_assert(strncmp(got, _i == 0 ? "HTTP/1.1 414 " : "HTTP/1.1 431 ", 13) == 0);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+#define CHUNK "11\r\n0123456789abcdefg\r\n"
+
+START_TEST(content_of_unknown_length)
+{
+	static const char ask[] = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
+	const char *content;
+
+	ck_assert_uint_eq(give(ask, strlen(ask), steps[_i], limits[_i]), 0);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	content = strstr(got, "\r\n\r\n") + 4;
+	h2d_resume(held);
+	pull(limits[_i]);
+	ck_assert_ptr_nonnull(strstr(got, "\r\ntransfer-encoding: chunked\r\n"));
+	ck_assert_ptr_null(strstr(got, "content-length"));
+	if (limits[_i] > 100)
+		ck_assert_str_eq(content, CHUNK CHUNK "0\r\n\r\n");
+	ck_assert_str_eq(got + ngot - 5, "0\r\n\r\n");
+	ck_assert(!server->ops->finished(server));
+	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 complete");
+}
+END_TEST
+
+START_TEST(content_until_the_end)
+{
+	say("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+	h2d_resume(held);
+	pull(1 << 18);
+	ck_assert_ptr_null(strstr(got, "transfer-encoding"));
+	ck_assert_ptr_null(strstr(got, "content-length"));
+	ck_assert_ptr_nonnull(strstr(got, "\r\nconnection: close\r\n\r\n"));
+	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, "0123456789abcdefg0123456789abcdefg");
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+START_TEST(head_of_unknown_length)
+{
+	say("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_ptr_null(strstr(got, "transfer-encoding"));
+	ck_assert_str_eq(strstr(got, "\r\n\r\n"), "\r\n\r\n");
+	ck_assert(!server->ops->finished(server));
+	ck_assert_int_eq(fills, 0);
+}
+END_TEST
+
+START_TEST(source_fails)
+{
+	fail_at = 3;
+	say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+	h2d_resume(held);
+	pull(1 << 18);
+	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, CHUNK);
+	ck_assert(server->ops->finished(server));
+	server->ops->close(&server);
+	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 cut");
+}
+END_TEST
+
+/* --- request bodies --------------------------------------------------------------------------------- */
+
+START_TEST(window)
+{
+	static char body[400000];
+	size_t left;
+
+	upload_consumes = false;
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n");
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
+	left = give(body, sizeof(body), 10000, 1 << 18);
+	ck_assert_uint_eq(left, sizeof(body) - H1_WINDOW);
+	ck_assert_uint_eq(upload_holds, H1_WINDOW);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	wakes = 0;
+	h2d_consume(held, 1000);
+	ck_assert_uint_eq(wakes, 1);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
+	ck_assert_uint_eq(give(body, left, SIZE_MAX / 2, 1 << 18), left - 1000);
+	h2d_consume(held, H1_WINDOW);
+	ck_assert_uint_eq(give(body, left - 1000, SIZE_MAX / 2, 1 << 18), 0);
+	ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+	ck_assert_str_eq(got + ngot - 6, "400000");
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+}
+END_TEST
+
+START_TEST(continues)
+{
+	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+	switch (_i) {
+	case 0: /* wanted */
+		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+		ck_assert_str_eq(got, go_on);
+		pull(1 << 18);
+		ck_assert_str_eq(got, go_on);
+		say("abc");
+		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+		ck_assert(!server->ops->finished(server));
+		return;
+	case 1: /* it is there already */
+		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\na");
+		ck_assert_uint_eq(ngot, 0);
+		say("bc");
+		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+		ck_assert(!server->ops->finished(server));
+		return;
+	case 2: /* nobody wants it: whether it comes is unknown, so this is the end */
+		say("POST /hello HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+		ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
+		ck_assert_int_eq(count("connection: close"), 1);
+		ck_assert(server->ops->finished(server));
+		break;
+	case 3: /* there is none */
+		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
+		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+		ck_assert(!server->ops->finished(server));
+		break;
+	default: /* HTTP/1.0 */
+		say("POST /upload HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+		ck_assert_uint_eq(ngot, 0);
+		say("abc");
+		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+	}
+	ck_assert_int_eq(count("100 Continue"), 0);
+}
+END_TEST
+
+/* Whether the body is wanted is known when the password was checked. */
+START_TEST(continues_after_a_password)
+{
+	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	char file[] = "/tmp/check_h1.XXXXXX", line[CRYPT_OUTPUT_SIZE + 10];
+	const struct auth auth = { .file = file, .realm = SLICE("x") };
+	struct site guarded = sites_plain.v[0];
+	const struct sites sites = { .v = &guarded, .n = 1 };
+	struct offload *offload;
+	struct loop loop;
+	int fd = mkstemp(file);
+
+	snprintf(line, sizeof(line), "a:%s\n", crypt(_i == 0 ? "b" : "c", "$5$rounds=1000$salt"));
+	ck_assert_int_gt(write(fd, line, strlen(line)), 0);
+	close(fd);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, 1);
+	env.auth_desk = auth_desk_new(offload);
+	guarded.all.auth = &auth;
+	env.sites = &sites;
+
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTpi\r\n"
+	    "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+	ck_assert_uint_eq(ngot, 0);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	wakes = 0;
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+	ck_assert_uint_eq(wakes, 1);
+	pull(1 << 18);
+	if (_i == 0) {
+		ck_assert_str_eq(got, go_on);
+		ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
+		say("abc");
+		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
+		ck_assert(!server->ops->finished(server));
+	} else {
+		ck_assert_int_eq(count("HTTP/1.1 401 "), 1);
+		ck_assert_int_eq(count("100 Continue"), 0);
+		ck_assert(server->ops->finished(server));
+	}
+	offload_free(&offload);
+	server->ops->close(&server);
+	auth_desk_free(&env.auth_desk);
+	loop_fini(&loop);
+	unlink(file);
+}
+END_TEST
+
+START_TEST(unwanted_body)
+{
+	static char body[100000];
+
+	/* A short one is dropped, and the connection goes on. */
+	say("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+	ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
+	ck_assert_int_eq(count("connection: close"), 0);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
+	ck_assert_uint_eq(give(body, sizeof(body), 9999, 1 << 18), 0);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+	/* A long one is the end, and that is said. */
+	forget();
+	say("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+	ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
+	ck_assert_int_eq(count("connection: close"), 1);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+/* Of a chunked one nobody knows: the end of the connection is said before it comes. */
+START_TEST(unwanted_endless_body)
+{
+	static char body[16 + 65536 + 2] = "10000\r\n";
+	int i;
+
+	memcpy(body + 7 + 65536, "\r\n", 2);
+	say(_i == 0 ? "POST /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+		    : "GET /later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+	for (i = 0; i < 100 && !server->ops->finished(server) && (_i == 0 || i < 10); i++)
+		ck_assert_uint_eq(give(body, 7 + 65536 + 2, SIZE_MAX / 2, 1 << 18), 0);
+	if (_i == 0) {
+		ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
+		ck_assert_int_eq(count("connection: close"), 1);
+		ck_assert_int_eq(i, 0);
+		return;
+	}
+	/* The answer is given all the same. */
+	ck_assert_uint_le(server->body, 5 * 65536);
+	h2d_reply_bytes(held, 200, NULL, "late", 4);
+	pull(1 << 18);
+	ck_assert_int_eq(count("connection: close\r\n\r\nlate"), 1);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+/* Its handler is told once, and what it would have said is not missed. */
+START_TEST(body_goes_wrong)
+{
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+	ck_assert_int_eq(gone, 0);
+	if (_i == 0)
+		say("zz\r\n");
+	else
+		ck_assert(server->ops->timed_out(server));
+	pull(1 << 18);
+	ck_assert_int_eq(gone, 1);
+	ck_assert_int_eq(count(_i == 0 ? "HTTP/1.1 400 " : "HTTP/1.1 408 Request Timeout\r\n"), 1);
+	ck_assert(server->ops->finished(server));
+	server->ops->close(&server);
+	ck_assert_int_eq(gone, 1);
+}
+END_TEST
+
+/* Its answer was given: nothing more is said, and what follows is no request. */
+START_TEST(unwanted_body_goes_wrong)
+{
+	say("POST /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+	ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
+	ck_assert_int_eq(count("connection: close"), 1);
+	say(_i == 0 ? "x\r\n" : "0\r\nx y\r\n\r\n");
+	ck_assert(server->ops->finished(server));
+	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_int_eq(count("HTTP/1.1 "), 1);
+}
+END_TEST
+
+/* --- time and the end ------------------------------------------------------------------------------------- */
+
+START_TEST(timeouts)
+{
+	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
+	ck_assert(!server->ops->timed_out(server));
+	say("\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
+	ck_assert(!server->ops->timed_out(server));
+	forget();
+	say("HEAD /hello HTTP/1.1\r\nHost: abc\r\nX");
+	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
+	ck_assert(server->ops->timed_out(server));
+	ck_assert(!server->ops->timed_out(server));
+	pull(1 << 18);
+	ck_assert_int_eq(count("HTTP/1.1 408 Request Timeout\r\n"), 1);
+	ck_assert_int_eq(count("connection: close"), 1);
+	ck_assert_str_eq(strstr(got, "\r\n\r\n"), "\r\n\r\n");
+	ck_assert(server->ops->finished(server));
+	ck_assert_str_eq(log_line, "HEAD /hello HTTP/1.1 408 complete");
+}
+END_TEST
+
+START_TEST(drains)
+{
+	switch (_i) {
+	case 0: /* idle */
+		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		server->ops->drain(server);
+		break;
+	case 1: /* busy */
+		say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+		server->ops->drain(server);
+		server->ops->drain(server);
+		ck_assert(!server->ops->finished(server));
+		h2d_reply_bytes(held, 200, NULL, "late", 4);
+		pull(1 << 18);
+		ck_assert_int_eq(count("connection: close\r\n\r\nlate"), 1);
+		break;
+	case 2: /* in its head */
+		say("GET /hel");
+		server->ops->drain(server);
+		ck_assert(!server->ops->finished(server));
+		say("lo HTTP/1.1\r\nHost: a\r\n\r\n");
+		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
+		break;
+	default: /* before its first byte: answered all the same */
+		server->ops->drain(server);
+		ck_assert(!server->ops->finished(server));
+		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
+	}
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+START_TEST(ends_in_the_middle)
+{
+	say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+	server->ops->close(&server);
+	ck_assert_ptr_null(server);
+	ck_assert_int_eq(gone, 1);
+	ck_assert_str_eq(log_line, "GET /later HTTP/1.1 0 cut");
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("h1");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, keep_alive_and_pipelining, 0, 3);
+	tcase_add_test(c, http_1_0);
+	tcase_add_test(c, pipelining_is_bounded);
+	tcase_add_test(c, statuses);
+	tcase_add_test(c, targets);
+	tcase_add_loop_test(c, refusals, 0, 9);
+	tcase_add_loop_test(c, too_large, 0, 3);
+	tcase_add_loop_test(c, content_of_unknown_length, 0, 3);
+	tcase_add_test(c, content_until_the_end);
+	tcase_add_test(c, head_of_unknown_length);
+	tcase_add_test(c, source_fails);
+	tcase_add_test(c, window);
+	tcase_add_loop_test(c, continues, 0, 5);
+	tcase_add_loop_test(c, continues_after_a_password, 0, 2);
+	tcase_add_test(c, unwanted_body);
+	tcase_add_loop_test(c, unwanted_endless_body, 0, 2);
+	tcase_add_loop_test(c, body_goes_wrong, 0, 2);
+	tcase_add_loop_test(c, unwanted_body_goes_wrong, 0, 2);
+	tcase_add_test(c, timeouts);
+	tcase_add_loop_test(c, drains, 0, 4);
+	tcase_add_test(c, ends_in_the_middle);
+	return c;
+}
+
+UNIT_MAIN("h1")

@@ -1,0 +1,233 @@
+/* check_htpasswd: lines of a password file, hashes of every kind that crypt(3) makes, and files that are odd. */
+#include "http/htpasswd.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static const struct {
+	const char *text, *user, *hash, *any;
+} texts[] = {
+	{ "", "a", "", "" },
+	{ "a:1", "a", "1", "1" },
+	{ "a:1\n", "a", "1", "1" },
+	{ "a:1\r\nb:2\r\n", "b", "2", "1" },
+	{ "a:1\nb:2\n", "a", "1", "1" },
+	{ "a:1\nb:2\n", "c", "", "1" },
+	{ "a:1\na:2\n", "a", "1", "1" },
+	{ "# a:1\n\n\r\n#\nb:2", "b", "2", "2" },
+	{ "#a:1\n", "#a", "", "" },
+	{ "ab:1\n", "a", "", "1" },
+	{ "a:1\n", "ab", "", "1" },
+	{ "a\n", "a", "", "" },
+	{ "a:\nb:2\n", "a", "", "2" },
+	{ "a::x\nb:2\n", "a", "", "2" },
+	{ "a:1:comment\n", "a", "1", "1" },
+	{ ":1\n", "", "1", "1" },
+	{ "A:1\n", "a", "", "1" },
+	{ " a:1\n", "a", "", "1" },
+	{ "a:$apr1$x$y\nb:2\n", "a", "$apr1$x$y", "2" },
+	{ "a:{SHA}x\nb:2\n", "b", "2", "2" },
+};
+
+START_TEST(a_text)
+{
+	size_t n = strlen(texts[_i].text);
+	char *exact = malloc(n); /* no byte behind it is read */
+	struct slice hash, any;
+
+	memcpy(exact, texts[_i].text, n);
+	htpasswd_find(slice_of(exact, n), slice_str(texts[_i].user), &hash, &any);
+	ck_assert_msg(slice_eq(hash, slice_str(texts[_i].hash)), "%d: \"%.*s\"", _i, SLICE_ARG(hash));
+	ck_assert_msg(slice_eq(any, slice_str(texts[_i].any)), "%d: \"%.*s\"", _i, SLICE_ARG(any));
+	free(exact);
+}
+END_TEST
+
+/* What Debian's crypt(5) has; "" is the old DES. */
+static const struct {
+	const char *prefix;
+	unsigned long count;
+} kinds[] = { { "$y$", 1 }, { "$2b$", 4 }, { "$2a$", 4 }, { "$6$", 1000 }, { "$5$", 1000 }, { "$1$", 0 }, { "", 0 } };
+
+static char hashed[CRYPT_OUTPUT_SIZE];
+
+static const char *hash_of(const char *password, const char *prefix, unsigned long count)
+{
+	char salt[CRYPT_GENSALT_OUTPUT_SIZE];
+
+	ck_assert_ptr_nonnull(crypt_gensalt_rn(prefix, count, NULL, 0, salt, sizeof(salt)));
+	return strcpy(hashed, crypt(password, salt));
+}
+
+START_TEST(a_kind)
+{
+	struct slice hash = slice_str(hash_of("p\xc3\xa4ss", kinds[_i].prefix, kinds[_i].count));
+
+	ck_assert_int_eq(hashed[0] == '*', 0);
+	ck_assert(htpasswd_verify("p\xc3\xa4ss", hash));
+	ck_assert(!htpasswd_verify("p\xc3\xa4st", hash));
+	ck_assert(!htpasswd_verify("", hash));
+	/* a part of a hash is none, though it is all the setting that crypt(3) needs */
+	ck_assert(!htpasswd_verify("p\xc3\xa4ss", slice_of(hash.p, hash.n - 1)));
+	ck_assert(!htpasswd_foreign(hash));
+}
+END_TEST
+
+START_TEST(what_is_no_hash)
+{
+	static const char *const hashes[] = { "", "*", "!", "*0", "*1", "x", "secret", "$", "$9$a$b", "$2b$",
+		"$apr1$abcdefgh$xxxxxxxxxxxxxxxxxxxxxx", "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=" };
+	char long_one[2 * CRYPT_OUTPUT_SIZE];
+
+	for (size_t i = 0; i < sizeof(hashes) / sizeof(hashes[0]); i++)
+		ck_assert_msg(!htpasswd_verify("secret", slice_str(hashes[i])), "%s", hashes[i]);
+	memset(long_one, 'x', sizeof(long_one));
+	ck_assert(!htpasswd_verify("secret", slice_of(long_one, sizeof(long_one))));
+	ck_assert(!htpasswd_verify("secret", slice_of(long_one, CRYPT_OUTPUT_SIZE)));
+}
+END_TEST
+
+/* --- files ------------------------------------------------------------------------------------------ */
+
+static char file[40];
+
+static void write_file(const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void setup(void)
+{
+	int fd;
+
+	strcpy(file, "/tmp/check_htpasswd.XXXXXX");
+	fd = mkstemp(file);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+static void teardown(void)
+{
+	unlink(file);
+	rmdir(file);
+}
+
+static enum htpasswd_result check(struct htpasswd *h, const char *user, const char *password)
+{
+	h->file = file;
+	h->user = slice_str(user);
+	h->password = slice_str(password);
+	return htpasswd_check(h);
+}
+
+START_TEST(a_file)
+{
+	struct htpasswd h = { 0 };
+	char text[CRYPT_OUTPUT_SIZE + 100];
+
+	snprintf(text, sizeof(text), "# users\r\nanna:%s\r\nbob:$apr1$abcdefgh$x\r\n",
+		hash_of("secret", "$2b$", 4));
+	write_file(text);
+	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_RIGHT);
+	ck_assert(!h.foreign);
+	ck_assert_int_eq(check(&h, "anna", "Secret"), HTPASSWD_WRONG);
+	ck_assert_int_eq(check(&h, "anna", ""), HTPASSWD_WRONG);
+	ck_assert_int_eq(check(&h, "carl", "secret"), HTPASSWD_WRONG);
+	ck_assert_int_eq(check(&h, "", ""), HTPASSWD_WRONG);
+	ck_assert(!h.foreign);
+	ck_assert_int_eq(check(&h, "bob", "secret"), HTPASSWD_WRONG);
+	ck_assert(h.foreign);
+}
+END_TEST
+
+START_TEST(a_file_that_changes)
+{
+	struct htpasswd h = { 0 };
+	struct htpasswd_stamp known;
+
+	write_file("anna:x\n");
+	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_WRONG);
+	known = h.stamp;
+	h.known = &known;
+	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_UNCHANGED);
+	write_file("anna:xy\n");
+	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_WRONG);
+	ck_assert(!htpasswd_same(&known, &h.stamp));
+}
+END_TEST
+
+/* Of the processor: the machine may be busy. */
+static double seconds(const char *user)
+{
+	struct htpasswd h = { 0 };
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(check(&h, user, "wrong"), HTPASSWD_WRONG);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* Not half of it, at least: bcrypt at 8 is some 15 ms, reading the file a hundredth of one. */
+START_TEST(nobody_takes_as_long)
+{
+	char text[CRYPT_OUTPUT_SIZE + 100];
+	double known;
+
+	snprintf(text, sizeof(text), "anna:%s\nbob:{SHA}x\n", hash_of("secret", "$2b$", 8));
+	write_file(text);
+	known = seconds("anna");
+	ck_assert_double_gt(seconds("nobody"), known / 2);
+	ck_assert_double_gt(seconds("bob"), known / 2);
+}
+END_TEST
+
+START_TEST(what_is_no_file)
+{
+	struct htpasswd h = { 0 };
+
+	unlink(file);
+	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
+	ck_assert_int_eq(h.error, ENOENT);
+	ck_assert_int_eq(mkfifo(file, 0600), 0); /* does not block */
+	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
+	ck_assert_int_eq(h.error, EINVAL);
+	unlink(file);
+	ck_assert_int_eq(mkdir(file, 0700), 0);
+	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
+	rmdir(file);
+	write_file("a:x");
+	ck_assert_int_eq(truncate(file, 5 << 20), 0);
+	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
+	ck_assert_int_eq(h.error, EFBIG);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("htpasswd");
+
+	tcase_set_timeout(c, 60);
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, a_text, 0, sizeof(texts) / sizeof(texts[0]));
+	tcase_add_loop_test(c, a_kind, 0, sizeof(kinds) / sizeof(kinds[0]));
+	tcase_add_test(c, what_is_no_hash);
+	tcase_add_test(c, a_file);
+	tcase_add_test(c, a_file_that_changes);
+	tcase_add_test(c, nobody_takes_as_long);
+	tcase_add_test(c, what_is_no_file);
+	return c;
+}
+
+UNIT_MAIN("htpasswd")

@@ -1,0 +1,365 @@
+/*
+ * check_listing: from a directory to a reply: what is shown and what is not, forms, conditions, what
+ * cannot be read, requests that go away. What the page looks like is check_listing_page's.
+ */
+#include "cache/listing.h"
+
+#include "files_unit.h"
+#include "unit.h"
+
+static void setup(void)
+{
+	unit_start();
+	unit_site.all.autoindex = true;
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(counters->listing_bytes, 0);
+	unit_stop();
+}
+
+/* The page of path; the caller frees it. */
+static char *get(const char *path, const char *name, const char *value)
+{
+	struct h2d_req *req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, path, name, value);
+	size_t n, at = 0;
+	char *page;
+
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 200);
+	n = req->reply.body.left;
+	page = calloc(1, n + 1);
+	while (at < n)
+		at += (size_t)unit_read(req, page + at, n - at < 20000 ? n - at : 20000);
+	unit_end(req);
+	return page;
+}
+
+static void expect(const char *page, const char *href, bool there)
+{
+	char want[300];
+
+	snprintf(want, sizeof(want), "href=\"./%s\">", href);
+	ck_assert_msg((strstr(page, want) != NULL) == there, "%s in %s", want, page);
+}
+
+START_TEST(what_is_shown)
+{
+	char *page;
+
+	tree_dir("d");
+	tree_text("d/file", "12345");
+	tree_text("d/a b", "");
+	tree_dir("d/sub");
+	tree_text("d/.hidden", "");
+	tree_dir("d/.git");
+	tree_dir("d/.well-known");
+	tree_link("file", "d/link");
+	tree_link("../d/sub", "d/link-to-dir");
+	tree_link("nowhere", "d/broken");
+	tree_link("loop", "d/loop");
+	tree_link("/etc/passwd", "d/absolute");
+	tree_link("../../../../../../etc/passwd", "d/outside");
+	ck_assert_int_eq(mkfifo(tree_path("d/fifo"), 0644), 0);
+	if (_i == 1)
+		unit_publish(1);
+	page = get("/d/", NULL, NULL);
+	expect(page, "file", true);
+	expect(page, "a%20b", true);
+	expect(page, "sub/", true);
+	expect(page, ".well-known/", true);
+	expect(page, "link", true);
+	expect(page, "link-to-dir/", true);
+	ck_assert_ptr_null(strstr(page, "hidden"));
+	ck_assert_ptr_null(strstr(page, "git"));
+	ck_assert_ptr_null(strstr(page, "broken"));
+	ck_assert_ptr_null(strstr(page, "loop"));
+	ck_assert_ptr_null(strstr(page, "absolute"));
+	ck_assert_ptr_null(strstr(page, "outside"));
+	ck_assert_ptr_null(strstr(page, "fifo"));
+	/* what is said of a link is said of its target */
+	ck_assert_ptr_nonnull(strstr(page, "<bdi>link</bdi></a></td><td title=\"5 bytes\">"));
+	ck_assert_ptr_nonnull(strstr(page, "3 directories, 3 files"));
+	free(page);
+
+	page = get("/d/link-to-dir/", NULL, NULL);
+	ck_assert_ptr_nonnull(strstr(page, "Nothing is here."));
+	free(page);
+	page = get("/", NULL, NULL);
+	expect(page, "d/", true);
+	free(page);
+}
+END_TEST
+
+START_TEST(fields)
+{
+	struct h2d_req *req;
+	char *page, length[24];
+
+	tree_text("x", "");
+	page = get("/", "accept", "text/html");
+	req = unit_ask(_i ? H2D_HEAD : H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
+	unit_wait(req);
+	snprintf(length, sizeof(length), "%zu", strlen(page));
+	ck_assert_str_eq(unit_field(req, "content-length"), length);
+	ck_assert_str_eq(unit_field(req, "content-type"), "text/html; charset=utf-8");
+	ck_assert_str_eq(unit_field(req, "vary"), "accept");
+	ck_assert_str_eq(unit_field(req, "cache-control"), "no-cache");
+	ck_assert_str_eq(unit_field(req, "x-listing"), "");
+	ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
+	ck_assert(req->reply.content == (_i == 0));
+	unit_end(req);
+	free(page);
+}
+END_TEST
+
+/* A location's own cache-control is not contradicted. */
+START_TEST(own_cache_control)
+{
+	struct h2d_req *req;
+
+	unit_site.all.cache_control = SLICE("max-age=5");
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
+	unit_wait(req);
+	ck_assert_str_ne(unit_field(req, "cache-control"), "no-cache");
+	unit_end(req);
+}
+END_TEST
+
+START_TEST(json)
+{
+	struct h2d_req *req;
+	char *page;
+
+	tree_text("x", "abc");
+	tree_date("x", 784111777);
+	page = get("/", "accept", "application/json");
+	ck_assert_ptr_nonnull(strstr(page, "{\"name\":\"x\",\"href\":\"./x\",\"type\":\"file\",\"size\":3,"
+					   "\"mtime\":\"1994-11-06T08:49:37Z\"}"));
+	free(page);
+	page = get("/", "accept", "application/json;q=0.5, text/html;q=0.6");
+	ck_assert_ptr_nonnull(strstr(page, "<!doctype html>"));
+	free(page);
+	page = get("/", "accept", "image/png");
+	ck_assert_ptr_nonnull(strstr(page, "<!doctype html>"));
+	free(page);
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", "accept", "application/json");
+	unit_wait(req);
+	ck_assert_str_eq(unit_field(req, "content-type"), "application/json");
+	ck_assert_str_eq(unit_field(req, "vary"), "accept");
+	unit_end(req);
+}
+END_TEST
+
+static const struct {
+	const char *name, *value;
+	int status;
+} conditions[] = {
+	{ "if-none-match", "*", 304 },
+	{ "if-none-match", "ETAG", 304 },
+	{ "if-none-match", "\"x\"", 200 },
+	{ "if-match", "ETAG", 200 },
+	{ "if-match", "\"x\"", 412 },
+	{ "if-modified-since", "Fri, 31 Dec 9999 23:59:59 GMT", 200 },
+	{ "if-unmodified-since", "Sun, 06 Nov 1994 08:49:37 GMT", 200 },
+	{ "range", "bytes=0-3", 200 },
+};
+
+START_TEST(conditional)
+{
+	const char *value = conditions[_i].value;
+	struct h2d_req *req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
+	char etag[32];
+
+	unit_wait(req);
+	snprintf(etag, sizeof(etag), "%s", unit_field(req, "etag"));
+	unit_end(req);
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", conditions[_i].name,
+		strcmp(value, "ETAG") == 0 ? etag : value);
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, conditions[_i].status);
+	if (req->reply.status == 304) {
+		ck_assert(!req->reply.content);
+		ck_assert_str_eq(unit_field(req, "content-type"), "");
+		ck_assert_str_eq(unit_field(req, "etag"), etag);
+		ck_assert_str_eq(unit_field(req, "vary"), "accept");
+		ck_assert_str_eq(unit_field(req, "cache-control"), "no-cache");
+	}
+	unit_end(req);
+
+	/* Another state of the directory, another tag. */
+	tree_text("new", "");
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", "if-none-match", etag);
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 200);
+	unit_end(req);
+}
+END_TEST
+
+START_TEST(not_there)
+{
+	tree_text("file", "");
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/none/"), 404);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/none/none/"), 404);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/file/"), 404);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/none"), 404);
+	ck_assert_int_eq(unit_status(H2D_UPLOAD_DIR, "/"), 404);
+	tree_dir("d");
+	tree_link("/etc", "outside");
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/outside/"), 404);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/d"), 301);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/d/"), 200);
+	tree_text("d/index.htm", "own page");
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/d/"), 200);
+	free(get("/", NULL, NULL));
+	unit_site.all.autoindex = false;
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 404);
+}
+END_TEST
+
+START_TEST(index_first)
+{
+	char *page;
+
+	tree_text("index.htm", "own page");
+	page = get("/", NULL, NULL);
+	ck_assert_str_eq(page, "own page");
+	free(page);
+}
+END_TEST
+
+START_TEST(no_index_names)
+{
+	char *page;
+
+	unit_site.all.nindex = 0;
+	tree_text("index.html", "own page");
+	page = get("/", NULL, NULL);
+	expect(page, "index.html", true);
+	free(page);
+}
+END_TEST
+
+/* As somebody who may enter the directory, and not read it. */
+START_TEST(forbidden)
+{
+	bool root = geteuid() == 0;
+
+	tree_dir("closed");
+	tree_dir("half");
+	ck_assert_int_eq(chmod(tree, 0755), 0);
+	ck_assert_int_eq(chmod(tree_path("closed"), root ? 0700 : 0), 0);
+	ck_assert_int_eq(chmod(tree_path("half"), root ? 0711 : 0111), 0);
+	if (root)
+		ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/closed/"), 403);
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/half/"), 403);
+	if (root)
+		ck_assert_int_eq(seteuid(0), 0);
+	else
+		ck_assert_int_eq(chmod(tree_path("closed"), 0755), 0);
+}
+END_TEST
+
+/* The request goes away while a thread reads. */
+START_TEST(gone)
+{
+	tree_text("x", "");
+	unit_site.all.nindex = 0;
+	for (int i = 0; i < 20; i++)
+		unit_end(unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL));
+	unit_settle();
+	ck_assert_int_eq(counters->listing_bytes, 0);
+}
+END_TEST
+
+/* … and so do the files, before the thread is back. */
+START_TEST(gone_at_the_end)
+{
+	unit_site.all.nindex = 0;
+	unit_end(unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL));
+}
+END_TEST
+
+/* What a connection still sends outlives its request. */
+START_TEST(sent_later)
+{
+	struct h2d_req *req;
+	struct outq q;
+	struct iovec iov[4];
+
+	tree_text("x", "");
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
+	unit_wait(req);
+	ck_assert_int_gt(counters->listing_bytes, 0);
+	outq_init(&q, &unit_blocks);
+	ck_assert_uint_gt(req->reply.body.left, OUTQ_COPY_MAX);
+	ck_assert_int_eq(
+		req->reply.body.ops->emit(&req->reply.body, req->reply.body.left, &q), 0);
+	unit_end(req);
+	ck_assert_int_gt(counters->listing_bytes, 0);
+	ck_assert_int_eq(outq_iov(&q, iov, 4, SIZE_MAX), 1);
+	ck_assert_mem_eq(iov[0].iov_base, "<!doctype html>", 15);
+	outq_clear(&q);
+	ck_assert_int_eq(counters->listing_bytes, 0);
+}
+END_TEST
+
+START_TEST(too_many_at_once)
+{
+	counters->listing_bytes = LISTING_MEMORY;
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 503);
+	ck_assert_int_eq(counters->listing_bytes, LISTING_MEMORY);
+	counters->listing_bytes = 0;
+	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 200);
+}
+END_TEST
+
+START_TEST(too_many_entries)
+{
+	struct listing_page page = { 0 };
+	char name[16];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "files/%d", i);
+		tree_text(name, "");
+	}
+	ck_assert_int_eq(listing_read(tree, "/files/", 199, &page), 0);
+	ck_assert_uint_eq(page.n, 199);
+	ck_assert(page.cut);
+	listing_unread(&page);
+	page.cut = false;
+	ck_assert_int_eq(listing_read(tree, "/files/", 200, &page), 0);
+	ck_assert_uint_eq(page.n, 200);
+	ck_assert(!page.cut);
+	listing_unread(&page);
+	ck_assert_int_eq(listing_read(tree, "/none/", 200, &page), -ENOENT);
+	ck_assert_int_eq(listing_read("/nonexistent", "/", 200, &page), -ENOENT);
+	ck_assert_int_eq(listing_read(tree, "/files/1", 200, &page), -ENOTDIR);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("listing");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, what_is_shown, 0, 2);
+	tcase_add_loop_test(tc, fields, 0, 2);
+	tcase_add_test(tc, own_cache_control);
+	tcase_add_test(tc, json);
+	tcase_add_loop_test(tc, conditional, 0, sizeof(conditions) / sizeof(conditions[0]));
+	tcase_add_test(tc, not_there);
+	tcase_add_test(tc, index_first);
+	tcase_add_test(tc, no_index_names);
+	tcase_add_test(tc, forbidden);
+	tcase_add_test(tc, gone);
+	tcase_add_test(tc, gone_at_the_end);
+	tcase_add_test(tc, sent_later);
+	tcase_add_test(tc, too_many_at_once);
+	tcase_add_test(tc, too_many_entries);
+	return tc;
+}
+
+UNIT_MAIN("listing")

@@ -1,0 +1,352 @@
+/*
+ * check_listing_page: what a page says of hostile names, sizes and dates; order; pages that are cut.
+ * Names that break out of their place would show as markup that no test here expects.
+ */
+#include "cache/listing_page.h"
+
+#include <stdio.h>
+
+#include "unit.h"
+
+#define SECONDS(s) ((s) * INT64_C(1000000000))
+
+/* The whole page as a string; NUL bytes are replaced, so that none hides the rest. */
+static char *make(struct listing_page *page, void (*fn)(struct listing_page *page, struct text *t))
+{
+	struct text t = { 0 };
+
+	fn(page, &t);
+	ck_assert(!t.failed);
+	ck_assert_ptr_null(memchr(t.p, '\0', t.n));
+	text_add(&t, slice_of("", 1));
+	return t.p;
+}
+
+static struct listing_page page_of(const char *path, struct listing_entry *entries, unsigned n)
+{
+	return (struct listing_page){ .path = slice_str(path), .entries = entries, .n = n };
+}
+
+static struct listing_entry file(const char *name, uint64_t size, int64_t mtime_ns)
+{
+	return (struct listing_entry){ slice_str(name), size, mtime_ns, false };
+}
+
+static struct listing_entry dir(const char *name, int64_t mtime_ns)
+{
+	return (struct listing_entry){ slice_str(name), 4096, mtime_ns, true };
+}
+
+static void has(const char *page, const char *part)
+{
+	ck_assert_msg(strstr(page, part) != NULL, "no %s in %s", part, page);
+}
+
+static unsigned count(const char *page, const char *part)
+{
+	unsigned n = 0;
+
+	for (const char *p = page; (p = strstr(p, part)) != NULL; p++)
+		n++;
+	return n;
+}
+
+/* A name, what it is in the attribute and what is read, and what JSON says. */
+static const struct {
+	const char *name, *href, *html, *json;
+} names[] = {
+	{ "plain.txt", "./plain.txt", "plain.txt", "plain.txt" },
+	{ "a b", "./a%20b", "a b", "a b" },
+	{ "<script>alert(1)</script>", "./%3Cscript%3Ealert%281%29%3C%2Fscript%3E",
+		"&lt;script&gt;alert(1)&lt;/script&gt;", "<script>alert(1)</script>" },
+	{ "\" onclick=\"x", "./%22%20onclick%3D%22x", "&quot; onclick=&quot;x", "\\\" onclick=\\\"x" },
+	{ "' x='", "./%27%20x%3D%27", "&#39; x=&#39;", "' x='" },
+	{ "a\nb\r\x01\x7f", "./a%0Ab%0D%01%7F", "a\u240ab\u240d\u2401\u2421",
+		"a\\u000Ab\\u000D\\u0001\\u007F" },
+	{ "what?x=1#top", "./what%3Fx%3D1%23top", "what?x=1#top", "what?x=1#top" },
+	{ "100%", "./100%25", "100%", "100%" },
+	{ "%41", "./%2541", "%41", "%41" },
+	{ "%s%n", "./%25s%25n", "%s%n", "%s%n" },
+	{ "javascript:alert(1)", "./javascript%3Aalert%281%29", "javascript:alert(1)",
+		"javascript:alert(1)" },
+	{ "//evil.example", "./%2F%2Fevil.example", "//evil.example", "//evil.example" },
+	{ "\\evil", "./%5Cevil", "\\evil", "\\\\evil" },
+	{ "&amp;", "./%26amp%3B", "&amp;amp;", "&amp;" },
+	{ "caf\xe9", "./caf%E9", "caf\ufffd", "caf\ufffd" },
+	{ "caf\u00e9", "./caf%C3%A9", "caf\u00e9", "caf\u00e9" },
+	{ "\xe6\x97<b>", "./%E6%97%3Cb%3E", "\ufffd\ufffd&lt;b&gt;", "\ufffd\ufffd<b>" },
+	{ "...", "./...", "...", "..." },
+	{ "~", "./~", "~", "~" },
+};
+
+START_TEST(test_name)
+{
+	struct listing_entry e[] = { file(names[_i].name, 1, 0), dir(names[_i].name, 0) };
+	struct listing_page p = page_of("/", e, 2);
+	char *html = make(&p, listing_page_html), *json = make(&p, listing_page_json);
+	char want[512];
+
+	snprintf(want, sizeof(want), "<tr><td><a href=\"%s\"><bdi>%s</bdi></a></td>", names[_i].href,
+		names[_i].html);
+	has(html, want);
+	snprintf(want, sizeof(want), "<tr><td><a class=\"d\" href=\"%s/\"><bdi>%s</bdi>/</a></td>",
+		names[_i].href, names[_i].html);
+	has(html, want);
+	snprintf(want, sizeof(want), "\n{\"name\":\"%s\",\"href\":\"%s\",\"type\":\"file\",\"size\":1,",
+		names[_i].json, names[_i].href);
+	has(json, want);
+	snprintf(want, sizeof(want), "\n{\"name\":\"%s\",\"href\":\"%s/\",\"type\":\"directory\",\"size\":null,",
+		names[_i].json, names[_i].href);
+	has(json, want);
+	ck_assert_uint_eq(count(html, "<tr>"), 3);
+	free(html);
+	free(json);
+}
+END_TEST
+
+/* Names are in the title and the heading, too. */
+START_TEST(test_path)
+{
+	struct listing_page p = page_of("/a<b>/\"c\"/", NULL, 0);
+	char *html = make(&p, listing_page_html);
+
+	has(html, "<title>Index of /a&lt;b&gt;/&quot;c&quot;/</title>");
+	has(html, "<h1>Index of <a href=\"./../../\"><bdi>/</bdi></a>"
+		  "<a href=\"./../\"><bdi>a&lt;b&gt;/</bdi></a>"
+		  "<a href=\"./\"><bdi>&quot;c&quot;/</bdi></a></h1>");
+	has(html, "href=\"../\">..</a>");
+	has(html, "Nothing is here.");
+	free(html);
+
+	p.path = SLICE("/");
+	html = make(&p, listing_page_html);
+	has(html, "<h1>Index of <a href=\"./\"><bdi>/</bdi></a></h1>");
+	ck_assert_ptr_null(strstr(html, ">..<"));
+	free(html);
+}
+END_TEST
+
+/* Nothing of a page comes from elsewhere, and nothing in it runs. */
+START_TEST(test_alone)
+{
+	struct listing_entry e[] = { file("x", 1, 0) };
+	struct listing_page p = page_of("/d/", e, 1);
+	char *html = make(&p, listing_page_html);
+
+	for (const char *at = html; (at = strstr(at, "href=\"")) != NULL; at++)
+		ck_assert(at[6] == '.' || at[6] == '?');
+	ck_assert_ptr_null(strstr(html, "src="));
+	ck_assert_ptr_null(strstr(html, "url("));
+	ck_assert_ptr_null(strstr(html, "http"));
+	ck_assert_ptr_null(strstr(html, "<script"));
+	has(html, "prefers-color-scheme:dark");
+	has(html, "width=device-width");
+	free(html);
+}
+END_TEST
+
+/* As deep as a path may be: not a page that grows with the square of it. */
+START_TEST(test_deep)
+{
+	enum { DEPTH = 2000 };
+	char path[2 * DEPTH + 2] = "/", *html;
+	struct listing_page p;
+
+	for (int i = 0; i < DEPTH; i++)
+		strcat(path, "d/");
+	p = page_of(path, NULL, 0);
+	html = make(&p, listing_page_html);
+	ck_assert_uint_lt(strlen(html), 200000);
+	ck_assert_uint_eq(count(html, "d/</bdi>"), DEPTH);
+	free(html);
+}
+END_TEST
+
+static const struct {
+	uint64_t size;
+	const char *cell;
+} sizes[] = {
+	{ 0, "0 bytes\">0 B<" },
+	{ 1, "1 byte\">1 B<" },
+	{ 1023, "1023 bytes\">1023 B<" },
+	{ 1024, "1024 bytes\">1.0 KiB<" },
+	{ 1536, "1536 bytes\">1.5 KiB<" },
+	{ 10188, "10188 bytes\">9.9 KiB<" },
+	{ 10240, "10240 bytes\">10 KiB<" },
+	{ 1048063, "1048063 bytes\">1023 KiB<" },
+	{ 1048064, "1048064 bytes\">1.0 MiB<" },
+	{ 1048576, "1048576 bytes\">1.0 MiB<" },
+	{ 1073741823, "1073741823 bytes\">1.0 GiB<" },
+	{ UINT64_C(5) << 40, "5497558138880 bytes\">5.0 TiB<" },
+	{ UINT64_MAX, "18446744073709551615 bytes\">16 EiB<" },
+};
+
+START_TEST(test_size)
+{
+	struct listing_entry e[] = { file("x", sizes[_i].size, 0) };
+	struct listing_page p = page_of("/", e, 1);
+	char *html = make(&p, listing_page_html);
+
+	has(html, sizes[_i].cell);
+	free(html);
+}
+END_TEST
+
+static const struct {
+	int64_t mtime_ns;
+	const char *html, *json;
+} dates[] = {
+	{ 0, "<time datetime=\"1970-01-01T00:00:00Z\" title=\"1970-01-01T00:00:00Z\">1970-01-01 00:00<",
+		"\"1970-01-01T00:00:00Z\"}" },
+	{ SECONDS(1709210096) + 999999999, ">2024-02-29 12:34<", "\"2024-02-29T12:34:56Z\"}" },
+	{ -1, ">1969-12-31 23:59<", "\"1969-12-31T23:59:59Z\"}" },
+	{ INT64_MAX, ">2262-04-11 23:47<", "\"2262-04-11T23:47:16Z\"}" },
+	{ INT64_MIN, ">1677-09-21 00:12<", "\"1677-09-21T00:12:43Z\"}" },
+};
+
+START_TEST(test_date)
+{
+	struct listing_entry e[] = { file("x", 1, dates[_i].mtime_ns) };
+	struct listing_page p = page_of("/", e, 1);
+	char *html = make(&p, listing_page_html), *json = make(&p, listing_page_json);
+
+	has(html, dates[_i].html);
+	has(json, dates[_i].json);
+	free(html);
+	free(json);
+}
+END_TEST
+
+static const struct {
+	const char *query;
+	enum listing_sort sort;
+	bool descending;
+	const char *names;
+	const char *arrow;
+} orders[] = {
+	{ "", LISTING_NAME, false, "D d a B b c", "ascending\"><a href=\"?sort=name&amp;order=desc\">Name" },
+	{ "sort=name&order=desc", LISTING_NAME, true, "d D c b B a",
+		"descending\"><a href=\"?sort=name&amp;order=asc\">Name" },
+	{ "sort=size", LISTING_SIZE, false, "D d c a B b",
+		"ascending\"><a href=\"?sort=size&amp;order=desc\">Size" },
+	{ "sort=size&order=desc", LISTING_SIZE, true, "D d b a B c",
+		"descending\"><a href=\"?sort=size&amp;order=asc\">Size" },
+	{ "order=asc&sort=date", LISTING_DATE, false, "d D b c a B",
+		"ascending\"><a href=\"?sort=date&amp;order=desc\">Modified" },
+	{ "sort=date&order=desc", LISTING_DATE, true, "D d B a c b",
+		"descending\"><a href=\"?sort=date&amp;order=asc\">Modified" },
+	{ "sort=Size", LISTING_NAME, false, "D d a B b c", "ascending\"><a href=\"?sort=name" },
+	{ "sort=&order=up&x&&=&sort=sizes", LISTING_NAME, false, "D d a B b c", "?sort=name" },
+	{ "&&sort=size&", LISTING_SIZE, false, "D d c a B b", "?sort=size" },
+	{ "sort=size&sort=name", LISTING_NAME, false, "D d a B b c", "?sort=name" },
+};
+
+START_TEST(test_order)
+{
+	struct listing_entry e[] = {
+		file("b", 900, 1), file("a", 5, 30), file("c", 1, 20), file("B", 5, 40), dir("d", 3),
+		dir("D", 9),
+	};
+	struct listing_page p = page_of("/", e, 6);
+	char got[32] = "", *html;
+
+	p.order = listing_page_order(slice_str(orders[_i].query));
+	ck_assert_int_eq(p.order.sort, orders[_i].sort);
+	ck_assert_int_eq(p.order.descending, orders[_i].descending);
+	listing_page_sort(&p);
+	for (unsigned i = 0; i < p.n; i++)
+		sprintf(got + strlen(got), "%s%.*s", i > 0 ? " " : "", SLICE_ARG(p.entries[i].name));
+	ck_assert_str_eq(got, orders[_i].names);
+	html = make(&p, listing_page_html);
+	has(html, orders[_i].arrow);
+	ck_assert_uint_eq(count(html, "aria-sort"), 2); /* a header, and the style */
+	has(html, "2 directories, 4 files");
+	free(html);
+}
+END_TEST
+
+/* Names of which one begins with the other, and such that compare unlike their bytes. */
+START_TEST(test_names_in_order)
+{
+	struct listing_entry e[] = {
+		file("ab", 0, 0), file("a", 0, 0), file("AB", 0, 0), file("\xff", 0, 0),
+		file("_", 0, 0), file("Z", 0, 0), file("abc", 0, 0),
+	};
+	static const char *const want[] = { "_", "a", "AB", "ab", "abc", "Z", "\xff" };
+	struct listing_page p = page_of("/", e, 7);
+
+	listing_page_sort(&p);
+	for (unsigned i = 0; i < 7; i++)
+		ck_assert_msg(slice_eq(p.entries[i].name, slice_str(want[i])), "%u: %.*s", i,
+			SLICE_ARG(p.entries[i].name));
+}
+END_TEST
+
+START_TEST(test_empty)
+{
+	struct listing_page p = page_of("/", NULL, 0);
+	char *json;
+
+	listing_page_sort(&p);
+	json = make(&p, listing_page_json);
+	ck_assert_str_eq(json, "[\n]\n");
+	free(json);
+}
+END_TEST
+
+/* Too long a page ends early, says so, and is whole all the same. */
+START_TEST(test_cut)
+{
+	enum { N = 40000 };
+	struct listing_entry *e = calloc(N, sizeof(*e));
+	struct listing_page p = page_of("/", e, N);
+	char name[256], *html, *json;
+
+	ck_assert_ptr_nonnull(e);
+	memset(name, '"', 255);
+	name[255] = '\0';
+	for (unsigned i = 0; i < N; i++)
+		e[i] = file(name, i, 0);
+	html = make(&p, listing_page_html);
+	ck_assert(p.cut);
+	ck_assert_uint_lt(strlen(html), LISTING_PAGE_MAX + 4096);
+	has(html + LISTING_PAGE_MAX - 4096, "There is more here than this page shows");
+	has(html + LISTING_PAGE_MAX - 4096, "</html>\n");
+	free(html);
+	p.cut = false;
+	json = make(&p, listing_page_json);
+	ck_assert(p.cut);
+	ck_assert_uint_lt(strlen(json), LISTING_PAGE_MAX + 4096);
+	has(json + LISTING_PAGE_MAX - 4096, "}\n]\n");
+	free(json);
+	free(e);
+
+	p = page_of("/", NULL, 0);
+	p.cut = true;
+	html = make(&p, listing_page_html);
+	has(html, "There is more here");
+	free(html);
+}
+END_TEST
+
+#define TABLE(tc, test, table) \
+	tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof((table)[0]))
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("listing_page");
+
+	TABLE(tc, test_name, names);
+	TABLE(tc, test_size, sizes);
+	TABLE(tc, test_date, dates);
+	TABLE(tc, test_order, orders);
+	tcase_add_test(tc, test_path);
+	tcase_add_test(tc, test_alone);
+	tcase_add_test(tc, test_deep);
+	tcase_add_test(tc, test_names_in_order);
+	tcase_add_test(tc, test_empty);
+	tcase_add_test(tc, test_cut);
+	return tc;
+}
+
+UNIT_MAIN("listing_page")

@@ -1,0 +1,122 @@
+/* check_publish: what is looked at before a reader is told that an image is right. */
+#include <time.h>
+
+#include "base/clock.h"
+#include "cache/publish.h"
+#include "unit.h"
+
+static struct files_root root = { .root = "/a", .charset = "" };
+static struct files_conf conf = { .roots = &root, .nroots = 1, .max_size = 1 << 20, .max_file_size = 1 };
+static struct loop loop;
+static struct segments store;
+static struct catalog catalog;
+static struct publish publish;
+static char buf[1];
+static unsigned nchecked, nsent, checked_when_sent;
+static uint64_t checked_ms;
+
+static void check(void *ctx)
+{
+	struct timespec moment = { .tv_nsec = 20000000 };
+
+	(void)ctx;
+	nchecked++;
+	checked_ms = clock_read_us() / 1000;
+	nanosleep(&moment, NULL);
+}
+
+static int send(void *ctx, const struct pack_image *img)
+{
+	(void)ctx, (void)img;
+	nsent++;
+	checked_when_sent = nchecked;
+	return 0;
+}
+
+static void room(void *ctx)
+{
+	(void)ctx;
+}
+
+static void gone(void *ctx, struct catalog_file *f)
+{
+	(void)ctx, (void)f;
+}
+
+static void gone_dir(void *ctx, struct catalog_dir *d)
+{
+	(void)ctx, (void)d;
+}
+
+static void start(void)
+{
+	nchecked = nsent = 0;
+	ck_assert_int_eq(loop_init(&loop), 0);
+	segments_init(&store, conf.max_size);
+	ck_assert_int_eq(catalog_init(&catalog, &conf, &store), 0);
+	catalog.gone = gone;
+	catalog.gone_dir = gone_dir;
+	ck_assert_ptr_nonnull(catalog_add_dir(&catalog, 0, NULL, SLICE("/")));
+	publish_init(&publish, &catalog, &loop, buf, 7);
+	publish.check = check;
+	publish.send = send;
+	publish.room = room;
+	catalog_news(&catalog, 0);
+	publish_step(&publish, false);
+	ck_assert_uint_eq(nsent, 1);
+}
+
+static void stop(void)
+{
+	publish_fini(&publish);
+	catalog_fini(&catalog);
+	segments_fini(&store);
+	loop_fini(&loop);
+}
+
+START_TEST(changes_are_read_before_a_tick)
+{
+	uint64_t tick, before;
+
+	start();
+	ck_assert_uint_eq(checked_when_sent, 1);
+	/* A tick says that all changes up to it are marked, not more. */
+	before = clock_read_us() / 1000;
+	publish_tick(&publish);
+	ck_assert_uint_eq(nchecked, 2);
+	tick = __atomic_load_n(&publish.newest->image.marks->tick_ms, __ATOMIC_ACQUIRE);
+	ck_assert_uint_le(tick, checked_ms);
+	ck_assert_uint_ge(tick, before);
+	stop();
+}
+END_TEST
+
+/* Whoever it was sent to was short of descriptors. Nothing is new, but nobody has it. */
+START_TEST(what_was_lost_is_made_again)
+{
+	int ms;
+
+	start();
+	ck_assert_int_ge(loop_turn(&loop, 1000), 0);
+	ck_assert_uint_eq(publish_alive(&publish), 0);
+	/* Not at once: the shortage would not be over. */
+	ms = publish_step(&publish, false);
+	ck_assert_int_gt(ms, 100);
+	ck_assert_uint_eq(nsent, 1);
+	clock_set((clock_ms() + (uint64_t)ms) * 1000, clock_wall());
+	publish_step(&publish, false);
+	ck_assert_uint_eq(nsent, 2);
+	stop();
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("publish");
+
+	tcase_add_test(tc, changes_are_read_before_a_tick);
+	tcase_add_test(tc, what_was_lost_is_made_again);
+	return tc;
+}
+
+UNIT_MAIN("publish")

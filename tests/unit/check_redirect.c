@@ -1,0 +1,100 @@
+/* check_redirect: where redirects of the configuration send a client: what it sent never chooses the host. */
+#include "http/redirect.h"
+
+#include "unit.h"
+
+static const struct {
+	const char *prefix, *redirect, *path, *query, *location;
+} places[] = {
+	{ "/old", "/new", "/old", "", "/new" },
+	{ "/old", "/new", "/old/a", "q=1", "/new" },
+	{ "/old", "/new/", "/old", "", "/new/" },
+	{ "/old", "/new/", "/old/", "", "/new/" },
+	{ "/old", "/new/", "/old/a/b/", "", "/new/a/b/" },
+	{ "/old/", "/new/", "/old/a", "q=1&r=%20", "/new/a?q=1&r=%20" },
+	{ "/old/", "https://example.org/x/", "/old/a", "", "https://example.org/x/a" },
+	{ "/", "https://www.example.org/", "/a/b", "q", "https://www.example.org/a/b?q" },
+	{ "/", "https://www.example.org/", "/", "", "https://www.example.org/" },
+	/* "//host" is another host, and browsers read a backslash as a slash */
+	{ "/old", "/", "/old/evil.example", "", "/evil.example" },
+	{ "/old/", "/", "/old/evil.example/x", "", "/evil.example/x" },
+	{ "/old/", "/", "/old/\\evil.example", "", "/%5Cevil.example" },
+	{ "/old/", "/", "/old/\t/evil.example", "", "/%09/evil.example" },
+	{ "/old/", "/new/", "/old/a\r\nset-cookie: x", "", "/new/a%0D%0Aset-cookie:%20x" },
+	{ "/old/", "/new/", "/old/?", "", "/new/%3F" },
+	{ "/old/", "/new/", "/old/%2e%2e", "", "/new/%252e%252e" },
+	{ "/old/", "/new/", "/old/\xc3\xa4", "\xc3\xa4 b\"", "/new/%C3%A4?%C3%A4%20b%22" },
+	{ "/old/", "/new/", "/old/a", "x=//evil", "/new/a?x=//evil" },
+};
+
+static struct arena arena;
+
+static void setup(void)
+{
+	arena_init(&arena, NULL, 0, 1 << 20);
+}
+
+static void teardown(void)
+{
+	arena_reset(&arena);
+}
+
+START_TEST(a_place)
+{
+	const struct place place = { .redirect_prefix = slice_str(places[_i].prefix),
+		.redirect = slice_str(places[_i].redirect) };
+	struct slice to = redirect_place(&place, slice_str(places[_i].path),
+		slice_str(places[_i].query), &arena);
+
+	ck_assert_msg(slice_eq(to, slice_str(places[_i].location)), "%.*s, not %s", SLICE_ARG(to),
+		places[_i].location);
+	ck_assert(field_value_valid(to));
+}
+END_TEST
+
+static const struct {
+	const char *host;
+	uint16_t port;
+	const char *target, *location;
+} to_https[] = {
+	{ "example.com", 443, "/", "https://example.com/" },
+	{ "example.com", 8443, "/a?b=c", "https://example.com:8443/a?b=c" },
+	{ "[::1]", 443, "/a%2Fb//c/../d?e?f", "https://[::1]/a%2Fb//c/../d?e?f" },
+	{ "example.com", 443, "//evil.example/", "https://example.com//evil.example/" },
+	{ "example.com", 443, "/\\evil\x01\xff \"<>`{|}^~", "https://example.com/%5Cevil%01%FF%20%22%3C%3E%60%7B%7C%7D%5E~" },
+};
+
+START_TEST(https)
+{
+	struct slice to = redirect_to_https(slice_str(to_https[_i].host), to_https[_i].port,
+		slice_str(to_https[_i].target), &arena);
+
+	ck_assert_msg(slice_eq(to, slice_str(to_https[_i].location)), "%.*s, not %s", SLICE_ARG(to),
+		to_https[_i].location);
+	ck_assert(field_value_valid(to));
+}
+END_TEST
+
+START_TEST(no_memory)
+{
+	const struct place place = { .redirect_prefix = SLICE("/"), .redirect = SLICE("/new/") };
+	struct arena small;
+
+	arena_init(&small, NULL, 0, 0);
+	ck_assert_ptr_null(redirect_to_https(SLICE("h"), 443, SLICE("/"), &small).p);
+	ck_assert_ptr_null(redirect_place(&place, SLICE("/a"), SLICE("b"), &small).p);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("redirect");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, a_place, 0, sizeof(places) / sizeof(places[0]));
+	tcase_add_loop_test(c, https, 0, sizeof(to_https) / sizeof(to_https[0]));
+	tcase_add_test(c, no_memory);
+	return c;
+}
+
+UNIT_MAIN("redirect")

@@ -1,0 +1,347 @@
+/*
+ * check_reply: what the configuration adds to responses, of whatever status and whoever made them, and
+ * error pages: whose they are, and what becomes of an error when they fail.
+ */
+#include "req_unit.h"
+
+static const struct field headers[] = {
+	{ SLICE_LIT("x-outer"), SLICE_LIT("1") },
+	{ SLICE_LIT("link"), SLICE_LIT("</a>; rel=preload") },
+	{ SLICE_LIT("link"), SLICE_LIT("</b>; rel=preload") },
+	{ SLICE_LIT("content-security-policy"), SLICE_LIT("default-src 'self'") },
+	{ SLICE_LIT("vary"), SLICE_LIT("cookie") },
+};
+enum { HEADERS = sizeof(headers) / sizeof(headers[0]) };
+
+static int pages, page_status;
+static enum { PAGE_FILE, PAGE_MISSING, PAGE_BROKEN, PAGE_LATER } page_does;
+
+/* As cache/answer does it: fields of the file first, then the way back. */
+static void error_page(struct h2d_req *r, int status, struct slice file)
+{
+	pages++;
+	page_status = status;
+	ck_assert(slice_eq(file, SLICE("/404.html")));
+	if (page_does == PAGE_LATER)
+		return;
+	reply_add(r, SLICE("content-type"), SLICE("text/html"));
+	reply_add(r, SLICE("vary"), SLICE("accept-encoding"));
+	if (page_does == PAGE_MISSING) {
+		reply_own_page(r, 404);
+		return;
+	}
+	if (page_does == PAGE_BROKEN) {
+		h2d_reply_error(r, 503);
+		return;
+	}
+	body_memory(&r->reply.body, "page", 4, NULL);
+	reply_send(r, status);
+}
+
+static const struct site_error_page error_pages[] = {
+	{ 404, SLICE_LIT("/404.html") },
+	{ 405, SLICE_LIT("/404.html") },
+};
+
+static void setup(void)
+{
+	req_setup();
+	places[0].headers = headers;
+	places[0].nheaders = HEADERS;
+	places[0].cache_control = SLICE("max-age=60");
+	env.error_page = error_page;
+	pages = 0;
+	page_does = PAGE_FILE;
+}
+
+START_TEST(on_every_status)
+{
+	static const int statuses[] = { 200, 201, 203, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401,
+		403, 404, 405, 410, 412, 416, 421, 500, 503, 599 };
+	static const int kept[] = { 200, 203, 204, 206, 301, 302, 304, 307, 308 };
+
+	places[0].prefix = SLICE("/later");
+	req.target = SLICE("/later");
+	req_start(&req);
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		bool cacheable = false;
+
+		for (size_t j = 0; j < sizeof(kept) / sizeof(kept[0]); j++)
+			cacheable |= statuses[i] == kept[j];
+		h2d_reply_bytes(&req, statuses[i], "text/plain", "x", 1);
+		ck_assert_field("x-outer", "1");
+		ck_assert_field("vary", "cookie");
+		ck_assert_uint_eq(reply_count("link"), 2);
+		ck_assert_field("cache-control", cacheable ? "max-age=60" : "");
+		req_fini(&req);
+		req_init(&req, &env, &conn, &ops);
+		req.method_text = SLICE("GET");
+		req.target = SLICE("/later");
+		req_start(&req);
+	}
+}
+END_TEST
+
+START_TEST(on_errors_of_the_core)
+{
+	static const struct {
+		const char *method, *target;
+		int status;
+	} cases[] = {
+		{ "POST", "/p/upload/x", 200 },
+		{ "GET", "/p/upload", 405 },
+	};
+
+	req.method_text = slice_str(cases[_i].method);
+	req.target = slice_str(cases[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	ck_assert_field("x-outer", "1");
+}
+END_TEST
+
+/* What comes before the place is known has the fields of the server block. */
+START_TEST(on_errors_without_a_place)
+{
+	site_v[0].all.headers = headers;
+	site_v[0].all.nheaders = 1;
+	req.target = SLICE("/p/%0");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 400);
+	ck_assert_field("x-outer", "1");
+	ck_assert_uint_eq(reply_count("link"), 0);
+}
+END_TEST
+
+/* A protocol may refuse a head before it knows whose it is. */
+START_TEST(on_errors_without_a_site)
+{
+	req_go(&req, REQ_WAIT);
+	req_error(&req, 400);
+	ck_assert_int_eq(req.reply.status, 400);
+	ck_assert_uint_eq(reply_count("x-outer"), 0);
+}
+END_TEST
+
+START_TEST(what_is_there_stays)
+{
+	places[0].prefix = SLICE("/later");
+	req.target = SLICE("/later");
+	req_start(&req);
+	h2d_reply_field(&req, "content-security-policy", "sandbox");
+	h2d_reply_field(&req, "cache-control", "no-store");
+	h2d_reply_field(&req, "vary", "accept-encoding");
+	h2d_reply_field(&req, "link", "</c>");
+	h2d_reply_bytes(&req, 200, NULL, "", 0);
+	ck_assert_field("content-security-policy", "sandbox");
+	ck_assert_field("cache-control", "no-store");
+	ck_assert_field("vary", "accept-encoding, cookie");
+	ck_assert_uint_eq(reply_count("link"), 3);
+}
+END_TEST
+
+/* Not even where the configuration's reader let it pass. */
+START_TEST(the_core_s_own_stay)
+{
+	static const struct field own[] = {
+		{ SLICE_LIT("date"), SLICE_LIT("x") },
+		{ SLICE_LIT("server"), SLICE_LIT("x") },
+		{ SLICE_LIT("content-length"), SLICE_LIT("7") },
+		{ SLICE_LIT("cache-control"), SLICE_LIT("private") },
+	};
+
+	places[0].headers = own;
+	places[0].nheaders = 4;
+	req_start(&req);
+	ck_assert_field("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+	ck_assert_field("server", "h2d");
+	ck_assert_field("content-length", "2");
+	ck_assert_field("cache-control", "max-age=60");
+}
+END_TEST
+
+/* For errors, where cache-control has no say, add-header has. */
+START_TEST(added_cache_control_on_errors)
+{
+	static const struct field own[] = { { SLICE_LIT("cache-control"), SLICE_LIT("no-store") } };
+
+	places[0].headers = own;
+	places[0].nheaders = 1;
+	req.method_text = SLICE("DELETE");
+	req.target = SLICE("/p/upload");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 405);
+	ck_assert_field("cache-control", "no-store");
+}
+END_TEST
+
+START_TEST(too_many_are_never_dropped)
+{
+	static struct field many[SITE_HEADERS_MAX];
+
+	for (unsigned i = 0; i < SITE_HEADERS_MAX; i++)
+		many[i] = (struct field){ SLICE("link"), SLICE("</>") };
+	places[0] = (struct place){ .prefix = SLICE("/later"), .headers = many,
+		.nheaders = SITE_HEADERS_MAX, .cache_control = SLICE("max-age=60") };
+	req.target = SLICE("/later");
+	req_start(&req);
+	/* date, server, content-length and cache-control are four */
+	for (int i = 0; i < REPLY_FIELDS_MAX - SITE_HEADERS_MAX - 4 + _i; i++)
+		h2d_reply_field(&req, "a", "v");
+	h2d_reply_bytes(&req, 200, NULL, "x", 1);
+	ck_assert_int_eq(req.reply.status, _i == 0 ? 200 : 500);
+	ck_assert_uint_eq(reply_count("link"), SITE_HEADERS_MAX);
+	ck_assert_uint_eq(reply_count("a"), _i == 0 ? REPLY_FIELDS_MAX - SITE_HEADERS_MAX - 4 : 0);
+	ck_assert_field("content-length", _i == 0 ? "1" : "0");
+	ck_assert_field("cache-control", _i == 0 ? "max-age=60" : "");
+}
+END_TEST
+
+START_TEST(none_on_admin)
+{
+	static const struct h2d_handler on_admin = { .name = "x", .scope = H2D_ON_ANY,
+		.start = fallback_start };
+
+	site_v[0].all.headers = headers;
+	site_v[0].all.nheaders = HEADERS;
+	site_v[0].error_pages = error_pages;
+	site_v[0].nerror_pages = 2;
+	conn.admin = true;
+	env.fallback = _i == 0 ? &on_admin : &fallback;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, _i == 0 ? 200 : 404);
+	ck_assert_uint_eq(reply_count("x-outer"), 0);
+	ck_assert_uint_eq(reply_count("cache-control"), 0);
+	ck_assert_int_eq(pages, 0);
+}
+END_TEST
+
+/* --- error pages ------------------------------------------------------------------------------------ */
+
+static void with_pages(const char *method, const char *target)
+{
+	site_v[0].error_pages = error_pages;
+	site_v[0].nerror_pages = 2;
+	req.method_text = slice_str(method);
+	req.target = slice_str(target);
+	req_start(&req);
+}
+
+START_TEST(a_page)
+{
+	with_pages("DELETE", "/p/upload");
+	ck_assert_int_eq(pages, 1);
+	ck_assert_int_eq(page_status, 405);
+	ck_assert_int_eq(req.reply.status, 405);
+	ck_assert_field("allow", "POST, OPTIONS");
+	ck_assert_field("content-type", "text/html");
+	ck_assert_field("content-length", "4");
+	ck_assert_field("x-outer", "1");
+	ck_assert(req.reply.content);
+}
+END_TEST
+
+START_TEST(a_page_for_head)
+{
+	with_pages("HEAD", "/p/upload");
+	ck_assert_int_eq(req.reply.status, 405);
+	ck_assert_field("content-length", "4");
+	ck_assert(!req.reply.content);
+}
+END_TEST
+
+/* It is the first error that is answered, with its fields and none of the page's. */
+START_TEST(a_page_that_fails)
+{
+	page_does = _i == 0 ? PAGE_MISSING : PAGE_BROKEN;
+	with_pages("DELETE", "/p/upload");
+	ck_assert_int_eq(pages, 1);
+	ck_assert_int_eq(req.reply.status, 405);
+	ck_assert_field("allow", "POST, OPTIONS");
+	ck_assert_field("content-type", "text/html; charset=utf-8");
+	ck_assert_field("vary", "cookie");
+}
+END_TEST
+
+START_TEST(no_page_for_this_status)
+{
+	with_pages("BREW", "/");
+	ck_assert_int_eq(pages, 0);
+	ck_assert_int_eq(req.reply.status, 501);
+}
+END_TEST
+
+/* Until the page is there, the handler hears no more, and a timeout answers with the error. */
+START_TEST(a_page_later)
+{
+	static const struct site_error_page conflict[] = { { 409, SLICE_LIT("/404.html") } };
+
+	page_does = PAGE_LATER;
+	site_v[0].error_pages = conflict;
+	site_v[0].nerror_pages = 1;
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/upload");
+	req.has_body = true;
+	req_start(&req);
+	req_body(&req, "early", 5);
+	ck_assert_int_eq(pages, 1);
+	ck_assert_int_eq(replies, 0);
+	req_body(&req, "more", 4);
+	req_end(&req);
+	ck_assert_uint_eq(uploaded_n, 5);
+	ck_assert_uint_eq(consumed, 9);
+	ck_assert_int_eq(replies, 0);
+	req_error(&req, 408);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, 409);
+}
+END_TEST
+
+/* A file's fields are none of the error's that is answered instead. */
+START_TEST(leavings_of_a_file)
+{
+	req.target = SLICE("/later");
+	if (_i == 1) {
+		site_v[0].error_pages = error_pages;
+		site_v[0].nerror_pages = 2;
+	}
+	req_start(&req);
+	h2d_reply_field(&req, "content-type", "image/png");
+	h2d_reply_field(&req, "etag", "\"a\"");
+	h2d_reply_field(&req, "last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+	h2d_reply_field(&req, "content-encoding", "br");
+	h2d_reply_field(&req, "content-range", "bytes */5");
+	h2d_reply_error(&req, 404);
+	ck_assert_field("content-type", _i == 0 ? "text/html; charset=utf-8" : "text/html");
+	ck_assert_uint_eq(reply_count("etag"), 0);
+	ck_assert_uint_eq(reply_count("last-modified"), 0);
+	ck_assert_uint_eq(reply_count("content-encoding"), 0);
+	ck_assert_field("content-range", "bytes */5");
+	ck_assert_int_eq(pages, _i);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("reply");
+
+	tcase_add_checked_fixture(c, setup, req_teardown);
+	tcase_add_test(c, on_every_status);
+	tcase_add_loop_test(c, on_errors_of_the_core, 0, 2);
+	tcase_add_test(c, on_errors_without_a_place);
+	tcase_add_test(c, on_errors_without_a_site);
+	tcase_add_test(c, what_is_there_stays);
+	tcase_add_test(c, the_core_s_own_stay);
+	tcase_add_test(c, added_cache_control_on_errors);
+	tcase_add_loop_test(c, too_many_are_never_dropped, 0, 2);
+	tcase_add_loop_test(c, none_on_admin, 0, 2);
+	tcase_add_test(c, a_page);
+	tcase_add_test(c, a_page_for_head);
+	tcase_add_loop_test(c, a_page_that_fails, 0, 2);
+	tcase_add_test(c, no_page_for_this_status);
+	tcase_add_test(c, a_page_later);
+	tcase_add_loop_test(c, leavings_of_a_file, 0, 2);
+	return c;
+}
+
+UNIT_MAIN("reply")

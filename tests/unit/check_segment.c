@@ -1,0 +1,256 @@
+/* check_segment: bodies go in and come out, whatever is moved around them; there are never many segments. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "cache/memfd.h"
+#include "cache/segment.h"
+#include "unit.h"
+
+enum { BODIES = 3000, LARGEST = 5000 };
+
+static struct segments store;
+static struct segment_body *bodies[BODIES];
+static unsigned seeds[BODIES];
+static char buf[LARGEST];
+
+static void fill(char *to, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (char)((i + 1) * (seed * 2 + 1) >> 3);
+}
+
+static int put(unsigned i, size_t n, unsigned seed)
+{
+	struct etag etag = { .n = ETAG_CONTENT_LEN };
+
+	memcpy(etag.text, "\"AAAAAAAAAAAA\"", ETAG_CONTENT_LEN);
+	fill(buf, n, seed);
+	seeds[i] = seed;
+	return segments_put(&store, buf, n, &etag, &bodies[i]);
+}
+
+static void expect(unsigned i)
+{
+	static char wanted[LARGEST], got[LARGEST];
+
+	fill(wanted, bodies[i]->n, seeds[i]);
+	ck_assert_int_eq(segments_read(bodies[i], got), 0);
+	ck_assert_mem_eq(got, wanted, bodies[i]->n);
+	ck_assert_uint_eq(bodies[i]->at % IMAGE_ALIGN, 0);
+}
+
+static unsigned in_use(void)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH (node, &store.all)
+		n += !list_empty(&LIST_ENTRY(node, struct segment, node)->bodies);
+	return n;
+}
+
+static void drop_all(void)
+{
+	for (unsigned i = 0; i < BODIES; i++)
+		segments_drop(&store, &bodies[i]);
+}
+
+START_TEST(in_and_out)
+{
+	int fd;
+
+	segments_init(&store, 1 << 20);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_int_eq(put(i, i * 7, i), 0);
+	for (unsigned i = 0; i < 200; i++)
+		expect(i);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	for (unsigned i = 0; i < 200; i++)
+		expect(i);
+	fd = bodies[199]->segment->fd;
+	ck_assert_int_gt(memfd_sealed_size(fd, true), 0);
+	ck_assert_int_eq(write(fd, "x", 1), -1);
+	/* What was sealed is not written again. */
+	ck_assert_int_eq(put(200, 10, 1), 0);
+	ck_assert_ptr_ne(bodies[200]->segment, bodies[199]->segment);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
+START_TEST(goes_with_its_last_user)
+{
+	struct segment *g;
+
+	segments_init(&store, 1 << 20);
+	ck_assert_int_eq(put(0, 100, 1), 0);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	g = bodies[0]->segment;
+	segment_hold(g);
+	segment_hold(g);
+	segments_drop(&store, &bodies[0]);
+	ck_assert_uint_eq(store.n, 1);
+	segment_release(&store, g);
+	ck_assert_uint_eq(store.bytes, 100);
+	segment_release(&store, g);
+	ck_assert_uint_eq(store.n, 0);
+	ck_assert_uint_eq(store.bytes, 0);
+	/* One that is open stays, and goes when it is sealed empty. */
+	ck_assert_int_eq(put(0, 100, 1), 0);
+	segments_drop(&store, &bodies[0]);
+	ck_assert_uint_eq(store.n, 1);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	ck_assert_uint_eq(store.n, 0);
+	segments_fini(&store);
+}
+END_TEST
+
+START_TEST(stays_below_its_limit)
+{
+	unsigned n = 0;
+
+	segments_init(&store, 100000);
+	while (put(n, 1000, n) == 0) {
+		n++;
+		ck_assert_uint_lt(n, BODIES);
+	}
+	ck_assert_int_eq(put(n, 1000, n), -EAGAIN);
+	ck_assert_uint_le(store.bytes, 200000);
+	ck_assert_uint_ge(n, 180);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	for (unsigned i = 0; i < 50; i++)
+		segments_drop(&store, &bodies[i]);
+	ck_assert_int_eq(put(n, 1000, n), 0);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
+/* Ten thousand images, each with an edit or two, as the keeper makes them. */
+START_TEST(many_edits)
+{
+	enum { LIVE = 200, SIZE = 300000 };
+	unsigned rng = 1, most = 0, stuck = 0;
+	struct segment *held[2][IMAGE_SEGMENTS];
+	unsigned nheld[2] = { 0, 0 };
+
+	segments_init(&store, SIZE);
+	for (unsigned round = 0; round < 10000; round++) {
+		unsigned now = round & 1, n;
+
+		for (unsigned edits = 0; edits < 1 + round % 3; edits++) {
+			unsigned i;
+
+			rng = rng * 1103515245 + 12345;
+			i = (rng >> 16) % LIVE;
+			segments_drop(&store, &bodies[i]);
+			rng = rng * 1103515245 + 12345;
+			stuck += put(i, (rng >> 16) % (2 * SIZE / LIVE - 200), round) != 0;
+		}
+		ck_assert_int_eq(segments_compact(&store, buf), 0);
+		ck_assert_int_eq(segments_seal(&store), 0);
+		/* The image before is held until this one is there. */
+		n = 0;
+		LIST_FOREACH (node, &store.all) {
+			struct segment *g = LIST_ENTRY(node, struct segment, node);
+
+			if (list_empty(&g->bodies))
+				continue;
+			segment_hold(g);
+			held[now][n++] = g;
+			ck_assert_uint_lt(n, IMAGE_SEGMENTS);
+		}
+		nheld[now] = n;
+		most = n > most ? n : most;
+		while (nheld[!now] > 0)
+			segment_release(&store, held[!now][--nheld[!now]]);
+		ck_assert_uint_le(store.bytes, 2 * SIZE);
+		if (round % 1000 == 0)
+			for (unsigned i = 0; i < LIVE; i++)
+				if (bodies[i] != NULL)
+					expect(i);
+	}
+	ck_assert_uint_eq(stuck, 0);
+	ck_assert_uint_le(most, 40);
+	drop_all();
+	for (unsigned k = 0; k < 2; k++)
+		while (nheld[k] > 0)
+			segment_release(&store, held[k][--nheld[k]]);
+	ck_assert_uint_eq(store.bytes, 0);
+	segments_fini(&store);
+}
+END_TEST
+
+/* Large bodies have segments of their own, and their number has an end. */
+START_TEST(too_many)
+{
+	unsigned n = 0;
+
+	segments_init(&store, 1 << 20);
+	store.size = 100;
+	while (n < BODIES && put(n, 200, n) == 0)
+		n++;
+	ck_assert_uint_lt(n, IMAGE_SEGMENTS);
+	ck_assert_uint_ge(n, IMAGE_SEGMENTS - 8);
+	ck_assert_int_eq(put(n, 200, n), -EAGAIN);
+	/* Small ones become one. */
+	store.size = 1 << 16;
+	ck_assert_int_eq(segments_compact(&store, buf), 0);
+	ck_assert_uint_lt(in_use(), 10);
+	for (unsigned i = 0; i < n; i++)
+		expect(i);
+	ck_assert_int_eq(put(n, 200, n), 0);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
+START_TEST(adopts)
+{
+	struct image_body from = { .at = 64, .n = 36, .etag = "\"BBBBBBBBBBBB" };
+	struct segment_body *b;
+	struct segment *g;
+	char data[100], got[36];
+	int fd = memfd_new("test");
+
+	from.etag[13] = '"';
+	segments_init(&store, 1000);
+	fill(data, sizeof(data), 3);
+	ck_assert_int_eq(memfd_write(fd, data, sizeof(data), 0), 0);
+	ck_assert_ptr_null(segments_adopt(&store, dup(fd))); /* not sealed */
+	fd = memfd_seal(fd, false);
+	g = segments_adopt(&store, dup(fd));
+	ck_assert_ptr_nonnull(g);
+	b = segments_adopt_body(g, &from);
+	ck_assert_int_eq(segments_read(b, got), 0);
+	ck_assert_mem_eq(got, data + 64, 36);
+	ck_assert_uint_eq(store.bytes, 100);
+	/* No room for more than twenty-one of them. */
+	for (int i = 0; i < 20; i++)
+		ck_assert_ptr_nonnull(segments_adopt_body(segments_adopt(&store, dup(fd)), &from));
+	ck_assert_ptr_null(segments_adopt(&store, dup(fd)));
+	LIST_FOREACH (node, &store.all) {
+		b = LIST_ENTRY(LIST_ENTRY(node, struct segment, node)->bodies.next, struct segment_body,
+			node);
+		segments_drop(&store, &b);
+	}
+	ck_assert_uint_eq(store.n, 0);
+	segments_fini(&store);
+	close(fd);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("segment");
+
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, in_and_out);
+	tcase_add_test(tc, goes_with_its_last_user);
+	tcase_add_test(tc, stays_below_its_limit);
+	tcase_add_test(tc, many_edits);
+	tcase_add_test(tc, too_many);
+	tcase_add_test(tc, adopts);
+	return tc;
+}
+
+UNIT_MAIN("segment")

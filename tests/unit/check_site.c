@@ -1,0 +1,94 @@
+/* check_site: which server block answers a name, and which location a path. */
+#include "http/site.h"
+
+#include "unit.h"
+
+static struct site v[5];
+static struct site_name names[] = {
+	{ SLICE_LIT("example.com"), 1 },
+	{ SLICE_LIT("*.example.com"), 2 },
+	{ SLICE_LIT("*.a.example.com"), 3 },
+	{ SLICE_LIT("x.a.example.com"), 4 },
+	{ SLICE_LIT("[::1]"), 1 },
+};
+static struct sites sites = { .v = v, .n = 5, .names = names,
+	.nnames = sizeof(names) / sizeof(names[0]) };
+
+static const struct {
+	const char *authority;
+	unsigned site;
+} found[] = {
+	{ "example.com", 1 }, { "EXAMPLE.com", 1 }, { "example.com.", 1 }, { "example.com:8443", 1 },
+	{ "example.com.:8443", 1 }, { "www.example.com", 2 }, { "b.c.example.com", 2 },
+	{ "x.a.example.com", 4 }, { "y.a.example.com", 3 }, { "z.y.a.example.com", 3 },
+	{ "a.example.com", 2 }, { "notexample.com", 0 }, { ".example.com", 0 }, { "com", 0 }, { "", 0 },
+	{ "example.com:x", 0 }, { "[::1]", 1 }, { "[::1]:80", 1 }, { "[::1", 0 }, { "[::1]x", 0 },
+	{ "*.example.com", 2 }, { "127.0.0.1", 0 }, { "u@example.com", 0 }, { "example.com/", 0 },
+	{ "[::1]@example.com", 0 }, { "example.com ", 0 },
+};
+
+START_TEST(a_site)
+{
+	const struct site *s = sites_find(&sites, slice_str(found[_i].authority));
+
+	ck_assert_msg(s == &v[found[_i].site], "%s: site %d", found[_i].authority, (int)(s - v));
+	/* Here the default has no name. */
+	ck_assert_ptr_eq(sites_named(&sites, slice_str(found[_i].authority)),
+		found[_i].site == 0 ? NULL : s);
+}
+END_TEST
+
+START_TEST(the_default_for_too_long_a_name)
+{
+	char name[600];
+
+	memset(name, 'a', sizeof(name));
+	memcpy(name + sizeof(name) - 12, ".example.com", 12);
+	ck_assert_ptr_eq(sites_find(&sites, slice_of(name, sizeof(name))), &v[0]);
+}
+END_TEST
+
+START_TEST(the_default_for_no_name)
+{
+	ck_assert_ptr_eq(sites_find(&sites, (struct slice){ 0 }), &v[0]);
+	ck_assert_ptr_null(sites_named(&sites, (struct slice){ 0 }));
+}
+END_TEST
+
+static const struct place places[] = {
+	{ .prefix = SLICE_LIT("/assets/fonts") },
+	{ .prefix = SLICE_LIT("/assets/") },
+	{ .prefix = SLICE_LIT("/files") },
+};
+static const struct site with_places = { .places = places, .nplaces = 3 };
+
+static const struct {
+	const char *path;
+	int place;
+} placed[] = {
+	{ "/", -1 }, { "/assets", -1 }, { "/assets/", 1 }, { "/assets/x", 1 }, { "/assets/fontsx", 1 },
+	{ "/assets/fonts", 0 }, { "/assets/fonts/", 0 }, { "/assets/fonts/a", 0 }, { "/files", 2 },
+	{ "/files/a", 2 }, { "/filesystem", -1 }, { "/Files", -1 },
+};
+
+START_TEST(a_place)
+{
+	const struct place *want = placed[_i].place < 0 ? &with_places.all : &places[placed[_i].place];
+
+	ck_assert_ptr_eq(site_place(&with_places, slice_str(placed[_i].path)), want);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("site");
+
+	qsort(names, sites.nnames, sizeof(names[0]), site_name_order);
+	tcase_add_loop_test(c, a_site, 0, sizeof(found) / sizeof(found[0]));
+	tcase_add_test(c, the_default_for_too_long_a_name);
+	tcase_add_test(c, the_default_for_no_name);
+	tcase_add_loop_test(c, a_place, 0, sizeof(placed) / sizeof(placed[0]));
+	return c;
+}
+
+UNIT_MAIN("site")

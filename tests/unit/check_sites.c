@@ -1,0 +1,349 @@
+/* check_sites: what server blocks and their locations become for the request core, and their faults. */
+#include "server/sites.h"
+
+#include "conf_unit.h"
+#include "http/access.h"
+#include "http/auth.h"
+
+static struct conf *conf;
+static struct trees trees;
+static struct arena arena;
+static size_t cap = SIZE_MAX;
+
+static const struct sites *make(const char *text, const void *const *certificates)
+{
+	conf = load_text(text);
+	no_faults("conf");
+	ck_assert_int_eq(trees_init(&trees, conf), 0);
+	arena_init(&arena, NULL, 0, cap);
+	return sites_make(conf, &trees, certificates, &arena, on_fault, NULL);
+}
+
+static void drop(void)
+{
+	arena_reset(&arena);
+	trees_fini(&trees);
+	conf_free(&conf);
+}
+
+static void remove_all(void)
+{
+	drop();
+	remove_folder();
+}
+
+static bool is(struct slice s, const char *text)
+{
+	return slice_eq(s, slice_str(text));
+}
+
+static const struct site *site(const struct sites *s, const char *authority)
+{
+	return sites_find(s, slice_str(authority));
+}
+
+static const struct place *place(const struct site *s, const char *path)
+{
+	return site_place(s, slice_str(path));
+}
+
+#define ROOT "root = \"@/www\"\n"
+
+START_TEST(names)
+{
+	static const int a, b, c;
+	const void *const certificates[] = { &a, &b, &c };
+	const struct sites *s = make("server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
+		"\"one.EXAMPLE\", \"a.b\"} }\nserver \"_\" { " ROOT "server-name = {\"zero\"} }\n"
+		"server \"*.b\" { root = \"@\" }\n", certificates);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->n, 3);
+	ck_assert_uint_eq(s->fallback, 1);
+	/* Each once; "_" is none. */
+	ck_assert_uint_eq(s->nnames, 5);
+	ck_assert_ptr_eq(site(s, "ONE.example:443"), &s->v[0]);
+	ck_assert_ptr_eq(site(s, "x.one.example"), &s->v[0]);
+	ck_assert_ptr_eq(site(s, "a.b"), &s->v[0]);
+	ck_assert_ptr_eq(site(s, "c.b"), &s->v[2]);
+	ck_assert_ptr_eq(site(s, "_"), &s->v[1]);
+	ck_assert_ptr_eq(site(s, "zero"), &s->v[1]);
+	ck_assert_ptr_eq(site(s, "other"), &s->v[1]);
+	ck_assert(!s->v[0].is_default && s->v[1].is_default);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_ptr_eq(s->v[i].certificate, certificates[i]);
+}
+END_TEST
+
+START_TEST(the_first_is_the_default)
+{
+	const struct sites *s = make("server \"a\" { " ROOT "}\nserver \"b\" { " ROOT "}\n", NULL);
+
+	ck_assert_ptr_eq(site(s, "b"), &s->v[1]);
+	ck_assert_ptr_eq(site(s, "x"), &s->v[0]);
+	ck_assert(s->v[0].is_default && !s->v[1].is_default);
+	ck_assert_ptr_null(s->v[0].certificate);
+}
+END_TEST
+
+START_TEST(each_root_once)
+{
+	const struct sites *s = make("server \"_\" { " ROOT "}\nserver \"a\" { root = \"@\" }\n"
+		"server \"b\" { " ROOT "charset = \"latin1\" }\nserver \"c\" { " ROOT "}\n"
+		"server \"d\" { redirect = \"/\" }\n", NULL);
+
+	ck_assert_uint_eq(trees.files.nroots, 4);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct files_root *r = &trees.files.roots[s->v[i].root];
+
+		ck_assert_str_eq(r->root, conf->servers[i].root);
+		ck_assert_str_eq(r->charset, conf->servers[i].place.charset);
+		ck_assert(is(s->v[i].root_charset, r->charset));
+	}
+	ck_assert_uint_eq(s->v[0].root, s->v[3].root);
+	ck_assert_uint_ne(s->v[0].root, s->v[2].root);
+	ck_assert_uint_eq(trees.files.rescan_ms, 10000);
+}
+END_TEST
+
+static const char places_text[] =
+	"server \"_\" {\n" ROOT
+	"index = {\"a\", \"b\"} charset = \"latin1\" cache-control = \"no-cache\"\n"
+	"add-header = {\"X-One: 1\", \"vary: a\"}\n"
+	"redirect-status = 307 deny = {\"10.1.0.0/16\"} auth-basic-file = \"key.pem\"\n"
+	"location \"/a\" { add-header = {\"x-two : 2\"} }\n"
+	"location \"/a/b/\" { add-header = {\"x-two:  2 \\\"q\\\"  \", \"x-three:\"} autoindex = true\n"
+	"index = {} charset = \"\" cache-control = \"\" redirect = \"/c/\" redirect-status = 308\n"
+	"allow = {\"10.0.0.0/8\", \"unix\"} auth-basic-realm = \"all of it\" }\n"
+	"location \"/a/b/c\" { deny = {} auth-basic-file = \"\" }\n}\n";
+
+START_TEST(a_location_inherits)
+{
+	const struct sites *s;
+	const struct place *p;
+
+	/* A name takes no white space in front of its colon. */
+	ck_assert_ptr_null(make(places_text, NULL));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_str_eq(faults[0], "h2d.conf:6: add-header \"x-two : 2\": what stands before the colon "
+				    "is not the name of a field");
+	drop();
+	s = make("server \"_\" {\n" ROOT "}", NULL);
+	p = place(&s->v[0], "/a");
+	ck_assert(is(p->charset, "utf-8") && p->cache_control.n == 0 && p->redirect.n == 0);
+	ck_assert(p->access == NULL && p->auth == NULL && p->nheaders == 0 && !p->autoindex);
+	ck_assert_uint_eq(p->nindex, 1);
+}
+END_TEST
+
+static const struct sites *make_places(void)
+{
+	static char text[sizeof(places_text)];
+	char *bad;
+
+	memcpy(text, places_text, sizeof(text));
+	bad = strstr(text, "x-two : 2");
+	memmove(bad + 5, bad + 6, strlen(bad + 6) + 1);
+	return make(text, NULL);
+}
+
+START_TEST(what_a_location_inherits)
+{
+	const struct sites *s = make_places();
+	const struct place *all = &s->v[0].all, *p = place(&s->v[0], "/a");
+
+	ck_assert(is(all->prefix, "/"));
+	ck_assert_ptr_eq(place(&s->v[0], "/b"), all);
+	ck_assert_uint_eq(all->nheaders, 2);
+	ck_assert(is(all->headers[0].name, "x-one") && is(all->headers[0].value, "1"));
+	ck_assert(is(all->cache_control, "no-cache"));
+	ck_assert_int_eq(all->redirect_status, 307);
+	ck_assert_uint_eq(all->access->n, 1);
+	ck_assert(!all->access->ranges[0].allow);
+	ck_assert_str_eq(all->auth->file, in_folder("key.pem"));
+	ck_assert(is(all->auth->realm, "restricted"));
+
+	ck_assert(is(p->prefix, "/a"));
+	ck_assert(is(p->charset, "latin1") && is(p->cache_control, "no-cache"));
+	ck_assert_uint_eq(p->nindex, 2);
+	ck_assert_uint_eq(p->nheaders, 3);
+	ck_assert(is(p->headers[1].name, "vary") && is(p->headers[2].name, "x-two"));
+	ck_assert_uint_eq(p->access->n, 1);
+	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
+}
+END_TEST
+
+START_TEST(what_a_location_sets)
+{
+	const struct sites *s = make_places();
+	const struct place *p = place(&s->v[0], "/a/b/x");
+
+	ck_assert(is(p->prefix, "/a/b/"));
+	ck_assert_uint_eq(p->nindex, 0);
+	ck_assert(p->charset.n == 0 && p->cache_control.n == 0 && p->autoindex);
+	ck_assert(is(p->redirect, "/c/"));
+	ck_assert_int_eq(p->redirect_status, 308);
+	ck_assert_uint_eq(p->nheaders, 4);
+	ck_assert(is(p->headers[0].name, "x-one"));
+	ck_assert(is(p->headers[2].value, "2 \"q\""));
+	ck_assert(is(p->headers[3].name, "x-three") && p->headers[3].value.n == 0);
+	/* The server's deny stays beside its own allow. */
+	ck_assert_uint_eq(p->access->n, 3);
+	ck_assert(access_allows(p->access, SLICE("10.0.0.1")));
+	ck_assert(!access_allows(p->access, SLICE("10.1.0.1")));
+	ck_assert(access_allows(p->access, SLICE("unix")));
+	ck_assert(is(p->auth->realm, "all of it"));
+	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
+
+	p = place(&s->v[0], "/a/b/c/d");
+	ck_assert(is(p->prefix, "/a/b/c"));
+	ck_assert(p->access == NULL && p->auth == NULL);
+	ck_assert_uint_eq(p->nindex, 2);
+}
+END_TEST
+
+/* What the target of a server block takes the place of is the whole path, in its locations too. */
+START_TEST(whose_redirect_it_is)
+{
+	const struct sites *s = make("server \"_\" {\n" ROOT "redirect = \"https://example.org/\"\n"
+		"location \"/a/\" { cache-control = \"no-store\" }\n"
+		"location \"/b/\" { redirect = \"/c/\" }\n"
+		"location \"/d/\" { redirect = \"\" }\n}\n", NULL);
+
+	ck_assert(is(s->v[0].all.redirect_prefix, "/"));
+	ck_assert(is(place(&s->v[0], "/a/x")->redirect, "https://example.org/"));
+	ck_assert(is(place(&s->v[0], "/a/x")->redirect_prefix, "/"));
+	ck_assert(is(place(&s->v[0], "/b/x")->redirect, "/c/"));
+	ck_assert(is(place(&s->v[0], "/b/x")->redirect_prefix, "/b/"));
+	ck_assert_uint_eq(place(&s->v[0], "/d/x")->redirect.n, 0);
+}
+END_TEST
+
+START_TEST(error_pages_and_uploads)
+{
+	const struct sites *s = make("server \"_\" {\n" ROOT "upload-dir = \"up/\"\n"
+		"error-page \"404\" { file = \"/e/404.html\" } error-page \"503\" { file = \"/5\" } }\n"
+		"server \"a\" { " ROOT "}", NULL);
+
+	ck_assert(is(site_error_page(&s->v[0], 404), "/e/404.html"));
+	ck_assert(is(site_error_page(&s->v[0], 503), "/5"));
+	ck_assert_uint_eq(site_error_page(&s->v[0], 500).n, 0);
+	ck_assert_uint_eq(site_error_page(&s->v[1], 404).n, 0);
+	ck_assert(is(s->v[0].uploads, "/up"));
+	ck_assert_uint_eq(s->v[1].uploads.n, 0);
+}
+END_TEST
+
+/* Keys of a server, on line 3, and what is said of each. */
+static const struct {
+	const char *text, *faults[4];
+} cases[] = {
+	{ "add-header = {\"x\", \": a\", \"a b: c\", \"x: \\\"\"}",
+		{ "\"x\": it is written", "\": a\"", "\"a b: c\"" } },
+	{ "add-header = {\"Content-Length: 5\", \"DATE: x\", \"location: /\"}",
+		{ "h2d sets", "h2d sets", "h2d sets" } },
+	{ "add-header = {\"cache-control: no-store\"}", { "use the key cache-control" } },
+	{ "cache-control = \" no-store\"", { "cache-control \" no-store\"" } },
+	{ "allow = {\"10.0.0.0/33\", \"unix\"} deny = {\"all\", \"nobody\"}",
+		{ "allow \"10.0.0.0/33\"", "deny \"nobody\"" } },
+	{ "auth-basic-realm = \"a \\\"b\\\"\"", { "auth-basic-realm" } },
+};
+
+/* In a server, where locations inherit it, and in a location: said once, where it stands. */
+START_TEST(each_fault)
+{
+	for (unsigned form = 0; form < 2; form++) {
+		char text[512];
+		unsigned n = 0;
+
+		if (form == 0)
+			snprintf(text, sizeof(text), "server \"_\" {\n" ROOT "%s\nlocation \"/a\" {} "
+				"location \"/b\" { add-header = {} } }", cases[_i].text);
+		else
+			snprintf(text, sizeof(text), "server \"_\" { " ROOT "location \"/a\" {\n%s } "
+				"location \"/b\" {} }", cases[_i].text);
+		ck_assert_ptr_null(make(text, NULL));
+		for (; cases[_i].faults[n] != NULL; n++) {
+			ck_assert_uint_lt(n, nfaults);
+			ck_assert_msg(strncmp(faults[n], "h2d.conf:3: ", 12) == 0 &&
+					      strstr(faults[n], cases[_i].faults[n]) != NULL,
+				"%s", faults[n]);
+		}
+		ck_assert_uint_eq(n, nfaults);
+		drop();
+	}
+	make("server \"_\" { " ROOT "}", NULL);
+}
+END_TEST
+
+static void headers(char *text, unsigned server, unsigned location)
+{
+	char *p = text + sprintf(text, "server \"_\" { " ROOT "add-header = {");
+
+	for (unsigned i = 0; i < server; i++)
+		p += sprintf(p, "\"a: b\",");
+	p += sprintf(p, "}\nlocation \"/a\" {} location \"/b\" { add-header = {");
+	for (unsigned i = 0; i < location; i++)
+		p += sprintf(p, "\"a: b\",");
+	sprintf(p, "} } }");
+}
+
+START_TEST(too_many_headers)
+{
+	char text[1024];
+
+	headers(text, 20, 5);
+	ck_assert_ptr_null(make(text, NULL));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_str_eq(faults[0],
+		"h2d.conf:3: add-header: 25 fields are in effect here; the most there can be is 24");
+	drop();
+	headers(text, 25, 1);
+	ck_assert_ptr_null(make(text, NULL));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_int_eq(strncmp(faults[0], "h2d.conf:2: ", 12), 0);
+	drop();
+	headers(text, 20, 4);
+	ck_assert_ptr_nonnull(make(text, NULL));
+}
+END_TEST
+
+/* Every allocation fails once: one fault, no sites. */
+START_TEST(out_of_memory)
+{
+	unsigned failed = 0;
+
+	for (cap = 0;; cap += 8) {
+		nfaults = 0;
+		if (make_places() != NULL)
+			break;
+		ck_assert_uint_eq(nfaults, 1);
+		ck_assert_str_eq(faults[0], "command line: out of memory");
+		failed++;
+		drop();
+	}
+	ck_assert_uint_gt(failed, 50);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("sites");
+
+	tcase_add_checked_fixture(c, make_folder, remove_all);
+	tcase_set_timeout(c, 30);
+	tcase_add_test(c, names);
+	tcase_add_test(c, the_first_is_the_default);
+	tcase_add_test(c, each_root_once);
+	tcase_add_test(c, a_location_inherits);
+	tcase_add_test(c, what_a_location_inherits);
+	tcase_add_test(c, what_a_location_sets);
+	tcase_add_test(c, whose_redirect_it_is);
+	tcase_add_test(c, error_pages_and_uploads);
+	tcase_add_loop_test(c, each_fault, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(c, too_many_headers);
+	tcase_add_test(c, out_of_memory);
+	return c;
+}
+
+UNIT_MAIN("sites")

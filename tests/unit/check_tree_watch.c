@@ -1,0 +1,859 @@
+/* check_tree_watch: what is told of real directories, their links, moves, floods and limits. */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/tree_watch.h"
+#include "tree_unit.h"
+#include "unit.h"
+
+enum { TOLD_MAX = 64, WAIT_MS = 5000 };
+
+static struct loop loop;
+static struct tree_watch *watch;
+
+static struct told {
+	enum tree_change what;
+	unsigned root;
+	char path[512];
+} told[TOLD_MAX]; /* each once, in their order */
+static unsigned ntold, nlost;
+static uint64_t calls;
+
+static void on_change(void *ctx, enum tree_change what, unsigned root, const char *path)
+{
+	ck_assert_ptr_eq(ctx, &loop);
+	calls++;
+	if (what == TREE_LOST)
+		nlost++;
+	for (unsigned i = 0; i < ntold; i++)
+		if (told[i].what == what && told[i].root == root && strcmp(told[i].path, path) == 0)
+			return;
+	if (ntold == TOLD_MAX)
+		return;
+	told[ntold].what = what;
+	told[ntold].root = root;
+	snprintf(told[ntold++].path, sizeof(told[0].path), "%s", path);
+}
+
+static void setup(void)
+{
+	tree_init();
+	ck_assert_int_eq(loop_init(&loop), 0);
+	watch = tree_watch_new(&loop, on_change, &loop);
+	ck_assert_ptr_nonnull(watch);
+	ntold = nlost = 0;
+	calls = 0;
+}
+
+static void teardown(void)
+{
+	tree_watch_free(&watch);
+	ck_assert_ptr_null(watch);
+	loop_fini(&loop);
+	tree_fini();
+}
+
+static void forget_told(void)
+{
+	tree_watch_read(watch);
+	ntold = 0;
+	calls = 0;
+}
+
+static bool was_told(enum tree_change what, unsigned root, const char *path)
+{
+	for (unsigned i = 0; i < ntold; i++)
+		if (told[i].what == what && told[i].root == root && strcmp(told[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* By the loop, as the keeper is told. */
+static void wait_told(enum tree_change what, unsigned root, const char *path)
+{
+	uint64_t until = clock_read_us() + WAIT_MS * 1000;
+
+	while (!was_told(what, root, path)) {
+		ck_assert_msg(clock_read_us() < until, "never told: %d %u %s", what, root, path);
+		ck_assert_int_eq(loop_turn(&loop, 100), 0);
+	}
+}
+
+/* All that the kernel has queued, and nothing but that was told: "0/a" (a file), "0/dir/", "0 root". */
+#define expect(...) expect_at(__LINE__, __VA_ARGS__)
+
+static void expect_at(int line, const char *first, ...)
+{
+	char got[TOLD_MAX * 64] = "", want[TOLD_MAX * 64] = "";
+	va_list ap;
+
+	tree_watch_read(watch);
+	va_start(ap, first);
+	for (const char *s = first; s != NULL; s = va_arg(ap, const char *))
+		snprintf(want + strlen(want), sizeof(want) - strlen(want), "%s\n", s);
+	va_end(ap);
+	for (unsigned i = 0; i < ntold; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u%s\n", told[i].root,
+			told[i].what == TREE_ROOT ? " root" : told[i].path);
+	ck_assert_msg(strcmp(got, want) == 0, "line %d: told\n%sinstead of\n%s", line, got, want);
+	forget_told();
+}
+
+static int dir_watch(unsigned root, const char *path, const char *name)
+{
+	int fd = open(tree_path(name), O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+
+	ck_assert_int_ge(fd, 0);
+	rc = tree_watch_dir(watch, root, path, fd);
+	close(fd);
+	return rc;
+}
+
+static void root_watch(unsigned root, const char *name)
+{
+	ck_assert_int_eq(tree_watch_root(watch, root, tree_path(name)), 0);
+}
+
+static void move(const char *from, const char *to)
+{
+	ck_assert_int_eq(rename(tree_path(from), tree_path(to)), 0);
+}
+
+/* A root with two directories, /a/ and /a/b/. */
+static void make_tree(void)
+{
+	tree_dir("root");
+	tree_dir("root/a");
+	tree_dir("root/a/b");
+	root_watch(0, "root");
+	ck_assert_int_eq(dir_watch(0, "/", "root"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/b/", "root/a/b"), 0);
+	ck_assert_uint_eq(tree_watch_count(watch), 3);
+	forget_told();
+}
+
+START_TEST(files)
+{
+	int fd;
+
+	make_tree();
+	tree_text("root/x", "1");
+	expect("0/x", NULL);
+	tree_text("root/a/b/y", "2");
+	expect("0/a/b/y", NULL);
+	fd = open(tree_path("root/a/z"), O_RDWR | O_CREAT, 0644);
+	expect("0/a/z", NULL);
+	/* Before it is closed. */
+	ck_assert_int_eq(write(fd, "123", 3), 3);
+	expect("0/a/z", NULL);
+	ck_assert_int_eq(ftruncate(fd, 1), 0);
+	expect("0/a/z", NULL);
+	close(fd);
+	expect("0/a/z", NULL);
+	ck_assert_int_eq(truncate(tree_path("root/x"), 0), 0);
+	expect("0/x", NULL);
+	ck_assert_int_eq(chmod(tree_path("root/x"), 0600), 0);
+	expect("0/x", NULL);
+	tree_date("root/x", 1000000);
+	expect("0/x", NULL);
+	move("root/x", "root/a/x");
+	expect("0/x", "0/a/x", NULL);
+	move("root/a/x", "root/a/z");
+	expect("0/a/x", "0/a/z", NULL);
+	ck_assert_int_eq(link(tree_path("root/a/z"), tree_path("root/hard")), 0);
+	tree_text("root/hard", "by one name");
+	tree_watch_read(watch);
+	ck_assert(was_told(TREE_FILE, 0, "/hard"));
+	forget_told();
+	tree_link("a/z", "root/soft");
+	expect("0/soft", NULL);
+	ck_assert_int_eq(unlink(tree_path("root/soft")), 0);
+	expect("0/soft", NULL);
+	/* Reading changes nothing. */
+	fd = open(tree_path("root/hard"), O_RDONLY);
+	close(fd);
+	expect(NULL, NULL);
+	/* From outside, and to there. */
+	tree_text("new", "new");
+	move("new", "root/a/b/new");
+	expect("0/a/b/new", NULL);
+	move("root/a/b/new", "new");
+	expect("0/a/b/new", NULL);
+}
+END_TEST
+
+START_TEST(directories)
+{
+	make_tree();
+	tree_dir("root/c");
+	expect("0/c/", NULL);
+	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
+	tree_text("root/c/f", "");
+	expect("0/c/f", NULL);
+	ck_assert_int_eq(unlink(tree_path("root/c/f")), 0);
+	expect("0/c/f", NULL);
+	ck_assert_int_eq(rmdir(tree_path("root/c")), 0);
+	tree_watch_read(watch);
+	expect("0/c/", NULL);
+	ck_assert_uint_eq(tree_watch_count(watch), 3);
+	/* Another one of the same name, before the end of the first was read. */
+	tree_dir("root/c");
+	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
+	ck_assert_int_eq(rmdir(tree_path("root/c")), 0);
+	tree_dir("root/c");
+	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
+	expect("0/c/", NULL);
+	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
+	tree_text("root/c/f", "");
+	expect("0/c/f", NULL);
+	tree_watch_forget(watch, 0, "/c/");
+	tree_watch_forget(watch, 0, "/never/heard/");
+	tree_watch_forget(watch, 7, "/");
+	tree_text("root/c/f", "");
+	expect(NULL, NULL);
+}
+END_TEST
+
+START_TEST(directory_moves)
+{
+	tree_dir("outside");
+	make_tree();
+	/* In the root: what is below is known under its new name once it was watched there. */
+	move("root/a", "root/m");
+	tree_text("root/m/b/f", "unwatched as yet");
+	expect("0/a/", "0/m/", NULL);
+	ck_assert_uint_eq(tree_watch_count(watch), 1);
+	ck_assert_int_eq(dir_watch(0, "/m/", "root/m"), 0);
+	ck_assert_int_eq(dir_watch(0, "/m/b/", "root/m/b"), 0);
+	tree_text("root/m/b/f", "");
+	expect("0/m/b/f", NULL);
+	/* Watched under the new name before the move was read. */
+	move("root/m", "root/n");
+	ck_assert_int_eq(dir_watch(0, "/n/", "root/n"), 0);
+	ck_assert_int_eq(dir_watch(0, "/n/b/", "root/n/b"), 0);
+	ck_assert_uint_eq(tree_watch_count(watch), 3);
+	expect("0/m/", "0/n/", NULL);
+	tree_text("root/n/b/f", "");
+	expect("0/n/b/f", NULL);
+	/* Out of it, and in again. */
+	move("root/n", "outside/n");
+	expect("0/n/", NULL);
+	ck_assert_uint_eq(tree_watch_count(watch), 1);
+	tree_text("outside/n/b/f", "");
+	expect(NULL, NULL);
+	move("outside/n", "root/in");
+	expect("0/in/", NULL);
+	/* Exchanged. */
+	tree_dir("root/x");
+	ck_assert_int_eq(dir_watch(0, "/in/", "root/in"), 0);
+	ck_assert_int_eq(dir_watch(0, "/x/", "root/x"), 0);
+	forget_told();
+	ck_assert_int_eq(renameat2(AT_FDCWD, tree_path("root/in"), AT_FDCWD, tree_path("root/x"),
+		RENAME_EXCHANGE), 0);
+	tree_watch_read(watch);
+	ck_assert(was_told(TREE_DIR, 0, "/in/") && was_told(TREE_DIR, 0, "/x/"));
+	forget_told();
+	ck_assert_int_eq(dir_watch(0, "/in/", "root/in"), 0);
+	ck_assert_int_eq(dir_watch(0, "/x/", "root/x"), 0);
+	tree_text("root/in/f", "");
+	expect("0/in/f", NULL);
+	tree_text("root/x/f", "");
+	expect("0/x/f", NULL);
+}
+END_TEST
+
+/* A directory takes its ancestor's place: each name is tied to what is there, whatever came first. */
+START_TEST(directory_above_itself)
+{
+	make_tree();
+	move("root/a/b", "root/b");
+	ck_assert_int_eq(rmdir(tree_path("root/a")), 0);
+	move("root/b", "root/a");
+	tree_dir("root/a/b");
+	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/b/", "root/a/b"), 0);
+	ck_assert_uint_eq(tree_watch_count(watch), 3);
+	tree_watch_read(watch);
+	/* Whatever was forgotten was told. */
+	ck_assert(was_told(TREE_DIR, 0, "/a/"));
+	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/b/", "root/a/b"), 0);
+	forget_told();
+	tree_text("root/a/b/f", "");
+	expect("0/a/b/f", NULL);
+	/* Under an old name of its own ancestor. */
+	ck_assert_int_eq(dir_watch(0, "/a/b/c/", "root/a"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
+	tree_text("root/a/f", "");
+	expect("0/a/f", NULL);
+}
+END_TEST
+
+START_TEST(overlapping_roots)
+{
+	tree_dir("srv");
+	tree_dir("srv/www");
+	tree_dir("srv/www/d");
+	root_watch(0, "srv");
+	root_watch(1, "srv/www");
+	root_watch(2, "srv/www");
+	ck_assert_int_eq(dir_watch(0, "/", "srv"), 0);
+	ck_assert_int_eq(dir_watch(0, "/www/", "srv/www"), 0);
+	ck_assert_int_eq(dir_watch(0, "/www/d/", "srv/www/d"), 0);
+	ck_assert_int_eq(dir_watch(1, "/", "srv/www"), 0);
+	ck_assert_int_eq(dir_watch(1, "/d/", "srv/www/d"), 0);
+	ck_assert_int_eq(dir_watch(2, "/", "srv/www"), 0);
+	ck_assert_int_eq(dir_watch(2, "/d/", "srv/www/d"), 0);
+	ck_assert_uint_eq(tree_watch_count(watch), 7);
+	forget_told();
+	tree_text("srv/www/f", "");
+	expect("0/www/f", "1/f", "2/f", NULL);
+	tree_text("srv/www/d/f", "");
+	expect("0/www/d/f", "1/d/f", "2/d/f", NULL);
+	tree_text("srv/f", "");
+	expect("0/f", NULL);
+	/* One forgets, the others do not. */
+	tree_watch_forget(watch, 0, "/www/");
+	tree_text("srv/www/d/f", "");
+	expect("1/d/f", "2/d/f", NULL);
+	move("srv/www/d", "srv/www/e");
+	expect("1/d/", "2/d/", "1/e/", "2/e/", NULL);
+	move("srv/www", "srv/old");
+	expect("0/www/", "0/old/", "1 root", "2 root", NULL);
+}
+END_TEST
+
+START_TEST(permissions)
+{
+	make_tree();
+	/* What rsync and tar do to every directory. */
+	tree_date("root/a", 1000000);
+	tree_date("root", 1000000);
+	expect(NULL, NULL);
+	if (geteuid() == 0) {
+		/* Root may read what it likes. */
+		ck_assert_int_eq(chmod(tree_path("root/a"), 0), 0);
+		expect(NULL, NULL);
+	}
+}
+END_TEST
+
+/* As a user who may be refused. In a process of its own. */
+START_TEST(permissions_of_a_user)
+{
+	const unsigned nobody = 65534;
+	int status;
+	pid_t pid;
+
+	ck_assert_int_eq(chmod(tree, 0777), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 && (setgid(nobody) != 0 || setuid(nobody) != 0))
+			_exit(9);
+		make_tree();
+		ck_assert_int_eq(chmod(tree_path("root/a"), 0), 0);
+		expect("0/a/", NULL);
+		tree_date("root/a", 1000000);
+		expect(NULL, NULL);
+		ck_assert_int_eq(chmod(tree_path("root/a"), 0755), 0);
+		expect("0/a/", NULL);
+		/* Not searched: names can be had, files cannot. */
+		ck_assert_int_eq(chmod(tree_path("root/a/b"), 0644), 0);
+		expect("0/a/b/", NULL);
+		ck_assert_int_eq(chmod(tree_path("root"), 0), 0);
+		expect("0 root", NULL);
+		root_watch(0, "root");
+		ck_assert_int_eq(chmod(tree_path("root"), 0755), 0);
+		expect("0 root", NULL);
+		/* The way leads through a directory that may not be read. */
+		tree_dir("dark");
+		tree_dir("dark/root");
+		ck_assert_int_eq(chmod(tree_path("dark"), 0711), 0);
+		root_watch(1, "dark/root");
+		ck_assert_int_eq(chmod(tree_path("dark"), 0311), 0);
+		root_watch(1, "dark/root");
+		forget_told();
+		move("dark/root", "dark/toor");
+		expect("1 root", NULL);
+		root_watch(1, "dark/root");
+		forget_told();
+		ck_assert_int_eq(chmod(tree_path("dark"), 0755), 0);
+		expect("1 root", NULL);
+		fflush(NULL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* The root's path leads from "current" by "link" to one of two releases. */
+static void swap(const char *target, const char *name)
+{
+	tree_link(target, "swap.new");
+	move("swap.new", name);
+}
+
+START_TEST(root_is_a_link)
+{
+	tree_dir("releases");
+	tree_dir("releases/41");
+	tree_dir("releases/42");
+	tree_dir("releases/42/d");
+	tree_link("releases/41", "current");
+	root_watch(0, "current");
+	ck_assert_int_eq(dir_watch(0, "/", "current"), 0);
+	forget_told();
+	swap("releases/42", "current");
+	expect("0 root", NULL);
+	root_watch(0, "current");
+	ck_assert_uint_eq(tree_watch_count(watch), 0);
+	ck_assert_int_eq(dir_watch(0, "/", "current"), 0);
+	ck_assert_int_eq(dir_watch(0, "/d/", "current/d"), 0);
+	forget_told();
+	tree_text("current/d/f", "");
+	expect("0/d/f", NULL);
+	/* The one before is none of ours any more. */
+	tree_text("releases/41/f", "");
+	expect(NULL, NULL);
+	ck_assert_int_eq(rmdir(tree_path("releases/41/nothing")), -1);
+	/* A burst is told once. */
+	for (int i = 0; i < 10; i++)
+		swap(i % 2 == 0 ? "releases/41" : "releases/42", "current");
+	tree_watch_read(watch);
+	ck_assert(was_told(TREE_ROOT, 0, "/"));
+	ck_assert_uint_eq(calls, 1);
+	forget_told();
+	/* What it leads to is moved away, and the way to that. */
+	move("releases/42", "releases/43");
+	expect("0 root", NULL);
+	root_watch(0, "current");
+	move("releases/43", "releases/42");
+	expect("0 root", NULL);
+	root_watch(0, "current");
+	move("releases", "released");
+	expect("0 root", NULL);
+	root_watch(0, "current");
+	forget_told();
+	move("released", "releases");
+	expect("0 root", NULL);
+}
+END_TEST
+
+START_TEST(links_on_the_way)
+{
+	char absolute[512];
+
+	tree_dir("one");
+	tree_dir("one/sub");
+	tree_dir("one/sub/www");
+	tree_dir("two");
+	tree_dir("two/sub");
+	tree_dir("two/sub/www");
+	tree_link("one", "first");
+	snprintf(absolute, sizeof(absolute), "%s/first", tree);
+	tree_link(absolute, "second");
+	tree_link("second/../first/./sub", "third");
+	root_watch(0, "third//www/");
+	forget_told();
+	swap("two", "first");
+	expect("0 root", NULL);
+	root_watch(0, "third/www");
+	forget_told();
+	swap("one", "second");
+	expect("0 root", NULL);
+	root_watch(0, "third/www");
+	forget_told();
+	swap("one/sub", "third");
+	expect("0 root", NULL);
+	root_watch(0, "third/www");
+	forget_told();
+	swap("two", "first");
+	expect(NULL, NULL);
+	/* What has the same name elsewhere is nothing to it. */
+	tree_dir("two/www");
+	tree_dir("one/www");
+	expect(NULL, NULL);
+	ck_assert_int_eq(rmdir(tree_path("one/sub/www")), 0);
+	expect("0 root", NULL);
+}
+END_TEST
+
+START_TEST(root_comes_and_goes)
+{
+	root_watch(0, "not/yet/there");
+	forget_told();
+	tree_dir("other");
+	expect(NULL, NULL);
+	tree_dir("not");
+	expect("0 root", NULL);
+	root_watch(0, "not/yet/there");
+	tree_dir("not/yet");
+	tree_dir("not/yet/there");
+	expect("0 root", NULL);
+	root_watch(0, "not/yet/there");
+	ck_assert_int_eq(dir_watch(0, "/", "not/yet/there"), 0);
+	tree_text("not/yet/there/f", "");
+	expect("0/f", NULL);
+	ck_assert_int_eq(unlink(tree_path("not/yet/there/f")), 0);
+	ck_assert_int_eq(rmdir(tree_path("not/yet/there")), 0);
+	expect("0/f", "0 root", NULL);
+	ck_assert_uint_eq(tree_watch_count(watch), 0);
+	/* The same inode number may come back at once. */
+	root_watch(0, "not/yet/there");
+	tree_dir("not/yet/there");
+	expect("0 root", NULL);
+	/* A file in its place, a link to itself. */
+	root_watch(0, "not/yet/there");
+	ck_assert_int_eq(rmdir(tree_path("not/yet/there")), 0);
+	tree_text("not/yet/there", "");
+	expect("0 root", NULL);
+	root_watch(0, "not/yet/there");
+	swap("there", "not/yet/there");
+	expect("0 root", NULL);
+	root_watch(0, "not/yet/there");
+	ck_assert_int_eq(unlink(tree_path("not/yet/there")), 0);
+	tree_dir("not/yet/there");
+	expect("0 root", NULL);
+	/* All that could be watched was watched. */
+	ck_assert_int_eq(tree_watch_root(watch, 5, "/"), 0);
+	ck_assert_int_eq(tree_watch_root(watch, 4, "."), 0);
+	ck_assert_int_eq(dir_watch(3, "/", "not"), -ENOENT);
+	ck_assert_int_eq(dir_watch(6, "/", "not"), -ENOENT);
+}
+END_TEST
+
+START_TEST(by_the_loop)
+{
+	make_tree();
+	tree_text("root/f", "");
+	wait_told(TREE_FILE, 0, "/f");
+	ntold = 0;
+	move("root/a", "root/c");
+	wait_told(TREE_DIR, 0, "/c/");
+	ntold = 0;
+	move("root", "toor");
+	wait_told(TREE_ROOT, 0, "/");
+}
+END_TEST
+
+/* What was forgotten is removed in the kernel, a while later, or is used again. */
+static unsigned kernel_watches(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 64; fd++) {
+		char path[64], line[512];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		f = fopen(path, "r");
+		while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+			n += strncmp(line, "inotify wd:", 11) == 0;
+		if (f != NULL)
+			fclose(f);
+	}
+	return n;
+}
+
+START_TEST(watches_are_given_back)
+{
+	uint64_t until = clock_read_us() + WAIT_MS * 1000;
+	unsigned before;
+
+	make_tree();
+	before = kernel_watches();
+	tree_dir("many");
+	for (int i = 0; i < 3000; i++) {
+		char name[32], path[32];
+
+		snprintf(name, sizeof(name), "many/%d", i);
+		snprintf(path, sizeof(path), "/m/%d/", i);
+		tree_dir(name);
+		ck_assert_int_eq(dir_watch(0, path, name), 0);
+	}
+	ck_assert_uint_eq(kernel_watches(), before + 3000);
+	ck_assert_uint_eq(tree_watch_count(watch), 3003);
+	tree_watch_forget(watch, 0, "/m/");
+	ck_assert_uint_eq(tree_watch_count(watch), 3);
+	ck_assert_int_eq(dir_watch(0, "/keep/", "many/7"), 0);
+	while (kernel_watches() > before + 1) {
+		ck_assert(clock_read_us() < until);
+		ck_assert_int_eq(loop_turn(&loop, 100), 0);
+	}
+	forget_told();
+	tree_text("many/8/f", "");
+	tree_text("many/7/f", "");
+	expect("0/keep/f", NULL);
+	ck_assert_uint_eq(nlost, 0);
+}
+END_TEST
+
+static unsigned limit_of(const char *name)
+{
+	char path[128];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/fs/inotify/%s", name);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%u", &n), 1);
+	fclose(f);
+	return n;
+}
+
+START_TEST(overflow)
+{
+	unsigned n = limit_of("max_queued_events") / 2 + 100;
+
+	make_tree();
+	/* Events of two files in turn are not merged. */
+	tree_text("root/f", "");
+	tree_text("root/g", "");
+	for (unsigned i = 0; i < n; i++) {
+		ck_assert_int_eq(truncate(tree_path("root/f"), 0), 0);
+		ck_assert_int_eq(truncate(tree_path("root/g"), 0), 0);
+	}
+	move("root", "toor");
+	tree_watch_read(watch);
+	ck_assert_uint_eq(nlost, 1);
+	ck_assert_uint_eq(tree_watch_count(watch), 0);
+	forget_told();
+	/* From the beginning. */
+	move("toor", "root");
+	tree_watch_read(watch);
+	ck_assert_uint_eq(calls, 0);
+	ck_assert_int_eq(dir_watch(0, "/", "root"), -ENOENT);
+	root_watch(0, "root");
+	ck_assert_int_eq(dir_watch(0, "/", "root"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
+	tree_text("root/a/f", "");
+	expect("0/a/f", NULL);
+	move("root", "toor");
+	expect("0 root", NULL);
+	ck_assert_uint_eq(nlost, 1);
+}
+END_TEST
+
+/* Harmless if pid is no more. */
+static void put_map(pid_t pid, const char *name, const char *text)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "w");
+	if (f == NULL)
+		return;
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Body, in a namespace of users and mounts of its own, where it is root. 77: such are forbidden here. */
+static int in_namespace(int (*body)(void))
+{
+	int status, sync[2];
+	char path[64], map[64];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(sync), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+			_exit(77);
+		close(sync[1]);
+		ck_assert_int_eq(read(sync[0], &byte, 1), 0);
+		_exit(body());
+	}
+	close(sync[0]);
+	/* The map of ids is written from outside, once there is a namespace. */
+	for (int i = 0; i < 1000; i++) {
+		struct timespec moment = { .tv_nsec = 1000000 };
+		char own[64], theirs[64];
+		ssize_t n, m;
+
+		snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+		n = readlink(path, theirs, sizeof(theirs));
+		m = readlink("/proc/self/ns/user", own, sizeof(own));
+		if (n > 0 && (n != m || memcmp(own, theirs, (size_t)n) != 0))
+			break;
+		nanosleep(&moment, NULL);
+	}
+	put_map(pid, "setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", geteuid());
+	put_map(pid, "uid_map", map);
+	snprintf(map, sizeof(map), "0 %u 1", getegid());
+	put_map(pid, "gid_map", map);
+	close(sync[1]);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void set_limit(const char *name, unsigned n)
+{
+	char path[128];
+	FILE *f;
+
+	/* Unlike fs.inotify, the namespace's own. */
+	snprintf(path, sizeof(path), "/proc/sys/user/max_inotify_%s", name);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_gt(fprintf(f, "%u", n), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static int without_watches(void)
+{
+	char name[32], path[32];
+	int rc = 0, n = 0;
+	struct tree_watch *w, *other;
+
+	set_limit("watches", 20);
+	set_limit("instances", 2);
+	w = watch;
+	watch = tree_watch_new(&loop, on_change, &loop);
+	ck_assert_ptr_nonnull(watch);
+	tree_dir("root");
+	root_watch(0, "root");
+	while (rc == 0 && n < 100) {
+		snprintf(name, sizeof(name), "root/%d", n);
+		snprintf(path, sizeof(path), "/%d/", n++);
+		tree_dir(name);
+		rc = dir_watch(0, path, name);
+	}
+	ck_assert_int_eq(rc, -ENOSPC);
+	ck_assert_int_eq(tree_watch_root(watch, 1, tree_path("root/99")), 0);
+	ck_assert_int_eq(dir_watch(0, path, name), -ENOSPC);
+	tree_dir("one");
+	tree_dir("one/two");
+	ck_assert_int_eq(tree_watch_root(watch, 1, tree_path("one/two")), -ENOSPC);
+	/* Those that there are go on; and what was forgotten makes room at once. */
+	forget_told();
+	tree_text("root/0/f", "");
+	expect("0/0/f", NULL);
+	tree_watch_forget(watch, 0, "/0/");
+	ck_assert_int_eq(dir_watch(0, path, name), 0);
+	other = tree_watch_new(&loop, on_change, &loop);
+	ck_assert_ptr_nonnull(other);
+	errno = 0;
+	ck_assert_ptr_null(tree_watch_new(&loop, on_change, &loop));
+	ck_assert_int_eq(errno, EMFILE);
+	tree_watch_free(&other);
+	tree_watch_free(&watch);
+	watch = w;
+	return 0;
+}
+
+static int mounted(void)
+{
+	tree_dir("mnt");
+	ck_assert_int_eq(mount("none", tree_path("mnt"), "tmpfs", 0, NULL), 0);
+	tree_dir("mnt/root");
+	tree_dir("mnt/root/a");
+	root_watch(0, "mnt/root");
+	ck_assert_int_eq(dir_watch(0, "/", "mnt/root"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/", "mnt/root/a"), 0);
+	forget_told();
+	tree_text("mnt/root/a/f", "");
+	expect("0/a/f", NULL);
+	ck_assert_int_eq(umount(tree_path("mnt")), 0);
+	tree_watch_read(watch);
+	ck_assert(was_told(TREE_ROOT, 0, "/") && was_told(TREE_DIR, 0, "/a/"));
+	ck_assert_uint_eq(tree_watch_count(watch), 0);
+	forget_told();
+	root_watch(0, "mnt/root");
+	tree_dir("mnt/root");
+	expect("0 root", NULL);
+	return 0;
+}
+
+START_TEST(unmount)
+{
+	int rc = in_namespace(mounted);
+
+	if (rc == 77)
+		return;
+	ck_assert_int_eq(rc, 0);
+}
+END_TEST
+
+START_TEST(limits)
+{
+	int rc = in_namespace(without_watches);
+
+	if (rc == 77)
+		return;
+	ck_assert_int_eq(rc, 0);
+}
+END_TEST
+
+/* Each directory is found by what it is called, not by looking at all of them. */
+START_TEST(many_directories)
+{
+	enum { MANY = 20000, PER = 100 };
+	char name[64], path[64];
+
+	tree_dir("root");
+	root_watch(0, "root");
+	ck_assert_int_eq(dir_watch(0, "/", "root"), 0);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "root/%d", i / PER);
+		if (i % PER == 0)
+			tree_dir(name);
+		snprintf(name, sizeof(name), "root/%d/%d", i / PER, i);
+		tree_dir(name);
+	}
+	forget_told();
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "root/%d", i / PER);
+		snprintf(path, sizeof(path), "/%d/", i / PER);
+		if (i % PER == 0)
+			ck_assert_int_eq(dir_watch(0, path, name), 0);
+		snprintf(name, sizeof(name), "root/%d/%d", i / PER, i);
+		snprintf(path, sizeof(path), "/%d/%d/", i / PER, i);
+		ck_assert_int_eq(dir_watch(0, path, name), 0);
+	}
+	ck_assert_uint_eq(tree_watch_count(watch), MANY + MANY / PER + 1);
+	tree_text("root/199/19999/f", "");
+	expect("0/199/19999/f", NULL);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("tree_watch");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, files);
+	tcase_add_test(tc, directories);
+	tcase_add_test(tc, directory_moves);
+	tcase_add_test(tc, directory_above_itself);
+	tcase_add_test(tc, overlapping_roots);
+	tcase_add_test(tc, permissions);
+	tcase_add_test(tc, permissions_of_a_user);
+	tcase_add_test(tc, root_is_a_link);
+	tcase_add_test(tc, links_on_the_way);
+	tcase_add_test(tc, root_comes_and_goes);
+	tcase_add_test(tc, by_the_loop);
+	tcase_add_test(tc, watches_are_given_back);
+	tcase_add_test(tc, overflow);
+	tcase_add_test(tc, unmount);
+	tcase_add_test(tc, limits);
+	tcase_add_test(tc, many_directories);
+	return tc;
+}
+
+UNIT_MAIN("tree_watch")
