@@ -215,6 +215,7 @@ def test_a_root_that_is_swapped(h2d, tmp_path):
 		(tmp_path / name / "index.html").write_text(name)
 	current.symlink_to("one")
 	server = h2d(image=True, root=str(current))
+	server.baseline = None  # with the next look at the disk, the root's descriptor has another name
 	assert hits(server, "/")[0].body == b"one"
 	(tmp_path / "next").symlink_to("two")
 	os.rename(tmp_path / "next", current)

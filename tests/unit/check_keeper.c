@@ -23,10 +23,13 @@ static pid_t keeper;
 static struct files_conf conf;
 static int adopted[IMAGE_FDS + IMAGE_SEGMENTS], nadopted; /* what the next keeper is given */
 
+static struct cache_facts facts; /* as told last */
+
 static void start(uint64_t max_size)
 {
 	int fds[2];
 
+	facts = (struct cache_facts){ .v = { [CACHE_FACT_pending] = 1 } };
 	ck_assert_int_eq(ctl_pair(fds), 0);
 	ctl = fds[0];
 	fflush(NULL);
@@ -54,20 +57,24 @@ static void start(uint64_t max_size)
 	close(fds[1]);
 }
 
-static struct cache_facts facts; /* as told last */
+static void receive_one(struct ctl_msg *msg, int *fds, int *nfds)
+{
+	struct pollfd p = { .fd = ctl, .events = POLLIN };
+
+	ck_assert_int_eq(poll(&p, 1, 10000), 1);
+	ck_assert_int_eq(ctl_recv(ctl, msg, fds, nfds), 1);
+	if (msg->type == CTL_CACHE)
+		facts = msg->facts;
+}
 
 /* The next message but for facts. */
 static int receive(struct ctl_msg *msg, int *fds)
 {
-	struct pollfd p = { .fd = ctl, .events = POLLIN };
 	int nfds = 0;
 
-	do {
-		ck_assert_int_eq(poll(&p, 1, 10000), 1);
-		ck_assert_int_eq(ctl_recv(ctl, msg, fds, &nfds), 1);
-		if (msg->type == CTL_CACHE)
-			facts = msg->facts;
-	} while (msg->type == CTL_CACHE);
+	do
+		receive_one(msg, fds, &nfds);
+	while (msg->type == CTL_CACHE);
 	return nfds;
 }
 
@@ -183,17 +190,40 @@ static void let_go(void)
 		close(image[--nimage]);
 }
 
-static void take_image(struct ctl_msg *msg)
+/* One message, whatever it says. The image before is held until the next is there: one that nobody holds is made again. */
+static void take_message(struct ctl_msg *msg)
 {
+	int fds[CTL_FDS_MAX], nfds;
 	off_t size;
 
-	let_go();
-	nimage = receive(msg, image);
+	receive_one(msg, fds, &nfds);
+	if (msg->type == CTL_CACHE)
+		return;
 	ck_assert_uint_eq(msg->type, CTL_IMAGE);
+	let_go();
+	memcpy(image, fds, sizeof(fds));
+	nimage = nfds;
 	size = lseek(image[0], 0, SEEK_END);
 	free(head);
 	head = malloc((size_t)size);
 	ck_assert_int_eq(pread(image[0], head, (size_t)size, 0), size);
+}
+
+static void take_image(struct ctl_msg *msg)
+{
+	do
+		take_message(msg);
+	while (msg->type != CTL_IMAGE);
+}
+
+/* Until there is nothing to do, and nothing to come back to. */
+static void wait_idle(void)
+{
+	struct ctl_msg msg;
+
+	do
+		take_message(&msg);
+	while (facts.v[CACHE_FACT_pending] > 0 || facts.v[CACHE_FACT_unsettled] > 0);
 }
 
 static const struct image_entry *find(const char *path)
@@ -236,18 +266,6 @@ static void end(void)
 	ck_assert_int_eq(kill(keeper, SIGTERM), 0);
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
 	close(ctl);
-}
-
-/* Whatever it says; an image is not kept. */
-static void receive_any(struct ctl_msg *msg)
-{
-	struct pollfd p = { .fd = ctl, .events = POLLIN };
-	int fds[CTL_FDS_MAX], nfds;
-
-	ck_assert_int_eq(poll(&p, 1, 10000), 1);
-	ck_assert_int_eq(ctl_recv(ctl, msg, fds, &nfds), 1);
-	while (nfds > 0)
-		close(fds[--nfds]);
 }
 
 /* What a tmpfs or a disk does to files, as a keeper sees it. */
@@ -419,11 +437,7 @@ START_TEST(adopts_what_is_settled)
 	ck_assert(twins_of("/c.css", conf.codings));
 	ck_assert_uint_eq(find("/c.css")->flags & IMAGE_SIDECAR << CODING_GZIP,
 		IMAGE_SIDECAR << CODING_GZIP);
-	do {
-		receive_any(&msg);
-		facts = msg.type == CTL_CACHE ? msg.facts : facts;
-	} while (facts.v[CACHE_FACT_pending] > 0 || facts.v[CACHE_FACT_adopted] == 0 ||
-		 facts.v[CACHE_FACT_unsettled] > 0);
+	wait_idle();
 	ck_assert_uint_eq(facts.v[CACHE_FACT_adopted], 4);
 	compressed = facts.v[CACHE_FACT_compressed];
 	/* b.css alone. */
@@ -462,10 +476,8 @@ START_TEST(adopts_nothing_broken)
 		nimage = 0;
 		take_image(&msg);
 		ck_assert(has("/a", "one"));
-		do
-			receive_any(&msg);
-		while (msg.type != CTL_CACHE || msg.facts.v[CACHE_FACT_pending] > 0);
-		ck_assert_uint_eq(msg.facts.v[CACHE_FACT_adopted], 0);
+		wait_idle();
+		ck_assert_uint_eq(facts.v[CACHE_FACT_adopted], 0);
 		end();
 	}
 }
@@ -494,10 +506,9 @@ START_TEST(four_images)
 	do {
 		int fds[CTL_FDS_MAX], n;
 
-		ck_assert_int_eq(poll(&p, 1, 10000), 1);
-		ck_assert_int_eq(ctl_recv(ctl, &msg, fds, &n), 1);
+		receive_one(&msg, fds, &n);
 		ck_assert_uint_eq(msg.type, CTL_CACHE);
-	} while (msg.facts.v[CACHE_FACT_images] != 4 || msg.facts.v[CACHE_FACT_pending] != 1);
+	} while (facts.v[CACHE_FACT_images] != 4 || facts.v[CACHE_FACT_pending] != 1);
 	for (int k = 0; k < nheld[1]; k++)
 		close(held[1][k]);
 	WAIT(has("/a", "4"));
