@@ -25,6 +25,8 @@ static int adopted[IMAGE_FDS + IMAGE_SEGMENTS], nadopted; /* what the next keepe
 
 static struct cache_facts facts; /* as told last */
 
+static uint64_t max_file_size; /* 0: 1 MiB */
+
 static void start(uint64_t max_size)
 {
 	int fds[2];
@@ -50,7 +52,7 @@ static void start(uint64_t max_size)
 		args.files.roots = &root;
 		args.files.nroots = 1;
 		args.files.max_size = max_size;
-		args.files.max_file_size = 1 << 20;
+		args.files.max_file_size = max_file_size != 0 ? max_file_size : 1 << 20;
 		close(fds[0]);
 		_exit(keeper_run(&args));
 	}
@@ -516,6 +518,73 @@ START_TEST(four_images)
 }
 END_TEST
 
+enum { PARTS = 16, PART = 200 << 10, WHOLE = 60 << 20, ROUNDS = 5 };
+
+/* n bytes, all the same ones; a dot's name, which is not served, is renamed later. */
+static void fill(const char *name, size_t n, int c)
+{
+	char *data = malloc(n);
+
+	memset(data, c, n);
+	tree_write(name, data, n);
+	free(data);
+}
+
+static void show(const char *name)
+{
+	ck_assert_int_eq(rename(tree_path(name), tree_path(name + 1)), 0);
+}
+
+/* What the file of this image is made of; 0: there is none. */
+static int made_of(const char *path)
+{
+	const struct image_entry *e = find(path);
+	char *data;
+	int c;
+
+	if (e == NULL)
+		return 0;
+	data = malloc(e->body.n);
+	ck_assert_int_eq(pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at),
+		e->body.n);
+	c = data[0];
+	/* Every byte is the one before it. */
+	ck_assert(memcmp(data, data + 1, e->body.n - 1) == 0);
+	free(data);
+	return c;
+}
+
+/*
+ * Bodies are moved to new segments while a large file is being read: what both go through are different buffers.
+ */
+START_TEST(moves_while_it_reads)
+{
+	struct ctl_msg msg;
+
+	max_file_size = WHOLE;
+	start(4 * WHOLE);
+	for (int round = 0; round < ROUNDS; round++) {
+		int c = 'a' + round;
+		char name[16];
+
+		/* While it reads, images are that long apart. */
+		poll(NULL, 0, 1000);
+		fill(".whole", WHOLE, c);
+		for (int i = 0; i < PARTS; i++) {
+			snprintf(name, sizeof(name), ".part%d", i);
+			fill(name, PART, c);
+			/* Those that stay are what is moved. */
+			if (round == 0 || i % 3 != round % 3)
+				show(name);
+		}
+		show(".whole");
+		while (head == NULL || made_of("/whole") != c)
+			take_image(&msg);
+	}
+	end();
+}
+END_TEST
+
 enum { LOG_MAX = 4096 };
 
 /* Until the log has it; text: all of the log. */
@@ -577,6 +646,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, adopts_what_is_settled);
 	tcase_add_test(tc, adopts_nothing_broken);
 	tcase_add_test(tc, four_images);
+	tcase_add_test(tc, moves_while_it_reads);
 	tcase_add_test(tc, out_of_descriptors);
 	return tc;
 }
