@@ -184,6 +184,17 @@ static void set_site(struct h2d_req *req)
 	req->place = &req->site->all;
 }
 
+/* Before anything is refused: HEAD gets no content, and what a location adds is added to every answer. */
+static const struct err *read_line(struct h2d_req *req)
+{
+	const struct err *err = path_parse(req->target, &req->arena, &req->path, &req->query);
+
+	req->method = method_parse(req->method_text);
+	if (err == NULL)
+		req->place = site_place(req->site, req->path);
+	return err;
+}
+
 /* What the peer did wrong: answered, and said in the log, for the access log has the status only. */
 static void wrong(struct h2d_req *req, const struct err *err)
 {
@@ -197,11 +208,11 @@ void req_start(struct h2d_req *req)
 
 	req_go(req, REQ_WAIT);
 	set_site(req);
+	err = read_line(req);
 	if (req->head_too_large) {
 		wrong(req, ERR_FIELDS_TOO_LARGE);
 		return;
 	}
-	req->method = method_parse(req->method_text);
 	if (req->method == H2D_METHOD_UNKNOWN) {
 		req_error(req, ERR_METHOD_UNKNOWN->status);
 		return;
@@ -210,12 +221,10 @@ void req_start(struct h2d_req *req)
 		reply_options(req, all_methods(req->env->routes));
 		return;
 	}
-	err = path_parse(req->target, &req->arena, &req->path, &req->query);
 	if (err != NULL) {
 		wrong(req, err);
 		return;
 	}
-	req->place = site_place(req->site, req->path);
 	if (gate_pass(req))
 		req_enter(req);
 }
@@ -248,7 +257,7 @@ void req_refuse(struct h2d_req *req, int status)
 	if (req->state == REQ_HEAD) {
 		req_go(req, REQ_WAIT);
 		set_site(req);
-		req->method = method_parse(req->method_text);
+		read_line(req);
 	}
 	req->handler = NULL;
 	req->body_taken = false;

@@ -160,6 +160,17 @@ def test_headers_on_every_status(h2d, speak):
 		assert [v for n, v in answer.headers if n == "content-security-policy"] == ["sandbox"]
 
 
+def test_headers_on_refusals(h2d, speak):
+	"""Of the location, too, where not more than the path is read of a request; HEAD gets no content."""
+	server = h2d(server='add-header = {"x-outer: 1"} location "/a" { add-header = {"x-inner: 2"} }')
+	large = [("x-large", "y" * 40000)]
+	for status, method, headers in ((501, "BREW", []), (431, "GET", large), (431, "HEAD", large)):
+		answer = ask(server, speak, "/a/x", headers, method)
+		assert (answer.status, answer.reset) == (status, None), method
+		assert (answer.get("x-outer"), answer.get("x-inner")) == ("1", "2"), (status, method)
+		assert (answer.body == b"") == (method == "HEAD"), (status, method)
+
+
 def test_none_on_admin(h2d, speak):
 	server = h2d(server=HEADERS + ' location "/status.json" { deny = {"all"} }')
 	for path in ("/status.json", "/healthz", "/no"):
