@@ -34,12 +34,16 @@ static void check_upload_dir(
 	while (rest.n > 0) {
 		size_t n = strcspn(rest.p, "/");
 
-		if (n == 2 && rest.p[0] == '.' && rest.p[1] == '.') {
-			conf_fault(faults, pos, "upload-dir \"%.200s\" must not contain \"..\"",
-				s->upload_dir);
+		/* Paths of requests have neither: they would not be known for uploads. */
+		bool dots = (n == 1 && rest.p[0] == '.') || (n == 2 && memcmp(rest.p, "..", 2) == 0);
+		size_t slashes = strspn(rest.p + n, "/");
+
+		if (dots || (slashes > 1 && n + slashes < rest.n)) {
+			conf_fault(faults, pos, "upload-dir \"%.200s\" must not contain \"%.*s\"",
+				s->upload_dir, dots ? (int)n : 2, dots ? rest.p : "//");
 			return;
 		}
-		n += strspn(rest.p + n, "/");
+		n += slashes;
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
 	if (s->root == NULL || *s->root == '\0')
