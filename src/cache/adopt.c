@@ -86,7 +86,7 @@ static struct segment_body *take(struct adopt *a, const struct image_body *from)
 	if (a->refused[i])
 		return NULL;
 	if (a->segments[i] == NULL) {
-		a->segments[i] = segments_adopt(a->store, a->fds[IMAGE_FDS + i]);
+		a->segments[i] = segments_adopt(a->store, a->fds[IMAGE_FDS + i], from->n);
 		a->fds[IMAGE_FDS + i] = -1;
 		a->refused[i] = a->segments[i] == NULL;
 		if (a->refused[i])

@@ -16,11 +16,12 @@ enum {
 
 void segments_init(struct segments *s, uint64_t max_size)
 {
-	uint64_t size = max_size / PARTS;
+	uint64_t part = max_size / PARTS, size = part;
 
 	*s = (struct segments){ .bytes_max = 2 * segment_room(max_size) + IMAGE_ALIGN };
 	list_init(&s->all);
 	s->size = size < SIZE_MIN ? SIZE_MIN : size > IMAGE_SEGMENT_MAX ? IMAGE_SEGMENT_MAX : size;
+	s->spare = part < s->size ? part : s->size;
 }
 
 static struct segment *segment_new(struct segments *s, int fd)
@@ -117,12 +118,14 @@ static int begin(struct segments *s, unsigned limit)
 }
 
 /* Room for n bytes at the end of s->open, which may be a new one. */
-static int make_room(struct segments *s, size_t n, unsigned limit)
+static int make_room(struct segments *s, size_t n, bool moving)
 {
+	unsigned limit = moving ? IMAGE_SEGMENTS : IMAGE_SEGMENTS - SPARE;
+	uint64_t spare = moving ? 0 : s->spare;
 	struct segment *g = s->open;
 
 	H2D_ASSERT(n <= IMAGE_SEGMENT_MAX);
-	if (s->bytes + IMAGE_ALIGN + n > s->bytes_max)
+	if (s->bytes + IMAGE_ALIGN + n + spare > s->bytes_max)
 		return -EAGAIN;
 	if (g != NULL && (g->used == 0 || segment_room(g->used) + n <= s->size))
 		return 0;
@@ -159,7 +162,7 @@ int segments_put(struct segments *s, const void *data, size_t n, const struct et
 	int rc;
 
 	H2D_ASSERT(etag->n == IMAGE_ETAG);
-	rc = make_room(s, n, IMAGE_SEGMENTS - SPARE);
+	rc = make_room(s, n, false);
 	if (rc < 0)
 		return rc;
 	at = end_of(s->open, n);
@@ -242,7 +245,7 @@ static int move(struct segments *s, struct segment *g, void *buf)
 		int rc = segments_read(b, buf);
 
 		if (rc == 0)
-			rc = make_room(s, b->n, IMAGE_SEGMENTS);
+			rc = make_room(s, b->n, true);
 		if (rc < 0)
 			return rc;
 		at = end_of(s->open, b->n);
@@ -288,13 +291,15 @@ int segments_compact(struct segments *s, void *buf)
 	return 0;
 }
 
-struct segment *segments_adopt(struct segments *s, int fd)
+struct segment *segments_adopt(struct segments *s, int fd, size_t n)
 {
 	off_t size = memfd_sealed_size(fd, true);
 	struct segment *g = NULL;
 
 	errno = EPROTO;
-	if (size >= 0 && s->n < IMAGE_SEGMENTS - SPARE && s->bytes + (uint64_t)size <= s->bytes_max)
+	if (size >= 0 && s->n < IMAGE_SEGMENTS - SPARE &&
+		s->bytes + (uint64_t)size + s->spare <= s->bytes_max &&
+		((uint64_t)size <= s->size || (uint64_t)size == n))
 		g = segment_new(s, fd);
 	if (g == NULL) {
 		close(fd);

@@ -37,6 +37,7 @@ struct segments {
 	unsigned n;
 	uint64_t bytes;        /* of all of them */
 	uint64_t bytes_max;    /* past it nothing is written */
+	uint64_t spare;        /* of them: for what is moved, or a full store could never be moved */
 	uint64_t size;         /* a larger one holds a single body */
 };
 
@@ -78,8 +79,11 @@ bool segments_can_compact(const struct segments *s);
 /* Seals what is being written: before an image refers to it. 0, or -errno. */
 int segments_seal(struct segments *s);
 
-/* A sealed segment that somebody else made, if there is room; takes fd, also on failure. NULL with errno. */
-struct segment *segments_adopt(struct segments *s, int fd);
+/*
+ * A sealed segment that somebody else made, for a body of n bytes in it; if there is room, and if what is
+ * left of it could be moved. Takes fd, also on failure. NULL with errno.
+ */
+struct segment *segments_adopt(struct segments *s, int fd, size_t n);
 
 /* Bytes of an adopted segment, that lie in it. NULL when memory is out. */
 struct segment_body *segments_adopt_body(struct segment *g, const struct image_body *from);

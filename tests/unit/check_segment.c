@@ -216,26 +216,56 @@ START_TEST(adopts)
 	segments_init(&store, 1000);
 	fill(data, sizeof(data), 3);
 	ck_assert_int_eq(memfd_write(fd, data, sizeof(data), 0), 0);
-	ck_assert_ptr_null(segments_adopt(&store, dup(fd))); /* not sealed */
+	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36)); /* not sealed */
 	fd = memfd_seal(fd, false);
-	g = segments_adopt(&store, dup(fd));
+	g = segments_adopt(&store, dup(fd), 36);
 	ck_assert_ptr_nonnull(g);
 	b = segments_adopt_body(g, &from);
 	ck_assert_int_eq(segments_read(b, got), 0);
 	ck_assert_mem_eq(got, data + 64, 36);
 	ck_assert_uint_eq(store.bytes, 100);
-	/* No room for more than twenty-one of them. */
-	for (int i = 0; i < 20; i++)
-		ck_assert_ptr_nonnull(segments_adopt_body(segments_adopt(&store, dup(fd)), &from));
-	ck_assert_ptr_null(segments_adopt(&store, dup(fd)));
+	/* No room for more than twenty of them. */
+	for (int i = 0; i < 19; i++)
+		ck_assert_ptr_nonnull(segments_adopt_body(segments_adopt(&store, dup(fd), 36), &from));
+	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36));
 	LIST_FOREACH (node, &store.all) {
 		b = LIST_ENTRY(LIST_ENTRY(node, struct segment, node)->bodies.next, struct segment_body,
 			node);
 		segments_drop(&store, &b);
 	}
 	ck_assert_uint_eq(store.n, 0);
+	/* Of a larger store: only what nothing else lies beside. */
+	store.size = 99;
+	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36));
+	ck_assert_ptr_nonnull(segments_adopt(&store, dup(fd), 100));
 	segments_fini(&store);
 	close(fd);
+}
+END_TEST
+
+/* However full it is of what is half dead: with nobody holding images, there is room again. */
+START_TEST(full_of_dead)
+{
+	unsigned n = 0;
+
+	segments_init(&store, 1 << 20);
+	while (put(n, LARGEST, n) == 0)
+		n++;
+	ck_assert_uint_gt(n, 350);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	for (unsigned i = 0; i < n; i += 2)
+		segments_drop(&store, &bodies[i]);
+	for (unsigned tries = 0; put(0, LARGEST, 0) == -EAGAIN; tries++) {
+		ck_assert_uint_lt(tries, 5);
+		ck_assert(segments_can_compact(&store));
+		ck_assert_int_eq(segments_compact(&store, buf), 0);
+		ck_assert_int_eq(segments_seal(&store), 0);
+		ck_assert_uint_le(store.bytes, 2 << 20);
+	}
+	for (unsigned i = 1; i < n; i += 2)
+		expect(i);
+	drop_all();
+	segments_fini(&store);
 }
 END_TEST
 
@@ -250,6 +280,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, many_edits);
 	tcase_add_test(tc, too_many);
 	tcase_add_test(tc, adopts);
+	tcase_add_test(tc, full_of_dead);
 	return tc;
 }
 
