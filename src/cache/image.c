@@ -54,6 +54,9 @@ static const char *check_entry(const struct image_head *h, const struct image_en
 		if (e->twins[i].n > 0 ? !body_within(&e->twins[i], h, segments) :
 					e->twins[i].segment >= h->nsegments)
 			return "a twin out of bounds";
+	for (int i = 0; i < IMAGE_TWINS; i++)
+		if ((e->flags & IMAGE_SIDECAR << i) == 0 && e->twins[i].n > e->body.n)
+			return "a twin larger than its body";
 	return NULL;
 }
 

@@ -176,6 +176,7 @@ START_TEST(no_free_slot)
 	struct pack_image img;
 	struct image_head *h;
 	struct image_slot *slots;
+	struct image_entry *e;
 	size_t n, nmarks;
 	uint64_t sizes[1];
 	void *marks;
@@ -189,6 +190,13 @@ START_TEST(no_free_slot)
 		slots[i].entry = 1;
 	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "no free slot");
 	slots[0].entry = FILES + 1;
+	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a slot out of bounds");
+	/* Only what lay beside may be larger: keepers have memory for bodies of max-file-size. */
+	e = (void *)(uintptr_t)image_entries(h);
+	e->twins[0] = e->body;
+	e->twins[0].n = e->body.n + 1;
+	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a twin larger than its body");
+	e->flags |= IMAGE_SIDECAR;
 	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a slot out of bounds");
 	free(h);
 	free(marks);
