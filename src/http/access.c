@@ -60,7 +60,8 @@ const char *access_parse(const char *text, struct access_range *r)
 	memset(r->address, 0, sizeof(r->address));
 	r->bits = 0;
 	r->is_unix = strcmp(text, "unix") == 0;
-	if (r->is_unix || strcmp(text, "all") == 0)
+	r->is_all = strcmp(text, "all") == 0;
+	if (r->is_unix || r->is_all)
 		return NULL;
 	width = parse_address(text, n, r->address);
 	if (width == 0)
@@ -75,39 +76,43 @@ const char *access_parse(const char *text, struct access_range *r)
 	return NULL;
 }
 
-static bool holds(const struct access_range *r, bool is_unix, const uint8_t peer[16])
+/* width of the peer's address: 0 on unix: listeners. IPv6 ranges as wide as "::/0" hold IPv6 alone. */
+static bool holds(const struct access_range *r, unsigned width, const uint8_t peer[16])
 {
 	unsigned whole = r->bits / 8, rest = r->bits % 8;
 
-	if (r->is_unix)
-		return is_unix;
-	if (r->bits == 0)
+	if (r->is_all)
 		return true;
-	return !is_unix && memcmp(r->address, peer, whole) == 0 &&
+	if (r->is_unix || width == 0)
+		return r->is_unix && width == 0;
+	return r->bits >= ADDRESS_BITS - width && memcmp(r->address, peer, whole) == 0 &&
 	       (rest == 0 || ((r->address[whole] ^ peer[whole]) & 0xff00u >> rest & 0xff) == 0);
 }
 
-/* "unix" is as narrow as a single address. */
+/* "unix" is as narrow as a single address, "all" wider than any range. */
 static unsigned narrowness(const struct access_range *r)
 {
-	return r->is_unix ? ADDRESS_BITS : r->bits;
+	return r->is_all ? 0 : 1 + (r->is_unix ? ADDRESS_BITS : r->bits);
 }
 
 bool access_allows(const struct access *a, struct slice peer)
 {
 	bool is_unix = slice_eq(peer, SLICE("unix"));
+	unsigned width = 0;
 	const struct access_range *best = NULL;
 	bool any_allowed = false;
 	uint8_t address[16];
 
 	/* A peer whose address cannot be told gets in nowhere where addresses count. */
-	if (!is_unix && parse_address(peer.p, peer.n, address) == 0)
+	if (!is_unix)
+		width = parse_address(peer.p, peer.n, address);
+	if (!is_unix && width == 0)
 		return a->n == 0;
 	for (unsigned i = 0; i < a->n; i++) {
 		const struct access_range *r = &a->ranges[i];
 
 		any_allowed |= r->allow;
-		if (!holds(r, is_unix, address))
+		if (!holds(r, width, address))
 			continue;
 		if (best == NULL || narrowness(r) > narrowness(best) ||
 			(narrowness(r) == narrowness(best) && !r->allow))

@@ -15,6 +15,7 @@ struct access_range {
 	uint8_t address[16];   /* IPv4 as ::ffff:a.b.c.d */
 	unsigned bits;         /* of 128 */
 	bool is_unix;          /* "unix": peers on unix: listeners; address and bits are 0 */
+	bool is_all;           /* "all": every peer; likewise */
 	bool allow;
 };
 
@@ -24,8 +25,8 @@ struct access {
 };
 
 /*
- * "10.0.0.0/8", "2001:db8::1", "unix", "all" (which is "::/0", peers on unix: listeners included). NULL, or
- * what is wrong with it, a const string. r->allow is the caller's.
+ * "10.0.0.0/8", "2001:db8::1", "unix", "all" (IPv4, IPv6, and peers on unix: listeners; "::/0" is IPv6
+ * alone). NULL, or what is wrong with it, a const string. r->allow is the caller's.
  */
 const char *access_parse(const char *text, struct access_range *r);
 
