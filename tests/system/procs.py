@@ -2,7 +2,7 @@
 import collections
 import os
 import re
-import stat
+import socket
 import time
 
 DEADLINE = 10.0
@@ -69,6 +69,31 @@ def descriptor_kinds(pid):
 		if not name.startswith("/memfd:"))
 
 
+def sockets(pid):
+	"""Inode numbers of its sockets."""
+	found = set()
+	folder = "/proc/%d/fd" % pid
+	for fd in os.listdir(folder):
+		try:
+			m = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(os.path.join(folder, fd)))
+		except FileNotFoundError:
+			continue
+		if m:
+			found.add(int(m.group(1)))
+	return found
+
+
+def accepted(path):
+	"""Inode numbers of the connections that were accepted at the Unix socket path, and are not closed yet."""
+	found = set()
+	with open("/proc/net/unix") as f:
+		for line in f:
+			part = line.split(None, 7)
+			if len(part) == 8 and part[7].rstrip("\n") == path and part[3] == "00000000":
+				found.add(int(part[6]))
+	return found
+
+
 def listening_inodes():
 	"""{inode: port} of the listening TCP sockets of this network namespace."""
 	found = {}
@@ -119,8 +144,11 @@ def cpu_seconds(pid):
 	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def is_socket(path):
-	try:
-		return stat.S_ISSOCK(os.stat(path).st_mode)
-	except FileNotFoundError:
-		return False
+def listens(path):
+	"""Whether somebody listens at this Unix socket: its file is there a moment earlier."""
+	with socket.socket(socket.AF_UNIX) as s:
+		try:
+			s.connect(path)
+		except (FileNotFoundError, ConnectionRefusedError):
+			return False
+	return True

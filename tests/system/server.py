@@ -17,7 +17,6 @@ import time
 
 import client
 import h1client
-import h1client
 import lint_history
 import procs
 from procs import DEADLINE, descriptor_kinds, group_members, running, wait_for
@@ -336,14 +335,13 @@ class Server:
 		self.baseline = {w["slot"]: self.settled_kinds(w["pid"])
 			for w in self.live_workers().values()}
 
-	@staticmethod
-	def settled_kinds(pid):
-		"""The descriptors of pid once two looks agree (the admin connection is just closing)."""
+	def settled_kinds(self, pid):
+		"""The descriptors of pid once two looks agree, and no connection of an admin request is among them."""
 		last = [None]
 
 		def same():
 			now = descriptor_kinds(pid)
-			agree = now == last[0]
+			agree = now == last[0] and not procs.sockets(pid) & procs.accepted(self.admin_path)
 			last[0] = now
 			return agree
 		wait_for(same, said="descriptors of %d settle" % pid)

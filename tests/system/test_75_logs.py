@@ -222,7 +222,7 @@ def test_error_log_lines(h2d):
 def test_log_level(h2d):
 	server = h2d.new(conf="log-level = error")
 	server.spawn()
-	procs.wait_for(lambda: procs.is_socket(server.admin_path))
+	procs.wait_for(lambda: procs.listens(server.admin_path))
 	server.wait_up()
 	assert server.log.lines == []
 
@@ -230,7 +230,7 @@ def test_log_level(h2d):
 def test_error_log_file_keeps_stderr_quiet(h2d):
 	server = h2d.new(conf='error-log = "error.log"', admin=True)
 	server.spawn()
-	procs.wait_for(lambda: procs.is_socket(server.admin_path))
+	procs.wait_for(lambda: procs.listens(server.admin_path))
 	server.wait_up()
 	assert re.search("listening on", open(server.path("error.log")).read())
 	assert server.quit() == 0
