@@ -383,7 +383,7 @@ def test_many_streams_against_a_zero_window(h2d):
 
 def test_descriptors_run_out(h2d):
 	"""EMFILE pauses accepting and does not spin; what was queued is served when there is room."""
-	server = h2d(listens=("tcp",))
+	server = h2d(image=True, listens=("tcp",))  # from the disk, an answer needs a descriptor too
 	pid = server.worker_pids()[0]
 	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 	highest = max(procs.descriptors(pid))
