@@ -99,10 +99,10 @@ BAD_RELOADS = [bad_syntax, bad_root, bad_key, bad_log, missing_file, port_taken]
 
 @pytest.mark.parametrize("make", BAD_RELOADS, ids=lambda f: f.__name__)
 def test_bad_reload_keeps_the_old(h2d, make):
-	server = h2d(workers=2)
+	server = h2d(image=True, workers=2)
 	before = server.status()
 	pids = sorted(server.worker_pids())
-	fds = procs.descriptor_kinds(server.pid)
+	fds = server.settled_kinds(server.pid)
 	with server.connect("tls") as c:
 		assert c.get("/").status == 200
 		pattern = make(server)
