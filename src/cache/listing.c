@@ -126,7 +126,8 @@ static void reply(struct h2d_req *req, struct listing *l)
 	int status = status_of(req, l), rc = 0;
 	unsigned nfields = req->reply.nfields;
 
-	if (status == 412) {
+	rc |= reply_add(req, SLICE("vary"), SLICE("accept"));
+	if (rc == 0 && status == 412) {
 		fail(req, status);
 		return;
 	}
@@ -134,7 +135,6 @@ static void reply(struct h2d_req *req, struct listing *l)
 		rc |= reply_add(req, SLICE("content-type"),
 			l->json ? SLICE("application/json") : SLICE("text/html; charset=utf-8"));
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
-	rc |= reply_add(req, SLICE("vary"), SLICE("accept"));
 	if (req->place->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
 	if (l->page.cut)

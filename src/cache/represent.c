@@ -19,14 +19,24 @@ void represent_error(struct h2d_req *req, int status)
 	req_error(req, status);
 }
 
-/* Once: an error page of the site may vary for itself. */
+/* Once: an error page of the site may vary for itself, or beside what it is the page of. */
 static int add_vary(struct h2d_req *req)
 {
-	static const struct slice name = SLICE_LIT("vary");
+	static const struct slice value = SLICE_LIT("accept-encoding");
+	char *both;
 
-	if (field_find(req->reply.fields, req->reply.nfields, name) != NULL)
+	for (struct field *f = req->reply.fields; f != req->reply.fields + req->reply.nfields; f++) {
+		if (!slice_eq(f->name, SLICE("vary")))
+			continue;
+		if (slice_eq(f->value, value))
+			return 0;
+		both = arena_printf(&req->arena, "%.*s, %.*s", SLICE_ARG(f->value), SLICE_ARG(value));
+		if (both == NULL)
+			return -1;
+		f->value = slice_str(both);
 		return 0;
-	return reply_add(req, name, SLICE("accept-encoding"));
+	}
+	return reply_add(req, SLICE("vary"), value);
 }
 
 void represent_refuse(struct h2d_req *req, bool varies, int status)

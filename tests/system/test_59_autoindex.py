@@ -319,6 +319,16 @@ def test_conditional(make, connect):
 		assert c.get("/d/", [("if-none-match", tag)]).status == 304
 
 
+def test_412_varies(h2d):
+	"""Another form has another tag; and the site's page for it may vary for itself."""
+	for page, vary in (("", "accept"), ('error-page "412" { file = "/412.html" }', "accept, accept-encoding")):
+		server = h2d(files={"412.html": "page", "d/f": ""}, server=AUTOINDEX + " " + page)
+		with server.connect("tcp") as c:
+			answer = c.get("/d/", [("if-match", '"other"')])
+			assert (answer.status, answer.body == b"page") == (412, page != "")
+			assert [v for n, v in answer.headers if n == "vary"] == [vary]
+
+
 def test_sizes_and_dates(h2d):
 	server = h2d(server=AUTOINDEX, files={"d/x": "a"})
 	path = os.path.join(server.root, "d/big")
