@@ -13,8 +13,10 @@
 
 enum {
 	FIELDS_FIRST = 12,
-	/* What one request may take beside its fields: a reply by h2d_reply_bytes() is in it. */
+	/* What one request may take beside its head: a reply by h2d_reply_bytes() is in it. */
 	ARENA_CAP = 4 << 20,
+	/* And for that: HTTP/1 has two sections of header_size, and each line may move while it grows. */
+	ARENA_HEADS = 8,
 };
 
 static const struct {
@@ -70,7 +72,8 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->reply.ready = false;
 	req->reply.content = false;
 	body_none(&req->reply.body);
-	arena_init(&req->arena, req->first, sizeof(req->first), ARENA_CAP);
+	arena_init(&req->arena, req->first, sizeof(req->first),
+		ARENA_CAP + ARENA_HEADS * env->header_size);
 	req->env = env;
 	req->conn = conn;
 	req->stream = stream;

@@ -10,6 +10,7 @@
 
 enum {
 	PREFACE = 24,
+	FRAME = 16384, /* SETTINGS_MAX_FRAME_SIZE, which stays as it is */
 	UNWANTED_MAX = 256 * 1024,
 	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
 };
@@ -234,7 +235,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 static nghttp2_session_callbacks *callbacks;
 static nghttp2_option *option;
 
-static int shared_init(void)
+static int shared_init(const struct proto_conf *conf)
 {
 	if (callbacks != NULL)
 		return 0;
@@ -249,6 +250,12 @@ static int shared_init(void)
 	nghttp2_option_set_no_closed_streams(option, 1);
 	/* RFC 9218, 7.1; the priority field needs no asking once 7540's are switched off. */
 	nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
+#ifdef HAVE_NGHTTP2_OPTION_SET_MAX_CONTINUATIONS
+	/* The default, and what the header section that is announced may need. */
+	nghttp2_option_set_max_continuations(option, 8 + conf->env->header_size / FRAME);
+#else
+	(void)conf;
+#endif
 	nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
@@ -285,7 +292,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->gap_hi = -1;
 	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
-	if (shared_init() < 0 || nghttp2_session_server_new3(&h2->session, callbacks, h2, option,
+	if (shared_init(conf) < 0 || nghttp2_session_server_new3(&h2->session, callbacks, h2, option,
 					 h2_mem()) != 0) {
 		free(h2);
 		return NULL;

@@ -447,6 +447,18 @@ def test_header_size_limit_is_announced_and_configured(h2d):
 		assert c.conn.remote_settings.max_header_list_size in (None, 2048)
 
 
+def test_the_largest_header_size(h2d):
+	"""What is announced is taken, in however many CONTINUATION frames; HTTP/1 has its request line besides."""
+	server = h2d(sections='limits { client-header-size = "1M" }')
+	with server.connect("tcp") as c:
+		fields = [("x-%d" % i, "b" * 10000) for i in range(100)]
+		assert c.get("/", headers=fields).status == 200
+		assert c.get("/", headers=fields + [("y", "b" * 50000)]).status == 431
+		assert c.get("/").status == 200
+	with server.h1() as c:
+		assert c.get("/?" + "a" * 1000000, headers=[("x", "b" * 1000000)]).status == 200
+
+
 def test_no_dynamic_table(server, how):
 	"""SETTINGS_HEADER_TABLE_SIZE 0: what comes must be decodable without a table."""
 	with server.connect(how, settings={SettingCodes.HEADER_TABLE_SIZE: 0}) as c:
