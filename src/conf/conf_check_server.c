@@ -87,6 +87,50 @@ static bool has_public_listen(const struct conf *conf)
 	return false;
 }
 
+static bool is_below(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (n == 0 || strncmp(path, prefix, n) != 0)
+		return false;
+	return prefix[n - 1] == '/' || strchr("/?#", path[n]) != NULL;
+}
+
+/* The place whose redirect holds for a path: what a location does not set is its server's. */
+static const struct conf_place *redirects(const struct conf_server *s, const char *path)
+{
+	const struct conf_location *found = NULL;
+
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		const struct conf_location *l = &s->locations[i];
+
+		if (l->prefix != NULL && is_below(path, l->prefix) &&
+			(found == NULL || strlen(l->prefix) > strlen(found->prefix)))
+			found = l;
+	}
+	return found != NULL && found->place.redirect_at.file != NULL ? &found->place : &s->place;
+}
+
+static void check_redirect(const struct conf_server *s, const struct conf_place *p, struct conf_faults *faults)
+{
+	const char *variable;
+
+	if (p->redirect == NULL || *p->redirect == '\0')
+		return;
+	variable = strchr(p->redirect, '$');
+	if (!is_target(p->redirect))
+		conf_fault(faults, &p->redirect_at,
+			"redirect \"%.200s\" is neither a path nor a URL (https://...)", p->redirect);
+	else if (variable != NULL)
+		conf_fault(faults, &p->redirect_at,
+			"redirect \"%.200s\": there are no variables such as %.40s; behind a \"/\" at the end come "
+			"the rest of the path and the query (a \"$\" itself is written %%24)",
+			p->redirect, variable);
+	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p)
+		conf_fault(faults, &p->redirect_at, "redirect \"%.200s\" leads to itself, without end",
+			p->redirect);
+}
+
 static void check_place(struct conf_place *p, struct conf_faults *faults)
 {
 	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
@@ -99,9 +143,6 @@ static void check_place(struct conf_place *p, struct conf_faults *faults)
 	}
 	if (p->charset != NULL && !is_token(p->charset))
 		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
-	if (p->redirect != NULL && *p->redirect != '\0' && !is_target(p->redirect))
-		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\" is neither a path nor a URL (https://...)", p->redirect);
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
 }
 
@@ -129,6 +170,7 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 		struct conf_location *l = &s->locations[i];
 
 		check_place(&l->place, faults);
+		check_redirect(s, &l->place, faults);
 		if (l->prefix == NULL)
 			continue;
 		if (!is_path(l->prefix))
@@ -213,6 +255,7 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 
 		check_root(conf, s, faults);
 		check_place(&s->place, faults);
+		check_redirect(s, &s->place, faults);
 		check_upload_dir(conf, s, faults);
 		check_error_pages(s, faults);
 		check_locations(s, faults);

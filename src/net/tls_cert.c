@@ -19,7 +19,8 @@ static const char *reason(void)
 
 	if (ERR_GET_LIB(e) == ERR_LIB_SYS)
 		return strerror(ERR_GET_REASON(e));
-	if (ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE)
+	if ((ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE) ||
+		(ERR_GET_LIB(e) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(e) == ERR_R_UNSUPPORTED))
 		return "there is no PEM block of this kind in it";
 	text = ERR_reason_error_string(e);
 	return text != NULL ? text : "unknown error";

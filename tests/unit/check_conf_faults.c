@@ -194,6 +194,18 @@ static const struct {
 		    "location \"/d\" { redirect = \"ftp://x\" } location \"/e\" { redirect = \"/\xc3\xbc\" } }\n",
 		{ "h2d.conf:2|redirect", "h2d.conf:3|redirect", "h2d.conf:4|redirect",
 			"h2d.conf:5|redirect", "h2d.conf:6|redirect", "h2d.conf:6|redirect" } },
+	{ IN_SERVER "redirect = \"https://$host$request_uri\"\nlocation \"/a\" { redirect = \"/b/$1\" } }\n",
+		{ "h2d.conf:2|variables such as $host", "h2d.conf:3|%24" } },
+	{ IN_SERVER "redirect = \"/x\"\nlocation \"/a\" { redirect = \"/a/b?c\" }\n"
+		    "location \"/b/\" { redirect = \"/b/\" }\nlocation \"/c\" { redirect = \"/c?d\" }\n"
+		    "location \"/b/f\" { index = {\"g\"} } }\n",
+		{ "h2d.conf:2|to itself", "h2d.conf:3|to itself", "h2d.conf:4|to itself",
+			"h2d.conf:5|to itself" } },
+	/* Elsewhere, if only a little: nothing but the last line is wrong. */
+	{ IN_SERVER "redirect = \"/x/y\"\nlocation \"/x\" { redirect = \"\" }\n"
+		    "location \"/a\" { redirect = \"/ab\" }\nlocation \"/ab\" { redirect = \"/x?\" }\n"
+		    "location \"/b\" { redirect = \"/b/c\" }\nlocation \"/b/c\" { redirect = \"https://a/b\" }\nroot = 1 }\n",
+		{ "h2d.conf:7|root" } },
 	{ IN_SERVER "error-page \"404\" {}\nerror-page \"200\" { file = \"/a\" }\n"
 		    "error-page \"40x\" { file = \"a\" }\nerror-page \"404\" { file = \"/a/\" } }\n",
 		{ "h2d.conf:2|needs a file", "h2d.conf:3|400 to 599", "h2d.conf:4|\"a\"",
