@@ -21,6 +21,7 @@ enum {
 };
 
 #define SETTLED_NS INT64_C(2000000000)
+#define WRITTEN_NS INT64_C(4000000000)
 
 int reader_init(struct reader *r, struct catalog *c)
 {
@@ -231,7 +232,25 @@ static void done(struct reader *r, struct catalog_file *f)
 		enqueue(r, f, READER_SETTLE);
 }
 
-static void begin(struct reader *r, struct catalog_file *f)
+/* The kernel told of the name that f was written through, and not of others that it may have. */
+static void changed_with(struct reader *r, const struct catalog_file *f)
+{
+	/* A link made to what has long been there changes nothing, and would cost a look at all files. */
+	if (r->wall_ns - r->ident.mtime_ns > WRITTEN_NS)
+		return;
+	for (uint32_t i = 0; i < r->catalog->nfiles; i++) {
+		struct catalog_file *g = r->catalog->files[i];
+
+		if (g == f || g->body == NULL || g->ident.ino != r->ident.ino ||
+			g->ident.dev != r->ident.dev || ident_same_content(&g->ident, &r->ident))
+			continue;
+		catalog_doubt(r->catalog, g);
+		reader_changed(r, g);
+	}
+}
+
+/* told: by the kernel, rather than found by a walk, which comes by every name. */
+static void begin(struct reader *r, struct catalog_file *f, bool told)
 {
 	struct timespec now = clock_wall();
 	struct stat st;
@@ -252,6 +271,8 @@ static void begin(struct reader *r, struct catalog_file *f)
 		return;
 	}
 	r->ident = ident_of(&st);
+	if (told && st.st_nlink > 1)
+		changed_with(r, f);
 	if (r->ident.size > r->catalog->conf->max_file_size ||
 		(f->body == NULL && !catalog_has_room(r->catalog, r->ident.size)))
 		leave_out(r, f);
@@ -322,7 +343,7 @@ bool reader_step(struct reader *r)
 		return false;
 	f = LIST_ENTRY(r->queues[queue].next, struct catalog_file, queue);
 	dequeue(r, f);
-	begin(r, f);
+	begin(r, f, queue == READER_CHANGED);
 	if (r->file != NULL)
 		go_on(r);
 	return true;

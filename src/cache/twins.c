@@ -87,8 +87,10 @@ static int compress_one(struct twin_job *j, enum coding coding)
 	fit = realloc(j->out[coding].p, (size_t)n);
 	if (fit != NULL)
 		j->out[coding].p = fit;
+	if (hash(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
+		return -ENOMEM;
 	j->out[coding].n = (size_t)n;
-	return hash(j->out[coding].p, (size_t)n, &j->out[coding].etag);
+	return 0;
 }
 
 static void compress_work(struct job *job)

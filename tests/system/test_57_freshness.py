@@ -397,14 +397,20 @@ def test_links(fresh):
 
 
 def test_hard_links_in_the_root(fresh):
+	"""The kernel tells of the name that is written through alone."""
 	server, every = fresh()
-	os.link(server.path("www", "f"), server.path("www", "g"))
-	every.agree("/g", OLD, said="created")
-	every.cached("/g", OLD)
+	names = ["g%d" % i for i in range(3)]
+	for name in names:
+		os.link(server.path("www", "f"), server.path("www", name))
+		every.agree("/" + name, OLD, said="created")
+		every.cached("/" + name, OLD)
+	every.settle("/f", OLD)
 	every.changed()
-	in_place(server.path("www", "g"), NEW)
-	every.agree("/g", NEW, said="edited in place")
-	every.settle("/g", NEW)
+	in_place(server.path("www", names[1]), NEW)
+	for name in ["f"] + names:
+		every.agree("/" + name, NEW, said="edited in place, by another name")
+	for name in ["f"] + names:
+		every.settle("/" + name, NEW)
 
 
 @pytest.mark.parametrize("edit", ["hard link elsewhere", "mmap"])

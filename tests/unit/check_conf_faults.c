@@ -205,7 +205,7 @@ static const struct {
 	{ IN_SERVER "redirect = \"/x/y\"\nlocation \"/x\" { redirect = \"\" }\n"
 		    "location \"/a\" { redirect = \"/ab\" }\nlocation \"/ab\" { redirect = \"/x?\" }\n"
 		    "location \"/b\" { redirect = \"/b/c\" }\nlocation \"/b/c\" { redirect = \"https://a/b\" }\nroot = 1 }\n",
-		{ "h2d.conf:7|root" } },
+		{ "h2d.conf:8|root" } },
 	{ IN_SERVER "error-page \"404\" {}\nerror-page \"200\" { file = \"/a\" }\n"
 		    "error-page \"40x\" { file = \"a\" }\nerror-page \"404\" { file = \"/a/\" } }\n",
 		{ "h2d.conf:2|needs a file", "h2d.conf:3|400 to 599", "h2d.conf:4|\"a\"",

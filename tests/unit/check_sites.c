@@ -90,7 +90,7 @@ START_TEST(each_root_once)
 {
 	const struct sites *s = make("server \"_\" { " ROOT "}\nserver \"a\" { root = \"@\" }\n"
 		"server \"b\" { " ROOT "charset = \"latin1\" }\nserver \"c\" { " ROOT "}\n"
-		"server \"d\" { redirect = \"/\" }\n", NULL);
+		"server \"d\" { redirect = \"https://e/\" }\n", NULL);
 
 	ck_assert_uint_eq(trees.files.nroots, 4);
 	for (unsigned i = 0; i < s->n; i++) {
