@@ -40,6 +40,29 @@ def tls_socket(port, timeout=10.0, context=None, session=None):
 	return context.wrap_socket(plain, server_hostname="localhost", session=session)
 
 
+class OverSocket:
+	"""What is made of a connected socket, and closed at the end of its block."""
+
+	@classmethod
+	def tcp(cls, port, **options):
+		sock = socket.create_connection(("127.0.0.1", port), 10)
+		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+		return cls(sock, **options)
+
+	@classmethod
+	def unix(cls, path, **options):
+		sock = socket.socket(socket.AF_UNIX)
+		sock.settimeout(10)
+		sock.connect(path)
+		return cls(sock, **options)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.close()
+
+
 class Request:
 	"""What was asked, as lint.py reads it."""
 
@@ -78,7 +101,7 @@ class Response:
 			"" if self.reset is None else ", reset %d" % self.reset)
 
 
-class Client:
+class Client(OverSocket):
 	"""
 	settings: of h2.settings, sent at once. credit: give credit back for what arrives (else the test
 	does, by window()). keep: keep bodies, or only count them. seen: called with every whole response.
@@ -110,28 +133,9 @@ class Client:
 		self.flush()
 
 	@classmethod
-	def tcp(cls, port, **options):
-		sock = socket.create_connection(("127.0.0.1", port), 10)
-		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-		return cls(sock, **options)
-
-	@classmethod
 	def tls(cls, port, context=None, session=None, **options):
 		options.setdefault("scheme", "https")
 		return cls(tls_socket(port, context=context, session=session), **options)
-
-	@classmethod
-	def unix(cls, path, **options):
-		sock = socket.socket(socket.AF_UNIX)
-		sock.settimeout(10)
-		sock.connect(path)
-		return cls(sock, **options)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.close()
 
 	def close(self):
 		try:

@@ -1,27 +1,11 @@
 """Asks every worker, by every protocol, until all of them give the right answer; remembers how long that took."""
 import http.client
-import os
-import re
 import time
 
 import procs
 import server as srv
 
 latencies = {}  # how a change was made: seconds until an answer was right, for each worker and protocol
-
-
-def sockets_of(pid):
-	"""{inode: fd}"""
-	found = {}
-	for fd in os.listdir("/proc/%d/fd" % pid):
-		try:
-			name = os.readlink("/proc/%d/fd/%s" % (pid, fd))
-		except FileNotFoundError:
-			continue
-		match = re.fullmatch(r"socket:\[(\d+)\]", name)
-		if match:
-			found[int(match.group(1))] = int(fd)
-	return found
 
 
 def peer_inode(sock):
@@ -74,7 +58,7 @@ class Everywhere:
 				# Whoever answered has it.
 				c.get("/")
 				inode = peer_inode(c.sock)
-				slot = next((s for s, w in workers.items() if inode in sockets_of(w["pid"])),
+				slot = next((s for s, w in workers.items() if inode in procs.sockets(w["pid"])),
 					None)
 				if slot is None or (slot, protocol) in self.clients:
 					c.close()

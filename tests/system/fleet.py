@@ -13,11 +13,11 @@ import struct
 import sys
 import time
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+from h2frames import ACK, PREFACE, Frames
+
 # HEADER_TABLE_SIZE 0 (so that a status is one byte), ENABLE_PUSH 0
 SETTINGS = b"\x00\x00\x0c\x04\x00\x00\x00\x00\x00" + struct.pack("!HIHI", 1, 0, 2, 0)
 WINDOW = b"\x00\x00\x04\x08\x00\x00\x00\x00\x00" + struct.pack("!I", 1 << 30)
-ACK = b"\x00\x00\x00\x04\x01\x00\x00\x00\x00"
 GOAWAY = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + bytes(8)
 BLOCK = b"\x82\x84\x86\x41\x09localhost"  # GET / http, authority
 PER_CONNECTION, IN_FLIGHT, TIMEOUT = 100, 4, 8.0
@@ -27,9 +27,9 @@ failures = []
 stopping = False
 
 
-class Connection(asyncio.Protocol):
+class Connection(Frames):
 	def __init__(self):
-		self.buffer = bytearray()
+		super().__init__()
 		self.flying = {}
 		self.next = 1
 		self.goaway = None
@@ -45,19 +45,6 @@ class Connection(asyncio.Protocol):
 		self.transport.write(struct.pack("!BHBBI", 0, len(BLOCK), 1, 5, self.next) + BLOCK)
 		self.next += 2
 		return done
-
-	def data_received(self, data):
-		self.buffer += data
-		buffer = self.buffer
-		at = 0
-		while len(buffer) - at >= 9:
-			length = buffer[at] << 16 | buffer[at + 1] << 8 | buffer[at + 2]
-			if len(buffer) - at < 9 + length:
-				break
-			kind, flags, stream = struct.unpack_from("!BBI", buffer, at + 3)
-			self.frame(kind, flags, stream, bytes(buffer[at + 9:at + 9 + length]))
-			at += 9 + length
-		del buffer[:at]
 
 	def frame(self, kind, flags, stream, body):
 		if kind == 4 and not flags & 1:

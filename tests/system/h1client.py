@@ -3,10 +3,10 @@ import socket
 import ssl
 import time
 
-from client import Closed, Request, Response, tls_context, tls_socket
+from client import Closed, OverSocket, Request, Response, tls_context, tls_socket
 
 
-class H1:
+class H1(OverSocket):
 	"""
 	One connection. send() and send_bytes() only write; response() reads the next response, request() does
 	both. What was sent by send() is remembered, so that responses to HEAD are read rightly and lint.py
@@ -24,27 +24,8 @@ class H1:
 		self.asked = []
 
 	@classmethod
-	def tcp(cls, port, **options):
-		sock = socket.create_connection(("127.0.0.1", port), 10)
-		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-		return cls(sock, **options)
-
-	@classmethod
 	def tls(cls, port, alpn=("http/1.1",), **options):
 		return cls(tls_socket(port, context=tls_context(alpn=alpn)), **options)
-
-	@classmethod
-	def unix(cls, path, **options):
-		sock = socket.socket(socket.AF_UNIX)
-		sock.settimeout(10)
-		sock.connect(path)
-		return cls(sock, **options)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.close()
 
 	def close(self):
 		self.sock.close()

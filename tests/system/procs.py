@@ -70,16 +70,16 @@ def descriptor_kinds(pid):
 
 
 def sockets(pid):
-	"""Inode numbers of its sockets."""
-	found = set()
-	folder = "/proc/%d/fd" % pid
-	for fd in os.listdir(folder):
+	"""{inode: fd}"""
+	found = {}
+	for fd in os.listdir("/proc/%d/fd" % pid):
 		try:
-			m = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(os.path.join(folder, fd)))
+			name = os.readlink("/proc/%d/fd/%s" % (pid, fd))
 		except FileNotFoundError:
 			continue
-		if m:
-			found.add(int(m.group(1)))
+		match = re.fullmatch(r"socket:\[(\d+)\]", name)
+		if match:
+			found[int(match.group(1))] = int(fd)
 	return found
 
 

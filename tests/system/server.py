@@ -341,7 +341,7 @@ class Server:
 
 		def same():
 			now = descriptor_kinds(pid)
-			agree = now == last[0] and not procs.sockets(pid) & procs.accepted(self.admin_path)
+			agree = now == last[0] and not procs.sockets(pid).keys() & procs.accepted(self.admin_path)
 			last[0] = now
 			return agree
 		wait_for(same, said="descriptors of %d settle" % pid)

@@ -203,20 +203,6 @@ def test_second_signal_makes_a_drain_a_stop(h2d):
 
 # --- descriptors and rights -----------------------------------------------------------------------
 
-def sockets_of(pid):
-	"""{fd: inode}"""
-	found = {}
-	for fd in os.listdir("/proc/%d/fd" % pid):
-		try:
-			name = os.readlink("/proc/%d/fd/%s" % (pid, fd))
-		except FileNotFoundError:
-			continue
-		match = re.fullmatch(r"socket:\[(\d+)\]", name)
-		if match:
-			found[int(fd)] = int(match.group(1))
-	return found
-
-
 def test_descriptor_lists(h2d):
 	"""Each process holds what is on its list; a slot's listener is held by its worker and the master only."""
 	server = h2d(conf='access-log = "access.log"', workers=3)
@@ -226,13 +212,13 @@ def test_descriptor_lists(h2d):
 	workers = server.live_workers()
 	keeper = server.status()["keeper"]
 	for slot, worker in workers.items():
-		mine = [i for i in sockets_of(worker["pid"]).values() if listening.get(i) in ports]
+		mine = [i for i in procs.sockets(worker["pid"]) if listening.get(i) in ports]
 		assert sorted(listening[i] for i in mine) == sorted(ports), "one of each port"
 		for inode in mine:
 			assert inode not in owners, "shared between workers"
 			owners[inode] = slot
-	assert set(owners) <= set(sockets_of(server.pid).values()), "the master keeps them"
-	assert not set(owners) & set(sockets_of(keeper).values())
+	assert set(owners) <= set(procs.sockets(server.pid)), "the master keeps them"
+	assert not set(owners) & set(procs.sockets(keeper))
 	for pid in [w["pid"] for w in workers.values()] + [keeper]:
 		kinds = procs.descriptor_kinds(pid)
 		for name in kinds:

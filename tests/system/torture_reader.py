@@ -19,9 +19,8 @@ from hpack.huffman_table import decode_huffman
 from hpack.table import HeaderTable
 
 import torture
+from h2frames import ACK, PREFACE, Frames
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-ACK = b"\x00\x00\x00\x04\x01\x00\x00\x00\x00"
 # HEADER_TABLE_SIZE 0: blocks are read without remembering others. No push; streams of 1 MiB.
 SETTINGS = b"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + struct.pack("!HIHIHI", 1, 0, 2, 0, 4, 1 << 20)
 WINDOW = b"\x00\x00\x04\x08\x00\x00\x00\x00\x00" + struct.pack("!I", (1 << 31) - 70000)
@@ -175,12 +174,12 @@ class Question:
 		return None
 
 
-class H2(asyncio.Protocol):
+class H2(Frames):
 	STATIC = [None] + [(n.decode(), v.decode()) for n, v in HeaderTable.STATIC_TABLE]
 	strings = {}
 
 	def __init__(self):
-		self.buffer = bytearray()
+		super().__init__()
 		self.flying = {}
 		self.next = 1
 		self.goaway = None
@@ -208,19 +207,6 @@ class H2(asyncio.Protocol):
 		self.flying[self.next] = q
 		self.transport.write(struct.pack("!BHBBI", 0, len(block), 1, 5, self.next) + block)
 		self.next += 2
-
-	def data_received(self, data):
-		self.buffer += data
-		buffer = self.buffer
-		at = 0
-		while len(buffer) - at >= 9:
-			length = buffer[at] << 16 | buffer[at + 1] << 8 | buffer[at + 2]
-			if len(buffer) - at < 9 + length:
-				break
-			kind, flags, stream = struct.unpack_from("!BBI", buffer, at + 3)
-			self.frame(kind, flags, stream, bytes(buffer[at + 9:at + 9 + length]))
-			at += 9 + length
-		del buffer[:at]
 
 	def frame(self, kind, flags, stream, body):
 		q = self.flying.get(stream)

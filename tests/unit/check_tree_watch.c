@@ -758,23 +758,23 @@ static int without_watches(void)
 
 static int mounted(void)
 {
-	tree_dir("mnt");
-	ck_assert_int_eq(mount("none", tree_path("mnt"), "tmpfs", 0, NULL), 0);
-	tree_dir("mnt/root");
-	tree_dir("mnt/root/a");
-	root_watch(0, "mnt/root");
-	ck_assert_int_eq(dir_watch(0, "/", "mnt/root"), 0);
-	ck_assert_int_eq(dir_watch(0, "/a/", "mnt/root/a"), 0);
+	tree_dir("mount");
+	ck_assert_int_eq(mount("none", tree_path("mount"), "tmpfs", 0, NULL), 0);
+	tree_dir("mount/top");
+	tree_dir("mount/top/a");
+	root_watch(0, "mount/top");
+	ck_assert_int_eq(dir_watch(0, "/", "mount/top"), 0);
+	ck_assert_int_eq(dir_watch(0, "/a/", "mount/top/a"), 0);
 	forget_told();
-	tree_text("mnt/root/a/f", "");
+	tree_text("mount/top/a/f", "");
 	expect("0/a/f", NULL);
-	ck_assert_int_eq(umount(tree_path("mnt")), 0);
+	ck_assert_int_eq(umount(tree_path("mount")), 0);
 	tree_watch_read(watch);
 	ck_assert(was_told(TREE_ROOT, 0, "/") && was_told(TREE_DIR, 0, "/a/"));
 	ck_assert_uint_eq(tree_watch_count(watch), 0);
 	forget_told();
-	root_watch(0, "mnt/root");
-	tree_dir("mnt/root");
+	root_watch(0, "mount/top");
+	tree_dir("mount/top");
 	expect("0 root", NULL);
 	return 0;
 }
