@@ -1,6 +1,7 @@
 /*
- * main: the command line, and hand-over to what it asks for. Nothing else knows about exit statuses:
- * 0 done, 1 the configuration or the start failed, 2 the command line was wrong.
+ * main: reads the command line and calls what it asks for: the master, a check, a dump, a signal.
+ * The exit status is 0 when that was done, 1 when the configuration or the start failed, 2 when the
+ * command line was wrong. Main serves nothing and forks nothing itself.
  */
 #include <fcntl.h>
 #include <nghttp2/nghttp2.h>
@@ -9,13 +10,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cache/compress.h"
-#include "http/route.h"
+#include "base/log_out.h"
+#include "keeper/compress.h"
 #include "master/fault.h"
 #include "master/gen.h"
 #include "master/master.h"
+#include "master/master_signal.h"
 #include "master/options.h"
 #include "master/signal_cmd.h"
+#include "master/user_access.h"
+#include "net/tls_memory.h"
+#include "request/route.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -36,21 +41,33 @@ static void print_fault(void *ctx, const struct conf_pos *pos, const char *messa
 	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
 }
 
+static void print_warning(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	char text[FAULT_TEXT], warning[FAULT_TEXT];
+
+	snprintf(warning, sizeof(warning), "warning: %s", message);
+	fault_format(pos, warning, text, sizeof(text));
+	(void)ctx;
+	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
+}
+
 static int test(const struct conf_override *ov)
 {
 	struct conf *conf = conf_load_faulty(ov, print_fault, NULL);
-	struct basis basis;
+	struct resources resources;
 	int rc;
 
 	if (conf == NULL)
 		return EXIT_FAILURE;
-	rc = basis_init(&basis, conf, print_fault, NULL);
+	rc = gen_resources_init(&resources, conf, print_fault, NULL);
 	if (conf->faulty)
 		rc = -1;
-	if (rc == 0)
+	if (rc == 0) {
+		user_access_check(conf, &resources.privs, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");
-	basis_fini(&basis);
+	}
+	gen_resources_fini(&resources);
 	conf_free(&conf);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -109,10 +126,17 @@ static void have_standard_fds(void)
 int main(int argc, char **argv)
 {
 	struct options o;
+	sigset_t set, before;
 
+	/* First of all: a HUP or USR1 that comes before the master listens waits until it does. */
+	master_signal_set(&set);
+	sigprocmask(SIG_BLOCK, &set, &before);
 	have_standard_fds();
+	tls_memory_init();
 	if (options_parse(&o, argc, argv) < 0)
 		return EXIT_USAGE;
+	if (o.action != OPTIONS_RUN)
+		sigprocmask(SIG_SETMASK, &before, NULL);
 	switch (o.action) {
 	case OPTIONS_TEST:
 		return test(&o.conf);
@@ -131,5 +155,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
+	log_out_own(STDOUT_FILENO);
+	log_out_own(STDERR_FILENO);
 	return master_run(&o.conf);
 }

@@ -1,18 +1,24 @@
 /*
  * h2d/handler.h: all that a request handler sees of the server.
  *
- * A handler is a const struct of callbacks; a route is one row of src/routes.def that names it. All
- * calls happen on the worker's event loop: a handler must never block. It does not know, and cannot
- * ask, which protocol version carries its request.
+ * A handler is a const struct of callbacks named h2d_handler_NAME; a route is one row of
+ * src/routes.def that says NAME. All calls happen on the worker's event loop: a handler must never
+ * block. It does not know, and cannot ask, which protocol version carries its request.
  *
- * Life of a request: start() once, when the header section is complete; body() for each piece of the
- * request body, then end(), if the route takes one; gone() exactly once after start(), however the
- * request ends: answered, reset by the client, timed out, or cut off by a shutdown. A handler replies
- * at most once, from start(), body() or end(), or later (h2d_later) and before gone().
+ * Life of a request: start() once, when the header section is complete; body() for each piece of
+ * the request body, then end(), if the route takes one and no reply was given yet; gone() exactly
+ * once after start(), however the request ends: answered, refused for a malformed body, reset by
+ * the client, timed out, or cut off by a shutdown.
  *
- * Memory: what the h2d_req_* calls return belongs to the request and lives until gone() returns.
- * state is the handler's own per-request memory (state_size bytes, zeroed); it lives as long.
- * Strings that carry a length need not end in NUL, unless the call says so.
+ * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
+ * start(), body() or end(), or from the loop at any time before gone(). The server's own answer to
+ * a request it refuses comes behind gone(). A second reply, or a field behind the reply, is a
+ * mistake of the handler and ends the worker.
+ *
+ * Memory: req is the server's and valid from start() until gone() returns. So is what the h2d_req_*
+ * calls return, and state, the handler's own per-request memory (state_size bytes, zeroed). None of
+ * it is freed by the handler. Strings that carry a length (in bytes, in *len, which may be NULL)
+ * need not end in NUL, unless the call says so.
  */
 #ifndef H2D_HANDLER_H
 #define H2D_HANDLER_H
@@ -49,89 +55,110 @@ enum h2d_body {
 
 /* Which listeners a handler answers on; elsewhere its routes do not exist. */
 enum h2d_scope {
-	H2D_ON_PUBLIC,   /* ordinary listeners */
-	H2D_ON_ADMIN,    /* admin listeners */
-	H2D_ON_ANY,      /* both */
+	H2D_ON_PUBLIC, /* ordinary listeners */
+	H2D_ON_ADMIN,  /* admin listeners */
+	H2D_ON_ANY,    /* both */
 };
 
 struct h2d_handler {
-	const char *name;     /* as in routes.def */
-	size_t state_size;    /* bytes of per-request state, 0 for none */
+	const char *name;  /* as in routes.def */
+	size_t state_size; /* bytes of per-request state; 0: none, and state is NULL */
 	enum h2d_scope scope;
+	/* The only one that is required; the others may be NULL. */
 	void (*start)(struct h2d_req *req, void *state);
-	/* data lives for the call; give its credit back with h2d_consume() when it is worked off. */
+	/*
+	 * len bytes of the request body, at least one. data is the server's and lives for the call;
+	 * its credit is given back with h2d_consume(), now or later.
+	 */
 	void (*body)(struct h2d_req *req, void *state, const char *data, size_t len);
+	/* The request body is complete. Not called for one that is cut off or malformed. */
 	void (*end)(struct h2d_req *req, void *state);
+	/* The last call. No h2d_reply_*() any more. */
 	void (*gone)(struct h2d_req *req, void *state);
 };
 
 /* --- the request ------------------------------------------------------------------------------ */
 
+/* Never H2D_METHOD_UNKNOWN: such requests are answered before a handler sees them. */
 enum h2d_method h2d_req_method(const struct h2d_req *req);
 
-/* The path of the target, percent-decoded and with dot segments removed; begins with "/"; ends in NUL. */
+/* The path of the target, percent-decoded and with dot segments removed; begins with "/"; ends in
+ * NUL. */
 const char *h2d_req_path(const struct h2d_req *req, size_t *len);
 
 /* What follows "?", not decoded; len 0 if there is none. */
 const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 
-/* :authority, or Host (RFC 9110, 7.2); len 0 if there is none. */
+/* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; len 0 if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
-/* The value of {name} in the route's pattern, decoded, a part of the path (no NUL behind it); NULL if the
- * pattern has no such parameter. */
+/* The value of {name} in the route's pattern, decoded, a part of the path (no NUL behind it); NULL
+ * if the pattern has no such parameter. name ends in NUL. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
-/* The first request field of that name (lower case); NULL if absent. */
+/* The first request field of that name (lower case, ends in NUL); NULL if absent. */
 const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *len);
 
-/* n bytes of memory that lives as long as the request, aligned to 8; NULL when its budget is spent. */
+/* n bytes of memory that lives as long as the request, not zeroed, aligned to 8; NULL when its
+ * budget (about 4 MiB for everything a request needs) is spent. */
 void *h2d_req_alloc(struct h2d_req *req, size_t n);
 
-/* --- the reply --------------------------------------------------------------------------------- */
+/* --- the reply -------------------------------------------------------------------------------- */
 
 /*
- * Adds a response field; name in lower case. Both are copied. Before the reply call. 0, or -1 when the
- * request's memory is spent or the field is malformed (RFC 9110, 5.5).
+ * Adds a response field; name in lower case, both end in NUL and are copied. Before the reply call.
+ * 0, or -1 when the request's memory is spent, there are more than 45 fields, or the field is
+ * malformed (RFC 9110, 5.5): the response is then as it was.
  */
 int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
 
 /*
- * Answers with status (200–599), a content type (NULL for none) and len bytes of data, which are
- * copied. HEAD, 204 and 304 send no content. Never fails: without memory it becomes a 503.
+ * Answers with status (200–599), a content type (NULL for none) and len bytes of data (NULL only
+ * with len 0); type and data are copied. HEAD, 204 and 304 send no content. Never fails: without
+ * memory it becomes a 503.
  */
-void h2d_reply_bytes(struct h2d_req *req, int status, const char *type, const void *data, size_t len);
+void h2d_reply_bytes(
+	struct h2d_req *req, int status, const char *type, const void *data, size_t len);
 
-/* Answers with a small body for status, a 4xx or 5xx. */
+/* Answers with the site's error page for status (400–599), or a small one of h2d's own. */
 void h2d_reply_error(struct h2d_req *req, int status);
 
 /* Where a file's name starts from. */
 enum h2d_tree {
 	H2D_DOCUMENT_ROOT,
-	H2D_UPLOAD_DIR,  /* 404 for everything if the configuration names none */
+	H2D_UPLOAD_DIR, /* 404 for everything if the configuration names none */
 };
 
 /*
- * Answers with the file path names below tree, "/" first, as decoded bytes. Conditions, ranges,
- * codings, HEAD, index files, redirects from "/dir" to "/dir/", types, 404 and 403 are handled here, from
- * the cache image or the disk; path is copied.
+ * Answers with the file path names below tree, "/" first, len decoded bytes, which are copied.
+ * Conditions, ranges, codings, HEAD, index files, redirects from "/dir" to "/dir/", types, 404 and
+ * 403 are handled here, from the cache image or the disk.
  */
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len);
 
-/*
- * Answers with a stream: fill is called whenever the client can take more, with room for cap bytes;
- * it returns how many it wrote, 0 at the end, H2D_LATER when there is nothing yet (then call
- * h2d_resume() once there is), or H2D_FAIL to cut the response off.
- */
+/* What a fill answers beside a number of bytes. */
 enum { H2D_LATER = -1, H2D_FAIL = -2 };
+
+/*
+ * Writes up to cap bytes (at least one) of content into buf, which is the server's. Returns how
+ * many it wrote, 0 at the end, H2D_LATER when there is nothing yet (then h2d_resume() once there
+ * is), or H2D_FAIL to cut the response off. Called whenever the client can take more, never after
+ * gone().
+ */
 typedef ssize_t h2d_fill(struct h2d_req *req, void *state, char *buf, size_t cap);
+
+/* Answers with status (200–599), a content type (NULL for none; copied) and what fill writes.
+ * Without memory it becomes a 503. */
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill);
+
+/* A fill that answered H2D_LATER has bytes now. Harmless at any other time before gone(). */
 void h2d_resume(struct h2d_req *req);
 
-/* Gives back credit for n bytes of request body: this is what opens the flow-control window. */
+/* Gives back credit for n bytes of request body (1 up to what body() was given and has no credit
+ * yet): this is what opens the flow-control window. */
 void h2d_consume(struct h2d_req *req, size_t n);
 
-/* --- the server -------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------- */
 
 /* True once this worker is shutting down and only finishes what it has. */
 bool h2d_draining(const struct h2d_req *req);

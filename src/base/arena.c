@@ -1,6 +1,6 @@
 /*
- * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never frees
- * a single allocation and never takes more than its cap from malloc.
+ * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never
+ * frees a single allocation and never takes more than its cap from malloc.
  */
 #include "base/arena.h"
 
@@ -55,7 +55,8 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 	a->used += size;
 	chunk->next = a->chunks;
 	a->chunks = chunk;
-	/* A large piece gets a chunk of its own; the space of the current one is not given up for it. */
+	/* A large piece gets a chunk of its own; the space of the current one is not given up for
+	 * it. */
 	if (size - sizeof(*chunk) - n >= (size_t)(a->end - a->cur)) {
 		a->cur = chunk->data + n;
 		a->end = (char *)chunk + size;

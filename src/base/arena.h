@@ -1,7 +1,7 @@
 /*
  * arena: memory that dies with its owner (a request, a configuration). Allocations are never freed
- * one by one. A cap bounds what one owner may take: past it arena_alloc answers NULL, and the owner
- * turns that into 431, 503 or a configuration error. One thread only.
+ * one by one. A cap bounds what one owner may take: past it arena_alloc() answers NULL, and the
+ * owner turns that into 431, 503 or a configuration error. An arena belongs to one thread.
  */
 #ifndef H2D_BASE_ARENA_H
 #define H2D_BASE_ARENA_H
@@ -14,16 +14,17 @@
 struct arena_chunk;
 
 struct arena {
-	char *cur, *end;           /* free space of the current chunk */
-	char *first, *first_end;   /* the caller's first buffer, may be NULL */
+	char *cur, *end;         /* free space of the current chunk */
+	char *first, *first_end; /* the caller's first buffer, may be NULL */
 	struct arena_chunk *chunks;
-	size_t used, cap;          /* bytes taken from malloc, and at most */
+	size_t used, cap; /* bytes taken from malloc, and at most */
 };
 
 /* first (may be NULL) is memory of the caller, used before malloc is; it must outlive the arena. */
 void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
 
-/* Aligned to 8 bytes, not cleared. NULL past the cap or when memory is out. Inline for the hot path. */
+/* Aligned to 8 bytes, not cleared. NULL past the cap or when memory is out. Inline for the hot
+ * path. */
 void *arena_alloc_slow(struct arena *a, size_t n);
 static inline void *arena_alloc(struct arena *a, size_t n)
 {

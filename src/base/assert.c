@@ -1,6 +1,6 @@
 /*
- * assert: the end of a process that found itself wrong. H2D_ASSERT calls it from anywhere; it
- * allocates nothing and never returns.
+ * assert: the end of a process that found a bug of its own. H2D_ASSERT calls it from every layer;
+ * it writes the last words, allocates nothing and never returns.
  */
 #include "base/assert.h"
 
@@ -21,7 +21,8 @@ void assert_last_words_to(char *buf, size_t size)
 void assert_fail(const char *what, const char *file, int line, const char *func)
 {
 	if (words_size > 0)
-		snprintf(words, words_size, "assertion failed: %s (%s, %s:%d)", what, func, file, line);
+		snprintf(words, words_size, "assertion failed: %s (%s, %s:%d)", what, func, file,
+			line);
 	log_write(LEVEL_ALERT, "assertion failed: %s (%s, %s:%d)", what, func, file, line);
 	abort();
 }

@@ -1,4 +1,8 @@
-/* cache_facts: what the keeper tells of the cache, by number: from cache_facts.def. Pure. */
+/*
+ * cache_facts: what the keeper tells the master of the cache, as numbers with the names of
+ * cache_facts.def. The keeper fills the struct, CTL_CACHE carries it, the scoreboard holds it; it
+ * has no pointers, so that it can be sent as it is.
+ */
 #ifndef H2D_BASE_CACHE_FACTS_H
 #define H2D_BASE_CACHE_FACTS_H
 

@@ -1,5 +1,6 @@
 /*
- * clock: the cached time. The loop writes it once per turn (tests too); everybody reads it.
+ * clock: the cached time of a loop turn. Only the loop and tests write it; all other code reads
+ * it, and calls clock_read_us() where a duration is measured.
  */
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /*
- * clock: the time of this loop turn. The loop calls clock_update() once per turn; everybody else asks
- * for the cached value, so that one turn has one time. Tests set it. Protocol code takes now as an
- * argument instead.
+ * clock: the time of this loop turn. The loop calls clock_update() once per turn; all other code
+ * reads the cached value, so that one turn has one time. Tests set it. Protocol code never calls
+ * it: it takes the time as an argument.
  */
 #ifndef H2D_BASE_CLOCK_H
 #define H2D_BASE_CLOCK_H
@@ -12,9 +12,9 @@
 /* Reads the clocks (CLOCK_MONOTONIC, CLOCK_REALTIME). */
 void clock_update(void);
 
-uint64_t clock_ms(void);            /* monotonic, milliseconds */
-uint64_t clock_us(void);            /* monotonic, microseconds */
-struct timespec clock_wall(void);   /* wall clock */
+uint64_t clock_ms(void);          /* monotonic, milliseconds */
+uint64_t clock_us(void);          /* monotonic, microseconds */
+struct timespec clock_wall(void); /* wall clock */
 
 /* Reads CLOCK_MONOTONIC now, not cached: for measuring. */
 uint64_t clock_read_us(void);

@@ -1,8 +1,11 @@
 /*
- * counters: the block this process counts in, and the names of its fields. The loop thread writes;
- * the master and the status handler read through counters_get() only.
+ * counters: the block this process counts in, and the names of its cells. The loop thread writes;
+ * the master and the status page read through counters_get() and counters_read() only, because
+ * another process may be writing what they look at.
  */
 #include "base/counters.h"
+
+#include <stddef.h>
 
 #include "base/assert.h"
 
@@ -11,7 +14,14 @@ const struct counter_info counter_info[COUNTER_COUNT] = {
 #include "base/counters.def"
 };
 
-_Static_assert(sizeof(struct counters) == COUNTER_COUNT * sizeof(int64_t), "an array of int64_t");
+const struct histogram_info histogram_info[HISTOGRAM_COUNT] = {
+#define HISTOGRAM(name, help, ...) \
+	{ #name, help, (const int64_t[]){ __VA_ARGS__ }, HISTOGRAM_BOUNDS(__VA_ARGS__), \
+		offsetof(struct counters, name) / sizeof(int64_t) },
+#include "base/counters.def"
+};
+
+_Static_assert(sizeof(struct counters) == COUNTERS_CELLS * sizeof(int64_t), "an array of int64_t");
 
 static struct counters private_block;
 struct counters *counters = &private_block;
@@ -21,8 +31,47 @@ void counters_to(struct counters *block)
 	counters = block;
 }
 
-int64_t counters_get(const struct counters *block, int i)
+static void cell_add(int cell, int64_t n)
 {
-	H2D_ASSERT(i >= 0 && i < COUNTER_COUNT);
-	return __atomic_load_n((const int64_t *)block + i, __ATOMIC_RELAXED);
+	int64_t *p = (int64_t *)counters + cell;
+
+	__atomic_store_n(p, *p + n, __ATOMIC_RELAXED);
+}
+
+void histogram_add(enum histogram h, int64_t value)
+{
+	const struct histogram_info *info = &histogram_info[h];
+	int i = 0;
+
+	while (i < info->nbounds && value > info->bounds[i])
+		i++;
+	cell_add(info->cell + HISTOGRAM_VALUES, 1);
+	cell_add(info->cell + HISTOGRAM_SUM, value);
+	cell_add(info->cell + HISTOGRAM_BUCKETS + i, 1);
+}
+
+int64_t counters_get(const struct counters *block, int cell)
+{
+	H2D_ASSERT(cell >= 0 && cell < COUNTERS_CELLS);
+	return __atomic_load_n((const int64_t *)block + cell, __ATOMIC_RELAXED);
+}
+
+bool counters_grows(int cell)
+{
+	return cell >= COUNTER_COUNT || counter_info[cell].kind == COUNTER_TOTAL;
+}
+
+void counters_read(struct counters *to, const struct counters *from)
+{
+	for (int i = 0; i < COUNTERS_CELLS; i++)
+		((int64_t *)to)[i] = counters_get(from, i);
+}
+
+void counters_add(struct counters *sum, const struct counters *n)
+{
+	for (int i = 0; i < COUNTERS_CELLS; i++) {
+		int64_t *p = (int64_t *)sum + i;
+
+		*p = (int64_t)((uint64_t)*p + (uint64_t)counters_get(n, i));
+	}
 }

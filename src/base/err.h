@@ -1,13 +1,15 @@
 /*
- * err: what a peer did wrong, as a pointer to a const object from err.def; NULL is success. It says
- * everything a protocol needs to answer: the HTTP status, the RFC 9113 error code, how much dies of
- * it, and how loudly it is logged.
+ * err: what a peer did wrong, as a pointer to a const object from err.def; NULL is success. The
+ * object has everything that a protocol needs for its answer: the HTTP status, the RFC 9113 error
+ * code, what ends (request, stream or connection), and the level of the log line. Faults of the
+ * machine are errno values and never objects of this kind.
  */
 #ifndef H2D_BASE_ERR_H
 #define H2D_BASE_ERR_H
 
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "base/log.h"
 
 enum err_scope {
@@ -18,12 +20,16 @@ enum err_scope {
 
 struct err {
 	const char *name;
-	int status;         /* HTTP status, 0 if none can be sent */
-	uint32_t h2_code;   /* RFC 9113, 7 */
+	int status;       /* HTTP status, 0 if none can be sent */
+	uint32_t h2_code; /* RFC 9113, 7 */
 	enum err_scope scope;
 	enum log_level level;
 	const char *text;
+	struct log_kind *kind; /* each error is one */
 };
+
+/* "connection PEER: TEXT", at the error's level. */
+void err_log(const struct err *err, const struct addr *peer);
 
 #define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;
 #include "base/err.def"

@@ -1,6 +1,7 @@
 /*
- * list: intrusive doubly linked list. A node is a member of the thing it links; a node that is on no
- * list points to itself, so that removing it twice is harmless and list_linked() can be asked.
+ * list: an intrusive doubly linked list. A node is a member of the struct that it links; a node
+ * that is on no list points to itself, so that removing it twice does no harm and list_linked()
+ * can be called. A list owns nothing: it never allocates or frees.
  */
 #ifndef H2D_BASE_LIST_H
 #define H2D_BASE_LIST_H
@@ -17,7 +18,7 @@ struct list {
 /* Walks l; the current node may be removed in the body, its neighbours may not. */
 #define LIST_FOREACH(node, l) \
 	for (struct list *node = (l)->next, *node##_next = node->next; node != (l); \
-	     node = node##_next, node##_next = node->next)
+		node = node##_next, node##_next = node->next)
 
 static inline void list_init(struct list *l)
 {

@@ -1,12 +1,16 @@
 /*
  * log: the error log. Levels say whose fault it is: alert is our bug, error the machine's or the
  * operator's, warn something odd, notice the life of the processes, info the peer's doing, debug
- * traces. Every line is one write(2); the descriptor belongs to the master and is passed to children.
+ * traces. Every line is one write(2); the descriptor belongs to the master and is passed to
+ * children. Nothing waits for a reader: what does not fit is lost, and its number is said when
+ * there is room again.
  */
 #ifndef H2D_BASE_LOG_H
 #define H2D_BASE_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LEVEL_ALERT, LEVEL_ERROR, LEVEL_WARN, LEVEL_NOTICE, LEVEL_INFO, LEVEL_DEBUG };
 
@@ -23,6 +27,11 @@ void log_who(const char *who);
  * written as \xHH, so that a peer cannot forge lines; lines over 4000 bytes are cut.
  */
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_vwrite(enum log_level level, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+/* Says how many lines were lost, if there is room now. */
+void log_say_lost(void);
 
 #define log_at(level, ...) \
 	do { \
@@ -30,12 +39,39 @@ void log_write(enum log_level level, const char *fmt, ...) __attribute__((format
 			log_write((level), __VA_ARGS__); \
 	} while (0)
 
-#define log_alert(...) log_at(LEVEL_ALERT, __VA_ARGS__)
-#define log_error(...) log_at(LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...) log_at(LEVEL_WARN, __VA_ARGS__)
+/* Lines of one kind that peers can cause: one per second, and how many more there were. */
+struct log_kind {
+	enum log_level level;
+	uint64_t until_ms; /* no other line before */
+	unsigned rest;     /* lines not written since */
+	struct log_kind *next;
+	bool listed;
+	char text[160]; /* the line that was written, cut */
+};
+
+void log_limited(struct log_kind *kind, enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* For what a peer can cause again and again: every place in the source is a kind. */
+#define log_peer(level, ...) \
+	do { \
+		static struct log_kind log_kind_here; \
+		if ((level) <= log_max) \
+			log_limited(&log_kind_here, (level), __VA_ARGS__); \
+	} while (0)
+
+/*
+ * Says how many lines were lost and how many more there were of each kind whose second is over (at
+ * the end of a process: all). Processes that peers speak to call it every second.
+ */
+void log_tick(bool end);
+
+#define log_alert(...)  log_at(LEVEL_ALERT, __VA_ARGS__)
+#define log_error(...)  log_at(LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...)   log_at(LEVEL_WARN, __VA_ARGS__)
 #define log_notice(...) log_at(LEVEL_NOTICE, __VA_ARGS__)
-#define log_info(...) log_at(LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...) log_at(LEVEL_DEBUG, __VA_ARGS__)
+#define log_info(...)   log_at(LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)  log_at(LEVEL_DEBUG, __VA_ARGS__)
 
 /* "alert", "error", … and back; log_level_parse answers -1 for an unknown name. */
 const char *log_level_name(enum log_level level);

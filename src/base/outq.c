@@ -100,7 +100,8 @@ static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
 	if (q->count > 0) {
 		struct outq_seg *last = last_seg(q);
 
-		/* The address alone could be that of foreign memory that ends where the block goes on. */
+		/* The address alone could be that of foreign memory that ends where the block goes
+		 * on. */
 		if (last->ref == &block->ref && last->p + last->n == to) {
 			last->n += n;
 			q->len += n;

@@ -1,7 +1,8 @@
 /*
- * outq: the bytes a connection still has to write, in order. Small pieces (frame heads, field blocks)
- * are copied and lie together; large payload is borrowed by reference and given back (ref_put) once
- * written. Holds no memory while empty. One thread only.
+ * outq: the bytes that a connection still has to write, in order. Small pieces (frame heads, field
+ * blocks) are copied and lie together; large payload is borrowed by reference and given back by
+ * ref_put() once it is written. The protocol fills it and the transport drains it, on one thread;
+ * an empty queue holds no memory.
  */
 #ifndef H2D_BASE_OUTQ_H
 #define H2D_BASE_OUTQ_H
@@ -14,14 +15,15 @@
 #include "base/ref.h"
 
 enum {
-	OUTQ_BLOCK = 16384,    /* bytes of one copy block, all heads included */
-	OUTQ_COPY_MAX = 2048,  /* borrowed pieces up to this size are copied: cheaper than an iovec */
+	OUTQ_BLOCK = 16384, /* bytes of one copy block, all heads included */
+	OUTQ_COPY_MAX =
+		2048, /* borrowed pieces up to this size are copied: cheaper than an iovec */
 };
 
 struct outq_seg {
 	const uint8_t *p;
 	size_t n;
-	struct ref *ref;       /* one reference, put when the segment is consumed */
+	struct ref *ref; /* one reference, put when the segment is consumed */
 };
 
 struct outq_block;
@@ -29,7 +31,7 @@ struct outq_block;
 struct outq {
 	struct outq_seg *segs; /* ring of cap (a power of two) segments */
 	unsigned head, count, cap;
-	size_t len;            /* bytes in all segments */
+	size_t len;              /* bytes in all segments */
 	struct outq_block *tail; /* where the next copy goes, if the last segment ends in it */
 	struct pool *blocks;
 };
@@ -42,7 +44,8 @@ static inline size_t outq_len(const struct outq *q)
 	return q->len;
 }
 
-/* Appends a copy of p[0..n). -1 when memory is out: the queue is then unusable, close the connection. */
+/* Appends a copy of p[0..n). -1 when memory is out: the queue is then unusable, close the
+ * connection. */
 int outq_copy(struct outq *q, const void *p, size_t n);
 
 /* Appends p[0..n) by reference: takes a reference of its own on ref (or copies, if small). */

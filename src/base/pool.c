@@ -1,7 +1,7 @@
 /*
- * pool: equal blocks on a free list. Connections, requests and queues call it on every turn. It never
- * clears a block and never moves one. Under AddressSanitizer a free block is poisoned, and the link of
- * the free list lies behind the block, so that any touch of a free block is seen.
+ * pool: equal blocks on a free list. Connections, requests and queues call it on every turn. It
+ * never clears a block and never moves one. Under AddressSanitizer a free block is poisoned, and
+ * the link of the free list lies behind the block, so that any touch of a free block is seen.
  */
 #include "base/pool.h"
 
@@ -12,12 +12,12 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define LINK_OFFSET(pool) ((pool)->size)
-#define BLOCK_SIZE(pool) ((pool)->size + sizeof(void *))
+#define BLOCK_SIZE(pool)  ((pool)->size + sizeof(void *))
 #else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p))
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p))
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p))
-#define LINK_OFFSET(pool) 0
-#define BLOCK_SIZE(pool) ((pool)->size)
+#define LINK_OFFSET(pool)                 0
+#define BLOCK_SIZE(pool)                  ((pool)->size)
 #endif
 
 static void **link_of(const struct pool *pool, void *block)

@@ -1,6 +1,7 @@
 /*
- * pool: free list of equal blocks, for what comes and goes with every request. One thread only. Keeps
- * at most keep free blocks, the rest goes back to malloc; counts what is out, so that a leak is seen.
+ * pool: a free list of equal blocks, for what comes and goes with every request. It keeps at most
+ * as many free blocks as it was told and gives the rest back to malloc; it counts the blocks that
+ * are out, so that a leak is seen. A pool belongs to one thread.
  */
 #ifndef H2D_BASE_POOL_H
 #define H2D_BASE_POOL_H
@@ -9,10 +10,10 @@
 
 struct pool {
 	const char *name;
-	size_t size;       /* bytes per block */
-	unsigned keep;     /* free blocks kept at most */
+	size_t size;   /* bytes per block */
+	unsigned keep; /* free blocks kept at most */
 	unsigned nfree;
-	unsigned live;     /* blocks handed out */
+	unsigned live; /* blocks handed out */
 	void *free;
 };
 

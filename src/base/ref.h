@@ -1,7 +1,8 @@
 /*
- * ref: the count of borrowers of something that bytes in flight point into (a cache image, a buffer
- * read from disk). One thread only: counts are plain integers. The last ref_put calls release, which
- * may free; whoever must not free inside an event batch defers in its release function.
+ * ref: the count of the borrowers of memory that bytes in flight point into (a cache image, a
+ * buffer read from disk). Counts are plain integers, so one thread alone may use them. The last
+ * ref_put() calls release(), which may free; a release() that must not free inside an event batch
+ * defers that to the end of the batch.
  */
 #ifndef H2D_BASE_REF_H
 #define H2D_BASE_REF_H

@@ -1,6 +1,7 @@
 /*
- * slice: bytes that somebody else owns. A slice never frees, is passed by value, and need not end in
- * NUL. Whoever hands one out says in its header how long the bytes live.
+ * slice: a pointer and a length of bytes that another object owns. A slice never frees, is passed
+ * by value, and need not end in NUL. A function that hands out a slice says in its header how long
+ * the bytes live.
  */
 #ifndef H2D_BASE_SLICE_H
 #define H2D_BASE_SLICE_H
@@ -17,7 +18,10 @@ struct slice {
 };
 
 /* A string literal as a slice, usable in initializers too. */
-#define SLICE_LIT(s) { "" s, sizeof(s) - 1 }
+#define SLICE_LIT(s) \
+	{ \
+		"" s, sizeof(s) - 1 \
+	}
 #define SLICE(s) ((struct slice){ "" s, sizeof(s) - 1 })
 
 /* For printf's "%.*s". */

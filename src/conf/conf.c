@@ -19,7 +19,7 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 	if (ov->file != NULL)
 		conf->path = arena_strdup(&conf->arena, ov->file);
 	if (!conf_table_defaults(&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL]) ||
-		 (ov->file != NULL && conf->path == NULL)) {
+		(ov->file != NULL && conf->path == NULL)) {
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
@@ -45,9 +45,9 @@ static struct conf *load(const struct conf_override *ov, size_t cap, bool faulty
 	arena_init(&conf->arena, NULL, 0, cap);
 	build(conf, ov, &faults);
 	conf->faulty = faults.n > 0;
-	if (conf->faulty && (faults.oom || !faulty_too ||
-				    !conf_table_mend(&conf->arena, conf,
-					    &conf_sections[CONF_SECTION_GLOBAL])))
+	if (conf->faulty &&
+		(faults.oom || !faulty_too ||
+			!conf_table_mend(&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL])))
 		conf_free(&conf);
 	return conf;
 }

@@ -27,16 +27,16 @@ struct conf_list {
 };
 
 /* The C type behind each type name of conf.def. */
-#define CONF_C_STRING char *             /* never NULL, may be "" */
-#define CONF_C_PATH char *               /* relative to the including file's folder; "" is none */
-#define CONF_C_BOOL bool
-#define CONF_C_NUMBER uint64_t           /* decimal only */
-#define CONF_C_AUTO uint64_t             /* a number, or "auto", which is 0 */
-#define CONF_C_SIZE uint64_t             /* bytes; suffixes K, M, G */
+#define CONF_C_STRING  char * /* never NULL, may be "" */
+#define CONF_C_PATH    char * /* relative to the including file's folder; "" is none */
+#define CONF_C_BOOL    bool
+#define CONF_C_NUMBER  uint64_t /* decimal only */
+#define CONF_C_AUTO    uint64_t /* a number, or "auto", which is 0 */
+#define CONF_C_SIZE    uint64_t /* bytes; suffixes K, M, G */
 #define CONF_C_SECONDS uint64_t
-#define CONF_C_CHOICE int                /* index into the row's choices */
-#define CONF_C_MODE unsigned             /* octal file mode in a string */
-#define CONF_C_LIST struct conf_list
+#define CONF_C_CHOICE  int      /* index into the row's choices */
+#define CONF_C_MODE    unsigned /* octal file mode in a string */
+#define CONF_C_LIST    struct conf_list
 
 #define CONF_ROW(name, member, type, dflt, min, max, choices, help) \
 	CONF_C_##type member; \
@@ -44,16 +44,16 @@ struct conf_list {
 
 /* One struct per section; the macro of that section makes the members, the others are empty. */
 struct conf_listen {
-	char *address;                   /* the section's title, as written */
+	char *address; /* the section's title, as written */
 	struct conf_pos at;
 #define CONF_LISTEN CONF_ROW
 #include "conf/conf.def"
 };
 
 struct conf_tls {
-	struct conf_pos at;              /* file NULL: no such section */
+	struct conf_pos at; /* file NULL: no such section */
 #define CONF_CERTIFICATE CONF_ROW
-#define CONF_TLS CONF_ROW
+#define CONF_TLS         CONF_ROW
 #include "conf/conf.def"
 };
 
@@ -76,20 +76,20 @@ struct conf_timeouts {
 };
 
 /* What a server block and its locations both may set. */
-struct conf_place {
-#define CONF_PLACE CONF_ROW
+struct conf_scope {
+#define CONF_SCOPE CONF_ROW
 #include "conf/conf.def"
 };
 
 /* In a server: of a key that is not set (its member_at.file is NULL) the server's value holds. */
 struct conf_location {
-	char *prefix;                    /* the section's title, "/assets/" */
+	char *prefix; /* the section's title, "/assets/" */
 	struct conf_pos at;
-	struct conf_place place;
+	struct conf_scope scope;
 };
 
 struct conf_error_page {
-	char *status;                    /* the section's title, "404" */
+	char *status; /* the section's title, "404" */
 	struct conf_pos at;
 #define CONF_ERROR_PAGE CONF_ROW
 #include "conf/conf.def"
@@ -103,11 +103,11 @@ struct conf_server_tls {
 };
 
 struct conf_server {
-	char *name;                      /* the section's title: a name, or "_" of the default server */
+	char *name; /* the section's title: a name, or "_" of the default server */
 	struct conf_pos at;
 #define CONF_SERVER CONF_ROW
 #include "conf/conf.def"
-	struct conf_place place;
+	struct conf_scope scope;
 	struct conf_server_tls tls;
 	struct conf_error_page *error_pages;
 	unsigned nerror_pages;
@@ -117,8 +117,8 @@ struct conf_server {
 
 struct conf {
 	struct arena arena;
-	char *path;                      /* the file read, NULL if none was */
-	bool faulty;                     /* only of conf_load_faulty() */
+	char *path;  /* the file read, NULL if none was */
+	bool faulty; /* only of conf_load_faulty() */
 #define CONF_GLOBAL CONF_ROW
 #include "conf/conf.def"
 	struct conf_tls tls;
@@ -133,14 +133,14 @@ struct conf {
 
 /* What the command line set; it wins over the file and survives HUP. NULL or 0: not given. */
 struct conf_override {
-	const char *file;                /* -f; NULL: none, defaults serve */
-	const char *root;                /* -r */
-	const char *port;                /* -p, digits; IPv4 and IPv6, instead of the file's */
-	const char *key, *cert;          /* -k, -c */
-	const char *workers;             /* -n, as written */
-	const char *dispatch;            /* -d */
-	const char *pid_file;            /* --pid-file */
-	bool h2c;                        /* the listener of -p is cleartext */
+	const char *file;       /* -f; NULL: none, defaults serve */
+	const char *root;       /* -r */
+	const char *port;       /* -p, digits; IPv4 and IPv6, instead of the file's */
+	const char *key, *cert; /* -k, -c */
+	const char *workers;    /* -n, as written */
+	const char *dispatch;   /* -d */
+	const char *pid_file;   /* --pid-file */
+	bool h2c;               /* the listener of -p is cleartext */
 };
 
 /*
@@ -162,14 +162,15 @@ typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *me
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
 /*
- * The same, but a configuration with faults is answered too: it is whole, values that were refused are on
- * their defaults, and it is only good to look for what else is wrong with it. NULL when memory is out.
+ * The same, but a configuration with faults is answered too: it is whole, values that were refused
+ * are on their defaults, and it is only good to look for what else is wrong with it. NULL when
+ * memory is out.
  */
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
 /* conf_load() with a cap on the memory it may take, which conf_load sets to 16 MiB. */
-struct conf *conf_load_capped(const struct conf_override *ov, size_t cap, conf_fault_fn *fault,
-	void *ctx);
+struct conf *conf_load_capped(
+	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx);
 void conf_free(struct conf **conf);
 
 /* Which server answers names that none has: "_", else the first. */

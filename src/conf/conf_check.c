@@ -1,11 +1,11 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute as those of keys of type PATH are, and what
- * is refused, which becomes NULL.
+ * nothing but the paths of the logs, which become absolute as those of keys of type PATH are, and
+ * what is refused, which becomes NULL.
  */
 #include "conf/conf_check.h"
 
-#include "conf/conf_addr.h"
+#include "base/addr.h"
 #include "conf/conf_check_server.h"
 #include "conf/conf_path.h"
 #include "conf/conf_value.h"
@@ -42,31 +42,31 @@ static void check_global(struct conf *conf, struct conf_faults *faults)
 }
 
 /* Each listener on port 0 gets a port of its own. */
-static bool is_any_port(const struct conf_addr *addr)
+static bool is_any_port(const struct addr *addr)
 {
-	return addr->kind != CONF_ADDR_UNIX && addr->port == 0;
+	return addr->sa.sa_family != AF_UNIX && addr_port(addr) == 0;
 }
 
 /* The listeners before the i-th are parsed into addrs. */
 static void check_listen(
-	struct conf *conf, unsigned i, struct conf_addr *addrs, struct conf_faults *faults)
+	struct conf *conf, unsigned i, struct addr *addrs, struct conf_faults *faults)
 {
 	const struct conf_listen *l = &conf->listens[i];
-	const char *why = conf_addr_parse(l->address, &addrs[i]);
+	const char *why = addr_parse(l->address, &addrs[i]);
 
 	if (why != NULL) {
 		conf_fault(faults, &l->at, "listen \"%.200s\": %s", l->address, why);
 		return;
 	}
 	for (unsigned j = 0; j < i; j++) {
-		if (!conf_addr_equal(&addrs[i], &addrs[j]) || is_any_port(&addrs[i]))
+		if (!addr_equal(&addrs[i], &addrs[j]) || is_any_port(&addrs[i]))
 			continue;
 		conf_fault(faults, &l->at, "listen \"%.200s\" is there twice; first at %s:%u",
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
 		break;
 	}
-	if (addrs[i].kind == CONF_ADDR_UNIX) {
-		conf_path_folder(conf, "listen", addrs[i].path, &l->at, faults);
+	if (addrs[i].sa.sa_family == AF_UNIX) {
+		conf_path_folder(conf, "listen", addrs[i].un.sun_path, &l->at, faults);
 		if (l->tls)
 			conf_fault(faults, &l->tls_at, "tls = true is not for unix: listeners");
 	}
@@ -74,18 +74,16 @@ static void check_listen(
 
 static void check_listens(struct conf *conf, struct conf_faults *faults)
 {
-	struct conf_addr *addrs = arena_zalloc(&conf->arena, conf->nlistens * sizeof(*addrs));
+	struct addr *addrs = arena_zalloc(&conf->arena, conf->nlistens * sizeof(*addrs));
 
 	if (addrs == NULL) {
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
-	for (unsigned i = 0; i < conf->nlistens; i++) {
-		/* What is not parsed equals nothing. */
-		addrs[i] = (struct conf_addr){ .port = UINT32_MAX };
+	/* An address that is not parsed has no family and equals nothing. */
+	for (unsigned i = 0; i < conf->nlistens; i++)
 		if (conf->listens[i].address != NULL)
 			check_listen(conf, i, addrs, faults);
-	}
 }
 
 static bool is_missing(const char *path)

@@ -53,8 +53,8 @@ static const char *why_not(const char *s)
 		if (s[n] != '.' && s[n] != '\0')
 			return "not the name of a host";
 		if (n == 0 || n > LABEL_MAX)
-			return n == 0 ? "there is nothing in front of or behind a dot" :
-					"longer than 63 bytes between two dots";
+			return n == 0 ? "there is nothing in front of or behind a dot"
+				      : "longer than 63 bytes between two dots";
 		if (s[n] == '\0')
 			return NULL;
 		s += n + 1;
@@ -86,8 +86,8 @@ static void check_clashes(struct name *names, unsigned n, struct conf_faults *fa
 	}
 }
 
-static void add(struct name *names, unsigned *n, const char *text,
-	const struct conf_server *server, const struct conf_pos *at, struct conf_faults *faults)
+static void add(struct name *names, unsigned *n, const char *text, const struct conf_server *server,
+	const struct conf_pos *at, struct conf_faults *faults)
 {
 	const char *why = NULL;
 

@@ -35,7 +35,8 @@ static void check_upload_dir(
 		size_t n = strcspn(rest.p, "/");
 
 		/* Paths of requests have neither: they would not be known for uploads. */
-		bool dots = (n == 1 && rest.p[0] == '.') || (n == 2 && memcmp(rest.p, "..", 2) == 0);
+		bool dots =
+			(n == 1 && rest.p[0] == '.') || (n == 2 && memcmp(rest.p, "..", 2) == 0);
 		size_t slashes = strspn(rest.p + n, "/");
 
 		if (dots || (slashes > 1 && n + slashes < rest.n)) {
@@ -62,7 +63,8 @@ static bool is_token(const char *s)
 			   "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
 }
 
-/* Where a redirect may lead: it becomes a location field as it is, perhaps with more path behind it. */
+/* Where a redirect may lead: it becomes a location field as it is, perhaps with more path behind
+ * it. */
 static bool is_target(const char *s)
 {
 	const char *host = NULL;
@@ -96,8 +98,8 @@ static bool is_below(const char *path, const char *prefix)
 	return prefix[n - 1] == '/' || strchr("/?#", path[n]) != NULL;
 }
 
-/* The place whose redirect holds for a path: what a location does not set is its server's. */
-static const struct conf_place *redirects(const struct conf_server *s, const char *path)
+/* The scope whose redirect holds for a path: what a location does not set is its server's. */
+static const struct conf_scope *redirects(const struct conf_server *s, const char *path)
 {
 	const struct conf_location *found = NULL;
 
@@ -108,10 +110,11 @@ static const struct conf_place *redirects(const struct conf_server *s, const cha
 			(found == NULL || strlen(l->prefix) > strlen(found->prefix)))
 			found = l;
 	}
-	return found != NULL && found->place.redirect_at.file != NULL ? &found->place : &s->place;
+	return found != NULL && found->scope.redirect_at.file != NULL ? &found->scope : &s->scope;
 }
 
-static void check_redirect(const struct conf_server *s, const struct conf_place *p, struct conf_faults *faults)
+static void check_redirect(
+	const struct conf_server *s, const struct conf_scope *p, struct conf_faults *faults)
 {
 	const char *variable;
 
@@ -120,18 +123,20 @@ static void check_redirect(const struct conf_server *s, const struct conf_place 
 	variable = strchr(p->redirect, '$');
 	if (!is_target(p->redirect))
 		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\" is neither a path nor a URL (https://...)", p->redirect);
+			"redirect \"%.200s\" is neither a path nor a URL (https://...)",
+			p->redirect);
 	else if (variable != NULL)
 		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\": there are no variables such as %.40s; behind a \"/\" at the end come "
+			"redirect \"%.200s\": there are no variables such as %.40s; behind a \"/\" "
+			"at the end come "
 			"the rest of the path and the query (a \"$\" itself is written %%24)",
 			p->redirect, variable);
 	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p)
-		conf_fault(faults, &p->redirect_at, "redirect \"%.200s\" leads to itself, without end",
-			p->redirect);
+		conf_fault(faults, &p->redirect_at,
+			"redirect \"%.200s\" leads to itself, without end", p->redirect);
 }
 
-static void check_place(struct conf_place *p, struct conf_faults *faults)
+static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 {
 	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
 		const char *name = p->index.v[i];
@@ -169,13 +174,14 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 	for (unsigned i = 0; i < s->nlocations; i++) {
 		struct conf_location *l = &s->locations[i];
 
-		check_place(&l->place, faults);
-		check_redirect(s, &l->place, faults);
+		check_scope(&l->scope, faults);
+		check_redirect(s, &l->scope, faults);
 		if (l->prefix == NULL)
 			continue;
 		if (!is_path(l->prefix))
 			conf_fault(faults, &l->at,
-				"location \"%.200s\": no path begins so; it is written \"/PATH\" or \"/PATH/\"",
+				"location \"%.200s\": no path begins so; it is written \"/PATH\" "
+				"or \"/PATH/\"",
 				l->prefix);
 		for (unsigned j = 0; j < i; j++) {
 			const struct conf_location *m = &s->locations[j];
@@ -207,14 +213,16 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 		} else if (e->file != NULL && (!is_path(e->file) || e->file[1] == '\0' ||
 						      e->file[strlen(e->file) - 1] == '/')) {
 			conf_fault(faults, &e->file_at,
-				"file \"%.200s\" is not the path of a file below root, as \"/404.html\"",
+				"file \"%.200s\" is not the path of a file below root, as "
+				"\"/404.html\"",
 				e->file);
 		}
 		if (e->status == NULL)
 			continue;
 		if (!is_error_status(e->status))
 			conf_fault(faults, &e->at,
-				"error-page \"%.200s\": the status must be from 400 to 599", e->status);
+				"error-page \"%.200s\": the status must be from 400 to 599",
+				e->status);
 		for (unsigned j = 0; j < i; j++) {
 			const struct conf_error_page *f = &s->error_pages[j];
 
@@ -239,8 +247,8 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		return;
 	}
 	/* A server that only redirects, or that nobody reaches, needs none. */
-	if (faults->lost || !has_public_listen(conf) || s->place.redirect == NULL ||
-		*s->place.redirect != '\0')
+	if (faults->lost || !has_public_listen(conf) || s->scope.redirect == NULL ||
+		*s->scope.redirect != '\0')
 		return;
 	conf_fault(faults, s->at.file != NULL ? &s->at : whole_file(conf, &pos),
 		"there is no root to serve: server \"%.200s\" { root = \"DIR\" }%s",
@@ -254,8 +262,8 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		struct conf_server *s = &conf->servers[i];
 
 		check_root(conf, s, faults);
-		check_place(&s->place, faults);
-		check_redirect(s, &s->place, faults);
+		check_scope(&s->scope, faults);
+		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);
 		check_error_pages(s, faults);
 		check_locations(s, faults);

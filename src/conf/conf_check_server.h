@@ -1,7 +1,7 @@
 /*
- * conf_check_server: whether the server blocks of a conf make sense: their names, roots, locations and
- * error pages. Called by conf_check. What h2d itself says in HTTP (fields, address ranges) is judged
- * where HTTP is known, in server/sites.
+ * conf_check_server: whether the server blocks of a conf make sense: their names, roots, locations
+ * and error pages. Called by conf_check. What h2d itself says in HTTP (fields, address ranges) is
+ * judged where HTTP is known, in server/sites.
  */
 #ifndef H2D_CONF_CONF_CHECK_SERVER_H
 #define H2D_CONF_CONF_CHECK_SERVER_H

@@ -1,6 +1,7 @@
 /*
- * conf_override: -r, -p, -k, -c, -n, -d, --pid-file and --h2c, then the listeners and the server of
- * nobody's choice. Called once per conf; checks values as the reader does, and nothing else.
+ * conf_override: lays -r, -p, -k, -c, -n, -d, --pid-file and --h2c over a conf, then adds the
+ * listeners and the server block that the defaults say. Called once per conf; it checks values as
+ * the reader does, and nothing else.
  */
 #include "conf/conf_override.h"
 
@@ -34,8 +35,8 @@ static void set(
 static struct conf_listen *add_listen(
 	struct override *o, struct conf_pos at, const char *host, uint64_t number)
 {
-	struct conf_listen *l = conf_table_add(
-		&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
+	struct conf_listen *l =
+		conf_table_add(&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
 	char address[64];
 
 	if (l == NULL)

@@ -1,6 +1,6 @@
 /*
- * conf_override: what the command line set, laid over a conf that was read, and what stands where
- * nobody said anything. Called by conf_load between reading and checking.
+ * conf_override: what the command line set, laid over a conf that was read, and the defaults where
+ * neither says anything. Called by conf_load between reading and checking.
  */
 #ifndef H2D_CONF_CONF_OVERRIDE_H
 #define H2D_CONF_CONF_OVERRIDE_H

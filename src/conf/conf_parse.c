@@ -12,7 +12,8 @@ enum { NESTED_MAX = 8 };
 struct block {
 	const struct conf_section *section;
 	const struct block *parent; /* the block it is written in; NULL of the top level */
-	const struct block *owner;  /* the block whose struct it lies in: parent, or one around that */
+	const struct block
+		*owner; /* the block whose struct it lies in: parent, or one around that */
 	void *scratch;  /* not NULL: refused as a whole, read for its faults */
 	unsigned index; /* otherwise: which one it is */
 	unsigned line;  /* of its opening brace */
@@ -116,8 +117,8 @@ static struct conf_pos *position(void *obj, const struct conf_section *s)
 }
 
 /* What is wrong with one more section s in owner: reported. */
-static bool is_one_too_many(struct parser *p, const struct conf_section *s, void *owner,
-	const struct conf_pos *pos)
+static bool is_one_too_many(
+	struct parser *p, const struct conf_section *s, void *owner, const struct conf_pos *pos)
 {
 	const struct conf_pos *first;
 
@@ -158,8 +159,8 @@ static bool block_open(struct parser *p, struct block *b, unsigned line)
 }
 
 /*
- * The section of that name, and the block it belongs to: parent, or, as its brace may be missing, the
- * nearest block around it that can have one, or none.
+ * The section of that name, and the block it belongs to: parent, or, as its brace may be missing,
+ * the nearest block around it that can have one, or none.
  */
 static const struct conf_section *find_section(
 	const struct block *parent, struct slice name, const struct block **owner)

@@ -1,6 +1,6 @@
 /*
- * conf_path: whether what a key names is there, and is what it must be. Each reports at most one fault
- * at pos; paths that are NULL are reported already.
+ * conf_path: whether what a key names is there, and is what it must be. Each reports at most one
+ * fault at pos; paths that are NULL are reported already.
  */
 #ifndef H2D_CONF_CONF_PATH_H
 #define H2D_CONF_CONF_PATH_H
@@ -8,11 +8,11 @@
 #include "conf/conf_fault.h"
 
 /* A file that can be read; "" is none. After a fault *path is NULL. */
-void conf_path_readable(const char *key, char **path, const struct conf_pos *pos,
-	struct conf_faults *faults);
+void conf_path_readable(
+	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults);
 
-void conf_path_directory(const char *key, const char *path, const struct conf_pos *pos,
-	struct conf_faults *faults);
+void conf_path_directory(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
 
 /* A file that may or may not exist, but can: its folder is there. */
 void conf_path_folder(struct conf *conf, const char *key, const char *path,

@@ -7,18 +7,18 @@
 #include "base/assert.h"
 #include "conf/conf_value.h"
 
-/* in: "" or where in the struct the members are, "place.". */
-#define ROW(of, in, name_, member_, type_, dflt_, min_, max_, choices_, help_)                     \
-	{                                                                                          \
-		.name = name_,                                                                     \
-		.type = CONF_TYPE_##type_,                                                         \
-		.member = offsetof(struct of, in member_),                                         \
-		.at = offsetof(struct of, in member_##_at),                                        \
-		.dflt = dflt_,                                                                     \
-		.min = min_,                                                                       \
-		.max = max_,                                                                       \
-		.choices = choices_,                                                               \
-		.help = help_,                                                                     \
+/* in: "" or where in the struct the members are, "scope.". */
+#define ROW(of, in, name_, member_, type_, dflt_, min_, max_, choices_, help_) \
+	{ \
+		.name = name_, \
+		.type = CONF_TYPE_##type_, \
+		.member = offsetof(struct of, in member_), \
+		.at = offsetof(struct of, in member_##_at), \
+		.dflt = dflt_, \
+		.min = min_, \
+		.max = max_, \
+		.choices = choices_, \
+		.help = help_, \
 	},
 
 static const struct conf_row global_rows[] = {
@@ -33,7 +33,7 @@ static const struct conf_row listen_rows[] = {
 
 static const struct conf_row tls_rows[] = {
 #define CONF_CERTIFICATE(...) ROW(conf_tls, , __VA_ARGS__)
-#define CONF_TLS(...) ROW(conf_tls, , __VA_ARGS__)
+#define CONF_TLS(...)         ROW(conf_tls, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -54,7 +54,7 @@ static const struct conf_row timeouts_rows[] = {
 
 static const struct conf_row server_rows[] = {
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
-#define CONF_PLACE(...) ROW(conf_server, place., __VA_ARGS__)
+#define CONF_SCOPE(...)  ROW(conf_server, scope., __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -69,19 +69,18 @@ static const struct conf_row error_page_rows[] = {
 };
 
 static const struct conf_row location_rows[] = {
-#define CONF_PLACE(...) ROW(conf_location, place., __VA_ARGS__)
+#define CONF_SCOPE(...) ROW(conf_location, scope., __VA_ARGS__)
 #include "conf/conf.def"
 };
 
-#define TOP &conf_sections[CONF_SECTION_GLOBAL]
-#define SERVER &conf_sections[CONF_SECTION_SERVER]
+#define TOP     &conf_sections[CONF_SECTION_GLOBAL]
+#define SERVER  &conf_sections[CONF_SECTION_SERVER]
 #define ROWS(r) .rows = r, .nrows = sizeof(r) / sizeof(r[0])
 /* Member m of the owner, a struct of. */
-#define SINGLE(owner, m, of)                                                                       \
-	.size = sizeof(struct of), .where = offsetof(struct owner, m),                             \
-	.at = offsetof(struct of, at)
-#define TITLED(owner, m, of)                                                                       \
-	.size = sizeof(struct of), .where = offsetof(struct owner, m),                             \
+#define SINGLE(owner, m, of) \
+	.size = sizeof(struct of), .where = offsetof(struct owner, m), .at = offsetof(struct of, at)
+#define TITLED(owner, m, of) \
+	.size = sizeof(struct of), .where = offsetof(struct owner, m), \
 	.count = offsetof(struct owner, n##m), .at = offsetof(struct of, at)
 
 const struct conf_section conf_sections[CONF_SECTIONS] = {
@@ -125,7 +124,8 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		TITLED(conf, servers, conf_server),
 		ROWS(server_rows) },
 	[CONF_SECTION_SERVER_TLS] = { .name = "tls",
-		.help = "The certificate that is shown to clients which ask for one of the server's "
+		.help = "The certificate that is shown to clients which ask for one of the "
+			"server's "
 			"names.",
 		.parent = SERVER,
 		SINGLE(conf_server, tls, conf_server_tls),
@@ -325,7 +325,8 @@ bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *
 	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
 		const struct conf_section *inner = &conf_sections[i];
 
-		for (unsigned j = 0; inner->parent == section && j < conf_table_count(obj, inner); j++)
+		for (unsigned j = 0; inner->parent == section && j < conf_table_count(obj, inner);
+			j++)
 			if (!conf_table_mend(arena, conf_table_get(obj, inner, j), inner))
 				return false;
 	}

@@ -1,6 +1,6 @@
 /*
  * conf_table: conf.def at run time: every section, its keys, and where in the structs of conf.h
- * their values lie. Read by all of conf; const.
+ * their values lie. All of conf reads it; it is const.
  */
 #ifndef H2D_CONF_CONF_TABLE_H
 #define H2D_CONF_CONF_TABLE_H
@@ -38,7 +38,8 @@ struct conf_section {
 	const char *title; /* what it is; NULL: none, and only one such section */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
-	bool inherits; /* what it does not set is as in the section around it, which has the same keys */
+	bool inherits; /* what it does not set is as in the section around it, which has the same
+			  keys */
 	size_t size;   /* of its struct */
 	size_t where;  /* in its owner: it, or (titled) the pointer to the first */
 	size_t count;  /* in its owner: how many there are (with a title) */
@@ -67,8 +68,7 @@ extern const struct conf_section conf_sections[CONF_SECTIONS];
 /* By name; NULL if there is none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
-const struct conf_section *conf_table_section(
-	const struct conf_section *parent, struct slice name);
+const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);
 
 /* The name that is nearest to a misspelt one. */
 const char *conf_table_near_row(const struct conf_section *section, struct slice name);
@@ -80,15 +80,16 @@ void *conf_table_get(void *owner, const struct conf_section *section, unsigned i
 const void *conf_table_peek(const void *owner, const struct conf_section *section, unsigned i);
 
 /*
- * One more struct of a section with title in owner, all its members on their defaults, in arena. NULL
- * when memory is out. Pointers to earlier ones are stale.
+ * One more struct of a section with title in owner, all its members on their defaults, in arena.
+ * NULL when memory is out. Pointers to earlier ones are stale.
  */
 void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section);
 
 /* The same for obj, which is there: its members, and the sections without title in it. */
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section);
 
-/* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is out. */
+/* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is
+ * out. */
 bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section);
 
 static inline void *conf_member(void *obj, const struct conf_row *row)

@@ -74,8 +74,8 @@ static const struct {
 		"#tls { certificate = \"/etc/h2d/tls/server.crt\"  certificate-key = "
 		"\"/etc/h2d/tls/server.key\" }" },
 	{ CONF_SECTION_ERROR_PAGE, "#error-page \"404\" { file = \"/404.html\" }" },
-	{ CONF_SECTION_LOCATION,
-		"#location \"/assets/\" { cache-control = \"public, max-age=31536000, immutable\" }" },
+	{ CONF_SECTION_LOCATION, "#location \"/assets/\" { cache-control = \"public, "
+				 "max-age=31536000, immutable\" }" },
 };
 
 static void write_example_inner(FILE *out)

@@ -20,7 +20,7 @@ struct parser {
 	bool torn;           /* a string without end may have eaten braces: they do not count */
 };
 
-/* For "%.*s": a name as somebody wrote it, of any length. */
+/* For "%.*s": a name as the file has it, of any length. */
 #define PARSER_NAME(tok) (int)((tok)->text.n < 64 ? (tok)->text.n : 64), (tok)->text.p
 
 void parser_next(struct parser *p);

@@ -1,6 +1,7 @@
 /*
- * loop: epoll, timers and task queues in one turn. One per process, one thread. It owns no descriptor
- * but its epoll instance, and calls nobody whose watch, timer or task was taken back.
+ * loop: epoll, timers and task queues in one turn. A process has one loop, on one thread, and its
+ * main function runs it. It owns no descriptor but its epoll instance, and never calls back a
+ * watch, timer or task that was taken off.
  */
 #include "event/loop.h"
 

@@ -1,5 +1,5 @@
 /*
- * loop: one edge-triggered epoll loop per process. A turn is: wait, clock, events, timers, ready
+ * loop: the edge-triggered epoll loop of a process. A turn is: wait, clock, events, timers, ready
  * tasks, end-of-turn tasks, deferred frees. Nothing is freed inside an event batch: what ends is
  * closed with loop_unwatch() and freed by loop_defer(), which runs when the batch is over; a watch
  * that was removed gets no further callback, not even from the batch that is being worked off.
@@ -17,15 +17,17 @@ struct loop;
 
 /* A descriptor under watch; a member of its owner. Zero it before the first use. */
 struct watch {
-	void (*fn)(struct watch *w, uint32_t events); /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR */
+	void (*fn)(struct watch *w,
+		uint32_t events); /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR */
 	int fd;
-	bool active;       /* loop's own */
+	bool active; /* loop's own */
 };
 
-/* Something to do once: in the next turn (ready), at the end of this one, or when the batch is over. */
+/* Something to do once: in the next turn (ready), at the end of this one, or when the batch is
+ * over. */
 struct task {
 	void (*fn)(struct task *t);
-	struct list node;  /* task_init() it; list_linked() while it is queued */
+	struct list node; /* task_init() it; list_linked() while it is queued */
 };
 
 static inline void task_init(struct task *t, void (*fn)(struct task *t))
@@ -38,10 +40,10 @@ struct loop {
 	int epfd;
 	bool stop;
 	struct wheel wheel;
-	struct list ready;     /* tasks for the next turn: leftovers of budgets */
-	struct list turn_end;  /* tasks for the end of this turn: gathered writes */
-	struct list deferred;  /* tasks that free */
-	struct watch **batch;  /* watches of the events of this turn, NULLed by loop_unwatch */
+	struct list ready;    /* tasks for the next turn: leftovers of budgets */
+	struct list turn_end; /* tasks for the end of this turn: gathered writes */
+	struct list deferred; /* tasks that free */
+	struct watch **batch; /* watches of the events of this turn, NULLed by loop_unwatch */
 	int batch_len;
 	uint64_t turns;
 };
@@ -53,8 +55,8 @@ int loop_init(struct loop *l);
 void loop_fini(struct loop *l);
 
 /*
- * Watches w->fd for events (EPOLLET is added; EPOLLEXCLUSIVE allowed). The owner keeps the descriptor
- * and closes it after loop_unwatch(). 0, or -errno.
+ * Watches w->fd for events (EPOLLET is added; EPOLLEXCLUSIVE allowed). The owner keeps the
+ * descriptor and closes it after loop_unwatch(). 0, or -errno.
  */
 int loop_watch(struct loop *l, struct watch *w, uint32_t events);
 void loop_unwatch(struct loop *l, struct watch *w);

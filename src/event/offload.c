@@ -1,6 +1,6 @@
 /*
- * offload: threads that take jobs off one queue and put them on another; an eventfd tells the loop. A
- * thread touches the queues and its job, nothing else: no counters, no loop, no connection.
+ * offload: threads that take jobs off the lines and put them on another; an eventfd tells the loop.
+ * A thread touches the queues and its job, nothing else: no counters, no loop, no connection.
  */
 #include "event/offload.h"
 
@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -16,47 +17,91 @@
 #include "base/assert.h"
 #include "base/counters.h"
 
-enum { STACK_BYTES = 256 * 1024 };
+enum { STACK_BYTES = 256 * 1024, LANES = 32 };
+
+/* The jobs of one class. */
+struct line {
+	struct list lanes[LANES]; /* by owner; each has its turn */
+	unsigned lane;            /* the last that had it */
+	unsigned queued, running, max;
+};
 
 struct offload {
-	struct watch watch;    /* of the eventfd */
+	struct watch watch; /* of the eventfd */
 	struct loop *loop;
-	unsigned pending;      /* loop only */
+	unsigned pending; /* loop only */
 
-	pthread_mutex_t lock;  /* of all that follows */
+	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;
-	struct list todo, done;
-	unsigned queued;       /* jobs on todo */
-	unsigned waiting;      /* threads without a job */
+	struct line lines[JOB_CLASSES];
+	unsigned next; /* whose turn it is */
+	struct list done;
+	unsigned queued;  /* jobs in line */
+	unsigned waiting; /* threads without a job */
 	bool quit;
 	unsigned started, max;
 	pthread_t threads[];
 };
 
+/* Owners share a lane by chance, each time others. */
+static struct list *lane_of(struct line *l, const struct job *j)
+{
+	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
+}
+
+static struct job *pop(struct line *l)
+{
+	struct list *node;
+
+	do {
+		l->lane = (l->lane + 1) % LANES;
+		node = list_pop(&l->lanes[l->lane]);
+	} while (node == NULL);
+	l->queued--;
+	return LIST_ENTRY(node, struct job, node);
+}
+
+/* The next job: one of each class after the other, as far as each may have another thread. */
+static struct job *take(struct offload *o)
+{
+	for (unsigned i = 0; i < JOB_CLASSES; i++) {
+		struct line *l = &o->lines[(o->next + i) % JOB_CLASSES];
+		struct job *j;
+
+		if (l->queued == 0 || l->running >= l->max)
+			continue;
+		j = pop(l);
+		o->next = (o->next + i + 1) % JOB_CLASSES;
+		o->queued--;
+		l->running++;
+		j->queued = false;
+		return j;
+	}
+	return NULL;
+}
+
 static void *thread_main(void *arg)
 {
 	struct offload *o = arg;
-	struct list *node;
 
 	pthread_mutex_lock(&o->lock);
 	for (;;) {
 		struct job *j;
 		bool first;
 
-		while ((node = list_pop(&o->todo)) == NULL && !o->quit) {
+		while ((j = take(o)) == NULL && !o->quit) {
 			o->waiting++;
 			pthread_cond_wait(&o->wake, &o->lock);
 			o->waiting--;
 		}
-		if (node == NULL)
+		if (j == NULL)
 			break;
-		o->queued--;
 		pthread_mutex_unlock(&o->lock);
 
-		j = LIST_ENTRY(node, struct job, node);
 		j->work(j);
 
 		pthread_mutex_lock(&o->lock);
+		o->lines[j->class].running--;
 		first = list_empty(&o->done);
 		list_append(&o->done, &j->node);
 		/* Under the lock: once the loop has seen the job, it may free o. */
@@ -104,7 +149,15 @@ struct offload *offload_new(struct loop *l, unsigned nthreads)
 		return NULL;
 	o->loop = l;
 	o->max = nthreads;
-	list_init(&o->todo);
+	for (unsigned i = 0; i < JOB_CLASSES; i++) {
+		for (unsigned k = 0; k < LANES; k++)
+			list_init(&o->lines[i].lanes[k]);
+		o->lines[i].max = nthreads;
+	}
+	o->lines[JOB_FILE].max = o->lines[JOB_LOOKUP].max = nthreads > 1 ? nthreads - 1 : 1;
+	o->lines[JOB_REMOTE].max = (nthreads + 1) / 2;
+	o->lines[JOB_LISTING].max = (nthreads + 3) / 4;
+	o->lines[JOB_PASSWORD].max = (nthreads + 1) / 2;
 	list_init(&o->done);
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->wake, NULL);
@@ -160,7 +213,10 @@ int offload_submit(struct offload *o, struct job *j)
 	if (o->started > 0) {
 		rc = 0;
 		list_init(&j->node);
-		list_append(&o->todo, &j->node);
+		list_append(lane_of(&o->lines[j->class], j), &j->node);
+		o->lines[j->class].queued++;
+		j->queued = true;
+		j->cancelled = false;
 		o->queued++;
 		pthread_cond_signal(&o->wake);
 	}
@@ -170,6 +226,29 @@ int offload_submit(struct offload *o, struct job *j)
 	o->pending++;
 	COUNT(offload_jobs, 1);
 	return 0;
+}
+
+bool offload_cancel(struct offload *o, struct job *j)
+{
+	bool was_queued;
+
+	pthread_mutex_lock(&o->lock);
+	was_queued = j->queued;
+	if (was_queued) {
+		list_remove(&j->node);
+		j->queued = false;
+		o->lines[j->class].queued--;
+		o->queued--;
+	}
+	pthread_mutex_unlock(&o->lock);
+	if (!was_queued) {
+		__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
+		return false;
+	}
+	H2D_ASSERT(o->pending > 0);
+	o->pending--;
+	COUNT(offload_jobs, -1);
+	return true;
 }
 
 unsigned offload_pending(const struct offload *o)

@@ -1,6 +1,6 @@
 /*
- * sig: a signalfd under watch. Each process asks for its signals once; nothing here runs in a signal
- * handler.
+ * sig: a signalfd under watch of the loop. The main function of each process calls it once, for
+ * the signals that this process handles; no code of the server ever runs in a signal handler.
  */
 #include "event/sig.h"
 
@@ -65,7 +65,7 @@ void sig_reset(void)
 	for (int n = 1; n < NSIG; n++) {
 		if (n == SIGSEGV || n == SIGBUS || n == SIGFPE || n == SIGILL || n == SIGABRT)
 			continue;
-		signal(n, n == SIGPIPE ? SIG_IGN : SIG_DFL);
+		signal(n, n == SIGPIPE || n == SIGXFSZ ? SIG_IGN : SIG_DFL);
 	}
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);

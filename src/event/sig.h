@@ -1,6 +1,7 @@
 /*
- * sig: signals as events of the loop, by signalfd(2). Signals asked for are blocked in the process
- * and handed to one callback; a forked child calls sig_reset() before it asks for its own.
+ * sig: signals as events of the loop, by signalfd(2). The signals given to sig_init() are blocked
+ * in the process and handed to one callback; a forked child calls sig_reset() before it calls
+ * sig_init() for its own. A process never has two of these.
  */
 #ifndef H2D_EVENT_SIG_H
 #define H2D_EVENT_SIG_H
@@ -20,7 +21,7 @@ int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	void (*fn)(struct sig *s, const struct signalfd_siginfo *info));
 void sig_fini(struct sig *s, struct loop *l);
 
-/* Unblocks everything and restores default dispositions (SIGPIPE stays ignored). */
+/* Unblocks everything and restores default dispositions (SIGPIPE and SIGXFSZ stay ignored). */
 void sig_reset(void);
 
 #endif

@@ -27,7 +27,7 @@ void wheel_init(struct wheel *w, uint64_t now)
 	}
 }
 
-static void place(struct wheel *w, struct timer *t)
+static void wheel_put(struct wheel *w, struct timer *t)
 {
 	uint64_t at = t->at > w->now ? t->at : w->now;
 	uint64_t differ = at ^ w->now;
@@ -38,7 +38,8 @@ static void place(struct wheel *w, struct timer *t)
 		uint64_t turn = w->now >> (BITS * TOP);
 		uint64_t ahead = (at >> (BITS * TOP)) - turn;
 
-		/* The last level is a ring: what is too far waits in the slot behind now, then again. */
+		/* The last level is a ring: what is too far waits in the slot behind now, then
+		 * again. */
 		level = TOP;
 		slot = (unsigned)(turn + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1));
 	} else {
@@ -71,7 +72,7 @@ void timer_arm(struct wheel *w, struct timer *t, uint64_t at)
 	else
 		w->armed++;
 	t->at = at;
-	place(w, t);
+	wheel_put(w, t);
 }
 
 void timer_disarm(struct wheel *w, struct timer *t)
@@ -119,7 +120,8 @@ void wheel_advance(struct wheel *w, uint64_t now)
 
 	if (now < w->now)
 		return;
-	/* What is due is gathered first: a callback that arms for now waits for the next advance. */
+	/* What is due is gathered first: a callback that arms for now waits for the next advance.
+	 */
 	list_init(&due);
 	while ((level = first_slot(w, &begins)) >= 0 && begins <= now) {
 		unsigned slot = (begins >> (BITS * level)) % WHEEL_SLOTS;
@@ -132,7 +134,7 @@ void wheel_advance(struct wheel *w, uint64_t now)
 			continue;
 		}
 		while ((node = list_pop(timers)) != NULL)
-			place(w, LIST_ENTRY(node, struct timer, node));
+			wheel_put(w, LIST_ENTRY(node, struct timer, node));
 	}
 	w->now = now;
 

@@ -1,6 +1,7 @@
 /*
- * timer: a hierarchical timer wheel in milliseconds. Arming, re-arming and disarming are O(1); a timer
- * fires in the first turn after its time, never before. A timer is a member of its owner.
+ * timer: a hierarchical timer wheel in milliseconds. Arming, re-arming and disarming are O(1); a
+ * timer fires in the first turn after its time, never before. A timer is a member of its owner,
+ * which disarms it before it is freed; the loop advances the wheel.
  */
 #ifndef H2D_EVENT_TIMER_H
 #define H2D_EVENT_TIMER_H
@@ -10,18 +11,21 @@
 
 #include "base/list.h"
 
-enum { WHEEL_LEVELS = 5, WHEEL_SLOTS = 64 }; /* 64^5 ms = 12 days; later ones wait in the last level */
+enum {
+	WHEEL_LEVELS = 5,
+	WHEEL_SLOTS = 64
+}; /* 64^5 ms = 12 days; later ones wait in the last level */
 
 struct timer {
 	void (*fn)(struct timer *t);
-	uint64_t at;       /* ms, clock_ms() */
-	struct list node;  /* timer_init() it; linked while armed */
+	uint64_t at;      /* ms, clock_ms() */
+	struct list node; /* timer_init() it; linked while armed */
 };
 
 struct wheel {
 	uint64_t now;
 	unsigned armed;
-	uint64_t used[WHEEL_LEVELS];  /* bit per non-empty slot */
+	uint64_t used[WHEEL_LEVELS]; /* bit per non-empty slot */
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
 

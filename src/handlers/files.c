@@ -1,6 +1,6 @@
 /*
- * files: the document root; answers every path that no route owns. It is the fallback of the request
- * core, not a row of routes.def.
+ * files: the document root; answers every path that no route owns. It is the fallback of the
+ * request core, not a row of routes.def.
  */
 #include "h2d/handler.h"
 
@@ -19,7 +19,7 @@ static void start(struct h2d_req *req, void *state)
 	h2d_reply_file(req, H2D_DOCUMENT_ROOT, path, len);
 }
 
-const struct h2d_handler files = {
+const struct h2d_handler h2d_handler_files = {
 	.name = "files",
 	.start = start,
 };

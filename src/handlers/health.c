@@ -12,7 +12,7 @@ static void start(struct h2d_req *req, void *state)
 		draining ? sizeof("draining\n") - 1 : sizeof("ok\n") - 1);
 }
 
-const struct h2d_handler health = {
+const struct h2d_handler h2d_handler_health = {
 	.name = "health",
 	.scope = H2D_ON_ANY,
 	.start = start,

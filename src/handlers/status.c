@@ -8,7 +8,7 @@ static void start(struct h2d_req *req, void *state)
 	h2d_reply_status(req);
 }
 
-const struct h2d_handler status = {
+const struct h2d_handler h2d_handler_status = {
 	.name = "status",
 	.scope = H2D_ON_ADMIN,
 	.start = start,

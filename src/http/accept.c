@@ -1,9 +1,10 @@
 /*
- * accept: see accept.h. Called by what can be sent in more than one form; must never allocate.
+ * accept: weighs a media type against the accept field (RFC 9110, 12.5.1). Called where a resource
+ * can be sent in more than one form; must never allocate.
  */
 #include "http/accept.h"
 
-#include "http/weight.h"
+#include "http/qvalue.h"
 
 static struct slice trim(struct slice s)
 {
@@ -63,18 +64,18 @@ int accept_weight(const struct field *fields, unsigned n, struct slice type)
 			continue;
 		said = true;
 		while (field_list_next(&list, &element)) {
-			int how, q = WEIGHT_MAX;
+			int how, q = QVALUE_MAX;
 
 			next_part(&element, &part);
 			how = specificity(part, type);
 			while (next_part(&element, &part))
 				if (part.n >= 2 && slice_ieq(slice_of(part.p, 2), SLICE("q=")))
-					q = weight_value(slice_of(part.p + 2, part.n - 2));
+					q = qvalue_value(slice_of(part.p + 2, part.n - 2));
 			if (q >= 0 && how > 0 && how >= best) {
 				best = how;
 				weight = q;
 			}
 		}
 	}
-	return said ? weight : WEIGHT_MAX;
+	return said ? weight : QVALUE_MAX;
 }

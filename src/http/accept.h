@@ -7,9 +7,9 @@
 #include "http/field.h"
 
 /*
- * How much the accept fields among fields want type, "text/html", in thousandths: the weight of the most
- * specific range that matches, whatever parameters it has; 0 if none does or it is refused. A malformed
- * range is skipped. No such field: WEIGHT_MAX.
+ * How much the accept fields among fields want type, "text/html", in thousandths: the weight of the
+ * most specific range that matches, whatever parameters it has; 0 if none does or it is refused. A
+ * malformed range is skipped. No such field: QVALUE_MAX.
  */
 int accept_weight(const struct field *fields, unsigned n, struct slice type);
 

@@ -1,11 +1,11 @@
 /*
- * coding: see coding.h. Called per request by the file replies; must never allocate. What the field
- * does not name has no weight of its own: "*" stands for it, and without that a coding is not wanted
- * and identity is what is left.
+ * coding: reads accept-encoding and chooses a content coding. Called per request by the file
+ * replies; must never allocate. What the field does not name has no weight of its own: "*" stands
+ * for it, and without that a coding is not wanted and identity is what is left.
  */
 #include "http/coding.h"
 
-#include "http/weight.h"
+#include "http/qvalue.h"
 
 const struct slice coding_names[CODINGS] = {
 	[CODING_BR] = SLICE_LIT("br"),
@@ -18,6 +18,21 @@ const struct slice coding_extensions[CODINGS] = {
 	[CODING_ZSTD] = SLICE_LIT("zst"),
 	[CODING_GZIP] = SLICE_LIT("gz"),
 };
+
+bool coding_beside(struct slice *path)
+{
+	for (unsigned c = 0; c < CODINGS; c++) {
+		struct slice extension = coding_extensions[c];
+		size_t rest = path->n - extension.n - 1;
+
+		if (path->n < extension.n + 3 || path->p[rest] != '.' || path->p[rest - 1] == '/' ||
+			memcmp(path->p + rest + 1, extension.p, extension.n) != 0)
+			continue;
+		path->n = rest;
+		return true;
+	}
+	return false;
+}
 
 /* Where the weight of a name is kept; those after the codings are not among enum coding. */
 enum { ANY = CODING_IDENTITY + 1, NAMES, UNKNOWN = NAMES };
@@ -53,7 +68,7 @@ static void read_element(struct slice e, int *weights)
 	name = name_of(token);
 	if (name == UNKNOWN)
 		return;
-	weight = weight_parse(slice_of(e.p + token.n, e.n - token.n));
+	weight = qvalue_parse(slice_of(e.p + token.n, e.n - token.n));
 	if (weight >= 0)
 		weights[name] = weight;
 }

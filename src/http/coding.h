@@ -12,9 +12,9 @@ enum coding {
 	CODING_BR,
 	CODING_ZSTD,
 	CODING_GZIP,
-	CODINGS,                    /* how many */
-	CODING_IDENTITY = CODINGS,  /* no coding; always to be had */
-	CODING_NONE,                /* nothing that the client accepts: 406 */
+	CODINGS,                   /* how many */
+	CODING_IDENTITY = CODINGS, /* no coding; always to be had */
+	CODING_NONE,               /* nothing that the client accepts: 406 */
 };
 
 /* "br", "zstd", "gzip" as accept-encoding and content-encoding say it. */
@@ -23,12 +23,16 @@ extern const struct slice coding_names[CODINGS];
 /* "br", "zst", "gz": the extension of files that lie beside the one they are made of. */
 extern const struct slice coding_extensions[CODINGS];
 
+/* Cuts the extension of a coding off the last segment of path, if it has one and a name before it.
+ */
+bool coding_beside(struct slice *path);
+
 /*
  * What the accept-encoding fields among fields choose out of available, a bit set by enum coding
- * (identity need not be in it): the highest weight; among equals the order of enum coding; identity only
- * if its weight, said for it or by "*", is higher than that of any coding, or if no coding is left.
- * "x-gzip" is gzip. A malformed element is skipped; of a name that comes twice the last one counts. No
- * such field: identity.
+ * (identity need not be in it): the highest weight; among equals the order of enum coding; identity
+ * only if its weight, said for it or by "*", is higher than that of any coding, or if no coding is
+ * left. "x-gzip" is gzip. A malformed element is skipped; of a name that comes twice the last one
+ * counts. No such field: identity.
  */
 enum coding coding_choose(const struct field *fields, unsigned n, unsigned available);
 

@@ -1,6 +1,7 @@
 /*
- * cond: see cond.h. Called per request by the file replies. Entity tags are read here and not by
- * field_list_next(): a backslash in them is a byte like any other (RFC 9110, 8.8.3).
+ * cond: evaluates the conditions of a request in the order of RFC 9110, 13.2.2. Called per request
+ * by the file replies. Entity tags are read here and not by field_list_next(): a backslash in them
+ * is a byte like any other (RFC 9110, 8.8.3).
  */
 #include "http/cond.h"
 
@@ -75,8 +76,8 @@ static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 }
 
 /* Does any field of that kind name etag? Strong comparison: a weak tag never does (8.8.3.2). */
-static bool tag_listed(const struct field *fields, unsigned n, unsigned kind, struct slice etag,
-	bool strong)
+static bool tag_listed(
+	const struct field *fields, unsigned n, unsigned kind, struct slice etag, bool strong)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct slice rest = fields[i].value, tag;

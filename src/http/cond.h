@@ -21,9 +21,9 @@ enum cond_field {
 };
 
 enum cond_result {
-	COND_PROCEED,         /* answer as if there were no condition */
-	COND_NOT_MODIFIED,    /* 304 */
-	COND_FAILED,          /* 412 */
+	COND_PROCEED,      /* answer as if there were no condition */
+	COND_NOT_MODIFIED, /* 304 */
+	COND_FAILED,       /* 412 */
 };
 
 /* Validators of the selected representation. */
@@ -32,7 +32,8 @@ struct cond_validators {
 	time_t last_modified; /* seconds */
 };
 
-/* Which of enum cond_field there are, a bit set: one pass, so that nobody looks for what is not there. */
+/* Which of enum cond_field there are, a bit set: one pass, so that nobody looks for what is not
+ * there. */
 unsigned cond_fields(const struct field *fields, unsigned n);
 
 /* seen: what cond_fields() said. If-Range is not among these conditions. */
@@ -40,8 +41,9 @@ enum cond_result cond_check(const struct field *fields, unsigned n, unsigned see
 	const struct cond_validators *v, time_t now);
 
 /*
- * The value of Range if it is to be heeded: there is one such field, and If-Range, if there is one, holds
- * (RFC 9110, 13.1.5). Else n 0. After cond_check() said COND_PROCEED, and for GET only (14.2).
+ * The value of Range if it is to be heeded: there is one such field, and If-Range, if there is one,
+ * holds (RFC 9110, 13.1.5). Else n 0. After cond_check() said COND_PROCEED, and for GET only
+ * (14.2).
  */
 struct slice cond_range(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);

@@ -1,16 +1,34 @@
 /*
- * date: see date.h. Does its own calendar arithmetic instead of calling gmtime(3) and timegm(3):
- * those take libc's time zone lock and may read files, which a sandboxed worker cannot.
+ * date: reads and writes the dates of HTTP (RFC 9110, 5.6.7). Called by everything that has a date
+ * field. Does its own calendar arithmetic instead of calling gmtime(3) and timegm(3): those take
+ * libc's time zone lock and may read files, which a sandboxed worker cannot.
  */
 #include "http/date.h"
 
 #include <stdint.h>
 
 static const char day_names[7][10] = {
-	"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+	"Sunday",
+	"Monday",
+	"Tuesday",
+	"Wednesday",
+	"Thursday",
+	"Friday",
+	"Saturday",
 };
 static const char month_names[12][4] = {
-	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+	"Jan",
+	"Feb",
+	"Mar",
+	"Apr",
+	"May",
+	"Jun",
+	"Jul",
+	"Aug",
+	"Sep",
+	"Oct",
+	"Nov",
+	"Dec",
 };
 
 enum { DAY = 86400 };
@@ -84,7 +102,7 @@ void date_format(time_t t, char buf[DATE_LEN + 1])
 	put_digits(buf + 23, 2, c.second % 60);
 }
 
-/* --- parsing: each take_ cuts what it names off the front of *s, or answers false --------------- */
+/* --- parsing: each take_ cuts what it names off the front of *s, or answers false ------------- */
 
 static bool take(struct slice *s, struct slice what)
 {
@@ -124,7 +142,7 @@ static bool take_time(struct slice *s, int *second)
 	int h, m, sec;
 
 	if (!take_digits(s, 2, &h) || !take(s, SLICE(":")) || !take_digits(s, 2, &m) ||
-	    !take(s, SLICE(":")) || !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
+		!take(s, SLICE(":")) || !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
 		return false;
 	*second = h * 3600 + m * 60 + sec;
 	return true;
@@ -163,8 +181,7 @@ static bool parse_rfc850(struct slice s, struct civil *c)
 static bool parse_asctime(struct slice s, struct civil *c)
 {
 	return take(&s, SLICE(" ")) && take_month(&s, &c->month) && take(&s, SLICE(" ")) &&
-	       (take(&s, SLICE(" ")) ? take_digits(&s, 1, &c->day) :
-				       take_digits(&s, 2, &c->day)) &&
+	       (take(&s, SLICE(" ")) ? take_digits(&s, 1, &c->day) : take_digits(&s, 2, &c->day)) &&
 	       take(&s, SLICE(" ")) && take_time(&s, &c->second) && take(&s, SLICE(" ")) &&
 	       take_digits(&s, 4, &c->year) && s.n == 0;
 }
@@ -186,8 +203,7 @@ static bool day_exists(const struct civil *c)
 	static const int length[12] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	bool leap = c->year % 4 == 0 && (c->year % 100 != 0 || c->year % 400 == 0);
 
-	return c->day >= 1 && c->day <= length[c->month] &&
-	       (c->month != 1 || c->day < 29 || leap);
+	return c->day >= 1 && c->day <= length[c->month] && (c->month != 1 || c->day < 29 || leap);
 }
 
 bool date_parse(struct slice s, time_t now, time_t *t)

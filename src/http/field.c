@@ -1,14 +1,28 @@
 /*
- * field: see field.h. Called per request by everything that reads fields; must never allocate and
- * never trust that a value ends in NUL.
+ * field: finds fields, checks their bytes, and takes lists apart. Called per request by everything
+ * that reads fields; must never allocate and never trust that a value ends in NUL.
  */
 #include "http/field.h"
 
 /* tchar without upper case (RFC 9110, 5.6.2) */
 static const bool name_byte[256] = {
-	['0' ... '9'] = true, ['a' ... 'z'] = true, ['!'] = true, ['#'] = true, ['$'] = true,
-	['%'] = true, ['&'] = true, ['\''] = true, ['*'] = true, ['+'] = true, ['-'] = true,
-	['.'] = true, ['^'] = true, ['_'] = true, ['`'] = true, ['|'] = true, ['~'] = true,
+	['0' ... '9'] = true,
+	['a' ... 'z'] = true,
+	['!'] = true,
+	['#'] = true,
+	['$'] = true,
+	['%'] = true,
+	['&'] = true,
+	['\''] = true,
+	['*'] = true,
+	['+'] = true,
+	['-'] = true,
+	['.'] = true,
+	['^'] = true,
+	['_'] = true,
+	['`'] = true,
+	['|'] = true,
+	['~'] = true,
 };
 
 static bool is_blank(char c)
@@ -30,6 +44,11 @@ bool field_name_valid(struct slice name)
 		if (!name_byte[(unsigned char)name.p[i]])
 			return false;
 	return name.n > 0;
+}
+
+bool field_is_tchar(unsigned char c)
+{
+	return name_byte[c] || (c >= 'A' && c <= 'Z');
 }
 
 bool field_value_valid(struct slice value)

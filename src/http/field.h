@@ -17,12 +17,15 @@ const struct field *field_find(const struct field *fields, unsigned n, struct sl
 /* A lower-case token (RFC 9110, 5.6.2) of at least one byte. */
 bool field_name_valid(struct slice name);
 
+/* A byte of a token, upper case included. */
+bool field_is_tchar(unsigned char c);
+
 /* No control bytes but HTAB, no leading or trailing white space (RFC 9110, 5.5). */
 bool field_value_valid(struct slice value);
 
 /*
- * Walks a comma-separated list (RFC 9110, 5.6.1), quoted strings respected: cuts the next element off
- * *rest into *element, white space trimmed. Empty elements are skipped. False at the end.
+ * Walks a comma-separated list (RFC 9110, 5.6.1), quoted strings respected: cuts the next element
+ * off *rest into *element, white space trimmed. Empty elements are skipped. False at the end.
  */
 bool field_list_next(struct slice *rest, struct slice *element);
 

@@ -1,8 +1,5 @@
-/*
- * method: the names of the methods, declared in route.h. Used by the requests, the route table and
- * the generator that makes it, so it calls nothing of the server.
- */
-#include "http/route.h"
+/* method: the table of names, and both ways through it. */
+#include "http/method.h"
 
 /* In the order of enum h2d_method. */
 static const struct slice names[H2D_METHODS] = {

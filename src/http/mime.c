@@ -1,4 +1,8 @@
-/* mime: see mime.h. The table is mime.def; its order is what the binary search stands on. */
+/*
+ * mime: finds the media type of a file name by its extension, in the table mime.def, whose order is
+ * what the binary search needs. Called by the keeper, and by the file replies for files from the
+ * disk; never looks at content.
+ */
 #include "http/mime.h"
 
 enum { EXTENSION_MAX = 15 }; /* longer than any row of mime.def */
@@ -7,7 +11,7 @@ enum kind { PACKED = 0, DATA = 1, TEXT = 3 }; /* bit 0 compressible, bit 1 text 
 
 static const struct mime table[] = {
 #define MIME(ext, kind, media_type) \
-	{ SLICE_LIT(ext), SLICE_LIT(media_type), ((kind) & 2) != 0, ((kind) & 1) != 0 },
+	{ SLICE_LIT(ext), SLICE_LIT(media_type), ((kind)&2) != 0, ((kind)&1) != 0 },
 #include "http/mime.def"
 };
 

@@ -1,4 +1,5 @@
-/* mime: media types by file name extension, from mime.def, looked up without regard to case. Pure. */
+/* mime: media types by file name extension, from mime.def, looked up without regard to case. Pure.
+ */
 #ifndef H2D_HTTP_MIME_H
 #define H2D_HTTP_MIME_H
 
@@ -9,11 +10,12 @@
 struct mime {
 	struct slice extension;
 	struct slice type;
-	bool text;          /* a charset parameter makes sense */
-	bool compressible;  /* text-like: worth a compressed twin */
+	bool text;         /* a charset parameter makes sense */
+	bool compressible; /* text-like: worth a compressed variant */
 };
 
-/* Of the last extension of the last segment of path; application/octet-stream if unknown. Never NULL. */
+/* Of the last extension of the last segment of path; application/octet-stream if unknown. Never
+ * NULL. */
 const struct mime *mime_find(struct slice path);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * path: see path.h. Called once per request. Decoding comes before dot segments are removed, so
- * that "%2e%2e" is seen for what it is; nothing after this file may decode again.
+ * path: decodes the target of a request and removes dot segments, and encodes paths again. Called
+ * once per request. Decoding comes before dot segments are removed, so that "%2e%2e" is seen for
+ * what it is; nothing after this file may decode again.
  */
 #include "http/path.h"
 
@@ -9,23 +10,44 @@
 enum { SLASH = 1, DOT = 2, QUERY = 4, PERCENT = 8, CONTROL = 16 };
 
 static const uint8_t target_byte[256] = {
-	[0x00 ... 0x1f] = CONTROL, [0x7f] = CONTROL, ['/'] = SLASH, ['.'] = DOT, ['?'] = QUERY,
+	[0x00 ... 0x1f] = CONTROL,
+	[0x7f] = CONTROL,
+	['/'] = SLASH,
+	['.'] = DOT,
+	['?'] = QUERY,
 	['%'] = PERCENT,
 };
 
 /* unreserved, sub-delims, ":", "@" (RFC 3986, 3.3: pchar), and the slash between segments */
 static const bool stays[256] = {
-	['0' ... '9'] = true, ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['-'] = true,
-	['.'] = true, ['_'] = true, ['~'] = true, ['!'] = true, ['$'] = true, ['&'] = true,
-	['\''] = true, ['('] = true, [')'] = true, ['*'] = true, ['+'] = true, [','] = true,
-	[';'] = true, ['='] = true, [':'] = true, ['@'] = true, ['/'] = true,
+	['0' ... '9'] = true,
+	['a' ... 'z'] = true,
+	['A' ... 'Z'] = true,
+	['-'] = true,
+	['.'] = true,
+	['_'] = true,
+	['~'] = true,
+	['!'] = true,
+	['$'] = true,
+	['&'] = true,
+	['\''] = true,
+	['('] = true,
+	[')'] = true,
+	['*'] = true,
+	['+'] = true,
+	[','] = true,
+	[';'] = true,
+	['='] = true,
+	[':'] = true,
+	['@'] = true,
+	['/'] = true,
 };
 
 /*
  * One pass over target: where its path ends; *easy: the path is as it should be already, without an
  * escape, "//" or "/.".
  */
-static const struct err *scan(struct slice target, size_t *path_n, bool *easy)
+static const struct err *scan_target(struct slice target, size_t *path_n, bool *easy)
 {
 	unsigned kind, before = 0, seen = 0;
 	size_t i;
@@ -119,8 +141,8 @@ static ssize_t normalise(struct slice in, char *out)
 	return end_segment(out, seg, o);
 }
 
-const struct err *path_parse(struct slice target, struct arena *a, struct slice *path,
-	struct slice *query)
+const struct err *path_parse(
+	struct slice target, struct arena *a, struct slice *path, struct slice *query)
 {
 	const struct err *err;
 	size_t n = 0;
@@ -130,7 +152,7 @@ const struct err *path_parse(struct slice target, struct arena *a, struct slice 
 	*path = *query = (struct slice){ NULL, 0 };
 	if (target.n == 0 || target.p[0] != '/')
 		return ERR_BAD_PATH;
-	err = scan(target, &n, &easy);
+	err = scan_target(target, &n, &easy);
 	if (err != NULL)
 		return err;
 	out = arena_alloc(a, n + 1);
@@ -177,4 +199,24 @@ struct slice path_encode(struct slice path, struct arena *a)
 	}
 	*o = '\0';
 	return slice_of(out, n);
+}
+
+bool path_hidden_name(struct slice name)
+{
+	return name.n > 0 && name.p[0] == '.' && !slice_eq(name, SLICE(".well-known"));
+}
+
+bool path_hidden(struct slice path)
+{
+	const char *end = path.p + path.n, *p = path.p;
+
+	while ((p = memmem(p, (size_t)(end - p), "/.", 2)) != NULL) {
+		const char *slash;
+
+		p++;
+		slash = memchr(p, '/', (size_t)(end - p));
+		if (path_hidden_name(slice_of(p, (size_t)((slash != NULL ? slash : end) - p))))
+			return true;
+	}
+	return false;
 }

@@ -11,14 +11,23 @@
 #include "base/slice.h"
 
 /*
- * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query is
- * a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded NUL
- * or slash, a control byte, or ".." above the root; ERR_NO_MEMORY when a is spent.
+ * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query
+ * is a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded
+ * NUL or slash, a control byte, or ".." above the root; ERR_NO_MEMORY when a is spent.
  */
-const struct err *path_parse(struct slice target, struct arena *a, struct slice *path,
-	struct slice *query);
+const struct err *path_parse(
+	struct slice target, struct arena *a, struct slice *path, struct slice *query);
 
 /* Writes path percent-encoded for a location field into a (unreserved, sub-delims, ":@/" stay). */
 struct slice path_encode(struct slice path, struct arena *a);
+
+/*
+ * A name that begins with a dot is hidden: neither cached nor listed nor sent. ".well-known" (RFC
+ * 8615) is not, and may lie anywhere.
+ */
+bool path_hidden_name(struct slice name);
+
+/* Whether a segment of path is. */
+bool path_hidden(struct slice path);
 
 #endif

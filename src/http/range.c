@@ -1,4 +1,7 @@
-/* range: see range.h. Called per request by the file replies; never allocates. */
+/*
+ * range: reads the range field, checks it against the size of the content, and joins ranges that
+ * overlap. Called per request by the file replies; never allocates.
+ */
 #include "http/range.h"
 
 /* What one range-spec says; a suffix when first is not given. */
@@ -140,7 +143,8 @@ enum range_result range_parse(struct slice value, uint64_t size, struct ranges *
 	}
 	if (given == 0)
 		return RANGE_IGNORED;
-	/* RFC 9110, 14.1.2: some of its last bytes can always be asked for, even where there are none. */
+	/* RFC 9110, 14.1.2: some of its last bytes can always be asked for, even where there are
+	 * none. */
 	if (r->n == 0)
 		return suffixes > 0 ? RANGE_IGNORED : RANGE_UNSATISFIABLE;
 	return given > 1 && r->v[0].n == size ? RANGE_IGNORED : RANGE_PARTIAL;

@@ -1,30 +1,77 @@
 /*
- * child: supervision of one process: starts it, talks to it, notices its end, starts it again. Which
- * generation it belongs to decides what its end means.
+ * child: one process of a generation, seen from the master. Child has it started, exchanges
+ * messages with it and notices its end. It reports what happens to the child_ops it was given and
+ * decides nothing: what a report means for the generation is supervise's business.
  */
 #ifndef H2D_MASTER_CHILD_H
 #define H2D_MASTER_CHILD_H
 
-#include "master/gen.h"
+#include <sys/types.h>
 
-void child_init(struct child *c);
+#include "event/loop.h"
+#include "master/child_kind.h"
 
-/* Starts c's process. 0, or -1 (logged). */
+struct child;
+struct gen;
+
+/* Messages that a process has yet to be sent. */
+enum { DUE_IMAGE = 1, DUE_LOGS = 2, DUE_DRAIN = 4, DUE_KEEPER = 8, DUE_LOANS = 16 };
+
+/* Whom child reports to. */
+struct child_ops {
+	/* The process said CTL_UP, for the first time. */
+	void (*up)(struct child *c);
+	/* wait(2) gave status for process pid; its place is empty already. */
+	void (*died)(struct child *c, pid_t pid, int status);
+	/* Another message that its kind may send. True: fds belong to the receiver now. */
+	bool (*said)(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds);
+	/* Fills in the message due (one of DUE_…), with descriptors to attach that stay the
+	 * filler's. False: there is nothing to send. */
+	bool (*fill)(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds);
+	/* What was filled in is on its way. True: there is another message of this kind. */
+	bool (*sent)(struct child *c, unsigned due);
+};
+
+/* What all children of a master share. */
+struct child_env {
+	struct loop *loop;
+	const struct child_ops *ops;
+	/* Makes the process; *ctl: our end of its control socket. Its process ID, or -errno. */
+	pid_t (*spawn)(struct child *c, int *ctl);
+	int (*kill)(pid_t pid, int signo);
+};
+
+/* A place for one process. */
+struct child {
+	const struct child_env *env;
+	const struct child_kind *kind;
+	struct gen *gen; /* for those who are reported to; child itself does not look into it */
+	unsigned slot;   /* which of the processes of its kind */
+	pid_t pid;       /* 0: nobody is here */
+	bool up;         /* it has said so */
+	unsigned due;
+	struct watch ctl;         /* our end; not active: none */
+	struct timer resend;      /* of what its queue had no room for */
+	struct board_slot *board; /* of a process that lives, if its kind has one */
+	struct reap reap;
+	struct timer respawn; /* launch's */
+};
+
+void child_init(struct child *c, const struct child_env *env);
+
+/* "worker 0", "keeper". */
+void child_name(const struct child *c, char *buf, size_t size);
+
+/* Has c's process made. 0, or -errno. */
 int child_start(struct child *c);
 
 /* Has these messages (DUE_…) sent to c, now or as soon as its queue has room. */
 void child_send(struct child *c, unsigned due);
 
-/* Sends what waits; true while something still does. */
-bool child_flush(struct child *c);
-
 /* wait(2) says that c's process is gone. */
 void child_reaped(struct child *c, int status);
 
-/* A signal for c's process, if there is one. */
+/* Sends a signal to c's process, if there is one. */
 void child_kill(const struct child *c, int signo);
-
-/* It is not started again. */
-void child_give_up(struct child *c);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * drain: the end of generations. Called by reload, child and master. A process that overstays its
- * shutdown-timeout by a second gets SIGTERM, and SIGKILL another second later.
+ * drain: ends generations. Reload drains the one that was replaced, supervise tells of the deaths
+ * that follow, and a signal to the master drains all. A process that overstays its shutdown-timeout
+ * by a second gets SIGTERM, and SIGKILL another second later. Drain never starts a process.
  */
 #include "master/drain.h"
 
@@ -9,17 +10,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "master/child.h"
-#include "master/master.h"
+#include "master/launch.h"
+#include "master/loan.h"
+#include "master/master_state.h"
+#include "master/notify.h"
 
 enum { OVERSTAY_MS = 1000, CUT_MS = 3000 };
 
-/* fn for the keeper and each worker. */
 static void each(struct gen *g, void (*fn)(struct child *c))
 {
-	fn(&g->keeper);
-	for (unsigned i = 0; i < g->nworkers; i++)
-		fn(&g->workers[i]);
+	GEN_FOREACH(c, g)
+		fn(c);
 }
 
 static void ask(struct child *c)
@@ -27,7 +28,7 @@ static void ask(struct child *c)
 	if (c->pid == 0)
 		return;
 	/* One that is not up has nothing to finish, and may never come to read a message. */
-	if (c->up || c->kind == CHILD_KEEPER)
+	if (c->up || !(c->kind->says & CHILD_SAYS(CTL_UP)))
 		child_send(c, DUE_DRAIN);
 	else
 		child_kill(c, SIGTERM);
@@ -67,10 +68,11 @@ static void leave(struct gen *g)
 {
 	if (g->state == GEN_DRAIN)
 		return;
-	g->state = GEN_DRAIN;
+	gen_go(g, GEN_DRAIN);
 	gen_drop_image(g);
+	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
-	each(g, child_give_up);
+	each(g, launch_cancel);
 }
 
 void drain_begin(struct gen *g)
@@ -81,7 +83,8 @@ void drain_begin(struct gen *g)
 	drain_check(g);
 }
 
-void drain_cut(struct gen *g)
+/* Ends g's processes now. */
+static void drain_cut(struct gen *g)
 {
 	leave(g);
 	if (!g->terminated) {
@@ -100,16 +103,17 @@ static void on_free(struct task *t)
 	if (m->current == g)
 		m->current = NULL; /* everything ends, and this one did before the others */
 	gen_free(&g);
-	master_gen_gone(m);
+	m->ngens--;
+	if (m->phase == MASTER_LEAVE && m->ngens == 0)
+		loop_stop(&m->loop);
 }
 
 void drain_check(struct gen *g)
 {
-	bool empty = g->keeper.pid == 0;
-
-	for (unsigned i = 0; i < g->nworkers; i++)
-		empty = empty && g->workers[i].pid == 0;
-	if (!empty || !list_linked(&g->node))
+	GEN_FOREACH(c, g)
+		if (c->pid != 0)
+			return;
+	if (!list_linked(&g->node))
 		return;
 	log_info("generation %u is gone", g->number);
 	timer_disarm(&g->master->loop.wheel, &g->deadline);
@@ -131,8 +135,32 @@ void drain_limit(struct master *m)
 			return;
 		if (g->state != GEN_DRAIN)
 			continue;
-		log_warn("more than %d generations drain: generation %u is cut off", DRAIN_MAX, g->number);
+		log_warn("more than %d generations drain: generation %u is cut off", DRAIN_MAX,
+			g->number);
 		drain_cut(g);
 		n--;
 	}
+}
+
+void drain_all(struct master *m, bool gracefully)
+{
+	if (m->phase != MASTER_LEAVE)
+		notify_stopping(gracefully ? "draining" : "stopping");
+	m->phase = MASTER_LEAVE;
+	m->starting = NULL;
+	timer_disarm(&m->loop.wheel, &m->limit);
+	timer_disarm(&m->loop.wheel, &m->bind);
+	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
+	 * it. */
+	sockets_close(&m->sockets);
+	LIST_FOREACH(node, &m->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		if (!gracefully)
+			drain_cut(g);
+		else if (g->state != GEN_DRAIN)
+			drain_begin(g);
+	}
+	if (m->ngens == 0)
+		loop_stop(&m->loop);
 }

@@ -1,6 +1,7 @@
 /*
- * drain: how a generation leaves: its processes are asked to finish, then terminated, then killed; the
- * last one takes the generation with it.
+ * drain: how a generation leaves, and how all of them do at the end of the program. Drain asks
+ * their processes to finish, then terminates them, then kills them; the last one takes the
+ * generation with it.
  */
 #ifndef H2D_MASTER_DRAIN_H
 #define H2D_MASTER_DRAIN_H
@@ -13,13 +14,13 @@ enum { DRAIN_MAX = 8 };
 /* Asks g's processes to finish what they have within its shutdown-timeout. */
 void drain_begin(struct gen *g);
 
-/* Ends g's processes now. */
-void drain_cut(struct gen *g);
-
 /* Frees g, at the end of this turn, if it has no process left. */
 void drain_check(struct gen *g);
 
 /* Cuts the oldest ones if too many drain. */
 void drain_limit(struct master *m);
+
+/* Ends everything, gracefully or at once; the loop stops with the last process. */
+void drain_all(struct master *m, bool gracefully);
 
 #endif

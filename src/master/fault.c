@@ -1,4 +1,7 @@
-/* fault: positions and messages in one line. Called by whoever receives faults: reload and main. */
+/*
+ * fault: puts the position and the message of a configuration fault into one line. Reload calls it
+ * for the log and the status file, main and signal_cmd for stderr. It never writes anywhere itself.
+ */
 #include "master/fault.h"
 
 void fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size)

@@ -1,11 +1,11 @@
 /*
- * gen: makes and frees generations. Called by reload and child, in the master; whatever is wrong with
- * a configuration is reported through the caller's conf_fault_fn, at the line it comes from.
+ * gen: makes and frees generations, moves their state, and says what their processes are sent.
+ * Reload makes them and drain frees them, both in the master. What is wrong with a configuration is
+ * reported through the caller's conf_fault_fn, at the line it comes from.
  */
 #include "master/gen.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +13,53 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "image/doubt.h"
 
-static unsigned worker_count(const struct conf *conf)
+static const struct {
+	const char *name;
+	unsigned next;
+} states[GEN_STATES] = {
+#define GEN_STATE(name, next, help) { #name, next },
+#include "master/gen_state.def"
+};
+
+bool gen_may_go(enum gen_state from, enum gen_state to)
 {
-	cpu_set_t set;
-
-	if (conf->worker_processes != 0)
-		return (unsigned)conf->worker_processes;
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
+	return states[from].next & 1u << to;
 }
 
-static void init_places(struct gen *g)
+void gen_go(struct gen *g, enum gen_state state)
 {
-	g->keeper = (struct child){ .gen = g, .kind = CHILD_KEEPER, .ctl.fd = -1 };
-	for (unsigned i = 0; i < g->nworkers; i++)
-		g->workers[i] = (struct child){ .gen = g, .kind = CHILD_WORKER, .slot = i, .ctl.fd = -1 };
+	H2D_ASSERT(gen_may_go(g->state, state));
+	log_debug("generation %u: %s -> %s", g->number, states[g->state].name, states[state].name);
+	g->state = state;
 }
 
-struct gen *gen_new(const struct conf_override *ov, uint32_t number, conf_fault_fn *fault, void *ctx)
+static bool make_children(struct gen *g, const struct child_kind *kinds)
+{
+	struct child *c;
+
+	for (const struct child_kind *k = kinds; k->name != NULL; k++) {
+		unsigned n = k->count(g->conf);
+
+		g->nchildren += n;
+		g->nworkers += k->board ? n : 0;
+	}
+	g->children = c = calloc(g->nchildren, sizeof(*g->children));
+	if (c == NULL)
+		return false;
+	for (const struct child_kind *k = kinds; k->name != NULL; k++)
+		for (unsigned i = 0; i < k->count(g->conf); i++)
+			*c++ = (struct child){ .gen = g, .kind = k, .slot = i, .ctl.fd = -1 };
+	return true;
+}
+
+struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kinds, uint32_t number,
+	conf_fault_fn *fault, void *ctx)
 {
 	struct gen *g = calloc(1, sizeof(*g));
 	char err[512];
+	int rc;
 
 	if (g == NULL) {
 		fault(ctx, &(struct conf_pos){ 0 }, "out of memory");
@@ -43,22 +67,27 @@ struct gen *gen_new(const struct conf_override *ov, uint32_t number, conf_fault_
 	}
 	g->number = number;
 	g->logs = LOGS_NONE;
+	g->doubts[0] = g->doubts[1] = -1;
 	list_init(&g->node);
+	list_init(&g->loans);
 	g->conf = conf_load_faulty(ov, fault, ctx);
-	if (g->conf == NULL || basis_init(&g->basis, g->conf, fault, ctx) < 0 || g->conf->faulty)
+	if (g->conf == NULL || gen_resources_init(&g->resources, g->conf, fault, ctx) < 0 ||
+		g->conf->faulty)
 		goto failed;
-	if (logs_open(&g->logs, g->conf, err, sizeof(err)) < 0) {
+	if (logs_open(&g->logs, g->conf, &g->resources.privs, err, sizeof(err)) < 0) {
 		fault(ctx, &g->conf->error_log_at, err);
 		goto failed;
 	}
-	g->nworkers = worker_count(g->conf);
-	g->workers = calloc(g->nworkers, sizeof(*g->workers));
 	g->sockets = calloc(g->conf->nlistens, sizeof(*g->sockets));
-	if (g->workers == NULL || g->sockets == NULL) {
+	if (!make_children(g, kinds) || g->sockets == NULL) {
 		fault(ctx, &(struct conf_pos){ 0 }, "out of memory");
 		goto failed;
 	}
-	init_places(g);
+	rc = g->conf->cache.max_size > 0 ? doubt_pair(g->doubts) : 0;
+	if (rc < 0) {
+		fault(ctx, &(struct conf_pos){ 0 }, strerror(-rc));
+		goto failed;
+	}
 	return g;
 
 failed:
@@ -66,7 +95,15 @@ failed:
 	return NULL;
 }
 
-/* --- sockets ------------------------------------------------------------------------------------ */
+bool gen_is_up(const struct gen *g)
+{
+	GEN_FOREACH(c, g)
+		if (c->kind->awaited && !c->up)
+			return false;
+	return true;
+}
+
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 static bool is_any(const struct addr *a, int family)
 {
@@ -78,7 +115,8 @@ static bool is_any(const struct addr *a, int family)
 }
 
 /* "[::]:0" beside "0.0.0.0:0" means one port for both: the one that IPv4 was given. */
-static bool pair_port(const struct gen *g, unsigned n, const struct addr *wanted, struct addr *bind_to)
+static bool pair_port(
+	const struct gen *g, unsigned n, const struct addr *wanted, struct addr *bind_to)
 {
 	if (!is_any(wanted, AF_INET6))
 		return false;
@@ -101,8 +139,9 @@ static bool is_missing(const struct addr *a)
 
 	if (a->sa.sa_family == AF_INET6)
 		any_port.in6.sin6_port = 0;
-	missing = fd < 0 ? errno == EAFNOSUPPORT :
-			   a->sa.sa_family == AF_INET6 && bind(fd, &any_port.sa, any_port.len) < 0 &&
+	missing = fd < 0 ? errno == EAFNOSUPPORT
+			 : a->sa.sa_family == AF_INET6 &&
+				   bind(fd, &any_port.sa, any_port.len) < 0 &&
 				   errno == EADDRNOTAVAIL;
 	if (fd >= 0)
 		close(fd);
@@ -117,30 +156,31 @@ static void log_listener(const struct conf_listen *l, const struct addr *a)
 	log_notice("listening on %s%s%s", text, l->tls ? " (tls)" : "", l->admin ? " (admin)" : "");
 }
 
-static int listen_one(struct gen *g, unsigned i, struct sockets *all, conf_fault_fn *fault, void *ctx)
+static int listen_one(
+	struct gen *g, unsigned i, struct sockets *all, conf_fault_fn *fault, void *ctx)
 {
 	const struct conf_listen *l = &g->conf->listens[i];
 	const struct sockets_entry *e = NULL;
 	struct addr wanted, bind_to;
 	const char *wrong = addr_parse(l->address, &wanted);
 	char err[512];
+	int errnum;
 
 	if (wrong != NULL) {
 		fault(ctx, &l->at, wrong);
-		return -1;
+		return -EINVAL;
 	}
 	/* -p and the default mean "what this machine has"; an address in the file is meant. */
-	if (l->at.line == 0 && is_missing(&wanted)) {
-		log_warn("listen %s: this machine has no such address", l->address);
+	if (l->at.line == 0 && is_missing(&wanted))
 		return 0;
-	}
 	if (pair_port(g, i, &wanted, &bind_to))
 		e = sockets_take(all, &wanted, &bind_to, g->nworkers, l->mode, err, sizeof(err));
 	if (e == NULL)
 		e = sockets_take(all, &wanted, &wanted, g->nworkers, l->mode, err, sizeof(err));
 	if (e == NULL) {
+		errnum = errno;
 		fault(ctx, &l->at, err);
-		return -1;
+		return -errnum;
 	}
 	g->sockets[i] = e;
 	if (e->kept == 0)
@@ -152,21 +192,53 @@ int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *c
 {
 	int rc = 0;
 
-	for (unsigned i = 0; i < g->conf->nlistens; i++)
-		rc |= listen_one(g, i, all, fault, ctx);
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
+		int one = g->sockets[i] == NULL ? listen_one(g, i, all, fault, ctx) : 0;
+
+		if (one < 0 && (rc == 0 || gen_may_listen_later(rc)))
+			rc = one;
+	}
+	for (unsigned i = 0; rc == 0 && i < g->conf->nlistens; i++)
+		if (g->sockets[i] == NULL)
+			log_warn("listen %s: this machine has no such address",
+				g->conf->listens[i].address);
 	return rc;
 }
 
-/* All workers share the one socket of a unix address; others are dealt out until none is left over. */
+bool gen_may_listen_later(int rc)
+{
+	return rc == -EADDRINUSE || rc == -EADDRNOTAVAIL;
+}
+
+uint64_t gen_closing(const struct gen *g, const struct sockets *all)
+{
+	uint64_t closing = 0;
+
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
+		if (g->sockets[i] != NULL && !sockets_have(all, g->sockets[i]))
+			closing |= CTL_LISTENER(i);
+	}
+	return closing;
+}
+
+/* All workers share the one socket of a unix address; others are dealt out until none is left over.
+ */
 static unsigned listener_step(const struct gen *g, const struct listener *l)
 {
-	return l->addr.sa.sa_family == AF_UNIX ? l->nslots : g->nworkers;
+	return l->shared ? l->nslots : g->nworkers;
+}
+
+/* Sockets that were opened for a generation which is being built are not for the one that serves.
+ */
+static unsigned count_slots(const struct gen *g, const struct sockets_entry *e)
+{
+	return g->state == GEN_SERVE ? e->kept : e->listener.nslots;
 }
 
 struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n)
 {
 	struct worker_listener *out;
-	unsigned max = 1;
+	unsigned max = 1, nslots;
 
 	H2D_ASSERT(slot < g->nworkers);
 	for (unsigned i = 0; i < g->conf->nlistens; i++)
@@ -182,37 +254,103 @@ struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot,
 		if (g->sockets[i] == NULL)
 			continue;
 		l = &g->sockets[i]->listener;
-		for (unsigned k = slot; k < l->nslots; k += listener_step(g, l))
+		nslots = count_slots(g, g->sockets[i]);
+		for (unsigned k = slot; k < nslots; k += listener_step(g, l))
 			out[(*n)++] = (struct worker_listener){
 				.fd = l->fds[k],
+				.id = l->id,
+				.slot = k,
+				.shared = l->shared,
 				.conf = conf,
 				.addr = l->addr,
-				.tls = conf->tls ? g->basis.certs.tls : NULL,
+				.tls = conf->tls ? g->resources.certs.tls : NULL,
 			};
 	}
 	return out;
 }
 
-/* --- the image ------------------------------------------------------------------------------------ */
+/* --- the image -------------------------------------------------------------------------------- */
 
-void gen_drop_image(struct gen *g)
+static void close_image(struct gen *g)
 {
 	while (g->nimage_fds > 0)
 		close(g->image_fds[--g->nimage_fds]);
 }
 
+void gen_drop_image(struct gen *g)
+{
+	close_image(g);
+	for (int i = 0; i < 2; i++) {
+		if (g->doubts[i] >= 0)
+			close(g->doubts[i]);
+		g->doubts[i] = -1;
+	}
+}
+
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
 {
-	gen_drop_image(g);
+	close_image(g);
 	g->image = *msg;
 	g->image.generation = g->number;
 	g->nimage_fds = nfds;
 	memcpy(g->image_fds, fds, (size_t)nfds * sizeof(*fds));
 }
 
-bool gen_is_building(const struct gen *g)
+/* Of the process that makes images; 0: there is none. */
+static pid_t image_maker(const struct gen *g)
 {
-	return g->conf->cache.max_size > 0 && g->image.arg == 0;
+	GEN_FOREACH(c, g)
+		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
+			return c->pid;
+	return 0;
+}
+
+void gen_show(const struct gen *g, struct board_head *h)
+{
+	if (g == NULL)
+		return;
+	h->generation = g->number;
+	h->keeper_pid = (uint32_t)image_maker(g);
+	h->building = g->conf->cache.max_size > 0 && g->image.arg == 0;
+	h->cache = g->facts;
+	/* Until a new generation has one of its own, the newest is its predecessor's. */
+	if (g->image.arg != 0 || !h->building) {
+		h->image = g->image.arg;
+		h->image_size = g->image.size;
+	}
+}
+
+/* --- messages to its processes ---------------------------------------------------------------- */
+
+/* The error log unless it is syslog, then the access log unless it is off. */
+static void fill_logs(const struct gen *g, unsigned gets, int *fds, int *nfds)
+{
+	if (gets & CHILD_ERROR_LOG && g->logs.error >= 0)
+		fds[(*nfds)++] = g->logs.error;
+	if (gets & CHILD_ACCESS_LOG && g->logs.access >= 0)
+		fds[(*nfds)++] = g->logs.access;
+}
+
+bool gen_message(
+	const struct gen *g, unsigned gets, unsigned due, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	*nfds = 0;
+	*msg = (struct ctl_msg){ .generation = g->number };
+	switch (due) {
+	case DUE_IMAGE:
+		*msg = g->image;
+		*nfds = g->nimage_fds;
+		memcpy(fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*fds));
+		return g->nimage_fds > 0;
+	case DUE_LOGS:
+		msg->type = CTL_LOGS;
+		fill_logs(g, gets, fds, nfds);
+		return true;
+	default:
+		msg->type = CTL_DRAIN;
+		msg->arg = g->conf->shutdown_timeout * 1000;
+		return true;
+	}
 }
 
 void gen_free(struct gen **gp)
@@ -222,14 +360,14 @@ void gen_free(struct gen **gp)
 	*gp = NULL;
 	if (g == NULL)
 		return;
-	H2D_ASSERT(g->keeper.pid == 0);
-	for (unsigned i = 0; i < g->nworkers && g->workers != NULL; i++)
-		H2D_ASSERT(g->workers[i].pid == 0);
+	GEN_FOREACH(c, g)
+		H2D_ASSERT(c->pid == 0);
+	H2D_ASSERT(list_empty(&g->loans));
 	gen_drop_image(g);
-	basis_fini(&g->basis);
+	gen_resources_fini(&g->resources);
 	logs_close(&g->logs);
 	conf_free(&g->conf);
 	free(g->sockets);
-	free(g->workers);
+	free(g->children);
 	free(g);
 }

@@ -1,6 +1,6 @@
 /*
- * logs: opening, reopening and closing of log files. Never through a link: a log folder that belongs
- * to somebody else must not make root append to a file of his choice.
+ * logs: opens, reopens and closes log files. Logs never follows a symbolic link: a log folder that
+ * belongs to another user must not make root append to a file of that user's choice.
  */
 #include "master/logs.h"
 
@@ -10,25 +10,51 @@
 #include <string.h>
 #include <unistd.h>
 
-static int log_file(const char *path, char *err, size_t errsize)
-{
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-		0640);
+#include "base/assert.h"
 
-	if (fd < 0)
-		snprintf(err, errsize, "log %s: %s", path,
-			errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
+static int open_append(const char *path)
+{
+	return open(path,
+		O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		0640);
+}
+
+static int open_as(const char *path, uid_t user)
+{
+	int fd, error;
+
+	if (seteuid(user) < 0)
+		return -1;
+	fd = open_append(path);
+	error = errno;
+	H2D_ASSERT(seteuid(0) == 0);
+	errno = error;
 	return fd;
 }
 
-int logs_open(struct logs *l, const struct conf *conf, char *err, size_t errsize)
+static int log_file(const struct logs *l, const char *path, char *err, size_t errsize)
+{
+	int fd = open_append(path);
+
+	if (fd < 0 && errno == EACCES && l->user != 0)
+		fd = open_as(path, l->user);
+	if (fd < 0)
+		snprintf(err, errsize, "log %s: %s", path,
+			errno == ELOOP ? "is a symbolic link, which is not followed"
+				       : strerror(errno));
+	return fd;
+}
+
+int logs_open(struct logs *l, const struct conf *conf, const struct privs *privs, char *err,
+	size_t errsize)
 {
 	*l = LOGS_NONE;
+	l->user = privs->drop ? privs->uid : 0;
 	if (strcmp(conf->error_log, "stderr") == 0) {
 		l->error = STDERR_FILENO;
 	} else if (strcmp(conf->error_log, "syslog") != 0) {
 		l->error_path = conf->error_log;
-		l->error = log_file(l->error_path, err, errsize);
+		l->error = log_file(l, l->error_path, err, errsize);
 		if (l->error < 0)
 			return -1;
 	}
@@ -36,7 +62,7 @@ int logs_open(struct logs *l, const struct conf *conf, char *err, size_t errsize
 		l->access = STDOUT_FILENO;
 	} else if (strcmp(conf->access_log, "off") != 0 && conf->access_log[0] != '\0') {
 		l->access_path = conf->access_log;
-		l->access = log_file(l->access_path, err, errsize);
+		l->access = log_file(l, l->access_path, err, errsize);
 		if (l->access < 0) {
 			logs_close(l);
 			return -1;
@@ -45,9 +71,9 @@ int logs_open(struct logs *l, const struct conf *conf, char *err, size_t errsize
 	return 0;
 }
 
-static int reopen(int fd, const char *path, char *err, size_t errsize)
+static int reopen(const struct logs *l, int fd, const char *path, char *err, size_t errsize)
 {
-	int new = log_file(path, err, errsize);
+	int new = log_file(l, path, err, errsize);
 	int rc;
 
 	if (new < 0)
@@ -64,8 +90,8 @@ int logs_reopen(struct logs *l, char *err, size_t errsize)
 	int rc = 0;
 
 	if (l->error_path != NULL)
-		rc = reopen(l->error, l->error_path, err, errsize);
-	if (l->access_path != NULL && reopen(l->access, l->access_path, err, errsize) < 0)
+		rc = reopen(l, l->error, l->error_path, err, errsize);
+	if (l->access_path != NULL && reopen(l, l->access, l->access_path, err, errsize) < 0)
 		rc = -1;
 	return rc;
 }

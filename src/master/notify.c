@@ -1,5 +1,6 @@
 /*
- * notify: READY, RELOADING and STOPPING for systemd, without its library. Called by the master only.
+ * notify: sends READY, RELOADING and STOPPING to systemd, without systemd's library. The master,
+ * reload and drain call it; a child never does.
  */
 #include "master/notify.h"
 
@@ -34,8 +35,7 @@ static void notify_send(const char *msg, size_t n)
 	if (path[0] == '@')
 		sun.sun_path[0] = '\0'; /* an abstract name */
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 ||
-		sendto(fd, msg, n, MSG_NOSIGNAL, (const struct sockaddr *)&sun, len) < 0)
+	if (fd < 0 || sendto(fd, msg, n, MSG_NOSIGNAL, (const struct sockaddr *)&sun, len) < 0)
 		log_warn("cannot notify %s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);

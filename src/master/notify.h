@@ -1,14 +1,14 @@
 /*
- * notify: tells the service manager how the master is (the protocol of sd_notify(3), one datagram per
- * message to $NOTIFY_SOCKET). Without that variable nothing is sent. Never fails: a manager that does
- * not listen is no reason not to serve.
+ * notify: tells the service manager how the master is (the protocol of sd_notify(3), one datagram
+ * per message to $NOTIFY_SOCKET). Without that variable nothing is sent. Notify never fails: a
+ * manager that does not listen is no reason not to serve.
  */
 #ifndef H2D_MASTER_NOTIFY_H
 #define H2D_MASTER_NOTIFY_H
 
 /* Each with a STATUS line; text is cut at 500 bytes and must not hold newlines. */
 void notify_ready(const char *text);
-void notify_reloading(const char *text);  /* with MONOTONIC_USEC */
+void notify_reloading(const char *text); /* with MONOTONIC_USEC */
 void notify_stopping(const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * options: parses the command line with getopt_long(3). Called by main once. Checks the form of what
- * was given; what it means for a configuration is for conf to say.
+ * options: parses the command line with getopt_long(3); main calls it once. Options checks the form
+ * of what was given; what it means for a configuration is checked by conf.
  */
 #include "master/options.h"
 
@@ -172,7 +172,8 @@ int options_parse(struct options *o, int argc, char **argv)
 
 	*o = (struct options){ .action = OPTIONS_RUN };
 	for (int i = 0; i < NOPTIONS; i++)
-		longs[i] = (struct option){ .name = table[i].name, .val = table[i].code,
+		longs[i] = (struct option){ .name = table[i].name,
+			.val = table[i].code,
 			.has_arg = table[i].arg != NULL ? required_argument : no_argument };
 	longs[NOPTIONS] = (struct option){ 0 };
 

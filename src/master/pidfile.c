@@ -1,6 +1,6 @@
 /*
- * pidfile: written and locked by the master, read by `h2d -s`. The lock is flock(2)'s: it ends with
- * the last descriptor, so children must close theirs (spawn does).
+ * pidfile: the master writes and locks the file, `h2d -s` reads it. The lock is flock(2)'s: it ends
+ * with the last descriptor, so spawn closes the descriptor in every child.
  */
 #include "master/pidfile.h"
 
@@ -53,8 +53,8 @@ int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
 		if (lock_patiently(fd) < 0) {
 			if (errno != EWOULDBLOCK)
 				goto failed;
-			snprintf(err, errsize, "pid file %s: another h2d holds it (process %d)", path,
-				(int)pidfile_holder(path));
+			snprintf(err, errsize, "pid file %s: another h2d holds it (process %d)",
+				path, (int)pidfile_holder(path));
 			close(fd);
 			return -1;
 		}

@@ -1,6 +1,6 @@
 /*
- * pidfile: the file that says which process is the master, and whose lock says that it lives. The
- * number alone proves nothing (it may be another process by now); the lock does.
+ * pidfile: the file that names the master's process, and whose lock shows that the master lives.
+ * The number alone proves nothing (it may be another process by now); the lock does.
  */
 #ifndef H2D_MASTER_PIDFILE_H
 #define H2D_MASTER_PIDFILE_H
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 struct pidfile {
-	char *path;   /* NULL: none is kept */
-	int fd;       /* holds the lock; -1: none */
+	char *path; /* NULL: none is kept */
+	int fd;     /* holds the lock; -1: none */
 };
 
 #define PIDFILE_NONE ((struct pidfile){ .fd = -1 })

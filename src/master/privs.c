@@ -1,6 +1,6 @@
 /*
- * privs: from root to the configured user. privs_find() asks the user database, in the master;
- * privs_drop() makes system calls only and is the one place where identities change.
+ * privs: changes from root to the configured user. privs_find() asks the user database, in the
+ * master; privs_drop() makes system calls only and is the one place where identities change.
  */
 #include "master/privs.h"
 
@@ -41,7 +41,8 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 
 bool privs_same(const struct privs *a, const struct privs *b)
 {
-	return a->drop == b->drop && a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups &&
+	return a->drop == b->drop && a->uid == b->uid && a->gid == b->gid &&
+	       a->ngroups == b->ngroups &&
 	       memcmp(a->groups, b->groups, (size_t)a->ngroups * sizeof(*a->groups)) == 0;
 }
 
@@ -51,8 +52,8 @@ int privs_drop(const struct privs *p)
 		return -errno;
 	if (!p->drop)
 		return 0;
-	if (setgroups((size_t)p->ngroups, p->groups) < 0 ||
-		setresgid(p->gid, p->gid, p->gid) < 0 || setresuid(p->uid, p->uid, p->uid) < 0)
+	if (setgroups((size_t)p->ngroups, p->groups) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		setresuid(p->uid, p->uid, p->uid) < 0)
 		return -errno;
 	/* A way back would make all of this decoration. */
 	if (p->uid != 0 && setresuid(0, 0, 0) == 0)

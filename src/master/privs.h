@@ -1,6 +1,6 @@
 /*
- * privs: the user that the children run as. Looked up by the master while it builds a generation,
- * applied by each child right after the fork.
+ * privs: the user that the child processes run as. The master looks the user up while it builds a
+ * generation; each child applies it right after the fork.
  */
 #ifndef H2D_MASTER_PRIVS_H
 #define H2D_MASTER_PRIVS_H
@@ -12,7 +12,7 @@
 enum { PRIVS_GROUPS = 64 };
 
 struct privs {
-	bool drop;          /* false: the children stay what the master is */
+	bool drop; /* false: the children stay what the master is */
 	uid_t uid;
 	gid_t gid;
 	gid_t groups[PRIVS_GROUPS];
@@ -28,7 +28,8 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
 /* Whether both may do the same. */
 bool privs_same(const struct privs *a, const struct privs *b);
 
-/* In a child: becomes that user, for good, and gives up gaining privileges by exec. 0, or -errno. */
+/* In a child: becomes that user, for good, and gives up gaining privileges by exec. 0, or -errno.
+ */
 int privs_drop(const struct privs *p);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * reap: the respawn policy, and wait(2) statuses in words. Called by the master when it reaps a child;
- * knows no process, no clock, and no loop.
+ * reap: computes when a process that died is started again, and puts wait(2) statuses into words.
+ * Supervise calls it for each death. Reap knows no process, no clock and no loop.
  */
 #include "master/reap.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-unsigned reap_delay(struct reap *r, uint64_t now)
+unsigned reap_delay(struct reap *r, const struct reap_policy *policy, uint64_t now)
 {
 	uint64_t *oldest = &r->died[r->deaths % REAP_FREE];
 	bool often = r->deaths >= REAP_FREE && now - *oldest < REAP_WINDOW_MS;
@@ -19,11 +19,11 @@ unsigned reap_delay(struct reap *r, uint64_t now)
 	if (!often)
 		r->delay = 0;
 	else if (r->delay == 0)
-		r->delay = REAP_DELAY_MIN_MS;
-	else if (r->delay < REAP_DELAY_MAX_MS / 2)
+		r->delay = policy->first;
+	else if (r->delay < policy->most / 2)
 		r->delay *= 2;
 	else
-		r->delay = REAP_DELAY_MAX_MS;
+		r->delay = policy->most;
 	return r->delay;
 }
 

@@ -1,6 +1,7 @@
 /*
- * reap: how soon a child that died is started again. A pure function of the times of its deaths: the
- * first three within a minute are mended at once, further ones wait 100 ms, 200 ms … 10 s.
+ * reap: how soon a process that died is started again, and wait(2) statuses in words. A pure
+ * function of the times of the deaths: the first three within a minute are mended at once, further
+ * ones wait as the policy of the kind of process says, twice as long each time.
  */
 #ifndef H2D_MASTER_REAP_H
 #define H2D_MASTER_REAP_H
@@ -8,7 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REAP_FREE = 3, REAP_WINDOW_MS = 60000, REAP_DELAY_MIN_MS = 100, REAP_DELAY_MAX_MS = 10000 };
+enum { REAP_FREE = 3, REAP_WINDOW_MS = 60000 };
+
+/* The shortest and the longest wait, in milliseconds. */
+struct reap_policy {
+	unsigned first, most;
+};
 
 /* The history of one place (a worker slot, the keeper); zero it to begin. */
 struct reap {
@@ -17,8 +23,8 @@ struct reap {
 	unsigned delay;           /* ms, the last one answered */
 };
 
-/* A child of this place died at now (ms): milliseconds to wait before the next is started. */
-unsigned reap_delay(struct reap *r, uint64_t now);
+/* A process of this place died at now (ms): milliseconds to wait before the next is started. */
+unsigned reap_delay(struct reap *r, const struct reap_policy *policy, uint64_t now);
 
 /* "killed by signal 9 (Killed)", "exited with status 1": a wait(2) status in words. */
 void reap_describe(int status, char *buf, unsigned size);

@@ -1,7 +1,7 @@
 /*
  * reload: builds a generation beside the one that serves, and either puts it in its place or throws
- * it away. Every request to reload ends in exactly one of commit() and finish(false), which is what
- * the status file says.
+ * it away. Every request to reload ends in exactly one call of finish(), which writes the outcome
+ * to the status file. Signals begin a reload; supervise says when it stands or fails.
  */
 #include "master/reload.h"
 
@@ -13,13 +13,20 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "master/child.h"
 #include "master/drain.h"
 #include "master/fault.h"
-#include "master/master.h"
+#include "master/launch.h"
+#include "master/master_state.h"
 #include "master/notify.h"
+#include "master/user_access.h"
 
-enum { LIMIT_MS = 30000 };
+enum {
+	LIMIT_MS = 30000,
+	BIND_MS =
+		3000, /* the workers of a master that was killed hold its addresses for a moment */
+	BIND_AGAIN_MS = 100,
+	EXIT_ADDRESS = 3,
+};
 
 static void write_status(const struct master *m)
 {
@@ -38,8 +45,18 @@ static void complain(struct master *m, const char *prefix, const char *text)
 	status_add(&m->next, text);
 	if (m->phase == MASTER_START)
 		fprintf(stderr, "%s%s\n", prefix, text);
-	if (m->phase != MASTER_START || (m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
+	if (m->phase != MASTER_START ||
+		(m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
 		log_error("%s", text);
+}
+
+static void on_warning(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	char text[FAULT_TEXT];
+
+	(void)ctx;
+	fault_format(pos, message, text, sizeof(text));
+	log_warn("%s", text);
 }
 
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
@@ -91,7 +108,7 @@ void reload_fail(struct gen *g, const char *why)
 		complain(m, "h2d: ", why);
 	if (m->phase == MASTER_START) {
 		m->exit_status = 1;
-		master_leave(m, false);
+		drain_all(m, false);
 		return;
 	}
 	log_error("reload failed: generation %u goes on", m->current->number);
@@ -100,43 +117,30 @@ void reload_fail(struct gen *g, const char *why)
 	finish(m, false);
 }
 
-static void commit(struct gen *g)
+void reload_commit(struct gen *g)
 {
 	struct master *m = g->master;
 	struct gen *old = m->current;
 
 	m->current = g;
 	m->phase = MASTER_SERVE;
-	g->state = GEN_SERVE;
+	gen_go(g, GEN_SERVE);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
 	log_notice("serving: generation %u, %u worker%s", g->number, g->nworkers,
 		g->nworkers == 1 ? "" : "s");
-	if (geteuid() == 0 && !g->basis.privs.drop && old == NULL)
+	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
 		log_warn("no user is configured: the workers run as root");
-	master_show(m);
+	gen_show(g, &m->board->head);
 	/*
-	 * Ours are closed before the old workers close theirs: they accept what is queued first, and
-	 * with nobody else holding the socket nothing more can be queued behind them.
+	 * Ours are closed before the old workers close theirs: they accept what is queued first,
+	 * and with nobody else holding the socket nothing more can be queued behind them.
 	 */
 	sockets_keep(&m->sockets);
 	if (old != NULL)
 		drain_begin(old);
 	drain_limit(m);
 	finish(m, true);
-}
-
-void reload_child_up(struct child *c)
-{
-	struct gen *g = c->gen;
-
-	if (g->state != GEN_START || c->kind != CHILD_WORKER)
-		return;
-	for (unsigned i = 0; i < g->nworkers; i++) {
-		if (!g->workers[i].up)
-			return;
-	}
-	commit(g);
 }
 
 static void on_limit(struct timer *t)
@@ -165,35 +169,101 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 	return 0;
 }
 
-/* Its keeper first: the sooner it reads, the sooner an image is there. */
+/* Processes of other generations go on writing files, which its images will hold. */
+static void introduce_keeper(const struct gen *g)
+{
+	LIST_FOREACH(node, &g->master->gens) {
+		struct gen *other = LIST_ENTRY(node, struct gen, node);
+
+		if (other == g)
+			continue;
+		GEN_FOREACH(c, other)
+			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
+				child_send(c, DUE_KEEPER);
+	}
+}
+
 static int start_processes(struct gen *g)
 {
-	struct master *m = g->master;
-
-	m->last_number = g->number;
-	if (g->conf->cache.max_size > 0 && child_start(&g->keeper) < 0)
-		return -1;
-	for (unsigned i = 0; i < g->nworkers; i++) {
-		if (child_start(&g->workers[i]) < 0)
+	g->master->last_number = g->number;
+	introduce_keeper(g);
+	GEN_FOREACH(c, g)
+		if (launch(c) < 0)
 			return -1;
-	}
 	return 0;
 }
 
 static void adopt(struct master *m, struct gen *g)
 {
 	g->master = m;
-	child_init(&g->keeper);
-	for (unsigned i = 0; i < g->nworkers; i++)
-		child_init(&g->workers[i]);
+	launch_init(g, &m->children);
 	list_append(&m->gens, &g->node);
 	m->ngens++;
 	m->starting = g;
 }
 
+static void bring_up(struct gen *g)
+{
+	struct master *m = g->master;
+
+	if (board_room(m->board) < g->nworkers)
+		reload_fail(g, "too many workers are still draining: no room for new ones");
+	else if (start_processes(g) < 0)
+		reload_fail(g, "the workers cannot be started");
+	else
+		timer_arm(&m->loop.wheel, &m->limit, clock_ms() + LIMIT_MS);
+}
+
+/* A fault that may be none at the next try. */
+static void on_passing(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	(void)ctx, (void)pos, (void)message;
+}
+
+/* At the start, for a while, an address that cannot be had is waited for. */
+static bool bind_later(struct master *m, int rc)
+{
+	uint64_t now = clock_ms();
+
+	if (m->phase != MASTER_START || !gen_may_listen_later(rc))
+		return false;
+	if (m->bind_until == 0) {
+		m->bind_until = now + BIND_MS;
+		log_notice("an address cannot be had yet: trying for %d s", BIND_MS / 1000);
+	}
+	if (now >= m->bind_until)
+		return false;
+	timer_arm(&m->loop.wheel, &m->bind, now + BIND_AGAIN_MS);
+	return true;
+}
+
+static void bind_all(struct master *m)
+{
+	struct gen *g = m->starting;
+	int rc = gen_listen(g, &m->sockets, on_passing, m);
+
+	if (rc < 0 && bind_later(m, rc))
+		return;
+	if (rc < 0)
+		rc = gen_listen(g, &m->sockets, on_fault, m);
+	if (rc == 0) {
+		bring_up(g);
+		return;
+	}
+	reload_fail(g, NULL);
+	if (m->phase != MASTER_SERVE && gen_may_listen_later(rc))
+		m->exit_status = EXIT_ADDRESS;
+}
+
+static void on_bind(struct timer *t)
+{
+	bind_all(LIST_ENTRY(t, struct master, bind));
+}
+
 void reload_init(struct master *m)
 {
 	timer_init(&m->limit, on_limit);
+	timer_init(&m->bind, on_bind);
 }
 
 void reload_begin(struct master *m)
@@ -209,11 +279,11 @@ void reload_begin(struct master *m)
 		notify_reloading("reloading");
 		log_notice("reloading");
 	}
-	g = gen_new(m->ov, m->last_number + 1, on_fault, m);
+	g = gen_new(m->ov, m->kinds, m->last_number + 1, on_fault, m);
 	if (g == NULL) {
 		if (m->phase == MASTER_START) {
 			m->exit_status = 1;
-			master_leave(m, false);
+			drain_all(m, false);
 			return;
 		}
 		log_error("reload failed: generation %u goes on", m->current->number);
@@ -225,12 +295,9 @@ void reload_begin(struct master *m)
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;
 	}
-	if (take_pid_file(m, g->conf) < 0 || gen_listen(g, &m->sockets, on_fault, m) < 0)
+	user_access_check(g->conf, &g->resources.privs, on_warning, NULL);
+	if (take_pid_file(m, g->conf) < 0)
 		reload_fail(g, NULL);
-	else if (board_room(m->board) < g->nworkers)
-		reload_fail(g, "too many workers are still draining: no room for new ones");
-	else if (start_processes(g) < 0)
-		reload_fail(g, "the workers cannot be started");
 	else
-		timer_arm(&m->loop.wheel, &m->limit, clock_ms() + LIMIT_MS);
+		bind_all(m);
 }

@@ -1,7 +1,7 @@
 /*
- * reload: how a generation comes to serve: read, checked, given its sockets, started; and only when
- * all of its workers are up does it take the place of the one before. The first start is the same,
- * with nothing before.
+ * reload: how a generation comes to serve: it is read, checked, given its sockets and started, and
+ * takes the place of the one before only when all of its workers are up. The first start is the
+ * same, with nothing before. Reload drains the generation that was replaced or that failed.
  */
 #ifndef H2D_MASTER_RELOAD_H
 #define H2D_MASTER_RELOAD_H
@@ -13,8 +13,8 @@ void reload_init(struct master *m);
 /* Begins to build a generation. What comes of it is in the log, the status file and the board. */
 void reload_begin(struct master *m);
 
-/* c says that it serves. */
-void reload_child_up(struct child *c);
+/* g, which is starting, stands: it serves from now on, and the one before drains. */
+void reload_commit(struct gen *g);
 
 /* g, which is starting, does not stand: it goes, and the one before stays. */
 void reload_fail(struct gen *g, const char *why);

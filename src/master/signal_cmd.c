@@ -1,6 +1,8 @@
 /*
- * signal_cmd: the client side of pid file and status file. The process that it signals is held by a
- * pidfd from before the lock is looked at, so it is the master and not a later user of its number.
+ * signal_cmd: the client side of pid file and status file; main calls it for -s. The process that
+ * it signals is held by a pidfd from before the lock is looked at, so it is the master and not a
+ * later user of its number. It reads the configuration to find the pid file, and changes nothing
+ * itself.
  */
 #include "master/signal_cmd.h"
 
@@ -22,7 +24,7 @@
 enum {
 	POLL_MS = 20,
 	STOP_MS = 10000,
-	RELOAD_MS = 75000,    /* one that runs, and ours: 30 s each */
+	RELOAD_MS = 75000, /* one that runs, and ours: 30 s each */
 	QUIT_EXTRA_MS = 10000,
 	QUIT_UNKNOWN_MS = 90000,
 };
@@ -31,7 +33,7 @@ struct target {
 	char pid_file[PATH_MAX];
 	pid_t pid;
 	int pidfd;
-	uint64_t quit_ms;     /* how long a graceful stop may take */
+	uint64_t quit_ms; /* how long a graceful stop may take */
 };
 
 static const struct {
@@ -58,7 +60,7 @@ bool signal_cmd_known(const char *name)
 	return signal_of(name) != 0;
 }
 
-/* --- which pid file -------------------------------------------------------------------------------- */
+/* --- which pid file --------------------------------------------------------------------------- */
 
 /* ctx: NULL to keep quiet. */
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
@@ -71,65 +73,30 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
 }
 
-/* `pid-file = "PATH"` out of a line, wherever the rest of the file is broken. */
-static bool pid_file_of_line(const char *line, const char *conf_path, char *buf, size_t size)
+/* A file with faults is what `-s reload` is to tell of; it must find the master all the same. */
+static bool take_conf(struct target *t, const struct conf *conf)
 {
-	char value[PATH_MAX], strange;
-	const char *slash = strrchr(conf_path, '/');
-	int dir = slash != NULL ? (int)(slash - conf_path) + 1 : 0;
-
-	/* PATH_MAX - 1 */
-	if (sscanf(line, " pid-file = \"%4095[^\"\n]%c", value, &strange) != 2 || strange != '"')
-		return false;
-	if (value[0] == '/')
-		dir = 0;
-	return (size_t)snprintf(buf, size, "%.*s%s", dir, conf_path, value) < size;
-}
-
-static bool scan_file(const char *conf_path, char *buf, size_t size)
-{
-	FILE *f = fopen(conf_path, "re");
-	char *line = NULL;
-	size_t cap = 0;
-	bool found = false;
-
-	if (f == NULL)
-		return false;
-	while (!found && getline(&line, &cap, f) > 0)
-		found = pid_file_of_line(line, conf_path, buf, size);
-	free(line);
-	fclose(f);
-	return found;
+	if (!conf->faulty)
+		t->quit_ms = conf->shutdown_timeout * 1000 + QUIT_EXTRA_MS;
+	return conf->pid_file[0] != '\0' && (size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s",
+						    conf->pid_file) < sizeof(t->pid_file);
 }
 
 static bool find_pid_file(struct target *t, const struct conf_override *ov)
 {
-	struct conf *conf = conf_load(ov, on_fault, NULL);
-	bool found;
+	struct conf *conf = conf_load_faulty(ov, on_fault, NULL);
+	bool found = conf != NULL && take_conf(t, conf);
 
-	t->quit_ms = QUIT_UNKNOWN_MS;
-	if (conf != NULL) {
-		t->quit_ms = conf->shutdown_timeout * 1000 + QUIT_EXTRA_MS;
-		found = conf->pid_file[0] != '\0' &&
-			(size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s", conf->pid_file) <
-				sizeof(t->pid_file);
-		conf_free(&conf);
-	} else if (ov->pid_file != NULL) {
-		found = (size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s", ov->pid_file) <
-			sizeof(t->pid_file);
-	} else {
-		/* A broken file is what `-s reload` is to tell of; it must find the master all the same. */
-		found = ov->file != NULL && scan_file(ov->file, t->pid_file, sizeof(t->pid_file));
-		if (!found)
-			conf_load(ov, on_fault, t);
-	}
+	if (!found && (conf == NULL || conf->faulty))
+		conf_load(ov, on_fault, t);
+	conf_free(&conf);
 	if (!found)
 		fprintf(stderr, "h2d: -s needs a pid file: %s names none; use --pid-file\n",
 			ov->file != NULL ? ov->file : "the command line");
 	return found;
 }
 
-/* --- the master ------------------------------------------------------------------------------------- */
+/* --- the master ------------------------------------------------------------------------------- */
 
 static bool nobody(const struct target *t, const char *why)
 {
@@ -167,7 +134,7 @@ static int wait_gone(const struct target *t, uint64_t ms)
 	return 1;
 }
 
-/* --- reload ------------------------------------------------------------------------------------------- */
+/* --- reload ----------------------------------------------------------------------------------- */
 
 static int tell(const struct status *s)
 {
@@ -196,7 +163,8 @@ static int wait_reload(const struct target *t, uint32_t before)
 			return 1;
 		}
 		if (gone) {
-			fprintf(stderr, "h2d: process %d ended before it had reloaded\n", (int)t->pid);
+			fprintf(stderr, "h2d: process %d ended before it had reloaded\n",
+				(int)t->pid);
 			return 1;
 		}
 	}
@@ -207,7 +175,7 @@ static int wait_reload(const struct target *t, uint32_t before)
 int signal_cmd(const char *name, const struct conf_override *ov)
 {
 	int signo = signal_of(name);
-	struct target t = { .pidfd = -1 };
+	struct target t = { .pidfd = -1, .quit_ms = QUIT_UNKNOWN_MS };
 	struct status s;
 	int rc = 1;
 

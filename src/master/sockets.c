@@ -1,6 +1,6 @@
 /*
- * sockets: opens, grows and closes listeners for generations. Called by gen and reload, in the master
- * only: a child that closed a listener through here would unlink a unix socket's file.
+ * sockets: opens, grows and closes listeners for generations. Gen, reload and drain call it, in the
+ * master only: a child that closed a listener through here would unlink a unix socket's file.
  */
 #include "master/sockets.h"
 
@@ -39,7 +39,10 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 		return NULL;
 	}
 	if (listener_open(&e->listener, bind_to, nslots, mode, err, errsize) < 0) {
+		int errnum = errno;
+
 		free(e);
+		errno = errnum;
 		return NULL;
 	}
 	e->wanted = *wanted;
@@ -55,7 +58,8 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 
 	if (e == NULL)
 		e = open_entry(s, wanted, bind_to, nslots, mode, err, errsize);
-	else if (e->listener.nslots < nslots && listener_resize(&e->listener, nslots, err, errsize) < 0)
+	else if (e->listener.nslots < nslots &&
+		 listener_resize(&e->listener, nslots, err, errsize) < 0)
 		e = NULL;
 	if (e == NULL)
 		return NULL;
@@ -115,6 +119,15 @@ void sockets_undo(struct sockets *s)
 		else
 			shrink(e, e->kept);
 	}
+}
+
+bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
+{
+	LIST_FOREACH(node, &s->all) {
+		if (ENTRY(node) == e)
+			return true;
+	}
+	return false;
 }
 
 void sockets_close(struct sockets *s)

@@ -1,8 +1,8 @@
 /*
- * sockets: the master's listening sockets, by the address that the configuration names. They outlive
- * generations: as long as an address is configured none of its sockets is closed, because closing
- * resets what is queued; with fewer workers than sockets, some workers have several. A generation that
- * is being built takes what it needs; then the change is kept or undone, whole.
+ * sockets: the master's listening sockets, by the address that the configuration names. They
+ * outlive generations: as long as an address is configured none of its sockets is closed, because
+ * closing resets what is queued; with fewer workers than sockets, some workers have several. A
+ * generation that is being built takes what it needs; then the change is kept or undone, whole.
  */
 #ifndef H2D_MASTER_SOCKETS_H
 #define H2D_MASTER_SOCKETS_H
@@ -18,18 +18,18 @@ struct sockets {
 
 struct sockets_entry {
 	struct listener listener;
-	struct addr wanted;  /* as configured: the listener's own has its port */
+	struct addr wanted; /* as configured: the listener's own has its port */
 	unsigned mode;
-	unsigned kept;       /* slots before the change; 0: the change opened it */
-	bool taken;          /* the change needs it */
+	unsigned kept; /* slots before the change; 0: the change opened it */
+	bool taken;    /* the change needs it */
 	struct list node;
 };
 
 void sockets_init(struct sockets *s);
 
 /*
- * An entry with at least nslots sockets for wanted: one that is there, grown if need be, or a new one
- * bound to bind_to (wanted, perhaps with another port). NULL with a message in err.
+ * An entry with at least nslots sockets for wanted: one that is there, grown if need be, or a new
+ * one bound to bind_to (wanted, perhaps with another port). NULL with errno and a message in err.
  */
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
@@ -39,6 +39,9 @@ void sockets_keep(struct sockets *s);
 
 /* Ends the change: everything is as before. */
 void sockets_undo(struct sockets *s);
+
+/* Whether e is still open; e may be one that was closed. */
+bool sockets_have(const struct sockets *s, const struct sockets_entry *e);
 
 void sockets_close(struct sockets *s);
 

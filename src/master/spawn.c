@@ -1,13 +1,13 @@
 /*
- * spawn: makes a child. The parent's half is a fork and nothing else; the child's half ends in exit().
- * A descriptor that is not on the child's list is closed there: a forgotten listener would go on
- * swallowing connections, and a forgotten control socket would hide the master's death.
+ * spawn: makes the process of a child. The parent's half is a fork and nothing else; the child's
+ * half ends in exit(). A descriptor that is not on the child's list is closed there: a forgotten
+ * listener would go on swallowing connections, and a forgotten control socket would hide the
+ * master's death.
  */
 #include "master/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "cache/keeper.h"
 #include "event/sig.h"
-#include "master/master.h"
+#include "files/doubt_client.h"
+#include "master/master_state.h"
 
 static int compare_fds(const void *a, const void *b)
 {
@@ -58,145 +58,157 @@ static int no_stdin(void)
 	return 0;
 }
 
-/* Worker slot n runs on the n-th CPU that h2d may run on. */
-static void pin(unsigned slot)
+/* The newest image of the generation that serves, for a process that begins where it ended. */
+static void give_image(const struct gen *g, struct child_run *r)
 {
-	cpu_set_t all, one;
-	int skip;
+	const struct gen *serving = g->master->current != NULL ? g->master->current : g;
 
-	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+	/* What another user read may be more than this one is allowed to. */
+	if (!privs_same(&serving->resources.privs, &g->resources.privs))
 		return;
-	skip = (int)(slot % (unsigned)CPU_COUNT(&all));
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &all) || skip-- > 0)
-			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (sched_setaffinity(0, sizeof(one), &one) < 0)
-			log_warn("cannot pin to CPU %d: %s", cpu, strerror(errno));
-		return;
-	}
+	r->image = serving->image_fds;
+	r->nimage = serving->nimage_fds;
 }
 
-static int run_worker(const struct child *c, struct board *board, int ctl)
+/* Where keepers read doubts: its own generation's, and that of one which comes or is about to go.
+ */
+static unsigned keepers_of(const struct gen *g, int fds[DOUBT_KEEPERS])
 {
-	const struct gen *g = c->gen;
-	unsigned n;
-	struct worker_listener *listeners = gen_worker_listeners(g, c->slot, &n);
-	int *keep = calloc(n + 3, sizeof(*keep));
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &g->master->gens) {
+		const struct gen *other = LIST_ENTRY(node, struct gen, node);
+
+		if (other->doubts[1] >= 0 && n < DOUBT_KEEPERS)
+			fds[n++] = other->doubts[1];
+	}
+	return n;
+}
+
+/* Closes what is not on the list of the kind. */
+static int keep_own(const struct child_run *r)
+{
+	unsigned n = 0, max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 4;
+	int *keep = calloc(max, sizeof(*keep));
 	int rc;
 
-	if (listeners == NULL || keep == NULL)
-		return EXIT_FAILURE;
-	for (unsigned i = 0; i < n; i++)
-		keep[i] = listeners[i].fd;
-	keep[n] = ctl;
-	keep[n + 1] = g->logs.error;
-	keep[n + 2] = g->logs.access;
-	rc = close_others(keep, n + 3);
+	if (keep == NULL)
+		return -ENOMEM;
+	keep[n++] = r->ctl;
+	keep[n++] = r->error_log;
+	keep[n++] = r->access_log;
+	keep[n++] = r->doubts;
+	for (unsigned i = 0; i < r->nlisteners; i++)
+		keep[n++] = r->listeners[i].fd;
+	for (int i = 0; i < r->nimage; i++)
+		keep[n++] = r->image[i];
+	for (unsigned i = 0; i < r->nkeepers; i++)
+		keep[n++] = r->keepers[i];
+	rc = close_others(keep, n);
 	free(keep);
-	if (rc == 0 && g->conf->worker_cpu_affinity != 0)
-		pin(c->slot);
-	if (rc == 0)
-		rc = privs_drop(&g->basis.privs);
-	if (rc == 0)
-		rc = board_protect(board, c->board);
-	if (rc < 0) {
-		log_error("start: %s", strerror(-rc));
-		free(listeners);
-		return EXIT_FAILURE;
-	}
-	assert_last_words_to(c->board->words, sizeof(c->board->words));
-	counters_to(&c->board->counters);
-	rc = worker_run(&(struct worker_args){
-		.conf = g->conf,
-		.trees = &g->basis.trees,
-		.sites = g->basis.sites,
-		.slot = c->slot,
-		.board = board,
-		.board_slot = c->board,
-		.generation = g->number,
-		.ctl = ctl,
-		.error_log = g->logs.error,
-		.access_log = g->logs.access,
-		.listeners = listeners,
-		.nlisteners = n,
-	});
-	free(listeners);
 	return rc;
 }
 
-static int run_keeper(const struct child *c, struct board *board, int ctl, uint64_t first_image)
+/* From the master's rights and memory to the child's own. */
+static int become_child(const struct child_run *r)
 {
-	const struct gen *g = c->gen;
-	const struct gen *serving = g->master->current != NULL ? g->master->current : g;
-	int keep[CTL_FDS_MAX + 2] = { ctl, g->logs.error };
-	int nimage = 0, rc;
-
-	/*
-	 * The newest image goes along: what has not changed since is taken over from it, unless another
-	 * user read it, who may have been allowed more.
-	 */
-	if (privs_same(&serving->basis.privs, &g->basis.privs))
-		nimage = serving->nimage_fds;
-	memcpy(keep + 2, serving->image_fds, (size_t)nimage * sizeof(*keep));
-	rc = close_others(keep, 2 + (unsigned)nimage);
+	int rc = board_protect(r->board, r->board_slot);
 
 	if (rc == 0)
-		rc = privs_drop(&g->basis.privs);
+		rc = no_stdin();
 	if (rc == 0)
-		rc = board_protect(board, NULL);
+		rc = keep_own(r);
+	if (rc == 0)
+		rc = privs_drop(&r->resources->privs);
+	return rc;
+}
+
+static int run(const struct child *c, const struct child_run *r)
+{
+	int rc = become_child(r);
+
 	if (rc < 0) {
 		log_error("start: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	return keeper_run(&(struct keeper_args){
-		.files = g->basis.trees.files,
-		.ctl = ctl,
-		.error_log = g->logs.error,
-		.generation = g->number,
-		.first_number = first_image,
-		.image = serving->image_fds,
-		.nimage = nimage,
-	});
+	if (r->board_slot != NULL) {
+		assert_last_words_to(r->board_slot->words, sizeof(r->board_slot->words));
+		counters_to(&r->board_slot->counters);
+	}
+	return c->kind->run(r);
 }
 
-static _Noreturn void run(struct child *c, struct board *board, int ctl, uint64_t first_image)
+/* Private keys of all generations but those of keep (NULL: of none) go from this process's memory.
+ */
+static void forget_keys(const struct master *m, const struct gen *keep)
 {
-	char who[32] = "keeper";
+	LIST_FOREACH(node, &m->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		if (g != keep)
+			certs_fini(&g->resources.certs);
+	}
+}
+
+static _Noreturn void child_main(struct child *c, int ctl)
+{
+	const struct gen *g = c->gen;
+	unsigned gets = c->kind->gets;
+	struct worker_listener *listeners = NULL;
+	int keepers[DOUBT_KEEPERS];
+	struct child_run r = {
+		.conf = g->conf,
+		.resources = &g->resources,
+		.generation = g->number,
+		.slot = c->slot,
+		.board = g->master->board,
+		.board_slot = c->board,
+		.ctl = ctl,
+		.error_log = gets & CHILD_ERROR_LOG ? g->logs.error : -1,
+		.access_log = gets & CHILD_ACCESS_LOG ? g->logs.access : -1,
+		.first_image = g->master->next_image,
+		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
+		.replaces = g->image.arg != 0,
+		.keepers = keepers,
+	};
+	char who[32];
 	int rc;
 
-	if (c->kind == CHILD_WORKER)
-		snprintf(who, sizeof(who), "worker %u", c->slot);
+	child_name(c, who, sizeof(who));
 	sig_reset();
 	log_who(who);
-	log_to(c->gen->logs.error);
-	log_max = (enum log_level)c->gen->conf->log_level;
-	rc = no_stdin();
-	if (rc < 0) {
-		log_error("start: /dev/null: %s", strerror(-rc));
-		exit(EXIT_FAILURE);
+	log_to(g->logs.error);
+	log_max = (enum log_level)g->conf->log_level;
+	forget_keys(g->master, gets & CHILD_KEYS ? g : NULL);
+	if (gets & CHILD_KEEPERS)
+		r.nkeepers = keepers_of(g, keepers);
+	if (gets & CHILD_LAST_IMAGE)
+		give_image(g, &r);
+	if (gets & CHILD_LISTENERS) {
+		listeners = gen_worker_listeners(g, c->slot, &r.nlisteners);
+		if (listeners == NULL)
+			exit(EXIT_FAILURE);
+		r.listeners = listeners;
 	}
-	rc = c->kind == CHILD_WORKER ? run_worker(c, board, ctl) :
-				       run_keeper(c, board, ctl, first_image);
+	rc = run(c, &r);
+	free(listeners);
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */
 	exit(rc);
 }
 
-pid_t spawn(struct child *c, struct board *board, uint64_t first_image, int *ctl)
+pid_t spawn(struct child *c, int *ctl)
 {
 	int ends[2];
 	int rc = ctl_pair(ends);
 	pid_t pid;
 
-	H2D_ASSERT(c->pid == 0);
 	if (rc < 0)
 		return rc;
 	fflush(NULL); /* what waits in stdio is written once, by us */
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		run(c, board, ends[1], first_image);
+		child_main(c, ends[1]);
 	}
 	rc = -errno;
 	close(ends[1]);

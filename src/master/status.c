@@ -1,6 +1,6 @@
 /*
- * status: the reload status file beside the pid file. Written by the master, read by `h2d -s reload`.
- * The writer follows no link: it makes a new file and renames it.
+ * status: the status file of reloads, beside the pid file. The master writes it, `h2d -s reload`
+ * reads it. The writer follows no symbolic link: it makes a new file and renames it.
  */
 #include "master/status.h"
 
@@ -146,7 +146,8 @@ int status_read(struct status *s, const char *pid_file)
 	buf[n] = '\0';
 	if (n == 0 || buf[n - 1] != '\n' || strlen(buf) != n)
 		return -EPROTO;
-	for (char *line = strtok_r(buf, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(buf, "\n", &save); line != NULL;
+		line = strtok_r(NULL, "\n", &save)) {
 		if (!parse_line(s, line))
 			return -EPROTO;
 	}

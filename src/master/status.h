@@ -8,9 +8,9 @@
  *	running 8       the request that is worked on, 0 for none
  *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
  *
- * A request is numbered, and "running" written, before the configuration is read. So whoever reads
- * this file, sends HUP, and waits for a request above max(request, running) to finish, knows that his
- * configuration was read: by his own request, or by one that began after he looked.
+ * A request is numbered, and "running" written, before the configuration is read. So a process that
+ * reads this file, sends HUP, and waits for a request above max(request, running) to finish, knows
+ * that its configuration was read: by its own request, or by one that began after it looked.
  */
 #ifndef H2D_MASTER_STATUS_H
 #define H2D_MASTER_STATUS_H

@@ -1,7 +1,8 @@
 /*
- * ctl: sends and receives the messages between the master and its children. Called by both sides
- * out of their loops; never blocks. A message that is not exactly one of ours costs the sender its
- * trust, so descriptors that came with it are closed here and never reach the caller.
+ * ctl: sends and receives the messages between the master and its children. Both sides call it
+ * from their loops, and it never blocks. A message that has not exactly the size and the form of
+ * struct ctl_msg is refused as a whole: descriptors that came with it are closed here and never
+ * reach the caller.
  */
 #include "net/ctl.h"
 
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+
+enum { AGAIN_MS = 900 }; /* less than a second, so that who asks each second may */
 
 union ctl_control {
 	struct cmsghdr align;
@@ -84,8 +87,10 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	 * had sent: asking again gives those messages, then the end of file.
 	 */
 	do {
-		mh = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-				      .msg_controllen = sizeof(control.buf) };
+		mh = (struct msghdr){ .msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = control.buf,
+			.msg_controllen = sizeof(control.buf) };
 		n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
@@ -102,4 +107,18 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	while (*nfds > 0)
 		close(fds[--*nfds]);
 	return lost ? -EMFILE : -EPROTO;
+}
+
+void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_ms)
+{
+	l->types |= CTL_TYPE(msg->type);
+	l->at_ms = now_ms;
+}
+
+void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms)
+{
+	struct ctl_msg msg = { .type = CTL_AGAIN, .arg = l->types };
+
+	if (l->types != 0 && now_ms - l->at_ms >= AGAIN_MS && ctl_send(fd, &msg, NULL, 0) == 0)
+		l->types = 0;
 }

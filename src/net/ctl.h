@@ -1,6 +1,7 @@
 /*
  * ctl: the messages between the master and its children, over one SOCK_SEQPACKET socketpair each,
- * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died.
+ * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died. The
+ * functions keep no state; what a message means is decided by the caller.
  */
 #ifndef H2D_NET_CTL_H
 #define H2D_NET_CTL_H
@@ -12,20 +13,33 @@
 enum { CTL_FDS_MAX = 64 };
 
 enum ctl_type {
-	CTL_UP = 1,    /* child → master: serving */
-	CTL_IMAGE,     /* keeper → master → workers: number, with descriptors: index, marks, … */
-	CTL_DRAIN,     /* master → child: finish what you have, then leave; arg: milliseconds */
-	CTL_CACHE,     /* keeper → master: facts */
-	CTL_LOGS,      /* master → child: the reopened error log and access log (if any) */
+	CTL_UP = 1, /* child → master: serving */
+	CTL_IMAGE,  /* keeper → master → workers: number, with descriptors: index, marks, … */
+	CTL_DRAIN,  /* master → child: finish what you have, then leave; arg: ms; closing */
+	CTL_CACHE,  /* keeper → master: facts */
+	CTL_LOGS,   /* master → child: the reopened error log and access log (if any) */
+	CTL_KEEPER, /* master → worker: where the keeper of another generation reads doubts */
+	CTL_LISTEN, /* master → worker: a socket of a slot that nobody serves: listener, slot */
+	CTL_UNLISTEN, /* master → worker: that slot is served again: listener, slot */
+	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
+		      each */
 };
 
 struct ctl_msg {
 	uint32_t type;
 	uint32_t generation;
-	uint64_t arg;      /* CTL_IMAGE: the image's number */
-	uint64_t size;     /* CTL_IMAGE: bytes of content */
+	uint64_t arg;            /* CTL_IMAGE: the image's number */
+	uint64_t size;           /* CTL_IMAGE: bytes of content */
+	uint64_t closing;        /* CTL_DRAIN: CTL_LISTENER() of each that nobody else will serve */
+	uint32_t listener, slot; /* CTL_LISTEN, CTL_UNLISTEN: its id, and which of its sockets */
 	struct cache_facts facts; /* CTL_CACHE */
 };
+
+/* One type of messages in a set. */
+#define CTL_TYPE(type) (UINT32_C(1) << (type))
+
+/* One listen of the configuration in a set; those past the 63rd share a place. */
+#define CTL_LISTENER(i) (UINT64_C(1) << ((i) < 63 ? (i) : 63))
 
 /* A pair of non-blocking close-on-exec descriptors. 0, or -errno. */
 int ctl_pair(int fds[2]);
@@ -39,8 +53,24 @@ int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds);
 /*
  * Receives one message; fds (room for CTL_FDS_MAX) and *nfds: descriptors now owned by the caller,
  * close-on-exec. 1, 0 at the end of file, -EAGAIN, -EMFILE when this process may not have them (the
- * message is lost, the next one may come through), -EPROTO for a malformed message, -errno.
+ * message is there without them, the next one may come through), -EPROTO for a malformed message,
+ * -errno.
  */
 int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds);
+
+/* Messages that came without their descriptors; zero it to begin. */
+struct ctl_lost {
+	uint32_t types; /* CTL_TYPE() of each */
+	uint64_t at_ms; /* the last one */
+};
+
+/* ctl_recv() answered -EMFILE for msg. */
+void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_ms);
+
+/*
+ * Asks the master for them, by CTL_AGAIN over fd, a good while after the last was lost: until there
+ * are descriptors again each answer is lost like the first. To be called every now and then.
+ */
+void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * listener: opens, resizes and closes the listening sockets of one address. Called by the master
- * and by nobody else, single-threaded and before any fork that should inherit the sockets. It
- * never accepts, and it never takes a port or a socket file that somebody alive is using.
+ * listener: opens, resizes and closes the listening sockets of one address. The master alone calls
+ * it, on its one thread and before any fork that should inherit the sockets. It never accepts, and
+ * it never takes a port or a socket file that a living process is using.
  */
 #include "net/listener.h"
 
@@ -16,19 +16,8 @@
 #include "base/assert.h"
 
 enum {
-	BACKLOG = 4096,              /* cut by net.core.somaxconn */
-	NOTSENT_LOWAT = 128 * 1024,  /* an urgent stream waits behind no more in the kernel */
+	NOTSENT_LOWAT = 128 * 1024, /* an urgent stream waits behind no more in the kernel */
 };
-
-/* Always -1, so that callers can return it. */
-static int fail(const struct addr *addr, const char *why, char *err, size_t errsize)
-{
-	char text[ADDR_TEXT];
-
-	addr_format(addr, text, sizeof(text));
-	snprintf(err, errsize, "listen %s: %s", text, why);
-	return -1;
-}
 
 static const char *reason(int errnum)
 {
@@ -37,9 +26,22 @@ static const char *reason(int errnum)
 		return "address already in use by another process";
 	case EADDRNOTAVAIL:
 		return "this machine has no such address";
+	case EEXIST:
+		return "the file exists and is no socket";
 	default:
 		return strerror(errnum);
 	}
+}
+
+/* Always -1 with errno, so that callers can return it. */
+static int fail(const struct addr *addr, int errnum, char *err, size_t errsize)
+{
+	char text[ADDR_TEXT];
+
+	addr_format(addr, text, sizeof(text));
+	snprintf(err, errsize, "listen %s: %s", text, reason(errnum));
+	errno = errnum;
+	return -1;
 }
 
 static int set_int(int fd, int level, int name, int value)
@@ -59,8 +61,8 @@ static int new_socket(int family)
 static int tcp_options(int fd, int family)
 {
 	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
-	    set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0 ||
-	    set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT) < 0)
+		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0 ||
+		set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT) < 0)
 		return -1;
 	return family == AF_INET6 ? set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0;
 }
@@ -84,7 +86,7 @@ static int open_tcp(const struct addr *addr, bool first)
 		goto fail;
 	if (first && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
 		goto fail;
-	if (listen(fd, BACKLOG) < 0)
+	if (listen(fd, LISTENER_BACKLOG) < 0)
 		goto fail;
 	return fd;
 fail:
@@ -94,93 +96,94 @@ fail:
 	return -1;
 }
 
-/* Unlinks the socket file of a process that is gone. NULL, or why it must stay. */
-static const char *remove_stale(const struct addr *addr)
+/* Unlinks the socket file of a process that is gone. 0, or the errno that says why it must stay. */
+static int remove_stale(const struct addr *addr)
 {
 	struct stat st;
 	int fd, errnum;
 
 	if (lstat(addr->un.sun_path, &st) < 0)
-		return errno == ENOENT ? NULL : strerror(errno);
+		return errno == ENOENT ? 0 : errno;
 	if (!S_ISSOCK(st.st_mode))
-		return "the file exists and is no socket";
+		return EEXIST;
 	fd = new_socket(AF_UNIX);
 	if (fd < 0)
-		return strerror(errno);
+		return errno;
 	/* Only a refusal proves that nobody listens; EAGAIN is a live server with a full queue. */
 	errnum = connect(fd, &addr->sa, addr->len) < 0 ? errno : 0;
 	close(fd);
 	if (errnum == ENOENT)
-		return NULL;
+		return 0;
 	if (errnum != ECONNREFUSED)
-		return reason(errnum == 0 || errnum == EAGAIN ? EADDRINUSE : errnum);
-	return unlink(addr->un.sun_path) < 0 && errno != ENOENT ? strerror(errno) : NULL;
+		return errnum == 0 || errnum == EAGAIN ? EADDRINUSE : errnum;
+	return unlink(addr->un.sun_path) < 0 && errno != ENOENT ? errno : 0;
 }
 
-/* The descriptor; -1 with a message in err. */
-static int open_unix(struct listener *l, unsigned mode, char *err, size_t errsize)
+/* The descriptor; -1 with errno. */
+static int open_unix(struct listener *l, unsigned mode)
 {
 	const struct addr *addr = &l->addr;
-	const char *why = remove_stale(addr);
+	int errnum = remove_stale(addr);
 	struct stat st;
 	mode_t mask;
 	int fd, r;
 
-	if (why != NULL)
-		return fail(addr, why, err, errsize);
-	fd = new_socket(AF_UNIX);
+	errno = errnum;
+	fd = errnum == 0 ? new_socket(AF_UNIX) : -1;
 	if (fd < 0)
-		return fail(addr, strerror(errno), err, errsize);
+		return -1;
 	/* By the mask the file has its mode from birth; a chmod() after bind() would come late. */
 	mask = umask(~mode & 0777);
 	r = bind(fd, &addr->sa, addr->len);
+	errnum = errno;
 	umask(mask);
-	if (r < 0) {
-		fail(addr, reason(errno), err, errsize);
-		close(fd);
-		return -1;
-	}
-	if (lstat(addr->un.sun_path, &st) < 0 || listen(fd, BACKLOG) < 0) {
-		fail(addr, strerror(errno), err, errsize);
+	if (r < 0)
+		goto fail;
+	if (lstat(addr->un.sun_path, &st) < 0 || listen(fd, LISTENER_BACKLOG) < 0) {
+		errnum = errno;
 		unlink(addr->un.sun_path);
-		close(fd);
-		return -1;
+		goto fail;
 	}
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 	return fd;
+fail:
+	close(fd);
+	errno = errnum;
+	return -1;
 }
 
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize)
 {
-	int fd;
+	static uint32_t last_id;
+	int fd, errnum;
 
 	H2D_ASSERT(nslots > 0);
-	memset(l, 0, sizeof(*l));
-	l->addr = *addr;
+	*l = (struct listener){
+		.id = ++last_id,
+		.addr = *addr,
+		.shared = addr->sa.sa_family == AF_UNIX,
+	};
 	l->fds = malloc(sizeof(*l->fds));
 	if (l->fds == NULL)
-		return fail(addr, strerror(ENOMEM), err, errsize);
-	if (addr->sa.sa_family == AF_UNIX) {
-		fd = open_unix(l, mode, err, errsize);
-	} else {
-		fd = open_tcp(addr, true);
-		if (fd < 0)
-			fail(addr, reason(errno), err, errsize);
-	}
+		return fail(addr, ENOMEM, err, errsize);
+	fd = l->shared ? open_unix(l, mode) : open_tcp(addr, true);
 	if (fd < 0) {
+		errnum = errno;
 		free(l->fds);
 		l->fds = NULL;
-		return -1;
+		return fail(addr, errnum, err, errsize);
 	}
 	l->fds[0] = fd;
 	l->nslots = 1;
 	/* The port that 0 became: the other slots, and the caller's next address, need the same. */
-	if (addr->sa.sa_family != AF_UNIX)
+	if (!l->shared)
 		getsockname(fd, &l->addr.sa, &(socklen_t){ sizeof(l->addr.storage) });
 	if (listener_resize(l, nslots, err, errsize) < 0) {
+		errnum = errno;
 		listener_close(l);
+		errno = errnum;
 		return -1;
 	}
 	return 0;
@@ -188,28 +191,27 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 
 int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsize)
 {
-	bool shared = l->addr.sa.sa_family == AF_UNIX;
 	unsigned n = l->nslots;
-	int *fds;
+	int *fds, errnum;
 
 	H2D_ASSERT(nslots > 0 && l->nslots > 0);
 	if (nslots > n) {
 		fds = realloc(l->fds, nslots * sizeof(*fds));
 		if (fds == NULL)
-			return fail(&l->addr, strerror(ENOMEM), err, errsize);
+			return fail(&l->addr, ENOMEM, err, errsize);
 		l->fds = fds;
 	}
 	for (; n < nslots; n++) {
-		l->fds[n] = shared ? l->fds[0] : open_tcp(&l->addr, false);
+		l->fds[n] = l->shared ? l->fds[0] : open_tcp(&l->addr, false);
 		if (l->fds[n] < 0) {
-			fail(&l->addr, reason(errno), err, errsize);
+			errnum = errno;
 			while (n > l->nslots)
 				close(l->fds[--n]);
-			return -1;
+			return fail(&l->addr, errnum, err, errsize);
 		}
 	}
 	for (; n > nslots; n--) {
-		if (!shared)
+		if (!l->shared)
 			close(l->fds[n - 1]);
 	}
 	l->nslots = nslots;
@@ -218,16 +220,15 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
 
 void listener_close(struct listener *l)
 {
-	bool shared = l->addr.sa.sa_family == AF_UNIX;
 	struct stat st;
 
 	if (l->nslots == 0)
 		return;
 	/* While our socket is open its inode number cannot belong to another file. */
-	if (shared && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev &&
-	    st.st_ino == l->ino)
+	if (l->shared && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev &&
+		st.st_ino == l->ino)
 		unlink(l->addr.un.sun_path);
-	for (unsigned i = 0; i < (shared ? 1 : l->nslots); i++)
+	for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)
 		close(l->fds[i]);
 	free(l->fds);
 	l->fds = NULL;

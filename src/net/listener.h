@@ -6,15 +6,20 @@
 #ifndef H2D_NET_LISTENER_H
 #define H2D_NET_LISTENER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-#include "net/addr.h"
+#include "base/addr.h"
+
+enum { LISTENER_BACKLOG = 4096 }; /* connections that may be queued; cut by net.core.somaxconn */
 
 struct listener {
+	uint32_t id; /* its own for as long as the master lives */
 	struct addr addr;
-	int *fds;          /* one per slot; for unix all the same descriptor */
+	bool shared; /* all slots have the same socket: a unix address */
+	int *fds;    /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
-	dev_t dev;         /* unix: which file we made, so that only that one is unlinked */
+	dev_t dev; /* unix: which file we made, so that only that one is unlinked */
 	ino_t ino;
 };
 
@@ -22,14 +27,14 @@ struct listener {
  * Opens nslots sockets. A TCP address is first bound without SO_REUSEPORT, so that a port somebody
  * else holds is an error and not a port shared with a stranger. Port 0 takes a free one and writes
  * it back into l->addr. A stale unix socket file (connect() refused) is replaced; mode is its file
- * mode. 0, or -1 with a message in err.
+ * mode. 0, or -1 with errno and a message in err.
  */
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize);
 
 /*
  * More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. 0,
- * or -1 with a message in err and l as it was.
+ * or -1 with errno, a message in err, and l as it was.
  */
 int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsize);
 

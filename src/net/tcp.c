@@ -1,6 +1,7 @@
 /*
- * tcp: the cleartext transport. Owns the descriptor and nothing else: bytes go from the output
- * queue to the socket by sendmsg(2) without a copy. Called through the transport table only.
+ * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor and nothing else:
+ * bytes go from the output queue to the socket by sendmsg(2) without a copy. A connection calls it
+ * through the transport table only; it never interprets a byte.
  */
 #include "net/tcp.h"
 
@@ -46,9 +47,8 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 			offered += iov[i].iov_len;
 		/* Most often it is one segment, for which send(2) has less to set up. */
 		do
-			n = mh.msg_iovlen == 1 ?
-				    send(t->fd, iov[0].iov_base, offered, MSG_NOSIGNAL) :
-				    sendmsg(t->fd, &mh, MSG_NOSIGNAL);
+			n = mh.msg_iovlen == 1 ? send(t->fd, iov[0].iov_base, offered, MSG_NOSIGNAL)
+					       : sendmsg(t->fd, &mh, MSG_NOSIGNAL);
 		while (n < 0 && errno == EINTR);
 		if (n < 0)
 			return done > 0 && errno == EAGAIN ? (ssize_t)done : -errno;
@@ -71,18 +71,6 @@ static void tcp_shutdown(struct transport *t)
 	shutdown(t->fd, SHUT_WR);
 }
 
-static struct slice tcp_alpn(const struct transport *t)
-{
-	(void)t;
-	return (struct slice){ 0 };
-}
-
-static const void *tcp_certificate(const struct transport *t)
-{
-	(void)t;
-	return NULL;
-}
-
 static void tcp_close(struct transport **t)
 {
 	close((*t)->fd);
@@ -97,8 +85,6 @@ static const struct transport_ops tcp_ops = {
 	.send = tcp_send,
 	.pending = tcp_pending,
 	.shutdown = tcp_shutdown,
-	.alpn = tcp_alpn,
-	.certificate = tcp_certificate,
 	.close = tcp_close,
 };
 

@@ -1,4 +1,7 @@
-/* tcp: the cleartext transport, for TCP and unix stream sockets. */
+/*
+ * tcp: the cleartext transport, for TCP and unix stream sockets. worker_take() opens one for each
+ * connection of a listener without TLS; everything after that goes through the transport table.
+ */
 #ifndef H2D_NET_TCP_H
 #define H2D_NET_TCP_H
 

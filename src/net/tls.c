@@ -1,7 +1,8 @@
 /*
  * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end.
- * Owns the SSL object and the descriptor; ciphertext is tls_bio's. Called through the transport
- * table only, by one thread.
+ * It owns the SSL object and the descriptor; ciphertext is tls_bio's. A connection calls it
+ * through the transport table only, on one thread. It logs nothing: what a peer did wrong is left
+ * in transport.reason.
  */
 #include "net/tls.h"
 
@@ -12,16 +13,15 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/log.h"
-#include "net/addr.h"
 #include "net/tls_bio.h"
 
 enum {
 	RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
 	/*
-	 * Full recv(2) calls in a row without a byte for the caller: no honest peer needs so many.
+	 * Turns in a row without a byte for the caller: no honest peer needs so many.
 	 */
-	BARREN_MAX = 8,
+	BARREN_MAX = 64,
+	BARREN_HANDSHAKE = 8, /* full recv(2) calls in one turn */
 	IOV = 32,
 };
 
@@ -33,6 +33,7 @@ struct tls {
 	SSL *ssl;
 	struct tls_bio io;
 	bool established;
+	int barren;
 };
 
 static struct tls *tls_of(struct transport *t)
@@ -40,14 +41,9 @@ static struct tls *tls_of(struct transport *t)
 	return (struct tls *)t;
 }
 
-/*
- * The peer did something that ends the connection, or the socket did; the former is said, at info.
- */
+/* The peer did something that ends the connection; or the socket did, then nothing is said. */
 static void broken(struct tls *t, const char *why)
 {
-	struct addr peer = { .len = sizeof(peer.storage) };
-	char host[ADDR_TEXT];
-
 	/*
 	 * The alert that tells the peer is in the buffer: it must leave before error stops
 	 * everything.
@@ -56,10 +52,7 @@ static void broken(struct tls *t, const char *why)
 	if (t->io.error != 0)
 		return;
 	t->io.error = -EPROTO;
-	if (getpeername(t->base.fd, &peer.sa, &peer.len) < 0)
-		peer.len = 0;
-	addr_format_host(&peer, host, sizeof(host));
-	log_info("%s: TLS%s: %s", host, t->established ? "" : " handshake", why);
+	t->base.reason = why;
 }
 
 static const char *reason(void)
@@ -67,6 +60,20 @@ static const char *reason(void)
 	const char *why = ERR_reason_error_string(ERR_peek_error());
 
 	return why != NULL ? why : "unknown error";
+}
+
+/* The handshake is complete. OpenSSL keeps what is pointed to here until tls_close(). */
+static void settle(struct tls *t)
+{
+	const unsigned char *alpn;
+	unsigned n;
+
+	SSL_get0_alpn_selected(t->ssl, &alpn, &n);
+	t->base.alpn = slice_of(alpn, n);
+	t->base.certificate = SSL_CTX_get_app_data(SSL_get_SSL_CTX(t->ssl));
+	t->base.peer_certificate = SSL_get0_peer_certificate(t->ssl);
+	t->base.tls_version = SSL_get_version(t->ssl);
+	t->established = true;
 }
 
 static int tls_handshake(struct transport *base)
@@ -82,9 +89,9 @@ static int tls_handshake(struct transport *base)
 		t->io.may_recv = true;
 		r = SSL_do_handshake(t->ssl);
 		e = r == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, r);
-	} while (e == SSL_ERROR_WANT_READ && !t->io.dry && ++barren < BARREN_MAX);
+	} while (e == SSL_ERROR_WANT_READ && !t->io.dry && ++barren < BARREN_HANDSHAKE);
 	if (r == 1)
-		t->established = true;
+		settle(t);
 	else if (t->io.error == 0 && t->io.eof)
 		t->io.error = -ECONNRESET;
 	else if (t->io.error == 0 && e != SSL_ERROR_WANT_READ)
@@ -101,7 +108,7 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 {
 	struct tls *t = tls_of(base);
 	size_t total = 0, n;
-	int barren = 0, e = SSL_ERROR_NONE;
+	int e = SSL_ERROR_NONE;
 
 	H2D_ASSERT(t->established && cap > 0);
 	base->drained = false;
@@ -119,19 +126,17 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 			continue;
 		}
 		e = SSL_get_error(t->ssl, 0);
-		if (e != SSL_ERROR_WANT_READ || total > 0 || t->io.dry)
-			break;
-		if (++barren == BARREN_MAX) {
-			broken(t, "records without content");
-			break;
-		}
-		t->io.may_recv = true;
+		break;
 	}
+	tls_bio_yield(&t->io, total);
+	t->barren = total > 0 ? 0 : t->barren + (e == SSL_ERROR_WANT_READ && !t->io.dry);
+	if (t->barren == BARREN_MAX)
+		broken(t, "records without content");
 	/* WANT_READ: both buffers are empty, so dry speaks for everything received so far. */
 	if (e == SSL_ERROR_WANT_READ && t->io.dry)
 		base->drained = true;
 	if (t->io.error == 0 && e != SSL_ERROR_NONE && e != SSL_ERROR_WANT_READ &&
-	    e != SSL_ERROR_ZERO_RETURN)
+		e != SSL_ERROR_ZERO_RETURN)
 		broken(t, reason());
 	tls_bio_end(&t->io);
 	/* An end or an error behind the bytes is sticky: the next call finds it again. */
@@ -139,7 +144,9 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 		return (ssize_t)total;
 	if (t->io.error != 0)
 		return t->io.error;
-	return e == SSL_ERROR_ZERO_RETURN ? 0 : -EAGAIN;
+	if (e == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	return t->io.dry ? -EAGAIN : -EINTR;
 }
 
 /*
@@ -229,20 +236,6 @@ static void tls_shutdown(struct transport *base)
 		shutdown(base->fd, SHUT_WR);
 }
 
-static struct slice tls_alpn(const struct transport *base)
-{
-	const unsigned char *p;
-	unsigned n;
-
-	SSL_get0_alpn_selected(((const struct tls *)base)->ssl, &p, &n);
-	return slice_of(p, n);
-}
-
-static const void *tls_certificate(const struct transport *base)
-{
-	return SSL_CTX_get_app_data(SSL_get_SSL_CTX(((const struct tls *)base)->ssl));
-}
-
 static void tls_close(struct transport **base)
 {
 	struct tls *t = tls_of(*base);
@@ -261,8 +254,6 @@ static const struct transport_ops tls_ops = {
 	.send = tls_send,
 	.pending = tls_pending,
 	.shutdown = tls_shutdown,
-	.alpn = tls_alpn,
-	.certificate = tls_certificate,
 	.close = tls_close,
 };
 

@@ -1,7 +1,7 @@
 /*
  * tls: the TLS transport. Records are gathered: ciphertext of one turn leaves in one send(2), and
- * is read in one recv(2), through buffers that all connections of the process share. An idle
- * connection holds no buffer.
+ * is read in one recv(2), through buffers that all connections of the process share. worker_take()
+ * opens one for each connection of a TLS listener; an idle connection never holds a buffer.
  */
 #ifndef H2D_NET_TLS_H
 #define H2D_NET_TLS_H

@@ -1,6 +1,7 @@
 /*
  * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and
- * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up.
+ * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up. Only tls calls
+ * it; a byte never stays in the shared buffers after tls_bio_end() or tls_bio_flush().
  */
 #include "net/tls_bio.h"
 
@@ -14,10 +15,11 @@
 #include "base/assert.h"
 
 enum {
-	RECORD_ROOM = SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_PLAIN_LENGTH +
-		SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
-	OUT_SIZE = 16 * RECORD_ROOM,  /* what one send(2) may carry: 256 KiB of plain bytes */
+	RECORD_ROOM =
+		SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_PLAIN_LENGTH + SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
+	OUT_SIZE = 16 * RECORD_ROOM, /* what one send(2) may carry: 256 KiB of plain bytes */
 	IN_SIZE = 64 * 1024,
+	IN_POOR = 4 * 1024,
 	/* More than a turn can leave behind: who makes us answer without reading is cut off. */
 	KEPT_MAX = 2 * OUT_SIZE,
 };
@@ -84,7 +86,7 @@ int tls_bio_flush(struct tls_bio *b)
 	}
 	if (sent < n) {
 		if (b->out.len - b->out.pos + n - sent > KEPT_MAX ||
-		    !kept_append(&b->out, out_buf + sent, n - sent))
+			!kept_append(&b->out, out_buf + sent, n - sent))
 			return b->error = -ENOBUFS;
 	}
 	if (b->out.p != NULL)
@@ -124,15 +126,16 @@ static int bio_write(BIO *bio, const char *p, size_t n, size_t *written)
 /* Fills in_buf by one recv(2), if this call may still make one. */
 static bool fill(struct tls_bio *b)
 {
+	size_t cap = b->poor ? IN_POOR : IN_SIZE;
 	ssize_t n;
 
 	if (!b->may_recv)
 		return false;
 	b->may_recv = false;
 	do
-		n = recv(b->fd, in_buf, IN_SIZE, 0);
+		n = recv(b->fd, in_buf, cap, 0);
 	while (n < 0 && errno == EINTR);
-	b->dry = n != 0 && n < IN_SIZE;
+	b->dry = n != 0 && n < (ssize_t)cap;
 	b->eof = n == 0;
 	if (n < 0 && errno != EAGAIN)
 		b->error = -errno;
@@ -222,6 +225,12 @@ void tls_bio_begin(struct tls_bio *b, bool may_recv)
 	/* An error that others left in the queue would be taken for that of the next call. */
 	if (ERR_peek_error() != 0)
 		ERR_clear_error();
+}
+
+void tls_bio_yield(struct tls_bio *b, size_t n)
+{
+	if (b->poor || in_pos > RECORD_ROOM)
+		b->poor = n < in_pos / 4;
 }
 
 bool tls_bio_drained(const struct tls_bio *b)

@@ -21,11 +21,12 @@ struct tls_kept {
 /* A member of its connection; zero it and set fd. */
 struct tls_bio {
 	int fd;
-	int error;         /* negative errno: nothing works any more; set by tls too */
-	bool may_recv;     /* OpenSSL may cause one recv(2) */
-	bool dry;          /* the last recv(2) took all that the socket had */
-	bool eof;          /* the peer's half of the socket is closed */
-	bool shut;         /* half-close the socket once the last byte is sent */
+	int error;     /* negative errno: nothing works any more; set by tls too */
+	bool poor;     /* most of what was received were records without content */
+	bool may_recv; /* OpenSSL may cause one recv(2) */
+	bool dry;      /* the last recv(2) took all that the socket had */
+	bool eof;      /* the peer's half of the socket is closed */
+	bool shut;     /* half-close the socket once the last byte is sent */
 	struct tls_kept in, out;
 };
 
@@ -39,6 +40,12 @@ void tls_bio_begin(struct tls_bio *b, bool may_recv);
 
 /* After them: keeps received bytes that were not consumed, sends what was written. */
 void tls_bio_end(struct tls_bio *b);
+
+/*
+ * Between begin and end: what was received became n plain bytes. After records that are work for
+ * OpenSSL and nothing to the caller, the next recv(2) takes little, so that a turn stays short.
+ */
+void tls_bio_yield(struct tls_bio *b, size_t n);
 
 /* Between begin and end: everything the socket had was received, and given to OpenSSL. */
 bool tls_bio_drained(const struct tls_bio *b);

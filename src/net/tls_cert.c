@@ -1,15 +1,24 @@
 /*
- * tls_cert: reads certificates and keys. Called by tls_ctx; it never asks anybody for a password.
+ * tls_cert: reads certificates and keys into an SSL_CTX, and compares names with them. tls_ctx
+ * calls it while a generation is built, a worker calls tls_cert_covers(); a key that needs a
+ * password is refused and never asked for on a terminal.
  */
 #include "net/tls_cert.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/tls_memory.h"
+
+enum { KEY_TEXT_MAX = 64 << 10 };
 
 /* Why OpenSSL failed, by its first error, which is the one nearest to the cause. */
 static const char *reason(void)
@@ -39,24 +48,56 @@ static int load_certificate(struct tls_cert *c, struct tls_fault *fault)
 {
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
 	if (SSL_CTX_use_certificate_chain_file(c->ssl, c->certificate) == 1 &&
-	    X509_digest(SSL_CTX_get0_certificate(c->ssl), EVP_sha256(), c->id, NULL) == 1)
+		X509_digest(SSL_CTX_get0_certificate(c->ssl), EVP_sha256(), c->id, NULL) == 1)
 		return 0;
 	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s", c->certificate, reason());
 	return -1;
 }
 
-static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
+/* The text of a key, n bytes of it, or -errno; a larger file is cut, and then is no PEM block. */
+static ssize_t read_text(const char *file, char *buf, size_t size)
 {
-	BIO *bio = BIO_new_file(file, "r");
-	bool asked = false;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (n < size && (got = read(fd, buf + n, size - n)) > 0)
+		n += (size_t)got;
+	if (got < 0)
+		n = (size_t)-errno;
+	close(fd);
+	return (ssize_t)n;
+}
+
+static EVP_PKEY *parse_key(const char *text, size_t n, bool *asked)
+{
+	BIO *bio = BIO_new_mem_buf(text, (int)n);
 	EVP_PKEY *key = NULL;
 
+	tls_memory_wipe(true);
 	if (bio != NULL)
-		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, &asked);
+		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, asked);
+	tls_memory_wipe(false);
+	BIO_free(bio);
+	return key;
+}
+
+/* Not by BIO_new_file(): stdio would leave the text of the key in a buffer that nobody wipes. */
+static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
+{
+	char text[KEY_TEXT_MAX];
+	ssize_t n = read_text(file, text, sizeof(text));
+	bool asked = false;
+	EVP_PKEY *key = n >= 0 ? parse_key(text, (size_t)n, &asked) : NULL;
+
+	explicit_bzero(text, sizeof(text));
 	if (key == NULL)
 		snprintf(fault->text, sizeof(fault->text), "certificate-key %s: %s", file,
-			asked ? "protected by a password, which nobody is here to type" : reason());
-	BIO_free(bio);
+			n < 0   ? strerror((int)-n)
+			: asked ? "protected by a password, which nobody is here to type"
+				: reason());
 	return key;
 }
 

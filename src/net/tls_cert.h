@@ -1,6 +1,7 @@
 /*
- * tls_cert: one certificate with its key, in an SSL_CTX that tls_ctx has set up. Whatever is wrong with
- * the files ends in one line that names the file. Const once it is loaded.
+ * tls_cert: one certificate with its key, in an SSL_CTX that tls_ctx has set up. tls_ctx makes and
+ * frees it. Any fault of the files ends in one line that names the file; once loaded it never
+ * changes.
  */
 #ifndef H2D_NET_TLS_CERT_H
 #define H2D_NET_TLS_CERT_H
@@ -13,9 +14,9 @@
 
 struct tls_cert {
 	SSL_CTX *ssl;
-	char *certificate, *key; /* the files */
+	char *certificate, *key;                /* the files */
 	unsigned char id[SHA256_DIGEST_LENGTH]; /* of the leaf: two of one name differ */
-	struct tls_cert *next;   /* of its tls_ctx */
+	struct tls_cert *next;                  /* of its tls_ctx */
 };
 
 /* Why a certificate cannot be used. */

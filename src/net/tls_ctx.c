@@ -16,10 +16,9 @@ enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
  * RFC 9113, 9.2.2 and appendix A: with TLS 1.2 only ephemeral key exchange and AEAD are fit for
  * h2.
  */
-static const char ciphers_tls12[] =
-	"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
-	"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
-	"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+static const char ciphers_tls12[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
+				    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
+				    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 static const char ciphers_tls13[] =
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
@@ -29,20 +28,21 @@ static const char *const groups[] = { "X25519:X25519MLKEM768:P-256:P-384", "X255
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	const unsigned char *in, unsigned int inlen, void *arg)
 {
-	/* In the order of preference: of what both offer, the first here is chosen. The last is curl's. */
+	/* In the order of preference: of what both offer, the first here is chosen. The last is
+	 * curl's. */
 	static const unsigned char offered[] = "\x02h2\x08http/1.1\x08http/1.0";
 	unsigned char *chosen;
 
 	(void)ssl, (void)arg;
 	/* RFC 7301, 3.2: no overlap is the alert no_application_protocol, not a guess. */
 	if (SSL_select_next_proto(&chosen, outlen, offered, sizeof(offered) - 1, in, inlen) !=
-	    OPENSSL_NPN_NEGOTIATED)
+		OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* RFC 6066, 3: any name is acknowledged; which site answers is the router's business. */
+/* RFC 6066, 3: any name is acknowledged; which site answers is decided per request. */
 static int accept_name(SSL *ssl, int *alert, void *arg)
 {
 	(void)ssl, (void)alert, (void)arg;
@@ -56,16 +56,16 @@ static struct slice asked_name(SSL *ssl)
 	size_t n, len;
 
 	if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &p, &n) != 1 || n < 5 ||
-	    p[2] != TLSEXT_NAMETYPE_host_name)
+		p[2] != TLSEXT_NAMETYPE_host_name)
 		return (struct slice){ 0 };
 	len = (size_t)p[3] << 8 | p[4];
 	return slice_of(p + 5, len <= n - 5 && len <= NAME_MAX_BYTES ? len : 0);
 }
 
 /*
- * A ticket is good for its certificate and its name only: RFC 6066, 3, and what a client has verified for
- * one name must not speak for another. Ticket keys are those of the SSL_CTX that a connection began with,
- * the default one's.
+ * A ticket is good for its certificate and its name only: RFC 6066, 3, and what a client has
+ * verified for one name must not speak for another. Ticket keys are those of the SSL_CTX that a
+ * connection began with, the default one's.
  */
 static bool bind_session(SSL *ssl, const struct tls_cert *cert, struct slice name)
 {
@@ -79,7 +79,8 @@ static bool bind_session(SSL *ssl, const struct tls_cert *cert, struct slice nam
 	       SSL_set_session_id_context(ssl, digest, sizeof(digest)) == 1;
 }
 
-/* Before OpenSSL looks for a session to resume, which its server name callback would be too late for. */
+/* Before OpenSSL looks for a session to resume, which its server name callback would be too late
+ * for. */
 static int choose(SSL *ssl, int *alert, void *arg)
 {
 	const struct tls_ctx *ctx = arg;
@@ -112,11 +113,12 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 
 	if (!ctx->tls12 && !ctx->tls13)
 		return false;
-	SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-		SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-		/* Messages say their length in HTTP/2 and in HTTP/1: one that is cut is not
-		 * complete, with or without close_notify. */
-		SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_CTX_set_options(
+		ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+			     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+			     /* Messages say their length in HTTP/2 and in HTTP/1: one that is cut
+			      * is not complete, with or without close_notify. */
+			     SSL_OP_IGNORE_UNEXPECTED_EOF);
 	/* The buffers of an idle connection go back to malloc: 12 to 17 KiB less for each. */
 	SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);

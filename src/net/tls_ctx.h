@@ -1,7 +1,7 @@
 /*
- * tls_ctx: the certificates of one generation, and which of them a connection shows. Made by the master
- * before the fork (it may read keys as root) and inherited by the workers, so that tickets are good for
- * every worker of a generation.
+ * tls_ctx: the certificates of one generation, and which of them a connection shows. The master
+ * makes it before the fork (it may read keys as root) and the workers inherit it, so that tickets
+ * are good for every worker of a generation. Workers never change it.
  */
 #ifndef H2D_NET_TLS_CTX_H
 #define H2D_NET_TLS_CTX_H
@@ -9,25 +9,25 @@
 #include "net/tls_cert.h"
 
 /*
- * The certificate for the name that a client asks for (SNI), as it wrote it; n 0: it asks for none. NULL
- * is the default one.
+ * The certificate for the name that a client asks for (SNI), as it wrote it; n 0: it asks for none.
+ * NULL is the default one.
  */
 typedef const struct tls_cert *tls_choose(const void *owner, struct slice name);
 
 struct tls_ctx {
-	bool tls12, tls13;     /* versions offered */
+	bool tls12, tls13; /* versions offered */
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */
-	tls_choose *choose;    /* NULL: always the default */
-	const void *owner;     /* of choose */
+	tls_choose *choose;     /* NULL: always the default */
+	const void *owner;      /* of choose */
 };
 
 /* NULL when memory is out. No connection before the first certificate. */
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
 
 /*
- * One more certificate; that of the same files if it is there already. The first is the default. Lives
- * as long as ctx. NULL with a fault.
+ * One more certificate; that of the same files if it is there already. The first is the default.
+ * Lives as long as ctx. NULL with a fault.
  */
 const struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const char *certificate, const char *key, struct tls_fault *fault);

@@ -1,8 +1,8 @@
 /*
- * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Called
- * by server/conn.c only. All calls are non-blocking; errors are negative errno values, -EAGAIN
- * means: wait for the socket. The transport owns its descriptor. Any call may leave bytes
- * pending().
+ * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Only
+ * server/conn.c calls it; what never changes after the handshake is data, not a call. All calls are
+ * non-blocking; errors are negative errno values, -EAGAIN means: wait for the socket. The transport
+ * owns its descriptor. Any call may leave bytes pending().
  */
 #ifndef H2D_NET_TRANSPORT_H
 #define H2D_NET_TRANSPORT_H
@@ -19,13 +19,15 @@ struct transport;
 struct transport_ops {
 	const char *name;
 	/*
-	 * Goes on with the handshake: 0 once it is complete, -EAGAIN, -EPROTO (logged), -errno.
+	 * Goes on with the handshake: 0 once it is complete, -EAGAIN, -EPROTO, -errno.
 	 * The first bytes of the peer may have come with its last handshake message: after 0 call
 	 * recv() at once.
 	 */
 	int (*handshake)(struct transport *t);
 	/*
-	 * Reads at most cap bytes: > 0, 0 at the end of the peer's bytes, -EAGAIN, -errno. Sets
+	 * Reads at most cap bytes: > 0, 0 at the end of the peer's bytes, -EAGAIN, -errno. -EINTR:
+	 * what was received had nothing for the caller, and there may be more: in the next turn,
+	 * because others wait. One call receives a bounded number of bytes. Sets
 	 * t->drained when the socket had no more, so that the caller need not ask again before the
 	 * next event; but if an event said EPOLLRDHUP, ask until 0.
 	 */
@@ -43,13 +45,6 @@ struct transport_ops {
 	 * pending() says so go on calling send() with an empty q.
 	 */
 	void (*shutdown)(struct transport *t);
-	/* What ALPN chose ("h2"); n 0 for none. */
-	struct slice (*alpn)(const struct transport *t);
-	/*
-	 * Which certificate was shown, after the handshake: a const struct tls_cert of net/tls_cert.h;
-	 * NULL: none.
-	 */
-	const void *(*certificate)(const struct transport *t);
 	/* Closes the descriptor and frees; sets *t NULL. */
 	void (*close)(struct transport **t);
 };
@@ -58,6 +53,12 @@ struct transport {
 	const struct transport_ops *ops;
 	int fd;
 	bool drained;
+	const char *reason; /* of -EPROTO, static text: what the peer did wrong; NULL: nothing */
+	/* What the handshake settled: set before it answers 0, never changed after it. */
+	struct slice alpn;            /* what ALPN chose ("h2"); n 0: nothing */
+	const void *certificate;      /* the one that was shown, of net/tls_cert.h; NULL: none */
+	const void *peer_certificate; /* the peer's, an X509; NULL: it has shown none */
+	const char *tls_version;      /* "TLSv1.3"; NULL: cleartext */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered before
- * the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by server/conn.c
- * only.
+ * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered
+ * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by
+ * server/conn.c only.
  */
 #include "proto/h1.h"
 
@@ -54,10 +54,12 @@ static enum proto_wait h1_waits(const struct proto *p)
 		return PROTO_HEADER;
 	if (s->req.complete)
 		return PROTO_BODY;
+	if (s->req.reply.ready && h1_stream_checks_body(s))
+		return PROTO_BODY;
 	if (s->req.reply.ready)
 		return s->waiting ? PROTO_BUSY : PROTO_SEND;
 	return s->part != H1_ENDED && s->req.body_taken && s->unconsumed < H1_WINDOW ? PROTO_BODY
-										   : PROTO_BUSY;
+										     : PROTO_BUSY;
 }
 
 static bool h1_timed_out(struct proto *p)
@@ -65,7 +67,7 @@ static bool h1_timed_out(struct proto *p)
 	struct h1 *h1 = (struct h1 *)p;
 	struct h1_stream *s = h1->stream;
 
-	if (s == NULL || s->req.reply.ready)
+	if (s == NULL || (s->req.reply.ready && !h1_stream_checks_body(s)))
 		return false;
 	h1_stream_refuse(s, 408);
 	return true;

@@ -1,6 +1,7 @@
 /*
- * h1: HTTP/1.1 and 1.0 (RFC 9112); what its files share. h1.c: the connection; h1_stream.c: from bytes
- * to a request; h1_out.c: from a reply to bytes. Outside proto/ only h1_ops (proto.h) is known.
+ * h1: HTTP/1.1 and 1.0 (RFC 9112); what its files share. h1.c: the connection; h1_stream.c: from
+ * bytes to a request; h1_out.c: from a reply to bytes. Outside proto/ only h1_ops (proto.h) is
+ * known.
  */
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
@@ -13,7 +14,8 @@
 enum {
 	/* Request body that a handler has taken and not consumed: past it no more is taken in. */
 	H1_WINDOW = 256 * 1024,
-	/* Request body that nobody takes: read and dropped up to this, past it the connection ends. */
+	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
+	 */
 	H1_UNWANTED_MAX = 256 * 1024,
 };
 
@@ -22,10 +24,10 @@ struct h1 {
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct h1_parse parse;
-	struct h1_stream *stream;   /* the request under way; NULL between two */
+	struct h1_stream *stream; /* the request under way; NULL between two */
 	bool draining;
-	bool closing;               /* no further request; what comes is dropped */
-	bool broken;                /* a response ended before its end */
+	bool closing; /* no further request; what comes is dropped */
+	bool broken;  /* a response ended before its end */
 };
 
 /* What of the request is arriving. */
@@ -35,14 +37,14 @@ struct h1_stream {
 	struct h2d_req req;
 	struct h1 *h1;
 	enum h1_part part;
-	struct h1_head head;        /* head.length: what is left of the body */
+	struct h1_head head; /* head.length: what is left of the body */
 	struct h1_chunk chunk;
-	size_t unconsumed;          /* body bytes that count against H1_WINDOW */
-	uint32_t unwanted;          /* body bytes that nobody took */
-	bool keep;                  /* the connection goes on behind this response */
+	size_t unconsumed; /* body bytes that count against H1_WINDOW */
+	uint32_t unwanted; /* body bytes that nobody took */
+	bool keep;         /* the connection goes on behind this response */
 	bool head_sent;
-	bool chunked;               /* the response is */
-	bool waiting;               /* its source has nothing yet */
+	bool chunked; /* the response is */
+	bool waiting; /* its source has nothing yet */
 };
 
 static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
@@ -56,16 +58,22 @@ static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
 struct h1_stream *h1_stream_open(struct h1 *h1);
 void h1_stream_close(struct h1_stream *s);
 /*
- * Takes bytes of the request from *data; false when it takes no more for now. The stream may be gone
- * afterwards.
+ * Takes bytes of the request from *data; false when it takes no more for now. The stream may be
+ * gone afterwards.
  */
 bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 /*
- * Whatever the handler does, the answer is status, unless one was given; then the connection ends. The
- * stream may be gone afterwards.
+ * Whatever the handler does, the answer is status, unless one was sent; then the connection ends.
+ * The stream may be gone afterwards.
  */
 void h1_stream_refuse(struct h1_stream *s, int status);
-/* The response is complete: closes the stream, unless the connection goes on and the body does too. */
+/*
+ * Where a chunked body that nobody reads ends is not known yet: its request is answered when it is,
+ * or when more has come than is read for nobody.
+ */
+bool h1_stream_checks_body(const struct h1_stream *s);
+/* The response is complete: closes the stream, unless the connection goes on and the body does too.
+ */
 void h1_stream_sent(struct h1_stream *s);
 /* Gives kept stream memory back. */
 void h1_stream_trim(void);

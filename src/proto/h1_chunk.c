@@ -1,10 +1,23 @@
-/* h1_chunk: see h1_chunk.h. Called by h1_stream for bodies that are chunked. */
+/*
+ * h1_chunk: a machine that takes a chunked body apart byte by byte, extensions included. Called by
+ * h1_stream.c, for bodies that are chunked; never copies a byte.
+ */
 #include "proto/h1_chunk.h"
 
+#include "http/field.h"
+
 enum state {
-	SIZE,       /* 1*HEXDIG */
-	BLANK,      /* white space before an extension (RFC 9112, 7.1.1: BWS) */
-	EXTENSION,
+	SIZE, /* 1*HEXDIG */
+	/* Of an extension (RFC 9112, 7.1.1); AT_: white space may come first (BWS). */
+	AT_SEMICOLON,
+	AT_NAME,
+	NAME,
+	AT_EQUALS,
+	AT_VALUE,
+	VALUE,
+	QUOTED,
+	ESCAPED,
+	BEHIND_QUOTED,
 	SIZE_LF,
 	DATA,
 	DATA_CR,
@@ -13,9 +26,28 @@ enum state {
 
 /* Value of a hexadecimal digit and one more; 0 for all other bytes. */
 static const uint8_t digit[256] = {
-	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
-	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+	['0'] = 1,
+	['1'] = 2,
+	['2'] = 3,
+	['3'] = 4,
+	['4'] = 5,
+	['5'] = 6,
+	['6'] = 7,
+	['7'] = 8,
+	['8'] = 9,
+	['9'] = 10,
+	['a'] = 11,
+	['b'] = 12,
+	['c'] = 13,
+	['d'] = 14,
+	['e'] = 15,
+	['f'] = 16,
+	['A'] = 11,
+	['B'] = 12,
+	['C'] = 13,
+	['D'] = 14,
+	['E'] = 15,
+	['F'] = 16,
 };
 
 static enum h1_chunked go(struct h1_chunk *c, bool legal, enum state next)
@@ -38,20 +70,62 @@ static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 		return go(c, true, SIZE_LF);
 	case ' ':
 	case '\t':
-		return go(c, true, BLANK);
+		return go(c, true, AT_SEMICOLON);
 	default:
-		return go(c, ch == ';', EXTENSION);
+		return go(c, ch == ';', AT_NAME);
 	}
 }
 
-/* What it says is nobody's business here, but it must not hide the end of its line. */
+/* What may come where a name or a value has ended; blank: where white space leads to. */
+static enum h1_chunked behind(struct h1_chunk *c, uint8_t ch, enum state blank)
+{
+	switch (ch) {
+	case '\r':
+		return go(c, true, SIZE_LF);
+	case ';':
+		return go(c, true, AT_NAME);
+	case '=':
+		return go(c, c->state == NAME, AT_VALUE);
+	default:
+		return go(c, ch == ' ' || ch == '\t', blank);
+	}
+}
+
+/* The grammar is held to, so that nobody sees the end of the line in another place. */
 static enum h1_chunked extension(struct h1_chunk *c, uint8_t ch)
 {
-	if (ch == '\r')
-		return go(c, true, SIZE_LF);
-	if ((ch < 0x20 && ch != '\t') || ch == 0x7f)
+	bool blank = ch == ' ' || ch == '\t';
+
+	if ((ch < 0x20 && ch != '\t' && ch != '\r') || ch == 0x7f)
 		return H1_CHUNK_FAULT;
-	return ++c->n <= H1_CHUNK_EXTENSION ? H1_CHUNK_MORE : H1_CHUNK_FAULT;
+	if (ch != '\r' && ++c->n > H1_CHUNK_EXTENSION)
+		return H1_CHUNK_FAULT;
+	switch (c->state) {
+	case AT_SEMICOLON:
+		return blank ? H1_CHUNK_MORE : go(c, ch == ';', AT_NAME);
+	case AT_NAME:
+		return blank ? H1_CHUNK_MORE : go(c, field_is_tchar(ch), NAME);
+	case NAME:
+		return field_is_tchar(ch) ? H1_CHUNK_MORE : behind(c, ch, AT_EQUALS);
+	case AT_EQUALS:
+		if (blank)
+			return H1_CHUNK_MORE;
+		return ch == ';' ? go(c, true, AT_NAME) : go(c, ch == '=', AT_VALUE);
+	case AT_VALUE:
+		if (blank)
+			return H1_CHUNK_MORE;
+		return ch == '"' ? go(c, true, QUOTED) : go(c, field_is_tchar(ch), VALUE);
+	case VALUE:
+		return field_is_tchar(ch) ? H1_CHUNK_MORE : behind(c, ch, AT_SEMICOLON);
+	case QUOTED:
+		if (ch == '"' || ch == '\\')
+			return go(c, true, ch == '"' ? BEHIND_QUOTED : ESCAPED);
+		return go(c, ch != '\r', QUOTED);
+	case ESCAPED:
+		return go(c, ch != '\r', QUOTED);
+	default: /* BEHIND_QUOTED */
+		return behind(c, ch, AT_SEMICOLON);
+	}
 }
 
 static enum h1_chunked step(struct h1_chunk *c, uint8_t ch)
@@ -59,26 +133,22 @@ static enum h1_chunked step(struct h1_chunk *c, uint8_t ch)
 	switch (c->state) {
 	case SIZE:
 		return size(c, ch);
-	case BLANK:
-		if (ch == ' ' || ch == '\t')
-			return ++c->n <= H1_CHUNK_EXTENSION ? H1_CHUNK_MORE : H1_CHUNK_FAULT;
-		return go(c, ch == ';', EXTENSION);
-	case EXTENSION:
-		return extension(c, ch);
 	case SIZE_LF:
 		if (ch == '\n' && c->size == 0)
 			return H1_CHUNK_LAST;
 		return go(c, ch == '\n', DATA);
 	case DATA_CR:
 		return go(c, ch == '\r', DATA_LF);
-	default: /* DATA_LF */
+	case DATA_LF:
 		c->n = 0;
 		return go(c, ch == '\n', SIZE);
+	default:
+		return extension(c, ch);
 	}
 }
 
-enum h1_chunked h1_chunk_next(struct h1_chunk *c, const uint8_t **data, const uint8_t *end,
-	struct slice *piece)
+enum h1_chunked h1_chunk_next(
+	struct h1_chunk *c, const uint8_t **data, const uint8_t *end, struct slice *piece)
 {
 	while (*data < end) {
 		enum h1_chunked found;

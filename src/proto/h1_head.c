@@ -1,69 +1,24 @@
-/* h1_head: see h1_head.h. Called by h1_stream for each field that h1_parse finds. */
+/*
+ * h1_head: knows the fields that decide where a message ends and whether its connection goes on.
+ * Called by h1_stream.c for each field that h1_parse finds, and at the end of the head; never keeps
+ * memory.
+ */
 #include "proto/h1_head.h"
 
+#include "http/authority.h"
 #include "http/field.h"
-
-enum {
-	HEX = 1,
-	HOST = 2,  /* of a reg-name: unreserved and sub-delims (RFC 3986, 3.2.2) */
-};
-
-static const uint8_t class[256] = {
-	['0' ... '9'] = HEX | HOST, ['a' ... 'f'] = HEX | HOST, ['A' ... 'F'] = HEX | HOST,
-	['g' ... 'z'] = HOST, ['G' ... 'Z'] = HOST, ['-'] = HOST, ['.'] = HOST, ['_'] = HOST,
-	['~'] = HOST, ['!'] = HOST, ['$'] = HOST, ['&'] = HOST, ['\''] = HOST, ['('] = HOST,
-	[')'] = HOST, ['*'] = HOST, ['+'] = HOST, [','] = HOST, [';'] = HOST, ['='] = HOST,
-};
-
-static bool is(char c, uint8_t of)
-{
-	return class[(uint8_t)c] & of;
-}
-
-/* The length of the host in front, 0 if there is none. */
-static size_t host_length(struct slice s)
-{
-	size_t i = 0;
-
-	if (s.n > 0 && s.p[0] == '[') {
-		for (i = 1; i < s.n && (is(s.p[i], HEX) || s.p[i] == ':' || s.p[i] == '.'); i++)
-			;
-		return i > 1 && i < s.n && s.p[i] == ']' ? i + 1 : 0;
-	}
-	while (i < s.n) {
-		if (is(s.p[i], HOST))
-			i++;
-		else if (s.p[i] == '%' && s.n - i > 2 && is(s.p[i + 1], HEX) && is(s.p[i + 2], HEX))
-			i += 3;
-		else
-			break;
-	}
-	return i;
-}
-
-/* uri-host [ ":" port ], and not empty (RFC 9110, 4.2.1); no user information (4.2.4). */
-static bool authority_valid(struct slice s)
-{
-	size_t i = host_length(s);
-
-	if (i == 0 || (i < s.n && s.p[i++] != ':'))
-		return false;
-	for (; i < s.n; i++)
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-	return true;
-}
 
 static const struct err *host(struct h1_head *h, struct slice value)
 {
-	if (h->has_host || !authority_valid(value))
+	if (h->has_host || authority_host(value).n == 0)
 		return ERR_HOST;
 	h->has_host = true;
 	h->host = value;
 	return NULL;
 }
 
-/* RFC 9112, 6.3: one number; "5, 5" and two fields of it are refused, though the RFC would allow them. */
+/* RFC 9112, 6.3: one number; "5, 5" and two fields of it are refused, though the RFC would allow
+ * them. */
 static const struct err *content_length(struct h1_head *h, struct slice value)
 {
 	if (h->has_length || value.n == 0)
@@ -116,7 +71,8 @@ static const struct err *expect(struct h1_head *h, struct slice value)
 	return NULL;
 }
 
-const struct err *h1_head_field(struct h1_head *h, struct slice name, struct slice value, bool *keep)
+const struct err *h1_head_field(
+	struct h1_head *h, struct slice name, struct slice value, bool *keep)
 {
 	*keep = false;
 	switch (name.n) {
@@ -194,5 +150,5 @@ int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *schem
 	*authority = slice_of(rest->p, i);
 	*rest = slice_of(rest->p + i, rest->n - i);
 	h->absolute = true;
-	return authority_valid(*authority) ? 1 : -1;
+	return authority_host(*authority).n > 0 ? 1 : -1;
 }

@@ -1,7 +1,7 @@
 /*
- * h1_head: what the fields of a request's head say about its message and its connection (RFC 9112): how
- * long the body is, who the host is, whether the connection goes on. All that could make this server and
- * a proxy in front of it disagree about where a request ends is refused here. Pure.
+ * h1_head: what the fields of a request's head say about its message and its connection (RFC 9112):
+ * how long the body is, who the host is, whether the connection goes on. All that could make this
+ * server and a proxy in front of it disagree about where a request ends is refused here. Pure.
  */
 #ifndef H2D_PROTO_H1_HEAD_H
 #define H2D_PROTO_H1_HEAD_H
@@ -13,15 +13,15 @@
 #include "base/slice.h"
 
 struct h1_head {
-	struct slice host;       /* of the Host field */
-	uint64_t length;         /* of content-length */
+	struct slice host; /* of the Host field */
+	uint64_t length;   /* of content-length */
 	bool has_host;
 	bool has_length;
 	bool chunked;
-	bool close, keep_alive;  /* options of Connection */
-	bool wants_continue;     /* expect: 100-continue */
+	bool close, keep_alive; /* options of Connection */
+	bool wants_continue;    /* expect: 100-continue */
 	bool expects_other;
-	bool absolute;           /* the target named the authority: Host does not count */
+	bool absolute; /* the target named the authority: Host does not count */
 };
 
 static inline void h1_head_init(struct h1_head *h)
@@ -30,17 +30,18 @@ static inline void h1_head_init(struct h1_head *h)
 }
 
 /*
- * One field. *keep: whether it is the request's, too; what is between this connection's two ends (RFC
- * 9110, 7.6.1) is not, nor is Host, which is the authority. NULL, or what is wrong with it.
+ * One field. *keep: whether it is the request's, too; what is between this connection's two ends
+ * (RFC 9110, 7.6.1) is not, nor is Host, which is the authority. NULL, or what is wrong with it.
  */
-const struct err *h1_head_field(struct h1_head *h, struct slice name, struct slice value, bool *keep);
+const struct err *h1_head_field(
+	struct h1_head *h, struct slice name, struct slice value, bool *keep);
 
 /* The head is complete. minor: of the version. */
 const struct err *h1_head_end(struct h1_head *h, unsigned minor);
 
 /*
- * Takes a target in absolute-form apart (RFC 9112, 3.2.2): 1, *rest begins with "/" or "?" or is empty.
- * 0: it is in another form. -1: its authority is malformed, or it is of another scheme.
+ * Takes a target in absolute-form apart (RFC 9112, 3.2.2): 1, *rest begins with "/" or "?" or is
+ * empty. 0: it is in another form. -1: its authority is malformed, or it is of another scheme.
  */
 int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *scheme,
 	struct slice *authority, struct slice *rest);

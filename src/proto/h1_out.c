@@ -1,6 +1,6 @@
 /*
- * h1_out: from a reply to the bytes of a response in the connection's outq: the head is copied, cached
- * payload goes by reference. RFC 9112, 4, 6 and 7.1.
+ * h1_out: from a reply to the bytes of a response in the connection's outq: the head is copied,
+ * cached payload goes by reference. RFC 9112, 4, 6 and 7.1.
  */
 #include "proto/h1.h"
 
@@ -45,7 +45,7 @@ static void put_status(struct text *t, int status)
 	put(t, SLICE("\r\n"));
 }
 
-/* --- the head ---------------------------------------------------------------------------------------- */
+/* --- the head --------------------------------------------------------------------------------- */
 
 /* Whether the request can be followed by another one on this connection. */
 static bool goes_on(const struct h1_stream *s)
@@ -97,7 +97,7 @@ static int put_head(struct h1_stream *s, struct outq *q)
 	return t.failed ? -1 : 0;
 }
 
-/* --- the content -------------------------------------------------------------------------------------- */
+/* --- the content ------------------------------------------------------------------------------ */
 
 static int put_chunk_size(struct outq *q, size_t n)
 {
@@ -136,7 +136,8 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 		return 0;
 	}
 	if (n < 0) {
-		/* The client sees it by what is missing: bytes of content-length, or the last chunk. */
+		/* The client sees it by what is missing: bytes of content-length, or the last
+		 * chunk. */
 		s->h1->broken = true;
 		return 0;
 	}
@@ -155,12 +156,15 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 	if (s == NULL || s->req.complete || h1->broken)
 		return 0;
 	if (!s->req.reply.ready) {
-		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came. */
+		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came.
+		 */
 		if (s->part == H1_HEAD || !s->head.wants_continue || !s->req.body_taken)
 			return 0;
 		s->head.wants_continue = false;
 		return outq_copy(q, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 	}
+	if (h1_stream_checks_body(s))
+		return 0;
 	if (outq_len(q) >= limit)
 		return 1;
 	if (!s->head_sent && put_head(s, q) < 0)

@@ -1,10 +1,13 @@
-/* h1_parse: see h1_parse.h. Every byte is looked up once in a table of classes; a line ends with CRLF. */
+/*
+ * h1_parse: finds lines and their parts; every byte is looked up once in a table of classes, and a
+ * line ends with CRLF. Called by h1_stream.c; never asks what a field means.
+ */
 #include "proto/h1_parse.h"
 
 enum {
-	TCHAR = 1,   /* of a token (RFC 9110, 5.6.2) */
-	TARGET = 2,  /* of a request target: no white space, no control byte */
-	VALUE = 4,   /* of a field value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
+	TCHAR = 1,  /* of a token (RFC 9110, 5.6.2) */
+	TARGET = 2, /* of a request target: no white space, no control byte */
+	VALUE = 4,  /* of a field value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
 	PIECE_MIN = 128,
 	PIECE_FIRST = 512,
 };
@@ -12,17 +15,26 @@ enum {
 static const uint8_t class[256] = {
 	['\t'] = VALUE,
 	[' '] = VALUE,
-	['"'] = VALUE | TARGET, ['('] = VALUE | TARGET, [')'] = VALUE | TARGET,
-	[','] = VALUE | TARGET, ['/'] = VALUE | TARGET, [':' ... '@'] = VALUE | TARGET,
-	['['...']'] = VALUE | TARGET, ['{'] = VALUE | TARGET, ['}'] = VALUE | TARGET,
+	['"'] = VALUE | TARGET,
+	['('] = VALUE | TARGET,
+	[')'] = VALUE | TARGET,
+	[','] = VALUE | TARGET,
+	['/'] = VALUE | TARGET,
+	[':' ... '@'] = VALUE | TARGET,
+	['[' ... ']'] = VALUE | TARGET,
+	['{'] = VALUE | TARGET,
+	['}'] = VALUE | TARGET,
 	['!'] = VALUE | TARGET | TCHAR,
-	['#'...'\''] = VALUE | TARGET | TCHAR,
-	['*'] = VALUE | TARGET | TCHAR, ['+'] = VALUE | TARGET | TCHAR,
-	['-'] = VALUE | TARGET | TCHAR, ['.'] = VALUE | TARGET | TCHAR,
-	['0'...'9'] = VALUE | TARGET | TCHAR,
-	['A'...'Z'] = VALUE | TARGET | TCHAR,
-	['^'...'z'] = VALUE | TARGET | TCHAR,
-	['|'] = VALUE | TARGET | TCHAR, ['~'] = VALUE | TARGET | TCHAR,
+	['#' ... '\''] = VALUE | TARGET | TCHAR,
+	['*'] = VALUE | TARGET | TCHAR,
+	['+'] = VALUE | TARGET | TCHAR,
+	['-'] = VALUE | TARGET | TCHAR,
+	['.'] = VALUE | TARGET | TCHAR,
+	['0' ... '9'] = VALUE | TARGET | TCHAR,
+	['A' ... 'Z'] = VALUE | TARGET | TCHAR,
+	['^' ... 'z'] = VALUE | TARGET | TCHAR,
+	['|'] = VALUE | TARGET | TCHAR,
+	['~'] = VALUE | TARGET | TCHAR,
 	[0x80 ... 0xff] = VALUE | TARGET,
 };
 
@@ -30,9 +42,9 @@ enum state {
 	METHOD,
 	IN_TARGET,
 	IN_VERSION,
-	FIELD,     /* the first byte of a line */
+	FIELD, /* the first byte of a line */
 	NAME,
-	BLANK,     /* between the colon and the value */
+	BLANK, /* between the colon and the value */
 	IN_VALUE,
 	VALUE_LF,
 	END_LF,
@@ -46,7 +58,7 @@ static enum h1_parsed fault(struct h1_parse *p, const struct err *err)
 	return H1_FAULT;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Room for more; the line under way moves, lines that are complete stay where they are. */
 static int grow(struct h1_parse *p, size_t coming)
@@ -81,7 +93,7 @@ static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 		p->line = p->at;
 }
 
-/* --- states: each takes bytes from *from; H1_MORE: go on ------------------------------------------------ */
+/* --- states: each takes bytes from *from; H1_MORE: go on -------------------------------------- */
 
 /* The bytes of one class; true when another one follows. */
 static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
@@ -175,7 +187,8 @@ static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const
 
 	switch (p->state) {
 	case FIELD:
-		/* White space here would be a folded line (RFC 9112, 5.2): no name begins with it. */
+		/* White space here would be a folded line (RFC 9112, 5.2): no name begins with it.
+		 */
 		p->state = *s == '\r' ? END_LF : NAME;
 		*from += *s == '\r';
 		return H1_MORE;
@@ -206,7 +219,7 @@ static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const
 	}
 }
 
-/* --- the outside ------------------------------------------------------------------------------------------ */
+/* --- the outside ------------------------------------------------------------------------------ */
 
 size_t h1_parse_blank(struct h1_parse *p, const uint8_t *data, size_t n)
 {
@@ -259,7 +272,8 @@ enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uin
 			stop = s + (p->end - p->at);
 		if ((size_t)(stop - s) > p->left)
 			stop = s + p->left;
-		found = p->state <= IN_VERSION ? line_step(p, data, stop) : field_step(p, data, stop);
+		found = p->state <= IN_VERSION ? line_step(p, data, stop)
+					       : field_step(p, data, stop);
 		p->left -= (size_t)(*data - s);
 		if (found == H1_LINE)
 			p->left = p->limit;

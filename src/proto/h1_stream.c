@@ -9,8 +9,9 @@
 
 enum { STREAMS_KEPT = 1024 };
 
-static struct pool pool = { .name = "h1_stream", .size = sizeof(struct h1_stream),
-	.keep = STREAMS_KEPT };
+static struct pool pool = {
+	.name = "h1_stream", .size = sizeof(struct h1_stream), .keep = STREAMS_KEPT
+};
 
 void h1_stream_trim(void)
 {
@@ -18,7 +19,7 @@ void h1_stream_trim(void)
 	pool_init(&pool, "h1_stream", sizeof(struct h1_stream), STREAMS_KEPT);
 }
 
-/* --- the stream seam ----------------------------------------------------------------------------- */
+/* --- the stream seam -------------------------------------------------------------------------- */
 
 static void wake(struct h1_stream *s)
 {
@@ -54,7 +55,7 @@ static const struct stream_ops stream_ops = {
 	.consume = stream_consume,
 };
 
-/* --- its life -------------------------------------------------------------------------------------- */
+/* --- its life --------------------------------------------------------------------------------- */
 
 struct h1_stream *h1_stream_open(struct h1 *h1)
 {
@@ -94,6 +95,13 @@ void h1_stream_sent(struct h1_stream *s)
 		h1_stream_close(s);
 }
 
+bool h1_stream_checks_body(const struct h1_stream *s)
+{
+	/* Who waits for 100 has not sent it; and a reader of it may have to be answered early. */
+	return s->head.chunked && s->part != H1_ENDED && !s->head_sent && !s->req.body_taken &&
+	       !s->head.wants_continue && s->unwanted <= H1_UNWANTED_MAX;
+}
+
 void h1_stream_refuse(struct h1_stream *s, int status)
 {
 	if (s->part == H1_HEAD)
@@ -101,22 +109,25 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 	s->keep = false;
 	s->part = H1_ENDED;
 	s->h1->closing = true;
-	if (s->req.complete)
+	if (s->req.complete) {
 		h1_stream_close(s);
-	else
-		req_refuse(&s->req, status);
+		return;
+	}
+	if (!s->head_sent)
+		req_retract(&s->req);
+	req_refuse(&s->req, status);
 }
 
 /* What the peer did. */
 static void fault(struct h1_stream *s, const struct err *err)
 {
-	log_at(err->level, "connection %.*s: %s", SLICE_ARG(s->req.conn->peer), err->text);
+	err_log(err, &s->req.conn->peer);
 	if (err->h2_code != 0)
 		COUNT(protocol_errors, 1);
 	h1_stream_refuse(s, err->status);
 }
 
-/* --- the head ---------------------------------------------------------------------------------------- */
+/* --- the head --------------------------------------------------------------------------------- */
 
 static void got_line(struct h1_stream *s, const struct h1_parse *p)
 {
@@ -135,7 +146,8 @@ static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p
 	return err == NULL && s->req.head_too_large ? ERR_FIELDS_TOO_LARGE : err;
 }
 
-/* RFC 9112, 3.2.2 and 3.2.4: what an absolute target says wins; what is left of it is what h2 has. */
+/* RFC 9112, 3.2.2 and 3.2.4: what an absolute target says wins; what is left of it is what h2 has.
+ */
 static const struct err *target(struct h1_stream *s)
 {
 	struct h2d_req *req = &s->req;
@@ -152,7 +164,8 @@ static const struct err *target(struct h1_stream *s)
 		return ERR_REQUEST_LINE;
 	}
 	if (rest.n == 0) {
-		req->target = slice_eq(req->method_text, SLICE("OPTIONS")) ? SLICE("*") : SLICE("/");
+		req->target =
+			slice_eq(req->method_text, SLICE("OPTIONS")) ? SLICE("*") : SLICE("/");
 		return NULL;
 	}
 	if (rest.p[0] == '?') {
@@ -197,8 +210,9 @@ static void got_head(struct h1_stream *s, unsigned minor)
 }
 
 /*
- * Three words that are neither a method nor a version, at a connection's beginning: a preface of HTTP/2
- * gone wrong (RFC 9113, 3.4), or another protocol. An answer of HTTP/1 would be noise to both.
+ * Three words that are neither a method nor a version, at a connection's beginning: a preface of
+ * HTTP/2 gone wrong (RFC 9113, 3.4), or another protocol. An answer of HTTP/1 would be noise to
+ * both.
  */
 static bool is_no_http(const struct h1_stream *s, const struct h1_parse *p)
 {
@@ -228,7 +242,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		s->req.target = p->target;
 		err = p->err;
 		if (is_no_http(s, p)) {
-			log_info("connection %.*s: %s", SLICE_ARG(s->req.conn->peer), err->text);
+			err_log(err, &s->req.conn->peer);
 			COUNT(protocol_errors, 1);
 			s->h1->broken = s->h1->closing = true;
 			return;
@@ -239,7 +253,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		fault(s, err);
 }
 
-/* --- the body ------------------------------------------------------------------------------------------ */
+/* --- the body --------------------------------------------------------------------------------- */
 
 /* False: that was more than is read for nobody, and the stream is gone. */
 static bool got_body(struct h1_stream *s, struct slice piece)

@@ -1,6 +1,6 @@
 /*
- * h2: the HTTP/2 protocol behind the seam of proto.h: a nghttp2 session fed with bytes, the frames it
- * reports, flow control, the graceful end. Sans-I/O. Called by server/conn.c only.
+ * h2: the HTTP/2 protocol behind the seam of proto.h: a nghttp2 session fed with bytes, the frames
+ * it reports, flow control, the graceful end. Sans-I/O. Called by server/conn.c only.
  */
 #include "proto/h2.h"
 
@@ -20,19 +20,11 @@ static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 	return nghttp2_session_get_stream_user_data(session, id);
 }
 
-static void go_away(struct h2 *h2, const struct err *err)
-{
-	if (h2->err != NULL)
-		return;
-	h2->err = err;
-	nghttp2_session_terminate_session(h2->session, err->h2_code);
-}
-
-/* --- what nghttp2 reports ----------------------------------------------------------------------------- */
+/* --- what nghttp2 reports --------------------------------------------------------------------- */
 
 /*
- * RFC 9113, 5.1: DATA or HEADERS on a stream that both sides ended or the peer reset. nghttp2 keeps no
- * trace of those (no_closed_streams) and ignores them.
+ * RFC 9113, 5.1: DATA or HEADERS on a stream that both sides ended or the peer reset. nghttp2 keeps
+ * no trace of those (no_closed_streams) and ignores them.
  */
 static bool on_closed_stream(const struct h2 *h2, int32_t id)
 {
@@ -60,14 +52,14 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 	(void)session;
 	h2->preface_done = true;
 	if (hd->type == NGHTTP2_PRIORITY && id == 0)
-		go_away(h2, ERR_STREAM_PROTOCOL);
+		h2_end(h2, ERR_STREAM_PROTOCOL);
 	if (hd->type != NGHTTP2_HEADERS)
 		return 0;
 	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
 	if (id >= h2->gap_lo && id <= h2->gap_hi)
-		go_away(h2, ERR_STREAM_PROTOCOL);
+		h2_end(h2, ERR_STREAM_PROTOCOL);
 	else if (on_closed_stream(h2, id))
-		go_away(h2, ERR_STREAM_CLOSED);
+		h2_end(h2, ERR_STREAM_CLOSED);
 	else if (id > h2->last_id && id % 2 == 1)
 		new_stream(h2, id);
 	return 0;
@@ -78,8 +70,9 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	struct h2 *h2 = user;
 	struct h2_stream *s;
 
-	/* Trailer fields have no reader (RFC 9110, 6.5.1: they may be dropped). */
 	h2->opening = NULL;
+	h2->dropped = 0;
+	h2->dropped_size = 0;
 	h2->header_open = true;
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
 		return 0;
@@ -91,23 +84,52 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	return 0;
 }
 
+/* What it takes to decode the rest is nobody's due; what is asked for is answered, the connection
+ * ends. */
+static __attribute__((noinline)) int end_block(struct h2 *h2)
+{
+	if (h2->opening != NULL)
+		req_refuse(&h2->opening->req, ERR_HEADER_BLOCK->status);
+	h2_end(h2, ERR_HEADER_BLOCK);
+	return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* Of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or past the limit. */
+static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
+{
+	const struct http_env *env = h2->conf->env;
+
+	size_t kept = h2->opening != NULL ? h2->opening->req.head_size : 0;
+
+	h2->dropped_size += n + 32;
+	if (++h2->dropped > env->header_fields ||
+		kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
+		!h2_guard_field(&h2->guard, n, h2->now_ms))
+		return end_block(h2);
+	return 0;
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
 {
 	struct h2 *h2 = user;
+	int rv;
 
 	(void)session, (void)frame, (void)flags;
-	if (h2->opening == NULL)
-		return 0;
-	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
-		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	/* Only where more of this frame must follow: a pause at its end would wait for the next one. */
+	if (h2->opening == NULL || h2->opening->req.head_too_large)
+		return drop_field(h2, name_len + value_len);
+	rv = h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len));
+	if (rv != 0)
+		return rv < 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : end_block(h2);
+	/* Only where more of this frame must follow: a pause at its end would wait for the next
+	 * one. */
 	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)
 		return NGHTTP2_ERR_PAUSE;
 	return 0;
 }
 
-/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 would drop it. */
+/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 would drop it.
+ */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
 	const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 	void *user)
@@ -116,8 +138,8 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *fram
 
 	(void)name, (void)name_len, (void)value, (void)value_len, (void)flags;
 	h2->header_open = false;
-	nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-		NGHTTP2_PROTOCOL_ERROR);
+	nghttp2_submit_rst_stream(
+		session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
 	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
@@ -153,7 +175,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct h2_stream *s;
 
 	if (!h2_guard_frame(&h2->guard, &frame->hd, h2->now_ms))
-		go_away(h2, ERR_FLOOD);
+		h2_end(h2, ERR_FLOOD);
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
 		on_headers_complete(h2, frame);
@@ -179,8 +201,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
-	void *user)
+static int on_invalid_frame(
+	nghttp2_session *session, const nghttp2_frame *frame, int code, void *user)
 {
 	struct h2 *h2 = user;
 
@@ -202,9 +224,10 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		nghttp2_session_consume(session, id, len);
 		return 0;
 	}
+	s->body += len;
 	req_body(&s->req, data, len);
-	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly done
-	 * may finish: some take a reset for a failure even so. */
+	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly
+	 * done may finish: some take a reset for a failure even so. */
 	if (s->req.complete && s->unwanted < UNWANTED_MAX) {
 		s->unwanted += (uint32_t)len;
 		if (s->unwanted >= UNWANTED_MAX)
@@ -229,7 +252,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 	return 0;
 }
 
-/* --- the session ---------------------------------------------------------------------------------------- */
+/* --- the session ------------------------------------------------------------------------------ */
 
 /* Made with the first session, the same for all of a process. */
 static nghttp2_session_callbacks *callbacks;
@@ -264,6 +287,8 @@ static int shared_init(const struct proto_conf *conf)
 	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+	nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, h2_end_before_send);
+	nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, h2_out_not_sent);
 	nghttp2_session_callbacks_set_send_data_callback(callbacks, h2_out_send_data);
 	return 0;
 }
@@ -276,8 +301,8 @@ static int announce(struct h2 *h2)
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 	};
 
-	return nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings,
-		sizeof(settings) / sizeof(settings[0]));
+	return nghttp2_submit_settings(
+		h2->session, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(settings[0]));
 }
 
 static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host)
@@ -292,8 +317,8 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->gap_hi = -1;
 	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
-	if (shared_init(conf) < 0 || nghttp2_session_server_new3(&h2->session, callbacks, h2, option,
-					 h2_mem()) != 0) {
+	if (shared_init(conf) < 0 ||
+		nghttp2_session_server_new3(&h2->session, callbacks, h2, option, h2_mem()) != 0) {
 		free(h2);
 		return NULL;
 	}
@@ -312,14 +337,15 @@ static const struct err *input_failed(int code)
 		return ERR_PREFACE;
 	case NGHTTP2_ERR_NOMEM:
 		return ERR_NO_MEMORY;
-	default: /* floods; the number for too many CONTINUATION frames is newer than nghttp2 1.52 */
+	default: /* floods; the number for too many CONTINUATION frames is newer than nghttp2 1.52
+		  */
 		return ERR_FLOOD;
 	}
 }
 
 /*
- * Up to the next DATA frame's head at most, and that in two steps: its stream is looked up as things
- * stand in front of it. A head that began in an earlier read has nothing in front.
+ * Up to the next DATA frame's head at most, and that in two steps: its stream is looked up as
+ * things stand in front of it. A head that began in an earlier read has nothing in front.
  */
 static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 {
@@ -338,13 +364,13 @@ static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 	}
 	h2->frames = ahead;
 	if (found == H2_FRAMES_SELF)
-		go_away(h2, ERR_STREAM_PROTOCOL);
+		h2_end(h2, ERR_STREAM_PROTOCOL);
 	else if (found == H2_FRAMES_DATA && on_closed_stream(h2, id))
-		go_away(h2, ERR_STREAM_CLOSED);
+		h2_end(h2, ERR_STREAM_CLOSED);
 	if (rv >= 0 && front < k)
 		rv = nghttp2_session_mem_recv(h2->session, p + front, k - front);
 	if (rv < 0) {
-		go_away(h2, input_failed((int)rv));
+		h2_end(h2, input_failed((int)rv));
 		return rv;
 	}
 	return (ssize_t)k;
@@ -415,7 +441,7 @@ static void h2_close(struct proto **pp)
 	struct h2 *h2 = (struct h2 *)*pp;
 
 	*pp = NULL;
-	LIST_FOREACH (node, &h2->streams)
+	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
 	nghttp2_session_del(h2->session);
 	free(h2);
@@ -438,6 +464,7 @@ const struct proto_ops h2_ops = {
 	.output = h2_output,
 	.waits = h2_waits,
 	.timed_out = h2_timed_out,
+	.look = h2_look,
 	.drain = h2_drain,
 	.finished = h2_finished,
 	.close = h2_close,

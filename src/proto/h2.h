@@ -1,7 +1,7 @@
 /*
- * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session, its frames and
- * its end; h2_stream.c: from header fields to a request and from its reply to a response; h2_out.c:
- * the bytes. Outside proto/ only h2_ops (proto.h) is known.
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session, its frames
+ * and its graceful end; h2_end.c: the other ends; h2_stream.c: from header fields to a request and
+ * from its reply to a response; h2_out.c: the bytes. Outside proto/ only h2_ops (proto.h) is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -11,13 +11,17 @@
 #include "base/list.h"
 #include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
+#include "proto/h2_patience.h"
 #include "proto/proto.h"
 
 /*
- * Replies made before they are turned into bytes. With a hundred, everything that was touched for the
- * first is out of the processor's cache when its turn comes (HACKING, Profile).
+ * Replies made before they are turned into bytes. With a hundred, everything that was touched for
+ * the first is out of the processor's cache when its turn comes (HACKING, Profile).
  */
 enum { H2_BATCH = 16 };
+
+/* A header section of so many times client-header-size is the connection's end. */
+enum { H2_HEAD_OVER = 4 };
 
 enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
 
@@ -26,35 +30,45 @@ struct h2 {
 	nghttp2_session *session;
 	const struct proto_conf *conf;
 	struct proto_host *host;
-	struct list streams;        /* struct h2_stream */
-	struct h2_stream *opening;  /* whose header section is arriving; NULL for none, and for trailers */
+	struct list streams; /* struct h2_stream */
+	struct h2_stream
+		*opening; /* whose header section is arriving; NULL for none, and for trailers */
 	unsigned nstreams;
-	unsigned nwaiting;          /* streams that wait for this server: a handler, a source */
-	int32_t last_id;            /* highest stream the peer opened */
-	int32_t gap_lo, gap_hi;     /* the last identifiers it skipped: never to be used (5.1.1) */
+	unsigned nwaiting;      /* streams that wait for this server: a handler, a source */
+	int32_t last_id;        /* highest stream the peer opened */
+	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
-	bool header_open;           /* a header section is incomplete */
+	bool header_open; /* a header section is incomplete */
+	unsigned dropped; /* fields of the section under way that are not kept */
+	size_t dropped_size;
 	enum h2_drain drain;
-	bool drain_ping;            /* the PING behind the first GOAWAY was submitted */
-	const struct err *err;      /* what the peer did, found in a callback */
+	bool drain_ping;       /* the PING behind the first GOAWAY was submitted */
+	bool asked;            /* … the PING behind the peer's end */
+	const struct err *err; /* what the peer did, found in a callback */
+	bool ended;            /* nghttp2 found something itself, and that was said */
 	struct h2_guard guard;
 	struct h2_frames frames;
-	uint64_t reset_ms;          /* when a stream was last reset from here, 0 for never */
-	uint64_t now_ms;            /* of the input being worked on */
-	unsigned unsent;            /* replies submitted since the last output() */
-	struct outq *out;           /* during output() only */
+	uint64_t reset_ms;           /* when a stream was last reset from here, 0 for never */
+	uint64_t now_ms;             /* of the input being worked on */
+	uint64_t looked_ms;          /* when look() was called last, 0 for never */
+	uint64_t sent;               /* content bytes given to the connection, ever */
+	struct h2_patience patience; /* with its window for the connection */
+	unsigned unsent;             /* replies submitted since the last output() */
+	struct outq *out;            /* during output() only */
 	size_t out_limit;
-	bool out_blocked;           /* the limit was reached with a DATA frame at hand */
+	bool out_blocked; /* the limit was reached with a DATA frame at hand */
 };
 
 struct h2_stream {
 	struct h2d_req req;
 	struct h2 *h2;
 	int32_t id;
-	bool waiting;               /* counted in h2->nwaiting */
-	bool deferred;              /* nghttp2 was told that the source has nothing yet */
-	bool peer_done;             /* END_STREAM was received */
-	uint32_t unwanted;          /* bytes of request body that came after the whole reply */
+	bool waiting;      /* counted in h2->nwaiting */
+	bool deferred;     /* nghttp2 was told that the source has nothing yet */
+	bool peer_done;    /* END_STREAM was received */
+	uint32_t unwanted; /* bytes of request body that came after the whole reply */
+	uint64_t body;     /* bytes of request body that came */
+	struct h2_patience patience;
 	struct list node;
 };
 
@@ -63,22 +77,45 @@ static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
 }
 
+/* Whether its stream waits for this server: a handler, a source. */
+static inline void h2_stream_waits(struct h2_stream *s, bool waits)
+{
+	if (s->waiting == waits)
+		return;
+	s->waiting = waits;
+	s->h2->nwaiting += waits ? 1u : -1u;
+}
+
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* One decoded field, copied into the request's arena. 0, or -1 when memory is out. */
+/* One decoded field, copied into the request's arena. 0, 1 when this goes too far, -1 when memory
+ * is out. */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
-void h2_stream_waits(struct h2_stream *s, bool waits);
 /* Gives kept stream memory back. */
 void h2_stream_trim(void);
+
+/* h2_look.c */
+const struct err *h2_look(struct proto *p, uint64_t now_ms);
+
+/* h2_end.c */
+
+/* What the peer did is the end of the connection, unless something was before. */
+void h2_end(struct h2 *h2, const struct err *err);
+/* nghttp2's before_frame_send callback. */
+int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user);
 
 /* h2_out.c */
 extern const uint8_t h2_drain_ping[8]; /* its answer brings the last GOAWAY */
 int h2_output(struct proto *p, struct outq *q, size_t limit);
+/* Whether the peer's windows are closed for s once n more bytes are sent. */
+bool h2_out_closed(const struct h2_stream *s, size_t n);
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user);
+/* nghttp2's on_frame_not_send callback: a response that it gives up is not left hanging. */
+int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user);
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
 	size_t length, nghttp2_data_source *source, void *user);
 

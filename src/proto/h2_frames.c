@@ -1,4 +1,8 @@
-/* h2_frames: see h2_frames.h. Called by h2.c beside nghttp2, with the same bytes. */
+/*
+ * h2_frames: reads the heads of frames and counts their payload down. Called by h2.c beside
+ * nghttp2, with the same bytes; never looks into a payload but for the one field that nghttp2 does
+ * not report.
+ */
 #include "proto/h2_frames.h"
 
 #include <string.h>
@@ -41,8 +45,8 @@ static enum h2_frames_found complete(struct h2_frames *s)
 	return found;
 }
 
-size_t h2_frames_scan(struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found,
-	int32_t *id)
+size_t h2_frames_scan(
+	struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found, int32_t *id)
 {
 	size_t done = 0;
 

@@ -1,8 +1,8 @@
 /*
- * h2_frames: where frames begin in the peer's bytes (RFC 9113, 4.1), for what nghttp2 does not report:
- * DATA that it ignores because the stream is closed, and the content of PRIORITY frames once RFC
- * 7540's priorities are switched off: a stream that depended on itself was an error (RFC 7540, 5.3.1),
- * and servers are still tested for it. Pure.
+ * h2_frames: where frames begin in the peer's bytes (RFC 9113, 4.1), for what nghttp2 does not
+ * report: DATA that it ignores because the stream is closed, and the content of PRIORITY frames
+ * once RFC 7540's priorities are switched off: a stream that depended on itself was an error (RFC
+ * 7540, 5.3.1), and servers are still tested for it. Pure.
  */
 #ifndef H2D_PROTO_H2_FRAMES_H
 #define H2D_PROTO_H2_FRAMES_H
@@ -14,15 +14,15 @@
 enum { H2_FRAMES_HEAD = 9, H2_FRAMES_BYTES = 13 };
 
 struct h2_frames {
-	uint32_t skip;                   /* bytes until the next frame's head */
-	unsigned have;                   /* bytes of head[] */
+	uint32_t skip; /* bytes until the next frame's head */
+	unsigned have; /* bytes of head[] */
 	uint8_t head[H2_FRAMES_BYTES];
 };
 
 enum h2_frames_found {
 	H2_FRAMES_NOTHING,
-	H2_FRAMES_DATA,                  /* the head of a DATA frame is complete */
-	H2_FRAMES_SELF,                  /* a PRIORITY frame depends on its own stream */
+	H2_FRAMES_DATA, /* the head of a DATA frame is complete */
+	H2_FRAMES_SELF, /* a PRIORITY frame depends on its own stream */
 };
 
 /* skip: bytes in front of the first frame, the preface. */
@@ -33,10 +33,10 @@ static inline void h2_frames_init(struct h2_frames *s, uint32_t skip)
 }
 
 /*
- * Goes over n bytes, in whatever pieces they come, up to something worth saying; how many that were.
- * id: the stream of what was found.
+ * Goes over n bytes, in whatever pieces they come, up to something worth saying; how many that
+ * were. id: the stream of what was found.
  */
-size_t h2_frames_scan(struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found,
-	int32_t *id);
+size_t h2_frames_scan(
+	struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found, int32_t *id);
 
 #endif

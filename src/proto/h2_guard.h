@@ -12,6 +12,7 @@
 enum {
 	H2_GUARD_BURST = 1000,
 	H2_GUARD_PER_SECOND = 100,
+	H2_GUARD_FIELD = 1024, /* bytes of a dropped field that are as much work as a frame */
 };
 
 struct h2_guard {
@@ -27,5 +28,8 @@ static inline void h2_guard_init(struct h2_guard *g, uint64_t now_ms)
 
 /* A complete frame came in. False: too many of its kind, end the connection. */
 bool h2_guard_frame(struct h2_guard *g, const nghttp2_frame_hd *hd, uint64_t now_ms);
+
+/* A field of n bytes was decoded and is dropped. */
+bool h2_guard_field(struct h2_guard *g, size_t n, uint64_t now_ms);
 
 #endif

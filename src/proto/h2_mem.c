@@ -12,15 +12,15 @@
 #include <string.h>
 
 enum {
-	STEP = 64,          /* classes are multiples of this */
-	CLASSES = 16,       /* up to 1024 bytes */
-	KEEP = 4096,        /* blocks kept per class */
+	STEP = 64,    /* classes are multiples of this */
+	CLASSES = 16, /* up to 1024 bytes */
+	KEEP = 4096,  /* blocks kept per class */
 };
 
 /* In front of every block; 16 bytes keep malloc's alignment. */
 struct head {
-	size_t size;        /* usable bytes behind the head */
-	struct head *next;  /* on a free list */
+	size_t size;       /* usable bytes behind the head */
+	struct head *next; /* on a free list */
 };
 
 static struct {

@@ -1,7 +1,7 @@
 /*
- * h2_out: from a nghttp2 session to the connection's outq: frames are copied, cached payload goes by
- * reference (NGHTTP2_DATA_FLAG_NO_COPY). What nghttp2_session_mem_send() returns dies with the next
- * call, and NO_COPY payload comes by callback in between, so order is kept by copying at once.
+ * h2_out: from a nghttp2 session to the connection's outq: frames are copied, cached payload goes
+ * by reference (NGHTTP2_DATA_FLAG_NO_COPY). What nghttp2_session_mem_send() returns dies with the
+ * next call, and NO_COPY payload comes by callback in between, so order is kept by copying at once.
  */
 #include "proto/h2.h"
 
@@ -29,6 +29,14 @@ ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t l
 	return n;
 }
 
+bool h2_out_closed(const struct h2_stream *s, size_t n)
+{
+	nghttp2_session *session = s->h2->session;
+
+	return nghttp2_session_get_stream_remote_window_size(session, s->id) <= (int32_t)n ||
+	       nghttp2_session_get_remote_window_size(session) <= (int32_t)n;
+}
+
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
 	size_t length, nghttp2_data_source *source, void *user)
 {
@@ -47,8 +55,24 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	s->req.sent += length;
+	h2->sent += length;
+	if (b->left > 0 && b->ops->rest != NULL && h2_out_closed(s, length))
+		b->ops->rest(b);
 	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		req_sent_all(&s->req);
+	return 0;
+}
+
+int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user)
+{
+	struct h2 *h2 = user;
+
+	if (frame->hd.type != NGHTTP2_HEADERS || code != NGHTTP2_ERR_FRAME_SIZE_ERROR)
+		return 0;
+	log_peer(LEVEL_ERROR, "connection %s: a response's head is too long for HTTP/2",
+		ADDR_HOST(&h2->host->conn->peer));
+	nghttp2_submit_rst_stream(
+		session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_INTERNAL_ERROR);
 	return 0;
 }
 
@@ -77,8 +101,8 @@ int h2_output(struct proto *p, struct outq *q, size_t limit)
 	h2->out_blocked = false;
 	h2->unsent = 0;
 	more = pump(h2);
-	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that the
-	 * notice was seen. */
+	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that
+	 * the notice was seen. */
 	if (more == 0 && h2->drain == H2_NOTICE_SENT && !h2->drain_ping) {
 		h2->drain_ping = true;
 		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, h2_drain_ping);

@@ -1,5 +1,6 @@
 /*
- * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: and the time go in, bytes come out, no descriptor, no clock. Called by server/conn.c only.
+ * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: bytes and
+ * the time go in, bytes come out, no descriptor, no clock. Called by server/conn.c only.
  */
 #ifndef H2D_PROTO_PROTO_H
 #define H2D_PROTO_PROTO_H
@@ -10,30 +11,35 @@
 
 #include "base/err.h"
 #include "base/outq.h"
-#include "http/req.h"
+#include "request/req.h"
 
 struct proto;
+
+/* Bytes a second that a peer must take or send of what is under way, on an average of a timeout. */
+enum { PROTO_LEAST_RATE = 64 };
 
 /* Limits, the same for all connections of a worker. */
 struct proto_conf {
 	uint32_t max_concurrent_streams;
+	uint64_t body_ms, send_ms; /* timeouts of what look() looks at */
 	struct http_env *env;
 };
 
 /* What a protocol asks of the connection that carries it. */
 struct proto_host {
-	/* There is output to make, or an ending to look at: call output() at the end of this turn. */
+	/* There is output to make, or an ending to look at: call output() at the end of this turn.
+	 */
 	void (*wake)(struct proto_host *host);
 	const struct http_conn *conn;
 };
 
 /* What the connection should wait for now: decides its timeout. */
 enum proto_wait {
-	PROTO_IDLE,     /* nothing is going on: keepalive */
-	PROTO_HEADER,   /* a header section (or the preface) is incomplete */
-	PROTO_BODY,     /* the peer owes request body: each piece that comes begins the time anew */
-	PROTO_BUSY,     /* requests wait for this server */
-	PROTO_SEND,     /* only the peer holds up what there is to send: its flow-control window */
+	PROTO_IDLE,   /* nothing is going on: keepalive */
+	PROTO_HEADER, /* a header section (or the preface) is incomplete */
+	PROTO_BODY,   /* the peer owes request body: what comes fast enough begins the time anew */
+	PROTO_BUSY,   /* requests wait for this server */
+	PROTO_SEND, /* only the peer holds up what there is to send or to take: look() sees to it */
 };
 
 struct proto_ops {
@@ -41,26 +47,32 @@ struct proto_ops {
 	/* NULL when memory is out. */
 	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
 	/*
-	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before the
-	 * rest, for that much is waiting. If it takes none even so, keep the rest, and offer it again
-	 * after the next output(). NULL, or what the peer did: what output() makes then is sent before
-	 * the end.
+	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before
+	 * the rest, for that much is waiting. If it takes none even so, keep the rest, and offer it
+	 * again after the next output(). NULL, or what the peer did: what output() makes then is
+	 * sent before the end.
 	 */
 	const struct err *(*input)(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 	/*
-	 * Puts output into q until it holds about limit bytes or there is no more. 1: there is more,
-	 * 0: there is not, -1: memory is out, close.
+	 * Puts output into q until it holds about limit bytes or there is no more. 1: there is
+	 * more, 0: there is not, -1: memory is out, close.
 	 */
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
 	/*
-	 * What waits() says was waited for too long. True: there is an answer to that, to be sent before
-	 * finished(). False: close.
+	 * What waits() says was waited for too long. True: there is an answer to that, to be sent
+	 * before finished(). False: close.
 	 */
 	bool (*timed_out)(struct proto *p);
 	/*
-	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did not
-	 * answer for a while: do not wait for it any longer.
+	 * Called about once a second, and more often behind the peer's end: ends what the peer has
+	 * held up for too long, stream by stream. NULL, or what ends the connection. It may be
+	 * NULL: there is nothing to look at.
+	 */
+	const struct err *(*look)(struct proto *p, uint64_t now_ms);
+	/*
+	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did
+	 * not answer for a while: do not wait for it any longer.
 	 */
 	void (*drain)(struct proto *p);
 	/* True when nothing will be read or written any more: close once the output is written. */
@@ -71,13 +83,15 @@ struct proto_ops {
 
 struct proto {
 	const struct proto_ops *ops;
-	uint64_t requests;  /* begun on this connection, ever */
-	uint64_t body;      /* bytes of request bodies received, ever */
+	uint64_t requests; /* begun on this connection, ever */
+	uint64_t body;     /* bytes of request bodies received, ever */
+	bool eof;          /* the peer says no more: what its windows hold up never goes on */
 };
 
 extern const struct proto_ops h1_ops, h2_ops;
 
-/* Gives the memory they keep for reuse back to malloc: at a worker's end, so that leaks are seen. */
+/* Gives the memory they keep for reuse back to malloc: at a worker's end, so that leaks are seen.
+ */
 void h1_trim(void);
 void h2_trim(void);
 

@@ -1,4 +1,7 @@
-/* sniff: see sniff.h. Called by server/conn.c before there is a protocol. */
+/*
+ * sniff: compares the first bytes of a connection with the preface of HTTP/2. Called by
+ * server/conn.c before there is a protocol; never reads from a socket.
+ */
 #include "proto/sniff.h"
 
 #include <string.h>

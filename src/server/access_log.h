@@ -1,22 +1,28 @@
 /*
- * access_log: one line per request, combined or JSON, gathered in a buffer and written in whole lines:
- * when the buffer is nearly full, once a second, and at the end. The descriptor is the master's.
+ * access_log: one line per request, combined or JSON, gathered in a buffer and written in whole
+ * lines: when the buffer is nearly full, once a second, and at the end. The worker owns the
+ * buffer, the master the descriptor. It never waits for a reader of the log: what cannot be
+ * written is tried again, and what does not fit into the buffer is lost and counted.
  */
 #ifndef H2D_SERVER_ACCESS_LOG_H
 #define H2D_SERVER_ACCESS_LOG_H
 
+#include "base/log_out.h"
 #include "event/loop.h"
-#include "http/req.h"
+#include "request/req.h"
 
 enum access_format { ACCESS_COMBINED, ACCESS_JSON };
 
 struct access_log {
-	int fd;                   /* -1: off */
+	int fd; /* -1: off */
 	enum access_format format;
 	struct loop *loop;
-	struct timer timer;       /* armed while lines wait */
+	struct timer timer; /* armed while lines wait */
+	struct log_out out;
+	bool full;     /* until the timer, no more is tried */
+	unsigned lost; /* lines that had no room, not yet said */
 	size_t len;
-	time_t stamp_for;         /* the second that stamp says */
+	time_t stamp_for; /* the second that stamp says */
 	char stamp[40];
 	char *buf;
 };

@@ -1,44 +1,53 @@
 /*
- * board: the scoreboard, shared memory mapped by the master before any fork: one head page that only
- * the master writes and one page-aligned slot per worker process that only that process writes. The
- * master reads slots as hostile data; workers read them for /status.json.
+ * board: the scoreboard, shared memory mapped by the master before any fork: one head page that
+ * only the master writes and one page-aligned slot per worker process that only that process
+ * writes. The master reads slots as hostile data; workers read them for /status.json.
  */
 #ifndef H2D_SERVER_BOARD_H
 #define H2D_SERVER_BOARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/arena.h"
 #include "base/cache_facts.h"
 #include "base/counters.h"
-#include "base/slice.h"
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512 };
 
-enum board_state { BOARD_FREE, BOARD_BOOT, BOARD_UP, BOARD_DRAIN };
+/* Reads a field that another process may be writing. */
+#define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/* Written by one worker (counters, words), but for the first group, which the master writes at spawn. */
+enum board_state {
+#define BOARD_STATE(name, text, next, help) BOARD_##name,
+#include "server/board_state.def"
+	BOARD_STATES
+};
+
+/* Written by one worker (state, counters, words), but for what the master writes at spawn: pid,
+ * slot and generation, in memory that is zero, which makes the state BOOT. */
 struct board_slot {
-	int32_t pid;             /* 0: free */
-	uint32_t slot;           /* worker slot */
+	int32_t pid;   /* 0: free */
+	uint32_t slot; /* worker slot */
 	uint32_t generation;
-	uint32_t state;          /* enum board_state; the worker moves it from BOOT on */
-	uint64_t image;          /* number of the cache image in use, 0 for none */
+	uint32_t state; /* enum board_state; worker_go() alone writes it */
+	uint64_t image; /* number of the cache image in use, 0 for none */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words of a failed assertion, NUL-terminated */
 } __attribute__((aligned(4096)));
 
 struct board_head {
-	uint64_t started;        /* wall clock, seconds */
+	int fds[2];       /* of this memory, in the master: for reading and writing, for reading */
+	uint64_t started; /* wall clock, seconds */
 	uint32_t generation;
-	uint64_t image;          /* number of the newest image, 0 for none */
-	uint64_t image_size;     /* bytes of content */
+	uint64_t image;      /* number of the newest image, 0 for none */
+	uint64_t image_size; /* bytes of content */
 	uint32_t keeper_pid;
-	uint32_t building;       /* 1: an image of this generation is still to come */
-	struct cache_facts cache; /* as the keeper told last */
-	struct counters retired; /* totals of processes that are gone */
-	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for it */
+	uint32_t building;          /* 1: an image of this generation is still to come */
+	struct cache_facts cache;   /* as the keeper told last */
+	struct counters retired;    /* totals of processes that are gone */
+	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for
+				       it */
 } __attribute__((aligned(4096)));
 
 struct board {
@@ -46,10 +55,14 @@ struct board {
 	struct board_slot slots[BOARD_SLOTS];
 };
 
-/* Maps a zeroed board, shared with children. NULL with errno. */
+/* Maps a zeroed board, shared with children, and keeps its two descriptors. NULL with errno. */
 struct board *board_new(void);
 
-/* In a child: everything becomes read-only but own (NULL: nothing stays writable). 0, or -errno. */
+/*
+ * In a child, before it closes what it does not need: everything becomes read-only for good but own
+ * (NULL: all of it). The kernel refuses an mprotect(2) that would undo it, and the descriptors of
+ * the board are closed. 0, or -errno.
+ */
 int board_protect(struct board *b, struct board_slot *own);
 
 /* How many slots are free. */
@@ -58,13 +71,20 @@ unsigned board_room(const struct board *b);
 /* In the master: a free slot, cleared, in state BOOT, its pid still 0; NULL when all are taken. */
 struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generation);
 
-/* In the master, when the process is reaped: adds its totals to retired, frees the slot, sets *s NULL. */
+/* The next slot in use from *i on, which moves behind it; NULL: there is none. */
+const struct board_slot *board_next(const struct board *b, unsigned *i);
+
+/* In the master, when the process is reaped: adds its totals to retired, frees the slot, sets *s
+ * NULL. */
 void board_release(struct board *b, struct board_slot **s);
 
-/* Unmaps; sets *b NULL. */
+/* In the master: unmaps, closes; sets *b NULL. */
 void board_free(struct board **b);
 
-/* The body of /status.json; p NULL when a is spent. */
-struct slice board_json(const struct board *b, struct arena *a);
+/* What a slot says of its state, by name; "unknown" for what is none. */
+const char *board_state_name(uint32_t state);
+
+/* Whether a worker may go from one state to another. */
+bool board_may_go(enum board_state from, enum board_state to);
 
 #endif

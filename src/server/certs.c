@@ -1,4 +1,8 @@
-/* certs: see certs.h. Opens the files of certificates, and keeps none of them open. */
+/*
+ * certs: loads the certificates that the sections tls name and gives each server block its own.
+ * The master calls it while it builds a generation, before the fork; it keeps no file open and
+ * never changes the configuration.
+ */
 #include "server/certs.h"
 
 #include <stdlib.h>
@@ -19,8 +23,8 @@ struct pair {
 	const struct conf_pos *certificate_at, *key_at;
 };
 
-#define PAIR(tls)                                                                                  \
-	((struct pair){ (tls)->certificate, (tls)->certificate_key, &(tls)->certificate_at,        \
+#define PAIR(tls) \
+	((struct pair){ (tls)->certificate, (tls)->certificate_key, &(tls)->certificate_at, \
 		&(tls)->certificate_key_at })
 
 /* NULL if none is configured there, or after a fault. */

@@ -1,13 +1,14 @@
 /*
- * certs: from sections tls to certificates: which server block has which, which one is the default, and
- * which one a client is shown. Made by the master with each generation; borrows from the configuration.
+ * certs: from sections tls to certificates: which server block has which, which one is the
+ * default, and which one a client is shown. The master makes it with each generation and a worker
+ * looks names up in it; it borrows its strings from the configuration and never outlives it.
  */
 #ifndef H2D_SERVER_CERTS_H
 #define H2D_SERVER_CERTS_H
 
 #include "conf/conf.h"
-#include "http/site.h"
 #include "net/tls_ctx.h"
+#include "request/site.h"
 
 struct certs {
 	struct tls_ctx *tls;    /* NULL: no certificate is configured */
@@ -15,9 +16,9 @@ struct certs {
 };
 
 /*
- * Loads all of them. The default is that of section tls, else that of the default server, else the first
- * there is; a server without one has the default. 0, or -1 after at least one fault, each at the line of
- * its file; certs_fini() is due either way.
+ * Loads all of them. The default is that of section tls, else that of the default server, else the
+ * first there is; a server without one has the default. 0, or -1 after at least one fault, each at
+ * the line of its file; certs_fini() is due either way.
  */
 int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
 

@@ -1,12 +1,11 @@
 /*
- * conn: a connection's turns: read what the socket has, feed the protocol, make output and write it,
- * once per turn; what is woken from elsewhere is written at the end of the turn. Knows neither TLS nor
- * HTTP, only their seams. Never frees inside an event batch.
+ * conn: a connection's turns: reads what the socket has, feeds the protocol, makes output and
+ * writes it, once per turn; what is woken from elsewhere is written at the end of the turn. The
+ * loop calls it. It knows TLS and HTTP by their seams only, and never frees inside an event batch.
  */
 #include "server/conn.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,45 +13,21 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "server/conn_state.h"
 #include "server/conn_timer.h"
 
 enum {
-	READ_BUDGET = 2 * CONN_INPUT,  /* bytes per turn and connection, and so at most 14 000 frames */
-	WRITE_PIECE = 256 * 1024,      /* bytes made before one write */
-	WRITE_TIGHT = 64 * 1024,       /* the same, after the socket took less than it was offered */
+	READ_BUDGET =
+		2 * CONN_INPUT,   /* bytes per turn and connection, and so at most 14 000 frames */
+	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
+	WRITE_TIGHT = 64 * 1024,  /* the same, after the socket took less than it was offered */
+	READ_CALLS = 4,           /* of recv() per turn: ciphertext may be work and no bytes */
 	LINGER_MS = 2000,
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[CONN_STATES] = {
-#define CONN_STATE(name, next, help) { #name, next },
-#include "server/conn_state.def"
-};
-
-const char *conn_state_name(enum conn_state state)
-{
-	return states[state].name;
-}
-
-bool conn_may_go(enum conn_state from, enum conn_state to)
-{
-	return states[from].next & 1u << to;
-}
-
-static void conn_go(struct conn *c, enum conn_state state)
-{
-	H2D_ASSERT(conn_may_go(c->state, state));
-	if (c->state == CONN_HANDSHAKE)
-		COUNT(handshakes, -1);
-	log_debug("connection %s: %s -> %s", c->peer, states[c->state].name, states[state].name);
-	c->state = state;
-}
-
-/* --- the end ------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void conn_reap(struct task *t)
 {
@@ -62,12 +37,15 @@ static void conn_reap(struct task *t)
 	if (c->proto != NULL)
 		c->proto->ops->close(&c->proto);
 	outq_clear(&c->out);
-	held_clear(&c->held);
+	input_backlog_clear(&c->held);
 	loop_cancel(&c->flush);
 	loop_cancel(&c->again);
 	c->transport->ops->close(&c->transport);
 	list_remove(&c->node);
+	list_remove(&c->idle);
 	env->nlive--;
+	env->nleaving -= c->leaving;
+	env->nadmin -= c->http.admin;
 	COUNT(connections, -1);
 	pool_put(&env->conns, c);
 	if (env->gone != NULL)
@@ -78,6 +56,9 @@ void conn_kill(struct conn *c)
 {
 	if (c->state == CONN_DEAD)
 		return;
+	if (c->transport->reason != NULL)
+		log_peer(LEVEL_INFO, "%s: TLS%s: %s", ADDR_HOST(&c->http.peer),
+			c->state == CONN_HANDSHAKE ? " handshake" : "", c->transport->reason);
 	conn_go(c, CONN_DEAD);
 	loop_unwatch(c->env->loop, &c->watch);
 	timer_disarm(&c->env->loop->wheel, &c->timer);
@@ -88,7 +69,7 @@ void conn_kill(struct conn *c)
 
 static void conn_fail(struct conn *c, const struct err *err)
 {
-	log_at(err->level, "connection %s: %s", c->peer, err->text);
+	err_log(err, &c->http.peer);
 	if (err->h2_code != 0)
 		COUNT(protocol_errors, 1);
 	c->closing = true;
@@ -102,14 +83,14 @@ static void conn_linger(struct conn *c)
 		conn_kill(c);
 		return;
 	}
-	held_clear(&c->held);
+	input_backlog_clear(&c->held);
 	conn_go(c, CONN_LINGER);
 	conn_timer_set(c, LINGER_MS);
 	c->readable = true;
 	loop_ready(c->env->loop, &c->again);
 }
 
-/* --- output ------------------------------------------------------------------------------------------------ */
+/* --- output ----------------------------------------------------------------------------------- */
 
 /* True once nothing is left to send, neither here nor in the transport. */
 static bool conn_empty(const struct conn *c)
@@ -118,7 +99,7 @@ static bool conn_empty(const struct conn *c)
 }
 
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
-static int conn_write(struct conn *c, bool *progress)
+static int conn_write(struct conn *c)
 {
 	/* What is made cannot be overtaken by what is more urgent (RFC 9218). */
 	size_t piece = c->tight ? WRITE_TIGHT : WRITE_PIECE, offered;
@@ -138,11 +119,11 @@ static int conn_write(struct conn *c, bool *progress)
 		return 0;
 	}
 	if (n < 0) {
-		log_debug("connection %s: send: %s", c->peer, strerror((int)-n));
+		log_debug("connection %s: send: %s", ADDR_HOST(&c->http.peer), strerror((int)-n));
 		return -1;
 	}
 	COUNT(bytes_out, n);
-	*progress = true;
+	c->taken += (uint64_t)n;
 	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
 		c->blocked = c->tight = true;
 		return 0;
@@ -152,7 +133,7 @@ static int conn_write(struct conn *c, bool *progress)
 	return more || outq_len(&c->out) > 0;
 }
 
-static bool conn_over(const struct conn *c)
+static bool conn_over(struct conn *c)
 {
 	enum proto_wait waits;
 
@@ -166,12 +147,15 @@ static bool conn_over(const struct conn *c)
 		return false;
 	waits = c->proto->ops->waits(c->proto);
 	/* What the peer's window holds up can never be let go by a peer that says no more. */
-	return waits != PROTO_BUSY;
+	if (waits != PROTO_BUSY)
+		return true;
+	c->proto->eof = true;
+	return c->proto->ops->look != NULL && c->proto->ops->look(c->proto, clock_ms()) != NULL;
 }
 
 /*
- * Offers bytes to the protocol; how many it did not take. Output is made in between, not written: there
- * is still one write per turn.
+ * Offers bytes to the protocol; how many it did not take. Output is made in between, not written:
+ * there is still one write per turn.
  */
 static size_t feed(struct conn *c, const char *p, size_t n)
 {
@@ -203,13 +187,12 @@ static bool conn_retry(struct conn *c)
 {
 	size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
 
-	held_skip(&c->held, n - left);
+	input_backlog_skip(&c->held, n - left);
 	return left < n;
 }
 
 static void conn_flush(struct conn *c)
 {
-	bool progress = false;
 	int more = 0;
 
 	if (c->state == CONN_HANDSHAKE || c->state == CONN_LINGER || c->state == CONN_DEAD)
@@ -220,7 +203,7 @@ static void conn_flush(struct conn *c)
 	}
 	c->written_turn = c->env->loop->turns;
 	if (!c->blocked)
-		more = conn_write(c, &progress);
+		more = conn_write(c);
 	if (more < 0) {
 		conn_kill(c);
 		return;
@@ -231,7 +214,7 @@ static void conn_flush(struct conn *c)
 		conn_linger(c);
 	else if (c->held.bytes.n > 0 && conn_retry(c) && c->state != CONN_DEAD)
 		loop_ready(c->env->loop, &c->again);
-	conn_timer_update(c, progress);
+	conn_timer_update(c);
 }
 
 static void conn_flush_task(struct task *t)
@@ -247,7 +230,7 @@ static void conn_wake(struct proto_host *host)
 		loop_at_turn_end(c->env->loop, &c->flush);
 }
 
-/* --- input --------------------------------------------------------------------------------------------------- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 static void conn_offer(struct conn *c, const char *p, size_t n)
 {
@@ -255,7 +238,8 @@ static void conn_offer(struct conn *c, const char *p, size_t n)
 
 	if (c->held.bytes.n == 0)
 		left = feed(c, p, n);
-	if (left > 0 && c->state != CONN_DEAD && held_add(&c->held, p + n - left, left) < 0)
+	if (left > 0 && c->state != CONN_DEAD &&
+		input_backlog_add(&c->held, p + n - left, left) < 0)
 		conn_kill(c);
 }
 
@@ -274,7 +258,7 @@ static const struct proto_ops *conn_sniff(struct conn *c, const char *p, size_t 
 {
 	*taken = 0;
 	if (c->http.tls)
-		return slice_eq(c->transport->ops->alpn(c->transport), SLICE("h2")) ? &h2_ops : &h1_ops;
+		return slice_eq(c->transport->alpn, SLICE("h2")) ? &h2_ops : &h1_ops;
 	switch (sniff_take(&c->sniff, (const uint8_t *)p, n, taken)) {
 	case SNIFF_MORE:
 		return NULL;
@@ -315,14 +299,21 @@ static void conn_input(struct conn *c, const char *p, size_t n)
 static void conn_read(struct conn *c)
 {
 	size_t got = 0;
+	unsigned calls = 0;
 
-	while (c->readable && got < READ_BUDGET && c->held.bytes.n == 0 && c->state != CONN_DEAD) {
+	while (c->readable && calls++ < READ_CALLS && got < READ_BUDGET && c->held.bytes.n == 0 &&
+		c->state != CONN_DEAD) {
 		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, CONN_INPUT);
 
 		if (n == -EAGAIN) {
-			c->readable = false;
+			/* Of records without content, a short read; the end is behind it. */
+			c->readable = c->hangup;
+			break;
+		} else if (n == -EINTR) {
+			break;
 		} else if (n < 0) {
-			log_debug("connection %s: recv: %s", c->peer, strerror((int)-n));
+			log_debug("connection %s: recv: %s", ADDR_HOST(&c->http.peer),
+				strerror((int)-n));
 			conn_kill(c);
 		} else if (n == 0) {
 			c->readable = false;
@@ -356,12 +347,14 @@ static void conn_handshake(struct conn *c)
 		conn_kill(c);
 		return;
 	}
-	c->http.certificate = c->transport->ops->certificate(c->transport);
+	if (c->http.tls)
+		OBSERVE(handshake_us, (int64_t)(clock_read_us() - c->opened_us));
+	c->http.certificate = c->transport->certificate;
 	conn_go(c, CONN_OPEN);
 	if (c->draining)
 		conn_drain(c);
 	c->readable = true; /* application data may have come with the handshake's last bytes */
-	conn_timer_update(c, false);
+	conn_timer_update(c);
 }
 
 static void conn_work(struct conn *c)
@@ -390,12 +383,17 @@ static void conn_event(struct watch *w, uint32_t events)
 		c->readable = true;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->hangup = true;
+	/* All was read, and nothing can be sent: the peer is gone. */
+	if (events & (EPOLLHUP | EPOLLERR) && c->eof) {
+		conn_kill(c);
+		return;
+	}
 	if (events & EPOLLOUT)
 		c->blocked = false;
 	conn_work(c);
 }
 
-/* --- the beginning ----------------------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 void conn_env_init(struct conn_env *env, struct loop *loop)
 {
@@ -404,6 +402,8 @@ void conn_env_init(struct conn_env *env, struct loop *loop)
 	pool_init(&env->conns, "conn", sizeof(struct conn), CONNS_KEPT);
 	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
 	list_init(&env->live);
+	list_init(&env->idle);
+	list_init(&env->leaving);
 }
 
 void conn_env_fini(struct conn_env *env)
@@ -426,16 +426,18 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 	c->watch.fd = t->fd;
 	rv = loop_watch(env->loop, &c->watch, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
 	if (rv < 0) {
-		log_error("connection %.*s: epoll_ctl: %s", SLICE_ARG(as->peer), strerror(-rv));
+		log_peer(LEVEL_ERROR, "connection %s: epoll_ctl: %s", ADDR_HOST(&as->peer),
+			strerror(-rv));
 		pool_put(&env->conns, c);
 		return -1;
 	}
 	c->transport = t;
 	c->state = CONN_HANDSHAKE;
 	c->written_turn = UINT64_MAX;
-	snprintf(c->peer, sizeof(c->peer), "%.*s", SLICE_ARG(as->peer));
 	c->http = *as;
-	c->http.peer = slice_str(c->peer);
+	c->opened_us = as->tls ? clock_read_us() : 0;
+	c->http.files = &c->files;
+	place_share_init(&c->files);
 	c->host.wake = conn_wake;
 	c->host.conn = &c->http;
 	outq_init(&c->out, &env->blocks);
@@ -443,14 +445,18 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 	task_init(&c->again, conn_again);
 	task_init(&c->reap, conn_reap);
 	conn_timer_init(c);
+	list_init(&c->idle);
 	list_append(&env->live, &c->node);
 	env->nlive++;
+	env->nadmin += as->admin;
 	COUNT(connections, 1);
 	COUNT(handshakes, 1);
 	conn_timer_set(c, env->timeouts.handshake);
 	/* Its first bytes are often here already: one turn less. */
 	c->readable = true;
 	loop_ready(env->loop, &c->again);
+	if (env->draining)
+		conn_drain(c);
 	return 0;
 }
 

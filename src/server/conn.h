@@ -1,15 +1,17 @@
 /*
- * conn: one connection: the only place where a transport and a protocol meet. Owns both, the output
- * queue between them, and the timeout. Made by worker_take(), driven by the loop.
+ * conn: one connection, the only place where a transport and a protocol meet. It owns both, the
+ * output queue between them, and the timeout. worker_take() makes it and the loop drives it; it
+ * never reads a field of a request.
  */
 #ifndef H2D_SERVER_CONN_H
 #define H2D_SERVER_CONN_H
 
 #include "event/loop.h"
+#include "files/places.h"
 #include "net/transport.h"
 #include "proto/proto.h"
 #include "proto/sniff.h"
-#include "server/held.h"
+#include "server/input_backlog.h"
 
 enum conn_state {
 #define CONN_STATE(name, next, help) CONN_##name,
@@ -25,46 +27,56 @@ struct conn_timeouts {
 /* What all connections of a worker share; the worker owns it. */
 struct conn_env {
 	struct loop *loop;
-	struct pool conns;          /* of struct conn */
-	struct pool blocks;         /* of their outqs */
+	struct pool conns;  /* of struct conn */
+	struct pool blocks; /* of their outqs */
 	struct proto_conf proto;
 	struct conn_timeouts timeouts;
-	struct list live;           /* struct conn */
+	struct list live; /* struct conn */
 	unsigned nlive;
-	uint8_t *input;             /* CONN_INPUT bytes: what one recv() fills */
-	void (*gone)(struct conn_env *env); /* a connection has ended: there is room */
+	unsigned nadmin;     /* of them, those of admin listeners */
+	struct list idle;    /* struct conn, see conn_idle.h */
+	struct list leaving; /* of them, those that were told to make room */
+	unsigned nleaving;
+	bool full;      /* connections wait: one that becomes idle may make room */
+	bool draining;  /* new ones too */
+	uint8_t *input; /* CONN_INPUT bytes: what one recv() fills */
+	void (*gone)(struct conn_env *env); /* one has ended, or is idle: there is room */
 };
 
-enum { CONN_INPUT = 65536, CONN_PEER = 64 };
+enum { CONN_INPUT = 65536 };
 
 struct conn {
 	struct conn_env *env;
 	struct transport *transport;
-	struct proto *proto;        /* NULL until ALPN or the preface has told */
+	struct proto *proto; /* NULL until ALPN or the preface has told */
 	struct proto_host host;
 	struct http_conn http;
+	struct place_share files; /* http has it */
 	struct outq out;
 	enum conn_state state;
-	bool readable;              /* the socket may have bytes: edge-triggered */
-	bool hangup;                /* the peer's end is on its way: a short read does not mean drained */
-	bool eof;                   /* the peer's end was read */
-	bool blocked;               /* the socket took less than offered: wait for EPOLLOUT */
-	bool tight;                 /* it did so the last time: little is made ahead of it */
-	bool closing;               /* no more input: send what there is, then end */
-	bool draining;              /* told to leave while the handshake was under way */
+	bool readable; /* the socket may have bytes: edge-triggered */
+	bool hangup;   /* the peer's end is on its way: a short read does not mean drained */
+	bool eof;      /* the peer's end was read */
+	bool blocked;  /* the socket took less than offered: wait for EPOLLOUT */
+	bool tight;    /* it did so the last time: little is made ahead of it */
+	bool closing;  /* no more input: send what there is, then end */
+	bool draining; /* told to leave while the handshake was under way */
 	struct watch watch;
-	struct task flush;          /* at the end of a turn: what did not come from its own event */
-	struct task again;          /* next turn: leftovers of a budget */
-	struct task reap;           /* frees */
+	struct task flush;  /* at the end of a turn: what did not come from its own event */
+	struct task again;  /* next turn: leftovers of a budget */
+	struct task reap;   /* frees */
+	uint64_t opened_us; /* clock_read_us() at accept; set for TLS */
 	struct timer timer;
-	enum proto_wait waits;      /* what the timer is set for */
-	uint64_t waits_requests;    /* proto->requests then */
-	uint64_t waits_body;        /* proto->body then */
-	uint64_t written_turn;      /* the last turn it wrote in: one write per turn */
+	enum proto_wait waits;   /* what the timer is set for */
+	uint64_t waits_requests; /* proto->requests then */
+	uint64_t waits_from;     /* bytes of it that had passed then */
+	uint64_t taken;          /* bytes the peer took, ever */
+	uint64_t written_turn;   /* the last turn it wrote in: one write per turn */
 	struct list node;
-	struct sniff sniff;         /* the first bytes, until they tell the protocol */
-	struct held held;           /* input that the protocol takes later; nothing is read before */
-	char peer[CONN_PEER];
+	struct list idle;          /* linked: nothing is going on */
+	bool leaving;              /* told to make room */
+	struct sniff sniff;        /* the first bytes, until they tell the protocol */
+	struct input_backlog held; /* input that the protocol takes later; nothing is read before */
 };
 
 void conn_env_init(struct conn_env *env, struct loop *loop);
@@ -72,9 +84,8 @@ void conn_env_init(struct conn_env *env, struct loop *loop);
 void conn_env_fini(struct conn_env *env);
 
 /*
- * Takes the transport and begins. as: what requests see of the connection, copied; its peer (as logs write
- * it) too, and its certificate comes from the handshake. -1 when memory is out: the caller keeps the
- * transport then.
+ * Takes the transport and begins. as: what requests see of the connection, copied; its certificate
+ * comes from the handshake. -1 when memory is out: the caller keeps the transport then.
  */
 int conn_open(struct conn_env *env, struct transport *t, const struct http_conn *as);
 
@@ -83,9 +94,5 @@ void conn_drain(struct conn *c);
 
 /* Ends it now. */
 void conn_kill(struct conn *c);
-
-const char *conn_state_name(enum conn_state state);
-/* Whether from → to is a step of conn_state.def. */
-bool conn_may_go(enum conn_state from, enum conn_state to);
 
 #endif

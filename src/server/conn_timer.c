@@ -1,9 +1,14 @@
-/* conn_timer: see conn_timer.h. Ends connections by conn_drain() and conn_kill(), never by itself. */
+/*
+ * conn_timer: computes which timeout a connection is under and handles its end. server/conn.c
+ * calls it after each turn and the worker once a second; it ends connections by conn_drain() and
+ * conn_kill(), and never closes or frees anything itself.
+ */
 #include "server/conn_timer.h"
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "server/conn_idle.h"
 
 enum { DRAIN_ANSWER_MS = 1000 }; /* for the peer's answer to a GOAWAY notice */
 
@@ -14,30 +19,57 @@ void conn_timer_set(struct conn *c, uint64_t ms)
 
 static enum proto_wait waits_for(const struct conn *c)
 {
+	enum proto_wait waits;
+
 	if (outq_len(&c->out) > 0 || c->transport->ops->pending(c->transport))
 		return PROTO_SEND;
-	return c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
+	waits = c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
+	/* What its windows hold up, the protocol looks at itself. */
+	return waits == PROTO_SEND ? PROTO_BUSY : waits;
 }
 
-void conn_timer_update(struct conn *c, bool progress)
+/* Bytes that have passed, of what is waited for. */
+static uint64_t passed(const struct conn *c, enum proto_wait waits)
+{
+	if (waits == PROTO_SEND)
+		return c->taken;
+	return waits == PROTO_BODY ? c->proto->body : 0;
+}
+
+/* As much as the least rate demands has passed since the timer was set. */
+static bool progress(const struct conn *c)
+{
+	const struct conn_timeouts *t = &c->env->timeouts;
+	uint64_t n = passed(c, c->waits) - c->waits_from;
+
+	if (c->waits == PROTO_SEND)
+		return n >= t->send * PROTO_LEAST_RATE / 1000;
+	return c->waits == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
+}
+
+void conn_timer_update(struct conn *c)
 {
 	const struct conn_timeouts *t = &c->env->timeouts;
 	uint64_t requests = c->proto != NULL ? c->proto->requests : 0;
-	uint64_t body = c->proto != NULL ? c->proto->body : 0;
 	enum proto_wait waits;
 
 	if (c->state != CONN_OPEN && c->state != CONN_DRAIN)
 		return;
 	waits = waits_for(c);
-	if (waits == c->waits && !(waits == PROTO_SEND && progress) &&
-		!(waits == PROTO_BODY && body != c->waits_body) && requests == c->waits_requests && timer_armed(&c->timer) == (waits != PROTO_BUSY))
+	/* What the peer takes in time counts alone where it is waited for. */
+	if (waits == c->waits && !progress(c) &&
+		(requests == c->waits_requests || waits == PROTO_SEND) &&
+		timer_armed(&c->timer) == (waits != PROTO_BUSY))
 		return;
 	c->waits = waits;
 	c->waits_requests = requests;
-	c->waits_body = body;
+	c->waits_from = passed(c, waits);
+	if (waits != PROTO_IDLE)
+		conn_idle_end(c);
 	switch (waits) {
 	case PROTO_IDLE:
 		conn_timer_set(c, c->state == CONN_DRAIN ? DRAIN_ANSWER_MS : t->keepalive);
+		conn_idle_begin(c);
 		break;
 	case PROTO_HEADER:
 		conn_timer_set(c, t->header);
@@ -85,11 +117,34 @@ static void fired(struct timer *timer)
 		COUNT(handshake_failures, 1);
 	if (err != NULL) {
 		COUNT(timeouts, 1);
-		log_at(err->level, "connection %s: %s", c->peer, err->text);
+		err_log(err, &c->http.peer);
 		if (c->proto != NULL && c->proto->ops->timed_out(c->proto))
 			return; /* it woke the connection */
 	}
 	conn_kill(c);
+}
+
+static void look(struct conn *c, uint64_t now_ms)
+{
+	const struct err *err;
+
+	if (c->proto == NULL || c->proto->ops->look == NULL || c->state == CONN_LINGER ||
+		c->state == CONN_DEAD)
+		return;
+	err = c->proto->ops->look(c->proto, now_ms);
+	if (err == NULL)
+		return;
+	COUNT(timeouts, 1);
+	err_log(err, &c->http.peer);
+	conn_kill(c);
+}
+
+void conn_timer_look(struct conn_env *env)
+{
+	uint64_t now_ms = clock_ms();
+
+	LIST_FOREACH(node, &env->live)
+		look(LIST_ENTRY(node, struct conn, node), now_ms);
 }
 
 void conn_timer_init(struct conn *c)

@@ -1,7 +1,8 @@
 /*
  * conn_timer: which timeout a connection is under, and what happens when it fires. A timeout begins
- * with what is waited for and is not moved by bytes that do not end it; only output that the peer takes
- * moves the send timeout, and pieces of a request body that come move the body's. For server/conn.c only.
+ * with what is waited for and is not moved by bytes that do not end it; only output that the peer
+ * takes at the least rate moves the send timeout, and a request body that comes so moves the
+ * body's. For server/conn.c only.
  */
 #ifndef H2D_SERVER_CONN_TIMER_H
 #define H2D_SERVER_CONN_TIMER_H
@@ -13,7 +14,10 @@ void conn_timer_init(struct conn *c);
 /* Fires in ms milliseconds, whatever it was set for before. */
 void conn_timer_set(struct conn *c, uint64_t ms);
 
-/* After a turn of c's: sets what is waited for now. progress: the peer took output. */
-void conn_timer_update(struct conn *c, bool progress);
+/* After a turn of c's: sets what is waited for now. */
+void conn_timer_update(struct conn *c);
+
+/* Called about once a second: ends what peers have held up for too long, on all connections. */
+void conn_timer_look(struct conn_env *env);
 
 #endif

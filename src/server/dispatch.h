@@ -1,24 +1,59 @@
 /*
  * dispatch: the seam between listening sockets and a worker: how connections reach it. reuseport
- * accepts from the worker's own sockets; an acceptor process would send them. Both end in
- * worker_take().
+ * accepts from the worker's own sockets; an acceptor process would send them. The worker calls a
+ * strategy through its table; a strategy calls the worker through struct dispatch_host and never
+ * otherwise.
  */
 #ifndef H2D_SERVER_DISPATCH_H
 #define H2D_SERVER_DISPATCH_H
 
-#include "net/addr.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-struct worker;
+#include "base/addr.h"
+
+struct conf_listen;
 struct dispatch;
+struct loop;
+struct worker_listener;
+
+/* What a strategy needs of its worker, which is all it knows of it. The worker owns it. */
+struct dispatch_host {
+	struct loop *loop;
+	const struct conf_listen *first; /* CTL_LISTENER() counts from it */
+	const struct worker_listener *listeners;
+	unsigned nlisteners;
+	/* A new connection: takes fd, whichever way it came. */
+	void (*take)(struct dispatch_host *host, int fd, const struct addr *peer,
+		const struct worker_listener *from);
+	/* After drain(): all that was to be taken has been. */
+	void (*drained)(struct dispatch_host *host);
+};
 
 struct dispatch_ops {
 	const char *name;
 	/* Begins to take connections. NULL with errno. */
-	struct dispatch *(*start)(struct worker *w);
-	/* The worker is full, or has room again. */
-	void (*pause)(struct dispatch *d);
-	void (*resume)(struct dispatch *d);
-	/* No new connections any more; what is queued stays queued for whoever shares the socket. */
+	struct dispatch *(*start)(struct dispatch_host *host);
+	/* The worker is full, or has room again. Admin listeners go on. */
+	void (*pause)(struct dispatch *d, bool full);
+	/* Every second: takes what other processes were told of and did not take. */
+	void (*look)(struct dispatch *d);
+	/*
+	 * No new connections any more. What is queued stays queued for those who share the socket;
+	 * where nobody does (closing: see CTL_DRAIN) it is taken first, and host->drained() is
+	 * called when nothing is left to take.
+	 */
+	void (*drain)(struct dispatch *d, uint64_t closing);
+	/* Whether connections may still come. */
+	bool (*busy)(const struct dispatch *d);
+	/*
+	 * Takes connections from another worker's socket too: one more of a listener (its id) that
+	 * this worker has. fd is taken over.
+	 */
+	void (*listen)(struct dispatch *d, uint32_t id, uint32_t slot, int fd);
+	/* Not any more: that worker is back, and takes what is queued. */
+	void (*unlisten)(struct dispatch *d, uint32_t id, uint32_t slot);
+	/* The end, at once. */
 	void (*stop)(struct dispatch **d);
 };
 

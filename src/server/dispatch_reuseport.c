@@ -1,7 +1,9 @@
 /*
- * dispatch_reuseport: the worker accepts from its own listening sockets, a bounded number per turn.
- * When descriptors or memory are out it pauses and tries again a little later, because an
- * edge-triggered socket would never speak up again.
+ * dispatch_reuseport: the worker accepts from its own listening sockets, a bounded number per
+ * turn. When descriptors or memory are out it pauses and tries again a little later, because an
+ * edge-triggered socket would report nothing more. A socket that is not accepted from is never
+ * watched: of a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no other. The
+ * socket of a slot whose worker died is a source beside the worker's own until the master ends it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,59 +13,119 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/list.h"
 #include "base/log.h"
+#include "event/loop.h"
+#include "net/ctl.h"
+#include "net/listener.h"
 #include "server/dispatch.h"
-#include "server/worker_state.h"
+#include "server/worker.h"
 
 enum { ACCEPT_BUDGET = 64, RETRY_MS = 100 };
 
 struct source {
-	struct watch watch;
+	struct list node;
+	struct watch watch; /* fd -1: closed */
 	struct task again;
 	struct dispatch *dispatch;
-	const struct worker_listener *listener;
-	bool more;                 /* connections may be queued */
-	bool shared;               /* by all workers: a unix socket */
+	const struct worker_listener *listener; /* of another worker's socket: ours beside it */
+	uint32_t slot;                          /* which of the listener's sockets it is */
+	bool more;                              /* connections may be queued */
+	unsigned left; /* at the end: connections that may still be taken */
 };
 
 struct dispatch {
-	struct worker *worker;
+	struct dispatch_host *host;
 	struct timer retry;
 	bool paused;
-	unsigned n;
-	struct source sources[];
+	bool draining;
+	unsigned nopen;      /* sources that are not closed */
+	struct list sources; /* closed ones too, until another takes the place or the end comes */
 };
+
+#define SOURCE(n) LIST_ENTRY(n, struct source, node)
+
+static bool rests(const struct source *s)
+{
+	const struct dispatch *d = s->dispatch;
+
+	return timer_armed(&d->retry) || (d->paused && !d->draining && !s->listener->conf->admin);
+}
+
+/* 0, or -errno: tried again when the worker looks, each second. */
+static int source_watch(struct source *s)
+{
+	struct loop *l = s->dispatch->host->loop;
+
+	if (s->watch.active || s->watch.fd < 0)
+		return 0;
+	return loop_watch(l, &s->watch, EPOLLIN | (s->listener->shared ? EPOLLEXCLUSIVE : 0));
+}
+
+static void source_unwatch(struct source *s)
+{
+	if (s->watch.active)
+		loop_unwatch(s->dispatch->host->loop, &s->watch);
+}
+
+static void source_close(struct source *s)
+{
+	if (s->watch.fd < 0)
+		return;
+	loop_cancel(&s->again);
+	source_unwatch(s);
+	close(s->watch.fd);
+	s->watch.fd = -1;
+	s->more = false;
+	s->dispatch->nopen--;
+}
 
 static void accept_failed(struct dispatch *d, int error)
 {
-	struct loop *l = &d->worker->loop;
+	struct loop *l = d->host->loop;
 
 	COUNT(accept_failures, 1);
-	log_error("accept: %s; trying again in %d ms", strerror(error), RETRY_MS);
+	log_peer(LEVEL_ERROR, "accept: %s; trying again in %d ms", strerror(error), RETRY_MS);
 	timer_arm(&l->wheel, &d->retry, clock_ms() + RETRY_MS);
+	LIST_FOREACH(node, &d->sources)
+		if (SOURCE(node)->listener->shared)
+			source_unwatch(SOURCE(node));
 }
 
-/* At most budget connections. */
-static void accept_some(struct source *s, unsigned budget)
+static void accept_one(struct source *s)
 {
 	struct dispatch *d = s->dispatch;
+	struct addr peer = { .len = sizeof(peer.storage) };
+	int fd = accept4(s->watch.fd, &peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	while (s->more && !d->paused && !timer_armed(&d->retry)) {
-		struct addr peer = { .len = sizeof(peer.storage) };
-		int fd;
+	if (fd >= 0) {
+		if (d->draining)
+			s->more = --s->left > 0;
+		d->host->take(d->host, fd, &peer, s->listener);
+	} else if (errno == EAGAIN) {
+		s->more = false;
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		accept_failed(d, errno);
+	}
+	/* Everything else is an error of that connection (accept(2)): go on. */
+}
 
+static void accept_some(struct source *s)
+{
+	struct dispatch *d = s->dispatch;
+	unsigned budget = ACCEPT_BUDGET;
+
+	while (s->more && !rests(s)) {
 		if (budget-- == 0) {
-			loop_ready(&d->worker->loop, &s->again);
+			loop_ready(d->host->loop, &s->again);
 			return;
 		}
-		fd = accept4(s->watch.fd, &peer.sa, &peer.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0)
-			worker_take(d->worker, fd, &peer, s->listener);
-		else if (errno == EAGAIN)
-			s->more = false;
-		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			accept_failed(d, errno);
-		/* Everything else is an error of that connection (accept(2)): go on. */
+		accept_one(s);
+	}
+	if (d->draining && !s->more && s->watch.fd >= 0) {
+		source_close(s);
+		if (d->nopen == 0)
+			d->host->drained(d->host);
 	}
 }
 
@@ -73,19 +135,25 @@ static void source_event(struct watch *w, uint32_t events)
 
 	(void)events;
 	s->more = true;
-	accept_some(s, ACCEPT_BUDGET);
+	accept_some(s);
 }
 
 static void source_again(struct task *t)
 {
-	accept_some(LIST_ENTRY(t, struct source, again), ACCEPT_BUDGET);
+	accept_some(LIST_ENTRY(t, struct source, again));
 }
 
 static void dispatch_go_on(struct dispatch *d)
 {
-	for (unsigned i = 0; i < d->n; i++)
-		if (d->sources[i].more)
-			loop_ready(&d->worker->loop, &d->sources[i].again);
+	LIST_FOREACH(node, &d->sources) {
+		struct source *s = SOURCE(node);
+
+		if (rests(s))
+			continue;
+		source_watch(s);
+		if (s->more)
+			loop_ready(d->host->loop, &s->again);
+	}
 }
 
 static void retry(struct timer *t)
@@ -93,66 +161,158 @@ static void retry(struct timer *t)
 	dispatch_go_on(LIST_ENTRY(t, struct dispatch, retry));
 }
 
-static void reuseport_pause(struct dispatch *d)
+static void reuseport_pause(struct dispatch *d, bool full)
 {
-	d->paused = true;
+	d->paused = full;
+	LIST_FOREACH(node, &d->sources)
+		if (rests(SOURCE(node)))
+			source_unwatch(SOURCE(node));
+	dispatch_go_on(d);
 }
 
-static void reuseport_resume(struct dispatch *d)
+/*
+ * A worker that was woken for a shared socket and is full by now has left connections there that
+ * nobody else was woken for.
+ */
+static void reuseport_look(struct dispatch *d)
 {
-	d->paused = false;
+	LIST_FOREACH(node, &d->sources)
+		SOURCE(node)->more |= SOURCE(node)->listener->shared;
 	dispatch_go_on(d);
+}
+
+/*
+ * What was queued when the listener's end was decided is no more than a backlog: what a flood goes
+ * on adding is not waited for. A shared socket is emptied too: EPOLLEXCLUSIVE may have woken this
+ * worker and no other.
+ */
+static void reuseport_drain(struct dispatch *d, uint64_t closing)
+{
+	const struct conf_listen *first = d->host->first;
+
+	d->draining = true;
+	LIST_FOREACH(node, &d->sources) {
+		struct source *s = SOURCE(node);
+
+		if (s->watch.fd < 0)
+			continue;
+		if (s->listener->shared || closing & CTL_LISTENER(s->listener->conf - first)) {
+			s->more = true;
+			s->left = LISTENER_BACKLOG + 1;
+			loop_ready(d->host->loop, &s->again);
+		} else {
+			source_close(s);
+		}
+	}
+}
+
+static bool reuseport_busy(const struct dispatch *d)
+{
+	return d->nopen > 0;
 }
 
 static void reuseport_stop(struct dispatch **dp)
 {
 	struct dispatch *d = *dp;
-	struct loop *l = &d->worker->loop;
 
 	*dp = NULL;
-	timer_disarm(&l->wheel, &d->retry);
-	for (unsigned i = 0; i < d->n; i++) {
-		struct source *s = &d->sources[i];
-
-		/*
-		 * If the master is gone, the queue goes with the socket: take what waits in it. Of a
-		 * shared socket too: EPOLLEXCLUSIVE may have woken this worker and no other.
-		 */
-		if (d->worker->orphan || s->shared) {
-			s->more = true;
-			d->paused = false;
-			accept_some(s, ~0u);
-		}
-		loop_cancel(&s->again);
-		if (s->watch.active)
-			loop_unwatch(l, &s->watch);
-		close(s->watch.fd);
+	timer_disarm(&d->host->loop->wheel, &d->retry);
+	LIST_FOREACH(node, &d->sources) {
+		source_close(SOURCE(node));
+		free(SOURCE(node));
 	}
 	free(d);
 }
 
-static struct dispatch *reuseport_start(struct worker *w)
+/* --- sources ---------------------------------------------------------------------------------- */
+
+/* The place of one that is closed, or a new one; NULL when memory is out. */
+static struct source *source_place(struct dispatch *d)
 {
-	const struct worker_args *args = w->args;
-	struct dispatch *d = calloc(1, sizeof(*d) + args->nlisteners * sizeof(d->sources[0]));
+	struct source *s;
+
+	LIST_FOREACH(node, &d->sources)
+		if (SOURCE(node)->watch.fd < 0)
+			return SOURCE(node);
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return NULL;
+	s->dispatch = d;
+	s->watch.fn = source_event;
+	task_init(&s->again, source_again);
+	list_append(&d->sources, &s->node);
+	return s;
+}
+
+static struct source *source_open(
+	struct dispatch *d, const struct worker_listener *listener, uint32_t slot, int fd)
+{
+	struct source *s = source_place(d);
+
+	if (s == NULL)
+		return NULL;
+	s->listener = listener;
+	s->slot = slot;
+	s->watch.fd = fd;
+	d->nopen++;
+	return s;
+}
+
+static struct source *source_find(struct dispatch *d, uint32_t id, uint32_t slot)
+{
+	LIST_FOREACH(node, &d->sources) {
+		struct source *s = SOURCE(node);
+
+		if (s->watch.fd >= 0 && s->listener->id == id && s->slot == slot)
+			return s;
+	}
+	return NULL;
+}
+
+static const struct worker_listener *find_listener(const struct dispatch_host *host, uint32_t id)
+{
+	for (unsigned i = 0; i < host->nlisteners; i++)
+		if (host->listeners[i].id == id)
+			return &host->listeners[i];
+	return NULL;
+}
+
+static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int fd)
+{
+	const struct worker_listener *listener = find_listener(d->host, id);
+	struct source *s = NULL;
+
+	if (listener != NULL && !d->draining && source_find(d, id, slot) == NULL)
+		s = source_open(d, listener, slot, fd);
+	if (s == NULL)
+		close(fd);
+	else if (!rests(s))
+		source_watch(s);
+}
+
+/* The queue stays: the master has the socket, and so has the worker that watches it by now. */
+static void reuseport_unlisten(struct dispatch *d, uint32_t id, uint32_t slot)
+{
+	struct source *s = source_find(d, id, slot);
+
+	if (s != NULL && s->watch.fd != s->listener->fd && !d->draining)
+		source_close(s);
+}
+
+static struct dispatch *reuseport_start(struct dispatch_host *host)
+{
+	struct dispatch *d = calloc(1, sizeof(*d));
 
 	if (d == NULL)
 		return NULL;
-	d->worker = w;
-	d->n = args->nlisteners;
+	d->host = host;
+	list_init(&d->sources);
 	timer_init(&d->retry, retry);
-	for (unsigned i = 0; i < d->n; i++) {
-		struct source *s = &d->sources[i];
-		const struct worker_listener *listener = &args->listeners[i];
-		int rv;
+	for (unsigned i = 0; i < host->nlisteners; i++) {
+		const struct worker_listener *l = &host->listeners[i];
+		struct source *s = source_open(d, l, l->slot, l->fd);
+		int rv = s != NULL ? source_watch(s) : -ENOMEM;
 
-		s->dispatch = d;
-		s->listener = listener;
-		s->shared = listener->addr.sa.sa_family == AF_UNIX;
-		s->watch.fn = source_event;
-		s->watch.fd = listener->fd;
-		task_init(&s->again, source_again);
-		rv = loop_watch(&w->loop, &s->watch, EPOLLIN | (s->shared ? EPOLLEXCLUSIVE : 0));
 		if (rv < 0) {
 			reuseport_stop(&d);
 			errno = -rv;
@@ -166,6 +326,10 @@ const struct dispatch_ops dispatch_reuseport = {
 	.name = "reuseport",
 	.start = reuseport_start,
 	.pause = reuseport_pause,
-	.resume = reuseport_resume,
+	.look = reuseport_look,
+	.drain = reuseport_drain,
+	.busy = reuseport_busy,
+	.listen = reuseport_listen,
+	.unlisten = reuseport_unlisten,
 	.stop = reuseport_stop,
 };

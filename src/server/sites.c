@@ -1,4 +1,8 @@
-/* sites: see sites.h. A location inherits here what it does not set. */
+/*
+ * sites: makes a struct site of each server block and a struct location of each location, which
+ * inherits here what it does not set. The master calls it while it builds a generation, and so
+ * does -t; it never opens a file and never changes the configuration.
+ */
 #include "server/sites.h"
 
 #include <ctype.h>
@@ -6,8 +10,8 @@
 #include <stdlib.h>
 
 #include "conf/conf_fault.h"
-#include "http/access.h"
-#include "http/auth.h"
+#include "request/access.h"
+#include "request/auth_queue.h"
 
 struct maker {
 	struct arena *a;
@@ -19,7 +23,7 @@ struct maker {
 
 /* What decides about key: the location if it sets it, else the server. l may be NULL. */
 #define IN_EFFECT(s, l, key) \
-	((l) != NULL && (l)->place.key##_at.file != NULL ? &(l)->place : &(s)->place)
+	((l) != NULL && (l)->scope.key##_at.file != NULL ? &(l)->scope : &(s)->scope)
 
 static void fault(struct maker *m, const struct conf_pos *pos, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
@@ -54,12 +58,12 @@ static struct slice lower(struct maker *m, struct slice s)
 	return slice_of(p, p != NULL ? s.n : 0);
 }
 
-/* --- add-header --------------------------------------------------------------------------------------- */
+/* --- add-header ------------------------------------------------------------------------------- */
 
 /* Fields that h2d writes itself, so that a second one could contradict it. */
-static const char *const own_fields[] = { "accept-ranges", "allow", "connection", "content-encoding",
-	"content-length", "content-range", "content-type", "date", "etag", "keep-alive",
-	"last-modified", "location", "proxy-connection", "server", "te", "trailer",
+static const char *const own_fields[] = { "accept-ranges", "allow", "connection",
+	"content-encoding", "content-length", "content-range", "content-type", "date", "etag",
+	"keep-alive", "last-modified", "location", "proxy-connection", "server", "te", "trailer",
 	"transfer-encoding", "upgrade", "www-authenticate" };
 
 static bool is_own(struct slice name)
@@ -101,9 +105,9 @@ static const char *field(struct maker *m, const char *text, struct field *out)
 	return NULL;
 }
 
-/* The server's come first; in the place of the server, l is NULL. */
-static void set_headers(struct maker *m, struct place *place, const struct place *outer,
-	const struct conf_place *own)
+/* The server's come first; in the location that stands for the server, l is NULL. */
+static void set_headers(struct maker *m, struct location *location, const struct location *outer,
+	const struct conf_scope *own)
 {
 	const struct conf_list *list = &own->add_header;
 	unsigned inherited = outer != NULL ? outer->nheaders : 0;
@@ -119,18 +123,18 @@ static void set_headers(struct maker *m, struct place *place, const struct place
 		if (why != NULL)
 			fault(m, &own->add_header_at, "add-header \"%.200s\": %s", list->v[i], why);
 	}
-	place->headers = v;
-	place->nheaders = inherited + list->n;
+	location->headers = v;
+	location->nheaders = inherited + list->n;
 	/* Said where they become too many, and only there. */
-	if (place->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
+	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
 		fault(m, &own->add_header_at,
 			"add-header: %u fields are in effect here; the most there can be is %d",
-			place->nheaders, SITE_HEADERS_MAX);
+			location->nheaders, SITE_HEADERS_MAX);
 }
 
-/* --- who may ask ---------------------------------------------------------------------------------------- */
+/* --- who may ask ------------------------------------------------------------------------------ */
 
-static void add_ranges(struct maker *m, struct access_range *v, const struct conf_list *list,
+static void add_rules(struct maker *m, struct access_rule *v, const struct conf_list *list,
 	bool allow, const struct conf_pos *at)
 {
 	for (unsigned i = 0; i < list->n; i++) {
@@ -139,112 +143,119 @@ static void add_ranges(struct maker *m, struct access_range *v, const struct con
 		v[i].allow = allow;
 		/* at is NULL: said where the list stands. */
 		if (why != NULL && at != NULL)
-			fault(m, at, "%s \"%.200s\": %s", allow ? "allow" : "deny", list->v[i], why);
+			fault(m, at, "%s \"%.200s\": %s", allow ? "allow" : "deny", list->v[i],
+				why);
 	}
 }
 
-static void set_access(struct maker *m, struct place *place, const struct conf_server *s,
+static void set_access(struct maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
-	const struct conf_place *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
-	const struct conf_place *own = l != NULL ? &l->place : &s->place;
+	const struct conf_scope *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
+	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
 	unsigned n = allow->allow.n + deny->deny.n;
-	struct access_range *v = room(m, n, sizeof(*v));
+	struct access_rule *v = room(m, n, sizeof(*v));
 	struct access *access = room(m, 1, sizeof(*access));
 
 	if (m->oom || n == 0)
 		return;
-	add_ranges(m, v, &allow->allow, true, allow == own ? &own->allow_at : NULL);
-	add_ranges(m, v + allow->allow.n, &deny->deny, false, deny == own ? &own->deny_at : NULL);
-	*access = (struct access){ .ranges = v, .n = n };
-	place->access = access;
+	add_rules(m, v, &allow->allow, true, allow == own ? &own->allow_at : NULL);
+	add_rules(m, v + allow->allow.n, &deny->deny, false, deny == own ? &own->deny_at : NULL);
+	*access = (struct access){ .rules = v, .n = n };
+	location->access = access;
 }
 
-static void set_auth(struct maker *m, struct place *place, const struct conf_server *s,
+static void set_auth(struct maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
 	const char *file = IN_EFFECT(s, l, auth_basic_file)->auth_basic_file;
-	const struct conf_place *realm = IN_EFFECT(s, l, auth_basic_realm);
+	const struct conf_scope *realm = IN_EFFECT(s, l, auth_basic_realm);
 	struct auth *auth = room(m, 1, sizeof(*auth));
 
 	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
-	if ((realm == &s->place) == (l == NULL) &&
+	if ((realm == &s->scope) == (l == NULL) &&
 		(!field_value_valid(slice_str(realm->auth_basic_realm)) ||
 			strpbrk(realm->auth_basic_realm, "\"\\") != NULL))
 		fault(m, &realm->auth_basic_realm_at,
-			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or backslashes",
+			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
+			"backslashes",
 			realm->auth_basic_realm);
 	if (auth == NULL || *file == '\0')
 		return;
 	*auth = (struct auth){ .file = file, .realm = slice_str(realm->auth_basic_realm) };
-	place->auth = auth;
+	location->auth = auth;
 }
 
-/* --- places ------------------------------------------------------------------------------------------------ */
+/* --- locations -------------------------------------------------------------------------------- */
 
-static void set_index(struct maker *m, struct place *place, const struct conf_list *list)
+static void set_index(struct maker *m, struct location *location, const struct conf_list *list)
 {
 	struct slice *index = room(m, list->n, sizeof(*index));
 
 	for (unsigned i = 0; index != NULL && i < list->n; i++)
 		index[i] = slice_str(list->v[i]);
-	place->index = index;
-	place->nindex = list->n;
+	location->index = index;
+	location->nindex = list->n;
 }
 
-static void set_redirect(struct place *place, const struct conf_server *s,
-	const struct conf_location *l)
+static void set_redirect(
+	struct location *location, const struct conf_server *s, const struct conf_location *l)
 {
-	static const int statuses[] = { 301, 302, 307, 308 }; /* as the choices of redirect-status */
-	const struct conf_place *from = IN_EFFECT(s, l, redirect);
+	static const int statuses[] = { 301, 302, 307,
+		308 }; /* as the choices of redirect-status */
+	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
 
-	place->redirect = slice_str(from->redirect);
-	place->redirect_prefix = from == &s->place ? SLICE("/") : place->prefix;
-	place->redirect_status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
+	location->redirect = slice_str(from->redirect);
+	location->redirect_prefix = from == &s->scope ? SLICE("/") : location->prefix;
+	location->redirect_status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
 }
 
-/* The settings of s, or those of l on top of them; then outer is the place of s. */
-static void make_place(struct maker *m, struct place *place, const struct place *outer,
+/* The settings of s, or those of l on top of them; then outer is the location of s. */
+static void make_location(struct maker *m, struct location *location, const struct location *outer,
 	const struct conf_server *s, const struct conf_location *l)
 {
-	const struct conf_place *own = l != NULL ? &l->place : &s->place;
+	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
 
-	place->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
-	place->cache_control = slice_str(IN_EFFECT(s, l, cache_control)->cache_control);
+	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
+	location->cache_control = slice_str(IN_EFFECT(s, l, cache_control)->cache_control);
 	if (!field_value_valid(slice_str(own->cache_control)))
 		fault(m, &own->cache_control_at,
-			"cache-control \"%.200s\" cannot be the value of a field", own->cache_control);
-	place->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
-	place->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
-	set_index(m, place, &IN_EFFECT(s, l, index)->index);
-	set_redirect(place, s, l);
-	set_headers(m, place, outer, own);
-	set_access(m, place, s, l);
-	set_auth(m, place, s, l);
+			"cache-control \"%.200s\" cannot be the value of a field",
+			own->cache_control);
+	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
+	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
+	set_index(m, location, &IN_EFFECT(s, l, index)->index);
+	set_redirect(location, s, l);
+	set_headers(m, location, outer, own);
+	set_access(m, location, s, l);
+	set_auth(m, location, s, l);
 }
 
 /* Longest prefix first. */
-static int place_order(const void *a, const void *b)
+static int location_order(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct location *x = a, *y = b;
 
 	return (x->prefix.n < y->prefix.n) - (x->prefix.n > y->prefix.n);
 }
 
-static void set_places(struct maker *m, struct site *site, const struct conf_server *s)
+static void set_locations(struct maker *m, struct site *site, const struct conf_server *s)
 {
-	struct place *v = room(m, s->nlocations, sizeof(*v));
+	struct location *v = room(m, s->nlocations, sizeof(*v));
 
 	if (v == NULL)
 		return;
 	for (unsigned i = 0; i < s->nlocations && !m->oom; i++)
-		make_place(m, &v[i], &site->all, s, &s->locations[i]);
-	qsort(v, s->nlocations, sizeof(*v), place_order);
-	site->places = v;
-	site->nplaces = s->nlocations;
+		make_location(m, &v[i], &site->all, s, &s->locations[i]);
+	qsort(v, s->nlocations, sizeof(*v), location_order);
+	site->locations = v;
+	site->nlocations = s->nlocations;
+	site->guarded = site->all.access != NULL || site->all.auth != NULL;
+	for (unsigned i = 0; i < site->nlocations; i++)
+		site->guarded |= v[i].access != NULL || v[i].auth != NULL;
 }
 
-/* --- sites ----------------------------------------------------------------------------------------------------- */
+/* --- sites ------------------------------------------------------------------------------------ */
 
 /* "files/" and "files" are both "/files". */
 static void set_uploads(struct maker *m, struct site *site, struct slice dir)
@@ -276,9 +287,9 @@ static void set_error_pages(struct maker *m, struct site *site, const struct con
 static void make_site(struct maker *m, struct site *site, const struct conf_server *s)
 {
 	site->name = slice_str(s->name);
-	site->root_charset = slice_str(s->place.charset);
-	make_place(m, &site->all, NULL, s, NULL);
-	set_places(m, site, s);
+	site->root_charset = slice_str(s->scope.charset);
+	make_location(m, &site->all, NULL, s, NULL);
+	set_locations(m, site, s);
 	set_error_pages(m, site, s);
 	set_uploads(m, site, slice_str(s->upload_dir));
 }

@@ -1,18 +1,19 @@
 /*
- * sites: from server blocks to what the request core reads (http/site.h). Made once per generation, by
- * the master, before the fork; -t makes them too, because what the configuration says of HTTP (names
- * and values of fields, address ranges) is judged here. Strings are the configuration's.
+ * sites: from server blocks to what the request core reads (request/site.h). The master makes them
+ * once per generation, before the fork; -t makes them too, because what the configuration says of
+ * HTTP (names and values of fields, address ranges) is checked here. The strings are the
+ * configuration's, and workers never change a site.
  */
 #ifndef H2D_SERVER_SITES_H
 #define H2D_SERVER_SITES_H
 
 #include "conf/conf.h"
-#include "http/site.h"
+#include "request/site.h"
 #include "server/trees.h"
 
 /*
- * In a, which outlives it. certificates: per server block, what struct site has; NULL: all have none.
- * NULL after at least one fault, each at the position of its key.
+ * In a, which outlives it. certificates: per server block, what struct site has; NULL: all have
+ * none. NULL after at least one fault, each at the position of its key.
  */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	const void *const *certificates, struct arena *a, conf_fault_fn *fault, void *ctx);

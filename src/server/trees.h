@@ -1,21 +1,23 @@
 /*
- * trees: what the cache layer needs to know of the configuration, for the worker and for the keeper:
- * the roots of all server blocks, each once, however many blocks serve it.
+ * trees: what the worker and the keeper need to know of the configuration to serve and cache
+ * files: the roots of all server blocks, each once, however many blocks serve it. The master makes
+ * it with each generation; it never changes after the fork.
  */
 #ifndef H2D_SERVER_TREES_H
 #define H2D_SERVER_TREES_H
 
-#include "cache/files.h"
 #include "conf/conf.h"
+#include "image/doc_root.h"
 
 struct trees {
-	struct files_conf files;  /* its strings are the conf's */
-	struct files_root *roots;
-	unsigned *of_server;      /* per server block: the number of its root */
+	struct doc_roots files; /* its strings are the conf's */
+	struct doc_root *roots;
+	unsigned *of_server; /* per server block: the number of its root */
 };
 
-/* 0, or -1 when memory is out. */
-int trees_init(struct trees *t, const struct conf *conf);
+/* built: the codings that this build can make (bit set by enum coding). 0, or -1 when memory is
+ * out. */
+int trees_init(struct trees *t, const struct conf *conf, unsigned built);
 void trees_fini(struct trees *t);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * worker: puts a serving process together, runs its loop, and takes it apart again. Its state is
- * written by nobody else; the master speaks to it by ctl messages, operators by signals to the master.
+ * worker: puts a serving process together, runs its loop, and takes it apart again. It alone
+ * writes the worker's state. The master gives it orders by ctl messages, operators by signals to
+ * the master; it never opens a log or a listening socket itself.
  */
 #include "server/worker.h"
 
@@ -11,24 +12,38 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "cache/answer.h"
-#include "http/auth.h"
+#include "files/reply_file.h"
 #include "net/ctl.h"
 #include "net/tcp.h"
 #include "net/tls.h"
-#include "server/worker_state.h"
+#include "request/auth_queue.h"
+#include "server/conn_timer.h"
+#include "server/status_json.h"
+#include "server/worker_room.h"
 
-enum { OFFLOAD_THREADS = 4, SECOND_MS = 1000 };
+enum {
+	OFFLOAD_THREADS = 4,
+	SECOND_MS = 1000,
+};
 
-extern const struct route_table routes_table; /* made from routes.def */
-extern const struct h2d_handler files;        /* the document root */
+extern const struct route_table routes_table;      /* made from routes.def */
+extern const struct h2d_handler h2d_handler_files; /* the document root */
 
 static const struct dispatch_ops *const dispatches[] = { &dispatch_reuseport };
 
-/* --- connections ----------------------------------------------------------------------------------------- */
+/* What others see of the state is a copy: the scoreboard is shared memory. */
+static void worker_go(struct worker *w, enum board_state state)
+{
+	H2D_ASSERT(board_may_go(w->state, state));
+	w->state = state;
+	__atomic_store_n(&w->args->board_slot->state, state, __ATOMIC_RELAXED);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* For requests that ask for another site than the one whose certificate was shown. */
 static bool covers(const struct http_conn *conn, struct slice host)
@@ -36,61 +51,61 @@ static bool covers(const struct http_conn *conn, struct slice host)
 	return tls_cert_covers(conn->certificate, host);
 }
 
-void worker_take(struct worker *w, int fd, const struct addr *peer,
+static void worker_take(struct dispatch_host *host, int fd, const struct addr *peer,
 	const struct worker_listener *from)
 {
+	struct worker *w = LIST_ENTRY(host, struct worker, dispatch_host);
 	struct transport *t = from->tls != NULL ? tls_open(from->tls, fd) : tcp_open(fd);
-	char text[CONN_PEER];
 
 	COUNT(connections_total, 1);
 	if (t == NULL) {
-		log_error("connection: out of memory");
+		log_peer(LEVEL_ERROR, "connection: out of memory");
 		close(fd);
 		return;
 	}
-	if (from->addr.sa.sa_family == AF_UNIX)
-		strcpy(text, "unix");
-	else
-		addr_format_host(peer, text, sizeof(text));
-	if (conn_open(&w->conns, t, &(struct http_conn){
-			.peer = slice_str(text),
-			.tls = from->tls != NULL,
-			.admin = from->conf->admin,
-			.redirect_to_https = from->conf->redirect_to_https,
-			.covers = from->tls != NULL ? covers : NULL,
-		}) < 0) {
+	if (conn_open(&w->conns, t,
+		    &(struct http_conn){
+			    .peer = *peer,
+			    .tls = from->tls != NULL,
+			    .admin = from->conf->admin,
+			    .redirect_to_https = from->conf->redirect_to_https,
+			    .covers = from->tls != NULL ? covers : NULL,
+		    }) < 0) {
 		t->ops->close(&t);
 		return;
 	}
-	if (w->conns.nlive >= w->args->conf->worker_connections && w->dispatch != NULL &&
-		!w->paused) {
-		w->paused = true;
-		w->dispatch_ops->pause(w->dispatch);
-		log_warn("worker-connections reached (%u)", w->conns.nlive);
-	}
+	worker_room_taken(w);
+}
+
+static void leave_if_done(struct worker *w)
+{
+	if (w->state == BOARD_DRAIN && w->conns.nlive == 0 &&
+		(w->dispatch == NULL || !w->dispatch_ops->busy(w->dispatch)))
+		loop_stop(&w->loop);
 }
 
 static void conn_gone(struct conn_env *env)
 {
 	struct worker *w = LIST_ENTRY(env, struct worker, conns);
 
-	if (w->paused && w->dispatch != NULL) {
-		w->paused = false;
-		w->dispatch_ops->resume(w->dispatch);
-	}
-	if (w->draining && env->nlive == 0)
-		loop_stop(&w->loop);
+	worker_room_freed(w);
+	leave_if_done(w);
 }
 
-/* --- leaving ----------------------------------------------------------------------------------------------- */
+static void worker_dispatched(struct dispatch_host *host)
+{
+	leave_if_done(LIST_ENTRY(host, struct worker, dispatch_host));
+}
+
+/* --- leaving ---------------------------------------------------------------------------------- */
 
 static void cut(struct worker *w)
 {
-	LIST_FOREACH (node, &w->conns.live)
+	if (w->dispatch != NULL)
+		w->dispatch_ops->stop(&w->dispatch);
+	LIST_FOREACH(node, &w->conns.live)
 		conn_kill(LIST_ENTRY(node, struct conn, node));
-	w->draining = true;
-	if (w->conns.nlive == 0)
-		loop_stop(&w->loop);
+	leave_if_done(w);
 }
 
 static void deadline(struct timer *t)
@@ -101,27 +116,26 @@ static void deadline(struct timer *t)
 	cut(w);
 }
 
-static void drain(struct worker *w, uint64_t ms)
+static void drain(struct worker *w, uint64_t ms, uint64_t closing)
 {
-	if (w->draining)
+	if (w->state == BOARD_DRAIN)
 		return;
-	w->draining = true;
+	worker_go(w, BOARD_DRAIN);
 	w->http.draining = true;
-	__atomic_store_n(&w->args->board_slot->state, BOARD_DRAIN, __ATOMIC_RELAXED);
-	w->dispatch_ops->stop(&w->dispatch);
+	w->conns.draining = true;
+	w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
 	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
-	LIST_FOREACH (node, &w->conns.live)
+	LIST_FOREACH(node, &w->conns.live)
 		conn_drain(LIST_ENTRY(node, struct conn, node));
-	if (w->conns.nlive == 0)
-		loop_stop(&w->loop);
+	leave_if_done(w);
 }
 
 static void leave_now(struct worker *w)
 {
-	if (w->dispatch != NULL)
-		w->dispatch_ops->stop(&w->dispatch);
 	w->http.draining = true;
+	if (w->state != BOARD_DRAIN)
+		worker_go(w, BOARD_DRAIN);
 	cut(w);
 }
 
@@ -139,18 +153,19 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		leave_now(w);
 		break;
 	case SIGQUIT:
-		drain(w, shutdown_ms(w));
+		drain(w, shutdown_ms(w), 0);
 		break;
-	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group */
+	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
+		  */
 		break;
 	}
 }
 
-/* --- the master's word ---------------------------------------------------------------------------------------- */
+/* --- messages from the master ----------------------------------------------------------------- */
 
 /*
- * The error log comes first unless it is syslog, then the access log unless it is off. They take the
- * numbers of the old ones, so that nobody else need know.
+ * The error log comes first unless it is syslog, then the access log unless it is off. They take
+ * the numbers of the old ones, so that other code is not told of it.
  */
 static void take_logs(struct worker *w, const int *fds, int nfds)
 {
@@ -171,13 +186,29 @@ static void on_message(struct worker *w, const struct ctl_msg *msg, const int *f
 {
 	switch (msg->type) {
 	case CTL_IMAGE:
-		if (!w->draining) {
+		if (w->state != BOARD_DRAIN) {
 			files_take_image(w->files, msg->arg, fds, nfds);
 			return;
 		}
 		break;
+	case CTL_KEEPER:
+		if (nfds == 1) {
+			files_take_keeper(w->files, fds[0]);
+			return;
+		}
+		break;
+	case CTL_LISTEN:
+		if (nfds == 1 && w->dispatch != NULL) {
+			w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
+			return;
+		}
+		break;
+	case CTL_UNLISTEN:
+		if (w->dispatch != NULL)
+			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
+		break;
 	case CTL_DRAIN:
-		drain(w, msg->arg);
+		drain(w, msg->arg, msg->closing);
 		break;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
@@ -198,20 +229,22 @@ static void on_ctl(struct watch *watch, uint32_t events)
 
 	(void)events;
 	while ((rv = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0 || rv == -EMFILE) {
-		if (rv > 0)
+		if (rv > 0) {
 			on_message(w, &msg, fds, nfds);
-		else
-			log_error("ctl: a message is lost: %s", strerror(-rv));
+			continue;
+		}
+		log_error("ctl: a message is lost: %s", strerror(-rv));
+		ctl_lost_note(&w->lost, &msg, clock_ms());
 	}
 	if (rv == -EAGAIN)
 		return;
 	loop_unwatch(&w->loop, watch);
 	log_notice("the master is gone: leaving");
-	w->orphan = true;
-	drain(w, shutdown_ms(w));
+	/* The queues go with the sockets. */
+	drain(w, shutdown_ms(w), ~UINT64_C(0));
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void finished(struct http_env *env, struct h2d_req *req)
 {
@@ -220,11 +253,11 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_log_write(&w->access_log, req);
 }
 
-static struct slice status_json(struct http_env *env, struct arena *a)
+static struct slice status(struct http_env *env, struct arena *a)
 {
 	struct worker *w = env->owner;
 
-	return board_json(w->args->board, a);
+	return status_json(w->args->board, a);
 }
 
 static void every_second(struct timer *t)
@@ -233,10 +266,16 @@ static void every_second(struct timer *t)
 
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
+	log_tick(false);
+	conn_timer_look(&w->conns);
+	worker_room_look(w);
+	ctl_lost_ask(&w->lost, w->ctl.fd, clock_ms());
+	if (w->dispatch != NULL && w->state != BOARD_DRAIN)
+		w->dispatch_ops->look(w->dispatch);
 	timer_arm(&w->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 
-/* --- putting it together ------------------------------------------------------------------------------- */
+/* --- putting it together ---------------------------------------------------------------------- */
 
 /* Of the first public TLS listener. */
 static uint16_t https_port(const struct worker_args *args)
@@ -253,7 +292,8 @@ static uint16_t https_port(const struct worker_args *args)
 static int start_http(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
-	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION), without = SLICE_LIT("h2d");
+	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION),
+				  without = SLICE_LIT("h2d");
 	time_t now = clock_wall().tv_sec;
 
 	date_format(now, w->date);
@@ -261,15 +301,17 @@ static int start_http(struct worker *w)
 		.sites = w->args->sites,
 		.https_port = https_port(w->args),
 		.routes = &routes_table,
-		.fallback = &files,
+		.fallback = &h2d_handler_files,
 		.date = slice_of(w->date, DATE_LEN),
 		.date_s = now,
 		.server = conf->server_tokens ? with : without,
 		.header_size = conf->limits.client_header_size,
+		.header_fields = (unsigned)conf->limits.client_header_fields,
+		.timed = w->args->access_log >= 0 && conf->access_log_format == ACCESS_JSON,
 		.files = w->files,
-		.error_page = answer_error_page,
-		.auth_desk = w->auth_desk,
-		.status = status_json,
+		.error_page = reply_file_error_page,
+		.auth_queue = w->auth_queue,
+		.status = status,
 		.finished = finished,
 		.owner = w,
 	};
@@ -283,6 +325,8 @@ static int start_conns(struct worker *w)
 
 	w->conns.proto = (struct proto_conf){
 		.max_concurrent_streams = (uint32_t)conf->limits.max_concurrent_streams,
+		.body_ms = conf->timeouts.body * 1000,
+		.send_ms = conf->timeouts.send * 1000,
 		.env = &w->http,
 	};
 	w->conns.timeouts = (struct conn_timeouts){
@@ -312,33 +356,51 @@ static int watch_master(struct worker *w)
 	return loop_watch(&w->loop, &w->ctl, EPOLLIN);
 }
 
+static const char *start_dispatch(struct worker *w)
+{
+	const struct worker_args *args = w->args;
+
+	w->dispatch_host = (struct dispatch_host){
+		.loop = &w->loop,
+		.first = args->conf->listens,
+		.listeners = args->listeners,
+		.nlisteners = args->nlisteners,
+		.take = worker_take,
+		.drained = worker_dispatched,
+	};
+	w->dispatch_ops = dispatches[args->conf->dispatch];
+	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
+	return w->dispatch != NULL ? NULL : w->dispatch_ops->name;
+}
+
 static const char *worker_start(struct worker *w)
 {
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";
-	w->auth_desk = auth_desk_new(w->offload);
-	if (w->auth_desk == NULL)
+	w->auth_queue = auth_queue_new(&w->loop, w->offload);
+	if (w->auth_queue == NULL)
 		return "passwords";
 	w->files = files_new(&w->loop, w->offload, &w->args->trees->files);
 	if (w->files == NULL)
 		return "document root";
+	for (unsigned i = 0; i < w->args->nkeepers; i++)
+		files_take_keeper(w->files, w->args->keepers[i]);
 	files_show_image(w->files, &w->args->board_slot->image);
+	worker_room_look(w);
 	if (start_http(w) < 0)
 		return "access log";
 	if (start_conns(w) < 0)
 		return "connections";
 	if (watch_master(w) < 0)
 		return "signals";
-	w->dispatch_ops = dispatches[w->args->conf->dispatch];
-	w->dispatch = w->dispatch_ops->start(w);
-	if (w->dispatch == NULL)
-		return w->dispatch_ops->name;
-	return NULL;
+	return start_dispatch(w);
 }
 
 static void worker_stop(struct worker *w)
 {
+	if (w->dispatch != NULL)
+		w->dispatch_ops->stop(&w->dispatch);
 	access_log_fini(&w->access_log);
 	timer_disarm(&w->loop.wheel, &w->second);
 	timer_disarm(&w->loop.wheel, &w->deadline);
@@ -347,12 +409,13 @@ static void worker_stop(struct worker *w)
 	files_free(&w->files);
 	offload_free(&w->offload);
 	h1_trim();
-	auth_desk_free(&w->auth_desk);
+	auth_queue_free(&w->auth_queue);
 	h2_trim();
 	if (w->ctl.active)
 		loop_unwatch(&w->loop, &w->ctl);
 	sig_fini(&w->sig, &w->loop);
 	loop_fini(&w->loop);
+	log_tick(true);
 }
 
 int worker_run(const struct worker_args *args)
@@ -374,9 +437,9 @@ int worker_run(const struct worker_args *args)
 		return EXIT_FAILURE;
 	}
 	every_second(&w.second);
-	__atomic_store_n(&args->board_slot->state, BOARD_UP, __ATOMIC_RELAXED);
-	rv = ctl_send(args->ctl, &(struct ctl_msg){ .type = CTL_UP, .generation = args->generation },
-		NULL, 0);
+	worker_go(&w, BOARD_UP);
+	rv = ctl_send(args->ctl,
+		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
 	if (rv == 0)
 		rv = loop_run(&w.loop);
 	if (rv < 0)

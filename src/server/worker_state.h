@@ -1,15 +1,22 @@
-/* worker_state: what a worker is made of; for server/worker.c and the dispatch strategies only. */
+/* worker_state: what a worker is made of. For server/worker*.c only; a strategy gets a
+ * dispatch_host. */
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
 
-#include "cache/files.h"
 #include "event/loop.h"
 #include "event/sig.h"
+#include "files/files.h"
 #include "http/date.h"
+#include "net/ctl.h"
 #include "server/access_log.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
+
+/* What the worker has room for. */
+struct worker_room {
+	unsigned connections, files;
+};
 
 struct worker {
 	const struct worker_args *args;
@@ -17,17 +24,18 @@ struct worker {
 	struct sig sig;
 	struct watch ctl;
 	struct offload *offload;
-	struct auth_desk *auth_desk;
+	struct auth_queue *auth_queue;
 	struct files *files;
 	struct http_env http;
 	struct conn_env conns;
+	struct dispatch_host dispatch_host;
 	const struct dispatch_ops *dispatch_ops;
-	struct dispatch *dispatch;     /* NULL once no connections are taken any more */
-	bool paused;                   /* full */
-	bool draining;
-	bool orphan;                   /* the master is gone */
-	struct timer second;           /* the date field */
-	struct timer deadline;         /* of a drain */
+	struct dispatch *dispatch; /* NULL once no connections are taken any more */
+	struct worker_room room;
+	struct ctl_lost lost;
+	enum board_state state; /* worker_go() alone writes it */
+	struct timer second;    /* the date field */
+	struct timer deadline;  /* of a drain */
 	struct access_log access_log;
 	char date[DATE_LEN + 1];
 };

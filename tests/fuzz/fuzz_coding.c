@@ -1,13 +1,14 @@
 /*
- * fuzz_coding: lines as accept-encoding fields, and as accept fields. What is chosen is to be had, 406
- * needs a weight of zero, and neither case nor an unknown name at either end changes the choice.
+ * fuzz_coding: lines as accept-encoding fields, and as accept fields. What is chosen is to be had,
+ * 406 needs a weight of zero, and neither case nor an unknown name at either end changes the
+ * choice.
  */
 #include <ctype.h>
 #include <stdlib.h>
 
 #include "http/accept.h"
 #include "http/coding.h"
-#include "http/weight.h"
+#include "http/qvalue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n > 0) {
 		int weight = accept_weight(fields + 1, n, SLICE("text/html"));
 
-		if (weight < 0 || weight > WEIGHT_MAX ||
+		if (weight < 0 || weight > QVALUE_MAX ||
 			accept_weight(fields, n + 2, SLICE("text/html")) != weight)
 			abort();
 	}

@@ -28,8 +28,7 @@ static unsigned parse(struct conf *conf, struct slice text)
 
 	memset(conf, 0, sizeof(*conf));
 	arena_init(&conf->arena, NULL, 0, MEMORY);
-	H2D_ASSERT(conf_table_defaults(
-		&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL]));
+	H2D_ASSERT(conf_table_defaults(&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL]));
 	conf_parse(conf, &source, text, &faults);
 	return faults.n;
 }

@@ -1,14 +1,14 @@
 /*
- * fuzz_h1: a client's bytes against the h1 protocol with two routes, whole and in pieces: what is answered
- * must not depend on how they come (but for 100-continue, which is about just that).
+ * fuzz_h1: a client's bytes against the h1 protocol with two routes, whole and in pieces: what is
+ * answered must not depend on how they come (but for 100-continue, which is about just that).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "http/route_build.h"
 #include "proto/h1.h"
+#include "request/route_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,8 +46,11 @@ static void post_end(struct h2d_req *req, void *state)
 	(void)state;
 	h2d_reply_stream(req, 200, "text/plain", post_fill);
 }
-static const struct h2d_handler post = { .name = "post", .state_size = sizeof(uint32_t),
-	.start = post_start, .body = post_body, .end = post_end };
+static const struct h2d_handler post = { .name = "post",
+	.state_size = sizeof(uint32_t),
+	.start = post_start,
+	.body = post_body,
+	.end = post_end };
 
 static struct route_build routes;
 static struct pool blocks;
@@ -76,7 +79,8 @@ static void drain_output(struct proto *p, struct outq *q, FILE *to)
 	} while (more > 0);
 }
 
-/* FNV-1a, but for a field that a response cannot have if a fault behind its request is not seen yet. */
+/* FNV-1a, but for a field that a response cannot have if a fault behind its request is not seen
+ * yet. */
 static uint64_t hash_of(const char *p, size_t n)
 {
 	static const char close[] = "connection: close\r\n";
@@ -93,9 +97,14 @@ static uint64_t hash_of(const char *p, size_t n)
 
 static uint64_t answers(const uint8_t *data, size_t size, size_t step)
 {
-	static const struct http_conn conn = { .peer = SLICE_LIT("fuzz") };
-	struct http_env env = { .sites = &sites_plain, .fallback = &get, .date = SLICE("d"),
-		.server = SLICE("s"), .header_size = 1024, .routes = &routes.table };
+	static const struct http_conn conn = { 0 };
+	struct http_env env = { .sites = &sites_plain,
+		.fallback = &get,
+		.date = SLICE("d"),
+		.server = SLICE("s"),
+		.header_fields = 32,
+		.header_size = 1024,
+		.routes = &routes.table };
 	struct proto_conf conf = { .max_concurrent_streams = 16, .env = &env };
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct proto *p = h1_ops.open(&conf, &host);

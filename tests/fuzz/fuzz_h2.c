@@ -1,14 +1,14 @@
 /*
- * fuzz_h2: what follows a client's preface, against the h2 protocol with two routes. "--MARK--" in the
- * input splits it into separate reads. Output is made after each read and must never fail.
+ * fuzz_h2: what follows a client's preface, against the h2 protocol with two routes. "--MARK--" in
+ * the input splits it into separate reads. Output is made after each read and must never fail.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "http/route_build.h"
 #include "proto/h2.h"
+#include "request/route_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,16 +45,19 @@ static void post_end(struct h2d_req *req, void *state)
 	(void)state;
 	h2d_reply_stream(req, 200, "text/plain", post_fill);
 }
-static const struct h2d_handler post = { .name = "post", .state_size = sizeof(size_t),
-	.start = post_start, .body = post_body, .end = post_end };
+static const struct h2d_handler post = { .name = "post",
+	.state_size = sizeof(size_t),
+	.start = post_start,
+	.body = post_body,
+	.end = post_end };
 
 static void wake(struct proto_host *host)
 {
 	(void)host;
 }
 
-static const struct err *put_input(struct proto *p, struct outq *q, const uint8_t *data, size_t n,
-	uint64_t now)
+static const struct err *put_input(
+	struct proto *p, struct outq *q, const uint8_t *data, size_t n, uint64_t now)
 {
 	const struct err *err = NULL;
 
@@ -81,9 +84,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	static struct route_build routes;
 	static struct pool blocks;
-	static const struct http_conn conn = { .peer = SLICE_LIT("fuzz") };
-	struct http_env env = { .sites = &sites_plain, .fallback = &get, .date = SLICE("d"),
-		.server = SLICE("s"), .header_size = 2048 };
+	static const struct http_conn conn = { 0 };
+	struct http_env env = { .sites = &sites_plain,
+		.fallback = &get,
+		.date = SLICE("d"),
+		.server = SLICE("s"),
+		.header_fields = 32,
+		.header_size = 2048 };
 	struct proto_conf conf = { .max_concurrent_streams = 16, .env = &env };
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct outq q;

@@ -1,10 +1,10 @@
 /*
- * fuzz_image: the bytes of an index as a hostile keeper might send them. Whatever image_check() lets
- * through is then searched and read to its last byte, as a worker would.
+ * fuzz_image: the bytes of an index as a hostile keeper might send them. Whatever image_check()
+ * lets through is then searched and read to its last byte, as a worker would.
  */
 #include <stdlib.h>
 
-#include "cache/image.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,8 +32,9 @@ static unsigned read_all(const struct image_head *h, const uint8_t *const *segme
 
 		total += sum(path.p, path.n) + sum(strings + e->type.at, e->type.n);
 		total += sum(segments[e->body.segment] + e->body.at, e->body.n);
-		for (int k = 0; k < IMAGE_TWINS; k++)
-			total += sum(segments[e->twins[k].segment] + e->twins[k].at, e->twins[k].n);
+		for (int k = 0; k < IMAGE_VARIANTS; k++)
+			total += sum(segments[e->variants[k].segment] + e->variants[k].at,
+				e->variants[k].n);
 		total += sum(strings + e->type.at, e->bare_type);
 		total += found != NULL ? found->body.n : 0;
 	}

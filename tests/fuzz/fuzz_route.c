@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "http/path.h"
-#include "http/route_build.h"
+#include "request/route_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -388,6 +388,13 @@ class Raw:
 			if frame is None or what(frame):
 				return frame
 
+	def pump(self, seconds):
+		"""Reads the frames that come within that time."""
+		try:
+			self.until(lambda f: False, seconds)
+		except AssertionError:
+			pass
+
 	def until_type(self, kind, **options):
 		return self.until(lambda f: isinstance(f, kind), **options)
 

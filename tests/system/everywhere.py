@@ -2,10 +2,9 @@
 import http.client
 import time
 
+import harness
 import procs
 import server as srv
-
-latencies = {}  # how a change was made: seconds until an answer was right, for each worker and protocol
 
 
 def peer_inode(sock):
@@ -106,7 +105,7 @@ class Everywhere:
 				answer = left[who].get(path, headers=headers)
 				took = time.monotonic() - start
 				if self.right(answer, want):
-					latencies.setdefault(said or "other", []).append(took)
+					harness.TIMES[said or "other"].append(took)
 					del left[who]
 				elif took > within * srv.SLOW:
 					raise AssertionError("%s: after %.3f s worker %d says by %s: %d %r" % (

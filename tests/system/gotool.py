@@ -1,4 +1,5 @@
 """Builds Go programs once, from what tests/conformance/go.mod pins, in a folder that go may write into."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -24,6 +25,12 @@ def build(folder, name, package, sources):
 	folder = os.path.join(folder, name)
 	program = os.path.join(folder, name)
 	os.makedirs(folder, exist_ok=True)
+	with open(os.path.join(folder, ".lock"), "w") as lock:
+		fcntl.flock(lock, fcntl.LOCK_EX)  # several processes may test at once
+		return build_locked(folder, program, package, sources)
+
+
+def build_locked(folder, program, package, sources):
 	sources = [os.path.join(MODULE, f) for f in ("go.mod", "go.sum")] + sources
 	changed = [copy(source, os.path.join(folder, os.path.basename(source))) for source in sources]
 	if any(changed) or not os.path.exists(program):

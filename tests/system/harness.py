@@ -1,5 +1,7 @@
 """Fixtures and rules of all black-box tests; the conftest.py of each folder registers this as a plugin."""
+import collections
 import os
+import statistics
 import subprocess
 
 import pytest
@@ -25,17 +27,45 @@ def skip_without(capability, why):
 	pytest.skip("kernel capability %s: %s" % (capability, why))
 
 
-# Lines that a test leaves for the end of the run: what it measured.
+# Lines that a test leaves for the end of the run: what it measured; and seconds by what took them.
 REPORT = []
+TIMES = collections.defaultdict(list)
+
+
+def _times():
+	every = sorted(t for times in TIMES.values() for t in times)
+	for said, times in sorted(TIMES.items()) + [("all", every)]:
+		if times:
+			yield "freshness: %-36s n %4d  median %6.1f ms  max %6.1f ms" % (
+				said, len(times), 1000 * statistics.median(times), 1000 * max(times))
 
 
 def pytest_terminal_summary(terminalreporter):
-	for line in REPORT:
+	for line in [*REPORT, *_times()]:
 		terminalreporter.write_line(line)
 
 
+def pytest_sessionfinish(session):
+	if hasattr(session.config, "workeroutput"):
+		session.config.workeroutput["h2d"] = (REPORT, dict(TIMES))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+	"""What a process of pytest-xdist measured comes to the one that writes the summary."""
+	report, times = getattr(node, "workeroutput", {}).get("h2d", ([], {}))
+	REPORT.extend(report)
+	for said, seconds in times.items():
+		TIMES[said] += seconds
+
+
 def pytest_configure(config):
-	config.addinivalue_line("markers", "slow: takes seconds")
+	config.addinivalue_line("markers", "slow: takes many seconds, and begins first")
+	config.addinivalue_line("markers", "xdist_group(name): in one process, as they share what is costly")
+
+
+def pytest_collection_modifyitems(items):
+	items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -8,6 +8,7 @@ import time
 DEADLINE = 10.0
 # Sanitizers and wrappers take longer for everything.
 PATIENCE = 1
+BOARD = "/memfd:h2d-board"  # the scoreboard, among a process's descriptors and maps
 
 
 def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
@@ -107,25 +108,41 @@ def listening_inodes():
 
 
 def memfds(pid):
-	"""{inode: bytes} of the memory files that it holds open or has mapped."""
+	"""{inode: bytes} of the memory files that it holds open or has mapped, but for the scoreboard."""
 	found = collections.Counter()
 	try:
 		with open("/proc/%d/maps" % pid) as f:
 			for line in f:
 				part = line.split(None, 5)
-				if len(part) == 6 and part[5].startswith("/memfd:"):
+				if len(part) == 6 and part[5].startswith("/memfd:") and not part[5].startswith(BOARD):
 					first, last = part[0].split("-")
 					found[int(part[4])] += int(last, 16) - int(first, 16)
 		for fd in os.listdir("/proc/%d/fd" % pid):
 			path = "/proc/%d/fd/%s" % (pid, fd)
 			try:
-				if os.readlink(path).startswith("/memfd:"):
+				name = os.readlink(path)
+				if name.startswith("/memfd:") and not name.startswith(BOARD):
 					st = os.stat(path)
 					found[st.st_ino] = st.st_blocks * 512
 			except FileNotFoundError:
 				pass
 	except (FileNotFoundError, ProcessLookupError):
 		pass
+	return found
+
+
+def board_pages(pid):
+	"""[(bytes, whether it may be written, whether it may ever be)] of what it has mapped of the scoreboard."""
+	found, inside = [], False
+	with open("/proc/%d/smaps" % pid) as f:
+		for line in f:
+			part = line.split()
+			if re.fullmatch(r"[0-9a-f]+-[0-9a-f]+", part[0]):
+				inside = len(part) > 5 and part[5].startswith(BOARD)
+				first, last = (int(n, 16) for n in part[0].split("-"))
+				size, now = last - first, "w" in part[1]
+			elif inside and part[0] == "VmFlags:":
+				found.append((size, now, "mw" in part))
 	return found
 
 
@@ -152,3 +169,21 @@ def listens(path):
 		except (FileNotFoundError, ConnectionRefusedError):
 			return False
 	return True
+
+
+def memory_has(pid, patterns):
+	"""Those of the byte strings that stand somewhere in the writable memory of pid (needs root)."""
+	found = set()
+	with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
+		for line in maps:
+			span, rights = line.split()[:2]
+			first, last = (int(n, 16) for n in span.split("-"))
+			if not rights.startswith("rw") or last - first > 1 << 30:
+				continue
+			mem.seek(first)
+			try:
+				data = mem.read(last - first)
+			except OSError:
+				continue
+			found |= {p for p in patterns if p in data}
+	return found

@@ -46,7 +46,7 @@ def _sanitized():
 
 
 SANITIZED = _sanitized()
-# Deadlines that the issue names hold for the plain build; sanitizers and wrappers cost their share.
+# Deadlines hold for the plain build; sanitizers and wrappers cost their share.
 SLOW = 8 if SANITIZED or WRAPPER else 1
 procs.PATIENCE = 2 if SLOW > 1 else 1
 
@@ -60,9 +60,12 @@ class LogReader(threading.Thread):
 		self.lines = []
 		self.changed = threading.Condition()
 		self.ended = False
+		self.reading = threading.Event()  # cleared: nobody reads
+		self.reading.set()
 
 	def run(self):
 		for line in self.stream:
+			self.reading.wait()
 			with self.changed:
 				self.lines.append(line.decode("utf-8", "replace").rstrip("\n"))
 				self.changed.notify_all()

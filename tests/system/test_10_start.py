@@ -1,6 +1,7 @@
 """Command line, configuration faults, start and stop."""
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -283,8 +284,8 @@ def test_port_in_use_by_a_program(h2d, reuseport, family):
 		server.put_conf(server.conf_text.replace('server "_"',
 			'listen "%s" { tls = false }\nserver "_"' % address))
 		server.spawn()
-		assert server.wait_exit() == 1
-		server.expect_exit(1)
+		assert server.wait_exit() == 3
+		server.expect_exit(3)
 		assert server.log.wait_end(), "nothing of it still runs"
 		assert re.search(re.escape(address) + r".*(in use|EADDRINUSE)",
 			server.log_text()), server.log_text()
@@ -299,8 +300,8 @@ def test_port_in_use_by_another_h2d(h2d):
 	address = "127.0.0.1:%d" % first.ports["tls"]
 	second.put_conf(second.conf_text.replace("127.0.0.1:0", address, 1))
 	second.spawn()
-	assert second.wait_exit() == 1
-	second.expect_exit(1)
+	assert second.wait_exit() == 3
+	second.expect_exit(3)
 	assert second.log.wait_end()
 	assert re.search(re.escape(address) + r".*in use", second.log_text()), second.log_text()
 	assert_nothing_left(second)
@@ -314,10 +315,44 @@ def test_unix_socket_in_use(h2d):
 	second.put_conf(second.conf_text.replace('server "_"',
 		'listen "unix:%s" { admin = true }\nserver "_"' % first.admin_path))
 	second.spawn()
-	assert second.wait_exit() == 1
-	second.expect_exit(1)
+	assert second.wait_exit() == 3
+	second.expect_exit(3)
+	second.log.wait_end()
 	assert first.admin_path in second.log_text()
 	assert first.status()["version"]
+
+
+@pytest.fixture
+def taken(h2d):
+	"""A server beside the socket that has one of its addresses."""
+	with socket.socket() as other:
+		other.bind(("127.0.0.1", 0))
+		other.listen(1)
+		server = h2d.new(listens=("tcp",))
+		server.put_conf(server.conf_text.replace("127.0.0.1:0", "127.0.0.1:%d" % other.getsockname()[1], 1))
+		yield server, other
+
+
+def test_start_waits_for_an_address(taken):
+	"""For a moment, as the workers of a master that was killed may have it."""
+	server, other = taken
+	server.spawn()
+	server.log.wait("trying for 3 s")
+	other.close()
+	server.wait_listening()
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_signal_while_an_address_is_waited_for(taken, number):
+	server, _ = taken
+	server.spawn()
+	server.log.wait("trying for 3 s")
+	start = time.monotonic()
+	server.signal(number)
+	assert server.wait_exit() == 0
+	assert time.monotonic() - start < srv.SLOW
 
 
 def test_stale_unix_socket_is_replaced(h2d):
@@ -349,6 +384,7 @@ def test_pid_file(h2d):
 	second.spawn()
 	assert second.wait_exit() == 1
 	second.expect_exit(1)
+	second.log.wait_end()
 	assert server.pid_path in second.log_text()
 	assert not os.path.exists(second.admin_path)
 	with open(server.pid_path) as f:
@@ -390,6 +426,56 @@ def test_stop_by_option(h2d, name):
 	server.run("-s", name, check=0)
 	assert server.wait_exit() == 0
 	assert_nothing_left(server)
+
+
+EARLY = """
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* The first thing that the loop asks for: the master has no signalfd yet. */
+int epoll_create1(int flags)
+{
+	static int before;
+	if (!before++)
+		kill(getpid(), NUMBER);
+	return (int)syscall(SYS_epoll_create1, flags);
+}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_signal_before_the_master_listens(h2d, number):
+	"""It waits, and is heeded."""
+	if srv.WRAPPER or srv.SLOW > 1:
+		return  # a sanitizer's runtime must come first
+	server = h2d.new(workers=1)
+	with open(server.path("early.c"), "w") as f:
+		f.write(EARLY.replace("NUMBER", str(int(number))))
+	subprocess.run(["cc", "-shared", "-fPIC", "-o", server.path("early.so"), server.path("early.c")],
+		check=True)
+	server.environment = lambda: dict(os.environ, LD_PRELOAD=server.path("early.so"))
+	server.spawn()  # without a look at the first workers, which a HUP sends away
+	server.wait_listening()
+	server.log.wait("signal %s from" % number.name[3:])
+	server.wait_up()
+
+
+def test_a_file_size_limit_kills_nobody(h2d):
+	"""RLIMIT_FSIZE is a full disk for the access log, not the end of a worker."""
+	def small():
+		resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+	server = h2d.new(conf='access-log = "access.log"', workers=1, preexec=small)
+	server.put_conf("cache { max-size = 0 }\n" + server.conf_text)
+	server.start()
+	pid = server.worker_pids()[0]
+	for _ in range(100):
+		with server.connect("tcp") as c:
+			assert c.get("/").status == 200
+	procs.wait_for(lambda: os.path.getsize(server.path("access.log")) > 3900, said="the log is full")
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	procs.wait_for(lambda: server.worker_pids(), said="a worker")
+	assert server.worker_pids() == [pid]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP])
@@ -471,6 +557,7 @@ def start_to_first_answer(server):
 	return took
 
 
+@pytest.mark.slow
 def test_ten_thousand_files(h2d):
 	"""Serving within 300 ms of the start, whatever the image takes."""
 	took = []

@@ -1,5 +1,7 @@
 """The configuration's nested sections: faults of -t in all of them, -T read back, reload, many servers."""
+import os
 import re
+import shutil
 
 import pytest
 
@@ -36,9 +38,12 @@ def text(server, servers=SERVERS):
 	return server.conf_text[:server.conf_text.index("server ")] + servers
 
 
+PAGES = {"404.html": "gone\n", "e/503.html": "later\n"}
+
+
 @pytest.fixture
 def server(h2d):
-	server = h2d.new()
+	server = h2d.new(files=PAGES)
 	server.put_conf(text(server))
 	return server
 
@@ -104,7 +109,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(h2d, name):
 	old, new, line, words = FAULTS[name]
-	server = h2d.new()
+	server = h2d.new(files=PAGES)
 	assert old in SERVERS
 	whole = text(server, SERVERS.replace(old, new, 1))
 	first = whole[:whole.index("server ")].count("\n")
@@ -148,3 +153,51 @@ def test_two_hundred_servers(h2d):
 		c.authority = "x.s77.example"
 		assert c.get("/").status == 200
 	assert server.run("-T", check=0).out.count("\nserver ") == 201
+
+
+UNREADABLE = """\
+user = "nobody"
+listen "127.0.0.1:0" { tls = true }
+tls { certificate = "@CERT@"  certificate-key = "@DIR@/key" }
+server "_" {
+	root = "@DIR@/locked"
+	error-page "404" { file = "/404.html" }
+}
+server "second" {
+	root = "@ROOT@"
+	error-page "404" { file = "/missing.html" }
+	location "/x" { auth-basic-file = "@DIR@/users" }
+}
+"""
+SAID = (
+	r':3: .*certificate-key ".*/key": everybody on this machine may read it',
+	r':5: .*root ".*/locked": Permission denied',
+	r':6: .*error-page ".*/locked/404.html": Permission denied',
+	r':10: .*error-page ".*/missing.html": No such file',
+	r':11: .*auth-basic-file ".*/users": Permission denied',
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_what_the_user_cannot_read(h2d):
+	"""It is tried as that user, and said by -t, at the start and at each reload; it is no fault."""
+	server = h2d.new(admin=False, listens=())
+	os.mkdir(server.path("locked"), 0o700)
+	for name, mode in (("users", 0o600), ("key", 0o644)):
+		shutil.copyfile(server.cert.key, server.path(name))
+		os.chmod(server.path(name), mode)
+	text = UNREADABLE.replace("@DIR@", server.dir).replace("@ROOT@", server.root)
+	server.put_conf(text.replace("@CERT@", server.cert.cert))
+	done = server.run("-t", check=0)
+	assert "configuration ok" in done.err and done.err.count("warning: ") == len(SAID)
+	server.spawn()
+	server.log.wait("serving: generation 1")
+	server.hup()
+	server.log.wait("serving: generation 2")
+	for said in SAID:
+		assert re.search(said, done.err), (said, done.err)
+		assert len(server.log.find(" warn .*" + said)) == 2, said
+
+
+def test_nothing_to_warn_of(server):
+	assert "warning" not in server.run("-t", check=0).err

@@ -137,7 +137,8 @@ def test_bodies_nobody_takes(site, how):
 	with site.h1(how) as c:
 		c.send("POST", "/", [("transfer-encoding", "chunked")])
 		piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-		assert c.response().status == 405
+		c.send_bytes(5 * piece)
+		assert c.response().status == 405, "so much is looked at before the answer"
 		end = time.monotonic() + 10 * procs.PATIENCE
 		while c.try_send(piece):
 			assert time.monotonic() < end, "it is taken for ever"
@@ -304,13 +305,33 @@ def test_idle_timeout(h2d, how):
 def test_body_timeout(h2d, how):
 	server = h2d(sections=SHORT.replace("body = 1", "body = 2"))
 	with server.h1(how) as c:
-		c.send("POST", "/", [("content-length", "100")])
+		c.send("POST", "/", [("content-length", "1000")])
 		assert c.response().status == 405
-		for _ in range(6):  # each byte begins the time anew
+		for _ in range(6):  # what comes fast enough begins the time anew
 			time.sleep(0.5)
-			c.send_bytes(b"x")
+			c.send_bytes(b"x" * 100)
 		took, data = waits_for_end(c)
 		assert took > 1.5 and data == b""
+
+
+def test_body_nobody_reads_at_a_crawl(h2d, how):
+	server = h2d(sections=SHORT)
+	with server.h1(how) as c:
+		c.send("POST", "/", [("content-length", "100000")])
+		assert c.response().status == 405
+		assert drip(c, b"x" * 1000, 5) > 0.7
+
+
+def test_reply_taken_at_a_crawl(h2d):
+	"""A reader that takes less than the least rate is cut off."""
+	server = h2d(sections=SHORT, files={"large": LARGE * 4})
+	with server.h1("tcp") as c:
+		c.send(path="/large")
+		end = time.monotonic() + 10
+		while server.status()["totals"]["timeouts"] == 0:
+			assert time.monotonic() < end
+			c.sock.recv(10)
+			time.sleep(0.05)
 
 
 def test_peer_that_does_not_read(h2d, how):

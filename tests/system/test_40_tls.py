@@ -1,14 +1,18 @@
 """TLS: versions, ALPN, resumption, records of any size, handshakes that go wrong."""
+import ctypes
 import os
 import signal
 import socket
 import ssl
 import subprocess
+import threading
+import time
 
 import pytest
 
 import client
 import procs
+from server import SLOW
 
 BODY = os.urandom(700000)
 
@@ -165,6 +169,21 @@ def test_slow_reader(h2d):
 	c.close()
 
 
+def test_handshakes_are_measured(h2d):
+	"""Each that was completed is in one bucket of the histogram; others are in none."""
+	server = h2d(workers=2)
+	for _ in range(8):
+		with server.connect("tls") as c:
+			assert c.get("/").status == 200
+	socket.create_connection(("127.0.0.1", server.ports["tls"]), 10).close()
+	status = procs.wait_for(lambda: (lambda s: s["totals"]["handshake_failures"] == 1 and s)(server.status()),
+		said="the one without a handshake is gone")
+	measured = status["totals"]["handshake_us"]
+	assert measured["count"] == sum(measured["buckets"].values()) == 8
+	assert measured["sum"] > 8 * 50
+	assert sum(w["handshake_us"]["count"] for w in status["workers"]) == 8
+
+
 @pytest.mark.parametrize("end", ["nothing", "half hello", "garbage", "hello"])
 def test_broken_handshakes(site, end):
 	before = site.status()["totals"]
@@ -224,3 +243,58 @@ def test_close_notify_is_answered(site):
 		except (ssl.SSLError, OSError):
 			pass  # the server may be quicker with its end than with its answer
 	site.wait_quiet()
+
+
+def test_key_updates_do_not_hold_up_others(h2d):
+	"""Records that are work and no bytes are read a little per turn: one client's do not stop the loop."""
+	server = h2d()
+	pid = server.worker_pids()[0]
+	attacker = KeyUpdates(server.ports["tls"])
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+		os.kill(pid, signal.SIGSTOP)  # so that all of it is there at once
+		try:
+			records = attacker.fill()
+		finally:
+			os.kill(pid, signal.SIGCONT)
+		longest = 0
+		for _ in range(100 // SLOW):
+			began = time.monotonic()
+			assert c.get("/").status == 200
+			longest = max(longest, time.monotonic() - began)
+	attacker.sock.close()
+	server.wait_quiet(10 * SLOW)
+	assert records > 10000
+	assert longest < 0.4 * SLOW, "%.2f s" % longest
+
+
+class KeyUpdates:
+	"""Sends KeyUpdate records by the thousand, with one byte of an HTTP/2 frame after each thousand."""
+
+	def __init__(self, port):
+		self.ssl = ssl = ctypes.CDLL("libssl.so.3")
+		for name in ("TLS_client_method", "SSL_CTX_new", "SSL_new"):
+			getattr(ssl, name).restype = ctypes.c_void_p
+		ctx = ctypes.c_void_p(ssl.SSL_CTX_new(ctypes.c_void_p(ssl.TLS_client_method())))
+		ssl.SSL_CTX_set_alpn_protos(ctx, b"\x02h2", 3)
+		self.s = ctypes.c_void_p(ssl.SSL_new(ctx))
+		self.sock = socket.create_connection(("127.0.0.1", port))
+		self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+		ssl.SSL_set_fd(self.s, self.sock.fileno())
+		assert ssl.SSL_connect(self.s) == 1
+
+	def fill(self):
+		"""As many as the sockets take, and no more than is worked off in a second or two; how many."""
+		ssl = self.ssl
+		preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+		frame = bytes.fromhex("000008060000000000") + b"12345678"  # PING
+		assert ssl.SSL_write(self.s, preface, len(preface)) == len(preface)
+		self.sock.setblocking(False)
+		for n in range(30000):
+			ssl.SSL_key_update(self.s, 0)
+			if ssl.SSL_do_handshake(self.s) != 1:
+				break
+			at = n // 1000 % len(frame)
+			if n % 1000 == 0 and ssl.SSL_write(self.s, frame[at:at + 1], 1) != 1:
+				break
+		return n

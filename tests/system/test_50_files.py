@@ -1,4 +1,5 @@
 """The document root: what is found, what is refused, and with which fields."""
+import ctypes
 import email.utils
 import os
 import re
@@ -288,6 +289,29 @@ def test_other_kinds_of_files(make):
 	listener.close()
 
 
+def watch_opens(path):
+	"""An inotify descriptor that is readable once the file was opened (but not by O_PATH)."""
+	libc = ctypes.CDLL(None, use_errno=True)
+	fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+	assert libc.inotify_add_watch(fd, os.fsencode(path), 0x20) >= 0, os.strerror(ctypes.get_errno())  # IN_OPEN
+	return fd
+
+
+def test_only_regular_files_are_opened(make):
+	"""Opening a FIFO lets its writer go on, who then dies of SIGPIPE; opening a device may do anything."""
+	server = make(files={"plain": "x"})
+	path = os.path.join(server.root, "fifo")
+	os.mkfifo(path)
+	fifo = watch_opens(path)
+	with server.connect("tcp") as c:
+		for _ in range(3):
+			assert c.get("/fifo").status == 404
+		assert c.get("/plain").body == b"x"
+	with pytest.raises(BlockingIOError):
+		os.read(fifo, 4096)
+	os.close(fifo)
+
+
 def test_unreadable(make):
 	options = {"conf": 'user = "nobody"'} if os.geteuid() == 0 else {}
 	server = make(files={"secret": "secret", "dir/x": "secret", "open": "open"}, **options)
@@ -459,6 +483,14 @@ def test_full_image(h2d):
 			assert c.get("/" + name).body == body
 	totals = server.status()["totals"]
 	assert totals["cache_hits"] > 0 and totals["cache_misses"] > 0
+
+
+def test_max_size_past_what_an_image_holds(h2d):
+	"""It is said once, and what fits is used."""
+	server = h2d(image=True, sections='cache { max-size = "100G" }')
+	said = re.findall(r"cache: max-size: (\d+) bytes are used of it", server.log_text())
+	assert len(said) == 1 and 3 << 30 < int(said[0]) < 4 << 30
+	assert server.connect("tcp").get("/").status == 200
 
 
 def test_empty_root(h2d):

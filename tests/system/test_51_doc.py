@@ -10,6 +10,8 @@ import server as srv
 
 ROOT = "/usr/share/doc"
 CONNECTIONS = 20
+# A client that hangs is found; on a busy machine one takes minutes.
+DEADLINE = 400
 
 
 def beneath(path, depth=0):
@@ -127,7 +129,7 @@ class Fetch:
 		self.process = subprocess.Popen(command, stdout=self.out, stderr=subprocess.PIPE)
 
 	def check(self, tree):
-		err = self.process.communicate(timeout=120)[1].decode()
+		err = self.process.communicate(timeout=DEADLINE)[1].decode()
 		assert self.process.returncode == 0, err[-2000:]
 		if self.tool == "curl":
 			check_lines(err, len(self.names))
@@ -153,17 +155,21 @@ def argument_shares(server, how, names):
 
 
 def fetch_multiplexed(tree, servers, how, folder):
-	"""One curl, a hundred streams at a time."""
+	"""
+	One curl, a hundred streams at a time. Over cleartext, where each is a connection of its own, a third
+	of the files: the others are fetched so by nghttp and at once.
+	"""
+	names = tree.files[::3] if how == "tcp" else tree.files
 	with tempfile.TemporaryDirectory(dir=folder) as out:
-		command = curl(servers["curl"], how, os.path.join(out, "config"), tree.files,
-			["%s/%d" % (out, i) for i in range(len(tree.files))])
+		command = curl(servers["curl"], how, os.path.join(out, "config"), names,
+			["%s/%d" % (out, i) for i in range(len(names))])
 		done = subprocess.run(command + ["--parallel", "--parallel-max", "100",
 			"-w", "%{http_code} %{http_version}\\n"], stdout=subprocess.PIPE,
 			stderr=subprocess.PIPE,
-			timeout=120)
+			timeout=DEADLINE)
 		assert done.returncode == 0, done.stderr[-2000:]
-		check_lines(done.stdout.decode(), len(tree.files))
-		for i, name in enumerate(tree.files):
+		check_lines(done.stdout.decode(), len(names))
+		for i, name in enumerate(names):
 			path = os.path.join(out, str(i))
 			if not tree.content[name] and not os.path.exists(path):
 				continue
@@ -193,7 +199,7 @@ def links_that_leave(tree, servers, how, folder):
 	command = curl(servers["curl"], how, os.path.join(folder, "refused"), names,
 		["/dev/null"] * len(names))
 	done = subprocess.run(command + ["-w", "%{http_code}\\n"], stdout=subprocess.PIPE,
-		timeout=60)
+		timeout=DEADLINE)
 	assert done.stdout.decode().split() == ["404"] * len(names)
 
 
@@ -207,24 +213,27 @@ def servers_for(h2d, **options):
 	}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["disk", "image"])
-def test_every_file(h2d, tree, how, source, tmp_path):
+@pytest.mark.parametrize("fetch", [fetch_multiplexed, fetch_one_by_one, fetch_at_once],
+	ids=lambda fetch: fetch.__name__)
+def test_every_file(h2d, tree, how, source, fetch, tmp_path):
 	"""Before the image is there (no image at all) and from it."""
 	if source == "disk":
 		servers = servers_for(h2d, sections="cache { max-size = 0 }")
 	else:
 		servers = servers_for(h2d, image=True)
-	for fetch in (fetch_multiplexed, fetch_one_by_one, fetch_at_once, links_that_leave):
-		fetch(tree, servers, how, str(tmp_path))
+	fetch(tree, servers, how, str(tmp_path))
+	links_that_leave(tree, servers, how, str(tmp_path))
+	hits = 0
 	for server in servers.values():
 		status = server.status()
-		if source == "image":
-			assert status["image"] > 0 and status["totals"]["cache_hits"] > len(
-				tree.files)
-		else:
-			assert status["image"] == 0 and status["totals"]["cache_hits"] == 0
+		hits += status["totals"]["cache_hits"]
+		assert (status["image"] > 0) == (source == "image")
+	assert hits > len(tree.files) // 4 if source == "image" else hits == 0
 
 
+@pytest.mark.slow
 def test_while_the_image_arrives(h2d, tree, tmp_path):
 	"""From the first moment on, across the change from disk to image."""
 	servers = servers_for(h2d)

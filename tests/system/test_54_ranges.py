@@ -112,6 +112,7 @@ def connect(server, protocol, **options):
 	return server.connect("tcp", **options) if protocol == "h2" else server.h1("tcp", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 def test_every_range(h2d, source, protocol):
 	files = {"f%d.txt" % size: os.urandom(size) for size in SIZES}

@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-import everywhere
 import harness
 import procs
 import server as srv
@@ -22,16 +21,6 @@ OLD, NEW = b"old content\n" * 100, b"new content\n" * 100  # of the same size
 # The rest of the tests are with three.
 ONE_AND_THREE = pytest.mark.parametrize("workers", [1, 3], ids="{}workers".format)
 RESCAN = 'cache { rescan-interval = 1 }'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def report():
-	yield
-	every = sorted(t for times in everywhere.latencies.values() for t in times)
-	for said, times in sorted(everywhere.latencies.items()) + [("all", every)]:
-		if times:
-			harness.REPORT.append("freshness: %-36s n %4d  median %6.1f ms  max %6.1f ms" % (
-				said, len(times), 1000 * statistics.median(times), 1000 * max(times)))
 
 
 @pytest.fixture
@@ -657,6 +646,7 @@ def test_keeper_sleeps(fresh):
 	every.cached("/f", NEW)
 
 
+@pytest.mark.slow
 def test_lost_events(fresh):
 	"""More happens than the kernel keeps for a keeper that does not look."""
 	with open("/proc/sys/fs/inotify/max_queued_events") as f:

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 import harness
 import procs
 import server as srv
@@ -187,6 +189,7 @@ def test_the_judges():
 	assert history.writing(5, 10.0, 10.05) and not history.writing(5, 10.2, 10.9)
 
 
+@pytest.mark.slow
 def test_torture(h2d, tmp_path):
 	server = h2d.new(workers=WORKERS, listens=("tcp", "tls"), conf="shutdown-timeout = 10",
 		sections='cache { max-size = "%d"  max-file-size = "%d"  compress = {"gzip"} }' % (

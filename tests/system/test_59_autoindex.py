@@ -8,6 +8,8 @@ import urllib.parse
 
 import pytest
 
+from server import SLOW
+
 AUTOINDEX = "autoindex = true"
 NO_CACHE = "cache { max-size = 0 }"
 
@@ -357,6 +359,8 @@ def crowd(tmp_path_factory):
 	return str(top)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("crowd")
 def test_a_crowd(h2d, crowd, connect):
 	server = h2d(server=AUTOINDEX, sections=NO_CACHE, root=crowd)
 	with connect(server, timeout=60) as c:
@@ -370,6 +374,7 @@ def test_a_crowd(h2d, crowd, connect):
 		assert len(json.loads(answer.body)) == 50000
 
 
+@pytest.mark.xdist_group("crowd")
 def test_a_crowd_nobody_waits_for(h2d, crowd, connect):
 	"""Requests that go away while a thread reads: nothing is left of them, and others are answered."""
 	server = h2d(server=AUTOINDEX, sections=NO_CACHE, root=crowd)
@@ -377,6 +382,41 @@ def test_a_crowd_nobody_waits_for(h2d, crowd, connect):
 		with connect(server) as c:
 			for _ in range(3):
 				c.send("GET", "/many/")
-	with connect(server) as c:
+	with connect(server, timeout=60) as c:  # behind a thread that reads the crowd
 		assert Page(c.get("/")).names() == ["many/"]
 	# What must be zero at the end, listing_bytes too, the harness looks at.
+
+
+def test_listings_nobody_wants(h2d, crowd):
+	"""Hundreds of long listings, each reset at once, are not made, and nobody waits behind them."""
+	server = h2d(server=AUTOINDEX, sections=NO_CACHE, root=crowd)
+	with server.connect("tcp") as c:
+		for _ in range(400):
+			c.reset(c.send("GET", "/many/"))
+	with server.connect("tcp") as c:
+		began = time.monotonic()
+		assert Page(c.get("/")).names() == ["many/"]
+		assert time.monotonic() - began < 2 * SLOW
+	server.wait_quiet()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("crowd")
+def test_listings_that_stand_still(h2d, crowd):
+	"""Streams that read nothing of long listings hold none of them for long: others are answered, and so
+	are they, with the whole page, once they go on."""
+	server = h2d(server=AUTOINDEX, sections=NO_CACHE, root=crowd)
+	with server.connect("tcp", timeout=60, settings={4: 0}, keep=False, credit=False) as rude:
+		streams = [rude.send("GET", "/many/") for _ in range(10)]
+		for stream in streams:
+			assert rude.headers_of(stream).status == 200
+		with server.connect("tcp", timeout=60) as c:
+			answer = c.get("/many/")
+			assert answer.status == 200 and len(answer.body) > 4 << 20
+		stats = server.status()["totals"]
+		assert stats["listing_bytes"] <= 24 << 20
+		rude.window((1 << 31) - 1 - 65535)
+		rude.window((1 << 31) - 1, streams[0])
+		assert rude.response(streams[0]).size == len(answer.body)
+		for stream in streams[1:]:
+			rude.reset(stream)

@@ -1,5 +1,6 @@
 """Peers that are slow, greedy or hostile: each ends, or stays bounded, and the others are served."""
 import os
+import re
 import resource
 import socket
 import ssl
@@ -13,7 +14,7 @@ import client
 import procs
 import server as srv
 
-SHORT = "timeouts { handshake = 1  header = 1  send = 1  keepalive = 1 }"
+SHORT = "timeouts { handshake = 1  header = 1  body = 1  send = 1  keepalive = 1 }"
 GENTLE = "timeouts { handshake = 1  header = 1  send = 1  keepalive = 60 }"
 
 
@@ -170,16 +171,93 @@ def test_peer_that_does_not_read(h2d, how):
 
 
 def test_slow_but_steady_is_not_cut(h2d):
-	"""A byte now and then is progress."""
+	"""Whoever takes some bytes each second has all the time it wants."""
 	server = h2d(sections=SHORT, files={"large": b"x" * 5000000})
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
 		raw.send(raw.headers(1, raw.head("/large")))
 		assert raw.status_of(1) == 200
-		end = time.monotonic() + 2.5
+		end = time.monotonic() + 4
 		while time.monotonic() < end:
-			raw.send(hf.WindowUpdateFrame(1, window_increment=10))
+			raw.send(hf.WindowUpdateFrame(1, window_increment=50))
 			assert raw.until_type(hf.DataFrame) is not None
 			time.sleep(0.1)
+
+
+def act_ping(raw, n):
+	raw.send(hf.PingFrame(0, b"12345678"))
+
+
+def act_settings(raw, n):
+	raw.send(hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}))
+
+
+def act_head(raw, n):
+	raw.send(raw.headers(2 * n + 101, raw.head(method="HEAD")))
+
+
+def act_whole_reply(raw, n):
+	"""Others of its streams make progress, those that wait do not."""
+	stream = 2 * n + 101
+	raw.send(raw.headers(stream, raw.head("/small")), hf.WindowUpdateFrame(stream, window_increment=100))
+
+
+def act_a_byte_of_each(raw, n):
+	raw.send(*(hf.WindowUpdateFrame(stream, window_increment=1) for stream in range(1, 21, 2)))
+
+
+@pytest.mark.parametrize("act", [act_ping, act_settings, act_head, act_whole_reply, act_a_byte_of_each])
+def test_what_is_no_progress_of_a_stream(h2d, act):
+	"""A stream whose window is closed ends, whatever else the client has the server send."""
+	server = h2d(sections=GENTLE, files={"large": b"x" * 5000000, "small": b"x" * 100})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
+		streams = range(1, 21, 2)
+		raw.send(*(raw.headers(stream, raw.head("/large")) for stream in streams))
+		for n in range(60):
+			if len(resets(raw, streams)) == len(streams):
+				break
+			act(raw, n)
+			raw.pump(0.1)
+		assert len(resets(raw, streams)) == len(streams)
+		raw.send(raw.headers(999))
+		assert raw.status_of(999) == 200, "the connection goes on"
+
+
+def resets(raw, streams):
+	return {f.stream_id for f in raw.frames if isinstance(f, hf.RstStreamFrame)} & set(streams)
+
+
+def test_a_byte_of_the_connections_window(h2d):
+	"""The window of the connection counts as that of a stream does."""
+	server = h2d(sections=GENTLE, files={"large": b"x" * 5000000})
+	raw = server.raw("tcp")
+	raw.send(*(raw.headers(stream, raw.head("/large")) for stream in (1, 3, 5)))
+	drip = Drip(raw.sock, forever(hf.WindowUpdateFrame(0, window_increment=1).serialize()), 0.2)
+	assert seconds_until_closed(raw.sock) < 5 * srv.SLOW
+	drip.stop.set()
+	raw.close()
+
+
+def test_a_body_nobody_reads(h2d):
+	"""It may come, at a least rate; a stream whose body does not ends after `body`, not `send`."""
+	server = h2d(sections="timeouts { body = 1 }")
+	with server.raw("tcp") as raw:
+		for stream in (1, 3):
+			raw.send(raw.headers(stream, raw.head(method="POST"), end_stream=False))
+			assert raw.status_of(stream) == 405
+		for _ in range(60):
+			if resets(raw, (1, 3)):
+				break
+			raw.send(hf.DataFrame(3, b"x"))
+			raw.pump(0.1)
+		if len(resets(raw, (1, 3))) < 2:
+			raw.until(lambda f: len(resets(raw, (1, 3))) == 2, timeout=5)
+		raw.send(raw.headers(5))
+		assert raw.status_of(5) == 200, "the connection goes on"
+		raw.send(raw.headers(7, raw.head(method="POST"), end_stream=False))
+		for n in range(30):
+			raw.send(hf.DataFrame(7, b"x" * 50, flags=["END_STREAM"] if n == 29 else []))
+			raw.pump(0.1)
+		assert not resets(raw, (7,)), "slow, but not too slow"
 
 
 @pytest.mark.parametrize("extra", [("Accept", "x"), (":x", "y")], ids=["upper case", "pseudo"])
@@ -290,6 +368,7 @@ def test_empty_data_flood(site):
 
 @pytest.mark.parametrize("piece", [b"", b"\x00\x01a\x01b"], ids=["empty", "fields"])
 def test_continuation_flood(site, how, piece):
+	before = site.status()["totals"]
 	raw = site.raw(how)
 	raw.send(raw.headers(1, end_headers=False))
 	frame = hf.ContinuationFrame(1, piece).serialize()
@@ -303,6 +382,10 @@ def test_continuation_flood(site, how, piece):
 	raw.close()
 	with site.connect(how) as c:
 		assert c.get("/").status == 200
+	after = site.status()["totals"]
+	for name in ("protocol_errors", "floods"):
+		assert after[name] == before[name] + 1
+
 
 
 def test_header_bomb(site):
@@ -344,6 +427,9 @@ def test_rapid_reset(h2d, how):
 			assert goaway is not None and goaway.last_stream_id < 10000
 	with server.connect(how) as c:
 		assert c.get("/").status == 200
+	totals = server.status()["totals"]
+	assert totals["protocol_errors"] == totals["floods"] == 1
+	assert server.log.wait("info.*: connection 127.0.0.1: streams opened and reset too fast")
 
 
 def test_made_you_reset(h2d):
@@ -424,24 +510,138 @@ def test_descriptors_run_out_for_an_image(h2d):
 	assert server.worker_pids() == [pid]
 
 
+def test_what_descriptors_ran_out_for_is_asked_for(h2d):
+	"""Reopened logs and a new image reach a worker as soon as it has room for them, without another occasion."""
+	server = h2d(conf='access-log = "access.log"', listens=("tcp",), image=True)
+	pid = server.worker_pids()[0]
+	before = server.status()["image"]
+	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (4, hard))
+	os.rename(server.path("access.log"), server.path("access.log.1"))
+	server.reopen_logs()
+	server.log.wait(r"a message is lost: Too many open files")
+	server.write("b.txt", b"new")
+	server.log.wait(r"a message is lost: Too many open files", count=3)  # or once more for the logs
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+	def logged():
+		with server.connect("tcp") as c:
+			assert c.get("/b.txt").body == b"new"
+		with open(server.path("access.log")) as f:
+			return "/b.txt" in f.read()
+	procs.wait_for(logged, said="a line in the new log")
+	server.wait_image(before)
+	assert server.worker_pids() == [pid]
+
+
+@pytest.mark.parametrize("name", ["keeper", "worker"])
+def test_a_log_that_descriptors_ran_out_for(h2d, name):
+	server = h2d.new(conf='error-log = "error.log"', admin=True)
+	server.spawn()
+	procs.wait_for(lambda: os.path.exists(server.admin_path), said="the admin socket")
+	server.wait_up()
+	server.wait_image()
+	status = server.status()
+	pid = status["keeper"] if name == "keeper" else status["workers"][0]["pid"]
+	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (4, hard))
+	os.rename(server.path("error.log"), server.path("error.log.1"))
+	server.reopen_logs()
+
+	def lost():
+		with open(server.path("error.log.1")) as f:
+			return re.search("%s.*a message is lost" % name, f.read())
+	procs.wait_for(lost, said="the message is lost")
+	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+	new = os.stat(server.path("error.log")).st_ino
+	procs.wait_for(lambda: new in {os.stat("/proc/%d/fd/%d" % (pid, fd)).st_ino
+		for fd in procs.descriptors(pid) if os.path.exists("/proc/%d/fd/%d" % (pid, fd))},
+		said="the new log is its own")
+
+
 def test_descriptors_run_out_for_files(h2d):
 	"""No descriptor for a file: 503 for that request, not more."""
 	server = h2d(listens=("tcp",), sections="cache { max-size = 0 }",
-		files={"f%d" % i: b"x" * 3000000 for i in range(30)})
+		files={"f%d" % i: b"x" * 3000000 for i in range(8)})
 	pid = server.worker_pids()[0]
 	soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
 		assert raw.ping()
 		highest = max(procs.descriptors(pid))
-		resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 5, hard))
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 3, hard))
 		seen = []
-		for i in range(30):
-			raw.send(raw.headers(2 * i + 1, raw.head("/f%d" % i)))
-			seen.append(raw.status_of(2 * i + 1))
+		while 503 not in seen:
+			n = len(seen)
+			raw.send(raw.headers(2 * n + 1, raw.head("/f%d" % n)))
+			seen.append(raw.status_of(2 * n + 1))
 		assert set(seen) == {200, 503}, seen
 		resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 		raw.send(raw.headers(101, raw.head("/f0")))
 		assert raw.status_of(101) == 200
+
+
+def test_open_files_of_one_connection(h2d):
+	"""Its streams wait for one another past sixteen; those of others do not, and all are answered."""
+	content = os.urandom(200000)
+	server = h2d(listens=("tcp",), sections="cache { max-size = 0 }", files={"f": content})
+	pid = server.worker_pids()[0]
+	before = len(procs.descriptors(pid))
+	with server.connect("tcp") as c, server.raw("tcp",
+			settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
+		assert c.get("/f").body == content
+		streams = range(1, 201, 2)
+		raw.send(hf.WindowUpdateFrame(0, window_increment=2**30),
+			*(raw.headers(n, raw.head("/f")) for n in streams))
+		assert raw.ping()
+		while sum(isinstance(f, hf.HeadersFrame) for f in raw.frames) < 16:
+			raw.read()
+		assert len(procs.descriptors(pid)) - before < 25
+		assert c.get("/f").body == content
+		raw.send(hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**20}))
+		ended = 0
+		while ended < len(streams):
+			ended += "END_STREAM" in raw.until_type(hf.DataFrame).flags
+		assert sum(f.length for f in raw.frames if isinstance(f, hf.DataFrame)) == 100 * len(content)
+
+
+@pytest.mark.parametrize("window", [0, 1, 5000])
+@pytest.mark.parametrize("size", [60000, 5000000])
+def test_closed_windows_pin_no_buffers(h2d, window, size):
+	"""What cannot be sent is not kept in memory."""
+	server = h2d(listens=("tcp",), sections="cache { max-size = 0 }", files={"f": b"x" * size})
+	pid = server.worker_pids()[0]
+	with server.connect("tcp") as c:
+		for _ in range(8):
+			assert len(c.get("/f").body) == size
+	before = rss(pid)
+	raws = [server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: window})
+		for _ in range(25)]
+	for raw in raws:
+		raw.send(*(raw.headers(n, raw.head("/f")) for n in range(1, 201, 2)))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		assert raw.ping()
+	assert rss(pid) - before < (20 << 20) * srv.SLOW
+	for raw in raws:
+		raw.close()
+
+
+def test_files_leave_descriptors_to_others(h2d):
+	"""Clients that hold files open take none of what connections, images and logs need."""
+	server = h2d(listens=("tcp",), files={"large": b"x" * 5000000, "small": b"y"}, image=True)
+	resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (256, 256))
+	assert server.reload() is not None
+	raws = []
+	for _ in range(60):
+		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
+		raw.send(*(raw.headers(n, raw.head("/large")) for n in range(1, 21, 2)))
+		raws.append(raw)
+	for _ in range(5):
+		with server.connect("tcp", timeout=3) as c:
+			assert c.get("/small").body == b"y"
+	assert server.status()["totals"]["accept_failures"] == 0
+	for raw in raws:
+		raw.close()
 
 
 def test_worker_connections(h2d):
@@ -454,6 +654,71 @@ def test_worker_connections(h2d):
 		assert raw.status_of(1) == 200
 		raw.close()
 	server.log.wait("worker-connections")
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"])
+def test_idle_connections_make_room(h2d, protocol):
+	"""A full worker closes what is idle for the longest, and a new client is served at once."""
+	server = h2d(conf="worker-connections = 16", listens=("tcp",))
+	idle = [server.h1("tcp") if protocol == "h1" else server.raw("tcp") for _ in range(15)]
+	for c in idle:
+		if protocol == "h1":
+			assert c.get("/").status == 200
+		else:
+			c.send(c.headers(1))
+			assert c.status_of(1) == 200
+	with server.raw("tcp") as busy:
+		for n in range(1, 101, 2):
+			busy.send(busy.headers(n))
+			assert busy.status_of(n) == 200
+			began = time.monotonic()
+			with server.connect("tcp") as c:
+				assert c.get("/").status == 200
+			assert time.monotonic() - began < srv.SLOW
+	if protocol == "h1":
+		assert idle[0].rest() == b""
+	else:
+		goaway = idle[0].goaway()
+		assert goaway is not None and goaway.error_code == 0
+	for c in idle:
+		c.close()
+
+
+def fill(server, lines):
+	"""Connections until that many workers have said that they are full; they stay open."""
+	clients = []
+	while len(server.log.find("worker-connections reached")) < lines:
+		clients.append(server.socket("tcp"))
+		if len(clients) >= 16:
+			try:
+				server.log.wait("worker-connections reached", count=lines, deadline=0.05)
+			except AssertionError:
+				pass
+		assert len(clients) < 200
+	return clients
+
+
+@pytest.mark.parametrize("workers", [1, 2], ids=["one of two", "both"])
+def test_full_workers_answer_the_operator(h2d, workers):
+	"""Admin connections have room of their own."""
+	server = h2d(conf="worker-connections = 16", listens=("tcp",), workers=2)
+	clients = fill(server, workers)
+	for _ in range(20):
+		assert server.status(timeout=2)["totals"]["connections"] >= 16
+	for s in clients:
+		s.close()
+
+
+def test_full_worker_leaves_the_shared_socket_to_others(h2d):
+	server = h2d(conf="worker-connections = 16", listens=("tcp", "unix"), workers=2)
+	clients = fill(server, 1)
+	full = len(server.log.find("worker-connections reached"))
+	for _ in range(20):
+		if full == 1:
+			with server.connect("unix") as c:
+				assert c.get("/").status == 200
+	for s in clients:
+		s.close()
 
 
 def test_many_connections(h2d, how):

@@ -1,4 +1,5 @@
 """The unit under a real systemd: booted as PID 1 of its own namespaces, see systemd-boot."""
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import harness
 import procs
 import server as srv
 
+pytestmark = pytest.mark.xdist_group("systemd")
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.dirname(os.path.dirname(srv.H2D))
 CONF = """\
@@ -225,6 +227,20 @@ def test_start_with_a_broken_configuration(unit):
 	unit.run("systemctl", "stop", "h2d")
 
 
+def test_an_address_that_is_taken_is_tried_again(unit):
+	"""Longer than h2d itself waits for it: the unit starts it again."""
+	with subprocess.Popen(["nsenter", "-t", str(unit.pid), "-a", "--", "/usr/bin/python3", "-c",
+			"import socket; s = socket.create_server(('127.0.0.1', 8080)); print(flush=True); input(); print()"],
+			stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+		other.stdout.readline()
+		unit.ok("systemctl", "start", "--no-block", "h2d")
+		procs.wait_for(lambda: unit.show("NRestarts") != "0", 20, 0.05, "a restart")
+		assert "in use" in unit.journal(), unit.journal()
+		other.communicate(b"\n")
+	procs.wait_for(lambda: unit.show("ActiveState") == "active", 20, 0.05, "serving")
+	assert unit.get() == "hello from systemd\n200"
+
+
 def test_killed_worker(started):
 	main = started.show("MainPID")
 	worker = started.ok("pgrep", "-P", main).split()[0]
@@ -243,6 +259,69 @@ def test_killed_master_is_restarted(started):
 		and started.show("ActiveState") == "active",
 		20, 0.05, "restarted")
 	assert started.get() == "hello from systemd\n200"
+
+
+def test_killed_master_leaves_downloads(started):
+	"""Its workers finish what they have under KillMode=process, and the next master serves beside them."""
+	size = 8 << 20
+	started.ok("sh", "-c", "head -c %d /dev/zero > /srv/www/large" % size)
+	main = started.show("MainPID")
+	orphans = started.ok("pgrep", "-P", main).split()
+	command = "curl -q -sS --http2-prior-knowledge --limit-rate 2M http://127.0.0.1:8080/large"
+	with subprocess.Popen(["nsenter", "-t", str(started.pid), "-a", "--", "sh", "-c",
+			command + " | wc -c"], stdout=subprocess.PIPE, text=True) as download:
+		procs.wait_for(lambda: started.run("sh", "-c",
+			"ss -Htn state established sport = :8080").stdout.strip(), said="the download")
+		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
+		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
+			and started.show("ActiveState") == "active", 20, 0.05, "restarted")
+		assert download.poll() is None, "the download ended before the master was back"
+		assert started.get() == "hello from systemd\n200"
+		assert int(download.communicate(timeout=60)[0]) == size
+	procs.wait_for(lambda: not set(orphans) & set(started.run("pgrep", "-x", "h2d").stdout.split()),
+		30, said="the orphans leave")
+
+
+def test_out_of_memory_stops_one_process(unit):
+	assert unit.show("OOMPolicy") == "continue"
+
+
+def test_log_that_belongs_to_the_user(unit):
+	"""As logrotate's `create 0600 h2d h2d` leaves it; root has no CAP_DAC_OVERRIDE here."""
+	log = "/var/log/h2d/access.log"
+	unit.ok("sh", "-c", "mkdir -p /var/log/h2d; rm -f %s; install -o h2d -g h2d -m 600 /dev/null %s"
+		% (log, log))
+	unit.ok("systemctl", "start", "h2d")
+	assert unit.get("http://127.0.0.1:8080/one").endswith("404")
+	unit.ok("sh", "-c", "mv %s %s.1; install -o h2d -g h2d -m 600 /dev/null %s" % (log, log, log))
+	unit.ok("systemctl", "kill", "-s", "USR1", "--kill-whom=main", "h2d")
+	procs.wait_for(lambda: unit.get("http://127.0.0.1:8080/two").endswith("404")
+		and "/two" in unit.ok("cat", log), said="a line in the new log")
+	assert "/one" in unit.ok("cat", log + ".1")
+	unit.ok("rm", log)
+
+
+def test_writable_root_is_cached(unit):
+	"""The unit's own advice for uploads must not take files out of the cache."""
+	advice = re.search(r"ReadWritePaths=(\S+)", open(os.path.join(BUILD, "systemd",
+		"h2d.service")).read()).group(1)
+	assert CONF.count('root = "%s"' % advice) == 1
+	unit.ok("mkdir", "-p", "/srv/www/files", "/etc/systemd/system/h2d.service.d")
+	names = ["/srv/www/files/%d.txt" % i for i in range(20)]
+	for name in names:
+		unit.write(name, name)
+	drop_in = "/etc/systemd/system/h2d.service.d/uploads.conf"
+	unit.write(drop_in, "[Service]\nReadWritePaths=%s\n" % advice)
+	unit.ok("systemctl", "daemon-reload")
+	unit.ok("systemctl", "start", "h2d")
+
+	def cached():
+		status = json.loads(unit.ok("curl", "-q", "-sS", "--unix-socket", "/run/h2d/admin.sock",
+			"http://localhost/status.json"))
+		return status["cache"]["pending"] == 0 and status["cache"]["entries"] >= len(names) + 1
+	procs.wait_for(cached, said="all files are in the image")
+	unit.ok("rm", "-r", drop_in, "/srv/www/files")
+	unit.ok("systemctl", "daemon-reload")
 
 
 def test_hup_by_systemctl_kill(started):

@@ -1,8 +1,10 @@
 """Deaths of processes, the end, descriptors and rights."""
 import os
 import re
+import resource
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -99,6 +101,34 @@ def test_crash_loop_backs_off(h2d):
 	assert len(waits) == 4, "the first three are mended at once"
 
 
+def test_an_empty_slot_lends_its_socket(h2d):
+	"""A worker that rests between crashes costs new connections nothing, and its socket comes back."""
+	server = h2d(workers=2, listens=("tcp",))
+	for n in range(20):
+		if server.log.find("started again in 3200 ms"):
+			break
+		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
+		since = len(server.log.find("signal 9"))
+		os.kill(pid, signal.SIGKILL)
+		procs.wait_for(lambda: len(server.log.find("signal 9")) > since, said="the death")
+	start = time.monotonic()
+	raws = [server.raw("tcp") for _ in range(40)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+	assert time.monotonic() - start < 1 * srv.SLOW
+	server.wait_up()
+	neighbour = server.live_workers()[1]["pid"]
+	inodes = lambda pid: {i for i in procs.sockets(pid) if i in procs.listening_inodes()}
+	procs.wait_for(lambda: not inodes(neighbour) & inodes(server.live_workers()[0]["pid"]),
+		said="the socket is given back")
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	server.baseline = None
+
+
 def test_keeper_dies(h2d):
 	"""It costs nothing but the next image."""
 	server = h2d()
@@ -135,6 +165,12 @@ def test_master_killed(h2d):
 		.replace(second.admin_path, server.admin_path))
 	second.admin_path = server.admin_path
 	second.start()  # takes the pid file and the stale socket over
+
+
+def listening_in(pid, port):
+	"""Whether a process holds a listening socket of this port."""
+	listening = procs.listening_inodes()
+	return any(listening.get(inode) == port for inode in procs.sockets(pid))
 
 
 # --- the end ------------------------------------------------------------------------------------
@@ -200,6 +236,71 @@ def test_second_signal_makes_a_drain_a_stop(h2d):
 		server.signal(signal.SIGTERM)
 		assert server.wait_exit(3 * srv.SLOW) == 0
 
+@pytest.mark.parametrize("name", ["HUP", "QUIT", "master killed"])
+def test_leaves_without_descriptors(h2d, name):
+	"""A worker that has no descriptor left to accept with leaves all the same, and does not crash."""
+	def few():
+		resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+	server = h2d.new(conf="shutdown-timeout = 1", listens=("unix", "tcp"), preexec=few)
+	lines = server.conf_text.splitlines(keepends=True)
+	lines.sort(key=lambda line: not line.startswith('listen "unix:' + server.unix_path))
+	server.put_conf("".join(lines))
+	server.start()
+	server.baseline = None
+	worker = server.worker_pids()[0]
+	clients = []
+	for _ in range(60):
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(server.unix_path)
+		clients.append(s)
+	server.log.wait("limit of descriptors .* reached|accept: Too many open files")
+	if name == "master killed":
+		server.expect_exit(-signal.SIGKILL)
+		os.kill(server.pid, signal.SIGKILL)
+		server.process.wait()
+	else:
+		server.signal(getattr(signal, "SIG" + name))
+	procs.wait_for(lambda: not procs.running(worker), said="the worker leaves")
+	if name == "QUIT":
+		server.wait_exit()
+	for s in clients:
+		s.close()
+	assert not server.log.find("signal (6|11)|Sanitizer"), "it crashed"
+
+
+@pytest.mark.parametrize("descriptors", [None, 64], ids=["", "few descriptors"])
+@pytest.mark.parametrize("end", ["QUIT", "removed"])
+def test_queue_is_taken_before_the_end(h2d, end, descriptors):
+	"""All that waits in a queue that nobody else will serve is answered: many times an accept budget of it."""
+	def few():
+		if descriptors:
+			resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+	server = h2d.new(workers=1, listens=("tcp",), preexec=few)
+	server.start()
+	server.baseline = None
+	pid = server.worker_pids()[0]
+	os.kill(pid, signal.SIGSTOP)
+	raws = [server.raw("tcp") for _ in range(300)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	if end == "QUIT":
+		server.signal(signal.SIGQUIT)
+	else:
+		server.put_conf(server.conf_text.replace("127.0.0.1:0", "localhost:0")
+			.replace("localhost:0", "127.0.0.2:0"))
+		server.hup()
+		server.log.wait("serving: generation 2")
+	procs.wait_for(lambda: not listening_in(server.pid, server.ports["tcp"]), said="the master lets go")
+	os.kill(pid, signal.SIGCONT)
+	for raw in raws:
+		assert raw.status_of(1) in ((200, 503) if descriptors else (200,))  # a file needs one, too
+		raw.close()
+	procs.wait_for(lambda: not procs.running(pid), said="the worker leaves")
+	if end == "QUIT":
+		server.wait_exit()
+	else:
+		server.quit()
+
 
 # --- descriptors and rights -----------------------------------------------------------------------
 
@@ -227,6 +328,20 @@ def test_descriptor_lists(h2d):
 			r"socket$|pipe$|anon_inode:|/memfd:|/dev/null|%s($|/)|.*access\.log|.*stdout$" % re.escape(server.root), name)]
 		assert not wrong, (pid, kinds)
 		assert kinds["anon_inode:[eventpoll]"] <= 1
+
+
+def test_scoreboard_is_everybodys_to_read_only(h2d):
+	"""The master alone holds its descriptors; a worker can write its own page and never another, a keeper none."""
+	server = h2d(workers=2)
+	workers, keeper = [w["pid"] for w in server.live_workers().values()], server.status()["keeper"]
+	held = [name for name in procs.descriptors(server.pid).values() if name.startswith(procs.BOARD)]
+	assert len(held) == 2
+	for pid in workers + [keeper]:
+		assert not [name for name in procs.descriptors(pid).values() if name.startswith(procs.BOARD)]
+		pages = procs.board_pages(pid)
+		own = [size for size, now, ever in pages if now]
+		assert own == ([] if pid == keeper else [4096]), (pid, pages)
+		assert all(now == ever for _, now, ever in pages) and len(pages) > 0, (pid, pages)
 
 
 def test_descriptors_after_reloads(h2d):
@@ -325,3 +440,32 @@ def test_cpu_is_quiet_when_idle(h2d):
 	assert sum(procs.cpu_seconds(p) for p in pids) - before <= 0.05 * srv.SLOW
 	for raw in raws:
 		raw.close()
+
+
+def secrets(key):
+	"""The private scalar of an EC key as memory may hold it: both byte orders, and lines of its PEM file."""
+	text = subprocess.run(["openssl", "pkey", "-in", key, "-text", "-noout"], check=True,
+		stdout=subprocess.PIPE, text=True).stdout
+	scalar = bytes.fromhex(re.sub(r"[\s:]", "", re.search(r"priv:\s*([0-9a-f:\s]+)", text).group(1)))
+	scalar = scalar[-32:]
+	with open(key) as f:
+		pem = [line.strip().encode() for line in f if "-----" not in line]
+	return {scalar[4:28], scalar[::-1][4:28], pem[0][30:60], pem[1][:30]}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reads the memory of another user's process")
+def test_keeper_has_no_private_key(h2d):
+	"""Neither of its own generation nor, after reloads, of an older one that still drains."""
+	server = h2d(conf='user = "nobody"', files={"large": LARGE})
+	wanted = secrets(server.cert.key)
+	assert procs.memory_has(server.worker_pids()[0], wanted), "the search finds a key where one is"
+	assert not procs.memory_has(server.status()["keeper"], wanted)
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		before = server.status()["keeper"]
+		server.reload()
+		procs.wait_for(lambda: server.status()["keeper"] not in (0, before), said="a new keeper")
+		assert not procs.memory_has(server.status()["keeper"], wanted)
+	assert not procs.memory_has(server.pid, {w for w in wanted if w.isascii()}), \
+		"the text of the key file is left in the master's memory"

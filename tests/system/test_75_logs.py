@@ -1,21 +1,24 @@
 """Access log and error log: formats, whole lines, reopening."""
+import fcntl
 import json
 import os
 import re
 import signal
 import threading
+import time
 
 import pytest
 
 import procs
 
+F_SETPIPE_SZ = 1031
 COMBINED = re.compile(r'(?P<peer>\S+) - - \[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] '
 	r'"(?P<method>\S+) (?P<target>\S+) (?P<protocol>HTTP/2\.0)" (?P<status>\d{3}) (?P<bytes>\d+) '
 	r'"(?P<referer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"')
 
 
 def lines_of(path):
-	with open(path, encoding="ascii") as f:
+	with open(path, encoding="utf-8") as f:
 		text = f.read()
 	assert text == "" or text.endswith("\n"), "torn: %r" % text[-200:]
 	return text.splitlines()
@@ -65,7 +68,18 @@ def test_json(h2d, how):
 		("GET", "/page", 200, 5), ("HEAD", "/page?query=1", 200, 0)]
 	assert found[0]["user_agent"] == 'Tester/1.0 "x"'
 	assert found[0]["scheme"] == ("https" if how == "tls" else "http")
-	assert all(m["complete"] is True and m["duration_us"] >= 0 for m in found)
+	assert all(m["complete"] is True and m["duration_us"] > 0 for m in found)
+	assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", m["time"]) for m in found)
+
+
+def test_json_utf8(h2d):
+	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
+		files={"page": "hello"})
+	c = server.connect("tcp")
+	c.get("/page", headers=[("user-agent", "\u00e9t\u00e9".encode() + b" \xe9")])
+	c.close()
+	found = [json.loads(line) for line in wait_lines(server, "access.log", 1)]
+	assert [m["user_agent"] for m in found if m["peer"] != "unix"] == ["\u00e9t\u00e9 \ufffd"]
 
 
 def test_aborted_request_is_logged(h2d):
@@ -234,3 +248,85 @@ def test_error_log_file_keeps_stderr_quiet(h2d):
 	server.wait_up()
 	assert re.search("listening on", open(server.path("error.log")).read())
 	assert server.quit() == 0
+
+
+def stop_reading(server):
+	"""Nobody reads the server's standard error any more, and a page of it is all that fits."""
+	fcntl.fcntl(server.process.stderr, F_SETPIPE_SZ, 4096)
+	server.log.reading.clear()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGQUIT])
+def test_blocked_reader_of_stderr(h2d, end):
+	"""Nobody waits for whoever reads the log, and it is said how many lines were lost."""
+	server = h2d(conf="log-level = debug", workers=2)
+	server.baseline = None
+	stop_reading(server)
+	for _ in range(300):
+		with server.raw("tcp") as raw:
+			raw.sock.sendall(b"nonsense " * 10)
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	server.hup()
+	procs.wait_for(lambda: server.status()["generation"] == 2, said="the master goes on")
+	server.log.reading.set()
+	server.log.wait(r" \d+ log lines were lost")
+	server.signal(end)
+	assert server.wait_exit() == 0
+
+
+def test_blocked_reader_to_the_end(h2d):
+	server = h2d.new(conf="log-level = debug").start()
+	stop_reading(server)
+	for _ in range(200):
+		with server.raw("tcp") as raw:
+			raw.sock.sendall(b"nonsense " * 10)
+	server.signal(signal.SIGTERM)
+	try:
+		assert server.wait_exit() == 0
+	finally:
+		server.log.reading.set()
+
+
+def test_malformed_targets_are_said_once_a_second(h2d):
+	server = h2d(conf="log-level = info")
+	began = time.monotonic()
+	with server.connect("tcp") as c:
+		for _ in range(40):
+			for stream in [c.send(path="/%zz") for _ in range(50)]:
+				assert c.response(stream).status == 400
+	seconds = time.monotonic() - began
+	server.log.wait(r"malformed request target … and \d+ more like it in the last second")
+	assert len(server.log.find("malformed request target$")) <= seconds + 2
+
+
+def test_access_log_to_a_blocked_pipe(h2d):
+	"""The access log's reader stands still: requests are answered, lines are lost whole, and that is said."""
+	server = h2d.new(conf="access-log = \"%s\"" % "fifo")
+	os.mkfifo(server.path("fifo"))
+	reader = os.open(server.path("fifo"), os.O_RDONLY | os.O_NONBLOCK)
+	try:
+		server.start()
+		with server.connect("tcp") as c:
+			for _ in range(60):
+				for stream in [c.send(path="/" + "x" * 1000) for _ in range(50)]:
+					assert c.response(stream).status == 404
+			got = []
+
+			def drink():
+				try:
+					got.append(os.read(reader, 1 << 20))
+				except BlockingIOError:
+					pass
+				return server.log.find(r"access log: \d+ lines were lost")
+			procs.wait_for(drink, said="what is lost is said")
+		server.baseline = None
+		assert server.quit() == 0
+		drink()
+		lines = b"".join(got).decode().split("\n")
+		assert lines.pop() == "" and all(COMBINED.fullmatch(line) for line in lines)
+		lost = sum(int(re.search(r"(\d+) lines were lost", line).group(1))
+			for line in server.log.find(r"lines were lost"))
+		assert len([line for line in lines if "/xxx" in line]) + lost >= 3000
+	finally:
+		os.close(reader)

@@ -303,6 +303,7 @@ def many(h2d):
 	return server.start(image=True).wait_coded(["page.html", "assets/style.css", "dir/index.html"])
 
 
+@pytest.mark.slow
 def test_walk(many):
 	"""The lint looks at every response; the protocols say the same, and so do GET and HEAD."""
 	with many.connect("tls") as c:

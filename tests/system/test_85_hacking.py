@@ -1,60 +1,146 @@
-"""HACKING.md tells the truth: the picture of a request's way names functions that exist where it says,
-and calls that are made; what it lists as states and rows is in the tables."""
+"""HACKING.md tells the truth: each picture under a heading `## The way of …` names functions that exist in
+the files that it names, and calls that are made; what it lists as states and rows is in the tables."""
 import pathlib
 import re
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
+import pytest
 
-def picture():
-	text = (TOP / "HACKING.md").read_text()
-	block = text.split("## The way of a request\n")[1].split("\n##")[0]
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TEXT = (TOP / "HACKING.md").read_text()
+WAYS = re.findall(r"^## (The way of .*)$", TEXT, re.M)
+
+
+def picture(heading):
+	block = TEXT.split("## %s\n" % heading)[1].split("\n##")[0]
 	return [line for line in block.splitlines() if line.startswith("    ") and line.strip()]
 
 
 def sources():
-	return {str(p.relative_to(TOP / "src")): p.read_text() for p in (TOP / "src").rglob("*.[ch]")}
+	"""{path below src: text}, of what is checked in."""
+	return {str(p.relative_to(TOP / "src")): p.read_text() for end in ("[ch]", "def")
+		for p in (TOP / "src").rglob("*." + end)}
 
 
-def body_of(name, files):
-	"""The text of the function called name, None if there is none."""
-	for text in files.values():
+def bodies_of(name, files):
+	"""{path: text} of the functions called name; static ones may share it."""
+	found = {}
+	for path, text in files.items():
 		m = re.search(r"^[a-z][^\n;{}()]*\b%s\([^;{}]*\)\n\{\n(.*?)^\}" % name, text, re.M | re.S)
 		if m:
-			return m.group(1)
-	return None
+			found[path] = m.group(1)
+	return found
 
 
 def calls(body, callee):
-	"""By name, or over a seam: h2_input as ->input(…), start as ->start(…)."""
-	return re.search(r"\b%s\(|->%s\(" % (callee, callee.rsplit("_", 1)[-1]), body)
+	"""By name, handed on as a callback, or over a seam: h2_input as ->input(…), start as ->start(…)."""
+	return re.search(r"\b%s\(|[(,=] ?&?%s[,;)]|->%s\(" % (callee, callee, callee.rsplit("_", 1)[-1]), body)
 
 
-def test_the_way_of_a_request():
+def named_files(line, files):
+	"""The files that a line names, and the line without them; "net/tcp.c, tls.c" are two of net/."""
+	folder, found = "", []
+	for word in re.findall(r"(?<!\S)((?:[\w-]+/)*\w+\.(?:c|h|def)),?(?!\S)", line):
+		folder = word.rpartition("/")[0] + "/" if "/" in word else folder
+		path = word if word in files else folder + word
+		assert path in files, f"{word}: no such file"
+		found.append(path)
+	return found, re.sub(r"(?<!\S)(?:[\w-]+/)*\w+\.(?:c|h|def),?(?!\S)", "", line)
+
+
+def check_line(line, files):
+	"""The number of functions that it names."""
+	paths, told = named_files(line, files)
+	homes = paths + [p[:-1] + "c" for p in paths if p.endswith(".h") and p[:-1] + "c" in files]
+	texts = "".join(files[p] for p in homes)
+	for text in re.findall(r"\b(?:conf->[\w.]+\w|[A-Z]+(?:_[A-Z]+)+\b)", told):
+		assert text in (texts or "".join(files.values())), f"{text}: not in {paths}"
+	told = re.sub(r"\b\w+->[\w.]+|\bstruct \w+", "", told)
+	names = [name for name in re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", told)
+		if not name.startswith(("nghttp2_", "epoll_"))]
+	names += [name for pair in re.findall(r"\b([a-z]\w*) (?=→ (\w+))", told) for name in pair
+		if "_" not in name]
+	for name in names:
+		assert bodies_of(name, files), f"{name}: no such function"
+	if names and any(p.endswith(".c") for p in paths):
+		assert any(path in homes for name in names for path in bodies_of(name, files)), \
+			f"{names}: none of them is in {paths}"
+	for caller, callee in re.findall(r"\b(\w+) (?=→ (\w+))", told):
+		assert any(calls(body, callee) for body in bodies_of(caller, files).values()), \
+			f"{caller} does not call {callee}"
+	return len(names)
+
+
+def test_the_ways_are_there():
+	assert {"The way of a request", "The way of a configuration key"} <= set(WAYS)
+
+
+@pytest.mark.parametrize("heading", WAYS)
+def test_the_way(heading):
 	files = sources()
-	named = 0
-	for line in picture():
-		told = re.sub(r"\S+\.[chd]\w*|transport->\w+|handler->\w+|body->\w+", "", line)
-		for name in re.findall(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b", told):
-			if not name.startswith(("nghttp2_", "epoll_")):
-				assert body_of(name, files) is not None, f"{name}: no such function"
-				named += 1
-		for caller, callee in re.findall(r"\b(\w+) (?=→ (\w+))", told):
-			body = body_of(caller, files)
-			assert body is not None and calls(body, callee), f"{caller} does not call {callee}"
-	assert named > 30
+	assert sum(check_line(line, files) for line in picture(heading)) >= 10
+
+
+@pytest.mark.parametrize("line, why", [
+	("no_such_function   conf/conf.c", "no such function"),
+	("conf_load   conf/nowhere.c", "no such file"),
+	("conf_load   conf/conf_read.c", "none of them"),
+	("conf_load → conf_free   conf/conf.c", "does not call"),
+	("conf->timeouts.never   server/worker.c", "not in"),
+	("CONF_NOTHING   conf/conf.def", "not in"),
+])
+def test_an_untrue_line_is_found(line, why):
+	with pytest.raises(AssertionError, match=why):
+		check_line(line, sources())
+
+
+STATES = {
+	"connection": ("conn_go", "server/conn_state.def", "CONN"),
+	"request": ("req_go", "request/req_state.def", "REQ"),
+	"worker": ("worker_go", "server/board_state.def", "BOARD"),
+	"generation": ("gen_go", "master/gen_state.def", "GEN"),
+}
 
 
 def test_states_are_those_of_the_tables():
-	text = (TOP / "HACKING.md").read_text()
-	for label, path, macro in (("connection", "server/conn_state.def", "CONN_STATE"),
-			("request", "http/req_state.def", "REQ_STATE")):
-		told = re.search(r"^    %s +([A-Z →]+?)  " % label, text, re.M).group(1).split(" → ")
-		rows = re.findall(r"^%s\((\w+)," % macro, (TOP / "src" / path).read_text(), re.M)
-		assert told == rows
+	block = TEXT.split("## States\n")[1].split("\n##")[0]
+	rows = re.findall(r"^    (\w+) +([A-Z →]+?)  +(\w+)\(\), +(\S+)$", block, re.M)
+	assert {row[0] for row in rows} == set(STATES)
+	for label, told, writer, path in rows:
+		assert (writer, path) == STATES[label][:2]
+		macro = STATES[label][2] + "_STATE"
+		assert told.split(" → ") == re.findall(r"^%s\((\w+)," % macro,
+			(TOP / "src" / path).read_text(), re.M)
+
+
+def functions(text):
+	"""(name, body) of every function in the text of a .c file."""
+	return re.findall(r"^[a-z][^\n;{}()]*\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.M | re.S)
+
+
+@pytest.mark.parametrize("label", STATES)
+def test_each_state_has_one_writer(label):
+	"""It asserts the step, and nobody else assigns one of these states, but for the first at birth."""
+	writer, path, prefix = STATES[label]
+	first = re.search(r"^%s_STATE\((\w+)," % prefix, (TOP / "src" / path).read_text(), re.M).group(1)
+	writers = {}
+	for name, text in sources().items():
+		for function, body in functions(text):
+			if re.search(r"(->|\.)state = (?!%s_%s\b)(%s_\w+|state);" % (prefix, first, prefix), body):
+				writers[function] = body
+	others = {STATES[other][0] for other in STATES} - {writer}
+	assert set(writers) - others == {writer}
+	assert re.search(r"H2D_ASSERT\((\w+_may_go\(|states\[\w+->state\]\.next & 1u << state)", writers[writer])
 
 
 def test_every_layer_is_listed():
-	text = (TOP / "HACKING.md").read_text()
 	for folder in (TOP / "src").iterdir():
 		if folder.is_dir() and any(folder.glob("*.c")):
-			assert f"| `src/{folder.name}/` |" in text
+			assert f"| `src/{folder.name}/` |" in TEXT
+
+
+def test_words_are_used():
+	rows = re.findall(r"^\| ([a-z, ]+) \|", TEXT.split("\n## Words\n")[1].split("\n##")[0], re.M)[1:]
+	assert 10 < len(rows) <= 20
+	used = " ".join(sources().values()).lower().replace("_", " ")
+	for word in ", ".join(rows).split(", "):
+		assert word in used, f"{word}: the source does not say so any more"

@@ -1,5 +1,5 @@
 /* check_addr: text to address and back; every refusal says why; peers that accept(2) may report. */
-#include "net/addr.h"
+#include "base/addr.h"
 
 #include <arpa/inet.h>
 
@@ -18,20 +18,21 @@ static const struct {
 	{ "[2001:db8::8:800:200c:417a]:1", AF_INET6, "2001:db8::8:800:200c:417a" },
 	{ "[::ffff:192.0.2.1]:443", AF_INET6, "::ffff:192.0.2.1" },
 	{ "unix:/run/x.sock", AF_UNIX, "unix" },
-	{ "unix:/", AF_UNIX, "unix" },
+	{ "unix:/x", AF_UNIX, "unix" },
 };
 
 START_TEST(parses_and_formats)
 {
 	struct addr a, b;
-	char text[ADDR_TEXT], host[ADDR_TEXT];
+	char text[ADDR_TEXT], host[ADDR_HOST_TEXT];
 
 	ck_assert_ptr_null(addr_parse(good[_i].text, &a));
 	ck_assert_int_eq(a.sa.sa_family, good[_i].family);
 	addr_format(&a, text, sizeof(text));
 	ck_assert_str_eq(text, good[_i].text);
-	addr_format_host(&a, host, sizeof(host));
+	ck_assert_ptr_eq(addr_format_host(&a, host), host);
 	ck_assert_str_eq(host, good[_i].host);
+	ck_assert_str_eq(ADDR_HOST(&a), good[_i].host);
 	ck_assert_ptr_null(addr_parse(text, &b));
 	ck_assert(addr_equal(&a, &b));
 	ck_assert_uint_eq(a.len, b.len);
@@ -54,11 +55,11 @@ static const struct {
 	{ "127.0.0.1:65536", "not a number" },
 	{ "127.0.0.1:99999999999999999999", "not a number" },
 	{ "127.0.0.1:-1", "not a number" },
-	{ "127.1:80", "not a numeric address" },
-	{ "256.0.0.1:80", "not a numeric address" },
-	{ ":80", "not a numeric address" },
-	{ "localhost:80", "not a numeric address" },
-	{ "00000000000000000000000000000000000000000127.0.0.1:80", "not a numeric address" },
+	{ "127.1:80", "not a numeric IPv4 address" },
+	{ "256.0.0.1:80", "not a numeric IPv4 address" },
+	{ ":80", "not a numeric IPv4 address" },
+	{ "localhost:80", "not a numeric IPv4 address" },
+	{ "00000000000000000000000000000000000000000127.0.0.1:80", "not a numeric IPv4 address" },
 	{ "*:80", "[::]:PORT" },
 	{ "::1:80", "in brackets" },
 	{ "[::1", "not closed" },
@@ -70,6 +71,8 @@ static const struct {
 	{ "[127.0.0.1]:80", "no IPv6 address" },
 	{ "[fe80::1%lo]:80", "no IPv6 address" },
 	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:1", "no IPv6 address" },
+	{ "unix:/", "folder" },
+	{ "unix:/run/", "folder" },
 	{ "unix:", "absolute" },
 	{ "unix:x.sock", "absolute" },
 };
@@ -80,6 +83,7 @@ START_TEST(refuses)
 	const char *why = addr_parse(bad[_i].text, &a);
 
 	ck_assert_msg(why != NULL, "%s is taken", bad[_i].text);
+	ck_assert_int_eq(a.sa.sa_family, AF_UNSPEC);
 	ck_assert_msg(strstr(why, bad[_i].says) != NULL, "%s: %s", bad[_i].text, why);
 }
 END_TEST
@@ -136,7 +140,7 @@ END_TEST
 START_TEST(differences)
 {
 	static const char *const texts[] = { "127.0.0.1:1", "127.0.0.1:2", "127.0.0.2:1", "[::1]:1",
-					     "[::1]:2", "[::2]:1", "unix:/a", "unix:/ab" };
+		"[::1]:2", "[::2]:1", "unix:/a", "unix:/ab" };
 	enum { N = sizeof(texts) / sizeof(texts[0]) };
 	struct addr a[N];
 	static const uint16_t ports[] = { 1, 2, 1, 1, 2, 1, 0, 0 };

@@ -88,7 +88,8 @@ START_TEST(cap)
 	ck_assert_ptr_null(arena_alloc(&a, 100));
 	ck_assert_ptr_null(arena_alloc(&a, SIZE_MAX / 2));
 	ck_assert_ptr_null(arena_zalloc(&a, 100));
-	ck_assert_ptr_null(arena_strdup(&a, "a string that is longer than what is left, however one "
+	ck_assert_ptr_null(arena_strdup(&a,
+		"a string that is longer than what is left, however one "
 		"counts: the rest of the last chunk is less than the hundred bytes asked before"));
 	arena_reset(&a);
 

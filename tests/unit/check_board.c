@@ -1,13 +1,14 @@
-/* check_board: slots, totals that outlive their process, and the JSON of a board gone mad. */
+/* check_board: slots, totals that outlive their process, and who can write what. */
 #include "server/board.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "unit.h"
 
 static struct board *board;
@@ -22,26 +23,6 @@ static void teardown(void)
 {
 	board_free(&board);
 	ck_assert_ptr_null(board);
-}
-
-static char *json(void)
-{
-	struct arena a;
-	struct slice s;
-	char *copy;
-
-	arena_init(&a, NULL, 0, 16 << 20);
-	s = board_json(board, &a);
-	ck_assert_ptr_nonnull(s.p);
-	copy = strndup(s.p, s.n);
-	ck_assert_uint_eq(strlen(copy), s.n);
-	arena_reset(&a);
-	return copy;
-}
-
-static void assert_has(const char *text, const char *part)
-{
-	ck_assert_msg(strstr(text, part) != NULL, "no %s in %s", part, text);
 }
 
 START_TEST(take_and_release)
@@ -70,105 +51,69 @@ START_TEST(take_and_release)
 }
 END_TEST
 
-/* A worker that writes "free" into its slot does not lose it to another. */
+/* A worker that clears its slot does not lose it to another. */
 START_TEST(slot_is_not_believed)
 {
 	struct board_slot *a = board_take(board, 0, 1);
 
-	a->state = BOARD_FREE;
+	a->state = BOARD_BOOT;
 	a->pid = 0;
 	ck_assert_ptr_ne(board_take(board, 1, 1), a);
 }
 END_TEST
 
+START_TEST(states)
+{
+	static const char steps[BOARD_STATES][BOARD_STATES] = {
+		[BOARD_BOOT][BOARD_UP] = 1,
+		[BOARD_UP][BOARD_DRAIN] = 1,
+	};
+
+	for (enum board_state from = 0; from < BOARD_STATES; from++)
+		for (enum board_state to = 0; to < BOARD_STATES; to++)
+			ck_assert_int_eq(board_may_go(from, to), steps[from][to]);
+}
+END_TEST
+
+START_TEST(next)
+{
+	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
+	struct board_slot *c = board_take(board, 2, 1);
+	unsigned i = 0;
+
+	board_release(board, &b);
+	ck_assert_ptr_eq(board_next(board, &i), a);
+	ck_assert_ptr_eq(board_next(board, &i), c);
+	ck_assert_ptr_null(board_next(board, &i));
+	ck_assert_ptr_null(board_next(board, &i));
+}
+END_TEST
+
+/* What only grows is kept when its process goes, unless it is a lie. */
 START_TEST(totals_outlive)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
-	char *text;
+	const struct counters *kept = &board->head.retired;
 
 	a->counters.requests = 5;
 	a->counters.connections = 3;
-	a->counters.bytes_out = -7; /* a lie */
+	a->counters.bytes_out = -7;
+	a->counters.handshake_us.values = 2;
+	a->counters.handshake_us.sum = INT64_MAX;
+	a->counters.handshake_us.buckets[1] = 2;
+	a->counters.handshake_us.buckets[2] = -2;
 	b->counters.requests = 11;
-	b->counters.connections = 2;
-	text = json();
-	assert_has(text, "\"totals\":{\"connections\":5");
-	assert_has(strstr(text, "totals"), "\"requests\":16,");
-	free(text);
-
+	b->counters.handshake_us.sum = INT64_MAX;
+	b->counters.handshake_us.buckets[1] = 3;
 	board_release(board, &a);
-	text = json();
-	assert_has(text, "\"totals\":{\"connections\":2");
-	assert_has(strstr(text, "totals"), "\"requests\":16,");
-	assert_has(strstr(text, "totals"), "\"bytes_out\":0,");
-	free(text);
-}
-END_TEST
-
-START_TEST(json_shape)
-{
-	struct board_slot *a;
-	char *text;
-
-	clock_set(1, (struct timespec){ .tv_sec = 1042 });
-	board->head.started = 1000;
-	board->head.generation = 3;
-	board->head.image = 9;
-	board->head.building = 1;
-	board->head.keeper_pid = 77;
-	board->head.cache.v[CACHE_FACT_entries] = 12;
-	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
-	text = json();
-	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
-		"\"image\":9,\"building\":1,\"keeper\":77,\"cache\":{\"entries\":12,");
-	assert_has(text, "\"adopted\":18446744073709551615},\"workers\":[],\"totals\":{");
-	free(text);
-
-	a = board_take(board, 4, 3);
-	a->pid = 123;
-	a->image = 8;
-	a->state = BOARD_UP;
-	text = json();
-	assert_has(text, "\"workers\":[{\"slot\":4,\"pid\":123,\"generation\":3,\"state\":\"up\","
-		"\"image\":8,\"connections\":0,");
-	for (int i = 0; i < COUNTER_COUNT; i++) {
-		char name[64];
-		const char *first;
-
-		snprintf(name, sizeof(name), "\"%s\":", counter_info[i].name);
-		first = strstr(text, name);
-		ck_assert_msg(first != NULL && strstr(first + 1, name) != NULL, "%s twice", name);
-	}
-	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
-	free(text);
-}
-END_TEST
-
-START_TEST(json_of_a_mad_board)
-{
-	char *text;
-
-	for (unsigned i = 0; i < BOARD_SLOTS; i++) {
-		struct board_slot *s = board_take(board, i, 1);
-
-		memset(s, 0xff, sizeof(*s));
-		for (int c = 0; c < COUNTER_COUNT; c++)
-			((int64_t *)&s->counters)[c] = INT64_MIN;
-	}
-	text = json();
-	assert_has(text, "\"state\":\"unknown\"");
-	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
-	free(text);
-}
-END_TEST
-
-START_TEST(json_without_memory)
-{
-	struct arena a;
-
-	arena_init(&a, NULL, 0, 512);
-	ck_assert_ptr_null(board_json(board, &a).p);
-	arena_reset(&a);
+	board_release(board, &b);
+	ck_assert_int_eq(kept->requests, 16);
+	ck_assert_int_eq(kept->connections, 0);
+	ck_assert_int_eq(kept->bytes_out, 0);
+	ck_assert_int_eq(kept->handshake_us.values, 2);
+	ck_assert_int_eq(kept->handshake_us.sum, -2); /* it wraps, and that is all */
+	ck_assert_int_eq(kept->handshake_us.buckets[1], 5);
+	ck_assert_int_eq(kept->handshake_us.buckets[2], 0);
 }
 END_TEST
 
@@ -215,6 +160,41 @@ START_TEST(protection)
 }
 END_TEST
 
+/* Whether the kernel lets this process make the page at p writable. */
+static bool may_write(void *p)
+{
+	return mprotect(p, 4096, PROT_READ | PROT_WRITE) == 0 || errno != EACCES;
+}
+
+static void make_writable(struct board_slot *own, struct board_slot *other)
+{
+	int failed = 0;
+
+	failed |= may_write(&board->head) << 0;
+	failed |= may_write(other) << 1;
+	failed |= may_write(&board->slots[BOARD_SLOTS - 1]) << 2;
+	failed |= (own != NULL && !may_write(own)) << 3;
+	if (own != NULL)
+		own->counters.requests = 77;
+	for (int i = 0; i < 2; i++)
+		failed |= (fcntl(board->head.fds[i], F_GETFD) >= 0) << (4 + i);
+	_exit(failed);
+}
+
+/* A worker that has gone mad cannot take back the rights to others' pages. */
+START_TEST(protection_is_for_good)
+{
+	struct board_slot *own = board_take(board, 0, 1), *other = board_take(board, 1, 1);
+
+	ck_assert_int_eq(in_child(make_writable, NULL, other), 0);
+	ck_assert_int_eq(in_child(make_writable, own, other), 0);
+	ck_assert_int_eq(own->counters.requests, 77);
+	/* The parent's rights are as they were. */
+	ck_assert(may_write(&board->head) && may_write(other));
+	ck_assert_int_ge(fcntl(board->head.fds[0], F_GETFD), 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("board");
@@ -222,11 +202,11 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, take_and_release);
 	tcase_add_test(t, slot_is_not_believed);
+	tcase_add_test(t, states);
+	tcase_add_test(t, next);
 	tcase_add_test(t, totals_outlive);
-	tcase_add_test(t, json_shape);
-	tcase_add_test(t, json_of_a_mad_board);
-	tcase_add_test(t, json_without_memory);
 	tcase_add_test(t, protection);
+	tcase_add_test(t, protection_is_for_good);
 	return t;
 }
 

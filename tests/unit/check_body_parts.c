@@ -1,5 +1,6 @@
-/* check_body_parts: multipart/byteranges byte for byte, in pieces of any size, over a source that waits. */
-#include "http/body_parts.h"
+/* check_body_parts: multipart/byteranges byte for byte, in pieces of any size, over a source that
+ * waits. */
+#include "request/body_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,8 @@ static void slow_close(struct body *b)
 	closed++;
 }
 
-static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, slow_close };
+static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, NULL,
+	slow_close };
 
 /* All of it in pieces of step bytes; how many there were. */
 static size_t read_all(struct body *b, size_t step, char *out)
@@ -119,14 +121,18 @@ START_TEST(bytes)
 		const char *boundary;
 		size_t n;
 
-		ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("text/plain"), &type, &arena), 0);
+		ck_assert_int_eq(
+			body_parts(&b, &ranges, 20, SLICE("text/plain"), &type, &arena), 0);
 		ck_assert(slice_starts(type, SLICE("multipart/byteranges; boundary=")));
 		boundary = strchr(type.p, '=') + 1;
 		ck_assert_uint_eq(strlen(boundary), 32);
 		n = (size_t)snprintf(wanted, sizeof(wanted),
-			"--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 15-19/20\r\n\r\nfghij"
-			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 0-0/20\r\n\r\n0"
-			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes 4-6/20\r\n\r\n456"
+			"--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
+			"15-19/20\r\n\r\nfghij"
+			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
+			"0-0/20\r\n\r\n0"
+			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
+			"4-6/20\r\n\r\n456"
 			"\r\n--%s--\r\n",
 			boundary, boundary, boundary, boundary);
 		ck_assert_uint_eq(b.left, n);

@@ -1,13 +1,15 @@
-/* check_catalog: what is known, found and forgotten; what lies beside; marks in every image alive. */
+/* check_catalog: what is known, found and forgotten; what lies beside; marks in every image alive.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cache/pack.h"
+#include "keeper/image_build.h"
 #include "unit.h"
 
-static struct files_root roots[2] = { { .root = "/a", .charset = "utf-8" }, { .root = "/b", .charset = "" } };
-static struct files_conf conf;
+static struct doc_root roots[2] = { { .root = "/a", .charset = "utf-8" },
+	{ .root = "/b", .charset = "" } };
+static struct doc_roots conf;
 static struct segments store;
 static struct catalog c;
 static unsigned ngone, nrenewed, wanted;
@@ -28,8 +30,11 @@ static void renewed(void *ctx, struct catalog_file *f)
 
 static void setup(void)
 {
-	conf = (struct files_conf){ .roots = roots, .nroots = 2, .max_size = 1 << 20,
-		.max_file_size = 1 << 16, .codings = 7 };
+	conf = (struct doc_roots){ .roots = roots,
+		.nroots = 2,
+		.max_size = 1 << 20,
+		.max_file_size = 1 << 16,
+		.codings = 7 };
 	segments_init(&store, conf.max_size);
 	ck_assert_int_eq(catalog_init(&c, &conf, &store), 0);
 	c.gone = gone;
@@ -56,7 +61,9 @@ static struct catalog_file *add(const char *path)
 
 static int fill_at(struct catalog_file *f, const char *text, int64_t mtime)
 {
-	const struct ident ident = { .size = strlen(text), .mtime_ns = mtime, .ino = f->at + 1 };
+	const struct file_id file_id = {
+		.size = strlen(text), .mtime_ns = mtime, .ino = f->at + 1
+	};
 	struct etag_hash *h = etag_hash_new();
 	struct etag etag;
 	int rc;
@@ -65,7 +72,7 @@ static int fill_at(struct catalog_file *f, const char *text, int64_t mtime)
 	ck_assert_int_eq(etag_hash_add(h, text, strlen(text)), 0);
 	ck_assert_int_eq(etag_hash_end(h, &etag), 0);
 	etag_hash_free(&h);
-	rc = catalog_fill(&c, f, &ident, false, &etag, text);
+	rc = catalog_fill(&c, f, &file_id, false, &etag, text);
 	return rc;
 }
 
@@ -79,7 +86,7 @@ static struct catalog_file *filled(const char *path, const char *text, int64_t m
 	return f;
 }
 
-static struct segment_body *twin(const char *text)
+static struct segment_body *variant(const char *text)
 {
 	struct segment_body *b = NULL;
 	struct etag etag = { .n = ETAG_CONTENT_LEN, .text = "\"CCCCCCCCCCCC\"" };
@@ -87,16 +94,6 @@ static struct segment_body *twin(const char *text)
 	ck_assert_int_eq(segments_put(&store, text, strlen(text), &etag, &b), 0);
 	return b;
 }
-
-START_TEST(names)
-{
-	ck_assert(catalog_name("index.html"));
-	ck_assert(catalog_name(".well-known"));
-	ck_assert(!catalog_name(".well-known-not"));
-	ck_assert(!catalog_name(".git"));
-	ck_assert(!catalog_name("."));
-}
-END_TEST
 
 START_TEST(found_and_forgotten)
 {
@@ -134,49 +131,49 @@ END_TEST
 
 START_TEST(marks_every_image)
 {
-	struct pack_image img[3];
+	struct built_image img[3];
 	struct catalog_file *a = filled("/a", "1", 1), *b = filled("/b", "1", 1);
 
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(pack_make(&c, i, 10 + i, &img[i]), 0);
-	pack_image_close(&img[1]);
+		ck_assert_int_eq(image_build(&c, i, 10 + i, &img[i]), 0);
+	built_image_close(&img[1]);
 	catalog_doubt(&c, a);
 	for (unsigned i = 0; i < 3; i += 2) {
 		ck_assert_uint_eq(img[i].marks->stale[a->in[i].at], 1);
 		ck_assert_uint_eq(img[i].marks->stale[b->in[i].at], 0);
 	}
 	/* The next one is without it, until it is known again. */
-	ck_assert_int_eq(pack_make(&c, 1, 13, &img[1]), 0);
+	ck_assert_int_eq(image_build(&c, 1, 13, &img[1]), 0);
 	ck_assert_uint_eq(img[1].nentries, 1);
-	pack_image_close(&img[1]);
-	catalog_trust(&c, a, &a->ident, true);
-	ck_assert_int_eq(pack_make(&c, 1, 14, &img[1]), 0);
+	built_image_close(&img[1]);
+	catalog_trust(&c, a, &a->file_id, true);
+	ck_assert_int_eq(image_build(&c, 1, 14, &img[1]), 0);
 	ck_assert_uint_eq(img[1].nentries, 2);
 	ck_assert_uint_eq(img[1].marks->stale[a->in[1].at], 0);
 	/* What goes is marked, and so is what comes again under its name. */
 	catalog_remove(&c, b);
 	ck_assert_uint_eq(img[1].marks->stale[0] + img[1].marks->stale[1], 1);
 	for (unsigned i = 0; i < 3; i++)
-		pack_image_close(&img[i]);
+		built_image_close(&img[i]);
 	ck_assert_uint_eq(store.n, 1);
 }
 END_TEST
 
-START_TEST(same_bytes_keep_twins)
+START_TEST(same_bytes_keep_variants)
 {
 	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
 	struct segment_body *body = f->body;
 
-	catalog_twin(&c, f, CODING_BR, twin("br"));
+	catalog_set_variant(&c, f, CODING_BR, variant("br"));
 	ck_assert_uint_eq(c.content, 14);
 	catalog_doubt(&c, f);
 	filled("/a.css", "p{color:red}", 2);
 	ck_assert_ptr_eq(f->body, body);
-	ck_assert_ptr_nonnull(f->twins[CODING_BR]);
-	ck_assert_int_eq(f->ident.mtime_ns, 2);
+	ck_assert_ptr_nonnull(f->variants[CODING_BR]);
+	ck_assert_int_eq(f->file_id.mtime_ns, 2);
 	f->tried = 7;
 	filled("/a.css", "p{color:tan}", 3);
-	ck_assert_ptr_null(f->twins[CODING_BR]);
+	ck_assert_ptr_null(f->variants[CODING_BR]);
 	ck_assert_uint_eq(f->tried, 0);
 	ck_assert_uint_eq(c.content, 12);
 }
@@ -220,7 +217,7 @@ END_TEST
 
 START_TEST(beside)
 {
-	struct pack_image img;
+	struct built_image img;
 	struct catalog_file *f, *br;
 
 	br = filled("/a.css.br", "coded", 5);
@@ -229,14 +226,15 @@ START_TEST(beside)
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_GZIP));
 	ck_assert_uint_eq(catalog_wants(&c, f, 7), 1 << CODING_ZSTD | 1 << CODING_GZIP);
-	ck_assert_int_eq(pack_make(&c, 0, 1, &img), 0);
+	ck_assert_int_eq(image_build(&c, 0, 1, &img), 0);
 
-	/* It changed: whoever asks for either asks the disk; nobody compresses before it is known. */
+	/* It changed: whoever asks for either asks the disk; nobody compresses before it is known.
+	 */
 	catalog_doubt(&c, br);
 	ck_assert_uint_eq(img.marks->stale[f->in[0].at] + img.marks->stale[br->in[0].at], 2);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
 	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 0);
-	pack_image_close(&img);
+	built_image_close(&img);
 	/* Older than what it lies beside: of no use. */
 	filled("/a.css.br", "coded", 4);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
@@ -245,7 +243,7 @@ START_TEST(beside)
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 
 	/* It goes, and another comes. */
-	ck_assert_int_eq(pack_make(&c, 0, 2, &img), 0);
+	ck_assert_int_eq(image_build(&c, 0, 2, &img), 0);
 	nrenewed = 0;
 	f->tried = 7;
 	catalog_remove(&c, br);
@@ -253,13 +251,13 @@ START_TEST(beside)
 	ck_assert_uint_eq(f->beside, 0);
 	ck_assert_uint_ge(nrenewed, 1);
 	ck_assert_uint_eq(wanted, 1 << CODING_BR);
-	pack_image_close(&img);
-	ck_assert_int_eq(pack_make(&c, 0, 3, &img), 0);
+	built_image_close(&img);
+	ck_assert_int_eq(image_build(&c, 0, 3, &img), 0);
 	add("/a.css.gz");
 	ck_assert_uint_eq(img.marks->stale[f->in[0].at], 1);
 	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_GZIP), 0);
-	pack_image_close(&img);
-	/* What is no text has no twins, whatever lies there. */
+	built_image_close(&img);
+	/* What is no text has no variants, whatever lies there. */
 	f = filled("/p.png", "png", 1);
 	filled("/p.png.br", "png", 1);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
@@ -269,36 +267,36 @@ END_TEST
 
 START_TEST(in_the_image)
 {
-	struct pack_image img;
+	struct built_image img;
 	struct image_head *h;
 	const struct image_entry *e;
 	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
 	off_t size;
 
 	filled("/a.css.gz", "gz", 2);
-	catalog_twin(&c, f, CODING_BR, twin("br"));
+	catalog_set_variant(&c, f, CODING_BR, variant("br"));
 	f->tried = 1 << CODING_BR | 1 << CODING_ZSTD;
 	f->settled = true;
 	filled("/b.png", "png", 1);
-	ck_assert_int_eq(pack_make(&c, 0, 1, &img), 0);
+	ck_assert_int_eq(image_build(&c, 0, 1, &img), 0);
 	size = lseek(img.fds[0], 0, SEEK_END);
 	h = malloc((size_t)size);
 	ck_assert_int_eq(pread(img.fds[0], h, (size_t)size, 0), size);
 	e = image_find(h, 0, SLICE("/a.css"));
 	ck_assert_uint_eq(e->flags, IMAGE_VARIES | IMAGE_SETTLED | IMAGE_SIDECAR << CODING_GZIP |
-		IMAGE_TRIED << CODING_BR | IMAGE_TRIED << CODING_ZSTD);
-	ck_assert_uint_eq(e->twins[CODING_BR].n, 2);
-	ck_assert_uint_eq(e->twins[CODING_ZSTD].n, 0);
-	ck_assert_uint_eq(e->twins[CODING_GZIP].n, 2);
-	ck_assert_mem_eq(e->twins[CODING_GZIP].etag, file("/a.css.gz")->body->etag, IMAGE_ETAG);
+					    IMAGE_TRIED << CODING_BR | IMAGE_TRIED << CODING_ZSTD);
+	ck_assert_uint_eq(e->variants[CODING_BR].n, 2);
+	ck_assert_uint_eq(e->variants[CODING_ZSTD].n, 0);
+	ck_assert_uint_eq(e->variants[CODING_GZIP].n, 2);
+	ck_assert_mem_eq(e->variants[CODING_GZIP].etag, file("/a.css.gz")->body->etag, IMAGE_ETAG);
 	ck_assert_uint_eq(e->bare_type, strlen("text/css"));
 	ck_assert_uint_eq(e->type.n, strlen("text/css; charset=utf-8"));
 	ck_assert_uint_eq(image_find(h, 0, SLICE("/b.png"))->flags, 0);
-	/* Twins count, what lies beside counts for itself. */
+	/* Variants count, what lies beside counts for itself. */
 	ck_assert_uint_eq(h->content, 12 + 2 + 2 + 3);
 	ck_assert_uint_eq(h->content, c.content);
 	free(h);
-	pack_image_close(&img);
+	built_image_close(&img);
 }
 END_TEST
 
@@ -308,10 +306,9 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 30);
-	tcase_add_test(tc, names);
 	tcase_add_test(tc, found_and_forgotten);
 	tcase_add_test(tc, marks_every_image);
-	tcase_add_test(tc, same_bytes_keep_twins);
+	tcase_add_test(tc, same_bytes_keep_variants);
 	tcase_add_test(tc, past_max_size);
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);

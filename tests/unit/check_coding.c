@@ -1,15 +1,20 @@
 /*
- * check_coding: accept-encoding fields in a table, all weights of four names in every order against a
- * second way to say the rules, and quality values.
+ * check_coding: accept-encoding fields in a table, all weights of four names in every order against
+ * a second way to say the rules, and quality values.
  */
 #include "http/coding.h"
 
 #include <stdio.h>
 
-#include "http/weight.h"
+#include "http/qvalue.h"
 #include "unit.h"
 
-enum { BR = 1 << CODING_BR, ZSTD = 1 << CODING_ZSTD, GZIP = 1 << CODING_GZIP, ALL = BR | ZSTD | GZIP };
+enum {
+	BR = 1 << CODING_BR,
+	ZSTD = 1 << CODING_ZSTD,
+	GZIP = 1 << CODING_GZIP,
+	ALL = BR | ZSTD | GZIP
+};
 
 /* Several fields are lines; NULL is no field at all. */
 static const struct {
@@ -150,8 +155,9 @@ static const struct {
 enum { NAMED = 5, WEIGHTS = 5, ALL_WEIGHTS = 3125 };
 
 /*
- * RFC 9110, 12.5.3 said another way: of all that may be sent, identity first, each one that is wanted
- * at least as much as what was found before takes its place; identity nobody weighed is wanted least.
+ * RFC 9110, 12.5.3 said another way: of all that may be sent, identity first, each one that is
+ * wanted at least as much as what was found before takes its place; identity nobody weighed is
+ * wanted least.
  */
 static enum coding oracle(const int *q, unsigned available)
 {
@@ -193,8 +199,9 @@ START_TEST(test_oracle)
 
 				at %= NAMED;
 				if (weights[pick[at]].text != NULL)
-					sprintf(text + strlen(text), "%s%s%s", text[0] != '\0' ? ", " : "",
-						names[at], weights[pick[at]].text);
+					sprintf(text + strlen(text), "%s%s%s",
+						text[0] != '\0' ? ", " : "", names[at],
+						weights[pick[at]].text);
 			}
 			f.value.n = strlen(text);
 			for (unsigned available = 0; available <= ALL; available++)
@@ -211,10 +218,10 @@ START_TEST(test_values)
 	static const char bytes[] = "0125.9 x";
 	char text[8];
 
-	for (int v = 0; v <= WEIGHT_MAX; v++) {
+	for (int v = 0; v <= QVALUE_MAX; v++) {
 		snprintf(text, sizeof(text), "%d.%03d", v / 1000, v % 1000);
 		for (size_t n = 5; n > 0; n--) {
-			ck_assert_int_eq(weight_value(slice_of(text, n)), v);
+			ck_assert_int_eq(qvalue_value(slice_of(text, n)), v);
 			if (n > 2 && text[n - 1] != '0')
 				break;
 		}
@@ -226,9 +233,10 @@ START_TEST(test_values)
 		for (unsigned k = 0; k < 6; k++, at /= 8)
 			text[k] = bytes[at % 8];
 		for (size_t n = 0; n <= 6; n++) {
-			got = weight_value(slice_of(text, n));
-			if (got > WEIGHT_MAX || (got >= 0 && (n == 0 || n > 5 ||
-					strspn(text, "0125.9") < n || (n > 1 && text[1] != '.'))))
+			got = qvalue_value(slice_of(text, n));
+			if (got > QVALUE_MAX ||
+				(got >= 0 && (n == 0 || n > 5 || strspn(text, "0125.9") < n ||
+						     (n > 1 && text[1] != '.'))))
 				ck_abort_msg("%.*s", (int)n, text);
 		}
 	}

@@ -1,5 +1,6 @@
-/* check_coding_memo: it says what coding_choose() says, the first time and later, whatever came between. */
-#include "http/coding_memo.h"
+/* check_coding_memo: it says what coding_choose() says, the first time and later, whatever came
+ * between. */
+#include "files/coding_memo.h"
 
 #include <stdlib.h>
 
@@ -23,9 +24,11 @@ static struct field ae(const char *value)
 START_TEST(values)
 {
 	static const char *const list[] = { "", "gzip", "br", "zstd", "*", "*;q=0", "identity;q=0",
-		"gzip, deflate, br, zstd", "gzip;q=0.5, br;q=0.4", "identity, gzip;q=0.5", "nothing",
+		"gzip, deflate, br, zstd", "gzip;q=0.5, br;q=0.4", "identity, gzip;q=0.5",
+		"nothing",
 		"gzip                                                 ,br", /* 55 bytes */
-		"gzip                                                  ,br", "GZIP", "gziq", "gzio" };
+		"gzip                                                  ,br", "GZIP", "gziq",
+		"gzio" };
 	unsigned n = sizeof(list) / sizeof(list[0]);
 
 	for (unsigned times = 0; times < 3; times++)

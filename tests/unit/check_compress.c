@@ -1,8 +1,8 @@
 /*
- * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows, and that
- * the same bytes become the same bytes. Without a library its coding is refused.
+ * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows, and
+ * that the same bytes become the same bytes. Without a library its coding is refused.
  */
-#include "cache/compress.h"
+#include "keeper/compress.h"
 
 #include <errno.h>
 #ifdef HAVE_BROTLIDEC
@@ -60,8 +60,10 @@ static ssize_t decode(enum coding coding, const void *in, size_t n, void *out, s
 #endif
 #ifdef HAVE_ZLIB
 	case CODING_GZIP: {
-		z_stream z = { .next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)n,
-			.next_out = out, .avail_out = (uInt)cap };
+		z_stream z = { .next_in = (Bytef *)(uintptr_t)in,
+			.avail_in = (uInt)n,
+			.next_out = out,
+			.avail_out = (uInt)cap };
 		int rc;
 
 		ck_assert_int_eq(inflateInit2(&z, 15 + 16), Z_OK);
@@ -152,8 +154,7 @@ START_TEST(test_cap)
 		free(small);
 		/* twice the same */
 		small = memory(N + SLACK);
-		ck_assert_int_eq(
-			compress_whole((enum coding)_i, in, N, small, N + SLACK), wrote);
+		ck_assert_int_eq(compress_whole((enum coding)_i, in, N, small, N + SLACK), wrote);
 		ck_assert_mem_eq(small, out, (size_t)wrote);
 		free(small);
 	}

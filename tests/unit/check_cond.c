@@ -7,9 +7,9 @@
 
 enum { MODIFIED = 784111777, NOW = 1795255872 };
 
-#define SAME "Sun, 06 Nov 1994 08:49:37 GMT"
+#define SAME    "Sun, 06 Nov 1994 08:49:37 GMT"
 #define EARLIER "Sun, 06 Nov 1994 08:49:36 GMT"
-#define LATER "Sun, 06 Nov 1994 08:49:38 GMT"
+#define LATER   "Sun, 06 Nov 1994 08:49:38 GMT"
 
 /* Fields as "name: value" lines; the representation's tag is "abc". */
 static const struct {
@@ -91,7 +91,8 @@ static unsigned split(const char *text, struct field *fields)
 	return n;
 }
 
-static enum cond_result check(const struct field *fields, unsigned n, const struct cond_validators *v)
+static enum cond_result check(
+	const struct field *fields, unsigned n, const struct cond_validators *v)
 {
 	return cond_check(fields, n, cond_fields(fields, n), v, NOW);
 }
@@ -133,8 +134,7 @@ START_TEST(test_seen)
 		ck_assert_uint_eq(cond_fields(&fields[1 + i], 1), names[i].bit);
 		/* Neither what is longer nor what is shorter. */
 		snprintf(longer, sizeof(longer), "%sx", names[i].name);
-		ck_assert_uint_eq(
-			cond_fields(&(struct field){ .name = slice_str(longer) }, 1), 0);
+		ck_assert_uint_eq(cond_fields(&(struct field){ .name = slice_str(longer) }, 1), 0);
 		for (size_t n = 0; n < strlen(names[i].name); n++)
 			ck_assert_uint_eq(
 				cond_fields(&(struct field){ .name = slice_of(longer, n) }, 1), 0);
@@ -216,12 +216,9 @@ START_TEST(test_no_tag)
 	const struct cond_validators v = { .last_modified = MODIFIED };
 	struct field fields[8];
 
-	ck_assert_int_eq(check(fields, split("if-none-match: \"\"\n", fields), &v),
-		COND_PROCEED);
-	ck_assert_int_eq(check(fields, split("if-none-match: *\n", fields), &v),
-		COND_NOT_MODIFIED);
-	ck_assert_int_eq(check(fields, split("if-match: \"\"\n", fields), &v),
-		COND_FAILED);
+	ck_assert_int_eq(check(fields, split("if-none-match: \"\"\n", fields), &v), COND_PROCEED);
+	ck_assert_int_eq(check(fields, split("if-none-match: *\n", fields), &v), COND_NOT_MODIFIED);
+	ck_assert_int_eq(check(fields, split("if-match: \"\"\n", fields), &v), COND_FAILED);
 }
 END_TEST
 

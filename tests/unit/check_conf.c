@@ -32,7 +32,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(c->servers[0].name, "_");
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	ck_assert_str_eq(c->servers[0].root_at.file, "command line");
-	ck_assert_str_eq(c->servers[0].place.index.v[0], "index.html");
+	ck_assert_str_eq(c->servers[0].scope.index.v[0], "index.html");
 	conf_free(&c);
 	ck_assert_ptr_null(c);
 }
@@ -56,7 +56,8 @@ static const char whole[] =
 	"\tupload-dir =\n\t\t\"up/load\"\n"
 	"\tadd-header = {\"x-a: \\\"1\\\"\"} deny = {\"all\"}\n"
 	"\ttls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n"
-	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" }\n"
+	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" "
+	"}\n"
 	"\tlocation \"/a/\" { autoindex = true charset = \"\" }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
 	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
@@ -91,8 +92,8 @@ static void check_whole(struct conf *c)
 	ck_assert_uint_eq(c->timeouts.send_at.line, 19);
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	ck_assert_uint_eq(c->servers[0].root_at.line, 21);
-	ck_assert_uint_eq(c->servers[0].place.index.n, 0);
-	ck_assert_str_eq(c->servers[0].place.charset, "");
+	ck_assert_uint_eq(c->servers[0].scope.index.n, 0);
+	ck_assert_str_eq(c->servers[0].scope.charset, "");
 	ck_assert_str_eq(c->servers[0].upload_dir, "up/load");
 }
 
@@ -102,28 +103,28 @@ static void check_nested(struct conf *c)
 
 	ck_assert_uint_eq(c->nservers, 2);
 	ck_assert_uint_eq(conf_default_server(c), 0);
-	ck_assert_str_eq(s->place.add_header.v[0], "x-a: \"1\"");
-	ck_assert_uint_eq(s->place.deny.n, 1);
+	ck_assert_str_eq(s->scope.add_header.v[0], "x-a: \"1\"");
+	ck_assert_uint_eq(s->scope.deny.n, 1);
 	ck_assert_str_eq(s->tls.certificate, in_folder("cert.pem"));
 	ck_assert_uint_eq(s->nerror_pages, 2);
 	ck_assert_str_eq(s->error_pages[1].status, "503");
 	ck_assert_str_eq(s->error_pages[1].file, "/b/5.html");
 	ck_assert_uint_eq(s->nlocations, 2);
 	ck_assert_str_eq(s->locations[0].prefix, "/a/");
-	ck_assert(s->locations[0].place.autoindex);
-	ck_assert_str_eq(s->locations[0].place.charset, "");
+	ck_assert(s->locations[0].scope.autoindex);
+	ck_assert_str_eq(s->locations[0].scope.charset, "");
 	/* Set to what the default is, and not set at all: that is not the same. */
-	ck_assert_ptr_nonnull(s->locations[0].place.charset_at.file);
-	ck_assert_ptr_null(s->locations[0].place.index_at.file);
-	ck_assert_uint_eq(s->locations[1].place.index.n, 0);
-	ck_assert_ptr_nonnull(s->locations[1].place.index_at.file);
-	ck_assert_int_eq(s->locations[1].place.redirect_status, 3);
-	ck_assert_str_eq(s->locations[1].place.auth_basic_file, in_folder("key.pem"));
-	ck_assert_uint_eq(s->locations[1].place.redirect_at.line, 31);
+	ck_assert_ptr_nonnull(s->locations[0].scope.charset_at.file);
+	ck_assert_ptr_null(s->locations[0].scope.index_at.file);
+	ck_assert_uint_eq(s->locations[1].scope.index.n, 0);
+	ck_assert_ptr_nonnull(s->locations[1].scope.index_at.file);
+	ck_assert_int_eq(s->locations[1].scope.redirect_status, 3);
+	ck_assert_str_eq(s->locations[1].scope.auth_basic_file, in_folder("key.pem"));
+	ck_assert_uint_eq(s->locations[1].scope.redirect_at.line, 31);
 	ck_assert_str_eq(c->servers[1].server_name.v[0], "*.Example.org");
 	ck_assert_uint_eq(c->servers[1].nlocations, 1);
-	ck_assert_str_eq(c->servers[1].locations[0].place.allow.v[0], "10.0.0.0/8");
-	ck_assert_str_eq(c->servers[1].place.auth_basic_realm, "restricted");
+	ck_assert_str_eq(c->servers[1].locations[0].scope.allow.v[0], "10.0.0.0/8");
+	ck_assert_str_eq(c->servers[1].scope.auth_basic_realm, "restricted");
 }
 
 START_TEST(every_kind_of_value)
@@ -160,7 +161,8 @@ START_TEST(the_dump_reads_back)
 
 			snprintf(key, sizeof(key), "%s = ", conf_sections[i].rows[j].name);
 			ck_assert_msg(strstr(text, key) != NULL, "%s", key);
-			ck_assert_msg(strstr(text, conf_sections[i].rows[j].help) != NULL, "%s", key);
+			ck_assert_msg(
+				strstr(text, conf_sections[i].rows[j].help) != NULL, "%s", key);
 		}
 	}
 	write_file("again.conf", text);
@@ -172,8 +174,8 @@ START_TEST(the_dump_reads_back)
 	ck_assert_uint_eq(again->listens[4].mode, 0600);
 	ck_assert_uint_eq(again->worker_processes, 3);
 	ck_assert_uint_eq(again->nservers, 2);
-	ck_assert_ptr_nonnull(again->servers[0].locations[0].place.charset_at.file);
-	ck_assert_ptr_null(again->servers[0].locations[0].place.index_at.file);
+	ck_assert_ptr_nonnull(again->servers[0].locations[0].scope.charset_at.file);
+	ck_assert_ptr_null(again->servers[0].locations[0].scope.index_at.file);
 	free(text);
 	free(second);
 	conf_free(&c);
@@ -209,7 +211,8 @@ static void replace(char *text, const char *from, const char *to)
 
 enum example { AS_IT_IS, WITH_DEFAULTS, WITH_SECTIONS };
 
-/* Whether what stands behind a "#" is a section: "tls { …", "server "x" {", its keys and its end. */
+/* Whether what stands behind a "#" is a section: "tls { …", "server "x" {", its keys and its end.
+ */
 static bool is_section(const char *p)
 {
 	static const char *const begin[] = { "#tls {", "#listen", "#error-page", "#location",
@@ -249,7 +252,8 @@ static char *example(enum example what)
 	for (char *p = text; what != AS_IT_IS && (p = strchr(p, '#')) != NULL; p++) {
 		bool behind = p > text && strchr("\n\t", p[-1]) == NULL;
 
-		if (p[1] != ' ' && !behind && !is_set(p) && is_section(p) == (what == WITH_SECTIONS))
+		if (p[1] != ' ' && !behind && !is_set(p) &&
+			is_section(p) == (what == WITH_SECTIONS))
 			*p = ' ';
 		else
 			p += strcspn(p, "\n");

@@ -1,9 +1,9 @@
 /* check_conf_faults: what is wrong with a configuration is said, at the right line, and once. */
 #include "conf_unit.h"
 
-#define A50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A50       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define IN_SERVER "server \"_\" { root = \"@/www\"\n"
-#define SERVED "server \"_\" { root = \"@/www\" }\n"
+#define SERVED    "server \"_\" { root = \"@/www\" }\n"
 
 /* One text, and its faults in order: each begins with its place and contains what is behind '|'. */
 static const struct {
@@ -190,27 +190,35 @@ static const struct {
 		{ "h2d.conf:3|one of 301, 302, 307, 308", "h2d.conf:4|twice", "h2d.conf:2|\"..\"",
 			"h2d.conf:2|charset", "h2d.conf:4|@/none" } },
 	{ IN_SERVER "redirect = \"x\"\nlocation \"/a\" { redirect = \"//x\" }\n"
-		    "location \"/b\" { redirect = \"/a b\" }\nlocation \"/c\" { redirect = \"http://\" }\n"
-		    "location \"/d\" { redirect = \"ftp://x\" } location \"/e\" { redirect = \"/\xc3\xbc\" } }\n",
+		    "location \"/b\" { redirect = \"/a b\" }\nlocation \"/c\" { redirect = "
+		    "\"http://\" }\n"
+		    "location \"/d\" { redirect = \"ftp://x\" } location \"/e\" { redirect = "
+		    "\"/\xc3\xbc\" } }\n",
 		{ "h2d.conf:2|redirect", "h2d.conf:3|redirect", "h2d.conf:4|redirect",
 			"h2d.conf:5|redirect", "h2d.conf:6|redirect", "h2d.conf:6|redirect" } },
-	{ IN_SERVER "redirect = \"https://$host$request_uri\"\nlocation \"/a\" { redirect = \"/b/$1\" } }\n",
+	{ IN_SERVER "redirect = \"https://$host$request_uri\"\nlocation \"/a\" { redirect = "
+		    "\"/b/$1\" } }\n",
 		{ "h2d.conf:2|variables such as $host", "h2d.conf:3|%24" } },
-	{ IN_SERVER "redirect = \"/x\"\nlocation \"/a\" { redirect = \"/a/b?c\" }\n"
-		    "location \"/b/\" { redirect = \"/b/\" }\nlocation \"/c\" { redirect = \"/c?d\" }\n"
-		    "location \"/b/f\" { index = {\"g\"} } }\n",
+	{ IN_SERVER
+		"redirect = \"/x\"\nlocation \"/a\" { redirect = \"/a/b?c\" }\n"
+		"location \"/b/\" { redirect = \"/b/\" }\nlocation \"/c\" { redirect = \"/c?d\" }\n"
+		"location \"/b/f\" { index = {\"g\"} } }\n",
 		{ "h2d.conf:2|to itself", "h2d.conf:3|to itself", "h2d.conf:4|to itself",
 			"h2d.conf:5|to itself" } },
 	/* Elsewhere, if only a little: nothing but the last line is wrong. */
-	{ IN_SERVER "redirect = \"/x/y\"\nlocation \"/x\" { redirect = \"\" }\n"
-		    "location \"/a\" { redirect = \"/ab\" }\nlocation \"/ab\" { redirect = \"/x?\" }\n"
-		    "location \"/b\" { redirect = \"/b/c\" }\nlocation \"/b/c\" { redirect = \"https://a/b\" }\nroot = 1 }\n",
+	{ IN_SERVER
+		"redirect = \"/x/y\"\nlocation \"/x\" { redirect = \"\" }\n"
+		"location \"/a\" { redirect = \"/ab\" }\nlocation \"/ab\" { redirect = \"/x?\" }\n"
+		"location \"/b\" { redirect = \"/b/c\" }\nlocation \"/b/c\" { redirect = "
+		"\"https://a/b\" }\nroot = 1 }\n",
 		{ "h2d.conf:8|root" } },
-	{ IN_SERVER "error-page \"404\" {}\nerror-page \"200\" { file = \"/a\" }\n"
-		    "error-page \"40x\" { file = \"a\" }\nerror-page \"404\" { file = \"/a/\" } }\n",
+	{ IN_SERVER
+		"error-page \"404\" {}\nerror-page \"200\" { file = \"/a\" }\n"
+		"error-page \"40x\" { file = \"a\" }\nerror-page \"404\" { file = \"/a/\" } }\n",
 		{ "h2d.conf:2|needs a file", "h2d.conf:3|400 to 599", "h2d.conf:4|\"a\"",
 			"h2d.conf:4|400 to 599", "h2d.conf:5|\"/a/\"", "*" } },
-	{ IN_SERVER "error-page \"404\" { file = \"/a\" }\nerror-page \"404\" { file = \"/../a\" } }\n",
+	{ IN_SERVER
+		"error-page \"404\" { file = \"/a\" }\nerror-page \"404\" { file = \"/../a\" } }\n",
 		{ "h2d.conf:3|\"/../a\"", "h2d.conf:3|first at @/h2d.conf:2" } },
 	{ IN_SERVER "tls { certificate = \"cert.pem\" }\ntls {} }\n",
 		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:2|certificate-key is missing" } },
@@ -226,8 +234,8 @@ static const struct {
 		{ "h2d.conf:2|\"*\"", "h2d.conf:2|\"a.*\"", "h2d.conf:2|\"*a.b\"",
 			"h2d.conf:2|nothing in front of", "h2d.conf:2|no port", "*" } },
 	{ IN_SERVER "server-name = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
-		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|not the name", "h2d.conf:2|not the name",
-			"h2d.conf:2|not the name" } },
+		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|not the name",
+			"h2d.conf:2|not the name", "h2d.conf:2|not the name" } },
 	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|stands alone" } },
 	{ "server \"" A50 A50 "\" { root = \"@/www\" }\n", { "h2d.conf:1|63 bytes" } },
 	{ "server \"" A50 "." A50 "." A50 "." A50 "." A50 "\" { root = \"@/www\" }\n",
@@ -303,10 +311,11 @@ START_TEST(each_faulty)
 	for (unsigned i = 0; i < c->nservers; i++) {
 		const struct conf_server *s = &c->servers[i];
 
-		ck_assert(s->name != NULL && s->place.index.v != NULL && s->place.allow.v != NULL);
-		ck_assert(s->place.auth_basic_file != NULL && s->tls.certificate_key != NULL);
+		ck_assert(s->name != NULL && s->scope.index.v != NULL && s->scope.allow.v != NULL);
+		ck_assert(s->scope.auth_basic_file != NULL && s->tls.certificate_key != NULL);
 		for (unsigned j = 0; j < s->nlocations; j++)
-			ck_assert(s->locations[j].prefix != NULL && s->locations[j].place.index.v != NULL);
+			ck_assert(s->locations[j].prefix != NULL &&
+				  s->locations[j].scope.index.v != NULL);
 	}
 	conf_free(&c);
 }
@@ -333,7 +342,7 @@ static const struct {
 	{ "[127.0.0.1]:80", "IPv6" },
 	{ "[::1]:80x", "port" },
 	{ "[fe80::1%lo]:80", "IPv6" },
-	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", "numeric" },
+	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", "IPv6" },
 	{ "unix:rel", "absolute" },
 	{ "unix:", "absolute" },
 	{ "unix:/tmp/", "folder" },

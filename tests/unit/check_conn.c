@@ -6,14 +6,17 @@
 #include <fcntl.h>
 #include <nghttp2/nghttp2.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "http/route_build.h"
+#include "base/log.h"
 #include "net/tcp.h"
-#include "server/conn.h"
+#include "request/route_build.h"
+#include "server/conn_state.h"
+#include "server/conn_timer.h"
 #include "unit.h"
 
 enum { BIG = 8 << 20 };
@@ -51,7 +54,7 @@ static void start(struct h2d_req *req, void *state)
 }
 static const struct h2d_handler fallback = { .name = "fallback", .start = start };
 
-/* --- the client ---------------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------------- */
 
 static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
 	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
@@ -61,8 +64,8 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 		status = atoi((const char *)value);
 	return 0;
 }
-static int on_chunk(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
-	void *user)
+static int on_chunk(
+	nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len, void *user)
 {
 	(void)s, (void)flags, (void)id, (void)data, (void)user;
 	body_bytes += len;
@@ -136,18 +139,19 @@ static void client_recv(void)
 		} \
 	} while (0)
 
-/* --- fixture --------------------------------------------------------------------------------------------- */
+/* --- fixture ---------------------------------------------------------------------------------- */
 
 static void connect_pair(void)
 {
 	int fds[2];
 	struct transport *t;
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+	ck_assert_int_eq(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 	peer = fds[0];
 	t = tcp_open(fds[1]);
 	ck_assert_ptr_nonnull(t);
-	ck_assert_int_eq(conn_open(&env, t, &(struct http_conn){ .peer = SLICE_LIT("test") }), 0);
+	ck_assert_int_eq(conn_open(&env, t, &(struct http_conn){ 0 }), 0);
 }
 
 static void setup(void)
@@ -156,8 +160,13 @@ static void setup(void)
 
 	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
-	http = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback,
-		.date = SLICE("date"), .server = SLICE("h2d"), .header_size = 4096 };
+	http = (struct http_env){ .sites = &sites_plain,
+		.routes = &routes.table,
+		.fallback = &fallback,
+		.date = SLICE("date"),
+		.server = SLICE("h2d"),
+		.header_fields = 128,
+		.header_size = 4096 };
 	conn_env_init(&env, &loop);
 	env.proto = (struct proto_conf){ .max_concurrent_streams = 100, .env = &http };
 	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000, 5000 };
@@ -196,7 +205,7 @@ static struct conn *only_conn(void)
 	return LIST_ENTRY(env.live.next, struct conn, node);
 }
 
-/* --- cases ------------------------------------------------------------------------------------------------ */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 START_TEST(answers)
 {
@@ -281,6 +290,46 @@ START_TEST(socket_that_takes_all)
 }
 END_TEST
 
+static ssize_t broken_recv(struct transport *t, void *buf, size_t cap)
+{
+	(void)buf, (void)cap;
+	t->reason = "bad record mac";
+	return -EPROTO;
+}
+
+static int broken_handshake(struct transport *t)
+{
+	t->reason = "no shared cipher";
+	return -EPROTO;
+}
+
+/* What a peer did wrong is logged with the address that the connection has for it, a proxy's or
+ * not. */
+START_TEST(names_the_peer)
+{
+	struct transport_ops broken = *only_conn()->transport->ops;
+	char text[1024] = "";
+	int fd = memfd_create("log", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_ptr_null(addr_parse("192.0.2.7:1", &only_conn()->http.peer));
+	if (_i == 0)
+		broken.recv = broken_recv;
+	else
+		broken.handshake = broken_handshake;
+	only_conn()->transport->ops = &broken;
+	log_to(fd);
+	TURN_UNTIL(env.nlive == 0);
+	log_to(STDERR_FILENO);
+	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
+	ck_assert_msg(
+		strstr(text, _i == 0 ? " 192.0.2.7: TLS: bad record mac\n"
+				     : " 192.0.2.7: TLS handshake: no shared cipher\n") != NULL,
+		"%s", text);
+	close(fd);
+}
+END_TEST
+
 /* More requests in one read than are answered at a time, while nothing can be written. */
 START_TEST(requests_behind_a_full_queue)
 {
@@ -303,7 +352,8 @@ START_TEST(requests_behind_a_full_queue)
 }
 END_TEST
 
-/* Turns, and reads what comes as text, until it ends with end ("" for the end of the connection). */
+/* Turns, and reads what comes as text, until it ends with end ("" for the end of the connection).
+ */
 static char text[65536];
 
 static void read_text(const char *end)
@@ -343,7 +393,8 @@ START_TEST(speaks_http1)
 }
 END_TEST
 
-/* Pipelined requests wait in the connection while one is answered, and nothing is read meanwhile. */
+/* Pipelined requests wait in the connection while one is answered, and nothing is read meanwhile.
+ */
 START_TEST(holds_input)
 {
 	static const char ask_big[] = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -416,13 +467,14 @@ START_TEST(timeouts)
 		client_send(SIZE_MAX / 2);
 		break;
 	default: /* nothing is read */
-		env.timeouts.send = 50;
+		env.proto.send_ms = env.timeouts.send = 50;
 		hold_reading = true;
 		ask("/big");
 		client_send(SIZE_MAX / 2);
 	}
 	for (uint64_t end = clock_read_us() + 10000000; env.nlive > 0;) {
 		ck_assert_msg(clock_read_us() < end, "case %d", _i);
+		conn_timer_look(&env);
 		if (_i == 2) {
 			client_recv();
 			client_send(SIZE_MAX / 2);
@@ -450,7 +502,8 @@ START_TEST(state_matrix)
 				conn_state_name((enum conn_state)to));
 			for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
 				want |= strcmp(step, legal[i]) == 0;
-			ck_assert_msg(conn_may_go((enum conn_state)from, (enum conn_state)to) == want,
+			ck_assert_msg(
+				conn_may_go((enum conn_state)from, (enum conn_state)to) == want,
 				"%s", step);
 			found += want;
 		}
@@ -469,6 +522,7 @@ static TCase *tests(void)
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);
 	tcase_add_test(c, socket_that_takes_all);
+	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
 	tcase_add_test(c, speaks_http1);
 	tcase_add_test(c, holds_input);

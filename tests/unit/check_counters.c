@@ -33,6 +33,65 @@ START_TEST(table)
 }
 END_TEST
 
+/* A value is in the first bucket whose bound it does not pass. */
+START_TEST(histogram)
+{
+	const struct histogram_info *h = &histogram_info[HISTOGRAM_handshake_us];
+	struct counters block = { 0 };
+	int64_t sum = 0;
+
+	counters_to(&block);
+	for (int i = 0; i < h->nbounds; i++) {
+		OBSERVE(handshake_us, h->bounds[i]);
+		OBSERVE(handshake_us, h->bounds[i] + 1);
+		sum += 2 * h->bounds[i] + 1;
+	}
+	ck_assert_int_eq(counters_get(&block, h->cell + HISTOGRAM_VALUES), 2 * h->nbounds);
+	ck_assert_int_eq(counters_get(&block, h->cell + HISTOGRAM_SUM), sum);
+	for (int i = 0; i <= h->nbounds; i++)
+		ck_assert_int_eq(block.handshake_us.buckets[i], 1 + (i > 0 && i < h->nbounds));
+	OBSERVE(handshake_us, -1);
+	ck_assert_int_eq(block.handshake_us.buckets[0], 2);
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		ck_assert_int_eq(counters_get(&block, i), 0);
+}
+END_TEST
+
+START_TEST(histogram_table)
+{
+	for (int i = 0; i < HISTOGRAM_COUNT; i++) {
+		const struct histogram_info *h = &histogram_info[i];
+
+		ck_assert_uint_gt(strlen(h->help), 0);
+		ck_assert_int_ge(h->cell, COUNTER_COUNT);
+		ck_assert_int_le(h->cell + HISTOGRAM_BUCKETS + h->nbounds, COUNTERS_CELLS - 1);
+		ck_assert_int_gt(h->nbounds, 0);
+		for (int k = 1; k < h->nbounds; k++)
+			ck_assert_int_gt(h->bounds[k], h->bounds[k - 1]);
+		for (int k = 0; k < COUNTER_COUNT; k++)
+			ck_assert_str_ne(h->name, counter_info[k].name);
+	}
+}
+END_TEST
+
+START_TEST(read_and_add)
+{
+	struct counters a = { 0 }, b = { 0 };
+
+	a.requests = 3;
+	a.protocol_errors = INT64_MAX;
+	a.handshake_us.buckets[1] = 4;
+	counters_read(&b, &a);
+	ck_assert_mem_eq(&a, &b, sizeof(a));
+	counters_add(&b, &a);
+	ck_assert_int_eq(b.requests, 6);
+	ck_assert_int_eq(b.protocol_errors, -2);
+	ck_assert_int_eq(b.handshake_us.buckets[1], 8);
+	ck_assert(counters_grows(COUNTER_requests) && !counters_grows(COUNTER_connections));
+	ck_assert(counters_grows(COUNTERS_CELLS - 1));
+}
+END_TEST
+
 START_TEST(private_block)
 {
 	COUNT(requests, 1);
@@ -52,7 +111,8 @@ START_TEST(errs)
 
 		/* A request error is answered; a connection error if HTTP/1 has a status for it. */
 		ck_assert_msg((e->status >= 400 && e->status < 600) ||
-				      (e->status == 0 && e->scope != ERR_REQUEST), "%s", e->name);
+				      (e->status == 0 && e->scope != ERR_REQUEST),
+			"%s", e->name);
 		/* RFC 9113, 7 */
 		ck_assert_msg(e->h2_code <= 0xd, "%s", e->name);
 		ck_assert_uint_gt(strlen(e->text), 0);
@@ -69,6 +129,9 @@ static TCase *tests(void)
 
 	tcase_add_test(tc, by_name_and_index);
 	tcase_add_test(tc, table);
+	tcase_add_test(tc, histogram);
+	tcase_add_test(tc, histogram_table);
+	tcase_add_test(tc, read_and_add);
 	tcase_add_test(tc, private_block);
 	tcase_add_test(tc, errs);
 	return tc;

@@ -121,9 +121,9 @@ START_TEST(malformed)
 		size_t n;
 		int nfds;
 	} cases[] = { { 1, 0 }, { sizeof(struct ctl_msg) - 1, 1 },
-		      { sizeof(struct ctl_msg) + 1, 2 },
-		      { sizeof(bytes), 1 }, { sizeof(struct ctl_msg), CTL_FDS_MAX + 1 },
-		      { sizeof(struct ctl_msg), 128 }, { 0, 1 } };
+		{ sizeof(struct ctl_msg) + 1, 2 }, { sizeof(bytes), 1 },
+		{ sizeof(struct ctl_msg), CTL_FDS_MAX + 1 }, { sizeof(struct ctl_msg), 128 },
+		{ 0, 1 } };
 	struct ctl_msg got;
 	int fds[CTL_FDS_MAX], nfds = -1, before = open_fds();
 
@@ -152,10 +152,33 @@ START_TEST(no_descriptors_left)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, back, &nfds), -EMFILE);
 	ck_assert_int_eq(nfds, 0);
+	ck_assert_uint_eq(got.type, CTL_IMAGE);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	ck_assert_int_eq(open_fds(), before);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, back, &nfds), 1);
 	ck_assert_int_eq(nfds, 2);
+}
+END_TEST
+
+/* They are asked for once, together, and not at once. */
+START_TEST(lost_messages_are_asked_for)
+{
+	static const struct ctl_msg image = { .type = CTL_IMAGE }, logs = { .type = CTL_LOGS };
+	struct ctl_lost lost = { 0 };
+	struct ctl_msg got;
+	int fds[CTL_FDS_MAX], nfds;
+
+	ctl_lost_ask(&lost, pair[1], 100000);
+	ctl_lost_note(&lost, &image, 100000);
+	ctl_lost_note(&lost, &logs, 100100);
+	ctl_lost_ask(&lost, pair[1], 100500);
+	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), -EAGAIN);
+	ctl_lost_ask(&lost, pair[1], 101100);
+	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), 1);
+	ck_assert_uint_eq(got.type, CTL_AGAIN);
+	ck_assert_uint_eq(got.arg, CTL_TYPE(CTL_IMAGE) | CTL_TYPE(CTL_LOGS));
+	ctl_lost_ask(&lost, pair[1], 105000);
+	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), -EAGAIN);
 }
 END_TEST
 
@@ -205,6 +228,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, descriptors, 1, CTL_FDS_MAX + 1);
 	tcase_add_loop_test(tc, malformed, 0, 7);
 	tcase_add_loop_test(tc, no_descriptors_left, 0, 3);
+	tcase_add_test(tc, lost_messages_are_asked_for);
 	tcase_add_test(tc, full);
 	tcase_add_loop_test(tc, end_of_file, 0, 2);
 	return tc;

@@ -37,7 +37,8 @@ START_TEST(all_sizes)
 			ck_assert_int_eq(counters->files_open, 1);
 			unit_expect_body(req, data, sizes[i]);
 			if (sizes[i] <= 1 << 20)
-				ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
+				ck_assert_uint_eq(
+					strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
 			else
 				ck_assert_ptr_nonnull(strchr(unit_field(req, "etag"), '-'));
 			unit_end(req);
@@ -115,8 +116,8 @@ static void meanwhile(int event, bool slow)
 		if (n < 0)
 			break;
 	}
-	ck_assert_msg((n != UNIT_FAILED) == events[event].survives, "a file that %s",
-		events[event].what);
+	ck_assert_msg(
+		(n != UNIT_FAILED) == events[event].survives, "a file that %s", events[event].what);
 	ck_assert_mem_eq(got, data, at);
 	unit_end(req);
 	unit_wait(other);
@@ -169,8 +170,8 @@ START_TEST(goes_away)
 	unit_wait(req);
 	((struct disk_file *)req->reply.body.src)->kind = BENEATH_REMOTE;
 	ck_assert_int_eq(req->reply.body.ops->ready(&req->reply.body, 100), BODY_LATER);
-	unit_end(req);
-	ck_assert_int_eq(counters->files_open, 1);
+	unit_end(req); /* a thread has it, or it is taken off the line */
+	ck_assert_int_le(counters->files_open, 1);
 	unit_settle();
 	ck_assert_int_eq(counters->files_open, 0);
 
@@ -190,12 +191,12 @@ START_TEST(remembers_hashes)
 	struct etag e = { .n = ETAG_CONTENT_LEN, .text = "\"was memorize\"" };
 	struct etag got;
 	struct h2d_req *req;
-	struct ident id;
+	struct file_id id;
 	struct stat st;
 
 	tree_text("f", "some text");
 	ck_assert_int_eq(stat(tree_path("f"), &st), 0);
-	id = ident_of(&st);
+	id = file_id_of(&st);
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
 	/* Too young: a second write could leave the same times. */
 	ck_assert(!etag_memo_get(memo, &id, &got));
@@ -256,7 +257,8 @@ END_TEST
 START_TEST(bounded)
 {
 	enum { READERS = DISK_LARGE_MAX + 20 };
-	char *data = tree_bytes(LARGE, 6), byte;
+	char *data = tree_bytes(LARGE, 6);
+	static char some[DISK_EXACT];
 	struct h2d_req *reqs[READERS];
 
 	tree_write("f", data, LARGE);
@@ -264,7 +266,7 @@ START_TEST(bounded)
 	for (int i = 0; i < READERS; i++) {
 		reqs[i] = get("/f");
 		unit_wait(reqs[i]);
-		ck_assert_int_eq(unit_read(reqs[i], &byte, 1), 1);
+		ck_assert_int_eq(unit_read(reqs[i], some, sizeof(some)), sizeof(some));
 	}
 	ck_assert_uint_eq(unit_files->disk->large.live, DISK_LARGE_MAX);
 	ck_assert_uint_eq(unit_files->disk->small.live, 20);

@@ -1,4 +1,5 @@
-/* check_disk_root: roots that are swapped, vanish and come back, while files of theirs are being sent. */
+/* check_disk_root: roots that are swapped, vanish and come back, while files of theirs are being
+ * sent. */
 #include "files_unit.h"
 #include "unit.h"
 
@@ -9,7 +10,7 @@ static char path[512];
 /* The root is tree/now, a link to tree/one or tree/two. */
 static void start(void)
 {
-	struct files_conf conf;
+	struct doc_roots conf;
 
 	unit_start();
 	tree_dir("one");
@@ -92,7 +93,8 @@ START_TEST(replaced_directory)
 }
 END_TEST
 
-/* Files of the old one are sent to their end; what is under way in a thread meets no closed descriptor. */
+/* Files of the old one are sent to their end; what is under way in a thread meets no closed
+ * descriptor. */
 START_TEST(swapped_meanwhile)
 {
 	char *data = tree_bytes(LARGE, 3), *got = malloc(LARGE);
@@ -185,7 +187,7 @@ END_TEST
 
 START_TEST(missing_at_first)
 {
-	struct files_conf conf = unit_conf;
+	struct doc_roots conf = unit_conf;
 
 	files_free(&unit_files);
 	ck_assert_int_eq(remove(tree_path("now")), 0);

@@ -1,5 +1,5 @@
 /* check_etag: content hashes, the form for large files, and the memo. */
-#include "cache/etag.h"
+#include "image/etag.h"
 #include "unit.h"
 
 enum { SECOND = 1000000000 };
@@ -37,12 +37,12 @@ END_TEST
 
 START_TEST(large)
 {
-	struct ident id = { .size = 0x123456789a, .mtime_ns = -1 };
+	struct file_id id = { .size = 0x123456789a, .mtime_ns = -1 };
 	struct etag e;
 
 	etag_of_size(&id, &e);
 	ck_assert(slice_eq(etag_slice(&e), SLICE("\"123456789a-ffffffffffffffff\"")));
-	id = (struct ident){ .size = UINT64_MAX, .mtime_ns = INT64_MAX };
+	id = (struct file_id){ .size = UINT64_MAX, .mtime_ns = INT64_MAX };
 	etag_of_size(&id, &e);
 	ck_assert(slice_eq(etag_slice(&e), SLICE("\"ffffffffffffffff-7fffffffffffffff\"")));
 }
@@ -52,9 +52,9 @@ START_TEST(memo)
 {
 	struct etag_memo *m = etag_memo_new();
 	struct etag e = hash_of("abc", 3, 3), got = { 0 };
-	struct ident id = { 1, 2, 3, 4 * (int64_t)SECOND, 5 * (int64_t)SECOND };
+	struct file_id id = { 1, 2, 3, 4 * (int64_t)SECOND, 5 * (int64_t)SECOND };
 	int64_t later = 8 * (int64_t)SECOND;
-	struct ident other;
+	struct file_id other;
 
 	ck_assert(!etag_memo_get(m, &id, &got));
 	/* Too young to be trusted. */
@@ -79,7 +79,7 @@ START_TEST(memo_is_bounded)
 {
 	struct etag_memo *m = etag_memo_new();
 	struct etag e = hash_of("abc", 3, 3), got;
-	struct ident id = { .dev = 1 }, kept = { .dev = 7, .ino = 7 };
+	struct file_id id = { .dev = 1 }, kept = { .dev = 7, .ino = 7 };
 	unsigned known = 0;
 
 	etag_memo_put(m, &kept, &e, 3 * (int64_t)SECOND);
@@ -105,16 +105,17 @@ START_TEST(time_stamps_tell)
 	} cases[] = {
 		{ 1700000000004000001, 1700000000004000001, false }, /* the same tick */
 		{ 1700000000004000001, 1700000000008000001, true },
-		{ 1700000000004000001, 1700000000000000001, false }, /* finer than the coarse clock */
+		{ 1700000000004000001, 1700000000000000001,
+			false }, /* finer than the coarse clock */
 		{ 1700000000004000001, 1600000000000000000, true },  /* another clock */
 		{ 1700000000000000000, 1700000001500000000, false }, /* whole seconds */
 		{ 1700000000000000000, 1700000002000000001, true },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct ident id = { .ctime_ns = cases[i].ctime_ns };
+		struct file_id id = { .ctime_ns = cases[i].ctime_ns };
 
-		ck_assert_msg(ident_tells(&id, cases[i].now_ns) == cases[i].tells, "case %zu", i);
+		ck_assert_msg(file_id_tells(&id, cases[i].now_ns) == cases[i].tells, "case %zu", i);
 	}
 }
 END_TEST

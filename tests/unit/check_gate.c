@@ -1,28 +1,29 @@
 /*
- * check_gate: the rules in their order, and a request that waits for a verdict: its body is held, handed
- * on in order, or given back, and it may go away at any time.
+ * check_gate: the rules in their order, and a request that waits for a verdict: its body is held,
+ * handed on in order, or given back, and it may go away at any time.
  */
 #include <crypt.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "http/access.h"
-#include "http/auth.h"
 #include "req_unit.h"
+#include "request/access.h"
+#include "request/auth_queue.h"
+#include "request/gate.h"
 
 static struct loop loop;
 static struct offload *offload;
-static struct access_range ranges[1];
+static struct access_rule ranges[1];
 static struct access nobody = { ranges, 1 };
 static struct auth auth;
 static char file[] = "/tmp/check_gate.XXXXXX";
 static int covered;
 static const char *host_asked;
 
-#define RIGHT "Basic YW5uYTpzZWNyZXQ="      /* anna:secret */
-#define WRONG "Basic YW5uYTp3cm9uZw=="      /* anna:wrong */
-#define UNKNOWN "Basic Ym9iOnNlY3JldA=="    /* bob:secret */
+#define RIGHT   "Basic YW5uYTpzZWNyZXQ=" /* anna:secret */
+#define WRONG   "Basic YW5uYTp3cm9uZw==" /* anna:wrong */
+#define UNKNOWN "Basic Ym9iOnNlY3JldA==" /* bob:secret */
 
 static void write_file(void)
 {
@@ -45,7 +46,7 @@ static void setup(void)
 	write_file();
 	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 4);
-	env.auth_desk = auth_desk_new(offload);
+	env.auth_queue = auth_queue_new(&loop, offload);
 	env.https_port = 443;
 	auth = (struct auth){ .file = file, .realm = SLICE("the \"vault\"") };
 	ck_assert_ptr_null(access_parse("192.0.2.1", &ranges[0]));
@@ -57,7 +58,7 @@ static void teardown(void)
 {
 	req_teardown();
 	offload_free(&offload);
-	auth_desk_free(&env.auth_desk);
+	auth_queue_free(&env.auth_queue);
 	loop_fini(&loop);
 	unlink(file);
 }
@@ -72,7 +73,7 @@ static bool covers(const struct http_conn *c, struct slice host)
 	return covered;
 }
 
-static void verdicts_come(void)
+static void auth_cache_come(void)
 {
 	while (offload_pending(offload) > 0)
 		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
@@ -91,8 +92,8 @@ START_TEST(nothing_is_asked)
 }
 END_TEST
 
-static const char *const bad_hosts[] = { ":80", "a@b", "u:p@b", "a b", "a/b", "a:80x", "[::1", "[::1]x", "a\\b",
-	"\xc3\xa4", ".", "[]", "a?b", "a#b" };
+static const char *const bad_hosts[] = { ":80", "a@b", "u:p@b", "a b", "a/b", "a:80x", "[::1",
+	"[::1]x", "%zz", "a\\b", "\xc3\xa4", ".", "[]", "a?b", "a#b" };
 
 START_TEST(malformed_authority)
 {
@@ -115,31 +116,35 @@ END_TEST
 /* Everything at once: none of it is for admin listeners. */
 START_TEST(admin_has_no_rules)
 {
-	static const struct h2d_handler on_admin = { .name = "x", .scope = H2D_ON_ADMIN,
-		.start = fallback_start };
+	static const struct h2d_handler on_admin = {
+		.name = "x", .scope = H2D_ON_ADMIN, .start = fallback_start
+	};
 
 	env.fallback = &on_admin;
-	site_v[0].all = places[0] = (struct place){ .prefix = SLICE("/"), .redirect = SLICE("/x"),
-		.redirect_status = 301, .access = &nobody, .auth = &auth };
+	site_v[0].all = locations[0] = (struct location){ .prefix = SLICE("/"),
+		.redirect = SLICE("/x"),
+		.redirect_status = 301,
+		.access = &nobody,
+		.auth = &auth };
 	conn.admin = conn.redirect_to_https = true;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 }
 END_TEST
 
-/* --- redirect-to-https ------------------------------------------------------------------------------- */
+/* --- redirect-to-https ------------------------------------------------------------------------ */
 
 START_TEST(to_https)
 {
 	conn.redirect_to_https = true;
-	places[0].access = &nobody;
+	locations[0].access = &nobody;
 	env.https_port = _i == 0 ? 443 : 8443;
 	req.authority = SLICE("example.com:80");
 	req.target = SLICE("/p/%41//b?q=1");
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 308);
-	ck_assert_field("location", _i == 0 ? "https://example.com/p/%41//b?q=1" :
-					      "https://example.com:8443/p/%41//b?q=1");
+	ck_assert_field("location", _i == 0 ? "https://example.com/p/%41//b?q=1"
+					    : "https://example.com:8443/p/%41//b?q=1");
 	ck_assert_int_eq(starts, 0);
 }
 END_TEST
@@ -186,7 +191,8 @@ START_TEST(acme_challenge)
 }
 END_TEST
 
-/* A redirect of the whole site leaves the challenge where it is, if there is a root to find it in. */
+/* A redirect of the whole site leaves the challenge where it is, if there is a root to find it in.
+ */
 static const struct {
 	const char *prefix;
 	bool has_root, plain;
@@ -211,7 +217,7 @@ START_TEST(acme_of_a_redirected_site)
 }
 END_TEST
 
-/* --- 421 ------------------------------------------------------------------------------------------------ */
+/* --- 421 -------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *authority;
@@ -224,7 +230,7 @@ static const struct {
 	{ "other.example", true, true, true, false, 200 },
 	{ "other.example", true, false, false, false, 200 },
 	{ "other.example", false, false, true, false, 200 },
-	{ "example.com", true, false, true, false, 200 },   /* the default block answers every name */
+	{ "example.com", true, false, true, false, 200 }, /* the default block answers every name */
 	{ "", true, false, true, false, 200 },
 };
 
@@ -246,16 +252,16 @@ START_TEST(misdirected)
 }
 END_TEST
 
-/* --- places --------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 START_TEST(redirects)
 {
 	static const int statuses[] = { 301, 302, 307, 308 };
 
-	places[0].redirect = SLICE("https://example.org/new/");
-	places[0].redirect_status = statuses[_i];
-	places[0].redirect_prefix = places[0].prefix;
-	places[0].access = &nobody; /* says where to, not what is there */
+	locations[0].redirect = SLICE("https://example.org/new/");
+	locations[0].redirect_status = statuses[_i];
+	locations[0].redirect_prefix = locations[0].prefix;
+	locations[0].access = &nobody; /* says where to, not what is there */
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload?x");
 	req_start(&req);
@@ -280,11 +286,12 @@ START_TEST(denied)
 		{ "GET", "/%70/a", "192.0.2.1", 403 },
 		{ "GET", "/px", "192.0.2.1", 200 },
 		{ "GET", "/p/a", "192.0.2.2", 200 },
-		{ "GET", "/p/a", "unix", 200 },
+		{ "GET", "/p/a", "2001:db8::1", 200 },
 	};
 
-	places[0].access = &nobody;
-	conn.peer = slice_str(cases[_i].peer);
+	locations[0].access = &nobody;
+	ck_assert(addr_parse_host(strchr(cases[_i].peer, ':') != NULL ? AF_INET6 : AF_INET,
+		slice_str(cases[_i].peer), &conn.peer));
 	req.method_text = slice_str(cases[_i].method);
 	req.target = slice_str(cases[_i].target);
 	req_start(&req);
@@ -293,11 +300,83 @@ START_TEST(denied)
 }
 END_TEST
 
+/* What holds for a file holds for those that are it in a coding. */
+START_TEST(denied_beside)
+{
+	static const struct {
+		const char *target;
+		int status;
+	} cases[] = {
+		{ "/p.gz", 403 },
+		{ "/p.br", 403 },
+		{ "/p.zst", 403 },
+		{ "/p.gz.br", 403 },
+		{ "/p.%67z", 403 },
+		{ "/p.gzip", 200 },
+		{ "/pgz", 200 },
+		{ "/p.gz/x", 200 },
+		{ "/p/.gz", 403 },
+		{ "/gz", 200 },
+	};
+
+	locations[0].access = &nobody;
+	req.target = slice_str(cases[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
+}
+END_TEST
+
+static int file_decided;
+static enum gate_result file_result;
+
+static void file_done(struct h2d_req *r, enum gate_result result, void *ctx)
+{
+	ck_assert_ptr_eq(r, &req);
+	ck_assert_ptr_eq(ctx, &file_decided);
+	file_decided++;
+	file_result = result;
+}
+
+static const struct {
+	const char *file, *credentials;
+	bool denied;
+	enum gate_result at_once, later;
+	int status;
+} files[] = {
+	{ "/x", NULL, false, GATE_GO, GATE_GO, 0 },
+	{ "/p/x", NULL, true, GATE_ANSWERED, GATE_GO, 403 },
+	{ "/p.gz", NULL, true, GATE_ANSWERED, GATE_GO, 403 },
+	{ "/p/x", NULL, false, GATE_ANSWERED, GATE_GO, 401 },
+	{ "/p/x", WRONG, false, GATE_LATER, GATE_ANSWERED, 401 },
+	{ "/p/x", RIGHT, false, GATE_LATER, GATE_GO, 0 },
+};
+
+/* A handler's own name for a file: "/later" leads to it. */
+START_TEST(of_a_file)
+{
+	file_decided = 0;
+	locations[0].auth = &auth;
+	locations[0].access = files[_i].denied ? &nobody : NULL;
+	req.target = SLICE("/later");
+	if (files[_i].credentials != NULL)
+		with_credentials(files[_i].credentials);
+	req_start(&req);
+	ck_assert_int_eq(starts, 1);
+	ck_assert_int_eq(gate_pass_file(&req, slice_str(files[_i].file), file_done, &file_decided),
+		files[_i].at_once);
+	auth_cache_come();
+	ck_assert_int_eq(file_decided, files[_i].at_once == GATE_LATER);
+	if (file_decided > 0)
+		ck_assert_int_eq(file_result, files[_i].later);
+	ck_assert_int_eq(req.reply.ready ? req.reply.status : 0, files[_i].status);
+}
+END_TEST
+
 /* Both must pass, and nobody is asked for a password who may not come in anyway. */
 START_TEST(denied_before_asked)
 {
-	places[0].access = &nobody;
-	places[0].auth = &auth;
+	locations[0].access = &nobody;
+	locations[0].auth = &auth;
 	with_credentials(RIGHT);
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 403);
@@ -305,13 +384,14 @@ START_TEST(denied_before_asked)
 }
 END_TEST
 
-/* --- passwords -------------------------------------------------------------------------------------------- */
+/* --- passwords -------------------------------------------------------------------------------- */
 
 START_TEST(no_credentials)
 {
-	static const char *const values[] = { NULL, "", "Basic", "Bearer abc", "Basic !!!!", "Basic YWJj" };
+	static const char *const values[] = { NULL, "", "Basic", "Bearer abc", "Basic !!!!",
+		"Basic YWJj" };
 
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	if (values[_i] != NULL)
 		with_credentials(values[_i]);
 	req_start(&req);
@@ -324,7 +404,7 @@ END_TEST
 
 START_TEST(two_credentials)
 {
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	with_credentials(RIGHT);
 	with_credentials(RIGHT);
 	req_start(&req);
@@ -335,7 +415,7 @@ END_TEST
 START_TEST(a_realm_of_odd_bytes)
 {
 	auth.realm = SLICE("a\r\nb\x7f\\");
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	req_start(&req);
 	ck_assert_field("www-authenticate", "Basic realm=\"a  b \\\\\", charset=\"UTF-8\"");
 }
@@ -348,12 +428,12 @@ static const struct {
 
 START_TEST(a_password)
 {
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	with_credentials(passwords[_i].credentials);
 	req_start(&req);
 	ck_assert_int_eq(req.state, REQ_WAIT);
 	ck_assert_int_eq(replies, 0);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, passwords[_i].status);
 	ck_assert_int_eq(starts, passwords[_i].status == 200);
@@ -374,10 +454,10 @@ END_TEST
 START_TEST(a_file_that_is_not_there)
 {
 	unlink(file);
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	with_credentials(RIGHT);
 	req_start(&req);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(req.reply.status, 503);
 	ck_assert_int_eq(starts, 0);
 }
@@ -385,7 +465,7 @@ END_TEST
 
 static void upload_with(const char *credentials)
 {
-	places[0].auth = &auth;
+	locations[0].auth = &auth;
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload");
 	req.has_body = true;
@@ -401,7 +481,7 @@ START_TEST(a_body_in_order)
 	upload_with(RIGHT);
 	if (_i == 0)
 		req_end(&req);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(starts, 1);
 	ck_assert_uint_eq(consumed, 8);
 	ck_assert_int_eq(wanted, 1);
@@ -410,8 +490,8 @@ START_TEST(a_body_in_order)
 		req_body(&req, "three", 5);
 		req_end(&req);
 	}
-	ck_assert(slice_eq(slice_of(uploaded, uploaded_n),
-		slice_str(_i == 0 ? "one two " : "one two three")));
+	ck_assert(slice_eq(
+		slice_of(uploaded, uploaded_n), slice_str(_i == 0 ? "one two " : "one two three")));
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 201);
 }
@@ -422,7 +502,7 @@ START_TEST(a_body_nobody_takes)
 	upload_with(WRONG);
 	if (_i == 0)
 		req_end(&req);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(req.reply.status, 401);
 	ck_assert_int_eq(wanted, 0);
 	ck_assert_uint_eq(consumed, 8);
@@ -440,7 +520,7 @@ START_TEST(a_body_cut_short)
 	req_body(&req, "early", 5);
 	req_body(&req, "more", 4);
 	req_end(&req);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(req.reply.status, 409);
 	ck_assert_uint_eq(uploaded_n, 13);
 	ck_assert_uint_eq(consumed, 17);
@@ -457,7 +537,7 @@ START_TEST(a_body_too_large_to_hold)
 	for (int i = 0; i < 100; i++, sent += sizeof(piece))
 		req_body(&req, piece, sizeof(piece));
 	ck_assert_int_eq(req.reply.status, 503);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_uint_eq(consumed, sent);
 	ck_assert_int_eq(starts, 0);
 }
@@ -467,10 +547,10 @@ END_TEST
 START_TEST(answered_while_it_waits)
 {
 	upload_with(RIGHT);
-	req_error(&req, 408);
+	reply_error(&req, 408);
 	req_body(&req, "three", 5);
 	req_end(&req);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 408);
 	ck_assert_int_eq(starts, 0);
@@ -486,7 +566,8 @@ static void page_later(struct h2d_req *r, int status, struct slice page)
 	page_for = r;
 }
 
-/* Its error page comes from the disk and takes longer than the verdict, which decides nothing any more. */
+/* Its error page comes from the disk and takes longer than the verdict, which decides nothing any
+ * more. */
 START_TEST(refused_while_it_waits)
 {
 	static const struct site_error_page pages[] = { { 400, SLICE_LIT("/400.html") } };
@@ -497,7 +578,7 @@ START_TEST(refused_while_it_waits)
 	upload_with(_i == 0 ? RIGHT : WRONG);
 	req_refuse(&req, 400);
 	req_body(&req, "three", 5);
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(starts, 0);
 	ck_assert_int_eq(replies, 0);
 	ck_assert_uint_eq(consumed, 13);
@@ -514,7 +595,7 @@ START_TEST(gone_while_it_waits)
 	ck_assert_uint_eq(consumed, 8);
 	ck_assert_uint_eq(req.user.n, 0);
 	memset(&req, 0xa5, sizeof(req));
-	verdicts_come();
+	auth_cache_come();
 	ck_assert_int_eq(replies, 0);
 	ck_assert_int_eq(starts, 0);
 	req.state = REQ_GONE;
@@ -539,6 +620,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, misdirected, 0, sizeof(misdirections) / sizeof(misdirections[0]));
 	tcase_add_loop_test(c, redirects, 0, 4);
 	tcase_add_loop_test(c, denied, 0, 9);
+	tcase_add_loop_test(c, denied_beside, 0, 10);
+	tcase_add_loop_test(c, of_a_file, 0, 6);
 	tcase_add_test(c, denied_before_asked);
 	tcase_add_loop_test(c, no_credentials, 0, 6);
 	tcase_add_test(c, two_credentials);

@@ -1,16 +1,16 @@
 /*
- * check_h2: the h2 protocol against a nghttp2 client in the same process: no socket, no clock. Bytes go
- * over whole and one at a time.
+ * check_h2: the h2 protocol against a nghttp2 client in the same process: no socket, no clock.
+ * Bytes go over whole and one at a time.
  */
 #include <nghttp2/nghttp2.h>
 #include <string.h>
 
 #include "base/counters.h"
-#include "http/route_build.h"
 #include "proto/h2.h"
+#include "request/route_build.h"
 #include "unit.h"
 
-enum { MAX_STREAMS = 64 };
+enum { MAX_STREAMS = 512 };
 
 static struct pool blocks;
 static struct http_env env;
@@ -24,7 +24,7 @@ static const struct err *last_err;
 static int gone;
 
 static nghttp2_session *client;
-static struct answer {
+static struct file_reply {
 	int status;
 	size_t len;
 	char body[4096];
@@ -36,7 +36,7 @@ static uint32_t goaway_codes[8];
 static unsigned goaways, goaways_at_ping;
 static size_t upload_left;
 
-/* --- handlers ------------------------------------------------------------------------------------------- */
+/* --- handlers --------------------------------------------------------------------------------- */
 
 static struct h2d_req *held; /* replies later */
 static int fills;
@@ -55,8 +55,9 @@ static void hello_start(struct h2d_req *req, void *state)
 	h2d_reply_field(req, "x-test", "yes");
 	h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
 }
-static const struct h2d_handler hello = { .name = "hello", .start = hello_start,
-	.gone = count_gone };
+static const struct h2d_handler hello = {
+	.name = "hello", .start = hello_start, .gone = count_gone
+};
 
 static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 {
@@ -76,8 +77,9 @@ static void stream_start(struct h2d_req *req, void *state)
 	(void)state;
 	h2d_reply_stream(req, 200, "text/plain", fill);
 }
-static const struct h2d_handler stream = { .name = "stream", .start = stream_start,
-	.gone = count_gone };
+static const struct h2d_handler stream = {
+	.name = "stream", .start = stream_start, .gone = count_gone
+};
 
 struct upload {
 	size_t got;
@@ -99,19 +101,42 @@ static void upload_end(struct h2d_req *req, void *state)
 	snprintf(text, sizeof(text), "%zu", ((struct upload *)state)->got);
 	h2d_reply_bytes(req, 201, NULL, text, strlen(text));
 }
-static const struct h2d_handler upload = { .name = "upload", .state_size = sizeof(struct upload),
-	.start = upload_start, .body = upload_body, .end = upload_end, .gone = count_gone };
+static const struct h2d_handler upload = { .name = "upload",
+	.state_size = sizeof(struct upload),
+	.start = upload_start,
+	.body = upload_body,
+	.end = upload_end,
+	.gone = count_gone };
 
 static void later_start(struct h2d_req *req, void *state)
 {
 	(void)state;
 	held = req;
 }
-static const struct h2d_handler later = { .name = "later", .start = later_start,
-	.gone = count_gone };
+static const struct h2d_handler later = {
+	.name = "later", .start = later_start, .gone = count_gone
+};
 
-static const struct h2d_handler admin = { .name = "admin", .scope = H2D_ON_ADMIN,
-	.start = hello_start };
+/* Its head is too long: in what a handler adds to 200 or to 308, or in what is not the request's.
+ */
+static void long_start(struct h2d_req *req, void *state)
+{
+	static char value[66000];
+	const char *query = h2d_req_query(req, NULL);
+
+	(void)state;
+	memset(value, 'x', sizeof(value) - 1);
+	if (query[0] == 'c')
+		reply_add(req, SLICE("x-test"), slice_of(value, sizeof(value) - 1));
+	else
+		ck_assert_int_eq(h2d_reply_field(req, "x-test", value), 0);
+	h2d_reply_bytes(req, query[0] == 'r' ? 308 : 200, "text/plain", "hello", 5);
+}
+static const struct h2d_handler long_head = { .name = "long_head", .start = long_start };
+
+static const struct h2d_handler admin = {
+	.name = "admin", .scope = H2D_ON_ADMIN, .start = hello_start
+};
 
 static const struct route_row rows[] = {
 	{ 1, "GET", "/hello", "hello", "BODY_NONE" },
@@ -119,8 +144,10 @@ static const struct route_row rows[] = {
 	{ 3, "POST", "/upload", "upload", "BODY_STREAM" },
 	{ 4, "GET", "/later", "later", "BODY_NONE" },
 	{ 5, "GET", "/admin", "admin", "BODY_NONE" },
+	{ 6, "GET", "/long", "long_head", "BODY_NONE" },
 };
-static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later, &admin };
+static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later, &admin,
+	&long_head };
 static struct route_build routes;
 
 static void nothing_there(struct h2d_req *req, void *state)
@@ -130,7 +157,7 @@ static void nothing_there(struct h2d_req *req, void *state)
 }
 static const struct h2d_handler fallback = { .name = "fallback", .start = nothing_there };
 
-/* --- plumbing ------------------------------------------------------------------------------------------------ */
+/* --- plumbing --------------------------------------------------------------------------------- */
 
 static void wake(struct proto_host *h)
 {
@@ -147,10 +174,10 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 	return 0;
 }
 
-static int on_chunk(nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
-	void *user)
+static int on_chunk(
+	nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len, void *user)
 {
-	struct answer *a = &answers[id];
+	struct file_reply *a = &answers[id];
 
 	(void)s, (void)flags, (void)user;
 	ck_assert_uint_le(a->len + len, sizeof(a->body));
@@ -184,13 +211,18 @@ static void setup(void)
 	nghttp2_session_callbacks *cb;
 
 	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
-	ck_assert_int_eq(route_build(&routes, rows, 5, stderr), 0);
-	for (unsigned i = 0; i < 5; i++)
+	ck_assert_int_eq(route_build(&routes, rows, 6, stderr), 0);
+	for (unsigned i = 0; i < 6; i++)
 		routes.routes[i].handler = handlers[i];
-	env = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback, .date = SLICE("date"),
-		.server = SLICE("h2d"), .header_size = 4096 };
+	env = (struct http_env){ .sites = &sites_plain,
+		.routes = &routes.table,
+		.fallback = &fallback,
+		.date = SLICE("date"),
+		.server = SLICE("h2d"),
+		.header_fields = 128,
+		.header_size = 4096 };
 	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
-	http_conn = (struct http_conn){ .peer = SLICE("test") };
+	http_conn = (struct http_conn){ 0 };
 	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
 	outq_init(&out, &blocks);
 	server = h2_ops.open(&conf, &host);
@@ -260,8 +292,8 @@ static void exchange(size_t step, size_t limit)
 				size_t sum = 0;
 
 				for (int i = 0; i < k; i++) {
-					nghttp2_session_mem_recv(client, iov[i].iov_base,
-						iov[i].iov_len);
+					nghttp2_session_mem_recv(
+						client, iov[i].iov_base, iov[i].iov_len);
 					sum += iov[i].iov_len;
 				}
 				outq_consume(&out, sum);
@@ -300,7 +332,7 @@ static int32_t ask(const char *method, const char *path, const nghttp2_data_prov
 	return nghttp2_submit_request(client, NULL, head, 4, body, NULL);
 }
 
-/* --- cases --------------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
 static const size_t limits[] = { 1 << 18, 1, 100 };
@@ -424,6 +456,58 @@ START_TEST(unwanted_body)
 }
 END_TEST
 
+/* A body that a handler takes, and that stops coming: 408, and the other streams go on. */
+START_TEST(upload_stops)
+{
+	nghttp2_data_provider endless = { .read_callback = read_upload };
+	int32_t id, other;
+	uint64_t now = 1000;
+
+	conf.body_ms = 20000;
+	endless.source.ptr = &endless;
+	other = ask("GET", "/later", NULL);
+	id = ask("POST", "/upload", &endless);
+	exchange(steps[0], limits[0]);
+	for (; answers[id].status == 0 && now < 60000; now += 1000) {
+		ck_assert_ptr_null(server->ops->look(server, now));
+		exchange(steps[0], limits[0]);
+	}
+	ck_assert_int_eq(answers[id].status, 408);
+	ck_assert_uint_ge(now, 21000);
+	ck_assert_uint_le(now, 24000);
+	ck_assert_int_eq(gone, 1);
+	/* Nor is the rest waited for. */
+	for (; !answers[id].closed && now < 60000; now += 1000) {
+		ck_assert_ptr_null(server->ops->look(server, now));
+		exchange(steps[0], limits[0]);
+	}
+	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[other].status, 200);
+}
+END_TEST
+
+START_TEST(reply_head_too_long)
+{
+	static const struct {
+		const char *path;
+		int status;
+		uint32_t code;
+	} cases[] = {
+		{ "/long?a", 500, NGHTTP2_NO_ERROR },
+		{ "/long?redirect", 414, NGHTTP2_NO_ERROR },
+		{ "/long?configured", 0, NGHTTP2_INTERNAL_ERROR },
+	};
+	int32_t id = ask("GET", cases[_i].path, NULL);
+
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, cases[_i].status);
+	ck_assert(answers[id].closed);
+	ck_assert_uint_eq(answers[id].code, cases[_i].code);
+}
+END_TEST
+
 START_TEST(client_resets)
 {
 	int32_t id = ask("GET", "/later", NULL);
@@ -500,6 +584,116 @@ START_TEST(many_fields)
 	id = nghttp2_submit_request(client, NULL, head, 44, NULL, NULL);
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
+}
+END_TEST
+
+/* Fields of a request, or of a trailer section: repeated ones, which take a byte each. */
+static void many(nghttp2_nv *head, unsigned n, const char *value)
+{
+	static const char *const names[] = { ":method", ":scheme", ":path", ":authority" };
+	static const char *const values[] = { "GET", "http", "/later", "localhost" };
+
+	for (unsigned i = 0; i < 4; i++)
+		head[i] = nv(names[i], values[i]);
+	for (unsigned i = 0; i < n; i++)
+		head[4 + i] = nv(i % 2 == 0 ? "cookie" : "x-b", value);
+}
+
+/* The bytes of equal fields are there once, however often they are named. */
+START_TEST(most_fields)
+{
+	nghttp2_nv head[4 + 129];
+	char value[200] = { 0 };
+	int32_t id;
+
+	env.header_size = 65536;
+	memset(value, 'v', sizeof(value) - 1);
+	many(head, 128, value);
+	id = nghttp2_submit_request(client, NULL, head, 4 + 128, NULL, NULL);
+	exchange(steps[_i], limits[0]);
+	ck_assert_ptr_nonnull(held);
+	ck_assert_uint_eq(held->nfields, 128);
+	for (unsigned i = 0; i < 128; i++)
+		ck_assert(slice_eq(held->fields[i].name,
+				  i % 2 == 0 ? SLICE("cookie") : SLICE("x-b")) &&
+			  slice_eq(held->fields[i].value, slice_str(value)));
+	ck_assert_uint_le(held->arena.used, 8500);
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_ptr_null(last_err);
+}
+END_TEST
+
+/* One more is answered, and is the end; so is a section far over its size, and one of trailers. */
+START_TEST(header_block_too_far)
+{
+	static char big[3000];
+	uint64_t floods = counters_get(counters, COUNTER_floods);
+	nghttp2_nv head[4 + 129];
+	int32_t id;
+
+	memset(big, 'x', sizeof(big) - 1);
+	if (_i == 0)
+		env.header_size = 65536;
+	many(head, 129, _i == 0 ? "v" : big);
+	if (_i == 2) { /* 6 times 3 KB are more than 4 times 4 KB */
+		id = nghttp2_submit_request(client, NULL, head, 4 + 5, NULL, NULL);
+		exchange(steps[0], limits[0]);
+		ck_assert_int_eq(answers[id].status, 431);
+		ck_assert_ptr_null(last_err);
+	}
+	id = nghttp2_submit_request(client, NULL, head, _i == 0 ? 4 + 129 : 4 + 6, NULL, NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
+	ck_assert_int_eq(answers[id].status, 431);
+	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
+	ck_assert_uint_eq(counters_get(counters, COUNTER_floods), floods + 1);
+}
+END_TEST
+
+/* Sections a little over the limit are answered, but not for ever: to decode them is work. */
+START_TEST(many_header_blocks_over_the_limit)
+{
+	static char big[3000];
+	nghttp2_nv head[4 + 129];
+	int n;
+
+	memset(big, 'x', sizeof(big) - 1);
+	many(head, 5, big);
+	for (n = 0; n < 200 && last_err == NULL; n++) {
+		int32_t id = nghttp2_submit_request(client, NULL, head, 4 + 5, NULL, NULL);
+
+		exchange(steps[0], limits[0]);
+		ck_assert_int_eq(answers[id].status, 431);
+	}
+	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
+	ck_assert_int_ge(n, 100);
+	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
+}
+END_TEST
+
+START_TEST(trailer_section_too_far)
+{
+	nghttp2_data_provider endless = { .read_callback = read_upload };
+	nghttp2_nv head[4 + 129];
+	int32_t id;
+
+	endless.source.ptr = &endless;
+	id = ask("POST", "/upload", &endless);
+	exchange(steps[0], limits[0]);
+	many(head, 129, "v");
+	ck_assert_int_eq(nghttp2_submit_headers(client, NGHTTP2_FLAG_END_STREAM, id, NULL, head + 4,
+				 _i == 0 ? 128 : 129, NULL),
+		0);
+	exchange(steps[0], limits[0]);
+	if (_i == 0) {
+		ck_assert_ptr_null(last_err);
+		ck_assert_int_eq(answers[id].status, 201);
+	} else {
+		ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
+		ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
+	}
 }
 END_TEST
 
@@ -587,6 +781,41 @@ START_TEST(floods)
 }
 END_TEST
 
+/* What nghttp2 ends itself is counted and said once, as our own ends are. */
+START_TEST(ends_by_nghttp2)
+{
+	static const struct {
+		uint8_t bytes[17];
+		size_t n;
+		uint32_t code;
+	} cases[] = {
+		/* DATA behind END_STREAM, while the answer is awaited */
+		{ { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x' }, 10, NGHTTP2_STREAM_CLOSED },
+		/* WINDOW_UPDATE of 0, on the connection */
+		{ { 0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 13, NGHTTP2_PROTOCOL_ERROR },
+		/* a PING of 4 bytes */
+		{ { 0, 0, 4, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4 }, 13, NGHTTP2_FRAME_SIZE_ERROR },
+		/* a window of more than 2^31 - 1 */
+		{ { 0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff }, 13,
+			NGHTTP2_FLOW_CONTROL_ERROR },
+		/* HEADERS with an index that is in no table */
+		{ { 0, 0, 1, 1, 5, 0, 0, 0, 3, 0xfe }, 10, NGHTTP2_COMPRESSION_ERROR },
+	};
+	uint64_t errors = counters_get(counters, COUNTER_protocol_errors);
+
+	ask("GET", "/later", NULL);
+	exchange(steps[0], limits[0]);
+	to_server(cases[_i].bytes, cases[_i].n, SIZE_MAX / 2);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaway_codes[0], cases[_i].code);
+	ck_assert(server->ops->finished(server));
+	to_server((const uint8_t *)"\0\0\1\0\0\0\0\0\1x", 10, SIZE_MAX / 2);
+	exchange(steps[0], limits[0]);
+	ck_assert_ptr_null(last_err);
+	ck_assert_uint_eq(counters_get(counters, COUNTER_protocol_errors), errors + 1);
+}
+END_TEST
+
 START_TEST(no_preface)
 {
 	to_server((const uint8_t *)"GET / HTTP/1.1\r\n\r\n", 18, SIZE_MAX / 2);
@@ -605,15 +834,22 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, stream_that_waits, 0, 3);
 	tcase_add_loop_test(c, upload_opens_windows, 0, 3);
 	tcase_add_test(c, unwanted_body);
+	tcase_add_test(c, upload_stops);
+	tcase_add_loop_test(c, reply_head_too_long, 0, 3);
 	tcase_add_test(c, client_resets);
 	tcase_add_test(c, drain_is_graceful);
 	tcase_add_test(c, header_section_too_large);
 	tcase_add_test(c, many_fields);
+	tcase_add_loop_test(c, most_fields, 0, 3);
+	tcase_add_loop_test(c, header_block_too_far, 0, 3);
+	tcase_add_test(c, many_header_blocks_over_the_limit);
+	tcase_add_loop_test(c, trailer_section_too_far, 0, 2);
 	tcase_add_test(c, skipped_identifier);
 	tcase_add_loop_test(c, closed_streams, 0, 2);
 	tcase_add_loop_test(c, upload_ends_after_its_answer, 0, 3);
 	tcase_add_loop_test(c, self_dependency, 0, 3);
 	tcase_add_loop_test(c, floods, 0, 2);
+	tcase_add_loop_test(c, ends_by_nghttp2, 0, 5);
 	tcase_add_test(c, no_preface);
 	return c;
 }

@@ -4,8 +4,9 @@
 #include "proto/h2_frames.h"
 #include "unit.h"
 
-/* Four bytes of preface, then: SETTINGS of 6, DATA on 5, PRIORITY of 7 on 9, PRIORITY of 7 on itself
- * with the exclusive bit, a PRIORITY of a wrong length, DATA of none on 0x7fffffff with the reserved bit. */
+/* Four bytes of preface, then: SETTINGS of 6, DATA on 5, PRIORITY of 7 on 9, PRIORITY of 7 on
+ * itself with the exclusive bit, a PRIORITY of a wrong length, DATA of none on 0x7fffffff with the
+ * reserved bit. */
 static const uint8_t bytes[] = "PRI\n"
 			       "\0\0\6\4\0\0\0\0\0......"
 			       "\0\0\3\0\1\0\0\0\5abc"

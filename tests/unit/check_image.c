@@ -1,14 +1,15 @@
-/* check_image: pack, image and view: what goes in comes out, and what is hostile is refused. */
+/* check_image: image_build, image and image_map: what goes in comes out, and what is hostile is
+ * refused. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "cache/mapping.h"
-#include "cache/memfd.h"
-#include "cache/pack.h"
-#include "cache/view.h"
+#include "image/image_map.h"
+#include "image/mapping.h"
+#include "image/memfd.h"
+#include "keeper/image_build.h"
 #include "unit.h"
 
 enum { FILES = 3000 };
@@ -16,19 +17,22 @@ enum { FILES = 3000 };
 static struct slice path_of(unsigned i, char buf[64])
 {
 	/* Lengths from 2 on, so that every tail of the hash is used. */
-	return slice_of(buf, (size_t)snprintf(buf, 64, "/%.*s%u", (int)(i % 23),
-		"abcdefghijklmnopqrstuvw", i));
+	return slice_of(buf,
+		(size_t)snprintf(buf, 64, "/%.*s%u", (int)(i % 23), "abcdefghijklmnopqrstuvw", i));
 }
 
-static struct files_root roots[2] = { { .root = "/a", .charset = "" }, { .root = "/b", .charset = "" } };
-static struct files_conf conf = { .roots = roots, .nroots = 2, .max_size = 1 << 20,
-	.max_file_size = 1 << 16 };
+static struct doc_root roots[2] = { { .root = "/a", .charset = "" },
+	{ .root = "/b", .charset = "" } };
+static struct doc_roots conf = {
+	.roots = roots, .nroots = 2, .max_size = 1 << 20, .max_file_size = 1 << 16
+};
 static struct segments store;
 static struct catalog catalog;
 
 static void add(uint32_t root, struct slice path, const void *data, size_t n)
 {
-	const struct ident ident = { .size = n, .mtime_ns = 784111777 * INT64_C(1000000000) + 5 };
+	const struct file_id file_id = { .size = n,
+		.mtime_ns = 784111777 * INT64_C(1000000000) + 5 };
 	struct catalog_file *f = catalog_add(&catalog, catalog.roots[root].top, path);
 	struct etag_hash *h = etag_hash_new();
 	struct etag etag;
@@ -37,7 +41,7 @@ static void add(uint32_t root, struct slice path, const void *data, size_t n)
 	ck_assert_int_eq(etag_hash_add(h, data, n), 0);
 	ck_assert_int_eq(etag_hash_end(h, &etag), 0);
 	etag_hash_free(&h);
-	ck_assert_int_eq(catalog_fill(&catalog, f, &ident, true, &etag, data), 0);
+	ck_assert_int_eq(catalog_fill(&catalog, f, &file_id, true, &etag, data), 0);
 }
 
 static void begin(void)
@@ -49,15 +53,15 @@ static void begin(void)
 }
 
 /* Closes img, too. */
-static void finish(struct pack_image *img)
+static void finish(struct built_image *img)
 {
-	pack_image_close(img);
+	built_image_close(img);
 	catalog_fini(&catalog);
 	segments_fini(&store);
 }
 
 /* In one segment, so that its bytes are known. */
-static void make(struct pack_image *img, uint64_t number)
+static void make(struct built_image *img, uint64_t number)
 {
 	char buf[64];
 
@@ -65,7 +69,7 @@ static void make(struct pack_image *img, uint64_t number)
 	store.size = IMAGE_SEGMENT_MAX;
 	for (unsigned i = 0; i < FILES; i++)
 		add(i & 1, path_of(i, buf), &i, i % 5);
-	ck_assert_int_eq(pack_make(&catalog, 0, number, img), 0);
+	ck_assert_int_eq(image_build(&catalog, 0, number, img), 0);
 	ck_assert_uint_eq(img->nentries, FILES);
 }
 
@@ -81,7 +85,7 @@ static void *load(int fd, size_t *n)
 
 START_TEST(finds_everything)
 {
-	struct pack_image img;
+	struct built_image img;
 	size_t n;
 	struct image_head *h;
 	char buf[64];
@@ -110,7 +114,7 @@ END_TEST
 
 START_TEST(is_sealed)
 {
-	struct pack_image img;
+	struct built_image img;
 	char name[40];
 
 	make(&img, 1);
@@ -128,10 +132,11 @@ START_TEST(is_sealed)
 }
 END_TEST
 
-/* Every byte of head and first entry, and every slot, with a wrong value: no crash, mostly a refusal. */
+/* Every byte of head and first entry, and every slot, with a wrong value: no crash, mostly a
+ * refusal. */
 START_TEST(hostile_index)
 {
-	struct pack_image img;
+	struct built_image img;
 	size_t n, nmarks;
 	uint64_t sizes[1];
 	unsigned refused = 0;
@@ -173,7 +178,7 @@ END_TEST
 
 START_TEST(no_free_slot)
 {
-	struct pack_image img;
+	struct built_image img;
 	struct image_head *h;
 	struct image_slot *slots;
 	struct image_entry *e;
@@ -193,9 +198,10 @@ START_TEST(no_free_slot)
 	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a slot out of bounds");
 	/* Only what lay beside may be larger: keepers have memory for bodies of max-file-size. */
 	e = (void *)(uintptr_t)image_entries(h);
-	e->twins[0] = e->body;
-	e->twins[0].n = e->body.n + 1;
-	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a twin larger than its body");
+	e->variants[0] = e->body;
+	e->variants[0].n = e->body.n + 1;
+	ck_assert_str_eq(
+		image_check(h, n, sizes, 1, marks, nmarks), "a variant larger than its body");
 	e->flags |= IMAGE_SIDECAR;
 	ck_assert_str_eq(image_check(h, n, sizes, 1, marks, nmarks), "a slot out of bounds");
 	free(h);
@@ -204,26 +210,26 @@ START_TEST(no_free_slot)
 }
 END_TEST
 
-/* --- views ------------------------------------------------------------------------------------------ */
+/* --- image maps ------------------------------------------------------------------------------- */
 
 static struct loop loop;
 static struct offload *offload;
 static unsigned nmapped;
 
-static void mapped(struct view *v)
+static void mapped(struct image_map *v)
 {
 	(void)v;
 	nmapped++;
 }
 
-static struct view *open_view(const struct pack_image *img, uint64_t number)
+static struct image_map *open_map(const struct built_image *img, uint64_t number)
 {
 	int fds[8];
-	struct view *v;
+	struct image_map *v;
 
 	for (int i = 0; i < img->nfds; i++)
 		fds[i] = dup(img->fds[i]);
-	v = view_open(offload, number, fds, img->nfds, mapped, NULL);
+	v = image_map_open(offload, number, fds, img->nfds, mapped, NULL);
 	ck_assert_ptr_nonnull(v);
 	nmapped = 0;
 	while (nmapped == 0)
@@ -246,50 +252,50 @@ static void stop(void)
 	ck_assert_int_eq(counters->offload_jobs, 0);
 }
 
-START_TEST(view_fresh_and_stale)
+START_TEST(map_fresh_and_stale)
 {
-	struct pack_image img;
-	struct view *v;
+	struct built_image img;
+	struct image_map *v;
 	char buf[64];
 	struct slice path = path_of(4, buf);
 	uint64_t now = clock_read_us() / 1000;
 
 	start();
 	make(&img, 9);
-	v = open_view(&img, 9);
+	v = open_map(&img, 9);
 	ck_assert_ptr_null(v->fault);
-	ck_assert_ptr_nonnull(view_find(v, 0, path, now));
+	ck_assert_ptr_nonnull(image_map_find(v, 0, path, now));
 	/* A turn's clock may be older than the tick. */
-	ck_assert_ptr_nonnull(view_find(v, 0, path, now - 5000));
-	ck_assert_ptr_null(view_find(v, 0, path, now + 2000));
+	ck_assert_ptr_nonnull(image_map_find(v, 0, path, now - 5000));
+	ck_assert_ptr_null(image_map_find(v, 0, path, now + 2000));
 	img.marks->tick_ms = now + 2000;
-	ck_assert_ptr_nonnull(view_find(v, 0, path, now + 2000));
-	img.marks->stale[view_find(v, 0, path, now) - image_entries(v->head)] = 1;
-	ck_assert_ptr_null(view_find(v, 0, path, now + 2000));
-	ck_assert_ptr_nonnull(view_find(v, 0, path_of(6, buf), now + 2000));
-	view_close(&v);
+	ck_assert_ptr_nonnull(image_map_find(v, 0, path, now + 2000));
+	img.marks->stale[image_map_find(v, 0, path, now) - image_entries(v->head)] = 1;
+	ck_assert_ptr_null(image_map_find(v, 0, path, now + 2000));
+	ck_assert_ptr_nonnull(image_map_find(v, 0, path_of(6, buf), now + 2000));
+	image_map_close(&v);
 	finish(&img);
 	stop();
 }
 END_TEST
 
-START_TEST(view_outlives_its_maker)
+START_TEST(map_outlives_its_maker)
 {
-	struct pack_image img;
+	struct built_image img;
 	const struct image_entry *e;
-	struct view *v, *borrowed;
+	struct image_map *v, *borrowed;
 	unsigned i = 4;
 	char buf[64];
 
 	start();
 	make(&img, 9);
-	v = open_view(&img, 9);
+	v = open_map(&img, 9);
 	finish(&img);
-	e = view_find(v, 0, path_of(i, buf), clock_read_us() / 1000);
+	e = image_map_find(v, 0, path_of(i, buf), clock_read_us() / 1000);
 	ck_assert_ptr_nonnull(e);
 	borrowed = v;
 	ref_get(&v->ref);
-	view_retire(&v);
+	image_map_retire(&v);
 	ck_assert_int_eq(counters->images, 1);
 	ck_assert_mem_eq(borrowed->segments[0] + e->body.at, &i, 4);
 	ref_put(&borrowed->ref);
@@ -300,66 +306,66 @@ START_TEST(view_outlives_its_maker)
 END_TEST
 
 /* What two images have in common is mapped once, and goes with the second of them. */
-START_TEST(views_share_segments)
+START_TEST(maps_share_segments)
 {
-	struct pack_image img, next;
-	struct view *v, *w;
+	struct built_image img, next;
+	struct image_map *v, *w;
 	const struct image_entry *e;
 	char buf[64];
 
 	start();
 	make(&img, 9);
-	v = open_view(&img, 9);
+	v = open_map(&img, 9);
 	add(0, SLICE("/new"), "new bytes", 9);
-	ck_assert_int_eq(pack_make(&catalog, 1, 10, &next), 0);
-	w = open_view(&next, 10);
+	ck_assert_int_eq(image_build(&catalog, 1, 10, &next), 0);
+	w = open_map(&next, 10);
 	ck_assert_ptr_null(w->fault);
 	ck_assert_uint_eq(w->nsegments, 2);
 	ck_assert_ptr_eq(w->segments[0], v->segments[0]);
 	ck_assert_uint_eq(mapping_count(), 2);
-	view_retire(&v);
+	image_map_retire(&v);
 	while (offload_pending(offload) > 0)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	ck_assert_uint_eq(mapping_count(), 2);
-	e = view_find(w, 0, path_of(4, buf), clock_read_us() / 1000);
+	e = image_map_find(w, 0, path_of(4, buf), clock_read_us() / 1000);
 	ck_assert_mem_eq(w->segments[0] + e->body.at, &(unsigned){ 4 }, 4);
-	view_close(&w);
+	image_map_close(&w);
 	ck_assert_uint_eq(mapping_count(), 0);
-	pack_image_close(&next);
+	built_image_close(&next);
 	finish(&img);
 	stop();
 }
 END_TEST
 
-START_TEST(view_refuses)
+START_TEST(map_refuses)
 {
-	struct pack_image img, other;
-	struct view *v;
+	struct built_image img, other;
+	struct image_map *v;
 	int fd;
 
 	start();
 	make(&img, 9);
-	v = open_view(&img, 10);
+	v = open_map(&img, 10);
 	ck_assert_str_eq(v->fault, "another number than announced");
-	view_close(&v);
+	image_map_close(&v);
 
-	ck_assert_int_eq(pack_make(&catalog, 1, 10, &other), 0);
+	ck_assert_int_eq(image_build(&catalog, 1, 10, &other), 0);
 	fd = img.fds[1];
 	img.fds[1] = other.fds[1];
-	v = open_view(&img, 9);
+	v = open_map(&img, 9);
 	ck_assert_str_eq(v->fault, "marks of another image");
-	view_close(&v);
+	image_map_close(&v);
 	img.fds[1] = fd;
 
 	fd = img.fds[IMAGE_FDS];
 	img.fds[IMAGE_FDS] = memfd_new("unsealed");
-	v = open_view(&img, 9);
+	v = open_map(&img, 9);
 	ck_assert_str_eq(v->fault, "not sealed");
-	view_close(&v);
+	image_map_close(&v);
 	close(img.fds[IMAGE_FDS]);
 	img.fds[IMAGE_FDS] = fd;
-	ck_assert_ptr_null(view_open(offload, 1, NULL, 0, mapped, NULL));
-	pack_image_close(&other);
+	ck_assert_ptr_null(image_map_open(offload, 1, NULL, 0, mapped, NULL));
+	built_image_close(&other);
 	finish(&img);
 	stop();
 }
@@ -373,10 +379,10 @@ static TCase *tests(void)
 	tcase_add_test(tc, is_sealed);
 	tcase_add_test(tc, hostile_index);
 	tcase_add_test(tc, no_free_slot);
-	tcase_add_test(tc, view_fresh_and_stale);
-	tcase_add_test(tc, view_outlives_its_maker);
-	tcase_add_test(tc, views_share_segments);
-	tcase_add_test(tc, view_refuses);
+	tcase_add_test(tc, map_fresh_and_stale);
+	tcase_add_test(tc, map_outlives_its_maker);
+	tcase_add_test(tc, maps_share_segments);
+	tcase_add_test(tc, map_refuses);
 	return tc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * check_keeper: the keeper as a process of its own: it publishes, ticks, follows changes, compresses,
- * adopts, waits for those who hold images, and leaves when told.
+ * check_keeper: the keeper as a process of its own: it publishes, ticks, follows changes,
+ * compresses, starts warm, waits for those who hold images, and leaves when told.
  */
 #include <poll.h>
 #include <signal.h>
@@ -10,18 +10,18 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cache/compress.h"
-#include "cache/image.h"
-#include "cache/keeper.h"
-#include "cache/memfd.h"
+#include "image/image.h"
+#include "image/memfd.h"
+#include "keeper/compress.h"
+#include "keeper/keeper.h"
 #include "net/ctl.h"
 #include "tree_unit.h"
 #include "unit.h"
 
 static int ctl;
 static pid_t keeper;
-static struct files_conf conf;
-static int adopted[IMAGE_FDS + IMAGE_SEGMENTS], nadopted; /* what the next keeper is given */
+static struct doc_roots conf;
+static int warm[IMAGE_FDS + IMAGE_SEGMENTS], nwarm; /* what the next keeper is given */
 
 static struct cache_facts facts; /* as told last */
 
@@ -38,15 +38,16 @@ static void start(uint64_t max_size)
 	keeper = fork();
 	ck_assert_int_ge(keeper, 0);
 	if (keeper == 0) {
-		struct files_root root = { .root = tree, .charset = "" };
+		struct doc_root root = { .root = tree, .charset = "" };
 		struct keeper_args args = {
 			.files = conf,
 			.ctl = fds[1],
 			.generation = 3,
 			.first_number = 42,
+			.doubts = -1,
 			.error_log = -1,
-			.image = adopted,
-			.nimage = nadopted,
+			.image = warm,
+			.nimage = nwarm,
 		};
 
 		args.files.roots = &root;
@@ -181,7 +182,7 @@ START_TEST(caches_nothing_if_told_so)
 }
 END_TEST
 
-/* --- a worker's part ---------------------------------------------------------------------------------- */
+/* --- a worker's part -------------------------------------------------------------------------- */
 
 static int image[CTL_FDS_MAX], nimage; /* the newest */
 static struct image_head *head;
@@ -192,7 +193,8 @@ static void let_go(void)
 		close(image[--nimage]);
 }
 
-/* One message, whatever it says. The image before is held until the next is there: one that nobody holds is made again. */
+/* One message, whatever it says. The image before is held until the next is there: one that nobody
+ * holds is made again. */
 static void take_message(struct ctl_msg *msg)
 {
 	int fds[CTL_FDS_MAX], nfds;
@@ -240,8 +242,8 @@ static bool has(const char *path, const char *text)
 
 	if (e == NULL || e->body.n != strlen(text))
 		return false;
-	ck_assert_int_eq(pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at),
-		e->body.n);
+	ck_assert_int_eq(
+		pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at), e->body.n);
 	return memcmp(data, text, e->body.n) == 0;
 }
 
@@ -258,8 +260,9 @@ static bool is_stale(int marks_fd, uint32_t entry)
 {
 	uint8_t stale = 0;
 
-	ck_assert_int_eq(pread(marks_fd, &stale, 1,
-		(off_t)(offsetof(struct image_marks, stale) + entry)), 1);
+	ck_assert_int_eq(
+		pread(marks_fd, &stale, 1, (off_t)(offsetof(struct image_marks, stale) + entry)),
+		1);
 	return stale != 0;
 }
 
@@ -333,6 +336,33 @@ START_TEST(rescans)
 }
 END_TEST
 
+static bool settled(const char *path)
+{
+	return find(path) != NULL && (find(path)->flags & IMAGE_SETTLED) != 0;
+}
+
+/* A store to a page that is dirty already moves no time stamp; the close is told, and is enough. */
+START_TEST(closed_after_a_store)
+{
+	char *map;
+	int fd;
+
+	conf.rescan_ms = 200; /* which finds the first store */
+	tree_text("a", "one");
+	start(1 << 20); /* before the file is open, or it would be there, too */
+	fd = open(tree_path("a"), O_RDWR | O_CLOEXEC);
+	map = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	memcpy(map, "1st", 3);
+	WAIT(has("/a", "1st") && settled("/a"));
+	memcpy(map, "2nd", 3);
+	munmap(map, 3);
+	close(fd);
+	WAIT(has("/a", "2nd"));
+	end();
+}
+END_TEST
+
 static char *text_of(unsigned n, unsigned seed)
 {
 	char *p = malloc(n + 1);
@@ -343,26 +373,23 @@ static char *text_of(unsigned n, unsigned seed)
 	return p;
 }
 
-static bool twins_of(const char *path, unsigned codings)
+static bool variants_of(const char *path, unsigned codings)
 {
 	const struct image_entry *e = find(path);
 
 	for (enum coding i = 0; e != NULL && i < CODINGS; i++)
-		if ((codings & 1U << i) != 0 && e->twins[i].n == 0)
+		if ((codings & 1U << i) != 0 && e->variants[i].n == 0)
 			return false;
 	return e != NULL;
 }
 
-START_TEST(twins_and_sidecars)
+START_TEST(variants_and_sidecars)
 {
 	const struct image_entry *e;
 	struct ctl_msg msg;
 	char *text = text_of(5000, 0);
-	unsigned codings = 0;
 
-	for (enum coding i = 0; i < CODINGS; i++)
-		codings |= (unsigned)compress_has(i) << i;
-	conf.codings = codings;
+	conf.codings = compress_built();
 	tree_text("a.css", text);
 	tree_text("b.css", text);
 	tree_text("b.css.gz", "beside");
@@ -371,20 +398,22 @@ START_TEST(twins_and_sidecars)
 	/* The first one waits for nobody. */
 	take_image(&msg);
 	ck_assert_uint_eq(head->nentries, 4);
-	WAIT(twins_of("/a.css", codings) && twins_of("/b.css", codings));
-	ck_assert_uint_lt(find("/a.css")->twins[CODING_GZIP].n, 500);
+	WAIT(variants_of("/a.css", conf.codings) && variants_of("/b.css", conf.codings));
+	ck_assert_uint_lt(find("/a.css")->variants[CODING_GZIP].n, 500);
 	ck_assert(find("/a.css")->flags & IMAGE_VARIES);
 	ck_assert_uint_eq(find("/c.png")->flags & IMAGE_VARIES, 0);
 	e = find("/b.css");
 	ck_assert_uint_eq(e->flags & IMAGE_SIDECAR << CODING_GZIP, IMAGE_SIDECAR << CODING_GZIP);
-	ck_assert_uint_eq(e->twins[CODING_GZIP].n, 6);
-	ck_assert_mem_eq(e->twins[CODING_GZIP].etag, find("/b.css.gz")->body.etag, IMAGE_ETAG);
+	ck_assert_uint_eq(e->variants[CODING_GZIP].n, 6);
+	ck_assert_mem_eq(e->variants[CODING_GZIP].etag, find("/b.css.gz")->body.etag, IMAGE_ETAG);
 
-	/* Without what lay beside, it is compressed; what comes beside takes the place of a twin. */
+	/* Without what lay beside, it is compressed; what comes beside takes the place of a
+	 * variant.
+	 */
 	ck_assert_int_eq(unlink(tree_path("b.css.gz")), 0);
 	tree_text("a.css.gz", "new");
-	WAIT(find("/b.css.gz") == NULL && twins_of("/b.css", codings) &&
-		find("/a.css")->twins[CODING_GZIP].n == 3);
+	WAIT(find("/b.css.gz") == NULL && variants_of("/b.css", conf.codings) &&
+		find("/a.css")->variants[CODING_GZIP].n == 3);
 	ck_assert_uint_eq(find("/b.css")->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
 
 	/* A change drops them at once, and the next ones are of the new bytes. */
@@ -392,25 +421,19 @@ START_TEST(twins_and_sidecars)
 	text = text_of(7000, 3);
 	tree_text("b.css", text);
 	WAIT(find("/b.css") != NULL && find("/b.css")->body.n == 7000);
-	WAIT(twins_of("/b.css", codings));
+	WAIT(variants_of("/b.css", conf.codings));
 	free(text);
 	end();
 }
 END_TEST
 
-static bool settled(const char *path)
-{
-	return find(path) != NULL && (find(path)->flags & IMAGE_SETTLED) != 0;
-}
-
-START_TEST(adopts_what_is_settled)
+START_TEST(warm_start_takes_what_is_settled)
 {
 	struct ctl_msg msg;
 	char *text = text_of(5000, 0);
 	uint64_t compressed;
 
-	for (enum coding i = 0; i < CODINGS; i++)
-		conf.codings |= (unsigned)compress_has(i) << i;
+	conf.codings = compress_built();
 	tree_text("a.css", text);
 	tree_text("b.css", text);
 	tree_text("short.css", "no use");
@@ -418,27 +441,27 @@ START_TEST(adopts_what_is_settled)
 	tree_text("c.css.gz", "beside");
 	start(1 << 20);
 	WAIT(settled("/a.css") && settled("/b.css") && settled("/c.css") && settled("/c.css.gz") &&
-		settled("/short.css") && twins_of("/a.css", conf.codings) &&
-		twins_of("/b.css", conf.codings) && twins_of("/c.css", conf.codings) &&
+		settled("/short.css") && variants_of("/a.css", conf.codings) &&
+		variants_of("/b.css", conf.codings) && variants_of("/c.css", conf.codings) &&
 		(find("/short.css")->flags & IMAGE_TRIED << CODING_GZIP) != 0);
 	ck_assert_int_eq(kill(keeper, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(keeper, NULL, 0), keeper);
 	close(ctl);
 
 	tree_text("b.css", "changed meanwhile");
-	memcpy(adopted, image, sizeof(adopted));
-	nadopted = nimage;
+	memcpy(warm, image, sizeof(warm));
+	nwarm = nimage;
 	nimage = 0;
 	start(1 << 20);
-	for (int i = 0; i < nadopted; i++)
-		close(adopted[i]);
+	for (int i = 0; i < nwarm; i++)
+		close(warm[i]);
 	take_image(&msg);
-	/* The very first one has the twins. */
+	/* The very first one has the variants. */
 	ck_assert(has("/b.css", "changed meanwhile"));
-	ck_assert(twins_of("/a.css", conf.codings));
-	ck_assert(twins_of("/c.css", conf.codings));
-	ck_assert_uint_eq(find("/c.css")->flags & IMAGE_SIDECAR << CODING_GZIP,
-		IMAGE_SIDECAR << CODING_GZIP);
+	ck_assert(variants_of("/a.css", conf.codings));
+	ck_assert(variants_of("/c.css", conf.codings));
+	ck_assert_uint_eq(
+		find("/c.css")->flags & IMAGE_SIDECAR << CODING_GZIP, IMAGE_SIDECAR << CODING_GZIP);
 	wait_idle();
 	ck_assert_uint_eq(facts.v[CACHE_FACT_adopted], 4);
 	compressed = facts.v[CACHE_FACT_compressed];
@@ -450,9 +473,10 @@ START_TEST(adopts_what_is_settled)
 END_TEST
 
 /* What another process left is checked: nothing of it is used, and nothing is lost but time. */
-START_TEST(adopts_nothing_broken)
+START_TEST(warm_start_takes_nothing_broken)
 {
-	/* The bytes of a segment are believed, as workers believe them; that they are there is not. */
+	/* The bytes of a segment are believed, as workers believe them; that they are there is not.
+	 */
 	static const char *const broken[] = { "index", "marks", "s", "number of them" };
 
 	tree_text("a", "one");
@@ -465,16 +489,16 @@ START_TEST(adopts_nothing_broken)
 
 		ck_assert_int_eq(memfd_write(bad, broken[i], strlen(broken[i]), 0), 0);
 		for (int k = 0; k < nimage; k++)
-			adopted[k] = dup(image[k]);
-		nadopted = nimage - (i == 3);
+			warm[k] = dup(image[k]);
+		nwarm = nimage - (i == 3);
 		/* Sealed, so that it is what it says that is wrong. */
 		bad = memfd_seal(bad, false);
 		if (i < 3)
-			ck_assert_int_ge(dup2(bad, adopted[i < 2 ? i : IMAGE_FDS]), 0);
+			ck_assert_int_ge(dup2(bad, warm[i < 2 ? i : IMAGE_FDS]), 0);
 		close(bad);
 		start(1 << 20);
 		for (int k = 0; k < nimage; k++)
-			close(adopted[k]);
+			close(warm[k]);
 		nimage = 0;
 		take_image(&msg);
 		ck_assert(has("/a", "one"));
@@ -545,8 +569,8 @@ static int made_of(const char *path)
 	if (e == NULL)
 		return 0;
 	data = malloc(e->body.n);
-	ck_assert_int_eq(pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at),
-		e->body.n);
+	ck_assert_int_eq(
+		pread(image[IMAGE_FDS + e->body.segment], data, e->body.n, e->body.at), e->body.n);
 	c = data[0];
 	/* Every byte is the one before it. */
 	ck_assert(memcmp(data, data + 1, e->body.n - 1) == 0);
@@ -555,7 +579,8 @@ static int made_of(const char *path)
 }
 
 /*
- * Bodies are moved to new segments while a large file is being read: what both go through are different buffers.
+ * Bodies are moved to new segments while a large file is being read: what both go through are
+ * different buffers.
  */
 START_TEST(moves_while_it_reads)
 {
@@ -642,9 +667,10 @@ static TCase *tests(void)
 	tcase_add_test(tc, caches_nothing_if_told_so);
 	tcase_add_test(tc, follows_changes);
 	tcase_add_test(tc, rescans);
-	tcase_add_test(tc, twins_and_sidecars);
-	tcase_add_test(tc, adopts_what_is_settled);
-	tcase_add_test(tc, adopts_nothing_broken);
+	tcase_add_test(tc, closed_after_a_store);
+	tcase_add_test(tc, variants_and_sidecars);
+	tcase_add_test(tc, warm_start_takes_what_is_settled);
+	tcase_add_test(tc, warm_start_takes_nothing_broken);
 	tcase_add_test(tc, four_images);
 	tcase_add_test(tc, moves_while_it_reads);
 	tcase_add_test(tc, out_of_descriptors);

@@ -1,24 +1,25 @@
 /*
- * check_listing_page: what a page says of hostile names, sizes and dates; order; pages that are cut.
- * Names that break out of their place would show as markup that no test here expects.
+ * check_listing_page: what a page says of hostile names, sizes and dates; order; pages that are
+ * cut. Names that break out of their place would show as markup that no test here expects.
  */
-#include "cache/listing_page.h"
+#include "files/listing_page.h"
 
 #include <stdio.h>
 
 #include "unit.h"
 
-#define SECONDS(s) ((s) * INT64_C(1000000000))
+#define SECONDS(s) ((s)*INT64_C(1000000000))
 
 /* The whole page as a string; NUL bytes are replaced, so that none hides the rest. */
-static char *make(struct listing_page *page, void (*fn)(struct listing_page *page, struct text *t))
+static char *make(
+	struct listing_page *page, void (*fn)(struct listing_page *page, struct strbuf *t))
 {
-	struct text t = { 0 };
+	struct strbuf t = { 0 };
 
 	fn(page, &t);
 	ck_assert(!t.failed);
 	ck_assert_ptr_null(memchr(t.p, '\0', t.n));
-	text_add(&t, slice_of("", 1));
+	strbuf_add(&t, slice_of("", 1));
 	return t.p;
 }
 
@@ -59,7 +60,8 @@ static const struct {
 	{ "a b", "./a%20b", "a b", "a b" },
 	{ "<script>alert(1)</script>", "./%3Cscript%3Ealert%281%29%3C%2Fscript%3E",
 		"&lt;script&gt;alert(1)&lt;/script&gt;", "<script>alert(1)</script>" },
-	{ "\" onclick=\"x", "./%22%20onclick%3D%22x", "&quot; onclick=&quot;x", "\\\" onclick=\\\"x" },
+	{ "\" onclick=\"x", "./%22%20onclick%3D%22x", "&quot; onclick=&quot;x",
+		"\\\" onclick=\\\"x" },
 	{ "' x='", "./%27%20x%3D%27", "&#39; x=&#39;", "' x='" },
 	{ "a\nb\r\x01\x7f", "./a%0Ab%0D%01%7F", "a\u240ab\u240d\u2401\u2421",
 		"a\\u000Ab\\u000D\\u0001\\u007F" },
@@ -86,16 +88,18 @@ START_TEST(test_name)
 	char *html = make(&p, listing_page_html), *json = make(&p, listing_page_json);
 	char want[512];
 
-	snprintf(want, sizeof(want), "<tr><td><a href=\"%s\"><bdi>%s</bdi></a></td>", names[_i].href,
-		names[_i].html);
+	snprintf(want, sizeof(want), "<tr><td><a href=\"%s\"><bdi>%s</bdi></a></td>",
+		names[_i].href, names[_i].html);
 	has(html, want);
 	snprintf(want, sizeof(want), "<tr><td><a class=\"d\" href=\"%s/\"><bdi>%s</bdi>/</a></td>",
 		names[_i].href, names[_i].html);
 	has(html, want);
-	snprintf(want, sizeof(want), "\n{\"name\":\"%s\",\"href\":\"%s\",\"type\":\"file\",\"size\":1,",
-		names[_i].json, names[_i].href);
+	snprintf(want, sizeof(want),
+		"\n{\"name\":\"%s\",\"href\":\"%s\",\"type\":\"file\",\"size\":1,", names[_i].json,
+		names[_i].href);
 	has(json, want);
-	snprintf(want, sizeof(want), "\n{\"name\":\"%s\",\"href\":\"%s/\",\"type\":\"directory\",\"size\":null,",
+	snprintf(want, sizeof(want),
+		"\n{\"name\":\"%s\",\"href\":\"%s/\",\"type\":\"directory\",\"size\":null,",
 		names[_i].json, names[_i].href);
 	has(json, want);
 	ck_assert_uint_eq(count(html, "<tr>"), 3);
@@ -196,7 +200,9 @@ static const struct {
 	int64_t mtime_ns;
 	const char *html, *json;
 } dates[] = {
-	{ 0, "<time datetime=\"1970-01-01T00:00:00Z\" title=\"1970-01-01T00:00:00Z\">1970-01-01 00:00<",
+	{ 0,
+		"<time datetime=\"1970-01-01T00:00:00Z\" title=\"1970-01-01T00:00:00Z\">1970-01-01 "
+		"00:00<",
 		"\"1970-01-01T00:00:00Z\"}" },
 	{ SECONDS(1709210096) + 999999999, ">2024-02-29 12:34<", "\"2024-02-29T12:34:56Z\"}" },
 	{ -1, ">1969-12-31 23:59<", "\"1969-12-31T23:59:59Z\"}" },
@@ -224,7 +230,8 @@ static const struct {
 	const char *names;
 	const char *arrow;
 } orders[] = {
-	{ "", LISTING_NAME, false, "D d a B b c", "ascending\"><a href=\"?sort=name&amp;order=desc\">Name" },
+	{ "", LISTING_NAME, false, "D d a B b c",
+		"ascending\"><a href=\"?sort=name&amp;order=desc\">Name" },
 	{ "sort=name&order=desc", LISTING_NAME, true, "d D c b B a",
 		"descending\"><a href=\"?sort=name&amp;order=asc\">Name" },
 	{ "sort=size", LISTING_SIZE, false, "D d c a B b",
@@ -244,7 +251,11 @@ static const struct {
 START_TEST(test_order)
 {
 	struct listing_entry e[] = {
-		file("b", 900, 1), file("a", 5, 30), file("c", 1, 20), file("B", 5, 40), dir("d", 3),
+		file("b", 900, 1),
+		file("a", 5, 30),
+		file("c", 1, 20),
+		file("B", 5, 40),
+		dir("d", 3),
 		dir("D", 9),
 	};
 	struct listing_page p = page_of("/", e, 6);
@@ -255,7 +266,8 @@ START_TEST(test_order)
 	ck_assert_int_eq(p.order.descending, orders[_i].descending);
 	listing_page_sort(&p);
 	for (unsigned i = 0; i < p.n; i++)
-		sprintf(got + strlen(got), "%s%.*s", i > 0 ? " " : "", SLICE_ARG(p.entries[i].name));
+		sprintf(got + strlen(got), "%s%.*s", i > 0 ? " " : "",
+			SLICE_ARG(p.entries[i].name));
 	ck_assert_str_eq(got, orders[_i].names);
 	html = make(&p, listing_page_html);
 	has(html, orders[_i].arrow);
@@ -269,8 +281,13 @@ END_TEST
 START_TEST(test_names_in_order)
 {
 	struct listing_entry e[] = {
-		file("ab", 0, 0), file("a", 0, 0), file("AB", 0, 0), file("\xff", 0, 0),
-		file("_", 0, 0), file("Z", 0, 0), file("abc", 0, 0),
+		file("ab", 0, 0),
+		file("a", 0, 0),
+		file("AB", 0, 0),
+		file("\xff", 0, 0),
+		file("_", 0, 0),
+		file("Z", 0, 0),
+		file("abc", 0, 0),
 	};
 	static const char *const want[] = { "_", "a", "AB", "ab", "abc", "Z", "\xff" };
 	struct listing_page p = page_of("/", e, 7);
@@ -329,8 +346,7 @@ START_TEST(test_cut)
 }
 END_TEST
 
-#define TABLE(tc, test, table) \
-	tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof((table)[0]))
+#define TABLE(tc, test, table) tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof((table)[0]))
 
 static TCase *tests(void)
 {

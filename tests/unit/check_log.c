@@ -1,6 +1,7 @@
 /*
  * check_log: the form of a line, that it is one write(2) (a datagram socket shows each), that no
- * message forges one; and what a failed assertion leaves behind.
+ * message forges one, that none waits for a reader, is torn by a full disk or repeats what a peer
+ * does; and what a failed assertion leaves behind.
  */
 #include "base/log.h"
 
@@ -11,11 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log_out.h"
 #include "unit.h"
 
 static int ends[2];
@@ -23,7 +27,8 @@ static char got[8192];
 
 static void setup(void)
 {
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+	ck_assert_int_eq(
+		socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
 	log_to(ends[1]);
 	log_who("worker 3");
 }
@@ -51,7 +56,8 @@ START_TEST(form)
 
 	snprintf(pattern, sizeof(pattern),
 		"^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3}Z "
-		"notice \\[%d\\] worker 3: up with 7 listeners\n$", (int)getpid());
+		"notice \\[%d\\] worker 3: up with 7 listeners\n$",
+		(int)getpid());
 	ck_assert_int_eq(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
 	log_notice("up with %d %s", 7, "listeners");
 	next_line();
@@ -181,6 +187,147 @@ START_TEST(assertion)
 }
 END_TEST
 
+/* All of a file or pipe. */
+static size_t drink(int fd)
+{
+	size_t n = 0;
+	ssize_t r;
+
+	while ((r = read(fd, got + n, sizeof(got) - 1 - n)) > 0)
+		n += (size_t)r;
+	got[n] = '\0';
+	return n;
+}
+
+static unsigned count(const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *p = got; (p = strstr(p, what)) != NULL; p++)
+		n++;
+	return n;
+}
+
+/* A pipe that nobody reads, and whose description is not ours to change. */
+START_TEST(blocked_reader)
+{
+	int p[2];
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	ck_assert_int_ge(fcntl(p[1], F_SETPIPE_SZ, 4096), 4096);
+	log_to(p[1]);
+	for (int i = 0; i < 1000; i++)
+		log_info("line %d", i);
+	ck_assert_int_eq(fcntl(p[1], F_GETFL) & O_NONBLOCK, 0);
+	ck_assert_int_eq(fcntl(p[0], F_SETFL, O_NONBLOCK), 0);
+	drink(p[0]);
+	ck_assert_uint_gt(count("line "), 10);
+	unsigned lost = 1000 - count("line ");
+	char said[64];
+	log_tick(false);
+	snprintf(said, sizeof(said), " error [%d] worker 3: %u log lines were lost\n",
+		(int)getpid(), lost);
+	drink(p[0]);
+	ck_assert_msg(strstr(got, said) != NULL, "%s not in %s", said, got);
+	log_info("and on");
+	drink(p[0]);
+	ck_assert_uint_eq(count("lost"), 0);
+	ck_assert_uint_eq(count("and on"), 1);
+	log_to(STDERR_FILENO);
+	close(p[0]);
+	close(p[1]);
+}
+END_TEST
+
+/* Of a pipe of its own, what log_out_own() makes of a standard stream. */
+START_TEST(own_description)
+{
+	int p[2], shared;
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	shared = fcntl(p[1], F_DUPFD_CLOEXEC, 0);
+	log_out_own(p[1]);
+	ck_assert_int_eq(fcntl(p[1], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	ck_assert_int_eq(fcntl(shared, F_GETFL) & O_NONBLOCK, 0);
+	ck_assert_int_eq(write(p[1], "x", 1), 1);
+	ck_assert_int_eq(read(p[0], got, sizeof(got)), 1);
+	close(p[0]);
+	close(p[1]);
+	close(shared);
+}
+END_TEST
+
+/* A disk that is full in the middle of a line, with and without O_APPEND. */
+START_TEST(full_disk)
+{
+	char path[] = "/tmp/check_log.XXXXXX";
+	struct rlimit full = { 1000, RLIM_INFINITY }, room = { RLIM_INFINITY, RLIM_INFINITY };
+	int fd = mkstemp(path), in;
+	char *line, *save;
+
+	ck_assert_int_ge(fd, 0);
+	if (_i == 0)
+		ck_assert_int_eq(fcntl(fd, F_SETFL, O_APPEND), 0);
+	in = open(path, O_RDONLY | O_CLOEXEC);
+	signal(SIGXFSZ, SIG_IGN);
+	log_to(fd);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &full), 0);
+	for (int i = 0; i < 50; i++)
+		log_info("number %d of fifty and no more", i);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &room), 0);
+	for (int i = 50; i < 53; i++)
+		log_info("number %d of fifty and no more", i);
+	log_to(STDERR_FILENO);
+	drink(in);
+	ck_assert_uint_eq(count("log lines were lost\n"), 1);
+	ck_assert_uint_eq(count("number 52 of fifty and no more\n"), 1);
+	ck_assert_ptr_eq(strrchr(got, '\n'), got + strlen(got) - 1);
+	unsigned halves = 0, heads = 0;
+	for (line = strtok_r(got, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+		ck_assert_int_eq(strncmp(line, "20", 2), 0);
+		heads++;
+		halves += strstr(line, "no more") == NULL && strstr(line, "lost") == NULL;
+	}
+	ck_assert_uint_gt(heads, 10);
+	/* What cannot be taken back stays on a line of its own. */
+	ck_assert_uint_le(halves, _i == 0 ? 0 : 1);
+	close(in);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+static void one_kind(int i)
+{
+	log_peer(LEVEL_INFO, "peer %d is wrong", i);
+}
+
+START_TEST(one_per_second)
+{
+	struct timespec wait = { .tv_sec = 1, .tv_nsec = 20000000 };
+
+	for (int i = 0; i < 500; i++)
+		one_kind(i);
+	log_peer(LEVEL_INFO, "of another kind");
+	ck_assert_ptr_nonnull(strstr(next_line(), "worker 3: peer 0 is wrong\n"));
+	ck_assert_ptr_nonnull(strstr(next_line(), "of another kind"));
+	ck_assert_str_eq(next_line(), "");
+	log_tick(false);
+	ck_assert_str_eq(next_line(), "");
+	nanosleep(&wait, NULL);
+	one_kind(500);
+	ck_assert_ptr_nonnull(
+		strstr(next_line(), "peer 0 is wrong … and 499 more like it in the last second\n"));
+	ck_assert_ptr_nonnull(strstr(next_line(), "peer 500 is wrong\n"));
+	one_kind(501);
+	log_tick(true);
+	ck_assert_ptr_nonnull(
+		strstr(next_line(), "peer 500 is wrong … and 1 more like it in the last second\n"));
+	log_tick(true);
+	ck_assert_str_eq(next_line(), "");
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("log");
@@ -194,6 +341,10 @@ static TCase *tests(void)
 	tcase_add_test(tc, long_who);
 	tcase_add_test(tc, syslog_keeps_no_descriptor);
 	tcase_add_test(tc, assertion);
+	tcase_add_test(tc, blocked_reader);
+	tcase_add_test(tc, own_description);
+	tcase_add_loop_test(tc, full_disk, 0, 2);
+	tcase_add_test(tc, one_per_second);
 	return tc;
 }
 

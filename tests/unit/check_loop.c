@@ -1,6 +1,7 @@
 /*
- * check_loop: the order of a turn, what a removed watch no longer hears, that what is made ready waits
- * for the next turn, and that timers wake the loop. No test waits for luck: every turn has its event.
+ * check_loop: the order of a turn, what a removed watch no longer hears, that what is made ready
+ * waits for the next turn, and that timers wake the loop. No test waits for luck: every turn has
+ * its event.
  */
 #include "event/loop.h"
 
@@ -130,7 +131,8 @@ START_TEST(removed_in_batch)
 }
 END_TEST
 
-/* The same watch with another descriptor: the old one's event in this batch is not the new one's. */
+/* The same watch with another descriptor: the old one's event in this batch is not the new one's.
+ */
 static void on_event_renew_others(struct watch *w, uint32_t events)
 {
 	on_event(w, events);

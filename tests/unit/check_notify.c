@@ -66,7 +66,8 @@ START_TEST(messages)
 	notify_ready("serving: 2 workers");
 	ck_assert_str_eq(heard(), "READY=1\nSTATUS=serving: 2 workers\n");
 	notify_reloading("reloading");
-	ck_assert_int_eq(sscanf(heard(), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading", &usec), 1);
+	ck_assert_int_eq(
+		sscanf(heard(), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading", &usec), 1);
 	ck_assert_uint_gt(usec, 0);
 	notify_stopping("draining");
 	ck_assert_str_eq(heard(), "STOPPING=1\nSTATUS=draining\n");
@@ -80,7 +81,8 @@ END_TEST
 
 START_TEST(nobody_listens)
 {
-	static const char *const values[] = { NULL, "", "relative", "/nonexistent/socket", "@no-such-name" };
+	static const char *const values[] = { NULL, "", "relative", "/nonexistent/socket",
+		"@no-such-name" };
 	char long_name[300];
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {

@@ -1,6 +1,6 @@
 /*
- * check_offload: work() in threads, done() in the loop, each once; several at a time, never more than
- * allowed; nothing is lost at the end. Thread creation may fail (linked with --wrap).
+ * check_offload: work() in threads, done() in the loop, each once; several at a time, never more
+ * than allowed; nothing is lost at the end. Thread creation may fail (linked with --wrap).
  */
 #include "event/offload.h"
 
@@ -45,7 +45,7 @@ static void work(struct job *j)
 	int max = __atomic_load_n(&at_work_max, __ATOMIC_SEQ_CST);
 
 	while (now > max && !__atomic_compare_exchange_n(&at_work_max, &max, now, false,
-		       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 	it->worked += pthread_equal(pthread_self(), loop_thread) ? 100 : 1;
 	__atomic_sub_fetch(&at_work, 1, __ATOMIC_SEQ_CST);
@@ -63,7 +63,8 @@ static void work_check_mask(struct job *j)
 	sigset_t mask;
 
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	((struct item *)(void *)j)->worked = sigismember(&mask, SIGTERM) && sigismember(&mask, SIGHUP);
+	((struct item *)(void *)j)->worked =
+		sigismember(&mask, SIGTERM) && sigismember(&mask, SIGHUP);
 }
 
 static void done(struct job *j)
@@ -178,9 +179,11 @@ START_TEST(at_the_same_time)
 {
 	make(work_held, done);
 	for (int i = 0; i < THREADS; i++) {
+		items[i].job.class = i == 0 ? JOB_LOOKUP : JOB_FILE;
 		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
 		sem_wait(&entered);
 	}
+	items[THREADS].job.class = JOB_PASSWORD;
 	items[THREADS].job.work = work;
 	ck_assert_int_eq(offload_submit(offload, &items[THREADS].job), 0);
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
@@ -251,6 +254,118 @@ START_TEST(no_thread)
 }
 END_TEST
 
+static void hold(int i, enum job_class class, const void *owner)
+{
+	items[i].job.class = class;
+	items[i].job.owner = owner;
+	ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
+}
+
+/* However many listings are held, a thread is left for what is short. */
+START_TEST(classes_do_not_starve_one_another)
+{
+	make(work_held, done);
+	for (int i = 0; i < 10; i++)
+		hold(i, JOB_LISTING, NULL);
+	for (int i = 10; i < 20; i++)
+		hold(i, JOB_PASSWORD, NULL);
+	for (int i = 0; i < 3; i++)
+		sem_wait(&entered);
+	items[20].job.work = work;
+	ck_assert_int_eq(offload_submit(offload, &items[20].job), 0);
+	turn_until(1);
+	ck_assert_int_eq(items[20].done, 1);
+	for (int i = 0; i < 20; i++)
+		sem_post(&leave);
+	turn_until(21);
+}
+END_TEST
+
+/* Whatever hangs for ever, names are looked up and local files are read. */
+START_TEST(remote_jobs_hang_alone)
+{
+	make(work_held, done);
+	for (int i = 0; i < 10; i++)
+		hold(i, JOB_REMOTE, NULL);
+	for (int i = 10; i < 20; i++)
+		hold(i, JOB_FILE, NULL);
+	for (int i = 0; i < THREADS; i++)
+		sem_wait(&entered);
+	for (int i = 20; i < 40; i++) {
+		items[i].job.work = work;
+		hold(i, i % 2 == 0 ? JOB_FILE : JOB_LOOKUP, NULL);
+	}
+	for (int i = 0; i < 20; i++)
+		sem_post(&leave);
+	turn_until(40);
+}
+END_TEST
+
+/* Reads leave a thread to look-ups, and the other way round. */
+START_TEST(reads_and_lookups)
+{
+	enum job_class held = _i == 0 ? JOB_FILE : JOB_LOOKUP;
+
+	make(work_held, done);
+	for (int i = 0; i < 10; i++)
+		hold(i, held, NULL);
+	for (int i = 0; i < THREADS - 1; i++)
+		sem_wait(&entered);
+	items[20].job.work = work;
+	hold(20, _i == 0 ? JOB_LOOKUP : JOB_FILE, NULL);
+	turn_until(1);
+	ck_assert_int_eq(items[20].done, 1);
+	for (int i = 0; i < 10; i++)
+		sem_post(&leave);
+	turn_until(11);
+}
+END_TEST
+
+/* One who asks for a hundred things does not make another wait for all of them. */
+START_TEST(owners_take_turns)
+{
+	struct offload *four = offload;
+	int order;
+
+	offload = offload_new(&loop, 1);
+	make(work_held, done);
+	for (int i = 0; i < 100; i++)
+		hold(i, JOB_FILE, items);
+	sem_wait(&entered);
+	hold(100, JOB_FILE, &items[7]);
+	for (order = 0; items[100].done == 0; order++) {
+		sem_post(&leave);
+		turn_until(order + 1);
+	}
+	ck_assert_int_le(order, 4);
+	for (int i = 0; i < 100; i++)
+		sem_post(&leave);
+	turn_until(101);
+	offload_free(&offload);
+	offload = four;
+}
+END_TEST
+
+START_TEST(nobody_wants_it)
+{
+	make(work_held, done);
+	for (int i = 0; i < THREADS; i++)
+		hold(i, i == 0 ? JOB_LOOKUP : JOB_FILE, NULL);
+	for (int i = 0; i < THREADS; i++)
+		sem_wait(&entered);
+	hold(THREADS, JOB_FILE, NULL);
+	ck_assert(offload_cancel(offload, &items[THREADS].job));
+	ck_assert_uint_eq(offload_pending(offload), THREADS);
+	ck_assert(!job_unwanted(&items[0].job));
+	ck_assert(!offload_cancel(offload, &items[0].job));
+	ck_assert(job_unwanted(&items[0].job));
+	for (int i = 0; i < THREADS; i++)
+		sem_post(&leave);
+	turn_until(THREADS);
+	ck_assert_int_eq(items[THREADS].worked, 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("offload");
@@ -263,6 +378,11 @@ static TCase *tests(void)
 	tcase_add_test(tc, free_finishes_everything);
 	tcase_add_test(tc, done_may_free);
 	tcase_add_test(tc, no_thread);
+	tcase_add_test(tc, classes_do_not_starve_one_another);
+	tcase_add_test(tc, remote_jobs_hang_alone);
+	tcase_add_loop_test(tc, reads_and_lookups, 0, 2);
+	tcase_add_test(tc, owners_take_turns);
+	tcase_add_test(tc, nobody_wants_it);
 	return tc;
 }
 

@@ -118,12 +118,13 @@ END_TEST
 /* heads, a large body, small ones: as a connection's output looks. */
 static size_t fill(struct outq *q)
 {
-	static const size_t sizes[] = { 17, 9, 8000, 9, 612, 1, 40000, 9, 2048, OUTQ_BLOCK, 2049, 30 };
+	static const size_t sizes[] = { 17, 9, 8000, 9, 612, 1, 40000, 9, 2048, OUTQ_BLOCK, 2049,
+		30 };
 	size_t at = 0;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		int rc = i % 2 == 0 ? outq_borrow(q, body + at, sizes[i], &body_ref) :
-				      outq_copy(q, body + at, sizes[i]);
+		int rc = i % 2 == 0 ? outq_borrow(q, body + at, sizes[i], &body_ref)
+				    : outq_copy(q, body + at, sizes[i]);
 
 		if (rc != 0)
 			return 0;
@@ -134,7 +135,8 @@ static size_t fill(struct outq *q)
 
 START_TEST(cut_at_every_byte)
 {
-	static const size_t around[] = { 0, 17, 26, 8026, 8035, 8647, 8648, 48648, 48657, 50705, 67089 };
+	static const size_t around[] = { 0, 17, 26, 8026, 8035, 8647, 8648, 48648, 48657, 50705,
+		67089 };
 	struct outq q;
 
 	for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {

@@ -19,9 +19,9 @@ static const struct {
 	{ "/\xc3\xa4", "/\xc3\xa4", NULL },
 	{ "/a%3Fb", "/a?b", NULL },
 	{ "/a%25b", "/a%b", NULL },
-	{ "/a%2562", "/a%62", NULL },   /* decoded once, not twice */
+	{ "/a%2562", "/a%62", NULL }, /* decoded once, not twice */
 	{ "/a%5cb", "/a\\b", NULL },
-	{ "/a%0ab", "/a\nb", NULL },    /* a file may be called that */
+	{ "/a%0ab", "/a\nb", NULL }, /* a file may be called that */
 	{ "/a+b", "/a+b", NULL },
 	{ "/a;b=c", "/a;b=c", NULL },
 	{ "//", "/", NULL },
@@ -142,6 +142,22 @@ static const struct {
 	{ "/\"<>[]^`{|}", "/%22%3C%3E%5B%5D%5E%60%7B%7C%7D" },
 };
 
+START_TEST(test_hidden)
+{
+	static const char *const hidden[] = { "/.a", "/a/.b/c", "/..a", "/.well-known/.a",
+		"/.well-knownx", "/a/.git/" };
+	static const char *const shown[] = { "/", "/a", "/a.b/c.", "/.well-known",
+		"/a/.well-known/b", "" };
+
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		ck_assert_msg(path_hidden(slice_str(hidden[i])), "%s", hidden[i]);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		ck_assert_msg(!path_hidden(slice_str(shown[i])), "%s", shown[i]);
+	ck_assert(path_hidden_name(SLICE(".a")) && path_hidden_name(SLICE(".")));
+	ck_assert(!path_hidden_name(SLICE(".well-known")) && !path_hidden_name(SLICE("a")));
+}
+END_TEST
+
 START_TEST(test_encode)
 {
 	struct slice encoded, path, query;
@@ -163,6 +179,7 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(tc, test_parse, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tc, test_nul);
+	tcase_add_test(tc, test_hidden);
 	tcase_add_test(tc, test_no_memory);
 	tcase_add_loop_test(tc, test_encode, 0, sizeof(encodings) / sizeof(encodings[0]));
 	return tc;

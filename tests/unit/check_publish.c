@@ -2,11 +2,13 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "cache/publish.h"
+#include "keeper/publish.h"
 #include "unit.h"
 
-static struct files_root root = { .root = "/a", .charset = "" };
-static struct files_conf conf = { .roots = &root, .nroots = 1, .max_size = 1 << 20, .max_file_size = 1 };
+static struct doc_root root = { .root = "/a", .charset = "" };
+static struct doc_roots conf = {
+	.roots = &root, .nroots = 1, .max_size = 1 << 20, .max_file_size = 1
+};
 static struct loop loop;
 static struct segments store;
 static struct catalog catalog;
@@ -25,7 +27,7 @@ static void check(void *ctx)
 	nanosleep(&moment, NULL);
 }
 
-static int send(void *ctx, const struct pack_image *img)
+static int send(void *ctx, const struct built_image *img)
 {
 	(void)ctx, (void)img;
 	nsent++;

@@ -6,6 +6,8 @@
 
 #include "unit.h"
 
+static const struct reap_policy policy = { .first = 100, .most = 10000 };
+
 /* Deaths at these times (ms) are answered with these delays. */
 static const struct {
 	const char *name;
@@ -15,9 +17,11 @@ static const struct {
 } histories[] = {
 	{ "the first three cost nothing", 3, { 1000, 1001, 1002 }, { 0, 0, 0 } },
 	{ "the fourth within a minute waits", 4, { 1000, 2000, 3000, 60999 }, { 0, 0, 0, 100 } },
-	{ "a minute after the first it is forgotten", 4, { 1000, 2000, 3000, 61000 }, { 0, 0, 0, 0 } },
+	{ "a minute after the first it is forgotten", 4, { 1000, 2000, 3000, 61000 },
+		{ 0, 0, 0, 0 } },
 	{ "one every 21 s is no loop", 6, { 0, 21000, 42000, 63000, 84000, 105000 }, { 0 } },
-	{ "doubling to ten seconds", 12, { 0, 1, 2, 3, 104, 305, 706, 1507, 3108, 6309, 12710, 22711 },
+	{ "doubling to ten seconds", 12,
+		{ 0, 1, 2, 3, 104, 305, 706, 1507, 3108, 6309, 12710, 22711 },
 		{ 0, 0, 0, 100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000 } },
 	{ "quiet starts anew", 9, { 0, 1, 2, 3, 104, 100000, 100001, 100002, 100003 },
 		{ 0, 0, 0, 100, 200, 0, 0, 0, 100 } },
@@ -29,7 +33,7 @@ START_TEST(history)
 	struct reap r = { 0 };
 
 	for (unsigned i = 0; i < histories[_i].n; i++) {
-		unsigned got = reap_delay(&r, histories[_i].at[i]);
+		unsigned got = reap_delay(&r, &policy, histories[_i].at[i]);
 
 		ck_assert_msg(got == histories[_i].delay[i], "%s: death %u: %u, not %u",
 			histories[_i].name, i, got, histories[_i].delay[i]);
@@ -45,9 +49,9 @@ START_TEST(crash_loop)
 	unsigned n = 0;
 
 	while (now < 600000) {
-		unsigned delay = reap_delay(&r, now);
+		unsigned delay = reap_delay(&r, &policy, now);
 
-		ck_assert_uint_le(delay, REAP_DELAY_MAX_MS);
+		ck_assert_uint_le(delay, policy.most);
 		now += delay + 1;
 		n++;
 	}

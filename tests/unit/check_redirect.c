@@ -1,11 +1,12 @@
-/* check_redirect: where redirects of the configuration send a client: what it sent never chooses the host. */
-#include "http/redirect.h"
+/* check_redirect: where redirects of the configuration send a client: what it sent never chooses
+ * the host. */
+#include "request/redirect.h"
 
 #include "unit.h"
 
 static const struct {
 	const char *prefix, *redirect, *path, *query, *location;
-} places[] = {
+} locations[] = {
 	{ "/old", "/new", "/old", "", "/new" },
 	{ "/old", "/new", "/old/a", "q=1", "/new" },
 	{ "/old", "/new/", "/old", "", "/new/" },
@@ -41,13 +42,13 @@ static void teardown(void)
 
 START_TEST(a_place)
 {
-	const struct place place = { .redirect_prefix = slice_str(places[_i].prefix),
-		.redirect = slice_str(places[_i].redirect) };
-	struct slice to = redirect_place(&place, slice_str(places[_i].path),
-		slice_str(places[_i].query), &arena);
+	const struct location location = { .redirect_prefix = slice_str(locations[_i].prefix),
+		.redirect = slice_str(locations[_i].redirect) };
+	struct slice to = redirect_location(
+		&location, slice_str(locations[_i].path), slice_str(locations[_i].query), &arena);
 
-	ck_assert_msg(slice_eq(to, slice_str(places[_i].location)), "%.*s, not %s", SLICE_ARG(to),
-		places[_i].location);
+	ck_assert_msg(slice_eq(to, slice_str(locations[_i].location)), "%.*s, not %s",
+		SLICE_ARG(to), locations[_i].location);
 	ck_assert(field_value_valid(to));
 }
 END_TEST
@@ -61,7 +62,8 @@ static const struct {
 	{ "example.com", 8443, "/a?b=c", "https://example.com:8443/a?b=c" },
 	{ "[::1]", 443, "/a%2Fb//c/../d?e?f", "https://[::1]/a%2Fb//c/../d?e?f" },
 	{ "example.com", 443, "//evil.example/", "https://example.com//evil.example/" },
-	{ "example.com", 443, "/\\evil\x01\xff \"<>`{|}^~", "https://example.com/%5Cevil%01%FF%20%22%3C%3E%60%7B%7C%7D%5E~" },
+	{ "example.com", 443, "/\\evil\x01\xff \"<>`{|}^~",
+		"https://example.com/%5Cevil%01%FF%20%22%3C%3E%60%7B%7C%7D%5E~" },
 };
 
 START_TEST(https)
@@ -77,12 +79,13 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	const struct place place = { .redirect_prefix = SLICE("/"), .redirect = SLICE("/new/") };
+	const struct location location = { .redirect_prefix = SLICE("/"),
+		.redirect = SLICE("/new/") };
 	struct arena small;
 
 	arena_init(&small, NULL, 0, 0);
 	ck_assert_ptr_null(redirect_to_https(SLICE("h"), 443, SLICE("/"), &small).p);
-	ck_assert_ptr_null(redirect_place(&place, SLICE("/a"), SLICE("b"), &small).p);
+	ck_assert_ptr_null(redirect_location(&location, SLICE("/a"), SLICE("b"), &small).p);
 }
 END_TEST
 
@@ -91,7 +94,7 @@ static TCase *tests(void)
 	TCase *c = tcase_create("redirect");
 
 	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, a_place, 0, sizeof(places) / sizeof(places[0]));
+	tcase_add_loop_test(c, a_place, 0, sizeof(locations) / sizeof(locations[0]));
 	tcase_add_loop_test(c, https, 0, sizeof(to_https) / sizeof(to_https[0]));
 	tcase_add_test(c, no_memory);
 	return c;

@@ -1,6 +1,6 @@
 /*
- * check_reply: what the configuration adds to responses, of whatever status and whoever made them, and
- * error pages: whose they are, and what becomes of an error when they fail.
+ * check_reply: what the configuration adds to responses, of whatever status and whoever made them,
+ * and error pages: whose they are, and what becomes of an error when they fail.
  */
 #include "req_unit.h"
 
@@ -46,9 +46,9 @@ static const struct site_error_page error_pages[] = {
 static void setup(void)
 {
 	req_setup();
-	places[0].headers = headers;
-	places[0].nheaders = HEADERS;
-	places[0].cache_control = SLICE("max-age=60");
+	locations[0].headers = headers;
+	locations[0].nheaders = HEADERS;
+	locations[0].cache_control = SLICE("max-age=60");
 	env.error_page = error_page;
 	pages = 0;
 	page_does = PAGE_FILE;
@@ -56,11 +56,11 @@ static void setup(void)
 
 START_TEST(on_every_status)
 {
-	static const int statuses[] = { 200, 201, 203, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401,
-		403, 404, 405, 410, 412, 416, 421, 500, 503, 599 };
+	static const int statuses[] = { 200, 201, 203, 204, 206, 301, 302, 303, 304, 307, 308, 400,
+		401, 403, 404, 405, 410, 412, 416, 421, 500, 503, 599 };
 	static const int kept[] = { 200, 203, 204, 206, 301, 302, 304, 307, 308 };
 
-	places[0].prefix = SLICE("/later");
+	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
 	req_start(&req);
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(on_errors_without_a_site)
 {
 	req_go(&req, REQ_WAIT);
-	req_error(&req, 400);
+	reply_error(&req, 400);
 	ck_assert_int_eq(req.reply.status, 400);
 	ck_assert_uint_eq(reply_count("x-outer"), 0);
 }
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(what_is_there_stays)
 {
-	places[0].prefix = SLICE("/later");
+	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
 	req_start(&req);
 	h2d_reply_field(&req, "content-security-policy", "sandbox");
@@ -140,6 +140,34 @@ START_TEST(what_is_there_stays)
 }
 END_TEST
 
+/* RFC 9110, 12.5.5: a list of names; each is said once, whoever says it. */
+static const struct {
+	const char *there, *added, *both;
+} varies[] = {
+	{ NULL, "cookie", "cookie" },
+	{ "accept-encoding", "cookie", "accept-encoding, cookie" },
+	{ "accept-encoding", "accept-encoding", "accept-encoding" },
+	{ "accept-encoding", "Accept-Encoding, cookie", "accept-encoding, cookie" },
+	{ "cookie, accept", "accept, x, accept", "cookie, accept, x" },
+	{ "accept-encoding", "accept", "accept-encoding, accept" },
+	{ "*", "accept", "*, accept" },
+};
+
+START_TEST(vary_is_joined)
+{
+	struct field header = { SLICE("vary"), slice_str(varies[_i].added) };
+
+	req.target = SLICE("/later");
+	site_v[0].all.headers = &header;
+	site_v[0].all.nheaders = 1;
+	req_start(&req);
+	if (varies[_i].there != NULL)
+		ck_assert_int_eq(reply_vary(&req, slice_str(varies[_i].there)), 0);
+	h2d_reply_bytes(&req, 200, NULL, "", 0);
+	ck_assert_field("vary", varies[_i].both);
+}
+END_TEST
+
 /* Not even where the configuration's reader let it pass. */
 START_TEST(the_core_s_own_stay)
 {
@@ -150,8 +178,8 @@ START_TEST(the_core_s_own_stay)
 		{ SLICE_LIT("cache-control"), SLICE_LIT("private") },
 	};
 
-	places[0].headers = own;
-	places[0].nheaders = 4;
+	locations[0].headers = own;
+	locations[0].nheaders = 4;
 	req_start(&req);
 	ck_assert_field("date", "Sun, 06 Nov 1994 08:49:37 GMT");
 	ck_assert_field("server", "h2d");
@@ -165,8 +193,8 @@ START_TEST(added_cache_control_on_errors)
 {
 	static const struct field own[] = { { SLICE_LIT("cache-control"), SLICE_LIT("no-store") } };
 
-	places[0].headers = own;
-	places[0].nheaders = 1;
+	locations[0].headers = own;
+	locations[0].nheaders = 1;
 	req.method_text = SLICE("DELETE");
 	req.target = SLICE("/p/upload");
 	req_start(&req);
@@ -181,8 +209,10 @@ START_TEST(too_many_are_never_dropped)
 
 	for (unsigned i = 0; i < SITE_HEADERS_MAX; i++)
 		many[i] = (struct field){ SLICE("link"), SLICE("</>") };
-	places[0] = (struct place){ .prefix = SLICE("/later"), .headers = many,
-		.nheaders = SITE_HEADERS_MAX, .cache_control = SLICE("max-age=60") };
+	locations[0] = (struct location){ .prefix = SLICE("/later"),
+		.headers = many,
+		.nheaders = SITE_HEADERS_MAX,
+		.cache_control = SLICE("max-age=60") };
 	req.target = SLICE("/later");
 	req_start(&req);
 	/* date, server, content-length and cache-control are four */
@@ -199,8 +229,9 @@ END_TEST
 
 START_TEST(none_on_admin)
 {
-	static const struct h2d_handler on_admin = { .name = "x", .scope = H2D_ON_ANY,
-		.start = fallback_start };
+	static const struct h2d_handler on_admin = {
+		.name = "x", .scope = H2D_ON_ANY, .start = fallback_start
+	};
 
 	site_v[0].all.headers = headers;
 	site_v[0].all.nheaders = HEADERS;
@@ -216,7 +247,7 @@ START_TEST(none_on_admin)
 }
 END_TEST
 
-/* --- error pages ------------------------------------------------------------------------------------ */
+/* --- error pages ------------------------------------------------------------------------------ */
 
 static void with_pages(const char *method, const char *target)
 {
@@ -291,7 +322,7 @@ START_TEST(a_page_later)
 	ck_assert_uint_eq(uploaded_n, 5);
 	ck_assert_uint_eq(consumed, 9);
 	ck_assert_int_eq(replies, 0);
-	req_error(&req, 408);
+	reply_error(&req, 408);
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 409);
 }
@@ -331,6 +362,7 @@ static TCase *tests(void)
 	tcase_add_test(c, on_errors_without_a_place);
 	tcase_add_test(c, on_errors_without_a_site);
 	tcase_add_test(c, what_is_there_stays);
+	tcase_add_loop_test(c, vary_is_joined, 0, sizeof(varies) / sizeof(varies[0]));
 	tcase_add_test(c, the_core_s_own_stay);
 	tcase_add_test(c, added_cache_control_on_errors);
 	tcase_add_loop_test(c, too_many_are_never_dropped, 0, 2);

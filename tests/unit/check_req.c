@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "http/req.h"
-#include "http/route_build.h"
+#include "request/req.h"
+#include "request/route_build.h"
 #include "unit.h"
 
 static struct http_env env;
-static struct http_conn conn = { .peer = SLICE_LIT("test") };
+static struct http_conn conn;
 static struct route_build routes;
 static struct h2d_req req;
 static int replies, resumes, finished;
@@ -61,9 +61,15 @@ static struct slice status_json(struct http_env *e, struct arena *a)
 static void setup(void)
 {
 	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
-	env = (struct http_env){ .sites = &sites_plain, .routes = &routes.table, .fallback = &fallback,
-		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"), .server = SLICE("h2d"),
-		.header_size = 1000, .status = status_json, .finished = on_finished };
+	env = (struct http_env){ .sites = &sites_plain,
+		.routes = &routes.table,
+		.fallback = &fallback,
+		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
+		.server = SLICE("h2d"),
+		.header_fields = 128,
+		.header_size = 1000,
+		.status = status_json,
+		.finished = on_finished };
 	replies = resumes = finished = 0;
 	consumed = 0;
 	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
@@ -83,8 +89,7 @@ static void teardown(void)
 
 static struct slice reply_field(const char *name)
 {
-	const struct field *f =
-		field_find(req.reply.fields, req.reply.nfields, slice_str(name));
+	const struct field *f = field_find(req.reply.fields, req.reply.nfields, slice_str(name));
 
 	return f != NULL ? f->value : (struct slice){ 0 };
 }
@@ -150,7 +155,7 @@ START_TEST(errors)
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, cases[_i].status);
 	ck_assert_uint_gt(req.reply.body.left, 20);
-	req_error(&req, 500); /* answered already: nothing happens */
+	reply_error(&req, 500); /* answered already: nothing happens */
 	ck_assert_int_eq(replies, 1);
 }
 END_TEST
@@ -226,9 +231,8 @@ END_TEST
 /* The whole matrix: each step in a process of its own, for an illegal one aborts it. */
 static bool may_go(int from, int to)
 {
-	static const char *const legal[] = { "HEAD>BODY", "HEAD>WAIT", "HEAD>GONE", "BODY>WAIT",
-		"BODY>REPLY", "BODY>GONE", "WAIT>REPLY", "WAIT>GONE", "REPLY>DONE", "REPLY>GONE",
-		"DONE>GONE" };
+	static const char *const legal[] = { "HEAD>WAIT", "HEAD>GONE", "WAIT>REPLY", "WAIT>GONE",
+		"REPLY>WAIT", "REPLY>DONE", "REPLY>GONE", "DONE>GONE" };
 	char step[32];
 
 	snprintf(step, sizeof(step), "%s>%s", req_state_name((enum req_state)from),

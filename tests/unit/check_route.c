@@ -2,9 +2,9 @@
  * check_route: tables built from rows as the generator builds them: who owns a path, with which
  * parameters and methods; and every fault of a row, with its line.
  */
-#include "http/route.h"
+#include "request/route.h"
 
-#include "http/route_build.h"
+#include "request/route_build.h"
 #include "unit.h"
 
 static const struct h2d_handler handler = { .name = "thing", .scope = H2D_ON_ANY };
@@ -37,7 +37,8 @@ static void build(struct route_build *b, const char *text, char **copy)
 		b->routes[i].handler = &handler;
 }
 
-#define TABLE "GET /\nGET /files/{name}\nPUT /files/{file}\nPOST /files\nGET /a/{x}/c\n" \
+#define TABLE \
+	"GET /\nGET /files/{name}\nPUT /files/{file}\nPOST /files\nGET /a/{x}/c\n" \
 	"GET /a/b/d\nDELETE /a/{x}/{y}\nGET /static/*\nGET /static/{x}/y\nHEAD /healthz\n" \
 	"GET /s/{a}/{b}/*\nPOST /a/*\n"
 
@@ -186,47 +187,53 @@ static const struct {
 #define BAD(method, pattern, handler, body, why) \
 	{ { { 1, "GET", "/good", "h", "BODY_NONE" }, { 7, method, pattern, handler, body } }, \
 		"routes.def:7: " why "\n" },
-	BAD("GET", "/good", "h", "BODY_NONE", "GET \"/good\" clashes with \"/good\" of line 1")
-	BAD("get", "/a", "h", "BODY_NONE", "unknown method \"get\"")
-	BAD("", "/a", "h", "BODY_NONE", "unknown method \"\"")
-	BAD("GET", "/a", "", "BODY_NONE", "\"\" cannot name a handler")
-	BAD("GET", "/a", "a b", "BODY_NONE", "\"a b\" cannot name a handler")
-	BAD("GET", "/a", "1a", "BODY_NONE", "\"1a\" cannot name a handler")
-	BAD("GET", "/a", "h", "BODY_ANY", "unknown request body \"BODY_ANY\"")
-	BAD("GET", "", "h", "BODY_NONE", "pattern \"\" does not begin with \"/\"")
-	BAD("GET", "a/b", "h", "BODY_NONE", "pattern \"a/b\" does not begin with \"/\"")
-	BAD("GET", "//", "h", "BODY_NONE", "bad pattern \"//\": empty segment")
-	BAD("GET", "/a/", "h", "BODY_NONE", "bad pattern \"/a/\": empty segment")
-	BAD("GET", "/a//b", "h", "BODY_NONE", "bad pattern \"/a//b\": empty segment")
-	BAD("GET", "/{a", "h", "BODY_NONE", "bad pattern \"/{a\": unclosed brace")
-	BAD("GET", "/{", "h", "BODY_NONE", "bad pattern \"/{\": unclosed brace")
-	BAD("GET", "/{a/b}", "h", "BODY_NONE", "bad pattern \"/{a/b}\": unclosed brace")
-	BAD("GET", "/{}", "h", "BODY_NONE",
+	BAD("GET", "/good", "h", "BODY_NONE", "GET \"/good\" clashes with \"/good\" of line 1") BAD(
+		"get", "/a", "h", "BODY_NONE", "unknown method \"get\"") BAD("", "/a", "h",
+		"BODY_NONE", "unknown method \"\"") BAD("GET", "/a", "", "BODY_NONE",
+		"\"\" cannot name a handler") BAD("GET", "/a", "a b", "BODY_NONE",
+		"\"a b\" cannot name a handler") BAD("GET", "/a", "1a", "BODY_NONE",
+		"\"1a\" cannot name a handler") BAD("GET", "/a", "h", "BODY_ANY",
+		"unknown request body \"BODY_ANY\"") BAD("GET", "", "h", "BODY_NONE",
+		"pattern \"\" does not begin with \"/\"") BAD("GET", "a/b", "h", "BODY_NONE",
+		"pattern \"a/b\" does not begin with \"/\"") BAD("GET", "//", "h", "BODY_NONE",
+		"bad pattern \"//\": empty segment") BAD("GET", "/a/", "h", "BODY_NONE",
+		"bad pattern \"/a/\": empty segment") BAD("GET", "/a//b", "h", "BODY_NONE",
+		"bad pattern \"/a//b\": empty segment") BAD("GET", "/{a", "h", "BODY_NONE",
+		"bad pattern \"/{a\": unclosed brace") BAD("GET", "/{", "h", "BODY_NONE",
+		"bad pattern \"/{\": unclosed brace") BAD("GET", "/{a/b}", "h", "BODY_NONE",
+		"bad pattern \"/{a/b}\": unclosed brace") BAD("GET", "/{}", "h", "BODY_NONE",
 		"bad pattern \"/{}\": a parameter's name is made of letters, digits and \"_\"")
-	BAD("GET", "/{a-b}", "h", "BODY_NONE",
-		"bad pattern \"/{a-b}\": a parameter's name is made of letters, digits and \"_\"")
-	BAD("GET", "/{a}b", "h", "BODY_NONE",
-		"bad pattern \"/{a}b\": a parameter is a whole segment")
-	BAD("GET", "/a{b}", "h", "BODY_NONE",
-		"bad pattern \"/a{b}\": a parameter is a whole segment")
-	BAD("GET", "/a}", "h", "BODY_NONE", "bad pattern \"/a}\": a parameter is a whole segment")
-	BAD("GET", "/*/a", "h", "BODY_NONE", "bad pattern \"/*/a\": \"*\" is not the last segment")
-	BAD("GET", "/a*", "h", "BODY_NONE", "bad pattern \"/a*\": a byte that stands in no pattern")
-	BAD("GET", "/a b", "h", "BODY_NONE",
-		"bad pattern \"/a b\": a byte that stands in no pattern")
-	BAD("GET", "/a%20", "h", "BODY_NONE",
-		"bad pattern \"/a%20\": a byte that stands in no pattern")
-	BAD("GET", "/a?b", "h", "BODY_NONE",
-		"bad pattern \"/a?b\": a byte that stands in no pattern")
-	BAD("GET", "/./a", "h", "BODY_NONE", "bad pattern \"/./a\": no path has a dot segment")
-	BAD("GET", "/a/..", "h", "BODY_NONE", "bad pattern \"/a/..\": no path has a dot segment")
-	BAD("GET", "/{x}/a/{x}", "h", "BODY_NONE", "parameter \"x\" twice in \"/{x}/a/{x}\"")
-	BAD("GET", "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}", "h", "BODY_NONE",
-		"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"")
-	BAD("GET", "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*", "h", "BODY_NONE",
-		"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*\"")
-	{ { { 3, "GET", "/{a}/b", "h", "BODY_NONE" }, { 4, "GET", "/{b}/b", "h", "BODY_NONE" } },
-		"routes.def:4: GET \"/{b}/b\" clashes with \"/{a}/b\" of line 3\n" },
+		BAD("GET", "/{a-b}", "h", "BODY_NONE",
+			"bad pattern \"/{a-b}\": a parameter's name is made of letters, digits and "
+			"\"_\"") BAD("GET", "/{a}b", "h", "BODY_NONE",
+			"bad pattern \"/{a}b\": a parameter is a whole segment") BAD("GET", "/a{b}",
+			"h", "BODY_NONE",
+			"bad pattern \"/a{b}\": a parameter is a whole segment") BAD("GET", "/a}",
+			"h", "BODY_NONE",
+			"bad pattern \"/a}\": a parameter is a whole segment") BAD("GET", "/*/a",
+			"h", "BODY_NONE",
+			"bad pattern \"/*/a\": \"*\" is not the last segment") BAD("GET", "/a*",
+			"h", "BODY_NONE",
+			"bad pattern \"/a*\": a byte that stands in no pattern") BAD("GET", "/a b",
+			"h", "BODY_NONE",
+			"bad pattern \"/a b\": a byte that stands in no pattern") BAD("GET",
+			"/a%20", "h", "BODY_NONE",
+			"bad pattern \"/a%20\": a byte that stands in no pattern") BAD("GET",
+			"/a?b", "h", "BODY_NONE",
+			"bad pattern \"/a?b\": a byte that stands in no pattern") BAD("GET", "/./a",
+			"h", "BODY_NONE",
+			"bad pattern \"/./a\": no path has a dot segment") BAD("GET", "/a/..", "h",
+			"BODY_NONE", "bad pattern \"/a/..\": no path has a dot segment") BAD("GET",
+			"/{x}/a/{x}", "h", "BODY_NONE",
+			"parameter \"x\" twice in \"/{x}/a/{x}\"") BAD("GET",
+			"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}", "h", "BODY_NONE",
+			"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"")
+			BAD("GET", "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*", "h", "BODY_NONE",
+				"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*\""){
+				{ { 3, "GET", "/{a}/b", "h", "BODY_NONE" },
+					{ 4, "GET", "/{b}/b", "h", "BODY_NONE" } },
+				"routes.def:4: GET \"/{b}/b\" clashes with \"/{a}/b\" of line "
+				"3\n" },
 	{ { { 3, "GET", "/*", "h", "BODY_NONE" }, { 4, "GET", "/*", "h", "BODY_NONE" } },
 		"routes.def:4: GET \"/*\" clashes with \"/*\" of line 3\n" },
 	{ { { 3, "GOT", "/", "h", "BODY_NON" }, { 4, "PUT", "x", "", "BODY_NONE" } },

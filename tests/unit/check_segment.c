@@ -1,9 +1,10 @@
-/* check_segment: bodies go in and come out, whatever is moved around them; there are never many segments. */
+/* check_segment: bodies go in and come out, whatever is moved around them; there are never many
+ * segments. */
 #include <errno.h>
 #include <unistd.h>
 
-#include "cache/memfd.h"
-#include "cache/segment.h"
+#include "image/memfd.h"
+#include "keeper/segment.h"
 #include "unit.h"
 
 enum { BODIES = 3000, LARGEST = 5000 };
@@ -43,7 +44,7 @@ static unsigned in_use(void)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH (node, &store.all)
+	LIST_FOREACH(node, &store.all)
 		n += !list_empty(&LIST_ENTRY(node, struct segment, node)->bodies);
 	return n;
 }
@@ -150,7 +151,7 @@ START_TEST(many_edits)
 		ck_assert_int_eq(segments_seal(&store), 0);
 		/* The image before is held until this one is there. */
 		n = 0;
-		LIST_FOREACH (node, &store.all) {
+		LIST_FOREACH(node, &store.all) {
 			struct segment *g = LIST_ENTRY(node, struct segment, node);
 
 			if (list_empty(&g->bodies))
@@ -204,7 +205,7 @@ START_TEST(too_many)
 }
 END_TEST
 
-START_TEST(adopts)
+START_TEST(takes_over)
 {
 	struct image_body from = { .at = 64, .n = 36, .etag = "\"BBBBBBBBBBBB" };
 	struct segment_body *b;
@@ -216,28 +217,29 @@ START_TEST(adopts)
 	segments_init(&store, 1000);
 	fill(data, sizeof(data), 3);
 	ck_assert_int_eq(memfd_write(fd, data, sizeof(data), 0), 0);
-	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36)); /* not sealed */
+	ck_assert_ptr_null(segments_take_over(&store, dup(fd), 36)); /* not sealed */
 	fd = memfd_seal(fd, false);
-	g = segments_adopt(&store, dup(fd), 36);
+	g = segments_take_over(&store, dup(fd), 36);
 	ck_assert_ptr_nonnull(g);
-	b = segments_adopt_body(g, &from);
+	b = segments_take_body(g, &from);
 	ck_assert_int_eq(segments_read(b, got), 0);
 	ck_assert_mem_eq(got, data + 64, 36);
 	ck_assert_uint_eq(store.bytes, 100);
 	/* No room for more than twenty of them. */
 	for (int i = 0; i < 19; i++)
-		ck_assert_ptr_nonnull(segments_adopt_body(segments_adopt(&store, dup(fd), 36), &from));
-	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36));
-	LIST_FOREACH (node, &store.all) {
-		b = LIST_ENTRY(LIST_ENTRY(node, struct segment, node)->bodies.next, struct segment_body,
-			node);
+		ck_assert_ptr_nonnull(
+			segments_take_body(segments_take_over(&store, dup(fd), 36), &from));
+	ck_assert_ptr_null(segments_take_over(&store, dup(fd), 36));
+	LIST_FOREACH(node, &store.all) {
+		b = LIST_ENTRY(LIST_ENTRY(node, struct segment, node)->bodies.next,
+			struct segment_body, node);
 		segments_drop(&store, &b);
 	}
 	ck_assert_uint_eq(store.n, 0);
 	/* Of a larger store: only what nothing else lies beside. */
 	store.size = 99;
-	ck_assert_ptr_null(segments_adopt(&store, dup(fd), 36));
-	ck_assert_ptr_nonnull(segments_adopt(&store, dup(fd), 100));
+	ck_assert_ptr_null(segments_take_over(&store, dup(fd), 36));
+	ck_assert_ptr_nonnull(segments_take_over(&store, dup(fd), 100));
 	segments_fini(&store);
 	close(fd);
 }
@@ -269,6 +271,20 @@ START_TEST(full_of_dead)
 }
 END_TEST
 
+START_TEST(what_segments_hold)
+{
+	uint64_t all = UINT64_C(1) << 40;
+
+	ck_assert_uint_eq(segments_max_size(1 << 20, 1 << 10), 1 << 20);
+	/* Each segment but one may lack up to the largest body at its end. */
+	ck_assert_uint_le(segments_max_size(all, 2 << 20),
+		(uint64_t)(IMAGE_SEGMENTS - 4) * (IMAGE_SEGMENT_MAX - (2 << 20)));
+	ck_assert_uint_le(segments_max_size(all, IMAGE_SEGMENT_MAX),
+		(uint64_t)IMAGE_SEGMENTS * IMAGE_SEGMENT_MAX / 2);
+	ck_assert_uint_ge(segments_max_size(all, 2 << 20), UINT64_C(3) << 30);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("segment");
@@ -279,7 +295,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, stays_below_its_limit);
 	tcase_add_test(tc, many_edits);
 	tcase_add_test(tc, too_many);
-	tcase_add_test(tc, adopts);
+	tcase_add_test(tc, takes_over);
+	tcase_add_test(tc, what_segments_hold);
 	tcase_add_test(tc, full_of_dead);
 	return tc;
 }

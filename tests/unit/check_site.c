@@ -1,5 +1,5 @@
 /* check_site: which server block answers a name, and which location a path. */
-#include "http/site.h"
+#include "request/site.h"
 
 #include "unit.h"
 
@@ -11,20 +11,40 @@ static struct site_name names[] = {
 	{ SLICE_LIT("x.a.example.com"), 4 },
 	{ SLICE_LIT("[::1]"), 1 },
 };
-static struct sites sites = { .v = v, .n = 5, .names = names,
-	.nnames = sizeof(names) / sizeof(names[0]) };
+static struct sites sites = {
+	.v = v, .n = 5, .names = names, .nnames = sizeof(names) / sizeof(names[0])
+};
 
 static const struct {
 	const char *authority;
 	unsigned site;
 } found[] = {
-	{ "example.com", 1 }, { "EXAMPLE.com", 1 }, { "example.com.", 1 }, { "example.com:8443", 1 },
-	{ "example.com.:8443", 1 }, { "www.example.com", 2 }, { "b.c.example.com", 2 },
-	{ "x.a.example.com", 4 }, { "y.a.example.com", 3 }, { "z.y.a.example.com", 3 },
-	{ "a.example.com", 2 }, { "notexample.com", 0 }, { ".example.com", 0 }, { "com", 0 }, { "", 0 },
-	{ "example.com:x", 0 }, { "[::1]", 1 }, { "[::1]:80", 1 }, { "[::1", 0 }, { "[::1]x", 0 },
-	{ "*.example.com", 2 }, { "127.0.0.1", 0 }, { "u@example.com", 0 }, { "example.com/", 0 },
-	{ "[::1]@example.com", 0 }, { "example.com ", 0 },
+	{ "example.com", 1 },
+	{ "EXAMPLE.com", 1 },
+	{ "example.com.", 1 },
+	{ "example.com:8443", 1 },
+	{ "example.com.:8443", 1 },
+	{ "www.example.com", 2 },
+	{ "b.c.example.com", 2 },
+	{ "x.a.example.com", 4 },
+	{ "y.a.example.com", 3 },
+	{ "z.y.a.example.com", 3 },
+	{ "a.example.com", 2 },
+	{ "notexample.com", 0 },
+	{ ".example.com", 0 },
+	{ "com", 0 },
+	{ "", 0 },
+	{ "example.com:x", 0 },
+	{ "[::1]", 1 },
+	{ "[::1]:80", 1 },
+	{ "[::1", 0 },
+	{ "[::1]x", 0 },
+	{ "*.example.com", 2 },
+	{ "127.0.0.1", 0 },
+	{ "u@example.com", 0 },
+	{ "example.com/", 0 },
+	{ "[::1]@example.com", 0 },
+	{ "example.com ", 0 },
 };
 
 START_TEST(a_site)
@@ -55,27 +75,37 @@ START_TEST(the_default_for_no_name)
 }
 END_TEST
 
-static const struct place places[] = {
+static const struct location locations[] = {
 	{ .prefix = SLICE_LIT("/assets/fonts") },
 	{ .prefix = SLICE_LIT("/assets/") },
 	{ .prefix = SLICE_LIT("/files") },
 };
-static const struct site with_places = { .places = places, .nplaces = 3 };
+static const struct site with_places = { .locations = locations, .nlocations = 3 };
 
 static const struct {
 	const char *path;
-	int place;
+	int location;
 } placed[] = {
-	{ "/", -1 }, { "/assets", -1 }, { "/assets/", 1 }, { "/assets/x", 1 }, { "/assets/fontsx", 1 },
-	{ "/assets/fonts", 0 }, { "/assets/fonts/", 0 }, { "/assets/fonts/a", 0 }, { "/files", 2 },
-	{ "/files/a", 2 }, { "/filesystem", -1 }, { "/Files", -1 },
+	{ "/", -1 },
+	{ "/assets", -1 },
+	{ "/assets/", 1 },
+	{ "/assets/x", 1 },
+	{ "/assets/fontsx", 1 },
+	{ "/assets/fonts", 0 },
+	{ "/assets/fonts/", 0 },
+	{ "/assets/fonts/a", 0 },
+	{ "/files", 2 },
+	{ "/files/a", 2 },
+	{ "/filesystem", -1 },
+	{ "/Files", -1 },
 };
 
 START_TEST(a_place)
 {
-	const struct place *want = placed[_i].place < 0 ? &with_places.all : &places[placed[_i].place];
+	const struct location *want =
+		placed[_i].location < 0 ? &with_places.all : &locations[placed[_i].location];
 
-	ck_assert_ptr_eq(site_place(&with_places, slice_str(placed[_i].path)), want);
+	ck_assert_ptr_eq(site_location(&with_places, slice_str(placed[_i].path)), want);
 }
 END_TEST
 

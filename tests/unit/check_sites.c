@@ -1,9 +1,10 @@
-/* check_sites: what server blocks and their locations become for the request core, and their faults. */
+/* check_sites: what server blocks and their locations become for the request core, and their
+ * faults. */
 #include "server/sites.h"
 
 #include "conf_unit.h"
-#include "http/access.h"
-#include "http/auth.h"
+#include "request/access.h"
+#include "request/auth_queue.h"
 
 static struct conf *conf;
 static struct trees trees;
@@ -14,7 +15,7 @@ static const struct sites *make(const char *text, const void *const *certificate
 {
 	conf = load_text(text);
 	no_faults("conf");
-	ck_assert_int_eq(trees_init(&trees, conf), 0);
+	ck_assert_int_eq(trees_init(&trees, conf, ~0u), 0);
 	arena_init(&arena, NULL, 0, cap);
 	return sites_make(conf, &trees, certificates, &arena, on_fault, NULL);
 }
@@ -42,9 +43,9 @@ static const struct site *site(const struct sites *s, const char *authority)
 	return sites_find(s, slice_str(authority));
 }
 
-static const struct place *place(const struct site *s, const char *path)
+static const struct location *location(const struct site *s, const char *path)
 {
-	return site_place(s, slice_str(path));
+	return site_location(s, slice_str(path));
 }
 
 #define ROOT "root = \"@/www\"\n"
@@ -53,9 +54,11 @@ START_TEST(names)
 {
 	static const int a, b, c;
 	const void *const certificates[] = { &a, &b, &c };
-	const struct sites *s = make("server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
+	const struct sites *s = make(
+		"server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
 		"\"one.EXAMPLE\", \"a.b\"} }\nserver \"_\" { " ROOT "server-name = {\"zero\"} }\n"
-		"server \"*.b\" { root = \"@\" }\n", certificates);
+		"server \"*.b\" { root = \"@\" }\n",
+		certificates);
 
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->n, 3);
@@ -88,16 +91,18 @@ END_TEST
 
 START_TEST(each_root_once)
 {
-	const struct sites *s = make("server \"_\" { " ROOT "}\nserver \"a\" { root = \"@\" }\n"
-		"server \"b\" { " ROOT "charset = \"latin1\" }\nserver \"c\" { " ROOT "}\n"
-		"server \"d\" { redirect = \"https://e/\" }\n", NULL);
+	const struct sites *s =
+		make("server \"_\" { " ROOT "}\nserver \"a\" { root = \"@\" }\n"
+		     "server \"b\" { " ROOT "charset = \"latin1\" }\nserver \"c\" { " ROOT "}\n"
+		     "server \"d\" { redirect = \"https://e/\" }\n",
+			NULL);
 
 	ck_assert_uint_eq(trees.files.nroots, 4);
 	for (unsigned i = 0; i < s->n; i++) {
-		const struct files_root *r = &trees.files.roots[s->v[i].root];
+		const struct doc_root *r = &trees.files.roots[s->v[i].root];
 
 		ck_assert_str_eq(r->root, conf->servers[i].root);
-		ck_assert_str_eq(r->charset, conf->servers[i].place.charset);
+		ck_assert_str_eq(r->charset, conf->servers[i].scope.charset);
 		ck_assert(is(s->v[i].root_charset, r->charset));
 	}
 	ck_assert_uint_eq(s->v[0].root, s->v[3].root);
@@ -112,7 +117,8 @@ static const char places_text[] =
 	"add-header = {\"X-One: 1\", \"vary: a\"}\n"
 	"redirect-status = 307 deny = {\"10.1.0.0/16\"} auth-basic-file = \"key.pem\"\n"
 	"location \"/a\" { add-header = {\"x-two : 2\"} }\n"
-	"location \"/a/b/\" { add-header = {\"x-two:  2 \\\"q\\\"  \", \"x-three:\"} autoindex = true\n"
+	"location \"/a/b/\" { add-header = {\"x-two:  2 \\\"q\\\"  \", \"x-three:\"} autoindex = "
+	"true\n"
 	"index = {} charset = \"\" cache-control = \"\" redirect = \"/c/\" redirect-status = 308\n"
 	"allow = {\"10.0.0.0/8\", \"unix\"} auth-basic-realm = \"all of it\" }\n"
 	"location \"/a/b/c\" { deny = {} auth-basic-file = \"\" }\n}\n";
@@ -120,16 +126,17 @@ static const char places_text[] =
 START_TEST(a_location_inherits)
 {
 	const struct sites *s;
-	const struct place *p;
+	const struct location *p;
 
 	/* A name takes no white space in front of its colon. */
 	ck_assert_ptr_null(make(places_text, NULL));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert_str_eq(faults[0], "h2d.conf:6: add-header \"x-two : 2\": what stands before the colon "
-				    "is not the name of a field");
+	ck_assert_str_eq(faults[0],
+		"h2d.conf:6: add-header \"x-two : 2\": what stands before the colon "
+		"is not the name of a field");
 	drop();
 	s = make("server \"_\" {\n" ROOT "}", NULL);
-	p = place(&s->v[0], "/a");
+	p = location(&s->v[0], "/a");
 	ck_assert(is(p->charset, "utf-8") && p->cache_control.n == 0 && p->redirect.n == 0);
 	ck_assert(p->access == NULL && p->auth == NULL && p->nheaders == 0 && !p->autoindex);
 	ck_assert_uint_eq(p->nindex, 1);
@@ -150,16 +157,16 @@ static const struct sites *make_places(void)
 START_TEST(what_a_location_inherits)
 {
 	const struct sites *s = make_places();
-	const struct place *all = &s->v[0].all, *p = place(&s->v[0], "/a");
+	const struct location *all = &s->v[0].all, *p = location(&s->v[0], "/a");
 
 	ck_assert(is(all->prefix, "/"));
-	ck_assert_ptr_eq(place(&s->v[0], "/b"), all);
+	ck_assert_ptr_eq(location(&s->v[0], "/b"), all);
 	ck_assert_uint_eq(all->nheaders, 2);
 	ck_assert(is(all->headers[0].name, "x-one") && is(all->headers[0].value, "1"));
 	ck_assert(is(all->cache_control, "no-cache"));
 	ck_assert_int_eq(all->redirect_status, 307);
 	ck_assert_uint_eq(all->access->n, 1);
-	ck_assert(!all->access->ranges[0].allow);
+	ck_assert(!all->access->rules[0].allow);
 	ck_assert_str_eq(all->auth->file, in_folder("key.pem"));
 	ck_assert(is(all->auth->realm, "restricted"));
 
@@ -173,10 +180,18 @@ START_TEST(what_a_location_inherits)
 }
 END_TEST
 
+static bool lets_in(const struct access *access, const char *text)
+{
+	struct addr peer;
+
+	ck_assert_ptr_null(addr_parse(text, &peer));
+	return access_allows(access, &peer);
+}
+
 START_TEST(what_a_location_sets)
 {
 	const struct sites *s = make_places();
-	const struct place *p = place(&s->v[0], "/a/b/x");
+	const struct location *p = location(&s->v[0], "/a/b/x");
 
 	ck_assert(is(p->prefix, "/a/b/"));
 	ck_assert_uint_eq(p->nindex, 0);
@@ -189,13 +204,13 @@ START_TEST(what_a_location_sets)
 	ck_assert(is(p->headers[3].name, "x-three") && p->headers[3].value.n == 0);
 	/* The server's deny stays beside its own allow. */
 	ck_assert_uint_eq(p->access->n, 3);
-	ck_assert(access_allows(p->access, SLICE("10.0.0.1")));
-	ck_assert(!access_allows(p->access, SLICE("10.1.0.1")));
-	ck_assert(access_allows(p->access, SLICE("unix")));
+	ck_assert(lets_in(p->access, "10.0.0.1:1"));
+	ck_assert(!lets_in(p->access, "10.1.0.1:1"));
+	ck_assert(lets_in(p->access, "unix:/x"));
 	ck_assert(is(p->auth->realm, "all of it"));
 	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
 
-	p = place(&s->v[0], "/a/b/c/d");
+	p = location(&s->v[0], "/a/b/c/d");
 	ck_assert(is(p->prefix, "/a/b/c"));
 	ck_assert(p->access == NULL && p->auth == NULL);
 	ck_assert_uint_eq(p->nindex, 2);
@@ -206,24 +221,27 @@ END_TEST
 START_TEST(whose_redirect_it_is)
 {
 	const struct sites *s = make("server \"_\" {\n" ROOT "redirect = \"https://example.org/\"\n"
-		"location \"/a/\" { cache-control = \"no-store\" }\n"
-		"location \"/b/\" { redirect = \"/c/\" }\n"
-		"location \"/d/\" { redirect = \"\" }\n}\n", NULL);
+				     "location \"/a/\" { cache-control = \"no-store\" }\n"
+				     "location \"/b/\" { redirect = \"/c/\" }\n"
+				     "location \"/d/\" { redirect = \"\" }\n}\n",
+		NULL);
 
 	ck_assert(is(s->v[0].all.redirect_prefix, "/"));
-	ck_assert(is(place(&s->v[0], "/a/x")->redirect, "https://example.org/"));
-	ck_assert(is(place(&s->v[0], "/a/x")->redirect_prefix, "/"));
-	ck_assert(is(place(&s->v[0], "/b/x")->redirect, "/c/"));
-	ck_assert(is(place(&s->v[0], "/b/x")->redirect_prefix, "/b/"));
-	ck_assert_uint_eq(place(&s->v[0], "/d/x")->redirect.n, 0);
+	ck_assert(is(location(&s->v[0], "/a/x")->redirect, "https://example.org/"));
+	ck_assert(is(location(&s->v[0], "/a/x")->redirect_prefix, "/"));
+	ck_assert(is(location(&s->v[0], "/b/x")->redirect, "/c/"));
+	ck_assert(is(location(&s->v[0], "/b/x")->redirect_prefix, "/b/"));
+	ck_assert_uint_eq(location(&s->v[0], "/d/x")->redirect.n, 0);
 }
 END_TEST
 
 START_TEST(error_pages_and_uploads)
 {
 	const struct sites *s = make("server \"_\" {\n" ROOT "upload-dir = \"up/\"\n"
-		"error-page \"404\" { file = \"/e/404.html\" } error-page \"503\" { file = \"/5\" } }\n"
-		"server \"a\" { " ROOT "}", NULL);
+				     "error-page \"404\" { file = \"/e/404.html\" } error-page "
+				     "\"503\" { file = \"/5\" } }\n"
+				     "server \"a\" { " ROOT "}",
+		NULL);
 
 	ck_assert(is(site_error_page(&s->v[0], 404), "/e/404.html"));
 	ck_assert(is(site_error_page(&s->v[0], 503), "/5"));
@@ -257,11 +275,15 @@ START_TEST(each_fault)
 		unsigned n = 0;
 
 		if (form == 0)
-			snprintf(text, sizeof(text), "server \"_\" {\n" ROOT "%s\nlocation \"/a\" {} "
-				"location \"/b\" { add-header = {} } }", cases[_i].text);
+			snprintf(text, sizeof(text),
+				"server \"_\" {\n" ROOT "%s\nlocation \"/a\" {} "
+				"location \"/b\" { add-header = {} } }",
+				cases[_i].text);
 		else
-			snprintf(text, sizeof(text), "server \"_\" { " ROOT "location \"/a\" {\n%s } "
-				"location \"/b\" {} }", cases[_i].text);
+			snprintf(text, sizeof(text),
+				"server \"_\" { " ROOT "location \"/a\" {\n%s } "
+				"location \"/b\" {} }",
+				cases[_i].text);
 		ck_assert_ptr_null(make(text, NULL));
 		for (; cases[_i].faults[n] != NULL; n++) {
 			ck_assert_uint_lt(n, nfaults);
@@ -295,8 +317,8 @@ START_TEST(too_many_headers)
 	headers(text, 20, 5);
 	ck_assert_ptr_null(make(text, NULL));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert_str_eq(faults[0],
-		"h2d.conf:3: add-header: 25 fields are in effect here; the most there can be is 24");
+	ck_assert_str_eq(faults[0], "h2d.conf:3: add-header: 25 fields are in effect here; the "
+				    "most there can be is 24");
 	drop();
 	headers(text, 25, 1);
 	ck_assert_ptr_null(make(text, NULL));

@@ -10,8 +10,7 @@ static const struct {
 } cases[] = {
 	{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SNIFF_H2 },
 	{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4", SNIFF_H2 },
-	{ "PRI * HTTP/2.0\r\n\r\nSM\r\n", SNIFF_MORE },
-	{ "P", SNIFF_MORE },
+	{ "PRI * HTTP/2.0\r\n\r\nSM\r\n", SNIFF_MORE }, { "P", SNIFF_MORE },
 	{ "GET / HTTP/1.1\r\n\r\n", SNIFF_H1 },
 	{ "PUT /a/longer/path/than/the/preface HTTP/1.0\r\n", SNIFF_H1 },
 	{ "INVALID CONNECTION PREFACE\r\n\r\n", SNIFF_H1 },
@@ -23,7 +22,8 @@ START_TEST(whole)
 	struct sniff s = { 0 };
 	size_t n = strlen(cases[_i].bytes), taken;
 
-	ck_assert_int_eq(sniff_take(&s, (const uint8_t *)cases[_i].bytes, n, &taken), cases[_i].whole);
+	ck_assert_int_eq(
+		sniff_take(&s, (const uint8_t *)cases[_i].bytes, n, &taken), cases[_i].whole);
 	ck_assert_uint_eq(taken, n < SNIFF_BYTES ? n : SNIFF_BYTES);
 	ck_assert_uint_eq(s.n, taken);
 	ck_assert_mem_eq(s.bytes, cases[_i].bytes, taken);

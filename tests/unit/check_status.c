@@ -45,7 +45,7 @@ static void put(const char *path, const char *text)
 	fclose(f);
 }
 
-/* --- status ---------------------------------------------------------------------------------------- */
+/* --- status ----------------------------------------------------------------------------------- */
 
 START_TEST(round_trip)
 {
@@ -108,8 +108,17 @@ START_TEST(links_are_not_followed)
 END_TEST
 
 static const char *const strange[] = {
-	"", "\n\n?", "request\n", "request -1\n", "request 99999999999\n", "result maybe\n", "color red\n",
-	"request 1", "request 0x10\n", "generation \n", "running 1 \n",
+	"",
+	"\n\n?",
+	"request\n",
+	"request -1\n",
+	"request 99999999999\n",
+	"result maybe\n",
+	"color red\n",
+	"request 1",
+	"request 0x10\n",
+	"generation \n",
+	"running 1 \n",
 };
 
 START_TEST(strange_files)
@@ -121,7 +130,7 @@ START_TEST(strange_files)
 }
 END_TEST
 
-/* --- pid file ---------------------------------------------------------------------------------------- */
+/* --- pid file --------------------------------------------------------------------------------- */
 
 static int pipe_fds[2];
 
@@ -137,7 +146,8 @@ static pid_t holder(void)
 		struct pidfile p;
 		char err[256];
 
-		if (pidfile_open(&p, pid_file, err, sizeof(err)) == 0 && write(pipe_fds[1], "x", 1) == 1)
+		if (pidfile_open(&p, pid_file, err, sizeof(err)) == 0 &&
+			write(pipe_fds[1], "x", 1) == 1)
 			pause();
 		_exit(1);
 	}

@@ -222,8 +222,8 @@ START_TEST(wakes_seldom)
 		wheel_advance(&wheel, now);
 	}
 	ck_assert_uint_eq(now, end);
-	ck_assert_uint_le(wakes, WHEEL_LEVELS + delays[_i] / (top * (WHEEL_SLOTS - 1)) +
-		delays[_i] / INT_MAX);
+	ck_assert_uint_le(wakes,
+		WHEEL_LEVELS + delays[_i] / (top * (WHEEL_SLOTS - 1)) + delays[_i] / INT_MAX);
 	ck_assert_int_eq(wheel_wait(&wheel, now), -1);
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* check_tls_ctx: certificates and their faults, which one a name gets, and what a ticket is good for. */
+/* check_tls_ctx: certificates and their faults, which one a name gets, and what a ticket is good
+ * for. */
 #include "net/tls_ctx.h"
 
 #include <openssl/err.h>
@@ -80,12 +81,25 @@ static const struct {
 	const char *host;
 	bool covered;
 } hosts[] = {
-	{ "a.example", true }, { "A.Example", true }, { "b.a.example", false }, { "b.example", false },
-	{ "x.b.example", true }, { "x.y.b.example", false }, { "192.0.2.1", true },
-	{ "192.0.2.2", false }, { "[2001:db8::1]", true }, { "[2001:DB8:0::1]", true },
-	{ "[2001:db8::2]", false }, { "2001:db8::1", false }, { "[a.example]", false }, { "", false },
+	{ "a.example", true },
+	{ "A.Example", true },
+	{ "b.a.example", false },
+	{ "b.example", false },
+	{ "x.b.example", true },
+	{ "x.y.b.example", false },
+	{ "192.0.2.1", true },
+	{ "192.0.2.2", false },
+	{ "[2001:db8::1]", true },
+	{ "[2001:DB8:0::1]", true },
+	{ "[2001:db8::2]", false },
+	{ "2001:db8::1", false },
+	{ "[a.example]", false },
+	{ "", false },
 	/* The common name, and what looks like a name or an address but is not. */
-	{ "localhost", false }, { "[]", false }, { "a.example:443", false }, { "192.0.2", false },
+	{ "localhost", false },
+	{ "[]", false },
+	{ "a.example:443", false },
+	{ "192.0.2", false },
 };
 
 START_TEST(covers)
@@ -97,8 +111,8 @@ START_TEST(covers)
 	char longest[300];
 
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
-		ck_assert_msg(tls_cert_covers(cert, slice_str(hosts[i].host)) == hosts[i].covered, "%s",
-			hosts[i].host);
+		ck_assert_msg(tls_cert_covers(cert, slice_str(hosts[i].host)) == hosts[i].covered,
+			"%s", hosts[i].host);
 	ck_assert(!tls_cert_covers(cert, SLICE("a.example\0")));
 	memset(longest, 'a', sizeof(longest));
 	memcpy(longest + sizeof(longest) - 10, ".b.example", 10);
@@ -107,7 +121,7 @@ START_TEST(covers)
 }
 END_TEST
 
-/* --- handshakes, in memory ------------------------------------------------------------------------------ */
+/* --- handshakes, in memory -------------------------------------------------------------------- */
 
 static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
 static struct tls_ctx *ctx;
@@ -267,7 +281,8 @@ START_TEST(a_ticket_is_for_its_certificate)
 }
 END_TEST
 
-/* A server that is given n bytes, in memory that ends with them; what comes of it is its business. */
+/* A server that is given n bytes, in memory that ends with them; what comes of it is its business.
+ */
 static void feed(const char *bytes, size_t n)
 {
 	SSL *server = SSL_new(ctx->first->ssl);

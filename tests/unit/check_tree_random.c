@@ -1,11 +1,11 @@
 /*
- * check_tree_random: a small keeper that knows what it is told of, and no more, against a tree that is
- * changed at random, also while it reads. When all is read and done, it knows the tree as it is.
+ * check_tree_random: a small keeper that knows what it is told of, and no more, against a tree that
+ * is changed at random, also while it reads. When all is read and done, it knows the tree as it is.
  */
 #include <dirent.h>
 #include <errno.h>
 
-#include "cache/tree_watch.h"
+#include "keeper/tree_watch.h"
 #include "tree_unit.h"
 #include "unit.h"
 
@@ -72,13 +72,16 @@ static void change_something(void)
 	char a[512], b[512];
 
 	switch (pick(12)) {
-	case 0: case 1: case 2:
+	case 0:
+	case 1:
+	case 2:
 		mkdir(any_path(a), 0755);
 		break;
 	case 3:
 		rmdir(any_path(a));
 		break;
-	case 4: case 5:
+	case 4:
+	case 5:
 		write_some(any_path(a), O_CREAT);
 		break;
 	case 6:
@@ -259,8 +262,8 @@ static void compare(void)
 		ck_assert_msg(by_path(&mine[i], &known[i]) == 0, "%u%s is known, %u%s is there",
 			mine[i].root, mine[i].path, known[i].root, known[i].path);
 		ck_assert_msg(a->st_ino == b->st_ino && a->st_size == b->st_size &&
-			a->st_ctim.tv_nsec == b->st_ctim.tv_nsec, "%u%s is another", mine[i].root,
-			mine[i].path);
+				      a->st_ctim.tv_nsec == b->st_ctim.tv_nsec,
+			"%u%s is another", mine[i].root, mine[i].path);
 	}
 	ck_assert_uint_eq(n, nknown);
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cache/tree_watch.h"
+#include "keeper/tree_watch.h"
 #include "tree_unit.h"
 #include "unit.h"
 
@@ -84,7 +84,8 @@ static void wait_told(enum tree_change what, unsigned root, const char *path)
 	}
 }
 
-/* All that the kernel has queued, and nothing but that was told: "0/a" (a file), "0/dir/", "0 root". */
+/* All that the kernel has queued, and nothing but that was told: "0/a" (a file), "0/dir/", "0
+ * root". */
 #define expect(...) expect_at(__LINE__, __VA_ARGS__)
 
 static void expect_at(int line, const char *first, ...)
@@ -255,7 +256,8 @@ START_TEST(directory_moves)
 	ck_assert_int_eq(dir_watch(0, "/x/", "root/x"), 0);
 	forget_told();
 	ck_assert_int_eq(renameat2(AT_FDCWD, tree_path("root/in"), AT_FDCWD, tree_path("root/x"),
-		RENAME_EXCHANGE), 0);
+				 RENAME_EXCHANGE),
+		0);
 	tree_watch_read(watch);
 	ck_assert(was_told(TREE_DIR, 0, "/in/") && was_told(TREE_DIR, 0, "/x/"));
 	forget_told();
@@ -268,7 +270,8 @@ START_TEST(directory_moves)
 }
 END_TEST
 
-/* A directory takes its ancestor's place: each name is tied to what is there, whatever came first. */
+/* A directory takes its ancestor's place: each name is tied to what is there, whatever came first.
+ */
 START_TEST(directory_above_itself)
 {
 	make_tree();
@@ -657,7 +660,8 @@ static void put_map(pid_t pid, const char *name, const char *text)
 	fclose(f);
 }
 
-/* Body, in a namespace of users and mounts of its own, where it is root. 77: such are forbidden here. */
+/* Body, in a namespace of users and mounts of its own, where it is root. 77: such are forbidden
+ * here. */
 static int in_namespace(int (*body)(void))
 {
 	int status, sync[2];

@@ -1,6 +1,6 @@
 /*
  * files_unit: a worker's files over a temporary tree, and requests to them without a protocol: the
- * stream seam is this file. Used by the tests of answer.c and disk.c.
+ * stream seam is this file. Used by the tests of reply_file.c and disk.c.
  */
 #ifndef H2D_TESTS_FILES_UNIT_H
 #define H2D_TESTS_FILES_UNIT_H
@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "cache/files_private.h"
-#include "http/req.h"
-#include "build_unit.h"
+#include "files/files_private.h"
+#include "image_build_unit.h"
+#include "request/req.h"
 
 enum { UNIT_FAILED = -1000 };
 
@@ -21,12 +21,12 @@ static struct files *unit_files;
 static struct pool unit_blocks;
 static struct http_env unit_env;
 static struct unit_build unit_keeper;
-static struct pack_image unit_image;
+static struct built_image unit_image;
 static const struct slice unit_index[] = { SLICE_LIT("index.html"), SLICE_LIT("index.htm") };
 static struct site unit_site;
 static struct sites unit_sites;
-static struct files_root unit_root;
-static struct files_conf unit_conf;
+static struct doc_root unit_root;
+static struct doc_roots unit_conf;
 static unsigned unit_resumed;
 static bool unit_slow; /* files are as on FUSE: opened, read and closed by threads */
 
@@ -52,7 +52,7 @@ static inline void unit_start(void)
 {
 	tree_init();
 	tree_dir("files");
-	unit_root = (struct files_root){
+	unit_root = (struct doc_root){
 		.root = tree,
 		.charset = "utf-8",
 	};
@@ -69,7 +69,7 @@ static inline void unit_start(void)
 		.uploads = SLICE("/files"),
 	};
 	unit_sites = (struct sites){ .v = &unit_site, .n = 1 };
-	unit_conf = (struct files_conf){
+	unit_conf = (struct doc_roots){
 		.roots = &unit_root,
 		.nroots = 1,
 		.max_size = 1 << 24,
@@ -86,6 +86,7 @@ static inline void unit_start(void)
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
 		.date_s = clock_wall().tv_sec,
 		.server = SLICE("h2d"),
+		.header_fields = 128,
 		.header_size = 32768,
 		.files = unit_files,
 	};
@@ -102,7 +103,7 @@ static inline void unit_unpublish(void)
 {
 	if (unit_image.catalog == NULL)
 		return;
-	pack_image_close(&unit_image);
+	built_image_close(&unit_image);
 	unit_build_stop(&unit_keeper);
 }
 
@@ -128,7 +129,7 @@ static inline void unit_publish(uint64_t number)
 	unit_unpublish();
 	unit_build_start(&unit_keeper, &unit_conf);
 	unit_build_work(&unit_keeper);
-	ck_assert_int_eq(pack_make(&unit_keeper.catalog, 0, number, &unit_image), 0);
+	ck_assert_int_eq(image_build(&unit_keeper.catalog, 0, number, &unit_image), 0);
 	for (int i = 0; i < unit_image.nfds; i++)
 		fds[i] = dup(unit_image.fds[i]);
 	files_take_image(unit_files, number, fds, unit_image.nfds);
@@ -149,14 +150,17 @@ static inline struct h2d_req *unit_new(enum h2d_method method, const char *field
 
 	req_init(req, &unit_env, NULL, &unit_stream);
 	req->site = &unit_site;
-	req->place = &unit_site.all;
+	req->location = &unit_site.all;
 	req->method = method;
 	while (fields != NULL && *fields != '\0') {
 		const char *colon = strchr(fields, ':'), *end = strchr(fields, '\n');
 
-		ck_assert_int_eq(req_add_field(req,
-			arena_dup(&req->arena, slice_of(fields, (size_t)(colon - fields))),
-			arena_dup(&req->arena, slice_of(colon + 2, (size_t)(end - colon - 2)))), 0);
+		ck_assert_int_eq(
+			req_add_field(req,
+				arena_dup(&req->arena, slice_of(fields, (size_t)(colon - fields))),
+				arena_dup(&req->arena,
+					slice_of(colon + 2, (size_t)(end - colon - 2)))),
+			0);
 		fields = end + 1;
 	}
 	req_go(req, REQ_WAIT);
@@ -183,8 +187,8 @@ static inline void unit_wait(struct h2d_req *req)
 }
 
 /* The same with any fields, as unit_new() has them, from the document root; answered. */
-static inline struct h2d_req *unit_answer(enum h2d_method method, const char *path,
-	const char *fields)
+static inline struct h2d_req *unit_answer(
+	enum h2d_method method, const char *path, const char *fields)
 {
 	struct h2d_req *req = unit_new(method, fields);
 

@@ -1,6 +1,6 @@
 /*
- * req_unit: one request over a stream that only takes notes, for the tests of what surrounds it: its
- * environment, its connection, and a site that a test fills in.
+ * req_unit: one request over a stream that only takes notes, for the tests of what surrounds it:
+ * its environment, its connection, and a site that a test fills in.
  */
 #ifndef H2D_TESTS_REQ_UNIT_H
 #define H2D_TESTS_REQ_UNIT_H
@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "http/req.h"
-#include "http/route_build.h"
+#include "request/req.h"
+#include "request/route_build.h"
 #include "unit.h"
 
 static struct http_env env;
 static struct http_conn conn;
 static struct route_build routes;
 static struct h2d_req req;
-static struct place places[2];
+static struct location locations[2];
 static struct site site_v[2];
 static struct site_name site_names[1];
 static struct sites sites;
@@ -73,34 +73,40 @@ static void upload_end(struct h2d_req *r, void *state)
 	(void)state;
 	h2d_reply_bytes(r, 201, NULL, "", 0);
 }
-static const struct h2d_handler upload = { .name = "upload", .start = upload_start,
-	.body = upload_body, .end = upload_end };
+static const struct h2d_handler upload = {
+	.name = "upload", .start = upload_start, .body = upload_body, .end = upload_end
+};
 
 static const struct route_row rows[] = {
 	{ 1, "POST", "/p/upload", "upload", "BODY_STREAM" },
 };
 
 /*
- * site_v[0] is the default; site_v[1] answers "other.example". places[0] is site_v[0]'s "/p", with the
- * one route "POST /p/upload" in it.
+ * site_v[0] is the default; site_v[1] answers "other.example". places[0] is site_v[0]'s "/p", with
+ * the one route "POST /p/upload" in it.
  */
 static void req_setup(void)
 {
 	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
 	routes.routes[0].handler = &upload;
-	memset(places, 0, sizeof(places));
+	memset(locations, 0, sizeof(locations));
 	memset(site_v, 0, sizeof(site_v));
-	places[0].prefix = SLICE("/p");
+	locations[0].prefix = SLICE("/p");
 	for (int i = 0; i < 2; i++)
 		site_v[i].all.prefix = SLICE("/");
-	site_v[0].is_default = true;
-	site_v[0].places = places;
-	site_v[0].nplaces = 1;
+	site_v[0].is_default = site_v[0].guarded = true;
+	site_v[0].locations = locations;
+	site_v[0].nlocations = 1;
 	site_names[0] = (struct site_name){ SLICE("other.example"), 1 };
 	sites = (struct sites){ .v = site_v, .n = 2, .names = site_names, .nnames = 1 };
-	conn = (struct http_conn){ .peer = SLICE("192.0.2.1") };
-	env = (struct http_env){ .sites = &sites, .routes = &routes.table, .fallback = &fallback,
-		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"), .server = SLICE("h2d"),
+	conn = (struct http_conn){ 0 };
+	ck_assert(addr_parse_host(AF_INET, SLICE("192.0.2.1"), &conn.peer));
+	env = (struct http_env){ .sites = &sites,
+		.routes = &routes.table,
+		.fallback = &fallback,
+		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
+		.server = SLICE("h2d"),
+		.header_fields = 128,
 		.header_size = 4000 };
 	replies = starts = wanted = 0;
 	consumed = uploaded_n = 0;
@@ -119,7 +125,8 @@ static void req_teardown(void)
 	route_build_free(&routes);
 }
 
-/* The value of the one reply field of that name; n 0 if there is none, a failure if there are several. */
+/* The value of the one reply field of that name; n 0 if there is none, a failure if there are
+ * several. */
 static inline struct slice reply_field(const char *name)
 {
 	const struct field *fields = req.reply.fields;

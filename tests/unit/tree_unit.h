@@ -1,6 +1,6 @@
 /*
- * tree_unit: temporary trees of files for the tests of the cache. A test that forks leaves its tree to
- * tree_fini(), called by its checked fixture's teardown.
+ * tree_unit: temporary trees of files for the tests of the cache. A test that forks leaves its tree
+ * to tree_fini(), called by its checked fixture's teardown.
  */
 #ifndef H2D_TESTS_TREE_UNIT_H
 #define H2D_TESTS_TREE_UNIT_H
@@ -24,7 +24,8 @@ static inline void tree_init(void)
 	ck_assert_ptr_nonnull(mkdtemp(tree));
 }
 
-static inline int tree_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static inline int tree_remove_one(
+	const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)type, (void)ftw;
 	return remove(path);

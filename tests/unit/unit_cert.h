@@ -1,7 +1,8 @@
 /*
  * unit_cert: keys and self-signed certificates made by OpenSSL for a test program, in a temporary
- * folder: ec.crt/ec.key, names.crt/names.key (with names and addresses), rsa.crt/rsa.key, other.key, locked.key and locked-old.key (with a
- * password, PKCS #8 and traditional), text (no PEM).
+ * folder: ec.crt/ec.key, names.crt/names.key (with names and addresses), rsa.crt/rsa.key,
+ * other.key, locked.key and locked-old.key (with a password, PKCS #8 and traditional), text (no
+ * PEM).
  */
 #ifndef H2D_TESTS_UNIT_CERT_H
 #define H2D_TESTS_UNIT_CERT_H
@@ -38,7 +39,8 @@ static FILE *unit_cert_create(const char *name)
 }
 
 /* names: "DNS:…,IP:…"; NULL for a certificate with a common name alone. */
-static void unit_cert_write(EVP_PKEY *key, const char *cert_name, const char *key_name, const char *names)
+static void unit_cert_write(
+	EVP_PKEY *key, const char *cert_name, const char *key_name, const char *names)
 {
 	X509 *x = X509_new();
 	X509_NAME *name = X509_get_subject_name(x);
@@ -88,8 +90,9 @@ static void unit_certs_make(void)
 	ck_assert_int_eq(PEM_write_PrivateKey(f, ec, EVP_aes_128_cbc(), word, 6, NULL, NULL), 1);
 	fclose(f);
 	bio = BIO_new_file(unit_cert("locked-old.key"), "w");
-	ck_assert_int_eq(PEM_write_bio_PrivateKey_traditional(bio, ec, EVP_aes_128_cbc(), word, 6,
-				NULL, NULL), 1);
+	ck_assert_int_eq(PEM_write_bio_PrivateKey_traditional(
+				 bio, ec, EVP_aes_128_cbc(), word, 6, NULL, NULL),
+		1);
 	BIO_free(bio);
 	f = unit_cert_create("text");
 	fputs("no PEM in here\n", f);

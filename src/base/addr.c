@@ -1,0 +1,173 @@
+/*
+ * addr: parses and formats socket addresses. This is the only reader and writer of their text: the
+ * configuration's check and the master parse what listeners are bound to, access rules their hosts,
+ * and log lines format a peer. It has no resolver, opens no socket and allocates nothing.
+ */
+#include "base/addr.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+/* Digits only, no sign and no leading zero: "0080" is more likely a slip than a port. */
+static const char *parse_port(const char *text, in_port_t *port)
+{
+	unsigned long n = 0;
+	size_t len = strlen(text);
+
+	if (len == 0)
+		return "the port is missing";
+	if (len > 5 || strspn(text, "0123456789") != len || (text[0] == '0' && len > 1))
+		return "the port is not a number from 0 to 65535";
+	for (; *text != '\0'; text++)
+		n = n * 10 + (unsigned long)(*text - '0');
+	if (n > 65535)
+		return "the port is not a number from 0 to 65535";
+	*port = htons((uint16_t)n);
+	return NULL;
+}
+
+static const char *parse_unix(const char *path, struct addr *addr)
+{
+	size_t len = strlen(path);
+
+	if (path[0] != '/')
+		return "the path of a unix socket must be absolute";
+	if (len >= sizeof(addr->un.sun_path))
+		return "the path of a unix socket has at most 107 bytes";
+	if (path[len - 1] == '/')
+		return "the path of a unix socket is a folder";
+	addr->un.sun_family = AF_UNIX;
+	memcpy(addr->un.sun_path, path, len + 1);
+	addr->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
+	return NULL;
+}
+
+bool addr_parse_host(int family, struct slice text, struct addr *addr)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	memset(addr, 0, sizeof(*addr));
+	if (text.n >= sizeof(host))
+		return false;
+	memcpy(host, text.p, text.n);
+	host[text.n] = '\0';
+	addr->sa.sa_family = (sa_family_t)family;
+	addr->len = family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
+	return inet_pton(family, host,
+		       family == AF_INET ? (void *)&addr->in.sin_addr
+					 : (void *)&addr->in6.sin6_addr) == 1;
+}
+
+static const char *parse_ipv6(const char *text, struct addr *addr)
+{
+	const char *end = strchr(text, ']');
+
+	if (end == NULL)
+		return "the bracket is not closed: an IPv6 address is written [ADDRESS]:PORT";
+	if (!addr_parse_host(AF_INET6, slice_of(text + 1, (size_t)(end - text - 1)), addr))
+		return "no IPv6 address between the brackets";
+	if (end[1] != ':')
+		return "the port is missing: an IPv6 address is written [ADDRESS]:PORT";
+	return parse_port(end + 2, &addr->in6.sin6_port);
+}
+
+static const char *parse_ipv4(const char *text, struct addr *addr)
+{
+	const char *colon = strchr(text, ':');
+
+	if (colon != NULL && strchr(colon + 1, ':') != NULL)
+		return "an IPv6 address is written in brackets: [ADDRESS]:PORT";
+	if (text[0] == '*')
+		return "write 0.0.0.0:PORT for all IPv4 and [::]:PORT for all IPv6 addresses";
+	if (colon == NULL)
+		return "the port is missing: ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH";
+	if (!addr_parse_host(AF_INET, slice_of(text, (size_t)(colon - text)), addr))
+		return "not a numeric IPv4 address before the port (names are not looked up)";
+	return parse_port(colon + 1, &addr->in.sin_port);
+}
+
+const char *addr_parse(const char *text, struct addr *addr)
+{
+	const char *why;
+
+	memset(addr, 0, sizeof(*addr));
+	if (text[0] == '\0')
+		why = "the address is empty: ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH";
+	else if (strncmp(text, "unix:", 5) == 0)
+		why = parse_unix(text + 5, addr);
+	else
+		why = text[0] == '[' ? parse_ipv6(text, addr) : parse_ipv4(text, addr);
+	if (why != NULL)
+		addr->sa.sa_family = AF_UNSPEC;
+	return why;
+}
+
+/*
+ * sun_path need not end in NUL, is empty for a peer that never bound, and starts with NUL if
+ * abstract.
+ */
+static struct slice unix_path(const struct addr *addr)
+{
+	size_t head = offsetof(struct sockaddr_un, sun_path);
+	size_t n = addr->len > head ? addr->len - head : 0;
+
+	if (n > sizeof(addr->un.sun_path))
+		n = sizeof(addr->un.sun_path);
+	return slice_of(addr->un.sun_path, n > 0 ? strnlen(addr->un.sun_path, n) : 0);
+}
+
+const char *addr_format_host(const struct addr *addr, char buf[ADDR_HOST_TEXT])
+{
+	if (addr->len >= sizeof(addr->in) && addr->sa.sa_family == AF_INET)
+		return inet_ntop(AF_INET, &addr->in.sin_addr, buf, ADDR_HOST_TEXT);
+	if (addr->len >= sizeof(addr->in6) && addr->sa.sa_family == AF_INET6)
+		return inet_ntop(AF_INET6, &addr->in6.sin6_addr, buf, ADDR_HOST_TEXT);
+	return strcpy(buf, addr->len >= sizeof(sa_family_t) && addr->sa.sa_family == AF_UNIX
+				   ? "unix"
+				   : "unknown");
+}
+
+void addr_format(const struct addr *addr, char *buf, size_t size)
+{
+	const char *host = ADDR_HOST(addr);
+
+	if (addr->len >= sizeof(addr->in) && addr->sa.sa_family == AF_INET)
+		snprintf(buf, size, "%s:%u", host, ntohs(addr->in.sin_port));
+	else if (addr->len >= sizeof(addr->in6) && addr->sa.sa_family == AF_INET6)
+		snprintf(buf, size, "[%s]:%u", host, ntohs(addr->in6.sin6_port));
+	else if (addr->len >= sizeof(sa_family_t) && addr->sa.sa_family == AF_UNIX)
+		snprintf(buf, size, "unix:%.*s", SLICE_ARG(unix_path(addr)));
+	else
+		snprintf(buf, size, "%s", host);
+}
+
+uint16_t addr_port(const struct addr *addr)
+{
+	switch (addr->sa.sa_family) {
+	case AF_INET:
+		return ntohs(addr->in.sin_port);
+	case AF_INET6:
+		return ntohs(addr->in6.sin6_port);
+	default:
+		return 0;
+	}
+}
+
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	switch (a->sa.sa_family) {
+	case AF_INET:
+		return a->in.sin_port == b->in.sin_port &&
+		       a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	case AF_INET6:
+		return a->in6.sin6_port == b->in6.sin6_port &&
+		       a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
+		       memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr)) == 0;
+	case AF_UNIX:
+		return slice_eq(unix_path(a), unix_path(b));
+	default:
+		return false;
+	}
+}

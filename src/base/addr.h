@@ -1,0 +1,50 @@
+/*
+ * addr: a socket address in the binary form that the kernel takes and gives, and its text:
+ * "192.0.2.1:443", "[::1]:8443", "unix:/path"; "*:80" is refused. An address stays binary from
+ * accept(2) to the access rules; only log lines have its text. Every layer may call it: its
+ * functions are pure.
+ */
+#ifndef H2D_BASE_ADDR_H
+#define H2D_BASE_ADDR_H
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/slice.h"
+
+struct addr {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+		struct sockaddr_storage storage;
+	};
+	socklen_t len;
+};
+
+enum { ADDR_TEXT = 128, ADDR_HOST_TEXT = 48 };
+
+/* Numeric addresses only. NULL, or what is wrong, a const string; addr has no family then. */
+const char *addr_parse(const char *text, struct addr *addr);
+
+/* A host alone, of AF_INET ("192.0.2.1") or AF_INET6 ("2001:db8::1", no brackets); port 0. */
+bool addr_parse_host(int family, struct slice text, struct addr *addr);
+
+/* "192.0.2.1:443", "[::1]:443", "unix:/run/x.sock"; at most size bytes with NUL. */
+void addr_format(const struct addr *addr, char *buf, size_t size);
+
+/* Without the port, for logs: "192.0.2.1", "::1", "unix", "unknown". Returns buf. */
+const char *addr_format_host(const struct addr *addr, char buf[ADDR_HOST_TEXT]);
+
+/* The same as an argument of a log call; the text lives until the end of the block around it. */
+#define ADDR_HOST(addr) addr_format_host((addr), (char[ADDR_HOST_TEXT]){ 0 })
+
+/* The port; 0 for an address that has none. */
+uint16_t addr_port(const struct addr *addr);
+
+bool addr_equal(const struct addr *a, const struct addr *b);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * strbuf: appends to a growing buffer, plain, formatted or escaped. Listings, error pages and the
+ * status are put together with it, off the hot path and in threads too; it never trusts the bytes
+ * it is given.
+ */
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+enum { STRBUF_FIRST = 1024, CONTROL_PICTURES = 0x2400, DELETE_PICTURE = 0x2421 };
+
+static const char hex[] = "0123456789ABCDEF";
+
+/* Room for n more bytes. */
+static bool reserve(struct strbuf *t, size_t n)
+{
+	size_t cap = t->cap > 0 ? t->cap : STRBUF_FIRST;
+	char *p;
+
+	if (t->failed)
+		return false;
+	if (t->cap - t->n >= n)
+		return true;
+	while (cap - t->n < n)
+		cap *= 2;
+	p = realloc(t->p, cap);
+	if (p == NULL) {
+		t->failed = true;
+		return false;
+	}
+	t->p = p;
+	t->cap = cap;
+	return true;
+}
+
+void strbuf_add(struct strbuf *t, struct slice s)
+{
+	if (s.n == 0 || !reserve(t, s.n))
+		return;
+	memcpy(t->p + t->n, s.p, s.n);
+	t->n += s.n;
+}
+
+void strbuf_printf(struct strbuf *t, const char *fmt, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(NULL, 0, fmt, args);
+	va_end(args);
+	if (n < 0 || !reserve(t, (size_t)n + 1))
+		return;
+	va_start(args, fmt);
+	vsnprintf(t->p + t->n, (size_t)n + 1, fmt, args);
+	va_end(args);
+	t->n += (size_t)n;
+}
+
+/* A code point of three bytes. */
+static void add_picture(struct strbuf *t, unsigned c)
+{
+	char p[3] = { (char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
+		(char)(0x80 | (c & 0x3f)) };
+
+	strbuf_add(t, slice_of(p, 3));
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+static void html_byte(struct strbuf *t, char c)
+{
+	switch (c) {
+	case '&':
+		strbuf_add(t, SLICE("&amp;"));
+		break;
+	case '<':
+		strbuf_add(t, SLICE("&lt;"));
+		break;
+	case '>':
+		strbuf_add(t, SLICE("&gt;"));
+		break;
+	case '"':
+		strbuf_add(t, SLICE("&quot;"));
+		break;
+	case '\'':
+		strbuf_add(t, SLICE("&#39;"));
+		break;
+	default:
+		if (is_control(c))
+			add_picture(t, c == 0x7f ? DELETE_PICTURE : CONTROL_PICTURES + (unsigned)c);
+		else
+			strbuf_add(t, slice_of(&c, 1));
+	}
+}
+
+void strbuf_html(struct strbuf *t, struct slice s)
+{
+	while (s.n > 0) {
+		size_t n = utf8_sequence(s);
+
+		if (n == 1)
+			html_byte(t, *s.p);
+		else if (n > 1)
+			strbuf_add(t, slice_of(s.p, n));
+		else
+			strbuf_add(t, SLICE(UTF8_REPLACEMENT));
+		n += n == 0;
+		s = slice_of(s.p + n, s.n - n);
+	}
+}
+
+void strbuf_json(struct strbuf *t, struct slice s)
+{
+	if (reserve(t, JSON_ESCAPED_MAX * s.n))
+		t->n += json_escape(t->p + t->n, s);
+}
+
+void strbuf_url(struct strbuf *t, struct slice s)
+{
+	static const bool unreserved[256] = {
+		['0' ... '9'] = true,
+		['a' ... 'z'] = true,
+		['A' ... 'Z'] = true,
+		['-'] = true,
+		['.'] = true,
+		['_'] = true,
+		['~'] = true,
+	};
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		char escape[3] = { '%', hex[c >> 4], hex[c & 15] };
+
+		strbuf_add(t, unreserved[c] ? slice_of(s.p + i, 1) : slice_of(escape, 3));
+	}
+}
+
+void strbuf_fini(struct strbuf *t)
+{
+	free(t->p);
+	*t = (struct strbuf){ 0 };
+}

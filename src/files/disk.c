@@ -1,0 +1,212 @@
+/*
+ * disk: opens and closes the roots, counts files in use, and hands their steps to offload threads.
+ * What is done with an open file is in disk_open.c, disk_etag.c and disk_body.c. It never blocks
+ * the loop.
+ */
+#include "files/disk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+
+enum { TINY_KEEP = 64, SMALL_KEEP = 32, LARGE_KEEP = 8 };
+
+static void destroy(struct disk *d)
+{
+	for (unsigned i = 0; i < d->ntrees; i++)
+		if (d->trees[i].root != NULL)
+			ref_put(&d->trees[i].root->ref);
+	places_fini(&d->places);
+	pool_fini(&d->tiny);
+	pool_fini(&d->small);
+	pool_fini(&d->large);
+	etag_memo_free(&d->memo);
+	free(d->trees);
+	free(d);
+}
+
+static int open_roots(struct disk *d, const struct doc_roots *conf)
+{
+	for (unsigned i = 0; i < conf->nroots; i++) {
+		struct disk_tree *t = &d->trees[i];
+
+		d->ntrees = i + 1;
+		t->path = conf->roots[i].root;
+		t->looked_ms = clock_ms();
+		if (t->path[0] == '\0')
+			continue;
+		t->root = disk_root_look(t->path, NULL);
+		if (t->root == NULL)
+			return -ENOMEM;
+		if (t->root->fd < 0)
+			log_error("root %s: there is none", t->path);
+	}
+	return 0;
+}
+
+struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
+	struct doubt_client *doubts)
+{
+	struct disk *d = calloc(1, sizeof(*d));
+	int rc = -ENOMEM;
+
+	if (d == NULL)
+		return NULL;
+	d->offload = o;
+	d->doubts = doubts;
+	d->max_file_size = conf->max_file_size;
+	places_init(&d->places, l);
+	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
+	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
+	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
+	d->memo = etag_memo_new();
+	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
+	if (d->memo != NULL && d->trees != NULL)
+		rc = open_roots(d, conf);
+	if (rc < 0) {
+		destroy(d);
+		errno = -rc;
+		return NULL;
+	}
+	return d;
+}
+
+void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino)
+{
+	struct disk_tree *t = &d->trees[root];
+
+	if (t->root != NULL && (t->root->dev != dev || t->root->ino != ino))
+		t->doubted = true;
+}
+
+void disk_free(struct disk **dp)
+{
+	struct disk *d = *dp;
+
+	if (d == NULL)
+		return;
+	*dp = NULL;
+	H2D_ASSERT(d->waiting == 0);
+	d->ending = true;
+	if (d->live == 0)
+		destroy(d);
+}
+
+struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
+	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx)
+{
+	struct disk_file *f = calloc(1, sizeof(*f) + path.n + DISK_EXTENSION);
+
+	if (f == NULL)
+		return NULL;
+	f->disk = d;
+	f->req = req;
+	f->fn = fn;
+	f->ctx = ctx;
+	f->tree = &d->trees[root];
+	f->root = f->tree->root;
+	if (f->root != NULL)
+		ref_get(&f->root->ref);
+	f->fd = -1;
+	f->coding = CODING_IDENTITY;
+	memcpy(f->path, path.p, path.n);
+	d->live++;
+	d->waiting++;
+	return f;
+}
+
+static void free_file(struct disk_file *f)
+{
+	struct disk *d = f->disk;
+
+	if (f->newer != NULL)
+		ref_put(&f->newer->ref);
+	if (f->root != NULL)
+		ref_put(&f->root->ref);
+	places_give(&d->places, &f->place);
+	free(f);
+	d->live--;
+	if (d->ending && d->live == 0)
+		destroy(d);
+}
+
+static void close_work(struct job *j)
+{
+	close(disk_file_of(j)->fd);
+}
+
+static void close_done(struct job *j)
+{
+	free_file(disk_file_of(j));
+}
+
+/* Nobody needs it and no thread has it. */
+static void end_file(struct disk_file *f)
+{
+	if (f->buf != NULL)
+		ref_put(&f->buf->ref);
+	if (f->counted)
+		COUNT(files_open, -1);
+	if (f->fd >= 0 && f->kind == BENEATH_REMOTE) {
+		/* FUSE waits for an answer to close(), too. */
+		f->job.class = JOB_REMOTE;
+		f->job.work = close_work;
+		f->job.done = close_done;
+		f->job.owner = NULL;
+		if (offload_submit(f->disk->offload, &f->job) == 0)
+			return;
+	}
+	if (f->fd >= 0)
+		close(f->fd);
+	free_file(f);
+}
+
+void disk_file_close(struct disk_file **fp)
+{
+	struct disk_file *f = *fp;
+
+	if (f == NULL)
+		return;
+	*fp = NULL;
+	H2D_ASSERT(f->req != NULL);
+	f->req = NULL;
+	f->disk->waiting--;
+	places_leave(&f->disk->places, &f->place);
+	if (f->busy && offload_cancel(f->disk->offload, &f->job))
+		f->busy = false;
+	if (!f->busy)
+		end_file(f);
+}
+
+static void later_done(struct job *j)
+{
+	struct disk_file *f = disk_file_of(j);
+
+	f->busy = false;
+	if (f->req == NULL)
+		end_file(f);
+	else
+		f->finish(f);
+}
+
+int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
+	void (*finish)(struct disk_file *f))
+{
+	int rc;
+
+	H2D_ASSERT(!f->busy);
+	f->job.class = class;
+	f->job.work = work;
+	f->job.done = later_done;
+	f->job.owner = f->req->conn;
+	f->finish = finish;
+	rc = offload_submit(f->disk->offload, &f->job);
+	if (rc < 0)
+		return rc;
+	f->busy = true;
+	return DISK_LATER;
+}

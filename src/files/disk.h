@@ -1,0 +1,154 @@
+/*
+ * disk: files read from the disk for one response each. Steps that could block happen on offload
+ * threads: a step answers its result at once, or DISK_LATER and then calls back. What is open is a
+ * body source; a request that goes away leaves its running step to end by itself.
+ */
+#ifndef H2D_FILES_DISK_H
+#define H2D_FILES_DISK_H
+
+#include "base/pool.h"
+#include "files/disk_root.h"
+#include "files/doubt_client.h"
+#include "files/files.h"
+#include "files/places.h"
+#include "http/coding.h"
+#include "image/etag.h"
+#include "request/req.h"
+
+enum {
+	DISK_LATER = 1,
+	DISK_SMALL = 64 << 10,  /* bytes read at once */
+	DISK_LARGE = 256 << 10, /* the same for large files, while few are being sent */
+	DISK_LARGE_MAX = 64,
+	DISK_TINY = 8 << 10,          /* the same, when much is read and not sent */
+	DISK_BUFFERED_MAX = 64 << 20, /* … namely this much */
+	DISK_EXACT = 16 << 10,        /* a stream that may send less gets what it may send */
+	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
+	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
+};
+
+/* One root: its path, and what that named when it was last looked at. */
+struct disk_tree {
+	const char *path;       /* "": none is configured */
+	struct disk_root *root; /* one reference held */
+	uint64_t looked_ms;     /* when the look began that made it so */
+	bool doubted;           /* look again before the next use */
+};
+
+struct disk {
+	struct offload *offload;
+	struct doubt_client *doubts;
+	uint64_t max_file_size; /* up to here an ETag is of the content */
+	struct disk_tree *trees;
+	unsigned ntrees;
+	struct pool tiny, small, large;
+	struct places places;
+	struct etag_memo *memo;
+	uint64_t logged_ms; /* when a shortage was last logged */
+	unsigned waiting;   /* files with a request */
+	unsigned live;      /* files in all */
+	bool ending;
+};
+
+/* Bytes read, shared with the connections that send them. */
+struct disk_buf {
+	struct ref ref;
+	struct disk *disk;
+	uint32_t size;
+	char data[];
+};
+
+struct disk_file {
+	struct disk *disk;
+	struct h2d_req *req;                         /* NULL: it went away */
+	void (*fn)(struct disk_file *f, int result); /* a step that answered DISK_LATER is over */
+	void *ctx;
+	struct file_id file_id; /* once open: of the file that is sent */
+	int64_t mtime;          /* seconds; of the file that was asked for */
+	struct etag etag;       /* n 0: the file does not hold still long enough */
+
+	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
+	enum coding beside[CODINGS];
+	unsigned nbeside, nwanted; /* beside[nwanted] and what follows are not to be sent */
+	enum coding coding; /* what is sent: that file beside it, or CODING_IDENTITY: itself */
+	bool has_beside;    /* there is one of them */
+
+	struct place place;
+	struct job job;
+	void (*finish)(struct disk_file *f);
+	bool busy;      /* a thread has it */
+	bool counted;   /* in files_open */
+	bool no_nowait; /* its file system does not know RWF_NOWAIT */
+	bool failed;
+	bool looks; /* the thread looks at the root, too */
+	struct disk_tree *tree;
+	struct disk_root *root;  /* one reference held */
+	struct disk_root *newer; /* what the look found instead */
+	uint64_t asked_ms;       /* clock_ms() when the thread was asked */
+	int fd, result;
+	enum beneath_kind kind;
+	int64_t seen_ns; /* coarse wall clock before file_id was taken */
+	struct disk_buf *buf;
+	size_t at, have; /* bytes of buf not emitted yet */
+	size_t piece;    /* bytes that a thread is to read */
+	uint64_t off;    /* of the next byte to read */
+	char path[];     /* below root, NUL-terminated */
+};
+
+/* Looks at the roots; one that is not there may come. NULL with errno. */
+struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
+	struct doubt_client *doubts);
+
+/* After the last request is gone; ends when the last thread comes back. */
+void disk_free(struct disk **d);
+
+/* The directory of root is known to be (dev, ino) now, 0, 0 for none: if ours differs, it is looked
+ * for. */
+void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
+
+/* For req; path is copied. fn: see there. NULL when memory is out. */
+struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
+	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
+
+/*
+ * Before opening: a regular file beside it, of the same name with the extension of that coding and
+ * not older, is to be sent instead (wanted; the first one asked for wins), or only looked for
+ * (!wanted; after all those that are).
+ */
+void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
+
+/*
+ * Waits for a place first, if the connection or the worker has no more. 0: open; -EISDIR; -ENOENT:
+ * also whatever is no regular file; another -errno; DISK_LATER.
+ */
+int disk_file_open(struct disk_file *f);
+
+/* Finds or makes f->etag. 0, -errno or DISK_LATER. */
+int disk_file_etag(struct disk_file *f);
+
+/* The request needs it no more; from now on nothing is called back. */
+void disk_file_close(struct disk_file **f);
+
+/* Makes f the source of b: closing b closes f. Before it is open, too: b is how a request that goes
+ * away says so. */
+void disk_file_attach(struct disk_file *f, struct body *b);
+
+/* For the files of this module. */
+static inline struct disk_file *disk_file_of(struct job *j)
+{
+	return LIST_ENTRY(j, struct disk_file, job);
+}
+
+/* Of what is done with it once it is open. */
+static inline enum job_class disk_file_class(const struct disk_file *f)
+{
+	return f->kind == BENEATH_REMOTE ? JOB_REMOTE : JOB_FILE;
+}
+
+int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
+	void (*finish)(struct disk_file *f));
+struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
+int64_t disk_stamp_ns(void); /* the clock that file systems stamp with, wall time */
+int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * disk_body: a file as the source of a response: one piece at a time, read on the loop when its
+ * bytes are in memory, else in a thread. Each piece is checked: a file that shrank or was written
+ * since it was opened ends its response, and nothing else.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "files/disk.h"
+
+static struct pool *pool_of(struct disk *d, uint32_t size)
+{
+	if (size == DISK_TINY)
+		return &d->tiny;
+	return size == DISK_SMALL ? &d->small : &d->large;
+}
+
+static void buf_release(struct ref *ref)
+{
+	struct disk_buf *buf = LIST_ENTRY(ref, struct disk_buf, ref);
+
+	pool_put(pool_of(buf->disk, buf->size), buf);
+}
+
+/* What was read and is not sent is more than the worker's share of memory for that. */
+static bool buffers_many(const struct disk *d)
+{
+	return (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
+	       DISK_BUFFERED_MAX;
+}
+
+/* Large ones only while they are few: slow readers hold on to them. */
+static uint32_t size_for(const struct disk *d, uint64_t n)
+{
+	if (n <= DISK_TINY || buffers_many(d))
+		return DISK_TINY;
+	return n >= DISK_LARGE && d->large.live < DISK_LARGE_MAX ? DISK_LARGE : DISK_SMALL;
+}
+
+struct disk_buf *disk_buf_get(struct disk *d, uint64_t n)
+{
+	uint32_t size = size_for(d, n);
+	struct disk_buf *buf = pool_get(pool_of(d, size));
+
+	if (buf == NULL)
+		return NULL;
+	ref_init(&buf->ref, buf_release);
+	buf->disk = d;
+	buf->size = size;
+	return buf;
+}
+
+/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
+int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		ssize_t got = pread(f->fd, to, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		to += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int check_unchanged(const struct disk_file *f)
+{
+	struct file_id now;
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	now = file_id_of(&st);
+	return file_id_same_content(&now, &f->file_id) ? 0 : -EAGAIN;
+}
+
+/* A doubt that nobody waits for. */
+struct told {
+	struct doubt doubt;
+	char path[];
+};
+
+static void told(struct doubt *d)
+{
+	free(LIST_ENTRY(d, struct told, doubt));
+}
+
+/*
+ * The keeper is told as well: the kernel need not have, of a write through a mapping or another
+ * name. If memory is out, its next walk finds it.
+ */
+static void tell_changed(struct disk_file *f)
+{
+	struct slice dot = SLICE("."), extension = SLICE("");
+	size_t n = strlen(f->path);
+	struct told *t;
+
+	if (f->coding < CODINGS)
+		extension = coding_extensions[f->coding];
+	else
+		dot.n = 0;
+	t = calloc(1, sizeof(*t) + n + dot.n + extension.n);
+	if (t == NULL)
+		return;
+	memcpy(t->path, f->path, n);
+	memcpy(t->path + n, dot.p, dot.n);
+	memcpy(t->path + n + dot.n, extension.p, extension.n);
+	t->doubt = (struct doubt){
+		.dev = f->root->dev,
+		.ino = f->root->ino,
+		.path = slice_of(t->path, n + dot.n + extension.n),
+		.done = told,
+	};
+	if (!doubt_client_ask(f->disk->doubts, &t->doubt))
+		free(t);
+}
+
+static void take_piece(struct disk_file *f, int rc, size_t n)
+{
+	if (rc == 0) {
+		f->at = 0;
+		f->have = n;
+		f->off += n;
+		return;
+	}
+	f->failed = true;
+	if (rc == -EAGAIN) {
+		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
+		tell_changed(f);
+	} else {
+		log_peer(LEVEL_ERROR, "%s: reading: %s", f->path, strerror(-rc));
+	}
+}
+
+static void read_work(struct job *j)
+{
+	struct disk_file *f = disk_file_of(j);
+
+	f->result = disk_file_pread(f, f->buf->data, f->piece, f->off);
+	if (f->result == 0)
+		f->result = check_unchanged(f);
+}
+
+static void read_finish(struct disk_file *f)
+{
+	take_piece(f, f->result, f->piece);
+	req_resume(f->req);
+}
+
+/* What is in memory of the next n bytes; 0 if a thread must read. */
+static ssize_t read_now(struct disk_file *f, size_t n)
+{
+	struct iovec iov = { .iov_base = f->buf->data, .iov_len = n };
+	ssize_t got;
+
+	if (f->kind == BENEATH_REMOTE || f->no_nowait)
+		return 0;
+	do {
+		got = f->kind == BENEATH_MEMORY
+			      ? pread(f->fd, f->buf->data, n, (off_t)f->off)
+			      : preadv2(f->fd, &iov, 1, (off_t)f->off, RWF_NOWAIT);
+	} while (got < 0 && errno == EINTR);
+	if (got >= 0)
+		return got;
+	if (errno == EOPNOTSUPP)
+		f->no_nowait = true;
+	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
+}
+
+/* Gets a next piece of the left bytes, of which want may be sent now, or a thread to read it. */
+static void fill(struct disk_file *f, uint64_t left, size_t want)
+{
+	ssize_t got;
+	int rc;
+
+	if (want < DISK_EXACT && want < left)
+		left = want;
+	f->buf = disk_buf_get(f->disk, left);
+	if (f->buf == NULL) {
+		take_piece(f, -ENOMEM, 0);
+		return;
+	}
+	f->piece = left < f->buf->size ? (size_t)left : f->buf->size;
+	got = read_now(f, f->piece);
+	if (got > 0) {
+		take_piece(f, check_unchanged(f), (size_t)got);
+		return;
+	}
+	rc = got < 0 ? (int)got : disk_file_later(f, disk_file_class(f), read_work, read_finish);
+	if (rc < 0)
+		take_piece(f, rc, 0);
+}
+
+static ssize_t file_ready(struct body *b, size_t want)
+{
+	struct disk_file *f = b->src;
+
+	if (f->have == 0 && !f->busy && !f->failed && b->left > 0)
+		fill(f, b->left, want);
+	if (f->failed)
+		return BODY_FAILED;
+	if (f->busy)
+		return BODY_LATER;
+	return (ssize_t)(f->have < want ? f->have : want);
+}
+
+static int file_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct disk_file *f = b->src;
+	int rc = outq_borrow(q, f->buf->data + f->at, n, &f->buf->ref);
+
+	f->at += n;
+	f->have -= n;
+	b->left -= n;
+	if (f->have == 0) {
+		ref_put(&f->buf->ref);
+		f->buf = NULL;
+	}
+	return rc;
+}
+
+static void file_seek(struct body *b, uint64_t at, uint64_t n)
+{
+	struct disk_file *f = b->src;
+
+	H2D_ASSERT(!f->busy && f->have == 0);
+	f->off = at;
+	b->left = n;
+}
+
+static void file_rest(struct body *b)
+{
+	struct disk_file *f = b->src;
+
+	if (f->buf == NULL || f->busy)
+		return;
+	f->off -= f->have;
+	f->have = 0;
+	ref_put(&f->buf->ref);
+	f->buf = NULL;
+}
+
+static void file_close(struct body *b)
+{
+	struct disk_file *f = b->src;
+
+	disk_file_close(&f);
+}
+
+static const struct body_ops file_ops = {
+	.name = "file",
+	.ready = file_ready,
+	.emit = file_emit,
+	.seek = file_seek,
+	.rest = file_rest,
+	.close = file_close,
+};
+
+void disk_file_attach(struct disk_file *f, struct body *b)
+{
+	b->ops = &file_ops;
+	b->req = f->req;
+	b->left = 0;
+	b->src = f;
+}

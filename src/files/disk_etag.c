@@ -1,0 +1,154 @@
+/*
+ * disk_etag: the entity tag of an open file, found in a thread unless it is remembered. What it is
+ * taken from holds still: from then on every write moves the time stamps, so that the pieces that
+ * are sent, each checked by them, are of the content that was hashed. See disk.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "files/disk.h"
+#include "image/wait_writers.h"
+
+enum { HASH_TRIES = 3, SETTLE_TRIES = 4, SETTLE_NS = 5000000 };
+
+int64_t disk_stamp_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Takes f->file_id anew. 0, or -errno. */
+static int look_again(struct disk_file *f)
+{
+	struct stat st;
+
+	f->seen_ns = disk_stamp_ns();
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	f->file_id = file_id_of(&st);
+	return 0;
+}
+
+/* Until the next write would be seen in f->file_id: a tick after the last one. 0, -EAGAIN, -errno.
+ */
+static int settle(struct disk_file *f)
+{
+	for (int tries = 0; !file_id_tells(&f->file_id, f->seen_ns); tries++) {
+		int rc;
+
+		if (tries == SETTLE_TRIES)
+			return -EAGAIN;
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+		rc = look_again(f);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* -EAGAIN: a write goes on and on, and other threads wait for it already. */
+static int wait_in_turn(const struct disk_file *f)
+{
+	int rc = 0;
+
+	if (f->seen_ns - f->file_id.ctime_ns > WAIT_WRITERS_NS)
+		return 0;
+	for (int tries = 0; tries < SETTLE_TRIES; tries++) {
+		rc = wait_writers(f->fd, &f->file_id);
+		if (rc == 0)
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+	}
+	return rc;
+}
+
+/* Once over the whole file. 0, -EAGAIN if it changed meanwhile (f->file_id is the new one), -errno.
+ */
+static int hash_once(struct disk_file *f, struct etag_hash *h, char *buf)
+{
+	struct file_id before = f->file_id;
+	int64_t seen_ns = f->seen_ns;
+	int rc = etag_hash_begin(h), looked;
+
+	if (rc == 0)
+		rc = wait_in_turn(f);
+	for (uint64_t at = 0; rc == 0 && at < before.size;) {
+		uint64_t left = before.size - at;
+		size_t n = left < DISK_SMALL ? (size_t)left : DISK_SMALL;
+
+		rc = disk_file_pread(f, buf, n, at);
+		if (rc == 0)
+			rc = etag_hash_add(h, buf, n);
+		at += n;
+	}
+	if (rc == 0)
+		rc = etag_hash_end(h, &f->etag);
+	if (rc < 0 && rc != -EAGAIN)
+		return rc;
+	looked = look_again(f);
+	if (looked < 0)
+		return looked;
+	if (rc < 0 || !file_id_eq(&before, &f->file_id))
+		return -EAGAIN;
+	f->seen_ns = seen_ns;
+	return 0;
+}
+
+static int make_etag(struct disk_file *f, struct etag_hash *h, char *buf)
+{
+	int rc = settle(f);
+
+	if (rc < 0)
+		return rc;
+	if (f->file_id.size <= f->disk->max_file_size)
+		return hash_once(f, h, buf);
+	rc = wait_in_turn(f);
+	if (rc < 0)
+		return rc;
+	etag_of_size(&f->file_id, &f->etag);
+	return 0;
+}
+
+static void etag_work(struct job *j)
+{
+	struct disk_file *f = disk_file_of(j);
+	struct etag_hash *h = etag_hash_new();
+	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
+
+	f->result = h == NULL || buf == NULL ? -ENOMEM : -EAGAIN;
+	for (int tries = 0; tries < HASH_TRIES && f->result == -EAGAIN; tries++)
+		f->result = make_etag(f, h, buf);
+	etag_hash_free(&h);
+	free(buf);
+}
+
+static void etag_finish(struct disk_file *f)
+{
+	bool hashed = f->result == 0 && f->file_id.size <= f->disk->max_file_size;
+
+	if (hashed)
+		etag_memo_put(f->disk->memo, &f->file_id, &f->etag, f->seen_ns);
+	if (f->result == -EAGAIN) {
+		/* It is being written: served, but with nothing that promises bytes. */
+		f->etag.n = 0;
+		f->result = 0;
+	}
+	f->fn(f, f->result);
+}
+
+int disk_file_etag(struct disk_file *f)
+{
+	/* Waiting is for threads, but a write that began so long ago is over. */
+	if (f->file_id.size > f->disk->max_file_size &&
+		f->seen_ns - f->file_id.ctime_ns > WAIT_WRITERS_NS) {
+		etag_of_size(&f->file_id, &f->etag);
+		return 0;
+	}
+	if (etag_memo_get(f->disk->memo, &f->file_id, &f->etag))
+		return 0;
+	return disk_file_later(f, disk_file_class(f), etag_work, etag_finish);
+}

@@ -1,0 +1,194 @@
+/*
+ * disk_open: from a name to a descriptor: on the loop where that cannot block, else in a thread,
+ * which also looks whether the root's path still names the same directory. Files beside it that
+ * hold it in a coding are opened in the same step. See disk.h.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "files/disk.h"
+
+struct opened {
+	int fd;
+	struct file_id file_id;
+	int64_t seen_ns; /* coarse wall clock before file_id was taken */
+};
+
+/* The regular file at path. 0, or -errno. */
+static int open_regular(
+	const struct disk_root *root, const char *path, unsigned flags, struct opened *o)
+{
+	struct stat st;
+
+	o->seen_ns = disk_stamp_ns();
+	o->fd = root->fd >= 0 ? beneath_open_file(root->fd, path, flags, &st) : -ENOENT;
+	if (o->fd < 0)
+		return o->fd;
+	o->file_id = file_id_of(&st);
+	return 0;
+}
+
+/* f->beside[i] of the file o. *best may become it. 0, or what only a thread can find out. */
+static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
+	const struct opened *o, struct opened *best)
+{
+	struct slice extension = coding_extensions[f->beside[i]];
+	size_t n = strlen(f->path);
+	struct opened found;
+	int rc;
+
+	f->path[n] = '.';
+	memcpy(f->path + n + 1, extension.p, extension.n);
+	/* No link: the image, which holds no links, would not have it. */
+	rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, &found);
+	memset(f->path + n, '\0', 1 + extension.n);
+	if (rc < 0)
+		return (flags & BENEATH_CACHED && rc == -EAGAIN) ||
+				       (flags & BENEATH_SAME_MOUNT && rc == -EXDEV)
+			       ? rc
+			       : 0;
+	/* No coding makes nothing of something: who empties it is about to write it. */
+	if (found.file_id.size == 0 || found.file_id.mtime_ns < o->file_id.mtime_ns) {
+		close(found.fd);
+		return 0;
+	}
+	f->has_beside = true;
+	if (i >= f->nwanted || best->fd != o->fd) {
+		close(found.fd);
+		return 0;
+	}
+	*best = found;
+	f->coding = f->beside[i];
+	return 0;
+}
+
+/* The file, or one beside it. */
+static int open_best(struct disk_file *f, const struct disk_root *root, unsigned flags)
+{
+	struct opened o, best;
+	int rc = open_regular(root, f->path, flags, &o);
+
+	if (rc < 0)
+		return rc;
+	best = o;
+	f->coding = CODING_IDENTITY;
+	f->has_beside = false;
+	for (unsigned i = 0; i < f->nbeside && rc == 0; i++)
+		rc = try_beside(f, root, flags, i, &o, &best);
+	if (best.fd != o.fd)
+		close(o.fd);
+	if (rc < 0) {
+		close(best.fd);
+		return rc;
+	}
+	f->fd = best.fd;
+	f->file_id = best.file_id;
+	f->seen_ns = best.seen_ns;
+	f->mtime = file_id_mtime(&o.file_id);
+	return 0;
+}
+
+static void open_work(struct job *j)
+{
+	struct disk_file *f = disk_file_of(j);
+
+	if (f->looks)
+		f->newer = disk_root_look(f->tree->path, f->root);
+	/* What lies on other mounts has its own threads: open_finish(). */
+	f->result = open_best(f, f->newer != NULL ? f->newer : f->root,
+		j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0);
+	if (f->result == 0)
+		f->kind = beneath_kind(f->fd);
+}
+
+/* The tree's root is what the last look found. */
+static void looked(struct disk_file *f)
+{
+	struct disk_tree *t = f->tree;
+
+	/* Another look began after this one and is done. */
+	if ((int64_t)(f->asked_ms - t->looked_ms) < 0)
+		return;
+	t->looked_ms = f->asked_ms;
+	t->doubted = false;
+	if (f->newer == NULL || (t->root->dev == f->newer->dev && t->root->ino == f->newer->ino))
+		return;
+	log_notice("root %s: %s", t->path,
+		f->newer->fd >= 0 ? "another directory from now on" : "there is none any more");
+	ref_put(&t->root->ref);
+	t->root = f->newer;
+	ref_get(&t->root->ref);
+}
+
+static int opened(struct disk_file *f, int rc)
+{
+	if (rc == 0) {
+		COUNT(files_open, 1);
+		f->counted = true;
+	}
+	return rc;
+}
+
+static void open_finish(struct disk_file *f)
+{
+	int rc = f->result;
+
+	if (f->looks)
+		looked(f);
+	f->looks = false;
+	/* A thread may write f->result from here on: it is not this function's any more. */
+	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
+		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
+	if (rc != DISK_LATER)
+		f->fn(f, opened(f, rc));
+}
+
+void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted)
+{
+	f->beside[f->nbeside++] = coding;
+	f->nwanted += wanted;
+}
+
+static int open_now(struct disk_file *f)
+{
+	bool remote = f->root->kind == BENEATH_REMOTE;
+
+	f->asked_ms = clock_ms();
+	f->looks = f->tree->doubted || f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS;
+	if (!f->looks && f->root->fd < 0)
+		return -ENOENT;
+	if (!f->looks && !remote) {
+		/* What lies on other mounts may be FUSE: its open() waits for an answer. */
+		int rc = open_best(f, f->root, BENEATH_CACHED | BENEATH_SAME_MOUNT);
+
+		f->kind = f->root->kind;
+		if (rc != -EAGAIN && rc != -EXDEV)
+			return opened(f, rc);
+	}
+	return disk_file_later(f, remote ? JOB_REMOTE : JOB_LOOKUP, open_work, open_finish);
+}
+
+static void granted(struct place *p)
+{
+	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
+	int rc = open_now(f);
+
+	if (rc != DISK_LATER)
+		f->fn(f, rc);
+}
+
+int disk_file_open(struct disk_file *f)
+{
+	struct place_share *share;
+
+	if (f->root == NULL)
+		return -ENOENT;
+	f->place.granted = granted;
+	share = f->req->conn != NULL ? f->req->conn->files : NULL;
+	if (!places_take(&f->disk->places, share, &f->place))
+		return DISK_LATER;
+	return open_now(f);
+}

@@ -1,0 +1,121 @@
+/*
+ * files: takes images into use and out of it, as the keeper sends them. The worker calls it on its
+ * loop; reply_file.c and disk.c do the serving. It never maps anything on the loop.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "files/files_private.h"
+
+struct files *files_new(struct loop *l, struct offload *o, const struct doc_roots *conf)
+{
+	struct files *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (f == NULL)
+		return NULL;
+	f->loop = l;
+	f->offload = o;
+	f->roots = conf->roots;
+	f->nroots = conf->nroots;
+	f->codings = conf->codings;
+	list_init(&f->mapping);
+	list_init(&f->listings.pages);
+	rc = doubt_client_init(&f->doubts, l);
+	if (rc == 0) {
+		f->disk = disk_new(l, o, conf, &f->doubts);
+		rc = f->disk != NULL ? 0 : -errno;
+	}
+	if (rc < 0) {
+		files_free(&f);
+		errno = -rc;
+	}
+	return f;
+}
+
+static void show(const struct files *f)
+{
+	if (f->shown != NULL)
+		__atomic_store_n(f->shown, files_image_number(f), __ATOMIC_RELAXED);
+}
+
+static void image_mapped(struct image_map *v)
+{
+	struct files *f = v->owner;
+
+	list_remove(&v->node);
+	if (v->fault != NULL)
+		log_error("cache: image %llu refused: %s", (unsigned long long)v->number, v->fault);
+	/* A later one may have been the faster. */
+	if (f == NULL || v->fault != NULL || f->no_image ||
+		(f->image != NULL && f->image->number > v->number)) {
+		image_map_retire(&v);
+		return;
+	}
+	image_map_retire(&f->image);
+	f->image = v;
+	show(f);
+	/* Where its maker saw another directory, the disk behind it is opened anew before it is
+	 * used. */
+	for (unsigned i = 0; i < f->nroots && i < v->head->nroots; i++)
+		disk_doubt(f->disk, i, image_roots(v->head)[i].dev, image_roots(v->head)[i].ino);
+	log_debug("cache: image %llu in use", (unsigned long long)v->number);
+}
+
+void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds)
+{
+	struct image_map *v = image_map_open(f->offload, number, fds, nfds, image_mapped, f);
+
+	if (v == NULL) {
+		log_error("cache: image %llu: %s", (unsigned long long)number, strerror(errno));
+		return;
+	}
+	list_append(&f->mapping, &v->node);
+}
+
+void files_limit(struct files *f, unsigned open)
+{
+	places_limit(&f->disk->places, open);
+}
+
+void files_take_keeper(struct files *f, int fd)
+{
+	doubt_client_add(&f->doubts, fd);
+}
+
+void files_no_image(struct files *f)
+{
+	f->no_image = true;
+	image_map_retire(&f->image);
+	show(f);
+}
+
+uint64_t files_image_number(const struct files *f)
+{
+	return f->image != NULL ? f->image->number : 0;
+}
+
+void files_show_image(struct files *f, uint64_t *where)
+{
+	f->shown = where;
+	show(f);
+}
+
+void files_free(struct files **fp)
+{
+	struct files *f = *fp;
+
+	if (f == NULL)
+		return;
+	*fp = NULL;
+	/* Those that a thread still maps come back to nobody. */
+	LIST_FOREACH(node, &f->mapping) {
+		LIST_ENTRY(node, struct image_map, node)->owner = NULL;
+		list_remove(node);
+	}
+	image_map_close(&f->image);
+	doubt_client_fini(&f->doubts);
+	disk_free(&f->disk);
+	free(f);
+}

@@ -1,0 +1,31 @@
+/*
+ * files_private: the struct behind files.h. Only files.c and reply_file.c include it; nothing else
+ * may know its members.
+ */
+#ifndef H2D_FILES_FILES_PRIVATE_H
+#define H2D_FILES_FILES_PRIVATE_H
+
+#include "files/coding_memo.h"
+#include "files/disk.h"
+#include "files/doubt_client.h"
+#include "files/files.h"
+#include "files/listing.h"
+#include "image/image_map.h"
+
+struct files {
+	struct loop *loop;
+	struct offload *offload;
+	const struct doc_root *roots;
+	unsigned nroots;
+	unsigned codings;        /* of variants that the keeper makes */
+	struct coding_memo memo; /* what clients take */
+	struct disk *disk;
+	struct listings listings;
+	struct doubt_client doubts;
+	struct image_map *image; /* for new requests, NULL for none */
+	struct list mapping;     /* image maps on their way */
+	bool no_image;           /* draining: none any more */
+	uint64_t *shown;         /* where the number of image is kept, NULL for nowhere */
+};
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * listing: the answer for a directory that has no index file and whose location says autoindex. It
+ * is read and made into a page in an offload thread, below the root and by the rules that hold for
+ * files: names that begin with a dot are not shown, .well-known aside, nor are links that leave the
+ * root.
+ */
+#ifndef H2D_FILES_LISTING_H
+#define H2D_FILES_LISTING_H
+
+#include "event/offload.h"
+#include "files/listing_page.h"
+#include "request/req.h"
+
+enum {
+	LISTING_ENTRIES_MAX = 50000, /* of one page; it says so if there are more */
+	/* Bytes of the pages that are being sent, of one connection and in all. At least one page.
+	 */
+	LISTING_SHARE = 24 << 20,
+	LISTING_MEMORY = 64 << 20,
+};
+
+/*
+ * The pages of a worker that are being sent. Beyond LISTING_SHARE and LISTING_MEMORY those that
+ * were sent of longest ago are let go; their streams have them made again before they go on, and
+ * fail if the directory has changed.
+ */
+struct listings {
+	struct list pages; /* list_init() it */
+};
+
+/*
+ * Reads the directory path ("/dir/") below root, a directory's own path, into page; its entries and
+ * names are from malloc, and page is for listing_unread() whatever comes out. 0 or -errno,
+ * -ECANCELED when nobody wants the job j any more; may block.
+ */
+int listing_read(const char *root, const char *path, unsigned max, const struct job *j,
+	struct listing_page *page);
+void listing_unread(struct listing_page *page);
+
+/*
+ * Answers req with the directory path, which begins and ends with "/", below root; both are copied.
+ * As HTML or JSON by accept, in the order that the query asks for; with an entity tag, and
+ * conditions that go with it. 404, 403 or 503 if it cannot be read. The reply comes later. all
+ * outlives the request.
+ */
+void listing_reply(struct h2d_req *req, struct listings *all, struct offload *o, const char *root,
+	struct slice path);
+
+#endif

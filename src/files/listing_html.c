@@ -1,0 +1,197 @@
+/*
+ * listing_html: a directory as a page that reads well in light and dark, wide and narrow, and needs
+ * neither scripts nor anything from elsewhere. See listing_page.h.
+ */
+#include <inttypes.h>
+
+#include "files/listing_page.h"
+
+/* So many of the directories above are links; a path may have thousands. */
+enum { LINKS_UP = 32 };
+
+static const char style[] =
+	":root{color-scheme:light dark;--text:#1d2126;--dim:#5f6771;--page:#fff;--line:#e3e6ea;"
+	"--link:#0b57b8;--row:#f4f6f9}\n"
+	"@media(prefers-color-scheme:dark){:root{--text:#e4e6e9;--dim:#98a1ab;--page:#15181c;"
+	"--line:#2b3036;--link:#8ab8f5;--row:#1d2126}}\n"
+	"*{box-sizing:border-box}\n"
+	"body{margin:0;background:var(--page);color:var(--text);"
+	"font:1rem/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",sans-serif}\n"
+	"main{max-width:58rem;margin:0 auto;padding:2.5rem 1.25rem}\n"
+	"h1{margin:0 .75rem 1.5rem;font-size:1.3rem;font-weight:600;overflow-wrap:anywhere}\n"
+	"a{color:var(--link);text-decoration:none}\n"
+	"a:hover{text-decoration:underline}\n"
+	"table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
+	"th,td{padding:.4rem "
+	".75rem;text-align:right;vertical-align:baseline;white-space:nowrap;color:var(--dim);"
+	"border-bottom:1px solid var(--line)}\n"
+	"th{font-size:.875rem;font-weight:500}\n"
+	"th a{color:inherit}\n"
+	"th[aria-sort]{color:var(--text)}\n"
+	"th:first-child,td:first-child{width:100%;text-align:left;white-space:normal;"
+	"overflow-wrap:anywhere}\n"
+	"tbody tr:hover{background:var(--row)}\n"
+	".d{font-weight:600}\n"
+	"p{margin:1.25rem .75rem 0;font-size:.875rem;color:var(--dim)}\n"
+	"@media(max-width:40rem){main{padding:1.25rem 0}h1,p{margin-left:1rem;margin-right:1rem}"
+	"tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line);"
+	"padding:.5rem 1rem}th,td{padding:0;border:0}td:nth-child(n+2){font-size:.875rem}"
+	"thead tr{grid-template-columns:1fr auto auto;column-gap:1.25rem}"
+	"tbody td:first-child{grid-column:1/-1}td:nth-child(2){text-align:left}}\n";
+
+/* The path, each name of it a link there: relative ones, so that a proxy may serve it elsewhere. */
+static void heading(const struct slice path, struct strbuf *t)
+{
+	unsigned up = 0;
+	size_t at = 0;
+
+	for (size_t i = 1; i < path.n; i++)
+		up += path.p[i] == '/';
+	strbuf_add(t, SLICE("<h1>Index of "));
+	while (at < path.n) {
+		const char *end = memchr(path.p + at, '/', path.n - at);
+		struct slice name = slice_of(path.p + at, (size_t)(end - path.p) - at);
+		bool link = up <= LINKS_UP;
+
+		if (link) {
+			strbuf_add(t, SLICE("<a href=\"./"));
+			for (unsigned i = 0; i < up; i++)
+				strbuf_add(t, SLICE("../"));
+			strbuf_add(t, SLICE("\">"));
+		}
+		strbuf_add(t, SLICE("<bdi>"));
+		strbuf_html(t, name);
+		strbuf_add(t, SLICE("/</bdi>"));
+		if (link)
+			strbuf_add(t, SLICE("</a>"));
+		at += name.n + 1;
+		up--;
+	}
+	strbuf_add(t, SLICE("</h1>\n"));
+}
+
+/* A column's name, which sorts by it; names from A, but the largest and the newest first. */
+static void column(const struct listing_page *page, enum listing_sort sort, struct strbuf *t)
+{
+	static const struct {
+		const char *key, *title;
+		bool descending;
+	} columns[LISTING_SORTS] = {
+		[LISTING_NAME] = { "name", "Name", false },
+		[LISTING_SIZE] = { "size", "Size", true },
+		[LISTING_DATE] = { "date", "Modified", true },
+	};
+	bool current = page->order.sort == sort, down = page->order.descending;
+	bool next = current ? !down : columns[sort].descending;
+
+	strbuf_add(t, SLICE("<th scope=\"col\""));
+	if (current)
+		strbuf_printf(t, " aria-sort=\"%s\"", down ? "descending" : "ascending");
+	strbuf_printf(t, "><a href=\"?sort=%s&amp;order=%s\">%s%s</a></th>", columns[sort].key,
+		next ? "desc" : "asc", columns[sort].title,
+		!current ? ""
+		: down   ? " \u2193"
+			 : " \u2191");
+}
+
+static void size_cell(uint64_t size, struct strbuf *t)
+{
+	static const char units[] = "KMGTPE";
+	const uint64_t next = 1024 * 1024 - 512; /* from here on it would be rounded to 1024 */
+	unsigned unit = 0;
+	uint64_t tenths;
+
+	strbuf_printf(t, "<td title=\"%" PRIu64 " byte%s\">", size, size == 1 ? "" : "s");
+	if (size < 1024) {
+		strbuf_printf(t, "%" PRIu64 " B</td>", size);
+		return;
+	}
+	for (; size >= next; size >>= 10)
+		unit++;
+	tenths = (size * 10 + 512) / 1024;
+	/* "1.5 KiB", "15 KiB": two digits say enough */
+	if (tenths < 100)
+		strbuf_printf(t, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
+	else
+		strbuf_printf(t, "%" PRIu64, (size + 512) / 1024);
+	strbuf_printf(t, " %ciB</td>", units[unit]);
+}
+
+static void date_cell(int64_t mtime_ns, struct strbuf *t)
+{
+	char buf[LISTING_DATE_LEN + 1];
+	struct slice date = listing_page_date(mtime_ns, buf);
+
+	if (date.n == 0)
+		strbuf_add(t, SLICE("<td>\u2013</td>"));
+	else
+		strbuf_printf(t,
+			"<td><time datetime=\"%.*s\" title=\"%.*s\">%.10s %.5s</time></td>",
+			SLICE_ARG(date), SLICE_ARG(date), buf, buf + 11);
+}
+
+static void row(const struct listing_entry *e, struct strbuf *t)
+{
+	struct slice slash = e->dir ? SLICE("/") : SLICE("");
+
+	strbuf_printf(t, "<tr><td><a%s href=\"./", e->dir ? " class=\"d\"" : "");
+	strbuf_url(t, e->name);
+	strbuf_add(t, slash);
+	strbuf_add(t, SLICE("\"><bdi>"));
+	strbuf_html(t, e->name);
+	strbuf_add(t, SLICE("</bdi>"));
+	strbuf_add(t, slash);
+	strbuf_add(t, SLICE("</a></td>"));
+	if (e->dir)
+		strbuf_add(t, SLICE("<td>\u2013</td>"));
+	else
+		size_cell(e->size, t);
+	date_cell(e->mtime_ns, t);
+	strbuf_add(t, SLICE("</tr>\n"));
+}
+
+static void summary(const struct listing_page *page, unsigned shown, struct strbuf *t)
+{
+	unsigned dirs = 0;
+
+	for (unsigned i = 0; i < shown; i++)
+		dirs += page->entries[i].dir;
+	if (page->cut)
+		strbuf_printf(
+			t, "<p>There is more here than this page shows: %u entries.</p>\n", shown);
+	else if (shown == 0)
+		strbuf_add(t, SLICE("<p>Nothing is here.</p>\n"));
+	else
+		strbuf_printf(t, "<p>%u director%s, %u file%s; times are UTC</p>\n", dirs,
+			dirs == 1 ? "y" : "ies", shown - dirs, shown - dirs == 1 ? "" : "s");
+}
+
+void listing_page_html(struct listing_page *page, struct strbuf *t)
+{
+	unsigned i;
+
+	strbuf_add(t,
+		SLICE("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Index of "));
+	strbuf_html(t, page->path);
+	strbuf_printf(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", style);
+	heading(page->path, t);
+	strbuf_add(t, SLICE("<table>\n<thead>\n<tr>"));
+	for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
+		column(page, sort, t);
+	strbuf_add(t, SLICE("</tr>\n</thead>\n<tbody>\n"));
+	if (page->path.n > 1)
+		strbuf_add(t, SLICE("<tr><td><a class=\"d\" "
+				    "href=\"../\">..</a></td><td></td><td></td></tr>\n"));
+	for (i = 0; i < page->n; i++) {
+		if (t->n >= LISTING_PAGE_MAX) {
+			page->cut = true;
+			break;
+		}
+		row(&page->entries[i], t);
+	}
+	strbuf_add(t, SLICE("</tbody>\n</table>\n"));
+	summary(page, i, t);
+	strbuf_add(t, SLICE("</main>\n</body>\n</html>\n"));
+}

@@ -1,0 +1,52 @@
+/*
+ * listing_page: what is said of a directory, as HTML and as JSON. Pure functions: entries in, bytes
+ * out. Names are chosen by users who may write into a tree, so every one is escaped.
+ */
+#ifndef H2D_FILES_LISTING_PAGE_H
+#define H2D_FILES_LISTING_PAGE_H
+
+#include "base/strbuf.h"
+
+enum listing_sort { LISTING_NAME, LISTING_SIZE, LISTING_DATE, LISTING_SORTS };
+
+struct listing_order {
+	enum listing_sort sort;
+	bool descending;
+};
+
+struct listing_entry {
+	struct slice name;
+	uint64_t size; /* of a file */
+	int64_t mtime_ns;
+	bool dir;
+};
+
+struct listing_page {
+	struct slice path; /* decoded, begins and ends with "/" */
+	struct listing_order order;
+	struct listing_entry *entries;
+	unsigned n;
+	bool cut; /* there are more */
+};
+
+/* How many bytes of a page are enough: entries behind that are cut off. */
+enum { LISTING_PAGE_MAX = 16 << 20 };
+
+/* What a query asks for: "sort=name|size|date&order=asc|desc"; by name for anything else. */
+struct listing_order listing_page_order(struct slice query);
+
+/* Puts the entries in order: directories first, names without regard to ASCII case. */
+void listing_page_sort(struct listing_page *page);
+
+/* Adds the page to t; sets page->cut if it got too long. */
+void listing_page_html(struct listing_page *page, struct strbuf *t);
+
+/* Adds an array of {"name", "href", "type", "size", "mtime"}. */
+void listing_page_json(struct listing_page *page, struct strbuf *t);
+
+/* For the files of this module: seconds as "2024-01-31T23:59:59Z"; n 0 for a year of no four
+ * digits. */
+enum { LISTING_DATE_LEN = 20 };
+struct slice listing_page_date(int64_t mtime_ns, char date[LISTING_DATE_LEN + 1]);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * reply_conditional: answers conditions and ranges (RFC 9110, 13 and 14) for one representation and
+ * sets the fields of the reply. Called by reply_file.c on the loop; it never opens or reads a file.
+ */
+#include "files/reply_conditional.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "http/cond.h"
+#include "http/range.h"
+#include "request/body_parts.h"
+
+enum {
+	CONDITIONS = COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_MODIFIED_SINCE |
+		     COND_IF_UNMODIFIED_SINCE,
+};
+
+void reply_conditional_error(struct h2d_req *req, int status)
+{
+	body_close(&req->reply.body);
+	reply_error(req, status);
+}
+
+static int add_vary(struct h2d_req *req)
+{
+	return reply_vary(req, SLICE("accept-encoding"));
+}
+
+void reply_conditional_refuse(struct h2d_req *req, bool varies, int status)
+{
+	reply_conditional_error(req, varies && add_vary(req) < 0 ? ERR_NO_MEMORY->status : status);
+}
+
+unsigned reply_conditional_asked(const struct h2d_req *req)
+{
+	unsigned seen = cond_fields(req->fields, req->nfields);
+
+	switch (req->method) {
+	case H2D_GET:
+		return seen;
+	case H2D_HEAD:
+		return seen & ~(unsigned)(COND_RANGE | COND_IF_RANGE);
+	default:
+		return seen & COND_ACCEPT_ENCODING;
+	}
+}
+
+/* What the content is; not with 304 (RFC 9110, 15.4.5). */
+static int add_content_fields(struct h2d_req *req, const struct reply_conditional *r)
+{
+	int rc = reply_add(req, SLICE("content-type"), r->type);
+
+	if (r->coding != CODING_IDENTITY)
+		rc |= reply_add(req, SLICE("content-encoding"), coding_names[r->coding]);
+	return rc;
+}
+
+static int add_fields(struct h2d_req *req, const struct reply_conditional *r, int status)
+{
+	int rc = status != 304 ? add_content_fields(req, r) : 0;
+
+	if (r->etag.n > 0)
+		rc |= reply_add(req, SLICE("etag"), r->etag);
+	/* RFC 9110, 8.8.2.1: never later than the date of the response, which may lag behind the
+	 * clock. */
+	if (r->mtime <= req->env->date_s)
+		rc |= reply_add(req, SLICE("last-modified"), r->last_modified);
+	rc |= reply_add(req, SLICE("accept-ranges"), SLICE("bytes"));
+	if (r->varies)
+		rc |= add_vary(req);
+	return rc;
+}
+
+static int add_content_range(struct h2d_req *req, const char *text)
+{
+	return text != NULL ? reply_add(req, SLICE("content-range"), slice_str(text)) : -1;
+}
+
+/* Turns the body into those ranges of it; *type may become another. 0, or -1. */
+static int take_ranges(struct h2d_req *req, const struct ranges *ranges, struct slice *type)
+{
+	struct body *b = &req->reply.body;
+	const struct range *one = &ranges->v[0];
+	uint64_t size = b->left;
+
+	if (ranges->n > 1)
+		return body_parts(b, ranges, size, *type, type, &req->arena);
+	b->ops->seek(b, one->at, one->n);
+	return add_content_range(
+		req, arena_printf(&req->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, one->at,
+			     one->at + one->n - 1, size));
+}
+
+static void unsatisfiable(struct h2d_req *req, const struct reply_conditional *r)
+{
+	int rc = add_content_range(
+		req, arena_printf(&req->arena, "bytes */%" PRIu64, req->reply.body.left));
+
+	rc |= reply_add(req, SLICE("accept-ranges"), SLICE("bytes"));
+	reply_conditional_refuse(req, r->varies, rc < 0 ? ERR_NO_MEMORY->status : 416);
+}
+
+static enum range_result ranges_of(const struct h2d_req *req, const struct reply_conditional *r,
+	const struct cond_validators *v, unsigned asked, struct ranges *ranges)
+{
+	struct slice value = cond_range(req->fields, req->nfields, asked, v, clock_wall().tv_sec);
+	enum range_result result = range_parse(value, req->reply.body.left, ranges);
+
+	/*
+	 * content-encoding is said of the whole response (RFC 9110, 8.4): clients would decode
+	 * several parts as one. A server may ignore the field (14.2).
+	 */
+	if (result == RANGE_PARTIAL && ranges->n > 1 && r->coding != CODING_IDENTITY)
+		return RANGE_IGNORED;
+	return result;
+}
+
+static void reply(struct h2d_req *req, const struct reply_conditional *r, int status)
+{
+	unsigned nfields = req->reply.nfields;
+
+	if (add_fields(req, r, status) < 0) {
+		req->reply.nfields = nfields;
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	reply_send(req, status);
+}
+
+static void reply_partial(
+	struct h2d_req *req, const struct reply_conditional *r, const struct ranges *ranges)
+{
+	struct reply_conditional part = *r;
+
+	if (take_ranges(req, ranges, &part.type) < 0)
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
+	else
+		reply(req, &part, 206);
+}
+
+void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned asked)
+{
+	const struct cond_validators v = { .etag = r->etag, .last_modified = r->mtime };
+	struct ranges ranges;
+
+	if (asked & CONDITIONS) {
+		switch (cond_check(req->fields, req->nfields, asked, &v, clock_wall().tv_sec)) {
+		case COND_NOT_MODIFIED:
+			reply(req, r, 304);
+			return;
+		case COND_FAILED:
+			reply_conditional_refuse(req, r->varies, 412);
+			return;
+		case COND_PROCEED:
+			break;
+		}
+	}
+	if (asked & COND_RANGE) {
+		switch (ranges_of(req, r, &v, asked, &ranges)) {
+		case RANGE_PARTIAL:
+			reply_partial(req, r, &ranges);
+			return;
+		case RANGE_UNSATISFIABLE:
+			unsatisfiable(req, r);
+			return;
+		case RANGE_IGNORED:
+			break;
+		}
+	}
+	reply(req, r, 200);
+}
+
+void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status)
+{
+	int rc = add_content_fields(req, r);
+
+	if (r->varies)
+		rc |= add_vary(req);
+	if (rc < 0) {
+		body_close(&req->reply.body);
+		reply_own_page(req, status);
+		return;
+	}
+	reply_send(req, status);
+}

@@ -1,0 +1,39 @@
+/*
+ * reply_conditional: from one representation of a file, cached or open on the disk, to a response:
+ * conditions, ranges, the fields that go with it. Called by reply_file.c, which finds the file;
+ * never looks for one.
+ */
+#ifndef H2D_FILES_REPLY_CONDITIONAL_H
+#define H2D_FILES_REPLY_CONDITIONAL_H
+
+#include <time.h>
+
+#include "http/coding.h"
+#include "request/req.h"
+
+/* What is said about a representation; its content is req->reply.body. All live as long as that. */
+struct reply_conditional {
+	struct slice type;
+	struct slice etag;          /* n 0: none */
+	struct slice last_modified; /* what mtime is as text */
+	time_t mtime;
+	enum coding coding; /* CODING_IDENTITY, or what the content is coded by */
+	bool varies;        /* accept-encoding might have chosen another one */
+};
+
+/* Which of cond.h's fields count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
+unsigned reply_conditional_asked(const struct h2d_req *req);
+
+/* Answers with it, or with what conditions and ranges make of it. asked: see above. */
+void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned asked);
+
+/* Answers with it as the content of an error: no validators, no conditions, no ranges. */
+void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status);
+
+/* Closes the body; answers with the page for status. Fields that are there stay. */
+void reply_conditional_error(struct h2d_req *req, int status);
+
+/* The same for what accept-encoding decided, or could have (406, 412). */
+void reply_conditional_refuse(struct h2d_req *req, bool varies, int status);
+
+#endif

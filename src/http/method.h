@@ -1,0 +1,18 @@
+/*
+ * method: the names of the request methods (RFC 9110, 9). Used by requests, the route table and the
+ * program that makes it. Pure.
+ */
+#ifndef H2D_HTTP_METHOD_H
+#define H2D_HTTP_METHOD_H
+
+#include "base/slice.h"
+#include "h2d/handler.h"
+
+/* "GET" and back; H2D_METHOD_UNKNOWN for any other name. Case-sensitive (RFC 9110, 9.1). */
+enum h2d_method method_parse(struct slice name);
+const char *method_name(enum h2d_method method);
+
+/* "GET, HEAD" for an allow field, out of a bit set; writes at most size bytes with NUL. */
+size_t method_list(unsigned methods, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * beneath: opens files below a root with openat2(2), and says what kind of file system one is on.
+ * The keeper and the workers call it, also in threads. It keeps no state and never follows a path
+ * out of the root.
+ */
+#include "image/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* A rename above the path makes RESOLVE_BENEATH give up with EAGAIN: that passes. */
+enum { BENEATH_TRIES = 16 };
+
+int beneath_open(int root, const char *path, unsigned flags)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	int tries = flags & BENEATH_CACHED ? 1 : BENEATH_TRIES;
+	long fd;
+
+	if (flags & BENEATH_PATH)
+		how.flags = O_PATH | O_CLOEXEC;
+	if (flags & BENEATH_DIR)
+		how.flags |= O_DIRECTORY;
+	if (flags & BENEATH_NO_LINK)
+		how.flags |= O_NOFOLLOW;
+	if (flags & (BENEATH_DIR | BENEATH_NO_LINKS))
+		how.resolve |= RESOLVE_NO_SYMLINKS;
+	if (flags & BENEATH_SAME_MOUNT)
+		how.resolve |= RESOLVE_NO_XDEV;
+	if (flags & BENEATH_CACHED)
+		how.resolve |= RESOLVE_CACHED;
+	while (*path == '/')
+		path++;
+	if (*path == '\0')
+		path = ".";
+	do {
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EINTR)
+			tries--;
+	} while (errno == EINTR || (errno == EAGAIN && tries > 0));
+	return -errno;
+}
+
+/* 0, or -errno for what is no regular file. */
+static int look(int fd, struct stat *st)
+{
+	if (fstat(fd, st) < 0)
+		return -errno;
+	if (S_ISDIR(st->st_mode))
+		return -EISDIR;
+	return S_ISREG(st->st_mode) ? 0 : -ENOENT;
+}
+
+/* The file behind fd, which was opened with O_PATH, for reading. The descriptor, or -errno. */
+static int reopen(int fd)
+{
+	char path[32];
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	do {
+		file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	} while (file < 0 && errno == EINTR);
+	return file >= 0 ? file : -errno;
+}
+
+int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st)
+{
+	/* By name again it could be a FIFO by now, and nothing tells open(2) to refuse one. */
+	int fd = beneath_open(root, path, flags | BENEATH_PATH), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = look(fd, st);
+	if (rc == 0)
+		rc = reopen(fd);
+	close(fd);
+	return rc;
+}
+
+enum beneath_kind beneath_kind(int fd)
+{
+	/* File systems that read from this machine's own devices, and answer RWF_NOWAIT truly. */
+	static const unsigned local[] = {
+		EXT4_SUPER_MAGIC,
+		XFS_SUPER_MAGIC,
+		BTRFS_SUPER_MAGIC,
+		OVERLAYFS_SUPER_MAGIC,
+		SQUASHFS_MAGIC,
+		EROFS_SUPER_MAGIC_V1,
+		F2FS_SUPER_MAGIC,
+		ISOFS_SUPER_MAGIC,
+		MSDOS_SUPER_MAGIC,
+		EXFAT_SUPER_MAGIC,
+	};
+	struct statfs fs;
+	int rc;
+
+	do {
+		rc = fstatfs(fd, &fs);
+	} while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return BENEATH_REMOTE;
+	if ((unsigned)fs.f_type == TMPFS_MAGIC || (unsigned)fs.f_type == RAMFS_MAGIC)
+		return BENEATH_MEMORY;
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		if ((unsigned)fs.f_type == local[i])
+			return BENEATH_LOCAL;
+	return BENEATH_REMOTE;
+}

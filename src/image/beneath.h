@@ -1,0 +1,42 @@
+/*
+ * beneath: opening files below a root, and nowhere else: openat2(2) with RESOLVE_BENEATH, so that
+ * no "..", absolute link or magic link leaves it, even if names are moved at the same time.
+ */
+#ifndef H2D_IMAGE_BENEATH_H
+#define H2D_IMAGE_BENEATH_H
+
+#include <sys/stat.h>
+
+enum beneath_flags {
+	BENEATH_DIR = 1,        /* a directory, not through any symbolic link */
+	BENEATH_SAME_MOUNT = 2, /* stay on the root's mount, else -EXDEV */
+	BENEATH_CACHED = 4,     /* -EAGAIN instead of waiting for a disk */
+	BENEATH_PATH = 8, /* for fstat() only, whatever it is: needs no right to read (O_PATH) */
+	BENEATH_NO_LINKS = 16, /* not through any symbolic link, else -ELOOP */
+	BENEATH_NO_LINK = 32,  /* what path ends in is no symbolic link, else -ELOOP */
+};
+
+/* What a file system means for a thread that must not block. */
+enum beneath_kind {
+	BENEATH_LOCAL,  /* RWF_NOWAIT tells warm from cold */
+	BENEATH_MEMORY, /* reads never wait for a device */
+	BENEATH_REMOTE, /* FUSE, network, unknown: every call may block */
+};
+
+/*
+ * Opens for reading; path may begin with "/", which stands for root. Never waits for a FIFO. The
+ * descriptor, or -errno.
+ */
+int beneath_open(int root, const char *path, unsigned flags);
+
+/*
+ * Opens a regular file for reading, and says in *st what it is. Nothing else is ever opened for
+ * reading: -EISDIR, or -ENOENT for FIFOs and devices, on which even opening has an effect. The
+ * descriptor, or -errno.
+ */
+int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st);
+
+/* Of the file system fd is on; may block. */
+enum beneath_kind beneath_kind(int fd);
+
+#endif

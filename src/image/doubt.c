@@ -1,0 +1,114 @@
+/* doubt: sends and receives doubts of workers and answers of keepers; see doubt.h. */
+#include "image/doubt.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+union one_fd {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(sizeof(int))];
+};
+
+int doubt_pair(int fds[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	return 0;
+}
+
+int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answer)
+{
+	union one_fd control = { 0 };
+	char buf[sizeof(*msg) + PATH_MAX];
+	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(*msg) + path.n };
+	struct msghdr mh = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+	ssize_t n;
+
+	if (path.n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(buf, msg, sizeof(*msg));
+	memcpy(buf + sizeof(*msg), path.p, path.n);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &answer, sizeof(int));
+	do
+		n = sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+static int take_fd(struct msghdr *mh)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
+	int fd = -1;
+
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	return fd;
+}
+
+static bool is_name(const char *path, size_t n)
+{
+	return n > 1 && path[0] == '/' && path[n - 1] != '/' && memchr(path, '\0', n) == NULL;
+}
+
+int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
+{
+	union one_fd control;
+	struct iovec iov[] = {
+		{ .iov_base = msg, .iov_len = sizeof(*msg) },
+		{ .iov_base = path, .iov_len = PATH_MAX - 1 },
+	};
+	struct msghdr mh = { .msg_iov = iov,
+		.msg_iovlen = 2,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf) };
+	ssize_t n;
+
+	do
+		n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	*answer = -1;
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	*answer = take_fd(&mh);
+	if ((mh.msg_flags & MSG_TRUNC) == 0 && n > (ssize_t)sizeof(*msg)) {
+		path[n - (ssize_t)sizeof(*msg)] = '\0';
+		if (is_name(path, (size_t)n - sizeof(*msg)))
+			return 1;
+	}
+	if (*answer >= 0)
+		close(*answer);
+	*answer = -1;
+	return -EPROTO;
+}
+
+void doubt_answer(int answer, uint64_t id)
+{
+	if (answer < 0)
+		return;
+	/* A worker that does not read its answers has given up waiting for them. */
+	(void)send(answer, &id, sizeof(id), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(answer);
+}
+
+int doubt_answered(int fd, uint64_t *id)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, id, sizeof(*id), MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n == sizeof(*id) ? 1 : -EPROTO;
+}

@@ -1,0 +1,169 @@
+/*
+ * image: the format that keeper and workers share. An index memfd (head, entries, hash slots,
+ * strings; no pointers), body segments, and the marks, which the keeper goes on writing; and life,
+ * the write end of a pipe: a process that holds the image holds it open, and its maker sees when
+ * the last one let go. A worker maps them read-only, runs image_check() once, and from then on
+ * trusts every offset: all but the marks is sealed. Made by keeper/image_build.c.
+ */
+#ifndef H2D_IMAGE_IMAGE_H
+#define H2D_IMAGE_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/file_id.h"
+#include "base/slice.h"
+
+#define IMAGE_MAGIC       "h2dimage"
+#define IMAGE_MARKS_MAGIC "h2dmarks"
+
+enum {
+	IMAGE_VERSION = 2,
+	IMAGE_SEGMENT_MAX = 64 << 20, /* bytes of one segment */
+	IMAGE_FDS = 3,                /* descriptors in front of the segments: index, marks, life */
+	IMAGE_SEGMENTS = 61,          /* as many as one control message carries beside those */
+	IMAGE_ENTRIES_MAX = 1 << 20,
+	IMAGE_ROOTS_MAX = 1 << 16,
+	IMAGE_ALIGN = 64,   /* of bodies in their segment */
+	IMAGE_VARIANTS = 3, /* by enum coding: br, zstd, gzip */
+	IMAGE_ETAG = 14,
+	IMAGE_DATE = 29,
+	IMAGE_TICK_MS = 250,      /* the keeper writes the tick this often */
+	IMAGE_TICK_MAX_MS = 1000, /* an older one: the keeper is gone, the image not used */
+};
+
+/* A part of the strings. */
+struct image_string {
+	uint32_t at, n;
+};
+
+/* Bytes in a segment; n 0 of a variant: there is none. */
+struct image_body {
+	uint32_t segment, at, n;
+	char etag[IMAGE_ETAG]; /* of these bytes, with its quotes */
+};
+
+enum {
+	IMAGE_VARIES = 1, /* accept-encoding may decide what is sent: say so (vary) */
+	IMAGE_SETTLED =
+		2, /* read so long after its last change that file_id tells every later one */
+	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it */
+	IMAGE_TRIED =
+		32, /* shifted by the coding: it was compressed, whether that was of use or not */
+	IMAGE_FLAGS = 256, /* none from here on */
+};
+
+struct image_entry {
+	struct image_string path; /* "/dir/name", decoded */
+	struct image_string type; /* value of content-type, with the root's charset */
+	uint32_t bare_type;       /* the first bytes of type that are it without a charset */
+	uint32_t root;
+	uint32_t flags;         /* IMAGE_VARIES, … */
+	struct file_id file_id; /* of the file it was read from */
+	int64_t mtime;          /* seconds */
+	struct image_body body;
+	struct image_body variants[IMAGE_VARIANTS];
+	char last_modified[IMAGE_DATE];
+};
+
+/* The directory that a root's path named when the image was made. */
+struct image_root {
+	struct image_string path; /* as configured */
+	uint64_t dev, ino;        /* 0, 0: there was none */
+};
+
+/* Open addressing with linear steps; at least one slot is free, so that every search ends. */
+struct image_slot {
+	uint32_t tag;   /* upper half of the hash */
+	uint32_t entry; /* number plus one; 0: free */
+};
+
+/* The index begins with it; entries, slots, roots and strings follow without gaps. */
+struct image_head {
+	char magic[8];
+	uint32_t version;
+	uint32_t nentries;
+	uint32_t nslots; /* a power of two */
+	uint32_t nsegments;
+	uint32_t nstrings; /* bytes of strings */
+	uint32_t nroots;
+	uint64_t number;
+	uint64_t seed;    /* of the hash */
+	uint64_t content; /* bytes in bodies */
+};
+
+/* The marks: the keeper writes, workers read, both atomically. */
+struct image_marks {
+	char magic[8];
+	uint64_t number;
+	uint64_t tick_ms; /* CLOCK_MONOTONIC when the keeper was last seen alive */
+	uint64_t nentries;
+	uint8_t stale[]; /* per entry; not 0: the file changed, read the disk */
+};
+
+static inline const struct image_entry *image_entries(const struct image_head *h)
+{
+	return (const struct image_entry *)(h + 1);
+}
+
+static inline const struct image_slot *image_slots(const struct image_head *h)
+{
+	return (const struct image_slot *)(image_entries(h) + h->nentries);
+}
+
+static inline const struct image_root *image_roots(const struct image_head *h)
+{
+	return (const struct image_root *)(image_slots(h) + h->nslots);
+}
+
+static inline const char *image_strings(const struct image_head *h)
+{
+	return (const char *)(image_roots(h) + h->nroots);
+}
+
+static inline uint64_t image_load(const char *p, size_t n)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, n);
+	return v;
+}
+
+static inline uint64_t image_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 m = (unsigned __int128)a * b;
+
+	return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+/* Of (root, path): eight bytes per step; the last step may overlap the one before. */
+static inline uint64_t image_hash(uint64_t seed, uint32_t root, struct slice path)
+{
+	uint64_t h = seed ^ ((uint64_t)root << 32 | path.n) * 0x9e3779b97f4a7c15u;
+	const char *p = path.p;
+	size_t n = path.n;
+
+	for (; n > 8; p += 8, n -= 8)
+		h = image_mix(h ^ image_load(p, 8), 0xd6e8feb86659fd93u) + h;
+	if (path.n >= 8)
+		h ^= image_load(p + n - 8, 8);
+	else if (n >= 4)
+		h ^= image_load(p, 4) | image_load(p + n - 4, 4) << 32;
+	else if (n > 0)
+		h ^= (uint64_t)(uint8_t)p[0] | (uint64_t)(uint8_t)p[n / 2] << 8 |
+		     (uint64_t)(uint8_t)p[n - 1] << 16;
+	return image_mix(h ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu);
+}
+
+/*
+ * Whether an index of size bytes, bodies in segments of these sizes, and marks of marks_size bytes
+ * fit together; they may be hostile. NULL, or what is wrong.
+ */
+const char *image_check(const void *index, size_t size, const uint64_t *segments,
+	unsigned nsegments, const void *marks, size_t marks_size);
+
+/* The entry of path in a checked index; NULL if there is none. */
+const struct image_entry *image_find(const struct image_head *h, uint32_t root, struct slice path);
+
+#endif

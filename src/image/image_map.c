@@ -1,0 +1,181 @@
+/*
+ * image_map: maps, checks and unmaps the memfds of one image, in offload threads of a worker. The
+ * keeper is another process, so its descriptors are checked as hostile data. It never uses an image
+ * that image_check() refused.
+ */
+#include "image/image_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/counters.h"
+#include "image/mapping.h"
+#include "image/memfd.h"
+
+enum { LIFE = 2 };
+
+/* Mapped is mapped; but life goes on until nothing of it is. */
+static void close_fds(struct image_map *v, bool life)
+{
+	for (unsigned i = 0; i < v->nfds; i++) {
+		if (v->fds[i] < 0 || (i == LIFE && !life))
+			continue;
+		close(v->fds[i]);
+		v->fds[i] = -1;
+	}
+}
+
+static void unmap(struct image_map *v)
+{
+	if (v->head != NULL)
+		munmap((void *)(uintptr_t)v->head, v->sizes[0]);
+	if (v->marks != NULL)
+		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
+	for (unsigned i = 0; i < v->nsegments; i++)
+		mapping_put(v->mappings[i]);
+	v->head = NULL;
+	v->marks = NULL;
+	v->nsegments = 0;
+}
+
+/* Index or marks. */
+static const void *map_one(struct image_map *v, unsigned i)
+{
+	off_t size = memfd_sealed_size(v->fds[i], i != 1);
+	void *p;
+
+	if (size <= 0) {
+		v->fault = "not sealed, or empty";
+		return NULL;
+	}
+	v->sizes[i] = (uint64_t)size;
+	/* Populated here, so that the loop takes no page faults. */
+	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, v->fds[i], 0);
+	if (p == MAP_FAILED) {
+		v->fault = "cannot be mapped";
+		return NULL;
+	}
+	return p;
+}
+
+static void map_segments(struct image_map *v)
+{
+	for (unsigned i = 0; v->fault == NULL && i + IMAGE_FDS < v->nfds; i++) {
+		struct mapping *m = mapping_get(v->fds[i + IMAGE_FDS], &v->fault);
+
+		if (m == NULL)
+			return;
+		v->mappings[i] = m;
+		v->segments[i] = mapping_bytes(m);
+		v->sizes[i + IMAGE_FDS] = mapping_size(m);
+		v->nsegments = i + 1;
+	}
+}
+
+static void map_work(struct job *j)
+{
+	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
+
+	v->head = map_one(v, 0);
+	if (v->fault == NULL)
+		v->marks = map_one(v, 1);
+	map_segments(v);
+	if (v->fault == NULL)
+		v->fault = image_check(v->head, v->sizes[0], v->sizes + IMAGE_FDS, v->nsegments,
+			v->marks, v->sizes[1]);
+	if (v->fault == NULL && v->head->number != v->number)
+		v->fault = "another number than announced";
+	if (v->fault != NULL)
+		unmap(v);
+	close_fds(v, false);
+}
+
+static void map_done(struct job *j)
+{
+	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
+
+	v->mapped(v);
+}
+
+static void unmap_work(struct job *j)
+{
+	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
+
+	unmap(v);
+	close_fds(v, true);
+}
+
+static void unmap_done(struct job *j)
+{
+	COUNT(images, -1);
+	free(LIST_ENTRY(j, struct image_map, job));
+}
+
+/* The last borrower of a retired image map is gone. */
+static void release(struct ref *ref)
+{
+	struct image_map *v = LIST_ENTRY(ref, struct image_map, ref);
+
+	v->job.work = unmap_work;
+	v->job.done = unmap_done;
+	if (offload_submit(v->offload, &v->job) < 0) {
+		unmap_work(&v->job);
+		unmap_done(&v->job);
+	}
+}
+
+struct image_map *image_map_open(struct offload *o, uint64_t number, const int *fds, int nfds,
+	void (*mapped)(struct image_map *v), void *owner)
+{
+	struct image_map *v = NULL;
+	int rc = -EPROTO;
+
+	if (nfds >= IMAGE_FDS && nfds <= IMAGE_FDS + IMAGE_SEGMENTS) {
+		v = calloc(1, sizeof(*v));
+		rc = -ENOMEM;
+	}
+	if (v == NULL) {
+		for (int i = 0; i < nfds; i++)
+			close(fds[i]);
+		errno = -rc;
+		return NULL;
+	}
+	ref_init(&v->ref, release);
+	list_init(&v->node);
+	v->number = number;
+	v->nfds = (unsigned)nfds;
+	memcpy(v->fds, fds, (size_t)nfds * sizeof(*fds));
+	v->offload = o;
+	v->mapped = mapped;
+	v->owner = owner;
+	v->job.work = map_work;
+	v->job.done = map_done;
+	rc = offload_submit(o, &v->job);
+	if (rc < 0) {
+		image_map_close(&v);
+		errno = -rc;
+	}
+	return v;
+}
+
+void image_map_retire(struct image_map **v)
+{
+	if (*v == NULL)
+		return;
+	COUNT(images, 1);
+	ref_put(&(*v)->ref);
+	*v = NULL;
+}
+
+void image_map_close(struct image_map **v)
+{
+	if (*v == NULL)
+		return;
+	H2D_ASSERT((*v)->ref.count == 1);
+	unmap(*v);
+	close_fds(*v, true);
+	free(*v);
+	*v = NULL;
+}

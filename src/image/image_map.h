@@ -1,0 +1,68 @@
+/*
+ * image_map: one cache image as a worker maps it: checked once, off the loop, then read without a
+ * system call. It lives until its last borrower lets go, and is unmapped off the loop. files.c
+ * makes it, reply_file.c finds entries in it.
+ */
+#ifndef H2D_IMAGE_IMAGE_MAP_H
+#define H2D_IMAGE_IMAGE_MAP_H
+
+#include "base/ref.h"
+#include "event/offload.h"
+#include "image/image.h"
+
+struct mapping;
+
+struct image_map {
+	struct ref ref; /* one held by files.c while it serves new requests */
+	uint64_t number;
+	const struct image_head *head;
+	const struct image_marks *marks;
+	const uint8_t *segments[IMAGE_SEGMENTS];
+	struct mapping *mappings[IMAGE_SEGMENTS];   /* of segments, shared with other image maps */
+	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS]; /* of index, marks, –, segments */
+	unsigned nsegments;
+
+	int fds[IMAGE_FDS +
+		IMAGE_SEGMENTS]; /* all closed after mapping but life, which goes last */
+	unsigned nfds;
+	const char *fault; /* why it was refused */
+	struct job job;
+	struct offload *offload;
+	void (*mapped)(struct image_map *v);
+	void *owner;
+	struct list node; /* of its owner, while it is being mapped */
+};
+
+/*
+ * Takes the descriptors, also on failure; maps and checks them in a thread, then calls mapped():
+ * with fault set it is no image map yet, only to be closed. NULL with errno.
+ */
+struct image_map *image_map_open(struct offload *o, uint64_t number, const int *fds, int nfds,
+	void (*mapped)(struct image_map *v), void *owner);
+
+/* No new requests any more: gives up the owner's reference. It counts as an old image from now on.
+ */
+void image_map_retire(struct image_map **v);
+
+/* At once and on the loop, when nobody else has it: a refused one, or at the end of the process. */
+void image_map_close(struct image_map **v);
+
+/* The fresh entry of path, NULL if there is none, or if the keeper did not tick lately. */
+static inline const struct image_entry *image_map_find(
+	const struct image_map *v, uint32_t root, struct slice path, uint64_t now_ms)
+{
+	uint64_t tick = __atomic_load_n(&v->marks->tick_ms, __ATOMIC_ACQUIRE);
+	const struct image_entry *e;
+
+	/* The clock of this turn may be older than the tick. */
+	if ((int64_t)(now_ms - tick) > IMAGE_TICK_MAX_MS)
+		return NULL;
+	e = image_find(v->head, root, path);
+	if (e == NULL)
+		return NULL;
+	if (__atomic_load_n(&v->marks->stale[e - image_entries(v->head)], __ATOMIC_ACQUIRE) != 0)
+		return NULL;
+	return e;
+}
+
+#endif

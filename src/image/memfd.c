@@ -1,0 +1,76 @@
+/*
+ * memfd: creates and seals memfds for the keeper, and tells workers whether one is sealed. It owns
+ * no descriptor, and never reports a size that the maker of the memfd could still change.
+ */
+#include "image/memfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL /* Linux 6.3 */
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
+int memfd_new(const char *name)
+{
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+int memfd_write(int fd, const void *p, size_t n, off_t at)
+{
+	const char *from = p;
+
+	while (n > 0) {
+		ssize_t w = pwrite(fd, from, n, at);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return w < 0 ? -errno : -EIO;
+		from += w;
+		at += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int memfd_seal(int fd, bool keep_writer)
+{
+	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	char name[40];
+	int ro, err;
+
+	seals |= keep_writer ? F_SEAL_FUTURE_WRITE : F_SEAL_WRITE;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	/* Before Linux 6.7 a sealed memfd that was opened for writing cannot be mapped shared. */
+	ro = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	err = -errno;
+	close(fd);
+	return ro < 0 ? err : ro;
+}
+
+off_t memfd_sealed_size(int fd, bool content)
+{
+	int want = F_SEAL_SHRINK | F_SEAL_GROW | (content ? F_SEAL_WRITE : 0);
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || (seals & want) != want || fstat(fd, &st) < 0)
+		return -1;
+	return st.st_size;
+}

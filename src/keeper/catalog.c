@@ -1,0 +1,470 @@
+/*
+ * catalog: keeps the tables of roots, directories and files, and marks every change in all images
+ * alive before it returns. The other files of the keeper call it, on one thread; it never opens or
+ * reads a file.
+ */
+#include "keeper/catalog.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "http/content_type.h"
+
+enum {
+	TYPES_MEMORY = 16 << 20,
+	NEWS_MS = 20,           /* what comes together becomes one image */
+	NEWS_SETTLED_MS = 1000, /* only a later warm start gains by it */
+};
+
+int catalog_init(struct catalog *c, const struct doc_roots *conf, struct segments *segments)
+{
+	*c = (struct catalog){
+		.segments = segments,
+		.conf = conf,
+		.nroots = conf->nroots,
+		.files_max = IMAGE_ENTRIES_MAX,
+		.news_ms = CATALOG_NEVER,
+	};
+	arena_init(&c->memory, NULL, 0, TYPES_MEMORY);
+	c->roots = calloc(conf->nroots + 1, sizeof(*c->roots));
+	if (path_index_init(&c->names) < 0 || c->roots == NULL) {
+		catalog_fini(c);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < c->nroots; i++)
+		c->roots[i] = (struct catalog_root){
+			.path = conf->roots[i].root,
+			.charset = conf->roots[i].charset,
+			.fd = -1,
+		};
+	return 0;
+}
+
+void catalog_fini(struct catalog *c)
+{
+	for (unsigned i = 0; c->roots != NULL && i < c->nroots; i++) {
+		if (c->roots[i].top != NULL)
+			catalog_remove_dir(c, c->roots[i].top);
+		if (c->roots[i].fd >= 0)
+			close(c->roots[i].fd);
+	}
+	path_index_fini(&c->names);
+	free(c->roots);
+	free(c->files);
+	arena_reset(&c->memory);
+	*c = (struct catalog){ 0 };
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+struct catalog_file *catalog_find(const struct catalog *c, uint32_t root, struct slice path)
+{
+	struct name *n = NULL;
+
+	if (path.n > 0 && path.p[path.n - 1] != '/')
+		n = path_index_find(&c->names, root, path);
+	return n != NULL ? LIST_ENTRY(n, struct catalog_file, node) : NULL;
+}
+
+struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, struct slice path)
+{
+	struct name *n = NULL;
+
+	if (path.n > 0 && path.p[path.n - 1] == '/')
+		n = path_index_find(&c->names, root, path);
+	return n != NULL ? LIST_ENTRY(n, struct catalog_dir, node) : NULL;
+}
+
+/* --- what lies beside ------------------------------------------------------------------------- */
+
+/* The coding that path's extension names; base: path without it. */
+static enum coding coding_of(struct slice path, struct slice *base)
+{
+	for (enum coding i = 0; i < CODINGS; i++) {
+		struct slice ext = coding_extensions[i];
+
+		if (path.n <= ext.n + 1 || path.p[path.n - ext.n - 1] != '.' ||
+			!slice_ends(path, ext))
+			continue;
+		*base = slice_of(path.p, path.n - ext.n - 1);
+		return i;
+	}
+	return CODING_NONE;
+}
+
+static struct catalog_file *base_of(
+	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
+{
+	struct slice base;
+
+	*coding = coding_of(path, &base);
+	return *coding != CODING_NONE ? catalog_find(c, root, base) : NULL;
+}
+
+static struct catalog_file *beside(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding)
+{
+	struct slice ext = coding_extensions[coding];
+	char path[PATH_MAX];
+
+	if (f->node.n + ext.n + 2 > sizeof(path))
+		return NULL;
+	memcpy(path, f->path, f->node.n);
+	path[f->node.n] = '.';
+	memcpy(path + f->node.n + 1, ext.p, ext.n);
+	return catalog_find(c, f->node.root, slice_of(path, f->node.n + 1 + ext.n));
+}
+
+bool catalog_codes(const struct catalog_file *f)
+{
+	return f->type != NULL && f->type->mime->compressible;
+}
+
+struct catalog_file *catalog_sidecar(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding)
+{
+	struct catalog_file *s = NULL;
+
+	if (catalog_codes(f) && (f->beside & 1U << coding) != 0)
+		s = beside(c, f, coding);
+	return s != NULL && s->fresh && s->file_id.mtime_ns >= f->file_id.mtime_ns ? s : NULL;
+}
+
+/* f lies beside its base, from now on or no more. */
+static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
+{
+	enum coding coding;
+	struct catalog_file *base = base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
+
+	if (base == NULL)
+		return;
+	base->beside &= (uint8_t) ~(1U << coding);
+	if (there)
+		base->beside |= (uint8_t)(1U << coding);
+}
+
+/* --- marks ------------------------------------------------------------------------------------ */
+
+static void mark(struct catalog *c, const struct catalog_file *f)
+{
+	for (unsigned i = 0; i < CATALOG_IMAGES; i++) {
+		if (c->images[i].marks == NULL || f->in[i].number != c->images[i].number)
+			continue;
+		H2D_ASSERT(f->in[i].at < c->images[i].marks->nentries);
+		__atomic_store_n(&c->images[i].marks->stale[f->in[i].at], 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* A file called path came, went or changed: what it lies beside of is answered for no more. */
+static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
+{
+	enum coding coding;
+	struct catalog_file *base = base_of(c, root, path, &coding);
+
+	if (base == NULL)
+		return;
+	mark(c, base);
+	/* Whatever lies there now: if it is of no use, it may be time to compress. */
+	base->tried &= (uint8_t) ~(1U << coding);
+	if (!base->fresh)
+		return;
+	catalog_news(c, NEWS_MS);
+	if (c->renewed != NULL)
+		c->renewed(c->ctx, base);
+}
+
+static void set_fresh(struct catalog *c, struct catalog_file *f, bool fresh)
+{
+	if (f->fresh == fresh)
+		return;
+	f->fresh = fresh;
+	c->nfresh += fresh ? 1 : UINT32_MAX;
+}
+
+void catalog_doubt(struct catalog *c, struct catalog_file *f)
+{
+	mark(c, f);
+	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	set_fresh(c, f, false);
+}
+
+void catalog_doubt_below(struct catalog *c, struct catalog_dir *d)
+{
+	LIST_FOREACH(node, &d->files)
+		catalog_doubt(c, LIST_ENTRY(node, struct catalog_file, sibling));
+	LIST_FOREACH(node, &d->dirs)
+		catalog_doubt_below(c, LIST_ENTRY(node, struct catalog_dir, sibling));
+}
+
+/* --- coming and going ------------------------------------------------------------------------- */
+
+static bool list_file(struct catalog *c, struct catalog_file *f)
+{
+	if (catalog_full(c))
+		return false;
+	if (c->nfiles == c->files_cap) {
+		uint32_t cap = c->files_cap == 0 ? 1024 : c->files_cap * 2;
+		struct catalog_file **files = reallocarray(c->files, cap, sizeof(*c->files));
+
+		if (files == NULL)
+			return false;
+		c->files = files;
+		c->files_cap = cap;
+	}
+	f->at = c->nfiles;
+	c->files[c->nfiles++] = f;
+	return true;
+}
+
+struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, struct slice path)
+{
+	struct catalog_file *f = calloc(1, sizeof(*f) + path.n + 1);
+
+	if (f == NULL || !list_file(c, f)) {
+		free(f);
+		return NULL;
+	}
+	memcpy(f->path, path.p, path.n);
+	f->node = (struct name){ .root = dir->node.root, .n = (uint32_t)path.n, .path = f->path };
+	f->dir = dir;
+	f->seen = dir->pass;
+	list_append(&dir->files, &f->sibling);
+	list_init(&f->queue);
+	list_init(&f->idle);
+	path_index_enter(&c->names, &f->node);
+	set_beside(c, f, true);
+	doubt_beside(c, f->node.root, path);
+	for (enum coding i = 0; i < CODINGS; i++)
+		f->beside |= (uint8_t)((beside(c, f, i) != NULL) << i);
+	return f;
+}
+
+struct catalog_dir *catalog_add_dir(
+	struct catalog *c, uint32_t root, struct catalog_dir *parent, struct slice path)
+{
+	struct catalog_dir *d = calloc(1, sizeof(*d) + path.n + 1);
+
+	H2D_ASSERT(parent != NULL || c->roots[root].top == NULL);
+	if (d == NULL)
+		return NULL;
+	memcpy(d->path, path.p, path.n);
+	d->node = (struct name){ .root = root, .n = (uint32_t)path.n, .path = d->path };
+	d->parent = parent;
+	list_init(&d->sibling);
+	list_init(&d->dirs);
+	list_init(&d->files);
+	list_init(&d->queue);
+	if (parent != NULL) {
+		d->seen = parent->pass;
+		list_append(&parent->dirs, &d->sibling);
+	} else {
+		c->roots[root].top = d;
+	}
+	path_index_enter(&c->names, &d->node);
+	return d;
+}
+
+static void take_in(struct catalog *c, const struct segment_body *b)
+{
+	c->content += b->n;
+	c->room += segment_room(b->n);
+}
+
+static void drop(struct catalog *c, struct segment_body **b)
+{
+	if (*b == NULL)
+		return;
+	c->content -= (*b)->n;
+	c->room -= segment_room((*b)->n);
+	segments_drop(c->segments, b);
+}
+
+static void drop_variants(struct catalog *c, struct catalog_file *f)
+{
+	for (int i = 0; i < CODINGS; i++)
+		drop(c, &f->variants[i]);
+	f->tried = 0;
+}
+
+void catalog_remove(struct catalog *c, struct catalog_file *f)
+{
+	catalog_doubt(c, f);
+	if (f->body != NULL)
+		catalog_news(c, NEWS_MS);
+	if (c->gone != NULL)
+		c->gone(c->ctx, f);
+	drop(c, &f->body);
+	drop_variants(c, f);
+	path_index_leave(&c->names, &f->node);
+	/* Now that it is not found any more, what it lay beside may be compressed. */
+	set_beside(c, f, false);
+	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	c->files[f->at] = c->files[--c->nfiles];
+	c->files[f->at]->at = f->at;
+	list_remove(&f->sibling);
+	list_remove(&f->queue);
+	list_remove(&f->idle);
+	free(f);
+}
+
+static void remove_empty_dir(struct catalog *c, struct catalog_dir *d)
+{
+	if (c->gone_dir != NULL)
+		c->gone_dir(c->ctx, d);
+	path_index_leave(&c->names, &d->node);
+	list_remove(&d->sibling);
+	list_remove(&d->queue);
+	if (d->parent == NULL)
+		c->roots[d->node.root].top = NULL;
+	free(d);
+}
+
+void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
+{
+	struct catalog_dir *at = d, *up;
+
+	/* Leaves first, without recursion: a path may have thousands of parts. */
+	do {
+		while (!list_empty(&at->dirs))
+			at = LIST_ENTRY(at->dirs.next, struct catalog_dir, sibling);
+		while (!list_empty(&at->files))
+			catalog_remove(c, LIST_ENTRY(at->files.next, struct catalog_file, sibling));
+		up = at == d ? NULL : at->parent;
+		remove_empty_dir(c, at);
+		at = up;
+	} while (at != NULL);
+}
+
+/* --- what is known of a file ------------------------------------------------------------------ */
+
+static struct catalog_type *type_of(struct catalog *c, const struct catalog_file *f)
+{
+	const struct mime *mime = mime_find(slice_of(f->path, f->node.n));
+	struct catalog_root *root = &c->roots[f->node.root];
+	struct catalog_type *t;
+	struct slice value;
+
+	for (t = root->types; t != NULL; t = t->next)
+		if (t->mime == mime)
+			return t;
+	value = content_type_make(mime, slice_str(root->charset), &c->memory);
+	t = value.p != NULL ? arena_zalloc(&c->memory, sizeof(*t)) : NULL;
+	if (t == NULL)
+		return NULL;
+	*t = (struct catalog_type){ .next = root->types, .mime = mime, .value = value };
+	root->types = t;
+	return t;
+}
+
+bool catalog_has_room(const struct catalog *c, uint64_t n)
+{
+	return n <= IMAGE_SEGMENT_MAX && c->room <= c->conf->max_size &&
+	       segment_room(n) <= c->conf->max_size - c->room;
+}
+
+/* It is true again: in the images to come, and what it lies beside of with it. */
+static void renew(
+	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled)
+{
+	f->file_id = *file_id;
+	f->settled = settled;
+	set_fresh(c, f, true);
+	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	catalog_news(c, NEWS_MS);
+	if (c->renewed != NULL)
+		c->renewed(c->ctx, f);
+}
+
+void catalog_trust(
+	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled)
+{
+	H2D_ASSERT(f->body != NULL && f->body->n == file_id->size);
+	if (!f->fresh || !file_id_eq(&f->file_id, file_id)) {
+		mark(c, f);
+		renew(c, f, file_id, settled);
+	} else if (settled && !f->settled) {
+		f->settled = true;
+		catalog_news(c, NEWS_SETTLED_MS);
+	}
+}
+
+static bool same_content(const struct catalog_file *f, uint64_t n, const struct etag *etag)
+{
+	return f->body != NULL && f->body->n == n &&
+	       memcmp(f->body->etag, etag->text, IMAGE_ETAG) == 0;
+}
+
+int catalog_fill(struct catalog *c, struct catalog_file *f, const struct file_id *file_id,
+	bool settled, const struct etag *etag, const void *data)
+{
+	int rc;
+
+	if (same_content(f, file_id->size, etag)) {
+		catalog_trust(c, f, file_id, settled);
+		return 0;
+	}
+	catalog_doubt(c, f);
+	if (f->body != NULL)
+		catalog_news(c, NEWS_MS); /* an image that lets go of it, whatever happens now */
+	drop(c, &f->body);
+	drop_variants(c, f);
+	if (!catalog_has_room(c, file_id->size))
+		return -ENOSPC;
+	if (f->type == NULL)
+		f->type = type_of(c, f);
+	if (f->type == NULL)
+		return -ENOMEM;
+	rc = segments_put(c->segments, data, file_id->size, etag, &f->body);
+	if (rc < 0)
+		return rc;
+	take_in(c, f->body);
+	renew(c, f, file_id, settled);
+	return 0;
+}
+
+int catalog_fill_warm(struct catalog *c, struct catalog_file *f, const struct file_id *file_id,
+	struct segment_body *b)
+{
+	H2D_ASSERT(f->body == NULL);
+	f->type = type_of(c, f);
+	if (f->type == NULL) {
+		segments_drop(c->segments, &b);
+		return -ENOMEM;
+	}
+	f->body = b;
+	take_in(c, b);
+	renew(c, f, file_id, true);
+	return 0;
+}
+
+void catalog_set_variant(
+	struct catalog *c, struct catalog_file *f, enum coding coding, struct segment_body *b)
+{
+	drop(c, &f->variants[coding]);
+	f->variants[coding] = b;
+	if (b != NULL)
+		take_in(c, b);
+}
+
+unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings)
+{
+	unsigned wants = 0;
+
+	if (!f->fresh || !catalog_codes(f) || f->body->n == 0)
+		return 0;
+	for (enum coding i = 0; i < CODINGS; i++) {
+		struct catalog_file *s = NULL;
+
+		if ((codings & 1U << i) == 0 || f->variants[i] != NULL || (f->tried & 1U << i) != 0)
+			continue;
+		if ((f->beside & 1U << i) != 0)
+			s = beside(c, f, i);
+		/* What lies beside is used, or not known yet, or too old. */
+		if (s == NULL || (s->fresh && s->file_id.mtime_ns < f->file_id.mtime_ns))
+			wants |= 1U << i;
+	}
+	return wants;
+}

@@ -1,0 +1,180 @@
+/*
+ * catalog: what the keeper knows of the trees: every directory, every file that is or shall be in
+ * the images, what of it is known to be true, and where it lies in images that workers may hold.
+ * scan, reader and variants report to it; it reads no file itself. All changes go through here, so
+ * that no live image is left unmarked.
+ */
+#ifndef H2D_KEEPER_CATALOG_H
+#define H2D_KEEPER_CATALOG_H
+
+#include "base/arena.h"
+#include "base/file_id.h"
+#include "http/coding.h"
+#include "http/mime.h"
+#include "image/doc_root.h"
+#include "keeper/path_index.h"
+#include "keeper/segment.h"
+
+enum {
+	CATALOG_IMAGES = 4, /* alive at a time */
+	CATALOG_NEVER = INT32_MAX,
+};
+
+/* A content-type of a root. */
+struct catalog_type {
+	struct catalog_type *next;
+	const struct mime *mime;
+	struct slice value;
+	struct image_string at; /* in the image that is being made: image_build.c's own */
+};
+
+/* Files and directories, whose paths end in a slash, are found by the same names. */
+struct catalog_dir {
+	struct name node;
+	struct catalog_dir *parent; /* NULL: it is the root's */
+	struct list sibling;        /* of the parent's dirs */
+	struct list dirs, files;
+	struct list queue; /* scan's */
+	uint8_t pass;      /* number of its newest listing; what it met has the same as seen */
+	uint8_t seen;
+	char path[];
+};
+
+struct catalog_file {
+	struct name node;
+	struct catalog_dir *dir;
+	struct list sibling; /* of dir->files */
+	uint32_t at;         /* in the catalogue's list of files */
+	bool fresh;          /* has a body, which is what the disk has as far as is known */
+	bool settled; /* read so long after its last change that file_id tells every later one */
+	uint8_t seen;
+	uint8_t beside; /* bit set by enum coding: files that lie beside it */
+	uint8_t tried;  /* the same: codings that there is no need to compress it in */
+	struct file_id file_id;
+	struct catalog_type *type;
+	struct segment_body *body, *variants[CODINGS];
+	struct {
+		uint32_t number; /* of the image; its place there is at */
+		uint32_t at;
+	} in[CATALOG_IMAGES];
+
+	struct list queue; /* reader's, as are the next four */
+	uint64_t due_ms;
+	uint64_t read_ms; /* when it was last read, 0: never */
+	uint8_t level;    /* how restless it is */
+	uint8_t waits;
+	struct list idle; /* variants.c's */
+	struct variant_job *job;
+	char path[];
+};
+
+struct catalog_root {
+	const char *path, *charset; /* as configured */
+	int fd;                     /* of the directory, -1: none is there, or it is not cached */
+	bool looked;                /* at the path, at least once */
+	bool missing;               /* and that was said */
+	uint64_t dev, ino;          /* 0, 0: none */
+	struct catalog_dir *top;
+	struct catalog_type *types;
+};
+
+struct catalog {
+	struct segments *segments;
+	const struct doc_roots *conf;
+	struct catalog_root *roots;
+	unsigned nroots;
+	struct path_index names;
+	struct catalog_file **files; /* all of them, in no order */
+	uint32_t nfiles, files_cap;
+	uint32_t files_max; /* as many as an index holds */
+	uint32_t nfresh;
+	uint64_t content;    /* bytes of all bodies */
+	uint64_t room;       /* what they take in segments: max-size is for that */
+	struct arena memory; /* of types */
+	struct {
+		struct image_marks *marks; /* NULL: no image is here */
+		uint32_t number;
+	} images[CATALOG_IMAGES];
+	int32_t news_ms; /* the next image is wanted in so many; CATALOG_NEVER: nothing is new */
+	void (*news)(void *ctx); /* news_ms was lowered */
+	/* f is fresh, and what it may be coded with, or what lies beside it, may be new. */
+	void (*renewed)(void *ctx, struct catalog_file *f);
+	/* A file or directory is about to be freed. */
+	void (*gone)(void *ctx, struct catalog_file *f);
+	void (*gone_dir)(void *ctx, struct catalog_dir *d);
+	void *ctx;
+};
+
+/* conf is borrowed. 0, or -ENOMEM. */
+int catalog_init(struct catalog *c, const struct doc_roots *conf, struct segments *segments);
+void catalog_fini(struct catalog *c);
+
+struct catalog_file *catalog_find(const struct catalog *c, uint32_t root, struct slice path);
+struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, struct slice path);
+
+/* path is copied; there is none yet. NULL when memory is out, or too many are known. */
+struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, struct slice path);
+struct catalog_dir *catalog_add_dir(
+	struct catalog *c, uint32_t root, struct catalog_dir *parent, struct slice path);
+
+/* Whether no more files can be known: catalog_add() would refuse any. */
+static inline bool catalog_full(const struct catalog *c)
+{
+	return c->nfiles >= c->files_max;
+}
+
+/* It is not cached any more; a directory with all that is below it. */
+void catalog_remove(struct catalog *c, struct catalog_file *f);
+void catalog_remove_dir(struct catalog *c, struct catalog_dir *d);
+
+/* It may have changed: no image answers for it until it was looked at. */
+void catalog_doubt(struct catalog *c, struct catalog_file *f);
+void catalog_doubt_below(struct catalog *c, struct catalog_dir *d);
+
+/* It was looked at, and is what it was but for file_id. */
+void catalog_trust(
+	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled);
+
+/* Whether n bytes more find room below max-size. */
+bool catalog_has_room(const struct catalog *c, uint64_t n);
+
+/*
+ * It was read: file_id->size bytes of data. The same bytes as before keep their variants. 0,
+ * -EAGAIN as of segments_put(), -ENOSPC past max-size, or -errno; it has no body then.
+ */
+int catalog_fill(struct catalog *c, struct catalog_file *f, const struct file_id *file_id,
+	bool settled, const struct etag *etag, const void *data);
+
+/* As if just read; takes b, also on failure. */
+int catalog_fill_warm(struct catalog *c, struct catalog_file *f, const struct file_id *file_id,
+	struct segment_body *b);
+
+/* Takes b as f's variant; NULL: it has none any more. */
+void catalog_set_variant(
+	struct catalog *c, struct catalog_file *f, enum coding coding, struct segment_body *b);
+
+/* Bit set by enum coding: those that there is no variant of f in yet, and that may be compressed
+ * now.
+ */
+unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
+
+/* The file beside f that is its variant in coding: fresh, and not older than f; NULL if there is
+ * none.
+ */
+struct catalog_file *catalog_sidecar(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding);
+
+/* Whether there may be forms of f in content codings at all. */
+bool catalog_codes(const struct catalog_file *f);
+
+/* Something of the next image is new: it is wanted within ms. */
+static inline void catalog_news(struct catalog *c, int32_t ms)
+{
+	if (ms >= c->news_ms)
+		return;
+	c->news_ms = ms;
+	if (c->news != NULL)
+		c->news(c->ctx);
+}
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * compress: one function per library, each of which may be missing from the build; called in
+ * threads of the keeper, and by h2d -V for the versions. The output depends on the bytes alone (no
+ * times, no names), so that entity tags of variants are the same on every machine with these
+ * libraries.
+ */
+#include "keeper/compress.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+
+#ifdef HAVE_BROTLI
+#include <brotli/encode.h>
+
+enum { BROTLI_WINDOW_GAP = 16 }; /* a window reaches so much less far (RFC 7932, 9.1) */
+
+/* The smallest window that spans n bytes: what is larger costs memory on both sides for nothing. */
+static uint32_t brotli_window(size_t n)
+{
+	uint32_t bits = BROTLI_MIN_WINDOW_BITS;
+
+	while (bits < BROTLI_MAX_WINDOW_BITS && ((size_t)1 << bits) - BROTLI_WINDOW_GAP < n)
+		bits++;
+	return bits;
+}
+
+static ssize_t compress_brotli(const void *in, size_t n, void *out, size_t cap)
+{
+	BrotliEncoderState *e = BrotliEncoderCreateInstance(NULL, NULL, NULL);
+	const uint8_t *next_in = in;
+	uint8_t *next_out = out;
+	size_t room = cap, left = n;
+	ssize_t wrote = -ENOMEM;
+
+	if (e == NULL)
+		return -ENOMEM;
+	if (BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, BROTLI_MAX_QUALITY) &&
+		BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(n)) &&
+		BrotliEncoderSetParameter(
+			e, BROTLI_PARAM_SIZE_HINT, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX) &&
+		BrotliEncoderCompressStream(
+			e, BROTLI_OPERATION_FINISH, &left, &next_in, &room, &next_out, NULL))
+		wrote = BrotliEncoderIsFinished(e) ? (ssize_t)(cap - room) : 0;
+	BrotliEncoderDestroyInstance(e);
+	return wrote;
+}
+
+static void version_brotli(char *text, size_t size)
+{
+	uint32_t v = BrotliEncoderVersion();
+
+	snprintf(text, size, "brotli %u.%u.%u", v >> 24, v >> 12 & 0xfff, v & 0xfff);
+}
+#endif
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#include <zstd_errors.h>
+
+enum { ZSTD_LEVEL = 19, ZSTD_WINDOW_LOG = 23 /* 8 MiB: no more than that (RFC 9659, 3) */ };
+
+static ssize_t compress_zstd(const void *in, size_t n, void *out, size_t cap)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	size_t rc;
+
+	if (z == NULL)
+		return -ENOMEM;
+	rc = ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	if (!ZSTD_isError(rc))
+		rc = ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, ZSTD_WINDOW_LOG);
+	if (!ZSTD_isError(rc))
+		rc = ZSTD_compress2(z, out, cap, in, n);
+	ZSTD_freeCCtx(z);
+	if (ZSTD_isError(rc))
+		return ZSTD_getErrorCode(rc) == ZSTD_error_dstSize_tooSmall ? 0 : -ENOMEM;
+	return (ssize_t)rc;
+}
+
+static void version_zstd(char *text, size_t size)
+{
+	snprintf(text, size, "zstd %s", ZSTD_versionString());
+}
+#endif
+
+#ifdef HAVE_ZLIB
+#define ZLIB_CONST
+#include <zlib.h>
+
+/* zlib's own gzip head has no time and no name, and Unix as its system (RFC 1952, 2.3). */
+enum { GZIP_WINDOW = 15 + 16, GZIP_MEMORY = 9 };
+
+static ssize_t compress_gzip(const void *in, size_t n, void *out, size_t cap)
+{
+	z_stream z = { .next_in = in,
+		.avail_in = (uInt)n,
+		.next_out = out,
+		.avail_out = cap < UINT_MAX ? (uInt)cap : UINT_MAX };
+	ssize_t wrote;
+
+	H2D_ASSERT(n <= UINT_MAX);
+	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+		    Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	wrote = deflate(&z, Z_FINISH) == Z_STREAM_END ? (ssize_t)z.total_out : 0;
+	deflateEnd(&z);
+	return wrote;
+}
+
+static void version_zlib(char *text, size_t size)
+{
+	snprintf(text, size, "zlib %s", zlibVersion());
+}
+#endif
+
+static const struct {
+	ssize_t (*compress)(const void *in, size_t n, void *out, size_t cap);
+	void (*version)(char *text, size_t size);
+} libraries[CODINGS] = {
+#ifdef HAVE_BROTLI
+	[CODING_BR] = { compress_brotli, version_brotli },
+#endif
+#ifdef HAVE_ZSTD
+	[CODING_ZSTD] = { compress_zstd, version_zstd },
+#endif
+#ifdef HAVE_ZLIB
+	[CODING_GZIP] = { compress_gzip, version_zlib },
+#endif
+};
+
+bool compress_has(enum coding coding)
+{
+	return coding < CODINGS && libraries[coding].compress != NULL;
+}
+
+unsigned compress_built(void)
+{
+	unsigned set = 0;
+
+	for (unsigned c = 0; c < CODINGS; c++)
+		set |= (unsigned)compress_has(c) << c;
+	return set;
+}
+
+void compress_library(enum coding coding, char *text, size_t size)
+{
+	H2D_ASSERT(compress_has(coding));
+	libraries[coding].version(text, size);
+}
+
+ssize_t compress_whole(enum coding coding, const void *in, size_t n, void *out, size_t cap)
+{
+	return compress_has(coding) ? libraries[coding].compress(in, n, out, cap) : -ENOTSUP;
+}

@@ -1,0 +1,42 @@
+/*
+ * image_build: makes an image of what the catalogue holds: the index, the marks and the life pipe;
+ * bodies lie in their segments already. Keeper only.
+ */
+#ifndef H2D_KEEPER_IMAGE_BUILD_H
+#define H2D_KEEPER_IMAGE_BUILD_H
+
+#include "image/image.h"
+#include "keeper/catalog.h"
+
+/* A finished image as its maker holds it. */
+struct built_image {
+	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* index, marks, life: ours; segments: the store's */
+	int nfds;
+	int life;                /* the end that is read: end of file when nobody has the image */
+	struct catalog *catalog; /* NULL: there is no image */
+	unsigned slot;
+	struct segment *segments[IMAGE_SEGMENTS]; /* held */
+	unsigned nsegments;
+	uint64_t number;
+	uint64_t content; /* bytes in bodies */
+	uint32_t nentries;
+	struct image_marks *marks; /* the only writable mapping */
+	size_t marks_size;
+};
+
+/*
+ * Every fresh file of c; its place among the images alive is slot, which is free. 0, or -errno:
+ * there is nothing to close then.
+ */
+int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_image *img);
+
+/* Tells the readers of img that all changes up to ms (CLOCK_MONOTONIC) are marked. */
+void image_build_tick(const struct built_image *img, uint64_t ms);
+
+/* Others have its descriptors: closes ours, so that life says when they let go. Idempotent. */
+void image_build_let_go(struct built_image *img);
+
+/* Closes and unmaps what is left, and releases the segments; readers keep what they have. */
+void built_image_close(struct built_image *img);
+
+#endif

@@ -1,0 +1,448 @@
+/*
+ * keeper: the loop of the keeper process, and what ties its parts together: scan, reader, variants
+ * and publish do their work here in small portions, so that changes are marked and ticks are
+ * written in time. Called by the master after the fork; it never blocks, and never reads a file
+ * itself.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "event/sig.h"
+#include "keeper/doubt_server.h"
+#include "keeper/master_link.h"
+#include "keeper/publish.h"
+#include "keeper/scan.h"
+#include "keeper/variants.h"
+
+enum {
+	NICE = 10,
+	PORTION_US = 5000,
+	TELL_MS = 20,
+	STUCK_MS = 250,
+	FOUND_MAX = 64, /* found but not read: what is near the root is read first */
+	TROUBLE_MS = 1000,
+};
+
+struct keeper {
+	const struct keeper_args *args;
+	struct doc_roots conf; /* of args, with a max_size that images can hold */
+	struct loop loop;
+	struct sig sig;
+	struct master_link master;
+	struct timer tick;
+	struct timer wake; /* something that waits is due */
+	struct timer rescan;
+	struct task work;
+
+	struct segments segments;
+	struct catalog catalog;
+	struct reader reader;
+	struct scan scan;
+	struct variants variants;
+	struct publish publish;
+	struct doubt_server doubts;
+	void *moving; /* what bodies are moved through: the reader's may hold half a file */
+	struct tree_watch *watch;      /* NULL: only rescans find changes */
+	struct warm_start *warm_start; /* until the first walk is over */
+
+	uint64_t started_ms;
+	uint64_t nwarm;
+	bool building; /* there are things for it to do */
+	bool walked;   /* the first walk is over */
+	bool troubled; /* and that was said */
+	bool leaving;
+};
+
+static void leave(struct keeper *k)
+{
+	k->leaving = true;
+	loop_stop(&k->loop);
+}
+
+static void stir(struct keeper *k)
+{
+	if (k->building)
+		loop_ready(&k->loop, &k->work);
+}
+
+/* --- what the master is told ------------------------------------------------------------------ */
+
+/* Nothing is being found any more. */
+static bool walking(const struct keeper *k)
+{
+	return scan_pending(&k->scan) > 0 || k->reader.n[READER_FOUND] > 0 ||
+	       k->reader.file != NULL;
+}
+
+static void gather(const struct keeper *k, struct cache_facts *f)
+{
+	const struct built_image *img =
+		k->publish.newest != NULL ? &k->publish.newest->image : NULL;
+
+	*f = (struct cache_facts){ .v = {
+					   [CACHE_FACT_entries] = img != NULL ? img->nentries : 0,
+					   [CACHE_FACT_content] = img != NULL ? img->content : 0,
+					   [CACHE_FACT_images] = publish_alive(&k->publish),
+					   [CACHE_FACT_segments] = k->segments.n,
+					   [CACHE_FACT_segment_bytes] = k->segments.bytes,
+					   [CACHE_FACT_watches] =
+						   k->watch != NULL ? tree_watch_count(k->watch)
+								    : 0,
+					   [CACHE_FACT_pending] =
+						   scan_pending(&k->scan) +
+						   reader_pending(&k->reader) +
+						   variants_pending(&k->variants) +
+						   (k->publish.due_ms != 0) +
+						   (k->catalog.news_ms != CATALOG_NEVER) +
+						   !k->walked,
+					   [CACHE_FACT_unsettled] = k->reader.n[READER_SETTLE],
+					   [CACHE_FACT_compressed] = k->variants.compressed,
+					   [CACHE_FACT_adopted] = k->nwarm,
+				   } };
+}
+
+static void tell(struct keeper *k)
+{
+	struct cache_facts facts;
+
+	if (!k->building || k->leaving)
+		return;
+	gather(k, &facts);
+	master_link_tell(&k->master, &facts);
+}
+
+static int send_image(void *ctx, const struct built_image *img)
+{
+	struct keeper *k = ctx;
+
+	return k->leaving ? -EPIPE : master_link_send_image(&k->master, img);
+}
+
+static void on_tick(struct timer *t)
+{
+	struct keeper *k = LIST_ENTRY(t, struct keeper, tick);
+
+	timer_arm(&k->loop.wheel, t, clock_ms() + IMAGE_TICK_MS);
+	master_link_tick(&k->master);
+	if (!k->building)
+		return;
+	publish_tick(&k->publish);
+	tell(k);
+}
+
+/* --- work ------------------------------------------------------------------------------------- */
+
+static void on_change(void *ctx, enum tree_change what, unsigned root, const char *path)
+{
+	struct keeper *k = ctx;
+
+	scan_change(&k->scan, what, root, path);
+	stir(k);
+}
+
+static void on_gone(void *ctx, struct catalog_file *f)
+{
+	struct keeper *k = ctx;
+
+	reader_gone(&k->reader, f);
+	variants_gone(&k->variants, f);
+}
+
+static void on_gone_dir(void *ctx, struct catalog_dir *d)
+{
+	scan_gone_dir(&((struct keeper *)ctx)->scan, d);
+}
+
+static void on_news(void *ctx)
+{
+	stir(ctx);
+}
+
+static void on_renewed(void *ctx, struct catalog_file *f)
+{
+	struct keeper *k = ctx;
+
+	variants_want(&k->variants, f);
+	/* A variant's thread may have ended it, and nothing else be going on. */
+	stir(k);
+}
+
+static void on_room(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	reader_room(&k->reader);
+	variants_room(&k->variants);
+	stir(k);
+}
+
+static void read_watch(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	if (k->watch != NULL)
+		tree_watch_read(k->watch);
+}
+
+static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
+{
+	struct keeper *k = ctx;
+
+	scan_doubt(&k->scan, dev, ino, path);
+	stir(k);
+}
+
+static void check_changes(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	read_watch(k);
+	doubt_server_read(&k->doubts);
+}
+
+static void first_walk_over(struct keeper *k)
+{
+	k->walked = true;
+	if (k->warm_start != NULL)
+		k->nwarm = k->warm_start->nwarm;
+	k->scan.warm_start = NULL;
+	warm_start_free(&k->warm_start);
+	catalog_news(&k->catalog, 0);
+	log_notice("cache: %u files, %llu bytes, in %llu ms; %llu adopted, %u too large or past "
+		   "max-size",
+		k->catalog.nfresh, (unsigned long long)k->catalog.content,
+		(unsigned long long)(clock_read_us() / 1000 - k->started_ms),
+		(unsigned long long)k->nwarm, k->reader.left_out);
+}
+
+/* The machine is short of something: said once, until it is over. */
+static void look_at_trouble(struct keeper *k)
+{
+	int rc = k->scan.trouble < 0 ? k->scan.trouble : k->reader.trouble;
+
+	/* What a walk could not look at, the next one does. */
+	if (k->scan.trouble < 0)
+		timer_arm(&k->loop.wheel, &k->rescan, clock_ms() + TROUBLE_MS);
+	k->scan.trouble = k->reader.trouble = 0;
+	if (rc == 0)
+		rc = k->publish.trouble;
+	if (rc < 0 && !k->troubled) {
+		k->troubled = true;
+		log_error("cache: %s: the image stays as it is, and is tried again", strerror(-rc));
+	} else if (rc == 0 && k->troubled && k->reader.n[READER_RETRY] == 0 &&
+		   k->publish.due_ms == 0) {
+		k->troubled = false;
+		log_notice("cache: images are made again");
+	}
+}
+
+static void wake_in(struct keeper *k, int ms)
+{
+	uint64_t at = clock_ms() + (uint64_t)(ms > 0 ? ms : 0);
+
+	if (ms >= 0 && (!timer_armed(&k->wake) || at < k->wake.at))
+		timer_arm(&k->loop.wheel, &k->wake, at);
+}
+
+static bool portion(struct keeper *k)
+{
+	uint64_t until = clock_read_us() + PORTION_US;
+	bool more;
+
+	scan_roots(&k->scan);
+	do {
+		more = reader_step(&k->reader);
+		if (k->reader.n[READER_FOUND] < FOUND_MAX)
+			more |= scan_step(&k->scan);
+	} while (more && clock_read_us() < until);
+	return more;
+}
+
+static void on_work(struct task *t)
+{
+	struct keeper *k = LIST_ENTRY(t, struct keeper, work);
+
+	wake_in(k, reader_wait(&k->reader));
+	if (portion(k))
+		stir(k);
+	else if (!k->walked && !walking(k))
+		first_walk_over(k);
+	wake_in(k, reader_wait(&k->reader));
+	wake_in(k, publish_step(&k->publish, walking(k)));
+	/* Nobody holds an old one, so an image that moves things is what makes room. */
+	if ((k->reader.n[READER_STUCK] > 0 || k->variants.stuck) &&
+		publish_alive(&k->publish) <= 1 && segments_can_compact(&k->segments))
+		catalog_news(&k->catalog, STUCK_MS);
+	if (k->walked && k->publish.made > 0)
+		variants_step(&k->variants);
+	look_at_trouble(k);
+	if (!list_linked(&k->work.node) && clock_ms() - k->master.told_ms >= TELL_MS)
+		tell(k);
+}
+
+static void on_wake(struct timer *t)
+{
+	stir(LIST_ENTRY(t, struct keeper, wake));
+}
+
+static void on_rescan(struct timer *t)
+{
+	struct keeper *k = LIST_ENTRY(t, struct keeper, rescan);
+
+	timer_arm(&k->loop.wheel, t, clock_ms() + k->args->files.rescan_ms);
+	if (scan_pending(&k->scan) > 0)
+		return;
+	k->reader.left_out = 0;
+	scan_all(&k->scan);
+	stir(k);
+}
+
+/* --- what the master says --------------------------------------------------------------------- */
+
+static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
+{
+	/* INT, QUIT and HUP are the master's: a terminal sends them to the whole group. */
+	if (info->ssi_signo == SIGTERM)
+		leave(LIST_ENTRY(s, struct keeper, sig));
+}
+
+static void on_master(void *ctx)
+{
+	leave(ctx);
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+static int start_building(struct keeper *k)
+{
+	struct doc_roots *conf = &k->conf;
+	int rc;
+
+	*conf = k->args->files;
+	conf->max_size = segments_max_size(conf->max_size, conf->max_file_size);
+	if (conf->max_size < k->args->files.max_size)
+		log_notice("cache: max-size: %llu bytes are used of it, an image holds no more",
+			(unsigned long long)conf->max_size);
+
+	k->watch = tree_watch_new(&k->loop, on_change, k);
+	if (k->watch == NULL)
+		log_error("cache: inotify: %s: changes are found every %llu ms", strerror(errno),
+			(unsigned long long)conf->rescan_ms);
+	segments_init(&k->segments, conf->max_size);
+	k->moving = malloc(conf->max_file_size + 1);
+	rc = k->moving != NULL ? 0 : -ENOMEM;
+	if (rc == 0)
+		rc = catalog_init(&k->catalog, conf, &k->segments);
+	if (rc == 0)
+		rc = reader_init(&k->reader, &k->catalog);
+	if (rc == 0)
+		rc = scan_init(&k->scan, &k->catalog, &k->reader, k->watch);
+	if (rc == 0)
+		rc = variants_init(&k->variants, &k->catalog, &k->loop);
+	if (rc < 0)
+		return rc;
+	k->catalog.gone = on_gone;
+	k->catalog.gone_dir = on_gone_dir;
+	k->catalog.news = on_news;
+	k->catalog.renewed = on_renewed;
+	k->catalog.ctx = k;
+	publish_init(&k->publish, &k->catalog, &k->loop, k->moving, k->args->first_number);
+	k->publish.check = check_changes;
+	k->publish.send = send_image;
+	k->publish.room = on_room;
+	k->publish.ctx = k;
+	k->scan.warm_start = k->warm_start =
+		warm_start_new(&k->catalog, k->args->image, k->args->nimage);
+	k->doubts.doubt = on_doubt;
+	k->doubts.look = read_watch;
+	k->doubts.ctx = k;
+	rc = doubt_server_open(&k->doubts, &k->loop, k->args->doubts,
+		k->args->replaces ? clock_ms() + IMAGE_TICK_MAX_MS + 1 : 0);
+	k->building = true;
+	stir(k);
+	if (conf->rescan_ms > 0)
+		timer_arm(&k->loop.wheel, &k->rescan, clock_ms() + conf->rescan_ms);
+	return rc;
+}
+
+static void stop_building(struct keeper *k)
+{
+	k->building = false;
+	loop_cancel(&k->work);
+	timer_disarm(&k->loop.wheel, &k->rescan);
+	timer_disarm(&k->loop.wheel, &k->wake);
+	doubt_server_close(&k->doubts);
+	/* What is being compressed cannot be stopped, and nobody waits for it. */
+	if (k->variants.running > 0)
+		_exit(EXIT_SUCCESS);
+	variants_fini(&k->variants);
+	publish_fini(&k->publish);
+	warm_start_free(&k->warm_start);
+	scan_fini(&k->scan);
+	catalog_fini(&k->catalog);
+	reader_fini(&k->reader);
+	free(k->moving);
+	segments_fini(&k->segments);
+	tree_watch_free(&k->watch);
+}
+
+static int start(struct keeper *k)
+{
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	rc = sig_init(&k->sig, &k->loop, &set, on_signal);
+	if (rc < 0)
+		return rc;
+	k->master.leave = on_master;
+	k->master.ctx = k;
+	rc = master_link_open(
+		&k->master, &k->loop, k->args->ctl, k->args->generation, k->args->error_log);
+	if (rc < 0)
+		return rc;
+	timer_arm(&k->loop.wheel, &k->tick, clock_ms() + IMAGE_TICK_MS);
+	return k->args->files.max_size > 0 ? start_building(k) : 0;
+}
+
+int keeper_run(const struct keeper_args *args)
+{
+	struct keeper k = { .args = args };
+	int rc = loop_init(&k.loop);
+
+	if (rc < 0) {
+		log_error("keeper: %s", strerror(-rc));
+		return EXIT_FAILURE;
+	}
+	k.started_ms = clock_ms();
+	timer_init(&k.tick, on_tick);
+	timer_init(&k.wake, on_wake);
+	timer_init(&k.rescan, on_rescan);
+	task_init(&k.work, on_work);
+	setpriority(PRIO_PROCESS, 0, NICE);
+	rc = start(&k);
+	if (rc == 0)
+		rc = loop_run(&k.loop);
+	if (rc < 0)
+		log_error("keeper: %s", strerror(-rc));
+	timer_disarm(&k.loop.wheel, &k.tick);
+	if (k.building)
+		stop_building(&k);
+	master_link_close(&k.master);
+	sig_fini(&k.sig, &k.loop);
+	loop_fini(&k.loop);
+	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

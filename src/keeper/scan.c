@@ -1,0 +1,491 @@
+/*
+ * scan: lists directories and compares what is there with the catalogue, one portion per turn of
+ * the keeper's loop. A directory is watched first and listed then, so that no change falls between;
+ * scan never reads a file.
+ */
+#include "keeper/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/path.h"
+#include "image/beneath.h"
+
+enum { ENTRIES_PER_STEP = 64 };
+
+/* What there is to do about a root's path. */
+enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: it is watched from the start, and all below it */
+
+static void look(struct scan *s, unsigned root, uint8_t how)
+{
+	if (s->catalog->roots[root].path[0] == '\0')
+		return;
+	if (s->looks[root] < how)
+		s->looks[root] = how;
+	s->any_look = true;
+}
+
+static void look_all(struct scan *s, uint8_t how)
+{
+	for (unsigned i = 0; i < s->catalog->nroots; i++)
+		look(s, i, how);
+}
+
+int scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch)
+{
+	*s = (struct scan){ .catalog = c, .reader = r, .watch = watch };
+	list_init(&s->todo);
+	s->looks = calloc(c->nroots + 1, sizeof(*s->looks));
+	if (s->looks == NULL)
+		return -ENOMEM;
+	look_all(s, LOOK_ANEW);
+	return 0;
+}
+
+static void close_dir(struct scan *s)
+{
+	if (s->stream != NULL)
+		closedir(s->stream);
+	s->stream = NULL;
+	s->dir = NULL;
+}
+
+void scan_fini(struct scan *s)
+{
+	close_dir(s);
+	free(s->looks);
+	s->looks = NULL;
+}
+
+static void queue_dir(struct scan *s, struct catalog_dir *d)
+{
+	if (list_linked(&d->queue))
+		return;
+	list_append(&s->todo, &d->queue);
+	s->ntodo++;
+}
+
+static struct catalog_dir *next_dir(struct scan *s)
+{
+	struct list *node = list_pop(&s->todo);
+
+	if (node == NULL)
+		return NULL;
+	s->ntodo--;
+	return LIST_ENTRY(node, struct catalog_dir, queue);
+}
+
+void scan_gone_dir(struct scan *s, struct catalog_dir *d)
+{
+	if (s->dir == d)
+		close_dir(s);
+	if (list_linked(&d->queue)) {
+		list_remove(&d->queue);
+		s->ntodo--;
+	}
+}
+
+unsigned scan_pending(const struct scan *s)
+{
+	unsigned n = s->ntodo + (s->dir != NULL);
+
+	for (unsigned i = 0; s->any_look && i < s->catalog->nroots; i++)
+		n += s->looks[i] != LOOK_NOT;
+	return n;
+}
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+void scan_all(struct scan *s)
+{
+	look_all(s, LOOK);
+}
+
+static void shut_root(struct scan *s, struct catalog_root *r)
+{
+	if (r->top != NULL)
+		catalog_remove_dir(s->catalog, r->top);
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+/* A read that hangs there would stop the ticks, and with them the whole image. */
+static bool cacheable(const struct catalog_root *r, int fd)
+{
+	if (beneath_kind(fd) != BENEATH_REMOTE)
+		return true;
+	log_notice("cache: root %s is on a network or unknown file system: not cached", r->path);
+	return false;
+}
+
+/* What the root's path names now: st of fd, or zeroes and -1. */
+static void enter_root(struct scan *s, unsigned root, int fd, const struct stat *st)
+{
+	struct catalog_root *r = &s->catalog->roots[root];
+
+	if (r->dev != st->st_dev || r->ino != st->st_ino) {
+		shut_root(s, r);
+		r->dev = st->st_dev;
+		r->ino = st->st_ino;
+		/* Workers take their directory by the image; at the start they have just done so.
+		 */
+		if (r->looked)
+			catalog_news(s->catalog, 0);
+		if (fd >= 0 && cacheable(r, fd)) {
+			r->fd = fd;
+			fd = -1;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (r->fd < 0)
+		return;
+	if (r->top == NULL && catalog_add_dir(s->catalog, root, NULL, SLICE("/")) == NULL)
+		s->trouble = -ENOMEM;
+	else
+		queue_dir(s, r->top);
+}
+
+static void missing(struct catalog_root *r, int rc)
+{
+	if (rc < 0 && !r->missing)
+		log_error("cache: root %s: %s", r->path, strerror(-rc));
+	r->missing = rc < 0;
+}
+
+static void take_root(struct scan *s, unsigned root, bool anew)
+{
+	struct catalog_root *r = &s->catalog->roots[root];
+	struct stat st = { 0 };
+	int fd, rc = 0;
+
+	if (anew && s->watch != NULL)
+		tree_watch_root(s->watch, root, r->path);
+	fd = open(r->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		rc = -errno;
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM) {
+		s->trouble = rc;
+		return;
+	}
+	missing(r, rc);
+	if (!anew && (r->dev != st.st_dev || r->ino != st.st_ino)) {
+		/* What the watches did not tell. */
+		if (fd >= 0)
+			close(fd);
+		take_root(s, root, true);
+		return;
+	}
+	enter_root(s, root, fd, &st);
+	r->looked = true;
+}
+
+void scan_roots(struct scan *s)
+{
+	if (!s->any_look)
+		return;
+	s->any_look = false;
+	for (unsigned i = 0; i < s->catalog->nroots; i++) {
+		uint8_t how = s->looks[i];
+
+		s->looks[i] = LOOK_NOT;
+		if (how != LOOK_NOT)
+			take_root(s, i, how == LOOK_ANEW);
+	}
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+/* The directory that path lies in, if it is known, and whether path may be cached at all. */
+static struct catalog_dir *parent_of(const struct scan *s, unsigned root, struct slice path)
+{
+	size_t n = path.n;
+	char name[NAME_MAX + 2];
+
+	if (n > 0 && path.p[n - 1] == '/')
+		n--;
+	while (n > 0 && path.p[n - 1] != '/')
+		n--;
+	if (n == 0 || path.n == n || path.n - n >= sizeof(name) || path.n >= PATH_MAX - 8)
+		return NULL;
+	memcpy(name, path.p + n, path.n - n);
+	name[path.n - n] = '\0';
+	name[strcspn(name, "/")] = '\0';
+	if (path_hidden_name(slice_str(name)))
+		return NULL;
+	return catalog_find_dir(s->catalog, root, slice_of(path.p, n));
+}
+
+/* f for a path that is new. NULL: memory is out, which is tried again, or the index is full. */
+static struct catalog_file *add_file(struct scan *s, struct catalog_dir *parent, struct slice path)
+{
+	struct catalog_file *f = catalog_add(s->catalog, parent, path);
+
+	if (f != NULL)
+		return f;
+	s->reader->left_out++;
+	if (!catalog_full(s->catalog)) {
+		s->trouble = -ENOMEM;
+	} else if (!s->said_full) {
+		s->said_full = true;
+		log_error("cache: %u files: an image holds no more, the rest is read from the disk",
+			s->catalog->nfiles);
+	}
+	return NULL;
+}
+
+static void file_changed(struct scan *s, unsigned root, struct slice path)
+{
+	struct catalog_file *f = catalog_find(s->catalog, root, path);
+	struct catalog_dir *parent = parent_of(s, root, path);
+
+	if (parent == NULL)
+		return;
+	if (f != NULL)
+		catalog_doubt(s->catalog, f);
+	else
+		f = add_file(s, parent, path);
+	if (f == NULL)
+		return;
+	/* A listing that goes on may have passed it. */
+	f->seen = parent->pass;
+	reader_changed(s->reader, f);
+}
+
+static void doubt_below(struct scan *s, struct catalog_dir *d)
+{
+	catalog_doubt_below(s->catalog, d);
+	reader_changed_below(s->reader, d);
+}
+
+static void dir_changed(struct scan *s, unsigned root, struct slice path)
+{
+	struct catalog_dir *d = catalog_find_dir(s->catalog, root, path);
+	struct catalog_dir *parent = parent_of(s, root, path);
+
+	if (d != NULL)
+		doubt_below(s, d);
+	else if (parent != NULL)
+		d = catalog_add_dir(s->catalog, root, parent, path);
+	if (d == NULL)
+		return;
+	if (parent != NULL)
+		d->seen = parent->pass;
+	if (s->dir == d)
+		close_dir(s);
+	queue_dir(s, d);
+}
+
+static void root_changed(struct scan *s, unsigned root)
+{
+	struct catalog_root *r = &s->catalog->roots[root];
+
+	if (r->top != NULL)
+		doubt_below(s, r->top);
+	look(s, root, LOOK_ANEW);
+}
+
+void scan_change(struct scan *s, enum tree_change what, unsigned root, const char *path)
+{
+	if (what == TREE_LOST) {
+		for (unsigned i = 0; i < s->catalog->nroots; i++)
+			root_changed(s, i);
+		return;
+	}
+	if (root >= s->catalog->nroots)
+		return;
+	if (what == TREE_ROOT)
+		root_changed(s, root);
+	else if (what == TREE_DIR)
+		dir_changed(s, root, slice_str(path));
+	else
+		file_changed(s, root, slice_str(path));
+}
+
+void scan_doubt(struct scan *s, uint64_t dev, uint64_t ino, const char *path)
+{
+	for (unsigned i = 0; i < s->catalog->nroots; i++) {
+		const struct catalog_root *r = &s->catalog->roots[i];
+
+		if (r->dev == dev && r->ino == ino)
+			file_changed(s, i, slice_str(path));
+	}
+}
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+/* It is there no more, or nobody may list it. */
+static void forget_dir(struct scan *s, struct catalog_dir *d)
+{
+	if (s->watch != NULL)
+		tree_watch_forget(s->watch, d->node.root, d->path);
+	catalog_remove_dir(s->catalog, d);
+}
+
+static void begin_dir(struct scan *s, struct catalog_dir *d)
+{
+	int fd = beneath_open(
+		s->catalog->roots[d->node.root].fd, d->path, BENEATH_DIR | BENEATH_SAME_MOUNT);
+
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN) {
+		s->trouble = fd;
+		return;
+	}
+	if (fd < 0) {
+		log_debug("cache: %s: %s", d->path, strerror(-fd));
+		forget_dir(s, d);
+		return;
+	}
+	if (s->watch != NULL)
+		tree_watch_dir(s->watch, d->node.root, d->path, fd);
+	s->stream = fdopendir(fd);
+	if (s->stream == NULL) {
+		s->trouble = -errno;
+		close(fd);
+		return;
+	}
+	s->dir = d;
+	d->pass++;
+}
+
+static void meet_dir(struct scan *s, struct slice path)
+{
+	struct catalog_dir *d = catalog_find_dir(s->catalog, s->dir->node.root, path);
+
+	if (d == NULL)
+		d = catalog_add_dir(s->catalog, s->dir->node.root, s->dir, path);
+	if (d == NULL) {
+		s->trouble = -ENOMEM;
+		return;
+	}
+	d->seen = s->dir->pass;
+	queue_dir(s, d);
+}
+
+static bool could_settle(const struct file_id *file_id)
+{
+	return file_id_settled(file_id, file_id_ns(clock_wall()));
+}
+
+static void meet_known(struct scan *s, struct catalog_file *f, const struct file_id *file_id)
+{
+	bool same = f->body != NULL && file_id_eq(&f->file_id, file_id);
+
+	f->seen = s->dir->pass;
+	if (same && f->settled && !reader_has(s->reader, f))
+		catalog_trust(s->catalog, f, file_id, true);
+	else if (!same && f->fresh) {
+		catalog_doubt(s->catalog, f);
+		reader_found(s->reader, f);
+	} else if (!same || !f->fresh || could_settle(file_id))
+		reader_found(s->reader, f);
+}
+
+static void meet_new(struct scan *s, struct slice path, const struct file_id *file_id)
+{
+	struct catalog_file *f;
+
+	if (file_id->size > s->catalog->conf->max_file_size ||
+		!catalog_has_room(s->catalog, file_id->size)) {
+		s->reader->left_out++;
+		return;
+	}
+	f = add_file(s, s->dir, path);
+	if (f != NULL &&
+		(s->warm_start == NULL || !warm_start_file(s->warm_start, s->catalog, f, file_id)))
+		reader_found(s->reader, f);
+}
+
+static void meet(struct scan *s, const struct dirent *e)
+{
+	size_t at = s->dir->node.n, n = strlen(e->d_name);
+	char path[PATH_MAX];
+	struct catalog_file *f;
+	struct file_id file_id;
+	struct stat st;
+
+	if (path_hidden_name(slice_str(e->d_name)) || at + n + 8 >= sizeof(path))
+		return;
+	if (e->d_type != DT_DIR && e->d_type != DT_REG && e->d_type != DT_UNKNOWN)
+		return;
+	memcpy(path, s->dir->path, at);
+	memcpy(path + at, e->d_name, n + 1);
+	if (e->d_type == DT_DIR) {
+		strcpy(path + at + n, "/");
+		meet_dir(s, slice_of(path, at + n + 1));
+		return;
+	}
+	if (fstatat(dirfd(s->stream), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		strcpy(path + at + n, "/");
+		meet_dir(s, slice_of(path, at + n + 1));
+	}
+	if (!S_ISREG(st.st_mode))
+		return;
+	file_id = file_id_of(&st);
+	f = catalog_find(s->catalog, s->dir->node.root, slice_of(path, at + n));
+	if (f != NULL)
+		meet_known(s, f, &file_id);
+	else
+		meet_new(s, slice_of(path, at + n), &file_id);
+}
+
+/* What the listing did not meet is gone. */
+static void end_dir(struct scan *s)
+{
+	struct catalog_dir *d = s->dir;
+
+	close_dir(s);
+	LIST_FOREACH(node, &d->files) {
+		struct catalog_file *f = LIST_ENTRY(node, struct catalog_file, sibling);
+
+		if (f->seen != d->pass)
+			catalog_remove(s->catalog, f);
+	}
+	LIST_FOREACH(node, &d->dirs) {
+		struct catalog_dir *sub = LIST_ENTRY(node, struct catalog_dir, sibling);
+
+		if (sub->seen != d->pass)
+			forget_dir(s, sub);
+	}
+}
+
+bool scan_step(struct scan *s)
+{
+	if (s->dir == NULL) {
+		struct catalog_dir *d = next_dir(s);
+
+		if (d == NULL)
+			return false;
+		begin_dir(s, d);
+		return true;
+	}
+	for (int i = 0; i < ENTRIES_PER_STEP; i++) {
+		const struct dirent *e;
+
+		errno = 0;
+		e = readdir(s->stream);
+		if (e == NULL && errno != 0) {
+			/* Half a listing removes nothing: the next one will. */
+			s->trouble = -errno;
+			close_dir(s);
+			return true;
+		}
+		if (e == NULL) {
+			end_dir(s);
+			return true;
+		}
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			meet(s, e);
+	}
+	return true;
+}

@@ -1,0 +1,355 @@
+/*
+ * segment: writes bodies into memfds, counts which bytes still have a user, and moves the live ones
+ * of a segment that is mostly dead. One thread of the keeper calls it; it never changes a byte that
+ * an image may refer to.
+ */
+#include "keeper/segment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "image/memfd.h"
+
+enum {
+	PARTS = 16, /* of max-size in a segment: what is moved at once is little beside it */
+	SIZE_MIN = 4096,
+	SPARE = 4, /* segments that stay free for what is being moved */
+};
+
+uint64_t segments_max_size(uint64_t max_size, uint64_t max_body)
+{
+	uint64_t half = IMAGE_SEGMENT_MAX / 2;
+	uint64_t filled = IMAGE_SEGMENT_MAX - (max_body < half ? max_body : half) - IMAGE_ALIGN;
+	uint64_t all = filled * (IMAGE_SEGMENTS - SPARE - 1);
+
+	return max_size < all ? max_size : all;
+}
+
+void segments_init(struct segments *s, uint64_t max_size)
+{
+	uint64_t part = max_size / PARTS, size = part;
+
+	*s = (struct segments){ .bytes_max = 2 * segment_room(max_size) + IMAGE_ALIGN };
+	list_init(&s->all);
+	s->size = size < SIZE_MIN ? SIZE_MIN : size > IMAGE_SEGMENT_MAX ? IMAGE_SEGMENT_MAX : size;
+	s->spare = part < s->size ? part : s->size;
+}
+
+static struct segment *segment_new(struct segments *s, int fd)
+{
+	struct segment *g = calloc(1, sizeof(*g));
+
+	if (g == NULL)
+		return NULL;
+	g->fd = fd;
+	list_init(&g->bodies);
+	list_append(&s->all, &g->node);
+	s->n++;
+	return g;
+}
+
+static void segment_free(struct segments *s, struct segment *g)
+{
+	list_remove(&g->node);
+	s->n--;
+	s->bytes -= g->used;
+	close(g->fd);
+	free(g);
+}
+
+static void free_unused(struct segments *s, struct segment *g)
+{
+	if (g != s->open && g->images == 0 && list_empty(&g->bodies))
+		segment_free(s, g);
+}
+
+void segments_fini(struct segments *s)
+{
+	s->open = NULL;
+	LIST_FOREACH(node, &s->all) {
+		struct segment *g = LIST_ENTRY(node, struct segment, node);
+
+		H2D_ASSERT(list_empty(&g->bodies));
+		segment_free(s, g);
+	}
+}
+
+int segments_seal(struct segments *s)
+{
+	struct segment *g = s->open;
+	int fd;
+
+	if (g == NULL)
+		return 0;
+	/* Of its own: memfd_seal() takes the descriptor even when it fails, and the bodies are
+	 * needed. */
+	fd = dup(g->fd);
+	if (fd < 0)
+		return -errno;
+	fd = memfd_seal(fd, false);
+	if (fd < 0)
+		return fd;
+	close(g->fd);
+	g->fd = fd;
+	g->sealed = true;
+	s->open = NULL;
+	free_unused(s, g);
+	return 0;
+}
+
+/* Segments that the next image would refer to; others wait for readers of older ones. */
+static unsigned in_use(const struct segments *s)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &s->all) {
+		const struct segment *g = LIST_ENTRY(node, struct segment, node);
+
+		n += g == s->open || !list_empty(&g->bodies);
+	}
+	return n;
+}
+
+static int begin(struct segments *s, unsigned limit)
+{
+	int fd, rc = segments_seal(s);
+
+	if (rc < 0)
+		return rc;
+	if (in_use(s) >= limit)
+		return -EAGAIN;
+	fd = memfd_new("h2d-bodies");
+	if (fd < 0)
+		return fd;
+	s->open = segment_new(s, fd);
+	if (s->open == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Room for n bytes at the end of s->open, which may be a new one. */
+static int make_room(struct segments *s, size_t n, bool moving)
+{
+	unsigned limit = moving ? IMAGE_SEGMENTS : IMAGE_SEGMENTS - SPARE;
+	uint64_t spare = moving ? 0 : s->spare;
+	struct segment *g = s->open;
+
+	H2D_ASSERT(n <= IMAGE_SEGMENT_MAX);
+	if (s->bytes + IMAGE_ALIGN + n + spare > s->bytes_max)
+		return -EAGAIN;
+	if (g != NULL && (g->used == 0 || segment_room(g->used) + n <= s->size))
+		return 0;
+	return begin(s, limit);
+}
+
+/* Where n bytes are written next; none are nowhere past the end. */
+static uint64_t end_of(const struct segment *g, size_t n)
+{
+	return n > 0 ? segment_room(g->used) : 0;
+}
+
+/* The n bytes at s->open's end belong to b. */
+static void place(struct segments *s, struct segment_body *b, uint64_t at, size_t n)
+{
+	struct segment *g = s->open;
+
+	b->segment = g;
+	b->at = (uint32_t)at;
+	b->n = (uint32_t)n;
+	list_append(&g->bodies, &b->node);
+	if (n == 0)
+		return;
+	s->bytes += at + n - g->used;
+	g->used = at + n;
+	g->live += segment_room(n);
+}
+
+int segments_put(struct segments *s, const void *data, size_t n, const struct etag *etag,
+	struct segment_body **out)
+{
+	struct segment_body *b;
+	uint64_t at;
+	int rc;
+
+	H2D_ASSERT(etag->n == IMAGE_ETAG);
+	rc = make_room(s, n, false);
+	if (rc < 0)
+		return rc;
+	at = end_of(s->open, n);
+	rc = memfd_write(s->open->fd, data, n, (off_t)at);
+	if (rc < 0)
+		return rc;
+	b = malloc(sizeof(*b));
+	if (b == NULL)
+		return -ENOMEM;
+	memcpy(b->etag, etag->text, IMAGE_ETAG);
+	place(s, b, at, n);
+	*out = b;
+	return 0;
+}
+
+static void take_out(struct segment_body *b)
+{
+	list_remove(&b->node);
+	b->segment->live -= segment_room(b->n);
+}
+
+void segments_drop(struct segments *s, struct segment_body **b)
+{
+	struct segment *g;
+
+	if (*b == NULL)
+		return;
+	g = (*b)->segment;
+	take_out(*b);
+	free(*b);
+	*b = NULL;
+	free_unused(s, g);
+}
+
+int segments_read(const struct segment_body *b, void *to)
+{
+	size_t got = 0;
+
+	while (got < b->n) {
+		ssize_t n = pread(b->segment->fd, (char *)to + got, b->n - got, b->at + (off_t)got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		got += (size_t)n;
+	}
+	return 0;
+}
+
+/* The sealed one with the fewest bytes that is worth moving; NULL if there is none. */
+static struct segment *worst(const struct segments *s, uint64_t moved)
+{
+	uint64_t written = s->open != NULL ? s->open->live : 0;
+	bool many = in_use(s) >= IMAGE_SEGMENTS - SPARE;
+	struct segment *found = NULL;
+
+	LIST_FOREACH(node, &s->all) {
+		struct segment *g = LIST_ENTRY(node, struct segment, node);
+		bool dead = g->live < g->used / 4 * 3;
+		bool small = written > 0 && g->live <= written && g->live + written <= s->size;
+
+		if (g == s->open || list_empty(&g->bodies))
+			continue;
+		if (!dead && !small && !many)
+			continue;
+		if (moved > 0 && moved + g->live > s->size)
+			continue;
+		if (found == NULL || g->live < found->live)
+			found = g;
+	}
+	return found;
+}
+
+static int move(struct segments *s, struct segment *g, void *buf)
+{
+	LIST_FOREACH(node, &g->bodies) {
+		struct segment_body *b = LIST_ENTRY(node, struct segment_body, node);
+		uint64_t at;
+		int rc = segments_read(b, buf);
+
+		if (rc == 0)
+			rc = make_room(s, b->n, true);
+		if (rc < 0)
+			return rc;
+		at = end_of(s->open, b->n);
+		rc = memfd_write(s->open->fd, buf, b->n, (off_t)at);
+		if (rc < 0)
+			return rc;
+		take_out(b);
+		place(s, b, at, b->n);
+	}
+	free_unused(s, g);
+	return 0;
+}
+
+/* With room for all of it, or not at all: half a move frees nothing. */
+static bool can_move(const struct segments *s, const struct segment *g)
+{
+	return s->bytes + g->live + IMAGE_ALIGN <= s->bytes_max;
+}
+
+bool segments_can_compact(const struct segments *s)
+{
+	const struct segment *g = worst(s, 0);
+
+	return g != NULL && can_move(s, g);
+}
+
+int segments_compact(struct segments *s, void *buf)
+{
+	uint64_t moved = 0;
+	struct segment *g;
+
+	while ((g = worst(s, moved)) != NULL) {
+		uint64_t live = g->live;
+		int rc;
+
+		if (!can_move(s, g))
+			break;
+		rc = move(s, g, buf);
+		if (rc < 0)
+			return rc == -EAGAIN ? 0 : rc;
+		moved += live > 0 ? live : IMAGE_ALIGN;
+	}
+	return 0;
+}
+
+struct segment *segments_take_over(struct segments *s, int fd, size_t n)
+{
+	off_t size = memfd_sealed_size(fd, true);
+	struct segment *g = NULL;
+
+	errno = EPROTO;
+	if (size >= 0 && s->n < IMAGE_SEGMENTS - SPARE &&
+		s->bytes + (uint64_t)size + s->spare <= s->bytes_max &&
+		((uint64_t)size <= s->size || (uint64_t)size == n))
+		g = segment_new(s, fd);
+	if (g == NULL) {
+		close(fd);
+		return NULL;
+	}
+	g->sealed = true;
+	g->used = (uint64_t)size;
+	s->bytes += g->used;
+	return g;
+}
+
+struct segment_body *segments_take_body(struct segment *g, const struct image_body *from)
+{
+	struct segment_body *b = malloc(sizeof(*b));
+
+	H2D_ASSERT(from->at <= g->used && from->n <= g->used - from->at);
+	if (b == NULL)
+		return NULL;
+	b->segment = g;
+	b->at = from->at;
+	b->n = from->n;
+	memcpy(b->etag, from->etag, IMAGE_ETAG);
+	g->live += segment_room(b->n);
+	list_append(&g->bodies, &b->node);
+	return b;
+}
+
+void segment_hold(struct segment *g)
+{
+	H2D_ASSERT(g->sealed);
+	g->images++;
+}
+
+void segment_release(struct segments *s, struct segment *g)
+{
+	H2D_ASSERT(g->images > 0);
+	g->images--;
+	free_unused(s, g);
+}

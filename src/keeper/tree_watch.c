@@ -1,0 +1,481 @@
+/*
+ * tree_watch: see tree_watch.h. Watches are not removed where they become useless but some time
+ * later, a few at a time: a directory that was moved gets its watch back from where it was, and
+ * what the kernel tells of removed ones (IN_IGNORED) does not flood its queue.
+ */
+#include "keeper/tree_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "keeper/tree_map.h"
+#include "keeper/tree_way.h"
+
+enum {
+	READ_SIZE = 32 << 10,
+	IDLE_MS = 100,     /* idle watches are removed this often, */
+	IDLE_BATCH = 64,   /* so many, then what the kernel says of them is read, */
+	IDLE_BATCHES = 16, /* so often */
+};
+
+enum {
+	SELF_GONE = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED,
+	CAME = IN_CREATE | IN_MOVED_TO,
+	WENT = IN_DELETE | IN_MOVED_FROM,
+	STEP_MASK = CAME | WENT | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF,
+	DIR_MASK = STEP_MASK | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR,
+};
+
+/* A root's own path. */
+struct way_of_root {
+	char *path; /* NULL: not watched */
+	struct tree_dir *top;
+	struct list steps;
+	uint64_t sum; /* of tree_way() */
+	bool changed; /* to be told */
+	bool touched; /* to be told if the way is another */
+};
+
+struct tree_watch {
+	struct loop *loop;
+	tree_change_fn *fn;
+	void *ctx;
+	struct watch events;
+	struct timer idle;
+	struct tree_map map;
+	struct way_of_root *roots;
+	unsigned nroots;
+	bool root_events; /* some root is changed or touched */
+	bool lost;
+	bool telling;
+	bool said_short;
+	char path[TREE_PATH_MAX];
+	char buf[READ_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
+};
+
+static void tell(struct tree_watch *w, enum tree_change what, unsigned root, const char *path)
+{
+	w->telling = true;
+	w->fn(w->ctx, what, root, path);
+	w->telling = false;
+}
+
+static void tell_of(
+	struct tree_watch *w, enum tree_change what, const struct tree_dir *dir, const char *name)
+{
+	char *path = tree_dir_path(dir, name, w->path);
+
+	if (what == TREE_DIR && name != NULL) {
+		/* A directory's path ends with a slash, for which there is room in front. */
+		size_t n = strlen(path);
+
+		path = memmove(path - 1, path, n);
+		path[n] = '/';
+	}
+	tell(w, what, dir->root, path);
+}
+
+static void root_event(struct tree_watch *w, unsigned root, bool changed)
+{
+	if (changed)
+		w->roots[root].changed = true;
+	else
+		w->roots[root].touched = true;
+	w->root_events = true;
+}
+
+/* At most max of them. How many. */
+static unsigned remove_idle(struct tree_watch *w, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && !list_empty(&w->map.idle); n++) {
+		struct tree_mark *mark = LIST_ENTRY(w->map.idle.next, struct tree_mark, idle);
+
+		/* EINVAL: the kernel removed it, and IN_IGNORED is on its way. */
+		inotify_rm_watch(w->events.fd, mark->wd);
+		tree_map_remove_mark(&w->map, mark);
+	}
+	return n;
+}
+
+static void arm_idle(struct tree_watch *w)
+{
+	if (!list_empty(&w->map.idle) && !timer_armed(&w->idle))
+		timer_arm(&w->loop->wheel, &w->idle, clock_ms() + IDLE_MS);
+}
+
+static void on_idle(struct timer *t)
+{
+	struct tree_watch *w = LIST_ENTRY(t, struct tree_watch, idle);
+
+	for (unsigned i = 0; i < IDLE_BATCHES && remove_idle(w, IDLE_BATCH) > 0; i++)
+		tree_watch_read(w);
+	arm_idle(w);
+}
+
+/* Whether the path, seen from outside, may be listed and searched. A hint: names may move
+ * meanwhile. */
+static bool readable(const struct tree_watch *w, const struct tree_dir *dir)
+{
+	char path[2 * PATH_MAX], buf[TREE_PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s%s", w->roots[dir->root].path,
+		tree_dir_path(dir, NULL, buf));
+
+	return n < (int)sizeof(path) && faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/*
+ * IN_ATTRIB of a directory is mostly its time stamps (rsync and tar set them last of all); what
+ * below it may be served depends on its mode alone.
+ */
+static bool access_changed(struct tree_watch *w, struct tree_dir *dir)
+{
+	bool was = dir->readable;
+
+	dir->readable = readable(w, dir);
+	return dir->readable != was;
+}
+
+static void on_dir_event(struct tree_watch *w, struct tree_dir *dir, const struct inotify_event *ev)
+{
+	struct tree_dir *child = tree_map_child(&w->map, dir, ev->name, strlen(ev->name));
+
+	if (ev->mask & WENT && child != NULL)
+		tree_map_drop(&w->map, child);
+	else if (ev->mask & IN_ATTRIB && child != NULL && !access_changed(w, child))
+		return;
+	tell_of(w, TREE_DIR, dir, ev->name);
+}
+
+/* An event of the directory itself, which may be the last that is heard of it. */
+static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
+{
+	bool gone = mask & SELF_GONE;
+
+	if (dir->parent == NULL) {
+		root_event(w, dir->root, gone);
+	} else if (!gone) {
+		if (access_changed(w, dir))
+			tell_of(w, TREE_DIR, dir, NULL);
+	} else if (!(mask & IN_MOVE_SELF) || dir->parent->mark == NULL) {
+		/* A move was told by the parent, and the name may be the new one by now. */
+		tell_of(w, TREE_DIR, dir, NULL);
+		tree_map_drop(&w->map, dir);
+	}
+}
+
+static void on_steps(struct tree_watch *w, struct tree_mark *mark, const struct inotify_event *ev)
+{
+	bool self = ev->len == 0;
+	uint32_t interest = self ? SELF_GONE | IN_ATTRIB : CAME | WENT | IN_ATTRIB;
+
+	if (!(ev->mask & interest))
+		return;
+	LIST_FOREACH(node, &mark->steps) {
+		struct tree_step *s = LIST_ENTRY(node, struct tree_step, of_mark);
+
+		if (self || strcmp(s->name, ev->name) == 0)
+			root_event(w, s->root, !(ev->mask & IN_ATTRIB));
+	}
+}
+
+/* The kernel gave the watch up: the file was deleted, or its file system unmounted. */
+static void on_ignored(struct tree_watch *w, struct tree_mark *mark)
+{
+	LIST_FOREACH(node, &mark->steps)
+		tree_map_remove_step(&w->map, LIST_ENTRY(node, struct tree_step, of_mark));
+	LIST_FOREACH(node, &mark->dirs)
+		tree_map_drop(&w->map, LIST_ENTRY(node, struct tree_dir, of_mark));
+	tree_map_remove_mark(&w->map, mark);
+}
+
+static void on_event(struct tree_watch *w, const struct inotify_event *ev)
+{
+	struct tree_mark *mark = tree_map_mark(&w->map, ev->wd);
+
+	if (ev->mask & IN_Q_OVERFLOW)
+		w->lost = true;
+	if (mark == NULL || w->lost)
+		return;
+	on_steps(w, mark, ev);
+	LIST_FOREACH(node, &mark->dirs) {
+		struct tree_dir *dir = LIST_ENTRY(node, struct tree_dir, of_mark);
+
+		if (ev->len == 0)
+			on_self(w, dir, ev->mask);
+		else if (ev->mask & IN_ISDIR)
+			on_dir_event(w, dir, ev);
+		else
+			tell_of(w, TREE_FILE, dir, ev->name);
+	}
+	if (ev->mask & IN_IGNORED)
+		on_ignored(w, mark);
+}
+
+static void forget_root(struct tree_watch *w, struct way_of_root *r)
+{
+	LIST_FOREACH(node, &r->steps)
+		tree_map_remove_step(&w->map, LIST_ENTRY(node, struct tree_step, of_root));
+	tree_map_free_top(&w->map, &r->top);
+	free(r->path);
+	*r = (struct way_of_root){ 0 };
+	list_init(&r->steps);
+}
+
+static int no_step(void *ctx, int fd, const char *name)
+{
+	(void)ctx, (void)fd, (void)name;
+	return 0;
+}
+
+static bool leads_elsewhere(const struct way_of_root *r)
+{
+	uint64_t sum;
+
+	tree_way(r->path, no_step, NULL, &sum);
+	return sum != r->sum;
+}
+
+/* What the events that were read mean as a whole. */
+static void tell_rest(struct tree_watch *w)
+{
+	bool roots = w->root_events, lost = w->lost;
+
+	w->root_events = w->lost = false;
+	for (unsigned i = 0; lost && i < w->nroots; i++)
+		forget_root(w, &w->roots[i]);
+	if (lost)
+		tell(w, TREE_LOST, 0, "/");
+	for (unsigned i = 0; roots && !lost && i < w->nroots; i++) {
+		struct way_of_root *r = &w->roots[i];
+
+		if (r->changed || (r->touched && r->path != NULL && leads_elsewhere(r)))
+			tell(w, TREE_ROOT, i, "/");
+		r->changed = r->touched = false;
+	}
+}
+
+void tree_watch_read(struct tree_watch *w)
+{
+	int queued = 0;
+
+	H2D_ASSERT(!w->telling);
+	/* No more than there is now, so that endless events do not keep the loop here. */
+	if (ioctl(w->events.fd, FIONREAD, &queued) != 0)
+		queued = 0;
+	while (queued > 0) {
+		ssize_t n = read(w->events.fd, w->buf, sizeof(w->buf));
+
+		if (n <= 0)
+			break;
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *ev = (const void *)(w->buf + at);
+
+			at += (ssize_t)(sizeof(*ev) + ev->len);
+			on_event(w, ev);
+		}
+		queued -= (int)n;
+	}
+	tell_rest(w);
+	arm_idle(w);
+}
+
+static void on_readable(struct watch *events, uint32_t mask)
+{
+	(void)mask;
+	tree_watch_read(LIST_ENTRY(events, struct tree_watch, events));
+}
+
+struct tree_watch *tree_watch_new(struct loop *loop, tree_change_fn *fn, void *ctx)
+{
+	struct tree_watch *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (w == NULL)
+		return NULL;
+	w->loop = loop;
+	w->fn = fn;
+	w->ctx = ctx;
+	w->events.fn = on_readable;
+	timer_init(&w->idle, on_idle);
+	rc = tree_map_init(&w->map);
+	if (rc < 0) {
+		free(w);
+		errno = -rc;
+		return NULL;
+	}
+	w->events.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	rc = w->events.fd < 0 ? -errno : loop_watch(loop, &w->events, EPOLLIN);
+	if (rc < 0) {
+		tree_watch_free(&w);
+		errno = -rc;
+	}
+	return w;
+}
+
+void tree_watch_free(struct tree_watch **watch)
+{
+	struct tree_watch *w = *watch;
+
+	if (w == NULL)
+		return;
+	H2D_ASSERT(!w->telling);
+	timer_disarm(&w->loop->wheel, &w->idle);
+	for (unsigned i = 0; i < w->nroots; i++)
+		forget_root(w, &w->roots[i]);
+	free(w->roots);
+	tree_map_fini(&w->map);
+	loop_unwatch(w->loop, &w->events);
+	if (w->events.fd >= 0)
+		close(w->events.fd);
+	free(w);
+	*watch = NULL;
+}
+
+/* NULL with errno. inotify_add_watch(2) takes no descriptor, but a magic link that leads to its
+ * file. */
+static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
+{
+	struct tree_mark *mark;
+	char path[32];
+	int wd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* Of one inode there is one watch: roots that overlap add to what it tells. */
+	do {
+		wd = inotify_add_watch(w->events.fd, path, mask | IN_MASK_ADD);
+	} while (wd < 0 && errno == ENOSPC && remove_idle(w, IDLE_BATCH) > 0);
+	if (wd < 0) {
+		if (errno == ENOSPC && !w->said_short) {
+			log_error("inotify: no more than %u watches, see "
+				  "fs.inotify.max_user_watches: "
+				  "changes elsewhere are found by rescans",
+				w->map.nmarks);
+			w->said_short = true;
+			errno = ENOSPC;
+		}
+		return NULL;
+	}
+	mark = tree_map_add_mark(&w->map, wd);
+	if (mark == NULL) {
+		inotify_rm_watch(w->events.fd, wd);
+		errno = ENOMEM;
+	}
+	return mark;
+}
+
+/* 0, or -ENOMEM: new ones with nothing in them. */
+static int make_roots(struct tree_watch *w, unsigned n)
+{
+	struct way_of_root *roots;
+
+	if (n <= w->nroots)
+		return 0;
+	roots = calloc(n, sizeof(*roots));
+	if (roots == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		list_init(&roots[i].steps);
+	for (unsigned i = 0; i < w->nroots; i++) {
+		roots[i] = w->roots[i];
+		list_init(&roots[i].steps);
+		list_splice(&roots[i].steps, &w->roots[i].steps);
+	}
+	free(w->roots);
+	w->roots = roots;
+	w->nroots = n;
+	return 0;
+}
+
+struct steps {
+	struct tree_watch *w;
+	unsigned root;
+};
+
+static int add_step(void *ctx, int fd, const char *name)
+{
+	struct steps *s = ctx;
+	struct tree_watch *w = s->w;
+	struct tree_mark *mark = add_watch(w, fd, STEP_MASK);
+
+	/* Who may pass through a directory need not be allowed to read it. */
+	if (mark == NULL)
+		return errno == EACCES ? 0 : -errno;
+	return tree_map_add_step(&w->map, mark, name, s->root, &w->roots[s->root].steps);
+}
+
+int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path)
+{
+	struct steps s = { w, root };
+	struct way_of_root *r;
+	char *path;
+	int rc;
+
+	H2D_ASSERT(!w->telling);
+	path = strdup(root_path);
+	rc = path != NULL ? make_roots(w, root + 1) : -ENOMEM;
+	if (rc < 0) {
+		free(path);
+		return rc;
+	}
+	r = &w->roots[root];
+	forget_root(w, r);
+	r->path = path;
+	rc = tree_way(path, add_step, &s, &r->sum);
+	arm_idle(w);
+	return rc;
+}
+
+int tree_watch_dir(struct tree_watch *w, unsigned root, const char *path, int dirfd)
+{
+	struct way_of_root *r = w->roots + root;
+	struct tree_mark *mark;
+	struct tree_dir *dir;
+
+	H2D_ASSERT(!w->telling);
+	if (root >= w->nroots || r->path == NULL)
+		return -ENOENT;
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	mark = add_watch(w, dirfd, DIR_MASK | IN_EXCL_UNLINK);
+	if (mark == NULL)
+		return -errno;
+	if (r->top == NULL)
+		r->top = tree_dir_top(root);
+	dir = r->top != NULL ? tree_map_make(&w->map, r->top, path) : NULL;
+	if (dir != NULL) {
+		tree_map_tie(&w->map, dir, mark);
+		dir->readable = faccessat(dirfd, "", R_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
+	}
+	arm_idle(w);
+	return dir != NULL ? 0 : -ENOMEM;
+}
+
+void tree_watch_forget(struct tree_watch *w, unsigned root, const char *path)
+{
+	struct tree_dir *dir = NULL;
+
+	H2D_ASSERT(!w->telling);
+	if (root < w->nroots && w->roots[root].top != NULL)
+		dir = tree_map_find(&w->map, w->roots[root].top, path);
+	if (dir != NULL)
+		tree_map_drop(&w->map, dir);
+	arm_idle(w);
+}
+
+unsigned tree_watch_count(const struct tree_watch *w)
+{
+	return w->map.watched;
+}

@@ -1,0 +1,252 @@
+/*
+ * variants: the queue of files that lack a variant, and the threads that make them (SCHED_IDLE).
+ * Called on the keeper's loop; a thread touches nothing but its own job, and its result is dropped
+ * when the file changed meanwhile.
+ */
+#include "keeper/variants.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "keeper/compress.h"
+
+enum { NICE = 19, NEWS_MS = 250 };
+
+/* Out of one, while a thread has it: the job alone. */
+struct variant_job {
+	struct job job;
+	struct variants *variants;
+	struct catalog_file *file; /* NULL: it is gone */
+	char source[IMAGE_ETAG];   /* of the bytes that are compressed */
+	unsigned wants;            /* bit set by enum coding */
+	size_t n;
+	char *in;
+	struct {
+		char *p;
+		size_t n; /* 0: not worth it */
+		struct etag etag;
+	} out[CODINGS];
+	int rc;
+};
+
+int variants_init(struct variants *t, struct catalog *c, struct loop *loop)
+{
+	cpu_set_t set;
+
+	*t = (struct variants){ .catalog = c, .threads = 1 };
+	for (int i = 0; i < VARIANTS_SIZES; i++)
+		list_init(&t->todo[i]);
+	for (enum coding i = 0; i < CODINGS; i++)
+		if ((c->conf->codings & 1U << i) != 0 && compress_has(i))
+			t->codings |= 1U << i;
+	if (t->codings == 0)
+		return 0;
+	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 3)
+		t->threads = (unsigned)CPU_COUNT(&set) / 2;
+	t->offload = offload_new(loop, t->threads);
+	return t->offload != NULL ? 0 : -errno;
+}
+
+void variants_fini(struct variants *t)
+{
+	offload_free(&t->offload);
+}
+
+unsigned variants_pending(const struct variants *t)
+{
+	return t->waiting + t->running;
+}
+
+/* --- in a thread ------------------------------------------------------------------------------ */
+
+static int hash(const void *p, size_t n, struct etag *etag)
+{
+	struct etag_hash *h = etag_hash_new();
+	int rc = -ENOMEM;
+
+	if (h != NULL && etag_hash_begin(h) == 0 && etag_hash_add(h, p, n) == 0)
+		rc = etag_hash_end(h, etag);
+	etag_hash_free(&h);
+	return rc;
+}
+
+static int compress_one(struct variant_job *j, enum coding coding)
+{
+	size_t worth = compress_worth(j->n);
+	ssize_t n;
+	char *fit;
+
+	j->out[coding].p = malloc(worth + 1);
+	if (j->out[coding].p == NULL)
+		return -ENOMEM;
+	n = compress_whole(coding, j->in, j->n, j->out[coding].p, worth);
+	if (n <= 0)
+		return (int)n;
+	/* It waits for the others. */
+	fit = realloc(j->out[coding].p, (size_t)n);
+	if (fit != NULL)
+		j->out[coding].p = fit;
+	if (hash(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
+		return -ENOMEM;
+	j->out[coding].n = (size_t)n;
+	return 0;
+}
+
+static void compress_work(struct job *job)
+{
+	static _Thread_local bool low_priority;
+	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
+
+	if (!low_priority) {
+		const struct sched_param none = { 0 };
+
+		/* On Linux both are of the thread, not of the process (setpriority(2)). */
+		setpriority(PRIO_PROCESS, 0, NICE);
+		sched_setscheduler(0, SCHED_BATCH, &none);
+		low_priority = true;
+	}
+	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
+		if ((j->wants & 1U << i) != 0)
+			j->rc = compress_one(j, i);
+}
+
+/* --- on the loop ------------------------------------------------------------------------------ */
+
+static void free_job(struct variant_job *j)
+{
+	for (int i = 0; i < CODINGS; i++)
+		free(j->out[i].p);
+	free(j->in);
+	free(j);
+}
+
+static void take(
+	struct variants *t, struct catalog_file *f, enum coding coding, struct variant_job *j)
+{
+	struct catalog *c = t->catalog;
+	struct segment_body *b = NULL;
+	size_t n = j->out[coding].n;
+
+	if (n > 0 && catalog_sidecar(c, f, coding) == NULL && catalog_has_room(c, n))
+		t->stuck |= segments_put(
+				    c->segments, j->out[coding].p, n, &j->out[coding].etag, &b) < 0;
+	if (b != NULL)
+		catalog_set_variant(c, f, coding, b);
+	if (!t->stuck)
+		f->tried |= (uint8_t)(1U << coding);
+}
+
+static void compress_done(struct job *job)
+{
+	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
+	struct variants *t = j->variants;
+	struct catalog_file *f = j->file;
+
+	t->running--;
+	if (f != NULL) {
+		f->job = NULL;
+		/* The same bytes, whatever happened to the file in between. */
+		if (f->body != NULL && memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
+			for (enum coding i = 0; i < CODINGS; i++)
+				if ((j->wants & 1U << i) != 0)
+					take(t, f, i, j);
+			catalog_news(t->catalog, NEWS_MS);
+		}
+		/* It changed meanwhile, or found no room. */
+		variants_want(t, f);
+	}
+	for (enum coding i = 0; i < CODINGS; i++)
+		t->compressed += j->wants >> i & 1;
+	if (j->rc < 0)
+		log_error("cache: compressing: %s", strerror(-j->rc));
+	free_job(j);
+	variants_step(t);
+}
+
+static unsigned size_class(const struct catalog_file *f)
+{
+	return f->body->n == 0 ? 0 : 32 - (unsigned)__builtin_clz(f->body->n);
+}
+
+void variants_want(struct variants *t, struct catalog_file *f)
+{
+	for (enum coding i = 0; i < CODINGS; i++)
+		if (f->variants[i] != NULL && catalog_sidecar(t->catalog, f, i) != NULL)
+			catalog_set_variant(t->catalog, f, i, NULL);
+	if (t->offload == NULL || f->job != NULL || list_linked(&f->idle) ||
+		catalog_wants(t->catalog, f, t->codings) == 0)
+		return;
+	list_append(&t->todo[size_class(f)], &f->idle);
+	t->waiting++;
+}
+
+static void forget(struct variants *t, struct catalog_file *f)
+{
+	if (!list_linked(&f->idle))
+		return;
+	list_remove(&f->idle);
+	t->waiting--;
+}
+
+void variants_gone(struct variants *t, struct catalog_file *f)
+{
+	forget(t, f);
+	if (f->job != NULL)
+		f->job->file = NULL;
+	f->job = NULL;
+}
+
+static int start(struct variants *t, struct catalog_file *f, unsigned wants)
+{
+	struct variant_job *j = calloc(1, sizeof(*j));
+	int rc = -ENOMEM;
+
+	if (j == NULL)
+		return rc;
+	j->variants = t;
+	j->file = f;
+	j->wants = wants;
+	j->n = f->body->n;
+	j->job.work = compress_work;
+	j->job.done = compress_done;
+	memcpy(j->source, f->body->etag, IMAGE_ETAG);
+	j->in = malloc(j->n);
+	if (j->in != NULL)
+		rc = segments_read(f->body, j->in);
+	if (rc == 0)
+		rc = offload_submit(t->offload, &j->job);
+	if (rc < 0) {
+		free_job(j);
+		return rc;
+	}
+	f->job = j;
+	t->running++;
+	return 0;
+}
+
+void variants_room(struct variants *t)
+{
+	t->stuck = false;
+}
+
+void variants_step(struct variants *t)
+{
+	for (int i = 0; i < VARIANTS_SIZES && !t->stuck; i++) {
+		while (t->running < t->threads && !list_empty(&t->todo[i])) {
+			struct catalog_file *f =
+				LIST_ENTRY(t->todo[i].next, struct catalog_file, idle);
+			unsigned wants = catalog_wants(t->catalog, f, t->codings);
+
+			forget(t, f);
+			/* Without the memory for it now, the next change of the file tries again.
+			 */
+			if (wants != 0 && start(t, f, wants) < 0)
+				return;
+		}
+	}
+}

@@ -1,0 +1,45 @@
+/*
+ * variants: compressed forms of the files in the catalogue, made in threads of the keeper that run
+ * only when the processor is idle. Small files come first. A thread takes one file at a time, its
+ * bytes copied out of the segment.
+ */
+#ifndef H2D_KEEPER_VARIANTS_H
+#define H2D_KEEPER_VARIANTS_H
+
+#include "event/offload.h"
+#include "keeper/catalog.h"
+
+enum { VARIANTS_SIZES = 33 };
+
+struct variants {
+	struct catalog *catalog;
+	struct offload *offload; /* NULL: nothing is to be compressed */
+	unsigned codings;        /* bit set by enum coding */
+	unsigned threads, running, waiting;
+	bool stuck;                       /* no segment has room until an image goes */
+	struct list todo[VARIANTS_SIZES]; /* by the logarithm of their size */
+	uint64_t compressed;              /* so many times in all */
+};
+
+/* 0, or -errno. */
+int variants_init(struct variants *t, struct catalog *c, struct loop *loop);
+
+/* Waits for what is being compressed: seconds, so not for a process that is to leave. */
+void variants_fini(struct variants *t);
+
+/* f is fresh: compresses what there is to compress, sooner or later. */
+void variants_want(struct variants *t, struct catalog_file *f);
+
+/* f is about to be freed. */
+void variants_gone(struct variants *t, struct catalog_file *f);
+
+/* An image or a body went. */
+void variants_room(struct variants *t);
+
+/* Gives idle threads something to do. */
+void variants_step(struct variants *t);
+
+/* Files that wait or are being compressed. */
+unsigned variants_pending(const struct variants *t);
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * warm_start: maps an earlier image, checks it with image_check(), and finds files in it during the
+ * first walk. Called by scan.c and keeper.c; it never trusts an offset of an image that was not
+ * checked.
+ */
+#include "keeper/warm_start.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "image/memfd.h"
+
+static const void *map(struct warm_start *a, unsigned i)
+{
+	off_t size = memfd_sealed_size(a->fds[i], i == 0);
+	void *p;
+
+	if (size <= 0)
+		return NULL;
+	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, a->fds[i], 0);
+	a->sizes[i] = (size_t)size;
+	return p != MAP_FAILED ? p : NULL;
+}
+
+static const char *open_image(struct warm_start *a)
+{
+	uint64_t sizes[IMAGE_SEGMENTS];
+	unsigned nsegments = (unsigned)a->nfds - IMAGE_FDS;
+
+	for (unsigned i = 0; i < nsegments; i++) {
+		off_t size = memfd_sealed_size(a->fds[IMAGE_FDS + i], true);
+
+		if (size < 0)
+			return "a segment is not sealed";
+		sizes[i] = (uint64_t)size;
+	}
+	a->head = map(a, 0);
+	a->marks = map(a, 1);
+	if (a->head == NULL || a->marks == NULL)
+		return "cannot be mapped";
+	return image_check(a->head, a->sizes[0], sizes, nsegments, a->marks, a->sizes[1]);
+}
+
+/* Trees are the same if their paths are: whatever the order of server blocks is now. */
+static bool match_roots(struct warm_start *a, const struct catalog *c)
+{
+	const struct image_root *theirs = image_roots(a->head);
+	const char *strings = image_strings(a->head);
+
+	a->roots = calloc(c->nroots + 1, sizeof(*a->roots));
+	for (unsigned i = 0; a->roots != NULL && i < c->nroots; i++)
+		for (uint32_t k = 0; k < a->head->nroots && a->roots[i] == 0; k++)
+			if (slice_eq(slice_str(c->roots[i].path),
+				    slice_of(strings + theirs[k].path.at, theirs[k].path.n)))
+				a->roots[i] = k + 1;
+	return a->roots != NULL;
+}
+
+struct warm_start *warm_start_new(struct catalog *c, const int *fds, int nfds)
+{
+	struct warm_start *a = NULL;
+	const char *fault = "out of memory";
+
+	if (nfds >= IMAGE_FDS && nfds <= IMAGE_FDS + IMAGE_SEGMENTS)
+		a = calloc(1, sizeof(*a));
+	if (a == NULL) {
+		for (int i = 0; i < nfds; i++)
+			close(fds[i]);
+		return NULL;
+	}
+	a->store = c->segments;
+	a->nfds = nfds;
+	memcpy(a->fds, fds, (size_t)nfds * sizeof(*fds));
+	fault = open_image(a);
+	if (fault == NULL && !match_roots(a, c))
+		fault = "out of memory";
+	if (fault != NULL) {
+		log_error("cache: the image before is not used: %s", fault);
+		warm_start_free(&a);
+	}
+	return a;
+}
+
+static struct segment_body *take(struct warm_start *a, const struct image_body *from)
+{
+	uint32_t i = from->segment;
+
+	if (a->refused[i])
+		return NULL;
+	if (a->segments[i] == NULL) {
+		a->segments[i] = segments_take_over(a->store, a->fds[IMAGE_FDS + i], from->n);
+		a->fds[IMAGE_FDS + i] = -1;
+		a->refused[i] = a->segments[i] == NULL;
+		if (a->refused[i])
+			return NULL;
+		/* It must not go while it may still be asked for. */
+		segment_hold(a->segments[i]);
+	}
+	return segments_take_body(a->segments[i], from);
+}
+
+static void take_variants(struct warm_start *a, struct catalog *c, struct catalog_file *f,
+	const struct image_entry *e)
+{
+	for (enum coding i = 0; i < CODINGS; i++) {
+		struct segment_body *b;
+
+		/* What lay beside is looked at for itself. */
+		if ((c->conf->codings & 1U << i) == 0 || (e->flags & IMAGE_SIDECAR << i) != 0)
+			continue;
+		if ((e->flags & IMAGE_TRIED << i) != 0)
+			f->tried |= (uint8_t)(1U << i);
+		if (e->variants[i].n == 0)
+			continue;
+		b = catalog_has_room(c, e->variants[i].n) ? take(a, &e->variants[i]) : NULL;
+		if (b != NULL)
+			catalog_set_variant(c, f, i, b);
+	}
+}
+
+bool warm_start_file(struct warm_start *a, struct catalog *c, struct catalog_file *f,
+	const struct file_id *file_id)
+{
+	uint32_t root = a->roots[f->node.root];
+	const struct image_entry *e;
+	struct segment_body *b;
+
+	if (root == 0)
+		return false;
+	e = image_find(a->head, root - 1, slice_of(f->path, f->node.n));
+	if (e == NULL || (e->flags & IMAGE_SETTLED) == 0 || e->body.n != file_id->size ||
+		!file_id_eq(&e->file_id, file_id) || !catalog_has_room(c, e->body.n))
+		return false;
+	if (__atomic_load_n(&a->marks->stale[e - image_entries(a->head)], __ATOMIC_ACQUIRE) != 0)
+		return false;
+	b = take(a, &e->body);
+	if (b == NULL || catalog_fill_warm(c, f, file_id, b) < 0)
+		return false;
+	take_variants(a, c, f, e);
+	a->nwarm++;
+	return true;
+}
+
+void warm_start_free(struct warm_start **ap)
+{
+	struct warm_start *a = *ap;
+
+	if (a == NULL)
+		return;
+	*ap = NULL;
+	for (unsigned i = 0; i < IMAGE_SEGMENTS; i++)
+		if (a->segments[i] != NULL)
+			segment_release(a->store, a->segments[i]);
+	if (a->head != NULL)
+		munmap((void *)(uintptr_t)a->head, a->sizes[0]);
+	if (a->marks != NULL)
+		munmap((void *)(uintptr_t)a->marks, a->sizes[1]);
+	for (int i = 0; i < a->nfds; i++)
+		if (a->fds[i] >= 0)
+			close(a->fds[i]);
+	free(a->roots);
+	free(a);
+}

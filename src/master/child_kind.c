@@ -1,0 +1,117 @@
+/*
+ * child_kind: one row for each kind of process that the master starts, and the function that the
+ * row names. Those functions run in the new process, after spawn has closed what the row does not
+ * give it and has dropped privileges. Nothing here runs in the master but the counting.
+ */
+#include "master/child_kind.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "keeper/keeper.h"
+
+/* --- the keeper ------------------------------------------------------------------------------- */
+
+static unsigned count_keepers(const struct conf *conf)
+{
+	return conf->cache.max_size > 0 ? 1 : 0;
+}
+
+static int run_keeper(const struct child_run *r)
+{
+	return keeper_run(&(struct keeper_args){
+		.files = r->resources->trees.files,
+		.ctl = r->ctl,
+		.doubts = r->doubts,
+		.replaces = r->replaces,
+		.error_log = r->error_log,
+		.generation = r->generation,
+		.first_number = r->first_image,
+		.image = r->image,
+		.nimage = r->nimage,
+	});
+}
+
+/* --- a worker --------------------------------------------------------------------------------- */
+
+static unsigned count_workers(const struct conf *conf)
+{
+	cpu_set_t set;
+
+	if (conf->worker_processes != 0)
+		return (unsigned)conf->worker_processes;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+/* Worker slot n runs on the n-th CPU that h2d may run on. */
+static void pin(unsigned slot)
+{
+	cpu_set_t all, one;
+	int skip;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	skip = (int)(slot % (unsigned)CPU_COUNT(&all));
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all) || skip-- > 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (sched_setaffinity(0, sizeof(one), &one) < 0)
+			log_warn("cannot pin to CPU %d: %s", cpu, strerror(errno));
+		return;
+	}
+}
+
+static int run_worker(const struct child_run *r)
+{
+	if (r->conf->worker_cpu_affinity != 0)
+		pin(r->slot);
+	return worker_run(&(struct worker_args){
+		.conf = r->conf,
+		.trees = &r->resources->trees,
+		.sites = r->resources->sites,
+		.slot = r->slot,
+		.board = r->board,
+		.board_slot = r->board_slot,
+		.generation = r->generation,
+		.keepers = r->keepers,
+		.nkeepers = r->nkeepers,
+		.ctl = r->ctl,
+		.error_log = r->error_log,
+		.access_log = r->access_log,
+		.listeners = r->listeners,
+		.nlisteners = r->nlisteners,
+	});
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+const struct child_kind child_kinds[] = {
+	/* The keeper first: the sooner it reads, the sooner an image is there. */
+	{
+		.name = "keeper",
+		.run = run_keeper,
+		.count = count_keepers,
+		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
+		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN),
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = run_worker,
+		.count = count_workers,
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOG | CHILD_IMAGES |
+			CHILD_KEEPERS | CHILD_KEYS,
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
+		.awaited = true,
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{ .name = NULL },
+};

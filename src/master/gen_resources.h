@@ -1,0 +1,31 @@
+/*
+ * gen_resources: what a generation stands on besides its configuration: certificates, the user,
+ * file trees, sites. The master makes them before the fork, for a generation or only for -t, which
+ * so sees every fault that a start would. They borrow from the configuration and never outlive it.
+ */
+#ifndef H2D_MASTER_GEN_RESOURCES_H
+#define H2D_MASTER_GEN_RESOURCES_H
+
+#include "master/privs.h"
+#include "server/certs.h"
+#include "server/sites.h"
+
+struct resources {
+	struct certs certs;
+	struct privs privs;
+	struct trees trees;
+	const struct sites *sites;
+	struct arena memory; /* of the sites */
+};
+
+/*
+ * 0, or -1 after at least one fault; gen_resources_fini() is due either way. conf outlives it, and
+ * may be faulty: then what else is wrong is found.
+ */
+int gen_resources_init(
+	struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx);
+
+/* Zeroed resources are none: nothing is done. */
+void gen_resources_fini(struct resources *r);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * launch: starts each process, the first time and every further time; reload and supervise call it.
+ * Launch looks at the row of the process's kind for what to take along, and never at which kind it
+ * is.
+ */
+#include "master/launch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/master_state.h"
+
+enum {
+	/* A keeper's numbers are above those of the one before, which may go on for a while. */
+	IMAGES_BEHIND = 1000,
+	FORK_RETRY_MS = 100,
+};
+
+static void on_respawn(struct timer *t)
+{
+	launch(LIST_ENTRY(t, struct child, respawn));
+}
+
+void launch_init(struct gen *g, const struct child_env *env)
+{
+	GEN_FOREACH(c, g) {
+		child_init(c, env);
+		timer_init(&c->respawn, on_respawn);
+	}
+}
+
+void launch_later(struct child *c, unsigned ms)
+{
+	timer_arm(&c->env->loop->wheel, &c->respawn, clock_ms() + ms);
+}
+
+void launch_cancel(struct child *c)
+{
+	timer_disarm(&c->env->loop->wheel, &c->respawn);
+}
+
+static int start(struct child *c)
+{
+	struct gen *g = c->gen;
+
+	if (!c->kind->board)
+		return child_start(c);
+	c->board = board_take(g->master->board, c->slot, g->number);
+	return c->board != NULL ? child_start(c) : -ENOSPC;
+}
+
+int launch(struct child *c)
+{
+	struct gen *g = c->gen;
+	struct master *m = g->master;
+	int rc;
+
+	if (c->kind->says & CHILD_SAYS(CTL_CACHE))
+		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
+	rc = start(c);
+	if (rc < 0) {
+		log_error("cannot start a process: %s", strerror(-rc));
+		if (c->board != NULL)
+			board_release(m->board, &c->board);
+		/* The machine may have room again soon, and meanwhile connections wait here. */
+		if (g->state != GEN_DRAIN)
+			launch_later(c, FORK_RETRY_MS);
+		return -1;
+	}
+	if (c->board != NULL)
+		c->board->pid = c->pid;
+	if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
+		m->next_image += IMAGES_BEHIND;
+	if (c->kind->gets & CHILD_IMAGES)
+		child_send(c, DUE_IMAGE);
+	gen_show(m->current, &m->board->head);
+	return 0;
+}

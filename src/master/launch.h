@@ -1,0 +1,24 @@
+/*
+ * launch: fills the place of a child with a process: takes the scoreboard slot that its kind needs,
+ * has it started, and sends it the image that is there. Reload launches the processes of a new
+ * generation, supervise those that died.
+ */
+#ifndef H2D_MASTER_LAUNCH_H
+#define H2D_MASTER_LAUNCH_H
+
+#include "master/gen.h"
+
+/* Gives each child of g its timers; before the first launch. */
+void launch_init(struct gen *g, const struct child_env *env);
+
+/* Starts c's process. 0, or -1 (logged): then it is tried again unless launch_cancel() is called.
+ */
+int launch(struct child *c);
+
+/* Starts it in ms. */
+void launch_later(struct child *c, unsigned ms);
+
+/* It is not started again. */
+void launch_cancel(struct child *c);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * master_signal: turns signals into reloads, drains and reopened logs. A HUP that comes while a
+ * generation is being built is remembered: reload begins once more when that one is done.
+ */
+#include "master/master_signal.h"
+
+#include "base/log.h"
+#include "master/drain.h"
+#include "master/master_state.h"
+#include "master/reload.h"
+
+void master_signal_set(sigset_t *set)
+{
+	static const int wanted[] = { SIGCHLD, SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 };
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		sigaddset(set, wanted[i]);
+}
+
+static void reopen_logs(struct master *m)
+{
+	char err[512];
+
+	LIST_FOREACH(node, &m->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		if (logs_reopen(&g->logs, err, sizeof(err)) < 0)
+			log_error("%s", err);
+		GEN_FOREACH(c, g)
+			if (c->pid != 0)
+				child_send(c, DUE_LOGS);
+	}
+	log_notice("logs reopened");
+}
+
+static void reload_or_later(struct master *m)
+{
+	if (m->phase == MASTER_START || m->starting != NULL)
+		m->again = true;
+	else if (m->phase == MASTER_SERVE)
+		reload_begin(m);
+}
+
+void master_signal(struct master *m, int signo)
+{
+	switch (signo) {
+	case SIGHUP:
+		reload_or_later(m);
+		break;
+	case SIGQUIT:
+		if (m->phase != MASTER_LEAVE)
+			drain_all(m, true);
+		break;
+	case SIGTERM:
+	case SIGINT:
+		drain_all(m, false);
+		break;
+	case SIGUSR1:
+		reopen_logs(m);
+		break;
+	default:
+		log_warn("upgrading the program in place is not built");
+		break;
+	}
+}

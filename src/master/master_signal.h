@@ -1,0 +1,17 @@
+/*
+ * master_signal: what a signal to the master means in each of its phases. The master calls it with
+ * every signal but SIGCHLD.
+ */
+#ifndef H2D_MASTER_MASTER_SIGNAL_H
+#define H2D_MASTER_MASTER_SIGNAL_H
+
+#include <signal.h>
+
+struct master;
+
+/* The signals that mean something to the master, SIGCHLD among them. */
+void master_signal_set(sigset_t *set);
+
+void master_signal(struct master *m, int signo);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * master_state: what the master consists of. The files of this folder that bring generations up and
+ * down share it; it has no functions, so that none of them need include the others.
+ */
+#ifndef H2D_MASTER_MASTER_STATE_H
+#define H2D_MASTER_MASTER_STATE_H
+
+#include "event/loop.h"
+#include "event/sig.h"
+#include "master/gen.h"
+#include "master/pidfile.h"
+#include "master/sockets.h"
+#include "master/status.h"
+
+enum master_phase {
+	MASTER_START, /* the first generation is being built */
+	MASTER_SERVE,
+	MASTER_LEAVE, /* everything drains or stops; the loop ends with the last child */
+};
+
+struct master {
+	struct loop loop;
+	struct sig sig;
+	const struct conf_override *ov;
+	const struct child_kind *kinds;
+	struct child_env children;
+	enum master_phase phase;
+	int exit_status;
+	struct board *board;
+	struct sockets sockets;
+	struct pidfile pidfile;
+	struct list gens;     /* every generation that has processes, oldest first */
+	unsigned ngens;       /* generations not yet freed */
+	struct gen *current;  /* the one that serves; NULL before the first does */
+	struct gen *starting; /* the one that is being built, NULL if none is */
+	uint32_t last_number; /* of a generation */
+	uint64_t next_image;  /* number that the next keeper may begin with */
+	struct status status; /* as written: the last reload that is over */
+	struct status next;   /* what is being gathered for the one that runs */
+	bool again;           /* HUP came while one was running */
+	struct timer limit;   /* for a generation to come up */
+	struct timer bind;    /* tries once more for the addresses of the first generation */
+	uint64_t bind_until;  /* ms; how long that goes on; 0: not begun */
+};
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * supervise: receives child's reports (child_ops) and decides what they mean for the generation.
+ * It stands above reload, drain and launch, which carry out what is decided and never call back.
+ */
+#include "master/supervise.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/drain.h"
+#include "master/launch.h"
+#include "master/loan.h"
+#include "master/master_state.h"
+#include "master/reload.h"
+
+static void on_up(struct child *c)
+{
+	struct gen *g = c->gen;
+
+	if (g->state == GEN_START && gen_is_up(g))
+		reload_commit(g);
+	loan_end(c);
+	loan_offer(g);
+}
+
+/* --- deaths ----------------------------------------------------------------------------------- */
+
+static void obituary(const struct child *c, pid_t pid, int status)
+{
+	enum log_level level = LEVEL_NOTICE;
+	char who[32], how[128];
+
+	child_name(c, who, sizeof(who));
+	reap_describe(status, how, sizeof(how));
+	if (c->board != NULL && c->board->words[0] != '\0')
+		log_alert("%s (process %d), last words: %.*s", who, (int)pid, BOARD_WORDS - 1,
+			c->board->words);
+	if (reap_is_crash(status))
+		level = LEVEL_ALERT;
+	else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		level = LEVEL_ERROR;
+	else if (c->gen->state == GEN_DRAIN)
+		level = LEVEL_INFO;
+	log_at(level, "%s (process %d, generation %u) %s", who, (int)pid, c->gen->number, how);
+}
+
+static void fail(struct child *c, int status)
+{
+	char who[32], why[192], how[128];
+
+	child_name(c, who, sizeof(who));
+	reap_describe(status, how, sizeof(how));
+	snprintf(why, sizeof(why), "%s %s before all were up", who, how);
+	reload_fail(c->gen, why);
+}
+
+static void respawn(struct child *c)
+{
+	unsigned wait = reap_delay(&c->reap, &c->kind->restart, clock_ms());
+
+	if (wait == 0) {
+		launch(c);
+		return;
+	}
+	log_error("it is started again in %u ms", wait);
+	launch_later(c, wait);
+}
+
+static void on_died(struct child *c, pid_t pid, int status)
+{
+	struct gen *g = c->gen;
+	struct master *m = g->master;
+
+	obituary(c, pid, status);
+	if (c->board != NULL)
+		board_release(m->board, &c->board);
+	gen_show(m->current, &m->board->head);
+	loan_lost(c);
+	if (g->state == GEN_DRAIN)
+		drain_check(g);
+	else if (g->state == GEN_START && c->kind->awaited)
+		fail(c, status);
+	else
+		respawn(c);
+	loan_offer(g);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	struct master *m = g->master;
+
+	if (msg->arg == 0 || nfds == 0 || g->state == GEN_DRAIN)
+		return false;
+	gen_take_image(g, msg, fds, nfds);
+	if (m->next_image <= msg->arg)
+		m->next_image = msg->arg + 1;
+	GEN_FOREACH(c, g)
+		if (c->pid != 0 && c->kind->gets & CHILD_IMAGES)
+			child_send(c, DUE_IMAGE);
+	log_debug("generation %u: image %llu", g->number, (unsigned long long)msg->arg);
+	gen_show(m->current, &m->board->head);
+	return true;
+}
+
+/* What a process lost for want of descriptors, as it stands now. */
+static void send_again(struct child *c, uint64_t types)
+{
+	unsigned due = 0;
+
+	if (types & CTL_TYPE(CTL_IMAGE))
+		due |= DUE_IMAGE;
+	if (types & CTL_TYPE(CTL_LOGS))
+		due |= DUE_LOGS;
+	if (types & CTL_TYPE(CTL_KEEPER))
+		due |= DUE_KEEPER;
+	if (types & CTL_TYPE(CTL_LISTEN))
+		loan_again(c);
+	child_send(c, due);
+}
+
+static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	struct master *m = c->gen->master;
+
+	if (msg->type == CTL_IMAGE)
+		return take_image(c->gen, msg, fds, nfds);
+	if (msg->type == CTL_AGAIN)
+		send_again(c, msg->arg);
+	if (msg->type == CTL_CACHE) {
+		c->gen->facts = msg->facts;
+		gen_show(m->current, &m->board->head);
+	}
+	return false;
+}
+
+/* Where the keeper of the newest generation reads doubts; -1: that is g, or has none. */
+static int newest_doubts(const struct gen *g)
+{
+	const struct master *m = g->master;
+	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
+
+	return newest != NULL && newest != g ? newest->doubts[1] : -1;
+}
+
+static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	if (due == DUE_KEEPER) {
+		*msg = (struct ctl_msg){ .type = CTL_KEEPER, .generation = c->gen->number };
+		fds[0] = newest_doubts(c->gen);
+		*nfds = 1;
+		return fds[0] >= 0;
+	}
+	if (due == DUE_LOANS)
+		return loan_fill(c, msg, fds, nfds);
+	if (!gen_message(c->gen, c->kind->gets, due, msg, fds, nfds))
+		return false;
+	if (msg->type == CTL_DRAIN)
+		msg->closing = gen_closing(c->gen, &c->gen->master->sockets);
+	return true;
+}
+
+static bool on_sent(struct child *c, unsigned due)
+{
+	return due == DUE_LOANS && loan_sent(c);
+}
+
+const struct child_ops supervise_ops = {
+	.up = on_up,
+	.died = on_died,
+	.said = on_said,
+	.fill = on_fill,
+	.sent = on_sent,
+};

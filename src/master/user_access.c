@@ -1,0 +1,159 @@
+/*
+ * user_access: the tries are made in a child process that drops its privileges for good, so that
+ * the kernel says what the workers will be told: modes, groups, ACLs and the folders above all
+ * count. Called by gen for a start or a reload, and by main for -t.
+ */
+#include "master/user_access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for ever */
+
+struct checker {
+	const struct conf *conf;
+	conf_fault_fn *warn;
+	void *ctx;
+};
+
+static void warn_of(struct checker *c, const struct conf_pos *pos, const char *what,
+	const char *path, const char *why, const char *means)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s \"%.400s\": %s: %s", what, path, why, means);
+	c->warn(c->ctx, pos, text);
+}
+
+/* 0, or errno. Only directories and regular files are opened: to open anything else can do
+ * something. */
+static int try_open(const char *path, mode_t type, int flags)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if ((st.st_mode & S_IFMT) != type)
+		return type == S_IFDIR ? ENOTDIR : EINVAL;
+	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static const char *why_not(int error)
+{
+	return error == EINVAL ? "not a regular file" : strerror(error);
+}
+
+static void check_root(struct checker *c, const struct conf_server *s)
+{
+	int error = try_open(s->root, S_IFDIR, O_RDONLY | O_DIRECTORY);
+
+	if (error != 0)
+		warn_of(c, &s->root_at, "root", s->root, why_not(error),
+			"the workers cannot read it");
+	else if (access(s->root, X_OK) < 0)
+		warn_of(c, &s->root_at, "root", s->root, strerror(errno),
+			"the workers cannot open files in it");
+}
+
+static void check_error_page(
+	struct checker *c, const struct conf_server *s, const struct conf_error_page *e)
+{
+	char path[4096];
+	int error;
+
+	if (e->file == NULL ||
+		snprintf(path, sizeof(path), "%s%s", s->root, e->file) >= (int)sizeof(path))
+		return;
+	error = try_open(path, S_IFREG, O_RDONLY);
+	if (error != 0)
+		warn_of(c, &e->file_at, "error-page", path, why_not(error),
+			"h2d's own page answers until it can be read");
+}
+
+static void check_passwords(struct checker *c, const struct conf_scope *scope)
+{
+	int error;
+
+	if (scope->auth_basic_file == NULL || *scope->auth_basic_file == '\0')
+		return;
+	error = try_open(scope->auth_basic_file, S_IFREG, O_RDONLY);
+	if (error != 0)
+		warn_of(c, &scope->auth_basic_file_at, "auth-basic-file", scope->auth_basic_file,
+			why_not(error), "the workers can let nobody in");
+}
+
+static void check_server(struct checker *c, const struct conf_server *s)
+{
+	if (s->root != NULL && *s->root != '\0') {
+		check_root(c, s);
+		for (unsigned i = 0; i < s->nerror_pages; i++)
+			check_error_page(c, s, &s->error_pages[i]);
+	}
+	check_passwords(c, &s->scope);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		check_passwords(c, &s->locations[i].scope);
+}
+
+static void check_key(struct checker *c, const char *key, const struct conf_pos *pos)
+{
+	struct stat st;
+
+	if (key == NULL || *key == '\0' || stat(key, &st) < 0 || (st.st_mode & S_IROTH) == 0)
+		return;
+	warn_of(c, pos, "certificate-key", key, "everybody on this machine may read it",
+		"chmod o-r");
+}
+
+static void check_keys(struct checker *c)
+{
+	check_key(c, c->conf->tls.certificate_key, &c->conf->tls.certificate_key_at);
+	for (unsigned i = 0; i < c->conf->nservers; i++) {
+		const struct conf_server_tls *tls = &c->conf->servers[i].tls;
+
+		check_key(c, tls->certificate_key, &tls->certificate_key_at);
+	}
+}
+
+static void check_as_user(struct checker *c, const struct privs *privs)
+{
+	signal(SIGALRM, SIG_DFL);
+	alarm(LIMIT_S);
+	if (privs_drop(privs) < 0)
+		return;
+	for (unsigned i = 0; i < c->conf->nservers; i++)
+		check_server(c, &c->conf->servers[i]);
+}
+
+void user_access_check(
+	const struct conf *conf, const struct privs *privs, conf_fault_fn *warn, void *ctx)
+{
+	struct checker c = { .conf = conf, .warn = warn, .ctx = ctx };
+	pid_t pid;
+	int status;
+
+	/* As the master, which may see the folder that keys are in. */
+	check_keys(&c);
+	pid = fork();
+	if (pid < 0)
+		return;
+	if (pid == 0) {
+		check_as_user(&c, privs);
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		warn(ctx, &(struct conf_pos){ 0 },
+			"roots and files were not tried to the end: a file system does not answer");
+}

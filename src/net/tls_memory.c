@@ -1,0 +1,57 @@
+/*
+ * tls_memory: the three functions that OpenSSL calls in place of malloc, realloc and free, in
+ * every process. The master alone turns the wiping on, while it loads a generation's keys;
+ * requests never pay for it.
+ */
+#include "net/tls_memory.h"
+
+#include <malloc.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool wiping;
+
+static void *allocate(size_t n, const char *file, int line)
+{
+	(void)file, (void)line;
+	return n != 0 ? malloc(n) : NULL;
+}
+
+static void release(void *p, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (wiping && p != NULL)
+		explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+static void *reallocate(void *p, size_t n, const char *file, int line)
+{
+	size_t had = p != NULL ? malloc_usable_size(p) : 0;
+	void *moved;
+
+	if (n == 0) {
+		release(p, file, line);
+		return NULL;
+	}
+	if (!wiping)
+		return realloc(p, n);
+	moved = malloc(n);
+	if (moved == NULL)
+		return NULL;
+	if (p != NULL)
+		memcpy(moved, p, had < n ? had : n);
+	release(p, file, line);
+	return moved;
+}
+
+void tls_memory_init(void)
+{
+	CRYPTO_set_mem_functions(allocate, reallocate, release);
+}
+
+void tls_memory_wipe(bool on)
+{
+	wiping = on;
+}

@@ -1,0 +1,18 @@
+/*
+ * tls_memory: OpenSSL's allocator. While a private key is read, everything that OpenSSL frees is
+ * wiped first: its decoders leave copies of the key behind otherwise, and the processes that the
+ * master forks later would inherit them. At all other times it is malloc(3) and free(3).
+ */
+#ifndef H2D_NET_TLS_MEMORY_H
+#define H2D_NET_TLS_MEMORY_H
+
+#include <stdbool.h>
+
+/* Once, before OpenSSL allocates anything (CRYPTO_set_mem_functions(3)); without it nothing is
+ * wiped. */
+void tls_memory_init(void);
+
+/* From now on freed memory is wiped, or no longer. For a process that has one thread. */
+void tls_memory_wipe(bool on);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * h2_look: what a peer holds up, looked at about once a second: streams whose window is closed,
+ * request bodies that do not come, a connection whose window is closed. Each has its own time,
+ * which nothing else that the peer sends or is sent prolongs. Called over the seam of proto.h.
+ */
+#include "base/counters.h"
+#include "proto/h2.h"
+
+enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the peer's doing */
+
+bool h2_patience_ends(struct h2_patience *p, enum h2_patience_for for_what, uint64_t bytes,
+	uint64_t ms, uint64_t limit_ms)
+{
+	if (p->for_what != for_what || bytes - p->from >= limit_ms * PROTO_LEAST_RATE / 1000) {
+		p->for_what = for_what;
+		p->from = bytes;
+		p->held_ms = 0;
+		return false;
+	}
+	p->held_ms += ms;
+	if (p->held_ms < limit_ms)
+		return false;
+	p->for_what = H2_PATIENCE_NONE;
+	return true;
+}
+
+static void end_stream(struct h2_stream *s, const struct err *err, uint32_t code)
+{
+	COUNT(timeouts, 1);
+	err_log(err, &s->req.conn->peer);
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, code);
+	s->h2->host->wake(s->h2->host);
+}
+
+/* Of a stream whose reply has content that is not all made. */
+static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms)
+{
+	nghttp2_session *session = s->h2->session;
+	struct body *body = &s->req.reply.body;
+	bool held = nghttp2_session_get_stream_remote_window_size(session, s->id) <= 0;
+
+	if ((held || connection_held) && s->h2->proto.eof) {
+		nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+		s->h2->host->wake(s->h2->host);
+		return;
+	}
+	/* A DATA frame at hand has its bytes from what is ready. */
+	if ((held || connection_held) && !s->h2->out_blocked && body->ops->rest != NULL)
+		body->ops->rest(body);
+	/* It is its turn that it waits for, or the socket. */
+	if (!held && !connection_held)
+		s->patience.for_what = H2_PATIENCE_NONE;
+	else if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.sent, held ? ms : 0,
+			 s->h2->conf->send_ms))
+		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
+}
+
+/* Of a stream that the peer has not ended, and may. */
+static void look_at_body(struct h2_stream *s, uint64_t ms)
+{
+	nghttp2_session *session = s->h2->session;
+	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0;
+
+	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
+	if (h2_patience_ends(
+		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
+		end_stream(s, ERR_TIMEOUT_BODY, NGHTTP2_NO_ERROR);
+}
+
+/* The same while a handler takes the body and has not answered. The other streams' handlers may be
+ * what fills the connection's window. */
+static void look_at_upload(struct h2_stream *s, uint64_t ms)
+{
+	nghttp2_session *session = s->h2->session;
+	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
+		    nghttp2_session_get_local_window_size(session) > 0;
+
+	if (!h2_patience_ends(
+		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
+		return;
+	COUNT(timeouts, 1);
+	err_log(ERR_TIMEOUT_BODY, &s->req.conn->peer);
+	req_refuse(&s->req, 408);
+}
+
+static void look_at(struct h2_stream *s, bool connection_held, uint64_t ms)
+{
+	const struct h2d_req *req = &s->req;
+	bool content = req->reply.ready && req->reply.content && !req->complete;
+
+	if (!req->reply.ready && req->body_taken && !s->peer_done)
+		look_at_upload(s, ms);
+	else if (s == s->h2->opening || s->waiting)
+		s->patience.for_what = H2_PATIENCE_NONE;
+	else if (content)
+		look_at_reply(s, connection_held, ms);
+	else if (req->reply.ready && !s->peer_done)
+		look_at_body(s, ms);
+}
+
+/*
+ * Behind the peer's end: it may read on, or be gone. Then its host answers a PING with a reset, and
+ * nobody works for it any longer.
+ */
+static void ask_whether_gone(struct h2 *h2)
+{
+	static const uint8_t there[8] = "there?";
+
+	if (!h2->proto.eof || h2->asked)
+		return;
+	h2->asked = true;
+	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, there);
+	h2->host->wake(h2->host);
+}
+
+const struct err *h2_look(struct proto *p, uint64_t now_ms)
+{
+	struct h2 *h2 = (struct h2 *)p;
+	uint64_t ms = now_ms - h2->looked_ms;
+	bool held = nghttp2_session_get_remote_window_size(h2->session) <= 0 &&
+		    h2->nwaiting < h2->nstreams;
+
+	if (ms > LOOK_MAX_MS)
+		ms = LOOK_MAX_MS;
+	h2->looked_ms = now_ms;
+	ask_whether_gone(h2);
+	if (h2->nstreams == 0) {
+		h2->patience.for_what = H2_PATIENCE_NONE;
+		return NULL;
+	}
+	if (h2_patience_ends(
+		    &h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0, h2->conf->send_ms))
+		return ERR_TIMEOUT_SEND;
+	LIST_FOREACH(node, &h2->streams)
+		look_at(LIST_ENTRY(node, struct h2_stream, node), held, ms);
+	return NULL;
+}

@@ -1,0 +1,63 @@
+/*
+ * access: finds the rule that decides about a peer. The server parses the rules when it reads the
+ * configuration; the gate calls access_allows() per request, where a location has rules. Neither
+ * allocates, and addresses are compared in their binary form.
+ */
+#include "request/access.h"
+
+const char *access_parse(const char *text, struct access_rule *rule)
+{
+	const char *why;
+
+	rule->range = (struct addr_range){ 0 };
+	rule->is_unix = strcmp(text, "unix") == 0;
+	rule->is_all = strcmp(text, "all") == 0;
+	if (rule->is_unix || rule->is_all)
+		return NULL;
+	why = addr_range_parse(text, &rule->range);
+	if (why != NULL && strcmp(why, ADDR_RANGE_NO_ADDRESS) == 0)
+		return ADDR_RANGE_NO_ADDRESS ", \"unix\" or \"all\"";
+	return why;
+}
+
+static bool holds_for(const struct access_rule *rule, const struct addr *peer)
+{
+	if (rule->is_all)
+		return true;
+	if (rule->is_unix)
+		return peer->sa.sa_family == AF_UNIX;
+	return addr_range_contains(&rule->range, peer);
+}
+
+/* "unix" is as narrow as a single address, "all" wider than any range. */
+static unsigned narrowness(const struct access_rule *rule)
+{
+	return rule->is_all ? 0 : 1 + (rule->is_unix ? ADDR_RANGE_BITS : rule->range.bits);
+}
+
+static bool is_known(const struct addr *peer)
+{
+	return peer->sa.sa_family == AF_INET || peer->sa.sa_family == AF_INET6 ||
+	       peer->sa.sa_family == AF_UNIX;
+}
+
+bool access_allows(const struct access *a, const struct addr *peer)
+{
+	const struct access_rule *best = NULL;
+	bool any_allowed = false;
+
+	/* A peer whose address cannot be told gets in nowhere where addresses count. */
+	if (!is_known(peer))
+		return a->n == 0;
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct access_rule *rule = &a->rules[i];
+
+		any_allowed |= rule->allow;
+		if (!holds_for(rule, peer))
+			continue;
+		if (best == NULL || narrowness(rule) > narrowness(best) ||
+			(narrowness(rule) == narrowness(best) && !rule->allow))
+			best = rule;
+	}
+	return best != NULL ? best->allow : !any_allowed;
+}

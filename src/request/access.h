@@ -1,0 +1,32 @@
+/*
+ * access: allow and deny by address range. The most specific rule that holds for the peer's address
+ * decides; of two equally specific ones deny does; of none: refused if anything is allowed by name,
+ * else allowed. Pure.
+ */
+#ifndef H2D_REQUEST_ACCESS_H
+#define H2D_REQUEST_ACCESS_H
+
+#include "base/addr_range.h"
+
+struct access_rule {
+	struct addr_range range;
+	bool is_unix; /* "unix": peers on unix: listeners; the range is not used */
+	bool is_all;  /* "all": every peer; likewise */
+	bool allow;
+};
+
+struct access {
+	const struct access_rule *rules;
+	unsigned n;
+};
+
+/*
+ * "10.0.0.0/8", "2001:db8::1", "unix", "all" (IPv4, IPv6, and peers on unix: listeners; "::/0" is
+ * IPv6 alone). NULL, or what is wrong with it, a const string. rule->allow is the caller's.
+ */
+const char *access_parse(const char *text, struct access_rule *rule);
+
+/* A peer whose address is of no known family is refused by any rule. */
+bool access_allows(const struct access *a, const struct addr *peer);
+
+#endif

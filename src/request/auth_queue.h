@@ -1,0 +1,54 @@
+/*
+ * auth_queue: HTTP Basic authentication (RFC 7617) against a file of user:hash lines, crypt(5)
+ * hashes. Checked in an offload thread, because a good hash takes long; verdicts are remembered for
+ * a short time, keyed by a MAC of the credentials, never by themselves. Called by
+ * gate.c, before the route is looked for.
+ */
+#ifndef H2D_REQUEST_AUTH_QUEUE_H
+#define H2D_REQUEST_AUTH_QUEUE_H
+
+#include "base/addr.h"
+#include "event/offload.h"
+#include "http/auth_basic.h"
+
+struct auth {
+	const char *file;   /* read anew for each check that is not remembered */
+	struct slice realm; /* of the challenge */
+};
+
+enum auth_verdict {
+	AUTH_REFUSED, /* no such user, or not the password */
+	AUTH_PASSED,
+	AUTH_BUSY,   /* too many checks are waiting, of this peer or of all: try again later */
+	AUTH_BROKEN, /* the file cannot be read, which was logged */
+	AUTH_LATER,  /* wait->fn() will say */
+};
+
+struct auth_check;
+
+/* A request that waits for a verdict; a member of its owner, zeroed before the first use. */
+struct auth_wait {
+	struct list node;
+	struct auth_check *check; /* NULL: does not wait */
+	void (*fn)(struct auth_wait *wait,
+		enum auth_verdict verdict); /* in the loop, never from auth_ask() */
+};
+
+/* One worker's checks under way and verdicts. l and o outlive it but for offload_free().
+ * NULL with errno. */
+struct auth_queue *auth_queue_new(struct loop *l, struct offload *o);
+
+/* After the last wait is over and after offload_free(), which ends what is under way. */
+void auth_queue_free(struct auth_queue **queue);
+
+/*
+ * Whether auth's file knows these credentials, which came from peer. With AUTH_LATER wait is in use
+ * until fn() or auth_forget(). who is copied, and wiped where it was.
+ */
+enum auth_verdict auth_ask(struct auth_queue *queue, const struct auth *auth,
+	const struct auth_basic *who, const struct addr *peer, struct auth_wait *wait);
+
+/* The verdict is not wanted any more; harmless if wait does not wait. */
+void auth_forget(struct auth_wait *wait);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * body: the source of content that lies in memory. Called by protocols while they make output.
+ * Those that read files are in files/, that of a handler's stream is in reply_stream.c.
+ */
+#include "request/body.h"
+
+static ssize_t memory_ready(struct body *b, size_t want)
+{
+	return (ssize_t)(b->left < want ? b->left : want);
+}
+
+static int memory_emit(struct body *b, size_t n, struct outq *q)
+{
+	const char *p = b->p;
+
+	b->p += n;
+	b->left -= n;
+	return b->ref != NULL ? outq_borrow(q, p, n, b->ref) : outq_copy(q, p, n);
+}
+
+static void memory_seek(struct body *b, uint64_t at, uint64_t n)
+{
+	b->p = b->first + at;
+	b->left = n;
+}
+
+static void memory_close(struct body *b)
+{
+	if (b->ref != NULL)
+		ref_put(b->ref);
+}
+
+static const struct body_ops memory_ops = {
+	.name = "memory",
+	.ready = memory_ready,
+	.emit = memory_emit,
+	.seek = memory_seek,
+	.close = memory_close,
+};
+
+void body_memory(struct body *b, const void *p, size_t n, struct ref *ref)
+{
+	b->ops = &memory_ops;
+	b->left = n;
+	b->p = b->first = p;
+	b->ref = ref;
+	if (ref != NULL)
+		ref_get(ref);
+}
+
+void body_close(struct body *b)
+{
+	if (b->ops != NULL)
+		b->ops->close(b);
+	body_none(b);
+}

@@ -1,0 +1,139 @@
+/*
+ * body_parts: makes the delimiters and heads of a multipart content at once, so that its length is
+ * known, and reads the parts between them from the source it wraps. Called by protocols while they
+ * make output; never copies content.
+ */
+#include "request/body_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+enum { BOUNDARY_BYTES = 16 };
+
+struct body_parts {
+	struct body inner;
+	struct ranges ranges;
+	unsigned part;   /* the one that is sent; ranges.n: the last delimiter */
+	size_t head_off; /* bytes of its head that are emitted */
+	struct slice heads[RANGES_MAX + 1];
+};
+
+static ssize_t parts_ready(struct body *b, size_t want)
+{
+	struct body_parts *p = b->src;
+	size_t head = p->heads[p->part].n - p->head_off;
+
+	if (head > 0)
+		return (ssize_t)(head < want ? head : want);
+	return p->inner.ops->ready(&p->inner, want);
+}
+
+/* Its head is out: the part itself. */
+static void begin_part(struct body_parts *p)
+{
+	const struct range *range = &p->ranges.v[p->part];
+
+	if (p->part < p->ranges.n)
+		p->inner.ops->seek(&p->inner, range->at, range->n);
+}
+
+static int parts_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct body_parts *p = b->src;
+	struct slice head = p->heads[p->part];
+	int rc;
+
+	b->left -= n;
+	if (p->head_off < head.n) {
+		rc = outq_copy(q, head.p + p->head_off, n);
+		p->head_off += n;
+		if (p->head_off == head.n)
+			begin_part(p);
+		return rc;
+	}
+	rc = p->inner.ops->emit(&p->inner, n, q);
+	if (p->inner.left == 0) {
+		p->part++;
+		p->head_off = 0;
+	}
+	return rc;
+}
+
+static void parts_rest(struct body *b)
+{
+	struct body_parts *p = b->src;
+
+	if (p->inner.ops->rest != NULL)
+		p->inner.ops->rest(&p->inner);
+}
+
+static void parts_close(struct body *b)
+{
+	struct body_parts *p = b->src;
+
+	body_close(&p->inner);
+}
+
+static const struct body_ops parts_ops = {
+	.name = "parts",
+	.ready = parts_ready,
+	.emit = parts_emit,
+	.rest = parts_rest,
+	.close = parts_close,
+};
+
+static bool random_boundary(char text[2 * BOUNDARY_BYTES + 1])
+{
+	static const char digit[] = "0123456789abcdef";
+	uint8_t bytes[BOUNDARY_BYTES];
+
+	if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != sizeof(bytes))
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		text[2 * i] = digit[bytes[i] >> 4];
+		text[2 * i + 1] = digit[bytes[i] & 15];
+	}
+	text[2 * BOUNDARY_BYTES] = '\0';
+	return true;
+}
+
+/* The delimiter in front of part i, and the part's own fields. */
+static struct slice make_head(const struct ranges *r, unsigned i, uint64_t size,
+	const char *boundary, struct slice type, struct arena *a)
+{
+	const char *end = i > 0 ? "\r\n" : "";
+
+	if (i == r->n)
+		return slice_str(arena_printf(a, "%s--%s--\r\n", end, boundary));
+	return slice_str(arena_printf(a,
+		"%s--%s\r\ncontent-type: %.*s\r\n"
+		"content-range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
+		end, boundary, SLICE_ARG(type), r->v[i].at, r->v[i].at + r->v[i].n - 1, size));
+}
+
+int body_parts(struct body *b, const struct ranges *r, uint64_t size, struct slice type,
+	struct slice *content_type, struct arena *a)
+{
+	struct body_parts *p = arena_zalloc(a, sizeof(*p));
+	char boundary[2 * BOUNDARY_BYTES + 1];
+	uint64_t n = 0;
+
+	if (p == NULL || !random_boundary(boundary))
+		return -1;
+	*content_type = slice_str(arena_printf(a, "multipart/byteranges; boundary=%s", boundary));
+	if (content_type->p == NULL)
+		return -1;
+	for (unsigned i = 0; i <= r->n; i++) {
+		p->heads[i] = make_head(r, i, size, boundary, type, a);
+		if (p->heads[i].p == NULL)
+			return -1;
+		n += p->heads[i].n + (i < r->n ? r->v[i].n : 0);
+	}
+	p->ranges = *r;
+	p->inner = *b;
+	b->ops = &parts_ops;
+	b->left = n;
+	b->src = p;
+	return 0;
+}

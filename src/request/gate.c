@@ -1,0 +1,261 @@
+/*
+ * gate: holds each request against the rules in their order and answers the ones that break a rule.
+ * A request that waits for a password check has a struct gate in its arena; the verdict comes in
+ * the loop, and never after gate_leave(). Knows no route, no file and no request body.
+ */
+#include "request/gate.h"
+
+#include "base/log.h"
+#include "http/authority.h"
+#include "http/coding.h"
+#include "request/access.h"
+#include "request/auth_queue.h"
+#include "request/redirect.h"
+
+#define ACME "/.well-known/acme-challenge/" /* RFC 8555, 8.3 */
+
+struct gate {
+	struct h2d_req *req;
+	const struct auth *auth;
+	struct auth_wait wait;
+	gate_done *done;
+	void *ctx;
+};
+
+/* --- who may ---------------------------------------------------------------------------------- */
+
+/* realm as a quoted-string (RFC 9110, 5.6.4); the configuration's bytes, but a field has its rules.
+ */
+static struct slice challenge(const struct auth *auth, struct arena *a)
+{
+	static const struct slice head = SLICE_LIT("Basic realm=\""),
+				  tail = SLICE_LIT("\", charset=\"UTF-8\"");
+	char *p = arena_alloc(a, head.n + 2 * auth->realm.n + tail.n), *o = p;
+
+	if (p == NULL)
+		return (struct slice){ 0 };
+	memcpy(o, head.p, head.n);
+	o += head.n;
+	for (size_t i = 0; i < auth->realm.n; i++) {
+		unsigned char c = (unsigned char)auth->realm.p[i];
+
+		if (c == '"' || c == '\\')
+			*o++ = '\\';
+		*o++ = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+	}
+	memcpy(o, tail.p, tail.n);
+	return slice_of(p, (size_t)(o - p) + tail.n);
+}
+
+static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
+{
+	struct slice ask;
+
+	switch (verdict) {
+	case AUTH_REFUSED:
+		ask = challenge(auth, &req->arena);
+		/* RFC 9110, 15.5.2: a 401 without a challenge is none. */
+		if (ask.p == NULL || reply_add(req, SLICE("www-authenticate"), ask) < 0)
+			reply_error(req, ERR_NO_MEMORY->status);
+		else
+			reply_error(req, 401);
+		break;
+	case AUTH_BUSY:
+		reply_add(req, SLICE("retry-after"), SLICE("1"));
+		reply_error(req, 503);
+		break;
+	default:
+		reply_error(req, 503);
+	}
+}
+
+/* The verdict on a request that waited. It may have been refused meanwhile, for a malformed chunk,
+ * say; then its answer, or the error page that is on the way, stays. */
+static void decided(struct auth_wait *wait, enum auth_verdict verdict)
+{
+	struct gate *gate = LIST_ENTRY(wait, struct gate, wait);
+	struct h2d_req *req = gate->req;
+	bool open = !req->reply.ready && req->error_status == 0;
+
+	req->gate = NULL;
+	if (verdict != AUTH_PASSED) {
+		req->user.n = 0;
+		if (open)
+			answer(req, gate->auth, verdict);
+	}
+	gate->done(req, open && verdict == AUTH_PASSED ? GATE_GO : GATE_ANSWERED, gate->ctx);
+}
+
+/* The credentials of a request; false if it has none that are well-formed. */
+static bool credentials(const struct h2d_req *req, struct auth_basic *who)
+{
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("authorization"));
+
+	/* A second one (it is no list) makes both worth nothing. */
+	return f != NULL &&
+	       field_find(f + 1, req->nfields - (unsigned)(f + 1 - req->fields), f->name) == NULL &&
+	       auth_basic_parse(f->value, who);
+}
+
+static enum gate_result ask(
+	struct h2d_req *req, const struct auth *auth, gate_done *done, void *ctx)
+{
+	struct gate *gate = arena_zalloc(&req->arena, sizeof(*gate));
+	enum auth_verdict verdict = AUTH_REFUSED;
+	struct auth_basic who;
+
+	if (gate == NULL) {
+		reply_error(req, ERR_NO_MEMORY->status);
+		return GATE_ANSWERED;
+	}
+	gate->req = req;
+	gate->auth = auth;
+	gate->done = done;
+	gate->ctx = ctx;
+	gate->wait.fn = decided;
+	if (credentials(req, &who)) {
+		verdict = auth_ask(req->env->auth_queue, auth, &who, &req->conn->peer, &gate->wait);
+		if (verdict == AUTH_PASSED || verdict == AUTH_LATER)
+			req->user = arena_dup(&req->arena, who.user);
+		auth_basic_wipe(&who);
+	}
+	if (verdict == AUTH_PASSED)
+		return GATE_GO;
+	if (verdict == AUTH_LATER) {
+		req->gate = gate;
+		return GATE_LATER;
+	}
+	answer(req, auth, verdict);
+	return GATE_ANSWERED;
+}
+
+void gate_leave(struct h2d_req *req)
+{
+	auth_forget(&req->gate->wait);
+	req->gate = NULL;
+	req->user.n = 0;
+}
+
+/* --- the rules, in their order ---------------------------------------------------------------- */
+
+static void send_elsewhere(struct h2d_req *req, int status, struct slice location)
+{
+	if (location.p == NULL || reply_add(req, SLICE("location"), location) < 0)
+		status = ERR_NO_MEMORY->status;
+	reply_error(req, status);
+}
+
+/* What a certificate authority asks, on the listener where it asks it. */
+static bool is_challenge(const struct h2d_req *req)
+{
+	return req->conn->redirect_to_https && slice_starts(req->path, SLICE(ACME));
+}
+
+/*
+ * A site that is elsewhere as a whole still needs a certificate for its name, and the proof lies
+ * below its root. Without a root the proof can only be where the redirect leads.
+ */
+static bool is_elsewhere(const struct h2d_req *req)
+{
+	const struct location *location = req->location;
+
+	return location->redirect.n > 0 && !(is_challenge(req) && req->site->has_root &&
+						   slice_eq(location->redirect_prefix, SLICE("/")));
+}
+
+static void to_https(struct h2d_req *req)
+{
+	struct slice host = authority_host(req->authority);
+
+	if (req->env->https_port == 0)
+		reply_error(req, 404);
+	else if (host.n == 0)
+		reply_error(req, 400);
+	else
+		send_elsewhere(req, 308,
+			redirect_to_https(host, req->env->https_port, req->target, &req->arena));
+}
+
+/*
+ * RFC 9110, 7.4 and 15.5.20: the name is another server block's, with a certificate of its own, and
+ * the connection's is not good for it. Never for the default block, which answers every name.
+ */
+static bool misdirected(const struct h2d_req *req)
+{
+	const struct http_conn *conn = req->conn;
+
+	return conn->tls && !req->site->is_default && req->site->certificate != conn->certificate &&
+	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
+}
+
+/* What the locations that have a say demand together. */
+struct demand {
+	bool in;                 /* by address */
+	const struct auth *auth; /* NULL: nobody is asked */
+};
+
+/* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
+static void demand_add(struct demand *d, const struct h2d_req *req, const struct location *location)
+{
+	d->in = d->in &&
+		(location->access == NULL || access_allows(location->access, &req->conn->peer));
+	if (d->auth == NULL)
+		d->auth = location->auth;
+	else if (location->auth != NULL && strcmp(location->auth->file, d->auth->file) != 0)
+		d->in = false;
+}
+
+/*
+ * By the rules of the path's location; of the index files that a directory may be answered with;
+ * and of the file that one with the extension of a coding stands beside.
+ */
+static enum gate_result let_in(struct h2d_req *req, const struct location *location,
+	struct slice path, gate_done *done, void *ctx)
+{
+	const struct site *site = req->site;
+	unsigned n = site->guarded && path.p[path.n - 1] == '/' ? site->nlocations : 0;
+	struct demand demand = { .in = true };
+
+	demand_add(&demand, req, location);
+	for (const struct location *p = site->locations; p != site->locations + n; p++)
+		if (site_location_is_index(p, location, path))
+			demand_add(&demand, req, p);
+	while (site->guarded && coding_beside(&path))
+		demand_add(&demand, req, site_location(site, path));
+	if (!demand.in) {
+		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
+			ADDR_HOST(&req->conn->peer), SLICE_ARG(req->target));
+		reply_error(req, 403);
+		return GATE_ANSWERED;
+	}
+	return demand.auth != NULL ? ask(req, demand.auth, done, ctx) : GATE_GO;
+}
+
+enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
+{
+	const struct location *location = req->location;
+
+	if (req->conn->admin)
+		return GATE_GO;
+	if (req->conn->redirect_to_https && !is_challenge(req)) {
+		to_https(req);
+		return GATE_ANSWERED;
+	}
+	if (misdirected(req)) {
+		reply_error(req, 421);
+		return GATE_ANSWERED;
+	}
+	if (is_elsewhere(req)) {
+		send_elsewhere(req, location->redirect_status,
+			redirect_location(location, req->path, req->query, &req->arena));
+		return GATE_ANSWERED;
+	}
+	return let_in(req, location, req->path, done, NULL);
+}
+
+enum gate_result gate_pass_file(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
+{
+	if (!req->site->guarded || req->conn->admin)
+		return GATE_GO;
+	return let_in(req, site_location(req->site, path), path, done, ctx);
+}

@@ -1,0 +1,157 @@
+/*
+ * htpasswd: reads a file of users and compares one password with crypt(3). Called by auth_queue.c
+ * in offload threads; takes memory for the call only, and wipes it.
+ */
+#include "request/htpasswd.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 4 << 20 };
+
+bool htpasswd_foreign(struct slice hash)
+{
+	return slice_starts(hash, SLICE("$apr1$")) || slice_starts(hash, SLICE("{"));
+}
+
+/* Cuts s at the first c; what is behind it is left in *rest. */
+static struct slice cut(struct slice s, char c, struct slice *rest)
+{
+	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
+	size_t n = at != NULL ? (size_t)(at - s.p) : s.n;
+
+	*rest = at != NULL ? slice_of(at + 1, s.n - n - 1) : slice_of(s.p + s.n, 0);
+	return slice_of(s.p, n);
+}
+
+void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any)
+{
+	bool found = false;
+
+	*hash = *any = (struct slice){ 0 };
+	while (text.n > 0) {
+		struct slice line = cut(text, '\n', &text), rest, name, value;
+
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (line.n == 0 || line.p[0] == '#')
+			continue;
+		name = cut(line, ':', &rest);
+		value = cut(rest, ':', &rest);
+		if (any->n == 0 && !htpasswd_foreign(value))
+			*any = value;
+		if (found || !slice_eq(name, user))
+			continue;
+		found = true;
+		*hash = value;
+	}
+}
+
+bool htpasswd_verify(const char *password, struct slice hash)
+{
+	char setting[CRYPT_OUTPUT_SIZE];
+	struct crypt_data *data;
+	const char *made;
+	bool same;
+
+	if (hash.n == 0 || hash.n >= sizeof(setting))
+		return false;
+	memcpy(setting, hash.p, hash.n);
+	setting[hash.n] = '\0';
+	data = calloc(1, sizeof(*data));
+	if (data == NULL)
+		return false;
+	made = crypt_r(password, setting, data);
+	/* crypt(3): a failure is "*0" or "*1", which a locked user may have as a hash. */
+	same = made != NULL && made[0] != '*' && strlen(made) == hash.n &&
+	       CRYPTO_memcmp(made, setting, hash.n) == 0;
+	explicit_bzero(data, sizeof(*data));
+	free(data);
+	return same;
+}
+
+/* What is there of size bytes; -1 with errno. */
+static ssize_t read_all(int fd, char *p, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		ssize_t got = read(fd, p + n, size - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
+{
+	struct slice hash, any;
+
+	htpasswd_find(text, h->user, &hash, &any);
+	h->foreign = htpasswd_foreign(hash);
+	if (hash.n > 0 && !h->foreign)
+		return htpasswd_verify(h->password.p, hash) ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
+	/* For the time it takes: nobody shall learn who is in the file. */
+	htpasswd_verify(h->password.p, any);
+	return HTPASSWD_WRONG;
+}
+
+static enum htpasswd_result check_open(struct htpasswd *h, int fd)
+{
+	enum htpasswd_result result;
+	struct stat st;
+	ssize_t n;
+	char *text;
+
+	if (fstat(fd, &st) < 0)
+		return HTPASSWD_FAILED;
+	errno = !S_ISREG(st.st_mode) ? EINVAL : st.st_size > FILE_MAX ? EFBIG : 0;
+	if (errno != 0)
+		return HTPASSWD_FAILED;
+	h->stamp = file_id_of(&st);
+	text = calloc(1, (size_t)st.st_size + 1);
+	if (text == NULL)
+		return HTPASSWD_FAILED;
+	n = read_all(fd, text, (size_t)st.st_size);
+	result = n < 0 ? HTPASSWD_FAILED : compare(h, slice_of(text, (size_t)n));
+	explicit_bzero(text, (size_t)st.st_size);
+	free(text);
+	return result;
+}
+
+enum htpasswd_result htpasswd_check(struct htpasswd *h)
+{
+	enum htpasswd_result result = HTPASSWD_FAILED;
+	int fd = open(h->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	h->foreign = false;
+	h->error = 0;
+	if (fd >= 0)
+		result = check_open(h, fd);
+	if (result == HTPASSWD_FAILED)
+		h->error = errno;
+	if (fd >= 0)
+		close(fd);
+	return result;
+}
+
+bool htpasswd_unchanged(const char *file, const struct file_id *stamp)
+{
+	struct file_id now;
+	struct stat st;
+
+	if (stat(file, &st) < 0)
+		return false;
+	now = file_id_of(&st);
+	return file_id_eq(&now, stamp);
+}

@@ -1,0 +1,41 @@
+/*
+ * htpasswd: a file of "user:hash" lines, and whether a password is a user's: what crypt(3) takes as
+ * a hash. Called in offload threads: reads a file and computes, knows neither loop nor log.
+ *
+ * Lines may end in CRLF; "#" begins a comment line; what follows a second colon is ignored; the
+ * first line of a user counts. A user who is not there costs as much time as a wrong password.
+ */
+#ifndef H2D_REQUEST_HTPASSWD_H
+#define H2D_REQUEST_HTPASSWD_H
+
+#include "base/file_id.h"
+#include "base/slice.h"
+
+enum htpasswd_result {
+	HTPASSWD_WRONG,
+	HTPASSWD_RIGHT,
+	HTPASSWD_FAILED, /* errno in error */
+};
+
+/* One question. */
+struct htpasswd {
+	const char *file;
+	struct slice user, password; /* the password ends in NUL */
+	/* Answers: */
+	struct file_id stamp; /* of the file that was read */
+	int error;
+	bool foreign; /* the user's hash is "$apr1$" or "{…}", which is not crypt(3)'s */
+};
+
+enum htpasswd_result htpasswd_check(struct htpasswd *h);
+
+/* Whether the file is as it was when it had this stamp: takes no longer than a look-up. */
+bool htpasswd_unchanged(const char *file, const struct file_id *stamp);
+
+/* The parts of it. hash: that of user, n 0 for none. any: some hash of the file that crypt(3)
+ * takes. */
+void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any);
+bool htpasswd_foreign(struct slice hash);
+bool htpasswd_verify(const char *password, struct slice hash);
+
+#endif

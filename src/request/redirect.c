@@ -1,0 +1,69 @@
+/*
+ * redirect: puts locations together in a request's arena. Called by gate.c, for the few requests
+ * that are sent elsewhere; never lets a byte of the client's through that no URI has.
+ */
+#include "request/redirect.h"
+
+#include <stdio.h>
+
+#include "http/path.h"
+
+enum { HTTPS_PORT = 443 };
+
+/*
+ * A part of a request target as it came, but for bytes that no URI has: those are percent-encoded
+ * (RFC 3986, 2), so that it is a field value whatever it was.
+ */
+static struct slice keep(struct slice s, struct arena *a)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = arena_alloc(a, 3 * s.n + 1), *o = out;
+
+	if (out == NULL)
+		return (struct slice){ 0 };
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL) {
+			*o++ = (char)c;
+			continue;
+		}
+		*o++ = '%';
+		*o++ = hex[c >> 4];
+		*o++ = hex[c & 15];
+	}
+	return slice_of(out, (size_t)(o - out));
+}
+
+struct slice redirect_to_https(
+	struct slice host, uint16_t port, struct slice target, struct arena *a)
+{
+	char port_text[8] = "";
+	struct slice to = keep(target, a);
+
+	if (to.p == NULL)
+		return to;
+	if (port != HTTPS_PORT)
+		snprintf(port_text, sizeof(port_text), ":%u", port);
+	return slice_str(
+		arena_printf(a, "https://%.*s%s%.*s", SLICE_ARG(host), port_text, SLICE_ARG(to)));
+}
+
+struct slice redirect_location(
+	const struct location *location, struct slice path, struct slice query, struct arena *a)
+{
+	struct slice to = location->redirect, rest;
+
+	if (to.p[to.n - 1] != '/')
+		return to;
+	rest = slice_of(path.p + location->redirect_prefix.n, path.n - location->redirect_prefix.n);
+	/* "/" and "/host" would be "//host", which is another host. */
+	while (rest.n > 0 && rest.p[0] == '/')
+		rest = slice_of(rest.p + 1, rest.n - 1);
+	rest = path_encode(rest, a);
+	query = keep(query, a);
+	if (rest.p == NULL || query.p == NULL)
+		return (struct slice){ 0 };
+	return slice_str(arena_printf(a, "%.*s%.*s%s%.*s", SLICE_ARG(to), SLICE_ARG(rest),
+		query.n > 0 ? "?" : "", SLICE_ARG(query)));
+}

@@ -1,0 +1,25 @@
+/*
+ * redirect: the location field of redirects that the configuration asks for. Pure; what a client
+ * sent goes into it encoded, and never in front of the path.
+ */
+#ifndef H2D_REQUEST_REDIRECT_H
+#define H2D_REQUEST_REDIRECT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "request/site.h"
+
+/* "https://HOST[:PORT]TARGET" in a; no port if it is 443. p NULL when a is spent. */
+struct slice redirect_to_https(
+	struct slice host, uint16_t port, struct slice target, struct arena *a);
+
+/*
+ * Where location sends path (decoded, owned by location) and query. A target that ends in "/" gets
+ * the rest of the path behind redirect_prefix, and the query; any other is taken as it is. p NULL
+ * when a is spent.
+ */
+struct slice redirect_location(
+	const struct location *location, struct slice path, struct slice query, struct arena *a);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * reply: puts a response's head together and hands it to the protocol. Called by handlers
+ * (h2d_reply_*), by the request core and by the file replies of files/. Never reads content.
+ */
+#include "request/reply.h"
+
+#include "base/log.h"
+#include "request/req.h"
+
+static const struct {
+	int status;
+	const char *reason;
+} reasons[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 204, "No Content" },
+	{ 206, "Partial Content" },
+	{ 301, "Moved Permanently" },
+	{ 302, "Found" },
+	{ 303, "See Other" },
+	{ 304, "Not Modified" },
+	{ 307, "Temporary Redirect" },
+	{ 308, "Permanent Redirect" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 406, "Not Acceptable" },
+	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
+	{ 411, "Length Required" },
+	{ 412, "Precondition Failed" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 415, "Unsupported Media Type" },
+	{ 416, "Range Not Satisfiable" },
+	{ 417, "Expectation Failed" },
+	{ 421, "Misdirected Request" },
+	{ 429, "Too Many Requests" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
+	{ 505, "HTTP Version Not Supported" },
+	{ 507, "Insufficient Storage" },
+};
+
+const char *reply_reason(int status)
+{
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Error";
+}
+
+int reply_add(struct h2d_req *req, struct slice name, struct slice value)
+{
+	/* date, server and content-length always find room. */
+	if (req->reply.nfields >= REPLY_FIELDS_MAX - 3)
+		return -1;
+	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
+	return 0;
+}
+
+int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
+{
+	struct slice n = slice_str(name), v = slice_str(value);
+
+	H2D_ASSERT(!req->reply.ready);
+	if (!field_name_valid(n) || !field_value_valid(v))
+		return -1;
+	n = arena_dup(&req->arena, n);
+	v = arena_dup(&req->arena, v);
+	if (n.p == NULL || v.p == NULL)
+		return -1;
+	return reply_add(req, n, v);
+}
+
+static struct slice digits(uint64_t v, char buf[20])
+{
+	char *p = buf + 20;
+
+	do
+		*--p = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	return slice_of(p, (size_t)(buf + 20 - p));
+}
+
+/* The location's cache-control is about what was asked for, not about an error (request/site.h). */
+static bool takes_cache_control(int status)
+{
+	switch (status) {
+	case 200:
+	case 203:
+	case 204:
+	case 206:
+	case 301:
+	case 302:
+	case 304:
+	case 307:
+	case 308:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether a response may have several of them, which then add up (request/site.h). */
+static bool adds_up(struct slice name)
+{
+	return slice_eq(name, SLICE("link")) || slice_eq(name, SLICE("server-timing")) ||
+	       slice_eq(name, SLICE("set-cookie"));
+}
+
+static bool list_has(struct slice list, struct slice name)
+{
+	struct slice element;
+
+	while (field_list_next(&list, &element))
+		if (slice_ieq(element, name))
+			return true;
+	return false;
+}
+
+/*
+ * Two fields vary are as good as one (RFC 9110, 5.3), but not every cache knows. 1: the one that is
+ * there says value now, too; 0: there is none; -1: memory is out.
+ */
+static int join_vary(struct h2d_req *req, struct slice value)
+{
+	struct reply *r = &req->reply;
+	struct field *f = r->fields;
+	struct slice name;
+
+	while (f != r->fields + r->nfields && !slice_eq(f->name, SLICE("vary")))
+		f++;
+	if (f == r->fields + r->nfields)
+		return 0;
+	while (field_list_next(&value, &name)) {
+		char *both;
+
+		if (list_has(f->value, name))
+			continue;
+		both = arena_printf(
+			&req->arena, "%.*s, %.*s", SLICE_ARG(f->value), SLICE_ARG(name));
+		if (both == NULL)
+			return -1;
+		f->value = slice_str(both);
+	}
+	return 1;
+}
+
+int reply_vary(struct h2d_req *req, struct slice value)
+{
+	int joined = join_vary(req, value);
+
+	if (joined == 0)
+		return reply_add(req, SLICE("vary"), value);
+	return joined > 0 ? 0 : -1;
+}
+
+/* What the configuration adds, behind all that the response has of its own. False: it does not fit.
+ */
+static bool add_configured(struct h2d_req *req, int status)
+{
+	const struct location *location = req->location;
+	struct reply *r = &req->reply;
+	unsigned own;
+
+	H2D_ASSERT(location->nheaders <= SITE_HEADERS_MAX);
+	if (r->nfields + 1 + location->nheaders > REPLY_FIELDS_MAX)
+		return false;
+	if (location->cache_control.n > 0 && takes_cache_control(status) &&
+		field_find(r->fields, r->nfields, SLICE("cache-control")) == NULL)
+		r->fields[r->nfields++] =
+			(struct field){ SLICE("cache-control"), location->cache_control };
+	own = r->nfields;
+	for (const struct field *f = location->headers; f != location->headers + location->nheaders;
+		f++)
+		if (slice_eq(f->name, SLICE("vary"))) {
+			if (join_vary(req, f->value) <= 0)
+				r->fields[r->nfields++] = *f;
+		} else if (adds_up(f->name) || field_find(r->fields, own, f->name) == NULL) {
+			r->fields[r->nfields++] = *f;
+		}
+	return true;
+}
+
+static void add_own(struct h2d_req *req, int status)
+{
+	struct reply *r = &req->reply;
+
+	r->fields[r->nfields++] = (struct field){ SLICE("date"), req->env->date };
+	r->fields[r->nfields++] = (struct field){ SLICE("server"), req->env->server };
+	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
+	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)
+		r->fields[r->nfields++] =
+			(struct field){ SLICE("content-length"), digits(r->body.left, r->length) };
+}
+
+/* Adds what no response is without. False: there are too many fields. */
+static bool complete(struct h2d_req *req, int status)
+{
+	const struct location *location = req->location;
+
+	add_own(req, status);
+	return location == NULL || (location->nheaders == 0 && location->cache_control.n == 0) ||
+	       add_configured(req, status);
+}
+
+/* Nothing of the response stays but a status that says why. */
+static int start_over(struct h2d_req *req, int status)
+{
+	body_close(&req->reply.body);
+	req->reply.nfields = 0;
+	complete(req, status);
+	return status;
+}
+
+static bool head_too_long(const struct h2d_req *req)
+{
+	const struct reply *r = &req->reply;
+	size_t n = 0;
+
+	/* What makes it long is in the request's memory, and beyond the first of it. */
+	if (req->arena.used < REPLY_HEAD_MAX / 2)
+		return false;
+	for (unsigned i = 0; i < r->nfields; i++)
+		n += r->fields[i].name.n + r->fields[i].value.n;
+	return n > REPLY_HEAD_MAX;
+}
+
+void reply_send(struct h2d_req *req, int status)
+{
+	struct reply *r = &req->reply;
+	unsigned given = r->nfields;
+
+	H2D_ASSERT(!r->ready && status >= 200 && status <= 599);
+	if (!complete(req, status)) {
+		log_peer(LEVEL_ERROR, "%.*s: %u response fields and %u of add-header are too many",
+			SLICE_ARG(req->target), given, req->location->nheaders);
+		status = start_over(req, 500);
+	} else if (head_too_long(req)) {
+		log_peer(LEVEL_INFO, "connection %s: %.*s: the response's head is too long",
+			ADDR_HOST(&req->conn->peer), req->target.n < 100 ? (int)req->target.n : 100,
+			req->target.p);
+		/* Where it leads is made of the target. */
+		status = start_over(req, status / 100 == 3 ? 414 : 500);
+	}
+	r->status = status;
+	r->content = req->method != H2D_HEAD && status != 204 && status != 304 && r->body.left > 0;
+	r->ready = true;
+	req_go(req, REQ_REPLY);
+	req->stream->reply(req);
+}
+
+/* What can always be said: a status and no more. */
+static void reply_bare(struct h2d_req *req, int status)
+{
+	body_close(&req->reply.body);
+	req->reply.nfields = 0;
+	reply_send(req, status);
+}
+
+static void reply_owned(struct h2d_req *req, int status, const char *type, struct slice data)
+{
+	if (data.p == NULL ||
+		(type != NULL && reply_add(req, SLICE("content-type"), slice_str(type)) < 0)) {
+		reply_bare(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	body_close(&req->reply.body);
+	body_memory(&req->reply.body, data.p, data.n, NULL);
+	reply_send(req, status);
+}
+
+void h2d_reply_bytes(
+	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
+{
+	char *own_type = type != NULL ? arena_strdup(&req->arena, type) : NULL;
+	struct slice own = arena_dup(&req->arena, slice_of(data, len));
+
+	if (type != NULL && own_type == NULL)
+		own.p = NULL;
+	reply_owned(req, status, own_type, own);
+}
+
+/* Fields of something that is not sent after all; those of the error itself stay. */
+static void drop_representation(struct reply *r)
+{
+	static const struct slice names[] = { SLICE_LIT("content-type"),
+		SLICE_LIT("content-encoding"), SLICE_LIT("content-language"),
+		SLICE_LIT("content-disposition"), SLICE_LIT("etag"), SLICE_LIT("last-modified") };
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->nfields; i++) {
+		bool drop = false;
+
+		for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++)
+			drop |= slice_eq(r->fields[i].name, names[j]);
+		if (!drop)
+			r->fields[kept++] = r->fields[i];
+	}
+	r->nfields = kept;
+}
+
+void reply_own_page(struct h2d_req *req, int status)
+{
+	const char *reason;
+	char *text;
+
+	/* The site's page failed, whatever of: the error is the one it was for. */
+	if (req->error_status != 0) {
+		status = req->error_status;
+		req->reply.nfields = req->error_fields;
+	}
+	reason = reply_reason(status);
+	text = arena_printf(&req->arena,
+		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+		"<meta name=\"color-scheme\" content=\"light dark\">"
+		"<title>%d %s</title>\n<h1>%d %s</h1>\n",
+		status, reason, status, reason);
+	drop_representation(&req->reply);
+	reply_owned(
+		req, status, "text/html; charset=utf-8", slice_of(text, text ? strlen(text) : 0));
+}
+
+void h2d_reply_error(struct h2d_req *req, int status)
+{
+	struct slice page = { 0 };
+
+	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
+		page = site_error_page(req->site, status);
+	if (page.n == 0) {
+		reply_own_page(req, status);
+		return;
+	}
+	drop_representation(&req->reply);
+	req->error_status = status;
+	req->error_fields = req->reply.nfields;
+	/* It may take a while, and the handler has said its last word. */
+	req->body_taken = false;
+	req->env->error_page(req, status, page);
+}
+
+void reply_error(struct h2d_req *req, int status)
+{
+	if (!req->reply.ready)
+		h2d_reply_error(req, status);
+}
+
+void h2d_reply_status(struct h2d_req *req)
+{
+	struct slice json = { 0 };
+
+	if (req->env->status != NULL)
+		json = req->env->status(req->env, &req->arena);
+	reply_owned(req, 200, "application/json", json);
+}

@@ -1,0 +1,59 @@
+/*
+ * reply: the response to a request: its head as it is put together, and the source of its content.
+ * Filled in by h2d_reply_*() (h2d/handler.h) and by the file replies of files/, read by protocols
+ * once it is ready. A reply is given once; afterwards its head is never touched.
+ */
+#ifndef H2D_REQUEST_REPLY_H
+#define H2D_REQUEST_REPLY_H
+
+#include "http/field.h"
+#include "request/body.h"
+
+enum {
+	REPLY_FIELDS_MAX = 48,
+	REPLY_HEAD_MAX = 64000, /* bytes of names and values: nghttp2 sends no more in one head */
+};
+
+struct reply {
+	int status;
+	struct field fields[REPLY_FIELDS_MAX]; /* date, server and content-length included */
+	unsigned nfields;
+	struct body body; /* closed by req_fini(), so what it keeps alive outlives the head */
+	bool ready;       /* the head is complete and was given to the protocol */
+	bool content;     /* the body is sent: not for HEAD, 204 and 304 */
+	char length[20];  /* digits of content-length */
+};
+
+/* Adds a field by reference: bytes that live until the request is gone. -1 when there are too many.
+ */
+int reply_add(struct h2d_req *req, struct slice name, struct slice value);
+
+/*
+ * Says in vary that the response depends on the request fields of value, a list; names that it
+ * says already are not said again. -1 when memory is out.
+ */
+int reply_vary(struct h2d_req *req, struct slice value);
+
+/* "Not Found": what a status is called (RFC 9110, 15); "Error" if it is not known. */
+const char *reply_reason(int status);
+
+/*
+ * Answers with h2d's own small page for status: what h2d_reply_error() sends where the site has no
+ * page of its own, and what env->error_page() falls back to: then the error's own status and fields
+ * are back, whatever has become of them since. Fields that describe content (content-type, etag)
+ * go.
+ */
+void reply_own_page(struct h2d_req *req, int status);
+
+/*
+ * Fields and reply.body are set (a head over REPLY_HEAD_MAX becomes 414 or 500): adds date, server,
+ * content-length (if known) and what the configuration adds (request/site.h), and hands the reply
+ * to the protocol. The body of HEAD, 204 and 304 stays, unread, until the request is gone: what it
+ * holds a reference on keeps the fields' bytes alive.
+ */
+void reply_send(struct h2d_req *req, int status);
+
+/* h2d_reply_error() unless a reply was given already. */
+void reply_error(struct h2d_req *req, int status);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * reply_stream: a response whose content a handler makes piece by piece (h2d_reply_stream() of
+ * h2d/handler.h). Owns the buffer that the handler fills, in the request's arena: what it wrote
+ * waits there until the protocol takes it. Never asks for more before all of that is taken.
+ */
+#include "request/req.h"
+
+enum { FILL_SIZE = 16384 };
+
+struct reply_stream {
+	h2d_fill *fill;
+	size_t off, len; /* of buf: what was written and is not taken yet */
+	char buf[FILL_SIZE];
+};
+
+static ssize_t stream_ready(struct body *b, size_t want)
+{
+	struct reply_stream *s = b->src;
+	size_t have = s->len - s->off;
+
+	if (have == 0) {
+		ssize_t n = s->fill(b->req, b->req->handler_state, s->buf, FILL_SIZE);
+
+		H2D_ASSERT(n <= FILL_SIZE);
+		if (n == H2D_LATER)
+			return BODY_LATER;
+		if (n < 0)
+			return BODY_FAILED;
+		if (n == 0) {
+			b->left = 0;
+			return 0;
+		}
+		s->off = 0;
+		s->len = have = (size_t)n;
+	}
+	return (ssize_t)(have < want ? have : want);
+}
+
+static int stream_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct reply_stream *s = b->src;
+	const char *p = s->buf + s->off;
+
+	s->off += n;
+	return outq_copy(q, p, n);
+}
+
+static void stream_close(struct body *b)
+{
+	(void)b; /* all of it is the arena's */
+}
+
+static const struct body_ops stream_ops = {
+	.name = "stream",
+	.ready = stream_ready,
+	.emit = stream_emit,
+	.close = stream_close,
+};
+
+void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
+{
+	struct body *b = &req->reply.body;
+	struct reply_stream *s = arena_alloc(&req->arena, sizeof(*s));
+
+	if (s == NULL || (type != NULL && h2d_reply_field(req, "content-type", type) < 0)) {
+		reply_error(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	s->fill = fill;
+	s->off = s->len = 0;
+	b->ops = &stream_ops;
+	b->req = req;
+	b->left = BODY_UNKNOWN;
+	b->src = s;
+	reply_send(req, status);
+}

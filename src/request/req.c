@@ -1,0 +1,361 @@
+/*
+ * req: a request's life: its head, the way to its handler, the request body's pieces, its end.
+ * Called by protocols from below and by handlers through h2d/handler.h; never knows which protocol
+ * it serves.
+ */
+#include "request/req.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "http/authority.h"
+#include "http/path.h"
+#include "request/gate.h"
+
+enum {
+	FIELDS_FIRST = 12,
+	/* What one request may take beside its head: a reply by h2d_reply_bytes() is in it. */
+	ARENA_CAP = 4 << 20,
+	/* And for that: HTTP/1 has two sections of header_size, and each line may move while it
+	   grows. */
+	ARENA_HEADS = 8,
+};
+
+void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
+	const struct stream_ops *stream)
+{
+	memset(req, 0, offsetof(struct h2d_req, reply));
+	req->reply.nfields = 0;
+	req->reply.status = 0;
+	req->reply.ready = false;
+	req->reply.content = false;
+	body_none(&req->reply.body);
+	arena_init(&req->arena, req->first, sizeof(req->first),
+		ARENA_CAP + ARENA_HEADS * env->header_size);
+	req->env = env;
+	req->conn = conn;
+	req->stream = stream;
+	if (env->timed)
+		req->started_us = clock_read_us();
+	req->method = H2D_METHOD_UNKNOWN;
+	COUNT(requests_live, 1);
+}
+
+static __attribute__((noinline)) int grow_fields(struct h2d_req *req)
+{
+	unsigned cap = req->fields_cap == 0 ? FIELDS_FIRST : 4 * req->fields_cap;
+	struct field *fields;
+
+	if (cap > req->env->header_fields)
+		cap = req->env->header_fields;
+	fields = arena_alloc(&req->arena, cap * sizeof(*fields));
+	if (fields == NULL)
+		return -1;
+	if (req->nfields > 0)
+		memcpy(fields, req->fields, req->nfields * sizeof(*fields));
+	req->fields = fields;
+	req->fields_cap = cap;
+	return 0;
+}
+
+int req_add_field(struct h2d_req *req, struct slice name, struct slice value)
+{
+	req->head_size += name.n + value.n + 32; /* RFC 9113, 6.5.2 */
+	if (req->head_size > req->env->header_size) {
+		req->head_too_large = true;
+		return 0;
+	}
+	if (req->nfields == req->fields_cap) {
+		if (req->nfields >= req->env->header_fields) {
+			req->head_too_large = true;
+			return 1;
+		}
+		if (grow_fields(req) < 0)
+			return -1;
+	}
+	req->fields[req->nfields++] = (struct field){ name, value };
+	return 0;
+}
+
+static void allow(struct h2d_req *req, unsigned methods)
+{
+	char list[64];
+
+	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
+	h2d_reply_field(req, "allow", list);
+}
+
+static void method_not_allowed(struct h2d_req *req, unsigned methods)
+{
+	allow(req, methods);
+	h2d_reply_error(req, 405);
+}
+
+enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
+
+/* RFC 9110, 9.3.7: what can be asked of a path, or ("*") of the server. */
+static void reply_options(struct h2d_req *req, unsigned methods)
+{
+	allow(req, methods);
+	h2d_reply_bytes(req, 204, NULL, NULL, 0);
+}
+
+static unsigned all_methods(const struct route_table *t)
+{
+	unsigned methods = FILE_METHODS;
+
+	for (unsigned i = 0; i < t->nroutes; i++)
+		methods |= 1u << t->routes[i].method;
+	return methods;
+}
+
+/* The handler that answers, NULL if the request was answered here. */
+static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body)
+{
+	const struct h2d_handler *handler = req->env->fallback;
+	enum h2d_scope here = req->conn->admin ? H2D_ON_ADMIN : H2D_ON_PUBLIC;
+
+	*body = H2D_BODY_NONE;
+	switch (route_find(req->env->routes, req->method, req->path, &req->match)) {
+	case ROUTE_METHOD:
+		if (req->method == H2D_OPTIONS) {
+			reply_options(req, req->match.methods);
+			return NULL;
+		}
+		method_not_allowed(req, req->match.methods);
+		return NULL;
+	case ROUTE_FOUND:
+		if (req->match.route->handler->scope == H2D_ON_ANY ||
+			req->match.route->handler->scope == here) {
+			*body = req->match.route->body;
+			return req->match.route->handler;
+		}
+		break;
+	case ROUTE_NONE:
+		break;
+	}
+	req->match.route = NULL;
+	if (handler != NULL && handler->scope != H2D_ON_ANY && handler->scope != here) {
+		h2d_reply_error(req, 404);
+		return NULL;
+	}
+	if (req->method == H2D_OPTIONS) {
+		reply_options(req, FILE_METHODS);
+		return NULL;
+	}
+	return handler;
+}
+
+/* Whose request it is, as far as that can be told before its path is known. */
+static void set_site(struct h2d_req *req)
+{
+	/* What the configuration says of names and paths is for the public. */
+	req->site = req->conn->admin ? sites_plain.v : sites_find(req->env->sites, req->authority);
+	req->location = &req->site->all;
+}
+
+/* Before anything is refused: HEAD gets no content, and what a location adds is added to every
+ * answer. */
+static const struct err *read_line(struct h2d_req *req)
+{
+	const struct err *err = path_parse(req->target, &req->arena, &req->path, &req->query);
+
+	req->method = method_parse(req->method_text);
+	if (err == NULL)
+		req->location = site_location(req->site, req->path);
+	return err;
+}
+
+/* What the peer did wrong: answered, and said in the log, for the access log has the status only.
+ */
+static void wrong(struct h2d_req *req, const struct err *err)
+{
+	err_log(err, &req->conn->peer);
+	reply_error(req, err->status);
+}
+
+/* Everything the configuration demands is met: the handler's turn. */
+static void start_handler(struct h2d_req *req)
+{
+	enum h2d_body body;
+	const struct h2d_handler *handler = choose(req, &body);
+
+	if (handler == NULL)
+		return;
+	if (handler->state_size > 0) {
+		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
+		if (req->handler_state == NULL) {
+			reply_error(req, ERR_NO_MEMORY->status);
+			return;
+		}
+	}
+	req->handler = handler;
+	req->body_taken = body == H2D_BODY_STREAM && handler->body != NULL;
+	handler->start(req, req->handler_state);
+}
+
+/* It has its answer, or its error page is still being looked for. */
+static bool answered(const struct h2d_req *req)
+{
+	return req->reply.ready || req->error_status != 0;
+}
+
+/* The gate's word on a request that had to wait for it. */
+static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx)
+{
+	(void)ctx;
+	if (result == GATE_GO)
+		start_handler(req);
+	if (req->body_taken && !answered(req))
+		req->stream->consume(req, 0);
+	req_release_body(req);
+}
+
+void req_start(struct h2d_req *req)
+{
+	const struct err *err;
+
+	req_go(req, REQ_WAIT);
+	set_site(req);
+	err = read_line(req);
+	if (req->head_too_large) {
+		wrong(req, ERR_FIELDS_TOO_LARGE);
+		return;
+	}
+	if (req->authority.n > 0 && authority_host(req->authority).n == 0) {
+		wrong(req, ERR_HOST);
+		return;
+	}
+	if (req->method == H2D_METHOD_UNKNOWN) {
+		reply_error(req, ERR_METHOD_UNKNOWN->status);
+		return;
+	}
+	if (req->method == H2D_OPTIONS && slice_eq(req->target, SLICE("*"))) {
+		reply_options(req, all_methods(req->env->routes));
+		return;
+	}
+	if (err != NULL) {
+		wrong(req, err);
+		return;
+	}
+	switch (gate_pass(req, gate_decided)) {
+	case GATE_GO:
+		start_handler(req);
+		break;
+	case GATE_LATER:
+		req_hold_body(req);
+		break;
+	case GATE_ANSWERED:
+		break;
+	}
+}
+
+void req_refuse(struct h2d_req *req, int status)
+{
+	const struct h2d_handler *handler = req->handler;
+
+	if (req->reply.ready)
+		return;
+	if (req->state == REQ_HEAD) {
+		req_go(req, REQ_WAIT);
+		set_site(req);
+		read_line(req);
+	}
+	req->handler = NULL;
+	req->body_taken = false;
+	if (handler != NULL && handler->gone != NULL)
+		handler->gone(req, req->handler_state);
+	reply_error(req, status);
+}
+
+void req_retract(struct h2d_req *req)
+{
+	struct reply *r = &req->reply;
+
+	if (req->state != REQ_REPLY)
+		return;
+	req_go(req, REQ_WAIT);
+	body_close(&r->body);
+	r->nfields = 0;
+	r->ready = r->content = false;
+	req->error_status = 0;
+}
+
+void req_hold_body(struct h2d_req *req)
+{
+	req->body_held = true;
+}
+
+/* A piece of the body that nobody is ready for. A request that has its answer needs no more of it.
+ */
+static void hold(struct h2d_req *req, const void *data, size_t n)
+{
+	if (!answered(req)) {
+		if (body_queue_put(&req->body_queue, data, n) == 0)
+			return;
+		reply_error(req, ERR_NO_MEMORY->status);
+	}
+	req->stream->consume(req, n);
+}
+
+void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	if (req->body_held)
+		hold(req, data, n);
+	else if (req->body_taken && !req->reply.ready)
+		req->handler->body(req, req->handler_state, data, n);
+	else
+		req->stream->consume(req, n);
+}
+
+void req_end(struct h2d_req *req)
+{
+	if (req->body_held)
+		req->body_queue.ended = true;
+	else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
+		req->handler->end(req, req->handler_state);
+}
+
+void req_release_body(struct h2d_req *req)
+{
+	struct body_piece *piece;
+
+	req->body_held = false;
+	/* The handler that gets them may have enough again. */
+	while (!req->body_held && (piece = body_queue_take(&req->body_queue)) != NULL) {
+		req_body(req, piece->bytes, piece->n);
+		free(piece);
+	}
+	if (!req->body_held && req->body_queue.ended) {
+		req->body_queue.ended = false;
+		req_end(req);
+	}
+}
+
+void req_resume(struct h2d_req *req)
+{
+	if (req->state == REQ_REPLY)
+		req->stream->resume(req);
+}
+
+void req_sent_all(struct h2d_req *req)
+{
+	req_go(req, REQ_DONE);
+	req->complete = true;
+}
+
+void req_fini(struct h2d_req *req)
+{
+	req_go(req, REQ_GONE);
+	if (req->gate != NULL)
+		gate_leave(req);
+	if (req->body_queue.first != NULL)
+		req->stream->consume(req, body_queue_clear(&req->body_queue));
+	if (req->handler != NULL && req->handler->gone != NULL)
+		req->handler->gone(req, req->handler_state);
+	if (req->env->finished != NULL)
+		req->env->finished(req->env, req);
+	body_close(&req->reply.body);
+	arena_reset(&req->arena);
+}

@@ -1,0 +1,176 @@
+/*
+ * req: one request from its first field to its access log line, the same for every protocol. The
+ * protocol's stream embeds it, fills in the head, calls req_start(), feeds body pieces, and sends
+ * what the reply holds; handlers see it through h2d/handler.h only. Everything it points to lives
+ * in its arena or is borrowed for its life.
+ */
+#ifndef H2D_REQUEST_REQ_H
+#define H2D_REQUEST_REQ_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "base/addr.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "http/field.h"
+#include "request/body_queue.h"
+#include "request/reply.h"
+#include "request/req_state.h"
+#include "request/route.h"
+#include "request/site.h"
+
+/*
+ * The stream seam: from a request to its protocol. Called by the request core only. None of them
+ * calls back into the request before it returns.
+ */
+struct stream_ops {
+	/* req->reply is complete: send its head, then its body. */
+	void (*reply)(struct h2d_req *req);
+	/* The body source may have bytes again after it answered BODY_LATER. */
+	void (*resume)(struct h2d_req *req);
+	/*
+	 * n bytes of request body are worked off: give the credit back to the peer. 0: from now on
+	 * a handler waits for the body, which a peer may want to know (RFC 9110, 10.1.1).
+	 */
+	void (*consume)(struct h2d_req *req, size_t n);
+};
+
+struct http_conn;
+struct place_share; /* files/places.h */
+
+/* What all requests of one connection share; the connection owns it. */
+struct http_conn {
+	struct addr peer; /* as accept(2) told; may be replaced before the first request */
+	bool tls;
+	bool admin;             /* the connection came in on an admin listener */
+	bool redirect_to_https; /* … on one that only sends to https */
+	const void
+		*certificate; /* which one TLS showed (struct site has the same); NULL: cleartext */
+	/* Whether the certificate of this connection is good for host. NULL: it is good for all. */
+	bool (*covers)(const struct http_conn *conn, struct slice host);
+	void *owner;               /* for covers() */
+	struct place_share *files; /* what it has of the files that may be open; NULL in tests */
+};
+
+struct http_env;
+struct auth_queue; /* request/auth_queue.h */
+struct gate;       /* request/gate.c */
+
+/* What all requests of one worker share; the worker owns it. */
+struct http_env {
+	const struct route_table *routes;
+	const struct h2d_handler *fallback; /* answers what no route owns: the document root */
+	struct slice date;   /* of the date field; the bytes change in place, once a second */
+	time_t date_s;       /* the same, in seconds since 1970: up to a second behind the clock */
+	struct slice server; /* of the server field */
+	size_t header_size;  /* client-header-size */
+	unsigned header_fields; /* client-header-fields */
+	bool draining;
+	bool timed; /* the access log tells how long requests take: the clock is read for each */
+	struct files *files;           /* of files/files.h; NULL in tests that serve none */
+	const struct sites *sites;     /* never NULL; sites_plain in tests */
+	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */
+	struct auth_queue *auth_queue; /* checks passwords; NULL where no location has auth */
+	/*
+	 * Answers with status and a file of the site as content, without conditions or ranges;
+	 * falls back to reply_own_page() if it is not there. NULL: no error pages. Set by the
+	 * server to files/reply_file's.
+	 */
+	void (*error_page)(struct h2d_req *req, int status, struct slice file);
+	/* Makes the body of /status.json in a; p NULL if it cannot. */
+	struct slice (*status)(struct http_env *env, struct arena *a);
+	/* The request is gone: write its access log line. May be NULL. */
+	void (*finished)(struct http_env *env, struct h2d_req *req);
+	void *owner;
+};
+
+enum { REQ_ARENA_FIRST = 1024 };
+
+struct h2d_req {
+	struct arena arena;
+	const struct stream_ops *stream;
+	struct http_env *env;
+	const struct http_conn *conn;
+	enum req_state state;
+
+	/* The head, as it came: filled in by the protocol before req_start(). */
+	struct slice protocol; /* "HTTP/2.0" as logs write it */
+	struct slice method_text, scheme, authority, target;
+	struct field *fields; /* regular fields only */
+	unsigned nfields, fields_cap;
+	size_t head_size;    /* of names, values and 32 each (RFC 9113, 6.5.2) */
+	bool head_too_large; /* over one of their limits: answered with 431 */
+	bool has_body;       /* the head did not end the stream */
+	bool complete;       /* the whole reply was given to the connection */
+	bool body_taken;     /* the handler gets the request body */
+	bool body_held;      /* its pieces wait in body_queue */
+	struct body_queue body_queue;
+
+	/* Made by req_start(). */
+	const struct site *site;         /* never NULL from then on */
+	const struct location *location; /* never NULL from then on */
+	enum h2d_method method;
+	struct slice path, query;
+	struct slice
+		user; /* whose credentials were right; n 0: nobody was asked, or they were wrong */
+	struct gate *gate;     /* a password is being checked; NULL: none is */
+	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
+	unsigned error_fields; /* how many fields the error has of its own */
+	const struct h2d_handler *handler; /* NULL: answered without one */
+	struct route_match match;
+	void *handler_state;
+
+	uint64_t sent;               /* content bytes given to the connection */
+	uint64_t started_us;         /* clock_read_us() at the first field, if env->timed */
+	struct reply reply;          /* from here on not cleared by req_init() */
+	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
+};
+
+/* Begins a request in zero-or-reused memory; the protocol embeds it. */
+void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
+	const struct stream_ops *stream);
+
+/*
+ * Adds a regular field. The bytes must live until req_fini(). Counts its size (also of those past
+ * the limit, which are not kept). 0, 1 when these are too many fields, -1 when memory is out.
+ */
+int req_add_field(struct h2d_req *req, struct slice name, struct slice value);
+
+/* The header section is complete: finds the route, calls the handler. A reply may follow at once.
+ */
+void req_start(struct h2d_req *req);
+
+/*
+ * The request is malformed, or does not come to its end: no handler gets it, and who has it already
+ * is told that it is gone. Answers with status unless a reply was given. Before or after
+ * req_start().
+ */
+void req_refuse(struct h2d_req *req, int status);
+
+/* Takes back a reply that was given and not sent, so that the request can be refused. */
+void req_retract(struct h2d_req *req);
+
+/* A piece of request body, or its end. Pieces that nobody takes are consumed at once, those that
+ * are held when they are handed on. */
+void req_body(struct h2d_req *req, const void *data, size_t n);
+void req_end(struct h2d_req *req);
+
+/*
+ * From now on pieces of the body, and its end, wait in the request, without credit, until
+ * req_release_body() hands them on in order. A handler may hold the body again while it is handed
+ * a piece.
+ */
+void req_hold_body(struct h2d_req *req);
+void req_release_body(struct h2d_req *req);
+
+/* For sources: bytes may be ready again. */
+void req_resume(struct h2d_req *req);
+
+/* The protocol has put the last byte of the reply into its output. */
+void req_sent_all(struct h2d_req *req);
+
+/* The stream is over, in whatever way: handler's gone, access log, source closed, arena freed. */
+void req_fini(struct h2d_req *req);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * route: finds the route of a path and prints the table. Called once per request; walks const data
+ * only, never allocates. The recursion is as deep as the longest pattern, and each node is looked
+ * at once at most, whatever the path.
+ */
+#include "request/route.h"
+
+#include "request/route_tree.h"
+
+static const struct route_node *find_literal(
+	const struct route_table *t, const struct route_node *parent, struct slice segment)
+{
+	const struct route_node *low = t->nodes + parent->literals;
+	const struct route_node *high = low + parent->nliterals;
+
+	while (low < high) {
+		const struct route_node *mid = low + (high - low) / 2;
+		int order = segment.n == mid->len  ? memcmp(segment.p, mid->segment, mid->len)
+			    : segment.n < mid->len ? -1
+						   : 1;
+
+		if (order == 0)
+			return mid;
+		if (order < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
+}
+
+/*
+ * The owner of what is left of a path below node, in the order literal, {param}, "*"; NULL if none.
+ * p is the end of the path, or the slash before its next segment.
+ */
+static const struct route_node *find_owner(const struct route_table *t,
+	const struct route_node *node, const char *p, const char *end, struct slice *param)
+{
+	const struct route_node *child, *owner = NULL;
+	struct slice segment;
+	const char *slash;
+
+	if (p == end)
+		return node->methods != 0 ? node : NULL;
+	p++;
+	slash = memchr(p, '/', (size_t)(end - p));
+	segment = slice_of(p, (size_t)((slash != NULL ? slash : end) - p));
+	if (segment.n > 0) {
+		child = find_literal(t, node, segment);
+		if (child != NULL)
+			owner = find_owner(t, child, p + segment.n, end, param);
+		if (owner == NULL && node->param != 0) {
+			*param = segment;
+			child = &t->nodes[node->param];
+			owner = find_owner(t, child, p + segment.n, end, param + 1);
+		}
+	}
+	if (owner == NULL && node->rest != 0) {
+		*param = slice_of(p, (size_t)(end - p));
+		owner = &t->nodes[node->rest];
+	}
+	return owner;
+}
+
+enum route_result route_find(const struct route_table *t, enum h2d_method method, struct slice path,
+	struct route_match *match)
+{
+	const struct route_node *owner;
+
+	match->route = NULL;
+	match->methods = 0;
+	if (path.n == 0 || path.p[0] != '/')
+		return ROUTE_NONE;
+	/* "/" has no segment, and its slash begins none unless a "*" takes it. */
+	if (path.n == 1 && t->nodes[0].methods != 0)
+		owner = &t->nodes[0];
+	else
+		owner = find_owner(t, &t->nodes[0], path.p, path.p + path.n, match->params);
+	if (owner == NULL)
+		return ROUTE_NONE;
+	match->methods = owner->methods;
+	if (method >= H2D_METHODS || !(owner->methods & 1u << method))
+		return ROUTE_METHOD;
+	match->route = &t->routes[owner->routes[method]];
+	return ROUTE_FOUND;
+}
+
+void route_print(const struct route_table *t, FILE *out)
+{
+	static const char *const scopes[] = {
+		[H2D_ON_PUBLIC] = "public",
+		[H2D_ON_ADMIN] = "admin",
+		[H2D_ON_ANY] = "any",
+	};
+
+	for (unsigned i = 0; i < t->nroutes; i++) {
+		const struct route *r = &t->routes[i];
+
+		fprintf(out, "%-7s %-32s %-20s %-6s %s\n", method_name(r->method), r->pattern,
+			r->handler->name, scopes[r->handler->scope],
+			r->body == H2D_BODY_STREAM ? "stream" : "none");
+	}
+}

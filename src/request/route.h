@@ -1,0 +1,63 @@
+/*
+ * route: the compiled route table: a const segment tree in .rodata, made from routes.def by the
+ * generator route_gen at build time. Looking up allocates nothing and takes no lock.
+ *
+ * Pattern: "/", or "/segment" repeated. A segment is a literal (compared with decoded bytes, case
+ * matters), or {name}: any one segment that is not empty, or, as the last one, "*": all that is
+ * left behind the slash, which may be nothing. So "/a/{x}" matches neither "/a" nor "/a/", while
+ * "/a/" and a "*" match "/a/" and "/a/b/c", but not "/a".
+ *
+ * The most specific pattern owns the path: of all that match, compared segment by segment from the
+ * left, literal beats {param} beats "*". A more specific branch that leads to no complete match
+ * does not count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method has
+ * no say in this: the owner answers 405 for a method it lacks, though a less specific pattern had
+ * it.
+ */
+#ifndef H2D_REQUEST_ROUTE_H
+#define H2D_REQUEST_ROUTE_H
+
+#include <stdio.h>
+
+#include "base/slice.h"
+#include "h2d/handler.h"
+#include "http/method.h"
+
+enum { ROUTE_PARAMS_MAX = 8 };
+
+struct route {
+	enum h2d_method method;
+	const char *pattern;
+	const struct h2d_handler *handler;
+	enum h2d_body body;
+	unsigned nparams;                     /* a final "*" counts, its name is "*" */
+	const char *params[ROUTE_PARAMS_MAX]; /* names, in the order of the pattern */
+};
+
+struct route_node; /* route_tree.h, for the generator and the lookup only */
+
+struct route_table {
+	const struct route *routes;
+	unsigned nroutes;
+	const struct route_node *nodes; /* nodes[0] is "/" */
+};
+
+enum route_result {
+	ROUTE_FOUND,
+	ROUTE_NONE,   /* no pattern owns this path: the document root answers */
+	ROUTE_METHOD, /* the path exists, not with this method: 405 with allow */
+};
+
+struct route_match {
+	const struct route *route;             /* ROUTE_FOUND */
+	struct slice params[ROUTE_PARAMS_MAX]; /* parts of path; the first route->nparams are set */
+	unsigned methods; /* the owner's, bit per enum h2d_method, HEAD with GET */
+};
+
+/* path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. */
+enum route_result route_find(const struct route_table *t, enum h2d_method method, struct slice path,
+	struct route_match *match);
+
+/* --routes: one line per route: method, pattern, handler, listeners, request body. */
+void route_print(const struct route_table *t, FILE *out);
+
+#endif

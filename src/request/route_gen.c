@@ -1,0 +1,89 @@
+/*
+ * route_gen: the program that make runs to turn routes.def into C on stdout: the const route table,
+ * its tree, and declarations of the handlers it names. A fault in a row ends it with 1 and a line
+ * "routes.def:LINE: …" on stderr.
+ */
+#include <stdlib.h>
+
+#include "request/route_build.h"
+
+/* In front of a row's handler: a name of its own cannot clash with one of the server's. */
+#define SYMBOL "h2d_handler_"
+
+static const struct route_row rows[] = {
+#define ROUTE(method, pattern, handler, body) { __LINE__, #method, pattern, #handler, #body },
+#include "routes.def"
+};
+
+enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
+
+/*
+ * Only the linker knows whether a handler exists, and it names the section of a reference to one
+ * that does not. So each row refers to its handler from a section that is named after the row. The
+ * pad is for linkers that take a variable at offset 0 for another one and print that one's line
+ * instead.
+ */
+static void print_handlers(void)
+{
+	for (unsigned i = 0; i < NROWS; i++)
+		printf("#line %d \"routes.def\"\n"
+		       "extern const struct h2d_handler " SYMBOL "%s; "
+		       "static const struct { const void *pad, *handler; } row_%d "
+		       "__attribute__((used, section(\".data.rel.ro.routes.def:%d\"))) "
+		       "= { NULL, &" SYMBOL "%s };\n",
+			rows[i].line, rows[i].handler, rows[i].line, rows[i].line, rows[i].handler);
+	printf("#line %d \"routes_table.c\"\n", 6 + 2 * NROWS + 1);
+}
+
+static void print_routes(const struct route_build *b)
+{
+	printf("\nstatic const struct route routes[] = {\n");
+	for (unsigned i = 0; i < NROWS; i++) {
+		const struct route *r = &b->routes[i];
+
+		printf("\t{ H2D_%s, \"%s\", &" SYMBOL "%s, H2D_%s, %u, {", rows[i].method,
+			r->pattern, rows[i].handler, rows[i].body, r->nparams);
+		for (unsigned j = 0; j < r->nparams; j++)
+			printf(" \"%s\",", r->params[j]);
+		printf(" } },\n");
+	}
+	printf("};\n");
+}
+
+static void print_nodes(const struct route_build *b)
+{
+	printf("\nstatic const struct route_node nodes[] = {\n");
+	for (unsigned i = 0; i < b->nnodes; i++) {
+		const struct route_node *n = &b->nodes[i];
+
+		printf("\t{ \"%.*s\", %u, %u, %u, %u, %u, 0x%x, {", (int)n->len,
+			n->len > 0 ? n->segment : "", n->len, n->literals, n->nliterals, n->param,
+			n->rest, n->methods);
+		for (unsigned m = 0; m < H2D_METHODS; m++)
+			printf(" %u,", n->routes[m]);
+		printf(" } }, /* %u */\n", i);
+	}
+	printf("};\n");
+}
+
+int main(void)
+{
+	struct route_build b;
+	int failed = route_build(&b, rows, NROWS, stderr);
+
+	if (failed == 0) {
+		printf("/* Made by route_gen from routes.def. */\n"
+		       "#include \"request/route_tree.h\"\n\n"
+		       "extern const struct route_table routes_table;\n\n");
+		print_handlers();
+		print_routes(&b);
+		print_nodes(&b);
+		printf("\nconst struct route_table routes_table = { routes, %u, nodes };\n", NROWS);
+	}
+	route_build_free(&b);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		perror("route_gen");
+		failed = -1;
+	}
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

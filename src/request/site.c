@@ -1,0 +1,127 @@
+/*
+ * site: finds the server block of an authority and the location of a path. Called by req.c, once
+ * per request; searches what server/sites.c sorted, and never allocates.
+ */
+#include "request/site.h"
+
+#include <ctype.h>
+
+#include "http/authority.h"
+
+enum { HOST_MAX = 255 }; /* RFC 1035, 2.3.4 */
+
+static const struct slice plain_index[] = { SLICE_LIT("index.html") };
+
+static const struct site plain_site = {
+	.name = SLICE_LIT("_"),
+	.is_default = true,
+	.all = {
+		.prefix = SLICE_LIT("/"),
+		.charset = SLICE_LIT("utf-8"),
+		.index = plain_index,
+		.nindex = 1,
+	},
+	.root_charset = SLICE_LIT("utf-8"),
+};
+
+const struct sites sites_plain = { .v = &plain_site, .n = 1 };
+
+int site_name_order(const void *a, const void *b)
+{
+	const struct slice *x = &((const struct site_name *)a)->name;
+	const struct slice *y = &((const struct site_name *)b)->name;
+	size_t n = x->n < y->n ? x->n : y->n;
+	int order = n > 0 ? memcmp(x->p, y->p, n) : 0;
+
+	return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+}
+
+static const struct site *find(const struct sites *s, struct slice name)
+{
+	struct site_name key = { .name = name };
+	unsigned low = 0, high = s->nnames;
+
+	while (low < high) {
+		unsigned mid = low + (high - low) / 2;
+		int order = site_name_order(&key, &s->names[mid]);
+
+		if (order == 0)
+			return &s->v[s->names[mid].site];
+		if (order < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
+}
+
+const struct site *sites_named(const struct sites *s, struct slice authority)
+{
+	const struct site *found;
+	char lower[HOST_MAX + 1];
+	struct slice host;
+
+	if (s->nnames == 0)
+		return NULL;
+	host = authority_host(authority);
+	if (host.n == 0 || host.n > HOST_MAX)
+		return NULL;
+	for (size_t i = 0; i < host.n; i++)
+		lower[i] = (char)tolower((unsigned char)host.p[i]);
+	found = find(s, slice_of(lower, host.n));
+	/* "a.b.c": then "*.b.c", "*.c"; the star takes the place of the byte in front of the dot.
+	 */
+	for (size_t i = 1; found == NULL && i + 1 < host.n; i++) {
+		char saved = lower[i - 1];
+
+		if (lower[i] != '.')
+			continue;
+		lower[i - 1] = '*';
+		found = find(s, slice_of(lower + i - 1, host.n - i + 1));
+		lower[i - 1] = saved;
+	}
+	return found;
+}
+
+const struct site *sites_find(const struct sites *s, struct slice authority)
+{
+	const struct site *found = sites_named(s, authority);
+
+	return found != NULL ? found : &s->v[s->fallback];
+}
+
+static bool owns(struct slice prefix, struct slice path)
+{
+	if (!slice_starts(path, prefix))
+		return false;
+	return path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/';
+}
+
+const struct location *site_location(const struct site *s, struct slice path)
+{
+	for (unsigned i = 0; i < s->nlocations; i++)
+		if (owns(s->locations[i].prefix, path))
+			return &s->locations[i];
+	return &s->all;
+}
+
+bool site_location_is_index(const struct location *p, const struct location *dir, struct slice path)
+{
+	struct slice name;
+
+	if (p->prefix.n <= path.n || !slice_starts(p->prefix, path))
+		return false;
+	name = slice_of(p->prefix.p + path.n, p->prefix.n - path.n);
+	for (unsigned i = 0; i < dir->nindex; i++)
+		if (slice_eq(name, dir->index[i]))
+			return true;
+	return false;
+}
+
+struct slice site_error_page(const struct site *s, int status)
+{
+	for (unsigned i = 0; i < s->nerror_pages; i++)
+		if (s->error_pages[i].status == status)
+			return s->error_pages[i].file;
+	return (struct slice){ 0 };
+}

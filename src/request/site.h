@@ -1,0 +1,120 @@
+/*
+ * site: what the configuration says about the names and paths of requests: virtual hosts (server
+ * blocks) and their locations, as the request core reads them. Made by server/sites.c before the
+ * first request, const from then on, borrowed by every request for its life.
+ */
+#ifndef H2D_REQUEST_SITE_H
+#define H2D_REQUEST_SITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "http/field.h"
+
+struct access; /* request/access.h */
+struct auth;   /* request/auth_queue.h */
+
+/* Of location->headers: the reader of the configuration refuses more, inherited ones included. */
+enum { SITE_HEADERS_MAX = 24 };
+
+/*
+ * Fields of a response that come from here, so that no two contradict each other:
+ * - headers are added to every response, whatever its status and whoever made it. What the response
+ * has already stays as it is, and the field of that name from here is left out: what the server
+ * says of itself (date, server, content-length) and what it says to be safe
+ * (content-security-policy and x-content-type-options of uploads, www-authenticate) is not for the
+ * configuration to soften. Fields that may come several times and then add up (link, server-timing,
+ * set-cookie) are added beside, and vary is joined to what is there.
+ * - cache_control goes with 200, 203, 204, 206, 301, 302, 304, 307 and 308 that say nothing of it
+ *   themselves; an error is never kept for it.
+ * Responses on admin listeners get none of them.
+ */
+
+/*
+ * The settings of one location: those of its server block with its own on top. One longest prefix
+ * decides; a location holds everything that is in effect, so nothing is looked up twice.
+ */
+struct location {
+	struct slice
+		prefix; /* "/files" owns "/files" and "/files/…"; "/assets/" what is below it */
+	struct slice cache_control;  /* n 0: none */
+	const struct field *headers; /* added to every response, outer block's first */
+	unsigned nheaders;
+	struct slice redirect; /* URL or path; n 0: none. One that ends in "/" gets the rest of the
+				  path */
+	int redirect_status;
+	struct slice
+		redirect_prefix; /* of the block that says so: what the target takes the place of */
+	const struct access *access; /* NULL: everybody */
+	const struct auth *auth;     /* NULL: nobody is asked */
+	struct slice charset;        /* of text files; n 0: none */
+	const struct slice *index;   /* names of index files */
+	unsigned nindex;
+	bool autoindex;
+};
+
+struct site_error_page {
+	int status;
+	struct slice file; /* below the root, "/404.html" */
+};
+
+/* One server block. */
+struct site {
+	struct slice name; /* its title; "_" is the default's */
+	bool is_default;
+	struct location all;              /* of the block itself */
+	const struct location *locations; /* of its locations, longest prefix first */
+	unsigned nlocations;
+	bool guarded; /* one of them, or the block, has access or auth */
+	const struct site_error_page *error_pages;
+	unsigned nerror_pages;
+	unsigned root;             /* number of its tree in struct doc_roots */
+	bool has_root;             /* it has files: root is not the empty tree */
+	struct slice root_charset; /* what the image's types of that tree carry; n 0: none */
+	struct slice uploads;      /* "/dir", the folder of uploads below root; n 0: none */
+	const void *certificate; /* which one its names are served with: compared, never followed */
+};
+
+/* A name of a site: lower case, without a final dot; "*.example.com" answers all names below. */
+struct site_name {
+	struct slice name;
+	unsigned site;
+};
+
+struct sites {
+	const struct site *v;
+	unsigned n;                    /* at least one */
+	unsigned fallback;             /* the default: answers what no name does */
+	const struct site_name *names; /* exact ones and wildcards, in site_name_order() */
+	unsigned nnames;
+};
+
+/*
+ * The site of an authority ("host", "host:port", "[v6]:port", any case, perhaps a final dot): the
+ * exact name, else the longest wildcard, else the default. Never NULL.
+ */
+const struct site *sites_find(const struct sites *s, struct slice authority);
+
+/* The same without the default: NULL if no name of a site is the authority's. */
+const struct site *sites_named(const struct sites *s, struct slice authority);
+
+/* Of two names, as qsort() wants it: the order that sites_find() searches in. */
+int site_name_order(const void *a, const void *b);
+
+/* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
+const struct location *site_location(const struct site *s, struct slice path);
+
+/*
+ * Whether p is the location of an index file of path, a directory ("/d/") whose location is dir:
+ * what p asks of a client holds for the directory, too, which may be answered with that file.
+ */
+bool site_location_is_index(
+	const struct location *p, const struct location *dir, struct slice path);
+
+/* The file that answers status for site; n 0 if none is configured. */
+struct slice site_error_page(const struct site *s, int status);
+
+/* One site that serves tree 0 without any settings but index.html and utf-8: for tests. */
+extern const struct sites sites_plain;
+
+#endif

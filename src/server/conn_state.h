@@ -1,0 +1,18 @@
+/*
+ * conn_state: the steps a connection may take (conn_state.def), and the one way to take them. A
+ * step that is not in the table is our bug, and asserts.
+ */
+#ifndef H2D_SERVER_CONN_STATE_H
+#define H2D_SERVER_CONN_STATE_H
+
+#include "server/conn.h"
+
+const char *conn_state_name(enum conn_state state);
+
+/* Whether from → to is a step of conn_state.def. */
+bool conn_may_go(enum conn_state from, enum conn_state to);
+
+/* Takes the step; c is idle no more. */
+void conn_go(struct conn *c, enum conn_state state);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * status_json: writes the scoreboard as JSON. The worker that was asked for /status.json calls it;
+ * the hot path never does. Other processes write the board meanwhile, and one of them may have gone
+ * mad: every field is read once, the sums are those of what was read, and nothing is believed.
+ */
+#include "server/status_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+static const char *const fact_names[CACHE_FACTS] = {
+#define FACT(name, help) #name,
+#include "base/cache_facts.def"
+};
+
+/* A comma in front of all but the first of an object or array. */
+static void put_comma(struct strbuf *t)
+{
+	char last = t->n > 0 ? t->p[t->n - 1] : '{';
+
+	if (last != '{' && last != '[')
+		strbuf_add(t, SLICE(","));
+}
+
+static void put_name(struct strbuf *t, const char *name)
+{
+	put_comma(t);
+	strbuf_add(t, SLICE("\""));
+	strbuf_json(t, slice_of(name, strlen(name)));
+	strbuf_add(t, SLICE("\":"));
+}
+
+static void put_text(struct strbuf *t, const char *name, const char *text)
+{
+	put_name(t, name);
+	strbuf_add(t, SLICE("\""));
+	strbuf_json(t, slice_of(text, strlen(text)));
+	strbuf_add(t, SLICE("\""));
+}
+
+static void put_signed(struct strbuf *t, const char *name, int64_t n)
+{
+	put_name(t, name);
+	strbuf_printf(t, "%" PRId64, n);
+}
+
+static void put_unsigned(struct strbuf *t, const char *name, uint64_t n)
+{
+	put_name(t, name);
+	strbuf_printf(t, "%" PRIu64, n);
+}
+
+/* A bucket is named by the highest value that it counts. */
+static void put_histogram(
+	struct strbuf *t, const struct histogram_info *h, const struct counters *c)
+{
+	put_name(t, h->name);
+	strbuf_add(t, SLICE("{"));
+	put_signed(t, "count", counters_get(c, h->cell + HISTOGRAM_VALUES));
+	put_signed(t, "sum", counters_get(c, h->cell + HISTOGRAM_SUM));
+	put_name(t, "buckets");
+	strbuf_add(t, SLICE("{"));
+	for (int i = 0; i <= h->nbounds; i++) {
+		char bound[24] = "more";
+
+		if (i < h->nbounds)
+			snprintf(bound, sizeof(bound), "%" PRId64, h->bounds[i]);
+		put_signed(t, bound, counters_get(c, h->cell + HISTOGRAM_BUCKETS + i));
+	}
+	strbuf_add(t, SLICE("}}"));
+}
+
+static void put_counters(struct strbuf *t, const struct counters *c)
+{
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		put_signed(t, counter_info[i].name, counters_get(c, i));
+	for (int i = 0; i < HISTOGRAM_COUNT; i++)
+		put_histogram(t, &histogram_info[i], c);
+}
+
+/* And adds what it counted to sum. */
+static void put_worker(struct strbuf *t, const struct board_slot *s, struct counters *sum)
+{
+	struct counters c;
+
+	counters_read(&c, &s->counters);
+	put_comma(t);
+	strbuf_add(t, SLICE("{"));
+	put_unsigned(t, "slot", BOARD_LOAD(s->slot));
+	put_signed(t, "pid", BOARD_LOAD(s->pid));
+	put_unsigned(t, "generation", BOARD_LOAD(s->generation));
+	put_text(t, "state", board_state_name(BOARD_LOAD(s->state)));
+	put_unsigned(t, "image", BOARD_LOAD(s->image));
+	put_counters(t, &c);
+	strbuf_add(t, SLICE("}"));
+	counters_add(sum, &c);
+}
+
+static void put_head(struct strbuf *t, const struct board_head *head)
+{
+	uint64_t now = (uint64_t)clock_wall().tv_sec, started = BOARD_LOAD(head->started);
+
+	put_text(t, "version", PACKAGE_VERSION);
+	put_unsigned(t, "generation", BOARD_LOAD(head->generation));
+	put_unsigned(t, "uptime", now > started ? now - started : 0);
+	put_unsigned(t, "image", BOARD_LOAD(head->image));
+	put_unsigned(t, "building", BOARD_LOAD(head->building));
+	put_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
+	put_name(t, "cache");
+	strbuf_add(t, SLICE("{"));
+	for (int i = 0; i < CACHE_FACTS; i++)
+		put_unsigned(t, fact_names[i], BOARD_LOAD(head->cache.v[i]));
+	strbuf_add(t, SLICE("}"));
+}
+
+struct slice status_json(const struct board *b, struct arena *a)
+{
+	struct strbuf t = { 0 };
+	struct counters sum;
+	const struct board_slot *s;
+	struct slice text = { 0 };
+
+	counters_read(&sum, &b->head.retired);
+	strbuf_add(&t, SLICE("{"));
+	put_head(&t, &b->head);
+	put_name(&t, "workers");
+	strbuf_add(&t, SLICE("["));
+	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
+		put_worker(&t, s, &sum);
+	strbuf_add(&t, SLICE("]"));
+	put_name(&t, "totals");
+	strbuf_add(&t, SLICE("{"));
+	put_counters(&t, &sum);
+	strbuf_add(&t, SLICE("}}\n"));
+	if (!t.failed)
+		text = arena_dup(a, slice_of(t.p, t.n));
+	strbuf_fini(&t);
+	return text;
+}

@@ -1,0 +1,62 @@
+"""The checks of the house find what they are for: a forbidden include, a folder that grows too large."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# A file and what it must not include.
+FORBIDDEN = [
+	("keeper/scan.c", "files/disk.h"),
+	("files/disk.c", "keeper/keeper.h"),
+	("keeper/scan.c", "request/req.h"),
+	("request/req.c", "keeper/keeper.h"),
+	("proto/h2.c", "files/files.h"),
+	("files/disk.c", "proto/proto.h"),
+	("server/worker.c", "keeper/keeper.h"),
+	("http/date.c", "event/loop.h"),
+	("handlers/files.c", "files/files.h"),
+	("request/req.c", "files/files.h"),
+	("image/image.c", "http/date.h"),
+	("base/log.c", "event/loop.h"),
+]
+
+
+@pytest.fixture
+def house(tmp_path):
+	"""A copy of what check-layers reads."""
+	for name in ("src", "include"):
+		shutil.copytree(TOP / name, tmp_path / name)
+	(tmp_path / "scripts").mkdir()
+	shutil.copy(TOP / "scripts" / "check-layers", tmp_path / "scripts")
+	return tmp_path
+
+
+def check(house):
+	return subprocess.run([house / "scripts" / "check-layers"], stdout=subprocess.PIPE,
+		stderr=subprocess.STDOUT, text=True)
+
+
+def test_it_stands(house):
+	done = check(house)
+	assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("file, other", FORBIDDEN)
+def test_a_forbidden_include(house, file, other):
+	assert (house / "src" / other).exists()
+	path = house / "src" / file
+	path.write_text(path.read_text().replace("#include", '#include "%s"\n#include' % other, 1))
+	done = check(house)
+	layer, below = os.path.dirname(file), os.path.dirname(other)
+	assert done.returncode != 0 and "%s must not include %s" % (layer, below) in done.stdout, done.stdout
+
+
+def test_a_folder_that_grows_too_large(house):
+	lines = sum(len(p.read_text().splitlines()) for p in (house / "src").glob("*/*.[ch]"))
+	for n in range(lines // 3 // 400 + 1):
+		(house / "src" / "net" / ("more_%d.c" % n)).write_text("/* more */\n" * 400)
+	done = check(house)
+	assert done.returncode != 0 and "src/net: " in done.stdout and "over a quarter" in done.stdout, done.stdout

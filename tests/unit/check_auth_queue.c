@@ -1,0 +1,517 @@
+/*
+ * check_auth_queue: verdicts and how long they hold, one check for all who ask the same, the
+ * bounds, and that whoever goes away is not told. Time stands still but where a test moves it
+ * (linked with
+ * --wrap).
+ */
+#include "request/auth_queue.h"
+
+#include <crypt.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "request/auth_cache.h"
+#include "unit.h"
+
+enum { ASKERS = 200, RUNNING = 2, IN_LINE = 64 };
+
+struct asker {
+	struct auth_wait wait;
+	int told;
+	enum auth_verdict verdict;
+};
+
+static struct loop loop;
+static struct offload *offload;
+static struct auth_queue *desk;
+static struct auth auth;
+static char file[40];
+static struct asker askers[ASKERS];
+static uint64_t now_ms;
+static unsigned peer;  /* whose question the next one is */
+static bool same_peer; /* … and those behind it */
+
+void __wrap_clock_update(void);
+
+void __wrap_clock_update(void)
+{
+}
+
+static void at(uint64_t ms)
+{
+	now_ms = ms;
+	clock_set(ms * 1000, (struct timespec){ .tv_sec = 1 });
+}
+
+static void write_file(const char *name, const char *password)
+{
+	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 40];
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600), n;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_ptr_nonnull(crypt_gensalt_rn("$2b$", 4, NULL, 0, salt, sizeof(salt)));
+	n = snprintf(line, sizeof(line), "%s:%s\n", name, crypt(password, salt));
+	ck_assert_int_eq(write(fd, line, (size_t)n), n);
+	close(fd);
+}
+
+static void told(struct auth_wait *wait, enum auth_verdict verdict)
+{
+	struct asker *a = LIST_ENTRY(wait, struct asker, wait);
+
+	ck_assert_ptr_null(wait->check);
+	a->told++;
+	a->verdict = verdict;
+}
+
+static void setup(void)
+{
+	int fd;
+
+	strcpy(file, "/tmp/check_auth.XXXXXX");
+	fd = mkstemp(file);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	write_file("anna", "secret");
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, 4);
+	desk = auth_queue_new(&loop, offload);
+	ck_assert_ptr_nonnull(desk);
+	auth = (struct auth){ .file = file };
+	memset(askers, 0, sizeof(askers));
+	for (int i = 0; i < ASKERS; i++)
+		askers[i].wait.fn = told;
+	at(1000000);
+	peer = 0;
+	same_peer = false;
+}
+
+static void teardown(void)
+{
+	offload_free(&offload);
+	auth_queue_free(&desk);
+	loop_fini(&loop);
+	unlink(file);
+	ck_assert_int_eq(counters->offload_jobs, 0);
+}
+
+static enum auth_verdict ask(struct asker *a, const char *user, const char *password)
+{
+	struct addr from = { .in = { .sin_family = AF_INET } };
+	struct auth_basic who = { 0 };
+
+	peer += !same_peer;
+	from.in.sin_addr.s_addr = htonl(0x0a000000 + peer);
+
+	snprintf(who.bytes, sizeof(who.bytes), "%s%c%s", user, 0, password);
+	who.user = slice_of(who.bytes, strlen(user));
+	who.password = slice_of(who.bytes + strlen(user) + 1, strlen(password));
+	return auth_ask(desk, &auth, &who, &from, &a->wait);
+}
+
+static void auth_cache_come(void)
+{
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+}
+
+/* Asks, and waits for the verdict. */
+static enum auth_verdict verdict(const char *user, const char *password, bool *at_once)
+{
+	struct asker *a = &askers[0];
+	enum auth_verdict v = ask(a, user, password);
+	int before = a->told;
+
+	*at_once = v != AUTH_LATER;
+	if (*at_once)
+		return v;
+	auth_cache_come();
+	ck_assert_int_eq(a->told, before + 1);
+	return a->verdict;
+}
+
+START_TEST(remembered)
+{
+	const char *password = _i == 0 ? "secret" : "wrong";
+	enum auth_verdict expected = _i == 0 ? AUTH_PASSED : AUTH_REFUSED;
+	bool at_once;
+
+	ck_assert_int_eq(verdict("anna", password, &at_once), expected);
+	ck_assert(!at_once);
+	ck_assert_int_eq(verdict("anna", password, &at_once), expected);
+	ck_assert(at_once);
+	/* What is near it is something else. */
+	ck_assert_int_eq(verdict("anna", "secre", &at_once), AUTH_REFUSED);
+	ck_assert(!at_once);
+	ck_assert_int_eq(verdict("ann", "asecret", &at_once), AUTH_REFUSED);
+	ck_assert(!at_once);
+}
+END_TEST
+
+/* A file under another name is another file. */
+START_TEST(of_one_file_alone)
+{
+	bool at_once;
+
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+	auth.file = "/dev/null/x";
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_BROKEN);
+	ck_assert(!at_once);
+}
+END_TEST
+
+/* After a second the file is looked at, and if it changed, read. */
+START_TEST(a_change_counts)
+{
+	bool at_once;
+
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+	write_file("anna", "changed");
+	at(now_ms + 999);
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+	ck_assert(at_once);
+	at(now_ms + 1);
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_REFUSED);
+	ck_assert(!at_once);
+	ck_assert_int_eq(verdict("anna", "changed", &at_once), AUTH_PASSED);
+	at(now_ms + 1000);
+	unlink(file);
+	ck_assert_int_eq(verdict("anna", "changed", &at_once), AUTH_BROKEN);
+}
+END_TEST
+
+/* Processor time of this process, in microseconds. */
+static uint64_t spent(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* A hash of 50 ms is computed once in ten seconds, the file is looked at once a second. */
+START_TEST(looking_is_not_reading)
+{
+	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 40];
+	uint64_t begin, slow;
+	bool at_once;
+	int fd = open(file, O_WRONLY | O_TRUNC);
+
+	crypt_gensalt_rn("$2b$", 10, NULL, 0, salt, sizeof(salt));
+	snprintf(line, sizeof(line), "anna:%s\n", crypt("secret", salt));
+	ck_assert_int_gt(write(fd, line, strlen(line)), 0);
+	close(fd);
+	begin = spent();
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+	slow = spent() - begin;
+	begin = spent();
+	for (int i = 0; i < 9; i++) {
+		at(now_ms + 1000);
+		ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+		ck_assert(!at_once);
+	}
+	ck_assert_uint_lt(spent() - begin, slow / 2);
+	/* Ten seconds are over, however often it was looked at. */
+	at(now_ms + 1000);
+	begin = spent();
+	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_PASSED);
+	ck_assert_uint_gt(spent() - begin, slow / 2);
+}
+END_TEST
+
+/* The line that says so, once for each state of the file. */
+START_TEST(hashes_of_others)
+{
+	char text[4096];
+	int fds[2], fd, lines = 0;
+	ssize_t n;
+	bool at_once;
+
+	ck_assert_int_eq(pipe2(fds, O_NONBLOCK), 0);
+	log_to(fds[1]);
+	for (int state = 0; state < 2; state++) {
+		fd = open(file, O_WRONLY | O_TRUNC);
+		ck_assert_int_gt(dprintf(fd, "anna:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=%s\n",
+					 state == 0 ? "" : ":changed"),
+			0);
+		close(fd);
+		for (int i = 0; i < 3; i++) {
+			char password[20];
+
+			snprintf(password, sizeof(password), "%d.%d", state, i);
+			ck_assert_int_eq(verdict("anna", password, &at_once), AUTH_REFUSED);
+		}
+	}
+	log_to(STDERR_FILENO);
+	n = read(fds[0], text, sizeof(text) - 1);
+	ck_assert_int_gt(n, 0);
+	text[n] = '\0';
+	for (const char *p = text; (p = strstr(p, "not crypt(5)'s")) != NULL; p++)
+		lines++;
+	ck_assert_int_eq(lines, 2);
+	ck_assert_ptr_nonnull(strstr(text, file));
+	close(fds[0]);
+	close(fds[1]);
+}
+END_TEST
+
+START_TEST(one_check_for_all)
+{
+	for (int i = 0; i < ASKERS; i++)
+		ck_assert_int_eq(ask(&askers[i], "anna", "secret"), AUTH_LATER);
+	ck_assert_uint_eq(offload_pending(offload), 1);
+	auth_forget(&askers[7].wait);
+	auth_forget(&askers[7].wait); /* harmless */
+	auth_cache_come();
+	for (int i = 0; i < ASKERS; i++)
+		ck_assert_int_eq(askers[i].told, i != 7);
+	ck_assert_int_eq(askers[0].verdict, AUTH_PASSED);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+	char password[20];
+	enum auth_verdict v;
+
+	for (int i = 0; i < ASKERS; i++) {
+		snprintf(password, sizeof(password), "p%d", i);
+		v = ask(&askers[i], "anna", password);
+		ck_assert_int_eq(v, i < RUNNING + IN_LINE ? AUTH_LATER : AUTH_BUSY);
+		ck_assert_uint_le(offload_pending(offload), RUNNING);
+	}
+	/* Who goes away makes room. */
+	auth_forget(&askers[RUNNING + 5].wait);
+	ck_assert_int_eq(ask(&askers[150], "anna", "secret"), AUTH_LATER);
+	ck_assert_int_eq(ask(&askers[151], "anna", "other"), AUTH_BUSY);
+	/* … and who asks the same as somebody in line needs none. */
+	ck_assert_int_eq(ask(&askers[152], "anna", "secret"), AUTH_LATER);
+	while (offload_pending(offload) > 0) {
+		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+		ck_assert_uint_le(offload_pending(offload), RUNNING);
+	}
+	for (int i = 0; i < RUNNING + IN_LINE; i++)
+		ck_assert_int_eq(askers[i].told, i != RUNNING + 5);
+	ck_assert_int_eq(askers[3].verdict, AUTH_REFUSED);
+	ck_assert_int_eq(askers[150].verdict, AUTH_PASSED);
+	ck_assert_int_eq(askers[152].verdict, AUTH_PASSED);
+}
+END_TEST
+
+static void guess(struct asker *a, const char *password)
+{
+	ck_assert_int_eq(ask(a, "anna", password), AUTH_LATER);
+}
+
+/* Nine guesses of one peer: one is checked, eight wait, and nobody else waits behind them. */
+START_TEST(a_share_each)
+{
+	char password[20];
+
+	same_peer = true;
+	for (int i = 0; i < 20; i++) {
+		snprintf(password, sizeof(password), "p%d", i);
+		ck_assert_int_eq(ask(&askers[i], "anna", password), i < 9 ? AUTH_LATER : AUTH_BUSY);
+		ck_assert_uint_eq(offload_pending(offload), 1);
+	}
+	peer++;
+	guess(&askers[20], "secret");
+	ck_assert_uint_eq(offload_pending(offload), 2);
+	auth_cache_come();
+	ck_assert_int_eq(askers[20].verdict, AUTH_PASSED);
+	ck_assert_int_eq(askers[20].told, 1);
+	ck_assert_int_eq(askers[1].told, 0);
+	for (int i = 0; i < 9; i++)
+		auth_forget(&askers[i].wait);
+}
+END_TEST
+
+/* Each wrong guess doubles the time to the next check, of that peer alone, up to four seconds. */
+START_TEST(guesses_cost_time)
+{
+	static const unsigned delays[] = { 100, 200, 400, 800, 1600, 3200, 4000, 4000 };
+	char password[20];
+
+	same_peer = true;
+	guess(&askers[0], "wrong");
+	auth_cache_come();
+	for (unsigned i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
+		snprintf(password, sizeof(password), "p%u", i);
+		guess(&askers[1], password);
+		at(now_ms + delays[i] - 1);
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+		ck_assert_uint_eq(offload_pending(offload), 0);
+		peer++;
+		ck_assert_int_ne(ask(&askers[2], "anna", "secret"), AUTH_BUSY);
+		auth_cache_come();
+		ck_assert_int_eq(askers[1].told, (int)i);
+		peer--;
+		at(now_ms + 1);
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+		ck_assert_uint_eq(offload_pending(offload), 1);
+		auth_cache_come();
+		ck_assert_int_eq(askers[1].told, (int)i + 1);
+		ck_assert_int_eq(askers[1].verdict, AUTH_REFUSED);
+	}
+	/* A minute later all is forgiven. */
+	at(now_ms + 60000);
+	guess(&askers[1], "a");
+	auth_cache_come();
+	guess(&askers[1], "b");
+	at(now_ms + 100);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_uint_eq(offload_pending(offload), 1);
+	auth_cache_come();
+}
+END_TEST
+
+/* Who is known needs no place in line, not even to see whether the file changed. */
+START_TEST(the_known_pass_by)
+{
+	char password[20];
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	wall.tv_sec += 10;
+	clock_set(now_ms * 1000, wall);
+	guess(&askers[0], "secret");
+	auth_cache_come();
+	for (int i = 0; i < RUNNING + IN_LINE; i++) {
+		snprintf(password, sizeof(password), "p%d", i);
+		guess(&askers[1 + i], password);
+	}
+	ck_assert_int_eq(ask(&askers[100], "anna", "other"), AUTH_BUSY);
+	/* It holds longer than ten seconds, too, while it is used and the file is old. */
+	for (int i = 1; i <= 30; i++) {
+		at(now_ms + 1000);
+		ck_assert_int_eq(ask(&askers[101], "anna", "secret"), AUTH_LATER);
+		while (askers[101].told < i)
+			ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+		ck_assert_int_eq(askers[101].verdict, AUTH_PASSED);
+		if (i == 1)
+			ck_assert_int_eq(askers[RUNNING + IN_LINE].told, 0);
+	}
+	auth_cache_come();
+	/* … but a file that changed is read, in line. */
+	write_file("anna", "changed");
+	at(now_ms + 1000);
+	guess(&askers[102], "secret");
+	auth_cache_come();
+	ck_assert_int_eq(askers[102].verdict, AUTH_REFUSED);
+}
+END_TEST
+
+/* All go away, in line or not: nobody is told, nothing leaks, and what ran is remembered. */
+START_TEST(all_go_away)
+{
+	char password[20];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(password, sizeof(password), i == 0 ? "secret" : "p%d", i);
+		ck_assert_int_eq(ask(&askers[i], "anna", password), AUTH_LATER);
+	}
+	for (int i = 0; i < 20; i++)
+		auth_forget(&askers[i].wait);
+	ck_assert_uint_le(offload_pending(offload), RUNNING);
+	auth_cache_come();
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(askers[i].told, 0);
+	ck_assert_int_eq(ask(&askers[0], "anna", "secret"), AUTH_PASSED);
+}
+END_TEST
+
+/* The worker's end: what runs is waited for, nobody is left to be told. */
+START_TEST(the_end)
+{
+	ck_assert_int_eq(ask(&askers[0], "anna", "secret"), AUTH_LATER);
+	auth_forget(&askers[0].wait);
+	offload_free(&offload);
+	auth_queue_free(&desk);
+	ck_assert_int_eq(askers[0].told, 0);
+}
+END_TEST
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static struct auth_cache table;
+
+static struct verdict verdict_of(unsigned set, unsigned i, bool passed, uint64_t expires)
+{
+	struct verdict v = { .passed = passed, .expires_ms = expires };
+
+	v.key[0] = (uint8_t)set;
+	memcpy(v.key + 1, &i, sizeof(i));
+	return v;
+}
+
+START_TEST(wrong_ones_make_room)
+{
+	struct verdict right = verdict_of(3, 1000, true, 50), v;
+
+	memset(&table, 0, sizeof(table));
+	auth_cache_put(&table, &right, 10);
+	for (unsigned i = 0; i < 100; i++) {
+		v = verdict_of(3, i, false, 100 + i);
+		auth_cache_put(&table, &v, 10);
+		ck_assert_ptr_nonnull(auth_cache_find(&table, v.key, 10));
+		ck_assert_ptr_nonnull(auth_cache_find(&table, right.key, 10));
+	}
+	ck_assert_ptr_nonnull(auth_cache_find(&table, right.key, 49));
+	ck_assert_ptr_null(auth_cache_find(&table, right.key, 50));
+	/* What is over goes first; the last two wrong ones stay. */
+	v = verdict_of(3, 100, false, 300);
+	auth_cache_put(&table, &v, 60);
+	v = verdict_of(3, 99, false, 0);
+	ck_assert_ptr_nonnull(auth_cache_find(&table, v.key, 60));
+	v = verdict_of(3, 98, false, 0);
+	ck_assert_ptr_nonnull(auth_cache_find(&table, v.key, 60));
+}
+END_TEST
+
+START_TEST(one_place_each)
+{
+	struct verdict v = verdict_of(5, 1, false, 100), other = verdict_of(5, 2, true, 100);
+
+	memset(&table, 0, sizeof(table));
+	auth_cache_put(&table, &other, 10);
+	auth_cache_put(&table, &v, 10);
+	v.passed = true;
+	auth_cache_put(&table, &v, 10);
+	ck_assert(auth_cache_find(&table, v.key, 10)->passed);
+	memset(v.key, 0, sizeof(v.key));
+	ck_assert_ptr_null(auth_cache_find(&table, v.key, 10));
+	v = verdict_of(5, 1, false, 100);
+	auth_cache_find(&table, v.key, 10)->expires_ms = 0;
+	ck_assert_ptr_null(auth_cache_find(&table, v.key, 10)); /* there was one */
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("auth");
+
+	tcase_set_timeout(c, 60);
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, remembered, 0, 2);
+	tcase_add_test(c, of_one_file_alone);
+	tcase_add_test(c, a_change_counts);
+	tcase_add_test(c, looking_is_not_reading);
+	tcase_add_test(c, hashes_of_others);
+	tcase_add_test(c, one_check_for_all);
+	tcase_add_test(c, bounds);
+	tcase_add_test(c, a_share_each);
+	tcase_add_test(c, guesses_cost_time);
+	tcase_add_test(c, the_known_pass_by);
+	tcase_add_test(c, all_go_away);
+	tcase_add_test(c, the_end);
+	tcase_add_test(c, wrong_ones_make_room);
+	tcase_add_test(c, one_place_each);
+	return c;
+}
+
+UNIT_MAIN("auth")

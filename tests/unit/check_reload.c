@@ -1,0 +1,1024 @@
+/*
+ * check_reload: reload, drain and respawn with processes that are only numbers and control sockets,
+ * and a clock that stands still. Every order of UP, death, HUP, QUIT and deadline that matters, a
+ * HUP during a reload, and a third kind of process that is nothing but a row.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/drain.h"
+#include "master/launch.h"
+#include "master/master_signal.h"
+#include "master/master_state.h"
+#include "master/reload.h"
+#include "master/supervise.h"
+#include "unit.h"
+
+enum { PROCESSES = 64, FIRST_PID = 1 << 23, SECOND = 1000 };
+
+/* A process that there is not: what was asked of it. */
+struct fake {
+	struct child *place; /* NULL: reaped */
+	const char *kind;
+	unsigned slot;
+	uint32_t generation;
+	int ctl; /* its end */
+	int signo;
+};
+
+static struct fake fakes[PROCESSES];
+static unsigned nfakes;
+static int spawn_error; /* what the next forks fail with */
+static uint64_t now;
+static struct master m;
+static char conf_path[] = "/tmp/h2d-check-reload-XXXXXX";
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+static pid_t fake_spawn(struct child *c, int *ctl)
+{
+	int ends[2];
+
+	if (spawn_error != 0)
+		return spawn_error;
+	ck_assert_uint_lt(nfakes, PROCESSES);
+	ck_assert_int_eq(ctl_pair(ends), 0);
+	fakes[nfakes] = (struct fake){ c, c->kind->name, c->slot, c->gen->number, ends[1], 0 };
+	*ctl = ends[0];
+	return (pid_t)(FIRST_PID + nfakes++);
+}
+
+static int fake_kill(pid_t pid, int signo)
+{
+	fakes[pid - FIRST_PID].signo = signo;
+	return 0;
+}
+
+static int no_run(const struct child_run *r)
+{
+	(void)r;
+	return 0;
+}
+
+static unsigned one(const struct conf *conf)
+{
+	(void)conf;
+	return 1;
+}
+
+static unsigned two(const struct conf *conf)
+{
+	(void)conf;
+	return 2;
+}
+
+static unsigned four(const struct conf *conf)
+{
+	(void)conf;
+	return 4;
+}
+
+static const struct child_kind kinds[] = {
+	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 } },
+	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
+		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 } },
+	{ .name = NULL },
+};
+
+/* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
+static const struct child_kind more_kinds[] = {
+	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 } },
+	{ "worker", true, true, no_run, two, CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_UP),
+		true, { 100, 10000 } },
+	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
+		CHILD_SAYS(CTL_UP), true, { 1000, 1000 } },
+	{ .name = NULL },
+};
+
+static const struct child_kind four_workers[] = {
+	{ "worker", true, true, no_run, four, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
+		true, { 100, 10000 } },
+	{ .name = NULL },
+};
+
+static void end_turn(void)
+{
+	struct list *node;
+
+	while ((node = list_pop(&m.loop.deferred)) != NULL)
+		LIST_ENTRY(node, struct task, node)->fn(LIST_ENTRY(node, struct task, node));
+}
+
+static void pass(uint64_t ms)
+{
+	now += ms;
+	clock_set(now * 1000, (struct timespec){ .tv_sec = 1 });
+	wheel_advance(&m.loop.wheel, now);
+	end_turn();
+}
+
+static void write_conf(const char *more)
+{
+	FILE *f = fopen(conf_path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	fprintf(f,
+		"listen \"127.0.0.1:0\" { tls = false }\nshutdown-timeout = 5\nlog-level = error\n"
+		"server \"_\" { root = \"/tmp\" }\n%s",
+		more);
+	fclose(f);
+}
+
+static void set_up(void)
+{
+	static struct conf_override ov = { .file = conf_path };
+
+	strcpy(conf_path + sizeof(conf_path) - 7, "XXXXXX");
+	close(mkstemp(conf_path));
+	write_conf("");
+	memset(&m, 0, sizeof(m));
+	memset(fakes, 0, sizeof(fakes));
+	nfakes = 0;
+	spawn_error = 0;
+	log_max = LEVEL_ALERT;
+	m.ov = &ov;
+	m.kinds = kinds;
+	m.children = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
+	m.pidfile = PIDFILE_NONE;
+	m.next_image = 1;
+	m.board = board_new();
+	list_init(&m.gens);
+	sockets_init(&m.sockets);
+	reload_init(&m);
+	ck_assert_int_eq(loop_init(&m.loop), 0);
+	now = clock_read_us() / 1000;
+	pass(0);
+}
+
+/* --- what happens to a process ---------------------------------------------------------------- */
+
+static struct fake *find(const char *kind, unsigned slot, uint32_t generation)
+{
+	for (unsigned i = 0; i < nfakes; i++) {
+		struct fake *f = &fakes[i];
+
+		if (f->place != NULL && strcmp(f->kind, kind) == 0 && f->slot == slot &&
+			f->generation == generation)
+			return f;
+	}
+	return NULL;
+}
+
+static struct fake *worker(unsigned slot, uint32_t generation)
+{
+	return find("worker", slot, generation);
+}
+
+static void up(struct fake *f)
+{
+	struct ctl_msg msg = { .type = CTL_UP };
+	struct watch *w = &f->place->ctl;
+
+	ck_assert_int_eq(ctl_send(f->ctl, &msg, NULL, 0), 0);
+	w->fn(w, EPOLLIN);
+}
+
+static void die(struct fake *f)
+{
+	struct child *c = f->place;
+
+	f->place = NULL;
+	close(f->ctl);
+	child_reaped(c, SIGKILL);
+	end_turn();
+}
+
+static void die_all(uint32_t generation)
+{
+	for (unsigned i = 0; i < nfakes; i++)
+		if (fakes[i].place != NULL && fakes[i].generation == generation)
+			die(&fakes[i]);
+}
+
+static unsigned alive(uint32_t generation)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nfakes; i++)
+		n += fakes[i].place != NULL && fakes[i].generation == generation;
+	return n;
+}
+
+/* The type of the next message to it, 0: none. */
+static unsigned told(struct fake *f)
+{
+	struct ctl_msg msg = { 0 };
+	int fds[CTL_FDS_MAX], nfds = 0;
+
+	if (ctl_recv(f->ctl, &msg, fds, &nfds) <= 0)
+		return 0;
+	while (nfds > 0)
+		close(fds[--nfds]);
+	return msg.type;
+}
+
+/* Whether the next message lends it the socket of that slot, or takes it back; and the right one.
+ */
+static bool told_of(struct fake *f, unsigned type, unsigned slot)
+{
+	const struct listener *l = &m.current->sockets[0]->listener;
+	struct ctl_msg msg = { 0 };
+	struct stat ours, theirs;
+	int fds[CTL_FDS_MAX], nfds = 0;
+
+	if (ctl_recv(f->ctl, &msg, fds, &nfds) <= 0)
+		return false;
+	ck_assert_int_eq(nfds, msg.type == CTL_LISTEN ? 1 : 0);
+	if (nfds == 1) {
+		ck_assert_int_eq(fstat(l->fds[msg.slot], &ours), 0);
+		ck_assert_int_eq(fstat(fds[0], &theirs), 0);
+		ck_assert_uint_eq(ours.st_ino, theirs.st_ino);
+		close(fds[0]);
+	}
+	return msg.type == type && msg.listener == l->id && msg.slot == slot;
+}
+
+/* Dies so often that its place is empty for a while. */
+static void die_for_long(unsigned slot, uint32_t generation)
+{
+	for (unsigned i = 0; i <= REAP_FREE; i++)
+		die(worker(slot, generation));
+	ck_assert_ptr_null(worker(slot, generation));
+}
+
+/* The first generation, up. */
+static void start(void)
+{
+	reload_begin(&m);
+	ck_assert_ptr_nonnull(m.starting);
+	up(worker(1, 1));
+	up(worker(0, 1));
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	ck_assert_uint_eq(m.current->number, 1);
+}
+
+static void tear_down(void)
+{
+	spawn_error = 0;
+	master_signal(&m, SIGTERM);
+	for (uint32_t g = 1; g <= m.last_number; g++)
+		die_all(g);
+	ck_assert_uint_eq(m.ngens, 0);
+	ck_assert(m.loop.stop);
+	ck_assert_uint_eq(m.loop.wheel.armed, 0);
+	ck_assert_uint_eq(board_room(m.board), BOARD_SLOTS);
+	loop_fini(&m.loop);
+	board_free(&m.board);
+	unlink(conf_path);
+}
+
+/* --- the first start -------------------------------------------------------------------------- */
+
+START_TEST(serves_when_all_are_up)
+{
+	reload_begin(&m);
+	ck_assert_uint_eq(alive(1), 3);
+	ck_assert_str_eq(fakes[0].kind, "keeper");
+	up(worker(0, 1));
+	up(worker(0, 1)); /* twice counts once */
+	ck_assert_int_eq(m.starting->state, GEN_START);
+	ck_assert_ptr_null(m.current);
+	up(worker(1, 1));
+	ck_assert_int_eq(m.current->state, GEN_SERVE);
+	ck_assert_uint_eq(m.board->head.generation, 1);
+	ck_assert_uint_eq(m.board->head.keeper_pid, FIRST_PID);
+	ck_assert_uint_eq(m.loop.wheel.armed, 0);
+}
+END_TEST
+
+START_TEST(a_death_before_up_ends_the_start)
+{
+	reload_begin(&m);
+	up(worker(0, 1));
+	die(worker(0, 1));
+	ck_assert_int_eq(m.phase, MASTER_LEAVE);
+	ck_assert_int_eq(m.exit_status, 1);
+	ck_assert_int_eq(worker(1, 1)->signo, SIGTERM);
+}
+END_TEST
+
+START_TEST(not_up_in_time_ends_the_start)
+{
+	reload_begin(&m);
+	up(worker(0, 1));
+	pass(29 * SECOND);
+	ck_assert_int_eq(m.phase, MASTER_START);
+	pass(SECOND);
+	ck_assert_int_eq(m.phase, MASTER_LEAVE);
+	ck_assert_int_eq(m.exit_status, 1);
+}
+END_TEST
+
+START_TEST(a_fork_that_fails_ends_the_start)
+{
+	spawn_error = -EAGAIN;
+	reload_begin(&m);
+	end_turn();
+	ck_assert_int_eq(m.exit_status, 1);
+	ck_assert(m.loop.stop);
+}
+END_TEST
+
+/* Signals that come before the first generation serves. */
+START_TEST(signals_during_the_start)
+{
+	reload_begin(&m);
+	master_signal(&m, SIGHUP);
+	ck_assert_uint_eq(m.last_number, 1);
+	up(worker(0, 1));
+	up(worker(1, 1));
+	ck_assert_uint_eq(m.last_number, 2); /* the HUP, now */
+	ck_assert_ptr_eq(m.starting->master, &m);
+	ck_assert(!m.again);
+}
+END_TEST
+
+START_TEST(quit_during_the_start)
+{
+	reload_begin(&m);
+	up(worker(0, 1));
+	master_signal(&m, SIGQUIT);
+	ck_assert_uint_eq(told(worker(0, 1)), CTL_DRAIN);
+	ck_assert_int_eq(worker(1, 1)->signo, SIGTERM); /* it has nothing to finish */
+	ck_assert_uint_eq(told(find("keeper", 0, 1)), CTL_DRAIN);
+	up(worker(1, 1)); /* too late to serve */
+	ck_assert_ptr_null(m.current);
+	die_all(1);
+	ck_assert(m.loop.stop);
+	ck_assert_int_eq(m.exit_status, 0);
+}
+END_TEST
+
+/* --- an address that somebody has ------------------------------------------------------------- */
+
+/* Adds a listener to the configuration whose address is taken; the socket that has it. */
+static int take_address(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char line[64];
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	getsockname(fd, (struct sockaddr *)&a, &(socklen_t){ sizeof(a) });
+	snprintf(
+		line, sizeof(line), "listen \"127.0.0.1:%u\" { tls = false }\n", ntohs(a.sin_port));
+	write_conf(line);
+	return fd;
+}
+
+START_TEST(an_address_is_waited_for)
+{
+	int fd = take_address();
+
+	reload_begin(&m);
+	pass(2900);
+	ck_assert_int_eq(m.phase, MASTER_START);
+	ck_assert_uint_eq(nfakes, 0);
+	close(fd);
+	pass(100);
+	ck_assert_uint_eq(alive(1), 3);
+	up(worker(0, 1));
+	up(worker(1, 1));
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	ck_assert_int_eq(m.exit_status, 0);
+}
+END_TEST
+
+START_TEST(an_address_that_stays_taken)
+{
+	int fd = take_address();
+
+	reload_begin(&m);
+	for (unsigned i = 0; i < 29; i++)
+		pass(100);
+	ck_assert_int_eq(m.phase, MASTER_START);
+	pass(100);
+	ck_assert_int_eq(m.phase, MASTER_LEAVE);
+	ck_assert_int_eq(m.exit_status, 3);
+	close(fd);
+}
+END_TEST
+
+/* TERM and QUIT meanwhile end the start at once. */
+START_TEST(a_signal_while_an_address_is_waited_for)
+{
+	int fd = take_address();
+
+	reload_begin(&m);
+	master_signal(&m, _i == 0 ? SIGTERM : SIGQUIT);
+	end_turn();
+	ck_assert(m.loop.stop);
+	ck_assert_int_eq(m.exit_status, 0);
+	close(fd);
+}
+END_TEST
+
+/* A reload does not wait: there is a generation that goes on. */
+START_TEST(a_reload_waits_for_no_address)
+{
+	int fd;
+
+	start();
+	fd = take_address();
+	master_signal(&m, SIGHUP);
+	ck_assert_ptr_null(m.starting);
+	ck_assert(!m.status.ok);
+	end_turn();
+	close(fd);
+}
+END_TEST
+
+/* --- deaths while serving --------------------------------------------------------------------- */
+
+START_TEST(respawn_backs_off)
+{
+	static const unsigned waits[] = { 0, 0, 0, 100, 200, 400 };
+
+	start();
+	for (unsigned i = 0; i < 6; i++) {
+		die(worker(0, 1));
+		if (waits[i] > 0) {
+			ck_assert_ptr_null(worker(0, 1));
+			pass(waits[i] - 1);
+			ck_assert_ptr_null(worker(0, 1));
+			pass(1);
+		}
+		ck_assert_ptr_nonnull(worker(0, 1));
+		ck_assert_int_eq(m.current->state, GEN_SERVE);
+	}
+	ck_assert_ptr_nonnull(worker(1, 1));
+	ck_assert_int_eq(worker(1, 1)->signo, 0);
+}
+END_TEST
+
+/* A fork that fails leaves the place empty for a moment only, however long it goes on failing. */
+START_TEST(a_fork_that_fails_is_tried_again)
+{
+	start();
+	spawn_error = -EAGAIN;
+	die(worker(0, 1));
+	ck_assert_ptr_null(worker(0, 1));
+	for (unsigned i = 0; i < 20; i++)
+		pass(100);
+	ck_assert_ptr_null(worker(0, 1));
+	spawn_error = 0;
+	pass(100);
+	ck_assert_ptr_nonnull(worker(0, 1));
+}
+END_TEST
+
+/* The keeper of a generation that is not up yet as well. */
+START_TEST(a_fork_of_the_keeper_is_tried_again)
+{
+	reload_begin(&m);
+	spawn_error = -EAGAIN;
+	die(find("keeper", 0, 1));
+	spawn_error = 0;
+	up(worker(0, 1));
+	up(worker(1, 1));
+	pass(100);
+	ck_assert_ptr_nonnull(find("keeper", 0, 1));
+}
+END_TEST
+
+START_TEST(up_and_death_in_one)
+{
+	struct ctl_msg msg = { .type = CTL_UP };
+
+	reload_begin(&m);
+	up(worker(0, 1));
+	/* It said so, and was reaped before anybody listened: the generation stands. */
+	ck_assert_int_eq(ctl_send(worker(1, 1)->ctl, &msg, NULL, 0), 0);
+	die(worker(1, 1));
+	ck_assert_int_eq(m.current->state, GEN_SERVE);
+	ck_assert_ptr_nonnull(worker(1, 1)); /* the next one */
+}
+END_TEST
+
+START_TEST(keeper_dies)
+{
+	reload_begin(&m);
+	die(find("keeper", 0, 1));
+	ck_assert_ptr_nonnull(find("keeper", 0, 1)); /* no reason not to start */
+	up(worker(0, 1));
+	up(worker(1, 1));
+	die(find("keeper", 0, 1));
+	ck_assert_ptr_nonnull(find("keeper", 0, 1));
+	ck_assert_uint_eq(m.board->head.keeper_pid, m.current->children[0].pid);
+}
+END_TEST
+
+/* A worker that has gone mad is not believed to be a keeper. */
+START_TEST(kinds_say_what_is_theirs)
+{
+	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
+	struct child *c;
+	int null = STDIN_FILENO;
+
+	start();
+	c = worker(0, 1)->place;
+	ck_assert_int_eq(ctl_send(worker(0, 1)->ctl, &msg, &null, 1), 0);
+	c->ctl.fn(&c->ctl, EPOLLIN);
+	ck_assert_uint_eq(m.current->image.arg, 0);
+	c = find("keeper", 0, 1)->place;
+	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, &null, 1), 0);
+	c->ctl.fn(&c->ctl, EPOLLIN);
+	ck_assert_uint_eq(m.current->image.arg, 9);
+	ck_assert_uint_eq(told(worker(0, 1)), CTL_IMAGE);
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
+	die(worker(1, 1));
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE); /* its successor as well */
+}
+END_TEST
+
+/* --- loans ------------------------------------------------------------------------------------ */
+
+START_TEST(an_empty_place_lends_its_sockets)
+{
+	start();
+	for (unsigned i = 0; i < REAP_FREE; i++)
+		die(worker(0, 1));
+	ck_assert_uint_eq(told(worker(1, 1)), 0); /* it was never empty */
+	die(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	pass(100);
+	ck_assert_ptr_nonnull(worker(0, 1));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	up(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	ck_assert(list_empty(&m.current->loans));
+}
+END_TEST
+
+/* It dies again before it was up: nothing changes. */
+START_TEST(a_loan_lasts_until_up)
+{
+	start();
+	die_for_long(0, 1);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	pass(100);
+	die(worker(0, 1));
+	pass(200);
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	up(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+	die(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+}
+END_TEST
+
+START_TEST(a_fork_that_fails_lends)
+{
+	start();
+	spawn_error = -EAGAIN;
+	die(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	pass(100);
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	spawn_error = 0;
+	pass(100);
+	up(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+}
+END_TEST
+
+/* Its successor borrows anew, once it is up. */
+START_TEST(the_neighbour_dies_too)
+{
+	start();
+	die_for_long(0, 1);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	die(worker(1, 1));
+	ck_assert(list_empty(&m.current->loans));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	up(worker(1, 1));
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+}
+END_TEST
+
+START_TEST(many_are_empty)
+{
+	m.kinds = four_workers;
+	reload_begin(&m);
+	for (unsigned i = 0; i < 4; i++)
+		up(worker(i, 1));
+	spawn_error = -EAGAIN;
+	die(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	die(worker(1, 1));
+	ck_assert(told_of(worker(2, 1), CTL_LISTEN, 0));
+	ck_assert(told_of(worker(3, 1), CTL_LISTEN, 1)); /* 2 has one already */
+	die(worker(2, 1));
+	ck_assert(told_of(worker(3, 1), CTL_LISTEN, 0));
+	ck_assert(told_of(worker(3, 1), CTL_LISTEN, 2));
+	die(worker(3, 1));
+	ck_assert(list_empty(&m.current->loans));
+	spawn_error = 0;
+	pass(100);
+	up(worker(2, 1));
+	ck_assert(list_empty(&m.current->loans)); /* the others are about to serve */
+	ck_assert_uint_eq(told(worker(2, 1)), 0);
+}
+END_TEST
+
+/* What is lent leaves with the generation; a reload that fails changes nothing. */
+START_TEST(hup_while_lent)
+{
+	struct gen *first;
+
+	start();
+	first = m.current;
+	die_for_long(0, 1);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	master_signal(&m, SIGHUP);
+	if (_i == 0) {
+		die(worker(1, 2));
+		ck_assert_uint_eq(told(worker(1, 1)), 0);
+		pass(100);
+		up(worker(0, 1));
+		ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+		return;
+	}
+	up(worker(0, 2));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	up(worker(1, 2));
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_DRAIN);
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	ck_assert(list_empty(&first->loans));
+	ck_assert_uint_eq(told(worker(1, 2)), 0);
+}
+END_TEST
+
+/* More workers are on their way: their sockets are not for the generation that serves. */
+START_TEST(hup_with_more_workers_while_lent)
+{
+	start();
+	m.kinds = four_workers;
+	master_signal(&m, SIGHUP);
+	ck_assert_uint_eq(m.current->sockets[0]->listener.nslots, 4);
+	die_for_long(0, 1);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	die(worker(0, 2));
+	up(worker(1, 1));
+	pass(100);
+	up(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+	m.kinds = kinds;
+}
+END_TEST
+
+/* A neighbour that does not read is told when it does. */
+START_TEST(a_full_queue_delays_a_loan)
+{
+	unsigned n = 0, type;
+
+	start();
+	while (!(worker(1, 1)->place->due & DUE_LOGS) && n++ < 10000)
+		child_send(worker(1, 1)->place, DUE_LOGS);
+	die_for_long(0, 1);
+	if (_i == 1) {
+		pass(100);
+		up(worker(0, 1));
+		die(worker(0, 1));
+	}
+	while ((type = told(worker(1, 1))) != 0)
+		ck_assert_uint_eq(type, CTL_LOGS);
+	pass(20);
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_LOGS);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+}
+END_TEST
+
+/* --- messages that are lost ------------------------------------------------------------------- */
+
+static void ask_again(struct fake *f, unsigned type)
+{
+	struct ctl_msg msg = { .type = CTL_AGAIN, .arg = CTL_TYPE(type) };
+
+	ck_assert_int_eq(ctl_send(f->ctl, &msg, NULL, 0), 0);
+	f->place->ctl.fn(&f->place->ctl, EPOLLIN);
+}
+
+START_TEST(what_is_lost_is_sent_again)
+{
+	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
+	struct fake *keeper;
+	int null = STDIN_FILENO;
+
+	start();
+	ask_again(worker(1, 1), CTL_IMAGE); /* there is none yet */
+	ask_again(worker(1, 1), CTL_UP);    /* nor such a message */
+	ask_again(worker(1, 1), CTL_LISTEN);
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	ask_again(worker(1, 1), CTL_LOGS);
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_LOGS);
+	keeper = find("keeper", 0, 1);
+	ck_assert_int_eq(ctl_send(keeper->ctl, &msg, &null, 1), 0);
+	keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
+	ask_again(worker(1, 1), CTL_IMAGE);
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
+	die_for_long(0, 1);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	ask_again(worker(1, 1), CTL_LISTEN);
+	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	pass(100);
+	up(worker(0, 1));
+	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+}
+END_TEST
+
+/* --- reloads ---------------------------------------------------------------------------------- */
+
+START_TEST(hup)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	up(worker(1, 2));
+	ck_assert_int_eq(m.current->state, GEN_SERVE);
+	ck_assert_uint_eq(m.current->number, 1);
+	ck_assert_uint_eq(told(worker(0, 1)), 0);
+	up(worker(0, 2));
+	ck_assert_uint_eq(m.current->number, 2);
+	ck_assert_uint_eq(told(worker(0, 1)), CTL_DRAIN);
+	ck_assert_uint_eq(m.ngens, 2);
+	die_all(1);
+	ck_assert_uint_eq(m.ngens, 1);
+	ck_assert_uint_eq(alive(1), 0); /* what drains is not started again */
+	ck_assert(m.status.ok);
+}
+END_TEST
+
+/* Two in a row: the second waits for the first, however many come. */
+START_TEST(hup_during_a_reload)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	master_signal(&m, SIGHUP);
+	master_signal(&m, SIGHUP);
+	ck_assert_uint_eq(m.last_number, 2);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_uint_eq(m.current->number, 2);
+	ck_assert_uint_eq(m.starting->number, 3);
+	ck_assert_uint_eq(m.status.request, 1);
+	up(worker(0, 3));
+	up(worker(1, 3));
+	ck_assert_uint_eq(m.current->number, 3);
+	ck_assert_ptr_null(m.starting);
+	ck_assert_uint_eq(m.status.request, 2);
+	ck_assert_uint_eq(m.last_number, 3);
+}
+END_TEST
+
+START_TEST(hup_during_a_reload_that_fails)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	master_signal(&m, SIGHUP);
+	die(worker(0, 2));
+	ck_assert(!m.status.ok);
+	ck_assert_uint_eq(m.current->number, 1);
+	ck_assert_uint_eq(m.starting->number, 3);
+	die_all(2);
+	up(worker(0, 3));
+	up(worker(1, 3));
+	ck_assert(m.status.ok);
+	ck_assert_uint_eq(m.current->number, 3);
+}
+END_TEST
+
+/* Whatever fails a reload, the generation before goes on. */
+START_TEST(reload_fails)
+{
+	start();
+	if (_i == 2)
+		write_conf("no-such-key = 1\n");
+	if (_i == 3)
+		spawn_error = -EAGAIN;
+	master_signal(&m, SIGHUP);
+	if (_i == 0)
+		die(worker(1, 2));
+	if (_i == 1)
+		pass(30 * SECOND);
+	end_turn();
+	ck_assert_ptr_null(m.starting);
+	ck_assert(!m.status.ok);
+	ck_assert_uint_eq(m.status.request, 1);
+	ck_assert_uint_eq(m.current->number, 1);
+	ck_assert_int_eq(m.current->state, GEN_SERVE);
+	ck_assert_int_eq(worker(0, 1)->signo, 0);
+	ck_assert_uint_eq(told(worker(0, 1)), 0);
+	die_all(2);
+	ck_assert_uint_eq(m.ngens, 1);
+}
+END_TEST
+
+/* The old generation's processes are still supervised while a new one is built. */
+START_TEST(death_in_the_old_one_during_a_reload)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	die(worker(0, 1));
+	ck_assert_ptr_nonnull(worker(0, 1));
+	ck_assert_ptr_nonnull(m.starting);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM); /* it was not up yet */
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_DRAIN);
+}
+END_TEST
+
+START_TEST(respawn_is_given_up_by_a_reload)
+{
+	start();
+	for (unsigned i = 0; i < 3; i++)
+		die(worker(0, 1));
+	die(worker(0, 1));
+	ck_assert_ptr_null(worker(0, 1)); /* it waits for 100 ms */
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	pass(SECOND);
+	ck_assert_ptr_null(worker(0, 1));
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+START_TEST(quit_then_deadline)
+{
+	start();
+	master_signal(&m, SIGQUIT);
+	ck_assert_uint_eq(told(worker(0, 1)), CTL_DRAIN);
+	master_signal(&m, SIGHUP); /* not any more */
+	ck_assert_ptr_null(m.starting);
+	die(worker(1, 1));
+	ck_assert_ptr_null(worker(1, 1));
+	pass(6 * SECOND - 1);
+	ck_assert_int_eq(worker(0, 1)->signo, 0);
+	pass(1);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM);
+	pass(SECOND);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGKILL);
+	ck_assert(!m.loop.stop);
+	die_all(1);
+	ck_assert(m.loop.stop);
+}
+END_TEST
+
+START_TEST(quit_during_a_reload)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	master_signal(&m, SIGQUIT);
+	ck_assert_uint_eq(told(worker(0, 1)), CTL_DRAIN);
+	ck_assert_uint_eq(told(worker(0, 2)), CTL_DRAIN);
+	ck_assert_int_eq(worker(1, 2)->signo, SIGTERM);
+	up(worker(1, 2));
+	ck_assert_int_eq(m.phase, MASTER_LEAVE);
+	pass(60 * SECOND); /* the limit of the reload is no more */
+	die_all(1);
+	ck_assert(!m.loop.stop);
+	die_all(2);
+	ck_assert(m.loop.stop);
+}
+END_TEST
+
+START_TEST(term_makes_a_drain_a_stop)
+{
+	start();
+	master_signal(&m, SIGQUIT);
+	master_signal(&m, SIGTERM);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM);
+	pass(3 * SECOND);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGKILL);
+}
+END_TEST
+
+START_TEST(too_many_drain)
+{
+	start();
+	for (uint32_t g = 2; g <= DRAIN_MAX + 2; g++) {
+		ck_assert_int_eq(worker(0, 1)->signo, 0);
+		master_signal(&m, SIGHUP);
+		up(worker(0, g));
+		up(worker(1, g));
+	}
+	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM);
+	ck_assert_int_eq(worker(0, 2)->signo, 0);
+}
+END_TEST
+
+/* --- a third kind ----------------------------------------------------------------------------- */
+
+START_TEST(a_third_kind_is_a_row)
+{
+	m.kinds = more_kinds;
+	reload_begin(&m);
+	up(worker(0, 1));
+	up(worker(1, 1));
+	ck_assert_ptr_null(m.current);
+	up(find("acceptor", 0, 1));
+	ck_assert_int_eq(m.current->state, GEN_SERVE);
+	ck_assert_uint_eq(m.current->nworkers, 2);
+	for (unsigned i = 0; i < 3; i++)
+		die(find("acceptor", 0, 1));
+	die(find("acceptor", 0, 1));
+	pass(999);
+	ck_assert_ptr_null(find("acceptor", 0, 1));
+	pass(1);
+	ck_assert_ptr_nonnull(find("acceptor", 0, 1));
+	up(find("acceptor", 0, 1));
+	master_signal(&m, SIGQUIT);
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_DRAIN);
+}
+END_TEST
+
+START_TEST(gen_steps)
+{
+	static const char steps[GEN_STATES][GEN_STATES] = {
+		[GEN_START][GEN_SERVE] = 1,
+		[GEN_START][GEN_DRAIN] = 1,
+		[GEN_SERVE][GEN_DRAIN] = 1,
+	};
+
+	for (enum gen_state from = 0; from < GEN_STATES; from++)
+		for (enum gen_state to = 0; to < GEN_STATES; to++)
+			ck_assert_int_eq(gen_may_go(from, to), steps[from][to]);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("reload");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, serves_when_all_are_up);
+	tcase_add_test(t, a_death_before_up_ends_the_start);
+	tcase_add_test(t, not_up_in_time_ends_the_start);
+	tcase_add_test(t, a_fork_that_fails_ends_the_start);
+	tcase_add_test(t, signals_during_the_start);
+	tcase_add_test(t, quit_during_the_start);
+	tcase_add_test(t, an_address_is_waited_for);
+	tcase_add_test(t, an_address_that_stays_taken);
+	tcase_add_loop_test(t, a_signal_while_an_address_is_waited_for, 0, 2);
+	tcase_add_test(t, a_reload_waits_for_no_address);
+	tcase_add_test(t, respawn_backs_off);
+	tcase_add_test(t, a_fork_that_fails_is_tried_again);
+	tcase_add_test(t, a_fork_of_the_keeper_is_tried_again);
+	tcase_add_test(t, up_and_death_in_one);
+	tcase_add_test(t, keeper_dies);
+	tcase_add_test(t, kinds_say_what_is_theirs);
+	tcase_add_test(t, an_empty_place_lends_its_sockets);
+	tcase_add_test(t, a_loan_lasts_until_up);
+	tcase_add_test(t, a_fork_that_fails_lends);
+	tcase_add_test(t, the_neighbour_dies_too);
+	tcase_add_test(t, many_are_empty);
+	tcase_add_loop_test(t, hup_while_lent, 0, 2);
+	tcase_add_test(t, hup_with_more_workers_while_lent);
+	tcase_add_loop_test(t, a_full_queue_delays_a_loan, 0, 2);
+	tcase_add_test(t, what_is_lost_is_sent_again);
+	tcase_add_test(t, hup);
+	tcase_add_test(t, hup_during_a_reload);
+	tcase_add_test(t, hup_during_a_reload_that_fails);
+	tcase_add_loop_test(t, reload_fails, 0, 4);
+	tcase_add_test(t, death_in_the_old_one_during_a_reload);
+	tcase_add_test(t, respawn_is_given_up_by_a_reload);
+	tcase_add_test(t, quit_then_deadline);
+	tcase_add_test(t, quit_during_a_reload);
+	tcase_add_test(t, term_makes_a_drain_a_stop);
+	tcase_add_test(t, too_many_drain);
+	tcase_add_test(t, a_third_kind_is_a_row);
+	tcase_add_test(t, gen_steps);
+	return t;
+}
+
+UNIT_MAIN("reload")

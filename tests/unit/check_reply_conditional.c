@@ -1,0 +1,337 @@
+/*
+ * check_reply_conditional: ranges, codings and what goes with them, the same from the image, the
+ * disk, and a slow disk.
+ */
+#include "files/reply_file.h"
+#include "files_unit.h"
+#include "unit.h"
+
+enum { DISK, IMAGE, SLOW, WAYS, LARGE = 200001 };
+
+static char *data;
+
+static void start(void)
+{
+	unit_start();
+	data = tree_bytes(LARGE, 9);
+}
+
+static void stop(void)
+{
+	unit_stop();
+	free(data);
+}
+
+static void begin(int way)
+{
+	if (way == IMAGE)
+		unit_publish(1);
+	if (way == SLOW)
+		unit_be_slow();
+}
+
+static void expect(struct h2d_req *req, int status, size_t at, size_t n)
+{
+	char wanted[64];
+
+	ck_assert_int_eq(req->reply.status, status);
+	snprintf(wanted, sizeof(wanted), "bytes %zu-%zu/%d", at, at + n - 1, LARGE);
+	ck_assert_str_eq(unit_field(req, "content-range"), status == 206 ? wanted : "");
+	snprintf(wanted, sizeof(wanted), "%zu", n);
+	ck_assert_str_eq(unit_field(req, "content-length"), wanted);
+	ck_assert_str_eq(unit_field(req, "content-type"), "text/plain; charset=utf-8");
+	ck_assert_str_eq(unit_field(req, "accept-ranges"), "bytes");
+	ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
+	ck_assert_str_eq(unit_field(req, "last-modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+	if (req->reply.content)
+		unit_expect_body(req, data + at, n);
+	unit_end(req);
+}
+
+START_TEST(one_range)
+{
+	tree_write("f.txt", data, LARGE);
+	tree_date("f.txt", 784111777);
+	begin(_i);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-0\n"), 206, 0, 1);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=100-150000\n"), 206, 100, 149901);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=199999-\n"), 206, 199999, 2);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=-70000\n"), 206, LARGE - 70000, 70000);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-\n"), 206, 0, LARGE);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-1,2-3\n"), 206, 0, 4);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-7,8-\n"), 200, 0, LARGE);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: lines=0-7\n"), 200, 0, LARGE);
+	/* RFC 9110, 14.2: for GET only. */
+	expect(unit_answer(H2D_HEAD, "/f.txt", "range: bytes=0-0\n"), 200, 0, LARGE);
+	expect(unit_answer(H2D_GET, "/f.txt",
+		       "range: bytes=0-0\nif-range: Sun, 06 Nov 1994 08:49:37 GMT\n"),
+		206, 0, 1);
+	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-0\nif-range: \"another\"\n"), 200, 0,
+		LARGE);
+}
+END_TEST
+
+START_TEST(unsatisfiable)
+{
+	struct h2d_req *req;
+
+	tree_write("f.txt", data, LARGE);
+	tree_write("empty", data, 0);
+	begin(_i);
+	req = unit_answer(H2D_GET, "/f.txt", "range: bytes=200001-\n");
+	ck_assert_int_eq(req->reply.status, 416);
+	ck_assert_str_eq(unit_field(req, "content-range"), "bytes */200001");
+	ck_assert_str_eq(unit_field(req, "accept-ranges"), "bytes");
+	ck_assert_str_eq(unit_field(req, "etag"), "");
+	unit_end(req);
+	req = unit_answer(H2D_GET, "/empty", "range: bytes=0-\n");
+	ck_assert_int_eq(req->reply.status, 416);
+	ck_assert_str_eq(unit_field(req, "content-range"), "bytes */0");
+	unit_end(req);
+	req = unit_answer(H2D_GET, "/empty", "range: bytes=-5\n");
+	ck_assert_int_eq(req->reply.status, 200);
+	unit_end(req);
+	/* Conditions come first (RFC 9110, 13.2.2). */
+	req = unit_answer(H2D_GET, "/f.txt", "range: bytes=200001-\nif-none-match: *\n");
+	ck_assert_int_eq(req->reply.status, 304);
+	ck_assert_str_eq(unit_field(req, "accept-ranges"), "bytes");
+	ck_assert_str_eq(unit_field(req, "content-range"), "");
+	unit_end(req);
+	req = unit_answer(H2D_GET, "/f.txt", "range: bytes=200001-\nif-match: \"x\"\n");
+	ck_assert_int_eq(req->reply.status, 412);
+	unit_end(req);
+}
+END_TEST
+
+/* Small ones come out of what was read for the hash, large ones piece by piece. */
+static void several(size_t size)
+{
+	char wanted[512], *expected = malloc(LARGE + 1000), boundary[40] = "";
+	size_t middle, n;
+	struct h2d_req *req;
+
+	req = unit_answer(H2D_GET, "/f.txt", "range: bytes=-5,0-2,30-30000\n");
+	ck_assert_int_eq(req->reply.status, 206);
+	ck_assert_str_eq(unit_field(req, "content-range"), "");
+	ck_assert_int_eq(sscanf(unit_field(req, "content-type"),
+				 "multipart/byteranges; boundary=%39s", boundary),
+		1);
+	middle = (size - 6 < 30000 ? size - 6 : 30000) - 30 + 1;
+	n = 0;
+#define ADD(p, len) (memcpy(expected + n, p, len), n += (len))
+#define PART(at, len, crlf) \
+	(snprintf(wanted, sizeof(wanted), \
+		 "%s--%s\r\ncontent-type: text/plain; charset=utf-8\r\n" \
+		 "content-range: bytes %zu-%zu/%zu\r\n\r\n", \
+		 crlf, boundary, (size_t)(at), (size_t)(at) + (len)-1, size), \
+		ADD(wanted, strlen(wanted)), ADD(data + (at), (len)))
+	PART(size - 5, (size_t)5, "");
+	PART(0, (size_t)3, "\r\n");
+	PART(30, middle, "\r\n");
+	snprintf(wanted, sizeof(wanted), "\r\n--%s--\r\n", boundary);
+	ADD(wanted, strlen(wanted));
+	unit_expect_body(req, expected, n);
+	unit_end(req);
+	free(expected);
+}
+
+START_TEST(several_ranges)
+{
+	static const size_t sizes[] = { 40000, DISK_SMALL, DISK_SMALL + 1, LARGE };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		tree_write("f.txt", data, sizes[i]);
+		tree_date("f.txt", 784111777);
+		if (i == 0)
+			begin(_i);
+		else if (_i == IMAGE)
+			unit_publish(i + 1);
+		/* Twice: with and without its hash remembered. */
+		several(sizes[i]);
+		several(sizes[i]);
+	}
+	unit_settle();
+	ck_assert_uint_eq(unit_files->disk->small.live + unit_files->disk->large.live, 0);
+}
+END_TEST
+
+/* The file is edited between two parts. */
+START_TEST(edited_between_parts)
+{
+	struct h2d_req *req;
+	char got[4096];
+	ssize_t n;
+
+	tree_write("f.txt", data, LARGE);
+	tree_date("f.txt", 784111777);
+	begin(_i);
+	req = unit_answer(H2D_GET, "/f.txt", "range: bytes=0-9,100000-100009\n");
+	do
+		n = unit_read(req, got, sizeof(got));
+	while (n > 0 && n != 10);
+	ck_assert_mem_eq(got, data, 10);
+	tree_write("f.txt", data + 1, LARGE - 1);
+	do
+		n = unit_read(req, got, sizeof(got));
+	while (n > 0 && req->reply.body.left > 0);
+	ck_assert_int_eq(n == UNIT_FAILED, _i != IMAGE);
+	unit_end(req);
+}
+END_TEST
+
+/* --- codings ---------------------------------------------------------------------------------- */
+
+/* From the disk: path is answered with body, in that coding. */
+static void sent(const char *path, const char *fields, int status, const char *coding,
+	const char *vary, const char *body)
+{
+	struct h2d_req *req = unit_answer(H2D_GET, path, fields);
+
+	ck_assert_msg(req->reply.status == status, "%s: %s: %d", path, fields, req->reply.status);
+	ck_assert_str_eq(unit_field(req, "vary"), vary);
+	if (status != 406)
+		ck_assert_str_eq(unit_field(req, "content-encoding"), coding);
+	if (status == 200) {
+		ck_assert_str_eq(unit_field(req, "last-modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+		unit_expect_body(req, body, strlen(body));
+	}
+	unit_end(req);
+}
+
+static void put(const char *name, const char *text, time_t t)
+{
+	tree_text(name, text);
+	tree_date(name, t);
+}
+
+#define AE   "accept-encoding: "
+#define VARY "accept-encoding"
+
+START_TEST(beside)
+{
+	const time_t t = 784111777;
+
+	put("a.css", "identity", t);
+	put("a.css.gz", "gzip", t);
+	put("a.css.br", "br", t + 1);
+	put("a.css.zst", "old", t - 1);
+	put("b.css", "identity", t);
+	put("c.png", "identity", t);
+	put("c.png.gz", "gzip", t);
+	put("d.css", "identity", t);
+	tree_dir("d.css.gz");
+	tree_link("/etc/passwd", "d.css.br");
+	begin(_i ? SLOW : DISK);
+	sent("/a.css", NULL, 200, "", VARY, "identity");
+	sent("/a.css", AE "gzip\n", 200, "gzip", VARY, "gzip");
+	sent("/a.css", AE "gzip, br\n", 200, "br", VARY, "br");
+	sent("/a.css", AE "gzip, br;q=0.5\n", 200, "gzip", VARY, "gzip");
+	sent("/a.css", AE "zstd\n", 200, "", VARY, "identity");
+	sent("/a.css", AE "zstd, gzip;q=0.1\n", 200, "gzip", VARY, "gzip");
+	sent("/a.css", AE "*\n", 200, "br", VARY, "br");
+	sent("/a.css", AE "identity\n", 200, "", VARY, "identity");
+	sent("/a.css", AE "identity, gzip;q=0.5\n", 200, "", VARY, "identity");
+	sent("/a.css", AE "identity;q=0, gzip;q=0\n", 406, "", VARY, NULL);
+	sent("/a.css", AE "zstd, *;q=0\n", 406, "", VARY, NULL);
+	sent("/a.css", AE "zstd, gzip, *;q=0\n", 200, "gzip", VARY, "gzip");
+	/* Nothing beside it, and no codings of our own: nothing to vary by. */
+	sent("/b.css", AE "gzip\n", 200, "", "", "identity");
+	sent("/b.css", AE "identity;q=0\n", 200, "", "", "identity");
+	sent("/d.css", AE "gzip, br\n", 200, "", "", "identity");
+	sent("/c.png", AE "gzip\n", 200, "", "", "identity");
+	/* The name of the coded file itself. */
+	sent("/a.css.gz", AE "gzip\n", 200, "", "", "gzip");
+	unit_files->codings = 1u << CODING_GZIP;
+	sent("/a.css", AE "br\n", 200, "br", VARY, "br");
+	sent("/b.css", AE "gzip\n", 200, "", VARY, "identity");
+	sent("/b.css", NULL, 200, "", VARY, "identity");
+	sent("/b.css", AE "identity;q=0\n", 406, "", VARY, NULL);
+	sent("/c.png", AE "identity;q=0\n", 200, "", "", "identity");
+}
+END_TEST
+
+static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX])
+{
+	struct h2d_req *req = unit_answer(H2D_GET, path, fields);
+
+	strcpy(etag, unit_field(req, "etag"));
+	unit_end(req);
+}
+
+/* One tag for each coding, which is that of the bytes; vary with every status. */
+START_TEST(coded_conditions)
+{
+	char plain[ETAG_MAX], coded[ETAG_MAX], same[ETAG_MAX], fields[200];
+	struct h2d_req *req;
+
+	put("a.css", "identity", 784111777);
+	put("a.css.gz", "coded by gzip", 784111777);
+	put("same", "coded by gzip", 784111777);
+	begin(_i ? SLOW : DISK);
+	etag_of("/a.css", NULL, plain);
+	etag_of("/a.css", AE "gzip\n", coded);
+	etag_of("/same", NULL, same);
+	ck_assert_str_ne(plain, coded);
+	ck_assert_str_eq(same, coded);
+	for (int i = 0; i < 4; i++) {
+		static const int status[] = { 304, 412, 206, 416 };
+		static const char *const names[] = { "if-none-match", "if-match", "if-range",
+			"if-range" };
+		static const char *const more[] = { "", "", "range: bytes=0-4\n",
+			"range: bytes=99-\n" };
+
+		snprintf(fields, sizeof(fields), AE "gzip\n%s: %s\n%s", names[i],
+			i == 1 ? plain : coded, more[i]);
+		req = unit_answer(H2D_GET, "/a.css", fields);
+		ck_assert_int_eq(req->reply.status, status[i]);
+		ck_assert_str_eq(unit_field(req, "vary"), VARY);
+		ck_assert_str_eq(unit_field(req, "content-encoding"), i == 2 ? "gzip" : "");
+		ck_assert_str_eq(unit_field(req, "content-range"), i == 2   ? "bytes 0-4/13"
+								   : i == 3 ? "bytes */13"
+									    : "");
+		unit_end(req);
+	}
+	/* Several parts of coded content: the whole instead. */
+	sent("/a.css", AE "gzip\nrange: bytes=0-1,4-5\n", 200, "gzip", VARY, "coded by gzip");
+}
+END_TEST
+
+START_TEST(coded_error_page)
+{
+	struct h2d_req *req;
+
+	put("404.html", "plain", 784111777);
+	put("404.html.gz", "coded", 784111777);
+	begin(_i ? SLOW : DISK);
+	for (int i = 0; i < 2; i++) {
+		req = unit_new(H2D_GET, i ? AE "gzip\n" : AE "identity;q=0\n");
+		/* A 406 has said so already. */
+		ck_assert_int_eq(reply_add(req, SLICE("vary"), SLICE(VARY)), 0);
+		reply_file_error_page(req, 404, SLICE("/404.html"));
+		unit_wait(req);
+		ck_assert_int_eq(req->reply.status, 404);
+		ck_assert_str_eq(unit_field(req, "content-encoding"), i ? "gzip" : "");
+		for (unsigned k = 1; k < req->reply.nfields; k++)
+			ck_assert(!slice_eq(req->reply.fields[k].name, SLICE("vary")));
+		unit_expect_body(req, i ? "coded" : "plain", 5);
+		unit_end(req);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("reply_conditional");
+
+	tcase_add_checked_fixture(tc, start, stop);
+	tcase_add_loop_test(tc, one_range, 0, WAYS);
+	tcase_add_loop_test(tc, unsatisfiable, 0, WAYS);
+	tcase_add_loop_test(tc, several_ranges, 0, WAYS);
+	tcase_add_loop_test(tc, edited_between_parts, 0, WAYS);
+	tcase_add_loop_test(tc, beside, 0, 2);
+	tcase_add_loop_test(tc, coded_conditions, 0, 2);
+	tcase_add_loop_test(tc, coded_error_page, 0, 2);
+	return tc;
+}
+
+UNIT_MAIN("reply_conditional")

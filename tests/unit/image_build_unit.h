@@ -1,0 +1,83 @@
+/*
+ * image_build_unit: the keeper's work without a keeper: a whole tree walked and read, an image made
+ * of it. No loop, no watches, nothing compressed. Used by the tests of the cache.
+ */
+#ifndef H2D_TESTS_BUILD_UNIT_H
+#define H2D_TESTS_BUILD_UNIT_H
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "keeper/image_build.h"
+#include "keeper/scan.h"
+#include "tree_unit.h"
+
+struct unit_build {
+	struct segments segments;
+	struct catalog catalog;
+	struct reader reader;
+	struct scan scan;
+};
+
+static inline void unit_build_gone(void *ctx, struct catalog_file *f)
+{
+	reader_gone(&((struct unit_build *)ctx)->reader, f);
+}
+
+static inline void unit_build_gone_dir(void *ctx, struct catalog_dir *d)
+{
+	scan_gone_dir(&((struct unit_build *)ctx)->scan, d);
+}
+
+static inline void unit_build_start(struct unit_build *b, const struct doc_roots *conf)
+{
+	clock_update();
+	segments_init(&b->segments, conf->max_size);
+	ck_assert_int_eq(catalog_init(&b->catalog, conf, &b->segments), 0);
+	ck_assert_int_eq(reader_init(&b->reader, &b->catalog), 0);
+	ck_assert_int_eq(scan_init(&b->scan, &b->catalog, &b->reader, NULL), 0);
+	b->catalog.gone = unit_build_gone;
+	b->catalog.gone_dir = unit_build_gone_dir;
+	b->catalog.ctx = b;
+}
+
+static inline void unit_build_at_once(struct unit_build *b)
+{
+	bool more;
+
+	clock_update();
+	do {
+		reader_wait(&b->reader);
+		more = reader_step(&b->reader);
+		if (!more)
+			more = scan_step(&b->scan);
+	} while (more);
+}
+
+/*
+ * Until there is nothing to do at once. A busy machine may not run the thread that waits for
+ * writers in time: such a file is due again a little later, and is waited for.
+ */
+static inline void unit_build_work(struct unit_build *b)
+{
+	scan_roots(&b->scan);
+	unit_build_at_once(b);
+	for (int tries = 0; tries < 20 && reader_pending(&b->reader) > 0; tries++) {
+		int ms = reader_wait(&b->reader);
+
+		if (ms < 0)
+			break;
+		nanosleep(&(struct timespec){ ms / 1000, (ms % 1000 + 1) * 1000000L }, NULL);
+		unit_build_at_once(b);
+	}
+}
+
+static inline void unit_build_stop(struct unit_build *b)
+{
+	scan_fini(&b->scan);
+	catalog_fini(&b->catalog);
+	reader_fini(&b->reader);
+	segments_fini(&b->segments);
+}
+
+#endif
