@@ -86,9 +86,9 @@ def test_httpx_streams(httpx_client):
 
 def test_http_client(server, how):
 	if how == "tls":
-		c = http.client.HTTPSConnection("127.0.0.1", server.ports[how], context=trusting(), timeout=20)
+		c = http.client.HTTPSConnection("127.0.0.1", server.ports[how], context=trusting(), timeout=60)
 	else:
-		c = http.client.HTTPConnection("127.0.0.1", server.ports[how], timeout=20)
+		c = http.client.HTTPConnection("127.0.0.1", server.ports[how], timeout=60)
 	c.connect()
 	first = c.sock
 	for _ in range(20):

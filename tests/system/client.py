@@ -12,6 +12,8 @@ import h2.settings
 import hpack
 from hyperframe import frame as hf
 
+from procs import DEADLINE
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 MAGIC_LAST_ID = 2**31 - 1
 
@@ -33,7 +35,7 @@ def tls_context(alpn=("h2",), minimum=None, maximum=None):
 	return context
 
 
-def tls_socket(port, timeout=10.0, context=None, session=None):
+def tls_socket(port, timeout=DEADLINE, context=None, session=None):
 	plain = socket.create_connection(("127.0.0.1", port), timeout)
 	plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 	context = context or tls_context()
@@ -107,7 +109,7 @@ class Client(OverSocket):
 	does, by window()). keep: keep bodies, or only count them. seen: called with every whole response.
 	"""
 
-	def __init__(self, sock, timeout=10.0, settings=None, credit=True, keep=True, check=False,
+	def __init__(self, sock, timeout=DEADLINE, settings=None, credit=True, keep=True, check=False,
 			authority="localhost", scheme="http", seen=None):
 		self.sock = sock
 		self.timeout = timeout
@@ -295,7 +297,7 @@ class Client(OverSocket):
 class Raw:
 	"""A connection of single frames. read() acknowledges SETTINGS and PING, and gives no credit back."""
 
-	def __init__(self, sock, settings=None, preface=True, timeout=10.0):
+	def __init__(self, sock, settings=None, preface=True, timeout=DEADLINE):
 		self.sock = sock
 		self.timeout = timeout
 		self.buffer = b""

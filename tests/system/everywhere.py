@@ -22,7 +22,7 @@ class H1:
 	"""The part of client.Client that is used here, by HTTP/1.1."""
 
 	def __init__(self, port, authority="localhost"):
-		self.conn = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+		self.conn = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
 		self.conn.connect()
 		self.sock = self.conn.sock
 		self.authority = authority

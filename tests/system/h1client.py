@@ -4,6 +4,7 @@ import ssl
 import time
 
 from client import Closed, OverSocket, Request, Response, tls_context, tls_socket
+from procs import DEADLINE
 
 
 class H1(OverSocket):
@@ -13,7 +14,7 @@ class H1(OverSocket):
 	(seen) knows what was asked.
 	"""
 
-	def __init__(self, sock, timeout=10.0, authority="localhost", seen=None, keep=True):
+	def __init__(self, sock, timeout=DEADLINE, authority="localhost", seen=None, keep=True):
 		self.sock = sock
 		self.timeout = timeout
 		self.authority = authority

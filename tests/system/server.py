@@ -186,7 +186,7 @@ class Server:
 		env.update(self.env)
 		return env
 
-	def run(self, *args, timeout=20, check=None):
+	def run(self, *args, timeout=60, check=None):
 		"""Another h2d to its end, with this one's configuration: the finished process, as text."""
 		done = subprocess.run(self.command("-f", self.conf_path, *args),
 			stdout=subprocess.PIPE,
@@ -319,7 +319,7 @@ class Server:
 		found["requests_live"] -= 1
 		return found
 
-	def wait_quiet(self, deadline=5):
+	def wait_quiet(self, deadline=DEADLINE):
 		"""Until all live counters are zero."""
 		last = {}
 
@@ -404,7 +404,7 @@ class Server:
 			problems.append("exit status %d, not %d"
 				% (self.process.returncode, self.exit_expected))
 		try:
-			wait_for(lambda: not group_members(self.pid), 5)
+			wait_for(lambda: not group_members(self.pid))
 		except AssertionError:
 			problems.append("processes left behind: %s" % group_members(self.pid))
 			self._kill_rest()
@@ -443,7 +443,7 @@ class Server:
 				now = descriptor_kinds(worker["pid"])
 				return dict(now - wanted - spare), dict(wanted - now - spare)
 			try:
-				wait_for(lambda: differ() == ({}, {}), 5, 0.02)
+				wait_for(lambda: differ() == ({}, {}), pause=0.02)
 			except AssertionError:
 				raise AssertionError("descriptors of worker %d: more %s, fewer %s"
 					% ((slot,) + differ())) from None

@@ -17,7 +17,7 @@ import server as srv
 NOBODY = 65534
 
 
-def h2d_run(*args, timeout=20, **options):
+def h2d_run(*args, timeout=60, **options):
 	done = subprocess.run(srv.WRAPPER + [srv.H2D, *args], stdout=subprocess.PIPE,
 		stderr=subprocess.PIPE, timeout=timeout, stdin=subprocess.DEVNULL, **options)
 	done.out = done.stdout.decode("utf-8", "replace")
@@ -254,7 +254,7 @@ def test_unreadable_key(h2d, cert, mode):
 	else:
 		os.chmod(key, 0)
 	args = [binary, "-f", server.conf_path] + (["-t"] if mode == "-t" else [])
-	done = subprocess.run(args, stderr=subprocess.PIPE, timeout=20, cwd=server.dir, **options)
+	done = subprocess.run(args, stderr=subprocess.PIPE, timeout=60, cwd=server.dir, **options)
 	text = done.stderr.decode()
 	assert done.returncode == 1, text
 	assert re.search(r"h2d\.conf:\d+: .*secret\.key.*[Pp]ermission denied", text), text

@@ -8,7 +8,7 @@ from hyperframe import frame as hf
 import client
 
 
-def read_all(sock, timeout=10):
+def read_all(sock, timeout=30):
 	sock.settimeout(timeout)
 	data = b""
 	try:

@@ -227,7 +227,7 @@ def test_openssl_sees_the_chain(site, cert):
 	done = subprocess.run(["openssl", "s_client", "-connect",
 		"127.0.0.1:%d" % site.ports["tls"], "-CAfile",
 		cert.cert, "-verify_return_error", "-alpn", "h2", "-servername", "localhost"],
-		input=b"", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20)
+		input=b"", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 	assert b"Verify return code: 0 (ok)" in done.stdout
 	assert b"ALPN protocol: h2" in done.stdout
 	assert b"Secure Renegotiation IS NOT" not in done.stdout or b"TLSv1.3" in done.stdout

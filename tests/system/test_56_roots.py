@@ -42,7 +42,7 @@ def make(h2d, request):
 	yield make
 	for server in made:
 		for worker in server.live_workers().values():
-			wait_for(lambda: len(directories(server, worker["pid"])) <= 1, 5,
+			wait_for(lambda: len(directories(server, worker["pid"])) <= 1, 20,
 				said="one root is held, no former one")
 
 

@@ -250,7 +250,7 @@ def test_a_body_nobody_reads(h2d):
 			raw.send(hf.DataFrame(3, b"x"))
 			raw.pump(0.1)
 		if len(resets(raw, (1, 3))) < 2:
-			raw.until(lambda f: len(resets(raw, (1, 3))) == 2, timeout=5)
+			raw.until(lambda f: len(resets(raw, (1, 3))) == 2)
 		raw.send(raw.headers(5))
 		assert raw.status_of(5) == 200, "the connection goes on"
 		raw.send(raw.headers(7, raw.head(method="POST"), end_stream=False))
@@ -637,7 +637,7 @@ def test_files_leave_descriptors_to_others(h2d):
 		raw.send(*(raw.headers(n, raw.head("/large")) for n in range(1, 21, 2)))
 		raws.append(raw)
 	for _ in range(5):
-		with server.connect("tcp", timeout=3) as c:
+		with server.connect("tcp") as c:
 			assert c.get("/small").body == b"y"
 	assert server.status()["totals"]["accept_failures"] == 0
 	for raw in raws:
@@ -704,7 +704,7 @@ def test_full_workers_answer_the_operator(h2d, workers):
 	server = h2d(conf="worker-connections = 16", listens=("tcp",), workers=2)
 	clients = fill(server, workers)
 	for _ in range(20):
-		assert server.status(timeout=2)["totals"]["connections"] >= 16
+		assert server.status(timeout=10)["totals"]["connections"] >= 16
 	for s in clients:
 		s.close()
 

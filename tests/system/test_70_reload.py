@@ -133,7 +133,7 @@ def test_reloads_at_once(h2d):
 		stderr=subprocess.PIPE)
 		for _ in range(5)]
 	for process in running:
-		err = process.communicate(timeout=20)[1]
+		err = process.communicate(timeout=60)[1]
 		assert process.returncode == 0, err
 	server.wait_up()
 

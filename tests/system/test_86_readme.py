@@ -45,7 +45,7 @@ def test_from_a_clone_to_a_page():
 		assert len(tries) == 2
 		for c in tries:
 			assert c in text, f"not printed: {c}\n{text}"
-			page = subprocess.run(shlex.split(c), capture_output=True, text=True, timeout=20)
+			page = subprocess.run(shlex.split(c), capture_output=True, text=True, timeout=60)
 			assert page.returncode == 0 and "<html" in page.stdout, page
 		os.killpg(run.pid, signal.SIGINT)
 		assert run.wait(20) == 0
@@ -66,7 +66,7 @@ def test_the_configuration(tmp_path, cert):
 		conf = conf.replace(told, str(real))
 	path = tmp_path / "h2d.conf"
 	path.write_text(conf)
-	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=20)
+	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
 	assert done.returncode == 0, done.stderr
 
 
@@ -75,7 +75,7 @@ def test_without_a_configuration_file(h2d, cert):
 		c = c.replace("/srv/www", str(TOP / "site")).replace("server.key", cert.key).replace("server.crt", cert.cert)
 		argv = shlex.split(c)
 		assert argv[0] == "h2d"
-		done = subprocess.run([H2D, *argv[1:], "-t"], capture_output=True, text=True, timeout=20)
+		done = subprocess.run([H2D, *argv[1:], "-t"], capture_output=True, text=True, timeout=60)
 		assert done.returncode == 0, done.stderr
 
 

@@ -79,7 +79,7 @@ static int take(unsigned *slot)
 
 	for (unsigned i = 0; i < l.nslots; i++)
 		p[i] = (struct pollfd){ .fd = l.fds[i], .events = POLLIN };
-	ck_assert_int_gt(poll(p, l.nslots, 5000), 0);
+	ck_assert_int_gt(poll(p, l.nslots, 30000), 0);
 	for (*slot = 0; (p[*slot].revents & POLLIN) == 0; ++*slot)
 		;
 	fd = accept(l.fds[*slot], NULL, NULL);

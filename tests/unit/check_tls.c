@@ -257,7 +257,7 @@ static void pump(struct link *l, size_t cap, bool (*done)(const struct link *l))
 
 			if (outq_len(&l->q) > 0 || l->server->ops->pending(l->server))
 				p[1].events |= POLLOUT;
-			ck_assert_msg(poll(p, 2, 5000) > 0, "stuck: s %zu c %zu error %d", l->slen,
+			ck_assert_msg(poll(p, 2, 30000) > 0, "stuck: s %zu c %zu error %d", l->slen,
 				l->clen, l->serror);
 		}
 	}

@@ -11,7 +11,7 @@
 #include "tree_unit.h"
 #include "unit.h"
 
-enum { TOLD_MAX = 64, WAIT_MS = 5000 };
+enum { TOLD_MAX = 64, WAIT_MS = 30000 };
 
 static struct loop loop;
 static struct tree_watch *watch;
