@@ -47,14 +47,14 @@ class OverSocket:
 
 	@classmethod
 	def tcp(cls, port, **options):
-		sock = socket.create_connection(("127.0.0.1", port), 10)
+		sock = socket.create_connection(("127.0.0.1", port), DEADLINE)
 		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 		return cls(sock, **options)
 
 	@classmethod
 	def unix(cls, path, **options):
 		sock = socket.socket(socket.AF_UNIX)
-		sock.settimeout(10)
+		sock.settimeout(DEADLINE)
 		sock.connect(path)
 		return cls(sock, **options)
 
