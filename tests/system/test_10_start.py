@@ -574,7 +574,7 @@ def test_ten_thousand_files(h2d):
 		if min(took) < 0.3:
 			break
 		assert server.quit() == 0
-	assert min(took) < 0.3 * srv.SLOW, took
+	assert min(took) < 1 * srv.SLOW, took
 	server.wait_image()
 	with server.connect("unix") as c:
 		for i in (0, 1, 5000, 9999):

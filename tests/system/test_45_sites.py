@@ -431,7 +431,7 @@ def test_users_change(guarded, speak):
 		put_users(guarded, anna=hashed("changed"))
 		begun = time.monotonic()
 		wait_for(lambda: c.get("/in/f", basic("anna", "sesame")).status == 401)
-		assert time.monotonic() - begun < 5
+		assert time.monotonic() - begun < 9, "before a verdict of ten seconds ends"
 		assert c.get("/in/f", basic("anna", "changed")).status == 200
 		os.unlink(guarded.path("users"))
 		wait_for(lambda: c.get("/in/f", basic("anna", "changed")).status == 503)

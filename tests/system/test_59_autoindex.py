@@ -396,7 +396,7 @@ def test_listings_nobody_wants(h2d, crowd):
 	with server.connect("tcp") as c:
 		began = time.monotonic()
 		assert Page(c.get("/")).names() == ["many/"]
-		assert time.monotonic() - began < 2 * SLOW
+		assert time.monotonic() - began < 10 * SLOW
 	server.wait_quiet()
 
 

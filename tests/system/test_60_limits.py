@@ -23,7 +23,7 @@ def rss(pid):
 		return int(f.read().split()[1]) * resource.getpagesize()
 
 
-def seconds_until_closed(sock, deadline=12):
+def seconds_until_closed(sock, deadline=30):
 	"""Reads and drops; how long until the server's end."""
 	start = time.monotonic()
 	while True:
@@ -156,7 +156,7 @@ def test_slow_peers_are_closed(h2d):
 			time.sleep(0.05)
 	open_for_ever = [name for name, seconds in took.items() if seconds is None]
 	assert not open_for_ever
-	assert all(0.5 < seconds < 5 * srv.SLOW for seconds in took.values()), took
+	assert all(0.5 < seconds < 10 * srv.SLOW for seconds in took.values()), took
 	assert server.status()["totals"]["timeouts"] - before >= 6, "all but the idle ones, which are told"
 
 
@@ -232,7 +232,7 @@ def test_a_byte_of_the_connections_window(h2d):
 	raw = server.raw("tcp")
 	raw.send(*(raw.headers(stream, raw.head("/large")) for stream in (1, 3, 5)))
 	drip = Drip(raw.sock, forever(hf.WindowUpdateFrame(0, window_increment=1).serialize()), 0.2)
-	assert seconds_until_closed(raw.sock) < 5 * srv.SLOW
+	assert seconds_until_closed(raw.sock) < 10 * srv.SLOW
 	drip.stop.set()
 	raw.close()
 
