@@ -213,14 +213,14 @@ static enum gate_result let_in(struct h2d_req *req, const struct location *locat
 	struct slice path, gate_done *done, void *ctx)
 {
 	const struct site *site = req->site;
-	unsigned n = site->guarded && path.p[path.n - 1] == '/' ? site->nlocations : 0;
+	unsigned n = path.p[path.n - 1] == '/' ? site->nlocations : 0;
 	struct demand demand = { .in = true };
 
 	demand_add(&demand, req, location);
 	for (const struct location *p = site->locations; p != site->locations + n; p++)
 		if (site_location_is_index(p, location, path))
 			demand_add(&demand, req, p);
-	while (site->guarded && coding_beside(&path))
+	while (coding_beside(&path))
 		demand_add(&demand, req, site_location(site, path));
 	if (!demand.in) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
@@ -250,7 +250,7 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 			redirect_location(location, req->path, req->query, &req->arena));
 		return GATE_ANSWERED;
 	}
-	return let_in(req, location, req->path, done, NULL);
+	return req->site->guarded ? let_in(req, location, req->path, done, NULL) : GATE_GO;
 }
 
 enum gate_result gate_pass_file(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)

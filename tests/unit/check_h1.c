@@ -604,6 +604,7 @@ START_TEST(continues_after_a_password)
 	offload = offload_new(&loop, 1);
 	env.auth_queue = auth_queue_new(&loop, offload);
 	guarded.all.auth = &auth;
+	guarded.guarded = true;
 	env.sites = &sites;
 
 	say("POST /upload HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YTpi\r\n"
