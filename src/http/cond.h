@@ -1,5 +1,5 @@
 /*
- * cond: conditional requests for GET and HEAD (RFC 9110, 13), in the order of precedence of 13.2.2.
+ * cond: conditional requests (RFC 9110, 13), in the order of precedence of 13.2.2.
  * Pure: fields and validators in, verdict out.
  */
 #ifndef H2D_HTTP_COND_H
@@ -36,8 +36,17 @@ struct cond_validators {
  * there. */
 unsigned cond_fields(const struct field *fields, unsigned n);
 
-/* seen: what cond_fields() said. If-Range is not among these conditions. */
+/* For GET and HEAD. seen: what cond_fields() said. If-Range is not among these conditions. */
 enum cond_result cond_check(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now);
+
+/*
+ * For methods that change or delete what is there, before they do: COND_PROCEED or COND_FAILED. v:
+ * of the representation as it is now, NULL if there is none. If-Match compares strongly; an entity
+ * tag that the representation does not have (v->etag.n 0) matches none but "*". If-None-Match that
+ * is malformed fails, so that who asked to be guarded is. Only tags and If-Unmodified-Since count.
+ */
+enum cond_result cond_check_change(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);
 
 /*

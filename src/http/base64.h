@@ -1,0 +1,24 @@
+/*
+ * base64: bytes as text (RFC 4648, 4). Passwords and digests come so. Pure.
+ */
+#ifndef H2D_HTTP_BASE64_H
+#define H2D_HTTP_BASE64_H
+
+#include <sys/types.h>
+
+#include "base/slice.h"
+
+/* Bytes that n digits, padding included, may become; digits that n bytes become. */
+#define BASE64_DECODED_MAX(n) (((n) + 3) / 4 * 3)
+#define BASE64_ENCODED(n)     (((n) + 2) / 3 * 4)
+
+/*
+ * Decodes text into out, which has room for BASE64_DECODED_MAX(text.n); the number of bytes, or -1.
+ * Padding is there in full or not at all; bits that mean nothing are zero (RFC 4648, 3.5).
+ */
+ssize_t base64_decode(struct slice text, void *out);
+
+/* Writes BASE64_ENCODED(n) digits to out, with padding and without a NUL. */
+void base64_encode(const void *bytes, size_t n, char *out);
+
+#endif

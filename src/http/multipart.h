@@ -1,0 +1,68 @@
+/*
+ * multipart: takes the content of a multipart/form-data request apart (RFC 7578; RFC 2046, 5.1),
+ * piece by piece as it comes. Pure: it allocates nothing, and what it keeps has a constant size.
+ *
+ *	err = multipart_init(&m, content_type, parts_max);
+ *	for each piece, last: nothing comes behind it (an empty piece will do):
+ *		while ((event = multipart_next(&m, &piece, last)) is none of MORE, DONE, BAD)
+ *			use it, or stop and go on with the same piece later
+ *
+ * The events are (BEGIN DATA* END)* DONE, with MORE wherever a piece was used up, or BAD, which is
+ * the last one in any case.
+ */
+#ifndef H2D_HTTP_MULTIPART_H
+#define H2D_HTTP_MULTIPART_H
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "http/multipart_head.h"
+
+enum {
+	MULTIPART_BOUNDARY_MAX = 70, /* bytes (RFC 2046, 5.1.1) */
+	MULTIPART_PADDING_MAX = 64,  /* blanks behind a boundary */
+};
+
+enum multipart_event {
+	MULTIPART_MORE,  /* *piece is used up, and the next one is wanted */
+	MULTIPART_BEGIN, /* a part begins: m->part */
+	MULTIPART_DATA,  /* m->data, never empty, is the next of the part's content */
+	MULTIPART_END,   /* the part is complete */
+	MULTIPART_DONE, /* the final boundary was seen; *piece is used up, as is what comes later */
+	MULTIPART_BAD,  /* m->err says why; what was begun will not be complete */
+};
+
+/* What can be the whole line of a boundary, or its beginning: CRLF "--" boundary "--" blanks. */
+enum { MULTIPART_LINE_MAX = 2 + 2 + MULTIPART_BOUNDARY_MAX + 2 + MULTIPART_PADDING_MAX };
+
+struct multipart {
+	/* For the caller. */
+	struct multipart_part part; /* from BEGIN until the call after END; points into head */
+	struct slice data;          /* until the next call; points into the piece, or into m */
+	const struct err *err;      /* of BAD */
+
+	/* For multipart.c. */
+	int state;
+	bool in_part; /* BEGIN was said, END not yet */
+	unsigned parts_left;
+	size_t nline, nhead, ndelimiter;
+	char delimiter[2 + 2 + MULTIPART_BOUNDARY_MAX]; /* CRLF "--" boundary */
+	char line[MULTIPART_LINE_MAX];                  /* held back: it may become a boundary */
+	char replay[MULTIPART_LINE_MAX];                /* it did not: what data points at */
+	char head[MULTIPART_HEAD_MAX];
+};
+
+/*
+ * content_type: the value of the request's field; it is not needed afterwards. ERR_MULTIPART_TYPE
+ * if it is not multipart/form-data, ERR_MULTIPART_BOUNDARY if its boundary is missing or not one.
+ * More parts than parts_max, whether files or not, are refused.
+ */
+const struct err *multipart_init(
+	struct multipart *m, struct slice content_type, unsigned parts_max);
+
+/*
+ * Cuts what makes the next event off *piece, whose bytes the caller keeps in place until the next
+ * call. last: the request has no more content than *piece. With last there is no MORE.
+ */
+enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bool last);
+
+#endif
