@@ -1,59 +1,21 @@
 /*
- * auth_basic: decodes base64 and splits what it finds at the first colon. Called by request/gate.c,
+ * auth_basic: splits what is in the base64 it finds at the first colon. Called by request/gate.c,
  * per request for a location that asks for a password; never keeps what it decoded.
  */
 #include "http/auth_basic.h"
 
+#include "http/base64.h"
+
 enum { SCHEME = sizeof("Basic") - 1 };
 
-static int digit(char c)
+/* The number of bytes, -1 if it is not base64, padded, or too long. */
+static ssize_t decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Decodes four digits, the last npad of them padding; -1 if they are not what an encoder writes. */
-static int quad(const char *p, unsigned npad, char out[3])
-{
-	unsigned v = 0;
-
-	for (unsigned i = 0; i < 4; i++) {
-		int d = i < 4 - npad ? digit(p[i]) : 0;
-
-		if (d < 0 || (i >= 4 - npad && p[i] != '='))
-			return -1;
-		v = v << 6 | (unsigned)d;
-	}
-	/* RFC 4648, 3.5: bits that mean nothing must be zero. */
-	if (npad > 0 && (v & ((1u << 8 * npad) - 1)) != 0)
-		return -1;
-	out[0] = (char)(v >> 16);
-	out[1] = (char)(v >> 8);
-	out[2] = (char)v;
-	return (int)(3 - npad);
-}
-
-/* The number of bytes, -1 if it is not base64 or too long. */
-static int decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
-{
-	int n = 0;
+	ssize_t n;
 
 	if (in.n == 0 || in.n % 4 != 0 || in.n / 4 * 3 > AUTH_BASIC_MAX + 2)
 		return -1;
-	for (size_t i = 0; i < in.n; i += 4) {
-		const char *p = in.p + i;
-		unsigned npad = i + 4 < in.n || p[3] != '=' ? 0 : p[2] != '=' ? 1 : 2;
-		int got = quad(p, npad, out + n);
-
-		if (got < 0)
-			return -1;
-		n += got;
-	}
+	n = base64_decode(in, out);
 	return n <= AUTH_BASIC_MAX ? n : -1;
 }
 
@@ -76,7 +38,7 @@ static bool split(struct auth_basic *b, size_t n)
 
 bool auth_basic_parse(struct slice value, struct auth_basic *b)
 {
-	int n;
+	ssize_t n;
 
 	b->user = b->password = (struct slice){ 0 };
 	if (value.n <= SCHEME || !slice_ieq(slice_of(value.p, SCHEME), SLICE("basic")) ||

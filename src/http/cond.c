@@ -52,25 +52,25 @@ static void skip(struct slice *s, const char *bytes)
 	}
 }
 
-/* Cuts the next entity tag off *s: *tag with its quotes. False at the end or at what is no tag. */
+/*
+ * Cuts the next entity tag off *s: *tag with its quotes. False at the end, or in front of or behind
+ * what is no tag: then something is left.
+ */
 static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 {
 	const char *close;
+	struct slice t;
 
 	skip(s, " \t,");
 	*weak = slice_starts(*s, SLICE("W/"));
-	if (*weak) {
-		s->p += 2;
-		s->n -= 2;
-	}
-	if (s->n < 2 || s->p[0] != '"')
+	t = *weak ? slice_of(s->p + 2, s->n - 2) : *s;
+	if (t.n < 2 || t.p[0] != '"')
 		return false;
-	close = memchr(s->p + 1, '"', s->n - 1);
+	close = memchr(t.p + 1, '"', t.n - 1);
 	if (close == NULL)
 		return false;
-	*tag = slice_of(s->p, (size_t)(close + 1 - s->p));
-	s->p += tag->n;
-	s->n -= tag->n;
+	*tag = slice_of(t.p, (size_t)(close + 1 - t.p));
+	*s = slice_of(close + 1, t.n - tag->n);
 	skip(s, " \t");
 	return s->n == 0 || *s->p == ',';
 }
@@ -138,6 +138,50 @@ enum cond_result cond_check(const struct field *fields, unsigned n, unsigned see
 		   date_of(fields, n, COND_IF_MODIFIED_SINCE, now, &t) && v->last_modified <= t) {
 		return COND_NOT_MODIFIED;
 	}
+	return COND_PROCEED;
+}
+
+/* Whether fields of that kind are nothing but "*" or entity tags, and at least one of them. */
+static bool tags_valid(const struct field *fields, unsigned n, unsigned kind)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct slice rest = fields[i].value, tag;
+		bool weak;
+
+		if (kind_of(&fields[i]) != kind)
+			continue;
+		if (slice_eq(rest, SLICE("*"))) {
+			any = true;
+			continue;
+		}
+		while (next_tag(&rest, &tag, &weak))
+			any = true;
+		if (rest.n > 0)
+			return false;
+	}
+	return any;
+}
+
+enum cond_result cond_check_change(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now)
+{
+	time_t t;
+
+	if (seen & COND_IF_MATCH) {
+		if (v == NULL || !tag_listed(fields, n, COND_IF_MATCH, v->etag, true))
+			return COND_FAILED;
+	} else if ((seen & COND_IF_UNMODIFIED_SINCE) && v != NULL &&
+		   date_of(fields, n, COND_IF_UNMODIFIED_SINCE, now, &t) && v->last_modified > t) {
+		return COND_FAILED;
+	}
+	if (!(seen & COND_IF_NONE_MATCH))
+		return COND_PROCEED;
+	if (!tags_valid(fields, n, COND_IF_NONE_MATCH))
+		return COND_FAILED;
+	if (v != NULL && tag_listed(fields, n, COND_IF_NONE_MATCH, v->etag, false))
+		return COND_FAILED;
 	return COND_PROCEED;
 }
 

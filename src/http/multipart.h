@@ -19,7 +19,7 @@
 
 enum {
 	MULTIPART_BOUNDARY_MAX = 70, /* bytes (RFC 2046, 5.1.1) */
-	MULTIPART_PADDING_MAX = 64,  /* blanks behind a boundary */
+	MULTIPART_PADDING_MAX = 64,  /* blanks behind a boundary that are taken in any case */
 };
 
 enum multipart_event {
@@ -31,8 +31,8 @@ enum multipart_event {
 	MULTIPART_BAD,  /* m->err says why; what was begun will not be complete */
 };
 
-/* What can be the whole line of a boundary, or its beginning: CRLF "--" boundary "--" blanks. */
-enum { MULTIPART_LINE_MAX = 2 + 2 + MULTIPART_BOUNDARY_MAX + 2 + MULTIPART_PADDING_MAX };
+/* The line of a boundary but for its LF: CRLF "--" boundary "--" blanks CR. */
+enum { MULTIPART_LINE_MAX = 2 + 2 + MULTIPART_BOUNDARY_MAX + 2 + MULTIPART_PADDING_MAX + 1 };
 
 struct multipart {
 	/* For the caller. */
@@ -45,9 +45,9 @@ struct multipart {
 	bool in_part; /* BEGIN was said, END not yet */
 	unsigned parts_left;
 	size_t nline, nhead, ndelimiter;
+	size_t unreal; /* bytes of line that were not in the content: the CRLF before the first */
 	char delimiter[2 + 2 + MULTIPART_BOUNDARY_MAX]; /* CRLF "--" boundary */
 	char line[MULTIPART_LINE_MAX];                  /* held back: it may become a boundary */
-	char replay[MULTIPART_LINE_MAX];                /* it did not: what data points at */
 	char head[MULTIPART_HEAD_MAX];
 };
 

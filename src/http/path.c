@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include "http/percent.h"
+
 enum { SLASH = 1, DOT = 2, QUERY = 4, PERCENT = 8, CONTROL = 16 };
 
 static const uint8_t target_byte[256] = {
@@ -67,29 +69,11 @@ static const struct err *scan_target(struct slice target, size_t *path_n, bool *
 	return seen & CONTROL ? ERR_BAD_PATH : NULL;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* The byte that the escape at in[i] stands for; -1 for a bad one, a NUL or a slash. */
 static int unescape(struct slice in, size_t i)
 {
-	int high, low, c;
+	int c = percent_byte(in, i);
 
-	if (in.n - i < 3)
-		return -1;
-	high = hex_value(in.p[i + 1]);
-	low = hex_value(in.p[i + 2]);
-	if (high < 0 || low < 0)
-		return -1;
-	c = high << 4 | low;
 	return c == '\0' || c == '/' ? -1 : c;
 }
 

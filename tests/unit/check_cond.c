@@ -1,4 +1,5 @@
-/* check_cond: each condition alone, their precedence, lists over several fields, the ignored. */
+/* check_cond: each condition alone, their precedence, lists over several fields, the ignored; for
+ * methods that change something, with and without something there. */
 #include "http/cond.h"
 
 #include <stdio.h>
@@ -210,15 +211,83 @@ START_TEST(test_range_no_tag)
 }
 END_TEST
 
+/* For PUT and DELETE: what is there has the tag "abc"; or nothing is there. */
+static const struct {
+	const char *fields;
+	enum cond_result there, missing;
+} changes[] = {
+#define GOES  COND_PROCEED
+#define FAILS COND_FAILED
+	{ "", GOES, GOES },
+	{ "if-match: \"abc\"\n", GOES, FAILS },
+	{ "if-match: \"x\", \"abc\"\n", GOES, FAILS },
+	{ "if-match: \"x\"\nif-match: \"abc\"\n", GOES, FAILS },
+	{ "if-match: *\n", GOES, FAILS },
+	{ "if-match: \"x\"\n", FAILS, FAILS },
+	{ "if-match: W/\"abc\"\n", FAILS, FAILS }, /* strong comparison */
+	{ "if-match: abc\n", FAILS, FAILS },
+	{ "if-match: \n", FAILS, FAILS },
+	{ "if-match: \"\"\n", FAILS, FAILS },
+
+	{ "if-none-match: *\n", FAILS, GOES },
+	{ "if-none-match: \"abc\"\n", FAILS, GOES },
+	{ "if-none-match: W/\"abc\"\n", FAILS, GOES }, /* weak comparison */
+	{ "if-none-match: \"x\", \"abc\"\n", FAILS, GOES },
+	{ "if-none-match: \"x\"\n", GOES, GOES },
+	{ "if-none-match: \"x\", W/\"y\",\n", GOES, GOES },
+	{ "if-none-match: \"x\"\nif-none-match: *\n", FAILS, GOES },
+	/* It asked to be guarded, and cannot be. */
+	{ "if-none-match: \n", FAILS, FAILS },
+	{ "if-none-match: ,\n", FAILS, FAILS },
+	{ "if-none-match: x\n", FAILS, FAILS },
+	{ "if-none-match: abc\n", FAILS, FAILS },
+	{ "if-none-match: \"x\" y\n", FAILS, FAILS },
+	{ "if-none-match: \"x\", *\n", FAILS, FAILS },
+	{ "if-none-match: \"x\", W/\n", FAILS, FAILS },
+	{ "if-none-match: \"x\", \"\n", FAILS, FAILS },
+	{ "if-none-match: \"x\"\nif-none-match: y\n", FAILS, FAILS },
+
+	{ "if-unmodified-since: " SAME "\n", GOES, GOES },
+	{ "if-unmodified-since: " EARLIER "\n", FAILS, GOES },
+	{ "if-unmodified-since: " LATER "\n", GOES, GOES },
+	{ "if-unmodified-since: never\n", GOES, GOES },
+	/* RFC 9110, 13.1.3: for GET and HEAD alone */
+	{ "if-modified-since: " SAME "\n", GOES, GOES },
+	{ "if-range: \"x\"\nrange: bytes=0-1\n", GOES, GOES },
+
+	{ "if-match: \"abc\"\nif-unmodified-since: " EARLIER "\n", GOES, FAILS },
+	{ "if-match: \"abc\"\nif-none-match: \"x\"\n", GOES, FAILS },
+	{ "if-match: \"abc\"\nif-none-match: *\n", FAILS, FAILS },
+	{ "if-unmodified-since: " LATER "\nif-none-match: *\n", FAILS, GOES },
+};
+
+START_TEST(test_change)
+{
+	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
+	struct field fields[8];
+	unsigned n = split(changes[_i].fields, fields), seen = cond_fields(fields, n);
+
+	ck_assert_msg(cond_check_change(fields, n, seen, &v, NOW) == changes[_i].there, "%s",
+		changes[_i].fields);
+	ck_assert_msg(cond_check_change(fields, n, seen, NULL, NOW) == changes[_i].missing, "%s",
+		changes[_i].fields);
+}
+END_TEST
+
 /* Without a tag only "*" can match. */
 START_TEST(test_no_tag)
 {
 	const struct cond_validators v = { .last_modified = MODIFIED };
 	struct field fields[8];
+	unsigned n;
 
 	ck_assert_int_eq(check(fields, split("if-none-match: \"\"\n", fields), &v), COND_PROCEED);
 	ck_assert_int_eq(check(fields, split("if-none-match: *\n", fields), &v), COND_NOT_MODIFIED);
 	ck_assert_int_eq(check(fields, split("if-match: \"\"\n", fields), &v), COND_FAILED);
+	n = split("if-match: *\n", fields);
+	ck_assert_int_eq(cond_check_change(fields, n, COND_IF_MATCH, &v, NOW), COND_PROCEED);
+	n = split("if-none-match: *\n", fields);
+	ck_assert_int_eq(cond_check_change(fields, n, COND_IF_NONE_MATCH, &v, NOW), COND_FAILED);
 }
 END_TEST
 
@@ -227,6 +296,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("cond");
 
 	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_loop_test(tc, test_change, 0, sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tc, test_no_tag);
 	tcase_add_test(tc, test_seen);
 	tcase_add_loop_test(tc, test_range, 0, sizeof(ranges) / sizeof(ranges[0]));

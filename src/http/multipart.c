@@ -1,0 +1,254 @@
+/*
+ * multipart: finds the lines of boundaries in content, and collects the header sections behind
+ * them. Called for all that is uploaded with a form, so content is searched by memmem(3), and
+ * handed on where it lies. Only the whole line makes a boundary, so that what merely begins like
+ * one is content; until the line is whole, its bytes are held back.
+ */
+#include "http/multipart.h"
+
+#include "http/param.h"
+
+enum { CONTENT /* or preamble */, HEAD, EPILOGUE, FAILED };
+
+enum line {
+	LINE_OPEN, /* can become a boundary */
+	LINE_BOUNDARY,
+	LINE_CONTENT,
+	LINE_LONG,
+};
+
+static void cut(struct slice *s, size_t n)
+{
+	s->p += n;
+	s->n -= n;
+}
+
+static enum multipart_event fail(struct multipart *m, const struct err *err)
+{
+	m->state = FAILED;
+	m->err = err;
+	return MULTIPART_BAD;
+}
+
+/* Content, or the preamble, begins: a boundary may be its very first line. */
+static void begin_content(struct multipart *m)
+{
+	m->state = CONTENT;
+	memcpy(m->line, "\r\n", 2);
+	m->nline = m->unreal = 2;
+}
+
+/* Any visible byte may be in it, which is more than RFC 2046 has. */
+static bool set_boundary(struct multipart *m, const struct param *p)
+{
+	char *o = m->delimiter + 4, *const max = m->delimiter + sizeof(m->delimiter);
+
+	memcpy(m->delimiter, "\r\n--", 4);
+	for (size_t i = 0; i < p->value.n; i++) {
+		if (p->quoted && p->value.p[i] == '\\')
+			i++; /* there is a byte behind it: param_next() saw to that */
+		if (o == max || p->value.p[i] < 0x20 || p->value.p[i] == 0x7f)
+			return false;
+		*o++ = p->value.p[i];
+	}
+	m->ndelimiter = (size_t)(o - m->delimiter);
+	return m->ndelimiter > 4 && o[-1] != ' ';
+}
+
+const struct err *multipart_init(struct multipart *m, struct slice content_type, unsigned parts_max)
+{
+	static const struct slice type = SLICE_LIT("multipart/form-data");
+	enum param_result result;
+	struct slice rest;
+	struct param p;
+	bool found = false;
+
+	if (content_type.n < type.n || !slice_ieq(slice_of(content_type.p, type.n), type))
+		return ERR_MULTIPART_TYPE;
+	rest = slice_of(content_type.p + type.n, content_type.n - type.n);
+	if (rest.n > 0 && strchr("; \t", rest.p[0]) == NULL)
+		return ERR_MULTIPART_TYPE;
+	while ((result = param_next(&rest, &p)) == PARAM_FOUND) {
+		if (!slice_ieq(p.name, SLICE("boundary")))
+			continue;
+		if (found || !set_boundary(m, &p))
+			return ERR_MULTIPART_BOUNDARY;
+		found = true;
+	}
+	if (result == PARAM_BAD || !found)
+		return ERR_MULTIPART_BOUNDARY;
+	m->in_part = false;
+	m->parts_left = parts_max;
+	m->err = NULL;
+	m->data = (struct slice){ 0 };
+	m->part = (struct multipart_part){ 0 };
+	begin_content(m);
+	return NULL;
+}
+
+/* Where in s the delimiter is, or where it begins, cut off by the end; s.n if nowhere. */
+static size_t find_delimiter(const struct multipart *m, struct slice s)
+{
+	const char *p = memmem(s.p, s.n, m->delimiter, m->ndelimiter);
+	size_t tail = s.n < m->ndelimiter - 1 ? s.n : m->ndelimiter - 1, n;
+
+	if (p != NULL)
+		return (size_t)(p - s.p);
+	/* Only its first byte is a CR, so the last one there is the only one in question. */
+	p = memrchr(s.p + s.n - tail, '\r', tail);
+	if (p == NULL)
+		return s.n;
+	n = (size_t)(s.p + s.n - p);
+	return memcmp(p, m->delimiter, n) == 0 ? s.n - n : s.n;
+}
+
+/* Of the line that is held: whether it has "--" behind the boundary, or half of that. */
+static bool line_is_final(const struct multipart *m)
+{
+	return m->nline > m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
+}
+
+static bool line_is_half_final(const struct multipart *m)
+{
+	return m->nline == m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
+}
+
+/* What the held line becomes with c behind it. */
+static enum line line_with(const struct multipart *m, char c)
+{
+	if (m->nline < m->ndelimiter)
+		return c == m->delimiter[m->nline] ? LINE_OPEN : LINE_CONTENT;
+	if (m->line[m->nline - 1] == '\r')
+		return c == '\n' ? LINE_BOUNDARY : LINE_CONTENT;
+	if (line_is_half_final(m))
+		return c == '-' ? LINE_OPEN : LINE_CONTENT;
+	if (c == '-' && m->nline == m->ndelimiter)
+		return LINE_OPEN;
+	if (c != '\r' && c != ' ' && c != '\t')
+		return LINE_CONTENT;
+	return m->nline < sizeof(m->line) ? LINE_OPEN : LINE_LONG;
+}
+
+/* The held line is a boundary. */
+static enum multipart_event end_part(struct multipart *m)
+{
+	m->state = line_is_final(m) ? EPILOGUE : HEAD;
+	m->nline = m->nhead = 0;
+	if (!m->in_part)
+		return MULTIPART_MORE;
+	m->in_part = false;
+	return MULTIPART_END;
+}
+
+/* Bytes of content, which in front of the first part are nothing. */
+static enum multipart_event content(struct multipart *m, struct slice data)
+{
+	m->data = data;
+	return m->in_part && data.n > 0 ? MULTIPART_DATA : MULTIPART_MORE;
+}
+
+/* Goes on with the line that is held. */
+static enum multipart_event go_on_line(struct multipart *m, struct slice *piece)
+{
+	while (piece->n > 0) {
+		enum line line = line_with(m, piece->p[0]);
+		struct slice held = slice_of(m->line + m->unreal, m->nline - m->unreal);
+
+		if (line == LINE_LONG)
+			return fail(m, ERR_MULTIPART_LINE);
+		if (line == LINE_CONTENT) {
+			m->nline = m->unreal = 0;
+			return content(m, held);
+		}
+		if (line == LINE_OPEN)
+			m->line[m->nline++] = piece->p[0];
+		cut(piece, 1);
+		if (line == LINE_BOUNDARY)
+			return end_part(m);
+	}
+	return MULTIPART_MORE;
+}
+
+static enum multipart_event go_on_content(struct multipart *m, struct slice *piece)
+{
+	size_t n, found;
+	struct slice data;
+
+	if (m->nline > 0)
+		return go_on_line(m, piece);
+	n = find_delimiter(m, *piece);
+	data = slice_of(piece->p, n);
+	cut(piece, n);
+	found = piece->n < m->ndelimiter ? piece->n : m->ndelimiter;
+	memcpy(m->line, m->delimiter, found);
+	m->nline = found;
+	m->unreal = 0;
+	cut(piece, found);
+	return content(m, data);
+}
+
+/* The header section is complete; a blank line is its last. */
+static enum multipart_event begin_part(struct multipart *m)
+{
+	const struct err *err;
+
+	if (m->parts_left == 0)
+		return fail(m, ERR_MULTIPART_PARTS);
+	m->parts_left--;
+	err = multipart_head_parse(m->head, m->nhead - 2, &m->part);
+	if (err != NULL)
+		return fail(m, err);
+	m->in_part = true;
+	begin_content(m);
+	return MULTIPART_BEGIN;
+}
+
+/* Up to the end of a line. */
+static enum multipart_event go_on_head(struct multipart *m, struct slice *piece)
+{
+	const char *lf = memchr(piece->p, '\n', piece->n);
+	size_t n = lf != NULL ? (size_t)(lf + 1 - piece->p) : piece->n;
+	struct slice head;
+
+	if (n > sizeof(m->head) - m->nhead)
+		return fail(m, ERR_MULTIPART_HEAD_LARGE);
+	memcpy(m->head + m->nhead, piece->p, n);
+	m->nhead += n;
+	cut(piece, n);
+	head = slice_of(m->head, m->nhead);
+	if (lf != NULL && !slice_ends(head, SLICE("\r\n")))
+		return fail(m, ERR_MULTIPART_HEAD);
+	if (slice_eq(head, SLICE("\r\n")) || slice_ends(head, SLICE("\r\n\r\n")))
+		return begin_part(m);
+	return MULTIPART_MORE;
+}
+
+/* All was read. The CRLF of the final boundary need not be there. */
+static enum multipart_event at_end(struct multipart *m)
+{
+	if (m->state == CONTENT && line_is_final(m) && m->line[m->nline - 1] != '\r')
+		return end_part(m);
+	return fail(m, ERR_MULTIPART_CUT);
+}
+
+static enum multipart_event go_on(struct multipart *m, struct slice *piece)
+{
+	return m->state == HEAD ? go_on_head(m, piece) : go_on_content(m, piece);
+}
+
+enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bool last)
+{
+	enum multipart_event event = MULTIPART_MORE;
+
+	while (event == MULTIPART_MORE && m->state != EPILOGUE && m->state != FAILED) {
+		if (piece->n == 0 && !last)
+			return MULTIPART_MORE;
+		event = piece->n > 0 ? go_on(m, piece) : at_end(m);
+	}
+	if (event != MULTIPART_MORE)
+		return event;
+	if (m->state == FAILED)
+		return MULTIPART_BAD;
+	cut(piece, piece->n);
+	return MULTIPART_DONE;
+}
