@@ -157,7 +157,7 @@ static enum multipart_event go_on_line(struct multipart *m, struct slice *piece)
 		if (line == LINE_LONG)
 			return fail(m, ERR_MULTIPART_LINE);
 		if (line == LINE_CONTENT) {
-			m->nline = m->unreal = 0;
+			m->nline = 0;
 			return content(m, held);
 		}
 		if (line == LINE_OPEN)

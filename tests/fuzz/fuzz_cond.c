@@ -44,6 +44,22 @@ static void walk_list(struct slice value)
 	}
 }
 
+/* What asks that something be there fails where nothing is. What fails asked for something. */
+static void check_change(
+	const struct field *fields, unsigned n, unsigned seen, const struct cond_validators *v)
+{
+	enum cond_result there = cond_check_change(fields, n, seen, v, NOW);
+	enum cond_result missing = cond_check_change(fields, n, seen, NULL, NOW);
+	unsigned asked = seen & (COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE);
+
+	if (there == COND_NOT_MODIFIED || missing == COND_NOT_MODIFIED)
+		abort();
+	if ((seen & COND_IF_MATCH) && missing != COND_FAILED)
+		abort();
+	if (asked == 0 && (there != COND_PROCEED || missing != COND_PROCEED))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
@@ -62,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (cond_range(fields, n, seen, &v, NOW).n > 0 && !(seen & COND_RANGE))
 		abort();
+	check_change(fields, n, seen, &v);
 	for (unsigned i = 0; i < n; i++) {
 		walk_list(fields[i].value);
 		field_name_valid(fields[i].name);

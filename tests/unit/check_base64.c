@@ -15,7 +15,7 @@ static const struct {
 	{ "foobar", "Zm9vYmFy" },
 };
 
-static const char *const bad[] = { "Z", "Zg=", "Z===", "=",
+static const char *const bad[] = { "Z", "A", "AAAAA", "Zg=", "Z===", "=",
 	"==", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm9vY", "Zm9v=", "Zm9v====", "Zm 9", "Zm9v\n",
 	"Zm-v", "Zm_v", "Zg=g", "=Zg=", "Zm9\xc3", "Zm9*" };
 

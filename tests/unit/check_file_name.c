@@ -119,6 +119,7 @@ static const struct {
 	    "b",
 		"CONTROL"),
 	BAD("\xe2\x80\xae\x01", "CONTROL"),
+	BAD("\x01\xe2\x80\xae", "CONTROL"),
 
 	BAD("\xe2\x80\xaa", "DIRECTION"),
 	BAD("cod\xe2\x80\xae"

@@ -126,6 +126,7 @@ static const struct {
 	BAD_PARAMS("filename=\"a\"b", "MULTIPART_HEAD"),
 	BAD_PARAMS("filename=\"a\"b\"", "MULTIPART_HEAD"),
 	BAD_PARAMS("filename=\"a\" filename=\"b\"", "MULTIPART_HEAD"),
+	BAD_PARAMS("filename=\"a\" x=\"b\"", "MULTIPART_HEAD"),
 	BAD_PARAMS("filename=\"a\", filename=\"b\"", "MULTIPART_HEAD"),
 	BAD_PARAMS("filename=a\"b\"", "MULTIPART_HEAD"),
 	BAD_PARAMS("filename=\xc3\xa4", "MULTIPART_HEAD"),
