@@ -7,12 +7,22 @@
 static uint64_t mono;
 static struct timespec wall;
 
-uint64_t clock_read_us(void)
+static uint64_t read_us(clockid_t id)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint64_t clock_read_us(void)
+{
+	return read_us(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_read_cpu_us(void)
+{
+	return read_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void clock_update(void)

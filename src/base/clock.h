@@ -19,6 +19,10 @@ struct timespec clock_wall(void); /* wall clock */
 /* Reads CLOCK_MONOTONIC now, not cached: for measuring. */
 uint64_t clock_read_us(void);
 
+/* What this thread has had of a processor so far, in microseconds: for measuring a cost, which
+ * others who keep the machine busy do not raise. */
+uint64_t clock_read_cpu_us(void);
+
 /* For tests: freezes the cached time at these values until clock_update() is called. */
 void clock_set(uint64_t mono_us, struct timespec wall);
 

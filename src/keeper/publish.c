@@ -14,7 +14,7 @@
 enum {
 	HURRY_MS = 20,
 	INTERVAL_MS = 100, /* between two images, while changes keep coming */
-	COST_SHARE = 20,   /* making them takes at most one part in so many of the time */
+	COST_SHARE = 20,   /* making them takes at most one part in so many of a processor */
 	WALKING_MS = 1000,
 	RETRY_MS = 1000,
 };
@@ -106,7 +106,7 @@ unsigned publish_alive(const struct publish *p)
 
 static int make_in(struct publish *p, struct published *i)
 {
-	uint64_t start = clock_read_us();
+	uint64_t start = clock_read_cpu_us();
 	int rc = segments_compact(p->catalog->segments, p->buf);
 
 	if (rc == 0)
@@ -122,7 +122,7 @@ static int make_in(struct publish *p, struct published *i)
 		return rc;
 	}
 	p->newest = i;
-	p->cost_ms = (clock_read_us() - start) / 1000;
+	p->cost_ms = (clock_read_cpu_us() - start) / 1000;
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static void make(struct publish *p)
 	p->due_ms = 0;
 	p->hurry = false;
 	p->made++;
-	log_debug("cache: image %llu: %u files, %llu bytes, %u segments, in %llu ms",
+	log_debug("cache: image %llu: %u files, %llu bytes, %u segments, %llu ms of a processor",
 		(unsigned long long)i->image.number, i->image.nentries,
 		(unsigned long long)i->image.content, i->image.nsegments,
 		(unsigned long long)p->cost_ms);

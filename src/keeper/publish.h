@@ -27,7 +27,7 @@ struct publish {
 	struct published *newest;  /* NULL: none yet, or nobody holds it */
 	uint64_t number;           /* of the next one */
 	uint64_t due_ms;           /* when it is wanted, 0: nothing is new */
-	uint64_t last_ms, cost_ms; /* when the last one was made, and how long it took */
+	uint64_t last_ms, cost_ms; /* when the last one was made, and its time on a processor */
 	bool blocked;              /* at the limit of images */
 	bool hurry;                /* what is due is due at once, whatever it costs */
 	int trouble;               /* -errno of the last try, 0: it went well */

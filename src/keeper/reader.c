@@ -28,7 +28,7 @@ enum {
 
 int reader_init(struct reader *r, struct catalog *c)
 {
-	*r = (struct reader){ .catalog = c, .fd = -1 };
+	*r = (struct reader){ .catalog = c, .writers.ms = WRITER_WAIT_MS, .fd = -1 };
 	for (int i = 0; i < READER_QUEUES; i++)
 		list_init(&r->queues[i]);
 	r->hash = etag_hash_new();

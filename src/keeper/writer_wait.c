@@ -15,8 +15,6 @@
 
 #include "image/wait_writers.h"
 
-enum { WAIT_NS = 20000000 };
-
 enum state { WAITS, DONE, LEFT };
 
 struct writer_thread {
@@ -68,14 +66,15 @@ static struct writer_thread *new_thread(void)
 	return NULL;
 }
 
-/* Whether t came back in time. */
-static bool came_back(struct writer_thread *t)
+/* Whether t came back within ms. */
+static bool came_back(struct writer_thread *t, unsigned ms)
 {
 	struct timespec until;
 	int rc;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_NS;
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
@@ -106,7 +105,7 @@ int writer_wait(struct writer_wait *w, int fd, const struct file_id *id)
 	t->file_id = *id;
 	__atomic_store_n(&t->state, WAITS, __ATOMIC_RELEASE);
 	sem_post(&t->go);
-	if (came_back(t))
+	if (came_back(t, w->ms))
 		return t->result;
 	pthread_detach(t->id);
 	w->thread = NULL;

@@ -8,10 +8,13 @@
 
 #include "base/file_id.h"
 
+enum { WRITER_WAIT_MS = 20 };
+
 struct writer_thread;
 
 struct writer_wait {
 	struct writer_thread *thread; /* NULL: none is idle */
+	unsigned ms;                  /* how long the caller may be held up; tests say so */
 };
 
 /* 0: no write is under way. -EAGAIN: one is, or others are waited for: later. -errno. */

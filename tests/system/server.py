@@ -292,14 +292,14 @@ class Server:
 			return status if len(status["workers"]) == self.workers else None
 		return wait_for(all_up, said="all %d workers up" % self.workers)
 
-	def wait_image(self, above=0):
+	def wait_image(self, above=0, deadline=DEADLINE):
 		"""Until every worker answers from an image with a number above that."""
 		def imaged():
 			status = self.status()
 			workers = status["workers"]
 			return status if status["image"] > above and workers and all(
 				w["image"] > above for w in workers) else None
-		return wait_for(imaged, said="an image above %d" % above)
+		return wait_for(imaged, deadline, said="an image above %d" % above)
 
 	def wait_coded(self, names):
 		"""Until every worker has these files in all codings: twins come with a later image."""

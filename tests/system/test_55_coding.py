@@ -158,8 +158,10 @@ def test_every_status_says_vary(h2d, protocol, sections):
 	server = h2d.new(sections=sections)
 	put(server, "f.css", "identity " * 100)
 	put(server, "f.css.gz", "gzip " * 100)
-	put(server, "g.css", "nothing beside it")
+	put(server, "g.css", "nothing beside it " * 100)
 	server.start(image=sections == IMAGE)
+	if sections == IMAGE:
+		server.wait_coded(["f.css", "g.css"])  # which changes what the etag is of
 	with connect(server, protocol) as c:
 		for text in (None, "gzip", "br"):
 			for path in ("/f.css", "/g.css"):

@@ -558,7 +558,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("build");
 
 	tcase_add_checked_fixture(tc, tree_init, tree_fini);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, more_files_than_an_index_holds);
 	tcase_add_test(tc, whole_tree);
 	tcase_add_test(tc, links);

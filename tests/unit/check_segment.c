@@ -289,7 +289,7 @@ static TCase *tests(void)
 {
 	TCase *tc = tcase_create("segment");
 
-	tcase_set_timeout(tc, 30);
+	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, in_and_out);
 	tcase_add_test(tc, goes_with_its_last_user);
 	tcase_add_test(tc, stays_below_its_limit);

@@ -316,7 +316,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("tree_random");
 
 	tcase_add_checked_fixture(tc, NULL, tree_fini);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 300);
 	tcase_add_loop_test(tc, it_is_told_of_everything, 0, 10);
 	return tc;
 }

@@ -11,7 +11,7 @@
 #include "tree_unit.h"
 #include "unit.h"
 
-enum { TOLD_MAX = 64, WAIT_MS = 30000 };
+enum { TOLD_MAX = 64, WAIT_MS = 50000 };
 
 static struct loop loop;
 static struct tree_watch *watch;
@@ -568,7 +568,7 @@ static unsigned kernel_watches(void)
 
 START_TEST(watches_are_given_back)
 {
-	uint64_t until = clock_read_us() + WAIT_MS * 1000;
+	uint64_t until;
 	unsigned before;
 
 	make_tree();
@@ -587,6 +587,7 @@ START_TEST(watches_are_given_back)
 	tree_watch_forget(watch, 0, "/m/");
 	ck_assert_uint_eq(tree_watch_count(watch), 3);
 	ck_assert_int_eq(dir_watch(0, "/keep/", "many/7"), 0);
+	until = clock_read_us() + WAIT_MS * 1000;
 	while (kernel_watches() > before + 1) {
 		ck_assert(clock_read_us() < until);
 		ck_assert_int_eq(loop_turn(&loop, 100), 0);
@@ -840,7 +841,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("tree_watch");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, files);
 	tcase_add_test(tc, directories);
 	tcase_add_test(tc, directory_moves);
