@@ -386,9 +386,22 @@ static bool variants_of(const char *path, unsigned codings)
 	return e != NULL;
 }
 
+static bool has_flags(const char *path, unsigned mask, unsigned flags)
+{
+	const struct image_entry *e = find(path);
+
+	return e != NULL && (e->flags & mask) == flags;
+}
+
+static bool is_coded(const char *path, enum coding coding, uint32_t n)
+{
+	const struct image_entry *e = find(path);
+
+	return e != NULL && e->variants[coding].n == n;
+}
+
 START_TEST(variants_and_sidecars)
 {
-	const struct image_entry *e;
 	char *text = text_of(5000, 0);
 
 	conf.codings = compress_built();
@@ -401,11 +414,12 @@ START_TEST(variants_and_sidecars)
 	WAIT(variants_of("/a.css", conf.codings) && variants_of("/b.css", conf.codings));
 	ck_assert_uint_lt(find("/a.css")->variants[CODING_GZIP].n, 500);
 	ck_assert(find("/a.css")->flags & IMAGE_VARIES);
-	ck_assert_uint_eq(find("/c.png")->flags & IMAGE_VARIES, 0);
-	e = find("/b.css");
-	ck_assert_uint_eq(e->flags & IMAGE_SIDECAR << CODING_GZIP, IMAGE_SIDECAR << CODING_GZIP);
-	ck_assert_uint_eq(e->variants[CODING_GZIP].n, 6);
-	ck_assert_mem_eq(e->variants[CODING_GZIP].etag, find("/b.css.gz")->body.etag, IMAGE_ETAG);
+	/* What is being read once more, late, may not be in this one. */
+	WAIT(has_flags("/c.png", IMAGE_VARIES, 0));
+	WAIT(has_flags("/b.css", IMAGE_SIDECAR << CODING_GZIP, IMAGE_SIDECAR << CODING_GZIP) &&
+		is_coded("/b.css", CODING_GZIP, 6) && find("/b.css.gz") != NULL);
+	ck_assert_mem_eq(find("/b.css")->variants[CODING_GZIP].etag, find("/b.css.gz")->body.etag,
+		IMAGE_ETAG);
 
 	/* Without what lay beside, it is compressed; what comes beside takes the place of a
 	 * variant.
@@ -413,8 +427,8 @@ START_TEST(variants_and_sidecars)
 	ck_assert_int_eq(unlink(tree_path("b.css.gz")), 0);
 	tree_text("a.css.gz", "new");
 	WAIT(find("/b.css.gz") == NULL && variants_of("/b.css", conf.codings) &&
-		find("/a.css")->variants[CODING_GZIP].n == 3);
-	ck_assert_uint_eq(find("/b.css")->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
+		has_flags("/b.css", IMAGE_SIDECAR << CODING_GZIP, 0) &&
+		is_coded("/a.css", CODING_GZIP, 3));
 
 	/* A change drops them at once, and the next ones are of the new bytes. */
 	free(text);

@@ -402,7 +402,7 @@ static TCase *tests(void)
 {
 	TCase *tc = tcase_create("listing");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 300);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, what_is_shown, 0, 2);
 	tcase_add_loop_test(tc, fields, 0, 2);
