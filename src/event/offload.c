@@ -15,21 +15,40 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/counters.h"
 
-enum { STACK_BYTES = 256 * 1024, LANES = 32 };
+enum {
+	STACK_BYTES = 256 * 1024,
+	LANES = 32,
+	TICK_MS = OFFLOAD_LATE_MS / 4,
+	LATE_TICKS = 4,
+};
 
 /* The jobs of one class. */
 struct line {
 	struct list lanes[LANES]; /* by owner; each has its turn */
-	unsigned lane;            /* the last that had it */
+	struct list aside;        /* those whose place has enough late ones already */
+	unsigned lane;            /* the last that had its turn */
 	unsigned queued, running, max;
+};
+
+/* A thread, and what it is at. */
+struct hand {
+	struct offload *offload;
+	pthread_t thread;
+	bool busy;
+	enum job_class class;
+	const void *place;
+	unsigned ticks; /* … of the clock since it began */
+	bool late;      /* it does not count in running any more */
 };
 
 struct offload {
 	struct watch watch; /* of the eventfd */
 	struct loop *loop;
-	unsigned pending; /* loop only */
+	struct timer tick; /* armed while jobs wait for a thread */
+	unsigned pending;  /* loop only */
 
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;
@@ -38,9 +57,11 @@ struct offload {
 	struct list done;
 	unsigned queued;  /* jobs in line */
 	unsigned waiting; /* threads without a job */
+	unsigned running; /* … with one, late ones aside */
+	unsigned late;
 	bool quit;
 	unsigned started, max;
-	pthread_t threads[];
+	struct hand hands[];
 };
 
 /* Owners share a lane by chance, each time others. */
@@ -49,47 +70,106 @@ static struct list *lane_of(struct line *l, const struct job *j)
 	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
 }
 
-static struct job *pop(struct line *l)
+/* Its place would have more than a class may have of all threads. */
+static bool held_back(const struct offload *o, const struct job *j)
 {
-	struct list *node;
+	unsigned late = 0;
 
-	do {
-		l->lane = (l->lane + 1) % LANES;
-		node = list_pop(&l->lanes[l->lane]);
-	} while (node == NULL);
-	l->queued--;
-	return LIST_ENTRY(node, struct job, node);
+	if (o->late == 0 || j->place == NULL)
+		return false;
+	for (unsigned i = 0; i < o->started; i++) {
+		const struct hand *h = &o->hands[i];
+
+		late += h->late && h->class == j->class && h->place == j->place;
+	}
+	return late >= o->lines[j->class].max;
+}
+
+static struct job *pop(const struct offload *o, struct line *l)
+{
+	for (unsigned empty = 0; empty < LANES;) {
+		unsigned lane = (l->lane + 1) % LANES;
+		struct list *node = list_pop(&l->lanes[lane]);
+
+		if (node != NULL && held_back(o, LIST_ENTRY(node, struct job, node))) {
+			list_append(&l->aside, node);
+			continue;
+		}
+		l->lane = lane;
+		if (node != NULL)
+			return LIST_ENTRY(node, struct job, node);
+		empty++;
+	}
+	return NULL;
 }
 
 /* The next job: one of each class after the other, as far as each may have another thread. */
-static struct job *take(struct offload *o)
+static struct job *take(struct offload *o, struct hand *h)
 {
-	for (unsigned i = 0; i < JOB_CLASSES; i++) {
+	for (unsigned i = 0; i < JOB_CLASSES && o->running < o->max; i++) {
 		struct line *l = &o->lines[(o->next + i) % JOB_CLASSES];
 		struct job *j;
 
 		if (l->queued == 0 || l->running >= l->max)
 			continue;
-		j = pop(l);
+		j = pop(o, l);
+		if (j == NULL)
+			continue;
 		o->next = (o->next + i + 1) % JOB_CLASSES;
 		o->queued--;
+		o->running++;
+		l->queued--;
 		l->running++;
 		j->queued = false;
+		h->busy = true;
+		h->class = j->class;
+		h->place = j->place;
+		h->ticks = 0;
 		return j;
 	}
 	return NULL;
 }
 
+/* One of its place is back: those that were put aside have their chance again. */
+static void late_is_back(struct offload *o, struct hand *h)
+{
+	struct line *l = &o->lines[h->class];
+	struct list *node;
+
+	h->late = false;
+	o->late--;
+	while ((node = list_pop(&l->aside)) != NULL)
+		list_append(lane_of(l, LIST_ENTRY(node, struct job, node)), node);
+	pthread_cond_broadcast(&o->wake);
+}
+
+static void worked(struct offload *o, struct hand *h, struct job *j)
+{
+	bool first = list_empty(&o->done);
+
+	h->busy = false;
+	if (h->late) {
+		late_is_back(o, h);
+	} else {
+		o->running--;
+		o->lines[j->class].running--;
+	}
+	list_append(&o->done, &j->node);
+	/* Under the lock: once the loop has seen the job, it may free o. */
+	if (first)
+		eventfd_write(o->watch.fd, 1);
+}
+
 static void *thread_main(void *arg)
 {
-	struct offload *o = arg;
+	struct hand *h = arg;
+	struct offload *o = h->offload;
 
 	pthread_mutex_lock(&o->lock);
 	for (;;) {
 		struct job *j;
-		bool first;
 
-		while ((j = take(o)) == NULL && !o->quit) {
+		while ((j = take(o, h)) == NULL && !o->quit) {
 			o->waiting++;
 			pthread_cond_wait(&o->wake, &o->lock);
 			o->waiting--;
@@ -101,12 +181,7 @@ static void *thread_main(void *arg)
 		j->work(j);
 
 		pthread_mutex_lock(&o->lock);
-		o->lines[j->class].running--;
-		first = list_empty(&o->done);
-		list_append(&o->done, &j->node);
-		/* Under the lock: once the loop has seen the job, it may free o. */
-		if (first)
-			eventfd_write(o->watch.fd, 1);
+		worked(o, h, j);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return NULL;
@@ -138,26 +213,91 @@ static void on_eventfd(struct watch *w, uint32_t events)
 	run_done((struct offload *)(void *)((char *)w - offsetof(struct offload, watch)));
 }
 
+/* Signals are the loop's: a thread takes none. */
+static int start_thread(struct offload *o)
+{
+	struct hand *h = &o->hands[o->started];
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0)
+		return -rc;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	h->offload = o;
+	rc = pthread_create(&h->thread, &attr, thread_main, h);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc == 0)
+		o->started++;
+	return -rc;
+}
+
+/* There may be one more: none is free, and those that are late have one in their place. */
+static bool short_of_threads(const struct offload *o)
+{
+	return o->queued > o->waiting && o->started < o->max + o->late;
+}
+
+/* It makes way: what it waits for may be for ever. */
+static void be_late(struct offload *o, struct hand *h)
+{
+	h->late = true;
+	o->late++;
+	o->running--;
+	o->lines[h->class].running--;
+	pthread_cond_broadcast(&o->wake);
+}
+
+static void on_tick(struct timer *t)
+{
+	struct offload *o = LIST_ENTRY(t, struct offload, tick);
+	bool again;
+
+	pthread_mutex_lock(&o->lock);
+	for (unsigned i = 0; i < o->started; i++) {
+		struct hand *h = &o->hands[i];
+
+		if (h->busy && !h->late && h->place != NULL && ++h->ticks > LATE_TICKS &&
+			o->late < OFFLOAD_LATE_MAX)
+			be_late(o, h);
+	}
+	while (short_of_threads(o) && start_thread(o) == 0)
+		;
+	again = o->queued > 0;
+	pthread_mutex_unlock(&o->lock);
+	if (again)
+		timer_arm(&o->loop->wheel, t, clock_ms() + TICK_MS);
+}
+
+static void lines_init(struct offload *o, unsigned nthreads)
+{
+	for (unsigned i = 0; i < JOB_CLASSES; i++) {
+		for (unsigned k = 0; k < LANES; k++)
+			list_init(&o->lines[i].lanes[k]);
+		list_init(&o->lines[i].aside);
+	}
+	o->lines[JOB_FILE].max = o->lines[JOB_LOOKUP].max = nthreads > 1 ? nthreads - 1 : 1;
+	o->lines[JOB_REMOTE].max = (nthreads + 1) / 2;
+	o->lines[JOB_LISTING].max = (nthreads + 3) / 4;
+	o->lines[JOB_PASSWORD].max = (nthreads + 1) / 2;
+}
+
 struct offload *offload_new(struct loop *l, unsigned nthreads)
 {
 	struct offload *o;
 	int rc;
 
 	H2D_ASSERT(nthreads > 0);
-	o = calloc(1, sizeof(*o) + nthreads * sizeof(o->threads[0]));
+	o = calloc(1, sizeof(*o) + (nthreads + OFFLOAD_LATE_MAX) * sizeof(o->hands[0]));
 	if (o == NULL)
 		return NULL;
 	o->loop = l;
 	o->max = nthreads;
-	for (unsigned i = 0; i < JOB_CLASSES; i++) {
-		for (unsigned k = 0; k < LANES; k++)
-			list_init(&o->lines[i].lanes[k]);
-		o->lines[i].max = nthreads;
-	}
-	o->lines[JOB_FILE].max = o->lines[JOB_LOOKUP].max = nthreads > 1 ? nthreads - 1 : 1;
-	o->lines[JOB_REMOTE].max = (nthreads + 1) / 2;
-	o->lines[JOB_LISTING].max = (nthreads + 3) / 4;
-	o->lines[JOB_PASSWORD].max = (nthreads + 1) / 2;
+	timer_init(&o->tick, on_tick);
+	lines_init(o, nthreads);
 	list_init(&o->done);
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->wake, NULL);
@@ -182,32 +322,14 @@ fail:
 	return NULL;
 }
 
-/* Signals are the loop's: a thread takes none. */
-static int start_thread(struct offload *o)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int rc = pthread_attr_init(&attr);
-
-	if (rc != 0)
-		return -rc;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&o->threads[o->started], &attr, thread_main, o);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	if (rc == 0)
-		o->started++;
-	return -rc;
-}
-
 int offload_submit(struct offload *o, struct job *j)
 {
+	bool lines_up;
 	int rc = 0;
 
 	pthread_mutex_lock(&o->lock);
-	if (o->queued >= o->waiting && o->started < o->max)
+	o->queued++;
+	if (short_of_threads(o))
 		rc = start_thread(o);
 	/* One thread is enough to go on with. */
 	if (o->started > 0) {
@@ -217,18 +339,22 @@ int offload_submit(struct offload *o, struct job *j)
 		o->lines[j->class].queued++;
 		j->queued = true;
 		j->cancelled = false;
-		o->queued++;
 		pthread_cond_signal(&o->wake);
+	} else {
+		o->queued--;
 	}
+	lines_up = o->queued > o->waiting;
 	pthread_mutex_unlock(&o->lock);
 	if (rc != 0)
 		return rc;
 	o->pending++;
 	COUNT(offload_jobs, 1);
+	if (lines_up && !timer_armed(&o->tick))
+		timer_arm(&o->loop->wheel, &o->tick, clock_ms() + TICK_MS);
 	return 0;
 }
 
-bool offload_cancel(struct offload *o, struct job *j)
+bool offload_withdraw(struct offload *o, struct job *j)
 {
 	bool was_queued;
 
@@ -241,14 +367,20 @@ bool offload_cancel(struct offload *o, struct job *j)
 		o->queued--;
 	}
 	pthread_mutex_unlock(&o->lock);
-	if (!was_queued) {
-		__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
+	if (!was_queued)
 		return false;
-	}
 	H2D_ASSERT(o->pending > 0);
 	o->pending--;
 	COUNT(offload_jobs, -1);
 	return true;
+}
+
+bool offload_cancel(struct offload *o, struct job *j)
+{
+	if (offload_withdraw(o, j))
+		return true;
+	__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
+	return false;
 }
 
 unsigned offload_pending(const struct offload *o)
@@ -274,7 +406,8 @@ void offload_free(struct offload **op)
 	pthread_cond_broadcast(&o->wake);
 	pthread_mutex_unlock(&o->lock);
 	for (unsigned i = 0; i < o->started; i++)
-		pthread_join(o->threads[i], NULL);
+		pthread_join(o->hands[i].thread, NULL);
+	timer_disarm(&o->loop->wheel, &o->tick);
 	loop_unwatch(o->loop, &o->watch);
 	close(o->watch.fd);
 	pthread_cond_destroy(&o->wake);

@@ -3,7 +3,10 @@
  * cache), so that the loop never does. Threads start with the first job, after the fork, and
  * answer over an eventfd: work() runs in a thread and touches nothing but its job; done() runs in
  * the loop. Each class of jobs has a line of its own; the classes take turns, and those that are
- * long have only some of the threads, so that no job waits behind work of another kind.
+ * long have only some of the threads, so that no job waits behind work of another kind. A job that
+ * names what it waits for (its place) and takes longer than OFFLOAD_LATE_MS makes way: it does not
+ * count any more, and another thread starts in its place. So a root that hangs stalls itself alone:
+ * once it has as many late jobs of a class as that class may have threads, its others stay in line.
  */
 #ifndef H2D_EVENT_OFFLOAD_H
 #define H2D_EVENT_OFFLOAD_H
@@ -11,6 +14,11 @@
 #include "event/loop.h"
 
 struct offload;
+
+enum {
+	OFFLOAD_LATE_MS = 1000,
+	OFFLOAD_LATE_MAX = 28, /* threads that are late; beyond that they count again */
+};
 
 enum job_class {
 	JOB_FILE,     /* reads, hashes, images: all threads but one */
@@ -31,6 +39,7 @@ struct job {
 	struct list node;
 	enum job_class class;
 	const void *owner; /* the connection it is for: connections take turns; NULL: none */
+	const void *place; /* what may keep it waiting (a root); NULL: nothing, it is at work */
 	bool queued;       /* no thread has it yet */
 	bool cancelled; /* a thread has it, and its result is not needed any more: job_unwanted() */
 };
@@ -46,6 +55,10 @@ int offload_submit(struct offload *o, struct job *j);
  * will not be called. False: work() can see it by job_unwanted(), and done() comes.
  */
 bool offload_cancel(struct offload *o, struct job *j);
+
+/* The same, but in the second case nothing is said to work(): its result may be of use to others.
+ */
+bool offload_withdraw(struct offload *o, struct job *j);
 
 /* In work(), between the steps of a long job: whether it may end early. */
 static inline bool job_unwanted(const struct job *j)

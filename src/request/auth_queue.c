@@ -212,6 +212,7 @@ static int check_start(struct auth_check *c)
 	c->job.work = check_work;
 	c->job.done = check_done;
 	c->job.class = JOB_PASSWORD;
+	c->job.place = NULL;
 	c->asked_ns = file_id_ns(clock_wall());
 	rc = submit(c);
 	if (rc != 0)
@@ -323,6 +324,7 @@ static int look_start(struct auth_check *c)
 	c->job.work = look_work;
 	c->job.done = look_done;
 	c->job.class = JOB_FILE;
+	c->job.place = c->question.file;
 	c->looking = submit(c) == 0;
 	return c->looking ? 0 : -1;
 }

@@ -10,6 +10,7 @@
 #include <semaphore.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "unit.h"
 
@@ -366,10 +367,86 @@ START_TEST(nobody_wants_it)
 }
 END_TEST
 
+/* A place that hangs has its threads for ever, and no others: its further jobs alone wait. */
+START_TEST(a_place_that_hangs)
+{
+	static const enum job_class classes[] = { JOB_LISTING, JOB_REMOTE, JOB_FILE, JOB_LOOKUP };
+	static const int threads[] = { 1, 2, 3, 3 };
+	int place[JOB_CLASSES], held = 0, n = 0;
+
+	make(work_held, done);
+	for (int c = 0; c < 4; c++) {
+		for (int i = 0; i < 10; i++, n++) {
+			items[n].job.place = &place[0];
+			hold(n, classes[c], NULL);
+		}
+		/* Others have their turn although every one of its threads is taken. */
+		for (int k = 1; k < JOB_CLASSES; k++, n++) {
+			items[n].job.work = work;
+			items[n].job.place = &place[k];
+			hold(n, classes[c], NULL);
+		}
+		turn_until((c + 1) * (JOB_CLASSES - 1));
+		held += threads[c];
+		for (int i = 0; i < threads[c]; i++)
+			sem_wait(&entered);
+		ck_assert_int_eq(sem_trywait(&entered), -1);
+	}
+	ck_assert_int_le(count_threads(), 1 + THREADS + held);
+	/* What was put aside goes on when the first is back, in its place. */
+	for (int i = 0; i < 40; i++)
+		sem_post(&leave);
+	turn_until(n);
+}
+END_TEST
+
+/* Work without a place may last: as much of it is done at a time as before. */
+START_TEST(what_works_is_not_late)
+{
+	make(work_held, done);
+	for (int i = 0; i < 10; i++)
+		hold(i, JOB_PASSWORD, NULL);
+	for (int i = 0; i < 2; i++)
+		sem_wait(&entered);
+	for (uint64_t end = clock_read_us() + 2 * 1000 * OFFLOAD_LATE_MS; clock_read_us() < end;)
+		ck_assert_int_eq(loop_turn(&loop, 100), 0);
+	ck_assert_int_eq(sem_trywait(&entered), -1);
+	for (int i = 0; i < 10; i++)
+		sem_post(&leave);
+	turn_until(10);
+}
+END_TEST
+
+/* It is late, its owner is gone, and it comes back: nothing is left of it. */
+START_TEST(late_and_unwanted)
+{
+	int place;
+
+	make(work_held, done);
+	for (int i = 0; i < 3; i++) {
+		items[i].job.place = &place;
+		hold(i, JOB_LISTING, NULL);
+	}
+	sem_wait(&entered);
+	items[3].job.work = work;
+	hold(3, JOB_LISTING, NULL);
+	turn_until(1);
+	/* One was put aside, or is still in line: either way it can be taken off. */
+	ck_assert(!offload_withdraw(offload, &items[0].job));
+	ck_assert(!job_unwanted(&items[0].job));
+	ck_assert(offload_withdraw(offload, &items[1].job));
+	sem_post(&leave);
+	sem_post(&leave);
+	turn_until(3);
+	ck_assert_int_eq(items[1].worked, 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("offload");
 
+	tcase_set_timeout(tc, 60); /* what is late is so after a second each time */
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, all_once);
 	tcase_add_test(tc, one_after_the_other);
@@ -383,6 +460,9 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, reads_and_lookups, 0, 2);
 	tcase_add_test(tc, owners_take_turns);
 	tcase_add_test(tc, nobody_wants_it);
+	tcase_add_test(tc, a_place_that_hangs);
+	tcase_add_test(tc, what_works_is_not_late);
+	tcase_add_test(tc, late_and_unwanted);
 	return tc;
 }
 
