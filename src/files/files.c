@@ -21,7 +21,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	f->nroots = conf->nroots;
 	f->codings = conf->codings;
 	list_init(&f->mapping);
-	list_init(&f->listings.pages);
+	listings_init(&f->listings, o);
 	rc = doubt_client_init(&f->doubts, l);
 	if (rc == 0) {
 		f->disk = disk_new(l, o, conf, &f->doubts);

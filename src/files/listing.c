@@ -1,7 +1,7 @@
 /*
- * listing: see listing.h. One job per answer: the thread reads, sorts and writes the page, the loop
- * replies with it. The page is the source's own and copied as it is sent; so it can be taken from a
- * stream that stands still, which has it made again once it goes on.
+ * listing: see listing.h. A thread reads, sorts and writes the page (listing_text.c), the loop
+ * replies with it. The page is copied as it is sent; so it can be taken from a stream that stands
+ * still, which has it made again once it goes on.
  */
 #include "files/listing.h"
 
@@ -16,147 +16,46 @@
 #include "image/etag.h"
 
 struct listing {
-	struct list node; /* on listings->pages, last sent last, while text is there */
+	struct listing_reader reader;
 	struct listings *all;
-	struct job job;
-	bool busy; /* a thread has it */
-	struct offload *offload;
 	struct h2d_req *req; /* NULL: it went away */
-	const struct http_conn *conn;
-	bool json;
-	bool replied; /* the head is on its way: from now on the same text, or none */
+	bool replied;        /* the head is on its way: from now on the same text, or none */
 	bool failed;
-	struct listing_page page;
-	struct strbuf text;
-	size_t at;              /* bytes of the text that are emitted */
-	size_t promised;        /* bytes that ready() answered last, not emitted yet */
-	char *kept;             /* those, while the text is not there */
-	struct etag etag, made; /* … of what was replied with, of what the thread made */
-	int result;
-	const char *root;
-	char path[]; /* NUL-terminated, and the root behind it */
+	size_t at;        /* bytes of the text that are emitted */
+	size_t promised;  /* bytes that ready() answered last, not emitted yet */
+	char *kept;       /* those, while the text is not there */
+	struct etag etag; /* of what was replied with */
+	char path[];      /* NUL-terminated, and the root behind it */
 };
 
-/* Gives the page's memory back. */
-static void drop_text(struct listing *l)
+static struct listing *listing_of(struct listing_reader *r)
 {
-	if (list_linked(&l->node)) {
-		list_remove(&l->node);
-		COUNT(listing_bytes, -(int64_t)l->text.cap);
-	}
-	strbuf_fini(&l->text);
+	return LIST_ENTRY(r, struct listing, reader);
 }
 
-static void free_listing(struct listing *l)
+static void free_listing(struct listing_reader *r)
 {
-	drop_text(l);
+	struct listing *l = listing_of(r);
+
 	free(l->kept);
 	free(l);
 }
 
-/* --- in a thread ------------------------------------------------------------------------------ */
-
-static int tag(const struct strbuf *t, struct etag *etag)
+/* What the stream was told is ready stays. */
+static bool let_go(struct listing_reader *r)
 {
-	struct etag_hash *h = etag_hash_new();
-	int rc = h == NULL ? -ENOMEM : etag_hash_begin(h);
+	struct listing *l = listing_of(r);
 
-	if (rc == 0)
-		rc = etag_hash_add(h, t->p, t->n);
-	if (rc == 0)
-		rc = etag_hash_end(h, etag);
-	etag_hash_free(&h);
-	return rc;
-}
-
-/* It grew by doubling, and may be held for long. */
-static void fit(struct strbuf *t)
-{
-	char *p = realloc(t->p, t->n);
-
-	if (p == NULL)
-		return;
-	t->p = p;
-	t->cap = t->n;
-}
-
-static void work(struct job *j)
-{
-	struct listing *l = LIST_ENTRY(j, struct listing, job);
-	struct listing_page *page = &l->page;
-
-	page->cut = false;
-	l->result = listing_read(l->root, l->path, LISTING_ENTRIES_MAX, j, page);
-	if (l->result == 0) {
-		listing_page_sort(page);
-		if (l->json)
-			listing_page_json(page, &l->text);
-		else
-			listing_page_html(page, &l->text);
-		l->result = l->text.failed ? -ENOMEM : tag(&l->text, &l->made);
-		fit(&l->text);
-	}
-	listing_unread(page);
-}
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-/* Takes its text from a stream; what the stream was told is ready stays. False: it cannot. */
-static bool take_back(struct listing *l)
-{
-	if (l->promised > 0) {
-		l->kept = malloc(l->promised);
-		if (l->kept == NULL)
-			return false;
-		memcpy(l->kept, l->text.p + l->at, l->promised);
-	}
-	drop_text(l);
+	if (l->promised == 0)
+		return true;
+	l->kept = malloc(l->promised);
+	if (l->kept == NULL)
+		return false;
+	memcpy(l->kept, r->text->text.p + l->at, l->promised);
 	return true;
 }
 
-/* Until all pages, of conn or (NULL) of everybody, are bytes at most: who was last sent first. */
-static void make_room(struct listings *all, const struct http_conn *conn, size_t bytes)
-{
-	size_t have = 0;
-
-	LIST_FOREACH(node, &all->pages) {
-		const struct listing *l = LIST_ENTRY(node, struct listing, node);
-
-		have += conn == NULL || l->conn == conn ? l->text.cap : 0;
-	}
-	LIST_FOREACH(node, &all->pages) {
-		struct listing *l = LIST_ENTRY(node, struct listing, node);
-		size_t its = l->text.cap;
-
-		if (have <= bytes)
-			return;
-		if ((conn == NULL || l->conn == conn) && take_back(l))
-			have -= its;
-	}
-}
-
-/* A page is there: it counts, and others make room for it. */
-static void hold(struct listing *l)
-{
-	size_t n = l->text.cap;
-
-	make_room(l->all, l->conn, n < LISTING_SHARE ? LISTING_SHARE - n : 0);
-	make_room(l->all, NULL, n < LISTING_MEMORY ? LISTING_MEMORY - n : 0);
-	list_append(&l->all->pages, &l->node);
-	COUNT(listing_bytes, (int64_t)n);
-}
-
 /* --- the source ------------------------------------------------------------------------------- */
-
-static void done(struct job *j);
-
-static int submit(struct listing *l)
-{
-	int rc = offload_submit(l->offload, &l->job);
-
-	l->busy = rc == 0;
-	return rc;
-}
 
 static ssize_t listing_ready(struct body *b, size_t want)
 {
@@ -166,8 +65,9 @@ static ssize_t listing_ready(struct body *b, size_t want)
 		return BODY_FAILED;
 	if (l->kept != NULL)
 		return (ssize_t)(l->promised < want ? l->promised : want);
-	if (l->text.p == NULL)
-		return l->busy || submit(l) == 0 ? BODY_LATER : BODY_FAILED;
+	if (l->reader.text == NULL)
+		return l->reader.waits || listing_text_ask(l->all, &l->reader) == 0 ? BODY_LATER
+										    : BODY_FAILED;
 	l->promised = b->left < want ? b->left : want;
 	return (ssize_t)l->promised;
 }
@@ -176,7 +76,7 @@ static ssize_t listing_ready(struct body *b, size_t want)
 static int listing_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct listing *l = b->src;
-	const char *p = l->kept != NULL ? l->kept : l->text.p + l->at;
+	const char *p = l->kept != NULL ? l->kept : l->reader.text->text.p + l->at;
 	int rc = outq_copy(q, p, n);
 
 	l->at += n;
@@ -184,10 +84,7 @@ static int listing_emit(struct body *b, size_t n, struct outq *q)
 	l->promised = 0;
 	free(l->kept);
 	l->kept = NULL;
-	if (list_linked(&l->node)) {
-		list_remove(&l->node);
-		list_append(&l->all->pages, &l->node);
-	}
+	listing_text_sent(&l->reader);
 	return rc;
 }
 
@@ -197,10 +94,8 @@ static void listing_close(struct body *b)
 	struct listing *l = b->src;
 
 	l->req = NULL;
-	if (l->busy && offload_cancel(l->offload, &l->job))
-		l->busy = false;
-	if (!l->busy)
-		free_listing(l);
+	if (listing_text_leave(&l->reader))
+		free_listing(&l->reader);
 }
 
 static const struct body_ops listing_ops = {
@@ -275,80 +170,75 @@ static void reply(struct h2d_req *req, struct listing *l)
 	}
 	if (status == 200)
 		rc |= reply_add(req, SLICE("content-type"),
-			l->json ? SLICE("application/json") : SLICE("text/html; charset=utf-8"));
+			l->reader.key.json ? SLICE("application/json")
+					   : SLICE("text/html; charset=utf-8"));
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
 	if (req->location->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
-	if (l->page.cut)
+	if (l->reader.text->page.cut)
 		rc |= reply_add(req, SLICE("x-listing"), SLICE("incomplete"));
 	if (rc < 0) {
 		req->reply.nfields = nfields;
 		fail(req, ERR_NO_MEMORY->status);
 		return;
 	}
-	req->reply.body.left = l->text.n;
+	req->reply.body.left = l->reader.text->text.n;
 	l->replied = true;
 	reply_send(req, status);
 }
 
 /* The text that was given back is there again, if it is the same. */
-static void made_again(struct listing *l)
+static void got_again(struct listing *l, int result)
 {
-	if (l->result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&l->made))) {
-		l->failed = true;
-		drop_text(l);
-	} else {
-		hold(l);
-	}
+	l->failed =
+		result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&l->reader.text->etag));
 	req_resume(l->req);
 }
 
-static void done(struct job *j)
+static void got(struct listing_reader *r, int result)
 {
-	struct listing *l = LIST_ENTRY(j, struct listing, job);
+	struct listing *l = listing_of(r);
 
-	l->busy = false;
-	if (l->req == NULL) {
-		free_listing(l);
-	} else if (l->replied) {
-		made_again(l);
-	} else if (l->result != 0) {
-		reply_failed(l->req, l->path, l->result);
+	if (l->replied) {
+		got_again(l, result);
+	} else if (result != 0) {
+		reply_failed(l->req, l->path, result);
 	} else {
-		l->etag = l->made;
-		hold(l);
+		l->etag = r->text->etag;
 		reply(l->req, l);
 	}
 }
 
-static struct listing *create(struct h2d_req *req, const char *root, struct slice path)
+static struct listing *create(
+	struct h2d_req *req, struct listings *all, const char *root, struct slice path)
 {
 	size_t nroot = strlen(root) + 1;
 	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot);
 
 	if (l == NULL)
 		return NULL;
-	list_init(&l->node);
-	l->job.work = work;
-	l->job.done = done;
-	l->job.class = JOB_LISTING;
-	l->job.owner = req->conn;
+	l->all = all;
 	l->req = req;
-	l->conn = req->conn;
 	memcpy(l->path, path.p, path.n);
-	l->root = memcpy(l->path + path.n + 1, root, nroot);
-	l->page.path = slice_of(l->path, path.n);
-	l->page.order = listing_page_order(req->query);
-	l->json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
-		  accept_weight(req->fields, req->nfields, SLICE("text/html"));
+	list_init(&l->reader.node);
+	l->reader.conn = req->conn;
+	l->reader.got = got;
+	l->reader.let_go = let_go;
+	l->reader.over = free_listing;
+	l->reader.key = (struct listing_key){
+		.root = memcpy(l->path + path.n + 1, root, nroot),
+		.path = l->path,
+		.order = listing_page_order(req->query),
+		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
+			accept_weight(req->fields, req->nfields, SLICE("text/html")),
+	};
 	return l;
 }
 
-void listing_reply(struct h2d_req *req, struct listings *all, struct offload *o, const char *root,
-	struct slice path)
+void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path)
 {
 	struct body *b = &req->reply.body;
-	struct listing *l = create(req, root, path);
+	struct listing *l = create(req, all, root, path);
 	int rc;
 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');
@@ -357,10 +247,8 @@ void listing_reply(struct h2d_req *req, struct listings *all, struct offload *o,
 		fail(req, ERR_NO_MEMORY->status);
 		return;
 	}
-	l->all = all;
-	l->offload = o;
 	*b = (struct body){ .ops = &listing_ops, .req = req, .src = l };
-	rc = submit(l);
+	rc = listing_text_ask(all, &l->reader);
 	if (rc < 0)
 		reply_failed(req, l->path, rc);
 }

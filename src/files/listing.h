@@ -7,26 +7,7 @@
 #ifndef H2D_FILES_LISTING_H
 #define H2D_FILES_LISTING_H
 
-#include "event/offload.h"
-#include "files/listing_page.h"
-#include "request/req.h"
-
-enum {
-	LISTING_ENTRIES_MAX = 50000, /* of one page; it says so if there are more */
-	/* Bytes of the pages that are being sent, of one connection and in all. At least one page.
-	 */
-	LISTING_SHARE = 24 << 20,
-	LISTING_MEMORY = 64 << 20,
-};
-
-/*
- * The pages of a worker that are being sent. Beyond LISTING_SHARE and LISTING_MEMORY those that
- * were sent of longest ago are let go; their streams have them made again before they go on, and
- * fail if the directory has changed.
- */
-struct listings {
-	struct list pages; /* list_init() it */
-};
+#include "files/listing_text.h"
 
 /*
  * Reads the directory path ("/dir/") below root, a directory's own path, into page; its entries and
@@ -43,7 +24,6 @@ void listing_unread(struct listing_page *page);
  * conditions that go with it. 404, 403 or 503 if it cannot be read. The reply comes later. all
  * outlives the request.
  */
-void listing_reply(struct h2d_req *req, struct listings *all, struct offload *o, const char *root,
-	struct slice path);
+void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path);
 
 #endif

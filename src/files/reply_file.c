@@ -323,8 +323,8 @@ static void no_index(struct file_reply *a)
 	const struct h2d_req *req = a->req;
 
 	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0)
-		listing_reply(a->req, &a->files->listings, a->files->offload,
-			a->files->roots[req->site->root].root, a->path);
+		listing_reply(a->req, &a->files->listings, a->files->roots[req->site->root].root,
+			a->path);
 	else
 		fail(a, 404);
 }

@@ -4,13 +4,21 @@
  */
 #include "files/listing.h"
 
+#include <dirent.h>
+#include <semaphore.h>
+
 #include "files_unit.h"
 #include "unit.h"
+
+static sem_t begun, go_on;
+static bool hold_next; /* the next directory that is opened */
 
 static void setup(void)
 {
 	unit_start();
 	unit_site.all.autoindex = true;
+	sem_init(&begun, 0, 0);
+	sem_init(&go_on, 0, 0);
 }
 
 static void teardown(void)
@@ -325,10 +333,12 @@ static void large_pages(void)
  */
 START_TEST(stand_still)
 {
+	struct http_conn conn = { 0 };
 	struct h2d_req *reqs[PAGES];
 	char *whole, *got;
 	size_t n;
 
+	unit_conn = &conn;
 	large_pages();
 	whole = get("/d/", NULL, NULL);
 	n = strlen(whole);
@@ -398,6 +408,157 @@ START_TEST(too_many_entries)
 }
 END_TEST
 
+/* --- equal ones ------------------------------------------------------------------------------- */
+
+static struct job blocker;
+
+static void block(struct job *j)
+{
+	(void)j;
+	sem_post(&begun);
+	sem_wait(&go_on);
+}
+
+static void blocked(struct job *j)
+{
+	(void)j;
+}
+
+/* The thread of listings has something else to do, until go_on. */
+static void hold(void)
+{
+	blocker = (struct job){ .work = block, .done = blocked, .class = JOB_LISTING };
+	ck_assert_int_eq(offload_submit(unit_offload, &blocker), 0);
+	sem_wait(&begun);
+}
+
+static unsigned directories_read;
+
+DIR *__real_fdopendir(int fd);
+DIR *__wrap_fdopendir(int fd);
+
+DIR *__wrap_fdopendir(int fd)
+{
+	__atomic_add_fetch(&directories_read, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&hold_next, false, __ATOMIC_SEQ_CST)) {
+		sem_post(&begun);
+		sem_wait(&go_on);
+	}
+	return __real_fdopendir(fd);
+}
+
+static struct h2d_req *ask(const char *query)
+{
+	struct h2d_req *req = unit_new(H2D_GET, NULL);
+
+	req->path = SLICE("/");
+	req->query = slice_str(query);
+	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/", 1);
+	return req;
+}
+
+static void expect_all(struct h2d_req *req, const char *href)
+{
+	size_t n, at = 0;
+	char *page;
+
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 200);
+	n = req->reply.body.left;
+	page = calloc(1, n + 1);
+	while (at < n)
+		at += (size_t)unit_read(req, page + at, n - at < 500 ? n - at : 500);
+	expect(page, href, true);
+	free(page);
+	unit_end(req);
+}
+
+/* A thread reads the directory once for all who asked before it began, and holds it once. */
+START_TEST(equal_ones)
+{
+	struct http_conn conns[3] = { 0 };
+	struct h2d_req *reqs[30];
+
+	tree_text("x", "");
+	unit_site.all.nindex = 0;
+	hold();
+	for (int i = 0; i < 30; i++) {
+		unit_conn = &conns[i % 3];
+		reqs[i] = ask(i < 20 ? "" : "sort=size");
+	}
+	/* The first one goes away again, and so do others: the rest are answered all the same. */
+	for (int i = 0; i < 5; i++)
+		unit_end(reqs[i]);
+	sem_post(&go_on);
+	for (int i = 5; i < 30; i++)
+		unit_wait(reqs[i]);
+	ck_assert_uint_eq(directories_read, 2);
+	ck_assert_int_gt(counters->listing_bytes, (int64_t)reqs[5]->reply.body.left);
+	ck_assert_int_lt(counters->listing_bytes, 3 * (int64_t)reqs[5]->reply.body.left);
+	for (int i = 5; i < 30; i++)
+		expect_all(reqs[i], "x");
+	unit_settle();
+}
+END_TEST
+
+/* The next thread that opens a directory says so, and waits for go_on. */
+static void hold_reader(void)
+{
+	__atomic_store_n(&hold_next, true, __ATOMIC_SEQ_CST);
+}
+
+/* Who asks while a thread reads may have put something there: another reading is for those. */
+START_TEST(who_asks_later)
+{
+	struct h2d_req *first, *later[2];
+
+	unit_site.all.nindex = 0;
+	tree_text("x", "");
+	hold_reader();
+	first = ask("");
+	sem_wait(&begun);
+	tree_text("new", "");
+	for (int i = 0; i < 2; i++)
+		later[i] = ask("");
+	sem_post(&go_on);
+	expect_all(first, "x");
+	for (int i = 0; i < 2; i++)
+		expect_all(later[i], "new");
+	ck_assert_uint_eq(directories_read, 2);
+}
+END_TEST
+
+/* The one whose job it was goes away: it is read on for who still waits, and for nobody else. */
+START_TEST(who_began_goes)
+{
+	struct h2d_req *reqs[4];
+
+	unit_site.all.nindex = 0;
+	tree_text("x", "");
+	hold();
+	for (int i = 0; i < 4; i++)
+		reqs[i] = ask("");
+	hold_reader();
+	sem_post(&go_on);
+	sem_wait(&begun);
+	unit_end(reqs[0]);
+	unit_end(reqs[1]);
+	if (_i == 0) {
+		sem_post(&go_on);
+		expect_all(reqs[2], "x");
+		expect_all(reqs[3], "x");
+		ck_assert_uint_eq(directories_read, 1);
+		return;
+	}
+	unit_end(reqs[2]);
+	unit_end(reqs[3]);
+	reqs[0] = ask("");
+	sem_post(&go_on);
+	expect_all(reqs[0], "x");
+	ck_assert_uint_eq(directories_read, 2);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("listing");
@@ -418,6 +579,9 @@ static TCase *tests(void)
 	tcase_add_test(tc, sent_later);
 	tcase_add_test(tc, stand_still);
 	tcase_add_test(tc, too_many_entries);
+	tcase_add_test(tc, equal_ones);
+	tcase_add_test(tc, who_asks_later);
+	tcase_add_loop_test(tc, who_began_goes, 0, 2);
 	return tc;
 }
 

@@ -28,7 +28,8 @@ static struct sites unit_sites;
 static struct doc_root unit_root;
 static struct doc_roots unit_conf;
 static unsigned unit_resumed;
-static bool unit_slow; /* files are as on FUSE: opened, read and closed by threads */
+static struct http_conn *unit_conn; /* of requests from now on; NULL: none */
+static bool unit_slow;              /* files are as on FUSE: opened, read and closed by threads */
 
 static inline void unit_reply(struct h2d_req *req)
 {
@@ -151,7 +152,7 @@ static inline struct h2d_req *unit_new(enum h2d_method method, const char *field
 {
 	struct h2d_req *req = malloc(sizeof(*req));
 
-	req_init(req, &unit_env, NULL, &unit_stream);
+	req_init(req, &unit_env, unit_conn, &unit_stream);
 	req->site = &unit_site;
 	req->location = &unit_site.all;
 	req->method = method;
