@@ -73,6 +73,28 @@ static bool h1_timed_out(struct proto *p)
 	return true;
 }
 
+/*
+ * Behind the peer's end: it may read on, or be gone. An interim response tells: a host on which
+ * nobody reads answers it with a reset. Clients of HTTP/1.1 take them whenever they come, those of
+ * HTTP/1.0 do not know them (RFC 9110, 15.2).
+ */
+static const struct err *h1_look(struct proto *p, uint64_t now_ms)
+{
+	struct h1 *h1 = (struct h1 *)p;
+	struct h1_stream *s = h1->stream;
+
+	if (!p->eof)
+		return NULL;
+	if (h1->eof_ms == 0)
+		h1->eof_ms = now_ms;
+	if (s == NULL || s->asked || s->req.reply.ready || now_ms - h1->eof_ms < H1_ASK_MS ||
+		slice_eq(s->req.protocol, SLICE("HTTP/1.0")))
+		return NULL;
+	s->asks = s->asked = true;
+	h1->host->wake(h1->host);
+	return NULL;
+}
+
 static void h1_drain(struct proto *p)
 {
 	struct h1 *h1 = (struct h1 *)p;
@@ -113,6 +135,7 @@ const struct proto_ops h1_ops = {
 	.output = h1_output,
 	.waits = h1_waits,
 	.timed_out = h1_timed_out,
+	.look = h1_look,
 	.drain = h1_drain,
 	.finished = h1_finished,
 	.close = h1_close,

@@ -17,6 +17,9 @@ enum {
 	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
 	 */
 	H1_UNWANTED_MAX = 256 * 1024,
+	/* Behind the peer's end: how long a request waits for this server before the peer is asked
+	 * whether it is there. */
+	H1_ASK_MS = 1000,
 };
 
 struct h1 {
@@ -26,8 +29,9 @@ struct h1 {
 	struct h1_parse parse;
 	struct h1_stream *stream; /* the request under way; NULL between two */
 	bool draining;
-	bool closing; /* no further request; what comes is dropped */
-	bool broken;  /* a response ended before its end */
+	bool closing;    /* no further request; what comes is dropped */
+	bool broken;     /* a response ended before its end */
+	uint64_t eof_ms; /* when the peer's end was first looked at; 0: not yet */
 };
 
 /* What of the request is arriving. */
@@ -43,8 +47,9 @@ struct h1_stream {
 	uint32_t unwanted; /* body bytes that nobody took */
 	bool keep;         /* the connection goes on behind this response */
 	bool head_sent;
-	bool chunked; /* the response is */
-	bool waiting; /* its source has nothing yet */
+	bool chunked;     /* the response is */
+	bool waiting;     /* its source has nothing yet */
+	bool asks, asked; /* the peer whether it is there: to be sent, was said */
 };
 
 static inline struct h1_stream *h1_stream_of(struct h2d_req *req)

@@ -155,6 +155,10 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 
 	if (s == NULL || s->req.complete || h1->broken)
 		return 0;
+	if (!s->req.reply.ready && s->asks) {
+		s->asks = false;
+		return outq_copy(q, "HTTP/1.1 102 Processing\r\n\r\n", 27);
+	}
 	if (!s->req.reply.ready) {
 		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came.
 		 */

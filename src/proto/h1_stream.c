@@ -72,7 +72,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	h1_chunk_init(&s->chunk);
 	s->unconsumed = 0;
 	s->unwanted = 0;
-	s->keep = s->head_sent = s->chunked = s->waiting = false;
+	s->keep = s->head_sent = s->chunked = s->waiting = s->asks = s->asked = false;
 	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->header_size);
 	h1->proto.requests++;
 	return s;

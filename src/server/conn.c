@@ -328,6 +328,9 @@ static void conn_read(struct conn *c)
 	}
 	if (c->state == CONN_LINGER && c->eof)
 		conn_kill(c);
+	/* What is left to read waits for answers that nobody gets. */
+	if (c->deaf && c->held.bytes.n > 0)
+		conn_kill(c);
 	if (c->readable && c->held.bytes.n == 0 && c->state != CONN_DEAD)
 		loop_ready(c->env->loop, &c->again);
 }
@@ -383,8 +386,10 @@ static void conn_event(struct watch *w, uint32_t events)
 		c->readable = true;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->hangup = true;
+	if (events & (EPOLLHUP | EPOLLERR))
+		c->deaf = true;
 	/* All was read, and nothing can be sent: the peer is gone. */
-	if (events & (EPOLLHUP | EPOLLERR) && c->eof) {
+	if (c->deaf && c->eof) {
 		conn_kill(c);
 		return;
 	}

@@ -56,6 +56,7 @@ struct conn {
 	enum conn_state state;
 	bool readable; /* the socket may have bytes: edge-triggered */
 	bool hangup;   /* the peer's end is on its way: a short read does not mean drained */
+	bool deaf;     /* nothing can be sent to the peer any more */
 	bool eof;      /* the peer's end was read */
 	bool blocked;  /* the socket took less than offered: wait for EPOLLOUT */
 	bool tight;    /* it did so the last time: little is made ahead of it */

@@ -1,7 +1,7 @@
 """A FUSE file system whose reads, opens or look-ups of some names wait until they are told to go on.
 
-Usage: slowfs.py MOUNTPOINT. Holds "read-N" at read, "open-N" at open, "look-N" at look-up; every file has
-the content of content(name). Says "ready", then "held NAME" for each call held back, on standard output;
+Usage: slowfs.py MOUNTPOINT. Holds "read-N" at read, "open-N" at open, "look-N" at look-up, the directory
+"list-N" when its names are read; every file has the content of content(name). Says "ready", then "held NAME" for each call held back, on standard output;
 takes "release" (let all go, now and in future) and "hold" on standard input; end of input releases.
 """
 import errno
@@ -47,6 +47,8 @@ def main():
 		def getattr(self, path, fh=None):
 			if path == "/":
 				return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
+			if path.startswith("/list-") and path.count("/") == 1:
+				return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
 			if not path.startswith(("/read-", "/open-", "/look-", "/fast-")):
 				raise fuse.FuseOSError(errno.ENOENT)
 			self.hold("look", path)
@@ -55,6 +57,7 @@ def main():
 				"st_ctime": 1e9}
 
 		def readdir(self, path, fh):
+			self.hold("list", path)
 			return [".", ".."]  # the keeper finds nothing here: only requests ask
 
 		def open(self, path, flags):

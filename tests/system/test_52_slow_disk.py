@@ -1,6 +1,8 @@
 """A disk that does not answer holds nobody else up: one worker, file calls held back by FUSE."""
 import mmap
 import os
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -122,6 +124,79 @@ def test_gone_while_held(slow, how):
 	raw.close()
 	procs.wait_for(lambda: slow.status()["totals"]["connections"] == 1, said="closed")
 	slow.slow.say("release")
+
+
+@pytest.mark.parametrize("kinds", [["list"], ["read"], ["list", "read"]], ids=["listings", "files", "both"])
+def test_a_root_hangs_alone(h2d, kinds):
+	"""Of two sites on FUSE one does not answer: listings and files of the other come all the same."""
+	if not os.path.exists("/dev/fuse"):
+		harness.skip_without("fuse", "no /dev/fuse")
+	server = h2d.new(files={"quick": "quick"})
+	other = server.path("other")
+	os.mkdir(other, 0o755)
+	with open(os.path.join(other, "file"), "w") as f:
+		f.write("f")
+	server.write_conf(server="autoindex = true",
+		sections='server "other" { root = "%s"  autoindex = true }' % other)
+	mounts = [Slow(os.path.join(server.root, "slow")), Slow(os.path.join(other, "fuse"))]
+	try:
+		if not all(mount.ready for mount in mounts):
+			harness.skip_without("fuse", "no FUSE mount")
+		server.start()
+		with server.connect("tcp") as c, server.connect("tcp", authority="other", timeout=60) as fine:
+			for kind in kinds:
+				for i in range(20):
+					c.send(path="/slow/%s-%d%s" % (kind, i, "/" * (kind == "list")))
+				mounts[0].wait_held(kind + "-0")
+			for i in range(3):
+				listing = fine.get("/")
+				assert listing.status == 200 and b"./file" in listing.body
+				assert fine.get("/fuse/").status == 200
+				assert fine.get("/fuse/fast-%d" % i).body == slowfs.content("fast-%d" % i)
+				assert fine.get("/file").body == b"f"
+			mounts[0].say("release")
+		server.wait_quiet()
+		server.finish()
+		server.process = None
+	finally:
+		for mount in mounts:
+			mount.close()
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+@pytest.mark.parametrize("end", ["close", "reset", "pipelined"])
+def test_gone_over_http1(slow, how, end):
+	"""The same over HTTP/1.1, though a close there could be half of one; pipelined: with a request unread."""
+	c = slow.h1(how)
+	c.send(path="/slow/read-0")
+	slow.slow.wait_held("read-0")
+	if end == "pipelined":
+		c.send(path="/quick")
+		c.send(path="/quick")
+	if end != "close":
+		c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+	c.close()
+	procs.wait_for(lambda: slow.status()["totals"]["connections"] == 1, said="closed")
+	slow.slow.say("release")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_half_a_close_over_http1(slow, version):
+	"""Who only says no more is answered, however long it takes; HTTP/1.1 is asked meanwhile whether it is there."""
+	with slow.h1("tcp", timeout=30) as c:
+		c.send(path="/slow/read-0", version=version)
+		c.sock.shutdown(socket.SHUT_WR)
+		slow.slow.wait_held("read-0")
+		if version == "1.1":
+			deadline = time.monotonic() + 30
+			while b"\r\n\r\n" not in c.buffer:
+				assert c.more(deadline)
+		else:
+			time.sleep(2.5)  # nothing may come, for more than the server waits before it asks
+		slow.slow.say("release")
+		answer = c.response()
+		assert answer.body == slowfs.content("read-0")
+		assert answer.interim == ([102] if version == "1.1" else [])
 
 
 @pytest.mark.parametrize("kind", ["read", "open", "look"])

@@ -635,6 +635,34 @@ START_TEST(continues_after_a_password)
 }
 END_TEST
 
+/* Behind its end a peer that waits long is asked, once a request, whether it is there. */
+START_TEST(asks_behind_the_end)
+{
+	static const char *const heads[] = { "GET /later HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /later HTTP/1.0\r\n\r\n" };
+	static const char interim[] = "HTTP/1.1 102 Processing\r\n\r\n";
+
+	say(heads[_i]);
+	ck_assert_ptr_null(server->ops->look(server, 1000));
+	server->eof = true;
+	ck_assert_ptr_null(server->ops->look(server, 5000));
+	ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS - 1));
+	pull(1 << 18);
+	ck_assert_uint_eq(ngot, 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS));
+		pull(1 << 18);
+		ck_assert_int_eq(count(interim), _i == 0);
+		ck_assert_uint_eq(ngot, _i == 0 ? strlen(interim) : 0);
+	}
+	h2d_reply_bytes(held, 200, NULL, "late", 4);
+	ck_assert_ptr_null(server->ops->look(server, 9000));
+	pull(1 << 18);
+	ck_assert_int_eq(count("HTTP/1.1 200 "), 1);
+	ck_assert_ptr_nonnull(strstr(got, "\r\n\r\nlate"));
+}
+END_TEST
+
 START_TEST(unwanted_body)
 {
 	static char body[100000];
@@ -835,6 +863,7 @@ static TCase *tests(void)
 	tcase_add_test(c, window);
 	tcase_add_loop_test(c, continues, 0, 5);
 	tcase_add_loop_test(c, continues_after_a_password, 0, 2);
+	tcase_add_loop_test(c, asks_behind_the_end, 0, 2);
 	tcase_add_test(c, unwanted_body);
 	tcase_add_loop_test(c, unwanted_endless_body, 0, 2);
 	tcase_add_loop_test(c, body_goes_wrong, 0, 2);
