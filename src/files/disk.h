@@ -73,6 +73,7 @@ struct disk_file {
 	enum coding coding; /* what is sent: that file beside it, or CODING_IDENTITY: itself */
 	bool has_beside;    /* there is one of them */
 
+	unsigned spelled; /* segments of path whose spelling matters */
 	struct place place;
 	struct job job;
 	void (*finish)(struct disk_file *f);

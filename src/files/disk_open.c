@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/disk.h"
+#include "image/spelling.h"
 
 struct opened {
 	int fd;
@@ -91,6 +92,23 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	return 0;
 }
 
+/* The same, unless it has another name there. */
+static int open_spelled(struct disk_file *f, const struct disk_root *root, unsigned flags)
+{
+	int rc = open_best(f, root, flags), checked;
+
+	if (f->spelled == 0 || (rc < 0 && rc != -EISDIR))
+		return rc;
+	checked = spelling_check(root->fd, f->path, f->spelled, flags);
+	if (checked == 0)
+		return rc;
+	if (rc == 0) {
+		close(f->fd);
+		f->fd = -1;
+	}
+	return checked;
+}
+
 static void open_work(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
@@ -98,7 +116,7 @@ static void open_work(struct job *j)
 	if (f->looks)
 		f->newer = disk_root_look(f->tree->path, f->root);
 	/* What lies on other mounts has its own threads: open_finish(). */
-	f->result = open_best(f, f->newer != NULL ? f->newer : f->root,
+	f->result = open_spelled(f, f->newer != NULL ? f->newer : f->root,
 		j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
@@ -162,7 +180,7 @@ static int open_now(struct disk_file *f)
 		return -ENOENT;
 	if (!f->looks && !remote) {
 		/* What lies on other mounts may be FUSE: its open() waits for an answer. */
-		int rc = open_best(f, f->root, BENEATH_CACHED | BENEATH_SAME_MOUNT);
+		int rc = open_spelled(f, f->root, BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;
 		if (rc != -EAGAIN && rc != -EXDEV)

@@ -228,6 +228,7 @@ static struct listing *create(
 	l->reader.key = (struct listing_key){
 		.root = memcpy(l->path + path.n + 1, root, nroot),
 		.path = l->path,
+		.spelled = site_spelling_matters(req->site, path),
 		.order = listing_page_order(req->query),
 		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
 			accept_weight(req->fields, req->nfields, SLICE("text/html")),

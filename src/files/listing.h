@@ -10,11 +10,11 @@
 #include "files/listing_text.h"
 
 /*
- * Reads the directory path ("/dir/") below root, a directory's own path, into page; its entries and
- * names are from malloc, and page is for listing_unread() whatever comes out. 0 or -errno,
+ * Reads the directory that key names into page; its entries and names are from malloc, and page is
+ * for listing_unread() whatever comes out. 0 or -errno,
  * -ECANCELED when nobody wants the job j any more; may block.
  */
-int listing_read(const char *root, const char *path, unsigned max, const struct job *j,
+int listing_read(const struct listing_key *key, unsigned max, const struct job *j,
 	struct listing_page *page);
 void listing_unread(struct listing_page *page);
 

@@ -14,6 +14,7 @@
 #include "files/listing.h"
 #include "http/path.h"
 #include "image/beneath.h"
+#include "image/spelling.h"
 
 enum { FIRST_ENTRIES = 64 };
 
@@ -119,18 +120,20 @@ static int open_dir(struct reading *r)
 	return rc;
 }
 
-int listing_read(const char *root, const char *path, unsigned max, const struct job *j,
-	struct listing_page *page)
+int listing_read(
+	const struct listing_key *key, unsigned max, const struct job *j, struct listing_page *page)
 {
-	struct reading r = { .path = path, .page = page, .job = j };
+	struct reading r = { .path = key->path, .page = page, .job = j };
 	int rc;
 
-	r.root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r.root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r.root < 0)
 		return -errno;
 	rc = open_dir(&r);
 	if (rc == 0) {
-		rc = read_entries(&r, max);
+		rc = spelling_check(r.root, key->path, key->spelled, 0);
+		if (rc == 0)
+			rc = read_entries(&r, max);
 		closedir(r.dir);
 	}
 	close(r.root);

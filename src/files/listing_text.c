@@ -69,7 +69,7 @@ static void make(struct job *j)
 	if (!__atomic_compare_exchange_n(
 		    &t->maker, &none, j, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
-	t->result = listing_read(t->key.root, t->key.path, LISTING_ENTRIES_MAX, j, &t->page);
+	t->result = listing_read(&t->key, LISTING_ENTRIES_MAX, j, &t->page);
 	if (t->result == 0)
 		write_page(t);
 	listing_unread(&t->page);
@@ -232,7 +232,7 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
 	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
-	       a->json == b->json;
+	       a->json == b->json && a->spelled == b->spelled;
 }
 
 /* One that no thread has begun: what it will say is of later than now. */

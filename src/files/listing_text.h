@@ -35,6 +35,7 @@ struct listings {
 /* What is asked for; equal ones are equal texts. */
 struct listing_key {
 	const char *root, *path; /* path below root, "/dir/" */
+	unsigned spelled;        /* segments of path whose spelling matters */
 	struct listing_order order;
 	bool json;
 };

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "http/path.h"
 #include "image/beneath.h"
+#include "image/spelling.h"
 
 enum { ENTRIES_PER_STEP = 64 };
 
@@ -251,7 +252,8 @@ static void file_changed(struct scan *s, unsigned root, struct slice path)
 		return;
 	if (f != NULL)
 		catalog_doubt(s->catalog, f);
-	else
+	/* Who told the path may spell it in a way that the directory's listing does not. */
+	else if (spelling_check(s->catalog->roots[root].fd, path.p, UINT_MAX, 0) != -ENOENT)
 		f = add_file(s, parent, path);
 	if (f == NULL)
 		return;

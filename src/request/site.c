@@ -5,6 +5,7 @@
 #include "request/site.h"
 
 #include <ctype.h>
+#include <limits.h>
 
 #include "http/authority.h"
 
@@ -116,6 +117,42 @@ bool site_location_is_index(const struct location *p, const struct location *dir
 		if (slice_eq(name, dir->index[i]))
 			return true;
 	return false;
+}
+
+static unsigned segments(struct slice path)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < path.n; i++)
+		n += path.p[i] != '/' && (i == 0 || path.p[i - 1] == '/');
+	return n;
+}
+
+/*
+ * FAT and NTFS have short names (HTPASS~1 is .htpasswd), Unicode characters that count for nothing
+ * (they may stand in front of the dot).
+ */
+static bool may_hide_a_dot(struct slice path)
+{
+	for (size_t i = 0; i < path.n; i++)
+		if (path.p[i] == '~' ||
+			((unsigned char)path.p[i] > 127 && (i == 0 || path.p[i - 1] == '/')))
+			return true;
+	return false;
+}
+
+unsigned site_spelling_matters(const struct site *site, struct slice path)
+{
+	unsigned n = 0;
+
+	if (may_hide_a_dot(path))
+		return UINT_MAX;
+	for (unsigned i = 0; site->guarded && i < site->nlocations; i++) {
+		unsigned its = segments(site->locations[i].prefix);
+
+		n = its > n ? its : n;
+	}
+	return n;
 }
 
 struct slice site_error_page(const struct site *s, int status)

@@ -111,6 +111,13 @@ const struct location *site_location(const struct site *s, struct slice path);
 bool site_location_is_index(
 	const struct location *p, const struct location *dir, struct slice path);
 
+/*
+ * Of how many segments of path the spelling decides which rules hold for it, on file systems that
+ * take others for it; 0: of none. Those of the locations, if the site has rules; all (UINT_MAX), if
+ * one could stand for a name that begins with a dot.
+ */
+unsigned site_spelling_matters(const struct site *s, struct slice path);
+
 /* The file that answers status for site; n 0 if none is configured. */
 struct slice site_error_page(const struct site *s, int status);
 

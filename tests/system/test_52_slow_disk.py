@@ -18,10 +18,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Slow:
-	def __init__(self, mountpoint):
+	def __init__(self, mountpoint, script="slowfs.py"):
 		self.mountpoint = mountpoint
 		os.makedirs(mountpoint)
-		self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "slowfs.py"),
+		self.process = subprocess.Popen([sys.executable, os.path.join(HERE, script),
 			mountpoint],
 			stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
 			text=True)
@@ -236,6 +236,43 @@ def test_reload_while_held(slow):
 			assert other.get("/quick").body == b"quick"
 		slow.slow.say("release")
 		assert c.response(stream).body == slowfs.content("read-1")
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["root", "below"])
+def test_rules_hold_for_every_spelling(h2d, nested):
+	"""On a file system that does not tell /secret from /Secret, the other spelling is not there."""
+	if not os.path.exists("/dev/fuse"):
+		harness.skip_without("fuse", "no /dev/fuse")
+	server = h2d.new(files={"quick": "quick"})
+	top = "/fold" if nested else ""
+	mount = Slow(os.path.join(server.root, "fold"), "foldfs.py")
+	root = server.root if nested else mount.mountpoint
+	deny = 'deny = {"all"}'
+	server.write_conf(sections=(
+		'server "free" { root = "%s" }'
+		'server "guarded" { root = "%s"  autoindex = true'
+		' location "%s/secret" { %s } location "%s/secret.html" { %s } }'
+		% (root, root, top, deny, top, deny)))
+	try:
+		if not mount.ready:
+			harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
+		server.start()
+		with server.connect("tcp", authority="guarded") as c:
+			for path, status in (("/open/page.html", 200), ("/till~de.txt", 200), ("/open/", 200),
+					("/secret/page.html", 403), ("/secret.html", 403), ("/secret/", 403)):
+				assert c.get(top + path).status == status, path
+			for path in ("/Secret/page.html", "/secret~1/page.html", "/SECRET.HTML", "/secret.htmL",
+					"/Secret/", "/SECRET~1/", "/Secret", "/htpass~1", "/.htpasswd"):
+				answer = c.get(top + path)
+				assert answer.status == 404 and b"page.html" not in answer.body, path
+		with server.connect("tcp", authority="free") as c:
+			assert c.get(top + "/Secret.html").body == b"secret"
+			assert c.get(top + "/till~de.txt").status == 200
+			assert c.get(top + "/HTPASS~1").status == 404
+		server.finish()
+		server.process = None
+	finally:
+		mount.close()
 
 
 @pytest.mark.parametrize("size", ["8M", "100K"], ids=["hashed", "larger than max-file-size"])

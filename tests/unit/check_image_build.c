@@ -1,8 +1,10 @@
 /* check_image_build: scan and reader: all of a tree, nothing that leaves it, nothing that is no
  * file; and what changed. */
 #include <errno.h>
+#include <linux/magic.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 
 #include "image_build_unit.h"
 #include "unit.h"
@@ -553,6 +555,39 @@ START_TEST(more_files_than_an_index_holds)
 }
 END_TEST
 
+static bool folds; /* the file system says that it is vfat */
+
+int __real_fstatfs(int fd, struct statfs *fs);
+int __wrap_fstatfs(int fd, struct statfs *fs);
+
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs(fd, fs);
+
+	if (folds)
+		fs->f_type = MSDOS_SUPER_MAGIC;
+	return rc;
+}
+
+/* The kernel tells the name that a writer used, and such a file system takes several. */
+START_TEST(another_spelling)
+{
+	tree_write("one", "1", 1);
+	configure(1 << 20, 1 << 16);
+	folds = true;
+	unit_build_start(&b, &conf);
+	unit_build_work(&b);
+	change(TREE_FILE, "/ONE");
+	ck_assert_uint_eq(b.catalog.nfiles, 1);
+	tree_write("two", "2", 1);
+	change(TREE_FILE, "/two");
+	ck_assert_uint_eq(b.catalog.nfiles, 2);
+	unit_build_work(&b);
+	ck_assert_uint_eq(b.catalog.nfiles, 2);
+	unit_build_stop(&b);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("build");
@@ -560,6 +595,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(tc, tree_init, tree_fini);
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, more_files_than_an_index_holds);
+	tcase_add_test(tc, another_spelling);
 	tcase_add_test(tc, whole_tree);
 	tcase_add_test(tc, links);
 	tcase_add_test(tc, no_files);

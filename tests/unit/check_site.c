@@ -1,6 +1,8 @@
 /* check_site: which server block answers a name, and which location a path. */
 #include "request/site.h"
 
+#include <limits.h>
+
 #include "unit.h"
 
 static struct site v[5];
@@ -109,6 +111,27 @@ START_TEST(a_place)
 }
 END_TEST
 
+START_TEST(where_spelling_matters)
+{
+	static const struct location guarded[] = { { .prefix = SLICE_LIT("/a/b/c.html") },
+		{ .prefix = SLICE_LIT("/assets/") }, { .prefix = SLICE_LIT("/") } };
+	struct site site = { .locations = guarded, .nlocations = 3 };
+
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/b")), 0);
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/htpass~1")), UINT_MAX);
+	ck_assert_uint_eq(
+		site_spelling_matters(&site, SLICE("/a/\xe2\x80\x8d.git/config")), UINT_MAX);
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/caf\xc3\xa9")), 0);
+	site.guarded = true;
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/b")), 3);
+	site.locations++;
+	site.nlocations--;
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/b")), 1);
+	site.nlocations = 0;
+	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/b")), 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("site");
@@ -117,6 +140,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, a_site, 0, sizeof(found) / sizeof(found[0]));
 	tcase_add_test(c, the_default_for_too_long_a_name);
 	tcase_add_test(c, the_default_for_no_name);
+	tcase_add_test(c, where_spelling_matters);
 	tcase_add_loop_test(c, a_place, 0, sizeof(placed) / sizeof(placed[0]));
 	return c;
 }
