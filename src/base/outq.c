@@ -163,6 +163,18 @@ int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
 	return filled;
 }
 
+bool outq_ask(const struct outq *q, struct lender *lender)
+{
+	bool refused = false;
+
+	for (unsigned i = 0; i < q->count; i++) {
+		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
+
+		refused |= lender->needs(lender, seg->ref, seg->p, seg->n) == LENDER_REFUSES;
+	}
+	return !refused;
+}
+
 void outq_consume(struct outq *q, size_t n)
 {
 	H2D_ASSERT(n <= q->len);

@@ -7,10 +7,12 @@
 #ifndef H2D_BASE_OUTQ_H
 #define H2D_BASE_OUTQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/lender.h"
 #include "base/pool.h"
 #include "base/ref.h"
 
@@ -53,6 +55,9 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
 
 /* Fills iov with at most max segments and limit bytes from the front; the number filled. */
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);
+
+/* Says to the lender what of its memory q holds. False: it refuses some, q can only be cleared. */
+bool outq_ask(const struct outq *q, struct lender *lender);
 
 /* Drops n bytes from the front (n <= outq_len). */
 void outq_consume(struct outq *q, size_t n);

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "files/files_private.h"
+#include "image/orphan.h"
 
 struct files *files_new(struct loop *l, struct offload *o, const struct doc_roots *conf)
 {
@@ -22,6 +24,8 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	f->codings = conf->codings;
 	list_init(&f->mapping);
 	listings_init(&f->listings, o);
+	segment_maps_init(&f->segments, o);
+	f->segments.copied_max = ORPHAN_COPIES_MAX;
 	rc = doubt_client_init(&f->doubts, l);
 	if (rc == 0) {
 		f->disk = disk_new(l, o, conf, &f->doubts);
@@ -65,13 +69,24 @@ static void image_mapped(struct image_map *v)
 
 void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds)
 {
-	struct image_map *v = image_map_open(f->offload, number, fds, nfds, image_mapped, f);
+	struct image_map *v = image_map_open(&f->segments, number, fds, nfds, image_mapped, f);
 
 	if (v == NULL) {
 		log_error("cache: image %llu: %s", (unsigned long long)number, strerror(errno));
 		return;
 	}
 	list_append(&f->mapping, &v->node);
+}
+
+void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx)
+{
+	/* A worker that drains gets no new image, so what it holds is in nobody's way. */
+	struct lender *lender = f->no_image ? NULL : orphans_due(&f->segments, clock_ms());
+
+	if (lender == NULL)
+		return;
+	ask(ctx, lender);
+	orphans_copy(&f->segments);
 }
 
 void files_limit(struct files *f, unsigned open)
@@ -111,10 +126,13 @@ void files_free(struct files **fp)
 	*fp = NULL;
 	/* Those that a thread still maps come back to nobody. */
 	LIST_FOREACH(node, &f->mapping) {
-		LIST_ENTRY(node, struct image_map, node)->owner = NULL;
+		struct image_map *v = LIST_ENTRY(node, struct image_map, node);
+
+		v->owner = v->all = NULL;
 		list_remove(node);
 	}
 	image_map_close(&f->image);
+	segment_maps_fini(&f->segments);
 	doubt_client_fini(&f->doubts);
 	disk_free(&f->disk);
 	free(f);

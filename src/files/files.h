@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/lender.h"
 #include "base/slice.h"
 #include "event/loop.h"
 #include "event/offload.h"
@@ -23,6 +24,13 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
  * descriptors. An image that does not check out is refused with a log line; the old one stays.
  */
 void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds);
+
+/*
+ * Called about once a second: has what responses borrow of images that are not used any more copied
+ * after some seconds, so that those images go. ask: asks everybody who may have a response
+ * (base/lender.h), before it returns; called only when that is needed.
+ */
+void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx);
 
 /* How many files may be open for responses from now on; those that are stay so. */
 void files_limit(struct files *f, unsigned open);

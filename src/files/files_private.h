@@ -22,6 +22,7 @@ struct files {
 	struct disk *disk;
 	struct listings listings;
 	struct doubt_client doubts;
+	struct segment_maps segments;
 	struct image_map *image; /* for new requests, NULL for none */
 	struct list mapping;     /* image maps on their way */
 	bool no_image;           /* draining: none any more */

@@ -60,14 +60,34 @@ static void reply(
 
 /* --- from the image --------------------------------------------------------------------------- */
 
-/* The types of an image carry their root's charset. */
-static struct slice type_of(struct h2d_req *req, struct slice path, struct slice type)
+/*
+ * Copies what the reply says of it: the index goes with its image, which may be sooner than the
+ * head is sent. False: memory is out.
+ */
+static bool copy_fields(struct h2d_req *req, const struct image_entry *e,
+	const struct image_body *b, const char *type, struct reply_conditional *r)
+{
+	char *p = arena_alloc(&req->arena, IMAGE_ETAG + IMAGE_DATE + e->type.n);
+
+	if (p == NULL)
+		return false;
+	r->etag = slice_of(memcpy(p, b->etag, IMAGE_ETAG), IMAGE_ETAG);
+	p += IMAGE_ETAG;
+	r->last_modified = slice_of(memcpy(p, e->last_modified, IMAGE_DATE), IMAGE_DATE);
+	p += IMAGE_DATE;
+	r->type = slice_of(memcpy(p, type, e->type.n), e->type.n);
+	return true;
+}
+
+/* The types of an image carry their root's charset. False: memory is out. */
+static bool set_charset(struct h2d_req *req, struct slice path, struct slice *type)
 {
 	struct slice charset = req->location->charset;
 
 	if (slice_eq(charset, req->site->root_charset))
-		return type;
-	return content_type_make(mime_find(path), charset, &req->arena);
+		return true;
+	*type = content_type_make(mime_find(path), charset, &req->arena);
+	return type->p != NULL;
 }
 
 /* An error page is sent in some form, whatever the client takes. */
@@ -89,7 +109,7 @@ static bool reply_cached(
 	struct image_map *v = f->image;
 	const struct image_entry *e;
 	const struct image_body *b;
-	const char *strings;
+	struct segment_map *s;
 	struct reply_conditional r;
 
 	if (v == NULL)
@@ -98,7 +118,6 @@ static bool reply_cached(
 	if (e == NULL)
 		return false;
 	COUNT(cache_hits, 1);
-	strings = image_strings(v->head);
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (asked & COND_ACCEPT_ENCODING))
@@ -108,15 +127,14 @@ static bool reply_cached(
 		return true;
 	}
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
-	r.type = type_of(req, path, slice_of(strings + e->type.at, e->type.n));
-	if (r.type.p == NULL) {
+	if (!copy_fields(req, e, b, image_strings(v->head) + e->type.at, &r) ||
+		!set_charset(req, path, &r.type)) {
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return true;
 	}
-	r.etag = slice_of(b->etag, IMAGE_ETAG);
-	r.last_modified = slice_of(e->last_modified, IMAGE_DATE);
 	r.mtime = e->mtime;
-	body_memory(&req->reply.body, v->segments[b->segment] + b->at, b->n, &v->ref);
+	s = v->segments[b->segment];
+	body_memory(&req->reply.body, s->bytes + b->at, b->n, &s->ref);
 	reply(req, &r, asked, page_status);
 	return true;
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/counters.h"
-#include "image/mapping.h"
 #include "image/memfd.h"
 
 enum { LIFE = 2 };
@@ -27,6 +26,7 @@ static void close_fds(struct image_map *v, bool life)
 	}
 }
 
+/* Segments that are in use go on the loop. */
 static void unmap(struct image_map *v)
 {
 	if (v->head != NULL)
@@ -34,7 +34,7 @@ static void unmap(struct image_map *v)
 	if (v->marks != NULL)
 		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
 	for (unsigned i = 0; i < v->nsegments; i++)
-		mapping_put(v->mappings[i]);
+		segment_map_free(&v->segments[i]);
 	v->head = NULL;
 	v->marks = NULL;
 	v->nsegments = 0;
@@ -63,13 +63,12 @@ static const void *map_one(struct image_map *v, unsigned i)
 static void map_segments(struct image_map *v)
 {
 	for (unsigned i = 0; v->fault == NULL && i + IMAGE_FDS < v->nfds; i++) {
-		struct mapping *m = mapping_get(v->fds[i + IMAGE_FDS], &v->fault);
+		struct segment_map *s = segment_map_new(v->fds[i + IMAGE_FDS], &v->fault);
 
-		if (m == NULL)
+		if (s == NULL)
 			return;
-		v->mappings[i] = m;
-		v->segments[i] = mapping_bytes(m);
-		v->sizes[i + IMAGE_FDS] = mapping_size(m);
+		v->segments[i] = s;
+		v->sizes[i + IMAGE_FDS] = s->size;
 		v->nsegments = i + 1;
 	}
 }
@@ -96,7 +95,20 @@ static void map_done(struct job *j)
 {
 	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
 
+	v->joined = v->all != NULL;
+	for (unsigned i = 0; v->joined && i < v->nsegments; i++)
+		v->segments[i] = segment_map_join(v->all, v->segments[i]);
 	v->mapped(v);
+}
+
+/* It goes out of use. */
+static void leave_segments(struct image_map *v)
+{
+	if (!v->joined)
+		return;
+	for (unsigned i = 0; i < v->nsegments; i++)
+		segment_map_leave(v->segments[i], &v->ref);
+	v->nsegments = 0;
 }
 
 static void unmap_work(struct job *j)
@@ -113,7 +125,7 @@ static void unmap_done(struct job *j)
 	free(LIST_ENTRY(j, struct image_map, job));
 }
 
-/* The last borrower of a retired image map is gone. */
+/* It is retired, and no orphan needs it. */
 static void release(struct ref *ref)
 {
 	struct image_map *v = LIST_ENTRY(ref, struct image_map, ref);
@@ -126,8 +138,8 @@ static void release(struct ref *ref)
 	}
 }
 
-struct image_map *image_map_open(struct offload *o, uint64_t number, const int *fds, int nfds,
-	void (*mapped)(struct image_map *v), void *owner)
+struct image_map *image_map_open(struct segment_maps *all, uint64_t number, const int *fds,
+	int nfds, void (*mapped)(struct image_map *v), void *owner)
 {
 	struct image_map *v = NULL;
 	int rc = -EPROTO;
@@ -147,12 +159,13 @@ struct image_map *image_map_open(struct offload *o, uint64_t number, const int *
 	v->number = number;
 	v->nfds = (unsigned)nfds;
 	memcpy(v->fds, fds, (size_t)nfds * sizeof(*fds));
-	v->offload = o;
+	v->all = all;
+	v->offload = all->offload;
 	v->mapped = mapped;
 	v->owner = owner;
 	v->job.work = map_work;
 	v->job.done = map_done;
-	rc = offload_submit(o, &v->job);
+	rc = offload_submit(v->offload, &v->job);
 	if (rc < 0) {
 		image_map_close(&v);
 		errno = -rc;
@@ -165,6 +178,7 @@ void image_map_retire(struct image_map **v)
 	if (*v == NULL)
 		return;
 	COUNT(images, 1);
+	leave_segments(*v);
 	ref_put(&(*v)->ref);
 	*v = NULL;
 }
@@ -173,6 +187,7 @@ void image_map_close(struct image_map **v)
 {
 	if (*v == NULL)
 		return;
+	leave_segments(*v);
 	H2D_ASSERT((*v)->ref.count == 1);
 	unmap(*v);
 	close_fds(*v, true);

@@ -1,25 +1,23 @@
 /*
  * image_map: one cache image as a worker maps it: checked once, off the loop, then read without a
- * system call. It lives until its last borrower lets go, and is unmapped off the loop. files.c
- * makes it, reply_file.c finds entries in it.
+ * system call. Responses borrow from its segments (segment_map.h) and from nothing else of it; when
+ * the next one is there it goes, off the loop, unless it has the last of a segment that is still
+ * borrowed. files.c makes it, reply_file.c finds entries in it.
  */
 #ifndef H2D_IMAGE_IMAGE_MAP_H
 #define H2D_IMAGE_IMAGE_MAP_H
 
-#include "base/ref.h"
-#include "event/offload.h"
 #include "image/image.h"
-
-struct mapping;
+#include "image/segment_map.h"
 
 struct image_map {
-	struct ref ref; /* one held by files.c while it serves new requests */
+	struct ref ref; /* one held by files.c while it serves new requests, and those of orphans */
 	uint64_t number;
 	const struct image_head *head;
 	const struct image_marks *marks;
-	const uint8_t *segments[IMAGE_SEGMENTS];
-	struct mapping *mappings[IMAGE_SEGMENTS];   /* of segments, shared with other image maps */
-	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS]; /* of index, marks, –, segments */
+	struct segment_map *segments[IMAGE_SEGMENTS]; /* shared with other image maps */
+	bool joined;                                  /* … or not yet */
+	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS];   /* of index, marks, –, segments */
 	unsigned nsegments;
 
 	int fds[IMAGE_FDS +
@@ -28,6 +26,7 @@ struct image_map {
 	const char *fault; /* why it was refused */
 	struct job job;
 	struct offload *offload;
+	struct segment_maps *all; /* NULL: the worker is at its end */
 	void (*mapped)(struct image_map *v);
 	void *owner;
 	struct list node; /* of its owner, while it is being mapped */
@@ -35,10 +34,11 @@ struct image_map {
 
 /*
  * Takes the descriptors, also on failure; maps and checks them in a thread, then calls mapped():
- * with fault set it is no image map yet, only to be closed. NULL with errno.
+ * with fault set it is no image map yet, only to be closed. NULL with errno. all: of the worker,
+ * with the threads.
  */
-struct image_map *image_map_open(struct offload *o, uint64_t number, const int *fds, int nfds,
-	void (*mapped)(struct image_map *v), void *owner);
+struct image_map *image_map_open(struct segment_maps *all, uint64_t number, const int *fds,
+	int nfds, void (*mapped)(struct image_map *v), void *owner);
 
 /* No new requests any more: gives up the owner's reference. It counts as an old image from now on.
  */

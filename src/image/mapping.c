@@ -5,11 +5,15 @@
  */
 #include "image/mapping.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "image/memfd.h"
 
@@ -20,6 +24,7 @@ struct mapping {
 	const void *bytes;
 	size_t size;
 	unsigned users;
+	bool detached;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
@@ -86,7 +91,7 @@ void mapping_put(struct mapping *m)
 	pthread_mutex_lock(&lock);
 	if (--m->users == 0) {
 		list_remove(&m->node);
-		count--;
+		count -= !m->detached;
 	} else {
 		m = NULL;
 	}
@@ -96,6 +101,54 @@ void mapping_put(struct mapping *m)
 	if (m->size > 0)
 		munmap((void *)(uintptr_t)m->bytes, m->size);
 	free(m);
+}
+
+bool mapping_detach(struct mapping *m)
+{
+	pthread_mutex_lock(&lock);
+	if (m->users == 1 && !m->detached) {
+		list_remove(&m->node);
+		count--;
+		m->detached = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return m->detached;
+}
+
+static void copy_pages(const struct mapping *m, const uint64_t *pages, uint8_t *to)
+{
+	for (size_t at = 0; at < m->size; at += MAPPING_PAGE) {
+		size_t page = at / MAPPING_PAGE, left = m->size - at;
+
+		if (pages[page / 64] >> page % 64 & 1)
+			memcpy(to + at, (const uint8_t *)m->bytes + at,
+				left < MAPPING_PAGE ? left : MAPPING_PAGE);
+	}
+}
+
+int mapping_copy(struct mapping *m, const uint64_t *pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (m->size + page - 1) & ~(page - 1);
+	uint8_t *copy;
+	int rc = 0;
+
+	H2D_ASSERT(m->detached);
+	if (n == 0)
+		return 0;
+	copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
+	if (copy == MAP_FAILED)
+		return -errno;
+	/* A page is to cost no more than a page. */
+	madvise(copy, n, MADV_NOHUGEPAGE);
+	copy_pages(m, pages, copy);
+	/* Who reads meanwhile sees either of them, and both are the same: it is one step. */
+	if (mprotect(copy, n, PROT_READ) < 0 ||
+		mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, m->bytes) == MAP_FAILED) {
+		rc = -errno;
+		munmap(copy, n);
+	}
+	return rc;
 }
 
 const uint8_t *mapping_bytes(const struct mapping *m)

@@ -95,6 +95,14 @@ static const struct err *h1_look(struct proto *p, uint64_t now_ms)
 	return NULL;
 }
 
+static void h1_ask(struct proto *p, struct lender *lender)
+{
+	struct h1 *h1 = (struct h1 *)p;
+
+	if (h1->stream != NULL)
+		reply_ask(&h1->stream->req.reply, lender);
+}
+
 static void h1_drain(struct proto *p)
 {
 	struct h1 *h1 = (struct h1 *)p;
@@ -136,6 +144,7 @@ const struct proto_ops h1_ops = {
 	.waits = h1_waits,
 	.timed_out = h1_timed_out,
 	.look = h1_look,
+	.ask = h1_ask,
 	.drain = h1_drain,
 	.finished = h1_finished,
 	.close = h1_close,

@@ -465,6 +465,7 @@ const struct proto_ops h2_ops = {
 	.waits = h2_waits,
 	.timed_out = h2_timed_out,
 	.look = h2_look,
+	.ask = h2_stream_ask_all,
 	.drain = h2_drain,
 	.finished = h2_finished,
 	.close = h2_close,

@@ -94,6 +94,8 @@ void h2_stream_close(struct h2_stream *s);
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
+/* Asks the sources of all responses. */
+void h2_stream_ask_all(struct proto *p, struct lender *lender);
 /* Gives kept stream memory back. */
 void h2_stream_trim(void);
 

@@ -128,6 +128,14 @@ void h2_stream_close(struct h2_stream *s)
 	pool_put(&pool, s);
 }
 
+void h2_stream_ask_all(struct proto *p, struct lender *lender)
+{
+	struct h2 *h2 = (struct h2 *)p;
+
+	LIST_FOREACH(node, &h2->streams)
+		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
+}
+
 /* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
 static void pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
 {

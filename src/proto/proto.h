@@ -70,6 +70,8 @@ struct proto_ops {
 	 * NULL: there is nothing to look at.
 	 */
 	const struct err *(*look)(struct proto *p, uint64_t now_ms);
+	/* Asks the sources of all responses (base/lender.h). */
+	void (*ask)(struct proto *p, struct lender *lender);
 	/*
 	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did
 	 * not answer for a while: do not wait for it any longer.

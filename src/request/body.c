@@ -1,5 +1,6 @@
 /*
- * body: the source of content that lies in memory. Called by protocols while they make output.
+ * body: the source of content that lies in memory, and the one that stands for what was taken
+ * away. Called by protocols while they make output, and by body_ask() on the loop.
  * Those that read files are in files/, that of a handler's stream is in reply_stream.c.
  */
 #include "request/body.h"
@@ -24,6 +25,11 @@ static void memory_seek(struct body *b, uint64_t at, uint64_t n)
 	b->left = n;
 }
 
+static bool memory_ask(const struct body *b, struct lender *lender)
+{
+	return b->ref == NULL || lender->needs(lender, b->ref, b->p, b->left) != LENDER_REFUSES;
+}
+
 static void memory_close(struct body *b)
 {
 	if (b->ref != NULL)
@@ -35,6 +41,7 @@ static const struct body_ops memory_ops = {
 	.ready = memory_ready,
 	.emit = memory_emit,
 	.seek = memory_seek,
+	.ask = memory_ask,
 	.close = memory_close,
 };
 
@@ -46,6 +53,39 @@ void body_memory(struct body *b, const void *p, size_t n, struct ref *ref)
 	b->ref = ref;
 	if (ref != NULL)
 		ref_get(ref);
+}
+
+static ssize_t lost_ready(struct body *b, size_t want)
+{
+	(void)b, (void)want;
+	return BODY_FAILED;
+}
+
+static int lost_emit(struct body *b, size_t n, struct outq *q)
+{
+	(void)b, (void)n, (void)q;
+	return -1;
+}
+
+static void lost_close(struct body *b)
+{
+	(void)b;
+}
+
+/* What stands for a source that was refused: there is more, and nobody has it. */
+static const struct body_ops lost_ops = {
+	.name = "lost",
+	.ready = lost_ready,
+	.emit = lost_emit,
+	.close = lost_close,
+};
+
+void body_ask(struct body *b, struct lender *lender)
+{
+	if (b->ops == NULL || b->ops->ask == NULL || b->ops->ask(b, lender))
+		return;
+	b->ops->close(b);
+	b->ops = &lost_ops;
 }
 
 void body_close(struct body *b)

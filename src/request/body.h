@@ -6,6 +6,7 @@
 #ifndef H2D_REQUEST_BODY_H
 #define H2D_REQUEST_BODY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,6 +39,12 @@ struct body_ops {
 	 * again; it is not ready from then on. NULL: there is none.
 	 */
 	void (*rest)(struct body *b);
+	/*
+	 * Says to the lender, for each reference that the source holds, what it may still emit by
+	 * it. False: the lender refuses, and the source is only to be closed. NULL: it holds none
+	 * on memory that can be asked for.
+	 */
+	bool (*ask)(const struct body *b, struct lender *lender);
 	/* Lets go of what the source holds; called exactly once, whether or not it was read to its
 	 * end. */
 	void (*close)(struct body *b);
@@ -63,6 +70,9 @@ static inline void body_none(struct body *b)
 /* Bytes in memory. With ref: borrowed, takes a reference of its own. Without: copied as they are
  * sent, so they need live only as long as the request. */
 void body_memory(struct body *b, const void *p, size_t n, struct ref *ref);
+
+/* Asks the source, if any (base/lender.h): one that is refused fails when it is read next. */
+void body_ask(struct body *b, struct lender *lender);
 
 /* Closes the source, if any; afterwards b is body_none. */
 void body_close(struct body *b);

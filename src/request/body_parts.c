@@ -68,6 +68,25 @@ static void parts_rest(struct body *b)
 		p->inner.ops->rest(&p->inner);
 }
 
+/* All parts that are not over yet, and what lies between them: parts may be in any order. */
+static bool parts_ask(const struct body *b, struct lender *lender)
+{
+	const struct body_parts *p = b->src;
+	struct body rest = p->inner;
+	uint64_t at = UINT64_MAX, end = 0;
+
+	if (rest.ops->ask == NULL)
+		return true;
+	for (const struct range *r = p->ranges.v + p->part; r < p->ranges.v + p->ranges.n; r++) {
+		at = r->at < at ? r->at : at;
+		end = r->at + r->n > end ? r->at + r->n : end;
+	}
+	rest.left = 0;
+	if (end > 0)
+		rest.ops->seek(&rest, at, end - at);
+	return rest.ops->ask(&rest, lender);
+}
+
 static void parts_close(struct body *b)
 {
 	struct body_parts *p = b->src;
@@ -80,6 +99,7 @@ static const struct body_ops parts_ops = {
 	.ready = parts_ready,
 	.emit = parts_emit,
 	.rest = parts_rest,
+	.ask = parts_ask,
 	.close = parts_close,
 };
 

@@ -255,6 +255,13 @@ void reply_send(struct h2d_req *req, int status)
 	req->stream->reply(req);
 }
 
+void reply_ask(struct reply *r, struct lender *lender)
+{
+	if (r->ready && !r->content)
+		r->body.left = 0;
+	body_ask(&r->body, lender);
+}
+
 /* What can always be said: a status and no more. */
 static void reply_bare(struct h2d_req *req, int status)
 {

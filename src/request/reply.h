@@ -53,6 +53,9 @@ void reply_own_page(struct h2d_req *req, int status);
  */
 void reply_send(struct h2d_req *req, int status);
 
+/* Asks the source of the content (base/lender.h), which is needed no more where it is not sent. */
+void reply_ask(struct reply *r, struct lender *lender);
+
 /* h2d_reply_error() unless a reply was given already. */
 void reply_error(struct h2d_req *req, int status);
 

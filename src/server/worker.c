@@ -21,6 +21,7 @@
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/auth_queue.h"
+#include "server/conn_ask.h"
 #include "server/conn_timer.h"
 #include "server/status_json.h"
 #include "server/worker_room.h"
@@ -260,6 +261,13 @@ static struct slice status(struct http_env *env, struct arena *a)
 	return status_json(w->args->board, a);
 }
 
+static void ask(void *ctx, struct lender *lender)
+{
+	struct worker *w = ctx;
+
+	conn_ask_all(&w->conns, lender);
+}
+
 static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
@@ -268,6 +276,7 @@ static void every_second(struct timer *t)
 	date_format(w->http.date_s, w->date);
 	log_tick(false);
 	conn_timer_look(&w->conns);
+	files_look(w->files, ask, w);
 	worker_room_look(w);
 	ctl_lost_ask(&w->lost, w->ctl.fd, clock_ms());
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)

@@ -63,17 +63,17 @@ static void slow_close(struct body *b)
 	closed++;
 }
 
-static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, NULL,
+static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, NULL, NULL,
 	slow_close };
 
-/* All of it in pieces of step bytes; how many there were. */
-static size_t read_all(struct body *b, size_t step, char *out)
+/* At least n bytes of it in pieces of step bytes; how many there were. */
+static size_t read_until(struct body *b, size_t least, size_t step, char *out)
 {
 	struct outq q;
 	size_t at = 0;
 
 	outq_init(&q, &blocks);
-	while (b->left > 0) {
+	while (at < least && b->left > 0) {
 		ssize_t n = b->ops->ready(b, step);
 		struct iovec iov[4];
 		int count;
@@ -92,6 +92,11 @@ static size_t read_all(struct body *b, size_t step, char *out)
 	}
 	outq_clear(&q);
 	return at;
+}
+
+static size_t read_all(struct body *b, size_t step, char *out)
+{
+	return read_until(b, SIZE_MAX, step, out);
 }
 
 static const struct ranges ranges = { 3, { { 15, 5 }, { 0, 1 }, { 4, 3 } } };
@@ -190,6 +195,59 @@ START_TEST(closed_early)
 }
 END_TEST
 
+static size_t asked_from, asked_to, asked;
+static enum lender_answer answer;
+
+static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
+{
+	(void)l, (void)ref;
+	asked++;
+	asked_from = (size_t)((const char *)p - content);
+	asked_to = asked_from + n;
+	return answer;
+}
+
+static void keep(struct ref *ref)
+{
+	(void)ref;
+}
+
+/* What is asked for is all that is still to be sent, wherever it is. */
+START_TEST(asks_for_what_is_left)
+{
+	struct lender lender = { .needs = needs };
+	struct body b = of(false);
+	char got[1024];
+	struct slice type;
+	struct ref ref;
+	size_t all;
+
+	ref_init(&ref, keep);
+	body_memory(&b, content, 20, &ref);
+	ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("a/b"), &type, &arena), 0);
+	all = b.left;
+	answer = LENDER_COPIES;
+	for (body_ask(&b, &lender); asked_to == 20 && b.left > 0; body_ask(&b, &lender)) {
+		ck_assert_uint_eq(asked_from, 0);
+		read_until(&b, 1, 1, got);
+	}
+	/* The first part is sent, and all that is left is the second and third. */
+	ck_assert_uint_eq(asked_from, 0);
+	ck_assert_uint_eq(asked_to, 7);
+	ck_assert_mem_eq(got, "j", 1);
+	ck_assert_uint_gt(all - b.left, 80);
+	answer = LENDER_REFUSES;
+	asked = 0;
+	body_ask(&b, &lender);
+	ck_assert_uint_eq(asked, 1);
+	ck_assert_uint_eq(ref.count, 1);
+	ck_assert_int_eq(b.ops->ready(&b, 10), BODY_FAILED);
+	body_ask(&b, &lender);
+	ck_assert_uint_eq(asked, 1);
+	body_close(&b);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("body_parts");
@@ -197,6 +255,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(tc, start, stop);
 	tcase_add_loop_test(tc, bytes, 0, 2);
 	tcase_add_test(tc, boundaries_differ);
+	tcase_add_test(tc, asks_for_what_is_left);
 	tcase_add_test(tc, out_of_memory);
 	tcase_add_test(tc, closed_early);
 	return tc;

@@ -14,7 +14,9 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "net/tcp.h"
+#include "request/req.h"
 #include "request/route_build.h"
+#include "server/conn_ask.h"
 #include "server/conn_state.h"
 #include "server/conn_timer.h"
 #include "unit.h"
@@ -29,6 +31,7 @@ static int peer = -1;
 static nghttp2_session *client;
 static size_t body_bytes;
 static int status, goaways, ended;
+static uint32_t closed_by; /* what streams end with */
 static bool peer_eof, hold_reading;
 static size_t big_left;
 
@@ -42,10 +45,18 @@ static ssize_t big_fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 	return (ssize_t)n;
 }
 
+static char lent[BIG];
+static struct ref lent_ref;
+static enum lender_answer answer; /* when all are asked */
+static size_t asked;
+
 static void start(struct h2d_req *req, void *state)
 {
 	(void)state;
-	if (strcmp(h2d_req_path(req, NULL), "/big") == 0) {
+	if (strcmp(h2d_req_path(req, NULL), "/lent") == 0) {
+		body_memory(&req->reply.body, lent, BIG, &lent_ref);
+		reply_send(req, 200);
+	} else if (strcmp(h2d_req_path(req, NULL), "/big") == 0) {
 		big_left = BIG;
 		h2d_reply_stream(req, 200, NULL, big_fill);
 	} else {
@@ -74,7 +85,7 @@ static int on_chunk(
 static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
 {
 	(void)s, (void)id, (void)user;
-	ck_assert_uint_eq(code, 0);
+	ck_assert_uint_eq(code, closed_by);
 	ended++;
 	return 0;
 }
@@ -486,6 +497,61 @@ START_TEST(timeouts)
 }
 END_TEST
 
+static void still_lent(struct ref *ref)
+{
+	(void)ref;
+}
+
+static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
+{
+	(void)l, (void)p;
+	if (ref != &lent_ref)
+		return LENDER_OTHER;
+	asked += n;
+	return answer;
+}
+
+/* A response whose memory is wanted back: in the queue, or not made yet. */
+START_TEST(lender_is_answered)
+{
+	struct lender lender = { .needs = needs };
+
+	ref_init(&lent_ref, still_lent);
+	hold_reading = _i < 2;
+	if (_i < 2)
+		nghttp2_session_set_local_window_size(client, 0, 0, BIG);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, _i < 2 ? BIG : 1 },
+		1);
+	ask("/lent");
+	client_send(SIZE_MAX / 2);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	if (!hold_reading)
+		TURN_UNTIL(body_bytes == 1);
+	ck_assert_uint_gt(lent_ref.count, _i < 2 ? 2 : 1);
+	answer = LENDER_COPIES;
+	conn_ask_all(&env, &lender);
+	ck_assert_uint_gt(asked, BIG / 2);
+	ck_assert_uint_lt(asked, BIG);
+	ck_assert_int_eq(env.nlive, 1);
+	if (_i & 1) {
+		answer = LENDER_REFUSES;
+		closed_by = NGHTTP2_INTERNAL_ERROR;
+		conn_ask_all(&env, &lender);
+	}
+	hold_reading = false;
+	nghttp2_submit_window_update(client, 0, 1, BIG - 1);
+	if (_i == 1)
+		/* What was made cannot be unmade. */
+		TURN_UNTIL(env.nlive == 0);
+	else
+		TURN_UNTIL(ended == 1);
+	ck_assert_uint_eq(lent_ref.count, 1);
+	ck_assert((body_bytes == BIG) == !(_i & 1));
+}
+END_TEST
+
 START_TEST(state_matrix)
 {
 	static const char *const legal[] = { "HANDSHAKE>OPEN", "HANDSHAKE>DEAD", "OPEN>DRAIN",
@@ -529,6 +595,7 @@ static TCase *tests(void)
 	tcase_add_test(c, drains_idle);
 	tcase_add_test(c, drains_while_young);
 	tcase_add_loop_test(c, timeouts, 0, 4);
+	tcase_add_loop_test(c, lender_is_answered, 0, 4);
 	tcase_add_test(c, state_matrix);
 	return c;
 }

@@ -214,6 +214,7 @@ END_TEST
 
 static struct loop loop;
 static struct offload *offload;
+static struct segment_maps maps;
 static unsigned nmapped;
 
 static void mapped(struct image_map *v)
@@ -229,7 +230,7 @@ static struct image_map *open_map(const struct built_image *img, uint64_t number
 
 	for (int i = 0; i < img->nfds; i++)
 		fds[i] = dup(img->fds[i]);
-	v = image_map_open(offload, number, fds, img->nfds, mapped, NULL);
+	v = image_map_open(&maps, number, fds, img->nfds, mapped, NULL);
 	ck_assert_ptr_nonnull(v);
 	nmapped = 0;
 	while (nmapped == 0)
@@ -242,10 +243,13 @@ static void start(void)
 	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 2);
 	ck_assert_ptr_nonnull(offload);
+	segment_maps_init(&maps, offload);
 }
 
 static void stop(void)
 {
+	ck_assert(list_empty(&maps.all));
+	segment_maps_fini(&maps);
 	offload_free(&offload);
 	loop_fini(&loop);
 	ck_assert_int_eq(counters->images, 0);
@@ -276,6 +280,8 @@ START_TEST(map_fresh_and_stale)
 	ck_assert_ptr_nonnull(image_map_find(v, 0, path_of(6, buf), now + 2000));
 	image_map_close(&v);
 	finish(&img);
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	stop();
 }
 END_TEST
@@ -284,7 +290,9 @@ START_TEST(map_outlives_its_maker)
 {
 	struct built_image img;
 	const struct image_entry *e;
-	struct image_map *v, *borrowed;
+	const uint8_t *p;
+	struct segment_map *s;
+	struct image_map *v;
 	unsigned i = 4;
 	char buf[64];
 
@@ -294,12 +302,13 @@ START_TEST(map_outlives_its_maker)
 	finish(&img);
 	e = image_map_find(v, 0, path_of(i, buf), clock_read_us() / 1000);
 	ck_assert_ptr_nonnull(e);
-	borrowed = v;
-	ref_get(&v->ref);
+	s = v->segments[0];
+	p = s->bytes + e->body.at;
+	ref_get(&s->ref);
 	image_map_retire(&v);
 	ck_assert_int_eq(counters->images, 1);
-	ck_assert_mem_eq(borrowed->segments[0] + e->body.at, &i, 4);
-	ref_put(&borrowed->ref);
+	ck_assert_mem_eq(p, &i, 4);
+	ref_put(&s->ref);
 	while (offload_pending(offload) > 0)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	stop();
@@ -329,8 +338,10 @@ START_TEST(maps_share_segments)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	ck_assert_uint_eq(mapping_count(), 2);
 	e = image_map_find(w, 0, path_of(4, buf), clock_read_us() / 1000);
-	ck_assert_mem_eq(w->segments[0] + e->body.at, &(unsigned){ 4 }, 4);
+	ck_assert_mem_eq(w->segments[0]->bytes + e->body.at, &(unsigned){ 4 }, 4);
 	image_map_close(&w);
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	ck_assert_uint_eq(mapping_count(), 0);
 	built_image_close(&next);
 	finish(&img);
@@ -365,7 +376,7 @@ START_TEST(map_refuses)
 	image_map_close(&v);
 	close(img.fds[IMAGE_FDS]);
 	img.fds[IMAGE_FDS] = fd;
-	ck_assert_ptr_null(image_map_open(offload, 1, NULL, 0, mapped, NULL));
+	ck_assert_ptr_null(image_map_open(&maps, 1, NULL, 0, mapped, NULL));
 	built_image_close(&other);
 	finish(&img);
 	stop();

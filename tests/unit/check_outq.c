@@ -248,6 +248,45 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* Counts what it is asked for. */
+static size_t asked;
+static unsigned references;
+static enum lender_answer answer;
+
+static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
+{
+	(void)l;
+	if (ref != &body_ref)
+		return LENDER_OTHER;
+	ck_assert((const uint8_t *)p >= body);
+	ck_assert((const uint8_t *)p + n <= body + BODY);
+	asked += n;
+	references++;
+	return answer;
+}
+
+START_TEST(asks_for_what_is_left)
+{
+	struct lender lender = { .needs = needs };
+	struct outq q;
+
+	outq_init(&q, &blocks);
+	answer = LENDER_COPIES;
+	ck_assert(outq_ask(&q, &lender));
+	ck_assert_int_eq(outq_copy(&q, body, 9), 0);
+	ck_assert_int_eq(outq_borrow(&q, body, 5000, &body_ref), 0);
+	ck_assert_int_eq(outq_borrow(&q, body + 5000, 6000, &body_ref), 0);
+	outq_consume(&q, 1009);
+	ck_assert(outq_ask(&q, &lender));
+	ck_assert_uint_eq(asked, 10000);
+	ck_assert_uint_eq(references, 2);
+	answer = LENDER_REFUSES;
+	ck_assert(!outq_ask(&q, &lender));
+	ck_assert_uint_eq(references, 4);
+	outq_clear(&q);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("outq");
@@ -258,6 +297,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, random_pieces);
 	tcase_add_test(tc, ring_grows_while_turned);
+	tcase_add_test(tc, asks_for_what_is_left);
 	tcase_add_test(tc, no_memory);
 	return tc;
 }

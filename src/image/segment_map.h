@@ -1,0 +1,80 @@
+/*
+ * segment_map: one segment as the loop of a worker uses it: shared by the image maps that have it,
+ * borrowed by the bodies of responses and by what is sent of them. Nothing else of a response
+ * points into an image, so an image map goes as soon as the next one is there, whoever reads
+ * slowly. A segment that no image map has any more is an orphan: it keeps the last one that had it
+ * alive, so that the keeper knows of the memory, until it goes itself or is copied (orphan.h).
+ * image_map.c makes it, reply_file.c borrows it.
+ */
+#ifndef H2D_IMAGE_SEGMENT_MAP_H
+#define H2D_IMAGE_SEGMENT_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/ref.h"
+#include "event/offload.h"
+
+struct mapping;
+
+/* Those of a worker. */
+struct segment_maps {
+	struct list all; /* struct segment_map */
+	struct offload *offload;
+	uint64_t copied; /* bytes of orphans that are copies */
+	uint64_t copied_max;
+};
+
+struct segment_map {
+	struct ref ref;          /* one of each image map that has it, and those of borrowers */
+	struct segment_maps *of; /* NULL: not joined yet, or the worker is at its end */
+	struct mapping *mapping;
+	const uint8_t *bytes;
+	uint64_t size;
+	unsigned images;    /* image maps that have it */
+	uint64_t orphan_ms; /* clock_ms() when the last of them went */
+	struct ref *last;   /* a reference on that one; NULL: none is needed */
+	struct job job;
+	struct list node;
+
+	/* orphan.c */
+	uint64_t
+		*pages; /* which of MAPPING_PAGE are borrowed, a bit each; NULL: nobody was asked */
+	unsigned found; /* references that said so */
+	uint64_t copied; /* bytes of those pages */
+	bool refused;    /* a borrower was told to let go */
+	bool copying;    /* a thread has it */
+	int error;       /* of that thread */
+};
+
+void segment_maps_init(struct segment_maps *all, struct offload *o);
+
+/* The worker is at its end: those that a thread still has come back to nobody. */
+void segment_maps_fini(struct segment_maps *all);
+
+/* Maps fd, which stays the caller's. In any thread; may block. NULL: *fault says why. */
+struct segment_map *segment_map_new(int fd, const char **fault);
+
+/* One that never joined the others. In any thread; may block. */
+void segment_map_free(struct segment_map **s);
+
+/*
+ * An image map that has s comes into use: s becomes one of all, unless the same segment is among
+ * them; then s is freed. What is returned holds a reference of the image map.
+ */
+struct segment_map *segment_map_join(struct segment_maps *all, struct segment_map *s);
+
+/* The image map that has s goes out of use. image: what keeps that alive, if s is an orphan now. */
+void segment_map_leave(struct segment_map *s, struct ref *image);
+
+/* Whose reference counter that is; NULL: it is something else's. */
+struct segment_map *segment_map_of(struct ref *ref);
+
+/* It needs the last image map no more. */
+void segment_map_let_last_go(struct segment_map *s);
+
+/* n bytes more of it are copies, or less. */
+void segment_map_copied(struct segment_map *s, int64_t n);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * check_orphan: what is borrowed of segments that no image has any more is copied where it is, and
+ * the image goes; who does not fit is refused; what comes back into use is left alone. mremap may
+ * fail (linked with --wrap).
+ */
+#include "image/orphan.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "image/image_map.h"
+#include "image/mapping.h"
+#include "keeper/image_build.h"
+#include "unit.h"
+
+void *__wrap_mremap(void *from, size_t old, size_t n, int flags, void *to);
+void *__real_mremap(void *from, size_t old, size_t n, int flags, void *to);
+
+static bool no_mremap;
+
+void *__wrap_mremap(void *from, size_t old, size_t n, int flags, void *to)
+{
+	if (!no_mremap)
+		return __real_mremap(from, old, n, flags, to);
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
+enum { SIZE = 1000000, DUE = ORPHAN_MS + 60000 };
+
+static struct doc_root root = { .root = "/a", .charset = "" };
+static struct doc_roots conf = {
+	.roots = &root, .nroots = 1, .max_size = 8 << 20, .max_file_size = 4 << 20
+};
+static struct segments store;
+static struct catalog catalog;
+static struct built_image image;
+static struct loop loop;
+static struct offload *offload;
+static struct segment_maps all;
+static struct image_map *map;
+static struct segment_map *segment;
+static uint8_t content[SIZE];
+static const uint8_t *bytes; /* content, as it is mapped */
+static unsigned nmapped;
+
+static void mapped(struct image_map *v)
+{
+	(void)v;
+	nmapped++;
+}
+
+static void wait_threads(void)
+{
+	while (offload_pending(offload) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+}
+
+static struct image_map *take(const struct built_image *b, uint64_t number)
+{
+	struct image_map *v;
+	int fds[8];
+
+	for (int i = 0; i < b->nfds; i++)
+		fds[i] = dup(b->fds[i]);
+	v = image_map_open(&all, number, fds, b->nfds, mapped, NULL);
+	ck_assert_ptr_nonnull(v);
+	for (nmapped = 0; nmapped == 0;)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	ck_assert_ptr_null(v->fault);
+	return v;
+}
+
+static void add(const char *path, const void *data, size_t n)
+{
+	const struct file_id id = { .size = n };
+	struct catalog_file *f = catalog_add(&catalog, catalog.roots[0].top, slice_str(path));
+	struct etag_hash *h = etag_hash_new();
+	struct etag etag;
+
+	ck_assert_int_eq(etag_hash_begin(h), 0);
+	ck_assert_int_eq(etag_hash_add(h, data, n), 0);
+	ck_assert_int_eq(etag_hash_end(h, &etag), 0);
+	etag_hash_free(&h);
+	ck_assert_int_eq(catalog_fill(&catalog, f, &id, true, &etag, data), 0);
+}
+
+static void setup(void)
+{
+	for (size_t i = 0; i < SIZE; i++)
+		content[i] = (uint8_t)(i * 7 + i / 251 + 1);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	offload = offload_new(&loop, 2);
+	ck_assert_ptr_nonnull(offload);
+	segment_maps_init(&all, offload);
+	all.copied_max = SIZE;
+	segments_init(&store, conf.max_size);
+	store.size = IMAGE_SEGMENT_MAX;
+	ck_assert_int_eq(catalog_init(&catalog, &conf, &store), 0);
+	ck_assert_ptr_nonnull(catalog_add_dir(&catalog, 0, NULL, SLICE("/")));
+	add("/file", content, SIZE);
+	ck_assert_int_eq(image_build(&catalog, 0, 1, &image), 0);
+	map = take(&image, 1);
+	segment = map->segments[0];
+	bytes = segment->bytes +
+		image_map_find(map, 0, SLICE("/file"), clock_read_us() / 1000)->body.at;
+	ck_assert_mem_eq(bytes, content, SIZE);
+}
+
+static void teardown(void)
+{
+	image_map_retire(&map);
+	wait_threads();
+	ck_assert(list_empty(&all.all));
+	ck_assert_uint_eq(mapping_count(), 0);
+	segment_maps_fini(&all);
+	offload_free(&offload);
+	loop_fini(&loop);
+	built_image_close(&image);
+	catalog_fini(&catalog);
+	segments_fini(&store);
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_int_eq(counters->held_bytes, 0);
+	ck_assert_int_eq(counters->offload_jobs, 0);
+}
+
+/* So many references are held, and the image goes. */
+static void orphan(unsigned references)
+{
+	for (unsigned i = 0; i < references; i++)
+		ref_get(&segment->ref);
+	image_map_retire(&map);
+	wait_threads();
+	ck_assert_int_eq(counters->images, references > 0);
+}
+
+/* What a lender answers for bytes first to last. */
+static enum lender_answer needs(struct lender *l, size_t first, size_t last)
+{
+	return l->needs(l, &segment->ref, bytes + first, last - first);
+}
+
+static struct lender *due(void)
+{
+	return orphans_due(&all, clock_ms() + DUE);
+}
+
+static bool memfd_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[1024];
+	bool found = false;
+
+	while (fgets(line, sizeof(line), maps) != NULL)
+		found |= strtoull(line, NULL, 16) <= (uintptr_t)bytes &&
+			 strtoull(strchr(line, '-') + 1, NULL, 16) > (uintptr_t)bytes &&
+			 strstr(line, "memfd") != NULL;
+	fclose(maps);
+	return found;
+}
+
+START_TEST(copied_where_they_are)
+{
+	static const uint8_t zeros[MAPPING_PAGE];
+	struct ref other = { .count = 1 };
+	struct lender *l;
+
+	orphan(3);
+	ck_assert_ptr_null(orphans_due(&all, clock_ms() + ORPHAN_MS / 2));
+	l = due();
+	ck_assert_ptr_nonnull(l);
+	ck_assert_int_eq(l->needs(l, &other, content, 1), LENDER_OTHER);
+	ck_assert_int_eq(needs(l, 5000, 9000), LENDER_COPIES);
+	ck_assert_int_eq(needs(l, 8999, 20000), LENDER_COPIES);
+	ck_assert_int_eq(needs(l, SIZE, SIZE), LENDER_COPIES); /* it needs none */
+	ck_assert(memfd_mapped());
+	orphans_copy(&all);
+	ck_assert_ptr_null(due());
+	wait_threads();
+	ck_assert(!memfd_mapped());
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_int_eq(counters->pieces_moved, 3);
+	ck_assert_int_eq(counters->held_bytes, 4 * MAPPING_PAGE);
+	ck_assert_mem_eq(bytes + 5000, content + 5000, 15000);
+	ck_assert_mem_eq(bytes + 100000, zeros, MAPPING_PAGE);
+	ck_assert_ptr_null(due());
+	for (int i = 0; i < 3; i++)
+		ref_put(&segment->ref);
+	wait_threads();
+}
+END_TEST
+
+START_TEST(whole_segment)
+{
+	struct lender *l;
+
+	all.copied_max = UINT64_MAX;
+	orphan(1);
+	l = due();
+	ck_assert_int_eq(needs(l, 0, SIZE), LENDER_COPIES);
+	orphans_copy(&all);
+	wait_threads();
+	ck_assert_mem_eq(bytes, content, SIZE);
+	ref_put(&segment->ref);
+	wait_threads();
+}
+END_TEST
+
+START_TEST(refused)
+{
+	struct lender *l;
+
+	orphan(2);
+	all.copied_max = 3 * MAPPING_PAGE;
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 100), LENDER_COPIES);
+	ck_assert_int_eq(needs(l, 0, SIZE), LENDER_REFUSES);
+	ck_assert_int_eq(counters->pieces_refused, 1);
+	ref_put(&segment->ref);
+	orphans_copy(&all);
+	wait_threads();
+	/* Not this time. */
+	ck_assert(memfd_mapped());
+	ck_assert_int_eq(counters->images, 1);
+	ck_assert_int_eq(counters->held_bytes, 0);
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 100), LENDER_COPIES);
+	orphans_copy(&all);
+	wait_threads();
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_mem_eq(bytes, content, 100);
+	ref_put(&segment->ref);
+	wait_threads();
+}
+END_TEST
+
+START_TEST(comes_back)
+{
+	struct built_image next;
+
+	orphan(1);
+	ck_assert_int_eq(image_build(&catalog, 1, 2, &next), 0);
+	map = take(&next, 2);
+	ck_assert_ptr_eq(map->segments[0], segment);
+	wait_threads();
+	ck_assert_int_eq(counters->images, 0);
+	ck_assert_ptr_null(due());
+	/* And goes again. */
+	image_map_retire(&map);
+	ck_assert_ptr_nonnull(due());
+	ref_put(&segment->ref);
+	wait_threads();
+	built_image_close(&next);
+}
+END_TEST
+
+/* Once it was asked for, an image that has it maps it anew: nobody new reads from the copies. */
+START_TEST(comes_back_too_late)
+{
+	struct built_image next;
+	struct lender *l;
+
+	orphan(1);
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 10), LENDER_COPIES);
+	ck_assert_int_eq(image_build(&catalog, 1, 2, &next), 0);
+	if (_i == 0)
+		map = take(&next, 2);
+	orphans_copy(&all);
+	wait_threads();
+	if (_i == 1)
+		map = take(&next, 2);
+	ck_assert_ptr_ne(map->segments[0], segment);
+	ck_assert_ptr_ne(map->segments[0]->bytes, segment->bytes);
+	ck_assert_mem_eq(map->segments[0]->bytes, segment->bytes, 10);
+	ref_put(&segment->ref);
+	image_map_retire(&map);
+	wait_threads();
+	built_image_close(&next);
+}
+END_TEST
+
+/* A thread has found it for an image that is on its way. */
+START_TEST(somebody_else_has_it)
+{
+	const char *fault;
+	struct segment_map *s = segment_map_new(image.fds[IMAGE_FDS], &fault);
+
+	orphan(1);
+	ck_assert_ptr_eq(s->mapping, segment->mapping);
+	ck_assert_ptr_null(due());
+	segment_map_free(&s);
+	ck_assert_ptr_nonnull(due());
+	ref_put(&segment->ref);
+	wait_threads();
+}
+END_TEST
+
+START_TEST(no_memory)
+{
+	struct lender *l;
+
+	orphan(1);
+	no_mremap = true;
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 10), LENDER_COPIES);
+	orphans_copy(&all);
+	wait_threads();
+	no_mremap = false;
+	ck_assert_int_eq(counters->images, 1);
+	ck_assert_int_eq(counters->held_bytes, 0);
+	ck_assert_mem_eq(bytes, content, SIZE);
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 10), LENDER_COPIES);
+	orphans_copy(&all);
+	wait_threads();
+	ck_assert_int_eq(counters->images, 0);
+	ref_put(&segment->ref);
+	wait_threads();
+}
+END_TEST
+
+/* The worker's end is sooner than the thread's. */
+START_TEST(end_meanwhile)
+{
+	struct lender *l;
+
+	orphan(1);
+	l = due();
+	ck_assert_int_eq(needs(l, 0, 10), LENDER_COPIES);
+	orphans_copy(&all);
+	ref_put(&segment->ref);
+	segment_maps_fini(&all);
+	wait_threads();
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("orphan");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, copied_where_they_are);
+	tcase_add_test(tc, whole_segment);
+	tcase_add_test(tc, refused);
+	tcase_add_test(tc, comes_back);
+	tcase_add_loop_test(tc, comes_back_too_late, 0, 2);
+	tcase_add_test(tc, somebody_else_has_it);
+	tcase_add_test(tc, no_memory);
+	tcase_add_test(tc, end_meanwhile);
+	return tc;
+}
+
+UNIT_MAIN("orphan")
