@@ -6,12 +6,12 @@
 #include "keeper/catalog.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "http/content_type.h"
+#include "keeper/sidecar.h"
 
 enum {
 	TYPES_MEMORY = 16 << 20,
@@ -80,42 +80,22 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-/* The coding that path's extension names; base: path without it. */
-static enum coding coding_of(struct slice path, struct slice *base)
-{
-	for (enum coding i = 0; i < CODINGS; i++) {
-		struct slice ext = coding_extensions[i];
-
-		if (path.n <= ext.n + 1 || path.p[path.n - ext.n - 1] != '.' ||
-			!slice_ends(path, ext))
-			continue;
-		*base = slice_of(path.p, path.n - ext.n - 1);
-		return i;
-	}
-	return CODING_NONE;
-}
-
 static struct catalog_file *base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
 {
 	struct slice base;
 
-	*coding = coding_of(path, &base);
+	*coding = sidecar_coding(path, &base);
 	return *coding != CODING_NONE ? catalog_find(c, root, base) : NULL;
 }
 
 static struct catalog_file *beside(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding)
 {
-	struct slice ext = coding_extensions[coding];
-	char path[PATH_MAX];
+	char buf[PATH_MAX];
 
-	if (f->node.n + ext.n + 2 > sizeof(path))
-		return NULL;
-	memcpy(path, f->path, f->node.n);
-	path[f->node.n] = '.';
-	memcpy(path + f->node.n + 1, ext.p, ext.n);
-	return catalog_find(c, f->node.root, slice_of(path, f->node.n + 1 + ext.n));
+	return catalog_find(
+		c, f->node.root, sidecar_name(slice_of(f->path, f->node.n), coding, buf));
 }
 
 bool catalog_codes(const struct catalog_file *f)
@@ -131,6 +111,19 @@ struct catalog_file *catalog_sidecar(
 	if (catalog_codes(f) && (f->beside & 1U << coding) != 0)
 		s = beside(c, f, coding);
 	return s != NULL && s->fresh && s->file_id.mtime_ns >= f->file_id.mtime_ns ? s : NULL;
+}
+
+bool catalog_sidecar_unread(const struct catalog *c, const struct catalog_file *f)
+{
+	if (f->beside == 0 || !catalog_codes(f))
+		return false;
+	for (enum coding i = 0; i < CODINGS; i++) {
+		const struct catalog_file *s = (f->beside & 1U << i) != 0 ? beside(c, f, i) : NULL;
+
+		if (s != NULL && !s->fresh)
+			return true;
+	}
+	return false;
 }
 
 /* f lies beside its base, from now on or no more. */
@@ -156,6 +149,29 @@ static void mark(struct catalog *c, const struct catalog_file *f)
 		H2D_ASSERT(f->in[i].at < c->images[i].marks->nentries);
 		__atomic_store_n(&c->images[i].marks->stale[f->in[i].at], 1, __ATOMIC_RELEASE);
 	}
+}
+
+static void mark_below(struct catalog *c, const struct catalog_dir *d)
+{
+	LIST_FOREACH(node, &d->files)
+		mark(c, LIST_ENTRY(node, struct catalog_file, sibling));
+	LIST_FOREACH(node, &d->dirs)
+		mark_below(c, LIST_ENTRY(node, struct catalog_dir, sibling));
+}
+
+void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
+{
+	const struct catalog_dir *d = catalog_find_dir(c, root, path);
+	const struct catalog_file *f = catalog_find(c, root, path);
+	enum coding coding;
+
+	if (d != NULL)
+		mark_below(c, d);
+	if (f != NULL)
+		mark(c, f);
+	f = base_of(c, root, path, &coding);
+	if (f != NULL)
+		mark(c, f);
 }
 
 /* A file called path came, went or changed: what it lies beside of is answered for no more. */
@@ -310,6 +326,12 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 	free(f);
 }
 
+static void remove_one(struct catalog *c, struct catalog_file *f)
+{
+	catalog_remove(c, f);
+	pause_step(&c->pause);
+}
+
 static void remove_empty_dir(struct catalog *c, struct catalog_dir *d)
 {
 	if (c->gone_dir != NULL)
@@ -331,7 +353,7 @@ void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
 		while (!list_empty(&at->dirs))
 			at = LIST_ENTRY(at->dirs.next, struct catalog_dir, sibling);
 		while (!list_empty(&at->files))
-			catalog_remove(c, LIST_ENTRY(at->files.next, struct catalog_file, sibling));
+			remove_one(c, LIST_ENTRY(at->files.next, struct catalog_file, sibling));
 		up = at == d ? NULL : at->parent;
 		remove_empty_dir(c, at);
 		at = up;

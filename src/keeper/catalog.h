@@ -13,6 +13,7 @@
 #include "http/mime.h"
 #include "image/doc_root.h"
 #include "keeper/path_index.h"
+#include "keeper/pause.h"
 #include "keeper/segment.h"
 
 enum {
@@ -95,7 +96,8 @@ struct catalog {
 		struct image_marks *marks; /* NULL: no image is here */
 		uint32_t number;
 	} images[CATALOG_IMAGES];
-	int32_t news_ms; /* the next image is wanted in so many; CATALOG_NEVER: nothing is new */
+	struct pause pause; /* of long steps */
+	int32_t news_ms;    /* the next image is wanted in so many; CATALOG_NEVER: nothing is new */
 	void (*news)(void *ctx); /* news_ms was lowered */
 	/* f is fresh, and what it may be coded with, or what lies beside it, may be new. */
 	void (*renewed)(void *ctx, struct catalog_file *f);
@@ -123,13 +125,19 @@ static inline bool catalog_full(const struct catalog *c)
 	return c->nfiles >= c->files_max;
 }
 
-/* It is not cached any more; a directory with all that is below it. */
+/* It is not cached any more; a directory with all that is below it, which is a long step. */
 void catalog_remove(struct catalog *c, struct catalog_file *f);
 void catalog_remove_dir(struct catalog *c, struct catalog_dir *d);
 
 /* It may have changed: no image answers for it until it was looked at. */
 void catalog_doubt(struct catalog *c, struct catalog_file *f);
 void catalog_doubt_below(struct catalog *c, struct catalog_dir *d);
+
+/*
+ * Only marks, and changes nothing of what is known: the file or directory called path (with all
+ * that is below it), and the file that it lies beside of. Good in the middle of a long step.
+ */
+void catalog_mark(struct catalog *c, uint32_t root, struct slice path);
 
 /* It was looked at, and is what it was but for file_id. */
 void catalog_trust(
@@ -163,6 +171,9 @@ unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, un
  */
 struct catalog_file *catalog_sidecar(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding);
+
+/* Whether a file that may become a variant of f lies beside it, and has yet to be read. */
+bool catalog_sidecar_unread(const struct catalog *c, const struct catalog_file *f);
 
 /* Whether there may be forms of f in content codings at all. */
 bool catalog_codes(const struct catalog_file *f);

@@ -201,6 +201,9 @@ static int put_file(struct image_builder *p, struct catalog_file *f, uint32_t nu
 	}
 	memcpy(e.last_modified, p->date, IMAGE_DATE);
 	put_slot(p, f, number);
+	/* Without it the entry would be wrong; the image that follows has both. */
+	if (catalog_sidecar_unread(p->c, f))
+		p->img->marks->stale[number] = 1;
 	f->in[p->slot].number = (uint32_t)p->img->number;
 	f->in[p->slot].at = number;
 	p->img->content += e.body.n;
@@ -214,9 +217,11 @@ static int put_files(struct image_builder *p)
 	uint32_t number = 0;
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < p->c->nfiles; i++)
+	for (uint32_t i = 0; rc == 0 && i < p->c->nfiles; i++) {
 		if (p->c->files[i]->fresh)
 			rc = put_file(p, p->c->files[i], number++);
+		pause_step(&p->c->pause);
+	}
 	H2D_ASSERT(rc < 0 || number == p->head.nentries);
 	if (rc == 0)
 		rc = flush(&p->entries);
@@ -317,11 +322,11 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 	if (rc < 0)
 		return rc;
 	hold_segments(&p);
-	for (int i = 0; i < IMAGE_FDS && rc >= 0; i++) {
-		rc = i == 0 ? put_index(&p) : i == 1 ? make_marks(img) : make_life(img);
-		if (rc >= 0)
-			img->fds[i] = rc;
-	}
+	rc = img->fds[1] = make_marks(img);
+	if (rc >= 0)
+		rc = img->fds[0] = put_index(&p);
+	if (rc >= 0)
+		rc = img->fds[2] = make_life(img);
 	if (p.fd >= 0)
 		close(p.fd);
 	free(p.slots);

@@ -25,8 +25,8 @@ struct built_image {
 };
 
 /*
- * Every fresh file of c; its place among the images alive is slot, which is free. 0, or -errno:
- * there is nothing to close then.
+ * Every fresh file of c; its place among the images alive is slot, which is free. A long step. 0,
+ * or -errno: there is nothing to close then.
  */
 int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_image *img);
 

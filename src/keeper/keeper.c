@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "event/sig.h"
+#include "keeper/backlog.h"
 #include "keeper/doubt_server.h"
 #include "keeper/master_link.h"
 #include "keeper/publish.h"
@@ -45,6 +46,7 @@ struct keeper {
 	struct catalog catalog;
 	struct reader reader;
 	struct scan scan;
+	struct backlog backlog;
 	struct variants variants;
 	struct publish publish;
 	struct doubt_server doubts;
@@ -143,7 +145,7 @@ static void on_change(void *ctx, enum tree_change what, unsigned root, const cha
 {
 	struct keeper *k = ctx;
 
-	scan_change(&k->scan, what, root, path);
+	backlog_change(&k->backlog, what, root, path);
 	stir(k);
 }
 
@@ -195,7 +197,7 @@ static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
 {
 	struct keeper *k = ctx;
 
-	scan_doubt(&k->scan, dev, ino, path);
+	backlog_doubt(&k->backlog, dev, ino, path);
 	stir(k);
 }
 
@@ -203,8 +205,18 @@ static void check_changes(void *ctx)
 {
 	struct keeper *k = ctx;
 
+	backlog_flush(&k->backlog);
 	read_watch(k);
 	doubt_server_read(&k->doubts);
+}
+
+static void on_pause(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	k->backlog.midway = true;
+	publish_midway(&k->publish);
+	k->backlog.midway = false;
 }
 
 static void first_walk_over(struct keeper *k)
@@ -269,6 +281,7 @@ static void on_work(struct task *t)
 {
 	struct keeper *k = LIST_ENTRY(t, struct keeper, work);
 
+	backlog_flush(&k->backlog);
 	wake_in(k, reader_wait(&k->reader));
 	if (portion(k))
 		stir(k);
@@ -353,6 +366,8 @@ static int start_building(struct keeper *k)
 	k->catalog.news = on_news;
 	k->catalog.renewed = on_renewed;
 	k->catalog.ctx = k;
+	k->catalog.pause = (struct pause){ .fn = on_pause, .ctx = k };
+	backlog_init(&k->backlog, &k->scan);
 	publish_init(&k->publish, &k->catalog, &k->loop, k->moving, k->args->first_number);
 	k->publish.check = check_changes;
 	k->publish.send = send_image;
@@ -383,7 +398,9 @@ static void stop_building(struct keeper *k)
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);
 	variants_fini(&k->variants);
+	k->catalog.pause.fn = NULL;
 	publish_fini(&k->publish);
+	backlog_fini(&k->backlog);
 	warm_start_free(&k->warm_start);
 	scan_fini(&k->scan);
 	catalog_fini(&k->catalog);

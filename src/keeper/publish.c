@@ -17,6 +17,7 @@ enum {
 	COST_SHARE = 20,   /* making them takes at most one part in so many of a processor */
 	WALKING_MS = 1000,
 	RETRY_MS = 1000,
+	MIDWAY_MS = 20, /* between two looks in a long step */
 };
 
 static void drop(struct published *i)
@@ -82,7 +83,7 @@ static void send(struct publish *p)
 	image_build_let_go(&i->image);
 }
 
-void publish_tick(struct publish *p)
+static void look_and_tick(struct publish *p)
 {
 	/* From before the look: if this process is stopped in between, the tick covers no more than
 	 * was seen. */
@@ -92,7 +93,19 @@ void publish_tick(struct publish *p)
 	for (int i = 0; i < CATALOG_IMAGES; i++)
 		if (p->images[i].alive)
 			image_build_tick(&p->images[i].image, now);
+	p->ticked_ms = now;
+}
+
+void publish_tick(struct publish *p)
+{
+	look_and_tick(p);
 	send(p);
+}
+
+void publish_midway(struct publish *p)
+{
+	if (clock_read_us() / 1000 - p->ticked_ms >= MIDWAY_MS)
+		look_and_tick(p);
 }
 
 unsigned publish_alive(const struct publish *p)
@@ -107,7 +120,7 @@ unsigned publish_alive(const struct publish *p)
 static int make_in(struct publish *p, struct published *i)
 {
 	uint64_t start = clock_read_cpu_us();
-	int rc = segments_compact(p->catalog->segments, p->buf);
+	int rc = segments_compact(p->catalog->segments, p->buf, &p->catalog->pause);
 
 	if (rc == 0)
 		rc = image_build(p->catalog, (unsigned)(i - p->images), p->number++, &i->image);
@@ -151,8 +164,8 @@ static void make(struct publish *p)
 		(unsigned long long)i->image.number, i->image.nentries,
 		(unsigned long long)i->image.content, i->image.nsegments,
 		(unsigned long long)p->cost_ms);
-	p->check(p->ctx);
-	send(p);
+	/* Making it may have taken seconds: neither its tick nor its marks may be from before. */
+	publish_tick(p);
 	p->room(p->ctx);
 }
 

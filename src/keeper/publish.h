@@ -26,6 +26,7 @@ struct publish {
 	struct published images[CATALOG_IMAGES];
 	struct published *newest;  /* NULL: none yet, or nobody holds it */
 	uint64_t number;           /* of the next one */
+	uint64_t ticked_ms;        /* the last tick, as clock_read_us() says */
 	uint64_t due_ms;           /* when it is wanted, 0: nothing is new */
 	uint64_t last_ms, cost_ms; /* when the last one was made, and its time on a processor */
 	bool blocked;              /* at the limit of images */
@@ -50,6 +51,9 @@ void publish_fini(struct publish *p);
 
 /* Tells the readers of every image that the keeper lives; sends what could not be sent. */
 void publish_tick(struct publish *p);
+
+/* In a long step, often: looks for changes and writes the tick when it is time; sends nothing. */
+void publish_midway(struct publish *p);
 
 /*
  * Makes an image if one is due. walking: files are still being found, so that it may wait for more

@@ -251,7 +251,7 @@ static struct segment *worst(const struct segments *s, uint64_t moved)
 	return found;
 }
 
-static int move(struct segments *s, struct segment *g, void *buf)
+static int move(struct segments *s, struct segment *g, void *buf, struct pause *pause)
 {
 	LIST_FOREACH(node, &g->bodies) {
 		struct segment_body *b = LIST_ENTRY(node, struct segment_body, node);
@@ -268,6 +268,7 @@ static int move(struct segments *s, struct segment *g, void *buf)
 			return rc;
 		take_out(b);
 		place(s, b, at, b->n);
+		pause_step(pause);
 	}
 	free_unused(s, g);
 	return 0;
@@ -286,7 +287,7 @@ bool segments_can_compact(const struct segments *s)
 	return g != NULL && can_move(s, g);
 }
 
-int segments_compact(struct segments *s, void *buf)
+int segments_compact(struct segments *s, void *buf, struct pause *pause)
 {
 	uint64_t moved = 0;
 	struct segment *g;
@@ -297,7 +298,7 @@ int segments_compact(struct segments *s, void *buf)
 
 		if (!can_move(s, g))
 			break;
-		rc = move(s, g, buf);
+		rc = move(s, g, buf, pause);
 		if (rc < 0)
 			return rc == -EAGAIN ? 0 : rc;
 		moved += live > 0 ? live : IMAGE_ALIGN;

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "image/etag.h"
 #include "image/image.h"
+#include "keeper/pause.h"
 
 struct segment {
 	struct list node;   /* of the store */
@@ -76,9 +77,10 @@ int segments_read(const struct segment_body *b, void *to);
 /*
  * Moves the bodies of a segment that is a quarter dead, or small beside what was written last, to
  * the one that is being written: so there are never many. A part at a time: at most about s->size
- * bytes are moved. buf has room for the largest body. 0, or -errno; what could not be moved stays.
+ * bytes are moved, in a long step. buf has room for the largest body; pause may be NULL. 0, or
+ * -errno; what could not be moved stays.
  */
-int segments_compact(struct segments *s, void *buf);
+int segments_compact(struct segments *s, void *buf, struct pause *pause);
 
 /* Whether that would free something now. */
 bool segments_can_compact(const struct segments *s);

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include "image_build_unit.h"
+#include "keeper/backlog.h"
 #include "unit.h"
 
 static struct doc_root roots[2];
@@ -273,6 +274,115 @@ START_TEST(edited)
 	ck_assert_int_eq(next.nfds, IMAGE_FDS + 1 + 1);
 	free(h);
 	built_image_close(&next);
+	stop(&img);
+}
+END_TEST
+
+/* Until it is read nobody knows what lies beside: the disk answers, not an image without it. */
+START_TEST(sidecar_to_be_read)
+{
+	struct built_image img, next;
+	struct image_head *h;
+
+	tree_text("a.css", "one");
+	tree_text("a.png", "two");
+	build_with(1 << 20, 1 << 16, &img);
+	tree_text("a.css.gz", "beside");
+	change(TREE_FILE, "/a.css.gz");
+	tree_text("a.png.gz", "not of this type");
+	change(TREE_FILE, "/a.png.gz");
+	ck_assert_int_eq(image_build(&b.catalog, 1, ++number, &next), 0);
+	h = index_of(&next);
+	ck_assert(is_stale(&next, h, "/a.css"));
+	ck_assert(!is_stale(&next, h, "/a.png"));
+	free(h);
+	built_image_close(&next);
+	work_later(50);
+	ck_assert_int_eq(image_build(&b.catalog, 1, ++number, &next), 0);
+	h = index_of(&next);
+	ck_assert(!is_stale(&next, h, "/a.css"));
+	ck_assert_uint_eq(find(h, "/a.css")->variants[CODING_GZIP].n, 6);
+	free(h);
+	built_image_close(&next);
+	stop(&img);
+}
+END_TEST
+
+static struct backlog backlog;
+static unsigned nfresh_midway;
+
+static void in_the_middle(void *ctx)
+{
+	(void)ctx;
+	backlog.midway = true;
+	backlog_change(&backlog, TREE_FILE, 1, "/a.css");
+	backlog_change(&backlog, TREE_FILE, 1, "/new");
+	backlog_change(&backlog, TREE_FILE, 1, "/b.css.gz");
+	backlog_change(&backlog, TREE_DIR, 1, "/d/");
+	nfresh_midway = b.catalog.nfresh;
+	backlog.midway = false;
+}
+
+/* What changes while an image is made is marked at once, and known when it is made. */
+START_TEST(changes_in_a_long_step)
+{
+	struct built_image img, next;
+	struct image_head *h;
+
+	tree_text("a.css", "one");
+	tree_text("b.css", "two");
+	tree_text("c.css", "three");
+	tree_dir("d");
+	tree_text("d/x", "x");
+	build_with(1 << 20, 1 << 16, &img);
+	h = index_of(&img);
+	backlog_init(&backlog, &b.scan);
+	b.catalog.pause = (struct pause){ .fn = in_the_middle, .steps = PAUSE_STEPS - 1 };
+	ck_assert_int_eq(image_build(&b.catalog, 1, ++number, &next), 0);
+	b.catalog.pause.fn = NULL;
+	ck_assert_uint_eq(nfresh_midway, 4);
+	ck_assert_uint_eq(b.catalog.nfiles, 4);
+	ck_assert(is_stale(&img, h, "/a.css"));
+	ck_assert(is_stale(&img, h, "/b.css"));
+	ck_assert(!is_stale(&img, h, "/c.css"));
+	ck_assert(is_stale(&img, h, "/d/x"));
+	free(h);
+	backlog_flush(&backlog);
+	h = index_of(&next);
+	ck_assert(is_stale(&next, h, "/a.css"));
+	ck_assert(is_stale(&next, h, "/b.css"));
+	ck_assert(!is_stale(&next, h, "/c.css"));
+	ck_assert(is_stale(&next, h, "/d/x"));
+	ck_assert(!file("/a.css")->fresh);
+	ck_assert_ptr_nonnull(file("/new"));
+	free(h);
+	built_image_close(&next);
+	stop(&img);
+}
+END_TEST
+
+/* More of them than it keeps: everything may have changed. */
+START_TEST(changes_past_all_memory)
+{
+	struct built_image img;
+	struct image_head *h;
+
+	tree_text("a.css", "one");
+	build_with(1 << 20, 1 << 16, &img);
+	h = index_of(&img);
+	backlog_init(&backlog, &b.scan);
+	backlog.midway = true;
+	while (!backlog.lost)
+		backlog_change(&backlog, TREE_FILE, 1, "/another");
+	ck_assert(is_stale(&img, h, "/a.css"));
+	ck_assert_uint_le(backlog.changes.n, 2 * BACKLOG_MAX);
+	backlog.midway = false;
+	ck_assert(file("/a.css")->fresh);
+	backlog_change(&backlog, TREE_FILE, 1, "/another");
+	ck_assert(!file("/a.css")->fresh);
+	ck_assert(!backlog.lost);
+	free(h);
+	backlog_fini(&backlog);
 	stop(&img);
 }
 END_TEST
@@ -603,6 +713,9 @@ static TCase *tests(void)
 	tcase_add_test(tc, sizes);
 	tcase_add_test(tc, many_files);
 	tcase_add_test(tc, edited);
+	tcase_add_test(tc, sidecar_to_be_read);
+	tcase_add_test(tc, changes_in_a_long_step);
+	tcase_add_test(tc, changes_past_all_memory);
 	tcase_add_test(tc, comes_and_goes);
 	tcase_add_test(tc, rescan);
 	tcase_add_test(tc, settles);

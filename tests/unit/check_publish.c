@@ -1,4 +1,5 @@
 /* check_publish: what is looked at before a reader is told that an image is right. */
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,6 +143,56 @@ START_TEST(a_busy_machine_delays_no_image)
 }
 END_TEST
 
+static void pause_here(void *ctx)
+{
+	(void)ctx;
+	publish_midway(&publish);
+}
+
+static void add_files(unsigned n)
+{
+	const struct file_id id = { .size = 1 };
+	const struct etag etag = { .n = IMAGE_ETAG };
+	struct catalog_dir *top = catalog_find_dir(&catalog, 0, SLICE("/"));
+
+	for (unsigned i = 0; i < n; i++) {
+		struct catalog_file *f;
+		char path[16];
+
+		snprintf(path, sizeof(path), "/%u", i);
+		f = catalog_add(&catalog, top, slice_str(path));
+		ck_assert_ptr_nonnull(f);
+		ck_assert_int_eq(catalog_fill(&catalog, f, &id, true, &etag, "x"), 0);
+	}
+}
+
+/* While an image is made, readers of the one before are told that the keeper lives. */
+START_TEST(ticks_while_it_makes_one)
+{
+	const struct image_marks *marks;
+	uint64_t tick;
+
+	start();
+	marks = publish.newest->image.marks;
+	catalog.pause.fn = pause_here;
+	add_files(4 * PAUSE_STEPS);
+	tick = __atomic_load_n(&marks->tick_ms, __ATOMIC_ACQUIRE);
+	nchecked = 0;
+	stolen_s = 1;
+	catalog_news(&catalog, 0);
+	clock_set((clock_ms() + 1000) * 1000, clock_wall());
+	publish_step(&publish, false);
+	stolen_s = 0;
+	ck_assert_uint_eq(nsent, 2);
+	ck_assert_uint_eq(publish.newest->image.nentries, 4 * PAUSE_STEPS);
+	ck_assert_uint_eq(nchecked, 4 + 1);
+	ck_assert_uint_ge(marks->tick_ms, tick + 4000);
+	/* The new one begins as fresh. */
+	ck_assert_uint_eq(publish.newest->image.marks->tick_ms, marks->tick_ms);
+	stop();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("publish");
@@ -149,6 +200,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, changes_are_read_before_a_tick);
 	tcase_add_test(tc, what_was_lost_is_made_again);
 	tcase_add_test(tc, a_busy_machine_delays_no_image);
+	tcase_add_test(tc, ticks_while_it_makes_one);
 	return tc;
 }
 

@@ -147,7 +147,7 @@ START_TEST(many_edits)
 			rng = rng * 1103515245 + 12345;
 			stuck += put(i, (rng >> 16) % (2 * SIZE / LIVE - 200), round) != 0;
 		}
-		ck_assert_int_eq(segments_compact(&store, buf), 0);
+		ck_assert_int_eq(segments_compact(&store, buf, NULL), 0);
 		ck_assert_int_eq(segments_seal(&store), 0);
 		/* The image before is held until this one is there. */
 		n = 0;
@@ -195,7 +195,7 @@ START_TEST(too_many)
 	ck_assert_int_eq(put(n, 200, n), -EAGAIN);
 	/* Small ones become one. */
 	store.size = 1 << 16;
-	ck_assert_int_eq(segments_compact(&store, buf), 0);
+	ck_assert_int_eq(segments_compact(&store, buf, NULL), 0);
 	ck_assert_uint_lt(in_use(), 10);
 	for (unsigned i = 0; i < n; i++)
 		expect(i);
@@ -260,7 +260,7 @@ START_TEST(full_of_dead)
 	for (unsigned tries = 0; put(0, LARGEST, 0) == -EAGAIN; tries++) {
 		ck_assert_uint_lt(tries, 5);
 		ck_assert(segments_can_compact(&store));
-		ck_assert_int_eq(segments_compact(&store, buf), 0);
+		ck_assert_int_eq(segments_compact(&store, buf, NULL), 0);
 		ck_assert_int_eq(segments_seal(&store), 0);
 		ck_assert_uint_le(store.bytes, 2 << 20);
 	}
