@@ -18,11 +18,17 @@ enum {
 	SPARE = 4, /* segments that stay free for what is being moved */
 };
 
+uint64_t segments_hold(uint64_t segment, uint64_t max_body)
+{
+	uint64_t half = segment / 2;
+	uint64_t filled = segment - (max_body < half ? max_body : half) - IMAGE_ALIGN;
+
+	return filled * (IMAGE_SEGMENTS - SPARE - 1);
+}
+
 uint64_t segments_max_size(uint64_t max_size, uint64_t max_body)
 {
-	uint64_t half = IMAGE_SEGMENT_MAX / 2;
-	uint64_t filled = IMAGE_SEGMENT_MAX - (max_body < half ? max_body : half) - IMAGE_ALIGN;
-	uint64_t all = filled * (IMAGE_SEGMENTS - SPARE - 1);
+	uint64_t all = segments_hold(IMAGE_SEGMENT_MAX, max_body);
 
 	return max_size < all ? max_size : all;
 }

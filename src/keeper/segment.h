@@ -49,9 +49,12 @@ static inline uint64_t segment_room(uint64_t n)
 }
 
 /*
- * How much of max_size the segments of one image hold for certain, when bodies have up to max_body
- * bytes: a segment ends where the next body does not fit.
+ * What the segments of one image hold for certain, when each has that many bytes and bodies have up
+ * to max_body: a segment ends where the next body does not fit.
  */
+uint64_t segments_hold(uint64_t segment, uint64_t max_body);
+
+/* How much of max_size that is. */
 uint64_t segments_max_size(uint64_t max_size, uint64_t max_body);
 
 /* For bodies that take max_size bytes: twice that may be alive. */

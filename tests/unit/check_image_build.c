@@ -698,6 +698,39 @@ START_TEST(another_spelling)
 }
 END_TEST
 
+/* More than segments hold, which are small here: with max-size cut to what they do hold, the rest
+ * is left out at once and not tried for ever. */
+START_TEST(more_bytes_than_segments_hold)
+{
+	enum {
+		SEGMENT = 64 << 10,
+		BODY = 5056,
+		FILES = 800
+	}; /* twelve leave most of a body free */
+	char *data = tree_bytes(BODY, 1);
+	uint64_t hold = segments_hold(SEGMENT, BODY);
+	struct built_image img;
+
+	for (unsigned i = 0; i < FILES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u", i);
+		memcpy(data, name, sizeof(name));
+		tree_write(name, data, BODY);
+	}
+	configure(hold, BODY);
+	unit_build_start(&b, &conf);
+	b.segments.size = SEGMENT;
+	unit_build_work(&b);
+	ck_assert_uint_eq(reader_pending(&b.reader), 0);
+	ck_assert_uint_eq(b.catalog.nfiles, hold / BODY);
+	ck_assert_uint_eq(b.reader.left_out, FILES - hold / BODY);
+	ck_assert_int_eq(image_build(&b.catalog, 0, ++number, &img), 0);
+	stop(&img);
+	free(data);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("build");
@@ -706,6 +739,7 @@ static TCase *tests(void)
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, more_files_than_an_index_holds);
 	tcase_add_test(tc, another_spelling);
+	tcase_add_test(tc, more_bytes_than_segments_hold);
 	tcase_add_test(tc, whole_tree);
 	tcase_add_test(tc, links);
 	tcase_add_test(tc, no_files);
