@@ -243,6 +243,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 		free(f);
 		return NULL;
 	}
+	c->room += catalog_index_room(path.n);
 	memcpy(f->path, path.p, path.n);
 	f->node = (struct name){ .root = dir->node.root, .n = (uint32_t)path.n, .path = f->path };
 	f->dir = dir;
@@ -314,6 +315,7 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 		c->gone(c->ctx, f);
 	drop(c, &f->body);
 	drop_variants(c, f);
+	c->room -= catalog_index_room(f->node.n);
 	path_index_leave(&c->names, &f->node);
 	/* Now that it is not found any more, what it lay beside may be compressed. */
 	set_beside(c, f, false);
@@ -379,12 +381,6 @@ static struct catalog_type *type_of(struct catalog *c, const struct catalog_file
 	*t = (struct catalog_type){ .next = root->types, .mime = mime, .value = value };
 	root->types = t;
 	return t;
-}
-
-bool catalog_has_room(const struct catalog *c, uint64_t n)
-{
-	return n <= IMAGE_SEGMENT_MAX && c->room <= c->conf->max_size &&
-	       segment_room(n) <= c->conf->max_size - c->room;
 }
 
 /* It is true again: in the images to come, and what it lies beside of with it. */

@@ -89,8 +89,9 @@ struct catalog {
 	uint32_t nfiles, files_cap;
 	uint32_t files_max; /* as many as an index holds */
 	uint32_t nfresh;
-	uint64_t content;    /* bytes of all bodies */
-	uint64_t room;       /* what they take in segments: max-size is for that */
+	uint64_t content; /* bytes of all bodies */
+	/* What they take in segments, and all files in an index: max-size is for that. */
+	uint64_t room;
 	struct arena memory; /* of types */
 	struct {
 		struct image_marks *marks; /* NULL: no image is here */
@@ -143,8 +144,25 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path);
 void catalog_trust(
 	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled);
 
-/* Whether n bytes more find room below max-size. */
-bool catalog_has_room(const struct catalog *c, uint64_t n);
+/* What a file takes in an index and its marks, at most. */
+static inline uint64_t catalog_index_room(size_t path_n)
+{
+	return sizeof(struct image_entry) + 4 * sizeof(struct image_slot) + path_n + 1;
+}
+
+/* Whether n bytes more of a file that is known find room below max-size. */
+static inline bool catalog_has_room(const struct catalog *c, uint64_t n)
+{
+	return n <= IMAGE_SEGMENT_MAX && c->room <= c->conf->max_size &&
+	       segment_room(n) <= c->conf->max_size - c->room;
+}
+
+/* The same of one that is not known yet, whose path has path_n bytes. */
+static inline bool catalog_has_room_new(const struct catalog *c, size_t path_n, uint64_t n)
+{
+	return catalog_has_room(c, n) &&
+	       segment_room(n) + catalog_index_room(path_n) <= c->conf->max_size - c->room;
+}
 
 /*
  * It was read: file_id->size bytes of data. The same bytes as before keep their variants. 0,

@@ -207,10 +207,22 @@ static void failed(struct reader *r, struct catalog_file *f, int rc)
 	enqueue(r, f, READER_RETRY);
 }
 
+void reader_left_out(struct reader *r, bool past)
+{
+	r->left_out++;
+	if (!past || r->said_past)
+		return;
+	r->said_past = true;
+	log_notice(
+		"cache: max-size: %llu bytes have no room for more files, which are read from the "
+		"disk",
+		(unsigned long long)r->catalog->conf->max_size);
+}
+
 static void leave_out(struct reader *r, struct catalog_file *f)
 {
 	end(r);
-	r->left_out++;
+	reader_left_out(r, r->file_id.size <= r->catalog->conf->max_file_size);
 	catalog_remove(r->catalog, f);
 }
 

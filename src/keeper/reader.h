@@ -29,6 +29,7 @@ struct reader {
 	struct list queues[READER_QUEUES];
 	unsigned n[READER_QUEUES];
 	unsigned left_out; /* too large, or past max-size, since the last look */
+	bool said_past;    /* that max-size is reached */
 	bool turn;         /* whose turn it is: FOUND's or CHANGED's */
 	int trouble;       /* -errno of the machine since the last look, 0: none */
 
@@ -58,6 +59,9 @@ bool reader_has(const struct reader *r, const struct catalog_file *f);
 
 /* f is about to be freed. */
 void reader_gone(struct reader *r, struct catalog_file *f);
+
+/* A file is not cached: it is too large, or past max-size, which is said once. */
+void reader_left_out(struct reader *r, bool past);
 
 /* An image or a body went: what was stuck is tried again. */
 void reader_room(struct reader *r);

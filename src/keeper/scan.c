@@ -393,11 +393,11 @@ static void meet_known(struct scan *s, struct catalog_file *f, const struct file
 
 static void meet_new(struct scan *s, struct slice path, const struct file_id *file_id)
 {
+	bool small = file_id->size <= s->catalog->conf->max_file_size;
 	struct catalog_file *f;
 
-	if (file_id->size > s->catalog->conf->max_file_size ||
-		!catalog_has_room(s->catalog, file_id->size)) {
-		s->reader->left_out++;
+	if (!small || !catalog_has_room_new(s->catalog, path.n, file_id->size)) {
+		reader_left_out(s->reader, small);
 		return;
 	}
 	f = add_file(s, s->dir, path);

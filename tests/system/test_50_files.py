@@ -483,6 +483,7 @@ def test_full_image(h2d):
 			assert c.get("/" + name).body == body
 	totals = server.status()["totals"]
 	assert totals["cache_hits"] > 0 and totals["cache_misses"] > 0
+	assert len(re.findall("cache: max-size: .* no room for more", server.log_text())) == 1
 
 
 def test_max_size_past_what_an_image_holds(h2d):

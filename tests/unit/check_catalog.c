@@ -185,7 +185,7 @@ START_TEST(past_max_size)
 	struct catalog_file *f = add("/a");
 
 	memset(text, 'x', 1000);
-	conf.max_size = 1500;
+	conf.max_size = 1500 + 2 * catalog_index_room(2);
 	ck_assert_int_eq(fill_at(f, text, 1), 0);
 	ck_assert_int_eq(fill_at(add("/b"), text, 1), -ENOSPC);
 	ck_assert(!file("/b")->fresh);
@@ -202,7 +202,8 @@ START_TEST(past_max_size_in_small_pieces)
 	char name[16];
 	int rc = 0;
 
-	conf.max_size = 6400;
+	conf.max_size = 90 * (64 + catalog_index_room(3)) + 10 * (64 + catalog_index_room(2)) +
+			catalog_index_room(4);
 	segments_fini(&store);
 	segments_init(&store, conf.max_size);
 	for (int i = 0; rc == 0 && i < 1000; i++) {
@@ -211,7 +212,11 @@ START_TEST(past_max_size_in_small_pieces)
 	}
 	ck_assert_int_eq(rc, -ENOSPC);
 	ck_assert_uint_eq(c.content, 100);
-	ck_assert_uint_eq(c.room, 6400);
+	ck_assert_uint_eq(c.room, conf.max_size);
+	/* Names take room as well, and give it back. */
+	for (uint32_t i = c.nfiles; i > 0; i--)
+		catalog_remove(&c, c.files[i - 1]);
+	ck_assert_uint_eq(c.room, 0);
 }
 END_TEST
 
