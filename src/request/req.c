@@ -101,23 +101,19 @@ static void reply_options(struct h2d_req *req, unsigned methods)
 	h2d_reply_bytes(req, 204, NULL, NULL, 0);
 }
 
-static unsigned all_methods(const struct route_table *t)
+static enum h2d_scope listener_scope(const struct h2d_req *req)
 {
-	unsigned methods = FILE_METHODS;
-
-	for (unsigned i = 0; i < t->nroutes; i++)
-		methods |= 1u << t->routes[i].method;
-	return methods;
+	return req->conn->admin ? H2D_ON_ADMIN : H2D_ON_PUBLIC;
 }
 
 /* The handler that answers, NULL if the request was answered here. */
 static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body)
 {
 	const struct h2d_handler *handler = req->env->fallback;
-	enum h2d_scope here = req->conn->admin ? H2D_ON_ADMIN : H2D_ON_PUBLIC;
+	enum h2d_scope here = listener_scope(req);
 
 	*body = H2D_BODY_NONE;
-	switch (route_find(req->env->routes, req->method, req->path, &req->match)) {
+	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
 		if (req->method == H2D_OPTIONS) {
 			reply_options(req, req->match.methods);
@@ -126,16 +122,11 @@ static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body
 		method_not_allowed(req, req->match.methods);
 		return NULL;
 	case ROUTE_FOUND:
-		if (req->match.route->handler->scope == H2D_ON_ANY ||
-			req->match.route->handler->scope == here) {
-			*body = req->match.route->body;
-			return req->match.route->handler;
-		}
-		break;
+		*body = req->match.route->body;
+		return req->match.route->handler;
 	case ROUTE_NONE:
 		break;
 	}
-	req->match.route = NULL;
 	if (handler != NULL && handler->scope != H2D_ON_ANY && handler->scope != here) {
 		h2d_reply_error(req, 404);
 		return NULL;
@@ -232,7 +223,8 @@ void req_start(struct h2d_req *req)
 		return;
 	}
 	if (req->method == H2D_OPTIONS && slice_eq(req->target, SLICE("*"))) {
-		reply_options(req, all_methods(req->env->routes));
+		reply_options(
+			req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));
 		return;
 	}
 	if (err != NULL) {

@@ -7,6 +7,42 @@
 
 #include "request/route_tree.h"
 
+static bool is_here(const struct route *r, enum h2d_scope here)
+{
+	return r->handler->scope == here || r->handler->scope == H2D_ON_ANY;
+}
+
+/* Of a node: what answers method there; NULL if nothing does. */
+static const struct route *route_of(const struct route_table *t, const struct route_node *node,
+	enum h2d_scope here, enum h2d_method method)
+{
+	const struct route *r;
+
+	if (method >= H2D_METHODS || !(node->methods & 1u << method))
+		return NULL;
+	r = &t->routes[node->routes[method]];
+	if (is_here(r, here))
+		return r;
+	/* The row of HEAD's own is elsewhere. */
+	return method == H2D_HEAD ? route_of(t, node, here, H2D_GET) : NULL;
+}
+
+static unsigned methods_of(
+	const struct route_table *t, const struct route_node *node, enum h2d_scope here)
+{
+	unsigned methods = 0;
+
+	for (unsigned m = 0; m < H2D_METHODS; m++)
+		if (route_of(t, node, here, (enum h2d_method)m) != NULL)
+			methods |= 1u << m;
+	return methods;
+}
+
+static bool owns(const struct route_table *t, const struct route_node *node, enum h2d_scope here)
+{
+	return node->methods != 0 && methods_of(t, node, here) != 0;
+}
+
 static const struct route_node *find_literal(
 	const struct route_table *t, const struct route_node *parent, struct slice segment)
 {
@@ -33,7 +69,7 @@ static const struct route_node *find_literal(
  * The owner of what is left of a path below node, in the order literal, {param}, "*"; NULL if none.
  * p is the end of the path, or the slash before its next segment.
  */
-static const struct route_node *find_owner(const struct route_table *t,
+static const struct route_node *find_owner(const struct route_table *t, enum h2d_scope here,
 	const struct route_node *node, const char *p, const char *end, struct slice *param)
 {
 	const struct route_node *child, *owner = NULL;
@@ -41,29 +77,29 @@ static const struct route_node *find_owner(const struct route_table *t,
 	const char *slash;
 
 	if (p == end)
-		return node->methods != 0 ? node : NULL;
+		return owns(t, node, here) ? node : NULL;
 	p++;
 	slash = memchr(p, '/', (size_t)(end - p));
 	segment = slice_of(p, (size_t)((slash != NULL ? slash : end) - p));
 	if (segment.n > 0) {
 		child = find_literal(t, node, segment);
 		if (child != NULL)
-			owner = find_owner(t, child, p + segment.n, end, param);
+			owner = find_owner(t, here, child, p + segment.n, end, param);
 		if (owner == NULL && node->param != 0) {
 			*param = segment;
 			child = &t->nodes[node->param];
-			owner = find_owner(t, child, p + segment.n, end, param + 1);
+			owner = find_owner(t, here, child, p + segment.n, end, param + 1);
 		}
 	}
-	if (owner == NULL && node->rest != 0) {
+	if (owner == NULL && node->rest != 0 && owns(t, &t->nodes[node->rest], here)) {
 		*param = slice_of(p, (size_t)(end - p));
 		owner = &t->nodes[node->rest];
 	}
 	return owner;
 }
 
-enum route_result route_find(const struct route_table *t, enum h2d_method method, struct slice path,
-	struct route_match *match)
+enum route_result route_find(const struct route_table *t, enum h2d_scope here,
+	enum h2d_method method, struct slice path, struct route_match *match)
 {
 	const struct route_node *owner;
 
@@ -72,17 +108,25 @@ enum route_result route_find(const struct route_table *t, enum h2d_method method
 	if (path.n == 0 || path.p[0] != '/')
 		return ROUTE_NONE;
 	/* "/" has no segment, and its slash begins none unless a "*" takes it. */
-	if (path.n == 1 && t->nodes[0].methods != 0)
+	if (path.n == 1 && owns(t, &t->nodes[0], here))
 		owner = &t->nodes[0];
 	else
-		owner = find_owner(t, &t->nodes[0], path.p, path.p + path.n, match->params);
+		owner = find_owner(t, here, &t->nodes[0], path.p, path.p + path.n, match->params);
 	if (owner == NULL)
 		return ROUTE_NONE;
-	match->methods = owner->methods;
-	if (method >= H2D_METHODS || !(owner->methods & 1u << method))
-		return ROUTE_METHOD;
-	match->route = &t->routes[owner->routes[method]];
-	return ROUTE_FOUND;
+	match->methods = methods_of(t, owner, here);
+	match->route = route_of(t, owner, here, method);
+	return match->route != NULL ? ROUTE_FOUND : ROUTE_METHOD;
+}
+
+unsigned route_methods(const struct route_table *t, enum h2d_scope here)
+{
+	unsigned methods = 0;
+
+	for (unsigned i = 0; i < t->nroutes; i++)
+		if (is_here(&t->routes[i], here))
+			methods |= 1u << t->routes[i].method;
+	return methods;
 }
 
 void route_print(const struct route_table *t, FILE *out)

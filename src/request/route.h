@@ -53,9 +53,16 @@ struct route_match {
 	unsigned methods; /* the owner's, bit per enum h2d_method, HEAD with GET */
 };
 
-/* path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. */
-enum route_result route_find(const struct route_table *t, enum h2d_method method, struct slice path,
-	struct route_match *match);
+/*
+ * path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. here:
+ * what the listener is, H2D_ON_PUBLIC or H2D_ON_ADMIN; rows whose handlers do not answer there do
+ * not exist.
+ */
+enum route_result route_find(const struct route_table *t, enum h2d_scope here,
+	enum h2d_method method, struct slice path, struct route_match *match);
+
+/* The methods that any path has there, bit per enum h2d_method. */
+unsigned route_methods(const struct route_table *t, enum h2d_scope here);
 
 /* --routes: one line per route: method, pattern, handler, listeners, request body. */
 void route_print(const struct route_table *t, FILE *out);

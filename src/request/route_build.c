@@ -36,11 +36,11 @@ static void *must(void *p)
 }
 
 static bool __attribute__((format(printf, 3, 4)))
-fault(struct builder *builder, int line, const char *fmt, ...)
+fault(struct builder *builder, const struct route_row *row, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(builder->err, "routes.def:%d: ", line);
+	fprintf(builder->err, "%s:%d: ", row->file, row->line);
 	va_start(ap, fmt);
 	vfprintf(builder->err, fmt, ap);
 	va_end(ap);
@@ -110,28 +110,29 @@ static const char *segment_fault(struct slice segment, bool last)
 	return NULL;
 }
 
-static bool add_param(struct builder *builder, int line, struct route *route, struct slice name)
+static bool add_param(struct builder *builder, const struct route_row *row, struct route *route,
+	struct slice name)
 {
 	if (route->nparams == ROUTE_PARAMS_MAX)
-		return fault(builder, line, "more than %d parameters in \"%s\"", ROUTE_PARAMS_MAX,
+		return fault(builder, row, "more than %d parameters in \"%s\"", ROUTE_PARAMS_MAX,
 			route->pattern);
 	for (unsigned i = 0; i < route->nparams; i++)
 		if (slice_eq(name, slice_str(route->params[i])))
-			return fault(builder, line, "parameter \"%.*s\" twice in \"%s\"",
+			return fault(builder, row, "parameter \"%.*s\" twice in \"%s\"",
 				SLICE_ARG(name), route->pattern);
 	route->params[route->nparams++] = must(strndup(name.p, name.n));
 	return true;
 }
 
-static bool check_pattern(struct builder *builder, int line, struct route *route)
+static bool check_pattern(struct builder *builder, const struct route_row *row, struct route *route)
 {
 	struct slice rest = slice_str(route->pattern);
 
 	if (rest.n == 0 || rest.p[0] != '/')
 		return fault(
-			builder, line, "pattern \"%s\" does not begin with \"/\"", route->pattern);
+			builder, row, "pattern \"%s\" does not begin with \"/\"", route->pattern);
 	if (rest.n > PATTERN_MAX)
-		return fault(builder, line, "pattern over %d bytes", PATTERN_MAX);
+		return fault(builder, row, "pattern over %d bytes", PATTERN_MAX);
 	if (rest.n == 1)
 		return true;
 	while (rest.n > 0) {
@@ -139,10 +140,10 @@ static bool check_pattern(struct builder *builder, int line, struct route *route
 		const char *why = segment_fault(segment, rest.n == 0);
 
 		if (why != NULL)
-			return fault(builder, line, "bad pattern \"%s\": %s", route->pattern, why);
+			return fault(builder, row, "bad pattern \"%s\": %s", route->pattern, why);
 		if (kind_of(segment) == PARAM)
 			name = slice_of(segment.p + 1, segment.n - 2);
-		if (kind_of(segment) != LITERAL && !add_param(builder, line, route, name))
+		if (kind_of(segment) != LITERAL && !add_param(builder, row, route, name))
 			return false;
 	}
 	return true;
@@ -155,17 +156,17 @@ static bool check_row(struct builder *builder, const struct route_row *row, stru
 	route->pattern = row->pattern;
 	route->method = method_parse(slice_str(row->method));
 	if (route->method == H2D_METHOD_UNKNOWN)
-		ok = fault(builder, row->line, "unknown method \"%s\"", row->method);
+		ok = fault(builder, row, "unknown method \"%s\"", row->method);
 	if (!all_of(slice_str(row->handler), "_") ||
 		(row->handler[0] >= '0' && row->handler[0] <= '9'))
-		ok = fault(builder, row->line, "\"%s\" cannot name a handler", row->handler);
+		ok = fault(builder, row, "\"%s\" cannot name a handler", row->handler);
 	if (strcmp(row->body, "BODY_STREAM") == 0)
 		route->body = H2D_BODY_STREAM;
 	else if (strcmp(row->body, "BODY_NONE") == 0)
 		route->body = H2D_BODY_NONE;
 	else
-		ok = fault(builder, row->line, "unknown request body \"%s\"", row->body);
-	return check_pattern(builder, row->line, route) && ok;
+		ok = fault(builder, row, "unknown request body \"%s\"", row->body);
+	return check_pattern(builder, row, route) && ok;
 }
 
 /* --- the tree --------------------------------------------------------------------------------- */
@@ -212,8 +213,9 @@ static void insert(struct builder *builder, unsigned i)
 	if (br->node.methods & 1u << route->method) {
 		const struct route_row *other = &builder->rows[br->node.routes[route->method]];
 
-		fault(builder, builder->rows[i].line, "%s \"%s\" clashes with \"%s\" of line %d",
-			builder->rows[i].method, route->pattern, other->pattern, other->line);
+		fault(builder, &builder->rows[i], "%s \"%s\" clashes with \"%s\" of %s:%d",
+			builder->rows[i].method, route->pattern, other->pattern, other->file,
+			other->line);
 		return;
 	}
 	br->node.methods |= (uint16_t)(1u << route->method);
@@ -270,7 +272,7 @@ int route_build(struct route_build *b, const struct route_row *rows, unsigned nr
 		if (check_row(&builder, &rows[i], &b->routes[i]) && i < NODES_MAX)
 			insert(&builder, i);
 	if (nrows > NODES_MAX || b->nnodes > NODES_MAX)
-		fault(&builder, rows[nrows - 1].line, "more routes than the tree has numbers for");
+		fault(&builder, &rows[nrows - 1], "more routes than the tree has numbers for");
 	b->nodes = must(calloc(b->nnodes, sizeof(*b->nodes)));
 	lay_out(b->nodes, &builder.root, 0, &next);
 	b->table.routes = b->routes;

@@ -9,6 +9,7 @@
 
 /* ROUTE(method, pattern, handler, body), as written. */
 struct route_row {
+	const char *file; /* where it is written */
 	int line;
 	const char *method, *pattern, *handler, *body;
 };
@@ -22,7 +23,7 @@ struct route_build {
 
 /*
  * Checks all rows and builds the tree. The rows' strings must outlive b. 0, or -1 with a line
- * "routes.def:LINE: …" on err for every fault; b needs route_build_free() either way.
+ * "FILE:LINE: …" on err for every fault; b needs route_build_free() either way.
  */
 int route_build(struct route_build *b, const struct route_row *rows, unsigned nrows, FILE *err);
 

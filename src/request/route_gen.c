@@ -1,7 +1,7 @@
 /*
  * route_gen: the program that make runs to turn routes.def into C on stdout: the const route table,
  * its tree, and declarations of the handlers it names. A fault in a row ends it with 1 and a line
- * "routes.def:LINE: …" on stderr.
+ * "FILE:LINE: …" on stderr.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,8 @@
 #define SYMBOL "h2d_handler_"
 
 static const struct route_row rows[] = {
-#define ROUTE(method, pattern, handler, body) { __LINE__, #method, pattern, #handler, #body },
+#define ROUTE(method, pattern, handler, body) \
+	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
 #include "routes.def"
 };
 
@@ -26,12 +27,13 @@ enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 static void print_handlers(void)
 {
 	for (unsigned i = 0; i < NROWS; i++)
-		printf("#line %d \"routes.def\"\n"
+		printf("#line %d \"%s\"\n"
 		       "extern const struct h2d_handler " SYMBOL "%s; "
-		       "static const struct { const void *pad, *handler; } row_%d "
-		       "__attribute__((used, section(\".data.rel.ro.routes.def:%d\"))) "
+		       "static const struct { const void *pad, *handler; } row_%u "
+		       "__attribute__((used, section(\".data.rel.ro.%s:%d\"))) "
 		       "= { NULL, &" SYMBOL "%s };\n",
-			rows[i].line, rows[i].handler, rows[i].line, rows[i].line, rows[i].handler);
+			rows[i].line, rows[i].file, rows[i].handler, i, rows[i].file, rows[i].line,
+			rows[i].handler);
 	printf("#line %d \"routes_table.c\"\n", 6 + 2 * NROWS + 1);
 }
 

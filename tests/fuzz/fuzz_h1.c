@@ -160,7 +160,7 @@ static bool about_pieces(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct route_row rows[] = {
-		{ 1, "POST", "/p/{x}", "post", "BODY_STREAM" },
+		{ "rows", 1, "POST", "/p/{x}", "post", "BODY_STREAM" },
 	};
 	uint64_t whole, bytes, pieces;
 

@@ -80,7 +80,7 @@ static void drain_output(struct proto *p, struct outq *q)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct route_row rows[] = {
-		{ 1, "POST", "/p/{x}", "post", "BODY_STREAM" },
+		{ "rows", 1, "POST", "/p/{x}", "post", "BODY_STREAM" },
 	};
 	static struct route_build routes;
 	static struct pool blocks;

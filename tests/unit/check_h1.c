@@ -131,10 +131,10 @@ static void echo_start(struct h2d_req *req, void *state)
 static const struct h2d_handler fallback = { .name = "echo", .start = echo_start };
 
 static const struct route_row rows[] = {
-	{ 1, "GET", "/hello", "hello", "BODY_NONE" },
-	{ 2, "GET", "/stream", "stream", "BODY_NONE" },
-	{ 3, "POST", "/upload", "upload", "BODY_STREAM" },
-	{ 4, "GET", "/later", "later", "BODY_NONE" },
+	{ "rows", 1, "GET", "/hello", "hello", "BODY_NONE" },
+	{ "rows", 2, "GET", "/stream", "stream", "BODY_NONE" },
+	{ "rows", 3, "POST", "/upload", "upload", "BODY_STREAM" },
+	{ "rows", 4, "GET", "/later", "later", "BODY_NONE" },
 };
 static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later };
 static struct route_build routes;

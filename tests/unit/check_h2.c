@@ -139,12 +139,12 @@ static const struct h2d_handler admin = {
 };
 
 static const struct route_row rows[] = {
-	{ 1, "GET", "/hello", "hello", "BODY_NONE" },
-	{ 2, "GET", "/stream", "stream", "BODY_NONE" },
-	{ 3, "POST", "/upload", "upload", "BODY_STREAM" },
-	{ 4, "GET", "/later", "later", "BODY_NONE" },
-	{ 5, "GET", "/admin", "admin", "BODY_NONE" },
-	{ 6, "GET", "/long", "long_head", "BODY_NONE" },
+	{ "rows", 1, "GET", "/hello", "hello", "BODY_NONE" },
+	{ "rows", 2, "GET", "/stream", "stream", "BODY_NONE" },
+	{ "rows", 3, "POST", "/upload", "upload", "BODY_STREAM" },
+	{ "rows", 4, "GET", "/later", "later", "BODY_NONE" },
+	{ "rows", 5, "GET", "/admin", "admin", "BODY_NONE" },
+	{ "rows", 6, "GET", "/long", "long_head", "BODY_NONE" },
 };
 static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later, &admin,
 	&long_head };

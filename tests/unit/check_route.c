@@ -21,7 +21,8 @@ static unsigned split_rows(char *text, struct route_row *rows)
 		char *space = strchr(line, ' ');
 
 		*space = '\0';
-		rows[n] = (struct route_row){ (int)n + 1, line, space + 1, "thing", "BODY_NONE" };
+		rows[n] = (struct route_row){ "routes.def", (int)n + 1, line, space + 1, "thing",
+			"BODY_NONE" };
 		n++;
 	}
 	return n;
@@ -107,7 +108,7 @@ START_TEST(test_find)
 	size_t n = 0;
 
 	build(&b, lookups[_i].table, &copy);
-	result = route_find(&b.table, lookups[_i].method, path, &match);
+	result = route_find(&b.table, H2D_ON_PUBLIC, lookups[_i].method, path, &match);
 	method_list(match.methods, methods, sizeof(methods));
 	ck_assert_str_eq(methods, lookups[_i].methods);
 	if (lookups[_i].pattern == NULL) {
@@ -134,10 +135,42 @@ START_TEST(test_head_row)
 	char *copy;
 
 	build(&b, "GET /x\nHEAD /x\n", &copy);
-	ck_assert_int_eq(route_find(&b.table, H2D_HEAD, SLICE("/x"), &match), ROUTE_FOUND);
+	ck_assert_int_eq(
+		route_find(&b.table, H2D_ON_PUBLIC, H2D_HEAD, SLICE("/x"), &match), ROUTE_FOUND);
 	ck_assert_ptr_eq(match.route, &b.routes[1]);
-	ck_assert_int_eq(route_find(&b.table, H2D_GET, SLICE("/x"), &match), ROUTE_FOUND);
+	ck_assert_int_eq(
+		route_find(&b.table, H2D_ON_PUBLIC, H2D_GET, SLICE("/x"), &match), ROUTE_FOUND);
 	ck_assert_ptr_eq(match.route, &b.routes[0]);
+	route_build_free(&b);
+	free(copy);
+}
+END_TEST
+
+/* What listeners have no row of, does not exist there: neither its path nor its methods. */
+START_TEST(test_scope)
+{
+	static const struct h2d_handler public = { .name = "public", .scope = H2D_ON_PUBLIC };
+	static const struct h2d_handler admin = { .name = "admin", .scope = H2D_ON_ADMIN };
+	struct slice path = SLICE("/a/b");
+	struct route_match match;
+	struct route_build b;
+	char *copy;
+
+	build(&b, "GET /a/b\nPUT /a/b\nHEAD /a/b\nDELETE /a/{x}\n", &copy);
+	b.routes[0].handler = b.routes[3].handler = &public;
+	b.routes[1].handler = b.routes[2].handler = &admin;
+	ck_assert_int_eq(route_find(&b.table, H2D_ON_PUBLIC, H2D_PUT, path, &match), ROUTE_METHOD);
+	ck_assert_uint_eq(match.methods, 1u << H2D_GET | 1u << H2D_HEAD);
+	ck_assert_int_eq(route_find(&b.table, H2D_ON_PUBLIC, H2D_HEAD, path, &match), ROUTE_FOUND);
+	ck_assert_ptr_eq(match.route, &b.routes[0]);
+	ck_assert_int_eq(route_find(&b.table, H2D_ON_ADMIN, H2D_HEAD, path, &match), ROUTE_FOUND);
+	ck_assert_ptr_eq(match.route, &b.routes[2]);
+	ck_assert_int_eq(
+		route_find(&b.table, H2D_ON_ADMIN, H2D_DELETE, path, &match), ROUTE_METHOD);
+	b.routes[0].handler = &admin;
+	ck_assert_int_eq(
+		route_find(&b.table, H2D_ON_PUBLIC, H2D_DELETE, path, &match), ROUTE_FOUND);
+	ck_assert_ptr_eq(match.route, &b.routes[3]);
 	route_build_free(&b);
 	free(copy);
 }
@@ -154,19 +187,24 @@ START_TEST(test_siblings)
 
 	for (int i = 0; i < N; i++) {
 		snprintf(patterns[i], sizeof(patterns[i]), "/x/%d", i * 7919 % 10007);
-		rows[i] = (struct route_row){ i + 1, "GET", patterns[i], "thing", "BODY_STREAM" };
+		rows[i] = (struct route_row){ "routes.def", i + 1, "GET", patterns[i], "thing",
+			"BODY_STREAM" };
 	}
 	ck_assert_int_eq(route_build(&b, rows, N, stderr), 0);
+	for (int i = 0; i < N; i++)
+		b.routes[i].handler = &handler;
 	for (int i = 0; i < N; i++) {
 		char longer[40];
 
-		ck_assert_int_eq(
-			route_find(&b.table, H2D_GET, slice_str(patterns[i]), &match), ROUTE_FOUND);
+		ck_assert_int_eq(route_find(&b.table, H2D_ON_PUBLIC, H2D_GET,
+					 slice_str(patterns[i]), &match),
+			ROUTE_FOUND);
 		ck_assert_ptr_eq(match.route, &b.routes[i]);
 		ck_assert_int_eq(match.route->body, H2D_BODY_STREAM);
 		snprintf(longer, sizeof(longer), "%sx", patterns[i]);
 		ck_assert_int_eq(
-			route_find(&b.table, H2D_GET, slice_str(longer), &match), ROUTE_NONE);
+			route_find(&b.table, H2D_ON_PUBLIC, H2D_GET, slice_str(longer), &match),
+			ROUTE_NONE);
 	}
 	route_build_free(&b);
 }
@@ -177,19 +215,26 @@ static const struct {
 	struct route_row rows[2];
 	const char *fault; /* NULL: none */
 } faults[] = {
-	{ { { 1, "GET", "/a", "h", "BODY_NONE" }, { 2, "PUT", "/a", "h", "BODY_STREAM" } }, NULL },
-	{ { { 1, "GET", "/a/{x}", "h", "BODY_NONE" }, { 2, "PUT", "/a/{y}", "h", "BODY_NONE" } },
+	{ { { "routes.def", 1, "GET", "/a", "h", "BODY_NONE" },
+		  { "routes.def", 2, "PUT", "/a", "h", "BODY_STREAM" } },
 		NULL },
-	{ { { 1, "GET", "/a/{x}", "h", "BODY_NONE" }, { 2, "GET", "/a/x", "h", "BODY_NONE" } },
+	{ { { "routes.def", 1, "GET", "/a/{x}", "h", "BODY_NONE" },
+		  { "routes.def", 2, "PUT", "/a/{y}", "h", "BODY_NONE" } },
 		NULL },
-	{ { { 1, "GET", "/a/{x}", "h", "BODY_NONE" }, { 2, "GET", "/a/*", "h", "BODY_NONE" } },
+	{ { { "routes.def", 1, "GET", "/a/{x}", "h", "BODY_NONE" },
+		  { "routes.def", 2, "GET", "/a/x", "h", "BODY_NONE" } },
+		NULL },
+	{ { { "routes.def", 1, "GET", "/a/{x}", "h", "BODY_NONE" },
+		  { "routes.def", 2, "GET", "/a/*", "h", "BODY_NONE" } },
 		NULL },
 #define BAD(method, pattern, handler, body, why) \
-	{ { { 1, "GET", "/good", "h", "BODY_NONE" }, { 7, method, pattern, handler, body } }, \
+	{ { { "routes.def", 1, "GET", "/good", "h", "BODY_NONE" }, \
+		  { "routes.def", 7, method, pattern, handler, body } }, \
 		"routes.def:7: " why "\n" },
-	BAD("GET", "/good", "h", "BODY_NONE", "GET \"/good\" clashes with \"/good\" of line 1") BAD(
-		"get", "/a", "h", "BODY_NONE", "unknown method \"get\"") BAD("", "/a", "h",
-		"BODY_NONE", "unknown method \"\"") BAD("GET", "/a", "", "BODY_NONE",
+	BAD("GET", "/good", "h", "BODY_NONE",
+		"GET \"/good\" clashes with \"/good\" of routes.def:1") BAD("get", "/a", "h",
+		"BODY_NONE", "unknown method \"get\"") BAD("", "/a", "h", "BODY_NONE",
+		"unknown method \"\"") BAD("GET", "/a", "", "BODY_NONE",
 		"\"\" cannot name a handler") BAD("GET", "/a", "a b", "BODY_NONE",
 		"\"a b\" cannot name a handler") BAD("GET", "/a", "1a", "BODY_NONE",
 		"\"1a\" cannot name a handler") BAD("GET", "/a", "h", "BODY_ANY",
@@ -230,13 +275,15 @@ static const struct {
 			"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"")
 			BAD("GET", "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*", "h", "BODY_NONE",
 				"more than 8 parameters in \"/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/*\""){
-				{ { 3, "GET", "/{a}/b", "h", "BODY_NONE" },
-					{ 4, "GET", "/{b}/b", "h", "BODY_NONE" } },
-				"routes.def:4: GET \"/{b}/b\" clashes with \"/{a}/b\" of line "
-				"3\n" },
-	{ { { 3, "GET", "/*", "h", "BODY_NONE" }, { 4, "GET", "/*", "h", "BODY_NONE" } },
-		"routes.def:4: GET \"/*\" clashes with \"/*\" of line 3\n" },
-	{ { { 3, "GOT", "/", "h", "BODY_NON" }, { 4, "PUT", "x", "", "BODY_NONE" } },
+				{ { "routes.def", 3, "GET", "/{a}/b", "h", "BODY_NONE" },
+					{ "routes.def", 4, "GET", "/{b}/b", "h", "BODY_NONE" } },
+				"routes.def:4: GET \"/{b}/b\" clashes with \"/{a}/b\" of "
+				"routes.def:3\n" },
+	{ { { "routes.def", 3, "GET", "/*", "h", "BODY_NONE" },
+		  { "routes.def", 4, "GET", "/*", "h", "BODY_NONE" } },
+		"routes.def:4: GET \"/*\" clashes with \"/*\" of routes.def:3\n" },
+	{ { { "routes.def", 3, "GOT", "/", "h", "BODY_NON" },
+		  { "routes.def", 4, "PUT", "x", "", "BODY_NONE" } },
 		"routes.def:3: unknown method \"GOT\"\n"
 		"routes.def:3: unknown request body \"BODY_NON\"\n"
 		"routes.def:4: \"\" cannot name a handler\n"
@@ -322,6 +369,7 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(tc, test_find, 0, sizeof(lookups) / sizeof(lookups[0]));
 	tcase_add_test(tc, test_head_row);
+	tcase_add_test(tc, test_scope);
 	tcase_add_test(tc, test_siblings);
 	tcase_add_loop_test(tc, test_fault, 0, sizeof(faults) / sizeof(faults[0]));
 	tcase_add_test(tc, test_print);

@@ -78,7 +78,7 @@ static const struct h2d_handler upload = {
 };
 
 static const struct route_row rows[] = {
-	{ 1, "POST", "/p/upload", "upload", "BODY_STREAM" },
+	{ "routes.def", 1, "POST", "/p/upload", "upload", "BODY_STREAM" },
 };
 
 /*
