@@ -1,9 +1,10 @@
 /*
  * h2d/handler.h: all that a request handler sees of the server.
  *
- * A handler is a const struct of callbacks named h2d_handler_NAME; a route is one row of
- * src/routes.def that says NAME. All calls happen on the worker's event loop: a handler must never
- * block. It does not know, and cannot ask, which protocol version carries its request.
+ * A handler is a const struct of callbacks named h2d_handler_NAME; a route is one row of a
+ * routes.def that says NAME. All calls happen on the worker's event loop: a handler must never
+ * block, and leaves what does to h2d_work(). It does not know, and cannot ask, which protocol
+ * version carries its request.
  *
  * Life of a request: start() once, when the header section is complete; body() for each piece of
  * the request body, then end(), if the route takes one and no reply was given yet; gone() exactly
@@ -99,6 +100,32 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 /* The first request field of that name (lower case, ends in NUL); NULL if absent. */
 const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *len);
 
+/* How many parameters the route's pattern has, a final "*" included. */
+unsigned h2d_req_params(const struct h2d_req *req);
+
+/*
+ * The i-th of them (0 up to h2d_req_params() - 1), from the left: its value as h2d_req_param()
+ * gives it, and its name in *name (ends in NUL, static; "*" for what a final "*" took). name may be
+ * NULL. NULL if there is no i-th.
+ */
+const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len);
+
+/*
+ * Bytes of request body that are to come in all: what content-length says (RFC 9110, 8.6), 0
+ * without a body, -1 if the client has not said. A body that differs from it never comes to end().
+ */
+int64_t h2d_req_length(const struct h2d_req *req);
+
+/*
+ * The peer's address without its port: "192.0.2.1", "2001:db8::1", or "unix" for a unix socket.
+ * Ends in NUL and lives as long as the request; NULL when the request's memory is spent.
+ */
+const char *h2d_req_peer(struct h2d_req *req, size_t *len);
+
+/* The name of the user whose password was right (auth-basic-file), as it came: any bytes; NULL and
+ * len 0 if nobody was asked for one. */
+const char *h2d_req_user(const struct h2d_req *req, size_t *len);
+
 /* n bytes of memory that lives as long as the request, not zeroed, aligned to 8; NULL when its
  * budget (about 4 MiB for everything a request needs) is spent. */
 void *h2d_req_alloc(struct h2d_req *req, size_t n);
@@ -154,9 +181,78 @@ void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fil
 /* A fill that answered H2D_LATER has bytes now. Harmless at any other time before gone(). */
 void h2d_resume(struct h2d_req *req);
 
+/* --- the request body ------------------------------------------------------------------------- */
+
 /* Gives back credit for n bytes of request body (1 up to what body() was given and has no credit
- * yet): this is what opens the flow-control window. */
+ * yet): this is what opens the flow-control window. Without credit the client sends no more than
+ * its window, so a handler that gives it back as it has used the bytes needs no more than this. */
 void h2d_consume(struct h2d_req *req, size_t n);
+
+/*
+ * From now on neither body() nor end() is called, until h2d_body_resume(). Pieces that come
+ * meanwhile wait in the server, without credit: the client's window bounds them. For a handler that
+ * has to wait for something else before it can take the next piece. Paused twice is paused once;
+ * the reply ends it.
+ */
+void h2d_body_pause(struct h2d_req *req);
+
+/* What waited, and what comes, is handed on again: from the loop, never from inside this call.
+ * Harmless if the body is not paused. */
+void h2d_body_resume(struct h2d_req *req);
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+struct h2d_timer;
+
+/* What a timer calls, on the loop; never after gone(). Any call may follow, a reply too. */
+typedef void h2d_timer_fn(struct h2d_req *req, void *state);
+
+/*
+ * A timer of this request, not set yet. It is the server's, lives as long as the request, and is
+ * stopped behind gone(); nobody frees it. NULL when the request's memory is spent. One that is set
+ * again and again costs no more than one that is set once.
+ */
+struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn);
+
+/*
+ * Calls fn once, ms milliseconds from now (0: soon) or a little later, never earlier. A timer that
+ * was set already is moved. fn may set it again.
+ */
+void h2d_timer_set(struct h2d_timer *timer, uint64_t ms);
+
+/* Not any more. Harmless if it is not set. */
+void h2d_timer_stop(struct h2d_timer *timer);
+
+/* --- work that blocks ------------------------------------------------------------------------- */
+
+/*
+ * In a thread: may block, in system calls or by computing. Calls nothing of this header and touches
+ * neither the request nor the handler's state, which may end at any time; job is all it has. Its
+ * stack has 256 KiB, and signals do not come to it.
+ */
+typedef void h2d_work_run(void *job);
+
+/*
+ * On the loop, once run() has returned. Any call may follow, a reply too. req and state are NULL if
+ * the request is gone: then all that is left to do is to free what job has.
+ */
+typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
+
+/*
+ * Has a thread call run(job), then the loop done(req, state, job). Where 0 is returned, done() is
+ * called exactly once, always from the loop and never from inside this call; if the request ends
+ * first, it comes behind gone(), and run() is left out if no thread had begun with it. -1 when
+ * memory or threads are out: neither is called.
+ *
+ * job is the handler's, of malloc(3) or static: it must live until done(), which frees it; memory
+ * of the request (h2d_req_alloc(), state) does not live long enough. Between this call and done()
+ * it belongs to run() alone.
+ *
+ * Each worker has a few threads (eight) for the work of all handlers; what is beyond them waits in
+ * line, in which connections take turns. They are not those that open and read files. A worker that
+ * leaves waits for what runs; the master ends it one second after shutdown-timeout.
+ */
+int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
 
 /* --- the server ------------------------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ enum job_class {
 	JOB_REMOTE,   /* whatever waits for another machine or process (FUSE): half of them */
 	JOB_LISTING,  /* a quarter of them */
 	JOB_PASSWORD, /* half of them */
+	JOB_HANDLER,  /* whatever handlers do there: all, for it has a pool of its own */
 	JOB_CLASSES
 };
 

@@ -48,6 +48,47 @@ const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *l
 	return text(f != NULL ? f->value : (struct slice){ 0 }, len);
 }
 
+unsigned h2d_req_params(const struct h2d_req *req)
+{
+	return req->match.route != NULL ? req->match.route->nparams : 0;
+}
+
+const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len)
+{
+	if (i >= h2d_req_params(req))
+		return text((struct slice){ 0 }, len);
+	if (name != NULL)
+		*name = req->match.route->params[i];
+	return text(req->match.params[i], len);
+}
+
+/* Protocols have refused what is no number, and what is too large for one. */
+int64_t h2d_req_length(const struct h2d_req *req)
+{
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));
+	int64_t n = 0;
+
+	if (!req->has_body)
+		return 0;
+	if (f == NULL)
+		return -1;
+	for (size_t i = 0; i < f->value.n; i++)
+		n = 10 * n + (f->value.p[i] - '0');
+	return n;
+}
+
+const char *h2d_req_peer(struct h2d_req *req, size_t *len)
+{
+	const char *host = arena_strdup(&req->arena, ADDR_HOST(&req->conn->peer));
+
+	return text(host != NULL ? slice_str(host) : (struct slice){ 0 }, len);
+}
+
+const char *h2d_req_user(const struct h2d_req *req, size_t *len)
+{
+	return text(req->user, len);
+}
+
 void *h2d_req_alloc(struct h2d_req *req, size_t n)
 {
 	return arena_alloc(&req->arena, n);
@@ -56,6 +97,26 @@ void *h2d_req_alloc(struct h2d_req *req, size_t n)
 void h2d_consume(struct h2d_req *req, size_t n)
 {
 	req->stream->consume(req, n);
+}
+
+static void on_body_task(struct task *t)
+{
+	req_release_body(LIST_ENTRY(t, struct h2d_req, body_task));
+}
+
+void h2d_body_pause(struct h2d_req *req)
+{
+	if (req->body_task.fn == NULL)
+		task_init(&req->body_task, on_body_task);
+	loop_cancel(&req->body_task);
+	req->body_paused = true;
+	req_hold_body(req);
+}
+
+void h2d_body_resume(struct h2d_req *req)
+{
+	if (req->body_paused)
+		loop_ready(req->env->loop, &req->body_task);
 }
 
 void h2d_resume(struct h2d_req *req)

@@ -253,6 +253,8 @@ void reply_send(struct h2d_req *req, int status)
 	r->ready = true;
 	req_go(req, REQ_REPLY);
 	req->stream->reply(req);
+	if (req->body_paused)
+		loop_ready(req->env->loop, &req->body_task);
 }
 
 void reply_ask(struct reply *r, struct lender *lender)

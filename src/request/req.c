@@ -12,6 +12,8 @@
 #include "http/authority.h"
 #include "http/path.h"
 #include "request/gate.h"
+#include "request/handler_timer.h"
+#include "request/work.h"
 
 enum {
 	FIELDS_FIRST = 12,
@@ -192,15 +194,61 @@ static bool answered(const struct h2d_req *req)
 	return req->reply.ready || req->error_status != 0;
 }
 
+/* A piece of the body that nobody is ready for. A request that has its answer needs no more of it.
+ */
+static void hold(struct h2d_req *req, const void *data, size_t n)
+{
+	if (!answered(req)) {
+		if (body_queue_put(&req->body_queue, data, n) == 0)
+			return;
+		reply_error(req, ERR_NO_MEMORY->status);
+	}
+	req->stream->consume(req, n);
+}
+
+void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	if (req->body_held)
+		hold(req, data, n);
+	else if (req->body_taken && !req->reply.ready)
+		req->handler->body(req, req->handler_state, data, n);
+	else
+		req->stream->consume(req, n);
+}
+
+void req_end(struct h2d_req *req)
+{
+	if (req->body_held)
+		req->body_queue.ended = true;
+	else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
+		req->handler->end(req, req->handler_state);
+}
+
+static void hand_on_body(struct h2d_req *req)
+{
+	struct body_piece *piece;
+
+	/* The handler that gets them may have enough again. */
+	while (!req->body_held && (piece = body_queue_take(&req->body_queue)) != NULL) {
+		req_body(req, piece->bytes, piece->n);
+		free(piece);
+	}
+	if (!req->body_held && req->body_queue.ended) {
+		req->body_queue.ended = false;
+		req_end(req);
+	}
+}
+
 /* The gate's word on a request that had to wait for it. */
 static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	(void)ctx;
+	req->body_held = false; /* start() may pause it */
 	if (result == GATE_GO)
 		start_handler(req);
 	if (req->body_taken && !answered(req))
 		req->stream->consume(req, 0);
-	req_release_body(req);
+	hand_on_body(req);
 }
 
 void req_start(struct h2d_req *req)
@@ -243,6 +291,19 @@ void req_start(struct h2d_req *req)
 	}
 }
 
+/* Its last call, and the end of what it has begun. */
+static void handler_leaves(struct h2d_req *req, const struct h2d_handler *handler)
+{
+	if (handler != NULL && handler->gone != NULL)
+		handler->gone(req, req->handler_state);
+	if (req->body_task.fn != NULL)
+		loop_cancel(&req->body_task);
+	if (req->timers != NULL)
+		handler_timer_leave(req);
+	if (req->works != NULL)
+		work_leave(req);
+}
+
 void req_refuse(struct h2d_req *req, int status)
 {
 	const struct h2d_handler *handler = req->handler;
@@ -256,8 +317,7 @@ void req_refuse(struct h2d_req *req, int status)
 	}
 	req->handler = NULL;
 	req->body_taken = false;
-	if (handler != NULL && handler->gone != NULL)
-		handler->gone(req, req->handler_state);
+	handler_leaves(req, handler);
 	reply_error(req, status);
 }
 
@@ -279,50 +339,10 @@ void req_hold_body(struct h2d_req *req)
 	req->body_held = true;
 }
 
-/* A piece of the body that nobody is ready for. A request that has its answer needs no more of it.
- */
-static void hold(struct h2d_req *req, const void *data, size_t n)
-{
-	if (!answered(req)) {
-		if (body_queue_put(&req->body_queue, data, n) == 0)
-			return;
-		reply_error(req, ERR_NO_MEMORY->status);
-	}
-	req->stream->consume(req, n);
-}
-
-void req_body(struct h2d_req *req, const void *data, size_t n)
-{
-	if (req->body_held)
-		hold(req, data, n);
-	else if (req->body_taken && !req->reply.ready)
-		req->handler->body(req, req->handler_state, data, n);
-	else
-		req->stream->consume(req, n);
-}
-
-void req_end(struct h2d_req *req)
-{
-	if (req->body_held)
-		req->body_queue.ended = true;
-	else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
-		req->handler->end(req, req->handler_state);
-}
-
 void req_release_body(struct h2d_req *req)
 {
-	struct body_piece *piece;
-
-	req->body_held = false;
-	/* The handler that gets them may have enough again. */
-	while (!req->body_held && (piece = body_queue_take(&req->body_queue)) != NULL) {
-		req_body(req, piece->bytes, piece->n);
-		free(piece);
-	}
-	if (!req->body_held && req->body_queue.ended) {
-		req->body_queue.ended = false;
-		req_end(req);
-	}
+	req->body_held = req->body_paused = false;
+	hand_on_body(req);
 }
 
 void req_resume(struct h2d_req *req)
@@ -344,8 +364,7 @@ void req_fini(struct h2d_req *req)
 		gate_leave(req);
 	if (req->body_queue.first != NULL)
 		req->stream->consume(req, body_queue_clear(&req->body_queue));
-	if (req->handler != NULL && req->handler->gone != NULL)
-		req->handler->gone(req, req->handler_state);
+	handler_leaves(req, req->handler);
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);
 	body_close(&req->reply.body);

@@ -13,6 +13,7 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "event/loop.h"
 #include "http/field.h"
 #include "request/body_queue.h"
 #include "request/reply.h"
@@ -55,6 +56,9 @@ struct http_conn {
 
 struct http_env;
 struct auth_queue; /* request/auth_queue.h */
+struct h2d_timer;  /* request/handler_timer.c */
+struct work;       /* request/work.c */
+struct offload;    /* event/offload.h */
 struct gate;       /* request/gate.c */
 
 /* What all requests of one worker share; the worker owns it. */
@@ -68,10 +72,12 @@ struct http_env {
 	unsigned header_fields; /* client-header-fields */
 	bool draining;
 	bool timed; /* the access log tells how long requests take: the clock is read for each */
-	struct files *files;           /* of files/files.h; NULL in tests that serve none */
-	const struct sites *sites;     /* never NULL; sites_plain in tests */
-	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */
-	struct auth_queue *auth_queue; /* checks passwords; NULL where no location has auth */
+	struct loop *loop;               /* NULL in tests whose handlers never wait */
+	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
+	struct files *files;             /* of files/files.h; NULL in tests that serve none */
+	const struct sites *sites;       /* never NULL; sites_plain in tests */
+	uint16_t https_port;             /* where redirect_to_https sends to; 0: nowhere, 404 */
+	struct auth_queue *auth_queue;   /* checks passwords; NULL where no location has auth */
 	/*
 	 * Answers with status and a file of the site as content, without conditions or ranges;
 	 * falls back to reply_own_page() if it is not there. NULL: no error pages. Set by the
@@ -105,7 +111,9 @@ struct h2d_req {
 	bool complete;       /* the whole reply was given to the connection */
 	bool body_taken;     /* the handler gets the request body */
 	bool body_held;      /* its pieces wait in body_queue */
+	bool body_paused;    /* … as the handler wants it */
 	struct body_queue body_queue;
+	struct task body_task; /* hands them on after a pause; fn NULL: there was none */
 
 	/* Made by req_start(). */
 	const struct site *site;         /* never NULL from then on */
@@ -120,6 +128,8 @@ struct h2d_req {
 	const struct h2d_handler *handler; /* NULL: answered without one */
 	struct route_match match;
 	void *handler_state;
+	struct h2d_timer *timers; /* the handler's; all of them */
+	struct work *works;       /* … and what threads do for it */
 
 	uint64_t sent;               /* content bytes given to the connection */
 	uint64_t started_us;         /* clock_read_us() at the first field, if env->timed */

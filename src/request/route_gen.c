@@ -14,6 +14,12 @@ static const struct route_row rows[] = {
 #define ROUTE(method, pattern, handler, body) \
 	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
 #include "routes.def"
+#ifdef HANDLERS_ROUTES /* of the folder that configure --with-handlers names */
+#define ROUTE(method, pattern, handler, body) \
+	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
+#include HANDLERS_ROUTES
+#undef ROUTE
+#endif
 };
 
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };

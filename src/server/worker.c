@@ -28,6 +28,7 @@
 
 enum {
 	OFFLOAD_THREADS = 4,
+	HANDLER_THREADS = 8, /* their own: what handlers wait for keeps no file waiting */
 	SECOND_MS = 1000,
 };
 
@@ -317,6 +318,8 @@ static int start_http(struct worker *w)
 		.header_size = conf->limits.client_header_size,
 		.header_fields = (unsigned)conf->limits.client_header_fields,
 		.timed = w->args->access_log >= 0 && conf->access_log_format == ACCESS_JSON,
+		.loop = &w->loop,
+		.handler_threads = w->handler_threads,
 		.files = w->files,
 		.error_page = reply_file_error_page,
 		.auth_queue = w->auth_queue,
@@ -387,6 +390,9 @@ static const char *worker_start(struct worker *w)
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";
+	w->handler_threads = offload_new(&w->loop, HANDLER_THREADS);
+	if (w->handler_threads == NULL)
+		return "threads for handlers";
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)
 		return "passwords";
@@ -415,6 +421,7 @@ static void worker_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->deadline);
 	conn_env_fini(&w->conns);
 	free(w->conns.input);
+	offload_free(&w->handler_threads);
 	files_free(&w->files);
 	offload_free(&w->offload);
 	h1_trim();

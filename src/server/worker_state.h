@@ -23,7 +23,7 @@ struct worker {
 	struct loop loop;
 	struct sig sig;
 	struct watch ctl;
-	struct offload *offload;
+	struct offload *offload, *handler_threads;
 	struct auth_queue *auth_queue;
 	struct files *files;
 	struct http_env http;

@@ -1,0 +1,86 @@
+/*
+ * work: a job of the handlers' threads, for a request that may be gone before it is done. Its
+ * memory is its own until done() was called; what the handler gave it is the handler's. Called by
+ * handlers, and by req.c at the end.
+ */
+#include "request/work.h"
+
+#include <stdlib.h>
+
+#include "event/offload.h"
+#include "request/req.h"
+
+struct work {
+	struct job job;
+	struct h2d_req *req; /* NULL: gone */
+	struct work *next;   /* of the request's */
+	h2d_work_run *run;
+	h2d_work_done *done;
+	void *arg;
+};
+
+static void finish(struct work *w)
+{
+	struct h2d_req *req = w->req;
+	h2d_work_done *done = w->done;
+	void *arg = w->arg;
+
+	free(w);
+	done(req, req != NULL ? req->handler_state : NULL, arg);
+}
+
+static void in_thread(struct job *j)
+{
+	struct work *w = LIST_ENTRY(j, struct work, job);
+
+	w->run(w->arg);
+}
+
+static void in_loop(struct job *j)
+{
+	struct work *w = LIST_ENTRY(j, struct work, job), **at;
+
+	if (w->req != NULL) {
+		for (at = &w->req->works; *at != w; at = &(*at)->next)
+			;
+		*at = w->next;
+	}
+	finish(w);
+}
+
+int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job)
+{
+	struct work *w = malloc(sizeof(*w));
+
+	if (w == NULL)
+		return -1;
+	*w = (struct work){
+		.job = { .work = in_thread,
+			.done = in_loop,
+			.class = JOB_HANDLER,
+			.owner = req->conn },
+		.req = req,
+		.next = req->works,
+		.run = run,
+		.done = done,
+		.arg = job,
+	};
+	if (offload_submit(req->env->handler_threads, &w->job) < 0) {
+		free(w);
+		return -1;
+	}
+	req->works = w;
+	return 0;
+}
+
+void work_leave(struct h2d_req *req)
+{
+	struct work *w;
+
+	while ((w = req->works) != NULL) {
+		req->works = w->next;
+		w->req = NULL;
+		if (offload_cancel(req->env->handler_threads, &w->job))
+			finish(w);
+	}
+}

@@ -1,0 +1,339 @@
+"""Handlers: the examples, and all that h2d/handler.h offers, in a server that has their routes (tests/handlers)."""
+import os
+import re
+import time
+
+import pytest
+
+from procs import wait_for
+from server import H2D
+from users import basic, hashed, put_users
+
+HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
+PATIENT = 60  # seconds for an answer: only one that never comes is late
+JSON = [("content-type", "application/json")]
+
+
+@pytest.fixture(params=["h2", "h1"])
+def speak(request):
+	"""The protocol of a test."""
+	return request.param
+
+
+@pytest.fixture
+def handlers(h2d):
+	"""Makes servers with these routes."""
+	def start(**options):
+		return h2d(binary=HANDLERS, **options)
+	start.new = lambda **options: h2d.new(binary=HANDLERS, **options)
+	return start
+
+
+def link(server, speak, how="tcp"):
+	return (server.connect if speak == "h2" else server.h1)(how, timeout=PATIENT)
+
+
+def post(client, path, body=b"", headers=(), length=True):
+	"""The response; length: the client says how long the body is."""
+	headers = list(headers)
+	if hasattr(client, "conn"):
+		headers += [("content-length", str(len(body)))] if length else []
+	elif not length:
+		body = [body]
+	return client.request("POST", path, headers, body)
+
+
+def fnv1a(data):
+	h = 0xcbf29ce484222325
+	for byte in data:
+		h = (h ^ byte) * 0x100000001b3 & 0xffffffffffffffff
+	return "%016x" % h
+
+
+# --- the examples -------------------------------------------------------------------------------------
+
+
+def test_echo(handlers, speak):
+	text = b'{"a":[1,2,"' + b"x" * 3000 + b'"]}'
+	with link(handlers(), speak) as c:
+		answer = post(c, "/echo", text, JSON)
+		assert (answer.status, answer.body) == (200, text)
+		assert answer.get("content-type") == "application/json"
+		assert post(c, "/echo", b"{}").status == 415
+		allowed = c.request("PUT", "/echo", JSON)
+		assert (allowed.status, allowed.get("allow")) == (405, "POST, OPTIONS")
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
+def test_echo_of_too_much(handlers, speak, said):
+	"""By what is announced, or at the byte that is too many."""
+	with link(handlers(), speak) as c:
+		assert post(c, "/echo", b"1" * 65537, JSON, said).status == 413
+
+
+def test_download(handlers, speak):
+	server = handlers(files={"downloads/a b.txt": "0123456789"})
+	with link(server, speak) as c:
+		answer = c.get("/download/a%20b.txt", [("range", "bytes=2-3")])
+		assert (answer.status, answer.body) == (206, b"23")
+		assert answer.get("content-disposition") == "attachment"
+		head = c.request("HEAD", "/download/a%20b.txt")
+		assert (head.status, head.body, head.get("content-length")) == (200, b"", "10")
+		assert c.get("/download/none").status == 404
+
+
+def test_count(handlers, speak, how):
+	body = bytes(range(256)) * 1000
+	with link(handlers(), speak, how) as c:
+		answer = post(c, "/count", body)
+		assert answer.body == b'{"bytes":256000,"fnv1a":"%s"}\n' % fnv1a(body).encode()
+
+
+def events(client, stream=None):
+	"""How many have come."""
+	return client.responses[stream].body.count(b"data: ")
+
+
+def test_events_go_on(handlers, how):
+	"""Longer than every timeout, and as long as the client stays."""
+	server = handlers(sections="timeouts { handshake = 1  header = 1  body = 1  send = 1  keepalive = 1 }")
+	with link(server, "h2", how) as c:
+		stream = c.send(path="/events?50")
+		assert c.headers_of(stream).get("content-type") == "text/event-stream; charset=utf-8"
+		begun = time.monotonic()
+		c.until(lambda: time.monotonic() - begun > 3.5, PATIENT)
+		seen = events(c, stream)
+		c.until(lambda: events(c, stream) > seen + 3, PATIENT)
+		numbers = re.findall(rb"id: (\d+)\ndata: \d+\n\n", c.responses[stream].body)
+		assert [int(n) for n in numbers] == list(range(1, len(numbers) + 1))
+		c.reset(stream)
+		assert c.get("/healthz").status == 200
+
+
+def test_events_over_http1(handlers):
+	server = handlers(sections="timeouts { header = 1  body = 1  send = 1  keepalive = 1 }")
+	with server.socket(timeout=PATIENT) as sock:
+		sock.sendall(b"GET /events?50 HTTP/1.1\r\nhost: a\r\n\r\n")
+		begun, text = time.monotonic(), b""
+		while time.monotonic() - begun < 3.5:
+			got = sock.recv(65536)
+			assert got, text
+			text += got
+		assert text.count(b"data: ") > 3
+
+
+def test_events_to_one_who_does_not_read(handlers):
+	"""Nothing is made for a closed window but the event that waits, and the stream goes on behind it."""
+	server = handlers()
+	with server.connect(timeout=PATIENT, credit=False, settings={4: 20}) as c:
+		stream = c.send(path="/events?10")
+		c.until(lambda: c.responses[stream].size == 20, PATIENT)
+		with server.connect(timeout=PATIENT) as other:
+			for _ in range(10):
+				assert other.get("/later/30").status == 200
+		c.window(10000, stream)
+		c.until(lambda: events(c, stream) > 3, PATIENT)
+		numbers = [int(n) for n in re.findall(rb"id: (\d+)", c.responses[stream].body)]
+		assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_events_end_when_the_worker_leaves(handlers):
+	server = handlers()
+	with link(server, "h2") as c:
+		stream = c.send(path="/events?50")
+		c.until(lambda: events(c, stream) > 0, PATIENT)
+		server.hup()
+		answer = c.response(stream, PATIENT)
+		assert answer.ended and answer.reset is None
+
+
+def test_later(handlers, speak):
+	with link(handlers(), speak) as c:
+		begun = time.monotonic()
+		answer = c.get("/later/300")
+		assert (answer.status, answer.body) == (200, b"now\n") and time.monotonic() - begun >= 0.3
+		for path in ("/later/x", "/later/3x", "/later/-1", "/later/600001"):
+			assert c.get(path).status == 404
+
+
+def test_who_asked_for_later_leaves(handlers):
+	"""Its timer goes with it."""
+	server = handlers()
+	with link(server, "h2") as c:
+		c.send(path="/later/600000")
+		server_saw = lambda: server.status()["totals"]["requests_live"] > 1
+		wait_for(server_saw, PATIENT)
+	server.wait_quiet(PATIENT)
+
+
+def test_resolve(handlers, speak):
+	with link(handlers(), speak) as c:
+		answer = c.get("/resolve/127.0.0.1")
+		assert (answer.status, answer.body) == (200, b"127.0.0.1\n")
+		assert c.get("/resolve/300.0.0.1.invalid.").status == 404
+
+
+# --- threads ------------------------------------------------------------------------------------------
+
+
+class Fifos:
+	"""Paths whose readers block until they are written to."""
+
+	def __init__(self, server, n):
+		self.paths = [server.path("fifo-%d" % i) for i in range(n)]
+		for path in self.paths:
+			os.mkfifo(path)
+
+	def reader(self, i):
+		"""A descriptor for writing, once somebody reads; None before."""
+		try:
+			return os.open(self.paths[i], os.O_WRONLY | os.O_NONBLOCK)
+		except OSError:
+			return None
+
+	def meet(self, i):
+		"""The writer of the i-th, once a thread has opened it; it reads until that is closed."""
+		return wait_for(lambda: self.reader(i), PATIENT, said="a reader of FIFO %d" % i)
+
+	def write(self, i, text):
+		fd = self.meet(i)
+		os.write(fd, text)
+		os.close(fd)
+
+
+def test_work_that_blocks_keeps_no_file_waiting(handlers, speak):
+	"""More of it than there are threads, for longer than anything else takes."""
+	server = handlers()
+	fifos = Fifos(server, 12)
+	with link(server, "h2") as c, link(server, speak) as other:
+		streams = [c.send(path="/t/block?" + path) for path in fifos.paths]
+		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 12, PATIENT)
+		for i in range(5):
+			server.write("new-%d.txt" % i, "new")
+			assert other.get("/new-%d.txt" % i).body == b"new"
+		assert other.get("/events-no").status == 404
+		for i in range(12):
+			fifos.write(i, b"text %d" % i)
+		assert [c.response(s, PATIENT).body for s in streams] == [b"text %d" % i for i in range(12)]
+
+
+def test_who_asked_for_work_leaves(handlers):
+	"""What runs is done without it; what is in line is not begun with."""
+	server = handlers()
+	fifos = Fifos(server, 12)
+	with link(server, "h2") as c:
+		for path in fifos.paths:
+			c.send(path="/t/block?" + path)
+		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 12, PATIENT)
+		met = [fifos.meet(i) for i in range(8)]
+	wait_for(lambda: server.status()["totals"]["offload_jobs"] == 8, PATIENT)
+	for fd in met:
+		os.close(fd)
+	server.wait_quiet(PATIENT)
+	assert fifos.reader(8) is None
+
+
+def test_a_worker_leaves_though_work_blocks(handlers):
+	server = handlers(conf="shutdown-timeout = 1")
+	fifos = Fifos(server, 1)
+	with link(server, "h2") as c:
+		c.send(path="/t/block?" + fifos.paths[0])
+		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 1, PATIENT)
+		assert server.quit(PATIENT) == 0
+
+
+# --- bodies that wait ---------------------------------------------------------------------------------
+
+
+def test_each_piece_waits_for_a_thread(handlers, speak, how):
+	body = os.urandom(300000)
+	with link(handlers(), speak, how) as c:
+		answer = post(c, "/t/slow", body)
+		assert (answer.status, answer.body) == (200, b"300000 %d" % sum(body))
+
+
+@pytest.mark.parametrize("size", [0, 10, 300000])
+def test_paused_and_resumed(handlers, speak, size):
+	with link(handlers(), speak) as c:
+		answer = post(c, "/t/paused/resume", b"x" * size)
+		assert (answer.status, answer.body) == (200, b"%d 0" % size)
+
+
+@pytest.mark.parametrize("size", [10, 300000])
+def test_paused_and_answered(handlers, speak, size):
+	server = handlers()
+	with link(server, speak) as c:
+		assert post(c, "/t/paused/answer", b"x" * size).status == 409
+		if speak == "h2":
+			assert post(c, "/count", b"x").status == 200
+
+
+def test_paused_by_a_handler_whose_user_was_asked(handlers, speak):
+	"""The body waited for the password first; the handler's word is heard behind that."""
+	server = handlers.new()
+	users = put_users(server, ann=hashed("secret"))
+	server.write_conf(server='location "/t" { auth-basic-file = "%s" }' % users)
+	server.start()
+	with link(server, speak) as c:
+		begun = time.monotonic()
+		answer = post(c, "/t/paused/resume", b"12345", basic("ann", "secret"))
+		assert (answer.status, answer.body) == (200, b"5 0")
+		assert time.monotonic() - begun >= 0.2
+		answer = c.get("/t/facts/1/2/", basic("ann", "secret"))
+		assert b"user=ann\n" in answer.body
+
+
+# --- the request and its route ------------------------------------------------------------------------
+
+
+def facts(answer):
+	assert answer.status == 200, answer
+	return dict(line.split("=", 1) for line in answer.body.decode().splitlines())
+
+
+def test_facts(handlers, speak):
+	with link(handlers(), speak) as c:
+		assert facts(c.get("/t/facts/a%2Bb/%c3%a9/c/d/")) == {"a": "a+b", "b": "é", "*": "c/d/",
+			"length": "0", "peer": "127.0.0.1", "user": "NULL"}
+		assert facts(c.get("/t/facts/a/b/"))["*"] == ""
+		answer = post(c, "/t/facts/a/b/", b"body")
+		assert facts(answer)["length"] == "4"
+
+
+def test_a_length_that_nobody_said(handlers, speak):
+	with link(handlers(), speak) as c:
+		assert facts(post(c, "/t/facts/a/b/", b"body", length=False))["length"] == "-1"
+
+
+def test_the_peer_of_a_unix_socket(handlers, speak):
+	with link(handlers(listens=("unix",)), speak, "unix") as c:
+		assert facts(c.get("/t/facts/a/b/"))["peer"] == "unix"
+
+
+def test_methods(handlers, speak):
+	"""A row of its own answers OPTIONS; PATCH is a method as any other."""
+	with link(handlers(), speak) as c:
+		assert b"peer" in c.request("OPTIONS", "/t/methods").body
+		assert b"peer" in c.request("PATCH", "/t/methods").body
+		answer = c.get("/t/methods")
+		assert (answer.status, answer.get("allow")) == (405, "OPTIONS, PATCH")
+		answer = c.request("OPTIONS", "/later/1")
+		assert (answer.status, answer.get("allow")) == (204, "GET, HEAD, OPTIONS")
+		assert c.request("HEAD", "/later/1").body == b""
+
+
+def test_an_admin_route_is_none_of_the_public(handlers, speak):
+	server = handlers(files={"t/admin/file": "of the root"})
+	with link(server, speak) as c:
+		assert c.get("/t/admin/file").body == b"of the root"
+		assert c.request("OPTIONS", "*").get("allow") == "GET, HEAD, POST, OPTIONS, PATCH"
+	with link(server, speak, "admin") as c:
+		assert facts(c.get("/t/admin/file"))["a"] == "file"
+		assert c.get("/t/block").status == 404
+		assert c.request("OPTIONS", "*").get("allow") == "GET, HEAD, OPTIONS"
+
+
+def test_the_routes_are_told(handlers):
+	told = handlers().run("--routes", check=0).out
+	assert re.search(r"^POST +/t/facts/\{a\}/\{b\}/\* +t_facts +public +stream$", told, re.M)
+	assert re.search(r"^GET +/t/admin/\{a\} +t_admin +admin +none$", told, re.M)

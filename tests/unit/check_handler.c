@@ -1,0 +1,445 @@
+/*
+ * check_handler: what a handler can ask of the server beside its reply: facts of the request, a
+ * body that waits, timers, threads; and that nothing of it outlives the request.
+ */
+#include "base/clock.h"
+#include "event/offload.h"
+#include "req_unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+
+static int threads_left;
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+	return threads_left-- > 0 ? __real_pthread_create(t, attr, fn, arg) : EAGAIN;
+}
+
+static struct loop loop;
+static sem_t entered, leave;
+static int gones, fires;
+static bool pause_at_start, pause_in_body;
+
+static void thing_start(struct h2d_req *r, void *state)
+{
+	*(int *)state = 42;
+	if (pause_at_start)
+		h2d_body_pause(r);
+}
+static void thing_body(struct h2d_req *r, void *state, const char *data, size_t n)
+{
+	upload_body(r, state, data, n);
+	if (pause_in_body)
+		h2d_body_pause(r);
+}
+static void thing_gone(struct h2d_req *r, void *state)
+{
+	(void)r;
+	ck_assert_int_eq(*(int *)state, 42);
+	gones++;
+}
+static const struct h2d_handler thing = { .name = "thing",
+	.state_size = sizeof(int),
+	.start = thing_start,
+	.body = thing_body,
+	.end = upload_end,
+	.gone = thing_gone };
+
+static const struct route_row thing_rows[] = {
+	{ "rows", 1, "POST", "/p/{a}/x/{b}/*", "thing", "BODY_STREAM" },
+};
+
+static void setup(void)
+{
+	req_setup();
+	route_build_free(&routes);
+	ck_assert_int_eq(route_build(&routes, thing_rows, 1, stderr), 0);
+	routes.routes[0].handler = &thing;
+	ck_assert_int_eq(loop_init(&loop), 0);
+	threads_left = 1;
+	sem_init(&entered, 0, 0);
+	sem_init(&leave, 0, 0);
+	gones = fires = 0;
+	pause_at_start = pause_in_body = false;
+	env.loop = &loop;
+	env.handler_threads = offload_new(&loop, 4);
+	ck_assert_ptr_nonnull(env.handler_threads);
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/1/x/%32/c/d?q");
+	req.has_body = true;
+}
+
+static void teardown(void)
+{
+	req_teardown();
+	ck_assert_int_eq(gones, 1);
+	offload_free(&env.handler_threads);
+	loop_fini(&loop);
+}
+
+static void turn(void)
+{
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+#define ck_assert_text(got, len, want) \
+	do { \
+		const char *p_ = (got); \
+		ck_assert_msg( \
+			slice_eq(slice_of(p_, (len)), SLICE(want)), "\"%.*s\"", (int)(len), p_); \
+	} while (0)
+
+START_TEST(parameters)
+{
+	const char *name;
+	size_t len;
+
+	ck_assert_uint_eq(h2d_req_params(&req), 0);
+	req_start(&req);
+	ck_assert_uint_eq(h2d_req_params(&req), 3);
+	ck_assert_text(h2d_req_param_at(&req, 0, &name, &len), len, "1");
+	ck_assert_str_eq(name, "a");
+	ck_assert_text(h2d_req_param_at(&req, 1, &name, &len), len, "2");
+	ck_assert_str_eq(name, "b");
+	ck_assert_text(h2d_req_param_at(&req, 2, &name, &len), len, "c/d");
+	ck_assert_str_eq(name, "*");
+	ck_assert_ptr_nonnull(h2d_req_param_at(&req, 2, NULL, NULL));
+	ck_assert_ptr_null(h2d_req_param_at(&req, 3, &name, &len));
+	ck_assert_uint_eq(len, 0);
+}
+END_TEST
+
+START_TEST(length)
+{
+	req_start(&req);
+	ck_assert_int_eq(h2d_req_length(&req), -1);
+	req_add_field(&req, SLICE("content-length"), SLICE("9223372036854775807"));
+	ck_assert_int_eq(h2d_req_length(&req), INT64_MAX);
+	req.has_body = false;
+	ck_assert_int_eq(h2d_req_length(&req), 0);
+}
+END_TEST
+
+START_TEST(who)
+{
+	size_t len;
+
+	req_start(&req);
+	ck_assert_text(h2d_req_peer(&req, &len), len, "192.0.2.1");
+	ck_assert_str_eq(h2d_req_peer(&req, NULL), "192.0.2.1");
+	ck_assert_ptr_null(h2d_req_user(&req, &len));
+	ck_assert_uint_eq(len, 0);
+	req.user = SLICE("ann");
+	ck_assert_text(h2d_req_user(&req, &len), len, "ann");
+}
+END_TEST
+
+/* --- the body --------------------------------------------------------------------------------- */
+
+START_TEST(paused_and_resumed)
+{
+	pause_at_start = true;
+	req_start(&req);
+	req_body(&req, "ab", 2);
+	req_body(&req, "c", 1);
+	ck_assert_uint_eq(uploaded_n, 0);
+	h2d_body_resume(&req);
+	ck_assert_uint_eq(uploaded_n, 0); /* never from inside the call */
+	req_body(&req, "d", 1);           /* and never out of order */
+	turn();
+	ck_assert(slice_eq(slice_of(uploaded, uploaded_n), SLICE("abcd")));
+	ck_assert_uint_eq(consumed, 4);
+	req_body(&req, "e", 1);
+	ck_assert_uint_eq(uploaded_n, 5);
+	req_end(&req);
+	ck_assert_int_eq(req.reply.status, 201);
+}
+END_TEST
+
+START_TEST(paused_piece_by_piece)
+{
+	pause_in_body = true;
+	req_start(&req);
+	req_body(&req, "a", 1);
+	req_body(&req, "b", 1);
+	req_body(&req, "c", 1);
+	req_end(&req);
+	for (size_t n = 1; n <= 3; n++) {
+		ck_assert_uint_eq(uploaded_n, n);
+		ck_assert_int_eq(replies, 0);
+		h2d_body_resume(&req);
+		h2d_body_resume(&req);
+		turn();
+	}
+	ck_assert_int_eq(req.reply.status, 201);
+}
+END_TEST
+
+START_TEST(paused_while_it_was_to_go_on)
+{
+	pause_at_start = true;
+	req_start(&req);
+	req_body(&req, "a", 1);
+	h2d_body_resume(&req);
+	h2d_body_pause(&req);
+	turn();
+	ck_assert_uint_eq(uploaded_n, 0);
+	h2d_body_resume(&req);
+	req_fini(&req); /* takes it off the loop */
+	turn();
+	ck_assert_uint_eq(uploaded_n, 0);
+	ck_assert_uint_eq(consumed, 1);
+}
+END_TEST
+
+/* What waits for a handler that has answered is nobody's: its credit goes back. */
+START_TEST(paused_and_answered)
+{
+	pause_at_start = true;
+	req_start(&req);
+	req_body(&req, "abc", 3);
+	ck_assert_uint_eq(consumed, 0);
+	if (_i == 0)
+		h2d_reply_error(&req, 409);
+	else
+		req_refuse(&req, 400);
+	req_body(&req, "d", 1);
+	turn();
+	ck_assert_uint_eq(uploaded_n, 0);
+	ck_assert_uint_eq(consumed, 4);
+}
+END_TEST
+
+START_TEST(not_paused)
+{
+	req_start(&req);
+	h2d_body_resume(&req);
+	req_body(&req, "a", 1);
+	ck_assert_uint_eq(uploaded_n, 1);
+	turn();
+	ck_assert_uint_eq(uploaded_n, 1);
+}
+END_TEST
+
+/* --- timers ----------------------------------------------------------------------------------- */
+
+static void on_timer(struct h2d_req *r, void *state)
+{
+	ck_assert_ptr_eq(r, &req);
+	ck_assert_int_eq(*(int *)state, 42);
+	ck_assert_int_eq(gones, 0);
+	fires++;
+}
+
+/* The wheel's time is the test's. */
+static void pass(uint64_t ms)
+{
+	wheel_advance(&loop.wheel, loop.wheel.now + ms);
+}
+
+static struct h2d_timer *timer_of_50(void)
+{
+	struct h2d_timer *t;
+
+	req_start(&req);
+	t = h2d_timer_new(&req, on_timer);
+	ck_assert_ptr_nonnull(t);
+	wheel_advance(&loop.wheel, clock_ms());
+	h2d_timer_set(t, 50);
+	return t;
+}
+
+START_TEST(timer_fires_once)
+{
+	struct h2d_timer *t = timer_of_50();
+
+	pass(49);
+	ck_assert_int_eq(fires, 0);
+	pass(1000);
+	ck_assert_int_eq(fires, 1);
+	pass(1000);
+	ck_assert_int_eq(fires, 1);
+	h2d_timer_set(t, 0);
+	pass(1000);
+	ck_assert_int_eq(fires, 2);
+}
+END_TEST
+
+START_TEST(timer_moved_and_stopped)
+{
+	struct h2d_timer *t = timer_of_50();
+
+	h2d_timer_set(t, 5000);
+	pass(1000);
+	ck_assert_int_eq(fires, 0);
+	h2d_timer_stop(t);
+	h2d_timer_stop(t);
+	pass(10000);
+	ck_assert_int_eq(fires, 0);
+}
+END_TEST
+
+START_TEST(timer_ends_with_its_request)
+{
+	struct h2d_timer *t = timer_of_50(), *other = h2d_timer_new(&req, on_timer);
+
+	(void)t;
+	h2d_timer_set(other, 20);
+	if (_i == 0)
+		req_fini(&req);
+	else
+		req_refuse(&req, 400);
+	ck_assert_int_eq(gones, 1);
+	ck_assert_uint_eq(loop.wheel.armed, 0);
+	pass(1000);
+	ck_assert_int_eq(fires, 0);
+}
+END_TEST
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+struct errand {
+	int runs, dones;
+	bool hold, with_request;
+	pthread_t thread;
+};
+
+static void run_errand(void *job)
+{
+	struct errand *e = job;
+
+	if (e->hold) {
+		sem_post(&entered);
+		sem_wait(&leave);
+	}
+	e->thread = pthread_self();
+	e->runs++;
+}
+
+static void errand_done(struct h2d_req *r, void *state, void *job)
+{
+	struct errand *e = job;
+
+	e->dones++;
+	e->with_request = r != NULL;
+	if (r == NULL) {
+		ck_assert_ptr_null(state);
+		ck_assert_int_eq(gones, 1);
+		return;
+	}
+	ck_assert_int_eq(*(int *)state, 42);
+	h2d_reply_bytes(r, 200, NULL, "done", 4);
+}
+
+static void turn_until(const int *what)
+{
+	while (*what == 0)
+		ck_assert_int_eq(loop_turn(&loop, -1), 0);
+}
+
+START_TEST(work_is_done)
+{
+	struct errand e = { 0 };
+
+	req_start(&req);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &e), 0);
+	ck_assert_int_eq(e.dones, 0);
+	turn_until(&e.dones);
+	ck_assert_int_eq(e.runs, 1);
+	ck_assert_int_eq(e.dones, 1);
+	ck_assert(e.with_request);
+	ck_assert(!pthread_equal(e.thread, pthread_self()));
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert_ptr_null(req.works);
+}
+END_TEST
+
+/* The first is with the only thread when the request ends, the second in line. */
+START_TEST(work_outlives_its_request)
+{
+	struct errand held = { .hold = true }, queued = { 0 };
+
+	req_start(&req);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &held), 0);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &queued), 0);
+	sem_wait(&entered);
+	if (_i == 0)
+		req_fini(&req);
+	else
+		req_refuse(&req, 400);
+	ck_assert_int_eq(queued.dones, 1);
+	ck_assert(!queued.with_request);
+	ck_assert_int_eq(held.dones, 0);
+	sem_post(&leave);
+	turn_until(&held.dones);
+	ck_assert(!held.with_request);
+	ck_assert_int_eq(held.runs, 1);
+	ck_assert_int_eq(queued.runs, 0);
+	ck_assert_int_eq(queued.dones, 1);
+	ck_assert_int_eq(counters->offload_jobs, 0);
+}
+END_TEST
+
+START_TEST(work_without_threads)
+{
+	struct errand e = { 0 };
+
+	threads_left = 0;
+	req_start(&req);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &e), -1);
+	turn();
+	ck_assert_int_eq(e.runs + e.dones, 0);
+	ck_assert_ptr_null(req.works);
+}
+END_TEST
+
+/* One of several ends first, another later: each knows its own. */
+START_TEST(works_side_by_side)
+{
+	struct errand held = { .hold = true }, quick = { 0 };
+
+	threads_left = 2;
+	req_start(&req);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &held), 0);
+	ck_assert_int_eq(h2d_work(&req, run_errand, errand_done, &quick), 0);
+	turn_until(&quick.dones);
+	ck_assert_ptr_nonnull(req.works);
+	sem_wait(&entered);
+	req_fini(&req);
+	sem_post(&leave);
+	turn_until(&held.dones);
+	ck_assert(quick.with_request && !held.with_request);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("handler");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, parameters);
+	tcase_add_test(tc, length);
+	tcase_add_test(tc, who);
+	tcase_add_test(tc, paused_and_resumed);
+	tcase_add_test(tc, paused_piece_by_piece);
+	tcase_add_test(tc, paused_while_it_was_to_go_on);
+	tcase_add_loop_test(tc, paused_and_answered, 0, 2);
+	tcase_add_test(tc, not_paused);
+	tcase_add_test(tc, timer_fires_once);
+	tcase_add_test(tc, timer_moved_and_stopped);
+	tcase_add_loop_test(tc, timer_ends_with_its_request, 0, 2);
+	tcase_add_test(tc, work_is_done);
+	tcase_add_loop_test(tc, work_outlives_its_request, 0, 2);
+	tcase_add_test(tc, work_without_threads);
+	tcase_add_test(tc, works_side_by_side);
+	return tc;
+}
+
+UNIT_MAIN("handler")
