@@ -1,0 +1,178 @@
+"""TUTORIAL.md tells the truth: its commands are run in their order, on a copy of this tree. And what else
+--with-handlers and make install have to do, in the same copy."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from server import H2D
+from test_86_readme import free_port
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TEXT = (TOP / "TUTORIAL.md").read_text()
+PATIENT = 900  # seconds: it compiles
+BUILD = pathlib.Path(H2D).parent.parent
+
+
+def steps(text):
+	"""("run", command) and ("write", (path, content)), in the order of the text."""
+	found = []
+	for m in re.finditer(r"^    (\S.*)$|^`(\.\./hello/[\w.]+)`:\n\n```\w+\n([\s\S]*?)^```$", text, re.M):
+		found.append(("run", m.group(1)) if m.group(1) else ("write", (m.group(2), m.group(3))))
+	return found
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+	"""A copy of the tree, in which build-hello has what build has made already: make does the rest."""
+	top = tmp_path_factory.mktemp("tutorial") / "h2d"
+	ignored = shutil.ignore_patterns("build*", ".*", "__pycache__", "autom4te.cache")
+	shutil.copytree(TOP, top, ignore=lambda folder, names: ignored(folder, names) - {"build-aux", ".clang-format"})
+	if (BUILD / "config.status").exists():
+		shutil.copytree(BUILD, top / "build-hello", ignore=shutil.ignore_patterns(
+			"test-tools", "check_*", "fuzz_*", "*.log", "*.trs", "h2d", "config.status"))
+	return top
+
+
+class Shell:
+	"""Runs commands one after the other, as a terminal does; a server goes on beside them."""
+
+	def __init__(self, top):
+		self.top = self.cwd = top
+		self.port = free_port()
+		self.server = None
+
+	def run(self, command):
+		serves = " -p 8080 " in command
+		command = command.replace(":8080/", ":%d/" % self.port).replace("-p 8080", "-p %d" % self.port)
+		if command.startswith("cd "):
+			self.cwd = (self.cwd / command[3:]).resolve()
+			return ""
+		if serves:
+			self.server = subprocess.Popen(shlex.split(command), cwd=self.cwd, stderr=subprocess.PIPE, text=True)
+			assert any("serving" in line for line in self.server.stderr), command
+			return ""
+		done = subprocess.run(["bash", "-c", command], cwd=self.cwd, stdout=subprocess.PIPE,
+			stderr=subprocess.STDOUT, text=True, timeout=PATIENT)
+		assert done.returncode == 0, "%s\n%s" % (command, done.stdout[-5000:])
+		return done.stdout
+
+	def write(self, path, text):
+		(self.cwd / path).write_text(text)
+
+	def close(self):
+		if self.server is not None:
+			self.server.send_signal(signal.SIGTERM)
+			self.server.communicate(timeout=PATIENT)
+			assert self.server.returncode == 0
+
+
+@pytest.fixture
+def shell(tree):
+	shell = Shell(tree)
+	yield shell
+	shell.close()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("tutorial")
+def test_the_tutorial(shell):
+	said = {}
+	done = steps(TEXT)
+	assert len(done) >= 14 and [kind for kind, _ in done].count("write") == 2
+	for kind, what in done:
+		if kind == "write":
+			shell.write(*what)
+		else:
+			said.setdefault(what, []).append(shell.run(what))
+	assert re.search(r"^GET +/hello/\{name\} +hello ", said["build-hello/src/h2d --routes"][0], re.M)
+	greetings = [out for command, out in said.items() if command.startswith("curl")]
+	assert [re.findall(r"^Hello.*", out[0], re.M) for out in greetings] == [["Hello, world!"], ["Hello, wörld!"]]
+	tests = [out for command, out in said.items() if "unittest" in command][0]
+	assert ["Ran 2 tests" in tests[0], "Ran 4 tests" in tests[1]] == [True, True]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("tutorial")
+def test_faults_of_a_folder(shell, tree):
+	"""Each stops the build, and says where it is."""
+	folder = tree.parent / "other"
+	folder.mkdir()
+	(folder / "a.c").write_text('#include "h2d/handler.h"\nstatic void start(struct h2d_req *r, void *s) '
+		'{ (void)s; h2d_reply_error(r, 404); }\nconst struct h2d_handler h2d_handler_a = { .start = start };\n')
+	(folder / "routes.def").write_text('ROUTE(GET, "/a", a, BODY_NONE)\n')
+	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=../../other && make src/h2d")
+	for name, text, why in (
+			("routes.def", 'ROUTE(GET, "/a/", a, BODY_NONE)\n', r"/other/routes.def:1: bad pattern"),
+			("routes.def", '\nROUTE(GET, "/healthz", a, BODY_NONE)\n',
+				r'/other/routes.def:2: .* clashes with "/healthz" of \S*src/routes.def:\d+'),
+			("routes.def", 'ROUTE(GET, "/b", b, BODY_NONE)\n', r"/other/routes.def:1.*undefined reference to .h2d_handler_b"),
+			("b.c", "int arena_reset;\n", r"/other: the server has this name, too: arena_reset"),
+			("c.c", '#include "request/req.h"\n', r"/other/c.c:1.*request/req.h"),
+	):
+		path = folder / name
+		before = path.read_text() if path.exists() else None
+		path.write_text(text)
+		done = subprocess.run(["make", "-C", "build-hello", "src/h2d"], cwd=tree, stdout=subprocess.PIPE,
+			stderr=subprocess.STDOUT, text=True, timeout=PATIENT)
+		assert done.returncode != 0 and re.search(why, done.stdout), (why, done.stdout[-3000:])
+		path.unlink()
+		if before is not None:
+			path.write_text(before)
+	shell.run("make -C build-hello src/h2d")
+	done = subprocess.run(["../configure", "--with-handlers=nowhere"], cwd=tree / "build-hello", text=True,
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENT)
+	assert done.returncode != 0 and "there is no file nowhere/routes.def" in done.stdout
+
+
+LIBRARY = """
+int arena_reset(void) { return 7; }
+int library_answer(void) { return arena_reset(); }
+"""
+CALLER = """
+#include "h2d/handler.h"
+int library_answer(void);
+static void start(struct h2d_req *req, void *state)
+{
+	char digit = (char)('0' + library_answer());
+
+	(void)state;
+	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", &digit, 1);
+}
+const struct h2d_handler h2d_handler_caller = { .start = start };
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("tutorial")
+def test_a_library_of_the_handlers(shell, tree, h2d):
+	"""handlers.mk names it; and a name that it has in common with the server stays its own."""
+	folder = tree.parent / "library"
+	folder.mkdir()
+	(folder / "answer").mkdir()
+	(folder / "answer" / "answer.c").write_text(LIBRARY)
+	(folder / "caller.c").write_text(CALLER)
+	(folder / "routes.def").write_text('ROUTE(GET, "/answer", caller, BODY_NONE)\n')
+	(folder / "handlers.mk").write_text("HANDLERS_LIBS = -L%s -lanswer -Wl,-rpath,%s\n" % (folder, folder))
+	shell.run("${CC:-cc} -shared -fPIC -o %s/libanswer.so %s/answer/answer.c" % (folder, folder))
+	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=../../library && make src/h2d")
+	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
+		assert c.get("/answer").body == b"7"
+
+
+def test_what_is_installed(tmp_path):
+	"""The header compiles alone where it was installed, with the flags that pkg-config has."""
+	def run(*command, **options):
+		return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, timeout=PATIENT, **options)
+	for target in ("install-h2dincludeHEADERS", "install-nodist_pkgconfigDATA"):
+		run("make", "-s", target, "prefix=%s" % tmp_path, cwd=BUILD)
+	assert (tmp_path / "include/h2d/handler.h").read_text() == (TOP / "include/h2d/handler.h").read_text()
+	flags = run("pkg-config", "--define-variable=includedir=%s/include" % tmp_path, "--cflags", "h2d",
+		env=dict(os.environ, PKG_CONFIG_PATH=str(tmp_path / "share/pkgconfig"))).stdout.split()
+	run("cc", *flags, "-Wall", "-Wextra", "-Werror", "-c", "-o", tmp_path / "hello.o",
+		TOP / "examples/skeleton/hello.c")
