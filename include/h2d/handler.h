@@ -250,7 +250,7 @@ typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
  *
  * Each worker has a few threads (eight) for the work of all handlers; what is beyond them waits in
  * line, in which connections take turns. They are not those that open and read files. A worker that
- * leaves waits for what runs; the master ends it one second after shutdown-timeout.
+ * leaves waits for what runs; the master ends it two seconds after shutdown-timeout.
  */
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
 

@@ -1,7 +1,7 @@
 /*
  * t_paused: bodies that wait. POST /t/slow pauses at each piece, and goes on when a thread is done
- * with it; its answer is the number of bytes and their sum. POST /t/paused/resume goes on once,
- * after 200 ms; /t/paused/answer answers 409 then, and takes nothing.
+ * with it; its answer is the number of bytes and their sum. POST /t/paused/resume?MS goes on once,
+ * after MS milliseconds; /t/paused/answer?MS answers 409 then, and takes nothing.
  */
 #include "h2d/handler.h"
 
@@ -105,6 +105,11 @@ static void on_timer(struct h2d_req *req, void *state)
 static void paused_start(struct h2d_req *req, void *state)
 {
 	struct paused *s = state;
+	char ms[8] = "";
+	size_t len;
+	const char *query = h2d_req_query(req, &len);
+
+	memcpy(ms, query, len < sizeof(ms) ? len : sizeof(ms) - 1);
 
 	s->timer = h2d_timer_new(req, on_timer);
 	if (s->timer == NULL) {
@@ -112,7 +117,7 @@ static void paused_start(struct h2d_req *req, void *state)
 		return;
 	}
 	s->busy = true;
-	h2d_timer_set(s->timer, 200);
+	h2d_timer_set(s->timer, strtoul(ms, NULL, 10));
 	h2d_body_pause(req);
 }
 

@@ -1,6 +1,7 @@
 """Handlers: the examples, and all that h2d/handler.h offers, in a server that has their routes (tests/handlers)."""
 import os
 import re
+import signal
 import time
 
 import pytest
@@ -233,13 +234,15 @@ def test_who_asked_for_work_leaves(handlers):
 	assert fifos.reader(8) is None
 
 
-def test_a_worker_leaves_though_work_blocks(handlers):
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_a_worker_leaves_though_work_blocks(handlers, number):
 	server = handlers(conf="shutdown-timeout = 1")
 	fifos = Fifos(server, 1)
 	with link(server, "h2") as c:
 		c.send(path="/t/block?" + fifos.paths[0])
 		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 1, PATIENT)
-		assert server.quit(PATIENT) == 0
+		server.signal(number)
+		assert server.wait_exit(PATIENT) == 0
 
 
 # --- bodies that wait ---------------------------------------------------------------------------------
@@ -255,7 +258,16 @@ def test_each_piece_waits_for_a_thread(handlers, speak, how):
 @pytest.mark.parametrize("size", [0, 10, 300000])
 def test_paused_and_resumed(handlers, speak, size):
 	with link(handlers(), speak) as c:
-		answer = post(c, "/t/paused/resume", b"x" * size)
+		answer = post(c, "/t/paused/resume?200", b"x" * size)
+		assert (answer.status, answer.body) == (200, b"%d 0" % size)
+
+
+@pytest.mark.parametrize("size", [10, 300000])
+def test_paused_for_longer_than_a_client_may_pause(handlers, speak, size):
+	"""It is not the client's fault."""
+	server = handlers(sections="timeouts { header = 1  body = 1  send = 1  keepalive = 1 }")
+	with link(server, speak) as c:
+		answer = post(c, "/t/paused/resume?3500", b"x" * size)
 		assert (answer.status, answer.body) == (200, b"%d 0" % size)
 
 
@@ -263,7 +275,7 @@ def test_paused_and_resumed(handlers, speak, size):
 def test_paused_and_answered(handlers, speak, size):
 	server = handlers()
 	with link(server, speak) as c:
-		assert post(c, "/t/paused/answer", b"x" * size).status == 409
+		assert post(c, "/t/paused/answer?200", b"x" * size).status == 409
 		if speak == "h2":
 			assert post(c, "/count", b"x").status == 200
 
@@ -276,7 +288,7 @@ def test_paused_by_a_handler_whose_user_was_asked(handlers, speak):
 	server.start()
 	with link(server, speak) as c:
 		begun = time.monotonic()
-		answer = post(c, "/t/paused/resume", b"12345", basic("ann", "secret"))
+		answer = post(c, "/t/paused/resume?200", b"12345", basic("ann", "secret"))
 		assert (answer.status, answer.body) == (200, b"5 0")
 		assert time.monotonic() - begun >= 0.2
 		answer = c.get("/t/facts/1/2/", basic("ann", "secret"))
