@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "server/conn_idle.h"
 #include "server/conn_state.h"
 #include "server/conn_timer.h"
 
@@ -407,6 +408,7 @@ void conn_env_init(struct conn_env *env, struct loop *loop)
 	pool_init(&env->conns, "conn", sizeof(struct conn), CONNS_KEPT);
 	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
 	list_init(&env->live);
+	list_init(&env->silent);
 	list_init(&env->idle);
 	list_init(&env->leaving);
 }
@@ -440,6 +442,7 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 	c->state = CONN_HANDSHAKE;
 	c->written_turn = UINT64_MAX;
 	c->http = *as;
+	c->opened_ms = clock_ms();
 	c->opened_us = as->tls ? clock_read_us() : 0;
 	c->http.files = &c->files;
 	place_share_init(&c->files);
@@ -450,7 +453,7 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 	task_init(&c->again, conn_again);
 	task_init(&c->reap, conn_reap);
 	conn_timer_init(c);
-	list_init(&c->idle);
+	conn_idle_opened(c);
 	list_append(&env->live, &c->node);
 	env->nlive++;
 	env->nadmin += as->admin;

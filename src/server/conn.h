@@ -34,7 +34,8 @@ struct conn_env {
 	struct list live; /* struct conn */
 	unsigned nlive;
 	unsigned nadmin;     /* of them, those of admin listeners */
-	struct list idle;    /* struct conn, see conn_idle.h */
+	struct list silent;  /* struct conn, in the order of opened_ms: see conn_idle.h */
+	struct list idle;    /* the same */
 	struct list leaving; /* of them, those that were told to make room */
 	unsigned nleaving;
 	bool full;      /* connections wait: one that becomes idle may make room */
@@ -66,7 +67,8 @@ struct conn {
 	struct task flush;  /* at the end of a turn: what did not come from its own event */
 	struct task again;  /* next turn: leftovers of a budget */
 	struct task reap;   /* frees */
-	uint64_t opened_us; /* clock_read_us() at accept; set for TLS */
+	uint64_t opened_ms; /* clock_ms() at accept */
+	uint64_t opened_us; /* clock_read_us() then; set for TLS */
 	struct timer timer;
 	enum proto_wait waits;   /* what the timer is set for */
 	uint64_t waits_requests; /* proto->requests then */
@@ -74,7 +76,7 @@ struct conn {
 	uint64_t taken;          /* bytes the peer took, ever */
 	uint64_t written_turn;   /* the last turn it wrote in: one write per turn */
 	struct list node;
-	struct list idle;          /* linked: nothing is going on */
+	struct list idle;          /* linked: nothing is going on, or has been yet */
 	bool leaving;              /* told to make room */
 	struct sniff sniff;        /* the first bytes, until they tell the protocol */
 	struct input_backlog held; /* input that the protocol takes later; nothing is read before */

@@ -1,20 +1,27 @@
 /*
- * conn_idle: the connections of a worker on which nothing is going on, the longest idle one first.
- * conn_timer puts them in; a full worker has the first one leave, by the rules of the keepalive
- * timeout, so that a new client need not wait for that. Admin connections are never among them.
+ * conn_idle: the connections of a worker on which nothing is going on, the longest idle one first,
+ * and those whose first header section is not there yet. A full worker has the first one leave, so
+ * that a new client need not wait: one that is silent for a second, else one that is idle, by the
+ * rules of the keepalive timeout. Admin connections are never among them.
  */
 #ifndef H2D_SERVER_CONN_IDLE_H
 #define H2D_SERVER_CONN_IDLE_H
 
 #include "server/conn.h"
 
+/* c is new, and silent until its first header section is complete, or nothing more is under way. */
+void conn_idle_opened(struct conn *c);
+
 /* Nothing is going on on c from now on. It may be so already: its time begins anew. */
 void conn_idle_begin(struct conn *c);
 
-/* Something is. It need not have been idle. */
+/* Something is. It need not have been idle; without a protocol it goes on being silent. */
 void conn_idle_end(struct conn *c);
 
-/* Tells the longest idle one to leave. False: there is none. */
-bool conn_idle_evict(struct conn_env *env);
+/* Whether there is one that may leave now. Without one, time alone may bring one. */
+bool conn_idle_any(const struct conn_env *env);
+
+/* Has it leave, if there is one. It may be dead by then. */
+void conn_idle_evict(struct conn_env *env);
 
 #endif

@@ -64,7 +64,7 @@ void conn_timer_update(struct conn *c)
 	c->waits = waits;
 	c->waits_requests = requests;
 	c->waits_from = passed(c, waits);
-	if (waits != PROTO_IDLE)
+	if (waits != PROTO_IDLE && (waits != PROTO_HEADER || requests > 1))
 		conn_idle_end(c);
 	switch (waits) {
 	case PROTO_IDLE:

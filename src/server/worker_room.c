@@ -1,7 +1,7 @@
 /*
  * worker_room: counts what a worker has room for, and pauses and resumes its dispatch strategy.
  * server/worker.c calls it when a connection was taken or has ended; it closes no connection
- * itself but for the longest idle one, by conn_idle_evict().
+ * itself but for those that conn_idle_evict() has leave.
  */
 #include "server/worker_room.h"
 
@@ -46,7 +46,7 @@ static unsigned taken(const struct worker *w)
 
 static bool stuck(const struct worker *w)
 {
-	return taken(w) >= w->room.connections && list_empty(&w->conns.idle);
+	return taken(w) >= w->room.connections && !conn_idle_any(&w->conns);
 }
 
 void worker_room_look(struct worker *w)

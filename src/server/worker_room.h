@@ -1,7 +1,7 @@
 /*
  * worker_room: how many connections a worker has room for, by its configuration and its limit of
- * descriptors, and what happens when it is full: the longest idle connection leaves, and where none
- * is idle, connections wait in the queue. For server/worker.c only.
+ * descriptors, and what happens when it is full: a silent or the longest idle connection leaves
+ * (conn_idle.h), and where there is none, connections wait in the queue. For server/worker.c only.
  */
 #ifndef H2D_SERVER_WORKER_ROOM_H
 #define H2D_SERVER_WORKER_ROOM_H

@@ -684,6 +684,22 @@ def test_idle_connections_make_room(h2d, protocol):
 		c.close()
 
 
+@pytest.mark.parametrize("said", [b"", b"\x16", b"G"], ids=["nothing", "a byte of TLS", "a byte of HTTP/1"])
+def test_silent_connections_make_room(h2d, how, said):
+	"""A full worker closes those that do not get as far as a request, long before their timeout."""
+	server = h2d(conf="worker-connections = 16", sections="timeouts { handshake = 3600  header = 3600 }")
+	to = {b"\x16": "tls", b"G": "tcp"}.get(said, how)
+	silent = [socket.create_connection(("127.0.0.1", server.ports[to])) for _ in range(20)]
+	for s in silent:
+		s.sendall(said)
+	for _ in range(20):
+		with server.connect(how) as c:
+			assert c.get("/").status == 200
+	assert server.status()["totals"]["timeouts"] > 0
+	for s in silent:
+		s.close()
+
+
 def fill(server, lines):
 	"""Connections until that many workers have said that they are full; they stay open."""
 	clients = []
