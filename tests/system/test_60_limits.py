@@ -432,6 +432,40 @@ def test_rapid_reset(h2d, how):
 	assert server.log.wait("info.*: connection 127.0.0.1: streams opened and reset too fast")
 
 
+def resets_flood(raw):
+	reset_flood(raw, "/large", lambda n: hf.RstStreamFrame(n, error_code=8))
+
+
+def data_after_end(raw):
+	raw.send(raw.headers(1, raw.head("/large")), hf.DataFrame(1, b"more"))
+
+
+def window_overflow(raw):
+	raw.send(hf.WindowUpdateFrame(0, window_increment=2**31 - 1))
+
+
+def bad_block(raw):
+	raw.send(raw.headers(1, block=b"\xff\xff\xff\xff\x7f"))
+
+
+@pytest.mark.parametrize("wrong, said, floods", [(resets_flood, "streams opened and reset too fast", 1),
+	(data_after_end, "frames on a closed stream", 0),
+	(window_overflow, "more than a flow-control window has room for", 0),
+	(bad_block, "header block that cannot be decoded", 0)])
+def test_ends_that_the_library_makes(h2d, how, wrong, said, floods):
+	"""They are said, as what they are, and counted once each."""
+	server = h2d(files={"large": b"x" * 5000000})
+	for n in (1, 2):
+		with server.raw(how) as raw:
+			wrong(raw)
+			raw.goaway()
+		procs.wait_for(lambda: server.status()["totals"]["protocol_errors"] == n, said="it is counted")
+	totals = server.status()["totals"]
+	assert (totals["protocol_errors"], totals["floods"]) == (2, 2 * floods)
+	server.log.wait("info .* connection 127.0.0.1: %s" % said)
+	assert not server.log.find("connection 127.0.0.1: (?!%s)" % said)
+
+
 def test_made_you_reset(h2d):
 	"""The server is made to reset its streams itself, by windows that overflow: ended, or bounded."""
 	server = h2d(files={"large": b"x" * 5000000})
