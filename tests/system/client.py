@@ -22,6 +22,10 @@ class Closed(Exception):
 	"""The server ended the connection."""
 
 
+class Late(AssertionError):
+	"""No answer in time."""
+
+
 def tls_context(alpn=("h2",), minimum=None, maximum=None):
 	context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 	context.check_hostname = False
@@ -170,12 +174,12 @@ class Client(OverSocket):
 		"""Reads once; False at the end of the connection."""
 		left = deadline - time.monotonic()
 		if left <= 0:
-			raise AssertionError("no answer in time: %s" % self.responses)
+			raise Late("no answer in time: %s" % self.responses)
 		self.sock.settimeout(left)
 		try:
 			data = self.sock.recv(1 << 18)
 		except socket.timeout:
-			raise AssertionError("no answer in time: %s" % self.responses) from None
+			raise Late("no answer in time: %s" % self.responses) from None
 		except (ConnectionResetError, ssl.SSLError):
 			data = b""
 		if not data:
@@ -361,13 +365,12 @@ class Raw:
 					break
 			left = deadline - time.monotonic()
 			if left <= 0:
-				raise AssertionError("no frame in time; so far %s" % self.frames)
+				raise Late("no frame in time; so far %s" % self.frames)
 			self.sock.settimeout(left)
 			try:
 				data = self.sock.recv(1 << 18)
 			except socket.timeout:
-				raise AssertionError(
-					"no frame in time; so far %s" % self.frames) from None
+				raise Late("no frame in time; so far %s" % self.frames) from None
 			except (ConnectionResetError, ssl.SSLError):
 				data = b""
 			if not data:

@@ -3,7 +3,7 @@ import socket
 import ssl
 import time
 
-from client import Closed, OverSocket, Request, Response, tls_context, tls_socket
+from client import Closed, Late, OverSocket, Request, Response, tls_context, tls_socket
 from procs import DEADLINE
 
 
@@ -78,12 +78,12 @@ class H1(OverSocket):
 		"""Reads once into the buffer; False at the end of the connection."""
 		left = deadline - time.monotonic()
 		if left <= 0:
-			raise AssertionError("no answer in time; so far %r" % self.buffer[:500])
+			raise Late("no answer in time; so far %r" % self.buffer[:500])
 		self.sock.settimeout(left)
 		try:
 			data = self.sock.recv(1 << 18)
 		except socket.timeout:
-			raise AssertionError("no answer in time; so far %r" % self.buffer[:500]) from None
+			raise Late("no answer in time; so far %r" % self.buffer[:500]) from None
 		except (ConnectionResetError, ssl.SSLError):
 			data = b""
 		self.buffer += data

@@ -1,8 +1,11 @@
 """What tests ask of the system: waiting with a deadline, processes, descriptors, sockets."""
 import collections
 import os
+import pickle
 import re
 import socket
+import subprocess
+import sys
 import time
 
 DEADLINE = 30.0  # a hang fails; nothing is measured by it
@@ -21,6 +24,36 @@ def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
 		if time.monotonic() > end:
 			raise AssertionError("not within %g s: %s" % (deadline, said or what))
 		time.sleep(pause)
+
+
+class Helper:
+	"""A script beside this one that goes on until its standard input ends, and leaves what it found in a file."""
+
+	def __init__(self, name, *args, out):
+		self.out = out
+		self.process = subprocess.Popen([sys.executable,
+			os.path.join(os.path.dirname(os.path.abspath(__file__)), name)]
+			+ [str(a) for a in args] + [str(out)],
+			stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+		assert self.process.stdout.readline()
+
+	def go(self):
+		self.process.stdin.write("go\n")
+		self.process.stdin.flush()
+
+	def stop(self):
+		self.process.stdin.close()
+		assert self.process.wait(120) == 0
+		with open(self.out, "rb") as f:
+			return pickle.load(f)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		if self.process.poll() is None:
+			self.process.kill()
+		self.process.wait()
 
 
 def running(pid):

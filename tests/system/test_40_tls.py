@@ -1,5 +1,4 @@
 """TLS: versions, ALPN, resumption, records of any size, handshakes that go wrong."""
-import ctypes
 import os
 import signal
 import socket
@@ -12,6 +11,7 @@ import pytest
 
 import client
 import procs
+from keyupdates import KeyUpdates
 from server import SLOW
 
 BODY = os.urandom(700000)
@@ -262,39 +262,7 @@ def test_key_updates_do_not_hold_up_others(h2d):
 			began = time.monotonic()
 			assert c.get("/").status == 200
 			longest = max(longest, time.monotonic() - began)
-	attacker.sock.close()
+	attacker.close()
 	server.wait_quiet(10 * SLOW)
 	assert records > 10000
 	assert longest < 0.4 * SLOW, "%.2f s" % longest
-
-
-class KeyUpdates:
-	"""Sends KeyUpdate records by the thousand, with one byte of an HTTP/2 frame after each thousand."""
-
-	def __init__(self, port):
-		self.ssl = ssl = ctypes.CDLL("libssl.so.3")
-		for name in ("TLS_client_method", "SSL_CTX_new", "SSL_new"):
-			getattr(ssl, name).restype = ctypes.c_void_p
-		ctx = ctypes.c_void_p(ssl.SSL_CTX_new(ctypes.c_void_p(ssl.TLS_client_method())))
-		ssl.SSL_CTX_set_alpn_protos(ctx, b"\x02h2", 3)
-		self.s = ctypes.c_void_p(ssl.SSL_new(ctx))
-		self.sock = socket.create_connection(("127.0.0.1", port))
-		self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
-		ssl.SSL_set_fd(self.s, self.sock.fileno())
-		assert ssl.SSL_connect(self.s) == 1
-
-	def fill(self):
-		"""As many as the sockets take, and no more than is worked off in a second or two; how many."""
-		ssl = self.ssl
-		preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
-		frame = bytes.fromhex("000008060000000000") + b"12345678"  # PING
-		assert ssl.SSL_write(self.s, preface, len(preface)) == len(preface)
-		self.sock.setblocking(False)
-		for n in range(30000):
-			ssl.SSL_key_update(self.s, 0)
-			if ssl.SSL_do_handshake(self.s) != 1:
-				break
-			at = n // 1000 % len(frame)
-			if n % 1000 == 0 and ssl.SSL_write(self.s, frame[at:at + 1], 1) != 1:
-				break
-		return n

@@ -8,10 +8,7 @@ import bisect
 import collections
 import contextlib
 import os
-import pickle
 import statistics
-import subprocess
-import sys
 import threading
 import time
 
@@ -23,38 +20,8 @@ import server as srv
 import torture
 from everywhere import Everywhere
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = float(os.environ.get("H2D_TORTURE_SECONDS", "8" if srv.SLOW > 1 else "30"))
 WRITERS, WORKERS, HUP_EVERY, MAX_SIZE = 4, 2, 4.0, 8 << 20
-
-
-class Helper:
-	"""A process that goes on until its standard input ends, and leaves what it found in a file."""
-
-	def __init__(self, name, *args, out):
-		self.out = out
-		self.process = subprocess.Popen([sys.executable, os.path.join(HERE, name)]
-			+ [str(a) for a in args] + [str(out)],
-			stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-		assert self.process.stdout.readline()
-
-	def go(self):
-		self.process.stdin.write("go\n")
-		self.process.stdin.flush()
-
-	def stop(self):
-		self.process.stdin.close()
-		assert self.process.wait(60) == 0
-		with open(self.out, "rb") as f:
-			return pickle.load(f)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		if self.process.poll() is None:
-			self.process.kill()
-		self.process.wait()
 
 
 # Of one generation: segments, and four indexes of 200 files.
@@ -195,10 +162,10 @@ def test_torture(h2d, tmp_path):
 		sections='cache { max-size = "%d"  max-file-size = "%d"  compress = {"gzip"} }' % (
 			MAX_SIZE, torture.MAX_FILE))
 	with contextlib.ExitStack() as stack:
-		writers = [stack.enter_context(Helper("torture_writer.py", server.root, i, WRITERS,
+		writers = [stack.enter_context(procs.Helper("torture_writer.py", server.root, i, WRITERS,
 			out=tmp_path / ("writer%d" % i))) for i in range(WRITERS)]
 		server.start(image=True)
-		readers = [stack.enter_context(Helper("torture_reader.py", i, 12, "%s:%d" % (how,
+		readers = [stack.enter_context(procs.Helper("torture_reader.py", i, 12, "%s:%d" % (how,
 			server.ports["tcp"]), "%ss:%d" % (how, server.ports["tls"]),
 			out=tmp_path / ("reader%d" % i))) for i, how in enumerate(("h1", "h2"))]
 		memory = stack.enter_context(Memory(server))
