@@ -572,7 +572,7 @@ def test_what_descriptors_ran_out_for_is_asked_for(h2d):
 def test_a_log_that_descriptors_ran_out_for(h2d, name):
 	server = h2d.new(conf='error-log = "error.log"', admin=True)
 	server.spawn()
-	procs.wait_for(lambda: os.path.exists(server.admin_path), said="the admin socket")
+	procs.wait_for(lambda: procs.listens(server.admin_path), said="the admin socket")
 	server.wait_up()
 	server.wait_image()
 	status = server.status()
