@@ -283,6 +283,7 @@ static void lines_init(struct offload *o, unsigned nthreads)
 	o->lines[JOB_REMOTE].max = (nthreads + 1) / 2;
 	o->lines[JOB_LISTING].max = (nthreads + 3) / 4;
 	o->lines[JOB_PASSWORD].max = (nthreads + 1) / 2;
+	o->lines[JOB_HANDLER].max = nthreads;
 }
 
 struct offload *offload_new(struct loop *l, unsigned nthreads)
