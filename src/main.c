@@ -18,6 +18,7 @@
 #include "master/master_signal.h"
 #include "master/options.h"
 #include "master/signal_cmd.h"
+#include "master/upload_access.h"
 #include "master/user_access.h"
 #include "net/tls_memory.h"
 #include "request/route.h"
@@ -64,6 +65,7 @@ static int test(const struct conf_override *ov)
 		rc = -1;
 	if (rc == 0) {
 		user_access_check(conf, &resources.privs, print_warning, NULL);
+		upload_access_check(conf, resources.sites, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");
 	}

@@ -56,9 +56,10 @@ enum h2d_body {
 
 /* Which listeners a handler answers on; elsewhere its routes do not exist. */
 enum h2d_scope {
-	H2D_ON_PUBLIC, /* ordinary listeners */
-	H2D_ON_ADMIN,  /* admin listeners */
-	H2D_ON_ANY,    /* both */
+	H2D_ON_PUBLIC,  /* ordinary listeners */
+	H2D_ON_UPLOADS, /* of them, those of a site that has an upload-dir */
+	H2D_ON_ADMIN,   /* admin listeners */
+	H2D_ON_ANY,     /* ordinary and admin listeners */
 };
 
 struct h2d_handler {
@@ -253,6 +254,43 @@ typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
  * leaves waits for what runs; the master ends it two seconds after shutdown-timeout.
  */
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
+
+/* --- storing files ---------------------------------------------------------------------------- */
+
+/* A file in the site's upload-dir. */
+struct h2d_stored {
+	const char *name; /* ends in NUL */
+	const char *path; /* where it can be asked for, percent-encoded: for a location field */
+	uint64_t size;
+	const char *etag;        /* as GET will say it, with its quotes */
+	const char *repr_digest; /* of its content, for a field of that name (RFC 9530) */
+	bool created;            /* nothing had that name before */
+};
+
+/*
+ * What became of it; called once in the loop, perhaps before the call that it belongs to returns,
+ * and not at all if the request went away or was answered by the server meanwhile (401, 413). It
+ * gives the reply. status: what to answer with; below 400 the n files are in place, on the disk and
+ * what every worker answers with; else none is. files and what they point to live for the call.
+ */
+typedef void h2d_stored_fn(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n);
+
+/*
+ * Takes the request's body from here on, instead of the handler's body() and end(), and stores it
+ * as the file of that name (decoded, len bytes, copied) in upload-dir, whole or not at all. From
+ * start(), for a route that streams its body. The configuration says who may write, how much, and
+ * whether a file may be replaced; conditions (RFC 9110, 13) and digests (RFC 9530) of the request
+ * are heeded.
+ */
+void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
+
+/* The same for a body of multipart/form-data (RFC 7578): each part with a file name becomes a file,
+ * all of them or none. */
+void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
+
+/* Removes the file of that name, by the same rules. done() gets no files. */
+void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
 
 /* --- the server ------------------------------------------------------------------------------- */
 

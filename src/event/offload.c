@@ -281,6 +281,7 @@ static void lines_init(struct offload *o, unsigned nthreads)
 	}
 	o->lines[JOB_FILE].max = o->lines[JOB_LOOKUP].max = nthreads > 1 ? nthreads - 1 : 1;
 	o->lines[JOB_REMOTE].max = (nthreads + 1) / 2;
+	o->lines[JOB_STORE].max = (nthreads + 1) / 2;
 	o->lines[JOB_LISTING].max = (nthreads + 3) / 4;
 	o->lines[JOB_PASSWORD].max = (nthreads + 1) / 2;
 	o->lines[JOB_HANDLER].max = nthreads;

@@ -24,6 +24,7 @@ enum job_class {
 	JOB_FILE,     /* reads, hashes, images: all threads but one */
 	JOB_LOOKUP,   /* names, opens: the same */
 	JOB_REMOTE,   /* whatever waits for another machine or process (FUSE): half of them */
+	JOB_STORE,    /* uploads: half of them */
 	JOB_LISTING,  /* a quarter of them */
 	JOB_PASSWORD, /* half of them */
 	JOB_HANDLER,  /* whatever handlers do there: all, for it has a pool of its own */

@@ -96,6 +96,18 @@ void disk_free(struct disk **dp)
 		destroy(d);
 }
 
+void disk_hold(struct disk *d)
+{
+	d->live++;
+}
+
+void disk_let_go(struct disk *d)
+{
+	d->live--;
+	if (d->ending && d->live == 0)
+		destroy(d);
+}
+
 struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
 	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx)
 {
@@ -103,6 +115,7 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 
 	if (f == NULL)
 		return NULL;
+	disk_hold(d);
 	f->disk = d;
 	f->req = req;
 	f->fn = fn;
@@ -116,7 +129,6 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	f->job.place = f->tree->path;
 	f->spelled = site_spelling_matters(req->site, path);
 	memcpy(f->path, path.p, path.n);
-	d->live++;
 	d->waiting++;
 	return f;
 }
@@ -131,9 +143,7 @@ static void free_file(struct disk_file *f)
 		ref_put(&f->root->ref);
 	places_give(&d->places, &f->place);
 	free(f);
-	d->live--;
-	if (d->ending && d->live == 0)
-		destroy(d);
+	disk_let_go(d);
 }
 
 static void close_work(struct job *j)

@@ -103,6 +103,10 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 /* After the last request is gone; ends when the last thread comes back. */
 void disk_free(struct disk **d);
 
+/* Something of its own keeps it, its places and its roots, until it lets go; see disk_free(). */
+void disk_hold(struct disk *d);
+void disk_let_go(struct disk *d);
+
 /* The directory of root is known to be (dev, ino) now, 0, 0 for none: if ours differs, it is looked
  * for. */
 void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);

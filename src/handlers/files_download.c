@@ -17,5 +17,6 @@ static void start(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_files_download = {
 	.name = "files_download",
+	.scope = H2D_ON_UPLOADS,
 	.start = start,
 };

@@ -26,6 +26,33 @@ void etag_of_size(const struct file_id *id, struct etag *e)
 	e->n = (unsigned)n;
 }
 
+/* Base64url (RFC 4648, 5) of a multiple of three bytes. */
+static char *base64url(char *out, const uint8_t *p, size_t n)
+{
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	for (; n >= 3; n -= 3, p += 3) {
+		uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+
+		*out++ = digit[v >> 18];
+		*out++ = digit[v >> 12 & 63];
+		*out++ = digit[v >> 6 & 63];
+		*out++ = digit[v & 63];
+	}
+	return out;
+}
+
+void etag_of_sha256(const unsigned char sum[ETAG_SHA256], struct etag *e)
+{
+	char *p = e->text;
+
+	*p++ = '"';
+	p = base64url(p, sum, ETAG_HASH_BYTES);
+	*p++ = '"';
+	e->n = (unsigned)(p - e->text);
+}
+
 struct etag_hash *etag_hash_new(void)
 {
 	struct etag_hash *h = calloc(1, sizeof(*h));
@@ -60,34 +87,13 @@ int etag_hash_add(struct etag_hash *h, const void *p, size_t n)
 	return EVP_DigestUpdate(h->ctx, p, n) == 1 ? 0 : -ENOMEM;
 }
 
-/* Base64url (RFC 4648, 5) of a multiple of three bytes. */
-static char *base64url(char *out, const uint8_t *p, size_t n)
-{
-	static const char digit[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-	for (; n >= 3; n -= 3, p += 3) {
-		uint32_t v = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-
-		*out++ = digit[v >> 18];
-		*out++ = digit[v >> 12 & 63];
-		*out++ = digit[v >> 6 & 63];
-		*out++ = digit[v & 63];
-	}
-	return out;
-}
-
 int etag_hash_end(struct etag_hash *h, struct etag *e)
 {
 	uint8_t sum[EVP_MAX_MD_SIZE];
-	char *p = e->text;
 
 	if (EVP_DigestFinal_ex(h->ctx, sum, NULL) != 1)
 		return -ENOMEM;
-	*p++ = '"';
-	p = base64url(p, sum, ETAG_HASH_BYTES);
-	*p++ = '"';
-	e->n = (unsigned)(p - e->text);
+	etag_of_sha256(sum, e);
 	return 0;
 }
 

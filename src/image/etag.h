@@ -31,6 +31,11 @@ static inline struct slice etag_slice(const struct etag *e)
 /* Of a file above max-file-size. */
 void etag_of_size(const struct file_id *id, struct etag *e);
 
+enum { ETAG_SHA256 = 32 };
+
+/* Of a smaller one, by the SHA-256 of its content. */
+void etag_of_sha256(const unsigned char sum[ETAG_SHA256], struct etag *e);
+
 /* Hashing content, in pieces; reusable after each etag_hash_end(). */
 struct etag_hash;
 

@@ -66,6 +66,18 @@ static void check_root(struct checker *c, const struct conf_server *s)
 			"the workers cannot open files in it");
 }
 
+static void check_uploads(struct checker *c, const struct conf_server *s)
+{
+	char path[4096];
+
+	if (s->upload_dir == NULL || *s->upload_dir == '\0' ||
+		snprintf(path, sizeof(path), "%s/%s", s->root, s->upload_dir) >= (int)sizeof(path))
+		return;
+	if (access(path, R_OK | W_OK | X_OK) < 0)
+		warn_of(c, &s->upload_dir_at, "upload-dir", path, strerror(errno),
+			"the workers cannot store files in it");
+}
+
 static void check_error_page(
 	struct checker *c, const struct conf_server *s, const struct conf_error_page *e)
 {
@@ -97,6 +109,7 @@ static void check_server(struct checker *c, const struct conf_server *s)
 {
 	if (s->root != NULL && *s->root != '\0') {
 		check_root(c, s);
+		check_uploads(c, s);
 		for (unsigned i = 0; i < s->nerror_pages; i++)
 			check_error_page(c, s, &s->error_pages[i]);
 	}

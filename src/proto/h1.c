@@ -58,8 +58,9 @@ static enum proto_wait h1_waits(const struct proto *p)
 		return PROTO_BODY;
 	if (s->req.reply.ready)
 		return s->waiting ? PROTO_BUSY : PROTO_SEND;
-	return s->part != H1_ENDED && s->req.body_taken && s->unconsumed < H1_WINDOW ? PROTO_BODY
-										     : PROTO_BUSY;
+	return s->part != H1_ENDED && req_awaits_body(&s->req) && s->unconsumed < H1_WINDOW
+		       ? PROTO_BODY
+		       : PROTO_BUSY;
 }
 
 static bool h1_timed_out(struct proto *p)

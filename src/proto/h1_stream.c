@@ -98,7 +98,7 @@ void h1_stream_sent(struct h1_stream *s)
 bool h1_stream_checks_body(const struct h1_stream *s)
 {
 	/* Who waits for 100 has not sent it; and a reader of it may have to be answered early. */
-	return s->head.chunked && s->part != H1_ENDED && !s->head_sent && !s->req.body_taken &&
+	return s->head.chunked && s->part != H1_ENDED && !s->head_sent && !s->req.body_offered &&
 	       !s->head.wants_continue && s->unwanted <= H1_UNWANTED_MAX;
 }
 
@@ -201,6 +201,8 @@ static void got_head(struct h1_stream *s, unsigned minor)
 	}
 	s->part = h->chunked ? H1_CHUNKED : h->length > 0 ? H1_LENGTH : H1_ENDED;
 	s->req.has_body = s->part != H1_ENDED;
+	if (h->has_length)
+		s->req.body_length = h->length;
 	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));

@@ -88,7 +88,7 @@ static void look_at(struct h2_stream *s, bool connection_held, uint64_t ms)
 	const struct h2d_req *req = &s->req;
 	bool content = req->reply.ready && req->reply.content && !req->complete;
 
-	if (!req->reply.ready && req->body_taken && !s->peer_done)
+	if (req_awaits_body(req) && !s->peer_done)
 		look_at_upload(s, ms);
 	else if (s == s->h2->opening || s->waiting)
 		s->patience.for_what = H2_PATIENCE_NONE;

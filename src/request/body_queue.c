@@ -41,14 +41,32 @@ struct body_piece *body_queue_take(struct body_queue *q)
 	return piece;
 }
 
+struct body_piece *body_queue_take_all(struct body_queue *q, size_t *n)
+{
+	struct body_piece *pieces = q->first;
+
+	*n = 0;
+	for (const struct body_piece *p = pieces; p != NULL; p = p->next)
+		*n += p->n;
+	q->first = q->last = NULL;
+	q->cost = 0;
+	return pieces;
+}
+
+void body_pieces_free(struct body_piece *pieces)
+{
+	while (pieces != NULL) {
+		struct body_piece *next = pieces->next;
+
+		free(pieces);
+		pieces = next;
+	}
+}
+
 size_t body_queue_clear(struct body_queue *q)
 {
-	struct body_piece *piece;
-	size_t n = 0;
+	size_t n;
 
-	while ((piece = body_queue_take(q)) != NULL) {
-		n += piece->n;
-		free(piece);
-	}
+	body_pieces_free(body_queue_take_all(q, &n));
 	return n;
 }

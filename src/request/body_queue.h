@@ -31,6 +31,12 @@ int body_queue_put(struct body_queue *q, const void *data, size_t n);
 /* The first piece, which is the caller's to free() from now on; NULL if there is none. */
 struct body_piece *body_queue_take(struct body_queue *q);
 
+/* All pieces, a list that is the caller's to free() from now on; *n: bytes in them. */
+struct body_piece *body_queue_take_all(struct body_queue *q, size_t *n);
+
+/* Frees such a list. */
+void body_pieces_free(struct body_piece *pieces);
+
 /* Frees all pieces. How many bytes they held: that much credit was not given. */
 size_t body_queue_clear(struct body_queue *q);
 

@@ -41,6 +41,8 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	if (env->timed)
 		req->started_us = clock_read_us();
 	req->method = H2D_METHOD_UNKNOWN;
+	req->body_length = BODY_UNKNOWN;
+	req->body_left = env->body_size > 0 ? env->body_size : UINT64_MAX;
 	COUNT(requests_live, 1);
 }
 
@@ -105,7 +107,9 @@ static void reply_options(struct h2d_req *req, unsigned methods)
 
 static enum h2d_scope listener_scope(const struct h2d_req *req)
 {
-	return req->conn->admin ? H2D_ON_ADMIN : H2D_ON_PUBLIC;
+	if (req->conn->admin)
+		return H2D_ON_ADMIN;
+	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
 }
 
 /* The handler that answers, NULL if the request was answered here. */
@@ -129,7 +133,7 @@ static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body
 	case ROUTE_NONE:
 		break;
 	}
-	if (handler != NULL && handler->scope != H2D_ON_ANY && handler->scope != here) {
+	if (handler != NULL && !route_is_here(handler, here)) {
 		h2d_reply_error(req, 404);
 		return NULL;
 	}
@@ -176,6 +180,11 @@ static void start_handler(struct h2d_req *req)
 
 	if (handler == NULL)
 		return;
+	if (body == H2D_BODY_STREAM && req->body_length != BODY_UNKNOWN &&
+		req->body_length > req->body_left) {
+		wrong(req, ERR_BODY_TOO_LARGE);
+		return;
+	}
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {
@@ -184,7 +193,7 @@ static void start_handler(struct h2d_req *req)
 		}
 	}
 	req->handler = handler;
-	req->body_taken = body == H2D_BODY_STREAM && handler->body != NULL;
+	req->body_taken = req->body_offered = body == H2D_BODY_STREAM && handler->body != NULL;
 	handler->start(req, req->handler_state);
 }
 
@@ -194,19 +203,88 @@ static bool answered(const struct h2d_req *req)
 	return req->reply.ready || req->error_status != 0;
 }
 
+/* Whoever worked on the request does so no more, and what comes of the body is not wanted. */
+static void unhook(struct h2d_req *req)
+{
+	size_t n = body_queue_clear(&req->body_queue);
+
+	req->hook = NULL;
+	req->body_taken = req->body_held = false;
+	if (n > 0)
+		req->stream->consume(req, n);
+}
+
+static void unhook_gone(struct h2d_req *req)
+{
+	const struct req_hook *hook = req->hook;
+
+	if (hook == NULL)
+		return;
+	unhook(req);
+	hook->gone(req);
+}
+
+/* Its last call, and the end of what it has begun. */
+static void handler_leaves(struct h2d_req *req, const struct h2d_handler *handler)
+{
+	if (handler != NULL && handler->gone != NULL)
+		handler->gone(req, req->handler_state);
+	if (req->body_task.fn != NULL)
+		loop_cancel(&req->body_task);
+	if (req->timers != NULL)
+		handler_timer_leave(req);
+	if (req->works != NULL)
+		work_leave(req);
+}
+
+void req_refuse(struct h2d_req *req, int status)
+{
+	const struct h2d_handler *handler = req->handler;
+
+	if (req->reply.ready)
+		return;
+	if (req->state == REQ_HEAD) {
+		req_go(req, REQ_WAIT);
+		set_site(req);
+		read_line(req);
+	}
+	req->handler = NULL;
+	req->body_taken = false;
+	unhook_gone(req);
+	handler_leaves(req, handler);
+	reply_error(req, status);
+}
+
+/* Whether a hook takes the body out of the queue. */
+static bool takes_queue(const struct h2d_req *req)
+{
+	return req->hook != NULL && req->hook->body != NULL;
+}
+
 /* A piece of the body that nobody is ready for. A request that has its answer needs no more of it.
  */
 static void hold(struct h2d_req *req, const void *data, size_t n)
 {
 	if (!answered(req)) {
-		if (body_queue_put(&req->body_queue, data, n) == 0)
+		if (body_queue_put(&req->body_queue, data, n) == 0) {
+			if (takes_queue(req))
+				req->hook->body(req);
 			return;
-		reply_error(req, ERR_NO_MEMORY->status);
+		}
+		req_refuse(req, ERR_NO_MEMORY->status);
 	}
 	req->stream->consume(req, n);
 }
 
-void req_body(struct h2d_req *req, const void *data, size_t n)
+/* Past client-max-body-size. */
+static void too_much(struct h2d_req *req, size_t n)
+{
+	err_log(ERR_BODY_TOO_LARGE, &req->conn->peer);
+	req_refuse(req, ERR_BODY_TOO_LARGE->status);
+	req->stream->consume(req, n);
+}
+
+static void deliver(struct h2d_req *req, const void *data, size_t n)
 {
 	if (req->body_held)
 		hold(req, data, n);
@@ -216,11 +294,25 @@ void req_body(struct h2d_req *req, const void *data, size_t n)
 		req->stream->consume(req, n);
 }
 
+void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	if ((req->body_taken || req->body_held) && !answered(req)) {
+		if (n > req->body_left) {
+			too_much(req, n);
+			return;
+		}
+		req->body_left -= n;
+	}
+	deliver(req, data, n);
+}
+
 void req_end(struct h2d_req *req)
 {
-	if (req->body_held)
+	if (req->body_held) {
 		req->body_queue.ended = true;
-	else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
+		if (takes_queue(req))
+			req->hook->body(req);
+	} else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
 		req->handler->end(req, req->handler_state);
 }
 
@@ -230,7 +322,7 @@ static void hand_on_body(struct h2d_req *req)
 
 	/* The handler that gets them may have enough again. */
 	while (!req->body_held && (piece = body_queue_take(&req->body_queue)) != NULL) {
-		req_body(req, piece->bytes, piece->n);
+		deliver(req, piece->bytes, piece->n);
 		free(piece);
 	}
 	if (!req->body_held && req->body_queue.ended) {
@@ -246,6 +338,10 @@ static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx
 	req->body_held = false; /* start() may pause it */
 	if (result == GATE_GO)
 		start_handler(req);
+	if (takes_queue(req)) {
+		req->hook->body(req);
+		return;
+	}
 	if (req->body_taken && !answered(req))
 		req->stream->consume(req, 0);
 	hand_on_body(req);
@@ -291,36 +387,6 @@ void req_start(struct h2d_req *req)
 	}
 }
 
-/* Its last call, and the end of what it has begun. */
-static void handler_leaves(struct h2d_req *req, const struct h2d_handler *handler)
-{
-	if (handler != NULL && handler->gone != NULL)
-		handler->gone(req, req->handler_state);
-	if (req->body_task.fn != NULL)
-		loop_cancel(&req->body_task);
-	if (req->timers != NULL)
-		handler_timer_leave(req);
-	if (req->works != NULL)
-		work_leave(req);
-}
-
-void req_refuse(struct h2d_req *req, int status)
-{
-	const struct h2d_handler *handler = req->handler;
-
-	if (req->reply.ready)
-		return;
-	if (req->state == REQ_HEAD) {
-		req_go(req, REQ_WAIT);
-		set_site(req);
-		read_line(req);
-	}
-	req->handler = NULL;
-	req->body_taken = false;
-	handler_leaves(req, handler);
-	reply_error(req, status);
-}
-
 void req_retract(struct h2d_req *req)
 {
 	struct reply *r = &req->reply;
@@ -345,6 +411,29 @@ void req_release_body(struct h2d_req *req)
 	hand_on_body(req);
 }
 
+void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state)
+{
+	H2D_ASSERT(req->hook == NULL);
+	req->hook = hook;
+	req->hook_state = state;
+	if (hook->body == NULL)
+		return;
+	req->body_taken = req->body_offered = true;
+	req->body_awaited = false;
+	req_hold_body(req);
+}
+
+void req_await_body(struct h2d_req *req)
+{
+	req->body_awaited = true;
+	req->stream->consume(req, 0);
+}
+
+void req_unhook(struct h2d_req *req)
+{
+	unhook(req);
+}
+
 void req_resume(struct h2d_req *req)
 {
 	if (req->state == REQ_REPLY)
@@ -364,6 +453,7 @@ void req_fini(struct h2d_req *req)
 		gate_leave(req);
 	if (req->body_queue.first != NULL)
 		req->stream->consume(req, body_queue_clear(&req->body_queue));
+	unhook_gone(req);
 	handler_leaves(req, req->handler);
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);

@@ -37,6 +37,16 @@ struct stream_ops {
 	void (*consume)(struct h2d_req *req, size_t n);
 };
 
+/*
+ * A module that works for a handler on its request, and takes the pieces of the body out of
+ * body_queue itself: it gives their credit back, and sees by body_queue.ended that there are no
+ * more.
+ */
+struct req_hook {
+	void (*body)(struct h2d_req *req); /* body_queue has more, or its end; may be NULL */
+	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call */
+};
+
 struct http_conn;
 struct place_share; /* files/places.h */
 
@@ -70,6 +80,7 @@ struct http_env {
 	struct slice server; /* of the server field */
 	size_t header_size;  /* client-header-size */
 	unsigned header_fields; /* client-header-fields */
+	uint64_t body_size;     /* client-max-body-size; 0: any */
 	bool draining;
 	bool timed; /* the access log tells how long requests take: the clock is read for each */
 	struct loop *loop;               /* NULL in tests whose handlers never wait */
@@ -110,10 +121,16 @@ struct h2d_req {
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
 	bool body_taken;     /* the handler gets the request body */
+	bool body_offered;   /* it did, or does: whoever refuses it now answers at once */
 	bool body_held;      /* its pieces wait in body_queue */
 	bool body_paused;    /* … as the handler wants it */
+	bool body_awaited;   /* a hook is ready for the first of them */
 	struct body_queue body_queue;
-	struct task body_task; /* hands them on after a pause; fn NULL: there was none */
+	struct task body_task;       /* hands them on after a pause; fn NULL: there was none */
+	uint64_t body_length;        /* content-length; BODY_UNKNOWN without one */
+	uint64_t body_left;          /* of client-max-body-size */
+	const struct req_hook *hook; /* NULL: none */
+	void *hook_state;
 
 	/* Made by req_start(). */
 	const struct site *site;         /* never NULL from then on */
@@ -173,6 +190,21 @@ void req_end(struct h2d_req *req);
  */
 void req_hold_body(struct h2d_req *req);
 void req_release_body(struct h2d_req *req);
+
+/*
+ * hook works on the request until it calls req_unhook(): then it has replied, or had the handler
+ * reply. Called by handlers' calls. If it takes the body, that waits in the queue, and the hook
+ * says by req_await_body() when it is ready for it.
+ */
+void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state);
+void req_await_body(struct h2d_req *req);
+void req_unhook(struct h2d_req *req);
+
+/* Whether the client is to send the body now: somebody takes it, and has not answered. */
+static inline bool req_awaits_body(const struct h2d_req *req)
+{
+	return req->body_taken && !req->reply.ready && (!req->body_held || req->body_awaited);
+}
 
 /* For sources: bytes may be ready again. */
 void req_resume(struct h2d_req *req);

@@ -7,9 +7,15 @@
 
 #include "request/route_tree.h"
 
+bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here)
+{
+	return handler->scope == here || handler->scope == H2D_ON_ANY ||
+	       (handler->scope == H2D_ON_PUBLIC && here == H2D_ON_UPLOADS);
+}
+
 static bool is_here(const struct route *r, enum h2d_scope here)
 {
-	return r->handler->scope == here || r->handler->scope == H2D_ON_ANY;
+	return route_is_here(r->handler, here);
 }
 
 /* Of a node: what answers method there; NULL if nothing does. */
@@ -133,6 +139,7 @@ void route_print(const struct route_table *t, FILE *out)
 {
 	static const char *const scopes[] = {
 		[H2D_ON_PUBLIC] = "public",
+		[H2D_ON_UPLOADS] = "uploads",
 		[H2D_ON_ADMIN] = "admin",
 		[H2D_ON_ANY] = "any",
 	};
@@ -140,7 +147,7 @@ void route_print(const struct route_table *t, FILE *out)
 	for (unsigned i = 0; i < t->nroutes; i++) {
 		const struct route *r = &t->routes[i];
 
-		fprintf(out, "%-7s %-32s %-20s %-6s %s\n", method_name(r->method), r->pattern,
+		fprintf(out, "%-7s %-32s %-20s %-7s %s\n", method_name(r->method), r->pattern,
 			r->handler->name, scopes[r->handler->scope],
 			r->body == H2D_BODY_STREAM ? "stream" : "none");
 	}

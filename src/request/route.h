@@ -55,11 +55,14 @@ struct route_match {
 
 /*
  * path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. here:
- * what the listener is, H2D_ON_PUBLIC or H2D_ON_ADMIN; rows whose handlers do not answer there do
- * not exist.
+ * what the listener is, H2D_ON_PUBLIC (H2D_ON_UPLOADS if the site takes any) or H2D_ON_ADMIN; rows
+ * whose handlers do not answer there do not exist.
  */
 enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 	enum h2d_method method, struct slice path, struct route_match *match);
+
+/* Whether handler answers there. */
+bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here);
 
 /* The methods that any path has there, bit per enum h2d_method. */
 unsigned route_methods(const struct route_table *t, enum h2d_scope here);

@@ -47,8 +47,9 @@ struct location {
 		redirect_prefix; /* of the block that says so: what the target takes the place of */
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
-	struct slice charset;        /* of text files; n 0: none */
-	const struct slice *index;   /* names of index files */
+	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
+	struct slice charset;      /* of text files; n 0: none */
+	const struct slice *index; /* names of index files */
 	unsigned nindex;
 	bool autoindex;
 };
@@ -72,6 +73,9 @@ struct site {
 	bool has_root;             /* it has files: root is not the empty tree */
 	struct slice root_charset; /* what the image's types of that tree carry; n 0: none */
 	struct slice uploads;      /* "/dir", the folder of uploads below root; n 0: none */
+	bool upload_overwrite;     /* a file may be replaced */
+	int upload_status;         /* of a form whose files were stored */
+	uint64_t upload_quota;     /* bytes of that folder; 0: any */
 	const void *certificate; /* which one its names are served with: compared, never followed */
 };
 

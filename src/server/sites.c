@@ -186,6 +186,16 @@ static void set_auth(struct maker *m, struct location *location, const struct co
 	location->auth = auth;
 }
 
+/* It must be said who may write; who may not is not enough. */
+static bool has_writers(const struct location *location, const struct conf_server *s)
+{
+	bool any = s->upload_public || location->auth != NULL;
+
+	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
+		any |= location->access->rules[i].allow;
+	return any;
+}
+
 /* --- locations -------------------------------------------------------------------------------- */
 
 static void set_index(struct maker *m, struct location *location, const struct conf_list *list)
@@ -229,6 +239,7 @@ static void make_location(struct maker *m, struct location *location, const stru
 	set_headers(m, location, outer, own);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);
+	location->writers = has_writers(location, s);
 }
 
 /* Longest prefix first. */
@@ -292,6 +303,9 @@ static void make_site(struct maker *m, struct site *site, const struct conf_serv
 	set_locations(m, site, s);
 	set_error_pages(m, site, s);
 	set_uploads(m, site, slice_str(s->upload_dir));
+	site->upload_overwrite = s->upload_overwrite;
+	site->upload_status = s->upload_status == 0 ? 201 : 200;
+	site->upload_quota = s->upload_quota;
 }
 
 /* Titles are names too, but for that of the server that needs none. Sorted, each once. */

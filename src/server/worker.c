@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/reply_file.h"
+#include "files/store_sweep.h"
 #include "net/ctl.h"
 #include "net/tcp.h"
 #include "net/tls.h"
@@ -317,6 +318,7 @@ static int start_http(struct worker *w)
 		.server = conf->server_tokens ? with : without,
 		.header_size = conf->limits.client_header_size,
 		.header_fields = (unsigned)conf->limits.client_header_fields,
+		.body_size = conf->limits.client_max_body_size,
 		.timed = w->args->access_log >= 0 && conf->access_log_format == ACCESS_JSON,
 		.loop = &w->loop,
 		.handler_threads = w->handler_threads,
@@ -401,6 +403,7 @@ static const char *worker_start(struct worker *w)
 		return "document root";
 	for (unsigned i = 0; i < w->args->nkeepers; i++)
 		files_take_keeper(w->files, w->args->keepers[i]);
+	store_sweep(w->files, w->args->sites);
 	files_show_image(w->files, &w->args->board_slot->image);
 	worker_room_look(w);
 	if (start_http(w) < 0)

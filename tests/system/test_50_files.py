@@ -534,10 +534,5 @@ def test_download(make):
 				"/files/"):
 			assert c.get(path).status in (301, 400, 403, 404), path
 		assert c.get("/files/../outside").body == b"no", "that is the document root's"
-		assert c.request("DELETE", "/files/a.html").status == 405
-
-
-def test_download_without_upload_dir(make):
-	server = make(files={"files/a": "in the tree"})
-	with server.connect("tcp") as c:
-		assert c.get("/files/a").status == 404
+		answer = c.request("PATCH", "/files/a.html")
+		assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")

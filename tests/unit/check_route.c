@@ -318,8 +318,8 @@ START_TEST(test_print)
 	route_print(&b.table, out);
 	fclose(out);
 	ck_assert_str_eq(text,
-		"GET     /files/{x}                       thing                any    none\n"
-		"DELETE  /a                               thing                any    stream\n");
+		"GET     /files/{x}                       thing                any     none\n"
+		"DELETE  /a                               thing                any     stream\n");
 	route_build_free(&b);
 	free(copy);
 	free(text);

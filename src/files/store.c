@@ -1,0 +1,298 @@
+/*
+ * store: the beginning of an upload: what the request says, who may write, a place among the open
+ * files. Called by handlers over h2d/handler.h; never blocks.
+ */
+#include "files/store.h"
+
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "request/gate.h"
+
+enum { ARENA_CAP = 1 << 20 };
+
+static struct store *store_of(struct h2d_req *req)
+{
+	return req->hook_state;
+}
+
+/* --- the request's side ----------------------------------------------------------------------- */
+
+static void pump_task(struct task *t)
+{
+	store_pump(LIST_ENTRY(t, struct store, pump));
+}
+
+/* Pieces that come together are written together. */
+static void on_body(struct h2d_req *req)
+{
+	struct store *s = store_of(req);
+
+	loop_at_turn_end(s->files->loop, &s->pump);
+}
+
+static void on_gone(struct h2d_req *req)
+{
+	struct store *s = store_of(req);
+
+	if (s->taken > 0)
+		req->stream->consume(req, s->taken);
+	store_leave(s);
+}
+
+static const struct req_hook upload_hook = { on_body, on_gone }, removal_hook = { NULL, on_gone };
+
+/* --- who may ---------------------------------------------------------------------------------- */
+
+/* The gate has answered. */
+static void refused(struct store *s)
+{
+	req_unhook(s->req);
+	store_leave(s);
+}
+
+static void granted(struct place *p)
+{
+	struct store *s = LIST_ENTRY(p, struct store, place);
+
+	store_submit(s, s->work.removes ? STORE_REMOVE : STORE_BEGIN);
+}
+
+static void take_place(struct store *s)
+{
+	s->place.granted = granted;
+	if (places_take(&s->disk->places, s->req->conn->files, &s->place))
+		granted(&s->place);
+}
+
+static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
+{
+	struct store *s = ctx;
+
+	(void)req;
+	if (result != GATE_GO)
+		refused(s);
+	else if (s->work.form != NULL)
+		store_gate_files(s);
+	else
+		take_place(s);
+}
+
+/* The names in a form are known behind its end; each has a path in the folder and one of /files. */
+void store_gate_files(struct store *s)
+{
+	const struct store_work *w = &s->work;
+	enum gate_result result = GATE_GO;
+
+	while (s->req->site->guarded && s->gated < 2 * w->nfiles && result == GATE_GO) {
+		const char *name = w->files[s->gated / 2]->name;
+		struct slice path =
+			s->gated % 2 == 0 ? store_public_path(s, name) : store_own_path(s, name);
+
+		s->gated++;
+		if (path.n == 0) {
+			store_fail(s, ERR_NO_MEMORY->status);
+			return;
+		}
+		result = gate_pass_file(s->req, path, on_gate, s);
+	}
+	if (result == GATE_GO)
+		store_submit(s, STORE_PLACE);
+	else if (result == GATE_ANSWERED)
+		refused(s);
+}
+
+/* It must be said who may write to path. */
+static bool has_writers(const struct h2d_req *req, struct slice path)
+{
+	return req->location->writers || site_location(req->site, path)->writers;
+}
+
+/* --- what the request says -------------------------------------------------------------------- */
+
+/* The fields of conditions, for a thread. */
+static bool copy_conditions(struct store *s)
+{
+	const struct h2d_req *req = s->req;
+	struct field *fields;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < req->nfields; i++)
+		n += cond_fields(&req->fields[i], 1) != 0;
+	fields = arena_zalloc(&s->arena, (n + 1) * sizeof(*fields));
+	n = 0;
+	for (unsigned i = 0; fields != NULL && i < req->nfields; i++) {
+		const struct field *f = &req->fields[i];
+
+		if (cond_fields(f, 1) == 0)
+			continue;
+		fields[n].name = arena_dup(&s->arena, f->name);
+		fields[n].value = arena_dup(&s->arena, f->value);
+		if (fields[n].name.p == NULL || fields[n].value.p == NULL)
+			return false;
+		n++;
+	}
+	s->work.fields = fields;
+	s->work.nfields = n;
+	return fields != NULL;
+}
+
+/* What the request says of its content's form. 0, or the status that refuses it. */
+static int check_coding(struct store *s)
+{
+	const struct h2d_req *req = s->req;
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-encoding"));
+
+	/* A GET would give it without its coding. */
+	if (f != NULL && !slice_ieq(f->value, SLICE("identity")))
+		return 415;
+	/* RFC 9110, 14.5: a part would be taken for the whole. */
+	if (field_find(req->fields, req->nfields, SLICE("content-range")) != NULL)
+		return 400;
+	s->work.length = req->body_length;
+	return 0;
+}
+
+/* What the peer did wrong: the status that says so, and a line of the log. */
+static int wrong(const struct store *s, const struct err *err)
+{
+	err_log(err, &s->req->conn->peer);
+	return err->status;
+}
+
+static int check_digests(struct store *s)
+{
+	static const struct slice names[] = { SLICE_LIT("content-digest"),
+		SLICE_LIT("repr-digest") };
+	const struct h2d_req *req = s->req;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct err *err = digest_field_parse(
+			req->fields, req->nfields, names[i], &s->work.digests[i]);
+
+		if (err != NULL)
+			return wrong(s, err);
+	}
+	return 0;
+}
+
+static int check_form(struct store *s)
+{
+	const struct h2d_req *req = s->req;
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-type"));
+	const struct err *err;
+
+	s->work.form = calloc(1, sizeof(*s->work.form));
+	if (s->work.form == NULL)
+		return ERR_NO_MEMORY->status;
+	err = multipart_init(s->work.form, f != NULL ? f->value : SLICE(""), STORE_PARTS_MAX);
+	return err != NULL ? wrong(s, err) : 0;
+}
+
+/* --- the calls -------------------------------------------------------------------------------- */
+
+static struct store *new_store(struct h2d_req *req, h2d_stored_fn *done)
+{
+	struct files *files = req->env->files;
+	struct store *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	arena_init(&s->arena, NULL, 0, ARENA_CAP);
+	task_init(&s->pump, pump_task);
+	s->req = req;
+	s->done = done;
+	s->files = files;
+	s->disk = files->disk;
+	disk_hold(s->disk);
+	s->tree = s->disk->trees[req->site->root].path;
+	s->root = s->disk->trees[req->site->root].root;
+	if (s->root != NULL)
+		ref_get(&s->root->ref);
+	s->closed = true; /* nothing is open */
+	s->work.at = (struct store_dir){ .fd = -1, .lock = -1 };
+	COUNT(uploads_live, 1);
+	return s;
+}
+
+/* What the job knows of the configuration. */
+static bool set_up(struct store *s, struct slice name)
+{
+	const struct site *site = s->req->site;
+	struct store_work *w = &s->work;
+
+	w->dir = arena_printf(&s->arena, "%.*s", SLICE_ARG(site->uploads));
+	w->overwrite = site->upload_overwrite;
+	w->quota = site->upload_quota;
+	w->max_file_size = s->disk->max_file_size;
+	w->now = s->req->env->date_s;
+	if (name.p != NULL)
+		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));
+	return w->dir != NULL && (name.p == NULL || w->name != NULL) && copy_conditions(s);
+}
+
+/* 0, or the status of what is wrong with the request. */
+static int check(struct store *s, struct slice name)
+{
+	const struct err *err = name.p != NULL ? file_name_check(name) : NULL;
+	int status = err != NULL ? wrong(s, err) : 0;
+
+	if (status == 0 && !set_up(s, name))
+		status = ERR_NO_MEMORY->status;
+	if (status == 0 && !has_writers(s->req, s->req->site->uploads))
+		status = 403;
+	if (status != 0 || s->work.removes)
+		return status;
+	status = check_coding(s);
+	if (status == 0)
+		status = check_digests(s);
+	return status == 0 && name.p == NULL ? check_form(s) : status;
+}
+
+/* name.p NULL: a form has names. */
+static void start(struct h2d_req *req, struct slice name, bool removes, h2d_stored_fn *done)
+{
+	enum gate_result result = GATE_GO;
+	struct store *s = new_store(req, done);
+	struct slice path;
+	int status;
+
+	if (s == NULL) {
+		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
+		return;
+	}
+	s->work.removes = removes;
+	req_hook(req, removes ? &removal_hook : &upload_hook, s);
+	status = s->root == NULL ? 404 : check(s, name);
+	if (status != 0) {
+		store_fail(s, status);
+		return;
+	}
+	if (name.p != NULL) {
+		path = store_own_path(s, s->work.name);
+		if (path.n == 0) {
+			store_fail(s, ERR_NO_MEMORY->status);
+			return;
+		}
+		result = gate_pass_file(req, path, on_gate, s);
+	}
+	if (result == GATE_GO)
+		take_place(s);
+	else if (result == GATE_ANSWERED)
+		refused(s);
+}
+
+void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
+{
+	start(req, slice_of(name, len), false, done);
+}
+
+void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
+{
+	start(req, (struct slice){ 0 }, false, done);
+}
+
+void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
+{
+	start(req, slice_of(name, len), true, done);
+}

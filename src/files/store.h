@@ -1,0 +1,82 @@
+/*
+ * store: the calls of h2d/handler.h that store and remove files (h2d_store…): from a request's body
+ * in its queue to files in the folder of uploads, which every worker answers with before the
+ * handler is told. On the loop; all that may block is a job of store_work.
+ */
+#ifndef H2D_FILES_STORE_H
+#define H2D_FILES_STORE_H
+
+#include "files/files_private.h"
+#include "files/store_work.h"
+
+enum store_step {
+	STORE_BEGIN,  /* open the folder */
+	STORE_TAKE,   /* write what came */
+	STORE_SEAL,   /* that was all */
+	STORE_PLACE,  /* give the files their names */
+	STORE_REMOVE, /* the file goes */
+	STORE_DROP,   /* nobody wants it any more */
+};
+
+struct store;
+
+/* The keepers' word on one file. */
+struct store_doubt {
+	struct doubt doubt;
+	struct store *store;
+};
+
+/* One upload, or removal; it is its own memory, as a thread may have it when its request goes. */
+struct store {
+	struct h2d_req *req; /* NULL: it went away */
+	struct files *files; /* until then */
+	struct disk *disk;   /* held */
+	h2d_stored_fn *done;
+
+	struct job job;
+	enum store_step step;         /* of the job, or of the one before */
+	bool busy;                    /* a thread has it */
+	bool closed;                  /* store_work_close() was called */
+	int result;                   /* of the job */
+	const char *tree;             /* path of the root */
+	struct disk_root *root, *old; /* a reference each is held */
+	struct store_work work;       /* the job's, while it is busy */
+	struct body_piece *pieces;    /* likewise */
+	size_t taken;                 /* bytes of them, whose credit is to be given */
+	struct place place;
+	struct task pump; /* looks at the body's queue, at the end of a turn */
+
+	unsigned gated; /* paths of its files that the client may write to */
+	struct store_doubt *asked;
+	unsigned nasked, nwaits; /* keepers that have not answered */
+	struct arena arena;      /* what the job reads of the request */
+};
+
+/* store.c: the gate's word on the files of a form, then the next step. */
+void store_gate_files(struct store *s);
+
+/* store_job.c */
+
+/* Has a thread do step; what comes of it goes on by itself. */
+void store_submit(struct store *s, enum store_step step);
+/* The body has more, or its end. */
+void store_pump(struct store *s);
+
+/* store_end.c */
+
+/* The upload is over: the handler is told. */
+void store_fail(struct store *s, int status);
+/* The files are in their places: the handler is told once every worker answers with them. */
+void store_succeed(struct store *s);
+/* The request is answered, or gone: s is freed when its job comes back. */
+void store_leave(struct store *s);
+/* Behind that: no thread has it. */
+void store_free(struct store *s);
+/* What result, of a step that failed, is as a status. */
+int store_status(const struct store *s);
+/* Where the file of that name lies below the root; where clients ask for it. In the request's
+ * memory, n 0 without. */
+struct slice store_own_path(const struct store *s, const char *name);
+struct slice store_public_path(const struct store *s, const char *name);
+
+#endif

@@ -1,0 +1,252 @@
+/*
+ * store_file: writes, syncs, names and removes one file. Called by store_work.c in threads; knows
+ * nothing of requests and never waits for the network.
+ */
+#include "files/store_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/beneath.h"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3 };
+
+int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name)
+{
+	int rc;
+
+	*f = (struct store_file){ .fd = -1, .hidden = -1 };
+	memcpy(f->name, name.p, name.n);
+	rc = store_sum_want(&f->sum, DIGEST_SHA_256);
+	if (rc < 0)
+		return rc;
+	f->fd = store_dir_create(d, &f->hidden);
+	return f->fd >= 0 ? 0 : f->fd;
+}
+
+int store_file_write(struct store_file *f, const void *p, size_t n)
+{
+	const char *at = p;
+	int rc = store_sum_add(&f->sum, p, n);
+
+	f->size += n;
+	while (rc == 0 && n > 0) {
+		ssize_t done = write(f->fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		at += done;
+		n -= (size_t)done;
+	}
+	return rc;
+}
+
+/* The tag that every reader of the file comes to. */
+static int make_etag(struct store_file *f, uint64_t max_file_size)
+{
+	struct file_id id;
+	struct stat st;
+
+	if (f->size <= max_file_size) {
+		etag_of_sha256(f->sha256, &f->etag);
+		return 0;
+	}
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	id = file_id_of(&st);
+	etag_of_size(&id, &f->etag);
+	return 0;
+}
+
+int store_file_end(struct store_file *f, uint64_t max_file_size)
+{
+	int rc = store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256);
+
+	store_sum_fini(&f->sum);
+	/* EINVAL: a file system that has nothing to sync. */
+	if (rc == 0 && fsync(f->fd) < 0 && errno != EINVAL)
+		rc = -errno;
+	return rc == 0 ? make_etag(f, max_file_size) : rc;
+}
+
+static int hide(struct store_file *f, struct store_dir *d)
+{
+	int number;
+
+	if (f->hidden >= 0)
+		return 0;
+	number = store_dir_hide(d, f->fd);
+	if (number < 0)
+		return number;
+	f->hidden = number;
+	return 0;
+}
+
+int store_file_shelve(struct store_file *f, struct store_dir *d)
+{
+	int rc = hide(f, d);
+
+	if (rc < 0)
+		return rc;
+	close(f->fd);
+	f->fd = -1;
+	return 0;
+}
+
+/* --- its name --------------------------------------------------------------------------------- */
+
+/* Where nothing has the name. */
+static int link_new(const struct store_file *f, const struct store_dir *d)
+{
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
+	if (linkat(AT_FDCWD, self, d->fd, f->name, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
+static int rename_new(struct store_file *f, const struct store_dir *d)
+{
+	char hidden[STORE_HIDDEN_NAME];
+
+	store_dir_hidden_name(d, f->hidden, hidden);
+	if (renameat2(d->fd, hidden, d->fd, f->name, RENAME_NOREPLACE) == 0) {
+		f->hidden = -1;
+		return 0;
+	}
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* The file system cannot; a link is never put over anything either. */
+	return linkat(d->fd, hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
+}
+
+static int replace(struct store_file *f, struct store_dir *d)
+{
+	char hidden[STORE_HIDDEN_NAME];
+	int rc = hide(f, d);
+
+	if (rc < 0)
+		return rc;
+	store_dir_hidden_name(d, f->hidden, hidden);
+	if (renameat(d->fd, hidden, d->fd, f->name) < 0)
+		return -errno;
+	f->hidden = -1;
+	return 0;
+}
+
+int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite)
+{
+	int rc = f->hidden >= 0 ? rename_new(f, d) : link_new(f, d);
+
+	f->created = rc == 0;
+	if (rc == -EEXIST && overwrite)
+		rc = replace(f, d);
+	return rc;
+}
+
+void store_file_drop(struct store_file *f, const struct store_dir *d)
+{
+	char hidden[STORE_HIDDEN_NAME];
+
+	store_sum_fini(&f->sum);
+	if (f->hidden >= 0) {
+		store_dir_hidden_name(d, f->hidden, hidden);
+		unlinkat(d->fd, hidden, 0);
+	}
+	if (f->fd >= 0)
+		close(f->fd);
+	f->hidden = f->fd = -1;
+}
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+/* The hash of what fd has open. 0, or -errno. */
+static int hash(int fd, char *buf, struct etag *e)
+{
+	struct store_sum sum = { 0 };
+	unsigned char sha256[DIGEST_SIZE_MAX];
+	int rc = store_sum_want(&sum, DIGEST_SHA_256);
+	off_t at = 0;
+	ssize_t n;
+
+	while (rc == 0 && (n = pread(fd, buf, READ_PIECE, at)) != 0) {
+		if (n < 0 && errno != EINTR)
+			rc = -errno;
+		if (n > 0)
+			rc = store_sum_add(&sum, buf, (size_t)n);
+		at += n > 0 ? n : 0;
+	}
+	if (rc == 0)
+		rc = store_sum_end(&sum, DIGEST_SHA_256, sha256);
+	store_sum_fini(&sum);
+	if (rc == 0)
+		etag_of_sha256(sha256, e);
+	return rc;
+}
+
+/* As long as somebody writes to it in place, it has none. */
+static int tag_of(int fd, uint64_t max_file_size, struct etag *e)
+{
+	char *buf = malloc(READ_PIECE);
+	int rc = buf != NULL ? -EAGAIN : -ENOMEM;
+
+	for (int tries = 0; tries < LOOK_TRIES && rc == -EAGAIN; tries++) {
+		struct stat before, after;
+		struct file_id id, now;
+
+		rc = fstat(fd, &before) < 0 ? -errno : 0;
+		id = file_id_of(&before);
+		if (rc == 0 && id.size > max_file_size)
+			etag_of_size(&id, e);
+		else if (rc == 0)
+			rc = hash(fd, buf, e);
+		if (rc == 0 && fstat(fd, &after) < 0)
+			rc = -errno;
+		if (rc < 0)
+			break;
+		now = file_id_of(&after);
+		if (!file_id_eq(&id, &now))
+			rc = -EAGAIN;
+	}
+	free(buf);
+	if (rc < 0)
+		e->n = 0;
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
+	uint64_t max_file_size, struct store_there *there)
+{
+	struct stat st;
+	int fd, rc;
+
+	*there = (struct store_there){ 0 };
+	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	there->any = true;
+	there->other = !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
+	there->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	there->mtime = st.st_mtim.tv_sec;
+	if (there->other || !want_etag)
+		return 0;
+	fd = beneath_open_file(d->fd, name, 0, &st);
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
+	if (fd < 0)
+		return 0;
+	there->mtime = st.st_mtim.tv_sec;
+	rc = tag_of(fd, max_file_size, &there->etag);
+	close(fd);
+	return rc;
+}

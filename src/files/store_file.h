@@ -1,0 +1,58 @@
+/*
+ * store_file: one file on its way into the folder of uploads: written without a name, or with a
+ * hidden one, and given its name when all of it is on the disk. Called in offload threads, one at a
+ * time; everything may block.
+ */
+#ifndef H2D_FILES_STORE_FILE_H
+#define H2D_FILES_STORE_FILE_H
+
+#include "files/store_dir.h"
+#include "files/store_sum.h"
+#include "http/file_name.h"
+#include "image/etag.h"
+
+struct store_file {
+	char name[FILE_NAME_LEN_MAX + 1]; /* what it will be called; ends in NUL */
+	int fd;                           /* -1: closed */
+	int hidden;                       /* number of its hidden name; -1: none */
+	uint64_t size;
+	struct store_sum sum;
+	unsigned char sha256[DIGEST_SIZE_MAX];
+	struct etag etag; /* as a GET will say it */
+	bool created;     /* nothing had its name before */
+};
+
+/* What has a name in the folder. */
+struct store_there {
+	bool any;         /* something, be it a link that leads nowhere */
+	bool other;       /* neither a regular file nor a link: nothing is ever put there */
+	uint64_t size;    /* of a regular file */
+	struct etag etag; /* n 0: none was asked for, or it does not hold still */
+	int64_t mtime;    /* seconds */
+};
+
+/* name: checked by file_name_check(). 0, or -errno. */
+int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name);
+
+int store_file_write(struct store_file *f, const void *p, size_t n);
+
+/* That was all: waits until the disk has it; then sha256 and etag are there. 0, or -errno. */
+int store_file_end(struct store_file *f, uint64_t max_file_size);
+
+/* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */
+int store_file_shelve(struct store_file *f, struct store_dir *d);
+
+/*
+ * Gives it its name, which then stands for the whole file or, on failure, for what it stood before.
+ * overwrite: a file of that name is replaced, else -EEXIST. The folder is locked. 0, or -errno.
+ */
+int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
+
+/* Lets go of it; what has a hidden name is removed. */
+void store_file_drop(struct store_file *f, const struct store_dir *d);
+
+/* What name stands for; its entity tag is made if it is wanted. 0, or -errno. */
+int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
+	uint64_t max_file_size, struct store_there *there);
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * store_work: the order in which an upload's files are checked, written and named. Called by
+ * store.c's jobs in threads; knows no loop and no request.
+ */
+#include "files/store_work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "request/body.h"
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+static bool asks_etag(const struct store_work *w)
+{
+	return w->nfields > 0;
+}
+
+/* The conditions of the request against what has the name now. */
+static int check_conditions(const struct store_work *w, const struct store_there *there)
+{
+	const struct cond_validators v = {
+		.etag = etag_slice(&there->etag),
+		.last_modified = (time_t)there->mtime,
+	};
+	unsigned seen = cond_fields(w->fields, w->nfields);
+
+	if (cond_check_change(w->fields, w->nfields, seen, there->any ? &v : NULL, w->now) !=
+		COND_PROCEED)
+		return 412;
+	return 0;
+}
+
+static int look(const struct store_work *w, const char *name, struct store_there *there)
+{
+	int rc = store_file_look(&w->at, name, asks_etag(w), w->max_file_size, there);
+
+	return rc == 0 ? check_conditions(w, there) : rc;
+}
+
+/* Whether a file may have the name. */
+static int check_name(const struct store_work *w, const char *name, struct store_there *there)
+{
+	int rc = look(w, name, there);
+
+	if (rc == 0 && (there->other || (there->any && !w->overwrite)))
+		rc = 409;
+	return rc;
+}
+
+/* How much may be written at all. */
+static int measure(struct store_work *w, uint64_t replaced)
+{
+	struct statvfs fs;
+	uint64_t used = 0, disk;
+	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+
+	if (rc < 0)
+		return rc;
+	w->room = UINT64_MAX;
+	if (w->quota > 0)
+		w->room = used - replaced < w->quota ? w->quota - (used - replaced) : 0;
+	if (w->length == BODY_UNKNOWN)
+		return 0;
+	disk = fstatvfs(w->at.fd, &fs) == 0 && fs.f_blocks > 0 ? (uint64_t)fs.f_bavail * fs.f_frsize
+							       : UINT64_MAX;
+	/* A form is longer than its files, by little. */
+	return w->form == NULL && (w->length > w->room || w->length > disk) ? 507 : 0;
+}
+
+/* --- the files -------------------------------------------------------------------------------- */
+
+static int add_file(struct store_work *w, struct slice name)
+{
+	struct store_file *f = malloc(sizeof(*f));
+	int rc;
+
+	if (w->nfiles == w->cap) {
+		unsigned cap = w->cap == 0 ? 1 : 2 * w->cap;
+		struct store_file **files = realloc(w->files, cap * sizeof(struct store_file *));
+
+		if (files != NULL) {
+			w->files = files;
+			w->cap = cap;
+		}
+	}
+	if (f == NULL || w->nfiles == w->cap) {
+		free(f);
+		return -ENOMEM;
+	}
+	rc = store_file_begin(f, &w->at, name);
+	w->files[w->nfiles++] = f;
+	w->in_part = true;
+	return rc;
+}
+
+static struct store_file *last(const struct store_work *w)
+{
+	return w->files[w->nfiles - 1];
+}
+
+static int write_some(struct store_work *w, struct slice data)
+{
+	if (data.n > w->room - w->size)
+		return 507;
+	w->size += data.n;
+	return store_file_write(last(w), data.p, data.n);
+}
+
+static int end_file(struct store_work *w)
+{
+	int rc = store_file_end(last(w), w->max_file_size);
+
+	w->in_part = false;
+	if (rc == 0 && w->nfiles > STORE_OPEN_MAX)
+		rc = store_file_shelve(last(w), &w->at);
+	return rc;
+}
+
+/* --- forms ------------------------------------------------------------------------------------ */
+
+static int begin_part(struct store_work *w)
+{
+	const struct multipart_part *part = &w->form->part;
+
+	if (!part->has_filename)
+		return 0;
+	/* What a browser sends for a field without a chosen file. */
+	if (part->filename.n == 0)
+		return 0;
+	if (file_name_check(part->filename) != NULL)
+		return 400;
+	if (w->nfiles == STORE_FILES_MAX)
+		return 413;
+	return add_file(w, part->filename);
+}
+
+static int take_form(struct store_work *w, struct slice piece, bool end)
+{
+	int rc = 0;
+
+	while (rc == 0) {
+		switch (multipart_next(w->form, &piece, end)) {
+		case MULTIPART_MORE:
+			return 0;
+		case MULTIPART_BEGIN:
+			rc = begin_part(w);
+			break;
+		case MULTIPART_DATA:
+			rc = w->in_part ? write_some(w, w->form->data) : 0;
+			break;
+		case MULTIPART_END:
+			rc = w->in_part ? end_file(w) : 0;
+			break;
+		case MULTIPART_DONE:
+			w->form_done = true;
+			return 0;
+		case MULTIPART_BAD:
+			return 400;
+		}
+	}
+	return rc;
+}
+
+/* --- putting them in place -------------------------------------------------------------------- */
+
+static int check_digests(struct store_work *w)
+{
+	for (unsigned a = 0; a < DIGEST_ALGORITHMS; a++) {
+		unsigned char hash[DIGEST_SIZE_MAX];
+
+		if (w->sum.ctx[a] == NULL)
+			continue;
+		if (store_sum_end(&w->sum, a, hash) < 0)
+			return -ENOMEM;
+		for (unsigned i = 0; i < 2; i++)
+			if (digest_field_compare(&w->digests[i], a, hash) != NULL)
+				return 400;
+	}
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct store_file *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+/* Of two files of one name in one form, one would be lost. */
+static int check_twins(const struct store_work *w)
+{
+	struct store_file **sorted;
+	int rc = 0;
+
+	if (w->nfiles < 2)
+		return 0;
+	sorted = malloc(w->nfiles * sizeof(struct store_file *));
+	if (sorted == NULL)
+		return -ENOMEM;
+	memcpy(sorted, w->files, w->nfiles * sizeof(struct store_file *));
+	qsort(sorted, w->nfiles, sizeof(struct store_file *), by_name);
+	for (unsigned i = 1; i < w->nfiles; i++)
+		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+			rc = 409;
+	free(sorted);
+	return rc;
+}
+
+/* All names are looked at before the first is given. The folder is locked. */
+static int check_all(struct store_work *w)
+{
+	uint64_t used = 0, replaced = 0;
+	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+
+	for (unsigned i = 0; rc == 0 && i < w->nfiles; i++) {
+		struct store_there there;
+
+		rc = check_name(w, w->files[i]->name, &there);
+		replaced += there.size;
+	}
+	if (rc == 0 && w->quota > 0 && used - replaced + w->size > w->quota)
+		rc = 507;
+	return rc;
+}
+
+static int place_all(struct store_work *w)
+{
+	int rc = check_all(w);
+	unsigned i;
+
+	for (i = 0; rc == 0 && i < w->nfiles; i++)
+		/* The first hidden name, whose lock keeps the others, goes last. */
+		rc = store_file_place(w->files[w->nfiles - 1 - i], &w->at, w->overwrite);
+	if (rc != 0)
+		for (unsigned k = 0; k < i; k++)
+			if (w->files[w->nfiles - 1 - k]->created)
+				unlinkat(w->at.fd, w->files[w->nfiles - 1 - k]->name, 0);
+	return rc == -EEXIST ? 409 : rc;
+}
+
+/* A rename that a power cut undoes was none. */
+static int sync_dir(const struct store_work *w)
+{
+	return fsync(w->at.fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+int store_work_begin(struct store_work *w)
+{
+	struct store_there there = { 0 };
+	int rc = store_dir_open(&w->at, w->root, w->dir);
+
+	for (unsigned i = 0; rc == 0 && i < 2 * DIGEST_ALGORITHMS; i++)
+		if (w->digests[i / DIGEST_ALGORITHMS].given[i % DIGEST_ALGORITHMS])
+			rc = store_sum_want(&w->sum, i % DIGEST_ALGORITHMS);
+	if (rc == 0 && w->name != NULL)
+		rc = check_name(w, w->name, &there);
+	if (rc == 0)
+		rc = measure(w, there.size);
+	if (rc == 0 && w->name != NULL)
+		rc = add_file(w, slice_str(w->name));
+	return rc;
+}
+
+int store_work_take(struct store_work *w, const struct body_piece *pieces)
+{
+	int rc = 0;
+
+	for (const struct body_piece *p = pieces; rc == 0 && p != NULL; p = p->next) {
+		struct slice data = slice_of(p->bytes, p->n);
+
+		rc = store_sum_add(&w->sum, p->bytes, p->n);
+		if (rc == 0 && w->form != NULL)
+			rc = take_form(w, data, false);
+		else if (rc == 0)
+			rc = write_some(w, data);
+	}
+	return rc;
+}
+
+int store_work_seal(struct store_work *w)
+{
+	int rc = w->form != NULL ? take_form(w, slice_of("", 0), true) : 0;
+
+	if (rc == 0 && w->form != NULL && (!w->form_done || w->nfiles == 0))
+		rc = 400;
+	if (rc == 0)
+		rc = check_digests(w);
+	if (rc == 0 && w->form == NULL)
+		rc = end_file(w);
+	return rc == 0 ? check_twins(w) : rc;
+}
+
+int store_work_place(struct store_work *w)
+{
+	int rc = store_dir_lock(&w->at);
+
+	if (rc < 0)
+		return rc;
+	rc = place_all(w);
+	store_dir_unlock(&w->at);
+	return rc == 0 ? sync_dir(w) : rc;
+}
+
+int store_work_remove(struct store_work *w)
+{
+	struct store_there there;
+	int rc = store_dir_open(&w->at, w->root, w->dir);
+
+	if (rc == 0)
+		rc = store_dir_lock(&w->at);
+	if (rc < 0)
+		return rc;
+	rc = look(w, w->name, &there);
+	if (rc == 0 && (!there.any || there.other))
+		rc = 404;
+	if (rc == 0 && unlinkat(w->at.fd, w->name, 0) < 0)
+		rc = errno == ENOENT ? 404 : -errno;
+	store_dir_unlock(&w->at);
+	return rc == 0 ? sync_dir(w) : rc;
+}
+
+void store_work_close(struct store_work *w)
+{
+	for (unsigned i = 0; i < w->nfiles; i++)
+		store_file_drop(w->files[i], &w->at);
+	store_sum_fini(&w->sum);
+	store_dir_close(&w->at);
+}
+
+void store_work_free(struct store_work *w)
+{
+	for (unsigned i = 0; i < w->nfiles; i++)
+		free(w->files[i]);
+	free(w->files);
+	free(w->form);
+	w->files = NULL;
+	w->form = NULL;
+	w->nfiles = w->cap = 0;
+}

@@ -1,0 +1,69 @@
+/*
+ * store_work: what an upload, or a removal, does on the disk: from an open root to files in their
+ * place, or to nothing left behind. Called in offload threads, one at a time; everything may block.
+ * Results: 0, a status that says what the client did wrong or what is in the way, or -errno.
+ */
+#ifndef H2D_FILES_STORE_WORK_H
+#define H2D_FILES_STORE_WORK_H
+
+#include "files/store_file.h"
+#include "http/cond.h"
+#include "http/digest_field.h"
+#include "http/multipart.h"
+#include "request/body_queue.h"
+
+enum {
+	STORE_PARTS_MAX = 10000, /* of a form, files or not */
+	STORE_FILES_MAX = 1000,  /* of these */
+	STORE_OPEN_MAX = 8,      /* files of a form whose descriptors are kept */
+};
+
+struct store_work {
+	/* What is asked; set before the first call, and stays. */
+	int root;         /* the root's descriptor; borrowed */
+	const char *dir;  /* the folder, below it */
+	const char *name; /* of the file; NULL: a form says */
+	bool removes;
+	bool overwrite;
+	uint64_t quota;             /* bytes of the folder; 0: any */
+	uint64_t max_file_size;     /* up to here an ETag is of the content */
+	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
+	const struct field *fields; /* conditions */
+	unsigned nfields;
+	time_t now;
+	struct digest_field digests[2]; /* content-digest, repr-digest */
+	struct multipart *form;         /* with its boundary; NULL: the body is the file */
+
+	/* What became of it. */
+	struct store_dir at;
+	struct store_sum sum; /* of the body */
+	uint64_t size;        /* of what was written */
+	uint64_t room;        /* how much may be */
+	bool in_part;         /* the last of the files is not complete */
+	bool form_done;
+	struct store_file **files;
+	unsigned nfiles, cap;
+};
+
+/* Opens the folder; sees whether the upload can succeed at all. */
+int store_work_begin(struct store_work *w);
+
+/* The next pieces of the body. */
+int store_work_take(struct store_work *w, const struct body_piece *pieces);
+
+/* The body is complete: checks it, and waits until the disk has its files. */
+int store_work_seal(struct store_work *w);
+
+/* Puts the files in their places. */
+int store_work_place(struct store_work *w);
+
+/* Removes the file, which is in place of all that is above. */
+int store_work_remove(struct store_work *w);
+
+/* Closes everything; nothing stays that has no name of its own. */
+void store_work_close(struct store_work *w);
+
+/* Frees what is left, behind that; cannot block. */
+void store_work_free(struct store_work *w);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * files_upload: PUT and POST: the body becomes a file in the upload directory, or the files of a
+ * form do. What is stored, and whether, is the store's doing; here is what the client is told.
+ */
+#include "h2d/handler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PER_FILE = 64 }; /* of JSON, beside strings */
+
+/* --- one file --------------------------------------------------------------------------------- */
+
+static void file_stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	(void)state;
+	if (n == 0) {
+		h2d_reply_error(req, status);
+		return;
+	}
+	h2d_reply_field(req, "etag", files->etag);
+	h2d_reply_field(req, "repr-digest", files->repr_digest);
+	h2d_reply_field(req, "content-location", files->path);
+	if (files->created)
+		h2d_reply_field(req, "location", files->path);
+	h2d_reply_bytes(req, status, NULL, NULL, 0);
+}
+
+static void put_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+
+	(void)state;
+	h2d_store(req, name, len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_put = {
+	.name = "files_put",
+	.scope = H2D_ON_UPLOADS,
+	.start = put_start,
+};
+
+/* --- a form ----------------------------------------------------------------------------------- */
+
+/* s as a JSON string (RFC 8259, 7): names are UTF-8 without control characters. */
+static char *put_string(char *at, const char *s)
+{
+	*at++ = '"';
+	for (; *s != '\0'; s++) {
+		if (*s == '"' || *s == '\\')
+			*at++ = '\\';
+		*at++ = *s;
+	}
+	*at++ = '"';
+	return at;
+}
+
+static char *put_text(char *at, const char *s)
+{
+	size_t n = strlen(s);
+
+	memcpy(at, s, n);
+	return at + n;
+}
+
+static char *put_file(char *at, const struct h2d_stored *f)
+{
+	at = put_string(put_text(at, "{\"name\":"), f->name);
+	at += sprintf(at, ",\"size\":%llu", (unsigned long long)f->size);
+	at = put_string(put_text(at, ",\"etag\":"), f->etag);
+	at = put_string(put_text(at, ",\"location\":"), f->path);
+	return put_text(at, "}");
+}
+
+/* {"files":[…]}; NULL when the request's memory is spent. */
+static char *json(struct h2d_req *req, const struct h2d_stored *files, size_t n, size_t *len)
+{
+	size_t room = PER_FILE;
+	char *text, *at;
+
+	for (size_t i = 0; i < n; i++)
+		room += PER_FILE + 2 * (strlen(files[i].name) + strlen(files[i].etag)) +
+			strlen(files[i].path);
+	text = h2d_req_alloc(req, room);
+	if (text == NULL)
+		return NULL;
+	at = put_text(text, "{\"files\":[");
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			*at++ = ',';
+		at = put_file(at, &files[i]);
+	}
+	at = put_text(at, "]}\n");
+	*len = (size_t)(at - text);
+	return text;
+}
+
+static void form_stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	char *text;
+	size_t len;
+
+	(void)state;
+	if (n == 0) {
+		h2d_reply_error(req, status);
+		return;
+	}
+	text = json(req, files, n, &len);
+	if (text == NULL) {
+		h2d_reply_error(req, 503);
+		return;
+	}
+	h2d_reply_field(req, "location", files->path);
+	h2d_reply_bytes(req, status, "application/json", text, len);
+}
+
+static void form_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_store_form(req, form_stored);
+}
+
+const struct h2d_handler h2d_handler_files_form = {
+	.name = "files_form",
+	.scope = H2D_ON_UPLOADS,
+	.start = form_start,
+};
+
+/* --- the end of a file ------------------------------------------------------------------------ */
+
+static void removed(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	(void)state, (void)files, (void)n;
+	if (status >= 400)
+		h2d_reply_error(req, status);
+	else
+		h2d_reply_bytes(req, status, NULL, NULL, 0);
+}
+
+static void delete_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+
+	(void)state;
+	h2d_store_remove(req, name, len, removed);
+}
+
+const struct h2d_handler h2d_handler_files_delete = {
+	.name = "files_delete",
+	.scope = H2D_ON_UPLOADS,
+	.start = delete_start,
+};

@@ -1,0 +1,322 @@
+"""Uploads by PUT and DELETE: whole or not at all, who may, conditions, and what each answer says."""
+import os
+import re
+import threading
+
+import pytest
+
+from client import Closed
+from everywhere import Everywhere
+from procs import wait_for
+from uploads import (PUBLIC, WAYS, connect, content, digest, folder, names, put, wait_over)
+from users import basic, hashed, put_users
+
+
+@pytest.fixture
+def make(h2d):
+	def new(server=PUBLIC, **options):
+		options.setdefault("files", {})
+		options["files"] = {"up/.keep": b"", **options["files"]}
+		made = h2d(server=server, **options)
+		os.unlink(os.path.join(folder(made), ".keep"))
+		return made
+	return new
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+	return request.param
+
+
+SIZES = [0, 1, 5000, 16384, 65535, 65536, 300001, (2 << 20) + 1]
+
+
+def test_put(make, way):
+	server = make()
+	with connect(server, way) as c:
+		for size in SIZES:
+			for data, status in ((os.urandom(size), 201), (os.urandom(size), 204)):
+				answer = put(c, "f%d" % size, data)
+				assert (answer.status, answer.body) == (status, b"")
+				assert answer.get("location") == ("/files/f%d" % size if status == 201 else None)
+				assert answer.get("content-location") == "/files/f%d" % size
+				assert answer.get("repr-digest") == digest(data)
+				got = c.get("/files/f%d" % size)
+				assert (got.status, got.body) == (200, data)
+				assert got.get("etag") == answer.get("etag")
+				assert c.get("/up/f%d" % size).body == data
+		assert names(server) == sorted("f%d" % size for size in SIZES)
+		assert os.stat(os.path.join(folder(server), "f1")).st_mode & 0o777 == 0o644
+	assert server.status()["totals"]["files_stored"] == 2 * len(SIZES)
+
+
+def test_names_in_paths(make):
+	"""A path has its name decoded once, and location says it so that it can be asked for."""
+	server = make()
+	with server.connect() as c:
+		for name, path in (("ü %25.txt", "%c3%bc%20%2525.txt"), ("a b", "a%20b"), ("a%b", "a%25b"),
+				("q?x#y", "q%3fx%23y"), ("n" * 255, "n" * 255), ('"quo"', "%22quo%22")):
+			answer = put(c, path, b"content")
+			assert answer.status == 201, path
+			assert c.get(answer.get("location")).body == b"content"
+			assert c.get("/files/" + path).body == b"content"
+			assert names(server) == [name]
+			assert c.request("DELETE", answer.get("location")).status == 204
+		assert names(server) == []
+
+
+def test_chunks(make):
+	"""Without content-length: HTTP/1 in chunks; HTTP/2 ends when it ends."""
+	server = make()
+	data = os.urandom(100001)
+	with server.h1() as c:
+		assert c.request("PUT", "/files/a", body=[data[:1], data[1:70000], data[70000:]]).status == 201
+	with server.connect() as c:
+		stream = c.send("PUT", "/files/b", end=False)
+		for part in (data[:1], data[1:70000], data[70000:]):
+			c.send_body(stream, part, end=False)
+		c.conn.end_stream(stream)
+		c.flush()
+		assert c.response(stream).status == 201
+	assert content(server, "a") == content(server, "b") == data
+
+
+def test_delete(make, way):
+	server = make(files={"up/a": b"a", "up/sub/x": b"x"})
+	with connect(server, way) as c:
+		assert c.request("DELETE", "/files/a").status == 204
+		assert c.request("DELETE", "/files/a").status == 404
+		assert c.get("/files/a").status == 404
+		assert c.request("DELETE", "/files/sub").status == 404
+		assert c.request("DELETE", "/files/.keep").status == 400
+	assert names(server) == ["sub"]
+
+
+def test_what_is_in_the_way(make):
+	server = make(files={"up/sub/x": b"x", "secret": b"secret"})
+	os.symlink("../secret", os.path.join(folder(server), "link"))
+	os.mkfifo(os.path.join(folder(server), "fifo"))
+	with server.connect() as c:
+		assert put(c, "sub", b"new").status == 409
+		assert put(c, "fifo", b"new").status == 409
+		assert c.request("DELETE", "/files/fifo").status == 404
+		assert put(c, "link", b"new").status == 204, "the link is replaced"
+		assert c.get("/secret").body == b"secret", "not what it led to"
+		assert not os.path.islink(os.path.join(folder(server), "link"))
+	assert names(server) == ["fifo", "link", "sub"]
+
+
+def test_conditions(make, way):
+	server = make()
+	with connect(server, way) as c:
+		assert put(c, "a", b"0", [("if-match", "*")]).status == 412
+		etag = put(c, "a", b"1", [("if-none-match", "*")]).get("etag")
+		assert put(c, "a", b"2", [("if-none-match", "*")]).status == 412
+		assert put(c, "a", b"2", [("if-match", '"other"')]).status == 412
+		assert put(c, "a", b"2", [("if-none-match", etag)]).status == 412
+		assert c.get("/files/a").body == b"1"
+		assert put(c, "a", b"2", [("if-match", '"x", ' + etag)]).status == 204
+		assert c.get("/files/a").body == b"2"
+		assert c.request("DELETE", "/files/a", [("if-match", etag)]).status == 412
+		etag = c.get("/files/a").get("etag")
+		assert c.request("DELETE", "/files/a", [("if-match", etag)]).status == 204
+		large = os.urandom(3 << 20)
+		etag = put(c, "a", large).get("etag")
+		assert put(c, "a", b"1", [("if-match", etag)]).status == 204
+	assert names(server) == ["a"]
+
+
+def test_no_lost_update(make):
+	"""Of those who have read the same version, one may replace it; on two workers, at the same time."""
+	server = make(workers=2, listens=("tcp",))
+	rounds, clients = 20, 4
+	with server.connect() as c:
+		etag = put(c, "a", b"0").get("etag")
+	barrier = threading.Barrier(clients)
+	won = [[] for _ in range(rounds)]
+	tags = [etag]
+
+	def life(number):
+		with server.connect() as c:
+			for turn in range(rounds):
+				barrier.wait(30)
+				seen = tags[turn]
+				answer = put(c, "a", b"%d of %d" % (turn, number), [("if-match", seen)])
+				assert answer.status in (204, 412), answer
+				if answer.status == 204:
+					won[turn].append(number)
+					tags.append(answer.get("etag"))
+				barrier.wait(30)
+	threads = [threading.Thread(target=life, args=(n,)) for n in range(clients)]
+	for t in threads:
+		t.start()
+	for t in threads:
+		t.join()
+	assert [len(w) for w in won] == [1] * rounds, won
+	assert content(server, "a") == b"%d of %d" % (rounds - 1, won[-1][0])
+
+
+def test_no_overwrite(make, way):
+	server = make(server=PUBLIC + "upload-overwrite = false")
+	with connect(server, way) as c:
+		assert put(c, "a", b"first").status == 201
+		assert put(c, "a", b"second").status == 409
+		assert c.get("/files/a").body == b"first"
+		assert c.request("DELETE", "/files/a").status == 204
+		assert put(c, "a", b"third").status == 201
+	assert names(server) == ["a"]
+
+
+def test_last_one_wins_whole(make):
+	"""Two uploads of one name at a time: one whole file."""
+	server = make()
+	one, two = os.urandom(200001), os.urandom(100001)
+	with server.connect() as a, server.connect() as b:
+		first, second = a.send("PUT", "/files/x", end=False), b.send("PUT", "/files/x", end=False)
+		a.send_body(first, one[:50000], end=False)
+		b.send_body(second, two[:50000], end=False)
+		assert names(server) == []
+		a.send_body(first, one[50000:])
+		b.send_body(second, two[50000:])
+		assert sorted([a.response(first).status, b.response(second).status]) == [201, 204]
+	assert content(server, "x") in (one, two)
+	assert names(server) == ["x"]
+
+
+# --- where there are uploads, and whose -----------------------------------------------------------------
+
+
+def test_without_upload_dir(h2d):
+	"""The routes do not exist: the folder is one as any."""
+	server = h2d(files={"files/report.txt": b"report"})
+	for c in (server.connect(), server.h1()):
+		with c:
+			assert c.get("/files/report.txt").body == b"report"
+			assert c.get("/files/report.txt").get("content-security-policy") is None
+			assert c.get("/files/none").status == 404
+			for method, path in (("PUT", "/files/a"), ("DELETE", "/files/report.txt"),
+					("POST", "/files")):
+				answer = c.request(method, path)
+				assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, OPTIONS")
+			assert c.request("OPTIONS", "/files/a").get("allow") == "GET, HEAD, OPTIONS"
+	assert os.listdir(os.path.join(server.root, "files")) == ["report.txt"]
+
+
+def test_who_may(make):
+	"""Writes take users, an allow list, or the word that everybody may; reading takes nothing."""
+	server = make(server='upload-dir = "up"', files={"up/a": b"a"})
+	assert re.search(r"warn .*h2d\.conf:\d+: upload-dir: nobody may write", server.log_text())
+	done = server.run("-t", check=0)
+	assert re.search(r"h2d\.conf:\d+: warning: upload-dir: nobody may write", done.err), done.err
+	users = put_users(server, anna=hashed("sesame"))
+	with server.connect() as c:
+		assert c.get("/files/a").status == 200
+		assert put(c, "b", b"b").status == 403
+		assert c.request("DELETE", "/files/a").status == 403
+	for scope, status in (('location "/files" { auth-basic-file = "%s" }' % users, 401),
+			('location "/up" { auth-basic-file = "%s" }' % users, 401),
+			('location "/files" { deny = {"192.0.2.1"} }', 403),
+			('location "/files" { allow = {"192.0.2.1"} }', 403),
+			('location "/files" { allow = {"127.0.0.0/8"} }', 201),
+			('location "/up" { allow = {"127.0.0.0/8"} }', 201),
+			('location "/up/b" { deny = {"all"} } upload-public = true', 403)):
+		server.write_conf(server='upload-dir = "up" ' + scope)
+		since = len(server.log.lines)
+		server.reload()
+		assert ("deny = {\"192" in scope) == bool(server.log.find("nobody may write", since)), scope
+		server.wait_listening()
+		with server.connect() as c:
+			assert put(c, "b", b"b").status == status, scope
+			if status == 401:
+				assert put(c, "b", b"b", basic("anna", "wrong")).status == 401
+				assert put(c, "b", b"b", basic("anna", "sesame")).status == 201
+			if status != 403:
+				assert c.request("DELETE", "/files/b", basic("anna", "sesame")).status == 204
+	assert names(server) == ["a"]
+
+
+def test_password_and_body(make, way):
+	"""The body waits, without credit, until the password is checked."""
+	server = make(server='upload-dir = "up"')
+	users = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server='upload-dir = "up" location "/files" { auth-basic-file = "%s" }' % users)
+	server.reload()
+	data = os.urandom(200001)
+	with connect(server, way) as c:
+		assert put(c, "a", data, basic("anna", "wrong")).status == 401
+	with connect(server, way) as c:
+		assert put(c, "a", data, basic("anna", "sesame")).status == 201
+	assert content(server, "a") == data
+
+
+# --- what does not come to its end ----------------------------------------------------------------------
+
+
+def test_client_leaves(make, way):
+	server = make(files={"up/old": b"old"})
+	for sent in (0, 1, 60000):
+		with connect(server, way) as c:
+			if way.startswith("h2"):
+				stream = c.send("PUT", "/files/old", end=False)
+				c.send_body(stream, b"x" * sent, end=False)
+				c.ping()
+				c.reset(stream)
+				c.ping()
+			else:
+				c.ask("PUT", "/files/old")
+				c.send_bytes(c.head("PUT", "/files/old", [("content-length", "100000")])
+					+ b"x" * sent)
+				wait_for(lambda: server.gauges()["uploads_live"] == 1, said="it has begun")
+	wait_over(server)
+	assert names(server) == ["old"] and content(server, "old") == b"old"
+
+
+def test_cut_short(make):
+	"""A body that ends before content-length is malformed (RFC 9113, 8.1.1; RFC 9112, 6.3)."""
+	server = make()
+	with server.connect() as c:
+		stream = c.send("PUT", "/files/a", [("content-length", "10")], end=False)
+		c.conn.send_data(stream, b"12345", end_stream=True)
+		c.flush()
+		answer = c.response(stream)
+		assert answer.reset == 1 or answer.status == 400, answer
+	with server.h1() as c:
+		c.ask("PUT", "/files/a")
+		c.send_bytes(c.head("PUT", "/files/a", [("transfer-encoding", "chunked")])
+			+ b"5\r\n12345\r\nx\r\n")
+		assert c.response().status == 400
+	wait_over(server)
+	assert names(server) == []
+
+
+def test_drain(make):
+	"""An upload that is under way is finished by a worker that leaves."""
+	server = make()
+	with server.connect() as c:
+		stream = c.send("PUT", "/files/a", end=False)
+		c.send_body(stream, b"1", end=False)
+		c.ping()
+		server.reload()
+		c.send_body(stream, b"2")
+		assert c.response(stream).status == 201
+	assert content(server, "a") == b"12"
+
+
+# --- every worker, at once ------------------------------------------------------------------------------
+
+
+def test_read_your_writes(make):
+	"""When the answer is there, all workers answer with the new bytes, from the image or the disk."""
+	server = make(workers=2, listens=("tcp",), image=True)
+	with Everywhere(server) as every, server.connect() as c:
+		for i in range(100):
+			data = b"%d" % i
+			answer = put(c, "a", data)
+			assert answer.status == (204 if i else 201)
+			wrong = every.wrong("/files/a", lambda got: got.body == data
+				and got.get("etag") == answer.get("etag"))
+			assert not wrong, (i, wrong)
+			if i % 10 == 9:
+				every.cached("/files/a", data)
+		assert c.request("DELETE", "/files/a").status == 204
+		assert not every.wrong("/files/a", 404)
