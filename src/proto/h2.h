@@ -65,6 +65,7 @@ struct h2_stream {
 	int32_t id;
 	bool waiting;      /* counted in h2->nwaiting */
 	bool deferred;     /* nghttp2 was told that the source has nothing yet */
+	bool continued;    /* 100 was sent */
 	bool peer_done;    /* END_STREAM was received */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	uint64_t body;     /* bytes of request body that came */

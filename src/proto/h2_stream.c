@@ -79,10 +79,31 @@ static void stream_resume(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
+/* RFC 9110, 10.1.1: somebody waits for the body, and nothing of it came. */
+static void say_continue(struct h2_stream *s)
+{
+	const struct h2d_req *req = &s->req;
+	const struct field *f;
+	nghttp2_nv nv = nv_of(SLICE(":status"), SLICE("100"));
+
+	if (s->continued || s->body > 0 || s->peer_done || !req_awaits_body(req))
+		return;
+	f = field_find(req->fields, req->nfields, SLICE("expect"));
+	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
+		return;
+	s->continued = true;
+	nghttp2_submit_headers(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, &nv, 1, NULL);
+	s->h2->host->wake(s->h2->host);
+}
+
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h2_stream *s = h2_stream_of(req);
 
+	if (n == 0) {
+		say_continue(s);
+		return;
+	}
 	nghttp2_session_consume(s->h2->session, s->id, n);
 	s->h2->host->wake(s->h2->host);
 }
@@ -105,7 +126,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->req.protocol = SLICE("HTTP/2.0");
 	s->h2 = h2;
 	s->id = id;
-	s->waiting = s->deferred = s->peer_done = false;
+	s->waiting = s->deferred = s->peer_done = s->continued = false;
 	s->unwanted = 0;
 	s->body = 0;
 	s->patience.for_what = H2_PATIENCE_NONE;
@@ -230,13 +251,29 @@ static bool take_host(struct h2d_req *req)
 	return slice_ieq(authority_host(host->value), authority_host(req->authority));
 }
 
+/* nghttp2 has seen to it that it is a number, and sees to it that the body has that length. */
+static void set_length(struct h2d_req *req)
+{
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));
+
+	if (f == NULL)
+		return;
+	req->body_length = 0;
+	for (size_t i = 0; i < f->value.n; i++)
+		req->body_length = 10 * req->body_length + (uint64_t)(f->value.p[i] - '0');
+}
+
 void h2_stream_start(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
 
 	h2_stream_waits(s, true);
+	if (req->has_body)
+		set_length(req);
 	if (take_host(req))
 		req_start(req);
 	else
 		req_refuse(req, ERR_HOST->status);
+	if (req->body_taken)
+		say_continue(s);
 }

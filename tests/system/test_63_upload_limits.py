@@ -1,0 +1,257 @@
+"""Limits of uploads: the client gets a status, not a reset, and nothing stays behind."""
+import os
+import resource
+import socket
+import subprocess
+import time
+
+import pytest
+
+import client
+import harness
+from procs import descriptors, wait_for
+from uploads import PUBLIC, WAYS, connect, content, digest, folder, form, names, post, put, wait_over
+
+
+@pytest.fixture
+def make(h2d):
+	def new(server=PUBLIC, **options):
+		options["files"] = {"up/.keep": b"", **options.get("files", {})}
+		made = h2d(server=server, **options)
+		os.unlink(os.path.join(folder(made), ".keep"))
+		return made
+	return new
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+	return request.param
+
+
+def begin(c, way, path="/files/a", headers=(), data=b""):
+	"""A PUT without an end: what it is continued and answered by."""
+	if way.startswith("h2"):
+		stream = c.send("PUT", path, headers, end=False)
+		c.send_body(stream, data, end=False)
+		return lambda: c.response(stream)
+	c.ask("PUT", path)
+	c.send_bytes(c.head("PUT", path, headers) + data)
+	return c.response
+
+
+# --- size -----------------------------------------------------------------------------------------------
+
+
+def test_too_large_by_length(make, way):
+	"""Before the body is read."""
+	server = make(sections='limits { client-max-body-size = "100K" }')
+	with connect(server, way) as c:
+		assert begin(c, way, headers=[("content-length", "102401")])().status == 413
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(102401)).status == 413
+		wait_over(server)
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(102400)).status == 201
+	assert names(server) == ["a"]
+
+
+def test_too_large_by_count(make, way):
+	"""At the byte that crosses it."""
+	server = make(sections='limits { client-max-body-size = "100K" }')
+	chunked = [] if way.startswith("h2") else [("transfer-encoding", "chunked")]
+
+	def pieces(size):
+		return bytes(size) if way.startswith("h2") else b"%x\r\n%s\r\n" % (size, bytes(size))
+	with connect(server, way) as c:
+		answer = begin(c, way, headers=chunked, data=pieces(102400) + (
+			b"" if way.startswith("h2") else pieces(1)))
+		if way.startswith("h2"):
+			c.send_body(1, b"x", end=False)
+		assert answer().status == 413
+	wait_over(server)
+	assert names(server) == []
+
+
+def test_large_body_is_answered(make, way):
+	"""A client that sends all of its body before it reads still finds the answer."""
+	server = make(sections='limits { client-max-body-size = "1M" }')
+	with connect(server, way) as c:
+		if way.startswith("h2"):
+			assert put(c, "a", bytes(8 << 20)).status == 413
+		else:
+			c.ask("PUT", "/files/a")
+			c.send_bytes(c.head("PUT", "/files/a", [("content-length", str(8 << 20))]) + bytes(8 << 20))
+			assert c.response().status == 413
+	wait_over(server)
+	assert names(server) == []
+
+
+# --- place ----------------------------------------------------------------------------------------------
+
+
+def test_quota(make, way):
+	server = make(server=PUBLIC + 'upload-quota = "100K"')
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(60000)).status == 201
+	with connect(server, way) as c:
+		assert put(c, "b", bytes(60000)).status == 507, "by its length"
+	with connect(server, way) as c:
+		chunks = [bytes(30000), bytes(30000)]
+		if way.startswith("h2"):
+			answer = begin(c, way, "/files/b", data=chunks[0])
+			c.send_body(1, chunks[1])
+			assert answer().status == 507, "by its size"
+		else:
+			assert put(c, "b", chunks).status == 507
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(100000)).status == 204, "what it replaces does not count"
+	with connect(server, way) as c:
+		assert post(c, [("b", bytes(1000)), ("c", bytes(2000))]).status == 507
+	with connect(server, way) as c:
+		assert post(c, [("b", bytes(1000)), ("c", bytes(1400))]).status == 201
+	wait_over(server)
+	assert names(server) == ["a", "b", "c"]
+
+
+@pytest.fixture
+def small_disk(make):
+	"""A server whose folder is a file system of 16 MiB."""
+	server = make()
+	path = folder(server)
+	done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=755", "none", path],
+		stderr=subprocess.PIPE)
+	if done.returncode != 0:
+		harness.skip_without("mount", done.stderr.decode().strip())
+	yield server
+	subprocess.run(["umount", "-l", path], check=True)
+
+
+@pytest.mark.parametrize("way", ["h2-tcp", "h1-tcp"])
+def test_full_disk(small_disk, way):
+	server = small_disk
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(10 << 20)).status == 201
+	with connect(server, way) as c:
+		assert put(c, "b", bytes(10 << 20)).status == 507, "by its length"
+	with connect(server, way) as c:
+		if way.startswith("h2"):
+			answer = begin(c, way, "/files/b", data=bytes(10 << 20))
+			assert answer().status == 507, "by its size"
+		else:
+			assert put(c, "b", [bytes(1 << 20)] * 10).status == 507
+	with connect(server, way) as c:
+		assert post(c, [("c", bytes(5 << 20)), ("d", bytes(5 << 20))]).status == 507
+	wait_over(server)
+	assert names(server) == ["a"]
+	free = os.statvfs(folder(server))
+	assert free.f_bavail * free.f_frsize >= 5 << 20, "the place is free again"
+	with connect(server, way) as c:
+		assert put(c, "b", bytes(5 << 20)).status == 201
+
+
+def test_no_descriptors(make):
+	server = make(listens=("tcp",))
+	pid = server.worker_pids()[0]
+	limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+	with server.connect() as c, server.h1() as d:
+		assert put(c, "a", b"a").status == 201 and put(d, "b", b"b").status == 201
+		wait_over(server)
+		wait_for(lambda: server.gauges()["connections"] == 2, said="the admin's connection is closed")
+		open_ones = descriptors(pid)
+		free = next(fd for fd in range(1000) if fd not in open_ones)
+		resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limit[1]))
+		try:
+			assert [put(each, "c", b"c").status for each in (c, d)] == [503, 503]
+			assert names(server) == ["a", "b"]
+		finally:
+			resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+		assert put(c, "c", b"c").status == 201
+	wait_over(server)
+	assert names(server) == ["a", "b", "c"]
+
+
+# --- time -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sent", [0, 30, 70000])
+def test_slow_body(make, way, sent):
+	server = make(sections="timeouts { body = 1 }")
+	with connect(server, way) as c:
+		assert begin(c, way, headers=[("content-length", "100000")], data=bytes(sent))().status == 408
+	wait_over(server)
+	assert names(server) == []
+
+
+# --- what is said of the content ------------------------------------------------------------------------
+
+
+def test_digests(make, way):
+	server = make()
+	data = os.urandom(100001)
+	for name in ("content-digest", "repr-digest"):
+		for algorithm in ("sha-256", "sha-512"):
+			with connect(server, way) as c:
+				assert put(c, "a", data, [(name, digest(data + b"x", algorithm))]).status == 400
+				assert names(server) == []
+				assert put(c, "a", data, [(name, digest(data, algorithm))]).status == 201
+				assert c.request("DELETE", "/files/a").status == 204
+	with connect(server, way) as c:
+		assert put(c, "a", data, [("content-digest", digest(data) + ", " + digest(b"", "sha-512"))]).status == 400
+		assert put(c, "a", data, [("content-digest", digest(data) + ", md5=:AAAA:")]).status == 201
+		assert put(c, "a", data, [("repr-digest", "sha-256=oops")]).status == 400
+	assert names(server) == ["a"] and content(server, "a") == data
+
+
+def test_content_in_parts_or_coded(make, way):
+	server = make()
+	with connect(server, way) as c:
+		assert put(c, "a", b"x", [("content-range", "bytes 0-0/5")]).status == 400
+		assert put(c, "a", b"x", [("content-encoding", "gzip")]).status == 415
+		assert put(c, "a", b"x", [("content-encoding", "identity")]).status == 201
+
+
+# --- expect: 100-continue -------------------------------------------------------------------------------
+
+EXPECT = [("expect", "100-continue"), ("content-length", "5")]
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_continue_h1(make, how):
+	server = make(server=PUBLIC + "upload-overwrite = false",
+		sections='limits { client-max-body-size = "100K" }')
+	with server.h1(how) as c:
+		c.ask("PUT", "/files/a")
+		c.send_bytes(c.head("PUT", "/files/a", EXPECT))
+		deadline = time.monotonic() + 10
+		assert c.take_line(deadline) == "HTTP/1.1 100 Continue" and c.take_line(deadline) == ""
+		c.send_bytes(b"12345")
+		assert c.response().status == 201
+	for headers, status in ((EXPECT, 409), ([*EXPECT, ("if-match", '"x"')], 412),
+			([EXPECT[0], ("content-length", "102401")], 413)):
+		with server.h1(how) as c:
+			c.ask("PUT", "/files/a", headers)
+			c.send_bytes(c.head("PUT", "/files/a", headers))
+			answer = c.response()
+			assert (answer.status, answer.interim) == (status, [])
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_continue_h2(make, how):
+	server = make(server=PUBLIC + "upload-overwrite = false")
+
+	class Patient(client.Client):
+		interim = ()
+
+		def event(self, event):
+			if type(event).__name__ == "InformationalResponseReceived":
+				self.interim = [*self.interim, event.headers]
+			super().event(event)
+	for status, wanted in ((201, 1), (409, 0)):
+		options = {"seen": server.lint.see}
+		with getattr(Patient, how)(server.ports[how], **options) as c:
+			stream = c.send("PUT", "/files/a", EXPECT, end=False)
+			if wanted:
+				c.until(lambda: c.interim)
+				c.send_body(stream, b"12345")
+			assert c.response(stream).status == status
+			assert len(c.interim) == wanted

@@ -1,0 +1,164 @@
+"""Uploads and processes that die: whole files alone, no left-overs, and no stale answer without a keeper."""
+import fcntl
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+import server as srv
+from client import Closed
+from everywhere import Everywhere
+from procs import wait_for
+from uploads import PUBLIC, folder, names, post, put, wait_over
+
+
+@pytest.fixture
+def make(h2d):
+	def new(**options):
+		options["files"] = {"up/.keep": b""}
+		made = h2d.new(server=PUBLIC, **options)
+		os.unlink(os.path.join(folder(made), ".keep"))
+		return made
+	return new
+
+
+def body(seed, size=300000):
+	"""Says itself which it is, and whether it is whole."""
+	return (b"%08d" % seed) * (size // 8) + b"end"
+
+
+def is_whole(data):
+	return data == body(int(data[:8]))
+
+
+def check_whole(server):
+	for name in names(server):
+		with open(os.path.join(folder(server), name), "rb") as f:
+			assert is_whole(f.read()), name
+
+
+def no_left_overs(server):
+	wait_for(lambda: not [n for n in names(server) if n.startswith(".")], said="left-overs are swept")
+
+
+class Load(threading.Thread):
+	"""Uploads without end to a few names, by a connection that is made again whenever it breaks."""
+
+	def __init__(self, server, number):
+		super().__init__(daemon=True)
+		self.server, self.number = server, number
+		self.done, self.stop = 0, False
+
+	def run(self):
+		turn = 0
+		while not self.stop:
+			try:
+				with (self.server.connect() if self.number % 2 else self.server.h1()) as c:
+					while not self.stop:
+						turn += 1
+						data = body(self.number * 1000000 + turn)
+						if turn % 5 == 0:
+							answer = post(c, [("f%d" % i, data) for i in range(3)])
+						else:
+							answer = put(c, "f%d" % (turn % 4), data)
+						assert answer.status in (201, 204, 503) or answer.reset is not None, answer
+						self.done += 1
+			except (Closed, OSError):
+				time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_worker_is_killed(make):
+	"""At random moments under load."""
+	server = make(workers=2, listens=("tcp",)).start()
+	server.baseline = None
+	chance = random.Random(64)
+	load = [Load(server, n) for n in range(3)]
+	for each in load:
+		each.start()
+	for _ in range(20):
+		before = sum(each.done for each in load)
+		wait_for(lambda: sum(each.done for each in load) > before, 30, said="uploads go on")
+		time.sleep(chance.random() / 10)
+		os.kill(chance.choice(server.worker_pids()), signal.SIGKILL)
+		wait_for(lambda: len(server.worker_pids()) == 2, 30, said="two workers")
+	for each in load:
+		each.stop = True
+	for each in load:
+		each.join(30)
+		assert not each.is_alive()
+	wait_over(server)
+	check_whole(server)
+	no_left_overs(server)
+
+
+@pytest.mark.slow
+def test_all_is_killed(make):
+	"""h2d itself, and what it started: the next one finds whole files and sweeps the rest."""
+	chance = random.Random(65)
+	server = make(workers=2, listens=("tcp",))
+	for _ in range(5):
+		server.start()
+		server.baseline = None
+		load = [Load(server, n) for n in range(3)]
+		for each in load:
+			each.start()
+		wait_for(lambda: sum(each.done for each in load) > 3, 30, said="uploads go on")
+		time.sleep(chance.random() / 10)
+		os.killpg(server.pid, signal.SIGKILL)
+		server.process.wait(10)
+		for each in load:
+			each.stop = True
+		for each in load:
+			each.join(30)
+		for name in names(server):
+			if not name.startswith("."):
+				with open(os.path.join(folder(server), name), "rb") as f:
+					assert is_whole(f.read()), name
+	server.start()
+	server.baseline = None
+	no_left_overs(server)
+	check_whole(server)
+
+
+def test_sweep(make):
+	"""What is swept is dead, and h2d's own."""
+	server = make()
+	dead = [".h2d-0123456789abcdef-0", ".h2d-0123456789abcdef-1", ".h2d-00000000000000ff-7"]
+	other = [".h2d-x", ".h2d-0123456789abcdef", ".h2d-0123456789ABCDEF-0", ".h2d-0123456789abcdef-0.txt", ".x", "x"]
+	alive = [".h2d-aaaaaaaaaaaaaaaa-0", ".h2d-aaaaaaaaaaaaaaaa-1"]
+	for name in dead + other + alive:
+		with open(os.path.join(folder(server), name), "wb") as f:
+			f.write(b"left")
+	with open(os.path.join(folder(server), alive[0]), "rb") as f:
+		fcntl.flock(f, fcntl.LOCK_EX)
+		server.start()
+		server.log.wait("3 left-overs of uploads removed")
+		assert names(server) == sorted(other + alive)
+
+
+@pytest.mark.parametrize("what", [signal.SIGSTOP, signal.SIGKILL])
+def test_without_a_keeper(make, what):
+	"""It is waited for as long as its image is used; then the answer comes, and no worker is stale."""
+	server = make(workers=2, listens=("tcp",)).start(image=True)
+	server.baseline = None
+	with Everywhere(server) as every, server.connect() as c:
+		assert put(c, "a", b"old").status == 201
+		every.cached("/files/a", b"old")
+		pid = server.status()["keeper"]
+		os.kill(pid, what)
+		try:
+			for i in range(4):
+				begun = time.monotonic()
+				assert put(c, "a", b"new %d" % i).status == 204
+				took = time.monotonic() - begun
+				wrong = every.wrong("/files/a", b"new %d" % i)
+				assert not wrong, (i, wrong)
+				assert took < 5 * srv.SLOW, took
+		finally:
+			if what == signal.SIGSTOP:
+				os.kill(pid, signal.SIGCONT)
+		every.cached("/files/a", b"new 3")
