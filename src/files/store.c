@@ -210,7 +210,7 @@ static struct store *new_store(struct h2d_req *req, h2d_stored_fn *done)
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
 	s->closed = true; /* nothing is open */
-	s->work.at = (struct store_dir){ .fd = -1, .lock = -1 };
+	s->work.at.fd = s->work.at.lock = -1;
 	COUNT(uploads_live, 1);
 	return s;
 }

@@ -25,7 +25,7 @@ enum { PREFIX_LEN = sizeof(PREFIX) - 1, TAG_DIGITS = 16, MODE = 0666, TRIES = 8 
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
 {
-	*d = (struct store_dir){ .fd = -1, .lock = -1 };
+	*d = (struct store_dir){ .fd = -1, .lock = -1, .no_tmpfile = d->no_tmpfile };
 	d->fd = beneath_open(root, path, BENEATH_DIR);
 	return d->fd >= 0 ? 0 : d->fd;
 }

@@ -22,7 +22,8 @@ struct store_dir {
 	bool no_tmpfile; /* the file system has no files without a name */
 };
 
-/* Opens the folder path, below root and through no link. 0, or -errno; then it is closed. */
+/* Opens the folder path, below root and through no link; d->no_tmpfile is the caller's. 0, or
+ * -errno; then it is closed. */
 int store_dir_open(struct store_dir *d, int root, const char *path);
 void store_dir_close(struct store_dir *d);
 

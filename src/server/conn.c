@@ -23,7 +23,8 @@ enum {
 	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
 	WRITE_TIGHT = 64 * 1024,  /* the same, after the socket took less than it was offered */
 	READ_CALLS = 4,           /* of recv() per turn: ciphertext may be work and no bytes */
-	LINGER_MS = 2000,
+	LINGER_MS = 2000,         /* without a byte of the peer's */
+	LINGER_MAX_MS = 30000,    /* in all: who sends a body that is refused finds the answer */
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
@@ -86,6 +87,7 @@ static void conn_linger(struct conn *c)
 	}
 	input_backlog_clear(&c->held);
 	conn_go(c, CONN_LINGER);
+	c->linger_end_ms = clock_ms() + LINGER_MAX_MS;
 	conn_timer_set(c, LINGER_MS);
 	c->readable = true;
 	loop_ready(c->env->loop, &c->again);
@@ -289,6 +291,9 @@ static void conn_first(struct conn *c, const char *p, size_t n)
 
 static void conn_input(struct conn *c, const char *p, size_t n)
 {
+	if (c->state == CONN_LINGER && !c->env->draining &&
+		clock_ms() + LINGER_MS <= c->linger_end_ms)
+		conn_timer_set(c, LINGER_MS);
 	if (c->state == CONN_LINGER || c->closing)
 		return;
 	if (c->proto != NULL)

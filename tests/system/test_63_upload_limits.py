@@ -255,3 +255,20 @@ def test_continue_h2(make, how):
 				c.send_body(stream, b"12345")
 			assert c.response(stream).status == status
 			assert len(c.interim) == wanted
+
+
+# --- a refused body that goes on ------------------------------------------------------------------------
+
+
+def test_slow_sender_is_answered(make):
+	"""HTTP/1 has no way to stop it: who goes on sending for seconds finds the answer even so."""
+	server = make(listens=("tcp",), sections='limits { client-max-body-size = "1M" }')
+	piece, pieces = bytes(100000), 40
+	with server.h1() as c:
+		c.ask("PUT", "/files/a")
+		c.send_bytes(c.head("PUT", "/files/a", [("content-length", str(pieces * len(piece)))]))
+		for _ in range(pieces):
+			c.send_bytes(piece)
+			time.sleep(0.1)  # its pace, not ours
+		assert c.response().status == 413
+	assert names(server) == []

@@ -1,0 +1,223 @@
+/* check_store: what an upload does on the disk, with and without files that have no name. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "files/store_work.h"
+#include "request/body.h"
+#include "tree_unit.h"
+#include "unit.h"
+
+static int root = -1;
+static struct store_work w;
+
+/* no_tmpfile: as where the file system cannot. */
+static void begin(const char *name, bool no_tmpfile)
+{
+	memset(&w, 0, sizeof(w));
+	w.at = (struct store_dir){ .fd = -1, .lock = -1 };
+	w.root = root;
+	w.dir = "/up";
+	w.name = name;
+	w.overwrite = true;
+	w.max_file_size = 1 << 20;
+	w.length = BODY_UNKNOWN;
+	w.at.no_tmpfile = no_tmpfile;
+}
+
+static int take(const char *text)
+{
+	size_t n = strlen(text);
+	struct body_piece *piece = malloc(sizeof(*piece) + n);
+	int rc;
+
+	piece->next = NULL;
+	piece->n = n;
+	memcpy(piece->bytes, text, n);
+	rc = store_work_take(&w, piece);
+	free(piece);
+	return rc;
+}
+
+static int store(const char *text)
+{
+	int rc = store_work_begin(&w);
+
+	if (rc == 0)
+		rc = take(text);
+	if (rc == 0)
+		rc = store_work_seal(&w);
+	if (rc == 0)
+		rc = store_work_place(&w);
+	return rc;
+}
+
+static void end(void)
+{
+	store_work_close(&w);
+	store_work_free(&w);
+}
+
+static unsigned entries(void)
+{
+	DIR *dir = opendir(tree_path("up"));
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	closedir(dir);
+	return n;
+}
+
+static bool holds(const char *name, const char *text)
+{
+	char path[64], buf[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "up/%s", name);
+	fd = open(tree_path(path), O_RDONLY);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, sizeof(buf));
+	close(fd);
+	return n == (ssize_t)strlen(text) && memcmp(buf, text, (size_t)n) == 0;
+}
+
+/* _i: whether names are needed from the start. */
+START_TEST(new_and_replaced)
+{
+	begin("a", _i);
+	ck_assert_int_eq(store("one"), 0);
+	ck_assert(w.files[0]->created);
+	end();
+	ck_assert(holds("a", "one"));
+	begin("a", _i);
+	ck_assert_int_eq(store("another"), 0);
+	ck_assert(!w.files[0]->created);
+	end();
+	ck_assert(holds("a", "another"));
+	begin("a", _i);
+	w.overwrite = false;
+	ck_assert_int_eq(store("third"), 409);
+	end();
+	ck_assert(holds("a", "another"));
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
+/* Somebody who takes no lock made the name between the look and the link. */
+START_TEST(made_by_others)
+{
+	begin("a", _i);
+	w.overwrite = false;
+	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(take("ours"), 0);
+	ck_assert_int_eq(store_work_seal(&w), 0);
+	tree_write("up/a", "theirs", 6);
+	ck_assert_int_eq(store_file_place(w.files[0], &w.at, false), -EEXIST);
+	end();
+	ck_assert(holds("a", "theirs"));
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
+START_TEST(given_up)
+{
+	begin("a", _i);
+	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(take("begun"), 0);
+	ck_assert_uint_eq(entries(), (unsigned)_i);
+	end();
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
+/* The names of an upload that lives stay, those of one that died go. */
+START_TEST(swept)
+{
+	struct store_dir d;
+
+	begin("a", true);
+	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
+	ck_assert_int_eq(store_dir_sweep(&d), 0);
+	ck_assert_uint_eq(entries(), 1);
+	/* Its process dies: the descriptors go, and nobody removes the name. */
+	close(w.files[0]->fd);
+	store_dir_close(&w.at);
+	w.files[0]->fd = w.files[0]->hidden = -1;
+	ck_assert_int_eq(store_dir_sweep(&d), 1);
+	ck_assert_uint_eq(entries(), 0);
+	store_dir_close(&d);
+	end();
+}
+END_TEST
+
+START_TEST(locked)
+{
+	struct store_dir d;
+
+	begin("a", false);
+	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
+	ck_assert_int_eq(store_dir_lock(&w.at), 0);
+	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), -1);
+	store_dir_unlock(&w.at);
+	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), 0);
+	store_dir_close(&d);
+	end();
+}
+END_TEST
+
+START_TEST(quota)
+{
+	begin("a", _i);
+	w.quota = 5;
+	ck_assert_int_eq(store("12345"), 0);
+	end();
+	begin("b", _i);
+	w.quota = 5;
+	ck_assert_int_eq(store("1"), 507);
+	end();
+	begin("a", _i);
+	w.quota = 5;
+	ck_assert_int_eq(store("54321"), 0);
+	end();
+	ck_assert(holds("a", "54321"));
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
+static void setup(void)
+{
+	tree_init();
+	tree_dir("up");
+	root = open(tree, O_PATH | O_DIRECTORY);
+	ck_assert_int_ge(root, 0);
+}
+
+static void teardown(void)
+{
+	close(root);
+	tree_fini();
+}
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("store");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, new_and_replaced, 0, 2);
+	tcase_add_loop_test(c, made_by_others, 0, 2);
+	tcase_add_loop_test(c, given_up, 0, 2);
+	tcase_add_test(c, swept);
+	tcase_add_test(c, locked);
+	tcase_add_loop_test(c, quota, 0, 2);
+	return c;
+}
+
+UNIT_MAIN("store")
