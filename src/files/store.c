@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "request/gate.h"
 
@@ -110,6 +111,13 @@ static bool has_writers(const struct h2d_req *req, struct slice path)
 
 /* --- what the request says -------------------------------------------------------------------- */
 
+/* RFC 9110, 13.2.1: those that count for a change. */
+static bool is_condition(const struct field *f)
+{
+	return (cond_fields(f, 1) &
+		       (COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE)) != 0;
+}
+
 /* The fields of conditions, for a thread. */
 static bool copy_conditions(struct store *s)
 {
@@ -118,13 +126,13 @@ static bool copy_conditions(struct store *s)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < req->nfields; i++)
-		n += cond_fields(&req->fields[i], 1) != 0;
+		n += is_condition(&req->fields[i]);
 	fields = arena_zalloc(&s->arena, (n + 1) * sizeof(*fields));
 	n = 0;
 	for (unsigned i = 0; fields != NULL && i < req->nfields; i++) {
 		const struct field *f = &req->fields[i];
 
-		if (cond_fields(f, 1) == 0)
+		if (!is_condition(f))
 			continue;
 		fields[n].name = arena_dup(&s->arena, f->name);
 		fields[n].value = arena_dup(&s->arena, f->value);
@@ -135,6 +143,31 @@ static bool copy_conditions(struct store *s)
 	s->work.fields = fields;
 	s->work.nfields = n;
 	return fields != NULL;
+}
+
+static void copy_etag(struct etag *to, const struct image_body *from)
+{
+	if (from->n == 0)
+		return;
+	memcpy(to->text, from->etag, IMAGE_ETAG);
+	to->n = IMAGE_ETAG;
+}
+
+/* The entity tags that clients may know the file by. */
+static void copy_etags(struct store *s)
+{
+	const struct image_entry *e = NULL;
+	struct slice path = { 0 };
+
+	if (s->work.name != NULL && s->work.nfields > 0 && s->files->image != NULL)
+		path = store_own_path(s, s->work.name);
+	if (path.n > 0)
+		e = image_map_find(s->files->image, s->req->site->root, path, clock_ms());
+	if (e == NULL)
+		return;
+	copy_etag(&s->work.known, &e->body);
+	for (unsigned c = 0; c < CODINGS; c++)
+		copy_etag(&s->work.coded[c], &e->variants[c]);
 }
 
 /* What the request says of its content's form. 0, or the status that refuses it. */
@@ -241,6 +274,8 @@ static int check(struct store *s, struct slice name)
 		status = ERR_NO_MEMORY->status;
 	if (status == 0 && !has_writers(s->req, s->req->site->uploads))
 		status = 403;
+	if (status == 0)
+		copy_etags(s);
 	if (status != 0 || s->work.removes)
 		return status;
 	status = check_coding(s);

@@ -18,19 +18,36 @@ static bool asks_etag(const struct store_work *w)
 	return w->nfields > 0;
 }
 
-/* The conditions of the request against what has the name now. */
-static int check_conditions(const struct store_work *w, const struct store_there *there)
+static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
+	const struct etag *etag)
 {
 	const struct cond_validators v = {
-		.etag = etag_slice(&there->etag),
+		.etag = etag_slice(etag),
 		.last_modified = (time_t)there->mtime,
 	};
-	unsigned seen = cond_fields(w->fields, w->nfields);
 
-	if (cond_check_change(w->fields, w->nfields, seen, there->any ? &v : NULL, w->now) !=
-		COND_PROCEED)
-		return 412;
-	return 0;
+	return cond_check_change(w->fields, w->nfields, seen, there->any ? &v : NULL, w->now) ==
+	       COND_PROCEED;
+}
+
+/*
+ * The conditions of the request against what has the name now. A client that was sent the file in a
+ * coding knows it by that entity tag; the image says whether it is of the same content.
+ */
+static int check_conditions(const struct store_work *w, const struct store_there *there)
+{
+	unsigned seen = cond_fields(w->fields, w->nfields);
+	bool same = there->etag.n > 0 && slice_eq(etag_slice(&w->known), etag_slice(&there->etag));
+	bool is_match = holds(w, seen & ~COND_IF_NONE_MATCH, there, &there->etag);
+	bool none_match = holds(w, seen & COND_IF_NONE_MATCH, there, &there->etag);
+
+	for (unsigned c = 0; same && c < CODINGS; c++) {
+		if (w->coded[c].n == 0)
+			continue;
+		is_match |= holds(w, seen & ~COND_IF_NONE_MATCH, there, &w->coded[c]);
+		none_match &= holds(w, seen & COND_IF_NONE_MATCH, there, &w->coded[c]);
+	}
+	return is_match && none_match ? 0 : 412;
 }
 
 static int look(const struct store_work *w, const char *name, struct store_there *there)

@@ -7,6 +7,7 @@
 #define H2D_FILES_STORE_WORK_H
 
 #include "files/store_file.h"
+#include "http/coding.h"
 #include "http/cond.h"
 #include "http/digest_field.h"
 #include "http/multipart.h"
@@ -31,6 +32,8 @@ struct store_work {
 	const struct field *fields; /* conditions */
 	unsigned nfields;
 	time_t now;
+	struct etag known; /* what a GET says of the file, as the image has it; n 0: nothing */
+	struct etag coded[CODINGS];     /* … and of it in these codings */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
 

@@ -443,6 +443,7 @@ static void h2_close(struct proto **pp)
 	*pp = NULL;
 	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
+	h2_stream_narrow(h2);
 	nghttp2_session_del(h2->session);
 	free(h2);
 }

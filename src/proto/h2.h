@@ -38,6 +38,7 @@ struct h2 {
 	int32_t last_id;        /* highest stream the peer opened */
 	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
+	bool wide;        /* it has one of the worker's shares of wide windows */
 	bool header_open; /* a header section is incomplete */
 	unsigned dropped; /* fields of the section under way that are not kept */
 	size_t dropped_size;
@@ -97,6 +98,8 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 void h2_stream_start(struct h2_stream *s);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
+/* Gives the connection's share of wide windows back. */
+void h2_stream_narrow(struct h2 *h2);
 /* Gives kept stream memory back. */
 void h2_stream_trim(void);
 

@@ -6,7 +6,13 @@
 #include "http/authority.h"
 #include "proto/h2.h"
 
-enum { STREAMS_KEPT = 4096 };
+enum {
+	STREAMS_KEPT = 4096,
+	H2_WINDOW = 1 << 20, /* of a connection, and of each of its streams, that has uploads */
+	H2_WIDE_MAX = 64,    /* connections of a worker that have it */
+};
+
+static unsigned wide; /* how many have it */
 
 static struct pool pool = {
 	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = STREAMS_KEPT
@@ -96,12 +102,38 @@ static void say_continue(struct h2_stream *s)
 	s->h2->host->wake(s->h2->host);
 }
 
+/*
+ * Somebody is ready for the body: with a window of one round trip's worth of a slow network, a fast
+ * one stands still most of the time. Each connection has one such share; where a worker's are used
+ * up, streams stay with what they have.
+ */
+static void widen(struct h2_stream *s)
+{
+	struct h2 *h2 = s->h2;
+
+	if (!h2->wide && wide >= H2_WIDE_MAX)
+		return;
+	wide += !h2->wide;
+	h2->wide = true;
+	if (nghttp2_session_get_effective_local_window_size(h2->session) < H2_WINDOW)
+		nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0, H2_WINDOW);
+	nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, s->id, H2_WINDOW);
+	h2->host->wake(h2->host);
+}
+
+void h2_stream_narrow(struct h2 *h2)
+{
+	wide -= h2->wide;
+}
+
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h2_stream *s = h2_stream_of(req);
 
 	if (n == 0) {
 		say_continue(s);
+		if (req_awaits_body(req) && !s->peer_done)
+			widen(s);
 		return;
 	}
 	nghttp2_session_consume(s->h2->session, s->id, n);

@@ -126,6 +126,22 @@ def test_conditions(make, way):
 	assert names(server) == ["a"]
 
 
+def test_conditions_of_coded_content(make):
+	"""Who was sent it in a coding knows it by that entity tag."""
+	server = make(files={"up/a.txt": b"text " * 1000}, image=True).wait_coded(["up/a.txt"])
+	with server.connect() as c:
+		plain = c.get("/files/a.txt").get("etag")
+		coded = [c.get("/files/a.txt", [("accept-encoding", coding)]).get("etag")
+			for coding in ("br", "zstd", "gzip")]
+		assert len({plain, *coded}) == 4
+		for tag in (plain, *coded):
+			assert put(c, "a.txt", b"x", [("if-none-match", tag)]).status == 412
+		answer = put(c, "a.txt", b"new " * 1000, [("if-match", coded[2])])
+		assert answer.status == 204
+		for tag in (plain, *coded):
+			assert put(c, "a.txt", b"x", [("if-match", tag)]).status == 412, "of the version before"
+
+
 def test_no_lost_update(make):
 	"""Of those who have read the same version, one may replace it; on two workers, at the same time."""
 	server = make(workers=2, listens=("tcp",))

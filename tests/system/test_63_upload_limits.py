@@ -257,6 +257,23 @@ def test_continue_h2(make, how):
 			assert len(c.interim) == wanted
 
 
+# --- windows --------------------------------------------------------------------------------------------
+
+
+def test_window_opens_for_uploads(make):
+	"""Once the folder is ready: a small window would stand still most of the time. Others keep the small one."""
+	server = make(server=PUBLIC + "upload-overwrite = false", files={"up/there": b""})
+	with server.connect() as c:
+		stream = c.send("PUT", "/files/there", end=False)
+		assert c.response(stream).status == 409
+		assert c.conn.outbound_flow_control_window == 65535
+		stream = c.send("PUT", "/files/a", end=False)
+		c.until(lambda: c.conn.local_flow_control_window(stream) == 1 << 20)
+		c.send_body(stream, bytes(3 << 20))
+		assert c.response(stream).status == 201
+	assert content(server, "a") == bytes(3 << 20)
+
+
 # --- a refused body that goes on ------------------------------------------------------------------------
 
 
