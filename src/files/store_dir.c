@@ -15,13 +15,20 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
 
 #define PREFIX ".h2d-"
 
-enum { PREFIX_LEN = sizeof(PREFIX) - 1, TAG_DIGITS = 16, MODE = 0666, TRIES = 8 };
+enum {
+	PREFIX_LEN = sizeof(PREFIX) - 1,
+	TAG_DIGITS = 16,
+	MODE = 0666,
+	TRIES = 8,
+	LOCK_MAX_MS = 3000
+};
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
 {
@@ -51,7 +58,14 @@ static int lock(int fd, int how)
 
 int store_dir_lock(const struct store_dir *d)
 {
-	return lock(d->fd, LOCK_EX);
+	int rc = lock(d->fd, LOCK_EX | LOCK_NB);
+
+	/* Not for ever: another program may sit on it, and flock(2) knows no deadline. */
+	for (int ms = 0; rc == -EWOULDBLOCK && ms < LOCK_MAX_MS; ms++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		rc = lock(d->fd, LOCK_EX | LOCK_NB);
+	}
+	return rc;
 }
 
 void store_dir_unlock(const struct store_dir *d)

@@ -29,7 +29,8 @@ void store_dir_close(struct store_dir *d);
 
 /*
  * Between the two nobody else who takes the lock changes what a name in the folder stands for: no
- * worker of any h2d. Others who write there do not know of it.
+ * worker of any h2d. Others who write there do not know of it. 0; -EAGAIN if it was not to be had
+ * for three seconds; -errno.
  */
 int store_dir_lock(const struct store_dir *d);
 void store_dir_unlock(const struct store_dir *d);

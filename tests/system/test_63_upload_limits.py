@@ -1,4 +1,5 @@
 """Limits of uploads: the client gets a status, not a reset, and nothing stays behind."""
+import fcntl
 import os
 import resource
 import socket
@@ -168,6 +169,22 @@ def test_no_descriptors(make):
 		assert put(c, "c", b"c").status == 201
 	wait_over(server)
 	assert names(server) == ["a", "b", "c"]
+
+
+def test_folder_is_locked_by_another(make):
+	"""Nobody waits for ever, and nothing is written in spite of it."""
+	server = make(listens=("tcp",), files={"up/b": b"b"})
+	fd = os.open(folder(server), os.O_RDONLY)
+	try:
+		fcntl.flock(fd, fcntl.LOCK_EX)
+		with server.connect() as c:
+			first, second = c.send("PUT", "/files/a", body=b"a"), c.send("DELETE", "/files/b")
+			assert c.response(first, 40).status == c.response(second, 40).status == 503
+			assert names(server) == ["b"]
+			fcntl.flock(fd, fcntl.LOCK_UN)
+			assert put(c, "a", b"a").status == 201
+	finally:
+		os.close(fd)
 
 
 # --- time -----------------------------------------------------------------------------------------------
