@@ -24,7 +24,8 @@ enum {
 	WRITE_TIGHT = 64 * 1024,  /* the same, after the socket took less than it was offered */
 	READ_CALLS = 4,           /* of recv() per turn: ciphertext may be work and no bytes */
 	LINGER_MS = 2000,         /* without a byte of the peer's */
-	LINGER_MAX_MS = 30000,    /* in all: who sends a body that is refused finds the answer */
+	LINGER_MAX_MS = 30000,    /* in all */
+	LINGER_BYTES = 16 << 20,
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
@@ -88,6 +89,7 @@ static void conn_linger(struct conn *c)
 	input_backlog_clear(&c->held);
 	conn_go(c, CONN_LINGER);
 	c->linger_end_ms = clock_ms() + LINGER_MAX_MS;
+	c->lingered = 0;
 	conn_timer_set(c, LINGER_MS);
 	c->readable = true;
 	loop_ready(c->env->loop, &c->again);
@@ -289,11 +291,20 @@ static void conn_first(struct conn *c, const char *p, size_t n)
 		conn_offer(c, p + taken, n - taken);
 }
 
-static void conn_input(struct conn *c, const char *p, size_t n)
+/* Who goes on sending a body that was refused reads the answer behind it; but not all of a flood is
+ * waited for. */
+static void linger_on(struct conn *c, size_t n)
 {
-	if (c->state == CONN_LINGER && !c->env->draining &&
+	c->lingered += n;
+	if (!c->env->draining && c->lingered <= LINGER_BYTES &&
 		clock_ms() + LINGER_MS <= c->linger_end_ms)
 		conn_timer_set(c, LINGER_MS);
+}
+
+static void conn_input(struct conn *c, const char *p, size_t n)
+{
+	if (c->state == CONN_LINGER)
+		linger_on(c, n);
 	if (c->state == CONN_LINGER || c->closing)
 		return;
 	if (c->proto != NULL)

@@ -70,6 +70,7 @@ struct conn {
 	uint64_t opened_ms; /* clock_ms() at accept */
 	uint64_t opened_us; /* clock_read_us() then; set for TLS */
 	uint64_t linger_end_ms; /* clock_ms() when it lingers no longer */
+	uint64_t lingered;      /* bytes that came meanwhile */
 	struct timer timer;
 	enum proto_wait waits;   /* what the timer is set for */
 	uint64_t waits_requests; /* proto->requests then */
