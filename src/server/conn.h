@@ -64,11 +64,11 @@ struct conn {
 	bool closing;  /* no more input: send what there is, then end */
 	bool draining; /* told to leave while the handshake was under way */
 	struct watch watch;
-	struct task flush;  /* at the end of a turn: what did not come from its own event */
-	struct task again;  /* next turn: leftovers of a budget */
-	struct task reap;   /* frees */
-	uint64_t opened_ms; /* clock_ms() at accept */
-	uint64_t opened_us; /* clock_read_us() then; set for TLS */
+	struct task flush;      /* at the end of a turn: what did not come from its own event */
+	struct task again;      /* next turn: leftovers of a budget */
+	struct task reap;       /* frees */
+	uint64_t opened_ms;     /* clock_ms() at accept */
+	uint64_t opened_us;     /* clock_read_us() then; set for TLS */
 	uint64_t linger_end_ms; /* clock_ms() when it lingers no longer */
 	uint64_t lingered;      /* bytes that came meanwhile */
 	struct timer timer;
