@@ -118,6 +118,7 @@ void store_submit(struct store *s, enum store_step step)
 	s->job.work = work;
 	s->job.done = came_back;
 	s->job.owner = s->req != NULL ? s->req->conn : NULL;
+	s->job.place = s->tree;
 	/* A thread may have it, and have done it, when this returns. */
 	s->busy = offload_submit(s->disk->offload, &s->job) == 0;
 	if (s->busy)

@@ -58,6 +58,7 @@ static void begin(struct files *f, const char *root, struct slice dir)
 	s->root = root;
 	s->dir = dir;
 	s->job.class = JOB_STORE;
+	s->job.place = root;
 	s->job.work = work;
 	s->job.done = done;
 	if (offload_submit(f->offload, &s->job) < 0)
