@@ -24,7 +24,8 @@ void backlog_fini(struct backlog *b);
 /* As scan_change(); path is copied where it is kept. */
 void backlog_change(struct backlog *b, enum tree_change what, unsigned root, const char *path);
 
-/* As scan_doubt(). */
+/* A worker tells that path, "/dir/name", changed, in every root that is the directory (dev, ino).
+ */
 void backlog_doubt(struct backlog *b, uint64_t dev, uint64_t ino, const char *path);
 
 /* Scan is told of all that was kept; nothing happens midway. */

@@ -243,7 +243,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 		free(f);
 		return NULL;
 	}
-	c->room += catalog_index_room(path.n);
+	c->index_room += catalog_index_room(path.n);
 	memcpy(f->path, path.p, path.n);
 	f->node = (struct name){ .root = dir->node.root, .n = (uint32_t)path.n, .path = f->path };
 	f->dir = dir;
@@ -299,8 +299,20 @@ static void drop(struct catalog *c, struct segment_body **b)
 	segments_drop(c->segments, b);
 }
 
-static void drop_variants(struct catalog *c, struct catalog_file *f)
+static void take_body(struct catalog *c, const struct catalog_file *f)
 {
+	take_in(c, f->body);
+	c->segments->index_next += catalog_index_room(f->node.n);
+}
+
+/* With its variants. */
+static void drop_body(struct catalog *c, struct catalog_file *f)
+{
+	if (f->body != NULL) {
+		catalog_news(c, NEWS_MS); /* an image that lets go of it, whatever happens now */
+		c->segments->index_next -= catalog_index_room(f->node.n);
+	}
+	drop(c, &f->body);
 	for (int i = 0; i < CODINGS; i++)
 		drop(c, &f->variants[i]);
 	f->tried = 0;
@@ -309,13 +321,10 @@ static void drop_variants(struct catalog *c, struct catalog_file *f)
 void catalog_remove(struct catalog *c, struct catalog_file *f)
 {
 	catalog_doubt(c, f);
-	if (f->body != NULL)
-		catalog_news(c, NEWS_MS);
 	if (c->gone != NULL)
 		c->gone(c->ctx, f);
-	drop(c, &f->body);
-	drop_variants(c, f);
-	c->room -= catalog_index_room(f->node.n);
+	drop_body(c, f);
+	c->index_room -= catalog_index_room(f->node.n);
 	path_index_leave(&c->names, &f->node);
 	/* Now that it is not found any more, what it lay beside may be compressed. */
 	set_beside(c, f, false);
@@ -326,11 +335,6 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 	list_remove(&f->queue);
 	list_remove(&f->idle);
 	free(f);
-}
-
-static void remove_one(struct catalog *c, struct catalog_file *f)
-{
-	catalog_remove(c, f);
 	pause_step(&c->pause);
 }
 
@@ -355,7 +359,7 @@ void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
 		while (!list_empty(&at->dirs))
 			at = LIST_ENTRY(at->dirs.next, struct catalog_dir, sibling);
 		while (!list_empty(&at->files))
-			remove_one(c, LIST_ENTRY(at->files.next, struct catalog_file, sibling));
+			catalog_remove(c, LIST_ENTRY(at->files.next, struct catalog_file, sibling));
 		up = at == d ? NULL : at->parent;
 		remove_empty_dir(c, at);
 		at = up;
@@ -425,11 +429,8 @@ int catalog_fill(struct catalog *c, struct catalog_file *f, const struct file_id
 		return 0;
 	}
 	catalog_doubt(c, f);
-	if (f->body != NULL)
-		catalog_news(c, NEWS_MS); /* an image that lets go of it, whatever happens now */
-	drop(c, &f->body);
-	drop_variants(c, f);
-	if (!catalog_has_room(c, file_id->size))
+	drop_body(c, f);
+	if (!catalog_has_room(c, 0, file_id->size))
 		return -ENOSPC;
 	if (f->type == NULL)
 		f->type = type_of(c, f);
@@ -438,7 +439,7 @@ int catalog_fill(struct catalog *c, struct catalog_file *f, const struct file_id
 	rc = segments_put(c->segments, data, file_id->size, etag, &f->body);
 	if (rc < 0)
 		return rc;
-	take_in(c, f->body);
+	take_body(c, f);
 	renew(c, f, file_id, settled);
 	return 0;
 }
@@ -453,7 +454,7 @@ int catalog_fill_warm(struct catalog *c, struct catalog_file *f, const struct fi
 		return -ENOMEM;
 	}
 	f->body = b;
-	take_in(c, b);
+	take_body(c, f);
 	renew(c, f, file_id, true);
 	return 0;
 }

@@ -90,8 +90,8 @@ struct catalog {
 	uint32_t files_max; /* as many as an index holds */
 	uint32_t nfresh;
 	uint64_t content; /* bytes of all bodies */
-	/* What they take in segments, and all files in an index: max-size is for that. */
-	uint64_t room;
+	/* What they take in segments, and all files in an index: max-size is for both. */
+	uint64_t room, index_room;
 	struct arena memory; /* of types */
 	struct {
 		struct image_marks *marks; /* NULL: no image is here */
@@ -126,7 +126,8 @@ static inline bool catalog_full(const struct catalog *c)
 	return c->nfiles >= c->files_max;
 }
 
-/* It is not cached any more; a directory with all that is below it, which is a long step. */
+/* It is not cached any more; a directory with all that is below it, and many files one after the
+ * other, are a long step. */
 void catalog_remove(struct catalog *c, struct catalog_file *f);
 void catalog_remove_dir(struct catalog *c, struct catalog_dir *d);
 
@@ -150,18 +151,17 @@ static inline uint64_t catalog_index_room(size_t path_n)
 	return sizeof(struct image_entry) + 4 * sizeof(struct image_slot) + path_n + 1;
 }
 
-/* Whether n bytes more of a file that is known find room below max-size. */
-static inline bool catalog_has_room(const struct catalog *c, uint64_t n)
+/*
+ * Whether n bytes more of a file find room below max-size, and index bytes more for one that is not
+ * known yet. An eighth is not for the index: twice max-size has room for two of them, and for
+ * bodies that are replaced and moved, only then.
+ */
+static inline bool catalog_has_room(const struct catalog *c, uint64_t index, uint64_t n)
 {
-	return n <= IMAGE_SEGMENT_MAX && c->room <= c->conf->max_size &&
-	       segment_room(n) <= c->conf->max_size - c->room;
-}
+	uint64_t max = c->conf->max_size;
 
-/* The same of one that is not known yet, whose path has path_n bytes. */
-static inline bool catalog_has_room_new(const struct catalog *c, size_t path_n, uint64_t n)
-{
-	return catalog_has_room(c, n) &&
-	       segment_room(n) + catalog_index_room(path_n) <= c->conf->max_size - c->room;
+	return n <= IMAGE_SEGMENT_MAX && c->index_room + index <= max - max / 8 &&
+	       c->room + segment_room(n) + c->index_room + index <= max;
 }
 
 /*

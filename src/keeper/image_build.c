@@ -337,6 +337,8 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 		return rc;
 	}
 	img->nfds = (int)(IMAGE_FDS + img->nsegments);
+	img->index_size = (uint64_t)p.strings.at + img->marks_size;
+	c->segments->indexes += img->index_size;
 	c->images[slot].marks = img->marks;
 	c->images[slot].number = (uint32_t)number;
 	return 0;
@@ -368,6 +370,9 @@ void built_image_close(struct built_image *img)
 	if (img->catalog != NULL && img->life >= 0)
 		close(img->life);
 	img->life = -1;
+	if (img->catalog != NULL)
+		img->catalog->segments->indexes -= img->index_size;
+	img->index_size = 0;
 	while (img->nsegments > 0)
 		segment_release(img->catalog->segments, img->segments[--img->nsegments]);
 	img->catalog = NULL;

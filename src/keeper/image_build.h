@@ -22,6 +22,7 @@ struct built_image {
 	uint32_t nentries;
 	struct image_marks *marks; /* the only writable mapping */
 	size_t marks_size;
+	uint64_t index_size; /* of the index and the marks in memory */
 };
 
 /*

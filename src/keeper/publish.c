@@ -1,6 +1,7 @@
 /*
  * publish: decides on the keeper's loop when the next image is made, has it made and sent, and
- * watches the life pipe of each. It never makes one while CATALOG_IMAGES are alive.
+ * watches the life pipe of each. It never makes one while CATALOG_IMAGES are alive, or while two
+ * are and its index does not fit.
  */
 #include "keeper/publish.h"
 
@@ -148,7 +149,9 @@ static void make(struct publish *p)
 		drop(p->newest);
 	while (i < p->images + CATALOG_IMAGES && i->alive)
 		i++;
-	p->blocked = i == p->images + CATALOG_IMAGES;
+	/* Beside the newest there is always a next one, or none could ever be let go. */
+	p->blocked = i == p->images + CATALOG_IMAGES ||
+		     (publish_alive(p) > 1 && !segments_fit_index(p->catalog->segments));
 	if (p->blocked)
 		return;
 	p->trouble = make_in(p, i);

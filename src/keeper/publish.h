@@ -1,7 +1,7 @@
 /*
  * publish: when the next image is made, and which of them workers still hold. At most
- * CATALOG_IMAGES are alive; at that, or when its segments are at their maximum, the keeper waits
- * for a worker to let go, and the marks keep the workers right meanwhile.
+ * CATALOG_IMAGES are alive; at that, or when segments and indexes are at their maximum, the keeper
+ * waits for a worker to let go, and the marks keep the workers right meanwhile.
  */
 #ifndef H2D_KEEPER_PUBLISH_H
 #define H2D_KEEPER_PUBLISH_H
@@ -29,7 +29,7 @@ struct publish {
 	uint64_t ticked_ms;        /* the last tick, as clock_read_us() says */
 	uint64_t due_ms;           /* when it is wanted, 0: nothing is new */
 	uint64_t last_ms, cost_ms; /* when the last one was made, and its time on a processor */
-	bool blocked;              /* at the limit of images */
+	bool blocked;              /* at the limit of images, or of their bytes */
 	bool hurry;                /* what is due is due at once, whatever it costs */
 	int trouble;               /* -errno of the last try, 0: it went well */
 	unsigned made;

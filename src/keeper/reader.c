@@ -247,7 +247,7 @@ static void done(struct reader *r, struct catalog_file *f)
 	f->read_ms = clock_ms();
 	if (rc == -EAGAIN)
 		enqueue(r, f, READER_STUCK);
-	else if (rc == -ENOSPC && !catalog_has_room(r->catalog, r->file_id.size))
+	else if (rc == -ENOSPC && !catalog_has_room(r->catalog, 0, r->file_id.size))
 		leave_out(r, f);
 	else if (rc < 0)
 		failed(r, f, rc);
@@ -309,7 +309,7 @@ static void begin(struct reader *r, struct catalog_file *f, bool told)
 	if (told && st.st_nlink > 1)
 		changed_with(r, f);
 	if (r->file_id.size > r->catalog->conf->max_file_size ||
-		(f->body == NULL && !catalog_has_room(r->catalog, r->file_id.size)))
+		(f->body == NULL && !catalog_has_room(r->catalog, 0, r->file_id.size)))
 		leave_out(r, f);
 	else if (!told && f->body != NULL && f->settled && file_id_eq(&f->file_id, &r->file_id)) {
 		/*

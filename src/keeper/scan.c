@@ -312,16 +312,6 @@ void scan_change(struct scan *s, enum tree_change what, unsigned root, const cha
 		file_changed(s, root, slice_str(path));
 }
 
-void scan_doubt(struct scan *s, uint64_t dev, uint64_t ino, const char *path)
-{
-	for (unsigned i = 0; i < s->catalog->nroots; i++) {
-		const struct catalog_root *r = &s->catalog->roots[i];
-
-		if (r->dev == dev && r->ino == ino)
-			file_changed(s, i, slice_str(path));
-	}
-}
-
 /* --- listing ---------------------------------------------------------------------------------- */
 
 /* It is there no more, or nobody may list it. */
@@ -396,7 +386,7 @@ static void meet_new(struct scan *s, struct slice path, const struct file_id *fi
 	bool small = file_id->size <= s->catalog->conf->max_file_size;
 	struct catalog_file *f;
 
-	if (!small || !catalog_has_room_new(s->catalog, path.n, file_id->size)) {
+	if (!small || !catalog_has_room(s->catalog, catalog_index_room(path.n), file_id->size)) {
 		reader_left_out(s->reader, small);
 		return;
 	}

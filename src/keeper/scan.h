@@ -38,10 +38,6 @@ void scan_all(struct scan *s);
 /* As tree_change_fn, but for its context. */
 void scan_change(struct scan *s, enum tree_change what, unsigned root, const char *path);
 
-/* A worker tells that path, "/dir/name", changed, in every root that is the directory (dev, ino).
- */
-void scan_doubt(struct scan *s, uint64_t dev, uint64_t ino, const char *path);
-
 /* d is about to be freed. */
 void scan_gone_dir(struct scan *s, struct catalog_dir *d);
 

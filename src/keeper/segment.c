@@ -137,15 +137,34 @@ static int begin(struct segments *s, unsigned limit)
 	return 0;
 }
 
+bool segments_have_room(const struct segments *s, uint64_t n)
+{
+	/* The images alive go, and the next takes their place: then one more has to fit beside it.
+	 */
+	uint64_t old = s->indexes > s->index_next ? s->indexes : s->index_next;
+
+	return s->bytes + old + s->index_next + n + s->spare <= s->bytes_max;
+}
+
+bool segments_fit_index(const struct segments *s)
+{
+	return s->bytes + s->indexes + s->index_next + s->spare <= s->bytes_max;
+}
+
+/* The next index keeps no room from what is moved: that makes more. */
+static bool can_move(const struct segments *s, uint64_t n)
+{
+	return s->bytes + s->indexes + IMAGE_ALIGN + n <= s->bytes_max;
+}
+
 /* Room for n bytes at the end of s->open, which may be a new one. */
 static int make_room(struct segments *s, size_t n, bool moving)
 {
 	unsigned limit = moving ? IMAGE_SEGMENTS : IMAGE_SEGMENTS - SPARE;
-	uint64_t spare = moving ? 0 : s->spare;
 	struct segment *g = s->open;
 
 	H2D_ASSERT(n <= IMAGE_SEGMENT_MAX);
-	if (s->bytes + IMAGE_ALIGN + n + spare > s->bytes_max)
+	if (moving ? !can_move(s, n) : !segments_have_room(s, IMAGE_ALIGN + n))
 		return -EAGAIN;
 	if (g != NULL && (g->used == 0 || segment_room(g->used) + n <= s->size))
 		return 0;
@@ -280,17 +299,11 @@ static int move(struct segments *s, struct segment *g, void *buf, struct pause *
 	return 0;
 }
 
-/* With room for all of it, or not at all: half a move frees nothing. */
-static bool can_move(const struct segments *s, const struct segment *g)
-{
-	return s->bytes + g->live + IMAGE_ALIGN <= s->bytes_max;
-}
-
 bool segments_can_compact(const struct segments *s)
 {
 	const struct segment *g = worst(s, 0);
 
-	return g != NULL && can_move(s, g);
+	return g != NULL && can_move(s, g->live);
 }
 
 int segments_compact(struct segments *s, void *buf, struct pause *pause)
@@ -302,7 +315,8 @@ int segments_compact(struct segments *s, void *buf, struct pause *pause)
 		uint64_t live = g->live;
 		int rc;
 
-		if (!can_move(s, g))
+		/* With room for all of it, or not at all: half a move frees nothing. */
+		if (!can_move(s, g->live))
 			break;
 		rc = move(s, g, buf, pause);
 		if (rc < 0)
@@ -318,8 +332,7 @@ struct segment *segments_take_over(struct segments *s, int fd, size_t n)
 	struct segment *g = NULL;
 
 	errno = EPROTO;
-	if (size >= 0 && s->n < IMAGE_SEGMENTS - SPARE &&
-		s->bytes + (uint64_t)size + s->spare <= s->bytes_max &&
+	if (size >= 0 && s->n < IMAGE_SEGMENTS - SPARE && segments_have_room(s, (uint64_t)size) &&
 		((uint64_t)size <= s->size || (uint64_t)size == n))
 		g = segment_new(s, fd);
 	if (g == NULL) {

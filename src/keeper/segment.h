@@ -36,10 +36,12 @@ struct segments {
 	struct list all;
 	struct segment *open; /* the one that is written; NULL: none */
 	unsigned n;
-	uint64_t bytes;     /* of all of them */
-	uint64_t bytes_max; /* past it nothing is written */
-	uint64_t spare;     /* of them: for what is moved, or a full store could never be moved */
-	uint64_t size;      /* a larger one holds a single body */
+	uint64_t bytes;   /* of all of them */
+	uint64_t indexes; /* bytes of the indexes of all images alive: image_build.c's to count */
+	uint64_t index_next; /* what the next index takes at most: catalog.c's to count */
+	uint64_t bytes_max;  /* of segments and indexes: past it nothing is written */
+	uint64_t spare;      /* of them: for what is moved, or a full store could never be moved */
+	uint64_t size;       /* a larger one holds a single body */
 };
 
 /* What n bytes take in a segment. */
@@ -57,11 +59,18 @@ uint64_t segments_hold(uint64_t segment, uint64_t max_body);
 /* How much of max_size that is. */
 uint64_t segments_max_size(uint64_t max_size, uint64_t max_body);
 
-/* For bodies that take max_size bytes: twice that may be alive. */
+/* For bodies and an index that take max_size bytes: twice that may be alive. */
 void segments_init(struct segments *s, uint64_t max_size);
 
 /* No body may be left. Readers keep what they have. */
 void segments_fini(struct segments *s);
+
+/* Whether n bytes more leave room for what is moved, for the next index and for the one after it.
+ */
+bool segments_have_room(const struct segments *s, uint64_t n);
+
+/* Whether the next index fits beside what is alive, and what is moved before with it. */
+bool segments_fit_index(const struct segments *s);
 
 /*
  * Writes n bytes of data: *out is the new body. -EAGAIN: the bytes alive are at their maximum, or

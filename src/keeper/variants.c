@@ -132,7 +132,7 @@ static void take(
 	struct segment_body *b = NULL;
 	size_t n = j->out[coding].n;
 
-	if (n > 0 && catalog_sidecar(c, f, coding) == NULL && catalog_has_room(c, n))
+	if (n > 0 && catalog_sidecar(c, f, coding) == NULL && catalog_has_room(c, 0, n))
 		t->stuck |= segments_put(
 				    c->segments, j->out[coding].p, n, &j->out[coding].etag, &b) < 0;
 	if (b != NULL)

@@ -114,7 +114,7 @@ static void take_variants(struct warm_start *a, struct catalog *c, struct catalo
 			f->tried |= (uint8_t)(1U << i);
 		if (e->variants[i].n == 0)
 			continue;
-		b = catalog_has_room(c, e->variants[i].n) ? take(a, &e->variants[i]) : NULL;
+		b = catalog_has_room(c, 0, e->variants[i].n) ? take(a, &e->variants[i]) : NULL;
 		if (b != NULL)
 			catalog_set_variant(c, f, i, b);
 	}
@@ -131,7 +131,8 @@ bool warm_start_file(struct warm_start *a, struct catalog *c, struct catalog_fil
 		return false;
 	e = image_find(a->head, root - 1, slice_of(f->path, f->node.n));
 	if (e == NULL || (e->flags & IMAGE_SETTLED) == 0 || e->body.n != file_id->size ||
-		!file_id_eq(&e->file_id, file_id) || !catalog_has_room(c, e->body.n))
+		!file_id_eq(&e->file_id, file_id) || !catalog_has_room(c, 0, e->body.n) ||
+		!segments_have_room(a->store, catalog_index_room(f->node.n)))
 		return false;
 	if (__atomic_load_n(&a->marks->stale[e - image_entries(a->head)], __ATOMIC_ACQUIRE) != 0)
 		return false;

@@ -28,6 +28,14 @@ static void renewed(void *ctx, struct catalog_file *f)
 	wanted = catalog_wants(&c, f, 7);
 }
 
+static unsigned npaused;
+
+static void paused(void *ctx)
+{
+	(void)ctx;
+	npaused++;
+}
+
 static void setup(void)
 {
 	conf = (struct doc_roots){ .roots = roots,
@@ -122,7 +130,10 @@ START_TEST(found_and_forgotten)
 	ck_assert_uint_eq(ngone, 1667);
 	for (uint32_t i = 0; i < c.nfiles; i++)
 		ck_assert_uint_eq(c.files[i]->at, i);
+	c.pause = (struct pause){ .fn = paused };
+	npaused = 0;
 	catalog_remove_dir(&c, d);
+	ck_assert_uint_eq(npaused, (5000 - 1667) / PAUSE_STEPS);
 	ck_assert_uint_eq(c.nfiles, 0);
 	ck_assert_uint_eq(c.names.n, 2);
 	ck_assert_uint_eq(ngone, 5000);
@@ -212,11 +223,13 @@ START_TEST(past_max_size_in_small_pieces)
 	}
 	ck_assert_int_eq(rc, -ENOSPC);
 	ck_assert_uint_eq(c.content, 100);
-	ck_assert_uint_eq(c.room, conf.max_size);
+	ck_assert_uint_eq(c.room + c.index_room, conf.max_size);
+	ck_assert_uint_ge(store.index_next, 100 * catalog_index_room(2));
+	ck_assert_uint_lt(store.index_next, c.index_room); /* the last has no body */
 	/* Names take room as well, and give it back. */
 	for (uint32_t i = c.nfiles; i > 0; i--)
 		catalog_remove(&c, c.files[i - 1]);
-	ck_assert_uint_eq(c.room, 0);
+	ck_assert_uint_eq(c.room + c.index_room + store.index_next, 0);
 }
 END_TEST
 

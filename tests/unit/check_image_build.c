@@ -704,18 +704,51 @@ START_TEST(names_count)
 	struct built_image img;
 	struct stat st;
 
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < 300; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "%u", i);
 		tree_write(name, "", 0);
 	}
-	build_with(10000, 1 << 16, &img);
-	ck_assert_uint_ge(img.nentries, 10);
-	ck_assert_uint_eq(b.reader.left_out, 100 - img.nentries);
+	build_with(40000, 1 << 16, &img);
+	ck_assert_uint_ge(img.nentries, 100);
+	ck_assert_uint_eq(b.reader.left_out, 300 - img.nentries);
 	ck_assert(b.reader.said_past);
 	ck_assert_int_eq(fstat(img.fds[0], &st), 0);
-	ck_assert_int_le(st.st_size + (off_t)img.marks_size, 10000 + 1000);
+	ck_assert_int_le(st.st_size + (off_t)img.marks_size, 40000 + 1000);
+	ck_assert_uint_eq(reader_pending(&b.reader), 0);
+	stop(&img);
+}
+END_TEST
+
+static void count(void *ctx)
+{
+	++*(unsigned *)ctx;
+}
+
+/* A listing that does not meet many any more is a long step. */
+START_TEST(pauses_while_many_go)
+{
+	unsigned npaused = 0;
+	struct built_image img;
+	char name[16];
+
+	for (unsigned i = 0; i < 2 * PAUSE_STEPS; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		tree_write(name, "", 0);
+	}
+	build_with(1 << 20, 1 << 16, &img);
+	ck_assert_uint_eq(img.nentries, 2 * PAUSE_STEPS);
+	for (unsigned i = 0; i < 2 * PAUSE_STEPS; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		ck_assert_int_eq(unlink(tree_path(name)), 0);
+	}
+	scan_all(&b.scan);
+	b.catalog.pause = (struct pause){ .fn = count, .ctx = &npaused };
+	unit_build_work(&b);
+	ck_assert_uint_eq(b.catalog.nfiles, 0);
+	ck_assert_uint_eq(npaused, 2);
+	b.catalog.pause.fn = NULL;
 	stop(&img);
 }
 END_TEST
@@ -762,6 +795,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, more_files_than_an_index_holds);
 	tcase_add_test(tc, another_spelling);
 	tcase_add_test(tc, names_count);
+	tcase_add_test(tc, pauses_while_many_go);
 	tcase_add_test(tc, more_bytes_than_segments_hold);
 	tcase_add_test(tc, whole_tree);
 	tcase_add_test(tc, links);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "image/image.h"
 #include "image/memfd.h"
+#include "keeper/catalog.h"
 #include "keeper/compress.h"
 #include "keeper/keeper.h"
 #include "net/ctl.h"
@@ -558,6 +559,92 @@ START_TEST(four_images)
 }
 END_TEST
 
+/* Bytes of all memory that the n sets of descriptors are of, each counted once. */
+static uint64_t memory(int (*sets)[CTL_FDS_MAX], const int *nfds, unsigned n)
+{
+	static ino_t seen[4 * CTL_FDS_MAX];
+	unsigned nseen = 0;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		for (int k = 0; k < nfds[i]; k++) {
+			struct stat st;
+			unsigned at = 0;
+
+			ck_assert_int_eq(fstat(sets[i][k], &st), 0);
+			while (at < nseen && seen[at] != st.st_ino)
+				at++;
+			if (at < nseen || !S_ISREG(st.st_mode))
+				continue;
+			seen[nseen++] = st.st_ino;
+			bytes += (uint64_t)st.st_size;
+		}
+	return bytes;
+}
+
+enum { SMALL_FILES = 3000, SMALL_MAX = 1 << 20 };
+
+/* The newest joins those that are held; the oldest goes if there are as many as there may be, or
+ * when none comes for a while. */
+static void hold_newest(int (*held)[CTL_FDS_MAX], int *nheld, unsigned *n, bool full)
+{
+	if (full || *n == CATALOG_IMAGES) {
+		while (nheld[0] > 0)
+			close(held[0][--nheld[0]]);
+		memmove(held, held + 1, (CATALOG_IMAGES - 1) * sizeof(*held));
+		memmove(nheld, nheld + 1, (CATALOG_IMAGES - 1) * sizeof(*nheld));
+		--*n;
+	}
+	if (nimage == 0)
+		return;
+	memcpy(held[*n], image, sizeof(image));
+	nheld[(*n)++] = nimage;
+	nimage = 0;
+}
+
+/* Indexes are most of what many small files take; old images are held as long as new ones come. */
+START_TEST(small_files_below_their_cap)
+{
+	int held[CATALOG_IMAGES][CTL_FDS_MAX], nheld[CATALOG_IMAGES];
+	unsigned n = 0, most = 0;
+	struct ctl_msg msg;
+	char text[3] = "00";
+
+	for (unsigned i = 0; i < SMALL_FILES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u", i);
+		tree_write(name, "x", 1);
+	}
+	start(SMALL_MAX);
+	WAIT(head->nentries == SMALL_FILES);
+	for (unsigned round = 0; round < 12; round++) {
+		struct pollfd p = { .fd = ctl, .events = POLLIN };
+
+		text[0]++;
+		tree_text("0", text);
+		while (!has("/0", text)) {
+			uint64_t until = clock_read_us() + 500000;
+
+			hold_newest(held, nheld, &n, false);
+			while (nimage == 0 && clock_read_us() < until)
+				if (poll(&p, 1, 20) == 1)
+					take_message(&msg);
+			if (nimage == 0 && n > 1)
+				hold_newest(held, nheld, &n, true);
+		}
+		hold_newest(held, nheld, &n, false);
+		ck_assert_uint_le(memory(held, nheld, n), 2 * SMALL_MAX);
+		most = n > most ? n : most;
+	}
+	ck_assert_uint_ge(most, 2);
+	end();
+	while (n > 0)
+		for (n--; nheld[n] > 0;)
+			close(held[n][--nheld[n]]);
+}
+END_TEST
+
 enum { PARTS = 16, PART = 200 << 10, WHOLE = 60 << 20, ROUNDS = 5 };
 
 /* n bytes, all the same ones; a dot's name, which is not served, is renamed later. */
@@ -688,6 +775,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, warm_start_takes_what_is_settled);
 	tcase_add_test(tc, warm_start_takes_nothing_broken);
 	tcase_add_test(tc, four_images);
+	tcase_add_test(tc, small_files_below_their_cap);
 	tcase_add_test(tc, moves_while_it_reads);
 	tcase_add_test(tc, out_of_descriptors);
 	return tc;

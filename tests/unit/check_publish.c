@@ -19,6 +19,8 @@ static struct publish publish;
 static char buf[1];
 static unsigned nchecked, nsent, checked_when_sent;
 static uint64_t checked_ms;
+static int held[16]; /* life pipes of what was sent, as workers hold them */
+static bool holding;
 static unsigned stolen_s; /* by others, each time somebody looks at the clock */
 
 /* In place of libc's: of a machine that others keep busy. */
@@ -44,7 +46,8 @@ static void check(void *ctx)
 
 static int send(void *ctx, const struct built_image *img)
 {
-	(void)ctx, (void)img;
+	(void)ctx;
+	held[nsent] = holding ? dup(img->fds[2]) : -1;
 	nsent++;
 	checked_when_sent = nchecked;
 	return 0;
@@ -68,6 +71,7 @@ static void gone_dir(void *ctx, struct catalog_dir *d)
 static void start(void)
 {
 	nchecked = nsent = 0;
+	clock_update();
 	ck_assert_int_eq(loop_init(&loop), 0);
 	segments_init(&store, conf.max_size);
 	ck_assert_int_eq(catalog_init(&catalog, &conf, &store), 0);
@@ -193,6 +197,89 @@ START_TEST(ticks_while_it_makes_one)
 }
 END_TEST
 
+static void make_another(void)
+{
+	static uint64_t later_ms;
+
+	catalog_news(&catalog, 0);
+	later_ms += 2000; /* whatever the loop has set the clock to */
+	clock_update();
+	clock_set((clock_ms() + later_ms) * 1000, clock_wall());
+	publish_step(&publish, false);
+}
+
+static void let_go(unsigned which)
+{
+	close(held[which]);
+	ck_assert_int_ge(loop_turn(&loop, 1000), 0);
+}
+
+/* Of everything that is alive. */
+static uint64_t memory(void)
+{
+	uint64_t n = store.bytes;
+
+	for (int i = 0; i < CATALOG_IMAGES; i++) {
+		const struct published *p = &publish.images[i];
+
+		if (!p->alive)
+			continue;
+		n += sizeof(struct image_head) + p->image.nentries * sizeof(struct image_entry) +
+		     p->image.marks_size;
+	}
+	return n;
+}
+
+/* Many small files, whose index is what takes memory: old ones are held, and nobody lets go. */
+START_TEST(indexes_count)
+{
+	enum { FILES = 1025 }; /* which have the most slots each */
+
+	conf.max_size = FILES * (64 + catalog_index_room(5));
+	holding = true;
+	start();
+	add_files(FILES);
+	make_another();
+	make_another();
+	ck_assert_uint_eq(nsent, 3);
+	ck_assert_uint_eq(publish.newest->image.nentries, FILES);
+	make_another();
+	ck_assert_uint_le(memory(), 2 * conf.max_size);
+	ck_assert_uint_eq(nsent, 3);
+	/* The one without files makes no room, the next does. */
+	let_go(0);
+	make_another();
+	ck_assert_uint_eq(nsent, 3);
+	let_go(1);
+	make_another();
+	ck_assert_uint_eq(nsent, 4);
+	ck_assert_uint_le(memory(), 2 * conf.max_size);
+	let_go(2);
+	let_go(3);
+	stop();
+	ck_assert_uint_eq(store.indexes, 0);
+}
+END_TEST
+
+/* Else nobody would ever let go of the first. */
+START_TEST(two_are_always_made)
+{
+	holding = true;
+	start();
+	store.bytes_max = 0;
+	make_another();
+	ck_assert_uint_eq(nsent, 2);
+	make_another();
+	ck_assert_uint_eq(nsent, 2);
+	let_go(0);
+	make_another();
+	ck_assert_uint_eq(nsent, 3);
+	let_go(1);
+	let_go(2);
+	stop();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("publish");
@@ -201,6 +288,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, what_was_lost_is_made_again);
 	tcase_add_test(tc, a_busy_machine_delays_no_image);
 	tcase_add_test(tc, ticks_while_it_makes_one);
+	tcase_add_test(tc, indexes_count);
+	tcase_add_test(tc, two_are_always_made);
 	return tc;
 }
 

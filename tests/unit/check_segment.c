@@ -271,6 +271,60 @@ START_TEST(full_of_dead)
 }
 END_TEST
 
+static void paused(void *ctx)
+{
+	++*(unsigned *)ctx;
+}
+
+/* Moving many is a long step: ticks are written in it. */
+START_TEST(pauses_while_it_moves)
+{
+	enum { MOVED = 5 * PAUSE_STEPS / 2 };
+	unsigned npaused = 0;
+	struct pause pause = { .fn = paused, .ctx = &npaused };
+
+	segments_init(&store, 16 << 20);
+	for (unsigned i = 0; i < 2 * MOVED; i++)
+		ck_assert_int_eq(put(i, 100, i), 0);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	for (unsigned i = 0; i < 2 * MOVED; i += 2)
+		segments_drop(&store, &bodies[i]);
+	ck_assert_int_eq(segments_compact(&store, buf, &pause), 0);
+	ck_assert_uint_eq(npaused, MOVED / PAUSE_STEPS);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
+/* Of images alive, or else what the next two take, which come one after the other. */
+START_TEST(indexes_take_room)
+{
+	unsigned n = 0;
+
+	segments_init(&store, 100000);
+	store.index_next = 40000;
+	while (put(n, 1000, n) == 0)
+		n++;
+	ck_assert_uint_le(store.bytes, 200000 - 80000);
+	ck_assert_uint_ge(n, 100);
+	ck_assert(segments_fit_index(&store));
+	store.indexes = 40000;
+	ck_assert_int_eq(put(n, 1000, n), -EAGAIN);
+	ck_assert(segments_fit_index(&store));
+	store.indexes = 80000;
+	ck_assert(!segments_fit_index(&store));
+	drop_all();
+	ck_assert_int_eq(segments_seal(&store), 0);
+	/* What is alive beyond the next one's size leaves less. */
+	for (n = 0; put(n, 1000, n) == 0;)
+		n++;
+	ck_assert_uint_le(store.bytes, 200000 - 120000);
+	ck_assert_uint_ge(n, 60);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
 START_TEST(what_segments_hold)
 {
 	uint64_t all = UINT64_C(1) << 40;
@@ -298,6 +352,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, takes_over);
 	tcase_add_test(tc, what_segments_hold);
 	tcase_add_test(tc, full_of_dead);
+	tcase_add_test(tc, pauses_while_it_moves);
+	tcase_add_test(tc, indexes_take_room);
 	return tc;
 }
 
