@@ -61,4 +61,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("accept")
+UNIT_MAIN_PURE("accept")

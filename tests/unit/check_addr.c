@@ -170,4 +170,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("addr")
+UNIT_MAIN_PURE("addr")

@@ -126,4 +126,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("addr_range")
+UNIT_MAIN_PURE("addr_range")

@@ -103,4 +103,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("basic")
+UNIT_MAIN_PURE("basic")

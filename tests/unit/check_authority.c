@@ -73,4 +73,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("authority")
+UNIT_MAIN_PURE("authority")

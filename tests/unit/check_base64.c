@@ -68,4 +68,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("base64")
+UNIT_MAIN_PURE("base64")

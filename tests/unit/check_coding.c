@@ -254,4 +254,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("coding")
+UNIT_MAIN_PURE("coding")

@@ -305,4 +305,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("cond")
+UNIT_MAIN_PURE("cond")

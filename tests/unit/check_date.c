@@ -156,4 +156,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("date")
+UNIT_MAIN_PURE("date")

@@ -173,4 +173,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("digest_field")
+UNIT_MAIN_PURE("digest_field")

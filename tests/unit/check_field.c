@@ -105,4 +105,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("field")
+UNIT_MAIN_PURE("field")

@@ -171,4 +171,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("file_name")
+UNIT_MAIN_PURE("file_name")

@@ -627,4 +627,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("h1_parse")
+UNIT_MAIN_PURE("h1_parse")

@@ -64,4 +64,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("h2_frames")
+UNIT_MAIN_PURE("h2_frames")

@@ -62,4 +62,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("json")
+UNIT_MAIN_PURE("json")

@@ -94,4 +94,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("mime")
+UNIT_MAIN_PURE("mime")

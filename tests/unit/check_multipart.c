@@ -546,4 +546,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("multipart")
+UNIT_MAIN_PURE("multipart")

@@ -208,4 +208,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("multipart_head")
+UNIT_MAIN_PURE("multipart_head")

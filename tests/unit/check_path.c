@@ -185,4 +185,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("path")
+UNIT_MAIN_PURE("path")

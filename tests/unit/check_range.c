@@ -153,4 +153,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("range")
+UNIT_MAIN_PURE("range")

@@ -140,4 +140,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("route_random")
+UNIT_MAIN_PURE("route_random")

@@ -53,4 +53,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("slice")
+UNIT_MAIN_PURE("slice")

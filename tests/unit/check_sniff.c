@@ -62,4 +62,4 @@ static TCase *tests(void)
 	return c;
 }
 
-UNIT_MAIN("sniff")
+UNIT_MAIN_PURE("sniff")

@@ -159,4 +159,4 @@ static TCase *tests(void)
 	return tc;
 }
 
-UNIT_MAIN("text")
+UNIT_MAIN_PURE("text")
