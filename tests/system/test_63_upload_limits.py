@@ -12,6 +12,7 @@ import client
 import harness
 from procs import descriptors, wait_for
 from uploads import PUBLIC, WAYS, connect, content, digest, folder, form, names, post, put, wait_over
+from users import basic, hashed, put_users
 
 
 @pytest.fixture
@@ -69,6 +70,43 @@ def test_too_large_by_count(make, way):
 		if way.startswith("h2"):
 			c.send_body(1, b"x", end=False)
 		assert answer().status == 413
+	wait_over(server)
+	assert names(server) == []
+
+
+def guarded(make, where, size):
+	"""A server that asks for a password there, and takes bodies of that size."""
+	server = make(server='upload-dir = "up"')
+	users = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server='upload-dir = "up" location "%s" { auth-basic-file = "%s" }' % (where, users),
+		sections='limits { client-max-body-size = "%s" }' % size)
+	server.reload()
+	return server
+
+
+def test_as_large_as_may_be_behind_a_password(make, way):
+	"""What comes while the password is checked is part of content-length, not beside it."""
+	server = guarded(make, "/files", "100K")
+	for _ in range(3):
+		with connect(server, way) as c:
+			length = [("content-length", "102400")] if way.startswith("h2") else []
+			answer = put(c, "a", bytes(102400), basic("anna", "sesame") + length)
+			assert answer.status in (201, 204), answer
+		server.reload()  # the next worker has to check it again
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(102401), basic("anna", "sesame")).status == 413
+
+
+def test_too_large_before_it_is_known_who_may(make, way):
+	"""The file's own location asks for a password, and while that is checked the body is refused."""
+	server = guarded(make, "/up", "10K")
+	chunked = [] if way.startswith("h2") else [("transfer-encoding", "chunked")]
+	data = bytes(20000) if way.startswith("h2") else b"4e20\r\n%s\r\n" % bytes(20000)
+	with connect(server, way) as c, connect(server, way) as d:
+		answer = begin(c, way, headers=basic("anna", "sesame") + chunked, data=data)
+		assert answer().status == 413
+		# This one's check stands in line behind the other's.
+		assert d.get("/up/none", basic("anna", "sesame")).status == 404
 	wait_over(server)
 	assert names(server) == []
 
