@@ -36,6 +36,10 @@ static void on_gone(struct h2d_req *req)
 {
 	struct store *s = store_of(req);
 
+	/* Refused for its body, say, before it is known who may write: s is not there for the word.
+	 */
+	if (req->gate != NULL)
+		gate_leave(req);
 	if (s->taken > 0)
 		req->stream->consume(req, s->taken);
 	store_leave(s);

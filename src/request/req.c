@@ -172,6 +172,14 @@ static void wrong(struct h2d_req *req, const struct err *err)
 	reply_error(req, err->status);
 }
 
+/* By what the request says of it; some of it may be here already. */
+static bool is_too_large(const struct h2d_req *req)
+{
+	uint64_t max = req->env->body_size;
+
+	return max > 0 && req->body_length != BODY_UNKNOWN && req->body_length > max;
+}
+
 /* Everything the configuration demands is met: the handler's turn. */
 static void start_handler(struct h2d_req *req)
 {
@@ -180,8 +188,7 @@ static void start_handler(struct h2d_req *req)
 
 	if (handler == NULL)
 		return;
-	if (body == H2D_BODY_STREAM && req->body_length != BODY_UNKNOWN &&
-		req->body_length > req->body_left) {
+	if (body == H2D_BODY_STREAM && is_too_large(req)) {
 		wrong(req, ERR_BODY_TOO_LARGE);
 		return;
 	}
