@@ -226,6 +226,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	}
 	s->body += len;
 	req_body(&s->req, data, len);
+	h2_stream_took(s, len);
 	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly
 	 * done may finish: some take a reset for a failure even so. */
 	if (s->req.complete && s->unwanted < UNWANTED_MAX) {

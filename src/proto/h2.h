@@ -70,6 +70,7 @@ struct h2_stream {
 	bool peer_done;    /* END_STREAM was received */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	uint64_t body;     /* bytes of request body that came */
+	size_t lent;       /* of those that wait here: the connection has its credit back */
 	struct h2_patience patience;
 	struct list node;
 };
@@ -96,6 +97,8 @@ void h2_stream_close(struct h2_stream *s);
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
+/* n bytes of its body came, and req_body() has them. */
+void h2_stream_took(struct h2_stream *s, size_t n);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
 /* Gives the connection's share of wide windows back. */

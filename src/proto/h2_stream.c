@@ -8,11 +8,13 @@
 
 enum {
 	STREAMS_KEPT = 4096,
-	H2_WINDOW = 1 << 20, /* of a connection, and of each of its streams, that has uploads */
-	H2_WIDE_MAX = 64,    /* connections of a worker that have it */
+	H2_WINDOW = 1 << 20,    /* of a connection, and of each of its streams, that has uploads */
+	H2_WIDE_MAX = 64,       /* connections of a worker that have it */
+	H2_LENT_MAX = 32 << 20, /* bytes of a worker's streams */
 };
 
 static unsigned wide; /* how many have it */
+static size_t lent;
 
 static struct pool pool = {
 	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = STREAMS_KEPT
@@ -126,6 +128,48 @@ void h2_stream_narrow(struct h2 *h2)
 	wide -= h2->wide;
 }
 
+/* nghttp2 gives credit back by halves of a window, so what stays out must be less than that. */
+static bool is_in_the_way(const struct h2 *h2)
+{
+	return h2->nstreams > 1 &&
+	       nghttp2_session_get_local_window_size(h2->session) <
+		       nghttp2_session_get_effective_local_window_size(h2->session) / 4 * 3;
+}
+
+/*
+ * A body that waits for a place, or for a password's check: the place may be one that other streams
+ * of the connection have, whose ends are to come. So what waits must not shut the connection's
+ * window: its own is the bound. Past what a worker has for that, it has to go.
+ */
+void h2_stream_took(struct h2_stream *s, size_t n)
+{
+	const struct h2d_req *req = &s->req;
+	struct h2 *h2 = s->h2;
+
+	if (!req->body_held || req->body_awaited || req->body_paused || req->reply.ready ||
+		req->error_status != 0)
+		return;
+	if (lent + n <= H2_LENT_MAX) {
+		lent += n;
+		s->lent += n;
+		nghttp2_session_consume_connection(h2->session, n);
+		h2->host->wake(h2->host);
+	} else if (is_in_the_way(h2))
+		req_refuse(&s->req, ERR_NO_MEMORY->status);
+}
+
+/* Of n bytes, those that the connection has its credit of: how many. */
+static size_t consume_lent(struct h2_stream *s, size_t n)
+{
+	if (n > s->lent)
+		n = s->lent;
+	if (n > 0)
+		nghttp2_session_consume_stream(s->h2->session, s->id, n);
+	s->lent -= n;
+	lent -= n;
+	return n;
+}
+
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h2_stream *s = h2_stream_of(req);
@@ -136,7 +180,9 @@ static void stream_consume(struct h2d_req *req, size_t n)
 			widen(s);
 		return;
 	}
-	nghttp2_session_consume(s->h2->session, s->id, n);
+	n -= consume_lent(s, n);
+	if (n > 0)
+		nghttp2_session_consume(s->h2->session, s->id, n);
 	s->h2->host->wake(s->h2->host);
 }
 
@@ -160,7 +206,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->id = id;
 	s->waiting = s->deferred = s->peer_done = s->continued = false;
 	s->unwanted = 0;
-	s->body = 0;
+	s->body = s->lent = 0;
 	s->patience.for_what = H2_PATIENCE_NONE;
 	list_append(&h2->streams, &s->node);
 	h2->nstreams++;
@@ -178,6 +224,7 @@ void h2_stream_close(struct h2_stream *s)
 	list_remove(&s->node);
 	s->h2->nstreams--;
 	req_fini(&s->req);
+	lent -= s->lent;
 	pool_put(&pool, s);
 }
 

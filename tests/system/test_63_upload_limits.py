@@ -125,6 +125,74 @@ def test_large_body_is_answered(make, way):
 	assert names(server) == []
 
 
+# --- many at a time -------------------------------------------------------------------------------------
+
+
+def send_some(c, stream, data):
+	"""What the windows let go of that at once: how much."""
+	room = min(c.conn.local_flow_control_window(stream), c.conn.max_outbound_frame_size, len(data))
+	if room > 0 and not c.responses[stream].done:
+		c.conn.send_data(stream, data[:room])
+		return room
+	return 0
+
+
+def send_in_turn(c, left):
+	"""left: what is to be sent by stream; a piece of each in turn, as a browser does."""
+	while left:
+		sent = 0
+		for stream, data in list(left.items()):
+			n = send_some(c, stream, data)
+			sent += n
+			left[stream] = data[n:]
+			if n == len(data) or c.responses[stream].done:
+				if not c.responses[stream].done:
+					c.conn.end_stream(stream)
+				del left[stream]
+		c.flush()
+		if left and sent == 0:
+			assert c.turn(time.monotonic() + c.timeout)
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_more_at_a_time_than_have_a_place(make, how):
+	"""What is sent of those that wait does not keep the others from their ends."""
+	server = make()
+	data = os.urandom(300001)
+	with server.connect(how) as c:
+		c.until(lambda: c.settings_acked > 0)
+		streams = [c.send("PUT", "/files/%d" % i, end=False) for i in range(50)]
+		send_in_turn(c, {stream: data for stream in streams})
+		assert [c.response(stream).status for stream in streams] == [201] * 50
+	assert content(server, "49") == data
+
+
+def test_bodies_that_wait_have_their_share(make):
+	"""Past 32 MiB of them in a worker, one that shuts its connection's window has to go."""
+	server = make(listens=("tcp",))
+	data = bytes(65535)
+	connections = [server.connect() for _ in range(8)]
+	try:
+		for c in connections:
+			c.until(lambda: c.settings_acked > 0)
+			c.first = [c.send("PUT", "/files/a", end=False) for _ in range(16)]
+			c.waiting = [c.send("PUT", "/files/b", end=False) for _ in range(80)]
+			for stream in c.waiting:
+				c.send_body(stream, data, end=False)
+		for c in connections:
+			send_in_turn(c, {stream: b"x" for stream in c.first})
+			assert {c.response(stream).status for stream in c.first} <= {201, 204}
+		statuses = set()
+		for c in connections:
+			send_in_turn(c, {stream: b"x" for stream in c.waiting})
+			statuses |= {c.response(stream).status for stream in c.waiting}
+		assert statuses <= {201, 204, 503} and 503 in statuses
+	finally:
+		for c in connections:
+			c.close()
+	assert names(server) == ["a", "b"]
+
+
 # --- place ----------------------------------------------------------------------------------------------
 
 
