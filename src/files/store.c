@@ -83,6 +83,15 @@ static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
 		take_place(s);
 }
 
+/* It must be said who may write the file of that name; "": any. */
+static bool has_writers(const struct store *s, const char *name)
+{
+	const struct h2d_req *req = s->req;
+	struct slice path = store_own_path(s, name);
+
+	return req->location->writers || (path.n > 0 && site_location(req->site, path)->writers);
+}
+
 /* The names in a form are known behind its end; each has a path in the folder and one of /files. */
 void store_gate_files(struct store *s)
 {
@@ -99,18 +108,16 @@ void store_gate_files(struct store *s)
 			store_fail(s, ERR_NO_MEMORY->status);
 			return;
 		}
+		if (!has_writers(s, name)) {
+			store_fail(s, 403);
+			return;
+		}
 		result = gate_pass_file(s->req, path, on_gate, s);
 	}
 	if (result == GATE_GO)
 		store_submit(s, STORE_PLACE);
 	else if (result == GATE_ANSWERED)
 		refused(s);
-}
-
-/* It must be said who may write to path. */
-static bool has_writers(const struct h2d_req *req, struct slice path)
-{
-	return req->location->writers || site_location(req->site, path)->writers;
 }
 
 /* --- what the request says -------------------------------------------------------------------- */
@@ -276,7 +283,7 @@ static int check(struct store *s, struct slice name)
 
 	if (status == 0 && !set_up(s, name))
 		status = ERR_NO_MEMORY->status;
-	if (status == 0 && !has_writers(s->req, s->req->site->uploads))
+	if (status == 0 && !has_writers(s, name.p != NULL ? s->work.name : ""))
 		status = 403;
 	if (status == 0)
 		copy_etags(s);

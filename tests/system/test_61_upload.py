@@ -8,7 +8,7 @@ import pytest
 from client import Closed
 from everywhere import Everywhere
 from procs import wait_for
-from uploads import (PUBLIC, WAYS, connect, content, digest, folder, names, put, wait_over)
+from uploads import (PUBLIC, WAYS, connect, content, digest, folder, names, post, put, wait_over)
 from users import basic, hashed, put_users
 
 
@@ -235,7 +235,10 @@ def test_who_may(make):
 			('location "/files" { allow = {"192.0.2.1"} }', 403),
 			('location "/files" { allow = {"127.0.0.0/8"} }', 201),
 			('location "/up" { allow = {"127.0.0.0/8"} }', 201),
-			('location "/up/b" { deny = {"all"} } upload-public = true', 403)):
+			('location "/up/" { auth-basic-file = "%s" }' % users, 401),
+			('location "/up/b" { deny = {"all"} } upload-public = true', 403),
+			('location "/up" { auth-basic-file = "%s" } location "/up/b" { auth-basic-file = "" }' % users,
+				403)):
 		server.write_conf(server='upload-dir = "up" ' + scope)
 		since = len(server.log.lines)
 		server.reload()
@@ -243,6 +246,8 @@ def test_who_may(make):
 		server.wait_listening()
 		with server.connect() as c:
 			assert put(c, "b", b"b").status == status, scope
+			if status == 403:
+				assert post(c, [("b", b"b")], headers=basic("anna", "sesame")).status == 403, scope
 			if status == 401:
 				assert put(c, "b", b"b", basic("anna", "wrong")).status == 401
 				assert put(c, "b", b"b", basic("anna", "sesame")).status == 201
