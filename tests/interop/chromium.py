@@ -1,5 +1,6 @@
 """Headless Chromium, driven by the DevTools protocol over a pair of pipes (descriptors 3 and 4)."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -122,13 +123,24 @@ class Browser:
 		assert "exceptionDetails" not in done, done["exceptionDetails"]
 		return done["result"].get("value")
 
-	def open(self, url):
-		"""Navigates, and waits for the load event."""
+	@contextlib.contextmanager
+	def loading(self):
+		"""What is done in this block opens a page: waits for its load event."""
 		before = len(self.events)
-		done = self.call("Page.navigate", url=url)
-		assert "errorText" not in done, done
+		yield
 		while not any(name == "Page.loadEventFired" for name, _ in self.events[before:]):
 			self.read()
+
+	def open(self, url):
+		with self.loading():
+			done = self.call("Page.navigate", url=url)
+			assert "errorText" not in done, done
+
+	def choose_files(self, selector, paths):
+		"""As a person does it with <input type=file>."""
+		document = self.call("DOM.getDocument")["root"]["nodeId"]
+		node = self.call("DOM.querySelector", nodeId=document, selector=selector)["nodeId"]
+		self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path) for path in paths])
 
 	def of(self, name):
 		return [parameters for event, parameters in self.events if event == name]

@@ -1,6 +1,7 @@
 /*
  * Node's own clients against one tree: node client.js http2|http URL FOLDER NAME…
- * Fetches each file many times at once, in parts, conditionally and compressed; prints how many requests.
+ * Fetches each file many times at once, in parts, conditionally and compressed, and uploads it; prints how many
+ * requests.
  */
 "use strict";
 
@@ -56,6 +57,25 @@ function overHttp1() {
 	};
 }
 
+/* By PUT and by a form, as Node itself writes one; and reads them back. */
+async function upload(ask, name, content) {
+	const target = `/files/node%20${protocol}%20${encodeURIComponent(name)}`;
+	const put = await ask("PUT", target, {}, content);
+	assert([201, 204].includes(put.status), `${put.status}`);
+	const back = await ask("GET", target);
+	assert(back.body.equals(content), name);
+	assert.strictEqual(back.fields.etag, put.fields.etag);
+
+	const form = new FormData();
+	form.append("word", "value");
+	form.append("file", new Blob([content]), `form "${protocol}" ${name} ü`);
+	const encoded = new Response(form);
+	const posted = await ask("POST", "/files", { "content-type": encoded.headers.get("content-type") },
+		Buffer.from(await encoded.arrayBuffer()));
+	assert.strictEqual(posted.status, 201);
+	assert((await ask("GET", posted.fields.location)).body.equals(content), name);
+}
+
 async function main() {
 	const client = protocol === "http2" ? overHttp2() : overHttp1();
 	const ask = (...args) => { asked++; return client.request(...args); };
@@ -66,6 +86,7 @@ async function main() {
 			assert.strictEqual(answer.status, 200);
 			assert(answer.body.equals(content), name);
 		}
+		await upload(ask, path.basename(name), content);
 		const { etag } = whole[0].fields;
 		const head = await ask("HEAD", target);
 		assert.strictEqual(Number(head.fields["content-length"]), content.length);

@@ -10,6 +10,7 @@ import pytest  # noqa: E402
 
 import tree  # noqa: E402
 from server import Server  # noqa: E402
+from uploads import PUBLIC, folder  # noqa: E402
 
 
 def pytest_configure(config):
@@ -19,8 +20,9 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module")
 def server(cert):
-	"""The tree, by two workers; one server for all tests of a file, looked over when they are done."""
-	made = Server(cert, workers=2, files=tree.FILES)
+	"""The tree, by two workers, and uploads; one server for all tests of a file, looked over when they are done."""
+	made = Server(cert, workers=2, files=tree.FILES, server=PUBLIC)
+	os.mkdir(folder(made))
 	for name in tree.FILES:
 		os.utime(os.path.join(made.root, name), (tree.MODIFIED, tree.MODIFIED))
 	try:

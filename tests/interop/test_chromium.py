@@ -1,4 +1,6 @@
-"""Headless Chromium loads a page with a hundred sub-resources, and finds nothing to complain about."""
+"""Headless Chromium loads a page with a hundred sub-resources, uploads files, and finds nothing to complain about."""
+import json
+import os
 import shutil
 import urllib.parse
 
@@ -7,6 +9,8 @@ import pytest
 import chromium
 import page
 import server as server_module
+from tree import UPLOADS, put_uploads
+from uploads import PUBLIC, content
 
 DEADLINE = 40 * server_module.SLOW
 
@@ -73,3 +77,38 @@ def test_refused_upload(h2d, browser):
 	assert browser.evaluate("judge()")["failures"] == []
 	errors = browser.console_errors()
 	assert len(errors) == 1 and "405" in errors[0], errors
+
+
+@pytest.fixture
+def uploads(h2d):
+	"""A server with a page to upload by, and the icon that a browser asks for with an answer without one."""
+	with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "upload.html"), "rb") as f:
+		files = {"upload.html": f.read(), "favicon.ico": page.png(16, 16), "up/.keep": b""}
+	return h2d(workers=2, files=files, server=PUBLIC)
+
+
+def test_upload_by_form(uploads, how, browser, tmp_path):
+	"""A person chooses files and sends the form; the answer is what the browser shows then."""
+	browser.open(uploads.url(how, "/upload.html"))
+	browser.choose_files("input[type=file]", put_uploads(tmp_path))
+	with browser.loading():
+		browser.evaluate("document.querySelector('form').requestSubmit()")
+	told = json.loads(browser.evaluate("document.body.innerText"))["files"]
+	assert [(f["name"], f["size"]) for f in told] == [(name, len(data)) for name, data in UPLOADS.items()]
+	for name, data in UPLOADS.items():
+		assert content(uploads, name) == data
+	assert browser.console_errors() == []
+
+
+def test_upload_by_fetch(uploads, how, browser, tmp_path):
+	"""fetch() by PUT, of a form, and of a stream (HTTP/2 alone has that); XMLHttpRequest; all are read back."""
+	browser.open(uploads.url(how, "/upload.html"))
+	browser.choose_files("input[type=file]", put_uploads(tmp_path))
+	done = browser.evaluate("uploads(%s)" % json.dumps(how == "tls"))
+	assert done == {"failures": [], "files": len(UPLOADS)}
+	for name, data in UPLOADS.items():
+		for way in ("put", "form", "xhr") + (("stream",) if how == "tls" else ()):
+			assert content(uploads, "%s %s" % (way, name)) == data
+	protocols = {e["response"]["protocol"] for e in browser.of("Network.responseReceived")}
+	assert protocols == {"h2" if how == "tls" else "http/1.1"}
+	assert browser.console_errors() == []

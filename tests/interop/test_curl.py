@@ -1,12 +1,14 @@
 """curl, over every protocol it has: HTTP/2 by ALPN and by prior knowledge, HTTP/1.1, HTTP/1.0."""
+import json
 import os
 import subprocess
+import urllib.parse
 
 import pytest
 
 import tree
 from lint import byteranges
-from tree import FILES, run
+from tree import FILES, UPLOADS, put_uploads, run
 
 OPTIONS = {
 	("tls", "h2"): ["--http2"], ("tcp", "h2"): ["--http2-prior-knowledge"],
@@ -204,3 +206,32 @@ def test_both_protocols_on_one_port(server, how):
 			done = run("curl", "-q", "-sSk", option, "-w", "%{stderr}%{http_version}",
 				server.url(how, "/small"))
 			assert done.stdout == FILES["small"] and done.stderr == version
+
+
+def test_upload_by_form(curl, tmp_path):
+	"""-F"""
+	options = ["-F", "word=value"]
+	for i, path in enumerate(put_uploads(tmp_path)):
+		options += ["-F", 'file%d=@"%s"' % (i, str(path).replace('"', '\\"'))]
+	done = curl("/files", *options)
+	assert done.status == 201
+	files = json.loads(done.stdout)["files"]
+	assert [f["name"] for f in files] == list(UPLOADS)
+	assert done.fields["location"] == files[0]["location"]
+	for f, data in zip(files, UPLOADS.values()):
+		back = curl(f["location"])
+		assert (back.status, back.stdout, back.fields["etag"]) == (200, data, f["etag"])
+
+
+def test_upload_by_put(curl, protocol, tmp_path):
+	"""-T: a file to its own name, and one of unknown length."""
+	for path, data in zip(put_uploads(tmp_path), UPLOADS.values()):
+		done = curl("/files/", "-T", path)
+		assert done.status in (201, 204)
+		back = curl("/files/" + urllib.parse.quote(path.name))
+		assert (back.status, back.stdout, back.fields["etag"]) == (200, data, done.fields["etag"])
+		if protocol == "h1.0":
+			continue  # it has no chunks
+		with open(path, "rb") as f:
+			assert curl("/files/piped", "-T", "-", stdin=f).status in (201, 204)
+		assert curl("/files/piped").stdout == data

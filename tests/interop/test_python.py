@@ -1,12 +1,14 @@
-"""httpx over HTTP/2 and HTTP/1.1, and the standard library's http.client."""
+"""httpx over HTTP/2 and HTTP/1.1, requests, and the standard library's http.client."""
 import asyncio
 import http.client
 import ssl
+import urllib.parse
+import warnings
 
 import pytest
 
 import tree
-from tree import FILES
+from tree import FILES, UPLOADS
 
 
 def trusting():
@@ -82,6 +84,63 @@ def test_httpx_streams(httpx_client):
 					break
 			assert (await client.get("/small")).content == FILES["small"]
 	asyncio.run(stream())
+
+
+def told_files(answer):
+	"""(location, content) of the files that the answer to FORM says there are."""
+	assert answer.status_code == 201
+	told = answer.json()["files"]
+	assert [(f["name"], f["size"]) for f in told] == [(name, len(data)) for name, data in UPLOADS.items()]
+	return [(f["location"], data) for f, data in zip(told, UPLOADS.values())]
+
+
+FORM = [("file", (name, data)) for name, data in UPLOADS.items()]
+
+
+def pieces(data):
+	"""Of unknown length for who sends them."""
+	for at in range(0, len(data), 50000):
+		yield data[at:at + 50000]
+
+
+def test_httpx_uploads(httpx_client):
+	client, _ = httpx_client
+
+	async def some(data):
+		for piece in pieces(data):
+			yield piece
+
+	async def upload():
+		async with client:
+			form = await client.post("/files", files=FORM, data={"word": "value"})
+			for location, data in told_files(form):
+				assert (await client.get(location)).content == data
+			for name, data in UPLOADS.items():
+				path = "/files/httpx " + urllib.parse.quote(name)
+				for content in (data, some(data)):
+					done = await client.put(path, content=content)
+					assert done.status_code in (201, 204)
+					back = await client.get(path)
+					assert (back.content, back.headers["etag"]) == (data, done.headers["etag"])
+	asyncio.run(upload())
+
+
+def test_requests_uploads(server, how):
+	requests = pytest.importorskip("requests", reason="no requests (Debian: python3-requests)")
+	base = server.url(how, "")
+	with requests.Session() as session, warnings.catch_warnings():
+		warnings.simplefilter("ignore")  # of what is not verified
+		session.verify, session.trust_env = False, False
+		form = session.post(base + "/files", files=FORM, data={"word": "value"}, timeout=60)
+		for location, data in told_files(form):
+			assert session.get(base + location, timeout=60).content == data
+		for name, data in UPLOADS.items():
+			url = base + "/files/requests " + urllib.parse.quote(name)
+			for content in (data, pieces(data)):
+				done = session.put(url, data=content, timeout=60)
+				assert done.status_code in (201, 204)
+				back = session.get(url, timeout=60)
+				assert (back.content, back.headers["etag"]) == (data, done.headers["etag"])
 
 
 def test_http_client(server, how):

@@ -1,4 +1,4 @@
-"""The files that every client fetches, and how a program of a name is found and run."""
+"""The files that every client fetches, those it uploads, and how a program of a name is found and run."""
 import os
 import shutil
 import subprocess
@@ -18,6 +18,20 @@ FILES = {
 		b'<a href="dir">dir</a> <a href="body">body</a>\n',
 	"dir/index.html": b"<!doctype html><title>dir</title>\n",
 }
+
+# Names that clients write into forms and paths in ways of their own.
+UPLOADS = {
+	"large.bin": os.urandom(3000001),
+	"empty": b"",
+	'tw"o %25 ü.txt': b"\r\n--not a boundary\r\n" * 100,
+}
+
+
+def put_uploads(folder):
+	"""Writes them there for a client; their paths."""
+	for name, data in UPLOADS.items():
+		(folder / name).write_bytes(data)
+	return [folder / name for name in UPLOADS]
 
 
 def program(name, package=None):

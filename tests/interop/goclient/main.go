@@ -1,6 +1,6 @@
 // Fetches URL n times with Go's net/http, c at a time, whole and in all the ways there are, and compares
-// with FILE.
-// usage: goclient h1|h2 URL FILE N C
+// with FILE; then uploads FILE to UPLOADS.
+// usage: goclient h1|h2 URL FILE N C UPLOADS
 package main
 
 import (
@@ -131,7 +131,7 @@ func main() {
 	n, _ := strconv.Atoi(os.Args[4])
 	c, _ := strconv.Atoi(os.Args[5])
 	f := &fetcher{&http.Client{Transport: transport(protocol, url)}, int(protocol[1] - '0'), url, want}
-	failed := make(chan error, n+1)
+	failed := make(chan error, n+2)
 	var group sync.WaitGroup
 	for i := 0; i < c; i++ {
 		group.Add(1)
@@ -145,8 +145,9 @@ func main() {
 	}
 	group.Wait()
 	failed <- f.semantics()
+	failed <- f.uploads(os.Args[6])
 	close(failed)
-	good := -1
+	good := -2
 	for err := range failed {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
