@@ -179,13 +179,22 @@ def board_pages(pid):
 	return found
 
 
-def private_memory(pid):
-	"""Bytes that no other process has; 0 if it is no more."""
+def _memory(pid, what):
 	try:
 		with open("/proc/%d/smaps_rollup" % pid) as f:
-			return sum(int(line.split()[1]) for line in f if line.startswith("Pss_Anon:")) << 10
+			return sum(int(line.split()[1]) for line in f if line.startswith(what)) << 10
 	except (FileNotFoundError, ProcessLookupError):
 		return 0
+
+
+def private_memory(pid):
+	"""Bytes that no other process has; 0 if it is no more."""
+	return _memory(pid, "Pss_Anon:")
+
+
+def proportional_memory(pid):
+	"""PSS: those, files it has mapped, and its share of what others have mapped too."""
+	return _memory(pid, "Pss:")
 
 
 def cpu_seconds(pid):

@@ -1,6 +1,7 @@
 """Uploads by PUT and DELETE: whole or not at all, who may, conditions, and what each answer says."""
 import os
 import re
+import signal
 import threading
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from client import Closed
 from everywhere import Everywhere
 from procs import wait_for
-from uploads import (PUBLIC, WAYS, connect, content, digest, folder, names, post, put, wait_over)
+from uploads import (PUBLIC, ROUNDS, WAYS, connect, content, digest, folder, names, post, put, wait_over)
 from users import basic, hashed, put_users
 
 
@@ -145,7 +146,7 @@ def test_conditions_of_coded_content(make):
 def test_no_lost_update(make):
 	"""Of those who have read the same version, one may replace it; on two workers, at the same time."""
 	server = make(workers=2, listens=("tcp",))
-	rounds, clients = 20, 4
+	rounds, clients = ROUNDS or 20, 4
 	with server.connect() as c:
 		etag = put(c, "a", b"0").get("etag")
 	barrier = threading.Barrier(clients)
@@ -326,18 +327,32 @@ def test_drain(make):
 # --- every worker, at once ------------------------------------------------------------------------------
 
 
+def pause(pid, seconds):
+	os.kill(pid, signal.SIGSTOP)
+	timer = threading.Timer(seconds, os.kill, (pid, signal.SIGCONT))
+	timer.start()
+	return timer
+
+
 def test_read_your_writes(make):
-	"""When the answer is there, all workers answer with the new bytes, from the image or the disk."""
-	server = make(workers=2, listens=("tcp",), image=True)
+	"""When the answer is there, all workers answer with the new bytes; the image had others until then.
+
+	In each fifth round the keeper is late.
+	"""
+	rounds = ROUNDS or 100
+	server = make(workers=2, listens=("tcp",), image=True, files={"up/f%d" % i: b"old" for i in range(rounds)})
+	keeper = server.status()["keeper"]
 	with Everywhere(server) as every, server.connect() as c:
-		for i in range(100):
-			data = b"%d" % i
-			answer = put(c, "a", data)
-			assert answer.status == (204 if i else 201)
-			wrong = every.wrong("/files/a", lambda got: got.body == data
-				and got.get("etag") == answer.get("etag"))
+		every.cached("/files/f%d" % (rounds - 1), b"old")
+		for i in range(rounds):
+			path, data = "/files/f%d" % i, b"%d" % i
+			late = pause(keeper, 0.02) if i % 5 == 0 else None
+			answer = put(c, "f%d" % i, data)
+			assert answer.status == 204
+			wrong = every.wrong(path, lambda got: got.body == data and got.get("etag") == answer.get("etag"))
 			assert not wrong, (i, wrong)
-			if i % 10 == 9:
-				every.cached("/files/a", data)
-		assert c.request("DELETE", "/files/a").status == 204
-		assert not every.wrong("/files/a", 404)
+			if late:
+				late.join()
+		every.cached(path, data)
+		assert c.request("DELETE", path).status == 204
+		assert not every.wrong(path, 404)

@@ -1,4 +1,8 @@
-"""Uploads and processes that die: whole files alone, no left-overs, and no stale answer without a keeper."""
+"""Uploads and processes that die: whole files alone, no left-overs, and no stale answer without a keeper.
+
+H2D_UPLOAD_ROUNDS: how many times h2d and its workers are killed, and how many uploads there are while keepers are.
+"""
+import contextlib
 import fcntl
 import os
 import random
@@ -8,17 +12,21 @@ import time
 
 import pytest
 
+import harness
 import server as srv
 from client import Closed
 from everywhere import Everywhere
 from procs import wait_for
-from uploads import PUBLIC, folder, names, post, put, wait_over
+from uploads import PUBLIC, ROUNDS, folder, names, post, put, wait_over
+
+# So many deaths, and a reload: to a new generation its first ones cost no rest between them.
+KILLS = 6
 
 
 @pytest.fixture
 def make(h2d):
 	def new(**options):
-		options["files"] = {"up/.keep": b""}
+		options["files"] = {"up/.keep": b"", **options.get("files", {})}
 		made = h2d.new(server=PUBLIC, **options)
 		os.unlink(os.path.join(folder(made), ".keep"))
 		return made
@@ -57,7 +65,7 @@ class Load(threading.Thread):
 		while not self.stop:
 			try:
 				with (self.server.connect() if self.number % 2 else self.server.h1()) as c:
-					while not self.stop:
+					while not self.stop and not getattr(c, "goaway", None):
 						turn += 1
 						data = body(self.number * 1000000 + turn)
 						if turn % 5 == 0:
@@ -70,26 +78,39 @@ class Load(threading.Thread):
 				time.sleep(0.01)
 
 
+@contextlib.contextmanager
+def loaded(server):
+	"""While uploads go on; how many are done."""
+	load = [Load(server, n) for n in range(3)]
+	for each in load:
+		each.start()
+	try:
+		yield lambda: sum(each.done for each in load)
+	finally:
+		for each in load:
+			each.stop = True
+		for each in load:
+			each.join(30)
+		assert not any(each.is_alive() for each in load)
+
+
 @pytest.mark.slow
 def test_worker_is_killed(make):
 	"""At random moments under load."""
 	server = make(workers=2, listens=("tcp",)).start()
 	server.baseline = None
 	chance = random.Random(64)
-	load = [Load(server, n) for n in range(3)]
-	for each in load:
-		each.start()
-	for _ in range(20):
-		before = sum(each.done for each in load)
-		wait_for(lambda: sum(each.done for each in load) > before, 30, said="uploads go on")
-		time.sleep(chance.random() / 10)
-		os.kill(chance.choice(server.worker_pids()), signal.SIGKILL)
-		wait_for(lambda: len(server.worker_pids()) == 2, 30, said="two workers")
-	for each in load:
-		each.stop = True
-	for each in load:
-		each.join(30)
-		assert not each.is_alive()
+	rounds = ROUNDS or 20
+	with loaded(server) as done:
+		for i in range(rounds):
+			before = done()
+			wait_for(lambda: done() > before, said="uploads go on")
+			time.sleep(chance.random() / 10)
+			os.kill(chance.choice(server.worker_pids()), signal.SIGKILL)
+			if i % KILLS == KILLS - 1:
+				server.reload()
+			wait_for(lambda: len(server.worker_pids()) == 2, said="two workers")
+		harness.REPORT.append("uploads: %d workers killed, %d uploads answered" % (rounds, done()))
 	wait_over(server)
 	check_whole(server)
 	no_left_overs(server)
@@ -100,28 +121,25 @@ def test_all_is_killed(make):
 	"""h2d itself, and what it started: the next one finds whole files and sweeps the rest."""
 	chance = random.Random(65)
 	server = make(workers=2, listens=("tcp",))
-	for _ in range(5):
+	rounds, answered, left = ROUNDS or 5, 0, 0
+	for _ in range(rounds):
 		server.start()
 		server.baseline = None
-		load = [Load(server, n) for n in range(3)]
-		for each in load:
-			each.start()
-		wait_for(lambda: sum(each.done for each in load) > 3, 30, said="uploads go on")
-		time.sleep(chance.random() / 10)
-		os.killpg(server.pid, signal.SIGKILL)
-		server.process.wait(10)
-		for each in load:
-			each.stop = True
-		for each in load:
-			each.join(30)
-		for name in names(server):
-			if not name.startswith("."):
-				with open(os.path.join(folder(server), name), "rb") as f:
-					assert is_whole(f.read()), name
+		no_left_overs(server)
+		check_whole(server)
+		with loaded(server) as done:
+			wait_for(lambda: done() > 3, said="uploads go on")
+			time.sleep(chance.random() / 10)
+			os.killpg(server.pid, signal.SIGKILL)
+			server.process.wait(10)
+			answered += done()
+		left += len([name for name in names(server) if name.startswith(".")])
 	server.start()
 	server.baseline = None
 	no_left_overs(server)
 	check_whole(server)
+	harness.REPORT.append("uploads: h2d killed %d times, %d uploads answered, %d left-overs swept" % (
+		rounds, answered, left))
 
 
 def test_sweep(make):
@@ -162,3 +180,49 @@ def test_without_a_keeper(make, what):
 			if what == signal.SIGSTOP:
 				os.kill(pid, signal.SIGCONT)
 		every.cached("/files/a", b"new 3")
+
+
+class Killer(threading.Thread):
+	"""Kills the keeper at random moments, and the one that comes after it, so many times."""
+
+	def __init__(self, server, times, chance):
+		super().__init__(daemon=True)
+		self.server, self.times, self.chance = server, times, chance
+		self.killed, self.stop = 0, False
+
+	def run(self):
+		while self.killed < self.times and not self.stop:
+			pid = self.server.status()["keeper"]
+			with contextlib.suppress(ProcessLookupError):  # it may be that of one who has left since
+				if pid:
+					os.kill(pid, signal.SIGKILL)
+					self.killed += 1
+			time.sleep(self.chance.random() / 5)
+
+
+@pytest.mark.slow
+def test_keepers_are_killed_meanwhile(make):
+	"""An upload by one worker is what the other answers with, whatever becomes of keepers in between."""
+	rounds, killed, turn = ROUNDS or 50, 0, 50
+	server = make(workers=2, listens=("tcp",), files={"up/f%d" % i: b"old" for i in range(turn)}).start(image=True)
+	server.baseline = None
+	chance = random.Random(66)
+	for first in range(0, rounds, turn):
+		if first:
+			server.reload()
+			server.wait_image()
+		killer = Killer(server, KILLS, chance)
+		with Everywhere(server) as every:
+			killer.start()
+			for i in range(turn):
+				data = b"%d" % (first + i)
+				answer = put(every.clients[i % 2, "h2"], "f%d" % i, data)
+				assert answer.status == 204
+				wrong = every.wrong("/files/f%d" % i, lambda got: got.body == data
+					and got.get("etag") == answer.get("etag"))
+				assert not wrong, (first, i, wrong)
+			wait_for(lambda: killer.killed, said="a keeper is killed")
+			killer.stop = True
+			killer.join(30)
+			killed += killer.killed
+	harness.REPORT.append("uploads: %d rounds, none of them stale, %d keepers killed" % (rounds, killed))

@@ -5,6 +5,8 @@ import os
 
 import procs
 
+# How often what waits for chance is tried; 0: as often as there is time for among other tests.
+ROUNDS = int(os.environ.get("H2D_UPLOAD_ROUNDS", "0"))
 PUBLIC = 'upload-dir = "up"  upload-public = true\n'
 WAYS = ["h2-tcp", "h2-tls", "h1-tcp", "h1-tls"]
 
