@@ -139,6 +139,9 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 		e != SSL_ERROR_ZERO_RETURN)
 		broken(t, reason());
 	tls_bio_end(&t->io);
+	/* The next call begins with what is left, and more may have come by then. */
+	if (total > 0 && !base->drained)
+		t->io.dry = false;
 	/* An end or an error behind the bytes is sticky: the next call finds it again. */
 	if (total > 0)
 		return (ssize_t)total;

@@ -357,6 +357,28 @@ START_TEST(transfer)
 }
 END_TEST
 
+/* What one call left over is older than what came meanwhile: it says nothing about the socket. */
+START_TEST(left_over_is_not_all)
+{
+	char got[200];
+	struct link l;
+
+	link_up(&l, versions[_i], 65536);
+	ck_assert_int_eq(SSL_write(l.client, body, 100), 100);
+	while (client_out(&l))
+		;
+	ck_assert_int_eq(l.server->ops->recv(l.server, got, 40), 40);
+	ck_assert(!l.server->drained);
+	ck_assert_int_eq(SSL_write(l.client, body, 50), 50);
+	while (client_out(&l))
+		;
+	ck_assert_int_eq(poll(&(struct pollfd){ l.server->fd, POLLIN, 0 }, 1, 10000), 1);
+	ck_assert_int_eq(l.server->ops->recv(l.server, got, sizeof(got)), 110);
+	ck_assert(l.server->drained);
+	link_close(&l);
+}
+END_TEST
+
 static bool server_has(const struct link *l)
 {
 	return l->slen > 0 || l->serror != 0;
@@ -712,6 +734,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, transfer, 0, 10);
 	tcase_add_loop_test(tc, data_behind_the_handshake, 0, 6);
 	tcase_add_loop_test(tc, shutdown_behind_pending, 0, 4);
+	tcase_add_loop_test(tc, left_over_is_not_all, 0, 2);
 	tcase_add_test(tc, gathers);
 	tcase_add_loop_test(tc, two_connections, 0, 2);
 	tcase_add_loop_test(tc, ends, 0, 6);
