@@ -1,8 +1,8 @@
 /*
- * listing_text: the page of a directory, made once for all who asked before a thread began with it,
- * and shared by those that send it. Who asks later is given a later one, for the directory may have
- * changed since. Each reader has a job of its own in line, among those of its connection; the first
- * that a thread takes is done for all, the others are nothing any more.
+ * listing_text: the page of a directory, made once for all requests that came before a thread
+ * began, and shared by those that send it. A later request is given a later one, for the directory
+ * may have changed since. Each reader has a job of its own in line, among those of its connection;
+ * the first that a thread takes is done for all, the others are nothing any more.
  */
 #ifndef H2D_FILES_LISTING_TEXT_H
 #define H2D_FILES_LISTING_TEXT_H
@@ -55,7 +55,7 @@ struct listing_text {
 	char path[];
 };
 
-/* A member of whoever sends a text. */
+/* A member of what sends a text. */
 struct listing_reader {
 	struct list node; /* in waiting or readers of a text */
 	struct job job;

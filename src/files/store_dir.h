@@ -3,8 +3,8 @@
  * and the upload's hidden names there. Called in offload threads: everything may block.
  *
  * Hidden names are ".h2d-TAG-N". What bears the N 0 is open and locked (flock(2)) as long as the
- * upload lives, so that whoever gets that lock may remove all names of the TAG: their upload is
- * dead. No request and no image ever sees them, as they begin with a dot.
+ * upload lives, so that a sweep that gets that lock may remove all names of the TAG: their upload
+ * is dead. No request and no image ever sees them, as they begin with a dot.
  */
 #ifndef H2D_FILES_STORE_DIR_H
 #define H2D_FILES_STORE_DIR_H

@@ -1,10 +1,10 @@
 /*
  * segment_map: one segment as the loop of a worker uses it: shared by the image maps that have it,
  * borrowed by the bodies of responses and by what is sent of them. Nothing else of a response
- * points into an image, so an image map goes as soon as the next one is there, whoever reads
- * slowly. A segment that no image map has any more is an orphan: it keeps the last one that had it
- * alive, so that the keeper knows of the memory, until it goes itself or is copied (orphan.h).
- * image_map.c makes it, reply_file.c borrows it.
+ * points into an image, so an image map goes as soon as the next one is there, though a
+ * client reads slowly. A segment that no image map has any more is an orphan: it keeps the last one
+ * that had it alive, so that the keeper knows of the memory, until it goes itself or is copied
+ * (orphan.h). image_map.c makes it, reply_file.c borrows it.
  */
 #ifndef H2D_IMAGE_SEGMENT_MAP_H
 #define H2D_IMAGE_SEGMENT_MAP_H

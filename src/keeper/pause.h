@@ -1,6 +1,6 @@
 /*
  * pause: what a long step of the keeper calls now and then, so that ticks are written and changes
- * marked meanwhile. Whoever is called may look at the catalogue and mark files in images, and
+ * marked meanwhile. The function called may look at the catalogue and mark files in images, and
  * changes nothing else.
  */
 #ifndef H2D_KEEPER_PAUSE_H

@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 
-enum { AGAIN_MS = 900 }; /* less than a second, so that who asks each second may */
+enum { AGAIN_MS = 900 }; /* below a second: a caller of each second asks each time */
 
 union ctl_control {
 	struct cmsghdr align;

@@ -210,7 +210,7 @@ static bool answered(const struct h2d_req *req)
 	return req->reply.ready || req->error_status != 0;
 }
 
-/* Whoever worked on the request does so no more, and what comes of the body is not wanted. */
+/* The handler's helpers work on the request no more; what comes of the body is not wanted. */
 static void unhook(struct h2d_req *req)
 {
 	size_t n = body_queue_clear(&req->body_queue);

@@ -121,7 +121,7 @@ struct h2d_req {
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
 	bool body_taken;     /* the handler gets the request body */
-	bool body_offered;   /* it did, or does: whoever refuses it now answers at once */
+	bool body_offered;   /* it did, or does: a refusal is answered at once now */
 	bool body_held;      /* its pieces wait in body_queue */
 	bool body_paused;    /* … as the handler wants it */
 	bool body_awaited;   /* a hook is ready for the first of them */

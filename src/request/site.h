@@ -19,9 +19,9 @@ enum { SITE_HEADERS_MAX = 24 };
 
 /*
  * Fields of a response that come from here, so that no two contradict each other:
- * - headers are added to every response, whatever its status and whoever made it. What the response
- * has already stays as it is, and the field of that name from here is left out: what the server
- * says of itself (date, server, content-length) and what it says to be safe
+ * - headers are added to every response, whatever its status and whatever made it. What the
+ * response has already stays as it is, and the field of that name from here is left out: what the
+ * server says of itself (date, server, content-length) and what it says to be safe
  * (content-security-policy and x-content-type-options of uploads, www-authenticate) is not for the
  * configuration to soften. Fields that may come several times and then add up (link, server-timing,
  * set-cookie) are added beside, and vary is joined to what is there.
