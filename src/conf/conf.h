@@ -131,6 +131,17 @@ struct conf {
 	unsigned nservers;
 };
 
+/* The choices of balance, in the order of its row. */
+enum conf_balance {
+	BALANCE_AUTO,
+	BALANCE_HASH,
+	BALANCE_CPU,
+	BALANCE_LEAST_CONNECTIONS,
+	BALANCE_ROUND_ROBIN,
+	BALANCE_SOURCE_HASH,
+	BALANCES
+};
+
 /* What the command line set; it wins over the file and survives HUP. NULL or 0: not given. */
 struct conf_override {
 	const char *file;       /* -f; NULL: none, defaults serve */
@@ -175,6 +186,12 @@ void conf_free(struct conf **conf);
 
 /* Which server answers names that none has: "_", else the first. */
 unsigned conf_default_server(const struct conf *conf);
+
+/* What balance means with this dispatch; never BALANCE_AUTO. */
+enum conf_balance conf_balance(const struct conf *conf);
+
+/* As it is written in the file. */
+const char *conf_balance_name(enum conf_balance balance);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
 void conf_dump(const struct conf *conf, FILE *out);

@@ -6,6 +6,7 @@
 #include "conf/conf_check.h"
 
 #include "base/addr.h"
+#include "conf/conf_balance.h"
 #include "conf/conf_check_server.h"
 #include "conf/conf_path.h"
 #include "conf/conf_value.h"
@@ -35,6 +36,7 @@ static void check_global(struct conf *conf, struct conf_faults *faults)
 	static const char *const error_words[] = { "stderr", "syslog", NULL };
 	static const char *const access_words[] = { "off", "stdout", NULL };
 
+	conf_balance_check(conf, faults);
 	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
 	check_log(conf, "error-log", &conf->error_log, error_words, &conf->error_log_at, faults);
 	check_log(

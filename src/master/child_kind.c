@@ -5,12 +5,8 @@
  */
 #include "master/child_kind.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <string.h>
-
-#include "base/log.h"
 #include "keeper/keeper.h"
+#include "master/cpus.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
@@ -38,39 +34,20 @@ static int run_keeper(const struct child_run *r)
 
 static unsigned count_workers(const struct conf *conf)
 {
-	cpu_set_t set;
+	uint16_t cpus[CPUS_MAX];
+	unsigned n;
 
 	if (conf->worker_processes != 0)
 		return (unsigned)conf->worker_processes;
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
-}
-
-/* Worker slot n runs on the n-th CPU that h2d may run on. */
-static void pin(unsigned slot)
-{
-	cpu_set_t all, one;
-	int skip;
-
-	if (sched_getaffinity(0, sizeof(all), &all) < 0)
-		return;
-	skip = (int)(slot % (unsigned)CPU_COUNT(&all));
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &all) || skip-- > 0)
-			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (sched_setaffinity(0, sizeof(one), &one) < 0)
-			log_warn("cannot pin to CPU %d: %s", cpu, strerror(errno));
-		return;
-	}
+	n = cpus_allowed(cpus, CPUS_MAX);
+	return n > 0 ? n : 1;
 }
 
 static int run_worker(const struct child_run *r)
 {
+	/* Worker slot n runs on the n-th CPU that h2d may run on. */
 	if (r->conf->worker_cpu_affinity != 0)
-		pin(r->slot);
+		cpus_pin(r->slot);
 	return worker_run(&(struct worker_args){
 		.conf = r->conf,
 		.trees = &r->resources->trees,

@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "master/balance.h"
 #include "master/drain.h"
 #include "master/fault.h"
 #include "master/launch.h"
@@ -138,6 +139,7 @@ void reload_commit(struct gen *g)
 	 * and with nobody else holding the socket nothing more can be queued behind them.
 	 */
 	sockets_keep(&m->sockets);
+	balance_apply(m);
 	if (old != NULL)
 		drain_begin(old);
 	drain_limit(m);

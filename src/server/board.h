@@ -43,6 +43,7 @@ struct board_head {
 	uint64_t image;      /* number of the newest image, 0 for none */
 	uint64_t image_size; /* bytes of content */
 	uint32_t keeper_pid;
+	uint32_t balance;           /* enum conf_balance: what chooses the worker */
 	uint32_t building;          /* 1: an image of this generation is still to come */
 	struct cache_facts cache;   /* as the keeper told last */
 	struct counters retired;    /* totals of processes that are gone */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "conf/conf.h"
 
 static const char *const fact_names[CACHE_FACTS] = {
 #define FACT(name, help) #name,
@@ -107,6 +108,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_unsigned(t, "generation", BOARD_LOAD(head->generation));
 	put_unsigned(t, "uptime", now > started ? now - started : 0);
 	put_unsigned(t, "image", BOARD_LOAD(head->image));
+	put_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
 	put_unsigned(t, "building", BOARD_LOAD(head->building));
 	put_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
 	put_name(t, "cache");

@@ -140,6 +140,18 @@ def listening_inodes():
 	return found
 
 
+def established_inodes(port):
+	"""Inode numbers of the established TCP connections that have this local port."""
+	found = set()
+	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+		with open(path) as f:
+			for line in list(f)[1:]:
+				part = line.split()
+				if part[3] == "01" and int(part[1].rpartition(":")[2], 16) == port:
+					found.add(int(part[9]))
+	return found
+
+
 def memfds(pid):
 	"""{inode: bytes} of the memory files that it holds open or has mapped, but for the scoreboard."""
 	found = collections.Counter()

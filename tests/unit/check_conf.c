@@ -17,6 +17,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(c->access_log, "off");
 	ck_assert_uint_eq(c->shutdown_timeout, 30);
 	ck_assert(c->server_tokens);
+	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "hash");
 	ck_assert_ptr_null(c->user_at.file);
 	ck_assert_ptr_null(c->tls.at.file);
 	ck_assert_uint_eq(c->tls.protocols.n, 2);
@@ -42,7 +43,7 @@ static const char whole[] =
 	"# comment with \"quotes\" and { braces\r\n"
 	"user = \"a \\\"b\\\" \\\\ c # d\" # end\r\n"
 	"worker-processes = 3  worker-cpu-affinity = auto\n"
-	"log-level = \"warn\"\n"
+	"log-level = \"warn\" balance = cpu\n"
 	"access-log = \"access.log\"\n"
 	"server-tokens = false\n"
 	"listen \"127.0.0.1:443\" { tls = true }\n"
@@ -74,6 +75,7 @@ static void check_whole(struct conf *c)
 	ck_assert_int_eq(c->worker_cpu_affinity, 1);
 	ck_assert_uint_eq(c->worker_cpu_affinity_at.line, 3);
 	ck_assert_int_eq(c->log_level, 2);
+	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "cpu");
 	ck_assert_str_eq(c->access_log, in_folder("access.log"));
 	ck_assert(!c->server_tokens);
 	ck_assert_uint_eq(c->nlistens, 5);

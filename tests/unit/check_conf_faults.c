@@ -109,6 +109,10 @@ static const struct {
 		{ "h2d.conf:2|decimal", "h2d.conf:3|auto" } },
 	{ SERVED "log-level = loud\ndispatch = acceptor\n",
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
+	{ SERVED "balance = round-robin\n", { "h2d.conf:2|balance = round-robin is not for "
+					      "dispatch = reuseport, which has auto, "
+					      "hash, cpu" } },
+	{ SERVED "balance = fair\nbalance = \n", { "h2d.conf:2|balance must be", "h2d.conf:3|" } },
 	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
 	{ SERVED "cache { max-size = 1.5G  max-file-size = 65M }\n",

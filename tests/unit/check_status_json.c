@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "conf/conf.h"
 #include "unit.h"
 
 static struct board *board;
@@ -73,13 +74,15 @@ START_TEST(json_shape)
 	board->head.started = 1000;
 	board->head.generation = 3;
 	board->head.image = 9;
+	board->head.balance = BALANCE_CPU;
 	board->head.building = 1;
 	board->head.keeper_pid = 77;
 	board->head.cache.v[CACHE_FACT_entries] = 12;
 	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
 	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
-			 "\"image\":9,\"building\":1,\"keeper\":77,\"cache\":{\"entries\":12,");
+			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,\"cache\":{"
+			 "\"entries\":12,");
 	assert_has(text, "\"adopted\":18446744073709551615},\"workers\":[],\"totals\":{");
 	free(text);
 

@@ -1,0 +1,18 @@
+/*
+ * cpus: the CPUs that h2d may run on. The workers' number and their places come from it, and which
+ * worker's socket a CPU's connections go to.
+ */
+#ifndef H2D_MASTER_CPUS_H
+#define H2D_MASTER_CPUS_H
+
+#include <stdint.h>
+
+enum { CPUS_MAX = 1024 };
+
+/* Their numbers, rising, at most max; how many. 0: unknown. */
+unsigned cpus_allowed(uint16_t *cpus, unsigned max);
+
+/* Has this process run on the n-th of them, counted round. */
+void cpus_pin(unsigned n);
+
+#endif

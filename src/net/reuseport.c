@@ -1,0 +1,122 @@
+/*
+ * reuseport: assembles small programs, classic BPF where that can do it, because it needs no
+ * right, and attaches them. An index that a group does not have makes the kernel choose in its own
+ * way.
+ */
+#include "net/reuseport.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "net/ebpf.h"
+
+enum {
+	PER_CPU = 6, /* instructions for one CPU, at most */
+	AT_END = 4,
+};
+
+struct program {
+	struct sock_filter insns[REUSEPORT_CPUS * PER_CPU + AT_END];
+	unsigned short n;
+};
+
+_Static_assert(REUSEPORT_CPUS *PER_CPU + AT_END <= BPF_MAXINSNS, "the kernel takes no more");
+
+static void put(struct program *p, unsigned code, uint32_t k)
+{
+	p->insns[p->n++] = (struct sock_filter)BPF_STMT((unsigned short)code, k);
+}
+
+/* a = what: SKF_AD_CPU or SKF_AD_RANDOM */
+static void put_load(struct program *p, int what)
+{
+	put(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + what));
+}
+
+/* return (a = random() % n * step + first) */
+static void put_any(struct program *p, unsigned n, unsigned step, unsigned first)
+{
+	put_load(p, SKF_AD_RANDOM);
+	put(p, BPF_ALU | BPF_MOD | BPF_K, n);
+	if (step != 1 || first != 0) {
+		put(p, BPF_ALU | BPF_MUL | BPF_K, step);
+		put(p, BPF_ALU | BPF_ADD | BPF_K, first);
+	}
+	put(p, BPF_RET | BPF_A, 0);
+}
+
+/* if (a == cpu) return the socket of the at-th CPU, or one of those it has */
+static void put_cpu(struct program *p, unsigned cpu, unsigned at, unsigned ncpus, unsigned nsockets)
+{
+	struct sock_filter *jump = &p->insns[p->n++];
+	unsigned before = p->n;
+
+	if (nsockets > ncpus + at)
+		put_any(p, (nsockets - at + ncpus - 1) / ncpus, ncpus, at);
+	else
+		put(p, BPF_RET | BPF_K, at % nsockets);
+	*jump = (struct sock_filter)BPF_JUMP(
+		BPF_JMP | BPF_JEQ | BPF_K, cpu, 0, (unsigned char)(p->n - before));
+}
+
+static int attach(int fd, struct program *p)
+{
+	const struct sock_fprog prog = { .len = p->n, .filter = p->insns };
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)) < 0
+		       ? -errno
+		       : 0;
+}
+
+int reuseport_hash(int fd)
+{
+	static const int none = 0;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none)) == 0 ||
+		errno == ENOENT)
+		return 0;
+	return -errno;
+}
+
+int reuseport_cpu(int fd, const uint16_t *cpus, unsigned ncpus, unsigned nsockets)
+{
+	struct program p = { .n = 0 };
+
+	H2D_ASSERT(nsockets > 0);
+	if (ncpus > REUSEPORT_CPUS)
+		ncpus = REUSEPORT_CPUS;
+	put_load(&p, SKF_AD_CPU);
+	for (unsigned i = 0; i < ncpus; i++)
+		put_cpu(&p, cpus[i], i, ncpus, nsockets);
+	put_any(&p, nsockets, 1, 0);
+	return attach(fd, &p);
+}
+
+int reuseport_first(int fd, unsigned n)
+{
+	struct program p = { .n = 0 };
+
+	H2D_ASSERT(n > 0);
+	put_any(&p, n, 1, 0);
+	return attach(fd, &p);
+}
+
+int reuseport_migrate(int fd)
+{
+	static const struct bpf_insn insns[] = {
+		EBPF_MOV_K(BPF_REG_0, SK_PASS), /* return SK_PASS: no socket is named */
+		EBPF_EXIT(),
+	};
+	int prog = ebpf_load_reuseport(insns, sizeof(insns) / sizeof(insns[0]));
+	int rc = 0;
+
+	if (prog < 0)
+		return prog;
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, &prog, sizeof(prog)) < 0)
+		rc = -errno;
+	close(prog);
+	return rc;
+}
