@@ -1,31 +1,83 @@
 /*
  * body_queue: a list of copied pieces. Called by req.c only, for requests that wait for a password
- * check or for a handler; never by those whose body is taken as it arrives.
+ * check, for a handler or for the disk; never by those whose body is taken as it arrives.
  */
 #include "request/body_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int body_queue_put(struct body_queue *q, const void *data, size_t n)
+#include "base/pool.h"
+
+enum {
+	PIECE_LEAST = 256,
+	PIECES_KEPT = 32, /* of the largest: giving them back and faulting them in again costs more
+			     than what is copied into them */
+};
+
+static struct pool pool = {
+	.name = "body_piece", .size = sizeof(struct body_piece) + BODY_PIECE, .keep = PIECES_KEPT
+};
+
+void body_queue_trim(void)
 {
+	pool_fini(&pool);
+	pool_init(&pool, "body_piece", sizeof(struct body_piece) + BODY_PIECE, PIECES_KEPT);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t most(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* An empty piece at the end, for n bytes or some of them; as large as what there is of them. */
+static struct body_piece *add(struct body_queue *q, size_t n)
+{
+	size_t cap = BODY_PIECE - q->total % BODY_PIECE;
+	size_t want = most(most(n, PIECE_LEAST), most(q->n, q->batch));
+	bool pooled = want >= BODY_PIECE;
 	struct body_piece *piece;
 
-	if (n > BODY_QUEUE_MAX || q->cost + sizeof(*piece) + n > BODY_QUEUE_MAX)
-		return -1;
-	piece = malloc(sizeof(*piece) + n);
+	if (!pooled)
+		cap = least(cap, want);
+	piece = pooled ? pool_get(&pool) : malloc(sizeof(*piece) + cap);
 	if (piece == NULL)
-		return -1;
-	piece->next = NULL;
-	piece->n = n;
-	memcpy(piece->bytes, data, n);
+		return NULL;
+	*piece = (struct body_piece){ .cap = cap, .pooled = pooled };
 	if (q->last != NULL)
 		q->last->next = piece;
 	else
 		q->first = piece;
 	q->last = piece;
-	q->cost += sizeof(*piece) + n;
-	return 0;
+	q->cost += sizeof(*piece) + (pooled ? BODY_PIECE : cap);
+	return piece;
+}
+
+size_t body_queue_put(struct body_queue *q, const void *data, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		struct body_piece *piece = q->last;
+		size_t some;
+
+		if (piece == NULL || piece->n == piece->cap)
+			piece = add(q, n - done);
+		if (piece == NULL)
+			break;
+		some = least(n - done, piece->cap - piece->n);
+		memcpy(piece->bytes + piece->n, (const char *)data + done, some);
+		piece->n += some;
+		q->n += some;
+		q->total += some;
+		done += some;
+	}
+	return done;
 }
 
 struct body_piece *body_queue_take(struct body_queue *q)
@@ -37,7 +89,9 @@ struct body_piece *body_queue_take(struct body_queue *q)
 	q->first = piece->next;
 	if (q->first == NULL)
 		q->last = NULL;
-	q->cost -= sizeof(*piece) + piece->n;
+	piece->next = NULL;
+	q->cost -= sizeof(*piece) + (piece->pooled ? BODY_PIECE : piece->cap);
+	q->n -= piece->n;
 	return piece;
 }
 
@@ -45,11 +99,9 @@ struct body_piece *body_queue_take_all(struct body_queue *q, size_t *n)
 {
 	struct body_piece *pieces = q->first;
 
-	*n = 0;
-	for (const struct body_piece *p = pieces; p != NULL; p = p->next)
-		*n += p->n;
+	*n = q->batch = q->n;
 	q->first = q->last = NULL;
-	q->cost = 0;
+	q->n = q->cost = 0;
 	return pieces;
 }
 
@@ -58,7 +110,10 @@ void body_pieces_free(struct body_piece *pieces)
 	while (pieces != NULL) {
 		struct body_piece *next = pieces->next;
 
-		free(pieces);
+		if (pieces->pooled)
+			pool_put(&pool, pieces);
+		else
+			free(pieces);
 		pieces = next;
 	}
 }

@@ -273,7 +273,8 @@ static bool takes_queue(const struct h2d_req *req)
 static void hold(struct h2d_req *req, const void *data, size_t n)
 {
 	if (!answered(req)) {
-		if (body_queue_put(&req->body_queue, data, n) == 0) {
+		n -= body_queue_put(&req->body_queue, data, n);
+		if (n == 0) {
 			if (takes_queue(req))
 				req->hook->body(req);
 			return;
@@ -330,7 +331,7 @@ static void hand_on_body(struct h2d_req *req)
 	/* The handler that gets them may have enough again. */
 	while (!req->body_held && (piece = body_queue_take(&req->body_queue)) != NULL) {
 		deliver(req, piece->bytes, piece->n);
-		free(piece);
+		body_pieces_free(piece);
 	}
 	if (!req->body_held && req->body_queue.ended) {
 		req->body_queue.ended = false;

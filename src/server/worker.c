@@ -427,6 +427,7 @@ static void worker_stop(struct worker *w)
 	offload_free(&w->handler_threads);
 	files_free(&w->files);
 	offload_free(&w->offload);
+	body_queue_trim();
 	h1_trim();
 	auth_queue_free(&w->auth_queue);
 	h2_trim();
