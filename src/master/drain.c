@@ -15,7 +15,11 @@
 #include "master/master_state.h"
 #include "master/notify.h"
 
-enum { OVERSTAY_MS = 1000, CUT_MS = 3000 };
+enum {
+	OVERSTAY_MS = 1000,
+	CUT_MS = 3000,
+	UNBORN_MS = 1000, /* for one that is not up to heed SIGTERM: meanwhile it holds sockets */
+};
 
 static void each(struct gen *g, void (*fn)(struct child *c))
 {
@@ -23,15 +27,18 @@ static void each(struct gen *g, void (*fn)(struct child *c))
 		fn(c);
 }
 
+/* One that is not up has nothing to finish, and may never come to read a message. */
+static bool is_unborn(const struct child *c)
+{
+	return c->pid != 0 && !c->up && c->kind->says & CHILD_SAYS(CTL_UP);
+}
+
 static void ask(struct child *c)
 {
-	if (c->pid == 0)
-		return;
-	/* One that is not up has nothing to finish, and may never come to read a message. */
-	if (c->up || !(c->kind->says & CHILD_SAYS(CTL_UP)))
-		child_send(c, DUE_DRAIN);
-	else
+	if (is_unborn(c))
 		child_kill(c, SIGTERM);
+	else if (c->pid != 0)
+		child_send(c, DUE_DRAIN);
 }
 
 static void terminate(struct child *c)
@@ -44,6 +51,18 @@ static void slay(struct child *c)
 	child_kill(c, SIGKILL);
 }
 
+static void slay_unborn(struct child *c)
+{
+	char who[32];
+
+	if (!is_unborn(c))
+		return;
+	child_name(c, who, sizeof(who));
+	log_warn("%s (process %d, generation %u) was not up and does not leave: killed", who,
+		(int)c->pid, c->gen->number);
+	slay(c);
+}
+
 static void arm(struct gen *g, uint64_t ms)
 {
 	timer_arm(&g->master->loop.wheel, &g->deadline, clock_ms() + ms);
@@ -53,6 +72,12 @@ static void on_deadline(struct timer *t)
 {
 	struct gen *g = LIST_ENTRY(t, struct gen, deadline);
 
+	if (g->unborn) {
+		g->unborn = false;
+		each(g, slay_unborn);
+		arm(g, g->conf->shutdown_timeout * 1000 + OVERSTAY_MS - UNBORN_MS);
+		return;
+	}
 	if (g->terminated) {
 		log_error("generation %u does not end: killed", g->number);
 		each(g, slay);
@@ -78,7 +103,9 @@ static void leave(struct gen *g)
 void drain_begin(struct gen *g)
 {
 	leave(g);
-	arm(g, g->conf->shutdown_timeout * 1000 + OVERSTAY_MS);
+	GEN_FOREACH(c, g)
+		g->unborn |= is_unborn(c);
+	arm(g, g->unborn ? UNBORN_MS : g->conf->shutdown_timeout * 1000 + OVERSTAY_MS);
 	each(g, ask);
 	drain_check(g);
 }
@@ -89,6 +116,7 @@ static void drain_cut(struct gen *g)
 	leave(g);
 	if (!g->terminated) {
 		g->terminated = true;
+		g->unborn = false;
 		arm(g, CUT_MS);
 		each(g, terminate);
 	}

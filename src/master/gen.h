@@ -42,6 +42,7 @@ struct gen {
 	int nimage_fds;
 	struct cache_facts facts; /* as its keeper told last */
 	struct timer deadline;    /* of a drain */
+	bool unborn;              /* some were not up when it began: they are killed first */
 	bool terminated;          /* SIGTERM was sent, SIGKILL comes next */
 	struct task free;
 };

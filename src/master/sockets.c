@@ -94,6 +94,8 @@ static void set_mode(const struct sockets_entry *e)
 
 void sockets_keep(struct sockets *s)
 {
+	char err[256];
+
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
@@ -103,6 +105,8 @@ void sockets_keep(struct sockets *s)
 		}
 		if (e->kept != 0)
 			set_mode(e);
+		if (listener_listen(&e->listener, err, sizeof(err)) < 0)
+			log_error("%s", err);
 		e->kept = e->listener.nslots;
 		e->taken = false;
 	}

@@ -34,7 +34,7 @@ void sockets_init(struct sockets *s);
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
 
-/* Ends the change: what was not taken is closed. */
+/* Ends the change: all that was taken listens, what was not taken is closed. */
 void sockets_keep(struct sockets *s);
 
 /* Ends the change: everything is as before. */

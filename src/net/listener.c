@@ -70,6 +70,7 @@ static int tcp_options(int fd, int family)
 /*
  * The socket of one slot; -1 with errno. The first one is bound while it does not share and joins
  * the SO_REUSEPORT group only then: between the check and the taking of the port there is no gap.
+ * It listens at once, because others may bind to an address on which nobody does.
  */
 static int open_tcp(const struct addr *addr, bool first)
 {
@@ -84,9 +85,8 @@ static int open_tcp(const struct addr *addr, bool first)
 		goto fail;
 	if (bind(fd, &addr->sa, addr->len) < 0)
 		goto fail;
-	if (first && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
-		goto fail;
-	if (listen(fd, LISTENER_BACKLOG) < 0)
+	if (first &&
+		(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 || listen(fd, LISTENER_BACKLOG) < 0))
 		goto fail;
 	return fd;
 fail:
@@ -176,7 +176,7 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 		return fail(addr, errnum, err, errsize);
 	}
 	l->fds[0] = fd;
-	l->nslots = 1;
+	l->nslots = l->nlistening = 1;
 	/* The port that 0 became: the other slots, and the caller's next address, need the same. */
 	if (!l->shared)
 		getsockname(fd, &l->addr.sa, &(socklen_t){ sizeof(l->addr.storage) });
@@ -215,7 +215,20 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
 			close(l->fds[n - 1]);
 	}
 	l->nslots = nslots;
+	if (l->shared || l->nlistening > nslots)
+		l->nlistening = nslots;
 	return 0;
+}
+
+int listener_listen(struct listener *l, char *err, size_t errsize)
+{
+	int errnum = 0;
+
+	for (; l->nlistening < l->nslots; l->nlistening++) {
+		if (listen(l->fds[l->nlistening], LISTENER_BACKLOG) < 0)
+			errnum = errno;
+	}
+	return errnum == 0 ? 0 : fail(&l->addr, errnum, err, errsize);
 }
 
 void listener_close(struct listener *l)
@@ -232,5 +245,5 @@ void listener_close(struct listener *l)
 		close(l->fds[i]);
 	free(l->fds);
 	l->fds = NULL;
-	l->nslots = 0;
+	l->nslots = l->nlistening = 0;
 }

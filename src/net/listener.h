@@ -19,24 +19,32 @@ struct listener {
 	bool shared; /* all slots have the same socket: a unix address */
 	int *fds;    /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
-	dev_t dev; /* unix: which file we made, so that only that one is unlinked */
+	unsigned nlistening; /* the first so many of them; the others are bound and get nothing */
+	dev_t dev;           /* unix: which file we made, so that only that one is unlinked */
 	ino_t ino;
 };
 
 /*
- * Opens nslots sockets. A TCP address is first bound without SO_REUSEPORT, so that a port somebody
- * else holds is an error and not a port shared with a stranger. Port 0 takes a free one and writes
- * it back into l->addr. A stale unix socket file (connect() refused) is replaced; mode is its file
- * mode. 0, or -1 with errno and a message in err.
+ * Opens nslots sockets, of which the first listens: it is the proof that the address is ours, and
+ * the others get no connection before listener_listen(). A TCP address is first bound without
+ * SO_REUSEPORT, so that a port somebody else holds is an error and not a port shared with a
+ * stranger. Port 0 takes a free one and writes it back into l->addr. A stale unix socket file
+ * (connect() refused) is replaced; mode is its file mode. 0, or -1 with errno and a message in err.
  */
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize);
 
 /*
- * More slots: opens the missing sockets beside the existing ones. Fewer: closes the last ones. 0,
+ * More slots: binds the missing sockets beside the existing ones. Fewer: closes the last ones. 0,
  * or -1 with errno, a message in err, and l as it was.
  */
 int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsize);
+
+/*
+ * Has all slots listen, in their order. 0, or -1 with errno and a message in err: some do not, and
+ * the others get their share.
+ */
+int listener_listen(struct listener *l, char *err, size_t errsize);
 
 /*
  * Closes all; unlinks a unix socket file. Called by the process that opened it only: a child that

@@ -102,7 +102,8 @@ static void accept_one(struct source *s)
 		if (d->draining)
 			s->more = --s->left > 0;
 		d->host->take(d->host, fd, &peer, s->listener);
-	} else if (errno == EAGAIN) {
+	} else if (errno == EAGAIN || errno == EINVAL) {
+		/* EINVAL: it does not listen yet. Listening wakes those who watch it. */
 		s->more = false;
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		accept_failed(d, errno);

@@ -65,6 +65,15 @@ def running(pid):
 		return False
 
 
+def stopped(pid):
+	"""Whether a signal has stopped pid."""
+	try:
+		with open("/proc/%d/stat" % pid) as f:
+			return f.read().rpartition(")")[2].split()[0] == "T"
+	except (FileNotFoundError, ProcessLookupError):
+		return False
+
+
 def group_members(pgid):
 	"""Living processes of the group."""
 	found = []

@@ -14,6 +14,7 @@ from hyperframe import frame as hf
 import client
 import harness
 import procs
+import server as srv
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LARGE = os.urandom(1 << 16) * 64
@@ -169,6 +170,62 @@ def test_reload_changes_the_worker_count(h2d, count):
 		for _ in range(20):
 			with server.connect(how) as c:
 				assert c.get("/").status == 200
+
+
+STOPPED = """
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* While the file is there no new process comes up: that is the first thing that its loop asks for. */
+int epoll_create1(int flags)
+{
+	if (access("stop", F_OK) == 0)
+		raise(SIGSTOP);
+	return (int)syscall(SYS_epoll_create1, flags);
+}
+"""
+
+
+def ask_forty(server):
+	"""Each of 40 new connections is answered."""
+	raws = [server.raw("tcp") for _ in range(40)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+
+
+def test_failed_reload_to_more_workers(h2d):
+	"""Sockets of workers that never come up get no connection, neither before they fail nor after."""
+	if srv.WRAPPER or srv.SLOW > 1:
+		return  # a sanitizer's runtime must come first
+	server = h2d.new(workers=2, listens=("tcp",))
+	with open(server.path("stopped.c"), "w") as f:
+		f.write(STOPPED)
+	subprocess.run(["cc", "-shared", "-fPIC", "-o", server.path("stopped.so"), server.path("stopped.c")],
+		check=True)
+	server.env["LD_PRELOAD"] = server.path("stopped.so")
+	server.start()
+	before = set(server.children())
+	open(server.path("stop"), "w").close()
+	server.put_conf(server.conf_text.replace("worker-processes = 2", "worker-processes = 8"))
+	server.signal(signal.SIGHUP)
+	new = procs.wait_for(lambda: (lambda p: p if len(p) == 9 and all(map(procs.stopped, p)) else None)(
+		set(server.children()) - before), said="nine processes that stand still")
+	ask_forty(server)
+	os.kill(max(new), signal.SIGKILL)
+	server.log.wait("reload failed: generation 1 goes on")
+	ask_forty(server)
+	server.log.wait("was not up and does not leave: killed", count=7)
+	os.kill(min(new), signal.SIGCONT)  # the keeper, which has no sockets
+	procs.wait_for(lambda: set(server.children()) == before, said="nobody of the failed generation is left")
+	ask_forty(server)
+	os.unlink(server.path("stop"))
+	server.workers = 8
+	server.reload()
+	server.wait_up(3)
+	ask_forty(server)
 
 
 def test_command_line_survives_hup(h2d):

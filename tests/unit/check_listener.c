@@ -106,8 +106,19 @@ START_TEST(slots)
 		ck_assert(fcntl(l.fds[i], F_GETFL) & O_NONBLOCK);
 		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_REUSEPORT), 1);
 		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_REUSEADDR), 1);
-		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_ACCEPTCONN), 1);
+		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_ACCEPTCONN), i == 0);
 	}
+	/* Until all listen, the first has all. */
+	for (int i = 0; i < 32; i++) {
+		int client = dial(&l.addr), fd = accept(l.fds[0], NULL, NULL);
+
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+		close(client);
+	}
+	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(get_int(l.fds[i], SOL_SOCKET, SO_ACCEPTCONN), 1);
 	for (int i = 0; i < 64; i++) {
 		int client = dial(&l.addr), fd = take(&slot);
 

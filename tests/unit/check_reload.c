@@ -841,6 +841,24 @@ START_TEST(reload_fails)
 END_TEST
 
 /* The old generation's processes are still supervised while a new one is built. */
+/* One that is not up has a second to leave: it may be stopped, and holds sockets. */
+START_TEST(who_is_not_up_is_killed)
+{
+	start();
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	pass(30 * SECOND);
+	ck_assert(!m.status.ok);
+	ck_assert_uint_eq(told(worker(0, 2)), CTL_DRAIN);
+	ck_assert_int_eq(worker(1, 2)->signo, SIGTERM);
+	pass(SECOND);
+	ck_assert_int_eq(worker(1, 2)->signo, SIGKILL);
+	ck_assert_int_eq(worker(0, 2)->signo, 0);
+	pass(5 * SECOND); /* shutdown-timeout, and a second behind it */
+	ck_assert_int_eq(worker(0, 2)->signo, SIGTERM);
+}
+END_TEST
+
 START_TEST(death_in_the_old_one_during_a_reload)
 {
 	start();
@@ -1010,6 +1028,7 @@ static TCase *tests(void)
 	tcase_add_test(t, hup_during_a_reload);
 	tcase_add_test(t, hup_during_a_reload_that_fails);
 	tcase_add_loop_test(t, reload_fails, 0, 4);
+	tcase_add_test(t, who_is_not_up_is_killed);
 	tcase_add_test(t, death_in_the_old_one_during_a_reload);
 	tcase_add_test(t, respawn_is_given_up_by_a_reload);
 	tcase_add_test(t, quit_then_deadline);
