@@ -104,13 +104,17 @@ static void h1_ask(struct proto *p, struct lender *lender)
 		reply_ask(&h1->stream->req.reply, lender);
 }
 
-static void h1_drain(struct proto *p)
+/*
+ * The first request of a connection is on its way already (see conn_drain()). Of a client that
+ * asks without pause so is the next one: it is answered with "connection: close" (RFC 9112, 9.6),
+ * where an end would cross it and lose it.
+ */
+static void h1_drain(struct proto *p, bool patient)
 {
 	struct h1 *h1 = (struct h1 *)p;
 
 	h1->draining = true;
-	/* The first request of a connection is on its way already (see conn_drain()). */
-	if (h1->stream == NULL && p->requests > 0)
+	if (h1->stream == NULL && p->requests > 0 && !patient)
 		h1->closing = true;
 	h1->host->wake(h1->host);
 }
@@ -147,6 +151,7 @@ const struct proto_ops h1_ops = {
 	.look = h1_look,
 	.ask = h1_ask,
 	.drain = h1_drain,
+	.drain_ms = H1_DRAIN_MS,
 	.finished = h1_finished,
 	.close = h1_close,
 };

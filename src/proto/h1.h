@@ -20,6 +20,8 @@ enum {
 	/* Behind the peer's end: how long a request waits for this server before the peer is asked
 	 * whether it is there. */
 	H1_ASK_MS = 1000,
+	/* For a client that asks without pause to ask once more, see h1_drain(). */
+	H1_DRAIN_MS = 3000,
 };
 
 struct h1 {

@@ -193,7 +193,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK && h2->drain == H2_NOTICE_SENT &&
 			memcmp(frame->ping.opaque_data, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
-			h2->proto.ops->drain(&h2->proto);
+			h2->proto.ops->drain(&h2->proto, false);
 		break;
 	default:
 		break;
@@ -413,10 +413,11 @@ static bool h2_timed_out(struct proto *p)
 	return false;
 }
 
-static void h2_drain(struct proto *p)
+static void h2_drain(struct proto *p, bool patient)
 {
 	struct h2 *h2 = (struct h2 *)p;
 
+	(void)patient;
 	/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
 	if (h2->drain == H2_SERVING) {
 		h2->drain = H2_NOTICE_SENT;
@@ -469,6 +470,7 @@ const struct proto_ops h2_ops = {
 	.look = h2_look,
 	.ask = h2_stream_ask_all,
 	.drain = h2_drain,
+	.drain_ms = H2_DRAIN_MS,
 	.finished = h2_finished,
 	.close = h2_close,
 };

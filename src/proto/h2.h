@@ -23,6 +23,9 @@ enum { H2_BATCH = 16 };
 /* A header section of so many times client-header-size is the connection's end. */
 enum { H2_HEAD_OVER = 4 };
 
+/* For the answer to the PING behind a GOAWAY notice. */
+enum { H2_DRAIN_MS = 1000 };
+
 enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
 
 struct h2 {

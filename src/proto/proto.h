@@ -73,10 +73,12 @@ struct proto_ops {
 	/* Asks the sources of all responses (base/lender.h). */
 	void (*ask)(struct proto *p, struct lender *lender);
 	/*
-	 * Graceful end: tell the peer, finish what is open. Called a second time when the peer did
-	 * not answer for a while: do not wait for it any longer.
+	 * Graceful end: tell the peer, finish what is open. patient: a peer that cannot be told
+	 * before it asks again may do so. Called a second time, and not patient, when an idle peer
+	 * did not answer for drain_ms: do not wait for it any longer.
 	 */
-	void (*drain)(struct proto *p);
+	void (*drain)(struct proto *p, bool patient);
+	uint32_t drain_ms;
 	/* True when nothing will be read or written any more: close once the output is written. */
 	bool (*finished)(const struct proto *p);
 	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */

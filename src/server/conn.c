@@ -254,7 +254,7 @@ static int conn_speak(struct conn *c, const struct proto_ops *ops)
 	if (c->proto == NULL)
 		return -1;
 	if (c->state == CONN_DRAIN)
-		c->proto->ops->drain(c->proto);
+		c->proto->ops->drain(c->proto, true);
 	return 0;
 }
 
@@ -486,6 +486,10 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 
 void conn_drain(struct conn *c)
 {
+	/* Nobody waits for the connection of a worker that leaves; one that is idle for too long,
+	 * or makes room, has had its time. */
+	bool patient = c->env->draining && c->state == CONN_OPEN;
+
 	/* A client in the middle of its handshake has its first request answered all the same. */
 	c->draining = true;
 	if (c->state == CONN_OPEN)
@@ -494,6 +498,6 @@ void conn_drain(struct conn *c)
 		return;
 	timer_disarm(&c->env->loop->wheel, &c->timer);
 	if (c->proto != NULL)
-		c->proto->ops->drain(c->proto);
+		c->proto->ops->drain(c->proto, patient);
 	loop_at_turn_end(c->env->loop, &c->flush);
 }

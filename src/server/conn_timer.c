@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "server/conn_idle.h"
 
-enum { DRAIN_ANSWER_MS = 1000 }; /* for the peer's answer to a GOAWAY notice */
-
 void conn_timer_set(struct conn *c, uint64_t ms)
 {
 	timer_arm(&c->env->loop->wheel, &c->timer, clock_ms() + ms);
@@ -68,7 +66,7 @@ void conn_timer_update(struct conn *c)
 		conn_idle_end(c);
 	switch (waits) {
 	case PROTO_IDLE:
-		conn_timer_set(c, c->state == CONN_DRAIN ? DRAIN_ANSWER_MS : t->keepalive);
+		conn_timer_set(c, c->state == CONN_DRAIN ? c->proto->ops->drain_ms : t->keepalive);
 		conn_idle_begin(c);
 		break;
 	case PROTO_HEADER:

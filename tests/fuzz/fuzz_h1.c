@@ -139,7 +139,7 @@ static uint64_t answers(const uint8_t *data, size_t size, size_t step)
 	}
 	if (too_late && p->ops->timed_out(p))
 		drain_output(p, &q, out);
-	p->ops->drain(p);
+	p->ops->drain(p, true);
 	drain_output(p, &q, out);
 	p->ops->close(&p);
 	outq_clear(&q);

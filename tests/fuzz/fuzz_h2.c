@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		now += 100;
 	}
 	drain_output(p, &q);
-	p->ops->drain(p);
+	p->ops->drain(p, true);
 	drain_output(p, &q);
 	p->ops->close(&p);
 	outq_clear(&q);

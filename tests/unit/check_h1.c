@@ -806,12 +806,25 @@ START_TEST(drains)
 	switch (_i) {
 	case 0: /* idle */
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-		server->ops->drain(server);
+		server->ops->drain(server, false);
+		break;
+	case 4: /* idle, and the next request is on its way */
+		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		server->ops->drain(server, true);
+		ck_assert(!server->ops->finished(server));
+		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
+		break;
+	case 5: /* it was not */
+		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		server->ops->drain(server, true);
+		ck_assert(!server->ops->finished(server));
+		server->ops->drain(server, false);
 		break;
 	case 1: /* busy */
 		say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-		server->ops->drain(server);
-		server->ops->drain(server);
+		server->ops->drain(server, false);
+		server->ops->drain(server, false);
 		ck_assert(!server->ops->finished(server));
 		h2d_reply_bytes(held, 200, NULL, "late", 4);
 		pull(1 << 18);
@@ -819,13 +832,13 @@ START_TEST(drains)
 		break;
 	case 2: /* in its head */
 		say("GET /hel");
-		server->ops->drain(server);
+		server->ops->drain(server, false);
 		ck_assert(!server->ops->finished(server));
 		say("lo HTTP/1.1\r\nHost: a\r\n\r\n");
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 		break;
 	default: /* before its first byte: answered all the same */
-		server->ops->drain(server);
+		server->ops->drain(server, false);
 		ck_assert(!server->ops->finished(server));
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
@@ -871,7 +884,7 @@ static TCase *tests(void)
 	tcase_add_test(c, unwanted_chunked_body);
 	tcase_add_test(c, unwanted_chunked_body_stops);
 	tcase_add_test(c, timeouts);
-	tcase_add_loop_test(c, drains, 0, 4);
+	tcase_add_loop_test(c, drains, 0, 6);
 	tcase_add_test(c, ends_in_the_middle);
 	return c;
 }

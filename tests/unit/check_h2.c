@@ -533,7 +533,7 @@ START_TEST(drain_is_graceful)
 
 	before = ask("GET", "/later", NULL);
 	exchange(steps[0], limits[0]);
-	server->ops->drain(server);
+	server->ops->drain(server, false);
 	after = ask("GET", "/hello", NULL); /* on its way when the notice arrives */
 	exchange(steps[0], limits[0]);
 	ck_assert_uint_eq(goaways, 2);
