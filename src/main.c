@@ -17,6 +17,7 @@
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "master/options.h"
+#include "master/sandbox.h"
 #include "master/signal_cmd.h"
 #include "master/upload_access.h"
 #include "master/user_access.h"
@@ -109,7 +110,7 @@ static int version(void)
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));
-	putchar('\n');
+	puts(sandbox_built());
 	return flushed();
 }
 

@@ -75,6 +75,12 @@ struct conf_timeouts {
 #include "conf/conf.def"
 };
 
+struct conf_sandbox {
+	struct conf_pos at;
+#define CONF_SANDBOX CONF_ROW
+#include "conf/conf.def"
+};
+
 /* What a server block and its locations both may set. */
 struct conf_scope {
 #define CONF_SCOPE CONF_ROW
@@ -125,6 +131,7 @@ struct conf {
 	struct conf_cache cache;
 	struct conf_limits limits;
 	struct conf_timeouts timeouts;
+	struct conf_sandbox sandbox;
 	struct conf_listen *listens;
 	unsigned nlistens;
 	struct conf_server *servers;

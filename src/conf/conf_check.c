@@ -180,9 +180,25 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 	}
 }
 
+static void check_absolute(const struct conf_list *paths, const char *key,
+	const struct conf_pos *at, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < paths->n; i++)
+		if (paths->v[i][0] != '/')
+			conf_fault(
+				faults, at, "%s: \"%.200s\" is no absolute path", key, paths->v[i]);
+}
+
+static void check_sandbox(const struct conf_sandbox *s, struct conf_faults *faults)
+{
+	check_absolute(&s->read, "read", &s->read_at, faults);
+	check_absolute(&s->write, "write", &s->write_at, faults);
+}
+
 void conf_check(struct conf *conf, struct conf_faults *faults)
 {
 	check_global(conf, faults);
+	check_sandbox(&conf->sandbox, faults);
 	check_listens(conf, faults);
 	check_redirects(conf, faults);
 	check_tls(conf, faults);

@@ -52,6 +52,11 @@ static const struct conf_row timeouts_rows[] = {
 #include "conf/conf.def"
 };
 
+static const struct conf_row sandbox_rows[] = {
+#define CONF_SANDBOX(...) ROW(conf_sandbox, , __VA_ARGS__)
+#include "conf/conf.def"
+};
+
 static const struct conf_row server_rows[] = {
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
 #define CONF_SCOPE(...)  ROW(conf_server, scope., __VA_ARGS__)
@@ -116,6 +121,12 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = TOP,
 		SINGLE(conf, timeouts, conf_timeouts),
 		ROWS(timeouts_rows) },
+	[CONF_SECTION_SANDBOX] = { .name = "sandbox",
+		.help = "What workers and the keeper give up when they start. A kernel that lacks "
+			"one of these is a warning.",
+		.parent = TOP,
+		SINGLE(conf, sandbox, conf_sandbox),
+		ROWS(sandbox_rows) },
 	[CONF_SECTION_SERVER] = { .name = "server",
 		.title = "name",
 		.help = "What is served under one name, or more. \"_\" answers every name that no "

@@ -7,6 +7,7 @@
 
 #include "keeper/keeper.h"
 #include "master/cpus.h"
+#include "master/sandbox_paths.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
@@ -77,6 +78,7 @@ const struct child_kind child_kinds[] = {
 		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN),
 		.restart = { .first = 100, .most = 10000 },
+		.sandbox = { .paths = SANDBOX_ROOTS },
 	},
 	{
 		.name = "worker",
@@ -89,6 +91,8 @@ const struct child_kind child_kinds[] = {
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
 		.awaited = true,
 		.restart = { .first = 100, .most = 10000 },
+		.sandbox = { .paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
+				      SANDBOX_MORE },
 	},
 	{ .name = NULL },
 };

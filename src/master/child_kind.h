@@ -10,6 +10,7 @@
 
 #include "master/gen_resources.h"
 #include "master/reap.h"
+#include "master/sandbox.h"
 #include "net/ctl.h"
 #include "server/worker.h"
 
@@ -62,6 +63,7 @@ struct child_kind {
 	/* The generation serves once all of them have said UP, and fails if one dies before. */
 	bool awaited;
 	struct reap_policy restart;
+	struct sandbox sandbox;
 };
 
 /* In the order in which a generation starts them. */

@@ -1,15 +1,18 @@
 /*
  * privs: changes from root to the configured user. privs_find() asks the user database, in the
- * master; privs_drop() makes system calls only and is the one place where identities change.
+ * master; privs_drop() makes system calls only and is the one place where identities change. It
+ * takes no library to give up all capabilities.
  */
 #include "master/privs.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
@@ -46,22 +49,54 @@ bool privs_same(const struct privs *a, const struct privs *b)
 	       memcmp(a->groups, b->groups, (size_t)a->ngroups * sizeof(*a->groups)) == 0;
 }
 
-int privs_drop(const struct privs *p)
+/* What exec of a privileged file could give back. Before the change of user, which takes the right
+ * to do so. */
+static int drop_bounding(void)
 {
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+			return -errno;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
-	if (!p->drop)
-		return 0;
+	return 0;
+}
+
+/* The permitted, effective and inheritable sets. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static int change_user(const struct privs *p)
+{
 	if (setgroups((size_t)p->ngroups, p->groups) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
 		setresuid(p->uid, p->uid, p->uid) < 0)
 		return -errno;
 	/* A way back would make all of this decoration. */
 	if (p->uid != 0 && setresuid(0, 0, 0) == 0)
 		return -EPERM;
+	return 0;
+}
+
+int privs_drop(const struct privs *p, bool capabilities)
+{
+	int rc = 0;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (capabilities)
+		rc = drop_bounding();
+	if (rc == 0 && p->drop)
+		rc = change_user(p);
+	if (rc == 0 && capabilities)
+		rc = drop_capabilities();
 #ifdef __SANITIZE_ADDRESS__
 	/* LeakSanitizer traces its own process, which the change of identity has just forbidden. */
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		return -errno;
+	if (rc == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		rc = -errno;
 #endif
-	return 0;
+	return rc;
 }

@@ -28,8 +28,10 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
 /* Whether both may do the same. */
 bool privs_same(const struct privs *a, const struct privs *b);
 
-/* In a child: becomes that user, for good, and gives up gaining privileges by exec. 0, or -errno.
+/*
+ * In a child: becomes that user, for good, and gives up gaining privileges by exec. capabilities:
+ * those of every set go, whoever the user is. 0, or -errno.
  */
-int privs_drop(const struct privs *p);
+int privs_drop(const struct privs *p, bool capabilities);
 
 #endif

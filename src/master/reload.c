@@ -133,6 +133,7 @@ void reload_commit(struct gen *g)
 		g->nworkers == 1 ? "" : "s");
 	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
 		log_warn("no user is configured: the workers run as root");
+	sandbox_log(g->conf);
 	gen_show(g, &m->board->head);
 	/*
 	 * Ours are closed before the old workers close theirs: they accept what is queued first,

@@ -18,6 +18,7 @@
 #include "event/sig.h"
 #include "files/doubt_client.h"
 #include "master/master_state.h"
+#include "master/sandbox.h"
 
 static int compare_fds(const void *a, const void *b)
 {
@@ -110,7 +111,7 @@ static int keep_own(const struct child_run *r)
 }
 
 /* From the master's rights and memory to the child's own. */
-static int become_child(const struct child_run *r)
+static int become_child(const struct child_kind *kind, const struct child_run *r)
 {
 	int rc = board_protect(r->board, r->board_slot);
 
@@ -119,13 +120,13 @@ static int become_child(const struct child_run *r)
 	if (rc == 0)
 		rc = keep_own(r);
 	if (rc == 0)
-		rc = privs_drop(&r->resources->privs);
+		rc = sandbox_enter(&kind->sandbox, r->conf, &r->resources->privs);
 	return rc;
 }
 
 static int run(const struct child *c, const struct child_run *r)
 {
-	int rc = become_child(r);
+	int rc = become_child(c->kind, r);
 
 	if (rc < 0) {
 		log_error("start: %s", strerror(-rc));

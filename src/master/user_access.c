@@ -142,7 +142,7 @@ static void check_as_user(struct checker *c, const struct privs *privs)
 {
 	signal(SIGALRM, SIG_DFL);
 	alarm(LIMIT_S);
-	if (privs_drop(privs) < 0)
+	if (privs_drop(privs, c->conf->sandbox.drop_capabilities) < 0)
 		return;
 	for (unsigned i = 0; i < c->conf->nservers; i++)
 		check_server(c, &c->conf->servers[i]);

@@ -229,6 +229,7 @@ def small_disk(make):
 		stderr=subprocess.PIPE)
 	if done.returncode != 0:
 		harness.skip_without("mount", done.stderr.decode().strip())
+	server.reload()  # a folder that takes the place of upload-dir is allowed from then on
 	yield server
 	subprocess.run(["umount", "-l", path], check=True)
 

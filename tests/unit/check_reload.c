@@ -87,26 +87,26 @@ static unsigned four(const struct conf *conf)
 
 static const struct child_kind kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 } },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 } },
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
-		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 } },
+		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 }, { 0 } },
 	{ .name = NULL },
 };
 
 /* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
 static const struct child_kind more_kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 } },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 } },
 	{ "worker", true, true, no_run, two, CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 } },
+		true, { 100, 10000 }, { 0 } },
 	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
-		CHILD_SAYS(CTL_UP), true, { 1000, 1000 } },
+		CHILD_SAYS(CTL_UP), true, { 1000, 1000 }, { 0 } },
 	{ .name = NULL },
 };
 
 static const struct child_kind four_workers[] = {
 	{ "worker", true, true, no_run, four, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 } },
+		true, { 100, 10000 }, { 0 } },
 	{ .name = NULL },
 };
 

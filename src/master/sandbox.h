@@ -1,0 +1,26 @@
+/*
+ * sandbox: what a child process gives up when it starts, for good: root, capabilities, gaining
+ * privileges by exec, files that its kind does not need. Spawn calls it when the child has closed
+ * what it does not get, before its first thread. The master stays what it is.
+ */
+#ifndef H2D_MASTER_SANDBOX_H
+#define H2D_MASTER_SANDBOX_H
+
+#include "conf/conf.h"
+#include "master/privs.h"
+
+/* What a kind of process may still do, as its row of child_kind.c says. */
+struct sandbox {
+	unsigned paths; /* SANDBOX_ROOTS … of sandbox_paths.h */
+};
+
+/* What the kernel lacks is left out and logged; 0, or -errno: then the process must not serve. */
+int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct privs *privs);
+
+/* In the master: one line of the log about what is in force for its children. */
+void sandbox_log(const struct conf *conf);
+
+/* What this build has, as words for -V: " landlock", or "". */
+const char *sandbox_built(void);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * t_sandbox: tries what a worker that was taken over would. GET /t/sandbox/{what}?ARG, in the
+ * worker itself: read, write and list of the path ARG, fork, exec, socket, connect to the port ARG
+ * of this machine, ptrace and signal of process ARG. Answers "done", or the name of the error.
+ */
+#define _GNU_SOURCE /* strerrorname_np() */
+#include "h2d/handler.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int closed(int fd)
+{
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int try_read(const char *path)
+{
+	return closed(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int try_write(const char *path)
+{
+	return closed(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+static int try_list(const char *path)
+{
+	return closed(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* In a child, which ends at once. */
+static int run(const char *program)
+{
+	char *const argv[] = { strdup("true"), NULL };
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (program != NULL)
+			execv(program, argv);
+		_exit(program != NULL ? errno : 0);
+	}
+	free(argv[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -1;
+	errno = WEXITSTATUS(status);
+	return errno == 0 ? 0 : -1;
+}
+
+static int try_fork(const char *arg)
+{
+	(void)arg;
+	return run(NULL);
+}
+
+static int try_exec(const char *arg)
+{
+	return run(arg);
+}
+
+/* Succeeds only if the calling process becomes another program. */
+static int try_become(const char *path)
+{
+	return execv(path, (char *[]){ strdup("false"), NULL });
+}
+
+static int try_socket(const char *arg)
+{
+	(void)arg;
+	return closed(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+static int try_connect(const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(port)),
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc = fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&to, sizeof(to));
+	int error = errno;
+
+	closed(fd);
+	errno = error;
+	return rc;
+}
+
+static int try_ptrace(const char *pid)
+{
+	long rc = ptrace(PTRACE_SEIZE, atoi(pid), NULL, NULL);
+
+	if (rc == 0)
+		ptrace(PTRACE_DETACH, atoi(pid), NULL, NULL);
+	return rc == 0 ? 0 : -1;
+}
+
+static int try_signal(const char *pid)
+{
+	return kill(atoi(pid), 0);
+}
+
+/* Memory for code of its own. */
+static int try_code(const char *arg)
+{
+	void *p = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)arg;
+	return p == MAP_FAILED ? -1 : munmap(p, 4096);
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(const char *arg);
+} tries[] = {
+	{ "read", try_read },
+	{ "write", try_write },
+	{ "list", try_list },
+	{ "fork", try_fork },
+	{ "exec", try_exec },
+	{ "become", try_become },
+	{ "socket", try_socket },
+	{ "connect", try_connect },
+	{ "ptrace", try_ptrace },
+	{ "signal", try_signal },
+	{ "code", try_code },
+};
+
+static void answer(struct h2d_req *req, int rc)
+{
+	const char *text = rc == 0 ? "done" : strerrorname_np(errno);
+
+	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	size_t len, n;
+	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
+	char arg[512] = "";
+
+	(void)state;
+	memcpy(arg, query, len < sizeof(arg) ? len : sizeof(arg) - 1);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		if (strlen(tries[i].name) == n && memcmp(tries[i].name, what, n) == 0) {
+			answer(req, tries[i].fn(arg));
+			return;
+		}
+	}
+	h2d_reply_error(req, 404);
+}
+
+const struct h2d_handler h2d_handler_t_sandbox = {
+	.name = "t_sandbox",
+	.start = start,
+};

@@ -1,0 +1,246 @@
+"""What a worker that was taken over may still do: it tries, by the route /t/sandbox/WHAT of the tests' handlers."""
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import procs
+from server import H2D, SANITIZED
+from users import basic, hashed, put_users
+
+HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
+ROOT = os.geteuid() == 0
+NOBODY = 65534
+REFUSED = ("EACCES", "EPERM", "ENOSYS")
+
+
+def landlock_abi():
+	create_ruleset, version = 444, 1
+	return max(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version), 0)
+
+
+landlock = pytest.mark.skipif(landlock_abi() == 0, reason="no Landlock")
+
+
+class Inside:
+	"""A server with that route, in which a worker tries things."""
+
+	def __init__(self, server):
+		self.server = server
+
+	def tries(self, what, arg=""):
+		with self.server.connect("tcp") as c:
+			answer = c.get("/t/sandbox/%s?%s" % (what, arg))
+			assert answer.status == 200, answer
+			return answer.body.decode()
+
+	def refuses(self, what, arg=""):
+		said = self.tries(what, arg)
+		assert said in REFUSED, (what, arg, said)
+
+
+@pytest.fixture(scope="module")
+def handlers():
+	"""The server with that route, where every user may start it."""
+	with tempfile.TemporaryDirectory(prefix="h2d-test-bin-") as folder:
+		os.chmod(folder, 0o755)
+		yield shutil.copy(HANDLERS, folder)
+
+
+@pytest.fixture(params=["root", "user"] if ROOT else ["user"])
+def inside(request, h2d, handlers):
+	"""inside(options): an Inside, started as root and with a user for its children, or as a user."""
+	as_user = {"user": NOBODY} if ROOT and request.param == "user" else {}
+	conf = 'user = "nobody"' if request.param == "root" else ""
+
+	def make(prepare=None, **options):
+		server = h2d.new(binary=handlers, listens=("tcp",), conf=conf, **as_user, **options)
+		if prepare is not None:
+			prepare(server)
+		if ROOT:
+			subprocess.run(["chown", "-R", str(NOBODY), server.dir], check=True)
+		return Inside(server.start())
+	return make
+
+
+def off(**keys):
+	return "sandbox { %s }" % " ".join("%s = %s" % (k.replace("_", "-"), v) for k, v in keys.items())
+
+
+def status_of(pid):
+	with open("/proc/%d/status" % pid) as f:
+		return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def children(server):
+	return {"worker": server.worker_pids()[0], "keeper": server.status()["keeper"]}
+
+
+# --- rights -------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not ROOT, reason="starts as root")
+@pytest.mark.parametrize("user", ["nobody", ""])
+def test_no_child_has_a_capability(h2d, user):
+	"""In no set, the bounding set included, even where no user is configured; nor can it gain any."""
+	server = h2d(conf='user = "%s"' % user)
+	for kind, pid in children(server).items():
+		status = status_of(pid)
+		for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+			assert int(status[name], 16) == 0, (kind, name, status[name])
+		assert status["NoNewPrivs"] == "1", kind
+		assert set(status["Uid"].split()) == {str(NOBODY if user else 0)}
+	assert int(status_of(server.pid)["CapEff"], 16) != 0, "the master keeps its own"
+
+
+@pytest.mark.skipif(not ROOT, reason="starts as root")
+def test_capabilities_can_be_kept(h2d):
+	server = h2d(sections=off(drop_capabilities="false"))
+	for kind, pid in children(server).items():
+		status = status_of(pid)
+		assert int(status["CapEff"], 16) != 0, kind
+		assert status["NoNewPrivs"] == "1", kind
+	server.log.wait("sandbox of the children: .*capabilities as the user's")
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+@landlock
+def test_files_out_of_reach(inside):
+	"""What a worker does not need is refused, whoever it runs as, and however the modes are."""
+	there = inside(server='upload-dir = "files"', files={"files/kept": b"x", "page": b"p"})
+	server = there.server
+	there.refuses("read", "/etc/shadow")
+	there.refuses("read", "/etc/passwd")
+	there.refuses("list", "/etc")
+	there.refuses("list", "/")
+	there.refuses("read", "/proc/self/status")
+	there.refuses("write", server.path("www", "new"))
+	there.refuses("write", server.path("www", "page"))
+	there.refuses("write", "/tmp/h2d-test-78")
+	there.refuses("become", "/bin/false")
+	assert there.tries("read", server.path("www", "page")) == "done"
+	assert there.tries("read", server.path("www", "files", "kept")) == "done"
+	server.log.wait(r"sandbox of the children: no_new_privs, no capabilities, Landlock ABI \d")
+
+
+@landlock
+def test_files_without_landlock(inside):
+	"""The same tries, for which the modes are all that there is."""
+	there = inside(sections=off(landlock="false"), files={"page": b"p"})
+	server = there.server
+	os.chmod(server.path("www"), 0o777)
+	os.chmod(server.path("www", "page"), 0o666)
+	assert there.tries("read", "/etc/passwd") == "done"
+	assert there.tries("list", "/") == "done"
+	assert there.tries("write", server.path("www", "page")) == "done"
+	assert there.tries("write", server.path("www", "new")) == "done"
+	there.refuses("read", "/etc/shadow")
+	server.log.wait("sandbox of the children: .*Landlock off")
+
+
+@landlock
+def test_private_key_out_of_reach(inside):
+	"""Its mode lets the worker's user read it: it is Landlock that does not."""
+	there = inside()
+	cert = there.server.cert
+	copy = there.server.dir + "-key"
+	shutil.copy(cert.key, copy)
+	os.chmod(copy, 0o644)
+	try:
+		there.refuses("read", copy)
+	finally:
+		os.unlink(copy)
+
+
+@landlock
+def test_what_handlers_may_use(inside, tmp_path):
+	"""read and write of section sandbox."""
+	for name in ("read", "write"):
+		os.mkdir(tmp_path / name)
+		(tmp_path / name / "file").write_bytes(b"x")
+		os.chmod(tmp_path / name, 0o777)
+		os.chmod(tmp_path / name / "file", 0o666)
+	for folder in (tmp_path, *tmp_path.parents):
+		if str(folder).count("/") > 1 and os.stat(folder).st_uid == os.geteuid():
+			os.chmod(folder, 0o755)
+	there = inside(sections='sandbox { read = {"%s/read"} write = {"%s/write"} }'
+		% (tmp_path, tmp_path))
+	assert there.tries("read", tmp_path / "read" / "file") == "done"
+	there.refuses("write", tmp_path / "read" / "file")
+	assert there.tries("write", tmp_path / "write" / "file") == "done"
+	assert there.tries("write", tmp_path / "write" / "new") == "done"
+
+
+def test_paths_are_absolute(h2d):
+	server = h2d.new(sections='sandbox { read = {"var/lib"} }')
+	done = server.run("-t", check=1)
+	assert 'read: "var/lib" is no absolute path' in done.err, done.err
+
+
+# --- what is replaced later ---------------------------------------------------------------------
+
+
+def swap_link(target, link):
+	os.symlink(target, link + ".next")
+	os.rename(link + ".next", link)
+
+
+@landlock
+@pytest.mark.parametrize("below", ["", "public"])
+def test_release_is_swapped(h2d, below):
+	"""Landlock binds what the link led to: where the next release lies is allowed too, not what is beside."""
+	server = h2d.new(binary=HANDLERS, listens=("tcp",))
+	for name in ("42", "43"):
+		os.makedirs(server.path("releases", name, below))
+		with open(server.path("releases", name, below, "f"), "w") as f:
+			f.write(name)
+	os.mkdir(server.path("secret"))
+	swap_link("releases/42", server.path("current"))
+	server.put_conf(server.conf_text.replace(server.root, server.path("current", below).rstrip("/")))
+	server.start(image=True)
+	server.baseline = None  # the root's descriptor has another name later
+	with server.connect("tcp") as c:
+		assert c.get("/f").body == b"42"
+		swap_link("releases/43", server.path("current"))
+		procs.wait_for(lambda: c.get("/f").body == b"43", said="the next release")
+	server.wait_image(1)
+
+
+@landlock
+def test_password_file_is_replaced(inside):
+	there = inside(lambda server: put_users(server, anna=hashed("one")), files={"p/f": b"in"},
+		server='location "/p/" { auth-basic-file = "users" }')
+	server = there.server
+	with server.connect("tcp") as c:
+		ask = lambda password: c.get("/p/f", basic("anna", password)).status
+		procs.wait_for(lambda: ask("one") == 200, said="the first password")
+		put_users(server, anna=hashed("two"))
+		procs.wait_for(lambda: ask("two") == 200, said="the second")
+		procs.wait_for(lambda: ask("one") == 401, said="the first is none any more")
+
+
+# --- other processes ----------------------------------------------------------------------------
+
+
+@landlock
+def test_other_processes_out_of_reach(inside):
+	there = inside()
+	server = there.server
+	keeper = server.status()["keeper"]
+	there.refuses("signal", str(server.pid))
+	there.refuses("ptrace", str(keeper))
+	there.refuses("ptrace", str(server.pid))
+
+
+# --- what is said -------------------------------------------------------------------------------
+
+
+def test_version_says_what_is_built_in(h2d):
+	done = h2d.new().run("-V", check=0)
+	assert re.search(r"^features: .*\blandlock\b", done.out, re.M), done.out

@@ -1,0 +1,112 @@
+/* sandbox_paths: which folders stand for a path whose file may be replaced. */
+#include "master/sandbox_paths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static char top[64];
+static char seen[4096];
+
+static void setup(void)
+{
+	snprintf(top, sizeof(top), "/tmp/h2d-unit-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(top));
+	ck_assert_int_eq(chdir(top), 0);
+	seen[0] = '\0';
+}
+
+static void teardown(void)
+{
+	char command[128];
+
+	ck_assert_int_eq(chdir("/"), 0);
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* Paths below top, a blank behind each. */
+static void note(void *ctx, const char *path, unsigned rights)
+{
+	size_t n = strlen(seen);
+
+	(void)ctx, (void)rights;
+	if (strncmp(path, top, strlen(top)) == 0)
+		path += strlen(top);
+	snprintf(seen + n, sizeof(seen) - n, "%s ", path);
+}
+
+static void way_of(const char *path)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "%s%s", top, path);
+	seen[0] = '\0';
+	sandbox_paths_way(whole, note, NULL);
+}
+
+START_TEST(a_file_and_its_folder)
+{
+	ck_assert_int_eq(mkdir("etc", 0700), 0);
+	way_of("/etc/users");
+	ck_assert_str_eq(seen, "/etc /etc/users ");
+	way_of("/etc///");
+	ck_assert_str_eq(seen, " /etc ");
+}
+END_TEST
+
+START_TEST(where_links_lead)
+{
+	ck_assert_int_eq(mkdir("releases", 0700), 0);
+	ck_assert_int_eq(mkdir("releases/42", 0700), 0);
+	ck_assert_int_eq(mkdir("releases/42/public", 0700), 0);
+	ck_assert_int_eq(symlink("releases/42", "current"), 0);
+	ck_assert_int_eq(symlink("current/public", "www"), 0);
+	way_of("/current");
+	ck_assert_str_eq(seen, "/releases /releases/42  /current ");
+	way_of("/current/public");
+	ck_assert_str_eq(seen, "/releases /releases/42 /releases/42 /current/public ");
+	way_of("/www");
+	ck_assert_str_eq(seen, "/releases /releases/42 /releases/42 /current/public  /www ");
+}
+END_TEST
+
+START_TEST(a_link_to_itself_ends)
+{
+	ck_assert_int_eq(symlink("b", "a"), 0);
+	ck_assert_int_eq(symlink("a", "b"), 0);
+	way_of("/a");
+	ck_assert(strlen(seen) > 0);
+}
+END_TEST
+
+START_TEST(never_everything)
+{
+	seen[0] = '\0';
+	sandbox_paths_way("/tmp", note, NULL);
+	sandbox_paths_way("/", note, NULL);
+	sandbox_paths_way("/tmp/..", note, NULL);
+	sandbox_paths_way("relative", note, NULL);
+	sandbox_paths_way("", note, NULL);
+	sandbox_paths_way(NULL, note, NULL);
+	ck_assert_str_eq(seen, "/tmp / /tmp/.. ");
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("sandbox_paths");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_file_and_its_folder);
+	tcase_add_test(t, where_links_lead);
+	tcase_add_test(t, a_link_to_itself_ends);
+	tcase_add_test(t, never_everything);
+	return t;
+}
+
+UNIT_MAIN("sandbox_paths")
