@@ -14,6 +14,7 @@
 #include "keeper/compress.h"
 #include "master/fault.h"
 #include "master/gen.h"
+#include "master/host_check.h"
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "master/options.h"
@@ -65,6 +66,7 @@ static int test(const struct conf_override *ov)
 	if (conf->faulty)
 		rc = -1;
 	if (rc == 0) {
+		host_check(conf, print_warning, NULL);
 		user_access_check(conf, &resources.privs, print_warning, NULL);
 		upload_access_check(conf, resources.sites, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",

@@ -84,3 +84,20 @@ void conf_free(struct conf **conf)
 	free(*conf);
 	*conf = NULL;
 }
+
+/* NULL was refused: it was meant to be there. */
+static bool is_named(const char *path)
+{
+	return path == NULL || *path != '\0';
+}
+
+bool conf_has_certificate(const struct conf *conf)
+{
+	if (is_named(conf->tls.certificate) || is_named(conf->tls.certificate_key))
+		return true;
+	for (unsigned i = 0; i < conf->nservers; i++)
+		if (is_named(conf->servers[i].tls.certificate) ||
+			is_named(conf->servers[i].tls.certificate_key))
+			return true;
+	return false;
+}

@@ -158,7 +158,8 @@ struct conf_override {
 	const char *workers;    /* -n, as written */
 	const char *dispatch;   /* -d */
 	const char *pid_file;   /* --pid-file */
-	bool h2c;               /* the listener of -p is cleartext */
+	const char *access_log; /* --access-log */
+	bool h2c;               /* the listener of -p is cleartext, certificate or not */
 };
 
 /*
@@ -173,7 +174,8 @@ typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *me
  * binding or forking: files exist and can be read, addresses parse, roots are directories. Reports
  * every fault, not the first. NULL if there was any.
  *
- * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port; where there is
+ * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port, by TLS if there is
+ * a certificate (conf_has_certificate) and --h2c was not given; where there is
  * none at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server.
  * Paths are absolute afterwards.
  */
@@ -199,6 +201,9 @@ enum conf_balance conf_balance(const struct conf *conf);
 
 /* As it is written in the file. */
 const char *conf_balance_name(enum conf_balance balance);
+
+/* Whether some section has a certificate, or says that it is to have one. */
+bool conf_has_certificate(const struct conf *conf);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
 void conf_dump(const struct conf *conf, FILE *out);

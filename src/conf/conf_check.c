@@ -103,18 +103,6 @@ static void check_pair(const char *certificate, const char *key, const struct co
 			is_missing(key) ? "certificate-key" : "certificate");
 }
 
-/* Whether some section has a certificate, or says that it is to have one. */
-static bool has_certificate(const struct conf *conf)
-{
-	if (!is_missing(conf->tls.certificate) || !is_missing(conf->tls.certificate_key))
-		return true;
-	for (unsigned i = 0; i < conf->nservers; i++)
-		if (!is_missing(conf->servers[i].tls.certificate) ||
-			!is_missing(conf->servers[i].tls.certificate_key))
-			return true;
-	return false;
-}
-
 static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *faults)
 {
 	conf_path_readable("certificate", &tls->certificate, &tls->certificate_at, faults);
@@ -131,13 +119,10 @@ static void check_listens_tls(struct conf *conf, struct conf_faults *faults)
 	for (unsigned i = 0; i < conf->nlistens && l == NULL; i++)
 		if (conf->listens[i].tls)
 			l = &conf->listens[i];
-	if (l == NULL || faults->lost || has_certificate(conf))
+	if (l == NULL || faults->lost || conf_has_certificate(conf))
 		return;
-	if (l->at.line == 0)
-		conf_fault(faults, &l->at, "-p needs -k and -c, or --h2c");
-	else
-		conf_fault(faults, &l->at,
-			"tls = true needs certificate and certificate-key in section tls");
+	conf_fault(
+		faults, &l->at, "tls = true needs certificate and certificate-key in section tls");
 }
 
 static void check_tls(struct conf *conf, struct conf_faults *faults)

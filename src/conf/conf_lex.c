@@ -76,6 +76,30 @@ static struct conf_tok string(struct conf_lex *lex)
 	return tok;
 }
 
+/* What word processors and web pages make of quotes, in UTF-8. */
+static bool has_typographic_quote(struct slice word)
+{
+	static const char *const quotes[] = { "\u201c", "\u201d", "\u201e", "\u2018", "\u2019",
+		"\u201a", "\u00ab", "\u00bb" };
+
+	for (unsigned i = 0; i < sizeof(quotes) / sizeof(quotes[0]); i++)
+		if (memmem(word.p, word.n, quotes[i], strlen(quotes[i])) != NULL)
+			return true;
+	return false;
+}
+
+static struct conf_tok word(const struct conf_lex *lex, const char *from)
+{
+	struct conf_tok tok = token(CONF_TOK_WORD, from, lex->p, lex->line);
+
+	if (*from == '\'')
+		return bad(lex, from, "strings are written in double quotes: \"...\"");
+	if (has_typographic_quote(tok.text))
+		return bad(lex, from,
+			"typographic quotation marks: strings are written in plain ones, \"...\"");
+	return tok;
+}
+
 struct conf_tok conf_lex_next(struct conf_lex *lex)
 {
 	bool comment = false;
@@ -113,7 +137,7 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 	while (lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
 		!is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#')
 		lex->p++;
-	return token(CONF_TOK_WORD, from, lex->p, lex->line);
+	return word(lex, from);
 }
 
 void conf_lex_unescape(struct slice text, char *out)

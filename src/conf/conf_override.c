@@ -76,7 +76,7 @@ static void port(struct override *o, const struct conf_override *ov)
 			conf_fault_oom(o->faults, &conf_command_line);
 			return;
 		}
-		l->tls = !ov->h2c;
+		l->tls = !ov->h2c && conf_has_certificate(o->conf);
 		l->tls_at = conf_command_line;
 	}
 }
@@ -111,6 +111,7 @@ void conf_override(struct conf *conf, const struct conf_override *ov, struct con
 	set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
 	set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
 	set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
+	set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
 	if (ov->port != NULL)
 		port(&o, ov);
 	if (conf->nlistens == 0 && !faults->lost &&

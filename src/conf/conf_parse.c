@@ -4,6 +4,7 @@
  */
 #include "conf/conf_parse.h"
 
+#include "conf/conf_foreign.h"
 #include "conf/parser.h"
 
 enum { NESTED_MAX = 8 };
@@ -38,6 +39,21 @@ static const char *place(const struct conf_section *section)
 	return section->name[0] != '\0' ? section->name : "the top level";
 }
 
+/* near: the known word that it may have been meant to be, or NULL. */
+static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
+	const char *where, const char *near)
+{
+	char hint[192];
+
+	if (conf_foreign_word(key->text, hint, sizeof(hint)))
+		parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s", what,
+			PARSER_NAME(key), where, hint);
+	else
+		parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key),
+			where, near != NULL ? "; the nearest known one is " : "",
+			near != NULL ? near : "");
+}
+
 static void unknown_key(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
 	const struct conf_section *s = b->section;
@@ -58,9 +74,7 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
 			PARSER_NAME(key));
 	else
-		parser_fault(p, key->line,
-			"unknown key \"%.*s\" in %s; the nearest known one is %s", PARSER_NAME(key),
-			place(s), conf_table_near_row(s, key->text));
+		unknown_word(p, key, "key", place(s), conf_table_near_row(s, key->text));
 }
 
 static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
@@ -222,10 +236,9 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	parse_block(p, &b);
 }
 
-static void unknown_section(struct parser *p, const struct conf_tok *key)
+static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
-	parser_fault(p, key->line, "unknown section \"%.*s\"; the nearest known one is %s",
-		PARSER_NAME(key), conf_table_near_section(key->text));
+	unknown_word(p, key, "section", place(b->section), conf_table_near_section(key->text));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)
 		parser_next(p);
@@ -262,7 +275,7 @@ static void statement(struct parser *p, struct block *b)
 		else
 			parser_skip_line(p, key.line);
 	} else if (opens) {
-		unknown_section(p, &key);
+		unknown_section(p, b, &key);
 	} else {
 		unknown_key(p, b, &key);
 		parser_skip_line(p, key.line);
@@ -314,12 +327,30 @@ static void parse_block(struct parser *p, struct block *b)
 	}
 }
 
+/* One fault says it: all the others would be of the same kind. */
+static bool is_foreign(struct parser *p, struct slice text)
+{
+	unsigned line;
+	const char *server = conf_foreign_file(text, &line);
+
+	if (server == NULL)
+		return false;
+	parser_fault(p, line,
+		"this is a configuration of %s; h2d.conf has a language of its own: "
+		"key = value and section \"title\" { ... }; h2d -T prints a whole one",
+		server);
+	p->faults->lost = true;
+	return true;
+}
+
 void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
 	struct conf_faults *faults)
 {
 	struct parser p = { .conf = conf, .faults = faults, .source = source };
 	struct block top = { .section = &conf_sections[CONF_SECTION_GLOBAL] };
 
+	if (is_foreign(&p, text))
+		return;
 	conf_lex_init(&p.lex, text);
 	parser_next(&p);
 	parse_block(&p, &top);

@@ -37,12 +37,38 @@ static int read_all(struct arena *arena, int fd, size_t size, struct slice *text
 	return 0;
 }
 
+/*
+ * Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13): it is skipped.
+ * NULL, or why the text cannot be read.
+ */
+static const char *skip_byte_order_mark(struct slice *text)
+{
+	if (slice_starts(*text, SLICE("\xef\xbb\xbf")))
+		*text = slice_of(text->p + 3, text->n - 3);
+	if (slice_starts(*text, SLICE("\xff\xfe")) || slice_starts(*text, SLICE("\xfe\xff")))
+		return "it is written in UTF-16; save it as UTF-8";
+	return NULL;
+}
+
 static bool is_open(const struct conf_source *source, const struct stat *st)
 {
 	for (; source != NULL; source = source->from)
 		if (source->dev == st->st_dev && source->ino == st->st_ino)
 			return true;
 	return false;
+}
+
+static void parse(struct conf *conf, const struct conf_source *source, struct slice text,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	const char *why = skip_byte_order_mark(&text);
+
+	if (why == NULL) {
+		conf_parse(conf, source, text, faults);
+		return;
+	}
+	conf_fault(faults, pos, "cannot read \"%s\": %s", source->name, why);
+	faults->lost = true;
 }
 
 /* Reads name, which from includes (NULL: the main file). Faults about the file itself go to pos. */
@@ -81,7 +107,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 		/* Closed before the includes in it are opened. */
 		close(fd);
 		fd = -1;
-		conf_parse(conf, &source, text, faults);
+		parse(conf, &source, text, pos, faults);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -210,36 +210,42 @@ static unsigned distance(struct slice a, struct slice b)
 	return row[b.n];
 }
 
+/* The best of the names that were compared with a misspelt one. */
+struct near {
+	const char *name;
+	unsigned distance;
+};
+
+static void compare(struct near *near, struct slice name, const char *known)
+{
+	unsigned d = distance(name, slice_str(known));
+
+	if (near->name == NULL || d < near->distance)
+		*near = (struct near){ known, d };
+}
+
+/* A third of the letters may be wrong, two in any case: beyond that it is another word. */
+static const char *near_enough(const struct near *near, struct slice name)
+{
+	return near->distance <= (name.n > 6 ? name.n / 3 : 2) ? near->name : NULL;
+}
+
 const char *conf_table_near_row(const struct conf_section *section, struct slice name)
 {
-	const char *near = NULL;
-	unsigned best = 0;
+	struct near near = { NULL, 0 };
 
-	for (unsigned i = 0; i < section->nrows; i++) {
-		unsigned d = distance(name, slice_str(section->rows[i].name));
-
-		if (near == NULL || d < best) {
-			near = section->rows[i].name;
-			best = d;
-		}
-	}
-	return near;
+	for (unsigned i = 0; i < section->nrows; i++)
+		compare(&near, name, section->rows[i].name);
+	return near_enough(&near, name);
 }
 
 const char *conf_table_near_section(struct slice name)
 {
-	const char *near = NULL;
-	unsigned best = 0;
+	struct near near = { NULL, 0 };
 
-	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++) {
-		unsigned d = distance(name, slice_str(conf_sections[i].name));
-
-		if (near == NULL || d < best) {
-			near = conf_sections[i].name;
-			best = d;
-		}
-	}
-	return near;
+	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
+		compare(&near, name, conf_sections[i].name);
+	return near_enough(&near, name);
 }
 
 unsigned conf_table_count(const void *owner, const struct conf_section *section)

@@ -71,7 +71,7 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);
 
-/* The name that is nearest to a misspelt one. */
+/* The name that is nearest to a misspelt one; NULL: none is near. */
 const char *conf_table_near_row(const struct conf_section *section, struct slice name);
 const char *conf_table_near_section(struct slice name);
 

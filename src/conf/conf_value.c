@@ -36,25 +36,64 @@ const char *conf_value_number(const char *text, uint64_t max, uint64_t *out)
 	return NULL;
 }
 
+/* The digits in front of a unit; NULL, or why they are no number. */
+static const char *digits_number(const char *text, size_t n, uint64_t max, uint64_t *out)
+{
+	char digits[32];
+
+	if (n >= sizeof(digits))
+		return "out of range";
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	return conf_value_number(digits, max, out);
+}
+
+/* 256M, 256m, 256MB and 256MiB are the same: 256 times 1024 times 1024. */
 static const char *size_number(const char *text, uint64_t max, uint64_t *out)
 {
-	static const char suffixes[] = "KMG";
-	size_t n = strlen(text);
-	const char *suffix = n > 0 ? strchr(suffixes, text[n - 1]) : NULL;
-	char digits[32];
+	static const char suffixes[] = "kmg";
+	struct slice s = slice_str(text);
+	const char *suffix = NULL;
 	unsigned shift = 0;
 	const char *why;
 
+	if (slice_ends(s, SLICE("B")))
+		s.n -= slice_ends(s, SLICE("iB")) ? 2 : 1;
+	if (s.n > 0)
+		suffix = strchr(suffixes, s.p[s.n - 1] | 0x20);
 	if (suffix != NULL && *suffix != '\0') {
 		shift = 10 * (unsigned)(suffix - suffixes + 1);
-		n--;
-	}
-	if (n >= sizeof(digits))
+		s.n--;
+	} else if (s.p[s.n] == 'i') {
 		return "not a size";
-	memcpy(digits, text, n);
-	digits[n] = '\0';
-	why = conf_value_number(digits, max >> shift, out);
+	}
+	why = digits_number(s.p, s.n, max >> shift, out);
 	*out <<= shift;
+	return why;
+}
+
+/* Seconds, or what has its unit behind it: 90s, 10m, 1h, 7d. */
+static const char *seconds_number(const char *text, uint64_t max, uint64_t *out)
+{
+	static const struct {
+		char unit;
+		unsigned seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
+	size_t n = strlen(text);
+	unsigned seconds = 1;
+	const char *why;
+
+	if (n > 2 && strcmp(text + n - 2, "ms") == 0)
+		return "there is nothing shorter than a second";
+	for (unsigned i = 0; n > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (text[n - 1] != units[i].unit)
+			continue;
+		seconds = units[i].seconds;
+		n--;
+		break;
+	}
+	why = digits_number(text, n, max / seconds, out);
+	*out *= seconds;
 	return why;
 }
 
@@ -159,6 +198,9 @@ static const char *numeric(const struct conf_row *row, const struct conf_value *
 		break;
 	case CONF_TYPE_MODE:
 		why = file_mode(v->text, row->max, out);
+		break;
+	case CONF_TYPE_SECONDS:
+		why = seconds_number(v->text, row->max, out);
 		break;
 	default:
 		if (!is_auto)

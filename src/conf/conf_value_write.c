@@ -66,8 +66,10 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 			max);
 		break;
 	case CONF_TYPE_SECONDS:
-		snprintf(buf, size, "a number of seconds from %" PRIu64 " to %" PRIu64, row->min,
-			row->max);
+		snprintf(buf, size,
+			"a number of seconds from %" PRIu64 " to %" PRIu64
+			", with s, m, h, d or nothing behind it",
+			row->min, row->max);
 		break;
 	case CONF_TYPE_CHOICE:
 		snprintf(buf, size, "%s%s", strchr(row->choices, '|') != NULL ? "one of " : "",

@@ -6,6 +6,7 @@
 #include "master/child_kind.h"
 
 #include "keeper/keeper.h"
+#include "master/cgroup.h"
 #include "master/cpus.h"
 #include "master/sandbox_paths.h"
 
@@ -35,12 +36,14 @@ static int run_keeper(const struct child_run *r)
 
 static unsigned count_workers(const struct conf *conf)
 {
+	unsigned n, quota = cgroup_limits().cpus;
 	uint16_t cpus[CPUS_MAX];
-	unsigned n;
 
 	if (conf->worker_processes != 0)
 		return (unsigned)conf->worker_processes;
 	n = cpus_allowed(cpus, CPUS_MAX);
+	if (quota != 0 && quota < n)
+		return quota;
 	return n > 0 ? n : 1;
 }
 

@@ -12,37 +12,27 @@
 
 #include "master/signal_cmd.h"
 
-#define DEFAULT_FILE SYSCONFDIR "/h2d/h2d.conf"
-
-enum { OPT_H2C = 256, OPT_PID_FILE, OPT_ROUTES };
-
-/* In the order of -h; a row without help is another name of the one above. */
 static const struct {
 	const char *name, *arg;
 	int code;
 	const char *help;
 } table[] = {
-	{ "config", "FILE", 'f', "configuration file (" DEFAULT_FILE ")" },
-	{ "root", "DIR", 'r', "document root; with -r or -p no file is needed" },
-	{ "port", "NUM", 'p', "one listener on this port, IPv4 and IPv6; 0 picks a free port" },
-	{ "key", "PATH", 'k', "TLS private key (PEM)" },
-	{ "cert", "PATH", 'c', "TLS certificate chain (PEM)" },
-	{ "workers", "NUM", 'n', "number of worker processes; also --threads" },
-	{ "threads", "NUM", 'n', NULL },
-	{ "thread", "NUM", 'n', NULL },
-	{ "num-threads", "NUM", 'n', NULL },
-	{ "h2c", NULL, OPT_H2C, "the listener of -p is cleartext; without it -p needs -k and -c" },
-	{ "dispatch", "MODE", 'd', "how connections reach the workers: reuseport" },
-	{ "pid-file", "FILE", OPT_PID_FILE, "where the master writes its process ID" },
-	{ "test", NULL, 't', "check the configuration, bind nothing" },
-	{ "dump", NULL, 'T', "print the whole effective configuration" },
-	{ "routes", NULL, OPT_ROUTES, "print the compiled route table" },
-	{ "signal", "NAME", 's', "reload | stop | quit | reopen: sent to the running master" },
-	{ "version", NULL, 'V', "print the version, of the libraries too" },
-	{ "help", NULL, 'h', "print this" },
+#define OPTION(name_, arg_, code_, complete_, help_) { name_, arg_, code_, help_ },
+#include "master/options.def"
 };
 
 enum { NOPTIONS = sizeof(table) / sizeof(table[0]) };
+
+static const char examples[] =
+	"\n"
+	"Without -p, and without a file that says where, h2d listens on port 8080 of this machine\n"
+	"alone. Cleartext listeners speak HTTP/1.1, and HTTP/2 by prior knowledge.\n"
+	"\n"
+	"  h2d -r .                                    this folder, on http://localhost:8080/\n"
+	"  h2d -r /srv/www -p 80                       for everybody, in cleartext\n"
+	"  h2d -r /srv/www -p 443 -k KEY -c CHAIN      for everybody, by TLS\n"
+	"  h2d -t -f h2d.conf                          is this file right?\n"
+	"  h2d -s reload                               take up what was changed in it\n";
 
 void options_help(FILE *out)
 {
@@ -52,12 +42,13 @@ void options_help(FILE *out)
 
 		if (table[i].help == NULL)
 			continue;
-		if (table[i].code < OPT_H2C)
+		if (table[i].code < OPT_LONG)
 			snprintf(letter, sizeof(letter), "-%c, ", table[i].code);
 		snprintf(left, sizeof(left), "%s--%s %s", letter, table[i].name,
 			table[i].arg != NULL ? table[i].arg : "");
 		fprintf(out, "  %-22s %s\n", left, table[i].help);
 	}
+	fputs(examples, out);
 }
 
 static int usage(const char *what, const char *value)
@@ -126,6 +117,9 @@ static int set(struct options *o, int code, const char *value)
 		return 0;
 	case 'd':
 		return set_dispatch(o, value);
+	case OPT_ACCESS_LOG:
+		o->conf.access_log = value;
+		return 0;
 	case OPT_PID_FILE:
 		o->conf.pid_file = value;
 		return 0;
@@ -159,8 +153,6 @@ static int check(const struct conf_override *c)
 		return usage("--h2c says how -p listens, and there is no -p", NULL);
 	if ((c->key == NULL) != (c->cert == NULL))
 		return usage("-k and -c go together", NULL);
-	if (c->port != NULL && !c->h2c && c->file == NULL && c->key == NULL)
-		return usage("-p needs -k and -c, or --h2c", NULL);
 	return 0;
 }
 
@@ -190,6 +182,6 @@ int options_parse(struct options *o, int argc, char **argv)
 	if (check(&o->conf) < 0)
 		return -1;
 	if (o->conf.file == NULL && o->conf.root == NULL && o->conf.port == NULL)
-		o->conf.file = DEFAULT_FILE;
+		o->conf.file = OPTIONS_FILE;
 	return 0;
 }

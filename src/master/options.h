@@ -9,6 +9,11 @@
 
 #include "conf/conf.h"
 
+#define OPTIONS_FILE SYSCONFDIR "/h2d/h2d.conf" /* the configuration where none is named */
+
+/* Codes of options that have no letter. */
+enum options_code { OPT_LONG = 256, OPT_ACCESS_LOG = OPT_LONG, OPT_H2C, OPT_PID_FILE, OPT_ROUTES };
+
 enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_TEST,

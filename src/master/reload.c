@@ -20,6 +20,7 @@
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/upload_access.h"
+#include "master/urls.h"
 #include "master/user_access.h"
 
 enum {
@@ -119,6 +120,19 @@ void reload_fail(struct gen *g, const char *why)
 	finish(m, false);
 }
 
+/* Where to go: only who started h2d by hand, without a file, has to be told. */
+static void log_urls(const struct gen *g)
+{
+	struct strbuf urls = { 0 };
+
+	for (unsigned i = 0; i < g->conf->nlistens; i++)
+		if (g->sockets[i] != NULL && !g->conf->listens[i].admin)
+			urls_add(&urls, &g->sockets[i]->listener.addr, g->conf->listens[i].tls);
+	if (!urls.failed && urls.n > 0)
+		log_notice("open%.*s", (int)urls.n, urls.p);
+	strbuf_fini(&urls);
+}
+
 void reload_commit(struct gen *g)
 {
 	struct master *m = g->master;
@@ -134,6 +148,8 @@ void reload_commit(struct gen *g)
 	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
 		log_warn("no user is configured: the workers run as root");
 	sandbox_log(g->conf);
+	if (g->conf->path == NULL && old == NULL)
+		log_urls(g);
 	gen_show(g, &m->board->head);
 	/*
 	 * Ours are closed before the old workers close theirs: they accept what is queued first,

@@ -42,7 +42,7 @@ def test_help():
 	done = h2d_run("-h")
 	assert done.returncode == 0
 	for option in ("--config", "--root", "--port", "--key", "--cert", "--workers", "--h2c",
-			"--dispatch",
+			"--dispatch", "--access-log",
 			"--pid-file", "--test", "--dump", "--routes", "--signal", "--version",
 			"--help"):
 		assert option in done.out, option
@@ -519,10 +519,17 @@ def test_defaults_with_tls(h2d, cert):
 
 
 def test_port_without_key(h2d):
-	server = h2d.new()
-	done = h2d_run("-r", server.root, "-p", "0")
-	assert done.returncode in (1, 2)
-	assert "-k" in done.err or "key" in done.err, done.err
+	"""-p alone is cleartext, and the URLs to open are said."""
+	server = h2d.new(admin=False)
+	server.spawn("-r", server.root, "-p", "0", "-n", "1", "--access-log", server.path("access.log"))
+	line = server.log.wait(r" open http://\S+")[0]
+	urls = re.findall(r"http://(\S+):(\d+)/(?= |$)", line.rstrip())
+	assert [host for host, _ in urls].count("localhost") == 1, line
+	assert "0.0.0.0" not in line and "[::]" not in line, line
+	with client.Client.tcp(int(urls[0][1])) as c:
+		assert c.get("/").status == 200
+	assert server.quit() == 0
+	assert "GET / " in open(server.path("access.log")).read()
 
 
 @pytest.mark.parametrize("option", ["-n", "--workers", "--threads", "--thread", "--num-threads"])

@@ -471,6 +471,39 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+START_TEST(units)
+{
+	static const struct {
+		const char *size, *time;
+		uint64_t bytes, seconds;
+	} same[] = {
+		{ "2M", "120", 2 << 20, 120 },
+		{ "2m", "120s", 2 << 20, 120 },
+		{ "2MB", "2m", 2 << 20, 120 },
+		{ "2MiB", "1h", 2 << 20, 3600 },
+		{ "2048k", "1d", 2 << 20, 86400 },
+		{ "4096B", "60s", 4096, 60 },
+	};
+
+	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		struct conf *c;
+		char text[256];
+
+		/* With the byte-order mark that some editors put in front. */
+		snprintf(text, sizeof(text),
+			"\xef\xbb\xbf"
+			"shutdown-timeout = %s\ncache { max-size = %s }\n"
+			"server \"_\" { root = \"@/www\" }\n",
+			same[i].time, same[i].size);
+		c = load_text(text);
+		no_faults(text);
+		ck_assert_uint_eq(c->cache.max_size, same[i].bytes);
+		ck_assert_uint_eq(c->shutdown_timeout, same[i].seconds);
+		conf_free(&c);
+	}
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("conf");
@@ -479,6 +512,7 @@ static TCase *tests(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, defaults);
 	tcase_add_test(t, every_kind_of_value);
+	tcase_add_test(t, units);
 	tcase_add_test(t, the_dump_reads_back);
 	tcase_add_test(t, a_dump_of_defaults_reads_back);
 	tcase_add_test(t, the_example_is_a_configuration);

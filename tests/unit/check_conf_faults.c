@@ -117,8 +117,34 @@ static const struct {
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
 	{ SERVED "cache { max-size = 1.5G  max-file-size = 65M }\n",
 		{ "h2d.conf:2|max-size", "h2d.conf:2|0 to 64M" } },
-	{ SERVED "cache { max-size = K  max-file-size = 1k }\n",
+	{ SERVED "cache { max-size = K  max-file-size = 1T }\n",
 		{ "h2d.conf:2|max-size", "h2d.conf:2|max-file-size" } },
+	{ SERVED "cache { max-size = 5iB\nmax-file-size = 1MBB }\n",
+		{ "h2d.conf:2|not a size", "h2d.conf:3|max-file-size" } },
+	{ SERVED "shutdown-timeout = 500ms\ntimeouts { send = s\nbody = 2d\nheader = 1m30s }\n",
+		{ "h2d.conf:2|shorter than a second", "h2d.conf:3|no number",
+			"h2d.conf:4|1 to 86400, with s, m, h, d", "h2d.conf:5|decimal" } },
+
+	/* what other servers' operators write */
+	{ IN_SERVER "gzip = true\nssl_certificate = \"x\"\nproxy_pass \"http://x\"\nupstream \"a\" "
+		    "{ } }\n",
+		{ "h2d.conf:2|gzip is compress in cache", "h2d.conf:3|certificate in tls",
+			"h2d.conf:4|no proxy_pass: h2d is no proxy", "h2d.conf:5|no proxy" } },
+	{ SERVED "zzz = 1\nqqqqqq { }\n",
+		{ "h2d.conf:2|unknown key \"zzz\" in the top level",
+			"h2d.conf:3|unknown section \"qqqqqq\" in the top level" } },
+	{ "user www-data;\nevents { }\nhttp {\n server {\n  listen 80;\n }\n}\n",
+		{ "h2d.conf:1|configuration of nginx" } },
+	{ "# mine\n:80 {\n root * /srv\n file_server\n}\n",
+		{ "h2d.conf:2|configuration of Caddy" } },
+	{ "listen: 80\nhosts:\n  default:\n    paths:\n", { "h2d.conf:1|configuration of h2o" } },
+	{ "server.port = 80\nserver.document-root = \"/srv\"\n",
+		{ "h2d.conf:1|configuration of lighttpd" } },
+	{ "<VirtualHost *:80>\nDocumentRoot /srv\n</VirtualHost>\n",
+		{ "h2d.conf:1|configuration of Apache" } },
+	{ "server \"_\" {\nroot = \xe2\x80\x9c/srv\xe2\x80\x9d\ncharset = 'utf-8'\n}\n",
+		{ "h2d.conf:2|typographic", "h2d.conf:3|double quotes" } },
+	{ "\xff\xfeu\0s\0", { "h2d.conf|UTF-16" } },
 	{ SERVED "limits { client-header-size = 18446744073709551615G }\n",
 		{ "h2d.conf:2|1K to 1M" } },
 	{ SERVED "tls { protocols = {\"TLSv1.3\", \"SSLv3\"} }\ntimeouts { send = {\"1\"} }\n",
@@ -436,7 +462,6 @@ static const struct {
 	struct conf_override ov;
 	const char *part;
 } lines[] = {
-	{ { .port = "1" }, "-p needs -k and -c, or --h2c" },
 	{ { .port = "65536", .h2c = true }, "-p must be" },
 	{ { .port = "080", .h2c = true }, "-p must be" },
 	{ { .port = "", .h2c = true }, "-p must be" },

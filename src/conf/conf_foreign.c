@@ -1,0 +1,172 @@
+/*
+ * conf_foreign: the words are rows of conf_foreign.def; a file is told by the shape of its lines.
+ * Called by conf_parse; never allocates, never reports.
+ */
+#include "conf/conf_foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *word, *key, *section, *note;
+} words[] = {
+#define FOREIGN(word_, key_, section_, note_) { word_, key_, section_, note_ },
+#define NOT_BUILT(word_, why_)                { word_, NULL, NULL, why_ },
+#include "conf/conf_foreign.def"
+};
+
+enum { NWORDS = sizeof(words) / sizeof(words[0]) };
+
+bool conf_foreign_word(struct slice word, char *buf, size_t size)
+{
+	for (int i = 0; i < NWORDS; i++) {
+		const char *note = words[i].note;
+
+		if (!slice_eq(slice_str(words[i].word), word))
+			continue;
+		if (words[i].key == NULL)
+			snprintf(buf, size, "there is no %s: %s", words[i].word, note);
+		else
+			snprintf(buf, size, "%s is %s in %s%s%s%s", words[i].word, words[i].key,
+				words[i].section[0] != '\0' ? words[i].section : "the top level",
+				note != NULL ? " (" : "", note != NULL ? note : "",
+				note != NULL ? ")" : "");
+		return true;
+	}
+	return false;
+}
+
+/* --- whole files -------------------------------------------------------------------------------
+ */
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool has(struct slice s, const char *what)
+{
+	return memmem(s.p, s.n, what, strlen(what)) != NULL;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The first word of a line. */
+static struct slice first(struct slice line)
+{
+	size_t n = 0;
+
+	while (n < line.n && !is_space(line.p[n]))
+		n++;
+	return slice_of(line.p, n);
+}
+
+static bool is_nginx(struct slice line)
+{
+	return (line.p[line.n - 1] == ';' || slice_ends(line, SLICE("; }"))) &&
+	       !has(first(line), "=") && !has(line, " = ");
+}
+
+static bool is_lighttpd(struct slice line)
+{
+	return (has(first(line), ".") && has(line, "=") && is_letter(line.p[0])) ||
+	       slice_starts(line, SLICE("$HTTP[")) || slice_starts(line, SLICE("$SERVER["));
+}
+
+static bool is_apache(struct slice line)
+{
+	return line.p[0] == '<' ||
+	       (line.p[0] >= 'A' && line.p[0] <= 'Z' && first(line).n < line.n && !has(line, "="));
+}
+
+/* h2o's is YAML: "key: value" and "- value". */
+static bool is_h2o(struct slice line)
+{
+	struct slice word = first(line);
+
+	return word.p[word.n - 1] == ':' || slice_eq(word, SLICE("-"));
+}
+
+/* Site addresses in front of a brace, and directives without "=" or an end. */
+static bool is_caddy(struct slice line)
+{
+	static const char *const directives[] = { "basic_auth", "basicauth", "encode",
+		"file_server", "handle", "header", "php_fastcgi", "redir", "respond",
+		"reverse_proxy", "root", "tls", "try_files" };
+	struct slice word = first(line);
+
+	if (line.p[line.n - 1] == '{')
+		return has(word, ".") || has(word, ":");
+	if (has(line, "=") || has(line, "{") || line.p[line.n - 1] == ';')
+		return false;
+	for (unsigned i = 0; i < sizeof(directives) / sizeof(directives[0]); i++)
+		if (slice_eq(word, slice_str(directives[i])))
+			return true;
+	return false;
+}
+
+static const struct {
+	const char *name;
+	bool (*tells)(struct slice line);
+} servers[] = {
+	{ "nginx", is_nginx },
+	{ "lighttpd", is_lighttpd },
+	{ "h2o", is_h2o },
+	{ "Apache", is_apache },
+	{ "Caddy", is_caddy },
+};
+
+enum { NSERVERS = sizeof(servers) / sizeof(servers[0]) };
+
+/* Takes the next line off text, without the blanks around it and what is behind a "#". */
+static struct slice next_line(struct slice *text)
+{
+	const char *end = memchr(text->p, '\n', text->n), *hash;
+	size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
+	struct slice line = slice_of(text->p, n);
+
+	n += end != NULL;
+	*text = slice_of(text->p + n, text->n - n);
+	hash = line.n > 0 ? memchr(line.p, '#', line.n) : NULL;
+	if (hash != NULL)
+		line.n = (size_t)(hash - line.p);
+	while (line.n > 0 && is_space(line.p[line.n - 1]))
+		line.n--;
+	while (line.n > 0 && is_space(line.p[0]))
+		line = slice_of(line.p + 1, line.n - 1);
+	return line;
+}
+
+/* What opens or closes a block looks alike in most languages, and tells nothing by itself. */
+static bool is_brace(struct slice line)
+{
+	if (slice_eq(line, SLICE("}")) || slice_ends(line, SLICE("{ }")))
+		return true;
+	return line.p[line.n - 1] == '{' && !has(first(line), ".") && !has(first(line), ":");
+}
+
+const char *conf_foreign_file(struct slice text, unsigned *line)
+{
+	unsigned counts[NSERVERS] = { 0 }, where[NSERVERS] = { 0 }, all = 0, best = 0;
+
+	for (unsigned number = 1; text.n > 0; number++) {
+		struct slice s = next_line(&text);
+
+		if (s.n == 0 || is_brace(s))
+			continue;
+		all++;
+		for (unsigned i = 0; i < NSERVERS; i++)
+			if (servers[i].tells(s) && counts[i]++ == 0)
+				where[i] = number;
+	}
+	for (unsigned i = 1; i < NSERVERS; i++)
+		if (counts[i] > counts[best])
+			best = i;
+	if (counts[best] < 2 || 2 * counts[best] <= all)
+		return NULL;
+	*line = where[best];
+	return servers[best].name;
+}

@@ -1,0 +1,23 @@
+/*
+ * conf_foreign: what operators of other servers write: their words, and whole files of theirs. The
+ * parser calls it for what it does not know; it is pure and knows h2d's keys by conf_foreign.def
+ * alone.
+ */
+#ifndef H2D_CONF_CONF_FOREIGN_H
+#define H2D_CONF_CONF_FOREIGN_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+/* Writes what h2d has for a word of another server: "ssl_certificate is certificate in section
+ * tls". false, and buf is as it was: the word is none of theirs. */
+bool conf_foreign_word(struct slice word, char *buf, size_t size);
+
+/*
+ * The server in whose language text is written, and the first line that tells: most of the
+ * statements must be, and two at least, so that one slip does not make a file foreign. NULL: none.
+ */
+const char *conf_foreign_file(struct slice text, unsigned *line);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * host_check: compares the configuration with the memory and the rights of this machine. Called by
+ * main for -t; a start finds out by itself.
+ */
+#include "master/host_check.h"
+
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "master/cgroup.h"
+
+/* The smaller of what the machine has and what the control group allows. */
+static uint64_t memory_there(void)
+{
+	uint64_t limit = cgroup_limits().memory;
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	uint64_t all = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+
+	return limit != 0 && (all == 0 || limit < all) ? limit : all;
+}
+
+static void check_memory(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	uint64_t memory = memory_there();
+	char text[256];
+
+	if (memory == 0 || conf->cache.max_size < memory)
+		return;
+	snprintf(text, sizeof(text),
+		"max-size: the cache may grow to %" PRIu64 " MB, and h2d has %" PRIu64
+		" MB of memory here",
+		conf->cache.max_size >> 20, memory >> 20);
+	warn(ctx, &conf->cache.max_size_at, text);
+}
+
+/* Below it a port takes CAP_NET_BIND_SERVICE (ip(7)). */
+static unsigned first_free_port(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	unsigned port;
+	int n;
+
+	if (f == NULL)
+		return 1024;
+	n = fscanf(f, "%u", &port);
+	fclose(f);
+	return n == 1 ? port : 1024;
+}
+
+static bool may_bind_any(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capget, &header, data) == 0 &&
+	       (data[0].effective & (1u << CAP_NET_BIND_SERVICE)) != 0;
+}
+
+static void check_ports(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	unsigned free_port = first_free_port();
+	char text[256];
+
+	if (may_bind_any())
+		return;
+	for (unsigned i = 0; i < conf->nlistens; i++) {
+		const struct conf_listen *l = &conf->listens[i];
+		struct addr addr;
+
+		if (addr_parse(l->address, &addr) != NULL || addr.sa.sa_family == AF_UNIX ||
+			addr_port(&addr) == 0 || addr_port(&addr) >= free_port)
+			continue;
+		snprintf(text, sizeof(text),
+			"listen \"%.80s\": a port below %u takes root or CAP_NET_BIND_SERVICE, "
+			"and this user has neither",
+			l->address, free_port);
+		warn(ctx, &l->at, text);
+	}
+}
+
+void host_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	check_memory(conf, warn, ctx);
+	check_ports(conf, warn, ctx);
+}

@@ -1,0 +1,98 @@
+"""What people get wrong in their first configuration: each mistake gets a message at its place that says what to write."""
+import os
+import re
+import subprocess
+
+import pytest
+
+
+SERVED = 'server "_" { root = "www" }\n'
+
+# The file, the line that the message is for (0: the file as a whole), and words of it.
+MISTAKES = {
+	"key with underscores": ("worker_processes = 4\n" + SERVED, 1, "nearest known one is worker-processes"),
+	"no equals sign": ("worker-processes 4\n" + SERVED, 1, 'no "=" behind worker-processes'),
+	"semicolon": ("worker-processes = 4;\n" + SERVED, 1, 'without ";"'),
+	"no quotes": ("user = www-data\n" + SERVED, 1, "needs double quotes"),
+	"quotes around a number": ('worker-processes = "4"\n' + SERVED, 1, "without quotes"),
+	"single quotes": ("server \"_\" {\nroot = 'www'\n}\n", 2, "double quotes"),
+	"typographic quotes": ("server \"_\" {\nroot = \u201cwww\u201d\n}\n", 2, "typographic quotation marks"),
+	"no closing quote": ('server "_" {\nroot = "www\n}\n', 2, "no closing quote"),
+	"no closing brace": ('server "_" {\nroot = "www"\n', 1, 'has no "}"'),
+	"yes for true": ('server "_" {\nroot = "www"\nautoindex = yes\n}\n', 3, "true or false, not yes"),
+	"on for true": ('server "_" {\nroot = "www"\nautoindex = on\n}\n', 3, "true or false, not on"),
+	"one string for a list": ('server "_" {\nroot = "www"\nindex = "a.html"\n}\n', 3, "a list of strings in braces"),
+	"brackets of a list": ('server "_" {\nroot = "www"\nindex = ["a.html"]\n}\n', 3, "a list of strings in braces"),
+	"a root that is not there": ('server "_" {\nroot = "nowhere"\n}\n', 2, "nowhere"),
+	"a port alone": ('listen "80" { }\n' + SERVED, 1, "ADDRESS:PORT"),
+	"a star for all addresses": ('listen "*:80" { }\n' + SERVED, 1, "*:80"),
+	"a name to listen on": ('listen "localhost:80" { }\n' + SERVED, 1, "localhost"),
+	"listen as a key": ('listen = "127.0.0.1:80"\n' + SERVED, 1, "it takes braces"),
+	"tls without a certificate": ('listen "127.0.0.1:443" { tls = true }\n' + SERVED, 1, "certificate-key in section tls"),
+	"a certificate that is not there": ('tls { certificate = "no.crt"\ncertificate-key = "no.key" }\n' + SERVED, 1, "no.crt"),
+	"a key in the wrong section": ("max-size = 1G\n" + SERVED, 1, "max-size belongs to cache"),
+	"location outside of a server": (SERVED + 'location "/a" { }\n', 2, "location belongs to server"),
+	"location without a slash": ('server "_" {\nroot = "www"\nlocation "a" { }\n}\n', 3, "/PATH"),
+	"a size too large": ("cache { max-file-size = 1TB }\n" + SERVED, 1, "with K, M, G"),
+	"milliseconds": ("shutdown-timeout = 500ms\n" + SERVED, 1, "shorter than a second"),
+	"the same key twice": ('user = ""\nuser = ""\n' + SERVED, 2, "set twice; first at"),
+	"an upload-dir outside": ('server "_" {\nroot = "www"\nupload-dir = "/srv/up"\n}\n', 3, "it is below root"),
+	"a redirect with variables": ('server "_" {\nredirect = "https://$host/"\n}\n', 2, "no variables such as $host"),
+	"gzip": ('gzip = true\n' + SERVED, 1, "gzip is compress in cache"),
+	"ssl_certificate": ('server "_" {\nroot = "www"\nssl_certificate = "a"\n}\n', 3, "certificate in tls"),
+	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in server"),
+	"rewrite": ('server "_" {\nroot = "www"\nrewrite = "a"\n}\n', 3, "rewrite is redirect in location"),
+	"proxy_pass": ('server "_" {\nroot = "www"\nproxy_pass = "a"\n}\n', 3, "h2d is no proxy"),
+	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),
+	"nginx.conf": ("user www-data;\nevents { }\nhttp {\n server { listen 80; }\n root /srv;\n}\n", 1, "configuration of nginx"),
+	"Caddyfile": ("example.com {\n root * /srv\n file_server\n}\n", 1, "configuration of Caddy"),
+	"h2o.conf": ("listen: 80\nhosts:\n  default:\n    paths:\n", 1, "configuration of h2o"),
+	"lighttpd.conf": ('server.port = 80\nserver.document-root = "/srv"\n', 1, "configuration of lighttpd"),
+	"apache2.conf": ("ServerRoot /etc\nListen 80\n", 1, "configuration of Apache"),
+	"UTF-16": (SERVED.encode("utf-16"), 0, "save it as UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(h2d, name):
+	text, line, words = MISTAKES[name]
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("h2d.conf"), "wb") as f:
+		f.write(text if isinstance(text, bytes) else text.encode())
+	done = server.run("-t", check=1)
+	first = done.err.splitlines(keepends=True)[0]
+	assert re.search(r"h2d\.conf%s: " % (":%d" % line if line else ""), first), done.err
+	assert words in first, done.err
+	assert "configuration ok" not in done.err
+
+
+@pytest.mark.parametrize("text", ["\ufeffshutdown-timeout = 10m\n", "cache { max-size = 256MB }\n", "timeouts { keepalive = 1h }\n"])
+def test_no_mistake(h2d, text):
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("h2d.conf"), "wb") as f:
+		f.write((text + SERVED).encode())
+	assert "configuration ok" in server.run("-t", check=0).err
+
+
+# What is no fault, since -t may run elsewhere than h2d, but will be one here.
+def test_cache_larger_than_memory(h2d):
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("h2d.conf"), "w") as f:
+		f.write("cache {\nmax-size = 1023G }\n" + SERVED)
+	done = server.run("-t", check=0)
+	assert re.search(r"h2d\.conf:2: warning: max-size: .* memory here", done.err), done.err
+
+
+def test_port_without_the_right(h2d):
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	os.chmod(server.dir, 0o755)
+	with open(server.path("h2d.conf"), "w") as f:
+		f.write('listen "127.0.0.1:1" { }\n' + SERVED)
+	command = server.command("-t", "-f", server.path("h2d.conf"))
+	done = subprocess.run(["setpriv", "--bounding-set", "-net_bind_service", "--inh-caps", "-net_bind_service", *command],
+		stderr=subprocess.PIPE, text=True)
+	assert re.search(r"h2d\.conf:1: warning: listen .* takes root or CAP_NET_BIND_SERVICE", done.stderr), done.stderr

@@ -1,0 +1,102 @@
+/* check_conf_foreign: words of other servers lead to keys that are there; their files are told. */
+#include "conf/conf_foreign.h"
+
+#include "conf/conf_table.h"
+#include "unit.h"
+
+static const struct {
+	const char *word, *key, *section;
+} rows[] = {
+#define FOREIGN(word_, key_, section_, note_) { word_, key_, section_ },
+#define NOT_BUILT(word_, why_)                { word_, NULL, NULL },
+#include "conf/conf_foreign.def"
+};
+
+static const struct conf_section *section_of(const char *name)
+{
+	for (unsigned i = 0; i < CONF_SECTIONS; i++)
+		if (strcmp(conf_sections[i].name, name) == 0)
+			return &conf_sections[i];
+	return NULL;
+}
+
+START_TEST(words_lead_to_keys)
+{
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct conf_section *s =
+			rows[i].key != NULL ? section_of(rows[i].section) : NULL;
+		char hint[192];
+
+		ck_assert(conf_foreign_word(slice_str(rows[i].word), hint, sizeof(hint)));
+		ck_assert_msg(strstr(hint, rows[i].word) != NULL, "%s", hint);
+		if (rows[i].key == NULL)
+			continue;
+		ck_assert_msg(s != NULL, "%s: no section %s", rows[i].word, rows[i].section);
+		ck_assert_msg(conf_table_row(s, slice_str(rows[i].key)) != NULL,
+			"%s: no key %s in %s", rows[i].word, rows[i].key, rows[i].section);
+		ck_assert_msg(conf_table_row(s, slice_str(rows[i].word)) == NULL,
+			"%s is a key itself", rows[i].word);
+	}
+}
+END_TEST
+
+START_TEST(other_words_are_none)
+{
+	char hint[192] = "as it was";
+
+	ck_assert(!conf_foreign_word(SLICE("root"), hint, sizeof(hint)));
+	ck_assert(!conf_foreign_word(SLICE(""), hint, sizeof(hint)));
+	ck_assert_str_eq(hint, "as it was");
+}
+END_TEST
+
+static const struct {
+	const char *text, *server;
+	unsigned line;
+} files[] = {
+	{ "", NULL, 0 },
+	{ "\n\n# nothing\n", NULL, 0 },
+	{ "server \"_\" { root = \"/srv\" }\n", NULL, 0 },
+	{ "user = \"a\";\npid-file = \"b\";\n", NULL, 0 },
+	/* One slip, or as many as what is right. */
+	{ "worker-processes 4;\n", NULL, 0 },
+	{ "a b;\nc d;\ne = 1\nf = 2\n", NULL, 0 },
+	{ "user\nlog-level loud\n", NULL, 0 },
+	{ "# x\n\tworker_processes auto; # all\r\nevents {\r\n}\nhttp {\n include mime.types;\n",
+		"nginx", 2 },
+	{ "server {\n listen 80;\n location / {\n  try_files $uri /index.html;\n }\n}\n", "nginx",
+		2 },
+	{ "example.com {\n root * /srv\n encode gzip\n file_server\n}\n", "Caddy", 1 },
+	{ "hosts:\n  \"a:80\":\n    listen:\n      port: 80\n", "h2o", 1 },
+	{ "server.modules = ( \"mod_access\" )\nserver.port = 80", "lighttpd", 1 },
+	{ "ServerRoot \"/etc/apache2\"\nListen 80\n", "Apache", 1 },
+};
+
+START_TEST(files_are_told)
+{
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		unsigned line = 0;
+		const char *server = conf_foreign_file(slice_str(files[i].text), &line);
+
+		if (files[i].server == NULL) {
+			ck_assert_msg(server == NULL, "%s: %s", files[i].text, server);
+			continue;
+		}
+		ck_assert_msg(server != NULL, "%s", files[i].text);
+		ck_assert_str_eq(server, files[i].server);
+		ck_assert_uint_eq(line, files[i].line);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("conf_foreign");
+
+	tcase_add_test(tc, words_lead_to_keys);
+	tcase_add_test(tc, other_words_are_none);
+	tcase_add_test(tc, files_are_told);
+	return tc;
+}
+
+UNIT_MAIN_PURE("conf_foreign")
