@@ -34,6 +34,9 @@ size_t digest_size(enum digest_algorithm a);
 const struct err *digest_field_parse(
 	const struct field *fields, unsigned n, struct slice name, struct digest_field *d);
 
+/* Whether it gives any. */
+bool digest_field_any(const struct digest_field *d);
+
 /* NULL if the field says nothing of a, or the same as hash (digest_size(a) bytes); else
  * ERR_DIGEST_WRONG. */
 const struct err *digest_field_compare(
