@@ -6,6 +6,7 @@
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
 
+#include "base/strbuf.h"
 #include "proto/h1_chunk.h"
 #include "proto/h1_head.h"
 #include "proto/h1_parse.h"
@@ -49,9 +50,10 @@ struct h1_stream {
 	uint32_t unwanted; /* body bytes that nobody took */
 	bool keep;         /* the connection goes on behind this response */
 	bool head_sent;
-	bool chunked;     /* the response is */
-	bool waiting;     /* its source has nothing yet */
-	bool asks, asked; /* the peer whether it is there: to be sent, was said */
+	bool chunked;          /* the response is */
+	bool waiting;          /* its source has nothing yet */
+	bool asks, asked;      /* the peer whether it is there: to be sent, was said */
+	struct strbuf interim; /* responses to be sent before the final one */
 };
 
 static inline struct h1_stream *h1_stream_of(struct h2d_req *req)

@@ -147,6 +147,16 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 	return last;
 }
 
+/* Whole ones, or none when memory was out; never between a head and its content. */
+static int put_interim(struct h1_stream *s, struct outq *q)
+{
+	struct strbuf *t = &s->interim;
+	int rv = t->failed || s->head_sent ? 0 : outq_copy(q, t->p, t->n);
+
+	strbuf_fini(t);
+	return rv;
+}
+
 int h1_output(struct proto *p, struct outq *q, size_t limit)
 {
 	struct h1 *h1 = (struct h1 *)p;
@@ -155,6 +165,8 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 
 	if (s == NULL || s->req.complete || h1->broken)
 		return 0;
+	if (s->interim.n > 0 && put_interim(s, q) < 0)
+		return -1;
 	if (!s->req.reply.ready && s->asks) {
 		s->asks = false;
 		return outq_copy(q, "HTTP/1.1 102 Processing\r\n\r\n", 27);

@@ -49,10 +49,28 @@ static void stream_consume(struct h2d_req *req, size_t n)
 		wake(s);
 }
 
+/* RFC 9110, 15.2: a client of HTTP/1.0 knows no such thing. */
+static void stream_interim(
+	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
+{
+	struct h1_stream *s = h1_stream_of(req);
+	struct strbuf *t = &s->interim;
+
+	if (slice_eq(req->protocol, SLICE("HTTP/1.0")))
+		return;
+	strbuf_printf(t, "HTTP/1.1 %d %s\r\n", status, reply_reason(status));
+	for (unsigned i = 0; i < nfields; i++)
+		strbuf_printf(
+			t, "%.*s: %.*s\r\n", SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));
+	strbuf_add(t, SLICE("\r\n"));
+	wake(s);
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
+	.interim = stream_interim,
 };
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -70,6 +88,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->part = H1_HEAD;
 	h1_head_init(&s->head);
 	h1_chunk_init(&s->chunk);
+	s->interim = (struct strbuf){ 0 };
 	s->unconsumed = 0;
 	s->unwanted = 0;
 	s->keep = s->head_sent = s->chunked = s->waiting = s->asks = s->asked = false;
@@ -82,6 +101,7 @@ void h1_stream_close(struct h1_stream *s)
 {
 	s->h1->stream = NULL;
 	req_fini(&s->req);
+	strbuf_fini(&s->interim);
 	pool_put(&pool, s);
 }
 

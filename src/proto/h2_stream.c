@@ -186,10 +186,29 @@ static void stream_consume(struct h2d_req *req, size_t n)
 	s->h2->host->wake(s->h2->host);
 }
 
+static void stream_interim(
+	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
+{
+	struct h2_stream *s = h2_stream_of(req);
+	nghttp2_nv nv[1 + STREAM_INTERIM_FIELDS_MAX];
+	char *text = arena_alloc(&req->arena, 4);
+
+	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
+	if (text == NULL)
+		return;
+	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(status, text), 3));
+	for (unsigned i = 0; i < nfields; i++)
+		nv[1 + i] = nv_of(fields[i].name, fields[i].value);
+	nghttp2_submit_headers(
+		s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, nv, 1 + nfields, NULL);
+	s->h2->host->wake(s->h2->host);
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
+	.interim = stream_interim,
 };
 
 /* --- its life --------------------------------------------------------------------------------- */

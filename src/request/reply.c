@@ -11,6 +11,7 @@ static const struct {
 	int status;
 	const char *reason;
 } reasons[] = {
+	{ 104, "Upload Resumption Supported" },
 	{ 200, "OK" },
 	{ 201, "Created" },
 	{ 204, "No Content" },

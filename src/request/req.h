@@ -21,6 +21,8 @@
 #include "request/route.h"
 #include "request/site.h"
 
+enum { STREAM_INTERIM_FIELDS_MAX = 4 };
+
 /*
  * The stream seam: from a request to its protocol. Called by the request core only. None of them
  * calls back into the request before it returns.
@@ -35,6 +37,13 @@ struct stream_ops {
 	 * a handler waits for the body, which a peer may want to know (RFC 9110, 10.1.1).
 	 */
 	void (*consume)(struct h2d_req *req, size_t n);
+	/*
+	 * An interim response (RFC 9110, 15.2) with these fields goes out before the reply; their
+	 * bytes live as long as the request. Nothing is said if it does not: peers must not need
+	 * it.
+	 */
+	void (*interim)(
+		struct h2d_req *req, int status, const struct field *fields, unsigned nfields);
 };
 
 /*

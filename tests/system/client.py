@@ -90,6 +90,7 @@ class Response:
 		self.size = 0
 		self.ended = False
 		self.reset = None
+		self.informed = []  # interim responses: pairs of a status and a dict of fields
 
 	def get(self, name, default=None):
 		for key, value in self.headers:
@@ -199,6 +200,9 @@ class Client(OverSocket):
 					answer.status = int(value)
 				else:
 					answer.headers.append((key, value))
+		elif name == "InformationalResponseReceived":
+			fields = dict(event.headers)
+			answer.informed.append((int(fields.pop(":status")), fields))
 		elif name == "DataReceived":
 			answer.size += len(event.data)
 			if self.keep:

@@ -143,6 +143,7 @@ class H1(OverSocket):
 			if response.status >= 200:
 				break
 			response.interim.append(response.status)
+			response.informed.append((response.status, dict(response.headers)))
 		if not self.keep:
 			response.body = None
 		coding, length = response.get("transfer-encoding"), response.get("content-length")

@@ -31,7 +31,7 @@ static void on_consume(struct h2d_req *r, size_t n)
 	(void)r;
 	consumed += n;
 }
-static const struct stream_ops ops = { on_reply, on_resume, on_consume };
+static const struct stream_ops ops = { on_reply, on_resume, on_consume, NULL };
 
 static void on_finished(struct http_env *e, struct h2d_req *r)
 {

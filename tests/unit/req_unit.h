@@ -38,7 +38,7 @@ static void on_consume(struct h2d_req *r, size_t n)
 	consumed += n;
 	wanted += n == 0;
 }
-static const struct stream_ops ops = { on_reply, on_resume, on_consume };
+static const struct stream_ops ops = { on_reply, on_resume, on_consume, NULL };
 
 static void fallback_start(struct h2d_req *r, void *state)
 {
