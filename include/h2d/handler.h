@@ -148,6 +148,10 @@ int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len);
 
+/* Answers OPTIONS (RFC 9110, 9.3.7) as the server does for a route that has no row for it: with the
+ * methods of the path. */
+void h2d_reply_options(struct h2d_req *req);
+
 /* Answers with the site's error page for status (400–599), or a small one of h2d's own. */
 void h2d_reply_error(struct h2d_req *req, int status);
 
@@ -288,6 +292,26 @@ void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn 
 /* The same for a body of multipart/form-data (RFC 7578): each part with a file name becomes a file,
  * all of them or none. */
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
+
+/*
+ * Resumable uploads (draft-ietf-httpbis-resumable-upload-12). h2d_store_resumable() is h2d_store()
+ * but that the client may ask, by its field upload-complete, for an upload that survives its
+ * connection, and the server. Such an upload is a resource of its own: its path is that of the
+ * request, H2D_UPLOAD_PATH and a name that cannot be guessed. So a route that calls it needs
+ * another one for HEAD, PATCH (which streams its body) and DELETE: its pattern, H2D_UPLOAD_PATH and
+ * {upload}. The handler of that one calls h2d_store_resume() with the same file name and upload.
+ *
+ * done() of either may get a status below 400 and no files: then the request is done, and the file
+ * not complete; the fields of the response are there.
+ */
+#define H2D_UPLOAD_PATH "/.upload/"
+void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
+void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
+	size_t upload_len, h2d_stored_fn *done);
+
+/* Adds the fields by which an answer to OPTIONS says that uploads can be resumed, where they can.
+ */
+void h2d_store_offer(struct h2d_req *req);
 
 /* Removes the file of that name, by the same rules. done() gets no files. */
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);

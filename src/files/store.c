@@ -35,6 +35,7 @@ static void on_body(struct h2d_req *req)
 static void on_gone(struct h2d_req *req)
 {
 	struct store *s = store_of(req);
+	size_t n;
 
 	/* Refused for its body, say, before it is known who may write: s is not there for the word.
 	 */
@@ -42,6 +43,10 @@ static void on_gone(struct h2d_req *req)
 		gate_leave(req);
 	if (s->taken > 0)
 		req->stream->consume(req, s->taken);
+	if (s->work.part != NULL) {
+		s->rest = body_queue_take_all(&req->body_queue, &n);
+		req->stream->consume(req, n);
+	}
 	store_leave(s);
 }
 
@@ -60,11 +65,16 @@ static void granted(struct place *p)
 {
 	struct store *s = LIST_ENTRY(p, struct store, place);
 
-	store_submit(s, s->work.removes ? STORE_REMOVE : STORE_BEGIN);
+	store_submit(s, s->first);
 }
 
 static void take_place(struct store *s)
 {
+	/* The gate has said who it is. */
+	if (s->work.part != NULL && !store_resume_user(s)) {
+		store_fail(s, ERR_NO_MEMORY->status);
+		return;
+	}
 	s->place.granted = granted;
 	if (places_take(&s->disk->places, s->req->conn->files, &s->place))
 		granted(&s->place);
@@ -129,6 +139,12 @@ static bool is_condition(const struct field *f)
 		       (COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE)) != 0;
 }
 
+/* What the request says of the file that holds until it is in its place. */
+static bool is_kept(const struct store *s, const struct field *f)
+{
+	return is_condition(f) || (s->work.part != NULL && slice_eq(f->name, SLICE("repr-digest")));
+}
+
 /* The fields of conditions, for a thread. */
 static bool copy_conditions(struct store *s)
 {
@@ -137,13 +153,13 @@ static bool copy_conditions(struct store *s)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < req->nfields; i++)
-		n += is_condition(&req->fields[i]);
+		n += is_kept(s, &req->fields[i]);
 	fields = arena_zalloc(&s->arena, (n + 1) * sizeof(*fields));
 	n = 0;
 	for (unsigned i = 0; fields != NULL && i < req->nfields; i++) {
 		const struct field *f = &req->fields[i];
 
-		if (!is_condition(f))
+		if (!is_kept(s, f))
 			continue;
 		fields[n].name = arena_dup(&s->arena, f->name);
 		fields[n].value = arena_dup(&s->arena, f->value);
@@ -170,7 +186,8 @@ static void copy_etags(struct store *s)
 	const struct image_entry *e = NULL;
 	struct slice path = { 0 };
 
-	if (s->work.name != NULL && s->work.nfields > 0 && s->files->image != NULL)
+	if (s->work.name != NULL && (s->work.nfields > 0 || s->work.part != NULL) &&
+		s->files->image != NULL)
 		path = store_own_path(s, s->work.name);
 	if (path.n > 0)
 		e = image_map_find(s->files->image, s->req->site->root, path, clock_ms());
@@ -255,12 +272,13 @@ static struct store *new_store(struct h2d_req *req, h2d_stored_fn *done)
 		ref_get(&s->root->ref);
 	s->closed = true; /* nothing is open */
 	s->work.at.fd = s->work.at.lock = -1;
+	s->work.job = &s->job;
 	COUNT(uploads_live, 1);
 	return s;
 }
 
 /* What the job knows of the configuration. */
-static bool set_up(struct store *s, struct slice name)
+static bool set_up(struct store *s, bool named, struct slice name)
 {
 	const struct site *site = s->req->site;
 	struct store_work *w = &s->work;
@@ -270,51 +288,78 @@ static bool set_up(struct store *s, struct slice name)
 	w->quota = site->upload_quota;
 	w->max_file_size = s->disk->max_file_size;
 	w->now = s->req->env->date_s;
-	if (name.p != NULL)
+	if (named)
 		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));
-	return w->dir != NULL && (name.p == NULL || w->name != NULL) && copy_conditions(s);
+	return w->dir != NULL && (!named || w->name != NULL) && copy_conditions(s);
+}
+
+/* What is asked of the store. */
+struct call {
+	enum { FILE_STORED, FORM_STORED, FILE_REMOVED, FILE_RESUMABLE, UPLOAD_RESUMED } what;
+	struct slice name;  /* of a file; of a form they are in its body */
+	struct slice token; /* of an upload that is resumed */
+	h2d_stored_fn *done;
+};
+
+static enum store_step first_step(const struct h2d_req *req, const struct call *call)
+{
+	if (call->what == FILE_REMOVED)
+		return STORE_REMOVE;
+	if (call->what != UPLOAD_RESUMED || req->method == H2D_PATCH)
+		return STORE_BEGIN;
+	return req->method == H2D_HEAD ? STORE_LOOK : STORE_CANCEL;
+}
+
+/* What the body is, and is said to be. */
+static int check_body(struct store *s, const struct call *call)
+{
+	int status = check_coding(s);
+
+	if (status == 0)
+		status = check_digests(s);
+	return status == 0 && call->what == FORM_STORED ? check_form(s) : status;
 }
 
 /* 0, or the status of what is wrong with the request. */
-static int check(struct store *s, struct slice name)
+static int check(struct store *s, const struct call *call)
 {
-	const struct err *err = name.p != NULL ? file_name_check(name) : NULL;
+	bool named = call->what != FORM_STORED;
+	const struct err *err = named ? file_name_check(call->name) : NULL;
 	int status = err != NULL ? wrong(s, err) : 0;
 
-	if (status == 0 && !set_up(s, name))
+	if (status == 0 && call->what == FILE_RESUMABLE)
+		status = store_resume_offered(s);
+	if (status == 0 && !set_up(s, named, call->name))
 		status = ERR_NO_MEMORY->status;
-	if (status == 0 && !has_writers(s, name.p != NULL ? s->work.name : ""))
+	if (status == 0 && !has_writers(s, named ? s->work.name : ""))
 		status = 403;
+	if (status == 0 && call->what == UPLOAD_RESUMED)
+		status = store_resume_asked(s, call->token);
 	if (status == 0)
 		copy_etags(s);
-	if (status != 0 || s->work.removes)
-		return status;
-	status = check_coding(s);
-	if (status == 0)
-		status = check_digests(s);
-	return status == 0 && name.p == NULL ? check_form(s) : status;
+	return status == 0 && s->first == STORE_BEGIN ? check_body(s, call) : status;
 }
 
-/* name.p NULL: a form has names. */
-static void start(struct h2d_req *req, struct slice name, bool removes, h2d_stored_fn *done)
+static void start(struct h2d_req *req, const struct call *call)
 {
 	enum gate_result result = GATE_GO;
-	struct store *s = new_store(req, done);
+	struct store *s = new_store(req, call->done);
 	struct slice path;
 	int status;
 
 	if (s == NULL) {
-		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
+		call->done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
 		return;
 	}
-	s->work.removes = removes;
-	req_hook(req, removes ? &removal_hook : &upload_hook, s);
-	status = s->root == NULL ? 404 : check(s, name);
+	s->first = first_step(req, call);
+	s->work.removes = s->first == STORE_REMOVE;
+	req_hook(req, s->first == STORE_BEGIN ? &upload_hook : &removal_hook, s);
+	status = s->root == NULL ? 404 : check(s, call);
 	if (status != 0) {
 		store_fail(s, status);
 		return;
 	}
-	if (name.p != NULL) {
+	if (call->what != FORM_STORED) {
 		path = store_own_path(s, s->work.name);
 		if (path.n == 0) {
 			store_fail(s, ERR_NO_MEMORY->status);
@@ -330,15 +375,27 @@ static void start(struct h2d_req *req, struct slice name, bool removes, h2d_stor
 
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, slice_of(name, len), false, done);
+	start(req, &(struct call){ FILE_STORED, .name = slice_of(name, len), .done = done });
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 {
-	start(req, (struct slice){ 0 }, false, done);
+	start(req, &(struct call){ FORM_STORED, .done = done });
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, slice_of(name, len), true, done);
+	start(req, &(struct call){ FILE_REMOVED, .name = slice_of(name, len), .done = done });
+}
+
+void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
+{
+	start(req, &(struct call){ FILE_RESUMABLE, .name = slice_of(name, len), .done = done });
+}
+
+void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
+	size_t upload_len, h2d_stored_fn *done)
+{
+	start(req, &(struct call){ UPLOAD_RESUMED, .name = slice_of(name, len),
+			   .token = slice_of(upload, upload_len), .done = done });
 }

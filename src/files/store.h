@@ -7,14 +7,19 @@
 #define H2D_FILES_STORE_H
 
 #include "files/files_private.h"
+#include "files/store_part.h"
 #include "files/store_work.h"
 
 enum store_step {
 	STORE_BEGIN,  /* open the folder */
 	STORE_TAKE,   /* write what came */
 	STORE_SEAL,   /* that was all */
+	STORE_READ,   /* what earlier requests brought, to hash it */
 	STORE_PLACE,  /* give the files their names */
 	STORE_REMOVE, /* the file goes */
+	STORE_LOOK,   /* how much of an upload is there */
+	STORE_CANCEL, /* … goes */
+	STORE_KEEP,   /* write what came, for a client that went away */
 	STORE_DROP,   /* nobody wants it any more */
 };
 
@@ -34,6 +39,7 @@ struct store {
 	h2d_stored_fn *done;
 
 	struct job job;
+	enum store_step first;        /* what the request is for */
 	enum store_step step;         /* of the job, or of the one before */
 	bool busy;                    /* a thread has it */
 	bool closed;                  /* store_work_close() was called */
@@ -43,6 +49,10 @@ struct store {
 	struct store_work work;       /* the job's, while it is busy */
 	struct body_piece *pieces;    /* likewise */
 	size_t taken;                 /* bytes of them, whose credit is to be given */
+	struct body_piece *rest;      /* came when the client had gone; to be kept */
+	size_t below;                 /* bytes of the path behind that of the file */
+	bool takes_104;               /* the client knows what that means */
+	bool progress;                /* the job made some that it may be told of */
 	struct place place;
 	struct task pump; /* looks at the body's queue, at the end of a turn */
 
@@ -74,9 +84,29 @@ void store_leave(struct store *s);
 void store_free(struct store *s);
 /* What result, of a step that failed, is as a status. */
 int store_status(const struct store *s);
+/* The handler is told, and the request is over. */
+void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);
 /* Where the file of that name lies below the root; where clients ask for it. In the request's
  * memory, n 0 without. */
 struct slice store_own_path(const struct store *s, const char *name);
 struct slice store_public_path(const struct store *s, const char *name);
+
+/* store_resume.c */
+
+/* Of a request that stores: whether s can be resumed. 0, or the status that refuses it. */
+int store_resume_offered(struct store *s);
+/* Of one to the upload of that token: what it asks. The same. */
+int store_resume_asked(struct store *s, struct slice token);
+/* Behind the gate: whose it is. False: memory is out. */
+bool store_resume_user(struct store *s);
+/* An upload can be resumed from here on; so much of it is on the disk: the client is told. */
+void store_resume_begun(struct store *s);
+void store_resume_progress(struct store *s);
+/* What was asked is done, and no file in its place yet: that is the answer. */
+void store_resume_answer(struct store *s);
+/* The answer will say that the file is in its place. */
+void store_resume_placed(struct store *s);
+/* … that the request failed. True: it is given, else the handler gives it. */
+bool store_resume_failed(struct store *s, int status);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "files/store_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,13 +20,15 @@
 #include "image/beneath.h"
 
 #define PREFIX ".h2d-"
+#define PART   ".part"
 
 enum {
 	PREFIX_LEN = sizeof(PREFIX) - 1,
 	TAG_DIGITS = 16,
 	MODE = 0666,
 	TRIES = 8,
-	LOCK_MAX_MS = 3000
+	LOCK_MAX_MS = 3000,
+	TICKET_COST = 4096, /* what a ticket counts as, however small it is */
 };
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
@@ -56,25 +57,41 @@ static int lock(int fd, int how)
 	return rc < 0 ? -errno : 0;
 }
 
-int store_dir_lock(const struct store_dir *d)
+int store_dir_try(int fd)
 {
-	int rc = lock(d->fd, LOCK_EX | LOCK_NB);
+	return lock(fd, LOCK_EX | LOCK_NB);
+}
+
+int store_dir_wait(int fd, const struct job *job)
+{
+	int rc = store_dir_try(fd);
 
 	/* Not for ever: another program may sit on it, and flock(2) knows no deadline. */
 	for (int ms = 0; rc == -EWOULDBLOCK && ms < LOCK_MAX_MS; ms++) {
+		if (job != NULL && job_unwanted(job))
+			return -ECANCELED;
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		rc = lock(d->fd, LOCK_EX | LOCK_NB);
+		rc = store_dir_try(fd);
 	}
 	return rc;
 }
 
-void store_dir_unlock(const struct store_dir *d)
+void store_dir_let_go(int fd)
 {
-	lock(d->fd, LOCK_UN);
+	lock(fd, LOCK_UN);
 }
 
-/* A stream over the folder with an offset of its own. */
-static DIR *list(const struct store_dir *d)
+int store_dir_lock(const struct store_dir *d, const struct job *job)
+{
+	return store_dir_wait(d->fd, job);
+}
+
+void store_dir_unlock(const struct store_dir *d)
+{
+	store_dir_let_go(d->fd);
+}
+
+DIR *store_dir_list(const struct store_dir *d)
 {
 	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -84,37 +101,42 @@ static DIR *list(const struct store_dir *d)
 	return dir;
 }
 
+static uint64_t cost(const struct store_dir *d, const char *name)
+{
+	enum store_dir_kind kind = name[0] == '.' ? store_dir_kind(name) : STORE_DIR_PART;
+	struct stat st;
+
+	if (kind == STORE_DIR_TICKET)
+		return TICKET_COST;
+	if (kind != STORE_DIR_PART || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!S_ISREG(st.st_mode))
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 {
-	DIR *dir = list(d);
+	DIR *dir = store_dir_list(d);
 	const struct dirent *e;
-	struct stat st;
 
 	if (dir == NULL)
 		return -errno;
 	*bytes = 0;
 	while ((e = readdir(dir)) != NULL)
-		if (e->d_name[0] != '.' &&
-			fstatat(d->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			S_ISREG(st.st_mode))
-			*bytes += (uint64_t)st.st_size;
+		*bytes += cost(d, e->d_name);
 	closedir(dir);
 	return 0;
 }
 
 /* --- hidden names ----------------------------------------------------------------------------- */
 
-void store_dir_hidden_name(const struct store_dir *d, int number, char name[STORE_HIDDEN_NAME])
-{
-	snprintf(name, STORE_HIDDEN_NAME, PREFIX "%016" PRIx64 "-%d", d->tag, number);
-}
-
-/* The number of the next hidden name. */
-static int next_number(struct store_dir *d)
+/* The next hidden name. 0, or -errno. */
+static int next_name(struct store_dir *d, char name[STORE_HIDDEN_NAME])
 {
 	if (d->hidden == 0 && getrandom(&d->tag, sizeof(d->tag), 0) != sizeof(d->tag))
 		return -EIO;
-	return (int)d->hidden;
+	snprintf(name, STORE_HIDDEN_NAME, PREFIX "%016" PRIx64 "-%u", d->tag, d->hidden);
+	return 0;
 }
 
 /* The first of them is locked by fd. 0, or -errno. */
@@ -132,22 +154,21 @@ static int hold(struct store_dir *d, int fd)
 	return d->lock >= 0 ? 0 : -errno;
 }
 
-int store_dir_hide(struct store_dir *d, int fd)
+int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME])
 {
 	char name[STORE_HIDDEN_NAME], self[32];
-	int number = next_number(d), rc;
+	int rc = next_name(d, name);
 
-	if (number < 0)
-		return number;
-	rc = hold(d, fd);
+	if (rc == 0)
+		rc = hold(d, fd);
 	if (rc < 0)
 		return rc;
-	store_dir_hidden_name(d, number, name);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, self, d->fd, name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
 	d->hidden++;
-	return number;
+	memcpy(hidden, name, sizeof(name));
+	return 0;
 }
 
 /* Another process that sweeps may have been between the name and its lock. */
@@ -158,22 +179,21 @@ static bool was_swept(int fd)
 	return fstat(fd, &st) < 0 || st.st_nlink == 0;
 }
 
-static int create_hidden(struct store_dir *d, int *hidden)
+static int create_hidden(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 {
 	for (int tries = 0; tries < TRIES; tries++) {
 		char name[STORE_HIDDEN_NAME];
-		int number = next_number(d), fd, rc;
+		int rc = next_name(d, name), fd;
 
-		if (number < 0)
-			return number;
-		store_dir_hidden_name(d, number, name);
+		if (rc < 0)
+			return rc;
 		fd = openat(d->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
 		if (fd < 0)
 			return -errno;
 		rc = hold(d, fd);
 		if (rc == 0 && !was_swept(fd)) {
 			d->hidden++;
-			*hidden = number;
+			memcpy(hidden, name, sizeof(name));
 			return fd;
 		}
 		unlinkat(d->fd, name, 0);
@@ -185,11 +205,11 @@ static int create_hidden(struct store_dir *d, int *hidden)
 	return -EAGAIN;
 }
 
-int store_dir_create(struct store_dir *d, int *hidden)
+int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 {
 	int fd;
 
-	*hidden = -1;
+	hidden[0] = '\0';
 	if (!d->no_tmpfile) {
 		fd = openat(d->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 		if (fd >= 0)
@@ -204,17 +224,43 @@ int store_dir_create(struct store_dir *d, int *hidden)
 
 /* --- the dead --------------------------------------------------------------------------------- */
 
-static bool is_hidden_name(const char *name)
+static bool is_temp(const char *p)
 {
-	const char *p = name + PREFIX_LEN;
 	size_t n;
 
-	if (strncmp(name, PREFIX, PREFIX_LEN) != 0 || strspn(p, "0123456789abcdef") != TAG_DIGITS ||
-		p[TAG_DIGITS] != '-')
+	if (p[TAG_DIGITS] != '-')
 		return false;
 	n = strspn(p + TAG_DIGITS + 1, "0123456789");
 	return n > 0 && p[TAG_DIGITS + 1 + n] == '\0' &&
 	       PREFIX_LEN + TAG_DIGITS + 1 + n < STORE_HIDDEN_NAME;
+}
+
+enum store_dir_kind store_dir_kind(const char *name)
+{
+	const char *p = name + PREFIX_LEN;
+	size_t digits;
+
+	if (strncmp(name, PREFIX, PREFIX_LEN) != 0)
+		return STORE_DIR_OTHER;
+	digits = strspn(p, "0123456789abcdef");
+	if (digits == TAG_DIGITS && is_temp(p))
+		return STORE_DIR_TEMP;
+	if (digits != STORE_TOKEN)
+		return STORE_DIR_OTHER;
+	return p[digits] == '\0'               ? STORE_DIR_TICKET
+	       : strcmp(p + digits, PART) == 0 ? STORE_DIR_PART
+					       : STORE_DIR_OTHER;
+}
+
+void store_dir_token_name(const char *token, enum store_dir_kind kind, char name[STORE_HIDDEN_NAME])
+{
+	snprintf(name, STORE_HIDDEN_NAME, PREFIX "%s%s", token, kind == STORE_DIR_PART ? PART : "");
+}
+
+void store_dir_token(const char *name, char token[STORE_TOKEN + 1])
+{
+	memcpy(token, name + PREFIX_LEN, STORE_TOKEN);
+	token[STORE_TOKEN] = '\0';
 }
 
 /* Whether nobody holds the lock of the upload that the name is of. */
@@ -236,14 +282,14 @@ static bool is_dead(const struct store_dir *d, const char *name)
 
 int store_dir_sweep(const struct store_dir *d)
 {
-	DIR *dir = list(d);
+	DIR *dir = store_dir_list(d);
 	const struct dirent *e;
 	int n = 0;
 
 	if (dir == NULL)
 		return -errno;
 	while ((e = readdir(dir)) != NULL)
-		if (is_hidden_name(e->d_name) && is_dead(d, e->d_name) &&
+		if (store_dir_kind(e->d_name) == STORE_DIR_TEMP && is_dead(d, e->d_name) &&
 			unlinkat(d->fd, e->d_name, 0) == 0)
 			n++;
 	closedir(dir);

@@ -9,10 +9,21 @@
 #ifndef H2D_FILES_STORE_DIR_H
 #define H2D_FILES_STORE_DIR_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { STORE_HIDDEN_NAME = 48 };
+#include "event/offload.h"
+
+enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32 };
+
+/* What of h2d's a name in the folder is. */
+enum store_dir_kind {
+	STORE_DIR_OTHER,  /* nothing */
+	STORE_DIR_TEMP,   /* ".h2d-TAG-N" */
+	STORE_DIR_TICKET, /* of a resumable upload (store_ticket.h) */
+	STORE_DIR_PART,   /* what came of it */
+};
 
 struct store_dir {
 	int fd;          /* -1: not open */
@@ -30,22 +41,36 @@ void store_dir_close(struct store_dir *d);
 /*
  * Between the two nobody else who takes the lock changes what a name in the folder stands for: no
  * worker of any h2d. Others who write there do not know of it. 0; -EAGAIN if it was not to be had
- * for three seconds; -errno.
+ * for three seconds; -ECANCELED if nobody wants what job does any more (NULL: somebody does);
+ * -errno.
  */
-int store_dir_lock(const struct store_dir *d);
+int store_dir_lock(const struct store_dir *d, const struct job *job);
 void store_dir_unlock(const struct store_dir *d);
 
-/* Bytes of the regular files in it, without hidden ones. 0, or -errno. */
+/* The same for a file in it that is open; store_dir_try() does not wait. */
+int store_dir_wait(int fd, const struct job *job);
+int store_dir_try(int fd);
+void store_dir_let_go(int fd);
+
+/* Bytes of the regular files in it; of hidden ones those of resumable uploads. 0, or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
-/* A file for writing, which has no name yet, or the hidden one number *hidden. -1: none. The
- * descriptor, or -errno. */
-int store_dir_create(struct store_dir *d, int *hidden);
+/* A stream over the folder with an offset of its own, for closedir(); NULL with errno. */
+DIR *store_dir_list(const struct store_dir *d);
 
-/* Gives the file that fd has open, which has no name, a hidden one. Its number, or -errno. */
-int store_dir_hide(struct store_dir *d, int fd);
+enum store_dir_kind store_dir_kind(const char *name);
 
-void store_dir_hidden_name(const struct store_dir *d, int number, char name[STORE_HIDDEN_NAME]);
+/* The name of a ticket or a part, and back. */
+void store_dir_token_name(
+	const char *token, enum store_dir_kind kind, char name[STORE_HIDDEN_NAME]);
+void store_dir_token(const char *name, char token[STORE_TOKEN + 1]);
+
+/* A file for writing, which has no name yet ("" in hidden), or that hidden one. The descriptor, or
+ * -errno. */
+int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME]);
+
+/* Gives the file that fd has open, which has no name, a hidden one. 0, or -errno. */
+int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME]);
 
 /* Removes the names whose uploads are dead. How many, or -errno. */
 int store_dir_sweep(const struct store_dir *d);

@@ -14,6 +14,7 @@ void store_free(struct store *s)
 {
 	store_work_free(&s->work);
 	body_pieces_free(s->pieces);
+	body_pieces_free(s->rest);
 	if (s->old != NULL)
 		ref_put(&s->old->ref);
 	if (s->root != NULL)
@@ -36,12 +37,12 @@ void store_leave(struct store *s)
 	if (s->busy && offload_cancel(s->disk->offload, &s->job))
 		s->busy = false;
 	if (!s->busy && !s->closed)
-		store_submit(s, STORE_DROP);
+		store_submit(s, s->pieces != NULL || s->rest != NULL ? STORE_KEEP : STORE_DROP);
 	if (!s->busy)
 		store_free(s);
 }
 
-static void answer(struct store *s, int status, const struct h2d_stored *files, unsigned n)
+void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n)
 {
 	struct h2d_req *req = s->req;
 
@@ -52,7 +53,14 @@ static void answer(struct store *s, int status, const struct h2d_stored *files, 
 
 void store_fail(struct store *s, int status)
 {
-	answer(s, status, NULL, 0);
+	struct h2d_req *req = s->req;
+
+	if (s->work.part == NULL || !store_resume_failed(s, status)) {
+		store_answer(s, status, NULL, 0);
+		return;
+	}
+	req_unhook(req);
+	store_leave(s);
 }
 
 int store_status(const struct store *s)
@@ -102,7 +110,7 @@ struct slice store_public_path(const struct store *s, const char *name)
 	struct slice asked = s->req->path;
 
 	if (s->work.form == NULL)
-		return asked;
+		return slice_of(asked.p, asked.n - s->below);
 	return slice_str(arena_printf(&s->req->arena, "%.*s/%s", SLICE_ARG(asked), name));
 }
 
@@ -154,7 +162,9 @@ static void succeed(struct store *s)
 		return;
 	}
 	COUNT(files_stored, w->nfiles);
-	answer(s, status_of_success(s), files, w->nfiles);
+	if (w->part != NULL)
+		store_resume_placed(s);
+	store_answer(s, status_of_success(s), files, w->nfiles);
 }
 
 /* --- the keepers' word ------------------------------------------------------------------------ */

@@ -23,13 +23,22 @@ int store_file_begin(struct store_file *f, struct store_dir *d, struct slice nam
 {
 	int rc;
 
-	*f = (struct store_file){ .fd = -1, .hidden = -1 };
+	*f = (struct store_file){ .fd = -1 };
 	memcpy(f->name, name.p, name.n);
 	rc = store_sum_want(&f->sum, DIGEST_SHA_256);
 	if (rc < 0)
 		return rc;
-	f->fd = store_dir_create(d, &f->hidden);
+	f->fd = store_dir_create(d, f->hidden);
 	return f->fd >= 0 ? 0 : f->fd;
+}
+
+int store_file_adopt(
+	struct store_file *f, int fd, struct slice name, const char *hidden, uint64_t size)
+{
+	*f = (struct store_file){ .fd = fd, .size = size };
+	memcpy(f->name, name.p, name.n);
+	strcpy(f->hidden, hidden);
+	return lseek(fd, (off_t)size, SEEK_SET) < 0 ? -errno : 0;
 }
 
 int store_file_write(struct store_file *f, const void *p, size_t n)
@@ -81,15 +90,7 @@ int store_file_end(struct store_file *f, uint64_t max_file_size)
 
 static int hide(struct store_file *f, struct store_dir *d)
 {
-	int number;
-
-	if (f->hidden >= 0)
-		return 0;
-	number = store_dir_hide(d, f->fd);
-	if (number < 0)
-		return number;
-	f->hidden = number;
-	return 0;
+	return f->hidden[0] != '\0' ? 0 : store_dir_hide(d, f->fd, f->hidden);
 }
 
 int store_file_shelve(struct store_file *f, struct store_dir *d)
@@ -118,36 +119,31 @@ static int link_new(const struct store_file *f, const struct store_dir *d)
 
 static int rename_new(struct store_file *f, const struct store_dir *d)
 {
-	char hidden[STORE_HIDDEN_NAME];
-
-	store_dir_hidden_name(d, f->hidden, hidden);
-	if (renameat2(d->fd, hidden, d->fd, f->name, RENAME_NOREPLACE) == 0) {
-		f->hidden = -1;
+	if (renameat2(d->fd, f->hidden, d->fd, f->name, RENAME_NOREPLACE) == 0) {
+		f->hidden[0] = '\0';
 		return 0;
 	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* The file system cannot; a link is never put over anything either. */
-	return linkat(d->fd, hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
+	return linkat(d->fd, f->hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
 }
 
 static int replace(struct store_file *f, struct store_dir *d)
 {
-	char hidden[STORE_HIDDEN_NAME];
 	int rc = hide(f, d);
 
 	if (rc < 0)
 		return rc;
-	store_dir_hidden_name(d, f->hidden, hidden);
-	if (renameat(d->fd, hidden, d->fd, f->name) < 0)
+	if (renameat(d->fd, f->hidden, d->fd, f->name) < 0)
 		return -errno;
-	f->hidden = -1;
+	f->hidden[0] = '\0';
 	return 0;
 }
 
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite)
 {
-	int rc = f->hidden >= 0 ? rename_new(f, d) : link_new(f, d);
+	int rc = f->hidden[0] != '\0' ? rename_new(f, d) : link_new(f, d);
 
 	f->created = rc == 0;
 	if (rc == -EEXIST && overwrite)
@@ -157,16 +153,13 @@ int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite)
 
 void store_file_drop(struct store_file *f, const struct store_dir *d)
 {
-	char hidden[STORE_HIDDEN_NAME];
-
 	store_sum_fini(&f->sum);
-	if (f->hidden >= 0) {
-		store_dir_hidden_name(d, f->hidden, hidden);
-		unlinkat(d->fd, hidden, 0);
-	}
+	if (f->hidden[0] != '\0')
+		unlinkat(d->fd, f->hidden, 0);
 	if (f->fd >= 0)
 		close(f->fd);
-	f->hidden = f->fd = -1;
+	f->hidden[0] = '\0';
+	f->fd = -1;
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */

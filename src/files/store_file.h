@@ -14,7 +14,7 @@
 struct store_file {
 	char name[FILE_NAME_LEN_MAX + 1]; /* what it will be called; ends in NUL */
 	int fd;                           /* -1: closed */
-	int hidden;                       /* number of its hidden name; -1: none */
+	char hidden[STORE_HIDDEN_NAME];   /* its hidden name; "": none */
 	uint64_t size;
 	struct store_sum sum;
 	unsigned char sha256[DIGEST_SIZE_MAX];
@@ -33,6 +33,11 @@ struct store_there {
 
 /* name: checked by file_name_check(). 0, or -errno. */
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name);
+
+/* The same for one that is open and hidden already, and has that size: fd is its own from now on,
+ * and what is written goes behind what is there. */
+int store_file_adopt(
+	struct store_file *f, int fd, struct slice name, const char *hidden, uint64_t size);
 
 int store_file_write(struct store_file *f, const void *p, size_t n);
 

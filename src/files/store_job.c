@@ -9,6 +9,12 @@
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
+static int place(struct store *s)
+{
+	s->step = STORE_PLACE;
+	return job_unwanted(&s->job) ? -ECANCELED : store_work_place(&s->work);
+}
+
 static int seal(struct store *s)
 {
 	int rc = store_work_take(&s->work, s->pieces);
@@ -16,14 +22,38 @@ static int seal(struct store *s)
 	if (rc == 0)
 		rc = store_work_seal(&s->work);
 	/* Who may write the files of a form is asked first. */
-	if (rc != 0 || s->work.form != NULL)
+	if (rc != 0 || s->work.form != NULL || !store_work_is_whole(&s->work))
 		return rc;
-	s->step = STORE_PLACE;
-	return job_unwanted(&s->job) ? -ECANCELED : store_work_place(&s->work);
+	return place(s);
+}
+
+static int read_part(struct store *s)
+{
+	int rc = store_part_read(&s->work);
+
+	return rc == 0 && store_work_is_whole(&s->work) ? place(s) : rc;
+}
+
+static int take(struct store *s)
+{
+	int rc = store_work_take(&s->work, s->pieces);
+
+	if (rc == 0 && s->work.part != NULL)
+		rc = store_part_sync(&s->work);
+	s->progress = rc == 1;
+	return s->progress ? 0 : rc;
+}
+
+/* For a client that went away while these were on their way: as much as can be. */
+static int keep(struct store *s)
+{
+	int rc = store_work_take(&s->work, s->pieces);
+
+	return rc == 0 ? store_work_take(&s->work, s->rest) : rc;
 }
 
 /* In what the root's path names now. */
-static int begin(struct store *s)
+static int open_root(struct store *s)
 {
 	struct disk_root *newer = disk_root_look(s->tree, s->root);
 
@@ -35,7 +65,28 @@ static int begin(struct store *s)
 		return -ENOENT;
 	s->work.root = s->root->fd;
 	s->closed = false;
-	return s->work.removes ? store_work_remove(&s->work) : store_work_begin(&s->work);
+	return 0;
+}
+
+static int begin_step(struct store *s)
+{
+	int rc = open_root(s);
+
+	if (rc != 0)
+		return rc;
+	switch (s->step) {
+	case STORE_REMOVE:
+		return store_work_remove(&s->work);
+	case STORE_LOOK:
+	case STORE_CANCEL:
+		rc = store_dir_open(&s->work.at, s->work.root, s->work.dir);
+		if (rc < 0)
+			return rc;
+		return s->step == STORE_LOOK ? store_part_look(&s->work)
+					     : store_part_cancel(&s->work);
+	default:
+		return store_work_begin(&s->work);
+	}
 }
 
 static int run(struct store *s)
@@ -43,13 +94,19 @@ static int run(struct store *s)
 	switch (s->step) {
 	case STORE_BEGIN:
 	case STORE_REMOVE:
-		return begin(s);
+	case STORE_LOOK:
+	case STORE_CANCEL:
+		return begin_step(s);
 	case STORE_TAKE:
-		return store_work_take(&s->work, s->pieces);
+		return take(s);
 	case STORE_SEAL:
 		return seal(s);
+	case STORE_READ:
+		return read_part(s);
 	case STORE_PLACE:
 		return store_work_place(&s->work);
+	case STORE_KEEP:
+		return keep(s);
 	case STORE_DROP:
 		break;
 	}
@@ -61,7 +118,8 @@ static void work(struct job *j)
 	struct store *s = LIST_ENTRY(j, struct store, job);
 
 	s->result = run(s);
-	if (s->result == 0 && s->step < STORE_PLACE && !job_unwanted(j))
+	/* Of what can be resumed there may be more to keep. */
+	if (s->result == 0 && s->step < STORE_PLACE && (s->work.part != NULL || !job_unwanted(j)))
 		return;
 	store_work_close(&s->work);
 	s->closed = true;
@@ -69,18 +127,38 @@ static void work(struct job *j)
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
+/* The body has its end, and its files are not in their places. */
+static void sealed(struct store *s)
+{
+	if (s->work.part == NULL)
+		store_gate_files(s);
+	else if (s->work.part->last)
+		store_submit(s, STORE_READ);
+	else
+		store_resume_answer(s);
+}
+
 static void go_on(struct store *s)
 {
 	switch (s->step) {
 	case STORE_BEGIN:
+		if (s->work.part != NULL)
+			store_resume_begun(s);
 		req_await_body(s->req);
 		store_pump(s);
 		break;
 	case STORE_TAKE:
+		if (s->progress)
+			store_resume_progress(s);
 		store_pump(s);
 		break;
 	case STORE_SEAL:
-		store_gate_files(s);
+	case STORE_READ:
+		sealed(s);
+		break;
+	case STORE_LOOK:
+	case STORE_CANCEL:
+		store_resume_answer(s);
 		break;
 	default:
 		store_succeed(s);
@@ -98,7 +176,7 @@ static void came_back(struct job *j)
 	s->pieces = NULL;
 	if (s->req == NULL) {
 		if (!s->closed)
-			store_submit(s, STORE_DROP);
+			store_submit(s, s->rest != NULL ? STORE_KEEP : STORE_DROP);
 		if (!s->busy)
 			store_free(s);
 		return;

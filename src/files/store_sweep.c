@@ -9,14 +9,32 @@
 
 #include "base/log.h"
 #include "files/files_private.h"
-#include "files/store_dir.h"
+#include "files/store_ticket.h"
+
+/* Seconds that what could be resumed stays when that is switched off: workers of the generation
+ * before may still be at it. */
+enum { OFF_MAX_AGE = 86400, EVERY_MAX_S = 600 };
+
+static unsigned under_way; /* sweeps of this worker */
+static uint64_t waits_s;   /* until the next ones begin */
 
 struct sweep {
 	struct job job;
 	const char *root;
 	struct slice dir;
+	uint64_t expires;
 	int swept; /* or -errno */
 };
+
+static int sweep(const struct store_dir *d, uint64_t expires)
+{
+	int left_over = store_dir_sweep(d), forgotten;
+
+	if (left_over < 0)
+		return left_over;
+	forgotten = store_ticket_sweep(d, expires > 0 ? expires : OFF_MAX_AGE);
+	return forgotten < 0 ? forgotten : left_over + forgotten;
+}
 
 static void work(struct job *j)
 {
@@ -29,7 +47,7 @@ static void work(struct job *j)
 	if (s->swept == 0)
 		s->swept = root->fd < 0 ? -ENOENT : store_dir_open(&d, root->fd, path);
 	if (s->swept == 0)
-		s->swept = store_dir_sweep(&d);
+		s->swept = sweep(&d, s->expires);
 	store_dir_close(&d);
 	if (root != NULL)
 		ref_put(&root->ref);
@@ -47,27 +65,58 @@ static void done(struct job *j)
 		log_warn("%s%.*s: not looked at for left-overs of uploads: %s", s->root,
 			SLICE_ARG(s->dir), strerror(-s->swept));
 	free(s);
+	under_way--;
 }
 
-static void begin(struct files *f, const char *root, struct slice dir)
+static void begin(struct files *f, const char *root, const struct site *site)
 {
 	struct sweep *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return;
 	s->root = root;
-	s->dir = dir;
+	s->dir = site->uploads;
+	s->expires = site->upload_expires;
 	s->job.class = JOB_STORE;
 	s->job.place = root;
 	s->job.work = work;
 	s->job.done = done;
-	if (offload_submit(f->offload, &s->job) < 0)
-		free(s);
+	under_way++;
+	if (offload_submit(f->offload, &s->job) == 0)
+		return;
+	under_way--;
+	free(s);
+}
+
+/* Seconds between two sweeps: so that nothing stays much longer than it may. */
+static uint64_t every(const struct sites *sites)
+{
+	uint64_t s = EVERY_MAX_S;
+
+	for (unsigned i = 0; i < sites->n; i++) {
+		uint64_t expires = sites->v[i].upload_expires;
+
+		if (sites->v[i].uploads.n > 0 && expires > 0 && expires / 4 < s)
+			s = expires / 4;
+	}
+	return s;
 }
 
 void store_sweep(struct files *f, const struct sites *sites)
 {
+	waits_s = every(sites);
 	for (unsigned i = 0; i < sites->n; i++)
 		if (sites->v[i].uploads.n > 0 && sites->v[i].has_root)
-			begin(f, f->roots[sites->v[i].root].root, sites->v[i].uploads);
+			begin(f, f->roots[sites->v[i].root].root, &sites->v[i]);
+}
+
+void store_sweep_look(struct files *f, const struct sites *sites)
+{
+	/* A folder that hangs is not asked again. */
+	if (under_way > 0)
+		return;
+	if (waits_s == 0)
+		store_sweep(f, sites);
+	else
+		waits_s--;
 }

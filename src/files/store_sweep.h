@@ -1,6 +1,7 @@
 /*
- * store_sweep: removes what uploads of workers that died left behind. A worker calls it when it
- * starts; a thread does it.
+ * store_sweep: removes what uploads of workers that died left behind, and uploads that nobody has
+ * resumed for upload-expires seconds. A worker calls it when it starts and from time to time; a
+ * thread does it.
  */
 #ifndef H2D_FILES_STORE_SWEEP_H
 #define H2D_FILES_STORE_SWEEP_H
@@ -10,5 +11,8 @@
 
 /* In the folders of uploads of all sites, whose strings stay. What fails is logged. */
 void store_sweep(struct files *f, const struct sites *sites);
+
+/* Called about once a second: does the same again when uploads may have expired. */
+void store_sweep_look(struct files *f, const struct sites *sites);
 
 #endif

@@ -9,13 +9,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "files/store_part.h"
 #include "request/body.h"
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
 static bool asks_etag(const struct store_work *w)
 {
-	return w->nfields > 0;
+	return cond_fields(w->fields, w->nfields) != 0;
 }
 
 static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
@@ -67,32 +68,48 @@ static int check_name(const struct store_work *w, const char *name, struct store
 	return rc;
 }
 
+/* Bytes of the folder that stay there, as far as a quota asks. */
+static int measure_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
+{
+	uint64_t used = 0;
+	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+
+	/* What can be resumed is there already. */
+	if (w->part != NULL)
+		replaced += w->size;
+	*others = used > replaced ? used - replaced : 0;
+	return rc;
+}
+
 /* How much may be written at all. */
 static int measure(struct store_work *w, uint64_t replaced)
 {
 	struct statvfs fs;
-	uint64_t used = 0, disk;
-	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+	uint64_t others, disk, length = w->length;
+	int rc = measure_others(w, replaced, &others);
 
 	if (rc < 0)
 		return rc;
 	w->room = UINT64_MAX;
 	if (w->quota > 0)
-		w->room = used - replaced < w->quota ? w->quota - (used - replaced) : 0;
-	if (w->length == BODY_UNKNOWN)
+		w->room = others < w->quota ? w->quota - others : 0;
+	if (w->part != NULL && w->part->length != BODY_UNKNOWN)
+		length = w->part->length - w->size;
+	if (length == BODY_UNKNOWN)
 		return 0;
 	disk = fstatvfs(w->at.fd, &fs) == 0 && fs.f_blocks > 0 ? (uint64_t)fs.f_bavail * fs.f_frsize
 							       : UINT64_MAX;
 	/* A form is longer than its files, by little. */
-	return w->form == NULL && (w->length > w->room || w->length > disk) ? 507 : 0;
+	return w->form == NULL && (w->size > w->room || length > w->room - w->size || length > disk)
+		       ? 507
+		       : 0;
 }
 
 /* --- the files -------------------------------------------------------------------------------- */
 
-static int add_file(struct store_work *w, struct slice name)
+struct store_file *store_work_new_file(struct store_work *w)
 {
 	struct store_file *f = malloc(sizeof(*f));
-	int rc;
 
 	if (w->nfiles == w->cap) {
 		unsigned cap = w->cap == 0 ? 1 : 2 * w->cap;
@@ -105,12 +122,18 @@ static int add_file(struct store_work *w, struct slice name)
 	}
 	if (f == NULL || w->nfiles == w->cap) {
 		free(f);
-		return -ENOMEM;
+		return NULL;
 	}
-	rc = store_file_begin(f, &w->at, name);
 	w->files[w->nfiles++] = f;
 	w->in_part = true;
-	return rc;
+	return f;
+}
+
+static int add_file(struct store_work *w, struct slice name)
+{
+	struct store_file *f = store_work_new_file(w);
+
+	return f != NULL ? store_file_begin(f, &w->at, name) : -ENOMEM;
 }
 
 static struct store_file *last(const struct store_work *w)
@@ -120,6 +143,10 @@ static struct store_file *last(const struct store_work *w)
 
 static int write_some(struct store_work *w, struct slice data)
 {
+	int rc = w->part != NULL ? store_part_check(w, data.n) : 0;
+
+	if (rc != 0)
+		return rc;
 	if (data.n > w->room - w->size)
 		return 507;
 	w->size += data.n;
@@ -183,17 +210,20 @@ static int take_form(struct store_work *w, struct slice piece, bool end)
 
 /* --- putting them in place -------------------------------------------------------------------- */
 
-static int check_digests(struct store_work *w)
+int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n)
 {
 	for (unsigned a = 0; a < DIGEST_ALGORITHMS; a++) {
 		unsigned char hash[DIGEST_SIZE_MAX];
+		bool given = false;
 
-		if (w->sum.ctx[a] == NULL)
+		for (unsigned i = 0; i < n; i++)
+			given |= fields[i].given[a];
+		if (!given)
 			continue;
-		if (store_sum_end(&w->sum, a, hash) < 0)
+		if (store_sum_end(sum, a, hash) < 0)
 			return -ENOMEM;
-		for (unsigned i = 0; i < 2; i++)
-			if (digest_field_compare(&w->digests[i], a, hash) != NULL)
+		for (unsigned i = 0; i < n; i++)
+			if (digest_field_compare(&fields[i], a, hash) != NULL)
 				return 400;
 	}
 	return 0;
@@ -229,8 +259,8 @@ static int check_twins(const struct store_work *w)
 /* All names are looked at before the first is given. The folder is locked. */
 static int check_all(struct store_work *w)
 {
-	uint64_t used = 0, replaced = 0;
-	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+	uint64_t others, replaced = 0;
+	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < w->nfiles; i++) {
 		struct store_there there;
@@ -238,9 +268,9 @@ static int check_all(struct store_work *w)
 		rc = check_name(w, w->files[i]->name, &there);
 		replaced += there.size;
 	}
-	if (rc == 0 && w->quota > 0 && used - replaced + w->size > w->quota)
-		rc = 507;
-	return rc;
+	if (rc == 0)
+		rc = measure_others(w, replaced, &others);
+	return rc == 0 && w->quota > 0 && others + w->size > w->quota ? 507 : rc;
 }
 
 static int place_all(struct store_work *w)
@@ -258,32 +288,54 @@ static int place_all(struct store_work *w)
 	return rc == -EEXIST ? 409 : rc;
 }
 
-/* A rename that a power cut undoes was none. */
-static int sync_dir(const struct store_work *w)
+int store_work_sync_dir(const struct store_work *w)
 {
 	return fsync(w->at.fd) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-int store_work_begin(struct store_work *w)
+/* Of the body; of what can be resumed, the whole's is the file's own. */
+static int want_sums(struct store_work *w)
 {
-	struct store_there there = { 0 };
-	int rc = store_dir_open(&w->at, w->root, w->dir);
+	unsigned fields = w->part != NULL ? 1 : 2;
+	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < 2 * DIGEST_ALGORITHMS; i++)
+	for (unsigned i = 0; rc == 0 && i < fields * DIGEST_ALGORITHMS; i++)
 		if (w->digests[i / DIGEST_ALGORITHMS].given[i % DIGEST_ALGORITHMS])
 			rc = store_sum_want(&w->sum, i % DIGEST_ALGORITHMS);
-	if (rc == 0 && w->name != NULL)
-		rc = check_name(w, w->name, &there);
-	if (rc == 0)
-		rc = measure(w, there.size);
-	if (rc == 0 && w->name != NULL)
-		rc = add_file(w, slice_str(w->name));
 	return rc;
 }
 
-int store_work_take(struct store_work *w, const struct body_piece *pieces)
+static int begin_file(struct store_work *w)
+{
+	struct store_there there = { 0 };
+	bool goes_on = w->part != NULL && w->part->what == STORE_PART_APPEND;
+	int rc = goes_on ? store_part_begin(w) : 0;
+
+	if (rc == 0 && goes_on)
+		rc = store_file_look(&w->at, w->name, false, 0, &there);
+	else if (rc == 0)
+		rc = check_name(w, w->name, &there);
+	if (rc == 0)
+		rc = measure(w, there.size);
+	if (rc != 0 || goes_on)
+		return rc;
+	return w->part != NULL ? store_part_begin(w) : add_file(w, slice_str(w->name));
+}
+
+int store_work_begin(struct store_work *w)
+{
+	int rc = store_dir_open(&w->at, w->root, w->dir);
+
+	if (rc == 0)
+		rc = want_sums(w);
+	if (rc != 0)
+		return rc;
+	return w->name != NULL ? begin_file(w) : measure(w, 0);
+}
+
+static int take(struct store_work *w, const struct body_piece *pieces)
 {
 	int rc = 0;
 
@@ -299,28 +351,65 @@ int store_work_take(struct store_work *w, const struct body_piece *pieces)
 	return rc;
 }
 
+int store_work_take(struct store_work *w, const struct body_piece *pieces)
+{
+	int rc;
+
+	if (w->part == NULL)
+		return take(w, pieces);
+	rc = store_part_enter(w);
+	if (rc != 0)
+		return rc;
+	rc = take(w, pieces);
+	store_part_leave(w);
+	return rc;
+}
+
+bool store_work_is_whole(const struct store_work *w)
+{
+	return w->part == NULL || (w->part->last && !store_part_unread(w));
+}
+
 int store_work_seal(struct store_work *w)
 {
 	int rc = w->form != NULL ? take_form(w, slice_of("", 0), true) : 0;
 
 	if (rc == 0 && w->form != NULL && (!w->form_done || w->nfiles == 0))
 		rc = 400;
+	if (rc == 0 && w->part != NULL)
+		return store_part_seal(w);
 	if (rc == 0)
-		rc = check_digests(w);
+		rc = store_work_compare(&w->sum, w->digests, 2);
 	if (rc == 0 && w->form == NULL)
 		rc = end_file(w);
 	return rc == 0 ? check_twins(w) : rc;
 }
 
-int store_work_place(struct store_work *w)
+static int place_locked(struct store_work *w)
 {
-	int rc = store_dir_lock(&w->at);
+	int rc = store_dir_lock(&w->at, w->job);
 
 	if (rc < 0)
 		return rc;
 	rc = place_all(w);
 	store_dir_unlock(&w->at);
-	return rc == 0 ? sync_dir(w) : rc;
+	return rc;
+}
+
+static int place_part(struct store_work *w)
+{
+	int rc = store_part_end(w);
+
+	if (rc == 0)
+		rc = store_part_placing(w);
+	return rc == 0 ? store_part_placed(w, place_locked(w)) : rc;
+}
+
+int store_work_place(struct store_work *w)
+{
+	int rc = w->part != NULL ? place_part(w) : place_locked(w);
+
+	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 
 int store_work_remove(struct store_work *w)
@@ -329,7 +418,7 @@ int store_work_remove(struct store_work *w)
 	int rc = store_dir_open(&w->at, w->root, w->dir);
 
 	if (rc == 0)
-		rc = store_dir_lock(&w->at);
+		rc = store_dir_lock(&w->at, w->job);
 	if (rc < 0)
 		return rc;
 	rc = look(w, w->name, &there);
@@ -338,11 +427,13 @@ int store_work_remove(struct store_work *w)
 	if (rc == 0 && unlinkat(w->at.fd, w->name, 0) < 0)
 		rc = errno == ENOENT ? 404 : -errno;
 	store_dir_unlock(&w->at);
-	return rc == 0 ? sync_dir(w) : rc;
+	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 
 void store_work_close(struct store_work *w)
 {
+	if (w->part != NULL)
+		store_part_close(w);
 	for (unsigned i = 0; i < w->nfiles; i++)
 		store_file_drop(w->files[i], &w->at);
 	store_sum_fini(&w->sum);
@@ -355,7 +446,9 @@ void store_work_free(struct store_work *w)
 		free(w->files[i]);
 	free(w->files);
 	free(w->form);
+	free(w->part);
 	w->files = NULL;
 	w->form = NULL;
+	w->part = NULL;
 	w->nfiles = w->cap = 0;
 }

@@ -19,28 +19,32 @@ enum {
 	STORE_OPEN_MAX = 8,      /* files of a form whose descriptors are kept */
 };
 
+struct store_part; /* files/store_part.h */
+
 struct store_work {
 	/* What is asked; set before the first call, and stays. */
-	int root;         /* the root's descriptor; borrowed */
-	const char *dir;  /* the folder, below it */
-	const char *name; /* of the file; NULL: a form says */
+	const struct job *job; /* who gives up waiting for locks; NULL: nobody does */
+	int root;              /* the root's descriptor; borrowed */
+	const char *dir;       /* the folder, below it */
+	const char *name;      /* of the file; NULL: a form says */
 	bool removes;
 	bool overwrite;
 	uint64_t quota;             /* bytes of the folder; 0: any */
 	uint64_t max_file_size;     /* up to here an ETag is of the content */
 	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
-	const struct field *fields; /* conditions */
+	const struct field *fields; /* conditions; of what can be resumed, digests too */
 	unsigned nfields;
 	time_t now;
 	struct etag known; /* what a GET says of the file, as the image has it; n 0: nothing */
 	struct etag coded[CODINGS];     /* … and of it in these codings */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
+	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
 	/* What became of it. */
 	struct store_dir at;
 	struct store_sum sum; /* of the body */
-	uint64_t size;        /* of what was written */
+	uint64_t size;        /* of what was written, by requests before this one too */
 	uint64_t room;        /* how much may be */
 	bool in_part;         /* the last of the files is not complete */
 	bool form_done;
@@ -57,16 +61,28 @@ int store_work_take(struct store_work *w, const struct body_piece *pieces);
 /* The body is complete: checks it, and waits until the disk has its files. */
 int store_work_seal(struct store_work *w);
 
+/* Whether the files can be placed behind that. */
+bool store_work_is_whole(const struct store_work *w);
+
 /* Puts the files in their places. */
 int store_work_place(struct store_work *w);
 
 /* Removes the file, which is in place of all that is above. */
 int store_work_remove(struct store_work *w);
 
-/* Closes everything; nothing stays that has no name of its own. */
+/* Closes everything; nothing stays that has no name of its own, but what can be resumed. */
 void store_work_close(struct store_work *w);
 
 /* Frees what is left, behind that; cannot block. */
 void store_work_free(struct store_work *w);
+
+/* --- for store_part.c ------------------------------------------------------------------------- */
+
+/* One more of w->files, not set; NULL when memory is out. */
+struct store_file *store_work_new_file(struct store_work *w);
+/* What was summed, against what n fields say: 400 if they differ. Ends the sums. */
+int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n);
+/* A rename that a power cut undoes was none. */
+int store_work_sync_dir(const struct store_work *w);
 
 #endif

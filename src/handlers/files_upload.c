@@ -11,19 +11,25 @@ enum { PER_FILE = 64 }; /* of JSON, beside strings */
 
 /* --- one file --------------------------------------------------------------------------------- */
 
+static void describe(struct h2d_req *req, const struct h2d_stored *file)
+{
+	h2d_reply_field(req, "etag", file->etag);
+	h2d_reply_field(req, "repr-digest", file->repr_digest);
+	h2d_reply_field(req, "content-location", file->path);
+	if (file->created)
+		h2d_reply_field(req, "location", file->path);
+}
+
 static void file_stored(
 	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
 {
 	(void)state;
-	if (n == 0) {
+	if (status >= 400) {
 		h2d_reply_error(req, status);
 		return;
 	}
-	h2d_reply_field(req, "etag", files->etag);
-	h2d_reply_field(req, "repr-digest", files->repr_digest);
-	h2d_reply_field(req, "content-location", files->path);
-	if (files->created)
-		h2d_reply_field(req, "location", files->path);
+	if (n > 0)
+		describe(req, files);
 	h2d_reply_bytes(req, status, NULL, NULL, 0);
 }
 
@@ -33,13 +39,43 @@ static void put_start(struct h2d_req *req, void *state)
 	const char *name = h2d_req_param(req, "file_name", &len);
 
 	(void)state;
-	h2d_store(req, name, len, file_stored);
+	h2d_store_resumable(req, name, len, file_stored);
 }
 
 const struct h2d_handler h2d_handler_files_put = {
 	.name = "files_put",
 	.scope = H2D_ON_UPLOADS,
 	.start = put_start,
+};
+
+/* One that was cut off: how far it is, the rest of it, or its end. */
+static void resume_start(struct h2d_req *req, void *state)
+{
+	size_t len, upload_len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+	const char *upload = h2d_req_param(req, "upload", &upload_len);
+
+	(void)state;
+	h2d_store_resume(req, name, len, upload, upload_len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_resume = {
+	.name = "files_resume",
+	.scope = H2D_ON_UPLOADS,
+	.start = resume_start,
+};
+
+static void options_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_store_offer(req);
+	h2d_reply_options(req);
+}
+
+const struct h2d_handler h2d_handler_files_options = {
+	.name = "files_options",
+	.scope = H2D_ON_UPLOADS,
+	.start = options_start,
 };
 
 /* --- a form ----------------------------------------------------------------------------------- */

@@ -105,6 +105,11 @@ static void reply_options(struct h2d_req *req, unsigned methods)
 	h2d_reply_bytes(req, 204, NULL, NULL, 0);
 }
 
+void h2d_reply_options(struct h2d_req *req)
+{
+	reply_options(req, req->match.methods);
+}
+
 static enum h2d_scope listener_scope(const struct h2d_req *req)
 {
 	if (req->conn->admin)
@@ -221,14 +226,16 @@ static void unhook(struct h2d_req *req)
 		req->stream->consume(req, n);
 }
 
+/* What is left of the body may still be of use to it. */
 static void unhook_gone(struct h2d_req *req)
 {
 	const struct req_hook *hook = req->hook;
 
 	if (hook == NULL)
 		return;
-	unhook(req);
+	req->hook = NULL;
 	hook->gone(req);
+	unhook(req);
 }
 
 /* Its last call, and the end of what it has begun. */
@@ -459,9 +466,9 @@ void req_fini(struct h2d_req *req)
 	req_go(req, REQ_GONE);
 	if (req->gate != NULL)
 		gate_leave(req);
+	unhook_gone(req);
 	if (req->body_queue.first != NULL)
 		req->stream->consume(req, body_queue_clear(&req->body_queue));
-	unhook_gone(req);
 	handler_leaves(req, req->handler);
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);

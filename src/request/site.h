@@ -76,6 +76,7 @@ struct site {
 	bool upload_overwrite;     /* a file may be replaced */
 	int upload_status;         /* of a form whose files were stored */
 	uint64_t upload_quota;     /* bytes of that folder; 0: any */
+	uint64_t upload_expires;   /* seconds that an upload can be resumed; 0: none can */
 	const void *certificate; /* which one its names are served with: compared, never followed */
 };
 

@@ -306,6 +306,7 @@ static void make_site(struct maker *m, struct site *site, const struct conf_serv
 	site->upload_overwrite = s->upload_overwrite;
 	site->upload_status = s->upload_status == 0 ? 201 : 200;
 	site->upload_quota = s->upload_quota;
+	site->upload_expires = s->upload_expires;
 }
 
 /* Titles are names too, but for that of the server that needs none. Sorted, each once. */

@@ -279,6 +279,8 @@ static void every_second(struct timer *t)
 	log_tick(false);
 	conn_timer_look(&w->conns);
 	files_look(w->files, ask, w);
+	if (w->state != BOARD_DRAIN)
+		store_sweep_look(w->files, w->args->sites);
 	worker_room_look(w);
 	ctl_lost_ask(&w->lost, w->ctl.fd, clock_ms());
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)

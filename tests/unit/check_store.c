@@ -149,7 +149,8 @@ START_TEST(swept)
 	/* Its process dies: the descriptors go, and nobody removes the name. */
 	close(w.files[0]->fd);
 	store_dir_close(&w.at);
-	w.files[0]->fd = w.files[0]->hidden = -1;
+	w.files[0]->fd = -1;
+	w.files[0]->hidden[0] = '\0';
 	ck_assert_int_eq(store_dir_sweep(&d), 1);
 	ck_assert_uint_eq(entries(), 0);
 	store_dir_close(&d);
@@ -164,7 +165,7 @@ START_TEST(locked)
 	begin("a", false);
 	ck_assert_int_eq(store_work_begin(&w), 0);
 	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
-	ck_assert_int_eq(store_dir_lock(&w.at), 0);
+	ck_assert_int_eq(store_dir_lock(&w.at, NULL), 0);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), -1);
 	store_dir_unlock(&w.at);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), 0);

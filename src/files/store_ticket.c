@@ -1,0 +1,360 @@
+/*
+ * store_ticket: reads, writes, locks and removes the two hidden files of a resumable upload. Called
+ * by store_part.c and store_sweep.c in threads; never trusts what it reads.
+ */
+#include "files/store_ticket.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MODE = 0600,
+	PART_MODE = 0666,
+	TEXT_MAX = 4 << 20,
+	PLACED_MAX_AGE = 600, /* seconds that a client has to learn that its upload is complete */
+};
+
+/* "h2d-up1" and a newline, on this machine. */
+static const uint64_t magic = 0x0a3170752d643268;
+
+/* --- its bytes -------------------------------------------------------------------------------- */
+
+/* Every string of the text ends in NUL: the name, the user, then names and values of fields. */
+static size_t text_size(
+	const char *name, const char *user, const struct field *fields, unsigned nfields)
+{
+	size_t n = strlen(name) + 1 + strlen(user) + 1;
+
+	for (unsigned i = 0; i < nfields; i++)
+		n += fields[i].name.n + 1 + fields[i].value.n + 1;
+	return n;
+}
+
+static char *put(char *at, struct slice s)
+{
+	at = mempcpy(at, s.p, s.n);
+	*at++ = '\0';
+	return at;
+}
+
+static char *text_make(const char *name, const char *user, const struct field *fields,
+	unsigned nfields, size_t size)
+{
+	char *text = malloc(size), *at = text;
+
+	if (text == NULL)
+		return NULL;
+	at = put(put(at, slice_str(name)), slice_str(user));
+	for (unsigned i = 0; i < nfields; i++)
+		at = put(put(at, fields[i].name), fields[i].value);
+	return text;
+}
+
+static const char *next(const char **at)
+{
+	const char *s = *at;
+
+	*at += strlen(s) + 1;
+	return s;
+}
+
+/* Finds the strings in t->text, which ends in NUL. False: it is none of ours. */
+static bool text_read(struct store_ticket *t)
+{
+	const char *at = t->text, *end = at + t->head.text;
+	unsigned strings = 0;
+
+	for (const char *p = at; p < end; p++)
+		strings += *p == '\0';
+	if (strings < 2 || strings % 2 != 0)
+		return false;
+	t->name = next(&at);
+	t->user = next(&at);
+	t->nfields = strings / 2 - 1;
+	t->fields = calloc(t->nfields + 1, sizeof(*t->fields));
+	for (unsigned i = 0; t->fields != NULL && i < t->nfields; i++) {
+		t->fields[i].name = slice_str(next(&at));
+		t->fields[i].value = slice_str(next(&at));
+	}
+	return t->fields != NULL;
+}
+
+static bool read_head(const struct store_ticket *t, struct store_ticket_head *head)
+{
+	return pread(t->fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
+	       head->magic == magic && head->text > 0 && head->text <= TEXT_MAX &&
+	       head->state >= STORE_TICKET_OPEN && head->state <= STORE_TICKET_PLACED;
+}
+
+static bool read_all(struct store_ticket *t)
+{
+	size_t n;
+
+	if (!read_head(t, &t->head))
+		return false;
+	n = (size_t)t->head.text;
+	t->text = malloc(n);
+	return t->text != NULL && pread(t->fd, t->text, n, sizeof(t->head)) == (ssize_t)n &&
+	       t->text[n - 1] == '\0' && text_read(t);
+}
+
+static int write_all(struct store_ticket *t)
+{
+	size_t n = (size_t)t->head.text;
+	ssize_t done = pwrite(t->fd, t->text, n, sizeof(t->head));
+
+	if (done != (ssize_t)n)
+		return done < 0 ? -errno : -ENOSPC;
+	return store_ticket_write(t);
+}
+
+int store_ticket_write(const struct store_ticket *t)
+{
+	const struct store_ticket_head head = t->head;
+	ssize_t n = pwrite(t->fd, &head, sizeof(head), 0);
+
+	return n == (ssize_t)sizeof(head) ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+/* --- making and finding it -------------------------------------------------------------------- */
+
+/* 128 bits of the kernel's: nobody guesses it. */
+static int make_token(char token[STORE_TOKEN + 1])
+{
+	unsigned char bytes[STORE_TOKEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return -EIO;
+	for (unsigned i = 0; i < sizeof(bytes); i++) {
+		token[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+		token[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+	}
+	token[STORE_TOKEN] = '\0';
+	return 0;
+}
+
+static int create_file(
+	const struct store_dir *d, const char *token, enum store_dir_kind kind, mode_t mode)
+{
+	char name[STORE_HIDDEN_NAME];
+	int fd;
+
+	store_dir_token_name(token, kind, name);
+	fd = openat(d->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	return fd >= 0 ? fd : -errno;
+}
+
+/* What was made of it goes again. */
+static int give_up(struct store_ticket *t, const struct store_dir *d, int rc)
+{
+	store_ticket_remove(t, d);
+	store_ticket_close(t);
+	return rc;
+}
+
+int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const char *name,
+	const char *user, const struct field *fields, unsigned n, uint64_t length)
+{
+	size_t size = text_size(name, user, fields, n);
+	int rc = size <= TEXT_MAX ? make_token(t->token) : -ENOSPC, part;
+
+	if (rc < 0)
+		return rc;
+	t->head.magic = magic;
+	t->head.epoch = 1;
+	t->head.state = STORE_TICKET_OPEN;
+	t->head.length = length;
+	t->head.text = size;
+	t->text = text_make(name, user, fields, n, size);
+	if (t->text == NULL || !text_read(t))
+		return -ENOMEM;
+	t->fd = create_file(d, t->token, STORE_DIR_TICKET, MODE);
+	if (t->fd < 0)
+		return t->fd;
+	rc = write_all(t);
+	if (rc < 0)
+		return give_up(t, d, rc);
+	part = create_file(d, t->token, STORE_DIR_PART, PART_MODE);
+	return part >= 0 ? part : give_up(t, d, part);
+}
+
+int store_ticket_open(struct store_ticket *t, const struct store_dir *d)
+{
+	char name[STORE_HIDDEN_NAME];
+
+	store_dir_token_name(t->token, STORE_DIR_TICKET, name);
+	if (store_dir_kind(name) != STORE_DIR_TICKET)
+		return 404;
+	t->fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (t->fd < 0)
+		return errno == ENOENT ? 404 : -errno;
+	return read_all(t) ? 0 : 404;
+}
+
+int store_ticket_part(const struct store_ticket *t, const struct store_dir *d)
+{
+	char name[STORE_HIDDEN_NAME];
+	struct stat st;
+	int fd;
+
+	store_dir_token_name(t->token, STORE_DIR_PART, name);
+	fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return fd;
+	/* It was placed where no rename is exclusive, and the worker died before it let go. */
+	close(fd);
+	unlinkat(d->fd, name, 0);
+	return -ENOENT;
+}
+
+void store_ticket_close(struct store_ticket *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+	free(t->fields);
+	free(t->text);
+	t->fields = NULL;
+	t->text = NULL;
+	t->nfields = 0;
+}
+
+void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d)
+{
+	char name[STORE_HIDDEN_NAME];
+
+	/* Without a ticket a part is nobody's; a ticket without a part may be said to be placed. */
+	store_dir_token_name(t->token, STORE_DIR_TICKET, name);
+	unlinkat(d->fd, name, 0);
+	store_dir_token_name(t->token, STORE_DIR_PART, name);
+	unlinkat(d->fd, name, 0);
+}
+
+/* --- whose turn it is ------------------------------------------------------------------------- */
+
+static bool is_there(const struct store_ticket *t)
+{
+	struct stat st;
+
+	return fstat(t->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+int store_ticket_claim(struct store_ticket *t, const struct job *job)
+{
+	int rc = store_dir_wait(t->fd, job);
+
+	if (rc < 0)
+		return rc;
+	rc = 404;
+	if (is_there(t) && read_head(t, &t->head)) {
+		t->head.epoch++;
+		rc = store_ticket_write(t);
+	}
+	if (rc != 0)
+		store_ticket_leave(t);
+	return rc;
+}
+
+int store_ticket_enter(const struct store_ticket *t, const struct job *job)
+{
+	struct store_ticket_head now;
+	int rc = store_dir_wait(t->fd, job);
+
+	if (rc < 0)
+		return rc;
+	if (is_there(t) && read_head(t, &now) && now.epoch == t->head.epoch)
+		return 0;
+	store_ticket_leave(t);
+	return 409;
+}
+
+void store_ticket_leave(const struct store_ticket *t)
+{
+	store_dir_let_go(t->fd);
+}
+
+/* --- the forgotten ---------------------------------------------------------------------------- */
+
+/* Of name, seconds since it was written to; 0 if that is not known. */
+static uint64_t age(const struct store_dir *d, const char *name)
+{
+	struct stat st;
+	time_t now = time(NULL);
+
+	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec > now)
+		return 0;
+	return (uint64_t)(now - st.st_mtim.tv_sec);
+}
+
+static bool is_forgotten(
+	const struct store_ticket *t, const struct store_dir *d, const char *name, uint64_t max_age)
+{
+	char part[STORE_HIDDEN_NAME];
+	struct stat st;
+
+	store_dir_token_name(t->token, STORE_DIR_PART, part);
+	if (fstatat(d->fd, part, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return age(d, part) > max_age && age(d, name) > max_age;
+	return age(d, name) > (max_age < PLACED_MAX_AGE ? max_age : PLACED_MAX_AGE);
+}
+
+/* name: a ticket's. */
+static bool sweep_ticket(const struct store_dir *d, const char *name, uint64_t max_age)
+{
+	struct store_ticket t = {
+		.fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+	};
+	bool swept = false;
+
+	if (t.fd < 0)
+		return false;
+	store_dir_token(name, t.token);
+	if (store_dir_try(t.fd) == 0) {
+		swept = is_forgotten(&t, d, name, max_age);
+		if (swept)
+			store_ticket_remove(&t, d);
+	}
+	store_ticket_close(&t);
+	return swept;
+}
+
+/* name: a part's. The ticket is made first, and goes first. */
+static bool sweep_part(const struct store_dir *d, const char *name, uint64_t max_age)
+{
+	char ticket[STORE_HIDDEN_NAME], token[STORE_TOKEN + 1];
+	struct stat st;
+
+	store_dir_token(name, token);
+	store_dir_token_name(token, STORE_DIR_TICKET, ticket);
+	return fstatat(d->fd, ticket, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
+	       age(d, name) > max_age && unlinkat(d->fd, name, 0) == 0;
+}
+
+int store_ticket_sweep(const struct store_dir *d, uint64_t max_age)
+{
+	DIR *dir = store_dir_list(d);
+	const struct dirent *e;
+	int n = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while ((e = readdir(dir)) != NULL) {
+		enum store_dir_kind kind = store_dir_kind(e->d_name);
+
+		if (kind == STORE_DIR_TICKET)
+			n += sweep_ticket(d, e->d_name, max_age);
+		else if (kind == STORE_DIR_PART)
+			n += sweep_part(d, e->d_name, max_age);
+	}
+	closedir(dir);
+	return n;
+}

@@ -1,0 +1,83 @@
+/*
+ * store_ticket: what is known of a resumable upload between its requests: a small hidden file
+ * beside the bytes that came, its ticket, which outlives requests, workers and restarts. Called in
+ * offload threads: everything may block.
+ *
+ * In the folder of uploads ".h2d-TOKEN" is the ticket and ".h2d-TOKEN.part" are the bytes, TOKEN
+ * being 128 random bits that the upload's client alone was told. It is a file of its own because
+ * not every file system has extended attributes for users (tmpfs has not), and because what is
+ * received must become the file by its rename, without a byte too many.
+ *
+ * A request claims the upload: that ends what an earlier request, of whatever worker, still meant
+ * to do with it, for each step enters first and finds that the ticket's epoch is not its own any
+ * more. So a step holds the ticket's lock (flock(2)) no longer than a write takes, and nobody waits
+ * for a client that has gone. Results: 0, a status, or -errno.
+ */
+#ifndef H2D_FILES_STORE_TICKET_H
+#define H2D_FILES_STORE_TICKET_H
+
+#include "event/offload.h"
+#include "files/store_dir.h"
+#include "http/field.h"
+
+enum store_ticket_state {
+	STORE_TICKET_OPEN = 1, /* more bytes may come */
+	STORE_TICKET_PLACING,  /* complete; without its part it is the file already */
+	STORE_TICKET_PLACED,   /* complete, and the file */
+};
+
+/* The beginning of the file, written over in place. */
+struct store_ticket_head {
+	uint64_t magic;
+	uint64_t epoch;
+	uint64_t state;
+	uint64_t length; /* of the whole; BODY_UNKNOWN: nobody has said */
+	uint64_t size;   /* of what is complete */
+	uint64_t text;   /* bytes behind this */
+};
+
+struct store_ticket {
+	int fd;                        /* -1: not open */
+	char token[STORE_TOKEN + 1];   /* ends in NUL */
+	struct store_ticket_head head; /* as this request knows it */
+	char *text;                    /* what follows lies in it */
+	const char *name;              /* of the file that it will be */
+	const char *user;              /* whose password was right when it began; "": nobody's */
+	struct field *fields;          /* conditions and digests of the first request */
+	unsigned nfields;
+};
+
+/* Makes a ticket and its part; t->fd is -1. The part's descriptor, or -errno. It is claimed. */
+int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const char *name,
+	const char *user, const struct field *fields, unsigned n, uint64_t length);
+
+/* Opens that of t->token and reads it; 404 if there is none. */
+int store_ticket_open(struct store_ticket *t, const struct store_dir *d);
+
+/* Its part, for reading and writing: the descriptor, or -errno; -ENOENT if it has become the file.
+ */
+int store_ticket_part(const struct store_ticket *t, const struct store_dir *d);
+
+/*
+ * Enters, and no step of an earlier request will. 404: it is gone. job: who gives up waiting for
+ * the lock, as store_dir_lock().
+ */
+int store_ticket_claim(struct store_ticket *t, const struct job *job);
+
+/* Until store_ticket_leave() nobody else does anything to it. 409: it is another request's, or
+ * gone. */
+int store_ticket_enter(const struct store_ticket *t, const struct job *job);
+void store_ticket_leave(const struct store_ticket *t);
+
+/* Writes t->head, having entered. 0, or -errno. */
+int store_ticket_write(const struct store_ticket *t);
+
+/* Removes it and its part, having entered. */
+void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d);
+
+void store_ticket_close(struct store_ticket *t);
+
+/* Removes those that nobody has used for max_age seconds. How many, or -errno. */
+int store_ticket_sweep(const struct store_dir *d, uint64_t max_age);
+
+#endif
