@@ -9,6 +9,7 @@
 #include "master/cgroup.h"
 #include "master/cpus.h"
 #include "master/sandbox_paths.h"
+#include "master/seccomp.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
@@ -81,7 +82,10 @@ const struct child_kind child_kinds[] = {
 		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN),
 		.restart = { .first = 100, .most = 10000 },
-		.sandbox = { .paths = SANDBOX_ROOTS },
+		.sandbox = {
+			.paths = SANDBOX_ROOTS,
+			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_KEEPER,
+		},
 	},
 	{
 		.name = "worker",
@@ -94,8 +98,10 @@ const struct child_kind child_kinds[] = {
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
 		.awaited = true,
 		.restart = { .first = 100, .most = 10000 },
-		.sandbox = { .paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
-				      SANDBOX_MORE },
+		.sandbox = {
+			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS | SANDBOX_MORE,
+			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_WORKER | SECCOMP_SERVE,
+		},
 	},
 	{ .name = NULL },
 };

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -73,7 +72,7 @@ int landlock_abi(void)
 	return abi >= ABI_FIRST ? (int)abi : 0;
 }
 
-int landlock_new(struct landlock *l)
+int landlock_new(struct landlock *l, bool network)
 {
 	struct ruleset r = { 0 };
 	size_t size = sizeof(r.fs);
@@ -83,7 +82,7 @@ int landlock_new(struct landlock *l)
 		return -ENOSYS;
 	r.fs = known(l->abi);
 	if (l->abi >= ABI_NET) {
-		r.net = NET_ALL;
+		r.net = network ? 0 : NET_ALL;
 		size += sizeof(r.net);
 	}
 	if (l->abi >= ABI_SCOPE) {
@@ -130,8 +129,9 @@ int landlock_abi(void)
 	return 0;
 }
 
-int landlock_new(struct landlock *l)
+int landlock_new(struct landlock *l, bool network)
 {
+	(void)network;
 	*l = (struct landlock){ .fd = -1 };
 	return -ENOSYS;
 }

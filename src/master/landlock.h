@@ -6,6 +6,7 @@
 #ifndef H2D_MASTER_LANDLOCK_H
 #define H2D_MASTER_LANDLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum landlock_rights { LANDLOCK_READ = 1, LANDLOCK_WRITE = 2 };
@@ -18,8 +19,8 @@ struct landlock {
 /* The version of the kernel's Landlock; 0: it has none, or this build does not. */
 int landlock_abi(void);
 
-/* A ruleset that allows nothing. 0, or -errno. */
-int landlock_new(struct landlock *l);
+/* A ruleset that allows nothing, but network: all of TCP. 0, or -errno. */
+int landlock_new(struct landlock *l, bool network);
 
 /*
  * Allows LANDLOCK_… for the file or folder behind fd (O_PATH will do) and all that is below it,

@@ -1,7 +1,7 @@
 /*
  * sandbox: what a child process gives up when it starts, for good: root, capabilities, gaining
- * privileges by exec, files that its kind does not need. Spawn calls it when the child has closed
- * what it does not get, before its first thread. The master stays what it is.
+ * privileges by exec, files and system calls that its kind does not need. Spawn calls it when the
+ * child has closed what it does not get, before its first thread. The master stays what it is.
  */
 #ifndef H2D_MASTER_SANDBOX_H
 #define H2D_MASTER_SANDBOX_H
@@ -12,6 +12,7 @@
 /* What a kind of process may still do, as its row of child_kind.c says. */
 struct sandbox {
 	unsigned paths; /* SANDBOX_ROOTS … of sandbox_paths.h */
+	unsigned calls; /* SECCOMP_FILES … of seccomp.h */
 };
 
 /* What the kernel lacks is left out and logged; 0, or -errno: then the process must not serve. */
@@ -20,7 +21,7 @@ int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct
 /* In the master: one line of the log about what is in force for its children. */
 void sandbox_log(const struct conf *conf);
 
-/* What this build has, as words for -V: " landlock", or "". */
+/* What this build has, as words for -V: " landlock seccomp", or less. */
 const char *sandbox_built(void);
 
 #endif

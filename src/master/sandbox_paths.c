@@ -116,12 +116,27 @@ static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_
 		fn(ctx, paths->v[i], rights);
 }
 
+/* Of getaddrinfo(3). */
+static void resolver(sandbox_path_fn *fn, void *ctx)
+{
+	static const char *const files[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
+		"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		fn(ctx, files[i], LANDLOCK_READ);
+}
+
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx)
 {
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&conf->servers[i], wanted, fn, ctx);
+#ifdef __SANITIZE_ADDRESS__
+	fn(ctx, "/proc", LANDLOCK_READ); /* where a leak is looked for */
+#endif
 	if (!(wanted & SANDBOX_MORE))
 		return;
+	if (conf->sandbox.network)
+		resolver(fn, ctx);
 	all_of(&conf->sandbox.read, LANDLOCK_READ, fn, ctx);
 	all_of(&conf->sandbox.write, LANDLOCK_WRITE, fn, ctx);
 }

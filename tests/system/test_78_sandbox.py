@@ -26,6 +26,14 @@ def landlock_abi():
 landlock = pytest.mark.skipif(landlock_abi() == 0, reason="no Landlock")
 
 
+def built_with(what):
+	out = subprocess.run([H2D, "-V"], stdout=subprocess.PIPE, text=True, check=True).stdout
+	return re.search(r"^features: .*\b%s\b" % what, out, re.M) is not None
+
+
+seccomp = pytest.mark.skipif(not built_with("seccomp"), reason="built without libseccomp")
+
+
 class Inside:
 	"""A server with that route, in which a worker tries things."""
 
@@ -119,7 +127,8 @@ def test_files_out_of_reach(inside):
 	there.refuses("read", "/etc/passwd")
 	there.refuses("list", "/etc")
 	there.refuses("list", "/")
-	there.refuses("read", "/proc/self/status")
+	if not SANITIZED:
+		there.refuses("read", "/proc/self/status")
 	there.refuses("write", server.path("www", "new"))
 	there.refuses("write", server.path("www", "page"))
 	there.refuses("write", "/tmp/h2d-test-78")
@@ -236,6 +245,82 @@ def test_other_processes_out_of_reach(inside):
 	there.refuses("signal", str(server.pid))
 	there.refuses("ptrace", str(keeper))
 	there.refuses("ptrace", str(server.pid))
+
+
+# --- system calls -------------------------------------------------------------------------------
+
+CALLS = ("fork", "exec", "become", "socket", "connect", "ptrace", "signal", "code")
+
+
+def arguments(server):
+	return {"exec": "/bin/true", "become": "/bin/false", "connect": str(server.ports["tcp"]),
+		"ptrace": str(server.status()["keeper"]), "signal": str(server.pid)}
+
+
+@seccomp
+def test_system_calls_are_refused(inside):
+	"""By seccomp alone."""
+	there = inside(sections=off(landlock="false"))
+	args = arguments(there.server)
+	for what in CALLS:
+		if SANITIZED and what in ("fork", "ptrace", "signal", "code"):
+			continue  # the sanitizer's own tools need these
+		there.refuses(what, args.get(what, ""))
+	there.server.log.wait("sandbox of the children: .*, seccomp$")
+	for kind, pid in children(there.server).items():
+		status = status_of(pid)
+		assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1"), kind
+
+
+@seccomp
+@pytest.mark.parametrize("how", ["off", "log"])
+def test_system_calls_without_seccomp(inside, how):
+	"""The same tries: with its key off, and when it only logs, what is refused is refused by other rules."""
+	there = inside(sections=off(landlock="false", seccomp=how))
+	args = arguments(there.server)
+	for what in ("fork", "exec", "socket", "connect", "code"):
+		assert there.tries(what, args.get(what, "")) == "done", what
+	there.server.log.wait("sandbox of the children: .*, seccomp %s$" % {"off": "off", "log": "logs"}[how])
+
+
+@landlock
+def test_network_without_seccomp(inside):
+	"""Landlock alone keeps a worker from TCP, since its version 4."""
+	there = inside(sections=off(seccomp="off"))
+	assert there.tries("socket") == "done"
+	if landlock_abi() >= 4:
+		there.refuses("connect", str(there.server.ports["tcp"]))
+
+
+def test_network_for_handlers(inside):
+	there = inside(sections=off(network="true"))
+	assert there.tries("connect", str(there.server.ports["tcp"])) == "done"
+	there.refuses("exec", "/bin/true")
+	there.refuses("read", "/etc/passwd")
+
+
+@seccomp
+def test_further_system_calls(inside):
+	there = inside(sections=off(syscalls='{"socket", "no-such-call"}'))
+	assert there.tries("socket") == "done"
+	there.refuses("become", "/bin/false")
+	there.server.log.wait("syscalls: there is no no-such-call")
+
+
+def test_syslog_in_the_sandbox(h2d):
+	"""Each line takes a socket, which is all that such a worker may make."""
+	server = h2d.new(binary=HANDLERS, conf='error-log = "syslog"', admin=False, listens=("unix",))
+	server.spawn()
+	there = Inside(server)
+	def asked():
+		try:
+			with server.connect("unix") as c:
+				return c.get("/t/sandbox/socket").body.decode()
+		except OSError:
+			return None
+	said = procs.wait_for(asked, said="it listens")
+	assert said in REFUSED
+	assert there is not None
 
 
 # --- what is said -------------------------------------------------------------------------------

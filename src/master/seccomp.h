@@ -1,0 +1,35 @@
+/*
+ * seccomp: the list of system calls that a child may make (seccomp(2), by libseccomp). Sandbox puts
+ * it into force as the last step before the child's own function; syscalls.def has the list.
+ */
+#ifndef H2D_MASTER_SECCOMP_H
+#define H2D_MASTER_SECCOMP_H
+
+#include <stdbool.h>
+
+/* Which calls, as columns of syscalls.def. */
+enum seccomp_calls {
+	SECCOMP_EVERY = 1,
+	SECCOMP_FILES = 2,    /* to open files */
+	SECCOMP_WORKER = 4,   /* to store them */
+	SECCOMP_KEEPER = 8,   /* to watch them, to be nice */
+	SECCOMP_SERVE = 16,   /* to accept connections and use them */
+	SECCOMP_NETWORK = 32, /* to make connections */
+	SECCOMP_SYSLOG = 64,  /* to send lines to syslogd */
+};
+
+struct seccomp {
+	unsigned calls;    /* SECCOMP_… */
+	bool log;          /* allow every call, and have the kernel's log name what is not listed */
+	char *const *more; /* names of further calls */
+	unsigned nmore;
+};
+
+/* Whether this build and this kernel have it. */
+bool seccomp_built(void);
+bool seccomp_there(void);
+
+/* From now on it holds for this process; no_new_privs must be set. 0, or -errno. */
+int seccomp_enter(const struct seccomp *s);
+
+#endif
