@@ -1,7 +1,8 @@
 /*
  * later: two handlers that answer later. GET /later/MS answers after that many milliseconds, from a
  * timer. GET /resolve/HOST has a thread ask the resolver, which may take seconds, and answers with
- * the addresses of HOST when it is done; other requests go on meanwhile.
+ * the addresses of HOST when it is done; other requests go on meanwhile. It takes sandbox { network
+ * = true }, for workers make no connections else.
  */
 #include "h2d/handler.h"
 

@@ -168,7 +168,7 @@ def test_who_asked_for_later_leaves(handlers):
 
 
 def test_resolve(handlers, speak):
-	with link(handlers(), speak) as c:
+	with link(handlers(sections="sandbox { network = true }"), speak) as c:
 		answer = c.get("/resolve/127.0.0.1")
 		assert (answer.status, answer.body) == (200, b"127.0.0.1\n")
 		assert c.get("/resolve/300.0.0.1.invalid.").status == 404
