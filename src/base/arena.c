@@ -83,6 +83,17 @@ struct slice arena_dup(struct arena *a, struct slice s)
 	return slice_of(p, s.n);
 }
 
+struct slice arena_join(struct arena *arena, struct slice a, struct slice b)
+{
+	char *p = arena_alloc(arena, a.n + b.n);
+
+	if (p == NULL)
+		return (struct slice){ 0 };
+	memcpy(p, a.p, a.n);
+	memcpy(p + a.n, b.p, b.n);
+	return slice_of(p, a.n + b.n);
+}
+
 char *arena_strdup(struct arena *a, const char *s)
 {
 	size_t n = strlen(s) + 1;

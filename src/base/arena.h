@@ -42,6 +42,8 @@ void *arena_zalloc(struct arena *a, size_t n);
 
 /* Copies with a NUL behind; a slice with p == NULL when memory is out. */
 struct slice arena_dup(struct arena *a, struct slice s);
+/* a and b behind each other, without a NUL; p NULL when memory is out. */
+struct slice arena_join(struct arena *arena, struct slice a, struct slice b);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

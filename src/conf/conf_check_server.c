@@ -136,21 +136,6 @@ static void check_redirect(
 			"redirect \"%.200s\" leads to itself, without end", p->redirect);
 }
 
-static void check_scope(struct conf_scope *p, struct conf_faults *faults)
-{
-	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
-		const char *name = p->index.v[i];
-
-		if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
-			strcmp(name, "..") == 0)
-			conf_fault(faults, &p->index_at,
-				"index: \"%.200s\" is not the name of a file", name);
-	}
-	if (p->charset != NULL && !is_token(p->charset))
-		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
-	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
-}
-
 /* A path as a request has it once it is decoded and its dots are gone. */
 static bool is_path(const char *s)
 {
@@ -167,6 +152,47 @@ static bool is_path(const char *s)
 		p += n;
 	}
 	return true;
+}
+
+/* As a request has it, and not that of a directory. */
+static bool is_file_path(const char *s)
+{
+	return is_path(s) && s[1] != '\0' && s[strlen(s) - 1] != '/';
+}
+
+static bool is_extension(const char *s)
+{
+	return s[0] == '.' && s[1] != '\0' && strchr(s, '/') == NULL && s[strlen(s) - 1] != '.';
+}
+
+static void check_names(const struct conf_scope *p, struct conf_faults *faults)
+{
+	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
+		if (!is_extension(p->extensions.v[i]))
+			conf_fault(faults, &p->extensions_at,
+				"extensions: \"%.200s\" is not written as \".html\" is",
+				p->extensions.v[i]);
+	if (p->fallback != NULL && *p->fallback != '\0' && !is_file_path(p->fallback))
+		conf_fault(faults, &p->fallback_at,
+			"fallback \"%.200s\" is not the path of a file below root, as "
+			"\"/index.html\"",
+			p->fallback);
+}
+
+static void check_scope(struct conf_scope *p, struct conf_faults *faults)
+{
+	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
+		const char *name = p->index.v[i];
+
+		if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
+			strcmp(name, "..") == 0)
+			conf_fault(faults, &p->index_at,
+				"index: \"%.200s\" is not the name of a file", name);
+	}
+	check_names(p, faults);
+	if (p->charset != NULL && !is_token(p->charset))
+		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
+	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
 }
 
 static void check_locations(struct conf_server *s, struct conf_faults *faults)
@@ -210,8 +236,7 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 			if (!faults->lost)
 				conf_fault(faults, e->file_at.file != NULL ? &e->file_at : &e->at,
 					"error-page needs a file = \"/PATH\"");
-		} else if (e->file != NULL && (!is_path(e->file) || e->file[1] == '\0' ||
-						      e->file[strlen(e->file) - 1] == '/')) {
+		} else if (e->file != NULL && !is_file_path(e->file)) {
 			conf_fault(faults, &e->file_at,
 				"file \"%.200s\" is not the path of a file below root, as "
 				"\"/404.html\"",
@@ -234,6 +259,13 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 			break;
 		}
 	}
+}
+
+static void check_health(const struct conf_server *s, struct conf_faults *faults)
+{
+	if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
+		conf_fault(faults, &s->health_at,
+			"health \"%.200s\" is not a path as \"/healthz\" is", s->health);
 }
 
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
@@ -265,6 +297,7 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		check_scope(&s->scope, faults);
 		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);
+		check_health(s, faults);
 		check_error_pages(s, faults);
 		check_locations(s, faults);
 	}

@@ -8,46 +8,17 @@
  */
 #include "files/reply_file.h"
 
-#include <errno.h>
 #include <limits.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
-#include "files/files_private.h"
 #include "files/listing.h"
 #include "files/reply_conditional.h"
+#include "files/reply_disk.h"
 #include "http/cond.h"
 #include "http/content_type.h"
-#include "http/date.h"
 #include "http/path.h"
 #include "request/gate.h"
-
-/* A reply that may need the disk; in the request's arena. */
-struct file_reply {
-	struct h2d_req *req;
-	struct files *files;
-	enum h2d_tree tree;
-	struct slice path; /* below root, the folder of uploads included */
-	struct slice name; /* what is tried: path, or path and an index name */
-	bool dir;          /* path ends in a slash */
-	bool plain;        /* the file itself may be sent, not only one beside it */
-	unsigned index;    /* which index name */
-	unsigned asked;    /* reply_conditional_asked() */
-	int page_status;   /* of the error it is the page of; 0: it is no such page */
-};
-
-static void next_index(struct file_reply *a);
-
-static void fail(struct file_reply *a, int status)
-{
-	if (a->page_status == 0) {
-		reply_conditional_error(a->req, status);
-		return;
-	}
-	body_close(&a->req->reply.body);
-	reply_own_page(a->req, a->page_status);
-}
 
 static void reply(
 	struct h2d_req *req, const struct reply_conditional *r, unsigned asked, int page_status)
@@ -139,200 +110,75 @@ static bool reply_cached(
 	return true;
 }
 
-/* --- from the disk ---------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
-static void reply_disk(struct file_reply *a, struct disk_file *file)
+/* The client is to ask for path instead, and something to be added behind it. */
+static void send_to(struct h2d_req *req, struct slice path, const char *more)
 {
-	struct h2d_req *req = a->req;
-	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
-	const struct mime *mime = mime_find(a->name);
-	struct reply_conditional r = {
-		.type = content_type_make(mime, req->location->charset, &req->arena),
-		.etag = etag_slice(&file->etag),
-		.mtime = file->mtime,
-		.coding = file->coding,
-		.varies = content_type_varies(mime, a->files->codings, file->has_beside),
-	};
-
-	COUNT(cache_misses, 1);
-	if (date == NULL || r.type.p == NULL) {
-		fail(a, ERR_NO_MEMORY->status);
-		return;
-	}
-	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
-		reply_conditional_refuse(req, true, 406);
-		return;
-	}
-	date_format(r.mtime, date);
-	r.last_modified = slice_of(date, DATE_LEN);
-	req->reply.body.left = file->file_id.size;
-	reply(req, &r, a->asked, a->page_status);
-}
-
-/* "/dir" is asked for at "/dir/", where its relative links are right. */
-static void redirect(struct file_reply *a)
-{
-	struct h2d_req *req = a->req;
-	struct slice at = path_encode(req->path, &req->arena), query = req->query;
+	struct slice at = path_encode(path, &req->arena), query = req->query;
 	char *location = NULL;
 
 	if (!field_value_valid(query))
 		query.n = 0;
-
-	if (at.p != NULL && at.n > 0 && at.p[at.n - 1] == '/') {
-		/* The handler's name for it, not the client's: there is nowhere to send the client.
-		 */
-		fail(a, 404);
-		return;
-	}
 	if (at.p != NULL)
-		location = arena_printf(&req->arena, "%.*s/%s%.*s", SLICE_ARG(at),
+		location = arena_printf(&req->arena, "%.*s%s%s%.*s", SLICE_ARG(at), more,
 			query.n > 0 ? "?" : "", SLICE_ARG(query));
-	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0) {
-		fail(a, ERR_NO_MEMORY->status);
-		return;
-	}
-	fail(a, 301);
+	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0)
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
+	else
+		reply_conditional_error(req, 301);
 }
 
-/* The machine is short of something: said once a second. */
-static void shortage(struct disk *d, const char *path, int rc)
+/* What is behind the last slash of path. */
+static struct slice last_name(struct slice path)
 {
-	if (clock_ms() - d->logged_ms >= 1000) {
-		d->logged_ms = clock_ms();
-		log_error("%s: %s", path, strerror(-rc));
-	}
+	size_t i = path.n;
+
+	while (i > 0 && path.p[i - 1] != '/')
+		i--;
+	return slice_of(path.p + i, path.n - i);
 }
 
-static void opening_failed(struct file_reply *a, const char *path, int rc)
+static bool has_dot(struct slice name)
 {
-	switch (-rc) {
-	case EISDIR:
-		if (!a->dir && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0) {
-			redirect(a);
-			return;
-		}
-		/* fall through */
-	case ENOENT:
-	case ENOTDIR:
-	case EXDEV:
-	case ELOOP:
-	case ENAMETOOLONG:
-	case ENXIO:
-	case ENODEV:
-		if (a->dir)
-			next_index(a);
-		else
-			fail(a, 404);
-		return;
-	case EACCES:
-	case EPERM:
-		log_peer(LEVEL_INFO, "%s: %s", path, strerror(-rc));
-		fail(a, 403);
-		return;
-	default:
-		shortage(a->files->disk, path, rc);
-		fail(a, 503);
-	}
-}
-
-static void tagged(struct disk_file *file, int rc)
-{
-	struct file_reply *a = file->ctx;
-
-	if (rc == 0) {
-		reply_disk(a, file);
-		return;
-	}
-	shortage(a->files->disk, file->path, rc);
-	fail(a, 503);
-}
-
-static void opened(struct disk_file *file, int rc)
-{
-	struct file_reply *a = file->ctx;
-
-	if (rc < 0) {
-		opening_failed(a, file->path, rc);
-		return;
-	}
-	if (a->page_status != 0) {
-		reply_disk(a, file);
-		return;
-	}
-	file->fn = tagged;
-	rc = disk_file_etag(file);
-	if (rc != DISK_LATER)
-		tagged(file, rc);
-}
-
-/*
- * Files beside the one that is asked for may hold it in a coding, made by other programs. Without
- * codings of our own the answer varies only if there is one, so all are looked for.
- */
-static void look_beside(struct file_reply *a, struct disk_file *file)
-{
-	const struct h2d_req *req = a->req;
-	unsigned left = (1u << CODINGS) - 1;
-	enum coding coding;
-
-	a->plain = true;
-	if (!mime_find(a->name)->compressible)
-		return;
-	if (a->asked & COND_ACCEPT_ENCODING) {
-		while ((coding = coding_memo_choose(
-				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {
-			disk_file_beside(file, coding, true);
-			left &= ~(1u << coding);
-		}
-		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
-	}
-	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
-		if (left >> c & 1)
-			disk_file_beside(file, (enum coding)c, false);
-}
-
-static void try_disk(struct file_reply *a)
-{
-	struct disk_file *file =
-		disk_file_new(a->files->disk, a->req, a->req->site->root, a->name, opened, a);
-	int rc;
-
-	body_close(&a->req->reply.body);
-	if (file == NULL) {
-		fail(a, ERR_NO_MEMORY->status);
-		return;
-	}
-	/* From here on a request that goes away closes it. */
-	disk_file_attach(file, &a->req->reply.body);
-	look_beside(a, file);
-	rc = disk_file_open(file);
-	if (rc != DISK_LATER)
-		opened(file, rc);
-}
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-static struct slice join(struct h2d_req *req, struct slice a, struct slice b)
-{
-	char *p = arena_alloc(&req->arena, a.n + b.n);
-
-	if (p == NULL)
-		return (struct slice){ 0 };
-	memcpy(p, a.p, a.n);
-	memcpy(p + a.n, b.p, b.n);
-	return slice_of(p, a.n + b.n);
+	return memchr(name.p, '.', name.n) != NULL;
 }
 
 static void try_name(struct file_reply *a)
 {
 	if (a->name.p == NULL) {
-		fail(a, ERR_NO_MEMORY->status);
+		reply_disk_fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
 	body_close(&a->req->reply.body);
 	if (!reply_cached(a->files, a->req, a->name, a->asked, a->page_status))
-		try_disk(a);
+		reply_disk(a);
+}
+
+static void fallback_begins(struct h2d_req *req, enum gate_result result, void *ctx)
+{
+	(void)req;
+	if (result == GATE_GO)
+		try_name(ctx);
+}
+
+/*
+ * Nothing answers for the path. The fallback is sent with the settings of its own location: those
+ * of the path's, a long cache-control say, are for what should be there.
+ */
+static void nothing_there(struct file_reply *a)
+{
+	struct h2d_req *req = a->req;
+
+	if (!a->own || a->sandboxed || a->outer != NULL || req->location->fallback.n == 0) {
+		reply_disk_fail(a, 404);
+		return;
+	}
+	body_close(&req->reply.body);
+	a->name = req->location->fallback;
+	a->outer = req->location;
+	req->location = site_location(req->site, a->name);
+	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
 /* A directory, if it is one, in which nothing is that its place calls an index. */
@@ -344,23 +190,85 @@ static void no_index(struct file_reply *a)
 		listing_reply(a->req, &a->files->listings, a->files->roots[req->site->root].root,
 			a->path);
 	else
-		fail(a, 404);
+		nothing_there(a);
 }
 
-/* The index name at a->index was not there: the one after it. */
-static void next_index(struct file_reply *a)
+static bool is_dir(const struct file_reply *a)
+{
+	return a->path.p[a->path.n - 1] == '/';
+}
+
+/* Of a directory: the next of its index files that may be shown. False: there is no other. */
+static bool next_index(struct file_reply *a)
 {
 	const struct location *location = a->req->location;
 
-	do
-		a->index++;
-	while (a->index < location->nindex && path_hidden_name(location->index[a->index]));
-	if (a->index >= location->nindex) {
+	while (a->next < location->nindex && path_hidden_name(location->index[a->next]))
+		a->next++;
+	if (a->next == location->nindex)
+		return false;
+	a->name = arena_join(&a->req->arena, a->path, location->index[a->next++]);
+	return true;
+}
+
+/* How many names may stand for a path that leaves its extension out. */
+static unsigned extensions(const struct file_reply *a)
+{
+	return a->own ? a->req->location->nextensions : 0;
+}
+
+/*
+ * Of any other path: it, and with each extension. A name without a dot is looked for with them
+ * first, so that a cached page takes one look-up, and nothing is asked of the disk in front of it.
+ */
+static bool next_file(struct file_reply *a)
+{
+	unsigned n = extensions(a), self = has_dot(last_name(a->path)) ? 0 : n;
+
+	if (a->next > n)
+		return false;
+	if (a->next == self)
+		a->name = a->path;
+	else
+		a->name = arena_join(&a->req->arena, a->path,
+			a->req->location->extensions[a->next - (a->next > self)]);
+	a->next++;
+	return true;
+}
+
+static void redirect_to_dir(struct file_reply *a)
+{
+	struct h2d_req *req = a->req;
+
+	/* The handler's name for it may end so, not the client's: there is nowhere to send the
+	 * client. */
+	if (req->path.p[req->path.n - 1] == '/')
+		reply_disk_fail(a, 404);
+	else
+		send_to(req, req->path, "/");
+}
+
+static void next_name(struct file_reply *a)
+{
+	if (is_dir(a) ? next_index(a) : next_file(a))
+		try_name(a);
+	else if (is_dir(a))
 		no_index(a);
-		return;
-	}
-	a->name = join(a->req, a->path, location->index[a->index]);
-	try_name(a);
+	else
+		nothing_there(a);
+}
+
+/* "/dir" is asked for at "/dir/", where its relative links are right. */
+static void missing(struct file_reply *a, bool dir)
+{
+	bool asked = dir && a->name.p == a->path.p && !is_dir(a);
+
+	if (a->page_status != 0 || a->outer != NULL)
+		reply_disk_fail(a, 404);
+	else if (asked && a->tree == H2D_DOCUMENT_ROOT)
+		redirect_to_dir(a);
+	else
+		next_name(a);
 }
 
 /* path_parse() makes no other; a handler's own name might be one. */
@@ -380,21 +288,49 @@ static bool canonical(struct slice path)
 	return true;
 }
 
-/*
- * What strangers uploaded must not run as a page of this site, by whatever name it is asked for.
- * Said with every status: errors, too, carry content.
- */
-static int add_sandbox(struct h2d_req *req, enum h2d_tree tree, struct slice name)
+/* In the folder of uploads, by whatever name. */
+static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slice name)
 {
 	struct slice uploads = req->site->uploads;
-	int rc = 0;
 
-	if (tree != H2D_UPLOAD_DIR && (uploads.n == 0 || !slice_starts(name, uploads) ||
-					      (name.n > uploads.n && name.p[uploads.n] != '/')))
-		return 0;
-	rc |= reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
+	return tree == H2D_UPLOAD_DIR || (uploads.n > 0 && slice_starts(name, uploads) &&
+						 (name.n == uploads.n || name.p[uploads.n] == '/'));
+}
+
+/*
+ * What strangers uploaded must not run as a page of this site. Said with every status: errors, too,
+ * carry content.
+ */
+static int add_sandbox(struct h2d_req *req)
+{
+	int rc = reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
+
 	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
 	return rc;
+}
+
+/* "/about.html" is asked for at "/about", "/index.html" at "/". True: the client was told. */
+static bool redirect_extension(struct h2d_req *req, struct slice path)
+{
+	const struct location *location = req->location;
+	struct slice name = last_name(path), stem = name, dir = slice_of(path.p, path.n - name.n);
+
+	for (unsigned i = 0; stem.n == name.n && i < location->nextensions; i++) {
+		struct slice e = location->extensions[i];
+
+		if (name.n > e.n && memcmp(name.p + name.n - e.n, e.p, e.n) == 0)
+			stem.n -= e.n;
+	}
+	/* Another file might have the shorter name; see next_file(). */
+	if (stem.n == name.n || has_dot(stem))
+		return false;
+	if (location->nindex > 0 && slice_eq(name, location->index[0]))
+		stem.n = 0;
+	dir.n += stem.n;
+	if (stem.n > 0 && site_location(req->site, dir)->nextensions == 0)
+		return false;
+	send_to(req, dir, "");
+	return true;
 }
 
 /* Who may have it was asked. */
@@ -405,12 +341,7 @@ static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
 	(void)req;
 	if (result != GATE_GO)
 		return;
-	if (a->dir) {
-		a->index = UINT_MAX; /* wraps to the first */
-		next_index(a);
-	} else {
-		try_name(a);
-	}
+	next_name(a);
 }
 
 /* The client asked for it by this name, so req_start() asked who may. */
@@ -419,33 +350,13 @@ static bool is_own_name(const struct h2d_req *req, enum h2d_tree tree, struct sl
 	return tree == H2D_DOCUMENT_ROOT && name.p == req->path.p && name.n == req->path.n;
 }
 
-void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)
+/* What the fast path left: everything but a cached file under its own name. */
+static void reply_slowly(struct files *f, struct h2d_req *req, enum h2d_tree tree,
+	struct slice name, bool own, bool sandboxed)
 {
-	struct files *f = req->env->files;
-	struct slice name = slice_of(path, len);
 	enum gate_result result = GATE_GO;
-	struct file_reply *a;
-	bool own = is_own_name(req, tree, name);
-	unsigned asked;
+	struct file_reply *a = arena_zalloc(&req->arena, sizeof(*a));
 
-	if (add_sandbox(req, tree, name) < 0) {
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
-		return;
-	}
-	if (f == NULL || f->nroots == 0 || path_hidden(name)) {
-		reply_conditional_error(req, 404);
-		return;
-	}
-	asked = reply_conditional_asked(req);
-	if (own && reply_cached(f, req, name, asked, 0))
-		return;
-	/* Only names in canonical form are in an image; the disk would take others. */
-	if (!canonical(name) ||
-		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/'))) {
-		reply_conditional_error(req, 404);
-		return;
-	}
-	a = arena_zalloc(&req->arena, sizeof(*a));
 	if (a == NULL) {
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return;
@@ -453,18 +364,48 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	a->req = req;
 	a->files = f;
 	a->tree = tree;
-	a->asked = asked;
-	a->path = join(req, tree == H2D_UPLOAD_DIR ? req->site->uploads : slice_of("", 0), name);
-	a->dir = path[len - 1] == '/';
-	a->name = a->path;
+	a->own = own;
+	a->sandboxed = sandboxed;
+	a->asked = reply_conditional_asked(req);
+	a->missing = missing;
+	a->path = name;
+	if (tree == H2D_UPLOAD_DIR)
+		a->path = arena_join(&req->arena, req->site->uploads, name);
 	if (a->path.p == NULL) {
-		fail(a, ERR_NO_MEMORY->status);
+		reply_disk_fail(a, ERR_NO_MEMORY->status);
 		return;
 	}
 	if (!own)
 		result = gate_pass_file(req, a->path, begin, a);
-	if (result == GATE_GO)
-		begin(req, result, a);
+	begin(req, result, a);
+}
+
+void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)
+{
+	struct files *f = req->env->files;
+	struct slice name = slice_of(path, len);
+	bool own = is_own_name(req, tree, name), sandboxed = is_upload(req, tree, name);
+
+	if (sandboxed && add_sandbox(req) < 0) {
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	if (f == NULL || f->nroots == 0 || path_hidden(name)) {
+		reply_conditional_error(req, 404);
+		return;
+	}
+	if (own && req->location->nextensions == 0) {
+		if (reply_cached(f, req, name, reply_conditional_asked(req), 0))
+			return;
+	} else if (own && req->location->extensions_redirect && redirect_extension(req, name)) {
+		return;
+	}
+	/* Only names in canonical form are in an image; the disk would take others. */
+	if (!canonical(name) ||
+		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/')))
+		reply_conditional_error(req, 404);
+	else
+		reply_slowly(f, req, tree, name, own, sandboxed);
 }
 
 void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
@@ -483,5 +424,6 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->path = a->name = file;
 	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
+	a->missing = missing;
 	try_name(a);
 }

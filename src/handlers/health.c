@@ -1,4 +1,7 @@
-/* health: GET /healthz: 200 while serving, 503 while this worker drains; for load balancers. */
+/*
+ * health: 200 while serving, 503 while this worker drains; for load balancers. GET /healthz of
+ * admin listeners, and the path that a server calls its health (env->health of the request core).
+ */
 #include "h2d/handler.h"
 
 static void start(struct h2d_req *req, void *state)
@@ -14,6 +17,6 @@ static void start(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_health = {
 	.name = "health",
-	.scope = H2D_ON_ANY,
+	.scope = H2D_ON_ADMIN,
 	.start = start,
 };

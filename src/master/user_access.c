@@ -93,6 +93,21 @@ static void check_error_page(
 			"h2d's own page answers until it can be read");
 }
 
+static void check_fallback(
+	struct checker *c, const struct conf_server *s, const struct conf_scope *scope)
+{
+	char path[4096];
+	int error;
+
+	if (scope->fallback == NULL || *scope->fallback == '\0' ||
+		snprintf(path, sizeof(path), "%s%s", s->root, scope->fallback) >= (int)sizeof(path))
+		return;
+	error = try_open(path, S_IFREG, O_RDONLY);
+	if (error != 0)
+		warn_of(c, &scope->fallback_at, "fallback", path, why_not(error),
+			"what is not there is answered with an error until it can be read");
+}
+
 static void check_passwords(struct checker *c, const struct conf_scope *scope)
 {
 	int error;
@@ -112,6 +127,9 @@ static void check_server(struct checker *c, const struct conf_server *s)
 		check_uploads(c, s);
 		for (unsigned i = 0; i < s->nerror_pages; i++)
 			check_error_page(c, s, &s->error_pages[i]);
+		check_fallback(c, s, &s->scope);
+		for (unsigned i = 0; i < s->nlocations; i++)
+			check_fallback(c, s, &s->locations[i].scope);
 	}
 	check_passwords(c, &s->scope);
 	for (unsigned i = 0; i < s->nlocations; i++)

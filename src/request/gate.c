@@ -205,21 +205,41 @@ static void demand_add(struct demand *d, const struct h2d_req *req, const struct
 		d->in = false;
 }
 
+/* A path that leaves its extension out: the rules of the files that it may be answered with. */
+static bool demand_extensions(
+	struct demand *d, struct h2d_req *req, const struct location *location, struct slice path)
+{
+	for (unsigned i = 0; i < location->nextensions; i++) {
+		struct slice file = arena_join(&req->arena, path, location->extensions[i]);
+
+		if (file.p == NULL)
+			return false;
+		demand_add(d, req, site_location(req->site, file));
+	}
+	return true;
+}
+
 /*
- * By the rules of the path's location; of the index files that a directory may be answered with;
- * and of the file that one with the extension of a coding stands beside.
+ * By the rules of the path's location; of the index files that a directory may be answered with, or
+ * of the files whose extension the path leaves out; and of the file that one with the extension of
+ * a coding stands beside.
  */
 static enum gate_result let_in(struct h2d_req *req, const struct location *location,
 	struct slice path, gate_done *done, void *ctx)
 {
 	const struct site *site = req->site;
-	unsigned n = path.p[path.n - 1] == '/' ? site->nlocations : 0;
+	bool dir = path.p[path.n - 1] == '/';
+	unsigned n = dir ? site->nlocations : 0;
 	struct demand demand = { .in = true };
 
 	demand_add(&demand, req, location);
 	for (const struct location *p = site->locations; p != site->locations + n; p++)
 		if (site_location_is_index(p, location, path))
 			demand_add(&demand, req, p);
+	if (!dir && !demand_extensions(&demand, req, location, path)) {
+		reply_error(req, ERR_NO_MEMORY->status);
+		return GATE_ANSWERED;
+	}
 	while (coding_beside(&path))
 		demand_add(&demand, req, site_location(site, path));
 	if (!demand.in) {

@@ -117,6 +117,23 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
 }
 
+/* On public listeners: admin ones have a route for it. */
+static bool is_health(const struct h2d_req *req)
+{
+	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
+}
+
+static const struct h2d_handler *choose_health(struct h2d_req *req)
+{
+	if (FILE_METHODS >> req->method & 1)
+		return req->env->health;
+	if (req->method == H2D_OPTIONS)
+		reply_options(req, FILE_METHODS);
+	else
+		method_not_allowed(req, FILE_METHODS);
+	return NULL;
+}
+
 /* The handler that answers, NULL if the request was answered here. */
 static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body)
 {
@@ -124,6 +141,8 @@ static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body
 	enum h2d_scope here = listener_scope(req);
 
 	*body = H2D_BODY_NONE;
+	if (is_health(req))
+		return choose_health(req);
 	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
 		if (req->method == H2D_OPTIONS) {

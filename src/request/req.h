@@ -84,6 +84,7 @@ struct gate;       /* request/gate.c */
 struct http_env {
 	const struct route_table *routes;
 	const struct h2d_handler *fallback; /* answers what no route owns: the document root */
+	const struct h2d_handler *health;   /* answers the path that a site calls its health */
 	struct slice date;   /* of the date field; the bytes change in place, once a second */
 	time_t date_s;       /* the same, in seconds since 1970: up to a second behind the clock */
 	struct slice server; /* of the server field */

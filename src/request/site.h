@@ -52,6 +52,10 @@ struct location {
 	const struct slice *index; /* names of index files */
 	unsigned nindex;
 	bool autoindex;
+	const struct slice *extensions; /* ".html": that a path may leave out */
+	unsigned nextensions;
+	bool extensions_redirect; /* a path that has one is sent to the one without */
+	struct slice fallback;    /* answers for what is not there; n 0: nothing does */
 };
 
 struct site_error_page {
@@ -77,6 +81,7 @@ struct site {
 	int upload_status;         /* of a form whose files were stored */
 	uint64_t upload_quota;     /* bytes of that folder; 0: any */
 	uint64_t upload_expires;   /* seconds that an upload can be resumed; 0: none can */
+	struct slice health;       /* the path that tells whether the worker drains; n 0: none */
 	const void *certificate; /* which one its names are served with: compared, never followed */
 };
 

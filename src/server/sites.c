@@ -198,14 +198,28 @@ static bool has_writers(const struct location *location, const struct conf_serve
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-static void set_index(struct maker *m, struct location *location, const struct conf_list *list)
+static const struct slice *slices(struct maker *m, const struct conf_list *list)
 {
-	struct slice *index = room(m, list->n, sizeof(*index));
+	struct slice *v = room(m, list->n, sizeof(*v));
 
-	for (unsigned i = 0; index != NULL && i < list->n; i++)
-		index[i] = slice_str(list->v[i]);
-	location->index = index;
-	location->nindex = list->n;
+	for (unsigned i = 0; v != NULL && i < list->n; i++)
+		v[i] = slice_str(list->v[i]);
+	return v;
+}
+
+/* Which files may answer for a path. */
+static void set_names(struct maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *index = IN_EFFECT(s, l, index);
+	const struct conf_scope *extensions = IN_EFFECT(s, l, extensions);
+
+	location->index = slices(m, &index->index);
+	location->nindex = index->index.n;
+	location->extensions = slices(m, &extensions->extensions);
+	location->nextensions = extensions->extensions.n;
+	location->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect;
+	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
 }
 
 static void set_redirect(
@@ -234,7 +248,7 @@ static void make_location(struct maker *m, struct location *location, const stru
 			own->cache_control);
 	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
-	set_index(m, location, &IN_EFFECT(s, l, index)->index);
+	set_names(m, location, s, l);
 	set_redirect(location, s, l);
 	set_headers(m, location, outer, own);
 	set_access(m, location, s, l);
@@ -307,10 +321,11 @@ static void make_site(struct maker *m, struct site *site, const struct conf_serv
 	site->upload_status = s->upload_status == 0 ? 201 : 200;
 	site->upload_quota = s->upload_quota;
 	site->upload_expires = s->upload_expires;
+	site->health = slice_str(s->health);
 }
 
 /* Titles are names too, but for that of the server that needs none. Sorted, each once. */
-static void set_names(struct maker *m, struct sites *sites, const struct conf *conf)
+static void set_server_names(struct maker *m, struct sites *sites, const struct conf *conf)
 {
 	struct site_name *v;
 	size_t max = conf->nservers;
@@ -354,7 +369,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->v = v;
 		sites->n = conf->nservers;
 		sites->fallback = conf_default_server(conf);
-		set_names(&m, sites, conf);
+		set_server_names(&m, sites, conf);
 	}
 	if (m.oom)
 		fault(&m, &conf_command_line, "out of memory");

@@ -35,6 +35,7 @@ enum {
 
 extern const struct route_table routes_table;      /* made from routes.def */
 extern const struct h2d_handler h2d_handler_files; /* the document root */
+extern const struct h2d_handler h2d_handler_health;
 
 static const struct dispatch_ops *const dispatches[] = { &dispatch_reuseport };
 
@@ -315,6 +316,7 @@ static int start_http(struct worker *w)
 		.https_port = https_port(w->args),
 		.routes = &routes_table,
 		.fallback = &h2d_handler_files,
+		.health = &h2d_handler_health,
 		.date = slice_of(w->date, DATE_LEN),
 		.date_s = now,
 		.server = conf->server_tokens ? with : without,

@@ -164,6 +164,8 @@ class Server:
 			text.append('tls { certificate = "%s"  certificate-key = "%s" }'
 				% (self.cert.cert, self.cert.key))
 		text.append(sections)
+		if "health =" not in server:
+			server = 'health = "/healthz"  ' + server
 		text.append('server "_" { root = "%s"  %s }' % (self.root, server))
 		self.conf_text = "\n".join(text) + "\n"
 		self.put_conf(self.conf_text)

@@ -326,6 +326,31 @@ START_TEST(denied_beside)
 }
 END_TEST
 
+/* What a path that leaves its extension out may be answered with has a say. */
+START_TEST(denied_by_extension)
+{
+	static const struct slice extensions[] = { SLICE_LIT(".htm"), SLICE_LIT(".html") };
+	static const struct {
+		const char *target;
+		int status;
+	} cases[] = {
+		{ "/q", 403 },
+		{ "/q.html", 403 },
+		{ "/q.htm", 200 },
+		{ "/q/", 200 },
+		{ "/qq", 200 },
+	};
+
+	locations[0].prefix = SLICE("/q.html");
+	locations[0].access = &nobody;
+	site_v[0].all.extensions = extensions;
+	site_v[0].all.nextensions = 2;
+	req.target = slice_str(cases[_i].target);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
+}
+END_TEST
+
 static int file_decided;
 static enum gate_result file_result;
 
@@ -621,6 +646,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, redirects, 0, 4);
 	tcase_add_loop_test(c, denied, 0, 9);
 	tcase_add_loop_test(c, denied_beside, 0, 10);
+	tcase_add_loop_test(c, denied_by_extension, 0, 5);
 	tcase_add_loop_test(c, of_a_file, 0, 6);
 	tcase_add_test(c, denied_before_asked);
 	tcase_add_loop_test(c, no_credentials, 0, 6);

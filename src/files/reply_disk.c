@@ -1,0 +1,168 @@
+/*
+ * reply_disk: opens a name below its root, and what lies beside it in a coding; makes its entity
+ * tag, and answers. Steps that could block are disk.c's, which calls back. See reply_disk.h.
+ */
+#include "files/reply_disk.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "files/reply_conditional.h"
+#include "http/cond.h"
+#include "http/content_type.h"
+#include "http/date.h"
+
+void reply_disk_fail(struct file_reply *a, int status)
+{
+	if (a->outer != NULL)
+		a->req->location = a->outer;
+	if (a->page_status == 0) {
+		reply_conditional_error(a->req, status);
+		return;
+	}
+	body_close(&a->req->reply.body);
+	reply_own_page(a->req, a->page_status);
+}
+
+static void reply(struct file_reply *a, struct disk_file *file)
+{
+	struct h2d_req *req = a->req;
+	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
+	const struct mime *mime = mime_find(a->name);
+	struct reply_conditional r = {
+		.type = content_type_make(mime, req->location->charset, &req->arena),
+		.etag = etag_slice(&file->etag),
+		.mtime = file->mtime,
+		.coding = file->coding,
+		.varies = content_type_varies(mime, a->files->codings, file->has_beside),
+	};
+
+	COUNT(cache_misses, 1);
+	if (date == NULL || r.type.p == NULL) {
+		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		return;
+	}
+	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
+		reply_conditional_refuse(req, true, 406);
+		return;
+	}
+	date_format(r.mtime, date);
+	r.last_modified = slice_of(date, DATE_LEN);
+	req->reply.body.left = file->file_id.size;
+	if (a->page_status == 0)
+		reply_conditional(req, &r, a->asked);
+	else
+		reply_conditional_page(req, &r, a->page_status);
+}
+
+/* The machine is short of something: said once a second. */
+static void shortage(struct disk *d, const char *path, int rc)
+{
+	if (clock_ms() - d->logged_ms >= 1000) {
+		d->logged_ms = clock_ms();
+		log_error("%s: %s", path, strerror(-rc));
+	}
+}
+
+static void opening_failed(struct file_reply *a, const char *path, int rc)
+{
+	switch (-rc) {
+	case EISDIR:
+		a->missing(a, true);
+		return;
+	case ENOENT:
+	case ENOTDIR:
+	case EXDEV:
+	case ELOOP:
+	case ENAMETOOLONG:
+	case ENXIO:
+	case ENODEV:
+		a->missing(a, false);
+		return;
+	case EACCES:
+	case EPERM:
+		log_peer(LEVEL_INFO, "%s: %s", path, strerror(-rc));
+		reply_disk_fail(a, 403);
+		return;
+	default:
+		shortage(a->files->disk, path, rc);
+		reply_disk_fail(a, 503);
+	}
+}
+
+static void tagged(struct disk_file *file, int rc)
+{
+	struct file_reply *a = file->ctx;
+
+	if (rc == 0) {
+		reply(a, file);
+		return;
+	}
+	shortage(a->files->disk, file->path, rc);
+	reply_disk_fail(a, 503);
+}
+
+static void opened(struct disk_file *file, int rc)
+{
+	struct file_reply *a = file->ctx;
+
+	if (rc < 0) {
+		opening_failed(a, file->path, rc);
+		return;
+	}
+	if (a->page_status != 0) {
+		reply(a, file);
+		return;
+	}
+	file->fn = tagged;
+	rc = disk_file_etag(file);
+	if (rc != DISK_LATER)
+		tagged(file, rc);
+}
+
+/*
+ * Files beside the one that is asked for may hold it in a coding, made by other programs. Without
+ * codings of our own the answer varies only if there is one, so all are looked for.
+ */
+static void look_beside(struct file_reply *a, struct disk_file *file)
+{
+	const struct h2d_req *req = a->req;
+	unsigned left = (1u << CODINGS) - 1;
+	enum coding coding;
+
+	a->plain = true;
+	if (!mime_find(a->name)->compressible)
+		return;
+	if (a->asked & COND_ACCEPT_ENCODING) {
+		while ((coding = coding_memo_choose(
+				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {
+			disk_file_beside(file, coding, true);
+			left &= ~(1u << coding);
+		}
+		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
+	}
+	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
+		if (left >> c & 1)
+			disk_file_beside(file, (enum coding)c, false);
+}
+
+void reply_disk(struct file_reply *a)
+{
+	struct disk_file *file =
+		disk_file_new(a->files->disk, a->req, a->req->site->root, a->name, opened, a);
+	int rc;
+
+	body_close(&a->req->reply.body);
+	if (file == NULL) {
+		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		return;
+	}
+	/* From here on a request that goes away closes it. */
+	disk_file_attach(file, &a->req->reply.body);
+	look_beside(a, file);
+	rc = disk_file_open(file);
+	if (rc != DISK_LATER)
+		opened(file, rc);
+}

@@ -1,0 +1,38 @@
+/*
+ * reply_disk: a reply with a file that the image does not have: looks for it on the disk, step by
+ * step, and answers with it. Called by reply_file.c, which knows what other names there are; never
+ * blocks.
+ */
+#ifndef H2D_FILES_REPLY_DISK_H
+#define H2D_FILES_REPLY_DISK_H
+
+#include "files/files_private.h"
+#include "request/req.h"
+
+/* A reply that may need the disk; in the request's arena. */
+struct file_reply {
+	struct h2d_req *req;
+	struct files *files;
+	enum h2d_tree tree;
+	struct slice path;            /* below root, the folder of uploads included */
+	struct slice name;            /* what is tried: path, or another name that answers for it */
+	unsigned root;                /* number of the tree it is looked for in */
+	bool own;                     /* the client asked for it by this path */
+	bool sandboxed;               /* it lies in the folder of uploads */
+	bool plain;                   /* the file itself may be sent, not only one beside it */
+	unsigned next;                /* how many names were tried */
+	unsigned asked;               /* reply_conditional_asked() */
+	int page_status;              /* of the error it is the page of; 0: it is no such page */
+	const struct location *outer; /* of the path, while the fallback is tried; NULL before */
+
+	/* name is not there; dir: it is a directory. */
+	void (*missing)(struct file_reply *a, bool dir);
+};
+
+/* Answers with the file name, now or later, or calls missing(). */
+void reply_disk(struct file_reply *a);
+
+/* Answers with that error; an error page becomes h2d's own. */
+void reply_disk_fail(struct file_reply *a, int status);
+
+#endif

@@ -1,0 +1,272 @@
+"""Names that stand for other files: fallbacks, paths without an extension, the path of health."""
+import os
+
+import pytest
+
+from everywhere import Everywhere
+from users import basic, hashed, put_users
+
+INDEX = "<!doctype html><title>app</title>\n"
+
+
+@pytest.fixture(params=["h2", "h1"])
+def connect(request):
+	return lambda server, how="tcp", **options: (
+		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
+
+
+@pytest.fixture(params=["image", "disk"])
+def serve(request, h2d):
+	"""Starts a server whose files come from there."""
+	def start(files, server="", sections="", **options):
+		made = h2d.new(files=files, **options)
+		made.write_conf(server=server % {"dir": made.dir}, sections=sections +
+			'\ncache { max-file-size = "%s" }' % ("1M" if request.param == "image" else "1"))
+		return made.start(image=True)
+	return start
+
+
+# --- fallback -------------------------------------------------------------------------------------------
+
+
+def test_fallback(serve, connect):
+	server = serve({"index.html": INDEX, "app.js": "code", "api/here": "data", "dir/f": "f"}, """
+fallback = "/index.html"
+location "/api/" { fallback = "" }
+location "/api/v2/" { fallback = "/app.js" }
+""")
+	with connect(server) as c:
+		for path in ("/none", "/no/such/thing", "/none.css", "/none?x=1", "/dir/", "/index.html/x", "/none/"):
+			answer = c.get(path)
+			assert (answer.status, answer.body) == (200, INDEX.encode()), path
+			assert answer.get("content-type") == "text/html; charset=utf-8"
+		answer = c.request("HEAD", "/none")
+		assert (answer.status, answer.body) == (200, b"")
+		assert answer.get("content-length") == str(len(INDEX))
+		assert c.get("/app.js").body == b"code"
+		assert c.get("/api/here").body == b"data"
+		assert c.get("/api/none").status == 404
+		assert c.get("/api/v2/none").body == b"code"
+		# A directory has its own address; what is hidden stays hidden; other methods have none.
+		assert c.get("/dir").status == 301
+		assert c.get("/.git/config").status == 404
+		assert c.get("/no/.env").status == 404
+		assert c.request("POST", "/none").status == 405
+		assert c.get("/%2e%2e/%2e%2e/x").status == 400
+
+
+def test_conditions_of_a_fallback(serve, connect):
+	"""It is the file, for ranges and conditions too."""
+	server = serve({"index.html": INDEX}, 'fallback = "/index.html"')
+	with connect(server) as c:
+		tag = c.get("/index.html").get("etag")
+		answer = c.get("/none")
+		assert answer.get("etag") == tag and answer.get("last-modified")
+		answer = c.get("/none", [("if-none-match", tag)])
+		assert (answer.status, answer.body) == (304, b"")
+		answer = c.get("/none", [("range", "bytes=2-8")])
+		assert (answer.status, answer.body) == (206, b"doctype"[:7])
+		assert c.get("/none", [("if-match", '"x"')]).status == 412
+		assert c.get("/none", [("range", "bytes=900-")]).status == 416
+
+
+def test_settings_of_a_fallback(serve, connect):
+	"""Those of the fallback's own location: a year of cache-control was for what should be there."""
+	server = serve({"index.html": INDEX, "assets/a.js": "code"}, """
+fallback = "/index.html"
+location "/assets/" { cache-control = "max-age=31536000"  add-header = {"x-assets: 1"} }
+location "/index.html" { cache-control = "no-cache"  charset = "latin1" }
+""")
+	with connect(server) as c:
+		assert c.get("/assets/a.js").get("cache-control") == "max-age=31536000"
+		answer = c.get("/assets/gone.js")
+		assert (answer.status, answer.get("cache-control"), answer.get("x-assets")) == (200, "no-cache", None)
+		assert answer.get("content-type") == "text/html; charset=latin1"
+
+
+def test_rules_of_a_fallback(serve, connect):
+	"""Who may have the file holds by whatever path; the path's own rules hold first."""
+	server = serve({"in/index.html": INDEX, "up/f": "f"})
+	path = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server="""
+fallback = "/in/index.html"
+upload-dir = "up"
+location "/in/" { auth-basic-file = "%s" }
+location "/denied" { deny = {"all"} }
+location "/never" { fallback = "/denied/x" }
+""" % path)
+	server.reload()
+	with connect(server) as c:
+		for name in ("/none", "/in/none"):
+			assert c.get(name).status == 401, name
+			answer = c.get(name, basic("anna", "sesame"))
+			assert (answer.status, answer.body) == (200, INDEX.encode()), name
+			assert c.get(name, basic("anna", "wrong")).status == 401
+		assert c.get("/denied/none").status == 403
+		assert c.get("/never/none").status == 403
+		# What is not there for uploads is 404, by both of its paths.
+		for name in ("/files/none", "/up/none"):
+			assert c.get(name, basic("anna", "sesame")).status == 404, name
+
+
+def test_a_fallback_that_is_not_there(serve, connect):
+	server = serve({"404.html": "the page"}, """
+fallback = "/gone.html"
+error-page "404" { file = "/404.html" }
+location "/loop/" { fallback = "/loop/index.html"  cache-control = "max-age=9" }
+""")
+	done = server.run("-t", check=0)
+	assert 'warning: fallback "%s/gone.html"' % server.root in done.err, done.err
+	assert 'warning: fallback "%s/loop/index.html"' % server.root in done.err, done.err
+	with connect(server) as c:
+		for path in ("/none", "/gone.html", "/loop/none", "/loop/index.html"):
+			answer = c.get(path)
+			assert (answer.status, answer.body) == (404, b"the page"), path
+
+
+def test_freshness_of_a_fallback(h2d):
+	"""Every worker is right at once, whether the fallback comes, changes, goes, or is in the way no more."""
+	server = h2d.new(workers=2)
+	server.write_conf(server='fallback = "/app.html"')
+	server.start(image=True)
+	with Everywhere(server) as all_of_them:
+		all_of_them.agree("/none", 404)
+		for text in ("one", "two"):
+			all_of_them.changed()
+			server.write("app.html", text)
+			all_of_them.agree("/none", text.encode())
+			all_of_them.settle("/none", text.encode())
+		all_of_them.changed()
+		server.write("none", "it is there")
+		all_of_them.agree("/none", b"it is there")
+		all_of_them.settle("/none", b"it is there")
+		os.unlink(os.path.join(server.root, "none"))
+		all_of_them.agree("/none", b"two")
+		os.unlink(os.path.join(server.root, "app.html"))
+		all_of_them.agree("/none", 404)
+
+
+# --- extensions -----------------------------------------------------------------------------------------
+
+
+def test_extensions(serve, connect):
+	server = serve({"about.html": "about", "about/f.html": "f", "v1.2.html": "dotted", "plain": "plain",
+		"plain.txt": "text", "both": "both", "both.html": "page", "a.b": "a.b", "a.b.html": "page"}, """
+extensions = {".html", ".txt"}
+location "/about/" { extensions = {} }
+""")
+	with connect(server) as c:
+		for path, body in (("/about", b"about"), ("/about.html", b"about"), ("/v1.2", b"dotted"),
+				("/plain", b"text"), ("/both", b"page"), ("/a.b", b"a.b"), ("/plain.txt", b"text"),
+				("/about?x", b"about"), ("/about/f.html", b"f")):
+			answer = c.get(path)
+			assert (answer.status, answer.body) == (200, body), path
+		assert c.get("/about").get("content-type") == "text/html; charset=utf-8"
+		tag = c.get("/about.html").get("etag")
+		assert c.get("/about", [("if-none-match", tag)]).status == 304
+		assert c.get("/about", [("range", "bytes=1-2")]).body == b"bo"
+		for path in ("/none", "/about/f", "/about/", "/none.html"):
+			assert c.get(path).status == 404, path
+		assert c.get("/files").status == 404
+
+
+def test_extensions_redirect(serve, connect):
+	server = serve({"about.html": "about", "d/index.html": "index", "d/x.html": "x", "v1.2.html": "dotted",
+		"keep/y.html": "y"}, """
+extensions = {".html"}
+extensions-redirect = true
+location "/keep" { extensions = {} }
+""")
+	with connect(server) as c:
+		for path, to in (("/about.html", "/about"), ("/about.html?a=b", "/about?a=b"), ("/index.html", "/"),
+				("/d/index.html", "/d/"), ("/d/x.html", "/d/x"), ("//d//x.html", "/d/x"),
+				("/%61%20b.html", "/a%20b")):
+			answer = c.get(path)
+			assert (answer.status, answer.get("location")) == (301, to), path
+		for path, body in (("/about", b"about"), ("/v1.2.html", b"dotted"), ("/v1.2", b"dotted"), ("/d/", b"index"),
+				("/d/x", b"x"), ("/keep/y.html", b"y")):
+			answer = c.get(path)
+			assert (answer.status, answer.body) == (200, body), path
+
+
+def test_rules_of_extensions(serve, connect):
+	"""A path that leaves the extension out is only for those who may have the file."""
+	server = serve({"secret.html": "secret", "denied.html": "denied", "open.html": "open"})
+	path = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server="""
+extensions = {".html", ".htm"}
+location "/secret.html" { auth-basic-file = "%s" }
+location "/denied.html" { deny = {"all"} }
+""" % path)
+	server.reload()
+	with connect(server) as c:
+		for name in ("/secret", "/secret.html", "/%73ecret"):
+			assert c.get(name).status == 401, name
+			assert c.get(name, basic("anna", "sesame")).body == b"secret", name
+		assert c.get("/denied").status == 403
+		assert c.get("/open").body == b"open"
+
+
+def test_freshness_of_extensions(h2d):
+	server = h2d.new(workers=2)
+	server.write_conf(server='extensions = {".html"}')
+	server.start(image=True)
+	with Everywhere(server) as all_of_them:
+		all_of_them.agree("/about", 404)
+		all_of_them.changed()
+		server.write("about", "bare")
+		all_of_them.agree("/about", b"bare")
+		all_of_them.settle("/about", b"bare")
+		all_of_them.changed()
+		server.write("about.html", "page")
+		all_of_them.agree("/about", b"page")
+		all_of_them.settle("/about", b"page")
+		all_of_them.cached("/about", b"page")
+		all_of_them.changed()
+		os.unlink(os.path.join(server.root, "about.html"))
+		all_of_them.agree("/about", b"bare")
+		all_of_them.settle("/about", b"bare")
+
+
+def test_faults(h2d):
+	server = h2d.new()
+	server.write_conf(server="""
+fallback = "index.html"
+extensions = {"html", ".", ".a/b"}
+health = "healthz"
+location "/d/" { fallback = "/d/" }
+""")
+	done = server.run("-t", check=1)
+	line = server.conf_text.split("fallback")[0].count("\n") + 1
+	for n, text in ((line, 'fallback "index.html" is not the path of a file'),
+			(line + 1, 'extensions: "html" is not written as ".html" is'), (line + 1, 'extensions: "."'),
+			(line + 1, 'extensions: ".a/b"'), (line + 2, 'health "healthz" is not a path'),
+			(line + 3, 'fallback "/d/" is not')):
+		assert "%s:%d: %s" % (server.conf_path, n, text) in done.err, done.err
+
+
+# --- health ---------------------------------------------------------------------------------------------
+
+
+def test_health(h2d, connect):
+	"""It hides a file only where it is switched on; each server has its own."""
+	server = h2d.new(files={"healthz": "a file", "up": "another"})
+	server.put_conf(server.conf_text.replace('health = "/healthz"', "") +
+		'server "a" { root = "%s"  health = "/up" }\n' % server.root)
+	server.start(image=True)
+	with connect(server) as c:
+		assert c.get("/healthz").body == b"a file"
+		assert c.get("/up").body == b"another"
+	with connect(server, authority="a") as c:
+		assert c.get("/healthz").body == b"a file"
+		answer = c.get("/up")
+		assert (answer.body, answer.get("cache-control")) == (b"ok\n", "no-store")
+		assert c.request("HEAD", "/up").status == 200
+		answer = c.request("OPTIONS", "/up")
+		assert (answer.status, answer.get("allow")) == (204, "GET, HEAD, OPTIONS")
+		answer = c.request("PUT", "/up")
+		assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, OPTIONS")
+		assert c.get("/up/").status == 404
+	with server.connect("admin") as c:
+		assert c.get("/healthz").body == b"ok\n"
+		assert c.get("/up").status == 404
