@@ -50,7 +50,7 @@ static void fallback_start(struct h2d_req *r, void *state)
 static const struct h2d_handler fallback = { .name = "fallback", .start = fallback_start };
 
 /* Takes a body into a buffer and answers at its end; "early" in it has it answer at once. */
-static char uploaded[100];
+static char uploaded[1000];
 static size_t uploaded_n;
 
 static void upload_start(struct h2d_req *r, void *state)
@@ -65,7 +65,7 @@ static void upload_body(struct h2d_req *r, void *state, const char *data, size_t
 	memcpy(uploaded + uploaded_n, data, n);
 	uploaded_n += n;
 	h2d_consume(r, n);
-	if (n == 5 && memcmp(data, "early", n) == 0)
+	if (n >= 5 && memcmp(data, "early", 5) == 0)
 		h2d_reply_error(r, 409);
 }
 static void upload_end(struct h2d_req *r, void *state)
