@@ -67,6 +67,7 @@ static int test(const struct conf_override *ov)
 		rc = -1;
 	if (rc == 0) {
 		host_check(conf, print_warning, NULL);
+		conf_warn(conf, print_warning, NULL);
 		user_access_check(conf, &resources.privs, print_warning, NULL);
 		upload_access_check(conf, resources.sites, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",

@@ -83,7 +83,16 @@ struct conf_sandbox {
 
 /* What a server block and its locations both may set. */
 struct conf_scope {
-#define CONF_SCOPE CONF_ROW
+#define CONF_FIELDS CONF_ROW
+#define CONF_SCOPE  CONF_ROW
+#include "conf/conf.def"
+};
+
+/* In a server or a location: what is not set is as there. */
+struct conf_files {
+	char *pattern; /* the section's title, "*.woff2" */
+	struct conf_pos at;
+#define CONF_FIELDS CONF_ROW
 #include "conf/conf.def"
 };
 
@@ -92,6 +101,8 @@ struct conf_location {
 	char *prefix; /* the section's title, "/assets/" */
 	struct conf_pos at;
 	struct conf_scope scope;
+	struct conf_files *files;
+	unsigned nfiles;
 };
 
 struct conf_error_page {
@@ -117,6 +128,8 @@ struct conf_server {
 	struct conf_server_tls tls;
 	struct conf_error_page *error_pages;
 	unsigned nerror_pages;
+	struct conf_files *files;
+	unsigned nfiles;
 	struct conf_location *locations;
 	unsigned nlocations;
 };
@@ -204,6 +217,9 @@ const char *conf_balance_name(enum conf_balance balance);
 
 /* Whether some section has a certificate, or says that it is to have one. */
 bool conf_has_certificate(const struct conf *conf);
+
+/* What is no fault, but probably not meant: for -t, a start and a reload. */
+void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
 void conf_dump(const struct conf *conf, FILE *out);

@@ -154,14 +154,20 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 		const struct conf_listen *l = &conf->listens[i];
 		const struct conf_pos *at = &l->redirect_to_https_at;
 
-		if (!l->redirect_to_https)
+		if (!l->redirect_to_https) {
+			if (l->https_port != 0)
+				conf_fault(faults, &l->https_port_at,
+					"https-port is for listeners with redirect-to-https = "
+					"true");
 			continue;
+		}
 		if (l->tls || l->admin)
 			conf_fault(faults, at, "redirect-to-https = true is not for %s listeners",
 				l->tls ? "tls" : "admin");
-		else if (!https && !faults->lost)
+		else if (!https && l->https_port == 0 && !faults->lost)
 			conf_fault(faults, at,
-				"redirect-to-https = true needs a listener with tls = true");
+				"redirect-to-https = true needs a listener with tls = true, or an "
+				"https-port");
 	}
 }
 

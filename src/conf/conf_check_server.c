@@ -131,6 +131,10 @@ static void check_redirect(
 			"at the end come "
 			"the rest of the path and the query (a \"$\" itself is written %%24)",
 			p->redirect, variable);
+	else if (p->redirect_keep_path && strpbrk(p->redirect, "?#") != NULL)
+		conf_fault(faults, &p->redirect_keep_path_at,
+			"redirect \"%.200s\" has a query: the rest of a path cannot come behind it",
+			p->redirect);
 	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p)
 		conf_fault(faults, &p->redirect_at,
 			"redirect \"%.200s\" leads to itself, without end", p->redirect);
@@ -195,6 +199,25 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
 }
 
+static void check_files(const struct conf_files *files, unsigned n, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const char *pattern = files[i].pattern;
+
+		if (pattern != NULL && (*pattern == '\0' || strchr(pattern, '/') != NULL))
+			conf_fault(faults, &files[i].at,
+				"files \"%.200s\": it is the name of files, as \"*.woff2\", "
+				"without "
+				"their path",
+				pattern);
+		for (unsigned j = 0; pattern != NULL && j < i; j++)
+			if (files[j].pattern != NULL && strcmp(pattern, files[j].pattern) == 0)
+				conf_fault(faults, &files[i].at,
+					"files \"%.200s\" is there twice; first at %s:%u", pattern,
+					files[j].at.file, files[j].at.line);
+	}
+}
+
 static void check_locations(struct conf_server *s, struct conf_faults *faults)
 {
 	for (unsigned i = 0; i < s->nlocations; i++) {
@@ -202,9 +225,16 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 
 		check_scope(&l->scope, faults);
 		check_redirect(s, &l->scope, faults);
+		check_files(l->files, l->nfiles, faults);
 		if (l->prefix == NULL)
 			continue;
-		if (!is_path(l->prefix))
+		if (strchr(l->prefix, '*') != NULL)
+			conf_fault(faults, &l->at,
+				"location \"%.200s\": there are no wildcards in paths; rules by "
+				"the "
+				"names of files are a section files \"*.EXTENSION\" { ... }",
+				l->prefix);
+		else if (!is_path(l->prefix))
 			conf_fault(faults, &l->at,
 				"location \"%.200s\": no path begins so; it is written \"/PATH\" "
 				"or \"/PATH/\"",
@@ -261,6 +291,15 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 	}
 }
 
+static void check_transport_security(const struct conf_server *s, struct conf_faults *faults)
+{
+	const char *value = s->strict_transport_security;
+
+	if (value != NULL && *value != '\0' && strcasestr(value, "max-age=") == NULL)
+		conf_fault(faults, &s->strict_transport_security_at,
+			"strict-transport-security \"%.200s\" has no max-age=SECONDS", value);
+}
+
 static void check_health(const struct conf_server *s, struct conf_faults *faults)
 {
 	if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
@@ -298,6 +337,8 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);
 		check_health(s, faults);
+		check_transport_security(s, faults);
+		check_files(s->files, s->nfiles, faults);
 		check_error_pages(s, faults);
 		check_locations(s, faults);
 	}

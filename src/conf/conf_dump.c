@@ -30,7 +30,7 @@ static void write_rows(const struct conf_section *s, const void *obj, unsigned d
 	}
 }
 
-/* Recursion ends where the table does: it has three levels. */
+/* Recursion ends where the table does: it has four levels. */
 static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out);
 
 static void write_section(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)

@@ -59,6 +59,7 @@ static const struct conf_row sandbox_rows[] = {
 
 static const struct conf_row server_rows[] = {
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
+#define CONF_FIELDS(...) ROW(conf_server, scope., __VA_ARGS__)
 #define CONF_SCOPE(...)  ROW(conf_server, scope., __VA_ARGS__)
 #include "conf/conf.def"
 };
@@ -73,8 +74,14 @@ static const struct conf_row error_page_rows[] = {
 #include "conf/conf.def"
 };
 
+static const struct conf_row files_rows[] = {
+#define CONF_FIELDS(...) ROW(conf_files, , __VA_ARGS__)
+#include "conf/conf.def"
+};
+
 static const struct conf_row location_rows[] = {
-#define CONF_SCOPE(...) ROW(conf_location, scope., __VA_ARGS__)
+#define CONF_FIELDS(...) ROW(conf_location, scope., __VA_ARGS__)
+#define CONF_SCOPE(...)  ROW(conf_location, scope., __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -147,20 +154,38 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = SERVER,
 		TITLED(conf_server, error_pages, conf_error_page),
 		ROWS(error_page_rows) },
+	[CONF_SECTION_SERVER_FILES] = { .name = "files",
+		.title = "pattern",
+		.help = "Settings of responses with a file of such a name: \"*.woff2\". A \"*\" "
+			"is any bytes of the name; the first pattern that fits decides, those of "
+			"the location in front of those of the server.",
+		.parent = SERVER,
+		.inherits = true,
+		TITLED(conf_server, files, conf_files),
+		ROWS(files_rows) },
 	[CONF_SECTION_LOCATION] = { .name = "location",
 		.title = "prefix",
-		.help = "Settings of the paths below a prefix. \"/a\" is /a and what is "
-			"below it, \"/a/\" only what is below; the longest prefix decides.",
+		.help = "Settings of the paths below a prefix. \"/a\" is /a, what is below it "
+			"and the sidecars /a.gz, /a.br and /a.zst; \"/a/\" only what is below; the "
+			"longest prefix decides.",
 		.parent = SERVER,
 		.inherits = true,
 		TITLED(conf_server, locations, conf_location),
 		ROWS(location_rows) },
+	[CONF_SECTION_LOCATION_FILES] = { .name = "files",
+		.title = "pattern",
+		.help = "The same for files below the location only.",
+		.parent = &conf_sections[CONF_SECTION_LOCATION],
+		.inherits = true,
+		TITLED(conf_location, files, conf_files),
+		ROWS(files_rows) },
 };
 
 /* The title is the first member of a struct that has one. */
 _Static_assert(offsetof(struct conf_listen, address) == 0, "listen begins with its title");
 _Static_assert(offsetof(struct conf_server, name) == 0, "server begins with its title");
 _Static_assert(offsetof(struct conf_error_page, status) == 0, "error-page begins with its title");
+_Static_assert(offsetof(struct conf_files, pattern) == 0, "files begins with its title");
 _Static_assert(offsetof(struct conf_location, prefix) == 0, "location begins with its title");
 
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name)

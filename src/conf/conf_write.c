@@ -74,6 +74,8 @@ static const struct {
 		"#tls { certificate = \"/etc/h2d/tls/server.crt\"  certificate-key = "
 		"\"/etc/h2d/tls/server.key\" }" },
 	{ CONF_SECTION_ERROR_PAGE, "#error-page \"404\" { file = \"/404.html\" }" },
+	{ CONF_SECTION_SERVER_FILES, "#files \"*.woff2\" { add-header = "
+				     "{\"access-control-allow-origin: *\"} }" },
 	{ CONF_SECTION_LOCATION, "#location \"/assets/\" { cache-control = \"public, "
 				 "max-age=31536000, immutable\" }" },
 };
@@ -180,7 +182,7 @@ static void write_manual_inherited(const struct conf_section *s, FILE *out)
 		write_mdoc(s->rows[i].name, out);
 		fputs(i + 1 < s->nrows ? " ,\n" : " .\n", out);
 	}
-	fputs("Those that it does not set are as in the server.\n", out);
+	fputs("Those that it does not set are as there.\n", out);
 }
 
 void conf_write_manual(FILE *out)

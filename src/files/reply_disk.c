@@ -51,6 +51,8 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	date_format(r.mtime, date);
 	r.last_modified = slice_of(date, DATE_LEN);
 	req->reply.body.left = file->file_id.size;
+	if (a->page_status == 0 && req->location->nrules > 0)
+		req->location = site_file_settings(req->location, a->name);
 	if (a->page_status == 0)
 		reply_conditional(req, &r, a->asked);
 	else

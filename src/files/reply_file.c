@@ -20,9 +20,11 @@
 #include "http/path.h"
 #include "request/gate.h"
 
-static void reply(
-	struct h2d_req *req, const struct reply_conditional *r, unsigned asked, int page_status)
+static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
+	unsigned asked, int page_status)
 {
+	if (page_status == 0 && req->location->nrules > 0)
+		req->location = site_file_settings(req->location, path);
 	if (page_status == 0)
 		reply_conditional(req, r, asked);
 	else
@@ -106,7 +108,7 @@ static bool reply_cached(
 	r.mtime = e->mtime;
 	s = v->segments[b->segment];
 	body_memory(&req->reply.body, s->bytes + b->at, b->n, &s->ref);
-	reply(req, &r, asked, page_status);
+	reply(req, &r, path, asked, page_status);
 	return true;
 }
 

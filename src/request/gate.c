@@ -166,14 +166,14 @@ static bool is_elsewhere(const struct h2d_req *req)
 static void to_https(struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
+	uint16_t port = req->conn->https_port != 0 ? req->conn->https_port : req->env->https_port;
 
-	if (req->env->https_port == 0)
+	if (port == 0)
 		reply_error(req, 404);
 	else if (host.n == 0)
 		reply_error(req, 400);
 	else
-		send_elsewhere(req, 308,
-			redirect_to_https(host, req->env->https_port, req->target, &req->arena));
+		send_elsewhere(req, 308, redirect_to_https(host, port, req->target, &req->arena));
 }
 
 /*

@@ -53,17 +53,23 @@ struct slice redirect_location(
 	const struct location *location, struct slice path, struct slice query, struct arena *a)
 {
 	struct slice to = location->redirect, rest;
+	const char *slash;
 
-	if (to.p[to.n - 1] != '/')
+	if (!location->redirect_keeps)
 		return to;
 	rest = slice_of(path.p + location->redirect_prefix.n, path.n - location->redirect_prefix.n);
+	/* A sidecar of the path itself: there is nothing below it. */
+	if (rest.n > 0 && rest.p[0] != '/' &&
+		location->redirect_prefix.p[location->redirect_prefix.n - 1] != '/')
+		rest.n = 0;
 	/* "/" and "/host" would be "//host", which is another host. */
 	while (rest.n > 0 && rest.p[0] == '/')
 		rest = slice_of(rest.p + 1, rest.n - 1);
+	slash = rest.n > 0 && to.p[to.n - 1] != '/' ? "/" : "";
 	rest = path_encode(rest, a);
 	query = keep(query, a);
 	if (rest.p == NULL || query.p == NULL)
 		return (struct slice){ 0 };
-	return slice_str(arena_printf(a, "%.*s%.*s%s%.*s", SLICE_ARG(to), SLICE_ARG(rest),
+	return slice_str(arena_printf(a, "%.*s%s%.*s%s%.*s", SLICE_ARG(to), slash, SLICE_ARG(rest),
 		query.n > 0 ? "?" : "", SLICE_ARG(query)));
 }

@@ -15,9 +15,9 @@ struct slice redirect_to_https(
 	struct slice host, uint16_t port, struct slice target, struct arena *a);
 
 /*
- * Where location sends path (decoded, owned by location) and query. A target that ends in "/" gets
- * the rest of the path behind redirect_prefix, and the query; any other is taken as it is. p NULL
- * when a is spent.
+ * Where location sends path (decoded, owned by location) and query. If it keeps the path, what is
+ * behind redirect_prefix goes behind the target, and the query; else the target is taken as it is.
+ * p NULL when a is spent.
  */
 struct slice redirect_location(
 	const struct location *location, struct slice path, struct slice query, struct arena *a);

@@ -57,8 +57,8 @@ const char *reply_reason(int status)
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
-	/* date, server and content-length always find room. */
-	if (req->reply.nfields >= REPLY_FIELDS_MAX - 3)
+	/* What add_own() adds always finds room. */
+	if (req->reply.nfields >= REPLY_FIELDS_MAX - 4)
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
 	return 0;
@@ -188,10 +188,23 @@ static bool add_configured(struct h2d_req *req, int status)
 	return true;
 }
 
+/* RFC 6797, 7.2: never in cleartext. */
+static void add_transport_security(struct h2d_req *req)
+{
+	static const struct slice name = SLICE_LIT("strict-transport-security");
+	struct reply *r = &req->reply;
+
+	if (req->site != NULL && req->site->transport_security.n > 0 &&
+		field_find(r->fields, r->nfields, name) == NULL)
+		r->fields[r->nfields++] = (struct field){ name, req->site->transport_security };
+}
+
 static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
 
+	if (req->conn != NULL && req->conn->tls)
+		add_transport_security(req);
 	r->fields[r->nfields++] = (struct field){ SLICE("date"), req->env->date };
 	r->fields[r->nfields++] = (struct field){ SLICE("server"), req->env->server };
 	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */

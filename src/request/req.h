@@ -65,6 +65,7 @@ struct http_conn {
 	bool tls;
 	bool admin;             /* the connection came in on an admin listener */
 	bool redirect_to_https; /* … on one that only sends to https */
+	uint16_t https_port;    /* … to this port; 0: to that of http_env */
 	const void
 		*certificate; /* which one TLS showed (struct site has the same); NULL: cleartext */
 	/* Whether the certificate of this connection is good for host. NULL: it is good for all. */

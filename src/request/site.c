@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "http/authority.h"
+#include "http/coding.h"
 
 enum { HOST_MAX = 255 }; /* RFC 1035, 2.3.4 */
 
@@ -91,11 +92,21 @@ const struct site *sites_find(const struct sites *s, struct slice authority)
 	return found != NULL ? found : &s->v[s->fallback];
 }
 
+/* What is behind the name of a file: the extensions of codings, "" too. */
+static bool is_beside(struct slice path, size_t n)
+{
+	while (path.n > n && coding_beside(&path))
+		;
+	return path.n == n;
+}
+
 static bool owns(struct slice prefix, struct slice path)
 {
 	if (!slice_starts(path, prefix))
 		return false;
-	return path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/';
+	if (path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/')
+		return true;
+	return path.p[prefix.n] == '.' && is_beside(path, prefix.n);
 }
 
 const struct location *site_location(const struct site *s, struct slice path)
@@ -104,6 +115,43 @@ const struct location *site_location(const struct site *s, struct slice path)
 		if (owns(s->locations[i].prefix, path))
 			return &s->locations[i];
 	return &s->all;
+}
+
+/* Any bytes for a "*", all others are themselves. */
+static bool fits(struct slice pattern, struct slice name)
+{
+	size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
+
+	while (n < name.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = p++;
+			from = n;
+		} else if (p < pattern.n && pattern.p[p] == name.p[n]) {
+			p++;
+			n++;
+		} else if (star != SIZE_MAX) {
+			/* The last star takes one byte more. */
+			p = star + 1;
+			n = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
+}
+
+const struct location *site_file_settings(const struct location *location, struct slice path)
+{
+	size_t at = path.n;
+
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	for (unsigned i = 0; i < location->nrules; i++)
+		if (fits(location->rules[i].pattern, slice_of(path.p + at, path.n - at)))
+			return &location->rules[i].settings;
+	return location;
 }
 
 bool site_location_is_index(const struct location *p, const struct location *dir, struct slice path)

@@ -34,14 +34,18 @@ enum { SITE_HEADERS_MAX = 24 };
  * The settings of one location: those of its server block with its own on top. One longest prefix
  * decides; a location holds everything that is in effect, so nothing is looked up twice.
  */
+struct file_rule;
+
 struct location {
-	struct slice
-		prefix; /* "/files" owns "/files" and "/files/…"; "/assets/" what is below it */
+	/* "/a" owns "/a", "/a/…" and its sidecars ("/a.gz"); "/assets/" what is below it. */
+	struct slice prefix;
 	struct slice cache_control;  /* n 0: none */
 	const struct field *headers; /* added to every response, outer block's first */
 	unsigned nheaders;
-	struct slice redirect; /* URL or path; n 0: none. One that ends in "/" gets the rest of the
-				  path */
+	const struct file_rule *rules; /* of names of files; the first that fits */
+	unsigned nrules;
+	struct slice redirect; /* URL or path; n 0: none */
+	bool redirect_keeps;   /* the rest of the path and the query go behind it */
 	int redirect_status;
 	struct slice
 		redirect_prefix; /* of the block that says so: what the target takes the place of */
@@ -56,6 +60,12 @@ struct location {
 	unsigned nextensions;
 	bool extensions_redirect; /* a path that has one is sent to the one without */
 	struct slice fallback;    /* answers for what is not there; n 0: nothing does */
+};
+
+/* The settings of responses with files of some names: those of a location with their own on top. */
+struct file_rule {
+	struct slice pattern; /* of the last segment; "*" is any bytes */
+	struct location settings;
 };
 
 struct site_error_page {
@@ -82,6 +92,7 @@ struct site {
 	uint64_t upload_quota;     /* bytes of that folder; 0: any */
 	uint64_t upload_expires;   /* seconds that an upload can be resumed; 0: none can */
 	struct slice health;       /* the path that tells whether the worker drains; n 0: none */
+	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate; /* which one its names are served with: compared, never followed */
 };
 
@@ -113,6 +124,9 @@ int site_name_order(const void *a, const void *b);
 
 /* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
 const struct location *site_location(const struct site *s, struct slice path);
+
+/* What decides about a response of location with the file at path: its rule of files, or itself. */
+const struct location *site_file_settings(const struct location *location, struct slice path);
 
 /*
  * Whether p is the location of an index file of path, a directory ("/d/") whose location is dir:

@@ -100,16 +100,18 @@ static const char *field(struct maker *m, const char *text, struct field *out)
 		return "what stands behind the colon cannot be the value of a field";
 	if (slice_eq(out->name, SLICE("cache-control")))
 		return "use the key cache-control";
+	if (slice_eq(out->name, SLICE("strict-transport-security")))
+		return "use the key strict-transport-security of the server, which never sends it "
+		       "in cleartext";
 	if (is_own(out->name))
 		return "h2d sets this field itself";
 	return NULL;
 }
 
-/* The server's come first; in the location that stands for the server, l is NULL. */
+/* Those of outer come first; NULL in the location that stands for the server. */
 static void set_headers(struct maker *m, struct location *location, const struct location *outer,
-	const struct conf_scope *own)
+	const struct conf_list *list, const struct conf_pos *at)
 {
-	const struct conf_list *list = &own->add_header;
 	unsigned inherited = outer != NULL ? outer->nheaders : 0;
 	struct field *v = room(m, inherited + list->n, sizeof(*v));
 
@@ -121,13 +123,13 @@ static void set_headers(struct maker *m, struct location *location, const struct
 		const char *why = field(m, list->v[i], &v[inherited + i]);
 
 		if (why != NULL)
-			fault(m, &own->add_header_at, "add-header \"%.200s\": %s", list->v[i], why);
+			fault(m, at, "add-header \"%.200s\": %s", list->v[i], why);
 	}
 	location->headers = v;
 	location->nheaders = inherited + list->n;
 	/* Said where they become too many, and only there. */
 	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
-		fault(m, &own->add_header_at,
+		fault(m, at,
 			"add-header: %u fields are in effect here; the most there can be is %d",
 			location->nheaders, SITE_HEADERS_MAX);
 }
@@ -229,9 +231,51 @@ static void set_redirect(
 		308 }; /* as the choices of redirect-status */
 	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
 
+	const struct conf_scope *keep = IN_EFFECT(s, l, redirect_keep_path);
+
 	location->redirect = slice_str(from->redirect);
+	location->redirect_keeps = keep->redirect_keep_path;
+	if (keep->redirect_keep_path_at.file == NULL && location->redirect.n > 0)
+		location->redirect_keeps = location->redirect.p[location->redirect.n - 1] == '/';
 	location->redirect_prefix = from == &s->scope ? SLICE("/") : location->prefix;
 	location->redirect_status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
+}
+
+static void check_value(
+	struct maker *m, const char *key, const char *value, const struct conf_pos *at)
+{
+	if (!field_value_valid(slice_str(value)))
+		fault(m, at, "%s \"%.200s\" cannot be the value of a field", key, value);
+}
+
+/* The settings of location with those of files on top. */
+static void make_rule(struct maker *m, struct file_rule *rule, const struct location *location,
+	const struct conf_files *files)
+{
+	rule->pattern = slice_str(files->pattern);
+	rule->settings = *location;
+	check_value(m, "cache-control", files->cache_control, &files->cache_control_at);
+	if (files->cache_control_at.file != NULL)
+		rule->settings.cache_control = slice_str(files->cache_control);
+	set_headers(m, &rule->settings, location, &files->add_header, &files->add_header_at);
+}
+
+/* Its own rules first, then those of the server; l NULL: it is the location of the server. */
+static void set_rules(struct maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	unsigned own = l != NULL ? l->nfiles : 0, faults = m->faults;
+	struct file_rule *v = room(m, own + s->nfiles, sizeof(*v));
+
+	if (v == NULL)
+		return;
+	for (unsigned i = 0; i < own; i++)
+		make_rule(m, &v[i], location, &l->files[i]);
+	/* Said already, of the server. */
+	for (unsigned i = 0; faults == 0 && i < s->nfiles; i++)
+		make_rule(m, &v[own + i], location, &s->files[i]);
+	location->rules = v;
+	location->nrules = own + s->nfiles;
 }
 
 /* The settings of s, or those of l on top of them; then outer is the location of s. */
@@ -242,18 +286,16 @@ static void make_location(struct maker *m, struct location *location, const stru
 
 	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
 	location->cache_control = slice_str(IN_EFFECT(s, l, cache_control)->cache_control);
-	if (!field_value_valid(slice_str(own->cache_control)))
-		fault(m, &own->cache_control_at,
-			"cache-control \"%.200s\" cannot be the value of a field",
-			own->cache_control);
+	check_value(m, "cache-control", own->cache_control, &own->cache_control_at);
 	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
 	set_names(m, location, s, l);
 	set_redirect(location, s, l);
-	set_headers(m, location, outer, own);
+	set_headers(m, location, outer, &own->add_header, &own->add_header_at);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);
 	location->writers = has_writers(location, s);
+	set_rules(m, location, s, l);
 }
 
 /* Longest prefix first. */
@@ -322,6 +364,9 @@ static void make_site(struct maker *m, struct site *site, const struct conf_serv
 	site->upload_quota = s->upload_quota;
 	site->upload_expires = s->upload_expires;
 	site->health = slice_str(s->health);
+	site->transport_security = slice_str(s->strict_transport_security);
+	check_value(m, "strict-transport-security", s->strict_transport_security,
+		&s->strict_transport_security_at);
 }
 
 /* Titles are names too, but for that of the server that needs none. Sorted, each once. */

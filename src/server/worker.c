@@ -73,6 +73,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 			    .tls = from->tls != NULL,
 			    .admin = from->conf->admin,
 			    .redirect_to_https = from->conf->redirect_to_https,
+			    .https_port = (uint16_t)from->conf->https_port,
 			    .covers = from->tls != NULL ? covers : NULL,
 		    }) < 0) {
 		t->ops->close(&t);

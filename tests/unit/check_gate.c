@@ -209,6 +209,7 @@ START_TEST(acme_of_a_redirected_site)
 	conn.redirect_to_https = !acme_elsewhere[_i].plain;
 	site_v[0].has_root = acme_elsewhere[_i].has_root;
 	site_v[0].all.redirect = SLICE("https://example.org/");
+	site_v[0].all.redirect_keeps = true;
 	site_v[0].all.redirect_status = 301;
 	site_v[0].all.redirect_prefix = slice_str(acme_elsewhere[_i].prefix);
 	req.target = SLICE("/.well-known/acme-challenge/token");
@@ -259,6 +260,7 @@ START_TEST(redirects)
 	static const int statuses[] = { 301, 302, 307, 308 };
 
 	locations[0].redirect = SLICE("https://example.org/new/");
+	locations[0].redirect_keeps = true;
 	locations[0].redirect_status = statuses[_i];
 	locations[0].redirect_prefix = locations[0].prefix;
 	locations[0].access = &nobody; /* says where to, not what is there */

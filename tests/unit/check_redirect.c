@@ -16,6 +16,8 @@ static const struct {
 	{ "/old/", "https://example.org/x/", "/old/a", "", "https://example.org/x/a" },
 	{ "/", "https://www.example.org/", "/a/b", "q", "https://www.example.org/a/b?q" },
 	{ "/", "https://www.example.org/", "/", "", "https://www.example.org/" },
+	{ "/old", "/new/", "/old.gz", "", "/new/" },
+	{ "/old/", "/new/", "/old/.gz", "", "/new/.gz" },
 	/* "//host" is another host, and browsers read a backslash as a slash */
 	{ "/old", "/", "/old/evil.example", "", "/evil.example" },
 	{ "/old/", "/", "/old/evil.example/x", "", "/evil.example/x" },
@@ -42,8 +44,10 @@ static void teardown(void)
 
 START_TEST(a_place)
 {
+	struct slice redirect = slice_str(locations[_i].redirect);
 	const struct location location = { .redirect_prefix = slice_str(locations[_i].prefix),
-		.redirect = slice_str(locations[_i].redirect) };
+		.redirect = redirect,
+		.redirect_keeps = redirect.p[redirect.n - 1] == '/' };
 	struct slice to = redirect_location(
 		&location, slice_str(locations[_i].path), slice_str(locations[_i].query), &arena);
 
@@ -77,10 +81,43 @@ START_TEST(https)
 }
 END_TEST
 
+/* It may be kept behind any target, and dropped behind any. */
+START_TEST(as_it_is_said)
+{
+	static const struct {
+		const char *prefix, *redirect, *path, *query, *kept;
+	} paths[] = {
+		{ "/old", "/new", "/old", "", "/new" },
+		{ "/old", "/new", "/old/", "", "/new" },
+		{ "/old", "/new", "/old/a/b", "q", "/new/a/b?q" },
+		{ "/old/", "/new", "/old/a", "", "/new/a" },
+		{ "/old/", "/new/", "/old/a", "", "/new/a" },
+		{ "/", "https://example.org", "/a", "", "https://example.org/a" },
+		{ "/", "https://example.org", "//evil.example", "",
+			"https://example.org/evil.example" },
+		{ "/", "https://example.org", "/@evil.example", "",
+			"https://example.org/@evil.example" },
+	};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct location location = { .redirect_prefix = slice_str(paths[i].prefix),
+			.redirect = slice_str(paths[i].redirect) };
+		struct slice path = slice_str(paths[i].path), query = slice_str(paths[i].query);
+
+		ck_assert(slice_eq(
+			redirect_location(&location, path, query, &arena), location.redirect));
+		location.redirect_keeps = true;
+		ck_assert(slice_eq(redirect_location(&location, path, query, &arena),
+			slice_str(paths[i].kept)));
+	}
+}
+END_TEST
+
 START_TEST(no_memory)
 {
-	const struct location location = { .redirect_prefix = SLICE("/"),
-		.redirect = SLICE("/new/") };
+	const struct location location = {
+		.redirect_prefix = SLICE("/"), .redirect = SLICE("/new/"), .redirect_keeps = true
+	};
 	struct arena small;
 
 	arena_init(&small, NULL, 0, 0);
@@ -95,6 +132,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, a_place, 0, sizeof(locations) / sizeof(locations[0]));
+	tcase_add_test(c, as_it_is_said);
 	tcase_add_loop_test(c, https, 0, sizeof(to_https) / sizeof(to_https[0]));
 	tcase_add_test(c, no_memory);
 	return c;

@@ -132,11 +132,79 @@ START_TEST(where_spelling_matters)
 }
 END_TEST
 
+START_TEST(sidecars)
+{
+	static const struct {
+		const char *path;
+		int owner; /* of prefixes; -1: none */
+	} cases[] = {
+		{ "/a.css", 1 },
+		{ "/a.css.gz", 1 },
+		{ "/a.css.br.zst", 1 },
+		{ "/a.css.gz/x", -1 },
+		{ "/a.css.gzip", -1 },
+		{ "/a.css.", -1 },
+		{ "/a.cssgz", -1 },
+		{ "/b.js.gz", 0 },
+		{ "/b.js.br", 2 },
+		{ "/b.js.gz.br", 0 },
+		{ "/d/.gz", 3 },
+	};
+	static const struct location prefixes[] = { { .prefix = SLICE_LIT("/b.js.gz") },
+		{ .prefix = SLICE_LIT("/a.css") }, { .prefix = SLICE_LIT("/b.js") },
+		{ .prefix = SLICE_LIT("/d/") } };
+	const struct site site = { .locations = prefixes, .nlocations = 4 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(site_location(&site, slice_str(cases[i].path)) ==
+				      (cases[i].owner < 0 ? &site.all : &prefixes[cases[i].owner]),
+			"%s", cases[i].path);
+}
+END_TEST
+
+START_TEST(rules_of_names)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool fits;
+	} cases[] = {
+		{ "*.woff2", "/fonts/a.woff2", true },
+		{ "*.woff2", "/a.woff2/b", false },
+		{ "*.woff2", "/.woff2", true },
+		{ "*.woff2", "/a.woff2x", false },
+		{ "*.woff2", "/a.WOFF2", false },
+		{ "app-*.js", "/app-1.2.js", true },
+		{ "app-*.js", "/app-.js", true },
+		{ "app-*.js", "/xapp-1.js", false },
+		{ "*", "/", true },
+		{ "*", "/a/b", true },
+		{ "a*b*c", "/aXbXbXc", true },
+		{ "a*b*c", "/aXbX", false },
+		{ "**a**", "/bab", true },
+		{ "a?", "/ab", false },
+		{ "a?", "/a?", true },
+		{ "robots.txt", "/x/robots.txt", true },
+		{ "robots.txt", "/robots.txt.gz", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct file_rule rule = { .pattern = slice_str(cases[i].pattern) };
+		const struct location location = { .rules = &rule, .nrules = 1 };
+
+		ck_assert_msg((site_file_settings(&location, slice_str(cases[i].path)) ==
+				      &rule.settings) == cases[i].fits,
+			"%s %s", cases[i].pattern, cases[i].path);
+	}
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("site");
 
 	qsort(names, sites.nnames, sizeof(names[0]), site_name_order);
+	tcase_add_test(c, rules_of_names);
+	tcase_add_test(c, sidecars);
 	tcase_add_loop_test(c, a_site, 0, sizeof(found) / sizeof(found[0]));
 	tcase_add_test(c, the_default_for_too_long_a_name);
 	tcase_add_test(c, the_default_for_no_name);

@@ -268,6 +268,66 @@ static const struct {
 };
 
 /* In a server, where locations inherit it, and in a location: said once, where it stands. */
+START_TEST(rules_of_files)
+{
+	const struct sites *s =
+		make("server \"_\" {\n" ROOT "cache-control = \"all\" add-header = {\"a: 1\"}\n"
+		     "files \"*.css\" { cache-control = \"css\" }\n"
+		     "location \"/l\" { cache-control = \"l\" add-header = {\"b: 2\"}\n"
+		     "files \"*.js\" { add-header = {\"c: 3\"} } files \"*.c*\" { cache-control = "
+		     "\"\" } }\n"
+		     "}",
+			NULL);
+	const struct location *all, *p, *rule;
+
+	ck_assert_ptr_nonnull(s);
+	all = &s->v[0].all;
+	ck_assert_uint_eq(all->nrules, 1);
+	rule = site_file_settings(all, SLICE("/x/a.css"));
+	ck_assert(is(rule->cache_control, "css") && rule->nheaders == 1 && rule->nrules == 0);
+	ck_assert_ptr_eq(site_file_settings(all, SLICE("/x/a.js")), all);
+	/* The location's own come first, and the rest of it stays. */
+	p = location(&s->v[0], "/l/x");
+	ck_assert_uint_eq(p->nrules, 3);
+	rule = site_file_settings(p, SLICE("/l/a.js"));
+	ck_assert(is(rule->cache_control, "l"));
+	ck_assert_uint_eq(rule->nheaders, 3);
+	ck_assert(is(rule->headers[0].name, "a") && is(rule->headers[2].name, "c"));
+	ck_assert(site_file_settings(p, SLICE("/l/a.css"))->cache_control.n == 0);
+	ck_assert_ptr_eq(site_file_settings(p, SLICE("/l/a.html")), p);
+}
+END_TEST
+
+START_TEST(faults_of_files)
+{
+	ck_assert_ptr_null(make("server \"_\" { " ROOT "\nfiles \"*.a\" { add-header = {\"x\"} }\n"
+				"location \"/l\" {\nfiles \"*.b\" { add-header = {\"y\"}\n"
+				"cache-control = \" z\" } } }",
+		NULL));
+	ck_assert_uint_eq(nfaults, 3);
+	ck_assert_int_eq(strncmp(faults[0], "h2d.conf:3: add-header \"x\"", 26), 0);
+	ck_assert_int_eq(strncmp(faults[1], "h2d.conf:6: cache-control \" z\"", 30), 0);
+	ck_assert_int_eq(strncmp(faults[2], "h2d.conf:5: add-header \"y\"", 26), 0);
+}
+END_TEST
+
+START_TEST(whether_the_path_is_kept)
+{
+	const struct sites *s =
+		make("server \"_\" { " ROOT "redirect = \"https://x/\"\n"
+		     "location \"/a\" { redirect = \"/b\" }\n"
+		     "location \"/c\" { redirect = \"/d\" redirect-keep-path = true }\n"
+		     "location \"/e\" { redirect-keep-path = false } }\n",
+			NULL);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert(s->v[0].all.redirect_keeps);
+	ck_assert(!location(&s->v[0], "/a")->redirect_keeps);
+	ck_assert(location(&s->v[0], "/c")->redirect_keeps);
+	ck_assert(!location(&s->v[0], "/e")->redirect_keeps);
+}
+END_TEST
+
 START_TEST(each_fault)
 {
 	for (unsigned form = 0; form < 2; form++) {
@@ -354,6 +414,9 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(c, make_folder, remove_all);
 	tcase_set_timeout(c, 30);
+	tcase_add_test(c, rules_of_files);
+	tcase_add_test(c, faults_of_files);
+	tcase_add_test(c, whether_the_path_is_kept);
 	tcase_add_test(c, names);
 	tcase_add_test(c, the_first_is_the_default);
 	tcase_add_test(c, each_root_once);
