@@ -73,6 +73,10 @@ int store_dir_wait(int fd, const struct job *job)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 		rc = store_dir_try(fd);
 	}
+	if (rc == 0 && job != NULL && job_unwanted(job)) {
+		store_dir_let_go(fd);
+		rc = -ECANCELED;
+	}
 	return rc;
 }
 

@@ -154,6 +154,10 @@ static void succeed(struct store *s)
 	const struct store_work *w = &s->work;
 	struct h2d_stored *files = arena_zalloc(&s->req->arena, (w->nfiles + 1) * sizeof(*files));
 
+	if (s->result != 0) {
+		store_fail(s, store_status(s));
+		return;
+	}
 	for (unsigned i = 0; files != NULL && i < w->nfiles; i++)
 		if (!describe(s, w->files[i], &files[i]))
 			files = NULL;

@@ -183,7 +183,8 @@ static void came_back(struct job *j)
 	}
 	if (n > 0)
 		s->req->stream->consume(s->req, n);
-	if (s->result != 0)
+	/* What changed is said to the keepers first, though a power cut may undo it. */
+	if (s->result != 0 && !s->work.changed)
 		store_fail(s, store_status(s));
 	else
 		go_on(s);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files/store_part.h"
+#include "image/spelling.h"
 #include "request/body.h"
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -51,17 +52,27 @@ static int check_conditions(const struct store_work *w, const struct store_there
 	return is_match && none_match ? 0 : 412;
 }
 
-static int look(const struct store_work *w, const char *name, struct store_there *there)
+/*
+ * elsewhere: what has the name by another spelling, on a file system that takes it for the same,
+ * whose own name the rules are for.
+ */
+static int look(
+	const struct store_work *w, const char *name, int elsewhere, struct store_there *there)
 {
 	int rc = store_file_look(&w->at, name, asks_etag(w), w->max_file_size, there);
 
+	if (rc == 0 && there->any) {
+		rc = spelling_check(w->at.fd, name, 1, 0);
+		if (rc == -ENOENT)
+			return elsewhere;
+	}
 	return rc == 0 ? check_conditions(w, there) : rc;
 }
 
 /* Whether a file may have the name. */
 static int check_name(const struct store_work *w, const char *name, struct store_there *there)
 {
-	int rc = look(w, name, there);
+	int rc = look(w, name, 409, there);
 
 	if (rc == 0 && (there->other || (there->any && !w->overwrite)))
 		rc = 409;
@@ -165,9 +176,26 @@ static int end_file(struct store_work *w)
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
+/* What a file of a form will replace does not count; it is known when its name is. */
+static int make_room(struct store_work *w, struct slice name)
+{
+	char text[FILE_NAME_LEN_MAX + 1] = "";
+	struct store_there there;
+	int rc;
+
+	if (w->quota == 0)
+		return 0;
+	memcpy(text, name.p, name.n);
+	rc = store_file_look(&w->at, text, false, 0, &there);
+	if (rc == 0)
+		w->room += there.size;
+	return rc;
+}
+
 static int begin_part(struct store_work *w)
 {
 	const struct multipart_part *part = &w->form->part;
+	int rc;
 
 	if (!part->has_filename)
 		return 0;
@@ -178,7 +206,8 @@ static int begin_part(struct store_work *w)
 		return 400;
 	if (w->nfiles == STORE_FILES_MAX)
 		return 413;
-	return add_file(w, part->filename);
+	rc = make_room(w, part->filename);
+	return rc == 0 ? add_file(w, part->filename) : rc;
 }
 
 static int take_form(struct store_work *w, struct slice piece, bool end)
@@ -409,6 +438,7 @@ int store_work_place(struct store_work *w)
 {
 	int rc = w->part != NULL ? place_part(w) : place_locked(w);
 
+	w->changed = rc == 0;
 	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 
@@ -421,12 +451,13 @@ int store_work_remove(struct store_work *w)
 		rc = store_dir_lock(&w->at, w->job);
 	if (rc < 0)
 		return rc;
-	rc = look(w, w->name, &there);
+	rc = look(w, w->name, 404, &there);
 	if (rc == 0 && (!there.any || there.other))
 		rc = 404;
 	if (rc == 0 && unlinkat(w->at.fd, w->name, 0) < 0)
 		rc = errno == ENOENT ? 404 : -errno;
 	store_dir_unlock(&w->at);
+	w->changed = rc == 0;
 	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 

@@ -48,6 +48,7 @@ struct store_work {
 	uint64_t room;        /* how much may be */
 	bool in_part;         /* the last of the files is not complete */
 	bool form_done;
+	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
 	unsigned nfiles, cap;
 };

@@ -47,6 +47,10 @@ def main():
 		def readdir(self, path, fh):
 			return [".", "..", *find(path)]
 
+		def unlink(self, path):
+			above = find(os.path.dirname(path))
+			del above[[name for name in above if above[name] is find(path)][0]]
+
 		def read(self, path, size, offset, fh):
 			return find(path).encode()[offset:offset + size]
 

@@ -255,6 +255,15 @@ def test_each_piece_waits_for_a_thread(handlers, speak, how):
 		assert (answer.status, answer.body) == (200, b"300000 %d" % sum(body))
 
 
+def test_stored_without_a_name(handlers, speak):
+	"""No name is no name that a file may have, and not a form's."""
+	server = handlers(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""})
+	with link(server, speak) as c:
+		assert c.request("PUT", "/t/store", [("x-name", "a")], b"1").status == 204
+		for headers in ([], [("x-name", "")], [("x-name", ".a")], [("content-type", "multipart/form-data; boundary=b")]):
+			assert c.request("PUT", "/t/store", headers, b"--b\r\n\r\n--b--").status == 400, headers
+
+
 @pytest.mark.parametrize("size", [0, 10, 300000])
 def test_paused_and_resumed(handlers, speak, size):
 	with link(handlers(), speak) as c:

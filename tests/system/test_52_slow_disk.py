@@ -276,6 +276,32 @@ def test_rules_hold_for_every_spelling(h2d, nested):
 		mount.close()
 
 
+def test_uploads_hold_for_every_spelling(h2d):
+	"""Nobody replaces or removes by another spelling what the rules keep from them."""
+	if not os.path.exists("/dev/fuse"):
+		harness.skip_without("fuse", "no /dev/fuse")
+	server = h2d.new()
+	mount = Slow(os.path.join(server.root, "fold"), "foldfs.py")
+	server.write_conf(server='upload-dir = "fold"  upload-public = true'
+		'  location "/files/secret.html" { deny = {"all"} }  location "/fold/till~de.txt" { deny = {"all"} }')
+	try:
+		if not mount.ready:
+			harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
+		server.start()
+		with server.connect("tcp") as c:
+			for name in ("secret.html", "till~de.txt"):
+				assert c.request("DELETE", "/files/" + name).status == 403
+				assert c.request("PUT", "/files/" + name, body=b"new").status == 403
+			for name in ("Secret.html", "SECRET~1", "TILL~DE.TXT", "htpass~1"):
+				assert c.request("PUT", "/files/" + name, body=b"new").status == 409, name
+				assert c.request("DELETE", "/files/" + name).status == 404, name
+			assert c.get("/fold/secret.html").body == b"secret"
+		server.finish()
+		server.process = None
+	finally:
+		mount.close()
+
+
 @pytest.mark.parametrize("size", ["8M", "100K"], ids=["hashed", "larger than max-file-size"])
 @pytest.mark.parametrize("cache", ["0", "64M"], ids=["disk", "image"])
 def test_write_under_way(h2d, tmp_path, cache, size):

@@ -213,6 +213,12 @@ def test_quota(make, way):
 	with connect(server, way) as c:
 		assert put(c, "a", bytes(100000)).status == 204, "what it replaces does not count"
 	with connect(server, way) as c:
+		assert post(c, [("a", bytes(90000))]).status == 201, "of a form neither"
+	with connect(server, way) as c:
+		assert post(c, [("a", bytes(90000)), ("c", bytes(20000))]).status == 507
+	with connect(server, way) as c:
+		assert put(c, "a", bytes(100000)).status == 204
+	with connect(server, way) as c:
 		assert post(c, [("b", bytes(1000)), ("c", bytes(2000))]).status == 507
 	with connect(server, way) as c:
 		assert post(c, [("b", bytes(1000)), ("c", bytes(1400))]).status == 201
@@ -276,6 +282,35 @@ def test_no_descriptors(make):
 		assert put(c, "c", b"c").status == 201
 	wait_over(server)
 	assert names(server) == ["a", "b", "c"]
+
+
+def in_system_call(pid, number):
+	"""Whether one of its threads is."""
+	for task in os.listdir("/proc/%d/task" % pid):
+		with open("/proc/%d/task/%s/syscall" % (pid, task)) as f:
+			if f.read().split()[0] == str(number):
+				return True
+	return False
+
+
+def test_reset_while_the_folder_is_locked(make):
+	"""Nothing is placed, and nothing removed, for a client that has gone while its turn was waited for."""
+	server = make(listens=("tcp",), files={"up/b": b"b"})
+	clock_nanosleep = 230 if os.uname().machine == "x86_64" else 115
+	fd = os.open(folder(server), os.O_RDONLY)
+	try:
+		for method, path in (("PUT", "/files/a"), ("DELETE", "/files/b")):
+			fcntl.flock(fd, fcntl.LOCK_EX)
+			with server.connect() as c:
+				stream = c.send(method, path, body=b"a" if method == "PUT" else None)
+				wait_for(lambda: in_system_call(server.worker_pids()[0], clock_nanosleep), said="it waits for its turn")
+				c.reset(stream)
+				c.ping()
+			fcntl.flock(fd, fcntl.LOCK_UN)
+			wait_over(server)
+			assert names(server) == ["b"]
+	finally:
+		os.close(fd)
 
 
 def test_folder_is_locked_by_another(make):

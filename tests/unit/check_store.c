@@ -158,6 +158,40 @@ START_TEST(swept)
 }
 END_TEST
 
+/* The name stands for the new bytes, and a power cut may undo that: nothing else is to be said. */
+static bool fsync_fails;
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	if (!fsync_fails || fd != w.at.fd)
+		return __real_fsync(fd);
+	errno = EIO;
+	return -1;
+}
+
+START_TEST(folder_is_not_synced)
+{
+	fsync_fails = true;
+	begin("a", _i);
+	ck_assert_int_eq(store("one"), -EIO);
+	ck_assert(w.changed);
+	end();
+	ck_assert(holds("a", "one"));
+	begin("a", _i);
+	w.overwrite = false;
+	ck_assert_int_eq(store("two"), 409);
+	ck_assert(!w.changed);
+	end();
+	begin("a", _i);
+	w.removes = true;
+	ck_assert_int_eq(store_work_remove(&w), -EIO);
+	ck_assert(w.changed);
+	end();
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
 START_TEST(locked)
 {
 	struct store_dir d;
@@ -216,6 +250,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, made_by_others, 0, 2);
 	tcase_add_loop_test(c, given_up, 0, 2);
 	tcase_add_test(c, swept);
+	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
 	tcase_add_test(c, locked);
 	tcase_add_loop_test(c, quota, 0, 2);
 	return c;

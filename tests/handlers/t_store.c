@@ -1,0 +1,27 @@
+/* t_store: PUT /t/store stores the body under the name in x-name, whatever that is, or without. */
+#include "h2d/handler.h"
+
+static void stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	(void)state, (void)files;
+	if (n == 0)
+		h2d_reply_error(req, status);
+	else
+		h2d_reply_bytes(req, 204, NULL, NULL, 0);
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_field(req, "x-name", &len);
+
+	(void)state;
+	h2d_store(req, name, len, stored);
+}
+
+const struct h2d_handler h2d_handler_t_store = {
+	.name = "t_store",
+	.scope = H2D_ON_UPLOADS,
+	.start = start,
+};

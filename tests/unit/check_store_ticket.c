@@ -1,0 +1,223 @@
+/* check_store_ticket: what is kept of a resumable upload, whose it is, and when it goes. */
+#include "files/store_ticket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "request/body.h"
+#include "tree_unit.h"
+#include "unit.h"
+
+static int root = -1, part = -1;
+static struct store_dir dir;
+static struct store_ticket first, second;
+
+static const struct field fields[] = {
+	{ SLICE_LIT("if-match"), SLICE_LIT("\"a\"") },
+	{ SLICE_LIT("repr-digest"), SLICE_LIT("") },
+};
+
+static const char *path_of(const char *token, enum store_dir_kind kind)
+{
+	char name[STORE_HIDDEN_NAME];
+	static char path[64 + STORE_HIDDEN_NAME];
+
+	store_dir_token_name(token, kind, name);
+	snprintf(path, sizeof(path), "up/%s", name);
+	return tree_path(path);
+}
+
+static int open_second(void)
+{
+	store_ticket_close(&second);
+	second.fd = -1;
+	memcpy(second.token, first.token, sizeof(second.token));
+	return store_ticket_open(&second, &dir);
+}
+
+static void age(enum store_dir_kind kind, time_t seconds)
+{
+	const struct timespec then[2] = { { .tv_sec = time(NULL) - seconds },
+		{ .tv_sec = time(NULL) - seconds } };
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, path_of(first.token, kind), then, 0), 0);
+}
+
+START_TEST(kept)
+{
+	ck_assert_int_eq(open_second(), 0);
+	ck_assert_str_eq(second.name, "name");
+	ck_assert_str_eq(second.user, "user");
+	ck_assert_uint_eq(second.nfields, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(slice_eq(second.fields[i].name, fields[i].name));
+		ck_assert(slice_eq(second.fields[i].value, fields[i].value));
+	}
+	ck_assert_uint_eq(second.head.length, 77);
+	ck_assert_uint_eq(second.head.state, STORE_TICKET_OPEN);
+}
+END_TEST
+
+/* Who claims it has it, and who had it has not. */
+START_TEST(claimed)
+{
+	ck_assert_int_eq(store_ticket_enter(&first, NULL), 0);
+	store_ticket_leave(&first);
+	ck_assert_int_eq(open_second(), 0);
+	ck_assert_int_eq(store_ticket_claim(&second, NULL), 0);
+	store_ticket_leave(&second);
+	ck_assert_int_eq(store_ticket_enter(&first, NULL), 409);
+	ck_assert_int_eq(store_ticket_enter(&second, NULL), 0);
+	store_ticket_leave(&second);
+	ck_assert_int_eq(store_ticket_claim(&first, NULL), 0);
+	store_ticket_leave(&first);
+	ck_assert_int_eq(store_ticket_enter(&second, NULL), 409);
+}
+END_TEST
+
+START_TEST(removed)
+{
+	ck_assert_int_eq(open_second(), 0);
+	ck_assert_int_eq(store_ticket_enter(&first, NULL), 0);
+	store_ticket_remove(&first, &dir);
+	store_ticket_leave(&first);
+	ck_assert_int_eq(store_ticket_enter(&first, NULL), 409);
+	ck_assert_int_eq(store_ticket_claim(&second, NULL), 404);
+	ck_assert_int_eq(store_ticket_part(&second, &dir), -ENOENT);
+	ck_assert_int_eq(open_second(), 404);
+}
+END_TEST
+
+/* What a worker leaves that dies between a link and the end of the hidden name. */
+START_TEST(placed_twice)
+{
+	ck_assert_int_eq(link(path_of(first.token, STORE_DIR_PART), tree_path("up/name")), 0);
+	ck_assert_int_eq(store_ticket_part(&first, &dir), -ENOENT);
+	ck_assert_int_eq(access(tree_path("up/name"), F_OK), 0);
+	ck_assert_int_eq(access(path_of(first.token, STORE_DIR_PART), F_OK), -1);
+}
+END_TEST
+
+START_TEST(tokens)
+{
+	static const char *const bad[] = { "", "..", "0123456789abcdef0123456789abcde",
+		"0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcde/" };
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct store_ticket t = { .fd = -1 };
+
+		strcpy(t.token, bad[i]);
+		ck_assert_int_eq(store_ticket_open(&t, &dir), 404);
+	}
+}
+END_TEST
+
+/* Cut anywhere, and with any byte changed, it is read as what it is, or not at all. */
+START_TEST(damaged)
+{
+	char bytes[256], path[256];
+	struct stat st;
+	int fd;
+
+	strcpy(path, path_of(first.token, STORE_DIR_TICKET));
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_lt(st.st_size, (off_t)sizeof(bytes));
+	ck_assert_int_eq(pread(fd, bytes, sizeof(bytes), 0), st.st_size);
+	for (off_t i = 0; i < st.st_size; i++) {
+		char other = (char)(bytes[i] ^ 0x81);
+
+		ck_assert_int_eq(pwrite(fd, &other, 1, i), 1);
+		open_second();
+		ck_assert_int_eq(pwrite(fd, &bytes[i], 1, i), 1);
+	}
+	for (off_t n = st.st_size - 1; n >= 0; n--) {
+		ck_assert_int_eq(ftruncate(fd, n), 0);
+		ck_assert_int_eq(open_second(), 404);
+	}
+	close(fd);
+}
+END_TEST
+
+START_TEST(swept)
+{
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
+	age(STORE_DIR_TICKET, 200);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
+	age(STORE_DIR_PART, 200);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 300), 0);
+	ck_assert_int_eq(open_second(), 0);
+	ck_assert_int_eq(store_ticket_claim(&second, NULL), 0);
+	age(STORE_DIR_TICKET, 200);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
+	store_ticket_leave(&second);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 1);
+	ck_assert_int_eq(store_ticket_enter(&second, NULL), 409);
+	ck_assert_int_eq(open_second(), 404);
+}
+END_TEST
+
+/* A part without a ticket is nobody's. */
+START_TEST(orphan)
+{
+	ck_assert_int_eq(unlink(path_of(first.token, STORE_DIR_TICKET)), 0);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
+	age(STORE_DIR_PART, 200);
+	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 1);
+}
+END_TEST
+
+START_TEST(counted)
+{
+	uint64_t used;
+
+	ck_assert_int_eq(pwrite(part, "12345", 5, 0), 5);
+	tree_write("up/file", "123", 3);
+	tree_write("up/.hidden", "123", 3);
+	ck_assert_int_eq(store_dir_used(&dir, &used), 0);
+	ck_assert_uint_eq(used, 4096 + 5 + 3);
+}
+END_TEST
+
+static void setup(void)
+{
+	tree_init();
+	tree_dir("up");
+	root = open(tree, O_PATH | O_DIRECTORY);
+	ck_assert_int_eq(store_dir_open(&dir, root, "/up"), 0);
+	first.fd = second.fd = -1;
+	part = store_ticket_create(&first, &dir, "name", "user", fields, 2, 77);
+	ck_assert_int_ge(part, 0);
+}
+
+static void teardown(void)
+{
+	store_ticket_close(&first);
+	store_ticket_close(&second);
+	close(part);
+	store_dir_close(&dir);
+	close(root);
+	tree_fini();
+}
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("store_ticket");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, kept);
+	tcase_add_test(c, claimed);
+	tcase_add_test(c, removed);
+	tcase_add_test(c, placed_twice);
+	tcase_add_test(c, tokens);
+	tcase_add_test(c, damaged);
+	tcase_add_test(c, swept);
+	tcase_add_test(c, orphan);
+	tcase_add_test(c, counted);
+	return c;
+}
+
+UNIT_MAIN("store_ticket")
