@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 		route_print(&routes_table, stdout);
 		return flushed();
 	case OPTIONS_SIGNAL:
-		return signal_cmd(o.signal, &o.conf);
+		return signal_cmd(o.signal, o.wait, &o.conf);
 	case OPTIONS_VERSION:
 		return version();
 	case OPTIONS_HELP:

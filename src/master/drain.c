@@ -14,6 +14,7 @@
 #include "master/loan.h"
 #include "master/master_state.h"
 #include "master/notify.h"
+#include "master/outcome.h"
 
 enum {
 	OVERSTAY_MS = 1000,
@@ -134,6 +135,8 @@ static void on_free(struct task *t)
 	m->ngens--;
 	if (m->phase == MASTER_LEAVE && m->ngens == 0)
 		loop_stop(&m->loop);
+	if (m->phase == MASTER_SERVE)
+		loop_defer(&m->loop, &m->resume);
 }
 
 void drain_check(struct gen *g)
@@ -143,31 +146,20 @@ void drain_check(struct gen *g)
 			return;
 	if (!list_linked(&g->node))
 		return;
-	log_info("generation %u is gone", g->number);
+	outcome_gone(g->master, g);
 	timer_disarm(&g->master->loop.wheel, &g->deadline);
 	list_remove(&g->node);
 	task_init(&g->free, on_free);
 	loop_defer(&g->master->loop, &g->free);
 }
 
-void drain_limit(struct master *m)
+unsigned drain_count(const struct master *m)
 {
 	unsigned n = 0;
 
 	LIST_FOREACH(node, &m->gens)
 		n += LIST_ENTRY(node, struct gen, node)->state == GEN_DRAIN;
-	LIST_FOREACH(node, &m->gens) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
-		if (n <= DRAIN_MAX)
-			return;
-		if (g->state != GEN_DRAIN)
-			continue;
-		log_warn("more than %d generations drain: generation %u is cut off", DRAIN_MAX,
-			g->number);
-		drain_cut(g);
-		n--;
-	}
+	return n;
 }
 
 void drain_all(struct master *m, bool gracefully)

@@ -8,17 +8,14 @@
 
 #include "master/gen.h"
 
-/* Generations that may drain at a time; past it the oldest is cut off. */
-enum { DRAIN_MAX = 8 };
-
 /* Asks g's processes to finish what they have within its shutdown-timeout. */
 void drain_begin(struct gen *g);
 
 /* Frees g, at the end of this turn, if it has no process left. */
 void drain_check(struct gen *g);
 
-/* Cuts the oldest ones if too many drain. */
-void drain_limit(struct master *m);
+/* How many generations drain. */
+unsigned drain_count(const struct master *m);
 
 /* Ends everything, gracefully or at once; the loop stops with the last process. */
 void drain_all(struct master *m, bool gracefully);

@@ -12,6 +12,7 @@
 #include "master/gen_resources.h"
 #include "master/logs.h"
 #include "master/sockets.h"
+#include "master/status.h"
 #include "server/board.h"
 
 struct master;
@@ -43,6 +44,7 @@ struct gen {
 	struct cache_facts facts; /* as its keeper told last */
 	struct timer deadline;    /* of a drain */
 	bool unborn;              /* some were not up when it began: they are killed first */
+	struct status_gone gone;  /* what became of its connections, so far */
 	bool terminated;          /* SIGTERM was sent, SIGKILL comes next */
 	struct task free;
 };

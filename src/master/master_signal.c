@@ -1,6 +1,6 @@
 /*
- * master_signal: turns signals into reloads, drains and reopened logs. A HUP that comes while a
- * generation is being built is remembered: reload begins once more when that one is done.
+ * master_signal: turns signals into reloads, drains and reopened logs; what they mean is decided by
+ * reload and drain.
  */
 #include "master/master_signal.h"
 
@@ -34,19 +34,11 @@ static void reopen_logs(struct master *m)
 	log_notice("logs reopened");
 }
 
-static void reload_or_later(struct master *m)
-{
-	if (m->phase == MASTER_START || m->starting != NULL)
-		m->again = true;
-	else if (m->phase == MASTER_SERVE)
-		reload_begin(m);
-}
-
 void master_signal(struct master *m, int signo)
 {
 	switch (signo) {
 	case SIGHUP:
-		reload_or_later(m);
+		reload_ask(m);
 		break;
 	case SIGQUIT:
 		if (m->phase != MASTER_LEAVE)

@@ -37,7 +37,9 @@ struct master {
 	uint64_t next_image;  /* number that the next keeper may begin with */
 	struct status status; /* as written: the last reload that is over */
 	struct status next;   /* what is being gathered for the one that runs */
-	bool again;           /* HUP came while one was running */
+	bool again;           /* HUP came while one was running, or too many drained */
+	struct task resume;   /* does that again; drain runs it when a generation is gone */
+	uint64_t begun_us;    /* when the reload that runs began */
 	struct timer limit;   /* for a generation to come up */
 	struct timer bind;    /* tries once more for the addresses of the first generation */
 	uint64_t bind_until;  /* ms; how long that goes on; 0: not begun */

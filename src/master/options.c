@@ -134,6 +134,9 @@ static int set(struct options *o, int code, const char *value)
 		return 0;
 	case 's':
 		return set_signal(o, value);
+	case OPT_WAIT:
+		o->wait = true;
+		return 0;
 	case 'V':
 		o->action = OPTIONS_VERSION;
 		return 0;
@@ -147,8 +150,12 @@ static int set(struct options *o, int code, const char *value)
 }
 
 /* What only the command line can get wrong; with a file, the rest may stand there. */
-static int check(const struct conf_override *c)
+static int check(const struct options *o)
 {
+	const struct conf_override *c = &o->conf;
+
+	if (o->wait && (o->signal == NULL || strcmp(o->signal, "reload") != 0))
+		return usage("--wait goes with -s reload", NULL);
 	if (c->h2c && c->port == NULL)
 		return usage("--h2c says how -p listens, and there is no -p", NULL);
 	if ((c->key == NULL) != (c->cert == NULL))
@@ -179,7 +186,7 @@ int options_parse(struct options *o, int argc, char **argv)
 		return -1;
 	if (optind < argc)
 		return usage("unexpected argument", argv[optind]);
-	if (check(&o->conf) < 0)
+	if (check(o) < 0)
 		return -1;
 	if (o->conf.file == NULL && o->conf.root == NULL && o->conf.port == NULL)
 		o->conf.file = OPTIONS_FILE;

@@ -12,7 +12,14 @@
 #define OPTIONS_FILE SYSCONFDIR "/h2d/h2d.conf" /* the configuration where none is named */
 
 /* Codes of options that have no letter. */
-enum options_code { OPT_LONG = 256, OPT_ACCESS_LOG = OPT_LONG, OPT_H2C, OPT_PID_FILE, OPT_ROUTES };
+enum options_code {
+	OPT_LONG = 256,
+	OPT_ACCESS_LOG = OPT_LONG,
+	OPT_H2C,
+	OPT_PID_FILE,
+	OPT_ROUTES,
+	OPT_WAIT
+};
 
 enum options_action {
 	OPTIONS_RUN,
@@ -27,6 +34,7 @@ enum options_action {
 struct options {
 	enum options_action action;
 	const char *signal;        /* OPTIONS_SIGNAL */
+	bool wait;                 /* for the generation before to be gone, too */
 	struct conf_override conf; /* the strings are argv's */
 };
 

@@ -19,6 +19,7 @@
 #include "master/launch.h"
 #include "master/master_state.h"
 #include "master/notify.h"
+#include "master/outcome.h"
 #include "master/upload_access.h"
 #include "master/urls.h"
 #include "master/user_access.h"
@@ -30,17 +31,6 @@ enum {
 	BIND_AGAIN_MS = 100,
 	EXIT_ADDRESS = 3,
 };
-
-static void write_status(const struct master *m)
-{
-	int rc;
-
-	if (m->pidfile.path == NULL)
-		return;
-	rc = status_write(&m->status, m->pidfile.path);
-	if (rc < 0)
-		log_warn("%s.status: %s", m->pidfile.path, strerror(-rc));
-}
 
 /* At the first start nobody may be reading a log yet: the terminal is told too. */
 static void complain(struct master *m, const char *prefix, const char *text)
@@ -87,19 +77,17 @@ static void finish(struct master *m, bool ok)
 	timer_disarm(&m->loop.wheel, &m->limit);
 	m->starting = NULL;
 	describe(m, text, sizeof(text));
-	if (ok)
+	if (ok && m->next.replaced == 0)
 		status_add(&m->next, text);
 	if (m->phase == MASTER_SERVE)
 		notify_ready(text);
 	m->next.request = m->status.running;
 	m->next.ok = ok;
 	m->next.generation = m->current != NULL ? m->current->number : 0;
+	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
 	m->status = m->next;
-	write_status(m);
-	if (m->again && m->phase == MASTER_SERVE) {
-		m->again = false;
-		reload_begin(m);
-	}
+	outcome_write(m);
+	loop_defer(&m->loop, &m->resume);
 }
 
 void reload_fail(struct gen *g, const char *why)
@@ -157,9 +145,10 @@ void reload_commit(struct gen *g)
 	 */
 	sockets_keep(&m->sockets);
 	balance_apply(m);
-	if (old != NULL)
+	if (old != NULL) {
+		outcome_replaced(m, old);
 		drain_begin(old);
-	drain_limit(m);
+	}
 	finish(m, true);
 }
 
@@ -280,8 +269,44 @@ static void on_bind(struct timer *t)
 	bind_all(LIST_ENTRY(t, struct master, bind));
 }
 
+/* As many generations drain as may. They are not cut for it: the reload waits. */
+static bool must_wait(struct master *m)
+{
+	unsigned n = drain_count(m), max = (unsigned)m->current->conf->max_draining;
+	bool told = m->status.waiting != 0;
+
+	m->status.waiting = n >= max ? n : 0;
+	if (n < max)
+		return false;
+	if (!told) {
+		log_notice("%u generations drain (max-draining = %u): the reload waits until one "
+			   "is gone",
+			n, max);
+		outcome_write(m);
+	}
+	return true;
+}
+
+void reload_ask(struct master *m)
+{
+	m->again = m->phase != MASTER_LEAVE;
+	if (m->phase != MASTER_SERVE || m->starting != NULL || must_wait(m))
+		return;
+	m->again = false;
+	reload_begin(m);
+}
+
+static void on_resume(struct task *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, resume);
+
+	if (m->again)
+		reload_ask(m);
+}
+
 void reload_init(struct master *m)
 {
+	task_init(&m->resume, on_resume);
 	timer_init(&m->limit, on_limit);
 	timer_init(&m->bind, on_bind);
 }
@@ -292,10 +317,11 @@ void reload_begin(struct master *m)
 
 	H2D_ASSERT(m->starting == NULL);
 	m->next = (struct status){ 0 };
+	m->begun_us = clock_read_us();
 	if (m->phase == MASTER_SERVE) {
 		/* Before the configuration is read: `h2d -s reload` relies on it. */
 		m->status.running = m->status.request + 1;
-		write_status(m);
+		outcome_write(m);
 		notify_reloading("reloading");
 		log_notice("reloading");
 	}

@@ -34,6 +34,7 @@ struct target {
 	pid_t pid;
 	int pidfd;
 	uint64_t quit_ms; /* how long a graceful stop may take */
+	bool wait;        /* for the generation that a reload replaces to be gone */
 };
 
 static const struct {
@@ -146,10 +147,57 @@ static int tell(const struct status *s)
 	return s->ok ? 0 : 1;
 }
 
+static const struct status_gone *find_gone(const struct status *s, uint32_t generation)
+{
+	for (int i = 0; i < STATUS_GONE; i++)
+		if (s->gone[i].generation == generation)
+			return &s->gone[i];
+	return NULL;
+}
+
+/* Until that generation is gone, for which the master sees to it that it does not take for ever. */
+static int wait_drained(const struct target *t, uint32_t generation)
+{
+	const struct status_gone *g;
+	struct status s;
+
+	do {
+		bool gone = is_gone(t, POLL_MS);
+
+		if (status_read(&s, t->pid_file) < 0 || gone) {
+			fprintf(stderr, "h2d: generation %u: nobody says what became of it\n",
+				generation);
+			return 1;
+		}
+		g = find_gone(&s, generation);
+	} while (g == NULL);
+	printf("%u drained, %u cut, %u refused\n", g->drained, g->cut, g->refused);
+	return 0;
+}
+
+static int tell_all(const struct target *t, const struct status *s)
+{
+	int rc = tell(s);
+
+	fflush(stdout);
+	return rc == 0 && t->wait && s->replaced != 0 ? wait_drained(t, s->replaced) : rc;
+}
+
+/* Once, why it takes so long. */
+static void tell_waiting(const struct status *s, bool *told)
+{
+	if (s->waiting != 0 && !*told)
+		fprintf(stderr, "h2d: %u generations drain: the reload waits until one is gone\n",
+			s->waiting);
+	*told |= s->waiting != 0;
+}
+
 /* Until a request that began after `before` is finished: see status.h. */
 static int wait_reload(const struct target *t, uint32_t before)
 {
-	uint64_t end = clock_read_us() + (uint64_t)RELOAD_MS * 1000;
+	uint64_t ms = RELOAD_MS + t->quit_ms; /* generations that drain may come first */
+	uint64_t end = clock_read_us() + ms * 1000;
+	bool told = false;
 	struct status s;
 
 	while (clock_read_us() < end) {
@@ -157,7 +205,9 @@ static int wait_reload(const struct target *t, uint32_t before)
 		int rc = status_read(&s, t->pid_file);
 
 		if (rc == 0 && s.request > before)
-			return tell(&s);
+			return tell_all(t, &s);
+		if (rc == 0)
+			tell_waiting(&s, &told);
 		if (rc < 0 && rc != -ENOENT) {
 			fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
 			return 1;
@@ -168,14 +218,14 @@ static int wait_reload(const struct target *t, uint32_t before)
 			return 1;
 		}
 	}
-	fprintf(stderr, "h2d: no outcome within %d s\n", RELOAD_MS / 1000);
+	fprintf(stderr, "h2d: no outcome within %d s\n", (int)(ms / 1000));
 	return 1;
 }
 
-int signal_cmd(const char *name, const struct conf_override *ov)
+int signal_cmd(const char *name, bool wait, const struct conf_override *ov)
 {
 	int signo = signal_of(name);
-	struct target t = { .pidfd = -1, .quit_ms = QUIT_UNKNOWN_MS };
+	struct target t = { .pidfd = -1, .quit_ms = QUIT_UNKNOWN_MS, .wait = wait };
 	struct status s;
 	int rc = 1;
 

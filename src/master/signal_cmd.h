@@ -12,6 +12,6 @@
 bool signal_cmd_known(const char *name);
 
 /* The exit status of the program: 0 when the master did what it was asked to. */
-int signal_cmd(const char *name, const struct conf_override *ov);
+int signal_cmd(const char *name, bool wait, const struct conf_override *ov);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 2 * STATUS_TEXT + 256 };
+enum { FILE_MAX = 2 * STATUS_TEXT + 256 + STATUS_GONE * 64 };
 
 void status_add(struct status *s, const char *line)
 {
@@ -47,13 +47,23 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+static size_t format_gone(const struct status_gone *g, char *buf, size_t size)
+{
+	return (size_t)snprintf(buf, size, "gone %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+		g->generation, g->drained, g->cut, g->refused);
+}
+
 static size_t format(const struct status *s, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size,
-		"request %" PRIu32 "\ngeneration %" PRIu32 "\nresult %s\nrunning %" PRIu32 "\n",
-		s->request, s->generation, s->ok ? "ok" : "failed", s->running);
+		"request %" PRIu32 "\ngeneration %" PRIu32 "\nresult %s\nrunning %" PRIu32
+		"\nreplaced %" PRIu32 "\nwaiting %" PRIu32 "\n",
+		s->request, s->generation, s->ok ? "ok" : "failed", s->running, s->replaced,
+		s->waiting);
 	const char *line = s->text;
 
+	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
+		n += format_gone(&s->gone[i], buf + n, size - n);
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 
@@ -102,6 +112,20 @@ static bool number(const char *text, uint32_t *out)
 	return errno == 0 && *end == '\0' && v <= UINT32_MAX;
 }
 
+static bool parse_gone(struct status *s, const char *value)
+{
+	struct status_gone g;
+	int i = 0;
+
+	while (i < STATUS_GONE && s->gone[i].generation != 0)
+		i++;
+	if (i == STATUS_GONE || sscanf(value, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32,
+					&g.generation, &g.drained, &g.cut, &g.refused) != 4)
+		return false;
+	s->gone[i] = g;
+	return true;
+}
+
 static bool parse_line(struct status *s, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -115,6 +139,12 @@ static bool parse_line(struct status *s, char *line)
 		return number(value, &s->generation);
 	if (strcmp(line, "running") == 0)
 		return number(value, &s->running);
+	if (strcmp(line, "replaced") == 0)
+		return number(value, &s->replaced);
+	if (strcmp(line, "waiting") == 0)
+		return number(value, &s->waiting);
+	if (strcmp(line, "gone") == 0)
+		return parse_gone(s, value);
 	if (strcmp(line, "result") == 0) {
 		s->ok = strcmp(value, "ok") == 0;
 		return s->ok || strcmp(value, "failed") == 0;

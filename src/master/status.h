@@ -6,6 +6,9 @@
  *	generation 5    the one that serves
  *	result failed   ok | failed, of that request
  *	running 8       the request that is worked on, 0 for none
+ *	replaced 4      the generation that it replaced, 0 for none
+ *	waiting 4       as many generations drain that the next request waits, 0: it does not
+ *	gone 4 812 0 0  a generation that is gone: connections that were drained, cut, refused
  *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
  *
  * A request is numbered, and "running" written, before the configuration is read. So a process that
@@ -18,10 +21,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { STATUS_TEXT = 4096 };
+enum { STATUS_TEXT = 4096, STATUS_GONE = 8 };
+
+/* What became of the connections of a generation. */
+struct status_gone {
+	uint32_t generation; /* 0: none */
+	uint32_t drained, cut, refused;
+};
 
 struct status {
-	uint32_t request, running, generation;
+	uint32_t request, running, generation, replaced, waiting;
+	struct status_gone gone[STATUS_GONE]; /* the last one first */
 	bool ok;
 	char text[STATUS_TEXT]; /* lines, separated by newlines */
 };

@@ -14,6 +14,7 @@
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
+#include "master/outcome.h"
 #include "master/reload.h"
 
 static void on_up(struct child *c)
@@ -75,6 +76,8 @@ static void on_died(struct child *c, pid_t pid, int status)
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
+	if (c->board != NULL && g->state == GEN_DRAIN)
+		outcome_add(g, c);
 	if (c->board != NULL)
 		board_release(m->board, &c->board);
 	gen_show(m->current, &m->board->head);

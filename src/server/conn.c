@@ -32,6 +32,16 @@ enum {
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+static void count_end(const struct conn *c)
+{
+	if (!c->env->draining || c->http.admin)
+		return;
+	if (c->env->cutting)
+		COUNT(connections_cut, 1);
+	else
+		COUNT(connections_drained, 1);
+}
+
 static void conn_reap(struct task *t)
 {
 	struct conn *c = LIST_ENTRY(t, struct conn, reap);
@@ -50,6 +60,7 @@ static void conn_reap(struct task *t)
 	env->nleaving -= c->leaving;
 	env->nadmin -= c->http.admin;
 	COUNT(connections, -1);
+	count_end(c);
 	pool_put(&env->conns, c);
 	if (env->gone != NULL)
 		env->gone(env);

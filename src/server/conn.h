@@ -40,6 +40,7 @@ struct conn_env {
 	unsigned nleaving;
 	bool full;      /* connections wait: one that becomes idle may make room */
 	bool draining;  /* new ones too */
+	bool cutting;   /* and not to their end */
 	uint8_t *input; /* CONN_INPUT bytes: what one recv() fills */
 	void (*gone)(struct conn_env *env); /* one has ended, or is idle: there is room */
 };

@@ -6,6 +6,8 @@
  * socket of a slot whose worker died is a source beside the worker's own until the master ends it.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,6 +33,7 @@ struct source {
 	const struct worker_listener *listener; /* of another worker's socket: ours beside it */
 	uint32_t slot;                          /* which of the listener's sockets it is */
 	bool more;                              /* connections may be queued */
+	bool last;                              /* nobody else will take what is queued */
 	unsigned left; /* at the end: connections that may still be taken */
 };
 
@@ -68,10 +71,22 @@ static void source_unwatch(struct source *s)
 		loop_unwatch(s->dispatch->host->loop, &s->watch);
 }
 
+/* What is still queued is reset. */
+static void count_refused(const struct source *s)
+{
+	struct tcp_info info = { 0 };
+
+	if (s->last && !s->listener->shared &&
+		getsockopt(s->watch.fd, IPPROTO_TCP, TCP_INFO, &info,
+			&(socklen_t){ sizeof(info) }) == 0)
+		COUNT(connections_refused, info.tcpi_unacked);
+}
+
 static void source_close(struct source *s)
 {
 	if (s->watch.fd < 0)
 		return;
+	count_refused(s);
 	loop_cancel(&s->again);
 	source_unwatch(s);
 	close(s->watch.fd);
@@ -197,7 +212,8 @@ static void reuseport_drain(struct dispatch *d, uint64_t closing)
 
 		if (s->watch.fd < 0)
 			continue;
-		if (s->listener->shared || closing & CTL_LISTENER(s->listener->conf - first)) {
+		s->last = closing & CTL_LISTENER(s->listener->conf - first);
+		if (s->listener->shared || s->last) {
 			s->more = true;
 			s->left = LISTENER_BACKLOG + 1;
 			loop_ready(d->host->loop, &s->again);
@@ -254,6 +270,7 @@ static struct source *source_open(
 		return NULL;
 	s->listener = listener;
 	s->slot = slot;
+	s->last = false;
 	s->watch.fd = fd;
 	d->nopen++;
 	return s;

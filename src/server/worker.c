@@ -106,6 +106,7 @@ static void worker_dispatched(struct dispatch_host *host)
 
 static void cut(struct worker *w)
 {
+	w->conns.cutting = true;
 	if (w->dispatch != NULL)
 		w->dispatch_ops->stop(&w->dispatch);
 	LIST_FOREACH(node, &w->conns.live)
@@ -138,7 +139,7 @@ static void drain(struct worker *w, uint64_t ms, uint64_t closing)
 
 static void leave_now(struct worker *w)
 {
-	w->http.draining = true;
+	w->http.draining = w->conns.draining = true;
 	if (w->state != BOARD_DRAIN)
 		worker_go(w, BOARD_DRAIN);
 	cut(w);

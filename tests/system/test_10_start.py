@@ -43,7 +43,7 @@ def test_help():
 	assert done.returncode == 0
 	for option in ("--config", "--root", "--port", "--key", "--cert", "--workers", "--h2c",
 			"--dispatch", "--access-log",
-			"--pid-file", "--test", "--dump", "--routes", "--signal", "--version",
+			"--pid-file", "--test", "--dump", "--routes", "--signal", "--wait", "--version",
 			"--help"):
 		assert option in done.out, option
 	assert h2d_run("--help").out == done.out

@@ -31,7 +31,8 @@ def test_reload(h2d):
 		f.write("new")
 	server.put_conf(server.conf_text.replace(server.root, server.path("other")))
 	done = server.reload()
-	assert "generation %d" % (before["generation"] + 1) in done.out + done.err
+	number = before["generation"]
+	assert re.fullmatch(r"generation %d → %d in \d+ ms\n" % (number, number + 1), done.out), done.out
 	after = server.wait_up(before["generation"] + 1)
 	assert not pids & {w["pid"] for w in after["workers"]}
 	assert after["totals"]["requests"] >= before["totals"]["requests"], "totals survive"
@@ -41,6 +42,70 @@ def test_reload(h2d):
 	with open(server.pid_path) as f:
 		assert int(f.read()) == server.pid, "the main pid never changes"
 	assert not any(procs.running(p) for p in pids)
+
+
+def test_reload_and_wait(h2d):
+	"""--wait tells, beyond the outcome, what became of the connections of the generation before."""
+	server = h2d(workers=2, listens=("tcp",), files={"large": LARGE})
+	server.baseline = None
+	idle = server.raw("tcp")
+	idle.send(idle.headers(1))
+	assert idle.status_of(1) == 200
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		waiting = subprocess.Popen(server.command("-f", server.conf_path, "-s", "reload", "--wait"),
+			stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+		assert re.fullmatch(r"generation 1 → 2 in \d+ ms\n", waiting.stdout.readline())
+		assert idle.goaway() is not None
+		idle.close()
+		assert waiting.poll() is None
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		raw.goaway()
+	out, err = waiting.communicate(timeout=procs.DEADLINE)
+	assert (waiting.returncode, out, err) == (0, "2 drained, 0 cut, 0 refused\n", "")
+	server.log.wait("generation 1 is gone: 2 drained, 0 cut, 0 refused")
+
+
+def test_reload_and_wait_for_what_is_cut(h2d):
+	server = h2d(conf="shutdown-timeout = 1", listens=("tcp",), files={"large": LARGE})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		server.baseline = None
+		assert "\n0 drained, 1 cut, 0 refused\n" in server.run("-s", "reload", "--wait", check=0).out
+	assert "go" in server.run("-s", "stop", "--wait", check=2).err
+
+
+def test_many_slow_downloads(h2d):
+	"""A reload waits where as many generations drain as may, and cuts no download; HUPs are merged meanwhile."""
+	server = h2d(conf="shutdown-timeout = 120", listens=("tcp",), files={"large": LARGE})
+	server.baseline = None
+	raws = []
+	for i in range(int(os.environ.get("H2D_STORM", "20")) * 3 // 5):
+		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		raws.append(raw)
+		server.hup()
+		server.log.wait("signal HUP", count=i + 1)
+		if i < 5:
+			procs.wait_for(lambda: server.log.find(r"generation %d → " % (i + 1)) or server.log.find(
+				r"4 generations drain \(max-draining = 4\): the reload waits until one is gone"))
+	assert server.status()["generation"] == 5
+	with open(server.pid_path + ".status") as f:
+		assert "\nwaiting 4\n" in f.read()
+	for raw in raws:
+		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+			window_increment=1 << 24))
+		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == len(LARGE)
+		raw.close()
+	server.log.wait("generation 5 → 6")
+	server.wait_up(6)
+	assert not server.log.find(r"[1-9]\d* cut|connections cut|terminated")
 
 
 def test_reload_by_hup(h2d):

@@ -346,6 +346,7 @@ START_TEST(signals_during_the_start)
 	ck_assert_uint_eq(m.last_number, 1);
 	up(worker(0, 1));
 	up(worker(1, 1));
+	end_turn();
 	ck_assert_uint_eq(m.last_number, 2); /* the HUP, now */
 	ck_assert_ptr_eq(m.starting->master, &m);
 	ck_assert(!m.again);
@@ -785,11 +786,13 @@ START_TEST(hup_during_a_reload)
 	ck_assert_uint_eq(m.last_number, 2);
 	up(worker(0, 2));
 	up(worker(1, 2));
+	end_turn();
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(m.starting->number, 3);
 	ck_assert_uint_eq(m.status.request, 1);
 	up(worker(0, 3));
 	up(worker(1, 3));
+	end_turn();
 	ck_assert_uint_eq(m.current->number, 3);
 	ck_assert_ptr_null(m.starting);
 	ck_assert_uint_eq(m.status.request, 2);
@@ -941,17 +944,64 @@ START_TEST(term_makes_a_drain_a_stop)
 }
 END_TEST
 
-START_TEST(too_many_drain)
+/* As many drain as may: a reload waits, however often it is asked for, and cuts nobody. */
+START_TEST(many_drain)
 {
+	enum { MAX = 4 };
+
 	start();
-	for (uint32_t g = 2; g <= DRAIN_MAX + 2; g++) {
-		ck_assert_int_eq(worker(0, 1)->signo, 0);
+	for (uint32_t g = 2; g <= MAX + 1; g++) {
 		master_signal(&m, SIGHUP);
 		up(worker(0, g));
 		up(worker(1, g));
+		end_turn();
 	}
-	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM);
-	ck_assert_int_eq(worker(0, 2)->signo, 0);
+	ck_assert_uint_eq(drain_count(&m), MAX);
+	for (unsigned i = 0; i < 10; i++)
+		master_signal(&m, SIGHUP);
+	end_turn();
+	ck_assert_ptr_null(m.starting);
+	ck_assert_uint_eq(m.status.waiting, MAX);
+	die(worker(0, 2));
+	die(worker(1, 2));
+	ck_assert_ptr_null(m.starting);
+	die_all(2);
+	ck_assert_uint_eq(m.starting->number, MAX + 2);
+	ck_assert_uint_eq(m.status.waiting, 0);
+	up(worker(0, MAX + 2));
+	up(worker(1, MAX + 2));
+	end_turn();
+	ck_assert(!m.again);
+	for (uint32_t g = 1; g <= MAX + 2; g++)
+		if (worker(0, g) != NULL)
+			ck_assert_int_eq(worker(0, g)->signo, 0);
+}
+END_TEST
+
+/* What became of the connections of a generation, its killed workers' too. */
+START_TEST(what_became_of_connections)
+{
+	struct counters *c;
+
+	start();
+	for (unsigned i = 0; i < 2; i++) {
+		c = &worker(i, 1)->place->board->counters;
+		c->connections_drained = 400 + i;
+		c->connections_cut = i;
+		c->connections = 3 * i;
+		c->connections_refused = -7; /* it has gone mad */
+	}
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_uint_eq(m.status.replaced, 1);
+	ck_assert_ptr_nonnull(strstr(m.status.text, "generation 1 → 2 in "));
+	ck_assert_uint_eq(m.status.gone[0].generation, 0);
+	die_all(1);
+	ck_assert_uint_eq(m.status.gone[0].generation, 1);
+	ck_assert_uint_eq(m.status.gone[0].drained, 801);
+	ck_assert_uint_eq(m.status.gone[0].cut, 4);
+	ck_assert_uint_eq(m.status.gone[0].refused, 0);
 }
 END_TEST
 
@@ -1034,7 +1084,8 @@ static TCase *tests(void)
 	tcase_add_test(t, quit_then_deadline);
 	tcase_add_test(t, quit_during_a_reload);
 	tcase_add_test(t, term_makes_a_drain_a_stop);
-	tcase_add_test(t, too_many_drain);
+	tcase_add_test(t, many_drain);
+	tcase_add_test(t, what_became_of_connections);
 	tcase_add_test(t, a_third_kind_is_a_row);
 	tcase_add_test(t, gen_steps);
 	return t;

@@ -68,6 +68,21 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* More generations that are gone than there is room for, and a reload that waits. */
+START_TEST(gone)
+{
+	struct status s = { .request = 7, .replaced = 4, .waiting = 3 }, back;
+
+	for (uint32_t i = 0; i < STATUS_GONE; i++)
+		s.gone[i] = (struct status_gone){ 100 - i, i, UINT32_MAX, 2 };
+	ck_assert_int_eq(status_write(&s, pid_file), 0);
+	ck_assert_int_eq(status_read(&back, pid_file), 0);
+	ck_assert_uint_eq(back.replaced, 4);
+	ck_assert_uint_eq(back.waiting, 3);
+	ck_assert_mem_eq(s.gone, back.gone, sizeof(s.gone));
+}
+END_TEST
+
 START_TEST(long_text)
 {
 	struct status s = { 0 }, back;
@@ -212,6 +227,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, round_trip, 0, 2);
+	tcase_add_test(t, gone);
 	tcase_add_test(t, long_text);
 	tcase_add_test(t, links_are_not_followed);
 	tcase_add_loop_test(t, strange_files, 0, sizeof(strange) / sizeof(strange[0]));

@@ -1,0 +1,62 @@
+/*
+ * outcome: keeps PIDFILE.status true. What processes counted is read from their slots of the
+ * scoreboard before those are released, and is not believed where it cannot be.
+ */
+#include "master/outcome.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/master_state.h"
+
+void outcome_write(const struct master *m)
+{
+	int rc;
+
+	if (m->pidfile.path == NULL)
+		return;
+	rc = status_write(&m->status, m->pidfile.path);
+	if (rc < 0)
+		log_warn("%s.status: %s", m->pidfile.path, strerror(-rc));
+}
+
+void outcome_replaced(struct master *m, const struct gen *old)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "generation %u → %u in %u ms", old->number, m->current->number,
+		(unsigned)((clock_read_us() - m->begun_us) / 1000));
+	m->next.replaced = old->number;
+	status_add(&m->next, text);
+	log_notice("%s", text);
+}
+
+static uint32_t count(const struct child *c, int counter)
+{
+	int64_t n = counters_get(&c->board->counters, counter);
+
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* Connections that it still had, it was killed with. */
+void outcome_add(struct gen *g, const struct child *c)
+{
+	g->gone.drained += count(c, COUNTER_connections_drained);
+	g->gone.cut += count(c, COUNTER_connections_cut) + count(c, COUNTER_connections);
+	g->gone.refused += count(c, COUNTER_connections_refused);
+}
+
+void outcome_gone(struct master *m, const struct gen *g)
+{
+	struct status_gone gone = g->gone;
+
+	gone.generation = g->number;
+	log_notice("generation %u is gone: %u drained, %u cut, %u refused", g->number, gone.drained,
+		gone.cut, gone.refused);
+	memmove(m->status.gone + 1, m->status.gone, sizeof(m->status.gone) - sizeof(gone));
+	m->status.gone[0] = gone;
+	if (m->phase == MASTER_SERVE)
+		outcome_write(m);
+}
