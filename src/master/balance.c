@@ -19,7 +19,8 @@ static int attach(const struct gen *g, enum conf_balance balance, int fd)
 	case BALANCE_CPU:
 		return reuseport_cpu(fd, cpus, cpus_allowed(cpus, REUSEPORT_CPUS), g->nworkers);
 	default:
-		return reuseport_hash(fd);
+		/* The same choice, and a socket that is closed loses nothing. */
+		return reuseport_migrate(fd) == 0 ? 0 : reuseport_hash(fd);
 	}
 }
 

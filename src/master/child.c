@@ -47,7 +47,8 @@ static int send_due(struct child *c, unsigned due)
 /* Sends what waits; true while something still does. */
 static bool flush(struct child *c)
 {
-	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_LOANS, DUE_DRAIN };
+	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_LOANS, DUE_UNLISTEN,
+		DUE_DRAIN };
 
 	if (!c->ctl.active)
 		c->due = 0;

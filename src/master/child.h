@@ -15,7 +15,14 @@ struct child;
 struct gen;
 
 /* Messages that a process has yet to be sent. */
-enum { DUE_IMAGE = 1, DUE_LOGS = 2, DUE_DRAIN = 4, DUE_KEEPER = 8, DUE_LOANS = 16 };
+enum {
+	DUE_IMAGE = 1,
+	DUE_LOGS = 2,
+	DUE_DRAIN = 4,
+	DUE_KEEPER = 8,
+	DUE_LOANS = 16,
+	DUE_UNLISTEN = 32
+};
 
 /* Whom child reports to. */
 struct child_ops {
@@ -50,6 +57,7 @@ struct child {
 	pid_t pid;       /* 0: nobody is here */
 	bool up;         /* it has said so */
 	unsigned due;
+	unsigned unlistened;      /* how many sockets that are closed it was told of; shrink's */
 	struct watch ctl;         /* our end; not active: none */
 	struct timer resend;      /* of what its queue had no room for */
 	struct board_slot *board; /* of a process that lives, if its kind has one */

@@ -15,6 +15,7 @@
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
+#include "master/shrink.h"
 
 enum {
 	OVERSTAY_MS = 1000,
@@ -170,6 +171,7 @@ void drain_all(struct master *m, bool gracefully)
 	m->starting = NULL;
 	timer_disarm(&m->loop.wheel, &m->limit);
 	timer_disarm(&m->loop.wheel, &m->bind);
+	shrink_stop(m);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
 	 * it. */
 	sockets_close(&m->sockets);

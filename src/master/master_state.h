@@ -42,6 +42,8 @@ struct master {
 	uint64_t begun_us;    /* when the reload that runs began */
 	struct timer limit;   /* for a generation to come up */
 	struct timer bind;    /* tries once more for the addresses of the first generation */
+	struct timer shrink;  /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;  /* ms; since when nothing is queued there; 0: not looked at */
 	uint64_t bind_until;  /* ms; how long that goes on; 0: not begun */
 };
 

@@ -20,6 +20,7 @@
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
+#include "master/shrink.h"
 #include "master/upload_access.h"
 #include "master/urls.h"
 #include "master/user_access.h"
@@ -145,6 +146,7 @@ void reload_commit(struct gen *g)
 	 */
 	sockets_keep(&m->sockets);
 	balance_apply(m);
+	shrink_begin(m);
 	if (old != NULL) {
 		outcome_replaced(m, old);
 		drain_begin(old);
@@ -307,6 +309,7 @@ static void on_resume(struct task *t)
 void reload_init(struct master *m)
 {
 	task_init(&m->resume, on_resume);
+	shrink_init(m);
 	timer_init(&m->limit, on_limit);
 	timer_init(&m->bind, on_bind);
 }

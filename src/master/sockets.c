@@ -64,6 +64,7 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	if (e == NULL)
 		return NULL;
 	e->mode = mode;
+	e->asked = nslots;
 	e->taken = true;
 	return e;
 }
@@ -108,6 +109,7 @@ void sockets_keep(struct sockets *s)
 		if (listener_listen(&e->listener, err, sizeof(err)) < 0)
 			log_error("%s", err);
 		e->kept = e->listener.nslots;
+		e->needed = e->asked;
 		e->taken = false;
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * sockets: the master's listening sockets, by the address that the configuration names. They
- * outlive generations: as long as an address is configured none of its sockets is closed, because
- * closing resets what is queued; with fewer workers than sockets, some workers have several. A
+ * outlive generations. With fewer workers than sockets some workers have several, until shrink has
+ * seen to it that they can be closed without loss. A
  * generation that is being built takes what it needs; then the change is kept or undone, whole.
  */
 #ifndef H2D_MASTER_SOCKETS_H
@@ -20,8 +20,11 @@ struct sockets_entry {
 	struct listener listener;
 	struct addr wanted; /* as configured: the listener's own has its port */
 	unsigned mode;
-	unsigned kept; /* slots before the change; 0: the change opened it */
-	bool taken;    /* the change needs it */
+	unsigned kept;   /* slots before the change; 0: the change opened it */
+	unsigned asked;  /* slots that the change needs */
+	unsigned needed; /* slots that the generation which serves needs; the others are closed */
+	unsigned was;    /* slots before they were */
+	bool taken;      /* the change needs it */
 	struct list node;
 };
 

@@ -16,6 +16,7 @@
 #include "master/master_state.h"
 #include "master/outcome.h"
 #include "master/reload.h"
+#include "master/shrink.h"
 
 static void on_up(struct child *c)
 {
@@ -160,6 +161,10 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 	}
 	if (due == DUE_LOANS)
 		return loan_fill(c, msg, fds, nfds);
+	if (due == DUE_UNLISTEN) {
+		*nfds = 0;
+		return shrink_fill(c, msg);
+	}
 	if (!gen_message(c->gen, c->kind->gets, due, msg, fds, nfds))
 		return false;
 	if (msg->type == CTL_DRAIN)
@@ -169,7 +174,7 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 
 static bool on_sent(struct child *c, unsigned due)
 {
-	return due == DUE_LOANS && loan_sent(c);
+	return (due == DUE_LOANS && loan_sent(c)) || (due == DUE_UNLISTEN && shrink_sent(c));
 }
 
 const struct child_ops supervise_ops = {

@@ -308,12 +308,15 @@ static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int
 		source_watch(s);
 }
 
-/* The queue stays: the master has the socket, and so has the worker that watches it by now. */
+/*
+ * A loan ends: the queue stays, the master has the socket, and so has the worker that watches it by
+ * now. Or the slot has no worker any more: what is queued goes on to other sockets, see shrink.
+ */
 static void reuseport_unlisten(struct dispatch *d, uint32_t id, uint32_t slot)
 {
 	struct source *s = source_find(d, id, slot);
 
-	if (s != NULL && s->watch.fd != s->listener->fd && !d->draining)
+	if (s != NULL && !d->draining)
 		source_close(s);
 }
 

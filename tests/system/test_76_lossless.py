@@ -3,6 +3,7 @@
 By H2D_STORM=100 the storms have 100 HUPs, one every 100 ms, and 300 connections wait at each change of the worker
 count; without it a fifth of that. What was counted is said at the end of the run.
 """
+import ctypes
 import hashlib
 import json
 import os
@@ -11,11 +12,9 @@ import time
 
 import pytest
 
-import client
-import harness
 import procs
-import server as srv
 from procs import Helper
+from storm import upload_body
 
 HUPS = int(os.environ.get("H2D_STORM", "20"))
 SCALE = 1 if HUPS >= 100 else 4  # fewer clients too
@@ -41,3 +40,119 @@ def test_busy_keep_alive_connections(h2d, tmp_path):
 	print(found["counts"])
 	assert found["lost"] == []
 	assert found["counts"]["closed"] >= n / 2, found
+
+
+def serve(h2d, workers):
+	server = h2d.new(workers=workers, conf="shutdown-timeout = 300",
+		sections='limits { client-max-body-size = "1M" }',
+		server='upload-dir = "files"  upload-public = true', files={"small": "small", "large": LARGE})
+	os.mkdir(os.path.join(server.root, "files"))
+	return server.start()
+
+
+ROLES = dict(again_and_again=48 // SCALE, busy=16 // SCALE, download=24 // SCALE, upload=24 // SCALE)
+
+
+def check_storm(server, found):
+	print(found["counts"])
+	assert found["lost"] == []
+	for number in range(ROLES["upload"]):
+		with open(os.path.join(server.root, "files", "storm%d" % number), "rb") as f:
+			assert f.read() == upload_body("storm%d" % number)
+	assert found["counts"]["downloads"] == ROLES["download"] and found["counts"]["uploads"] == ROLES["upload"]
+	server.wait_quiet()
+	procs.wait_for(lambda: len(server.log.find("is gone: ")) == server.status()["generation"] - 1,
+		said="all generations but one are gone")
+	assert not server.log.find(r"[1-9]\d* (cut|refused)|connections cut|reload failed")
+
+
+@pytest.mark.slow
+def test_storm_of_reloads(h2d, tmp_path):
+	"""HUPs, one every 100 ms, under clients that reconnect for each request, ask without pause, or hold transfers that
+	last longer: nothing fails, is reset or refused."""
+	server = serve(h2d, 2)
+	with storm(server, tmp_path / "out", **ROLES) as clients:
+		server.baseline = None
+		for i in range(HUPS):
+			server.signal(signal.SIGHUP)
+			time.sleep(0.1)
+		server.log.wait("signal HUP", count=HUPS)
+		procs.wait_for(lambda: server.status()["generation"] > 3)
+		clients.go()
+		found = clients.stop()
+	server.wait_up()
+	print("generation %d" % server.status()["generation"])
+	check_storm(server, found)
+
+
+def queue(server, n):
+	"""Connections with a request each that nobody accepts before he may go on."""
+	pids = server.worker_pids()
+	for pid in pids:
+		os.kill(pid, signal.SIGSTOP)
+	waiting = [server.raw("tcp") for _ in range(n)]
+	for raw in waiting:
+		raw.send(raw.headers(1))
+	return pids, waiting
+
+
+@pytest.mark.slow
+def test_storm_while_the_worker_count_changes(h2d, tmp_path):
+	"""4 → 1 → 8 → 2 workers, with connections queued at each change, under the same clients."""
+	server = serve(h2d, 4)
+	with storm(server, tmp_path / "out", **ROLES) as clients:
+		server.baseline = None
+		for count in (1, 8, 2):
+			pids, waiting = queue(server, 300 // SCALE)
+			try:
+				server.put_conf(server.conf_text.replace("worker-processes = 4",
+					"worker-processes = %d" % count))
+				server.workers = count
+				before = len(server.log.find("serving: generation"))
+				server.signal(signal.SIGHUP)
+				server.log.wait("serving: generation", count=before + 1)
+				for raw in waiting:
+					assert raw.status_of(1) == 200
+					raw.close()
+			finally:
+				for pid in pids:
+					os.kill(pid, signal.SIGCONT)
+		clients.go()
+		found = clients.stop()
+	server.wait_up()
+	check_storm(server, found)
+
+
+def no_bpf():
+	"""As for a master that may not load eBPF: CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_BPF cannot be had any more."""
+	libc = ctypes.CDLL(None, use_errno=True)
+	for capability in (12, 21, 39):
+		assert libc.prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+
+
+def listening(server, pid):
+	return {i for i, port in procs.listening_inodes().items() if port == server.ports["tcp"]
+		and i in procs.sockets(pid)}
+
+
+@pytest.mark.parametrize("migrates", [True, False], ids=["migrated", "emptied"])
+def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
+	"""The sockets of slots that are gone are closed, in every process, and nothing is lost by it."""
+	if os.geteuid() != 0 and migrates:
+		return
+	server = h2d.new(workers=4, files={"small": "small"}, preexec=None if migrates else no_bpf).start()
+	assert len(listening(server, server.pid)) == 4
+	with storm(server, tmp_path / "out", again_and_again=32) as clients:
+		for count in (1, 6, 2):
+			server.put_conf(server.conf_text.replace("worker-processes = 4", "worker-processes = %d" % count))
+			server.workers = count
+			server.reload()
+			procs.wait_for(lambda: len(listening(server, server.pid)) == count, said="%d sockets" % count)
+			server.wait_up()
+			procs.wait_for(lambda: all(len(listening(server, pid)) == 1 for pid in server.worker_pids()),
+				said="each worker has its own")
+		found = clients.stop()
+	print(found["counts"])
+	assert found["lost"] == []
+	with server.connect("tls") as c:
+		assert c.get("/small").status == 200

@@ -692,6 +692,41 @@ START_TEST(hup_with_more_workers_while_lent)
 END_TEST
 
 /* A neighbour that does not read is told when it does. */
+/* Fewer workers: their sockets are dealt out until the generation before is gone, then closed. */
+START_TEST(fewer_workers)
+{
+	const struct listener *l;
+
+	m.kinds = four_workers;
+	reload_begin(&m);
+	for (unsigned i = 0; i < 4; i++)
+		up(worker(i, 1));
+	m.kinds = kinds;
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	end_turn();
+	l = &m.current->sockets[0]->listener;
+	pass(5000);
+	ck_assert_uint_eq(l->nslots, 4);
+	die_all(1);
+	/* At once where the kernel migrates what is queued, else after a while without a queue. */
+	for (unsigned i = 0; i < 40 && l->nslots > 2; i++)
+		pass(100);
+	ck_assert_uint_eq(l->nslots, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(told_of(worker(i, 2), CTL_UNLISTEN, 2));
+		ck_assert(told_of(worker(i, 2), CTL_UNLISTEN, 3));
+		ck_assert_uint_eq(told(worker(i, 2)), 0);
+	}
+	die(worker(0, 2)); /* the next one has no more than its own */
+	ck_assert_ptr_nonnull(worker(0, 2));
+	ck_assert_uint_eq(m.current->sockets[0]->kept, 2);
+	pass(1000);
+	ck_assert_uint_eq(m.loop.wheel.armed, 0);
+}
+END_TEST
+
 START_TEST(a_full_queue_delays_a_loan)
 {
 	unsigned n = 0, type;
@@ -1072,6 +1107,7 @@ static TCase *tests(void)
 	tcase_add_test(t, many_are_empty);
 	tcase_add_loop_test(t, hup_while_lent, 0, 2);
 	tcase_add_test(t, hup_with_more_workers_while_lent);
+	tcase_add_test(t, fewer_workers);
 	tcase_add_loop_test(t, a_full_queue_delays_a_loan, 0, 2);
 	tcase_add_test(t, what_is_lost_is_sent_again);
 	tcase_add_test(t, hup);

@@ -1,0 +1,185 @@
+/*
+ * shrink: looks every 100 ms, as long as there is a socket too many. Where the kernel migrates what
+ * is queued (reuseport_migrate()) they are closed at once; else new connections are steered away
+ * first, and the queues have to be empty for as long as a handshake under way may take.
+ */
+#include "master/shrink.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/balance.h"
+#include "master/master_state.h"
+#include "net/reuseport.h"
+
+enum {
+	LOOK_MS = 100,
+	QUIET_MS = 3000,  /* a SYN-ACK that was lost is sent again after 1 s, and after 2 s more */
+	SETTLE_MS = 1000, /* for workers to have read that they close theirs */
+};
+
+#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+static unsigned surplus(const struct sockets_entry *e)
+{
+	const struct listener *l = &e->listener;
+
+	return l->shared || l->nslots <= e->needed ? 0 : l->nslots - e->needed;
+}
+
+static bool has_surplus(const struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all)
+		if (surplus(ENTRY(node)) > 0)
+			return true;
+	return false;
+}
+
+/* Nobody but the workers of the generation that serves has the sockets, each its own. */
+static bool is_settled(const struct master *m)
+{
+	if (m->starting != NULL || m->ngens > 1 || !list_empty(&m->current->loans))
+		return false;
+	return gen_is_up(m->current);
+}
+
+/* Whether the kernel takes care of what is queued; if not, nothing new is queued from now on. */
+static bool migrates(const struct master *m)
+{
+	bool all = true;
+
+	LIST_FOREACH(node, &m->sockets.all) {
+		const struct sockets_entry *e = ENTRY(node);
+
+		if (surplus(e) == 0 || reuseport_migrate(e->listener.fds[0]) == 0)
+			continue;
+		all = false;
+		reuseport_first(e->listener.fds[0], e->needed);
+	}
+	return all;
+}
+
+static unsigned count_queued(const struct sockets_entry *e)
+{
+	unsigned n = 0;
+
+	for (unsigned k = e->needed; surplus(e) > 0 && k < e->listener.nslots; k++) {
+		struct tcp_info info = { 0 };
+
+		if (getsockopt(e->listener.fds[k], IPPROTO_TCP, TCP_INFO, &info,
+			    &(socklen_t){ sizeof(info) }) == 0)
+			n += info.tcpi_unacked;
+	}
+	return n;
+}
+
+static bool is_quiet(struct master *m)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &m->sockets.all)
+		n += count_queued(ENTRY(node));
+	if (n > 0 || m->quiet_from == 0)
+		m->quiet_from = clock_ms();
+	return clock_ms() - m->quiet_from >= QUIET_MS;
+}
+
+/* --- closing ---------------------------------------------------------------------------------- */
+
+static void close_surplus(struct sockets_entry *e)
+{
+	char err[256];
+
+	e->was = e->kept = e->needed;
+	if (surplus(e) == 0)
+		return;
+	e->was = e->listener.nslots;
+	if (listener_resize(&e->listener, e->needed, err, sizeof(err)) < 0)
+		log_error("%s", err);
+}
+
+static void close_all(struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all)
+		close_surplus(ENTRY(node));
+	GEN_FOREACH(c, m->current) {
+		c->unlistened = 0;
+		if (c->pid != 0 && c->kind->gets & CHILD_LISTENERS)
+			child_send(c, DUE_UNLISTEN);
+	}
+	log_notice("sockets of slots that have no worker any more are closed");
+}
+
+bool shrink_fill(const struct child *c, struct ctl_msg *msg)
+{
+	const struct gen *g = c->gen;
+	unsigned at = c->unlistened;
+
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
+		const struct sockets_entry *e = g->sockets[i];
+
+		if (e == NULL || !sockets_have(&g->master->sockets, e) || e->was <= e->needed)
+			continue;
+		if (at < e->was - e->needed) {
+			*msg = (struct ctl_msg){ .type = CTL_UNLISTEN,
+				.generation = g->number,
+				.listener = e->listener.id,
+				.slot = e->needed + at };
+			return true;
+		}
+		at -= e->was - e->needed;
+	}
+	return false;
+}
+
+bool shrink_sent(struct child *c)
+{
+	c->unlistened++;
+	return true;
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+static void arm(struct master *m, unsigned ms)
+{
+	timer_arm(&m->loop.wheel, &m->shrink, clock_ms() + ms);
+}
+
+static void look(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, shrink);
+
+	if (!has_surplus(m)) {
+		balance_apply(m); /* as it was before they were closed */
+	} else if (!is_settled(m)) {
+		m->quiet_from = 0;
+		arm(m, LOOK_MS);
+	} else if (migrates(m) || is_quiet(m)) {
+		close_all(m);
+		arm(m, SETTLE_MS);
+	} else {
+		arm(m, LOOK_MS);
+	}
+}
+
+void shrink_init(struct master *m)
+{
+	timer_init(&m->shrink, look);
+}
+
+void shrink_begin(struct master *m)
+{
+	m->quiet_from = 0;
+	if (has_surplus(m))
+		arm(m, LOOK_MS);
+	else
+		shrink_stop(m);
+}
+
+void shrink_stop(struct master *m)
+{
+	timer_disarm(&m->loop.wheel, &m->shrink);
+}
