@@ -41,16 +41,45 @@ void conn_idle_end(struct conn *c)
 	list_init(&c->idle);
 }
 
-static void kill_first(struct conn_env *env)
+/* Whether c, which leaves, has nothing more to say or to be told. */
+static bool is_done(const struct conn *c)
+{
+	return c->state == CONN_DEAD || c->state == CONN_LINGER;
+}
+
+/* A request may be under way on one that leaves: it came before the peer knew. */
+static bool is_idle(const struct conn *c)
+{
+	return c->proto == NULL || (c->waits == PROTO_IDLE && outq_len(&c->out) == 0);
+}
+
+static struct conn *find_leaving(const struct conn_env *env, bool (*is)(const struct conn *c))
 {
 	LIST_FOREACH(node, &env->leaving) {
 		struct conn *c = LIST_ENTRY(node, struct conn, idle);
 
-		if (c->state == CONN_DEAD)
-			continue;
-		conn_kill(c);
-		return;
+		if (is(c))
+			return c;
 	}
+	return NULL;
+}
+
+/*
+ * Whether one more may be told to leave: few are waited for, or one of those can be ended without
+ * loss, which is done if end is set.
+ */
+static bool may_leave(const struct conn_env *env, bool end)
+{
+	struct conn *c;
+
+	if (env->nleaving < LEAVING_MAX)
+		return true;
+	c = find_leaving(env, is_done);
+	if (c == NULL)
+		c = find_leaving(env, is_idle);
+	if (end && c != NULL)
+		conn_kill(c);
+	return c != NULL;
 }
 
 static struct conn *first_silent(const struct conn_env *env)
@@ -65,7 +94,7 @@ static struct conn *first_silent(const struct conn_env *env)
 
 bool conn_idle_any(const struct conn_env *env)
 {
-	return !list_empty(&env->idle) || first_silent(env) != NULL;
+	return (!list_empty(&env->idle) && may_leave(env, false)) || first_silent(env) != NULL;
 }
 
 /* As its timer would later. A peer that has asked for nothing need not be told. */
@@ -87,12 +116,11 @@ void conn_idle_evict(struct conn_env *env)
 		end_silent(c);
 		return;
 	}
-	if (list_empty(&env->idle))
+	if (list_empty(&env->idle) || !may_leave(env, true))
 		return;
 	c = LIST_ENTRY(list_pop(&env->idle), struct conn, idle);
 	c->leaving = true;
 	list_append(&env->leaving, &c->idle);
-	if (env->nleaving++ >= LEAVING_MAX)
-		kill_first(env);
+	env->nleaving++;
 	conn_drain(c);
 }

@@ -17,6 +17,7 @@
 #include "request/req.h"
 #include "request/route_build.h"
 #include "server/conn_ask.h"
+#include "server/conn_idle.h"
 #include "server/conn_state.h"
 #include "server/conn_timer.h"
 #include "unit.h"
@@ -209,6 +210,15 @@ static void teardown(void)
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+}
+
+static unsigned list_len(const struct list *l)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, l)
+		n++;
+	return n;
 }
 
 static struct conn *only_conn(void)
@@ -448,6 +458,39 @@ START_TEST(drains_idle)
 }
 END_TEST
 
+/* More leave than are waited for: one with a request under way is not who ends. */
+START_TEST(makes_room)
+{
+	enum { MORE = 80 };
+	static const char get[] = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+	int first = peer, others[MORE];
+	unsigned idle;
+
+	ask("/");
+	TURN_UNTIL(ended == 1);
+	hold_reading = true;
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	ask("/big");
+	client_send(SIZE_MAX / 2);
+	conn_idle_evict(&env); /* what it asks for is on its way */
+	for (idle = 0; idle < MORE; idle++) {
+		connect_pair();
+		others[idle] = peer;
+		ck_assert_int_eq(send(peer, get, sizeof(get) - 1, 0), sizeof(get) - 1);
+	}
+	peer = first;
+	TURN_UNTIL(list_len(&env.idle) == MORE);
+	for (unsigned i = 0; i < MORE; i++)
+		conn_idle_evict(&env);
+	TURN_UNTIL(list_empty(&env.idle));
+	hold_reading = false;
+	TURN_UNTIL(ended == 2);
+	ck_assert_uint_eq(body_bytes, 5 + BIG);
+	while (idle > 0)
+		close(others[--idle]);
+}
+END_TEST
+
 START_TEST(drains_while_young)
 {
 	/* Accepted, nothing said yet: the first request is answered all the same. */
@@ -593,6 +636,7 @@ static TCase *tests(void)
 	tcase_add_test(c, speaks_http1);
 	tcase_add_test(c, holds_input);
 	tcase_add_test(c, drains_idle);
+	tcase_add_test(c, makes_room);
 	tcase_add_test(c, drains_while_young);
 	tcase_add_loop_test(c, timeouts, 0, 4);
 	tcase_add_loop_test(c, lender_is_answered, 0, 4);
