@@ -169,6 +169,16 @@ static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 		req_end(&s->req);
 }
 
+/* To a PING of ours. */
+static void on_answer(struct h2 *h2, const uint8_t *opaque)
+{
+	if (h2->drain == H2_NOTICE_SENT &&
+		memcmp(opaque, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
+		h2->proto.ops->drain(&h2->proto, false);
+	else
+		h2_window_answered(h2, opaque);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h2 = user;
@@ -191,9 +201,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 			s->peer_done = true;
 		break;
 	case NGHTTP2_PING:
-		if (frame->hd.flags & NGHTTP2_FLAG_ACK && h2->drain == H2_NOTICE_SENT &&
-			memcmp(frame->ping.opaque_data, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
-			h2->proto.ops->drain(&h2->proto, false);
+		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
+			on_answer(h2, frame->ping.opaque_data);
 		break;
 	default:
 		break;
@@ -224,9 +233,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		nghttp2_session_consume(session, id, len);
 		return 0;
 	}
-	s->body += len;
-	req_body(&s->req, data, len);
-	h2_stream_took(s, len);
+	h2_stream_body(s, data, len);
 	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly
 	 * done may finish: some take a reset for a failure even so. */
 	if (s->req.complete && s->unwanted < UNWANTED_MAX) {
@@ -445,7 +452,7 @@ static void h2_close(struct proto **pp)
 	*pp = NULL;
 	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
-	h2_stream_narrow(h2);
+	h2_window_close(h2);
 	nghttp2_session_del(h2->session);
 	free(h2);
 }

@@ -1,7 +1,8 @@
 /*
  * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session, its frames
  * and its graceful end; h2_end.c: the other ends; h2_stream.c: from header fields to a request and
- * from its reply to a response; h2_out.c: the bytes. Outside proto/ only h2_ops (proto.h) is known.
+ * from its reply to a response; h2_window.c: what the peer may send; h2_out.c: the bytes. Outside
+ * proto/ only h2_ops (proto.h) is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -12,6 +13,7 @@
 #include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_patience.h"
+#include "proto/h2_window.h"
 #include "proto/proto.h"
 
 /*
@@ -41,7 +43,6 @@ struct h2 {
 	int32_t last_id;        /* highest stream the peer opened */
 	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
-	bool wide;        /* it has one of the worker's shares of wide windows */
 	bool header_open; /* a header section is incomplete */
 	unsigned dropped; /* fields of the section under way that are not kept */
 	size_t dropped_size;
@@ -52,6 +53,7 @@ struct h2 {
 	bool ended;            /* nghttp2 found something itself, and that was said */
 	struct h2_guard guard;
 	struct h2_frames frames;
+	struct h2_window window;
 	uint64_t reset_ms;           /* when a stream was last reset from here, 0 for never */
 	uint64_t now_ms;             /* of the input being worked on */
 	uint64_t looked_ms;          /* when look() was called last, 0 for never */
@@ -73,7 +75,7 @@ struct h2_stream {
 	bool peer_done;    /* END_STREAM was received */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	uint64_t body;     /* bytes of request body that came */
-	size_t lent;       /* of those that wait here: the connection has its credit back */
+	struct h2_share share;
 	struct h2_patience patience;
 	struct list node;
 };
@@ -100,12 +102,10 @@ void h2_stream_close(struct h2_stream *s);
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
-/* n bytes of its body came, and req_body() has them. */
-void h2_stream_took(struct h2_stream *s, size_t n);
+/* A piece of its body came. */
+void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
-/* Gives the connection's share of wide windows back. */
-void h2_stream_narrow(struct h2 *h2);
 /* Gives kept stream memory back. */
 void h2_stream_trim(void);
 

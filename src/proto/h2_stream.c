@@ -6,15 +6,7 @@
 #include "http/authority.h"
 #include "proto/h2.h"
 
-enum {
-	STREAMS_KEPT = 4096,
-	H2_WINDOW = 1 << 20,    /* of a connection, and of each of its streams, that has uploads */
-	H2_WIDE_MAX = 64,       /* connections of a worker that have it */
-	H2_LENT_MAX = 32 << 20, /* bytes of a worker's streams */
-};
-
-static unsigned wide; /* how many have it */
-static size_t lent;
+enum { STREAMS_KEPT = 4096 };
 
 static struct pool pool = {
 	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = STREAMS_KEPT
@@ -105,85 +97,35 @@ static void say_continue(struct h2_stream *s)
 }
 
 /*
- * Somebody is ready for the body: with a window of one round trip's worth of a slow network, a fast
- * one stands still most of the time. Each connection has one such share; where a worker's are used
- * up, streams stay with what they have.
- */
-static void widen(struct h2_stream *s)
-{
-	struct h2 *h2 = s->h2;
-
-	if (!h2->wide && wide >= H2_WIDE_MAX)
-		return;
-	wide += !h2->wide;
-	h2->wide = true;
-	if (nghttp2_session_get_effective_local_window_size(h2->session) < H2_WINDOW)
-		nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0, H2_WINDOW);
-	nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, s->id, H2_WINDOW);
-	h2->host->wake(h2->host);
-}
-
-void h2_stream_narrow(struct h2 *h2)
-{
-	wide -= h2->wide;
-}
-
-/* nghttp2 gives credit back by halves of a window, so what stays out must be less than that. */
-static bool is_in_the_way(const struct h2 *h2)
-{
-	return h2->nstreams > 1 &&
-	       nghttp2_session_get_local_window_size(h2->session) <
-		       nghttp2_session_get_effective_local_window_size(h2->session) / 4 * 3;
-}
-
-/*
  * A body that waits for a place, or for a password's check: the place may be one that other streams
- * of the connection have, whose ends are to come. So what waits must not shut the connection's
- * window: its own is the bound. Past what a worker has for that, it has to go.
+ * of the connection have.
  */
-void h2_stream_took(struct h2_stream *s, size_t n)
+static bool waits_in_line(const struct h2d_req *req)
 {
-	const struct h2d_req *req = &s->req;
-	struct h2 *h2 = s->h2;
-
-	if (!req->body_held || req->body_awaited || req->body_paused || req->reply.ready ||
-		req->error_status != 0)
-		return;
-	if (lent + n <= H2_LENT_MAX) {
-		lent += n;
-		s->lent += n;
-		nghttp2_session_consume_connection(h2->session, n);
-		h2->host->wake(h2->host);
-	} else if (is_in_the_way(h2))
-		req_refuse(&s->req, ERR_NO_MEMORY->status);
+	return req->body_held && !req->body_awaited && !req->body_paused && !req->reply.ready &&
+	       req->error_status == 0;
 }
 
-/* Of n bytes, those that the connection has its credit of: how many. */
-static size_t consume_lent(struct h2_stream *s, size_t n)
+void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
 {
-	if (n > s->lent)
-		n = s->lent;
-	if (n > 0)
-		nghttp2_session_consume_stream(s->h2->session, s->id, n);
-	s->lent -= n;
-	lent -= n;
-	return n;
+	s->body += n;
+	h2_window_came(s, n);
+	req_body(&s->req, data, n);
+	if (!h2_window_make_way(s) && waits_in_line(&s->req))
+		req_refuse(&s->req, ERR_NO_MEMORY->status);
 }
 
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h2_stream *s = h2_stream_of(req);
 
-	if (n == 0) {
-		say_continue(s);
-		if (req_awaits_body(req) && !s->peer_done)
-			widen(s);
-		return;
-	}
-	n -= consume_lent(s, n);
 	if (n > 0)
-		nghttp2_session_consume(s->h2->session, s->id, n);
-	s->h2->host->wake(s->h2->host);
+		h2_window_taken(s, n);
+	else
+		say_continue(s);
+	/* Of a handler that takes it, the first piece tells that there is more to come. */
+	if (!s->peer_done && req_awaits_body(req))
+		h2_window_widen(s);
 }
 
 static void stream_interim(
@@ -225,7 +167,8 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->id = id;
 	s->waiting = s->deferred = s->peer_done = s->continued = false;
 	s->unwanted = 0;
-	s->body = s->lent = 0;
+	s->body = 0;
+	s->share = (struct h2_share){ 0 };
 	s->patience.for_what = H2_PATIENCE_NONE;
 	list_append(&h2->streams, &s->node);
 	h2->nstreams++;
@@ -243,7 +186,7 @@ void h2_stream_close(struct h2_stream *s)
 	list_remove(&s->node);
 	s->h2->nstreams--;
 	req_fini(&s->req);
-	lent -= s->lent;
+	h2_window_leave(s);
 	pool_put(&pool, s);
 }
 
@@ -374,4 +317,6 @@ void h2_stream_start(struct h2_stream *s)
 		req_refuse(req, ERR_HOST->status);
 	if (req->body_taken)
 		say_continue(s);
+	if (req->has_body)
+		h2_window_make_way(s);
 }

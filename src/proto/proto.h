@@ -21,6 +21,8 @@ enum { PROTO_LEAST_RATE = 64 };
 /* Limits, the same for all connections of a worker. */
 struct proto_conf {
 	uint32_t max_concurrent_streams;
+	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
+				      taken */
 	uint64_t body_ms, send_ms; /* timeouts of what look() looks at */
 	struct http_env *env;
 };

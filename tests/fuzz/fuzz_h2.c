@@ -91,7 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.server = SLICE("s"),
 		.header_fields = 32,
 		.header_size = 2048 };
-	struct proto_conf conf = { .max_concurrent_streams = 16, .env = &env };
+	struct proto_conf conf = {
+		.max_concurrent_streams = 16, .receive_window = 1 << 20, .env = &env
+	};
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct outq q;
 	struct proto *p;

@@ -1,0 +1,56 @@
+/*
+ * h2_window: how much of request bodies a client may send before it is taken (RFC 9113, 5.2): the
+ * windows of a connection and of its uploads, what they grow to, and what all of a worker's may
+ * come to. h2_stream.c tells it what came, what was taken, and who is ready for more; h2.c brings
+ * the answers to its PINGs. Never sees a byte of a body.
+ */
+#ifndef H2D_PROTO_H2_WINDOW_H
+#define H2D_PROTO_H2_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct h2;
+struct h2_stream;
+
+/* Of a connection. Zeroed, it has what RFC 9113, 6.9.2 gives it. */
+struct h2_window {
+	uint32_t size;   /* of the connection; 0: no upload had it widened yet */
+	uint32_t shares; /* of its uploads, the sum */
+	size_t held;     /* bytes that came and that nobody has taken */
+	size_t lent;     /* of those, whose credit the connection has back nevertheless */
+	uint64_t came;   /* bytes, ever */
+
+	/* The path, as far as it is known: see measure(). */
+	bool asked;          /* a PING is under way */
+	uint64_t asked_ms;   /* since then */
+	uint64_t asked_came; /* what had come by then */
+	size_t held_most;    /* since then */
+	uint64_t rtt_ms;     /* the least round trip */
+	unsigned trips;      /* that were measured */
+};
+
+/* Of a stream. */
+struct h2_share {
+	bool wide;
+	uint32_t size;     /* of its window, once it is wider than the first */
+	size_t held, lent; /* as above */
+};
+
+/* Somebody is ready for the body of s, as much as there is. */
+void h2_window_widen(struct h2_stream *s);
+/* n bytes of it came, and are not taken yet. */
+void h2_window_came(struct h2_stream *s, size_t n);
+/* n of those were taken. */
+void h2_window_taken(struct h2_stream *s, size_t n);
+/* Sees to it that other streams than those that nobody takes can send. False: there is no room for
+ * that, and s holds some of what is in the way. */
+bool h2_window_make_way(struct h2_stream *s);
+/* A PING was answered. */
+void h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
+/* The stream is over; the connection is. */
+void h2_window_leave(struct h2_stream *s);
+void h2_window_close(struct h2 *h2);
+
+#endif

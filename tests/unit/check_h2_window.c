@@ -1,0 +1,464 @@
+/*
+ * check_h2_window: a nghttp2 client uploads over a path that is made up: so long, so fast, its
+ * clock counted by hand. What windows grow to, what a disk that takes nothing costs, whom a stream
+ * that nobody takes keeps waiting.
+ */
+#include <nghttp2/nghttp2.h>
+#include <string.h>
+
+#include "base/counters.h"
+#include "proto/h2.h"
+#include "request/route_build.h"
+#include "unit.h"
+
+enum { MIB = 1 << 20, UPLOADS = 40, LIMIT = 16 * MIB };
+
+static struct pool blocks;
+static struct http_env env;
+static struct proto_conf conf;
+static struct http_conn http_conn;
+static struct route_build routes;
+
+/* --- handlers: what takes a body -------------------------------------------------------------- */
+
+/* Bytes that each upload has received, and those it may take yet. */
+static struct upload {
+	struct h2d_req *req;
+	size_t got, held, may_take;
+	bool ended;
+} uploads[UPLOADS];
+static unsigned nuploads;
+
+static void take(struct upload *u)
+{
+	size_t n = u->held < u->may_take ? u->held : u->may_take;
+
+	u->held -= n;
+	u->may_take -= n;
+	if (n > 0)
+		h2d_consume(u->req, n);
+}
+
+static void upload_start(struct h2d_req *req, void *state)
+{
+	*(unsigned *)state = nuploads;
+	uploads[nuploads++].req = req;
+}
+
+static void upload_body(struct h2d_req *req, void *state, const char *data, size_t n)
+{
+	struct upload *u = &uploads[*(unsigned *)state];
+
+	(void)req, (void)data;
+	u->got += n;
+	u->held += n;
+	take(u);
+}
+
+static void upload_end(struct h2d_req *req, void *state)
+{
+	uploads[*(unsigned *)state].ended = true;
+	h2d_reply_bytes(req, 201, NULL, "", 0);
+}
+
+static const struct h2d_handler upload = { .name = "upload",
+	.state_size = sizeof(unsigned),
+	.start = upload_start,
+	.body = upload_body,
+	.end = upload_end };
+static const struct route_row rows[] = { { "rows", 1, "PUT", "/upload", "upload", "BODY_STREAM" } };
+
+/* --- a path ----------------------------------------------------------------------------------- */
+
+/* Bytes that are on their way, by the time at which they arrive. */
+struct lump {
+	struct lump *next;
+	uint64_t at_us;
+	size_t n;
+	uint8_t bytes[];
+};
+
+struct way {
+	struct lump *first, **last;
+};
+
+/* A client and its connection. */
+struct peer {
+	struct proto_host host;
+	struct proto *server;
+	nghttp2_session *client;
+	struct outq out;
+	struct way up, down;
+	uint64_t busy_us; /* the client's link is, until then */
+	size_t left;      /* bytes of each body to come */
+};
+
+static uint64_t now_us;
+static uint64_t way_us;       /* of each direction */
+static uint64_t bytes_per_ms; /* of the client's link */
+
+static void send_on(struct way *w, uint64_t at_us, const void *p, size_t n)
+{
+	struct lump *lump = malloc(sizeof(*lump) + n);
+
+	lump->next = NULL;
+	lump->at_us = at_us;
+	lump->n = n;
+	memcpy(lump->bytes, p, n);
+	*w->last = lump;
+	w->last = &lump->next;
+}
+
+static struct lump *arrived(struct way *w)
+{
+	struct lump *lump = w->first;
+
+	if (lump == NULL || lump->at_us > now_us)
+		return NULL;
+	w->first = lump->next;
+	if (w->first == NULL)
+		w->last = &w->first;
+	return lump;
+}
+
+static void wake(struct proto_host *h)
+{
+	(void)h;
+}
+
+static ssize_t read_body(nghttp2_session *s, int32_t id, uint8_t *buf, size_t length,
+	uint32_t *flags, nghttp2_data_source *source, void *user)
+{
+	size_t *left = source->ptr, n = length < *left ? length : *left;
+
+	(void)s, (void)id, (void)user;
+	memset(buf, 'u', n);
+	*left -= n;
+	if (*left == 0)
+		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	return (ssize_t)n;
+}
+
+static void connect_to(struct peer *p)
+{
+	nghttp2_session_callbacks *cb;
+
+	*p = (struct peer){ .host = { .wake = wake, .conn = &http_conn } };
+	p->up.last = &p->up.first;
+	p->down.last = &p->down.first;
+	outq_init(&p->out, &blocks);
+	p->server = h2_ops.open(&conf, &p->host);
+	ck_assert_ptr_nonnull(p->server);
+	nghttp2_session_callbacks_new(&cb);
+	ck_assert_int_eq(nghttp2_session_client_new(&p->client, cb, NULL), 0);
+	nghttp2_session_callbacks_del(cb);
+	nghttp2_submit_settings(p->client, 0, NULL, 0);
+}
+
+static void drop(struct way *w)
+{
+	while (w->first != NULL) {
+		struct lump *next = w->first->next;
+
+		free(w->first);
+		w->first = next;
+	}
+}
+
+static void disconnect(struct peer *p)
+{
+	p->server->ops->close(&p->server);
+	nghttp2_session_del(p->client);
+	outq_clear(&p->out);
+	drop(&p->up);
+	drop(&p->down);
+}
+
+static void put(struct peer *p, size_t *left)
+{
+	static const char *const head[][2] = { { ":method", "PUT" }, { ":scheme", "http" },
+		{ ":path", "/upload" }, { ":authority", "localhost" } };
+	nghttp2_data_provider body = { .source.ptr = left, .read_callback = read_body };
+	nghttp2_nv nv[4];
+
+	for (int i = 0; i < 4; i++)
+		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)head[i][0],
+			(uint8_t *)(uintptr_t)head[i][1], strlen(head[i][0]), strlen(head[i][1]),
+			NGHTTP2_NV_FLAG_NONE };
+	ck_assert_int_gt(nghttp2_submit_request(p->client, NULL, nv, 4, &body, NULL), 0);
+}
+
+/* What the client has to say leaves as its link is free. */
+static void client_sends(struct peer *p)
+{
+	const uint8_t *data;
+	ssize_t n;
+
+	if (p->busy_us < now_us)
+		p->busy_us = now_us;
+	while (p->busy_us < now_us + 1000 && (n = nghttp2_session_mem_send(p->client, &data)) > 0) {
+		p->busy_us += (uint64_t)n * 1000 / bytes_per_ms;
+		send_on(&p->up, p->busy_us + way_us, data, (size_t)n);
+	}
+}
+
+static void server_reads(struct peer *p)
+{
+	struct lump *lump;
+
+	while ((lump = arrived(&p->up)) != NULL) {
+		size_t n = lump->n;
+
+		ck_assert_ptr_null(
+			p->server->ops->input(p->server, lump->bytes, &n, now_us / 1000));
+		ck_assert_uint_eq(n, lump->n);
+		free(lump);
+	}
+}
+
+static void server_sends(struct peer *p)
+{
+	struct iovec iov[16];
+	int k;
+
+	ck_assert_int_eq(p->server->ops->output(p->server, &p->out, SIZE_MAX), 0);
+	while ((k = outq_iov(&p->out, iov, 16, SIZE_MAX)) > 0) {
+		size_t sum = 0;
+
+		for (int i = 0; i < k; i++) {
+			send_on(&p->down, now_us + way_us, iov[i].iov_base, iov[i].iov_len);
+			sum += iov[i].iov_len;
+		}
+		outq_consume(&p->out, sum);
+	}
+}
+
+static void client_reads(struct peer *p)
+{
+	struct lump *lump;
+
+	while ((lump = arrived(&p->down)) != NULL) {
+		ck_assert_int_ge(nghttp2_session_mem_recv(p->client, lump->bytes, lump->n), 0);
+		free(lump);
+	}
+}
+
+/* As much time goes by, in steps. */
+static void run(struct peer *p, uint64_t us, uint64_t step_us)
+{
+	for (uint64_t end = now_us + us; now_us < end; now_us += step_us) {
+		client_sends(p);
+		server_reads(p);
+		server_sends(p);
+		client_reads(p);
+	}
+}
+
+static uint32_t window(const struct peer *p)
+{
+	return (uint32_t)nghttp2_session_get_effective_local_window_size(
+		((struct h2 *)p->server)->session);
+}
+
+static void setup(void)
+{
+	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
+	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
+	routes.routes[0].handler = &upload;
+	env = (struct http_env){ .sites = &sites_plain,
+		.routes = &routes.table,
+		.fallback = &upload,
+		.date = SLICE("date"),
+		.server = SLICE("h2d"),
+		.header_fields = 128,
+		.header_size = 4096 };
+	conf = (struct proto_conf){
+		.max_concurrent_streams = 100, .receive_window = LIMIT, .env = &env
+	};
+	http_conn = (struct http_conn){ 0 };
+	memset(uploads, 0, sizeof(uploads));
+	nuploads = 0;
+	now_us = 1000000;
+}
+
+static void teardown(void)
+{
+	pool_fini(&blocks);
+	route_build_free(&routes);
+	h2_trim();
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		if (counter_info[i].kind == COUNTER_GAUGE)
+			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+}
+
+/* --- cases ------------------------------------------------------------------------------------ */
+
+/* 100 ms and 1 Gbit/s: 12.5 MB are on the way. */
+START_TEST(long_path)
+{
+	size_t left = SIZE_MAX, before;
+	struct peer p;
+
+	way_us = 50000;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	uploads[0].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, 8 * 100000, 1000);
+	ck_assert_uint_ge(window(&p), 12500000);
+	ck_assert_uint_le(window(&p), LIMIT);
+	/* And then the link is used. */
+	run(&p, 2 * 100000, 1000);
+	before = uploads[0].got;
+	run(&p, 4 * 100000, 1000);
+	ck_assert_uint_ge(uploads[0].got - before, 4 * 12500000 / 10 * 8);
+	disconnect(&p);
+}
+END_TEST
+
+/* As fast, but short, or as long, but slow: they need no more than they have from the start. */
+START_TEST(short_path)
+{
+	static const struct {
+		uint64_t way_us, bytes_per_ms, step_us;
+	} paths[] = { { 50, 125000, 50 }, { 500, 125000, 100 }, { 50000, 1000, 1000 },
+		/* Past the clock: a millisecond is the least that it can tell. */
+		{ 50, 4000000, 50 } };
+	size_t left = SIZE_MAX;
+	struct peer p;
+
+	way_us = paths[_i].way_us;
+	bytes_per_ms = paths[_i].bytes_per_ms;
+	connect_to(&p);
+	uploads[0].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, paths[_i].step_us * 2000, paths[_i].step_us);
+	ck_assert_uint_eq(window(&p), MIB);
+	disconnect(&p);
+}
+END_TEST
+
+/* The path could do more, but not who takes it. */
+START_TEST(slow_disk)
+{
+	size_t left = SIZE_MAX;
+	struct peer p;
+
+	way_us = 50000;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	uploads[0].may_take = 100000;
+	put(&p, &left);
+	for (int i = 0; i < 2000; i++) {
+		run(&p, 1000, 1000);
+		uploads[0].may_take += _i == 0 ? 0 : 2000;
+		take(&uploads[0]);
+		ck_assert_uint_le(uploads[0].held, MIB);
+	}
+	ck_assert_uint_eq(window(&p), MIB);
+	/* Without a byte that is taken, no credit. */
+	if (_i == 0)
+		ck_assert_uint_le(uploads[0].got, 100000 + MIB);
+	disconnect(&p);
+}
+END_TEST
+
+/* Streams that nobody takes, as many of them as there is room for, hold the others up in nothing.
+ */
+START_TEST(others_go_on)
+{
+	size_t endless[UPLOADS], left = 5 * MIB;
+	struct peer p;
+	unsigned n = _i == 0 ? 1 : 12;
+
+	way_us = 5000;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	for (unsigned i = 0; i < n; i++) {
+		endless[i] = SIZE_MAX;
+		uploads[i].may_take = 100000;
+		put(&p, &endless[i]);
+	}
+	run(&p, 500000, 1000);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_ge(uploads[i].held, MIB / 2);
+	uploads[n].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, 1000000, 1000);
+	ck_assert(uploads[n].ended && uploads[n].got == 5 * MIB);
+	/* They go on, too, and everything comes. */
+	for (unsigned i = 0; i < n; i++) {
+		uploads[i].may_take = SIZE_MAX;
+		take(&uploads[i]);
+		endless[i] = 100000;
+	}
+	run(&p, 1000000, 1000);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert(uploads[i].ended);
+	disconnect(&p);
+}
+END_TEST
+
+/* A handler that goes without having taken what it got owes its connection nothing. */
+START_TEST(gone_with_bytes)
+{
+	size_t left;
+	struct peer p;
+
+	way_us = 500;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	for (int i = 0; i < 30; i++) {
+		left = 60000;
+		put(&p, &left);
+		run(&p, 20000, 500);
+		ck_assert(uploads[i].ended);
+	}
+	disconnect(&p);
+}
+END_TEST
+
+/* What is promised to all connections together has a bound, and comes back. */
+START_TEST(all_of_a_worker)
+{
+	enum { PEERS = UPLOADS };
+	static struct peer p[PEERS];
+	static size_t left[PEERS];
+	uint64_t sum = 0;
+
+	way_us = 50000;
+	bytes_per_ms = 125000;
+	for (unsigned i = 0; i < PEERS; i++) {
+		connect_to(&p[i]);
+		left[i] = SIZE_MAX;
+		uploads[i].may_take = SIZE_MAX;
+		put(&p[i], &left[i]);
+		run(&p[i], i < 8 ? 800000 : 150000, 1000);
+		sum += window(&p[i]) - NGHTTP2_INITIAL_WINDOW_SIZE;
+		ck_assert_uint_eq((uint64_t)counters_get(counters, COUNTER_receive_windows), sum);
+		/* The last have their first share all the same. */
+		ck_assert_uint_ge(window(&p[i]), MIB);
+	}
+	ck_assert_uint_le(sum, 128 * MIB);
+	ck_assert_uint_ge(sum, 64 * MIB);
+	for (unsigned i = 0; i < PEERS; i++)
+		disconnect(&p[i]);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("h2_window");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_set_timeout(c, 60);
+	tcase_add_test(c, long_path);
+	tcase_add_loop_test(c, short_path, 0, 4);
+	tcase_add_loop_test(c, slow_disk, 0, 2);
+	tcase_add_loop_test(c, others_go_on, 0, 2);
+	tcase_add_test(c, gone_with_bytes);
+	tcase_add_test(c, all_of_a_worker);
+	return c;
+}
+
+UNIT_MAIN("h2_window")
