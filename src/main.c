@@ -8,6 +8,7 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log_out.h"
@@ -22,6 +23,7 @@
 #include "master/signal_cmd.h"
 #include "master/upload_access.h"
 #include "master/user_access.h"
+#include "net/least.h"
 #include "net/tls_memory.h"
 #include "request/route.h"
 
@@ -98,6 +100,17 @@ static int dump(const struct conf_override *ov)
 	return flushed();
 }
 
+/* What is built in, and whether this user on this machine may have it. */
+static void print_balances(void)
+{
+	int rc = least_try(1);
+
+	printf("balance: hash cpu %s", conf_balance_name(BALANCE_LEAST_CONNECTIONS));
+	if (rc < 0)
+		printf(" (not here: %s)", strerror(-rc));
+	putchar('\n');
+}
+
 static int version(void)
 {
 	char library[32];
@@ -114,6 +127,7 @@ static int version(void)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));
 	puts(sandbox_built());
+	print_balances();
 	return flushed();
 }
 

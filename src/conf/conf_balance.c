@@ -15,7 +15,7 @@ static const struct {
 	const char *dispatch;
 	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
 } rows[] = {
-	{ "reuseport", { BALANCE_HASH, BALANCE_CPU } },
+	{ "reuseport", { BALANCE_HASH, BALANCE_CPU, BALANCE_LEAST_CONNECTIONS } },
 };
 
 const char *conf_balance_name(enum conf_balance balance)

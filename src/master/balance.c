@@ -1,6 +1,6 @@
 /*
- * balance: attaches what net/reuseport.h offers to the group of each address, and says on the
- * scoreboard and in the log what is in force. It opens and closes no socket.
+ * balance: attaches what net/reuseport.h and net/least.h offer to the group of each address, and
+ * says on the scoreboard and in the log what is in force. It opens and closes no socket.
  */
 #include "master/balance.h"
 
@@ -9,46 +9,102 @@
 #include "base/log.h"
 #include "master/cpus.h"
 #include "master/master_state.h"
+#include "net/least.h"
 #include "net/reuseport.h"
 
-static int attach(const struct gen *g, enum conf_balance balance, int fd)
+static void refuse(struct gen *g, int rc)
+{
+	log_warn("balance = %s cannot be had (%s): connections are balanced by hash",
+		conf_balance_name(g->balance), strerror(-rc));
+	g->balance = BALANCE_HASH;
+}
+
+/* The map of loads stays for as long as the master does: draining workers go on using it. */
+static int prepare_least(struct master *m, unsigned nworkers)
+{
+	int rc = least_try(nworkers);
+
+	if (rc == 0 && m->load.slots == NULL)
+		rc = load_open(&m->load);
+	return rc;
+}
+
+void balance_prepare(struct gen *g)
+{
+	int rc = 0;
+
+	g->balance = conf_balance(g->conf);
+	if (g->balance == BALANCE_LEAST_CONNECTIONS)
+		rc = prepare_least(g->master, g->nworkers);
+	if (rc < 0)
+		refuse(g, rc);
+}
+
+static int attach_least(const struct master *m, struct listener *l)
+{
+	if (l->by_slot < 0)
+		l->by_slot = least_sockets_new();
+	if (l->by_slot < 0)
+		return l->by_slot;
+	return least_attach(&m->load, l->by_slot, l->fds, m->current->nworkers);
+}
+
+static int attach(const struct master *m, struct listener *l)
 {
 	uint16_t cpus[REUSEPORT_CPUS];
 
-	switch (balance) {
+	switch (m->current->balance) {
 	case BALANCE_CPU:
-		return reuseport_cpu(fd, cpus, cpus_allowed(cpus, REUSEPORT_CPUS), g->nworkers);
+		return reuseport_cpu(
+			l->fds[0], cpus, cpus_allowed(cpus, REUSEPORT_CPUS), m->current->nworkers);
+	case BALANCE_LEAST_CONNECTIONS:
+		return attach_least(m, l);
 	default:
 		/* The same choice, and a socket that is closed loses nothing. */
-		return reuseport_migrate(fd) == 0 ? 0 : reuseport_hash(fd);
+		return reuseport_migrate(l->fds[0]) == 0 ? 0 : reuseport_hash(l->fds[0]);
 	}
 }
 
-static int attach_all(const struct master *m, enum conf_balance balance)
+static int attach_all(const struct master *m)
 {
 	int rc = 0;
 
 	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
+		struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
 
 		if (!l->shared && rc == 0)
-			rc = attach(m->current, balance, l->fds[0]);
+			rc = attach(m, l);
 	}
 	return rc;
 }
 
 void balance_apply(struct master *m)
 {
-	enum conf_balance wanted = conf_balance(m->current->conf), balance = wanted;
-	int rc = attach_all(m, balance);
+	int rc;
 
+	balance_slots(m);
+	for (unsigned i = 0; m->load.slots != NULL && i < LOAD_SLOTS; i++)
+		load_clear(&m->load.slots[i]);
+	rc = attach_all(m);
 	if (rc < 0) {
-		log_warn("balance = %s cannot be had (%s): hash", conf_balance_name(wanted),
-			strerror(-rc));
-		balance = BALANCE_HASH;
-		attach_all(m, balance);
+		refuse(m->current, rc);
+		attach_all(m);
 	}
-	if (balance != m->board->head.balance)
-		log_notice("connections are balanced by %s", conf_balance_name(balance));
-	m->board->head.balance = balance;
+	if (m->current->balance != m->board->head.balance)
+		log_notice(
+			"connections are balanced by %s", conf_balance_name(m->current->balance));
+	m->board->head.balance = m->current->balance;
+}
+
+void balance_slots(struct master *m)
+{
+	bool up[LOAD_SLOTS] = { false };
+
+	if (m->load.slots == NULL || m->current == NULL)
+		return;
+	GEN_FOREACH(c, m->current)
+		if (c->kind->gets & CHILD_LISTENERS && c->pid != 0 && c->up && c->slot < LOAD_SLOTS)
+			up[c->slot] = true;
+	for (unsigned i = 0; i < LOAD_SLOTS; i++)
+		__atomic_store_n(&m->load.slots[i].shut, !up[i], __ATOMIC_RELAXED);
 }

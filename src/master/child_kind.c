@@ -66,6 +66,7 @@ static int run_worker(const struct child_run *r)
 		.ctl = r->ctl,
 		.error_log = r->error_log,
 		.access_log = r->access_log,
+		.load = r->load,
 		.listeners = r->listeners,
 		.nlisteners = r->nlisteners,
 	});

@@ -36,6 +36,7 @@ struct child_run {
 	struct board_slot *board_slot; /* NULL: a kind without */
 	int ctl;
 	int error_log, access_log; /* -1: none */
+	struct load_slot *load;    /* NULL: none */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 	uint64_t first_image; /* number that its first image may have */

@@ -31,6 +31,7 @@ struct gen {
 	struct conf *conf;
 	struct resources resources;
 	struct logs logs;
+	enum conf_balance balance; /* as it can be had; master/balance.c writes it */
 	const struct sockets_entry *
 		*sockets;       /* per conf->listens; NULL: an address family is missing */
 	int doubts[2];          /* the keeper reads the first, workers write to the second; -1 */

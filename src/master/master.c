@@ -114,6 +114,7 @@ int master_run(const struct conf_override *ov)
 	pidfile_close(&m.pidfile);
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
+	load_close(&m.load);
 	board_free(&m.board);
 	return m.exit_status;
 }

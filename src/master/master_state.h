@@ -11,6 +11,7 @@
 #include "master/pidfile.h"
 #include "master/sockets.h"
 #include "master/status.h"
+#include "net/load.h"
 
 enum master_phase {
 	MASTER_START, /* the first generation is being built */
@@ -28,6 +29,7 @@ struct master {
 	int exit_status;
 	struct board *board;
 	struct sockets sockets;
+	struct load load; /* of the worker slots, once a generation is balanced by it */
 	struct pidfile pidfile;
 	struct list gens;     /* every generation that has processes, oldest first */
 	unsigned ngens;       /* generations not yet freed */

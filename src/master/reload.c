@@ -219,7 +219,7 @@ static void bring_up(struct gen *g)
 
 	if (board_room(m->board) < g->nworkers)
 		reload_fail(g, "too many workers are still draining: no room for new ones");
-	else if (start_processes(g) < 0)
+	else if (balance_prepare(g), start_processes(g) < 0)
 		reload_fail(g, "the workers cannot be started");
 	else
 		timer_arm(&m->loop.wheel, &m->limit, clock_ms() + LIMIT_MS);

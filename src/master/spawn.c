@@ -151,6 +151,21 @@ static void forget_keys(const struct master *m, const struct gen *keep)
 	}
 }
 
+/* Of the map of loads a process keeps its own slot's page, if its generation is balanced by it. */
+static int keep_load(const struct child *c, struct child_run *r)
+{
+	struct load *all = &c->gen->master->load;
+
+	if (all->slots == NULL)
+		return 0;
+	if (!(c->kind->gets & CHILD_LISTENERS) || c->gen->balance != BALANCE_LEAST_CONNECTIONS) {
+		load_close(all);
+		return 0;
+	}
+	r->load = load_keep(all, c->slot);
+	return r->load != NULL ? 0 : -errno;
+}
+
 static _Noreturn void child_main(struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
@@ -191,6 +206,8 @@ static _Noreturn void child_main(struct child *c, int ctl)
 			exit(EXIT_FAILURE);
 		r.listeners = listeners;
 	}
+	if (keep_load(c, &r) < 0)
+		exit(EXIT_FAILURE);
 	rc = run(c, &r);
 	free(listeners);
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "master/balance.h"
 #include "master/drain.h"
 #include "master/launch.h"
 #include "master/loan.h"
@@ -26,6 +27,7 @@ static void on_up(struct child *c)
 		reload_commit(g);
 	loan_end(c);
 	loan_offer(g);
+	balance_slots(g->master);
 }
 
 /* --- deaths ----------------------------------------------------------------------------------- */
@@ -82,6 +84,7 @@ static void on_died(struct child *c, pid_t pid, int status)
 	if (c->board != NULL)
 		board_release(m->board, &c->board);
 	gen_show(m->current, &m->board->head);
+	balance_slots(m);
 	loan_lost(c);
 	if (g->state == GEN_DRAIN)
 		drain_check(g);

@@ -164,6 +164,7 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 		.id = ++last_id,
 		.addr = *addr,
 		.shared = addr->sa.sa_family == AF_UNIX,
+		.by_slot = -1,
 	};
 	l->fds = malloc(sizeof(*l->fds));
 	if (l->fds == NULL)
@@ -243,6 +244,8 @@ void listener_close(struct listener *l)
 		unlink(l->addr.un.sun_path);
 	for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)
 		close(l->fds[i]);
+	if (l->by_slot >= 0)
+		close(l->by_slot);
 	free(l->fds);
 	l->fds = NULL;
 	l->nslots = l->nlistening = 0;

@@ -106,13 +106,13 @@ int reuseport_first(int fd, unsigned n)
 
 int reuseport_migrate(int fd)
 {
-	static const struct bpf_insn insns[] = {
-		EBPF_MOV_K(BPF_REG_0, SK_PASS), /* return SK_PASS: no socket is named */
-		EBPF_EXIT(),
-	};
-	int prog = ebpf_load_reuseport(insns, sizeof(insns) / sizeof(insns[0]));
-	int rc = 0;
+	struct bpf_insn insns[2];
+	struct ebpf p = { .insns = insns, .max = 2 };
+	int prog, rc = 0;
 
+	ebpf_alu_k(&p, BPF_MOV, BPF_REG_0, SK_PASS); /* return SK_PASS: no socket is named */
+	ebpf_exit(&p);
+	prog = ebpf_load_reuseport(&p);
 	if (prog < 0)
 		return prog;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, &prog, sizeof(prog)) < 0)

@@ -25,6 +25,7 @@
 #include "server/conn_ask.h"
 #include "server/conn_timer.h"
 #include "server/status_json.h"
+#include "server/worker_load.h"
 #include "server/worker_room.h"
 
 enum {
@@ -79,6 +80,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		t->ops->close(&t);
 		return;
 	}
+	worker_load_came(w, from);
 	worker_room_taken(w);
 }
 
@@ -93,6 +95,7 @@ static void conn_gone(struct conn_env *env)
 {
 	struct worker *w = LIST_ENTRY(env, struct worker, conns);
 
+	worker_load_gone(w);
 	worker_room_freed(w);
 	leave_if_done(w);
 }
@@ -428,6 +431,7 @@ static void worker_stop(struct worker *w)
 		w->dispatch_ops->stop(&w->dispatch);
 	access_log_fini(&w->access_log);
 	timer_disarm(&w->loop.wheel, &w->second);
+	worker_load_stop(w);
 	timer_disarm(&w->loop.wheel, &w->deadline);
 	conn_env_fini(&w->conns);
 	free(w->conns.input);
@@ -465,6 +469,7 @@ int worker_run(const struct worker_args *args)
 	}
 	every_second(&w.second);
 	worker_go(&w, BOARD_UP);
+	worker_load_start(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
 	if (rv == 0)

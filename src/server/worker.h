@@ -8,6 +8,7 @@
 
 #include "base/addr.h"
 #include "conf/conf.h"
+#include "net/load.h"
 #include "net/tls_ctx.h"
 #include "request/site.h"
 #include "server/board.h"
@@ -36,6 +37,7 @@ struct worker_args {
 	unsigned nkeepers;
 	int ctl;                   /* to the master; end of file: it died */
 	int error_log, access_log; /* -1: none (error log: syslog) */
+	struct load_slot *load;    /* of this slot; NULL: connections are not balanced by it */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 };

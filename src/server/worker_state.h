@@ -8,6 +8,7 @@
 #include "files/files.h"
 #include "http/date.h"
 #include "net/ctl.h"
+#include "net/load.h"
 #include "server/access_log.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
@@ -16,6 +17,15 @@
 /* What the worker has room for. */
 struct worker_room {
 	unsigned connections, files;
+};
+
+/* worker_load's own. */
+struct worker_load {
+	struct timer timer;
+	struct load_view view;
+	uint32_t came; /* connections accepted from sockets of this worker's slot */
+	uint32_t live; /* open connections when one came or went last */
+	uint32_t shown;
 };
 
 struct worker {
@@ -32,6 +42,7 @@ struct worker {
 	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL once no connections are taken any more */
 	struct worker_room room;
+	struct worker_load load;
 	struct ctl_lost lost;
 	enum board_state state; /* worker_go() alone writes it */
 	struct timer second;    /* the date field */

@@ -149,15 +149,15 @@ def listening_inodes():
 	return found
 
 
-def established_inodes(port):
-	"""Inode numbers of the established TCP connections that have this local port."""
-	found = set()
+def established_peers(port):
+	"""{inode: the peer's port} of the established TCP connections that have this local port."""
+	found = {}
 	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
 		with open(path) as f:
 			for line in list(f)[1:]:
 				part = line.split()
 				if part[3] == "01" and int(part[1].rpartition(":")[2], 16) == port:
-					found.add(int(part[9]))
+					found[int(part[9])] = int(part[2].rpartition(":")[2], 16)
 	return found
 
 

@@ -1,15 +1,23 @@
 """balance: which worker a new connection goes to under dispatch = reuseport."""
+import ctypes
 import os
+import random
+import select
 import signal
+import socket
+import struct
+import subprocess
 
 import pytest
 
+import harness
 import procs
+import server as srv
 
 
 def counts(server):
 	"""{slot: connections of the port "tcp" that its worker has accepted and not closed}"""
-	ours = procs.established_inodes(server.ports["tcp"])
+	ours = procs.established_peers(server.ports["tcp"]).keys()
 	return {slot: len(ours & procs.sockets(worker["pid"]).keys())
 		for slot, worker in server.live_workers().items()}
 
@@ -89,3 +97,212 @@ def test_what_dispatch_has_not(h2d, value):
 	server = h2d.new(conf="balance = %s" % value)
 	done = server.run("-t", check=1)
 	assert "h2d.conf:3: balance = %s is not for dispatch = reuseport" % value in done.err
+
+# --- least-connections ---------------------------------------------------------------------------
+
+LEAST = "balance = least-connections"
+CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_BPF = 12, 21, 39
+PR_CAPBSET_DROP = 24
+
+
+def least(h2d, conf=LEAST, **options):
+	server = h2d(listens=("tcp",), conf=conf, **options)
+	if server.status()["balance"] != "least-connections":
+		harness.skip_without("ebpf", "least-connections cannot be had here")
+	return server
+
+
+def at_once(port, n):
+	"""n connections whose SYNs leave before any of them is waited for."""
+	socks = []
+	for _ in range(n):
+		s = socket.socket()
+		s.setblocking(False)
+		socks.append(s)
+	for s in socks:
+		s.connect_ex(("127.0.0.1", port))
+	waiting = set(socks)
+	while waiting:
+		ready = select.select([], waiting, [], procs.DEADLINE)[1]
+		assert ready, "%d connections are not established" % len(waiting)
+		for s in ready:
+			assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+			waiting.discard(s)
+	return socks
+
+
+def loads(server):
+	"""{slot: load}, as its worker has it."""
+	return {slot: w["load"] for slot, w in server.live_workers().items()}
+
+
+def wait_loads(server, total):
+	return procs.wait_for(lambda: sum(loads(server).values()) == total,
+		said="a load of %d in all" % total)
+
+
+def spread_at_once(server, n):
+	"""{slot: how many} of n connections opened at once, which are closed again."""
+	wait_loads(server, 0)
+	socks = at_once(server.ports["tcp"], n)
+	procs.wait_for(lambda: sum(counts(server).values()) == n, said="%d accepted" % n)
+	got = counts(server)
+	wait_loads(server, n)
+	close(socks)
+	return got
+
+
+def test_eight_on_four_are_two_each(h2d):
+	server = least(h2d, workers=4)
+	for _ in range(20):
+		assert set(spread_at_once(server, 8).values()) == {2}
+	wait_loads(server, 0)
+
+
+def ratio(got):
+	return max(got.values()) / max(1, min(got.values()))
+
+
+def test_a_thousand(h2d):
+	server = least(h2d, workers=4)
+	got = {"least-connections": ratio(spread_at_once(server, 1000))}
+	server.write_conf("balance = hash")
+	server.reload()
+	socks, now = spread(server, 1000)
+	close(socks)
+	got["hash"] = ratio(now)
+	socks, now = spread(server, 8)
+	close(socks)
+	harness.REPORT.append("1000 connections on 4 workers, most to fewest: %s; 8 by hash: %s" % (
+		", ".join("%s %.3f" % item for item in got.items()), sorted(now.values())))
+	assert got["least-connections"] <= 1.1
+
+
+def test_those_who_leave_make_room(h2d):
+	server = least(h2d, workers=4)
+	socks = at_once(server.ports["tcp"], 40)
+	procs.wait_for(lambda: sum(counts(server).values()) == 40)
+	ours = {s.getsockname()[1]: s for s in socks}
+	victim = procs.sockets(server.live_workers()[2]["pid"])
+	for inode, peer in procs.established_peers(server.ports["tcp"]).items():
+		if inode in victim:
+			ours.pop(peer).close()
+	wait_loads(server, 30)
+	more = at_once(server.ports["tcp"], 10)
+	procs.wait_for(lambda: set(counts(server).values()) == {10}, said="the empty one is filled")
+	close(list(ours.values()) + more)
+	wait_loads(server, 0)
+
+
+def even(server):
+	"""Two each, whatever has changed; a new worker's count is true when it is up."""
+	got = spread_at_once(server, 2 * server.workers)
+	assert set(got.values()) == {2} and len(got) == server.workers, got
+
+
+def test_least_through_changes(h2d):
+	server = least(h2d, workers=3)
+	even(server)
+	held = at_once(server.ports["tcp"], 7)
+	server.reload()
+	close(held)
+	even(server)
+	os.kill(server.worker_pids()[1], signal.SIGKILL)
+	server.log.wait("worker 1 .*signal 9")
+	server.wait_up()
+	even(server)
+	for server.workers in (5, 2, 4):
+		server.write_conf(LEAST)
+		server.reload()
+		even(server)
+	server.write_conf()
+	server.reload()
+	assert server.status()["balance"] == "hash"
+	server.write_conf(LEAST)
+	server.reload()
+	even(server)
+
+
+def test_a_slot_without_a_worker_gets_nothing(h2d):
+	"""It has the lowest load of all, and would be sent whatever comes."""
+	server = least(h2d, workers=3)
+	for _ in range(20):
+		if server.log.find("started again in 3200 ms"):
+			break
+		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
+		since = len(server.log.find("signal 9"))
+		os.kill(pid, signal.SIGKILL)
+		procs.wait_for(lambda: len(server.log.find("signal 9")) > since, said="the death")
+	socks = at_once(server.ports["tcp"], 40)
+	accepted = procs.wait_for(lambda: sum(counts(server).values()) == 40 and counts(server))
+	if 0 not in accepted:  # it was not back meanwhile
+		assert accepted == {1: 20, 2: 20}
+	close(socks)
+	server.wait_up()
+	even(server)
+	server.baseline = None
+
+
+SYN, ACK = 0x5002, 0x5010
+
+
+def segment(port, source, flags):
+	"""A TCP segment to a local port, of an address that knows of no connection and would answer with a reset."""
+	def checksum(data):
+		total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+		total = (total >> 16) + (total & 0xffff)
+		return ~(total + (total >> 16)) & 0xffff
+	addresses = socket.inet_aton(source) + socket.inet_aton("127.0.0.1")
+
+	def tcp(check):
+		return struct.pack("!HHIIHHHH", random.randint(1024, 65535), port, 7, 0, flags, 1024, check, 0)
+	state = random.getstate()
+	first = tcp(0)
+	random.setstate(state)
+	whole = tcp(checksum(addresses + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(first)) + first))
+	return struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses + whole
+
+
+def test_a_flood_of_syns_is_no_load(h2d):
+	"""It counts while it lasts; a second later it does not, and connections are balanced as ever."""
+	server = least(h2d, workers=4)
+	port = server.ports["tcp"]
+	try:
+		raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+	except PermissionError:
+		harness.skip_without("ebpf", "no raw sockets")
+	held = at_once(port, 6)
+	wait_loads(server, 6)
+	with raw:
+		for i in range(3000):
+			raw.sendto(segment(port, "127.9.%d.%d" % (i // 250, 1 + i % 250), SYN), ("127.0.0.1", 0))
+		wait_loads(server, 6)
+		for i in range(1000):
+			raw.sendto(segment(port, "127.8.%d.%d" % (i // 250, 1 + i % 250), ACK), ("127.0.0.1", 0))
+	stray = [sum(loads(server).values()) for _ in range(20)]
+	assert set(stray) == {6}, "what belongs to no connection was counted"
+	more = at_once(port, 6)
+	procs.wait_for(lambda: set(counts(server).values()) == {3}, said="3 each")
+	close(held + more)
+
+
+def drop_bpf():
+	libc = ctypes.CDLL(None, use_errno=True)
+	for cap in (CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_BPF):
+		libc.prctl(PR_CAPBSET_DROP, cap, 0, 0, 0)
+
+
+def test_without_the_right_it_is_hash(h2d):
+	server = h2d(workers=2, listens=("tcp",), conf=LEAST, preexec=drop_bpf)
+	warnings = " warn .*least-connections cannot be had .*Operation not permitted.*by hash"
+	assert server.status()["balance"] == "hash"
+	assert len(server.log.find(warnings)) == 1
+	socks, got = spread(server, 40)
+	close(socks)
+	assert min(got.values()) > 0
+	server.reload()
+	assert server.status()["balance"] == "hash"
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
+	done = subprocess.run([srv.H2D, "-V"], stdout=subprocess.PIPE, preexec_fn=drop_bpf, check=True)
+	assert b"balance: hash cpu least-connections (not here: Operation not permitted)" in done.stdout

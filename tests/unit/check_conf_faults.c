@@ -111,7 +111,7 @@ static const struct {
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
 	{ SERVED "balance = round-robin\n", { "h2d.conf:2|balance = round-robin is not for "
 					      "dispatch = reuseport, which has auto, "
-					      "hash, cpu" } },
+					      "hash, cpu, least-connections" } },
 	{ SERVED "balance = fair\nbalance = \n", { "h2d.conf:2|balance must be", "h2d.conf:3|" } },
 	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },

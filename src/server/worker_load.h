@@ -1,0 +1,20 @@
+/*
+ * worker_load: keeps the load of the worker's slot true (net/load.h), by which new connections are
+ * sent to it or to others. Where connections are balanced by something else there is no load, and
+ * all of this does nothing.
+ */
+#ifndef H2D_SERVER_WORKER_LOAD_H
+#define H2D_SERVER_WORKER_LOAD_H
+
+struct worker;
+struct worker_listener;
+
+/* The worker is up: looks now, and every 100 ms. */
+void worker_load_start(struct worker *w);
+void worker_load_stop(struct worker *w);
+
+/* A connection was accepted from there; connections have ended. */
+void worker_load_came(struct worker *w, const struct worker_listener *from);
+void worker_load_gone(struct worker *w);
+
+#endif
