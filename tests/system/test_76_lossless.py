@@ -7,12 +7,15 @@ import ctypes
 import hashlib
 import json
 import os
+import random
 import signal
 import time
 
 import pytest
 
+import client
 import procs
+import server as srv
 from procs import Helper
 from storm import upload_body
 
@@ -156,3 +159,53 @@ def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
 	assert found["lost"] == []
 	with server.connect("tls") as c:
 		assert c.get("/small").status == 200
+
+
+def asked(server, n):
+	raws = [server.raw("tcp") for _ in range(n)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+	return raws
+
+
+def count_alive(raws):
+	alive = 0
+	for raw in raws:
+		try:
+			raw.send(raw.headers(3))
+			alive += raw.status_of(3) == 200
+		except (OSError, client.Closed):
+			pass
+		raw.close()
+	return alive
+
+
+def test_killed_processes(h2d):
+	"""A worker that is killed takes its own connections with it and nothing else; new ones are answered at once, by the
+	worker that follows or by a neighbour. The keeper takes nothing with it."""
+	server = h2d(workers=4, listens=("tcp",))
+	server.baseline = None
+	took, lost = [], 0
+	for i in range(20 // SCALE):
+		procs.wait_for(lambda: len(server.live_workers()) >= 2, said="two workers")
+		raws = asked(server, 24)
+		workers = server.live_workers()
+		victim = random.choice(list(workers.values()))
+		if i % 5 == 4:
+			victim = dict(pid=server.status()["keeper"], connections=0)
+		start = time.monotonic()
+		os.kill(victim["pid"], signal.SIGKILL)
+		new = asked(server, 16)
+		took.append(time.monotonic() - start)
+		alive = count_alive(raws)
+		assert alive >= len(raws) - victim["connections"], (alive, workers)
+		lost += len(raws) - alive
+		assert count_alive(new) == len(new)
+		procs.wait_for(lambda: server.status()["keeper"], said="a keeper")
+	took.sort()
+	print("%d kills: %d connections with them; 16 new ones answered after %.0f ms at most, %.0f in the middle" % (
+		len(took), lost, 1000 * took[-1], 1000 * took[len(took) // 2]))
+	assert took[len(took) // 2] < 1 * srv.SLOW, took
+	server.wait_up()
