@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "http/accept.h"
 #include "http/cond.h"
+#include "http/page.h"
 #include "image/etag.h"
 
 struct listing {
@@ -172,6 +173,8 @@ static void reply(struct h2d_req *req, struct listing *l)
 		rc |= reply_add(req, SLICE("content-type"),
 			l->reader.key.json ? SLICE("application/json")
 					   : SLICE("text/html; charset=utf-8"));
+	if (status == 200 && !l->reader.key.json)
+		rc |= reply_add(req, SLICE("content-security-policy"), page_policy);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
 	if (req->location->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
@@ -209,6 +212,18 @@ static void got(struct listing_reader *r, int result)
 	}
 }
 
+/* Not where some file of the directory might have rules of its own. */
+static bool may_show_readme(const struct h2d_req *req, struct slice path)
+{
+	const struct site *site = req->site;
+
+	for (unsigned i = 0; site->guarded && i < site->nlocations; i++)
+		if (slice_starts(site->locations[i].prefix, path) &&
+			site->locations[i].prefix.n > path.n)
+			return false;
+	return true;
+}
+
 static struct listing *create(
 	struct h2d_req *req, struct listings *all, const char *root, struct slice path)
 {
@@ -232,6 +247,7 @@ static struct listing *create(
 		.order = listing_page_order(req->query),
 		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
 			accept_weight(req->fields, req->nfields, SLICE("text/html")),
+		.readme = may_show_readme(req, path),
 	};
 	return l;
 }

@@ -5,39 +5,10 @@
 #include <inttypes.h>
 
 #include "files/listing_page.h"
+#include "http/page.h"
 
 /* So many of the directories above are links; a path may have thousands. */
 enum { LINKS_UP = 32 };
-
-static const char style[] =
-	":root{color-scheme:light dark;--text:#1d2126;--dim:#5f6771;--page:#fff;--line:#e3e6ea;"
-	"--link:#0b57b8;--row:#f4f6f9}\n"
-	"@media(prefers-color-scheme:dark){:root{--text:#e4e6e9;--dim:#98a1ab;--page:#15181c;"
-	"--line:#2b3036;--link:#8ab8f5;--row:#1d2126}}\n"
-	"*{box-sizing:border-box}\n"
-	"body{margin:0;background:var(--page);color:var(--text);"
-	"font:1rem/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",sans-serif}\n"
-	"main{max-width:58rem;margin:0 auto;padding:2.5rem 1.25rem}\n"
-	"h1{margin:0 .75rem 1.5rem;font-size:1.3rem;font-weight:600;overflow-wrap:anywhere}\n"
-	"a{color:var(--link);text-decoration:none}\n"
-	"a:hover{text-decoration:underline}\n"
-	"table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
-	"th,td{padding:.4rem "
-	".75rem;text-align:right;vertical-align:baseline;white-space:nowrap;color:var(--dim);"
-	"border-bottom:1px solid var(--line)}\n"
-	"th{font-size:.875rem;font-weight:500}\n"
-	"th a{color:inherit}\n"
-	"th[aria-sort]{color:var(--text)}\n"
-	"th:first-child,td:first-child{width:100%;text-align:left;white-space:normal;"
-	"overflow-wrap:anywhere}\n"
-	"tbody tr:hover{background:var(--row)}\n"
-	".d{font-weight:600}\n"
-	"p{margin:1.25rem .75rem 0;font-size:.875rem;color:var(--dim)}\n"
-	"@media(max-width:40rem){main{padding:1.25rem 0}h1,p{margin-left:1rem;margin-right:1rem}"
-	"tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line);"
-	"padding:.5rem 1rem}th,td{padding:0;border:0}td:nth-child(n+2){font-size:.875rem}"
-	"thead tr{grid-template-columns:1fr auto auto;column-gap:1.25rem}"
-	"tbody td:first-child{grid-column:1/-1}td:nth-child(2){text-align:left}}\n";
 
 /* The path, each name of it a link there: relative ones, so that a proxy may serve it elsewhere. */
 static void heading(const struct slice path, struct strbuf *t)
@@ -166,16 +137,32 @@ static void summary(const struct listing_page *page, unsigned shown, struct strb
 			dirs == 1 ? "y" : "ies", shown - dirs, shown - dirs == 1 ? "" : "s");
 }
 
+/* As it is; of the control characters, ends of lines and tabs mean something there. */
+static void readme(struct slice text, struct strbuf *t)
+{
+	strbuf_add(t, SLICE("<pre>\n"));
+	while (text.n > 0) {
+		size_t n = 0;
+
+		while (n < text.n && strchr("\n\t\r", text.p[n]) == NULL)
+			n++;
+		strbuf_html(t, slice_of(text.p, n));
+		if (n < text.n && text.p[n] != '\r')
+			strbuf_add(t, slice_of(text.p + n, 1));
+		n += n < text.n;
+		text = slice_of(text.p + n, text.n - n);
+	}
+	strbuf_add(t, SLICE("</pre>\n"));
+}
+
 void listing_page_html(struct listing_page *page, struct strbuf *t)
 {
 	unsigned i;
 
-	strbuf_add(t,
-		SLICE("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Index of "));
+	strbuf_add(t, slice_str(page_head));
+	strbuf_add(t, SLICE("Index of "));
 	strbuf_html(t, page->path);
-	strbuf_printf(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", style);
+	strbuf_printf(t, "</title>\n%s</head>\n<body>\n<main>\n", page_list_style);
 	heading(page->path, t);
 	strbuf_add(t, SLICE("<table>\n<thead>\n<tr>"));
 	for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
@@ -193,5 +180,7 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	}
 	strbuf_add(t, SLICE("</tbody>\n</table>\n"));
 	summary(page, i, t);
+	if (page->readme.n > 0)
+		readme(slice_of(page->readme.p, page->readme.n), t);
 	strbuf_add(t, SLICE("</main>\n</body>\n</html>\n"));
 }

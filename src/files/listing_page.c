@@ -4,6 +4,7 @@
  */
 #include "files/listing_page.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
@@ -48,13 +49,54 @@ static int by_bytes(struct slice a, struct slice b)
 	return rc != 0 ? rc : (a.n > b.n) - (a.n < b.n);
 }
 
+static bool is_digit(struct slice s)
+{
+	return s.n > 0 && *s.p >= '0' && *s.p <= '9';
+}
+
+/* Cuts the number that s begins with off it, and leading zeros off that. */
+static struct slice take_number(struct slice *s)
+{
+	struct slice number;
+	const char *p;
+
+	for (; s->n > 1 && *s->p == '0' && s->p[1] >= '0' && s->p[1] <= '9'; s->n--)
+		s->p++;
+	for (p = s->p; is_digit(*s); s->n--)
+		s->p++;
+	number = slice_of(p, (size_t)(s->p - p));
+	return number;
+}
+
+static int by_number(struct slice a, struct slice b)
+{
+	return a.n != b.n ? (a.n > b.n) - (a.n < b.n) : by_bytes(a, b);
+}
+
+/* Numbers in names by their value: "file2" before "file10". Of letters the case does not matter. */
+static int by_parts(struct slice a, struct slice b)
+{
+	int rc = 0;
+
+	while (rc == 0 && a.n > 0 && b.n > 0) {
+		if (is_digit(a) && is_digit(b)) {
+			struct slice x = take_number(&a), y = take_number(&b);
+
+			rc = by_number(x, y);
+		} else {
+			rc = tolower((unsigned char)*a.p) - tolower((unsigned char)*b.p);
+			a = slice_of(a.p + 1, a.n - 1);
+			b = slice_of(b.p + 1, b.n - 1);
+		}
+	}
+	return rc != 0 ? rc : (a.n > b.n) - (a.n < b.n);
+}
+
 static int by_name(struct slice a, struct slice b)
 {
-	int rc = strncasecmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+	int rc = by_parts(a, b);
 
-	if (rc == 0)
-		rc = (a.n > b.n) - (a.n < b.n);
-	/* names that differ in case alone have an order too */
+	/* names that differ in case or leading zeros alone have an order too */
 	return rc != 0 ? rc : by_bytes(a, b);
 }
 

@@ -26,11 +26,12 @@ struct listing_page {
 	struct listing_order order;
 	struct listing_entry *entries;
 	unsigned n;
-	bool cut; /* there are more */
+	bool cut;             /* there are more */
+	struct strbuf readme; /* what a file README says, at most LISTING_README bytes */
 };
 
 /* How many bytes of a page are enough: entries behind that are cut off. */
-enum { LISTING_PAGE_MAX = 16 << 20 };
+enum { LISTING_PAGE_MAX = 16 << 20, LISTING_README = 64 << 10 };
 
 /* What a query asks for: "sort=name|size|date&order=asc|desc"; by name for anything else. */
 struct listing_order listing_page_order(struct slice query);

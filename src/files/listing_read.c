@@ -105,6 +105,40 @@ static int read_entries(struct reading *r, unsigned max)
 	return rc;
 }
 
+/* Text, or nothing of it. */
+static void read_text(struct reading *r, int fd)
+{
+	char *text = malloc(LISTING_README);
+	size_t n = 0;
+	ssize_t got = 1;
+
+	while (text != NULL && got > 0 && n < LISTING_README) {
+		got = read(fd, text + n, LISTING_README - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	if (text != NULL && memchr(text, '\0', n) == NULL)
+		strbuf_add(&r->page->readme, slice_of(text, n));
+	free(text);
+}
+
+/* The first of these that is there. No link: where it leads other rules may hold. */
+static void read_readme(struct reading *r)
+{
+	static const char *const names[] = { "README", "README.md", "README.txt", "readme.md",
+		"readme.txt" };
+	int fd = -ENOENT;
+
+	for (size_t i = 0; fd < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		struct stat st;
+
+		fd = beneath_open_file(dirfd(r->dir), names[i], BENEATH_NO_LINK, &st);
+	}
+	if (fd < 0)
+		return;
+	read_text(r, fd);
+	close(fd);
+}
+
 static int open_dir(struct reading *r)
 {
 	int fd = beneath_open(r->root, r->path, 0);
@@ -134,6 +168,8 @@ int listing_read(
 		rc = spelling_check(r.root, key->path, key->spelled, 0);
 		if (rc == 0)
 			rc = read_entries(&r, max);
+		if (rc == 0 && key->readme)
+			read_readme(&r);
 		closedir(r.dir);
 	}
 	close(r.root);
@@ -147,4 +183,5 @@ void listing_unread(struct listing_page *page)
 	free(page->entries);
 	page->entries = NULL;
 	page->n = 0;
+	strbuf_fini(&page->readme);
 }

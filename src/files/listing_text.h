@@ -38,6 +38,7 @@ struct listing_key {
 	unsigned spelled;        /* segments of path whose spelling matters */
 	struct listing_order order;
 	bool json;
+	bool readme; /* a file README may be shown */
 };
 
 struct listing_text {

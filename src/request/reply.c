@@ -5,6 +5,7 @@
 #include "request/reply.h"
 
 #include "base/log.h"
+#include "http/page.h"
 #include "request/req.h"
 
 static const struct {
@@ -328,6 +329,15 @@ static void drop_representation(struct reply *r)
 	r->nfields = kept;
 }
 
+/* The sandbox of uploads lets styles through. */
+static void add_policy(struct h2d_req *req)
+{
+	static const struct slice name = SLICE_LIT("content-security-policy");
+
+	if (field_find(req->reply.fields, req->reply.nfields, name) == NULL)
+		reply_add(req, name, page_policy);
+}
+
 void reply_own_page(struct h2d_req *req, int status)
 {
 	const char *reason;
@@ -340,11 +350,11 @@ void reply_own_page(struct h2d_req *req, int status)
 	}
 	reason = reply_reason(status);
 	text = arena_printf(&req->arena,
-		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
-		"<meta name=\"color-scheme\" content=\"light dark\">"
-		"<title>%d %s</title>\n<h1>%d %s</h1>\n",
-		status, reason, status, reason);
+		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n</main>\n"
+		"</body>\n</html>\n",
+		page_head, status, reason, status, reason);
 	drop_representation(&req->reply);
+	add_policy(req);
 	reply_owned(
 		req, status, "text/html; charset=utf-8", slice_of(text, text ? strlen(text) : 0));
 }

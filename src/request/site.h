@@ -22,9 +22,10 @@ enum { SITE_HEADERS_MAX = 24 };
  * - headers are added to every response, whatever its status and whatever made it. What the
  * response has already stays as it is, and the field of that name from here is left out: what the
  * server says of itself (date, server, content-length) and what it says to be safe
- * (content-security-policy and x-content-type-options of uploads, www-authenticate) is not for the
- * configuration to soften. Fields that may come several times and then add up (link, server-timing,
- * set-cookie) are added beside, and vary is joined to what is there.
+ * (content-security-policy and x-content-type-options of uploads, the policy of its own pages,
+ * www-authenticate) is not for the configuration to soften. Fields that may come several times and
+ * then add up (link, server-timing, set-cookie) are added beside, and vary is joined to what is
+ * there.
  * - cache_control goes with 200, 203, 204, 206, 301, 302, 304, 307 and 308 that say nothing of it
  *   themselves; an error is never kept for it.
  * Responses on admin listeners get none of them.
