@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/build_id.h"
 #include "base/log_out.h"
 #include "keeper/compress.h"
 #include "master/fault.h"
@@ -122,6 +123,7 @@ static int version(void)
 			compress_library(c, library, sizeof(library));
 			puts(library);
 		}
+	printf("build %s\n", build_id());
 	fputs("features: reuseport tls http/1.1 h2 h2c cache", stdout);
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))

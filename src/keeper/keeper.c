@@ -133,6 +133,7 @@ static void on_tick(struct timer *t)
 
 	timer_arm(&k->loop.wheel, t, clock_ms() + IMAGE_TICK_MS);
 	master_link_tick(&k->master);
+	master_link_turns(&k->master);
 	if (!k->building)
 		return;
 	publish_tick(&k->publish);
@@ -216,6 +217,7 @@ static void on_pause(void *ctx)
 
 	k->backlog.midway = true;
 	publish_midway(&k->publish);
+	master_link_turns(&k->master);
 	k->backlog.midway = false;
 }
 

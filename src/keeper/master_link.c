@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "net/ctl.h"
 
+enum { TICK_MS = 1000 };
+
 static void take_logs(struct master_link *l, int *fd)
 {
 	log_to(*fd);
@@ -81,6 +83,15 @@ void master_link_close(struct master_link *l)
 void master_link_tick(struct master_link *l)
 {
 	ctl_lost_ask(&l->lost, l->watch.fd, clock_ms());
+}
+
+void master_link_turns(struct master_link *l)
+{
+	struct ctl_msg msg = { .type = CTL_TICK, .generation = l->generation };
+	uint64_t now = clock_read_us() / 1000;
+
+	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
+		l->ticked_ms = now;
 }
 
 void master_link_tell(struct master_link *l, const struct cache_facts *facts)

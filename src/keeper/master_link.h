@@ -21,6 +21,7 @@ struct master_link {
 	struct ctl_lost lost;    /* messages whose descriptors are asked for again */
 	struct cache_facts told; /* what the master was told last, and when */
 	uint64_t told_ms;
+	uint64_t ticked_ms;
 };
 
 /* leave and ctx are set. 0, or -errno. */
@@ -30,6 +31,9 @@ void master_link_close(struct master_link *l);
 
 /* With each tick of the keeper: asks again for what was lost. */
 void master_link_tick(struct master_link *l);
+
+/* In the middle of a long step too: tells once a second that this process turns. */
+void master_link_turns(struct master_link *l);
 
 /* Sends facts if they differ from the last ones; with a full queue nothing is sent. */
 void master_link_tell(struct master_link *l, const struct cache_facts *facts);

@@ -103,6 +103,8 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 
 	if (!may_say(c, msg->type)) {
 		log_error("process %d: unknown message %u", (int)c->pid, msg->type);
+	} else if (msg->type == CTL_TICK) {
+		c->ticks++;
 	} else if (msg->type != CTL_UP) {
 		taken = c->env->ops->said(c, msg, fds, nfds);
 	} else if (!c->up) {

@@ -48,6 +48,12 @@ struct child_env {
 	int (*kill)(pid_t pid, int signo);
 };
 
+/* What watchdog knows of a process. */
+struct watchdog {
+	uint64_t ticks;  /* when it was looked at last */
+	unsigned silent; /* looks since they changed */
+};
+
 /* A place for one process. */
 struct child {
 	const struct child_env *env;
@@ -62,6 +68,9 @@ struct child {
 	struct timer resend;      /* of what its queue had no room for */
 	struct board_slot *board; /* of a process that lives, if its kind has one */
 	struct reap reap;
+	uint64_t ticks; /* CTL_TICK messages of its process */
+	struct watchdog watchdog;
+	bool stuck;           /* watchdog has given its process up; it has still to die */
 	struct timer respawn; /* launch's */
 };
 

@@ -81,8 +81,9 @@ const struct child_kind child_kinds[] = {
 		.run = run_keeper,
 		.count = count_keepers,
 		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
-		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN),
-		.restart = { .first = 100, .most = 10000 },
+		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN) |
+			CHILD_SAYS(CTL_TICK),
+		.restart = { .first = 1000, .most = 60000 },
 		.sandbox = {
 			.paths = SANDBOX_ROOTS,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_KEEPER,
@@ -98,7 +99,7 @@ const struct child_kind child_kinds[] = {
 			CHILD_KEEPERS | CHILD_KEYS,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
 		.awaited = true,
-		.restart = { .first = 100, .most = 10000 },
+		.restart = { .first = 1000, .most = 60000 },
 		.sandbox = {
 			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS | SANDBOX_MORE,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_WORKER | SECCOMP_SERVE,

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
+#include "master/watchdog.h"
 
 enum {
 	/* A keeper's numbers are above those of the one before, which may go on for a while. */
@@ -57,6 +58,7 @@ int launch(struct child *c)
 	struct master *m = g->master;
 	int rc;
 
+	watchdog_reset(c);
 	if (c->kind->says & CHILD_SAYS(CTL_CACHE))
 		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
 	rc = start(c);

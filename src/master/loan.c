@@ -71,7 +71,7 @@ static struct child *find_neighbour(const struct child *from)
 	for (unsigned i = 1; i < g->nchildren; i++) {
 		struct child *c = &g->children[(at + i) % g->nchildren];
 
-		if (c->kind != from->kind || c->pid == 0 || !c->up)
+		if (c->kind != from->kind || c->pid == 0 || !c->up || c->stuck)
 			continue;
 		if (best == NULL || count_borrowed(c) < count_borrowed(best))
 			best = c;
@@ -115,7 +115,8 @@ static void lend(const struct child *from)
 		return;
 	child_name(from, who, sizeof(who));
 	child_name(to, whom, sizeof(whom));
-	log_notice("%s has no process: %s accepts from its sockets", who, whom);
+	log_notice("%s %s: %s accepts from its sockets", who,
+		from->pid == 0 ? "has no process" : "stands still", whom);
 	child_send(to, DUE_LOANS);
 }
 
@@ -136,7 +137,7 @@ void loan_offer(struct gen *g)
 	if (g->state != GEN_SERVE)
 		return;
 	GEN_FOREACH(c, g)
-		if (c->pid == 0 && c->kind->gets & CHILD_LISTENERS)
+		if ((c->pid == 0 || c->stuck) && c->kind->gets & CHILD_LISTENERS)
 			offer(c);
 }
 

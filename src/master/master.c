@@ -18,6 +18,7 @@
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/supervise.h"
+#include "master/watchdog.h"
 
 static struct child *find_child(struct master *m, pid_t pid)
 {
@@ -102,6 +103,7 @@ int master_run(const struct conf_override *ov)
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
 	rc = watch_signals(&m);
 	if (rc == 0) {
+		watchdog_start(&m);
 		reload_begin(&m);
 		rc = loop_run(&m.loop);
 	}
@@ -109,6 +111,7 @@ int master_run(const struct conf_override *ov)
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
 	}
+	watchdog_stop(&m);
 	if (m.pidfile.path != NULL)
 		status_remove(m.pidfile.path);
 	pidfile_close(&m.pidfile);

@@ -31,22 +31,23 @@ struct master {
 	struct sockets sockets;
 	struct load load; /* of the worker slots, once a generation is balanced by it */
 	struct pidfile pidfile;
-	struct list gens;     /* every generation that has processes, oldest first */
-	unsigned ngens;       /* generations not yet freed */
-	struct gen *current;  /* the one that serves; NULL before the first does */
-	struct gen *starting; /* the one that is being built, NULL if none is */
-	uint32_t last_number; /* of a generation */
-	uint64_t next_image;  /* number that the next keeper may begin with */
-	struct status status; /* as written: the last reload that is over */
-	struct status next;   /* what is being gathered for the one that runs */
-	bool again;           /* HUP came while one was running, or too many drained */
-	struct task resume;   /* does that again; drain runs it when a generation is gone */
-	uint64_t begun_us;    /* when the reload that runs began */
-	struct timer limit;   /* for a generation to come up */
-	struct timer bind;    /* tries once more for the addresses of the first generation */
-	struct timer shrink;  /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;  /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;  /* ms; how long that goes on; 0: not begun */
+	struct list gens;      /* every generation that has processes, oldest first */
+	unsigned ngens;        /* generations not yet freed */
+	struct gen *current;   /* the one that serves; NULL before the first does */
+	struct gen *starting;  /* the one that is being built, NULL if none is */
+	uint32_t last_number;  /* of a generation */
+	uint64_t next_image;   /* number that the next keeper may begin with */
+	struct status status;  /* as written: the last reload that is over */
+	struct status next;    /* what is being gathered for the one that runs */
+	bool again;            /* HUP came while one was running, or too many drained */
+	struct task resume;    /* does that again; drain runs it when a generation is gone */
+	uint64_t begun_us;     /* when the reload that runs began */
+	struct timer watchdog; /* watchdog's own */
+	struct timer limit;    /* for a generation to come up */
+	struct timer bind;     /* tries once more for the addresses of the first generation */
+	struct timer shrink;   /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;   /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until;   /* ms; how long that goes on; 0: not begun */
 };
 
 #endif

@@ -62,6 +62,15 @@ void notify_reloading(const char *text)
 	notify_state(state, text);
 }
 
+void notify_watchdog(void)
+{
+	static const char text[] = "WATCHDOG=1\n";
+
+	/* Only where the service manager waits for it (sd_watchdog_enabled(3)). */
+	if (getenv("WATCHDOG_USEC") != NULL)
+		notify_send(text, sizeof(text) - 1);
+}
+
 void notify_stopping(const char *text)
 {
 	notify_state("STOPPING=1", text);

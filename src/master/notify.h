@@ -9,6 +9,8 @@
 /* Each with a STATUS line; text is cut at 500 bytes and must not hold newlines. */
 void notify_ready(const char *text);
 void notify_reloading(const char *text); /* with MONOTONIC_USEC */
+/* The master turns, and no process is beyond repair. */
+void notify_watchdog(void);
 void notify_stopping(const char *text);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "event/sig.h"
 #include "files/doubt_client.h"
@@ -134,6 +135,7 @@ static int run(const struct child *c, const struct child_run *r)
 	}
 	if (r->board_slot != NULL) {
 		assert_last_words_to(r->board_slot->words, sizeof(r->board_slot->words));
+		crash_words_to(r->board_slot->words, sizeof(r->board_slot->words));
 		counters_to(&r->board_slot->counters);
 	}
 	return c->kind->run(r);

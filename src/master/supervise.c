@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "base/build_id.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/balance.h"
@@ -48,7 +49,12 @@ static void obituary(const struct child *c, pid_t pid, int status)
 		level = LEVEL_ERROR;
 	else if (c->gen->state == GEN_DRAIN)
 		level = LEVEL_INFO;
-	log_at(level, "%s (process %d, generation %u) %s", who, (int)pid, c->gen->number, how);
+	if (level == LEVEL_ALERT)
+		log_at(level, "%s (process %d, generation %u) %s; build %s", who, (int)pid,
+			c->gen->number, how, build_id());
+	else
+		log_at(level, "%s (process %d, generation %u) %s", who, (int)pid, c->gen->number,
+			how);
 }
 
 static void fail(struct child *c, int status)

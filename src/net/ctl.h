@@ -21,6 +21,7 @@ enum ctl_type {
 	CTL_KEEPER, /* master → worker: where the keeper of another generation reads doubts */
 	CTL_LISTEN, /* master → worker: a socket of a slot that nobody serves: listener, slot */
 	CTL_UNLISTEN, /* master → worker: that slot is served again, or is closed: listener, slot */
+	CTL_TICK,     /* child → master, without a slot of the scoreboard: it turns */
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */
 };

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/crash.h"
 #include "http/authority.h"
 #include "http/path.h"
 #include "request/gate.h"
@@ -225,7 +226,9 @@ static void start_handler(struct h2d_req *req)
 	}
 	req->handler = handler;
 	req->body_taken = req->body_offered = body == H2D_BODY_STREAM && handler->body != NULL;
+	crash_doing(req->method_text, req->target);
 	handler->start(req, req->handler_state);
+	crash_done();
 }
 
 /* It has its answer, or its error page is still being looked for. */
@@ -322,9 +325,11 @@ static void deliver(struct h2d_req *req, const void *data, size_t n)
 {
 	if (req->body_held)
 		hold(req, data, n);
-	else if (req->body_taken && !req->reply.ready)
+	else if (req->body_taken && !req->reply.ready) {
+		crash_doing(req->method_text, req->target);
 		req->handler->body(req, req->handler_state, data, n);
-	else
+		crash_done();
+	} else
 		req->stream->consume(req, n);
 }
 

@@ -32,8 +32,9 @@ struct board_slot {
 	uint32_t generation;
 	uint32_t state; /* enum board_state; worker_go() alone writes it */
 	uint64_t image; /* number of the cache image in use, 0 for none */
+	uint64_t ticks; /* one a second: it turns */
 	struct counters counters;
-	char words[BOARD_WORDS]; /* last words of a failed assertion, NUL-terminated */
+	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 } __attribute__((aligned(4096)));
 
 struct board_head {

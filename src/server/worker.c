@@ -280,6 +280,8 @@ static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
 
+	__atomic_store_n(
+		&w->args->board_slot->ticks, w->args->board_slot->ticks + 1, __ATOMIC_RELAXED);
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
 	log_tick(false);

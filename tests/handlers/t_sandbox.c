@@ -1,7 +1,8 @@
 /*
  * t_sandbox: tries what a worker that was taken over would. GET /t/sandbox/{what}?ARG, in the
  * worker itself: read, write and list of the path ARG, fork, exec, socket, connect to the port ARG
- * of this machine, ptrace and signal of process ARG. Answers "done", or the name of the error.
+ * of this machine, ptrace and signal of process ARG. Answers "done", or the name of the error. Or
+ * it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "h2d/handler.h"
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -120,6 +122,29 @@ static int try_code(const char *arg)
 	return p == MAP_FAILED ? -1 : munmap(p, 4096);
 }
 
+static int spin(const char *arg)
+{
+	(void)arg;
+	for (volatile int go = 1; go;)
+		;
+	return 0;
+}
+
+static int fault(const char *arg)
+{
+	*(volatile int *)(uintptr_t)strtoul(arg, NULL, 0) = 1;
+	return 0;
+}
+
+static int overflow(const char *arg)
+{
+	char frame[4096] = { arg[0] };
+	int (*volatile again)(const char *) = overflow;
+	int rc = again(frame);
+
+	return rc + frame[1];
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(const char *arg);
@@ -135,6 +160,9 @@ static const struct {
 	{ "ptrace", try_ptrace },
 	{ "signal", try_signal },
 	{ "code", try_code },
+	{ "spin", spin },
+	{ "fault", fault },
+	{ "overflow", overflow },
 };
 
 static void answer(struct h2d_req *req, int rc)

@@ -89,7 +89,7 @@ def test_crash_is_an_alert(h2d):
 
 def test_crash_loop_backs_off(h2d):
 	server = h2d(workers=2)
-	for _ in range(7):
+	for _ in range(5):
 		pid = server.live_workers()[0]["pid"]
 		os.kill(pid, signal.SIGKILL)
 		procs.wait_for(lambda: server.live_workers().get(0, {"pid": pid})["pid"] != pid,
@@ -97,15 +97,14 @@ def test_crash_loop_backs_off(h2d):
 	waits = [int(re.search(r"in (\d+) ms", line).group(1))
 		for line in server.log.find(r"started again in \d+ ms")]
 	waits = [w for w in waits if w > 0]
-	assert waits == sorted(waits) and waits[0] >= 100 and waits[-1] >= 400, waits
-	assert len(waits) == 4, "the first three are mended at once"
+	assert waits == [1000, 2000], "the first three are mended at once"
 
 
 def test_an_empty_slot_lends_its_socket(h2d):
 	"""A worker that rests between crashes costs new connections nothing, and its socket comes back."""
 	server = h2d(workers=2, listens=("tcp",))
 	for n in range(20):
-		if server.log.find("started again in 3200 ms"):
+		if server.log.find("started again in 4000 ms"):
 			break
 		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
 		since = len(server.log.find("signal 9"))

@@ -1,0 +1,116 @@
+/*
+ * watchdog: counts looks and not seconds. When the whole machine, or h2d with all its processes,
+ * was stopped for a while, each process gets its time again before it is called stuck. Called by
+ * master and launch; it starts no process: supervise does when the death is reported.
+ */
+#include "master/watchdog.h"
+
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/loan.h"
+#include "master/master_state.h"
+#include "master/notify.h"
+
+enum {
+	LOOK_MS = 1000,
+	KILL_AFTER = 1,    /* looks, after SIGABRT */
+	BEYOND_AFTER = 30, /* looks, after SIGKILL: the process waits for a device for good */
+};
+
+enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned limit)
+{
+	/* Who was sent SIGABRT does not come back. */
+	if (limit == 0 || (ticks != w->ticks && w->silent < limit)) {
+		w->ticks = ticks;
+		w->silent = 0;
+		return WATCHDOG_FINE;
+	}
+	w->silent++;
+	if (w->silent < limit)
+		return WATCHDOG_FINE;
+	if (w->silent == limit)
+		return WATCHDOG_STUCK;
+	if (w->silent == limit + KILL_AFTER)
+		return WATCHDOG_KILL;
+	return w->silent < limit + BEYOND_AFTER ? WATCHDOG_WAIT : WATCHDOG_BEYOND;
+}
+
+void watchdog_reset(struct child *c)
+{
+	c->watchdog = (struct watchdog){ 0 };
+	c->stuck = false;
+}
+
+/* A start has its own limit; a kind that never ticks is not looked at. */
+static bool is_watched(const struct child *c)
+{
+	if (c->pid == 0 || (c->kind->awaited && !c->up))
+		return false;
+	return c->board != NULL || (c->kind->says & CHILD_SAYS(CTL_TICK)) != 0;
+}
+
+static void end_stuck(struct child *c, unsigned limit)
+{
+	char who[32];
+
+	child_name(c, who, sizeof(who));
+	log_error("%s (process %d) has stood still for %u s: it is ended", who, (int)c->pid, limit);
+	c->stuck = true;
+	loan_lost(c);
+	loan_offer(c->gen);
+	child_kill(c, SIGABRT);
+}
+
+/* False: c is beyond repair. */
+static bool look_at(struct child *c)
+{
+	unsigned limit = (unsigned)c->gen->conf->worker_watchdog;
+	char who[32];
+
+	if (!is_watched(c))
+		return true;
+	switch (watchdog_look(
+		&c->watchdog, c->board != NULL ? BOARD_LOAD(c->board->ticks) : c->ticks, limit)) {
+	case WATCHDOG_FINE:
+	case WATCHDOG_WAIT:
+		return true;
+	case WATCHDOG_STUCK:
+		end_stuck(c, limit);
+		return true;
+	case WATCHDOG_KILL:
+		child_kill(c, SIGKILL);
+		return true;
+	case WATCHDOG_BEYOND:
+		break;
+	}
+	child_name(c, who, sizeof(who));
+	if (c->watchdog.silent == limit + BEYOND_AFTER)
+		log_error("%s (process %d) does not even die", who, (int)c->pid);
+	return false;
+}
+
+static void on_look(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, watchdog);
+	bool fine = true;
+
+	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
+	LIST_FOREACH(node, &m->gens)
+		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+			fine = look_at(c) && fine;
+	if (fine)
+		notify_watchdog();
+}
+
+void watchdog_start(struct master *m)
+{
+	timer_init(&m->watchdog, on_look);
+	timer_arm(&m->loop.wheel, &m->watchdog, clock_ms() + LOOK_MS);
+}
+
+void watchdog_stop(struct master *m)
+{
+	timer_disarm(&m->loop.wheel, &m->watchdog);
+}
