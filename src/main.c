@@ -124,7 +124,7 @@ static int version(void)
 			puts(library);
 		}
 	printf("build %s\n", build_id());
-	fputs("features: reuseport tls http/1.1 h2 h2c cache", stdout);
+	fputs("features: reuseport acceptor tls http/1.1 h2 h2c cache", stdout);
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));

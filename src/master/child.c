@@ -48,7 +48,7 @@ static int send_due(struct child *c, unsigned due)
 static bool flush(struct child *c)
 {
 	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_LOANS, DUE_UNLISTEN,
-		DUE_DRAIN };
+		DUE_SERVE, DUE_DRAIN };
 
 	if (!c->ctl.active)
 		c->due = 0;

@@ -21,7 +21,8 @@ enum {
 	DUE_DRAIN = 4,
 	DUE_KEEPER = 8,
 	DUE_LOANS = 16,
-	DUE_UNLISTEN = 32
+	DUE_UNLISTEN = 32,
+	DUE_SERVE = 64,
 };
 
 /* Whom child reports to. */

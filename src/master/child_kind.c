@@ -10,6 +10,8 @@
 #include "master/cpus.h"
 #include "master/sandbox_paths.h"
 #include "master/seccomp.h"
+#include "server/acceptor.h"
+#include "server/dispatch.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
@@ -67,6 +69,29 @@ static int run_worker(const struct child_run *r)
 		.error_log = r->error_log,
 		.access_log = r->access_log,
 		.load = r->load,
+		.inbox = r->inbox,
+		.listeners = r->listeners,
+		.nlisteners = r->nlisteners,
+	});
+}
+
+/* --- the acceptor ----------------------------------------------------------------------------- */
+
+static unsigned count_acceptors(const struct conf *conf)
+{
+	return conf->dispatch == DISPATCH_ACCEPTOR ? 1 : 0;
+}
+
+static int run_acceptor(const struct child_run *r)
+{
+	return acceptor_run(&(struct acceptor_args){
+		.conf = r->conf,
+		.board = r->board,
+		.generation = r->generation,
+		.ctl = r->ctl,
+		.error_log = r->error_log,
+		.inboxes = r->inboxes,
+		.ninboxes = r->ninboxes,
 		.listeners = r->listeners,
 		.nlisteners = r->nlisteners,
 	});
@@ -96,7 +121,7 @@ const struct child_kind child_kinds[] = {
 		.run = run_worker,
 		.count = count_workers,
 		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOG | CHILD_IMAGES |
-			CHILD_KEEPERS | CHILD_KEYS,
+			CHILD_KEEPERS | CHILD_KEYS | CHILD_INBOX,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
 		.awaited = true,
 		.restart = { .first = 1000, .most = 60000 },
@@ -104,6 +129,17 @@ const struct child_kind child_kinds[] = {
 			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS | SANDBOX_MORE,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_WORKER | SECCOMP_SERVE,
 		},
+	},
+	/* Nobody accepts while it is away: it is never away for long. */
+	{
+		.name = "acceptor",
+		.run = run_acceptor,
+		.count = count_acceptors,
+		.gets = CHILD_ERROR_LOG | CHILD_INBOXES,
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
+		.awaited = true,
+		.restart = { .first = 20, .most = 50 },
+		.sandbox = { .calls = SECCOMP_EVERY | SECCOMP_SERVE },
 	},
 	{ .name = NULL },
 };

@@ -1,7 +1,7 @@
 /*
- * child_kind: the table of the kinds of processes that the master starts: the keeper and the
- * workers. A further kind is a row of child_kind.c and the function that the row names. Only the
- * rows differ between kinds: no other file of the master names one of them.
+ * child_kind: the table of the kinds of processes that the master starts: the keeper, the workers
+ * and the acceptor. A further kind is a row of child_kind.c and the function that the row names.
+ * Only the rows differ between kinds: no other file of the master names one of them.
  */
 #ifndef H2D_MASTER_CHILD_KIND_H
 #define H2D_MASTER_CHILD_KIND_H
@@ -24,6 +24,9 @@ enum child_gets {
 	CHILD_DOUBTS = 32,     /* where it reads which names may have changed */
 	CHILD_KEEPERS = 64,    /* where every keeper reads that; CTL_KEEPER for each further one */
 	CHILD_KEYS = 128,      /* the private keys of its generation stay in its memory */
+	CHILD_INBOX = 256,     /* the end of its inbox that receives, with dispatch = acceptor */
+	CHILD_INBOXES = 512,   /* both ends of all inboxes, all sockets of public listeners, and
+				  CTL_SERVE once its generation serves */
 };
 
 /* What the function of a kind is called with, in the new process. */
@@ -39,6 +42,9 @@ struct child_run {
 	struct load_slot *load;    /* NULL: none */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
+	int (*inboxes)[2]; /* of fdpass_pair() */
+	unsigned ninboxes;
+	int inbox;            /* -1: none */
 	uint64_t first_image; /* number that its first image may have */
 	const int *image;
 	int nimage;

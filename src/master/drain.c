@@ -97,6 +97,7 @@ static void leave(struct gen *g)
 		return;
 	gen_go(g, GEN_DRAIN);
 	gen_drop_image(g);
+	inboxes_close(&g->inboxes);
 	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
 	each(g, launch_cancel);

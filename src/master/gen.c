@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "image/doubt.h"
+#include "server/dispatch.h"
 
 static const struct {
 	const char *name;
@@ -84,6 +85,8 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 		goto failed;
 	}
 	rc = g->conf->cache.max_size > 0 ? doubt_pair(g->doubts) : 0;
+	if (rc == 0 && g->conf->dispatch == DISPATCH_ACCEPTOR)
+		rc = inboxes_open(&g->inboxes, g->nworkers);
 	if (rc < 0) {
 		fault(ctx, &(struct conf_pos){ 0 }, strerror(-rc));
 		goto failed;
@@ -156,6 +159,12 @@ static void log_listener(const struct conf_listen *l, const struct addr *a)
 	log_notice("listening on %s%s%s", text, l->tls ? " (tls)" : "", l->admin ? " (admin)" : "");
 }
 
+/* Whether the acceptor takes what comes there: an operator gets in past it. */
+static bool accepts_for_all(const struct gen *g, const struct conf_listen *l)
+{
+	return g->conf->dispatch == DISPATCH_ACCEPTOR && !l->admin;
+}
+
 static int listen_one(
 	struct gen *g, unsigned i, struct sockets *all, conf_fault_fn *fault, void *ctx)
 {
@@ -163,6 +172,7 @@ static int listen_one(
 	const struct sockets_entry *e = NULL;
 	struct addr wanted, bind_to;
 	const char *wrong = addr_parse(l->address, &wanted);
+	unsigned n = accepts_for_all(g, l) ? 1 : g->nworkers;
 	char err[512];
 	int errnum;
 
@@ -174,9 +184,9 @@ static int listen_one(
 	if (l->at.line == 0 && is_missing(&wanted))
 		return 0;
 	if (pair_port(g, i, &wanted, &bind_to))
-		e = sockets_take(all, &wanted, &bind_to, g->nworkers, l->mode, err, sizeof(err));
+		e = sockets_take(all, &wanted, &bind_to, n, l->mode, err, sizeof(err));
 	if (e == NULL)
-		e = sockets_take(all, &wanted, &wanted, g->nworkers, l->mode, err, sizeof(err));
+		e = sockets_take(all, &wanted, &wanted, n, l->mode, err, sizeof(err));
 	if (e == NULL) {
 		errnum = errno;
 		fault(ctx, &l->at, err);
@@ -235,36 +245,67 @@ static unsigned count_slots(const struct gen *g, const struct sockets_entry *e)
 	return g->state == GEN_SERVE ? e->kept : e->listener.nslots;
 }
 
-struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n)
+static struct worker_listener *listeners_new(const struct gen *g)
 {
-	struct worker_listener *out;
-	unsigned max = 1, nslots;
+	unsigned max = 1;
 
-	H2D_ASSERT(slot < g->nworkers);
 	for (unsigned i = 0; i < g->conf->nlistens; i++)
 		max += g->sockets[i] != NULL ? g->sockets[i]->listener.nslots : 0;
-	out = calloc(max, sizeof(*out));
+	return calloc(max, sizeof(struct worker_listener));
+}
+
+/* Socket k of listen i; -1: that listener without a socket. */
+static struct worker_listener listener_of(const struct gen *g, unsigned i, int k)
+{
+	const struct listener *l = &g->sockets[i]->listener;
+	const struct conf_listen *conf = &g->conf->listens[i];
+
+	return (struct worker_listener){
+		.fd = k >= 0 ? l->fds[k] : -1,
+		.id = l->id,
+		.slot = k >= 0 ? (uint32_t)k : 0,
+		.shared = l->shared,
+		.conf = conf,
+		.addr = l->addr,
+		.tls = conf->tls ? g->resources.certs.tls : NULL,
+	};
+}
+
+struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n)
+{
+	struct worker_listener *out = listeners_new(g);
+
+	H2D_ASSERT(slot < g->nworkers);
 	*n = 0;
-	if (out == NULL)
-		return NULL;
-	for (unsigned i = 0; i < g->conf->nlistens; i++) {
-		const struct conf_listen *conf = &g->conf->listens[i];
-		const struct listener *l;
+	for (unsigned i = 0; out != NULL && i < g->conf->nlistens; i++) {
+		unsigned nslots, step;
 
 		if (g->sockets[i] == NULL)
 			continue;
-		l = &g->sockets[i]->listener;
+		if (accepts_for_all(g, &g->conf->listens[i])) {
+			out[(*n)++] = listener_of(g, i, -1);
+			continue;
+		}
 		nslots = count_slots(g, g->sockets[i]);
-		for (unsigned k = slot; k < nslots; k += listener_step(g, l))
-			out[(*n)++] = (struct worker_listener){
-				.fd = l->fds[k],
-				.id = l->id,
-				.slot = k,
-				.shared = l->shared,
-				.conf = conf,
-				.addr = l->addr,
-				.tls = conf->tls ? g->resources.certs.tls : NULL,
-			};
+		step = listener_step(g, &g->sockets[i]->listener);
+		for (unsigned k = slot; k < nslots; k += step)
+			out[(*n)++] = listener_of(g, i, (int)k);
+	}
+	return out;
+}
+
+struct worker_listener *gen_acceptor_listeners(const struct gen *g, unsigned *n)
+{
+	struct worker_listener *out = listeners_new(g);
+
+	*n = 0;
+	for (unsigned i = 0; out != NULL && i < g->conf->nlistens; i++) {
+		const struct sockets_entry *e = g->sockets[i];
+
+		if (e == NULL || !accepts_for_all(g, &g->conf->listens[i]))
+			continue;
+		for (unsigned k = 0; k < (e->listener.shared ? 1 : count_slots(g, e)); k++)
+			out[(*n)++] = listener_of(g, i, (int)k);
 	}
 	return out;
 }
@@ -305,12 +346,23 @@ static pid_t image_maker(const struct gen *g)
 	return 0;
 }
 
+/* Of the process that accepts for all workers; 0: there is none. */
+static pid_t acceptor(const struct gen *g)
+{
+	GEN_FOREACH(c, g)
+		if (c->kind->gets & CHILD_INBOXES)
+			return c->pid;
+	return 0;
+}
+
 void gen_show(const struct gen *g, struct board_head *h)
 {
 	if (g == NULL)
 		return;
 	h->generation = g->number;
 	h->keeper_pid = (uint32_t)image_maker(g);
+	h->dispatch = (uint32_t)g->conf->dispatch;
+	h->acceptor_pid = (uint32_t)acceptor(g);
 	h->building = g->conf->cache.max_size > 0 && g->image.arg == 0;
 	h->cache = g->facts;
 	/* Until a new generation has one of its own, the newest is its predecessor's. */
@@ -342,6 +394,9 @@ bool gen_message(
 		*nfds = g->nimage_fds;
 		memcpy(fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*fds));
 		return g->nimage_fds > 0;
+	case DUE_SERVE:
+		msg->type = CTL_SERVE;
+		return true;
 	case DUE_LOGS:
 		msg->type = CTL_LOGS;
 		fill_logs(g, gets, fds, nfds);
@@ -364,6 +419,7 @@ void gen_free(struct gen **gp)
 		H2D_ASSERT(c->pid == 0);
 	H2D_ASSERT(list_empty(&g->loans));
 	gen_drop_image(g);
+	inboxes_close(&g->inboxes);
 	gen_resources_fini(&g->resources);
 	logs_close(&g->logs);
 	conf_free(&g->conf);

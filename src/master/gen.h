@@ -10,6 +10,7 @@
 #include "event/loop.h"
 #include "master/child.h"
 #include "master/gen_resources.h"
+#include "master/inboxes.h"
 #include "master/logs.h"
 #include "master/sockets.h"
 #include "master/status.h"
@@ -34,6 +35,7 @@ struct gen {
 	enum conf_balance balance; /* as it can be had; master/balance.c writes it */
 	const struct sockets_entry *
 		*sockets;       /* per conf->listens; NULL: an address family is missing */
+	struct inboxes inboxes; /* one per worker with dispatch = acceptor, else none */
 	int doubts[2];          /* the keeper reads the first, workers write to the second; -1 */
 	struct child *children; /* in the order of the table of kinds */
 	unsigned nchildren;
@@ -78,9 +80,14 @@ int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *c
 /* Whether that errno says of an address that it cannot be had now: in use, or not there yet. */
 bool gen_may_listen_later(int rc);
 
-/* The sockets of one worker, n of them, in memory that the caller frees; NULL when memory is out.
+/*
+ * The sockets of one worker, n of them, in memory that the caller frees; NULL when memory is out.
+ * Those that the acceptor accepts from are among them without a descriptor (-1).
  */
 struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n);
+
+/* The same for the acceptor: all sockets of public listeners. */
+struct worker_listener *gen_acceptor_listeners(const struct gen *g, unsigned *n);
 
 /* Which of conf->listens are closed for good, as CTL_DRAIN says it. */
 uint64_t gen_closing(const struct gen *g, const struct sockets *all);

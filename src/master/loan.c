@@ -86,9 +86,22 @@ static void keep_own(struct loan *l)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < l->n; i++)
-		if (!l->sockets[i].shared)
+		if (!l->sockets[i].shared && l->sockets[i].fd >= 0)
 			l->sockets[n++] = l->sockets[i];
 	l->n = n;
+}
+
+/* What waits in the inbox of the place. Listeners that the acceptor has left room for it. */
+static void add_inbox(struct loan *l)
+{
+	const struct inboxes *in = &l->from->gen->inboxes;
+
+	if (l->from->slot < in->n && l->sockets != NULL)
+		l->sockets[l->n++] = (struct worker_listener){
+			.fd = in->ends[l->from->slot][0],
+			.id = CTL_INBOX,
+			.slot = l->from->slot,
+		};
 }
 
 static struct loan *loan_new(const struct child *from, struct child *to)
@@ -102,6 +115,7 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 	list_append(&from->gen->loans, &l->node);
 	l->sockets = gen_worker_listeners(from->gen, from->slot, &l->n);
 	keep_own(l);
+	add_inbox(l);
 	return l;
 }
 

@@ -72,9 +72,7 @@ static bool is_number(const char *text, unsigned long max)
 
 static int set_dispatch(struct options *o, const char *value)
 {
-	if (strcmp(value, "acceptor") == 0)
-		return usage("-d acceptor is not built into this h2d", NULL);
-	if (strcmp(value, "reuseport") != 0)
+	if (strcmp(value, "reuseport") != 0 && strcmp(value, "acceptor") != 0)
 		return usage("-d: unknown mode", value);
 	o->conf.dispatch = value;
 	return 0;

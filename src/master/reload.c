@@ -151,6 +151,9 @@ void reload_commit(struct gen *g)
 		outcome_replaced(m, old);
 		drain_begin(old);
 	}
+	GEN_FOREACH(c, g)
+		if (c->kind->gets & CHILD_INBOXES)
+			child_send(c, DUE_SERVE);
 	finish(m, true);
 }
 

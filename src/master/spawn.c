@@ -90,7 +90,8 @@ static unsigned keepers_of(const struct gen *g, int fds[DOUBT_KEEPERS])
 /* Closes what is not on the list of the kind. */
 static int keep_own(const struct child_run *r)
 {
-	unsigned n = 0, max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 4;
+	unsigned n = 0,
+		 max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 2 * r->ninboxes + 5;
 	int *keep = calloc(max, sizeof(*keep));
 	int rc;
 
@@ -100,6 +101,9 @@ static int keep_own(const struct child_run *r)
 	keep[n++] = r->error_log;
 	keep[n++] = r->access_log;
 	keep[n++] = r->doubts;
+	keep[n++] = r->inbox;
+	for (unsigned i = 0; i < 2 * r->ninboxes; i++)
+		keep[n++] = r->inboxes[i / 2][i % 2];
 	for (unsigned i = 0; i < r->nlisteners; i++)
 		keep[n++] = r->listeners[i].fd;
 	for (int i = 0; i < r->nimage; i++)
@@ -186,6 +190,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 		.access_log = gets & CHILD_ACCESS_LOG ? g->logs.access : -1,
 		.first_image = g->master->next_image,
 		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
+		.inbox = -1,
 		.replaces = g->image.arg != 0,
 		.keepers = keepers,
 	};
@@ -202,14 +207,20 @@ static _Noreturn void child_main(struct child *c, int ctl)
 		r.nkeepers = keepers_of(g, keepers);
 	if (gets & CHILD_LAST_IMAGE)
 		give_image(g, &r);
-	if (gets & CHILD_LISTENERS) {
+	if (gets & CHILD_INBOX && g->inboxes.n > 0)
+		r.inbox = g->inboxes.ends[c->slot][0];
+	if (gets & CHILD_INBOXES) {
+		r.inboxes = g->inboxes.ends;
+		r.ninboxes = g->inboxes.n;
+		listeners = gen_acceptor_listeners(g, &r.nlisteners);
+	} else if (gets & CHILD_LISTENERS) {
 		listeners = gen_worker_listeners(g, c->slot, &r.nlisteners);
-		if (listeners == NULL)
-			exit(EXIT_FAILURE);
-		r.listeners = listeners;
 	}
 	if (keep_load(c, &r) < 0)
 		exit(EXIT_FAILURE);
+	if (gets & (CHILD_INBOXES | CHILD_LISTENERS) && listeners == NULL)
+		exit(EXIT_FAILURE);
+	r.listeners = listeners;
 	rc = run(c, &r);
 	free(listeners);
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */

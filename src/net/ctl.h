@@ -22,6 +22,7 @@ enum ctl_type {
 	CTL_LISTEN, /* master → worker: a socket of a slot that nobody serves: listener, slot */
 	CTL_UNLISTEN, /* master → worker: that slot is served again, or is closed: listener, slot */
 	CTL_TICK,     /* child → master, without a slot of the scoreboard: it turns */
+	CTL_SERVE,    /* master → acceptor: its generation serves, accept from now on */
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */
 };
@@ -35,6 +36,9 @@ struct ctl_msg {
 	uint32_t listener, slot; /* CTL_LISTEN, CTL_UNLISTEN: its id, and which of its sockets */
 	struct cache_facts facts; /* CTL_CACHE */
 };
+
+/* In place of a listener's id in CTL_LISTEN and CTL_UNLISTEN: the slot's inbox (net/fdpass.h). */
+#define CTL_INBOX UINT32_C(0)
 
 /* One type of messages in a set. */
 #define CTL_TYPE(type) (UINT32_C(1) << (type))

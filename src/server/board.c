@@ -144,7 +144,11 @@ struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generatio
 		memset(s, 0, sizeof(*s));
 		s->slot = slot;
 		s->generation = generation;
+		STORE(b->head.who[i].generation, generation);
+		STORE(b->head.who[i].slot, slot);
+		STORE(b->head.who[i].serial, b->head.changes + 1);
 		STORE(b->head.taken[i], 1);
+		STORE(b->head.changes, b->head.changes + 1);
 		return s;
 	}
 	return NULL;
@@ -161,6 +165,21 @@ const struct board_slot *board_next(const struct board *b, unsigned *i)
 	return NULL;
 }
 
+void board_find(
+	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n)
+{
+	const struct board_head *h = &b->head;
+
+	for (unsigned i = 0; i < BOARD_SLOTS; i++) {
+		uint32_t slot = BOARD_LOAD(h->who[i].slot);
+
+		if (BOARD_LOAD(h->taken[i]) && slot < n &&
+			BOARD_LOAD(h->who[i].generation) == generation)
+			workers[slot] =
+				(struct board_worker){ &b->slots[i], BOARD_LOAD(h->who[i].serial) };
+	}
+}
+
 void board_release(struct board *b, struct board_slot **sp)
 {
 	struct board_slot *s = *sp;
@@ -173,6 +192,7 @@ void board_release(struct board *b, struct board_slot **sp)
 			STORE(*sum, (int64_t)((uint64_t)*sum + (uint64_t)n));
 	}
 	STORE(b->head.taken[s - b->slots], 0);
+	STORE(b->head.changes, b->head.changes + 1);
 	STORE(s->pid, 0);
 	*sp = NULL;
 }

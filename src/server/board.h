@@ -18,6 +18,14 @@ enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512 };
 /* Reads a field that another process may be writing. */
 #define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
+/*
+ * Of a worker, in one word: how many connections it has taken from its inbox, ever (wraps), and how
+ * many it has that are not an admin's.
+ */
+#define BOARD_LOAD_OF(taken, live) ((uint64_t)(taken) << 32 | (uint32_t)(live))
+#define BOARD_LOAD_TAKEN(load)     ((uint32_t)((load) >> 32))
+#define BOARD_LOAD_LIVE(load)      ((uint32_t)(load))
+
 enum board_state {
 #define BOARD_STATE(name, text, next, help) BOARD_##name,
 #include "server/board_state.def"
@@ -33,6 +41,7 @@ struct board_slot {
 	uint32_t state; /* enum board_state; worker_go() alone writes it */
 	uint64_t image; /* number of the cache image in use, 0 for none */
 	uint64_t ticks; /* one a second: it turns */
+	uint64_t load;  /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 } __attribute__((aligned(4096)));
@@ -45,11 +54,17 @@ struct board_head {
 	uint64_t image_size; /* bytes of content */
 	uint32_t keeper_pid;
 	uint32_t balance;           /* enum conf_balance: what chooses the worker */
+	uint32_t acceptor_pid;      /* 0: none, as with dispatch = reuseport */
+	uint32_t dispatch;          /* enum dispatch_mode */
 	uint32_t building;          /* 1: an image of this generation is still to come */
 	struct cache_facts cache;   /* as the keeper told last */
 	struct counters retired;    /* totals of processes that are gone */
 	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for
 				       it */
+	uint32_t changes;           /* of taken, ever (wraps) */
+	struct {
+		uint32_t generation, slot, serial;
+	} who[BOARD_SLOTS]; /* whose a slot is, for which the same holds */
 } __attribute__((aligned(4096)));
 
 struct board {
@@ -75,6 +90,16 @@ struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generatio
 
 /* The next slot in use from *i on, which moves behind it; NULL: there is none. */
 const struct board_slot *board_next(const struct board *b, unsigned *i);
+
+/* The process of a worker slot: its page, and a number that no process before it had. */
+struct board_worker {
+	const struct board_slot *slot; /* NULL: there is none */
+	uint32_t serial;
+};
+
+/* The workers of a generation, by worker slot; those that are not there are left as they are. */
+void board_find(
+	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
 /* In the master, when the process is reaped: adds its totals to retired, frees the slot, sets *s
  * NULL. */

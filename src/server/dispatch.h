@@ -1,8 +1,8 @@
 /*
  * dispatch: the seam between listening sockets and a worker: how connections reach it. reuseport
- * accepts from the worker's own sockets; an acceptor process would send them. The worker calls a
- * strategy through its table; a strategy calls the worker through struct dispatch_host and never
- * otherwise.
+ * accepts from the worker's own sockets; with acceptor another process does and sends them. The
+ * worker calls a strategy through its table; a strategy calls the worker through struct
+ * dispatch_host and never otherwise. The acceptor process accepts by reuseport, too.
  */
 #ifndef H2D_SERVER_DISPATCH_H
 #define H2D_SERVER_DISPATCH_H
@@ -17,12 +17,21 @@ struct dispatch;
 struct loop;
 struct worker_listener;
 
+/* In the order of the choices of the key `dispatch`. */
+enum dispatch_mode { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
+
 /* What a strategy needs of its worker, which is all it knows of it. The worker owns it. */
 struct dispatch_host {
 	struct loop *loop;
-	const struct conf_listen *first; /* CTL_LISTENER() counts from it */
-	const struct worker_listener *listeners;
+	const struct conf_listen *first;         /* CTL_LISTENER() counts from it */
+	const struct worker_listener *listeners; /* fd -1: this process does not accept from it */
 	unsigned nlisteners;
+	int inbox;       /* acceptor: where connections come from; else -1 */
+	uint32_t *taken; /* acceptor: counts those that came from there; before take() */
+	bool patient;    /* pause() holds while it drains, too */
+	/* acceptor: how many connections may be taken now without being more than there is room
+	 * for; at least one. */
+	unsigned (*room)(struct dispatch_host *host);
 	/* A new connection: takes fd, whichever way it came. */
 	void (*take)(struct dispatch_host *host, int fd, const struct addr *peer,
 		const struct worker_listener *from);
@@ -48,7 +57,7 @@ struct dispatch_ops {
 	bool (*busy)(const struct dispatch *d);
 	/*
 	 * Takes connections from another worker's socket too: one more of a listener (its id) that
-	 * this worker has. fd is taken over.
+	 * this worker has; id CTL_INBOX: from that worker's inbox. fd is taken over.
 	 */
 	void (*listen)(struct dispatch *d, uint32_t id, uint32_t slot, int fd);
 	/* Not any more: that worker is back, and takes what is queued. */
@@ -57,6 +66,6 @@ struct dispatch_ops {
 	void (*stop)(struct dispatch **d);
 };
 
-extern const struct dispatch_ops dispatch_reuseport;
+extern const struct dispatch_ops dispatch_reuseport, dispatch_acceptor;
 
 #endif

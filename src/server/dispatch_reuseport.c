@@ -1,9 +1,10 @@
 /*
- * dispatch_reuseport: the worker accepts from its own listening sockets, a bounded number per
- * turn. When descriptors or memory are out it pauses and tries again a little later, because an
- * edge-triggered socket would report nothing more. A socket that is not accepted from is never
- * watched: of a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no other. The
- * socket of a slot whose worker died is a source beside the worker's own until the master ends it.
+ * dispatch_reuseport: the worker, or the acceptor process, accepts from its own listening sockets,
+ * a bounded number per turn. When descriptors or memory are out it pauses and tries again a little
+ * later, because an edge-triggered socket would report nothing more. A socket that is not accepted
+ * from is never watched: of a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no
+ * other. The socket of a slot whose worker died is a source beside the worker's own until the
+ * master ends it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -52,7 +53,9 @@ static bool rests(const struct source *s)
 {
 	const struct dispatch *d = s->dispatch;
 
-	return timer_armed(&d->retry) || (d->paused && !d->draining && !s->listener->conf->admin);
+	if (timer_armed(&d->retry))
+		return true;
+	return d->paused && !s->listener->conf->admin && (!d->draining || d->host->patient);
 }
 
 /* 0, or -errno: tried again when the worker looks, each second. */
@@ -331,9 +334,13 @@ static struct dispatch *reuseport_start(struct dispatch_host *host)
 	timer_init(&d->retry, retry);
 	for (unsigned i = 0; i < host->nlisteners; i++) {
 		const struct worker_listener *l = &host->listeners[i];
-		struct source *s = source_open(d, l, l->slot, l->fd);
-		int rv = s != NULL ? source_watch(s) : -ENOMEM;
+		struct source *s;
+		int rv;
 
+		if (l->fd < 0)
+			continue;
+		s = source_open(d, l, l->slot, l->fd);
+		rv = s != NULL ? source_watch(s) : -ENOMEM;
 		if (rv < 0) {
 			reuseport_stop(&d);
 			errno = -rv;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "conf/conf.h"
+#include "server/dispatch.h"
 
 static const char *const fact_names[CACHE_FACTS] = {
 #define FACT(name, help) #name,
@@ -95,6 +96,7 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	put_unsigned(t, "generation", BOARD_LOAD(s->generation));
 	put_text(t, "state", board_state_name(BOARD_LOAD(s->state)));
 	put_unsigned(t, "image", BOARD_LOAD(s->image));
+	put_unsigned(t, "clients", BOARD_LOAD_LIVE(BOARD_LOAD(s->load)));
 	put_counters(t, &c);
 	strbuf_add(t, SLICE("}"));
 	counters_add(sum, &c);
@@ -111,6 +113,10 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
 	put_unsigned(t, "building", BOARD_LOAD(head->building));
 	put_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
+	put_text(t, "dispatch",
+		BOARD_LOAD(head->dispatch) == DISPATCH_ACCEPTOR ? dispatch_acceptor.name
+								: dispatch_reuseport.name);
+	put_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));
 	put_name(t, "cache");
 	strbuf_add(t, SLICE("{"));
 	for (int i = 0; i < CACHE_FACTS; i++)

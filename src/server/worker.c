@@ -38,7 +38,10 @@ extern const struct route_table routes_table;      /* made from routes.def */
 extern const struct h2d_handler h2d_handler_files; /* the document root */
 extern const struct h2d_handler h2d_handler_health;
 
-static const struct dispatch_ops *const dispatches[] = { &dispatch_reuseport };
+static const struct dispatch_ops *const dispatches[] = {
+	[DISPATCH_REUSEPORT] = &dispatch_reuseport,
+	[DISPATCH_ACCEPTOR] = &dispatch_acceptor,
+};
 
 /* What others see of the state is a copy: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)
@@ -49,6 +52,15 @@ static void worker_go(struct worker *w, enum board_state state)
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
+
+/* What the acceptor goes by. */
+static void show_load(const struct worker *w)
+{
+	const struct conn_env *env = &w->conns;
+
+	__atomic_store_n(&w->args->board_slot->load,
+		BOARD_LOAD_OF(w->inbox_taken, env->nlive - env->nadmin), __ATOMIC_RELAXED);
+}
 
 /* For requests that ask for another site than the one whose certificate was shown. */
 static bool covers(const struct http_conn *conn, struct slice host)
@@ -81,7 +93,13 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		return;
 	}
 	worker_load_came(w, from);
+	show_load(w);
 	worker_room_taken(w);
+}
+
+static unsigned room_left(struct dispatch_host *host)
+{
+	return worker_room_left(LIST_ENTRY(host, struct worker, dispatch_host));
 }
 
 static void leave_if_done(struct worker *w)
@@ -96,6 +114,7 @@ static void conn_gone(struct conn_env *env)
 	struct worker *w = LIST_ENTRY(env, struct worker, conns);
 
 	worker_load_gone(w);
+	show_load(w);
 	worker_room_freed(w);
 	leave_if_done(w);
 }
@@ -391,6 +410,9 @@ static const char *start_dispatch(struct worker *w)
 		.first = args->conf->listens,
 		.listeners = args->listeners,
 		.nlisteners = args->nlisteners,
+		.inbox = args->inbox,
+		.taken = &w->inbox_taken,
+		.room = room_left,
 		.take = worker_take,
 		.drained = worker_dispatched,
 	};

@@ -16,7 +16,7 @@
 
 /* One listening socket of this worker. */
 struct worker_listener {
-	int fd;
+	int fd;                         /* -1: another process accepts from it */
 	uint32_t id;                    /* of the listener */
 	uint32_t slot;                  /* which of its sockets */
 	bool shared;                    /* all workers have it: a unix address */
@@ -38,6 +38,7 @@ struct worker_args {
 	int ctl;                   /* to the master; end of file: it died */
 	int error_log, access_log; /* -1: none (error log: syslog) */
 	struct load_slot *load;    /* of this slot; NULL: connections are not balanced by it */
+	int inbox;                 /* -1: none */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 };

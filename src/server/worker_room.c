@@ -60,6 +60,13 @@ void worker_room_look(struct worker *w)
 		worker_room_freed(w);
 }
 
+unsigned worker_room_left(const struct worker *w)
+{
+	unsigned n = taken(w);
+
+	return n < w->room.connections ? w->room.connections - n : 1;
+}
+
 void worker_room_taken(struct worker *w)
 {
 	if (w->state == BOARD_DRAIN || w->dispatch == NULL)

@@ -14,6 +14,9 @@ struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connecti
 /* Each second, and at the start: the limit may have been changed. */
 void worker_room_look(struct worker *w);
 
+/* How many connections may be taken at once; at least one, for which another may have to leave. */
+unsigned worker_room_left(const struct worker *w);
+
 /* A connection was taken. */
 void worker_room_taken(struct worker *w);
 

@@ -39,6 +39,7 @@ struct worker {
 	struct http_env http;
 	struct conn_env conns;
 	struct dispatch_host dispatch_host;
+	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL once no connections are taken any more */
 	struct worker_room room;

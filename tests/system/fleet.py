@@ -1,10 +1,11 @@
 """Clients that ask without pause and count what goes wrong; a process of its own, for speed.
 
-Usage: fleet.py CLIENTS how:port…   Ends when standard input does; prints one JSON object.
+Usage: fleet.py CLIENTS how:port… [--deaths]   Ends when standard input does; prints one JSON object.
 
 A client opens a connection, keeps four requests in flight, ends it itself after a hundred, and otherwise
 only when the server says GOAWAY. A request above the last id of a GOAWAY, or refused, was not processed
-(RFC 9113, 6.8 and 8.7): it is asked again, and counted. Everything else that is no 200 is a failure.
+(RFC 9113, 6.8 and 8.7): it is asked again, and counted. Everything else that is no 200 is a failure. With --deaths a connection may be
+cut: it is counted, its requests are not, and its client connects again.
 """
 import asyncio
 import json
@@ -22,9 +23,10 @@ GOAWAY = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + bytes(8)
 BLOCK = b"\x82\x84\x86\x41\x09localhost"  # GET / http, authority
 PER_CONNECTION, IN_FLIGHT, TIMEOUT = 100, 4, 8.0
 
-counts = dict(requests=0, connections=0, goaways=0, own_ends=0, asked_again=0, refused=0)
+counts = dict(cut=0, requests=0, connections=0, goaways=0, own_ends=0, asked_again=0, refused=0)
 failures = []
 stopping = False
+deaths = "--deaths" in sys.argv
 
 
 class Connection(Frames):
@@ -78,6 +80,10 @@ class Connection(Frames):
 
 	def connection_lost(self, error):
 		self.gone = True
+		if deaths and self.flying and self.goaway is None:
+			counts["cut"] += 1
+			for number in list(self.flying):
+				self.settle(number, "again")
 		for number in list(self.flying):
 			self.settle(number, "lost (%s; goaway %s)" % (error, self.goaway))
 
@@ -103,7 +109,7 @@ async def life(loop, how, port, tls):
 			failures.append("timed out")
 			break
 	if c.goaway is None:
-		if c.gone:
+		if c.gone and not deaths:
 			failures.append("ended without goaway")
 		else:
 			counts["own_ends"] += 1
@@ -115,6 +121,11 @@ async def client(loop, how, port, tls):
 	while not stopping and len(failures) < 100:
 		try:
 			await life(loop, how, port, tls)
+		except ConnectionError as e:
+			if deaths:
+				counts["cut"] += 1
+			else:
+				failures.append("connecting (%s): %r" % (how, e))
 		except (OSError, asyncio.TimeoutError) as e:
 			failures.append("connecting (%s): %r" % (how, e))
 
@@ -126,7 +137,8 @@ async def main():
 	tls.check_hostname = False
 	tls.verify_mode = ssl.CERT_NONE
 	tls.set_alpn_protocols(["h2"])
-	places = [(how, int(port)) for how, port in (word.split(":") for word in sys.argv[2:])]
+	words = [word for word in sys.argv[2:] if word != "--deaths"]
+	places = [(how, int(port)) for how, port in (word.split(":") for word in words)]
 	started = time.monotonic()
 	tasks = [asyncio.ensure_future(client(loop, *places[i % len(places)], tls))
 		for i in range(int(sys.argv[1]))]

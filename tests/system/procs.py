@@ -161,6 +161,18 @@ def established_peers(port):
 	return found
 
 
+def queued(port):
+	"""Connections that wait to be accepted at a TCP port of this network namespace."""
+	n = 0
+	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+		with open(path) as f:
+			for line in list(f)[1:]:
+				part = line.split()
+				if part[3] == "0A" and int(part[1].rpartition(":")[2], 16) == port:
+					n += int(part[4].rpartition(":")[2], 16)
+	return n
+
+
 def memfds(pid):
 	"""{inode: bytes} of the memory files that it holds open or has mapped, but for the scoreboard."""
 	found = collections.Counter()

@@ -46,6 +46,8 @@ def _sanitized():
 
 
 SANITIZED = _sanitized()
+# How connections reach the workers of every server that a test starts and does not say it for: -d.
+DISPATCH = os.environ.get("H2D_DISPATCH", "")
 # Deadlines hold for the plain build; sanitizers and wrappers cost their share.
 SLOW = 8 if SANITIZED or WRAPPER else 1
 procs.PATIENCE = 2 if SLOW > 1 else 1
@@ -100,13 +102,14 @@ class Server:
 
 	def __init__(self, cert, conf="", sections="", listens=("tcp", "tls"), workers=1, root=None,
 			server="", pid_file=True, args=(), env=None, admin=True, binary=None,
-			user=None, preexec=None, files=None):
+			user=None, preexec=None, files=None, dispatch=DISPATCH):
 		self.dir = tempfile.mkdtemp(prefix="h2d-test-")
 		os.chmod(self.dir, 0o755)
 		self.cert = cert
 		self.binary = binary or H2D
 		self.env = env or {}
-		self.args = list(args)
+		self.dispatch = dispatch or "reuseport"
+		self.args = (["-d", dispatch] if dispatch else []) + list(args)
 		self.user = user
 		self.preexec = preexec
 		self.root = root or self.path("www")

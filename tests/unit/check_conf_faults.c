@@ -107,7 +107,7 @@ static const struct {
 		{ "h2d.conf:2|out of range", "h2d.conf:3|out of range" } },
 	{ SERVED "worker-connections = 1K\nshutdown-timeout = auto\n",
 		{ "h2d.conf:2|decimal", "h2d.conf:3|auto" } },
-	{ SERVED "log-level = loud\ndispatch = acceptor\n",
+	{ SERVED "log-level = loud\ndispatch = acceptors\n",
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
 	{ SERVED "balance = round-robin\n", { "h2d.conf:2|balance = round-robin is not for "
 					      "dispatch = reuseport, which has auto, "
@@ -467,7 +467,7 @@ static const struct {
 	{ { .port = "", .h2c = true }, "-p must be" },
 	{ { .workers = "many" }, "auto or a number from 1 to 512, not many" },
 	{ { .workers = "0" }, "worker-processes" },
-	{ { .dispatch = "acceptor" }, "dispatch must be reuseport" },
+	{ { .dispatch = "acceptors" }, "dispatch must be one of reuseport, acceptor" },
 	{ { .pid_file = "/no/such/pid" }, "pid-file \"/no/such/pid\"" },
 	{ { .pid_file = "/tmp/a\nb" }, "control byte" },
 	{ { .key = "/no/such.key", .cert = "/etc/passwd" }, "certificate-key \"/no/such.key\"" },

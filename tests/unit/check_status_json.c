@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "conf/conf.h"
+#include "server/dispatch.h"
 #include "unit.h"
 
 static struct board *board;
@@ -77,12 +78,14 @@ START_TEST(json_shape)
 	board->head.balance = BALANCE_CPU;
 	board->head.building = 1;
 	board->head.keeper_pid = 77;
+	board->head.dispatch = DISPATCH_ACCEPTOR;
+	board->head.acceptor_pid = 78;
 	board->head.cache.v[CACHE_FACT_entries] = 12;
 	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
 	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
-			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,\"cache\":{"
-			 "\"entries\":12,");
+			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
+			 "\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
 	assert_has(text, "\"adopted\":18446744073709551615},\"workers\":[],\"totals\":{");
 	free(text);
 
@@ -92,7 +95,7 @@ START_TEST(json_shape)
 	a->state = BOARD_UP;
 	text = json();
 	assert_has(text, "\"workers\":[{\"slot\":4,\"pid\":123,\"generation\":3,\"state\":\"up\","
-			 "\"image\":8,\"connections\":0,");
+			 "\"image\":8,\"clients\":0,\"connections\":0,");
 	for (int i = 0; i < COUNTER_COUNT; i++) {
 		char name[64];
 		const char *first;

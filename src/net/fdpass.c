@@ -1,0 +1,192 @@
+/*
+ * fdpass: sends and receives connections. The acceptor and the workers call it from their loops.
+ * A message that is malformed is answered as a connection without a descriptor: what came with it
+ * is closed here and never reaches the caller.
+ */
+#include "net/fdpass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+/* What a message says; of a unix peer, whose address nobody needs, the family alone. */
+struct wire {
+	uint32_t listener;
+	uint32_t peer_len;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} peer;
+};
+
+union control {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(sizeof(int))];
+};
+
+/* One call's messages, and all that their headers point to. */
+struct batch {
+	struct mmsghdr headers[FDPASS_MAX];
+	struct iovec iov[FDPASS_MAX];
+	struct wire wire[FDPASS_MAX];
+	union control control[FDPASS_MAX];
+};
+
+int fdpass_pair(int ends[2])
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	return 0;
+}
+
+static void batch_init(struct batch *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		b->iov[i] =
+			(struct iovec){ .iov_base = &b->wire[i], .iov_len = sizeof(b->wire[i]) };
+		b->headers[i].msg_hdr = (struct msghdr){ .msg_iov = &b->iov[i],
+			.msg_iovlen = 1,
+			.msg_control = b->control[i].buf,
+			/* Not CMSG_SPACE, whose padding has room for a second descriptor. */
+			.msg_controllen = CMSG_LEN(sizeof(int)) };
+	}
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static void write_wire(struct wire *w, const struct fdpass *c)
+{
+	*w = (struct wire){ .listener = c->listener };
+	w->peer_len = c->peer.len <= sizeof(w->peer) ? c->peer.len : sizeof(sa_family_t);
+	if (c->peer.sa.sa_family == AF_UNIX)
+		w->peer_len = sizeof(sa_family_t);
+	memcpy(&w->peer, &c->peer.storage, w->peer_len);
+}
+
+static void attach(struct msghdr *mh, union control *control, int fd)
+{
+	struct cmsghdr *c;
+
+	memset(control, 0, sizeof(*control));
+	c = CMSG_FIRSTHDR(mh);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+}
+
+int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
+{
+	struct batch b;
+	int rc;
+
+	H2D_ASSERT(n > 0 && n <= FDPASS_MAX);
+	batch_init(&b, n);
+	for (unsigned i = 0; i < n; i++) {
+		write_wire(&b.wire[i], &conns[i]);
+		attach(&b.headers[i].msg_hdr, &b.control[i], conns[i].fd);
+	}
+	do
+		rc = sendmmsg(fd, b.headers, n, MSG_NOSIGNAL);
+	while (rc < 0 && errno == EINTR);
+	return rc < 0 ? -errno : rc;
+}
+
+/* --- receiving -------------------------------------------------------------------------------- */
+
+/* The descriptor that came with it, -1: none did. There is no room for a second. */
+static int take_fd(struct msghdr *mh)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
+	int fd = -1;
+
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len >= CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static bool read_wire(struct fdpass *c, const struct wire *w)
+{
+	socklen_t len = w->peer_len;
+
+	if (len < sizeof(sa_family_t) || len > sizeof(w->peer))
+		return false;
+	if ((w->peer.sa.sa_family == AF_INET && len != sizeof(w->peer.in)) ||
+		(w->peer.sa.sa_family == AF_INET6 && len != sizeof(w->peer.in6)))
+		return false;
+	c->listener = w->listener;
+	memcpy(&c->peer.storage, &w->peer, len);
+	c->peer.len = len;
+	return true;
+}
+
+static void read_one(struct fdpass *c, struct mmsghdr *m, const struct wire *w)
+{
+	bool whole =
+		m->msg_len == sizeof(*w) && (m->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+
+	*c = (struct fdpass){ .fd = take_fd(&m->msg_hdr) };
+	if (whole && read_wire(c, w))
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+int fdpass_recv(int fd, struct fdpass *conns, unsigned max)
+{
+	unsigned n = max < FDPASS_MAX ? max : FDPASS_MAX;
+	struct batch b;
+	int rc;
+
+	H2D_ASSERT(n > 0);
+	batch_init(&b, n);
+	do
+		rc = recvmmsg(fd, b.headers, n, MSG_CMSG_CLOEXEC, NULL);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return -errno;
+	for (int i = 0; i < rc; i++) {
+		/* Nobody sends empty messages: from here on it is the end of file. */
+		if (b.headers[i].msg_len == 0 && b.headers[i].msg_hdr.msg_controllen == 0)
+			return i;
+		read_one(&conns[i], &b.headers[i], &b.wire[i]);
+	}
+	return rc;
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+unsigned fdpass_waiting(int fd)
+{
+	int bytes = 0;
+
+	if (ioctl(fd, SIOCINQ, &bytes) < 0 || bytes < 0)
+		return 0;
+	return (unsigned)bytes / (unsigned)sizeof(struct wire);
+}
+
+unsigned fdpass_room(int fd, unsigned n)
+{
+	int spare[FDPASS_MAX];
+	unsigned got = 0;
+
+	H2D_ASSERT(n <= FDPASS_MAX);
+	while (got < n) {
+		spare[got] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (spare[got] < 0)
+			break;
+		got++;
+	}
+	for (unsigned i = 0; i < got; i++)
+		close(spare[i]);
+	return got;
+}

@@ -1,0 +1,405 @@
+/*
+ * acceptor: accepts by the strategy that workers use for their own sockets, chooses a worker
+ * (acceptor_balance) among those whose inbox has credits (acceptor_inbox), and sends in batches, at
+ * the end of a turn. While no inbox is open it accepts nothing: connections wait in the kernel's
+ * queues, where other processes could take them. What it holds between accept and send is all that
+ * its death costs.
+ */
+#include "server/acceptor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "event/loop.h"
+#include "event/sig.h"
+#include "net/ctl.h"
+#include "server/acceptor_inbox.h"
+#include "server/dispatch.h"
+
+enum {
+	LOOK_MS = 10, /* while nobody is open: a worker that comes up tells nobody */
+	SECOND_MS = 1000,
+};
+
+/* A slot, and the watch that tells when its worker has received something. */
+struct slot {
+	struct acceptor_inbox inbox;
+	struct watch received;
+	struct acceptor *acceptor;
+};
+
+struct acceptor {
+	const struct acceptor_args *args;
+	struct loop loop;
+	struct sig sig;
+	struct watch ctl;
+	struct ctl_lost lost;
+	struct dispatch_host host;
+	struct dispatch *dispatch; /* NULL before CTL_SERVE */
+	struct acceptor_balance balance;
+	struct slot *slots;
+	struct acceptor_choice *choices;
+	struct board_worker *found;
+	uint32_t changes; /* of the scoreboard, when it was looked at last */
+	bool waits;       /* nobody is open */
+	bool draining;
+	struct task flush;
+	struct timer look; /* while it waits */
+	struct timer second;
+	struct timer deadline; /* of a drain */
+};
+
+/* --- who is open ------------------------------------------------------------------------------ */
+
+/* Which process is behind each inbox. */
+static void find_workers(struct acceptor *a)
+{
+	const struct acceptor_args *args = a->args;
+	uint32_t changes = BOARD_LOAD(args->board->head.changes);
+
+	if (changes == a->changes)
+		return;
+	a->changes = changes;
+	memset(a->found, 0, args->ninboxes * sizeof(*a->found));
+	board_find(args->board, args->generation, a->found, args->ninboxes);
+	for (unsigned i = 0; i < args->ninboxes; i++)
+		acceptor_inbox_behind(&a->slots[i].inbox, a->found[i]);
+}
+
+/* The choices as they stand; whether there is any. */
+static bool any_open(struct acceptor *a)
+{
+	bool any = false;
+
+	find_workers(a);
+	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+		a->choices[i] = acceptor_inbox_choice(&a->slots[i].inbox, a->draining);
+		any |= a->choices[i].open;
+	}
+	return any;
+}
+
+static void watch_inboxes(struct acceptor *a, bool on)
+{
+	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+		struct watch *w = &a->slots[i].received;
+
+		if (on && !w->active)
+			loop_watch(&a->loop, w, EPOLLOUT);
+		else if (!on && w->active)
+			loop_unwatch(&a->loop, w);
+	}
+}
+
+static void wait_or_go_on(struct acceptor *a, bool wait)
+{
+	if (wait == a->waits)
+		return;
+	a->waits = wait;
+	watch_inboxes(a, wait);
+	if (wait)
+		timer_arm(&a->loop.wheel, &a->look, clock_ms() + LOOK_MS);
+	dispatch_reuseport.pause(a->dispatch, wait);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void flush_all(struct acceptor *a)
+{
+	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+		int rc = acceptor_inbox_flush(&a->slots[i].inbox);
+
+		if (rc < 0 && rc != -EAGAIN)
+			log_peer(LEVEL_ERROR, "inbox %u: %s", i, strerror(-rc));
+	}
+}
+
+static bool in_hand(const struct acceptor *a)
+{
+	for (unsigned i = 0; i < a->args->ninboxes; i++)
+		if (a->slots[i].inbox.nhand > 0)
+			return true;
+	return false;
+}
+
+static void leave_if_done(struct acceptor *a)
+{
+	if (a->draining && !in_hand(a) &&
+		(a->dispatch == NULL || !dispatch_reuseport.busy(a->dispatch)))
+		loop_stop(&a->loop);
+}
+
+static void on_flush(struct task *t)
+{
+	struct acceptor *a = LIST_ENTRY(t, struct acceptor, flush);
+
+	flush_all(a);
+	leave_if_done(a);
+}
+
+/* No worker is up: one comes, and reads what waits in its inbox. -1: there is no room. */
+static int any_hand(const struct acceptor *a)
+{
+	for (unsigned i = 0; i < a->args->ninboxes; i++)
+		if (a->slots[i].inbox.nhand < FDPASS_MAX)
+			return (int)i;
+	return -1;
+}
+
+static void take(struct dispatch_host *host, int fd, const struct addr *peer,
+	const struct worker_listener *from)
+{
+	struct acceptor *a = LIST_ENTRY(host, struct acceptor, host);
+	const struct fdpass conn = { .fd = fd, .listener = from->id, .peer = *peer };
+	int at = any_open(a)
+			 ? acceptor_balance_pick(&a->balance, a->choices, a->args->ninboxes, peer)
+			 : any_hand(a);
+
+	if (at < 0) {
+		log_peer(LEVEL_ERROR, "a connection is lost: no worker has room for it");
+		close(fd);
+		return;
+	}
+	acceptor_inbox_put(&a->slots[at].inbox, &conn);
+	loop_at_turn_end(&a->loop, &a->flush);
+	a->choices[at] = acceptor_inbox_choice(&a->slots[at].inbox, a->draining);
+	if (!a->choices[at].open)
+		wait_or_go_on(a, !any_open(a));
+}
+
+static void go_on(struct acceptor *a)
+{
+	if (a->waits)
+		wait_or_go_on(a, !any_open(a));
+	if (a->waits || in_hand(a))
+		timer_arm(&a->loop.wheel, &a->look, clock_ms() + LOOK_MS);
+}
+
+static void on_look(struct timer *t)
+{
+	struct acceptor *a = LIST_ENTRY(t, struct acceptor, look);
+
+	flush_all(a);
+	leave_if_done(a);
+	go_on(a);
+}
+
+static void on_received(struct watch *w, uint32_t events)
+{
+	(void)events;
+	go_on(LIST_ENTRY(w, struct slot, received)->acceptor);
+}
+
+static void drained(struct dispatch_host *host)
+{
+	leave_if_done(LIST_ENTRY(host, struct acceptor, host));
+}
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+static void serve(struct acceptor *a)
+{
+	if (a->dispatch != NULL || a->draining)
+		return;
+	a->dispatch = dispatch_reuseport.start(&a->host);
+	if (a->dispatch == NULL) {
+		/* The master starts another. */
+		log_error("start: %s", strerror(errno));
+		loop_stop(&a->loop);
+		return;
+	}
+	wait_or_go_on(a, !any_open(a));
+}
+
+static void drain(struct acceptor *a, uint64_t ms, uint64_t closing)
+{
+	if (a->draining)
+		return;
+	a->draining = true;
+	timer_arm(&a->loop.wheel, &a->deadline, clock_ms() + ms);
+	if (a->dispatch != NULL)
+		dispatch_reuseport.drain(a->dispatch, closing);
+	leave_if_done(a);
+}
+
+static void on_deadline(struct timer *t)
+{
+	loop_stop(&LIST_ENTRY(t, struct acceptor, deadline)->loop);
+}
+
+static void on_second(struct timer *t)
+{
+	struct acceptor *a = LIST_ENTRY(t, struct acceptor, second);
+
+	log_tick(false);
+	ctl_lost_ask(&a->lost, a->ctl.fd, clock_ms());
+	if (a->dispatch != NULL && !a->draining)
+		dispatch_reuseport.look(a->dispatch);
+	timer_arm(&a->loop.wheel, t, clock_ms() + SECOND_MS);
+}
+
+static void on_message(struct acceptor *a, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	switch (msg->type) {
+	case CTL_SERVE:
+		serve(a);
+		break;
+	case CTL_DRAIN:
+		drain(a, msg->arg, msg->closing);
+		break;
+	case CTL_LOGS:
+		if (nfds > 0 && a->args->error_log >= 0 && dup2(fds[0], a->args->error_log) < 0)
+			log_error("reopened log: %s", strerror(errno));
+		break;
+	default:
+		log_error("ctl: unknown message %u", msg->type);
+		break;
+	}
+	for (int i = 0; i < nfds; i++)
+		close(fds[i]);
+}
+
+static void on_ctl(struct watch *watch, uint32_t events)
+{
+	struct acceptor *a = LIST_ENTRY(watch, struct acceptor, ctl);
+	struct ctl_msg msg;
+	int fds[CTL_FDS_MAX], nfds, rc;
+
+	(void)events;
+	while ((rc = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0 || rc == -EMFILE) {
+		if (rc > 0) {
+			on_message(a, &msg, fds, nfds);
+			continue;
+		}
+		log_error("ctl: a message is lost: %s", strerror(-rc));
+		ctl_lost_note(&a->lost, &msg, clock_ms());
+	}
+	if (rc == -EAGAIN)
+		return;
+	loop_unwatch(&a->loop, watch);
+	log_notice("the master is gone: leaving");
+	drain(a, a->args->conf->shutdown_timeout * 1000, ~UINT64_C(0));
+}
+
+static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
+{
+	struct acceptor *a = LIST_ENTRY(s, struct acceptor, sig);
+
+	if (info->ssi_signo == SIGTERM)
+		loop_stop(&a->loop);
+}
+
+/* --- putting it together ---------------------------------------------------------------------- */
+
+static int make_slots(struct acceptor *a)
+{
+	unsigned n = a->args->ninboxes;
+
+	a->slots = calloc(n, sizeof(*a->slots));
+	a->choices = calloc(n, sizeof(*a->choices));
+	a->found = calloc(n, sizeof(*a->found));
+	if (a->slots == NULL || a->choices == NULL || a->found == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct slot *s = &a->slots[i];
+
+		memcpy(s->inbox.ends, a->args->inboxes[i], sizeof(s->inbox.ends));
+		s->received = (struct watch){ .fn = on_received, .fd = s->inbox.ends[1] };
+		s->acceptor = a;
+	}
+	return 0;
+}
+
+static enum acceptor_balance_mode mode_of(const struct conf *conf)
+{
+	switch (conf_balance(conf)) {
+	case BALANCE_LEAST_CONNECTIONS:
+		return ACCEPTOR_LEAST_CONNECTIONS;
+	case BALANCE_SOURCE_HASH:
+		return ACCEPTOR_SOURCE_HASH;
+	default:
+		return ACCEPTOR_ROUND_ROBIN;
+	}
+}
+
+static int start(struct acceptor *a)
+{
+	const struct acceptor_args *args = a->args;
+	sigset_t set;
+	int rc;
+
+	sigemptyset(&set);
+	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
+		*s != 0; s++)
+		sigaddset(&set, *s);
+	rc = sig_init(&a->sig, &a->loop, &set, on_signal);
+	if (rc == 0)
+		rc = make_slots(a);
+	if (rc < 0)
+		return rc;
+	a->balance.mode = mode_of(args->conf);
+	a->host = (struct dispatch_host){
+		.loop = &a->loop,
+		.first = args->conf->listens,
+		.listeners = args->listeners,
+		.nlisteners = args->nlisteners,
+		.patient = true,
+		.take = take,
+		.drained = drained,
+	};
+	a->ctl = (struct watch){ .fn = on_ctl, .fd = args->ctl };
+	rc = loop_watch(&a->loop, &a->ctl, EPOLLIN);
+	if (rc == 0)
+		rc = ctl_send(args->ctl,
+			&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL,
+			0);
+	timer_arm(&a->loop.wheel, &a->second, clock_ms() + SECOND_MS);
+	return rc;
+}
+
+static void stop(struct acceptor *a)
+{
+	if (a->dispatch != NULL)
+		dispatch_reuseport.stop(&a->dispatch);
+	if (a->slots != NULL)
+		watch_inboxes(a, false);
+	timer_disarm(&a->loop.wheel, &a->look);
+	timer_disarm(&a->loop.wheel, &a->second);
+	timer_disarm(&a->loop.wheel, &a->deadline);
+	loop_cancel(&a->flush);
+	if (a->ctl.active)
+		loop_unwatch(&a->loop, &a->ctl);
+	sig_fini(&a->sig, &a->loop);
+	loop_fini(&a->loop);
+	free(a->slots);
+	free(a->choices);
+	free(a->found);
+	log_tick(true);
+}
+
+int acceptor_run(const struct acceptor_args *args)
+{
+	struct acceptor a = { .args = args };
+	int rc = loop_init(&a.loop);
+
+	if (rc < 0) {
+		log_error("start: %s", strerror(-rc));
+		return EXIT_FAILURE;
+	}
+	task_init(&a.flush, on_flush);
+	timer_init(&a.look, on_look);
+	timer_init(&a.second, on_second);
+	timer_init(&a.deadline, on_deadline);
+	rc = start(&a);
+	if (rc == 0)
+		rc = loop_run(&a.loop);
+	if (rc < 0)
+		log_error("%s", strerror(-rc));
+	stop(&a);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,110 @@
+/*
+ * acceptor_inbox: counts credits and sends connections. server/acceptor.c calls it. One that was
+ * sent belongs to the inbox: the acceptor closes its own descriptor, whatever becomes of the
+ * worker.
+ */
+#include "server/acceptor_inbox.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+enum {
+	TRIES = 8,
+	LIVE_MAX = 1 << 20, /* of a worker-connections */
+};
+
+static uint64_t load_of(const struct acceptor_inbox *in)
+{
+	return BOARD_LOAD(in->behind.slot->load);
+}
+
+/* What waits, by the kernel's count. */
+static unsigned count(struct acceptor_inbox *in)
+{
+	return in->bound = fdpass_waiting(in->ends[0]) + in->nhand;
+}
+
+/*
+ * Begins to count anew. A worker that has received a connection and not said so yet makes sent too
+ * small; then taken passes it, and acceptor_inbox_choice() sees that.
+ */
+static void begin_anew(struct acceptor_inbox *in)
+{
+	uint64_t before, after = load_of(in);
+
+	for (int i = 0; i < TRIES; i++) {
+		before = after;
+		in->sent = BOARD_LOAD_TAKEN(before) + count(in);
+		after = load_of(in);
+		if (before == after)
+			return;
+	}
+}
+
+void acceptor_inbox_behind(struct acceptor_inbox *in, struct board_worker behind)
+{
+	if (in->behind.slot == behind.slot && in->behind.serial == behind.serial)
+		return;
+	in->behind = behind;
+	if (behind.slot != NULL)
+		begin_anew(in);
+}
+
+static bool reads(const struct acceptor_inbox *in, bool draining)
+{
+	uint32_t state;
+
+	if (in->behind.slot == NULL)
+		return false;
+	state = BOARD_LOAD(in->behind.slot->state);
+	return state == BOARD_UP || (draining && state == BOARD_DRAIN);
+}
+
+struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining)
+{
+	struct acceptor_choice c = { .open = false };
+	uint64_t load;
+	uint32_t waiting, live;
+
+	if (!reads(in, draining))
+		return c;
+	/* Both counts by one look, or a connection might be counted twice or not at all. */
+	load = load_of(in);
+	waiting = in->sent - BOARD_LOAD_TAKEN(load);
+	live = BOARD_LOAD_LIVE(load);
+	if (waiting > UINT32_MAX / 2) { /* it took what was not sent */
+		begin_anew(in);
+		waiting = in->bound;
+	}
+	if (waiting >= ACCEPTOR_CREDITS || in->bound >= ACCEPTOR_CREDITS)
+		count(in);
+	c.open = in->bound < ACCEPTOR_CREDITS;
+	c.load = (waiting < ACCEPTOR_CREDITS ? waiting : ACCEPTOR_CREDITS) +
+		 (live < LIVE_MAX ? live : LIVE_MAX);
+	return c;
+}
+
+void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn)
+{
+	H2D_ASSERT(in->nhand < FDPASS_MAX);
+	in->hand[in->nhand++] = *conn;
+	in->sent++;
+	in->bound++;
+}
+
+int acceptor_inbox_flush(struct acceptor_inbox *in)
+{
+	while (in->nhand > 0) {
+		int n = fdpass_send(in->ends[1], in->hand, in->nhand);
+
+		if (n < 0)
+			return n;
+		for (int i = 0; i < n; i++)
+			close(in->hand[i].fd);
+		in->nhand -= (unsigned)n;
+		memmove(in->hand, in->hand + n, in->nhand * sizeof(in->hand[0]));
+	}
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * acceptor_inbox: the acceptor's side of one worker slot: the inbox it sends to, how many
+ * connections wait there, and what it has in hand for it. No more than ACCEPTOR_CREDITS wait in an
+ * inbox. What a worker says of itself (struct board_slot, load) may be a lie: by it a worker can
+ * have fewer connections or more, but never more that wait.
+ */
+#ifndef H2D_SERVER_ACCEPTOR_INBOX_H
+#define H2D_SERVER_ACCEPTOR_INBOX_H
+
+#include "net/fdpass.h"
+#include "server/acceptor_balance.h"
+#include "server/board.h"
+
+enum { ACCEPTOR_CREDITS = FDPASS_MAX };
+
+struct acceptor_inbox {
+	int ends[2];                /* of fdpass_pair() */
+	struct board_worker behind; /* who reads it; its slot NULL: nobody does now */
+	uint32_t sent;  /* connections for it, ever, in hand too: as its worker counts taken */
+	unsigned bound; /* no more can be waiting, whatever the worker says */
+	struct fdpass hand[FDPASS_MAX];
+	unsigned nhand;
+};
+
+/* The slot's worker, which may be another process than before, or none. */
+void acceptor_inbox_behind(struct acceptor_inbox *in, struct board_worker behind);
+
+/*
+ * What acceptor_balance_pick() is to know of it. Draining workers are open when all of them drain:
+ * they read what still comes.
+ */
+struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining);
+
+/* Takes a connection into the hand; for one that is open only. */
+void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn);
+
+/* Sends what is in hand. 0, or -errno: some of it still is, and may be sent later. */
+int acceptor_inbox_flush(struct acceptor_inbox *in);
+
+#endif

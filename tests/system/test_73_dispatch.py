@@ -1,0 +1,281 @@
+"""dispatch = acceptor: who accepts, who gets a connection, and what deaths and reloads cost."""
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+from hyperframe import frame as hf
+
+import harness
+import procs
+import server as srv
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LARGE = bytes(1 << 20)
+CREDITS = 16  # connections that may wait in an inbox
+IN_HAND = 64  # at most that many are accepted before they are sent
+KILLS = int(os.environ.get("H2D_DISPATCH_KILLS", "8"))
+HUPS = int(os.environ.get("H2D_DISPATCH_HUPS", "20"))
+
+
+@pytest.fixture
+def acceptor(h2d):
+	"""Starts a server with an acceptor process."""
+	def start(**options):
+		return h2d(dispatch="acceptor", **options)
+	return start
+
+
+def clients(server):
+	"""{slot: connections that are not an admin's}"""
+	return {slot: w["clients"] for slot, w in server.live_workers().items()}
+
+
+@contextlib.contextmanager
+def stopped(*pids):
+	for pid in pids:
+		os.kill(pid, signal.SIGSTOP)
+	try:
+		yield
+	finally:
+		for pid in pids:
+			if procs.running(pid):
+				os.kill(pid, signal.SIGCONT)
+
+
+def ask_all(server, count, how="tcp"):
+	raws = [server.raw(how) for _ in range(count)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	return raws
+
+
+def hear_all(raws):
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+
+
+@contextlib.contextmanager
+def fleet(server, count=50, *options):
+	"""Clients that ask without pause; a dictionary that has what they counted, once it is over."""
+	result = {}
+	process = subprocess.Popen([sys.executable, os.path.join(HERE, "fleet.py"), str(count),
+		"tcp:%d" % server.ports["tcp"], "tls:%d" % server.ports["tls"], *options],
+		stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+	try:
+		assert process.stdout.readline().strip() == "running"
+		procs.wait_for(lambda: server.status()["totals"]["requests"] > 500, said="load")
+		server.baseline = None
+		yield result
+	finally:
+		process.stdin.close()
+	result.update(json.loads(process.stdout.read()))
+	assert process.wait(10) == 0
+
+
+# --- the processes --------------------------------------------------------------------------------
+
+def test_the_acceptor_alone_accepts(acceptor):
+	"""It holds the public listeners, and nothing else of the server."""
+	server = acceptor(workers=3)
+	status = server.status()
+	assert status["dispatch"] == "acceptor" and status["acceptor"] in server.children()
+	listening = procs.listening_inodes()
+	ports = set(server.ports.values())
+
+	def public(pid):
+		return sorted(listening[i] for i in procs.sockets(pid) if listening.get(i) in ports)
+	assert public(status["acceptor"]) == sorted(ports)
+	for pid in server.worker_pids() + [status["keeper"]]:
+		assert public(pid) == []
+	kinds = procs.descriptor_kinds(status["acceptor"])
+	assert kinds["socket"] == 2 + 2 * 3 + 1, "listeners, both ends of each inbox, the master"
+	assert set(kinds) <= {"socket", "pipe", "/dev/null", "anon_inode:[eventpoll]",
+		"anon_inode:[signalfd]", server.path("stdout")}, kinds
+
+
+def test_no_acceptor_without_the_mode(h2d):
+	server = h2d(dispatch="reuseport")
+	status = server.status()
+	assert status["dispatch"] == "reuseport" and status["acceptor"] == 0
+	assert len(server.children()) == 2
+
+
+def test_workers_take_turns(acceptor):
+	"""Whatever the listener."""
+	server = acceptor(workers=4, listens=("tcp", "tls", "unix"))
+	raws = []
+	for how in ("tcp", "tls", "unix") * 4:
+		raws += ask_all(server, 1, how)
+		assert raws[-1].status_of(1) == 200
+	assert clients(server) == dict.fromkeys(range(4), 3)
+	for raw in raws:
+		raw.close()
+
+
+def test_the_peer_is_who_it_is(acceptor):
+	"""Its address comes with the descriptor."""
+	server = acceptor(conf='access-log = "access.log"', listens=("tcp", "unix"))
+	for how in ("tcp", "unix"):
+		with server.connect(how) as c:
+			assert c.get("/").status == 200
+
+	def hosts():
+		with open(server.path("access.log")) as f:
+			return {"127.0.0.1", "unix"} <= {line.split()[0] for line in f}
+	procs.wait_for(hosts, said="both in the access log")
+
+
+def test_peers_that_are_gone(acceptor):
+	"""Connections that were reset before a worker has them cost nothing."""
+	server = acceptor(workers=1, listens=("tcp",))
+	with stopped(*server.worker_pids()):
+		for _ in range(40):
+			with server.socket("tcp") as s:
+				s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+	hear_all(ask_all(server, 1))
+
+
+# --- credits --------------------------------------------------------------------------------------
+
+def test_no_more_wait_than_the_credits(acceptor):
+	"""Workers that stand still get 16 each; the others wait in the listener's queue."""
+	server = acceptor(workers=2, listens=("tcp",))
+	with stopped(*server.worker_pids()):
+		raws = ask_all(server, 100)
+		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 100 - 2 * CREDITS,
+			said="what is left in the queue")
+	hear_all(raws)
+
+
+def test_a_worker_that_stands_still_is_passed_by(acceptor):
+	"""It gets 16, of which none is lost; the others are served meanwhile."""
+	server = acceptor(workers=2, listens=("tcp",))
+	with stopped(server.live_workers()[0]["pid"]):
+		raws = ask_all(server, 60)
+		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="all are accepted")
+		for raw in raws:
+			raw.sock.settimeout(0.0)
+		heard = []
+
+		def most():
+			for raw in [r for r in raws if r not in heard]:
+				try:
+					if raw.sock.recv(1, socket.MSG_PEEK):
+						heard.append(raw)
+				except BlockingIOError:
+					pass
+			return len(heard) == 60 - CREDITS
+		procs.wait_for(most, said="44 answers")
+	hear_all(raws)
+
+
+def test_a_worker_without_room_receives_nothing(acceptor):
+	"""Past worker-connections they wait, in the inbox and behind it; a place that comes free is taken."""
+	server = acceptor(workers=1, conf="worker-connections = 16", listens=("tcp",),
+		files={"large": LARGE})
+
+	def download():
+		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
+		raw.send(raw.headers(1, raw.head("/large")))
+		return raw
+	held = [download() for _ in range(16)]
+	for raw in held:
+		assert raw.status_of(1) == 200
+	waiting = [download() for _ in range(40)]
+	procs.wait_for(lambda: procs.queued(server.ports["tcp"]) >= 40 - 1 - CREDITS, said="they wait")
+	assert clients(server)[0] <= 17, "one that another might have left for"
+	assert server.status()["totals"]["accept_failures"] == 0
+	for raw in held:
+		raw.close()
+	for raw in waiting:
+		assert raw.status_of(1) == 200
+		raw.close()
+
+
+# --- deaths ---------------------------------------------------------------------------------------
+
+def test_what_waits_survives_a_worker(acceptor):
+	"""The next one in the slot reads on."""
+	server = acceptor(workers=1, listens=("tcp",))
+	pid = server.worker_pids()[0]
+	with stopped(pid):
+		raws = ask_all(server, 50)
+		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 50 - CREDITS, said="16 wait")
+		os.kill(pid, signal.SIGKILL)
+	hear_all(raws)
+
+
+def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
+	"""What waits there is not left until a slot that rests between crashes has a worker again."""
+	server = acceptor(workers=2, listens=("tcp",))
+	for _ in range(20):
+		if server.log.find("started again in 3200 ms"):
+			break
+		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
+		since = len(server.log.find("signal 9"))
+		with stopped(pid):
+			raws = ask_all(server, 4)
+			procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="accepted")
+			os.kill(pid, signal.SIGKILL)
+		procs.wait_for(lambda: len(server.log.find("signal 9")) > since, said="the death")
+		begin = time.monotonic()
+		hear_all(raws)
+	assert time.monotonic() - begin < 2.5, "before the slot has a worker again"
+	server.wait_up()
+	server.baseline = None
+
+
+def test_acceptor_killed(acceptor):
+	"""Nobody who is connected notices, and who connects finds another within 100 ms."""
+	server = acceptor(workers=2, listens=("tcp",))
+	raws = ask_all(server, 10)
+	for raw in raws:
+		assert raw.status_of(1) == 200
+	took = []
+	for _ in range(6):
+		pid = server.status()["acceptor"]
+		with stopped(pid):
+			begin = time.monotonic()
+			os.kill(pid, signal.SIGKILL)
+		hear_all(ask_all(server, 5))
+		took.append(time.monotonic() - begin)
+		procs.wait_for(lambda: server.status()["acceptor"] not in (0, pid), said="another")
+	for raw in raws:
+		raw.send(raw.headers(3))
+		assert raw.status_of(3) == 200
+		raw.close()
+	assert sorted(took)[2] < 0.1 * srv.SLOW * 10, took
+	server.baseline = None
+
+
+def test_kills_under_load(acceptor):
+	"""Random workers and the acceptor: what a worker had is lost, and what the acceptor had in hand."""
+	server = acceptor(workers=4)
+	dice = random.Random(7)
+	had = 0
+	with fleet(server, 24, "--deaths") as result:
+		for i in range(KILLS):
+			status = server.wait_up()
+			pid = dice.choice(status["workers"])["pid"] if i % 4 < 3 else status["acceptor"]
+			with stopped(pid):
+				status = server.status()
+				had += sum(w["clients"] for w in status["workers"] if w["pid"] == pid)
+				had += IN_HAND if pid == status["acceptor"] else 0
+				os.kill(pid, signal.SIGKILL)
+			procs.wait_for(lambda: pid not in server.children(), said="it is gone")
+			requests = server.status()["totals"]["requests"]
+			procs.wait_for(lambda: server.status()["totals"]["requests"] > requests + 200,
+				said="it goes on")
+	assert result["failures"] == 0, result
+	assert 0 < result["cut"] <= had, (had, result)
+	harness.REPORT.append("kill -9 under load: %d kills, %d connections cut of %d that the dead had, "
+		"%d requests, 0 failures" % (KILLS, result["cut"], had, result["requests"]))

@@ -1,0 +1,318 @@
+/*
+ * check_fdpass: connections through an inbox: batches, addresses, what is malformed or torn, the
+ * end, a process without descriptors; what waits is counted and outlives its receiver.
+ */
+#include "net/fdpass.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static int inbox[2];
+
+static void setup(void)
+{
+	ck_assert_int_eq(fdpass_pair(inbox), 0);
+}
+
+static void teardown(void)
+{
+	close(inbox[0]);
+	close(inbox[1]);
+}
+
+static int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int new_file(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static struct addr address(const char *text)
+{
+	struct addr a;
+
+	ck_assert_ptr_null(addr_parse(text, &a));
+	return a;
+}
+
+/* Sends n connections of listeners from first on, and closes them as the acceptor does. */
+static void send_some(unsigned first, unsigned n)
+{
+	struct fdpass conns[FDPASS_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		conns[i] = (struct fdpass){
+			.fd = new_file(), .listener = first + i, .peer = address("192.0.2.1:80")
+		};
+	ck_assert_int_eq(fdpass_send(inbox[1], conns, n), (int)n);
+	for (unsigned i = 0; i < n; i++)
+		close(conns[i].fd);
+}
+
+static void close_all(const struct fdpass *conns, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (conns[i].fd >= 0)
+			close(conns[i].fd);
+}
+
+START_TEST(ends_are_like_all_descriptors)
+{
+	for (int i = 0; i < 2; i++) {
+		ck_assert(fcntl(inbox[i], F_GETFD) & FD_CLOEXEC);
+		ck_assert(fcntl(inbox[i], F_GETFL) & O_NONBLOCK);
+	}
+}
+END_TEST
+
+START_TEST(one_connection)
+{
+	struct fdpass in = { .fd = new_file(), .listener = 7 }, out;
+	struct stat a, b;
+
+	in.peer = address("[2001:db8::1]:443");
+	ck_assert_int_eq(fdpass_send(inbox[1], &in, 1), 1);
+	ck_assert_int_eq(fdpass_recv(inbox[0], &out, 1), 1);
+	ck_assert_uint_eq(out.listener, 7);
+	ck_assert(addr_equal(&out.peer, &in.peer));
+	ck_assert_int_eq(fstat(in.fd, &a), 0);
+	ck_assert_int_eq(fstat(out.fd, &b), 0);
+	ck_assert_uint_eq(a.st_ino, b.st_ino);
+	ck_assert(fcntl(out.fd, F_GETFD) & FD_CLOEXEC);
+	ck_assert_int_eq(fdpass_recv(inbox[0], &out, 1), -EAGAIN);
+	close(in.fd);
+}
+END_TEST
+
+START_TEST(peers_of_each_family)
+{
+	static const char *const texts[] = { "192.0.2.1:80", "[::1]:1", "unix:/run/client" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct fdpass in = { .fd = inbox[0], .peer = address(texts[i]) }, out;
+
+		ck_assert_int_eq(fdpass_send(inbox[1], &in, 1), 1);
+		ck_assert_int_eq(fdpass_recv(inbox[0], &out, 1), 1);
+		ck_assert_int_eq(out.peer.sa.sa_family, in.peer.sa.sa_family);
+		ck_assert(in.peer.sa.sa_family == AF_UNIX || addr_equal(&out.peer, &in.peer));
+		close(out.fd);
+	}
+}
+END_TEST
+
+START_TEST(a_batch_is_taken_in_parts)
+{
+	struct fdpass out[FDPASS_MAX];
+	int before = open_fds();
+
+	send_some(1, FDPASS_MAX);
+	ck_assert_uint_eq(fdpass_waiting(inbox[0]), FDPASS_MAX);
+	ck_assert_int_eq(fdpass_recv(inbox[0], out, 3), 3);
+	ck_assert_uint_eq(out[0].listener, 1);
+	ck_assert_uint_eq(out[2].listener, 3);
+	ck_assert_uint_eq(fdpass_waiting(inbox[0]), FDPASS_MAX - 3);
+	close_all(out, 3);
+	ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), FDPASS_MAX - 3);
+	ck_assert_uint_eq(out[0].listener, 4);
+	close_all(out, FDPASS_MAX - 3);
+	ck_assert_uint_eq(fdpass_waiting(inbox[0]), 0);
+	ck_assert_int_eq(open_fds(), before);
+}
+END_TEST
+
+START_TEST(what_waits_outlives_who_would_have_received)
+{
+	int held = dup(inbox[0]);
+	struct fdpass out;
+
+	send_some(1, 1);
+	close(inbox[0]);
+	inbox[0] = held;
+	ck_assert_int_eq(fdpass_recv(inbox[0], &out, 1), 1);
+	ck_assert_uint_eq(out.listener, 1);
+	close(out.fd);
+}
+END_TEST
+
+START_TEST(the_end_comes_behind_what_waits)
+{
+	struct fdpass out[FDPASS_MAX];
+
+	send_some(1, 2);
+	close(inbox[1]);
+	ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 2);
+	close_all(out, 2);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 0);
+	inbox[1] = -1;
+}
+END_TEST
+
+START_TEST(full)
+{
+	struct fdpass in[FDPASS_MAX], out[FDPASS_MAX];
+	int before = open_fds(), rc, n = 0;
+
+	for (unsigned i = 0; i < FDPASS_MAX; i++)
+		in[i] = (struct fdpass){ .fd = inbox[0], .peer = address("192.0.2.1:80") };
+	while ((rc = fdpass_send(inbox[1], in, FDPASS_MAX)) > 0)
+		n += rc;
+	ck_assert_int_eq(rc, -EAGAIN);
+	ck_assert_int_gt(n, FDPASS_MAX);
+	ck_assert_uint_eq(fdpass_waiting(inbox[0]), (unsigned)n);
+	while ((rc = fdpass_recv(inbox[0], out, FDPASS_MAX)) > 0) {
+		close_all(out, rc);
+		n -= rc;
+	}
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(open_fds(), before);
+}
+END_TEST
+
+/* --- what is wrong ---------------------------------------------------------------------------- */
+
+static void send_raw(void *p, size_t n, int nfds)
+{
+	struct iovec iov = { .iov_base = p, .iov_len = n };
+	char buf[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nfds > 0) {
+		mh.msg_control = buf;
+		mh.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+		CMSG_FIRSTHDR(&mh)->cmsg_level = SOL_SOCKET;
+		CMSG_FIRSTHDR(&mh)->cmsg_type = SCM_RIGHTS;
+		CMSG_FIRSTHDR(&mh)->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+		for (int i = 0; i < nfds; i++)
+			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)) + (size_t)i * sizeof(int), &inbox[0],
+				sizeof(int));
+	}
+	ck_assert_int_eq(sendmsg(inbox[1], &mh, MSG_NOSIGNAL), (int)n);
+}
+
+/* A message as fdpass_send() writes it: listener, length of the address, address. */
+struct message {
+	uint32_t listener, len;
+	struct sockaddr_in6 peer;
+};
+
+START_TEST(torn_messages_cost_no_descriptor)
+{
+	struct message m = { 1, sizeof(struct sockaddr_in), { .sin6_family = AF_INET } };
+	char more[sizeof(m) + 1] = { 0 };
+	struct fdpass out[FDPASS_MAX];
+	int before = open_fds();
+
+	send_raw(&m, sizeof(m) - 1, 1); /* too short */
+	send_raw(more, sizeof(more), 1);
+	send_raw(&m, sizeof(m), 0); /* without a connection */
+	send_raw(&m, sizeof(m), 2);
+	m.len = sizeof(m.peer) + 1; /* addresses that are none */
+	send_raw(&m, sizeof(m), 1);
+	m.len = sizeof(struct sockaddr_in) - 1;
+	send_raw(&m, sizeof(m), 1);
+	m.len = 0;
+	send_raw(&m, sizeof(m), 1);
+	m.len = sizeof(struct sockaddr_in);
+	send_raw(&m, sizeof(m), 1); /* a good one behind them */
+	ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 8);
+	for (int i = 0; i < 7; i++)
+		ck_assert_msg(out[i].fd == -1, "message %d", i);
+	ck_assert_int_ge(out[7].fd, 0);
+	ck_assert_uint_eq(out[7].listener, 1);
+	close(out[7].fd);
+	ck_assert_int_eq(open_fds(), before);
+}
+END_TEST
+
+/* Leaves room for n descriptors. */
+static void limit(unsigned n)
+{
+	int next = dup(0);
+	struct rlimit r = { .rlim_cur = (rlim_t)next + n, .rlim_max = (rlim_t)next + n };
+
+	close(next);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+}
+
+START_TEST(room_is_what_there_is)
+{
+	limit(3);
+	ck_assert_uint_eq(fdpass_room(inbox[0], FDPASS_MAX), 3);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 2), 2);
+	limit(0);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 1), 0);
+}
+END_TEST
+
+START_TEST(who_asks_for_no_more_than_there_is_room_loses_none)
+{
+	struct fdpass out[FDPASS_MAX];
+	unsigned room;
+
+	send_some(1, 5);
+	limit(2);
+	for (uint32_t next = 1; next <= 5; next += room) {
+		room = fdpass_room(inbox[0], FDPASS_MAX);
+		ck_assert_uint_eq(room, 2);
+		room = (unsigned)fdpass_recv(inbox[0], out, room);
+		ck_assert_uint_eq(out[0].listener, next);
+		ck_assert_int_ge(out[room - 1].fd, 0);
+		close_all(out, (int)room);
+	}
+}
+END_TEST
+
+START_TEST(a_lost_descriptor_is_said)
+{
+	struct fdpass out[FDPASS_MAX];
+
+	send_some(1, 3);
+	limit(1);
+	ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 3);
+	ck_assert_int_ge(out[0].fd, 0);
+	ck_assert_int_eq(out[1].fd, -1);
+	ck_assert_int_eq(out[2].fd, -1);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("fdpass");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, ends_are_like_all_descriptors);
+	tcase_add_test(t, one_connection);
+	tcase_add_test(t, peers_of_each_family);
+	tcase_add_test(t, a_batch_is_taken_in_parts);
+	tcase_add_test(t, what_waits_outlives_who_would_have_received);
+	tcase_add_test(t, the_end_comes_behind_what_waits);
+	tcase_add_test(t, full);
+	tcase_add_test(t, torn_messages_cost_no_descriptor);
+	tcase_add_test(t, room_is_what_there_is);
+	tcase_add_test(t, who_asks_for_no_more_than_there_is_room_loses_none);
+	tcase_add_test(t, a_lost_descriptor_is_said);
+	return t;
+}
+
+UNIT_MAIN("fdpass")
