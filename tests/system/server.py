@@ -108,7 +108,7 @@ class Server:
 		self.cert = cert
 		self.binary = binary or H2D
 		self.env = env or {}
-		self.dispatch = dispatch or "reuseport"
+		self.acceptors = 1 if dispatch == "acceptor" else 0
 		self.args = (["-d", dispatch] if dispatch else []) + list(args)
 		self.user = user
 		self.preexec = preexec

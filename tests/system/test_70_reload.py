@@ -265,7 +265,7 @@ def test_failed_reload_to_more_workers(h2d):
 	"""Sockets of workers that never come up get no connection, neither before they fail nor after."""
 	if srv.WRAPPER or srv.SLOW > 1:
 		return  # a sanitizer's runtime must come first
-	server = h2d.new(workers=2, listens=("tcp",))
+	server = h2d.new(dispatch="reuseport", workers=2, listens=("tcp",))
 	with open(server.path("stopped.c"), "w") as f:
 		f.write(STOPPED)
 	subprocess.run(["cc", "-shared", "-fPIC", "-o", server.path("stopped.so"), server.path("stopped.c")],
@@ -403,7 +403,7 @@ def test_twenty_hups_under_load(h2d, flip):
 
 def test_reload_with_queued_connections(h2d):
 	"""What waits in the queue of a worker that does not accept is not reset by a reload."""
-	server = h2d(workers=1, listens=("tcp",))
+	server = h2d(workers=1, listens=("tcp",), dispatch="reuseport")  # an inbox is its worker's
 	pid = server.worker_pids()[0]
 	os.kill(pid, signal.SIGSTOP)
 	try:

@@ -279,3 +279,142 @@ def test_kills_under_load(acceptor):
 	assert 0 < result["cut"] <= had, (had, result)
 	harness.REPORT.append("kill -9 under load: %d kills, %d connections cut of %d that the dead had, "
 		"%d requests, 0 failures" % (KILLS, result["cut"], had, result["requests"]))
+
+
+# --- balance --------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def at_once(server, count):
+	"""That many connections, all on their way before the first is accepted."""
+	made = []
+	try:
+		with stopped(server.status()["acceptor"]):
+			made += [server.socket("tcp") for _ in range(count)]
+		procs.wait_for(lambda: sum(clients(server).values()) == count, said="all are taken")
+		yield sorted(clients(server).values())
+	finally:
+		for s in made:
+			s.close()
+		procs.wait_for(lambda: not any(clients(server).values()), said="all are gone")
+
+
+def test_least_connections(acceptor):
+	"""Eight at once on four workers: two each, every time; of a thousand, forty at a time, each has its quarter."""
+	server = acceptor(workers=4, listens=("tcp",), conf="balance = least-connections")
+	for _ in range(10):
+		with at_once(server, 8) as counts:
+			assert counts == [2, 2, 2, 2]
+	with contextlib.ExitStack() as held:
+		for n in range(40, 1001, 40):
+			for _ in range(40):
+				held.enter_context(server.socket("tcp"))
+			procs.wait_for(lambda: sum(clients(server).values()) == n, said="%d are taken" % n)
+		counts = sorted(clients(server).values())
+		assert counts[-1] <= 1.1 * counts[0], counts
+	harness.REPORT.append("least-connections, 1000 on 4 workers: %r" % counts)
+
+
+def test_least_connections_after_a_death(acceptor):
+	"""The one that begins anew has fewest, and gets the next ones."""
+	server = acceptor(workers=2, listens=("tcp",), conf="balance = least-connections")
+	held = [server.socket("tcp") for _ in range(10)]
+	procs.wait_for(lambda: clients(server) == {0: 5, 1: 5}, said="five each")
+	os.kill(server.live_workers()[0]["pid"], signal.SIGKILL)
+	procs.wait_for(lambda: clients(server) == {0: 0, 1: 5}, said="another worker 0")
+	held += [server.socket("tcp") for _ in range(5)]
+	procs.wait_for(lambda: clients(server) == {0: 5, 1: 5}, said="all to worker 0")
+	for s in held:
+		s.close()
+	server.baseline = None
+
+
+def test_source_hash(acceptor):
+	"""An address stays with its worker; a worker that comes takes its share and moves nothing else."""
+	def workers_of(server):
+		found = {}
+		for n in range(1, 25):
+			before = clients(server)
+			s = socket.create_connection(("127.0.0.1", server.ports["tcp"]), srv.DEADLINE,
+				source_address=("127.0.1.%d" % n, 0))
+			after = procs.wait_for(lambda: clients(server) != before and clients(server))
+			found[n] = next(slot for slot in after if after[slot] != before[slot])
+			s.close()
+			procs.wait_for(lambda: clients(server) == before)
+		return found
+	server = acceptor(workers=3, listens=("tcp",), conf="balance = source-hash")
+	first = workers_of(server)
+	assert set(first.values()) == {0, 1, 2}
+	assert workers_of(server) == first
+	server.put_conf(server.conf_text.replace("worker-processes = 3", "worker-processes = 4"))
+	server.workers = 4
+	server.reload()
+	server.wait_up(2)
+	second = workers_of(server)
+	moved = {n for n in first if second[n] != first[n]}
+	assert 0 < len(moved) < 20 and {second[n] for n in moved} == {3}
+
+
+def test_a_balance_of_the_other_dispatch(h2d):
+	server = h2d.new(conf="dispatch = acceptor\nbalance = cpu", dispatch="")
+	done = server.run("-t", check=1)
+	assert "balance = cpu is not for dispatch = acceptor" in done.err, done.err
+
+
+# --- reloads --------------------------------------------------------------------------------------
+
+def in_mode(server, mode):
+	return "dispatch = %s\n" % mode + server.conf_text
+
+
+def test_switching(h2d):
+	"""By HUP under load, there and back again: no failed request."""
+	server = h2d.new(dispatch="", workers=2)
+	server.put_conf(in_mode(server, "reuseport"))
+	server.start()
+	with fleet(server, 30) as result:
+		for i in range(6):
+			mode = ("acceptor", "reuseport")[i % 2]
+			server.put_conf(in_mode(server, mode))
+			server.reload()
+			status = server.wait_up(i + 2)
+			assert status["dispatch"] == mode
+			requests = status["totals"]["requests"]
+			procs.wait_for(lambda: server.status()["totals"]["requests"] > requests + 200,
+				said="it goes on")
+	assert result["failures"] == 0, result
+
+
+def test_hup_storm(acceptor):
+	"""A HUP every 100 ms under clients that connect again and again: no failed request."""
+	server = acceptor(workers=2)
+	generation = server.status()["generation"]
+	with fleet(server, 50) as result:
+		for _ in range(HUPS):
+			begin = time.monotonic()
+			server.signal(signal.SIGHUP)
+			time.sleep(max(0, begin + 0.1 - time.monotonic()))
+		server.wait_up(generation + 2)
+	assert result["failures"] == 0, result
+	harness.REPORT.append("HUP storm, acceptor: %d HUPs, generation %d, %d requests, %d connections, "
+		"0 failures" % (HUPS, server.status()["generation"], result["requests"], result["connections"]))
+
+
+def test_a_reload_takes_what_waits_along(acceptor):
+	"""What waits in an inbox and behind it when the generation leaves is answered."""
+	server = acceptor(workers=1, listens=("tcp",))
+	with stopped(*server.worker_pids()):
+		raws = ask_all(server, 40)
+		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 40 - CREDITS, said="16 wait")
+		server.reload()
+		hear_all(raws[CREDITS:])
+	hear_all(raws[:CREDITS])
+	server.wait_up(2)
+
+
+def test_a_failed_reload_accepts_nothing(acceptor):
+	"""The next generation's acceptor waits until its generation serves."""
+	server = acceptor(workers=1, listens=("tcp",))
+	server.put_conf(server.conf_text.replace("worker-processes", "worker-precesses"))
+	server.run("-s", "reload", "--pid-file", server.pid_path, check=1)
+	hear_all(ask_all(server, 20))
+	server.put_conf(server.conf_text)

@@ -19,6 +19,7 @@
 #include "master/master_state.h"
 #include "master/reload.h"
 #include "master/supervise.h"
+#include "server/dispatch.h"
 #include "unit.h"
 
 enum { PROCESSES = 64, FIRST_PID = 1 << 23, SECOND = 1000 };
@@ -101,6 +102,15 @@ static const struct child_kind more_kinds[] = {
 		true, { 100, 10000 }, { 0 } },
 	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
 		CHILD_SAYS(CTL_UP), true, { 1000, 1000 }, { 0 } },
+	{ .name = NULL },
+};
+
+/* As with dispatch = acceptor. */
+static const struct child_kind with_inboxes[] = {
+	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_UP),
+		true, { 100, 10000 }, { 0 } },
+	{ "acceptor", false, false, no_run, one, CHILD_INBOXES, CHILD_SAYS(CTL_UP), true,
+		{ 20, 50 }, { 0 } },
 	{ .name = NULL },
 };
 
@@ -1065,6 +1075,83 @@ START_TEST(a_third_kind_is_a_row)
 }
 END_TEST
 
+/* --- dispatch = acceptor ---------------------------------------------------------------------- */
+
+static void start_with_inboxes(void)
+{
+	write_conf("dispatch = acceptor\n");
+	m.kinds = with_inboxes;
+	reload_begin(&m);
+	up(find("acceptor", 0, 1));
+	up(worker(0, 1));
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), 0);
+	up(worker(1, 1));
+	ck_assert_uint_eq(m.current->inboxes.n, 2);
+}
+
+/* And one that is started again then does so at once. */
+START_TEST(an_acceptor_begins_when_its_generation_serves)
+{
+	unsigned n;
+	struct worker_listener *l;
+
+	start_with_inboxes();
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
+	ck_assert_uint_eq(m.board->head.dispatch, DISPATCH_ACCEPTOR);
+	die(find("acceptor", 0, 1));
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
+	l = gen_worker_listeners(m.current, 0, &n);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_int_eq(l[0].fd, -1);
+	free(l);
+	l = gen_acceptor_listeners(m.current, &n);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_int_eq(l[0].fd, m.current->sockets[0]->listener.fds[0]);
+	free(l);
+}
+END_TEST
+
+START_TEST(each_generation_has_its_own_inboxes)
+{
+	struct gen *old;
+
+	start_with_inboxes();
+	old = m.current;
+	reload_begin(&m);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_uint_eq(told(find("acceptor", 0, 2)), 0);
+	ck_assert_uint_eq(old->inboxes.n, 2);
+	up(find("acceptor", 0, 2));
+	ck_assert_uint_eq(told(find("acceptor", 0, 2)), CTL_SERVE);
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
+	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_DRAIN);
+	ck_assert_uint_eq(old->inboxes.n, 0);
+	ck_assert_uint_eq(m.current->inboxes.n, 2);
+}
+END_TEST
+
+START_TEST(an_inbox_is_lent)
+{
+	struct ctl_msg msg = { 0 };
+	int fds[CTL_FDS_MAX], nfds = 0;
+
+	start_with_inboxes();
+	for (unsigned i = 0; i < 4; i++)
+		die(worker(0, 1));
+	ck_assert_int_gt(ctl_recv(worker(1, 1)->ctl, &msg, fds, &nfds), 0);
+	ck_assert_uint_eq(msg.type, CTL_LISTEN);
+	ck_assert_uint_eq(msg.listener, CTL_INBOX);
+	ck_assert_uint_eq(msg.slot, 0);
+	ck_assert_int_eq(nfds, 1);
+	close(fds[0]);
+	ck_assert_uint_eq(told(worker(1, 1)), 0);
+	pass(100);
+	up(worker(0, 1));
+	ck_assert_uint_eq(told(worker(1, 1)), CTL_UNLISTEN);
+}
+END_TEST
+
 START_TEST(gen_steps)
 {
 	static const char steps[GEN_STATES][GEN_STATES] = {
@@ -1123,6 +1210,9 @@ static TCase *tests(void)
 	tcase_add_test(t, many_drain);
 	tcase_add_test(t, what_became_of_connections);
 	tcase_add_test(t, a_third_kind_is_a_row);
+	tcase_add_test(t, an_acceptor_begins_when_its_generation_serves);
+	tcase_add_test(t, each_generation_has_its_own_inboxes);
+	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
 	return t;
 }
