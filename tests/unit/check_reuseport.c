@@ -27,6 +27,7 @@ static void setup(void)
 
 	ck_assert_ptr_null(addr_parse("127.0.0.1:0", &addr));
 	ck_assert_msg(listener_open(&l, &addr, SLOTS, 0, err, sizeof(err)) == 0, "%s", err);
+	ck_assert_msg(listener_listen(&l, err, sizeof(err)) == 0, "%s", err);
 }
 
 static void teardown(void)
