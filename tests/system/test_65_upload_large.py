@@ -18,7 +18,7 @@ from uploads import PUBLIC, WAYS, folder, names, wait_over
 
 SIZE = int(os.environ.get("H2D_UPLOAD_SIZE", "64"))
 MIB = 1 << 20
-WINDOW = 1 * MIB  # what a client may have sent and the disk has not, at most
+WINDOW = 16 * MIB  # limits.receive-window: what a client may have sent and the disk has not, at most
 OPTIONS = {"h2-tcp": "--http2-prior-knowledge", "h2-tls": "--http2", "h1-tcp": "--http1.1", "h1-tls": "--http1.1"}
 
 
