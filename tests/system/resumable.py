@@ -93,7 +93,13 @@ def ask(server, way, location, *headers):
 
 
 def finish(server, way, location, data):
-	"""The rest of it, from where it is: the last answer."""
+	"""
+	The rest of it, from where it is: the last answer. What was sent before the connection was cut may be
+	read by another worker only now: then the offset is another one than a moment ago, and is asked again.
+	"""
 	with connect(server, way) as c:
-		offset = offset_of(head(c, location))
-		return append(c, location, offset, data[offset:])
+		while True:
+			offset = offset_of(head(c, location))
+			answer = append(c, location, offset, data[offset:])
+			if answer.status != 409:
+				return answer
