@@ -78,13 +78,22 @@ static int attach_all(const struct master *m)
 	return rc;
 }
 
+/* Once for each generation: from now on its workers write the loads. */
+static void clear_loads(struct master *m)
+{
+	if (m->loads_of == m->current->number)
+		return;
+	m->loads_of = m->current->number;
+	for (unsigned i = 0; m->load.slots != NULL && i < LOAD_SLOTS; i++)
+		load_clear(&m->load.slots[i]);
+}
+
 void balance_apply(struct master *m)
 {
 	int rc;
 
 	balance_slots(m);
-	for (unsigned i = 0; m->load.slots != NULL && i < LOAD_SLOTS; i++)
-		load_clear(&m->load.slots[i]);
+	clear_loads(m);
 	rc = attach_all(m);
 	if (rc < 0) {
 		refuse(m->current, rc);

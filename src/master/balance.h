@@ -12,7 +12,7 @@ struct master;
 /* Before g's processes are started. What g wants and cannot be had is a warning, and hash. */
 void balance_prepare(struct gen *g);
 
-/* For all listening sockets, as the generation that serves has it, which has just begun to. */
+/* For all listening sockets, as the generation that serves has it. */
 void balance_apply(struct master *m);
 
 /* Which slots new connections may be sent to: those with a worker that is up. */

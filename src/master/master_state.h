@@ -29,7 +29,8 @@ struct master {
 	int exit_status;
 	struct board *board;
 	struct sockets sockets;
-	struct load load; /* of the worker slots, once a generation is balanced by it */
+	struct load load;  /* of the worker slots, once a generation is balanced by it */
+	uint32_t loads_of; /* the generation whose workers write them; balance's own */
 	struct pidfile pidfile;
 	struct list gens;      /* every generation that has processes, oldest first */
 	unsigned ngens;        /* generations not yet freed */

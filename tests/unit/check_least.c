@@ -31,6 +31,7 @@ static void setup(void)
 
 	ck_assert_ptr_null(addr_parse("127.0.0.1:0", &addr));
 	ck_assert_msg(listener_open(&l, &addr, SLOTS, 0, err, sizeof(err)) == 0, "%s", err);
+	ck_assert_msg(listener_listen(&l, err, sizeof(err)) == 0, "%s", err);
 	refused = load_open(&load);
 	sockets = refused == 0 ? least_sockets_new() : -1;
 	if (refused < 0)
@@ -257,6 +258,7 @@ START_TEST(slots_come_and_go)
 	if (cannot())
 		return;
 	ck_assert_int_eq(listener_resize(&l, 6, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
 	ck_assert_int_eq(least_attach(&load, sockets, l.fds, 6), 0);
 	for (unsigned i = 0; i < 60; i++)
 		clients[i] = dial();
@@ -274,6 +276,7 @@ START_TEST(slots_come_and_go)
 		close(clients[i]);
 
 	ck_assert_int_eq(listener_resize(&l, 3, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
 	set(2, 0, 0);
 	ck_assert_int_eq(least_attach(&load, sockets, l.fds, 3), 0);
 	for (unsigned i = 0; i < 30; i++)
