@@ -20,6 +20,7 @@
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "master/options.h"
+#include "master/program.h"
 #include "master/sandbox.h"
 #include "master/signal_cmd.h"
 #include "master/upload_access.h"
@@ -147,8 +148,10 @@ static void have_standard_fds(void)
 
 int main(int argc, char **argv)
 {
+	struct program program;
 	struct options o;
 	sigset_t set, before;
+	int rc;
 
 	/* First of all: a HUP or USR1 that comes before the master listens waits until it does. */
 	master_signal_set(&set);
@@ -179,5 +182,9 @@ int main(int argc, char **argv)
 	}
 	log_out_own(STDOUT_FILENO);
 	log_out_own(STDERR_FILENO);
-	return master_run(&o.conf);
+	if (program_keep(&program, argv) < 0)
+		return EXIT_FAILURE;
+	rc = master_run(&o.conf, &program);
+	program_free(&program);
+	return rc;
 }

@@ -18,6 +18,7 @@
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/supervise.h"
+#include "master/takeover.h"
 #include "master/watchdog.h"
 
 static struct child *find_child(struct master *m, pid_t pid)
@@ -75,10 +76,21 @@ static void raise_limit(void)
 	}
 }
 
-int master_run(const struct conf_override *ov)
+static int run(struct master *m)
+{
+	if (heir_take(m, takeover_event) < 0) {
+		m->exit_status = 1;
+		return 0;
+	}
+	reload_begin(m);
+	return loop_run(&m->loop);
+}
+
+int master_run(const struct conf_override *ov, const struct program *program)
 {
 	struct master m = {
 		.ov = ov,
+		.program = program,
 		.kinds = child_kinds,
 		.children = { &m.loop, &supervise_ops, spawn, kill },
 		.pidfile = PIDFILE_NONE,
@@ -93,6 +105,7 @@ int master_run(const struct conf_override *ov)
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
 	reload_init(&m);
+	upgrade_init(&m);
 	m.board = board_new();
 	rc = m.board != NULL ? loop_init(&m.loop) : -errno;
 	if (rc < 0) {
@@ -104,15 +117,16 @@ int master_run(const struct conf_override *ov)
 	rc = watch_signals(&m);
 	if (rc == 0) {
 		watchdog_start(&m);
-		reload_begin(&m);
-		rc = loop_run(&m.loop);
+		rc = run(&m);
 	}
 	if (rc < 0) {
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
 	}
 	watchdog_stop(&m);
-	if (m.pidfile.path != NULL)
+	heir_fini(&m);
+	sockets_free(&m.sockets);
+	if (m.pidfile.mine)
 		status_remove(m.pidfile.path);
 	pidfile_close(&m.pidfile);
 	sig_fini(&m.sig, &m.loop);

@@ -7,8 +7,9 @@
 #define H2D_MASTER_MASTER_H
 
 #include "conf/conf.h"
+#include "master/program.h"
 
-/* Runs until a signal ends it; the exit status of the program. */
-int master_run(const struct conf_override *ov);
+/* Runs until a signal ends it; the exit status of the program, which an upgrade runs again. */
+int master_run(const struct conf_override *ov, const struct program *program);
 
 #endif

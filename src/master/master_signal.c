@@ -34,25 +34,43 @@ static void reopen_logs(struct master *m)
 	log_notice("logs reopened");
 }
 
+static void stop(struct master *m, bool gracefully)
+{
+	upgrade_abort(m);
+	if (!gracefully || m->phase != MASTER_LEAVE)
+		drain_all(m, gracefully);
+}
+
+/* The master that hands over may have named this one already: what it has is to be left in order.
+ */
+static bool stop_later(struct master *m, int signo)
+{
+	if (!m->heir.channel.active || (signo != SIGQUIT && signo != SIGTERM && signo != SIGINT))
+		return false;
+	m->heir.signo = signo;
+	return true;
+}
+
 void master_signal(struct master *m, int signo)
 {
+	if (stop_later(m, signo))
+		return;
 	switch (signo) {
 	case SIGHUP:
 		reload_ask(m);
 		break;
 	case SIGQUIT:
-		if (m->phase != MASTER_LEAVE)
-			drain_all(m, true);
+		stop(m, true);
 		break;
 	case SIGTERM:
 	case SIGINT:
-		drain_all(m, false);
+		stop(m, false);
 		break;
 	case SIGUSR1:
 		reopen_logs(m);
 		break;
 	default:
-		log_warn("upgrading the program in place is not built");
+		upgrade_request(m);
 		break;
 	}
 }

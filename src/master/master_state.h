@@ -8,9 +8,12 @@
 #include "event/loop.h"
 #include "event/sig.h"
 #include "master/gen.h"
+#include "master/heir.h"
 #include "master/pidfile.h"
+#include "master/program.h"
 #include "master/sockets.h"
 #include "master/status.h"
+#include "master/upgrade.h"
 #include "net/load.h"
 
 enum master_phase {
@@ -32,23 +35,26 @@ struct master {
 	struct load load;  /* of the worker slots, once a generation is balanced by it */
 	uint32_t loads_of; /* the generation whose workers write them; balance's own */
 	struct pidfile pidfile;
-	struct list gens;      /* every generation that has processes, oldest first */
-	unsigned ngens;        /* generations not yet freed */
-	struct gen *current;   /* the one that serves; NULL before the first does */
-	struct gen *starting;  /* the one that is being built, NULL if none is */
-	uint32_t last_number;  /* of a generation */
-	uint64_t next_image;   /* number that the next keeper may begin with */
-	struct status status;  /* as written: the last reload that is over */
-	struct status next;    /* what is being gathered for the one that runs */
-	bool again;            /* HUP came while one was running, or too many drained */
-	struct task resume;    /* does that again; drain runs it when a generation is gone */
-	uint64_t begun_us;     /* when the reload that runs began */
-	struct timer watchdog; /* watchdog's own */
-	struct timer limit;    /* for a generation to come up */
-	struct timer bind;     /* tries once more for the addresses of the first generation */
-	struct timer shrink;   /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;   /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;   /* ms; how long that goes on; 0: not begun */
+	struct list gens;     /* every generation that has processes, oldest first */
+	unsigned ngens;       /* generations not yet freed */
+	struct gen *current;  /* the one that serves; NULL before the first does */
+	struct gen *starting; /* the one that is being built, NULL if none is */
+	uint32_t last_number; /* of a generation */
+	uint64_t next_image;  /* number that the next keeper may begin with */
+	struct status status; /* as written: the last reload that is over */
+	struct status next;   /* what is being gathered for the one that runs */
+	bool again;           /* HUP came while one was running, or too many drained */
+	struct task resume;   /* does that again; drain runs it when a generation is gone */
+	uint64_t begun_us;    /* when the reload that runs began */
+	const struct program *program;
+	struct upgrade upgrade; /* of this program by the one that is installed */
+	struct heir heir;       /* to the master that this one replaces */
+	struct timer watchdog;  /* watchdog's own */
+	struct timer limit;     /* for a generation to come up */
+	struct timer bind;      /* tries once more for the addresses of the first generation */
+	struct timer shrink;    /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;    /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until;    /* ms; how long that goes on; 0: not begun */
 };
 
 #endif

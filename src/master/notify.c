@@ -17,6 +17,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+static bool held;
+
+void notify_hold(bool hold)
+{
+	held = hold;
+}
+
 static void notify_send(const char *msg, size_t n)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -24,7 +31,7 @@ static void notify_send(const char *msg, size_t n)
 	socklen_t len;
 	int fd;
 
-	if (path == NULL || (path[0] != '/' && path[0] != '@'))
+	if (held || path == NULL || (path[0] != '/' && path[0] != '@'))
 		return;
 	if (strlen(path) >= sizeof(sun.sun_path)) {
 		log_warn("NOTIFY_SOCKET is too long: %s", path);
@@ -74,4 +81,12 @@ void notify_watchdog(void)
 void notify_stopping(const char *text)
 {
 	notify_state("STOPPING=1", text);
+}
+
+void notify_main_pid(pid_t pid)
+{
+	char msg[64];
+	int n = snprintf(msg, sizeof(msg), "MAINPID=%d\n", (int)pid);
+
+	notify_send(msg, (size_t)n);
 }

@@ -6,11 +6,20 @@
 #ifndef H2D_MASTER_NOTIFY_H
 #define H2D_MASTER_NOTIFY_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 /* Each with a STATUS line; text is cut at 500 bytes and must not hold newlines. */
 void notify_ready(const char *text);
 void notify_reloading(const char *text); /* with MONOTONIC_USEC */
 /* The master turns, and no process is beyond repair. */
 void notify_watchdog(void);
 void notify_stopping(const char *text);
+
+/* From now on that process is the service, which must be one of its control group. */
+void notify_main_pid(pid_t pid);
+
+/* While it is held nothing is sent: another process speaks for the service. */
+void notify_hold(bool hold);
 
 #endif

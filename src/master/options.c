@@ -80,8 +80,6 @@ static int set_dispatch(struct options *o, const char *value)
 
 static int set_signal(struct options *o, const char *value)
 {
-	if (strcmp(value, "upgrade") == 0)
-		return usage("-s upgrade is not built into this h2d", NULL);
 	if (!signal_cmd_known(value))
 		return usage("-s: unknown signal", value);
 	o->action = OPTIONS_SIGNAL;

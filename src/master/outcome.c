@@ -1,5 +1,6 @@
 /*
- * outcome: keeps PIDFILE.status true. What processes counted is read from their slots of the
+ * outcome: keeps PIDFILE.status true. A master that does not own the pid file, because another one
+ * does, writes nothing. What processes counted is read from their slots of the
  * scoreboard before those are released, and is not believed where it cannot be.
  */
 #include "master/outcome.h"
@@ -15,11 +16,27 @@ void outcome_write(const struct master *m)
 {
 	int rc;
 
-	if (m->pidfile.path == NULL)
+	if (!m->pidfile.mine)
 		return;
 	rc = status_write(&m->status, m->pidfile.path);
 	if (rc < 0)
 		log_warn("%s.status: %s", m->pidfile.path, strerror(-rc));
+}
+
+void outcome_begin(struct master *m)
+{
+	m->next = (struct status){ .upgrade = m->status.upgrade, .upgraded = m->status.upgraded };
+	m->status.running = m->status.request + 1;
+	outcome_write(m);
+}
+
+void outcome_end(struct master *m, bool ok)
+{
+	m->next.request = m->status.running;
+	m->next.ok = ok;
+	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
+	m->status = m->next;
+	outcome_write(m);
 }
 
 void outcome_replaced(struct master *m, const struct gen *old)

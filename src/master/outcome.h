@@ -1,19 +1,25 @@
 /*
- * outcome: what `h2d -s reload` is told, by the status file: how requests ended, what became of the
- * generations that were replaced, and that a reload waits. Reload and drain call it; it decides
- * nothing.
+ * outcome: what `h2d -s` is told, by the status file: how requests ended, what became of the
+ * generations that were replaced, and that a reload waits. Reload, upgrade and drain call it;
+ * m->next is where they gather what there is to say. It decides nothing.
  */
 #ifndef H2D_MASTER_OUTCOME_H
 #define H2D_MASTER_OUTCOME_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
 struct child;
 struct gen;
 struct master;
 
-/* Writes the file, if there is a pid file to stand beside. */
+/* Writes the file, if there is a pid file of ours to stand beside. */
 void outcome_write(const struct master *m);
+
+/* A request begins: before anything is read for it. */
+void outcome_begin(struct master *m);
+
+/* It is over; the file says so. */
+void outcome_end(struct master *m, bool ok);
 
 /* The generation that is being built has replaced `old`: a line about it for the next outcome. */
 void outcome_replaced(struct master *m, const struct gen *old);

@@ -39,10 +39,28 @@ static bool still_named(int fd, const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
+int pidfile_name(const struct pidfile *p, pid_t pid)
 {
 	char text[16];
-	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	int n = snprintf(text, sizeof(text), "%d\n", (int)pid);
+
+	/* The new number in one write; only then what an older, longer one left behind. */
+	if (pwrite(p->fd, text, (size_t)n, 0) != n || ftruncate(p->fd, n) < 0)
+		return -errno;
+	return 0;
+}
+
+int pidfile_adopt(struct pidfile *p, const char *path, int fd)
+{
+	*p = (struct pidfile){ .path = strdup(path), .fd = fd };
+	if (p->path != NULL)
+		return 0;
+	p->fd = -1;
+	return -ENOMEM;
+}
+
+int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
+{
 	int fd;
 
 	*p = PIDFILE_NONE;
@@ -62,12 +80,10 @@ int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
 			break;
 		close(fd);
 	}
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+	if (pidfile_name(&(struct pidfile){ .fd = fd }, getpid()) < 0 ||
+		pidfile_adopt(p, path, fd) < 0)
 		goto failed;
-	p->path = strdup(path);
-	if (p->path == NULL)
-		goto failed;
-	p->fd = fd;
+	p->mine = true;
 	return 0;
 
 failed:
@@ -82,7 +98,7 @@ void pidfile_close(struct pidfile *p)
 	if (p->fd < 0)
 		return;
 	/* Unlinked while locked, and only if it is ours: nobody can have taken the name over. */
-	if (still_named(p->fd, p->path))
+	if (p->mine && still_named(p->fd, p->path))
 		unlink(p->path);
 	close(p->fd);
 	free(p->path);

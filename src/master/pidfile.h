@@ -5,12 +5,14 @@
 #ifndef H2D_MASTER_PIDFILE_H
 #define H2D_MASTER_PIDFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 struct pidfile {
 	char *path; /* NULL: none is kept */
 	int fd;     /* holds the lock; -1: none */
+	bool mine;  /* the file names this process: it is ours to write and to unlink */
 };
 
 #define PIDFILE_NONE ((struct pidfile){ .fd = -1 })
@@ -18,7 +20,16 @@ struct pidfile {
 /* Creates path, locks it and writes our process ID. 0, or -1 with a message in err. */
 int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize);
 
-/* Unlinks the file and lets go of the lock; harmless when none is kept. */
+/*
+ * Takes a file that another process holds open and locked: the lock belongs to the open file, so
+ * both have it. It stays the other's until p->mine is set. 0, or -ENOMEM.
+ */
+int pidfile_adopt(struct pidfile *p, const char *path, int fd);
+
+/* Writes which process the file names. 0, or -errno. */
+int pidfile_name(const struct pidfile *p, pid_t pid);
+
+/* Unlinks the file if it is ours and lets go of the lock; harmless when none is kept. */
 void pidfile_close(struct pidfile *p);
 
 /* The process that holds path's lock. 0: nobody does, or there is no such file; -errno. */

@@ -37,6 +37,7 @@ enum {
 static void complain(struct master *m, const char *prefix, const char *text)
 {
 	status_add(&m->next, text);
+	heir_say(m, "text ", text);
 	if (m->phase == MASTER_START)
 		fprintf(stderr, "%s%s\n", prefix, text);
 	if (m->phase != MASTER_START ||
@@ -82,12 +83,10 @@ static void finish(struct master *m, bool ok)
 		status_add(&m->next, text);
 	if (m->phase == MASTER_SERVE)
 		notify_ready(text);
-	m->next.request = m->status.running;
-	m->next.ok = ok;
 	m->next.generation = m->current != NULL ? m->current->number : 0;
-	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
-	m->status = m->next;
-	outcome_write(m);
+	outcome_end(m, ok);
+	if (m->upgrade.wanted)
+		loop_ready(&m->loop, &m->upgrade.later);
 	loop_defer(&m->loop, &m->resume);
 }
 
@@ -100,7 +99,8 @@ void reload_fail(struct gen *g, const char *why)
 		complain(m, "h2d: ", why);
 	if (m->phase == MASTER_START) {
 		m->exit_status = 1;
-		drain_all(m, false);
+		/* Beside an old master its workers may be serving: what they have they finish. */
+		drain_all(m, heir_leave(m));
 		return;
 	}
 	log_error("reload failed: generation %u goes on", m->current->number);
@@ -168,7 +168,7 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 {
 	char err[512];
 
-	if (m->current == NULL) {
+	if (m->current == NULL && m->pidfile.path == NULL) {
 		if (conf->pid_file[0] == '\0')
 			return 0;
 		if (pidfile_open(&m->pidfile, conf->pid_file, err, sizeof(err)) < 0) {
@@ -207,9 +207,22 @@ static int start_processes(struct gen *g)
 	return 0;
 }
 
+/* Workers of the old master write to them already. */
+static void take_doubts(struct gen *g)
+{
+	int *inherited = g->master->heir.from.doubts;
+
+	for (int i = 0; i < 2 && g->doubts[i] >= 0 && inherited[i] >= 0; i++) {
+		close(g->doubts[i]);
+		g->doubts[i] = inherited[i];
+		inherited[i] = -1;
+	}
+}
+
 static void adopt(struct master *m, struct gen *g)
 {
 	g->master = m;
+	take_doubts(g);
 	launch_init(g, &m->children);
 	list_append(&m->gens, &g->node);
 	m->ngens++;
@@ -295,7 +308,8 @@ static bool must_wait(struct master *m)
 void reload_ask(struct master *m)
 {
 	m->again = m->phase != MASTER_LEAVE;
-	if (m->phase != MASTER_SERVE || m->starting != NULL || must_wait(m))
+	if (m->phase != MASTER_SERVE || m->starting != NULL || m->upgrade.channel.active ||
+		must_wait(m))
 		return;
 	m->again = false;
 	reload_begin(m);
@@ -322,12 +336,10 @@ void reload_begin(struct master *m)
 	struct gen *g;
 
 	H2D_ASSERT(m->starting == NULL);
-	m->next = (struct status){ 0 };
 	m->begun_us = clock_read_us();
 	if (m->phase == MASTER_SERVE) {
 		/* Before the configuration is read: `h2d -s reload` relies on it. */
-		m->status.running = m->status.request + 1;
-		outcome_write(m);
+		outcome_begin(m);
 		notify_reloading("reloading");
 		log_notice("reloading");
 	}

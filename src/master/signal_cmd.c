@@ -24,7 +24,7 @@
 enum {
 	POLL_MS = 20,
 	STOP_MS = 10000,
-	RELOAD_MS = 75000, /* one that runs, and ours: 30 s each */
+	REQUEST_MS = 75000, /* one that runs, and ours: 30 s each */
 	QUIT_EXTRA_MS = 10000,
 	QUIT_UNKNOWN_MS = 90000,
 };
@@ -42,6 +42,7 @@ static const struct {
 	int signo;
 } signals[] = {
 	{ "reload", SIGHUP },
+	{ "upgrade", SIGUSR2 },
 	{ "stop", SIGTERM },
 	{ "quit", SIGQUIT },
 	{ "reopen", SIGUSR1 },
@@ -135,9 +136,19 @@ static int wait_gone(const struct target *t, uint64_t ms)
 	return 1;
 }
 
-/* --- reload ----------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-static int tell(const struct status *s)
+/* What else a wait may end with than an exit status: an upgrade has put another master in place. */
+enum { MOVED = -1 };
+
+static int moved_or(const struct target *t, int rc)
+{
+	pid_t now = pidfile_holder(t->pid_file);
+
+	return now > 0 && now != t->pid ? MOVED : rc;
+}
+
+static int tell_reload(const struct status *s)
 {
 	FILE *out = s->ok ? stdout : stderr;
 
@@ -177,7 +188,7 @@ static int wait_drained(const struct target *t, uint32_t generation)
 
 static int tell_all(const struct target *t, const struct status *s)
 {
-	int rc = tell(s);
+	int rc = tell_reload(s);
 
 	fflush(stdout);
 	return rc == 0 && t->wait && s->replaced != 0 ? wait_drained(t, s->replaced) : rc;
@@ -192,10 +203,52 @@ static void tell_waiting(const struct status *s, bool *told)
 	*told |= s->waiting != 0;
 }
 
-/* Until a request that began after `before` is finished: see status.h. */
-static int wait_reload(const struct target *t, uint32_t before)
+static int tell_upgrade(const struct status *s)
 {
-	uint64_t ms = RELOAD_MS + t->quit_ms; /* generations that drain may come first */
+	FILE *out = s->upgraded ? stdout : stderr;
+
+	if (!s->upgraded)
+		fprintf(out, "h2d: upgrade failed, the running program goes on\n");
+	fprintf(out, "%s\n",
+		s->request == s->upgrade ? s->text : "a later reload has replaced the details");
+	return s->upgraded ? 0 : 1;
+}
+
+/* Whether s has the outcome of a request that began after `before`: see status.h. */
+static bool is_over(const struct status *s, int signo, uint32_t before)
+{
+	if (signo == SIGUSR2)
+		return s->upgrade > before;
+	/* A reload that came while an upgrade ran is done after it. */
+	return s->request > before && s->request != s->upgrade;
+}
+
+static void let_go(struct target *t)
+{
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	t->pidfd = -1;
+}
+
+/*
+ * The master has gone. Where another one is in its place, what began after we asked goes on there;
+ * if nothing did, the signal was lost.
+ */
+static int follow(struct target *t, const struct status *s, uint32_t before)
+{
+	if (moved_or(t, 1) != MOVED) {
+		fprintf(stderr, "h2d: process %d ended before it had done so\n", (int)t->pid);
+		return 1;
+	}
+	if (s->running <= before)
+		return MOVED;
+	let_go(t);
+	return find_master(t) ? 0 : 1;
+}
+
+static int wait_outcome(struct target *t, int signo, uint32_t before)
+{
+	uint64_t ms = REQUEST_MS + t->quit_ms; /* generations that drain may come first */
 	uint64_t end = clock_read_us() + ms * 1000;
 	bool told = false;
 	struct status s;
@@ -204,57 +257,79 @@ static int wait_reload(const struct target *t, uint32_t before)
 		bool gone = is_gone(t, POLL_MS);
 		int rc = status_read(&s, t->pid_file);
 
-		if (rc == 0 && s.request > before)
-			return tell_all(t, &s);
+		if (rc == 0 && is_over(&s, signo, before))
+			return signo == SIGUSR2 ? tell_upgrade(&s) : tell_all(t, &s);
 		if (rc == 0)
 			tell_waiting(&s, &told);
 		if (rc < 0 && rc != -ENOENT) {
 			fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
 			return 1;
 		}
-		if (gone) {
-			fprintf(stderr, "h2d: process %d ended before it had reloaded\n",
-				(int)t->pid);
-			return 1;
-		}
+		rc = gone ? follow(t, &s, before) : 0;
+		if (rc != 0)
+			return rc;
 	}
 	fprintf(stderr, "h2d: no outcome within %d s\n", (int)(ms / 1000));
 	return 1;
 }
 
-int signal_cmd(const char *name, bool wait, const struct conf_override *ov)
+static int send_signal(const struct target *t, int signo)
 {
-	int signo = signal_of(name);
-	struct target t = { .pidfd = -1, .quit_ms = QUIT_UNKNOWN_MS, .wait = wait };
+	if (pidfd_send_signal(t->pidfd, signo, NULL, 0) == 0)
+		return 0;
+	if (errno == ESRCH && moved_or(t, 1) == MOVED)
+		return MOVED;
+	fprintf(stderr, "h2d: cannot signal process %d: %s\n", (int)t->pid, strerror(errno));
+	return 1;
+}
+
+/* Of a master that is still starting there is no status yet. */
+static int request(struct target *t, int signo)
+{
 	struct status s;
+	int rc = status_read(&s, t->pid_file);
+
+	if (rc < 0 && rc != -ENOENT) {
+		fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
+		return 1;
+	}
+	rc = send_signal(t, signo);
+	return rc != 0 ? rc : wait_outcome(t, signo, s.running > s.request ? s.running : s.request);
+}
+
+static int stop(const struct target *t, int signo)
+{
+	int rc = send_signal(t, signo);
+
+	if (rc == 0)
+		rc = wait_gone(t, signo == SIGTERM ? STOP_MS : t->quit_ms);
+	return rc == 0 ? moved_or(t, 0) : rc;
+}
+
+static int ask(struct target *t, int signo)
+{
 	int rc = 1;
 
-	if (!find_pid_file(&t, ov) || !find_master(&t))
-		goto out;
-	if (signo == SIGHUP) {
-		rc = status_read(&s, t.pid_file);
-		/* A master that is still starting has not written one. */
-		if (rc < 0 && rc != -ENOENT) {
-			fprintf(stderr, "h2d: %s.status: %s\n", t.pid_file, strerror(-rc));
-			rc = 1;
-			goto out;
-		}
+	if (find_master(t)) {
+		if (signo == SIGHUP || signo == SIGUSR2)
+			rc = request(t, signo);
+		else if (signo == SIGTERM || signo == SIGQUIT)
+			rc = stop(t, signo);
+		else
+			rc = send_signal(t, signo);
 	}
-	if (pidfd_send_signal(t.pidfd, signo, NULL, 0) < 0) {
-		fprintf(stderr, "h2d: cannot signal process %d: %s\n", (int)t.pid, strerror(errno));
-		rc = 1;
-		goto out;
-	}
-	if (signo == SIGHUP)
-		rc = wait_reload(&t, s.running > s.request ? s.running : s.request);
-	else if (signo == SIGTERM)
-		rc = wait_gone(&t, STOP_MS);
-	else if (signo == SIGQUIT)
-		rc = wait_gone(&t, t.quit_ms);
-	else
-		rc = 0;
-out:
-	if (t.pidfd >= 0)
-		close(t.pidfd);
+	let_go(t);
+	return rc;
+}
+
+int signal_cmd(const char *name, bool wait, const struct conf_override *ov)
+{
+	struct target t = { .pidfd = -1, .quit_ms = QUIT_UNKNOWN_MS, .wait = wait };
+	int rc = MOVED;
+
+	if (!find_pid_file(&t, ov))
+		return 1;
+	while (rc == MOVED)
+		rc = ask(&t, signal_of(name));
 	return rc;
 }

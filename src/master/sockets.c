@@ -69,6 +69,25 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	return e;
 }
 
+struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted, const int *fds,
+	unsigned n, char *err, size_t errsize)
+{
+	struct sockets_entry *e = calloc(1, sizeof(*e));
+
+	if (e == NULL) {
+		snprintf(err, errsize, "out of memory");
+		return NULL;
+	}
+	if (listener_adopt(&e->listener, fds, n, err, errsize) < 0) {
+		free(e);
+		return NULL;
+	}
+	e->wanted = wanted != NULL ? *wanted : e->listener.addr;
+	e->kept = n;
+	list_append(&s->all, &e->node);
+	return e;
+}
+
 static void close_entry(struct sockets_entry *e)
 {
 	list_remove(&e->node);
@@ -100,11 +119,11 @@ void sockets_keep(struct sockets *s)
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
-		if (!e->taken) {
+		if (!e->taken && !e->passed) {
 			close_entry(e);
 			continue;
 		}
-		if (e->kept != 0)
+		if (e->kept != 0 && e->listener.mine)
 			set_mode(e);
 		if (listener_listen(&e->listener, err, sizeof(err)) < 0)
 			log_error("%s", err);
@@ -137,6 +156,16 @@ bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 }
 
 void sockets_close(struct sockets *s)
+{
+	LIST_FOREACH(node, &s->all) {
+		if (ENTRY(node)->listener.mine)
+			close_entry(ENTRY(node));
+		else
+			listener_close(&ENTRY(node)->listener);
+	}
+}
+
+void sockets_free(struct sockets *s)
 {
 	LIST_FOREACH(node, &s->all)
 		close_entry(ENTRY(node));

@@ -25,6 +25,9 @@ struct sockets_entry {
 	unsigned needed; /* slots that the generation which serves needs; the others are closed */
 	unsigned was;    /* slots before they were */
 	bool taken;      /* the change needs it */
+	bool gone;       /* the program that replaces this one does not need it */
+	bool passed;     /* by the service manager, which has it as long as it likes */
+	uint32_t old;    /* the identity that it had in the process it was inherited from; 0 */
 	struct list node;
 };
 
@@ -37,15 +40,27 @@ void sockets_init(struct sockets *s);
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
 
+/*
+ * Adds sockets that another process opened; wanted NULL: the address they are bound to. They are as
+ * good as kept. The entry, which owns the descriptors and whose address is not ours yet; NULL with
+ * a message in err.
+ */
+struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted, const int *fds,
+	unsigned n, char *err, size_t errsize);
+
 /* Ends the change: all that was taken listens, what was not taken is closed. */
 void sockets_keep(struct sockets *s);
 
 /* Ends the change: everything is as before. */
 void sockets_undo(struct sockets *s);
 
-/* Whether e is still open; e may be one that was closed. */
+/* Whether e is still open, here or in another process; e may be one that was closed. */
 bool sockets_have(const struct sockets *s, const struct sockets_entry *e);
 
+/* Closes all. Of an address that is not ours somebody else serves the queue: sockets_have() it. */
 void sockets_close(struct sockets *s);
+
+/* Closes and forgets all. */
+void sockets_free(struct sockets *s);
 
 #endif

@@ -63,8 +63,12 @@ static int no_stdin(void)
 /* The newest image of the generation that serves, for a process that begins where it ended. */
 static void give_image(const struct gen *g, struct child_run *r)
 {
-	const struct gen *serving = g->master->current != NULL ? g->master->current : g;
+	const struct gen *serving = g->master->current;
 
+	if (serving == NULL) {
+		r->image = heir_image(g->master, &g->resources.privs, &r->nimage);
+		return;
+	}
 	/* What another user read may be more than this one is allowed to. */
 	if (!privs_same(&serving->resources.privs, &g->resources.privs))
 		return;
@@ -84,6 +88,11 @@ static unsigned keepers_of(const struct gen *g, int fds[DOUBT_KEEPERS])
 		if (other->doubts[1] >= 0 && n < DOUBT_KEEPERS)
 			fds[n++] = other->doubts[1];
 	}
+	/* Of the master that this one replaces, and of the one that replaces it. */
+	if (g->master->heir.from.keeper >= 0 && n < DOUBT_KEEPERS)
+		fds[n++] = g->master->heir.from.keeper;
+	if (g->master->upgrade.doubts[1] >= 0 && n < DOUBT_KEEPERS)
+		fds[n++] = g->master->upgrade.doubts[1];
 	return n;
 }
 
@@ -203,6 +212,8 @@ static _Noreturn void child_main(struct child *c, int ctl)
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
 	forget_keys(g->master, gets & CHILD_KEYS ? g : NULL);
+	if (!(gets & CHILD_KEYS))
+		tls_tickets_forget();
 	if (gets & CHILD_KEEPERS)
 		r.nkeepers = keepers_of(g, keepers);
 	if (gets & CHILD_LAST_IMAGE)

@@ -1,6 +1,6 @@
 /*
- * status: the status file of reloads, beside the pid file. The master writes it, `h2d -s reload`
- * reads it. The writer follows no symbolic link: it makes a new file and renames it.
+ * status: the status file of requests, beside the pid file. The master writes it, `h2d -s` reads
+ * it. The writer follows no symbolic link: it makes a new file and renames it.
  */
 #include "master/status.h"
 
@@ -53,13 +53,18 @@ static size_t format_gone(const struct status_gone *g, char *buf, size_t size)
 		g->generation, g->drained, g->cut, g->refused);
 }
 
+static const char *result(bool ok)
+{
+	return ok ? "ok" : "failed";
+}
+
 static size_t format(const struct status *s, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size,
 		"request %" PRIu32 "\ngeneration %" PRIu32 "\nresult %s\nrunning %" PRIu32
-		"\nreplaced %" PRIu32 "\nwaiting %" PRIu32 "\n",
-		s->request, s->generation, s->ok ? "ok" : "failed", s->running, s->replaced,
-		s->waiting);
+		"\nreplaced %" PRIu32 "\nwaiting %" PRIu32 "\nupgrade %" PRIu32 " %s\n",
+		s->request, s->generation, result(s->ok), s->running, s->replaced, s->waiting,
+		s->upgrade, result(s->upgraded));
 	const char *line = s->text;
 
 	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
@@ -126,6 +131,22 @@ static bool parse_gone(struct status *s, const char *value)
 	return true;
 }
 
+static bool parse_result(const char *text, bool *ok)
+{
+	*ok = strcmp(text, "ok") == 0;
+	return *ok || strcmp(text, "failed") == 0;
+}
+
+static bool parse_upgrade(struct status *s, char *value)
+{
+	char *how = strchr(value, ' ');
+
+	if (how == NULL)
+		return false;
+	*how++ = '\0';
+	return number(value, &s->upgrade) && parse_result(how, &s->upgraded);
+}
+
 static bool parse_line(struct status *s, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -145,10 +166,10 @@ static bool parse_line(struct status *s, char *line)
 		return number(value, &s->waiting);
 	if (strcmp(line, "gone") == 0)
 		return parse_gone(s, value);
-	if (strcmp(line, "result") == 0) {
-		s->ok = strcmp(value, "ok") == 0;
-		return s->ok || strcmp(value, "failed") == 0;
-	}
+	if (strcmp(line, "result") == 0)
+		return parse_result(value, &s->ok);
+	if (strcmp(line, "upgrade") == 0)
+		return parse_upgrade(s, value);
 	if (strcmp(line, "text") == 0) {
 		status_add(s, value);
 		return true;

@@ -1,5 +1,5 @@
 /*
- * status: PIDFILE.status, where the master says how reload requests ended, so that `h2d -s reload`
+ * status: PIDFILE.status, where the master says how reloads and upgrades ended, so that `h2d -s`
  * can wait for the truth. Lines of "key value":
  *
  *	request 7       the newest request that is finished; 0 is the start
@@ -9,11 +9,12 @@
  *	replaced 4      the generation that it replaced, 0 for none
  *	waiting 4       as many generations drain that the next request waits, 0: it does not
  *	gone 4 812 0 0  a generation that is gone: connections that were drained, cut, refused
+ *	upgrade 6 ok    the newest request that was an upgrade, and how it ended; 0: there was none
  *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
  *
  * A request is numbered, and "running" written, before the configuration is read. So a process that
- * reads this file, sends HUP, and waits for a request above max(request, running) to finish, knows
- * that its configuration was read: by its own request, or by one that began after it looked.
+ * reads this file, sends a signal, and waits for a request above max(request, running) to finish,
+ *knows that its configuration was read: by its own request, or by one that began after it looked.
  */
 #ifndef H2D_MASTER_STATUS_H
 #define H2D_MASTER_STATUS_H
@@ -30,9 +31,10 @@ struct status_gone {
 };
 
 struct status {
-	uint32_t request, running, generation, replaced, waiting;
+	uint32_t request, running, generation, replaced, waiting, upgrade;
 	struct status_gone gone[STATUS_GONE]; /* the last one first */
 	bool ok;
+	bool upgraded;          /* how the upgrade ended */
 	char text[STATUS_TEXT]; /* lines, separated by newlines */
 };
 

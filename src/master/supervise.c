@@ -19,12 +19,13 @@
 #include "master/outcome.h"
 #include "master/reload.h"
 #include "master/shrink.h"
+#include "master/takeover.h"
 
 static void on_up(struct child *c)
 {
 	struct gen *g = c->gen;
 
-	if (g->state == GEN_START && gen_is_up(g))
+	if (g->state == GEN_START && gen_is_up(g) && !takeover_ready(g->master))
 		reload_commit(g);
 	loan_end(c);
 	loan_offer(g);
@@ -157,6 +158,8 @@ static int newest_doubts(const struct gen *g)
 	const struct master *m = g->master;
 	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
 
+	if (m->upgrade.channel.active)
+		return m->upgrade.doubts[1];
 	return newest != NULL && newest != g ? newest->doubts[1] : -1;
 }
 

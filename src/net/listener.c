@@ -6,6 +6,7 @@
 #include "net/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -33,6 +34,11 @@ static const char *reason(int errnum)
 	}
 }
 
+static bool is_unix(const struct listener *l)
+{
+	return l->addr.sa.sa_family == AF_UNIX;
+}
+
 /* Always -1 with errno, so that callers can return it. */
 static int fail(const struct addr *addr, int errnum, char *err, size_t errsize)
 {
@@ -58,11 +64,16 @@ static int new_socket(int family)
  * NODELAY and NOTSENT_LOWAT are inherited by what is accepted, which saves two calls per
  * connection.
  */
+static int inherited_options(int fd)
+{
+	if (set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0)
+		return -1;
+	return set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
+}
+
 static int tcp_options(int fd, int family)
 {
-	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
-		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0 ||
-		set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT) < 0)
+	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 || inherited_options(fd) < 0)
 		return -1;
 	return family == AF_INET6 ? set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0;
 }
@@ -153,23 +164,30 @@ fail:
 	return -1;
 }
 
+static uint32_t next_id(void)
+{
+	static uint32_t last;
+
+	return ++last;
+}
+
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize)
 {
-	static uint32_t last_id;
 	int fd, errnum;
 
 	H2D_ASSERT(nslots > 0);
 	*l = (struct listener){
-		.id = ++last_id,
+		.id = next_id(),
 		.addr = *addr,
 		.shared = addr->sa.sa_family == AF_UNIX,
 		.by_slot = -1,
+		.mine = true,
 	};
 	l->fds = malloc(sizeof(*l->fds));
 	if (l->fds == NULL)
 		return fail(addr, ENOMEM, err, errsize);
-	fd = l->shared ? open_unix(l, mode) : open_tcp(addr, true);
+	fd = is_unix(l) ? open_unix(l, mode) : open_tcp(addr, true);
 	if (fd < 0) {
 		errnum = errno;
 		free(l->fds);
@@ -179,13 +197,74 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 	l->fds[0] = fd;
 	l->nslots = l->nlistening = 1;
 	/* The port that 0 became: the other slots, and the caller's next address, need the same. */
-	if (!l->shared)
+	if (!is_unix(l))
 		getsockname(fd, &l->addr.sa, &(socklen_t){ sizeof(l->addr.storage) });
 	if (listener_resize(l, nslots, err, errsize) < 0) {
 		errnum = errno;
 		listener_close(l);
 		errno = errnum;
 		return -1;
+	}
+	return 0;
+}
+
+static int get_int(int fd, int name)
+{
+	int value = -1;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &(socklen_t){ sizeof(value) }) < 0 ? -1
+											   : value;
+}
+
+/* What is wrong with a socket that another process opened; NULL: nothing. */
+static const char *unfit(const struct listener *l, int fd, unsigned n)
+{
+	struct addr addr = { .len = sizeof(addr.storage) };
+
+	if (get_int(fd, SO_ACCEPTCONN) != 1 || get_int(fd, SO_TYPE) != SOCK_STREAM)
+		return "it is no socket that listens";
+	if (getsockname(fd, &addr.sa, &addr.len) < 0 || !addr_equal(&addr, &l->addr))
+		return "it has another address";
+	if (n > 1 && (is_unix(l) || get_int(fd, SO_REUSEPORT) != 1))
+		return "there are several that cannot share the address";
+	return NULL;
+}
+
+static int prepare(int fd, int family)
+{
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return -1;
+	return family == AF_UNIX ? 0 : inherited_options(fd);
+}
+
+int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, size_t errsize)
+{
+	const char *wrong = NULL;
+	struct stat st;
+
+	H2D_ASSERT(n > 0);
+	*l = (struct listener){
+		.id = next_id(), .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
+	};
+	if (getsockname(fds[0], &l->addr.sa, &l->addr.len) < 0)
+		return fail(&l->addr, errno, err, errsize);
+	for (unsigned i = 0; i < n && wrong == NULL; i++) {
+		wrong = unfit(l, fds[i], n);
+		if (wrong == NULL && prepare(fds[i], l->addr.sa.sa_family) < 0)
+			wrong = strerror(errno);
+	}
+	l->fds = wrong == NULL ? malloc(n * sizeof(*l->fds)) : NULL;
+	if (l->fds == NULL) {
+		snprintf(err, errsize, "descriptor %d: %s", fds[0],
+			wrong != NULL ? wrong : "out of memory");
+		return -1;
+	}
+	memcpy(l->fds, fds, n * sizeof(*l->fds));
+	l->shared = is_unix(l) || get_int(fds[0], SO_REUSEPORT) != 1;
+	if (is_unix(l) && lstat(l->addr.un.sun_path, &st) == 0) {
+		l->dev = st.st_dev;
+		l->ino = st.st_ino;
 	}
 	return 0;
 }
@@ -239,7 +318,7 @@ void listener_close(struct listener *l)
 	if (l->nslots == 0)
 		return;
 	/* While our socket is open its inode number cannot belong to another file. */
-	if (l->shared && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev &&
+	if (l->mine && is_unix(l) && lstat(l->addr.un.sun_path, &st) == 0 && st.st_dev == l->dev &&
 		st.st_ino == l->ino)
 		unlink(l->addr.un.sun_path);
 	for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)

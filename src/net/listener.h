@@ -16,7 +16,8 @@ enum { LISTENER_BACKLOG = 4096 }; /* connections that may be queued; cut by net.
 struct listener {
 	uint32_t id; /* its own for as long as the master lives */
 	struct addr addr;
-	bool shared; /* all slots have the same socket: a unix address */
+	bool shared; /* all slots have the same socket: a unix address, or no SO_REUSEPORT */
+	bool mine;   /* the address is ours to give up: another process may have the sockets too */
 	int *fds;    /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
 	unsigned nlistening; /* the first so many of them; the others are bound and get nothing */
@@ -36,6 +37,13 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 	char *err, size_t errsize);
 
 /*
+ * Takes sockets that another process opened, listening and all of one address; addr is what they
+ * are bound to. A socket without SO_REUSEPORT is shared by all slots. The address stays the other's
+ * until l->mine is set. 0: the descriptors belong to l; or -1 with a message in err.
+ */
+int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, size_t errsize);
+
+/*
  * More slots: binds the missing sockets beside the existing ones. Fewer: closes the last ones. 0,
  * or -1 with errno, a message in err, and l as it was.
  */
@@ -48,8 +56,8 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
 int listener_listen(struct listener *l, char *err, size_t errsize);
 
 /*
- * Closes all; unlinks a unix socket file. Called by the process that opened it only: a child that
- * wants to be rid of the sockets closes the descriptors.
+ * Closes all; unlinks a unix socket file if the address is ours. Called by the master only: a child
+ * that wants to be rid of the sockets closes the descriptors.
  */
 void listener_close(struct listener *l);
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/tls_tickets.h"
+
 enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
 
 /*
@@ -132,7 +134,7 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 &&
 	       SSL_CTX_set_cipher_list(ssl, ciphers_tls12) == 1 &&
 	       SSL_CTX_set_ciphersuites(ssl, ciphers_tls13) == 1 && set_groups(ssl) &&
-	       SSL_CTX_set_num_tickets(ssl, 1) == 1;
+	       SSL_CTX_set_num_tickets(ssl, 1) == 1 && tls_tickets_use(ssl);
 }
 
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)

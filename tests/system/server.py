@@ -127,6 +127,7 @@ class Server:
 		self.conf_path = self.path("h2d.conf")
 		self.write_conf(conf, sections, server, pid_file)
 		self.process = None
+		self.heir = None  # the master that an upgrade put in place of the first one
 		self.log = None
 		self.ports = {}
 		self.baseline = None
@@ -237,7 +238,11 @@ class Server:
 
 	@property
 	def pid(self):
-		return self.process.pid
+		"""Of the master."""
+		return self.heir or self.process.pid
+
+	def lives(self):
+		return procs.running(self.heir) if self.heir else self.process.poll() is None
 
 	def signal(self, number):
 		os.kill(self.pid, number)
@@ -246,6 +251,24 @@ class Server:
 		self.baseline = None  # other processes from now on
 		self.lint.forget()
 		return self.run("-s", "reload", check=0)
+
+	def upgrade(self, check=0, env=None):
+		"""By `-s upgrade`; the finished process."""
+		self.baseline = None
+		self.lint.forget()
+		done = self.run("-s", "upgrade", check=check)
+		if check == 0:
+			self.find_heir()
+		return done
+
+	def find_heir(self):
+		"""The pid file names another master; True once it does."""
+		with open(self.pid_path) as f:
+			pid = int(f.read())
+		found = pid != self.pid
+		if found:
+			self.heir = pid
+		return found
 
 	def hup(self):
 		self.baseline = None
@@ -261,6 +284,8 @@ class Server:
 		return self.wait_exit(deadline)
 
 	def wait_exit(self, deadline=DEADLINE):
+		if self.heir:
+			wait_for(lambda: not self.lives(), deadline, said="the master leaves")
 		try:
 			return self.process.wait(deadline * procs.PATIENCE)
 		except subprocess.TimeoutExpired:
@@ -389,7 +414,7 @@ class Server:
 			"\n".join(problems), self.log_text())
 
 	def _finish(self, problems, failed):
-		if self.process.poll() is None and not failed:
+		if self.lives() and not failed:
 			for check in (self._check_quiet, self._check_descriptors):
 				try:
 					check()
@@ -397,21 +422,22 @@ class Server:
 					problems.append("%s: %s" % (type(e).__name__, e))
 		if not failed:
 			problems += ["lint: " + fault for fault in self.lint.faults]
-		if self.process.poll() is None:
+		if self.lives():
 			self.signal(signal.SIGQUIT)
-			try:
-				self.process.wait(DEADLINE)
-			except subprocess.TimeoutExpired:
-				problems.append("it does not leave on QUIT")
-				self._kill_rest()
-				self.process.wait()
+		try:
+			wait_for(lambda: not self.lives())
+			self.process.wait(DEADLINE)
+		except (AssertionError, subprocess.TimeoutExpired):
+			problems.append("it does not leave on QUIT")
+			self._kill_rest()
+			self.process.wait()
 		if self.process.returncode != self.exit_expected:
 			problems.append("exit status %d, not %d"
 				% (self.process.returncode, self.exit_expected))
 		try:
-			wait_for(lambda: not group_members(self.pid))
+			wait_for(lambda: not group_members(self.process.pid))
 		except AssertionError:
-			problems.append("processes left behind: %s" % group_members(self.pid))
+			problems.append("processes left behind: %s" % group_members(self.process.pid))
 			self._kill_rest()
 		self.log.wait_end()
 		logs = self.log.lines[:]
@@ -457,7 +483,7 @@ class Server:
 		if self.process is None:
 			return
 		try:
-			os.killpg(self.pid, signal.SIGKILL)
+			os.killpg(self.process.pid, signal.SIGKILL)
 		except (ProcessLookupError, PermissionError):
 			pass
 

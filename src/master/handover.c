@@ -1,0 +1,365 @@
+/*
+ * handover: formats and parses the text that an upgrade hands over; see handover.h. One row of a
+ * table per line of the text. It opens, closes and inherits nothing.
+ */
+#include "master/handover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/image.h"
+
+enum { LISTENERS_MAX = 4096, SOCKETS_MAX = 4096, FD_MAX = 1 << 20 };
+
+#define LISTENER(n) LIST_ENTRY(n, struct handover_listener, node)
+
+void handover_init(struct handover *h)
+{
+	*h = (struct handover){ .pid_fd = -1, .doubts = { -1, -1 }, .keeper = -1 };
+	list_init(&h->listeners);
+}
+
+struct handover_listener *handover_add(struct handover *h, unsigned n)
+{
+	struct handover_listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->fds = calloc(n, sizeof(*l->fds));
+	if (l->fds == NULL) {
+		free(l);
+		return NULL;
+	}
+	list_append(&h->listeners, &l->node);
+	return l;
+}
+
+void handover_fini(struct handover *h)
+{
+	LIST_FOREACH(node, &h->listeners) {
+		list_remove(node);
+		free(LISTENER(node)->fds);
+		free(LISTENER(node));
+	}
+	free(h->pid_path);
+	h->pid_path = NULL;
+}
+
+bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), void *ctx)
+{
+	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->keeper };
+
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+		if (single[i] >= 0 && !fn(ctx, single[i]))
+			return false;
+	for (int i = 0; i < h->nimage_fds; i++)
+		if (!fn(ctx, h->image_fds[i]))
+			return false;
+	LIST_FOREACH(node, &h->listeners)
+		for (unsigned i = 0; i < LISTENER(node)->n; i++)
+			if (!fn(ctx, LISTENER(node)->fds[i]))
+				return false;
+	return true;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void format_fds(struct strbuf *out, const int *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		strbuf_printf(out, " %d", fds[i]);
+	strbuf_printf(out, "\n");
+}
+
+static void format_keys(const struct handover *h, struct strbuf *out)
+{
+	strbuf_printf(out, "ticket-keys ");
+	for (size_t i = 0; i < sizeof(h->ticket_keys); i++)
+		strbuf_printf(out, "%02x", h->ticket_keys[i]);
+	strbuf_printf(out, "\n");
+}
+
+static void format_user(const struct privs *p, struct strbuf *out)
+{
+	if (!p->drop)
+		return;
+	strbuf_printf(out, "user %u %u", p->uid, p->gid);
+	for (int i = 0; i < p->ngroups; i++)
+		strbuf_printf(out, " %u", p->groups[i]);
+	strbuf_printf(out, "\n");
+}
+
+static void format_listener(const struct handover_listener *l, struct strbuf *out)
+{
+	char text[ADDR_TEXT];
+
+	addr_format(&l->wanted, text, sizeof(text));
+	strbuf_printf(out, "listener %" PRIu32 " %s %u", l->id, l->passed ? "passed" : "own", l->n);
+	for (unsigned i = 0; i < l->n; i++)
+		strbuf_printf(out, " %d", l->fds[i]);
+	/* Last, because a path may have spaces. */
+	strbuf_printf(out, " %s\n", text);
+	if (strchr(text, '\n') != NULL)
+		out->failed = true;
+}
+
+void handover_format(const struct handover *h, struct strbuf *out)
+{
+	strbuf_printf(out, "h2d-upgrade %d\nprocess %" PRIu32 "\ngeneration %" PRIu32 "\n",
+		HANDOVER_VERSION, h->process, h->generation);
+	strbuf_printf(
+		out, "request %" PRIu32 "\nnext-image %" PRIu64 "\n", h->request, h->next_image);
+	format_keys(h, out);
+	format_user(&h->privs, out);
+	if (h->pid_path != NULL) {
+		strbuf_printf(out, "pid-file %d %s\n", h->pid_fd, h->pid_path);
+		out->failed |= strchr(h->pid_path, '\n') != NULL;
+	}
+	if (h->doubts[0] >= 0)
+		strbuf_printf(out, "doubts %d %d\n", h->doubts[0], h->doubts[1]);
+	if (h->keeper >= 0)
+		strbuf_printf(out, "keeper %d\n", h->keeper);
+	if (h->nimage_fds > 0) {
+		strbuf_printf(out, "image %" PRIu64 " %" PRIu64, h->image, h->image_size);
+		format_fds(out, h->image_fds, (unsigned)h->nimage_fds);
+	}
+	LIST_FOREACH(node, &h->listeners)
+		format_listener(LISTENER(node), out);
+	strbuf_printf(out, "end\n");
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The next word of a line, which *rest moves behind; NULL: there is none. */
+static char *word(char **rest)
+{
+	char *start = *rest;
+	size_t n = start != NULL ? strcspn(start, " ") : 0;
+
+	if (n == 0)
+		return NULL;
+	*rest = start[n] == ' ' ? start + n + 1 : NULL;
+	start[n] = '\0';
+	return start;
+}
+
+static bool number(char **rest, uint64_t max, uint64_t *out)
+{
+	const char *text = word(rest);
+	char *end;
+
+	if (text == NULL || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0' && *out <= max;
+}
+
+static bool number32(char **rest, uint32_t *out)
+{
+	uint64_t n = 0;
+	bool ok = number(rest, UINT32_MAX, &n);
+
+	*out = (uint32_t)n;
+	return ok;
+}
+
+/* None of the standard streams is handed over. */
+static bool descriptor(char **rest, int *out)
+{
+	uint64_t n = 0;
+	bool ok = number(rest, FD_MAX, &n) && n > 2;
+
+	*out = ok ? (int)n : -1;
+	return ok;
+}
+
+static bool take_process(struct handover *h, char **rest)
+{
+	return number32(rest, &h->process);
+}
+
+static bool take_generation(struct handover *h, char **rest)
+{
+	return number32(rest, &h->generation);
+}
+
+static bool take_request(struct handover *h, char **rest)
+{
+	return number32(rest, &h->request);
+}
+
+static bool take_next_image(struct handover *h, char **rest)
+{
+	return number(rest, UINT64_MAX / 2, &h->next_image) && h->next_image > 0;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool take_ticket_keys(struct handover *h, char **rest)
+{
+	const char *text = word(rest);
+
+	if (text == NULL || strlen(text) != 2 * sizeof(h->ticket_keys))
+		return false;
+	for (size_t i = 0; i < sizeof(h->ticket_keys); i++) {
+		int high = hex(text[2 * i]), low = hex(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		h->ticket_keys[i] = (unsigned char)(high << 4 | low);
+	}
+	return true;
+}
+
+static bool take_user(struct handover *h, char **rest)
+{
+	struct privs *p = &h->privs;
+	uint32_t group;
+
+	p->drop = true;
+	if (!number32(rest, &p->uid) || !number32(rest, &p->gid))
+		return false;
+	while (*rest != NULL) {
+		if (p->ngroups == PRIVS_GROUPS || !number32(rest, &group))
+			return false;
+		p->groups[p->ngroups++] = group;
+	}
+	return true;
+}
+
+static bool take_pid_file(struct handover *h, char **rest)
+{
+	if (!descriptor(rest, &h->pid_fd) || *rest == NULL || **rest == '\0')
+		return false;
+	h->pid_path = strdup(*rest);
+	*rest = NULL;
+	return h->pid_path != NULL;
+}
+
+static bool take_doubts(struct handover *h, char **rest)
+{
+	return descriptor(rest, &h->doubts[0]) && descriptor(rest, &h->doubts[1]);
+}
+
+static bool take_keeper(struct handover *h, char **rest)
+{
+	return descriptor(rest, &h->keeper);
+}
+
+static bool take_image(struct handover *h, char **rest)
+{
+	if (!number(rest, UINT64_MAX / 2, &h->image) || !number(rest, UINT64_MAX, &h->image_size))
+		return false;
+	while (*rest != NULL)
+		if (h->nimage_fds == CTL_FDS_MAX ||
+			!descriptor(rest, &h->image_fds[h->nimage_fds++]))
+			return false;
+	return h->image > 0 && h->nimage_fds >= IMAGE_FDS;
+}
+
+static bool take_owner(struct handover_listener *l, const char *owner)
+{
+	l->passed = owner != NULL && strcmp(owner, "passed") == 0;
+	return l->passed || (owner != NULL && strcmp(owner, "own") == 0);
+}
+
+static bool take_listener(struct handover *h, char **rest)
+{
+	struct handover_listener *l;
+	const char *owner;
+	uint64_t n = 0;
+	uint32_t id;
+
+	if (!number32(rest, &id))
+		return false;
+	owner = word(rest);
+	if (!number(rest, SOCKETS_MAX, &n) || n == 0)
+		return false;
+	l = handover_add(h, (unsigned)n);
+	if (l == NULL || !take_owner(l, owner))
+		return false;
+	l->id = id;
+	for (; l->n < n; l->n++)
+		if (!descriptor(rest, &l->fds[l->n]))
+			return false;
+	if (*rest == NULL || addr_parse(*rest, &l->wanted) != NULL)
+		return false;
+	*rest = NULL;
+	return true;
+}
+
+enum { REQUIRED = 1, MANY = 2 };
+
+static const struct {
+	const char *key;
+	bool (*take)(struct handover *h, char **rest);
+	unsigned how;
+} rows[] = {
+	{ "process", take_process, REQUIRED },
+	{ "generation", take_generation, REQUIRED },
+	{ "request", take_request, REQUIRED },
+	{ "next-image", take_next_image, REQUIRED },
+	{ "ticket-keys", take_ticket_keys, REQUIRED },
+	{ "user", take_user, 0 },
+	{ "pid-file", take_pid_file, 0 },
+	{ "doubts", take_doubts, 0 },
+	{ "keeper", take_keeper, 0 },
+	{ "image", take_image, 0 },
+	{ "listener", take_listener, MANY },
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const char *take_line(struct handover *h, char *line, unsigned *seen)
+{
+	const char *key = word(&line);
+
+	for (unsigned i = 0; key != NULL && i < ROWS; i++) {
+		if (strcmp(key, rows[i].key) != 0)
+			continue;
+		if (++seen[i] > (rows[i].how & MANY ? LISTENERS_MAX : 1))
+			return "a line is there too often";
+		return rows[i].take(h, &line) && line == NULL ? NULL : "a line is malformed";
+	}
+	return "a line is unknown";
+}
+
+/* The next line without its newline; NULL: there is no further whole one. */
+static char *next_line(char **text)
+{
+	char *line = *text, *end = strchr(line, '\n');
+
+	if (end == NULL)
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return line;
+}
+
+const char *handover_parse(struct handover *h, char *text)
+{
+	unsigned seen[ROWS] = { 0 };
+	const char *wrong = NULL;
+	char *line = next_line(&text), version[32];
+
+	handover_init(h);
+	snprintf(version, sizeof(version), "h2d-upgrade %d", HANDOVER_VERSION);
+	if (line == NULL || strcmp(line, version) != 0)
+		return "the running h2d hands over in another format: it takes a restart";
+	while (wrong == NULL && (line = next_line(&text)) != NULL && strcmp(line, "end") != 0)
+		wrong = take_line(h, line, seen);
+	if (wrong == NULL && (line == NULL || *text != '\0'))
+		wrong = "it is not complete";
+	for (unsigned i = 0; wrong == NULL && i < ROWS; i++)
+		if (rows[i].how & REQUIRED && seen[i] == 0)
+			wrong = "a line is missing";
+	return wrong;
+}

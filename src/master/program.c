@@ -1,0 +1,114 @@
+/*
+ * program: keeps how the program was called, and runs it again; see program.h. program_exec() is
+ * called in a process that was forked for it, never in the master itself.
+ */
+#include "master/program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const single_use[] = {
+	"H2D_UPGRADE=", "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES="
+};
+
+static size_t count(char **list)
+{
+	size_t n = 0;
+
+	while (list[n] != NULL)
+		n++;
+	return n;
+}
+
+/* With room for one more in front of the NULL. */
+static char **copy(char **list)
+{
+	size_t n = count(list);
+	char **out = calloc(n + 2, sizeof(*out));
+
+	if (out != NULL)
+		memcpy(out, list, n * sizeof(*out));
+	return out;
+}
+
+int program_keep(struct program *p, char **argv)
+{
+	*p = (struct program){ copy(argv), copy(environ) };
+	if (p->argv != NULL && p->env != NULL)
+		return 0;
+	program_free(p);
+	return -ENOMEM;
+}
+
+static int begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static int is_single_use(const char *variable)
+{
+	for (size_t i = 0; i < sizeof(single_use) / sizeof(single_use[0]); i++)
+		if (begins(variable, single_use[i]))
+			return 1;
+	return 0;
+}
+
+/*
+ * As execvpe(3), but that a file which is no program is an error: it gives that to a shell. Of all
+ * errors the one that is not "no such file" counts.
+ */
+static int run(const char *name, char **argv, char **env)
+{
+	const char *folders = getenv("PATH");
+	char path[PATH_MAX];
+	int rc = -ENOENT;
+
+	if (strchr(name, '/') != NULL) {
+		execve(name, argv, env);
+		return -errno;
+	}
+	for (size_t n; folders != NULL; folders = folders[n] != '\0' ? folders + n + 1 : NULL) {
+		n = strcspn(folders, ":");
+		if (snprintf(path, sizeof(path), "%.*s/%s", n > 0 ? (int)n : 1,
+			    n > 0 ? folders : ".", name) >= (int)sizeof(path))
+			continue;
+		execve(path, argv, env);
+		if (errno != ENOENT && errno != ENOTDIR)
+			rc = -errno;
+	}
+	return rc;
+}
+
+int program_exec(const struct program *p, const char *variable)
+{
+	static char watchdog[40];
+	char **env = copy(p->env);
+	size_t n = 0;
+	int rc;
+
+	if (env == NULL)
+		return -ENOMEM;
+	for (char **v = p->env; *v != NULL; v++) {
+		env[n] = *v;
+		if (begins(*v, "WATCHDOG_PID="))
+			env[n] = watchdog;
+		n += !is_single_use(*v);
+	}
+	snprintf(watchdog, sizeof(watchdog), "WATCHDOG_PID=%d", (int)getpid());
+	env[n++] = (char *)(unsigned long)variable;
+	env[n] = NULL;
+	rc = run(p->argv[0], p->argv, env);
+	free(env);
+	return rc;
+}
+
+void program_free(struct program *p)
+{
+	free(p->argv);
+	free(p->env);
+	*p = (struct program){ 0 };
+}

@@ -1,0 +1,441 @@
+/*
+ * upgrade: the old master's side: starts the new program, listens to how far it is, and hands over
+ * or goes on. Every request ends in fail() or hand_over(). The new program
+ * is no child of this one: its parent exits at once, so that it becomes the service manager's.
+ */
+#include "master/upgrade.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "image/doubt.h"
+#include "image/memfd.h"
+#include "master/drain.h"
+#include "master/master_state.h"
+#include "master/notify.h"
+#include "master/outcome.h"
+#include "master/reload.h"
+
+enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
+
+#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+/* --- the end of an upgrade -------------------------------------------------------------------- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void let_go(struct master *m)
+{
+	struct upgrade *u = &m->upgrade;
+
+	timer_disarm(&m->loop.wheel, &u->limit);
+	if (u->channel.active)
+		loop_unwatch(&m->loop, &u->channel);
+	close_fd(&u->channel.fd);
+	close_fd(&u->pidfd);
+	close_fd(&u->doubts[0]);
+	close_fd(&u->doubts[1]);
+}
+
+static void fail(struct master *m, const char *why)
+{
+	if (why != NULL) {
+		log_error("upgrade: %s", why);
+		status_add(&m->next, why);
+	}
+	let_go(m);
+	log_error("upgrade failed: process %d goes on", (int)getpid());
+	m->next.upgrade = m->status.running;
+	m->next.upgraded = false;
+	m->next.generation = m->current->number;
+	outcome_end(m, false);
+	if (m->upgrade.wanted)
+		loop_ready(&m->loop, &m->upgrade.later);
+	if (m->again) {
+		m->again = false;
+		reload_begin(m);
+	}
+}
+
+/* Its workers finish what they have accepted, as they do when any master dies. */
+static void kill_it(struct upgrade *u)
+{
+	if (u->pidfd >= 0)
+		pidfd_send_signal(u->pidfd, SIGKILL, NULL, 0);
+}
+
+static void on_limit(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, upgrade.limit);
+
+	kill_it(&m->upgrade);
+	fail(m, "the new program was not ready in time");
+}
+
+void upgrade_abort(struct master *m)
+{
+	if (!m->upgrade.channel.active)
+		return;
+	kill_it(&m->upgrade);
+	m->again = m->upgrade.wanted = false;
+	fail(m, "h2d is to stop");
+}
+
+/* --- handing over ----------------------------------------------------------------------------- */
+
+static void describe_outcome(struct master *m)
+{
+	uint64_t ms = (clock_read_us() - m->upgrade.began_us) / 1000;
+	char text[128];
+
+	snprintf(text, sizeof(text), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms", (int)getpid(),
+		(int)m->upgrade.pid, ms);
+	log_notice("%s", text);
+	status_add(&m->next, text);
+}
+
+/* The last word to the new master, which owns everything from then on and writes the outcome. */
+static void say_go(const struct master *m)
+{
+	char msg[STATUS_TEXT + 16];
+	int n = snprintf(
+		msg, sizeof(msg), "go %d %d %s", m->again, m->upgrade.wanted, m->next.text);
+
+	if (send(m->upgrade.channel.fd, msg, (size_t)n, MSG_NOSIGNAL) < 0)
+		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
+}
+
+static void disown_listeners(struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all)
+		ENTRY(node)->listener.mine &= ENTRY(node)->gone;
+}
+
+/*
+ * The pid file before the outcome: who learns of it may at once want to reach the new master.
+ * MAINPID before that one is told to go on: the service manager takes no message from anybody else.
+ */
+static void hand_over(struct master *m)
+{
+	int rc = m->pidfile.mine ? pidfile_name(&m->pidfile, m->upgrade.pid) : 0;
+
+	if (rc < 0)
+		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	notify_main_pid(m->upgrade.pid);
+	notify_hold(true);
+	disown_listeners(m);
+	drain_all(m, true);
+	describe_outcome(m);
+	say_go(m);
+	m->pidfile.mine = false;
+	let_go(m);
+}
+
+/* --- what the new program says ---------------------------------------------------------------- */
+
+static bool read_number(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	n = strtoul(text, &end, 10);
+	*out = (uint32_t)n;
+	return *end == '\0' && n <= INT32_MAX;
+}
+
+static bool heard_pid(struct master *m, const char *text)
+{
+	uint32_t pid;
+
+	if (m->upgrade.pid != 0 || !read_number(text, &pid) || pid == 0)
+		return false;
+	m->upgrade.pid = (pid_t)pid;
+	m->upgrade.pidfd = pidfd_open((pid_t)pid, 0);
+	return m->upgrade.pidfd >= 0;
+}
+
+static bool heard_text(struct master *m, const char *text)
+{
+	log_error("upgrade: process %d: %s", (int)m->upgrade.pid, text);
+	status_add(&m->next, text);
+	return true;
+}
+
+static bool heard_gone(struct master *m, const char *text)
+{
+	uint32_t id;
+
+	if (!read_number(text, &id))
+		return false;
+	LIST_FOREACH(node, &m->sockets.all)
+		ENTRY(node)->gone |= ENTRY(node)->listener.id == id;
+	return true;
+}
+
+static bool heard_ready(struct master *m, const char *text)
+{
+	if (m->upgrade.pid == 0 || *text != '\0')
+		return false;
+	hand_over(m);
+	return true;
+}
+
+static const struct {
+	const char *what;
+	bool (*heard)(struct master *m, const char *text);
+} messages[] = {
+	{ "pid ", heard_pid },
+	{ "text ", heard_text },
+	{ "gone ", heard_gone },
+	{ "ready", heard_ready },
+};
+
+static void on_message(struct master *m, const char *msg)
+{
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+		size_t n = strlen(messages[i].what);
+
+		if (strncmp(msg, messages[i].what, n) == 0 && messages[i].heard(m, msg + n))
+			return;
+	}
+	kill_it(&m->upgrade);
+	fail(m, "the new program says what this one does not understand");
+}
+
+static void on_channel(struct watch *w, uint32_t events)
+{
+	struct master *m = LIST_ENTRY(w, struct master, upgrade.channel);
+	char msg[MESSAGE_MAX];
+	ssize_t n;
+
+	(void)events;
+	while (w->active &&
+		((n = recv(w->fd, msg, sizeof(msg) - 1, MSG_DONTWAIT)) >= 0 || errno != EAGAIN)) {
+		if (n <= 0) {
+			fail(m, m->next.text[0] == '\0' ? "the new program ended without a word"
+							: NULL);
+			return;
+		}
+		msg[n] = '\0';
+		on_message(m, msg);
+	}
+}
+
+/* --- what it is told -------------------------------------------------------------------------- */
+
+static bool describe_listeners(const struct master *m, struct handover *h)
+{
+	LIST_FOREACH(node, &m->sockets.all) {
+		const struct listener *from = &ENTRY(node)->listener;
+		struct handover_listener *l = handover_add(h, from->nslots);
+
+		if (l == NULL)
+			return false;
+		ENTRY(node)->gone = false;
+		l->id = from->id;
+		l->passed = ENTRY(node)->passed;
+		l->wanted = ENTRY(node)->wanted;
+		l->n = from->shared ? 1 : from->nslots;
+		memcpy(l->fds, from->fds, l->n * sizeof(*l->fds));
+	}
+	return true;
+}
+
+static bool describe(const struct master *m, struct handover *h)
+{
+	const struct gen *g = m->current;
+
+	h->process = (uint32_t)getpid();
+	h->generation = m->last_number;
+	h->request = m->status.running;
+	h->next_image = m->next_image;
+	h->doubts[0] = m->upgrade.doubts[0];
+	h->doubts[1] = m->upgrade.doubts[1];
+	h->keeper = g->doubts[1];
+	h->privs = g->resources.privs;
+	h->image = g->image.arg;
+	h->image_size = g->image.size;
+	h->nimage_fds = g->nimage_fds;
+	memcpy(h->image_fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*h->image_fds));
+	if (m->pidfile.mine) {
+		h->pid_fd = m->pidfile.fd;
+		h->pid_path = strdup(m->pidfile.path);
+		if (h->pid_path == NULL)
+			return false;
+	}
+	return tls_tickets_get(h->ticket_keys) && describe_listeners(m, h);
+}
+
+/* The sealed description; -errno. */
+static int write_down(const struct handover *h)
+{
+	struct strbuf text = { 0 };
+	int fd, rc;
+
+	handover_format(h, &text);
+	rc = text.failed || text.n > HANDOVER_MAX ? -EINVAL : 0;
+	fd = rc == 0 ? memfd_new("h2d-upgrade") : rc;
+	if (fd >= 0) {
+		rc = memfd_write(fd, text.p, text.n, 0);
+		fd = memfd_seal(fd, false);
+	}
+	if (text.p != NULL)
+		OPENSSL_cleanse(text.p, text.n);
+	strbuf_fini(&text);
+	return rc < 0 ? rc : fd;
+}
+
+/* --- starting it ------------------------------------------------------------------------------ */
+
+static bool inherit(void *ctx, int fd)
+{
+	(void)ctx;
+	return fcntl(fd, F_SETFD, 0) == 0;
+}
+
+static void tell(int channel, const char *what, const char *text)
+{
+	char msg[MESSAGE_MAX];
+	int n = snprintf(msg, sizeof(msg), "%s%.900s", what, text);
+
+	send(channel, msg, (size_t)n, MSG_NOSIGNAL);
+}
+
+/* In the process that becomes the new program. Signals stay blocked until its main asks for them.
+ */
+static _Noreturn void become(
+	const struct master *m, const struct handover *h, int memfd, int channel)
+{
+	char text[512], variable[64];
+	int rc = -EBADF;
+
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	tell(channel, "pid ", text);
+	snprintf(variable, sizeof(variable), HEIR_VARIABLE "=%d:%d", memfd, channel);
+	if (handover_each_fd(h, inherit, NULL) && inherit(NULL, memfd) && inherit(NULL, channel))
+		rc = program_exec(m->program, variable);
+	snprintf(text, sizeof(text), "cannot run %s: %s", m->program->argv[0], strerror(-rc));
+	tell(channel, "text ", text);
+	_exit(EXIT_FAILURE);
+}
+
+static int start(struct master *m, const struct handover *h, int memfd, int channel)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		return 0;
+	pid = fork();
+	if (pid == 0)
+		become(m, h, memfd, channel);
+	if (pid < 0)
+		tell(channel, "text ", "cannot fork");
+	_exit(EXIT_SUCCESS);
+}
+
+static int watch(struct master *m, int fd)
+{
+	struct upgrade *u = &m->upgrade;
+
+	u->channel = (struct watch){ .fn = on_channel, .fd = fd };
+	u->pid = 0;
+	timer_arm(&m->loop.wheel, &u->limit, clock_ms() + LIMIT_MS);
+	return loop_watch(&m->loop, &u->channel, EPOLLIN);
+}
+
+/* Workers tell the new program's keeper of changes, too: see newest_doubts() in supervise. */
+static void introduce_keeper(struct master *m)
+{
+	LIST_FOREACH(node, &m->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		GEN_FOREACH(c, g)
+			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
+				child_send(c, DUE_KEEPER);
+	}
+}
+
+static int begin(struct master *m)
+{
+	struct handover h;
+	int ends[2], memfd = -ENOMEM, rc;
+
+	handover_init(&h);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	rc = watch(m, ends[0]);
+	if (rc == 0)
+		rc = doubt_pair(m->upgrade.doubts);
+	if (rc == 0 && describe(m, &h))
+		memfd = write_down(&h);
+	if (rc == 0)
+		rc = memfd < 0 ? memfd : start(m, &h, memfd, ends[1]);
+	if (rc == 0)
+		introduce_keeper(m);
+	close(ends[1]);
+	close_fd(&memfd);
+	handover_fini(&h);
+	OPENSSL_cleanse(h.ticket_keys, sizeof(h.ticket_keys));
+	return rc;
+}
+
+static void upgrade_begin(struct master *m)
+{
+	int rc;
+
+	log_notice("upgrading to what %s is now", m->program->argv[0]);
+	m->upgrade.began_us = clock_read_us();
+	outcome_begin(m);
+	if (getpid() == 1) {
+		fail(m, "h2d is process 1 here, whose end is that of its container: start a new "
+			"one");
+		return;
+	}
+	rc = begin(m);
+	if (rc < 0)
+		fail(m, strerror(-rc));
+}
+
+static void on_later(struct task *t)
+{
+	upgrade_request(LIST_ENTRY(t, struct master, upgrade.later));
+}
+
+void upgrade_init(struct master *m)
+{
+	m->upgrade = (struct upgrade){ .channel.fd = -1, .pidfd = -1, .doubts = { -1, -1 } };
+	timer_init(&m->upgrade.limit, on_limit);
+	task_init(&m->upgrade.later, on_later);
+}
+
+void upgrade_request(struct master *m)
+{
+	bool busy = m->phase == MASTER_START || m->starting != NULL || m->upgrade.channel.active;
+
+	m->upgrade.wanted = busy;
+	if (!busy && m->phase == MASTER_SERVE)
+		upgrade_begin(m);
+}

@@ -1,0 +1,35 @@
+/*
+ * upgrade: replaces the running master by the program that is installed now. The new one is started
+ * beside the old one, inherits its sockets, and builds a generation; once that stands, upgrade
+ * hands over and the old master drains. Until then nothing is changed, so whatever fails leaves
+ * everything as it was.
+ */
+#ifndef H2D_MASTER_UPGRADE_H
+#define H2D_MASTER_UPGRADE_H
+
+#include <sys/types.h>
+
+#include "event/loop.h"
+
+struct master;
+
+struct upgrade {
+	struct watch channel; /* to the new program; active: an upgrade runs */
+	struct timer limit;   /* for it to be ready */
+	struct task later;    /* begins one that had to wait for a reload */
+	bool wanted;          /* such a one */
+	pid_t pid;            /* of the new master; 0: not told yet */
+	int pidfd;            /* of it; -1 */
+	uint64_t began_us;
+	int doubts[2]; /* where the new program's keeper reads doubts, and its other end; -1 */
+};
+
+void upgrade_init(struct master *m);
+
+/* Begins one, or remembers that one is wanted. What comes of it is in the log and status file. */
+void upgrade_request(struct master *m);
+
+/* The master leaves: one that runs is given up. */
+void upgrade_abort(struct master *m);
+
+#endif

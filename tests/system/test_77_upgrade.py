@@ -1,0 +1,420 @@
+"""Upgrades: another program takes over from the one that runs, and no client notices; or it fails, and nothing is
+changed. H2D_UPGRADES: how many in a row under load (5)."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import client
+import harness
+import procs
+import server as srv
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UPGRADES = int(os.environ.get("H2D_UPGRADES", "5"))
+LARGE = bytes(range(256)) * 16384  # 4 MiB
+
+
+def lock_holder(path):
+	"""The inode's lock is held by whoever: flock belongs to the open file."""
+	import fcntl
+	with open(path) as f:
+		try:
+			fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+		except BlockingIOError:
+			return True
+	return False
+
+
+def listening_kinds(pid):
+	"""The sockets on which a process listens, by port; how many of each."""
+	ports = procs.listening_inodes()
+	return sorted(ports[inode] for inode in procs.sockets(pid) if inode in ports)
+
+
+@pytest.fixture
+def own(h2d, tmp_path):
+	"""A server whose binary the test may replace."""
+	binary = str(tmp_path / "h2d")
+	shutil.copy(srv.H2D, binary)
+
+	def start(**options):
+		return h2d(binary=binary, **options)
+	start.binary = binary
+
+	def replace(text):
+		with open(binary + ".new", "w") as f:
+			f.write(text)
+		os.chmod(binary + ".new", 0o755)
+		os.rename(binary + ".new", binary)
+	start.replace = replace
+	return start
+
+
+def test_upgrade(h2d):
+	server = h2d(workers=2, listens=("tcp", "tls", "unix"), image=True)
+	old, before = server.pid, server.status()
+	kinds, ports = procs.descriptor_kinds(old), listening_kinds(old)
+	done = server.upgrade()
+	assert re.match(r"upgraded: pid %d \u2192 %d in \d+ ms\nserving: generation %d, 2 workers\n"
+		% (old, server.heir, before["generation"] + 1), done.out), done.out
+	assert lock_holder(server.pid_path)
+	assert server.process.wait(procs.DEADLINE) == 0, "the old master leaves without a complaint"
+	after = server.wait_up(before["generation"] + 1)
+	assert not {w["pid"] for w in before["workers"]} & {w["pid"] for w in after["workers"]}
+	for how in ("tcp", "tls", "unix"):
+		with server.connect(how) as c:
+			assert c.get("/").status == 200
+	assert listening_kinds(server.pid) == ports, "the same sockets, none forgotten"
+	server.wait_image()
+	procs.wait_for(lambda: procs.descriptor_kinds(server.pid) == kinds,
+		said="the descriptors of the new master are those of the old")
+
+
+def test_commands_reach_the_new_master(h2d):
+	server = h2d()
+	server.upgrade()
+	assert "generation 3" in server.reload().out
+	server.run("-s", "reopen", check=0)
+	old = server.pid
+	server.upgrade()
+	assert server.pid != old
+	server.run("-s", "quit", check=0)
+	assert not server.lives() and not procs.group_members(server.process.pid)
+	assert not os.path.exists(server.pid_path) and not os.path.exists(server.pid_path + ".status")
+	assert not os.path.exists(server.admin_path), "who made the socket's file is gone; who owns it unlinks it"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT], ids=lambda n: n.name)
+def test_signals_after_an_upgrade(h2d, number):
+	server = h2d(listens=("tcp", "unix"))
+	server.upgrade()
+	server.signal(number)
+	assert server.wait_exit() == 0
+	assert not os.path.exists(server.unix_path)
+
+
+def test_by_signal_and_twice_at_once(h2d):
+	"""USR2s that come while an upgrade runs are one more upgrade."""
+	server = h2d()
+	first = server.pid
+	server.baseline = None
+	for _ in range(5):
+		server.signal(signal.SIGUSR2)
+	server.log.wait("upgraded: pid %d" % first)
+	server.upgrade()
+	assert 3 <= server.wait_up()["generation"] <= 4
+	with server.connect() as c:
+		assert c.get("/").status == 200
+
+
+def test_reload_waits_for_an_upgrade(h2d):
+	server = h2d(files={"other/a": "new"})
+	server.baseline = None
+	running = [subprocess.Popen(server.command("-f", server.conf_path, "-s", name), stdout=subprocess.PIPE,
+		stderr=subprocess.PIPE, text=True) for name in ("upgrade", "reload", "upgrade", "reload")]
+	for process in running:
+		out, err = process.communicate(timeout=60)
+		assert process.returncode == 0, (out, err, server.log_text())
+	server.find_heir()
+	server.wait_up()
+
+
+def test_old_connections_drain(h2d, how):
+	"""What is under way is finished by the old workers, beside the new ones."""
+	server = h2d(files={"large": LARGE})
+	with server.connect(how) as c:
+		stream = c.send("GET", "/large")
+		c.until(lambda: c.responses[stream].body, procs.DEADLINE)
+		server.upgrade()
+		with server.connect(how) as other:
+			assert other.get("/").status == 200
+		assert server.process.poll() is None, "the old master waits for its workers"
+		answer = c.responses[stream]
+		c.until(lambda: answer.done, procs.DEADLINE)
+		assert answer.body == LARGE and c.goaway is not None
+	assert server.process.wait(procs.DEADLINE) == 0
+
+
+def test_upgrades_under_load(h2d):
+	"""None of 50 clients sees a failed, refused or reset request."""
+	server = h2d(workers=2)
+	fleet = subprocess.Popen([sys.executable, os.path.join(HERE, "fleet.py"), "50",
+		"tcp:%d" % server.ports["tcp"], "tls:%d" % server.ports["tls"]],
+		stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+	took = []
+	try:
+		assert fleet.stdout.readline().strip() == "running"
+		procs.wait_for(lambda: server.status()["totals"]["requests"] > 500, said="load")
+		for _ in range(UPGRADES):
+			started = time.monotonic()
+			server.upgrade()
+			took.append(time.monotonic() - started)
+			procs.wait_for(lambda: server.status()["totals"]["requests"] > 100, said="load")
+	finally:
+		fleet.stdin.close()
+	result = json.loads(fleet.stdout.read())
+	assert fleet.wait(10) == 0
+	assert result["failures"] == 0, result
+	assert result["goaways"] > 20 and result["requests"] > 500, result
+	server.wait_up(UPGRADES + 1)
+	harness.REPORT.append("upgrades: %d under 50 clients, %d requests, %d failures; `-s upgrade` median %.0f ms, "
+		"slowest %.0f ms" % (UPGRADES, result["requests"], result["failures"],
+		1000 * sorted(took)[len(took) // 2], 1000 * max(took)))
+
+
+def test_queued_connections_are_served(h2d):
+	"""What waits in the queue of a worker that stands still is taken by the new one."""
+	server = h2d(listens=("tcp", "unix"))
+	pid = server.worker_pids()[0]
+	os.kill(pid, signal.SIGSTOP)
+	try:
+		raws = [server.raw(how) for how in ("tcp", "unix") for _ in range(10)]
+		for raw in raws:
+			raw.send(raw.headers(1))
+		server.upgrade()
+		for raw in raws:
+			assert raw.status_of(1) == 200
+			raw.close()
+	finally:
+		os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_sessions_resume(h2d, version):
+	"""A ticket of before is good after upgrades and reloads."""
+	import ssl
+	server = h2d(workers=2)
+	version = getattr(ssl.TLSVersion, version)
+	context = client.tls_context(minimum=version, maximum=version)
+	with client.Client.tls(server.ports["tls"], context=context) as c:
+		assert c.get("/").status == 200
+		session = c.sock.session
+	server.upgrade()
+	server.reload()
+	server.upgrade()
+	for _ in range(4):
+		with client.Client.tls(server.ports["tls"], context=context, session=session) as c:
+			assert c.sock.session_reused and c.get("/").status == 200
+
+
+def test_the_image_is_taken_over(h2d):
+	"""The new keeper need not read again what the old one had read and found settled."""
+	files = {"%d.txt" % i: "text %d\n" % i * 100 for i in range(50)}
+	server = h2d(files=files, image=True)
+	old = time.time() - 100
+	for name in files:
+		os.utime(os.path.join(server.root, name), (old, old))
+	procs.wait_for(lambda: server.status()["cache"]["unsettled"] <= 1
+		and server.status()["cache"]["pending"] == 0, said="the files are settled")
+	number = server.status()["image"]
+	server.upgrade()
+	cache = procs.wait_for(lambda: (s := server.status())["image"] > number and s["cache"], said="an image")
+	assert cache["adopted"] >= len(files), cache
+	with server.connect() as c:
+		assert c.get("/7.txt").body == files["7.txt"].encode()
+
+
+def test_upload_is_seen_across_an_upgrade(h2d):
+	"""A worker of the old program stores a file when the new one serves: both answer with the new bytes at once."""
+	server = h2d(server='upload-dir = "files"  upload-public = true', files={"files/a": "old"}, image=True)
+	with server.connect() as c:
+		stream = c.send("PUT", "/files/a", end=False)
+		c.send_body(stream, b"n", end=False)
+		c.ping()
+		server.upgrade()
+		server.wait_image()
+		c.send_body(stream, b"ew")
+		assert c.response(stream).status == 204
+		with server.connect() as other:
+			assert other.get("/files/a").body == b"new"
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def nothing_changed(server, before):
+	assert server.process.poll() is None and lock_holder(server.pid_path)
+	with open(server.pid_path) as f:
+		assert int(f.read()) == server.pid
+	after = server.status()
+	for key in ("generation",):
+		assert after[key] == before[key]
+	assert {w["pid"] for w in after["workers"]} == {w["pid"] for w in before["workers"]}
+	for how in [*server.ports, "unix"]:
+		with server.connect(how) as c:
+			assert c.get("/").status == 200
+	procs.wait_for(lambda: sorted(procs.group_members(server.pid))
+		== sorted([server.pid, *server.children()]), said="the other program is gone")
+
+
+FAILING = {
+	"no program": ("not a program\n", r"cannot run .*/h2d: Exec format error"),
+	"leaves": ("#!/bin/sh\nexit 1\n", r"the new program ended without a word"),
+	"is killed": ("#!/bin/sh\nkill -9 $$\n", r"the new program ended without a word"),
+	"is another": ("#!/bin/true\n", r"the new program ended without a word"),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_a_program_that_fails(own, what):
+	server = own(workers=2, listens=("tcp", "tls", "unix"))
+	text, pattern = FAILING[what]
+	before = server.status()
+	kinds = server.settled_kinds(server.pid)
+	shutil.copy(own.binary, own.binary + ".good")
+	own.replace(text)
+	good = server.binary
+	server.binary = srv.H2D  # of the command
+	with server.connect("tls") as c:
+		assert c.get("/").status == 200
+		done = server.upgrade(check=1)
+		assert "upgrade failed" in done.err and re.search(pattern, done.err), done.err
+		server.log.wait(pattern)
+		assert c.get("/").status == 200, "even connections live on"
+	nothing_changed(server, before)
+	procs.wait_for(lambda: procs.descriptor_kinds(server.pid) == kinds, said="no descriptor is left")
+	os.rename(good + ".good", good)
+	server.upgrade()
+
+
+def test_a_program_that_is_gone(own):
+	server = own(listens=("tcp", "unix"))
+	before = server.status()
+	os.unlink(own.binary)
+	server.binary = srv.H2D
+	done = server.upgrade(check=1)
+	assert re.search("cannot run .*/h2d: No such file", done.err), done.err
+	nothing_changed(server, before)
+	assert "generation" in server.reload().out
+
+
+def test_a_fault_in_the_configuration(h2d):
+	server = h2d(workers=2, listens=("tcp", "tls", "unix"), image=True)
+	before = server.status()
+	for text in (server.conf_text + "nonsense = 1\n", server.conf_text.replace(server.root, "/nowhere")):
+		server.put_conf(text)
+		done = server.run("--pid-file", server.pid_path, "-s", "upgrade", check=1)
+		assert re.search(r"h2d\.conf:\d+: ", done.err), done.err
+		server.log.wait("upgrade failed: process %d goes on" % server.pid)
+		nothing_changed(server, before)
+	server.put_conf(server.conf_text)
+	server.upgrade()
+
+
+def test_an_address_that_is_taken(h2d):
+	"""Workers of the new program are not started, and its own sockets go with it."""
+	server = h2d(listens=("tcp", "unix"))
+	before = server.status()
+	with socket.socket() as other:
+		other.bind(("127.0.0.1", 0))
+		other.listen(1)
+		server.put_conf('listen "127.0.0.1:%d" { tls = false }\nlisten "unix:%s" {}\n' % (
+			other.getsockname()[1], server.path("new.sock")) + server.conf_text)
+		done = server.upgrade(check=1)
+	assert "in use" in done.err, done.err
+	nothing_changed(server, before)
+	assert not os.path.exists(server.path("new.sock"))
+
+
+def test_listeners_change(h2d):
+	"""The new configuration has another address instead of two."""
+	server = h2d(workers=2, listens=("tcp", "unix"))
+	seen = len(server.log.lines)
+	server.put_conf(server.conf_text.replace("127.0.0.1:0", "127.0.0.2:0").replace(
+		'listen "unix:%s"' % server.unix_path, 'listen "unix:%s"' % server.path("new.sock")))
+	server.upgrade()
+	port = int(re.search(r"127\.0\.0\.2:(\d+)", server.log.wait(r"listening on 127\.0\.0\.2:\d+",
+		since=seen)[0]).group(1))
+	with socket.create_connection(("127.0.0.2", port), 10) as s:
+		assert client.Client(s).get("/").status == 200
+
+	def refused():
+		try:
+			socket.create_connection(("127.0.0.1", server.ports["tcp"]), 1).close()
+		except ConnectionRefusedError:
+			return True
+	procs.wait_for(refused, said="the old port is closed")
+	procs.wait_for(lambda: not os.path.exists(server.unix_path), said="the old socket's file is unlinked")
+	assert procs.listens(server.path("new.sock"))
+
+
+def test_stop_during_an_upgrade(own):
+	"""TERM and QUIT give it up."""
+	server = own(listens=("tcp", "unix"))
+	own.replace("#!/bin/sh\nexec sleep 60\n")
+	server.signal(signal.SIGUSR2)
+	server.log.wait("upgrading")
+	procs.wait_for(lambda: len(procs.group_members(server.pid)) > 1 + len(server.children()))
+	server.signal(signal.SIGQUIT)
+	assert server.wait_exit() == 0
+	assert not os.path.exists(server.unix_path)
+
+
+def test_the_old_master_dies_first(own, tmp_path):
+	"""Before it has handed over: the new one leaves, as all children of a dead master do."""
+	server = own(listens=("tcp",))
+	held = str(tmp_path / "go")
+	own.replace("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.02; done\nexec %s \"$@\"\n" % (held, srv.H2D))
+	server.signal(signal.SIGUSR2)
+	server.log.wait("upgrading")
+	server.expect_exit(-9)
+	server.signal(signal.SIGKILL)
+	with open(held, "w"):
+		pass
+	server.wait_exit()
+	procs.wait_for(lambda: not procs.group_members(server.pid), said="nobody is left")
+
+
+def test_process_1_refuses(h2d):
+	probe = subprocess.run(["unshare", "-f", "-p", "--mount-proc", "true"], stderr=subprocess.PIPE)
+	if probe.returncode:
+		harness.skip_without("namespaces", probe.stderr.decode().strip())
+	server = h2d.new()
+	text = server.command
+
+	def inside(*args):
+		return (["unshare", "-f", "-p", "--mount-proc", "--kill-child"] if args[-2:-1] != ("-s",)
+			else ["nsenter", "-t", str(server.children()[0]), "-p", "-m"]) + text(*args)
+	server.command = inside
+	server.start()
+	done = server.run("-s", "upgrade", check=1)
+	assert "process 1" in done.err, done.err
+	assert server.status()["generation"] == 1
+	os.kill(server.children()[0], signal.SIGQUIT)
+	server.wait_exit()
+
+
+def test_argv_environment_and_folder(own, tmp_path):
+	"""As at the first start, whatever comes between; what was for one process alone is not passed on."""
+	server = own(env={"MARK": "1", "LISTEN_PID": "1", "LISTEN_FDS": "3", "WATCHDOG_PID": "77"})
+
+	def look():
+		with open("/proc/%d/environ" % server.pid, "rb") as f:
+			env = dict(v.split(b"=", 1) for v in f.read().split(b"\0") if v)
+		with open("/proc/%d/cmdline" % server.pid, "rb") as f:
+			return f.read(), os.readlink("/proc/%d/cwd" % server.pid), env
+	argv, cwd, env = look()
+	for _ in range(2):
+		server.upgrade()
+		now = look()
+		assert now[:2] == (argv, cwd)
+		added = {k: v for k, v in now[2].items() if env.get(k) != v}
+		assert added.pop(b"WATCHDOG_PID") == b"%d" % server.pid
+		assert set(added) == {b"H2D_UPGRADE"} and set(env) - set(now[2]) == {b"LISTEN_PID", b"LISTEN_FDS"}
+
+
+@pytest.mark.parametrize("value", ["", "1", "0:1", "5:6", "3:3", "999999:1000000", "7:8:9", "x"])
+def test_a_variable_from_nowhere(h2d, value):
+	server = h2d.new(env={"H2D_UPGRADE": value})
+	server.expect_exit(1)
+	server.spawn()
+	assert server.wait_exit() == 1
+	server.log.wait("H2D_UPGRADE is not from a running h2d")
