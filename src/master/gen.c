@@ -151,12 +151,16 @@ static bool is_missing(const struct addr *a)
 	return missing;
 }
 
-static void log_listener(const struct conf_listen *l, const struct addr *a)
+static void log_listener(const struct conf_listen *l, const struct sockets_entry *e)
 {
 	char text[ADDR_TEXT];
 
-	addr_format(a, text, sizeof(text));
-	log_notice("listening on %s%s%s", text, l->tls ? " (tls)" : "", l->admin ? " (admin)" : "");
+	addr_format(&e->listener.addr, text, sizeof(text));
+	log_notice("listening on %s%s%s%s", text, l->tls ? " (tls)" : "",
+		l->admin ? " (admin)" : "",
+		!e->fresh   ? ""
+		: e->passed ? " (passed)"
+			    : " (kept)");
 }
 
 /* Whether the acceptor takes what comes there: an operator gets in past it. */
@@ -193,8 +197,8 @@ static int listen_one(
 		return -errnum;
 	}
 	g->sockets[i] = e;
-	if (e->kept == 0)
-		log_listener(l, &e->listener.addr);
+	if (e->kept == 0 || e->fresh)
+		log_listener(l, e);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "master/activation.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/reload.h"
@@ -82,6 +83,8 @@ static int run(struct master *m)
 		m->exit_status = 1;
 		return 0;
 	}
+	if (!m->heir.channel.active)
+		activation_take(&m->sockets);
 	reload_begin(m);
 	return loop_run(&m->loop);
 }

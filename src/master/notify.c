@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+
+enum { FDS_MAX = 253 }; /* SCM_MAX_FD */
 
 static bool held;
 
@@ -24,10 +27,35 @@ void notify_hold(bool hold)
 	held = hold;
 }
 
-static void notify_send(const char *msg, size_t n)
+/* As one message; -1 with errno. */
+static ssize_t send_all(int fd, const struct sockaddr_un *to, socklen_t len, struct iovec text,
+	const int *fds, unsigned n)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control;
+	struct msghdr msg = { .msg_name = (void *)(uintptr_t)to,
+		.msg_namelen = len,
+		.msg_iov = &text,
+		.msg_iovlen = 1 };
+
+	if (n > 0) {
+		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n * sizeof(*fds)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(*fds));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(*fds));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+void notify_fds(const char *msg, const int *fds, unsigned n)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct iovec text = { (void *)(uintptr_t)msg, strlen(msg) };
 	socklen_t len;
 	int fd;
 
@@ -42,7 +70,7 @@ static void notify_send(const char *msg, size_t n)
 	if (path[0] == '@')
 		sun.sun_path[0] = '\0'; /* an abstract name */
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, msg, n, MSG_NOSIGNAL, (const struct sockaddr *)&sun, len) < 0)
+	if (fd < 0 || send_all(fd, &sun, len, text, fds, n) < 0)
 		log_warn("cannot notify %s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
@@ -51,9 +79,9 @@ static void notify_send(const char *msg, size_t n)
 static void notify_state(const char *state, const char *text)
 {
 	char msg[640];
-	int n = snprintf(msg, sizeof(msg), "%s\nSTATUS=%.500s\n", state, text);
 
-	notify_send(msg, (size_t)n);
+	snprintf(msg, sizeof(msg), "%s\nSTATUS=%.500s\n", state, text);
+	notify_fds(msg, NULL, 0);
 }
 
 void notify_ready(const char *text)
@@ -86,7 +114,7 @@ void notify_stopping(const char *text)
 void notify_main_pid(pid_t pid)
 {
 	char msg[64];
-	int n = snprintf(msg, sizeof(msg), "MAINPID=%d\n", (int)pid);
 
-	notify_send(msg, (size_t)n);
+	snprintf(msg, sizeof(msg), "MAINPID=%d\n", (int)pid);
+	notify_fds(msg, NULL, 0);
 }

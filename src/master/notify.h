@@ -19,6 +19,9 @@ void notify_stopping(const char *text);
 /* From now on that process is the service, which must be one of its control group. */
 void notify_main_pid(pid_t pid);
 
+/* Any message, with n descriptors, 253 at most. */
+void notify_fds(const char *msg, const int *fds, unsigned n);
+
 /* While it is held nothing is sent: another process speaks for the service. */
 void notify_hold(bool hold);
 

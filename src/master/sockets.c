@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "master/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -51,6 +52,17 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 	return e;
 }
 
+/* Where no socket can be opened beside one that was passed, that one is for all slots. */
+static int grow(struct sockets_entry *e, unsigned nslots, char *err, size_t errsize)
+{
+	int rc = listener_resize(&e->listener, nslots, err, errsize);
+
+	if (rc == 0 || !e->passed || e->listener.nslots > 1)
+		return rc;
+	e->listener.shared = true;
+	return listener_resize(&e->listener, nslots, err, errsize);
+}
+
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
 {
@@ -58,8 +70,7 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 
 	if (e == NULL)
 		e = open_entry(s, wanted, bind_to, nslots, mode, err, errsize);
-	else if (e->listener.nslots < nslots &&
-		 listener_resize(&e->listener, nslots, err, errsize) < 0)
+	else if (e->listener.nslots < nslots && grow(e, nslots, err, errsize) < 0)
 		e = NULL;
 	if (e == NULL)
 		return NULL;
@@ -83,7 +94,7 @@ struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted
 		return NULL;
 	}
 	e->wanted = wanted != NULL ? *wanted : e->listener.addr;
-	e->kept = n;
+	e->kept = e->asked = e->needed = n;
 	list_append(&s->all, &e->node);
 	return e;
 }
@@ -91,6 +102,8 @@ struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted
 static void close_entry(struct sockets_entry *e)
 {
 	list_remove(&e->node);
+	if (!e->passed)
+		fdstore_remove(&e->listener);
 	listener_close(&e->listener);
 	free(e);
 }
@@ -112,6 +125,23 @@ static void set_mode(const struct sockets_entry *e)
 		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
+/* One that the service manager has, too, stays: the next configuration may name its address. */
+static void untaken(struct sockets_entry *e)
+{
+	char text[ADDR_TEXT];
+
+	if (!e->passed) {
+		close_entry(e);
+		return;
+	}
+	addr_format(&e->listener.addr, text, sizeof(text));
+	if (e->fresh)
+		log_warn("a socket of %s was passed, and no listen has that address: nobody serves "
+			 "it",
+			text);
+	e->fresh = false;
+}
+
 void sockets_keep(struct sockets *s)
 {
 	char err[256];
@@ -119,8 +149,8 @@ void sockets_keep(struct sockets *s)
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
-		if (!e->taken && !e->passed) {
-			close_entry(e);
+		if (!e->taken) {
+			untaken(e);
 			continue;
 		}
 		if (e->kept != 0 && e->listener.mine)
@@ -129,7 +159,9 @@ void sockets_keep(struct sockets *s)
 			log_error("%s", err);
 		e->kept = e->listener.nslots;
 		e->needed = e->asked;
-		e->taken = false;
+		e->taken = e->fresh = false;
+		if (!e->passed)
+			fdstore_put(&e->listener);
 	}
 }
 
@@ -150,9 +182,16 @@ bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 {
 	LIST_FOREACH(node, &s->all) {
 		if (ENTRY(node) == e)
-			return true;
+			return !e->emptied;
 	}
 	return false;
+}
+
+/* Its queue stays, but for those of sockets that were opened beside one that was passed. */
+static void leave_entry(struct sockets_entry *e)
+{
+	e->emptied = e->passed && !e->listener.shared && e->listener.nslots > 1;
+	listener_close(&e->listener);
 }
 
 void sockets_close(struct sockets *s)
@@ -161,7 +200,7 @@ void sockets_close(struct sockets *s)
 		if (ENTRY(node)->listener.mine)
 			close_entry(ENTRY(node));
 		else
-			listener_close(&ENTRY(node)->listener);
+			leave_entry(ENTRY(node));
 	}
 }
 

@@ -27,6 +27,8 @@ struct sockets_entry {
 	bool taken;      /* the change needs it */
 	bool gone;       /* the program that replaces this one does not need it */
 	bool passed;     /* by the service manager, which has it as long as it likes */
+	bool fresh;      /* it came with the start, and nobody has been told yet */
+	bool emptied;    /* it is closed, and of its sockets some were ours alone */
 	uint32_t old;    /* the identity that it had in the process it was inherited from; 0 */
 	struct list node;
 };

@@ -122,10 +122,16 @@ static void say_go(const struct master *m)
 		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
 }
 
+/* Ours are closed before the workers close theirs: nobody may have them and not serve them. */
 static void disown_listeners(struct master *m)
 {
-	LIST_FOREACH(node, &m->sockets.all)
-		ENTRY(node)->listener.mine &= ENTRY(node)->gone;
+	LIST_FOREACH(node, &m->sockets.all) {
+		struct listener *l = &ENTRY(node)->listener;
+
+		l->mine &= ENTRY(node)->gone;
+		if (!l->mine)
+			listener_close(l);
+	}
 }
 
 /*

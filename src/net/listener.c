@@ -244,9 +244,11 @@ int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, si
 	struct stat st;
 
 	H2D_ASSERT(n > 0);
-	*l = (struct listener){
-		.id = next_id(), .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
-	};
+	*l = (struct listener){ .id = next_id(),
+		.nslots = n,
+		.nlistening = n,
+		.by_slot = -1,
+		.addr.len = sizeof(l->addr.storage) };
 	if (getsockname(fds[0], &l->addr.sa, &l->addr.len) < 0)
 		return fail(&l->addr, errno, err, errsize);
 	for (unsigned i = 0; i < n && wrong == NULL; i++) {

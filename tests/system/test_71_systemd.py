@@ -343,3 +343,166 @@ def test_security(machine):
 def test_unit_is_valid(machine):
 	done = machine.run("systemd-analyze", "verify", "--man=no", machine.unit)
 	assert "h2d.service" not in done.stderr, done.stderr
+
+
+def upgrade(machine):
+	return machine.ok(machine.binary, "-s", "upgrade")
+
+
+def test_upgrade(started):
+	"""systemd follows: Main PID is the new master, who is stopped gracefully."""
+	old = started.show("MainPID")
+	done = upgrade(started)
+	main = started.show("MainPID")
+	assert main != old and re.match(r"upgraded: pid %s \u2192 %s in " % (old, main), done), done
+	assert started.ok("cat", "/run/h2d/h2d.pid").strip() == main
+	status = started.ok("systemctl", "status", "--no-pager", "h2d")
+	assert "active (running)" in status and "Main PID: %s (h2d)" % main in status, status
+	procs.wait_for(lambda: "serving: generation 2" in started.ok("systemctl", "status", "--no-pager", "h2d"),
+		said="the new master's status")
+	assert started.ok("ps", "-o", "ppid=", "-p", main).strip() == "1", "systemd's own child"
+	procs.wait_for(lambda: old not in started.run("pgrep", "-x", "h2d").stdout.split(), said="the old one leaves")
+	assert started.show("ActiveState") == "active" and started.show("NRestarts") == "0"
+	assert started.get() == "hello from systemd\n200"
+	started.ok("systemctl", "reload", "h2d")
+	assert started.show("MainPID") == main
+	assert "reception only permitted" not in started.journal()
+
+
+def test_stop_after_an_upgrade_is_graceful(started):
+	size = 8 << 20
+	started.ok("sh", "-c", "head -c %d /dev/zero > /srv/www/large" % size)
+	upgrade(started)
+	command = "curl -q -sS --http2-prior-knowledge --limit-rate 4M http://127.0.0.1:8080/large"
+	with subprocess.Popen(["nsenter", "-t", str(started.pid), "-a", "--", "sh", "-c",
+			command + " | wc -c"], stdout=subprocess.PIPE, text=True) as download:
+		procs.wait_for(lambda: started.run("sh", "-c",
+			"ss -Htn state established sport = :8080").stdout.strip(), said="the download")
+		started.ok("systemctl", "stop", "h2d")
+		assert int(download.communicate(timeout=60)[0]) == size
+	assert started.show("ActiveState") == "inactive" and started.show("Result") == "success"
+	assert started.run("pgrep", "-x", "h2d").stdout == ""
+	assert started.run("sh", "-c", "ls /run/h2d").stdout == ""
+
+
+def test_upgrade_to_a_fault(started):
+	main = started.show("MainPID")
+	started.write(started.conf, CONF + "nonsense = 1\n")
+	done = started.run(started.binary, "--pid-file", "/run/h2d/h2d.pid", "-s", "upgrade")
+	assert done.returncode == 1 and "nonsense" in done.stderr, done.stderr
+	assert started.show("ActiveState") == "active" and started.show("MainPID") == main
+	assert started.get() == "hello from systemd\n200"
+
+
+CLIENTS = """
+import socket, sys
+address = sys.argv[1]
+path = b"/healthz" if address.startswith("/") else b"/"
+def connect():
+	s = socket.socket(socket.AF_UNIX if address.startswith("/") else socket.AF_INET)
+	s.settimeout(30)
+	s.connect(address if address.startswith("/") else ("127.0.0.1", int(address)))
+	s.sendall(b"GET " + path + b" HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
+	return s
+every = [connect() for _ in range(20)]
+print("connected", flush=True)
+input()
+for s in every:
+	assert s.recv(100).startswith(b"HTTP/1.1 200"), "refused"
+print("served", flush=True)
+"""
+
+
+def clients(machine, address):
+	return subprocess.Popen(["nsenter", "-t", str(machine.pid), "-a", "--", "/usr/bin/python3", "-c", CLIENTS,
+		address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("address", ["8080", "/run/h2d/admin.sock"])
+def test_sockets_outlive_the_master(started, address):
+	"""FDSTORE: connections that are queued when all of h2d is killed are served by the next one."""
+	main = started.show("MainPID")
+	procs.wait_for(lambda: started.show("NFileDescriptorStore") == "5", said="the sockets are stored")
+	children = started.ok("pgrep", "-P", main).split()
+	started.ok("kill", "-STOP", main, *children)
+	with clients(started, address) as waiting:
+		assert waiting.stdout.readline() == "connected\n"
+		started.ok("kill", "-9", main, *children)
+		waiting.stdin.write("\n")
+		waiting.stdin.flush()
+		assert waiting.stdout.readline() == "served\n", started.journal()
+	assert started.show("MainPID") not in ("0", main)
+	assert "(kept)" in started.journal()
+	assert started.show("NFileDescriptorStore") == "5"
+
+
+def test_store_follows_the_configuration(started):
+	"""What a reload gives up is refused, not queued where nobody serves it; so is all after a stop."""
+	procs.wait_for(lambda: started.show("NFileDescriptorStore") == "5", said="the sockets are stored")
+	upgrade(started)
+	started.write(started.conf, CONF.replace("127.0.0.1:8080", "127.0.0.1:8081"))
+	started.ok("systemctl", "reload", "h2d")
+	procs.wait_for(lambda: started.run("curl", "-q", "-sS", "http://127.0.0.1:8080/").returncode == 7,
+		said="the old port is refused")
+	assert started.show("NFileDescriptorStore") == "5"
+	started.ok("systemctl", "stop", "h2d")
+	assert started.show("NFileDescriptorStore") == "0"
+
+
+@pytest.fixture
+def activated(unit):
+	"""h2d.socket has the ports of the configuration."""
+	folder = "/etc/systemd/system"
+	example = next(os.path.join(where, "h2d.socket") for where, _, names in os.walk(unit.stage)
+		if "h2d.socket" in names)
+	with open(example) as f:
+		text = f.read()
+
+	def start(more="ListenStream=127.0.0.1:8443\nListenStream=/run/admin.sock\n", reuse=True):
+		now = re.sub(r"^ListenStream=.*\n", "", text, flags=re.M).replace("[Socket]\n",
+			"[Socket]\nListenStream=127.0.0.1:8080\n" + more)
+		unit.write(folder + "/h2d.socket", now if reuse else now.replace("ReusePort=yes", ""))
+		unit.write(unit.conf, CONF.replace("unix:/run/h2d/admin.sock", "unix:/run/admin.sock"))
+		unit.ok("systemctl", "daemon-reload")
+		unit.ok("systemctl", "start", "h2d.socket")
+		return unit
+	yield start
+	unit.run("systemctl", "stop", "h2d.socket", "h2d")
+	unit.ok("rm", "-f", folder + "/h2d.socket")
+	unit.ok("systemctl", "daemon-reload")
+
+
+@pytest.mark.parametrize("reuse", [True, False], ids=["ReusePort", "shared"])
+def test_socket_activation(activated, reuse):
+	"""The first connection starts h2d; a stop and an upgrade leave what waits to the next one."""
+	machine = activated(reuse=reuse)
+	assert machine.show("ActiveState") == "inactive"
+	assert machine.get() == "hello from systemd\n200"
+	assert machine.get("https://127.0.0.1:8443/") == "hello from systemd\n200"
+	assert "listening on 127.0.0.1:8080 (passed)" in machine.journal()
+	main = machine.show("MainPID")
+	listening = machine.ok("sh", "-c", "ss -Htln sport = :8080").strip().split("\n")
+	assert len(listening) == (2 if reuse else 1), "one per worker, or one for both"
+	upgrade(machine)
+	assert machine.show("MainPID") != main
+	for _ in range(10):
+		assert machine.get() == "hello from systemd\n200"
+	machine.ok("systemctl", "reload", "h2d")
+	machine.ok("systemctl", "stop", "h2d")
+	assert machine.run("test", "-S", "/run/admin.sock").returncode == 0, "the socket unit's file stays"
+	with clients(machine, "8080") as waiting:
+		assert waiting.stdout.readline() == "connected\n"
+		waiting.stdin.write("\n")
+		waiting.stdin.flush()
+		assert waiting.stdout.readline() == "served\n"
+	assert machine.get() == "hello from systemd\n200"
+
+
+def test_a_passed_socket_that_nobody_serves(activated):
+	machine = activated(more="ListenStream=127.0.0.1:8082\n")
+	machine.ok("systemctl", "start", "h2d")
+	assert re.search(r"127\.0\.0\.1:8082 was passed, and no listen", machine.journal())
+	assert machine.get() == "hello from systemd\n200"
+	machine.write(machine.conf, CONF.replace("127.0.0.1:8443\" { tls = true", "127.0.0.1:8082\" { tls = false"))
+	machine.ok("systemctl", "reload", "h2d")
+	assert machine.get("http://127.0.0.1:8082/") == "hello from systemd\n200"

@@ -1,0 +1,94 @@
+/*
+ * fdstore: names and stores listeners; see fdstore.h. Sockets calls it in the master. The name of
+ * a listener is its address; that of a unix socket its file's device and inode, because a path may
+ * name another file by the time the socket comes back.
+ */
+#include "master/fdstore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "master/notify.h"
+
+#define PREFIX "h2d/"
+
+enum { NAME_SIZE = 160, AT_ONCE = 64 };
+
+static bool is_on(void)
+{
+	const char *most = getenv("FDSTORE");
+
+	return most != NULL && atoi(most) > 0;
+}
+
+static void name_file(char *buf, dev_t dev, ino_t ino)
+{
+	snprintf(buf, NAME_SIZE, PREFIX "unix/%ju/%ju", (uintmax_t)dev, (uintmax_t)ino);
+}
+
+/* A name has no colon. */
+static void name_of(const struct listener *l, char buf[NAME_SIZE])
+{
+	char text[ADDR_TEXT];
+
+	if (l->addr.sa.sa_family == AF_UNIX) {
+		name_file(buf, l->dev, l->ino);
+		return;
+	}
+	addr_format(&l->addr, text, sizeof(text));
+	for (char *p = text; *p != '\0'; p++)
+		if (*p == ':')
+			*p = '_';
+	snprintf(buf, NAME_SIZE, PREFIX "%s", text);
+}
+
+bool fdstore_is_name(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+bool fdstore_is_file(const char *name, const struct addr *addr)
+{
+	char buf[NAME_SIZE];
+	struct stat st;
+
+	if (lstat(addr->un.sun_path, &st) < 0)
+		return false;
+	name_file(buf, st.st_dev, st.st_ino);
+	return strcmp(buf, name) == 0;
+}
+
+void fdstore_remove_name(const char *name)
+{
+	char msg[NAME_SIZE + 32];
+
+	snprintf(msg, sizeof(msg), "FDSTOREREMOVE=1\nFDNAME=%s\n", name);
+	if (is_on())
+		notify_fds(msg, NULL, 0);
+}
+
+void fdstore_remove(const struct listener *l)
+{
+	char name[NAME_SIZE];
+
+	name_of(l, name);
+	fdstore_remove_name(name);
+}
+
+void fdstore_put(const struct listener *l)
+{
+	unsigned n = l->shared ? 1 : l->nslots;
+	char name[NAME_SIZE], msg[NAME_SIZE + 32];
+
+	if (!is_on())
+		return;
+	name_of(l, name);
+	fdstore_remove_name(name);
+	/* It is not to look whether one has hung up: that would be one more wake-up for each. */
+	snprintf(msg, sizeof(msg), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s\n", name);
+	for (unsigned i = 0; i < n; i += AT_ONCE)
+		notify_fds(msg, l->fds + i, n - i < AT_ONCE ? n - i : AT_ONCE);
+}

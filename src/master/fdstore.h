@@ -1,0 +1,28 @@
+/*
+ * fdstore: keeps listening sockets in the service manager (FDSTORE=1 of sd_notify(3)), so that they
+ * outlive a master that dies: what is queued on them waits for the next one, which gets them back
+ * by activation. Only where the manager says by $FDSTORE that it takes descriptors. Sockets that
+ * it passed itself are not stored, and those whose port was picked by the kernel cannot be found.
+ */
+#ifndef H2D_MASTER_FDSTORE_H
+#define H2D_MASTER_FDSTORE_H
+
+#include <stdbool.h>
+
+#include "net/listener.h"
+
+/* Has the store hold the sockets of l, and no others of its address. */
+void fdstore_put(const struct listener *l);
+
+/* The address is given up: out of the store with its sockets. */
+void fdstore_remove(const struct listener *l);
+
+void fdstore_remove_name(const char *name);
+
+/* Whether a name of LISTEN_FDNAMES is one that fdstore_put() gave. */
+bool fdstore_is_name(const char *name);
+
+/* Whether the file of a unix socket is the one that was there when it was stored by that name. */
+bool fdstore_is_file(const char *name, const struct addr *addr);
+
+#endif
