@@ -99,11 +99,9 @@ void notify_reloading(const char *text)
 
 void notify_watchdog(void)
 {
-	static const char text[] = "WATCHDOG=1\n";
-
 	/* Only where the service manager waits for it (sd_watchdog_enabled(3)). */
 	if (getenv("WATCHDOG_USEC") != NULL)
-		notify_send(text, sizeof(text) - 1);
+		notify_fds("WATCHDOG=1\n", NULL, 0);
 }
 
 void notify_stopping(const char *text)
