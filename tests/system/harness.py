@@ -27,6 +27,13 @@ def skip_without(capability, why):
 	pytest.skip("kernel capability %s: %s" % (capability, why))
 
 
+def need_namespaces(*which):
+	"""Skips where unshare(1) may not make namespaces: which of them, as its options say."""
+	probe = subprocess.run(["unshare", *which, "true"], stderr=subprocess.PIPE, text=True)
+	if probe.returncode:
+		skip_without("namespaces", probe.stderr.strip())
+
+
 # Lines that a test leaves for the end of the run: what it measured; and seconds by what took them.
 REPORT = []
 TIMES = collections.defaultdict(list)

@@ -1,0 +1,137 @@
+"""packaging/container-start, the first process of the image: as PID 1 of its own namespaces, as a user without rights."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+import procs
+import server as srv
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+START = os.path.join(HERE, "..", "..", "packaging", "container-start")
+NAMESPACES = ("-f", "-p", "-m", "-n", "-i", "-u")
+# What the image has: a place to write to, and nobody's rights.
+ENTER = """
+mount -t tmpfs tmpfs /run && mkdir /run/h2d && chown 65534 /run/h2d && ip link set lo up
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set -all "$@"
+"""
+
+
+class Container:
+	"""image: a folder that everybody can read, with bin/ and www/."""
+	def __init__(self, image, env):
+		self.log = open(os.path.join(image, "log"), "w+")
+		self.start = os.path.join(image, "bin", "container-start")
+		self.process = subprocess.Popen(["unshare", *NAMESPACES, "--mount-proc", "--kill-child", "sh", "-c", ENTER, "sh", self.start],
+			env={"PATH": os.path.dirname(self.start) + ":/usr/sbin:/usr/bin:/sbin:/bin",
+				"ROOT": os.path.join(image, "www"), "H2D_CONF": "/run/none", **env},
+			stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
+
+	def init(self):
+		"""The container's PID 1, as this machine numbers it, once it is h2d."""
+		assert self.process.poll() is None, self.text()
+		with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
+			for pid in f.read().split():
+				with open("/proc/%s/comm" % pid) as comm:
+					if comm.read().strip() == "h2d":
+						return int(pid)
+
+	def run(self, *command):
+		return subprocess.run(["nsenter", "-t", str(self.init()), "-m", "-p", "-n", "--", *command],
+			stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=procs.DEADLINE)
+
+	def healthy(self):
+		return self.init() and self.run(self.start, "health").returncode == 0
+
+	def text(self):
+		self.log.seek(0)
+		return self.log.read()
+
+	def close(self):
+		if self.process.poll() is None:
+			self.process.kill()
+			self.process.wait()
+		self.log.close()
+
+
+@pytest.fixture
+def image():
+	harness.need_namespaces(*NAMESPACES)
+	folder = tempfile.mkdtemp(prefix="h2d-image-")
+	os.chmod(folder, 0o755)
+	for name in ("bin", "www"):
+		os.mkdir(os.path.join(folder, name), 0o755)
+	for path in (START, srv.H2D):
+		shutil.copy(path, os.path.join(folder, "bin"))
+	with open(os.path.join(folder, "www", "index.html"), "w") as f:
+		f.write("hello from a container\n")
+	with open(os.path.join(folder, "www", "large"), "wb") as f:
+		f.truncate(40 << 20)
+	yield folder
+	shutil.rmtree(folder)
+
+
+@pytest.fixture
+def container(image):
+	there = []
+
+	def start(**env):
+		there.append(Container(image, env))
+		procs.wait_for(there[-1].healthy, said="health")
+		return there[-1]
+	yield start
+	for c in there:
+		c.close()
+
+
+def test_serves_and_finishes(container):
+	c = container(PORT="8081", THREADS="2")
+	assert c.run("curl", "-sS", "http://127.0.0.1:8081/").stdout == "hello from a container\n"
+	download = subprocess.Popen(["nsenter", "-t", str(c.init()), "-n", "--", "curl", "-sS", "--limit-rate", "20M",
+		"-w", "%{size_download}", "-o", "/dev/null", "http://127.0.0.1:8081/large"], stdout=subprocess.PIPE, text=True)
+	procs.wait_for(lambda: c.run("ss", "-tnH", "state", "established", "sport", "=", ":8081").stdout, said="download")
+	os.kill(c.init(), signal.SIGQUIT)  # the image's STOPSIGNAL
+	assert download.communicate(timeout=procs.DEADLINE)[0] == str(40 << 20)
+	assert c.process.wait(procs.DEADLINE) == 0, c.text()
+	assert "alert" not in c.text() and "AddressSanitizer" not in c.text(), c.text()
+
+
+def test_stops_at_once(container):
+	c = container()
+	os.kill(c.init(), signal.SIGTERM)
+	assert c.process.wait(procs.DEADLINE) == 0, c.text()
+
+
+def test_tls(container, image, cert):
+	for name, path in (("crt", cert.cert), ("key", cert.key)):
+		shutil.copy(path, os.path.join(image, name))
+		os.chmod(os.path.join(image, name), 0o644)
+	c = container(TLS_CERT=os.path.join(image, "crt"), TLS_KEY=os.path.join(image, "key"))
+	assert c.run("curl", "-sSk", "https://127.0.0.1:8080/").stdout == "hello from a container\n"
+
+
+def test_mounted_configuration(container, image):
+	conf = os.path.join(image, "h2d.conf")
+	with open(conf, "w") as f:
+		f.write('listen "127.0.0.1:9000" {}\nlisten "127.0.0.1:9180" { admin = true }\nserver "_" { root = "www" }\n')
+	c = container(H2D_CONF=conf)
+	assert c.run("curl", "-sS", "http://127.0.0.1:9000/").stdout == "hello from a container\n"
+
+
+@pytest.mark.parametrize("env, words", [
+	({"PORT": "http"}, "PORT must be a number"),
+	({"TLS_CERT": "/a"}, "TLS_CERT and TLS_KEY go together"),
+	({"THREADS": "many"}, "worker-processes must be"),
+	({"ROOT": '/a "b" \\c'}, 'root "/a "b" \\c"'),
+], ids=lambda v: next(iter(v)) if isinstance(v, dict) else "")
+def test_wrong(image, env, words):
+	c = Container(image, env)
+	try:
+		assert c.process.wait(procs.DEADLINE) == 1, c.text()
+		assert words in c.text(), c.text()
+	finally:
+		c.close()

@@ -1,0 +1,98 @@
+"""Debian's packages: built from this tree, looked at by lintian, installed, upgraded and purged under a real systemd."""
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+import procs
+import test_71_systemd as systemd
+
+pytestmark = [pytest.mark.xdist_group("systemd"), pytest.mark.slow]
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+class Machine(systemd.Machine):
+	"""A Debian with nothing of h2d but the packages, in /debs."""
+	packages = None
+
+	def install(self, cert):
+		shutil.copytree(self.packages, self.stage + "/debs")
+		self.put("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n", 0o755)
+
+	def status(self):
+		return self.run("dpkg-query", "-W", "-f", "${db:Status-Status}", "h2d").stdout
+
+
+@pytest.fixture(scope="module")
+def debs():
+	folder = tempfile.mkdtemp(prefix="h2d-debs-")
+	done = subprocess.run([os.path.join(TOP, "packaging", "build-deb"), folder], stdout=subprocess.PIPE,
+		stderr=subprocess.STDOUT, text=True, env={**{k: v for k, v in os.environ.items()
+			if not k.startswith(("MAKE", "MFLAGS"))}, "DEB_BUILD_OPTIONS": "nocheck parallel=2"})
+	assert done.returncode == 0, done.stdout[-6000:]
+	yield folder
+	shutil.rmtree(folder)
+
+
+def test_lintian(debs):
+	done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", *glob.glob(debs + "/*.changes")],
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+	assert done.returncode == 0, done.stdout
+
+
+def test_life(debs, cert):
+	"""Installed by one command it serves; an upgrade keeps what was configured; a purge leaves the served files alone."""
+	harness.need_namespaces("-f", "-p", "-m", "-C", "-n", "-i", "-u")
+	Machine.packages = debs
+	folder = tempfile.mkdtemp(prefix="h2d-systemd-")
+	machine = Machine(folder, cert)
+	try:
+		life(machine)
+	finally:
+		machine.close()
+		shutil.rmtree(folder)
+
+
+def life(machine):
+	package = machine.ok("sh", "-c", "echo /debs/h2d_*.deb").strip()
+	machine.ok("dpkg", "-i", package)
+	procs.wait_for(lambda: machine.show("ActiveState") == "active", said="the unit is active")
+	assert "h2d works" in machine.get("http://127.0.0.1:80/")
+	assert machine.ok("id", "-un", "h2d").strip() == "h2d"
+	assert machine.ok("stat", "-c", "%U", "/var/log/h2d").strip() == "root"
+	assert "h2d" in machine.ok("ps", "-o", "user=", "-C", "h2d")
+	machine.ok("h2d", "-t")
+	machine.ok("logrotate", "-d", "/etc/logrotate.d/h2d")
+
+	machine.write("/etc/h2d/conf.d/mine.conf", 'server "mine.example" { root = "/usr/share/h2d" }\n')
+	machine.write("/var/www/html/mine.html", "mine\n")
+	first = machine.show("MainPID")
+	machine.ok("dpkg", "-i", package)
+	procs.wait_for(lambda: machine.show("ActiveState") == "active" and machine.show("MainPID") not in ("0", first),
+		said="the unit runs again")
+	assert machine.get("http://127.0.0.1:80/mine.html").startswith("mine\n")
+	machine.ok("test", "-e", "/etc/h2d/conf.d/mine.conf")
+
+	machine.ok("dpkg", "-P", "h2d")
+	assert machine.status() != "installed"
+	assert machine.run("systemctl", "is-active", "h2d").stdout.strip() != "active"
+	for path in ("/etc/h2d", "/var/log/h2d", "/usr/sbin/h2d"):
+		assert machine.run("test", "-e", path).returncode != 0, path
+	assert machine.ok("cat", "/var/www/html/mine.html") == "mine\n"
+
+
+def test_header_alone(debs, tmp_path):
+	"""What h2d-dev has compiles a handler, without the source of h2d."""
+	subprocess.run(["dpkg", "-x", *glob.glob(debs + "/h2d-dev_*.deb"), str(tmp_path)], check=True)
+	skeleton = glob.glob(str(tmp_path / "usr/share/doc/h2d-dev/examples/skeleton/*.c"))
+	assert skeleton
+	flags = subprocess.run(["pkg-config", "--cflags", "h2d"], check=True, stdout=subprocess.PIPE, text=True,
+		env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "usr/share/pkgconfig"),
+			"PKG_CONFIG_SYSROOT_DIR": str(tmp_path), "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1"}).stdout.split()
+	for path in skeleton:
+		subprocess.run(["cc", "-std=gnu17", "-Wall", "-Werror", *flags, "-c", path, "-o", str(tmp_path / "o.o")],
+			check=True)
