@@ -11,6 +11,7 @@
 #include "master/master_state.h"
 #include "net/least.h"
 #include "net/reuseport.h"
+#include "server/dispatch.h"
 
 static void refuse(struct gen *g, int rc)
 {
@@ -29,12 +30,23 @@ static int prepare_least(struct master *m, unsigned nworkers)
 	return rc;
 }
 
+bool balance_has_load(const struct gen *g)
+{
+	return g->conf->dispatch != DISPATCH_ACCEPTOR && g->balance == BALANCE_LEAST_CONNECTIONS;
+}
+
+/* What the kernel is asked for: an acceptor chooses among workers itself. */
+static enum conf_balance in_kernel(const struct gen *g)
+{
+	return g->conf->dispatch == DISPATCH_ACCEPTOR ? BALANCE_HASH : g->balance;
+}
+
 void balance_prepare(struct gen *g)
 {
 	int rc = 0;
 
 	g->balance = conf_balance(g->conf);
-	if (g->balance == BALANCE_LEAST_CONNECTIONS)
+	if (balance_has_load(g))
 		rc = prepare_least(g->master, g->nworkers);
 	if (rc < 0)
 		refuse(g, rc);
@@ -53,7 +65,7 @@ static int attach(const struct master *m, struct listener *l)
 {
 	uint16_t cpus[REUSEPORT_CPUS];
 
-	switch (m->current->balance) {
+	switch (in_kernel(m->current)) {
 	case BALANCE_CPU:
 		return reuseport_cpu(
 			l->fds[0], cpus, cpus_allowed(cpus, REUSEPORT_CPUS), m->current->nworkers);
@@ -103,6 +115,21 @@ void balance_apply(struct master *m)
 		log_notice(
 			"connections are balanced by %s", conf_balance_name(m->current->balance));
 	m->board->head.balance = m->current->balance;
+}
+
+bool balance_steer(const struct master *m, const struct listener *l, unsigned n)
+{
+	switch (in_kernel(m->current)) {
+	case BALANCE_LEAST_CONNECTIONS:
+		return true; /* its program migrates, and knows no slots but those that serve */
+	case BALANCE_CPU:
+		return false; /* its program knows no others either, but cannot migrate */
+	default:
+		if (reuseport_migrate(l->fds[0]) == 0)
+			return true;
+		reuseport_first(l->fds[0], n);
+		return false;
+	}
 }
 
 void balance_slots(struct master *m)

@@ -1,6 +1,6 @@
 /*
  * shrink: looks every 100 ms, as long as there is a socket too many. Where the kernel migrates what
- * is queued (reuseport_migrate()) they are closed at once; else new connections are steered away
+ * is queued (balance_steer()) they are closed at once; else new connections are steered away
  * first, and the queues have to be empty for as long as a handshake under way may take.
  */
 #include "master/shrink.h"
@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/master_state.h"
-#include "net/reuseport.h"
 
 enum {
 	LOOK_MS = 100,
@@ -47,18 +46,14 @@ static bool is_settled(const struct master *m)
 }
 
 /* Whether the kernel takes care of what is queued; if not, nothing new is queued from now on. */
-static bool migrates(const struct master *m)
+static bool migrates(struct master *m)
 {
 	bool all = true;
 
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct sockets_entry *e = ENTRY(node);
-
-		if (surplus(e) == 0 || reuseport_migrate(e->listener.fds[0]) == 0)
-			continue;
-		all = false;
-		reuseport_first(e->listener.fds[0], e->needed);
-	}
+	LIST_FOREACH(node, &m->sockets.all)
+		if (surplus(ENTRY(node)) > 0 &&
+			!balance_steer(m, &ENTRY(node)->listener, ENTRY(node)->needed))
+			all = false;
 	return all;
 }
 

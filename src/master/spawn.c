@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "event/sig.h"
 #include "files/doubt_client.h"
+#include "master/balance.h"
 #include "master/master_state.h"
 #include "master/sandbox.h"
 
@@ -173,7 +174,7 @@ static int keep_load(const struct child *c, struct child_run *r)
 
 	if (all->slots == NULL)
 		return 0;
-	if (!(c->kind->gets & CHILD_LISTENERS) || c->gen->balance != BALANCE_LEAST_CONNECTIONS) {
+	if (!(c->kind->gets & CHILD_LISTENERS) || !balance_has_load(c->gen)) {
 		load_close(all);
 		return 0;
 	}
