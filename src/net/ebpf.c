@@ -203,7 +203,7 @@ int ebpf_map_new(enum bpf_map_type type, uint32_t value_size, uint32_t entries, 
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-int ebpf_map_set(int map_fd, uint32_t key, const void *value)
+static int map_op(enum bpf_cmd cmd, int map_fd, uint32_t key, const void *value)
 {
 	union bpf_attr attr;
 
@@ -211,5 +211,15 @@ int ebpf_map_set(int map_fd, uint32_t key, const void *value)
 	attr.map_fd = (uint32_t)map_fd;
 	attr.key = pointer(&key);
 	attr.value = pointer(value);
-	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	return bpf(cmd, &attr);
+}
+
+int ebpf_map_set(int map_fd, uint32_t key, const void *value)
+{
+	return map_op(BPF_MAP_UPDATE_ELEM, map_fd, key, value);
+}
+
+int ebpf_map_get(int map_fd, uint32_t key, void *value)
+{
+	return map_op(BPF_MAP_LOOKUP_ELEM, map_fd, key, value);
 }

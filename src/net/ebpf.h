@@ -62,5 +62,6 @@ int ebpf_map_new(enum bpf_map_type type, uint32_t value_size, uint32_t entries, 
 
 /* 0, or -errno. */
 int ebpf_map_set(int map_fd, uint32_t key, const void *value);
+int ebpf_map_get(int map_fd, uint32_t key, void *value);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -227,14 +228,23 @@ int least_sockets_new(void)
 	return ebpf_map_new(BPF_MAP_TYPE_REUSEPORT_SOCKARRAY, sizeof(uint64_t), LOAD_SLOTS, 0);
 }
 
-/* One that is there already is refused as busy, because a socket is in one map at most. */
+/* A socket is in one map at most, and a second time refused as busy. */
+static bool has_socket(int sockets, unsigned slot, int fd)
+{
+	uint64_t there = 0, cookie = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &(socklen_t){ sizeof(cookie) }) ==
+		       0 &&
+	       ebpf_map_get(sockets, slot, &there) == 0 && there == cookie;
+}
+
 static int put_sockets(int sockets, const int *fds, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t fd = (uint64_t)fds[i];
-		int rc = ebpf_map_set(sockets, i, &fd);
+		int rc = has_socket(sockets, i, fds[i]) ? 0 : ebpf_map_set(sockets, i, &fd);
 
-		if (rc < 0 && rc != -EBUSY)
+		if (rc < 0)
 			return rc;
 	}
 	return 0;

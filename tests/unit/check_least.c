@@ -289,6 +289,20 @@ START_TEST(slots_come_and_go)
 }
 END_TEST
 
+/* Those of a predecessor that still runs: nothing would be found in an empty map. */
+START_TEST(sockets_of_another_map)
+{
+	int others;
+
+	if (cannot())
+		return;
+	others = least_sockets_new();
+	ck_assert_int_eq(least_attach(&load, others, l.fds, SLOTS), -EBUSY);
+	ck_assert_int_eq(least_attach(&load, sockets, l.fds, SLOTS), 0);
+	close(others);
+}
+END_TEST
+
 /* A child has its own page, and no other. */
 START_TEST(a_page_of_its_own)
 {
@@ -331,6 +345,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, reckoning);
 	tcase_add_test(tc, a_flood_is_forgotten);
 	tcase_add_test(tc, slots_come_and_go);
+	tcase_add_test(tc, sockets_of_another_map);
 	tcase_add_test(tc, a_page_of_its_own);
 	return tc;
 }
