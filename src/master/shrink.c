@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/balance.h"
+#include "master/fdstore.h"
 #include "master/master_state.h"
 
 enum {
@@ -94,6 +95,8 @@ static void close_surplus(struct sockets_entry *e)
 	e->was = e->listener.nslots;
 	if (listener_resize(&e->listener, e->needed, err, sizeof(err)) < 0)
 		log_error("%s", err);
+	if (!e->passed)
+		fdstore_put(&e->listener);
 }
 
 static void close_all(struct master *m)

@@ -26,7 +26,6 @@
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
-#include "master/reload.h"
 
 enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
 
@@ -68,10 +67,7 @@ static void fail(struct master *m, const char *why)
 	outcome_end(m, false);
 	if (m->upgrade.wanted)
 		loop_ready(&m->loop, &m->upgrade.later);
-	if (m->again) {
-		m->again = false;
-		reload_begin(m);
-	}
+	loop_defer(&m->loop, &m->resume);
 }
 
 /* Its workers finish what they have accepted, as they do when any master dies. */
