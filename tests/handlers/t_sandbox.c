@@ -45,7 +45,7 @@ static int try_list(const char *path)
 /* In a child, which ends at once. */
 static int run(const char *program)
 {
-	char *const argv[] = { strdup("true"), NULL };
+	char name[] = "true", *const argv[] = { name, NULL };
 	pid_t pid = fork();
 	int status;
 
@@ -54,7 +54,6 @@ static int run(const char *program)
 			execv(program, argv);
 		_exit(program != NULL ? errno : 0);
 	}
-	free(argv[0]);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return -1;
 	errno = WEXITSTATUS(status);
@@ -75,7 +74,9 @@ static int try_exec(const char *arg)
 /* Succeeds only if the calling process becomes another program. */
 static int try_become(const char *path)
 {
-	return execv(path, (char *[]){ strdup("false"), NULL });
+	char name[] = "false";
+
+	return execv(path, (char *[]){ name, NULL });
 }
 
 static int try_socket(const char *arg)
@@ -179,7 +180,8 @@ static void start(struct h2d_req *req, void *state)
 	char arg[512] = "";
 
 	(void)state;
-	memcpy(arg, query, len < sizeof(arg) ? len : sizeof(arg) - 1);
+	if (len > 0)
+		memcpy(arg, query, len < sizeof(arg) ? len : sizeof(arg) - 1);
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		if (strlen(tries[i].name) == n && memcmp(tries[i].name, what, n) == 0) {
 			answer(req, tries[i].fn(arg));
