@@ -168,22 +168,23 @@ def test_private_key_out_of_reach(inside):
 
 
 @landlock
-def test_what_handlers_may_use(inside, tmp_path):
+def test_what_handlers_may_use(inside):
 	"""read and write of section sandbox."""
-	for name in ("read", "write"):
-		os.mkdir(tmp_path / name)
-		(tmp_path / name / "file").write_bytes(b"x")
-		os.chmod(tmp_path / name, 0o777)
-		os.chmod(tmp_path / name / "file", 0o666)
-	for folder in (tmp_path, *tmp_path.parents):
-		if str(folder).count("/") > 1 and os.stat(folder).st_uid == os.geteuid():
-			os.chmod(folder, 0o755)
-	there = inside(sections='sandbox { read = {"%s/read"} write = {"%s/write"} }'
-		% (tmp_path, tmp_path))
-	assert there.tries("read", tmp_path / "read" / "file") == "done"
-	there.refuses("write", tmp_path / "read" / "file")
-	assert there.tries("write", tmp_path / "write" / "file") == "done"
-	assert there.tries("write", tmp_path / "write" / "new") == "done"
+	with tempfile.TemporaryDirectory(prefix="h2d-test-more-") as top:
+		os.chmod(top, 0o755)
+		path = lambda *name: os.path.join(top, *name)
+		for name in ("read", "write"):
+			os.mkdir(path(name))
+			with open(path(name, "file"), "w") as f:
+				f.write("x")
+			os.chmod(path(name), 0o777)
+			os.chmod(path(name, "file"), 0o666)
+		there = inside(sections='sandbox { read = {"%s"} write = {"%s"} }'
+			% (path("read"), path("write")))
+		assert there.tries("read", path("read", "file")) == "done"
+		there.refuses("write", path("read", "file"))
+		assert there.tries("write", path("write", "file")) == "done"
+		assert there.tries("write", path("write", "new")) == "done"
 
 
 def test_paths_are_absolute(h2d):
