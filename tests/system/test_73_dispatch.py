@@ -218,7 +218,7 @@ def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
 	"""What waits there is not left until a slot that rests between crashes has a worker again."""
 	server = acceptor(workers=2, listens=("tcp",))
 	for _ in range(20):
-		if server.log.find("started again in 3200 ms"):
+		if server.log.find("started again in 4000 ms"):
 			break
 		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
 		since = len(server.log.find("signal 9"))

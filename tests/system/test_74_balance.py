@@ -227,7 +227,7 @@ def test_a_slot_without_a_worker_gets_nothing(h2d):
 	"""It has the lowest load of all, and would be sent whatever comes."""
 	server = least(h2d, workers=3)
 	for _ in range(20):
-		if server.log.find("started again in 3200 ms"):
+		if server.log.find("started again in 4000 ms"):
 			break
 		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
 		since = len(server.log.find("signal 9"))
