@@ -100,6 +100,8 @@ struct conf_files {
 struct conf_location {
 	char *prefix; /* the section's title, "/assets/" */
 	struct conf_pos at;
+#define CONF_LOCATION CONF_ROW
+#include "conf/conf.def"
 	struct conf_scope scope;
 	struct conf_files *files;
 	unsigned nfiles;

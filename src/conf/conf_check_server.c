@@ -226,6 +226,8 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 		check_scope(&l->scope, faults);
 		check_redirect(s, &l->scope, faults);
 		check_files(l->files, l->nfiles, faults);
+		if (l->root != NULL && *l->root != '\0')
+			conf_path_directory("root", l->root, &l->root_at, faults);
 		if (l->prefix == NULL)
 			continue;
 		if (strchr(l->prefix, '*') != NULL)

@@ -80,8 +80,9 @@ static const struct conf_row files_rows[] = {
 };
 
 static const struct conf_row location_rows[] = {
-#define CONF_FIELDS(...) ROW(conf_location, scope., __VA_ARGS__)
-#define CONF_SCOPE(...)  ROW(conf_location, scope., __VA_ARGS__)
+#define CONF_LOCATION(...) ROW(conf_location, , __VA_ARGS__)
+#define CONF_FIELDS(...)   ROW(conf_location, scope., __VA_ARGS__)
+#define CONF_SCOPE(...)    ROW(conf_location, scope., __VA_ARGS__)
 #include "conf/conf.def"
 };
 

@@ -17,6 +17,7 @@ struct files {
 	struct offload *offload;
 	const struct doc_root *roots;
 	unsigned nroots;
+	struct slice *charsets;  /* of roots: what the types of an image carry; n 0: none */
 	unsigned codings;        /* of variants that the keeper makes */
 	struct coding_memo memo; /* what clients take */
 	struct disk *disk;

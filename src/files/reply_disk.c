@@ -152,8 +152,7 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 
 void reply_disk(struct file_reply *a)
 {
-	struct disk_file *file =
-		disk_file_new(a->files->disk, a->req, a->req->site->root, a->name, opened, a);
+	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, opened, a);
 	int rc;
 
 	body_close(&a->req->reply.body);

@@ -53,11 +53,12 @@ static bool copy_fields(struct h2d_req *req, const struct image_entry *e,
 }
 
 /* The types of an image carry their root's charset. False: memory is out. */
-static bool set_charset(struct h2d_req *req, struct slice path, struct slice *type)
+static bool set_charset(
+	struct h2d_req *req, struct slice of_root, struct slice path, struct slice *type)
 {
 	struct slice charset = req->location->charset;
 
-	if (slice_eq(charset, req->site->root_charset))
+	if (slice_eq(charset, of_root))
 		return true;
 	*type = content_type_make(mime_find(path), charset, &req->arena);
 	return type->p != NULL;
@@ -76,8 +77,8 @@ static enum coding choose(
 	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
 }
 
-static bool reply_cached(
-	struct files *f, struct h2d_req *req, struct slice path, unsigned asked, int page_status)
+static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, struct slice path,
+	unsigned asked, int page_status)
 {
 	struct image_map *v = f->image;
 	const struct image_entry *e;
@@ -87,7 +88,7 @@ static bool reply_cached(
 
 	if (v == NULL)
 		return false;
-	e = image_map_find(v, req->site->root, path, clock_ms());
+	e = image_map_find(v, root, path, clock_ms());
 	if (e == NULL)
 		return false;
 	COUNT(cache_hits, 1);
@@ -101,7 +102,7 @@ static bool reply_cached(
 	}
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
 	if (!copy_fields(req, e, b, image_strings(v->head) + e->type.at, &r) ||
-		!set_charset(req, path, &r.type)) {
+		!set_charset(req, f->charsets[root], path, &r.type)) {
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return true;
 	}
@@ -153,7 +154,7 @@ static void try_name(struct file_reply *a)
 		return;
 	}
 	body_close(&a->req->reply.body);
-	if (!reply_cached(a->files, a->req, a->name, a->asked, a->page_status))
+	if (!reply_cached(a->files, a->req, a->root, a->name, a->asked, a->page_status))
 		reply_disk(a);
 }
 
@@ -180,6 +181,7 @@ static void nothing_there(struct file_reply *a)
 	a->name = req->location->fallback;
 	a->outer = req->location;
 	req->location = site_location(req->site, a->name);
+	a->root = req->location->root;
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
@@ -189,8 +191,7 @@ static void no_index(struct file_reply *a)
 	const struct h2d_req *req = a->req;
 
 	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0)
-		listing_reply(a->req, &a->files->listings, a->files->roots[req->site->root].root,
-			a->path);
+		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path);
 	else
 		nothing_there(a);
 }
@@ -371,8 +372,11 @@ static void reply_slowly(struct files *f, struct h2d_req *req, enum h2d_tree tre
 	a->asked = reply_conditional_asked(req);
 	a->missing = missing;
 	a->path = name;
-	if (tree == H2D_UPLOAD_DIR)
+	a->root = site_location(req->site, name)->root;
+	if (tree == H2D_UPLOAD_DIR) {
 		a->path = arena_join(&req->arena, req->site->uploads, name);
+		a->root = req->site->root;
+	}
 	if (a->path.p == NULL) {
 		reply_disk_fail(a, ERR_NO_MEMORY->status);
 		return;
@@ -397,7 +401,8 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 		return;
 	}
 	if (own && req->location->nextensions == 0) {
-		if (reply_cached(f, req, name, reply_conditional_asked(req), 0))
+		if (reply_cached(
+			    f, req, req->location->root, name, reply_conditional_asked(req), 0))
 			return;
 	} else if (own && req->location->extensions_redirect && redirect_extension(req, name)) {
 		return;
@@ -424,6 +429,7 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->files = f;
 	a->tree = H2D_DOCUMENT_ROOT;
 	a->path = a->name = file;
+	a->root = req->site->root;
 	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
 	a->missing = missing;

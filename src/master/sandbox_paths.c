@@ -97,10 +97,17 @@ static void uploads(const struct conf_server *s, sandbox_path_fn *fn, void *ctx)
 		fn(ctx, path, LANDLOCK_WRITE);
 }
 
+static void roots(const struct conf_server *s, sandbox_path_fn *fn, void *ctx)
+{
+	sandbox_paths_way(s->root, fn, ctx);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		sandbox_paths_way(s->locations[i].root, fn, ctx);
+}
+
 static void of_server(const struct conf_server *s, unsigned wanted, sandbox_path_fn *fn, void *ctx)
 {
 	if (wanted & SANDBOX_ROOTS)
-		sandbox_paths_way(s->root, fn, ctx);
+		roots(s, fn, ctx);
 	if (wanted & SANDBOX_UPLOADS)
 		uploads(s, fn, ctx);
 	if (!(wanted & SANDBOX_PASSWORDS))

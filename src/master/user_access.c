@@ -54,16 +54,34 @@ static const char *why_not(int error)
 	return error == EINVAL ? "not a regular file" : strerror(error);
 }
 
-static void check_root(struct checker *c, const struct conf_server *s)
+static void check_root(struct checker *c, const char *root, const struct conf_pos *at)
 {
-	int error = try_open(s->root, S_IFDIR, O_RDONLY | O_DIRECTORY);
+	int error = try_open(root, S_IFDIR, O_RDONLY | O_DIRECTORY);
 
 	if (error != 0)
-		warn_of(c, &s->root_at, "root", s->root, why_not(error),
-			"the workers cannot read it");
-	else if (access(s->root, X_OK) < 0)
-		warn_of(c, &s->root_at, "root", s->root, strerror(errno),
+		warn_of(c, at, "root", root, why_not(error), "the workers cannot read it");
+	else if (access(root, X_OK) < 0)
+		warn_of(c, at, "root", root, strerror(errno),
 			"the workers cannot open files in it");
+}
+
+/* The tree in which path is looked for: that of the longest prefix. */
+static const char *root_of(const struct conf_server *s, const char *path)
+{
+	const char *root = s->root;
+	size_t longest = 0;
+
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		const struct conf_location *l = &s->locations[i];
+		size_t n = l->prefix != NULL ? strlen(l->prefix) : 0;
+
+		if (n <= longest || strncmp(path, l->prefix, n) != 0 ||
+			(l->prefix[n - 1] != '/' && path[n] != '/' && path[n] != '\0'))
+			continue;
+		longest = n;
+		root = l->root != NULL && *l->root != '\0' ? l->root : s->root;
+	}
+	return root;
 }
 
 static void check_uploads(struct checker *c, const struct conf_server *s)
@@ -100,7 +118,8 @@ static void check_fallback(
 	int error;
 
 	if (scope->fallback == NULL || *scope->fallback == '\0' ||
-		snprintf(path, sizeof(path), "%s%s", s->root, scope->fallback) >= (int)sizeof(path))
+		snprintf(path, sizeof(path), "%s%s", root_of(s, scope->fallback),
+			scope->fallback) >= (int)sizeof(path))
 		return;
 	error = try_open(path, S_IFREG, O_RDONLY);
 	if (error != 0)
@@ -123,7 +142,7 @@ static void check_passwords(struct checker *c, const struct conf_scope *scope)
 static void check_server(struct checker *c, const struct conf_server *s)
 {
 	if (s->root != NULL && *s->root != '\0') {
-		check_root(c, s);
+		check_root(c, s->root, &s->root_at);
 		check_uploads(c, s);
 		for (unsigned i = 0; i < s->nerror_pages; i++)
 			check_error_page(c, s, &s->error_pages[i]);
@@ -132,8 +151,13 @@ static void check_server(struct checker *c, const struct conf_server *s)
 			check_fallback(c, s, &s->locations[i].scope);
 	}
 	check_passwords(c, &s->scope);
-	for (unsigned i = 0; i < s->nlocations; i++)
-		check_passwords(c, &s->locations[i].scope);
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		const struct conf_location *l = &s->locations[i];
+
+		check_passwords(c, &l->scope);
+		if (l->root != NULL && *l->root != '\0')
+			check_root(c, l->root, &l->root_at);
+	}
 }
 
 static void check_key(struct checker *c, const char *key, const struct conf_pos *pos)

@@ -23,7 +23,6 @@ static const struct site plain_site = {
 		.index = plain_index,
 		.nindex = 1,
 	},
-	.root_charset = SLICE_LIT("utf-8"),
 };
 
 const struct sites sites_plain = { .v = &plain_site, .n = 1 };

@@ -43,6 +43,7 @@ struct location {
 	struct slice cache_control;  /* n 0: none */
 	const struct field *headers; /* added to every response, outer block's first */
 	unsigned nheaders;
+	unsigned root;                 /* number of its tree in struct doc_roots */
 	const struct file_rule *rules; /* of names of files; the first that fits */
 	unsigned nrules;
 	struct slice redirect; /* URL or path; n 0: none */
@@ -84,15 +85,14 @@ struct site {
 	bool guarded; /* one of them, or the block, has access or auth */
 	const struct site_error_page *error_pages;
 	unsigned nerror_pages;
-	unsigned root;             /* number of its tree in struct doc_roots */
-	bool has_root;             /* it has files: root is not the empty tree */
-	struct slice root_charset; /* what the image's types of that tree carry; n 0: none */
-	struct slice uploads;      /* "/dir", the folder of uploads below root; n 0: none */
-	bool upload_overwrite;     /* a file may be replaced */
-	int upload_status;         /* of a form whose files were stored */
-	uint64_t upload_quota;     /* bytes of that folder; 0: any */
-	uint64_t upload_expires;   /* seconds that an upload can be resumed; 0: none can */
-	struct slice health;       /* the path that tells whether the worker drains; n 0: none */
+	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
+	bool has_root; /* it has files: root is not the empty tree */
+	struct slice uploads;    /* "/dir", the folder of uploads below root; n 0: none */
+	bool upload_overwrite;   /* a file may be replaced */
+	int upload_status;       /* of a form whose files were stored */
+	uint64_t upload_quota;   /* bytes of that folder; 0: any */
+	uint64_t upload_expires; /* seconds that an upload can be resumed; 0: none can */
+	struct slice health;     /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate; /* which one its names are served with: compared, never followed */
 };

@@ -306,14 +306,17 @@ static int location_order(const void *a, const void *b)
 	return (x->prefix.n < y->prefix.n) - (x->prefix.n > y->prefix.n);
 }
 
-static void set_locations(struct maker *m, struct site *site, const struct conf_server *s)
+static void set_locations(
+	struct maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
 	struct location *v = room(m, s->nlocations, sizeof(*v));
 
 	if (v == NULL)
 		return;
-	for (unsigned i = 0; i < s->nlocations && !m->oom; i++)
+	for (unsigned i = 0; i < s->nlocations && !m->oom; i++) {
+		v[i].root = roots[i];
 		make_location(m, &v[i], &site->all, s, &s->locations[i]);
+	}
 	qsort(v, s->nlocations, sizeof(*v), location_order);
 	site->locations = v;
 	site->nlocations = s->nlocations;
@@ -351,12 +354,13 @@ static void set_error_pages(struct maker *m, struct site *site, const struct con
 	site->nerror_pages = s->nerror_pages;
 }
 
-static void make_site(struct maker *m, struct site *site, const struct conf_server *s)
+static void make_site(
+	struct maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
 	site->name = slice_str(s->name);
-	site->root_charset = slice_str(s->scope.charset);
+	site->all.root = site->root;
 	make_location(m, &site->all, NULL, s, NULL);
-	set_locations(m, site, s);
+	set_locations(m, site, s, roots);
 	set_error_pages(m, site, s);
 	set_uploads(m, site, slice_str(s->upload_dir));
 	site->upload_overwrite = s->upload_overwrite;
@@ -408,7 +412,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		v[i].has_root = conf->servers[i].root[0] != '\0';
 		v[i].is_default = i == conf_default_server(conf);
 		v[i].certificate = certificates != NULL ? certificates[i] : NULL;
-		make_site(&m, &v[i], &conf->servers[i]);
+		make_site(&m, &v[i], &conf->servers[i], trees->of_location[i]);
 	}
 	if (!m.oom) {
 		sites->v = v;

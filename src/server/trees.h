@@ -12,7 +12,9 @@
 struct trees {
 	struct doc_roots files; /* its strings are the conf's */
 	struct doc_root *roots;
-	unsigned *of_server; /* per server block: the number of its root */
+	unsigned *of_server;    /* per server block: the number of its root */
+	unsigned **of_location; /* … and per location of it */
+	unsigned *locations;    /* the memory of those */
 };
 
 /* built: the codings that this build can make (bit set by enum coding). 0, or -1 when memory is

@@ -40,7 +40,7 @@ MISTAKES = {
 	"a redirect with variables": ('server "_" {\nredirect = "https://$host/"\n}\n', 2, "no variables such as $host"),
 	"gzip": ('gzip = true\n' + SERVED, 1, "gzip is compress in cache"),
 	"ssl_certificate": ('server "_" {\nroot = "www"\nssl_certificate = "a"\n}\n', 3, "certificate in tls"),
-	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in server"),
+	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in location"),
 	"rewrite": ('server "_" {\nroot = "www"\nrewrite = "a"\n}\n', 3, "rewrite is redirect in location"),
 	"proxy_pass": ('server "_" {\nroot = "www"\nproxy_pass = "a"\n}\n', 3, "h2d is no proxy"),
 	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),

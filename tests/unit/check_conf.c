@@ -59,7 +59,7 @@ static const char whole[] =
 	"\ttls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n"
 	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" "
 	"}\n"
-	"\tlocation \"/a/\" { autoindex = true charset = \"\" }\n"
+	"\tlocation \"/a/\" { root = \"@/www\" autoindex = true charset = \"\" }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
 	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
 	"server \"www.example.com\" { server-name = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"

@@ -103,7 +103,6 @@ START_TEST(each_root_once)
 
 		ck_assert_str_eq(r->root, conf->servers[i].root);
 		ck_assert_str_eq(r->charset, conf->servers[i].scope.charset);
-		ck_assert(is(s->v[i].root_charset, r->charset));
 	}
 	ck_assert_uint_eq(s->v[0].root, s->v[3].root);
 	ck_assert_uint_ne(s->v[0].root, s->v[2].root);
@@ -268,6 +267,28 @@ static const struct {
 };
 
 /* In a server, where locations inherit it, and in a location: said once, where it stands. */
+START_TEST(a_tree_of_its_own)
+{
+	const struct sites *s = make("server \"_\" { " ROOT "location \"/a\" { root = \"@\" }\n"
+				     "location \"/b\" { charset = \"latin1\" }\n"
+				     "location \"/c\" { root = \"@\" charset = \"latin1\" }\n"
+				     "location \"/d\" { root = \"@/www\" } }\n",
+		NULL);
+	const struct site *all;
+
+	ck_assert_ptr_nonnull(s);
+	all = &s->v[0];
+	ck_assert_uint_eq(trees.files.nroots, 3);
+	ck_assert_uint_eq(all->all.root, all->root);
+	ck_assert_uint_eq(location(all, "/b")->root, all->root);
+	ck_assert_uint_eq(location(all, "/d")->root, all->root);
+	ck_assert_uint_ne(location(all, "/a")->root, all->root);
+	ck_assert_str_eq(trees.files.roots[location(all, "/a")->root].charset, "utf-8");
+	ck_assert_uint_ne(location(all, "/c")->root, location(all, "/a")->root);
+	ck_assert_str_eq(trees.files.roots[location(all, "/c")->root].charset, "latin1");
+}
+END_TEST
+
 START_TEST(rules_of_files)
 {
 	const struct sites *s =
@@ -414,6 +435,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(c, make_folder, remove_all);
 	tcase_set_timeout(c, 30);
+	tcase_add_test(c, a_tree_of_its_own);
 	tcase_add_test(c, rules_of_files);
 	tcase_add_test(c, faults_of_files);
 	tcase_add_test(c, whether_the_path_is_kept);

@@ -66,7 +66,6 @@ static inline void unit_start(void)
 			.index = unit_index,
 			.nindex = 2,
 		},
-		.root_charset = SLICE("utf-8"),
 		.uploads = SLICE("/files"),
 	};
 	unit_sites = (struct sites){ .v = &unit_site, .n = 1 };
