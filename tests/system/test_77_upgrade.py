@@ -172,7 +172,7 @@ def test_upgrades_under_load(h2d):
 
 def test_queued_connections_are_served(h2d):
 	"""What waits in the queue of a worker that stands still is taken by the new one."""
-	server = h2d(listens=("tcp", "unix"))
+	server = h2d(listens=("tcp", "unix"), dispatch="reuseport")  # an inbox is its worker's
 	pid = server.worker_pids()[0]
 	os.kill(pid, signal.SIGSTOP)
 	try:
