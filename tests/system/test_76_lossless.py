@@ -79,7 +79,6 @@ def test_storm_of_reloads(h2d, tmp_path):
 		for i in range(HUPS):
 			server.signal(signal.SIGHUP)
 			time.sleep(0.1)
-		server.log.wait("signal HUP", count=HUPS)
 		procs.wait_for(lambda: server.status()["generation"] > 3)
 		clients.go()
 		found = clients.stop()
@@ -147,7 +146,10 @@ def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
 	if os.geteuid() != 0 and migrates:
 		return
 	server = h2d.new(workers=4, files={"small": "small"}, dispatch="reuseport",
-		preexec=None if migrates else no_bpf).start()
+		preexec=None if migrates else no_bpf)
+	if not migrates:  # the sanitizer's look for leaks needs a right that goes with it
+		server.env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+	server.start()
 	assert len(listening(server, server.pid)) == 4
 	with storm(server, tmp_path / "out", again_and_again=32) as clients:
 		for count in (1, 6, 2):
