@@ -80,7 +80,7 @@ def test_serves_and_reloads(server):
 # What replaces what, the line of SERVERS it is said for, and words of it.
 FAULTS = {
 	"unknown key": ("charset = \"latin1\"", "charst = \"latin1\"", 3, ["charst", "charset"]),
-	"key of the server": ("deny = {\"all\"}", "root = \"/\"", 12, ["root", "location"]),
+	"key of the server": ("deny = {\"all\"}", "upload-dir = \"x\"", 12, ["upload-dir", "location"]),
 	"unknown section": ("location \"/old\"", "lokation \"/old\"", 13, ["lokation", "location"]),
 	"duplicate location": ("\"/old\"", "\"/assets/\"", 13, ["/assets/", ":8"]),
 	"duplicate page": ("\"503\"", "\"404\"", 7, ["404"]),

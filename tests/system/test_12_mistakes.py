@@ -41,6 +41,7 @@ MISTAKES = {
 	"gzip": ('gzip = true\n' + SERVED, 1, "gzip is compress in cache"),
 	"ssl_certificate": ('server "_" {\nroot = "www"\nssl_certificate = "a"\n}\n', 3, "certificate in tls"),
 	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in location"),
+	"try_files": ('server "_" {\nroot = "www"\ntry_files = "a"\n}\n', 3, "try_files is fallback in server"),
 	"rewrite": ('server "_" {\nroot = "www"\nrewrite = "a"\n}\n', 3, "rewrite is redirect in location"),
 	"proxy_pass": ('server "_" {\nroot = "www"\nproxy_pass = "a"\n}\n', 3, "h2d is no proxy"),
 	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),
