@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "http/accept.h"
 #include "http/cond.h"
-#include "http/page.h"
 #include "image/etag.h"
 
 struct listing {
@@ -174,7 +173,7 @@ static void reply(struct h2d_req *req, struct listing *l)
 			l->reader.key.json ? SLICE("application/json")
 					   : SLICE("text/html; charset=utf-8"));
 	if (status == 200 && !l->reader.key.json)
-		rc |= reply_add(req, SLICE("content-security-policy"), page_policy);
+		rc |= reply_page_policy(req);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
 	if (req->location->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));

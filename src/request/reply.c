@@ -329,13 +329,13 @@ static void drop_representation(struct reply *r)
 	r->nfields = kept;
 }
 
-/* The sandbox of uploads lets styles through. */
-static void add_policy(struct h2d_req *req)
+int reply_page_policy(struct h2d_req *req)
 {
 	static const struct slice name = SLICE_LIT("content-security-policy");
 
-	if (field_find(req->reply.fields, req->reply.nfields, name) == NULL)
-		reply_add(req, name, page_policy);
+	if (field_find(req->reply.fields, req->reply.nfields, name) != NULL)
+		return 0;
+	return reply_add(req, name, page_policy);
 }
 
 void reply_own_page(struct h2d_req *req, int status)
@@ -354,7 +354,7 @@ void reply_own_page(struct h2d_req *req, int status)
 		"</body>\n</html>\n",
 		page_head, status, reason, status, reason);
 	drop_representation(&req->reply);
-	add_policy(req);
+	reply_page_policy(req);
 	reply_owned(
 		req, status, "text/html; charset=utf-8", slice_of(text, text ? strlen(text) : 0));
 }

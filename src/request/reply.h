@@ -46,6 +46,12 @@ const char *reply_reason(int status);
 void reply_own_page(struct h2d_req *req, int status);
 
 /*
+ * The content-security-policy of pages that h2d makes (http/page.h), unless the response has one:
+ * the sandbox of uploads lets styles through. 0, or -1 when memory is out.
+ */
+int reply_page_policy(struct h2d_req *req);
+
+/*
  * Fields and reply.body are set (a head over REPLY_HEAD_MAX becomes 414 or 500): adds date, server,
  * content-length (if known) and what the configuration adds (request/site.h), and hands the reply
  * to the protocol. The body of HEAD, 204 and 304 stays, unread, until the request is gone: what it

@@ -31,8 +31,10 @@ def steps(text):
 def tree(tmp_path_factory):
 	"""A copy of the tree, in which build-hello has what build has made already: make does the rest."""
 	top = tmp_path_factory.mktemp("tutorial") / "h2d"
-	ignored = shutil.ignore_patterns("build*", ".*", "__pycache__", "autom4te.cache")
-	shutil.copytree(TOP, top, ignore=lambda folder, names: ignored(folder, names) - {"build-aux", ".clang-format"})
+	ignored = shutil.ignore_patterns(".*", "__pycache__", "autom4te.cache")
+	builds = {name for name in os.listdir(TOP) if name.startswith("build") and name != "build-aux"}
+	shutil.copytree(TOP, top, ignore=lambda folder, names: (builds if pathlib.Path(folder) == TOP else set())
+		| ignored(folder, names) - {".clang-format"})
 	if (BUILD / "config.status").exists():
 		shutil.copytree(BUILD, top / "build-hello", ignore=shutil.ignore_patterns(
 			"test-tools", "check_*", "fuzz_*", "*.log", "*.trs", "h2d", "config.status"))
