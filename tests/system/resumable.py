@@ -77,6 +77,10 @@ class Open:
 		with contextlib.suppress(OSError):
 			if reset:  # what the server has not read is lost
 				sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+			else:  # a socket that is closed with something unread sends a reset, too
+				sock.shutdown(socket.SHUT_WR)
+				while sock.recv(65536):
+					pass
 		sock.close()
 
 
