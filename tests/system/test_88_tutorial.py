@@ -50,7 +50,7 @@ class Shell:
 		self.server = None
 
 	def run(self, command):
-		serves = " -p 8080 " in command
+		serves = re.search(r" -p 8080\b", command) is not None
 		command = command.replace(":8080/", ":%d/" % self.port).replace("-p 8080", "-p %d" % self.port)
 		if command.startswith("cd "):
 			self.cwd = (self.cwd / command[3:]).resolve()

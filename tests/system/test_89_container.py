@@ -1,4 +1,5 @@
 """packaging/container-start, the first process of the image: as PID 1 of its own namespaces, as a user without rights."""
+import contextlib
 import os
 import shutil
 import signal
@@ -31,14 +32,17 @@ class Container:
 				"ROOT": os.path.join(image, "www"), "H2D_CONF": "/run/none", **env},
 			stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
 
-	def init(self):
-		"""The container's PID 1, as this machine numbers it, once it is h2d."""
-		assert self.process.poll() is None, self.text()
+	def first(self):
+		"""The container's PID 1, as this machine numbers it; 0: not yet."""
 		with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid)) as f:
-			for pid in f.read().split():
-				with open("/proc/%s/comm" % pid) as comm:
-					if comm.read().strip() == "h2d":
-						return int(pid)
+			return int((f.read().split() or ["0"])[0])
+
+	def init(self):
+		"""The same, once it is h2d; 0 before."""
+		assert self.process.poll() is None, self.text()
+		pid = self.first()
+		with open("/proc/%d/comm" % pid if pid else os.devnull) as comm:
+			return pid if comm.read().strip() == "h2d" else 0
 
 	def run(self, *command):
 		return subprocess.run(["nsenter", "-t", str(self.init()), "-m", "-p", "-n", "--", *command],
@@ -53,6 +57,9 @@ class Container:
 
 	def close(self):
 		if self.process.poll() is None:
+			# Process 1 takes the whole container along. --kill-child is lost to it when it changes its user.
+			with contextlib.suppress(OSError):
+				os.kill(self.first() or self.process.pid, signal.SIGKILL)
 			self.process.kill()
 			self.process.wait()
 		self.log.close()
