@@ -47,7 +47,7 @@ def stopped(*pids):
 		yield
 	finally:
 		for pid in pids:
-			if procs.running(pid):
+			with contextlib.suppress(ProcessLookupError):  # it was killed meanwhile
 				os.kill(pid, signal.SIGCONT)
 
 
