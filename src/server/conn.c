@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "server/conn_idle.h"
+#include "server/conn_linger.h"
 #include "server/conn_state.h"
 #include "server/conn_timer.h"
 
@@ -23,9 +24,6 @@ enum {
 	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
 	WRITE_TIGHT = 64 * 1024,  /* the same, after the socket took less than it was offered */
 	READ_CALLS = 4,           /* of recv() per turn: ciphertext may be work and no bytes */
-	LINGER_MS = 2000,         /* without a byte of the peer's */
-	LINGER_MAX_MS = 30000,    /* in all */
-	LINGER_BYTES = 16 << 20,
 	CONNS_KEPT = 1024,
 	BLOCKS_KEPT = 256,
 };
@@ -90,18 +88,14 @@ static void conn_fail(struct conn *c, const struct err *err)
 }
 
 /* Everything is written: close without a reset that would destroy what is under way. */
-static void conn_linger(struct conn *c)
+static void conn_end(struct conn *c)
 {
 	c->transport->ops->shutdown(c->transport);
 	if (c->eof) {
 		conn_kill(c);
 		return;
 	}
-	input_backlog_clear(&c->held);
-	conn_go(c, CONN_LINGER);
-	c->linger_end_ms = clock_ms() + LINGER_MAX_MS;
-	c->lingered = 0;
-	conn_timer_set(c, LINGER_MS);
+	conn_linger_begin(c);
 	c->readable = true;
 	loop_ready(c->env->loop, &c->again);
 }
@@ -227,7 +221,7 @@ static void conn_flush(struct conn *c)
 	if (more > 0)
 		loop_ready(c->env->loop, &c->again);
 	else if (conn_empty(c) && conn_over(c))
-		conn_linger(c);
+		conn_end(c);
 	else if (c->held.bytes.n > 0 && conn_retry(c) && c->state != CONN_DEAD)
 		loop_ready(c->env->loop, &c->again);
 	conn_timer_update(c);
@@ -302,20 +296,10 @@ static void conn_first(struct conn *c, const char *p, size_t n)
 		conn_offer(c, p + taken, n - taken);
 }
 
-/* Who goes on sending a body that was refused reads the answer behind it; but not all of a flood is
- * waited for. */
-static void linger_on(struct conn *c, size_t n)
-{
-	c->lingered += n;
-	if (!c->env->draining && c->lingered <= LINGER_BYTES &&
-		clock_ms() + LINGER_MS <= c->linger_end_ms)
-		conn_timer_set(c, LINGER_MS);
-}
-
 static void conn_input(struct conn *c, const char *p, size_t n)
 {
 	if (c->state == CONN_LINGER)
-		linger_on(c, n);
+		conn_linger_dropped(c, n);
 	if (c->state == CONN_LINGER || c->closing)
 		return;
 	if (c->proto != NULL)
