@@ -13,6 +13,7 @@
 #include "http/authority.h"
 #include "http/path.h"
 #include "request/gate.h"
+#include "request/handler_choice.h"
 #include "request/handler_timer.h"
 #include "request/work.h"
 
@@ -83,92 +84,6 @@ int req_add_field(struct h2d_req *req, struct slice name, struct slice value)
 	return 0;
 }
 
-static void allow(struct h2d_req *req, unsigned methods)
-{
-	char list[64];
-
-	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
-	h2d_reply_field(req, "allow", list);
-}
-
-static void method_not_allowed(struct h2d_req *req, unsigned methods)
-{
-	allow(req, methods);
-	h2d_reply_error(req, 405);
-}
-
-enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
-
-/* RFC 9110, 9.3.7: what can be asked of a path, or ("*") of the server. */
-static void reply_options(struct h2d_req *req, unsigned methods)
-{
-	allow(req, methods);
-	h2d_reply_bytes(req, 204, NULL, NULL, 0);
-}
-
-void h2d_reply_options(struct h2d_req *req)
-{
-	reply_options(req, req->match.methods);
-}
-
-static enum h2d_scope listener_scope(const struct h2d_req *req)
-{
-	if (req->conn->admin)
-		return H2D_ON_ADMIN;
-	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
-}
-
-/* On public listeners: admin ones have a route for it. */
-static bool is_health(const struct h2d_req *req)
-{
-	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
-}
-
-static const struct h2d_handler *choose_health(struct h2d_req *req)
-{
-	if (FILE_METHODS >> req->method & 1)
-		return req->env->health;
-	if (req->method == H2D_OPTIONS)
-		reply_options(req, FILE_METHODS);
-	else
-		method_not_allowed(req, FILE_METHODS);
-	return NULL;
-}
-
-/* The handler that answers, NULL if the request was answered here. */
-static const struct h2d_handler *choose(struct h2d_req *req, enum h2d_body *body)
-{
-	const struct h2d_handler *handler = req->env->fallback;
-	enum h2d_scope here = listener_scope(req);
-
-	*body = H2D_BODY_NONE;
-	if (is_health(req))
-		return choose_health(req);
-	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
-	case ROUTE_METHOD:
-		if (req->method == H2D_OPTIONS) {
-			reply_options(req, req->match.methods);
-			return NULL;
-		}
-		method_not_allowed(req, req->match.methods);
-		return NULL;
-	case ROUTE_FOUND:
-		*body = req->match.route->body;
-		return req->match.route->handler;
-	case ROUTE_NONE:
-		break;
-	}
-	if (handler != NULL && !route_is_here(handler, here)) {
-		h2d_reply_error(req, 404);
-		return NULL;
-	}
-	if (req->method == H2D_OPTIONS) {
-		reply_options(req, FILE_METHODS);
-		return NULL;
-	}
-	return handler;
-}
-
 /* Whose request it is, as far as that can be told before its path is known. */
 static void set_site(struct h2d_req *req)
 {
@@ -209,7 +124,7 @@ static bool is_too_large(const struct h2d_req *req)
 static void start_handler(struct h2d_req *req)
 {
 	enum h2d_body body;
-	const struct h2d_handler *handler = choose(req, &body);
+	const struct h2d_handler *handler = handler_choice(req, &body);
 
 	if (handler == NULL)
 		return;
@@ -406,8 +321,7 @@ void req_start(struct h2d_req *req)
 		return;
 	}
 	if (req->method == H2D_OPTIONS && slice_eq(req->target, SLICE("*"))) {
-		reply_options(
-			req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));
+		handler_choice_any(req);
 		return;
 	}
 	if (err != NULL) {

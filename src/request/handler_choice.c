@@ -1,0 +1,88 @@
+/*
+ * handler_choice: asks the route table, then falls back on files. It changes nothing of the request
+ * but its match and, where it answers, its reply.
+ */
+#include "request/handler_choice.h"
+
+enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
+
+static void allow(struct h2d_req *req, unsigned methods)
+{
+	char list[64];
+
+	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
+	h2d_reply_field(req, "allow", list);
+}
+
+/* RFC 9110, 9.3.7. */
+static void reply_options(struct h2d_req *req, unsigned methods)
+{
+	allow(req, methods);
+	h2d_reply_bytes(req, 204, NULL, NULL, 0);
+}
+
+void h2d_reply_options(struct h2d_req *req)
+{
+	reply_options(req, req->match.methods);
+}
+
+/* The method is none of methods. */
+static const struct h2d_handler *other_method(struct h2d_req *req, unsigned methods)
+{
+	if (req->method == H2D_OPTIONS) {
+		reply_options(req, methods);
+		return NULL;
+	}
+	allow(req, methods);
+	h2d_reply_error(req, 405);
+	return NULL;
+}
+
+static enum h2d_scope listener_scope(const struct h2d_req *req)
+{
+	if (req->conn->admin)
+		return H2D_ON_ADMIN;
+	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
+}
+
+/* On public listeners: admin ones have a route for it. */
+static bool is_health(const struct h2d_req *req)
+{
+	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
+}
+
+/* The document root's handler says itself which methods it takes. */
+static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
+{
+	const struct h2d_handler *handler = req->env->fallback;
+
+	if (handler != NULL && !route_is_here(handler, here)) {
+		h2d_reply_error(req, 404);
+		return NULL;
+	}
+	return req->method == H2D_OPTIONS ? other_method(req, FILE_METHODS) : handler;
+}
+
+const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *body)
+{
+	enum h2d_scope here = listener_scope(req);
+
+	*body = H2D_BODY_NONE;
+	if (is_health(req))
+		return FILE_METHODS >> req->method & 1 ? req->env->health
+						       : other_method(req, FILE_METHODS);
+	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
+	case ROUTE_METHOD:
+		return other_method(req, req->match.methods);
+	case ROUTE_FOUND:
+		*body = req->match.route->body;
+		return req->match.route->handler;
+	default:
+		return files(req, here);
+	}
+}
+
+void handler_choice_any(struct h2d_req *req)
+{
+	reply_options(req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));
+}
