@@ -6,83 +6,58 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "net/ctl.h"
 
 enum { TICK_MS = 1000 };
 
-static void take_logs(struct master_link *l, int *fd)
+static int on_message(struct ctl_link *ctl, const struct ctl_msg *msg, const int *fds, int nfds)
 {
-	log_to(*fd);
-	if (l->error_log > STDERR_FILENO)
-		close(l->error_log);
-	l->error_log = *fd;
-	*fd = -1;
-}
+	struct master_link *l = LIST_ENTRY(ctl, struct master_link, ctl);
 
-static void on_message(struct master_link *l, const struct ctl_msg *msg, int *fds, int nfds)
-{
 	switch (msg->type) {
 	case CTL_DRAIN:
 		l->leave(l->ctx);
-		break;
+		return 0;
 	case CTL_LOGS:
-		if (nfds > 0)
-			take_logs(l, &fds[0]);
-		break;
+		if (nfds == 0)
+			return 0;
+		log_to(fds[0]);
+		if (l->error_log > STDERR_FILENO)
+			close(l->error_log);
+		l->error_log = fds[0];
+		return 1;
 	default:
-		log_error("ctl: unknown message %u", msg->type);
-		break;
+		return ctl_link_unknown(msg);
 	}
-	for (int i = 0; i < nfds; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
 }
 
-static void on_ctl(struct watch *w, uint32_t events)
+static void master_gone(struct ctl_link *ctl)
 {
-	struct master_link *l = LIST_ENTRY(w, struct master_link, watch);
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX], nfds, rc;
+	struct master_link *l = LIST_ENTRY(ctl, struct master_link, ctl);
 
-	(void)events;
-	while ((rc = ctl_recv(w->fd, &msg, fds, &nfds)) > 0 || rc == -EMFILE) {
-		if (rc > 0) {
-			on_message(l, &msg, fds, nfds);
-			continue;
-		}
-		log_error("ctl: a message is lost: %s", strerror(-rc));
-		ctl_lost_note(&l->lost, &msg, clock_ms());
-	}
-	if (rc == -EAGAIN)
-		return;
-	loop_unwatch(l->loop, w);
 	l->leave(l->ctx);
 }
 
 int master_link_open(
 	struct master_link *l, struct loop *loop, int fd, uint32_t generation, int error_log)
 {
-	l->loop = loop;
 	l->generation = generation;
 	l->error_log = error_log;
-	l->watch = (struct watch){ .fn = on_ctl, .fd = fd };
-	return loop_watch(loop, &l->watch, EPOLLIN);
+	l->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	return ctl_link_open(&l->ctl, loop, fd);
 }
 
 void master_link_close(struct master_link *l)
 {
-	if (l->watch.active)
-		loop_unwatch(l->loop, &l->watch);
+	ctl_link_close(&l->ctl);
 }
 
 void master_link_tick(struct master_link *l)
 {
-	ctl_lost_ask(&l->lost, l->watch.fd, clock_ms());
+	ctl_link_look(&l->ctl);
 }
 
 void master_link_turns(struct master_link *l)
@@ -90,7 +65,7 @@ void master_link_turns(struct master_link *l)
 	struct ctl_msg msg = { .type = CTL_TICK, .generation = l->generation };
 	uint64_t now = clock_read_us() / 1000;
 
-	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
+	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->ctl.watch.fd, &msg, NULL, 0) == 0)
 		l->ticked_ms = now;
 }
 
@@ -100,7 +75,7 @@ void master_link_tell(struct master_link *l, const struct cache_facts *facts)
 
 	if (memcmp(facts, &l->told, sizeof(l->told)) == 0)
 		return;
-	if (ctl_send(l->watch.fd, &msg, NULL, 0) < 0)
+	if (ctl_send(l->ctl.watch.fd, &msg, NULL, 0) < 0)
 		return;
 	l->told = *facts;
 	l->told_ms = clock_ms();
@@ -114,7 +89,7 @@ int master_link_send_image(struct master_link *l, const struct built_image *img)
 		.arg = img->number,
 		.size = img->content,
 	};
-	int rc = ctl_send(l->watch.fd, &msg, img->fds, img->nfds);
+	int rc = ctl_send(l->ctl.watch.fd, &msg, img->fds, img->nfds);
 
 	/* A full queue, or too many descriptors in flight: with the next tick again. EPIPE: the end
 	 * of file that follows says it all. */

@@ -7,18 +7,15 @@
 #define H2D_KEEPER_MASTER_LINK_H
 
 #include "base/cache_facts.h"
-#include "event/loop.h"
 #include "keeper/image_build.h"
-#include "net/ctl.h"
+#include "net/ctl_link.h"
 
 struct master_link {
 	void (*leave)(void *ctx); /* the master is gone, or wants this process to end */
 	void *ctx;
-	struct loop *loop;
-	struct watch watch;
+	struct ctl_link ctl;
 	uint32_t generation;
 	int error_log;           /* what the log writes to, -1 or 0: not ours to close */
-	struct ctl_lost lost;    /* messages whose descriptors are asked for again */
 	struct cache_facts told; /* what the master was told last, and when */
 	uint64_t told_ms;
 	uint64_t ticked_ms;

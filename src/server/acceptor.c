@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "event/loop.h"
 #include "event/sig.h"
-#include "net/ctl.h"
+#include "net/ctl_link.h"
 #include "server/acceptor_inbox.h"
 #include "server/dispatch.h"
 
@@ -37,8 +37,7 @@ struct acceptor {
 	const struct acceptor_args *args;
 	struct loop loop;
 	struct sig sig;
-	struct watch ctl;
-	struct ctl_lost lost;
+	struct ctl_link ctl;
 	struct dispatch_host host;
 	struct dispatch *dispatch; /* NULL before CTL_SERVE */
 	struct acceptor_balance balance;
@@ -237,51 +236,36 @@ static void on_second(struct timer *t)
 	struct acceptor *a = LIST_ENTRY(t, struct acceptor, second);
 
 	log_tick(false);
-	ctl_lost_ask(&a->lost, a->ctl.fd, clock_ms());
+	ctl_link_look(&a->ctl);
 	if (a->dispatch != NULL && !a->draining)
 		dispatch_reuseport.look(a->dispatch);
 	timer_arm(&a->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 
-static void on_message(struct acceptor *a, const struct ctl_msg *msg, const int *fds, int nfds)
+static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
+	struct acceptor *a = LIST_ENTRY(l, struct acceptor, ctl);
+
 	switch (msg->type) {
 	case CTL_SERVE:
 		serve(a);
-		break;
+		return 0;
 	case CTL_DRAIN:
 		drain(a, msg->arg, msg->closing);
-		break;
+		return 0;
 	case CTL_LOGS:
 		if (nfds > 0 && a->args->error_log >= 0 && dup2(fds[0], a->args->error_log) < 0)
 			log_error("reopened log: %s", strerror(errno));
-		break;
+		return 0;
 	default:
-		log_error("ctl: unknown message %u", msg->type);
-		break;
+		return ctl_link_unknown(msg);
 	}
-	for (int i = 0; i < nfds; i++)
-		close(fds[i]);
 }
 
-static void on_ctl(struct watch *watch, uint32_t events)
+static void master_gone(struct ctl_link *l)
 {
-	struct acceptor *a = LIST_ENTRY(watch, struct acceptor, ctl);
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX], nfds, rc;
+	struct acceptor *a = LIST_ENTRY(l, struct acceptor, ctl);
 
-	(void)events;
-	while ((rc = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0 || rc == -EMFILE) {
-		if (rc > 0) {
-			on_message(a, &msg, fds, nfds);
-			continue;
-		}
-		log_error("ctl: a message is lost: %s", strerror(-rc));
-		ctl_lost_note(&a->lost, &msg, clock_ms());
-	}
-	if (rc == -EAGAIN)
-		return;
-	loop_unwatch(&a->loop, watch);
 	log_notice("the master is gone: leaving");
 	drain(a, a->args->conf->shutdown_timeout * 1000, ~UINT64_C(0));
 }
@@ -352,8 +336,8 @@ static int start(struct acceptor *a)
 		.take = take,
 		.drained = drained,
 	};
-	a->ctl = (struct watch){ .fn = on_ctl, .fd = args->ctl };
-	rc = loop_watch(&a->loop, &a->ctl, EPOLLIN);
+	a->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	rc = ctl_link_open(&a->ctl, &a->loop, args->ctl);
 	if (rc == 0)
 		rc = ctl_send(args->ctl,
 			&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL,
@@ -372,8 +356,7 @@ static void stop(struct acceptor *a)
 	timer_disarm(&a->loop.wheel, &a->second);
 	timer_disarm(&a->loop.wheel, &a->deadline);
 	loop_cancel(&a->flush);
-	if (a->ctl.active)
-		loop_unwatch(&a->loop, &a->ctl);
+	ctl_link_close(&a->ctl);
 	sig_fini(&a->sig, &a->loop);
 	loop_fini(&a->loop);
 	free(a->slots);

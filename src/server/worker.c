@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "files/reply_file.h"
 #include "files/store_sweep.h"
-#include "net/ctl.h"
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/auth_queue.h"
@@ -210,63 +209,45 @@ static void take_logs(struct worker *w, const int *fds, int nfds)
 	}
 }
 
-static void on_message(struct worker *w, const struct ctl_msg *msg, const int *fds, int nfds)
+static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
+
 	switch (msg->type) {
 	case CTL_IMAGE:
-		if (w->state != BOARD_DRAIN) {
-			files_take_image(w->files, msg->arg, fds, nfds);
-			return;
-		}
-		break;
+		if (w->state == BOARD_DRAIN)
+			return 0;
+		files_take_image(w->files, msg->arg, fds, nfds);
+		return nfds;
 	case CTL_KEEPER:
-		if (nfds == 1) {
-			files_take_keeper(w->files, fds[0]);
-			return;
-		}
-		break;
+		if (nfds != 1)
+			return 0;
+		files_take_keeper(w->files, fds[0]);
+		return 1;
 	case CTL_LISTEN:
-		if (nfds == 1 && w->dispatch != NULL) {
-			w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
-			return;
-		}
-		break;
+		if (nfds != 1 || w->dispatch == NULL)
+			return 0;
+		w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
+		return 1;
 	case CTL_UNLISTEN:
 		if (w->dispatch != NULL)
 			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
-		break;
+		return 0;
 	case CTL_DRAIN:
 		drain(w, msg->arg, msg->closing);
-		break;
+		return 0;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
-		break;
+		return 0;
 	default:
-		log_error("ctl: unknown message %u", msg->type);
-		break;
+		return ctl_link_unknown(msg);
 	}
-	for (int i = 0; i < nfds; i++)
-		close(fds[i]);
 }
 
-static void on_ctl(struct watch *watch, uint32_t events)
+static void master_gone(struct ctl_link *l)
 {
-	struct worker *w = LIST_ENTRY(watch, struct worker, ctl);
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX], nfds, rv;
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
 
-	(void)events;
-	while ((rv = ctl_recv(watch->fd, &msg, fds, &nfds)) > 0 || rv == -EMFILE) {
-		if (rv > 0) {
-			on_message(w, &msg, fds, nfds);
-			continue;
-		}
-		log_error("ctl: a message is lost: %s", strerror(-rv));
-		ctl_lost_note(&w->lost, &msg, clock_ms());
-	}
-	if (rv == -EAGAIN)
-		return;
-	loop_unwatch(&w->loop, watch);
 	log_notice("the master is gone: leaving");
 	/* The queues go with the sockets. */
 	drain(w, shutdown_ms(w), ~UINT64_C(0));
@@ -309,7 +290,7 @@ static void every_second(struct timer *t)
 	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
 	worker_room_look(w);
-	ctl_lost_ask(&w->lost, w->ctl.fd, clock_ms());
+	ctl_link_look(&w->ctl);
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)
 		w->dispatch_ops->look(w->dispatch);
 	timer_arm(&w->loop.wheel, t, clock_ms() + SECOND_MS);
@@ -396,9 +377,8 @@ static int watch_master(struct worker *w)
 		sigaddset(&set, *s);
 	if (sig_init(&w->sig, &w->loop, &set, on_signal) < 0)
 		return -1;
-	w->ctl.fn = on_ctl;
-	w->ctl.fd = w->args->ctl;
-	return loop_watch(&w->loop, &w->ctl, EPOLLIN);
+	w->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);
 }
 
 static const char *start_dispatch(struct worker *w)
@@ -466,8 +446,7 @@ static void worker_stop(struct worker *w)
 	h1_trim();
 	auth_queue_free(&w->auth_queue);
 	h2_trim();
-	if (w->ctl.active)
-		loop_unwatch(&w->loop, &w->ctl);
+	ctl_link_close(&w->ctl);
 	sig_fini(&w->sig, &w->loop);
 	loop_fini(&w->loop);
 	log_tick(true);

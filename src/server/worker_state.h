@@ -7,7 +7,7 @@
 #include "event/sig.h"
 #include "files/files.h"
 #include "http/date.h"
-#include "net/ctl.h"
+#include "net/ctl_link.h"
 #include "net/load.h"
 #include "server/access_log.h"
 #include "server/conn.h"
@@ -32,7 +32,7 @@ struct worker {
 	const struct worker_args *args;
 	struct loop loop;
 	struct sig sig;
-	struct watch ctl;
+	struct ctl_link ctl;
 	struct offload *offload, *handler_threads;
 	struct auth_queue *auth_queue;
 	struct files *files;
@@ -44,7 +44,6 @@ struct worker {
 	struct dispatch *dispatch; /* NULL once no connections are taken any more */
 	struct worker_room room;
 	struct worker_load load;
-	struct ctl_lost lost;
 	enum board_state state; /* worker_go() alone writes it */
 	struct timer second;    /* the date field */
 	struct timer deadline;  /* of a drain */

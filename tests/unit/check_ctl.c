@@ -1,7 +1,6 @@
 /* check_ctl: messages and descriptors over the pair; what is malformed costs no descriptor. */
 #include "net/ctl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fds_unit.h"
 #include "unit.h"
 
 static int pair[2];
@@ -24,18 +24,6 @@ static void teardown(void)
 {
 	close(pair[0]);
 	close(pair[1]);
-}
-
-static int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static bool same_file(int a, int b)

@@ -4,7 +4,6 @@
  */
 #include "net/fdpass.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fds_unit.h"
 #include "unit.h"
 
 static int inbox[2];
@@ -25,18 +25,6 @@ static void teardown(void)
 {
 	close(inbox[0]);
 	close(inbox[1]);
-}
-
-static int open_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static int new_file(void)

@@ -14,24 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/listener.h"
+#include "listener_unit.h"
 #include "net/reuseport.h"
-#include "unit.h"
 
-enum { SLOTS = 4 };
-
-static struct listener l;
 static struct load load;
 static int sockets, refused;
 
 static void setup(void)
 {
-	struct addr addr;
-	char err[256];
-
-	ck_assert_ptr_null(addr_parse("127.0.0.1:0", &addr));
-	ck_assert_msg(listener_open(&l, &addr, SLOTS, 0, err, sizeof(err)) == 0, "%s", err);
-	ck_assert_msg(listener_listen(&l, err, sizeof(err)) == 0, "%s", err);
+	listener_up();
 	refused = load_open(&load);
 	sockets = refused == 0 ? least_sockets_new() : -1;
 	if (refused < 0)
@@ -68,26 +59,6 @@ static void set(unsigned slot, uint32_t assigned, uint32_t settled)
 static uint32_t get(unsigned slot)
 {
 	return load.slots[slot].assigned - load.slots[slot].settled;
-}
-
-static int dial(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(connect(fd, &l.addr.sa, l.addr.len), 0);
-	return fd;
-}
-
-static unsigned empty(unsigned slot)
-{
-	unsigned n = 0;
-	int fd;
-
-	for (; (fd = accept(l.fds[slot], NULL, NULL)) >= 0; n++)
-		close(fd);
-	ck_assert_int_eq(errno, EAGAIN);
-	return n;
 }
 
 START_TEST(the_kernel_takes_it)

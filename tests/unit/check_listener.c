@@ -5,7 +5,6 @@
 #include "net/listener.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fds_unit.h"
 #include "unit.h"
 
 static struct listener l;
@@ -39,18 +39,6 @@ static void teardown(void)
 static void parse(const char *s)
 {
 	ck_assert_ptr_null(addr_parse(s, &addr));
-}
-
-static int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(d);
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
 }
 
 static int get_int(int fd, int level, int name)

@@ -13,47 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/listener.h"
-#include "unit.h"
+#include "listener_unit.h"
 
-enum { SLOTS = 4, QUEUED = 200 };
-
-static struct listener l;
-
-static void setup(void)
-{
-	struct addr addr;
-	char err[256];
-
-	ck_assert_ptr_null(addr_parse("127.0.0.1:0", &addr));
-	ck_assert_msg(listener_open(&l, &addr, SLOTS, 0, err, sizeof(err)) == 0, "%s", err);
-	ck_assert_msg(listener_listen(&l, err, sizeof(err)) == 0, "%s", err);
-}
+enum { QUEUED = 200 };
 
 static void teardown(void)
 {
 	listener_close(&l);
-}
-
-static int dial(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(connect(fd, &l.addr.sa, l.addr.len), 0);
-	return fd;
-}
-
-/* Accepts all that is queued; what came is closed. */
-static unsigned empty(unsigned slot)
-{
-	unsigned n = 0;
-	int fd;
-
-	for (; (fd = accept(l.fds[slot], NULL, NULL)) >= 0; n++)
-		close(fd);
-	ck_assert_int_eq(errno, EAGAIN);
-	return n;
 }
 
 /* n connections; how many each slot had. */
@@ -219,7 +185,7 @@ static TCase *tests(void)
 {
 	TCase *tc = tcase_create("reuseport");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, listener_up, teardown);
 	tcase_add_test(tc, the_cpu_chooses);
 	tcase_add_test(tc, tables_of_all_sizes);
 	tcase_add_test(tc, the_first_alone);

@@ -1,0 +1,21 @@
+/* fds_unit: how many descriptors this process has, for tests of what leaks none. */
+#ifndef H2D_TESTS_FDS_UNIT_H
+#define H2D_TESTS_FDS_UNIT_H
+
+#include <dirent.h>
+
+#include "unit.h"
+
+static int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+#endif
