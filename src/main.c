@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "base/build_id.h"
+#include "base/log.h"
 #include "base/log_out.h"
 #include "keeper/compress.h"
+#include "master/explain.h"
 #include "master/fault.h"
 #include "master/gen.h"
 #include "master/host_check.h"
@@ -28,6 +30,7 @@
 #include "net/least.h"
 #include "net/tls_memory.h"
 #include "request/route.h"
+#include "top/top.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -91,6 +94,46 @@ static int flushed(void)
 	return EXIT_FAILURE;
 }
 
+/* Files are tried as the workers do it: from here on this process is their user. */
+static int explain_as_user(const struct options *o, const struct conf *conf)
+{
+	struct resources resources;
+	int rc = gen_resources_init(&resources, conf, print_fault, NULL);
+	const struct explain_by by = { .conf = conf,
+		.trees = &resources.trees,
+		.sites = resources.sites,
+		.certs = &resources.certs };
+
+	log_max = LEVEL_WARN;
+	if (rc == 0 && privs_drop(&resources.privs, conf->sandbox.drop_capabilities) < 0)
+		perror("h2d: user");
+	for (unsigned i = 0; rc == 0 && i < o->nurls; i++) {
+		if (i > 0)
+			putchar('\n');
+		rc = explain(&by,
+			&(struct explain_ask){ .url = o->urls[i],
+				.method = o->method,
+				.address = o->address,
+				.fields = o->fields,
+				.nfields = o->nfields },
+			stdout);
+	}
+	gen_resources_fini(&resources);
+	return rc;
+}
+
+static int explain_all(const struct options *o)
+{
+	struct conf *conf = conf_load(&o->conf, print_fault, NULL);
+	int rc;
+
+	if (conf == NULL)
+		return EXIT_FAILURE;
+	rc = explain_as_user(o, conf);
+	conf_free(&conf);
+	return rc == 0 ? flushed() : EXIT_FAILURE;
+}
+
 static int dump(const struct conf_override *ov)
 {
 	struct conf *conf = conf_load(ov, print_fault, NULL);
@@ -102,15 +145,15 @@ static int dump(const struct conf_override *ov)
 	return flushed();
 }
 
-/* What is built in, and whether this user on this machine may have it. */
+/* What is built in, and whether this user on this machine may have what takes rights. */
 static void print_balances(void)
 {
 	int rc = least_try(1);
 
-	printf("balance: hash cpu %s", conf_balance_name(BALANCE_LEAST_CONNECTIONS));
+	printf("balance: hash cpu least-connections");
 	if (rc < 0)
 		printf(" (not here: %s)", strerror(-rc));
-	putchar('\n');
+	puts("; with an acceptor: round-robin least-connections source-hash");
 }
 
 static int version(void)
@@ -129,6 +172,8 @@ static int version(void)
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));
+	if (top_built())
+		fputs(" top", stdout);
 	puts(sandbox_built());
 	print_balances();
 	return flushed();
@@ -160,6 +205,7 @@ int main(int argc, char **argv)
 	tls_memory_init();
 	if (options_parse(&o, argc, argv) < 0)
 		return EXIT_USAGE;
+	o.conf.terminal = isatty(STDERR_FILENO);
 	if (o.action != OPTIONS_RUN)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	switch (o.action) {
@@ -170,8 +216,12 @@ int main(int argc, char **argv)
 	case OPTIONS_ROUTES:
 		route_print(&routes_table, stdout);
 		return flushed();
+	case OPTIONS_EXPLAIN:
+		return explain_all(&o);
 	case OPTIONS_SIGNAL:
 		return signal_cmd(o.signal, o.wait, &o.conf);
+	case OPTIONS_TOP:
+		return top_run(o.top, o.once, &o.conf);
 	case OPTIONS_VERSION:
 		return version();
 	case OPTIONS_HELP:

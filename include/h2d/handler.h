@@ -118,8 +118,9 @@ const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char *
 int64_t h2d_req_length(const struct h2d_req *req);
 
 /*
- * The peer's address without its port: "192.0.2.1", "2001:db8::1", or "unix" for a unix socket.
- * Ends in NUL and lives as long as the request; NULL when the request's memory is spent.
+ * The client's address without its port: "192.0.2.1", "2001:db8::1", or "unix" for a unix socket.
+ * It is what a trusted proxy says (trusted-proxies), and "unknown" if that proxy hides it. Ends in
+ * NUL and lives as long as the request; NULL when the request's memory is spent.
  */
 const char *h2d_req_peer(struct h2d_req *req, size_t *len);
 
@@ -266,9 +267,11 @@ struct h2d_stored {
 	const char *name; /* ends in NUL */
 	const char *path; /* where it can be asked for, percent-encoded: for a location field */
 	uint64_t size;
-	const char *etag;        /* as GET will say it, with its quotes */
-	const char *repr_digest; /* of its content, for a field of that name (RFC 9530) */
-	bool created;            /* nothing had that name before */
+	const char *etag; /* as GET will say it, with its quotes */
+	/* Of its content, for a field of that name (RFC 9530); NULL: the file is longer than
+	 * cache.max-file-size, and the request has neither a digest nor want-repr-digest. */
+	const char *repr_digest;
+	bool created; /* nothing had that name before */
 };
 
 /*
@@ -323,6 +326,18 @@ bool h2d_draining(const struct h2d_req *req);
 
 /* Answers with the server's status as JSON (the body of /status.json). */
 void h2d_reply_status(struct h2d_req *req);
+
+/* Answers with the server's metrics, in the form that accept prefers (what /metrics says). */
+void h2d_reply_metrics(struct h2d_req *req);
+
+/* Answers with the server's status as a page for people (the body of /status). */
+void h2d_reply_status_page(struct h2d_req *req);
+
+/*
+ * What that page shows now, as one line of HTML: *len bytes from malloc(3), which the caller frees.
+ * NULL when memory is out.
+ */
+char *h2d_status_html(struct h2d_req *req, size_t *len);
 
 #ifdef __cplusplus
 }

@@ -153,6 +153,17 @@ uint16_t addr_port(const struct addr *addr)
 	}
 }
 
+void addr_unmap(struct addr *a)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = a->in6.sin6_port };
+
+	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+		return;
+	memcpy(&in.sin_addr, &a->in6.sin6_addr.s6_addr[12], sizeof(in.sin_addr));
+	a->in = in;
+	a->len = sizeof(in);
+}
+
 bool addr_equal(const struct addr *a, const struct addr *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)

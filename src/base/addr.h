@@ -45,6 +45,12 @@ const char *addr_format_host(const struct addr *addr, char buf[ADDR_HOST_TEXT]);
 /* The port; 0 for an address that has none. */
 uint16_t addr_port(const struct addr *addr);
 
+/*
+ * An IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) becomes the IPv4 address in it, which is whose it
+ * is; any other stays. For addresses that a peer has written.
+ */
+void addr_unmap(struct addr *a);
+
 bool addr_equal(const struct addr *a, const struct addr *b);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/assert.h"
+#include "base/histogram.h"
 
 const struct counter_info counter_info[COUNTER_COUNT] = {
 #define COUNTER(name, kind, help) { #name, COUNTER_##kind, help },
@@ -38,13 +39,17 @@ static void cell_add(int cell, int64_t n)
 	__atomic_store_n(p, *p + n, __ATOMIC_RELAXED);
 }
 
+void counters_count(int cell)
+{
+	H2D_ASSERT(cell >= 0 && cell < COUNTER_COUNT);
+	cell_add(cell, 1);
+}
+
 void histogram_add(enum histogram h, int64_t value)
 {
 	const struct histogram_info *info = &histogram_info[h];
-	int i = 0;
+	int i = histogram_bucket(info->bounds, info->nbounds, value);
 
-	while (i < info->nbounds && value > info->bounds[i])
-		i++;
 	cell_add(info->cell + HISTOGRAM_VALUES, 1);
 	cell_add(info->cell + HISTOGRAM_SUM, value);
 	cell_add(info->cell + HISTOGRAM_BUCKETS + i, 1);

@@ -71,6 +71,9 @@ void counters_to(struct counters *block);
 /* Adds n (may be negative for gauges). */
 #define COUNT(name, n) __atomic_store_n(&counters->name, counters->name + (n), __ATOMIC_RELAXED)
 
+/* The same, by its cell: adds 1. */
+void counters_count(int cell);
+
 /* Adds a value to a histogram. */
 #define OBSERVE(name, value) histogram_add(HISTOGRAM_##name, (value))
 void histogram_add(enum histogram h, int64_t value);

@@ -28,8 +28,12 @@ struct err {
 	struct log_kind *kind; /* each error is one */
 };
 
-/* "connection PEER: TEXT", at the error's level. */
+/* "connection PEER: TEXT", at the error's level; counted, where a limit struck. */
 void err_log(const struct err *err, const struct addr *peer);
+
+/* The same with what it is about behind it: the beginning of it, what is not printable ASCII as
+ * \xHH. */
+void err_log_about(const struct err *err, const struct addr *peer, struct slice about);
 
 #define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;
 #include "base/err.def"

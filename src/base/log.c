@@ -39,10 +39,16 @@ static char who_name[32] = "h2d";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of out and lost */
 static struct log_out out;
 static unsigned lost;
+static void (*told)(enum log_level level, const char *message);
 
 void log_to(int fd)
 {
 	log_fd = fd;
+}
+
+void log_tell(void (*fn)(enum log_level level, const char *message))
+{
+	told = fn;
 }
 
 void log_who(const char *who)
@@ -153,6 +159,8 @@ static void log_put(enum log_level level, const char *msg)
 	pthread_mutex_lock(&lock);
 	if (!say_lost() || !put_line(level, msg))
 		lost++;
+	if (told != NULL && level <= LEVEL_WARN)
+		told(level, msg);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }

@@ -30,6 +30,13 @@ void log_write(enum log_level level, const char *fmt, ...) __attribute__((format
 void log_vwrite(enum log_level level, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
+/*
+ * From now on fn (NULL: nobody) is told of each line of the levels alert, error and warn that is
+ * written, too, without its head. Calls come from every thread, one after the other; fn logs
+ * nothing itself.
+ */
+void log_tell(void (*fn)(enum log_level level, const char *message));
+
 /* Says how many lines were lost, if there is room now. */
 void log_say_lost(void);
 

@@ -11,15 +11,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-
-/*
- * Where a value came from: a file and line, the command line ("command line", line 0), or (file
- * NULL) the default. A fault about a whole file has line 0 too: then ":LINE" is not written.
- */
-struct conf_pos {
-	const char *file;
-	unsigned line;
-};
+#include "base/conf_pos.h"
 
 struct conf_list {
 	char **v;
@@ -41,6 +33,13 @@ struct conf_list {
 #define CONF_ROW(name, member, type, dflt, min, max, choices, help) \
 	CONF_C_##type member; \
 	struct conf_pos member##_at;
+
+/* The access log, at the top level and in a server: of what that does not set the top level's
+ * holds. */
+struct conf_log {
+#define CONF_LOG CONF_ROW
+#include "conf/conf.def"
+};
 
 /* One struct per section; the macro of that section makes the members, the others are empty. */
 struct conf_listen {
@@ -126,6 +125,7 @@ struct conf_server {
 	struct conf_pos at;
 #define CONF_SERVER CONF_ROW
 #include "conf/conf.def"
+	struct conf_log log;
 	struct conf_scope scope;
 	struct conf_server_tls tls;
 	struct conf_error_page *error_pages;
@@ -142,6 +142,7 @@ struct conf {
 	bool faulty; /* only of conf_load_faulty() */
 #define CONF_GLOBAL CONF_ROW
 #include "conf/conf.def"
+	struct conf_log log;
 	struct conf_tls tls;
 	struct conf_cache cache;
 	struct conf_limits limits;
@@ -174,6 +175,7 @@ struct conf_override {
 	const char *dispatch;   /* -d */
 	const char *pid_file;   /* --pid-file */
 	const char *access_log; /* --access-log */
+	bool terminal;          /* somebody looks at standard error */
 	bool h2c;               /* the listener of -p is cleartext, certificate or not */
 };
 

@@ -1,46 +1,21 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute as those of keys of type PATH are, and
- * what is refused, which becomes NULL.
+ * nothing but the paths of the logs, which become absolute (conf_check_log), and what is refused,
+ * which becomes NULL.
  */
 #include "conf/conf_check.h"
 
 #include "base/addr.h"
 #include "conf/conf_balance.h"
+#include "conf/conf_check_log.h"
 #include "conf/conf_check_server.h"
 #include "conf/conf_path.h"
-#include "conf/conf_value.h"
-
-/* A log is one of the words, or a file. */
-static void check_log(struct conf *conf, const char *key, char **log, const char *const *words,
-	const struct conf_pos *pos, struct conf_faults *faults)
-{
-	if (*log == NULL)
-		return;
-	for (; *words != NULL; words++)
-		if (strcmp(*log, *words) == 0)
-			return;
-	if (**log == '\0') {
-		conf_fault(faults, pos, "%s is empty", key);
-		return;
-	}
-	*log = conf_value_resolve(&conf->arena, pos, *log);
-	if (*log == NULL)
-		conf_fault_oom(faults, pos);
-	else
-		conf_path_folder(conf, key, *log, pos, faults);
-}
 
 static void check_global(struct conf *conf, struct conf_faults *faults)
 {
-	static const char *const error_words[] = { "stderr", "syslog", NULL };
-	static const char *const access_words[] = { "off", "stdout", NULL };
-
 	conf_balance_check(conf, faults);
 	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
-	check_log(conf, "error-log", &conf->error_log, error_words, &conf->error_log_at, faults);
-	check_log(
-		conf, "access-log", &conf->access_log, access_words, &conf->access_log_at, faults);
+	conf_check_logs(conf, faults);
 }
 
 /* Each listener on port 0 gets a port of its own. */
@@ -171,6 +146,41 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 	}
 }
 
+static bool names_unix(const struct conf_list *list)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], "unix") == 0)
+			return true;
+	return false;
+}
+
+/* Whose PROXY header it is, or whose field, must be said. */
+static void check_proxies(const struct conf *conf, struct conf_faults *faults)
+{
+	const struct conf_list *trusted = &conf->trusted_proxies;
+
+	if (trusted->v == NULL || faults->lost)
+		return;
+	if (conf->client_address != 0 && trusted->n == 0)
+		conf_fault(faults, &conf->client_address_at,
+			"client-address needs trusted-proxies: whose word is believed");
+	for (unsigned i = 0; i < conf->nlistens; i++) {
+		const struct conf_listen *l = &conf->listens[i];
+
+		if (!l->proxy_protocol)
+			continue;
+		if (trusted->n == 0)
+			conf_fault(faults, &l->proxy_protocol_at,
+				"proxy-protocol = true needs trusted-proxies: whose header is "
+				"believed");
+		else if (l->address != NULL && strncmp(l->address, "unix:", 5) == 0 &&
+			 !names_unix(trusted))
+			conf_fault(faults, &l->proxy_protocol_at,
+				"proxy-protocol = true of a unix: listener needs \"unix\" in "
+				"trusted-proxies");
+	}
+}
+
 static void check_absolute(const struct conf_list *paths, const char *key,
 	const struct conf_pos *at, struct conf_faults *faults)
 {
@@ -192,6 +202,7 @@ void conf_check(struct conf *conf, struct conf_faults *faults)
 	check_sandbox(&conf->sandbox, faults);
 	check_listens(conf, faults);
 	check_redirects(conf, faults);
+	check_proxies(conf, faults);
 	check_tls(conf, faults);
 	conf_check_servers(conf, faults);
 }

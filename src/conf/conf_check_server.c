@@ -140,8 +140,7 @@ static void check_redirect(
 			"redirect \"%.200s\" leads to itself, without end", p->redirect);
 }
 
-/* A path as a request has it once it is decoded and its dots are gone. */
-static bool is_path(const char *s)
+bool conf_check_server_path(const char *s)
 {
 	const char *p = s;
 
@@ -161,7 +160,7 @@ static bool is_path(const char *s)
 /* As a request has it, and not that of a directory. */
 static bool is_file_path(const char *s)
 {
-	return is_path(s) && s[1] != '\0' && s[strlen(s) - 1] != '/';
+	return conf_check_server_path(s) && s[1] != '\0' && s[strlen(s) - 1] != '/';
 }
 
 static bool is_extension(const char *s)
@@ -236,7 +235,7 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 				"the "
 				"names of files are a section files \"*.EXTENSION\" { ... }",
 				l->prefix);
-		else if (!is_path(l->prefix))
+		else if (!conf_check_server_path(l->prefix))
 			conf_fault(faults, &l->at,
 				"location \"%.200s\": no path begins so; it is written \"/PATH\" "
 				"or \"/PATH/\"",
@@ -319,9 +318,9 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		conf_path_directory("root", s->root, &s->root_at, faults);
 		return;
 	}
-	/* A server that only redirects, or that nobody reaches, needs none. */
+	/* A server that only redirects or refuses, or that nobody reaches, needs none. */
 	if (faults->lost || !has_public_listen(conf) || s->scope.redirect == NULL ||
-		*s->scope.redirect != '\0')
+		*s->scope.redirect != '\0' || s->scope.returned != 0)
 		return;
 	conf_fault(faults, s->at.file != NULL ? &s->at : whole_file(conf, &pos),
 		"there is no root to serve: server \"%.200s\" { root = \"DIR\" }%s",

@@ -11,4 +11,7 @@
 /* As conf_check(). */
 void conf_check_servers(struct conf *conf, struct conf_faults *faults);
 
+/* A path as a request has it once it is decoded and its dots are gone. */
+bool conf_check_server_path(const char *s);
+
 #endif

@@ -19,7 +19,7 @@ static void write_rows(const struct conf_section *s, const void *obj, unsigned d
 		const struct conf_row *row = &s->rows[i];
 
 		/* Written here it would no longer follow the section around it. */
-		if (s->inherits && conf_member_pos(obj, row)->file == NULL)
+		if (conf_table_outer(s, row) != NULL && conf_member_pos(obj, row)->file == NULL)
 			continue;
 		indent(depth, out);
 		fprintf(out, "# %s\n", row->help);

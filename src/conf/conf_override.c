@@ -1,7 +1,7 @@
 /*
- * conf_override: lays -r, -p, -k, -c, -n, -d, --pid-file and --h2c over a conf, then adds the
- * listeners and the server block that the defaults say. Called once per conf; it checks values as
- * the reader does, and nothing else.
+ * conf_override: lays what the command line says over a conf, then adds the listeners and the
+ * server block that the defaults say. Called once per conf; it checks values as the reader does,
+ * and nothing else.
  */
 #include "conf/conf_override.h"
 
@@ -30,6 +30,15 @@ static void set(
 		}
 	}
 	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
+}
+
+/* Who starts h2d by hand, without a file, sees what is asked for. */
+static void log_to_terminal(struct override *o, const struct conf_override *ov)
+{
+	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)
+		return;
+	set(o, CONF_SECTION_GLOBAL, "access-log", o->conf, "stderr");
+	set(o, CONF_SECTION_GLOBAL, "access-log-format", o->conf, "short");
 }
 
 static struct conf_listen *add_listen(
@@ -112,6 +121,7 @@ void conf_override(struct conf *conf, const struct conf_override *ov, struct con
 	set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
 	set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
 	set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
+	log_to_terminal(&o, ov);
 	if (ov->port != NULL)
 		port(&o, ov);
 	if (conf->nlistens == 0 && !faults->lost &&

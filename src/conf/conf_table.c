@@ -23,6 +23,7 @@
 
 static const struct conf_row global_rows[] = {
 #define CONF_GLOBAL(...) ROW(conf, , __VA_ARGS__)
+#define CONF_LOG(...)    ROW(conf, log., __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -58,6 +59,7 @@ static const struct conf_row sandbox_rows[] = {
 };
 
 static const struct conf_row server_rows[] = {
+#define CONF_LOG(...)    ROW(conf_server, log., __VA_ARGS__)
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
 #define CONF_FIELDS(...) ROW(conf_server, scope., __VA_ARGS__)
 #define CONF_SCOPE(...)  ROW(conf_server, scope., __VA_ARGS__)
@@ -161,7 +163,6 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 			"is any bytes of the name; the first pattern that fits decides, those of "
 			"the location in front of those of the server.",
 		.parent = SERVER,
-		.inherits = true,
 		TITLED(conf_server, files, conf_files),
 		ROWS(files_rows) },
 	[CONF_SECTION_LOCATION] = { .name = "location",
@@ -170,14 +171,12 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 			"and the sidecars /a.gz, /a.br and /a.zst; \"/a/\" only what is below; the "
 			"longest prefix decides.",
 		.parent = SERVER,
-		.inherits = true,
 		TITLED(conf_server, locations, conf_location),
 		ROWS(location_rows) },
 	[CONF_SECTION_LOCATION_FILES] = { .name = "files",
 		.title = "pattern",
 		.help = "The same for files below the location only.",
 		.parent = &conf_sections[CONF_SECTION_LOCATION],
-		.inherits = true,
 		TITLED(conf_location, files, conf_files),
 		ROWS(files_rows) },
 };
@@ -195,6 +194,13 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 		if (slice_eq(slice_str(section->rows[i].name), name))
 			return &section->rows[i];
 	return NULL;
+}
+
+const struct conf_row *conf_table_outer(
+	const struct conf_section *section, const struct conf_row *row)
+{
+	return section->parent != NULL ? conf_table_row(section->parent, slice_str(row->name))
+				       : NULL;
 }
 
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name)

@@ -38,12 +38,10 @@ struct conf_section {
 	const char *title; /* what it is; NULL: none, and only one such section */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
-	bool inherits; /* what it does not set is as in the section around it, which has the same
-			  keys */
-	size_t size;   /* of its struct */
-	size_t where;  /* in its owner: it, or (titled) the pointer to the first */
-	size_t count;  /* in its owner: how many there are (with a title) */
-	size_t at;     /* in its struct: the position */
+	size_t size;                       /* of its struct */
+	size_t where; /* in its owner: it, or (titled) the pointer to the first */
+	size_t count; /* in its owner: how many there are (with a title) */
+	size_t at;    /* in its struct: the position */
 	const struct conf_row *rows;
 	unsigned nrows;
 };
@@ -70,6 +68,13 @@ extern const struct conf_section conf_sections[CONF_SECTIONS];
 
 /* By name; NULL if there is none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
+/*
+ * The key of that name of the section around it, whose value holds where row is not set; NULL if
+ * that has no such key.
+ */
+const struct conf_row *conf_table_outer(
+	const struct conf_section *section, const struct conf_row *row);
+
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);
 

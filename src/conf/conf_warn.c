@@ -55,9 +55,10 @@ static void check_redirect(
 		to, prefix);
 }
 
+/* Here, or in front of a proxy that says so. */
 static bool has_tls(const struct conf *conf)
 {
-	bool tls = false;
+	bool tls = conf->trusted_proxies.n > 0;
 
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		tls |= conf->listens[i].tls && !conf->listens[i].admin;
@@ -78,10 +79,25 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 			"true");
 }
 
+/* A list that nothing looks at. */
+static void check_proxies(const struct warner *w)
+{
+	const struct conf *conf = w->conf;
+	bool used = conf->client_address != 0;
+
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		used |= conf->listens[i].proxy_protocol;
+	if (conf->trusted_proxies.n > 0 && !used)
+		warn_of(w, &conf->trusted_proxies_at,
+			"trusted-proxies does nothing without client-address or a listener with "
+			"proxy-protocol = true");
+}
+
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
 	const struct warner w = { .conf = conf, .warn = warn, .ctx = ctx };
 
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&w, &conf->servers[i]);
+	check_proxies(&w);
 }

@@ -48,8 +48,11 @@ static void write_example_row(
 
 static void write_example_rows(enum conf_section_id id, const char *indent, FILE *out)
 {
-	for (unsigned i = 0; i < conf_sections[id].nrows; i++)
-		write_example_row(id, &conf_sections[id].rows[i], indent, out);
+	const struct conf_section *s = &conf_sections[id];
+
+	for (unsigned i = 0; i < s->nrows; i++)
+		if (conf_table_outer(s, &s->rows[i]) == NULL)
+			write_example_row(id, &s->rows[i], indent, out);
 }
 
 static void write_example_listens(FILE *out)
@@ -171,18 +174,50 @@ static void write_manual_row(const struct conf_row *row, FILE *out)
 	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
 }
 
+/* What it is by itself, even if the section around it has a key of that name. */
+static bool is_own(const struct conf_section *s, const struct conf_row *row)
+{
+	const struct conf_row *outer = conf_table_outer(s, row);
+
+	return outer == NULL || strcmp(outer->help, row->help) != 0;
+}
+
+static void write_manual_own(const struct conf_section *s, FILE *out)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < s->nrows; i++) {
+		if (!is_own(s, &s->rows[i]))
+			continue;
+		if (!any)
+			fputs(".Bl -tag -width Ds\n", out);
+		write_manual_row(&s->rows[i], out);
+		any = true;
+	}
+	if (any)
+		fputs(".El\n", out);
+}
+
 /* The keys that a section has from the one around it are described there. */
 static void write_manual_inherited(const struct conf_section *s, FILE *out)
 {
-	fputs("It takes these keys of\n.Ic ", out);
-	write_mdoc(s->parent->name, out);
-	fputs(" :\n", out);
+	bool any = false;
+
 	for (unsigned i = 0; i < s->nrows; i++) {
+		if (is_own(s, &s->rows[i]))
+			continue;
+		if (any)
+			fputs(" ,\n", out);
+		else if (*s->parent->name != '\0')
+			fprintf(out, ".Pp\nIt takes these keys of\n.Ic %s :\n", s->parent->name);
+		else
+			fputs(".Pp\nIt takes these keys of the top level:\n", out);
 		fputs(".Ic ", out);
 		write_mdoc(s->rows[i].name, out);
-		fputs(i + 1 < s->nrows ? " ,\n" : " .\n", out);
+		any = true;
 	}
-	fputs("Those that it does not set are as there.\n", out);
+	if (any)
+		fputs(" .\nThose that it does not set are as there.\n", out);
 }
 
 void conf_write_manual(FILE *out)
@@ -201,13 +236,7 @@ void conf_write_manual(FILE *out)
 		putc('\n', out);
 		write_mdoc(s->help, out);
 		putc('\n', out);
-		if (s->inherits) {
-			write_manual_inherited(s, out);
-			continue;
-		}
-		fputs(".Bl -tag -width Ds\n", out);
-		for (unsigned i = 0; i < s->nrows; i++)
-			write_manual_row(&s->rows[i], out);
-		fputs(".El\n", out);
+		write_manual_own(s, out);
+		write_manual_inherited(s, out);
 	}
 }

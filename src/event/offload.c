@@ -48,7 +48,8 @@ struct offload {
 	struct watch watch; /* of the eventfd */
 	struct loop *loop;
 	struct timer tick; /* armed while jobs wait for a thread */
-	unsigned pending;  /* loop only */
+	unsigned pending;  /* loop only, as are the two that counters have */
+	unsigned shown_queued, shown_late;
 
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;
@@ -187,6 +188,15 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* Under the lock, on the loop: threads count nothing. */
+static void show(struct offload *o)
+{
+	COUNT(offload_queued, (int64_t)o->queued - o->shown_queued);
+	COUNT(offload_late, (int64_t)o->late - o->shown_late);
+	o->shown_queued = o->queued;
+	o->shown_late = o->late;
+}
+
 static void run_done(struct offload *o)
 {
 	struct list done, *node;
@@ -196,6 +206,7 @@ static void run_done(struct offload *o)
 	list_init(&done);
 	pthread_mutex_lock(&o->lock);
 	list_splice(&done, &o->done);
+	show(o);
 	pthread_mutex_unlock(&o->lock);
 	while ((node = list_pop(&done)) != NULL) {
 		struct job *j = LIST_ENTRY(node, struct job, node);
@@ -267,6 +278,7 @@ static void on_tick(struct timer *t)
 	while (short_of_threads(o) && start_thread(o) == 0)
 		;
 	again = o->queued > 0;
+	show(o);
 	pthread_mutex_unlock(&o->lock);
 	if (again)
 		timer_arm(&o->loop->wheel, t, clock_ms() + TICK_MS);
@@ -346,6 +358,7 @@ int offload_submit(struct offload *o, struct job *j)
 		o->queued--;
 	}
 	lines_up = o->queued > o->waiting;
+	show(o);
 	pthread_mutex_unlock(&o->lock);
 	if (rc != 0)
 		return rc;
@@ -367,6 +380,7 @@ bool offload_withdraw(struct offload *o, struct job *j)
 		j->queued = false;
 		o->lines[j->class].queued--;
 		o->queued--;
+		show(o);
 	}
 	pthread_mutex_unlock(&o->lock);
 	if (!was_queued)

@@ -59,6 +59,7 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	d->offload = o;
 	d->doubts = doubts;
 	d->max_file_size = conf->max_file_size;
+	d->escapes = conf->escapes;
 	places_init(&d->places, l);
 	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
 	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
@@ -142,6 +143,7 @@ static void free_file(struct disk_file *f)
 	if (f->root != NULL)
 		ref_put(&f->root->ref);
 	places_give(&d->places, &f->place);
+	free(f->escape);
 	free(f);
 	disk_let_go(d);
 }

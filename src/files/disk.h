@@ -42,6 +42,7 @@ struct disk {
 	struct disk_tree *trees;
 	unsigned ntrees;
 	struct pool tiny, small, large;
+	struct escapes *escapes;
 	struct places places;
 	struct etag_memo *memo;
 	uint64_t logged_ms; /* when a shortage was last logged */
@@ -81,7 +82,9 @@ struct disk_file {
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system does not know RWF_NOWAIT */
 	bool failed;
-	bool looks; /* the thread looks at the root, too */
+	bool looks;   /* the thread looks at the root, too */
+	bool follows; /* set before it is opened: symbolic links may lead out of the root */
+	char *escape; /* the one that leads out of it, see escape.h; NULL: none was found */
 	struct disk_tree *tree;
 	struct disk_root *root;  /* one reference held */
 	struct disk_root *newer; /* what the look found instead */

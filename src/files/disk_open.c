@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/disk.h"
+#include "files/escape.h"
 #include "image/spelling.h"
 
 struct opened {
@@ -109,17 +110,26 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 	return checked;
 }
 
+static unsigned leave(const struct disk_file *f)
+{
+	return f->follows ? BENEATH_LEAVE : 0;
+}
+
 static void open_work(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
+	unsigned same_mount = j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0;
+	const struct disk_root *root;
 
 	if (f->looks)
 		f->newer = disk_root_look(f->tree->path, f->root);
 	/* What lies on other mounts has its own threads: open_finish(). */
-	f->result = open_spelled(f, f->newer != NULL ? f->newer : f->root,
-		j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0);
+	root = f->newer != NULL ? f->newer : f->root;
+	f->result = open_spelled(f, root, leave(f) | same_mount);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
+	else if (f->result == -EXDEV && same_mount == 0)
+		f->escape = escape_find(root->fd, f->path);
 }
 
 /* The tree's root is what the last look found. */
@@ -160,8 +170,11 @@ static void open_finish(struct disk_file *f)
 	/* A thread may write f->result from here on: it is not this function's any more. */
 	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
 		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
-	if (rc != DISK_LATER)
-		f->fn(f, opened(f, rc));
+	if (rc == DISK_LATER)
+		return;
+	if (f->escape != NULL)
+		escapes_say(f->disk->escapes, f->tree->path, f->escape);
+	f->fn(f, opened(f, rc));
 }
 
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted)
@@ -180,7 +193,7 @@ static int open_now(struct disk_file *f)
 		return -ENOENT;
 	if (!f->looks && !remote) {
 		/* What lies on other mounts may be FUSE: its open() waits for an answer. */
-		int rc = open_spelled(f, f->root, BENEATH_CACHED | BENEATH_SAME_MOUNT);
+		int rc = open_spelled(f, f->root, leave(f) | BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;
 		if (rc != -EAGAIN && rc != -EXDEV)

@@ -111,6 +111,11 @@ void files_no_image(struct files *f)
 	show(f);
 }
 
+bool files_image_fresh(const struct files *f)
+{
+	return f->image != NULL && image_map_fresh(f->image, clock_ms());
+}
+
 uint64_t files_image_number(const struct files *f)
 {
 	return f->image != NULL ? f->image->number : 0;

@@ -223,8 +223,8 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 	return true;
 }
 
-static struct listing *create(
-	struct h2d_req *req, struct listings *all, const char *root, struct slice path)
+static struct listing *create(struct h2d_req *req, struct listings *all, const char *root,
+	struct slice path, bool follows)
 {
 	size_t nroot = strlen(root) + 1;
 	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot);
@@ -243,6 +243,7 @@ static struct listing *create(
 		.root = memcpy(l->path + path.n + 1, root, nroot),
 		.path = l->path,
 		.spelled = site_spelling_matters(req->site, path),
+		.follows = follows,
 		.order = listing_page_order(req->query),
 		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
 			accept_weight(req->fields, req->nfields, SLICE("text/html")),
@@ -251,10 +252,11 @@ static struct listing *create(
 	return l;
 }
 
-void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path)
+void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
+	bool follows)
 {
 	struct body *b = &req->reply.body;
-	struct listing *l = create(req, all, root, path);
+	struct listing *l = create(req, all, root, path, follows);
 	int rc;
 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "base/human.h"
 #include "files/listing_page.h"
 #include "http/page.h"
 
@@ -67,25 +68,10 @@ static void column(const struct listing_page *page, enum listing_sort sort, stru
 
 static void size_cell(uint64_t size, struct strbuf *t)
 {
-	static const char units[] = "KMGTPE";
-	const uint64_t next = 1024 * 1024 - 512; /* from here on it would be rounded to 1024 */
-	unsigned unit = 0;
-	uint64_t tenths;
+	char text[HUMAN_SIZE];
 
-	strbuf_printf(t, "<td title=\"%" PRIu64 " byte%s\">", size, size == 1 ? "" : "s");
-	if (size < 1024) {
-		strbuf_printf(t, "%" PRIu64 " B</td>", size);
-		return;
-	}
-	for (; size >= next; size >>= 10)
-		unit++;
-	tenths = (size * 10 + 512) / 1024;
-	/* "1.5 KiB", "15 KiB": two digits say enough */
-	if (tenths < 100)
-		strbuf_printf(t, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
-	else
-		strbuf_printf(t, "%" PRIu64, (size + 512) / 1024);
-	strbuf_printf(t, " %ciB</td>", units[unit]);
+	strbuf_printf(t, "<td title=\"%" PRIu64 " byte%s\">%s</td>", size, size == 1 ? "" : "s",
+		human_bytes(text, size));
 }
 
 static void date_cell(int64_t mtime_ns, struct strbuf *t)

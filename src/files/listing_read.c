@@ -21,6 +21,7 @@ enum { FIRST_ENTRIES = 64 };
 struct reading {
 	int root;
 	const char *path;
+	unsigned leave; /* BENEATH_LEAVE, or 0 */
 	DIR *dir;
 	unsigned room;
 	const struct job *job;
@@ -35,7 +36,7 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 
 	if (asprintf(&path, "%s%s", r->path, name) < 0)
 		return -1;
-	fd = beneath_open(r->root, path, BENEATH_PATH);
+	fd = beneath_open(r->root, path, r->leave | BENEATH_PATH);
 	free(path);
 	if (fd < 0)
 		return -1;
@@ -141,7 +142,7 @@ static void read_readme(struct reading *r)
 
 static int open_dir(struct reading *r)
 {
-	int fd = beneath_open(r->root, r->path, 0);
+	int fd = beneath_open(r->root, r->path, r->leave);
 	int rc;
 
 	if (fd < 0)
@@ -157,7 +158,9 @@ static int open_dir(struct reading *r)
 int listing_read(
 	const struct listing_key *key, unsigned max, const struct job *j, struct listing_page *page)
 {
-	struct reading r = { .path = key->path, .page = page, .job = j };
+	struct reading r = {
+		.path = key->path, .leave = key->follows ? BENEATH_LEAVE : 0, .page = page, .job = j
+	};
 	int rc;
 
 	r.root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -165,7 +168,7 @@ int listing_read(
 		return -errno;
 	rc = open_dir(&r);
 	if (rc == 0) {
-		rc = spelling_check(r.root, key->path, key->spelled, 0);
+		rc = spelling_check(r.root, key->path, key->spelled, r.leave);
 		if (rc == 0)
 			rc = read_entries(&r, max);
 		if (rc == 0 && key->readme)

@@ -36,6 +36,7 @@ struct listings {
 struct listing_key {
 	const char *root, *path; /* path below root, "/dir/" */
 	unsigned spelled;        /* segments of path whose spelling matters */
+	bool follows;            /* symbolic links may lead out of root */
 	struct listing_order order;
 	bool json;
 	bool readme; /* a file README may be shown */

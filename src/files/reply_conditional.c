@@ -10,6 +10,7 @@
 #include "http/cond.h"
 #include "http/range.h"
 #include "request/body_parts.h"
+#include "request/trace.h"
 
 enum {
 	CONDITIONS = COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_MODIFIED_SINCE |
@@ -147,9 +148,11 @@ void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, u
 	if (asked & CONDITIONS) {
 		switch (cond_check(req->fields, req->nfields, asked, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:
+			TRACE_STEP(req, CONDITION, NULL, "not modified");
 			reply(req, r, 304);
 			return;
 		case COND_FAILED:
+			TRACE_STEP(req, CONDITION, NULL, "does not hold");
 			reply_conditional_refuse(req, r->varies, 412);
 			return;
 		case COND_PROCEED:
@@ -159,9 +162,11 @@ void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, u
 	if (asked & COND_RANGE) {
 		switch (ranges_of(req, r, &v, asked, &ranges)) {
 		case RANGE_PARTIAL:
+			TRACE_STEP(req, RANGE, NULL, "%u of them", ranges.n);
 			reply_partial(req, r, &ranges);
 			return;
 		case RANGE_UNSATISFIABLE:
+			TRACE_STEP(req, RANGE, NULL, "none lies in the content");
 			unsatisfiable(req, r);
 			return;
 		case RANGE_IGNORED:

@@ -13,6 +13,7 @@
 #include "http/cond.h"
 #include "http/content_type.h"
 #include "http/date.h"
+#include "request/trace.h"
 
 void reply_disk_fail(struct file_reply *a, int status)
 {
@@ -26,11 +27,33 @@ void reply_disk_fail(struct file_reply *a, int status)
 	reply_own_page(a->req, a->page_status);
 }
 
+void reply_disk_settings(struct h2d_req *req, struct slice path)
+{
+	const struct location *rule = site_file_settings(req->location, path);
+
+	if (rule != req->location)
+		TRACE_STEP(req, FILES, TRACE_AT(rule, block), "hold for \"%.*s\"", SLICE_ARG(path));
+	req->location = rule;
+}
+
+static void tell_coding(struct h2d_req *req, const struct disk_file *file, unsigned asked)
+{
+	if (file->coding < CODINGS)
+		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
+			coding_names[file->coding].p);
+	else if (!(asked & COND_ACCEPT_ENCODING))
+		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
+	else
+		TRACE_STEP(req, CODING, NULL, "none: %s",
+			file->has_beside ? "accept-encoding takes none that lies beside it"
+					 : "none lies beside it, and it is not cached");
+}
+
 static void reply(struct file_reply *a, struct disk_file *file)
 {
 	struct h2d_req *req = a->req;
 	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
-	const struct mime *mime = mime_find(a->name);
+	const struct mime *mime = mime_find(req->location->types, a->name);
 	struct reply_conditional r = {
 		.type = content_type_make(mime, req->location->charset, &req->arena),
 		.etag = etag_slice(&file->etag),
@@ -40,6 +63,11 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	};
 
 	COUNT(cache_misses, 1);
+	req->record.source = REQ_SOURCE_DISK;
+	if (__builtin_expect(req->env->traced, false))
+		trace_found(req, a->root, a->name, "on the disk");
+	if (r.varies)
+		tell_coding(req, file, a->asked);
 	if (date == NULL || r.type.p == NULL) {
 		reply_disk_fail(a, ERR_NO_MEMORY->status);
 		return;
@@ -52,7 +80,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	r.last_modified = slice_of(date, DATE_LEN);
 	req->reply.body.left = file->file_id.size;
 	if (a->page_status == 0 && req->location->nrules > 0)
-		req->location = site_file_settings(req->location, a->name);
+		reply_disk_settings(req, a->name);
 	if (a->page_status == 0)
 		reply_conditional(req, &r, a->asked);
 	else
@@ -85,6 +113,8 @@ static void opening_failed(struct file_reply *a, const char *path, int rc)
 		return;
 	case EACCES:
 	case EPERM:
+		TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
+			SLICE_ARG(a->name), strerror(-rc));
 		log_peer(LEVEL_INFO, "%s: %s", path, strerror(-rc));
 		reply_disk_fail(a, 403);
 		return;
@@ -135,7 +165,7 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 	enum coding coding;
 
 	a->plain = true;
-	if (!mime_find(a->name)->compressible)
+	if (!mime_find(req->location->types, a->name)->compressible)
 		return;
 	if (a->asked & COND_ACCEPT_ENCODING) {
 		while ((coding = coding_memo_choose(
@@ -162,6 +192,7 @@ void reply_disk(struct file_reply *a)
 	}
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
+	file->follows = a->follows;
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)

@@ -17,6 +17,7 @@ struct file_reply {
 	struct slice path;            /* below root, the folder of uploads included */
 	struct slice name;            /* what is tried: path, or another name that answers for it */
 	unsigned root;                /* number of the tree it is looked for in */
+	bool follows;                 /* symbolic links may lead out of that */
 	bool own;                     /* the client asked for it by this path */
 	bool sandboxed;               /* it lies in the folder of uploads */
 	bool plain;                   /* the file itself may be sent, not only one beside it */
@@ -31,6 +32,11 @@ struct file_reply {
 
 /* Answers with the file name, now or later, or calls missing(). */
 void reply_disk(struct file_reply *a);
+
+/* From now on what holds for responses with the file at path: the rule of its name, if there is
+ * one.
+ */
+void reply_disk_settings(struct h2d_req *req, struct slice path);
 
 /* Answers with that error; an error page becomes h2d's own. */
 void reply_disk_fail(struct file_reply *a, int status);

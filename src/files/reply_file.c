@@ -9,6 +9,7 @@
 #include "files/reply_file.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -19,12 +20,13 @@
 #include "http/content_type.h"
 #include "http/path.h"
 #include "request/gate.h"
+#include "request/trace.h"
 
 static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
 	unsigned asked, int page_status)
 {
 	if (page_status == 0 && req->location->nrules > 0)
-		req->location = site_file_settings(req->location, path);
+		reply_disk_settings(req, path);
 	if (page_status == 0)
 		reply_conditional(req, r, asked);
 	else
@@ -60,13 +62,28 @@ static bool set_charset(
 
 	if (slice_eq(charset, of_root))
 		return true;
-	*type = content_type_make(mime_find(path), charset, &req->arena);
+	*type = content_type_make(mime_find(req->location->types, path), charset, &req->arena);
 	return type->p != NULL;
+}
+
+static void tell_coding(struct h2d_req *req, enum coding coding, unsigned available)
+{
+	char list[32] = "";
+
+	for (unsigned c = 0; c < CODINGS; c++)
+		if (available >> c & 1)
+			sprintf(list + strlen(list), " %s", coding_names[c].p);
+	if (coding < CODINGS)
+		TRACE_STEP(req, CODING, NULL, "%s, of%s", coding_names[coding].p, list);
+	else if (available == 0)
+		TRACE_STEP(req, CODING, NULL, "none: there is no smaller form of it");
+	else
+		TRACE_STEP(req, CODING, NULL, "none: accept-encoding takes none of%s", list);
 }
 
 /* An error page is sent in some form, whatever the client takes. */
 static enum coding choose(
-	struct files *f, const struct h2d_req *req, const struct image_entry *e, int page_status)
+	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status)
 {
 	unsigned available = 0;
 	enum coding coding;
@@ -74,6 +91,8 @@ static enum coding choose(
 	for (unsigned c = 0; c < CODINGS; c++)
 		available |= (unsigned)(e->variants[c].n > 0) << c;
 	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
+	if (__builtin_expect(req->env->traced, false))
+		tell_coding(req, coding, available);
 	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
 }
 
@@ -92,10 +111,15 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	if (e == NULL)
 		return false;
 	COUNT(cache_hits, 1);
+	req->record.source = REQ_SOURCE_IMAGE;
+	if (__builtin_expect(req->env->traced, false))
+		trace_found(req, root, path, "in the cache");
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (asked & COND_ACCEPT_ENCODING))
 		r.coding = choose(f, req, e, page_status);
+	else if (r.varies)
+		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	if (r.coding == CODING_NONE) {
 		reply_conditional_refuse(req, true, 406);
 		return true;
@@ -165,6 +189,13 @@ static void fallback_begins(struct h2d_req *req, enum gate_result result, void *
 		try_name(ctx);
 }
 
+/* In the tree of that location; strangers' files are looked for below root alone. */
+static void look_in(struct file_reply *a, const struct location *location)
+{
+	a->root = location->root;
+	a->follows = location->follow_links && !a->sandboxed;
+}
+
 /*
  * Nothing answers for the path. The fallback is sent with the settings of its own location: those
  * of the path's, a long cache-control say, are for what should be there.
@@ -177,11 +208,13 @@ static void nothing_there(struct file_reply *a)
 		reply_disk_fail(a, 404);
 		return;
 	}
+	TRACE_STEP(req, FALLBACK, TRACE_AT(req->location, fallback), "\"%.*s\"",
+		SLICE_ARG(req->location->fallback));
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
 	a->outer = req->location;
 	req->location = site_location(req->site, a->name);
-	a->root = req->location->root;
+	look_in(a, req->location);
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
@@ -190,9 +223,12 @@ static void no_index(struct file_reply *a)
 {
 	const struct h2d_req *req = a->req;
 
-	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0)
-		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path);
-	else
+	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0) {
+		TRACE_STEP(a->req, AUTOINDEX, TRACE_AT(req->location, autoindex),
+			"the folder is listed");
+		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path,
+			a->follows);
+	} else
 		nothing_there(a);
 }
 
@@ -266,6 +302,8 @@ static void missing(struct file_reply *a, bool dir)
 {
 	bool asked = dir && a->name.p == a->path.p && !is_dir(a);
 
+	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
+		SLICE_ARG(a->name), dir ? "a folder" : "not there");
 	if (a->page_status != 0 || a->outer != NULL)
 		reply_disk_fail(a, 404);
 	else if (asked && a->tree == H2D_DOCUMENT_ROOT)
@@ -332,6 +370,8 @@ static bool redirect_extension(struct h2d_req *req, struct slice path)
 	dir.n += stem.n;
 	if (stem.n > 0 && site_location(req->site, dir)->nextensions == 0)
 		return false;
+	TRACE_STEP(req, EXTENSION, TRACE_AT(location, extensions_redirect), "to \"%.*s\"",
+		SLICE_ARG(dir));
 	send_to(req, dir, "");
 	return true;
 }
@@ -372,7 +412,7 @@ static void reply_slowly(struct files *f, struct h2d_req *req, enum h2d_tree tre
 	a->asked = reply_conditional_asked(req);
 	a->missing = missing;
 	a->path = name;
-	a->root = site_location(req->site, name)->root;
+	look_in(a, site_location(req->site, name));
 	if (tree == H2D_UPLOAD_DIR) {
 		a->path = arena_join(&req->arena, req->site->uploads, name);
 		a->root = req->site->root;
@@ -397,6 +437,8 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 		return;
 	}
 	if (f == NULL || f->nroots == 0 || path_hidden(name)) {
+		TRACE_STEP(req, FILE, NULL, "\"%.*s\": names with a dot in front are not served",
+			SLICE_ARG(name));
 		reply_conditional_error(req, 404);
 		return;
 	}
@@ -429,7 +471,7 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->files = f;
 	a->tree = H2D_DOCUMENT_ROOT;
 	a->path = a->name = file;
-	a->root = req->site->root;
+	look_in(a, &req->site->all);
 	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
 	a->missing = missing;

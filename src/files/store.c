@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "request/gate.h"
+#include "request/req_client.h"
+#include "request/trace.h"
 
 enum { ARENA_CAP = 1 << 20 };
 
@@ -99,7 +101,10 @@ static bool has_writers(const struct store *s, const char *name)
 	const struct h2d_req *req = s->req;
 	struct slice path = store_own_path(s, name);
 
-	return req->location->writers || (path.n > 0 && site_location(req->site, path)->writers);
+	if (req->location->writers || (path.n > 0 && site_location(req->site, path)->writers))
+		return true;
+	TRACE_STEP(s->req, WRITERS, NULL, "nothing says who may write \"%s\"", name);
+	return false;
 }
 
 /* The names in a form are known behind its end; each has a path in the folder and one of /files. */
@@ -142,7 +147,9 @@ static bool is_condition(const struct field *f)
 /* What the request says of the file that holds until it is in its place. */
 static bool is_kept(const struct store *s, const struct field *f)
 {
-	return is_condition(f) || (s->work.part != NULL && slice_eq(f->name, SLICE("repr-digest")));
+	return is_condition(f) ||
+	       (s->work.part != NULL && (slice_eq(f->name, SLICE("repr-digest")) ||
+						slice_eq(f->name, SLICE("want-repr-digest"))));
 }
 
 /* The fields of conditions, for a thread. */
@@ -217,7 +224,8 @@ static int check_coding(struct store *s)
 /* What the peer did wrong: the status that says so, and a line of the log. */
 static int wrong(const struct store *s, const struct err *err)
 {
-	err_log(err, &s->req->conn->peer);
+	err_log(err, req_client(s->req));
+	req_record_error(&s->req->record, err);
 	return err->status;
 }
 
@@ -233,7 +241,9 @@ static int check_digests(struct store *s)
 
 		if (err != NULL)
 			return wrong(s, err);
+		s->work.wants_digest |= digest_field_any(&s->work.digests[i]);
 	}
+	s->work.wants_digest |= digest_field_wanted(req->fields, req->nfields);
 	return 0;
 }
 

@@ -55,6 +55,8 @@ void store_fail(struct store *s, int status)
 {
 	struct h2d_req *req = s->req;
 
+	if (status == 507)
+		COUNT(limit_quota, 1);
 	if (s->work.part == NULL || !store_resume_failed(s, status)) {
 		store_answer(s, status, NULL, 0);
 		return;
@@ -122,7 +124,7 @@ static const char *text(struct arena *a, struct slice s)
 static bool describe(const struct store *s, const struct store_file *f, struct h2d_stored *d)
 {
 	struct arena *a = &s->req->arena;
-	char *digest = arena_zalloc(a, DIGEST_FIELD_MAX + 1);
+	char *digest = f->summed ? arena_zalloc(a, DIGEST_FIELD_MAX + 1) : NULL;
 	struct slice path = store_public_path(s, f->name);
 
 	if (path.n > 0)
@@ -133,10 +135,9 @@ static bool describe(const struct store *s, const struct store_file *f, struct h
 		.etag = text(a, etag_slice(&f->etag)),
 		.repr_digest = digest,
 		.created = f->created };
-	if (digest == NULL || d->path == NULL || d->etag == NULL)
-		return false;
-	digest_field_write(digest, DIGEST_SHA_256, f->sha256);
-	return true;
+	if (digest != NULL)
+		digest_field_write(digest, DIGEST_SHA_256, f->sha256);
+	return (digest != NULL || !f->summed) && d->path != NULL && d->etag != NULL;
 }
 
 static int status_of_success(const struct store *s)

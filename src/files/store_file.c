@@ -19,11 +19,11 @@
 
 enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3 };
 
-int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name)
+int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {
 	int rc;
 
-	*f = (struct store_file){ .fd = -1 };
+	*f = (struct store_file){ .fd = -1, .sum_max = sum_max };
 	memcpy(f->name, name.p, name.n);
 	rc = store_sum_want(&f->sum, DIGEST_SHA_256);
 	if (rc < 0)
@@ -32,10 +32,10 @@ int store_file_begin(struct store_file *f, struct store_dir *d, struct slice nam
 	return f->fd >= 0 ? 0 : f->fd;
 }
 
-int store_file_adopt(
-	struct store_file *f, int fd, struct slice name, const char *hidden, uint64_t size)
+int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
+	uint64_t size, uint64_t sum_max)
 {
-	*f = (struct store_file){ .fd = fd, .size = size };
+	*f = (struct store_file){ .fd = fd, .size = size, .sum_max = sum_max };
 	memcpy(f->name, name.p, name.n);
 	strcpy(f->hidden, hidden);
 	return lseek(fd, (off_t)size, SEEK_SET) < 0 ? -errno : 0;
@@ -44,9 +44,12 @@ int store_file_adopt(
 int store_file_write(struct store_file *f, const void *p, size_t n)
 {
 	const char *at = p;
-	int rc = store_sum_add(&f->sum, p, n);
+	int rc;
 
 	f->size += n;
+	if (f->size > f->sum_max)
+		store_sum_fini(&f->sum);
+	rc = store_sum_add(&f->sum, p, n);
 	while (rc == 0 && n > 0) {
 		ssize_t done = write(f->fd, at, n);
 
@@ -79,8 +82,10 @@ static int make_etag(struct store_file *f, uint64_t max_file_size)
 
 int store_file_end(struct store_file *f, uint64_t max_file_size)
 {
-	int rc = store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256);
+	int rc;
 
+	f->summed = f->size <= f->sum_max;
+	rc = f->summed ? store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256) : 0;
 	store_sum_fini(&f->sum);
 	/* EINVAL: a file system that has nothing to sync. */
 	if (rc == 0 && fsync(f->fd) < 0 && errno != EINVAL)

@@ -16,7 +16,9 @@ struct store_file {
 	int fd;                           /* -1: closed */
 	char hidden[STORE_HIDDEN_NAME];   /* its hidden name; "": none */
 	uint64_t size;
+	uint64_t sum_max; /* bytes of the longest file whose content is hashed */
 	struct store_sum sum;
+	bool summed; /* sha256 is there */
 	unsigned char sha256[DIGEST_SIZE_MAX];
 	struct etag etag; /* as a GET will say it */
 	bool created;     /* nothing had its name before */
@@ -32,16 +34,20 @@ struct store_there {
 };
 
 /* name: checked by file_name_check(). 0, or -errno. */
-int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name);
+int store_file_begin(
+	struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max);
 
 /* The same for one that is open and hidden already, and has that size: fd is its own from now on,
  * and what is written goes behind what is there. */
-int store_file_adopt(
-	struct store_file *f, int fd, struct slice name, const char *hidden, uint64_t size);
+int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
+	uint64_t size, uint64_t sum_max);
 
 int store_file_write(struct store_file *f, const void *p, size_t n);
 
-/* That was all: waits until the disk has it; then sha256 and etag are there. 0, or -errno. */
+/*
+ * That was all: waits until the disk has it; then etag is there, and sha256 if it is no longer than
+ * sum_max, which is at least max_file_size. 0, or -errno.
+ */
 int store_file_end(struct store_file *f, uint64_t max_file_size);
 
 /* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */

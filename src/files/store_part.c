@@ -88,7 +88,7 @@ static int adopt(struct store_work *w, int fd)
 		return -ENOMEM;
 	}
 	store_dir_token_name(w->part->ticket.token, STORE_DIR_PART, hidden);
-	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size);
+	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size, store_work_sum_max(w));
 }
 
 static int create(struct store_work *w)
@@ -154,10 +154,11 @@ static int remember(struct store_work *w)
 
 	w->fields = t->fields;
 	w->nfields = t->nfields;
-	return digest_field_parse(t->fields, t->nfields, SLICE("repr-digest"), &w->digests[1]) !=
-			       NULL
-		       ? 404
-		       : 0;
+	if (digest_field_parse(t->fields, t->nfields, SLICE("repr-digest"), &w->digests[1]) != NULL)
+		return 404;
+	w->wants_digest =
+		digest_field_wanted(t->fields, t->nfields) || digest_field_any(&w->digests[1]);
+	return 0;
 }
 
 /* It is entered. */
@@ -266,7 +267,8 @@ int store_part_seal(struct store_work *w)
 
 bool store_part_unread(const struct store_work *w)
 {
-	return w->part->what == STORE_PART_APPEND && w->part->hashed < w->size;
+	return w->part->what == STORE_PART_APPEND && w->part->hashed < w->size &&
+	       w->size <= file(w)->sum_max;
 }
 
 static int begin_to_read(struct store_work *w)

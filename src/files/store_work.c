@@ -140,11 +140,17 @@ struct store_file *store_work_new_file(struct store_work *w)
 	return f;
 }
 
+/* Hashing is a third of what an upload costs: beyond what an ETag needs it is done on demand. */
+uint64_t store_work_sum_max(const struct store_work *w)
+{
+	return w->wants_digest ? UINT64_MAX : w->max_file_size;
+}
+
 static int add_file(struct store_work *w, struct slice name)
 {
 	struct store_file *f = store_work_new_file(w);
 
-	return f != NULL ? store_file_begin(f, &w->at, name) : -ENOMEM;
+	return f != NULL ? store_file_begin(f, &w->at, name, store_work_sum_max(w)) : -ENOMEM;
 }
 
 static struct store_file *last(const struct store_work *w)

@@ -38,6 +38,7 @@ struct store_work {
 	struct etag known; /* what a GET says of the file, as the image has it; n 0: nothing */
 	struct etag coded[CODINGS];     /* … and of it in these codings */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
+	bool wants_digest;              /* the answer is to carry one, however long the file is */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
 	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
@@ -81,6 +82,8 @@ void store_work_free(struct store_work *w);
 
 /* One more of w->files, not set; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
+/* Up to which size the content of its files is hashed. */
+uint64_t store_work_sum_max(const struct store_work *w);
 /* What was summed, against what n fields say: 400 if they differ. Ends the sums. */
 int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n);
 /* A rename that a power cut undoes was none. */

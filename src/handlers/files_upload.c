@@ -14,7 +14,8 @@ enum { PER_FILE = 64 }; /* of JSON, beside strings */
 static void describe(struct h2d_req *req, const struct h2d_stored *file)
 {
 	h2d_reply_field(req, "etag", file->etag);
-	h2d_reply_field(req, "repr-digest", file->repr_digest);
+	if (file->repr_digest != NULL)
+		h2d_reply_field(req, "repr-digest", file->repr_digest);
 	h2d_reply_field(req, "content-location", file->path);
 	if (file->created)
 		h2d_reply_field(req, "location", file->path);

@@ -6,17 +6,6 @@
 
 #include "http/qvalue.h"
 
-static struct slice trim(struct slice s)
-{
-	while (s.n > 0 && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* Cuts off what is before the next semicolon outside quotes (RFC 9110, 5.6.6). False at the end. */
 static bool next_part(struct slice *rest, struct slice *part)
 {
@@ -31,7 +20,7 @@ static bool next_part(struct slice *rest, struct slice *part)
 		else if (quoted && rest->p[i] == '\\' && i + 1 < rest->n)
 			i++;
 	}
-	*part = trim(slice_of(rest->p, i));
+	*part = field_trim(slice_of(rest->p, i));
 	*rest = i < rest->n ? slice_of(rest->p + i + 1, rest->n - i - 1) : (struct slice){ 0 };
 	return true;
 }

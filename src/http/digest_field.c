@@ -80,6 +80,56 @@ const struct err *digest_field_parse(
 	return NULL;
 }
 
+/* *s is behind a key; without a value it is true (RFC 9651, 3.2), and no weight. */
+static bool cut_weight(struct slice *s, int64_t *weight)
+{
+	struct slice item;
+
+	*weight = 0;
+	if (!sf_take(s, '='))
+		return sf_skip_parameters(s);
+	item = *s;
+	if (!sf_skip_item(s))
+		return false;
+	item.n = (size_t)(s->p - item.p);
+	if (!sf_integer(item, weight))
+		*weight = 0;
+	return sf_skip_parameters(s);
+}
+
+static bool is_known(struct slice key)
+{
+	for (enum digest_algorithm a = 0; a < DIGEST_ALGORITHMS; a++)
+		if (slice_eq(key, algorithms[a].key))
+			return true;
+	return false;
+}
+
+static bool line_wants(struct slice s)
+{
+	struct slice key;
+	int64_t weight;
+	bool wants = false;
+
+	do {
+		sf_skip(&s, " \t");
+		if (!sf_cut_key(&s, &key) || !cut_weight(&s, &weight))
+			return false;
+		wants |= is_known(key) && weight > 0;
+		sf_skip(&s, " \t");
+	} while (sf_take(&s, ','));
+	return wants && s.n == 0;
+}
+
+bool digest_field_wanted(const struct field *fields, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (slice_eq(fields[i].name, SLICE("want-repr-digest")) &&
+			line_wants(fields[i].value))
+			return true;
+	return false;
+}
+
 bool digest_field_any(const struct digest_field *d)
 {
 	return d->given[DIGEST_SHA_256] || d->given[DIGEST_SHA_512];

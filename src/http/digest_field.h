@@ -34,6 +34,12 @@ size_t digest_size(enum digest_algorithm a);
 const struct err *digest_field_parse(
 	const struct field *fields, unsigned n, struct slice name, struct digest_field *d);
 
+/*
+ * Whether want-repr-digest among fields (RFC 9530, 4) has a weight above 0 for one of the
+ * algorithms here. A malformed line says nothing: it is a preference, not a claim.
+ */
+bool digest_field_wanted(const struct field *fields, unsigned n);
+
 /* Whether it gives any. */
 bool digest_field_any(const struct digest_field *d);
 

@@ -64,6 +64,15 @@ bool field_value_valid(struct slice value)
 	return true;
 }
 
+struct slice field_trim(struct slice s)
+{
+	while (s.n > 0 && is_blank(s.p[0]))
+		s = slice_of(s.p + 1, s.n - 1);
+	while (s.n > 0 && is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
 /* The comma that ends the element at s, or the end. */
 static size_t element_length(struct slice s)
 {
@@ -90,12 +99,7 @@ bool field_list_next(struct slice *rest, struct slice *element)
 			n++;
 		rest->p += n;
 		rest->n -= n;
-		while (e.n > 0 && is_blank(e.p[0])) {
-			e.p++;
-			e.n--;
-		}
-		while (e.n > 0 && is_blank(e.p[e.n - 1]))
-			e.n--;
+		e = field_trim(e);
 		if (e.n > 0) {
 			*element = e;
 			return true;

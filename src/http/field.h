@@ -23,6 +23,9 @@ bool field_is_tchar(unsigned char c);
 /* No control bytes but HTAB, no leading or trailing white space (RFC 9110, 5.5). */
 bool field_value_valid(struct slice value);
 
+/* s without the spaces and tabs around it (OWS of RFC 9110, 5.6.3). */
+struct slice field_trim(struct slice s);
+
 /*
  * Walks a comma-separated list (RFC 9110, 5.6.1), quoted strings respected: cuts the next element
  * off *rest into *element, white space trimmed. Empty elements are skipped. False at the end.

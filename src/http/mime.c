@@ -1,11 +1,13 @@
 /*
- * mime: finds the media type of a file name by its extension, in the table mime.def, whose order is
- * what the binary search needs. Called by the keeper, and by the file replies for files from the
- * disk; never looks at content.
+ * mime: finds the media type of a file name by its extension, in rows whose order is what the
+ * binary search needs. Called by the keeper, and by the file replies for files from the disk; never
+ * looks at content.
  */
 #include "http/mime.h"
 
-enum { EXTENSION_MAX = 15 }; /* longer than any row of mime.def */
+#include <stdlib.h>
+
+#include "http/field.h"
 
 enum kind { PACKED = 0, DATA = 1, TEXT = 3 }; /* bit 0 compressible, bit 1 text */
 
@@ -14,6 +16,8 @@ static const struct mime table[] = {
 	{ SLICE_LIT(ext), SLICE_LIT(media_type), ((kind)&2) != 0, ((kind)&1) != 0 },
 #include "http/mime.def"
 };
+
+enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
 static const struct mime unknown = {
 	.extension = SLICE_LIT(""),
@@ -32,27 +36,112 @@ static struct slice extension_of(struct slice path)
 	return slice_of(path.p + i, path.n - i);
 }
 
-const struct mime *mime_find(struct slice path)
+static int lower(char c)
 {
-	struct slice ext = extension_of(path);
-	const struct mime *low = table, *high = table + sizeof(table) / sizeof(table[0]);
-	char lower[EXTENSION_MAX];
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : (unsigned char)c;
+}
 
-	if (ext.n == 0 || ext.n > sizeof(lower))
-		return &unknown;
-	for (size_t i = 0; i < ext.n; i++)
-		lower[i] = ext.p[i] >= 'A' && ext.p[i] <= 'Z' ? (char)(ext.p[i] | 0x20) : ext.p[i];
-	while (low < high) {
-		const struct mime *mid = low + (high - low) / 2;
-		size_t n = mid->extension.n < ext.n ? mid->extension.n : ext.n;
-		int order = memcmp(lower, mid->extension.p, n);
+int mime_order(const void *a, const void *b)
+{
+	const struct slice *x = &((const struct mime *)a)->extension;
+	const struct slice *y = &((const struct mime *)b)->extension;
 
-		if (order == 0 && ext.n == mid->extension.n)
-			return mid;
-		if (order < 0 || (order == 0 && ext.n < mid->extension.n))
-			high = mid;
-		else
-			low = mid + 1;
+	for (size_t i = 0; i < x->n && i < y->n; i++)
+		if (lower(x->p[i]) != lower(y->p[i]))
+			return lower(x->p[i]) - lower(y->p[i]);
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+static const struct mime *find(const struct mime *rows, size_t n, struct slice extension)
+{
+	const struct mime key = { .extension = extension };
+
+	return extension.n > 0 && n > 0 ? bsearch(&key, rows, n, sizeof(*rows), mime_order) : NULL;
+}
+
+const struct mime *mime_find(const struct mime_types *types, struct slice path)
+{
+	struct slice extension = extension_of(path);
+	const struct mime *m = types != NULL ? find(types->rows, types->n, extension) : NULL;
+
+	if (m == NULL)
+		m = find(table, ROWS, extension);
+	if (m != NULL)
+		return m;
+	return types != NULL && types->unknown.type.n > 0 ? &types->unknown : &unknown;
+}
+
+/* --- those of a configuration ----------------------------------------------------------------- */
+
+/* RFC 9110, 8.3.1: type "/" subtype, without parameters. */
+static bool is_type(struct slice s)
+{
+	size_t slash = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '/' && slash == 0 && i > 0)
+			slash = i;
+		else if (!field_is_tchar((unsigned char)s.p[i]))
+			return false;
 	}
-	return &unknown;
+	return slash > 0 && slash + 1 < s.n;
+}
+
+static bool ends(struct slice s, struct slice end)
+{
+	return s.n > end.n && slice_ieq(slice_of(s.p + s.n - end.n, end.n), end);
+}
+
+static void set_kind(struct mime *m)
+{
+	m->text = m->type.n > 5 && slice_ieq(slice_of(m->type.p, 5), SLICE("text/"));
+	m->compressible = m->text || ends(m->type, SLICE("+xml")) || ends(m->type, SLICE("+json"));
+	for (size_t i = 0; i < ROWS; i++)
+		if (slice_ieq(table[i].type, m->type))
+			m->compressible |= table[i].compressible;
+}
+
+const char *mime_parse_type(const char *text, struct mime *m)
+{
+	*m = (struct mime){ .extension = SLICE(""), .type = slice_str(text) };
+	if (memchr(text, ';', m->type.n) != NULL)
+		return "a media type has no parameters here; charset is a key of its own";
+	if (!is_type(m->type))
+		return "a media type is written \"text/x-foo\"";
+	set_kind(m);
+	return NULL;
+}
+
+const char *mime_parse(const char *text, struct mime *m)
+{
+	const char *colon = strchr(text, ':'), *why;
+	struct slice extension;
+
+	if (colon == NULL)
+		return "it is written \"EXTENSION: TYPE\", as \"foo: text/x-foo\"";
+	extension = slice_of(text, (size_t)(colon - text));
+	if (extension.n > 0 && extension.p[0] == '.')
+		return "the extension is written without its dot";
+	for (size_t i = 0; i < extension.n; i++)
+		if (!field_is_tchar((unsigned char)extension.p[i]) || extension.p[i] == '.')
+			extension.n = 0;
+	if (extension.n == 0)
+		return "what stands before the colon is not one extension, as \"foo\"";
+	why = mime_parse_type(colon + 1 + strspn(colon + 1, " \t"), m);
+	m->extension = extension;
+	return why;
+}
+
+static bool same(const struct mime *a, const struct mime *b)
+{
+	return mime_order(a, b) == 0 && slice_eq(a->type, b->type);
+}
+
+bool mime_types_eq(const struct mime_types *a, const struct mime_types *b)
+{
+	bool eq = a->n == b->n && same(&a->unknown, &b->unknown);
+
+	for (unsigned i = 0; eq && i < a->n; i++)
+		eq = same(&a->rows[i], &b->rows[i]);
+	return eq;
 }

@@ -1,4 +1,6 @@
-/* mime: media types by file name extension, from mime.def, looked up without regard to case. Pure.
+/*
+ * mime: media types by file name extension, looked up without regard to case: from mime.def, and in
+ * front of it from what a configuration says. Pure.
  */
 #ifndef H2D_HTTP_MIME_H
 #define H2D_HTTP_MIME_H
@@ -14,8 +16,29 @@ struct mime {
 	bool compressible; /* text-like: worth a compressed variant */
 };
 
-/* Of the last extension of the last segment of path; application/octet-stream if unknown. Never
- * NULL. */
-const struct mime *mime_find(struct slice path);
+/* What goes before the table. */
+struct mime_types {
+	const struct mime *rows; /* in mime_order() */
+	unsigned n;
+	struct mime unknown; /* of a name that is in neither; type.n 0: application/octet-stream */
+};
+
+/*
+ * Of the last extension of the last segment of path. types NULL: by the table alone. Never NULL.
+ */
+const struct mime *mime_find(const struct mime_types *types, struct slice path);
+
+/*
+ * *m of "foo: text/x-foo", or of "text/x-foo", with an empty extension. Whether it is text or
+ * compressible is as the table has it for that type, else by its kind: "text/…", "…+xml",
+ * "…+json". NULL, or what is wrong. The strings are text's.
+ */
+const char *mime_parse(const char *text, struct mime *m);
+const char *mime_parse_type(const char *text, struct mime *m);
+
+/* By their extensions, as qsort() wants it; 0: the same one, perhaps in another case. */
+int mime_order(const void *a, const void *b);
+
+bool mime_types_eq(const struct mime_types *a, const struct mime_types *b);
 
 #endif

@@ -12,15 +12,6 @@
 enum { DISPOSITION = 1, TYPE = 2 };
 enum { NAME = 1, FILENAME = 2, FILENAME_EXT = 4 };
 
-static struct slice trim(struct slice s)
-{
-	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = slice_of(s.p + 1, s.n - 1);
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* Notes bit in *seen; false if it was there. */
 static bool first(unsigned *seen, unsigned bit)
 {
@@ -131,7 +122,7 @@ static const struct err *disposition(struct slice value, char *head, struct mult
 	unsigned seen = 0;
 	struct param p;
 
-	if (!slice_ieq(trim(slice_of(value.p, n)), SLICE("form-data")))
+	if (!slice_ieq(field_trim(slice_of(value.p, n)), SLICE("form-data")))
 		return ERR_MULTIPART_DISPOSITION;
 	while ((result = param_next(&rest, &p)) == PARAM_FOUND)
 		if (!take_param(&p, head + (p.value.p - head), part, &seen))
@@ -185,7 +176,7 @@ static bool next_field(struct slice *rest, struct slice *name, struct slice *val
 	if (colon == NULL)
 		return false;
 	*name = slice_of(rest->p, (size_t)(colon - rest->p));
-	*value = trim(slice_of(colon + 1, (size_t)(end - colon - 1)));
+	*value = field_trim(slice_of(colon + 1, (size_t)(end - colon - 1)));
 	*rest = slice_of(end + 2, rest->n - n - 2);
 	return is_name(*name) && field_value_valid(*value);
 }

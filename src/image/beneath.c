@@ -1,7 +1,7 @@
 /*
  * beneath: opens files below a root with openat2(2), and says what kind of file system one is on.
- * The keeper and the workers call it, also in threads. It keeps no state and never follows a path
- * out of the root.
+ * The keeper and the workers call it, also in threads. It keeps no state, never follows a magic
+ * link, and a path out of the root for BENEATH_LEAVE alone.
  */
 #include "image/beneath.h"
 
@@ -27,6 +27,8 @@ int beneath_open(int root, const char *path, unsigned flags)
 	int tries = flags & BENEATH_CACHED ? 1 : BENEATH_TRIES;
 	long fd;
 
+	if (flags & BENEATH_LEAVE)
+		how.resolve &= ~(unsigned long long)RESOLVE_BENEATH;
 	if (flags & BENEATH_PATH)
 		how.flags = O_PATH | O_CLOEXEC;
 	if (flags & BENEATH_DIR)

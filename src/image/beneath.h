@@ -1,6 +1,7 @@
 /*
  * beneath: opening files below a root, and nowhere else: openat2(2) with RESOLVE_BENEATH, so that
- * no "..", absolute link or magic link leaves it, even if names are moved at the same time.
+ * no "..", absolute link or magic link leaves it, even if names are moved at the same time. Only
+ * who says BENEATH_LEAVE is led elsewhere, by symbolic links.
  */
 #ifndef H2D_IMAGE_BENEATH_H
 #define H2D_IMAGE_BENEATH_H
@@ -14,6 +15,7 @@ enum beneath_flags {
 	BENEATH_PATH = 8, /* for fstat() only, whatever it is: needs no right to read (O_PATH) */
 	BENEATH_NO_LINKS = 16, /* not through any symbolic link, else -ELOOP */
 	BENEATH_NO_LINK = 32,  /* what path ends in is no symbolic link, else -ELOOP */
+	BENEATH_LEAVE = 64,    /* symbolic links may lead out of root; path has no ".." */
 };
 
 /* What a file system means for a thread that must not block. */

@@ -47,15 +47,22 @@ void image_map_retire(struct image_map **v);
 /* At once and on the loop, when nobody else has it: a refused one, or at the end of the process. */
 void image_map_close(struct image_map **v);
 
+/* Whether the keeper ticked lately. */
+static inline bool image_map_fresh(const struct image_map *v, uint64_t now_ms)
+{
+	uint64_t tick = __atomic_load_n(&v->marks->tick_ms, __ATOMIC_ACQUIRE);
+
+	/* The clock of this turn may be older than the tick. */
+	return (int64_t)(now_ms - tick) <= IMAGE_TICK_MAX_MS;
+}
+
 /* The fresh entry of path, NULL if there is none, or if the keeper did not tick lately. */
 static inline const struct image_entry *image_map_find(
 	const struct image_map *v, uint32_t root, struct slice path, uint64_t now_ms)
 {
-	uint64_t tick = __atomic_load_n(&v->marks->tick_ms, __ATOMIC_ACQUIRE);
 	const struct image_entry *e;
 
-	/* The clock of this turn may be older than the tick. */
-	if ((int64_t)(now_ms - tick) > IMAGE_TICK_MAX_MS)
+	if (!image_map_fresh(v, now_ms))
 		return NULL;
 	e = image_find(v->head, root, path);
 	if (e == NULL)

@@ -10,6 +10,7 @@
  * Looks at the first n segments of path, which is there, below the directory root. 0; -ENOENT:
  * there it has another name; another -errno. Reads a directory whose file system is not known to
  * compare names by their bytes, so it may block; with BENEATH_CACHED it answers -EAGAIN instead.
+ * BENEATH_LEAVE as path was opened with.
  */
 int spelling_check(int root, const char *path, unsigned n, unsigned flags);
 

@@ -370,8 +370,9 @@ void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
 
 static struct catalog_type *type_of(struct catalog *c, const struct catalog_file *f)
 {
-	const struct mime *mime = mime_find(slice_of(f->path, f->node.n));
 	struct catalog_root *root = &c->roots[f->node.root];
+	const struct mime *mime =
+		mime_find(c->conf->roots[f->node.root].types, slice_of(f->path, f->node.n));
 	struct catalog_type *t;
 	struct slice value;
 

@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { TICK_MS = 1000 };
-
 static int on_message(struct ctl_link *ctl, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct master_link *l = LIST_ENTRY(ctl, struct master_link, ctl);
@@ -62,11 +60,7 @@ void master_link_tick(struct master_link *l)
 
 void master_link_turns(struct master_link *l)
 {
-	struct ctl_msg msg = { .type = CTL_TICK, .generation = l->generation };
-	uint64_t now = clock_read_us() / 1000;
-
-	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->ctl.watch.fd, &msg, NULL, 0) == 0)
-		l->ticked_ms = now;
+	ctl_link_tick(&l->ctl);
 }
 
 void master_link_tell(struct master_link *l, const struct cache_facts *facts)

@@ -18,7 +18,6 @@ struct master_link {
 	int error_log;           /* what the log writes to, -1 or 0: not ours to close */
 	struct cache_facts told; /* what the master was told last, and when */
 	uint64_t told_ms;
-	uint64_t ticked_ms;
 };
 
 /* leave and ctx are set. 0, or -errno. */

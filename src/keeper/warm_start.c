@@ -104,7 +104,8 @@ static struct segment_body *take(struct warm_start *a, const struct image_body *
 static void take_variants(struct warm_start *a, struct catalog *c, struct catalog_file *f,
 	const struct image_entry *e)
 {
-	for (enum coding i = 0; i < CODINGS; i++) {
+	/* Its type may be another than it was. */
+	for (enum coding i = 0; catalog_codes(f) && i < CODINGS; i++) {
 		struct segment_body *b;
 
 		/* What lay beside is looked at for itself. */

@@ -158,6 +158,7 @@ int child_start(struct child *c)
 		return pid;
 	c->pid = pid;
 	c->up = false;
+	c->full = false;
 	c->due = 0;
 	rc = loop_watch(c->env->loop, &c->ctl, EPOLLIN);
 	if (rc < 0) {

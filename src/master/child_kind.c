@@ -67,7 +67,8 @@ static int run_worker(const struct child_run *r)
 		.nkeepers = r->nkeepers,
 		.ctl = r->ctl,
 		.error_log = r->error_log,
-		.access_log = r->access_log,
+		.access_logs = r->access_logs,
+		.naccess_logs = r->naccess_logs,
 		.load = r->load,
 		.inbox = r->inbox,
 		.listeners = r->listeners,
@@ -107,12 +108,13 @@ const struct child_kind child_kinds[] = {
 		.count = count_keepers,
 		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN) |
-			CHILD_SAYS(CTL_TICK),
+			CHILD_SAYS(CTL_TICK) | CHILD_SAYS(CTL_LINE),
 		.restart = { .first = 1000, .most = 60000 },
 		.sandbox = {
 			.paths = SANDBOX_ROOTS,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_KEEPER,
 		},
+		.died = BOARD_COUNT_keepers_died,
 	},
 	{
 		.name = "worker",
@@ -120,15 +122,18 @@ const struct child_kind child_kinds[] = {
 		.board = true,
 		.run = run_worker,
 		.count = count_workers,
-		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOG | CHILD_IMAGES |
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOGS | CHILD_IMAGES |
 			CHILD_KEEPERS | CHILD_KEYS | CHILD_INBOX,
-		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_LINE) |
+			CHILD_SAYS(CTL_FULL),
 		.awaited = true,
 		.restart = { .first = 1000, .most = 60000 },
 		.sandbox = {
-			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS | SANDBOX_MORE,
+			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
+				SANDBOX_LINKS | SANDBOX_MORE,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_WORKER | SECCOMP_SERVE,
 		},
+		.died = BOARD_COUNT_workers_died,
 	},
 	/* Nobody accepts while it is away: it is never away for long. */
 	{
@@ -136,10 +141,12 @@ const struct child_kind child_kinds[] = {
 		.run = run_acceptor,
 		.count = count_acceptors,
 		.gets = CHILD_ERROR_LOG | CHILD_INBOXES,
-		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_TICK) |
+			CHILD_SAYS(CTL_LINE),
 		.awaited = true,
 		.restart = { .first = 20, .most = 50 },
 		.sandbox = { .calls = SECCOMP_EVERY | SECCOMP_SERVE },
+		.died = BOARD_COUNT_acceptors_died,
 	},
 	{ .name = NULL },
 };

@@ -18,7 +18,7 @@
 enum child_gets {
 	CHILD_LISTENERS = 1, /* its share of the listening sockets */
 	CHILD_ERROR_LOG = 2,
-	CHILD_ACCESS_LOG = 4,
+	CHILD_ACCESS_LOGS = 4,
 	CHILD_IMAGES = 8,      /* every image, by CTL_IMAGE */
 	CHILD_LAST_IMAGE = 16, /* the newest image there is when it starts */
 	CHILD_DOUBTS = 32,     /* where it reads which names may have changed */
@@ -38,8 +38,10 @@ struct child_run {
 	struct board *board;
 	struct board_slot *board_slot; /* NULL: a kind without */
 	int ctl;
-	int error_log, access_log; /* -1: none */
-	struct load_slot *load;    /* NULL: none */
+	int error_log; /* -1: none */
+	const int *access_logs;
+	unsigned naccess_logs;
+	struct load_slot *load; /* NULL: none */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 	int (*inboxes)[2]; /* of fdpass_pair() */
@@ -71,6 +73,7 @@ struct child_kind {
 	bool awaited;
 	struct reap_policy restart;
 	struct sandbox sandbox;
+	enum board_count died; /* where their deaths are counted */
 };
 
 /* In the order in which a generation starts them. */

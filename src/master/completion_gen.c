@@ -18,6 +18,15 @@ static const struct option_row {
 #include "master/options.def"
 };
 
+static const struct command_row {
+	const char *name, *help;
+} commands[] = {
+#define COMMAND(name_, arg_, help_) { name_, help_ },
+#include "master/options.def"
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 /* The words of complete, NULL where it is one of the kinds that shells know. */
@@ -66,6 +75,8 @@ static void bash(void)
 	for (int i = 0; i < NROWS; i++)
 		if (rows[i].help != NULL)
 			printf("%s--%s", i > 0 ? " " : "", rows[i].name);
+	for (int i = 0; i < NCOMMANDS; i++)
+		printf(" %s", commands[i].name);
 	printf("' -- \"$word\")) ;;\n\tesac\n}\ncomplete -o filenames -F _h2d h2d\n");
 }
 
@@ -112,6 +123,13 @@ static void zsh(void)
 		zsh_action(&rows[i]);
 		putchar('\'');
 	}
+	printf(" \\\n\t'1::command:((");
+	for (int i = 0; i < NCOMMANDS; i++) {
+		printf("%s%s\\:\"", i > 0 ? " " : "", commands[i].name);
+		zsh_text(commands[i].help);
+		putchar('"');
+	}
+	printf("))'");
 	putchar('\n');
 }
 
@@ -146,6 +164,11 @@ static void fish(void)
 			printf(strcmp(row->complete, "file") == 0 ? " -r -F" : " -x");
 		printf(" -d '");
 		fish_text(row->help);
+		printf("'\n");
+	}
+	for (int i = 0; i < NCOMMANDS; i++) {
+		printf("complete -c h2d -n __fish_use_subcommand -a %s -d '", commands[i].name);
+		fish_text(commands[i].help);
 		printf("'\n");
 	}
 }

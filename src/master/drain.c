@@ -97,7 +97,7 @@ static void leave(struct gen *g)
 		return;
 	gen_go(g, GEN_DRAIN);
 	gen_drop_image(g);
-	inboxes_close(&g->inboxes);
+	inboxes_end(&g->inboxes);
 	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
 	each(g, launch_cancel);
@@ -149,6 +149,7 @@ void drain_check(struct gen *g)
 	if (!list_linked(&g->node))
 		return;
 	outcome_gone(g->master, g);
+	loan_gone(g);
 	timer_disarm(&g->master->loop.wheel, &g->deadline);
 	list_remove(&g->node);
 	task_init(&g->free, on_free);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
 #include "server/dispatch.h"
@@ -59,7 +60,6 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 	conf_fault_fn *fault, void *ctx)
 {
 	struct gen *g = calloc(1, sizeof(*g));
-	char err[512];
 	int rc;
 
 	if (g == NULL) {
@@ -75,10 +75,8 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 	if (g->conf == NULL || gen_resources_init(&g->resources, g->conf, fault, ctx) < 0 ||
 		g->conf->faulty)
 		goto failed;
-	if (logs_open(&g->logs, g->conf, &g->resources.privs, err, sizeof(err)) < 0) {
-		fault(ctx, &g->conf->error_log_at, err);
+	if (logs_open(&g->logs, g->conf, &g->resources.privs, fault, ctx) < 0)
 		goto failed;
-	}
 	g->sockets = calloc(g->conf->nlistens, sizeof(*g->sockets));
 	if (!make_children(g, kinds) || g->sockets == NULL) {
 		fault(ctx, &(struct conf_pos){ 0 }, "out of memory");
@@ -156,8 +154,8 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 	char text[ADDR_TEXT];
 
 	addr_format(&e->listener.addr, text, sizeof(text));
-	log_notice("listening on %s%s%s%s", text, l->tls ? " (tls)" : "",
-		l->admin ? " (admin)" : "",
+	log_notice("listening on %s%s%s%s%s", text, l->tls ? " (tls)" : "",
+		l->proxy_protocol ? " (proxy-protocol)" : "", l->admin ? " (admin)" : "",
 		!e->fresh   ? ""
 		: e->passed ? " (passed)"
 			    : " (kept)");
@@ -371,6 +369,8 @@ void gen_show(const struct gen *g, struct board_head *h)
 	h->cache = g->facts;
 	/* Until a new generation has one of its own, the newest is its predecessor's. */
 	if (g->image.arg != 0 || !h->building) {
+		if (h->image != g->image.arg)
+			h->image_at = g->image.arg != 0 ? (uint64_t)clock_wall().tv_sec : 0;
 		h->image = g->image.arg;
 		h->image_size = g->image.size;
 	}
@@ -378,13 +378,13 @@ void gen_show(const struct gen *g, struct board_head *h)
 
 /* --- messages to its processes ---------------------------------------------------------------- */
 
-/* The error log unless it is syslog, then the access log unless it is off. */
+/* The error log unless it is syslog, then the access logs. */
 static void fill_logs(const struct gen *g, unsigned gets, int *fds, int *nfds)
 {
 	if (gets & CHILD_ERROR_LOG && g->logs.error >= 0)
 		fds[(*nfds)++] = g->logs.error;
-	if (gets & CHILD_ACCESS_LOG && g->logs.access >= 0)
-		fds[(*nfds)++] = g->logs.access;
+	for (unsigned i = 0; gets & CHILD_ACCESS_LOGS && i < g->logs.naccess; i++)
+		fds[(*nfds)++] = g->logs.access[i];
 }
 
 bool gen_message(

@@ -37,10 +37,8 @@ static void warn_codings(const struct conf *conf)
 
 static int init_sites(struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
-	if (trees_init(&r->trees, conf, compress_built()) < 0) {
-		fault(ctx, &conf_command_line, "out of memory");
+	if (trees_init(&r->trees, conf, compress_built(), fault, ctx) < 0)
 		return -1;
-	}
 	r->sites = sites_make(conf, &r->trees, r->certs.of_server, &r->memory, fault, ctx);
 	if (r->sites == NULL)
 		return -1;

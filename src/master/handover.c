@@ -32,6 +32,7 @@ struct handover_listener *handover_add(struct handover *h, unsigned n)
 		free(l);
 		return NULL;
 	}
+	l->by_slot = -1;
 	list_append(&h->listeners, &l->node);
 	return l;
 }
@@ -57,10 +58,13 @@ bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), v
 	for (int i = 0; i < h->nimage_fds; i++)
 		if (!fn(ctx, h->image_fds[i]))
 			return false;
-	LIST_FOREACH(node, &h->listeners)
+	LIST_FOREACH(node, &h->listeners) {
 		for (unsigned i = 0; i < LISTENER(node)->n; i++)
 			if (!fn(ctx, LISTENER(node)->fds[i]))
 				return false;
+		if (LISTENER(node)->by_slot >= 0 && !fn(ctx, LISTENER(node)->by_slot))
+			return false;
+	}
 	return true;
 }
 
@@ -101,6 +105,8 @@ static void format_listener(const struct handover_listener *l, struct strbuf *ou
 		strbuf_printf(out, " %d", l->fds[i]);
 	/* Last, because a path may have spaces. */
 	strbuf_printf(out, " %s\n", text);
+	if (l->by_slot >= 0)
+		strbuf_printf(out, "by-slot %d\n", l->by_slot);
 	if (strchr(text, '\n') != NULL)
 		out->failed = true;
 }
@@ -296,6 +302,15 @@ static bool take_listener(struct handover *h, char **rest)
 	return true;
 }
 
+/* Of the listener above it. */
+static bool take_by_slot(struct handover *h, char **rest)
+{
+	struct handover_listener *l =
+		list_empty(&h->listeners) ? NULL : LISTENER(h->listeners.prev);
+
+	return l != NULL && l->by_slot < 0 && descriptor(rest, &l->by_slot);
+}
+
 enum { REQUIRED = 1, MANY = 2 };
 
 static const struct {
@@ -314,6 +329,7 @@ static const struct {
 	{ "keeper", take_keeper, 0 },
 	{ "image", take_image, 0 },
 	{ "listener", take_listener, MANY },
+	{ "by-slot", take_by_slot, MANY },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

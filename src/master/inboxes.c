@@ -10,11 +10,20 @@
 
 #include "net/fdpass.h"
 
+/* The first of n identities that no inbox had before. */
+static uint32_t next_ids(unsigned n)
+{
+	static uint32_t last;
+
+	last += n;
+	return last - n + 1;
+}
+
 int inboxes_open(struct inboxes *in, unsigned n)
 {
 	int rc = 0;
 
-	in->n = 0;
+	*in = (struct inboxes){ .first = next_ids(n) };
 	in->ends = calloc(n, sizeof(*in->ends));
 	if (in->ends == NULL)
 		return -ENOMEM;
@@ -27,12 +36,20 @@ int inboxes_open(struct inboxes *in, unsigned n)
 	return rc;
 }
 
-void inboxes_close(struct inboxes *in)
+void inboxes_end(struct inboxes *in)
 {
 	for (unsigned i = 0; i < in->n; i++) {
-		close(in->ends[i][0]);
-		close(in->ends[i][1]);
+		if (in->ends[i][1] >= 0)
+			close(in->ends[i][1]);
+		in->ends[i][1] = -1;
 	}
+}
+
+void inboxes_close(struct inboxes *in)
+{
+	inboxes_end(in);
+	for (unsigned i = 0; i < in->n; i++)
+		close(in->ends[i][0]);
 	free(in->ends);
 	*in = (struct inboxes){ 0 };
 }

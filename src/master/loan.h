@@ -1,7 +1,9 @@
 /*
  * loan: lends the listening sockets of a place that has no process to a neighbour, which accepts
- * from them until the place is served again. Without that a place that rests between crashes would
- * swallow its share of the connections. Supervise and drain call it; it starts and ends no process.
+ * from them until the place is served again; also of one whose process stands still or is full.
+ * Without that such a place would swallow its share of the connections. Inboxes of generations that
+ * leave are lent to workers of the one that serves, for what waits there. Supervise and drain call
+ * it; it starts and ends no process.
  */
 #ifndef H2D_MASTER_LOAN_H
 #define H2D_MASTER_LOAN_H
@@ -9,13 +11,11 @@
 #include "master/gen.h"
 
 /*
- * Lends what each empty place of g, if g serves, has for itself: to the neighbour that has borrowed
- * least. With no neighbour that is up, nothing happens until one is.
+ * Lends what each place of g, if g serves, has for itself that is empty, stands still or is full,
+ * and the inboxes of generations that leave: to the neighbour that has borrowed least. With no
+ * neighbour that could, nothing happens until one can. Takes back what is served again.
  */
 void loan_offer(struct gen *g);
-
-/* from is served again: who has its sockets is told to let go. */
-void loan_end(const struct child *from);
 
 /* The process of to is gone, and with it what it had borrowed. */
 void loan_lost(const struct child *to);
@@ -25,6 +25,9 @@ void loan_again(struct child *to);
 
 /* g leaves: nobody is told anything any more. */
 void loan_forget(struct gen *g);
+
+/* The last process of g is gone: who reads its inboxes comes to their end. */
+void loan_gone(const struct gen *g);
 
 /* The next message of DUE_LOANS to `to`; false: there is none. The descriptor stays the master's.
  */

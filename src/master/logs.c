@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 
 static int open_append(const char *path)
 {
@@ -45,62 +46,88 @@ static int log_file(const struct logs *l, const char *path, char *err, size_t er
 	return fd;
 }
 
-int logs_open(struct logs *l, const struct conf *conf, const struct privs *privs, char *err,
-	size_t errsize)
+static int open_error_log(struct logs *l, const struct conf *conf, char *err, size_t errsize)
 {
-	*l = LOGS_NONE;
-	l->user = privs->drop ? privs->uid : 0;
+	if (strcmp(conf->error_log, "syslog") == 0)
+		return 0;
 	if (strcmp(conf->error_log, "stderr") == 0) {
 		l->error = STDERR_FILENO;
-	} else if (strcmp(conf->error_log, "syslog") != 0) {
-		l->error_path = conf->error_log;
-		l->error = log_file(l, l->error_path, err, errsize);
-		if (l->error < 0)
-			return -1;
+		return 0;
 	}
-	if (strcmp(conf->access_log, "stdout") == 0) {
-		l->access = STDOUT_FILENO;
-	} else if (strcmp(conf->access_log, "off") != 0 && conf->access_log[0] != '\0') {
-		l->access_path = conf->access_log;
-		l->access = log_file(l, l->access_path, err, errsize);
-		if (l->access < 0) {
-			logs_close(l);
-			return -1;
-		}
-	}
+	l->error_path = conf->error_log;
+	l->error = log_file(l, l->error_path, err, errsize);
+	return l->error < 0 ? -1 : 0;
+}
+
+static int open_access_log(struct logs *l, const char *name, char *err, size_t errsize)
+{
+	const char *path = NULL;
+	int fd = STDOUT_FILENO;
+
+	if (strcmp(name, "stderr") == 0)
+		fd = STDERR_FILENO;
+	else if (strcmp(name, "stdout") != 0)
+		fd = log_file(l, path = name, err, errsize);
+	if (fd < 0)
+		return -1;
+	l->access[l->naccess] = fd;
+	l->access_paths[l->naccess++] = path;
 	return 0;
 }
 
-static int reopen(const struct logs *l, int fd, const char *path, char *err, size_t errsize)
+int logs_open(struct logs *l, const struct conf *conf, const struct privs *privs,
+	conf_fault_fn *fault, void *ctx)
 {
-	int new = log_file(l, path, err, errsize);
+	struct conf_access_logs all;
+	char err[512];
 	int rc;
 
-	if (new < 0)
-		return -1;
-	rc = dup3(new, fd, O_CLOEXEC);
+	*l = LOGS_NONE;
+	l->user = privs->drop ? privs->uid : 0;
+	conf_access_logs(conf, &all);
+	rc = open_error_log(l, conf, err, sizeof(err));
 	if (rc < 0)
-		snprintf(err, errsize, "log %s: %s", path, strerror(errno));
-	close(new);
-	return rc < 0 ? -1 : 0;
+		fault(ctx, &conf->error_log_at, err);
+	for (unsigned i = 0; i < all.n; i++) {
+		if (open_access_log(l, all.v[i].name, err, sizeof(err)) == 0)
+			continue;
+		fault(ctx, all.v[i].at, err);
+		rc = -1;
+	}
+	if (rc < 0)
+		logs_close(l);
+	return rc;
 }
 
-int logs_reopen(struct logs *l, char *err, size_t errsize)
+static void reopen(const struct logs *l, int fd, const char *path)
 {
-	int rc = 0;
+	char err[512];
+	int new = log_file(l, path, err, sizeof(err));
 
+	if (new < 0) {
+		log_error("%s", err);
+		return;
+	}
+	if (dup3(new, fd, O_CLOEXEC) < 0)
+		log_error("log %s: %s", path, strerror(errno));
+	close(new);
+}
+
+void logs_reopen(const struct logs *l)
+{
 	if (l->error_path != NULL)
-		rc = reopen(l, l->error, l->error_path, err, errsize);
-	if (l->access_path != NULL && reopen(l, l->access, l->access_path, err, errsize) < 0)
-		rc = -1;
-	return rc;
+		reopen(l, l->error, l->error_path);
+	for (unsigned i = 0; i < l->naccess; i++)
+		if (l->access_paths[i] != NULL)
+			reopen(l, l->access[i], l->access_paths[i]);
 }
 
 void logs_close(struct logs *l)
 {
 	if (l->error_path != NULL && l->error >= 0)
 		close(l->error);
-	if (l->access_path != NULL && l->access >= 0)
-		close(l->access);
+	for (unsigned i = 0; i < l->naccess; i++)
+		if (l->access_paths[i] != NULL)
+			close(l->access[i]);
 	*l = LOGS_NONE;
 }

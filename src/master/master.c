@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/activation.h"
+#include "master/history.h"
+#include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/reload.h"
@@ -116,16 +118,19 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		board_free(&m.board);
 		return 1;
 	}
+	last_lines_begin(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
 	rc = watch_signals(&m);
 	if (rc == 0) {
 		watchdog_start(&m);
+		history_start(&m);
 		rc = run(&m);
 	}
 	if (rc < 0) {
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
 	}
+	history_stop(&m);
 	watchdog_stop(&m);
 	heir_fini(&m);
 	sockets_free(&m.sockets);
@@ -135,6 +140,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
 	load_close(&m.load);
+	last_lines_end();
 	board_free(&m.board);
 	return m.exit_status;
 }

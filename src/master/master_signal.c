@@ -4,6 +4,8 @@
  */
 #include "master/master_signal.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "master/drain.h"
 #include "master/master_state.h"
@@ -20,13 +22,10 @@ void master_signal_set(sigset_t *set)
 
 static void reopen_logs(struct master *m)
 {
-	char err[512];
-
 	LIST_FOREACH(node, &m->gens) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
-		if (logs_reopen(&g->logs, err, sizeof(err)) < 0)
-			log_error("%s", err);
+		logs_reopen(&g->logs);
 		GEN_FOREACH(c, g)
 			if (c->pid != 0)
 				child_send(c, DUE_LOGS);
@@ -39,6 +38,15 @@ static void stop(struct master *m, bool gracefully)
 	upgrade_abort(m);
 	if (!gracefully || m->phase != MASTER_LEAVE)
 		drain_all(m, gracefully);
+}
+
+/*
+ * What runs containers knows TERM alone, and gives time to finish: the first process of one takes
+ * it for QUIT, once.
+ */
+static bool is_container(const struct master *m)
+{
+	return getpid() == 1 && m->phase != MASTER_LEAVE;
 }
 
 /* The master that hands over may have named this one already: what it has is to be left in order.
@@ -63,6 +71,8 @@ void master_signal(struct master *m, int signo)
 		stop(m, true);
 		break;
 	case SIGTERM:
+		stop(m, is_container(m));
+		break;
 	case SIGINT:
 		stop(m, false);
 		break;

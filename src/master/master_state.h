@@ -50,6 +50,7 @@ struct master {
 	struct upgrade upgrade; /* of this program by the one that is installed */
 	struct heir heir;       /* to the master that this one replaces */
 	struct timer watchdog;  /* watchdog's own */
+	struct timer history;   /* history's own */
 	struct timer limit;     /* for a generation to come up */
 	struct timer bind;      /* tries once more for the addresses of the first generation */
 	struct timer shrink;    /* looks whether sockets that are too many can be closed */

@@ -21,6 +21,15 @@ static const struct {
 #include "master/options.def"
 };
 
+static const struct {
+	const char *name, *arg, *help;
+} commands[] = {
+#define COMMAND(name_, arg_, help_) { name_, arg_, help_ },
+#include "master/options.def"
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
 enum { NOPTIONS = sizeof(table) / sizeof(table[0]) };
 
 static const char examples[] =
@@ -32,11 +41,16 @@ static const char examples[] =
 	"  h2d -r /srv/www -p 80                       for everybody, in cleartext\n"
 	"  h2d -r /srv/www -p 443 -k KEY -c CHAIN      for everybody, by TLS\n"
 	"  h2d -t -f h2d.conf                          is this file right?\n"
-	"  h2d -s reload                               take up what was changed in it\n";
+	"  h2d --explain http://example.com/secret     which lines decide about this request?\n"
+	"  h2d -s reload                               take up what was changed in it\n"
+	"  h2d top                                     how it is doing\n";
 
 void options_help(FILE *out)
 {
 	fprintf(out, "usage: h2d [options]\n");
+	for (int i = 0; i < NCOMMANDS; i++)
+		fprintf(out, "       h2d %s %s    %s\n", commands[i].name, commands[i].arg,
+			commands[i].help);
 	for (int i = 0; i < NOPTIONS; i++) {
 		char left[40], letter[8] = "    ";
 
@@ -87,6 +101,14 @@ static int set_signal(struct options *o, const char *value)
 	return 0;
 }
 
+static int add(const char **v, unsigned *n, unsigned max, const char *value)
+{
+	if (*n == max)
+		return usage("too many of them", value);
+	v[(*n)++] = value;
+	return 0;
+}
+
 static int set(struct options *o, int code, const char *value)
 {
 	switch (code) {
@@ -128,10 +150,24 @@ static int set(struct options *o, int code, const char *value)
 	case OPT_ROUTES:
 		o->action = OPTIONS_ROUTES;
 		return 0;
+	case OPT_EXPLAIN:
+		o->action = OPTIONS_EXPLAIN;
+		return add(o->urls, &o->nurls, OPTIONS_URLS, value);
+	case OPT_METHOD:
+		o->method = value;
+		return 0;
+	case OPT_ADDRESS:
+		o->address = value;
+		return 0;
+	case 'H':
+		return add(o->fields, &o->nfields, OPTIONS_FIELDS, value);
 	case 's':
 		return set_signal(o, value);
 	case OPT_WAIT:
 		o->wait = true;
+		return 0;
+	case OPT_ONCE:
+		o->once = true;
 		return 0;
 	case 'V':
 		o->action = OPTIONS_VERSION;
@@ -152,10 +188,30 @@ static int check(const struct options *o)
 
 	if (o->wait && (o->signal == NULL || strcmp(o->signal, "reload") != 0))
 		return usage("--wait goes with -s reload", NULL);
+	if (o->nurls == 0 && (o->nfields > 0 || o->method != NULL || o->address != NULL))
+		return usage("--method, --address and -H go with --explain", NULL);
+	if (o->once && o->action != OPTIONS_TOP)
+		return usage("--once goes with top", NULL);
 	if (c->h2c && c->port == NULL)
 		return usage("--h2c says how -p listens, and there is no -p", NULL);
 	if ((c->key == NULL) != (c->cert == NULL))
 		return usage("-k and -c go together", NULL);
+	return 0;
+}
+
+/* What is left behind the options. */
+static int take_command(struct options *o, char *const *args, int n)
+{
+	if (n == 0)
+		return 0;
+	if (strcmp(args[0], "top") != 0)
+		return usage("unexpected argument", args[0]);
+	if (o->action != OPTIONS_RUN)
+		return usage("top goes alone", NULL);
+	if (n > 2)
+		return usage("top: unexpected argument", args[2]);
+	o->action = OPTIONS_TOP;
+	o->top = n == 2 ? args[1] : NULL;
 	return 0;
 }
 
@@ -173,16 +229,14 @@ int options_parse(struct options *o, int argc, char **argv)
 	longs[NOPTIONS] = (struct option){ 0 };
 
 	argv[0] = argv0; /* what getopt's messages begin with */
-	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:d:tTs:Vh", longs, NULL)) != -1) {
+	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:d:tTH:s:Vh", longs, NULL)) != -1) {
 		if (set(o, code, optarg) < 0)
 			break;
 	}
 	argv[0] = own;
 	if (code != -1)
 		return -1;
-	if (optind < argc)
-		return usage("unexpected argument", argv[optind]);
-	if (check(o) < 0)
+	if (take_command(o, argv + optind, argc - optind) < 0 || check(o) < 0)
 		return -1;
 	if (o->conf.file == NULL && o->conf.root == NULL && o->conf.port == NULL)
 		o->conf.file = OPTIONS_FILE;

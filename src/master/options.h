@@ -15,7 +15,11 @@
 enum options_code {
 	OPT_LONG = 256,
 	OPT_ACCESS_LOG = OPT_LONG,
+	OPT_ADDRESS,
+	OPT_EXPLAIN,
 	OPT_H2C,
+	OPT_METHOD,
+	OPT_ONCE,
 	OPT_PID_FILE,
 	OPT_ROUTES,
 	OPT_WAIT
@@ -26,16 +30,26 @@ enum options_action {
 	OPTIONS_TEST,
 	OPTIONS_DUMP,
 	OPTIONS_ROUTES,
+	OPTIONS_EXPLAIN,
 	OPTIONS_SIGNAL,
+	OPTIONS_TOP,
 	OPTIONS_VERSION,
 	OPTIONS_HELP,
 };
 
+enum { OPTIONS_URLS = 1000, OPTIONS_FIELDS = 100 };
+
 struct options {
 	enum options_action action;
-	const char *signal;        /* OPTIONS_SIGNAL */
-	bool wait;                 /* for the generation before to be gone, too */
-	struct conf_override conf; /* the strings are argv's */
+	const char *signal; /* OPTIONS_SIGNAL */
+	const char *top;    /* OPTIONS_TOP: where the server is; NULL: not said */
+	bool once;          /* the same: one look */
+	bool wait;          /* for the generation before to be gone, too */
+	/* OPTIONS_EXPLAIN */
+	const char *urls[OPTIONS_URLS], *fields[OPTIONS_FIELDS];
+	unsigned nurls, nfields;
+	const char *method, *address; /* NULL: not given */
+	struct conf_override conf;    /* the strings are argv's */
 };
 
 /* 0, or -1 after a message on stderr: a usage error. */

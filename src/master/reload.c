@@ -79,6 +79,8 @@ static void finish(struct master *m, bool ok)
 	timer_disarm(&m->loop.wheel, &m->limit);
 	m->starting = NULL;
 	describe(m, text, sizeof(text));
+	if (!ok)
+		board_count(&m->board->head, BOARD_COUNT_reloads_failed);
 	if (ok && m->next.replaced == 0)
 		status_add(&m->next, text);
 	if (m->phase == MASTER_SERVE)

@@ -106,7 +106,8 @@ static const char *landlock_text(const struct conf *conf, char *buf, size_t size
 		return "Landlock off";
 	if (abi == 0)
 		return "no Landlock";
-	snprintf(buf, size, "Landlock ABI %d", abi);
+	snprintf(buf, size, "Landlock ABI %d%s", abi,
+		sandbox_paths_links(conf) ? " (all files to read: follow-links)" : "");
 	return buf;
 }
 
@@ -122,7 +123,7 @@ static const char *seccomp_text(const struct conf *conf)
 void sandbox_log(const struct conf *conf)
 {
 	const struct conf_sandbox *c = &conf->sandbox;
-	char buf[32];
+	char buf[64];
 
 	log_notice("sandbox of the children: no_new_privs, %s, %s, %s",
 		c->drop_capabilities ? "no capabilities" : "capabilities as the user's",

@@ -117,6 +117,24 @@ static void of_server(const struct conf_server *s, unsigned wanted, sandbox_path
 		sandbox_paths_way(s->locations[i].scope.auth_basic_file, fn, ctx);
 }
 
+static bool follows(const struct conf_server *s)
+{
+	bool any = s->scope.follow_links != 0;
+
+	for (unsigned i = 0; i < s->nlocations; i++)
+		any |= s->locations[i].scope.follow_links != 0;
+	return any;
+}
+
+bool sandbox_paths_links(const struct conf *conf)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < conf->nservers; i++)
+		any |= follows(&conf->servers[i]);
+	return any;
+}
+
 static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_fn *fn, void *ctx)
 {
 	for (unsigned i = 0; i < paths->n; i++)
@@ -137,6 +155,8 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 {
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&conf->servers[i], wanted, fn, ctx);
+	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))
+		fn(ctx, "/", LANDLOCK_READ);
 #ifdef __SANITIZE_ADDRESS__
 	fn(ctx, "/proc", LANDLOCK_READ); /* where a leak is looked for */
 #endif

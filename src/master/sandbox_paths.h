@@ -14,6 +14,7 @@ enum sandbox_paths {
 	SANDBOX_PASSWORDS = 2, /* to read */
 	SANDBOX_UPLOADS = 4,   /* to write */
 	SANDBOX_MORE = 8,      /* what the configuration says beside these: read, write */
+	SANDBOX_LINKS = 16,    /* to read, what links out of a root may lead to: everything */
 };
 
 /* Called with the path of each, LANDLOCK_READ or LANDLOCK_WRITE; more than once for some. */
@@ -21,6 +22,9 @@ typedef void sandbox_path_fn(void *ctx, const char *path, unsigned rights);
 
 /* wanted: SANDBOX_…; fn may change nothing that a path leads through. */
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx);
+
+/* Whether links out of a root are followed somewhere. */
+bool sandbox_paths_links(const struct conf *conf);
 
 /* A path whose file may be replaced: it, its folder, and the folder of what each link leads to. */
 void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx);

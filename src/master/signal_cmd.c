@@ -299,7 +299,8 @@ static int request(struct target *t, int signo)
 
 static int stop(const struct target *t, int signo)
 {
-	int rc = send_signal(t, signo);
+	/* The first process of a container takes one TERM for QUIT; see master_signal.c. */
+	int rc = send_signal(t, signo == SIGTERM && t->pid == 1 ? SIGINT : signo);
 
 	if (rc == 0)
 		rc = wait_gone(t, signo == SIGTERM ? STOP_MS : t->quit_ms);

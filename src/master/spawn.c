@@ -21,6 +21,7 @@
 #include "master/balance.h"
 #include "master/master_state.h"
 #include "master/sandbox.h"
+#include "net/ctl_lines.h"
 
 static int compare_fds(const void *a, const void *b)
 {
@@ -100,8 +101,8 @@ static unsigned keepers_of(const struct gen *g, int fds[DOUBT_KEEPERS])
 /* Closes what is not on the list of the kind. */
 static int keep_own(const struct child_run *r)
 {
-	unsigned n = 0,
-		 max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 2 * r->ninboxes + 5;
+	unsigned n = 0, max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 2 * r->ninboxes +
+			      r->naccess_logs + 4;
 	int *keep = calloc(max, sizeof(*keep));
 	int rc;
 
@@ -109,9 +110,10 @@ static int keep_own(const struct child_run *r)
 		return -ENOMEM;
 	keep[n++] = r->ctl;
 	keep[n++] = r->error_log;
-	keep[n++] = r->access_log;
 	keep[n++] = r->doubts;
 	keep[n++] = r->inbox;
+	for (unsigned i = 0; i < r->naccess_logs; i++)
+		keep[n++] = r->access_logs[i];
 	for (unsigned i = 0; i < 2 * r->ninboxes; i++)
 		keep[n++] = r->inboxes[i / 2][i % 2];
 	for (unsigned i = 0; i < r->nlisteners; i++)
@@ -197,7 +199,8 @@ static _Noreturn void child_main(struct child *c, int ctl)
 		.board_slot = c->board,
 		.ctl = ctl,
 		.error_log = gets & CHILD_ERROR_LOG ? g->logs.error : -1,
-		.access_log = gets & CHILD_ACCESS_LOG ? g->logs.access : -1,
+		.access_logs = g->logs.access,
+		.naccess_logs = gets & CHILD_ACCESS_LOGS ? g->logs.naccess : 0,
 		.first_image = g->master->next_image,
 		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
 		.inbox = -1,
@@ -210,6 +213,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 	child_name(c, who, sizeof(who));
 	sig_reset();
 	log_who(who);
+	ctl_lines_to(ctl);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
 	forget_keys(g->master, gets & CHILD_KEYS ? g : NULL);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/drain.h"
+#include "master/last_lines.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
@@ -27,7 +28,6 @@ static void on_up(struct child *c)
 
 	if (g->state == GEN_START && gen_is_up(g) && !takeover_ready(g->master))
 		reload_commit(g);
-	loan_end(c);
 	loan_offer(g);
 	balance_slots(g->master);
 }
@@ -86,6 +86,8 @@ static void on_died(struct child *c, pid_t pid, int status)
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
+	if (g->state != GEN_DRAIN || reap_is_crash(status))
+		board_count(&m->board->head, c->kind->died);
 	if (c->board != NULL && g->state == GEN_DRAIN)
 		outcome_add(g, c);
 	if (c->board != NULL)
@@ -137,6 +139,18 @@ static void send_again(struct child *c, uint64_t types)
 	child_send(c, due);
 }
 
+/* Its neighbours accept for it while they have room. */
+static void set_full(struct child *c, bool full)
+{
+	char who[32];
+
+	child_name(c, who, sizeof(who));
+	if (!full)
+		log_info("%s has room again", who);
+	c->full = full;
+	loan_offer(c->gen);
+}
+
 static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct master *m = c->gen->master;
@@ -145,6 +159,10 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 		return take_image(c->gen, msg, fds, nfds);
 	if (msg->type == CTL_AGAIN)
 		send_again(c, msg->arg);
+	if (msg->type == CTL_LINE)
+		last_lines_said(&m->board->head.lines, c, msg);
+	if (msg->type == CTL_FULL)
+		set_full(c, msg->arg != 0);
 	if (msg->type == CTL_CACHE) {
 		c->gen->facts = msg->facts;
 		gen_show(m->current, &m->board->head);

@@ -15,6 +15,7 @@
 
 enum {
 	LOOK_MS = 1000,
+	STEER_AFTER = 2,   /* looks without a tick; one may be a matter of chance */
 	KILL_AFTER = 1,    /* looks, after SIGABRT */
 	BEYOND_AFTER = 30, /* looks, after SIGKILL: the process waits for a device for good */
 };
@@ -40,7 +41,7 @@ enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned li
 void watchdog_reset(struct child *c)
 {
 	c->watchdog = (struct watchdog){ 0 };
-	c->stuck = false;
+	c->still = c->stuck = false;
 }
 
 /* A start has its own limit; a kind that never ticks is not looked at. */
@@ -58,21 +59,37 @@ static void end_stuck(struct child *c, unsigned limit)
 	child_name(c, who, sizeof(who));
 	log_error("%s (process %d) has stood still for %u s: it is ended", who, (int)c->pid, limit);
 	c->stuck = true;
-	loan_lost(c);
+	board_count(&c->gen->master->board->head, BOARD_COUNT_watchdog_struck);
 	loan_offer(c->gen);
 	child_kill(c, SIGABRT);
+}
+
+/* Who stands still is steered away from long before it is given up. */
+static void steer(struct child *c)
+{
+	bool still = c->watchdog.silent >= STEER_AFTER;
+	char who[32];
+
+	if (still == c->still)
+		return;
+	c->still = still;
+	child_name(c, who, sizeof(who));
+	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "stands still" : "turns again");
 }
 
 /* False: c is beyond repair. */
 static bool look_at(struct child *c)
 {
 	unsigned limit = (unsigned)c->gen->conf->worker_watchdog;
+	enum watchdog_step step;
 	char who[32];
 
 	if (!is_watched(c))
 		return true;
-	switch (watchdog_look(
-		&c->watchdog, c->board != NULL ? BOARD_LOAD(c->board->ticks) : c->ticks, limit)) {
+	step = watchdog_look(
+		&c->watchdog, c->board != NULL ? BOARD_LOAD(c->board->ticks) : c->ticks, limit);
+	steer(c);
+	switch (step) {
 	case WATCHDOG_FINE:
 	case WATCHDOG_WAIT:
 		return true;
@@ -100,6 +117,8 @@ static void on_look(struct timer *t)
 	LIST_FOREACH(node, &m->gens)
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			fine = look_at(c) && fine;
+	if (m->current != NULL)
+		loan_offer(m->current);
 	if (fine)
 		notify_watchdog();
 }

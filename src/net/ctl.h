@@ -17,15 +17,20 @@ enum ctl_type {
 	CTL_IMAGE,  /* keeper → master → workers: number, with descriptors: index, marks, … */
 	CTL_DRAIN,  /* master → child: finish what you have, then leave; arg: ms; closing */
 	CTL_CACHE,  /* keeper → master: facts */
-	CTL_LOGS,   /* master → child: the reopened error log and access log (if any) */
+	CTL_LOGS,   /* master → child: the reopened error log (if any) and access logs */
 	CTL_KEEPER, /* master → worker: where the keeper of another generation reads doubts */
-	CTL_LISTEN, /* master → worker: a socket of a slot that nobody serves: listener, slot */
+	CTL_LISTEN, /* master → worker: a socket or inbox that nobody may be serving: listener, slot
+		     */
 	CTL_UNLISTEN, /* master → worker: that slot is served again, or is closed: listener, slot */
 	CTL_TICK,     /* child → master, without a slot of the scoreboard: it turns */
 	CTL_SERVE,    /* master → acceptor: its generation serves, accept from now on */
+	CTL_FULL, /* worker → master: arg 1: it has no room for connections; 0: again it has */
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */
+	CTL_LINE, /* child → master: it has logged line; arg: its enum log_level */
 };
+
+enum { CTL_LINE_SIZE = 256 };
 
 struct ctl_msg {
 	uint32_t type;
@@ -34,10 +39,16 @@ struct ctl_msg {
 	uint64_t size;           /* CTL_IMAGE: bytes of content */
 	uint64_t closing;        /* CTL_DRAIN: CTL_LISTENER() of each that nobody else will serve */
 	uint32_t listener, slot; /* CTL_LISTEN, CTL_UNLISTEN: its id, and which of its sockets */
-	struct cache_facts facts; /* CTL_CACHE */
+	union {
+		struct cache_facts facts; /* CTL_CACHE */
+		char line[CTL_LINE_SIZE]; /* CTL_LINE: ends in NUL, perhaps cut */
+	};
 };
 
-/* In place of a listener's id in CTL_LISTEN and CTL_UNLISTEN: the slot's inbox (net/fdpass.h). */
+/*
+ * In place of a listener's id in CTL_LISTEN and CTL_UNLISTEN: an inbox (net/fdpass.h); slot is then
+ * the identity that the master gave it.
+ */
 #define CTL_INBOX UINT32_C(0)
 
 /* One type of messages in a set. */

@@ -1,6 +1,6 @@
 /*
  * ctl_link: the loop around ctl_recv(). Called by the loop, and once a second by its owner; never
- * waits, and sends nothing but CTL_AGAIN.
+ * waits, and sends nothing but CTL_AGAIN and CTL_TICK.
  */
 #include "net/ctl_link.h"
 
@@ -11,6 +11,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/ctl_lines.h"
+
+enum { TICK_MS = 900 }; /* a timer of a second may be a little early */
 
 static void take(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
@@ -48,6 +51,7 @@ int ctl_link_open(struct ctl_link *l, struct loop *loop, int fd)
 
 void ctl_link_close(struct ctl_link *l)
 {
+	ctl_lines_to(-1);
 	if (l->watch.active)
 		loop_unwatch(l->loop, &l->watch);
 }
@@ -55,6 +59,15 @@ void ctl_link_close(struct ctl_link *l)
 void ctl_link_look(struct ctl_link *l)
 {
 	ctl_lost_ask(&l->lost, l->watch.fd, clock_ms());
+}
+
+void ctl_link_tick(struct ctl_link *l)
+{
+	const struct ctl_msg msg = { .type = CTL_TICK };
+	uint64_t now = clock_read_us() / 1000; /* the loop's stands still during a long step */
+
+	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
+		l->ticked_ms = now;
 }
 
 int ctl_link_unknown(const struct ctl_msg *msg)

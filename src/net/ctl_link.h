@@ -20,6 +20,7 @@ struct ctl_link {
 	struct loop *loop;
 	struct watch watch;
 	struct ctl_lost lost;
+	uint64_t ticked_ms; /* ctl_link_tick() did, last */
 };
 
 /* message and gone are set. fd stays the caller's. 0, or -errno. */
@@ -30,6 +31,12 @@ void ctl_link_close(struct ctl_link *l);
 
 /* Every second or so: asks again for what was lost. */
 void ctl_link_look(struct ctl_link *l);
+
+/*
+ * For a process without a slot of the scoreboard: tells once a second that it turns, however often
+ * it is called; in the middle of a long step too.
+ */
+void ctl_link_tick(struct ctl_link *l);
 
 /* For message(): one that this process does not know; it keeps no descriptor of it. */
 int ctl_link_unknown(const struct ctl_msg *msg);

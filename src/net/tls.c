@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/counters.h"
 #include "net/tls_bio.h"
 
 enum {
@@ -73,7 +74,9 @@ static void settle(struct tls *t)
 	t->base.certificate = SSL_CTX_get_app_data(SSL_get_SSL_CTX(t->ssl));
 	t->base.peer_certificate = SSL_get0_peer_certificate(t->ssl);
 	t->base.tls_version = SSL_get_version(t->ssl);
+	t->base.tls_cipher = SSL_get_cipher_name(t->ssl);
 	t->established = true;
+	COUNT(resumptions, SSL_session_reused(t->ssl));
 }
 
 static int tls_handshake(struct transport *base)

@@ -59,6 +59,7 @@ struct transport {
 	const void *certificate;      /* the one that was shown, of net/tls_cert.h; NULL: none */
 	const void *peer_certificate; /* the peer's, an X509; NULL: it has shown none */
 	const char *tls_version;      /* "TLSv1.3"; NULL: cleartext */
+	const char *tls_cipher;       /* "TLS_AES_128_GCM_SHA256"; NULL: cleartext */
 };
 
 #endif

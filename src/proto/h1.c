@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/counters.h"
 static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
 {
 	struct h1 *h1 = calloc(1, sizeof(*h1));
@@ -17,6 +18,7 @@ static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *h
 	h1->conf = conf;
 	h1->host = host;
 	h1_parse_init(&h1->parse);
+	COUNT(connections_h1, 1);
 	return &h1->proto;
 }
 

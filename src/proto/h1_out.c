@@ -120,7 +120,7 @@ static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 	/* With size 0, the last chunk: an empty trailer section follows. */
 	if (n > 0 && b->ops->emit(b, n, q) < 0)
 		return -1;
-	s->req.sent += n;
+	s->req.record.bytes_out += n;
 	return s->chunked ? outq_copy(q, "\r\n", 2) : 0;
 }
 

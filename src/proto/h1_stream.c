@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "proto/h1.h"
+#include "request/req_client.h"
 
 enum { STREAMS_KEPT = 1024 };
 
@@ -141,7 +142,8 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 /* What the peer did. */
 static void fault(struct h1_stream *s, const struct err *err)
 {
-	err_log(err, &s->req.conn->peer);
+	err_log(err, req_client(&s->req));
+	req_record_error(&s->req.record, err);
 	if (err->h2_code != 0)
 		COUNT(protocol_errors, 1);
 	h1_stream_refuse(s, err->status);
@@ -264,7 +266,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		s->req.target = p->target;
 		err = p->err;
 		if (is_no_http(s, p)) {
-			err_log(err, &s->req.conn->peer);
+			err_log(err, req_client(&s->req));
 			COUNT(protocol_errors, 1);
 			s->h1->broken = s->h1->closing = true;
 			return;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/counters.h"
 #include "proto/h2_mem.h"
 
 enum {
@@ -88,8 +89,10 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
  * ends. */
 static __attribute__((noinline)) int end_block(struct h2 *h2)
 {
-	if (h2->opening != NULL)
+	if (h2->opening != NULL) {
+		req_record_error(&h2->opening->req.record, ERR_HEADER_BLOCK);
 		req_refuse(&h2->opening->req, ERR_HEADER_BLOCK->status);
+	}
 	h2_end(h2, ERR_HEADER_BLOCK);
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
@@ -197,8 +200,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		break;
 	case NGHTTP2_RST_STREAM:
 		s = stream_get(session, frame->hd.stream_id);
-		if (s != NULL)
-			s->peer_done = true;
+		if (s == NULL)
+			break;
+		s->peer_done = true;
+		req_record_error(&s->req.record, ERR_RESET);
 		break;
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
@@ -215,8 +220,12 @@ static int on_invalid_frame(
 {
 	struct h2 *h2 = user;
 
-	(void)session, (void)code;
+	(void)session;
 	if (frame->hd.type == NGHTTP2_HEADERS) {
+		/* Before the client has acknowledged our settings refused, then an error. */
+		if (code == NGHTTP2_ERR_REFUSED_STREAM ||
+			h2->nstreams >= h2->conf->max_concurrent_streams)
+			COUNT(limit_streams, 1);
 		h2->header_open = false;
 		h2->reset_ms = h2->now_ms; /* refused */
 	}
@@ -335,6 +344,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 		free(h2);
 		return NULL;
 	}
+	COUNT(connections_h2, 1);
 	return &h2->proto;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/counters.h"
 #include "proto/h2.h"
+#include "request/req_client.h"
 
 enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the peer's doing */
 
@@ -27,7 +28,8 @@ bool h2_patience_ends(struct h2_patience *p, enum h2_patience_for for_what, uint
 static void end_stream(struct h2_stream *s, const struct err *err, uint32_t code)
 {
 	COUNT(timeouts, 1);
-	err_log(err, &s->req.conn->peer);
+	err_log(err, req_client(&s->req));
+	req_record_error(&s->req.record, err);
 	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, code);
 	s->h2->host->wake(s->h2->host);
 }
@@ -50,8 +52,8 @@ static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms
 	/* It is its turn that it waits for, or the socket. */
 	if (!held && !connection_held)
 		s->patience.for_what = H2_PATIENCE_NONE;
-	else if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.sent, held ? ms : 0,
-			 s->h2->conf->send_ms))
+	else if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out,
+			 held ? ms : 0, s->h2->conf->send_ms))
 		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
 }
 
@@ -79,7 +81,8 @@ static void look_at_upload(struct h2_stream *s, uint64_t ms)
 		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
 		return;
 	COUNT(timeouts, 1);
-	err_log(ERR_TIMEOUT_BODY, &s->req.conn->peer);
+	err_log(ERR_TIMEOUT_BODY, req_client(&s->req));
+	req_record_error(&s->req.record, ERR_TIMEOUT_BODY);
 	req_refuse(&s->req, 408);
 }
 

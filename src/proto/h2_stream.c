@@ -2,6 +2,7 @@
  * h2_stream: one stream and the request it carries: fields in, reply out (RFC 9113, 8). Called by
  * h2.c for what nghttp2 reports, and by the request core over the stream seam.
  */
+#include "base/counters.h"
 #include "base/pool.h"
 #include "http/authority.h"
 #include "proto/h2.h"
@@ -173,6 +174,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	list_append(&h2->streams, &s->node);
 	h2->nstreams++;
 	h2->proto.requests++;
+	COUNT(streams, 1);
 	return s;
 }
 
@@ -185,6 +187,8 @@ void h2_stream_close(struct h2_stream *s)
 	}
 	list_remove(&s->node);
 	s->h2->nstreams--;
+	if (s->h2->err != NULL)
+		req_record_error(&s->req.record, s->h2->err);
 	req_fini(&s->req);
 	h2_window_leave(s);
 	pool_put(&pool, s);
@@ -304,6 +308,12 @@ static void set_length(struct h2d_req *req)
 		req->body_length = 10 * req->body_length + (uint64_t)(f->value.p[i] - '0');
 }
 
+static void refuse_host(struct h2d_req *req)
+{
+	req_record_error(&req->record, ERR_HOST);
+	req_refuse(req, ERR_HOST->status);
+}
+
 void h2_stream_start(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
@@ -314,7 +324,7 @@ void h2_stream_start(struct h2_stream *s)
 	if (take_host(req))
 		req_start(req);
 	else
-		req_refuse(req, ERR_HOST->status);
+		refuse_host(req);
 	if (req->body_taken)
 		say_continue(s);
 	if (req->has_body)

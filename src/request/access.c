@@ -41,23 +41,33 @@ static bool is_known(const struct addr *peer)
 	       peer->sa.sa_family == AF_UNIX;
 }
 
-bool access_allows(const struct access *a, const struct addr *peer)
+const struct access_rule *access_rule_of(
+	const struct access *a, const struct addr *peer, bool *any_allowed)
 {
 	const struct access_rule *best = NULL;
-	bool any_allowed = false;
 
-	/* A peer whose address cannot be told gets in nowhere where addresses count. */
-	if (!is_known(peer))
-		return a->n == 0;
+	*any_allowed = false;
 	for (unsigned i = 0; i < a->n; i++) {
 		const struct access_rule *rule = &a->rules[i];
 
-		any_allowed |= rule->allow;
+		*any_allowed |= rule->allow;
 		if (!holds_for(rule, peer))
 			continue;
 		if (best == NULL || narrowness(rule) > narrowness(best) ||
 			(narrowness(rule) == narrowness(best) && !rule->allow))
 			best = rule;
 	}
-	return best != NULL ? best->allow : !any_allowed;
+	return best;
+}
+
+bool access_allows(const struct access *a, const struct addr *peer)
+{
+	const struct access_rule *rule;
+	bool any_allowed;
+
+	/* A peer whose address cannot be told gets in nowhere where addresses count. */
+	if (!is_known(peer))
+		return a->n == 0;
+	rule = access_rule_of(a, peer, &any_allowed);
+	return rule != NULL ? rule->allow : !any_allowed;
 }

@@ -13,6 +13,7 @@ struct access_rule {
 	bool is_unix; /* "unix": peers on unix: listeners; the range is not used */
 	bool is_all;  /* "all": every peer; likewise */
 	bool allow;
+	const char *text; /* as the configuration has it; not set by access_parse() */
 };
 
 struct access {
@@ -28,5 +29,12 @@ const char *access_parse(const char *text, struct access_rule *rule);
 
 /* A peer whose address is of no known family is refused by any rule. */
 bool access_allows(const struct access *a, const struct addr *peer);
+
+/*
+ * The rule that decides about a peer of a known family; NULL: none holds for it. *any_allowed: one
+ * of them allows, so that a peer for whom none holds is refused.
+ */
+const struct access_rule *access_rule_of(
+	const struct access *a, const struct addr *peer, bool *any_allowed);
 
 #endif

@@ -8,12 +8,14 @@
 #define H2D_REQUEST_AUTH_QUEUE_H
 
 #include "base/addr.h"
+#include "base/conf_pos.h"
 #include "event/offload.h"
 #include "http/auth_basic.h"
 
 struct auth {
 	const char *file;   /* read anew for each check that is not remembered */
 	struct slice realm; /* of the challenge */
+	struct conf_pos at; /* of the file's key */
 };
 
 enum auth_verdict {

@@ -5,12 +5,15 @@
  */
 #include "request/gate.h"
 
+#include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
 #include "http/coding.h"
 #include "request/access.h"
 #include "request/auth_queue.h"
 #include "request/redirect.h"
+#include "request/req_client.h"
+#include "request/trace.h"
 
 #define ACME "/.well-known/acme-challenge/" /* RFC 8555, 8.3 */
 
@@ -47,6 +50,18 @@ static struct slice challenge(const struct auth *auth, struct arena *a)
 	return slice_of(p, (size_t)(o - p) + tail.n);
 }
 
+static void trace_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
+{
+	static const char *const texts[] = {
+		[AUTH_REFUSED] = "user or password is wrong",
+		[AUTH_PASSED] = "user and password are right",
+		[AUTH_BUSY] = "too many passwords are being checked",
+		[AUTH_BROKEN] = "the file cannot be read",
+	};
+
+	TRACE_STEP(req, AUTH, &auth->at, "\"%s\": %s", auth->file, texts[verdict]);
+}
+
 static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
 {
 	struct slice ask;
@@ -61,6 +76,7 @@ static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdi
 			reply_error(req, 401);
 		break;
 	case AUTH_BUSY:
+		COUNT(limit_passwords, 1);
 		reply_add(req, SLICE("retry-after"), SLICE("1"));
 		reply_error(req, 503);
 		break;
@@ -77,6 +93,7 @@ static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 	struct h2d_req *req = gate->req;
 	bool open = !req->reply.ready && req->error_status == 0;
 
+	trace_verdict(req, gate->auth, verdict);
 	req->gate = NULL;
 	if (verdict != AUTH_PASSED) {
 		req->user.n = 0;
@@ -114,11 +131,14 @@ static enum gate_result ask(
 	gate->ctx = ctx;
 	gate->wait.fn = decided;
 	if (credentials(req, &who)) {
-		verdict = auth_ask(req->env->auth_queue, auth, &who, &req->conn->peer, &gate->wait);
+		verdict = auth_ask(req->env->auth_queue, auth, &who, req_client(req), &gate->wait);
 		if (verdict == AUTH_PASSED || verdict == AUTH_LATER)
 			req->user = arena_dup(&req->arena, who.user);
 		auth_basic_wipe(&who);
-	}
+		if (verdict != AUTH_LATER)
+			trace_verdict(req, auth, verdict);
+	} else
+		TRACE_STEP(req, AUTH, &auth->at, "no credentials for \"%s\"", auth->file);
 	if (verdict == AUTH_PASSED)
 		return GATE_GO;
 	if (verdict == AUTH_LATER) {
@@ -163,11 +183,18 @@ static bool is_elsewhere(const struct h2d_req *req)
 						   slice_eq(location->redirect_prefix, SLICE("/")));
 }
 
+/* Who sees the page of a site that is being worked on comes through the balancer that asks this. */
+static bool is_health(const struct h2d_req *req)
+{
+	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
+}
+
 static void to_https(struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
 	uint16_t port = req->conn->https_port != 0 ? req->conn->https_port : req->env->https_port;
 
+	TRACE_STEP(req, HTTPS, req->conn->redirect_at, port != 0 ? "to port %u" : "nowhere", port);
 	if (port == 0)
 		reply_error(req, 404);
 	else if (host.n == 0)
@@ -195,10 +222,12 @@ struct demand {
 };
 
 /* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
-static void demand_add(struct demand *d, const struct h2d_req *req, const struct location *location)
+static void demand_add(struct demand *d, struct h2d_req *req, const struct location *location)
 {
+	if (__builtin_expect(req->env->traced, false))
+		trace_access(req, location);
 	d->in = d->in &&
-		(location->access == NULL || access_allows(location->access, &req->conn->peer));
+		(location->access == NULL || access_allows(location->access, req_client(req)));
 	if (d->auth == NULL)
 		d->auth = location->auth;
 	else if (location->auth != NULL && strcmp(location->auth->file, d->auth->file) != 0)
@@ -244,8 +273,9 @@ static enum gate_result let_in(struct h2d_req *req, const struct location *locat
 		demand_add(&demand, req, site_location(site, path));
 	if (!demand.in) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
-			ADDR_HOST(&req->conn->peer), SLICE_ARG(req->target));
-		reply_error(req, 403);
+			ADDR_HOST(req_client(req)), SLICE_ARG(req->target));
+		req_record_error(&req->record, ERR_ADDRESS);
+		reply_error(req, ERR_ADDRESS->status);
 		return GATE_ANSWERED;
 	}
 	return demand.auth != NULL ? ask(req, demand.auth, done, ctx) : GATE_GO;
@@ -257,15 +287,24 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 
 	if (req->conn->admin)
 		return GATE_GO;
-	if (req->conn->redirect_to_https && !is_challenge(req)) {
+	if (req->conn->redirect_to_https && !req_client_https(req) && !is_challenge(req)) {
 		to_https(req);
 		return GATE_ANSWERED;
 	}
 	if (misdirected(req)) {
+		TRACE_STEP(req, CERT, NULL, "the connection's is not good for this name");
 		reply_error(req, 421);
 		return GATE_ANSWERED;
 	}
+	if (location->refuses != 0 && !is_health(req)) {
+		TRACE_STEP(req, RETURN, TRACE_AT(location, returned), "%d", location->refuses);
+		reply_error(req, location->refuses);
+		return GATE_ANSWERED;
+	}
 	if (is_elsewhere(req)) {
+		TRACE_STEP(req, REDIRECT, TRACE_AT(location, redirect), "to \"%.*s\"%s",
+			SLICE_ARG(location->redirect),
+			location->redirect_keeps ? ", the path kept" : "");
 		send_elsewhere(req, location->redirect_status,
 			redirect_location(location, req->path, req->query, &req->arena));
 		return GATE_ANSWERED;

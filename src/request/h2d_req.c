@@ -2,7 +2,7 @@
  * h2d_req: what a handler can ask of its request and do with its body (h2d/handler.h). Called by
  * handlers only. Answers from struct h2d_req as it stands; nothing is looked up or made anew.
  */
-#include "request/req.h"
+#include "request/req_client.h"
 
 static const char *text(struct slice s, size_t *len)
 {
@@ -79,7 +79,7 @@ int64_t h2d_req_length(const struct h2d_req *req)
 
 const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 {
-	const char *host = arena_strdup(&req->arena, ADDR_HOST(&req->conn->peer));
+	const char *host = arena_strdup(&req->arena, ADDR_HOST(req_client(req)));
 
 	return text(host != NULL ? slice_str(host) : (struct slice){ 0 }, len);
 }

@@ -4,6 +4,8 @@
  */
 #include "request/handler_choice.h"
 
+#include "request/trace.h"
+
 enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
 
 static void allow(struct h2d_req *req, unsigned methods)
@@ -33,6 +35,7 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 		reply_options(req, methods);
 		return NULL;
 	}
+	TRACE_STEP(req, METHOD, NULL, "%.*s is none of this path's", SLICE_ARG(req->method_text));
 	allow(req, methods);
 	h2d_reply_error(req, 405);
 	return NULL;
@@ -68,9 +71,12 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	enum h2d_scope here = listener_scope(req);
 
 	*body = H2D_BODY_NONE;
-	if (is_health(req))
+	if (is_health(req)) {
+		TRACE_STEP(
+			req, HEALTH, &req->site->health_at, "this path tells whether h2d serves");
 		return FILE_METHODS >> req->method & 1 ? req->env->health
 						       : other_method(req, FILE_METHODS);
+	}
 	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
 		return other_method(req, req->match.methods);

@@ -5,8 +5,12 @@
 #include "request/reply.h"
 
 #include "base/log.h"
+#include "base/strbuf.h"
+#include "http/accept.h"
 #include "http/page.h"
 #include "request/req.h"
+#include "request/req_client.h"
+#include "request/trace.h"
 
 static const struct {
 	int status;
@@ -204,7 +208,7 @@ static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
 
-	if (req->conn != NULL && req->conn->tls)
+	if (req->conn != NULL && req_client_https(req))
 		add_transport_security(req);
 	r->fields[r->nfields++] = (struct field){ SLICE("date"), req->env->date };
 	r->fields[r->nfields++] = (struct field){ SLICE("server"), req->env->server };
@@ -258,7 +262,7 @@ void reply_send(struct h2d_req *req, int status)
 		status = start_over(req, 500);
 	} else if (head_too_long(req)) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: the response's head is too long",
-			ADDR_HOST(&req->conn->peer), req->target.n < 100 ? (int)req->target.n : 100,
+			ADDR_HOST(req_client(req)), req->target.n < 100 ? (int)req->target.n : 100,
 			req->target.p);
 		/* Where it leads is made of the target. */
 		status = start_over(req, status / 100 == 3 ? 414 : 500);
@@ -266,6 +270,7 @@ void reply_send(struct h2d_req *req, int status)
 	r->status = status;
 	r->content = req->method != H2D_HEAD && status != 204 && status != 304 && r->body.left > 0;
 	r->ready = true;
+	req->record.first_byte_us = req_record_now(req->env->timed);
 	req_go(req, REQ_REPLY);
 	req->stream->reply(req);
 	if (req->body_paused)
@@ -361,11 +366,11 @@ void reply_own_page(struct h2d_req *req, int status)
 
 void h2d_reply_error(struct h2d_req *req, int status)
 {
-	struct slice page = { 0 };
+	const struct site_error_page *page = NULL;
 
 	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
 		page = site_error_page(req->site, status);
-	if (page.n == 0) {
+	if (page == NULL) {
 		reply_own_page(req, status);
 		return;
 	}
@@ -374,7 +379,8 @@ void h2d_reply_error(struct h2d_req *req, int status)
 	req->error_fields = req->reply.nfields;
 	/* It may take a while, and the handler has said its last word. */
 	req->body_taken = false;
-	req->env->error_page(req, status, page);
+	TRACE_STEP(req, PAGE, &page->at, "\"%.*s\"", SLICE_ARG(page->file));
+	req->env->error_page(req, status, page->file);
 }
 
 void reply_error(struct h2d_req *req, int status)
@@ -390,4 +396,45 @@ void h2d_reply_status(struct h2d_req *req)
 	if (req->env->status != NULL)
 		json = req->env->status(req->env, &req->arena);
 	reply_owned(req, 200, "application/json", json);
+}
+
+/* Of two that a client wants alike, the older one: everybody reads it. */
+static bool wants_openmetrics(const struct h2d_req *req)
+{
+	return accept_weight(req->fields, req->nfields, SLICE("application/openmetrics-text")) >
+	       accept_weight(req->fields, req->nfields, SLICE("text/plain"));
+}
+
+void h2d_reply_metrics(struct h2d_req *req)
+{
+	bool open = wants_openmetrics(req);
+	struct slice text = { 0 };
+
+	if (req->env->metrics != NULL)
+		text = req->env->metrics(req->env, &req->arena, open);
+	reply_vary(req, SLICE("accept"));
+	reply_owned(req, 200,
+		open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		     : "text/plain; version=0.0.4; charset=utf-8",
+		text);
+}
+
+void h2d_reply_status_page(struct h2d_req *req)
+{
+	if (req->env->status_page != NULL)
+		req->env->status_page(req);
+	else
+		h2d_reply_error(req, 404);
+}
+
+char *h2d_status_html(struct h2d_req *req, size_t *len)
+{
+	struct strbuf t = { 0 };
+
+	if (req->env->status_html != NULL)
+		req->env->status_html(req->env, &t);
+	if (t.failed)
+		strbuf_fini(&t);
+	*len = t.n;
+	return t.p;
 }

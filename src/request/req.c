@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/counters.h"
 #include "base/crash.h"
 #include "http/authority.h"
@@ -15,6 +14,8 @@
 #include "request/gate.h"
 #include "request/handler_choice.h"
 #include "request/handler_timer.h"
+#include "request/req_client.h"
+#include "request/trace.h"
 #include "request/work.h"
 
 enum {
@@ -40,8 +41,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->env = env;
 	req->conn = conn;
 	req->stream = stream;
-	if (env->timed)
-		req->started_us = clock_read_us();
+	req->record.begun_us = req_record_now(env->timed);
 	req->method = H2D_METHOD_UNKNOWN;
 	req->body_length = BODY_UNKNOWN;
 	req->body_left = env->body_size > 0 ? env->body_size : UINT64_MAX;
@@ -108,8 +108,25 @@ static const struct err *read_line(struct h2d_req *req)
  */
 static void wrong(struct h2d_req *req, const struct err *err)
 {
-	err_log(err, &req->conn->peer);
+	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
+	err_log(err, req_client(req));
+	req_record_error(&req->record, err);
 	reply_error(req, err->status);
+}
+
+/* The same of the target, which is shown. */
+static void wrong_target(struct h2d_req *req, const struct err *err)
+{
+	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
+	err_log_about(err, req_client(req), req->target);
+	req_record_error(&req->record, err);
+	reply_error(req, err->status);
+}
+
+/* Nobody but who explains says no. */
+static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
+{
+	return req->env->starts == NULL || req->env->starts(req, handler);
 }
 
 /* By what the request says of it; some of it may be here already. */
@@ -120,6 +137,14 @@ static bool is_too_large(const struct h2d_req *req)
 	return max > 0 && req->body_length != BODY_UNKNOWN && req->body_length > max;
 }
 
+static void too_large(struct h2d_req *req)
+{
+	TRACE_STEP(req, LIMIT, req->env->body_size_at, "the request's body is too large");
+	err_log(ERR_BODY_TOO_LARGE, req_client(req));
+	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
+	reply_error(req, ERR_BODY_TOO_LARGE->status);
+}
+
 /* Everything the configuration demands is met: the handler's turn. */
 static void start_handler(struct h2d_req *req)
 {
@@ -128,10 +153,14 @@ static void start_handler(struct h2d_req *req)
 
 	if (handler == NULL)
 		return;
+	if (__builtin_expect(req->env->traced, false))
+		trace_handler(req, handler);
 	if (body == H2D_BODY_STREAM && is_too_large(req)) {
-		wrong(req, ERR_BODY_TOO_LARGE);
+		too_large(req);
 		return;
 	}
+	if (__builtin_expect(req->env->traced, false) && !may_start(req, handler))
+		return;
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {
@@ -140,6 +169,7 @@ static void start_handler(struct h2d_req *req)
 		}
 	}
 	req->handler = handler;
+	req_record_route(req);
 	req->body_taken = req->body_offered = body == H2D_BODY_STREAM && handler->body != NULL;
 	crash_doing(req->method_text, req->target);
 	handler->start(req, req->handler_state);
@@ -231,7 +261,8 @@ static void hold(struct h2d_req *req, const void *data, size_t n)
 /* Past client-max-body-size. */
 static void too_much(struct h2d_req *req, size_t n)
 {
-	err_log(ERR_BODY_TOO_LARGE, &req->conn->peer);
+	err_log(ERR_BODY_TOO_LARGE, req_client(req));
+	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);
 	req->stream->consume(req, n);
 }
@@ -250,6 +281,7 @@ static void deliver(struct h2d_req *req, const void *data, size_t n)
 
 void req_body(struct h2d_req *req, const void *data, size_t n)
 {
+	req->record.bytes_in += n;
 	if ((req->body_taken || req->body_held) && !answered(req)) {
 		if (n > req->body_left) {
 			too_much(req, n);
@@ -306,8 +338,11 @@ void req_start(struct h2d_req *req)
 	const struct err *err;
 
 	req_go(req, REQ_WAIT);
+	req_client_find(req);
 	set_site(req);
 	err = read_line(req);
+	if (__builtin_expect(req->env->traced, false))
+		trace_site(req);
 	if (req->head_too_large) {
 		wrong(req, ERR_FIELDS_TOO_LARGE);
 		return;
@@ -317,6 +352,8 @@ void req_start(struct h2d_req *req)
 		return;
 	}
 	if (req->method == H2D_METHOD_UNKNOWN) {
+		TRACE_STEP(req, FAULT, NULL, "%s", ERR_METHOD_UNKNOWN->text);
+		req_record_error(&req->record, ERR_METHOD_UNKNOWN);
 		reply_error(req, ERR_METHOD_UNKNOWN->status);
 		return;
 	}
@@ -325,7 +362,7 @@ void req_start(struct h2d_req *req)
 		return;
 	}
 	if (err != NULL) {
-		wrong(req, err);
+		wrong_target(req, err);
 		return;
 	}
 	switch (gate_pass(req, gate_decided)) {
@@ -408,6 +445,9 @@ void req_fini(struct h2d_req *req)
 	if (req->body_queue.first != NULL)
 		req->stream->consume(req, body_queue_clear(&req->body_queue));
 	handler_leaves(req, req->handler);
+	req->record.ended_us = req_record_now(req->env->timed);
+	if (req->trace != NULL)
+		trace_log(req);
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);
 	body_close(&req->reply.body);

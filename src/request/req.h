@@ -17,6 +17,7 @@
 #include "http/field.h"
 #include "request/body_queue.h"
 #include "request/reply.h"
+#include "request/req_record.h"
 #include "request/req_state.h"
 #include "request/route.h"
 #include "request/site.h"
@@ -58,14 +59,23 @@ struct req_hook {
 
 struct http_conn;
 struct place_share; /* files/places.h */
+struct strbuf;
 
 /* What all requests of one connection share; the connection owns it. */
 struct http_conn {
-	struct addr peer; /* as accept(2) told; may be replaced before the first request */
+	struct addr peer;   /* as accept(2) told; may be replaced before the first request */
+	uint16_t port;      /* of the listener; 0: a unix socket */
+	bool trusted;       /* peer is a trusted proxy: what it adds to requests is believed */
+	bool proxy_awaited; /* a PROXY header has yet to come, and nothing is read before it */
+	bool client_tls;    /* … which says that the client came to the proxy by TLS */
 	bool tls;
-	bool admin;             /* the connection came in on an admin listener */
-	bool redirect_to_https; /* … on one that only sends to https */
-	uint16_t https_port;    /* … to this port; 0: to that of http_env */
+	/* What its handshake settled: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
+	const char *tls_version, *tls_cipher;
+	const struct err *error; /* what it ended for; NULL: it is there, or nobody said it */
+	bool admin;              /* the connection came in on an admin listener */
+	bool redirect_to_https;  /* … on one that only sends to https */
+	const struct conf_pos *redirect_at; /* where the configuration says so; NULL in tests */
+	uint16_t https_port;                /* … to this port; 0: to that of http_env */
 	const void
 		*certificate; /* which one TLS showed (struct site has the same); NULL: cleartext */
 	/* Whether the certificate of this connection is good for host. NULL: it is good for all. */
@@ -80,6 +90,7 @@ struct h2d_timer;  /* request/handler_timer.c */
 struct work;       /* request/work.c */
 struct offload;    /* event/offload.h */
 struct gate;       /* request/gate.c */
+struct trace_step; /* request/trace.h */
 
 /* What all requests of one worker share; the worker owns it. */
 struct http_env {
@@ -90,10 +101,22 @@ struct http_env {
 	time_t date_s;       /* the same, in seconds since 1970: up to a second behind the clock */
 	struct slice server; /* of the server field */
 	size_t header_size;  /* client-header-size */
-	unsigned header_fields; /* client-header-fields */
-	uint64_t body_size;     /* client-max-body-size; 0: any */
+	unsigned header_fields;              /* client-header-fields */
+	uint64_t body_size;                  /* client-max-body-size; 0: any */
+	const struct conf_pos *body_size_at; /* where the configuration says so; NULL in tests */
 	bool draining;
-	bool timed; /* the access log tells how long requests take: the clock is read for each */
+	/*
+	 * Decisions are kept with each request (request/trace.h), and written at debug when it is
+	 * over.
+	 */
+	bool traced;
+	/*
+	 * Only asked when traced: whether handler is to be started; if not, the request stays
+	 * without an answer. NULL: it is.
+	 */
+	bool (*starts)(struct h2d_req *req, const struct h2d_handler *handler);
+	bool timed; /* the access log tells how long requests take: the clock is read for each,
+		       else the loop's has to do */
 	struct loop *loop;               /* NULL in tests whose handlers never wait */
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
 	struct files *files;             /* of files/files.h; NULL in tests that serve none */
@@ -108,6 +131,11 @@ struct http_env {
 	void (*error_page)(struct h2d_req *req, int status, struct slice file);
 	/* Makes the body of /status.json in a; p NULL if it cannot. */
 	struct slice (*status)(struct http_env *env, struct arena *a);
+	/* Makes the body of /metrics in a, as OpenMetrics or as text; p NULL if it cannot. */
+	struct slice (*metrics)(struct http_env *env, struct arena *a, bool open);
+	/* Answers with the page /status; and what it shows, put behind t. */
+	void (*status_page)(struct h2d_req *req);
+	void (*status_html)(struct http_env *env, struct strbuf *t);
 	/* The request is gone: write its access log line. May be NULL. */
 	void (*finished)(struct http_env *env, struct h2d_req *req);
 	void *owner;
@@ -144,6 +172,8 @@ struct h2d_req {
 	void *hook_state;
 
 	/* Made by req_start(). */
+	const struct addr *client;       /* read by req_client(); NULL: the peer of conn */
+	bool client_https;               /* read by req_client_https() */
 	const struct site *site;         /* never NULL from then on */
 	const struct location *location; /* never NULL from then on */
 	enum h2d_method method;
@@ -159,8 +189,9 @@ struct h2d_req {
 	struct h2d_timer *timers; /* the handler's; all of them */
 	struct work *works;       /* … and what threads do for it */
 
-	uint64_t sent;               /* content bytes given to the connection */
-	uint64_t started_us;         /* clock_read_us() at the first field, if env->timed */
+	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
+
+	struct req_record record;    /* of its way, for the access log and the metrics */
 	struct reply reply;          /* from here on not cleared by req_init() */
 	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
 };

@@ -37,7 +37,7 @@ int site_name_order(const void *a, const void *b)
 	return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-static const struct site *find(const struct sites *s, struct slice name)
+static const struct site_name *find(const struct sites *s, struct slice name)
 {
 	struct site_name key = { .name = name };
 	unsigned low = 0, high = s->nnames;
@@ -47,7 +47,7 @@ static const struct site *find(const struct sites *s, struct slice name)
 		int order = site_name_order(&key, &s->names[mid]);
 
 		if (order == 0)
-			return &s->v[s->names[mid].site];
+			return &s->names[mid];
 		if (order < 0)
 			high = mid;
 		else
@@ -56,9 +56,9 @@ static const struct site *find(const struct sites *s, struct slice name)
 	return NULL;
 }
 
-const struct site *sites_named(const struct sites *s, struct slice authority)
+const struct site_name *sites_name(const struct sites *s, struct slice authority)
 {
-	const struct site *found;
+	const struct site_name *found;
 	char lower[HOST_MAX + 1];
 	struct slice host;
 
@@ -84,6 +84,13 @@ const struct site *sites_named(const struct sites *s, struct slice authority)
 	return found;
 }
 
+const struct site *sites_named(const struct sites *s, struct slice authority)
+{
+	const struct site_name *name = sites_name(s, authority);
+
+	return name != NULL ? &s->v[name->site] : NULL;
+}
+
 const struct site *sites_find(const struct sites *s, struct slice authority)
 {
 	const struct site *found = sites_named(s, authority);
@@ -99,7 +106,7 @@ static bool is_beside(struct slice path, size_t n)
 	return path.n == n;
 }
 
-static bool owns(struct slice prefix, struct slice path)
+bool site_prefix_owns(struct slice prefix, struct slice path)
 {
 	if (!slice_starts(path, prefix))
 		return false;
@@ -111,7 +118,7 @@ static bool owns(struct slice prefix, struct slice path)
 const struct location *site_location(const struct site *s, struct slice path)
 {
 	for (unsigned i = 0; i < s->nlocations; i++)
-		if (owns(s->locations[i].prefix, path))
+		if (site_prefix_owns(s->locations[i].prefix, path))
 			return &s->locations[i];
 	return &s->all;
 }
@@ -202,10 +209,10 @@ unsigned site_spelling_matters(const struct site *site, struct slice path)
 	return n;
 }
 
-struct slice site_error_page(const struct site *s, int status)
+const struct site_error_page *site_error_page(const struct site *s, int status)
 {
 	for (unsigned i = 0; i < s->nerror_pages; i++)
 		if (s->error_pages[i].status == status)
-			return s->error_pages[i].file;
-	return (struct slice){ 0 };
+			return &s->error_pages[i];
+	return NULL;
 }

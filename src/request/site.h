@@ -9,10 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/conf_pos.h"
 #include "http/field.h"
+#include "request/proxies.h"
 
-struct access; /* request/access.h */
-struct auth;   /* request/auth_queue.h */
+struct access;     /* request/access.h */
+struct auth;       /* request/auth_queue.h */
+struct mime_types; /* http/mime.h */
 
 /* Of location->headers: the reader of the configuration refuses more, inherited ones included. */
 enum { SITE_HEADERS_MAX = 24 };
@@ -37,6 +40,14 @@ enum { SITE_HEADERS_MAX = 24 };
  */
 struct file_rule;
 
+/* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
+struct location_at {
+	struct conf_pos block; /* its title; that of the server for the location of the server */
+	struct conf_pos cache_control, root, redirect, allow, deny, index, autoindex, extensions,
+		extensions_redirect, fallback, returned;
+	const struct conf_pos *headers; /* one for each of them */
+};
+
 struct location {
 	/* "/a" owns "/a", "/a/…" and its sidecars ("/a.gz"); "/assets/" what is below it. */
 	struct slice prefix;
@@ -46,6 +57,7 @@ struct location {
 	unsigned root;                 /* number of its tree in struct doc_roots */
 	const struct file_rule *rules; /* of names of files; the first that fits */
 	unsigned nrules;
+	int refuses;           /* the status of every request; 0: none */
 	struct slice redirect; /* URL or path; n 0: none */
 	bool redirect_keeps;   /* the rest of the path and the query go behind it */
 	int redirect_status;
@@ -54,14 +66,17 @@ struct location {
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
-	struct slice charset;      /* of text files; n 0: none */
-	const struct slice *index; /* names of index files */
+	struct slice charset;           /* of text files; n 0: none */
+	const struct mime_types *types; /* NULL: those of mime.def alone */
+	const struct slice *index;      /* names of index files */
 	unsigned nindex;
 	bool autoindex;
+	bool follow_links;              /* symbolic ones, out of the root */
 	const struct slice *extensions; /* ".html": that a path may leave out */
 	unsigned nextensions;
-	bool extensions_redirect; /* a path that has one is sent to the one without */
-	struct slice fallback;    /* answers for what is not there; n 0: nothing does */
+	bool extensions_redirect;     /* a path that has one is sent to the one without */
+	struct slice fallback;        /* answers for what is not there; n 0: nothing does */
+	const struct location_at *at; /* NULL in tests */
 };
 
 /* The settings of responses with files of some names: those of a location with their own on top. */
@@ -73,6 +88,7 @@ struct file_rule {
 struct site_error_page {
 	int status;
 	struct slice file; /* below the root, "/404.html" */
+	struct conf_pos at;
 };
 
 /* One server block. */
@@ -95,6 +111,7 @@ struct site {
 	struct slice health;     /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate; /* which one its names are served with: compared, never followed */
+	struct conf_pos health_at, transport_security_at;
 };
 
 /* A name of a site: lower case, without a final dot; "*.example.com" answers all names below. */
@@ -107,6 +124,7 @@ struct sites {
 	const struct site *v;
 	unsigned n;                    /* at least one */
 	unsigned fallback;             /* the default: answers what no name does */
+	struct proxies proxies;        /* of all of them: who may say who a client is */
 	const struct site_name *names; /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };
@@ -120,8 +138,14 @@ const struct site *sites_find(const struct sites *s, struct slice authority);
 /* The same without the default: NULL if no name of a site is the authority's. */
 const struct site *sites_named(const struct sites *s, struct slice authority);
 
+/* By which name that is; NULL as there. */
+const struct site_name *sites_name(const struct sites *s, struct slice authority);
+
 /* Of two names, as qsort() wants it: the order that sites_find() searches in. */
 int site_name_order(const void *a, const void *b);
+
+/* Whether the title of a location covers path: it is path, or what is below it, or beside it. */
+bool site_prefix_owns(struct slice prefix, struct slice path);
 
 /* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
 const struct location *site_location(const struct site *s, struct slice path);
@@ -143,8 +167,8 @@ bool site_location_is_index(
  */
 unsigned site_spelling_matters(const struct site *s, struct slice path);
 
-/* The file that answers status for site; n 0 if none is configured. */
-struct slice site_error_page(const struct site *s, int status);
+/* The file that answers status for site; NULL if none is configured. */
+const struct site_error_page *site_error_page(const struct site *s, int status);
 
 /* One site that serves tree 0 without any settings but index.html and utf-8: for tests. */
 extern const struct sites sites_plain;

@@ -70,16 +70,17 @@ static void find_workers(struct acceptor *a)
 		acceptor_inbox_behind(&a->slots[i].inbox, a->found[i]);
 }
 
-/* The choices as they stand; whether there is any. */
+/* The choices as they stand; whether one is open. */
 static bool any_open(struct acceptor *a)
 {
 	bool any = false;
 
 	find_workers(a);
-	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+	for (unsigned i = 0; i < a->args->ninboxes; i++)
 		a->choices[i] = acceptor_inbox_choice(&a->slots[i].inbox, a->draining);
+	acceptor_balance_hold(&a->balance, a->choices, a->args->ninboxes);
+	for (unsigned i = 0; i < a->args->ninboxes; i++)
 		any |= a->choices[i].open;
-	}
 	return any;
 }
 
@@ -166,9 +167,8 @@ static void take(struct dispatch_host *host, int fd, const struct addr *peer,
 	}
 	acceptor_inbox_put(&a->slots[at].inbox, &conn);
 	loop_at_turn_end(&a->loop, &a->flush);
-	a->choices[at] = acceptor_inbox_choice(&a->slots[at].inbox, a->draining);
-	if (!a->choices[at].open)
-		wait_or_go_on(a, !any_open(a));
+	if (!any_open(a))
+		wait_or_go_on(a, true);
 }
 
 static void go_on(struct acceptor *a)
@@ -237,6 +237,9 @@ static void on_second(struct timer *t)
 
 	log_tick(false);
 	ctl_link_look(&a->ctl);
+	ctl_link_tick(&a->ctl);
+	for (unsigned i = 0; i < a->args->ninboxes; i++)
+		acceptor_inbox_look(&a->slots[i].inbox);
 	if (a->dispatch != NULL && !a->draining)
 		dispatch_reuseport.look(a->dispatch);
 	timer_arm(&a->loop.wheel, t, clock_ms() + SECOND_MS);

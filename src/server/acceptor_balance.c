@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { AHEAD = 8 };
+
 static int pick_in_turn(
 	const struct acceptor_balance *b, const struct acceptor_choice *choices, unsigned n)
 {
@@ -71,6 +73,20 @@ static int pick_by_source(uint64_t source, const struct acceptor_choice *choices
 		}
 	}
 	return best;
+}
+
+void acceptor_balance_hold(
+	const struct acceptor_balance *b, struct acceptor_choice *choices, unsigned n)
+{
+	unsigned least = UINT32_MAX - AHEAD;
+
+	if (b->mode != ACCEPTOR_LEAST_CONNECTIONS)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (choices[i].behind && choices[i].load < least)
+			least = choices[i].load;
+	for (unsigned i = 0; i < n; i++)
+		choices[i].open &= choices[i].load <= least + AHEAD;
 }
 
 int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choice *choices,

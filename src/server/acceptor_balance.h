@@ -28,8 +28,17 @@ struct acceptor_balance {
 /* A worker slot. */
 struct acceptor_choice {
 	bool open;     /* it may be given a connection */
+	bool behind;   /* not open, but its worker has just taken some, and will be */
 	unsigned load; /* connections that it has or will have */
 };
+
+/*
+ * Least-connections: those that have more than one which is behind, by a few, are not open until
+ * that one is. Else the workers that a processor runs first would have most of many that come at
+ * once.
+ */
+void acceptor_balance_hold(
+	const struct acceptor_balance *b, struct acceptor_choice *choices, unsigned n);
 
 /* The slot, and it is another's turn then; -1: none is open. */
 int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choice *choices,

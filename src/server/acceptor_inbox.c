@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 
 enum {
 	TRIES = 8,
+	BEHIND_MS = 100,    /* who has taken nothing for longer is not waited for */
 	LIVE_MAX = 1 << 20, /* of a worker-connections */
 };
 
@@ -59,7 +61,9 @@ static bool reads(const struct acceptor_inbox *in, bool draining)
 	if (in->behind.slot == NULL)
 		return false;
 	state = BOARD_LOAD(in->behind.slot->state);
-	return state == BOARD_UP || (draining && state == BOARD_DRAIN);
+	if (state == BOARD_UP)
+		return BOARD_LOAD(in->behind.slot->full) == 0;
+	return draining && state == BOARD_DRAIN;
 }
 
 struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining)
@@ -81,9 +85,19 @@ struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool dra
 	if (waiting >= ACCEPTOR_CREDITS || in->bound >= ACCEPTOR_CREDITS)
 		count(in);
 	c.open = in->bound < ACCEPTOR_CREDITS;
+	if (c.open)
+		in->open_ms = clock_ms();
+	c.behind = !c.open && clock_ms() - in->open_ms < BEHIND_MS;
 	c.load = (waiting < ACCEPTOR_CREDITS ? waiting : ACCEPTOR_CREDITS) +
 		 (live < LIVE_MAX ? live : LIVE_MAX);
 	return c;
+}
+
+/* What a neighbour has taken its worker does not count. */
+void acceptor_inbox_look(struct acceptor_inbox *in)
+{
+	if (in->behind.slot != NULL)
+		begin_anew(in);
 }
 
 void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn)

@@ -16,8 +16,9 @@ enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 struct acceptor_inbox {
 	int ends[2];                /* of fdpass_pair() */
 	struct board_worker behind; /* who reads it; its slot NULL: nobody does now */
-	uint32_t sent;  /* connections for it, ever, in hand too: as its worker counts taken */
-	unsigned bound; /* no more can be waiting, whatever the worker says */
+	uint32_t sent;    /* connections for it, ever, in hand too: as its worker counts taken */
+	unsigned bound;   /* no more can be waiting, whatever the worker says */
+	uint64_t open_ms; /* when it was open last */
 	struct fdpass hand[FDPASS_MAX];
 	unsigned nhand;
 };
@@ -27,9 +28,12 @@ void acceptor_inbox_behind(struct acceptor_inbox *in, struct board_worker behind
 
 /*
  * What acceptor_balance_pick() is to know of it. Draining workers are open when all of them drain:
- * they read what still comes.
+ * they read what still comes. One that has no room is not open.
  */
 struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining);
+
+/* Every second: counts what waits, of which a neighbour may have taken some. */
+void acceptor_inbox_look(struct acceptor_inbox *in);
 
 /* Takes a connection into the hand; for one that is open only. */
 void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn);

@@ -16,7 +16,7 @@
 #include "image/memfd.h"
 
 _Static_assert(sizeof(struct board_head) % 4096 == 0, "the head is whole pages");
-_Static_assert(sizeof(struct board_slot) == 4096, "a slot is one page");
+_Static_assert(sizeof(struct board_slot) % 4096 == 0, "a slot is whole pages");
 
 static const struct {
 	const char *name;
@@ -180,19 +180,46 @@ void board_find(
 	}
 }
 
+uint32_t board_read_begin(const struct board *b)
+{
+	return __atomic_load_n(&b->head.retirements, __ATOMIC_ACQUIRE);
+}
+
+bool board_read_again(const struct board *b, uint32_t begun)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return begun % 2 != 0 || BOARD_LOAD(b->head.retirements) != begun;
+}
+
+/* What n says that only grows, and is no nonsense. */
+static void add_totals(struct counters *sum, const struct counters *n)
+{
+	for (int i = 0; i < COUNTERS_CELLS; i++) {
+		int64_t v = counters_get(n, i);
+		int64_t *p = (int64_t *)sum + i;
+
+		if (counters_grows(i) && v > 0)
+			STORE(*p, (int64_t)((uint64_t)*p + (uint64_t)v));
+	}
+}
+
 void board_release(struct board *b, struct board_slot **sp)
 {
 	struct board_slot *s = *sp;
+	struct board_head *h = &b->head;
+	uint32_t slot = h->who[s - b->slots].slot;
+	struct counters c;
 
-	for (int i = 0; i < COUNTERS_CELLS; i++) {
-		int64_t n = counters_get(&s->counters, i);
-		int64_t *sum = (int64_t *)&b->head.retired + i;
-
-		if (counters_grows(i) && n > 0)
-			STORE(*sum, (int64_t)((uint64_t)*sum + (uint64_t)n));
-	}
-	STORE(b->head.taken[s - b->slots], 0);
-	STORE(b->head.changes, b->head.changes + 1);
+	counters_read(&c, &s->counters);
+	STORE(h->retirements, h->retirements + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	add_totals(&h->retired, &c);
+	if (slot < BOARD_SLOTS)
+		add_totals(&h->retired_of[slot], &c);
+	route_times_add(&h->retired_times, &s->times);
+	STORE(h->taken[s - b->slots], 0);
+	__atomic_store_n(&h->retirements, h->retirements + 1, __ATOMIC_RELEASE);
+	STORE(h->changes, h->changes + 1);
 	STORE(s->pid, 0);
 	*sp = NULL;
 }

@@ -1,6 +1,6 @@
 /*
  * board: the scoreboard, shared memory mapped by the master before any fork: one head page that
- * only the master writes and one page-aligned slot per worker process that only that process
+ * only the master writes and one slot of whole pages per worker process that only that process
  * writes. The master reads slots as hostile data; workers read them for /status.json.
  */
 #ifndef H2D_SERVER_BOARD_H
@@ -12,8 +12,10 @@
 
 #include "base/cache_facts.h"
 #include "base/counters.h"
+#include "server/board_lines.h"
+#include "server/route_times.h"
 
-enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512 };
+enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
 
 /* Reads a field that another process may be writing. */
 #define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -32,6 +34,20 @@ enum board_state {
 	BOARD_STATES
 };
 
+/* What a worker did lately, as its clock of seconds tells it. */
+struct board_recent {
+	uint64_t bytes_out; /* in a second */
+	uint32_t requests;  /* in a second */
+	/* Of those of the last ten seconds: how long until the head of the response. */
+	uint32_t first_byte[ROUTE_TIMES_BOUNDS + 1];
+};
+
+enum board_count {
+#define BOARD_COUNT(name, metric, label, value, help) BOARD_COUNT_##name,
+#include "server/board_counts.def"
+	BOARD_COUNTS
+};
+
 /* Written by one worker (state, counters, words), but for what the master writes at spawn: pid,
  * slot and generation, in memory that is zero, which makes the state BOOT. */
 struct board_slot {
@@ -42,8 +58,11 @@ struct board_slot {
 	uint64_t image; /* number of the cache image in use, 0 for none */
 	uint64_t ticks; /* one a second: it turns */
 	uint64_t load;  /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
+	struct board_recent recent;
+	uint32_t full; /* 1: it takes no connection now */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
+	struct route_times times;
 } __attribute__((aligned(4096)));
 
 struct board_head {
@@ -52,13 +71,21 @@ struct board_head {
 	uint32_t generation;
 	uint64_t image;      /* number of the newest image, 0 for none */
 	uint64_t image_size; /* bytes of content */
+	uint64_t image_at;   /* wall clock, seconds: when that image came; 0 for none */
 	uint32_t keeper_pid;
-	uint32_t balance;           /* enum conf_balance: what chooses the worker */
-	uint32_t acceptor_pid;      /* 0: none, as with dispatch = reuseport */
-	uint32_t dispatch;          /* enum dispatch_mode */
-	uint32_t building;          /* 1: an image of this generation is still to come */
-	struct cache_facts cache;   /* as the keeper told last */
-	struct counters retired;    /* totals of processes that are gone */
+	uint32_t balance;              /* enum conf_balance: what chooses the worker */
+	uint32_t acceptor_pid;         /* 0: none, as with dispatch = reuseport */
+	uint32_t dispatch;             /* enum dispatch_mode */
+	uint32_t building;             /* 1: an image of this generation is still to come */
+	struct cache_facts cache;      /* as the keeper told last */
+	uint64_t counts[BOARD_COUNTS]; /* what the master counts */
+	uint32_t retirements;          /* two for each; odd: one is under way */
+	struct counters retired;       /* totals of processes that are gone */
+	struct counters retired_of[BOARD_SLOTS]; /* the same, by worker slot */
+	struct route_times retired_times;
+	struct board_lines lines;
+	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
+	uint32_t seconds;                /* that were written there, ever (wraps) */
 	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for
 				       it */
 	uint32_t changes;           /* of taken, ever (wraps) */
@@ -82,6 +109,12 @@ struct board *board_new(void);
  */
 int board_protect(struct board *b, struct board_slot *own);
 
+/* In the master. */
+static inline void board_count(struct board_head *h, enum board_count what)
+{
+	__atomic_store_n(&h->counts[what], h->counts[what] + 1, __ATOMIC_RELAXED);
+}
+
 /* How many slots are free. */
 unsigned board_room(const struct board *b);
 
@@ -101,8 +134,16 @@ struct board_worker {
 void board_find(
 	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
-/* In the master, when the process is reaped: adds its totals to retired, frees the slot, sets *s
- * NULL. */
+/*
+ * For who reads slots and what is retired: begin says what to ask again() with, and when that is
+ * true a process has been retired meanwhile, and was counted twice or not at all. A master that
+ * died in the middle of it leaves it true for ever.
+ */
+uint32_t board_read_begin(const struct board *b);
+bool board_read_again(const struct board *b, uint32_t begun);
+
+/* In the master, when the process is reaped: adds its totals to what is retired, frees the slot,
+ * sets *s NULL. */
 void board_release(struct board *b, struct board_slot **s);
 
 /* In the master: unmaps, closes; sets *b NULL. */

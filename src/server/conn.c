@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "server/conn_idle.h"
 #include "server/conn_linger.h"
+#include "server/conn_proxy.h"
 #include "server/conn_state.h"
 #include "server/conn_timer.h"
 
@@ -24,8 +25,6 @@ enum {
 	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
 	WRITE_TIGHT = 64 * 1024,  /* the same, after the socket took less than it was offered */
 	READ_CALLS = 4,           /* of recv() per turn: ciphertext may be work and no bytes */
-	CONNS_KEPT = 1024,
-	BLOCKS_KEPT = 256,
 };
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -365,6 +364,8 @@ static void conn_handshake(struct conn *c)
 	if (c->http.tls)
 		OBSERVE(handshake_us, (int64_t)(clock_read_us() - c->opened_us));
 	c->http.certificate = c->transport->certificate;
+	c->http.tls_version = c->transport->tls_version;
+	c->http.tls_cipher = c->transport->tls_cipher;
 	conn_go(c, CONN_OPEN);
 	if (c->draining)
 		conn_drain(c);
@@ -374,7 +375,7 @@ static void conn_handshake(struct conn *c)
 
 static void conn_work(struct conn *c)
 {
-	if (c->state == CONN_HANDSHAKE)
+	if (c->state == CONN_HANDSHAKE && (!c->http.proxy_awaited || conn_proxy_take(c)))
 		conn_handshake(c);
 	if (c->state == CONN_HANDSHAKE || c->state == CONN_DEAD)
 		return;
@@ -411,25 +412,6 @@ static void conn_event(struct watch *w, uint32_t events)
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
-
-void conn_env_init(struct conn_env *env, struct loop *loop)
-{
-	memset(env, 0, sizeof(*env));
-	env->loop = loop;
-	pool_init(&env->conns, "conn", sizeof(struct conn), CONNS_KEPT);
-	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
-	list_init(&env->live);
-	list_init(&env->silent);
-	list_init(&env->idle);
-	list_init(&env->leaving);
-}
-
-void conn_env_fini(struct conn_env *env)
-{
-	H2D_ASSERT(env->nlive == 0);
-	pool_fini(&env->conns);
-	pool_fini(&env->blocks);
-}
 
 int conn_open(struct conn_env *env, struct transport *t, const struct http_conn *as)
 {

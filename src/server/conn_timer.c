@@ -108,6 +108,7 @@ static void fired(struct timer *timer)
 	const struct err *err = timeout_of(c);
 
 	if (err == ERR_TIMEOUT_IDLE) {
+		COUNT(timeout_keepalive, 1);
 		conn_drain(c); /* the peer is told */
 		return;
 	}
@@ -116,6 +117,7 @@ static void fired(struct timer *timer)
 	if (err != NULL) {
 		COUNT(timeouts, 1);
 		err_log(err, &c->http.peer);
+		c->http.error = err;
 		if (c->proto != NULL && c->proto->ops->timed_out(c->proto))
 			return; /* it woke the connection */
 	}
@@ -134,6 +136,7 @@ static void look(struct conn *c, uint64_t now_ms)
 		return;
 	COUNT(timeouts, 1);
 	err_log(err, &c->http.peer);
+	c->http.error = err;
 	conn_kill(c);
 }
 

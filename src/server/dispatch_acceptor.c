@@ -23,13 +23,13 @@
 
 enum { TURN_BUDGET = 64, RETRY_MS = 100 };
 
-/* An inbox: the worker's own, or that of a slot without a process. */
+/* An inbox: the worker's own, or one whose worker is dead, stands still or leaves. */
 struct inbox {
 	struct list node;
 	struct watch watch; /* fd -1: closed */
 	struct task again;
 	struct dispatch *dispatch;
-	uint32_t slot;
+	uint32_t id; /* of one that is not its own */
 	bool own;
 	bool more; /* connections may wait */
 };
@@ -221,7 +221,7 @@ static struct inbox *inbox_place(struct dispatch *d)
 	return in;
 }
 
-static int inbox_open(struct dispatch *d, uint32_t slot, int fd, bool own)
+static int inbox_open(struct dispatch *d, uint32_t id, int fd, bool own)
 {
 	struct inbox *in = inbox_place(d);
 	int rc;
@@ -234,18 +234,18 @@ static int inbox_open(struct dispatch *d, uint32_t slot, int fd, bool own)
 		in->watch.fd = -1;
 		return rc;
 	}
-	in->slot = slot;
+	in->id = id;
 	in->own = own;
 	d->nopen++;
 	return 0;
 }
 
-static struct inbox *find_lent(struct dispatch *d, uint32_t slot)
+static struct inbox *find_lent(struct dispatch *d, uint32_t id)
 {
 	LIST_FOREACH(node, &d->inboxes) {
 		struct inbox *in = INBOX(node);
 
-		if (!in->own && in->watch.fd >= 0 && in->slot == slot)
+		if (!in->own && in->watch.fd >= 0 && in->id == id)
 			return in;
 	}
 	return NULL;

@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
+#include "server/recent.h"
 
 static const char *const fact_names[CACHE_FACTS] = {
 #define FACT(name, help) #name,
@@ -83,9 +85,32 @@ static void put_counters(struct strbuf *t, const struct counters *c)
 		put_histogram(t, &histogram_info[i], c);
 }
 
-/* And adds what it counted to sum. */
-static void put_worker(struct strbuf *t, const struct board_slot *s, struct counters *sum)
+/* Microseconds; null: there was no request. */
+static void put_quantile(struct strbuf *t, const char *name, const struct board_recent *r, double q)
 {
+	double us = recent_quantile(r, q);
+
+	put_name(t, name);
+	if (us < 0)
+		strbuf_add(t, SLICE("null"));
+	else
+		strbuf_printf(t, "%.0f", us);
+}
+
+static void put_recent(struct strbuf *t, const struct board_recent *r)
+{
+	put_unsigned(t, "requests_per_second", r->requests);
+	put_unsigned(t, "bytes_out_per_second", r->bytes_out);
+	put_quantile(t, "first_byte_p50_us", r, 0.5);
+	put_quantile(t, "first_byte_p99_us", r, 0.99);
+}
+
+/* And adds what it counted to sum and recent. */
+static void put_worker(struct strbuf *t, const struct board_slot *s, struct counters *sum,
+	struct board_recent *recent)
+{
+	struct board_recent r;
+
 	struct counters c;
 
 	counters_read(&c, &s->counters);
@@ -97,14 +122,56 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	put_text(t, "state", board_state_name(BOARD_LOAD(s->state)));
 	put_unsigned(t, "image", BOARD_LOAD(s->image));
 	put_unsigned(t, "clients", BOARD_LOAD_LIVE(BOARD_LOAD(s->load)));
+	recent_read(&r, s);
+	put_recent(t, &r);
 	put_counters(t, &c);
 	strbuf_add(t, SLICE("}"));
 	counters_add(sum, &c);
+	recent_add(recent, &r);
+}
+
+/* The oldest second first. */
+static void put_history(struct strbuf *t, const struct board_head *head)
+{
+	uint32_t all[BOARD_HISTORY];
+	unsigned n = recent_history(head, all);
+
+	put_name(t, "history");
+	strbuf_add(t, SLICE("["));
+	for (unsigned i = 0; i < n; i++) {
+		put_comma(t);
+		strbuf_printf(t, "%" PRIu32, all[i]);
+	}
+	strbuf_add(t, SLICE("]"));
+}
+
+/* The newest first. */
+static void put_lines(struct strbuf *t, const struct board_lines *lines)
+{
+	struct board_line line;
+
+	put_name(t, "lines");
+	strbuf_add(t, SLICE("["));
+	for (unsigned i = 0; i < BOARD_LINES; i++) {
+		if (!board_lines_get(lines, i, &line))
+			continue;
+		put_comma(t);
+		strbuf_add(t, SLICE("{"));
+		put_unsigned(t, "time", line.ms);
+		put_text(t, "level", log_level_name((enum log_level)line.level));
+		put_signed(t, "pid", line.pid);
+		put_text(t, "who", line.who);
+		put_text(t, "text", line.text);
+		strbuf_add(t, SLICE("}"));
+	}
+	strbuf_add(t, SLICE("]"));
 }
 
 static void put_head(struct strbuf *t, const struct board_head *head)
 {
-	uint64_t now = (uint64_t)clock_wall().tv_sec, started = BOARD_LOAD(head->started);
+	struct timespec wall = clock_wall();
+	uint64_t now = (uint64_t)wall.tv_sec, started = BOARD_LOAD(head->started);
+	uint64_t image_at = BOARD_LOAD(head->image_at);
 
 	put_text(t, "version", PACKAGE_VERSION);
 	put_unsigned(t, "generation", BOARD_LOAD(head->generation));
@@ -122,12 +189,18 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	for (int i = 0; i < CACHE_FACTS; i++)
 		put_unsigned(t, fact_names[i], BOARD_LOAD(head->cache.v[i]));
 	strbuf_add(t, SLICE("}"));
+	put_unsigned(t, "time", now * 1000 + (uint64_t)wall.tv_nsec / 1000000);
+	put_unsigned(t, "image_size", BOARD_LOAD(head->image_size));
+	put_unsigned(t, "image_age", image_at != 0 && now > image_at ? now - image_at : 0);
+	put_history(t, head);
+	put_lines(t, &head->lines);
 }
 
 struct slice status_json(const struct board *b, struct arena *a)
 {
 	struct strbuf t = { 0 };
 	struct counters sum;
+	struct board_recent recent = { 0 };
 	const struct board_slot *s;
 	struct slice text = { 0 };
 
@@ -137,11 +210,12 @@ struct slice status_json(const struct board *b, struct arena *a)
 	put_name(&t, "workers");
 	strbuf_add(&t, SLICE("["));
 	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
-		put_worker(&t, s, &sum);
+		put_worker(&t, s, &sum, &recent);
 	strbuf_add(&t, SLICE("]"));
 	put_name(&t, "totals");
 	strbuf_add(&t, SLICE("{"));
 	put_counters(&t, &sum);
+	put_recent(&t, &recent);
 	strbuf_add(&t, SLICE("}}\n"));
 	if (!t.failed)
 		text = arena_dup(a, slice_of(t.p, t.n));

@@ -6,19 +6,26 @@
 
 #include <stdlib.h>
 
+#include "conf/conf_fault.h"
+#include "files/escape.h"
 #include "http/coding.h"
+#include "server/types.h"
 
-/* Entries say which charset their types carry, so that a root may be needed once for each. */
-static unsigned number(struct trees *t, const char *root, const char *charset)
+static bool same(const struct doc_root *a, const struct doc_root *b)
 {
-	const struct doc_root new = { .root = root, .charset = charset };
+	return strcmp(a->root, b->root) == 0 && strcmp(a->charset, b->charset) == 0 &&
+	       mime_types_eq(a->types, b->types);
+}
+
+/* Entries say their type and its charset, so that a root may be needed once for each. */
+static unsigned number(struct trees *t, const struct doc_root *new)
+{
 	unsigned i = 0;
 
-	while (i < t->files.nroots && (strcmp(t->roots[i].root, new.root) != 0 ||
-					      strcmp(t->roots[i].charset, new.charset) != 0))
+	while (i < t->files.nroots && !same(&t->roots[i], new))
 		i++;
 	if (i == t->files.nroots)
-		t->roots[t->files.nroots++] = new;
+		t->roots[t->files.nroots++] = *new;
 	return i;
 }
 
@@ -29,16 +36,24 @@ static unsigned number_location(struct trees *t, const struct conf_server *s, un
 	const struct conf_scope *charset = l->scope.charset_at.file != NULL ? &l->scope : &s->scope;
 
 	if (l->root == NULL || *l->root == '\0')
-		return server;
-	return number(t, l->root, charset->charset);
+		return t->of_server[server];
+	return number(t, &(struct doc_root){
+				 .root = l->root,
+				 .charset = charset->charset,
+				 .types = &t->types[server],
+			 });
 }
 
 static void number_server(struct trees *t, const struct conf_server *s, unsigned i, unsigned *at)
 {
-	t->of_server[i] = number(t, s->root, s->scope.charset);
+	t->of_server[i] = number(t, &(struct doc_root){
+					    .root = s->root,
+					    .charset = s->scope.charset,
+					    .types = &t->types[i],
+				    });
 	t->of_location[i] = at;
 	for (unsigned j = 0; j < s->nlocations; j++)
-		at[j] = number_location(t, s, t->of_server[i], &s->locations[j]);
+		at[j] = number_location(t, s, i, &s->locations[j]);
 }
 
 static unsigned codings(const struct conf_list *list)
@@ -52,7 +67,42 @@ static unsigned codings(const struct conf_list *list)
 	return set;
 }
 
-int trees_init(struct trees *t, const struct conf *conf, unsigned built)
+/* False: memory is out. */
+static bool make_room(struct trees *t, const struct conf *conf)
+{
+	unsigned nlocations = 0, nrows = 0;
+
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		nlocations += conf->servers[i].nlocations;
+		nrows += conf->servers[i].types.n;
+	}
+	t->roots = calloc(conf->nservers + nlocations, sizeof(*t->roots));
+	t->of_server = calloc(conf->nservers, sizeof(*t->of_server));
+	t->of_location = calloc(conf->nservers, sizeof(*t->of_location));
+	t->locations = calloc(nlocations + 1, sizeof(*t->locations));
+	t->types = calloc(conf->nservers, sizeof(*t->types));
+	t->rows = calloc(nrows + 1, sizeof(*t->rows));
+	t->files.roots = t->roots;
+	t->files.escapes = escapes_new();
+	return t->roots != NULL && t->of_server != NULL && t->of_location != NULL &&
+	       t->locations != NULL && t->types != NULL && t->rows != NULL &&
+	       t->files.escapes != NULL;
+}
+
+static int make_types(struct trees *t, const struct conf *conf, conf_fault_fn *fault, void *ctx)
+{
+	struct mime *rows = t->rows;
+	int rc = 0;
+
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		rc |= types_make(&t->types[i], rows, &conf->servers[i], fault, ctx);
+		rows += conf->servers[i].types.n;
+	}
+	return rc;
+}
+
+int trees_init(
+	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx)
 {
 	unsigned nlocations = 0;
 
@@ -62,19 +112,15 @@ int trees_init(struct trees *t, const struct conf *conf, unsigned built)
 				     .codings = codings(&conf->cache.compress) & built,
 				     .rescan_ms = conf->cache.rescan_interval * 1000,
 			     } };
-	for (unsigned i = 0; i < conf->nservers; i++)
-		nlocations += conf->servers[i].nlocations;
-	t->roots = calloc(conf->nservers + nlocations, sizeof(*t->roots));
-	t->of_server = calloc(conf->nservers, sizeof(*t->of_server));
-	t->of_location = calloc(conf->nservers, sizeof(*t->of_location));
-	t->locations = calloc(nlocations + 1, sizeof(*t->locations));
-	if (t->roots == NULL || t->of_server == NULL || t->of_location == NULL ||
-		t->locations == NULL) {
+	if (!make_room(t, conf)) {
+		fault(ctx, &conf_command_line, "out of memory");
 		trees_fini(t);
 		return -1;
 	}
-	t->files.roots = t->roots;
-	nlocations = 0;
+	if (make_types(t, conf, fault, ctx) < 0) {
+		trees_fini(t);
+		return -1;
+	}
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		number_server(t, &conf->servers[i], i, t->locations + nlocations);
 		nlocations += conf->servers[i].nlocations;
@@ -88,8 +134,8 @@ void trees_fini(struct trees *t)
 	free(t->of_server);
 	free(t->of_location);
 	free(t->locations);
-	t->of_location = NULL;
-	t->locations = NULL;
-	t->roots = NULL;
-	t->of_server = NULL;
+	free(t->types);
+	free(t->rows);
+	escapes_free(&t->files.escapes);
+	*t = (struct trees){ 0 };
 }

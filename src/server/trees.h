@@ -1,25 +1,32 @@
 /*
  * trees: what the worker and the keeper need to know of the configuration to serve and cache
- * files: the roots of all server blocks, each once, however many blocks serve it. The master makes
+ * files: the roots of all server blocks, each once, however many blocks serve it, and the media
+ * types of each block. The master makes
  * it with each generation; it never changes after the fork.
  */
 #ifndef H2D_SERVER_TREES_H
 #define H2D_SERVER_TREES_H
 
 #include "conf/conf.h"
+#include "http/mime.h"
 #include "image/doc_root.h"
 
 struct trees {
 	struct doc_roots files; /* its strings are the conf's */
 	struct doc_root *roots;
-	unsigned *of_server;    /* per server block: the number of its root */
-	unsigned **of_location; /* … and per location of it */
-	unsigned *locations;    /* the memory of those */
+	unsigned *of_server;      /* per server block: the number of its root */
+	unsigned **of_location;   /* … and per location of it */
+	unsigned *locations;      /* the memory of those */
+	struct mime_types *types; /* per server block */
+	struct mime *rows;        /* the memory of those */
 };
 
-/* built: the codings that this build can make (bit set by enum coding). 0, or -1 when memory is
- * out. */
-int trees_init(struct trees *t, const struct conf *conf, unsigned built);
+/*
+ * built: the codings that this build can make (bit set by enum coding). 0, or -1 after at least one
+ * fault.
+ */
+int trees_init(
+	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx);
 void trees_fini(struct trees *t);
 
 #endif

@@ -16,15 +16,18 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "files/reply_file.h"
 #include "files/store_sweep.h"
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/auth_queue.h"
 #include "server/conn_ask.h"
 #include "server/conn_timer.h"
+#include "server/http_env.h"
+#include "server/status_html.h"
 #include "server/status_json.h"
+#include "server/status_page.h"
 #include "server/worker_load.h"
+#include "server/worker_metrics.h"
 #include "server/worker_room.h"
 
 enum {
@@ -32,10 +35,6 @@ enum {
 	HANDLER_THREADS = 8, /* their own: what handlers wait for keeps no file waiting */
 	SECOND_MS = 1000,
 };
-
-extern const struct route_table routes_table;      /* made from routes.def */
-extern const struct h2d_handler h2d_handler_files; /* the document root */
-extern const struct h2d_handler h2d_handler_health;
 
 static const struct dispatch_ops *const dispatches[] = {
 	[DISPATCH_REUSEPORT] = &dispatch_reuseport,
@@ -82,9 +81,13 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 	if (conn_open(&w->conns, t,
 		    &(struct http_conn){
 			    .peer = *peer,
+			    .port = addr_port(&from->addr),
+			    .trusted = proxies_trust(&w->args->sites->proxies, peer),
+			    .proxy_awaited = from->conf->proxy_protocol,
 			    .tls = from->tls != NULL,
 			    .admin = from->conf->admin,
 			    .redirect_to_https = from->conf->redirect_to_https,
+			    .redirect_at = &from->conf->redirect_to_https_at,
 			    .https_port = (uint16_t)from->conf->https_port,
 			    .covers = from->tls != NULL ? covers : NULL,
 		    }) < 0) {
@@ -191,22 +194,16 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 /* --- messages from the master ----------------------------------------------------------------- */
 
 /*
- * The error log comes first unless it is syslog, then the access log unless it is off. They take
- * the numbers of the old ones, so that other code is not told of it.
+ * The error log comes first unless it is syslog, then the access logs. They take the numbers of the
+ * old ones, so that other code is not told of it.
  */
 static void take_logs(struct worker *w, const int *fds, int nfds)
 {
-	const int logs[] = { w->args->error_log, w->args->access_log };
-	int n = 0;
+	int n = w->args->error_log >= 0 && nfds > 0 ? 1 : 0;
 
-	access_log_flush(&w->access_log);
-	for (unsigned i = 0; i < 2; i++) {
-		if (logs[i] < 0 || n == nfds)
-			continue;
-		if (dup2(fds[n], logs[i]) < 0)
-			log_error("reopened log: %s", strerror(errno));
-		n++;
-	}
+	if (n > 0 && dup2(fds[0], w->args->error_log) < 0)
+		log_error("reopened log: %s", strerror(errno));
+	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
 }
 
 static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -259,7 +256,9 @@ static void finished(struct http_env *env, struct h2d_req *req)
 {
 	struct worker *w = env->owner;
 
-	access_log_write(&w->access_log, req);
+	route_times_observe(&w->args->board_slot->times, &req->record,
+		req->reply.ready ? req->reply.status : 0);
+	access_logs_write(&w->access_logs, req);
 }
 
 static struct slice status(struct http_env *env, struct arena *a)
@@ -267,6 +266,13 @@ static struct slice status(struct http_env *env, struct arena *a)
 	struct worker *w = env->owner;
 
 	return status_json(w->args->board, a);
+}
+
+static void show_status(struct http_env *env, struct strbuf *t)
+{
+	struct worker *w = env->owner;
+
+	status_html(w->args->board, t);
 }
 
 static void ask(void *ctx, struct lender *lender)
@@ -282,6 +288,7 @@ static void every_second(struct timer *t)
 
 	__atomic_store_n(
 		&w->args->board_slot->ticks, w->args->board_slot->ticks + 1, __ATOMIC_RELAXED);
+	recent_second(&w->recent, w->args->board_slot);
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
 	log_tick(false);
@@ -313,35 +320,27 @@ static uint16_t https_port(const struct worker_args *args)
 static int start_http(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
-	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION),
-				  without = SLICE_LIT("h2d");
-	time_t now = clock_wall().tv_sec;
 
-	date_format(now, w->date);
-	w->http = (struct http_env){
-		.sites = w->args->sites,
-		.https_port = https_port(w->args),
-		.routes = &routes_table,
-		.fallback = &h2d_handler_files,
-		.health = &h2d_handler_health,
-		.date = slice_of(w->date, DATE_LEN),
-		.date_s = now,
-		.server = conf->server_tokens ? with : without,
-		.header_size = conf->limits.client_header_size,
-		.header_fields = (unsigned)conf->limits.client_header_fields,
-		.body_size = conf->limits.client_max_body_size,
-		.timed = w->args->access_log >= 0 && conf->access_log_format == ACCESS_JSON,
-		.loop = &w->loop,
-		.handler_threads = w->handler_threads,
-		.files = w->files,
-		.error_page = reply_file_error_page,
-		.auth_queue = w->auth_queue,
-		.status = status,
-		.finished = finished,
-		.owner = w,
-	};
-	return access_log_init(&w->access_log, &w->loop, w->args->access_log,
-		(enum access_format)conf->access_log_format);
+	http_env_init(&w->http, &(struct http_parts){ .conf = conf,
+					.sites = w->args->sites,
+					.https_port = https_port(w->args),
+					.date = w->date,
+					.loop = &w->loop,
+					.handler_threads = w->handler_threads,
+					.files = w->files,
+					.auth_queue = w->auth_queue });
+	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites, w->args->access_logs,
+		    w->args->naccess_logs) < 0)
+		return -1;
+	w->http.traced = log_max >= LEVEL_DEBUG;
+	w->http.timed = w->access_logs.timed;
+	w->http.status = status;
+	w->http.status_page = status_page;
+	w->http.status_html = show_status;
+	w->http.metrics = worker_metrics;
+	w->http.finished = finished;
+	w->http.owner = w;
+	return 0;
 }
 
 static int start_conns(struct worker *w)
@@ -419,7 +418,7 @@ static const char *worker_start(struct worker *w)
 		files_take_keeper(w->files, w->args->keepers[i]);
 	store_sweep(w->files, w->args->sites);
 	files_show_image(w->files, &w->args->board_slot->image);
-	worker_room_look(w);
+	worker_room_start(w);
 	if (start_http(w) < 0)
 		return "access log";
 	if (start_conns(w) < 0)
@@ -433,9 +432,10 @@ static void worker_stop(struct worker *w)
 {
 	if (w->dispatch != NULL)
 		w->dispatch_ops->stop(&w->dispatch);
-	access_log_fini(&w->access_log);
+	access_logs_fini(&w->access_logs);
 	timer_disarm(&w->loop.wheel, &w->second);
 	worker_load_stop(w);
+	worker_room_stop(w);
 	timer_disarm(&w->loop.wheel, &w->deadline);
 	conn_env_fini(&w->conns);
 	free(w->conns.input);

@@ -35,10 +35,12 @@ struct worker_args {
 	uint32_t generation;
 	const int *keepers; /* where those that serve read doubts; now ours to close */
 	unsigned nkeepers;
-	int ctl;                   /* to the master; end of file: it died */
-	int error_log, access_log; /* -1: none (error log: syslog) */
-	struct load_slot *load;    /* of this slot; NULL: connections are not balanced by it */
-	int inbox;                 /* -1: none */
+	int ctl;                /* to the master; end of file: it died */
+	int error_log;          /* -1: syslog */
+	const int *access_logs; /* in the order of conf_access_logs() */
+	unsigned naccess_logs;
+	struct load_slot *load; /* of this slot; NULL: connections are not balanced by it */
+	int inbox;              /* -1: none */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 };

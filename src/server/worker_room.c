@@ -7,6 +7,8 @@
 
 #include <sys/resource.h>
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "server/conn_idle.h"
 
@@ -16,6 +18,9 @@ enum {
 	 */
 	OWN_DESCRIPTORS = 256,
 	FILES_MAX = 4096,
+	/* The master is told of what lasts. */
+	FULL_MS = 100,
+	ROOM_MS = 1000,
 };
 
 struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connections)
@@ -49,6 +54,57 @@ static bool stuck(const struct worker *w)
 	return taken(w) >= w->room.connections && !conn_idle_any(&w->conns);
 }
 
+static void arm(struct worker *w)
+{
+	if (!timer_armed(&w->full.tell))
+		timer_arm(&w->loop.wheel, &w->full.tell,
+			clock_ms() + (w->conns.full ? FULL_MS : ROOM_MS));
+}
+
+/* Who chooses a worker for a connection sees it at once. */
+static void set_full(struct worker *w, bool full)
+{
+	w->conns.full = full;
+	__atomic_store_n(&w->args->board_slot->full, full, __ATOMIC_RELAXED);
+	w->dispatch_ops->pause(w->dispatch, full);
+	arm(w);
+}
+
+/* What was idle for a moment, and could have left, may be busy now. */
+static void find_full(struct worker *w)
+{
+	if (w->state != BOARD_DRAIN && !w->conns.full && stuck(w))
+		set_full(w, true);
+}
+
+static void tell(struct timer *t)
+{
+	struct worker *w = LIST_ENTRY(t, struct worker, full.tell);
+	struct ctl_msg msg = { .type = CTL_FULL };
+
+	if (w->state == BOARD_DRAIN || w->dispatch == NULL)
+		return;
+	find_full(w);
+	msg.arg = w->conns.full;
+	if (timer_armed(t) || w->conns.full == w->full.told)
+		return;
+	if (ctl_send(w->args->ctl, &msg, NULL, 0) == 0)
+		w->full.told = w->conns.full;
+	else
+		arm(w);
+}
+
+void worker_room_start(struct worker *w)
+{
+	timer_init(&w->full.tell, tell);
+	worker_room_look(w);
+}
+
+void worker_room_stop(struct worker *w)
+{
+	timer_disarm(&w->loop.wheel, &w->full.tell);
+}
+
 void worker_room_look(struct worker *w)
 {
 	struct rlimit r;
@@ -56,8 +112,10 @@ void worker_room_look(struct worker *w)
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
 		w->room = worker_room_of(r.rlim_cur, (unsigned)w->args->conf->worker_connections);
 	files_limit(w->files, w->room.files);
-	if (w->dispatch != NULL)
-		worker_room_freed(w);
+	if (w->dispatch == NULL)
+		return;
+	worker_room_freed(w);
+	find_full(w);
 }
 
 unsigned worker_room_left(const struct worker *w)
@@ -71,24 +129,22 @@ void worker_room_taken(struct worker *w)
 {
 	if (w->state == BOARD_DRAIN || w->dispatch == NULL)
 		return;
-	if (taken(w) >= w->room.connections)
+	if (taken(w) >= w->room.connections) {
+		COUNT(limit_connections, 1);
 		log_peer(LEVEL_WARN, "%s reached (%u connections)",
 			w->room.connections < w->args->conf->worker_connections
 				? "the limit of descriptors (RLIMIT_NOFILE)"
 				: "worker-connections",
 			w->conns.nlive);
+	}
 	if (taken(w) > w->room.connections)
 		conn_idle_evict(&w->conns);
-	if (!w->conns.full && stuck(w)) {
-		w->conns.full = true;
-		w->dispatch_ops->pause(w->dispatch, true);
-	}
+	find_full(w);
 }
 
 void worker_room_freed(struct worker *w)
 {
 	if (w->dispatch == NULL || !w->conns.full || stuck(w))
 		return;
-	w->conns.full = false;
-	w->dispatch_ops->pause(w->dispatch, false);
+	set_full(w, false);
 }

@@ -1,7 +1,8 @@
 /*
  * worker_room: how many connections a worker has room for, by its configuration and its limit of
  * descriptors, and what happens when it is full: a silent or the longest idle connection leaves
- * (conn_idle.h), and where there is none, connections wait in the queue. For server/worker.c only.
+ * (conn_idle.h), and where there is none, connections wait in the queue, of which the master hears:
+ * it lends the sockets to a neighbour. For server/worker.c only.
  */
 #ifndef H2D_SERVER_WORKER_ROOM_H
 #define H2D_SERVER_WORKER_ROOM_H
@@ -10,6 +11,9 @@
 
 /* Shares out that many descriptors. */
 struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connections);
+
+void worker_room_start(struct worker *w);
+void worker_room_stop(struct worker *w);
 
 /* Each second, and at the start: the limit may have been changed. */
 void worker_room_look(struct worker *w);

@@ -9,14 +9,21 @@
 #include "http/date.h"
 #include "net/ctl_link.h"
 #include "net/load.h"
-#include "server/access_log.h"
+#include "server/access_logs.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
+#include "server/recent.h"
 #include "server/worker.h"
 
 /* What the worker has room for. */
 struct worker_room {
 	unsigned connections, files;
+};
+
+/* Whether the master knows that the worker is full; worker_room's own. */
+struct worker_full {
+	struct timer tell;
+	bool told;
 };
 
 /* worker_load's own. */
@@ -43,11 +50,13 @@ struct worker {
 	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL once no connections are taken any more */
 	struct worker_room room;
+	struct worker_full full;
 	struct worker_load load;
+	struct recent recent;
 	enum board_state state; /* worker_go() alone writes it */
 	struct timer second;    /* the date field */
 	struct timer deadline;  /* of a drain */
-	struct access_log access_log;
+	struct access_logs access_logs;
 	char date[DATE_LEN + 1];
 };
 

@@ -1,4 +1,5 @@
 """Two clients: Client speaks correct HTTP/2 by python h2; Raw writes and reads single frames, legal or not."""
+import contextlib
 import socket
 import ssl
 import time
@@ -126,6 +127,7 @@ class Client(OverSocket):
 		self.responses = {}
 		self.goaway = None
 		self.eof = False
+		self.held = False
 		self.settings_acked = 0
 		self.pongs = []
 		self.conn = h2.connection.H2Connection(h2.config.H2Configuration(
@@ -162,7 +164,19 @@ class Client(OverSocket):
 
 	# --- bytes ------------------------------------------------------------------------------
 
+	@contextlib.contextmanager
+	def corked(self):
+		"""What is sent meanwhile goes out at the end, in one go."""
+		self.held = True
+		try:
+			yield
+		finally:
+			self.held = False
+		self.flush()
+
 	def flush(self):
+		if self.held:
+			return
 		data = self.conn.data_to_send()
 		if data:
 			try:
@@ -291,7 +305,9 @@ class Client(OverSocket):
 		self.flush()
 
 	def reset(self, stream, code=8):
-		self.conn.reset_stream(stream, code)
+		"""A stream that the server ended meanwhile is left as it is."""
+		with contextlib.suppress(h2.exceptions.StreamClosedError):
+			self.conn.reset_stream(stream, code)
 		self.flush()
 
 	def ping(self):

@@ -331,6 +331,15 @@ class Server:
 				w["image"] > above for w in workers) else None
 		return wait_for(imaged, deadline, said="an image above %d" % above)
 
+	def wait_settled(self, above=0, deadline=DEADLINE):
+		"""Until the keeper has nothing left to do, and every worker has its newest image."""
+		def settled():
+			status = self.status()
+			facts, workers = status["cache"], status["workers"]
+			return status if (status["image"] > above and not facts["pending"] and not facts["unsettled"]
+				and all(w["image"] == status["image"] for w in workers)) else None
+		return wait_for(settled, deadline, said="a keeper at rest")
+
 	def wait_coded(self, names):
 		"""Until every worker has these files in all codings: twins come with a later image."""
 		def coded():

@@ -267,7 +267,7 @@ def test_refusals_are_explained(h2d, speak):
 	assert ask(server, speak, "/no/f?x").status == 403
 	server.log.wait(r"info .*connection 127\.0\.0\.1: /no/f\?x: not allowed from there")
 	assert ask(server, speak, "/%zz").status == 400
-	server.log.wait(r"info .*connection 127\.0\.0\.1: malformed request target")
+	server.log.wait(r"info .*connection 127\.0\.0\.1: malformed request target: /%zz$")
 
 
 @pytest.fixture(scope="module")
@@ -398,7 +398,8 @@ def test_many_at_once(guarded):
 	with guarded.connect("tcp") as c:
 		streams = [c.send("GET", "/in/f", basic("anna", "sesame")) for _ in range(120)]
 		assert [c.response(s).status for s in streams] == [200] * 120
-		streams = [c.send("GET", "/in/f", basic("bob", "guess%d" % i)) for i in range(120)]
+		with c.corked():
+			streams = [c.send("GET", "/in/f", basic("bob", "guess%d" % i)) for i in range(120)]
 		assert c.response(streams[0]).status == 401
 		for stream in streams[9:]:
 			answer = c.response(stream)

@@ -134,3 +134,28 @@ def test_transport_security(h2d, connect):
 	server = h2d.new(listens=("tcp",))
 	server.write_conf(server='strict-transport-security = "max-age=9"')
 	assert "strict-transport-security is sent over TLS alone, and no listener has tls" in server.run("-t", check=0).err
+
+
+def test_return(h2d, connect):
+	"""Before redirects and who may, for compiled routes, too; off in an inner location; a server of it alone needs no root."""
+	server = h2d.new(files={"503.html": "back soon", "open/x": "x", "files/a": "a"}, listens=("tcp",))
+	server.write_conf(server="""return = 503
+upload-dir = "files"  upload-public = true
+error-page "503" { file = "/503.html" }
+location "/r/" { redirect = "/elsewhere/" }
+location "/w/" { deny = {"all"} }
+location "/gone" { return = 410 }
+location "/open/" { return = off }
+""", sections='server "old.example" { return = 451 }')
+	server.run("-t", check=0)
+	server.start(image=True)
+	with connect(server) as c:
+		for path, status in (("/", 503), ("/index.html", 503), ("/none", 503), ("/r/x", 503), ("/w/x", 503), ("/files/a", 503),
+				("/gone", 410), ("/gone/x", 410), ("/open/x", 200), ("/open/none", 404), ("/healthz", 200)):
+			answer = c.get(path)
+			assert answer.status == status, path
+			assert (answer.body == b"back soon") == (status == 503), path
+		assert c.request("PUT", "/files/b", body=b"b").status == 503
+	with connect(server, authority="old.example") as c:
+		assert c.get("/").status == 451
+	faults(h2d, "return = 301", (0, "return must be one of off, 403"))

@@ -46,7 +46,9 @@ class Tree:
 	def __init__(self):
 		self.files, self.refused, self.folders = [], [], []
 		for folder, names, leaves in os.walk(ROOT):
-			for name in sorted(names + leaves):
+			# Dot files are never served, nor what is below such a folder.
+			names[:] = [name for name in names if not name.startswith(".")]
+			for name in sorted(name for name in names + leaves if not name.startswith(".")):
 				path = os.path.join(folder, name)
 				below = path[len(ROOT) + 1:]
 				if os.path.islink(path):

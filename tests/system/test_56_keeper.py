@@ -18,18 +18,6 @@ def cache(server):
 	return server.status()["cache"]
 
 
-def settle(server, above=0, deadline=30):
-	"""Until the keeper has nothing left to do, and every worker has its newest image."""
-	def done():
-		status = server.status()
-		facts, workers = status["cache"], status["workers"]
-		if (status["image"] > above and not facts["pending"] and not facts["unsettled"]
-				and all(w["image"] == status["image"] for w in workers)):
-			return status
-		return None
-	return wait_for(done, deadline, said="a keeper at rest")
-
-
 def get(server, path, accept=None):
 	with server.connect("tcp") as c:
 		return c.get(path, headers=[("accept-encoding", accept)] if accept else [])
@@ -49,7 +37,7 @@ def codings_built(server):
 
 def test_twins_appear_and_are_right(h2d):
 	server = h2d(image=True, files={"a.css": TEXT, "short.css": "x", "p.png": TEXT})
-	status = settle(server)
+	status = server.wait_settled()
 	built = codings_built(server)
 	assert status["cache"]["compressed"] == 3 * len(built)  # index.html is the third
 	plain = get(server, "/a.css")
@@ -69,7 +57,7 @@ def test_twins_appear_and_are_right(h2d):
 def test_what_lies_beside(h2d):
 	packed = gzip.compress(TEXT)
 	server = h2d(image=True, files={"a.css": TEXT, "a.css.gz": packed})
-	settle(server)
+	server.wait_settled()
 	answer, hit = hits(server, "/a.css", "gzip")
 	assert hit and answer.body == packed and answer.get("content-encoding") == "gzip"
 	# The same from disk.
@@ -81,17 +69,17 @@ def test_what_lies_beside(h2d):
 	newer = gzip.compress(TEXT, 1)
 	server.write("a.css.gz", newer)
 	wait_for(lambda: get(server, "/a.css", "gzip").body == newer, 1)
-	settle(server)
+	server.wait_settled()
 	answer, hit = hits(server, "/a.css", "gzip")
 	assert hit and answer.body == newer
 
 
 def test_twins_carry_over_a_reload(h2d):
 	server = h2d(image=True, files={"%d.css" % i: TEXT + b"%d" % i for i in range(20)})
-	before = settle(server)
+	before = server.wait_settled()
 	assert before["cache"]["compressed"] > 0
 	server.reload()
-	after = settle(server, above=before["image"])
+	after = server.wait_settled(above=before["image"])
 	assert after["cache"]["adopted"] == 21
 	assert after["cache"]["compressed"] == 0
 	for coding in codings_built(server):
@@ -99,7 +87,7 @@ def test_twins_carry_over_a_reload(h2d):
 		assert hit and answer.get("content-encoding") == coding
 	# One that changed is read and compressed again, and only that.
 	server.write("7.css", TEXT * 2)
-	status = settle(server, above=after["image"])
+	status = server.wait_settled(above=after["image"])
 	assert status["cache"]["compressed"] == len(codings_built(server))
 	assert hits(server, "/7.css")[0].body == TEXT * 2
 
@@ -112,11 +100,11 @@ def test_another_user_adopts_nothing(h2d):
 	if root:
 		shutil.chown(secret, "nobody")
 	os.chmod(secret, 0o400)
-	before = settle(server)
+	before = server.wait_settled()
 	assert hits(server, "/secret")[1]
 	server.put_conf(server.conf_text.replace('"nobody"', '"daemon"'))
 	server.reload()
-	after = settle(server, above=before["image"])
+	after = server.wait_settled(above=before["image"])
 	assert after["cache"]["adopted"] == (0 if root else before["cache"]["entries"])
 	assert get(server, "/secret").status == (403 if root else 200)
 	assert get(server, "/open").body == b"open"
@@ -124,24 +112,26 @@ def test_another_user_adopts_nothing(h2d):
 
 def test_a_coding_configured_out(h2d):
 	server = h2d(image=True, files={"a.css": TEXT})
-	before = settle(server)
+	before = server.wait_settled()
 	server.put_conf(server.conf_text + 'cache { compress = {} }\n')
 	server.reload()
-	settle(server, above=before["image"])
+	server.wait_settled(above=before["image"])
 	answer = get(server, "/a.css", "br, zstd, gzip")
 	assert answer.body == TEXT and answer.get("content-encoding") is None
 
 
 def test_a_dead_keeper_is_replaced(h2d):
 	server = h2d(image=True, files={"a.css": TEXT, "b.txt": "one"})
-	before = settle(server)
+	before = server.wait_settled()
 	server.allow_alert("keeper .* (killed|signal)")
 	keeper = server.status()["keeper"]
-	os.kill(keeper, signal.SIGKILL)
+	# The next one must not come before the edit.
+	os.kill(keeper, signal.SIGSTOP)
 	server.write("b.txt", "two")
+	os.kill(keeper, signal.SIGKILL)
 	# Within a second nobody believes the dead one's image any more.
 	wait_for(lambda: get(server, "/b.txt").body == b"two", 2)
-	status = settle(server, above=before["image"])
+	status = server.wait_settled(above=before["image"])
 	assert status["keeper"] not in (0, keeper)
 	assert status["cache"]["adopted"] == 2
 	assert status["cache"]["compressed"] == len(codings_built(server))  # b.txt alone
@@ -152,7 +142,7 @@ def test_a_dead_keeper_is_replaced(h2d):
 def test_no_keeper_for_a_while(h2d):
 	"""One that is stopped ticks no more: workers read the disk, and believe it again when it goes on."""
 	server = h2d(image=True, files={"b.txt": "one"})
-	settle(server)
+	server.wait_settled()
 	keeper = server.status()["keeper"]
 	os.kill(keeper, signal.SIGSTOP)
 	try:
@@ -170,7 +160,7 @@ def test_caps_under_churn(h2d):
 	files = {"f%d.bin" % i: os.urandom(20000) for i in range(40)}
 	server = h2d(image=True, sections='cache { max-size = "1M" }',
 		files=dict(files, **{"held.bin": os.urandom(200000)}))
-	settle(server)
+	server.wait_settled()
 
 	def churn():
 		for turn in range(100):
@@ -188,7 +178,7 @@ def test_caps_under_churn(h2d):
 		churn()
 		c.window(1 << 24, stream)
 		assert c.response(stream).body == held
-	status = settle(server)
+	status = server.wait_settled()
 	assert status["cache"]["images"] <= 2
 	with server.connect("tcp") as c:
 		for i in range(40):
@@ -201,7 +191,7 @@ def test_past_max_size(h2d):
 	"""What does not fit is read from disk, and found room for when something goes."""
 	server = h2d(image=True, sections='cache { max-size = "100K"  compress = {}  rescan-interval = 1 }',
 		files={"a.bin": bytes(60000), "d/b.bin": bytes(60000)})
-	status = settle(server)
+	status = server.wait_settled()
 	assert status["cache"]["content"] <= 100 << 10
 	# The one nearer the root, unless a busy machine had it read later.
 	one, other = sorted(("a.bin", "d/b.bin"), key=lambda name: not hits(server, "/" + name)[1])
@@ -295,7 +285,7 @@ def many():
 def test_a_hundred_thousand_files(many, h2d):
 	server = h2d(root=many, sections="cache { compress = {} }")
 	wait_for(lambda: cache(server)["entries"] == 100000, 120, said="all of them")
-	settle(server, deadline=120)
+	server.wait_settled(deadline=120)
 	answer, hit = hits(server, "/d99/999.txt")
 	assert hit and answer.body == b"99/999"
 	image = server.status()["image"]

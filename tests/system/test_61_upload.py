@@ -29,7 +29,8 @@ def way(request):
 	return request.param
 
 
-SIZES = [0, 1, 5000, 16384, 65535, 65536, 300001, (2 << 20) + 1]
+SIZES = [0, 1, 5000, 16384, 65535, 65536, 300001, 2 << 20, (2 << 20) + 1]
+CACHED = 2 << 20  # cache.max-file-size: the entity tag of a longer file is not a hash
 
 
 def test_put(make, way):
@@ -41,7 +42,7 @@ def test_put(make, way):
 				assert (answer.status, answer.body) == (status, b"")
 				assert answer.get("location") == ("/files/f%d" % size if status == 201 else None)
 				assert answer.get("content-location") == "/files/f%d" % size
-				assert answer.get("repr-digest") == digest(data)
+				assert answer.get("repr-digest") == (digest(data) if size <= CACHED else None)
 				got = c.get("/files/f%d" % size)
 				assert (got.status, got.body) == (200, data)
 				assert got.get("etag") == answer.get("etag")
@@ -49,6 +50,20 @@ def test_put(make, way):
 		assert names(server) == sorted("f%d" % size for size in SIZES)
 		assert os.stat(os.path.join(folder(server), "f1")).st_mode & 0o777 == 0o644
 	assert server.status()["totals"]["files_stored"] == 2 * len(SIZES)
+
+
+WANTS = [("want-repr-digest", "sha-256=5"), ("want-repr-digest", "md5=9, sha-512=1"), "repr-digest", "content-digest"]
+
+
+@pytest.mark.parametrize("wanted", WANTS, ids=lambda w: " ".join(w) if isinstance(w, tuple) else w)
+def test_digest_of_a_long_file(make, way, wanted):
+	"""The content of a file that is longer than cached ones is hashed for a client that has a use for it."""
+	server = make()
+	data = os.urandom(CACHED + 1)
+	asks = wanted if isinstance(wanted, tuple) else (wanted, digest(data))
+	with connect(server, way) as c:
+		assert put(c, "a", data, [asks]).get("repr-digest") == digest(data)
+		assert put(c, "a", data, [("want-repr-digest", "sha-256=0")]).get("repr-digest") is None
 
 
 def test_names_in_paths(make):

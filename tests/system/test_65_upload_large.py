@@ -76,7 +76,7 @@ def test_memory(h2d, large, way):
 	path, right = large
 	begun = time.monotonic()
 	with Watch(server.worker_pids()[0]) as watch:
-		done = subprocess.run(["curl", "-qksS", OPTIONS[way], "-D", "-", "-T", path,
+		done = subprocess.run(["curl", "-qksS", OPTIONS[way], "-D", "-", "-T", path, "-H", "want-repr-digest: sha-256=1",
 			server.url(way[3:], "/files/large.bin")], stdout=subprocess.PIPE, timeout=60 + SIZE, check=True)
 	took = time.monotonic() - begun
 	head = done.stdout.decode().lower()

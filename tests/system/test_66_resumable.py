@@ -657,7 +657,7 @@ def test_large(new, way):
 	for i in range(SIZE):
 		right.update(piece(i * MIB))
 	points = sorted(chance.randrange(size) for _ in range(CUTS)) + [size]
-	opened, location = begin(server, way, "large", size)
+	opened, location = begin(server, way, "large", size, ("want-repr-digest", "sha-256=1"))
 	at, grown, resent, begun = 0, 0, 0, time.monotonic()
 	for i, point in enumerate(points):
 		pid = server.worker_pids()[0]

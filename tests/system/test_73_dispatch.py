@@ -317,6 +317,14 @@ def test_least_connections(acceptor):
 	harness.REPORT.append("least-connections, 1000 on 4 workers: %r" % counts)
 
 
+def test_least_connections_of_a_thousand_at_once(acceptor):
+	"""None of them is accepted before the last has come: workers that fall behind are waited for."""
+	server = acceptor(workers=4, listens=("tcp",), conf="balance = least-connections")
+	with at_once(server, 1000) as counts:
+		assert counts[-1] <= 1.1 * counts[0], counts
+	harness.REPORT.append("least-connections, 1000 at once on 4 workers: %r" % counts)
+
+
 def test_least_connections_after_a_death(acceptor):
 	"""The one that begins anew has fewest, and gets the next ones."""
 	server = acceptor(workers=2, listens=("tcp",), conf="balance = least-connections")
@@ -403,15 +411,37 @@ def test_hup_storm(acceptor):
 
 
 def test_a_reload_takes_what_waits_along(acceptor):
-	"""What waits in an inbox and behind it when the generation leaves is answered."""
-	server = acceptor(workers=1, listens=("tcp",))
-	with stopped(*server.worker_pids()):
-		raws = ask_all(server, 40)
-		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 40 - CREDITS, said="16 wait")
+	"""What waits in the inbox of a worker that stands still, and behind it, is answered by the next generation; that
+	worker may die then."""
+	server = acceptor(workers=2, listens=("tcp",))
+	old = server.worker_pids()
+	with stopped(*old):
+		raws = ask_all(server, 60)
+		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 60 - 2 * CREDITS, said="16 wait in each")
 		server.reload()
-		hear_all(raws[CREDITS:])
-	hear_all(raws[:CREDITS])
+		hear_all(raws)
+		os.kill(old[0], signal.SIGKILL)
+	server.log.wait("generation 1 is gone: .* 0 refused")
 	server.wait_up(2)
+
+
+def test_reloads_leave_many_inboxes(acceptor):
+	"""Those of several generations whose workers stand still are read all at once, and by the next worker if the one
+	that reads them dies."""
+	server = acceptor(workers=2, listens=("tcp",))
+	with contextlib.ExitStack() as still:
+		for generation in (2, 3, 4):
+			still.enter_context(stopped(*(w["pid"] for w in server.live_workers().values())))
+			raws = ask_all(server, 20)
+			procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="they wait in the inboxes")
+			server.reload()
+			hear_all(raws)
+			killed = set(server.worker_pids())
+			for pid in killed:
+				os.kill(pid, signal.SIGKILL)
+			procs.wait_for(lambda: len(set(server.worker_pids()) - killed) == 2, said="the next workers of the same slots")
+	server.wait_up(4)
+	server.baseline = None
 
 
 def test_a_failed_reload_accepts_nothing(acceptor):

@@ -296,8 +296,8 @@ def test_malformed_targets_are_said_once_a_second(h2d):
 			for stream in [c.send(path="/%zz") for _ in range(50)]:
 				assert c.response(stream).status == 400
 	seconds = time.monotonic() - began
-	server.log.wait(r"malformed request target … and \d+ more like it in the last second")
-	assert len(server.log.find("malformed request target$")) <= seconds + 2
+	server.log.wait(r"malformed request target: /%zz … and \d+ more like it in the last second")
+	assert len(server.log.find("malformed request target: /%zz$")) <= seconds + 2
 
 
 def test_access_log_to_a_blocked_pipe(h2d):

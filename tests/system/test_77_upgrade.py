@@ -16,6 +16,7 @@ import client
 import harness
 import procs
 import server as srv
+from procs import Helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UPGRADES = int(os.environ.get("H2D_UPGRADES", "5"))
@@ -168,6 +169,38 @@ def test_upgrades_under_load(h2d):
 	harness.REPORT.append("upgrades: %d under 50 clients, %d requests, %d failures; `-s upgrade` median %.0f ms, "
 		"slowest %.0f ms" % (UPGRADES, result["requests"], result["failures"],
 		1000 * sorted(took)[len(took) // 2], 1000 * max(took)))
+
+
+def spread(server, n):
+	"""How many of n connections each worker has, all opened before one is closed."""
+	held = [server.socket("tcp") for _ in range(n)]
+	try:
+		def clients():
+			found = [w["clients"] for w in server.live_workers().values()]
+			return sum(found) == n and sorted(found)
+		return procs.wait_for(clients, said="%d connections" % n)
+	finally:
+		for s in held:
+			s.close()
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_least_connections_goes_on(h2d, tmp_path, dispatch):
+	"""It is in force after each upgrade, and none of them costs a client anything."""
+	server = h2d(workers=4, dispatch=dispatch, conf="balance = least-connections",
+		files={"small": "small"})
+	if server.status()["balance"] != "least-connections":
+		harness.skip_without("ebpf", "least-connections cannot be had here")
+	with Helper("storm.py", json.dumps(dict(ports=server.ports, size=0, digest="",
+			roles=dict(again_and_again=8, busy=8))), out=tmp_path / "out") as clients:
+		for _ in range(3):
+			server.upgrade()
+			assert server.status()["balance"] == "least-connections"
+		found = clients.stop()
+	assert found["lost"] == []
+	procs.wait_for(lambda: not any(w["clients"] for w in server.live_workers().values()), said="all are gone")
+	assert spread(server, 8) == [2, 2, 2, 2]
+	assert not server.log.find("cannot be had")
 
 
 def test_queued_connections_are_served(h2d):

@@ -6,6 +6,7 @@ import socket
 import time
 
 import pytest
+from hyperframe import frame as hf
 
 import procs
 from server import H2D, SANITIZED
@@ -38,6 +39,62 @@ def test_a_stopped_worker_is_replaced(h2d):
 	server.wait_up()
 
 
+def ask_many(server, n):
+	raws = [server.raw("tcp") for _ in range(n)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_a_worker_that_stands_still_is_steered_away_from(h2d, dispatch):
+	"""Long before it is given up; and it serves again as if nothing had been."""
+	server = h2d(workers=2, listens=("tcp",), dispatch=dispatch, conf="worker-watchdog = 3600")
+	pid = server.live_workers()[0]["pid"]
+	os.kill(pid, signal.SIGSTOP)
+	try:
+		ask_many(server, 40)
+	finally:
+		os.kill(pid, signal.SIGCONT)
+	server.log.wait(r"worker 0 \(process %d\) turns again" % pid)
+	ask_many(server, 40)
+	assert server.live_workers()[0]["pid"] == pid and not server.log.find("it is ended")
+
+
+def hold_all_of_one(server, n):
+	"""Downloads that stand still: n connections of one worker; and its slot."""
+	held, slot = [], None
+	while len(held) < n:
+		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		clients = {slot: w["clients"] for slot, w in server.live_workers().items()}
+		if slot is None:
+			slot = max(clients, key=clients.get)
+		if clients[slot] > len(held):
+			held.append(raw)
+		else:
+			raw.close()
+	return held, slot
+
+
+@pytest.mark.parametrize("dispatch, balance", [("reuseport", "hash"), ("acceptor", "source-hash")])
+def test_a_full_worker_lends_its_sockets(h2d, dispatch, balance):
+	"""Who connects does not wait for it while a neighbour has room; when it has room again it accepts alone."""
+	server = h2d(workers=2, listens=("tcp",), dispatch=dispatch, files={"large": bytes(1 << 20)},
+		conf="worker-connections = 24\nlog-level = info\nbalance = " + balance)
+	held, slot = hold_all_of_one(server, 24)
+	server.log.wait("worker %d is full: worker %d accepts from its sockets" % (slot, 1 - slot))
+	for _ in range(10):
+		ask_many(server, 2)
+	for raw in held:
+		raw.close()
+	server.log.wait("worker %d has room again" % slot)
+	ask_many(server, 40)
+
+
 def test_a_worker_that_spins_says_what_it_did(h2d):
 	server = h2d(binary=HANDLERS, workers=1, listens=("tcp",), conf="worker-watchdog = 2")
 	server.allow_alert("signal 6")
@@ -58,6 +115,28 @@ def test_a_stopped_keeper_is_replaced(h2d):
 	server.log.wait("keeper .*has stood still for 2 s")
 	procs.wait_for(lambda: server.status()["keeper"] not in (0, keeper), said="another keeper")
 	server.wait_image()
+
+
+def test_a_stopped_acceptor_is_replaced(h2d):
+	"""Its listeners are the master's: who connects meanwhile is served by the next one."""
+	server = h2d(workers=2, dispatch="acceptor", listens=("tcp",), conf="worker-watchdog = 2")
+	server.baseline = None
+	before = server.raw("tcp")
+	before.send(before.headers(1))
+	assert before.status_of(1) == 200
+	acceptor = server.status()["acceptor"]
+	os.kill(acceptor, signal.SIGSTOP)
+	raws = [server.raw("tcp") for _ in range(40)]
+	for raw in raws:
+		raw.send(raw.headers(1))
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+	server.log.wait(r"acceptor \(process %d\) has stood still for 2 s: it is ended" % acceptor)
+	assert server.status()["acceptor"] not in (0, acceptor)
+	before.send(before.headers(3))
+	assert before.status_of(3) == 200
+	before.close()
 
 
 def test_it_can_be_switched_off(h2d):

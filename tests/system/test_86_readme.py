@@ -71,6 +71,16 @@ def test_the_configuration(tmp_path, cert):
 	assert done.returncode == 0, done.stderr
 
 
+def test_behind_a_load_balancer(tmp_path, cert):
+	"""Its first block is a configuration; tests/interop has such balancers in front."""
+	text = re.match(r"\s*((?:    .*\n)+)", section("Behind a load balancer")).group(1)
+	path = tmp_path / "h2d.conf"
+	path.write_text(text + 'server "_" { root = "%s" }\ntls { certificate = "%s"  certificate-key = "%s" }\n'
+		% (TOP / "site", cert.cert, cert.key))
+	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
+	assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+
+
 def test_without_a_configuration_file(h2d, cert):
 	for c in commands(section("Without a configuration file")):
 		c = c.replace("/srv/www", str(TOP / "site")).replace("server.key", cert.key).replace("server.crt", cert.cert)

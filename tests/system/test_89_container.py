@@ -95,22 +95,39 @@ def container(image):
 		c.close()
 
 
-def test_serves_and_finishes(container):
+def begin_download(c, rate):
+	download = subprocess.Popen(["nsenter", "-t", str(c.init()), "-n", "--", "curl", "-sS", "--limit-rate", rate,
+		"-w", "%{size_download}", "-o", "/dev/null", "http://127.0.0.1:8081/large"], stdout=subprocess.PIPE,
+		stderr=subprocess.DEVNULL, text=True)
+	procs.wait_for(lambda: c.run("ss", "-tnH", "state", "established", "sport", "=", ":8081").stdout, said="download")
+	return download
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM], ids=["QUIT", "TERM"])
+def test_serves_and_finishes(container, number):
+	"""By the image's STOPSIGNAL, and by the one that is sent where nobody heeds that."""
 	c = container(PORT="8081", THREADS="2")
 	assert c.run("curl", "-sS", "http://127.0.0.1:8081/").stdout == "hello from a container\n"
-	download = subprocess.Popen(["nsenter", "-t", str(c.init()), "-n", "--", "curl", "-sS", "--limit-rate", "20M",
-		"-w", "%{size_download}", "-o", "/dev/null", "http://127.0.0.1:8081/large"], stdout=subprocess.PIPE, text=True)
-	procs.wait_for(lambda: c.run("ss", "-tnH", "state", "established", "sport", "=", ":8081").stdout, said="download")
-	os.kill(c.init(), signal.SIGQUIT)  # the image's STOPSIGNAL
+	download = begin_download(c, "20M")
+	os.kill(c.init(), number)
 	assert download.communicate(timeout=procs.DEADLINE)[0] == str(40 << 20)
 	assert c.process.wait(procs.DEADLINE) == 0, c.text()
 	assert "alert" not in c.text() and "AddressSanitizer" not in c.text(), c.text()
 
 
-def test_stops_at_once(container):
-	c = container()
-	os.kill(c.init(), signal.SIGTERM)
-	assert c.process.wait(procs.DEADLINE) == 0, c.text()
+@pytest.mark.parametrize("numbers", [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]], ids=["TERM twice", "INT"])
+def test_stops_at_once(container, numbers):
+	"""The download would take minutes. Its client may long be busy with what the kernel has for it."""
+	c = container(PORT="8081")
+	download = begin_download(c, "100K")
+	for sent, number in enumerate(numbers, 1):
+		os.kill(c.init(), number)
+		procs.wait_for(lambda sent=sent: c.text().count("signal ") == sent, said="it is seen")
+	try:
+		assert c.process.wait(procs.DEADLINE) == 0, c.text()
+	finally:
+		download.kill()
+		download.communicate()
 
 
 def test_tls(container, image, cert):
@@ -124,9 +141,14 @@ def test_tls(container, image, cert):
 def test_mounted_configuration(container, image):
 	conf = os.path.join(image, "h2d.conf")
 	with open(conf, "w") as f:
-		f.write('listen "127.0.0.1:9000" {}\nlisten "127.0.0.1:9180" { admin = true }\nserver "_" { root = "www" }\n')
+		f.write('pid-file = "/run/h2d/h2d.pid"\nlisten "127.0.0.1:8081" {}\nlisten "127.0.0.1:9180" { admin = true }\nserver "_" { root = "www" }\n')
 	c = container(H2D_CONF=conf)
-	assert c.run("curl", "-sS", "http://127.0.0.1:9000/").stdout == "hello from a container\n"
+	assert c.run("curl", "-sS", "http://127.0.0.1:8081/").stdout == "hello from a container\n"
+	download = begin_download(c, "100K")
+	done = c.run(os.path.join(image, "bin", "h2d"), "-f", conf, "-s", "stop")
+	assert done.returncode in (0, -signal.SIGKILL), done.stderr  # it may end with its namespace
+	assert c.process.wait(procs.DEADLINE) == 0
+	assert int(download.communicate(timeout=procs.DEADLINE)[0]) < 40 << 20, "stop is now"
 
 
 @pytest.mark.parametrize("env, words", [

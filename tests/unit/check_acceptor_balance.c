@@ -104,6 +104,30 @@ START_TEST(fewest_is_even)
 }
 END_TEST
 
+/* By those that have more than a few more; and by least-connections alone. */
+START_TEST(one_that_is_behind_is_waited_for)
+{
+	const struct acceptor_balance least = { .mode = ACCEPTOR_LEAST_CONNECTIONS },
+				      turns = { .mode = ACCEPTOR_ROUND_ROBIN };
+
+	all_open();
+	choices[0] = (struct acceptor_choice){ .behind = true, .load = 20 };
+	choices[1].load = 28;
+	choices[2].load = 29;
+	acceptor_balance_hold(&turns, choices, SLOTS);
+	ck_assert(choices[2].open);
+	acceptor_balance_hold(&least, choices, SLOTS);
+	ck_assert(!choices[0].open);
+	ck_assert(choices[1].open);
+	ck_assert(!choices[2].open);
+	choices[0].behind = false; /* it takes nothing any more */
+	choices[2].open = true;
+	choices[3].load = UINT32_MAX;
+	acceptor_balance_hold(&least, choices, SLOTS);
+	ck_assert(choices[2].open);
+}
+END_TEST
+
 START_TEST(a_source_stays_where_it_is)
 {
 	struct acceptor_balance b = { .mode = ACCEPTOR_SOURCE_HASH };
@@ -213,6 +237,7 @@ static TCase *tests(void)
 	tcase_add_test(t, fewest);
 	tcase_add_test(t, ties_take_turns);
 	tcase_add_test(t, fewest_is_even);
+	tcase_add_test(t, one_that_is_behind_is_waited_for);
 	tcase_add_test(t, a_source_stays_where_it_is);
 	tcase_add_test(t, a_source_moves_to_a_new_worker_only);
 	tcase_add_test(t, an_ipv6_source_is_a_network);

@@ -158,6 +158,29 @@ START_TEST(differences)
 }
 END_TEST
 
+START_TEST(unmaps)
+{
+	static const struct {
+		const char *text, *is;
+	} cases[] = {
+		{ "[::ffff:192.0.2.1]:80", "192.0.2.1:80" },
+		{ "[::192.0.2.1]:80", "[::192.0.2.1]:80" },
+		{ "[2001:db8::1]:80", "[2001:db8::1]:80" },
+		{ "192.0.2.1:80", "192.0.2.1:80" },
+		{ "unix:/a", "unix:/a" },
+	};
+	char text[ADDR_TEXT];
+	struct addr a;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert_ptr_null(addr_parse(cases[i].text, &a));
+		addr_unmap(&a);
+		addr_format(&a, text, sizeof(text));
+		ck_assert_str_eq(text, cases[i].is);
+	}
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("addr");
@@ -167,6 +190,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, unix_path_length);
 	tcase_add_test(tc, peers);
 	tcase_add_test(tc, differences);
+	tcase_add_test(tc, unmaps);
 	return tc;
 }
 

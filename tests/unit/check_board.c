@@ -105,15 +105,37 @@ START_TEST(totals_outlive)
 	b->counters.requests = 11;
 	b->counters.handshake_us.sum = INT64_MAX;
 	b->counters.handshake_us.buckets[1] = 3;
+	a->times.v[1][1].duration.sum = 7;
+	a->slot = 1; /* a lie, too */
 	board_release(board, &a);
 	board_release(board, &b);
 	ck_assert_int_eq(kept->requests, 16);
+	ck_assert_int_eq(board->head.retired_of[0].requests, 5);
+	ck_assert_int_eq(board->head.retired_of[1].requests, 11);
+	ck_assert_int_eq(board->head.retired_times.v[1][1].duration.sum, 7);
 	ck_assert_int_eq(kept->connections, 0);
 	ck_assert_int_eq(kept->bytes_out, 0);
 	ck_assert_int_eq(kept->handshake_us.values, 2);
 	ck_assert_int_eq(kept->handshake_us.sum, -2); /* it wraps, and that is all */
 	ck_assert_int_eq(kept->handshake_us.buckets[1], 5);
 	ck_assert_int_eq(kept->handshake_us.buckets[2], 0);
+}
+END_TEST
+
+/* Readers can tell that what they read was of two moments. */
+START_TEST(retired_meanwhile)
+{
+	struct board_slot *a = board_take(board, 0, 1);
+	uint32_t begun = board_read_begin(board);
+
+	ck_assert(!board_read_again(board, begun));
+	board_release(board, &a);
+	ck_assert(board_read_again(board, begun));
+	begun = board_read_begin(board);
+	ck_assert(!board_read_again(board, begun));
+	board->head.retirements++; /* in the middle of it */
+	ck_assert(board_read_again(board, begun));
+	ck_assert(board_read_again(board, board_read_begin(board)));
 }
 END_TEST
 
@@ -205,6 +227,7 @@ static TCase *tests(void)
 	tcase_add_test(t, states);
 	tcase_add_test(t, next);
 	tcase_add_test(t, totals_outlive);
+	tcase_add_test(t, retired_meanwhile);
 	tcase_add_test(t, protection);
 	tcase_add_test(t, protection_is_for_good);
 	return t;

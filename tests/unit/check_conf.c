@@ -1,6 +1,7 @@
 /* check_conf: what a good configuration becomes, and what the command line makes of it. */
 #include "conf_unit.h"
 
+#include "conf/conf_access_log.h"
 #include "conf/conf_table.h"
 
 START_TEST(defaults)
@@ -14,7 +15,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(c->worker_processes, 0);
 	ck_assert_uint_eq(c->worker_connections, 16384);
 	ck_assert_str_eq(c->error_log, "stderr");
-	ck_assert_str_eq(c->access_log, "off");
+	ck_assert_str_eq(c->log.access_log, "off");
 	ck_assert_uint_eq(c->shutdown_timeout, 30);
 	ck_assert(c->server_tokens);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "hash");
@@ -76,7 +77,7 @@ static void check_whole(struct conf *c)
 	ck_assert_uint_eq(c->worker_cpu_affinity_at.line, 3);
 	ck_assert_int_eq(c->log_level, 2);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "cpu");
-	ck_assert_str_eq(c->access_log, in_folder("access.log"));
+	ck_assert_str_eq(c->log.access_log, in_folder("access.log"));
 	ck_assert(!c->server_tokens);
 	ck_assert_uint_eq(c->nlistens, 5);
 	ck_assert(c->listens[0].tls && !c->listens[1].tls);
@@ -298,12 +299,62 @@ START_TEST(the_manual_names_every_key)
 	fclose(out);
 	for (char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++)
 		items++;
-	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		keys += conf_sections[i].inherits ? 0 : conf_sections[i].nrows;
+	for (const struct conf_section *s = conf_sections; s < conf_sections + CONF_SECTIONS; s++) {
+		for (unsigned i = 0; i < s->nrows; i++) {
+			const struct conf_row *outer = conf_table_outer(s, &s->rows[i]);
+
+			keys += outer == NULL || strcmp(outer->help, s->rows[i].help) != 0;
+		}
+	}
 	ck_assert_uint_eq(items, keys);
 	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
 	ck_assert_ptr_nonnull(strstr(text, ".Ic auth\\-basic\\-realm .\n"));
 	free(text);
+}
+END_TEST
+
+/* What a server sets is its own, the rest is the top level's; a file is there once. */
+START_TEST(access_logs)
+{
+	struct conf *c = load_text("access-log = \"a.log\" access-log-skip = {\"/h\"}\n"
+				   "server \"_\" { root = \"www\" access-log-format = json }\n"
+				   "server \"b\" { root = \"www\" access-log = \"off\" }\n"
+				   "server \"c\" { root = \"www\" access-log = \"stdout\" "
+				   "access-log-skip = {} }\n"
+				   "server \"d\" { root = \"www\" access-log = \"@/a.log\" }\n");
+	static const int logs[] = { 0, -1, 1, 0, 0 };
+	struct conf_access_logs all;
+	struct conf_access_log log;
+
+	no_faults("access logs");
+	conf_access_logs(c, &all);
+	ck_assert_uint_eq(all.n, 2);
+	ck_assert_str_eq(all.v[0].name, in_folder("a.log"));
+	ck_assert_uint_eq(all.v[0].at->line, 1);
+	ck_assert_str_eq(all.v[1].name, "stdout");
+	ck_assert_uint_eq(all.v[1].at->line, 4);
+	for (unsigned i = 0; i <= c->nservers; i++) {
+		log = conf_access_log(c, &all, i);
+		ck_assert_int_eq(log.log, logs[i]);
+		ck_assert_int_eq(log.format, i == 0 ? 2 : 0);
+		ck_assert_uint_eq(log.skip->n, i == 2 ? 0 : 1);
+	}
+	conf_free(&c);
+}
+END_TEST
+
+/* As many as descriptors go with one message. */
+START_TEST(too_many_access_logs)
+{
+	char text[16384], *p = text;
+
+	for (int i = 0; i <= CONF_ACCESS_LOGS_MAX; i++)
+		p += sprintf(
+			p, "server \"s%d\" { root = \"@/www\" access-log = \"%d.log\" }\n", i, i);
+	ck_assert_ptr_null(load_text(text));
+	ck_assert_uint_eq(nfaults, 1);
+	ck_assert_str_eq(faults[0], "h2d.conf:61: there are more than 60 access logs");
+	_Static_assert(CONF_ACCESS_LOGS_MAX == 60, "the fault says it");
 }
 END_TEST
 
@@ -518,6 +569,8 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, access_logs);
+	tcase_add_test(t, too_many_access_logs);
 	tcase_add_test(t, relative_names);
 	tcase_add_test(t, the_command_line_wins);
 	tcase_add_test(t, the_root_of_the_command_line_is_the_default_servers);

@@ -113,6 +113,15 @@ static const struct {
 					      "dispatch = reuseport, which has auto, "
 					      "hash, cpu, least-connections" } },
 	{ SERVED "balance = fair\nbalance = \n", { "h2d.conf:2|balance must be", "h2d.conf:3|" } },
+	{ SERVED "listen \"127.0.0.1:1\" { proxy-protocol = true }\nclient-address = forwarded\n",
+		{ "h2d.conf:3|client-address needs trusted-proxies",
+			"h2d.conf:2|proxy-protocol = true needs trusted-proxies" } },
+	{ SERVED "trusted-proxies = {\"10.0.0.0/8\"}\n"
+		 "listen \"unix:/tmp/x.sock\" { proxy-protocol = true }\n",
+		{ "h2d.conf:3|\"unix\" in trusted-proxies" } },
+	{ SERVED "client-address = x-real-ip\nset_real_ip_from = \"10.0.0.0/8\"\n",
+		{ "h2d.conf:2|connection, x-forwarded-for, forwarded",
+			"h2d.conf:3|trusted-proxies" } },
 	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
 	{ SERVED "cache { max-size = 1.5G  max-file-size = 65M }\n",
@@ -191,6 +200,11 @@ static const struct {
 		{ "h2d.conf:2|@/no", "h2d.conf:3|@/no", "h2d.conf:4|not a directory" } },
 	{ SERVED "pid-file = \"www\"\nerror-log = \"\"\naccess-log = \"www\"\n",
 		{ "h2d.conf:2|directory", "h2d.conf:3|empty", "h2d.conf:4|directory" } },
+	{ IN_SERVER "access-log = \"no/a\"\naccess-log-format = xml\n"
+		    "access-log-skip = {\"/a\", \"b\", \"/c*\"} }\n"
+		    "access-log-skip = {\"/../a\"}\n",
+		{ "h2d.conf:3|combined, combined-vhost, json, short", "h2d.conf:5|\"/../a\"",
+			"h2d.conf:2|@/no", "h2d.conf:4|\"b\" is no path", "h2d.conf:4|\"/c*\"" } },
 
 	/* sections in a server */
 	{ SERVED "location \"/a\" { index = 5 }\nerror-page \"404\" {}\n",

@@ -123,6 +123,26 @@ START_TEST(errs)
 }
 END_TEST
 
+/* Those that say that a limit struck are counted, whether they are logged or not. */
+START_TEST(errs_of_limits)
+{
+	struct addr peer = { 0 };
+	struct counters block = { 0 };
+
+	counters_to(&block);
+	log_max = LEVEL_ALERT;
+	err_log(ERR_BODY_TOO_LARGE, &peer);
+	err_log(ERR_HEADER_BLOCK, &peer);
+	err_log(ERR_FIELDS_TOO_LARGE, &peer);
+	err_log(ERR_TIMEOUT_SEND, &peer);
+	err_log(ERR_CHUNK, &peer);
+	ck_assert_int_eq(block.limit_body, 1);
+	ck_assert_int_eq(block.limit_header, 2);
+	ck_assert_int_eq(block.timeout_send, 1);
+	ck_assert_int_eq(block.timeout_body, 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("counters");
@@ -134,6 +154,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, read_and_add);
 	tcase_add_test(tc, private_block);
 	tcase_add_test(tc, errs);
+	tcase_add_test(tc, errs_of_limits);
 	return tc;
 }
 

@@ -1,6 +1,6 @@
 /*
  * check_ctl_link: messages come in their order, descriptors that nobody keeps are closed, one that
- * came without its descriptors is asked for again, and the end is told once.
+ * came without its descriptors is asked for again, ticks are told once a second, and the end once.
  */
 #include "net/ctl_link.h"
 
@@ -101,6 +101,22 @@ START_TEST(what_is_lost_is_asked_for)
 }
 END_TEST
 
+START_TEST(ticks_are_told_once_a_second)
+{
+	struct ctl_msg msg;
+	int came[CTL_FDS_MAX], n;
+
+	for (unsigned i = 0; i < 100; i++)
+		ctl_link_tick(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
+	ck_assert_uint_eq(msg.type, CTL_TICK);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), -EAGAIN);
+	link_end.ticked_ms -= 1000; /* a second passes */
+	ctl_link_tick(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
+}
+END_TEST
+
 START_TEST(the_end_is_told_once)
 {
 	send(CTL_DRAIN, NULL, 0);
@@ -121,6 +137,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_is_not_kept_is_closed);
 	tcase_add_test(tc, what_is_lost_is_asked_for);
+	tcase_add_test(tc, ticks_are_told_once_a_second);
 	tcase_add_test(tc, the_end_is_told_once);
 	return tc;
 }

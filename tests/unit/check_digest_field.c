@@ -147,6 +147,44 @@ START_TEST(test_none)
 }
 END_TEST
 
+static const struct {
+	const char *line, *more;
+	bool wanted;
+} wants[] = {
+	{ "sha-256=1", NULL, true },
+	{ "sha-512=10", NULL, true },
+	{ "sha-256=3, sha-512=0", NULL, true },
+	{ " md5=10 , sha-256=1;a=\"b\" ", NULL, true },
+	{ "md5", "sha-512=5", true },
+	{ "oops=", "sha-256=5", true },
+	{ "sha-256=0", NULL, false },
+	{ "sha-256=-1", NULL, false },
+	{ "sha-256=1.5", NULL, false },
+	{ "sha-256", NULL, false },
+	{ "sha-256=?1", NULL, false },
+	{ "md5=10", NULL, false },
+	{ "sha-2561=10", NULL, false },
+	{ "sha-256=1,", NULL, false },
+	{ "sha-256=1 md5=2", NULL, false },
+	{ ",sha-256=1", NULL, false },
+	{ "", NULL, false },
+};
+
+START_TEST(test_wanted)
+{
+	struct field fields[] = {
+		{ SLICE_LIT("want-content-digest"), SLICE_LIT("sha-256=1") },
+		{ SLICE_LIT("want-repr-digest"), slice_str(wants[_i].line) },
+		{ SLICE_LIT("want-repr-digest"), slice_str(wants[_i].more) },
+	};
+
+	ck_assert(!digest_field_wanted(fields, 1));
+	ck_assert_msg(
+		digest_field_wanted(fields, wants[_i].more != NULL ? 3 : 2) == wants[_i].wanted,
+		"%s", wants[_i].line);
+}
+END_TEST
+
 START_TEST(test_write)
 {
 	unsigned char hash[DIGEST_SIZE_MAX];
@@ -169,6 +207,7 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tc, test_none);
+	tcase_add_loop_test(tc, test_wanted, 0, sizeof(wants) / sizeof(wants[0]));
 	tcase_add_test(tc, test_write);
 	return tc;
 }

@@ -93,6 +93,17 @@ START_TEST(test_list)
 }
 END_TEST
 
+START_TEST(test_trim)
+{
+	ck_assert(slice_eq(field_trim(SLICE(" \t a \tb\t ")), SLICE("a \tb")));
+	ck_assert(slice_eq(field_trim(SLICE("a")), SLICE("a")));
+	ck_assert_uint_eq(field_trim(SLICE(" \t ")).n, 0);
+	ck_assert_uint_eq(field_trim(SLICE("")).n, 0);
+	/* No other white space counts. */
+	ck_assert_uint_eq(field_trim(SLICE("\r\n")).n, 2);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("field");
@@ -102,6 +113,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, test_value_bytes, 0, 256);
 	tcase_add_test(tc, test_value_empty);
 	tcase_add_loop_test(tc, test_list, 0, sizeof(lists) / sizeof(lists[0]));
+	tcase_add_test(tc, test_trim);
 	return tc;
 }
 

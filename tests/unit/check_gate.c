@@ -587,7 +587,8 @@ static void page_later(struct h2d_req *r, int status, struct slice page)
  * more. */
 START_TEST(refused_while_it_waits)
 {
-	static const struct site_error_page pages[] = { { 400, SLICE_LIT("/400.html") } };
+	static const struct site_error_page pages[] = { { .status = 400,
+		.file = SLICE_LIT("/400.html") } };
 
 	site_v[0].error_pages = pages;
 	site_v[0].nerror_pages = 1;

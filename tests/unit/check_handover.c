@@ -23,6 +23,7 @@ static const char whole[] =
 	"keeper 6\n"
 	"image 1999 12345 7 8 9 10\n"
 	"listener 1 own 2 11 12 127.0.0.1:0\n"
+	"by-slot 15\n"
 	"listener 2 passed 1 13 [::1]:443\n"
 	"listener 3 own 1 14 unix:/run/h2d/a sock\n"
 	"end\n";
@@ -55,7 +56,7 @@ START_TEST(round_trip)
 	ck_assert_int_eq(h.privs.ngroups, 2);
 	ck_assert_int_eq(h.nimage_fds, 4);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14);
+	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15);
 	handover_format(&h, &out);
 	ck_assert(!out.failed);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);

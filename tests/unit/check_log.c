@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/err.h"
 #include "base/log_out.h"
 #include "unit.h"
 
@@ -48,6 +49,28 @@ static const char *next_line(void)
 	got[n > 0 ? n : 0] = '\0';
 	return got;
 }
+
+/* A target is the peer's: shown to its 200th byte, with nothing that a reader could mistake. */
+START_TEST(what_an_error_is_about)
+{
+	static const char *const shown[] = { ": /a%zz\n", ": /\\x1b[2J\\x5c\\x20\\xff\n" };
+	const struct slice targets[] = { SLICE("/a%zz"), SLICE("/\033[2J\\ \xff") };
+	const struct addr peer = { 0 };
+	char large[300];
+
+	log_max = LEVEL_INFO;
+	for (int i = 0; i < 2; i++) {
+		ERR_BAD_PATH->kind->until_ms = 0;
+		err_log_about(ERR_BAD_PATH, &peer, targets[i]);
+		ck_assert_msg(strstr(next_line(), shown[i]) != NULL, "%s", got);
+	}
+	memset(large, 'x', sizeof(large));
+	ERR_BAD_PATH->kind->until_ms = 0;
+	err_log_about(ERR_BAD_PATH, &peer, slice_of(large, sizeof(large)));
+	ck_assert_ptr_nonnull(strstr(next_line(), "xx...\n"));
+	ck_assert_uint_eq(strspn(strstr(got, ": x") + 2, "x"), 200);
+}
+END_TEST
 
 START_TEST(form)
 {
@@ -334,6 +357,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, form);
+	tcase_add_test(tc, what_an_error_is_about);
 	tcase_add_test(tc, levels);
 	tcase_add_loop_test(tc, escape, 0, sizeof(escapes) / sizeof(escapes[0]));
 	tcase_add_loop_test(tc, cut, 0, 2);

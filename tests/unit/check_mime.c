@@ -1,8 +1,10 @@
-/* check_mime: the table's order, every row found in any case, what an extension is. */
+/* check_mime: the table's order, every row found in any case, what an extension is, rows of a
+ * configuration. */
 #include "http/mime.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "unit.h"
 
@@ -40,12 +42,12 @@ START_TEST(test_row)
 	for (const char *c = rows[_i].extension; *c != '\0'; c++)
 		ck_assert(islower(*c) || isdigit(*c));
 
-	m = mime_find(slice_str(lower));
+	m = mime_find(NULL, slice_str(lower));
 	ck_assert_msg(slice_eq(m->extension, slice_str(rows[_i].extension)), "%s", lower);
 	ck_assert(slice_eq(m->type, slice_str(rows[_i].type)));
 	ck_assert_int_eq(m->text, rows[_i].kind == TEXT);
 	ck_assert_int_eq(m->compressible, rows[_i].kind != PACKED);
-	ck_assert_ptr_eq(mime_find(slice_str(upper)), m);
+	ck_assert_ptr_eq(mime_find(NULL, slice_str(upper)), m);
 	/* a charset belongs to text, and only there */
 	ck_assert_int_eq(m->text, slice_starts(m->type, SLICE("text/")));
 }
@@ -78,9 +80,82 @@ static const struct {
 
 START_TEST(test_path)
 {
-	const struct mime *m = mime_find(slice_str(paths[_i].path));
+	const struct mime *m = mime_find(NULL, slice_str(paths[_i].path));
 
 	ck_assert_msg(slice_eq(m->type, slice_str(paths[_i].type)), "%s", paths[_i].path);
+}
+END_TEST
+
+static const struct {
+	const char *text, *extension, *type;
+	bool text_like, compressible;
+	const char *why;
+} rows_of_conf[] = {
+	{ "foo: text/x-foo", "foo", "text/x-foo", true, true, NULL },
+	{ "foo:text/x-foo", "foo", "text/x-foo", true, true, NULL },
+	{ "FOO: Text/X", "FOO", "Text/X", true, true, NULL },
+	{ "a: application/x+json", "a", "application/x+json", false, true, NULL },
+	{ "a: image/x+XML", "a", "image/x+XML", false, true, NULL },
+	{ "a: application/wasm", "a", "application/wasm", false, true, NULL },
+	{ "a: image/png", "a", "image/png", false, false, NULL },
+	{ "a: application/x-new", "a", "application/x-new", false, false, NULL },
+	{ "a: text/", NULL, NULL, false, false, "is written" },
+	{ "a: /x", NULL, NULL, false, false, "is written" },
+	{ "a: ", NULL, NULL, false, false, "is written" },
+	{ "a:", NULL, NULL, false, false, "is written" },
+	{ "a: x y/z", NULL, NULL, false, false, "is written" },
+	{ "a: x/y ", NULL, NULL, false, false, "is written" },
+	{ "a: x/y;q=1", NULL, NULL, false, false, "no parameters" },
+	{ "a", NULL, NULL, false, false, "EXTENSION: TYPE" },
+	{ "", NULL, NULL, false, false, "EXTENSION: TYPE" },
+	{ ": x/y", NULL, NULL, false, false, "not one extension" },
+	{ "a/b: x/y", NULL, NULL, false, false, "not one extension" },
+	{ "a.b: x/y", NULL, NULL, false, false, "not one extension" },
+	{ ".a: x/y", NULL, NULL, false, false, "without its dot" },
+};
+
+START_TEST(test_parse)
+{
+	const char *text = rows_of_conf[_i].text;
+	struct mime m;
+	const char *why = mime_parse(text, &m);
+
+	if (rows_of_conf[_i].why != NULL) {
+		ck_assert_msg(why != NULL && strstr(why, rows_of_conf[_i].why) != NULL, "%s: %s",
+			text, why);
+		return;
+	}
+	ck_assert_msg(why == NULL, "%s: %s", text, why);
+	ck_assert(slice_eq(m.extension, slice_str(rows_of_conf[_i].extension)));
+	ck_assert(slice_eq(m.type, slice_str(rows_of_conf[_i].type)));
+	ck_assert_msg(m.text == rows_of_conf[_i].text_like, "%s", text);
+	ck_assert_msg(m.compressible == rows_of_conf[_i].compressible, "%s", text);
+}
+END_TEST
+
+START_TEST(test_types)
+{
+	static const char *const texts[] = { "zzz: a/z", "CSS: a/css",
+		"long-extension-of-its-own: a/l" };
+	struct mime own[3];
+	struct mime_types types = { .rows = own, .n = 3 }, other = types;
+
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_ptr_null(mime_parse(texts[i], &own[i]));
+	qsort(own, 3, sizeof(*own), mime_order);
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x.css")), &own[0]);
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x.Long-Extension-of-its-own")), &own[1]);
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x.ZZZ")), &own[2]);
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x.html")), mime_find(NULL, SLICE("/x.html")));
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x")), mime_find(NULL, SLICE("/x")));
+	ck_assert(mime_types_eq(&types, &other));
+	ck_assert_ptr_null(mime_parse_type("text/x", &types.unknown));
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/x")), &types.unknown);
+	ck_assert_ptr_eq(mime_find(&types, SLICE("/.css")), &types.unknown);
+	ck_assert(!mime_types_eq(&types, &other));
+	other = types;
+	other.n = 2;
+	ck_assert(!mime_types_eq(&types, &other));
 }
 END_TEST
 
@@ -91,6 +166,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, test_order);
 	tcase_add_loop_test(tc, test_row, 0, ROWS);
 	tcase_add_loop_test(tc, test_path, 0, sizeof(paths) / sizeof(paths[0]));
+	tcase_add_loop_test(tc, test_parse, 0, sizeof(rows_of_conf) / sizeof(rows_of_conf[0]));
+	tcase_add_test(tc, test_types);
 	return tc;
 }
 

@@ -145,6 +145,8 @@ static void teardown(void)
 	ck_assert_ptr_null(offload);
 	offload_free(&offload);
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_jobs), 0);
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_queued), 0);
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_late), 0);
 	loop_fini(&loop);
 }
 
@@ -393,6 +395,8 @@ START_TEST(a_place_that_hangs)
 		ck_assert_int_eq(sem_trywait(&entered), -1);
 	}
 	ck_assert_int_le(count_threads(), 1 + THREADS + held);
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_late), held);
+	ck_assert_int_eq(counters_get(counters, COUNTER_offload_queued), 40 - held);
 	/* What was put aside goes on when the first is back, in its place. */
 	for (int i = 0; i < 40; i++)
 		sem_post(&leave);

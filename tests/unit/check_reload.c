@@ -88,35 +88,35 @@ static unsigned four(const struct conf *conf)
 
 static const struct child_kind kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 } },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 }, 0 },
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
-		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 }, { 0 } },
+		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 /* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
 static const struct child_kind more_kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 } },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 }, 0 },
 	{ "worker", true, true, no_run, two, CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 } },
+		true, { 100, 10000 }, { 0 }, 0 },
 	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
-		CHILD_SAYS(CTL_UP), true, { 1000, 1000 }, { 0 } },
+		CHILD_SAYS(CTL_UP), true, { 1000, 1000 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 /* As with dispatch = acceptor. */
 static const struct child_kind with_inboxes[] = {
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 } },
+		true, { 100, 10000 }, { 0 }, 0 },
 	{ "acceptor", false, false, no_run, one, CHILD_INBOXES, CHILD_SAYS(CTL_UP), true,
-		{ 20, 50 }, { 0 } },
+		{ 20, 50 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 static const struct child_kind four_workers[] = {
 	{ "worker", true, true, no_run, four, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 } },
+		true, { 100, 10000 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
@@ -1126,8 +1126,61 @@ START_TEST(each_generation_has_its_own_inboxes)
 	ck_assert_uint_eq(told(find("acceptor", 0, 2)), CTL_SERVE);
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_DRAIN);
-	ck_assert_uint_eq(old->inboxes.n, 0);
+	ck_assert_int_eq(old->inboxes.ends[0][1], -1);
 	ck_assert_uint_eq(m.current->inboxes.n, 2);
+}
+END_TEST
+
+/* The inbox that a process is told of; 0: none. */
+static uint32_t lent_inbox(struct fake *p)
+{
+	struct ctl_msg msg = { 0 };
+	int fds[CTL_FDS_MAX], nfds = 0;
+
+	if (ctl_recv(p->ctl, &msg, fds, &nfds) <= 0)
+		return 0;
+	ck_assert_uint_eq(msg.type, CTL_LISTEN);
+	ck_assert_uint_eq(msg.listener, CTL_INBOX);
+	ck_assert_int_eq(nfds, 1);
+	close(fds[0]);
+	return msg.slot;
+}
+
+/* As long as one of its processes lives; and the next worker gets what the reader had. */
+START_TEST(inboxes_of_a_generation_that_leaves_are_lent)
+{
+	uint32_t first;
+
+	start_with_inboxes();
+	first = m.current->inboxes.first;
+	reload_begin(&m);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	up(find("acceptor", 0, 2));
+	ck_assert_uint_eq(lent_inbox(worker(0, 2)) + lent_inbox(worker(1, 2)), 2 * first + 1);
+	die(worker(0, 2));
+	ck_assert_uint_ge(lent_inbox(worker(1, 2)), first);
+	up(worker(0, 2));
+	ck_assert_uint_eq(told(worker(1, 2)), 0);
+	ck_assert(!list_empty(&m.current->loans));
+	die(find("acceptor", 0, 1));
+	die(worker(0, 1));
+	die(worker(1, 1));
+	ck_assert(list_empty(&m.current->loans));
+}
+END_TEST
+
+/* The others could not read what waits there. */
+START_TEST(inboxes_are_lent_to_those_who_have_one)
+{
+	start_with_inboxes();
+	write_conf("dispatch = reuseport\n");
+	reload_begin(&m);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	up(find("acceptor", 0, 2));
+	ck_assert_uint_eq(lent_inbox(worker(0, 2)), 0);
+	ck_assert_uint_eq(lent_inbox(worker(1, 2)), 0);
 }
 END_TEST
 
@@ -1142,7 +1195,7 @@ START_TEST(an_inbox_is_lent)
 	ck_assert_int_gt(ctl_recv(worker(1, 1)->ctl, &msg, fds, &nfds), 0);
 	ck_assert_uint_eq(msg.type, CTL_LISTEN);
 	ck_assert_uint_eq(msg.listener, CTL_INBOX);
-	ck_assert_uint_eq(msg.slot, 0);
+	ck_assert_uint_eq(msg.slot, m.current->inboxes.first);
 	ck_assert_int_eq(nfds, 1);
 	close(fds[0]);
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
@@ -1212,6 +1265,8 @@ static TCase *tests(void)
 	tcase_add_test(t, a_third_kind_is_a_row);
 	tcase_add_test(t, an_acceptor_begins_when_its_generation_serves);
 	tcase_add_test(t, each_generation_has_its_own_inboxes);
+	tcase_add_test(t, inboxes_of_a_generation_that_leaves_are_lent);
+	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);
 	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
 	return t;

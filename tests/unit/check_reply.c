@@ -39,8 +39,8 @@ static void error_page(struct h2d_req *r, int status, struct slice file)
 }
 
 static const struct site_error_page error_pages[] = {
-	{ 404, SLICE_LIT("/404.html") },
-	{ 405, SLICE_LIT("/404.html") },
+	{ 404, SLICE_LIT("/404.html"), { NULL, 0 } },
+	{ 405, SLICE_LIT("/404.html"), { NULL, 0 } },
 };
 
 static void setup(void)
@@ -305,7 +305,8 @@ END_TEST
 /* Until the page is there, the handler hears no more, and a timeout answers with the error. */
 START_TEST(a_page_later)
 {
-	static const struct site_error_page conflict[] = { { 409, SLICE_LIT("/404.html") } };
+	static const struct site_error_page conflict[] = { { 409, SLICE_LIT("/404.html"),
+		{ NULL, 0 } } };
 
 	page_does = PAGE_LATER;
 	site_v[0].error_pages = conflict;

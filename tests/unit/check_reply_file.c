@@ -39,6 +39,7 @@ START_TEST(get)
 	ck_assert_str_eq(unit_field(req, "etag"), "\"TbfvYwAFxGJF\"");
 	ck_assert_int_eq(hits(), _i == IMAGE);
 	ck_assert_int_eq(counters->cache_misses, _i != IMAGE);
+	ck_assert_int_eq(req->record.source, _i == IMAGE ? REQ_SOURCE_IMAGE : REQ_SOURCE_DISK);
 	ck_assert(req->reply.content);
 	unit_expect_body(req, page, strlen(page));
 	unit_end(req);

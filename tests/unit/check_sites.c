@@ -15,7 +15,7 @@ static const struct sites *make(const char *text, const void *const *certificate
 {
 	conf = load_text(text);
 	no_faults("conf");
-	ck_assert_int_eq(trees_init(&trees, conf, ~0u), 0);
+	ck_assert_int_eq(trees_init(&trees, conf, ~0u, on_fault, NULL), 0);
 	arena_init(&arena, NULL, 0, cap);
 	return sites_make(conf, &trees, certificates, &arena, on_fault, NULL);
 }
@@ -242,10 +242,10 @@ START_TEST(error_pages_and_uploads)
 				     "server \"a\" { " ROOT "}",
 		NULL);
 
-	ck_assert(is(site_error_page(&s->v[0], 404), "/e/404.html"));
-	ck_assert(is(site_error_page(&s->v[0], 503), "/5"));
-	ck_assert_uint_eq(site_error_page(&s->v[0], 500).n, 0);
-	ck_assert_uint_eq(site_error_page(&s->v[1], 404).n, 0);
+	ck_assert(is(site_error_page(&s->v[0], 404)->file, "/e/404.html"));
+	ck_assert(is(site_error_page(&s->v[0], 503)->file, "/5"));
+	ck_assert_ptr_null(site_error_page(&s->v[0], 500));
+	ck_assert_ptr_null(site_error_page(&s->v[1], 404));
 	ck_assert(is(s->v[0].uploads, "/up"));
 	ck_assert_uint_eq(s->v[1].uploads.n, 0);
 }
@@ -286,6 +286,28 @@ START_TEST(a_tree_of_its_own)
 	ck_assert_str_eq(trees.files.roots[location(all, "/a")->root].charset, "utf-8");
 	ck_assert_uint_ne(location(all, "/c")->root, location(all, "/a")->root);
 	ck_assert_str_eq(trees.files.roots[location(all, "/c")->root].charset, "latin1");
+}
+END_TEST
+
+START_TEST(types_of_servers)
+{
+	const struct sites *s = make("server \"_\" { " ROOT "types = {\"b: x/b\", \"a: x/a\"} }\n"
+				     "server \"same\" { " ROOT "types = {\"a: x/a\", \"b: x/b\"}\n"
+				     "location \"/l\" { root = \"@\" } location \"/m\" { } }\n"
+				     "server \"plain\" { " ROOT "}\n"
+				     "server \"default\" { " ROOT "default-type = \"text/x\" }\n",
+		NULL);
+	const struct mime_types *own;
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->v[0].root, s->v[1].root);
+	ck_assert_uint_ne(s->v[0].root, s->v[2].root);
+	ck_assert_uint_ne(s->v[2].root, s->v[3].root);
+	own = location(&s->v[1], "/l")->types;
+	ck_assert_ptr_eq(location(&s->v[1], "/m")->types, own);
+	ck_assert_ptr_eq(trees.files.roots[location(&s->v[1], "/l")->root].types, own);
+	ck_assert(slice_eq(mime_find(own, SLICE("/x.a"))->type, SLICE("x/a")));
+	ck_assert(slice_eq(mime_find(s->v[3].all.types, SLICE("/x"))->type, SLICE("text/x")));
 }
 END_TEST
 
@@ -411,6 +433,27 @@ START_TEST(too_many_headers)
 }
 END_TEST
 
+START_TEST(trusted_proxies)
+{
+	const struct sites *s = make("trusted-proxies = {\"10.0.0.0/8\", \"unix\", \"::1\"}\n"
+				     "client-address = forwarded\nserver \"_\" { " ROOT "}\n",
+		NULL);
+
+	ck_assert_uint_eq(s->proxies.n, 2);
+	ck_assert(s->proxies.any_unix);
+	ck_assert_int_eq(s->proxies.field, PROXIES_FORWARDED);
+	drop();
+	ck_assert_ptr_null(make("server \"_\" { " ROOT "}\n"
+				"trusted-proxies = {\"10.0.0.1/8\", \"all\"}\n",
+		NULL));
+	ck_assert_uint_eq(nfaults, 2);
+	ck_assert_str_eq(faults[0], "h2d.conf:3: trusted-proxies \"10.0.0.1/8\": the address has "
+				    "bits set behind its prefix");
+	ck_assert_str_eq(faults[1], "h2d.conf:3: trusted-proxies \"all\": not an IPv4 or IPv6 "
+				    "address, nor \"unix\"");
+}
+END_TEST
+
 /* Every allocation fails once: one fault, no sites. */
 START_TEST(out_of_memory)
 {
@@ -437,7 +480,9 @@ static TCase *tests(void)
 	tcase_set_timeout(c, 30);
 	tcase_add_test(c, a_tree_of_its_own);
 	tcase_add_test(c, rules_of_files);
+	tcase_add_test(c, types_of_servers);
 	tcase_add_test(c, faults_of_files);
+	tcase_add_test(c, trusted_proxies);
 	tcase_add_test(c, whether_the_path_is_kept);
 	tcase_add_test(c, names);
 	tcase_add_test(c, the_first_is_the_default);

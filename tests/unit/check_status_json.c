@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
+#include "server/recent.h"
 #include "unit.h"
 
 static struct board *board;
@@ -75,6 +77,8 @@ START_TEST(json_shape)
 	board->head.started = 1000;
 	board->head.generation = 3;
 	board->head.image = 9;
+	board->head.image_size = 77;
+	board->head.image_at = 1012;
 	board->head.balance = BALANCE_CPU;
 	board->head.building = 1;
 	board->head.keeper_pid = 77;
@@ -86,7 +90,9 @@ START_TEST(json_shape)
 	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
 			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
 			 "\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
-	assert_has(text, "\"adopted\":18446744073709551615},\"workers\":[],\"totals\":{");
+	assert_has(text,
+		"\"adopted\":18446744073709551615},\"time\":1042000,\"image_size\":77,"
+		"\"image_age\":30,\"history\":[],\"lines\":[],\"workers\":[],\"totals\":{");
 	free(text);
 
 	a = board_take(board, 4, 3);
@@ -95,7 +101,9 @@ START_TEST(json_shape)
 	a->state = BOARD_UP;
 	text = json();
 	assert_has(text, "\"workers\":[{\"slot\":4,\"pid\":123,\"generation\":3,\"state\":\"up\","
-			 "\"image\":8,\"clients\":0,\"connections\":0,");
+			 "\"image\":8,\"clients\":0,\"requests_per_second\":0,"
+			 "\"bytes_out_per_second\":0,\"first_byte_p50_us\":null,"
+			 "\"first_byte_p99_us\":null,\"connections\":0,");
 	for (int i = 0; i < COUNTER_COUNT; i++) {
 		char name[64];
 		const char *first;
@@ -128,6 +136,88 @@ START_TEST(histogram)
 	assert_has(text, "\"2500000\":0,\"more\":1}}}],\"totals\":");
 	assert_has(strstr(text, "totals"), "\"handshake_us\":{\"count\":3,\"sum\":2501002,"
 					   "\"buckets\":{\"500\":1,\"1000\":1,");
+	free(text);
+}
+END_TEST
+
+/* What workers did in the last second, and the seconds before, the oldest first. */
+START_TEST(rates)
+{
+	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
+	char *text;
+
+	a->recent = (struct board_recent){ .requests = 7, .bytes_out = 1000 };
+	b->recent = (struct board_recent){ .requests = 5, .bytes_out = 1 };
+	for (unsigned i = 0; i < BOARD_HISTORY + 2; i++)
+		board->head.history[i % BOARD_HISTORY] = i;
+	board->head.seconds = BOARD_HISTORY + 2;
+	text = json();
+	assert_has(text, "\"requests_per_second\":7,\"bytes_out_per_second\":1000,");
+	assert_has(strstr(text, "totals"),
+		"\"requests_per_second\":12,\"bytes_out_per_second\":1001,"
+		"\"first_byte_p50_us\":");
+	assert_has(text, "\"history\":[2,3,4,");
+	assert_has(text, ",60,61],");
+	free(text);
+	board->head.seconds = 2;
+	text = json();
+	assert_has(text, "\"history\":[60,61],");
+	free(text);
+}
+END_TEST
+
+/* Of both workers together; the values lie evenly in their bucket. */
+START_TEST(quantiles)
+{
+	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
+	char *text;
+
+	a->recent.first_byte[0] = 90;
+	b->recent.first_byte[1] = 10;
+	text = json();
+	assert_has(text, "\"first_byte_p50_us\":500,\"first_byte_p99_us\":990,");
+	assert_has(text, "\"first_byte_p50_us\":3000,");
+	assert_has(
+		strstr(text, "totals"), "\"first_byte_p50_us\":556,\"first_byte_p99_us\":4600}}");
+	free(text);
+}
+END_TEST
+
+/* Ten seconds are remembered, and no more. */
+START_TEST(recent)
+{
+	struct board_slot *a = board_take(board, 0, 1);
+	struct recent r = { 0 };
+
+	for (unsigned i = 1; i < 14; i++) {
+		clock_set(i * 1000000, (struct timespec){ 0 });
+		a->times.v[i % 3][1 + i % 4].first_byte.buckets[2]++;
+		recent_second(&r, a);
+		ck_assert_uint_eq(a->recent.first_byte[2], i < 10 ? i : 10);
+	}
+	ck_assert_uint_eq(a->recent.first_byte[0], 0);
+}
+END_TEST
+
+/* The last ones, the newest first; what peers had a say in is escaped. */
+START_TEST(lines)
+{
+	struct board_line line = { .level = LEVEL_ERROR, .ms = 5, .pid = 3, .who = "worker 1" };
+	char *text;
+
+	for (int i = 0; i < BOARD_LINES + 3; i++) {
+		snprintf(line.text, sizeof(line.text), "line %d", i);
+		board_lines_add(&board->head.lines, &line);
+	}
+	strcpy(line.text, "\"\x1b\xff");
+	board_lines_add(&board->head.lines, &line);
+	text = json();
+	assert_has(text,
+		"\"lines\":[{\"time\":5,\"level\":\"error\",\"pid\":3,\"who\":\"worker 1\","
+		"\"text\":\"\\\"\\u001B\xef\xbf\xbd\"},{");
+	assert_has(text, "line 18");
+	assert_has(text, "line 4");
+	ck_assert_ptr_null(strstr(text, "line 3\""));
 	free(text);
 }
 END_TEST
@@ -168,6 +258,10 @@ static TCase *tests(void)
 	tcase_add_test(t, sums);
 	tcase_add_test(t, json_shape);
 	tcase_add_test(t, histogram);
+	tcase_add_test(t, rates);
+	tcase_add_test(t, quantiles);
+	tcase_add_test(t, recent);
+	tcase_add_test(t, lines);
 	tcase_add_test(t, json_of_a_mad_board);
 	tcase_add_test(t, json_without_memory);
 	return t;

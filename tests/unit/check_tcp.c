@@ -141,6 +141,7 @@ START_TEST(receive)
 	ck_assert_uint_eq(t->alpn.n, 0);
 	ck_assert_ptr_null(t->certificate);
 	ck_assert_ptr_null(t->tls_version);
+	ck_assert_ptr_null(t->tls_cipher);
 	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), -EAGAIN);
 	ck_assert(t->drained);
 	ck_assert_int_eq(write(peer, "0123456789abcde", 15), 15);

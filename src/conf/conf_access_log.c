@@ -1,0 +1,61 @@
+/*
+ * conf_access_log: collects the access logs of the top level and of the servers. Called by conf's
+ * checks, by the master and by workers; reads the conf alone.
+ */
+#include "conf/conf_access_log.h"
+
+#include <string.h>
+
+/* What decides about key: the server if it sets it, else the top level. */
+#define IN_EFFECT(conf, i, key) \
+	((i) < (conf)->nservers && (conf)->servers[i].log.key##_at.file != NULL \
+			? &(conf)->servers[i].log \
+			: &(conf)->log)
+
+/* NULL: there is none, or what was set was refused. */
+static const char *name_of(const struct conf_log *log)
+{
+	return log->access_log != NULL && strcmp(log->access_log, "off") != 0 ? log->access_log
+									      : NULL;
+}
+
+static int find(const struct conf_access_logs *all, const char *name)
+{
+	for (unsigned i = 0; name != NULL && i < all->n; i++)
+		if (strcmp(all->v[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void add(struct conf_access_logs *all, const struct conf_log *log)
+{
+	const char *name = name_of(log);
+
+	if (name == NULL || find(all, name) >= 0)
+		return;
+	if (all->n < CONF_ACCESS_LOGS_MAX) {
+		all->v[all->n].name = name;
+		all->v[all->n++].at = &log->access_log_at;
+	} else if (all->one_more == NULL) {
+		all->one_more = &log->access_log_at;
+	}
+}
+
+void conf_access_logs(const struct conf *conf, struct conf_access_logs *out)
+{
+	out->n = 0;
+	out->one_more = NULL;
+	add(out, &conf->log);
+	for (unsigned i = 0; i < conf->nservers; i++)
+		add(out, IN_EFFECT(conf, i, access_log));
+}
+
+struct conf_access_log conf_access_log(
+	const struct conf *conf, const struct conf_access_logs *all, unsigned i)
+{
+	return (struct conf_access_log){
+		.log = find(all, name_of(IN_EFFECT(conf, i, access_log))),
+		.format = IN_EFFECT(conf, i, access_log_format)->access_log_format,
+		.skip = &IN_EFFECT(conf, i, access_log_skip)->access_log_skip,
+	};
+}

@@ -1,0 +1,120 @@
+/*
+ * escape: finds the link, and remembers by hashes which ones were named. Workers share these and
+ * trust nobody with more: who spoils them spoils lines of the log.
+ */
+#include "files/escape.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "image/beneath.h"
+
+struct escapes {
+	uint64_t named[ESCAPES_MAX]; /* 0: a free place; taken from the first on */
+};
+
+struct escapes *escapes_new(void)
+{
+	void *p = mmap(NULL, sizeof(struct escapes), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p != MAP_FAILED ? p : NULL;
+}
+
+void escapes_free(struct escapes **ep)
+{
+	if (*ep != NULL)
+		munmap(*ep, sizeof(**ep));
+	*ep = NULL;
+}
+
+/* Whether the way to path leads out of root. */
+static bool leaves(int root, const char *path)
+{
+	int fd = beneath_open(root, path, BENEATH_PATH);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EXDEV;
+}
+
+/* What is at path, whose folder is below root. */
+static char *describe(int root, const char *path)
+{
+	int fd = beneath_open(root, path, BENEATH_PATH | BENEATH_NO_LINK);
+	char to[PATH_MAX], *text;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = readlinkat(fd, "", to, sizeof(to));
+	close(fd);
+	if (n < 0 || asprintf(&text, "%s to \"%.*s\"", path, (int)n, to) < 0)
+		return NULL;
+	return text;
+}
+
+char *escape_find(int root, const char *path)
+{
+	size_t n = strlen(path);
+	char way[PATH_MAX];
+
+	if (n >= sizeof(way))
+		return NULL;
+	memcpy(way, path, n + 1);
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		way[i] = '\0';
+		if (leaves(root, way))
+			return describe(root, way);
+		way[i] = path[i];
+	}
+	return NULL;
+}
+
+/* FNV-1a, of both; never 0. */
+static uint64_t hash(const char *root, const char *escape)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (const char *p = root; *p != '\0'; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3;
+	for (const char *p = escape; *p != '\0'; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3;
+	return h != 0 ? h : 1;
+}
+
+/* The place of h, if it is new; ESCAPES_MAX: it is not, or there is no more room. */
+static unsigned take_place(struct escapes *e, uint64_t h)
+{
+	for (unsigned i = 0; i < ESCAPES_MAX; i++) {
+		uint64_t there = 0;
+
+		if (__atomic_compare_exchange_n(
+			    &e->named[i], &there, h, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return i;
+		if (there == h)
+			break;
+	}
+	return ESCAPES_MAX;
+}
+
+void escapes_say(struct escapes *e, const char *root, const char *escape)
+{
+	unsigned place = e != NULL ? take_place(e, hash(root, escape)) : ESCAPES_MAX;
+
+	if (place < ESCAPES_MAX)
+		log_warn("root %s: symbolic link %s leads out of it and is not followed, see "
+			 "follow-links%s",
+			root, escape,
+			place == ESCAPES_MAX - 1 ? "; no further ones are named until a reload"
+						 : "");
+}

@@ -1,0 +1,235 @@
+/*
+ * forwarded: takes the fields apart from their end. request/req_client.c calls it for requests of
+ * trusted proxies; it never allocates. An address has one way to be written here: what is not
+ * written so is none, for rules are decided by it.
+ */
+#include "http/forwarded.h"
+
+#include "http/field.h"
+
+enum { NODE_MAX = 64 }; /* "[" address "]:" port has at most 54 bytes */
+
+static bool is_port(struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	return s.n > 0 && s.n <= 5;
+}
+
+/* RFC 7239, 6.3: what stands for a name or port that its proxy keeps to itself. */
+static bool is_obfuscated(struct slice s)
+{
+	for (size_t i = 1; i < s.n; i++)
+		if (!field_is_tchar((unsigned char)s.p[i]))
+			return false;
+	return s.n > 1 && s.p[0] == '_';
+}
+
+/* ":4711" or nothing. */
+static bool is_port_part(struct slice s)
+{
+	struct slice port;
+
+	if (s.n == 0)
+		return true;
+	port = slice_of(s.p + 1, s.n - 1);
+	return s.p[0] == ':' && (is_port(port) || is_obfuscated(port));
+}
+
+/* "192.0.2.1", "192.0.2.1:4711", "[2001:db8::1]", "[2001:db8::1]:4711"; else AF_UNSPEC. */
+static void parse_node(struct slice s, struct addr *addr)
+{
+	bool is_v6 = s.n > 0 && s.p[0] == '[';
+	const char *end = s.n > 0 ? memchr(s.p, is_v6 ? ']' : ':', s.n) : NULL;
+	struct slice host = slice_of(s.p, end != NULL ? (size_t)(end - s.p) : s.n);
+	struct slice port = slice_of(s.p + host.n, s.n - host.n);
+	bool good = !is_v6 || end != NULL;
+
+	if (good && is_v6) {
+		host = slice_of(host.p + 1, host.n - 1);
+		port = slice_of(port.p + 1, port.n - 1);
+	}
+	good = good && is_port_part(port) &&
+	       addr_parse_host(is_v6 ? AF_INET6 : AF_INET, host, addr);
+	if (good)
+		addr_unmap(addr);
+	else
+		*addr = (struct addr){ 0 };
+}
+
+/* --- lists, from the end ---------------------------------------------------------------------- */
+
+/* Of an odd number of backslashes in front of it the last one belongs to it (RFC 9110, 5.6.4). */
+static bool is_escaped(struct slice s, size_t i)
+{
+	size_t n = 0;
+
+	while (n < i && s.p[i - 1 - n] == '\\')
+		n++;
+	return n % 2 == 1;
+}
+
+/* i is the place of the quotation mark at a string's end; that at its beginning, 0 if none. */
+static size_t opening_quote(struct slice s, size_t i)
+{
+	while (i-- > 0)
+		if (s.p[i] == '"' && !is_escaped(s, i))
+			return i;
+	return 0;
+}
+
+/* The element behind the last comma that is in no quoted string; *value ends in front of it. */
+static struct slice cut_last(struct slice *value, bool quotes)
+{
+	size_t i = value->n;
+	struct slice element;
+
+	while (i > 0 && value->p[i - 1] != ',')
+		i = quotes && value->p[i - 1] == '"' ? opening_quote(*value, i - 1) : i - 1;
+	element = field_trim(slice_of(value->p + i, value->n - i));
+	value->n = i > 0 ? i - 1 : 0;
+	return element;
+}
+
+static bool cut_last_element(struct slice *value, bool quotes, struct slice *element)
+{
+	do {
+		if (value->n == 0)
+			return false;
+		*element = cut_last(value, quotes);
+	} while (element->n == 0);
+	return true;
+}
+
+/* --- one element of forwarded ----------------------------------------------------------------- */
+
+struct pair {
+	struct slice name;
+	char value[NODE_MAX]; /* without quotes; what is longer is cut off */
+	size_t n;
+	bool cut;
+};
+
+static void add(struct pair *p, char c)
+{
+	if (p->n < sizeof(p->value))
+		p->value[p->n++] = c;
+	else
+		p->cut = true;
+}
+
+static bool cut_quoted(struct slice *s, struct pair *p)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		if (s->p[i] == '"') {
+			*s = slice_of(s->p + i + 1, s->n - i - 1);
+			return true;
+		}
+		if (s->p[i] == '\\' && ++i == s->n)
+			break;
+		add(p, s->p[i]);
+	}
+	return false;
+}
+
+static size_t token_length(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && field_is_tchar((unsigned char)s.p[n]))
+		n++;
+	return n;
+}
+
+static bool cut_value(struct slice *s, struct pair *p)
+{
+	size_t n = token_length(*s);
+
+	if (s->n > 0 && s->p[0] == '"')
+		return cut_quoted(s, p);
+	for (size_t i = 0; i < n; i++)
+		add(p, s->p[i]);
+	*s = slice_of(s->p + n, s->n - n);
+	return n > 0;
+}
+
+/* token "=" value, up to a semicolon or the end. */
+static bool cut_pair(struct slice *s, struct pair *p)
+{
+	size_t n = token_length(*s);
+
+	*p = (struct pair){ .name = slice_of(s->p, n) };
+	if (n == 0 || n == s->n || s->p[n] != '=')
+		return false;
+	*s = slice_of(s->p + n + 1, s->n - n - 1);
+	if (!cut_value(s, p))
+		return false;
+	*s = field_trim(*s);
+	return s->n == 0 || s->p[0] == ';';
+}
+
+/* RFC 7239, 4: pairs between semicolons; each name once. False: it is malformed. */
+static bool parse_element(struct slice s, struct forwarded *f)
+{
+	bool has_for = false, has_proto = false;
+	struct pair p;
+
+	while (s.n > 0) {
+		if (s.p[0] != ';') {
+			bool is_for, is_proto;
+
+			if (!cut_pair(&s, &p))
+				return false;
+			is_for = slice_ieq(p.name, SLICE("for"));
+			is_proto = slice_ieq(p.name, SLICE("proto"));
+			if ((is_for && has_for) || (is_proto && has_proto))
+				return false;
+			has_for |= is_for;
+			has_proto |= is_proto;
+			if (is_for && !p.cut)
+				parse_node(slice_of(p.value, p.n), &f->from);
+			if (is_proto)
+				f->https = slice_ieq(slice_of(p.value, p.n), SLICE("https"));
+		}
+		if (s.n > 0)
+			s = field_trim(slice_of(s.p + 1, s.n - 1));
+	}
+	return true;
+}
+
+bool forwarded_last(struct slice *value, struct forwarded *f)
+{
+	struct slice element;
+
+	*f = (struct forwarded){ 0 };
+	if (!cut_last_element(value, true, &element))
+		return false;
+	if (!parse_element(element, f))
+		*f = (struct forwarded){ 0 };
+	return true;
+}
+
+/* --- the older fields ------------------------------------------------------------------------- */
+
+bool forwarded_last_x(struct slice *value, struct forwarded *f)
+{
+	struct slice element;
+
+	*f = (struct forwarded){ 0 };
+	if (!cut_last_element(value, false, &element))
+		return false;
+	/* Nobody has written down how it is done: with and without brackets. */
+	if (addr_parse_host(AF_INET6, element, &f->from))
+		addr_unmap(&f->from);
+	else
+		parse_node(element, &f->from);
+	return true;
+}
+
+bool forwarded_is_https(struct slice value)
+{
+	struct slice element;
+
+	return cut_last_element(&value, false, &element) && slice_ieq(element, SLICE("https"));
+}

@@ -1,0 +1,79 @@
+/*
+ * explain_report: the text of an explanation. It reads the request's trace and reply, decides
+ * nothing, and changes neither.
+ */
+#include "master/explain_report.h"
+
+#include <inttypes.h>
+
+#include "request/trace.h"
+
+enum { WHAT_WIDTH = 20, TEXT_WIDTH = 50, TEXT_MAX = 8192 };
+
+void explain_line(FILE *out, const char *what, const struct conf_pos *at, const char *fmt, ...)
+{
+	char text[TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* What a peer may send must not move a terminal's cursor. */
+	for (char *p = text; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	if (at == NULL || at->file == NULL)
+		fprintf(out, "%-*s%s\n", WHAT_WIDTH, what, text);
+	else if (at->line == 0)
+		fprintf(out, "%-*s%-*s  %s\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file);
+	else
+		fprintf(out, "%-*s%-*s  %s:%u\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file,
+			at->line);
+}
+
+/* A value that the configuration gave is sent by reference, and so known again. */
+static const struct conf_pos *said_at(const struct h2d_req *req, const struct field *f)
+{
+	const struct location *l = req->location;
+
+	if (f->value.p == req->site->transport_security.p)
+		return &req->site->transport_security_at;
+	if (l->at == NULL)
+		return NULL;
+	if (f->value.p == l->cache_control.p)
+		return &l->at->cache_control;
+	if (f->value.p == l->redirect.p)
+		return &l->at->redirect;
+	for (unsigned i = 0; i < l->nheaders; i++)
+		if (f->value.p == l->headers[i].value.p)
+			return &l->at->headers[i];
+	return NULL;
+}
+
+static void write_reply(FILE *out, const struct h2d_req *req)
+{
+	const struct reply *r = &req->reply;
+
+	explain_line(out, "status", NULL, "%d %s", r->status, reply_reason(r->status));
+	for (const struct field *f = r->fields; f != r->fields + r->nfields; f++)
+		explain_line(out, "field", said_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
+			SLICE_ARG(f->value));
+	if (!r->content)
+		explain_line(out, "content", NULL, "none");
+	else if (r->body.left == BODY_UNKNOWN)
+		explain_line(out, "content", NULL, "as much as there is");
+	else
+		explain_line(out, "content", NULL, "%" PRIu64 " bytes", r->body.left);
+}
+
+void explain_report(FILE *out, const struct h2d_req *req, const struct h2d_handler *refused)
+{
+	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
+		explain_line(out, trace_names[s->kind], &s->at, "%.*s", SLICE_ARG(s->text));
+	if (refused != NULL)
+		explain_line(out, "status", NULL,
+			"not known: handler %s may change something, and was not started",
+			refused->name);
+	else
+		write_reply(out, req);
+}

@@ -1,0 +1,109 @@
+/*
+ * explain_url: takes a URL apart. Paths and queries stay as they were written, so that a malformed
+ * one is answered by the server's own rules. It never looks a name up.
+ */
+#include "master/explain_url.h"
+
+#include "http/authority.h"
+
+#define NO_MEMORY "out of memory"
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* RFC 3986, 2.1; what is no escape stays. p NULL when memory is out. */
+static struct slice decode(struct slice s, struct arena *a)
+{
+	char *out = arena_alloc(a, s.n + 1), *o = out;
+
+	for (size_t i = 0; out != NULL && i < s.n; i++) {
+		int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
+		int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+
+		*o++ = low >= 0 ? (char)(high << 4 | low) : s.p[i];
+		i += low >= 0 ? 2 : 0;
+	}
+	return slice_of(out, out != NULL ? (size_t)(o - out) : 0);
+}
+
+/* What stands in front of c in s, which is cut off s with it; false: there is no c. */
+static bool cut(struct slice *s, char c, struct slice *front)
+{
+	const char *at = s->n > 0 ? memrchr(s->p, c, s->n) : NULL;
+
+	if (at == NULL)
+		return false;
+	*front = slice_of(s->p, (size_t)(at - s->p));
+	*s = slice_of(at + 1, s->n - front->n - 1);
+	return true;
+}
+
+static const char *set_port(struct explain_url *url)
+{
+	struct slice rest = url->authority, host;
+	unsigned long port = 0;
+
+	if (!cut(&rest, ':', &host) || memchr(rest.p, ']', rest.n) != NULL)
+		return NULL;
+	for (size_t i = 0; i < rest.n && port <= UINT16_MAX; i++)
+		port = 10 * port + (unsigned long)(rest.p[i] - '0');
+	if (port > UINT16_MAX || (port == 0 && rest.n > 0))
+		return "its port is none";
+	url->port = (uint16_t)port;
+	return NULL;
+}
+
+static const char *set_authority(struct explain_url *url, struct slice text, struct arena *a)
+{
+	struct slice user = { 0 };
+
+	url->authority = text;
+	if (cut(&url->authority, '@', &user)) {
+		url->user = decode(user, a);
+		if (url->user.p == NULL)
+			return NO_MEMORY;
+	}
+	url->host = authority_host(url->authority);
+	if (url->host.n == 0)
+		return "it has no host that could be one";
+	if (url->host.p[0] == '[')
+		url->host = slice_of(url->host.p + 1, url->host.n - 2);
+	return set_port(url);
+}
+
+static const char *set_target(struct explain_url *url, struct slice text, struct arena *a)
+{
+	const char *fragment = text.n > 0 ? memchr(text.p, '#', text.n) : NULL;
+
+	if (fragment != NULL)
+		text.n = (size_t)(fragment - text.p);
+	if (text.n == 0 || text.p[0] != '/')
+		text = arena_join(a, SLICE("/"), text);
+	url->target = text;
+	return text.p != NULL ? NULL : NO_MEMORY;
+}
+
+const char *explain_url_parse(struct explain_url *url, const char *text, struct arena *a)
+{
+	struct slice rest = slice_str(text);
+	const char *why;
+	size_t n;
+
+	*url = (struct explain_url){ 0 };
+	if (text[0] == '/')
+		return set_target(url, rest, a);
+	if (strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0)
+		return "it begins with http://, https:// or /";
+	url->has_scheme = true;
+	url->tls = (text[4] | 0x20) == 's';
+	n = url->tls ? 8 : 7;
+	rest = slice_of(rest.p + n, rest.n - n);
+	n = strcspn(rest.p, "/?#");
+	why = set_authority(url, slice_of(rest.p, n), a);
+	return why != NULL ? why : set_target(url, slice_of(rest.p + n, rest.n - n), a);
+}

@@ -1,0 +1,90 @@
+/*
+ * req_client: walks the addresses that proxies have added to a request, the newest first: each was
+ * added by who has the address before it, so it counts only while all before it are trusted. The
+ * first that is not is the client. Called by req_start(); costs nothing where nobody is trusted.
+ */
+#include "request/req_client.h"
+
+#include "http/forwarded.h"
+#include "request/trace.h"
+
+/* Not to be told; no rule that names addresses lets it in. */
+static const struct addr nobody = { 0 };
+
+typedef bool last_fn(struct slice *value, struct forwarded *f);
+
+/* Goes on with one line. False: the walk is over, f is not trusted or tells nothing. */
+static bool step(
+	const struct proxies *p, struct slice value, last_fn *last, struct forwarded *f, bool *any)
+{
+	struct forwarded next;
+
+	while (last(&value, &next)) {
+		*f = next;
+		*any = true;
+		if (!proxies_trust(p, &f->from))
+			return false;
+	}
+	return true;
+}
+
+/* Lines of the same name are one list (RFC 9110, 5.3). False: it has no element. */
+static bool walk(const struct h2d_req *req, struct slice name, last_fn *last, struct forwarded *f)
+{
+	const struct proxies *p = &req->env->sites->proxies;
+	bool any = false, on = true;
+
+	for (unsigned i = req->nfields; on && i-- > 0;)
+		if (slice_eq(req->fields[i].name, name))
+			on = step(p, req->fields[i].value, last, f, &any);
+	return any;
+}
+
+/* The last line counts, and of it the last element: who added it is trusted. */
+static bool x_https(const struct h2d_req *req)
+{
+	for (unsigned i = req->nfields; i-- > 0;)
+		if (slice_eq(req->fields[i].name, SLICE("x-forwarded-proto")))
+			return forwarded_is_https(req->fields[i].value);
+	return false;
+}
+
+static const struct addr *keep(struct h2d_req *req, const struct addr *from)
+{
+	struct addr *a;
+
+	if (from->sa.sa_family == AF_UNSPEC)
+		return &nobody;
+	a = arena_alloc(&req->arena, sizeof(*a));
+	if (a == NULL)
+		return &nobody;
+	*a = *from;
+	return a;
+}
+
+void req_client_find(struct h2d_req *req)
+{
+	struct forwarded found;
+
+	if (!req->conn->trusted)
+		return;
+	switch (req->env->sites->proxies.field) {
+	case PROXIES_NO_FIELD:
+		return;
+	case PROXIES_X_FORWARDED_FOR:
+		if (walk(req, SLICE("x-forwarded-for"), forwarded_last_x, &found))
+			req->client = keep(req, &found.from);
+		req->client_https = x_https(req);
+		break;
+	case PROXIES_FORWARDED:
+		if (walk(req, SLICE("forwarded"), forwarded_last, &found)) {
+			req->client = keep(req, &found.from);
+			req->client_https = found.https;
+		}
+		break;
+	}
+	if (req->client_https)
+		req->scheme = SLICE("https");
+	TRACE_STEP(req, CLIENT, req->env->sites->proxies.field_at, "%s%s",
+		ADDR_HOST(req_client(req)), req->client_https ? ", by https" : "");
+}

@@ -1,0 +1,27 @@
+/*
+ * req_client: whose request it is: the address that access rules, limits, logs and handlers go by,
+ * and whether the client itself came by https. It is the connection's unless a trusted proxy says
+ * another. Found once, by req_start(); everybody else only asks.
+ */
+#ifndef H2D_REQUEST_REQ_CLIENT_H
+#define H2D_REQUEST_REQ_CLIENT_H
+
+#include "request/req.h"
+
+/* Never NULL; of a request that has not begun it is the connection's peer. */
+static inline const struct addr *req_client(const struct h2d_req *r)
+{
+	return r->client != NULL ? r->client : &r->conn->peer;
+}
+
+/* Whether nobody between the client and who ended its TLS, h2d or a trusted proxy, could read it.
+ */
+static inline bool req_client_https(const struct h2d_req *r)
+{
+	return r->client_https || r->conn->tls || r->conn->client_tls;
+}
+
+/* Its fields are complete: finds who it is by what a trusted proxy has added to them. */
+void req_client_find(struct h2d_req *req);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * req_record: what the access log and the metrics tell of a request, gathered on its way; complete
+ * when env->finished is called. Written by the request core, and by one other where the comment
+ * says so.
+ */
+#ifndef H2D_REQUEST_REQ_RECORD_H
+#define H2D_REQUEST_REQ_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+struct h2d_req;
+struct route_table;
+
+/* Where a response that is a file came from. */
+enum req_source {
+	REQ_SOURCE_NONE,  /* no file: a handler's bytes, an error's own page, a redirect */
+	REQ_SOURCE_IMAGE, /* the cache image: a hit */
+	REQ_SOURCE_DISK,  /* the disk: a miss */
+};
+
+/* What was chosen to answer, as a small number. */
+enum req_route {
+	REQ_ROUTE_NONE,   /* nothing: refused, redirected, a wrong method, OPTIONS */
+	REQ_ROUTE_FILES,  /* the document root */
+	REQ_ROUTE_HEALTH, /* the path that a site calls its health */
+	REQ_ROUTE_ROWS,   /* and from here on the rows of env->routes */
+};
+
+struct req_record {
+	/*
+	 * By the loop's clock, so what happens in one turn takes no time; by the clock itself
+	 * where env->timed says so.
+	 */
+	uint64_t begun_us;       /* its first field came */
+	uint64_t first_byte_us;  /* the head of its response was given to the protocol; 0: never */
+	uint64_t ended_us;       /* it is gone */
+	uint64_t bytes_in;       /* of request body that came, without chunk or frame heads */
+	uint64_t bytes_out;      /* of content given to the connection; the protocol counts */
+	enum req_source source;  /* files/ say, as they count cache_hits and cache_misses */
+	uint32_t route;          /* enum req_route, or a row behind it */
+	const struct err *error; /* what its peer did wrong first; NULL: nothing that has a name */
+};
+
+/* A moment; timed: env->timed. Inline, as each request asks three times. */
+static inline uint64_t req_record_now(bool timed)
+{
+	return timed ? clock_read_us() : clock_us();
+}
+
+/* Its handler was chosen. */
+void req_record_route(struct h2d_req *req);
+
+/* What a peer did wrong, said where it is answered or the stream ends; the first one counts. */
+static inline void req_record_error(struct req_record *r, const struct err *err)
+{
+	if (r->error == NULL)
+		r->error = err;
+}
+
+/* "none", "files", "health", or the pattern of the row, which begins with "/". */
+struct slice req_record_route_name(const struct route_table *routes, uint32_t route);
+
+#endif

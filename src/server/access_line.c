@@ -1,0 +1,356 @@
+/*
+ * access_line: formats the lines of the access log. Called once per request, so it copies by hand
+ * what printf() would be slow at. It never writes an unescaped byte of a peer, and nothing past
+ * ACCESS_LINE_MAX.
+ */
+#include "server/access_line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "http/authority.h"
+#include "request/req_client.h"
+
+static void put(struct access_line *l, struct slice s)
+{
+	memcpy(l->p + l->n, s.p, s.n);
+	l->n += s.n;
+}
+
+/* Bytes from a peer in a combined line: all but printable ASCII as \xHH, quotes and backslashes
+ * too.
+ */
+static void put_hex(struct access_line *l, struct slice s)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+			l->p[l->n++] = (char)c;
+			continue;
+		}
+		put(l, SLICE("\\x"));
+		l->p[l->n++] = hex[c >> 4];
+		l->p[l->n++] = hex[c & 15];
+	}
+}
+
+static void put_escaped(struct access_line *l, struct slice s)
+{
+	s = utf8_cut(s, ACCESS_PIECE_MAX);
+	if (l->format == ACCESS_JSON)
+		l->n += json_escape(l->p + l->n, s);
+	else
+		put_hex(l, s);
+}
+
+static void put_number(struct access_line *l, uint64_t v)
+{
+	char digits[20], *p = digits + sizeof(digits);
+
+	do
+		*--p = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	put(l, slice_of(p, (size_t)(digits + sizeof(digits) - p)));
+}
+
+static void put_peer(struct access_line *l, const struct h2d_req *req)
+{
+	put(l, slice_str(ADDR_HOST(req_client(req))));
+}
+
+static struct slice field_of(const struct h2d_req *req, struct slice name)
+{
+	const struct field *f = field_find(req->fields, req->nfields, name);
+
+	return f != NULL ? f->value : (struct slice){ 0 };
+}
+
+static void make_stamp(struct access_stamp *stamp, bool utc)
+{
+	time_t now = clock_wall().tv_sec;
+	struct tm tm;
+
+	if (now == stamp->second)
+		return;
+	stamp->second = now;
+	if (utc)
+		strftime(
+			stamp->text, sizeof(stamp->text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now, &tm));
+	else
+		strftime(stamp->text, sizeof(stamp->text), "%d/%b/%Y:%H:%M:%S %z",
+			localtime_r(&now, &tm));
+}
+
+/* RFC 3339, in UTC. */
+static void put_time(struct access_line *l)
+{
+	unsigned ms = (unsigned)(clock_wall().tv_nsec / 1000000);
+	const char fraction[] = { '.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
+		(char)('0' + ms % 10), 'Z' };
+
+	make_stamp(&l->utc, true);
+	put(l, slice_str(l->utc.text));
+	put(l, slice_of(fraction, sizeof(fraction)));
+}
+
+static void put_or_dash(struct access_line *l, struct slice s)
+{
+	if (s.n == 0)
+		put(l, SLICE("-"));
+	else
+		put_escaped(l, s);
+}
+
+/* The same without spaces: a user's name may have them, and stands where they end it. */
+static void put_word(struct access_line *l, struct slice s)
+{
+	if (s.n == 0)
+		put(l, SLICE("-"));
+	if (s.n > ACCESS_PIECE_MAX)
+		s.n = ACCESS_PIECE_MAX;
+	while (s.n > 0) {
+		const char *space = memchr(s.p, ' ', s.n);
+		size_t n = space != NULL ? (size_t)(space - s.p) : s.n;
+
+		put_escaped(l, slice_of(s.p, n));
+		if (space == NULL)
+			break;
+		put(l, SLICE("\\x20"));
+		s = slice_of(space + 1, s.n - n - 1);
+	}
+}
+
+static void combined(struct access_line *l, const struct h2d_req *req)
+{
+	put_peer(l, req);
+	put(l, SLICE(" - "));
+	put_word(l, req->user);
+	put(l, SLICE(" ["));
+	make_stamp(&l->local, false);
+	put(l, slice_str(l->local.text));
+	put(l, SLICE("] \""));
+	put_escaped(l, req->method_text);
+	put(l, SLICE(" "));
+	put_escaped(l, req->target);
+	put(l, SLICE(" "));
+	put(l, req->protocol);
+	put(l, SLICE("\" "));
+	put_number(l, (uint64_t)req->reply.status);
+	put(l, SLICE(" "));
+	put_number(l, req->record.bytes_out);
+	put(l, SLICE(" \""));
+	put_or_dash(l, field_of(req, SLICE("referer")));
+	put(l, SLICE("\" \""));
+	put_or_dash(l, field_of(req, SLICE("user-agent")));
+	put(l, SLICE("\"\n"));
+}
+
+static struct slice site_name(const struct h2d_req *req)
+{
+	return req->site != NULL ? req->site->name : (struct slice){ 0 };
+}
+
+/* Apache's vhost_combined: who answered is in front. */
+static void combined_vhost(struct access_line *l, const struct h2d_req *req)
+{
+	put_word(l, site_name(req));
+	put(l, SLICE(":"));
+	put_number(l, req->conn->port);
+	put(l, SLICE(" "));
+	combined(l, req);
+}
+
+static void member(struct access_line *l, struct slice key, struct slice value)
+{
+	put(l, SLICE(",\""));
+	put(l, key);
+	put(l, SLICE("\":\""));
+	put_escaped(l, value);
+	put(l, SLICE("\""));
+}
+
+static void number(struct access_line *l, struct slice key, uint64_t value)
+{
+	put(l, SLICE(",\""));
+	put(l, key);
+	put(l, SLICE("\":"));
+	put_number(l, value);
+}
+
+static struct slice slice_or_none(const char *s)
+{
+	return s != NULL ? slice_str(s) : (struct slice){ 0 };
+}
+
+/* How it came, and what it was answered by. */
+static void json_way(struct access_line *l, const struct h2d_req *req)
+{
+	static const struct slice sources[] = {
+		[REQ_SOURCE_NONE] = SLICE_LIT(""),
+		[REQ_SOURCE_IMAGE] = SLICE_LIT("hit"),
+		[REQ_SOURCE_DISK] = SLICE_LIT("miss"),
+	};
+
+	member(l, SLICE("host"), authority_host(req->authority));
+	member(l, SLICE("server"), site_name(req));
+	number(l, SLICE("port"), req->conn->port);
+	member(l, SLICE("tls"), slice_or_none(req->conn->tls_version));
+	member(l, SLICE("cipher"), slice_or_none(req->conn->tls_cipher));
+	member(l, SLICE("route"), req_record_route_name(req->env->routes, req->record.route));
+	member(l, SLICE("cache"), sources[req->record.source]);
+}
+
+/* The first reason there is; of a status that says it all, its own words. */
+static struct slice reason(const struct h2d_req *req)
+{
+	const struct err *err = req->record.error;
+
+	if (req->complete && req->reply.status < 400)
+		return (struct slice){ 0 };
+	if (err == NULL && !req->complete)
+		err = req->conn->error;
+	if (err != NULL)
+		return slice_str(err->text);
+	return req->complete ? slice_str(reply_reason(req->reply.status))
+			     : SLICE("ended before its answer was sent");
+}
+
+static void json_answer(struct access_line *l, const struct h2d_req *req)
+{
+	const struct req_record *r = &req->record;
+
+	number(l, SLICE("bytes_in"), r->bytes_in);
+	if (r->first_byte_us != 0)
+		number(l, SLICE("first_byte_us"), r->first_byte_us - r->begun_us);
+	else
+		put(l, SLICE(",\"first_byte_us\":null"));
+	member(l, SLICE("error"), reason(req));
+}
+
+static void json(struct access_line *l, const struct h2d_req *req)
+{
+	put(l, SLICE("{\"time\":\""));
+	put_time(l);
+	put(l, SLICE("\""));
+	put(l, SLICE(",\"peer\":\""));
+	put_peer(l, req);
+	put(l, SLICE("\""));
+	member(l, SLICE("user"), req->user);
+	member(l, SLICE("method"), req->method_text);
+	member(l, SLICE("scheme"), req->scheme);
+	member(l, SLICE("authority"), req->authority);
+	member(l, SLICE("target"), req->target);
+	member(l, SLICE("protocol"), req->protocol);
+	number(l, SLICE("status"), (uint64_t)req->reply.status);
+	number(l, SLICE("bytes"), req->record.bytes_out);
+	number(l, SLICE("duration_us"), req->record.ended_us - req->record.begun_us);
+	member(l, SLICE("referer"), field_of(req, SLICE("referer")));
+	member(l, SLICE("user_agent"), field_of(req, SLICE("user-agent")));
+	put(l, SLICE(",\"complete\":"));
+	put(l, req->complete ? SLICE("true") : SLICE("false"));
+	json_way(l, req);
+	json_answer(l, req);
+	put(l, SLICE("}\n"));
+}
+
+/* --- short ------------------------------------------------------------------------------------ */
+
+/* Up to column n of what begins at from. */
+static void pad(struct access_line *l, size_t from, size_t n)
+{
+	while (l->n - from < n)
+		put(l, SLICE(" "));
+}
+
+/* 1.2 KB, 15 MB: two digits say enough. */
+static void size_text(char *buf, size_t size, uint64_t bytes)
+{
+	const uint64_t next = 1024 * 1024 - 512; /* from here on it would be rounded to 1024 */
+	const char *unit = "KMGTPE";
+	uint64_t tenths;
+
+	if (bytes < 1024) {
+		snprintf(buf, size, "%" PRIu64 " B", bytes);
+		return;
+	}
+	for (; bytes >= next; bytes >>= 10)
+		unit++;
+	tenths = (bytes * 10 + 512) / 1024;
+	if (tenths < 100)
+		snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " %cB", tenths / 10, tenths % 10, *unit);
+	else
+		snprintf(buf, size, "%" PRIu64 " %cB", (bytes + 512) / 1024, *unit);
+}
+
+static void time_text(char *buf, size_t size, uint64_t us)
+{
+	if (us >= 1000000)
+		snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " s", us / 1000000, us / 100000 % 10);
+	else if (us >= 100000)
+		snprintf(buf, size, "%" PRIu64 " ms", us / 1000);
+	else
+		snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us / 100 % 10);
+}
+
+/* By the class of the status; the first is of what got no answer. */
+static void put_status(struct access_line *l, int status)
+{
+	static const struct slice colours[] = { SLICE_LIT("\033[31m"), SLICE_LIT(""),
+		SLICE_LIT("\033[32m"), SLICE_LIT("\033[36m"), SLICE_LIT("\033[33m"),
+		SLICE_LIT("\033[31m") };
+
+	if (l->colour)
+		put(l, colours[status / 100 % 6]);
+	if (status > 0)
+		put_number(l, (uint64_t)status);
+	else
+		put(l, SLICE("---"));
+	if (l->colour)
+		put(l, SLICE("\033[0m"));
+}
+
+static void brief(struct access_line *l, const struct h2d_req *req)
+{
+	const struct req_record *r = &req->record;
+	char size[32], time[32], text[80];
+	size_t from;
+
+	put_status(l, req->reply.status);
+	from = l->n;
+	put(l, SLICE(" "));
+	put_escaped(l, req->method_text);
+	pad(l, from, 6);
+	put_escaped(l, req->target);
+	pad(l, from, 46);
+	size_text(size, sizeof(size), r->bytes_out);
+	time_text(time, sizeof(time), r->ended_us - r->begun_us);
+	snprintf(text, sizeof(text), " %8s %9s%s\n", size, time, req->complete ? "" : " aborted");
+	put(l, slice_str(text));
+}
+
+void access_line_init(struct access_line *l)
+{
+	*l = (struct access_line){ .local.second = -1, .utc.second = -1 };
+}
+
+size_t access_line(
+	struct access_line *l, enum access_format format, const struct h2d_req *req, char *p)
+{
+	static void (*const formats[])(struct access_line *, const struct h2d_req *) = {
+		[ACCESS_COMBINED] = combined,
+		[ACCESS_COMBINED_VHOST] = combined_vhost,
+		[ACCESS_JSON] = json,
+		[ACCESS_SHORT] = brief,
+	};
+
+	l->format = format;
+	l->p = p;
+	l->n = 0;
+	formats[format](l, req);
+	return l->n;
+}

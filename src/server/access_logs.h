@@ -1,0 +1,43 @@
+/*
+ * access_logs: all access logs of a worker, and which of them a request belongs to. Several servers
+ * may have the same file, with a format each; the descriptors are in the order of
+ * conf/conf_access_log.h. The worker owns it.
+ */
+#ifndef H2D_SERVER_ACCESS_LOGS_H
+#define H2D_SERVER_ACCESS_LOGS_H
+
+#include "conf/conf_access_log.h"
+#include "server/access_log.h"
+
+/* Where the requests of one server go. */
+struct access_logs_way {
+	struct access_log *log; /* NULL: nowhere */
+	enum access_format format;
+	struct slice *skip; /* prefixes of paths, as those of locations */
+	unsigned nskip;
+};
+
+struct access_logs {
+	const struct sites *sites;
+	struct access_log *v;
+	unsigned n;
+	struct access_logs_way *ways; /* of each server; behind them, of admin listeners */
+	struct access_line line;
+	bool timed;   /* a format tells how long requests take */
+	bool colours; /* a terminal may be shown some */
+};
+
+/* fds[0..n): of each log of conf. 0, or -1 when memory is out. */
+int access_logs_init(struct access_logs *l, struct loop *loop, const struct conf *conf,
+	const struct sites *sites, const int *fds, unsigned n);
+
+/* Called once per request, at its end. */
+void access_logs_write(struct access_logs *l, const struct h2d_req *req);
+
+/* Reopened descriptors take the numbers of the old ones; fds stay the caller's. */
+void access_logs_reopened(struct access_logs *l, const int *fds, unsigned n);
+
+/* Writes what waits. */
+void access_logs_fini(struct access_logs *l);
+
+#endif

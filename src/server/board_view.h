@@ -1,0 +1,32 @@
+/*
+ * board_view: the scoreboard at one moment, by worker slot: what each slot's processes, living and
+ * gone, have counted. A copy, made for somebody who asks, on its memory; who shows it need not fear
+ * that a worker dies meanwhile. Numbers of a process gone mad stay nonsense, and harm nobody.
+ */
+#ifndef H2D_SERVER_BOARD_VIEW_H
+#define H2D_SERVER_BOARD_VIEW_H
+
+#include "server/board.h"
+
+struct board_view_slot {
+	bool used;         /* some process has held it */
+	unsigned living;   /* processes that hold it now: one, or some of older generations too */
+	uint64_t image;    /* the oldest that one of them uses; 0: one uses none */
+	struct counters n; /* gauges of the living, totals of all */
+};
+
+struct board_view {
+	struct counters sum;           /* over all slots */
+	struct route_times times;      /* the same */
+	unsigned states[BOARD_STATES]; /* how many processes are in each */
+	unsigned nslots;               /* the highest used, and one */
+	struct board_view_slot slots[BOARD_SLOTS];
+};
+
+/* NULL when memory is out. */
+struct board_view *board_view_new(const struct board *b);
+
+/* Sets *v NULL. */
+void board_view_free(struct board_view **v);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * conn_proxy: the PROXY header in front of a connection, of listeners with proxy-protocol. It is
+ * taken from the socket before the transport reads a byte, and not a byte more. For server/conn.c
+ * only.
+ */
+#ifndef H2D_SERVER_CONN_PROXY_H
+#define H2D_SERVER_CONN_PROXY_H
+
+#include "server/conn.h"
+
+/*
+ * True: the header is read, and c->http says whose connection it is. False: more of it has to come,
+ * or c is dead, for it has none, or its proxy is not trusted.
+ */
+bool conn_proxy_take(struct conn *c);
+
+#endif

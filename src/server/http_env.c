@@ -1,0 +1,41 @@
+/*
+ * http_env: the one place that names the compiled routes and the handlers that the request core
+ * falls back on. Called by worker.c and explain.c when they start; it keeps nothing.
+ */
+#include "server/http_env.h"
+
+#include "base/clock.h"
+#include "files/reply_file.h"
+
+extern const struct route_table routes_table;      /* made from routes.def */
+extern const struct h2d_handler h2d_handler_files; /* the document root */
+extern const struct h2d_handler h2d_handler_health;
+
+void http_env_init(struct http_env *env, const struct http_parts *parts)
+{
+	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION),
+				  without = SLICE_LIT("h2d");
+	const struct conf *conf = parts->conf;
+	time_t now = clock_wall().tv_sec;
+
+	date_format(now, parts->date);
+	*env = (struct http_env){
+		.sites = parts->sites,
+		.https_port = parts->https_port,
+		.routes = &routes_table,
+		.fallback = &h2d_handler_files,
+		.health = &h2d_handler_health,
+		.date = slice_of(parts->date, DATE_LEN),
+		.date_s = now,
+		.server = conf->server_tokens ? with : without,
+		.header_size = conf->limits.client_header_size,
+		.header_fields = (unsigned)conf->limits.client_header_fields,
+		.body_size = conf->limits.client_max_body_size,
+		.body_size_at = &conf->limits.client_max_body_size_at,
+		.loop = parts->loop,
+		.handler_threads = parts->handler_threads,
+		.files = parts->files,
+		.error_page = reply_file_error_page,
+		.auth_queue = parts->auth_queue,
+	};
+}

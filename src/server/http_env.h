@@ -1,0 +1,27 @@
+/*
+ * http_env: what all requests of one process share (struct http_env of request/req.h), put together
+ * out of the configuration and the parts that the process has. A worker serves with it, and explain
+ * answers its one request with it, so that both answer alike.
+ */
+#ifndef H2D_SERVER_HTTP_ENV_H
+#define H2D_SERVER_HTTP_ENV_H
+
+#include "conf/conf.h"
+#include "http/date.h"
+#include "request/req.h"
+
+struct http_parts {
+	const struct conf *conf;
+	const struct sites *sites;
+	uint16_t https_port;
+	char *date; /* DATE_LEN + 1 bytes, written here, and then by the caller every second */
+	struct loop *loop;
+	struct offload *handler_threads;
+	struct files *files;
+	struct auth_queue *auth_queue;
+};
+
+/* All parts outlive env. What is not named there is 0. */
+void http_env_init(struct http_env *env, const struct http_parts *parts);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * metrics: which metrics there are. Counters and gauges are told per worker slot and not summed
+ * beside that, for sum() would count twice; a slot goes on counting where its last process ended,
+ * so that totals never drop. Histograms are of all workers: by slot they would be thousands of
+ * series. Called by server/worker_metrics.c; never by a request that is not for that page.
+ */
+#include "server/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/build_id.h"
+#include "base/clock.h"
+#include "server/board_view.h"
+
+struct name {
+	const char *metric, *label, *value, *help;
+};
+
+static const struct name names[COUNTER_COUNT] = {
+#define METRIC(counter, metric, label, value, help) \
+	[COUNTER_##counter] = { metric, label, value, help },
+#include "server/metrics.def"
+};
+
+static void put_number(struct metrics_out *o, const char *name, const char *help, uint64_t value)
+{
+	metrics_family(o, METRICS_GAUGE, name, help);
+	metrics_sample(o, NULL, 0, (int64_t)value);
+}
+
+/* --- of the whole server ---------------------------------------------------------------------- */
+
+static void put_build(struct metrics_out *o)
+{
+	const struct metrics_label labels[] = { { "version", SLICE(PACKAGE_VERSION) },
+		{ "build", slice_str(build_id()) } };
+
+	metrics_family(o, METRICS_INFO, "build", "version and build of the server");
+	metrics_sample(o, labels, 2, 1);
+}
+
+static void put_states(struct metrics_out *o, const struct board_view *v)
+{
+	metrics_family(o, METRICS_GAUGE, "workers", "worker processes, by state");
+	for (uint32_t i = 0; i < BOARD_STATES; i++)
+		metrics_sample(o,
+			&(struct metrics_label){ "state", slice_str(board_state_name(i)) }, 1,
+			v->states[i]);
+}
+
+static void put_facts(struct metrics_out *o, const struct cache_facts *facts)
+{
+#define FACT(name, help) \
+	put_number(o, "cache_" #name, help, BOARD_LOAD(facts->v[CACHE_FACT_##name]));
+#include "base/cache_facts.def"
+}
+
+static void put_head(
+	struct metrics_out *o, const struct board_head *h, const struct metrics_facts *facts)
+{
+	put_number(o, "start_time_seconds", "when the master started, since 1970",
+		BOARD_LOAD(h->started));
+	put_number(
+		o, "generation", "number of the configuration in force", BOARD_LOAD(h->generation));
+	put_number(o, "image", "number of the newest cache image, 0: there is none",
+		BOARD_LOAD(h->image));
+	put_number(o, "image_timestamp_seconds",
+		"when the newest cache image was made, since 1970, 0: there is none",
+		BOARD_LOAD(h->image_at));
+	put_number(o, "keeper_up", "whether the process that keeps the cache lives",
+		BOARD_LOAD(h->keeper_pid) != 0);
+	put_number(o, "keeper_ticks", "whether it ticks, so that the cache image is used",
+		facts->keeper_ticks);
+	put_facts(o, &h->cache);
+}
+
+static const struct name count_names[BOARD_COUNTS] = {
+#define BOARD_COUNT(name, metric, label, value, help) { metric, label, value, help },
+#include "server/board_counts.def"
+};
+
+static void put_counts(struct metrics_out *o, const struct board_head *h)
+{
+	for (int i = 0; i < BOARD_COUNTS; i++) {
+		const struct name *n = &count_names[i];
+		const struct metrics_label label = { n->label, slice_str(n->value) };
+
+		if (n->help != NULL)
+			metrics_family(o, METRICS_COUNTER, n->metric, n->help);
+		metrics_sample(o, &label, n->label != NULL, (int64_t)BOARD_LOAD(h->counts[i]));
+	}
+}
+
+/* --- by worker slot --------------------------------------------------------------------------- */
+
+static void put_worker(struct metrics_out *o, unsigned slot, const struct name *name, int64_t value)
+{
+	char digits[12];
+	struct metrics_label labels[2];
+	unsigned n = 0;
+
+	snprintf(digits, sizeof(digits), "%u", slot);
+	labels[n++] = (struct metrics_label){ "worker", slice_str(digits) };
+	if (name->label != NULL)
+		labels[n++] = (struct metrics_label){ name->label, slice_str(name->value) };
+	metrics_sample(o, labels, n, value);
+}
+
+/* The metric of a counter that has no row in metrics.def: "_total" is put behind it again. */
+static struct name name_of(int counter, char buf[64])
+{
+	const struct counter_info *info = &counter_info[counter];
+	size_t n = strlen(info->name);
+
+	if (names[counter].metric != NULL)
+		return names[counter];
+	if (n > 6 && strcmp(info->name + n - 6, "_total") == 0)
+		n -= 6;
+	snprintf(buf, 64, "%.*s", (int)n, info->name);
+	return (struct name){ .metric = buf };
+}
+
+static void put_counters(struct metrics_out *o, const struct board_view *v)
+{
+	char last[64] = "", buf[64];
+
+	for (int i = 0; i < COUNTER_COUNT; i++) {
+		struct name name = name_of(i, buf);
+
+		if (strcmp(name.metric, last) != 0)
+			metrics_family(o,
+				counter_info[i].kind == COUNTER_TOTAL ? METRICS_COUNTER
+								      : METRICS_GAUGE,
+				name.metric, name.help != NULL ? name.help : counter_info[i].help);
+		for (unsigned s = 0; s < v->nslots; s++)
+			if (v->slots[s].used)
+				put_worker(o, s, &name, counters_get(&v->slots[s].n, i));
+		snprintf(last, sizeof(last), "%s", name.metric);
+	}
+}
+
+static void put_images(struct metrics_out *o, const struct board_view *v)
+{
+	metrics_family(o, METRICS_GAUGE, "worker_image",
+		"number of the cache image that a worker uses, 0: it uses none");
+	for (unsigned s = 0; s < v->nslots; s++)
+		if (v->slots[s].living > 0)
+			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].image);
+}
+
+/* --- histograms ------------------------------------------------------------------------------- */
+
+/* "_us" in a counter's name is "_seconds" in the metric's. */
+static void put_histogram(
+	struct metrics_out *o, const struct histogram_info *h, const int64_t *cells)
+{
+	char name[64];
+	int n = (int)strlen(h->name) - 3;
+
+	snprintf(name, sizeof(name), "%.*s_seconds", n, h->name);
+	metrics_family(o, METRICS_HISTOGRAM, name, h->help);
+	metrics_histogram(o, NULL, 0,
+		&(struct metrics_buckets){ h->bounds, cells + h->cell + HISTOGRAM_BUCKETS,
+			h->nbounds, cells[h->cell + HISTOGRAM_SUM] });
+}
+
+static bool is_empty(const struct route_time *t)
+{
+	for (int i = 0; i <= ROUTE_TIMES_BOUNDS; i++)
+		if (t->buckets[i] > 0)
+			return false;
+	return true;
+}
+
+static void put_time(struct metrics_out *o, const struct route_table *routes, unsigned route,
+	unsigned class, const struct route_time *t)
+{
+	const struct metrics_label labels[] = { { "route", route_times_route(routes, route) },
+		{ "method", route_times_method(routes, route) },
+		{ "class", slice_str(route_times_class(class)) } };
+
+	if (!is_empty(t))
+		metrics_histogram(o, labels, 3,
+			&(struct metrics_buckets){
+				route_times_bounds, t->buckets, ROUTE_TIMES_BOUNDS, t->sum });
+}
+
+#define FOREACH_TIME(r, c, routes) \
+	for (unsigned r = 0; r < ROUTE_TIMES_ROUTES; r++) \
+		for (unsigned c = 0; c < ROUTE_TIMES_CLASSES && route_times_has(routes, r); c++)
+
+static void put_times(
+	struct metrics_out *o, const struct board_view *v, const struct route_table *routes)
+{
+	metrics_family(o, METRICS_HISTOGRAM, "request_duration_seconds",
+		"time from the first field of a request to its end");
+	FOREACH_TIME(r, c, routes)
+	put_time(o, routes, r, c, &v->times.v[r][c].duration);
+	metrics_family(o, METRICS_HISTOGRAM, "request_first_byte_seconds",
+		"time from the first field of a request to the head of its response");
+	FOREACH_TIME(r, c, routes)
+	put_time(o, routes, r, c, &v->times.v[r][c].first_byte);
+}
+
+struct slice metrics_text(const struct board *b, const struct metrics_facts *facts,
+	enum metrics_form form, struct arena *a)
+{
+	struct board_view *v = board_view_new(b);
+	struct metrics_out o = { .form = form };
+	struct slice text = { 0 };
+
+	if (v == NULL)
+		return text;
+	put_build(&o);
+	put_head(&o, &b->head, facts);
+	put_states(&o, v);
+	put_counts(&o, &b->head);
+	put_counters(&o, v);
+	put_images(&o, v);
+	for (int i = 0; i < HISTOGRAM_COUNT; i++)
+		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
+	put_times(&o, v, facts->routes);
+	metrics_end(&o);
+	board_view_free(&v);
+	if (!o.t.failed)
+		text = arena_dup(a, slice_of(o.t.p, o.t.n));
+	strbuf_fini(&o.t);
+	return text;
+}

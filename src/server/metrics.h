@@ -1,0 +1,23 @@
+/*
+ * metrics: the scoreboard as metrics, the content of /metrics. Its rows are those of counters.def,
+ * board_counts.def, cache_facts.def and board_state.def, and the histograms of route_times. A
+ * worker calls it when it is asked for that page.
+ */
+#ifndef H2D_SERVER_METRICS_H
+#define H2D_SERVER_METRICS_H
+
+#include "base/arena.h"
+#include "server/board.h"
+#include "server/metrics_out.h"
+
+/* What the board does not say. */
+struct metrics_facts {
+	const struct route_table *routes;
+	bool keeper_ticks; /* the image of the worker that answers is kept fresh */
+};
+
+/* The text, in a; p NULL when memory is out or a is spent. */
+struct slice metrics_text(const struct board *b, const struct metrics_facts *facts,
+	enum metrics_form form, struct arena *a);
+
+#endif

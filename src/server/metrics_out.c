@@ -1,0 +1,125 @@
+/*
+ * metrics_out: writes families and samples as both formats have them. Called by server/metrics.c
+ * and tests; knows nothing of what the numbers mean but that times are microseconds.
+ */
+#include "server/metrics_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX "h2d_"
+
+/* Both formats: these three have an escape of their own, all else is UTF-8 as it is. */
+static void put_escaped(struct strbuf *t, struct slice s, bool quotes)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		const char *more = s.p[i] == '\\'            ? "\\\\"
+				   : s.p[i] == '\n'          ? "\\n"
+				   : s.p[i] == '"' && quotes ? "\\\""
+							     : NULL;
+
+		strbuf_add(t, more != NULL ? slice_str(more) : slice_of(s.p + i, 1));
+	}
+}
+
+static bool ends_in(const char *name, const char *unit)
+{
+	size_t n = strlen(name), m = strlen(unit);
+
+	return n > m && name[n - m - 1] == '_' && strcmp(name + n - m, unit) == 0;
+}
+
+static void put_unit(struct metrics_out *o)
+{
+	static const char *const units[] = { "seconds", "bytes" };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ends_in(o->name, units[i]))
+			strbuf_printf(&o->t, "# UNIT " PREFIX "%s %s\n", o->name, units[i]);
+}
+
+/* What samples of the family, and its head in the older format, have behind its name. */
+static const char *behind(const struct metrics_out *o)
+{
+	return o->type == METRICS_COUNTER ? "_total" : o->type == METRICS_INFO ? "_info" : "";
+}
+
+void metrics_family(
+	struct metrics_out *o, enum metrics_type type, const char *name, const char *help)
+{
+	static const char *const types[] = { "gauge", "counter", "histogram", "info" };
+	bool open = o->form == METRICS_OPEN;
+	const char *end;
+
+	o->type = type;
+	o->name = name;
+	end = open ? "" : behind(o);
+	strbuf_printf(&o->t, "# TYPE " PREFIX "%s%s %s\n", name, end,
+		type == METRICS_INFO && !open ? "gauge" : types[type]);
+	if (open)
+		put_unit(o);
+	strbuf_printf(&o->t, "# HELP " PREFIX "%s%s ", name, end);
+	put_escaped(&o->t, slice_str(help), open);
+	strbuf_add(&o->t, SLICE("\n"));
+}
+
+/* A name and its labels; le: a bucket's upper bound, NULL: this is none. */
+static void put_name(struct metrics_out *o, const char *end, const struct metrics_label *labels,
+	unsigned nlabels, const char *le)
+{
+	const char *between = "{";
+
+	strbuf_printf(&o->t, PREFIX "%s%s", o->name, end);
+	for (unsigned i = 0; i < nlabels; i++) {
+		strbuf_printf(&o->t, "%s%s=\"", between, labels[i].name);
+		put_escaped(&o->t, labels[i].value, true);
+		strbuf_add(&o->t, SLICE("\""));
+		between = ",";
+	}
+	if (le != NULL)
+		strbuf_printf(&o->t, "%sle=\"%s\"", between, le);
+	strbuf_add(&o->t, nlabels > 0 || le != NULL ? SLICE("} ") : SLICE(" "));
+}
+
+void metrics_sample(
+	struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels, int64_t value)
+{
+	put_name(o, behind(o), labels, nlabels, NULL);
+	strbuf_printf(&o->t, "%" PRId64 "\n", value);
+}
+
+/* Seconds: "0.001", "2.5", "1.0": OpenMetrics wants bounds so, and others had better be equal. */
+static const char *seconds(char buf[32], int64_t us)
+{
+	uint64_t n = us > 0 ? (uint64_t)us : 0;
+	int len = snprintf(buf, 32, "%" PRIu64 ".%06u", n / 1000000, (unsigned)(n % 1000000));
+
+	while (buf[len - 1] == '0' && buf[len - 2] != '.')
+		buf[--len] = '\0';
+	return buf;
+}
+
+void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels,
+	const struct metrics_buckets *b)
+{
+	uint64_t n = 0;
+	char text[32];
+
+	for (int i = 0; i <= b->nbounds; i++) {
+		n += b->buckets[i] > 0 ? (uint64_t)b->buckets[i] : 0;
+		put_name(o, "_bucket", labels, nlabels,
+			i < b->nbounds ? seconds(text, b->bounds[i]) : "+Inf");
+		strbuf_printf(&o->t, "%" PRIu64 "\n", n);
+	}
+	put_name(o, "_sum", labels, nlabels, NULL);
+	strbuf_printf(&o->t, "%s\n", seconds(text, b->sum));
+	put_name(o, "_count", labels, nlabels, NULL);
+	strbuf_printf(&o->t, "%" PRIu64 "\n", n);
+}
+
+void metrics_end(struct metrics_out *o)
+{
+	if (o->form == METRICS_OPEN)
+		strbuf_add(&o->t, SLICE("# EOF\n"));
+}

@@ -1,0 +1,47 @@
+/*
+ * metrics_out: the syntax of metrics: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0.
+ * Families one after the other, samples of each behind its head; names get "h2d_" in front, units
+ * are told by their ends. server/metrics.c says what is told.
+ */
+#ifndef H2D_SERVER_METRICS_OUT_H
+#define H2D_SERVER_METRICS_OUT_H
+
+#include "base/strbuf.h"
+
+enum metrics_form { METRICS_TEXT, METRICS_OPEN };
+
+enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_HISTOGRAM, METRICS_INFO };
+
+struct metrics_out {
+	struct strbuf t;
+	enum metrics_form form;
+	enum metrics_type type; /* of the family that samples belong to */
+	const char *name;
+};
+
+struct metrics_label {
+	const char *name;
+	struct slice value; /* any bytes */
+};
+
+/* What n values in buckets come to, in microseconds. */
+struct metrics_buckets {
+	const int64_t *bounds, *buckets; /* nbounds, and one more */
+	int nbounds;
+	int64_t sum;
+};
+
+/* name: static, without "h2d_" in front and, of a counter, "_total" behind. */
+void metrics_family(
+	struct metrics_out *o, enum metrics_type type, const char *name, const char *help);
+
+void metrics_sample(
+	struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels, int64_t value);
+
+/* Buckets below 0 count as empty. */
+void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels,
+	const struct metrics_buckets *b);
+
+void metrics_end(struct metrics_out *o);
+
+#endif

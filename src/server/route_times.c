@@ -1,0 +1,84 @@
+/*
+ * route_times: counts each request in the histograms of its route and class. Called once per
+ * request by the worker, and by those who show the sums; never reads a clock.
+ */
+#include "server/route_times.h"
+
+#include "base/histogram.h"
+#include "request/route.h"
+
+/*
+ * Few, for each is a time series. What comes out of the image is below the first; 100 ms, 250 ms
+ * and 1 s are what promises are made of; what takes a minute is a download or an upload.
+ */
+const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 100000, 250000, 500000,
+	1000000, 2500000, 10000000, 60000000 };
+
+static void add(int64_t *cell, int64_t n)
+{
+	__atomic_store_n(cell, (int64_t)((uint64_t)*cell + (uint64_t)n), __ATOMIC_RELAXED);
+}
+
+static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
+{
+	int64_t us = (int64_t)(to_us - from_us);
+	int i = 0;
+
+	/* Most requests end in the turn of the loop in which they came. */
+	if (us != 0) {
+		add(&t->sum, us);
+		i = histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us);
+	}
+	add(&t->buckets[i], 1);
+}
+
+void route_times_observe(struct route_times *t, const struct req_record *record, int status)
+{
+	unsigned route = record->route < ROUTE_TIMES_OTHER ? record->route : ROUTE_TIMES_OTHER;
+	unsigned class = status >= 200 ? (unsigned)status / 100 - 1 : 0;
+	struct route_times_cell *cell = &t->v[route][class];
+
+	observe(&cell->duration, record->begun_us, record->ended_us);
+	if (class > 0)
+		observe(&cell->first_byte, record->begun_us, record->first_byte_us);
+}
+
+void route_times_add(struct route_times *sum, const struct route_times *from)
+{
+	const int64_t *in = (const int64_t *)from;
+	int64_t *out = (int64_t *)sum;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*out); i++) {
+		int64_t n = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
+
+		if (n > 0)
+			add(&out[i], n);
+	}
+}
+
+const char *route_times_class(unsigned class)
+{
+	static const char *const names[ROUTE_TIMES_CLASSES] = { "none", "2xx", "3xx", "4xx",
+		"5xx" };
+
+	return names[class];
+}
+
+bool route_times_has(const struct route_table *routes, unsigned route)
+{
+	return route == ROUTE_TIMES_OTHER || route < REQ_ROUTE_ROWS + routes->nroutes;
+}
+
+struct slice route_times_method(const struct route_table *routes, unsigned route)
+{
+	if (route < REQ_ROUTE_ROWS || route == ROUTE_TIMES_OTHER)
+		return (struct slice){ 0 };
+	return slice_str(method_name(routes->routes[route - REQ_ROUTE_ROWS].method));
+}
+
+struct slice route_times_route(const struct route_table *routes, unsigned route)
+{
+	if (route == ROUTE_TIMES_OTHER)
+		return SLICE("other");
+	return req_record_route_name(routes, route);
+}

@@ -1,0 +1,321 @@
+/*
+ * site_locations: a struct location of each location block, and of its server block for the paths
+ * that no location has; each inherits here what it does not set. Called by sites.c.
+ */
+#include "server/site_locations.h"
+
+#include <stdlib.h>
+
+#include "request/access.h"
+#include "request/auth_queue.h"
+
+enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
+
+/* What decides about key: the location if it sets it, else the server. l may be NULL. */
+#define IN_EFFECT(s, l, key) \
+	((l) != NULL && (l)->scope.key##_at.file != NULL ? &(l)->scope : &(s)->scope)
+
+/* --- add-header ------------------------------------------------------------------------------- */
+
+/* Fields that h2d writes itself, so that a second one could contradict it. */
+static const char *const own_fields[] = { "accept-ranges", "allow", "connection",
+	"content-encoding", "content-length", "content-range", "content-type", "date", "etag",
+	"keep-alive", "last-modified", "location", "proxy-connection", "server", "te", "trailer",
+	"transfer-encoding", "upgrade", "www-authenticate" };
+
+static bool is_own(struct slice name)
+{
+	for (unsigned i = 0; i < sizeof(own_fields) / sizeof(own_fields[0]); i++)
+		if (slice_eq(name, slice_str(own_fields[i])))
+			return true;
+	return false;
+}
+
+/* "name: value" as a field; NULL, or what is wrong with it. */
+static const char *field(struct site_maker *m, const char *text, struct field *out)
+{
+	const char *colon = strchr(text, ':');
+
+	if (colon == NULL)
+		return "it is written \"name: value\"";
+	out->name = site_maker_lower(m, slice_of(text, (size_t)(colon - text)));
+	out->value = field_trim(slice_str(colon + 1));
+	if (m->oom)
+		return NULL;
+	if (!field_name_valid(out->name))
+		return "what stands before the colon is not the name of a field";
+	if (!field_value_valid(out->value))
+		return "what stands behind the colon cannot be the value of a field";
+	if (slice_eq(out->name, SLICE("cache-control")))
+		return "use the key cache-control";
+	if (slice_eq(out->name, SLICE("strict-transport-security")))
+		return "use the key strict-transport-security of the server, which never sends it "
+		       "in cleartext";
+	if (is_own(out->name))
+		return "h2d sets this field itself";
+	return NULL;
+}
+
+/* Those of outer come first; NULL in the location that stands for the server. */
+static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
+	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
+{
+	unsigned inherited = outer != NULL ? outer->nheaders : 0;
+	struct field *v = site_maker_room(m, inherited + list->n, sizeof(*v));
+	struct conf_pos *from = site_maker_room(m, inherited + list->n, sizeof(*from));
+
+	if (v == NULL || from == NULL)
+		return;
+	if (inherited > 0) {
+		memcpy(v, outer->headers, inherited * sizeof(*v));
+		memcpy(from, outer->at->headers, inherited * sizeof(*from));
+	}
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = field(m, list->v[i], &v[inherited + i]);
+
+		from[inherited + i] = *at;
+		if (why != NULL)
+			site_maker_fault(m, at, "add-header \"%.200s\": %s", list->v[i], why);
+	}
+	location->headers = v;
+	places->headers = from;
+	location->nheaders = inherited + list->n;
+	/* Said where they become too many, and only there. */
+	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
+		site_maker_fault(m, at,
+			"add-header: %u fields are in effect here; the most there can be is %d",
+			location->nheaders, SITE_HEADERS_MAX);
+}
+
+/* --- who may ask ------------------------------------------------------------------------------ */
+
+static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
+	bool allow, const struct conf_pos *at)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = access_parse(list->v[i], &v[i]);
+
+		v[i].allow = allow;
+		v[i].text = list->v[i];
+		/* at is NULL: said where the list stands. */
+		if (why != NULL && at != NULL)
+			site_maker_fault(m, at, "%s \"%.200s\": %s", allow ? "allow" : "deny",
+				list->v[i], why);
+	}
+}
+
+static void set_access(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
+	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
+	unsigned n = allow->allow.n + deny->deny.n;
+	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || n == 0)
+		return;
+	add_rules(m, v, &allow->allow, true, allow == own ? &own->allow_at : NULL);
+	add_rules(m, v + allow->allow.n, &deny->deny, false, deny == own ? &own->deny_at : NULL);
+	*access = (struct access){ .rules = v, .n = n };
+	location->access = access;
+}
+
+static void set_auth(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *users = IN_EFFECT(s, l, auth_basic_file);
+	const char *file = users->auth_basic_file;
+	const struct conf_scope *realm = IN_EFFECT(s, l, auth_basic_realm);
+	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
+
+	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
+	if ((realm == &s->scope) == (l == NULL) &&
+		(!field_value_valid(slice_str(realm->auth_basic_realm)) ||
+			strpbrk(realm->auth_basic_realm, "\"\\") != NULL))
+		site_maker_fault(m, &realm->auth_basic_realm_at,
+			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
+			"backslashes",
+			realm->auth_basic_realm);
+	if (auth == NULL || *file == '\0')
+		return;
+	*auth = (struct auth){ .file = file,
+		.realm = slice_str(realm->auth_basic_realm),
+		.at = users->auth_basic_file_at };
+	location->auth = auth;
+}
+
+/* It must be said who may write; who may not is not enough. */
+static bool has_writers(const struct location *location, const struct conf_server *s)
+{
+	bool any = s->upload_public || location->auth != NULL;
+
+	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
+		any |= location->access->rules[i].allow;
+	return any;
+}
+
+/* --- locations -------------------------------------------------------------------------------- */
+
+static const struct slice *slices(struct site_maker *m, const struct conf_list *list)
+{
+	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
+
+	for (unsigned i = 0; v != NULL && i < list->n; i++)
+		v[i] = slice_str(list->v[i]);
+	return v;
+}
+
+/* Which files may answer for a path. */
+static void set_names(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *index = IN_EFFECT(s, l, index);
+	const struct conf_scope *extensions = IN_EFFECT(s, l, extensions);
+
+	location->index = slices(m, &index->index);
+	location->nindex = index->index.n;
+	location->extensions = slices(m, &extensions->extensions);
+	location->nextensions = extensions->extensions.n;
+	location->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect;
+	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
+}
+
+static void set_refuses(
+	struct location *location, const struct conf_server *s, const struct conf_location *l)
+{
+	static const int statuses[] = { 0, 403, 404, 410, 451, 503 }; /* as the choices of return */
+
+	location->refuses = statuses[IN_EFFECT(s, l, returned)->returned];
+}
+
+static void set_redirect(
+	struct location *location, const struct conf_server *s, const struct conf_location *l)
+{
+	static const int statuses[] = { 301, 302, 307,
+		308 }; /* as the choices of redirect-status */
+	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
+
+	const struct conf_scope *keep = IN_EFFECT(s, l, redirect_keep_path);
+
+	location->redirect = slice_str(from->redirect);
+	location->redirect_keeps = keep->redirect_keep_path;
+	if (keep->redirect_keep_path_at.file == NULL && location->redirect.n > 0)
+		location->redirect_keeps = location->redirect.p[location->redirect.n - 1] == '/';
+	location->redirect_prefix = from == &s->scope ? SLICE("/") : location->prefix;
+	location->redirect_status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
+}
+
+/* The settings of location with those of files on top. */
+static void make_rule(struct site_maker *m, struct file_rule *rule, const struct location *location,
+	const struct conf_files *files)
+{
+	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
+
+	if (at == NULL)
+		return;
+	*at = *location->at;
+	at->block = files->at;
+	rule->pattern = slice_str(files->pattern);
+	rule->settings = *location;
+	rule->settings.at = at;
+	site_maker_check_value(m, "cache-control", files->cache_control, &files->cache_control_at);
+	if (files->cache_control_at.file != NULL) {
+		rule->settings.cache_control = slice_str(files->cache_control);
+		at->cache_control = files->cache_control_at;
+	}
+	set_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
+}
+
+/* Its own rules first, then those of the server; l NULL: it is the location of the server. */
+static void set_rules(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	unsigned own = l != NULL ? l->nfiles : 0, faults = m->faults;
+	struct file_rule *v = site_maker_room(m, own + s->nfiles, sizeof(*v));
+
+	if (v == NULL)
+		return;
+	for (unsigned i = 0; i < own; i++)
+		make_rule(m, &v[i], location, &l->files[i]);
+	/* Said already, of the server. */
+	for (unsigned i = 0; faults == 0 && i < s->nfiles; i++)
+		make_rule(m, &v[own + i], location, &s->files[i]);
+	location->rules = v;
+	location->nrules = own + s->nfiles;
+}
+
+/* The line of each setting that is in effect. */
+static void set_places(
+	struct location_at *at, const struct conf_server *s, const struct conf_location *l)
+{
+	at->block = l != NULL ? l->at : s->at;
+	at->root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at;
+	at->cache_control = IN_EFFECT(s, l, cache_control)->cache_control_at;
+	at->redirect = IN_EFFECT(s, l, redirect)->redirect_at;
+	at->allow = IN_EFFECT(s, l, allow)->allow_at;
+	at->deny = IN_EFFECT(s, l, deny)->deny_at;
+	at->index = IN_EFFECT(s, l, index)->index_at;
+	at->autoindex = IN_EFFECT(s, l, autoindex)->autoindex_at;
+	at->extensions = IN_EFFECT(s, l, extensions)->extensions_at;
+	at->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect_at;
+	at->fallback = IN_EFFECT(s, l, fallback)->fallback_at;
+	at->returned = IN_EFFECT(s, l, returned)->returned_at;
+}
+
+/* The settings of s, or those of l on top of them; then outer is the location of s. */
+static void make_location(struct site_maker *m, struct location *location,
+	const struct location *outer, const struct conf_server *s, const struct conf_location *l)
+{
+	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
+	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
+
+	if (at == NULL)
+		return;
+	set_places(at, s, l);
+	location->at = at;
+	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
+	location->cache_control = slice_str(IN_EFFECT(s, l, cache_control)->cache_control);
+	site_maker_check_value(m, "cache-control", own->cache_control, &own->cache_control_at);
+	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
+	location->types = m->types;
+	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
+	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links != FOLLOW_INSIDE;
+	set_names(m, location, s, l);
+	set_refuses(location, s, l);
+	set_redirect(location, s, l);
+	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
+	set_access(m, location, s, l);
+	set_auth(m, location, s, l);
+	location->writers = has_writers(location, s);
+	set_rules(m, location, s, l);
+}
+
+/* Longest prefix first. */
+static int location_order(const void *a, const void *b)
+{
+	const struct location *x = a, *y = b;
+
+	return (x->prefix.n < y->prefix.n) - (x->prefix.n > y->prefix.n);
+}
+
+void site_locations_make(
+	struct site_maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
+{
+	struct location *v = site_maker_room(m, s->nlocations, sizeof(*v));
+
+	site->all.root = site->root;
+	make_location(m, &site->all, NULL, s, NULL);
+	if (v == NULL)
+		return;
+	for (unsigned i = 0; i < s->nlocations && !m->oom; i++) {
+		v[i].root = roots[i];
+		make_location(m, &v[i], &site->all, s, &s->locations[i]);
+	}
+	qsort(v, s->nlocations, sizeof(*v), location_order);
+	site->locations = v;
+	site->nlocations = s->nlocations;
+	site->guarded = site->all.access != NULL || site->all.auth != NULL;
+	for (unsigned i = 0; i < site->nlocations; i++)
+		site->guarded |= v[i].access != NULL || v[i].auth != NULL;
+}

@@ -1,0 +1,19 @@
+/*
+ * site_locations: the rules of a server block and of its locations, as the request core reads them
+ * (struct location of request/site.h). For server/sites.c.
+ */
+#ifndef H2D_SERVER_SITE_LOCATIONS_H
+#define H2D_SERVER_SITE_LOCATIONS_H
+
+#include "conf/conf.h"
+#include "request/site.h"
+#include "server/site_maker.h"
+
+/*
+ * Sets site->all and site->locations, the longest first. site has its root; roots: the number of
+ * each location's. What is wrong goes to m.
+ */
+void site_locations_make(struct site_maker *m, struct site *site, const struct conf_server *s,
+	const unsigned *roots);
+
+#endif

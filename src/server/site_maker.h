@@ -1,0 +1,34 @@
+/*
+ * site_maker: what sites are made with: the memory that they lie in, and where faults go. For
+ * server/sites.c and server/site_locations.c.
+ */
+#ifndef H2D_SERVER_SITE_MAKER_H
+#define H2D_SERVER_SITE_MAKER_H
+
+#include "base/arena.h"
+#include "conf/conf_fault.h"
+#include "http/mime.h"
+
+struct site_maker {
+	struct arena *a;
+	conf_fault_fn *fault;
+	void *ctx;
+	unsigned faults;
+	const struct mime_types *types; /* of the server that is made */
+	bool oom;
+};
+
+void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
+/* Room for n things of size, at least for one; never NULL before the memory is out. */
+void *site_maker_room(struct site_maker *m, size_t n, size_t size);
+
+/* A copy in lower case. */
+struct slice site_maker_lower(struct site_maker *m, struct slice s);
+
+/* A fault at at if value, that of key, cannot be the value of a field. */
+void site_maker_check_value(
+	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at);
+
+#endif

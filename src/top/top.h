@@ -1,0 +1,22 @@
+/*
+ * top: `h2d top`, the status of a running server in a terminal. main calls it; it asks the server
+ * over an admin listener as any client does, and touches no process.
+ */
+#ifndef H2D_TOP_TOP_H
+#define H2D_TOP_TOP_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+
+/* Whether it is built in: it takes a library that reads JSON. */
+bool top_built(void);
+
+/*
+ * where: http://HOST[:PORT] or unix:PATH; NULL: the first admin listener of the configuration that
+ * can be asked. once: one look is printed, as when standard output is no terminal. The exit status
+ * of the program.
+ */
+int top_run(const char *where, bool once, const struct conf_override *ov);
+
+#endif

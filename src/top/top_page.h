@@ -1,0 +1,33 @@
+/*
+ * top_page: lines of text that fit a terminal: cut at its right edge by the columns that characters
+ * take, and at its bottom. Nothing that is written can command the terminal: what is no printable
+ * character is shown as a question mark.
+ */
+#ifndef H2D_TOP_TOP_PAGE_H
+#define H2D_TOP_TOP_PAGE_H
+
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+
+enum top_style { TOP_PLAIN, TOP_BOLD, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD, TOP_TITLE };
+
+struct top_page {
+	struct strbuf text;
+	unsigned columns, rows; /* 0: as many as it takes */
+	bool screen;            /* lines replace what stands there; else they are printed */
+	bool colours, utf8;
+	unsigned column, row; /* where the next character goes */
+};
+
+/* Whether one more line fits, n lines below it being kept free. */
+bool top_page_has_room(const struct top_page *p, unsigned n);
+
+void top_page_put(struct top_page *p, enum top_style style, const char *text);
+void top_page_printf(struct top_page *p, enum top_style style, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Ends the line. */
+void top_page_end(struct top_page *p);
+
+#endif

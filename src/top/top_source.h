@@ -1,0 +1,28 @@
+/*
+ * top_source: where the server is asked: an address of an admin listener, given by the user or
+ * found in the configuration.
+ */
+#ifndef H2D_TOP_TOP_SOURCE_H
+#define H2D_TOP_TOP_SOURCE_H
+
+#include "conf/conf.h"
+
+enum { TOP_SOURCE_TEXT = 256, TOP_ERROR = 512 };
+
+struct top_source {
+	char text[TOP_SOURCE_TEXT]; /* as people read it: "unix:/run/h2d/admin.sock" */
+	char host[TOP_SOURCE_TEXT]; /* a name or a number; "" with a unix socket */
+	char port[8];
+	char path[TOP_SOURCE_TEXT]; /* of a unix socket */
+};
+
+/* 0, or -1: error says what is wrong with where. */
+int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERROR]);
+
+/*
+ * Out of the configuration, whose faults do not matter here: a unix socket before an address, and
+ * no listener with TLS. 0, or -1: error says what it lacks.
+ */
+int top_source_find(struct top_source *s, const struct conf_override *ov, char error[TOP_ERROR]);
+
+#endif

@@ -1,0 +1,11 @@
+/* top_view: what h2d top shows of a status: which lines, and which of them where there is little
+ * room. */
+#ifndef H2D_TOP_TOP_VIEW_H
+#define H2D_TOP_TOP_VIEW_H
+
+#include "top/top_page.h"
+#include "top/top_status.h"
+
+void top_view(struct top_page *p, const struct top_status *s);
+
+#endif

@@ -1,0 +1,107 @@
+"""A real Prometheus scrapes /metrics, and promtool has nothing to say against it."""
+import json
+import re
+import subprocess
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from procs import wait_for
+from server import LogReader
+from tree import program
+
+CONFIG = """
+global: { scrape_interval: 100ms, scrape_timeout: 100ms }
+scrape_configs:
+- job_name: h2d
+  static_configs: [ { targets: [ "127.0.0.1:%d" ] } ]
+"""
+
+
+class Prometheus:
+	def __init__(self, folder, target):
+		config = folder / "prometheus.yml"
+		config.write_text(CONFIG % target)
+		self.process = subprocess.Popen([program("prometheus"), "--config.file", str(config),
+			"--storage.tsdb.path", str(folder / "tsdb"), "--web.listen-address", "127.0.0.1:0"],
+			stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+			cwd=str(folder))
+		self.log = LogReader(self.process.stderr)
+		self.log.start()
+
+	def wait(self):
+		line = self.log.wait("Listening on")[-1]
+		self.url = "http://%s/api/v1/" % re.search(r"address=(\S+)", line).group(1)
+		self.log.wait("ready to receive")
+
+	def ask(self, what, **parameters):
+		url = self.url + what + "?" + urllib.parse.urlencode(parameters)
+		opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+		with opener.open(url, timeout=30) as answer:
+			return json.load(answer)["data"]
+
+	def value(self, query):
+		"""Of a query with one result; None: there is none."""
+		found = self.ask("query", query=query)["result"]
+		return float(found[0]["value"][1]) if found else None
+
+	def end(self):
+		self.process.kill()
+		self.process.wait()
+		assert self.log.wait_end()
+
+
+@pytest.fixture
+def server(h2d):
+	server = h2d(listens=("tcp",), workers=2, files={"page": "x" * 100},
+		sections='listen "127.0.0.1:0" { admin = true }')
+	lines = server.log.wait(r"listening on 127\.0\.0\.1:\d+", count=2)
+	ports = [int(line.rpartition(":")[2].split()[0]) for line in lines]
+	server.ports["admin"] = next(p for p in ports if p != server.ports["tcp"])
+	return server
+
+
+@pytest.fixture
+def prometheus(server, tmp_path):
+	prometheus = Prometheus(tmp_path, server.ports["admin"])
+	try:
+		prometheus.wait()
+		yield prometheus
+	finally:
+		prometheus.end()
+
+
+def test_scraped(server, prometheus):
+	with server.connect() as c:
+		for _ in range(7):
+			assert c.get("/page").status == 200
+		assert c.get("/none").status == 404
+	wait_for(lambda: prometheus.value('h2d_request_duration_seconds_count{route="files",class="4xx"}') == 1,
+		said="Prometheus has the requests")
+	target = prometheus.ask("targets")["activeTargets"][0]
+	assert target["health"] == "up" and target["lastError"] == "", target
+	assert prometheus.value("up") == 1
+	assert prometheus.value('h2d_request_duration_seconds_count{route="files",class="2xx"}') == 7
+	assert prometheus.value('sum(h2d_responses_total{class="4xx"})') == 1
+	assert prometheus.value('count(h2d_requests_total{worker=~"0|1"})') == 2
+	assert prometheus.value("histogram_quantile(0.9, sum by (le) "
+		"(h2d_request_duration_seconds_bucket))") >= 0
+	assert prometheus.value("h2d_build_info") == 1
+	# Units are of OpenMetrics alone: that is what it asked for and got.
+	metadata = {m["metric"]: m for m in prometheus.ask("targets/metadata",
+		match_target='{job="h2d"}')}
+	assert metadata["h2d_request_duration_seconds"]["unit"] == "seconds", metadata
+	assert metadata["h2d_request_duration_seconds"]["type"] == "histogram"
+	assert all(m["help"] and m["type"] != "unknown" for name, m in metadata.items()
+		if name.startswith("h2d_")), metadata
+
+
+def test_promtool(server):
+	url = "http://127.0.0.1:%d/metrics" % server.ports["admin"]
+	opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+	with opener.open(url, timeout=30) as answer:
+		text = answer.read()
+	done = subprocess.run([program("promtool"), "check", "metrics"], input=text,
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+	assert done.returncode == 0 and done.stdout == b"", done.stdout

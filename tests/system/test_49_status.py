@@ -1,0 +1,423 @@
+"""What admin listeners tell: /status.json, the page /status with its events, and h2d top."""
+import base64
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from h2.settings import SettingCodes
+
+from client import Response
+from procs import DEADLINE, wait_for
+from server import H2D
+
+HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
+
+
+def test_rates(h2d):
+	"""Of the last second, per worker and summed; and of the seconds before."""
+	server = h2d(workers=2, listens=("tcp",))
+
+	def asked():
+		with server.connect() as c:
+			for _ in range(50):
+				c.get("/")
+		status = server.status()
+		rates = [w["requests_per_second"] for w in status["workers"]]
+		assert sum(rates) == status["totals"]["requests_per_second"]
+		return sum(rates) > 0 and status["totals"]["bytes_out_per_second"] > 0
+	wait_for(asked, said="a rate")
+	wait_for(lambda: any(server.status()["history"]), said="a second with requests")
+	before = server.status()
+	now = wait_for(lambda: (s := server.status())["time"] > before["time"] + 1000 and s, said="a second")
+	assert now["uptime"] >= before["uptime"] and len(now["history"]) >= len(before["history"])
+
+
+def test_latency(h2d):
+	"""Of the last ten seconds, per worker and summed, to the head of the response; none without requests."""
+	server = h2d(binary=HANDLERS, listens=("tcp",))
+	with server.connect() as c:
+		assert c.get("/").status == 200
+		totals = wait_for(lambda: (t := server.status()["totals"])["first_byte_p50_us"] and t, said="a latency")
+		assert 0 < totals["first_byte_p50_us"] <= totals["first_byte_p99_us"]
+		worker, = server.status()["workers"]
+		assert worker["first_byte_p99_us"] > 0
+
+
+def test_image(h2d):
+	"""Its size and age."""
+	server = h2d(image=True, files={"a": "x" * 1000})
+	status = server.status()
+	assert status["image_size"] == status["cache"]["content"] >= 1000
+	assert status["image_age"] <= status["uptime"] + 1
+
+
+def test_last_lines(h2d):
+	"""Warnings and errors of every process: of the master with FILE:LINE, of children that are gone, too."""
+	server = h2d(listens=("tcp",), user=None)
+	server.put_conf(server.conf_text + "no-such-key = 1\n")
+	server.run("-s", "reload", check=1)
+	line = server.conf_text.count("\n") + 1
+
+	def found(who, text):
+		return [l for l in server.status()["lines"] if l["who"] == who and re.search(text, l["text"])]
+	fault, = wait_for(lambda: found("master", "%s:%d: .*no-such-key" % (re.escape(server.conf_path), line)))
+	assert fault["level"] == "error" and fault["pid"] == server.pid
+	assert abs(fault["time"] - 1000 * time.time()) < 60000
+	server.put_conf(server.conf_text)
+	pid = server.worker_pids()[0]
+	server.allow_alert("signal 6")
+	server.baseline = None
+	os.kill(pid, signal.SIGABRT)
+	wait_for(lambda: found("master", r"worker 0 \(process %d.*killed by signal 6" % pid), said="its death")
+	server.wait_up()
+
+
+def test_last_lines_of_a_worker(h2d):
+	"""What a child logs comes to the master; no level below warn does."""
+	server = h2d.new(listens=("tcp",))
+	users = server.path("users")
+	with open(users, "w") as f:
+		f.write("anna:{SHA}xxxx\n")
+	server.write_conf(server='location "/a" { auth-basic-file = "%s" }' % users)
+	server.start()
+	with server.connect() as c:
+		assert c.get("/a", [("authorization", "Basic YW5uYTpi")]).status == 401
+	lines = wait_for(lambda: [l for l in server.status()["lines"] if l["who"] == "worker 0"])
+	assert users in lines[0]["text"] and lines[0]["level"] == "error"
+	assert lines[0]["pid"] == server.worker_pids()[0]
+	assert {l["level"] for l in server.status()["lines"]} <= {"alert", "error", "warn"}
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+def policy_of(answer):
+	return dict(part.strip().split(" ", 1) for part in answer.get("content-security-policy").split(";"))
+
+
+def hashed(text):
+	return "'sha256-%s'" % base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def value_of(page, name):
+	"""The number in the element of that id."""
+	return int(re.search(r"id=%s>(?:process )?<data value=(-?\d+)>" % name, page).group(1))
+
+
+def rows_of(page):
+	"""The cells of each worker."""
+	body = re.search("<tbody id=rows>(.*?)</tbody>", page, re.DOTALL).group(1)
+	return [re.findall(r"(?:<th scope=row>|<td(?: class=\w+)?>)(?:<data value=)?(\w+)", row)
+		for row in body.split("<tr>")[1:]]
+
+
+@pytest.fixture(params=["h2", "h1"])
+def ask(request):
+	"""How the admin listener is asked."""
+	return lambda server: server.connect("admin") if request.param == "h2" else server.h1("admin")
+
+
+def test_page(h2d, ask):
+	"""Complete as it comes, of one piece: nothing from elsewhere, and the policy lets its own parts through alone."""
+	server = h2d(image=True, workers=2)
+	with server.connect() as c:
+		c.get("/")
+		c.get("/none")
+	server.wait_quiet()
+	with ask(server) as c:
+		answer = c.get("/status")
+	page, policy = answer.body.decode(), policy_of(answer)
+	assert answer.status == 200 and answer.get("content-type") == "text/html; charset=utf-8"
+	assert answer.get("cache-control") == "no-store"
+	assert policy["default-src"] == "'none'" and policy["frame-ancestors"] == "'none'"
+	styles, scripts = (re.findall("<%s>(.*?)</%s>" % (tag, tag), page, re.DOTALL) for tag in ("style", "script"))
+	assert policy["style-src"].split() == [hashed(style) for style in styles] and len(styles) == 2
+	assert policy["script-src"].split() == [hashed(script) for script in scripts] and len(scripts) == 1
+	assert not re.findall(r"<(?:link|img|iframe)| (?:src|style|on\w+)=|https?:|http-equiv", page)
+	assert re.findall(' href="([^"]*)"', page) == ["/status.json"]
+	for part in ('lang="en"', 'name="viewport"', "prefers-color-scheme:dark", "prefers-reduced-motion", "aria-label",
+			"tabular-nums", "<main>", "None since the start." if os.geteuid() else "no user is configured"):
+		assert part in page, part
+
+
+def test_page_and_json_agree(h2d, ask):
+	server = h2d(image=True, workers=2, listens=("tcp",))
+	with server.connect() as c:
+		for path in ("/", "/", "/none"):
+			c.get(path)
+	server.wait_quiet()
+	server.baseline = None
+	with ask(server) as c:
+		status, page = json.loads(c.get("/status.json").body), c.get("/status").body.decode()
+	totals = status["totals"]
+	assert (value_of(page, "r2"), value_of(page, "r4")) == (totals["responses_2xx"] + 1, totals["responses_4xx"])
+	assert value_of(page, "r4") >= 1
+	for name, want in (("generation", status["generation"]), ("keeper", status["keeper"]), ("image", status["image"]),
+			("size", status["image_size"]), ("files", status["cache"]["entries"]),
+			("connections", totals["connections"]), ("hits", totals["cache_hits"]),
+			("misses", totals["cache_misses"]), ("requests", totals["requests"] + 1)):
+		assert value_of(page, name) == want, name
+	for name in ("version", "dispatch", "balance"):
+		assert "id=%s>%s<" % (name, status[name]) in page
+	assert [row[:4] for row in rows_of(page)] == [[str(w[k]) for k in ("slot", "state", "pid", "generation")]
+		for w in status["workers"]]
+
+
+def test_admin_only(h2d):
+	server = h2d()
+	for how in ("tcp", "tls"):
+		with server.connect(how) as c:
+			for path in ("/status", "/status.json", "/status/events"):
+				assert c.get(path).status == 404
+	with server.connect("admin") as c:
+		assert c.request("HEAD", "/status").status == 200
+		answer = c.request("POST", "/status", body=b"x")
+		assert answer.status == 405 and "GET" in answer.get("allow")
+
+
+def test_hostile_text(h2d, ask):
+	"""What a peer had a say in is text on the page, whatever it is: here the last words of a worker."""
+	server = h2d(binary=HANDLERS, listens=("tcp",), conf="worker-watchdog = 2")
+	server.allow_alert("signal 6")
+	with server.h1() as c:
+		c.send_bytes(b"GET /t/sandbox/spin?<script>alert('1')</script>&\" HTTP/1.1\r\nhost: a\r\n\r\n")
+		server.log.wait("last words: .*<script>")
+	server.wait_up()
+	with ask(server) as c:
+		page, status = c.get("/status").body.decode(), json.loads(c.get("/status.json").body)
+	assert any("<script>alert('1')</script>&\"" in line["text"] for line in status["lines"])
+	assert "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;" in page
+	assert page.count("<script>") == 1
+
+
+# --- its events ---------------------------------------------------------------------------------
+
+class Events:
+	"""A stream of server-sent events over either protocol, read piece by piece."""
+
+	def __init__(self, connection):
+		self.c = connection
+		self.h2 = hasattr(connection, "responses")
+		if self.h2:
+			self.stream = connection.send(path="/status/events")
+			self.answer = connection.headers_of(self.stream)
+			return
+		connection.send(path="/status/events")
+		self.status, _, headers = connection.take_head(time.monotonic() + connection.timeout)
+		assert self.status == 200 and ("transfer-encoding", "chunked") in headers
+		self.answer = Response()
+		self.answer.status, self.answer.headers = self.status, headers
+
+	def text(self):
+		"""All that has come so far; of chunks, each is an event."""
+		if self.h2:
+			return self.answer.body
+		return re.sub(rb"\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n", b"", self.c.buffer)
+
+	def wait(self, n):
+		"""Until n events are there; their numbers."""
+		def numbers():
+			return [int(i) for i in re.findall(rb"^id: (\d+)\n(?:retry: \d+\n)?data: [^\n]*\n\n", self.text(), re.M)]
+		end = time.monotonic() + DEADLINE
+		while len(numbers()) < n:
+			assert self.c.turn(end) if self.h2 else self.c.more(end)
+		return numbers()
+
+
+def test_events(h2d, ask):
+	"""One a second, with rising numbers, and what they show changes."""
+	server = h2d(listens=("tcp",))
+	with ask(server) as c:
+		events = Events(c)
+		assert events.answer.get("content-type") == "text/event-stream; charset=utf-8"
+		assert events.answer.get("cache-control") == "no-store"
+		began = time.monotonic()
+		assert events.wait(3) == [1, 2, 3]
+		assert time.monotonic() - began > 1.8
+		with server.connect() as other:
+			for _ in range(7):
+				other.get("/")
+		def told():
+			return [int(n) for n in re.findall(rb"id=requests><data value=(\d+)>", events.text())]
+		events.wait(events.wait(3)[-1] + 2)
+		assert told()[-1] >= told()[0] + 7 and told() == sorted(told())
+
+
+def test_events_are_not_made_ahead(h2d):
+	"""Who does not read gets fewer events, not later ones: nothing is held for it."""
+	server = h2d(listens=("tcp",))
+	with server.connect("admin", credit=False, settings={SettingCodes.INITIAL_WINDOW_SIZE: 20000}) as c:
+		stream = c.send(path="/status/events")
+		c.until(lambda: c.responses[stream].size == 20000)
+		seconds = server.status()["time"]
+		wait_for(lambda: server.status()["time"] > seconds + 3000, said="three seconds")
+		c.ping()
+		assert c.responses[stream].size == 20000
+		c.credit = True
+		c.window(1 << 20, stream)
+		before = c.responses[stream].body.count(b"\n\n")
+		c.until(lambda: c.responses[stream].body.count(b"\n\n") >= before + 3)
+		times = [n.decode() for n in re.findall(rb'id=stamp><time datetime="([^"]*)"', c.responses[stream].body)]
+		assert times == sorted(times) and len(set(times)) >= 3
+
+
+def test_events_end_with_the_worker(h2d, ask):
+	"""An open stream keeps no generation: it ends by itself, well within shutdown-timeout."""
+	server = h2d(listens=("tcp",), conf="shutdown-timeout = 300")
+	with ask(server) as c:
+		events = Events(c)
+		events.wait(1)
+		server.baseline = None
+		done = server.run("-s", "reload", "--wait", check=0)
+		assert ", 0 cut" in done.out, done.out
+		end = time.monotonic() + DEADLINE
+		if events.h2:
+			c.until(lambda: events.answer.done)
+			assert events.answer.reset is None
+		else:
+			while c.more(end):
+				pass
+			assert c.buffer.endswith(b"0\r\n\r\n")
+	server.wait_up(2)
+
+
+# --- h2d top ------------------------------------------------------------------------------------
+
+class Terminal:
+	"""One window of a tmux of its own, in which a shell runs."""
+
+	def __init__(self, folder, columns=100, rows=30):
+		if not shutil.which("tmux"):
+			pytest.skip("no tmux (Debian: tmux)")
+		self.socket = os.path.join(folder, "tmux")
+		self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
+			"env", "PS1=ready> ", "LC_ALL=C.UTF-8", "sh")
+		self.wait("ready>")
+
+	def tmux(self, *args):
+		return subprocess.run(["tmux", "-u", "-S", self.socket, *args], check=True, stdout=subprocess.PIPE,
+			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=DEADLINE).stdout.decode()
+
+	def screen(self, *args):
+		return self.tmux("capture-pane", "-p", *args)
+
+	def type(self, text):
+		self.tmux("send-keys", "-l", text)
+
+	def key(self, name):
+		self.tmux("send-keys", name)
+
+	def wait(self, pattern):
+		return wait_for(lambda: re.search(pattern, self.screen(), re.M), said=pattern, pause=0.05)
+
+	def resize(self, columns, rows):
+		self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+	def close(self):
+		self.tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+	made = Terminal(str(tmp_path))
+	yield made
+	made.close()
+
+
+top = pytest.mark.skipif(b"top" not in subprocess.run([H2D, "-V"], stdout=subprocess.PIPE).stdout.partition(
+	b"features:")[2].split(), reason="built without jansson")
+
+
+def tops(server, *args):
+	return " ".join(shlex.quote(a) for a in (server.binary, "top", "-f", server.conf_path, *args))
+
+
+@top
+def test_top(h2d, terminal):
+	"""It finds the admin listener, counts on, fits the window, and leaves the terminal as it was."""
+	server = h2d(workers=2, listens=("tcp",))
+	server.baseline = None
+	terminal.type("stty -g > %s/before; %s; stty -g > %s/after; echo left $?\n" % (server.dir, tops(server), server.dir))
+	first = int(terminal.wait(r"^requests (\d+) ").group(1))
+	assert " h2d 0" in terminal.screen().split("\n")[0] and "ready>" not in terminal.screen()
+	with server.connect() as c:
+		for _ in range(30):
+			c.get("/")
+	wait_for(lambda: int(terminal.wait(r"^requests (\d+) ").group(1)) >= first + 30, said="30 requests more")
+	for pid in server.worker_pids():
+		terminal.wait(r"^ +\d up +%d +1 " % pid)
+	for columns, rows in ((40, 10), (7, 2), (1, 1), (100, 30)):
+		terminal.resize(columns, rows)
+		wanted = (" h2d %s   up " % server.status()["version"])[:columns].rstrip()
+		wait_for(lambda: terminal.screen().split("\n")[0].startswith(wanted), said="%d × %d" % (columns, rows))
+	terminal.wait("^SLOT STATE .* PER SECOND .* P99$")
+	terminal.type("q")
+	terminal.wait("^left 0")
+	assert "ready>" in terminal.screen() and "requests" not in terminal.screen()
+	assert terminal.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
+	with open(server.path("before")) as before, open(server.path("after")) as after:
+		assert before.read() == after.read()
+
+
+@top
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT"])
+def test_top_and_signals(h2d, terminal, name):
+	server = h2d(listens=("tcp",))
+	server.baseline = None
+	terminal.type("sh -c 'echo $$ > %s; exec %s'; echo left $?\n" % (server.path("pid"), tops(server)))
+	terminal.wait("^requests ")
+	with open(server.path("pid")) as f:
+		os.kill(int(f.read()), getattr(signal, "SIG" + name))
+	terminal.wait("^left 0")
+	assert terminal.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
+
+
+@top
+def test_top_is_stopped_and_goes_on(h2d, terminal):
+	"""By Ctrl-Z the shell has its terminal, by fg top has it again; a server that restarts is waited for."""
+	server = h2d(listens=("tcp",))
+	server.baseline = None
+	terminal.type(tops(server) + "\n")
+	terminal.wait("^requests ")
+	terminal.key("C-z")
+	terminal.wait("ready> *$")
+	assert terminal.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
+	terminal.type("fg\n")
+	terminal.wait("^requests ")
+	server.quit()
+	terminal.wait("admin.sock: .*trying again")
+	terminal.type("q")
+	terminal.wait("ready> *$")
+
+
+@top
+def test_top_once(h2d):
+	"""One look where there is no terminal, or when told so: without colours, whole lines, all workers."""
+	server = h2d(workers=3, conf='user = ""', listens=("tcp",))
+	for args in ((), ("--once",), ("unix:" + server.admin_path,)):
+		done = server.run("top", *args, check=0)
+		lines = done.out.split("\n")
+		assert "\x1b" not in done.out and done.err == "" and lines[0].startswith(" h2d 0")
+		assert [re.match(r" +(\d+) up +(\d+) ", line).groups() for line in lines[7:10]] == [
+			(str(slot), str(w["pid"])) for slot, w in sorted(server.live_workers().items())]
+	assert subprocess.run([H2D, "top", "http://127.0.0.1:%d" % server.ports["tcp"]], stderr=subprocess.PIPE,
+		stdout=subprocess.PIPE).stderr.endswith(b"status 404: is this an admin listener of h2d?\n")
+
+
+@top
+def test_top_says_why_not(h2d, tmp_path):
+	server = h2d.new(listens=("tcp",), admin=False)
+	assert "has no admin listener" in server.run("top", check=1).err
+	assert "No such file" in subprocess.run([H2D, "top", "-f", str(tmp_path / "none")], stderr=subprocess.PIPE).stderr.decode()
+	for where, why in (("unix:%s/none" % tmp_path, "No such file"), ("http://127.0.0.1:1", "Connection refused"),
+			("https://a", "TLS")):
+		done = server.run("top", where, check=1)
+		assert why in done.err and done.err.startswith("h2d: top: " + where[:9]), done.err
+	for args in (("--once",), ("top", "a", "b"), ("-t", "top"), ("bottom",)):
+		server.run(*args, check=2)

@@ -1,0 +1,189 @@
+/* check_metrics: what of the scoreboard is told, by slot and over all, and of one gone mad. */
+#include "server/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "request/route_build.h"
+#include "unit.h"
+
+static struct board *board;
+static struct route_build routes;
+
+static void setup(void)
+{
+	static const struct route_row rows[] = { { "r", 1, "PUT", "/u/{x}", "h", "BODY_NONE" } };
+
+	board = board_new();
+	ck_assert_ptr_nonnull(board);
+	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
+}
+
+static void teardown(void)
+{
+	route_build_free(&routes);
+	board_free(&board);
+}
+
+static char *text(enum metrics_form form)
+{
+	const struct metrics_facts facts = { .routes = &routes.table };
+	struct arena a;
+	struct slice s;
+	char *copy;
+
+	arena_init(&a, NULL, 0, 64 << 20);
+	s = metrics_text(board, &facts, form, &a);
+	ck_assert_ptr_nonnull(s.p);
+	copy = strndup(s.p, s.n);
+	ck_assert_uint_eq(strlen(copy), s.n);
+	arena_reset(&a);
+	return copy;
+}
+
+/* A whole line of it. */
+static bool has(const char *t, const char *line)
+{
+	size_t n = strlen(line);
+
+	for (const char *p = t; (p = strstr(p, line)) != NULL; p++)
+		if ((p == t || p[-1] == '\n') && p[n] == '\n')
+			return true;
+	return false;
+}
+
+#define EXPECT(t, line) ck_assert_msg(has(t, line), "no %s in\n%s", line, t)
+
+/* A slot goes on where its last process ended, and has what all its living processes have. */
+START_TEST(by_slot)
+{
+	struct board_slot *old = board_take(board, 0, 1), *dead = board_take(board, 1, 1);
+	struct board_slot *next;
+	char *t;
+
+	board_count(&board->head, BOARD_COUNT_keepers_died);
+	old->counters.requests = 5;
+	old->counters.connections = 2;
+	dead->counters.requests = 11;
+	dead->counters.connections = 9;
+	dead->slot = 7; /* a lie */
+	board_release(board, &dead);
+	next = board_take(board, 0, 2);
+	next->counters.requests = 3;
+	next->counters.connections = 1;
+	next->counters.responses_4xx = 3;
+	t = text(METRICS_TEXT);
+	EXPECT(t, "h2d_requests_total{worker=\"0\"} 8");
+	EXPECT(t, "h2d_requests_total{worker=\"1\"} 11");
+	EXPECT(t, "h2d_connections{worker=\"0\"} 3");
+	EXPECT(t, "h2d_connections{worker=\"1\"} 0");
+	EXPECT(t, "h2d_responses_total{worker=\"0\",class=\"4xx\"} 3");
+	EXPECT(t, "# HELP h2d_responses_total responses, by the class of their status");
+	EXPECT(t, "h2d_workers{state=\"boot\"} 2");
+	EXPECT(t, "h2d_process_deaths_total{kind=\"keeper\"} 1");
+	EXPECT(t, "h2d_watchdog_kills_total 0");
+	ck_assert_ptr_null(strstr(t, "worker=\"7\""));
+	ck_assert_ptr_null(strstr(t, "# EOF"));
+	free(t);
+}
+END_TEST
+
+START_TEST(times)
+{
+	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
+	const struct req_record files = { .ended_us = 2000, .route = REQ_ROUTE_FILES };
+	const struct req_record put = { .ended_us = 30000000, .route = REQ_ROUTE_ROWS };
+	char *t;
+
+	route_times_observe(&a->times, &files, 200);
+	route_times_observe(&b->times, &files, 200);
+	route_times_observe(&b->times, &put, 201);
+	board_release(board, &b);
+	t = text(METRICS_OPEN);
+	EXPECT(t, "h2d_request_duration_seconds_bucket"
+		  "{route=\"files\",method=\"\",class=\"2xx\",le=\"0.001\"} 0");
+	EXPECT(t, "h2d_request_duration_seconds_bucket"
+		  "{route=\"files\",method=\"\",class=\"2xx\",le=\"0.005\"} 2");
+	EXPECT(t, "h2d_request_duration_seconds_sum"
+		  "{route=\"files\",method=\"\",class=\"2xx\"} 0.004");
+	EXPECT(t, "h2d_request_first_byte_seconds_count"
+		  "{route=\"/u/{x}\",method=\"PUT\",class=\"2xx\"} 1");
+	ck_assert_ptr_null(strstr(t, "class=\"5xx\",le"));
+	EXPECT(t, "# UNIT h2d_request_duration_seconds seconds");
+	ck_assert_str_eq(t + strlen(t) - 7, "\n# EOF\n");
+	free(t);
+}
+END_TEST
+
+static unsigned count(const char *t, const char *what)
+{
+	unsigned n = 0;
+
+	for (; (t = strstr(t, what)) != NULL; t++)
+		n++;
+	return n;
+}
+
+/* Each metric has one head, whatever rows and names there are, and a help. */
+START_TEST(heads)
+{
+	char *t, *lines, *line, *rest;
+
+	board_take(board, 0, 1);
+	t = text(METRICS_OPEN);
+	lines = strdup(t);
+	ck_assert_ptr_nonnull(lines);
+	line = strtok_r(lines, "\n", &rest);
+	for (; line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+		char head[128], name[96];
+
+		if (sscanf(line, "# TYPE %90s", name) != 1)
+			continue;
+		snprintf(head, sizeof(head), "# TYPE %s ", name);
+		ck_assert_msg(count(t, head) == 1, "%s", line);
+		snprintf(head, sizeof(head), "# HELP %s ", name);
+		ck_assert_msg(count(t, head) == 1, "%s", line);
+	}
+	free(lines);
+	free(t);
+}
+END_TEST
+
+START_TEST(of_a_mad_board)
+{
+	char *t;
+
+	for (unsigned i = 0; i < 3; i++)
+		memset(board_take(board, i, 1), 0xff, sizeof(struct board_slot));
+	t = text(METRICS_TEXT);
+	EXPECT(t, "h2d_requests_total{worker=\"2\"} 0");
+	EXPECT(t, "h2d_workers{state=\"up\"} 0");
+	free(t);
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+	const struct metrics_facts facts = { .routes = &routes.table };
+	struct arena a;
+
+	arena_init(&a, NULL, 0, 512);
+	ck_assert_ptr_null(metrics_text(board, &facts, METRICS_TEXT, &a).p);
+	arena_reset(&a);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("metrics");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, by_slot);
+	tcase_add_test(t, times);
+	tcase_add_test(t, heads);
+	tcase_add_test(t, of_a_mad_board);
+	tcase_add_test(t, without_memory);
+	return t;
+}
+
+UNIT_MAIN("metrics")

@@ -1,0 +1,113 @@
+/* check_one_image: the image of one file has what the keeper's would have of it, and nothing else.
+ */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "image/image_map.h"
+#include "keeper/one_image.h"
+#include "tree_unit.h"
+#include "unit.h"
+
+static struct doc_root root;
+static struct doc_roots conf;
+static struct loop loop;
+static struct one_image *image;
+
+static void setup(void)
+{
+	tree_init();
+	root = (struct doc_root){ .root = tree, .charset = "utf-8" };
+	conf = (struct doc_roots){ .roots = &root,
+		.nroots = 1,
+		.max_size = 16 << 20,
+		.max_file_size = 1 << 20,
+		.codings = 1u << CODING_GZIP };
+	clock_update();
+	ck_assert_int_eq(loop_init(&loop), 0);
+	tree_dir("d");
+	tree_dir("d/e");
+}
+
+static void teardown(void)
+{
+	one_image_free(&image);
+	loop_fini(&loop);
+	tree_fini();
+}
+
+/* The entry of path; NULL: the image does not have it. */
+static const struct image_entry *entry(const char *path, bool compress)
+{
+	static char index[1 << 16];
+	const struct built_image *built;
+
+	image = one_image_new(&loop, &conf, 0, slice_str(path), compress);
+	ck_assert_ptr_nonnull(image);
+	built = one_image_built(image);
+	ck_assert_int_gt(pread(built->fds[0], index, sizeof(index), 0), 0);
+	ck_assert_uint_le(built->nentries, 2);
+	return image_find((const struct image_head *)(void *)index, 0, slice_str(path));
+}
+
+static void text(const char *name)
+{
+	char long_text[2000];
+
+	memset(long_text, 'a', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	tree_text(name, long_text);
+}
+
+START_TEST(a_file)
+{
+	const struct image_entry *e;
+
+	text("d/e/x.css");
+	text("d/e/other.css");
+	e = entry("/d/e/x.css", _i == 1);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_uint_eq(e->body.n, 1999);
+	ck_assert_int_eq(e->variants[CODING_GZIP].n > 0, _i == 1);
+	ck_assert_uint_eq(e->variants[CODING_BR].n, 0);
+	ck_assert_uint_eq(one_image_built(image)->nentries, 1);
+}
+END_TEST
+
+START_TEST(what_lies_beside)
+{
+	const struct image_entry *e;
+
+	text("x.css");
+	tree_text("x.css.gz", "made elsewhere");
+	e = entry("/x.css", true);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_uint_eq(e->variants[CODING_GZIP].n, strlen("made elsewhere"));
+}
+END_TEST
+
+static const char *const not_there[] = { "/none", "/d", "/none/x", "/link", "/large" };
+
+START_TEST(no_file)
+{
+	static char large[(1 << 20) + 2];
+
+	memset(large, 'a', sizeof(large) - 1);
+	tree_text("large", large);
+	tree_text("d/x", "x");
+	tree_link("d/x", "link");
+	ck_assert_ptr_null(entry(not_there[_i], true));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("one_image");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, a_file, 0, 2);
+	tcase_add_test(t, what_lies_beside);
+	tcase_add_loop_test(t, no_file, 0, (int)(sizeof(not_there) / sizeof(not_there[0])));
+	return t;
+}
+
+UNIT_MAIN("one_image")

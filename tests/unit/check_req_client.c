@@ -1,0 +1,214 @@
+/*
+ * check_req_client: whose request it is, by the fields that proxies add: of trusted ones alone, the
+ * newest first; and what follows from it in rules, redirects and responses.
+ */
+#include "req_unit.h"
+#include "request/access.h"
+#include "request/req_client.h"
+
+static struct addr_range room[3];
+
+static void setup(void)
+{
+	req_setup();
+	sites.proxies.field = PROXIES_X_FORWARDED_FOR;
+	ck_assert_ptr_null(proxies_add(&sites.proxies, room, "192.0.2.0/30"));
+	ck_assert_ptr_null(proxies_add(&sites.proxies, room, "2001:db8::/64"));
+	conn.trusted = true; /* 192.0.2.1 */
+	req.target = SLICE("/a");
+}
+
+static void teardown(void)
+{
+	req_teardown();
+	conn = (struct http_conn){ 0 };
+}
+
+static void add(const char *name, const char *value)
+{
+	if (value != NULL)
+		req_add_field(&req, slice_str(name), slice_str(value));
+}
+
+#define P "192.0.2.2" /* proxies, too */
+#define Q "2001:db8::2"
+#define C "203.0.113.7"
+
+static const struct {
+	const char *first, *second; /* lines of the field; NULL: there is none */
+	const char *is;
+} chains[] = {
+	{ C, NULL, C },
+	{ "2001:db9::1", NULL, "2001:db9::1" },
+	{ "10.0.0.1, " C, NULL, C },
+	{ "unknown, garbage, \", " C, NULL, C },
+	{ C ", " P, NULL, C },
+	{ "10.0.0.1, " C ", " P ", " Q, NULL, C },
+	{ "10.0.0.1", C, C },
+	{ "10.0.0.1, " C, P, C },
+	{ C, P ", " Q, C },
+	{ C, "", C },
+	{ C, ",", C },
+	/* Where all are proxies, the one farthest away. */
+	{ P, NULL, P },
+	{ P ", " Q, NULL, P },
+	/* What was not told is nobody's: neither the proxy's address nor an older one counts. */
+	{ "unknown", NULL, "unknown" },
+	{ C ", unknown", NULL, "unknown" },
+	{ C ", _hidden, " P, NULL, "unknown" },
+	{ "203.0.113.7.8", NULL, "unknown" },
+	{ C, "garbage", "unknown" },
+	/* Nothing was said: it is the proxy that asks. */
+	{ NULL, NULL, "192.0.2.1" },
+	{ "", NULL, "192.0.2.1" },
+	{ ", ,", "", "192.0.2.1" },
+};
+
+START_TEST(x_forwarded_for)
+{
+	add("x-forwarded-for", chains[_i].first);
+	add("forwarded", "for=198.51.100.99");
+	add("x-real-ip", "198.51.100.99");
+	add("x-forwarded-for", chains[_i].second);
+	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
+	req_start(&req);
+	ck_assert_str_eq(ADDR_HOST(req_client(&req)), chains[_i].is);
+	ck_assert_str_eq(h2d_req_peer(&req, NULL), chains[_i].is);
+}
+END_TEST
+
+static const char *const x_proto[] = { NULL, "https", "http", "https, http", "http, https", "" };
+static const bool x_https[] = { false, true, false, false, true, false };
+
+START_TEST(x_forwarded_proto)
+{
+	add("x-forwarded-proto", x_proto[_i]);
+	req.scheme = SLICE("http");
+	req_start(&req);
+	ck_assert_int_eq(req_client_https(&req), x_https[_i]);
+	ck_assert(slice_eq(req.scheme, x_https[_i] ? SLICE("https") : SLICE("http")));
+}
+END_TEST
+
+static const struct {
+	const char *value, *is;
+	bool https;
+} elements[] = {
+	{ "for=" C, C, false },
+	{ "for=" C ";proto=https", C, true },
+	{ "for=" C ";proto=https, for=" P ";proto=http", C, true },
+	{ "for=" C ";proto=http, for=" P ";proto=https", C, false },
+	{ "for=10.0.0.1;proto=https, for=" C, C, false },
+	{ "for=\"[" Q "]:80\"", Q, false },
+	{ "for=" C ", for=\"[" Q "]:80\"", C, false },
+	{ "for=\"10.0.0.1, for=" C, C, false },
+	{ "for=" C ", for=_x;proto=https", "unknown", true },
+	{ "for=" C ", proto=https", "unknown", true },
+	{ "for=" C ";proto=https;for=" C, "unknown", false },
+	{ "", "192.0.2.1", false },
+};
+
+START_TEST(forwarded)
+{
+	sites.proxies.field = PROXIES_FORWARDED;
+	add("forwarded", elements[_i].value);
+	add("x-forwarded-for", "198.51.100.99");
+	add("x-forwarded-proto", "https");
+	req_start(&req);
+	ck_assert_str_eq(ADDR_HOST(req_client(&req)), elements[_i].is);
+	ck_assert_int_eq(req_client_https(&req), elements[_i].https);
+}
+END_TEST
+
+static void add_all(void)
+{
+	add("x-forwarded-for", C);
+	add("x-forwarded-proto", "https");
+	add("forwarded", "for=" C ";proto=https");
+}
+
+/* Who is not trusted changes nothing, nor does anybody where no field was named. */
+START_TEST(not_believed)
+{
+	if (_i == 0)
+		sites.proxies.field = PROXIES_NO_FIELD;
+	else
+		conn.trusted = false;
+	if (_i == 1)
+		sites.proxies.field = PROXIES_FORWARDED;
+	add_all();
+	conn.redirect_to_https = true;
+	env.https_port = 443;
+	req_start(&req);
+	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
+	ck_assert(!req_client_https(&req));
+	ck_assert_int_eq(req.reply.status, 308);
+}
+END_TEST
+
+static struct access_rule rules[2];
+static struct access access = { rules, 1 };
+
+/* Rules go by it; who is unknown gets in nowhere where addresses count. */
+START_TEST(rules_go_by_it)
+{
+	static const struct {
+		const char *rule, *chain;
+		bool allow;
+		int status;
+	} cases[] = {
+		{ C, C, true, 200 },
+		{ C, C, false, 403 },
+		{ C, "203.0.113.8", true, 403 },
+		{ C, "203.0.113.8", false, 200 },
+		{ C, C ", 203.0.113.8", true, 403 },
+		{ "192.0.2.0/30", C, true, 403 },
+		{ "192.0.2.0/30", "garbage", true, 403 },
+		{ "192.0.2.0/30", "unknown", true, 403 },
+		{ "all", "unknown", true, 403 },
+		{ C, "unknown", false, 403 },
+		{ "192.0.2.0/30", NULL, true, 200 },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert_ptr_null(access_parse(cases[i].rule, &rules[0]));
+		rules[0].allow = cases[i].allow;
+		site_v[0].all.access = &access;
+		add("x-forwarded-for", cases[i].chain);
+		req_start(&req);
+		ck_assert_msg(req.reply.status == cases[i].status, "%u: %d", i, req.reply.status);
+		teardown();
+		setup();
+	}
+}
+END_TEST
+
+START_TEST(came_by_https)
+{
+	site_v[0].transport_security = SLICE("max-age=1");
+	conn.redirect_to_https = true;
+	if (_i == 0)
+		add("x-forwarded-proto", "https");
+	else
+		conn.client_tls = true;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert_field("strict-transport-security", "max-age=1");
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("req_client");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, x_forwarded_for, 0, sizeof(chains) / sizeof(chains[0]));
+	tcase_add_loop_test(c, x_forwarded_proto, 0, sizeof(x_proto) / sizeof(x_proto[0]));
+	tcase_add_loop_test(c, forwarded, 0, sizeof(elements) / sizeof(elements[0]));
+	tcase_add_loop_test(c, not_believed, 0, 4);
+	tcase_add_test(c, rules_go_by_it);
+	tcase_add_loop_test(c, came_by_https, 0, 2);
+	return c;
+}
+
+UNIT_MAIN("req_client")

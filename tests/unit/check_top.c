@@ -1,0 +1,174 @@
+/*
+ * check_top: where h2d top asks, what it makes of a status, and that lines fit the window whatever
+ * is in them, and never command the terminal.
+ */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "top/top_source.h"
+#include "top/top_view.h"
+#include "unit.h"
+
+static const struct {
+	const char *where, *host, *port, *path; /* host NULL: refused */
+} sources[] = {
+	{ "http://localhost:9180", "localhost", "9180", "" },
+	{ "http://localhost:9180/status", "localhost", "9180", "" },
+	{ "192.0.2.1:80", "192.0.2.1", "80", "" },
+	{ "example.com", "example.com", "80", "" },
+	{ "http://[::1]:81/", "::1", "81", "" },
+	{ "[::1]", "::1", "80", "" },
+	{ "unix:/run/h2d/admin.sock", "", "", "/run/h2d/admin.sock" },
+	{ "unix:", NULL, NULL, NULL },
+	{ "https://localhost", NULL, NULL, NULL },
+	{ "", NULL, NULL, NULL },
+	{ "http://:80", NULL, NULL, NULL },
+	{ "http://[::1", NULL, NULL, NULL },
+	{ "http://a:", NULL, NULL, NULL },
+	{ "http://a:123456", NULL, NULL, NULL },
+	{ "http://a:80b", NULL, NULL, NULL },
+};
+
+START_TEST(source)
+{
+	struct top_source s;
+	char error[TOP_ERROR] = "";
+
+	if (sources[_i].host == NULL) {
+		ck_assert_int_eq(top_source_parse(&s, sources[_i].where, error), -1);
+		ck_assert_str_ne(error, "");
+		return;
+	}
+	ck_assert_int_eq(top_source_parse(&s, sources[_i].where, error), 0);
+	ck_assert_str_eq(s.host, sources[_i].host);
+	ck_assert_str_eq(s.port, sources[_i].port);
+	ck_assert_str_eq(s.path, sources[_i].path);
+}
+END_TEST
+
+START_TEST(long_source)
+{
+	static char where[2 * TOP_SOURCE_TEXT];
+	struct top_source s;
+	char error[TOP_ERROR];
+
+	memset(where, 'a', sizeof(where) - 1);
+	ck_assert_int_eq(top_source_parse(&s, where, error), -1);
+	memcpy(where, "unix:/", 6);
+	where[150] = '\0';
+	ck_assert_int_eq(top_source_parse(&s, where, error), -1);
+}
+END_TEST
+
+static const struct {
+	const char *in, *out; /* in a window of six columns */
+} texts[] = {
+	{ "abc", "abc" },
+	{ "abcdefgh", "abcdef" },
+	{ "a\x1b[31mb", "a?[31m" },
+	{ "\xc2\x9b", "?" }, /* CSI in one character of UTF-8 */
+	{ "\xff\xfe", "??" },
+	{ "日本語", "日本語" },
+	{ "a日本語b", "a日本" },
+	{ "e\xcc\x81", "e\xcc\x81" },
+};
+
+START_TEST(cut)
+{
+	struct top_page p = { .columns = 6, .rows = 2, .utf8 = true };
+
+	top_page_put(&p, TOP_BAD, texts[_i].in);
+	ck_assert_uint_eq(p.text.n, strlen(texts[_i].out));
+	ck_assert_mem_eq(p.text.p, texts[_i].out, p.text.n);
+	ck_assert_uint_le(p.column, 6);
+	strbuf_fini(&p.text);
+}
+END_TEST
+
+static const char status[] =
+	"{\"version\":\"9.9\",\"generation\":3,\"uptime\":61,\"time\":1000,\"image\":4,"
+	"\"history\":[0,5,10],\"lines\":[{\"time\":0,\"level\":\"warn\",\"who\":\"master\","
+	"\"text\":\"\\u001b[2Jred\\u009b\"}],\"workers\":["
+	"{\"slot\":0,\"pid\":11,\"state\":\"up\",\"connections\":-5,\"requests\":1234567},"
+	"{\"slot\":1,\"pid\":12,\"state\":\"drain\"},{\"slot\":2,\"pid\":13,\"state\":7}],"
+	"\"totals\":{\"requests\":1234567}}";
+
+/* Nothing stands where the window ends, however small it is. */
+START_TEST(windows)
+{
+	char error[64];
+	struct top_status *s = top_status_read(status, sizeof(status) - 1, error, sizeof(error));
+
+	ck_assert_ptr_nonnull(s);
+	for (unsigned rows = 1; rows < 30; rows++)
+		for (unsigned columns = 1; columns < 90; columns += 11) {
+			struct top_page p = { .columns = columns, .rows = rows, .utf8 = true };
+
+			top_view(&p, s);
+			strbuf_add(&p.text, SLICE("\0"));
+			ck_assert_uint_le(p.row, rows);
+			ck_assert_ptr_null(strchr(p.text.p, '\x1b'));
+			strbuf_fini(&p.text);
+		}
+	top_status_free(&s);
+	ck_assert_ptr_null(s);
+}
+END_TEST
+
+START_TEST(whole)
+{
+	struct top_page p = { .utf8 = true };
+	char error[64];
+	struct top_status *s = top_status_read(status, sizeof(status) - 1, error, sizeof(error));
+
+	top_view(&p, s);
+	strbuf_add(&p.text, SLICE("\0"));
+	for (const char *const *part = (const char *const[]){ "h2d 9.9", "up 1 min 1 s",
+		     "requests 1 234 567", "▁▅█", "   1 drain", "?[2Jred?", NULL };
+		*part != NULL; part++)
+		ck_assert_msg(strstr(p.text.p, *part) != NULL, "%s in %s", *part, p.text.p);
+	strbuf_fini(&p.text);
+	top_status_free(&s);
+}
+END_TEST
+
+/* Another program's answer. */
+START_TEST(strange)
+{
+	static const char *const answers[] = { "{}", "[]", "{\"workers\":7,\"lines\":{}}",
+		"{\"workers\":[7,null,{}],\"history\":[\"a\"],\"totals\":[]}" };
+	char error[64] = "";
+	struct top_status *s;
+
+	ck_assert_ptr_null(top_status_read("<html>", 6, error, sizeof(error)));
+	ck_assert_str_ne(error, "");
+	ck_assert_ptr_null(top_status_read("", 0, error, sizeof(error)));
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct top_page p = { .columns = 80, .rows = 24, .screen = true };
+
+		s = top_status_read(answers[i], strlen(answers[i]), error, sizeof(error));
+		ck_assert_ptr_nonnull(s);
+		top_view(&p, s);
+		ck_assert_uint_gt(p.row, 5);
+		strbuf_fini(&p.text);
+		top_status_free(&s);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("top");
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	tcase_add_loop_test(t, source, 0, sizeof(sources) / sizeof(sources[0]));
+	tcase_add_test(t, long_source);
+	tcase_add_loop_test(t, cut, 0, sizeof(texts) / sizeof(texts[0]));
+	tcase_add_test(t, windows);
+	tcase_add_test(t, whole);
+	tcase_add_test(t, strange);
+	return t;
+}
+
+UNIT_MAIN_PURE("top")

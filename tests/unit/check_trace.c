@@ -1,0 +1,152 @@
+/* check_trace: each decision is kept in its order, with its line, and only where somebody listens.
+ */
+#include "request/trace.h"
+
+#include "req_unit.h"
+#include "request/access.h"
+
+static const struct conf_pos headers_at[1];
+static struct location_at all_at, place_at;
+static struct access_rule rules[2];
+static struct access access_of;
+
+static void setup(void)
+{
+	req_setup();
+	env.traced = true;
+	all_at = (struct location_at){ .block = { "h2d.conf", 3 }, .headers = headers_at };
+	place_at = (struct location_at){
+		.block = { "h2d.conf", 5 }, .allow = { "h2d.conf", 6 }, .deny = { "h2d.conf", 7 }
+	};
+	site_v[0].name = SLICE("_");
+	site_v[0].all.at = &all_at;
+	locations[0].at = &place_at;
+}
+
+static void allow(const char *text, bool allowed)
+{
+	struct access_rule *r = &rules[access_of.n++];
+
+	ck_assert_ptr_null(access_parse(text, r));
+	r->allow = allowed;
+	r->text = text;
+	access_of.rules = rules;
+	locations[0].access = &access_of;
+}
+
+/* The steps as "kind text@line", one a line. */
+static const char *steps(void)
+{
+	static char all[4000];
+	char *p = all;
+
+	*p = '\0';
+	for (const struct trace_step *s = req.trace; s != NULL; s = s->next)
+		p += snprintf(p, (size_t)(all + sizeof(all) - p), "%s %.*s@%u\n",
+			trace_names[s->kind], SLICE_ARG(s->text), s->at.line);
+	return all;
+}
+
+START_TEST(in_their_order)
+{
+	allow("192.0.2.0/24", true);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert_str_eq(steps(), "server \"_\", the default: no block has this name@3\n"
+				  "location \"/p\"@5\n"
+				  "allow \"192.0.2.0/24\" of \"/p\" holds for 192.0.2.1: let in@6\n"
+				  "route none: the document root answers@0\n");
+}
+END_TEST
+
+START_TEST(the_rule_that_refuses)
+{
+	allow("192.0.2.0/24", true);
+	allow("192.0.2.1", false);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 403);
+	ck_assert_ptr_nonnull(
+		strstr(steps(), "\ndeny \"192.0.2.1\" of \"/p\" holds for 192.0.2.1: refused@7\n"));
+	ck_assert_ptr_null(strstr(steps(), "route"));
+}
+END_TEST
+
+START_TEST(none_holds)
+{
+	allow("10.0.0.0/8", _i == 0);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, _i == 0 ? 403 : 200);
+	ck_assert_ptr_nonnull(strstr(steps(),
+		_i == 0 ? "allow no rule of \"/p\" holds for 192.0.2.1: refused, for others are "
+			  "allowed@6\n"
+			: "allow no rule of \"/p\" holds for 192.0.2.1: let in@7\n"));
+}
+END_TEST
+
+START_TEST(routes_and_faults)
+{
+	req.target = SLICE("/p/upload");
+	if (_i == 0)
+		req.method_text = SLICE("POST");
+	req_start(&req);
+	ck_assert_ptr_nonnull(strstr(steps(), _i == 0 ? "route POST /p/upload: handler upload@0\n"
+						      : "method GET is none of this path's@0\n"));
+}
+END_TEST
+
+START_TEST(what_is_malformed)
+{
+	req.target = SLICE("/%zz");
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 400);
+	ck_assert_ptr_nonnull(strstr(steps(), "fault malformed request target@0\n"));
+}
+END_TEST
+
+START_TEST(nobody_listens)
+{
+	env.traced = false;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 200);
+	ck_assert_ptr_null(req.trace);
+}
+END_TEST
+
+static const struct h2d_handler *asked;
+
+static bool never(struct h2d_req *r, const struct h2d_handler *handler)
+{
+	ck_assert_ptr_eq(r, &req);
+	asked = handler;
+	return false;
+}
+
+START_TEST(a_handler_that_must_not_start)
+{
+	env.starts = never;
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/upload");
+	req_start(&req);
+	ck_assert_ptr_eq(asked, &upload);
+	ck_assert_int_eq(starts, 0);
+	ck_assert_int_eq(replies, 0);
+	ck_assert_ptr_null(req.handler);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("trace");
+
+	tcase_add_checked_fixture(t, setup, req_teardown);
+	tcase_add_test(t, in_their_order);
+	tcase_add_test(t, the_rule_that_refuses);
+	tcase_add_loop_test(t, none_holds, 0, 2);
+	tcase_add_loop_test(t, routes_and_faults, 0, 2);
+	tcase_add_test(t, what_is_malformed);
+	tcase_add_test(t, nobody_listens);
+	tcase_add_test(t, a_handler_that_must_not_start);
+	return t;
+}
+
+UNIT_MAIN("trace")
