@@ -1,14 +1,11 @@
 """Uploads and a power cut: what was answered with 201 or 204 is on the disk, and nothing is there in part.
 
-The disk is a file with ext4 in it. Its ioctl EXT4_IOC_SHUTDOWN stops the file system as a power cut does: what no
-fsync(2) brought to the journal is lost. H2D_UPLOAD_ROUNDS: how many cuts there are.
+H2D_UPLOAD_ROUNDS: how many cuts there are.
 """
 import contextlib
-import fcntl
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 
@@ -16,53 +13,17 @@ import pytest
 
 import harness
 from client import Closed
+from disks import Disk
 from procs import wait_for
 from uploads import PUBLIC, ROUNDS, folder, names, post, put
-
-# _IOR('X', 125, __u32), and EXT4_GOING_FLAGS_NOLOGFLUSH: fs/ext4/ext4.h.
-SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
-NOLOGFLUSH = (2).to_bytes(4, "little")
-# Nothing goes to the disk early: neither by the journal's own clock nor because a name is replaced.
-OPTIONS = "loop,commit=600,noauto_da_alloc"
-
-
-class Disk:
-	def __init__(self, image, path):
-		self.image, self.path = image, path
-		with open(image, "wb") as f:
-			f.truncate(64 << 20)
-		subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", image], check=True)
-		self.mount()
-
-	def mount(self):
-		done = subprocess.run(["mount", "-o", OPTIONS, self.image, self.path], stderr=subprocess.PIPE, text=True)
-		if done.returncode:
-			harness.skip_without("loop", done.stderr.strip())
-
-	def cut(self):
-		opened = os.open(self.path, os.O_RDONLY)
-		try:
-			fcntl.ioctl(opened, SHUTDOWN, NOLOGFLUSH)
-		finally:
-			os.close(opened)
-
-	def unmount(self):
-		subprocess.run(["umount", self.path], check=True)
-
-	def come_back(self):
-		self.unmount()
-		self.mount()
 
 
 @pytest.fixture
 def made(h2d, tmp_path):
 	server = h2d.new(server=PUBLIC, workers=2, listens=("tcp",), files={"up/.keep": b""})
-	server.disk = Disk(str(tmp_path / "disk"), folder(server))
-	os.chmod(folder(server), 0o777)
-	os.rmdir(os.path.join(folder(server), "lost+found"))
-	os.sync()
+	server.disk = Disk(tmp_path / "disk", folder(server), 64 << 20)
 	yield server
-	subprocess.run(["umount", "-l", folder(server)], check=True)
+	server.disk.close()
 
 
 def body(seed):
