@@ -174,7 +174,7 @@ static void deliver(struct listing_reader *r, struct listing_text *t)
 	r->got(r, t->result);
 }
 
-/* Everybody who waits has it now; a reader that got it may have left when this returns. */
+/* All readers that wait get it now; a reader that got it may have left when this returns. */
 static void made(struct listing_text *t)
 {
 	struct list *node;

@@ -1,7 +1,8 @@
 /*
  * places: how many files a worker may have open for its responses, and which part of that one
- * connection may have: PLACES_SHARE, and less where few are left, so that one who comes later finds
- * some. Who gets none waits in its connection's line, and connections take turns. For disk*.c.
+ * connection may have: PLACES_SHARE, and less where few are left, so that a later connection finds
+ * some. A response that gets none waits in its connection's line, and connections take turns. For
+ * disk*.c.
  */
 #ifndef H2D_FILES_PLACES_H
 #define H2D_FILES_PLACES_H

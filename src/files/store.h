@@ -62,7 +62,7 @@ struct store {
 	struct arena arena;      /* what the job reads of the request */
 };
 
-/* store.c: the gate's word on the files of a form, then the next step. */
+/* store.c: lets the gate decide on the files of a form, then takes the next step. */
 void store_gate_files(struct store *s);
 
 /* store_job.c */

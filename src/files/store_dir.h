@@ -39,8 +39,8 @@ int store_dir_open(struct store_dir *d, int root, const char *path);
 void store_dir_close(struct store_dir *d);
 
 /*
- * Between the two nobody else who takes the lock changes what a name in the folder stands for: no
- * worker of any h2d. Others who write there do not know of it. 0; -EAGAIN if it was not to be had
+ * Between the two no worker of any h2d changes what a name in the folder stands for. Other programs
+ * that write there do not know of the lock. 0; -EAGAIN if it was not to be had
  * for three seconds; -ECANCELED if nobody wants what job does any more (NULL: somebody does);
  * -errno.
  */

@@ -26,7 +26,7 @@ void loan_again(struct child *to);
 /* g leaves: nobody is told anything any more. */
 void loan_forget(struct gen *g);
 
-/* The last process of g is gone: who reads its inboxes comes to their end. */
+/* The last process of g is gone: the readers of its inboxes are told to expect no more. */
 void loan_gone(const struct gen *g);
 
 /* The next message of DUE_LOANS to `to`; false: there is none. The descriptor stays the master's.

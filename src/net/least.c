@@ -1,8 +1,8 @@
 /*
  * least: the program. It has no branches but the last ones and no loop over the slots: the kernel's
  * verifier follows every way through a program, and so there is one. Two connections at once, on
- * two CPUs, must not find the same slot to be the least loaded: one that was chosen is taken by a
- * compare and swap of its count, and who comes second looks again.
+ * two CPUs, must not find the same slot to be the least loaded: the chosen slot is taken by a
+ * compare and swap of its count, and the connection that loses looks again.
  */
 #include "net/least.h"
 

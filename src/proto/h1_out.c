@@ -63,7 +63,7 @@ static bool goes_on(const struct h1_stream *s)
 	/* How much of a chunked body is to come, nobody knows. */
 	if (s->head.chunked)
 		return false;
-	/* RFC 9110, 10.1.1: who waits for 100 may send the body, or may not. */
+	/* RFC 9110, 10.1.1: a client that waits for 100 may send the body, or may not. */
 	return !s->head.wants_continue && s->head.length <= H1_UNWANTED_MAX - s->unwanted;
 }
 

@@ -225,8 +225,8 @@ static int check_start(struct auth_check *c)
 }
 
 /*
- * The one whose turn it is: the first of the peer who waits longest for one. NULL with *at: none
- * before that time, UINT64_MAX: not before a check is over.
+ * The check whose turn it is: the first one of the peer that has waited longest. NULL with *at:
+ * none before that time, UINT64_MAX: not before a check is over.
  */
 static struct auth_check *next_in_line(struct auth_queue *queue, uint64_t *at)
 {

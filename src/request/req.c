@@ -317,7 +317,7 @@ static void hand_on_body(struct h2d_req *req)
 	}
 }
 
-/* The gate's word on a request that had to wait for it. */
+/* The gate has decided on a request that had to wait for it. */
 static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	(void)ctx;

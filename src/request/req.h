@@ -211,9 +211,9 @@ int req_add_field(struct h2d_req *req, struct slice name, struct slice value);
 void req_start(struct h2d_req *req);
 
 /*
- * The request is malformed, or does not come to its end: no handler gets it, and who has it already
- * is told that it is gone. Answers with status unless a reply was given. Before or after
- * req_start().
+ * The request is malformed, or does not come to its end: no handler gets it, and the handler that
+ * has it already is told that it is gone. Answers with status unless a reply was given. Before or
+ * after req_start().
  */
 void req_refuse(struct h2d_req *req, int status);
 

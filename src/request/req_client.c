@@ -1,7 +1,8 @@
 /*
  * req_client: walks the addresses that proxies have added to a request, the newest first: each was
- * added by who has the address before it, so it counts only while all before it are trusted. The
- * first that is not is the client. Called by req_start(); costs nothing where nobody is trusted.
+ * added by the proxy whose address comes before it, so it counts only while all before it are
+ * trusted. The first that is not is the client. Called by req_start(); costs nothing where no proxy
+ * is trusted.
  */
 #include "request/req_client.h"
 

@@ -13,7 +13,7 @@
 
 enum {
 	TRIES = 8,
-	BEHIND_MS = 100,    /* who has taken nothing for longer is not waited for */
+	BEHIND_MS = 100,    /* a worker that has taken nothing for longer is not waited for */
 	LIVE_MAX = 1 << 20, /* of a worker-connections */
 };
 

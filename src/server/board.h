@@ -135,9 +135,9 @@ void board_find(
 	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
 /*
- * For who reads slots and what is retired: begin says what to ask again() with, and when that is
- * true a process has been retired meanwhile, and was counted twice or not at all. A master that
- * died in the middle of it leaves it true for ever.
+ * For a reader that adds living slots to what is retired: again(begin()) is true when a process has
+ * been retired meanwhile, and was counted twice or not at all. A master that died in the middle of
+ * it leaves it true for ever.
  */
 uint32_t board_read_begin(const struct board *b);
 bool board_read_again(const struct board *b, uint32_t begun);

@@ -1,7 +1,7 @@
 /*
  * board_view: the scoreboard at one moment, by worker slot: what each slot's processes, living and
- * gone, have counted. A copy, made for somebody who asks, on its memory; who shows it need not fear
- * that a worker dies meanwhile. Numbers of a process gone mad stay nonsense, and harm nobody.
+ * gone, have counted. A copy in the memory of the caller, which stays as it is when a worker dies
+ * meanwhile. Nonsense from a damaged process is shown as it is, and harms no reader.
  */
 #ifndef H2D_SERVER_BOARD_VIEW_H
 #define H2D_SERVER_BOARD_VIEW_H
