@@ -103,6 +103,35 @@ bool places_take(struct places *all, struct place_share *share, struct place *p)
 	return false;
 }
 
+/* Each at least once; others may leave or join the line meanwhile. */
+static void ask_line(struct list *line)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, line)
+		n++;
+	for (; n > 0 && !list_empty(line); n--) {
+		struct list *node = list_pop(line);
+		struct place *p = LIST_ENTRY(node, struct place, node);
+
+		list_append(line, node);
+		if (p->again != NULL)
+			p->again(p);
+	}
+}
+
+void places_ask_again(struct places *all)
+{
+	struct list waiting, *node;
+
+	list_init(&waiting);
+	list_splice(&waiting, &all->shares);
+	while ((node = list_pop(&waiting)) != NULL) {
+		list_append(&all->shares, node);
+		ask_line(&LIST_ENTRY(node, struct place_share, node)->line);
+	}
+}
+
 void places_leave(struct places *all, struct place *p)
 {
 	struct place_share *s = p->share;

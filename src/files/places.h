@@ -36,6 +36,7 @@ struct place {
 	bool held, waits;
 	struct list node;
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
+	void (*again)(struct place *p);   /* see places_ask_again(); NULL: it goes on waiting */
 };
 
 void places_init(struct places *all, struct loop *loop);
@@ -48,6 +49,9 @@ void place_share_init(struct place_share *s);
 /* For share, NULL: only the worker's counts. True: held. False: p->granted comes, in a later turn.
  */
 bool places_take(struct places *all, struct place_share *share, struct place *p);
+
+/* Calls again() of all that wait: there may be a way without a place now. It may have p leave. */
+void places_ask_again(struct places *all);
 
 /* The connection needs it no more: p waits no longer, and if it is held, the worker alone has it.
  */

@@ -180,6 +180,13 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 			disk_file_beside(file, (enum coding)c, false);
 }
 
+static void again(struct place *p)
+{
+	struct file_reply *a = LIST_ENTRY(p, struct disk_file, place)->ctx;
+
+	a->again(a);
+}
+
 void reply_disk(struct file_reply *a)
 {
 	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, opened, a);
@@ -193,6 +200,7 @@ void reply_disk(struct file_reply *a)
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
 	file->follows = a->follows;
+	file->place.again = again;
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)

@@ -102,6 +102,46 @@ START_TEST(few)
 }
 END_TEST
 
+static unsigned asked;
+
+/* Every third one finds another way. */
+static void again(struct place *p)
+{
+	unsigned n = (unsigned)(p - &files[0][0]);
+
+	ck_assert(p->waits);
+	asked++;
+	if (n % 3 == 0)
+		end(n / FILES, n % FILES);
+}
+
+START_TEST(ask_again)
+{
+	unsigned waited = 0, left = 0;
+
+	places_limit(&all, 10);
+	for (unsigned i = 0; i < CONNS; i++)
+		ask(i, i < 4 ? FILES : 1);
+	for (unsigned n = 0; n < CONNS * FILES; n++)
+		waited += files[n / FILES][n % FILES].waits;
+	places_ask_again(&all); /* nobody has a way */
+	for (unsigned n = 0; n < CONNS * FILES; n++) {
+		files[n / FILES][n % FILES].again = again;
+		left += files[n / FILES][n % FILES].waits && n % 3 == 0;
+	}
+	asked = 0;
+	places_ask_again(&all);
+	ck_assert_uint_eq(asked, waited);
+	for (unsigned n = 0; n < CONNS * FILES; n++)
+		waited -= files[n / FILES][n % FILES].waits;
+	ck_assert_uint_eq(waited, left);
+	places_limit(&all, PLACES_MAX);
+	turn();
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(held[i], PLACES_SHARE);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("places");
@@ -109,6 +149,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, one_connection);
 	tcase_add_test(c, few);
+	tcase_add_test(c, ask_again);
 	return c;
 }
 
