@@ -372,6 +372,13 @@ class Server:
 			raise AssertionError("live counters do not return to zero: %s" % {
 				k: v for k, v in last.items() if v}) from None
 
+	def wait_connections(self, n):
+		"""Until there are n beside this look's own, and none of those before that are over; the status."""
+		def counted():
+			status = self.status()
+			return status if status["totals"]["connections"] == n + 1 else None
+		return wait_for(counted, said="%d connections" % n)
+
 	def take_baseline(self):
 		self.wait_quiet()
 		self.baseline = {w["slot"]: self.settled_kinds(w["pid"])

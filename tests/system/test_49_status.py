@@ -154,7 +154,10 @@ def test_page_and_json_agree(h2d, ask):
 	server.wait_quiet()
 	server.baseline = None
 	with ask(server) as c:
-		status, page = json.loads(c.get("/status.json").body), c.get("/status").body.decode()
+		def alone():
+			status = json.loads(c.get("/status.json").body)
+			return status["totals"]["connections"] == 1 and status
+		status, page = wait_for(alone, said="no other connection"), c.get("/status").body.decode()
 	totals = status["totals"]
 	assert (value_of(page, "r2"), value_of(page, "r4")) == (totals["responses_2xx"] + 1, totals["responses_4xx"])
 	assert value_of(page, "r4") >= 1
