@@ -50,6 +50,8 @@ def _times():
 def pytest_terminal_summary(terminalreporter):
 	for line in [*REPORT, *_times()]:
 		terminalreporter.write_line(line)
+	# Of the reason of a failure pytest says as much as fits a line of this width.
+	terminalreporter.config.get_terminal_writer().fullwidth = 240
 
 
 def pytest_sessionfinish(session):

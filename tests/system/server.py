@@ -426,7 +426,7 @@ class Server:
 		finally:
 			self._kill_rest()
 			shutil.rmtree(self.dir, ignore_errors=True)
-		assert not problems, "after the test:\n%s\nlog:\n%s" % (
+		assert not problems, "after the test: %s\nlog:\n%s" % (
 			"\n".join(problems), self.log_text())
 
 	def _finish(self, problems, failed):
