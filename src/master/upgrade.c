@@ -29,6 +29,9 @@
 
 enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
 
+/* The first word of the new program, before it is run. */
+#define PID "pid "
+
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
 /* --- the end of an upgrade -------------------------------------------------------------------- */
@@ -70,18 +73,58 @@ static void fail(struct master *m, const char *why)
 	loop_defer(&m->loop, &m->resume);
 }
 
-/* Its workers finish what they have accepted, as they do when any master dies. */
-static void kill_it(struct upgrade *u)
+static bool read_number(const char *text, uint32_t *out)
 {
-	if (u->pidfd >= 0)
-		pidfd_send_signal(u->pidfd, SIGKILL, NULL, 0);
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	n = strtoul(text, &end, 10);
+	*out = (uint32_t)n;
+	return *end == '\0' && n <= INT32_MAX;
+}
+
+static bool heard_pid(struct master *m, const char *text)
+{
+	uint32_t pid;
+
+	if (m->upgrade.pid != 0 || !read_number(text, &pid) || pid == 0)
+		return false;
+	m->upgrade.pid = (pid_t)pid;
+	m->upgrade.pidfd = pidfd_open((pid_t)pid, 0);
+	return m->upgrade.pidfd >= 0;
+}
+
+/* Its first word may wait to be read; if it comes later, it is not taken, and become() ends. */
+static void hear_who_it_is(struct master *m)
+{
+	char msg[MESSAGE_MAX];
+	ssize_t n;
+
+	shutdown(m->upgrade.channel.fd, SHUT_RD);
+	n = recv(m->upgrade.channel.fd, msg, sizeof(msg) - 1, MSG_DONTWAIT);
+	if (n <= 0)
+		return;
+	msg[n] = '\0';
+	if (strncmp(msg, PID, strlen(PID)) == 0)
+		heard_pid(m, msg + strlen(PID));
+}
+
+/* Its workers finish what they have accepted, as they do when any master dies. */
+static void kill_it(struct master *m)
+{
+	if (m->upgrade.pid == 0)
+		hear_who_it_is(m);
+	if (m->upgrade.pidfd >= 0)
+		pidfd_send_signal(m->upgrade.pidfd, SIGKILL, NULL, 0);
 }
 
 static void on_limit(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, upgrade.limit);
 
-	kill_it(&m->upgrade);
+	kill_it(m);
 	fail(m, "the new program was not ready in time");
 }
 
@@ -89,7 +132,7 @@ void upgrade_abort(struct master *m)
 {
 	if (!m->upgrade.channel.active)
 		return;
-	kill_it(&m->upgrade);
+	kill_it(m);
 	m->again = m->upgrade.wanted = false;
 	fail(m, "h2d is to stop");
 }
@@ -152,29 +195,6 @@ static void hand_over(struct master *m)
 
 /* --- what the new program says ---------------------------------------------------------------- */
 
-static bool read_number(const char *text, uint32_t *out)
-{
-	char *end;
-	unsigned long n;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	n = strtoul(text, &end, 10);
-	*out = (uint32_t)n;
-	return *end == '\0' && n <= INT32_MAX;
-}
-
-static bool heard_pid(struct master *m, const char *text)
-{
-	uint32_t pid;
-
-	if (m->upgrade.pid != 0 || !read_number(text, &pid) || pid == 0)
-		return false;
-	m->upgrade.pid = (pid_t)pid;
-	m->upgrade.pidfd = pidfd_open((pid_t)pid, 0);
-	return m->upgrade.pidfd >= 0;
-}
-
 static bool heard_text(struct master *m, const char *text)
 {
 	log_error("upgrade: process %d: %s", (int)m->upgrade.pid, text);
@@ -205,7 +225,7 @@ static const struct {
 	const char *what;
 	bool (*heard)(struct master *m, const char *text);
 } messages[] = {
-	{ "pid ", heard_pid },
+	{ PID, heard_pid },
 	{ "text ", heard_text },
 	{ "gone ", heard_gone },
 	{ "ready", heard_ready },
@@ -219,7 +239,7 @@ static void on_message(struct master *m, const char *msg)
 		if (strncmp(msg, messages[i].what, n) == 0 && messages[i].heard(m, msg + n))
 			return;
 	}
-	kill_it(&m->upgrade);
+	kill_it(m);
 	fail(m, "the new program says what this one does not understand");
 }
 
@@ -315,12 +335,13 @@ static bool inherit(void *ctx, int fd)
 	return fcntl(fd, F_SETFD, 0) == 0;
 }
 
-static void tell(int channel, const char *what, const char *text)
+/* Whether somebody listens. */
+static bool tell(int channel, const char *what, const char *text)
 {
 	char msg[MESSAGE_MAX];
 	int n = snprintf(msg, sizeof(msg), "%s%.900s", what, text);
 
-	send(channel, msg, (size_t)n, MSG_NOSIGNAL);
+	return send(channel, msg, (size_t)n, MSG_NOSIGNAL) >= 0;
 }
 
 /* In the process that becomes the new program. Signals stay blocked until its main asks for them.
@@ -332,7 +353,8 @@ static _Noreturn void become(
 	int rc = -EBADF;
 
 	snprintf(text, sizeof(text), "%d", (int)getpid());
-	tell(channel, "pid ", text);
+	if (!tell(channel, PID, text))
+		_exit(EXIT_FAILURE);
 	snprintf(variable, sizeof(variable), HEIR_VARIABLE "=%d:%d", memfd, channel);
 	if (handover_each_fd(h, inherit, NULL) && inherit(NULL, memfd) && inherit(NULL, channel))
 		rc = program_exec(m->program, variable);

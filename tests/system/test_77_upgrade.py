@@ -162,7 +162,7 @@ def test_upgrades_under_load(h2d):
 	finally:
 		fleet.stdin.close()
 	result = json.loads(fleet.stdout.read())
-	assert fleet.wait(10) == 0
+	assert fleet.wait(60) == 0
 	assert result["failures"] == 0, result
 	assert result["goaways"] > 20 and result["requests"] > 500, result
 	server.wait_up(UPGRADES + 1)
@@ -389,6 +389,19 @@ def test_stop_during_an_upgrade(own):
 	server.signal(signal.SIGQUIT)
 	assert server.wait_exit() == 0
 	assert not os.path.exists(server.unix_path)
+
+
+def test_stop_before_the_new_program_has_said_who_it_is(own):
+	"""Both signals wait for the master, which starts it and gives it up in one go: nobody is left behind."""
+	server = own(listens=("tcp",))
+	own.replace("#!/bin/sh\nexec sleep 60\n")
+	server.signal(signal.SIGSTOP)
+	procs.wait_for(lambda: procs.stopped(server.pid), said="the master stands still")
+	for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGCONT):
+		server.signal(number)
+	server.log.wait("upgrade: h2d is to stop")
+	assert server.wait_exit() == 0
+	procs.wait_for(lambda: not procs.group_members(server.pid), said="nobody is left")
 
 
 def test_the_old_master_dies_first(own, tmp_path):
