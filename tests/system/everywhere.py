@@ -6,7 +6,7 @@ import harness
 import procs
 import server as srv
 
-LATE = 4  # times the promise
+LATE = 10  # times the promise
 
 
 def peer_inode(sock):

@@ -354,7 +354,7 @@ def test_signal_while_an_address_is_waited_for(taken, number):
 	start = time.monotonic()
 	server.signal(number)
 	assert server.wait_exit() == 0
-	assert time.monotonic() - start < srv.SLOW
+	assert time.monotonic() - start < 2.5
 
 
 def test_stale_unix_socket_is_replaced(h2d):
@@ -503,7 +503,7 @@ def test_defaults_without_a_file(h2d):
 	port = int(ports.pop())
 	for host, family in (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)):
 		with socket.socket(family) as s:
-			s.settimeout(10)
+			s.settimeout(60)
 			s.connect((host, port))
 			c = client.Client(s)
 			assert c.get("/").status == 200
@@ -551,7 +551,7 @@ def test_command_line_wins(h2d):
 
 def start_to_first_answer(server):
 	server.spawn()
-	deadline = time.monotonic() + 20
+	deadline = time.monotonic() + 60
 	while True:
 		try:
 			with client.Client.unix(server.unix_path) as c:
@@ -583,7 +583,7 @@ def test_ten_thousand_files(h2d):
 		if min(took) < 0.3:
 			break
 		assert server.quit() == 0
-	assert min(took) < 1 * srv.SLOW, took
+	assert min(took) < 3 * srv.SLOW, took
 	server.wait_image()
 	with server.connect("unix") as c:
 		for i in (0, 1, 5000, 9999):

@@ -19,12 +19,12 @@ def slow(server, how):
 	"""A client whose socket holds little, and whose windows hold everything."""
 	sock = socket.socket()
 	sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-	sock.settimeout(10)
+	sock.settimeout(60)
 	sock.connect(("127.0.0.1", server.ports[how]))
 	if how == "tls":
 		sock = client.tls_context().wrap_socket(sock, server_hostname="localhost")
 	c = client.Client(sock, settings={SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1}, credit=False,
-		keep=False, timeout=30, seen=server.lint.see)
+		keep=False, timeout=60, seen=server.lint.see)
 	c.window(2**30)
 	return c
 

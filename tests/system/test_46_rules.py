@@ -152,5 +152,5 @@ def test_guesses_beside_somebody_known(costly):
 			assert c.get("/in/f", basic("anna", "sesame")).status == 200
 			waits.append(time.monotonic() - asked)
 			time.sleep(0.05)
-	assert max(waits) < 5, max(waits)
+	assert max(waits) < 15, max(waits)
 	costly.wait_quiet()

@@ -237,10 +237,10 @@ def test_events(h2d, ask):
 	"""One a second, with rising numbers, and what they show changes."""
 	server = h2d(listens=("tcp",))
 	with ask(server) as c:
+		began = time.monotonic()
 		events = Events(c)
 		assert events.answer.get("content-type") == "text/event-stream; charset=utf-8"
 		assert events.answer.get("cache-control") == "no-store"
-		began = time.monotonic()
 		assert events.wait(3) == [1, 2, 3]
 		assert time.monotonic() - began > 1.8
 		with server.connect() as other:

@@ -53,7 +53,7 @@ class Slow:
 			subprocess.run(["fusermount3", "-u", "-z", self.mountpoint],
 				stderr=subprocess.DEVNULL)
 		try:
-			self.process.wait(10)
+			self.process.wait(60)
 		except subprocess.TimeoutExpired:
 			self.process.kill()
 
@@ -331,9 +331,9 @@ def test_write_under_way(h2d, tmp_path, cache, size):
 			asker.start()
 			time.sleep(0.1)  # so long a mix could come
 		mount.say("release")
-		writer.join(10)
+		writer.join(60)
 		for asker in askers:
-			asker.join(10)
+			asker.join(60)
 		assert len(seen) == len(askers)
 		mixed = [answer for answer in seen if answer.get("etag") and answer.body not in (old, new)]
 		assert not mixed, "%d of %d: %s" % (len(mixed), len(seen), mixed[0])
@@ -341,7 +341,7 @@ def test_write_under_way(h2d, tmp_path, cache, size):
 		assert seen[-1].body == new
 	finally:
 		mount.say("release")
-		writer.join(10)
+		writer.join(60)
 		half.close()
 		os.close(source)
 		os.close(target)
@@ -374,7 +374,7 @@ def test_a_write_that_does_not_end(slow):
 		assert c.get("/quick").body == b"quick"
 		assert len(c.get("/large").body) == 5 << 20
 	slow.slow.say("release")
-	writer.join(20)
+	writer.join(60)
 	assert not writer.is_alive()
 	for c in clients:
 		c.close()

@@ -762,7 +762,7 @@ def test_a_thousand_edits_a_second(fresh):
 		"99 %% %.2f ms, max %.1f ms; memory files %d KiB, the rest grew by %d KiB" % (len(made),
 		images, 1000 * statistics.median(took), 1000 * took[len(took) * 99 // 100],
 		1000 * took[-1], most[0] >> 10, (most[1] - private) >> 10))
-	assert statistics.median(took) < 0.1 * srv.SLOW
+	assert statistics.median(took) < 0.5 * srv.SLOW
 	# Twice max-size of segments, and four indexes.
 	assert most[0] < (2 * 2 + 1) << 20
 	if srv.SLOW == 1:

@@ -131,7 +131,7 @@ def test_all_is_killed(make):
 			wait_for(lambda: done() > 3, said="uploads go on")
 			time.sleep(chance.random() / 10)
 			os.killpg(server.pid, signal.SIGKILL)
-			server.process.wait(10)
+			server.process.wait(60)
 			answered += done()
 		left += len([name for name in names(server) if name.startswith(".")])
 	server.start()
@@ -175,7 +175,7 @@ def test_without_a_keeper(make, what):
 				took = time.monotonic() - begun
 				wrong = every.wrong("/files/a", b"new %d" % i)
 				assert not wrong, (i, wrong)
-				assert took < 5 * srv.SLOW, took
+				assert took < 15 * srv.SLOW, took
 		finally:
 			if what == signal.SIGSTOP:
 				os.kill(pid, signal.SIGCONT)

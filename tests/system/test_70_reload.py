@@ -394,10 +394,10 @@ def test_twenty_hups_under_load(h2d, flip):
 	finally:
 		fleet.stdin.close()
 	result = json.loads(fleet.stdout.read())
-	assert fleet.wait(10) == 0
+	assert fleet.wait(60) == 0
 	assert result["failures"] == 0, result
-	assert result["goaways"] > 100 and result["requests"] > 1000, result
-	assert server.status()["generation"] > 5
+	assert result["goaways"] > 50 and result["requests"] > 200, result
+	assert server.status()["generation"] > 2
 	print(result)
 
 

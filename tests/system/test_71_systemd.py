@@ -42,7 +42,7 @@ class Machine:
 			os.path.join(HERE, "systemd-boot"), self.base, self.stage],
 			stdin=subprocess.DEVNULL,
 			stdout=self.log, stderr=subprocess.STDOUT)
-		self.pid = procs.wait_for(self.init_pid, 20, said="PID 1")
+		self.pid = procs.wait_for(self.init_pid, 60, said="PID 1")
 		try:
 			procs.wait_for(lambda: self.run("systemctl",
 				"is-system-running").stdout.strip()
@@ -98,7 +98,7 @@ class Machine:
 					if comm.read().strip() == "systemd":
 						return int(pid)
 
-	def run(self, *command, timeout=30):
+	def run(self, *command, timeout=60):
 		return subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", *command],
 			stdout=subprocess.PIPE,
 			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
@@ -234,10 +234,10 @@ def test_an_address_that_is_taken_is_tried_again(unit):
 			stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
 		other.stdout.readline()
 		unit.ok("systemctl", "start", "--no-block", "h2d")
-		procs.wait_for(lambda: unit.show("NRestarts") != "0", 20, 0.05, "a restart")
+		procs.wait_for(lambda: unit.show("NRestarts") != "0", 60, 0.05, "a restart")
 		assert "in use" in unit.journal(), unit.journal()
 		other.communicate(b"\n")
-	procs.wait_for(lambda: unit.show("ActiveState") == "active", 20, 0.05, "serving")
+	procs.wait_for(lambda: unit.show("ActiveState") == "active", 60, 0.05, "serving")
 	assert unit.get() == "hello from systemd\n200"
 
 
@@ -274,7 +274,7 @@ def test_killed_master_leaves_downloads(started):
 			"ss -Htn state established sport = :8080").stdout.strip(), said="the download")
 		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
 		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
-			and started.show("ActiveState") == "active", 20, 0.05, "restarted")
+			and started.show("ActiveState") == "active", 60, 0.05, "restarted")
 		assert download.poll() is None, "the download ended before the master was back"
 		assert started.get() == "hello from systemd\n200"
 		assert int(download.communicate(timeout=60)[0]) == size
@@ -400,7 +400,7 @@ address = sys.argv[1]
 path = b"/healthz" if address.startswith("/") else b"/"
 def connect():
 	s = socket.socket(socket.AF_UNIX if address.startswith("/") else socket.AF_INET)
-	s.settimeout(30)
+	s.settimeout(60)
 	s.connect(address if address.startswith("/") else ("127.0.0.1", int(address)))
 	s.sendall(b"GET " + path + b" HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
 	return s

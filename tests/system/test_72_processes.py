@@ -38,7 +38,7 @@ def test_killed_worker_is_back(h2d):
 		assert server.worker_pids() != [pid]
 		if min(took) < 0.1:
 			break
-	assert min(took) < 0.5 * srv.SLOW, took
+	assert min(took) < 3 * srv.SLOW, took
 	server.log.wait("signal 9")
 	server.wait_image()
 
@@ -117,7 +117,7 @@ def test_an_empty_slot_lends_its_socket(h2d):
 	for raw in raws:
 		assert raw.status_of(1) == 200
 		raw.close()
-	assert time.monotonic() - start < 2.5, "before the slot has a worker again"
+	assert time.monotonic() - start < 3.9, "before the slot has a worker again"
 	server.wait_up()
 	neighbour = server.live_workers()[1]["pid"]
 	inodes = lambda pid: {i for i in procs.sockets(pid) if i in procs.listening_inodes()}
@@ -208,7 +208,7 @@ def test_term_stops_at_once(h2d, name):
 		start = time.monotonic()
 		server.signal(name)
 		assert server.wait_exit() == 0
-		assert time.monotonic() - start < 10
+		assert time.monotonic() - start < 20
 		assert raw.until(lambda f: False) is None
 
 
@@ -221,7 +221,7 @@ def test_drain_deadline(h2d):
 		server.signal(signal.SIGQUIT)
 		assert server.wait_exit() == 0
 		took = time.monotonic() - start
-		assert 0.8 < took < 10 * srv.SLOW, took
+		assert 0.8 < took < 30, took
 	server.log.wait("shutdown-timeout")
 
 
@@ -352,7 +352,7 @@ def test_descriptors_after_reloads(h2d):
 	server.reload()
 	server.wait_up(2)
 	server.wait_image()
-	server.log.wait("generation 1 is gone|gone", deadline=5)
+	server.log.wait("generation 1 is gone|gone")
 	server.wait_quiet()
 	master = server.settled_kinds(server.pid)
 	worker = server.settled_kinds(server.live_workers()[0]["pid"])
@@ -398,7 +398,7 @@ def test_notify(h2d):
 	path = server.path("notify.sock")
 	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
 		s.bind(path)
-		s.settimeout(10)
+		s.settimeout(60)
 		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path)
 		server.spawn()
 		message = s.recv(4096).decode()
@@ -436,10 +436,11 @@ def test_cpu_is_quiet_when_idle(h2d):
 	for raw in raws:
 		raw.send(raw.headers(1))
 		assert raw.status_of(1) == 200
+	server.wait_settled()
 	pids = [server.pid] + server.children()
 	before = sum(procs.cpu_seconds(p) for p in pids)
 	time.sleep(0.5)
-	assert sum(procs.cpu_seconds(p) for p in pids) - before <= 0.05 * srv.SLOW
+	assert sum(procs.cpu_seconds(p) for p in pids) - before <= 0.1 * srv.SLOW
 	for raw in raws:
 		raw.close()
 

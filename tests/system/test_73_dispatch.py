@@ -79,7 +79,7 @@ def fleet(server, count=50, *options):
 	finally:
 		process.stdin.close()
 	result.update(json.loads(process.stdout.read()))
-	assert process.wait(10) == 0
+	assert process.wait(60) == 0
 
 
 # --- the processes --------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
 		procs.wait_for(lambda: len(server.log.find("signal 9")) > since, said="the death")
 		begin = time.monotonic()
 		hear_all(raws)
-	assert time.monotonic() - begin < 2.5, "before the slot has a worker again"
+	assert time.monotonic() - begin < 3.9, "before the slot has a worker again"
 	server.wait_up()
 	server.baseline = None
 
@@ -256,7 +256,7 @@ def test_acceptor_killed(acceptor):
 		raw.send(raw.headers(3))
 		assert raw.status_of(3) == 200
 		raw.close()
-	assert sorted(took)[2] < 0.1 * srv.SLOW * 10, took
+	assert sorted(took)[2] < 5 * srv.SLOW, took
 	server.baseline = None
 
 

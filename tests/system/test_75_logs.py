@@ -108,7 +108,7 @@ def test_buffer_is_flushed_by_itself(h2d):
 	server = h2d(conf='access-log = "access.log"', files={"page": "hello"})
 	with server.connect("tcp") as c:
 		c.get("/page")
-		procs.wait_for(lambda: "/page" in open(server.path("access.log")).read(), 20,
+		procs.wait_for(lambda: "/page" in open(server.path("access.log")).read(),
 			said="the line comes by itself")
 
 

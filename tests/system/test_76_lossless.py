@@ -210,5 +210,5 @@ def test_killed_processes(h2d):
 	took.sort()
 	print("%d kills: %d connections with them; 16 new ones answered after %.0f ms at most, %.0f in the middle" % (
 		len(took), lost, 1000 * took[-1], 1000 * took[len(took) // 2]))
-	assert took[len(took) // 2] < 1 * srv.SLOW, took
+	assert took[len(took) // 2] < 5 * srv.SLOW, took
 	server.wait_up()
