@@ -192,12 +192,11 @@ bool path_hidden_name(struct slice name)
 
 bool path_hidden(struct slice path)
 {
-	const char *end = path.p + path.n, *p = path.p;
+	const char *end = path.p + path.n, *slash;
 
-	while ((p = memmem(p, (size_t)(end - p), "/.", 2)) != NULL) {
-		const char *slash;
-
-		p++;
+	for (const char *p = path.p; (p = memchr(p, '.', (size_t)(end - p))) != NULL; p++) {
+		if (p == path.p || p[-1] != '/')
+			continue;
 		slash = memchr(p, '/', (size_t)(end - p));
 		if (path_hidden_name(slice_of(p, (size_t)((slash != NULL ? slash : end) - p))))
 			return true;

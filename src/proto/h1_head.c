@@ -132,10 +132,13 @@ int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *schem
 	struct slice *authority, struct slice *rest)
 {
 	static const struct slice schemes[] = { SLICE_LIT("http"), SLICE_LIT("https") };
-	const char *colon = memmem(target.p, target.n, "://", 3);
+	const char *colon;
 	size_t n, i;
 
-	if (target.n == 0 || target.p[0] == '/' || colon == NULL)
+	if (target.n == 0 || target.p[0] == '/')
+		return 0;
+	colon = memmem(target.p, target.n, "://", 3);
+	if (colon == NULL)
 		return 0;
 	n = (size_t)(colon - target.p);
 	for (i = 0; i < 2 && !slice_ieq(slice_of(target.p, n), schemes[i]); i++)

@@ -338,7 +338,8 @@ void req_start(struct h2d_req *req)
 	const struct err *err;
 
 	req_go(req, REQ_WAIT);
-	req_client_find(req);
+	if (req->conn->trusted)
+		req_client_find(req);
 	set_site(req);
 	err = read_line(req);
 	if (__builtin_expect(req->env->traced, false))

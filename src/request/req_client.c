@@ -1,8 +1,7 @@
 /*
  * req_client: walks the addresses that proxies have added to a request, the newest first: each was
  * added by the proxy whose address comes before it, so it counts only while all before it are
- * trusted. The first that is not is the client. Called by req_start(); costs nothing where no proxy
- * is trusted.
+ * trusted. The first that is not is the client. Called by req_start(), where the peer is trusted.
  */
 #include "request/req_client.h"
 
@@ -67,8 +66,6 @@ void req_client_find(struct h2d_req *req)
 {
 	struct forwarded found;
 
-	if (!req->conn->trusted)
-		return;
 	switch (req->env->sites->proxies.field) {
 	case PROXIES_NO_FIELD:
 		return;

@@ -21,7 +21,8 @@ static inline bool req_client_https(const struct h2d_req *r)
 	return r->client_https || r->conn->tls || r->conn->client_tls;
 }
 
-/* Its fields are complete: finds who it is by what a trusted proxy has added to them. */
+/* Its fields are complete, and its peer is a trusted proxy: finds who it is by what that has added.
+ */
 void req_client_find(struct h2d_req *req);
 
 #endif

@@ -93,7 +93,7 @@ const struct site *sites_named(const struct sites *s, struct slice authority)
 
 const struct site *sites_find(const struct sites *s, struct slice authority)
 {
-	const struct site *found = sites_named(s, authority);
+	const struct site *found = s->nnames > 0 ? sites_named(s, authority) : NULL;
 
 	return found != NULL ? found : &s->v[s->fallback];
 }

@@ -80,8 +80,11 @@ static const struct access_logs_way *way_of(const struct access_logs *l, const s
 
 void access_logs_write(struct access_logs *l, const struct h2d_req *req)
 {
-	const struct access_logs_way *way = way_of(l, req);
+	const struct access_logs_way *way;
 
+	if (l->n == 0)
+		return;
+	way = way_of(l, req);
 	if (way->log == NULL)
 		return;
 	for (unsigned i = 0; i < way->nskip; i++)

@@ -145,9 +145,9 @@ static const struct {
 START_TEST(test_hidden)
 {
 	static const char *const hidden[] = { "/.a", "/a/.b/c", "/..a", "/.well-known/.a",
-		"/.well-knownx", "/a/.git/" };
+		"/.well-knownx", "/a/.git/", "/a.b/.c", "/a..b/.c", "/.well-known/a./.b" };
 	static const char *const shown[] = { "/", "/a", "/a.b/c.", "/.well-known",
-		"/a/.well-known/b", "" };
+		"/a/.well-known/b", "", ".a", "/a..b", "/a./b" };
 
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		ck_assert_msg(path_hidden(slice_str(hidden[i])), "%s", hidden[i]);
