@@ -139,7 +139,7 @@ END_TEST
 /* The names of an upload that lives stay, those of one that died go. */
 START_TEST(swept)
 {
-	struct store_dir d;
+	struct store_dir d = { 0 };
 
 	begin("a", true);
 	ck_assert_int_eq(store_work_begin(&w), 0);
@@ -194,7 +194,7 @@ END_TEST
 
 START_TEST(locked)
 {
-	struct store_dir d;
+	struct store_dir d = { 0 };
 
 	begin("a", false);
 	ck_assert_int_eq(store_work_begin(&w), 0);
