@@ -13,7 +13,8 @@ import procs
 import server as srv
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-START = os.path.join(HERE, "..", "..", "packaging", "container-start")
+TOP = os.path.join(HERE, "..", "..")
+START = os.path.join(TOP, "packaging", "container-start")
 NAMESPACES = ("-f", "-p", "-m", "-n", "-i", "-u")
 # What the image has: a place to write to, and nobody's rights.
 ENTER = """
@@ -128,6 +129,23 @@ def test_stops_at_once(container, numbers):
 	finally:
 		download.kill()
 		download.communicate()
+
+
+def lines(name):
+	with open(os.path.join(TOP, name)) as f:
+		return [line.rstrip("\n") for line in f if line.strip() and not line.startswith("#")]
+
+
+def as_docker_says(pattern):
+	"""A line of .gitignore in the words of .dockerignore, where no pattern means every folder by itself."""
+	sign, name = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+	name = name.rstrip("/")
+	return sign + (name[1:] if name.startswith("/") else name if "/" in name else "**/" + name)
+
+
+def test_what_was_built_here_stays_here():
+	"""The image is built from the source alone: a build/ in the context would stop it, another system's objects spoil it."""
+	assert lines(".dockerignore") == [".git", *map(as_docker_says, lines(".gitignore"))]
 
 
 def test_tls(container, image, cert):
