@@ -1,6 +1,7 @@
 """packaging/container-start, the first process of the image: as PID 1 of its own namespaces, as a user without rights."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -108,12 +109,16 @@ def begin_download(c, rate):
 def test_serves_and_finishes(container, number):
 	"""By the image's STOPSIGNAL, and by the one that is sent where nobody heeds that."""
 	c = container(PORT="8081", THREADS="2")
-	assert c.run("curl", "-sS", "http://127.0.0.1:8081/").stdout == "hello from a container\n"
+	assert c.run("curl", "-sS", "http://127.0.0.1:8081/", "http://127.0.0.1:8081/healthz").stdout.startswith(
+		"hello from a container\n")
 	download = begin_download(c, "20M")
 	os.kill(c.init(), number)
 	assert download.communicate(timeout=procs.DEADLINE)[0] == str(40 << 20)
 	assert c.process.wait(procs.DEADLINE) == 0, c.text()
 	assert "alert" not in c.text() and "AddressSanitizer" not in c.text(), c.text()
+	# Not what asks every ten seconds, on a listener of its own.
+	asked = re.findall(r'"GET (\S+) [^"]*" (\d+)', c.text())
+	assert sorted(asked) == [("/", "200"), ("/healthz", "404"), ("/large", "200")], c.text()
 
 
 @pytest.mark.parametrize("numbers", [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]], ids=["TERM twice", "INT"])
