@@ -35,7 +35,7 @@ static unsigned narrowness(const struct access_rule *rule)
 	return rule->is_all ? 0 : 1 + (rule->is_unix ? ADDR_RANGE_BITS : rule->range.bits);
 }
 
-static bool is_known(const struct addr *peer)
+bool access_knows(const struct addr *peer)
 {
 	return peer->sa.sa_family == AF_INET || peer->sa.sa_family == AF_INET6 ||
 	       peer->sa.sa_family == AF_UNIX;
@@ -66,7 +66,7 @@ bool access_allows(const struct access *a, const struct addr *peer)
 	bool any_allowed;
 
 	/* A peer whose address cannot be told gets in nowhere where addresses count. */
-	if (!is_known(peer))
+	if (!access_knows(peer))
 		return a->n == 0;
 	rule = access_rule_of(a, peer, &any_allowed);
 	return rule != NULL ? rule->allow : !any_allowed;

@@ -27,12 +27,13 @@ struct access {
  */
 const char *access_parse(const char *text, struct access_rule *rule);
 
-/* A peer whose address is of no known family is refused by any rule. */
+/* A peer that cannot be told is refused by any rule, "all" included. */
+bool access_knows(const struct addr *peer);
 bool access_allows(const struct access *a, const struct addr *peer);
 
 /*
- * The rule that decides about a peer of a known family; NULL: none holds for it. *any_allowed: one
- * of them allows, so that a peer for whom none holds is refused.
+ * The rule that decides about a peer that access_knows(); NULL: none holds for it. *any_allowed:
+ * one of them allows, so that a peer for whom none holds is refused.
  */
 const struct access_rule *access_rule_of(
 	const struct access *a, const struct addr *peer, bool *any_allowed);

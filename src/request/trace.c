@@ -110,6 +110,15 @@ void trace_found(struct h2d_req *req, unsigned root, struct slice name, const ch
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
+/* Whose address is hidden or malformed; it has rules. */
+static void trace_unknown(struct h2d_req *req, const struct location *location, bool any_allowed)
+{
+	trace_step(req, TRACE_DENY,
+		any_allowed ? TRACE_AT(location, allow) : TRACE_AT(location, deny),
+		"\"%.*s\" has rules, and the client is %s: refused", SLICE_ARG(location->prefix),
+		ADDR_HOST(req_client(req)));
+}
+
 void trace_access(struct h2d_req *req, const struct location *location)
 {
 	const struct access_rule *rule;
@@ -120,7 +129,9 @@ void trace_access(struct h2d_req *req, const struct location *location)
 	if (location->access == NULL)
 		return;
 	rule = access_rule_of(location->access, req_client(req), &any_allowed);
-	if (rule == NULL)
+	if (!access_knows(req_client(req)))
+		trace_unknown(req, location, any_allowed);
+	else if (rule == NULL)
 		trace_step(req, TRACE_ALLOW,
 			any_allowed ? TRACE_AT(location, allow) : TRACE_AT(location, deny),
 			"no rule of \"%.*s\" holds for %s: %s", SLICE_ARG(of), peer,

@@ -83,6 +83,22 @@ START_TEST(none_holds)
 }
 END_TEST
 
+/* Whose address is hidden gets in by no rule, so that none is said to let it in. */
+START_TEST(nobody_known)
+{
+	static const struct addr hidden;
+
+	allow(_i == 0 ? "all" : "10.0.0.0/8", _i == 0);
+	conn.peer = hidden;
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 403);
+	ck_assert_ptr_nonnull(strstr(steps(),
+		_i == 0 ? "\ndeny \"/p\" has rules, and the client is unknown: refused@6\n"
+			: "\ndeny \"/p\" has rules, and the client is unknown: refused@7\n"));
+	ck_assert_ptr_null(strstr(steps(), "let in"));
+}
+END_TEST
+
 START_TEST(routes_and_faults)
 {
 	req.target = SLICE("/p/upload");
@@ -142,6 +158,7 @@ static TCase *tests(void)
 	tcase_add_test(t, in_their_order);
 	tcase_add_test(t, the_rule_that_refuses);
 	tcase_add_loop_test(t, none_holds, 0, 2);
+	tcase_add_loop_test(t, nobody_known, 0, 2);
 	tcase_add_loop_test(t, routes_and_faults, 0, 2);
 	tcase_add_test(t, what_is_malformed);
 	tcase_add_test(t, nobody_listens);
