@@ -18,7 +18,7 @@
 
 #define GAP "\u202f" /* between groups of digits: narrow, and no line ends there */
 
-enum { SPARK_STEP = 4, SPARK_HEIGHT = 48 };
+enum { SPARK_STEP = 4, SPARK_HEIGHT = 48, TRIES = 10 }; /* TRIES: as status_json */
 
 /* Everything that is shown, read once. */
 struct look {
@@ -321,14 +321,28 @@ static void lines(struct strbuf *t, const struct look *l)
 	strbuf_add(t, SLICE("</ol></section>"));
 }
 
+/* Totals of a process that is retired meanwhile would be missing. */
+static void look_at_workers(struct look *l, const struct board *b)
+{
+	const struct board_slot *s;
+	uint32_t begun;
+	int tries = 0;
+
+	do {
+		l->rows.n = 0;
+		l->recent = (struct board_recent){ 0 };
+		begun = board_read_begin(b);
+		counters_read(&l->sum, &b->head.retired);
+		for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
+			worker(l, s);
+	} while (board_read_again(b, begun) && ++tries < TRIES);
+}
+
 void status_html(const struct board *b, struct strbuf *t)
 {
 	struct look l = { .head = &b->head, .now = (uint64_t)clock_wall().tv_sec };
-	const struct board_slot *s;
 
-	counters_read(&l.sum, &b->head.retired);
-	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
-		worker(&l, s);
+	look_at_workers(&l, b);
 	strbuf_add(t, SLICE("<p class=stamp id=stamp>"));
 	put_time(t, l.now * 1000);
 	strbuf_add(t, SLICE(" UTC</p>"));

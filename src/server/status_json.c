@@ -15,6 +15,8 @@
 #include "server/dispatch.h"
 #include "server/recent.h"
 
+enum { TRIES = 10 }; /* a master that died in the middle of a retirement ends it never */
+
 static const char *const fact_names[CACHE_FACTS] = {
 #define FACT(name, help) #name,
 #include "base/cache_facts.def"
@@ -196,27 +198,40 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_lines(t, &head->lines);
 }
 
-struct slice status_json(const struct board *b, struct arena *a)
+static void put_all(struct strbuf *t, const struct board *b)
 {
-	struct strbuf t = { 0 };
 	struct counters sum;
 	struct board_recent recent = { 0 };
 	const struct board_slot *s;
-	struct slice text = { 0 };
 
 	counters_read(&sum, &b->head.retired);
-	strbuf_add(&t, SLICE("{"));
-	put_head(&t, &b->head);
-	put_name(&t, "workers");
-	strbuf_add(&t, SLICE("["));
+	strbuf_add(t, SLICE("{"));
+	put_head(t, &b->head);
+	put_name(t, "workers");
+	strbuf_add(t, SLICE("["));
 	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
-		put_worker(&t, s, &sum, &recent);
-	strbuf_add(&t, SLICE("]"));
-	put_name(&t, "totals");
-	strbuf_add(&t, SLICE("{"));
-	put_counters(&t, &sum);
-	put_recent(&t, &recent);
-	strbuf_add(&t, SLICE("}}\n"));
+		put_worker(t, s, &sum, &recent);
+	strbuf_add(t, SLICE("]"));
+	put_name(t, "totals");
+	strbuf_add(t, SLICE("{"));
+	put_counters(t, &sum);
+	put_recent(t, &recent);
+	strbuf_add(t, SLICE("}}\n"));
+}
+
+struct slice status_json(const struct board *b, struct arena *a)
+{
+	struct strbuf t = { 0 };
+	struct slice text = { 0 };
+	uint32_t begun;
+	int tries = 0;
+
+	/* Totals of a process that is retired meanwhile would be missing. */
+	do {
+		t.n = 0;
+		begun = board_read_begin(b);
+		put_all(&t, b);
+	} while (board_read_again(b, begun) && ++tries < TRIES);
 	if (!t.failed)
 		text = arena_dup(a, slice_of(t.p, t.n));
 	strbuf_fini(&t);

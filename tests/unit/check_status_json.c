@@ -1,14 +1,17 @@
 /* check_status_json: the JSON of the scoreboard, with its sums, and that of one gone mad. */
 #include "server/status_json.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
 #include "server/recent.h"
+#include "server/status_html.h"
 #include "unit.h"
 
 static struct board *board;
@@ -65,6 +68,49 @@ START_TEST(sums)
 	assert_has(strstr(text, "totals"), "\"requests\":16,");
 	assert_has(strstr(text, "totals"), "\"bytes_out\":0,");
 	free(text);
+}
+END_TEST
+
+static struct board_slot *first, *second;
+
+/* The page of the first slot is read: the second process is retired now. */
+static void on_read(int sig)
+{
+	(void)sig;
+	mprotect(first, sizeof(*first), PROT_READ | PROT_WRITE);
+	board_release(board, &second);
+}
+
+/* A reader that is between two slots at that moment. */
+static void retire_in_between(void)
+{
+	struct sigaction act = { .sa_handler = on_read };
+
+	first = board_take(board, 0, 1);
+	second = board_take(board, 1, 1);
+	first->counters.requests = 5;
+	second->counters.requests = 11;
+	ck_assert_int_eq(sigaction(SIGSEGV, &act, NULL), 0);
+	ck_assert_int_eq(mprotect(first, sizeof(*first), PROT_NONE), 0);
+}
+
+START_TEST(retired_meanwhile)
+{
+	struct strbuf html = { 0 };
+	char *text;
+
+	retire_in_between();
+	if (_i == 0) {
+		text = json();
+		assert_has(strstr(text, "totals"), "\"requests\":16,");
+		free(text);
+	} else {
+		status_html(board, &html);
+		strbuf_add(&html, slice_of("", 1));
+		assert_has(html.p, "<dd id=requests><data value=16>");
+		strbuf_fini(&html);
+	}
+	ck_assert_ptr_null(second);
 }
 END_TEST
 
@@ -256,6 +302,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, sums);
+	tcase_add_loop_test(t, retired_meanwhile, 0, 2);
 	tcase_add_test(t, json_shape);
 	tcase_add_test(t, histogram);
 	tcase_add_test(t, rates);
