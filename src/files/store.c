@@ -12,7 +12,9 @@
 #include "request/req_client.h"
 #include "request/trace.h"
 
-enum { ARENA_CAP = 1 << 20 };
+/* Of a form's files, with names as long as may be, the paths and what is said of them: the
+ * request's memory is left to what their handler makes of it. */
+enum { ARENA_CAP = 8 << 20 };
 
 static struct store *store_of(struct h2d_req *req)
 {
@@ -96,7 +98,7 @@ static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
 }
 
 /* It must be said who may write the file of that name; "": any. */
-static bool has_writers(const struct store *s, const char *name)
+static bool has_writers(struct store *s, const char *name)
 {
 	const struct h2d_req *req = s->req;
 	struct slice path = store_own_path(s, name);

@@ -59,7 +59,7 @@ struct store {
 	unsigned gated; /* paths of its files that the client may write to */
 	struct store_doubt *asked;
 	unsigned nasked, nwaits; /* keepers that have not answered */
-	struct arena arena;      /* what the job reads of the request */
+	struct arena arena; /* what the job reads of the request, and what is said of its files */
 };
 
 /* store.c: lets the gate decide on the files of a form, then takes the next step. */
@@ -86,10 +86,10 @@ void store_free(struct store *s);
 int store_status(const struct store *s);
 /* The handler is told, and the request is over. */
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);
-/* Where the file of that name lies below the root; where clients ask for it. In the request's
- * memory, n 0 without. */
-struct slice store_own_path(const struct store *s, const char *name);
-struct slice store_public_path(const struct store *s, const char *name);
+/* Where the file of that name lies below the root; where clients ask for it. In s->arena, n 0
+ * without memory. */
+struct slice store_own_path(struct store *s, const char *name);
+struct slice store_public_path(struct store *s, const char *name);
 
 /* store_resume.c */
 

@@ -102,18 +102,18 @@ int store_status(const struct store *s)
 
 /* --- what was stored -------------------------------------------------------------------------- */
 
-struct slice store_own_path(const struct store *s, const char *name)
+struct slice store_own_path(struct store *s, const char *name)
 {
-	return slice_str(arena_printf(&s->req->arena, "%s/%s", s->work.dir, name));
+	return slice_str(arena_printf(&s->arena, "%s/%s", s->work.dir, name));
 }
 
-struct slice store_public_path(const struct store *s, const char *name)
+struct slice store_public_path(struct store *s, const char *name)
 {
 	struct slice asked = s->req->path;
 
 	if (s->work.form == NULL)
 		return slice_of(asked.p, asked.n - s->below);
-	return slice_str(arena_printf(&s->req->arena, "%.*s/%s", SLICE_ARG(asked), name));
+	return slice_str(arena_printf(&s->arena, "%.*s/%s", SLICE_ARG(asked), name));
 }
 
 static const char *text(struct arena *a, struct slice s)
@@ -121,9 +121,9 @@ static const char *text(struct arena *a, struct slice s)
 	return s.p != NULL ? arena_printf(a, "%.*s", SLICE_ARG(s)) : NULL;
 }
 
-static bool describe(const struct store *s, const struct store_file *f, struct h2d_stored *d)
+static bool describe(struct store *s, const struct store_file *f, struct h2d_stored *d)
 {
-	struct arena *a = &s->req->arena;
+	struct arena *a = &s->arena;
 	char *digest = f->summed ? arena_zalloc(a, DIGEST_FIELD_MAX + 1) : NULL;
 	struct slice path = store_public_path(s, f->name);
 
@@ -153,7 +153,7 @@ static int status_of_success(const struct store *s)
 static void succeed(struct store *s)
 {
 	const struct store_work *w = &s->work;
-	struct h2d_stored *files = arena_zalloc(&s->req->arena, (w->nfiles + 1) * sizeof(*files));
+	struct h2d_stored *files = arena_zalloc(&s->arena, (w->nfiles + 1) * sizeof(*files));
 
 	if (s->result != 0) {
 		store_fail(s, store_status(s));

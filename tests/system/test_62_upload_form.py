@@ -64,6 +64,17 @@ def test_many_files(make):
 	assert names(server) == [name for name, _ in files]
 
 
+def test_many_files_of_long_names(make):
+	"""What is said of them all is in the answer; what is in its place is never answered by an error."""
+	server = make(server=PUBLIC + 'location "/files" { allow = {"0.0.0.0/0"} }\n')
+	files = [("\u00e9" * 125 + "%04d" % i, b"%d" % i) for i in range(1000)]
+	with server.connect() as c:
+		answer = post(c, files)
+		assert answer.status == 201
+		assert [file["name"] for file in json.loads(answer.body)["files"]] == [name for name, _ in files]
+	assert names(server) == [name for name, _ in files]
+
+
 def test_twice_the_same_name(make):
 	server = make()
 	with server.connect() as c:
