@@ -87,7 +87,7 @@ class Response:
 		self.closed = None
 		self.status = None
 		self.headers = []
-		self.body = b""
+		self.pieces = []  # of the body: adding bytes to bytes copies them all, each time
 		self.size = 0
 		self.ended = False
 		self.reset = None
@@ -98,6 +98,17 @@ class Response:
 			if key == name:
 				return value
 		return default
+
+	@property
+	def body(self):
+		"""As far as it has come; None if it was not kept."""
+		if self.pieces is not None and len(self.pieces) != 1:
+			self.pieces = [b"".join(self.pieces)]
+		return self.pieces and self.pieces[0]
+
+	@body.setter
+	def body(self, data):
+		self.pieces = data if data is None else [data]
 
 	@property
 	def done(self):
@@ -220,7 +231,7 @@ class Client(OverSocket):
 		elif name == "DataReceived":
 			answer.size += len(event.data)
 			if self.keep:
-				answer.body += event.data
+				answer.pieces.append(event.data)
 			if self.credit and event.flow_controlled_length:
 				self.conn.acknowledge_received_data(event.flow_controlled_length,
 					event.stream_id)

@@ -106,7 +106,7 @@ class H1(OverSocket):
 			n -= len(piece)
 			response.size += len(piece)
 			if self.keep:
-				response.body += piece
+				response.pieces.append(piece)
 
 	def take_chunks(self, deadline, response):
 		while True:

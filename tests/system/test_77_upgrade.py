@@ -382,7 +382,7 @@ def test_listeners_change(h2d):
 def test_stop_during_an_upgrade(own):
 	"""TERM and QUIT give it up."""
 	server = own(listens=("tcp", "unix"))
-	own.replace("#!/bin/sh\nexec sleep 60\n")
+	own.replace("#!/bin/sh\nexec sleep 600\n")
 	server.signal(signal.SIGUSR2)
 	server.log.wait("upgrading")
 	procs.wait_for(lambda: len(procs.group_members(server.pid)) > 1 + len(server.children()))
@@ -394,7 +394,7 @@ def test_stop_during_an_upgrade(own):
 def test_stop_before_the_new_program_has_said_who_it_is(own):
 	"""Both signals wait for the master, which starts it and gives it up in one go: nobody is left behind."""
 	server = own(listens=("tcp",))
-	own.replace("#!/bin/sh\nexec sleep 60\n")
+	own.replace("#!/bin/sh\nexec sleep 600\n")
 	server.signal(signal.SIGSTOP)
 	procs.wait_for(lambda: procs.stopped(server.pid), said="the master stands still")
 	for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGCONT):
