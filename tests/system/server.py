@@ -340,6 +340,17 @@ class Server:
 				and all(w["image"] == status["image"] for w in workers)) else None
 		return wait_for(settled, deadline, said="a keeper at rest")
 
+	def wait_cached(self, *paths):
+		"""Until an image answers for each: a busy keeper's first one may be without a file that was just written."""
+		def cached(path):
+			before = self.status()["totals"]["cache_hits"]
+			with self.connect(self.listens[0]) as c:
+				c.get(path)
+			return self.status()["totals"]["cache_hits"] > before
+		for path in paths:
+			wait_for(lambda: cached(path), said=path + " in an image")
+		return self
+
 	def wait_coded(self, names):
 		"""Until every worker has these files in all codings: twins come with a later image."""
 		def coded():

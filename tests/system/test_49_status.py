@@ -52,8 +52,8 @@ def test_latency(h2d):
 
 def test_image(h2d):
 	"""Its size and age."""
-	server = h2d(image=True, files={"a": "x" * 1000})
-	status = server.status()
+	server = h2d(files={"a": "x" * 1000})
+	status = server.wait_settled()
 	assert status["image_size"] == status["cache"]["content"] >= 1000
 	assert status["image_age"] <= status["uptime"] + 1
 

@@ -9,6 +9,7 @@ import time
 import pytest
 from h2.settings import SettingCodes
 
+import procs
 
 WINDOW = SettingCodes.INITIAL_WINDOW_SIZE
 NO_CACHE = "cache { max-size = 0 }"
@@ -432,7 +433,7 @@ def test_deleted_file_is_finished(h2d):
 def test_cached_file_is_truncated(h2d):
 	"""No SIGBUS: the image is a sealed copy."""
 	body = os.urandom(1500000)
-	server = h2d(image=True, files={"a.bin": body})
+	server = h2d(files={"a.bin": body}).wait_cached("/a.bin")
 	c = server.connect("tcp", settings={WINDOW: 1000}, credit=False)
 	c.window(1 << 24)
 	stream = c.send(path="/a.bin")
@@ -446,7 +447,7 @@ def test_cached_file_is_truncated(h2d):
 def test_new_image_under_a_response(h2d):
 	"""A borrower keeps the old image until it is done; the mapping goes then."""
 	body = os.urandom(1500000)
-	server = h2d(image=True, files={"a.bin": body})
+	server = h2d(files={"a.bin": body}).wait_cached("/a.bin")
 	with server.connect("tcp", settings={WINDOW: 1000}, credit=False) as c:
 		c.window(1 << 24)
 		stream = c.send(path="/a.bin")
@@ -462,14 +463,17 @@ def test_new_image_under_a_response(h2d):
 # --- the image ----------------------------------------------------------------------------------
 
 def test_image_is_used_and_numbered(h2d):
-	server = h2d(image=True, files={"a": "x"})
+	server = h2d(files={"a": "x"}).wait_cached("/a")
 	status = server.status()
 	assert status["image"] >= 1
-	with server.connect("tcp") as c:
-		for _ in range(10):
-			assert c.get("/a").status == 200
-	totals = server.status()["totals"]
-	assert totals["cache_hits"] >= 10
+
+	def ten_hits():
+		before = server.status()["totals"]["cache_hits"]
+		with server.connect("tcp") as c:
+			for _ in range(10):
+				assert c.get("/a").status == 200
+		return server.status()["totals"]["cache_hits"] >= before + 10
+	procs.wait_for(ten_hits, said="all from the image")
 	reload_image(server)
 	assert server.status()["image"] > status["image"]
 
@@ -477,7 +481,8 @@ def test_image_is_used_and_numbered(h2d):
 def test_full_image(h2d):
 	"""Past max-size files are read from the disk."""
 	files = {"f%d" % i: os.urandom(30000) for i in range(20)}
-	server = h2d(image=True, sections='cache { max-size = "200K" }', files=files)
+	server = h2d(sections='cache { max-size = "200K" }', files=files)
+	server.wait_settled()
 	with server.connect("tcp") as c:
 		for name, body in files.items():
 			assert c.get("/" + name).body == body

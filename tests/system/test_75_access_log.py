@@ -242,8 +242,9 @@ def manual_members():
 
 
 def test_json_members(h2d, how):
-	server = h2d(conf=JSON, files={"page": "x" * 100, "files/a": "y"}, image=True,
+	server = h2d(conf=JSON, files={"page": "x" * 100, "files/a": "y"},
 		server='upload-dir = "files"  upload-public = true')
+	server.wait_settled()
 	with server.connect(how, authority="LOCALHOST:99") as c:
 		assert c.get("/page").status == 200
 		assert c.request("PUT", "/files/b", body=b"z" * 5000).status == 201
