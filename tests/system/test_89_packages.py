@@ -67,6 +67,12 @@ def life(machine):
 	assert machine.ok("stat", "-c", "%U", "/var/log/h2d").strip() == "root"
 	assert "h2d" in machine.ok("ps", "-o", "user=", "-C", "h2d")
 	machine.ok("h2d", "-t")
+	machine.ok("systemctl", "stop", "h2d")
+	machine.ok("h2d", "-t")
+	machine.ok("rm", "-r", "/run/h2d")  # as it is after a boot, or where nothing was started
+	machine.ok("systemd-tmpfiles", "--create", "h2d.conf")
+	machine.ok("h2d", "-t")
+	machine.ok("systemctl", "start", "h2d")
 	machine.ok("logrotate", "-d", "/etc/logrotate.d/h2d")
 
 	machine.write("/etc/h2d/conf.d/mine.conf", 'server "mine.example" { root = "/usr/share/h2d" }\n')
@@ -81,7 +87,7 @@ def life(machine):
 	machine.ok("dpkg", "-P", "h2d")
 	assert machine.status() != "installed"
 	assert machine.run("systemctl", "is-active", "h2d").stdout.strip() != "active"
-	for path in ("/etc/h2d", "/var/log/h2d", "/usr/sbin/h2d"):
+	for path in ("/etc/h2d", "/var/log/h2d", "/run/h2d", "/usr/sbin/h2d"):
 		assert machine.run("test", "-e", path).returncode != 0, path
 	assert machine.ok("cat", "/var/www/html/mine.html") == "mine\n"
 
