@@ -50,7 +50,7 @@ struct h2 {
 	bool drain_ping;       /* the PING behind the first GOAWAY was submitted */
 	bool asked;            /* … the PING behind the peer's end */
 	const struct err *err; /* what the peer did, found in a callback */
-	bool ended;            /* nghttp2 found something itself, and that was said */
+	const struct err *own; /* what nghttp2 found itself, and that was said */
 	struct h2_guard guard;
 	struct h2_frames frames;
 	struct h2_window window;

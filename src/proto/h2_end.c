@@ -14,7 +14,7 @@ static void count(const struct err *err)
 
 void h2_end(struct h2 *h2, const struct err *err)
 {
-	if (h2->err != NULL || h2->ended)
+	if (h2->err != NULL || h2->own != NULL)
 		return;
 	h2->err = err;
 	count(err);
@@ -55,10 +55,10 @@ int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, voi
 
 	(void)session;
 	if (frame->hd.type != NGHTTP2_GOAWAY || frame->goaway.error_code == NGHTTP2_NO_ERROR ||
-		h2->err != NULL || h2->ended)
+		h2->err != NULL || h2->own != NULL)
 		return 0;
 	err = meant(frame->goaway.error_code);
-	h2->ended = true;
+	h2->own = err;
 	count(err);
 	COUNT(protocol_errors, 1);
 	err_log(err, &h2->host->conn->peer);

@@ -189,6 +189,8 @@ void h2_stream_close(struct h2_stream *s)
 	s->h2->nstreams--;
 	if (s->h2->err != NULL)
 		req_record_error(&s->req.record, s->h2->err);
+	else if (s->h2->own != NULL)
+		req_record_error(&s->req.record, s->h2->own);
 	req_fini(&s->req);
 	h2_window_leave(s);
 	pool_put(&pool, s);

@@ -8,6 +8,7 @@ import subprocess
 import tty
 
 import pytest
+from hyperframe import frame as hf
 
 import client
 import procs
@@ -300,6 +301,30 @@ def test_json_aborted(h2d):
 	assert [(m["target"], m["complete"], m["error"]) for m in found] == [
 		("/large", False, "reset by the client"), ("/large?2", False, "ended before its answer was sent")]
 	assert found[0]["first_byte_us"] <= found[0]["duration_us"]
+
+
+@pytest.mark.parametrize("frame, reason", [
+	(b"\0\0\x0d\6\0\0\0\0\0" + b"ping of 13 by", "frame of a wrong size"),
+	(b"\0\0\6\4\0\0\0\0\0\0\4\xff\xff\xff\xff", "more than a flow-control window has room for"),
+	(b"\0\0\1\1\5\0\0\0\3\xff", "header block that cannot be decoded"),
+	(b"\0\0\1\0\0\0\0\0\0x", "HTTP/2 protocol violation"),
+], ids=["ping", "settings", "headers", "data"])
+def test_json_of_what_the_library_ends(h2d, frame, reason):
+	"""A connection that nghttp2 itself ends: its streams say why, as the log does."""
+	server = h2d(conf=JSON, files={"large": b"x" * 5000000})
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		raw.send_bytes(frame)
+		assert raw.goaway().error_code != 0
+	server.log.wait(re.escape(reason))
+	server.reopen_logs()
+
+	def found():
+		return [(m["complete"], m["error"]) for m in map(json.loads, lines_of(server, "all.log"))
+			if m["target"] == "/large"]
+	procs.wait_for(found, said="its line")
+	assert found() == [(False, reason)]
 
 
 def test_json_of_hostile_requests(h2d):
