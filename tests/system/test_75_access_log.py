@@ -155,7 +155,8 @@ def test_reload_adds_and_removes(h2d):
 	ask_each(server, "/2")
 	found = flush(server, quiet=1, new=1, all=2)
 	assert targets(found["quiet"]) == targets(found["new"]) == ["/2"]
-	assert targets(lines_of(server, "own.log")) == ["/1"] and targets(found["all"]) == ["/1", "/2"]
+	# A worker that leaves may write its last line after the next one's first.
+	assert targets(lines_of(server, "own.log")) == ["/1"] and sorted(targets(found["all"])) == ["/1", "/2"]
 	server.put_conf(text.replace('access-log = "all.log"', ""))
 	server.reload()
 	ask_each(server, "/3")
@@ -166,13 +167,13 @@ def test_reload_adds_and_removes(h2d):
 
 
 def test_upgrade(h2d):
-	"""Lines from before and after are in the same files."""
+	"""Lines from before and after are in the same files; who leaves may write his last ones after the heir's first."""
 	server = three(h2d)
 	ask_each(server, "/1")
 	server.upgrade()
 	ask_each(server, "/2")
 	found = flush(server, own=2, all=2)
-	assert targets(found["own"]) == targets(found["all"]) == ["/1", "/2"]
+	assert sorted(targets(found["own"])) == sorted(targets(found["all"])) == ["/1", "/2"]
 
 
 def test_a_worker_that_dies(h2d):
