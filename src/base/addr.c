@@ -51,6 +51,9 @@ bool addr_parse_host(int family, struct slice text, struct addr *addr)
 		return false;
 	memcpy(host, text.p, text.n);
 	host[text.n] = '\0';
+	/* inet_pton() would not see what stands behind a NUL. */
+	if (strlen(host) != text.n)
+		return false;
 	addr->sa.sa_family = (sa_family_t)family;
 	addr->len = family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
 	return inet_pton(family, host,

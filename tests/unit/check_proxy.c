@@ -47,6 +47,8 @@ static const struct {
 	{ SLICE_LIT("PROXY TCP4 192.0.2.1 198.51.100.1 +1 2\r\n"), NULL, false },
 	{ SLICE_LIT("PROXY TCP4 192.0.2.256 198.51.100.1 1 2\r\n"), NULL, false },
 	{ SLICE_LIT("PROXY TCP4 192.0.2.1 2001:db8::1 1 2\r\n"), NULL, false },
+	{ SLICE_LIT("PROXY TCP4 192.0.2.1\0x 198.51.100.1 1 2\r\n"), NULL, false },
+	{ SLICE_LIT("PROXY TCP6 ::1 ::1\0 1 2\r\n"), NULL, false },
 	{ SLICE_LIT("PROXY TCP4 2001:db8::1 2001:db8::1 1 2\r\n"), NULL, false },
 	{ SLICE_LIT("PROXY TCP6 192.0.2.1 192.0.2.1 1 2\r\n"), NULL, false },
 	{ SLICE_LIT("PROXY TCP4 192.0.2.1 198.51.100.1 1 2\n\r\n"), NULL, false },
