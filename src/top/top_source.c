@@ -95,7 +95,7 @@ static int take_listen(struct top_source *s, const struct conf_listen *l, char *
 /* How gladly it is asked; 0: it cannot be. */
 static unsigned rank(const struct conf_listen *l)
 {
-	if (!l->admin || l->tls)
+	if (!l->admin || l->tls || l->proxy_protocol)
 		return 0;
 	return strncmp(l->address, "unix:", 5) == 0 ? 2 : 1;
 }
@@ -110,7 +110,7 @@ static int choose(struct top_source *s, const struct conf *conf, char *error)
 	if (best != NULL)
 		return take_listen(s, best, error);
 	snprintf(error, TOP_ERROR,
-		"%s has no admin listener without TLS; add one, as\n"
+		"%s has no admin listener without TLS and PROXY headers; add one, as\n"
 		"  listen \"unix:/run/h2d/admin.sock\" { admin = true }\n"
 		"or say where the server is: h2d top http://HOST:PORT, h2d top unix:PATH",
 		conf->path != NULL ? conf->path : "the command line");

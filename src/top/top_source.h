@@ -21,7 +21,7 @@ int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERR
 
 /*
  * Out of the configuration, whose faults do not matter here: a unix socket before an address, and
- * no listener with TLS. 0, or -1: error says what it lacks.
+ * no listener with TLS or proxy-protocol. 0, or -1: error says what it lacks.
  */
 int top_source_find(struct top_source *s, const struct conf_override *ov, char error[TOP_ERROR]);
 

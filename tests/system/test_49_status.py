@@ -414,6 +414,17 @@ def test_top_once(h2d):
 
 
 @top
+def test_top_asks_where_it_is_answered(h2d, tmp_path):
+	"""Not at a listener that wants a PROXY header first, though it stands in front."""
+	server = h2d(listens=("tcp",))
+	proxied = 'trusted-proxies = {"unix"}\nlisten "unix:%s" { admin = true  proxy-protocol = true }\n' % (tmp_path / "proxied")
+	server.put_conf(proxied + server.conf_text)
+	assert "requests/s" in server.run("top", check=0).out
+	server.put_conf(proxied + server.conf_text.replace("admin = true  ", ""))
+	assert "has no admin listener" in server.run("top", check=1).err
+
+
+@top
 def test_top_says_why_not(h2d, tmp_path):
 	server = h2d.new(listens=("tcp",), admin=False)
 	assert "has no admin listener" in server.run("top", check=1).err
