@@ -66,6 +66,9 @@ void req_client_find(struct h2d_req *req)
 {
 	struct forwarded found;
 
+	/* Of a head that is too large what the proxy has added, at its end, may not be there. */
+	if (req->head_too_large)
+		return;
 	switch (req->env->sites->proxies.field) {
 	case PROXIES_NO_FIELD:
 		return;

@@ -197,6 +197,25 @@ START_TEST(came_by_https)
 }
 END_TEST
 
+/* What the proxy has added may be what found no room: what is left is the client's own. */
+START_TEST(of_half_a_head)
+{
+	char long_one[512];
+
+	memset(long_one, 'x', sizeof(long_one) - 1);
+	long_one[sizeof(long_one) - 1] = '\0';
+	env.header_size = sizeof(long_one);
+	add("x-forwarded-for", "10.0.0.1");
+	add("x-forwarded-proto", "https");
+	add("x-long", long_one);
+	add("x-forwarded-for", C);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, 431);
+	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
+	ck_assert(!req_client_https(&req));
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("req_client");
@@ -208,6 +227,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, not_believed, 0, 4);
 	tcase_add_test(c, rules_go_by_it);
 	tcase_add_loop_test(c, came_by_https, 0, 2);
+	tcase_add_test(c, of_half_a_head);
 	return c;
 }
 
