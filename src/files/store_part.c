@@ -75,6 +75,39 @@ int store_part_check(struct store_work *w, size_t n)
 	return n > p->length - w->size ? problem(p, STORE_PART_LENGTH, 400) : 413;
 }
 
+/* --- the folder's quota ----------------------------------------------------------------------- */
+
+/* Other uploads have grown since the room was measured: whether what came may stay. 0, 507 or
+ * -errno. */
+static int check_quota(const struct store_work *w)
+{
+	struct store_there there;
+	uint64_t others = 0;
+	int rc;
+
+	if (w->quota == 0)
+		return 0;
+	rc = store_file_look(&w->at, w->name, false, 0, &there);
+	if (rc == 0)
+		rc = store_work_others(w, there.size, &others);
+	return rc == 0 && others + w->size > w->quota ? 507 : rc;
+}
+
+/* The end of a request that leaves more than may be: what its client was told stays. */
+static void cut_back(struct store_work *w)
+{
+	const struct store_part *p = w->part;
+	int rc = check_quota(w) == 507 ? store_part_enter(w) : -1;
+
+	if (rc != 0)
+		return;
+	if (p->what == STORE_PART_CREATE && p->offset == 0)
+		store_ticket_remove(&p->ticket, &w->at);
+	else
+		rc = ftruncate(file(w)->fd, (off_t)p->offset); /* or it stays, until it expires */
+	store_part_leave(w);
+}
+
 /* --- beginning -------------------------------------------------------------------------------- */
 
 /* The file that the part is, at its end. */
@@ -219,10 +252,14 @@ static int sync_all(const struct store_work *w, int part)
 int store_part_sync(struct store_work *w)
 {
 	struct store_part *p = w->part;
+	int rc;
 
 	/* What may have to go again is not told. */
 	if (w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
 		return 0;
+	rc = check_quota(w);
+	if (rc != 0)
+		return rc;
 	if (fdatasync(file(w)->fd) < 0 && errno != EINVAL)
 		return -errno;
 	p->offset = p->synced = w->size;
@@ -257,9 +294,13 @@ int store_part_seal(struct store_work *w)
 		p->doomed = true;
 		rc = problem(p, STORE_PART_LENGTH, 400);
 	}
-	if (rc == 0 && !p->last)
+	if (rc != 0 || p->last)
+		return rc;
+	rc = check_quota(w);
+	if (rc == 0)
 		rc = sync_all(w, file(w)->fd);
-	p->offset = w->size;
+	if (rc == 0)
+		p->offset = w->size;
 	return rc;
 }
 
@@ -399,6 +440,8 @@ void store_part_close(struct store_work *w)
 {
 	struct store_part *p = w->part;
 
+	if (!p->doomed && w->nfiles > 0 && !p->complete)
+		cut_back(w);
 	if (p->doomed && p->ticket.fd >= 0 && store_part_enter(w) == 0) {
 		store_ticket_remove(&p->ticket, &w->at);
 		store_part_leave(w);

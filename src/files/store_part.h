@@ -40,7 +40,7 @@ struct store_part {
 	/* What became of it. */
 	struct store_ticket ticket;
 	enum store_part_problem problem;
-	uint64_t offset; /* what the client is told */
+	uint64_t offset; /* what the client is told, or was told last */
 	uint64_t begun;  /* where this body began */
 	uint64_t synced; /* what the disk has for certain */
 	uint64_t hashed; /* how much of the part was read again */
@@ -79,7 +79,7 @@ int store_part_placed(struct store_work *w, int rc);
 int store_part_look(struct store_work *w);
 int store_part_cancel(struct store_work *w);
 
-/* Closes everything; what is not doomed stays. */
+/* Closes everything; what is not doomed stays, as far as the quota lets it. */
 void store_part_close(struct store_work *w);
 
 #endif

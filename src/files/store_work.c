@@ -79,8 +79,7 @@ static int check_name(const struct store_work *w, const char *name, struct store
 	return rc;
 }
 
-/* Bytes of the folder that stay there, as far as a quota asks. */
-static int measure_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
+int store_work_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
 {
 	uint64_t used = 0;
 	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
@@ -97,7 +96,7 @@ static int measure(struct store_work *w, uint64_t replaced)
 {
 	struct statvfs fs;
 	uint64_t others, disk, length = w->length;
-	int rc = measure_others(w, replaced, &others);
+	int rc = store_work_others(w, replaced, &others);
 
 	if (rc < 0)
 		return rc;
@@ -304,7 +303,7 @@ static int check_all(struct store_work *w)
 		replaced += there.size;
 	}
 	if (rc == 0)
-		rc = measure_others(w, replaced, &others);
+		rc = store_work_others(w, replaced, &others);
 	return rc == 0 && w->quota > 0 && others + w->size > w->quota ? 507 : rc;
 }
 

@@ -339,6 +339,44 @@ def test_quota(make, way):
 	assert content(server, "a") == b"y" * 90000
 
 
+def test_quota_of_several_at_once(make, way):
+	"""Each has room when it begins. What more came of one than may be goes again, but for what its client was told."""
+	server = make(server=PUBLIC + 'upload-quota = "1M"\n')
+
+	def grown(size):
+		return lambda: sum(os.stat(os.path.join(folder(server), name)).st_size for name in parts(server)) == size
+	with connect(server, way) as c:
+		location = create(c, "a", b"x" * 100, complete=PIECE).get("location")
+	first = resumable.Open(server, way, "PATCH", location, [resumable.PARTIAL, PIECE, ("upload-offset", "100")], 900000)
+	second, gone = begin(server, way, "b", 900000, complete=PIECE)
+	third, other = begin(server, way, "c", 900000, complete=PIECE)
+	for opened in first, second, third:
+		opened.send(b"x" * 899999)
+	wait_for(grown(100 + 3 * 899999))
+	first.send(b"x")
+	assert first.finish().status == 507
+	wait_for(grown(100 + 2 * 899999))
+	assert offset_of(ask(server, way, location)) == 100
+	second.send(b"x")
+	assert second.finish().status == 507
+	wait_for(grown(100 + 899999))
+	assert ask(server, way, gone).status == 404
+	third.send(b"x")
+	assert third.finish().status == 201
+	assert offset_of(ask(server, way, other)) == 900000
+	for opened in first, second, third:
+		opened.c.close()
+
+
+def test_quota_of_empty_uploads(make):
+	"""Each costs something, though nothing came of it."""
+	server = make(server=PUBLIC + 'upload-quota = "20K"\n')
+	with connect(server, "h2-tcp") as c:
+		statuses = [create(c, "a", b"", complete=PIECE).status for _ in range(8)]
+	assert statuses == 5 * [201] + 3 * [507]
+	assert len(tickets(server)) == len(parts(server)) == 5
+
+
 def test_full_disk(make, way):
 	"""What was written before stays, for a client that comes back when there is room."""
 	server = make(server=PUBLIC + 'upload-quota = "100K"\n')
