@@ -312,9 +312,16 @@ static int place_all(struct store_work *w)
 	int rc = check_all(w);
 	unsigned i;
 
-	for (i = 0; rc == 0 && i < w->nfiles; i++)
+	for (i = 0; rc == 0 && i < w->nfiles; i++) {
 		/* The first hidden name, whose lock keeps the others, goes last. */
-		rc = store_file_place(w->files[w->nfiles - 1 - i], &w->at, w->overwrite);
+		struct store_file *f = w->files[w->nfiles - 1 - i];
+		struct store_there there;
+
+		/* By another spelling it may be one of this form by now. */
+		rc = w->nfiles > 1 ? look(w, f->name, 409, &there) : 0;
+		if (rc == 0)
+			rc = store_file_place(f, &w->at, w->overwrite);
+	}
 	if (rc != 0)
 		for (unsigned k = 0; k < i; k++)
 			if (w->files[w->nfiles - 1 - k]->created)

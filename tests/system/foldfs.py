@@ -21,10 +21,17 @@ def find(path):
 	for segment in path.split("/"):
 		if segment:
 			found = [name for name in here if segment.lower() in (name.lower(), short(name).lower())]
-			if not found or isinstance(here, str):
+			if not found or not isinstance(here, dict):
 				return None
 			here = here[found[0]]
 	return here
+
+
+def entry(path):
+	"""The directory that path is in, and its name there; as path has it, if there is none."""
+	above, _, name = path.rpartition("/")
+	above = find(above)
+	return above, ([there for there in above if name.lower() in (there.lower(), short(there).lower())] or [name])[0]
 
 
 def main():
@@ -47,14 +54,37 @@ def main():
 		def readdir(self, path, fh):
 			return [".", "..", *find(path)]
 
+		def create(self, path, mode, fi=None):
+			above, name = entry(path)
+			above[name] = bytearray()
+			return 0
+
+		def write(self, path, data, offset, fh):
+			find(path)[offset:offset + len(data)] = data
+			return len(data)
+
+		def truncate(self, path, length, fh=None):
+			del find(path)[length:]
+
+		def link(self, target, source):
+			above, name = entry(target)
+			above[name] = find(source)
+
+		def rename(self, old, new):
+			above, name = entry(old)
+			target, target_name = entry(new)
+			target[target_name] = above.pop(name)
+
 		def unlink(self, path):
-			above = find(os.path.dirname(path))
-			del above[[name for name in above if above[name] is find(path)][0]]
+			above, name = entry(path)
+			del above[name]
 
 		def read(self, path, size, offset, fh):
-			return find(path).encode()[offset:offset + size]
+			content = find(path)
+			return bytes(content.encode() if isinstance(content, str) else content)[offset:offset + size]
 
-	fuse.FUSE(FoldFs(), sys.argv[1], foreground=True, allow_other=os.geteuid() == 0)
+	# The kernel would go on to find what was removed by another spelling.
+	fuse.FUSE(FoldFs(), sys.argv[1], foreground=True, allow_other=os.geteuid() == 0, entry_timeout=0, attr_timeout=0)
 
 
 if __name__ == "__main__":

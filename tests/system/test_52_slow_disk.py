@@ -13,6 +13,7 @@ import pytest
 import harness
 import procs
 import slowfs
+import uploads
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -296,6 +297,12 @@ def test_uploads_hold_for_every_spelling(h2d):
 				assert c.request("PUT", "/files/" + name, body=b"new").status == 409, name
 				assert c.request("DELETE", "/files/" + name).status == 404, name
 			assert c.get("/fold/secret.html").body == b"secret"
+			# Neither is a file of a form lost to another of the same form.
+			assert uploads.post(c, [("one", b"1"), ("Two", b"2"), ("TWO", b"3")]).status == 409
+			assert not {"one", "Two", "TWO"} & set(os.listdir(mount.mountpoint))
+			assert uploads.post(c, [("one", b"1"), ("Two", b"2")]).status == 201
+			assert uploads.post(c, [("one", b"3"), ("Two", b"4")]).status == 201
+			assert (c.get("/files/one").body, c.get("/files/Two").body) == (b"3", b"4")
 		server.finish()
 		server.process = None
 	finally:
