@@ -91,7 +91,8 @@ const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)
 {
-	return arena_alloc(&req->arena, n);
+	/* The arena counts in steps of 8, and trusts its callers not to let that wrap. */
+	return n <= PTRDIFF_MAX ? arena_alloc(&req->arena, n) : NULL;
 }
 
 void h2d_consume(struct h2d_req *req, size_t n)

@@ -38,7 +38,11 @@ struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 
 void h2d_timer_set(struct h2d_timer *t, uint64_t ms)
 {
-	timer_arm(&t->req->env->loop->wheel, &t->timer, clock_ms() + ms);
+	uint64_t now = clock_ms();
+
+	/* For a handler that means never. */
+	timer_arm(&t->req->env->loop->wheel, &t->timer,
+		ms < UINT64_MAX - now ? now + ms : UINT64_MAX);
 }
 
 void h2d_timer_stop(struct h2d_timer *t)

@@ -127,6 +127,18 @@ START_TEST(length)
 }
 END_TEST
 
+/* Nobody gets less than was asked for: of a length that is not known, say. */
+START_TEST(memory)
+{
+	req_start(&req);
+	ck_assert_ptr_nonnull(h2d_req_alloc(&req, 0));
+	ck_assert_ptr_nonnull(h2d_req_alloc(&req, 1 << 20));
+	ck_assert_ptr_null(h2d_req_alloc(&req, 1 << 30));
+	ck_assert_ptr_null(h2d_req_alloc(&req, (size_t)h2d_req_length(&req)));
+	ck_assert_ptr_null(h2d_req_alloc(&req, SIZE_MAX - 7));
+}
+END_TEST
+
 START_TEST(who)
 {
 	size_t len;
@@ -289,6 +301,14 @@ START_TEST(timer_moved_and_stopped)
 }
 END_TEST
 
+START_TEST(timer_of_a_time_that_never_comes)
+{
+	h2d_timer_set(timer_of_50(), UINT64_MAX);
+	pass(UINT64_C(1000) * 3600 * 24 * 365);
+	ck_assert_int_eq(fires, 0);
+}
+END_TEST
+
 START_TEST(timer_ends_with_its_request)
 {
 	struct h2d_timer *t = timer_of_50(), *other = h2d_timer_new(&req, on_timer);
@@ -429,6 +449,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, parameters);
 	tcase_add_test(tc, length);
+	tcase_add_test(tc, memory);
 	tcase_add_test(tc, who);
 	tcase_add_test(tc, paused_and_resumed);
 	tcase_add_test(tc, paused_piece_by_piece);
@@ -437,6 +458,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, not_paused);
 	tcase_add_test(tc, timer_fires_once);
 	tcase_add_test(tc, timer_moved_and_stopped);
+	tcase_add_test(tc, timer_of_a_time_that_never_comes);
 	tcase_add_loop_test(tc, timer_ends_with_its_request, 0, 2);
 	tcase_add_test(tc, work_is_done);
 	tcase_add_loop_test(tc, work_outlives_its_request, 0, 2);
