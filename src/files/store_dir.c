@@ -284,18 +284,33 @@ static bool is_dead(const struct store_dir *d, const char *name)
 	return dead;
 }
 
+/* 1 if it has gone, 0, or -errno. While files are given their names, which takes the folder's lock,
+ * the name that has the upload's own lock may be gone before others. */
+static int remove_dead(const struct store_dir *d, const char *name)
+{
+	int rc = store_dir_lock(d, NULL);
+
+	if (rc < 0)
+		return rc;
+	rc = is_dead(d, name) && unlinkat(d->fd, name, 0) == 0;
+	store_dir_unlock(d);
+	return rc;
+}
+
 int store_dir_sweep(const struct store_dir *d)
 {
 	DIR *dir = store_dir_list(d);
 	const struct dirent *e;
-	int n = 0;
+	int n = 0, rc = 0;
 
 	if (dir == NULL)
 		return -errno;
-	while ((e = readdir(dir)) != NULL)
-		if (store_dir_kind(e->d_name) == STORE_DIR_TEMP && is_dead(d, e->d_name) &&
-			unlinkat(d->fd, e->d_name, 0) == 0)
-			n++;
+	while (rc >= 0 && (e = readdir(dir)) != NULL) {
+		if (store_dir_kind(e->d_name) != STORE_DIR_TEMP || !is_dead(d, e->d_name))
+			continue;
+		rc = remove_dead(d, e->d_name);
+		n += rc > 0;
+	}
 	closedir(dir);
 	return n;
 }

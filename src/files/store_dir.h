@@ -72,7 +72,8 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME]);
 /* Gives the file that fd has open, which has no name, a hidden one. 0, or -errno. */
 int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME]);
 
-/* Removes the names whose uploads are dead. How many, or -errno. */
+/* Removes the names whose uploads are dead, each under the folder's lock; what is left when that is
+ * not to be had stays until the next time. How many, or -errno. */
 int store_dir_sweep(const struct store_dir *d);
 
 #endif

@@ -139,7 +139,7 @@ END_TEST
 /* The names of an upload that lives stay, those of one that died go. */
 START_TEST(swept)
 {
-	struct store_dir d = { 0 };
+	struct store_dir d = { .fd = -1, .lock = -1 };
 
 	begin("a", true);
 	ck_assert_int_eq(store_work_begin(&w), 0);
@@ -155,6 +155,46 @@ START_TEST(swept)
 	ck_assert_uint_eq(entries(), 0);
 	store_dir_close(&d);
 	end();
+}
+END_TEST
+
+/* Another worker sweeps whenever a hidden name is to become a file's. */
+static bool sweeps;
+int __real_renameat(int from, const char *old, int to, const char *name);
+int __wrap_renameat(int from, const char *old, int to, const char *name);
+int __wrap_renameat(int from, const char *old, int to, const char *name)
+{
+	struct store_dir d = { .fd = -1, .lock = -1 };
+
+	if (sweeps) {
+		ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
+		ck_assert_int_eq(store_dir_sweep(&d), 0);
+		store_dir_close(&d);
+	}
+	return __real_renameat(from, old, to, name);
+}
+
+/* The second file's hidden name is there when the first one's, which was locked, is not any more.
+ */
+START_TEST(swept_while_it_is_placed)
+{
+	static const char part[] = "--b\r\ncontent-disposition: form-data; name=f; filename=%s\r\n"
+				   "\r\n%s\r\n%s";
+	char second[128], both[256];
+
+	snprintf(second, sizeof(second), part, "b", "new b", "--b--\r\n");
+	snprintf(both, sizeof(both), part, "a", "new a", second);
+	tree_write("up/a", "old a", 5);
+	tree_write("up/b", "old b", 5);
+	begin(NULL, false);
+	w.form = calloc(1, sizeof(*w.form));
+	ck_assert_ptr_null(multipart_init(w.form, SLICE("multipart/form-data; boundary=b"), 2));
+	sweeps = true;
+	ck_assert_int_eq(store(both), 0);
+	end();
+	ck_assert(holds("a", "new a"));
+	ck_assert(holds("b", "new b"));
+	ck_assert_uint_eq(entries(), 2);
 }
 END_TEST
 
@@ -194,7 +234,7 @@ END_TEST
 
 START_TEST(locked)
 {
-	struct store_dir d = { 0 };
+	struct store_dir d = { .fd = -1, .lock = -1 };
 
 	begin("a", false);
 	ck_assert_int_eq(store_work_begin(&w), 0);
@@ -246,10 +286,12 @@ static TCase *tests(void)
 	TCase *c = tcase_create("store");
 
 	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_set_timeout(c, 60); /* a sweep waits three seconds for a lock */
 	tcase_add_loop_test(c, new_and_replaced, 0, 2);
 	tcase_add_loop_test(c, made_by_others, 0, 2);
 	tcase_add_loop_test(c, given_up, 0, 2);
 	tcase_add_test(c, swept);
+	tcase_add_test(c, swept_while_it_is_placed);
 	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
 	tcase_add_test(c, locked);
 	tcase_add_loop_test(c, quota, 0, 2);
