@@ -32,7 +32,7 @@ static int sweep(const struct store_dir *d, uint64_t expires)
 
 	if (left_over < 0)
 		return left_over;
-	forgotten = store_ticket_sweep(d, expires > 0 ? expires : OFF_MAX_AGE);
+	forgotten = store_ticket_sweep(d, expires);
 	return forgotten < 0 ? forgotten : left_over + forgotten;
 }
 
@@ -68,17 +68,43 @@ static void done(struct job *j)
 	under_way--;
 }
 
-static void begin(struct files *f, const char *root, const struct site *site)
+static const char *root_of(const struct files *f, const struct site *site)
+{
+	return f->roots[site->root].root;
+}
+
+static bool has_folder(const struct site *site)
+{
+	return site->uploads.n > 0 && site->has_root;
+}
+
+/* Sites may share a folder, where nothing tells whose an upload is: it stays as long as any of them
+ * says. */
+static uint64_t expires(const struct files *f, const struct sites *sites, const struct site *site)
+{
+	uint64_t longest = 0;
+
+	for (const struct site *s = sites->v; s != sites->v + sites->n; s++) {
+		uint64_t one = s->upload_expires > 0 ? s->upload_expires : OFF_MAX_AGE;
+
+		if (has_folder(s) && slice_eq(s->uploads, site->uploads) &&
+			strcmp(root_of(f, s), root_of(f, site)) == 0 && one > longest)
+			longest = one;
+	}
+	return longest;
+}
+
+static void begin(struct files *f, const struct sites *sites, const struct site *site)
 {
 	struct sweep *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return;
-	s->root = root;
+	s->root = root_of(f, site);
 	s->dir = site->uploads;
-	s->expires = site->upload_expires;
+	s->expires = expires(f, sites, site);
 	s->job.class = JOB_STORE;
-	s->job.place = root;
+	s->job.place = s->root;
 	s->job.work = work;
 	s->job.done = done;
 	under_way++;
@@ -106,8 +132,8 @@ void store_sweep(struct files *f, const struct sites *sites)
 {
 	waits_s = every(sites);
 	for (unsigned i = 0; i < sites->n; i++)
-		if (sites->v[i].uploads.n > 0 && sites->v[i].has_root)
-			begin(f, f->roots[sites->v[i].root].root, &sites->v[i]);
+		if (has_folder(&sites->v[i]))
+			begin(f, sites, &sites->v[i]);
 }
 
 void store_sweep_look(struct files *f, const struct sites *sites)

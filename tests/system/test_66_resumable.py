@@ -665,6 +665,21 @@ def test_expires_at_start(new):
 	assert resumable.finish(server, "h1-tcp", locations[1], b"12345678").status == 201
 
 
+def test_expires_by_the_longest(new):
+	"""Of a folder that two servers have, by what either says."""
+	server = new()
+	other = 'server "other" { root = "%s"  upload-expires = 3600  %s }' % (server.root, PUBLIC)
+	server.write_conf(server=PUBLIC + "upload-expires = 60\n", sections=other)
+	server.reload()
+	with server.connect() as c:
+		young, old = (create(c, name, b"12345", complete=PIECE).get("location") for name in "ab")
+	for name in names(server):
+		age(server, name, 600 if young[-32:] in name else 3700)
+	restart(server)
+	server.log.wait("left-overs of uploads removed")
+	assert [ask(server, "h1-tcp", location).status for location in (young, old)] == [204, 404]
+
+
 # --- large ones --------------------------------------------------------------------------------------------
 
 
