@@ -3,6 +3,7 @@
  * what they are told of it, early (104) and in the end. draft-ietf-httpbis-resumable-upload-12. On
  * the loop; the disk is store_part's.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "files/store.h"
@@ -136,9 +137,9 @@ static const char *location(struct store *s)
 
 static void interim(struct h2d_req *req, struct slice name, const char *value, const char *limit)
 {
-	struct field *fields = arena_alloc(&req->arena, 3 * sizeof(*fields));
+	struct field fields[3];
 
-	if (fields == NULL || value == NULL)
+	if (value == NULL)
 		return;
 	fields[0] =
 		(struct field){ SLICE("upload-draft-interop-version"), SLICE(UPLOAD_INTEROP_TEXT) };
@@ -157,13 +158,12 @@ void store_resume_begun(struct store *s)
 
 void store_resume_progress(struct store *s)
 {
-	struct h2d_req *req = s->req;
+	char text[24];
 
 	s->progress = false;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)s->work.part->offset);
 	if (s->takes_104)
-		interim(req, SLICE("upload-offset"),
-			arena_printf(&req->arena, "%llu", (unsigned long long)s->work.part->offset),
-			NULL);
+		interim(s->req, SLICE("upload-offset"), text, NULL);
 }
 
 static void tell_state(struct store *s, bool complete)

@@ -134,14 +134,15 @@ static void stream_interim(
 {
 	struct h2_stream *s = h2_stream_of(req);
 	nghttp2_nv nv[1 + STREAM_INTERIM_FIELDS_MAX];
-	char *text = arena_alloc(&req->arena, 4);
+	char text[4];
 
 	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
-	if (text == NULL)
-		return;
 	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(status, text), 3));
 	for (unsigned i = 0; i < nfields; i++)
 		nv[1 + i] = nv_of(fields[i].name, fields[i].value);
+	/* Of these there may be many, so the request's memory is not for them. */
+	for (unsigned i = 0; i <= nfields; i++)
+		nv[i].flags = NGHTTP2_NV_FLAG_NONE;
 	nghttp2_submit_headers(
 		s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, nv, 1 + nfields, NULL);
 	s->h2->host->wake(s->h2->host);

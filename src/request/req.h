@@ -39,9 +39,9 @@ struct stream_ops {
 	 */
 	void (*consume)(struct h2d_req *req, size_t n);
 	/*
-	 * An interim response (RFC 9110, 15.2) with these fields goes out before the reply; their
-	 * bytes live as long as the request. Nothing is said if it does not: peers must not need
-	 * it.
+	 * An interim response (RFC 9110, 15.2) with these fields, which are copied, goes out before
+	 * the reply. It costs nothing of the request's memory: there may be any number. Nothing is
+	 * said if it does not go out: peers must not need it.
 	 */
 	void (*interim)(
 		struct h2d_req *req, int status, const struct field *fields, unsigned nfields);

@@ -35,6 +35,7 @@ static int32_t goaway_ids[8];
 static uint32_t goaway_codes[8];
 static unsigned goaways, goaways_at_ping;
 static size_t upload_left;
+static unsigned long told; /* the last upload-offset */
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
@@ -171,6 +172,8 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 	(void)s, (void)vlen, (void)flags, (void)user;
 	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
 		answers[f->hd.stream_id].status = atoi((const char *)value);
+	if (nlen == 13 && memcmp(name, "upload-offset", 13) == 0)
+		told = strtoul((const char *)value, NULL, 10);
 	return 0;
 }
 
@@ -409,6 +412,33 @@ START_TEST(stream_that_waits)
 	exchange(steps[_i], limits[_i]);
 	ck_assert_uint_eq(answers[id].len, 6);
 	ck_assert(answers[id].closed && answers[id].code == 0);
+}
+END_TEST
+
+/* Of a long upload there are many; they cost its request nothing. */
+START_TEST(interim_responses)
+{
+	int32_t id = ask("GET", "/later", NULL);
+	char *cur, *end;
+
+	exchange(steps[0], limits[0]);
+	cur = held->arena.cur, end = held->arena.end;
+	for (unsigned long i = 1; i <= 1000; i++) {
+		char text[24];
+		struct field f = { SLICE("upload-offset"), { 0 } };
+
+		f.value = slice_of(text, (size_t)snprintf(text, sizeof(text), "%lu", i));
+		held->stream->interim(held, 104, &f, 1);
+		memset(text, 'x', sizeof(text));
+		exchange(steps[0], limits[0]);
+		ck_assert_int_eq(answers[id].status, 104);
+		ck_assert_uint_eq(told, i);
+	}
+	ck_assert_ptr_eq(held->arena.cur, cur);
+	ck_assert_ptr_eq(held->arena.end, end);
+	h2d_reply_bytes(held, 200, NULL, "done", 4);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
 }
 END_TEST
 
@@ -832,6 +862,7 @@ static TCase *tests(void)
 	tcase_add_test(c, statuses);
 	tcase_add_test(c, admin_listener);
 	tcase_add_loop_test(c, stream_that_waits, 0, 3);
+	tcase_add_test(c, interim_responses);
 	tcase_add_loop_test(c, upload_opens_windows, 0, 3);
 	tcase_add_test(c, unwanted_body);
 	tcase_add_test(c, upload_stops);
