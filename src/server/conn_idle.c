@@ -5,6 +5,8 @@
  */
 #include "server/conn_idle.h"
 
+#include <sys/socket.h>
+
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -12,6 +14,7 @@
 enum {
 	LEAVING_MAX = 64, /* told to leave and waited for: a peer that is gone does not answer */
 	SILENT_MS = 1000, /* within which a peer that means to ask has asked */
+	LOOKS_MAX = 64,   /* silent ones whose sockets are looked at, each time */
 };
 
 void conn_idle_opened(struct conn *c)
@@ -82,14 +85,28 @@ static bool may_leave(const struct conn_env *env, bool end)
 	return c != NULL;
 }
 
+/* What waits to be read may be its request: then it is this worker that was late. */
+static bool has_unread(const struct conn *c)
+{
+	char byte;
+
+	return recv(c->transport->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* The eldest that has nothing under way to us. */
 static struct conn *first_silent(const struct conn_env *env)
 {
-	struct conn *c;
+	unsigned looks = 0;
 
-	if (list_empty(&env->silent))
-		return NULL;
-	c = LIST_ENTRY(env->silent.next, struct conn, idle);
-	return clock_ms() - c->opened_ms >= SILENT_MS ? c : NULL;
+	LIST_FOREACH(node, &env->silent) {
+		struct conn *c = LIST_ENTRY(node, struct conn, idle);
+
+		if (clock_ms() - c->opened_ms < SILENT_MS || looks++ == LOOKS_MAX)
+			return NULL;
+		if (!has_unread(c))
+			return c;
+	}
+	return NULL;
 }
 
 bool conn_idle_any(const struct conn_env *env)

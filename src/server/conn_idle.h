@@ -1,8 +1,9 @@
 /*
  * conn_idle: the connections of a worker on which nothing is going on, the longest idle one first,
  * and those whose first header section is not there yet. A full worker has the first one leave, so
- * that a new client need not wait: one that is silent for a second, else one that is idle, by the
- * rules of the keepalive timeout. Admin connections are never among them.
+ * that a new client need not wait: one that is silent for a second and has nothing in its socket,
+ * else one that is idle, by the rules of the keepalive timeout. Admin connections are never among
+ * them.
  */
 #ifndef H2D_SERVER_CONN_IDLE_H
 #define H2D_SERVER_CONN_IDLE_H

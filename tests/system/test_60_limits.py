@@ -775,6 +775,26 @@ def test_silent_connections_make_room(h2d, how, said):
 		s.close()
 
 
+def test_who_has_asked_is_not_silent(h2d):
+	"""A worker that was late finds a new connection first, and behind it the requests of those it had: none is lost."""
+	server = h2d(conf="worker-connections = 16", listens=("tcp",))
+	pid = server.worker_pids()[0]
+	early = [server.h1("tcp") for _ in range(15)]
+	server.wait_connections(15)
+	os.kill(pid, signal.SIGSTOP)
+	try:
+		procs.wait_for(lambda: procs.stopped(pid), said="the worker stands still")
+		late = [server.h1("tcp") for _ in range(4)]
+		for c in early + late:
+			c.send(path="/")
+		time.sleep(1.2)  # longer than silence is borne
+	finally:
+		os.kill(pid, signal.SIGCONT)
+	for c in early + late:
+		assert c.response().status == 200
+		c.close()
+
+
 def fill(server, lines):
 	"""Connections until that many workers have said that they are full; they stay open."""
 	clients = []
