@@ -5,7 +5,8 @@ dict: counts, lost (what was wrong), times (of each request: seconds, what it wa
 
 What a server that ends a connection says it has not processed is asked again, on another connection, and is no
 loss: above the last id of a GOAWAY, refused (RFC 9113, 6.8 and 8.7), or on a connection of HTTP/1 that had
-answered before and ends without a byte (RFC 9112, 9.3.1). All else is one.
+answered before and ends without a byte (RFC 9112, 9.3.1). Nor is a first request that came after a second, from a
+client that had no processor: a full worker has those leave who are silent for so long. All else is one.
 """
 import collections
 import gzip
@@ -26,6 +27,7 @@ from users import basic
 REST = 0.1  # seconds between two requests of a client, at most
 PER_CONNECTION = 200
 ANSWER = 4 * procs.DEADLINE
+SILENT = 0.9  # seconds; a full worker bears one
 
 
 class Lost(Exception):
@@ -36,7 +38,20 @@ class Again(Exception):
 	"""The server has not processed it."""
 
 
-class Http2(client.Client):
+class Honestly:
+	"""began: when it began to connect. late: the first request was, and none came behind it."""
+	began = requests = 0
+	late = False
+
+	def send(self, *args):
+		try:
+			return super().send(*args)
+		finally:
+			self.late = not self.requests and time.monotonic() - self.began > SILENT
+			self.requests += 1
+
+
+class Http2(Honestly, client.Client):
 	def over(self):
 		return self.goaway is not None or self.eof
 
@@ -62,6 +77,8 @@ class Http2(client.Client):
 			raise Lost("GOAWAY with code %d" % self.goaway[0])
 		if self.unprocessed(stream) or (answer is not None and answer.reset == 7):
 			raise Again
+		if self.late and (answer is None or answer.status is None):
+			raise Again
 		if answer is None or not answer.ended:
 			raise Lost("the connection ended: stream %s, goaway %s, %s" % (stream, self.goaway, answer))
 		return self.responses.pop(stream)
@@ -70,7 +87,7 @@ class Http2(client.Client):
 		return self.goaway is not None and (stream is None or self.goaway[1] < stream)
 
 
-class Http1(h1client.H1):
+class Http1(Honestly, h1client.H1):
 	answered = received = 0
 	closed = False
 
@@ -96,7 +113,7 @@ class Http1(h1client.H1):
 			self.send("GET", path, headers)
 			answer = self.response(ANSWER)
 		except client.Closed as e:
-			if self.received == before and self.answered:
+			if self.received == before and (self.answered or self.late):
 				raise Again from None
 			raise Lost("the connection ended: %s" % e) from None
 		self.answered += 1
@@ -191,10 +208,14 @@ class Honest(threading.Thread):
 		self.connection = None
 
 	def connect(self):
+		began = time.monotonic()
 		try:
 			self.connection = getattr(self.kind, self.how)(self.tree.ports[self.how])
 		except (OSError, client.Closed) as e:
+			if time.monotonic() - began > SILENT:
+				raise Again from None
 			raise Lost("connecting: %r" % e) from None
+		self.connection.began = began
 		self.left = PER_CONNECTION
 		self.counts["connections"] += 1
 
@@ -206,15 +227,18 @@ class Honest(threading.Thread):
 	def answer(self, path, headers):
 		"""The answer, on this connection or another."""
 		while True:
-			if self.connection is None:
-				self.connect()
 			try:
+				if self.connection is None:
+					self.connect()
 				return self.connection.fetch(path, headers)
 			except Again:
 				self.counts["asked again"] += 1
 				self.disconnect()
 			except OSError as e:
-				raise Lost(repr(e)) from None
+				if not self.connection.late:
+					raise Lost(repr(e)) from None
+				self.counts["asked again"] += 1
+				self.disconnect()
 
 	def one(self, name):
 		path, headers, right = getattr(self.tree, name)()
