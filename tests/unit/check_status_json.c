@@ -152,11 +152,11 @@ START_TEST(json_shape)
 			 "\"first_byte_p99_us\":null,\"connections\":0,");
 	for (int i = 0; i < COUNTER_COUNT; i++) {
 		char name[64];
-		const char *first;
+		const char *once;
 
 		snprintf(name, sizeof(name), "\"%s\":", counter_info[i].name);
-		first = strstr(text, name);
-		ck_assert_msg(first != NULL && strstr(first + 1, name) != NULL, "%s twice", name);
+		once = strstr(text, name);
+		ck_assert_msg(once != NULL && strstr(once + 1, name) != NULL, "%s twice", name);
 	}
 	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
 	free(text);
