@@ -144,7 +144,8 @@ static void late_is_back(struct offload *o, struct hand *h)
 	pthread_cond_broadcast(&o->wake);
 }
 
-static void worked(struct offload *o, struct hand *h, struct job *j)
+/* Whether the loop must be told of it. */
+static bool worked(struct offload *o, struct hand *h, struct job *j)
 {
 	bool first = list_empty(&o->done);
 
@@ -156,9 +157,7 @@ static void worked(struct offload *o, struct hand *h, struct job *j)
 		o->lines[j->class].running--;
 	}
 	list_append(&o->done, &j->node);
-	/* Under the lock: once the loop has seen the job, it may free o. */
-	if (first)
-		eventfd_write(o->watch.fd, 1);
+	return first;
 }
 
 static void *thread_main(void *arg)
@@ -182,7 +181,12 @@ static void *thread_main(void *arg)
 		j->work(j);
 
 		pthread_mutex_lock(&o->lock);
-		worked(o, h, j);
+		if (!worked(o, h, j))
+			continue;
+		/* Without the lock: the loop would wake only to wait for it. */
+		pthread_mutex_unlock(&o->lock);
+		eventfd_write(o->watch.fd, 1);
+		pthread_mutex_lock(&o->lock);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return NULL;
@@ -353,7 +357,6 @@ int offload_submit(struct offload *o, struct job *j)
 		o->lines[j->class].queued++;
 		j->queued = true;
 		j->cancelled = false;
-		pthread_cond_signal(&o->wake);
 	} else {
 		o->queued--;
 	}
@@ -362,6 +365,7 @@ int offload_submit(struct offload *o, struct job *j)
 	pthread_mutex_unlock(&o->lock);
 	if (rc != 0)
 		return rc;
+	pthread_cond_signal(&o->wake);
 	o->pending++;
 	COUNT(offload_jobs, 1);
 	if (lines_up && !timer_armed(&o->tick))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
@@ -41,26 +42,37 @@ int store_file_adopt(struct store_file *f, int fd, struct slice name, const char
 	return lseek(fd, (off_t)size, SEEK_SET) < 0 ? -errno : 0;
 }
 
-int store_file_write(struct store_file *f, const void *p, size_t n)
+/* v is used up. */
+static int write_all(int fd, struct iovec *v, int n)
 {
-	const char *at = p;
-	int rc;
-
-	f->size += n;
-	if (f->size > f->sum_max)
-		store_sum_fini(&f->sum);
-	rc = store_sum_add(&f->sum, p, n);
-	while (rc == 0 && n > 0) {
-		ssize_t done = write(f->fd, at, n);
+	while (n > 0) {
+		ssize_t done = writev(fd, v, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
 			return -errno;
-		at += done;
-		n -= (size_t)done;
+		for (; n > 0 && (size_t)done >= v->iov_len; v++, n--)
+			done -= (ssize_t)v->iov_len;
+		if (n > 0) {
+			v->iov_base = (char *)v->iov_base + done;
+			v->iov_len -= (size_t)done;
+		}
 	}
-	return rc;
+	return 0;
+}
+
+int store_file_write(struct store_file *f, struct iovec *v, int n)
+{
+	int rc = 0;
+
+	for (int i = 0; i < n; i++)
+		f->size += v[i].iov_len;
+	if (f->size > f->sum_max)
+		store_sum_fini(&f->sum);
+	for (int i = 0; i < n && rc == 0; i++)
+		rc = store_sum_add(&f->sum, v[i].iov_base, v[i].iov_len);
+	return rc == 0 ? write_all(f->fd, v, n) : rc;
 }
 
 /* The tag that every reader of the file comes to. */

@@ -6,6 +6,8 @@
 #ifndef H2D_FILES_STORE_FILE_H
 #define H2D_FILES_STORE_FILE_H
 
+#include <sys/uio.h>
+
 #include "files/store_dir.h"
 #include "files/store_sum.h"
 #include "http/file_name.h"
@@ -42,7 +44,8 @@ int store_file_begin(
 int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
 	uint64_t size, uint64_t sum_max);
 
-int store_file_write(struct store_file *f, const void *p, size_t n);
+/* Appends n pieces, in one call as far as it goes; v is used up. 0, or -errno. */
+int store_file_write(struct store_file *f, struct iovec *v, int n);
 
 /*
  * That was all: waits until the disk has it; then etag is there, and sha256 if it is no longer than

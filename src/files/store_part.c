@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/store_rules.h"
 #include "request/body.h"
 
 enum {
@@ -89,7 +90,7 @@ static int check_quota(const struct store_work *w)
 		return 0;
 	rc = store_file_look(&w->at, w->name, false, 0, &there);
 	if (rc == 0)
-		rc = store_work_others(w, there.size, &others);
+		rc = store_rules_others(w, there.size, &others);
 	return rc == 0 && others + w->size > w->quota ? 507 : rc;
 }
 

@@ -6,114 +6,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "files/store_part.h"
+#include "files/store_rules.h"
 #include "image/spelling.h"
 #include "request/body.h"
 
-/* --- what is there ---------------------------------------------------------------------------- */
-
-static bool asks_etag(const struct store_work *w)
-{
-	return cond_fields(w->fields, w->nfields) != 0;
-}
-
-static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
-	const struct etag *etag)
-{
-	const struct cond_validators v = {
-		.etag = etag_slice(etag),
-		.last_modified = (time_t)there->mtime,
-	};
-
-	return cond_check_change(w->fields, w->nfields, seen, there->any ? &v : NULL, w->now) ==
-	       COND_PROCEED;
-}
-
-/*
- * The conditions of the request against what has the name now. A client that was sent the file in a
- * coding knows it by that entity tag; the image says whether it is of the same content.
- */
-static int check_conditions(const struct store_work *w, const struct store_there *there)
-{
-	unsigned seen = cond_fields(w->fields, w->nfields);
-	bool same = there->etag.n > 0 && slice_eq(etag_slice(&w->known), etag_slice(&there->etag));
-	bool is_match = holds(w, seen & ~COND_IF_NONE_MATCH, there, &there->etag);
-	bool none_match = holds(w, seen & COND_IF_NONE_MATCH, there, &there->etag);
-
-	for (unsigned c = 0; same && c < CODINGS; c++) {
-		if (w->coded[c].n == 0)
-			continue;
-		is_match |= holds(w, seen & ~COND_IF_NONE_MATCH, there, &w->coded[c]);
-		none_match &= holds(w, seen & COND_IF_NONE_MATCH, there, &w->coded[c]);
-	}
-	return is_match && none_match ? 0 : 412;
-}
-
-/*
- * elsewhere: what has the name by another spelling, on a file system that takes it for the same,
- * whose own name the rules are for.
- */
-static int look(
-	const struct store_work *w, const char *name, int elsewhere, struct store_there *there)
-{
-	int rc = store_file_look(&w->at, name, asks_etag(w), w->max_file_size, there);
-
-	if (rc == 0 && there->any) {
-		rc = spelling_check(w->at.fd, name, 1, 0);
-		if (rc == -ENOENT)
-			return elsewhere;
-	}
-	return rc == 0 ? check_conditions(w, there) : rc;
-}
-
-/* Whether a file may have the name. */
-static int check_name(const struct store_work *w, const char *name, struct store_there *there)
-{
-	int rc = look(w, name, 409, there);
-
-	if (rc == 0 && (there->other || (there->any && !w->overwrite)))
-		rc = 409;
-	return rc;
-}
-
-int store_work_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
-{
-	uint64_t used = 0;
-	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
-
-	/* What can be resumed is there already. */
-	if (w->part != NULL)
-		replaced += w->size;
-	*others = used > replaced ? used - replaced : 0;
-	return rc;
-}
-
-/* How much may be written at all. */
-static int measure(struct store_work *w, uint64_t replaced)
-{
-	struct statvfs fs;
-	uint64_t others, disk, length = w->length;
-	int rc = store_work_others(w, replaced, &others);
-
-	if (rc < 0)
-		return rc;
-	w->room = UINT64_MAX;
-	if (w->quota > 0)
-		w->room = others < w->quota ? w->quota - others : 0;
-	if (w->part != NULL && w->part->length != BODY_UNKNOWN)
-		length = w->part->length - w->size;
-	if (length == BODY_UNKNOWN)
-		return 0;
-	disk = fstatvfs(w->at.fd, &fs) == 0 && fs.f_blocks > 0 ? (uint64_t)fs.f_bavail * fs.f_frsize
-							       : UINT64_MAX;
-	/* A form is longer than its files, by little. */
-	return w->form == NULL && (w->size > w->room || length > w->room - w->size || length > disk)
-		       ? 507
-		       : 0;
-}
+enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
 
 /* --- the files -------------------------------------------------------------------------------- */
 
@@ -157,16 +57,20 @@ static struct store_file *last(const struct store_work *w)
 	return w->files[w->nfiles - 1];
 }
 
-static int write_some(struct store_work *w, struct slice data)
+static int write_some(struct store_work *w, struct iovec *v, int n)
 {
-	int rc = w->part != NULL ? store_part_check(w, data.n) : 0;
+	size_t size = 0;
+	int rc;
 
+	for (int i = 0; i < n; i++)
+		size += v[i].iov_len;
+	rc = w->part != NULL ? store_part_check(w, size) : 0;
 	if (rc != 0)
 		return rc;
-	if (data.n > w->room - w->size)
+	if (size > w->room - w->size)
 		return 507;
-	w->size += data.n;
-	return store_file_write(last(w), data.p, data.n);
+	w->size += size;
+	return store_file_write(last(w), v, n);
 }
 
 static int end_file(struct store_work *w)
@@ -215,6 +119,13 @@ static int begin_part(struct store_work *w)
 	return rc == 0 ? add_file(w, part->filename) : rc;
 }
 
+static int write_data(struct store_work *w, struct slice data)
+{
+	struct iovec v = { (void *)(uintptr_t)data.p, data.n };
+
+	return write_some(w, &v, 1);
+}
+
 static int take_form(struct store_work *w, struct slice piece, bool end)
 {
 	int rc = 0;
@@ -227,7 +138,7 @@ static int take_form(struct store_work *w, struct slice piece, bool end)
 			rc = begin_part(w);
 			break;
 		case MULTIPART_DATA:
-			rc = w->in_part ? write_some(w, w->form->data) : 0;
+			rc = w->in_part ? write_data(w, w->form->data) : 0;
 			break;
 		case MULTIPART_END:
 			rc = w->in_part ? end_file(w) : 0;
@@ -299,11 +210,11 @@ static int check_all(struct store_work *w)
 	for (unsigned i = 0; rc == 0 && i < w->nfiles; i++) {
 		struct store_there there;
 
-		rc = check_name(w, w->files[i]->name, &there);
+		rc = store_rules_check_name(w, w->files[i]->name, &there);
 		replaced += there.size;
 	}
 	if (rc == 0)
-		rc = store_work_others(w, replaced, &others);
+		rc = store_rules_others(w, replaced, &others);
 	return rc == 0 && w->quota > 0 && others + w->size > w->quota ? 507 : rc;
 }
 
@@ -318,7 +229,7 @@ static int place_all(struct store_work *w)
 		struct store_there there;
 
 		/* By another spelling it may be one of this form by now. */
-		rc = w->nfiles > 1 ? look(w, f->name, 409, &there) : 0;
+		rc = w->nfiles > 1 ? store_rules_look(w, f->name, 409, &there) : 0;
 		if (rc == 0)
 			rc = store_file_place(f, &w->at, w->overwrite);
 	}
@@ -357,9 +268,9 @@ static int begin_file(struct store_work *w)
 	if (rc == 0 && goes_on)
 		rc = store_file_look(&w->at, w->name, false, 0, &there);
 	else if (rc == 0)
-		rc = check_name(w, w->name, &there);
+		rc = store_rules_check_name(w, w->name, &there);
 	if (rc == 0)
-		rc = measure(w, there.size);
+		rc = store_rules_measure(w, there.size);
 	if (rc != 0 || goes_on)
 		return rc;
 	return w->part != NULL ? store_part_begin(w) : add_file(w, slice_str(w->name));
@@ -373,7 +284,26 @@ int store_work_begin(struct store_work *w)
 		rc = want_sums(w);
 	if (rc != 0)
 		return rc;
-	return w->name != NULL ? begin_file(w) : measure(w, 0);
+	return w->name != NULL ? begin_file(w) : store_rules_measure(w, 0);
+}
+
+/*
+ * Many at once: a call of its own for each piece is a tenth of what storing it costs, and the
+ * kernel makes larger folios for longer writes.
+ */
+static int take_file(struct store_work *w, const struct body_piece *pieces)
+{
+	struct iovec v[PIECES_AT_ONCE];
+	int rc = 0;
+
+	while (rc == 0 && pieces != NULL) {
+		int n = 0;
+
+		for (; n < PIECES_AT_ONCE && pieces != NULL; pieces = pieces->next)
+			v[n++] = (struct iovec){ (void *)(uintptr_t)pieces->bytes, pieces->n };
+		rc = write_some(w, v, n);
+	}
+	return rc;
 }
 
 static int take(struct store_work *w, const struct body_piece *pieces)
@@ -381,15 +311,11 @@ static int take(struct store_work *w, const struct body_piece *pieces)
 	int rc = 0;
 
 	for (const struct body_piece *p = pieces; rc == 0 && p != NULL; p = p->next) {
-		struct slice data = slice_of(p->bytes, p->n);
-
 		rc = store_sum_add(&w->sum, p->bytes, p->n);
 		if (rc == 0 && w->form != NULL)
-			rc = take_form(w, data, false);
-		else if (rc == 0)
-			rc = write_some(w, data);
+			rc = take_form(w, slice_of(p->bytes, p->n), false);
 	}
-	return rc;
+	return rc == 0 && w->form == NULL ? take_file(w, pieces) : rc;
 }
 
 int store_work_take(struct store_work *w, const struct body_piece *pieces)
@@ -463,7 +389,7 @@ int store_work_remove(struct store_work *w)
 		rc = store_dir_lock(&w->at, w->job);
 	if (rc < 0)
 		return rc;
-	rc = look(w, w->name, 404, &there);
+	rc = store_rules_look(w, w->name, 404, &there);
 	if (rc == 0 && (!there.any || there.other))
 		rc = 404;
 	if (rc == 0 && unlinkat(w->at.fd, w->name, 0) < 0)

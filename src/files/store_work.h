@@ -84,9 +84,6 @@ void store_work_free(struct store_work *w);
 struct store_file *store_work_new_file(struct store_work *w);
 /* Up to which size the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
-/* Bytes of the folder, as far as a quota asks, beside what came and what it replaces. 0, or -errno.
- */
-int store_work_others(const struct store_work *w, uint64_t replaced, uint64_t *others);
 /* What was summed, against what n fields say: 400 if they differ. Ends the sums. */
 int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n);
 /* A rename that a power cut undoes was none. */

@@ -1,0 +1,107 @@
+/*
+ * store_rules: whether what an upload is to write may be written: the request's conditions, what
+ * has the name already, and the folder's quota. Called by store_work.c and store_part.c in threads;
+ * changes nothing on the disk.
+ */
+#include "files/store_rules.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include "files/store_part.h"
+#include "image/spelling.h"
+#include "request/body.h"
+
+static bool asks_etag(const struct store_work *w)
+{
+	return cond_fields(w->fields, w->nfields) != 0;
+}
+
+static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
+	const struct etag *etag)
+{
+	const struct cond_validators v = {
+		.etag = etag_slice(etag),
+		.last_modified = (time_t)there->mtime,
+	};
+
+	return cond_check_change(w->fields, w->nfields, seen, there->any ? &v : NULL, w->now) ==
+	       COND_PROCEED;
+}
+
+/*
+ * The conditions of the request against what has the name now. A client that was sent the file in a
+ * coding knows it by that entity tag; the image says whether it is of the same content.
+ */
+static int check_conditions(const struct store_work *w, const struct store_there *there)
+{
+	unsigned seen = cond_fields(w->fields, w->nfields);
+	bool same = there->etag.n > 0 && slice_eq(etag_slice(&w->known), etag_slice(&there->etag));
+	bool is_match = holds(w, seen & ~COND_IF_NONE_MATCH, there, &there->etag);
+	bool none_match = holds(w, seen & COND_IF_NONE_MATCH, there, &there->etag);
+
+	for (unsigned c = 0; same && c < CODINGS; c++) {
+		if (w->coded[c].n == 0)
+			continue;
+		is_match |= holds(w, seen & ~COND_IF_NONE_MATCH, there, &w->coded[c]);
+		none_match &= holds(w, seen & COND_IF_NONE_MATCH, there, &w->coded[c]);
+	}
+	return is_match && none_match ? 0 : 412;
+}
+
+int store_rules_look(
+	const struct store_work *w, const char *name, int elsewhere, struct store_there *there)
+{
+	int rc = store_file_look(&w->at, name, asks_etag(w), w->max_file_size, there);
+
+	if (rc == 0 && there->any) {
+		rc = spelling_check(w->at.fd, name, 1, 0);
+		if (rc == -ENOENT)
+			return elsewhere;
+	}
+	return rc == 0 ? check_conditions(w, there) : rc;
+}
+
+int store_rules_check_name(const struct store_work *w, const char *name, struct store_there *there)
+{
+	int rc = store_rules_look(w, name, 409, there);
+
+	if (rc == 0 && (there->other || (there->any && !w->overwrite)))
+		rc = 409;
+	return rc;
+}
+
+int store_rules_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
+{
+	uint64_t used = 0;
+	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+
+	/* What can be resumed is there already. */
+	if (w->part != NULL)
+		replaced += w->size;
+	*others = used > replaced ? used - replaced : 0;
+	return rc;
+}
+
+int store_rules_measure(struct store_work *w, uint64_t replaced)
+{
+	struct statvfs fs;
+	uint64_t others, disk, length = w->length;
+	int rc = store_rules_others(w, replaced, &others);
+
+	if (rc < 0)
+		return rc;
+	w->room = UINT64_MAX;
+	if (w->quota > 0)
+		w->room = others < w->quota ? w->quota - others : 0;
+	if (w->part != NULL && w->part->length != BODY_UNKNOWN)
+		length = w->part->length - w->size;
+	if (length == BODY_UNKNOWN)
+		return 0;
+	disk = fstatvfs(w->at.fd, &fs) == 0 && fs.f_blocks > 0 ? (uint64_t)fs.f_bavail * fs.f_frsize
+							       : UINT64_MAX;
+	/* A form is longer than its files, by little. */
+	return w->form == NULL && (w->size > w->room || length > w->room - w->size || length > disk)
+		       ? 507
+		       : 0;
+}
