@@ -38,6 +38,7 @@ MISTAKES = {
 	"the same key twice": ('user = ""\nuser = ""\n' + SERVED, 2, "set twice; first at"),
 	"an upload-dir outside": ('server "_" {\nroot = "www"\nupload-dir = "/srv/up"\n}\n', 3, "it is below root"),
 	"a redirect with variables": ('server "_" {\nredirect = "https://$host/"\n}\n', 2, "no variables such as $host"),
+	"workers": ("workers = 4\n" + SERVED, 1, "workers is worker-processes"),
 	"gzip": ('gzip = true\n' + SERVED, 1, "gzip is compress in cache"),
 	"ssl_certificate": ('server "_" {\nroot = "www"\nssl_certificate = "a"\n}\n', 3, "certificate in tls"),
 	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in location"),
