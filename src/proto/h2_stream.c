@@ -330,6 +330,9 @@ void h2_stream_start(struct h2_stream *s)
 		refuse_host(req);
 	if (req->body_taken)
 		say_continue(s);
-	if (req->has_body)
-		h2_window_make_way(s);
+	if (!req->has_body)
+		return;
+	if (s->waiting)
+		h2_window_expect(s);
+	h2_window_make_way(s);
 }

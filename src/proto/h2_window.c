@@ -12,15 +12,15 @@
 enum {
 	START = 1 << 20, /* with less, a fast network stands still most of the time */
 	PROMISED_MIN = 128 << 20,
-	PROMISED_LIMITS = 8, /* so many times receive-window, if that is more */
-	LONG_MS = 2,         /* of a round trip: in less, START is as much as 4 Gbit/s take */
-	PROBE_MS = 10,       /* between two PINGs, at least */
-	TRIPS = 2, /* that are to be known: one may be long because this machine is busy */
+	PROMISED_LIMITS = 8,   /* so many times receive-window, if that is more */
+	LONG_MS = 2,           /* of a round trip: in less, START is as much as 4 Gbit/s take */
+	PROBE_MS = 10,         /* between two PINGs, at least */
 	PROBES_PER_WINDOW = 8, /* at most */
 	KEPT_PART = 16,        /* of receive-window, what no stream's window is made of */
 	LEFT_PART = 8,         /* of the rest, what each stream leaves to later ones */
+	ENOUGH_PART = 2,       /* of a window, to tell a rate */
 	GROWTH = 4,
-	ANNOUNCED_PART = 4,
+	ANNOUNCED_PART = 8,
 };
 
 static const uint8_t probe[8] = { 'h', '2', 'd', 'w', 'i', 'd', 't', 'h' };
@@ -77,16 +77,19 @@ static uint64_t room_in(const struct h2 *h2, uint64_t kept)
 
 /*
  * A stream that nobody takes holds all that its window lets come. So all of them are less than what
- * the connection may come to, and each leaves something to the next.
+ * the connection may come to, and each leaves something to the next. Of several none has more than
+ * START or about half of an even part; the other half is for those that follow.
  */
 static void set_share(struct h2_stream *s)
 {
 	struct h2 *h2 = s->h2;
 	uint64_t limit = limit_of(h2), rest = limit - limit / KEPT_PART;
+	uint64_t even = rest / (2 * h2->window.nlong - 1);
 	uint32_t others = h2->window.shares - s->share.size, size;
 
 	rest = others < rest ? rest - others : 0;
-	size = (uint32_t)least(h2->window.size, rest - rest / LEFT_PART);
+	size = (uint32_t)least(h2->window.size, even > START ? even : START);
+	size = (uint32_t)least(size, rest - rest / LEFT_PART);
 	if (size <= s->share.size || size <= NGHTTP2_INITIAL_WINDOW_SIZE)
 		return;
 	h2->window.shares += size - s->share.size;
@@ -111,21 +114,48 @@ static void set_size(struct h2 *h2, uint32_t size)
 	h2->host->wake(h2->host);
 }
 
+/* Its body is more than the first window takes. */
+static bool is_long(const struct h2_stream *s)
+{
+	return s->req.body_length > NGHTTP2_INITIAL_WINDOW_SIZE;
+}
+
+static void count_in(struct h2_stream *s)
+{
+	s->h2->window.nlong += !s->share.counted;
+	s->share.counted = true;
+}
+
 /* Where a worker's sum is used up, connections stay with what they have. */
 void h2_window_widen(struct h2_stream *s)
 {
 	struct h2 *h2 = s->h2;
 	uint32_t size = (uint32_t)least(START, limit_of(h2));
 
-	if (s->share.wide || s->req.body_length <= NGHTTP2_INITIAL_WINDOW_SIZE)
+	if (s->share.wide || !is_long(s))
 		return;
 	if (h2->window.size == 0 && room_in(h2, 0) < size)
 		return;
 	s->share.wide = true;
+	count_in(s);
 	if (h2->window.size == 0)
 		set_size(h2, size);
 	else
 		set_share(s);
+}
+
+/* Bytes of bodies to come that something takes. */
+static uint64_t rest_of(const struct h2 *h2)
+{
+	uint64_t sum = 0;
+
+	LIST_FOREACH(node, &h2->streams) {
+		const struct h2_stream *s = LIST_ENTRY(node, struct h2_stream, node);
+
+		if (s->share.wide && s->req.body_length > s->body)
+			sum += least(s->req.body_length - s->body, limit_of(h2));
+	}
+	return sum;
 }
 
 /*
@@ -134,7 +164,9 @@ void h2_window_widen(struct h2_stream *s)
 static void grow(struct h2 *h2, uint64_t want)
 {
 	uint64_t size = h2->window.size;
+	int32_t told = nghttp2_session_get_local_window_size(h2->session);
 
+	want = least(want, size + rest_of(h2) - (told > 0 ? (uint32_t)told : 0));
 	want = least(want, size + least(room_of(h2), room_in(h2, promised_max(h2) / 2)));
 	if (want > size)
 		set_size(h2, (uint32_t)want);
@@ -143,11 +175,22 @@ static void grow(struct h2 *h2, uint64_t want)
 /* --- what the path takes ---------------------------------------------------------------------- */
 
 /*
- * A PING goes out while a body comes, and its answer tells how long the path is and how much came
- * meanwhile. The least of those times is the path's own: later ones are as long as what the client
- * has in line in front of the answer.
+ * A PING goes out before a long body comes and while it does: its answer tells how long the path
+ * is. The least of those times is the path's own: later ones are as long as what the client has in
+ * line in front of the answer.
  */
 static void ask(struct h2 *h2)
+{
+	struct h2_window *w = &h2->window;
+
+	w->asked = true;
+	w->asked_ms = h2->now_ms;
+	w->asked_came = w->came;
+	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, probe);
+	h2->host->wake(h2->host);
+}
+
+static void ask_again(struct h2 *h2)
 {
 	struct h2_window *w = &h2->window;
 
@@ -155,42 +198,69 @@ static void ask(struct h2 *h2)
 		return;
 	if (w->trips > 0 && w->rtt_ms < LONG_MS)
 		return;
-	if (w->asked_ms > 0 && (h2->now_ms - w->asked_ms < PROBE_MS ||
-				       w->came - w->asked_came < w->size / PROBES_PER_WINDOW))
+	if (w->trips > 0 && (h2->now_ms - w->asked_ms < PROBE_MS ||
+				    w->came - w->asked_came < w->size / PROBES_PER_WINDOW))
 		return;
-	w->asked = true;
-	w->asked_ms = h2->now_ms;
-	w->asked_came = w->came;
-	w->held_most = w->held;
-	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, probe);
-	h2->host->wake(h2->host);
+	ask(h2);
 }
 
-/*
- * Where more than half of the window is on the way, the client may be waiting for it: what comes
- * next shows whether it was, two round trips later. A client that is held up by the disk has no use
- * for a wider one.
- */
-static void measure(struct h2 *h2)
+void h2_window_expect(struct h2_stream *s)
 {
-	struct h2_window *w = &h2->window;
-	uint64_t ms = h2->now_ms - w->asked_ms, on_the_way;
+	struct h2 *h2 = s->h2;
 
-	if (w->trips++ == 0 || ms < w->rtt_ms)
-		w->rtt_ms = ms;
-	if (w->trips < TRIPS || w->rtt_ms < LONG_MS || w->held_most > w->size / 2)
+	if (!is_long(s))
 		return;
-	on_the_way = (w->came - w->asked_came) * w->rtt_ms / ms;
-	if (on_the_way > w->size / 2)
-		grow(h2, GROWTH * on_the_way);
+	count_in(s);
+	if (h2->window.size <= START && limit_of(h2) > START && !h2->window.asked &&
+		h2->window.trips == 0)
+		ask(h2);
 }
 
 void h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 {
-	if (!h2->window.asked || memcmp(opaque, probe, sizeof(probe)) != 0)
+	struct h2_window *w = &h2->window;
+	uint64_t ms = h2->now_ms - w->asked_ms;
+
+	if (!w->asked || memcmp(opaque, probe, sizeof(probe)) != 0)
 		return;
-	h2->window.asked = false;
-	measure(h2);
+	w->asked = false;
+	if (w->trips++ == 0 || ms < w->rtt_ms)
+		w->rtt_ms = ms;
+}
+
+/* A stretch of no more than a round trip begins, in front of n bytes that came just now: with the
+ * first behind a silence, for that is no part of what the path takes. */
+static void mark(struct h2 *h2, size_t n)
+{
+	struct h2_window *w = &h2->window;
+	uint64_t taken = w->came - w->held;
+	bool silent = w->held == n && h2->now_ms - w->came_ms >= LONG_MS;
+
+	w->came_ms = h2->now_ms;
+	if (!silent && (w->trips == 0 || h2->now_ms - w->since_ms <= w->rtt_ms))
+		return;
+	w->since_ms = h2->now_ms;
+	w->since_taken = taken;
+}
+
+/*
+ * What was taken in that stretch came and went as fast as the path and the disk could. Where more
+ * than half of the window is on the way at that rate, the client waits for credit, if not now then
+ * soon. A client that is held up by the disk has no use for a wider one.
+ */
+static void measure(struct h2 *h2)
+{
+	struct h2_window *w = &h2->window;
+	uint64_t ms = h2->now_ms - w->since_ms, on_the_way;
+	uint64_t taken = w->came - w->held - w->since_taken;
+
+	if (w->size == 0 || w->trips == 0 || w->rtt_ms < LONG_MS || room_of(h2) == 0)
+		return;
+	if (taken < w->size / ENOUGH_PART || taken < w->held)
+		return;
+	on_the_way = taken * w->rtt_ms / (ms > 0 ? ms : 1);
+	if (on_the_way > w->size / 2)
+		grow(h2, GROWTH * on_the_way);
 }
 
 /* --- what is held ----------------------------------------------------------------------------- */
@@ -239,9 +309,9 @@ void h2_window_came(struct h2_stream *s, size_t n)
 	s->share.held += n;
 	s->h2->window.held += n;
 	s->h2->window.came += n;
-	if (s->h2->window.held_most < s->h2->window.held)
-		s->h2->window.held_most = s->h2->window.held;
-	ask(s->h2);
+	mark(s->h2, n);
+	measure(s->h2);
+	ask_again(s->h2);
 }
 
 /* Of n bytes, those that the connection has its credit of: how many. */
@@ -254,27 +324,33 @@ static size_t give_back(struct h2_stream *s, size_t n)
 	return n;
 }
 
-/*
- * nghttp2 announces credit once it is half of a window, so that a client stands still on a path
- * that has more than half of it on the way: on long ones a quarter is announced.
- */
-static void announce(nghttp2_session *session, int32_t id, uint32_t size, int64_t untold)
+/* Whether a client with told of a window is to hear of untold more. */
+static bool is_due(uint32_t size, int64_t told, int64_t untold)
 {
-	if (size > START && untold > (int64_t)(size / ANNOUNCED_PART))
-		nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, id, (int32_t)untold);
+	return size > START && (untold > size / ANNOUNCED_PART || untold > told);
 }
 
-static void announce_all(const struct h2_stream *s)
+/*
+ * nghttp2 announces credit once it is half of a window, so that a client stands still on a path
+ * that has more than half of it on the way, or where others have as much: of wide ones an eighth is
+ * announced. Both windows at once, for each announcement wakes the client.
+ */
+static void announce(const struct h2_stream *s)
 {
 	nghttp2_session *session = s->h2->session;
 	const struct h2_window *w = &s->h2->window;
-	int64_t held = (int64_t)(w->held - w->lent);
+	int64_t all = nghttp2_session_get_local_window_size(session);
+	int64_t own = nghttp2_session_get_stream_local_window_size(session, s->id);
+	int64_t all_untold = (int64_t)w->size - (int64_t)(w->held - w->lent) - all;
+	int64_t own_untold = (int64_t)s->share.size - (int64_t)s->share.held - own;
 
-	announce(session, 0, w->size,
-		w->size - held - nghttp2_session_get_local_window_size(session));
-	announce(session, s->id, s->share.size,
-		s->share.size - (int64_t)s->share.held -
-			nghttp2_session_get_stream_local_window_size(session, s->id));
+	if (!is_due(w->size, all, all_untold) && !is_due(s->share.size, own, own_untold))
+		return;
+	if (all_untold > 0)
+		nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, 0, (int32_t)all_untold);
+	if (own_untold > 0 && s->share.size > START)
+		nghttp2_submit_window_update(
+			session, NGHTTP2_FLAG_NONE, s->id, (int32_t)own_untold);
 }
 
 static void let_go(struct h2_stream *s, size_t n)
@@ -295,7 +371,7 @@ void h2_window_taken(struct h2_stream *s, size_t n)
 		nghttp2_session_consume_stream(session, s->id, back);
 	if (n > back)
 		nghttp2_session_consume(session, s->id, n - back);
-	announce_all(s);
+	announce(s);
 	s->h2->host->wake(s->h2->host);
 }
 
@@ -307,6 +383,8 @@ void h2_window_leave(struct h2_stream *s)
 	let_go(s, n);
 	if (n > back)
 		nghttp2_session_consume_connection(s->h2->session, n - back);
+	s->h2->window.nlong -= s->share.counted;
+	s->share.counted = s->share.wide = false;
 	if (s->share.size == 0)
 		return;
 	s->h2->window.shares -= s->share.size;

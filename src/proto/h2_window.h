@@ -18,26 +18,32 @@ struct h2_stream;
 struct h2_window {
 	uint32_t size;   /* of the connection; 0: no upload had it widened yet */
 	uint32_t shares; /* of its uploads, the sum */
+	unsigned nlong;  /* streams with bodies that may need a wider window */
 	size_t held;     /* bytes that came and that nobody has taken */
 	size_t lent;     /* of those, whose credit the connection has back nevertheless */
 	uint64_t came;   /* bytes, ever */
 
 	/* The path, as far as it is known: see measure(). */
-	bool asked;          /* a PING is under way */
-	uint64_t asked_ms;   /* since then */
-	uint64_t asked_came; /* what had come by then */
-	size_t held_most;    /* since then */
-	uint64_t rtt_ms;     /* the least round trip */
-	unsigned trips;      /* that were measured */
+	bool asked;           /* a PING is under way */
+	uint64_t asked_ms;    /* since then */
+	uint64_t asked_came;  /* what had come by then */
+	uint64_t rtt_ms;      /* the least round trip */
+	unsigned trips;       /* that were measured */
+	uint64_t since_ms;    /* when the stretch that is measured began */
+	uint64_t since_taken; /* bytes that were taken by then, ever */
+	uint64_t came_ms;     /* when the last ones came */
 };
 
 /* Of a stream. */
 struct h2_share {
+	bool counted; /* in nlong */
 	bool wide;
 	uint32_t size;     /* of its window, once it is wider than the first */
 	size_t held, lent; /* as above */
 };
 
+/* Its header section came: its body is to come. */
+void h2_window_expect(struct h2_stream *s);
 /* Somebody is ready for the body of s, as much as there is. */
 void h2_window_widen(struct h2_stream *s);
 /* n bytes of it came, and are not taken yet. */

@@ -174,18 +174,23 @@ static void disconnect(struct peer *p)
 	drop(&p->down);
 }
 
+/* Without an end it has no content-length. */
 static void put(struct peer *p, size_t *left)
 {
-	static const char *const head[][2] = { { ":method", "PUT" }, { ":scheme", "http" },
-		{ ":path", "/upload" }, { ":authority", "localhost" } };
+	char length[24];
+	const char *const head[][2] = { { ":method", "PUT" }, { ":scheme", "http" },
+		{ ":path", "/upload" }, { ":authority", "localhost" },
+		{ "content-length", length } };
 	nghttp2_data_provider body = { .source.ptr = left, .read_callback = read_body };
-	nghttp2_nv nv[4];
+	nghttp2_nv nv[5];
+	size_t n = *left == SIZE_MAX ? 4 : 5;
 
-	for (int i = 0; i < 4; i++)
+	snprintf(length, sizeof(length), "%zu", *left);
+	for (size_t i = 0; i < n; i++)
 		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)head[i][0],
 			(uint8_t *)(uintptr_t)head[i][1], strlen(head[i][0]), strlen(head[i][1]),
 			NGHTTP2_NV_FLAG_NONE };
-	ck_assert_int_gt(nghttp2_submit_request(p->client, NULL, nv, 4, &body, NULL), 0);
+	ck_assert_int_gt(nghttp2_submit_request(p->client, NULL, nv, n, &body, NULL), 0);
 }
 
 /* What the client has to say leaves as its link is free. */
@@ -316,6 +321,43 @@ START_TEST(long_path)
 }
 END_TEST
 
+/* 20 ms and 4 Gbit/s: a file takes two round trips, its time on the link, and little more. */
+START_TEST(file_at_once)
+{
+	size_t left = 64 * MIB;
+	struct peer p;
+
+	way_us = 10000;
+	bytes_per_ms = 500000;
+	connect_to(&p);
+	uploads[0].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, (uint64_t)(10 + 40 + 64 * MIB / 500000 + 10) * 1000, 250);
+	ck_assert_uint_eq(uploads[0].got, 64 * MIB);
+	ck_assert(uploads[0].ended);
+	disconnect(&p);
+}
+END_TEST
+
+/* No window is wider than what is to come. */
+START_TEST(file_no_longer)
+{
+	size_t left = 3 * MIB;
+	struct peer p;
+
+	way_us = 50000;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	uploads[0].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, 350000, 250);
+	ck_assert(uploads[0].ended);
+	ck_assert_uint_ge(window(&p), 2 * MIB);
+	ck_assert_uint_le(window(&p), 3 * MIB);
+	disconnect(&p);
+}
+END_TEST
+
 /* As fast, but short, or as long, but slow: they need no more than they have from the start. */
 START_TEST(short_path)
 {
@@ -341,24 +383,28 @@ END_TEST
 /* The path could do more, but not who takes it. */
 START_TEST(slow_disk)
 {
+	static const struct {
+		size_t first, each_ms;
+	} disks[] = { { 30000, 0 }, { 2000, 2000 }, { 100000, 0 }, { 100000, 2000 } };
 	size_t left = SIZE_MAX;
 	struct peer p;
 
 	way_us = 50000;
 	bytes_per_ms = 125000;
 	connect_to(&p);
-	uploads[0].may_take = 100000;
+	uploads[0].may_take = disks[_i].first;
 	put(&p, &left);
 	for (int i = 0; i < 2000; i++) {
 		run(&p, 1000, 1000);
-		uploads[0].may_take += _i == 0 ? 0 : 2000;
+		if (uploads[0].got > 0)
+			uploads[0].may_take = disks[_i].each_ms;
 		take(&uploads[0]);
 		ck_assert_uint_le(uploads[0].held, MIB);
 	}
 	ck_assert_uint_eq(window(&p), MIB);
 	/* Without a byte that is taken, no credit. */
-	if (_i == 0)
-		ck_assert_uint_le(uploads[0].got, 100000 + MIB);
+	if (disks[_i].each_ms == 0)
+		ck_assert_uint_le(uploads[0].got, disks[_i].first + MIB);
 	disconnect(&p);
 }
 END_TEST
@@ -418,6 +464,30 @@ START_TEST(gone_with_bytes)
 }
 END_TEST
 
+/* Short bodies beside a long one that nobody takes: the first window is enough. */
+START_TEST(short_bodies)
+{
+	size_t endless = SIZE_MAX, left;
+	struct peer p;
+
+	way_us = 50000;
+	bytes_per_ms = 125000;
+	connect_to(&p);
+	put(&p, &endless);
+	endless = 20000;
+	run(&p, 300000, 1000);
+	for (unsigned i = 1; i < 5; i++) {
+		left = 20000;
+		uploads[i].may_take = SIZE_MAX;
+		put(&p, &left);
+		run(&p, 150000, 1000);
+		ck_assert(uploads[i].ended);
+	}
+	ck_assert_uint_eq(window(&p), NGHTTP2_INITIAL_WINDOW_SIZE);
+	disconnect(&p);
+}
+END_TEST
+
 /* What is promised to all connections together has a bound, and comes back. */
 START_TEST(all_of_a_worker)
 {
@@ -453,10 +523,13 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 60);
 	tcase_add_test(c, long_path);
+	tcase_add_test(c, file_at_once);
+	tcase_add_test(c, file_no_longer);
 	tcase_add_loop_test(c, short_path, 0, 4);
-	tcase_add_loop_test(c, slow_disk, 0, 2);
+	tcase_add_loop_test(c, slow_disk, 0, 4);
 	tcase_add_loop_test(c, others_go_on, 0, 2);
 	tcase_add_test(c, gone_with_bytes);
+	tcase_add_test(c, short_bodies);
 	tcase_add_test(c, all_of_a_worker);
 	return c;
 }
