@@ -10,6 +10,7 @@
 #include "files/store_part.h"
 #include "files/store_work.h"
 
+/* In the order in which an upload takes them, as far as STORE_PLACE. */
 enum store_step {
 	STORE_BEGIN,  /* open the folder */
 	STORE_TAKE,   /* write what came */
@@ -25,7 +26,7 @@ enum store_step {
 
 struct store;
 
-/* The keepers' word on one file. */
+/* A keeper that was asked to look at one of the files again; its images know of it from then on. */
 struct store_doubt {
 	struct doubt doubt;
 	struct store *store;
@@ -47,9 +48,9 @@ struct store {
 	const char *tree;             /* path of the root */
 	struct disk_root *root, *old; /* a reference each is held */
 	struct store_work work;       /* the job's, while it is busy */
-	struct body_piece *pieces;    /* likewise */
-	size_t taken;                 /* bytes of them, whose credit is to be given */
-	struct body_piece *rest;      /* came when the client had gone; to be kept */
+	struct body_piece *pieces;    /* likewise: what it writes */
+	size_t taken;                 /* bytes of pieces, whose credit is to be given */
+	struct body_piece *rest;      /* more of them, of a client that has gone: to be kept */
 	size_t below;                 /* bytes of the path behind that of the file */
 	bool takes_104;               /* the client knows what that means */
 	bool progress;                /* the job made some that it may be told of */

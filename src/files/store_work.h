@@ -43,7 +43,7 @@ struct store_work {
 	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
 	/* What became of it. */
-	struct store_dir at;
+	struct store_dir at;  /* the folder */
 	struct store_sum sum; /* of the body */
 	uint64_t size;        /* of what was written, by requests before this one too */
 	uint64_t room;        /* how much may be */

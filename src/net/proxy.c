@@ -77,7 +77,7 @@ static bool line_words(struct slice rest, struct proxy *p)
 	if (slice_eq(protocol, SLICE("TCP6")))
 		return line_addresses(rest, AF_INET6, p);
 	/* Whatever else is in the line of UNKNOWN is to be ignored. */
-	p->source = PROXY_UNTOLD;
+	p->source = PROXY_UNKNOWN;
 	return slice_eq(protocol, SLICE("UNKNOWN"));
 }
 
@@ -165,7 +165,7 @@ static bool read_addresses(struct slice header, unsigned char family, struct pro
 	struct slice rest = behind(header, PROXY_HEAD);
 	unsigned kind = family >> 4, protocol = family & 15;
 
-	p->source = PROXY_UNTOLD;
+	p->source = PROXY_UNKNOWN;
 	if (kind > UNIX || protocol > DGRAM || rest.n < sizes[kind])
 		return false;
 	if (kind == 0)
@@ -202,7 +202,7 @@ enum proxy_result proxy_parse(struct slice bytes, struct proxy *p)
 {
 	enum proxy_result result;
 
-	*p = (struct proxy){ .source = PROXY_ITSELF };
+	*p = (struct proxy){ .source = PROXY_LOCAL };
 	if (bytes.n == 0)
 		return PROXY_MORE;
 	if (memcmp(bytes.p, signature, bytes.n < SIGNATURE ? bytes.n : SIGNATURE) == 0)

@@ -22,8 +22,8 @@ enum proxy_result {
 };
 
 enum proxy_source {
-	PROXY_ITSELF, /* the proxy speaks for itself: it looks whether h2d is there */
-	PROXY_UNTOLD, /* it speaks for a client and does not say which */
+	PROXY_LOCAL,   /* LOCAL: the connection is the proxy's own, to see whether h2d is there */
+	PROXY_UNKNOWN, /* UNKNOWN or AF_UNSPEC: it is a client's, and no address says whose */
 	PROXY_CLIENT,
 };
 

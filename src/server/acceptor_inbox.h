@@ -14,12 +14,12 @@
 enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 
 struct acceptor_inbox {
-	int ends[2];                /* of fdpass_pair() */
-	struct board_worker behind; /* its reader; the slot is NULL without one */
-	uint32_t sent;    /* connections for it, ever, in hand too: as its worker counts taken */
-	unsigned bound;   /* no more can be waiting, whatever the worker says */
-	uint64_t open_ms; /* when it was open last */
-	struct fdpass hand[FDPASS_MAX];
+	int ends[2];                    /* of fdpass_pair() */
+	struct board_worker behind;     /* its reader; the slot is NULL without one */
+	uint32_t sent;                  /* connections for it, ever, with those in hand */
+	unsigned bound;                 /* no more can be waiting, whatever the worker says */
+	uint64_t open_ms;               /* when it was open last */
+	struct fdpass hand[FDPASS_MAX]; /* accepted for it, and not sent yet */
 	unsigned nhand;
 };
 

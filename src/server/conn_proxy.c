@@ -40,18 +40,20 @@ static bool take(struct conn *c, size_t n)
 	return false;
 }
 
-/* From here on the connection is the client's, and what it says its own, unless it is a proxy too.
+/*
+ * From here on the connection is the client's: what its requests say of other addresses is believed
+ * only if the client is a trusted proxy itself.
  */
 static void settle(struct conn *c, const struct proxy *p)
 {
 	struct http_conn *http = &c->http;
 
 	http->proxy_awaited = false;
-	if (p->source == PROXY_ITSELF)
+	if (p->source == PROXY_LOCAL)
 		return;
 	http->trusted = false;
 	http->client_tls = p->tls;
-	if (p->source == PROXY_UNTOLD)
+	if (p->source == PROXY_UNKNOWN)
 		return;
 	log_debug("connection %s: passed on for %s", ADDR_HOST(&http->peer), ADDR_HOST(&p->client));
 	http->peer = p->client;
@@ -97,7 +99,7 @@ bool conn_proxy_take(struct conn *c)
 			return false;
 		if (n <= 0 && c->held.bytes.n > 0)
 			return refuse(c, ERR_PROXY_HEADER);
-		/* Who says nothing has only looked whether somebody listens. */
+		/* A peer that says nothing has only looked whether h2d listens. */
 		if (n <= 0)
 			conn_kill(c);
 	} while (n > 0 && look(c, (size_t)n));
