@@ -26,6 +26,15 @@ def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
 		time.sleep(pause)
 
 
+def whole_lines(path):
+	"""The lines of a log. A reader may see a part of a write that is under way; a line that stays torn fails."""
+	def whole():
+		with open(path, "rb") as f:
+			data = f.read()
+		return [data.decode()] if data == b"" or data.endswith(b"\n") else None
+	return wait_for(whole, said="the last line of %s is whole" % path)[0].splitlines()
+
+
 class Helper:
 	"""A script beside this one that goes on until its standard input ends, and leaves what it found in a file."""
 

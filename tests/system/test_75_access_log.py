@@ -25,10 +25,7 @@ def lines_of(server, name):
 	path = server.path(name)
 	if not os.path.exists(path):
 		return []
-	with open(path, encoding="utf-8") as f:
-		text = f.read()
-	assert text == "" or text.endswith("\n"), "torn: %r" % text[-200:]
-	return [line for line in text.splitlines() if "/status.json" not in line]
+	return [line for line in procs.whole_lines(path) if "/status.json" not in line]
 
 
 def flush(server, **wanted):

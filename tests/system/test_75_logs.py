@@ -18,10 +18,7 @@ COMBINED = re.compile(r'(?P<peer>\S+) - - \[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:
 
 
 def lines_of(path):
-	with open(path, encoding="utf-8") as f:
-		text = f.read()
-	assert text == "" or text.endswith("\n"), "torn: %r" % text[-200:]
-	return text.splitlines()
+	return procs.whole_lines(path)
 
 
 def wait_lines(server, name, count):

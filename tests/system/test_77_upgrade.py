@@ -88,7 +88,8 @@ def test_commands_reach_the_new_master(h2d):
 	server.upgrade()
 	assert server.pid != old
 	server.run("-s", "quit", check=0)
-	assert not server.lives() and not procs.group_members(server.process.pid)
+	assert not server.lives()
+	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="those of the programs before leave, too")
 	assert not os.path.exists(server.pid_path) and not os.path.exists(server.pid_path + ".status")
 	assert not os.path.exists(server.admin_path), "who made the socket's file is gone; who owns it unlinks it"
 
