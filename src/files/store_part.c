@@ -25,7 +25,7 @@ static struct store_file *file(const struct store_work *w)
 
 int store_part_enter(struct store_work *w)
 {
-	return store_ticket_enter(&w->part->ticket, w->job);
+	return store_ticket_enter(&w->part->ticket);
 }
 
 void store_part_leave(struct store_work *w)

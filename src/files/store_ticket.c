@@ -264,10 +264,10 @@ int store_ticket_claim(struct store_ticket *t, const struct job *job)
 	return rc;
 }
 
-int store_ticket_enter(const struct store_ticket *t, const struct job *job)
+int store_ticket_enter(const struct store_ticket *t)
 {
 	struct store_ticket_head now;
-	int rc = store_dir_wait(t->fd, job);
+	int rc = store_dir_wait(t->fd, NULL);
 
 	if (rc < 0)
 		return rc;

@@ -64,9 +64,11 @@ int store_ticket_part(const struct store_ticket *t, const struct store_dir *d);
  */
 int store_ticket_claim(struct store_ticket *t, const struct job *job);
 
-/* Until store_ticket_leave() nobody else does anything to it. 409: it is another request's, or
- * gone. */
-int store_ticket_enter(const struct store_ticket *t, const struct job *job);
+/*
+ * Until store_ticket_leave() nobody else does anything to it. 409: it is another request's, or
+ * gone. Waits for the lock also for a client that has left: what it sent stays.
+ */
+int store_ticket_enter(const struct store_ticket *t);
 void store_ticket_leave(const struct store_ticket *t);
 
 /* Writes t->head, having entered. 0, or -errno. */

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/store_part.h"
 #include "files/store_work.h"
 #include "request/body.h"
 #include "tree_unit.h"
@@ -267,6 +269,40 @@ START_TEST(quota)
 }
 END_TEST
 
+static void begin_part(const struct job *job)
+{
+	begin("a", false);
+	w.job = job;
+	w.part = calloc(1, sizeof(*w.part));
+	ck_assert_ptr_nonnull(w.part);
+	*w.part = (struct store_part){ .what = STORE_PART_CREATE,
+		.last = true,
+		.length = BODY_UNKNOWN,
+		.max = UINT64_MAX,
+		.user = "",
+		.ticket = { .fd = -1 } };
+	ck_assert_int_eq(store_work_begin(&w), 0);
+}
+
+/* A client's end finds a job that has not got the lock yet: what the client sent stays. */
+START_TEST(kept_for_who_has_gone)
+{
+	struct job job = { .cancelled = false };
+	char part[STORE_HIDDEN_NAME], path[STORE_HIDDEN_NAME + 8];
+	struct stat st;
+
+	begin_part(&job);
+	store_dir_token_name(w.part->ticket.token, STORE_DIR_PART, part);
+	snprintf(path, sizeof(path), "up/%s", part);
+	ck_assert_int_eq(take("one"), 0);
+	job.cancelled = true;
+	ck_assert_int_eq(take("more"), 0);
+	end();
+	ck_assert_int_eq(stat(tree_path(path), &st), 0);
+	ck_assert_int_eq(st.st_size, 7);
+}
+END_TEST
+
 static void setup(void)
 {
 	tree_init();
@@ -295,6 +331,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
 	tcase_add_test(c, locked);
 	tcase_add_loop_test(c, quota, 0, 2);
+	tcase_add_test(c, kept_for_who_has_gone);
 	return c;
 }
 

@@ -64,27 +64,27 @@ END_TEST
 /* Who claims it has it, and who had it has not. */
 START_TEST(claimed)
 {
-	ck_assert_int_eq(store_ticket_enter(&first, NULL), 0);
+	ck_assert_int_eq(store_ticket_enter(&first), 0);
 	store_ticket_leave(&first);
 	ck_assert_int_eq(open_second(), 0);
 	ck_assert_int_eq(store_ticket_claim(&second, NULL), 0);
 	store_ticket_leave(&second);
-	ck_assert_int_eq(store_ticket_enter(&first, NULL), 409);
-	ck_assert_int_eq(store_ticket_enter(&second, NULL), 0);
+	ck_assert_int_eq(store_ticket_enter(&first), 409);
+	ck_assert_int_eq(store_ticket_enter(&second), 0);
 	store_ticket_leave(&second);
 	ck_assert_int_eq(store_ticket_claim(&first, NULL), 0);
 	store_ticket_leave(&first);
-	ck_assert_int_eq(store_ticket_enter(&second, NULL), 409);
+	ck_assert_int_eq(store_ticket_enter(&second), 409);
 }
 END_TEST
 
 START_TEST(removed)
 {
 	ck_assert_int_eq(open_second(), 0);
-	ck_assert_int_eq(store_ticket_enter(&first, NULL), 0);
+	ck_assert_int_eq(store_ticket_enter(&first), 0);
 	store_ticket_remove(&first, &dir);
 	store_ticket_leave(&first);
-	ck_assert_int_eq(store_ticket_enter(&first, NULL), 409);
+	ck_assert_int_eq(store_ticket_enter(&first), 409);
 	ck_assert_int_eq(store_ticket_claim(&second, NULL), 404);
 	ck_assert_int_eq(store_ticket_part(&second, &dir), -ENOENT);
 	ck_assert_int_eq(open_second(), 404);
@@ -155,7 +155,7 @@ START_TEST(swept)
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
 	store_ticket_leave(&second);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 1);
-	ck_assert_int_eq(store_ticket_enter(&second, NULL), 409);
+	ck_assert_int_eq(store_ticket_enter(&second), 409);
 	ck_assert_int_eq(open_second(), 404);
 }
 END_TEST
