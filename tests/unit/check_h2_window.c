@@ -265,6 +265,22 @@ static uint32_t window(const struct peer *p)
 		((struct h2 *)p->server)->session);
 }
 
+/* A path of its own: one way in µs, and what the client's link takes in a millisecond. */
+static void connect_by(struct peer *p, uint64_t us, uint64_t per_ms)
+{
+	way_us = us;
+	bytes_per_ms = per_ms;
+	connect_to(p);
+}
+
+/* The first upload by such a path, taken as it comes. */
+static void put_by(struct peer *p, uint64_t us, uint64_t per_ms, size_t *left)
+{
+	connect_by(p, us, per_ms);
+	uploads[0].may_take = SIZE_MAX;
+	put(p, left);
+}
+
 static void setup(void)
 {
 	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
@@ -304,11 +320,7 @@ START_TEST(long_path)
 	size_t left = SIZE_MAX, before;
 	struct peer p;
 
-	way_us = 50000;
-	bytes_per_ms = 125000;
-	connect_to(&p);
-	uploads[0].may_take = SIZE_MAX;
-	put(&p, &left);
+	put_by(&p, 50000, 125000, &left);
 	run(&p, 8 * 100000, 1000);
 	ck_assert_uint_ge(window(&p), 12500000);
 	ck_assert_uint_le(window(&p), LIMIT);
@@ -327,11 +339,7 @@ START_TEST(file_at_once)
 	size_t left = 64 * MIB;
 	struct peer p;
 
-	way_us = 10000;
-	bytes_per_ms = 500000;
-	connect_to(&p);
-	uploads[0].may_take = SIZE_MAX;
-	put(&p, &left);
+	put_by(&p, 10000, 500000, &left);
 	run(&p, (uint64_t)(10 + 40 + 64 * MIB / 500000 + 10) * 1000, 250);
 	ck_assert_uint_eq(uploads[0].got, 64 * MIB);
 	ck_assert(uploads[0].ended);
@@ -345,11 +353,7 @@ START_TEST(file_no_longer)
 	size_t left = 3 * MIB;
 	struct peer p;
 
-	way_us = 50000;
-	bytes_per_ms = 125000;
-	connect_to(&p);
-	uploads[0].may_take = SIZE_MAX;
-	put(&p, &left);
+	put_by(&p, 50000, 125000, &left);
 	run(&p, 350000, 250);
 	ck_assert(uploads[0].ended);
 	ck_assert_uint_ge(window(&p), 2 * MIB);
@@ -369,11 +373,7 @@ START_TEST(short_path)
 	size_t left = SIZE_MAX;
 	struct peer p;
 
-	way_us = paths[_i].way_us;
-	bytes_per_ms = paths[_i].bytes_per_ms;
-	connect_to(&p);
-	uploads[0].may_take = SIZE_MAX;
-	put(&p, &left);
+	put_by(&p, paths[_i].way_us, paths[_i].bytes_per_ms, &left);
 	run(&p, paths[_i].step_us * 2000, paths[_i].step_us);
 	ck_assert_uint_eq(window(&p), MIB);
 	disconnect(&p);
@@ -389,9 +389,7 @@ START_TEST(slow_disk)
 	size_t left = SIZE_MAX;
 	struct peer p;
 
-	way_us = 50000;
-	bytes_per_ms = 125000;
-	connect_to(&p);
+	connect_by(&p, 50000, 125000);
 	uploads[0].may_take = disks[_i].first;
 	put(&p, &left);
 	for (int i = 0; i < 2000; i++) {
@@ -417,9 +415,7 @@ START_TEST(others_go_on)
 	struct peer p;
 	unsigned n = _i == 0 ? 1 : 12;
 
-	way_us = 5000;
-	bytes_per_ms = 125000;
-	connect_to(&p);
+	connect_by(&p, 5000, 125000);
 	for (unsigned i = 0; i < n; i++) {
 		endless[i] = SIZE_MAX;
 		uploads[i].may_take = 100000;
@@ -451,9 +447,7 @@ START_TEST(gone_with_bytes)
 	size_t left;
 	struct peer p;
 
-	way_us = 500;
-	bytes_per_ms = 125000;
-	connect_to(&p);
+	connect_by(&p, 500, 125000);
 	for (int i = 0; i < 30; i++) {
 		left = 60000;
 		put(&p, &left);
@@ -470,9 +464,7 @@ START_TEST(short_bodies)
 	size_t endless = SIZE_MAX, left;
 	struct peer p;
 
-	way_us = 50000;
-	bytes_per_ms = 125000;
-	connect_to(&p);
+	connect_by(&p, 50000, 125000);
 	put(&p, &endless);
 	endless = 20000;
 	run(&p, 300000, 1000);
