@@ -21,24 +21,6 @@ def ask_and_leave(server, path):
 	return c
 
 
-def test_a_stopped_worker_is_replaced(h2d):
-	"""SIGKILL, for SIGABRT does not reach it; its queue is served by a neighbour meanwhile."""
-	server = h2d(workers=2, listens=("tcp",), conf="worker-watchdog = 2")
-	server.baseline = None
-	pid = server.live_workers()[0]["pid"]
-	os.kill(pid, signal.SIGSTOP)
-	raws = [server.raw("tcp") for _ in range(40)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	for raw in raws:
-		assert raw.status_of(1) == 200
-		raw.close()
-	server.log.wait(r"worker 0 \(process %d\) has stood still for 2 s: it is ended" % pid)
-	server.log.wait("worker 0 stands still: worker 1 accepts from its sockets")
-	server.log.wait(r"process %d, generation 1\) killed by signal 9" % pid)
-	server.wait_up()
-
-
 def ask_many(server, n):
 	raws = [server.raw("tcp") for _ in range(n)]
 	for raw in raws:
@@ -46,6 +28,19 @@ def ask_many(server, n):
 	for raw in raws:
 		assert raw.status_of(1) == 200
 		raw.close()
+
+
+def test_a_stopped_worker_is_replaced(h2d):
+	"""SIGKILL, for SIGABRT does not reach it; its queue is served by a neighbour meanwhile."""
+	server = h2d(workers=2, listens=("tcp",), conf="worker-watchdog = 2")
+	server.baseline = None
+	pid = server.live_workers()[0]["pid"]
+	os.kill(pid, signal.SIGSTOP)
+	ask_many(server, 40)
+	server.log.wait(r"worker 0 \(process %d\) has stood still for 2 s: it is ended" % pid)
+	server.log.wait("worker 0 stands still: worker 1 accepts from its sockets")
+	server.log.wait(r"process %d, generation 1\) killed by signal 9" % pid)
+	server.wait_up()
 
 
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
@@ -126,12 +121,7 @@ def test_a_stopped_acceptor_is_replaced(h2d):
 	assert before.status_of(1) == 200
 	acceptor = server.status()["acceptor"]
 	os.kill(acceptor, signal.SIGSTOP)
-	raws = [server.raw("tcp") for _ in range(40)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	for raw in raws:
-		assert raw.status_of(1) == 200
-		raw.close()
+	ask_many(server, 40)
 	server.log.wait(r"acceptor \(process %d\) has stood still for 2 s: it is ended" % acceptor)
 	assert server.status()["acceptor"] not in (0, acceptor)
 	before.send(before.headers(3))
