@@ -180,17 +180,6 @@ void board_find(
 	}
 }
 
-uint32_t board_read_begin(const struct board *b)
-{
-	return __atomic_load_n(&b->head.retirements, __ATOMIC_ACQUIRE);
-}
-
-bool board_read_again(const struct board *b, uint32_t begun)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return begun % 2 != 0 || BOARD_LOAD(b->head.retirements) != begun;
-}
-
 /* What n says that only grows, and is no nonsense. */
 static void add_totals(struct counters *sum, const struct counters *n)
 {

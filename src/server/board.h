@@ -134,14 +134,6 @@ struct board_worker {
 void board_find(
 	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
-/*
- * For a reader that adds living slots to what is retired: again(begin()) is true when a process has
- * been retired meanwhile, and was counted twice or not at all. A master that died in the middle of
- * it leaves it true for ever.
- */
-uint32_t board_read_begin(const struct board *b);
-bool board_read_again(const struct board *b, uint32_t begun);
-
 /* In the master, when the process is reaped: adds its totals to what is retired, frees the slot,
  * sets *s NULL. */
 void board_release(struct board *b, struct board_slot **s);

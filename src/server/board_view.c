@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/board_read.h"
+
 enum { TRIES = 100 };
 
 static bool any(const struct counters *n)
@@ -59,8 +61,10 @@ static void take_living(struct board_view *v, unsigned slot, const struct board_
 		v->states[state]++;
 }
 
-static void take(struct board_view *v, const struct board *b)
+static void take(const struct board *b, void *to)
 {
+	struct board_view *v = to;
+
 	memset(v, 0, sizeof(*v));
 	take_gone(v, &b->head);
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
@@ -71,14 +75,9 @@ static void take(struct board_view *v, const struct board *b)
 struct board_view *board_view_new(const struct board *b)
 {
 	struct board_view *v = malloc(sizeof(*v));
-	uint32_t begun;
 
-	for (int i = 0; v != NULL && i < TRIES; i++) {
-		begun = board_read_begin(b);
-		take(v, b);
-		if (!board_read_again(b, begun))
-			break;
-	}
+	if (v != NULL)
+		board_read(b, TRIES, take, v);
 	return v;
 }
 

@@ -13,12 +13,13 @@
 #include "base/human.h"
 #include "base/log.h"
 #include "conf/conf.h"
+#include "server/board_read.h"
 #include "server/dispatch.h"
 #include "server/recent.h"
 
 #define GAP "\u202f" /* between groups of digits: narrow, and no line ends there */
 
-enum { SPARK_STEP = 4, SPARK_HEIGHT = 48, TRIES = 10 }; /* TRIES: as status_json */
+enum { SPARK_STEP = 4, SPARK_HEIGHT = 48, TRIES = 10 };
 
 /* Everything that is shown, read once. */
 struct look {
@@ -321,28 +322,23 @@ static void lines(struct strbuf *t, const struct look *l)
 	strbuf_add(t, SLICE("</ol></section>"));
 }
 
-/* Totals of a process that is retired meanwhile would be missing. */
-static void look_at_workers(struct look *l, const struct board *b)
+static void look_at_workers(const struct board *b, void *to)
 {
+	struct look *l = to;
 	const struct board_slot *s;
-	uint32_t begun;
-	int tries = 0;
 
-	do {
-		l->rows.n = 0;
-		l->recent = (struct board_recent){ 0 };
-		begun = board_read_begin(b);
-		counters_read(&l->sum, &b->head.retired);
-		for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
-			worker(l, s);
-	} while (board_read_again(b, begun) && ++tries < TRIES);
+	l->rows.n = 0;
+	l->recent = (struct board_recent){ 0 };
+	counters_read(&l->sum, &b->head.retired);
+	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
+		worker(l, s);
 }
 
 void status_html(const struct board *b, struct strbuf *t)
 {
 	struct look l = { .head = &b->head, .now = (uint64_t)clock_wall().tv_sec };
 
-	look_at_workers(&l, b);
+	board_read(b, TRIES, look_at_workers, &l);
 	strbuf_add(t, SLICE("<p class=stamp id=stamp>"));
 	put_time(t, l.now * 1000);
 	strbuf_add(t, SLICE(" UTC</p>"));

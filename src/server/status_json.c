@@ -12,10 +12,11 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "conf/conf.h"
+#include "server/board_read.h"
 #include "server/dispatch.h"
 #include "server/recent.h"
 
-enum { TRIES = 10 }; /* a master that died in the middle of a retirement ends it never */
+enum { TRIES = 10 };
 
 static const char *const fact_names[CACHE_FACTS] = {
 #define FACT(name, help) #name,
@@ -198,12 +199,14 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_lines(t, &head->lines);
 }
 
-static void put_all(struct strbuf *t, const struct board *b)
+static void put_all(const struct board *b, void *to)
 {
+	struct strbuf *t = to;
 	struct counters sum;
 	struct board_recent recent = { 0 };
 	const struct board_slot *s;
 
+	t->n = 0;
 	counters_read(&sum, &b->head.retired);
 	strbuf_add(t, SLICE("{"));
 	put_head(t, &b->head);
@@ -223,15 +226,8 @@ struct slice status_json(const struct board *b, struct arena *a)
 {
 	struct strbuf t = { 0 };
 	struct slice text = { 0 };
-	uint32_t begun;
-	int tries = 0;
 
-	/* Totals of a process that is retired meanwhile would be missing. */
-	do {
-		t.n = 0;
-		begun = board_read_begin(b);
-		put_all(&t, b);
-	} while (board_read_again(b, begun) && ++tries < TRIES);
+	board_read(b, TRIES, put_all, &t);
 	if (!t.failed)
 		text = arena_dup(a, slice_of(t.p, t.n));
 	strbuf_fini(&t);
