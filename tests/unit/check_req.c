@@ -2,36 +2,10 @@
  * check_req: the request core over a stream that only takes notes: states, replies, errors, memory.
  */
 #include <signal.h>
-#include <string.h>
 
-#include "base/counters.h"
-#include "request/req.h"
-#include "request/route_build.h"
-#include "unit.h"
+#include "req_unit.h"
 
-static struct http_env env;
-static struct http_conn conn;
-static struct route_build routes;
-static struct h2d_req req;
-static int replies, resumes, finished;
-static size_t consumed;
-
-static void on_reply(struct h2d_req *r)
-{
-	ck_assert_ptr_eq(r, &req);
-	replies++;
-}
-static void on_resume(struct h2d_req *r)
-{
-	(void)r;
-	resumes++;
-}
-static void on_consume(struct h2d_req *r, size_t n)
-{
-	(void)r;
-	consumed += n;
-}
-static const struct stream_ops ops = { on_reply, on_resume, on_consume, NULL };
+static int finished;
 
 static void on_finished(struct http_env *e, struct h2d_req *r)
 {
@@ -40,7 +14,7 @@ static void on_finished(struct http_env *e, struct h2d_req *r)
 	finished++;
 }
 
-static void fallback_start(struct h2d_req *r, void *state)
+static void echo_start(struct h2d_req *r, void *state)
 {
 	size_t len;
 	const char *path = h2d_req_path(r, &len);
@@ -50,7 +24,7 @@ static void fallback_start(struct h2d_req *r, void *state)
 		return;
 	h2d_reply_bytes(r, 200, "text/plain", path, len);
 }
-static const struct h2d_handler fallback = { .name = "fallback", .start = fallback_start };
+static const struct h2d_handler echo = { .name = "echo", .start = echo_start };
 
 static struct slice status_json(struct http_env *e, struct arena *a)
 {
@@ -60,38 +34,20 @@ static struct slice status_json(struct http_env *e, struct arena *a)
 
 static void setup(void)
 {
-	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
-	env = (struct http_env){ .sites = &sites_plain,
-		.routes = &routes.table,
-		.fallback = &fallback,
-		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 1000,
-		.status = status_json,
-		.finished = on_finished };
-	replies = resumes = finished = 0;
-	consumed = 0;
-	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
-	req_init(&req, &env, &conn, &ops);
-	req.method_text = SLICE("GET");
+	req_setup();
+	env.sites = &sites_plain;
+	env.fallback = &echo;
+	env.header_size = 1000;
+	env.status = status_json;
+	env.finished = on_finished;
+	finished = 0;
 	req.target = SLICE("/a%20b?q=1");
 }
 
 static void teardown(void)
 {
-	if (req.state != REQ_GONE)
-		req_fini(&req);
+	req_teardown();
 	ck_assert_int_eq(finished, 1);
-	ck_assert_int_eq(counters->requests_live, 0);
-	route_build_free(&routes);
-}
-
-static struct slice reply_field(const char *name)
-{
-	const struct field *f = field_find(req.reply.fields, req.reply.nfields, slice_str(name));
-
-	return f != NULL ? f->value : (struct slice){ 0 };
 }
 
 START_TEST(plain_reply)
