@@ -40,6 +40,18 @@ def tls_context(alpn=("h2",), minimum=None, maximum=None):
 	return context
 
 
+def read_all(sock):
+	"""What comes until the other side has ended the connection, by a reset or not."""
+	sock.settimeout(DEADLINE)
+	data = b""
+	try:
+		while more := sock.recv(65536):
+			data += more
+	except (ConnectionResetError, ssl.SSLError):
+		pass
+	return data
+
+
 def tls_socket(port, timeout=DEADLINE, context=None, session=None):
 	plain = socket.create_connection(("127.0.0.1", port), timeout)
 	plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -8,19 +8,6 @@ from hyperframe import frame as hf
 import client
 
 
-def read_all(sock, timeout=30):
-	sock.settimeout(timeout)
-	data = b""
-	try:
-		while True:
-			more = sock.recv(65536)
-			if not more:
-				return data
-			data += more
-	except (ConnectionResetError, ssl.SSLError):
-		return data
-
-
 def still_serves(server, how="tcp"):
 	with server.connect(how) as c:
 		assert c.get("/").status == 200
@@ -56,7 +43,7 @@ def test_everything_in_one_write(site, how):
 def test_wrong_preface(site, how, text):
 	with site.socket(how) as s:
 		s.sendall(text)
-		read_all(s)
+		client.read_all(s)
 	still_serves(site, how)
 
 
@@ -70,7 +57,7 @@ def test_tls_to_the_cleartext_port(site):
 def test_cleartext_to_the_tls_port(site):
 	with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
 		s.sendall(client.PREFACE)
-		read_all(s)
+		client.read_all(s)
 	still_serves(site, "tls")
 
 

@@ -96,18 +96,9 @@ def logged(server, count):
 
 
 def closed(s):
-	"""Until the server has ended it, by a reset or not; what it sent before."""
-	got = b""
-	try:
-		while True:
-			data = s.recv(65536)
-			if not data:
-				return got
-			got += data
-	except (ConnectionResetError, ssl.SSLError):
-		return got
-	finally:
-		s.close()
+	"""What the server sent before it ended the connection."""
+	with s:
+		return client.read_all(s)
 
 
 # --- PROXY headers ------------------------------------------------------------------------------
