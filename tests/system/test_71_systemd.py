@@ -169,7 +169,7 @@ def started(unit):
 def test_start_and_stop(unit):
 	unit.ok("systemctl", "start", "h2d")
 	assert unit.show("ActiveState") == "active"
-	assert unit.show("Type") == "notify"
+	assert unit.show("Type") == "notify" and unit.show("WatchdogUSec") == "1min"
 	status = unit.ok("systemctl", "status", "--no-pager", "h2d")
 	assert "active (running)" in status and re.search(r"Status: \"\S+", status), status
 	assert unit.get() == "hello from systemd\n200"
@@ -241,6 +241,18 @@ def test_an_address_that_is_taken_is_tried_again(unit):
 	assert unit.get() == "hello from systemd\n200"
 
 
+def inside(machine, program, *arguments):
+	"""A Python program in the machine."""
+	return subprocess.Popen(["nsenter", "-t", str(machine.pid), "-a", "--", "/usr/bin/python3", "-c", program,
+		*arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def status_of(machine):
+	"""What an operator sees."""
+	return json.loads(machine.ok("curl", "-q", "-sS", "--unix-socket", "/run/h2d/admin.sock",
+		"http://localhost/status.json"))
+
+
 def test_killed_worker(started):
 	main = started.show("MainPID")
 	worker = started.ok("pgrep", "-P", main).split()[0]
@@ -282,6 +294,78 @@ def test_killed_master_leaves_downloads(started):
 		30, said="the orphans leave")
 
 
+def drop_in(machine, text=None):
+	"""Beside the unit; without a text none is."""
+	path = "/etc/systemd/system/h2d.service.d/test.conf"
+	if text is None:
+		machine.ok("rm", "-f", path)
+	else:
+		machine.ok("mkdir", "-p", os.path.dirname(path))
+		machine.write(path, text)
+	machine.ok("systemctl", "daemon-reload")
+
+
+KNOCK = """
+import select, socket, sys
+while not select.select([sys.stdin], [], [], 0)[0]:
+	with socket.create_connection(("127.0.0.1", 8080), 60) as s:
+		s.sendall(b"GET / HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
+		assert s.recv(100).startswith(b"HTTP/1.1 200"), "not served"
+"""
+
+
+@pytest.fixture
+def impatient(unit):
+	"""The master is given up after five seconds instead of the minute of the unit."""
+	drop_in(unit, "[Service]\nWatchdogSec=5\n")
+	unit.ok("systemctl", "start", "h2d")
+	yield unit
+	unit.run("systemctl", "stop", "h2d")
+	drop_in(unit)
+
+
+def test_a_master_that_stands_still_is_replaced(impatient):
+	"""Its workers serve meanwhile, and what comes after them waits for the next one: none of a client's connections
+	fails."""
+	main = impatient.show("MainPID")
+	procs.wait_for(lambda: impatient.show("NFileDescriptorStore") == "5", said="the sockets are stored")
+	with inside(impatient, KNOCK) as client:
+		impatient.ok("kill", "-STOP", main)
+		procs.wait_for(lambda: impatient.show("MainPID") not in ("0", main)
+			and impatient.show("ActiveState") == "active", 90, 0.05, "another master")
+		client.communicate("\n", timeout=90)
+		assert client.returncode == 0, impatient.journal()
+	assert impatient.show("NRestarts") != "0"
+	status = impatient.ok("systemctl", "status", "--no-pager", "h2d")
+	assert "active (running)" in status and "Main PID: %s (h2d)" % impatient.show("MainPID") in status, status
+
+
+def test_the_watchdog_follows_an_upgrade(impatient):
+	"""It hears the new master, and gives nobody up."""
+	upgrade(impatient)
+	main = impatient.show("MainPID")
+	for _ in range(2):
+		before = impatient.show("WatchdogTimestampMonotonic")
+		procs.wait_for(lambda: impatient.show("WatchdogTimestampMonotonic") != before, said="a sign of life")
+	assert impatient.show("MainPID") == main and impatient.show("NRestarts") == "0"
+
+
+def test_a_worker_that_stands_still_is_replaced(unit):
+	"""By the master: to systemd nothing has happened."""
+	unit.write(unit.conf, "worker-watchdog = 2\n" + CONF)
+	unit.ok("systemctl", "start", "h2d")
+	main = unit.show("MainPID")
+	before = set(unit.ok("pgrep", "-P", main).split())
+	workers = [w["pid"] for w in status_of(unit)["workers"]]
+	unit.ok("kill", "-STOP", str(workers[0]))
+	procs.wait_for(lambda: len(now := set(unit.ok("pgrep", "-P", main).split())) == len(before)
+		and str(workers[0]) not in now, said="another worker")
+	assert unit.get() == "hello from systemd\n200"
+	assert "worker 0 (process %d) has stood still for 2 s: it is ended" % workers[0] in unit.journal()
+	assert "active (running)" in unit.ok("systemctl", "status", "--no-pager", "h2d")
+	assert unit.show("MainPID") == main and unit.show("NRestarts") == "0"
+
+
 def test_out_of_memory_stops_one_process(unit):
 	assert unit.show("OOMPolicy") == "continue"
 
@@ -316,8 +400,7 @@ def test_writable_root_is_cached(unit):
 	unit.ok("systemctl", "start", "h2d")
 
 	def cached():
-		status = json.loads(unit.ok("curl", "-q", "-sS", "--unix-socket", "/run/h2d/admin.sock",
-			"http://localhost/status.json"))
+		status = status_of(unit)
 		return status["cache"]["pending"] == 0 and status["cache"]["entries"] >= len(names) + 1
 	procs.wait_for(cached, said="all files are in the image")
 	unit.ok("rm", "-r", drop_in, "/srv/www/files")
@@ -414,8 +497,7 @@ print("served", flush=True)
 
 
 def clients(machine, address):
-	return subprocess.Popen(["nsenter", "-t", str(machine.pid), "-a", "--", "/usr/bin/python3", "-c", CLIENTS,
-		address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+	return inside(machine, CLIENTS, address)
 
 
 @pytest.mark.parametrize("address", ["8080", "/run/h2d/admin.sock"])
