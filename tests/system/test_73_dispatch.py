@@ -43,6 +43,8 @@ def clients(server):
 def stopped(*pids):
 	for pid in pids:
 		os.kill(pid, signal.SIGSTOP)
+	for pid in pids:
+		procs.wait_for(lambda pid=pid: procs.stopped(pid), said="it stands still")
 	try:
 		yield
 	finally:

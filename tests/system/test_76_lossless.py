@@ -3,12 +3,15 @@
 By H2D_STORM=100 the storms have 100 HUPs, one every 100 ms, and 300 connections wait at each change of the worker
 count; without it a fifth of that. What was counted is said at the end of the run.
 """
+import contextlib
 import ctypes
 import hashlib
+import itertools
 import json
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
@@ -91,37 +94,68 @@ def queue(server, n):
 	"""Connections with a request each that nobody accepts before he may go on."""
 	pids = server.worker_pids()
 	for pid in pids:
-		os.kill(pid, signal.SIGSTOP)
+		with contextlib.suppress(ProcessLookupError):  # another generation has come meanwhile
+			os.kill(pid, signal.SIGSTOP)
+	for pid in pids:
+		procs.wait_for(lambda pid=pid: not procs.running(pid) or procs.stopped(pid), said="it stands still")
 	waiting = [server.raw("tcp") for _ in range(n)]
 	for raw in waiting:
 		raw.send(raw.headers(1))
 	return pids, waiting
 
 
+def change(server, count):
+	"""Another number of workers, while those that there are stand still, with connections in their queues."""
+	pids, waiting = queue(server, 300 // SCALE)
+	try:
+		server.put_conf(server.conf_text.replace("worker-processes = 4", "worker-processes = %d" % count))
+		server.workers = count
+		before = len(server.log.find("serving: generation"))
+		server.signal(signal.SIGHUP)
+		server.log.wait("serving: generation", count=before + 1)
+		for raw in waiting:
+			assert raw.status_of(1) == 200
+			raw.close()
+	finally:
+		for pid in filter(procs.running, pids):
+			with contextlib.suppress(ProcessLookupError):
+				os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def hups(server, n):
+	"""So many, one every 100 ms; an event says when that is over."""
+	over = threading.Event()
+
+	def send():
+		for _ in range(n):
+			server.signal(signal.SIGHUP)
+			time.sleep(0.1)
+		over.set()
+	thread = threading.Thread(target=send)
+	thread.start()
+	yield over
+	thread.join()
+
+
 @pytest.mark.slow
 def test_storm_while_the_worker_count_changes(h2d, tmp_path):
-	"""4 → 1 → 8 → 2 workers, with connections queued at each change, under the same clients."""
+	"""4 → 1 → 8 → 2 workers, with connections queued at each change, under the same clients; by H2D_STORM=100 again and
+	again while HUPs come every 100 ms."""
 	server = serve(h2d, 4)
 	with storm(server, tmp_path / "out", **ROLES) as clients:
 		server.baseline = None
-		for count in (1, 8, 2):
-			pids, waiting = queue(server, 300 // SCALE)
-			try:
-				server.put_conf(server.conf_text.replace("worker-processes = 4",
-					"worker-processes = %d" % count))
-				server.workers = count
-				before = len(server.log.find("serving: generation"))
-				server.signal(signal.SIGHUP)
-				server.log.wait("serving: generation", count=before + 1)
-				for raw in waiting:
-					assert raw.status_of(1) == 200
-					raw.close()
-			finally:
-				for pid in filter(procs.running, pids):
-					os.kill(pid, signal.SIGCONT)
+		with hups(server, HUPS if SCALE == 1 else 0) as over:
+			counts = itertools.cycle((1, 8, 2, 4))
+			for n in itertools.count(1):
+				change(server, next(counts))
+				if n >= 3 and over.is_set():
+					break
 		clients.go()
 		found = clients.stop()
+	server.hup()
 	server.wait_up()
+	print("%d changes, generation %d" % (n, server.status()["generation"]))
 	check_storm(server, found)
 
 
