@@ -1,7 +1,7 @@
 /*
  * clock: the time of this loop turn. The loop calls clock_update() once per turn; all other code
- * reads the cached value, so that one turn has one time. Tests set it. Protocol code never calls
- * it: it takes the time as an argument.
+ * reads the cached value, so that one turn has one time. Tests set it. Protocol code takes
+ * the time as an argument, but in h2_window, which others call outside of its own turn.
  */
 #ifndef H2D_BASE_CLOCK_H
 #define H2D_BASE_CLOCK_H

@@ -273,6 +273,7 @@ static struct store *new_store(struct h2d_req *req, h2d_stored_fn *done)
 		return NULL;
 	arena_init(&s->arena, NULL, 0, ARENA_CAP);
 	task_init(&s->pump, pump_task);
+	timer_init(&s->gather, store_gathered);
 	s->req = req;
 	s->done = done;
 	s->files = files;

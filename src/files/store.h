@@ -55,7 +55,8 @@ struct store {
 	bool takes_104;               /* the client knows what that means */
 	bool progress;                /* the job made some that it may be told of */
 	struct place place;
-	struct task pump; /* looks at the body's queue, at the end of a turn */
+	struct task pump;    /* looks at the body's queue, at the end of a turn */
+	struct timer gather; /* armed while pieces wait for more of them */
 
 	unsigned gated; /* paths of its files that the client may write to */
 	struct store_doubt *asked;
@@ -72,6 +73,8 @@ void store_gate_files(struct store *s);
 void store_submit(struct store *s, enum store_step step);
 /* The body has more, or its end. */
 void store_pump(struct store *s);
+/* … has no more for now: a thread takes what there is. */
+void store_gathered(struct timer *gather);
 
 /* store_end.c */
 

@@ -31,6 +31,7 @@ void store_leave(struct store *s)
 {
 	s->req = NULL;
 	loop_cancel(&s->pump);
+	timer_disarm(&s->files->loop->wheel, &s->gather);
 	for (unsigned i = 0; i < s->nasked; i++)
 		doubt_client_cancel(&s->asked[i].doubt);
 	places_leave(&s->disk->places, &s->place);

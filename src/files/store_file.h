@@ -18,7 +18,8 @@ struct store_file {
 	int fd;                           /* -1: closed */
 	char hidden[STORE_HIDDEN_NAME];   /* its hidden name; "": none */
 	uint64_t size;
-	uint64_t sum_max; /* bytes of the longest file whose content is hashed */
+	uint64_t on_its_way; /* bytes that the disk has, or was told to take */
+	uint64_t sum_max;    /* bytes of the longest file whose content is hashed */
 	struct store_sum sum;
 	bool summed; /* sha256 is there */
 	unsigned char sha256[DIGEST_SIZE_MAX];

@@ -5,7 +5,14 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "files/store.h"
+
+/*
+ * A job has two changes of threads, so a fast client's pieces gather: no more of them than half of
+ * what a client may send ahead (H1_WINDOW, and the first of h2_window.c), or it would wait.
+ */
+enum { GATHER = 256 << 10, GATHER_MS = 1 };
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
@@ -209,14 +216,36 @@ void store_submit(struct store *s, enum store_step step)
 		store_fail(s, 503);
 }
 
-void store_pump(struct store *s)
+static bool may_take(const struct store *s)
+{
+	return !s->busy && s->req->body_awaited && s->step <= STORE_TAKE;
+}
+
+static void take_all(struct store *s)
 {
 	struct body_queue *q = &s->req->body_queue;
 
-	if (s->busy || !s->req->body_awaited || s->step > STORE_TAKE)
-		return;
-	if (q->first == NULL && !q->ended)
-		return;
+	timer_disarm(&s->files->loop->wheel, &s->gather);
 	s->pieces = body_queue_take_all(q, &s->taken);
 	store_submit(s, q->ended ? STORE_SEAL : STORE_TAKE);
+}
+
+void store_gathered(struct timer *gather)
+{
+	struct store *s = LIST_ENTRY(gather, struct store, gather);
+
+	if (may_take(s))
+		take_all(s);
+}
+
+void store_pump(struct store *s)
+{
+	const struct body_queue *q = &s->req->body_queue;
+
+	if (!may_take(s))
+		return;
+	if (q->ended || q->n >= GATHER)
+		take_all(s);
+	else if (q->first != NULL && !timer_armed(&s->gather))
+		timer_arm(&s->files->loop->wheel, &s->gather, clock_ms() + GATHER_MS);
 }

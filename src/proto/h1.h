@@ -13,8 +13,9 @@
 #include "proto/proto.h"
 
 enum {
-	/* Request body that a handler has taken and not consumed: past it no more is taken in. */
-	H1_WINDOW = 256 * 1024,
+	/* Request body that a handler has taken and not consumed: past it no more is taken in.
+	 * Twice what an upload gathers for the disk. */
+	H1_WINDOW = 512 * 1024,
 	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
 	 */
 	H1_UNWANTED_MAX = 256 * 1024,

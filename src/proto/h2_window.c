@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "proto/h2.h"
 
@@ -248,10 +249,10 @@ static void mark(struct h2 *h2, size_t n)
  * than half of the window is on the way at that rate, the client waits for credit, if not now then
  * soon. A client that is held up by the disk has no use for a wider one.
  */
-static void measure(struct h2 *h2)
+static void measure(struct h2 *h2, uint64_t now_ms)
 {
 	struct h2_window *w = &h2->window;
-	uint64_t ms = h2->now_ms - w->since_ms, on_the_way;
+	uint64_t ms = now_ms - w->since_ms, on_the_way;
 	uint64_t taken = w->came - w->held - w->since_taken;
 
 	if (w->size == 0 || w->trips == 0 || w->rtt_ms < LONG_MS || room_of(h2) == 0)
@@ -310,7 +311,7 @@ void h2_window_came(struct h2_stream *s, size_t n)
 	s->h2->window.held += n;
 	s->h2->window.came += n;
 	mark(s->h2, n);
-	measure(s->h2);
+	measure(s->h2, s->h2->now_ms);
 	ask_again(s->h2);
 }
 
@@ -367,6 +368,8 @@ void h2_window_taken(struct h2_stream *s, size_t n)
 	n = n < s->share.held ? n : s->share.held;
 	back = give_back(s, n);
 	let_go(s, n);
+	/* All that the client could send may have come before the disk has any of it. */
+	measure(s->h2, clock_ms());
 	if (back > 0)
 		nghttp2_session_consume_stream(session, s->id, back);
 	if (n > back)

@@ -516,11 +516,11 @@ END_TEST
 
 START_TEST(window)
 {
-	static char body[400000];
+	static char body[700000];
 	size_t left;
 
 	upload_consumes = false;
-	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n");
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
 	ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
 	left = give(body, sizeof(body), 10000, 1 << 18);
 	ck_assert_uint_eq(left, sizeof(body) - H1_WINDOW);
@@ -534,7 +534,7 @@ START_TEST(window)
 	h2d_consume(held, H1_WINDOW);
 	ck_assert_uint_eq(give(body, left - 1000, SIZE_MAX / 2, 1 << 18), 0);
 	ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-	ck_assert_str_eq(got + ngot - 6, "400000");
+	ck_assert_str_eq(got + ngot - 6, "700000");
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
 END_TEST

@@ -6,6 +6,7 @@
 #include <nghttp2/nghttp2.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "proto/h2.h"
 #include "request/route_build.h"
@@ -252,6 +253,7 @@ static void client_reads(struct peer *p)
 static void run(struct peer *p, uint64_t us, uint64_t step_us)
 {
 	for (uint64_t end = now_us + us; now_us < end; now_us += step_us) {
+		clock_set(now_us, (struct timespec){ 0 });
 		client_sends(p);
 		server_reads(p);
 		server_sends(p);
@@ -343,6 +345,26 @@ START_TEST(file_at_once)
 	run(&p, (uint64_t)(10 + 40 + 64 * MIB / 500000 + 10) * 1000, 250);
 	ck_assert_uint_eq(uploads[0].got, 64 * MIB);
 	ck_assert(uploads[0].ended);
+	disconnect(&p);
+}
+END_TEST
+
+/* The disk has a window's bytes when the last of them has come already: that is no reason to wait.
+ */
+START_TEST(file_behind_a_disk)
+{
+	size_t left = 64 * MIB;
+	struct peer p;
+
+	put_by(&p, 10000, 2000000, &left);
+	uploads[0].may_take = 0;
+	for (int ms = 0; ms < 10 + 20 + 5; ms++) {
+		run(&p, 1000, 1000);
+		uploads[0].may_take = SIZE_MAX;
+		take(&uploads[0]);
+		uploads[0].may_take = 0;
+	}
+	ck_assert_uint_ge(window(&p), 8 * MIB);
 	disconnect(&p);
 }
 END_TEST
@@ -516,6 +538,7 @@ static TCase *tests(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_test(c, long_path);
 	tcase_add_test(c, file_at_once);
+	tcase_add_test(c, file_behind_a_disk);
 	tcase_add_test(c, file_no_longer);
 	tcase_add_loop_test(c, short_path, 0, 4);
 	tcase_add_loop_test(c, slow_disk, 0, 4);

@@ -269,6 +269,36 @@ START_TEST(quota)
 }
 END_TEST
 
+/* What the disk was told to begin with. */
+static uint64_t sent_off;
+int __wrap_sync_file_range(int fd, off_t at, off_t n, unsigned flags);
+int __wrap_sync_file_range(int fd, off_t at, off_t n, unsigned flags)
+{
+	ck_assert_int_eq(fd, w.files[0]->fd);
+	ck_assert_uint_eq((uint64_t)at, sent_off);
+	ck_assert_uint_eq(flags, SYNC_FILE_RANGE_WRITE);
+	sent_off += (uint64_t)n;
+	return 0;
+}
+
+/* The disk is at work before the body has its end, and each byte is its own once. */
+START_TEST(sent_off_early)
+{
+	static char text[(1 << 20) + 1];
+
+	memset(text, 'x', sizeof(text) - 1);
+	begin("a", false);
+	ck_assert_int_eq(store_work_begin(&w), 0);
+	for (unsigned i = 0; i < 15; i++)
+		ck_assert_int_eq(take(text), 0);
+	ck_assert_uint_eq(sent_off, 0);
+	for (unsigned i = 0; i < 20; i++)
+		ck_assert_int_eq(take(text), 0);
+	ck_assert_uint_eq(sent_off, 32 << 20);
+	end();
+}
+END_TEST
+
 static void begin_part(const struct job *job)
 {
 	begin("a", false);
@@ -331,6 +361,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
 	tcase_add_test(c, locked);
 	tcase_add_loop_test(c, quota, 0, 2);
+	tcase_add_test(c, sent_off_early);
 	tcase_add_test(c, kept_for_who_has_gone);
 	return c;
 }
