@@ -8,7 +8,7 @@
 
 #include "request/trace.h"
 
-enum { WHAT_WIDTH = 20, TEXT_WIDTH = 50, TEXT_MAX = 8192 };
+enum { WHAT_WIDTH = 19, TEXT_WIDTH = 50, TEXT_MAX = 8192 };
 
 void explain_line(FILE *out, const char *what, const struct conf_pos *at, const char *fmt, ...)
 {
@@ -23,11 +23,11 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
 	if (at == NULL || at->file == NULL)
-		fprintf(out, "%-*s%s\n", WHAT_WIDTH, what, text);
+		fprintf(out, "%-*s %s\n", WHAT_WIDTH, what, text);
 	else if (at->line == 0)
-		fprintf(out, "%-*s%-*s  %s\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file);
+		fprintf(out, "%-*s %-*s  %s\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file);
 	else
-		fprintf(out, "%-*s%-*s  %s:%u\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file,
+		fprintf(out, "%-*s %-*s  %s:%u\n", WHAT_WIDTH, what, TEXT_WIDTH, text, at->file,
 			at->line);
 }
 

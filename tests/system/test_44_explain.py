@@ -130,6 +130,11 @@ def test_nothing_is_written(tree):
 	assert open(os.path.join(folder, "there")).read() == "there"
 
 
+def test_the_longest_key_stands_apart(tree):
+	done = tree.run("--explain", "/files/there", "--method", "PUT", "-H", "content-length: 9999999999999", check=0)
+	assert "\nclient-max-body-size the request's body is too large\n" in done.out
+
+
 def test_several_at_once(tree):
 	done = tree.run("--explain", "/about", "--explain", "/nope", "--explain", "/old/", check=0)
 	assert [status(lines) for lines in explained(done)] == [200, 404, 301]
