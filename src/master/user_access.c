@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "image/beneath.h"
+
 enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for ever */
 
 struct checker {
@@ -84,15 +86,34 @@ static const char *root_of(const struct conf_server *s, const char *path)
 	return root;
 }
 
+/* As the workers open it. 0, or errno. */
+static int try_uploads(const char *root, const char *folder)
+{
+	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = at >= 0 ? beneath_open(at, folder, BENEATH_DIR) : -errno;
+	int error = fd < 0 ? -fd : 0;
+
+	if (fd >= 0 && faccessat(fd, ".", R_OK | W_OK | X_OK, 0) < 0)
+		error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (at >= 0)
+		close(at);
+	return error;
+}
+
 static void check_uploads(struct checker *c, const struct conf_server *s)
 {
 	char path[4096];
+	int error;
 
 	if (s->upload_dir == NULL || *s->upload_dir == '\0' ||
 		snprintf(path, sizeof(path), "%s/%s", s->root, s->upload_dir) >= (int)sizeof(path))
 		return;
-	if (access(path, R_OK | W_OK | X_OK) < 0)
-		warn_of(c, &s->upload_dir_at, "upload-dir", path, strerror(errno),
+	error = try_uploads(s->root, s->upload_dir);
+	if (error != 0)
+		warn_of(c, &s->upload_dir_at, "upload-dir", path,
+			error == ELOOP ? "a symbolic link is not followed" : strerror(error),
 			"the workers cannot store files in it");
 }
 

@@ -234,6 +234,24 @@ def test_without_upload_dir(h2d):
 	assert os.listdir(os.path.join(server.root, "files")) == ["report.txt"]
 
 
+@pytest.mark.parametrize("leads_to", ["real", "../real"])
+def test_a_folder_behind_a_link(make, leads_to):
+	"""No upload goes there, and who configures it so is told before the first is refused."""
+	server = make(server='upload-dir = "link"  upload-public = true', files={"real/.keep": b""})
+	said = r"h2d\.conf:\d+: %supload-dir \"[^\"]*/link\": a symbolic link is not followed: the workers cannot store"
+	with server.connect() as c:
+		assert put(c, "a", b"a").status == 500
+	os.symlink(leads_to, os.path.join(server.root, "link"))
+	os.makedirs(os.path.join(server.root, leads_to), exist_ok=True)
+	server.reload()
+	server.log.wait("warn .*" + said % "")
+	done = server.run("-t", check=0)
+	assert re.search(said % "warning: ", done.err), done.err
+	with server.connect() as c:
+		assert put(c, "a", b"a").status == 500
+	assert os.listdir(os.path.join(server.root, leads_to)) in ([], [".keep"])
+
+
 def test_who_may(make):
 	"""Writes take users, an allow list, or the word that everybody may; reading takes nothing."""
 	server = make(server='upload-dir = "up"', files={"up/a": b"a"})
