@@ -53,6 +53,8 @@ static int try_open(const char *path, mode_t type, int flags)
 
 static const char *why_not(int error)
 {
+	if (error == EXDEV)
+		return "a symbolic link leads out of root, see follow-links";
 	return error == EINVAL ? "not a regular file" : strerror(error);
 }
 
@@ -84,6 +86,33 @@ static const char *root_of(const struct conf_server *s, const char *path)
 		root = l->root != NULL && *l->root != '\0' ? l->root : s->root;
 	}
 	return root;
+}
+
+/* Wherever in the server that may be. */
+static bool follows_all_links(const struct conf_server *s)
+{
+	bool any = s->scope.follow_links != 0;
+
+	for (unsigned i = 0; i < s->nlocations; i++)
+		any |= s->locations[i].scope.follow_links != 0;
+	return any;
+}
+
+/* As the workers look for it below root, which path begins with. 0, or errno. */
+static int try_file(
+	const struct conf_server *s, const char *root, const char *file, const char *path)
+{
+	int error = try_open(path, S_IFREG, O_RDONLY), at, fd;
+
+	if (error != 0 || follows_all_links(s))
+		return error;
+	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = at >= 0 ? beneath_open(at, file, BENEATH_PATH) : -errno;
+	if (fd >= 0)
+		close(fd);
+	if (at >= 0)
+		close(at);
+	return fd < 0 ? -fd : 0;
 }
 
 /* As the workers open it. 0, or errno. */
@@ -126,7 +155,7 @@ static void check_error_page(
 	if (e->file == NULL ||
 		snprintf(path, sizeof(path), "%s%s", s->root, e->file) >= (int)sizeof(path))
 		return;
-	error = try_open(path, S_IFREG, O_RDONLY);
+	error = try_file(s, s->root, e->file, path);
 	if (error != 0)
 		warn_of(c, &e->file_at, "error-page", path, why_not(error),
 			"h2d's own page answers until it can be read");
@@ -136,13 +165,15 @@ static void check_fallback(
 	struct checker *c, const struct conf_server *s, const struct conf_scope *scope)
 {
 	char path[4096];
+	const char *root;
 	int error;
 
-	if (scope->fallback == NULL || *scope->fallback == '\0' ||
-		snprintf(path, sizeof(path), "%s%s", root_of(s, scope->fallback),
-			scope->fallback) >= (int)sizeof(path))
+	if (scope->fallback == NULL || *scope->fallback == '\0')
 		return;
-	error = try_open(path, S_IFREG, O_RDONLY);
+	root = root_of(s, scope->fallback);
+	if (snprintf(path, sizeof(path), "%s%s", root, scope->fallback) >= (int)sizeof(path))
+		return;
+	error = try_file(s, root, scope->fallback, path);
 	if (error != 0)
 		warn_of(c, &scope->fallback_at, "fallback", path, why_not(error),
 			"what is not there is answered with an error until it can be read");

@@ -124,6 +124,26 @@ location "/loop/" { fallback = "/loop/index.html"  cache-control = "max-age=9" }
 			assert (answer.status, answer.body) == (404, b"the page"), path
 
 
+def test_a_fallback_behind_a_link(serve, connect):
+	"""One that leads out of the root is not followed, and -t says so where follow-links does not allow it."""
+	server = serve({"in/index.html": INDEX})
+	os.mkdir(server.path("out"))
+	with open(server.path("out", "index.html"), "w") as f:
+		f.write(INDEX)
+	os.symlink("../out/index.html", os.path.join(server.root, "away.html"))
+	os.symlink("in/index.html", os.path.join(server.root, "here.html"))
+	for name, links, status in (("away", "inside", 404), ("away", "all", 200), ("here", "inside", 200)):
+		server.write_conf(server='fallback = "/%s.html"  follow-links = %s  error-page "404" { file = "/%s.html" }'
+			% (name, links, name))
+		warned = server.run("-t", check=0).err
+		for key in ("fallback", "error-page"):
+			said = 'warning: %s "%s/away.html": a symbolic link leads out of root' % (key, server.root)
+			assert (said in warned) == (status == 404), warned
+		server.reload()
+		with connect(server) as c:
+			assert c.get("/none").status == status
+
+
 def test_freshness_of_a_fallback(h2d):
 	"""Every worker is right at once, whether the fallback comes, changes, goes, or is in the way no more."""
 	server = h2d.new(workers=2)
