@@ -206,6 +206,8 @@ static int go_on(struct store_work *w)
 	if (p->asked != w->size)
 		return problem(p, STORE_PART_OFFSET, 409);
 	rc = agree(w, t->head.length);
+	if (rc == 0)
+		rc = store_rules_check_upload(w);
 	if (rc != 0)
 		return rc;
 	t->head.length = p->length;
@@ -429,7 +431,9 @@ int store_part_cancel(struct store_work *w)
 	if (rc == 0 && fd < 0)
 		rc = store_part_enter(w);
 	if (rc == 0) {
-		store_ticket_remove(&w->part->ticket, &w->at);
+		rc = store_rules_check_upload(w);
+		if (rc == 0)
+			store_ticket_remove(&w->part->ticket, &w->at);
 		store_part_leave(w);
 	}
 	if (fd >= 0)

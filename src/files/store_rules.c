@@ -71,6 +71,14 @@ int store_rules_check_name(const struct store_work *w, const char *name, struct 
 	return rc;
 }
 
+int store_rules_check_upload(const struct store_work *w)
+{
+	const struct store_there there = { .any = true };
+	const struct etag none = { 0 };
+
+	return holds(w, cond_fields(w->fields, w->nfields), &there, &none) ? 0 : 412;
+}
+
 int store_rules_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
 {
 	uint64_t used = 0;

@@ -14,6 +14,11 @@ int store_rules_look(
 /* The same, and whether a new file may take the name (409). */
 int store_rules_check_name(const struct store_work *w, const char *name, struct store_there *there);
 /*
+ * The request's conditions against an upload that is to be resumed, which has neither an entity tag
+ * nor a date. 0, or 412.
+ */
+int store_rules_check_upload(const struct store_work *w);
+/*
  * Sets w->room: how much may be written at all, by the quota, in place of a file of replaced bytes.
  * 507 if the body is known to be longer than that, or than the disk has room for.
  */

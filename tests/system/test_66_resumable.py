@@ -290,6 +290,26 @@ def test_conditions(make, way):
 	assert parts(server) == []
 
 
+def test_conditions_on_the_upload(make, way):
+	"""Of a later request they are for the upload itself (RFC 9110, 13.1), which has no entity tag: none is passed over."""
+	server = make()
+	with connect(server, way) as c:
+		etag = put(c, "a", b"old").get("etag")
+		location = create(c, "a", b"12345", complete=PIECE).get("location")
+		for condition in (("if-match", etag), ("if-match", '"other"'), ("if-none-match", "*"), ("if-none-match", "x")):
+			answer = append(c, location, 5, b"67890", condition)
+			assert (answer.status, answer.get("upload-complete")) == (412, None), condition
+			assert c.request("DELETE", location, [condition]).status == 412, condition
+			assert append(c, OTHER, 5, b"6", condition).status == 404
+			assert offset_of(head(c, location)) == 5
+		assert content(server, "a") == b"old"
+		assert append(c, location, 5, b"67", ("if-match", "*"), complete=PIECE).status == 204
+		assert append(c, location, 7, b"890", ("if-none-match", etag)).status == 204
+		assert append(c, location, 10, b"1", ("if-match", etag)).status == 400
+		assert c.request("DELETE", location, [("if-match", "*")]).status == 204
+	assert content(server, "a") == b"1234567890"
+
+
 def test_digests(make, way):
 	server = make()
 	data = os.urandom(50000)
