@@ -33,6 +33,9 @@ void htpasswd_find(struct slice text, struct slice user, struct slice *hash, str
 	bool found = false;
 
 	*hash = *any = (struct slice){ 0 };
+	/* Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13). */
+	if (slice_starts(text, SLICE("\xef\xbb\xbf")))
+		text = slice_of(text.p + 3, text.n - 3);
 	while (text.n > 0) {
 		struct slice line = cut(text, '\n', &text), rest, name, value;
 

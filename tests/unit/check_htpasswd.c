@@ -34,6 +34,10 @@ static const struct {
 	{ " a:1\n", "a", "", "1" },
 	{ "a:$apr1$x$y\nb:2\n", "a", "$apr1$x$y", "2" },
 	{ "a:{SHA}x\nb:2\n", "b", "2", "2" },
+	/* a byte-order mark, in front of all and elsewhere */
+	{ "\357\273\277a:1\r\nb:2\r\n", "a", "1", "1" },
+	{ "\357\273\277#a:1\n", "\357\273\277#a", "", "" },
+	{ "a:1\n\357\273\277b:2\n", "b", "", "1" },
 };
 
 START_TEST(a_text)
