@@ -92,13 +92,25 @@ static int set_dispatch(struct options *o, const char *value)
 	return 0;
 }
 
+/* Of two one would be passed over, and thought to be done; but who asks for help gets it. */
+static int act(struct options *o, enum options_action action)
+{
+	if (o->action == OPTIONS_HELP || action == OPTIONS_HELP)
+		action = OPTIONS_HELP;
+	else if (o->action != OPTIONS_RUN && o->action != action)
+		return usage("only one of -s, -t, -T, -V, --explain and --routes", NULL);
+	o->action = action;
+	return 0;
+}
+
 static int set_signal(struct options *o, const char *value)
 {
 	if (!signal_cmd_known(value))
 		return usage("-s: unknown signal", value);
-	o->action = OPTIONS_SIGNAL;
+	if (o->signal != NULL && strcmp(o->signal, value) != 0)
+		return usage("-s: only one signal, and not this one too", value);
 	o->signal = value;
-	return 0;
+	return act(o, OPTIONS_SIGNAL);
 }
 
 static int add(const char **v, unsigned *n, unsigned max, const char *value)
@@ -142,17 +154,15 @@ static int set(struct options *o, int code, const char *value)
 		o->conf.pid_file = value;
 		return 0;
 	case 't':
-		o->action = OPTIONS_TEST;
-		return 0;
+		return act(o, OPTIONS_TEST);
 	case 'T':
-		o->action = OPTIONS_DUMP;
-		return 0;
+		return act(o, OPTIONS_DUMP);
 	case OPT_ROUTES:
-		o->action = OPTIONS_ROUTES;
-		return 0;
+		return act(o, OPTIONS_ROUTES);
 	case OPT_EXPLAIN:
-		o->action = OPTIONS_EXPLAIN;
-		return add(o->urls, &o->nurls, OPTIONS_URLS, value);
+		if (add(o->urls, &o->nurls, OPTIONS_URLS, value) < 0)
+			return -1;
+		return act(o, OPTIONS_EXPLAIN);
 	case OPT_METHOD:
 		o->method = value;
 		return 0;
@@ -170,11 +180,9 @@ static int set(struct options *o, int code, const char *value)
 		o->once = true;
 		return 0;
 	case 'V':
-		o->action = OPTIONS_VERSION;
-		return 0;
+		return act(o, OPTIONS_VERSION);
 	case 'h':
-		o->action = OPTIONS_HELP;
-		return 0;
+		return act(o, OPTIONS_HELP);
 	default:
 		fprintf(stderr, "h2d -h lists the options\n"); /* getopt has said what is wrong */
 		return -1;

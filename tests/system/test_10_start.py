@@ -48,13 +48,15 @@ def test_help():
 			"--pid-file", "--test", "--dump", "--routes", "--signal", "--wait", "--version",
 			"--help"):
 		assert option in done.out, option
-	assert h2d_run("--help").out == done.out
+	assert h2d_run("--help").out == h2d_run("-t", "-h").out == h2d_run("-h", "-t").out == done.out
 
 
 @pytest.mark.parametrize("args", [
 	("--no-such-option",), ("-f",), ("-s", "dance"), ("-p", "banana", "--h2c", "-r", "/"),
 	("surplus",),
 	("-d", "no-such-mode", "-p", "0", "--h2c", "-r", "/"),
+	# Of two actions one would be passed over, and thought to be done.
+	("-s", "stop", "-t"), ("-t", "-s", "reload"), ("-s", "reload", "-s", "stop"), ("-T", "--explain", "/"), ("-V", "-t"),
 ], ids=" ".join)
 def test_usage(args):
 	done = h2d_run(*args)
