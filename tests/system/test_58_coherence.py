@@ -47,8 +47,8 @@ class Memory(threading.Thread):
 			memfds.update(procs.memfds(pid))
 			what = "keeper" if pid == self.keeper else "another process"
 			self.private[what] = max(self.private[what], procs.private_memory(pid))
-		# The master, the workers and the keeper are one generation.
-		return len(pids) > WORKERS + 2, sum(memfds.values())
+		# The master, the workers, the keeper and perhaps an acceptor are one generation.
+		return len(pids) > WORKERS + 2 + (srv.DISPATCH == "acceptor"), sum(memfds.values())
 
 	def look(self):
 		overlap, size = self.look_once()
