@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
+#include "master/sandbox_paths.h"
 
 enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for ever */
 
@@ -212,24 +214,68 @@ static void check_server(struct checker *c, const struct conf_server *s)
 	}
 }
 
-static void check_key(struct checker *c, const char *key, const struct conf_pos *pos)
+static bool is_everybodys(const char *key)
 {
 	struct stat st;
 
-	if (key == NULL || *key == '\0' || stat(key, &st) < 0 || (st.st_mode & S_IROTH) == 0)
-		return;
-	warn_of(c, pos, "certificate-key", key, "everybody on this machine may read it",
-		"chmod o-r");
+	return stat(key, &st) == 0 && (st.st_mode & S_IROTH) != 0;
 }
 
-static void check_keys(struct checker *c)
+static void check_key(struct checker *c, const char *key, const struct conf_pos *pos)
 {
-	check_key(c, c->conf->tls.certificate_key, &c->conf->tls.certificate_key_at);
+	if (key != NULL && *key != '\0' && is_everybodys(key))
+		warn_of(c, pos, "certificate-key", key, "everybody on this machine may read it",
+			"chmod o-r");
+}
+
+static void each_key(struct checker *c,
+	void (*check)(struct checker *c, const char *key, const struct conf_pos *pos))
+{
+	check(c, c->conf->tls.certificate_key, &c->conf->tls.certificate_key_at);
 	for (unsigned i = 0; i < c->conf->nservers; i++) {
 		const struct conf_server_tls *tls = &c->conf->servers[i].tls;
 
-		check_key(c, tls->certificate_key, &tls->certificate_key_at);
+		check(c, tls->certificate_key, &tls->certificate_key_at);
 	}
+}
+
+/* A key, and what its file is below; the first of those that workers may open. */
+struct reach {
+	char key[4096];
+	char below[4096];
+};
+
+static void note_reach(void *ctx, const char *path, unsigned rights)
+{
+	struct reach *r = ctx;
+	char real[4096];
+	size_t n;
+
+	(void)rights;
+	if (r->below[0] != '\0' || realpath(path, real) == NULL)
+		return;
+	n = strlen(real);
+	if (strncmp(r->key, real, n) == 0 && (r->key[n] == '/' || r->key[n] == '\0'))
+		memcpy(r->below, real, n + 1);
+}
+
+/* A key that the user may read by its mode, Landlock keeps from the workers, unless it lies where
+ * they have to read. */
+static void check_reach(struct checker *c, const char *key, const struct conf_pos *pos)
+{
+	struct reach r = { "", "" };
+	char why[512];
+
+	if (key == NULL || *key == '\0' || is_everybodys(key) ||
+		try_open(key, S_IFREG, O_RDONLY) != 0 || realpath(key, r.key) == NULL)
+		return;
+	sandbox_paths(c->conf, SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_MORE, note_reach, &r);
+	if (r.below[0] == '\0')
+		return;
+	snprintf(why, sizeof(why), "the workers may read it, for it is below %.400s", r.below);
+	warn_of(c, pos, "certificate-key", key, why,
+		"keep it elsewhere, or have the master start as root and the key readable by root "
+		"alone");
 }
 
 static void check_as_user(struct checker *c, const struct privs *privs)
@@ -240,6 +286,8 @@ static void check_as_user(struct checker *c, const struct privs *privs)
 		return;
 	for (unsigned i = 0; i < c->conf->nservers; i++)
 		check_server(c, &c->conf->servers[i]);
+	if (c->conf->sandbox.landlock)
+		each_key(c, check_reach);
 }
 
 void user_access_check(
@@ -250,7 +298,7 @@ void user_access_check(
 	int status;
 
 	/* As the master, which may see the folder that keys are in. */
-	check_keys(&c);
+	each_key(&c, check_key);
 	pid = fork();
 	if (pid < 0)
 		return;

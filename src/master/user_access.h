@@ -1,8 +1,8 @@
 /*
  * user_access: warns of what the configuration names and the workers will not be able to read:
  * document roots, password files and error pages are tried as the user that workers become, and a
- * private key that everybody may read is named. None of it is a fault, since files may come later;
- * but nothing else would say it before the first request does.
+ * private key is named that everybody may read, or that lies where workers read. None of it is a
+ * fault, since files may come later; but nothing else would say it before the first request does.
  */
 #ifndef H2D_MASTER_USER_ACCESS_H
 #define H2D_MASTER_USER_ACCESS_H

@@ -60,7 +60,7 @@ def test_the_configuration(tmp_path, cert):
 	(tmp_path / "users").write_text("")
 	for told, real in (("/run/h2d", tmp_path), ("/var/log/h2d", tmp_path), ("/srv/www", TOP / "site"),
 			("/srv/shop/current", TOP / "site"), ("/srv/app", TOP / "site"), ("/srv/docs", TOP / "site"),
-			("/etc/h2d/users", tmp_path / "users"),
+			("/etc/h2d/passwords/users", tmp_path / "users"),
 			("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key),
 			("/etc/h2d/tls/shop.crt", cert.cert), ("/etc/h2d/tls/shop.key", cert.key)):
 		assert told in conf
