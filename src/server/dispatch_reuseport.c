@@ -191,12 +191,13 @@ static void reuseport_pause(struct dispatch *d, bool full)
 
 /*
  * A worker that was woken for a shared socket and is full by now has left connections there that
- * nobody else was woken for.
+ * nobody else was woken for. And of what was queued on another slot's socket, which was closed, and
+ * is queued here now, not every kernel wakes anybody.
  */
 static void reuseport_look(struct dispatch *d)
 {
 	LIST_FOREACH(node, &d->sources)
-		SOURCE(node)->more |= SOURCE(node)->listener->shared;
+		SOURCE(node)->more |= SOURCE(node)->watch.fd >= 0;
 	dispatch_go_on(d);
 }
 

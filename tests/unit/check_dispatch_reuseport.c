@@ -1,0 +1,91 @@
+/* check_dispatch_reuseport: what is queued without an event that tells of it. */
+#include "server/dispatch.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "event/loop.h"
+#include "server/worker.h"
+#include "unit.h"
+
+static struct loop loop;
+static struct conf_listen conf;
+static struct worker_listener listener;
+static struct dispatch_host host;
+static unsigned taken;
+
+static void take(struct dispatch_host *h, int fd, const struct addr *peer,
+	const struct worker_listener *from)
+{
+	(void)h, (void)peer;
+	ck_assert_ptr_eq(from, &listener);
+	close(fd);
+	taken++;
+}
+
+static int new_client(void)
+{
+	struct sockaddr_in at;
+	socklen_t n = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(getsockname(listener.fd, (struct sockaddr *)&at, &n), 0);
+	ck_assert_int_eq(connect(fd, (const struct sockaddr *)&at, n), 0);
+	return fd;
+}
+
+static void setup(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	taken = 0;
+	ck_assert_int_eq(loop_init(&loop), 0);
+	listener = (struct worker_listener){ .conf = &conf, .id = 1 };
+	listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(listener.fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(listener.fd, 8), 0);
+	host = (struct dispatch_host){ .loop = &loop,
+		.first = &conf,
+		.listeners = &listener,
+		.nlisteners = 1,
+		.inbox = -1,
+		.take = take };
+}
+
+static void teardown(void)
+{
+	loop_fini(&loop);
+}
+
+/* Some kernels tell nobody of a connection that was queued on another socket, which was closed. */
+START_TEST(test_look_finds_what_no_event_told_of)
+{
+	struct dispatch *d = dispatch_reuseport.start(&host);
+	struct epoll_event event;
+	int client = new_client();
+
+	ck_assert_int_eq(epoll_wait(loop.epfd, &event, 1, -1), 1);
+	loop_turn(&loop, 0);
+	ck_assert_uint_eq(taken, 0);
+	dispatch_reuseport.look(d);
+	loop_turn(&loop, 0);
+	ck_assert_uint_eq(taken, 1);
+	close(client);
+	dispatch_reuseport.stop(&d);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("dispatch_reuseport");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, test_look_finds_what_no_event_told_of);
+	return t;
+}
+
+UNIT_MAIN("dispatch_reuseport")
