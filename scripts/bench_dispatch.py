@@ -18,7 +18,6 @@ MODES = [
 	("reuseport", "hash"), ("reuseport", "cpu"), ("reuseport", "least-connections"),
 	("acceptor", "round-robin"), ("acceptor", "least-connections"), ("acceptor", "source-hash"),
 ]
-WORKERS = (1, 2, 4, 8)
 LONG_LIVED = (8, 64, 1000)
 LOAD = ("h2c 612 B -c100 -m10", False, 100, 10, "/small.html", 612)
 
@@ -159,7 +158,7 @@ def start(bench, env, program, workers, dispatch, balance):
 def run(bench, env, o):
 	rounds = {}
 	for i in range(o.rounds):
-		for workers in WORKERS:
+		for workers in [int(n) for n in o.workers.split(",")]:
 			for dispatch, balance in MODES:
 				key = (workers, dispatch, balance)
 				env.work = os.path.join(env.top, "%d-%s-%s-%d" % (i, dispatch, balance, workers))
