@@ -100,36 +100,41 @@ static bool follows_all_links(const struct conf_server *s)
 	return any;
 }
 
+/* As the workers open what is below root. The descriptor, or -errno. */
+static int open_beneath(const char *root, const char *path, unsigned flags)
+{
+	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = at >= 0 ? beneath_open(at, path, flags) : -errno;
+
+	if (at >= 0)
+		close(at);
+	return fd;
+}
+
 /* As the workers look for it below root, which path begins with. 0, or errno. */
 static int try_file(
 	const struct conf_server *s, const char *root, const char *file, const char *path)
 {
-	int error = try_open(path, S_IFREG, O_RDONLY), at, fd;
+	int error = try_open(path, S_IFREG, O_RDONLY), fd;
 
 	if (error != 0 || follows_all_links(s))
 		return error;
-	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = at >= 0 ? beneath_open(at, file, BENEATH_PATH) : -errno;
+	fd = open_beneath(root, file, BENEATH_PATH);
 	if (fd >= 0)
 		close(fd);
-	if (at >= 0)
-		close(at);
 	return fd < 0 ? -fd : 0;
 }
 
-/* As the workers open it. 0, or errno. */
+/* 0, or errno. */
 static int try_uploads(const char *root, const char *folder)
 {
-	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = at >= 0 ? beneath_open(at, folder, BENEATH_DIR) : -errno;
+	int fd = open_beneath(root, folder, BENEATH_DIR);
 	int error = fd < 0 ? -fd : 0;
 
 	if (fd >= 0 && faccessat(fd, ".", R_OK | W_OK | X_OK, 0) < 0)
 		error = errno;
 	if (fd >= 0)
 		close(fd);
-	if (at >= 0)
-		close(at);
 	return error;
 }
 

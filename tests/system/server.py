@@ -536,6 +536,15 @@ class Server:
 	def raw(self, how="tcp", **options):
 		return client.Raw(self.socket(how), **options)
 
+	def asked(self, n):
+		"""So many connections, each with a request that was answered; none waits for another's answer."""
+		raws = [self.raw() for _ in range(n)]
+		for raw in raws:
+			raw.send(raw.headers(1))
+		for raw in raws:
+			assert raw.status_of(1) == 200
+		return raws
+
 	def socket(self, how="tcp", timeout=DEADLINE):
 		if how == "tls":
 			return client.tls_socket(self.ports["tls"], timeout)

@@ -198,15 +198,6 @@ def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
 		assert c.get("/small").status == 200
 
 
-def asked(server, n):
-	raws = [server.raw("tcp") for _ in range(n)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	for raw in raws:
-		assert raw.status_of(1) == 200
-	return raws
-
-
 def count_alive(raws):
 	alive = 0
 	for raw in raws:
@@ -227,14 +218,14 @@ def test_killed_processes(h2d):
 	took, lost = [], 0
 	for i in range(20 // SCALE):
 		procs.wait_for(lambda: len(server.live_workers()) >= 2, said="two workers")
-		raws = asked(server, 24)
+		raws = server.asked(24)
 		workers = server.live_workers()
 		victim = random.choice(list(workers.values()))
 		if i % 5 == 4:
 			victim = dict(pid=server.status()["keeper"], connections=0)
 		start = time.monotonic()
 		os.kill(victim["pid"], signal.SIGKILL)
-		new = asked(server, 16)
+		new = server.asked(16)
 		took.append(time.monotonic() - start)
 		alive = count_alive(raws)
 		assert alive >= len(raws) - victim["connections"], (alive, workers)

@@ -22,11 +22,7 @@ def ask_and_leave(server, path):
 
 
 def ask_many(server, n):
-	raws = [server.raw("tcp") for _ in range(n)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	for raw in raws:
-		assert raw.status_of(1) == 200
+	for raw in server.asked(n):
 		raw.close()
 
 
