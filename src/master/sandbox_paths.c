@@ -117,7 +117,7 @@ static void of_server(const struct conf_server *s, unsigned wanted, sandbox_path
 		sandbox_paths_way(s->locations[i].scope.auth_basic_file, fn, ctx);
 }
 
-static bool follows(const struct conf_server *s)
+bool sandbox_paths_links_of(const struct conf_server *s)
 {
 	bool any = s->scope.follow_links != 0;
 
@@ -131,7 +131,7 @@ bool sandbox_paths_links(const struct conf *conf)
 	bool any = false;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		any |= follows(&conf->servers[i]);
+		any |= sandbox_paths_links_of(&conf->servers[i]);
 	return any;
 }
 

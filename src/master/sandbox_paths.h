@@ -23,8 +23,9 @@ typedef void sandbox_path_fn(void *ctx, const char *path, unsigned rights);
 /* wanted: SANDBOX_…; fn may change nothing that a path leads through. */
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx);
 
-/* Whether links out of a root are followed somewhere. */
+/* Whether links out of a root are followed somewhere; and in that server. */
 bool sandbox_paths_links(const struct conf *conf);
+bool sandbox_paths_links_of(const struct conf_server *s);
 
 /* A path whose file may be replaced: it, its folder, and the folder of what each link leads to. */
 void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx);

@@ -22,6 +22,7 @@ enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for eve
 
 struct checker {
 	const struct conf *conf;
+	const struct privs *privs;
 	conf_fault_fn *warn;
 	void *ctx;
 };
@@ -90,16 +91,6 @@ static const char *root_of(const struct conf_server *s, const char *path)
 	return root;
 }
 
-/* Wherever in the server that may be. */
-static bool follows_all_links(const struct conf_server *s)
-{
-	bool any = s->scope.follow_links != 0;
-
-	for (unsigned i = 0; i < s->nlocations; i++)
-		any |= s->locations[i].scope.follow_links != 0;
-	return any;
-}
-
 /* As the workers open what is below root. The descriptor, or -errno. */
 static int open_beneath(const char *root, const char *path, unsigned flags)
 {
@@ -117,7 +108,7 @@ static int try_file(
 {
 	int error = try_open(path, S_IFREG, O_RDONLY), fd;
 
-	if (error != 0 || follows_all_links(s))
+	if (error != 0 || sandbox_paths_links_of(s))
 		return error;
 	fd = open_beneath(root, file, BENEATH_PATH);
 	if (fd >= 0)
@@ -257,11 +248,24 @@ static void note_reach(void *ctx, const char *path, unsigned rights)
 	size_t n;
 
 	(void)rights;
-	if (r->below[0] != '\0' || realpath(path, real) == NULL)
+	if (r->below[0] != '\0' || path == NULL || realpath(path, real) == NULL)
 		return;
 	n = strlen(real);
 	if (strncmp(r->key, real, n) == 0 && (r->key[n] == '/' || r->key[n] == '\0'))
 		memcpy(r->below, real, n + 1);
+}
+
+/* Where the workers are the master's own user, h2d is being tried out, and the key often lies
+ * beside the root: the folders around roots are left out. */
+static void note_roots(struct reach *r, const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		const struct conf_server *s = &conf->servers[i];
+
+		note_reach(r, s->root, 0);
+		for (unsigned k = 0; k < s->nlocations; k++)
+			note_reach(r, s->locations[k].root, 0);
+	}
 }
 
 /* A key that the user may read by its mode, Landlock keeps from the workers, unless it lies where
@@ -274,7 +278,11 @@ static void check_reach(struct checker *c, const char *key, const struct conf_po
 	if (key == NULL || *key == '\0' || is_everybodys(key) ||
 		try_open(key, S_IFREG, O_RDONLY) != 0 || realpath(key, r.key) == NULL)
 		return;
-	sandbox_paths(c->conf, SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_MORE, note_reach, &r);
+	sandbox_paths(c->conf, SANDBOX_PASSWORDS | SANDBOX_MORE, note_reach, &r);
+	if (c->privs->drop)
+		sandbox_paths(c->conf, SANDBOX_ROOTS, note_reach, &r);
+	else
+		note_roots(&r, c->conf);
 	if (r.below[0] == '\0')
 		return;
 	snprintf(why, sizeof(why), "the workers may read it, for it is below %.400s", r.below);
@@ -283,11 +291,11 @@ static void check_reach(struct checker *c, const char *key, const struct conf_po
 		"alone");
 }
 
-static void check_as_user(struct checker *c, const struct privs *privs)
+static void check_as_user(struct checker *c)
 {
 	signal(SIGALRM, SIG_DFL);
 	alarm(LIMIT_S);
-	if (privs_drop(privs, c->conf->sandbox.drop_capabilities) < 0)
+	if (privs_drop(c->privs, c->conf->sandbox.drop_capabilities) < 0)
 		return;
 	for (unsigned i = 0; i < c->conf->nservers; i++)
 		check_server(c, &c->conf->servers[i]);
@@ -298,7 +306,7 @@ static void check_as_user(struct checker *c, const struct privs *privs)
 void user_access_check(
 	const struct conf *conf, const struct privs *privs, conf_fault_fn *warn, void *ctx)
 {
-	struct checker c = { .conf = conf, .warn = warn, .ctx = ctx };
+	struct checker c = { .conf = conf, .privs = privs, .warn = warn, .ctx = ctx };
 	pid_t pid;
 	int status;
 
@@ -308,7 +316,7 @@ void user_access_check(
 	if (pid < 0)
 		return;
 	if (pid == 0) {
-		check_as_user(&c, privs);
+		check_as_user(&c);
 		_exit(0);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
