@@ -85,8 +85,9 @@ def test_frozen(h2d, tmp_path, way):
 		with subprocess.Popen(["curl", "-qsS", OPTIONS[way], "-o", "/dev/null", "-w", "%{http_code}", "-T", str(data),
 				"http://127.0.0.1:%d/files/data" % relay.listener.getsockname()[1]], stdout=subprocess.PIPE) as curl:
 			procs.wait_for(lambda: relay.passed > SIZE // 3, said="the upload goes on")
-			before = relay.passed
+			# It waits for those who write, while more comes and is written.
 			disk.freeze()
+			before = relay.passed
 			try:
 				taken = still(lambda: relay.passed) - before
 				grown = procs.proportional_memory(pid) - memory
