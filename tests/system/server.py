@@ -217,13 +217,13 @@ class Server:
 		return self
 
 	def start(self, image=False):
-		"""Starts, and waits until every worker is up (image: and answers from the cache)."""
+		"""Starts, and waits until every worker is up (image: and answers from the cache, all that is in it)."""
 		self.spawn()
 		self.wait_listening()
 		if self.admin:
 			self.wait_up()
 			if image:
-				self.wait_image()
+				self.wait_whole_image()
 			self.take_baseline()
 		return self
 
@@ -330,6 +330,13 @@ class Server:
 			return status if status["image"] > above and workers and all(
 				w["image"] > above for w in workers) else None
 		return wait_for(imaged, deadline, said="an image above %d" % above)
+
+	def wait_whole_image(self):
+		"""As wait_image(), after the keeper's first walk, which publishes a part if it lasts longer than a second."""
+		line = self.log.wait(r"cache: \d+ files, ")[-1]
+		files = int(re.search(r"cache: (\d+) files, ", line).group(1))
+		wait_for(lambda: self.status()["cache"]["entries"] >= files, said="an image of %d files" % files)
+		return self.wait_image(self.status()["image"] - 1)
 
 	def wait_settled(self, above=0, deadline=DEADLINE):
 		"""Until the keeper has nothing left to do, and every worker has its newest image."""

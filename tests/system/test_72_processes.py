@@ -348,10 +348,11 @@ def test_scoreboard_is_everybodys_to_read_only(h2d):
 
 def test_descriptors_after_reloads(h2d):
 	"""No descriptor is gathered over generations, in the master or the workers."""
-	server = h2d(workers=2)
+	server = h2d(image=True, workers=2)
+	before = server.status()["image"]
 	server.reload()
 	server.wait_up(2)
-	server.wait_image()
+	server.wait_image(before)
 	server.log.wait("generation 1 is gone|gone")
 	server.wait_quiet()
 	master = server.settled_kinds(server.pid)
