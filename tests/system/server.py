@@ -311,6 +311,13 @@ class Server:
 	def worker_pids(self):
 		return [w["pid"] for w in self.live_workers().values()]
 
+	def keeper(self):
+		"""Its process, once there is one: the status says 0 between two of them."""
+		return wait_for(lambda: self.status()["keeper"], said="a keeper")
+
+	def acceptor(self):
+		return wait_for(lambda: self.status()["acceptor"], said="an acceptor")
+
 	def wait_up(self, generation=None):
 		def all_up():
 			status = self.status()
@@ -407,8 +414,10 @@ class Server:
 		last = [None]
 
 		def same():
+			# Looked for first: one that goes between the two is not counted any more.
+			asked = procs.sockets(pid).keys() & procs.accepted(self.admin_path)
 			now = descriptor_kinds(pid)
-			agree = now == last[0] and not procs.sockets(pid).keys() & procs.accepted(self.admin_path)
+			agree = now == last[0] and not asked
 			last[0] = now
 			return agree
 		wait_for(same, said="descriptors of %d settle" % pid)

@@ -124,7 +124,7 @@ def test_a_dead_keeper_is_replaced(h2d):
 	server = h2d(image=True, files={"a.css": TEXT, "b.txt": "one"})
 	before = server.wait_settled()
 	server.allow_alert("keeper .* (killed|signal)")
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	# The next one must not come before the edit.
 	os.kill(keeper, signal.SIGSTOP)
 	server.write("b.txt", "two")
@@ -143,7 +143,7 @@ def test_no_keeper_for_a_while(h2d):
 	"""One that is stopped ticks no more: workers read the disk, and believe it again when it goes on."""
 	server = h2d(image=True, files={"b.txt": "one"})
 	server.wait_settled()
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	os.kill(keeper, signal.SIGSTOP)
 	try:
 		wait_for(lambda: not hits(server, "/b.txt")[1], said="the disk answers")
@@ -244,7 +244,7 @@ def doubt_large(server, name, c, stream):
 def test_worker_and_keeper_agree_on_what_changed(h2d, keeper):
 	"""A worker asks the keeper that there is; one that does not answer is not waited for."""
 	server = h2d(workers=1, files={"large": b"x" * (6 << 20)})
-	pid = server.status()["keeper"]
+	pid = server.keeper()
 	c, stream = begin_large(server, "large")
 	if keeper == "is stopped":
 		os.kill(pid, signal.SIGSTOP)

@@ -610,7 +610,7 @@ def test_compressed_twins(fresh):
 # --- the keeper and its limits ------------------------------------------------------------------
 
 def keeper_of(server):
-	pid = server.status()["keeper"]
+	pid = server.keeper()
 	assert pid > 0
 	return pid
 

@@ -702,7 +702,7 @@ def test_what_waits_for_a_place_looks_at_the_image_again(h2d):
 	server = h2d.new(listens=("tcp",), files={"large": b"x" * 5000000, "small": b"y"},
 		preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
 	server.start(image=True)
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	raws = hold_all_files(server, 60)
 	os.kill(keeper, signal.SIGSTOP)
 	try:

@@ -77,7 +77,7 @@ class Events:
 			and len(self.server.live_workers()) == WORKERS, said="generation %d" % self.generation)
 
 	def kill_keeper(self):
-		keeper = self.server.status()["keeper"]
+		keeper = self.server.keeper()
 		if keeper:
 			os.kill(keeper, signal.SIGKILL)
 

@@ -374,7 +374,7 @@ def test_read_your_writes(make):
 	"""
 	rounds = ROUNDS or 100
 	server = make(workers=2, listens=("tcp",), image=True, files={"up/f%d" % i: b"old" for i in range(rounds)})
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	with Everywhere(server) as every, server.connect() as c:
 		every.cached("/files/f%d" % (rounds - 1), b"old")
 		for i in range(rounds):

@@ -166,7 +166,7 @@ def test_without_a_keeper(make, what):
 	with Everywhere(server) as every, server.connect() as c:
 		assert put(c, "a", b"old").status == 201
 		every.cached("/files/a", b"old")
-		pid = server.status()["keeper"]
+		pid = server.keeper()
 		os.kill(pid, what)
 		try:
 			for i in range(4):
@@ -192,7 +192,7 @@ class Killer(threading.Thread):
 
 	def run(self):
 		while self.killed < self.times and not self.stop:
-			pid = self.server.status()["keeper"]
+			pid = self.server.keeper()
 			with contextlib.suppress(ProcessLookupError):  # it may be that of one who has left since
 				if pid:
 					os.kill(pid, signal.SIGKILL)

@@ -131,7 +131,7 @@ def test_an_empty_slot_lends_its_socket(h2d):
 def test_keeper_dies(h2d):
 	"""It costs nothing but the next image."""
 	server = h2d()
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	assert keeper in server.children()
 	os.kill(keeper, signal.SIGKILL)
 	with server.connect("tcp") as c:
@@ -310,7 +310,7 @@ def test_descriptor_lists(h2d):
 	ports = set(server.ports.values())
 	owners = {}
 	workers = server.live_workers()
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	for slot, worker in workers.items():
 		mine = [i for i in procs.sockets(worker["pid"]) if listening.get(i) in ports]
 		assert sorted(listening[i] for i in mine) == sorted(ports), "one of each port"
@@ -332,7 +332,7 @@ def test_descriptor_lists(h2d):
 def test_scoreboard_is_everybodys_to_read_only(h2d):
 	"""The master alone holds its descriptors; a worker can write its own slot and never another, a keeper none."""
 	server = h2d(workers=2)
-	workers, keeper = [w["pid"] for w in server.live_workers().values()], server.status()["keeper"]
+	workers, keeper = [w["pid"] for w in server.live_workers().values()], server.keeper()
 	held = [name for name in procs.descriptors(server.pid).values() if name.startswith(procs.BOARD)]
 	assert len(held) == 2
 	written = set()
@@ -463,13 +463,13 @@ def test_keeper_has_no_private_key(h2d):
 	server = h2d(conf='user = "nobody"', files={"large": LARGE})
 	wanted = secrets(server.cert.key)
 	assert procs.memory_has(server.worker_pids()[0], wanted), "the search finds a key where one is"
-	assert not procs.memory_has(server.status()["keeper"], wanted)
+	assert not procs.memory_has(server.keeper(), wanted)
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
 		raw.send(raw.headers(1, raw.head("/large")))
 		assert raw.status_of(1) == 200
-		before = server.status()["keeper"]
+		before = server.keeper()
 		server.reload()
 		procs.wait_for(lambda: server.status()["keeper"] not in (0, before), said="a new keeper")
-		assert not procs.memory_has(server.status()["keeper"], wanted)
+		assert not procs.memory_has(server.keeper(), wanted)
 	assert not procs.memory_has(server.pid, {w for w in wanted if w.isascii()}), \
 		"the text of the key file is left in the master's memory"

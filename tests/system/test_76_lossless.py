@@ -222,7 +222,7 @@ def test_killed_processes(h2d):
 		workers = server.live_workers()
 		victim = random.choice(list(workers.values()))
 		if i % 5 == 4:
-			victim = dict(pid=server.status()["keeper"], connections=0)
+			victim = dict(pid=server.keeper(), connections=0)
 		start = time.monotonic()
 		os.kill(victim["pid"], signal.SIGKILL)
 		new = server.asked(16)
@@ -231,7 +231,7 @@ def test_killed_processes(h2d):
 		assert alive >= len(raws) - victim["connections"], (alive, workers)
 		lost += len(raws) - alive
 		assert count_alive(new) == len(new)
-		procs.wait_for(lambda: server.status()["keeper"], said="a keeper")
+		server.keeper()
 	took.sort()
 	print("%d kills: %d connections with them; 16 new ones answered after %.0f ms at most, %.0f in the middle" % (
 		len(took), lost, 1000 * took[-1], 1000 * took[len(took) // 2]))

@@ -85,7 +85,7 @@ def status_of(pid):
 
 
 def children(server):
-	return {"worker": server.worker_pids()[0], "keeper": server.status()["keeper"]}
+	return {"worker": server.worker_pids()[0], "keeper": server.keeper()}
 
 
 # --- rights -------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_password_file_is_replaced(inside):
 def test_other_processes_out_of_reach(inside):
 	there = inside()
 	server = there.server
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	there.refuses("signal", str(server.pid))
 	there.refuses("ptrace", str(keeper))
 	there.refuses("ptrace", str(server.pid))
@@ -286,7 +286,7 @@ CALLS = ("fork", "exec", "become", "socket", "connect", "ptrace", "signal", "cod
 
 def arguments(server):
 	return {"exec": "/bin/true", "become": "/bin/false", "connect": str(server.ports["tcp"]),
-		"ptrace": str(server.status()["keeper"]), "signal": str(server.pid)}
+		"ptrace": str(server.keeper()), "signal": str(server.pid)}
 
 
 @seccomp

@@ -101,7 +101,7 @@ def test_a_worker_that_spins_says_what_it_did(h2d):
 def test_a_stopped_keeper_is_replaced(h2d):
 	server = h2d(conf="worker-watchdog = 2")
 	server.baseline = None
-	keeper = server.status()["keeper"]
+	keeper = server.keeper()
 	os.kill(keeper, signal.SIGSTOP)
 	server.log.wait("keeper .*has stood still for 2 s")
 	procs.wait_for(lambda: server.status()["keeper"] not in (0, keeper), said="another keeper")
@@ -115,7 +115,7 @@ def test_a_stopped_acceptor_is_replaced(h2d):
 	before = server.raw("tcp")
 	before.send(before.headers(1))
 	assert before.status_of(1) == 200
-	acceptor = server.status()["acceptor"]
+	acceptor = server.acceptor()
 	os.kill(acceptor, signal.SIGSTOP)
 	ask_many(server, 40)
 	server.log.wait(r"acceptor \(process %d\) has stood still for 2 s: it is ended" % acceptor)
