@@ -243,7 +243,8 @@ def test_every_file(h2d, tree, how, source, fetch, tmp_path):
 		status = server.status()
 		hits += status["totals"]["cache_hits"]
 		assert (status["image"] > 0) == (source == "image")
-	assert hits > len(tree.files) // 4 if source == "image" else hits == 0
+	# A keeper that had no processor for a second leaves some to the disk.
+	assert hits > len(tree.files) // 10 if source == "image" else hits == 0
 
 
 @pytest.mark.slow

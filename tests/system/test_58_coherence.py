@@ -53,8 +53,9 @@ class Memory(threading.Thread):
 	def look(self):
 		overlap, size = self.look_once()
 		# Looking is not done in an instant: what went and what came meanwhile are both in it.
-		for _ in range(4):
+		for _ in range(20):
 			if not overlap and size > CAP:
+				time.sleep(0.05)
 				overlap, size = min((overlap, size), self.look_once())
 		self.memfds[overlap] = max(self.memfds.get(overlap, 0), size)
 
