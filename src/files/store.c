@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "request/gate.h"
-#include "request/req_client.h"
 #include "request/trace.h"
 
 /* Of a form's files, with names as long as may be, the paths and what is said of them: the
@@ -223,14 +222,6 @@ static int check_coding(struct store *s)
 	return 0;
 }
 
-/* What the peer did wrong: the status that says so, and a line of the log. */
-static int wrong(const struct store *s, const struct err *err)
-{
-	err_log(err, req_client(s->req));
-	req_record_error(&s->req->record, err);
-	return err->status;
-}
-
 static int check_digests(struct store *s)
 {
 	static const struct slice names[] = { SLICE_LIT("content-digest"),
@@ -242,7 +233,7 @@ static int check_digests(struct store *s)
 			req->fields, req->nfields, names[i], &s->work.digests[i]);
 
 		if (err != NULL)
-			return wrong(s, err);
+			return store_wrong(s, err);
 		s->work.wants_digest |= digest_field_any(&s->work.digests[i]);
 	}
 	s->work.wants_digest |= digest_field_wanted(req->fields, req->nfields);
@@ -259,7 +250,7 @@ static int check_form(struct store *s)
 	if (s->work.form == NULL)
 		return ERR_NO_MEMORY->status;
 	err = multipart_init(s->work.form, f != NULL ? f->value : SLICE(""), STORE_PARTS_MAX);
-	return err != NULL ? wrong(s, err) : 0;
+	return err != NULL ? store_wrong(s, err) : 0;
 }
 
 /* --- the calls -------------------------------------------------------------------------------- */
@@ -338,7 +329,7 @@ static int check(struct store *s, const struct call *call)
 {
 	bool named = call->what != FORM_STORED;
 	const struct err *err = named ? file_name_check(call->name) : NULL;
-	int status = err != NULL ? wrong(s, err) : 0;
+	int status = err != NULL ? store_wrong(s, err) : 0;
 
 	if (status == 0 && call->what == FILE_RESUMABLE)
 		status = store_resume_offered(s);

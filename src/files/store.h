@@ -86,7 +86,9 @@ void store_succeed(struct store *s);
 void store_leave(struct store *s);
 /* Behind that: no thread has it. */
 void store_free(struct store *s);
-/* What result, of a step that failed, is as a status. */
+/* What the peer did wrong: the status that says so, and a line of the log. */
+int store_wrong(const struct store *s, const struct err *err);
+/* What result, of a step that failed, is as a status; the log has the reason. */
 int store_status(const struct store *s);
 /* The handler is told, and the request is over. */
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "files/store.h"
 #include "http/path.h"
+#include "request/req_client.h"
 
 void store_free(struct store *s)
 {
@@ -66,12 +67,19 @@ void store_fail(struct store *s, int status)
 	store_leave(s);
 }
 
+int store_wrong(const struct store *s, const struct err *err)
+{
+	err_log(err, req_client(s->req));
+	req_record_error(&s->req->record, err);
+	return err->status;
+}
+
 int store_status(const struct store *s)
 {
 	int status = 500;
 
 	if (s->result >= 0)
-		return s->result;
+		return s->work.err != NULL ? store_wrong(s, s->work.err) : s->result;
 	switch (-s->result) {
 	case EFBIG:
 		return 413;

@@ -273,7 +273,7 @@ int store_part_sync(struct store_work *w)
 static int check_content(struct store_work *w)
 {
 	struct store_part *p = w->part;
-	int rc = store_work_compare(&w->sum, &w->digests[0], 1);
+	int rc = store_work_compare(w, &w->sum, &w->digests[0], 1);
 
 	if (rc != 400)
 		return rc;
@@ -364,15 +364,18 @@ int store_part_end(struct store_work *w)
 	struct store_file *f = file(w);
 	int rc = p->what == STORE_PART_APPEND && w->size == 0 ? begin_to_read(w) : 0;
 	struct digest_field other = w->digests[1];
+	const struct err *err = NULL;
 
 	/* The file's own is computed once, and compared behind that. */
 	other.given[DIGEST_SHA_256] = false;
 	if (rc == 0)
-		rc = store_work_compare(&f->sum, &other, 1);
+		rc = store_work_compare(w, &f->sum, &other, 1);
 	if (rc == 0)
 		rc = store_file_end(f, w->max_file_size);
-	if (rc == 0 && digest_field_compare(&w->digests[1], DIGEST_SHA_256, f->sha256) != NULL)
-		rc = 400;
+	if (rc == 0)
+		err = digest_field_compare(&w->digests[1], DIGEST_SHA_256, f->sha256);
+	if (err != NULL)
+		rc = store_work_wrong(w, err);
 	p->doomed = rc == 400;
 	return rc;
 }

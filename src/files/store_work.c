@@ -15,6 +15,12 @@
 
 enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
 
+int store_work_wrong(struct store_work *w, const struct err *err)
+{
+	w->err = err;
+	return err->status;
+}
+
 /* --- the files -------------------------------------------------------------------------------- */
 
 struct store_file *store_work_new_file(struct store_work *w)
@@ -104,6 +110,7 @@ static int make_room(struct store_work *w, struct slice name)
 static int begin_part(struct store_work *w)
 {
 	const struct multipart_part *part = &w->form->part;
+	const struct err *err;
 	int rc;
 
 	if (!part->has_filename)
@@ -111,8 +118,9 @@ static int begin_part(struct store_work *w)
 	/* What a browser sends for a field without a chosen file. */
 	if (part->filename.n == 0)
 		return 0;
-	if (file_name_check(part->filename) != NULL)
-		return 400;
+	err = file_name_check(part->filename);
+	if (err != NULL)
+		return store_work_wrong(w, err);
 	if (w->nfiles == STORE_FILES_MAX)
 		return 413;
 	rc = make_room(w, part->filename);
@@ -133,6 +141,7 @@ static int take_form(struct store_work *w, struct slice piece, bool end)
 	while (rc == 0) {
 		switch (multipart_next(w->form, &piece, end)) {
 		case MULTIPART_MORE:
+		case MULTIPART_DONE:
 			return 0;
 		case MULTIPART_BEGIN:
 			rc = begin_part(w);
@@ -143,11 +152,8 @@ static int take_form(struct store_work *w, struct slice piece, bool end)
 		case MULTIPART_END:
 			rc = w->in_part ? end_file(w) : 0;
 			break;
-		case MULTIPART_DONE:
-			w->form_done = true;
-			return 0;
 		case MULTIPART_BAD:
-			return 400;
+			return store_work_wrong(w, w->form->err);
 		}
 	}
 	return rc;
@@ -155,7 +161,8 @@ static int take_form(struct store_work *w, struct slice piece, bool end)
 
 /* --- putting them in place -------------------------------------------------------------------- */
 
-int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n)
+int store_work_compare(
+	struct store_work *w, struct store_sum *sum, const struct digest_field *fields, unsigned n)
 {
 	for (unsigned a = 0; a < DIGEST_ALGORITHMS; a++) {
 		unsigned char hash[DIGEST_SIZE_MAX];
@@ -167,9 +174,12 @@ int store_work_compare(struct store_sum *sum, const struct digest_field *fields,
 			continue;
 		if (store_sum_end(sum, a, hash) < 0)
 			return -ENOMEM;
-		for (unsigned i = 0; i < n; i++)
-			if (digest_field_compare(&fields[i], a, hash) != NULL)
-				return 400;
+		for (unsigned i = 0; i < n; i++) {
+			const struct err *err = digest_field_compare(&fields[i], a, hash);
+
+			if (err != NULL)
+				return store_work_wrong(w, err);
+		}
 	}
 	return 0;
 }
@@ -341,12 +351,12 @@ int store_work_seal(struct store_work *w)
 {
 	int rc = w->form != NULL ? take_form(w, slice_of("", 0), true) : 0;
 
-	if (rc == 0 && w->form != NULL && (!w->form_done || w->nfiles == 0))
-		rc = 400;
+	if (rc == 0 && w->form != NULL && w->nfiles == 0)
+		rc = store_work_wrong(w, ERR_MULTIPART_NO_FILE);
 	if (rc == 0 && w->part != NULL)
 		return store_part_seal(w);
 	if (rc == 0)
-		rc = store_work_compare(&w->sum, w->digests, 2);
+		rc = store_work_compare(w, &w->sum, w->digests, 2);
 	if (rc == 0 && w->form == NULL)
 		rc = end_file(w);
 	return rc == 0 ? check_twins(w) : rc;

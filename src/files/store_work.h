@@ -43,12 +43,12 @@ struct store_work {
 	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
 	/* What became of it. */
-	struct store_dir at;  /* the folder */
-	struct store_sum sum; /* of the body */
-	uint64_t size;        /* of what was written, by requests before this one too */
-	uint64_t room;        /* how much may be */
-	bool in_part;         /* the last of the files is not complete */
-	bool form_done;
+	struct store_dir at;   /* the folder */
+	struct store_sum sum;  /* of the body */
+	uint64_t size;         /* of what was written, by requests before this one too */
+	uint64_t room;         /* how much may be */
+	bool in_part;          /* the last of the files is not complete */
+	const struct err *err; /* what the peer did wrong, where the result is its status */
 	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
 	unsigned nfiles, cap;
@@ -84,8 +84,11 @@ void store_work_free(struct store_work *w);
 struct store_file *store_work_new_file(struct store_work *w);
 /* Up to which size the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
+/* The result of what the peer did wrong: its status; what it was is kept for the log. */
+int store_work_wrong(struct store_work *w, const struct err *err);
 /* What was summed, against what n fields say: 400 if they differ. Ends the sums. */
-int store_work_compare(struct store_sum *sum, const struct digest_field *fields, unsigned n);
+int store_work_compare(
+	struct store_work *w, struct store_sum *sum, const struct digest_field *fields, unsigned n);
 /* A rename that a power cut undoes was none. */
 int store_work_sync_dir(const struct store_work *w);
 

@@ -204,6 +204,30 @@ def test_bodies(asker, way):
 		a.post_all(hostile.BODIES)
 
 
+REASONS = [
+	(hostile.GOOD, "multipart: content ends before the final boundary"),
+	(hostile.GOOD.replace(b"--B\r\n", b"--B" + b" " * 999 + b"\r\n") + b"--B--",
+		"multipart: too many blanks behind a boundary"),
+	(hostile.section(b"no colon\r\n") + b"--B--", "multipart: malformed header section of a part"),
+	(hostile.GOOD + b"--B\r\n" + b"X: y\r\n" * 2000 + b"\r\n", "multipart: header section of a part over the limit"),
+	(hostile.section(b"content-type: text/plain\r\n") + b"--B--",
+		"multipart: part without one content-disposition of form-data with a name"),
+	(hostile.FIELD + b"--B--", "multipart: no part with a file name"),
+	(hostile.section(hostile.DISPOSITION.replace(b"good", b"../bad")) + b"--B--", "file name begins with a dot"),
+]
+
+
+@pytest.mark.parametrize("way", ["h2-tcp", "h1-tcp"])
+def test_refusals_are_explained(asker, way):
+	"""The answer has the status; the error log says what was wrong with the form."""
+	with asker(way) as a:
+		for body, reason in REASONS:
+			a.post(body, None)
+			a.server.log.wait(r"info .*connection 127\.0\.0\.1: %s$" % reason)
+		a.expect((413,), "POST", "/files", [("content-type", KIND)], hostile.FIELD * 10001 + b"--B--")
+		a.server.log.wait(r"info .*connection 127\.0\.0\.1: multipart: too many parts$")
+
+
 # --- where frames end -----------------------------------------------------------------------------------
 
 DATA = b"\r\n--B\r\n\r\n--Bo\r--BoUnDaRy-3210x\r\n--BoUnDaRy-321\r\n-\r\n\r\n"

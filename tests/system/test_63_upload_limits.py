@@ -353,6 +353,13 @@ def test_digests(make, way):
 	assert names(server) == ["a"] and content(server, "a") == data
 
 
+def test_wrong_digest_is_explained(make, way):
+	server = make()
+	with connect(server, way) as c:
+		assert put(c, "a", b"x", [("content-digest", digest(b"y"))]).status == 400
+		server.log.wait(r"info .*connection 127\.0\.0\.1: digest is not that of the content$")
+
+
 def test_content_in_parts_or_coded(make, way):
 	server = make()
 	with connect(server, way) as c:
