@@ -34,6 +34,13 @@ static void end_stream(struct h2_stream *s, const struct err *err, uint32_t code
 	s->h2->host->wake(s->h2->host);
 }
 
+/* As if the peer had done so: what is behind its end never comes. */
+static void cancel(struct h2_stream *s)
+{
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+	s->h2->host->wake(s->h2->host);
+}
+
 /* Of a stream whose reply has content that is not all made. */
 static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms)
 {
@@ -42,8 +49,7 @@ static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms
 	bool held = nghttp2_session_get_stream_remote_window_size(session, s->id) <= 0;
 
 	if ((held || connection_held) && s->h2->proto.eof) {
-		nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
-		s->h2->host->wake(s->h2->host);
+		cancel(s);
 		return;
 	}
 	/* A DATA frame at hand has its bytes from what is ready. */
@@ -77,6 +83,10 @@ static void look_at_upload(struct h2_stream *s, uint64_t ms)
 	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
 		    nghttp2_session_get_local_window_size(session) > 0;
 
+	if (s->h2->proto.eof) {
+		cancel(s);
+		return;
+	}
 	if (!h2_patience_ends(
 		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
 		return;

@@ -91,7 +91,9 @@ struct proto {
 	const struct proto_ops *ops;
 	uint64_t requests; /* begun on this connection, ever */
 	uint64_t body;     /* bytes of request bodies received, ever */
-	bool eof;          /* the peer says no more: what its windows hold up never goes on */
+	/* The peer says no more: what its windows hold up never goes on, no body comes to its end.
+	 */
+	bool eof;
 };
 
 extern const struct proto_ops h1_ops, h2_ops;

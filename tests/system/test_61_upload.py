@@ -2,13 +2,15 @@
 import os
 import re
 import signal
+import socket
+import struct
 import threading
 
 import pytest
 
 from client import Closed
 from everywhere import Everywhere
-from procs import wait_for
+from procs import DEADLINE, wait_for
 from uploads import (PUBLIC, ROUNDS, WAYS, connect, content, digest, folder, names, post, put, wait_over)
 from users import basic, hashed, put_users
 
@@ -324,6 +326,26 @@ def test_client_leaves(make, way):
 				wait_for(lambda: server.gauges()["uploads_live"] == 1, said="it has begun")
 	wait_over(server)
 	assert names(server) == ["old"] and content(server, "old") == b"old"
+
+
+def test_client_says_no_more(make, way):
+	"""Behind the end of its half of the connection the rest cannot come, however long a body is waited for."""
+	server = make(sections="timeouts { body = 3600 }")
+	with connect(server, way, seen=None) as c:
+		headers = [("content-length", "100000")]
+		if way.startswith("h2"):
+			stream = c.send("PUT", "/files/a", headers, end=False)
+			c.send_body(stream, b"x" * 50000, end=False)
+		else:
+			c.send_bytes(c.head("PUT", "/files/a", headers) + b"x" * 50000)
+		wait_for(lambda: server.gauges()["uploads_live"] == 1, said="it has begun")
+		c.sock.shutdown(socket.SHUT_WR)
+		if way == "h2-tcp":
+			c.sock.settimeout(DEADLINE)
+			said = b"".join(iter(lambda: c.sock.recv(65536), b""))
+			assert struct.pack(">BHBBLL", 0, 4, 3, 0, stream, 8) in said, "CANCEL, to a client that reads on"
+		wait_over(server)
+	assert names(server) == []
 
 
 def test_cut_short(make):

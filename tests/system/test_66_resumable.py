@@ -458,14 +458,9 @@ def test_rules(make):
 
 # --- cut off -----------------------------------------------------------------------------------------------
 
-# Behind the half of a TCP connection that ended, an HTTP/2 client may still read: a body is waited for so long.
-GONE_SOON = "timeouts { body = 5 }"
-
-
-
 def test_cut(make, way):
 	"""At any byte: what the server had read is kept, and the rest makes it whole."""
-	server = make(workers=2, sections=GONE_SOON)
+	server = make(workers=2)
 	chance = random.Random(66)
 	lost = 0
 	for i in range(10):
@@ -499,7 +494,7 @@ def test_cut(make, way):
 
 def test_nothing_is_lost_by_an_end(make, way):
 	"""A client that leaves in order is heard to its last byte."""
-	server = make(sections=GONE_SOON)
+	server = make()
 	data = os.urandom(300000)
 	opened, location = begin(server, way, "a", 2 * len(data))
 	opened.send(data)
