@@ -72,6 +72,7 @@ int store_part_check(struct store_work *w, size_t n)
 
 	if (n <= p->max - w->size && n <= p->length - w->size)
 		return 0;
+	/* 4.4.2 of the draft: nothing goes on with an upload that is longer than it was to be. */
 	p->doomed = true;
 	return n > p->length - w->size ? problem(p, STORE_PART_LENGTH, 400) : 413;
 }

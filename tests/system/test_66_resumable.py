@@ -259,7 +259,7 @@ def test_refused(make, way):
 
 
 def test_too_long(make):
-	"""A body without content-length that goes past the length ends the upload for good."""
+	"""A body without content-length that goes past the length ends the upload for good (4.4.2 of the draft)."""
 	server = make()
 	with server.h1() as c:
 		location = create(c, "a", b"12345", ("upload-length", "10"), complete=PIECE).get("location")
