@@ -11,11 +11,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define DES_DIGITS "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 enum { FILE_MAX = 4 << 20 };
 
 bool htpasswd_foreign(struct slice hash)
 {
 	return slice_starts(hash, SLICE("$apr1$")) || slice_starts(hash, SLICE("{"));
+}
+
+static bool is_des(struct slice hash)
+{
+	for (size_t i = 0; i < hash.n; i++)
+		if (memchr(DES_DIGITS, hash.p[i], sizeof(DES_DIGITS) - 1) == NULL)
+			return false;
+	return hash.n >= 13 && (hash.n - 13) % 11 == 0;
+}
+
+bool htpasswd_plain(struct slice hash)
+{
+	/* "*" and "!" lock a user; of the others those of DES alone begin otherwise (crypt(5)). */
+	return hash.n > 0 && memchr("$_*!", hash.p[0], 4) == NULL && !htpasswd_foreign(hash) &&
+	       !is_des(hash);
 }
 
 /* Cuts s at the first c; what is behind it is left in *rest. */
@@ -101,7 +118,7 @@ static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
 	struct slice hash, any;
 
 	htpasswd_find(text, h->user, &hash, &any);
-	h->foreign = htpasswd_foreign(hash);
+	h->foreign = htpasswd_foreign(hash) || htpasswd_plain(hash);
 	if (hash.n > 0 && !h->foreign)
 		return htpasswd_verify(h->password.p, hash) ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
 	/* For the time it takes: nobody shall learn who is in the file. */

@@ -24,7 +24,7 @@ struct htpasswd {
 	/* Answers: */
 	struct file_id stamp; /* of the file that was read */
 	int error;
-	bool foreign; /* the user's hash is "$apr1$" or "{…}", which is not crypt(3)'s */
+	bool foreign; /* the user's hash is not crypt(3)'s: "$apr1$", "{…}", or no hash at all */
 };
 
 enum htpasswd_result htpasswd_check(struct htpasswd *h);
@@ -36,6 +36,8 @@ bool htpasswd_unchanged(const char *file, const struct file_id *stamp);
  * takes. */
 void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any);
 bool htpasswd_foreign(struct slice hash);
+/* Whether it has the form of no hash, as a password has that somebody wrote there as it is. */
+bool htpasswd_plain(struct slice hash);
 bool htpasswd_verify(const char *password, struct slice hash);
 
 #endif

@@ -448,6 +448,18 @@ def test_foreign_hashes(guarded):
 	assert len(guarded.log.wait(r"error .*/users: hashes like .* are not crypt")) == 1
 
 
+def test_plain_passwords(guarded):
+	"""They are no hashes: nobody gets in by them, and the log says why; of who has none it says nothing."""
+	put_users(guarded, anna="*", bob="!", carl="sesame")
+	with guarded.connect("tcp") as c:
+		for user in ("anna", "bob", "dora"):
+			assert c.get("/in/f", basic(user, "sesame")).status == 401
+		assert guarded.log.find("crypt") == []
+		for password in ("sesame", "other"):
+			assert c.get("/in/f", basic("carl", password)).status == 401
+	assert len(guarded.log.wait(r"error .*/users: .*passwords in plain text.* are not crypt")) == 1
+
+
 def test_rules_of_an_index_file(h2d, speak):
 	"""They hold by whatever name it is asked for."""
 	server = h2d.new(files={"a/index.html": "secret", "b/index.html": "secret", "c/other.html": "first",

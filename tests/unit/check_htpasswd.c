@@ -83,6 +83,21 @@ START_TEST(a_kind)
 	/* a part of a hash is none, though it is all the setting that crypt(3) needs */
 	ck_assert(!htpasswd_verify("p\xc3\xa4ss", slice_of(hash.p, hash.n - 1)));
 	ck_assert(!htpasswd_foreign(hash));
+	ck_assert(!htpasswd_plain(hash));
+}
+END_TEST
+
+START_TEST(plain_text)
+{
+	static const char *const plain[] = { "x", "secret", "pass word", "0123456789ab",
+		"0123456789abcd", "0123456789ab:", "caf\xc3\xa9" };
+	static const char *const others[] = { "", "*", "!", "*0", "!x", "$", "_", "{SHA}x",
+		"$apr1$x$y", "0123456789ab.", "0123456789abcdefghijklmn" };
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		ck_assert_msg(htpasswd_plain(slice_str(plain[i])), "%s", plain[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ck_assert_msg(!htpasswd_plain(slice_str(others[i])), "%s", others[i]);
 }
 END_TEST
 
@@ -231,6 +246,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, a_text, 0, sizeof(texts) / sizeof(texts[0]));
 	tcase_add_loop_test(c, a_kind, 0, sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(c, what_is_no_hash);
+	tcase_add_test(c, plain_text);
 	tcase_add_test(c, a_file);
 	tcase_add_test(c, a_file_that_changes);
 	tcase_add_test(c, nobody_takes_as_long);
