@@ -214,10 +214,10 @@ static int check_coding(struct store *s)
 
 	/* A GET would give it without its coding. */
 	if (f != NULL && !slice_ieq(f->value, SLICE("identity")))
-		return 415;
+		return store_wrong(s, ERR_CONTENT_CODING);
 	/* RFC 9110, 14.5: a part would be taken for the whole. */
 	if (field_find(req->fields, req->nfields, SLICE("content-range")) != NULL)
-		return 400;
+		return store_wrong(s, ERR_CONTENT_RANGE);
 	s->work.length = req->body_length;
 	return 0;
 }

@@ -78,8 +78,12 @@ int store_status(const struct store *s)
 {
 	int status = 500;
 
+	if (s->work.err != NULL && s->result >= 0)
+		return store_wrong(s, s->work.err);
+	if (s->result == ERR_UPLOAD_ROOM->status)
+		return store_wrong(s, ERR_UPLOAD_ROOM);
 	if (s->result >= 0)
-		return s->work.err != NULL ? store_wrong(s, s->work.err) : s->result;
+		return s->result;
 	switch (-s->result) {
 	case EFBIG:
 		return 413;

@@ -78,7 +78,7 @@ static int check_append(struct store *s, struct store_part *p)
 	upload_field_parse(req->fields, req->nfields, &u);
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || !u.has_offset)
-		return 400;
+		return store_wrong(s, ERR_UPLOAD_FIELDS);
 	p->asked = u.offset;
 	take_length(p, &u);
 	return 0;

@@ -368,6 +368,19 @@ def test_content_in_parts_or_coded(make, way):
 		assert put(c, "a", b"x", [("content-encoding", "identity")]).status == 201
 
 
+def test_refusals_are_explained(make):
+	server = make(server=PUBLIC + "upload-quota = 10")
+	with server.connect() as c:
+		for data, headers, status, reason in (
+				(b"x", [("content-range", "bytes 0-0/5")], 400, "content-range in an upload"),
+				(b"x", [("content-encoding", "gzip")], 415, "content-encoding of an upload"),
+				(b"x" * 11, [], 507, "no room for an upload in upload-quota or on the disk")):
+			assert put(c, "a", data, headers).status == status
+			server.log.wait(r"info .*connection 127\.0\.0\.1: %s$" % reason)
+	wait_over(server)
+	assert names(server) == []
+
+
 # --- expect: 100-continue -------------------------------------------------------------------------------
 
 EXPECT = [("expect", "100-continue"), ("content-length", "5")]

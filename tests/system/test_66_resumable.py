@@ -245,6 +245,8 @@ def test_refused(make, way):
 			assert answer.status == status, headers
 			if status == 415:
 				assert answer.get("accept-patch") == "application/partial-upload"
+			else:
+				server.log.wait(r"info .*connection 127\.0\.0\.1: upload-complete or upload-offset missing")
 		for data, complete in ((b"6789", WHOLE), (b"678901", PIECE)):
 			answer = append(c, location, 5, data, complete=complete)
 			assert (answer.status, problem(answer)) == (400, "inconsistent-upload-length")
