@@ -17,8 +17,8 @@ enum {
 	LONG_MS = 2,           /* of a round trip: in less, START is as much as 4 Gbit/s take */
 	PROBE_MS = 10,         /* between two PINGs, at least */
 	PROBES_PER_WINDOW = 8, /* at most */
-	KEPT_PART = 16,        /* of receive-window, what no stream's window is made of */
-	LEFT_PART = 8,         /* of the rest, what each stream leaves to later ones */
+	KEPT_PART = 32,        /* of receive-window, what no stream's window is made of */
+	LEFT_PART = 16,        /* of the rest, what each stream leaves to later ones */
 	ENOUGH_PART = 2,       /* of a window, to tell a rate */
 	GROWTH = 4,
 	ANNOUNCED_PART = 8,

@@ -463,6 +463,32 @@ START_TEST(others_go_on)
 }
 END_TEST
 
+/* One that had nearly all to itself stands still: others have a part all the same. */
+START_TEST(others_beside_a_wide_one)
+{
+	size_t endless = SIZE_MAX, left[3] = { 5 * MIB, 5 * MIB, 5 * MIB };
+	struct peer p;
+
+	put_by(&p, 10000, 1000000, &endless);
+	run(&p, 500000, 250);
+	ck_assert_uint_eq(window(&p), LIMIT);
+	ck_assert_int_ge(nghttp2_session_get_stream_effective_local_window_size(
+				 ((struct h2 *)p.server)->session, 1),
+		14 * MIB);
+	uploads[0].may_take = 0;
+	run(&p, 100000, 1000);
+	ck_assert_uint_ge(uploads[0].held, 12 * MIB);
+	for (unsigned i = 0; i < 3; i++) {
+		uploads[1 + i].may_take = SIZE_MAX;
+		put(&p, &left[i]);
+	}
+	run(&p, 2000000, 1000);
+	for (unsigned i = 1; i <= 3; i++)
+		ck_assert(uploads[i].ended && uploads[i].got == 5 * MIB);
+	disconnect(&p);
+}
+END_TEST
+
 /* A handler that goes without having taken what it got owes its connection nothing. */
 START_TEST(gone_with_bytes)
 {
@@ -543,6 +569,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, short_path, 0, 4);
 	tcase_add_loop_test(c, slow_disk, 0, 4);
 	tcase_add_loop_test(c, others_go_on, 0, 2);
+	tcase_add_test(c, others_beside_a_wide_one);
 	tcase_add_test(c, gone_with_bytes);
 	tcase_add_test(c, short_bodies);
 	tcase_add_test(c, all_of_a_worker);
