@@ -43,7 +43,7 @@ struct store {
 	enum store_step first;        /* what the request is for */
 	enum store_step step;         /* of the job, or of the one before */
 	bool busy;                    /* a thread has it */
-	bool closed;                  /* store_work_close() was called */
+	bool closed;                  /* store_work_close() has nothing more to do */
 	int result;                   /* of the job */
 	const char *tree;             /* path of the root */
 	struct disk_root *root, *old; /* a reference each is held */

@@ -18,13 +18,13 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3, SEND_OFF = 16 << 20 };
+enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3, SEND_OFF = 16 << 20, LONG = 4 << 20 };
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {
 	int rc;
 
-	*f = (struct store_file){ .fd = -1, .sum_max = sum_max };
+	*f = (struct store_file){ .fd = -1, .replaced = -1, .sum_max = sum_max };
 	memcpy(f->name, name.p, name.n);
 	rc = store_sum_want(&f->sum, DIGEST_SHA_256);
 	if (rc < 0)
@@ -36,7 +36,9 @@ int store_file_begin(struct store_file *f, struct store_dir *d, struct slice nam
 int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
 	uint64_t size, uint64_t sum_max)
 {
-	*f = (struct store_file){ .fd = fd, .size = size, .on_its_way = size, .sum_max = sum_max };
+	*f = (struct store_file){
+		.fd = fd, .replaced = -1, .size = size, .on_its_way = size, .sum_max = sum_max
+	};
 	memcpy(f->name, name.p, name.n);
 	strcpy(f->hidden, hidden);
 	return lseek(fd, (off_t)size, SEEK_SET) < 0 ? -errno : 0;
@@ -161,12 +163,27 @@ static int rename_new(struct store_file *f, const struct store_dir *d)
 	return linkat(d->fd, f->hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
 }
 
+/* What is open is not freed by losing its name. */
+static int keep_open(const struct store_dir *d, const char *name)
+{
+	int fd = beneath_open(d->fd, name, BENEATH_PATH | BENEATH_NO_LINK);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && st.st_size >= LONG)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static int replace(struct store_file *f, struct store_dir *d)
 {
 	int rc = hide(f, d);
 
 	if (rc < 0)
 		return rc;
+	f->replaced = keep_open(d, f->name);
 	if (renameat(d->fd, f->hidden, d->fd, f->name) < 0)
 		return -errno;
 	f->hidden[0] = '\0';
@@ -181,6 +198,13 @@ int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite)
 	if (rc == -EEXIST && overwrite)
 		rc = replace(f, d);
 	return rc;
+}
+
+void store_file_free_replaced(struct store_file *f)
+{
+	if (f->replaced >= 0)
+		close(f->replaced);
+	f->replaced = -1;
 }
 
 void store_file_drop(struct store_file *f, const struct store_dir *d)

@@ -25,6 +25,7 @@ struct store_file {
 	unsigned char sha256[DIGEST_SIZE_MAX];
 	struct etag etag; /* as a GET will say it */
 	bool created;     /* nothing had its name before */
+	int replaced;     /* what had its name, if that was long; -1: nothing */
 };
 
 /* What has a name in the folder. */
@@ -60,8 +61,11 @@ int store_file_shelve(struct store_file *f, struct store_dir *d);
 /*
  * Gives it its name, which then stands for the whole file or, on failure, for what it stood before.
  * overwrite: a file of that name is replaced, else -EEXIST. The folder is locked. 0, or -errno.
+ * What was replaced, if it is long, is freed by store_file_free_replaced(), which takes the disk a
+ * while.
  */
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
+void store_file_free_replaced(struct store_file *f);
 
 /* Lets go of it; what has a hidden name is removed. */
 void store_file_drop(struct store_file *f, const struct store_dir *d);

@@ -128,8 +128,8 @@ static void work(struct job *j)
 	/* Of what can be resumed there may be more to keep. */
 	if (s->result == 0 && s->step < STORE_PLACE && (s->work.part != NULL || !job_unwanted(j)))
 		return;
-	store_work_close(&s->work);
-	s->closed = true;
+	/* Else what is left is done behind the answer. */
+	s->closed = store_work_close(&s->work);
 }
 
 /* --- on the loop ------------------------------------------------------------------------------ */
@@ -210,7 +210,8 @@ void store_submit(struct store *s, enum store_step step)
 	if (s->busy)
 		return;
 	/* Without a thread; it is all that can be done. */
-	store_work_close(&s->work);
+	while (!store_work_close(&s->work))
+		continue;
 	s->closed = true;
 	if (s->req != NULL)
 		store_fail(s, 503);

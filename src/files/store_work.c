@@ -242,6 +242,9 @@ static int place_all(struct store_work *w)
 		rc = w->nfiles > 1 ? store_rules_look(w, f->name, 409, &there) : 0;
 		if (rc == 0)
 			rc = store_file_place(f, &w->at, w->overwrite);
+		/* Of many files, what they replace would be as many descriptors. */
+		if (w->nfiles > 1)
+			store_file_free_replaced(f);
 	}
 	if (rc != 0)
 		for (unsigned k = 0; k < i; k++)
@@ -409,14 +412,21 @@ int store_work_remove(struct store_work *w)
 	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 
-void store_work_close(struct store_work *w)
+bool store_work_close(struct store_work *w)
 {
+	bool more = w->nfiles > 0 && w->files[0]->replaced >= 0;
+
+	if (more && w->at.fd < 0) {
+		store_file_free_replaced(w->files[0]);
+		return true;
+	}
 	if (w->part != NULL)
 		store_part_close(w);
 	for (unsigned i = 0; i < w->nfiles; i++)
 		store_file_drop(w->files[i], &w->at);
 	store_sum_fini(&w->sum);
 	store_dir_close(&w->at);
+	return !more;
 }
 
 void store_work_free(struct store_work *w)

@@ -72,8 +72,11 @@ int store_work_place(struct store_work *w);
 /* Removes the file, which is in place of all that is above. */
 int store_work_remove(struct store_work *w);
 
-/* Closes everything; nothing stays that has no name of its own, but what can be resumed. */
-void store_work_close(struct store_work *w);
+/*
+ * Closes everything; nothing stays that has no name of its own, but what can be resumed. False: a
+ * long file that was replaced is still to be freed, by the next call, as that takes a while.
+ */
+bool store_work_close(struct store_work *w);
 
 /* Frees what is left, behind that; cannot block. */
 void store_work_free(struct store_work *w);

@@ -1,4 +1,5 @@
 """Uploads by PUT and DELETE: whole or not at all, who may, conditions, and what each answer says."""
+import contextlib
 import os
 import re
 import signal
@@ -66,6 +67,26 @@ def test_digest_of_a_long_file(make, way, wanted):
 	with connect(server, way) as c:
 		assert put(c, "a", data, [asks]).get("repr-digest") == digest(data)
 		assert put(c, "a", data, [("want-repr-digest", "sha-256=0")]).get("repr-digest") is None
+
+
+def descriptors(server):
+	"""What the workers have open of the folder of uploads."""
+	found = []
+	for pid in server.worker_pids():
+		for fd in os.listdir("/proc/%d/fd" % pid):
+			with contextlib.suppress(OSError):
+				found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+	return [path for path in found if path.startswith(folder(server))]
+
+
+def test_long_file_replaced(make):
+	"""What was there is freed behind the answer, but it is."""
+	server = make(files={"up/long": bytes(9 << 20)})
+	with server.connect() as c:
+		assert put(c, "long", b"short").status == 204
+		wait_over(server)
+		wait_for(lambda: descriptors(server) == [], said="what was replaced is closed")
+	assert content(server, "long") == b"short"
 
 
 def test_names_in_paths(make):

@@ -111,6 +111,30 @@ START_TEST(new_and_replaced)
 }
 END_TEST
 
+/* To free a long file takes a while, which is not the client's: it goes with the second call. */
+START_TEST(replaced_and_long)
+{
+	int fd;
+	struct stat st;
+
+	tree_write("up/a", "short", 5);
+	begin("a", _i);
+	ck_assert_int_eq(store("long"), 0);
+	ck_assert(store_work_close(&w));
+	end();
+	ck_assert_int_eq(truncate(tree_path("up/a"), 100 << 20), 0);
+	begin("a", _i);
+	ck_assert_int_eq(store("other"), 0);
+	fd = w.files[0]->replaced;
+	ck_assert(!store_work_close(&w));
+	ck_assert(fstat(fd, &st) == 0 && st.st_size == 100 << 20 && st.st_nlink == 0);
+	ck_assert(store_work_close(&w));
+	ck_assert(fstat(fd, &st) < 0);
+	end();
+	ck_assert(holds("a", "other"));
+}
+END_TEST
+
 /* Somebody who takes no lock made the name between the look and the link. */
 START_TEST(made_by_others)
 {
@@ -354,6 +378,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 60); /* a sweep waits three seconds for a lock */
 	tcase_add_loop_test(c, new_and_replaced, 0, 2);
+	tcase_add_loop_test(c, replaced_and_long, 0, 2);
 	tcase_add_loop_test(c, made_by_others, 0, 2);
 	tcase_add_loop_test(c, given_up, 0, 2);
 	tcase_add_test(c, swept);
