@@ -18,7 +18,7 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3, SEND_OFF = 16 << 20, LONG = 4 << 20 };
+enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3, SEND_OFF = 8 << 20, LONG = 4 << 20 };
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {

@@ -313,12 +313,12 @@ START_TEST(sent_off_early)
 	memset(text, 'x', sizeof(text) - 1);
 	begin("a", false);
 	ck_assert_int_eq(store_work_begin(&w), 0);
-	for (unsigned i = 0; i < 15; i++)
+	for (unsigned i = 0; i < 7; i++)
 		ck_assert_int_eq(take(text), 0);
 	ck_assert_uint_eq(sent_off, 0);
 	for (unsigned i = 0; i < 20; i++)
 		ck_assert_int_eq(take(text), 0);
-	ck_assert_uint_eq(sent_off, 32 << 20);
+	ck_assert_uint_eq(sent_off, 24 << 20);
 	end();
 }
 END_TEST
