@@ -3,6 +3,7 @@
 It keeps what the first response with an entity tag said, and holds all later ones against it.
 """
 import hashlib
+from email.utils import parsedate_to_datetime
 
 from lint import CONTENT_RANGE, byteranges, lint, value, words
 
@@ -14,10 +15,15 @@ OF_MESSAGES = {"date", "connection", "keep-alive", "transfer-encoding", "alt-svc
 REPEATED = ("cache-control", "content-location", "etag", "expires", "vary")
 
 
-def different(some, others):
-	"""But for last-modified, which the response of a file's first second may lack (RFC 9110, 8.8.2.1)."""
-	apart = set(some) ^ set(others)
-	return any(name != "last-modified" for name, _ in apart) or len(apart) > 1
+def different(now, before):
+	"""
+	But for last-modified: the response of a file's first second may lack it (RFC 9110, 8.8.2.1), and the same content,
+	written once more, has a later one.
+	"""
+	if any(name != "last-modified" for name, _ in set(now) ^ set(before)):
+		return True
+	times = [value(fields, "last-modified") for fields in (before, now)]
+	return None not in times and parsedate_to_datetime(times[1]) < parsedate_to_datetime(times[0])
 
 
 class Representation:
@@ -78,11 +84,11 @@ class History:
 		# RFC 9112, 6.1: a chunked response, and HEAD's, may leave content-length out.
 		if value(response.headers, "content-length") is None:
 			fields = None
-		if known.fields is None:
-			known.fields = fields
-		elif fields is not None and different(fields, known.fields):
+		if fields is not None and known.fields is not None and different(fields, known.fields):
 			yield "the same etag had other fields: %s" % sorted(
 				set(fields) ^ set(known.fields))
+		elif fields is not None:
+			known.fields = fields
 		if request.method == "HEAD" or response.body is None:
 			return
 		digest = hashlib.sha256(response.body).digest()

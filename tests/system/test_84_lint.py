@@ -180,6 +180,7 @@ PAIRS = [
 	("", {}, {"fields": {"etag": '"new"'}, "body": b"edit"}),
 	("", {}, {"fields": {"content-type": "text/css; charset=utf-8"}, "path": "/b"}),
 	("", {}, {"fields": {"last-modified": None}}),
+	("", {"fields": {"last-modified": DATE.replace("1994", "1988")}}, {}),
 	("other bytes", {}, {"body": b"BODY"}), ("other fields", {}, {"fields": {"cache-control": "no-store"}}),
 	("other fields", {}, {"method": "HEAD", "body": b"", "fields": {"content-length": "5"}}),
 	("other fields", {}, {"fields": {"last-modified": DATE.replace("1994", "1988")}}),
