@@ -45,6 +45,7 @@ int loop_watch(struct loop *l, struct watch *w, uint32_t events)
 	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, w->fd, &ev) != 0)
 		return -errno;
 	w->active = true;
+	l->watches++;
 	return 0;
 }
 
@@ -58,6 +59,7 @@ void loop_unwatch(struct loop *l, struct watch *w)
 	rc = epoll_ctl(l->epfd, EPOLL_CTL_DEL, w->fd, NULL);
 	H2D_ASSERT(rc == 0);
 	w->active = false;
+	l->watches--;
 	for (int i = 0; i < l->batch_len; i++) {
 		if (l->batch[i] == w)
 			l->batch[i] = NULL;
@@ -129,11 +131,30 @@ static int wait_ms(const struct loop *l, int max)
 	return max < 0 || timer < max ? timer : max;
 }
 
+/*
+ * A timer fires only when all that was ready at its time has been heard: what a client sent in time
+ * is in time, however long this process stood still meanwhile (SIGSTOP, a machine that was paused,
+ * a processor that others had). A look is one call of epoll_wait(2), or so many that each watch had
+ * its turn; epoll reports first what was ready first.
+ */
+static void fire_timers(struct loop *l, int heard, uint64_t looked_ms)
+{
+	if (l->look.heard == 0)
+		l->look.from_ms = looked_ms;
+	l->look.heard += heard;
+	if (heard == EVENTS_PER_TURN && l->look.heard < l->watches)
+		return;
+	l->look.heard = 0;
+	wheel_advance(&l->wheel, l->look.from_ms);
+}
+
 int loop_turn(struct loop *l, int max_wait_ms)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	struct list ready;
-	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait_ms(l, max_wait_ms));
+	uint64_t looked_ms = clock_ms();
+	int wait = wait_ms(l, max_wait_ms);
+	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait);
 
 	if (n < 0 && errno != EINTR)
 		return -errno;
@@ -143,7 +164,8 @@ int loop_turn(struct loop *l, int max_wait_ms)
 	list_init(&ready);
 	list_splice(&ready, &l->ready);
 	run_events(l, events, n);
-	wheel_advance(&l->wheel, clock_ms());
+	if (n >= 0)
+		fire_timers(l, n, n == 0 ? looked_ms + (unsigned)wait : looked_ms);
 	run_tasks(&ready);
 	run_tasks(&l->turn_end);
 	run_tasks(&l->deferred);

@@ -1,8 +1,10 @@
 /*
  * loop: the edge-triggered epoll loop of a process. A turn is: wait, clock, events, timers, ready
- * tasks, end-of-turn tasks, deferred frees. Nothing is freed inside an event batch: what ends is
- * closed with loop_unwatch() and freed by loop_defer(), which runs when the batch is over; a watch
- * that was removed gets no further callback, not even from the batch that is being worked off.
+ * tasks, end-of-turn tasks, deferred frees. A timer is called behind the events that were ready at
+ * its time, however late the process comes to look. Nothing is freed inside an event batch: what
+ * ends is closed with loop_unwatch() and freed by loop_defer(), which runs when the batch is over;
+ * a watch that was removed gets no further callback, not even from the batch that is being worked
+ * off.
  */
 #ifndef H2D_EVENT_LOOP_H
 #define H2D_EVENT_LOOP_H
@@ -45,6 +47,11 @@ struct loop {
 	struct list deferred; /* tasks that free */
 	struct watch **batch; /* watches of the events of this turn, NULLed by loop_unwatch */
 	int batch_len;
+	int watches;
+	struct {
+		int heard;        /* events of the look that is not over; 0: none is under way */
+		uint64_t from_ms; /* when it began */
+	} look;
 	uint64_t turns;
 };
 

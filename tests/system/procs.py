@@ -1,5 +1,6 @@
 """What tests ask of the system: waiting with a deadline, processes, descriptors, sockets."""
 import collections
+import contextlib
 import os
 import pickle
 import re
@@ -122,16 +123,14 @@ def descriptor_kinds(pid):
 
 
 def sockets(pid):
-	"""{inode: fd}"""
+	"""{inode: fd}; none where the process has ended."""
 	found = {}
-	for fd in os.listdir("/proc/%d/fd" % pid):
-		try:
-			name = os.readlink("/proc/%d/fd/%s" % (pid, fd))
-		except FileNotFoundError:
-			continue
-		match = re.fullmatch(r"socket:\[(\d+)\]", name)
-		if match:
-			found[int(match.group(1))] = int(fd)
+	with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+		for fd in os.listdir("/proc/%d/fd" % pid):
+			with contextlib.suppress(FileNotFoundError):
+				match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+				if match:
+					found[int(match.group(1))] = int(fd)
 	return found
 
 

@@ -318,6 +318,11 @@ class Server:
 	def acceptor(self):
 		return wait_for(lambda: self.status()["acceptor"], said="an acceptor")
 
+	def listening(self, pid):
+		"""The sockets by which that process listens on port "tcp"."""
+		return {i for i, port in procs.listening_inodes().items() if port == self.ports["tcp"]
+			and i in procs.sockets(pid)}
+
 	def wait_up(self, generation=None):
 		def all_up():
 			status = self.status()

@@ -94,6 +94,8 @@ def test_many_slow_downloads(h2d):
 		if i < 5:
 			procs.wait_for(lambda: server.log.find(r"generation %d → " % (i + 1)) or server.log.find(
 				r"4 generations drain \(max-draining = 4\): the reload waits until one is gone"))
+			procs.wait_for(lambda: len([pid for pid in server.children() if server.listening(pid)]) == 1,
+				said="the generation before listens no more")
 	assert server.status()["generation"] == 5
 	with open(server.pid_path + ".status") as f:
 		assert "\nwaiting 4\n" in f.read()

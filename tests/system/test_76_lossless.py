@@ -166,11 +166,6 @@ def no_bpf():
 		assert libc.prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
 
 
-def listening(server, pid):
-	return {i for i, port in procs.listening_inodes().items() if port == server.ports["tcp"]
-		and i in procs.sockets(pid)}
-
-
 @pytest.mark.parametrize("migrates", [True, False], ids=["migrated", "emptied"])
 def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
 	"""The sockets of slots that are gone are closed, in every process, and nothing is lost by it."""
@@ -181,15 +176,15 @@ def test_fewer_workers_have_fewer_sockets(h2d, tmp_path, migrates):
 	if not migrates:  # the sanitizer's look for leaks needs a right that goes with it
 		server.env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 	server.start()
-	assert len(listening(server, server.pid)) == 4
+	assert len(server.listening(server.pid)) == 4
 	with storm(server, tmp_path / "out", again_and_again=32) as clients:
 		for count in (1, 6, 2):
 			server.put_conf(server.conf_text.replace("worker-processes = 4", "worker-processes = %d" % count))
 			server.workers = count
 			server.reload()
-			procs.wait_for(lambda: len(listening(server, server.pid)) == count, said="%d sockets" % count)
+			procs.wait_for(lambda: len(server.listening(server.pid)) == count, said="%d sockets" % count)
 			server.wait_up()
-			procs.wait_for(lambda: all(len(listening(server, pid)) == 1 for pid in server.worker_pids()),
+			procs.wait_for(lambda: all(len(server.listening(pid)) == 1 for pid in server.worker_pids()),
 				said="each worker has its own")
 		found = clients.stop()
 	print(found["counts"])
@@ -237,3 +232,45 @@ def test_killed_processes(h2d):
 		len(took), lost, 1000 * took[-1], 1000 * took[len(took) // 2]))
 	assert took[len(took) // 2] < 5 * srv.SLOW, took
 	server.wait_up()
+
+
+LATE = 3  # seconds: keepalive below, and H1_DRAIN_MS of src/proto/h1.h
+
+
+def stopped_in_time(server, connect, drains):
+	"""Stops a worker while its connections rest, for less than LATE seconds so far. It and they; they are more than it
+	hears in a turn."""
+	for _ in range(10):
+		begun = time.monotonic()
+		clients = [connect() for _ in range(50)]
+		for c in clients:
+			assert c.get("/small").status == 200
+		pid = server.worker_pids()[0]
+		if drains:
+			server.reload()
+		os.kill(pid, signal.SIGSTOP)
+		procs.wait_for(lambda: procs.stopped(pid), said="it stands still")
+		if time.monotonic() < begun + LATE:
+			return pid, clients
+		os.kill(pid, signal.SIGCONT)
+		for c in clients:
+			c.close()
+	raise AssertionError("no time to stop it in")
+
+
+@pytest.mark.parametrize("version, drains", [("1.1", False), ("1.1", True), ("2", False)],
+	ids=["h1", "h1-drains", "h2"])
+def test_worker_that_stood_still_hears_before_it_times_out(h2d, version, drains):
+	"""What clients sent in time is answered by a worker that could not look in time."""
+	server = h2d(listens=("tcp",), conf="shutdown-timeout = 300",
+		sections="timeouts { keepalive = %d }" % LATE, files={"small": "small"})
+	server.baseline = None
+	pid, clients = stopped_in_time(server, server.h1 if version == "1.1" else server.connect, drains)
+	try:
+		asked = [c.send("GET", "/small") for c in clients]
+		time.sleep(LATE + 0.2)
+	finally:
+		os.kill(pid, signal.SIGCONT)
+	for c, stream in zip(clients, asked):
+		assert (c.response() if version == "1.1" else c.response(stream)).status == 200
+		c.close()

@@ -6,9 +6,11 @@
 #include "event/loop.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -239,7 +241,7 @@ static void on_event_order(struct watch *w, uint32_t events)
 	loop_defer(&loop, &tasks[4]);
 	loop_defer(&loop, &tasks[4]);
 	loop_at_turn_end(&loop, &tasks[2]);
-	timer_arm(&loop.wheel, &timer, clock_ms());
+	timer_arm(&loop.wheel, &timer, 0);
 }
 
 START_TEST(order_of_a_turn)
@@ -317,6 +319,81 @@ START_TEST(timer_wakes)
 }
 END_TEST
 
+/* What was ready when a process stood still is heard before the timers whose time passed. */
+static void on_event_say(struct watch *w, uint32_t events)
+{
+	on_event(w, events);
+	say(w == &sources[WATCHES - 1].watch ? "last" : "");
+}
+
+static void stand_still_past_the_timer(void)
+{
+	uint64_t start = clock_read_us();
+
+	timer_init(&timer, on_timer_stop);
+	timer_arm(&loop.wheel, &timer, clock_ms() + 2);
+	while (clock_read_us() - start < 4000)
+		usleep(1000);
+}
+
+START_TEST(timer_behind_all_that_was_ready)
+{
+	open_sources(WATCHES, on_event);
+	stand_still_past_the_timer();
+	for (int i = 0; i < WATCHES; i++)
+		ring(i);
+	sources[WATCHES - 1].watch.fn = on_event_say;
+	ck_assert_int_eq(loop_run(&loop), 0);
+	ck_assert_str_eq(trace, "last timer");
+	close_sources(WATCHES);
+}
+END_TEST
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	stand_still_past_the_timer();
+	ring(WATCHES - 1);
+}
+
+/* The wait ends by EINTR, and has looked at nothing. */
+START_TEST(timer_behind_what_came_with_a_signal)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value.tv_usec = 2000 };
+
+	open_sources(WATCHES, on_event);
+	sources[WATCHES - 1].watch.fn = on_event_say;
+	ck_assert_int_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	ck_assert_int_eq(loop_run(&loop), 0);
+	ck_assert_str_eq(trace, "last timer");
+	close_sources(WATCHES);
+}
+END_TEST
+
+/* More is always ready than a turn takes, of a few that never rest. */
+static void on_event_again(struct watch *w, uint32_t events)
+{
+	on_event(w, events);
+	ck_assert_int_eq(eventfd_write(w->fd, 1), 0);
+}
+
+START_TEST(timer_fires_under_full_turns)
+{
+	open_sources(WATCHES, on_event_again);
+	timer_init(&timer, on_timer_stop);
+	timer_arm(&loop.wheel, &timer, 0);
+	for (int i = 0; i < WATCHES; i++)
+		ring(i);
+	ck_assert_int_eq(loop_run(&loop), 0);
+	for (int i = 0; i < WATCHES; i++)
+		ck_assert_int_ge(sources[i].heard, 1);
+	ck_assert_uint_le(loop.turns, 4);
+	close_sources(WATCHES);
+}
+END_TEST
+
 START_TEST(waits_at_most)
 {
 	timer_init(&timer, on_timer_stop);
@@ -367,6 +444,9 @@ static TCase *tests(void)
 	tcase_add_test(tc, what_is_queued_between_turns_runs);
 	tcase_add_test(tc, cancel);
 	tcase_add_test(tc, timer_wakes);
+	tcase_add_test(tc, timer_behind_all_that_was_ready);
+	tcase_add_test(tc, timer_behind_what_came_with_a_signal);
+	tcase_add_test(tc, timer_fires_under_full_turns);
 	tcase_add_test(tc, waits_at_most);
 	tcase_add_test(tc, stop_before_run);
 	tcase_add_test(tc, clock_is_cached);
