@@ -212,6 +212,9 @@ void h2_window_expect(struct h2_stream *s)
 	if (!is_long(s))
 		return;
 	count_in(s);
+	/* Of one that tells no length, the second DATA frame is soon enough: see ask_again(). */
+	if (s->req.body_length == BODY_UNKNOWN)
+		return;
 	if (h2->window.size <= START && limit_of(h2) > START && !h2->window.asked &&
 		h2->window.trips == 0)
 		ask(h2);

@@ -2,7 +2,6 @@
 import os
 import re
 import subprocess
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -18,19 +17,14 @@ def h2spec(work_folder):
 		[os.path.join(HERE, "tools.go")])
 
 
-def test_h2spec(h2d, h2spec, how, tmp_path):
+def test_h2spec(h2d, h2spec, how):
 	server = h2d(files={"index.html": b"<!doctype html><title>conformance</title>"
 		+ b"x" * 2000})
-	report = str(tmp_path / "report.xml")
-	done = subprocess.run([h2spec, "-S", "-h", "127.0.0.1", "-p", str(server.ports[how]), "-j",
-		report]
+	# It waits for an answer as long as -o says, 2 s if that is not said: too short where a machine is busy.
+	done = subprocess.run([h2spec, "-S", "-o", "30", "-h", "127.0.0.1", "-p", str(server.ports[how])]
 		+ (["-t", "-k"] if how == "tls" else []), stdout=subprocess.PIPE,
-		stderr=subprocess.STDOUT, text=True,
-		timeout=400)
+		stderr=subprocess.STDOUT, text=True, errors="backslashreplace", timeout=400)
 	summary = re.search(r"(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed", done.stdout)
 	assert summary, done.stdout[-2000:]
-	wrong = [case.get("package") + ": " + case.get("classname") + ": "
-		+ "".join(case.itertext()).strip()
-		for case in ElementTree.parse(report).getroot().iter("testcase") if len(case)]
-	assert [int(n) for n in summary.groups()] == [CASES, CASES, 0, 0], "\n".join(wrong)
+	assert [int(n) for n in summary.groups()] == [CASES, CASES, 0, 0], done.stdout.partition("Failures:")[2]
 	assert done.returncode == 0

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from hyperframe import frame as hf
 
 import client
 import harness
@@ -446,6 +447,17 @@ def test_window_opens_for_uploads(make):
 
 
 # --- a refused body that goes on ------------------------------------------------------------------------
+
+
+def test_no_ping_before_a_body_that_may_be_short(make):
+	"""How long the path is, the server asks where a body is known to be long: not every client expects to be asked."""
+	server = make()
+	with server.raw() as raw:
+		raw.send(raw.headers(1, raw.head("/files/a", "PUT"), end_stream=False))
+		raw.send(hf.PingFrame(0, b"12345678"))
+		assert "ACK" in raw.until_type(hf.PingFrame).flags
+		raw.send(raw.headers(3, raw.head("/files/b", "PUT", [("content-length", "100000")]), end_stream=False))
+		assert raw.until_type(hf.PingFrame).opaque_data == b"h2dwidth"
 
 
 def test_slow_sender_is_answered(make):
