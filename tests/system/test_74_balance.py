@@ -182,6 +182,7 @@ def test_those_who_leave_make_room(h2d):
 	server = least(h2d, workers=4)
 	socks = at_once(server.ports["tcp"], 40)
 	procs.wait_for(lambda: sum(counts(server).values()) == 40)
+	wait_loads(server, 40)  # else those that are shown late are taken for those that leave
 	ours = {s.getsockname()[1]: s for s in socks}
 	victim = procs.sockets(server.live_workers()[2]["pid"])
 	for inode, peer in procs.established_peers(server.ports["tcp"]).items():
