@@ -1,7 +1,9 @@
 """HACKING.md tells the truth: each picture under a heading `## The way of …` names functions that exist in
 the files that it names, and calls that are made; what it lists as states and rows is in the tables."""
+import os
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -144,3 +146,8 @@ def test_words_are_used():
 	used = " ".join(sources().values()).lower().replace("_", " ")
 	for word in ", ".join(rows).split(", "):
 		assert word in used, f"{word}: the source does not say so any more"
+
+
+def test_stall_runs_a_command():
+	done = subprocess.run([TOP / "tests" / "stall", "sh", "-c", "exit 3"], timeout=60)
+	assert done.returncode == (3 if os.geteuid() == 0 else 1)
