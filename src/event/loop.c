@@ -119,13 +119,13 @@ static void run_events(struct loop *l, const struct epoll_event *events, int n)
 	l->batch_len = 0;
 }
 
-static int wait_ms(const struct loop *l, int max)
+static int wait_ms(const struct loop *l, uint64_t now_ms, int max)
 {
 	int timer;
 
 	if (!list_empty(&l->ready) || !list_empty(&l->turn_end) || !list_empty(&l->deferred))
 		return 0;
-	timer = wheel_wait(&l->wheel, clock_ms());
+	timer = wheel_wait(&l->wheel, now_ms);
 	if (timer < 0)
 		return max;
 	return max < 0 || timer < max ? timer : max;
@@ -152,8 +152,10 @@ int loop_turn(struct loop *l, int max_wait_ms)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	struct list ready;
-	uint64_t looked_ms = clock_ms();
-	int wait = wait_ms(l, max_wait_ms);
+	/* Not clock_ms(): the turn before may have taken long, and this look sees all of its time.
+	 */
+	uint64_t looked_ms = clock_read_us() / 1000;
+	int wait = wait_ms(l, looked_ms, max_wait_ms);
 	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait);
 
 	if (n < 0 && errno != EINTR)

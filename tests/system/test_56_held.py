@@ -123,11 +123,21 @@ class Idle:
 
 
 def hold(server, version):
-	asked = server.status()["totals"]["cache_hits"]
-	version.readers = [Windowed(server, version, "tcp"), Windowed(server, version, "tls"),
-		Greedy(server, version), Idle(server, version, "tcp"), Idle(server, version, "tls")]
-	wait_for(lambda: server.status()["totals"]["cache_hits"] >= asked + 6 + 62 + 2, 120,
-		said="all of them are answered out of the image")
+	"""All of them are answered out of the image: some are not where the keeper has no processor for a second."""
+	for _ in range(10):
+		before = server.status()["totals"]
+		version.readers = [Windowed(server, version, "tcp"), Windowed(server, version, "tls"),
+			Greedy(server, version), Idle(server, version, "tcp"), Idle(server, version, "tls")]
+
+		def answered(*names):
+			totals = server.status()["totals"]
+			return sum(totals[name] - before[name] for name in names) >= 6 + 62 + 2
+		wait_for(lambda: answered("cache_hits", "cache_misses"), 120, said="all of them are answered")
+		if answered("cache_hits"):
+			return
+		for reader in version.readers:
+			reader.finish()
+	raise AssertionError("none of ten times all out of the image")
 
 
 @pytest.mark.slow

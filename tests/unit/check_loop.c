@@ -372,6 +372,16 @@ START_TEST(timer_behind_what_came_with_a_signal)
 }
 END_TEST
 
+/* A process that works for long in each turn ticks in each, no more seldom. */
+START_TEST(timer_behind_a_long_turn)
+{
+	stand_still_past_the_timer();
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_str_eq(trace, "timer");
+	loop.stop = false;
+}
+END_TEST
+
 /* More is always ready than a turn takes, of a few that never rest. */
 static void on_event_again(struct watch *w, uint32_t events)
 {
@@ -446,6 +456,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, timer_wakes);
 	tcase_add_test(tc, timer_behind_all_that_was_ready);
 	tcase_add_test(tc, timer_behind_what_came_with_a_signal);
+	tcase_add_test(tc, timer_behind_a_long_turn);
 	tcase_add_test(tc, timer_fires_under_full_turns);
 	tcase_add_test(tc, waits_at_most);
 	tcase_add_test(tc, stop_before_run);
