@@ -4,6 +4,7 @@
  * it serves.
  */
 #include "request/req.h"
+#include "request/account.h"
 
 #include <stdlib.h>
 
@@ -452,5 +453,6 @@ void req_fini(struct h2d_req *req)
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);
 	body_close(&req->reply.body);
+	account_close(&req->account);
 	arena_reset(&req->arena);
 }

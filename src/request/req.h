@@ -58,6 +58,7 @@ struct req_hook {
 };
 
 struct http_conn;
+struct account;     /* request/account.h */
 struct place_share; /* files/places.h */
 struct strbuf;
 
@@ -82,9 +83,11 @@ struct http_conn {
 	bool (*covers)(const struct http_conn *conn, struct slice host);
 	void *owner;               /* for covers() */
 	struct place_share *files; /* what it has of the files that may be open; NULL in tests */
+	struct account *account;   /* peer's, open; NULL: of an admin listener, or in tests */
 };
 
 struct http_env;
+struct accounts;   /* request/account.h */
 struct auth_queue; /* request/auth_queue.h */
 struct h2d_timer;  /* request/handler_timer.c */
 struct work;       /* request/work.c */
@@ -120,6 +123,7 @@ struct http_env {
 	struct loop *loop;               /* NULL in tests whose handlers never wait */
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
 	struct files *files;             /* of files/files.h; NULL in tests that serve none */
+	struct accounts *accounts;       /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;       /* never NULL; sites_plain in tests */
 	uint16_t https_port;             /* where redirect_to_https sends to; 0: nowhere, 404 */
 	struct auth_queue *auth_queue;   /* checks passwords; NULL where no location has auth */
@@ -172,9 +176,10 @@ struct h2d_req {
 	void *hook_state;
 
 	/* Made by req_start(). */
-	const struct addr *client;       /* read by req_client(); NULL: the peer of conn */
-	bool client_https;               /* read by req_client_https() */
-	const struct site *site;         /* never NULL from then on */
+	const struct addr *client; /* read by req_client(); NULL: the peer of conn */
+	bool client_https;         /* read by req_client_https() */
+	struct account *account; /* client's, open since req_account(); NULL: not yet, or conn's */
+	const struct site *site; /* never NULL from then on */
 	const struct location *location; /* never NULL from then on */
 	enum h2d_method method;
 	struct slice path, query;

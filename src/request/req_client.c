@@ -6,6 +6,7 @@
 #include "request/req_client.h"
 
 #include "http/forwarded.h"
+#include "request/account.h"
 #include "request/trace.h"
 
 /* Not to be told; no rule that names addresses lets it in. */
@@ -60,6 +61,15 @@ static const struct addr *keep(struct h2d_req *req, const struct addr *from)
 		return &nobody;
 	*a = *from;
 	return a;
+}
+
+struct account *req_account(struct h2d_req *req)
+{
+	if (req->client == NULL || req->env->accounts == NULL)
+		return req->conn->account;
+	if (req->account == NULL)
+		req->account = account_open(req->env->accounts, req->client);
+	return req->account;
 }
 
 void req_client_find(struct h2d_req *req)

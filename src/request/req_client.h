@@ -21,6 +21,10 @@ static inline bool req_client_https(const struct h2d_req *r)
 	return r->client_https || r->conn->tls || r->conn->client_tls;
 }
 
+/* The account that all it asks for is asked of; NULL: there is none. Stays open until req_fini().
+ */
+struct account *req_account(struct h2d_req *req);
+
 /* Its fields are complete, and its peer is a trusted proxy: finds who it is by what that has added.
  */
 void req_client_find(struct h2d_req *req);

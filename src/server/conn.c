@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "request/account.h"
 #include "server/conn_idle.h"
 #include "server/conn_linger.h"
 #include "server/conn_proxy.h"
@@ -51,6 +52,7 @@ static void conn_reap(struct task *t)
 	loop_cancel(&c->flush);
 	loop_cancel(&c->again);
 	c->transport->ops->close(&c->transport);
+	account_close(&c->http.account);
 	list_remove(&c->node);
 	list_remove(&c->idle);
 	env->nlive--;
@@ -438,6 +440,8 @@ int conn_open(struct conn_env *env, struct transport *t, const struct http_conn 
 	c->opened_ms = clock_ms();
 	c->opened_us = as->tls ? clock_read_us() : 0;
 	c->http.files = &c->files;
+	if (!as->admin)
+		c->http.account = account_open(env->proto.env->accounts, &as->peer);
 	place_share_init(&c->files);
 	c->host.wake = conn_wake;
 	c->host.conn = &c->http;

@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "net/proxy.h"
+#include "request/account.h"
 
 static bool refuse(struct conn *c, const struct err *err)
 {
@@ -58,6 +59,10 @@ static void settle(struct conn *c, const struct proxy *p)
 	log_debug("connection %s: passed on for %s", ADDR_HOST(&http->peer), ADDR_HOST(&p->client));
 	http->peer = p->client;
 	http->trusted = proxies_trust(&c->env->proto.env->sites->proxies, &p->client);
+	if (http->admin)
+		return;
+	account_close(&http->account);
+	http->account = account_open(c->env->proto.env->accounts, &p->client);
 }
 
 /* n more bytes are there, behind what is held. True: more may be, at once. */

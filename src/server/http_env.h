@@ -19,6 +19,7 @@ struct http_parts {
 	struct offload *handler_threads;
 	struct files *files;
 	struct auth_queue *auth_queue;
+	struct accounts *accounts; /* NULL: none are kept */
 };
 
 /* All parts outlive env. What is not named there is 0. */

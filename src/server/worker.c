@@ -19,6 +19,7 @@
 #include "files/store_sweep.h"
 #include "net/tcp.h"
 #include "net/tls.h"
+#include "request/account.h"
 #include "request/auth_queue.h"
 #include "server/conn_ask.h"
 #include "server/conn_timer.h"
@@ -34,6 +35,8 @@ enum {
 	OFFLOAD_THREADS = 4,
 	HANDLER_THREADS = 8, /* their own: what handlers wait for keeps no file waiting */
 	SECOND_MS = 1000,
+	ACCOUNTS_MIN =
+		4096, /* beside one for each connection: of clients behind proxies, and idle */
 };
 
 static const struct dispatch_ops *const dispatches[] = {
@@ -296,6 +299,7 @@ static void every_second(struct timer *t)
 	files_look(w->files, ask, w);
 	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
+	accounts_look(w->accounts);
 	worker_room_look(w);
 	ctl_link_look(&w->ctl);
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)
@@ -328,7 +332,8 @@ static int start_http(struct worker *w)
 					.loop = &w->loop,
 					.handler_threads = w->handler_threads,
 					.files = w->files,
-					.auth_queue = w->auth_queue });
+					.auth_queue = w->auth_queue,
+					.accounts = w->accounts });
 	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites, w->args->access_logs,
 		    w->args->naccess_logs) < 0)
 		return -1;
@@ -408,6 +413,9 @@ static const char *worker_start(struct worker *w)
 	w->handler_threads = offload_new(&w->loop, HANDLER_THREADS);
 	if (w->handler_threads == NULL)
 		return "threads for handlers";
+	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
+	if (w->accounts == NULL)
+		return "accounts";
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)
 		return "passwords";
@@ -445,6 +453,7 @@ static void worker_stop(struct worker *w)
 	body_queue_trim();
 	h1_trim();
 	auth_queue_free(&w->auth_queue);
+	accounts_free(&w->accounts);
 	h2_trim();
 	ctl_link_close(&w->ctl);
 	sig_fini(&w->sig, &w->loop);

@@ -42,6 +42,7 @@ struct worker {
 	struct ctl_link ctl;
 	struct offload *offload, *handler_threads;
 	struct auth_queue *auth_queue;
+	struct accounts *accounts; /* of the clients of its connections and requests */
 	struct files *files;
 	struct http_env http;
 	struct conn_env conns;

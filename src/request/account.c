@@ -1,0 +1,185 @@
+/*
+ * account: the table of clients of one worker. Connections and requests open accounts; budgets
+ * write their parts, which the table never looks into, and hold those in which there is something.
+ */
+#include "request/account.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+enum { PER_BUCKET = 2, FAMILIES = 2 };
+
+/* A key of the hash for each family of addresses. */
+struct account_key {
+	unsigned __int128 factor, offset;
+};
+
+struct accounts {
+	unsigned max, n;
+	struct account crowd;
+	struct account_key keys[FAMILIES];
+	struct list idle; /* struct account, the one that was closed first is the first */
+	size_t nbuckets;  /* a power of two */
+	struct account *buckets[];
+};
+
+static void identify(const struct addr *client, uint8_t id[ACCOUNT_ID])
+{
+	memset(id, 0, ACCOUNT_ID);
+	id[0] = (uint8_t)(client->sa.sa_family + 1);
+	if (client->sa.sa_family == AF_INET)
+		memcpy(id + 1, &client->in.sin_addr, sizeof(client->in.sin_addr));
+	else if (client->sa.sa_family == AF_INET6)
+		memcpy(id + 1, &client->in6.sin6_addr, 8);
+}
+
+/*
+ * Multiply-add-shift with random 128-bit keys (Dietzfelbinger, "Universal hashing and k-wise
+ * independent random variables via integer arithmetic without primes", 1996): whoever chooses his
+ * addresses does not choose his bucket.
+ */
+static struct account **bucket_of(struct accounts *all, const uint8_t id[ACCOUNT_ID])
+{
+	const struct account_key *key = &all->keys[id[0] == AF_INET6 + 1];
+	uint64_t address;
+
+	memcpy(&address, id + 1, sizeof(address));
+	return &all->buckets[(uint64_t)((key->factor * address + key->offset) >> 64) &
+			     (all->nbuckets - 1)];
+}
+
+static void account_init(struct account *a, struct accounts *all)
+{
+	*a = (struct account){ .all = all };
+	list_init(&a->idle);
+	for (unsigned i = 0; i < ACCOUNT_KINDS; i++)
+		list_init(&a->parts[i].node);
+}
+
+struct accounts *accounts_new(unsigned max)
+{
+	size_t n = 1;
+	struct accounts *all;
+
+	while (n < max / PER_BUCKET)
+		n *= 2;
+	all = calloc(1, sizeof(*all) + n * sizeof(*all->buckets));
+	if (all == NULL)
+		return NULL;
+	if (getrandom(all->keys, sizeof(all->keys), 0) != sizeof(all->keys)) {
+		free(all);
+		return NULL;
+	}
+	all->max = max;
+	all->nbuckets = n;
+	account_init(&all->crowd, all);
+	list_init(&all->idle);
+	return all;
+}
+
+static void forget(struct account *a)
+{
+	struct account **at = bucket_of(a->all, a->id);
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	a->all->n--;
+	list_remove(&a->idle);
+	free(a);
+}
+
+void accounts_free(struct accounts **ap)
+{
+	struct accounts *all = *ap;
+
+	if (all == NULL)
+		return;
+	*ap = NULL;
+	LIST_FOREACH(node, &all->idle)
+		forget(LIST_ENTRY(node, struct account, idle));
+	H2D_ASSERT(all->n == 0 && all->crowd.users == 0);
+	free(all);
+}
+
+static struct account *find(struct accounts *all, const uint8_t id[ACCOUNT_ID])
+{
+	struct account *a = *bucket_of(all, id);
+
+	while (a != NULL && memcmp(a->id, id, ACCOUNT_ID) != 0)
+		a = a->next;
+	return a;
+}
+
+static struct account *make(
+	struct accounts *all, const uint8_t id[ACCOUNT_ID], const struct addr *client)
+{
+	struct account **bucket = bucket_of(all, id), *a;
+
+	if (all->n == all->max && !list_empty(&all->idle))
+		forget(LIST_ENTRY(all->idle.next, struct account, idle));
+	if (all->n == all->max || (a = malloc(sizeof(*a))) == NULL)
+		return &all->crowd;
+	account_init(a, all);
+	memcpy(a->id, id, ACCOUNT_ID);
+	a->client = *client;
+	a->next = *bucket;
+	*bucket = a;
+	all->n++;
+	return a;
+}
+
+struct account *account_open(struct accounts *all, const struct addr *client)
+{
+	uint8_t id[ACCOUNT_ID];
+	struct account *a;
+
+	identify(client, id);
+	a = find(all, id);
+	if (a == NULL)
+		a = make(all, id, client);
+	if (a->users++ == 0)
+		list_remove(&a->idle);
+	return a;
+}
+
+void account_hold(struct account *a)
+{
+	H2D_ASSERT(a->users > 0);
+	a->users++;
+}
+
+void account_close(struct account **ap)
+{
+	struct account *a = *ap;
+
+	if (a == NULL)
+		return;
+	*ap = NULL;
+	H2D_ASSERT(a->users > 0);
+	if (--a->users > 0 || a == &a->all->crowd)
+		return;
+	if (a->keep_ms > clock_ms())
+		list_append(&a->all->idle, &a->idle);
+	else
+		forget(a);
+}
+
+void accounts_look(struct accounts *all)
+{
+	LIST_FOREACH(node, &all->idle) {
+		struct account *a = LIST_ENTRY(node, struct account, idle);
+
+		if (a->keep_ms <= clock_ms())
+			forget(a);
+	}
+}
+
+unsigned accounts_count(const struct accounts *all)
+{
+	return all->n;
+}

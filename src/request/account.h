@@ -1,0 +1,67 @@
+/*
+ * account: one client, and what it holds of each of a worker's budgets (request/budget.h), over all
+ * of its connections. A client is an IPv4 address, an IPv6 network of 64 bits, or all who come over
+ * unix sockets; behind a trusted proxy it is whom the proxy names. Connections have an account
+ * (struct http_conn), and requests ask req_account() for theirs. On the loop's thread.
+ */
+#ifndef H2D_REQUEST_ACCOUNT_H
+#define H2D_REQUEST_ACCOUNT_H
+
+#include "base/addr.h"
+#include "base/list.h"
+
+enum account_kind {
+#define ACCOUNT_KIND(name, what) ACCOUNT_##name,
+#include "request/account.def"
+	ACCOUNT_KINDS
+};
+
+enum { ACCOUNT_ID = 9 };
+
+/* One budget's part of an account. Only budget.c writes it. */
+struct account_part {
+	uint64_t held;
+	struct list node; /* in the budget's holders while held > 0 */
+};
+
+struct account {
+	struct accounts *all;
+	struct account *next;   /* in its bucket */
+	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
+	struct addr client;     /* for logs: the address by which it was opened */
+	unsigned users;         /* connections, requests and budgets that have it open */
+	uint64_t keep_ms; /* clock_ms() until which something is remembered of it; 0: nothing */
+	struct list idle; /* in all->idle while users is 0 */
+	struct account_part parts[ACCOUNT_KINDS];
+};
+
+struct accounts;
+
+/*
+ * A table of at most max accounts, owned by the caller. Buckets are chosen by a hash with a key of
+ * this process. NULL with errno.
+ */
+struct accounts *accounts_new(unsigned max);
+/* Asserts that nobody has an account open. */
+void accounts_free(struct accounts **all);
+
+/*
+ * Opens the account of client, until account_close(). Never NULL: when the table is full of
+ * accounts in use, or memory is out, it is one that such clients share, the crowd's.
+ */
+struct account *account_open(struct accounts *all, const struct addr *client);
+
+/* Opens it once more. */
+void account_hold(struct account *a);
+
+/* Sets *a NULL; harmless if it is. An idle account is freed unless something is remembered of it:
+ * then its place goes to another client when the table is full, or at accounts_look(). */
+void account_close(struct account **a);
+
+/* Frees idle accounts of which nothing is remembered any more. For once a second. */
+void accounts_look(struct accounts *all);
+
+/* How many there are, the crowd's left out: for tests. */
+unsigned accounts_count(const struct accounts *all);
+
+#endif
