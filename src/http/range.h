@@ -8,8 +8,9 @@
 
 #include "base/slice.h"
 
-/* As many as a field may name; one that names more is not worth its work and ignored. */
-enum { RANGES_MAX = 16 };
+/* As many as a field may name (zsync names dozens, Apache takes 200, too); one that names more is
+ * not worth its work and ignored. */
+enum { RANGES_MAX = 200 };
 
 enum range_result {
 	RANGE_IGNORED,       /* answer as if there were no such field: 200 */

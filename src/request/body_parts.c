@@ -11,18 +11,22 @@
 
 enum { BOUNDARY_BYTES = 16 };
 
+struct part {
+	struct slice head;
+	struct range range; /* of the last delimiter, empty */
+};
+
 struct body_parts {
 	struct body inner;
-	struct ranges ranges;
-	unsigned part;   /* the one that is sent; ranges.n: the last delimiter */
+	unsigned at, n;  /* which part is sent; n: the last delimiter */
 	size_t head_off; /* bytes of its head that are emitted */
-	struct slice heads[RANGES_MAX + 1];
+	struct part v[];
 };
 
 static ssize_t parts_ready(struct body *b, size_t want)
 {
 	struct body_parts *p = b->src;
-	size_t head = p->heads[p->part].n - p->head_off;
+	size_t head = p->v[p->at].head.n - p->head_off;
 
 	if (head > 0)
 		return (ssize_t)(head < want ? head : want);
@@ -32,16 +36,16 @@ static ssize_t parts_ready(struct body *b, size_t want)
 /* Its head is out: the part itself. */
 static void begin_part(struct body_parts *p)
 {
-	const struct range *range = &p->ranges.v[p->part];
+	const struct range *range = &p->v[p->at].range;
 
-	if (p->part < p->ranges.n)
+	if (p->at < p->n)
 		p->inner.ops->seek(&p->inner, range->at, range->n);
 }
 
 static int parts_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct body_parts *p = b->src;
-	struct slice head = p->heads[p->part];
+	struct slice head = p->v[p->at].head;
 	int rc;
 
 	b->left -= n;
@@ -54,7 +58,7 @@ static int parts_emit(struct body *b, size_t n, struct outq *q)
 	}
 	rc = p->inner.ops->emit(&p->inner, n, q);
 	if (p->inner.left == 0) {
-		p->part++;
+		p->at++;
 		p->head_off = 0;
 	}
 	return rc;
@@ -77,7 +81,9 @@ static bool parts_ask(const struct body *b, struct lender *lender)
 
 	if (rest.ops->ask == NULL)
 		return true;
-	for (const struct range *r = p->ranges.v + p->part; r < p->ranges.v + p->ranges.n; r++) {
+	for (const struct part *part = p->v + p->at; part < p->v + p->n; part++) {
+		const struct range *r = &part->range;
+
 		at = r->at < at ? r->at : at;
 		end = r->at + r->n > end ? r->at + r->n : end;
 	}
@@ -118,24 +124,25 @@ static bool random_boundary(char text[2 * BOUNDARY_BYTES + 1])
 	return true;
 }
 
-/* The delimiter in front of part i, and the part's own fields. */
+/*
+ * The delimiter in front of part i, and the part's own fields. In front of the first one CRLF may
+ * be left away (RFC 2046, 5.1.1), but nginx and Apache send it, and zsync looks for it.
+ */
 static struct slice make_head(const struct ranges *r, unsigned i, uint64_t size,
 	const char *boundary, struct slice type, struct arena *a)
 {
-	const char *end = i > 0 ? "\r\n" : "";
-
 	if (i == r->n)
-		return slice_str(arena_printf(a, "%s--%s--\r\n", end, boundary));
+		return slice_str(arena_printf(a, "\r\n--%s--\r\n", boundary));
 	return slice_str(arena_printf(a,
-		"%s--%s\r\ncontent-type: %.*s\r\n"
+		"\r\n--%s\r\ncontent-type: %.*s\r\n"
 		"content-range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
-		end, boundary, SLICE_ARG(type), r->v[i].at, r->v[i].at + r->v[i].n - 1, size));
+		boundary, SLICE_ARG(type), r->v[i].at, r->v[i].at + r->v[i].n - 1, size));
 }
 
 int body_parts(struct body *b, const struct ranges *r, uint64_t size, struct slice type,
 	struct slice *content_type, struct arena *a)
 {
-	struct body_parts *p = arena_zalloc(a, sizeof(*p));
+	struct body_parts *p = arena_zalloc(a, sizeof(*p) + (r->n + 1) * sizeof(p->v[0]));
 	char boundary[2 * BOUNDARY_BYTES + 1];
 	uint64_t n = 0;
 
@@ -145,12 +152,16 @@ int body_parts(struct body *b, const struct ranges *r, uint64_t size, struct sli
 	if (content_type->p == NULL)
 		return -1;
 	for (unsigned i = 0; i <= r->n; i++) {
-		p->heads[i] = make_head(r, i, size, boundary, type, a);
-		if (p->heads[i].p == NULL)
+		struct part *part = &p->v[i];
+
+		part->head = make_head(r, i, size, boundary, type, a);
+		if (part->head.p == NULL)
 			return -1;
-		n += p->heads[i].n + (i < r->n ? r->v[i].n : 0);
+		if (i < r->n)
+			part->range = r->v[i];
+		n += part->head.n + part->range.n;
 	}
-	p->ranges = *r;
+	p->n = r->n;
 	p->inner = *b;
 	b->ops = &parts_ops;
 	b->left = n;

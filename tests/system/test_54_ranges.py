@@ -13,9 +13,9 @@ SPECS = [
 	"0-0,-1", "0-0,2-2", "2-2,0-0", "0-0,2-2,1-1", "8-8,0-1,1-3", "0-4,5-9", "0-4,3-9", "0-,-5",
 	"0-0,99999999-", "99999999-,-0", " 0-0 ,\t2-2", "0-0,,2-2,", "1-3,5-7,9-", "60000-70000,1-2",
 	"-5,1-70000,150000-160000",
-	",".join("%d-%d" % (3 * i, 3 * i) for i in range(16)),
-	",".join("%d-%d" % (3 * i, 3 * i) for i in range(17)),
-	",".join(["0-0"] * 17),
+	",".join("%d-%d" % (3 * i, 3 * i) for i in range(200)),
+	",".join("%d-%d" % (3 * i, 3 * i) for i in range(201)),
+	",".join(["0-0"] * 200), ",".join(["0-0"] * 201),
 	"", ",", "-", "1", "x", "2-1", "0-0,2-1", "0-0,x", "--1", "1 -2", "1- 2", "+1-2", "1-2-3", "0x1-2",
 ]
 
@@ -23,10 +23,10 @@ SPECS = [
 def oracle(spec, size):
 	"""
 	200, 416, or [(first, last), …] in the order of the answer. RFC 9110, 14.1.1 for the grammar, 14.1.2 for
-	what is satisfiable, 15.3.7.2 for order and coalescing; at most 16, and several that are all are 200.
+	what is satisfiable, 15.3.7.2 for order and coalescing; at most 200, and several that are all are 200.
 	"""
 	specs = [s.strip(" \t") for s in spec.split(",") if s.strip(" \t")]
-	if not specs or len(specs) > 16 or not all(re.fullmatch(r"\d+-\d*|-\d+", s) for s in specs):
+	if not specs or len(specs) > 200 or not all(re.fullmatch(r"\d+-\d*|-\d+", s) for s in specs):
 		return 200
 	wanted, end_of_nothing = [], False
 	for s in specs:
@@ -61,9 +61,9 @@ def parts(answer):
 	"""[(content-type, content-range, bytes)], by hand and to the last byte (RFC 2046, 5.1)."""
 	boundary = re.fullmatch(r"multipart/byteranges; boundary=([0-9a-f]{32})", answer.get("content-type"))
 	delimiter = b"--" + boundary.group(1).encode()
-	assert answer.body.startswith(delimiter + b"\r\n")
+	assert answer.body.startswith(b"\r\n" + delimiter + b"\r\n"), "as nginx and Apache begin, and zsync expects"
 	assert answer.body.endswith(b"\r\n" + delimiter + b"--\r\n")
-	pieces = (b"\r\n" + answer.body[:-len(delimiter) - 6]).split(b"\r\n" + delimiter + b"\r\n")
+	pieces = answer.body[:-len(delimiter) - 6].split(b"\r\n" + delimiter + b"\r\n")
 	assert pieces[0] == b""
 	found = []
 	for piece in pieces[1:]:

@@ -132,7 +132,7 @@ START_TEST(bytes)
 		boundary = strchr(type.p, '=') + 1;
 		ck_assert_uint_eq(strlen(boundary), 32);
 		n = (size_t)snprintf(wanted, sizeof(wanted),
-			"--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
+			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
 			"15-19/20\r\n\r\nfghij"
 			"\r\n--%s\r\ncontent-type: text/plain\r\ncontent-range: bytes "
 			"0-0/20\r\n\r\n0"

@@ -119,15 +119,15 @@ static void several(size_t size)
 	middle = (size - 6 < 30000 ? size - 6 : 30000) - 30 + 1;
 	n = 0;
 #define ADD(p, len) (memcpy(expected + n, p, len), n += (len))
-#define PART(at, len, crlf) \
+#define PART(at, len) \
 	(snprintf(wanted, sizeof(wanted), \
-		 "%s--%s\r\ncontent-type: text/plain; charset=utf-8\r\n" \
+		 "\r\n--%s\r\ncontent-type: text/plain; charset=utf-8\r\n" \
 		 "content-range: bytes %zu-%zu/%zu\r\n\r\n", \
-		 crlf, boundary, (size_t)(at), (size_t)(at) + (len)-1, size), \
+		 boundary, (size_t)(at), (size_t)(at) + (len)-1, size), \
 		ADD(wanted, strlen(wanted)), ADD(data + (at), (len)))
-	PART(size - 5, (size_t)5, "");
-	PART(0, (size_t)3, "\r\n");
-	PART(30, middle, "\r\n");
+	PART(size - 5, (size_t)5);
+	PART(0, (size_t)3);
+	PART(30, middle);
 	snprintf(wanted, sizeof(wanted), "\r\n--%s--\r\n", boundary);
 	ADD(wanted, strlen(wanted));
 	unit_expect_body(req, expected, n);
