@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "http/cond.h"
+#include "http/content_type.h"
 #include "http/range.h"
 #include "request/body_parts.h"
 #include "request/trace.h"
@@ -117,10 +118,32 @@ static enum range_result ranges_of(const struct h2d_req *req, const struct reply
 	return result;
 }
 
+/*
+ * Browsers play no film and no sound that is sandboxed, where it is opened by its own address. By
+ * the type that is sent, not by the name: another file may answer for that. Policies of a handler
+ * stay.
+ */
+static void lift_sandbox(struct h2d_req *req, struct slice type)
+{
+	struct reply *r = &req->reply;
+	unsigned kept = 0;
+
+	if (!req->sandboxed || !content_type_is_media(type))
+		return;
+	for (unsigned i = 0; i < r->nfields; i++)
+		if (!slice_eq(r->fields[i].name, SLICE("content-security-policy")) ||
+			!slice_eq(r->fields[i].value, SLICE("sandbox")))
+			r->fields[kept++] = r->fields[i];
+	r->nfields = kept;
+	req->sandboxed = false;
+}
+
 static void reply(struct h2d_req *req, const struct reply_conditional *r, int status)
 {
-	unsigned nfields = req->reply.nfields;
+	unsigned nfields;
 
+	lift_sandbox(req, r->type);
+	nfields = req->reply.nfields;
 	if (add_fields(req, r, status) < 0) {
 		req->reply.nfields = nfields;
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
@@ -134,6 +157,7 @@ static void reply_partial(
 {
 	struct reply_conditional part = *r;
 
+	lift_sandbox(req, r->type);
 	if (take_ranges(req, ranges, &part.type) < 0)
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
 	else

@@ -358,6 +358,7 @@ static int add_sandbox(struct h2d_req *req)
 {
 	int rc = reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
 
+	req->sandboxed = true;
 	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
 	return rc;
 }
@@ -406,8 +407,8 @@ static bool is_own_name(const struct h2d_req *req, enum h2d_tree tree, struct sl
 }
 
 /* What the fast path left: everything but a cached file under its own name. */
-static void reply_slowly(struct files *f, struct h2d_req *req, enum h2d_tree tree,
-	struct slice name, bool own, bool sandboxed)
+static void reply_slowly(
+	struct files *f, struct h2d_req *req, enum h2d_tree tree, struct slice name, bool own)
 {
 	enum gate_result result = GATE_GO;
 	struct file_reply *a = arena_zalloc(&req->arena, sizeof(*a));
@@ -420,7 +421,7 @@ static void reply_slowly(struct files *f, struct h2d_req *req, enum h2d_tree tre
 	a->files = f;
 	a->tree = tree;
 	a->own = own;
-	a->sandboxed = sandboxed;
+	a->sandboxed = req->sandboxed;
 	a->asked = reply_conditional_asked(req);
 	a->missing = missing;
 	a->again = try_again;
@@ -443,9 +444,9 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 {
 	struct files *f = req->env->files;
 	struct slice name = slice_of(path, len);
-	bool own = is_own_name(req, tree, name), sandboxed = is_upload(req, tree, name);
+	bool own = is_own_name(req, tree, name);
 
-	if (sandboxed && add_sandbox(req) < 0) {
+	if (is_upload(req, tree, name) && add_sandbox(req) < 0) {
 		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return;
 	}
@@ -467,7 +468,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/')))
 		reply_conditional_error(req, 404);
 	else
-		reply_slowly(f, req, tree, name, own, sandboxed);
+		reply_slowly(f, req, tree, name, own);
 }
 
 void reply_file_error_page(struct h2d_req *req, int status, struct slice file)

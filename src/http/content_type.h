@@ -28,4 +28,21 @@ static inline bool content_type_varies(const struct mime *mime, unsigned codings
 	return mime->compressible && (codings != 0 || sidecars);
 }
 
+/*
+ * Whether a document of that type is film, sound or a picture and nothing else: no script can be in
+ * it. SVG may have some, and so may whatever else is written as XML.
+ */
+static inline bool content_type_is_media(struct slice type)
+{
+	static const struct slice xml = SLICE_LIT("+xml");
+	const char *semicolon = memchr(type.p, ';', type.n);
+
+	if (semicolon != NULL)
+		type.n = (size_t)(semicolon - type.p);
+	if (type.n >= xml.n && slice_ieq(slice_of(type.p + type.n - xml.n, xml.n), xml))
+		return false;
+	return slice_starts(type, SLICE("video/")) || slice_starts(type, SLICE("audio/")) ||
+	       slice_starts(type, SLICE("image/"));
+}
+
 #endif

@@ -188,6 +188,8 @@ struct h2d_req {
 	struct gate *gate;     /* a password is being checked; NULL: none is */
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
 	unsigned error_fields; /* how many fields the error has of its own */
+	bool sandboxed; /* the file that is asked for was uploaded: content-security-policy says so
+			 */
 	const struct h2d_handler *handler; /* NULL: answered without one */
 	struct route_match match;
 	void *handler_state;

@@ -112,3 +112,41 @@ def test_upload_by_fetch(uploads, how, browser, tmp_path):
 	protocols = {e["response"]["protocol"] for e in browser.of("Network.responseReceived")}
 	assert protocols == {"h2" if how == "tls" else "http/1.1"}
 	assert browser.console_errors() == []
+
+
+RECORD = """(async () => {
+	const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+	const recorder = new MediaRecorder(canvas.captureStream(30), {mimeType: "video/webm"}), pieces = [];
+	const over = new Promise(resolve => recorder.onstop = resolve);
+	recorder.ondataavailable = e => { pieces.push(e.data); if (e.data.size > 0) recorder.stop(); };
+	recorder.start(100);
+	for (let i = 0; recorder.state == "recording"; i++) {
+		context.fillRect(i % 200, i % 100, 10, 10);
+		await new Promise(resolve => setTimeout(resolve, 20));
+	}
+	await over;
+	return (await fetch("/files/film.webm", {method: "PUT", body: new Blob(pieces)})).status;
+})()"""
+# An event that came before this looked is told by readyState.
+PLAYED = """new Promise(resolve => {
+	const media = document.querySelector("video, audio"), tell = () => resolve(media.error ? media.error.message : "plays");
+	if (media.readyState > 0 || media.error) tell();
+	for (const name of ["loadedmetadata", "error"]) media.addEventListener(name, tell);
+})"""
+
+
+def test_uploaded_media(uploads, how, browser):
+	"""A film (made by the browser), a sound and a picture out of the folder of uploads are shown; a page in it runs no script."""
+	for name, data in (("sound.wav", page.wav(1)), ("p.png", page.png(30, 20)),
+			("page.html", b"<script>document.title = 'ran'</script>")):
+		uploads.write("up/" + name, data)
+	browser.open(uploads.url(how, "/upload.html"))
+	assert browser.evaluate(RECORD) == 201
+	for name in ("film.webm", "sound.wav"):
+		browser.open(uploads.url(how, "/files/" + name))
+		assert browser.evaluate(PLAYED) == "plays", name
+	browser.open(uploads.url(how, "/files/p.png"))
+	assert browser.evaluate("document.images[0].naturalWidth") == 30
+	assert browser.console_errors() == []
+	browser.open(uploads.url(how, "/files/page.html"))
+	assert browser.evaluate("document.title") == ""

@@ -40,15 +40,55 @@ def test_types(h2d, source):
 			assert coding(c, path) == (None, None), path
 
 
-def test_uploads_are_as_safe(h2d):
-	"""nosniff and sandbox are not of the type."""
-	server = h2d.new(files={"files/a.foo": TEXT}, listens=("tcp",))
-	server.write_conf(server='upload-dir = "files"  upload-public = true  types = {"foo: text/html"}')
+def policies(answer):
+	return [v for n, v in answer.headers if n == "content-security-policy"]
+
+
+MEDIA = {"film.mp4": "video/mp4", "sound.ogg": "audio/ogg", "p.png": "image/png", "p.upper": "video/x-what"}
+SCRIPTS = {"a.foo": "text/html; charset=utf-8", "p.svg": "image/svg+xml", "p.svgz": "image/svg+xml", "p.shout": "image/X+XML",
+	"a.pdf": "application/pdf", "film.mp4.foo": "text/html; charset=utf-8", "none": "application/octet-stream"}
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+@pytest.mark.parametrize("source", ["image", "disk"])
+def test_uploads_are_as_safe(h2d, source, protocol):
+	"""
+	nosniff is not of the type, and sandbox of what can have a script: by the type that is sent, whatever the name
+	says, with each status. Browsers play nothing that is sandboxed.
+	"""
+	files = {"files/" + name: TEXT for name in [*MEDIA, *SCRIPTS]}
+	server = h2d.new(files=files, listens=("tcp",))
+	server.write_conf(server="""upload-dir = "files"  upload-public = true
+types = {"foo: text/html", "upper: video/x-what", "shout: image/X+XML"}""",
+		sections="" if source == "image" else "cache { max-size = 0 }")
+	server.start(image=source == "image")
+	with server.connect("tcp") if protocol == "h2" else server.h1("tcp") as c:
+		for names, policy in ((MEDIA, []), (SCRIPTS, ["sandbox"])):
+			for name, kind in names.items():
+				path = "/files/" + name
+				answer = c.get(path)
+				assert (answer.status, answer.get("content-type")) == (200, kind), path
+				same = [("if-none-match", answer.get("etag"))]
+				for status, headers in ((200, []), (206, [("range", "bytes=0-9")]), (304, same),
+						(206, [("range", "bytes=0-9,20-29")])):
+					answer = c.get(path, headers=headers)
+					assert answer.status == status, (path, headers)
+					assert answer.get("x-content-type-options") == "nosniff", (path, headers)
+					assert policies(answer) == policy, (path, headers)
+				assert policies(c.request("HEAD", path)) == policy
+		assert policies(c.get("/files/none.mp4")) == ["sandbox"], "the page of an error is no film"
+		assert policies(c.get("/files/film.mp4", headers=[("if-match", '"no"')])) == ["sandbox"]
+
+
+def test_film_whose_page_answers(h2d):
+	"""By the path of its folder an upload may answer for a name that leaves its extension out."""
+	server = h2d.new(files={"up/film.mp4.html": "<script>", "up/film.mp4x.mp4": "film"}, listens=("tcp",))
+	server.write_conf(server='upload-dir = "up"  extensions = {".html", ".mp4"}')
 	server.start(image=True)
 	with server.connect("tcp") as c:
-		answer = c.get("/files/a.foo")
-		assert answer.get("content-type") == "text/html; charset=utf-8"
-		assert (answer.get("x-content-type-options"), answer.get("content-security-policy")) == ("nosniff", "sandbox")
+		for path, policy in (("/up/film.mp4", "sandbox"), ("/up/film.mp4x", None)):
+			answer = c.get(path)
+			assert (answer.status, answer.get("content-security-policy")) == (200, policy), path
 
 
 def test_reload(h2d):
