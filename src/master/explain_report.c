@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "http/reason.h"
 #include "request/trace.h"
 
 enum { WHAT_WIDTH = 19, TEXT_WIDTH = 50, TEXT_MAX = 8192 };
@@ -54,7 +55,7 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 {
 	const struct reply *r = &req->reply;
 
-	explain_line(out, "status", NULL, "%d %s", r->status, reply_reason(r->status));
+	explain_line(out, "status", NULL, "%d %s", r->status, reason_of(r->status));
 	for (const struct field *f = r->fields; f != r->fields + r->nfields; f++)
 		explain_line(out, "field", said_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
 			SLICE_ARG(f->value));

@@ -2,6 +2,7 @@
  * h1_out: from a reply to the bytes of a response in the connection's outq: the head is copied,
  * cached payload goes by reference. RFC 9112, 4, 6 and 7.1.
  */
+#include "http/reason.h"
 #include "proto/h1.h"
 
 /* Small pieces, put together before they go to the outq in one. */
@@ -41,7 +42,7 @@ static void put_status(struct text *t, int status)
 	line[10] = (char)('0' + status / 10 % 10);
 	line[11] = (char)('0' + status % 10);
 	put(t, slice_of(line, sizeof(line) - 1));
-	put(t, slice_str(reply_reason(status)));
+	put(t, slice_str(reason_of(status)));
 	put(t, SLICE("\r\n"));
 }
 

@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "http/reason.h"
 #include "proto/h1.h"
 #include "request/req_client.h"
 
@@ -59,7 +60,7 @@ static void stream_interim(
 
 	if (slice_eq(req->protocol, SLICE("HTTP/1.0")))
 		return;
-	strbuf_printf(t, "HTTP/1.1 %d %s\r\n", status, reply_reason(status));
+	strbuf_printf(t, "HTTP/1.1 %d %s\r\n", status, reason_of(status));
 	for (unsigned i = 0; i < nfields; i++)
 		strbuf_printf(
 			t, "%.*s: %.*s\r\n", SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));

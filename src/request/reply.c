@@ -8,57 +8,10 @@
 #include "base/strbuf.h"
 #include "http/accept.h"
 #include "http/page.h"
+#include "http/reason.h"
 #include "request/req.h"
 #include "request/req_client.h"
 #include "request/trace.h"
-
-static const struct {
-	int status;
-	const char *reason;
-} reasons[] = {
-	{ 104, "Upload Resumption Supported" },
-	{ 200, "OK" },
-	{ 201, "Created" },
-	{ 204, "No Content" },
-	{ 206, "Partial Content" },
-	{ 301, "Moved Permanently" },
-	{ 302, "Found" },
-	{ 303, "See Other" },
-	{ 304, "Not Modified" },
-	{ 307, "Temporary Redirect" },
-	{ 308, "Permanent Redirect" },
-	{ 400, "Bad Request" },
-	{ 401, "Unauthorized" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" },
-	{ 405, "Method Not Allowed" },
-	{ 406, "Not Acceptable" },
-	{ 408, "Request Timeout" },
-	{ 409, "Conflict" },
-	{ 411, "Length Required" },
-	{ 412, "Precondition Failed" },
-	{ 413, "Content Too Large" },
-	{ 414, "URI Too Long" },
-	{ 415, "Unsupported Media Type" },
-	{ 416, "Range Not Satisfiable" },
-	{ 417, "Expectation Failed" },
-	{ 421, "Misdirected Request" },
-	{ 429, "Too Many Requests" },
-	{ 431, "Request Header Fields Too Large" },
-	{ 500, "Internal Server Error" },
-	{ 501, "Not Implemented" },
-	{ 503, "Service Unavailable" },
-	{ 505, "HTTP Version Not Supported" },
-	{ 507, "Insufficient Storage" },
-};
-
-const char *reply_reason(int status)
-{
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Error";
-}
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
@@ -353,7 +306,7 @@ void reply_own_page(struct h2d_req *req, int status)
 		status = req->error_status;
 		req->reply.nfields = req->error_fields;
 	}
-	reason = reply_reason(status);
+	reason = reason_of(status);
 	text = arena_printf(&req->arena,
 		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n</main>\n"
 		"</body>\n</html>\n",

@@ -34,9 +34,6 @@ int reply_add(struct h2d_req *req, struct slice name, struct slice value);
  */
 int reply_vary(struct h2d_req *req, struct slice value);
 
-/* "Not Found": what a status is called (RFC 9110, 15); "Error" if it is not known. */
-const char *reply_reason(int status);
-
 /*
  * Answers with h2d's own small page for status: what h2d_reply_error() sends where the site has no
  * page of its own, and what env->error_page() falls back to: then the error's own status and fields

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "http/authority.h"
+#include "http/reason.h"
 #include "request/req_client.h"
 
 static void put(struct access_line *l, struct slice s)
@@ -216,7 +217,7 @@ static struct slice reason(const struct h2d_req *req)
 		err = req->conn->error;
 	if (err != NULL)
 		return slice_str(err->text);
-	return req->complete ? slice_str(reply_reason(req->reply.status))
+	return req->complete ? slice_str(reason_of(req->reply.status))
 			     : SLICE("ended before its answer was sent");
 }
 

@@ -155,7 +155,11 @@ location "/open/" { return = off }
 			answer = c.get(path)
 			assert answer.status == status, path
 			assert (answer.body == b"back soon") == (status == 503), path
+			assert status != 410 or b"<h1>410 Gone</h1>" in answer.body
+			if hasattr(answer, "reason"):
+				assert answer.reason == {503: "Service Unavailable", 410: "Gone", 404: "Not Found", 200: "OK"}[status]
 		assert c.request("PUT", "/files/b", body=b"b").status == 503
 	with connect(server, authority="old.example") as c:
-		assert c.get("/").status == 451
+		answer = c.get("/")
+		assert answer.status == 451 and b"<h1>451 Unavailable For Legal Reasons</h1>" in answer.body
 	faults(h2d, "return = 301", (0, "return must be one of off, 403"))
