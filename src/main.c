@@ -153,7 +153,7 @@ static void print_balances(void)
 	printf("balance: hash cpu least-connections");
 	if (rc < 0)
 		printf(" (not here: %s)", strerror(-rc));
-	puts("; with an acceptor: round-robin least-connections source-hash");
+	puts("; with an acceptor: least-connections round-robin source-hash");
 }
 
 static int version(void)

@@ -16,7 +16,7 @@ static const struct {
 	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
 } rows[] = {
 	{ "reuseport", { BALANCE_HASH, BALANCE_CPU, BALANCE_LEAST_CONNECTIONS } },
-	{ "acceptor", { BALANCE_ROUND_ROBIN, BALANCE_LEAST_CONNECTIONS, BALANCE_SOURCE_HASH } },
+	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_ROUND_ROBIN, BALANCE_SOURCE_HASH } },
 };
 
 const char *conf_balance_name(enum conf_balance balance)

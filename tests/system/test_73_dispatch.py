@@ -307,6 +307,20 @@ def at_once(server, count):
 		procs.wait_for(lambda: not any(clients(server).values()), said="all are gone")
 
 
+def test_clients_in_step_with_the_workers(acceptor):
+	"""Of four connections the fourth is short, whoever it comes from: no worker of four is left without those that
+	stay."""
+	server = acceptor(workers=4, listens=("tcp",))
+	with contextlib.ExitStack() as held:
+		for n in range(3, 25, 3):
+			for _ in range(3):
+				held.enter_context(server.socket("tcp"))
+			with server.socket("tcp"):
+				procs.wait_for(lambda: sum(clients(server).values()) == n + 1, said="all are taken")
+			procs.wait_for(lambda: sum(clients(server).values()) == n, said="the short one is gone")
+		assert clients(server) == dict.fromkeys(range(4), 6)
+
+
 def test_least_connections(acceptor):
 	"""Eight at once on four workers: two each, every time; of a thousand, forty at a time, each has its quarter."""
 	server = acceptor(workers=4, listens=("tcp",), conf="balance = least-connections")
