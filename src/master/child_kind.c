@@ -127,7 +127,7 @@ const struct child_kind child_kinds[] = {
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_LINE) |
 			CHILD_SAYS(CTL_FULL),
 		.awaited = true,
-		.restart = { .first = 1000, .most = 60000 },
+		.restart = { .first = 1000, .most = 60000, .last = 50 },
 		.sandbox = {
 			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
 				SANDBOX_LINKS | SANDBOX_MORE,

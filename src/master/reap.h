@@ -14,6 +14,7 @@ enum { REAP_FREE = 3, REAP_WINDOW_MS = 60000 };
 /* The shortest and the longest wait, in milliseconds. */
 struct reap_policy {
 	unsigned first, most;
+	unsigned last; /* the longest while no other of its kind is up; 0: that is no matter */
 };
 
 /* The history of one place (a worker slot, the keeper); zero it to begin. */

@@ -68,9 +68,33 @@ static void fail(struct child *c, int status)
 	reload_fail(c->gen, why);
 }
 
+static bool another_is_up(const struct child *c)
+{
+	GEN_FOREACH(other, c->gen)
+		if (other != c && other->kind == c->kind && other->pid != 0 && other->up &&
+			!other->still && !other->stuck)
+			return true;
+	return false;
+}
+
+/*
+ * The rest of the last one that was up is an outage. One that did not even come up rests longer:
+ * the next would hardly do better at once.
+ */
+static unsigned rest_of(struct child *c)
+{
+	const struct reap_policy *policy = &c->kind->restart;
+	unsigned wait = reap_delay(&c->reap, policy, clock_ms());
+	unsigned most = c->up ? policy->last : policy->first;
+
+	if (policy->last == 0 || wait <= most || another_is_up(c))
+		return wait;
+	return most;
+}
+
 static void respawn(struct child *c)
 {
-	unsigned wait = reap_delay(&c->reap, &c->kind->restart, clock_ms());
+	unsigned wait = rest_of(c);
 
 	if (wait == 0) {
 		launch(c);

@@ -100,6 +100,24 @@ def test_crash_loop_backs_off(h2d):
 	assert waits == [1000, 2000], "the first three are mended at once"
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_the_last_worker_hardly_rests(h2d, dispatch, workers):
+	"""However often a request, or a machine without memory, kills all that are up: one is back at once, and serves."""
+	server = h2d(workers=workers, dispatch=dispatch, listens=("tcp",))
+	server.baseline = None
+	for _ in range(8):
+		procs.wait_for(server.live_workers, said="a worker")
+		for pid in server.worker_pids():
+			os.kill(pid, signal.SIGKILL)
+		for raw in server.asked(8):
+			raw.close()
+	rests = [int(re.search(r"in (\d+) ms", line).group(1))
+		for line in server.log.find(r"started again in \d+ ms")]
+	assert rests.count(50) >= 5, "each time all are dead one of them rests no longer"
+	assert (max(rests) >= 1000) == (workers > 1), rests
+
+
 def test_an_empty_slot_lends_its_socket(h2d):
 	"""A worker that rests between crashes costs new connections nothing, and its socket comes back."""
 	server = h2d(workers=2, listens=("tcp",))

@@ -88,35 +88,42 @@ static unsigned four(const struct conf *conf)
 
 static const struct child_kind kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 }, 0 },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000, 0 }, { 0 }, 0 },
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
-		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000 }, { 0 }, 0 },
+		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000, 0 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 /* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
 static const struct child_kind more_kinds[] = {
 	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000 }, { 0 }, 0 },
+		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000, 0 }, { 0 }, 0 },
 	{ "worker", true, true, no_run, two, CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 }, 0 },
+		true, { 100, 10000, 0 }, { 0 }, 0 },
 	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
-		CHILD_SAYS(CTL_UP), true, { 1000, 1000 }, { 0 }, 0 },
+		CHILD_SAYS(CTL_UP), true, { 1000, 1000, 0 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 /* As with dispatch = acceptor. */
 static const struct child_kind with_inboxes[] = {
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 }, 0 },
+		true, { 100, 10000, 0 }, { 0 }, 0 },
 	{ "acceptor", false, false, no_run, one, CHILD_INBOXES, CHILD_SAYS(CTL_UP), true,
-		{ 20, 50 }, { 0 }, 0 },
+		{ 20, 50, 0 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
 static const struct child_kind four_workers[] = {
 	{ "worker", true, true, no_run, four, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000 }, { 0 }, 0 },
+		true, { 100, 10000, 0 }, { 0 }, 0 },
+	{ .name = NULL },
+};
+
+/* Their last one rests for 50 ms at most, as h2d's own workers. */
+static const struct child_kind lasting_workers[] = {
+	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
+		true, { 1000, 10000, 50 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
@@ -479,6 +486,55 @@ START_TEST(respawn_backs_off)
 	}
 	ck_assert_ptr_nonnull(worker(1, 1));
 	ck_assert_int_eq(worker(1, 1)->signo, 0);
+}
+END_TEST
+
+static void dies_and_comes_up(unsigned slot, unsigned rest)
+{
+	die(worker(slot, 1));
+	if (rest > 0) {
+		pass(rest - 1);
+		ck_assert_ptr_null(worker(slot, 1));
+		pass(1);
+	}
+	ck_assert_ptr_nonnull(worker(slot, 1));
+	up(worker(slot, 1));
+}
+
+/* While the other is up a worker rests; when it rests, the other is the last and hardly does. */
+START_TEST(the_last_worker_hardly_rests)
+{
+	m.kinds = lasting_workers;
+	start();
+	for (unsigned i = 0; i < REAP_FREE; i++)
+		dies_and_comes_up(0, 0);
+	dies_and_comes_up(0, 1000);
+	for (unsigned i = 0; i < REAP_FREE; i++)
+		dies_and_comes_up(1, 0);
+	die(worker(0, 1));
+	for (unsigned i = 0; i < 8; i++)
+		dies_and_comes_up(1, 50);
+	ck_assert_ptr_null(worker(0, 1));
+	pass(2000 - 8 * 50);
+	ck_assert_ptr_nonnull(worker(0, 1));
+}
+END_TEST
+
+/* One that does not come up is tried once a second. */
+START_TEST(the_last_worker_does_not_come_up)
+{
+	m.kinds = lasting_workers;
+	start();
+	die_for_long(0, 1);
+	for (unsigned i = 0; i <= REAP_FREE; i++)
+		die(worker(1, 1));
+	pass(999);
+	ck_assert_ptr_null(worker(1, 1));
+	for (unsigned i = 0; i < 4; i++) {
+		pass(i == 0 ? 1 : 1000);
+		ck_assert_ptr_nonnull(worker(1, 1));
+		die(worker(1, 1));
+	}
 }
 END_TEST
 
@@ -1235,6 +1291,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(t, a_signal_while_an_address_is_waited_for, 0, 2);
 	tcase_add_test(t, a_reload_waits_for_no_address);
 	tcase_add_test(t, respawn_backs_off);
+	tcase_add_test(t, the_last_worker_hardly_rests);
+	tcase_add_test(t, the_last_worker_does_not_come_up);
 	tcase_add_test(t, a_fork_that_fails_is_tried_again);
 	tcase_add_test(t, a_fork_of_the_keeper_is_tried_again);
 	tcase_add_test(t, up_and_death_in_one);
