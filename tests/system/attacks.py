@@ -5,7 +5,8 @@ a pickled dict: steps (how many, by name), ends (rounds that the server ended), 
 
 An attack is a generator. It takes one step, yields the least pause before the next one, and ends with its
 round; then the next round begins. OSError and Closed mean that the server ended the connection, which is its
-right. What no peer may get is a Fault. All of them come from one address that is no honest client's.
+right. What no peer may get is a Fault. None comes from an honest client's address: they come from one, and
+from address(n) where an attack takes many clients.
 """
 import json
 import mmap
@@ -29,8 +30,14 @@ from users import basic
 
 ADDRESS = "127.0.0.66"
 SHARE = 0.02  # of a processor that an attack may take for itself: two dozen leave the server most of two
+CROWD = 20  # connections of an attack that takes many
 WINDOW = hf.SettingsFrame.INITIAL_WINDOW_SIZE
 catalogue = {}
+
+
+def address(n):
+	"""Of the n-th of many attackers."""
+	return "127.0.%d.%d" % (66 + n // 250, 1 + n % 250)
 
 
 class Fault(Exception):
@@ -38,34 +45,43 @@ class Fault(Exception):
 
 
 class Target:
-	"""ports: by "tcp" and "tls". root: the tree, which some edit. See the test for what lies in it."""
+	"""
+	ports: by "tcp" and "tls". root: the tree, which some edit; scene.py says what lies in it. share: of a
+	processor that an attack may take. crowd: how many connections an attack makes that takes many.
+	"""
 
-	def __init__(self, ports, root):
-		self.ports, self.root = ports, root
+	def __init__(self, ports, root, share=SHARE, crowd=CROWD):
+		self.ports, self.root, self.share, self.crowd = ports, root, share, crowd
 
 	def path(self, name):
 		return os.path.join(self.root, name)
 
-	def socket(self, how="tcp"):
-		s = socket.create_connection(("127.0.0.1", self.ports[how]), procs.DEADLINE,
-			source_address=(ADDRESS, 0))
-		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-		return s
+	def socket(self, how="tcp", source=ADDRESS):
+		return client.tcp_socket(self.ports[how], source=source)
 
-	def tls(self, alpn="h2"):
-		return client.tls_context(alpn=(alpn,)).wrap_socket(self.socket("tls"),
+	def tls(self, alpn="h2", source=ADDRESS):
+		return client.tls_context(alpn=(alpn,)).wrap_socket(self.socket("tls", source),
 			server_hostname="localhost")
 
-	def raw(self, how="tcp", window=65535):
-		return client.Raw(self.tls() if how == "tls" else self.socket(), settings={WINDOW: window})
+	def raw(self, how="tcp", window=65535, source=ADDRESS):
+		return client.Raw(self.tls(source=source) if how == "tls" else self.socket(source=source),
+			settings={WINDOW: window})
 
-	def h1(self, how="tcp"):
-		return h1client.H1(self.tls("http/1.1") if how == "tls" else self.socket())
+	def h1(self, how="tcp", source=ADDRESS):
+		return h1client.H1(self.tls("http/1.1", source) if how == "tls" else self.socket(source=source))
 
 
 def attack(function):
 	catalogue[function.__name__] = function
 	return function
+
+
+def beside(*asks):
+	"""What honest clients ask for (honest.QUESTIONS) where scripts/attack shows what they get beside it."""
+	def mark(function):
+		function.asks = asks
+		return function
+	return mark
 
 
 # --- HTTP/2: windows ------------------------------------------------------------------------------
@@ -103,6 +119,40 @@ def one_byte_windows(t):
 			raw.send(*(hf.WindowUpdateFrame(1 + 2 * (n * 10 + i) % 200 | 1, window_increment=1)
 				for i in range(10)))
 			yield 0.5
+
+
+FILES = "disk", "part", "condition", "missing", "listing", "upload"
+
+
+def files_held(t, source):
+	"""Many connections with 16 files each, of which they take a byte now and then."""
+	held = []
+	try:
+		for n in range(t.crowd):
+			held.append(t.raw(window=1, source=source(n)))
+			streams(held[-1], ["/still/disk.bin"] * 16)
+			yield 0.005
+		for n in range(40):
+			for raw in held:
+				raw.send(hf.WindowUpdateFrame(1 + 2 * (n % 16), window_increment=1))
+				yield 0.5 / len(held)
+	finally:
+		for raw in held:
+			raw.close()
+
+
+@attack
+@beside(*FILES)
+def files_held_by_one(t):
+	"""Thousands of downloads over closed windows, of one client."""
+	yield from files_held(t, lambda n: ADDRESS)
+
+
+@attack
+@beside(*FILES)
+def files_held_by_many(t):
+	"""The same, of many clients."""
+	yield from files_held(t, address)
 
 
 @attack
@@ -503,7 +553,7 @@ class Attacker(threading.Thread):
 			for pause in steps:
 				self.steps += 1
 				took = time.thread_time() - began
-				if self.stop.wait(max(pause, took / SHARE)):
+				if self.stop.wait(max(pause, took / self.target.share)):
 					break
 				began = time.thread_time()
 		finally:

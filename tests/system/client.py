@@ -52,9 +52,15 @@ def read_all(sock):
 	return data
 
 
-def tls_socket(port, timeout=DEADLINE, context=None, session=None):
-	plain = socket.create_connection(("127.0.0.1", port), timeout)
-	plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def tcp_socket(port, timeout=DEADLINE, source=None):
+	"""source: the client's address."""
+	sock = socket.create_connection(("127.0.0.1", port), timeout, source and (source, 0))
+	sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+	return sock
+
+
+def tls_socket(port, timeout=DEADLINE, context=None, session=None, source=None):
+	plain = tcp_socket(port, timeout, source)
 	context = context or tls_context()
 	return context.wrap_socket(plain, server_hostname="localhost", session=session)
 
@@ -63,10 +69,8 @@ class OverSocket:
 	"""What is made of a connected socket, and closed at the end of its block."""
 
 	@classmethod
-	def tcp(cls, port, **options):
-		sock = socket.create_connection(("127.0.0.1", port), DEADLINE)
-		sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-		return cls(sock, **options)
+	def tcp(cls, port, timeout=DEADLINE, source=None, **options):
+		return cls(tcp_socket(port, timeout, source), timeout=timeout, **options)
 
 	@classmethod
 	def unix(cls, path, **options):
@@ -165,9 +169,9 @@ class Client(OverSocket):
 		self.flush()
 
 	@classmethod
-	def tls(cls, port, context=None, session=None, **options):
+	def tls(cls, port, context=None, session=None, timeout=DEADLINE, source=None, **options):
 		options.setdefault("scheme", "https")
-		return cls(tls_socket(port, context=context, session=session), **options)
+		return cls(tls_socket(port, timeout, context, session, source), timeout=timeout, **options)
 
 	def close(self):
 		try:

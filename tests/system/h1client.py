@@ -25,8 +25,9 @@ class H1(OverSocket):
 		self.asked = []
 
 	@classmethod
-	def tls(cls, port, alpn=("http/1.1",), **options):
-		return cls(tls_socket(port, context=tls_context(alpn=alpn)), **options)
+	def tls(cls, port, alpn=("http/1.1",), timeout=DEADLINE, source=None, **options):
+		return cls(tls_socket(port, timeout, tls_context(alpn=alpn), source=source), timeout=timeout,
+			**options)
 
 	def close(self):
 		self.sock.close()

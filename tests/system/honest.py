@@ -26,7 +26,8 @@ from users import basic
 
 REST = 0.1  # seconds between two requests of a client, at most
 PER_CONNECTION = 200
-ANSWER = 4 * procs.DEADLINE
+ANSWER = 4 * procs.DEADLINE  # seconds until an answer that is not there is lost
+LOSSES = 20  # a client that has lost so much gives up
 SILENT = 0.9  # seconds; a full worker bears one
 
 
@@ -64,15 +65,15 @@ class Http2(Honestly, client.Client):
 		except client.Late:
 			pass
 
-	def fetch(self, path, headers):
+	def fetch(self, wait, *request):
 		stream, answer = None, None
 		try:
-			stream = self.send("GET", path, headers)
+			stream = self.send(*request)
 			answer = self.responses[stream]
-			self.until(lambda: answer.done or self.unprocessed(stream), ANSWER)
+			self.until(lambda: answer.done or self.unprocessed(stream), wait)
 		except client.Closed:
 			while not self.eof:
-				self.turn(time.monotonic() + ANSWER)
+				self.turn(time.monotonic() + wait)
 		if self.goaway is not None and self.goaway[0] != 0:
 			raise Lost("GOAWAY with code %d" % self.goaway[0])
 		if self.unprocessed(stream) or (answer is not None and answer.reset == 7):
@@ -107,11 +108,11 @@ class Http1(Honestly, h1client.H1):
 		except client.Late:
 			pass
 
-	def fetch(self, path, headers):
+	def fetch(self, wait, *request):
 		before = self.received
 		try:
-			self.send("GET", path, headers)
-			answer = self.response(ANSWER)
+			self.send(*request)
+			answer = self.response(wait)
 		except client.Closed as e:
 			if self.received == before and (self.answered or self.late):
 				raise Again from None
@@ -122,10 +123,15 @@ class Http1(Honestly, h1client.H1):
 
 
 class Tree:
-	"""What stays as it is, as the server has it below root; questions, and what is wrong with their answers."""
+	"""
+	What stays as it is, as the server has it below root; questions, and what is wrong with their answers.
+	asks: those of QUESTIONS that are asked. source: the clients' address.
+	"""
 
-	def __init__(self, root, ports, password):
+	def __init__(self, root, ports, password, asks=(), source=None, wait=ANSWER, losses=LOSSES):
 		self.root, self.ports = root, ports
+		self.asks = {name: QUESTIONS[name] for name in asks or MIX}
+		self.source, self.wait, self.losses = source, wait, losses
 		self.still = {name: self.read("still/" + name)
 			for name in ("small.txt", "cached.txt", "disk.bin", "large.bin")}
 		self.secret = self.read("in/secret.txt")
@@ -191,9 +197,18 @@ class Tree:
 			and answer.body[8:20].isdigit()
 			and answer.body == attacks.whole(int(answer.body[8:20]), len(answer.body)))
 
+	def missing(self):
+		return "/still/no-%d" % random.randrange(10**9), [], lambda answer: answer.status == 404
+
+	def upload(self):
+		"""Each client replaces a file of its own."""
+		path = "/files/of-%d" % threading.get_ident()
+		return path, self.password, lambda answer: answer.status in (201, 204), random.randbytes(50000)
+
 
 QUESTIONS = dict(small=20, cached=10, coded=6, disk=5, large=0.3, condition=15, part=8, listing=6, secret_file=8,
-	turning=10)
+	turning=10, missing=5, upload=5)
+MIX = [name for name in QUESTIONS if name != "upload"]
 
 
 class Honest(threading.Thread):
@@ -210,7 +225,8 @@ class Honest(threading.Thread):
 	def connect(self):
 		began = time.monotonic()
 		try:
-			self.connection = getattr(self.kind, self.how)(self.tree.ports[self.how])
+			self.connection = getattr(self.kind, self.how)(self.tree.ports[self.how],
+				timeout=min(self.tree.wait, procs.DEADLINE), source=self.tree.source)
 		except (OSError, client.Closed) as e:
 			if time.monotonic() - began > SILENT:
 				raise Again from None
@@ -224,13 +240,13 @@ class Honest(threading.Thread):
 			self.connection.close()
 		self.connection = None
 
-	def answer(self, path, headers):
+	def answer(self, *request):
 		"""The answer, on this connection or another."""
 		while True:
 			try:
 				if self.connection is None:
 					self.connect()
-				return self.connection.fetch(path, headers)
+				return self.connection.fetch(self.tree.wait, *request)
 			except Again:
 				self.counts["asked again"] += 1
 				self.disconnect()
@@ -241,8 +257,8 @@ class Honest(threading.Thread):
 				self.disconnect()
 
 	def one(self, name):
-		path, headers, right = getattr(self.tree, name)()
-		answer = self.answer(path, headers)
+		path, headers, right, *body = getattr(self.tree, name)()
+		answer = self.answer("PUT" if body else "GET", path, headers, *body)
 		if not right(answer):
 			raise Lost("a wrong answer: %d, %s, %d bytes, %r …" % (answer.status, answer.headers,
 				len(answer.body), answer.body[:60]))
@@ -253,8 +269,8 @@ class Honest(threading.Thread):
 			self.disconnect()
 
 	def run(self):
-		while not self.stop.is_set() and len(self.lost) < 20:
-			name = random.choices(list(QUESTIONS), QUESTIONS.values())[0]
+		while not self.stop.is_set() and len(self.lost) < self.tree.losses:
+			name = random.choices(list(self.tree.asks), self.tree.asks.values())[0]
 			said = "%s %s %s" % (self.kind.__name__, self.how, name)
 			began = time.monotonic()
 			try:
@@ -267,6 +283,7 @@ class Honest(threading.Thread):
 				self.lost.append("%s after %.2f s: %s: %s" % (said, time.monotonic() - began,
 					type(e).__name__, str(e)[:500]))
 				self.disconnect()
+				self.stop.wait(REST)
 		self.disconnect()
 
 

@@ -8,7 +8,6 @@ import collections
 import contextlib
 import json
 import os
-import random
 import resource
 import signal
 import time
@@ -18,8 +17,8 @@ import pytest
 import attacks
 import harness
 import procs
+import scene
 import server as srv
-from users import BCRYPT, hashed, put_users
 
 SECONDS = float(os.environ.get("H2D_STRESS_SECONDS", "15"))
 P99 = float(os.environ.get("H2D_STRESS_P99", "0"))
@@ -28,32 +27,6 @@ WORKERS, ATTACKERS, HONEST = 2, 3, 8
 CONF = 'worker-connections = 128\nshutdown-timeout = 20\naccess-log = "access.log"'
 SECTIONS = """cache { max-size = "16M"  max-file-size = "256K" }
 timeouts { handshake = 10  header = 10  body = 5  send = 8  keepalive = 20 }"""
-SERVER = """autoindex = true
-upload-dir = "in"
-location "/old/" { redirect = "/new/" }
-location "/in" { auth-basic-file = "%s" }"""
-
-
-def lay_out(server):
-	"""What the attacks and the honest clients ask for."""
-	rng = random.Random(61)
-	server.write("still/small.txt", b"small and still\n")
-	server.write("still/cached.txt", b"".join(b"line %d %d\n" % (n, rng.randrange(10**9)) for n in range(5000)))
-	server.write("still/disk.bin", rng.randbytes(600000))
-	server.write("still/large.bin", rng.randbytes(4000000))
-	server.write("in/secret.txt", b"a secret\n" * 100)
-	server.write("in/secret.txt.gz", b"no gzip, but a secret\n")
-	os.mkfifo(os.path.join(server.root, "still/fifo"))
-	for n in range(50):
-		server.write("list/file %d" % n, b"x" * n)
-	for n in range(3000):
-		server.write("many/file number %d" % n, b"")
-	for n in range(4):
-		server.write("turn/r%d.txt" % n, attacks.whole(n, 20000))
-		server.write("turn/p%d.bin" % n, attacks.whole(n, 100000))
-	server.write("turn/m.bin", attacks.whole(0, 8192))
-	users = put_users(server, anna=hashed("sesame"), bob=hashed("bobs", BCRYPT % 8))
-	server.write_conf(CONF, SECTIONS, SERVER % users)
 
 
 class Events:
@@ -153,7 +126,7 @@ def test_stress(h2d, tmp_path):
 	def few():
 		resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))
 	server = h2d.new(workers=WORKERS, listens=("tcp", "tls"), preexec=few)
-	lay_out(server)
+	scene.lay_out(server, CONF, SECTIONS)
 	server.start(image=True)
 	baseline, master = server.baseline, server.settled_kinds(server.pid)
 	events = Events(server)
@@ -164,7 +137,7 @@ def test_stress(h2d, tmp_path):
 			return stack.enter_context(procs.Helper(name, *args, out=tmp_path / (name + str(len(running)))))
 		running = []
 		honest = start("honest.py", HONEST, json.dumps(dict(ports=server.ports, root=server.root,
-			password="sesame")))
+			password=scene.PASSWORD)))
 		for i in range(ATTACKERS):
 			running.append(start("attacks.py", target, *names[i::ATTACKERS]))
 		calm = [(1, events.look), (3, events.reopen), (2.5, events.pause_reader)]
