@@ -41,6 +41,12 @@ static inline bool file_id_same_content(const struct file_id *a, const struct fi
 	return a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
+/* The same file, longer: what appends moves mtime, or writes within one tick of it. */
+static inline bool file_id_grew(const struct file_id *now, const struct file_id *before)
+{
+	return now->size > before->size;
+}
+
 /*
  * Whether every write since would be seen in the time stamps. now_ns is CLOCK_REALTIME_COARSE,
  * which file systems stamp with, read before id was: a further write in the tick of the last one

@@ -25,6 +25,7 @@ enum {
 	DISK_EXACT = 16 << 10,        /* a stream that may send less gets what it may send */
 	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
 	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
+	DISK_SAMPLE = 64,
 };
 
 /* One root: its path, and what that named when it was last looked at. */
@@ -59,12 +60,19 @@ struct disk_buf {
 	char data[];
 };
 
+/* Bytes of what was sent, by which a file that grew is told from one that was written anew. */
+struct disk_sample {
+	uint64_t at;
+	size_t n; /* 0: none was taken */
+	char bytes[DISK_SAMPLE];
+};
+
 struct disk_file {
 	struct disk *disk;
 	struct h2d_req *req;                         /* NULL: it went away */
 	void (*fn)(struct disk_file *f, int result); /* a step that answered DISK_LATER is over */
 	void *ctx;
-	struct file_id file_id; /* once open: of the file that is sent */
+	struct file_id file_id; /* once open: of the file that is sent; while it is, as last seen */
 	int64_t mtime;          /* seconds; of the file that was asked for */
 	struct etag etag;       /* n 0: the file does not hold still long enough */
 
@@ -96,7 +104,8 @@ struct disk_file {
 	size_t at, have; /* bytes of buf not emitted yet */
 	size_t piece;    /* bytes that a thread is to read */
 	uint64_t off;    /* of the next byte to read */
-	char path[];     /* below root, NUL-terminated */
+	struct disk_sample first, last;
+	char path[]; /* below root, NUL-terminated */
 };
 
 /* Looks at the roots; one that is not there may come. NULL with errno. */
@@ -156,6 +165,14 @@ static inline enum job_class disk_file_class(const struct disk_file *f)
 int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
 	void (*finish)(struct disk_file *f));
 struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
+/*
+ * Behind a read: whether the file is what its response announced, as far as that can be told. 0;
+ * -EAGAIN: no; -errno; DISK_LATER, on the loop alone: a thread must look closer.
+ */
+int disk_file_check(struct disk_file *f);
+int disk_file_check_closely(struct disk_file *f); /* in a thread */
+/* The n bytes at that place of the file were read, to be sent. */
+void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
 int64_t disk_stamp_ns(void); /* the clock that file systems stamp with, wall time */
 int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
 

@@ -1,7 +1,7 @@
 /*
  * disk_body: a file as the source of a response: one piece at a time, read on the loop when its
  * bytes are in memory, else in a thread. Each piece is checked: a file that shrank or was written
- * since it was opened ends its response, and nothing else.
+ * since it was opened ends its response, and nothing else; one that only grew does not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,17 +71,6 @@ int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
 	return 0;
 }
 
-static int check_unchanged(const struct disk_file *f)
-{
-	struct file_id now;
-	struct stat st;
-
-	if (fstat(f->fd, &st) < 0)
-		return -errno;
-	now = file_id_of(&st);
-	return file_id_same_content(&now, &f->file_id) ? 0 : -EAGAIN;
-}
-
 /* A doubt that nobody waits for. */
 struct told {
 	struct doubt doubt;
@@ -126,6 +115,7 @@ static void tell_changed(struct disk_file *f)
 static void take_piece(struct disk_file *f, int rc, size_t n)
 {
 	if (rc == 0) {
+		disk_file_sample(f, f->buf->data, n, f->off);
 		f->at = 0;
 		f->have = n;
 		f->off += n;
@@ -146,7 +136,7 @@ static void read_work(struct job *j)
 
 	f->result = disk_file_pread(f, f->buf->data, f->piece, f->off);
 	if (f->result == 0)
-		f->result = check_unchanged(f);
+		f->result = disk_file_check_closely(f);
 }
 
 static void read_finish(struct disk_file *f)
@@ -190,13 +180,11 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 	}
 	f->piece = left < f->buf->size ? (size_t)left : f->buf->size;
 	got = read_now(f, f->piece);
-	if (got > 0) {
-		take_piece(f, check_unchanged(f), (size_t)got);
-		return;
-	}
-	rc = got < 0 ? (int)got : disk_file_later(f, disk_file_class(f), read_work, read_finish);
-	if (rc < 0)
-		take_piece(f, rc, 0);
+	rc = got > 0 ? disk_file_check(f) : got < 0 ? (int)got : DISK_LATER;
+	if (rc == DISK_LATER)
+		rc = disk_file_later(f, disk_file_class(f), read_work, read_finish);
+	if (rc != DISK_LATER)
+		take_piece(f, rc, got > 0 ? (size_t)got : 0);
 }
 
 static ssize_t file_ready(struct body *b, size_t want)

@@ -1,4 +1,5 @@
 /* check_disk: files read in pieces, and what happens to them and to their requests meanwhile. */
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "files_unit.h"
@@ -57,29 +58,65 @@ static const struct {
 } events[] = {
 	{ "shrinks", false },
 	{ "is edited", false },
-	{ "grows", false },
+	{ "grows", true },
 	{ "is replaced", true },
 	{ "vanishes", true },
 	{ "gets a mode", true },
+	{ "grows in the middle of a write", true },
+	{ "is written anew, longer", false },
+	{ "grows and is edited behind that", false },
 };
+
+enum { IN_A_WRITE = 6, TWO_CHANGES = 8 };
+
+static pthread_t writer;
+static bool enough;
+
+/* An append of n bytes. */
+static void grow(size_t n)
+{
+	char *more = tree_bytes(n, 9);
+	int fd = open(tree_path("f"), O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	ck_assert_int_eq(write(fd, more, n), (ssize_t)n);
+	close(fd);
+	free(more);
+}
+
+/* Again and again, so that some of it is always under way. */
+static void *keep_writing(void *arg)
+{
+	static const char some[1 << 20];
+	int fd = open(tree_path("f"), O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	for (int i = 0; i < 200 && !__atomic_load_n(&enough, __ATOMIC_RELAXED); i++)
+		if (write(fd, some, sizeof(some)) < 0)
+			break;
+	close(fd);
+	return arg;
+}
+
+static void edit(off_t at)
+{
+	int fd = open(tree_path("f"), O_WRONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(pwrite(fd, "xyz", 3, at), 3);
+	close(fd);
+}
 
 static void happen(int event, const char *data)
 {
-	int fd;
+	char *other;
 
 	switch (event) {
 	case 0:
 		ck_assert_int_eq(truncate(tree_path("f"), LARGE / 2), 0);
 		break;
 	case 1:
-		fd = open(tree_path("f"), O_WRONLY | O_CLOEXEC);
-		ck_assert_int_eq(pwrite(fd, "xyz", 3, LARGE - 100), 3);
-		close(fd);
+		edit(LARGE - 100);
 		break;
 	case 2:
-		fd = open(tree_path("f"), O_WRONLY | O_APPEND | O_CLOEXEC);
-		ck_assert_int_eq(write(fd, "xyz", 3), 3);
-		close(fd);
+		grow(3);
 		break;
 	case 3:
 		tree_write("new", data, 100);
@@ -88,8 +125,20 @@ static void happen(int event, const char *data)
 	case 4:
 		ck_assert_int_eq(unlink(tree_path("f")), 0);
 		break;
-	default:
+	case 5:
 		ck_assert_int_eq(chmod(tree_path("f"), 0600), 0);
+		break;
+	case 6:
+		ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
+		break;
+	case 7:
+		other = tree_bytes(LARGE + 1000, 1 << 20);
+		tree_write("f", other, LARGE + 1000);
+		free(other);
+		break;
+	default:
+		grow(3);
+		tree_date("f", 784111778);
 	}
 }
 
@@ -112,9 +161,15 @@ static void meanwhile(int event, bool slow)
 	happen(event, data);
 	other = get("/other");
 	for (at = 1000; at < LARGE; at += (size_t)n) {
+		if (event == TWO_CHANGES && at > LARGE / 2)
+			edit(LARGE - 100);
 		n = unit_read(req, got + at, LARGE);
 		if (n < 0)
 			break;
+	}
+	if (event == IN_A_WRITE) {
+		__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+		pthread_join(writer, NULL);
 	}
 	ck_assert_msg(
 		(n != UNIT_FAILED) == events[event].survives, "a file that %s", events[event].what);

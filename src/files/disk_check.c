@@ -1,0 +1,102 @@
+/*
+ * disk_check: whether a file that is being sent still holds what its response announced. One that
+ * only grows does; one that shrank, or was written to where it was, does not. Called by disk_body.c
+ * behind each read; never opens anything. See disk.h.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "files/disk.h"
+#include "image/wait_writers.h"
+
+enum { WAIT_TRIES = 20, WAIT_NS = 5000000 };
+
+static int look(const struct disk_file *f, struct file_id *now)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	*now = file_id_of(&st);
+	return 0;
+}
+
+int disk_file_check(struct disk_file *f)
+{
+	struct file_id now = { 0 };
+	int rc = look(f, &now);
+
+	if (rc < 0)
+		return rc;
+	if (file_id_same_content(&now, &f->file_id))
+		return 0;
+	return now.size < f->file_id.size ? -EAGAIN : DISK_LATER;
+}
+
+/*
+ * A write(2) moves mtime first and the size when its bytes are there. In between an append looks as
+ * an edit does, so that one is waited for.
+ */
+static int look_behind_writers(const struct disk_file *f, struct file_id *now)
+{
+	int rc = look(f, now);
+
+	for (int tries = 0; rc == 0 && tries < WAIT_TRIES && now->size == f->file_id.size &&
+			    now->mtime_ns != f->file_id.mtime_ns;
+		tries++) {
+		/* Others may wait for this file. */
+		bool waited = wait_writers(f->fd, &f->file_id) == 0;
+
+		if (!waited)
+			nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+		rc = look(f, now);
+		if (waited)
+			break;
+	}
+	return rc;
+}
+
+static bool is_there(struct disk_file *f, const struct disk_sample *s)
+{
+	char bytes[DISK_SAMPLE];
+
+	return disk_file_pread(f, bytes, s->n, s->at) == 0 && memcmp(bytes, s->bytes, s->n) == 0;
+}
+
+/* A file that was emptied and written again may be longer than before, too. */
+static bool has_samples(struct disk_file *f)
+{
+	return is_there(f, &f->first) && is_there(f, &f->last);
+}
+
+int disk_file_check_closely(struct disk_file *f)
+{
+	struct file_id now = { 0 };
+	int rc = look_behind_writers(f, &now);
+
+	if (rc < 0)
+		return rc;
+	if (file_id_same_content(&now, &f->file_id))
+		return 0;
+	if (!file_id_grew(&now, &f->file_id) || !has_samples(f))
+		return -EAGAIN;
+	f->file_id = now;
+	return 0;
+}
+
+static void take(struct disk_sample *s, const char *bytes, size_t n, uint64_t at)
+{
+	s->at = at;
+	s->n = n;
+	memcpy(s->bytes, bytes, n);
+}
+
+void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at)
+{
+	size_t some = n < DISK_SAMPLE ? n : DISK_SAMPLE;
+
+	if (f->first.n == 0)
+		take(&f->first, bytes, some, at);
+	take(&f->last, bytes + n - some, some, at + n - some);
+}
