@@ -98,8 +98,9 @@ const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
  * if the pattern has no such parameter. name ends in NUL. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
-/* The first request field of that name (lower case, ends in NUL); NULL if absent. */
-const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *len);
+/* The first request field of that name (lower case, ends in NUL); NULL if absent. Of "cookie" there
+ * is one, whatever it came in. */
+const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len);
 
 /* How many parameters the route's pattern has, a final "*" included. */
 unsigned h2d_req_params(const struct h2d_req *req);

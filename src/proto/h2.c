@@ -72,7 +72,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	struct h2_stream *s;
 
 	h2->opening = NULL;
-	h2->dropped = 0;
 	h2->dropped_size = 0;
 	h2->header_open = true;
 	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
@@ -97,7 +96,7 @@ static __attribute__((noinline)) int end_block(struct h2 *h2)
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* Of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or past the limit. */
+/* Of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or past a limit. */
 static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 {
 	const struct http_env *env = h2->conf->env;
@@ -105,8 +104,7 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 	size_t kept = h2->opening != NULL ? h2->opening->req.head_size : 0;
 
 	h2->dropped_size += n + 32;
-	if (++h2->dropped > env->header_fields ||
-		kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
+	if (kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
 		!h2_guard_field(&h2->guard, n, h2->now_ms))
 		return end_block(h2);
 	return 0;
@@ -116,14 +114,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
 {
 	struct h2 *h2 = user;
-	int rv;
 
 	(void)session, (void)frame, (void)flags;
 	if (h2->opening == NULL || h2->opening->req.head_too_large)
 		return drop_field(h2, name_len + value_len);
-	rv = h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len));
-	if (rv != 0)
-		return rv < 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : end_block(h2);
+	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	/* Only where more of this frame must follow: a pause at its end would wait for the next
 	 * one. */
 	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)

@@ -43,9 +43,8 @@ struct h2 {
 	int32_t last_id;        /* highest stream the peer opened */
 	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
-	bool header_open; /* a header section is incomplete */
-	unsigned dropped; /* fields of the section under way that are not kept */
-	size_t dropped_size;
+	bool header_open;    /* a header section is incomplete */
+	size_t dropped_size; /* of fields of the section under way that are not kept */
 	enum h2_drain drain;
 	bool drain_ping;       /* the PING behind the first GOAWAY was submitted */
 	bool asked;            /* … the PING behind the peer's end */

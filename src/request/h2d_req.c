@@ -1,8 +1,10 @@
 /*
  * h2d_req: what a handler can ask of its request and do with its body (h2d/handler.h). Called by
- * handlers only. Answers from struct h2d_req as it stands; nothing is looked up or made anew.
+ * handlers only. Answers from struct h2d_req as it stands; nothing is looked up or made anew but
+ * one field of all cookies.
  */
 #include "request/req_client.h"
+#include "request/req_cookie.h"
 
 static const char *text(struct slice s, size_t *len)
 {
@@ -41,10 +43,14 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 	return text((struct slice){ 0 }, len);
 }
 
-const char *h2d_req_field(const struct h2d_req *req, const char *name, size_t *len)
+const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len)
 {
-	const struct field *f = field_find(req->fields, req->nfields, slice_str(name));
+	const struct field *f;
 
+	/* Only where somebody asks for it: equal cookies of many requests are kept once. */
+	if (req->ncookies > 1 && strcmp(name, "cookie") == 0 && req_cookie_join(req) < 0)
+		return text((struct slice){ 0 }, len);
+	f = field_find(req->fields, req->nfields, slice_str(name));
 	return text(f != NULL ? f->value : (struct slice){ 0 }, len);
 }
 

@@ -16,6 +16,7 @@
 #include "request/handler_choice.h"
 #include "request/handler_timer.h"
 #include "request/req_client.h"
+#include "request/req_cookie.h"
 #include "request/trace.h"
 #include "request/work.h"
 
@@ -49,20 +50,37 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	COUNT(requests_live, 1);
 }
 
-static __attribute__((noinline)) int grow_fields(struct h2d_req *req)
+/* All cookies are one field, which their size alone bounds. */
+static unsigned most_fields(const struct h2d_req *req)
 {
-	unsigned cap = req->fields_cap == 0 ? FIELDS_FIRST : 4 * req->fields_cap;
+	return req->env->header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
+}
+
+static int more_room(struct h2d_req *req)
+{
+	unsigned room = req->fields_room == 0 ? FIELDS_FIRST : 4 * req->fields_room;
 	struct field *fields;
 
-	if (cap > req->env->header_fields)
-		cap = req->env->header_fields;
-	fields = arena_alloc(&req->arena, cap * sizeof(*fields));
+	if (room > req->env->header_fields)
+		room = req->env->header_fields > req->nfields ? req->env->header_fields
+							      : 2 * req->nfields;
+	fields = arena_alloc(&req->arena, room * sizeof(*fields));
 	if (fields == NULL)
 		return -1;
 	if (req->nfields > 0)
 		memcpy(fields, req->fields, req->nfields * sizeof(*fields));
 	req->fields = fields;
-	req->fields_cap = cap;
+	req->fields_room = room;
+	return 0;
+}
+
+static __attribute__((noinline)) int grow_fields(struct h2d_req *req)
+{
+	unsigned most = most_fields(req);
+
+	if (req->nfields == req->fields_room && more_room(req) < 0)
+		return -1;
+	req->fields_cap = req->fields_room < most ? req->fields_room : most;
 	return 0;
 }
 
@@ -73,10 +91,15 @@ int req_add_field(struct h2d_req *req, struct slice name, struct slice value)
 		req->head_too_large = true;
 		return 0;
 	}
+	if (req_cookie_is(name)) {
+		if (req_cookie_repeated(req, value))
+			return 0;
+		req->ncookies++;
+	}
 	if (req->nfields == req->fields_cap) {
-		if (req->nfields >= req->env->header_fields) {
+		if (req->nfields >= most_fields(req)) {
 			req->head_too_large = true;
-			return 1;
+			return 0;
 		}
 		if (grow_fields(req) < 0)
 			return -1;

@@ -157,9 +157,10 @@ struct h2d_req {
 	/* The head, as it came: filled in by the protocol before req_start(). */
 	struct slice protocol; /* "HTTP/2.0" as logs write it */
 	struct slice method_text, scheme, authority, target;
-	struct field *fields; /* regular fields only */
-	unsigned nfields, fields_cap;
+	struct field *fields;                      /* regular fields only */
+	unsigned nfields, fields_cap, fields_room; /* cap: of the room, how many there may be now */
 	size_t head_size;    /* of names, values and 32 each (RFC 9113, 6.5.2) */
+	unsigned ncookies;   /* of the fields, those named cookie, which count as one */
 	bool head_too_large; /* over one of their limits: answered with 431 */
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
@@ -209,7 +210,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 
 /*
  * Adds a regular field. The bytes must live until req_fini(). Counts its size (also of those past
- * the limit, which are not kept). 0, 1 when these are too many fields, -1 when memory is out.
+ * a limit, which are not kept). 0, or -1 when memory is out.
  */
 int req_add_field(struct h2d_req *req, struct slice name, struct slice value);
 

@@ -431,7 +431,33 @@ def test_too_large_a_head(server, how):
 
 
 @pytest.mark.parametrize("fields", [
-	[("x-%d" % i, "v" * 20) for i in range(700)], [("x", "")] * 129, [("cookie", "a=b")] * 129,
+	[("x-%d" % i, "v" * 20) for i in range(129)], [("x", "")] * 129, [("x", "")] * 900,
+], ids=["others", "empty", "as many as fit"])
+def test_too_many_fields(server, how, fields):
+	"""Past the number, and below the size, it is the request's matter and not the connection's."""
+	before = server.status()["totals"]["limit_header"]
+	with server.connect(how) as c:
+		first = c.get("/")
+		assert c.get("/", headers=fields).status == 431
+		assert c.get("/", headers=fields[:128]).status == first.status == 200
+	assert server.status()["totals"]["limit_header"] == before + 1
+
+
+@pytest.mark.parametrize("count", [120, 180, 300])
+def test_cookies(server, how, count):
+	"""Browsers send each in a field of its own (RFC 9113, 8.2.3): they are one, and their size is what counts."""
+	cookies = [("cookie", "name-%d=%s" % (i, "v" * 20)) for i in range(count)]
+	with server.connect(how) as c:
+		assert c.get("/", headers=cookies).status == 200
+		assert c.get("/", headers=cookies + [("x-%d" % i, "y") for i in range(127)]).status == 200
+		assert c.get("/", headers=cookies + [("x-%d" % i, "y") for i in range(128)]).status == 431
+		assert c.get("/", headers=[("x-%d" % i, "y") for i in range(127)] + cookies).status == 200
+		assert c.get("/", headers=cookies * 2).status == (200 if count < 300 else 431)
+		assert c.get("/").status == 200
+
+
+@pytest.mark.parametrize("fields", [
+	[("x-%d" % i, "v" * 20) for i in range(2500)], [("x", "")] * 4000, [("cookie", "a=b")] * 4000,
 	[("x-large", "a" * 9000)] * 15,
 ], ids=["many", "empty", "cookies", "large"])
 def test_far_too_large_a_head(server, how, fields):

@@ -317,6 +317,9 @@ def test_facts(handlers, speak):
 		assert facts(c.get("/t/facts/a%2Bb/%c3%a9/c/d/")) == {"a": "a+b", "b": "é", "*": "c/d/",
 			"length": "0", "peer": "127.0.0.1", "user": "NULL"}
 		assert facts(c.get("/t/facts/a/b/"))["*"] == ""
+		several = [("cookie", "a=1"), ("x", "y"), ("cookie", "b=2; c=3"), ("cookie", "d=4")]
+		assert facts(c.get("/t/facts/a/b/", several))["cookie"] == "a=1; b=2; c=3; d=4"
+		assert facts(c.get("/t/facts/a/b/", several[:2]))["cookie"] == "a=1"
 		answer = post(c, "/t/facts/a/b/", b"body")
 		assert facts(answer)["length"] == "4"
 

@@ -626,7 +626,7 @@ static void many(nghttp2_nv *head, unsigned n, const char *value)
 	for (unsigned i = 0; i < 4; i++)
 		head[i] = nv(names[i], values[i]);
 	for (unsigned i = 0; i < n; i++)
-		head[4 + i] = nv(i % 2 == 0 ? "cookie" : "x-b", value);
+		head[4 + i] = nv(i % 2 == 0 ? "x-a" : "x-b", value);
 }
 
 /* The bytes of equal fields are there once, however often they are named. */
@@ -644,9 +644,9 @@ START_TEST(most_fields)
 	ck_assert_ptr_nonnull(held);
 	ck_assert_uint_eq(held->nfields, 128);
 	for (unsigned i = 0; i < 128; i++)
-		ck_assert(slice_eq(held->fields[i].name,
-				  i % 2 == 0 ? SLICE("cookie") : SLICE("x-b")) &&
-			  slice_eq(held->fields[i].value, slice_str(value)));
+		ck_assert(
+			slice_eq(held->fields[i].name, i % 2 == 0 ? SLICE("x-a") : SLICE("x-b")) &&
+			slice_eq(held->fields[i].value, slice_str(value)));
 	ck_assert_uint_le(held->arena.used, 8500);
 	h2d_reply_bytes(held, 200, NULL, "x", 1);
 	exchange(steps[0], limits[0]);
@@ -655,7 +655,64 @@ START_TEST(most_fields)
 }
 END_TEST
 
-/* One more is answered, and is the end; so is a section far over its size, and one of trailers. */
+/* One more is answered, and that is all. */
+START_TEST(one_field_too_many)
+{
+	nghttp2_nv head[4 + 129];
+	int32_t id;
+
+	env.header_size = 65536;
+	many(head, 129, "v");
+	for (unsigned n = 129; n >= 128; n--) {
+		id = nghttp2_submit_request(client, NULL, head, 4 + n, NULL, NULL);
+		exchange(steps[_i], limits[0]);
+		ck_assert_int_eq(answers[id].status, n == 129 ? 431 : 0);
+		ck_assert_ptr_null(last_err);
+	}
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+}
+END_TEST
+
+/* Cookies are one field, in pieces or not; the bytes of those that are said again are there once.
+ */
+START_TEST(cookies)
+{
+	nghttp2_nv head[4 + 300];
+	char values[300][16];
+	int32_t id;
+
+	env.header_size = 65536;
+	many(head, 127, "v");
+	for (unsigned i = 127; i < 300; i++) {
+		snprintf(values[i], sizeof(values[i]), "n%u=%s", i, "v");
+		head[4 + i] = nv("cookie", values[i]);
+	}
+	id = nghttp2_submit_request(client, NULL, head, 4 + 300, NULL, NULL);
+	exchange(steps[_i], limits[0]);
+	ck_assert_ptr_nonnull(held);
+	ck_assert_uint_eq(held->nfields, 300);
+	ck_assert_int_eq(strncmp(h2d_req_field(held, "cookie", NULL), "n127=v; n128=v; ", 16), 0);
+	ck_assert_uint_eq(held->nfields, 128);
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	held = NULL;
+	for (unsigned i = 127; i < 300; i++)
+		head[4 + i] = nv("cookie", "same=cookie");
+	id = nghttp2_submit_request(client, NULL, head, 4 + 300, NULL, NULL);
+	exchange(steps[_i], limits[0]);
+	ck_assert_ptr_nonnull(held);
+	ck_assert_uint_eq(held->nfields, 128);
+	ck_assert_uint_le(held->arena.used, 9500);
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+}
+END_TEST
+
+/* A section far over its size is answered, and is the end; so is one of trailers. */
 START_TEST(header_block_too_far)
 {
 	static char big[3000];
@@ -664,16 +721,14 @@ START_TEST(header_block_too_far)
 	int32_t id;
 
 	memset(big, 'x', sizeof(big) - 1);
-	if (_i == 0)
-		env.header_size = 65536;
-	many(head, 129, _i == 0 ? "v" : big);
-	if (_i == 2) { /* 6 times 3 KB are more than 4 times 4 KB */
+	many(head, 129, big);
+	if (_i == 1) { /* 6 times 3 KB are more than 4 times 4 KB */
 		id = nghttp2_submit_request(client, NULL, head, 4 + 5, NULL, NULL);
 		exchange(steps[0], limits[0]);
 		ck_assert_int_eq(answers[id].status, 431);
 		ck_assert_ptr_null(last_err);
 	}
-	id = nghttp2_submit_request(client, NULL, head, _i == 0 ? 4 + 129 : 4 + 6, NULL, NULL);
+	id = nghttp2_submit_request(client, NULL, head, 4 + 6, NULL, NULL);
 	exchange(steps[0], limits[0]);
 	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
 	ck_assert_int_eq(answers[id].status, 431);
@@ -706,15 +761,17 @@ END_TEST
 START_TEST(trailer_section_too_far)
 {
 	nghttp2_data_provider endless = { .read_callback = read_upload };
+	static char big[3000];
 	nghttp2_nv head[4 + 129];
 	int32_t id;
 
+	memset(big, 'x', sizeof(big) - 1);
 	endless.source.ptr = &endless;
 	id = ask("POST", "/upload", &endless);
 	exchange(steps[0], limits[0]);
-	many(head, 129, "v");
+	many(head, 129, _i == 0 ? "v" : big);
 	ck_assert_int_eq(nghttp2_submit_headers(client, NGHTTP2_FLAG_END_STREAM, id, NULL, head + 4,
-				 _i == 0 ? 128 : 129, NULL),
+				 _i == 0 ? 129 : 6, NULL),
 		0);
 	exchange(steps[0], limits[0]);
 	if (_i == 0) {
@@ -872,7 +929,9 @@ static TCase *tests(void)
 	tcase_add_test(c, header_section_too_large);
 	tcase_add_test(c, many_fields);
 	tcase_add_loop_test(c, most_fields, 0, 3);
-	tcase_add_loop_test(c, header_block_too_far, 0, 3);
+	tcase_add_loop_test(c, one_field_too_many, 0, 3);
+	tcase_add_loop_test(c, cookies, 0, 3);
+	tcase_add_loop_test(c, header_block_too_far, 0, 2);
 	tcase_add_test(c, many_header_blocks_over_the_limit);
 	tcase_add_loop_test(c, trailer_section_too_far, 0, 2);
 	tcase_add_test(c, skipped_identifier);
