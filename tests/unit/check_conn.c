@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "net/tcp.h"
+#include "request/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
 #include "server/conn_ask.h"
@@ -178,7 +179,8 @@ static void setup(void)
 		.date = SLICE("date"),
 		.server = SLICE("h2d"),
 		.header_fields = 128,
-		.header_size = 4096 };
+		.header_size = 4096,
+		.accounts = accounts_new(64) };
 	conn_env_init(&env, &loop);
 	env.proto = (struct proto_conf){ .max_concurrent_streams = 100, .env = &http };
 	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000, 5000 };
@@ -202,6 +204,7 @@ static void teardown(void)
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	nghttp2_session_del(client);
 	conn_env_fini(&env);
+	accounts_free(&http.accounts);
 	free(env.input);
 	loop_fini(&loop);
 	route_build_free(&routes);
