@@ -14,12 +14,16 @@ bool seccomp_there(void)
 }
 
 #ifdef HAVE_SECCOMP
+#include <fcntl.h>
 #include <linux/fs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +36,24 @@ static const struct {
 	unsigned who;
 } calls[] = {
 #define CALL(name, who) { #name, SECCOMP_##who },
+#include "master/syscalls.def"
+};
+
+struct value {
+	unsigned arg;
+	unsigned long is;
+};
+
+enum { VALUES = 2 };
+
+static const struct {
+	const char *name;
+	unsigned who;
+	struct value values[VALUES];
+	unsigned n;
+} conditions[] = {
+#define ONLY(name, who, ...) \
+	{ #name, SECCOMP_##who, { __VA_ARGS__ }, LENGTH(((struct value[]){ __VA_ARGS__ })) },
 #include "master/syscalls.def"
 };
 
@@ -68,6 +90,23 @@ static void add_if(struct filter *f, uint32_t action, int nr, struct scmp_arg_cm
 
 /* --- what is allowed -------------------------------------------------------------------------- */
 
+/* Calls of the table that only these values of their arguments allow. */
+static void add_only(struct filter *f)
+{
+	for (size_t i = 0; i < LENGTH(conditions); i++) {
+		const struct value *v = conditions[i].values;
+		int nr = seccomp_syscall_resolve_name(conditions[i].name);
+		const struct scmp_arg_cmp args[VALUES] = {
+			SCMP_CMP64(v[0].arg, SCMP_CMP_EQ, v[0].is),
+			SCMP_CMP64(v[1].arg, SCMP_CMP_EQ, v[1].is),
+		};
+
+		if (nr >= 0 && conditions[i].who & f->s->calls)
+			keep_error(f, seccomp_rule_add_array(
+					      f->ctx, SCMP_ACT_ALLOW, nr, conditions[i].n, args));
+	}
+}
+
 #ifdef __SANITIZE_ADDRESS__
 
 /* Calls of whole processes, and without conditions those that are conditional else. */
@@ -84,20 +123,9 @@ static void add_conditional(struct filter *f)
 
 #else
 
-static void allow_values(
-	struct filter *f, int nr, unsigned arg, const unsigned long *values, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		add_if(f, SCMP_ACT_ALLOW, nr, SCMP_CMP64(arg, SCMP_CMP_EQ, values[i]));
-}
-
-/* Calls whose arguments decide. */
+/* Calls of which bits of an argument decide, or a value that is known now. */
 static void add_conditional(struct filter *f)
 {
-	static const unsigned long ioctls[] = { FIONREAD, FIONBIO, FS_IOC_GETFLAGS };
-	static const unsigned long prctls[] = { PR_SET_NAME, PR_GET_NAME };
-	const unsigned long own[] = { 0 }, self[] = { (unsigned long)getpid() };
-
 	/* Memory never becomes code. */
 	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
@@ -107,10 +135,15 @@ static void add_conditional(struct filter *f)
 	if (!f->s->log)
 		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone),
 			SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-	allow_values(f, SCMP_SYS(tgkill), 0, self, 1); /* abort(3) */
-	allow_values(f, SCMP_SYS(prlimit64), 0, own, 1);
-	allow_values(f, SCMP_SYS(ioctl), 1, ioctls, LENGTH(ioctls));
-	allow_values(f, SCMP_SYS(prctl), 0, prctls, LENGTH(prctls));
+	/* abort(3) */
+	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
+		SCMP_A0_64(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	/* Never the other way: listening sockets are shared. */
+	if (f->s->calls & SECCOMP_NETWORK)
+		keep_error(f,
+			seccomp_rule_add(f->ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2,
+				SCMP_A1_64(SCMP_CMP_EQ, F_SETFL),
+				SCMP_A2_64(SCMP_CMP_MASKED_EQ, O_NONBLOCK | O_ASYNC, O_NONBLOCK)));
 }
 
 #endif
@@ -163,6 +196,7 @@ static void add_all(struct filter *f)
 		if (calls[i].who & f->s->calls)
 			add(f, SCMP_ACT_ALLOW, calls[i].name);
 	add_more(f);
+	add_only(f);
 	add_conditional(f);
 	add_socket(f);
 	for (size_t i = 0; i < LENGTH(refused) && !f->s->log; i++)

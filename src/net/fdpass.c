@@ -94,7 +94,7 @@ int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 		attach(&b.headers[i].msg_hdr, &b.control[i], conns[i].fd);
 	}
 	do
-		rc = sendmmsg(fd, b.headers, n, MSG_NOSIGNAL);
+		rc = sendmmsg(fd, b.headers, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : rc;
 }
@@ -150,7 +150,7 @@ int fdpass_recv(int fd, struct fdpass *conns, unsigned max)
 	H2D_ASSERT(n > 0);
 	batch_init(&b, n);
 	do
-		rc = recvmmsg(fd, b.headers, n, MSG_CMSG_CLOEXEC, NULL);
+		rc = recvmmsg(fd, b.headers, n, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, NULL);
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return -errno;

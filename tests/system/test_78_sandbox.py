@@ -1,8 +1,10 @@
-"""What a worker that was taken over may still do: it tries, by the route /t/sandbox/WHAT of the tests' handlers."""
+"""What a worker that was taken over may still do: it tries, by the routes /t/sandbox/WHAT and /t/shared/WHAT of the
+tests' handlers."""
 import ctypes
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 
@@ -302,6 +304,32 @@ def test_system_calls_are_refused(inside):
 	for kind, pid in children(there.server).items():
 		status = status_of(pid)
 		assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1"), kind
+
+
+def options():
+	"""Of a listening socket: nobody farther than one hop; a key that no client has; all that is sent, byte by byte."""
+	ip_minttl, tcp_maxseg = 21, 2
+	return ["%d,%d,255" % (socket.IPPROTO_IP, ip_minttl), "%d,%d,88" % (socket.IPPROTO_TCP, tcp_maxseg),
+		"%d,%d,1" % (socket.SOL_SOCKET, socket.SO_RCVBUF)]
+
+
+@seccomp
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_what_is_shared_is_left_alone(h2d, handlers, tmp_path, dispatch):
+	"""Listening sockets, which outlive the worker; the scheduling of others, and sockets that carry data out."""
+	server = h2d(binary=handlers, listens=("tcp", "unix"), dispatch=dispatch)
+	keeper, path = str(server.keeper()), str(tmp_path / "heard")
+	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard, socket.create_server(("127.0.0.1", 0)) as port:
+		heard.bind(path)
+		tries = [("affinity", keeper), ("owner", keeper), ("datagram", path), ("block", "unix"), ("shutdown", "unix")]
+		if dispatch == "reuseport":
+			tries += [("option", option) for option in options()] + [("steer", ""), ("filter", ""), ("block", "tcp"),
+				("fastopen", str(port.getsockname()[1])), ("shutdown", "tcp")]
+		with server.connect("tcp") as c:
+			said = {t: c.get("/t/shared/%s?%s" % t).body.decode() for t in tries}
+		assert {t: text for t, text in said.items() if text not in REFUSED} == {}
+	with server.connect("tcp") as c:
+		assert c.get("/").status == 200
 
 
 @seccomp

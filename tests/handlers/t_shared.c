@@ -1,0 +1,264 @@
+/*
+ * t_shared: tries what a worker that was taken over would do to what it shares with others. GET
+ * /t/shared/{what}?ARG, in the worker itself: shutdown and block (waiting again) of its listening
+ * sockets, of ARG (tcp or unix); steer, filter and option (LEVEL,NAME,VALUE) of the TCP ones;
+ * fastopen of one to the port ARG; a datagram to the unix socket ARG; affinity of process ARG and
+ * owner, signals to it; say, COUNT messages to the master (TYPE,SIZE,COUNT). Answers "done", or the
+ * name of the error.
+ */
+#define _GNU_SOURCE /* strerrorname_np() */
+#include "h2d/handler.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS = 256, MESSAGE_MAX = 4096 };
+
+static int get_int(int fd, int name)
+{
+	int value = -1;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &(socklen_t){ sizeof(value) }) < 0 ? -1
+											   : value;
+}
+
+static int closed(int fd)
+{
+	int errnum = errno;
+
+	close(fd);
+	errno = errnum;
+	return -1;
+}
+
+/* --- listening sockets ------------------------------------------------------------------------ */
+
+static bool listens(int fd, int family)
+{
+	return get_int(fd, SO_ACCEPTCONN) == 1 && get_int(fd, SO_DOMAIN) == family;
+}
+
+/* Calls fn for each of them: 0 if it succeeded for one, else -1 with errno. */
+static int each(int family, int (*fn)(int fd, const void *arg), const void *arg)
+{
+	int rc = -1;
+
+	errno = ENOENT;
+	for (int fd = 3; fd < DESCRIPTORS; fd++) {
+		int errnum = errno;
+
+		if (listens(fd, family) && fn(fd, arg) == 0)
+			rc = 0;
+		else if (errno == ENOTSOCK || errno == EBADF)
+			errno = errnum;
+	}
+	return rc;
+}
+
+static int family_of(const char *arg)
+{
+	return strcmp(arg, "unix") == 0 ? AF_UNIX : AF_INET;
+}
+
+static int shut(int fd, const void *arg)
+{
+	(void)arg;
+	return shutdown(fd, SHUT_RDWR);
+}
+
+static int try_shutdown(const char *arg)
+{
+	return each(family_of(arg), shut, NULL);
+}
+
+static int unset_nonblock(int fd, const void *arg)
+{
+	(void)arg;
+	return fcntl(fd, F_SETFL, 0);
+}
+
+static int try_block(const char *arg)
+{
+	return each(family_of(arg), unset_nonblock, NULL);
+}
+
+static int attach(int fd, const void *name)
+{
+	struct sock_filter nobody = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog prog = { .len = 1, .filter = &nobody };
+
+	return setsockopt(fd, SOL_SOCKET, *(const int *)name, &prog, sizeof(prog));
+}
+
+static int try_steer(const char *arg)
+{
+	(void)arg;
+	return each(AF_INET, attach, &(int){ SO_ATTACH_REUSEPORT_CBPF });
+}
+
+static int try_filter(const char *arg)
+{
+	(void)arg;
+	return each(AF_INET, attach, &(int){ SO_ATTACH_FILTER });
+}
+
+static int set_option(int fd, const void *arg)
+{
+	const int *option = arg;
+
+	return setsockopt(fd, option[0], option[1], &option[2], sizeof(int));
+}
+
+static int try_option(const char *arg)
+{
+	int option[3];
+
+	if (sscanf(arg, "%d,%d,%d", &option[0], &option[1], &option[2]) != 3)
+		return -1;
+	return each(AF_INET, set_option, option);
+}
+
+/* A listening socket that was shut down may make a connection, by its first byte. */
+static int connect_by(int fd, const void *to)
+{
+	if (shutdown(fd, SHUT_RDWR) < 0)
+		return -1;
+	return sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, to, sizeof(struct sockaddr_in)) == 1
+		       ? 0
+		       : -1;
+}
+
+static int try_fastopen(const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(port)),
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	return each(AF_INET, connect_by, &to);
+}
+
+/* --- other processes -------------------------------------------------------------------------- */
+
+static int try_datagram(const char *path)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	if (sendto(ends[0], "x", 1, MSG_NOSIGNAL, (const struct sockaddr *)&to, sizeof(to)) < 0)
+		return closed(ends[0]), closed(ends[1]);
+	close(ends[1]);
+	return close(ends[0]);
+}
+
+static int try_affinity(const char *pid)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	return sched_setaffinity(atoi(pid), sizeof(one), &one);
+}
+
+static int try_owner(const char *pid)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	if (fcntl(ends[0], F_SETOWN, atoi(pid)) < 0 || fcntl(ends[0], F_SETSIG, 15) < 0)
+		return closed(ends[0]), closed(ends[1]);
+	close(ends[1]);
+	return close(ends[0]);
+}
+
+/* As many as its queue takes of them, while it is read. */
+static int say(int fd, const char *message, size_t size, unsigned count)
+{
+	int rc = -1;
+
+	for (; count > 0; count--) {
+		if (send(fd, message, size, MSG_NOSIGNAL) >= 0)
+			rc = 0;
+		else if (errno != EAGAIN)
+			break;
+		else
+			usleep(10);
+	}
+	return rc;
+}
+
+/* The control socket is the first of its kind. */
+static int try_say(const char *arg)
+{
+	char message[MESSAGE_MAX] = { 0 };
+	unsigned type, size, count;
+
+	if (sscanf(arg, "%u,%u,%u", &type, &size, &count) != 3 || size > sizeof(message))
+		return -1;
+	memcpy(message, &type, sizeof(type));
+	for (int fd = 3; fd < DESCRIPTORS; fd++)
+		if (get_int(fd, SO_TYPE) == SOCK_SEQPACKET)
+			return say(fd, message, size, count);
+	return -1;
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(const char *arg);
+} tries[] = {
+	{ "shutdown", try_shutdown },
+	{ "block", try_block },
+	{ "steer", try_steer },
+	{ "filter", try_filter },
+	{ "option", try_option },
+	{ "fastopen", try_fastopen },
+	{ "datagram", try_datagram },
+	{ "affinity", try_affinity },
+	{ "owner", try_owner },
+	{ "say", try_say },
+};
+
+static void answer(struct h2d_req *req, int rc)
+{
+	const char *text = rc == 0 ? "done" : strerrorname_np(errno);
+
+	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	size_t len, n;
+	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
+	char arg[512] = "";
+
+	(void)state;
+	if (len > 0)
+		memcpy(arg, query, len < sizeof(arg) ? len : sizeof(arg) - 1);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		if (strlen(tries[i].name) == n && memcmp(tries[i].name, what, n) == 0) {
+			answer(req, tries[i].fn(arg));
+			return;
+		}
+	}
+	h2d_reply_error(req, 404);
+}
+
+const struct h2d_handler h2d_handler_t_shared = {
+	.name = "t_shared",
+	.start = start,
+};
