@@ -18,16 +18,21 @@ enum { CHUNK = 4096 - 16 }; /* what malloc fits into a page */
 /* An allocation of no bytes answers something that is not NULL, even from an empty arena. */
 static _Alignas(8) char nothing[8];
 
+/* What is free of n bytes at p: whole eights. */
+static void use(struct arena *a, char *p, size_t n)
+{
+	a->cur = p;
+	a->end = p + (n & ~(size_t)7);
+}
+
 static void rewind_to_first(struct arena *a)
 {
 	uintptr_t skip = -(uintptr_t)a->first & 7;
 
-	if (a->first == NULL || (size_t)(a->first_end - a->first) < skip) {
-		a->cur = a->end = nothing;
-		return;
-	}
-	a->cur = a->first + skip;
-	a->end = a->first_end;
+	if (a->first == NULL || (size_t)(a->first_end - a->first) < skip)
+		use(a, nothing, 0);
+	else
+		use(a, a->first + skip, (size_t)(a->first_end - a->first) - skip);
 }
 
 void arena_init(struct arena *a, void *first, size_t first_size, size_t cap)
@@ -44,9 +49,12 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 	size_t left = a->cap - a->used;
 	size_t size;
 
-	if (left < sizeof(*chunk) || n > left - sizeof(*chunk))
+	if (n > PTRDIFF_MAX) /* as malloc(3) has it; below it nothing here wraps */
 		return NULL;
+	n = (n + 7) & ~(size_t)7;
 	size = sizeof(*chunk) + n;
+	if (size > left)
+		return NULL;
 	if (size < CHUNK)
 		size = left < CHUNK ? left : CHUNK;
 	chunk = malloc(size);
@@ -57,10 +65,8 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 	a->chunks = chunk;
 	/* A large piece gets a chunk of its own; the space of the current one is not given up for
 	 * it. */
-	if (size - sizeof(*chunk) - n >= (size_t)(a->end - a->cur)) {
-		a->cur = chunk->data + n;
-		a->end = (char *)chunk + size;
-	}
+	if (size - sizeof(*chunk) - n >= (size_t)(a->end - a->cur))
+		use(a, chunk->data + n, size - sizeof(*chunk) - n);
 	return chunk->data;
 }
 
@@ -73,7 +79,7 @@ void *arena_zalloc(struct arena *a, size_t n)
 
 struct slice arena_dup(struct arena *a, struct slice s)
 {
-	char *p = arena_alloc(a, s.n + 1);
+	char *p = s.n < SIZE_MAX ? arena_alloc(a, s.n + 1) : NULL;
 
 	if (p == NULL)
 		return (struct slice){ 0 };
@@ -85,13 +91,16 @@ struct slice arena_dup(struct arena *a, struct slice s)
 
 struct slice arena_join(struct arena *arena, struct slice a, struct slice b)
 {
-	char *p = arena_alloc(arena, a.n + b.n);
+	size_t n;
+	char *p = NULL;
 
+	if (!__builtin_add_overflow(a.n, b.n, &n))
+		p = arena_alloc(arena, n);
 	if (p == NULL)
 		return (struct slice){ 0 };
 	memcpy(p, a.p, a.n);
 	memcpy(p + a.n, b.p, b.n);
-	return slice_of(p, a.n + b.n);
+	return slice_of(p, n);
 }
 
 char *arena_strdup(struct arena *a, const char *s)

@@ -1,7 +1,8 @@
 /*
  * arena: memory that dies with its owner (a request, a configuration). Allocations are never freed
  * one by one. A cap bounds what one owner may take: past it arena_alloc() answers NULL, and the
- * owner turns that into 431, 503 or a configuration error. An arena belongs to one thread.
+ * owner turns that into 431, 503 or a configuration error. No length is too large to be asked for:
+ * what would wrap is past every cap. An arena belongs to one thread.
  */
 #ifndef H2D_BASE_ARENA_H
 #define H2D_BASE_ARENA_H
@@ -14,7 +15,7 @@
 struct arena_chunk;
 
 struct arena {
-	char *cur, *end;         /* free space of the current chunk */
+	char *cur, *end;         /* free space of the current chunk; both aligned to 8 */
 	char *first, *first_end; /* the caller's first buffer, may be NULL */
 	struct arena_chunk *chunks;
 	size_t used, cap; /* bytes taken from malloc, and at most */
@@ -28,11 +29,11 @@ void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
 void *arena_alloc_slow(struct arena *a, size_t n);
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
-	n = (n + 7) & ~(size_t)7;
 	if (__builtin_expect(n <= (size_t)(a->end - a->cur), 1)) {
 		char *p = a->cur;
 
-		a->cur += n;
+		/* What is free comes in eights, so this is free, too. */
+		a->cur += (n + 7) & ~(size_t)7;
 		return p;
 	}
 	return arena_alloc_slow(a, n);

@@ -1,13 +1,16 @@
 /*
  * assert: the end of a process that found a bug of its own. H2D_ASSERT calls it from every layer;
- * it writes the last words, allocates nothing and never returns.
+ * it writes the last words, with the handler that was called, allocates nothing and never returns.
  */
 #include "base/assert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/crash.h"
 #include "base/log.h"
+
+enum { TEXT_MAX = 1024 };
 
 static char *words;
 static size_t words_size;
@@ -20,9 +23,14 @@ void assert_last_words_to(char *buf, size_t size)
 
 void assert_fail(const char *what, const char *file, int line, const char *func)
 {
+	char text[TEXT_MAX];
+	int n = snprintf(
+		text, sizeof(text), "assertion failed: %s (%s, %s:%d)", what, func, file, line);
+
+	if (n > 0 && n < TEXT_MAX)
+		crash_tell(text, (size_t)n, sizeof(text));
 	if (words_size > 0)
-		snprintf(words, words_size, "assertion failed: %s (%s, %s:%d)", what, func, file,
-			line);
-	log_write(LEVEL_ALERT, "assertion failed: %s (%s, %s:%d)", what, func, file, line);
+		snprintf(words, words_size, "%s", text);
+	log_write(LEVEL_ALERT, "%s", text);
 	abort();
 }

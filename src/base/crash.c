@@ -13,23 +13,24 @@ enum { TARGET_SHOWN = 256, ALT_STACK = 64 << 10 };
 
 static char *out;
 static size_t out_size;
-static struct slice doing[2]; /* method, target */
+static _Thread_local const struct crash_call *doing; /* the innermost call; NULL: none */
 
 /* --- in the signal handler -------------------------------------------------------------------- */
 
-static size_t put(size_t at, const char *text, size_t n)
+/* What is being written; at is below size, for there is a NUL behind. */
+struct words {
+	char *p;
+	size_t at, size;
+};
+
+static void put(struct words *w, struct slice s)
 {
-	for (size_t i = 0; i < n && at + 1 < out_size; i++)
-		out[at++] = text[i];
-	return at;
+	for (size_t i = 0; i < s.n && w->at + 1 < w->size; i++)
+		w->p[w->at++] = s.p[i];
+	w->p[w->at] = '\0';
 }
 
-static size_t put_text(size_t at, const char *text)
-{
-	return put(at, text, strlen(text));
-}
-
-static size_t put_number(size_t at, uint64_t n, unsigned base)
+static void put_number(struct words *w, uint64_t n, unsigned base)
 {
 	char digits[24];
 	size_t i = sizeof(digits);
@@ -38,26 +39,39 @@ static size_t put_number(size_t at, uint64_t n, unsigned base)
 		digits[--i] = "0123456789abcdef"[n % base];
 		n /= base;
 	} while (n > 0);
-	return put(at, digits + i, sizeof(digits) - i);
+	put(w, slice_of(digits + i, sizeof(digits) - i));
+}
+
+static void put_call(struct words *w, const struct crash_call *call)
+{
+	put(w, SLICE(", in handler "));
+	put(w, slice_str(call->handler));
+	put(w, SLICE(", in the request "));
+	put(w, call->method);
+	put(w, SLICE(" "));
+	put(w, slice_of(call->target.p,
+		       call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN));
+}
+
+void crash_tell(char *words, size_t n, size_t size)
+{
+	struct words w = { words, n, size };
+
+	if (doing != NULL)
+		put_call(&w, doing);
 }
 
 static void write_words(const siginfo_t *info)
 {
-	size_t at = put_text(0, "signal ");
+	struct words w = { out, 0, out_size };
 
-	at = put_number(at, (uint64_t)info->si_signo, 10);
+	put(&w, SLICE("signal "));
+	put_number(&w, (uint64_t)info->si_signo, 10);
 	if (info->si_code > 0) { /* the kernel's own: a fault, and no kill(2) */
-		at = put_text(at, " at address 0x");
-		at = put_number(at, (uintptr_t)info->si_addr, 16);
+		put(&w, SLICE(" at address 0x"));
+		put_number(&w, (uintptr_t)info->si_addr, 16);
 	}
-	out[at] = '\0';
-	if (doing[0].n == 0)
-		return;
-	at = put_text(at, ", in the request ");
-	at = put(at, doing[0].p, doing[0].n);
-	at = put_text(at, " ");
-	at = put(at, doing[1].p, doing[1].n < TARGET_SHOWN ? doing[1].n : TARGET_SHOWN);
-	out[at] = '\0';
+	crash_tell(out, w.at, out_size);
 }
 
 static void on_crash(int signo, siginfo_t *info, void *context)
@@ -99,13 +113,13 @@ void crash_words_to(char *words, size_t size)
 		sigaction(signals[i], &sa, NULL);
 }
 
-void crash_doing(struct slice method, struct slice target)
+void crash_begin(struct crash_call *call)
 {
-	doing[0] = method;
-	doing[1] = target;
+	call->outer = doing;
+	doing = call;
 }
 
-void crash_done(void)
+void crash_end(void)
 {
-	doing[0] = doing[1] = (struct slice){ 0 };
+	doing = doing->outer;
 }

@@ -1,6 +1,6 @@
 /*
- * crash: last words of a process that a signal ends: which signal, where, and which request was
- * being handled. Each child has them written to its scoreboard slot, where the master finds them.
+ * crash: last words of a process that a signal ends: which signal, where, and in which handler of
+ * which request. Each child has them written to its scoreboard slot, where the master finds them.
  * The one place in which code of h2d runs in a signal handler.
  */
 #ifndef H2D_BASE_CRASH_H
@@ -14,9 +14,21 @@
  * the process. For the main thread, whose stack may have overflowed. */
 void crash_words_to(char *words, size_t size);
 
-/* What the main thread is about to do for a request, until crash_done(); the bytes stay the
- * caller's. */
-void crash_doing(struct slice method, struct slice target);
-void crash_done(void);
+/* A call of a handler; the bytes stay the caller's. */
+struct crash_call {
+	const char *handler;
+	struct slice method, target; /* of its request */
+	const struct crash_call *outer;
+};
+
+/* The call begins, in this thread. Calls nest; call must live until the crash_end() that belongs to
+ * it. */
+void crash_begin(struct crash_call *call);
+void crash_end(void);
+
+/* Puts ", in handler NAME, in the request METHOD TARGET" behind the n bytes of words, as far as
+ * size goes, if this thread is in a call. words end in NUL, before and after. For signal handlers,
+ * too. */
+void crash_tell(char *words, size_t n, size_t size);
 
 #endif

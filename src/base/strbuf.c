@@ -26,6 +26,10 @@ static bool reserve(struct strbuf *t, size_t n)
 		return false;
 	if (t->cap - t->n >= n)
 		return true;
+	if (n > PTRDIFF_MAX - t->n) {
+		t->failed = true;
+		return false;
+	}
 	while (cap - t->n < n)
 		cap *= 2;
 	p = realloc(t->p, cap);
@@ -120,7 +124,7 @@ void strbuf_html(struct strbuf *t, struct slice s)
 
 void strbuf_json(struct strbuf *t, struct slice s)
 {
-	if (reserve(t, JSON_ESCAPED_MAX * s.n))
+	if (reserve(t, s.n < PTRDIFF_MAX / JSON_ESCAPED_MAX ? JSON_ESCAPED_MAX * s.n : SIZE_MAX))
 		t->n += json_escape(t->p + t->n, s);
 }
 

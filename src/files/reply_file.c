@@ -20,6 +20,7 @@
 #include "http/content_type.h"
 #include "http/path.h"
 #include "request/gate.h"
+#include "request/handler_call.h"
 #include "request/trace.h"
 
 static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
@@ -443,7 +444,7 @@ static void reply_slowly(
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)
 {
 	struct files *f = req->env->files;
-	struct slice name = slice_of(path, len);
+	struct slice name = HANDLER_SLICE(path, len);
 	bool own = is_own_name(req, tree, name);
 
 	if (is_upload(req, tree, name) && add_sandbox(req) < 0) {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "request/gate.h"
+#include "request/handler_call.h"
 #include "request/trace.h"
 
 /* Of a form's files, with names as long as may be, the paths and what is said of them: the
@@ -379,7 +380,7 @@ static void start(struct h2d_req *req, const struct call *call)
 
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &(struct call){ FILE_STORED, .name = slice_of(name, len), .done = done });
+	start(req, &(struct call){ FILE_STORED, .name = HANDLER_SLICE(name, len), .done = done });
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
@@ -389,17 +390,18 @@ void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &(struct call){ FILE_REMOVED, .name = slice_of(name, len), .done = done });
+	start(req, &(struct call){ FILE_REMOVED, .name = HANDLER_SLICE(name, len), .done = done });
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &(struct call){ FILE_RESUMABLE, .name = slice_of(name, len), .done = done });
+	start(req,
+		&(struct call){ FILE_RESUMABLE, .name = HANDLER_SLICE(name, len), .done = done });
 }
 
 void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
 	size_t upload_len, h2d_stored_fn *done)
 {
-	start(req, &(struct call){ UPLOAD_RESUMED, .name = slice_of(name, len),
-			   .token = slice_of(upload, upload_len), .done = done });
+	start(req, &(struct call){ UPLOAD_RESUMED, .name = HANDLER_SLICE(name, len),
+			   .token = HANDLER_SLICE(upload, upload_len), .done = done });
 }

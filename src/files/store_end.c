@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "files/store.h"
 #include "http/path.h"
+#include "request/handler_call.h"
 #include "request/req_client.h"
 
 void store_free(struct store *s)
@@ -47,8 +48,11 @@ void store_leave(struct store *s)
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n)
 {
 	struct h2d_req *req = s->req;
+	struct crash_call call;
 
+	handler_call_begin(&call, req, req->handler);
 	s->done(req, req->handler_state, status, files, n);
+	handler_call_end();
 	req_unhook(req);
 	store_leave(s);
 }

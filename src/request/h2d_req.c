@@ -97,12 +97,12 @@ const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)
 {
-	/* The arena counts in steps of 8, and trusts its callers not to let that wrap. */
-	return n <= PTRDIFF_MAX ? arena_alloc(&req->arena, n) : NULL;
+	return arena_alloc(&req->arena, n);
 }
 
 void h2d_consume(struct h2d_req *req, size_t n)
 {
+	H2D_ASSERT(n <= PTRDIFF_MAX);
 	req->stream->consume(req, n);
 }
 

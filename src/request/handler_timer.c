@@ -6,7 +6,7 @@
 #include "request/handler_timer.h"
 
 #include "base/clock.h"
-#include "request/req.h"
+#include "request/handler_call.h"
 
 struct h2d_timer {
 	struct timer timer;
@@ -19,7 +19,11 @@ static void fired(struct timer *timer)
 {
 	struct h2d_timer *t = LIST_ENTRY(timer, struct h2d_timer, timer);
 
+	struct crash_call call;
+
+	handler_call_begin(&call, t->req, t->req->handler);
 	t->fn(t->req, t->req->handler_state);
+	handler_call_end();
 }
 
 struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)

@@ -9,7 +9,7 @@
 #include "http/accept.h"
 #include "http/page.h"
 #include "http/reason.h"
-#include "request/req.h"
+#include "request/handler_call.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 
@@ -261,7 +261,7 @@ void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
 {
 	char *own_type = type != NULL ? arena_strdup(&req->arena, type) : NULL;
-	struct slice own = arena_dup(&req->arena, slice_of(data, len));
+	struct slice own = arena_dup(&req->arena, HANDLER_SLICE(data, len));
 
 	if (type != NULL && own_type == NULL)
 		own.p = NULL;

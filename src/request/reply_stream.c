@@ -3,7 +3,7 @@
  * h2d/handler.h). Owns the buffer that the handler fills, in the request's arena: what it wrote
  * waits there until the protocol takes it. Never asks for more before all of that is taken.
  */
-#include "request/req.h"
+#include "request/handler_call.h"
 
 enum { FILL_SIZE = 16384 };
 
@@ -13,15 +13,27 @@ struct reply_stream {
 	char buf[FILL_SIZE];
 };
 
+/* As the handler's fill answers. */
+static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req)
+{
+	struct crash_call call;
+	ssize_t n;
+
+	handler_call_begin(&call, req, req->handler);
+	n = s->fill(req, req->handler_state, s->buf, FILL_SIZE);
+	H2D_ASSERT(n <= FILL_SIZE);
+	handler_call_end();
+	return n;
+}
+
 static ssize_t stream_ready(struct body *b, size_t want)
 {
 	struct reply_stream *s = b->src;
 	size_t have = s->len - s->off;
 
 	if (have == 0) {
-		ssize_t n = s->fill(b->req, b->req->handler_state, s->buf, FILL_SIZE);
+		ssize_t n = fill_buf(s, b->req);
 
-		H2D_ASSERT(n <= FILL_SIZE);
 		if (n == H2D_LATER)
 			return BODY_LATER;
 		if (n < 0)

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
-#include "base/crash.h"
 #include "http/authority.h"
 #include "http/path.h"
 #include "request/gate.h"
+#include "request/handler_call.h"
 #include "request/handler_choice.h"
 #include "request/handler_timer.h"
 #include "request/req_client.h"
@@ -174,6 +174,7 @@ static void start_handler(struct h2d_req *req)
 {
 	enum h2d_body body;
 	const struct h2d_handler *handler = handler_choice(req, &body);
+	struct crash_call call;
 
 	if (handler == NULL)
 		return;
@@ -195,9 +196,9 @@ static void start_handler(struct h2d_req *req)
 	req->handler = handler;
 	req_record_route(req);
 	req->body_taken = req->body_offered = body == H2D_BODY_STREAM && handler->body != NULL;
-	crash_doing(req->method_text, req->target);
+	handler_call_begin(&call, req, handler);
 	handler->start(req, req->handler_state);
-	crash_done();
+	handler_call_end();
 }
 
 /* It has its answer, or its error page is still being looked for. */
@@ -232,8 +233,13 @@ static void unhook_gone(struct h2d_req *req)
 /* Its last call, and the end of what it has begun. */
 static void handler_leaves(struct h2d_req *req, const struct h2d_handler *handler)
 {
-	if (handler != NULL && handler->gone != NULL)
+	struct crash_call call;
+
+	if (handler != NULL && handler->gone != NULL) {
+		handler_call_begin(&call, req, handler);
 		handler->gone(req, req->handler_state);
+		handler_call_end();
+	}
 	if (req->body_task.fn != NULL)
 		loop_cancel(&req->body_task);
 	if (req->timers != NULL)
@@ -293,12 +299,14 @@ static void too_much(struct h2d_req *req, size_t n)
 
 static void deliver(struct h2d_req *req, const void *data, size_t n)
 {
+	struct crash_call call;
+
 	if (req->body_held)
 		hold(req, data, n);
 	else if (req->body_taken && !req->reply.ready) {
-		crash_doing(req->method_text, req->target);
+		handler_call_begin(&call, req, req->handler);
 		req->handler->body(req, req->handler_state, data, n);
-		crash_done();
+		handler_call_end();
 	} else
 		req->stream->consume(req, n);
 }
@@ -318,12 +326,17 @@ void req_body(struct h2d_req *req, const void *data, size_t n)
 
 void req_end(struct h2d_req *req)
 {
+	struct crash_call call;
+
 	if (req->body_held) {
 		req->body_queue.ended = true;
 		if (takes_queue(req))
 			req->hook->body(req);
-	} else if (req->body_taken && !req->reply.ready && req->handler->end != NULL)
+	} else if (req->body_taken && !req->reply.ready && req->handler->end != NULL) {
+		handler_call_begin(&call, req, req->handler);
 		req->handler->end(req, req->handler_state);
+		handler_call_end();
+	}
 }
 
 static void hand_on_body(struct h2d_req *req)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "event/offload.h"
-#include "request/req.h"
+#include "request/handler_call.h"
 
 struct work {
 	struct job job;
@@ -24,9 +24,16 @@ static void finish(struct work *w)
 	struct h2d_req *req = w->req;
 	h2d_work_done *done = w->done;
 	void *arg = w->arg;
+	struct crash_call call;
 
 	free(w);
-	done(req, req != NULL ? req->handler_state : NULL, arg);
+	if (req == NULL) {
+		done(NULL, NULL, arg);
+		return;
+	}
+	handler_call_begin(&call, req, req->handler);
+	done(req, req->handler_state, arg);
+	handler_call_end();
 }
 
 static void in_thread(struct job *j)

@@ -361,3 +361,30 @@ def test_the_routes_are_told(handlers):
 	told = handlers().run("--routes", check=0).out
 	assert re.search(r"^POST +/t/facts/\{a\}/\{b\}/\* +t_facts +public +stream$", told, re.M)
 	assert re.search(r"^GET +/t/admin/\{a\} +t_admin +admin +none$", told, re.M)
+
+
+# --- faults of handlers -------------------------------------------------------------------------------
+
+
+def answer_until_closed(server, speak, path):
+	"""What comes of an answer before the connection ends: bytes, or frames of its stream."""
+	if speak == "h1":
+		with server.h1(timeout=PATIENT) as c:
+			c.send(path=path)
+			return c.rest()
+	with server.raw(timeout=PATIENT) as c:
+		c.send(c.headers(1, c.head(path)))
+		c.until(lambda frame: False)
+		return [frame for frame in c.frames if frame.stream_id == 1]
+
+
+def test_a_length_that_wrapped_sends_nothing(handlers, speak):
+	"""The worker ends and says in whose code it did: behind the handler's bytes lies what belongs to others."""
+	server = handlers(workers=1, listens=("tcp",))
+	server.allow_alert("in handler t_length|signal 6")
+	for what in ("bytes", "printed", "later"):
+		pid = server.worker_pids()[0]
+		assert not answer_until_closed(server, speak, "/t/length/" + what)
+		server.log.wait(r"alert .*worker 0 \(process %d\), last words: assertion failed: .*\(h2d_reply_bytes, "
+			r".*\), in handler t_length, in the request GET /t/length/%s$" % (pid, what))
+		server.wait_up()

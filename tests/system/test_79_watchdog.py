@@ -91,7 +91,7 @@ def test_a_worker_that_spins_says_what_it_did(h2d):
 	server.allow_alert("signal 6")
 	pid = server.worker_pids()[0]
 	c = ask_and_leave(server, "/t/sandbox/spin")
-	server.log.wait("last words: signal 6, in the request GET /t/sandbox/spin")
+	server.log.wait("last words: signal 6, in handler t_sandbox, in the request GET /t/sandbox/spin")
 	server.log.wait(r"process %d, .*killed by signal 6 .*; build [0-9a-f]{16,}$" % pid)
 	server.wait_up()
 	with server.connect("tcp") as other:
@@ -153,8 +153,8 @@ def test_the_service_manager_hears_that_the_master_turns(h2d):
 
 
 @pytest.mark.parametrize("what, words", [
-	("fault?0x1230", r"signal 11 at address 0x1230, in the request GET /t/sandbox/fault\?0x1230"),
-	("overflow?x", r"signal 11 at address 0x[0-9a-f]+, in the request GET /t/sandbox/overflow\?x"),
+	("fault?0x1230", r"signal 11 at address 0x1230, in handler t_sandbox, in the request GET /t/sandbox/fault\?0x1230"),
+	("overflow?x", r"signal 11 at address 0x[0-9a-f]+, in handler t_sandbox, in the request GET /t/sandbox/overflow\?x"),
 ], ids=["fault", "overflow"])
 def test_a_crash_is_told(h2d, what, words):
 	"""Which signal, where, in which request, of which build; and the slot is back at once."""

@@ -181,6 +181,49 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* The last lengths below SIZE_MAX, an empty arena and one that has room, without a bound. */
+START_TEST(lengths_that_wrap)
+{
+	_Alignas(8) static char first[64];
+	static const char byte;
+	struct arena a;
+
+	for (size_t less = 0; less < 40; less++) {
+		size_t n = SIZE_MAX - less;
+
+		arena_init(&a, _i == 0 ? NULL : first, _i == 0 ? 0 : sizeof(first), SIZE_MAX);
+		ck_assert_ptr_null(arena_alloc(&a, n));
+		ck_assert_ptr_null(arena_alloc(&a, n - PTRDIFF_MAX + 40));
+		ck_assert_ptr_null(arena_zalloc(&a, n));
+		ck_assert_ptr_null(arena_dup(&a, slice_of(&byte, n)).p);
+		ck_assert_ptr_null(arena_join(&a, slice_of(&byte, n), SLICE("")).p);
+		ck_assert_ptr_null(arena_join(&a, slice_of(&byte, n), slice_of(&byte, less + 1)).p);
+		ck_assert_ptr_null(arena_join(&a, slice_of(&byte, less + 9), slice_of(&byte, n)).p);
+		ck_assert_uint_eq(a.used, 0);
+		ck_assert_ptr_nonnull(arena_alloc(&a, 8));
+		arena_reset(&a);
+	}
+}
+END_TEST
+
+/* What is free stays a multiple of 8, whatever the cap is: what is asked for never passes it. */
+START_TEST(odd_caps)
+{
+	for (size_t most = 16; most < 80; most++) {
+		struct arena a;
+		char *p;
+
+		arena_init(&a, NULL, 0, most);
+		p = arena_alloc(&a, 1);
+		ck_assert_ptr_nonnull(p);
+		for (size_t n = 16; arena_alloc(&a, 1) != NULL; n += 8)
+			ck_assert_uint_le(n + sizeof(void *), most);
+		memset(p, 'x', (size_t)(a.cur - p));
+		arena_reset(&a);
+	}
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("arena");
@@ -192,6 +235,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, copies);
 	tcase_add_test(tc, printf_at_borders);
 	tcase_add_test(tc, no_memory);
+	tcase_add_loop_test(tc, lengths_that_wrap, 0, 2);
+	tcase_add_test(tc, odd_caps);
 	return tc;
 }
 

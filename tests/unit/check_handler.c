@@ -3,12 +3,14 @@
  * body that waits, timers, threads; and that nothing of it outlives the request.
  */
 #include "base/clock.h"
+#include "base/crash.h"
 #include "event/offload.h"
 #include "req_unit.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -24,10 +26,15 @@ static struct loop loop;
 static sem_t entered, leave;
 static int gones, fires;
 static bool pause_at_start, pause_in_body;
+static void (*at_start)(void);
+
+#define WORDS_OF_THING ", in handler thing, in the request POST /p/1/x/%32/c/d?q"
 
 static void thing_start(struct h2d_req *r, void *state)
 {
 	*(int *)state = 42;
+	if (at_start != NULL)
+		at_start();
 	if (pause_at_start)
 		h2d_body_pause(r);
 }
@@ -66,6 +73,7 @@ static void setup(void)
 	sem_init(&leave, 0, 0);
 	gones = fires = 0;
 	pause_at_start = pause_in_body = false;
+	at_start = NULL;
 	env.loop = &loop;
 	env.handler_threads = offload_new(&loop, 4);
 	ck_assert_ptr_nonnull(env.handler_threads);
@@ -442,6 +450,67 @@ START_TEST(works_side_by_side)
 }
 END_TEST
 
+/* --- faults of handlers ----------------------------------------------------------------------- */
+
+START_TEST(length_that_wrapped)
+{
+	req_start(&req);
+	if (_i < 5)
+		h2d_reply_bytes(&req, 200, NULL, "12345", (size_t)_i - 5);
+	else
+		h2d_consume(&req, (size_t)-1);
+}
+END_TEST
+
+static void told(const char *want)
+{
+	char words[80] = "words";
+
+	crash_tell(words, 5, sizeof(words));
+	ck_assert_str_eq(words, want);
+	crash_tell(words, strlen(words), strlen(words) + 1);
+	ck_assert_str_eq(words, want);
+}
+
+/* One call begins another one's. */
+static void tell_calls(void)
+{
+	struct crash_call call = { .handler = "inner", SLICE("PUT"), SLICE("/i") };
+
+	told("words" WORDS_OF_THING);
+	crash_begin(&call);
+	told("words, in handler inner, in the request PUT /i");
+	crash_end();
+	told("words" WORDS_OF_THING);
+}
+
+START_TEST(words_of_calls)
+{
+	at_start = tell_calls;
+	told("words");
+	req_start(&req);
+	told("words");
+}
+END_TEST
+
+static void told_timer(struct h2d_req *r, void *state)
+{
+	(void)r, (void)state;
+	told("words" WORDS_OF_THING);
+	fires++;
+}
+
+START_TEST(words_of_a_timer)
+{
+	req_start(&req);
+	wheel_advance(&loop.wheel, clock_ms());
+	h2d_timer_set(h2d_timer_new(&req, told_timer), 0);
+	pass(1000);
+	ck_assert_int_eq(fires, 1);
+	told("words");
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("handler");
@@ -464,6 +533,9 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, work_outlives_its_request, 0, 2);
 	tcase_add_test(tc, work_without_threads);
 	tcase_add_test(tc, works_side_by_side);
+	tcase_add_loop_test_raise_signal(tc, length_that_wrapped, SIGABRT, 0, 6);
+	tcase_add_test(tc, words_of_calls);
+	tcase_add_test(tc, words_of_a_timer);
 	return tc;
 }
 

@@ -61,6 +61,25 @@ START_TEST(test_no_memory)
 }
 END_TEST
 
+START_TEST(test_lengths_that_wrap)
+{
+	for (size_t less = 0; less < 8; less++) {
+		struct strbuf t = { 0 };
+
+		strbuf_add(&t, SLICE("kept"));
+		if (_i == 0)
+			strbuf_add(&t, slice_of("", SIZE_MAX - less));
+		else if (_i == 1)
+			strbuf_add(&t, slice_of("", PTRDIFF_MAX - less));
+		else
+			strbuf_json(&t, slice_of("", SIZE_MAX / 6 + less));
+		ck_assert(t.failed);
+		ck_assert_uint_eq(t.n, 4);
+		strbuf_fini(&t);
+	}
+}
+END_TEST
+
 START_TEST(test_html)
 {
 	struct strbuf t = { 0 };
@@ -152,6 +171,7 @@ static TCase *tests(void)
 
 	tcase_add_test(tc, test_grow);
 	tcase_add_test(tc, test_no_memory);
+	tcase_add_loop_test(tc, test_lengths_that_wrap, 0, 3);
 	tcase_add_test(tc, test_html);
 	tcase_add_test(tc, test_json);
 	tcase_add_loop_test(tc, test_broken, 0, sizeof(broken) / sizeof(broken[0]));
