@@ -155,8 +155,9 @@ static void opened(struct disk_file *file, int rc)
 }
 
 /*
- * Files beside the one that is asked for may hold it in a coding, made by other programs. Without
- * codings of our own the answer varies only if there is one, so all are looked for.
+ * Files beside the one that is asked for may hold it in a coding, made by other programs, but in a
+ * folder of uploads. Without codings of our own the answer varies only if there is one, so all are
+ * looked for.
  */
 static void look_beside(struct file_reply *a, struct disk_file *file)
 {
@@ -167,6 +168,8 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 	a->plain = true;
 	if (!mime_find(req->location->types, a->name)->compressible)
 		return;
+	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
+		left = 0;
 	if (a->asked & COND_ACCEPT_ENCODING) {
 		while ((coding = coding_memo_choose(
 				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {

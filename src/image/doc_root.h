@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "base/slice.h"
+
 struct escapes;    /* files/escape.h */
 struct mime_types; /* http/mime.h */
 
@@ -15,6 +17,8 @@ struct doc_root {
 	const char *root;               /* directory */
 	const char *charset;            /* of its text files, "" for none */
 	const struct mime_types *types; /* of its files; NULL: those of mime.def alone */
+	const struct slice *uploads;    /* "/files": folders that uploads go to; "": all of it */
+	unsigned nuploads;
 };
 
 struct doc_roots {
@@ -26,5 +30,17 @@ struct doc_roots {
 	uint64_t rescan_ms;      /* how often the keeper looks at everything */
 	struct escapes *escapes; /* links that the log has named; NULL: none is named */
 };
+
+/*
+ * Whether path lies in a folder of uploads. There each file is one of its own, and none a variant
+ * of another: who may add a file may not be who may change the other.
+ */
+static inline bool doc_root_is_upload(const struct doc_root *r, struct slice path)
+{
+	for (const struct slice *dir = r->uploads; dir != r->uploads + r->nuploads; dir++)
+		if (slice_starts(path, *dir) && (path.n == dir->n || path.p[dir->n] == '/'))
+			return true;
+	return false;
+}
 
 #endif

@@ -83,10 +83,13 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 static struct catalog_file *base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
 {
+	struct catalog_file *f = NULL;
 	struct slice base;
 
 	*coding = sidecar_coding(path, &base);
-	return *coding != CODING_NONE ? catalog_find(c, root, base) : NULL;
+	if (*coding != CODING_NONE)
+		f = catalog_find(c, root, base);
+	return f != NULL && !f->dir->uploads ? f : NULL;
 }
 
 static struct catalog_file *beside(
@@ -94,6 +97,8 @@ static struct catalog_file *beside(
 {
 	char buf[PATH_MAX];
 
+	if (f->dir->uploads)
+		return NULL;
 	return catalog_find(
 		c, f->node.root, sidecar_name(slice_of(f->path, f->node.n), coding, buf));
 }
@@ -270,6 +275,7 @@ struct catalog_dir *catalog_add_dir(
 	memcpy(d->path, path.p, path.n);
 	d->node = (struct name){ .root = root, .n = (uint32_t)path.n, .path = d->path };
 	d->parent = parent;
+	d->uploads = doc_root_is_upload(&c->conf->roots[root], path);
 	list_init(&d->sibling);
 	list_init(&d->dirs);
 	list_init(&d->files);

@@ -38,6 +38,7 @@ struct catalog_dir {
 	struct list queue; /* scan's */
 	uint8_t pass;      /* number of its newest listing; what it met has the same as seen */
 	uint8_t seen;
+	bool uploads; /* it is one of uploads, or lies in one: nothing in it is a variant */
 	char path[];
 };
 

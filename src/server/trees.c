@@ -67,6 +67,58 @@ static unsigned codings(const struct conf_list *list)
 	return set;
 }
 
+static struct slice without_slashes(const char *path)
+{
+	struct slice s = slice_str(path);
+
+	while (s.n > 0 && s.p[s.n - 1] == '/')
+		s.n--;
+	return s;
+}
+
+/* What folder is below root: "/files", "" if root lies in it. False: it is elsewhere. */
+static bool below(struct slice folder, struct slice root, struct slice *rest)
+{
+	bool inside = slice_starts(root, folder) && (root.n == folder.n || root.p[folder.n] == '/');
+
+	*rest = slice_of(folder.p + root.n, inside ? 0 : folder.n - root.n);
+	return inside || (slice_starts(folder, root) && folder.p[root.n] == '/');
+}
+
+/* A root may lie around the folder of another server's uploads, or in it. */
+static void add_uploads(struct trees *t, unsigned nservers, struct slice folder)
+{
+	struct slice rest;
+
+	for (unsigned i = 0; i < t->files.nroots; i++) {
+		struct doc_root *r = &t->roots[i];
+
+		if (below(folder, without_slashes(r->root), &rest))
+			t->uploads[i * nservers + r->nuploads++] = rest;
+	}
+}
+
+/* False: memory is out. */
+static bool number_uploads(struct trees *t, const struct conf *conf)
+{
+	t->uploads = calloc(t->files.nroots * conf->nservers + 1, sizeof(*t->uploads));
+	for (unsigned i = 0; t->uploads != NULL && i < t->files.nroots; i++)
+		t->roots[i].uploads = t->uploads + i * conf->nservers;
+	for (unsigned i = 0; t->uploads != NULL && i < conf->nservers; i++) {
+		const struct conf_server *s = &conf->servers[i];
+		struct slice dir = without_slashes(s->upload_dir), root = without_slashes(s->root);
+		char *folder;
+
+		if (dir.n == 0)
+			continue;
+		folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
+		if (folder == NULL)
+			return false;
+		add_uploads(t, conf->nservers, slice_str(folder));
+	}
+	return t->uploads != NULL;
+}
+
 /* False: memory is out. */
 static bool make_room(struct trees *t, const struct conf *conf)
 {
@@ -112,6 +164,7 @@ int trees_init(
 				     .codings = codings(&conf->cache.compress) & built,
 				     .rescan_ms = conf->cache.rescan_interval * 1000,
 			     } };
+	arena_init(&t->paths, NULL, 0, SIZE_MAX);
 	if (!make_room(t, conf)) {
 		fault(ctx, &conf_command_line, "out of memory");
 		trees_fini(t);
@@ -125,6 +178,11 @@ int trees_init(
 		number_server(t, &conf->servers[i], i, t->locations + nlocations);
 		nlocations += conf->servers[i].nlocations;
 	}
+	if (!number_uploads(t, conf)) {
+		fault(ctx, &conf_command_line, "out of memory");
+		trees_fini(t);
+		return -1;
+	}
 	return 0;
 }
 
@@ -136,6 +194,8 @@ void trees_fini(struct trees *t)
 	free(t->locations);
 	free(t->types);
 	free(t->rows);
+	free(t->uploads);
+	arena_reset(&t->paths);
 	escapes_free(&t->files.escapes);
 	*t = (struct trees){ 0 };
 }

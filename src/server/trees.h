@@ -7,6 +7,7 @@
 #ifndef H2D_SERVER_TREES_H
 #define H2D_SERVER_TREES_H
 
+#include "base/arena.h"
 #include "conf/conf.h"
 #include "http/mime.h"
 #include "image/doc_root.h"
@@ -19,6 +20,8 @@ struct trees {
 	unsigned *locations;      /* the memory of those */
 	struct mime_types *types; /* per server block */
 	struct mime *rows;        /* the memory of those */
+	struct slice *uploads;    /* … and of the folders of uploads of each root */
+	struct arena paths;       /* of those folders */
 };
 
 /*

@@ -286,3 +286,32 @@ def test_error_pages(h2d, protocol):
 		answer = c.get("/f.css", headers=headers_of("gzip") + [("range", "bytes=5-")])
 		assert (answer.status, answer.body) == (416, b"gzip")
 		assert answer.get("content-range") == "bytes */1"
+
+
+UPLOADS = 'upload-dir = "up"  upload-public = true  upload-overwrite = false'
+
+
+@pytest.mark.parametrize("how", ["image", "disk", "past max-file-size"])
+def test_uploads_are_no_variants(h2d, how):
+	"""Who may add a file may not be who may change another: NAME.gz in the folder of uploads is a file of its own, by each way to it."""
+	server = h2d.new(files={"up/report.txt": b"plain " * 1000, "other/index.html": "other"}, listens=("tcp",))
+	sections = {"image": "", "disk": NO_CACHE, "past max-file-size": 'cache { max-file-size = "1K" }'}[how]
+	sections += 'server "around" { root = "%s" }\nserver "inside" { root = "%s" }' % (os.path.dirname(server.root), server.path("www", "up"))
+	server.write_conf(server=UPLOADS, sections=sections)
+	server.start(image=how != "disk")
+	ways = [("any", "/files/report.txt"), ("any", "/up/report.txt"), ("around", "/www/up/report.txt"), ("inside", "/report.txt")]
+	with server.connect("tcp") as c:
+		for extension in EXTENSIONS.values():
+			assert c.request("PUT", "/files/report.txt." + extension, body=b"x" * 100).status == 201
+	if how == "image":
+		server.wait_coded(["/up/report.txt"])
+	for host, path in ways:
+		with server.connect("tcp", authority=host) as c:
+			for coding, extension in EXTENSIONS.items():
+				answer = c.get(path, [("accept-encoding", coding)])
+				assert answer.status == 200 and answer.body != b"x" * 100, (host, path, coding)
+				if answer.get("content-encoding") is None:
+					assert answer.body == b"plain " * 1000
+				answer = c.get(path + "." + extension, [("accept-encoding", coding)])
+				assert (answer.body, answer.get("content-encoding")) == (b"x" * 100, None)
+			assert c.get(path, [("accept-encoding", "identity;q=0, deflate")]).status == 406

@@ -110,6 +110,47 @@ START_TEST(each_root_once)
 }
 END_TEST
 
+/* Whose root it is does not matter: around the folder, beside it, or in it. */
+START_TEST(uploads_of_each_root)
+{
+	static const struct {
+		unsigned server;
+		const char *path;
+		bool uploads;
+	} cases[] = {
+		{ 0, "/files", true },
+		{ 0, "/files/a", true },
+		{ 0, "/files/a/b", true },
+		{ 0, "/filesa", false },
+		{ 0, "/a", false },
+		{ 1, "/a", false },
+		{ 1, "/www/files/a", true },
+		{ 1, "/www/more/up/a", true },
+		{ 1, "/files/a", false },
+		{ 2, "/a", true },
+		{ 2, "/files/a", true },
+		{ 3, "/up/a", true },
+		{ 3, "/a", false },
+	};
+	const struct sites *s;
+
+	ck_assert_int_eq(mkdir(in_folder("www/files"), 0755), 0);
+	ck_assert_int_eq(mkdir(in_folder("www/more"), 0755), 0);
+	s = make("server \"_\" { root = \"@/www/\" upload-dir = \"files/\" }\n"
+		 "server \"a\" { root = \"@\" upload-dir = \"www/more/up\" }\n"
+		 "server \"b\" { root = \"@/www/files\" }\n"
+		 "server \"c\" { root = \"@/www/more\" }\n",
+		NULL);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(doc_root_is_upload(&trees.files.roots[s->v[cases[i].server].root],
+				      slice_str(cases[i].path)) == cases[i].uploads,
+			"%s", cases[i].path);
+	rmdir(in_folder("www/files"));
+	rmdir(in_folder("www/more"));
+}
+END_TEST
+
 static const char places_text[] =
 	"server \"_\" {\n" ROOT
 	"index = {\"a\", \"b\"} charset = \"latin1\" cache-control = \"no-cache\"\n"
@@ -487,6 +528,7 @@ static TCase *tests(void)
 	tcase_add_test(c, names);
 	tcase_add_test(c, the_first_is_the_default);
 	tcase_add_test(c, each_root_once);
+	tcase_add_test(c, uploads_of_each_root);
 	tcase_add_test(c, a_location_inherits);
 	tcase_add_test(c, what_a_location_inherits);
 	tcase_add_test(c, what_a_location_sets);
