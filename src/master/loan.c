@@ -1,12 +1,13 @@
 /*
  * loan: one for each empty place whose sockets a neighbour has, in the list of the neighbour's
- * generation. The neighbour is told of each socket by a message, and by another at the end.
- * Supervise and drain say when; what was told is counted, so that a full queue delays a message and
- * loses none.
+ * generation; of an acceptor, one for each worker. The neighbour is told of each socket by a
+ * message, and by another at the end. Supervise and drain say when; what was told is counted, so
+ * that a full queue delays a message and loses none.
  */
 #include "master/loan.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,11 +34,11 @@ static bool is_due(const struct loan *l)
 	return l->ending ? l->told > 0 : l->told < l->n;
 }
 
-/* What a neighbour of generation g has of it. */
-static struct loan *find_from(const struct gen *g, const struct child *from)
+/* What a neighbour of generation g (to; NULL: whichever) has of it. */
+static struct loan *find(const struct gen *g, const struct child *from, const struct child *to)
 {
 	LIST_FOREACH(node, &g->loans)
-		if (LOAN(node)->from == from)
+		if (LOAN(node)->from == from && (to == NULL || LOAN(node)->to == to))
 			return LOAN(node);
 	return NULL;
 }
@@ -102,12 +103,19 @@ static struct child *find_neighbour(const struct gen *g, const struct child *fro
 
 /* --- lending ---------------------------------------------------------------------------------- */
 
+static bool accepts_for_all(const struct child *c)
+{
+	return c->kind->gets & CHILD_INBOXES;
+}
+
+/* A worker's shared sockets its neighbours have anyway. */
 static void keep_own(struct loan *l)
 {
+	bool all = accepts_for_all(l->from);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < l->n; i++)
-		if (!l->sockets[i].shared && l->sockets[i].fd >= 0)
+		if ((all || !l->sockets[i].shared) && l->sockets[i].fd >= 0)
 			l->sockets[n++] = l->sockets[i];
 	l->n = n;
 }
@@ -141,26 +149,43 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 
 /* What is the place's own, and what waits in its inbox: listeners that the acceptor has leave room
  * for that. */
-static void lend(const struct child *from)
+static void take_sockets(struct loan *l)
 {
-	struct child *to = find_neighbour(from->gen, from);
-	struct loan *l = to != NULL ? loan_new(from, to) : NULL;
-	char who[32], whom[32];
+	const struct child *from = l->from;
 
-	if (l == NULL)
-		return;
-	l->sockets = gen_worker_listeners(from->gen, from->slot, &l->n);
+	if (accepts_for_all(from))
+		l->sockets = gen_acceptor_listeners(from->gen, &l->n);
+	else
+		l->sockets = gen_worker_listeners(from->gen, from->slot, &l->n);
+	if (l->sockets == NULL)
+		l->n = 0;
 	keep_own(l);
 	if (l->sockets != NULL && has_inbox(from))
 		add_inbox(l, from->gen->inboxes.ends[from->slot][0]);
+}
+
+/* False: memory is out. */
+static bool lend(const struct child *from, struct child *to)
+{
+	struct loan *l = loan_new(from, to);
+
+	if (l == NULL)
+		return false;
+	take_sockets(l);
+	child_send(to, DUE_LOANS);
+	return true;
+}
+
+static void say(const struct child *from, const char *whom)
+{
+	char who[32];
+
 	child_name(from, who, sizeof(who));
-	child_name(to, whom, sizeof(whom));
-	log_at(from->full ? LEVEL_INFO : LEVEL_NOTICE, "%s %s: %s accepts from its sockets", who,
+	log_at(from->full ? LEVEL_INFO : LEVEL_NOTICE, "%s %s: %s from its sockets", who,
 		from->pid == 0 ? "has no process"
 		: from->full   ? "is full"
 			       : "stands still",
 		whom);
-	child_send(to, DUE_LOANS);
 }
 
 static void end(struct loan *l)
@@ -172,28 +197,63 @@ static void end(struct loan *l)
 		child_send(l->to, DUE_LOANS);
 }
 
+static void go_on(struct loan *l)
+{
+	if (!l->ending)
+		return;
+	l->ending = false;
+	child_send(l->to, DUE_LOANS);
+}
+
+static void offer_to_neighbour(const struct child *from)
+{
+	struct child *to = find_neighbour(from->gen, from);
+	char whom[32], text[64];
+
+	if (to == NULL || !lend(from, to))
+		return;
+	child_name(to, whom, sizeof(whom));
+	snprintf(text, sizeof(text), "%s accepts", whom);
+	say(from, text);
+}
+
 /* From one that cannot go on to another, as soon as it was told. */
 static void offer(const struct child *from)
 {
-	struct loan *l = find_from(from->gen, from);
+	struct loan *l = find(from->gen, from, NULL);
 
-	if (l == NULL) {
-		lend(from);
-	} else if (!may_borrow(l->to)) {
-		if (!l->ending && find_neighbour(from->gen, from) != NULL)
-			end(l);
-	} else if (l->ending) {
-		l->ending = false;
-		child_send(l->to, DUE_LOANS);
+	if (l == NULL)
+		offer_to_neighbour(from);
+	else if (may_borrow(l->to))
+		go_on(l);
+	else if (!l->ending && find_neighbour(from->gen, from) != NULL)
+		end(l);
+}
+
+/* One worker alone would have all who come until the acceptor turns again. */
+static void offer_to_all(const struct child *from)
+{
+	bool first = find(from->gen, from, NULL) == NULL, lent = false;
+
+	GEN_FOREACH(c, from->gen) {
+		struct loan *l = find(from->gen, from, c);
+
+		if (!(c->kind->gets & CHILD_LISTENERS) || !may_borrow(c))
+			continue;
+		if (l != NULL)
+			go_on(l);
+		else
+			lent |= lend(from, c);
 	}
+	if (first && lent)
+		say(from, "the workers accept");
 }
 
 static void take_back(const struct child *from)
 {
-	struct loan *l = find_from(from->gen, from);
-
-	if (l != NULL && !l->ending)
-		end(l);
+	LIST_FOREACH(node, &from->gen->loans)
+		if (LOAN(node)->from == from && !LOAN(node)->ending)
+			end(LOAN(node));
 }
 
 /* --- inboxes of generations that leave -------------------------------------------------------- */
@@ -232,7 +292,7 @@ static void offer_inboxes(const struct gen *g)
 		if (old->inboxes.n == 0 || !takes_over(g, old))
 			continue;
 		GEN_FOREACH(c, old)
-			if (has_inbox(c) && find_from(g, c) == NULL)
+			if (has_inbox(c) && find(g, c, NULL) == NULL)
 				lend_inbox(g, c);
 	}
 }
@@ -258,12 +318,12 @@ void loan_offer(struct gen *g)
 	if (g->state != GEN_SERVE)
 		return;
 	GEN_FOREACH(c, g) {
-		if (!(c->kind->gets & CHILD_LISTENERS))
-			continue;
-		if (is_away(c))
-			offer(c);
-		else if (c->up)
+		if (c->up && !is_away(c))
 			take_back(c);
+		else if (is_away(c) && accepts_for_all(c))
+			offer_to_all(c);
+		else if (is_away(c) && c->kind->gets & CHILD_LISTENERS)
+			offer(c);
 	}
 	offer_inboxes(g);
 }

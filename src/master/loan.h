@@ -1,7 +1,8 @@
 /*
  * loan: lends the listening sockets of a place that has no process to a neighbour, which accepts
  * from them until the place is served again; also of one whose process stands still or is full.
- * Without that such a place would swallow its share of the connections. Inboxes of generations that
+ * Without that such a place would swallow its share of the connections. An acceptor's are lent to
+ * all workers. Inboxes of generations that
  * leave are lent to workers of the one that serves, for what waits there. Supervise and drain call
  * it; it starts and ends no process.
  */
@@ -12,7 +13,8 @@
 
 /*
  * Lends what each place of g, if g serves, has for itself that is empty, stands still or is full,
- * and the inboxes of generations that leave: to the neighbour that has borrowed least. With no
+ * and the inboxes of generations that leave: to the neighbour that has borrowed least; what the
+ * acceptor has, to all workers. With no
  * neighbour that could, nothing happens until one can. Takes back what is served again.
  */
 void loan_offer(struct gen *g);

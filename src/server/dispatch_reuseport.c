@@ -35,6 +35,7 @@ struct source {
 	uint32_t slot;                          /* which of the listener's sockets it is */
 	bool more;                              /* connections may be queued */
 	bool last;                              /* nobody else will take what is queued */
+	bool lent;                              /* its own process stands still, or is none */
 	unsigned left; /* at the end: connections that may still be taken */
 };
 
@@ -65,7 +66,9 @@ static int source_watch(struct source *s)
 
 	if (s->watch.active || s->watch.fd < 0)
 		return 0;
-	return loop_watch(l, &s->watch, EPOLLIN | (s->listener->shared ? EPOLLEXCLUSIVE : 0));
+	/* The kernel might wake the process that stands still, and no other. */
+	return loop_watch(
+		l, &s->watch, EPOLLIN | (s->listener->shared && !s->lent ? EPOLLEXCLUSIVE : 0));
 }
 
 static void source_unwatch(struct source *s)
@@ -274,7 +277,7 @@ static struct source *source_open(
 		return NULL;
 	s->listener = listener;
 	s->slot = slot;
-	s->last = false;
+	s->last = s->lent = false;
 	s->watch.fd = fd;
 	d->nopen++;
 	return s;
@@ -306,9 +309,12 @@ static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int
 
 	if (listener != NULL && !d->draining && source_find(d, id, slot) == NULL)
 		s = source_open(d, listener, slot, fd);
-	if (s == NULL)
+	if (s == NULL) {
 		close(fd);
-	else if (!rests(s))
+		return;
+	}
+	s->lent = true;
+	if (!rests(s))
 		source_watch(s);
 }
 

@@ -557,9 +557,9 @@ class Server:
 	def raw(self, how="tcp", **options):
 		return client.Raw(self.socket(how), **options)
 
-	def asked(self, n):
+	def asked(self, n, how="tcp"):
 		"""So many connections, each with a request that was answered; none waits for another's answer."""
-		raws = [self.raw() for _ in range(n)]
+		raws = [self.raw(how) for _ in range(n)]
 		for raw in raws:
 			raw.send(raw.headers(1))
 		for raw in raws:

@@ -21,8 +21,8 @@ def ask_and_leave(server, path):
 	return c
 
 
-def ask_many(server, n):
-	for raw in server.asked(n):
+def ask_many(server, n, how="tcp"):
+	for raw in server.asked(n, how):
 		raw.close()
 
 
@@ -109,7 +109,7 @@ def test_a_stopped_keeper_is_replaced(h2d):
 
 
 def test_a_stopped_acceptor_is_replaced(h2d):
-	"""Its listeners are the master's: who connects meanwhile is served by the next one."""
+	"""Its listeners are the master's: who connects meanwhile is served by the workers, and then by the next one."""
 	server = h2d(workers=2, dispatch="acceptor", listens=("tcp",), conf="worker-watchdog = 2")
 	server.baseline = None
 	before = server.raw("tcp")
@@ -119,10 +119,43 @@ def test_a_stopped_acceptor_is_replaced(h2d):
 	os.kill(acceptor, signal.SIGSTOP)
 	ask_many(server, 40)
 	server.log.wait(r"acceptor \(process %d\) has stood still for 2 s: it is ended" % acceptor)
-	assert server.status()["acceptor"] not in (0, acceptor)
+	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
 	before.send(before.headers(3))
 	assert before.status_of(3) == 200
 	before.close()
+
+
+@pytest.mark.parametrize("listens", [("tcp",), ("tls", "unix")])
+def test_an_acceptor_that_stands_still_is_steered_away_from(h2d, listens):
+	"""All workers accept from its sockets meanwhile, until it turns again."""
+	server = h2d(workers=3, dispatch="acceptor", listens=listens, conf="worker-watchdog = 3600")
+	acceptor = server.acceptor()
+	os.kill(acceptor, signal.SIGSTOP)
+	try:
+		for how in listens:
+			ask_many(server, 40, how)
+		if listens == ("tcp",):
+			assert all(server.listening(pid) for pid in server.worker_pids())
+	finally:
+		os.kill(acceptor, signal.SIGCONT)
+	server.log.wait(r"acceptor \(process %d\) turns again" % acceptor)
+	for how in listens:
+		ask_many(server, 40, how)
+	assert server.acceptor() == acceptor and not server.log.find("it is ended")
+	if listens == ("tcp",):
+		procs.wait_for(lambda: not any(server.listening(pid) for pid in server.worker_pids()), said="they do not any more")
+
+
+def test_an_acceptor_that_is_gone_is_missed_by_nobody(h2d):
+	"""The next one stands still before it is up: the workers accept."""
+	server = h2d(workers=2, dispatch="acceptor", listens=("tcp",), conf="worker-watchdog = 3600")
+	acceptor = server.acceptor()
+	os.kill(acceptor, signal.SIGSTOP)
+	server.log.wait("acceptor stands still: the workers accept from its sockets")
+	os.kill(acceptor, signal.SIGKILL)
+	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
+	ask_many(server, 40)
+	server.baseline = None
 
 
 def test_it_can_be_switched_off(h2d):
