@@ -47,8 +47,9 @@ static int send_due(struct child *c, unsigned due)
 /* Sends what waits; true while something still does. */
 static bool flush(struct child *c)
 {
-	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_LOANS, DUE_UNLISTEN,
-		DUE_SERVE, DUE_DRAIN };
+	/* One that does not serve yet has no use for a loan. */
+	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_LOANS,
+		DUE_UNLISTEN, DUE_DRAIN };
 
 	if (!c->ctl.active)
 		c->due = 0;

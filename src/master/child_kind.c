@@ -71,6 +71,7 @@ static int run_worker(const struct child_run *r)
 		.naccess_logs = r->naccess_logs,
 		.load = r->load,
 		.inbox = r->inbox,
+		.heir = r->heir,
 		.listeners = r->listeners,
 		.nlisteners = r->nlisteners,
 	});
@@ -93,6 +94,7 @@ static int run_acceptor(const struct child_run *r)
 		.error_log = r->error_log,
 		.inboxes = r->inboxes,
 		.ninboxes = r->ninboxes,
+		.heir = r->heir,
 		.listeners = r->listeners,
 		.nlisteners = r->nlisteners,
 	});
@@ -123,7 +125,7 @@ const struct child_kind child_kinds[] = {
 		.run = run_worker,
 		.count = count_workers,
 		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOGS | CHILD_IMAGES |
-			CHILD_KEEPERS | CHILD_KEYS | CHILD_INBOX,
+			CHILD_KEEPERS | CHILD_KEYS | CHILD_INBOX | CHILD_SERVE,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_LINE) |
 			CHILD_SAYS(CTL_FULL),
 		.awaited = true,
@@ -140,7 +142,7 @@ const struct child_kind child_kinds[] = {
 		.name = "acceptor",
 		.run = run_acceptor,
 		.count = count_acceptors,
-		.gets = CHILD_ERROR_LOG | CHILD_INBOXES,
+		.gets = CHILD_ERROR_LOG | CHILD_INBOXES | CHILD_SERVE,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_TICK) |
 			CHILD_SAYS(CTL_LINE),
 		.awaited = true,

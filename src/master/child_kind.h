@@ -25,8 +25,8 @@ enum child_gets {
 	CHILD_KEEPERS = 64,    /* where every keeper reads that; CTL_KEEPER for each further one */
 	CHILD_KEYS = 128,      /* the private keys of its generation stay in its memory */
 	CHILD_INBOX = 256,     /* the end of its inbox that receives, with dispatch = acceptor */
-	CHILD_INBOXES = 512,   /* both ends of all inboxes, all sockets of public listeners, and
-				  CTL_SERVE once its generation serves */
+	CHILD_INBOXES = 512,   /* both ends of all inboxes, all sockets of public listeners */
+	CHILD_SERVE = 1024,    /* CTL_SERVE once its generation serves */
 };
 
 /* What the function of a kind is called with, in the new process. */
@@ -47,6 +47,7 @@ struct child_run {
 	int (*inboxes)[2]; /* of fdpass_pair() */
 	unsigned ninboxes;
 	int inbox;            /* -1: none */
+	bool heir;            /* its master has yet to take over from another one */
 	uint64_t first_image; /* number that its first image may have */
 	const int *image;
 	int nimage;

@@ -77,7 +77,7 @@ int launch(struct child *c)
 		m->next_image += IMAGES_BEHIND;
 	if (c->kind->gets & CHILD_IMAGES)
 		child_send(c, DUE_IMAGE);
-	if (c->kind->gets & CHILD_INBOXES && g->state == GEN_SERVE)
+	if (c->kind->gets & CHILD_SERVE && g->state == GEN_SERVE)
 		child_send(c, DUE_SERVE);
 	gen_show(m->current, &m->board->head);
 	return 0;

@@ -149,13 +149,13 @@ void reload_commit(struct gen *g)
 	sockets_keep(&m->sockets);
 	balance_apply(m);
 	shrink_begin(m);
+	GEN_FOREACH(c, g)
+		if (c->kind->gets & CHILD_SERVE)
+			child_send(c, DUE_SERVE);
 	if (old != NULL) {
 		outcome_replaced(m, old);
 		drain_begin(old);
 	}
-	GEN_FOREACH(c, g)
-		if (c->kind->gets & CHILD_INBOXES)
-			child_send(c, DUE_SERVE);
 	finish(m, true);
 }
 

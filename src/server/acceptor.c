@@ -270,6 +270,8 @@ static void master_gone(struct ctl_link *l)
 	struct acceptor *a = LIST_ENTRY(l, struct acceptor, ctl);
 
 	log_notice("the master is gone: leaving");
+	if (!a->args->heir)
+		serve(a);
 	drain(a, a->args->conf->shutdown_timeout * 1000, ~UINT64_C(0));
 }
 

@@ -16,6 +16,7 @@ struct acceptor_args {
 	int error_log;     /* -1: none (syslog) */
 	int (*inboxes)[2]; /* one per worker slot, of fdpass_pair() */
 	unsigned ninboxes;
+	bool heir; /* its master has not taken over yet: another one's acceptor serves */
 	const struct worker_listener *listeners; /* all sockets that are accepted from here */
 	unsigned nlisteners;
 };

@@ -129,6 +129,33 @@ static void worker_dispatched(struct dispatch_host *host)
 	leave_if_done(LIST_ENTRY(host, struct worker, dispatch_host));
 }
 
+/* Before its generation serves a worker takes nothing: it may fail, and others serve. */
+static void serve(struct worker *w)
+{
+	const struct worker_args *args = w->args;
+
+	if (w->dispatch != NULL || w->state != BOARD_UP)
+		return;
+	w->dispatch_host = (struct dispatch_host){
+		.loop = &w->loop,
+		.first = args->conf->listens,
+		.listeners = args->listeners,
+		.nlisteners = args->nlisteners,
+		.inbox = args->inbox,
+		.taken = &w->inbox_taken,
+		.room = room_left,
+		.take = worker_take,
+		.drained = worker_dispatched,
+	};
+	w->dispatch_ops = dispatches[args->conf->dispatch];
+	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
+	if (w->dispatch == NULL) {
+		/* The master starts another. */
+		log_error("start: %s: %s", w->dispatch_ops->name, strerror(errno));
+		loop_stop(&w->loop);
+	}
+}
+
 /* --- leaving ---------------------------------------------------------------------------------- */
 
 static void cut(struct worker *w)
@@ -156,7 +183,8 @@ static void drain(struct worker *w, uint64_t ms, uint64_t closing)
 	worker_go(w, BOARD_DRAIN);
 	w->http.draining = true;
 	w->conns.draining = true;
-	w->dispatch_ops->drain(w->dispatch, closing);
+	if (w->dispatch != NULL)
+		w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
 	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
 	LIST_FOREACH(node, &w->conns.live)
@@ -224,6 +252,9 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 			return 0;
 		files_take_keeper(w->files, fds[0]);
 		return 1;
+	case CTL_SERVE:
+		serve(w);
+		return 0;
 	case CTL_LISTEN:
 		if (nfds != 1 || w->dispatch == NULL)
 			return 0;
@@ -249,7 +280,9 @@ static void master_gone(struct ctl_link *l)
 	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
 
 	log_notice("the master is gone: leaving");
-	/* The queues go with the sockets. */
+	/* The queues go with the sockets, unless another master has them. */
+	if (!w->args->heir)
+		serve(w);
 	drain(w, shutdown_ms(w), ~UINT64_C(0));
 }
 
@@ -385,26 +418,6 @@ static int watch_master(struct worker *w)
 	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);
 }
 
-static const char *start_dispatch(struct worker *w)
-{
-	const struct worker_args *args = w->args;
-
-	w->dispatch_host = (struct dispatch_host){
-		.loop = &w->loop,
-		.first = args->conf->listens,
-		.listeners = args->listeners,
-		.nlisteners = args->nlisteners,
-		.inbox = args->inbox,
-		.taken = &w->inbox_taken,
-		.room = room_left,
-		.take = worker_take,
-		.drained = worker_dispatched,
-	};
-	w->dispatch_ops = dispatches[args->conf->dispatch];
-	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
-	return w->dispatch != NULL ? NULL : w->dispatch_ops->name;
-}
-
 static const char *worker_start(struct worker *w)
 {
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
@@ -431,9 +444,7 @@ static const char *worker_start(struct worker *w)
 		return "access log";
 	if (start_conns(w) < 0)
 		return "connections";
-	if (watch_master(w) < 0)
-		return "signals";
-	return start_dispatch(w);
+	return watch_master(w) < 0 ? "signals" : NULL;
 }
 
 static void worker_stop(struct worker *w)

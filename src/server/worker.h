@@ -41,6 +41,7 @@ struct worker_args {
 	unsigned naccess_logs;
 	struct load_slot *load; /* of this slot; NULL: connections are not balanced by it */
 	int inbox;              /* -1: none */
+	bool heir;              /* its master has not taken over yet: another one's serve */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 };

@@ -49,7 +49,7 @@ struct worker {
 	struct dispatch_host dispatch_host;
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;
-	struct dispatch *dispatch; /* NULL once no connections are taken any more */
+	struct dispatch *dispatch; /* NULL: no connections are taken yet, or any more */
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_load load;

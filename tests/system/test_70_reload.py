@@ -15,6 +15,7 @@ import client
 import harness
 import procs
 import server as srv
+import tracer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LARGE = os.urandom(1 << 16) * 64
@@ -419,3 +420,36 @@ def test_reload_with_queued_connections(h2d):
 	finally:
 		os.kill(pid, signal.SIGCONT)
 	server.wait_up(2)
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_a_reload_that_fails_halfway_has_taken_nothing(h2d, tmp_path, dispatch):
+	"""Workers that are up accept when their generation serves: one that never does has cut nobody."""
+	server = h2d(workers=4, dispatch=dispatch, listens=("tcp", "tls", "unix"), files={"small": "small"})
+	server.baseline = None
+
+	def unborn():
+		return [w for w in server.status()["workers"] if w["generation"] == 2 and w["state"] == "up"]
+	with procs.Helper("storm.py", json.dumps(dict(ports=server.ports, roles=dict(again_and_again=16, busy=16))),
+			out=tmp_path / "out") as clients:
+		with tracer.Forks(server.pid, free=1) as forks:  # which tries what the user may read
+			server.signal(signal.SIGHUP)
+			*others, last = forks.wait_held(5)[:5]  # the keeper comes first
+			for pid in others:
+				forks.release(pid)
+			forks.wait(lambda: len(unborn()) == 3, said="all but one are up")
+			raws = [server.raw(how) for how in ("tcp", "unix") for _ in range(40)]
+			for raw in raws:
+				raw.send(raw.headers(1, raw.head("/small")))
+			for raw in raws:
+				assert raw.status_of(1) == 200
+			assert [w["connections_total"] for w in unborn()] == [0, 0, 0]
+			forks.kill(last)
+			forks.wait(lambda: server.log.find("reload failed: generation 1 goes on"), said="the reload fails")
+		server.log.wait("generation 2 is gone: 0 drained, 0 cut, 0 refused")
+		for raw in raws:
+			raw.send(raw.headers(3, raw.head("/small")))
+			assert raw.status_of(3) == 200
+			raw.close()
+		found = clients.stop()
+	assert found["lost"] == [] and found["counts"]["closed"] == 0, found

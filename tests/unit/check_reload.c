@@ -109,8 +109,8 @@ static const struct child_kind more_kinds[] = {
 static const struct child_kind with_inboxes[] = {
 	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_UP),
 		true, { 100, 10000, 0 }, { 0 }, 0 },
-	{ "acceptor", false, false, no_run, one, CHILD_INBOXES, CHILD_SAYS(CTL_UP), true,
-		{ 20, 50, 0 }, { 0 }, 0 },
+	{ "acceptor", false, false, no_run, one, CHILD_INBOXES | CHILD_SERVE, CHILD_SAYS(CTL_UP),
+		true, { 20, 50, 0 }, { 0 }, 0 },
 	{ .name = NULL },
 };
 
