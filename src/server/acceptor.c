@@ -347,6 +347,8 @@ static int start(struct acceptor *a)
 		rc = ctl_send(args->ctl,
 			&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL,
 			0);
+	if (rc == -EPIPE)
+		rc = 0; /* the loop learns of a master that is gone */
 	timer_arm(&a->loop.wheel, &a->second, clock_ms() + SECOND_MS);
 	return rc;
 }

@@ -495,7 +495,8 @@ int worker_run(const struct worker_args *args)
 	worker_load_start(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
-	if (rv == 0)
+	/* The loop learns of a master that is gone. */
+	if (rv == 0 || rv == -EPIPE)
 		rv = loop_run(&w.loop);
 	if (rv < 0)
 		log_error("loop: %s", strerror(-rv));

@@ -12,6 +12,7 @@ from hyperframe import frame as hf
 
 import procs
 import server as srv
+import tracer
 
 SLOTS = 1024  # of the scoreboard
 LARGE = os.urandom(1 << 16) * 64
@@ -182,6 +183,27 @@ def test_master_killed(h2d):
 		.replace(second.admin_path, server.admin_path))
 	second.admin_path = server.admin_path
 	second.start()  # takes the pid file and the stale socket over
+
+
+@pytest.mark.parametrize("dispatch, who", [("reuseport", "worker"), ("acceptor", "worker"), ("acceptor", "acceptor")])
+def test_master_killed_before_a_process_is_up(h2d, dispatch, who):
+	"""One that the master has just started in the place of another serves what waits there, and leaves."""
+	server = h2d(workers=1, dispatch=dispatch, listens=("tcp",), files={"small": "small"})
+	pid = server.worker_pids()[0] if who == "worker" else server.acceptor()
+	os.kill(pid, signal.SIGSTOP)
+	procs.wait_for(lambda: procs.stopped(pid), said="it stands still")
+	raws = [server.raw("tcp") for _ in range(300)]
+	for raw in raws:
+		raw.send(raw.headers(1, raw.head("/small")))
+	with tracer.Forks(server.pid) as forks:
+		os.kill(pid, signal.SIGKILL)
+		forks.wait_held(1)
+		forks.kill(server.pid)
+	server.expect_exit(0)  # the tracer has taken its status
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
+	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
 
 
 def listening_in(pid, port):
