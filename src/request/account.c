@@ -90,6 +90,7 @@ static void forget(struct account *a)
 	*at = a->next;
 	a->all->n--;
 	list_remove(&a->idle);
+	free(a->auth);
 	free(a);
 }
 
@@ -103,6 +104,7 @@ void accounts_free(struct accounts **ap)
 	LIST_FOREACH(node, &all->idle)
 		forget(LIST_ENTRY(node, struct account, idle));
 	H2D_ASSERT(all->n == 0 && all->crowd.users == 0);
+	free(all->crowd.auth);
 	free(all);
 }
 
@@ -149,6 +151,8 @@ struct account *account_open(struct accounts *all, const struct addr *client)
 
 void account_hold(struct account *a)
 {
+	if (a == NULL)
+		return;
 	H2D_ASSERT(a->users > 0);
 	a->users++;
 }

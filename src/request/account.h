@@ -24,6 +24,8 @@ struct account_part {
 	struct list node; /* in the budget's holders while held > 0 */
 };
 
+struct auth_client;
+
 struct account {
 	struct accounts *all;
 	struct account *next;   /* in its bucket */
@@ -32,6 +34,8 @@ struct account {
 	unsigned users;         /* connections, requests and budgets that have it open */
 	uint64_t keep_ms; /* clock_ms() until which something is remembered of it; 0: nothing */
 	struct list idle; /* in all->idle while users is 0 */
+	struct auth_client
+		*auth; /* request/auth_client.h: freed with it; NULL: no password was checked */
 	struct account_part parts[ACCOUNT_KINDS];
 };
 
@@ -51,7 +55,7 @@ void accounts_free(struct accounts **all);
  */
 struct account *account_open(struct accounts *all, const struct addr *client);
 
-/* Opens it once more. */
+/* Opens it once more; harmless if it is NULL. */
 void account_hold(struct account *a);
 
 /* Sets *a NULL; harmless if it is. An idle account is freed unless something is remembered of it:

@@ -1,10 +1,9 @@
 /*
  * auth_queue: runs password checks in offload threads and tells the requests that wait. A check is
- * one question to a file; requests that ask the same question wait for one check. Two run at a
- * time, so that threads are left for files, of one peer one; some more wait in line, peers take
- * turns, and past that the answer is "busy". Each wrong guess of a peer delays that peer's next
- * check. Where a verdict is known, a look whether the file is the same waits in no line. A check
- * may outlive the requests that wait for it: it owns copies of the credentials, and wipes them.
+ * one question to a file; requests that ask the same question wait for one check, and auth_line
+ * says which check is the next. Where a verdict is known, a look whether the file is the same waits
+ * in no line. A check may outlive the requests that wait for it: it owns copies of the credentials,
+ * and wipes them.
  */
 #include "request/auth_queue.h"
 
@@ -19,13 +18,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "request/auth_cache.h"
-#include "request/auth_peer.h"
+#include "request/auth_line.h"
 
 enum {
-	RUNNING_MAX = 2, /* of the worker's four threads */
-	PEER_RUNNING_MAX = 1,
-	IN_LINE_MAX = 64,
-	PEER_IN_LINE_MAX = 8,
 	SEEN_MS = 1000, /* a change of the file counts after so long at most */
 	TOLD = 16,
 	KEY = 32,
@@ -36,10 +31,12 @@ struct auth_check {
 	struct auth_queue *queue;
 	struct list node;  /* on queue->checks */
 	struct list waits; /* struct auth_wait */
-	bool looking;      /* a thread looks at the file: in no line, of no peer */
-	bool running;
-	struct addr addr;
-	struct auth_peer *peer; /* in line or running: whose turn it takes */
+	bool looking;      /* a thread looks at the file: it has no turn */
+	struct auth_turn turn;
+	struct account *account;   /* open; NULL: nobody's */
+	uint32_t user;             /* whose password it asks for, hashed */
+	enum auth_verdict dropped; /* what it ends with, once it is on queue->dropped */
+	uint64_t retry_ms;         /* … and when to ask again; 0: soon */
 	struct auth_basic who;
 	struct htpasswd question;
 	enum htpasswd_result result;
@@ -52,12 +49,12 @@ struct auth_queue {
 	struct loop *loop;
 	struct offload *offload;
 	struct list checks; /* as they came */
-	unsigned nrunning, nline;
-	uint64_t turns;
-	struct timer timer; /* while all who are in line have to wait */
-	struct auth_peers peers;
-	uint8_t key[KEY];   /* random, of this process alone */
-	uint64_t failed_ms; /* when a file that cannot be read was last logged */
+	struct auth_line line;
+	struct timer timer;  /* while all who are in line have to wait */
+	struct list dropped; /* struct auth_check that had to leave the line */
+	struct task tell;    /* … whose requests are told so */
+	uint8_t key[KEY];    /* random, of this process alone */
+	uint64_t failed_ms;  /* when a file that cannot be read was last logged */
 	struct {
 		const char *file;
 		struct file_id stamp;
@@ -67,6 +64,8 @@ struct auth_queue {
 };
 
 static void on_timer(struct timer *t);
+static void on_dropped(struct auth_line *line, struct auth_turn *turn, uint64_t ms);
+static void tell_dropped(struct task *t);
 
 struct auth_queue *auth_queue_new(struct loop *l, struct offload *o)
 {
@@ -81,7 +80,10 @@ struct auth_queue *auth_queue_new(struct loop *l, struct offload *o)
 	queue->loop = l;
 	queue->offload = o;
 	list_init(&queue->checks);
+	list_init(&queue->dropped);
+	auth_line_init(&queue->line, on_dropped);
 	timer_init(&queue->timer, on_timer);
+	task_init(&queue->tell, tell_dropped);
 	return queue;
 }
 
@@ -92,10 +94,45 @@ void auth_queue_free(struct auth_queue **dp)
 	if (queue == NULL)
 		return;
 	*dp = NULL;
-	H2D_ASSERT(list_empty(&queue->checks));
+	H2D_ASSERT(list_empty(&queue->checks) && list_empty(&queue->dropped));
+	loop_cancel(&queue->tell);
 	timer_disarm(&queue->loop->wheel, &queue->timer);
 	explicit_bzero(queue, sizeof(*queue));
 	free(queue);
+}
+
+/* --- names ---------------------------------------------------------------------------------------
+ */
+
+/* A name for the first n bytes of credentials, and their file: it tells nothing of them without
+ * queue->key. */
+static bool make_key(const struct auth_queue *queue, const struct auth *auth,
+	const struct auth_basic *who, size_t n, uint8_t key[VERDICT_KEY])
+{
+	char text[PATH_MAX + AUTH_BASIC_MAX + 2];
+	size_t file = strlen(auth->file) + 1;
+	bool made;
+
+	if (file > PATH_MAX)
+		return false;
+	/* Neither part holds a NUL. */
+	memcpy(text, auth->file, file);
+	memcpy(text + file, who->bytes, n);
+	made = HMAC(EVP_sha256(), queue->key, KEY, (const unsigned char *)text, file + n, key,
+		       NULL) != NULL;
+	explicit_bzero(text + file, n);
+	return made;
+}
+
+static uint32_t user_of(
+	const struct auth_queue *queue, const struct auth *auth, const struct auth_basic *who)
+{
+	uint8_t key[VERDICT_KEY] = { 0 };
+	uint32_t user;
+
+	make_key(queue, auth, who, who->user.n, key);
+	memcpy(&user, key, sizeof(user));
+	return user;
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -104,6 +141,7 @@ static void check_free(struct auth_check *c)
 {
 	H2D_ASSERT(list_empty(&c->waits));
 	list_remove(&c->node);
+	account_close(&c->account);
 	explicit_bzero(c, sizeof(*c));
 	free(c);
 }
@@ -144,11 +182,12 @@ static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c
 	struct verdict *v = &c->verdict;
 
 	report(queue, c);
-	if (c->result == HTPASSWD_FAILED)
+	if (c->result == HTPASSWD_FAILED) {
+		auth_line_end(&queue->line, &c->turn, AUTH_TURN_UNKNOWN);
 		return AUTH_BROKEN;
+	}
 	v->passed = c->result == HTPASSWD_RIGHT;
-	if (!v->passed)
-		auth_peer_failed(c->peer, clock_ms());
+	auth_line_end(&queue->line, &c->turn, v->passed ? AUTH_TURN_RIGHT : AUTH_TURN_WRONG);
 	v->stamp = c->question.stamp;
 	v->settled = file_id_settled(&v->stamp, c->asked_ns);
 	v->seen_ms = clock_ms();
@@ -168,9 +207,33 @@ static void check_end(struct auth_check *c, enum auth_verdict verdict)
 		struct auth_wait *wait = LIST_ENTRY(node, struct auth_wait, node);
 
 		wait->check = NULL;
+		wait->retry_ms = c->retry_ms;
 		wait->fn(wait, verdict);
 	}
 	check_free(c);
+}
+
+/* Ends a check that has lost its turn, at the end of the loop's turn: whoever made it lose that may
+ * be in the middle of a request. */
+static void drop(struct auth_check *c, enum auth_verdict verdict, uint64_t ms)
+{
+	c->dropped = verdict;
+	c->retry_ms = ms;
+	list_remove(&c->node);
+	list_append(&c->queue->dropped, &c->node);
+	loop_at_turn_end(c->queue->loop, &c->queue->tell);
+}
+
+static void tell_dropped(struct task *t)
+{
+	struct auth_queue *queue = LIST_ENTRY(t, struct auth_queue, tell);
+	struct list *node;
+
+	while ((node = list_pop(&queue->dropped)) != NULL) {
+		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
+
+		check_end(c, c->dropped);
+	}
 }
 
 static void check_done(struct job *j)
@@ -181,8 +244,6 @@ static void check_done(struct job *j)
 
 	/* Off the list: a request that asks the same from now on finds the verdict. */
 	list_remove(&c->node);
-	queue->nrunning--;
-	c->peer->nrunning--;
 	start_next(queue);
 	check_end(c, verdict);
 }
@@ -198,73 +259,31 @@ static int submit(struct auth_check *c)
 
 /* --- the line --- */
 
-static void line_leave(struct auth_check *c)
-{
-	c->queue->nline--;
-	c->peer->nline--;
-}
-
 static int check_start(struct auth_check *c)
 {
-	struct auth_queue *queue = c->queue;
-	int rc;
-
-	line_leave(c);
 	c->job.work = check_work;
 	c->job.done = check_done;
 	c->job.class = JOB_PASSWORD;
 	c->job.place = NULL;
 	c->asked_ns = file_id_ns(clock_wall());
-	rc = submit(c);
-	if (rc != 0)
-		return rc;
-	c->running = true;
-	c->peer->turn = ++queue->turns;
-	c->peer->nrunning++;
-	queue->nrunning++;
-	return 0;
-}
-
-/*
- * The check whose turn it is: the first one of the peer that has waited longest. NULL with *at:
- * none before that time, UINT64_MAX: not before a check is over.
- */
-static struct auth_check *next_in_line(struct auth_queue *queue, uint64_t *at)
-{
-	struct auth_check *best = NULL;
-
-	*at = UINT64_MAX;
-	LIST_FOREACH(node, &queue->checks) {
-		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
-
-		if (c->running || c->looking || c->peer->nrunning >= PEER_RUNNING_MAX)
-			continue;
-		if (c->peer->ready_ms > clock_ms()) {
-			if (c->peer->ready_ms < *at)
-				*at = c->peer->ready_ms;
-		} else if (best == NULL || c->peer->turn < best->peer->turn) {
-			best = c;
-		}
-	}
-	return best;
+	return submit(c);
 }
 
 static void start_next(struct auth_queue *queue)
 {
-	while (queue->nline > 0 && queue->nrunning < RUNNING_MAX) {
-		uint64_t at;
-		struct auth_check *c = next_in_line(queue, &at);
+	struct auth_turn *turn;
+	uint64_t at;
 
-		if (c == NULL) {
-			if (at != UINT64_MAX)
-				timer_arm(&queue->loop->wheel, &queue->timer, at);
-			return;
-		}
+	while ((turn = auth_line_next(&queue->line, &at)) != NULL) {
+		struct auth_check *c = LIST_ENTRY(turn, struct auth_check, turn);
+
 		if (check_start(c) == 0)
 			continue;
-		list_remove(&c->node);
-		check_end(c, AUTH_BROKEN);
+		auth_line_end(&queue->line, turn, AUTH_TURN_UNKNOWN);
+		drop(c, AUTH_BROKEN, 0);
 	}
+	if (at != UINT64_MAX)
+		timer_arm(&queue->loop->wheel, &queue->timer, at);
 }
 
 static void on_timer(struct timer *t)
@@ -272,19 +291,21 @@ static void on_timer(struct timer *t)
 	start_next(LIST_ENTRY(t, struct auth_queue, timer));
 }
 
-/* False: too many are in it. */
-static bool line_join(struct auth_check *c)
+static void on_dropped(struct auth_line *line, struct auth_turn *turn, uint64_t ms)
 {
-	struct auth_queue *queue = c->queue;
+	(void)line;
+	drop(LIST_ENTRY(turn, struct auth_check, turn), ms > 0 ? AUTH_DELAYED : AUTH_BUSY, ms);
+}
 
-	if (queue->nline >= IN_LINE_MAX)
-		return false;
-	c->peer = auth_peers_find(&queue->peers, &c->addr);
-	if (c->peer == NULL || c->peer->nline >= PEER_IN_LINE_MAX)
-		return false;
-	queue->nline++;
-	c->peer->nline++;
-	return true;
+/* The check has its place, or a verdict that says why not. */
+static enum auth_verdict line_join(struct auth_check *c)
+{
+	uint64_t ms;
+
+	if (auth_line_join(&c->queue->line, &c->turn, c->account, c->user, c->verdict.key, &ms))
+		return AUTH_LATER;
+	c->retry_ms = ms;
+	return ms > 0 ? AUTH_DELAYED : AUTH_BUSY;
 }
 
 /* --- looking --- */
@@ -305,9 +326,11 @@ static void look_done(struct job *j)
 	enum auth_verdict verdict = AUTH_BUSY;
 
 	c->looking = false;
-	if (!c->unchanged && !list_empty(&c->waits) && line_join(c)) {
+	if (!c->unchanged && !list_empty(&c->waits)) {
+		verdict = line_join(c);
 		start_next(queue);
-		return;
+		if (verdict == AUTH_LATER)
+			return;
 	}
 	list_remove(&c->node);
 	if (c->unchanged) {
@@ -331,15 +354,17 @@ static int look_start(struct auth_check *c)
 }
 
 static struct auth_check *check_new(struct auth_queue *queue, const struct auth *auth,
-	const struct auth_basic *who, const struct addr *peer, const uint8_t key[VERDICT_KEY])
+	const struct auth_basic *who, struct account *account, const uint8_t key[VERDICT_KEY])
 {
 	struct auth_check *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
 	c->queue = queue;
-	c->addr = *peer;
+	account_hold(account);
+	c->account = account;
 	list_init(&c->node);
+	list_init(&c->turn.node);
 	list_init(&c->waits);
 	memcpy(c->who.bytes, who->bytes, who->user.n + 1 + who->password.n + 1);
 	c->who.user = slice_of(c->who.bytes, who->user.n);
@@ -348,29 +373,11 @@ static struct auth_check *check_new(struct auth_queue *queue, const struct auth 
 		.file = auth->file, .user = c->who.user, .password = c->who.password
 	};
 	memcpy(c->verdict.key, key, VERDICT_KEY);
+	c->user = user_of(queue, auth, who);
 	return c;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
-
-/* The name that these credentials have here: it tells nothing of them without queue->key. */
-static bool make_key(const struct auth_queue *queue, const struct auth *auth,
-	const struct auth_basic *who, uint8_t key[VERDICT_KEY])
-{
-	char text[PATH_MAX + AUTH_BASIC_MAX + 2];
-	size_t file = strlen(auth->file) + 1, pair = who->user.n + 1 + who->password.n;
-	bool made;
-
-	if (file > PATH_MAX)
-		return false;
-	/* Neither part holds a NUL. */
-	memcpy(text, auth->file, file);
-	memcpy(text + file, who->bytes, pair);
-	made = HMAC(EVP_sha256(), queue->key, KEY, (const unsigned char *)text, file + pair, key,
-		       NULL) != NULL;
-	explicit_bzero(text + file, pair);
-	return made;
-}
 
 static struct auth_check *same_check(struct auth_queue *queue, const uint8_t key[VERDICT_KEY])
 {
@@ -386,48 +393,39 @@ static struct auth_check *same_check(struct auth_queue *queue, const uint8_t key
 /* A question that nobody asks yet: what is known of it is looked at, else it goes in line. */
 static enum auth_verdict check_begin(struct auth_check *c, const struct verdict *known)
 {
-	struct auth_queue *queue = c->queue;
-	enum auth_verdict verdict = AUTH_LATER;
-
-	list_append(&queue->checks, &c->node);
+	list_append(&c->queue->checks, &c->node);
 	if (known != NULL) {
 		c->verdict = *known;
-		verdict = look_start(c) == 0 ? AUTH_LATER : AUTH_BROKEN;
-	} else if (!line_join(c)) {
-		verdict = AUTH_BUSY;
-	} else if (queue->nrunning < RUNNING_MAX && c->peer->nrunning < PEER_RUNNING_MAX &&
-		   c->peer->ready_ms <= clock_ms()) {
-		verdict = check_start(c) == 0 ? AUTH_LATER : AUTH_BROKEN;
-	} else if (c->peer->ready_ms > clock_ms() &&
-		   (!timer_armed(&queue->timer) || queue->timer.at > c->peer->ready_ms)) {
-		timer_arm(&queue->loop->wheel, &queue->timer, c->peer->ready_ms);
+		return look_start(c) == 0 ? AUTH_LATER : AUTH_BROKEN;
 	}
-	if (verdict != AUTH_LATER)
-		check_free(c);
-	return verdict;
+	return line_join(c);
 }
 
 enum auth_verdict auth_ask(struct auth_queue *queue, const struct auth *auth,
-	const struct auth_basic *who, const struct addr *peer, struct auth_wait *wait)
+	const struct auth_basic *who, struct account *account, struct auth_wait *wait)
 {
 	const struct verdict *known;
 	enum auth_verdict verdict;
 	uint8_t key[VERDICT_KEY];
 	struct auth_check *c;
 
-	if (!make_key(queue, auth, who, key))
+	if (!make_key(queue, auth, who, who->user.n + 1 + who->password.n, key))
 		return AUTH_BROKEN;
 	known = auth_cache_find(&queue->verdicts, key, clock_ms());
 	if (known != NULL && clock_ms() - known->seen_ms < SEEN_MS)
 		return known->passed ? AUTH_PASSED : AUTH_REFUSED;
 	c = same_check(queue, key);
 	if (c == NULL) {
-		c = check_new(queue, auth, who, peer, key);
+		c = check_new(queue, auth, who, account, key);
 		if (c == NULL)
 			return AUTH_BROKEN;
 		verdict = check_begin(c, known);
-		if (verdict != AUTH_LATER)
+		if (verdict != AUTH_LATER) {
+			wait->retry_ms = c->retry_ms;
+			check_free(c);
 			return verdict;
+		}
+		start_next(queue);
 	}
 	wait->check = c;
 	list_append(&c->waits, &wait->node);
@@ -443,8 +441,8 @@ void auth_forget(struct auth_wait *wait)
 	wait->check = NULL;
 	list_remove(&wait->node);
 	/* One that runs goes on: its verdict is worth remembering. */
-	if (list_empty(&c->waits) && !c->running && !c->looking) {
-		line_leave(c);
+	if (list_empty(&c->waits) && c->turn.state != AUTH_TURN_RUN && !c->looking) {
+		auth_line_leave(&c->queue->line, &c->turn);
 		check_free(c);
 	}
 }

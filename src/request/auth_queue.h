@@ -7,10 +7,10 @@
 #ifndef H2D_REQUEST_AUTH_QUEUE_H
 #define H2D_REQUEST_AUTH_QUEUE_H
 
-#include "base/addr.h"
 #include "base/conf_pos.h"
 #include "event/offload.h"
 #include "http/auth_basic.h"
+#include "request/account.h"
 
 struct auth {
 	const char *file;   /* read anew for each check that is not remembered */
@@ -21,9 +21,10 @@ struct auth {
 enum auth_verdict {
 	AUTH_REFUSED, /* no such user, or not the password */
 	AUTH_PASSED,
-	AUTH_BUSY,   /* too many checks are waiting, of this peer or of all: try again later */
-	AUTH_BROKEN, /* the file cannot be read, which was logged */
-	AUTH_LATER,  /* wait->fn() will say */
+	AUTH_BUSY,    /* too many checks are waiting, of this client or of all: try again later */
+	AUTH_DELAYED, /* earlier guesses at this user's password were wrong: after wait->retry_ms */
+	AUTH_BROKEN,  /* the file cannot be read, which was logged */
+	AUTH_LATER,   /* wait->fn() will say */
 };
 
 struct auth_check;
@@ -32,6 +33,7 @@ struct auth_check;
 struct auth_wait {
 	struct list node;
 	struct auth_check *check; /* NULL: does not wait */
+	uint64_t retry_ms;        /* of AUTH_DELAYED and AUTH_BUSY; 0: soon */
 	void (*fn)(struct auth_wait *wait,
 		enum auth_verdict verdict); /* in the loop, never from auth_ask() */
 };
@@ -44,11 +46,12 @@ struct auth_queue *auth_queue_new(struct loop *l, struct offload *o);
 void auth_queue_free(struct auth_queue **queue);
 
 /*
- * Whether auth's file knows these credentials, which came from peer. With AUTH_LATER wait is in use
- * until fn() or auth_forget(). who is copied, and wiped where it was.
+ * Whether auth's file knows these credentials, which account's client sent (NULL: nobody's, which
+ * is a client of its own). With AUTH_LATER wait is in use until fn() or auth_forget(). who is
+ * copied.
  */
 enum auth_verdict auth_ask(struct auth_queue *queue, const struct auth *auth,
-	const struct auth_basic *who, const struct addr *peer, struct auth_wait *wait);
+	const struct auth_basic *who, struct account *account, struct auth_wait *wait);
 
 /* The verdict is not wanted any more; harmless if wait does not wait. */
 void auth_forget(struct auth_wait *wait);

@@ -5,6 +5,8 @@
  */
 #include "request/gate.h"
 
+#include <inttypes.h>
+
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
@@ -56,13 +58,27 @@ static void trace_verdict(struct h2d_req *req, const struct auth *auth, enum aut
 		[AUTH_REFUSED] = "user or password is wrong",
 		[AUTH_PASSED] = "user and password are right",
 		[AUTH_BUSY] = "too many passwords are being checked",
+		[AUTH_DELAYED] = "too soon after wrong passwords",
 		[AUTH_BROKEN] = "the file cannot be read",
 	};
 
 	TRACE_STEP(req, AUTH, &auth->at, "\"%s\": %s", auth->file, texts[verdict]);
 }
 
-static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
+/* Not now: RFC 6585, 4; RFC 9110, 10.2.3. */
+static void come_back(struct h2d_req *req, const struct err *err, const struct auth_wait *wait)
+{
+	char *s = arena_printf(&req->arena, "%" PRIu64, (wait->retry_ms + 999) / 1000);
+
+	err_log(err, req_client(req));
+	req_record_error(&req->record, err);
+	reply_add(req, SLICE("retry-after"),
+		s != NULL && wait->retry_ms > 0 ? slice_str(s) : SLICE("1"));
+	reply_error(req, err->status);
+}
+
+static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict,
+	const struct auth_wait *wait)
 {
 	struct slice ask;
 
@@ -76,9 +92,10 @@ static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdi
 			reply_error(req, 401);
 		break;
 	case AUTH_BUSY:
-		COUNT(limit_passwords, 1);
-		reply_add(req, SLICE("retry-after"), SLICE("1"));
-		reply_error(req, 503);
+		come_back(req, ERR_PASSWORD_LINE, wait);
+		break;
+	case AUTH_DELAYED:
+		come_back(req, ERR_PASSWORD_DELAY, wait);
 		break;
 	default:
 		reply_error(req, 503);
@@ -98,7 +115,7 @@ static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 	if (verdict != AUTH_PASSED) {
 		req->user.n = 0;
 		if (open)
-			answer(req, gate->auth, verdict);
+			answer(req, gate->auth, verdict, wait);
 	}
 	gate->done(req, open && verdict == AUTH_PASSED ? GATE_GO : GATE_ANSWERED, gate->ctx);
 }
@@ -131,7 +148,7 @@ static enum gate_result ask(
 	gate->ctx = ctx;
 	gate->wait.fn = decided;
 	if (credentials(req, &who)) {
-		verdict = auth_ask(req->env->auth_queue, auth, &who, req_client(req), &gate->wait);
+		verdict = auth_ask(req->env->auth_queue, auth, &who, req_account(req), &gate->wait);
 		if (verdict == AUTH_PASSED || verdict == AUTH_LATER)
 			req->user = arena_dup(&req->arena, who.user);
 		auth_basic_wipe(&who);
@@ -145,7 +162,7 @@ static enum gate_result ask(
 		req->gate = gate;
 		return GATE_LATER;
 	}
-	answer(req, auth, verdict);
+	answer(req, auth, verdict, &gate->wait);
 	return GATE_ANSWERED;
 }
 

@@ -2,6 +2,7 @@
 import gzip
 import os
 import socket
+import threading
 import time
 
 import pytest
@@ -134,6 +135,91 @@ def test_guesses_of_others(costly):
 		for stream in streams[1:9]:
 			rude.reset(stream)
 	costly.wait_quiet()
+
+
+class Guessers:
+	"""Each address keeps nine wrong passwords of one user outstanding, for as long as a test lasts."""
+
+	def __init__(self, server, addresses, user):
+		self.over = threading.Event()
+		self.threads = [threading.Thread(target=self.run, args=(server, a, user))
+			for a in addresses]
+		self.first = threading.Barrier(len(self.threads) + 1)
+		self.statuses = set()
+		for t in self.threads:
+			t.start()
+		self.first.wait(60)
+
+	def run(self, server, address, user):
+		with from_address(server, address) as c:
+			streams = [c.send("GET", "/in/f", basic(user, "guess %d of %s" % (n, address))) for n in range(9)]
+			for n in range(9, 10**6):
+				answer = c.response(streams.pop(0))
+				self.statuses.add(answer.status)
+				if n == 10:
+					self.first.wait(60)
+				if self.over.is_set() and n > 10:
+					break
+				streams.append(c.send("GET", "/in/f", basic(user, "guess %d of %s" % (n, address))))
+				if answer.status == 429:
+					self.over.wait(0.05)
+			for stream in streams:
+				c.reset(stream)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *exc):
+		self.over.set()
+		for t in self.threads:
+			t.join(60)
+
+
+@pytest.fixture
+def many_users(h2d):
+	server = h2d.new(files={"in/f": "secret"}, workers=1)
+	users = {"u%d" % n: hashed("right %d" % n, BCRYPT % 8) for n in range(16)}
+	path = put_users(server, anna=hashed("sesame", BCRYPT % 8), **users)
+	server.write_conf(server="location \"/in\" { auth-basic-file = \"%s\" }" % path)
+	server.start(image=True)
+	return server
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.%d" % n for n in range(2, 12)], ["127.0.0.1"]],
+	ids=["elsewhere", "same-address"])
+def test_right_passwords_beside_guesses(many_users, addresses):
+	"""Guesses wait for their own delay, and take no place of those whose password is right: whether they
+	come from ten other addresses or from the one that all share."""
+	with Guessers(many_users, addresses, "anna") as rude:
+		with from_address(many_users, "127.0.0.1") as c:
+			answers = [c.get("/in/f", basic("u%d" % n, "right %d" % n)).status for n in range(16)]
+	assert answers == [200] * 16
+	assert 429 in rude.statuses and rude.statuses <= {401, 429, 503}
+	assert many_users.status()["totals"]["limit_passwords"] > 0
+	many_users.log.wait(r"connection 127\.0\.0\.\d+: password asked for too soon after wrong ones")
+	many_users.wait_quiet()
+
+
+def test_delay_is_told(many_users):
+	"""Who guesses faster than his delay is told when to come back."""
+	with Guessers(many_users, ["127.0.0.1"], "anna"), from_address(many_users, "127.0.0.1") as c:
+		answer = c.get("/in/f", basic("anna", "another guess"))
+		assert answer.status in (401, 429)
+		while answer.status != 429:
+			answer = c.get("/in/f", basic("anna", "another guess %d" % time.monotonic_ns()))
+		assert 1 <= int(answer.get("retry-after")) <= 4
+
+
+def test_right_lately_beside_guesses_at_the_same_user(many_users):
+	"""Somebody who was let in is let in again, whoever guesses at the same user's password from the same
+	address, also when the verdict has to be found anew."""
+	with from_address(many_users, "127.0.0.1") as c:
+		assert c.get("/in/f", basic("anna", "sesame")).status == 200
+		with Guessers(many_users, ["127.0.0.1"], "anna"):
+			for _ in range(3):
+				put_users(many_users, anna=hashed("sesame", BCRYPT % 8))
+				time.sleep(1)  # a change counts after a second
+				assert c.get("/in/f", basic("anna", "sesame")).status == 200
 
 
 def test_guesses_beside_somebody_known(costly):

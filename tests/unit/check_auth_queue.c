@@ -29,6 +29,7 @@ struct asker {
 static struct loop loop;
 static struct offload *offload;
 static struct auth_queue *desk;
+static struct accounts *accounts;
 static struct auth auth;
 static char file[40];
 static struct asker askers[ASKERS];
@@ -82,6 +83,8 @@ static void setup(void)
 	offload = offload_new(&loop, 4);
 	desk = auth_queue_new(&loop, offload);
 	ck_assert_ptr_nonnull(desk);
+	accounts = accounts_new(ASKERS * 2);
+	ck_assert_ptr_nonnull(accounts);
 	auth = (struct auth){ .file = file };
 	memset(askers, 0, sizeof(askers));
 	for (int i = 0; i < ASKERS; i++)
@@ -95,6 +98,7 @@ static void teardown(void)
 {
 	offload_free(&offload);
 	auth_queue_free(&desk);
+	accounts_free(&accounts);
 	loop_fini(&loop);
 	unlink(file);
 	ck_assert_int_eq(counters->offload_jobs, 0);
@@ -104,6 +108,8 @@ static enum auth_verdict ask(struct asker *a, const char *user, const char *pass
 {
 	struct addr from = { .in = { .sin_family = AF_INET } };
 	struct auth_basic who = { 0 };
+	struct account *account;
+	enum auth_verdict v;
 
 	peer += !same_peer;
 	from.in.sin_addr.s_addr = htonl(0x0a000000 + peer);
@@ -111,7 +117,10 @@ static enum auth_verdict ask(struct asker *a, const char *user, const char *pass
 	snprintf(who.bytes, sizeof(who.bytes), "%s%c%s", user, 0, password);
 	who.user = slice_of(who.bytes, strlen(user));
 	who.password = slice_of(who.bytes + strlen(user) + 1, strlen(password));
-	return auth_ask(desk, &auth, &who, &from, &a->wait);
+	account = account_open(accounts, &from);
+	v = auth_ask(desk, &auth, &who, account, &a->wait);
+	account_close(&account);
+	return v;
 }
 
 static void auth_cache_come(void)
