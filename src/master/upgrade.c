@@ -50,8 +50,10 @@ static void let_go(struct master *m)
 	timer_disarm(&m->loop.wheel, &u->limit);
 	if (u->channel.active)
 		loop_unwatch(&m->loop, &u->channel);
+	if (u->process.active)
+		loop_unwatch(&m->loop, &u->process);
 	close_fd(&u->channel.fd);
-	close_fd(&u->pidfd);
+	close_fd(&u->process.fd);
 	close_fd(&u->doubts[0]);
 	close_fd(&u->doubts[1]);
 }
@@ -85,15 +87,31 @@ static bool read_number(const char *text, uint32_t *out)
 	return *end == '\0' && n <= INT32_MAX;
 }
 
-static bool heard_pid(struct master *m, const char *text)
+static void fail_ended(struct master *m)
 {
+	fail(m, m->next.text[0] == '\0' ? "the new program ended without a word" : NULL);
+}
+
+/* A process that has ended by now is not watched. */
+static bool learn_pid(struct master *m, const char *text)
+{
+	struct watch *w = &m->upgrade.process;
 	uint32_t pid;
 
 	if (m->upgrade.pid != 0 || !read_number(text, &pid) || pid == 0)
 		return false;
 	m->upgrade.pid = (pid_t)pid;
-	m->upgrade.pidfd = pidfd_open((pid_t)pid, 0);
-	return m->upgrade.pidfd >= 0;
+	w->fd = pidfd_open((pid_t)pid, 0);
+	return w->fd >= 0 ? loop_watch(&m->loop, w, EPOLLIN) == 0 : errno == ESRCH;
+}
+
+static bool heard_pid(struct master *m, const char *text)
+{
+	if (!learn_pid(m, text))
+		return false;
+	if (!m->upgrade.process.active)
+		fail_ended(m);
+	return true;
 }
 
 /* Its first word may wait to be read; if it comes later, it is not taken, and become() ends. */
@@ -108,7 +126,7 @@ static void hear_who_it_is(struct master *m)
 		return;
 	msg[n] = '\0';
 	if (strncmp(msg, PID, strlen(PID)) == 0)
-		heard_pid(m, msg + strlen(PID));
+		learn_pid(m, msg + strlen(PID));
 }
 
 /* Its workers finish what they have accepted, as they do when any master dies. */
@@ -116,8 +134,8 @@ static void kill_it(struct master *m)
 {
 	if (m->upgrade.pid == 0)
 		hear_who_it_is(m);
-	if (m->upgrade.pidfd >= 0)
-		pidfd_send_signal(m->upgrade.pidfd, SIGKILL, NULL, 0);
+	if (m->upgrade.process.fd >= 0)
+		pidfd_send_signal(m->upgrade.process.fd, SIGKILL, NULL, 0);
 }
 
 static void on_limit(struct timer *t)
@@ -253,13 +271,22 @@ static void on_channel(struct watch *w, uint32_t events)
 	while (w->active &&
 		((n = recv(w->fd, msg, sizeof(msg) - 1, MSG_DONTWAIT)) >= 0 || errno != EAGAIN)) {
 		if (n <= 0) {
-			fail(m, m->next.text[0] == '\0' ? "the new program ended without a word"
-							: NULL);
+			fail_ended(m);
 			return;
 		}
 		msg[n] = '\0';
 		on_message(m, msg);
 	}
+}
+
+/* A child that it left behind may have the channel still. */
+static void on_end(struct watch *w, uint32_t events)
+{
+	struct master *m = LIST_ENTRY(w, struct master, upgrade.process);
+
+	on_channel(&m->upgrade.channel, events); /* its last words */
+	if (m->upgrade.channel.active)
+		fail_ended(m);
 }
 
 /* --- what it is told -------------------------------------------------------------------------- */
@@ -386,6 +413,7 @@ static int watch(struct master *m, int fd)
 	struct upgrade *u = &m->upgrade;
 
 	u->channel = (struct watch){ .fn = on_channel, .fd = fd };
+	u->process = (struct watch){ .fn = on_end, .fd = -1 };
 	u->pid = 0;
 	timer_arm(&m->loop.wheel, &u->limit, clock_ms() + LIMIT_MS);
 	return loop_watch(&m->loop, &u->channel, EPOLLIN);
@@ -451,7 +479,7 @@ static void on_later(struct task *t)
 
 void upgrade_init(struct master *m)
 {
-	m->upgrade = (struct upgrade){ .channel.fd = -1, .pidfd = -1, .doubts = { -1, -1 } };
+	m->upgrade = (struct upgrade){ .channel.fd = -1, .process.fd = -1, .doubts = { -1, -1 } };
 	timer_init(&m->upgrade.limit, on_limit);
 	task_init(&m->upgrade.later, on_later);
 }

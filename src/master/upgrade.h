@@ -19,7 +19,7 @@ struct upgrade {
 	struct task later;    /* begins one that had to wait for a reload */
 	bool wanted;          /* such a one */
 	pid_t pid;            /* of the new master; 0: not told yet */
-	int pidfd;            /* of it; -1 */
+	struct watch process; /* its pidfd, which tells its end; not active: not told yet */
 	uint64_t began_us;
 	int doubts[2]; /* where the new program's keeper reads doubts, and its other end; -1 */
 };

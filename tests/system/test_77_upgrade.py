@@ -296,6 +296,7 @@ FAILING = {
 	"leaves": ("#!/bin/sh\nexit 1\n", r"the new program ended without a word"),
 	"is killed": ("#!/bin/sh\nkill -9 $$\n", r"the new program ended without a word"),
 	"is another": ("#!/bin/true\n", r"the new program ended without a word"),
+	"leaves a child": ("#!/bin/sh\nsleep 600 &\necho $! > %s/child\nexit 1\n", r"the new program ended without a word"),
 }
 
 
@@ -304,6 +305,7 @@ def test_a_program_that_fails(own, what):
 	# With the image the master has a pipe more.
 	server = own(workers=2, listens=("tcp", "tls", "unix"), image=True)
 	text, pattern = FAILING[what]
+	text = text.replace("%s", server.dir)
 	before = server.status()
 	kinds = server.settled_kinds(server.pid)
 	shutil.copy(own.binary, own.binary + ".good")
@@ -316,6 +318,9 @@ def test_a_program_that_fails(own, what):
 		assert "upgrade failed" in done.err and re.search(pattern, done.err), done.err
 		server.log.wait(pattern)
 		assert c.get("/").status == 200, "even connections live on"
+	if os.path.exists(server.path("child")):
+		with open(server.path("child")) as f:
+			os.kill(int(f.read()), signal.SIGKILL)
 	nothing_changed(server, before)
 	procs.wait_for(lambda: procs.descriptor_kinds(server.pid) == kinds, said="no descriptor is left")
 	os.rename(good + ".good", good)
