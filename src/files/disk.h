@@ -171,6 +171,8 @@ struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
  */
 int disk_file_check(struct disk_file *f);
 int disk_file_check_closely(struct disk_file *f); /* in a thread */
+/* Whether its first bytes, as many as were announced, are those of f->etag; in a thread. */
+bool disk_file_has_etag(struct disk_file *f);
 /* The n bytes at that place of the file were read, to be sent. */
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
 int64_t disk_stamp_ns(void); /* the clock that file systems stamp with, wall time */

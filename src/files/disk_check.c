@@ -64,9 +64,14 @@ static bool is_there(struct disk_file *f, const struct disk_sample *s)
 	return disk_file_pread(f, bytes, s->n, s->at) == 0 && memcmp(bytes, s->bytes, s->n) == 0;
 }
 
-/* A file that was emptied and written again may be longer than before, too. */
-static bool has_samples(struct disk_file *f)
+/*
+ * A file that was emptied and written again may be longer than before, too. While nothing was sent
+ * there is its entity tag to tell it by; without one nothing was promised.
+ */
+static bool is_the_same(struct disk_file *f)
 {
+	if (f->first.n == 0)
+		return f->etag.n == 0 || disk_file_has_etag(f);
 	return is_there(f, &f->first) && is_there(f, &f->last);
 }
 
@@ -79,7 +84,7 @@ int disk_file_check_closely(struct disk_file *f)
 		return rc;
 	if (file_id_same_content(&now, &f->file_id))
 		return 0;
-	if (!file_id_grew(&now, &f->file_id) || !has_samples(f))
+	if (!file_id_grew(&now, &f->file_id) || !is_the_same(f))
 		return -EAGAIN;
 	f->file_id = now;
 	return 0;

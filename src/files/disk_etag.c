@@ -66,27 +66,33 @@ static int wait_in_turn(const struct disk_file *f)
 	return rc;
 }
 
+/* Of the first n bytes. 0, -EAGAIN if there are fewer, -errno. */
+static int hash_bytes(
+	struct disk_file *f, struct etag_hash *h, char *buf, uint64_t n, struct etag *e)
+{
+	int rc = etag_hash_begin(h);
+
+	for (uint64_t at = 0; rc == 0 && at < n;) {
+		size_t piece = n - at < DISK_SMALL ? (size_t)(n - at) : DISK_SMALL;
+
+		rc = disk_file_pread(f, buf, piece, at);
+		if (rc == 0)
+			rc = etag_hash_add(h, buf, piece);
+		at += piece;
+	}
+	return rc == 0 ? etag_hash_end(h, e) : rc;
+}
+
 /* Once over the whole file. 0, -EAGAIN if it changed meanwhile (f->file_id is the new one), -errno.
  */
 static int hash_once(struct disk_file *f, struct etag_hash *h, char *buf)
 {
 	struct file_id before = f->file_id;
 	int64_t seen_ns = f->seen_ns;
-	int rc = etag_hash_begin(h), looked;
+	int rc = wait_in_turn(f), looked;
 
 	if (rc == 0)
-		rc = wait_in_turn(f);
-	for (uint64_t at = 0; rc == 0 && at < before.size;) {
-		uint64_t left = before.size - at;
-		size_t n = left < DISK_SMALL ? (size_t)left : DISK_SMALL;
-
-		rc = disk_file_pread(f, buf, n, at);
-		if (rc == 0)
-			rc = etag_hash_add(h, buf, n);
-		at += n;
-	}
-	if (rc == 0)
-		rc = etag_hash_end(h, &f->etag);
+		rc = hash_bytes(f, h, buf, before.size, &f->etag);
 	if (rc < 0 && rc != -EAGAIN)
 		return rc;
 	looked = look_again(f);
@@ -96,6 +102,19 @@ static int hash_once(struct disk_file *f, struct etag_hash *h, char *buf)
 		return -EAGAIN;
 	f->seen_ns = seen_ns;
 	return 0;
+}
+
+bool disk_file_has_etag(struct disk_file *f)
+{
+	struct etag_hash *h = etag_hash_new();
+	char *buf = malloc(DISK_SMALL);
+	struct etag now = { 0 };
+	bool has = h != NULL && buf != NULL && hash_bytes(f, h, buf, f->file_id.size, &now) == 0 &&
+		   slice_eq(etag_slice(&now), etag_slice(&f->etag));
+
+	etag_hash_free(&h);
+	free(buf);
+	return has;
 }
 
 static int make_etag(struct disk_file *f, struct etag_hash *h, char *buf)

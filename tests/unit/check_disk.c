@@ -194,6 +194,33 @@ START_TEST(changes_meanwhile_slow)
 }
 END_TEST
 
+/* Behind its answer, in front of its first byte: the entity tag says whether it only grew. */
+START_TEST(changes_before_its_first_byte)
+{
+	char *data = tree_bytes(200000, 4), *other = tree_bytes(200001, 1 << 20), byte;
+	struct h2d_req *req;
+
+	begin(_i);
+	for (int anew = 0; anew < 2; anew++) {
+		tree_write("f", data, 200000);
+		tree_date("f", 784111777);
+		req = get("/f");
+		unit_wait(req);
+		if (anew)
+			tree_write("f", other, 200001);
+		else
+			grow(3);
+		if (anew)
+			ck_assert_int_eq(unit_read(req, &byte, 1), UNIT_FAILED);
+		else
+			unit_expect_body(req, data, 200000);
+		unit_end(req);
+	}
+	free(data);
+	free(other);
+}
+END_TEST
+
 /* A request goes away at every step; what its thread comes back with is let go. */
 START_TEST(goes_away)
 {
@@ -342,6 +369,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, all_sizes, 0, 2);
 	tcase_add_loop_test(tc, changes_meanwhile, 0, nevents);
 	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);
+	tcase_add_loop_test(tc, changes_before_its_first_byte, 0, 2);
 	tcase_add_test(tc, goes_away);
 	tcase_add_test(tc, remembers_hashes);
 	tcase_add_loop_test(tc, no_descriptors, 0, 2);
