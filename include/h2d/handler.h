@@ -269,7 +269,7 @@ struct h2d_stored {
 	const char *name; /* ends in NUL */
 	const char *path; /* where it can be asked for, percent-encoded: for a location field */
 	uint64_t size;
-	const char *etag; /* as GET will say it, with its quotes */
+	const char *etag; /* as GET will say it, with its quotes; NULL where repr_digest is */
 	/* Of its content, for a field of that name (RFC 9530); NULL: the file is longer than
 	 * cache.max-file-size, and the request has neither a digest nor want-repr-digest. */
 	const char *repr_digest;

@@ -1,7 +1,7 @@
 /*
  * file_id: identifies a file and its state by device, inode, size and times. Content hashes are
  * remembered by it, and readers compare it to see that a file changed under them. The keeper and
- * the workers call it; the functions are pure and never look at the file system.
+ * the workers call it; no function looks at the file system, and one at a clock.
  */
 #ifndef H2D_BASE_FILE_ID_H
 #define H2D_BASE_FILE_ID_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 struct file_id {
 	uint64_t dev, ino, size;
@@ -74,6 +75,15 @@ static inline bool file_id_settled(const struct file_id *id, int64_t wall_ns)
 static inline int64_t file_id_ns(struct timespec t)
 {
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Wall time by the clock that file systems stamp with. */
+static inline int64_t file_id_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return file_id_ns(now);
 }
 
 static inline int64_t file_id_mtime(const struct file_id *id)

@@ -24,7 +24,8 @@ static void destroy(struct disk *d)
 	pool_fini(&d->tiny);
 	pool_fini(&d->small);
 	pool_fini(&d->large);
-	etag_memo_free(&d->memo);
+	hasher_free(&d->hasher);
+	etag_memo_free(&d->own_memo);
 	free(d->trees);
 	free(d);
 }
@@ -64,9 +65,10 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
 	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
 	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
-	d->memo = etag_memo_new();
+	d->memo = conf->etags != NULL ? conf->etags : (d->own_memo = etag_memo_new());
+	d->hasher = d->memo != NULL ? hasher_new(o, d->memo) : NULL;
 	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
-	if (d->memo != NULL && d->trees != NULL)
+	if (d->hasher != NULL && d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
 		destroy(d);

@@ -10,9 +10,9 @@
 #include "files/disk_root.h"
 #include "files/doubt_client.h"
 #include "files/files.h"
+#include "files/hasher.h"
 #include "files/places.h"
 #include "http/coding.h"
-#include "image/etag.h"
 #include "request/req.h"
 
 enum {
@@ -39,13 +39,14 @@ struct disk_tree {
 struct disk {
 	struct offload *offload;
 	struct doubt_client *doubts;
-	uint64_t max_file_size; /* up to here an ETag is of the content */
+	uint64_t max_file_size; /* up to here a response waits for its entity tag */
 	struct disk_tree *trees;
 	unsigned ntrees;
 	struct pool tiny, small, large;
 	struct escapes *escapes;
 	struct places places;
-	struct etag_memo *memo;
+	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
+	struct hasher *hasher;
 	uint64_t logged_ms; /* when a shortage was last logged */
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
@@ -74,7 +75,7 @@ struct disk_file {
 	void *ctx;
 	struct file_id file_id; /* once open: of the file that is sent; while it is, as last seen */
 	int64_t mtime;          /* seconds; of the file that was asked for */
-	struct etag etag;       /* n 0: the file does not hold still long enough */
+	struct etag etag;       /* n 0: it has none now */
 
 	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
 	enum coding beside[CODINGS];
@@ -140,7 +141,7 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  */
 int disk_file_open(struct disk_file *f);
 
-/* Finds or makes f->etag. 0, -errno or DISK_LATER. */
+/* Finds f->etag, or makes it; that of a long file behind this response. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
 
 /* The request needs it no more; from now on nothing is called back. */
@@ -175,7 +176,6 @@ int disk_file_check_closely(struct disk_file *f); /* in a thread */
 bool disk_file_has_etag(struct disk_file *f);
 /* The n bytes at that place of the file were read, to be sent. */
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
-int64_t disk_stamp_ns(void); /* the clock that file systems stamp with, wall time */
 int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
 
 #endif

@@ -1,32 +1,31 @@
 /*
  * disk_etag: the entity tag of an open file, found in a thread unless it is remembered. What it is
  * taken from holds still: from then on every write moves the time stamps, so that the pieces that
- * are sent, each checked by them, are of the content that was hashed. See disk.h.
+ * are sent, each checked by them, are of the content that was hashed. A long file is hashed behind
+ * its response (hasher.h), one that goes on changing is not: they have no tag until then. See
+ * disk.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/counters.h"
 #include "files/disk.h"
 #include "image/wait_writers.h"
 
-enum { HASH_TRIES = 3, SETTLE_TRIES = 4, SETTLE_NS = 5000000 };
-
-int64_t disk_stamp_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
+enum {
+	HASH_TRIES = 3,
+	SETTLE_TRIES = 4,
+	SETTLE_NS = 5000000,
+	QUIET_BYTES = 64 << 20, /* a second of quiet for each */
+};
 
 /* Takes f->file_id anew. 0, or -errno. */
 static int look_again(struct disk_file *f)
 {
 	struct stat st;
 
-	f->seen_ns = disk_stamp_ns();
+	f->seen_ns = file_id_clock_ns();
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
 	f->file_id = file_id_of(&st);
@@ -121,15 +120,7 @@ static int make_etag(struct disk_file *f, struct etag_hash *h, char *buf)
 {
 	int rc = settle(f);
 
-	if (rc < 0)
-		return rc;
-	if (f->file_id.size <= f->disk->max_file_size)
-		return hash_once(f, h, buf);
-	rc = wait_in_turn(f);
-	if (rc < 0)
-		return rc;
-	etag_of_size(&f->file_id, &f->etag);
-	return 0;
+	return rc == 0 ? hash_once(f, h, buf) : rc;
 }
 
 static void etag_work(struct job *j)
@@ -145,29 +136,47 @@ static void etag_work(struct job *j)
 	free(buf);
 }
 
+/* Whether file_id will be another one after every later write. */
+static bool tells(const struct disk_file *f)
+{
+	return file_id_settled(&f->file_id, f->seen_ns) ||
+	       (f->kind != BENEATH_REMOTE && file_id_tells(&f->file_id, f->seen_ns));
+}
+
 static void etag_finish(struct disk_file *f)
 {
-	bool hashed = f->result == 0 && f->file_id.size <= f->disk->max_file_size;
-
-	if (hashed)
-		etag_memo_put(f->disk->memo, &f->file_id, &f->etag, f->seen_ns);
+	COUNT(files_hashed, 1);
 	if (f->result == -EAGAIN) {
 		/* It is being written: served, but with nothing that promises bytes. */
 		f->etag.n = 0;
 		f->result = 0;
 	}
+	if (f->result == 0)
+		etag_memo_put(f->disk->memo, &f->file_id, &f->etag, f->seen_ns, tells(f));
 	f->fn(f, f->result);
+}
+
+/* For as long as it would be read, many times over: what is appended to now and then is not hashed
+ * each time. */
+static bool is_quiet(const struct disk_file *f)
+{
+	int64_t quiet_s = (f->seen_ns - f->file_id.ctime_ns) / 1000000000;
+
+	return file_id_settled(&f->file_id, f->seen_ns) &&
+	       (uint64_t)quiet_s >= f->file_id.size / QUIET_BYTES;
 }
 
 int disk_file_etag(struct disk_file *f)
 {
-	/* Waiting is for threads, but a write that began so long ago is over. */
-	if (f->file_id.size > f->disk->max_file_size &&
-		f->seen_ns - f->file_id.ctime_ns > WAIT_WRITERS_NS) {
-		etag_of_size(&f->file_id, &f->etag);
+	struct disk *d = f->disk;
+
+	if (etag_memo_get(d->memo, &f->file_id, &f->etag))
 		return 0;
-	}
-	if (etag_memo_get(f->disk->memo, &f->file_id, &f->etag))
+	f->etag.n = 0;
+	if (f->file_id.size > d->max_file_size && is_quiet(f))
+		hasher_ask(d->hasher, f->fd, &f->file_id, disk_file_class(f), f->tree->path);
+	if (f->file_id.size > d->max_file_size ||
+		etag_memo_restless(d->memo, &f->file_id, f->seen_ns))
 		return 0;
 	return disk_file_later(f, disk_file_class(f), etag_work, etag_finish);
 }

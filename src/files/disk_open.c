@@ -25,7 +25,7 @@ static int open_regular(
 {
 	struct stat st;
 
-	o->seen_ns = disk_stamp_ns();
+	o->seen_ns = file_id_clock_ns();
 	o->fd = root->fd >= 0 ? beneath_open_file(root->fd, path, flags, &st) : -ENOENT;
 	if (o->fd < 0)
 		return o->fd;

@@ -292,6 +292,7 @@ static bool set_up(struct store *s, bool named, struct slice name)
 	w->overwrite = site->upload_overwrite;
 	w->quota = site->upload_quota;
 	w->max_file_size = s->disk->max_file_size;
+	w->memo = s->disk->memo;
 	w->now = s->req->env->date_s;
 	if (named)
 		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));

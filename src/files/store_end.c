@@ -149,12 +149,13 @@ static bool describe(struct store *s, const struct store_file *f, struct h2d_sto
 	*d = (struct h2d_stored){ .name = f->name,
 		.path = text(a, path),
 		.size = f->size,
-		.etag = text(a, etag_slice(&f->etag)),
+		.etag = f->etag.n > 0 ? text(a, etag_slice(&f->etag)) : NULL,
 		.repr_digest = digest,
 		.created = f->created };
 	if (digest != NULL)
 		digest_field_write(digest, DIGEST_SHA_256, f->sha256);
-	return (digest != NULL || !f->summed) && d->path != NULL && d->etag != NULL;
+	return (digest != NULL || !f->summed) && d->path != NULL &&
+	       (d->etag != NULL || f->etag.n == 0);
 }
 
 static int status_of_success(const struct store *s)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
@@ -18,7 +19,14 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-enum { READ_PIECE = 64 << 10, LOOK_TRIES = 3, SEND_OFF = 8 << 20, LONG = 4 << 20 };
+enum {
+	READ_PIECE = 64 << 10,
+	LOOK_TRIES = 3,
+	SEND_OFF = 8 << 20,
+	LONG = 4 << 20,
+	TICK_TRIES = 4,
+	TICK_NS = 5000000,
+};
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {
@@ -92,24 +100,7 @@ int store_file_write(struct store_file *f, struct iovec *v, int n)
 	return rc;
 }
 
-/* The tag that every reader of the file comes to. */
-static int make_etag(struct store_file *f, uint64_t max_file_size)
-{
-	struct file_id id;
-	struct stat st;
-
-	if (f->size <= max_file_size) {
-		etag_of_sha256(f->sha256, &f->etag);
-		return 0;
-	}
-	if (fstat(f->fd, &st) < 0)
-		return -errno;
-	id = file_id_of(&st);
-	etag_of_size(&id, &f->etag);
-	return 0;
-}
-
-int store_file_end(struct store_file *f, uint64_t max_file_size)
+int store_file_end(struct store_file *f)
 {
 	int rc;
 
@@ -119,7 +110,9 @@ int store_file_end(struct store_file *f, uint64_t max_file_size)
 	/* EINVAL: a file system that has nothing to sync. */
 	if (rc == 0 && fsync(f->fd) < 0 && errno != EINVAL)
 		rc = -errno;
-	return rc == 0 ? make_etag(f, max_file_size) : rc;
+	if (rc == 0 && f->summed)
+		etag_of_sha256(f->sha256, &f->etag);
+	return rc;
 }
 
 static int hide(struct store_file *f, struct store_dir *d)
@@ -244,38 +237,81 @@ static int hash(int fd, char *buf, struct etag *e)
 	return rc;
 }
 
+/* Its state, *seen_ns being the time in front of that. 0, or -errno. */
+static int look(int fd, struct file_id *id, int64_t *seen_ns)
+{
+	struct stat st;
+
+	*seen_ns = file_id_clock_ns();
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*id = file_id_of(&st);
+	return 0;
+}
+
+/* Whether what is written to it from now on will be seen. */
+static bool tells(int fd, const struct file_id *id, int64_t seen_ns)
+{
+	return file_id_settled(id, seen_ns) ||
+	       (file_id_tells(id, seen_ns) && beneath_kind(fd) != BENEATH_REMOTE);
+}
+
+/* 0, -EAGAIN if it changed meanwhile, -errno. */
+static int hash_once(int fd, char *buf, struct etag_memo *memo, struct etag *e)
+{
+	struct file_id before, after;
+	int64_t seen_ns, now_ns;
+	int rc = look(fd, &before, &seen_ns);
+
+	if (rc < 0 || etag_memo_get(memo, &before, e))
+		return rc;
+	rc = hash(fd, buf, e);
+	if (rc == 0)
+		rc = look(fd, &after, &now_ns);
+	if (rc < 0)
+		return rc;
+	if (!file_id_eq(&before, &after))
+		return -EAGAIN;
+	if (tells(fd, &before, seen_ns))
+		etag_memo_put(memo, &before, e, seen_ns, true);
+	return 0;
+}
+
 /* As long as somebody writes to it in place, it has none. */
-static int tag_of(int fd, uint64_t max_file_size, struct etag *e)
+static int tag_of(int fd, struct etag_memo *memo, struct etag *e)
 {
 	char *buf = malloc(READ_PIECE);
 	int rc = buf != NULL ? -EAGAIN : -ENOMEM;
 
-	for (int tries = 0; tries < LOOK_TRIES && rc == -EAGAIN; tries++) {
-		struct stat before, after;
-		struct file_id id, now;
-
-		rc = fstat(fd, &before) < 0 ? -errno : 0;
-		id = file_id_of(&before);
-		if (rc == 0 && id.size > max_file_size)
-			etag_of_size(&id, e);
-		else if (rc == 0)
-			rc = hash(fd, buf, e);
-		if (rc == 0 && fstat(fd, &after) < 0)
-			rc = -errno;
-		if (rc < 0)
-			break;
-		now = file_id_of(&after);
-		if (!file_id_eq(&id, &now))
-			rc = -EAGAIN;
-	}
+	for (int tries = 0; tries < LOOK_TRIES && rc == -EAGAIN; tries++)
+		rc = hash_once(fd, buf, memo, e);
 	free(buf);
 	if (rc < 0)
 		e->n = 0;
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
-	uint64_t max_file_size, struct store_there *there)
+void store_file_remember(const struct store_file *f, struct etag_memo *memo, bool is_long)
+{
+	struct file_id id;
+	int64_t seen_ns;
+	int rc = f->fd >= 0 ? look(f->fd, &id, &seen_ns) : -EBADF;
+
+	if (rc == 0)
+		etag_memo_forget(memo, &id);
+	if (rc < 0 || !is_long || f->etag.n == 0)
+		return;
+	for (int tries = 0; rc == 0 && tries < TICK_TRIES && !file_id_tells(&id, seen_ns);
+		tries++) {
+		nanosleep(&(struct timespec){ .tv_nsec = TICK_NS }, NULL);
+		rc = look(f->fd, &id, &seen_ns);
+	}
+	if (rc == 0 && tells(f->fd, &id, seen_ns))
+		etag_memo_put(memo, &id, &f->etag, seen_ns, true);
+}
+
+int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
+	struct store_there *there)
 {
 	struct stat st;
 	int fd, rc;
@@ -287,7 +323,7 @@ int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
 	there->other = !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
 	there->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	there->mtime = st.st_mtim.tv_sec;
-	if (there->other || !want_etag)
+	if (there->other || memo == NULL)
 		return 0;
 	fd = beneath_open_file(d->fd, name, 0, &st);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
@@ -295,7 +331,7 @@ int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
 	if (fd < 0)
 		return 0;
 	there->mtime = st.st_mtim.tv_sec;
-	rc = tag_of(fd, max_file_size, &there->etag);
+	rc = tag_of(fd, memo, &there->etag);
 	close(fd);
 	return rc;
 }

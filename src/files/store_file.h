@@ -11,7 +11,7 @@
 #include "files/store_dir.h"
 #include "files/store_sum.h"
 #include "http/file_name.h"
-#include "image/etag.h"
+#include "image/etag_memo.h"
 
 struct store_file {
 	char name[FILE_NAME_LEN_MAX + 1]; /* what it will be called; ends in NUL */
@@ -23,7 +23,7 @@ struct store_file {
 	struct store_sum sum;
 	bool summed; /* sha256 is there */
 	unsigned char sha256[DIGEST_SIZE_MAX];
-	struct etag etag; /* as a GET will say it */
+	struct etag etag; /* as a GET will say it; n 0: it was not hashed */
 	bool created;     /* nothing had its name before */
 	int replaced;     /* what had its name, if that was long; -1: nothing */
 };
@@ -49,11 +49,9 @@ int store_file_adopt(struct store_file *f, int fd, struct slice name, const char
 /* Appends n pieces, in one call as far as it goes; v is used up. 0, or -errno. */
 int store_file_write(struct store_file *f, struct iovec *v, int n);
 
-/*
- * That was all: waits until the disk has it; then etag is there, and sha256 if it is no longer than
- * sum_max, which is at least max_file_size. 0, or -errno.
- */
-int store_file_end(struct store_file *f, uint64_t max_file_size);
+/* That was all: waits until the disk has it; then etag and sha256 are there, if it is no longer
+ * than sum_max. 0, or -errno. */
+int store_file_end(struct store_file *f);
 
 /* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */
 int store_file_shelve(struct store_file *f, struct store_dir *d);
@@ -67,11 +65,16 @@ int store_file_shelve(struct store_file *f, struct store_dir *d);
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
 void store_file_free_replaced(struct store_file *f);
 
+/* Behind that: readers know that it is new; of a long one, if it was hashed, its entity tag, too:
+ * that waits for a tick of the clock. */
+void store_file_remember(const struct store_file *f, struct etag_memo *memo, bool is_long);
+
 /* Lets go of it; what has a hidden name is removed. */
 void store_file_drop(struct store_file *f, const struct store_dir *d);
 
-/* What name stands for; its entity tag is made if it is wanted. 0, or -errno. */
-int store_file_look(const struct store_dir *d, const char *name, bool want_etag,
-	uint64_t max_file_size, struct store_there *there);
+/* What name stands for; with its entity tag, which is made if memo does not know it, unless memo is
+ * NULL. 0, or -errno. */
+int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
+	struct store_there *there);
 
 #endif

@@ -89,7 +89,7 @@ static int check_quota(const struct store_work *w)
 
 	if (w->quota == 0)
 		return 0;
-	rc = store_file_look(&w->at, w->name, false, 0, &there);
+	rc = store_file_look(&w->at, w->name, NULL, &there);
 	if (rc == 0)
 		rc = store_rules_others(w, there.size, &others);
 	return rc == 0 && others + w->size > w->quota ? 507 : rc;
@@ -372,7 +372,7 @@ int store_part_end(struct store_work *w)
 	if (rc == 0)
 		rc = store_work_compare(w, &f->sum, &other, 1);
 	if (rc == 0)
-		rc = store_file_end(f, w->max_file_size);
+		rc = store_file_end(f);
 	if (rc == 0)
 		err = digest_field_compare(&w->digests[1], DIGEST_SHA_256, f->sha256);
 	if (err != NULL)

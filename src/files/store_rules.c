@@ -12,9 +12,14 @@
 #include "image/spelling.h"
 #include "request/body.h"
 
+/* Any of its fields names one: a long file is read for it. */
 static bool asks_etag(const struct store_work *w)
 {
-	return cond_fields(w->fields, w->nfields) != 0;
+	for (unsigned i = 0; i < w->nfields; i++)
+		if ((cond_fields(&w->fields[i], 1) & (COND_IF_MATCH | COND_IF_NONE_MATCH)) &&
+			!slice_eq(w->fields[i].value, SLICE("*")))
+			return true;
+	return false;
 }
 
 static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
@@ -52,7 +57,7 @@ static int check_conditions(const struct store_work *w, const struct store_there
 int store_rules_look(
 	const struct store_work *w, const char *name, int elsewhere, struct store_there *there)
 {
-	int rc = store_file_look(&w->at, name, asks_etag(w), w->max_file_size, there);
+	int rc = store_file_look(&w->at, name, asks_etag(w) ? w->memo : NULL, there);
 
 	if (rc == 0 && there->any) {
 		rc = spelling_check(w->at.fd, name, 1, 0);

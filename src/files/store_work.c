@@ -81,7 +81,7 @@ static int write_some(struct store_work *w, struct iovec *v, int n)
 
 static int end_file(struct store_work *w)
 {
-	int rc = store_file_end(last(w), w->max_file_size);
+	int rc = store_file_end(last(w));
 
 	w->in_part = false;
 	if (rc == 0 && w->nfiles > STORE_OPEN_MAX)
@@ -101,7 +101,7 @@ static int make_room(struct store_work *w, struct slice name)
 	if (w->quota == 0)
 		return 0;
 	memcpy(text, name.p, name.n);
-	rc = store_file_look(&w->at, text, false, 0, &there);
+	rc = store_file_look(&w->at, text, NULL, &there);
 	if (rc == 0)
 		w->room += there.size;
 	return rc;
@@ -279,7 +279,7 @@ static int begin_file(struct store_work *w)
 	int rc = goes_on ? store_part_begin(w) : 0;
 
 	if (rc == 0 && goes_on)
-		rc = store_file_look(&w->at, w->name, false, 0, &there);
+		rc = store_file_look(&w->at, w->name, NULL, &there);
 	else if (rc == 0)
 		rc = store_rules_check_name(w, w->name, &there);
 	if (rc == 0)
@@ -385,11 +385,20 @@ static int place_part(struct store_work *w)
 	return rc == 0 ? store_part_placed(w, place_locked(w)) : rc;
 }
 
+/* Readers would hash a long file behind their responses, and have no tag to say until then. */
+static void remember_tags(const struct store_work *w)
+{
+	for (unsigned i = 0; i < w->nfiles; i++)
+		store_file_remember(w->files[i], w->memo, w->files[i]->size > w->max_file_size);
+}
+
 int store_work_place(struct store_work *w)
 {
 	int rc = w->part != NULL ? place_part(w) : place_locked(w);
 
 	w->changed = rc == 0;
+	if (rc == 0)
+		remember_tags(w);
 	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 

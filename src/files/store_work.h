@@ -29,8 +29,9 @@ struct store_work {
 	const char *name;      /* of the file; NULL: a form says */
 	bool removes;
 	bool overwrite;
-	uint64_t quota;             /* bytes of the folder; 0: any */
-	uint64_t max_file_size;     /* up to here an ETag is of the content */
+	uint64_t quota;         /* bytes of the folder; 0: any */
+	uint64_t max_file_size; /* up to here content is hashed as it comes */
+	struct etag_memo *memo;
 	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
 	const struct field *fields; /* conditions; of what can be resumed, digests too */
 	unsigned nfields;

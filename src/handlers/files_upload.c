@@ -13,7 +13,8 @@ enum { PER_FILE = 64 }; /* of JSON, beside strings */
 
 static void describe(struct h2d_req *req, const struct h2d_stored *file)
 {
-	h2d_reply_field(req, "etag", file->etag);
+	if (file->etag != NULL)
+		h2d_reply_field(req, "etag", file->etag);
 	if (file->repr_digest != NULL)
 		h2d_reply_field(req, "repr-digest", file->repr_digest);
 	h2d_reply_field(req, "content-location", file->path);
@@ -106,9 +107,15 @@ static char *put_file(char *at, const struct h2d_stored *f)
 {
 	at = put_string(put_text(at, "{\"name\":"), f->name);
 	at += sprintf(at, ",\"size\":%llu", (unsigned long long)f->size);
-	at = put_string(put_text(at, ",\"etag\":"), f->etag);
+	if (f->etag != NULL)
+		at = put_string(put_text(at, ",\"etag\":"), f->etag);
 	at = put_string(put_text(at, ",\"location\":"), f->path);
 	return put_text(at, "}");
+}
+
+static size_t etag_len(const struct h2d_stored *f)
+{
+	return f->etag != NULL ? strlen(f->etag) : 0;
 }
 
 /* {"files":[…]}; NULL when the request's memory is spent. */
@@ -118,7 +125,7 @@ static char *json(struct h2d_req *req, const struct h2d_stored *files, size_t n,
 	char *text, *at;
 
 	for (size_t i = 0; i < n; i++)
-		room += PER_FILE + 2 * (strlen(files[i].name) + strlen(files[i].etag)) +
+		room += PER_FILE + 2 * (strlen(files[i].name) + etag_len(&files[i])) +
 			strlen(files[i].path);
 	text = h2d_req_alloc(req, room);
 	if (text == NULL)

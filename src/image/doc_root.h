@@ -10,6 +10,7 @@
 #include "base/slice.h"
 
 struct escapes;    /* files/escape.h */
+struct etag_memo;  /* image/etag_memo.h */
 struct mime_types; /* http/mime.h */
 
 /* One tree. Its strings are borrowed from the configuration, its types from struct trees. */
@@ -29,6 +30,7 @@ struct doc_roots {
 	unsigned codings;        /* bit set by enum coding: which compressed variants are made */
 	uint64_t rescan_ms;      /* how often the keeper looks at everything */
 	struct escapes *escapes; /* links that the log has named; NULL: none is named */
+	struct etag_memo *etags; /* of all workers; NULL: each has its own */
 };
 
 /*

@@ -6,9 +6,8 @@
 #include "image/etag.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { ETAG_HASH_BYTES = 9 };
@@ -17,14 +16,6 @@ struct etag_hash {
 	EVP_MD_CTX *ctx;
 	EVP_MD *md;
 };
-
-void etag_of_size(const struct file_id *id, struct etag *e)
-{
-	int n = snprintf(e->text, sizeof(e->text), "\"%" PRIx64 "-%" PRIx64 "\"", id->size,
-		(uint64_t)id->mtime_ns);
-
-	e->n = (unsigned)n;
-}
 
 /* Base64url (RFC 4648, 5) of a multiple of three bytes. */
 static char *base64url(char *out, const uint8_t *p, size_t n)
@@ -95,73 +86,4 @@ int etag_hash_end(struct etag_hash *h, struct etag *e)
 		return -ENOMEM;
 	etag_of_sha256(sum, e);
 	return 0;
-}
-
-struct memo_entry {
-	struct file_id id;
-	char text[ETAG_CONTENT_LEN];
-	bool used;
-};
-
-struct etag_memo {
-	struct memo_entry *sets; /* [ETAG_MEMO_SETS][ETAG_MEMO_WAYS]; made by the first put */
-};
-
-struct etag_memo *etag_memo_new(void)
-{
-	return calloc(1, sizeof(struct etag_memo));
-}
-
-void etag_memo_free(struct etag_memo **m)
-{
-	if (*m != NULL)
-		free((*m)->sets);
-	free(*m);
-	*m = NULL;
-}
-
-static struct memo_entry *memo_set(struct etag_memo *m, const struct file_id *id)
-{
-	uint64_t h = (id->ino ^ id->dev << 32 ^ (uint64_t)id->ctime_ns) * 0x9e3779b97f4a7c15u;
-
-	return m->sets + (h >> 32) % ETAG_MEMO_SETS * ETAG_MEMO_WAYS;
-}
-
-bool etag_memo_get(struct etag_memo *m, const struct file_id *id, struct etag *e)
-{
-	struct memo_entry *set, hit;
-
-	if (m->sets == NULL)
-		return false;
-	set = memo_set(m, id);
-	for (int i = 0; i < ETAG_MEMO_WAYS; i++) {
-		if (!set[i].used || !file_id_eq(&set[i].id, id))
-			continue;
-		/* To the front: the last way is the one that was not asked for longest. */
-		hit = set[i];
-		memmove(set + 1, set, (size_t)i * sizeof(*set));
-		set[0] = hit;
-		memcpy(e->text, hit.text, ETAG_CONTENT_LEN);
-		e->n = ETAG_CONTENT_LEN;
-		return true;
-	}
-	return false;
-}
-
-void etag_memo_put(
-	struct etag_memo *m, const struct file_id *id, const struct etag *e, int64_t wall_ns)
-{
-	struct memo_entry *set;
-
-	if (e->n != ETAG_CONTENT_LEN || !file_id_settled(id, wall_ns))
-		return;
-	if (m->sets == NULL)
-		m->sets = calloc(ETAG_MEMO_SETS * ETAG_MEMO_WAYS, sizeof(*m->sets));
-	if (m->sets == NULL)
-		return;
-	set = memo_set(m, id);
-	memmove(set + 1, set, (ETAG_MEMO_WAYS - 1) * sizeof(*set));
-	set[0].id = *id;
-	set[0].used = true;
-	memcpy(set[0].text, e->text, ETAG_CONTENT_LEN);
 }

@@ -26,7 +26,7 @@ def server(cert):
 	for name in tree.FILES:
 		os.utime(os.path.join(made.root, name), (tree.MODIFIED, tree.MODIFIED))
 	try:
-		yield made.start(image=True).wait_coded(["text.html"])
+		yield made.start(image=True).wait_coded(["text.html"]).wait_tagged("/body")
 	except BaseException:
 		made.finish(failed=True)
 		raise

@@ -220,7 +220,7 @@ def test_upload_by_form(curl, tmp_path):
 	assert done.fields["location"] == files[0]["location"]
 	for f, data in zip(files, UPLOADS.values()):
 		back = curl(f["location"])
-		assert (back.status, back.stdout, back.fields["etag"]) == (200, data, f["etag"])
+		assert (back.status, back.stdout, back.fields.get("etag")) == (200, data, f.get("etag"))
 
 
 def test_upload_by_put(curl, protocol, tmp_path):
@@ -229,7 +229,7 @@ def test_upload_by_put(curl, protocol, tmp_path):
 		done = curl("/files/", "-T", path)
 		assert done.status in (201, 204)
 		back = curl("/files/" + urllib.parse.quote(path.name))
-		assert (back.status, back.stdout, back.fields["etag"]) == (200, data, done.fields["etag"])
+		assert (back.status, back.stdout, back.fields.get("etag")) == (200, data, done.fields.get("etag"))
 		if protocol == "h1.0":
 			continue  # it has no chunks
 		with open(path, "rb") as f:

@@ -370,6 +370,13 @@ class Server:
 			wait_for(lambda: cached(path), said=path + " in an image")
 		return self
 
+	def wait_tagged(self, *paths):
+		"""Until each has its entity tag: a long file is hashed when it has rested, and was asked for."""
+		with self.connect(self.listens[0]) as c:
+			for path in paths:
+				wait_for(lambda: c.request("HEAD", path).get("etag"), said=path + " with an entity tag")
+		return self
+
 	def wait_coded(self, names):
 		"""Until every worker has these files in all codings: twins come with a later image."""
 		def coded():

@@ -122,6 +122,7 @@ def test_not_modified(make):
 	for name in ("a.txt", "big"):
 		os.utime(os.path.join(server.root, name), (then, then))
 	reload_image(server)
+	server.wait_tagged("/big")
 	with server.connect("tcp") as c:
 		for path in ("/a.txt", "/big"):
 			plain = c.get(path)
@@ -173,6 +174,8 @@ def test_etag_is_the_same_from_image_and_disk(h2d):
 	disk = h2d(root=image.root, sections=NO_CACHE, workers=2)
 	assert disk.status()["image"] == 0
 	seen = {}
+	for server in image, disk:
+		server.wait_tagged(*("/" + name for name in files))
 	with image.connect("tcp") as a, disk.connect("tls") as b:
 		for name, body in files.items():
 			one, two = a.get("/" + name), b.get("/" + name)

@@ -68,6 +68,7 @@ def server(h2d, request):
 	# A busy keeper's first image may be without a file that was just written.
 	if request.param == "image":
 		server.wait_settled()
+	server.wait_tagged("/f.bin")
 	yield server
 	totals = server.status()["totals"]
 	if request.param == "image":

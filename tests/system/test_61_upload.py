@@ -33,7 +33,7 @@ def way(request):
 
 
 SIZES = [0, 1, 5000, 16384, 65535, 65536, 300001, 2 << 20, (2 << 20) + 1]
-CACHED = 2 << 20  # cache.max-file-size: the entity tag of a longer file is not a hash
+CACHED = 2 << 20  # cache.max-file-size: a longer file is not hashed as it comes
 
 
 def test_put(make, way):
@@ -65,8 +65,11 @@ def test_digest_of_a_long_file(make, way, wanted):
 	data = os.urandom(CACHED + 1)
 	asks = wanted if isinstance(wanted, tuple) else (wanted, digest(data))
 	with connect(server, way) as c:
-		assert put(c, "a", data, [asks]).get("repr-digest") == digest(data)
-		assert put(c, "a", data, [("want-repr-digest", "sha-256=0")]).get("repr-digest") is None
+		answer = put(c, "a", data, [asks])
+		assert answer.get("repr-digest") == digest(data)
+		assert len(answer.get("etag")) == 14 and c.get("/files/a").get("etag") == answer.get("etag")
+		answer = put(c, "a", data, [("want-repr-digest", "sha-256=0")])
+		assert answer.get("repr-digest") is None and answer.get("etag") is None
 
 
 def descriptors(server):
@@ -160,7 +163,8 @@ def test_conditions(make, way):
 		etag = c.get("/files/a").get("etag")
 		assert c.request("DELETE", "/files/a", [("if-match", etag)]).status == 204
 		large = os.urandom(3 << 20)
-		etag = put(c, "a", large).get("etag")
+		etag = put(c, "a", large, [("want-repr-digest", "sha-256=5")]).get("etag")
+		assert put(c, "a", b"1", [("if-match", '"other"')]).status == 412
 		assert put(c, "a", b"1", [("if-match", etag)]).status == 204
 	assert names(server) == ["a"]
 

@@ -25,6 +25,7 @@ static void begin(const char *name, bool no_tmpfile)
 	w.name = name;
 	w.overwrite = true;
 	w.max_file_size = 1 << 20;
+	w.memo = etag_memo_shared();
 	w.length = BODY_UNKNOWN;
 	w.at.no_tmpfile = no_tmpfile;
 }
