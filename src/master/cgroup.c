@@ -1,11 +1,12 @@
 /*
- * cgroup: two small files per group, from the process's own up to the mount. Called by child_kind
- * for the number of workers and by host_check; changes nothing.
+ * cgroup: small files per group, from the process's own up to the mount. Called by child_kind for
+ * the number of workers and by cache_room; changes nothing.
  */
 #include "master/cgroup.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +26,23 @@ static int first_line(const char *path, char *line, int size)
 	return 0;
 }
 
-/* The group of version 2, "0::/PATH", is the last or the only line. */
-static int own_group(const char *self, char *group, int size)
+/* Of a line "N:CONTROLLERS:PATH" the path, if it is of that controller; "": of version 2. */
+static const char *path_of(char *line, const char *controller)
+{
+	char *list = strchr(line, ':'), *path = list != NULL ? strchr(list + 1, ':') : NULL, *rest;
+
+	if (path == NULL)
+		return NULL;
+	*list++ = *path++ = '\0';
+	if (*controller == '\0')
+		return *list == '\0' ? path : NULL;
+	for (char *one = strtok_r(list, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest))
+		if (strcmp(one, controller) == 0)
+			return path;
+	return NULL;
+}
+
+static int own_group(const char *self, const char *controller, char *group, int size)
 {
 	FILE *f = fopen(self, "re");
 	char line[PATH_MAX];
@@ -34,11 +50,14 @@ static int own_group(const char *self, char *group, int size)
 
 	if (f == NULL)
 		return -1;
-	while (fgets(line, sizeof(line), f) != NULL) {
+	while (rc < 0 && fgets(line, sizeof(line), f) != NULL) {
+		const char *path;
+
 		line[strcspn(line, "\n")] = '\0';
-		if (strncmp(line, "0::/", 4) != 0)
+		path = path_of(line, controller);
+		if (path == NULL)
 			continue;
-		snprintf(group, (size_t)size, "%s", line + 3);
+		snprintf(group, (size_t)size, "%s", path);
 		rc = 0;
 	}
 	fclose(f);
@@ -61,39 +80,106 @@ static void take_memory(struct cgroup_limits *limits, const char *line)
 {
 	uint64_t bytes;
 
-	if (sscanf(line, "%" SCNu64, &bytes) == 1 && bytes > 0 &&
+	/* Version 1 has a number for none. */
+	if (sscanf(line, "%" SCNu64, &bytes) == 1 && bytes > 0 && bytes < UINT64_C(1) << 62 &&
 		(limits->memory == 0 || bytes < limits->memory))
 		limits->memory = bytes;
 }
 
-static void take_group(struct cgroup_limits *limits, const char *mount, const char *group)
+/* What the files of a folder say; version 1 has one of them elsewhere. */
+static bool take_group(const char *folder, void *ctx)
 {
-	char path[2 * PATH_MAX], line[64];
+	static const struct {
+		const char *name;
+		void (*take)(struct cgroup_limits *limits, const char *line);
+	} files[] = { { "cpu.max", take_cpus }, { "memory.max", take_memory },
+		{ "memory.limit_in_bytes", take_memory } };
+	char path[3 * PATH_MAX], line[64];
 
-	snprintf(path, sizeof(path), "%s%s/cpu.max", mount, group);
-	if (first_line(path, line, sizeof(line)) == 0)
-		take_cpus(limits, line);
-	snprintf(path, sizeof(path), "%s%s/memory.max", mount, group);
-	if (first_line(path, line, sizeof(line)) == 0)
-		take_memory(limits, line);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
+		if (first_line(path, line, sizeof(line)) == 0)
+			files[i].take(ctx, line);
+	}
+	return false;
+}
+
+/* Calls fn for the group's folder and all above it until it answers true; whether it did. */
+static bool walk(const char *self, const char *controller, const char *mount,
+	bool (*fn)(const char *folder, void *ctx), void *ctx)
+{
+	char group[PATH_MAX], folder[2 * PATH_MAX], *slash;
+
+	if (own_group(self, controller, group, sizeof(group)) < 0)
+		return false;
+	for (;;) {
+		snprintf(folder, sizeof(folder), "%s%s%s%s", mount, *controller != '\0' ? "/" : "",
+			controller, group);
+		if (fn(folder, ctx))
+			return true;
+		slash = strrchr(group, '/');
+		if (slash == NULL)
+			return false;
+		*slash = '\0';
+	}
 }
 
 struct cgroup_limits cgroup_limits_read(const char *self, const char *mount)
 {
 	struct cgroup_limits limits = { 0 };
-	char group[PATH_MAX], *slash;
 
-	if (own_group(self, group, sizeof(group)) < 0)
-		return limits;
-	while ((slash = strrchr(group, '/')) != NULL) {
-		take_group(&limits, mount, group);
-		*slash = '\0';
-	}
-	take_group(&limits, mount, "");
+	walk(self, "", mount, take_group, &limits);
+	walk(self, "memory", mount, take_group, &limits);
 	return limits;
 }
 
 struct cgroup_limits cgroup_limits(void)
 {
 	return cgroup_limits_read("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
+/* --- kills ------------------------------------------------------------------------------------ */
+
+/* The line "oom_kill N" of a file; false: it has none. */
+static bool kills_in(const char *path, uint64_t *kills)
+{
+	FILE *f = fopen(path, "re");
+	bool found = false;
+	char line[128];
+
+	if (f == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = sscanf(line, "oom_kill %" SCNu64, kills) == 1;
+	fclose(f);
+	return found;
+}
+
+/* A folder that is not there is another namespace's: one above it is the group's own. */
+static bool kills_of_group(const char *folder, void *ctx)
+{
+	static const char *const files[] = { "memory.events", "memory.oom_control" };
+	char path[3 * PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+		if (kills_in(path, ctx))
+			return true;
+	}
+	return false;
+}
+
+uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat)
+{
+	uint64_t kills = 0;
+
+	if (!walk(self, "", mount, kills_of_group, &kills) &&
+		!walk(self, "memory", mount, kills_of_group, &kills))
+		kills_in(vmstat, &kills);
+	return kills;
+}
+
+uint64_t cgroup_kills(void)
+{
+	return cgroup_kills_read("/proc/self/cgroup", "/sys/fs/cgroup", "/proc/vmstat");
 }

@@ -1,7 +1,7 @@
 /*
  * cgroup: what the control groups that h2d is in allow it, as containers and systemd's CPUQuota=
- * and MemoryMax= set them (cgroups(7), version 2). Read when a generation is built; a machine
- * without such groups limits nothing.
+ * and MemoryMax= set them (cgroups(7); memory of version 1, too). Read when a generation is built
+ * and when a process was killed; a machine without such groups limits nothing.
  */
 #ifndef H2D_MASTER_CGROUP_H
 #define H2D_MASTER_CGROUP_H
@@ -21,5 +21,14 @@ struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
 
 /* Those of this process. */
 struct cgroup_limits cgroup_limits(void);
+
+/*
+ * How many processes of the group were killed for want of memory, ever; where no group says it, of
+ * the machine (vmstat: /proc/vmstat); where that does not either, 0.
+ */
+uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat);
+
+/* Those of this process's group. */
+uint64_t cgroup_kills(void);
 
 #endif

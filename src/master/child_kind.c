@@ -22,8 +22,11 @@ static unsigned count_keepers(const struct conf *conf)
 
 static int run_keeper(const struct child_run *r)
 {
+	struct doc_roots files = r->resources->trees.files;
+
+	files.max_size = r->cache_size;
 	return keeper_run(&(struct keeper_args){
-		.files = r->resources->trees.files,
+		.files = files,
 		.ctl = r->ctl,
 		.doubts = r->doubts,
 		.replaces = r->replaces,
@@ -112,6 +115,7 @@ const struct child_kind child_kinds[] = {
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN) |
 			CHILD_SAYS(CTL_TICK) | CHILD_SAYS(CTL_LINE),
 		.restart = { .first = 1000, .most = 60000 },
+		.expendable = 200, /* nobody's connection ends with it */
 		.sandbox = {
 			.paths = SANDBOX_ROOTS,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_KEEPER,
@@ -130,6 +134,7 @@ const struct child_kind child_kinds[] = {
 			CHILD_SAYS(CTL_FULL),
 		.awaited = true,
 		.restart = { .first = 1000, .most = 60000, .last = 50 },
+		.expendable = 50,
 		.sandbox = {
 			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
 				SANDBOX_LINKS | SANDBOX_MORE,
@@ -147,6 +152,7 @@ const struct child_kind child_kinds[] = {
 			CHILD_SAYS(CTL_LINE),
 		.awaited = true,
 		.restart = { .first = 20, .most = 50 },
+		.expendable = 50,
 		.sandbox = { .calls = SECCOMP_EVERY | SECCOMP_SERVE },
 		.died = BOARD_COUNT_acceptors_died,
 	},

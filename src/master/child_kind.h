@@ -48,6 +48,7 @@ struct child_run {
 	unsigned ninboxes;
 	int inbox;            /* -1: none */
 	bool heir;            /* its master has yet to take over from another one */
+	uint64_t cache_size;  /* what the cache may take: max-size at most */
 	uint64_t first_image; /* number that its first image may have */
 	const int *image;
 	int nimage;
@@ -73,6 +74,7 @@ struct child_kind {
 	/* The generation serves once all of them have said UP, and fails if one dies before. */
 	bool awaited;
 	struct reap_policy restart;
+	int expendable; /* for want of memory before the master: in thousandths of what there is */
 	struct sandbox sandbox;
 	enum board_count died; /* where their deaths are counted */
 };

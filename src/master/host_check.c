@@ -4,38 +4,13 @@
  */
 #include "master/host_check.h"
 
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "master/cgroup.h"
-
-/* The smaller of what the machine has and what the control group allows. */
-static uint64_t memory_there(void)
-{
-	uint64_t limit = cgroup_limits().memory;
-	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-	uint64_t all = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
-
-	return limit != 0 && (all == 0 || limit < all) ? limit : all;
-}
-
-static void check_memory(const struct conf *conf, conf_fault_fn *warn, void *ctx)
-{
-	uint64_t memory = memory_there();
-	char text[256];
-
-	if (memory == 0 || conf->cache.max_size < memory)
-		return;
-	snprintf(text, sizeof(text),
-		"max-size: the cache may grow to %" PRIu64 " MB, and h2d has %" PRIu64
-		" MB of memory here",
-		conf->cache.max_size >> 20, memory >> 20);
-	warn(ctx, &conf->cache.max_size_at, text);
-}
+#include "master/cache_room.h"
 
 /* Below it a port takes CAP_NET_BIND_SERVICE (ip(7)). */
 static unsigned first_free_port(void)
@@ -84,6 +59,6 @@ static void check_ports(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 
 void host_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
-	check_memory(conf, warn, ctx);
+	cache_room_check(conf, warn, ctx);
 	check_ports(conf, warn, ctx);
 }

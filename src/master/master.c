@@ -111,6 +111,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sockets_init(&m.sockets);
 	reload_init(&m);
 	upgrade_init(&m);
+	cache_room_init(&m.cache_room);
 	m.board = board_new();
 	rc = m.board != NULL ? loop_init(&m.loop) : -errno;
 	if (rc < 0) {

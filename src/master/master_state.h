@@ -7,6 +7,7 @@
 
 #include "event/loop.h"
 #include "event/sig.h"
+#include "master/cache_room.h"
 #include "master/gen.h"
 #include "master/heir.h"
 #include "master/pidfile.h"
@@ -35,17 +36,18 @@ struct master {
 	struct load load;  /* of the worker slots, once a generation is balanced by it */
 	uint32_t loads_of; /* the generation whose workers write them; balance's own */
 	struct pidfile pidfile;
-	struct list gens;     /* every generation that has processes, oldest first */
-	unsigned ngens;       /* generations not yet freed */
-	struct gen *current;  /* the one that serves; NULL before the first does */
-	struct gen *starting; /* the one that is being built, NULL if none is */
-	uint32_t last_number; /* of a generation */
-	uint64_t next_image;  /* number that the next keeper may begin with */
-	struct status status; /* as written: the last reload that is over */
-	struct status next;   /* what is being gathered for the one that runs */
-	bool again;           /* HUP came while one was running, or too many drained */
-	struct task resume;   /* does that again; drain runs it when a generation is gone */
-	uint64_t begun_us;    /* when the reload that runs began */
+	struct list gens;             /* every generation that has processes, oldest first */
+	unsigned ngens;               /* generations not yet freed */
+	struct gen *current;          /* the one that serves; NULL before the first does */
+	struct gen *starting;         /* the one that is being built, NULL if none is */
+	uint32_t last_number;         /* of a generation */
+	uint64_t next_image;          /* number that the next keeper may begin with */
+	struct cache_room cache_room; /* of every generation's keeper */
+	struct status status;         /* as written: the last reload that is over */
+	struct status next;           /* what is being gathered for the one that runs */
+	bool again;                   /* HUP came while one was running, or too many drained */
+	struct task resume;           /* does that again; drain runs it when a generation is gone */
+	uint64_t begun_us;            /* when the reload that runs began */
 	const struct program *program;
 	struct upgrade upgrade; /* of this program by the one that is installed */
 	struct heir heir;       /* to the master that this one replaces */

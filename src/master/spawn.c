@@ -127,11 +127,28 @@ static int keep_own(const struct child_run *r)
 	return rc;
 }
 
+/* Whom the kernel ends first for want of memory; without /proc all are alike. */
+static void go_before_master(int by)
+{
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC), is;
+	char text[16] = "";
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) > 0) {
+		is = atoi(text) + by;
+		snprintf(text, sizeof(text), "%d", is < 1000 ? is : 1000);
+		(void)!write(fd, text, strlen(text));
+	}
+	close(fd);
+}
+
 /* From the master's rights and memory to the child's own. */
 static int become_child(const struct child_kind *kind, const struct child_run *r)
 {
 	int rc = board_protect(r->board, r->board_slot);
 
+	go_before_master(kind->expendable);
 	if (rc == 0)
 		rc = no_stdin();
 	if (rc == 0)
@@ -201,6 +218,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 		.error_log = gets & CHILD_ERROR_LOG ? g->logs.error : -1,
 		.access_logs = g->logs.access,
 		.naccess_logs = gets & CHILD_ACCESS_LOGS ? g->logs.naccess : 0,
+		.cache_size = cache_room_size(&g->master->cache_room, g->conf),
 		.first_image = g->master->next_image,
 		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
 		.inbox = -1,

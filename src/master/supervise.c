@@ -10,6 +10,7 @@
 
 #include "base/build_id.h"
 #include "base/clock.h"
+#include "base/human.h"
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/drain.h"
@@ -104,12 +105,36 @@ static void respawn(struct child *c)
 	launch_later(c, wait);
 }
 
+/* A keeper that is there has more than it may take from now on. */
+static void replace_keeper(const struct gen *g)
+{
+	GEN_FOREACH(c, g)
+		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
+			child_kill(c, SIGTERM);
+}
+
+/* Whom the kernel kills for want of memory: the cache may be what takes it. */
+static void look_at_memory(const struct child *c, int status)
+{
+	struct master *m = c->gen->master;
+	char who[32], room[HUMAN_SIZE];
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || c->stuck ||
+		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache_room, c->gen->conf))
+		return;
+	child_name(c, who, sizeof(who));
+	log_error("%s was killed for want of memory: from now on the cache takes %s at most", who,
+		human_bytes(room, cache_room_size(&m->cache_room, c->gen->conf)));
+	replace_keeper(c->gen);
+}
+
 static void on_died(struct child *c, pid_t pid, int status)
 {
 	struct gen *g = c->gen;
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
+	look_at_memory(c, status);
 	if (g->state != GEN_DRAIN || reap_is_crash(status))
 		board_count(&m->board->head, c->kind->died);
 	if (c->board != NULL && g->state == GEN_DRAIN)

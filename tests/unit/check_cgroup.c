@@ -95,6 +95,47 @@ START_TEST(test_groups_above)
 }
 END_TEST
 
+START_TEST(test_version_1)
+{
+	put("self", "9:name=systemd:/\n4:hugetlb,memory:/a/b\n0::/\n");
+	mkdir(at("memory"), 0755);
+	put("memory/memory.limit_in_bytes", "9223372036854771712\n");
+	expect(0, 0);
+	put("memory/memory.limit_in_bytes", "134217728\n");
+	expect(0, 134217728);
+	mkdir(at("memory/a"), 0755);
+	mkdir(at("memory/a/b"), 0755);
+	put("memory/a/b/memory.limit_in_bytes", "67108864\n");
+	expect(0, 67108864);
+}
+END_TEST
+
+static uint64_t kills(void)
+{
+	char self[128], vmstat[128];
+
+	snprintf(self, sizeof(self), "%s/self", folder);
+	snprintf(vmstat, sizeof(vmstat), "%s/vmstat", folder);
+	return cgroup_kills_read(self, folder, vmstat);
+}
+
+/* Of the group itself; where it says nothing, of the machine. */
+START_TEST(test_kills)
+{
+	ck_assert_uint_eq(kills(), 0);
+	put("self", "4:memory:/a\n0::/b\n");
+	put("vmstat", "nr_free_pages 1\noom_kill 7\n");
+	ck_assert_uint_eq(kills(), 7);
+	mkdir(at("memory"), 0755);
+	put("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+	ck_assert_uint_eq(kills(), 3);
+	mkdir(at("b"), 0755);
+	put("b/memory.events", "oom 9\noom_kill 2\noom_group_kill 0\n");
+	put("memory.events", "oom 9\noom_kill 5\n");
+	ck_assert_uint_eq(kills(), 2);
+}
+END_TEST
+
 START_TEST(test_no_groups)
 {
 	expect(0, 0);
@@ -111,6 +152,8 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(tc, make_folder, remove_folder);
 	tcase_add_test(tc, test_quota);
 	tcase_add_test(tc, test_groups_above);
+	tcase_add_test(tc, test_version_1);
+	tcase_add_test(tc, test_kills);
 	tcase_add_test(tc, test_no_groups);
 	return tc;
 }

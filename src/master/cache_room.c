@@ -1,0 +1,80 @@
+/*
+ * cache_room: asked by spawn for each keeper, by supervise when a process was killed, and by main
+ * and reload for the warning. It ends no process.
+ */
+#include "master/cache_room.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/human.h"
+#include "master/cgroup.h"
+
+enum {
+	SHARE = 4,          /* one part of so many of the memory */
+	ROOM_MIN = 1 << 20, /* halved no further */
+};
+
+/* The smaller of what the machine has and what the control group allows; 0: nobody knows. */
+static uint64_t memory_there(void)
+{
+	uint64_t limit = cgroup_limits().memory;
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	uint64_t all = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+
+	return limit != 0 && (all == 0 || limit < all) ? limit : all;
+}
+
+uint64_t cache_room_of(uint64_t max_size, uint64_t memory, unsigned halved)
+{
+	uint64_t room = memory != 0 && memory / SHARE < max_size ? memory / SHARE : max_size;
+
+	while (halved-- > 0 && room >= 2 * (uint64_t)ROOM_MIN)
+		room /= 2;
+	return room > 0 || max_size == 0 ? room : 1;
+}
+
+void cache_room_init(struct cache_room *r)
+{
+	*r = (struct cache_room){ .kills = cgroup_kills() };
+}
+
+uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf)
+{
+	uint64_t asked = conf->cache.max_size, memory = memory_there();
+	bool known = r->asked == asked && r->memory == memory;
+
+	return cache_room_of(asked, memory, known ? r->halved : 0);
+}
+
+bool cache_room_struck(struct cache_room *r, const struct conf *conf)
+{
+	uint64_t kills = cgroup_kills(), memory = memory_there(), before;
+
+	if (kills == r->kills || conf->cache.max_size == 0)
+		return false;
+	r->kills = kills;
+	before = cache_room_size(r, conf);
+	if (r->asked != conf->cache.max_size || r->memory != memory)
+		r->halved = 0;
+	r->asked = conf->cache.max_size;
+	r->memory = memory;
+	if (cache_room_of(r->asked, memory, r->halved + 1) == before)
+		return false;
+	r->halved++;
+	return true;
+}
+
+void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	uint64_t asked = conf->cache.max_size, memory = memory_there();
+	uint64_t room = cache_room_of(asked, memory, 0);
+	char all[HUMAN_SIZE], some[HUMAN_SIZE], text[256];
+
+	if (room == asked)
+		return;
+	snprintf(text, sizeof(text),
+		"max-size: the cache takes %s, a quarter of the memory that h2d has here (%s)",
+		human_bytes(some, room), human_bytes(all, memory));
+	warn(ctx, &conf->cache.max_size_at, text);
+}

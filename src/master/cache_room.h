@@ -1,0 +1,38 @@
+/*
+ * cache_room: how much of cache.max-size the memory that h2d has allows, which is that of the
+ * machine or of its control group. No more than a quarter: while images are replaced twice as much
+ * may be alive, and the workers have what is left. Each time the kernel kills a process of h2d for
+ * want of memory it becomes half as much.
+ */
+#ifndef H2D_MASTER_CACHE_ROOM_H
+#define H2D_MASTER_CACHE_ROOM_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+
+struct cache_room {
+	uint64_t asked, memory; /* what it was halved of: another max-size or memory begins anew */
+	unsigned halved;
+	uint64_t kills; /* as the kernel counts them; at the last look */
+};
+
+void cache_room_init(struct cache_room *r);
+
+/* What a keeper that starts now may take of conf's max-size. */
+uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf);
+
+/*
+ * A process of conf's generation was killed by SIGKILL, and not by h2d. True: for want of memory,
+ * as the kernel's count tells, and keepers get half as much from now on.
+ */
+bool cache_room_struck(struct cache_room *r, const struct conf *conf);
+
+/* Warns if conf's max-size is more than there is room for. */
+void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx);
+
+/* max_size in so much memory (0: nobody knows), halved so often; never 0 of one that is not. Pure.
+ */
+uint64_t cache_room_of(uint64_t max_size, uint64_t memory, unsigned halved);
+
+#endif

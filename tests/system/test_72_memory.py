@@ -1,0 +1,102 @@
+"""In a control group with little memory: what the cache takes there, and what is made of kills by the kernel."""
+import os
+import re
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+import procs
+
+MB = 1 << 20
+
+
+def folder_of_groups():
+	"""Where groups with a limit of memory can be made, and what the limit is called: of version 1 or 2."""
+	for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+		path = os.path.join(top, "h2d-test-%d" % os.getpid())
+		try:
+			os.mkdir(path)
+		except OSError:
+			continue
+		if os.access(os.path.join(path, limit), os.W_OK):
+			return path, limit
+		os.rmdir(path)
+	harness.skip_without("memory-groups", "no control group with a limit of memory can be made")
+
+
+@pytest.fixture
+def group():
+	"""group(bytes): makes it; its folder. Who is in it when the test ends is moved out."""
+	made = []
+
+	def make(size):
+		path, limit = folder_of_groups()
+		made.append(path)
+		with open(os.path.join(path, limit), "w") as f:
+			f.write(str(size))
+		return path
+	yield make
+	for path in made:
+		procs.wait_for(lambda: not open(os.path.join(path, "cgroup.procs")).read(), said="everybody has left")
+		os.rmdir(path)
+
+
+def enter(path):
+	with open(os.path.join(path, "cgroup.procs"), "w") as f:
+		f.write(str(os.getpid()))
+
+
+def kills(path):
+	for name in ("memory.oom_control", "memory.events"):
+		if os.path.exists(os.path.join(path, name)):
+			with open(os.path.join(path, name)) as f:
+				return int(re.search(r"^oom_kill (\d+)$", f.read(), re.M).group(1))
+
+
+def many(n):
+	"""So many files of a megabyte that compress to nothing less."""
+	return {"%d.bin" % i: os.urandom(MB) for i in range(n)}
+
+
+def test_the_cache_takes_a_quarter(group, h2d):
+	"""The default, 256 MB, would have the kernel kill the keeper again and again."""
+	path = group(128 * MB)
+	server = h2d.new(files=many(160), preexec=lambda: enter(path))
+	server.start()
+	server.wait_image()
+	server.log.wait("max-size: the cache takes 32 MiB, a quarter of the memory that h2d has here \\(128 MiB\\)")
+	assert 0 < server.status()["image"] and kills(path) == 0
+	said = subprocess.run(server.command("-t", "-f", server.conf_path), stderr=subprocess.PIPE, text=True,
+		preexec_fn=lambda: enter(path), check=True).stderr
+	assert "warning: max-size: the cache takes 32 MiB" in said
+	server.quit()
+
+
+def test_whom_the_kernel_ends_first(h2d):
+	"""The keeper, then workers and the acceptor, the master last; beside what h2d itself was started with."""
+	server = h2d(dispatch="acceptor", preexec=lambda: open("/proc/self/oom_score_adj", "w").write("10"))
+	def score(pid):
+		with open("/proc/%d/oom_score_adj" % pid) as f:
+			return int(f.read())
+	assert [score(pid) for pid in (server.pid, server.worker_pids()[0], server.acceptor(), server.keeper())] == [
+		10, 60, 60, 210]
+
+
+def test_it_takes_half_after_a_kill(group, h2d):
+	"""Where others in the group have the rest; in the end there is an image, and nobody is killed any more."""
+	path = group(128 * MB)
+	with tempfile.NamedTemporaryFile(dir="/dev/shm") as rest:  # memory that no kill gives back
+		subprocess.run(["head", "-c", str(100 * MB), "/dev/zero"], stdout=rest, preexec_fn=lambda: enter(path), check=True)
+		server = h2d.new(files=many(48), preexec=lambda: enter(path))
+		server.spawn()
+		server.log.wait("was killed for want of memory: from now on the cache takes 16 MiB at most")
+		server.wait_listening()
+		server.wait_settled()
+		before = kills(path)
+		for name in ("1.bin", "47.bin"):
+			with server.connect() as c:
+				assert len(c.get("/" + name).body) == MB
+		assert kills(path) == before < 10
+		server.quit()
