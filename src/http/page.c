@@ -1,6 +1,8 @@
 /*
  * page: constant text. Read by reply.c for errors and by the listings; a change of a style changes
- * its hash in page_policy, which tests/system/test_48_pages.py computes.
+ * its hash in page_policy, which tests/system/test_48_pages.py computes. The icon is an empty one:
+ * browsers would ask for /favicon.ico, which the policy forbids and few sites have, and complain in
+ * either case.
  */
 #include "http/page.h"
 
@@ -8,6 +10,7 @@ const char page_head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<meta name=\"color-scheme\" content=\"light dark\">\n"
+	"<link rel=\"icon\" href=\"data:,\">\n"
 	"<style>"
 	":root{color-scheme:light dark;--text:#1d2126;--dim:#5f6771;--page:#fff;"
 	"--line:#e3e6ea;--link:#0b57b8;--row:#f4f6f9}\n"
@@ -20,6 +23,7 @@ const char page_head[] =
 	"main{max-width:58rem;margin:0 auto;padding:2.5rem 1.25rem}\n"
 	"h1{margin:0 .75rem 1.5rem;font-size:1.3rem;font-weight:600;"
 	"overflow-wrap:anywhere}\n"
+	".why{margin:0 .75rem;color:var(--dim)}\n"
 	"</style>\n<title>";
 
 const char page_list_style[] =
@@ -48,7 +52,7 @@ const char page_list_style[] =
 	"</style>\n";
 
 const struct slice page_policy =
-	SLICE_LIT("default-src 'none'; "
-		  "style-src 'sha256-5icp2aXzJ2+2cxmZNs/ztY1Az3m67acMRPkFqp3jjus=' "
+	SLICE_LIT("default-src 'none'; img-src data:; "
+		  "style-src 'sha256-uDPsxug/kg12YBBpy+BnzXFW5vnGkkPOyV90y4j7RtA=' "
 		  "'sha256-h5yzwoiNocME98edC1V9dn2xnjG4dAjM1tfMJZnek4U='; "
 		  "base-uri 'none'; form-action 'none'; frame-ancestors 'self'");

@@ -296,9 +296,20 @@ int reply_page_policy(struct h2d_req *req)
 	return reply_add(req, name, page_policy);
 }
 
+/*
+ * What the client did wrong, if that is what status says; NULL: it has no name. Texts of err.def
+ * need no escape.
+ */
+static const char *why_of(const struct h2d_req *req, int status)
+{
+	const struct err *err = req->record.error;
+
+	return err != NULL && err->status == status && err->level == LEVEL_INFO ? err->text : NULL;
+}
+
 void reply_own_page(struct h2d_req *req, int status)
 {
-	const char *reason;
+	const char *reason, *why;
 	char *text;
 
 	/* The site's page failed, whatever of: the error is the one it was for. */
@@ -307,10 +318,12 @@ void reply_own_page(struct h2d_req *req, int status)
 		req->reply.nfields = req->error_fields;
 	}
 	reason = reason_of(status);
+	why = why_of(req, status);
 	text = arena_printf(&req->arena,
-		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n</main>\n"
+		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n%s%s%s</main>\n"
 		"</body>\n</html>\n",
-		page_head, status, reason, status, reason);
+		page_head, status, reason, status, reason, why != NULL ? "<p class=\"why\">" : "",
+		why != NULL ? why : "", why != NULL ? "</p>\n" : "");
 	drop_representation(&req->reply);
 	reply_page_policy(req);
 	reply_owned(

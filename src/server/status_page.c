@@ -132,8 +132,8 @@ static const char script[] =
 	"button.hidden=false;look()})()";
 
 static const struct slice policy = SLICE_LIT(
-	"default-src 'none'; "
-	"style-src 'sha256-5icp2aXzJ2+2cxmZNs/ztY1Az3m67acMRPkFqp3jjus=' "
+	"default-src 'none'; img-src data:; "
+	"style-src 'sha256-uDPsxug/kg12YBBpy+BnzXFW5vnGkkPOyV90y4j7RtA=' "
 	"'sha256-kFhxdWzIiCcYNIQRZnt/3cTSZwbWIZaA58U+BbNdo+Y='; "
 	"script-src 'sha256-7wyQ0CIUqrN7krX/LquZHA8FtENWgQhYjAeuoL3iNo8='; connect-src 'self'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'");

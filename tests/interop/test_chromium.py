@@ -79,6 +79,20 @@ def test_refused_upload(h2d, browser):
 	assert len(errors) == 1 and "405" in errors[0], errors
 
 
+def test_own_pages(h2d, browser):
+	"""A listing and an error's page ask for nothing that is not there, and break no policy of their own."""
+	server = h2d(server="autoindex = true  index = {}", files={"d/f": "f"})
+	browser.call("Audits.enable")
+	browser.open(server.url("tls", "/d/"))
+	assert browser.console_errors() == []
+	browser.open(server.url("tls", "/none"))
+	errors = browser.console_errors()
+	assert len(errors) == 1 and "404" in errors[0] and errors[0].endswith("/none"), errors
+	asked = {urllib.parse.urlsplit(e["request"]["url"]).path for e in browser.of("Network.requestWillBeSent")}
+	assert asked <= {"/d/", "/none", ","}, asked
+	assert browser.of("Audits.issueAdded") == []
+
+
 @pytest.fixture
 def uploads(h2d):
 	"""A server with a page to upload by, and the icon that a browser asks for with an answer without one."""

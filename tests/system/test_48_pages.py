@@ -38,9 +38,25 @@ def test_a_strict_policy(h2d, connect):
 				assert "'sha256-%s'" % digest in policy, path
 			assert "style=" not in answer.body.decode() and "<script" not in answer.body.decode()
 			assert "prefers-color-scheme:dark" in found[0]
+			assert '<link rel="icon" href="data:,">' in answer.body.decode() and "img-src data:;" in policy, \
+				"else browsers ask for /favicon.ico, and complain of the policy, or of 404"
 		assert c.get("/d/f").get("content-security-policy") == STRICT
 		assert c.get("/files/none").get("content-security-policy") == "sandbox"
 		assert c.get("/d/", [("accept", "application/json")]).get("content-security-policy") == STRICT
+
+
+def test_what_was_wrong(h2d, connect):
+	"""The page of an error says what the client did, where that has a name."""
+	server = h2d(sections='limits { client-max-body-size = "1K" }', server='upload-dir = "up"  upload-public = true', files={"up/x": ""})
+	with connect(server) as c:
+		for status, why, ask in ((400, "malformed request target", lambda: c.get("/%zz")),
+				(501, "unknown method", lambda: c.request("BREW", "/")),
+				(413, "request body over the limit", lambda: c.request("PUT", "/files/a", body=b"x" * 2000)),
+				(404, None, lambda: c.get("/none"))):
+			answer = ask()
+			assert answer.status == status
+			said = re.findall('<p class="why">(.*)</p>', answer.body.decode())
+			assert said == ([why] if why else []), status
 
 
 def test_natural_order(h2d, connect):

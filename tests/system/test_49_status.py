@@ -139,8 +139,9 @@ def test_page(h2d, ask):
 	styles, scripts = (re.findall("<%s>(.*?)</%s>" % (tag, tag), page, re.DOTALL) for tag in ("style", "script"))
 	assert policy["style-src"].split() == [hashed(style) for style in styles] and len(styles) == 2
 	assert policy["script-src"].split() == [hashed(script) for script in scripts] and len(scripts) == 1
-	assert not re.findall(r"<(?:link|img|iframe)| (?:src|style|on\w+)=|https?:|http-equiv", page)
-	assert re.findall(' href="([^"]*)"', page) == ["/status.json"]
+	assert page.count('<link rel="icon" href="data:,">') == 1
+	assert not re.findall(r"<(?:link(?! rel=.icon)|img|iframe)| (?:src|style|on\w+)=|https?:|http-equiv", page)
+	assert re.findall(' href="([^"]*)"', page) == ["data:,", "/status.json"]
 	for part in ('lang="en"', 'name="viewport"', "prefers-color-scheme:dark", "prefers-reduced-motion", "aria-label",
 			"tabular-nums", "<main>", "None since the start." if os.geteuid() else "no user is configured"):
 		assert part in page, part
