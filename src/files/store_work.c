@@ -110,6 +110,7 @@ static int make_room(struct store_work *w, struct slice name)
 static int begin_part(struct store_work *w)
 {
 	const struct multipart_part *part = &w->form->part;
+	struct slice name = file_name_last(part->filename);
 	const struct err *err;
 	int rc;
 
@@ -118,13 +119,13 @@ static int begin_part(struct store_work *w)
 	/* What a browser sends for a field without a chosen file. */
 	if (part->filename.n == 0)
 		return 0;
-	err = file_name_check(part->filename);
+	err = file_name_check(name);
 	if (err != NULL)
 		return store_work_wrong(w, err);
 	if (w->nfiles == STORE_FILES_MAX)
-		return 413;
-	rc = make_room(w, part->filename);
-	return rc == 0 ? add_file(w, part->filename) : rc;
+		return store_work_wrong(w, ERR_FILES_TOO_MANY);
+	rc = make_room(w, name);
+	return rc == 0 ? add_file(w, name) : rc;
 }
 
 static int write_data(struct store_work *w, struct slice data)
@@ -192,7 +193,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Of two files of one name in one form, one would be lost. */
-static int check_twins(const struct store_work *w)
+static int check_twins(struct store_work *w)
 {
 	struct store_file **sorted;
 	int rc = 0;
@@ -206,7 +207,7 @@ static int check_twins(const struct store_work *w)
 	qsort(sorted, w->nfiles, sizeof(struct store_file *), by_name);
 	for (unsigned i = 1; i < w->nfiles; i++)
 		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-			rc = 409;
+			rc = store_work_wrong(w, ERR_FILE_TWICE);
 	free(sorted);
 	return rc;
 }
@@ -250,7 +251,7 @@ static int place_all(struct store_work *w)
 		for (unsigned k = 0; k < i; k++)
 			if (w->files[w->nfiles - 1 - k]->created)
 				unlinkat(w->at.fd, w->files[w->nfiles - 1 - k]->name, 0);
-	return rc == -EEXIST ? 409 : rc;
+	return rc == -EEXIST || rc == 409 ? store_work_wrong(w, ERR_FILE_THERE) : rc;
 }
 
 int store_work_sync_dir(const struct store_work *w)

@@ -36,6 +36,15 @@ static bool has_slash(struct slice name)
 	return memchr(name.p, '/', name.n) != NULL || memchr(name.p, '\\', name.n) != NULL;
 }
 
+struct slice file_name_last(struct slice name)
+{
+	size_t i = name.n;
+
+	while (i > 0 && name.p[i - 1] != '/' && name.p[i - 1] != '\\')
+		i--;
+	return slice_of(name.p + i, name.n - i);
+}
+
 static const struct err *check_characters(struct slice name)
 {
 	const struct err *err = NULL;

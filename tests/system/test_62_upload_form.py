@@ -1,6 +1,7 @@
 """Forms: each part with a file name becomes a file, all of them or none. test_62_upload_hostile.py has the odd ones."""
 import json
 import os
+import re
 
 import pytest
 
@@ -78,14 +79,41 @@ def test_many_files_of_long_names(make):
 def test_twice_the_same_name(make):
 	server = make()
 	with server.connect() as c:
-		assert post(c, [("a", b"1"), ("b", b"2"), ("a", b"3")]).status == 409
+		answer = post(c, [("a", b"1"), ("b", b"2"), ("a", b"3")])
+		assert answer.status == 409 and why(answer) == "two files of a form have the same name"
 	assert names(server) == []
+
+
+def why(answer):
+	"""What the page of a refusal says to the person who has sent the form."""
+	return re.search('<p class="why">(.*)</p>', answer.body.decode()).group(1)
+
+
+def test_a_folder_that_was_chosen(make, way):
+	"""Browsers send the way to each file of a folder: the files have the names behind it."""
+	server = make()
+	files = [("folder/one.txt", b"1"), ("folder/below/two.txt", b"2"), ("C:\\fakepath\\three.txt", b"3"), ("/etc/passwd", b"4")]
+	with connect(server, way) as c:
+		answer = post(c, files)
+		assert answer.status == 201
+		assert [f["location"] for f in json.loads(answer.body)["files"]] == ["/files/one.txt", "/files/two.txt", "/files/three.txt",
+			"/files/passwd"]
+		assert [content(server, name) for name in ("one.txt", "two.txt", "three.txt", "passwd")] == [b"1", b"2", b"3", b"4"]
+		for name, said in (("folder/", "file name is empty"), ("folder/..", "file name begins with a dot"),
+				("../.profile", "file name begins with a dot"), ("folder\\a/", "file name is empty")):
+			answer = post(c, [("good", b"x"), (name, b"bad")])
+			assert answer.status == 400 and why(answer) == said, name
+			server.log.wait("connection 127.0.0.1: " + said)
+		answer = post(c, [("f1/same", b"1"), ("f2/same", b"2")])
+		assert answer.status == 409 and why(answer) == "two files of a form have the same name"
+	assert names(server) == ["one.txt", "passwd", "three.txt", "two.txt"]
 
 
 def test_all_or_none(make):
 	server = make(server=PUBLIC + "upload-overwrite = false", files={"up/there": b"there"})
 	with server.connect() as c:
-		assert post(c, [("new", b"1"), ("there", b"2"), ("other", b"3")]).status == 409
+		answer = post(c, [("new", b"1"), ("there", b"2"), ("other", b"3")])
+		assert answer.status == 409 and why(answer) == "something of that name is there, and may not be replaced"
 		assert names(server) == ["there"]
 		assert post(c, [("new", b"1"), ("other", b"3")]).status == 201
 		assert post(c, [("x", b"1"), ("new", b"2")], headers=[("if-none-match", "*")]).status == 412

@@ -1,5 +1,6 @@
 """Uploads that are meant to hurt: what hostile.py makes, over few connections; nothing appears but what is right."""
 import os
+import re
 import time
 import urllib.parse
 
@@ -145,18 +146,19 @@ def extended(name):
 @pytest.mark.parametrize("way, say", [("h2-tcp", quoted), ("h1-tcp", quoted), ("h2-tls", extended)],
 	ids=["h2-quoted", "h1-quoted", "h2-extended"])
 def test_names_in_forms(asker, way, say):
-	"""Behind a file that would be good: all or none."""
+	"""Behind a file that would be good: all or none. What is behind the last slash or backslash is the name."""
 	with asker(way) as a:
 		for name in hostile.names():
 			said = say(name)
 			if said is None:
 				continue
-			good = hostile.is_name(name)
+			last = re.split(rb"[/\\\\]", name)[-1]
+			good = last != b"" and hostile.is_name(last) and b"\0" not in said
 			head = b'content-disposition: form-data; name="x"; %s\r\n' % said
 			body = hostile.section(head, name) + b"--B--"
 			if not good:
 				body = hostile.section(hostile.DISPOSITION) + body
-			a.post(body, {name: name} if good else None)
+			a.post(body, {last: name} if good else None)
 		a.check()
 
 
@@ -213,7 +215,7 @@ REASONS = [
 	(hostile.section(b"content-type: text/plain\r\n") + b"--B--",
 		"multipart: part without one content-disposition of form-data with a name"),
 	(hostile.FIELD + b"--B--", "multipart: no part with a file name"),
-	(hostile.section(hostile.DISPOSITION.replace(b"good", b"../bad")) + b"--B--", "file name begins with a dot"),
+	(hostile.section(hostile.DISPOSITION.replace(b"good", b"../.bad")) + b"--B--", "file name begins with a dot"),
 ]
 
 

@@ -162,12 +162,27 @@ START_TEST(test_bytes)
 }
 END_TEST
 
+START_TEST(test_last)
+{
+	static const char *const ways[][2] = { { "a", "a" }, { "folder/one.txt", "one.txt" },
+		{ "a/b/c", "c" }, { "C:\\dir\\x", "x" }, { "a\\b/c", "c" }, { "a/b\\c", "c" },
+		{ "/etc/passwd", "passwd" }, { "folder/", "" }, { "a\\", "" }, { "a/..", ".." },
+		{ "", "" } };
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		ck_assert_msg(
+			slice_eq(file_name_last(slice_str(ways[i][0])), slice_str(ways[i][1])),
+			"%s", ways[i][0]);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("file_name");
 
 	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tc, test_bytes);
+	tcase_add_test(tc, test_last);
 	return tc;
 }
 
