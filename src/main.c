@@ -19,6 +19,7 @@
 #include "master/fault.h"
 #include "master/gen.h"
 #include "master/host_check.h"
+#include "master/kernel_check.h"
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "master/options.h"
@@ -70,7 +71,7 @@ static int test(const struct conf_override *ov)
 	if (conf == NULL)
 		return EXIT_FAILURE;
 	rc = gen_resources_init(&resources, conf, print_fault, NULL);
-	if (conf->faulty)
+	if (kernel_check(print_fault, print_warning, NULL) < 0 || conf->faulty)
 		rc = -1;
 	if (rc == 0) {
 		host_check(conf, print_warning, NULL);

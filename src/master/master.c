@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "master/activation.h"
 #include "master/history.h"
+#include "master/kernel_check.h"
 #include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
@@ -79,6 +80,18 @@ static void raise_limit(void)
 	}
 }
 
+static void on_missing(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	(void)ctx, (void)pos;
+	fprintf(stderr, "h2d: %s\n", message);
+}
+
+static void on_unwanted(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	(void)ctx, (void)pos;
+	log_warn("%s", message);
+}
+
 static int run(struct master *m)
 {
 	if (heir_take(m, takeover_event) < 0) {
@@ -106,6 +119,8 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	log_who("master");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a write past RLIMIT_FSIZE fails like one to a full disk */
+	if (kernel_check(on_missing, on_unwanted, NULL) < 0)
+		return 1;
 	raise_limit();
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
@@ -121,12 +136,11 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	last_lines_begin(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
+	watchdog_start(&m);
+	history_start(&m);
 	rc = watch_signals(&m);
-	if (rc == 0) {
-		watchdog_start(&m);
-		history_start(&m);
+	if (rc == 0)
 		rc = run(&m);
-	}
 	if (rc < 0) {
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;

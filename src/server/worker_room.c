@@ -17,6 +17,7 @@ enum {
 	/* Kept back: the worker's own, a message's (images, logs), those that leave, the admin's.
 	 */
 	OWN_DESCRIPTORS = 256,
+	UNTOLD_DESCRIPTORS = 1024, /* where the kernel does not tell how many there may be */
 	FILES_MAX = 4096,
 	/* The master is told of what lasts. */
 	FULL_MS = 100,
@@ -107,10 +108,10 @@ void worker_room_stop(struct worker *w)
 
 void worker_room_look(struct worker *w)
 {
-	struct rlimit r;
+	struct rlimit r = { .rlim_cur = UNTOLD_DESCRIPTORS };
 
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
-		w->room = worker_room_of(r.rlim_cur, (unsigned)w->args->conf->worker_connections);
+	getrlimit(RLIMIT_NOFILE, &r);
+	w->room = worker_room_of(r.rlim_cur, (unsigned)w->args->conf->worker_connections);
 	files_limit(w->files, w->room.files);
 	if (w->dispatch == NULL)
 		return;

@@ -1,0 +1,101 @@
+"""Kernels, and containers, that lack what h2d needs: a start says what is missing, by its name, and -t does."""
+import ctypes
+import errno
+import os
+import platform
+import resource
+import struct
+
+import pytest
+
+import harness
+from server import SANITIZED
+
+CALLS = {"x86_64": {"openat2": 437, "close_range": 436, "prlimit64": 302, "memfd_create": 319, "signalfd4": 289,
+		"eventfd2": 290},
+	"aarch64": {"openat2": 437, "close_range": 436, "prlimit64": 261, "memfd_create": 279, "signalfd4": 74,
+		"eventfd2": 19}}[platform.machine()]
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
+
+
+def lacking(call, error=errno.ENOSYS):
+	"""What a new process does to have a kernel without that system call: a filter of seccomp(2) answers for it."""
+	load, equal, end = 0x20, 0x15, 0x06
+	code = [(load, 0, 0, 0), (equal, 0, 1, CALLS[call]), (end, 0, 0, 0x50000 | error), (end, 0, 0, 0x7fff0000)]
+	program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in code))
+	prog = struct.pack("HxxxxxxP", len(code), ctypes.addressof(program))
+
+	def filter_calls(_program=program):
+		assert LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+		assert LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, prog, 0, 0) == 0
+	return filter_calls
+
+
+def hide_proc():
+	assert LIBC.unshare(CLONE_NEWNS) == 0
+	assert LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
+	assert LIBC.mount(b"none", b"/proc", b"tmpfs", 0, None) == 0
+
+
+def few_descriptors():
+	resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
+
+
+def refused(server, said):
+	"""It does not start, and says why in one line."""
+	server.exit_expected = 1
+	server.spawn()
+	assert server.wait_exit() == 1
+	server.log.wait_end()
+	assert [line for line in server.log.lines if line == "h2d: " + said] == [server.log.lines[-1]], server.log.lines
+	assert not server.log.find("listening")
+
+
+@pytest.mark.parametrize("call, what, since, why", [
+	("openat2", "openat2(2)", "Linux 5.6", "files are opened below their root by it"),
+	("close_range", "close_range(2)", "Linux 5.9", "processes close by it what they are not given"),
+	("signalfd4", "signalfd(2)", "Linux 2.6.27", "signals are read by it"),
+	("eventfd2", "eventfd(2)", "Linux 2.6.27", "threads answer by it"),
+])
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM], ids=["none", "filtered"])
+def test_a_call_that_is_needed(h2d, call, what, since, why, error):
+	server = h2d.new(preexec=lacking(call, error))
+	refused(server, "%s is missing here (%s): %s; to be had by %s" % (what, os.strerror(error), why, since))
+
+
+def test_the_check_says_it_too(h2d):
+	server = h2d.new(preexec=lacking("openat2"))
+	server.exit_expected = 1
+	server.spawn("-t", "-f", server.conf_path)
+	assert server.wait_exit() == 1
+	server.log.wait(r"^h2d: openat2\(2\) is missing here")
+
+
+def test_descriptors(h2d):
+	"""Six are too few for the master's own loop."""
+	refused(h2d.new(preexec=few_descriptors), "room for 32 descriptors is missing here (Too many open files): "
+		"sockets, files and processes take one each; to be had by ulimit -n, LimitNOFILE=")
+
+
+def test_no_proc(h2d):
+	harness.need_namespaces("-m")
+	refused(h2d.new(preexec=hide_proc), "/proc is missing here (No such file or directory): "
+		"files are opened by their descriptor there; to be had by mount -t proc proc /proc")
+
+
+@pytest.mark.parametrize("call, said", [
+	("prlimit64", r"warn .* getrlimit\(2\) is missing here .*: each process takes it that it may have 1024 descriptors"),
+	("memfd_create", r"warn .* memfd_create\(2\) with F_SEAL_FUTURE_WRITE is missing here .*: there is no cache"),
+])
+def test_a_call_that_is_done_without(h2d, call, said):
+	"""It serves, and warns."""
+	server = h2d(preexec=lacking(call), listens=("tcp",), files={"f": b"x"})
+	server.log.wait(said)
+	with server.connect("tcp") as c:
+		assert c.get("/f").body == b"x"
+
+
+if SANITIZED:  # whose tools take /proc and these calls themselves
+	del test_no_proc, test_a_call_that_is_done_without
