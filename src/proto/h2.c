@@ -330,6 +330,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->gap_hi = -1;
 	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
+	h2_window_open(h2);
 	if (shared_init(conf) < 0 ||
 		nghttp2_session_server_new3(&h2->session, callbacks, h2, option, h2_mem()) != 0) {
 		free(h2);
@@ -398,7 +399,7 @@ static const struct err *h2_input(struct proto *p, const void *data, size_t *n, 
 	if (h2->now_ms == 0)
 		h2_guard_init(&h2->guard, now_ms);
 	h2->now_ms = now_ms;
-	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH) {
+	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH && !h2_window_full(h2)) {
 		ssize_t rv = input_some(h2, (const uint8_t *)data + done, *n - done);
 
 		if (rv < 0)

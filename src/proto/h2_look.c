@@ -126,15 +126,25 @@ static void ask_whether_gone(struct h2 *h2)
 	h2->host->wake(h2->host);
 }
 
+/* While nothing of it is read, nothing is the peer's doing. */
+static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
+{
+	uint64_t ms = now_ms - h2->looked_ms;
+
+	if (!h2->window.full)
+		return ms < LOOK_MAX_MS ? ms : LOOK_MAX_MS;
+	if (!h2_window_full(h2))
+		h2->host->wake(h2->host);
+	return 0;
+}
+
 const struct err *h2_look(struct proto *p, uint64_t now_ms)
 {
 	struct h2 *h2 = (struct h2 *)p;
-	uint64_t ms = now_ms - h2->looked_ms;
+	uint64_t ms = time_of(h2, now_ms);
 	bool held = nghttp2_session_get_remote_window_size(h2->session) <= 0 &&
 		    h2->nwaiting < h2->nstreams;
 
-	if (ms > LOOK_MAX_MS)
-		ms = LOOK_MAX_MS;
 	h2->looked_ms = now_ms;
 	ask_whether_gone(h2);
 	if (h2->nstreams == 0) {

@@ -1,6 +1,7 @@
 /*
- * h2_window: see h2_window.h. What clients may send at all is promised out of one sum per worker,
- * so that no number of them can fill its memory, however slow the disk or a handler is.
+ * h2_window: see h2_window.h. What a connection may come to hold is its part of the worker's sum
+ * (ahead.h). Credit that a client has cannot be taken back: so none is announced beyond what its
+ * uploads have yet to send, and whoever sends on without a part is not read (h2_window_full()).
  */
 #include "proto/h2_window.h"
 
@@ -11,9 +12,8 @@
 #include "proto/h2.h"
 
 enum {
-	START = 1 << 20, /* with less, a fast network stands still most of the time */
-	PROMISED_MIN = 128 << 20,
-	PROMISED_LIMITS = 8,   /* so many times receive-window, if that is more */
+	START = AHEAD_FIRST,
+	FREE = AHEAD_FREE,
 	LONG_MS = 2,           /* of a round trip: in less, START is as much as 4 Gbit/s take */
 	PROBE_MS = 10,         /* between two PINGs, at least */
 	PROBES_PER_WINDOW = 8, /* at most */
@@ -26,9 +26,6 @@ enum {
 
 static const uint8_t probe[8] = { 'h', '2', 'd', 'w', 'i', 'd', 't', 'h' };
 
-/* Bytes beyond the first windows of all connections, and what was lent: of this worker. */
-static uint64_t promised;
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -36,26 +33,20 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint32_t limit_of(const struct h2 *h2)
 {
-	return h2->conf->receive_window > NGHTTP2_INITIAL_WINDOW_SIZE ? h2->conf->receive_window
-								      : NGHTTP2_INITIAL_WINDOW_SIZE;
-}
-
-static uint64_t promised_max(const struct h2 *h2)
-{
-	uint64_t n = (uint64_t)PROMISED_LIMITS * limit_of(h2);
-
-	return n > PROMISED_MIN ? n : PROMISED_MIN;
-}
-
-static void promise(int64_t n)
-{
-	promised += (uint64_t)n;
-	COUNT(receive_windows, n);
+	return h2->conf->receive_window > FREE ? h2->conf->receive_window : FREE;
 }
 
 static uint32_t size_of(const struct h2 *h2)
 {
-	return h2->window.size > 0 ? h2->window.size : NGHTTP2_INITIAL_WINDOW_SIZE;
+	return h2->window.size > 0 ? h2->window.size : FREE;
+}
+
+/* Bytes that the client may send at once. */
+static uint32_t told_of(const struct h2 *h2)
+{
+	int32_t n = nghttp2_session_get_local_window_size(h2->session);
+
+	return n > 0 ? (uint32_t)n : 0;
 }
 
 /* What the connection may have beyond its window and what is lent. */
@@ -66,12 +57,28 @@ static uint64_t room_of(const struct h2 *h2)
 	return used < limit_of(h2) ? limit_of(h2) - used : 0;
 }
 
-/* What the worker may promise, part of its sum being kept. */
-static uint64_t room_in(const struct h2 *h2, uint64_t kept)
+/* Bytes that it has in memory, or may have with a window of size, beyond what needs no part. A
+ * client may have more credit than its window is: from before it shrank. */
+static uint64_t needs(const struct h2 *h2, uint64_t size)
 {
-	uint64_t most = promised_max(h2) - kept;
+	const struct h2_window *w = &h2->window;
+	uint64_t n = size + w->lent, open = (uint64_t)told_of(h2) + w->held;
 
-	return promised < most ? most - promised : 0;
+	n = open > n ? open : n;
+	return n > FREE ? n - FREE : 0;
+}
+
+/* What of its part nothing can come of any more is free. */
+static void settle(struct h2 *h2)
+{
+	struct ahead_part *part = &h2->window.ahead;
+	uint64_t n;
+
+	if (part->held == 0)
+		return;
+	n = needs(h2, size_of(h2));
+	if (part->held > n)
+		ahead_give(h2->conf->ahead, part, part->held - n);
 }
 
 /* --- how wide --------------------------------------------------------------------------------- */
@@ -106,19 +113,76 @@ static void set_shares(struct h2 *h2)
 			set_share(LIST_ENTRY(node, struct h2_stream, node));
 }
 
-static void set_size(struct h2 *h2, uint32_t size)
+/* Credit that the client could have. */
+static int64_t untold_of(const struct h2 *h2)
 {
-	promise((int64_t)size - size_of(h2));
+	const struct h2_window *w = &h2->window;
+
+	return (int64_t)size_of(h2) - (int64_t)(w->held - w->lent) - told_of(h2);
+}
+
+/* No more is announced than this. What the client knows of it already, it may use. */
+static void shrink(struct h2 *h2, uint32_t size)
+{
 	h2->window.size = size;
 	nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0, (int32_t)size);
+}
+
+/* nghttp2 does not announce at once by how much a window had shrunk. */
+static void set_size(struct h2 *h2, uint32_t size)
+{
+	int64_t untold;
+
+	shrink(h2, size);
+	untold = untold_of(h2);
+	if (untold > size / ANNOUNCED_PART)
+		nghttp2_submit_window_update(h2->session, NGHTTP2_FLAG_NONE, 0, (int32_t)untold);
 	set_shares(h2);
 	h2->host->wake(h2->host);
+}
+
+/* A window for what is there and what is to come, and the first one for whatever else comes. */
+static uint64_t enough(const struct h2 *h2)
+{
+	const struct h2_window *w = &h2->window;
+
+	return FREE + w->rest + w->held - w->lent;
+}
+
+/* What no upload has a use for any more is not announced any more. So behind the last one the
+ * client has no more credit than at the beginning. */
+static void trim(struct h2 *h2)
+{
+	uint64_t size = enough(h2);
+
+	if (size < h2->window.size)
+		shrink(h2, (uint32_t)size);
+}
+
+/* Called by ahead.c, when somebody else needs it. */
+static void withdraw(struct ahead_part *part)
+{
+	struct h2 *h2 = LIST_ENTRY(part, struct h2, window.ahead);
+	struct h2_window *w = &h2->window;
+	uint64_t in_memory = w->held > FREE ? w->held - FREE : 0;
+
+	w->narrow = true;
+	w->narrow_for = w->came + FREE;
+	if (w->size > FREE)
+		shrink(h2, FREE);
+	if (part->held > in_memory)
+		ahead_give(h2->conf->ahead, part, part->held - in_memory);
+}
+
+void h2_window_open(struct h2 *h2)
+{
+	ahead_part_init(&h2->window.ahead, h2->host->conn->account, withdraw);
 }
 
 /* Its body is more than the first window takes. */
 static bool is_long(const struct h2_stream *s)
 {
-	return s->req.body_length > NGHTTP2_INITIAL_WINDOW_SIZE;
+	return s->req.body_length > FREE;
 }
 
 static void count_in(struct h2_stream *s)
@@ -127,50 +191,80 @@ static void count_in(struct h2_stream *s)
 	s->share.counted = true;
 }
 
-/* Where a worker's sum is used up, connections stay with what they have. */
+/* Bytes of it to come: of a window, there is no need to know of more. */
+static void count_rest(struct h2_stream *s)
+{
+	uint64_t rest = s->req.body_length > s->body ? s->req.body_length - s->body : 0;
+
+	rest = least(rest, limit_of(s->h2));
+	s->h2->window.rest += rest - s->share.rest;
+	s->share.rest = rest;
+}
+
+/* From its part of the worker's sum, as far as there is room. */
+static void grow_to(struct h2 *h2, uint64_t size)
+{
+	struct ahead_part *part = &h2->window.ahead;
+	uint64_t need = needs(h2, size), n = need > part->held ? need - part->held : 0;
+	uint64_t got = n > 0 ? ahead_grow(h2->conf->ahead, part, n) : 0;
+
+	if (size > h2->window.size + (n - got))
+		set_size(h2, (uint32_t)(size - (n - got)));
+	settle(h2);
+}
+
+/* All that this takes of the worker's sum, or nothing. */
+static bool begin_with(struct h2 *h2, uint64_t size)
+{
+	struct ahead_part *part = &h2->window.ahead;
+	uint64_t need = needs(h2, size);
+
+	if (need > part->held && !ahead_begin(h2->conf->ahead, part, need - part->held))
+		return false;
+	set_size(h2, (uint32_t)size);
+	return true;
+}
+
+/* What an upload begins with: on a path that took more before, with that. */
+static void begin(struct h2 *h2)
+{
+	struct h2_window *w = &h2->window;
+	uint64_t most = least(limit_of(h2) - w->lent, enough(h2)), size = least(START, most);
+
+	w->narrow = size > size_of(h2) && !begin_with(h2, size);
+	w->narrow_for = 0;
+	size = least(w->grown, most);
+	if (!w->narrow && size > size_of(h2))
+		grow_to(h2, size);
+}
+
+/* Where a worker's sum is used up, connections stay with what they have, and ask again. */
 void h2_window_widen(struct h2_stream *s)
 {
-	struct h2 *h2 = s->h2;
-	uint32_t size = (uint32_t)least(START, limit_of(h2));
+	struct h2_window *w = &s->h2->window;
+	bool was_wide = s->share.wide;
 
-	if (s->share.wide || !is_long(s))
-		return;
-	if (h2->window.size == 0 && room_in(h2, 0) < size)
+	if (!is_long(s) || (was_wide && (!w->narrow || w->came < w->narrow_for)))
 		return;
 	s->share.wide = true;
 	count_in(s);
-	if (h2->window.size == 0)
-		set_size(h2, size);
-	else
+	count_rest(s);
+	begin(s->h2);
+	if (!was_wide)
 		set_share(s);
 }
 
-/* Bytes of bodies to come that something takes. */
-static uint64_t rest_of(const struct h2 *h2)
-{
-	uint64_t sum = 0;
-
-	LIST_FOREACH(node, &h2->streams) {
-		const struct h2_stream *s = LIST_ENTRY(node, struct h2_stream, node);
-
-		if (s->share.wide && s->req.body_length > s->body)
-			sum += least(s->req.body_length - s->body, limit_of(h2));
-	}
-	return sum;
-}
-
-/*
- * Half of the sum is for growth, so that there is the first share for connections that come later.
- */
+/* Half of the sum is for growth: see ahead_grow(). */
 static void grow(struct h2 *h2, uint64_t want)
 {
-	uint64_t size = h2->window.size;
-	int32_t told = nghttp2_session_get_local_window_size(h2->session);
+	struct h2_window *w = &h2->window;
 
-	want = least(want, size + rest_of(h2) - (told > 0 ? (uint32_t)told : 0));
-	want = least(want, size + least(room_of(h2), room_in(h2, promised_max(h2) / 2)));
-	if (want > size)
-		set_size(h2, (uint32_t)want);
+	want = least(want, w->size + room_of(h2));
+	if (want > w->grown)
+		w->grown = (uint32_t)want;
+	want = least(want, w->size + w->rest - least(told_of(h2), w->rest));
+	if (want > w->size)
+		grow_to(h2, want);
 }
 
 /* --- what the path takes ---------------------------------------------------------------------- */
@@ -195,7 +289,7 @@ static void ask_again(struct h2 *h2)
 {
 	struct h2_window *w = &h2->window;
 
-	if (w->asked || w->size == 0 || room_of(h2) == 0)
+	if (w->asked || w->size <= FREE || room_of(h2) == 0)
 		return;
 	if (w->trips > 0 && w->rtt_ms < LONG_MS)
 		return;
@@ -258,7 +352,7 @@ static void measure(struct h2 *h2, uint64_t now_ms)
 	uint64_t ms = now_ms - w->since_ms, on_the_way;
 	uint64_t taken = w->came - w->held - w->since_taken;
 
-	if (w->size == 0 || w->trips == 0 || w->rtt_ms < LONG_MS || room_of(h2) == 0)
+	if (w->size <= FREE || w->trips == 0 || w->rtt_ms < LONG_MS || room_of(h2) == 0)
 		return;
 	if (taken < w->size / ENOUGH_PART || taken < w->held)
 		return;
@@ -279,17 +373,19 @@ static bool is_in_the_way(const struct h2 *h2)
 /* Of what s holds, as much as the connection and the worker have room for. */
 static void lend(struct h2_stream *s)
 {
-	struct h2_window *w = &s->h2->window;
-	size_t n = (size_t)least(
-		s->share.held - s->share.lent, least(room_of(s->h2), room_in(s->h2, 0)));
+	struct h2 *h2 = s->h2;
+	struct h2_window *w = &h2->window;
+	size_t n = (size_t)least(s->share.held - s->share.lent, room_of(h2));
 
+	if (n > 0)
+		n = (size_t)ahead_lend(h2->conf->ahead, &w->ahead, n);
 	if (n == 0)
 		return;
 	s->share.lent += n;
 	w->lent += n;
-	promise((int64_t)n);
-	nghttp2_session_consume_connection(s->h2->session, n);
-	s->h2->host->wake(s->h2->host);
+	settle(h2);
+	nghttp2_session_consume_connection(h2->session, n);
+	h2->host->wake(h2->host);
 }
 
 /*
@@ -313,6 +409,10 @@ void h2_window_came(struct h2_stream *s, size_t n)
 	s->share.held += n;
 	s->h2->window.held += n;
 	s->h2->window.came += n;
+	if (s->share.wide) {
+		count_rest(s);
+		ahead_came(s->h2->conf->ahead, &s->h2->window.ahead, n);
+	}
 	mark(s->h2, n);
 	measure(s->h2, s->h2->now_ms);
 	ask_again(s->h2);
@@ -324,7 +424,6 @@ static size_t give_back(struct h2_stream *s, size_t n)
 	n = n < s->share.lent ? n : s->share.lent;
 	s->share.lent -= n;
 	s->h2->window.lent -= n;
-	promise(-(int64_t)n);
 	return n;
 }
 
@@ -343,9 +442,8 @@ static void announce(const struct h2_stream *s)
 {
 	nghttp2_session *session = s->h2->session;
 	const struct h2_window *w = &s->h2->window;
-	int64_t all = nghttp2_session_get_local_window_size(session);
+	int64_t all = told_of(s->h2), all_untold = untold_of(s->h2);
 	int64_t own = nghttp2_session_get_stream_local_window_size(session, s->id);
-	int64_t all_untold = (int64_t)w->size - (int64_t)(w->held - w->lent) - all;
 	int64_t own_untold = (int64_t)s->share.size - (int64_t)s->share.held - own;
 
 	if (!is_due(w->size, all, all_untold) && !is_due(s->share.size, own, own_untold))
@@ -373,12 +471,29 @@ void h2_window_taken(struct h2_stream *s, size_t n)
 	let_go(s, n);
 	/* All that the client could send may have come before the disk has any of it. */
 	measure(s->h2, clock_ms());
+	trim(s->h2);
 	if (back > 0)
 		nghttp2_session_consume_stream(session, s->id, back);
 	if (n > back)
 		nghttp2_session_consume(session, s->id, n - back);
 	announce(s);
+	settle(s->h2);
 	s->h2->host->wake(s->h2->host);
+}
+
+bool h2_window_full(struct h2 *h2)
+{
+	struct h2_window *w = &h2->window;
+	uint64_t need;
+
+	if (w->held <= FREE + w->ahead.held) {
+		w->full = false;
+		return false;
+	}
+	need = needs(h2, size_of(h2)) - w->ahead.held;
+	ahead_lend(h2->conf->ahead, &w->ahead, need);
+	w->full = w->held > FREE + w->ahead.held;
+	return w->full;
 }
 
 /* What a handler that is gone has not taken is nobody's. */
@@ -390,15 +505,19 @@ void h2_window_leave(struct h2_stream *s)
 	if (n > back)
 		nghttp2_session_consume_connection(s->h2->session, n - back);
 	s->h2->window.nlong -= s->share.counted;
+	s->h2->window.rest -= s->share.rest;
 	s->share.counted = s->share.wide = false;
-	if (s->share.size == 0)
-		return;
-	s->h2->window.shares -= s->share.size;
-	set_shares(s->h2);
+	s->share.rest = 0;
+	trim(s->h2);
+	if (s->share.size > 0) {
+		s->h2->window.shares -= s->share.size;
+		set_shares(s->h2);
+	}
+	settle(s->h2);
 }
 
 void h2_window_close(struct h2 *h2)
 {
-	promise(-(int64_t)(size_of(h2) - NGHTTP2_INITIAL_WINDOW_SIZE));
-	h2->window.size = 0;
+	if (h2->window.ahead.held > 0)
+		ahead_give(h2->conf->ahead, &h2->window.ahead, h2->window.ahead.held);
 }

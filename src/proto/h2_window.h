@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/ahead.h"
+
 struct h2;
 struct h2_stream;
 
@@ -19,9 +21,18 @@ struct h2_window {
 	uint32_t size;   /* of the connection; 0: no upload had it widened yet */
 	uint32_t shares; /* of its uploads, the sum */
 	unsigned nlong;  /* streams with bodies that may need a wider window */
+	uint64_t rest;   /* bytes of its uploads that are to come, as far as windows go */
 	size_t held;     /* bytes that came and that nobody has taken */
 	size_t lent;     /* of those, whose credit the connection has back nevertheless */
 	uint64_t came;   /* bytes, ever */
+	uint32_t grown;  /* what the path took once: the next upload begins with that */
+
+	/* Its part of the worker's sum: all that it may have in memory beyond AHEAD_FREE, unless
+	 * that was withdrawn. */
+	struct ahead_part ahead;
+	bool full;           /* more came, and nothing is read: see h2_window_full() */
+	bool narrow;         /* there was no room for a wide window, or it was withdrawn … */
+	uint64_t narrow_for; /* … until so many bytes have come */
 
 	/* The path, as far as it is known: see measure(). */
 	bool asked;           /* a PING is under way */
@@ -36,12 +47,15 @@ struct h2_window {
 
 /* Of a stream. */
 struct h2_share {
-	bool counted; /* in nlong */
-	bool wide;
+	bool counted;      /* in nlong */
+	bool wide;         /* somebody takes its body, which may need a wider window */
+	uint64_t rest;     /* of it: what the connection's has of this one */
 	uint32_t size;     /* of its window, once it is wider than the first */
 	size_t held, lent; /* as above */
 };
 
+/* A connection begins. */
+void h2_window_open(struct h2 *h2);
 /* Its header section came: its body is to come. */
 void h2_window_expect(struct h2_stream *s);
 /* Somebody is ready for the body of s, as much as there is. */
@@ -53,6 +67,9 @@ void h2_window_taken(struct h2_stream *s, size_t n);
 /* Sees to it that other streams than those that nobody takes can send. False: there is no room for
  * that, and s holds some of what is in the way. */
 bool h2_window_make_way(struct h2_stream *s);
+/* More came than the connection has a part of the worker's sum for, which was withdrawn: what
+ * comes behind it is read when there is room again. */
+bool h2_window_full(struct h2 *h2);
 /* A PING was answered. */
 void h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
 /* The stream is over; the connection is. */

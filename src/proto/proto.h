@@ -13,6 +13,7 @@
 #include "base/outq.h"
 #include "request/req.h"
 
+struct ahead;
 struct proto;
 
 /* Bytes a second that a peer must take or send of what is under way, on an average of a timeout. */
@@ -23,6 +24,7 @@ struct proto_conf {
 	uint32_t max_concurrent_streams;
 	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
 				      taken */
+	struct ahead *ahead;       /* … and what all connections may send so */
 	uint64_t body_ms, send_ms; /* timeouts of what look() looks at */
 	struct http_env *env;
 };

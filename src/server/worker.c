@@ -385,9 +385,11 @@ static int start_conns(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
 
+	ahead_init(&w->ahead, (uint32_t)conf->limits.receive_window);
 	w->conns.proto = (struct proto_conf){
 		.max_concurrent_streams = (uint32_t)conf->limits.max_concurrent_streams,
 		.receive_window = (uint32_t)conf->limits.receive_window,
+		.ahead = &w->ahead,
 		.body_ms = conf->timeouts.body * 1000,
 		.send_ms = conf->timeouts.send * 1000,
 		.env = &w->http,

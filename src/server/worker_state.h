@@ -9,6 +9,7 @@
 #include "http/date.h"
 #include "net/ctl_link.h"
 #include "net/load.h"
+#include "proto/ahead.h"
 #include "server/access_logs.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
@@ -42,6 +43,7 @@ struct worker {
 	struct ctl_link ctl;
 	struct offload *offload, *handler_threads;
 	struct auth_queue *auth_queue;
+	struct ahead ahead;
 	struct accounts *accounts; /* of the clients of its connections and requests */
 	struct files *files;
 	struct http_env http;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "proto/ahead.h"
 #include "proto/h2.h"
 #include "request/route_build.h"
 
@@ -91,9 +92,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.server = SLICE("s"),
 		.header_fields = 32,
 		.header_size = 2048 };
-	struct proto_conf conf = {
-		.max_concurrent_streams = 16, .receive_window = 1 << 20, .env = &env
-	};
+	struct ahead ahead;
+	struct proto_conf conf = { .max_concurrent_streams = 16,
+		.receive_window = 1 << 20,
+		.ahead = &ahead,
+		.env = &env };
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct outq q;
 	struct proto *p;
@@ -107,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
 	}
 	env.routes = &routes.table;
+	ahead_init(&ahead, conf.receive_window);
 	p = h2_ops.open(&conf, &host);
 	if (p == NULL)
 		return 0;

@@ -1,4 +1,5 @@
 """Limits of uploads: the client gets a status, not a reset, and nothing stays behind."""
+import contextlib
 import fcntl
 import os
 import resource
@@ -444,6 +445,53 @@ def test_window_opens_for_uploads(make):
 		c.send_body(stream, bytes(3 << 20))
 		assert c.response(stream).status == 201
 	assert content(server, "a") == bytes(3 << 20)
+
+
+def begun(raws, said):
+	"""On each of these connections an upload begins, of which a byte comes."""
+	for raw in raws:
+		raw.send(raw.headers(1, raw.head("/files/a", "PUT", [("content-length", str(said))]), end_stream=False),
+			hf.DataFrame(1, b"x"))
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_windows_beside_a_crowd(make, how):
+	"""One client with uploads on so many connections that nothing would be left: it is told from another, and named."""
+	server = make(listens=(how,))
+	source = "127.0.0.66"
+	open_one = client.tls_socket if how == "tls" else client.tcp_socket
+	limited = lambda: server.status()["totals"]["limit_windows"]
+	with contextlib.ExitStack() as stack:
+		for _ in range(5):  # all of a burst within the second for which a window counts as used
+			begun([stack.enter_context(client.Raw(open_one(server.ports[how], source=source))) for _ in range(142)], 1 << 24)
+			if limited():
+				break
+		server.log.wait(r"info .*connection 127\.0\.0\.66: .*\(limits\.receive-window\)$")
+		assert server.status()["totals"]["receive_windows"] <= 64 << 20
+		with server.connect(how) as c:
+			stream = c.send("PUT", "/files/b", end=False)
+			c.until(lambda: c.conn.local_flow_control_window(stream) == 1 << 20)
+			c.send_body(stream, bytes(3 << 20))
+			assert c.response(stream).status == 201
+	assert content(server, "b") == bytes(3 << 20)
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["with-length", "without"])
+def test_windows_of_those_who_have_uploaded(make, said):
+	"""They stay connected, and nobody's window is narrow for that."""
+	server = make(listens=("tcp",))
+	length = [("content-length", "100000")] if said else []
+	with contextlib.ExitStack() as stack:
+		for n in range(142):
+			c = stack.enter_context(server.connect(source="127.0.0.66"))
+			assert put(c, "a", bytes(100000), length).status in (201, 204)
+		if said:
+			assert server.status()["totals"]["receive_windows"] == 0
+		c = stack.enter_context(server.connect())
+		stream = c.send("PUT", "/files/b", end=False)
+		c.until(lambda: c.conn.local_flow_control_window(stream) == 1 << 20)
+		c.send_body(stream, b"b")
+		assert c.response(stream).status == 201
 
 
 # --- a refused body that goes on ------------------------------------------------------------------------

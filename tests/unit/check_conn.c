@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "net/tcp.h"
+#include "proto/ahead.h"
 #include "request/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
@@ -27,6 +28,7 @@ enum { BIG = 8 << 20 };
 
 static struct loop loop;
 static struct conn_env env;
+static struct ahead ahead;
 static struct http_env http;
 static struct route_build routes;
 static int peer = -1;
@@ -182,7 +184,9 @@ static void setup(void)
 		.header_size = 4096,
 		.accounts = accounts_new(64) };
 	conn_env_init(&env, &loop);
-	env.proto = (struct proto_conf){ .max_concurrent_streams = 100, .env = &http };
+	ahead_init(&ahead, 1 << 20);
+	env.proto =
+		(struct proto_conf){ .max_concurrent_streams = 100, .ahead = &ahead, .env = &http };
 	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000, 5000 };
 	env.input = malloc(CONN_INPUT);
 	nghttp2_session_callbacks_new(&cb);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/counters.h"
+#include "proto/ahead.h"
 #include "proto/h2.h"
 #include "request/route_build.h"
 #include "unit.h"
@@ -14,6 +15,7 @@ enum { MAX_STREAMS = 512 };
 
 static struct pool blocks;
 static struct http_env env;
+static struct ahead ahead;
 static struct proto_conf conf;
 static struct http_conn http_conn;
 static struct proto_host host;
@@ -224,7 +226,8 @@ static void setup(void)
 		.server = SLICE("h2d"),
 		.header_fields = 128,
 		.header_size = 4096 };
-	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
+	ahead_init(&ahead, 1 << 20);
+	conf = (struct proto_conf){ .max_concurrent_streams = 20, .ahead = &ahead, .env = &env };
 	http_conn = (struct http_conn){ 0 };
 	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
 	outq_init(&out, &blocks);

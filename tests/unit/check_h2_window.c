@@ -8,14 +8,16 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "proto/ahead.h"
 #include "proto/h2.h"
 #include "request/route_build.h"
 #include "unit.h"
 
-enum { MIB = 1 << 20, UPLOADS = 40, LIMIT = 16 * MIB };
+enum { MIB = 1 << 20, UPLOADS = 160, CROWD = 142, LIMIT = 16 * MIB };
 
 static struct pool blocks;
 static struct http_env env;
+static struct ahead ahead;
 static struct proto_conf conf;
 static struct http_conn http_conn;
 static struct route_build routes;
@@ -75,7 +77,7 @@ static const struct route_row rows[] = { { "rows", 1, "PUT", "/upload", "upload"
 struct lump {
 	struct lump *next;
 	uint64_t at_us;
-	size_t n;
+	size_t n, taken;
 	uint8_t bytes[];
 };
 
@@ -105,6 +107,7 @@ static void send_on(struct way *w, uint64_t at_us, const void *p, size_t n)
 	lump->next = NULL;
 	lump->at_us = at_us;
 	lump->n = n;
+	lump->taken = 0;
 	memcpy(lump->bytes, p, n);
 	*w->last = lump;
 	w->last = &lump->next;
@@ -175,8 +178,8 @@ static void disconnect(struct peer *p)
 	drop(&p->down);
 }
 
-/* Without an end it has no content-length. */
-static void put(struct peer *p, size_t *left)
+/* length: what is said of it; SIZE_MAX: nothing. The stream. */
+static int32_t put_as(struct peer *p, size_t *left, size_t said)
 {
 	char length[24];
 	const char *const head[][2] = { { ":method", "PUT" }, { ":scheme", "http" },
@@ -184,14 +187,23 @@ static void put(struct peer *p, size_t *left)
 		{ "content-length", length } };
 	nghttp2_data_provider body = { .source.ptr = left, .read_callback = read_body };
 	nghttp2_nv nv[5];
-	size_t n = *left == SIZE_MAX ? 4 : 5;
+	size_t n = said == SIZE_MAX ? 4 : 5;
+	int32_t id;
 
-	snprintf(length, sizeof(length), "%zu", *left);
+	snprintf(length, sizeof(length), "%zu", said);
 	for (size_t i = 0; i < n; i++)
 		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)head[i][0],
 			(uint8_t *)(uintptr_t)head[i][1], strlen(head[i][0]), strlen(head[i][1]),
 			NGHTTP2_NV_FLAG_NONE };
-	ck_assert_int_gt(nghttp2_submit_request(p->client, NULL, nv, n, &body, NULL), 0);
+	id = nghttp2_submit_request(p->client, NULL, nv, n, &body, NULL);
+	ck_assert_int_gt(id, 0);
+	return id;
+}
+
+/* Without an end it has no content-length. */
+static void put(struct peer *p, size_t *left)
+{
+	put_as(p, left, *left);
 }
 
 /* What the client has to say leaves as its link is free. */
@@ -208,16 +220,24 @@ static void client_sends(struct peer *p)
 	}
 }
 
+/* It may take less, and the rest later. */
 static void server_reads(struct peer *p)
 {
 	struct lump *lump;
 
 	while ((lump = arrived(&p->up)) != NULL) {
-		size_t n = lump->n;
+		size_t n = lump->n - lump->taken;
 
-		ck_assert_ptr_null(
-			p->server->ops->input(p->server, lump->bytes, &n, now_us / 1000));
-		ck_assert_uint_eq(n, lump->n);
+		ck_assert_ptr_null(p->server->ops->input(
+			p->server, lump->bytes + lump->taken, &n, now_us / 1000));
+		lump->taken += n;
+		if (lump->taken < lump->n) {
+			lump->next = p->up.first;
+			p->up.first = lump;
+			if (lump->next == NULL)
+				p->up.last = &lump->next;
+			return;
+		}
 		free(lump);
 	}
 }
@@ -249,16 +269,23 @@ static void client_reads(struct peer *p)
 	}
 }
 
-/* As much time goes by, in steps. */
-static void run(struct peer *p, uint64_t us, uint64_t step_us)
+/* As much time goes by, in steps, for n of them. */
+static void run_all(struct peer *p, unsigned n, uint64_t us, uint64_t step_us)
 {
 	for (uint64_t end = now_us + us; now_us < end; now_us += step_us) {
 		clock_set(now_us, (struct timespec){ 0 });
-		client_sends(p);
-		server_reads(p);
-		server_sends(p);
-		client_reads(p);
+		for (unsigned i = 0; i < n; i++) {
+			client_sends(&p[i]);
+			server_reads(&p[i]);
+			server_sends(&p[i]);
+			client_reads(&p[i]);
+		}
 	}
+}
+
+static void run(struct peer *p, uint64_t us, uint64_t step_us)
+{
+	run_all(p, 1, us, step_us);
 }
 
 static uint32_t window(const struct peer *p)
@@ -295,8 +322,9 @@ static void setup(void)
 		.server = SLICE("h2d"),
 		.header_fields = 128,
 		.header_size = 4096 };
+	ahead_init(&ahead, LIMIT);
 	conf = (struct proto_conf){
-		.max_concurrent_streams = 100, .receive_window = LIMIT, .env = &env
+		.max_concurrent_streams = 100, .receive_window = LIMIT, .ahead = &ahead, .env = &env
 	};
 	http_conn = (struct http_conn){ 0 };
 	memset(uploads, 0, sizeof(uploads));
@@ -369,17 +397,38 @@ START_TEST(file_behind_a_disk)
 }
 END_TEST
 
-/* No window is wider than what is to come. */
+static uint32_t told(const struct peer *p)
+{
+	return (uint32_t)nghttp2_session_get_local_window_size(((struct h2 *)p->server)->session);
+}
+
+static uint64_t promised(void)
+{
+	return (uint64_t)counters_get(counters, COUNTER_receive_windows);
+}
+
+/* No window is wider than what is to come, and nothing is promised behind it. The next one has at
+ * once what the path was seen to take. */
 START_TEST(file_no_longer)
 {
 	size_t left = 3 * MIB;
+	uint32_t most = 0;
 	struct peer p;
 
 	put_by(&p, 50000, 125000, &left);
-	run(&p, 350000, 250);
-	ck_assert(uploads[0].ended);
-	ck_assert_uint_ge(window(&p), 2 * MIB);
-	ck_assert_uint_le(window(&p), 3 * MIB);
+	while (!uploads[0].ended) {
+		run(&p, 250, 250);
+		most = window(&p) > most ? window(&p) : most;
+	}
+	ck_assert_uint_ge(most, 2 * MIB);
+	ck_assert_uint_le(most, 3 * MIB + AHEAD_FREE);
+	ck_assert_uint_eq(promised(), 0);
+	ck_assert_uint_le(told(&p), AHEAD_FREE);
+	left = 3 * MIB;
+	uploads[1].may_take = SIZE_MAX;
+	put(&p, &left);
+	run(&p, (50 + 50 + 3 * MIB / 125000 + 50 + 2) * 1000, 250);
+	ck_assert(uploads[1].ended);
 	disconnect(&p);
 }
 END_TEST
@@ -531,28 +580,128 @@ END_TEST
 /* What is promised to all connections together has a bound, and comes back. */
 START_TEST(all_of_a_worker)
 {
-	enum { PEERS = UPLOADS };
+	enum { FIRST = 30, PEERS = 40 };
 	static struct peer p[PEERS];
 	static size_t left[PEERS];
 	uint64_t sum = 0;
 
-	way_us = 50000;
-	bytes_per_ms = 125000;
 	for (unsigned i = 0; i < PEERS; i++) {
-		connect_to(&p[i]);
+		connect_by(&p[i], 50000, 25000);
 		left[i] = SIZE_MAX;
 		uploads[i].may_take = SIZE_MAX;
 		put(&p[i], &left[i]);
-		run(&p[i], i < 8 ? 800000 : 150000, 1000);
-		sum += window(&p[i]) - NGHTTP2_INITIAL_WINDOW_SIZE;
-		ck_assert_uint_eq((uint64_t)counters_get(counters, COUNTER_receive_windows), sum);
+		if (i == FIRST - 1)
+			run_all(p, FIRST, 700000, 1000);
+	}
+	ck_assert_uint_eq(promised(), 64 * MIB);
+	run_all(p, PEERS, 150000, 1000);
+	for (unsigned i = 0; i < PEERS; i++) {
+		sum += window(&p[i]) - AHEAD_FREE;
 		/* The last have their first share all the same. */
 		ck_assert_uint_ge(window(&p[i]), MIB);
 	}
+	ck_assert_uint_eq(promised(), sum);
 	ck_assert_uint_le(sum, 128 * MIB);
-	ck_assert_uint_ge(sum, 64 * MIB);
 	for (unsigned i = 0; i < PEERS; i++)
 		disconnect(&p[i]);
+}
+END_TEST
+
+/* What clients of a crowd say of their bodies, and what they do behind 100 KB of them. */
+static const struct past {
+	size_t said, sent;
+	bool resets;
+} pasts[] = {
+	{ 100000, 100000, false }, { SIZE_MAX, 100000, false }, { 100 * MIB, SIZE_MAX, true },
+	{ 100 * MIB, SIZE_MAX, false }, /* and are silent in the middle of it */
+};
+
+static void upload_once(struct peer *p, const struct past *past)
+{
+	static size_t left;
+	int32_t id;
+
+	left = past->sent;
+	uploads[nuploads].may_take = SIZE_MAX;
+	connect_by(p, 500, 10000);
+	id = put_as(p, &left, past->said);
+	run(p, 15000, 1000);
+	ck_assert_uint_ge(uploads[nuploads - 1].got, 100000);
+	if (past->resets)
+		nghttp2_submit_rst_stream(p->client, 0, id, NGHTTP2_CANCEL);
+	run(p, 5000, 1000);
+}
+
+/* Clients that have uploaded something and stay keep nobody's windows narrow. */
+START_TEST(beside_a_crowd)
+{
+	static struct peer crowd[CROWD];
+	size_t left = SIZE_MAX;
+	struct peer p;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		upload_once(&crowd[i], &pasts[_i]);
+	uploads[nuploads].may_take = SIZE_MAX;
+	connect_by(&p, 50000, 125000);
+	put(&p, &left);
+	run(&p, 8 * 100000, 1000);
+	ck_assert_uint_ge(window(&p), 12500000);
+	disconnect(&p);
+	for (unsigned i = 0; i < CROWD; i++)
+		disconnect(&crowd[i]);
+}
+END_TEST
+
+static void give_all(struct ahead_part *part)
+{
+	ahead_give(&ahead, part, part->held);
+}
+
+/* Whose window was withdrawn may go on as it was told; nothing more is read than there is room for,
+ * until there is. */
+START_TEST(withdrawn)
+{
+	size_t left = SIZE_MAX;
+	struct ahead_part other;
+	struct peer p;
+
+	ahead_part_init(&other, NULL, give_all);
+	put_by(&p, 500, 20000, &left);
+	run(&p, 20000, 1000);
+	ck_assert_uint_eq(window(&p), MIB);
+	now_us += 2000000;
+	clock_set(now_us, (struct timespec){ 0 });
+	ck_assert(ahead_begin(&ahead, &other, ahead.budget.max));
+	ck_assert_uint_eq(promised(), ahead.budget.max);
+	uploads[0].may_take = 0;
+	run(&p, 100000, 1000);
+	ck_assert_uint_ge(uploads[0].held, AHEAD_FREE);
+	ck_assert_uint_le(uploads[0].held, AHEAD_FREE + 16384);
+	ck_assert_ptr_nonnull(p.up.first);
+	/* Nothing of that is the client's fault. */
+	for (unsigned s = 0; s < 100; s++)
+		ck_assert_ptr_null(p.server->ops->look(p.server, now_us / 1000 + 1000 * s));
+	ck_assert(!uploads[0].ended);
+	/* What somebody takes lets the next come, by what everybody has. */
+	for (unsigned i = 0; i < 20; i++) {
+		ahead_came(&ahead, &other, ahead.budget.max);
+		uploads[0].may_take = 60000;
+		take(&uploads[0]);
+		run(&p, 5000, 1000);
+		ck_assert_uint_le(uploads[0].held, AHEAD_FREE + 16384);
+	}
+	ck_assert_uint_le(told(&p), AHEAD_FREE);
+	/* And where there is room, its window is wide again. */
+	give_all(&other);
+	uploads[0].may_take = SIZE_MAX;
+	take(&uploads[0]);
+	run(&p, 20000, 1000);
+	ck_assert_uint_eq(window(&p), MIB);
+	ck_assert_uint_eq(promised(), MIB - AHEAD_FREE);
+	left = 1000;
+	run(&p, 100000, 1000);
+	ck_assert(uploads[0].ended);
+	disconnect(&p);
 }
 END_TEST
 
@@ -573,6 +722,8 @@ static TCase *tests(void)
 	tcase_add_test(c, gone_with_bytes);
 	tcase_add_test(c, short_bodies);
 	tcase_add_test(c, all_of_a_worker);
+	tcase_add_loop_test(c, beside_a_crowd, 0, 4);
+	tcase_add_test(c, withdrawn);
 	return c;
 }
 

@@ -1,0 +1,177 @@
+/*
+ * ahead: see ahead.h. What a client was told cannot be taken back over HTTP/2, so withdrawing is
+ * not breaking a promise: whoever sends on without a part is read once there is room again, and
+ * nobody counts on bytes that may never come.
+ */
+#include "proto/ahead.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/err.h"
+
+enum {
+	SUM_MIN = 128 << 20,
+	SUM_WINDOWS = 8, /* so many times receive-window, if that is more */
+	USED_PART = 8,   /* of a part: who sends as much within UNUSED_MS uses it */
+	UNUSED_MS = 1000,
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void ahead_init(struct ahead *a, uint32_t receive_window)
+{
+	uint64_t sum = (uint64_t)SUM_WINDOWS * receive_window;
+
+	budget_init(&a->budget, ACCOUNT_AHEAD, sum > SUM_MIN ? sum : SUM_MIN, AHEAD_FIRST, 1);
+	list_init(&a->parts);
+	a->charged_ms = 0;
+}
+
+void ahead_part_init(
+	struct ahead_part *part, struct account *account, void (*withdraw)(struct ahead_part *part))
+{
+	*part = (struct ahead_part){ .account = account, .withdraw = withdraw };
+	list_init(&part->node);
+}
+
+/* --- who gives way ---------------------------------------------------------------------------- */
+
+static void used(struct ahead *a, struct ahead_part *part)
+{
+	part->came = 0;
+	part->used_ms = clock_ms();
+	list_remove(&part->node);
+	list_append(&a->parts, &part->node);
+}
+
+void ahead_came(struct ahead *a, struct ahead_part *part, size_t n)
+{
+	part->came += n;
+	if (part->held > 0 && part->came >= part->held / USED_PART)
+		used(a, part);
+}
+
+static struct ahead_part *first_unused(const struct ahead *a)
+{
+	struct ahead_part *part;
+
+	if (list_empty(&a->parts))
+		return NULL;
+	part = LIST_ENTRY(a->parts.next, struct ahead_part, node);
+	return clock_ms() - part->used_ms >= UNUSED_MS ? part : NULL;
+}
+
+/* For whoever asks, kept being left to others. */
+static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, uint64_t kept)
+{
+	uint64_t most = a->budget.max - kept;
+	uint64_t left = a->budget.held < most ? most - a->budget.held : 0;
+
+	return least(budget_room(&a->budget, part->account), left);
+}
+
+/* What is in memory stays: it is looked at again after as long. */
+static void withdraw_unused(
+	struct ahead *a, const struct ahead_part *part, uint64_t n, uint64_t kept)
+{
+	struct ahead_part *other;
+
+	while (room_for(a, part, kept) < n && (other = first_unused(a)) != NULL) {
+		used(a, other);
+		other->withdraw(other);
+	}
+}
+
+static bool has_little(const struct ahead *a, const struct account *account)
+{
+	return account != NULL && account->parts[a->budget.kind].held < a->budget.least;
+}
+
+/* The account that holds most loses what it does use, too, but for what is in memory. Not more
+ * often than once a millisecond, as all accounts are looked at. */
+static void charge_greediest(struct ahead *a, const struct ahead_part *part, uint64_t n)
+{
+	struct account *payer;
+
+	if (clock_ms() == a->charged_ms || !has_little(a, part->account) ||
+		room_for(a, part, 0) >= n)
+		return;
+	a->charged_ms = clock_ms();
+	payer = budget_greediest(&a->budget);
+	if (payer == NULL || payer == part->account)
+		return;
+	err_log(ERR_AHEAD, &payer->client);
+	LIST_FOREACH(node, &a->parts) {
+		struct ahead_part *other = LIST_ENTRY(node, struct ahead_part, node);
+
+		if (other->account != payer)
+			continue;
+		if (room_for(a, part, 0) >= n)
+			return;
+		other->withdraw(other);
+	}
+}
+
+/* --- asking and giving ------------------------------------------------------------------------ */
+
+static void take(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	budget_take(&a->budget, part->account, n);
+	part->held += n;
+	COUNT(receive_windows, (int64_t)n);
+}
+
+/* Up to n more, if it is no less than so much. */
+static uint64_t ask(
+	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, uint64_t kept)
+{
+	uint64_t room;
+
+	/* Who asks is using what he has. */
+	if (part->held > 0)
+		used(a, part);
+	withdraw_unused(a, part, n, kept);
+	if (kept == 0)
+		charge_greediest(a, part, least(n, AHEAD_FIRST));
+	room = room_for(a, part, kept);
+	if (room < n && !part->short_of && part->account != NULL)
+		err_log(ERR_AHEAD, &part->account->client);
+	part->short_of = room < n;
+	if (room < at_least)
+		return 0;
+	n = least(room, n);
+	if (n > 0) {
+		take(a, part, n);
+		used(a, part);
+	}
+	return n;
+}
+
+bool ahead_begin(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	return ask(a, part, n, n, 0) == n;
+}
+
+uint64_t ahead_grow(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	return ask(a, part, 0, n, a->budget.max / 2);
+}
+
+uint64_t ahead_lend(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	return ask(a, part, 0, n, 0);
+}
+
+void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	budget_give(&a->budget, part->account, n);
+	part->held -= n;
+	COUNT(receive_windows, -(int64_t)n);
+	if (part->held > 0)
+		return;
+	list_remove(&part->node);
+	part->came = 0;
+}

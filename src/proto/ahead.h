@@ -1,0 +1,65 @@
+/*
+ * ahead: what clients may send of request bodies before somebody takes it, beyond the first 64 KiB
+ * of each connection. One sum per worker for both protocols, so that no number of clients fills its
+ * memory, however slow the disk or a handler is; each part of it is asked of a client's account. A
+ * part that its holder does not use is withdrawn when somebody else asks, and whoever holds most
+ * pays for whoever has next to nothing. h1_stream.c and h2_window.c call it and own the parts; it
+ * never sees a byte of a body.
+ */
+#ifndef H2D_PROTO_AHEAD_H
+#define H2D_PROTO_AHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "request/budget.h"
+
+/* What each connection may send without a part of the sum: RFC 9113, 6.9.2. */
+enum { AHEAD_FREE = 65535 };
+
+/* What an upload begins with: with less, a fast network stands still most of the time. */
+enum { AHEAD_FIRST = 1 << 20 };
+
+struct ahead {
+	struct budget budget;
+	struct list parts;   /* struct ahead_part, the one that was used longest ago first */
+	uint64_t charged_ms; /* when the account that holds most paid last */
+};
+
+/* A connection's, or a request's; its owner's but for ahead.c, which alone writes it. */
+struct ahead_part {
+	struct account *account; /* whose it is; NULL: nobody's, of an admin listener or in tests */
+	uint64_t held;
+	uint64_t came;    /* bytes since it was used last */
+	uint64_t used_ms; /* … which was then: see ahead_came() */
+	bool short_of;    /* the last time there was less than it asked for */
+	struct list node; /* in parts while held > 0 */
+	/* Called when somebody else needs it: to give back, by ahead_give(), all of it that is not
+	 * in memory. */
+	void (*withdraw)(struct ahead_part *part);
+};
+
+/* receive_window: of one connection; the sum is more if eight of those are. */
+void ahead_init(struct ahead *a, uint32_t receive_window);
+
+/* A part without anything in it yet. */
+void ahead_part_init(struct ahead_part *part, struct account *account,
+	void (*withdraw)(struct ahead_part *part));
+
+/* n more for part, what an upload begins with: all or nothing. */
+bool ahead_begin(struct ahead *a, struct ahead_part *part, uint64_t n);
+
+/* Up to n more, out of the half of the sum that is for growth, so that later uploads find what they
+ * begin with. How much. */
+uint64_t ahead_grow(struct ahead *a, struct ahead_part *part, uint64_t n);
+
+/* Up to n more, for bytes that came already. How much. */
+uint64_t ahead_lend(struct ahead *a, struct ahead_part *part, uint64_t n);
+
+/* n of it are free again. */
+void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n);
+
+/* n bytes came of the bodies that part is for. */
+void ahead_came(struct ahead *a, struct ahead_part *part, size_t n);
+
+#endif
