@@ -60,7 +60,7 @@ static enum proto_wait h1_waits(const struct proto *p)
 		return PROTO_BODY;
 	if (s->req.reply.ready)
 		return s->waiting ? PROTO_BUSY : PROTO_SEND;
-	return s->part != H1_ENDED && req_awaits_body(&s->req) && s->unconsumed < H1_WINDOW
+	return s->part != H1_ENDED && req_awaits_body(&s->req) && h1_stream_has_room(s)
 		       ? PROTO_BODY
 		       : PROTO_BUSY;
 }

@@ -7,15 +7,20 @@
 #define H2D_PROTO_H1_H
 
 #include "base/strbuf.h"
+#include "proto/ahead.h"
 #include "proto/h1_chunk.h"
 #include "proto/h1_head.h"
 #include "proto/h1_parse.h"
 #include "proto/proto.h"
 
 enum {
-	/* Request body that a handler has taken and not consumed: past it no more is taken in.
-	 * Twice what an upload gathers for the disk. */
+	/* Request body that a handler takes and has not consumed: past it no more is taken in, nor
+	 * past AHEAD_FREE where the worker's sum has no room. Twice what an upload gathers for the
+	 * disk. */
 	H1_WINDOW = 512 * 1024,
+	/* … that waits for somebody to take it: a password's check, a place among the files, a
+	 * handler that has paused. What comes with it by one recv(2) waits in the connection. */
+	H1_WAITING = 16 * 1024,
 	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
 	 */
 	H1_UNWANTED_MAX = 256 * 1024,
@@ -47,9 +52,11 @@ struct h1_stream {
 	enum h1_part part;
 	struct h1_head head; /* head.length: what is left of the body */
 	struct h1_chunk chunk;
-	size_t unconsumed; /* body bytes that count against H1_WINDOW */
-	uint32_t unwanted; /* body bytes that nobody took */
-	bool keep;         /* the connection goes on behind this response */
+	size_t unconsumed;       /* body bytes that count against its window */
+	uint32_t unwanted;       /* body bytes that nobody took */
+	struct ahead_part ahead; /* what its window has of the worker's sum; only held is set before
+				    it is asked for */
+	bool keep;               /* the connection goes on behind this response */
 	bool head_sent;
 	bool chunked;          /* the response is */
 	bool waiting;          /* its source has nothing yet */
@@ -82,6 +89,8 @@ void h1_stream_refuse(struct h1_stream *s, int status);
  * or when more has come than is read for nobody.
  */
 bool h1_stream_checks_body(const struct h1_stream *s);
+/* Whether more of the body is taken in now. */
+bool h1_stream_has_room(const struct h1_stream *s);
 /* The response is complete: closes the stream, unless the connection goes on and the body does too.
  */
 void h1_stream_sent(struct h1_stream *s);

@@ -44,7 +44,7 @@ static void stream_resume(struct h2d_req *req)
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h1_stream *s = h1_stream_of(req);
-	bool full = s->unconsumed >= H1_WINDOW;
+	bool full = !h1_stream_has_room(s);
 
 	s->unconsumed -= n < s->unconsumed ? n : s->unconsumed;
 	if (full || n == 0)
@@ -93,6 +93,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->interim = (struct strbuf){ 0 };
 	s->unconsumed = 0;
 	s->unwanted = 0;
+	s->ahead.held = 0;
 	s->keep = s->head_sent = s->chunked = s->waiting = s->asks = s->asked = false;
 	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->header_size);
 	h1->proto.requests++;
@@ -102,6 +103,8 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 void h1_stream_close(struct h1_stream *s)
 {
 	s->h1->stream = NULL;
+	if (s->ahead.held > 0)
+		ahead_give(s->h1->conf->ahead, &s->ahead, s->ahead.held);
 	req_fini(&s->req);
 	strbuf_fini(&s->interim);
 	pool_put(&pool, s);
@@ -280,6 +283,51 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 
 /* --- the body --------------------------------------------------------------------------------- */
 
+static bool is_taken(const struct h2d_req *req)
+{
+	return !req->body_held || req_awaits_body(req);
+}
+
+static size_t window(const struct h1_stream *s)
+{
+	return is_taken(&s->req) ? AHEAD_FREE + (size_t)s->ahead.held : H1_WAITING;
+}
+
+bool h1_stream_has_room(const struct h1_stream *s)
+{
+	return s->unconsumed < window(s);
+}
+
+/* Called by ahead.c, when somebody else needs it: a smaller window is what no client notices. */
+static void withdraw(struct ahead_part *part)
+{
+	struct h1_stream *s = LIST_ENTRY(part, struct h1_stream, ahead);
+	uint64_t in_memory = s->unconsumed > AHEAD_FREE ? s->unconsumed - AHEAD_FREE : 0;
+
+	if (part->held > in_memory)
+		ahead_give(s->h1->conf->ahead, part, part->held - in_memory);
+}
+
+/* Its body fills the window, and somebody takes it. */
+static void widen(struct h1_stream *s)
+{
+	struct ahead_part *part = &s->ahead;
+	uint64_t most = H1_WINDOW - AHEAD_FREE;
+
+	if (part->held >= most || !is_taken(&s->req))
+		return;
+	if (part->held == 0)
+		ahead_part_init(part, req_account(&s->req), withdraw);
+	ahead_begin(s->h1->conf->ahead, part, most - part->held);
+}
+
+static size_t room_of(struct h1_stream *s)
+{
+	if (!h1_stream_has_room(s))
+		widen(s);
+	return h1_stream_has_room(s) ? window(s) - s->unconsumed : 0;
+}
+
 /* False: that was more than is read for nobody, and the stream is gone. */
 static bool got_body(struct h1_stream *s, struct slice piece)
 {
@@ -289,6 +337,8 @@ static bool got_body(struct h1_stream *s, struct slice piece)
 	h1->proto.body += piece.n;
 	s->head.wants_continue = false;
 	s->unconsumed += piece.n;
+	if (s->ahead.held > 0)
+		ahead_came(h1->conf->ahead, &s->ahead, piece.n);
 	req_body(&s->req, piece.p, piece.n);
 	if (taken)
 		return true;
@@ -354,9 +404,9 @@ static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8
 
 bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
-	size_t room = s->unconsumed < H1_WINDOW ? H1_WINDOW - s->unconsumed : 0;
-
 	if (s->part == H1_LENGTH || s->part == H1_CHUNKED) {
+		size_t room = room_of(s);
+
 		if (room == 0)
 			return false;
 		if (room < (size_t)(end - *data))

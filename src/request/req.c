@@ -437,6 +437,9 @@ void req_release_body(struct h2d_req *req)
 {
 	req->body_held = req->body_paused = false;
 	hand_on_body(req);
+	/* Of what waits with the client nothing else tells the protocol. */
+	if (req_awaits_body(req))
+		req->stream->consume(req, 0);
 }
 
 void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state)

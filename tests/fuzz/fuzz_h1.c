@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proto/ahead.h"
 #include "proto/h1.h"
 #include "request/route_build.h"
 
@@ -105,7 +106,8 @@ static uint64_t answers(const uint8_t *data, size_t size, size_t step)
 		.header_fields = 32,
 		.header_size = 1024,
 		.routes = &routes.table };
-	struct proto_conf conf = { .max_concurrent_streams = 16, .env = &env };
+	struct ahead ahead;
+	struct proto_conf conf = { .max_concurrent_streams = 16, .ahead = &ahead, .env = &env };
 	struct proto_host host = { .wake = wake, .conn = &conn };
 	struct proto *p = h1_ops.open(&conf, &host);
 	char *text = NULL;
@@ -118,6 +120,7 @@ static uint64_t answers(const uint8_t *data, size_t size, size_t step)
 
 	if (p == NULL || out == NULL)
 		abort();
+	ahead_init(&ahead, 1 << 20);
 	outq_init(&q, &blocks);
 	while (size > 0) {
 		size_t n = size < step ? size : step, taken = n;

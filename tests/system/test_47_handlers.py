@@ -2,10 +2,14 @@
 import os
 import re
 import signal
+import socket
+import ssl
+import struct
 import time
 
 import pytest
 
+import procs
 from procs import wait_for
 from server import H2D
 from users import basic, hashed, put_users
@@ -49,6 +53,46 @@ def fnv1a(data):
 	for byte in data:
 		h = (h ^ byte) * 0x100000001b3 & 0xffffffffffffffff
 	return "%016x" % h
+
+
+# --- bodies that wait ---------------------------------------------------------------------------------
+
+
+def send_more(left):
+	"""left: bytes by socket; as many as each of them takes now. How many those were."""
+	sent = 0
+	for sock, data in left.items():
+		try:
+			n = sock.send(data) if data else 0
+		except (BlockingIOError, ssl.SSLWantWriteError):
+			n = 0
+		left[sock] = data[n:]
+		sent += n
+	return sent
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_bodies_that_wait_cost_little(handlers, how):
+	"""HTTP/1: of what a handler does not take for now, no more is taken in than one recv(2) brings."""
+	server = handlers(listens=(how,))
+	pid, clients = server.worker_pids()[0], []
+	try:
+		for _ in range(60):
+			clients.append(link(server, "h1", how))
+			clients[-1].ask("POST", "/t/paused/resume")
+			clients[-1].send_bytes(clients[-1].head("POST", "/t/paused/resume?600000", [("content-length", "1000000")]))
+		wait_for(lambda: server.gauges()["requests_live"] == len(clients), said="all of them wait")
+		before = procs.private_memory(pid)
+		for c in clients:
+			c.sock.setblocking(False)
+		left, came = {c.sock: bytes(600000) for c in clients}, [0, 1]
+		while send_more(left) > 0 or came[-1] != came[-2]:
+			came.append(server.status()["totals"]["bytes_in"] >> 16)
+		assert procs.private_memory(pid) - before < len(clients) * 100000
+	finally:
+		for c in clients:
+			c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+			c.close()
 
 
 # --- the examples -------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
+#include "proto/ahead.h"
 #include "proto/h1.h"
 #include "request/auth_queue.h"
 #include "request/route_build.h"
@@ -15,6 +17,7 @@
 
 static struct pool blocks;
 static struct http_env env;
+static struct ahead ahead;
 static struct proto_conf conf;
 static struct http_conn http_conn;
 static struct proto_host host;
@@ -31,7 +34,7 @@ static size_t ngot;
 static struct h2d_req *held; /* replies later */
 static int fills, fail_at;
 static size_t upload_holds; /* bytes it has not given back */
-static bool upload_consumes;
+static bool upload_consumes, upload_pauses;
 
 static void count_gone(struct h2d_req *req, void *state)
 {
@@ -81,6 +84,8 @@ static void upload_start(struct h2d_req *req, void *state)
 {
 	(void)state;
 	held = req;
+	if (upload_pauses)
+		h2d_body_pause(req);
 }
 static void upload_body(struct h2d_req *req, void *state, const char *data, size_t len)
 {
@@ -170,15 +175,18 @@ static void setup(void)
 		.header_fields = 128,
 		.header_size = 4096,
 		.finished = finished };
-	conf = (struct proto_conf){ .max_concurrent_streams = 20, .env = &env };
+	ahead_init(&ahead, 1 << 20);
+	conf = (struct proto_conf){ .max_concurrent_streams = 20, .ahead = &ahead, .env = &env };
 	http_conn = (struct http_conn){ 0 };
 	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
 	outq_init(&out, &blocks);
 	server = h1_ops.open(&conf, &host);
 	ck_assert_ptr_nonnull(server);
 	gone = fills = fail_at = logged = 0;
+	clock_set(1000 * 1000, (struct timespec){ 0 });
 	upload_holds = ngot = 0;
 	upload_consumes = true;
+	upload_pauses = false;
 	got[0] = '\0';
 }
 
@@ -539,6 +547,64 @@ START_TEST(window)
 }
 END_TEST
 
+/* Until somebody takes it, next to nothing of it is taken in. */
+START_TEST(body_that_waits)
+{
+	static char body[700000];
+	size_t left;
+
+	upload_consumes = false;
+	upload_pauses = true;
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
+	left = give(body, sizeof(body), 10000, 1 << 18);
+	ck_assert_uint_eq(left, sizeof(body) - H1_WAITING);
+	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
+	wakes = 0;
+	req_release_body(held);
+	ck_assert_uint_eq(upload_holds, H1_WAITING);
+	ck_assert_uint_ge(wakes, 1);
+	ck_assert_uint_eq(give(body, left, 10000, 1 << 18), sizeof(body) - H1_WINDOW);
+	/* And so again, with what was taken in. */
+	h2d_body_pause(held);
+	h2d_consume(held, H1_WINDOW - H1_WAITING);
+	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
+}
+END_TEST
+
+static void withdrawn(struct ahead_part *part)
+{
+	ahead_give(&ahead, part, part->held);
+}
+
+/* Where the worker's sum is used up, a window is that of HTTP/2; and who stands still gives his
+ * wide one back, but for what is in memory. */
+START_TEST(window_and_sum)
+{
+	static char body[700000];
+	struct ahead_part other, third;
+
+	ahead_part_init(&other, NULL, withdrawn);
+	ahead_part_init(&third, NULL, withdrawn);
+	upload_consumes = false;
+	ck_assert(ahead_begin(&ahead, &other, ahead.budget.max));
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
+	ck_assert_uint_eq(give(body, 70000, 10000, 1 << 18), 70000 - AHEAD_FREE);
+	h2d_consume(held, 1000);
+	ck_assert_uint_eq(give(body, 5000, 5000, 1 << 18), 4000);
+	ahead_give(&ahead, &other, other.held);
+	ck_assert_uint_eq(give(body, 34464 + 1000, 10000, 1 << 18), 0);
+	ck_assert_uint_eq(ahead.budget.held, H1_WINDOW - AHEAD_FREE);
+	clock_set(2500 * 1000, (struct timespec){ 0 });
+	/* All but what is in memory. */
+	ck_assert(ahead_begin(&ahead, &third, ahead.budget.max - 34464 - 1000));
+	ck_assert_uint_eq(ahead.budget.held, ahead.budget.max);
+	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
+	ahead_give(&ahead, &third, third.held);
+	server->ops->close(&server);
+	ck_assert_uint_eq(ahead.budget.held, 0);
+}
+END_TEST
+
 START_TEST(continues)
 {
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -874,6 +940,8 @@ static TCase *tests(void)
 	tcase_add_test(c, head_of_unknown_length);
 	tcase_add_test(c, source_fails);
 	tcase_add_test(c, window);
+	tcase_add_test(c, body_that_waits);
+	tcase_add_test(c, window_and_sum);
 	tcase_add_loop_test(c, continues, 0, 5);
 	tcase_add_loop_test(c, continues_after_a_password, 0, 2);
 	tcase_add_loop_test(c, asks_behind_the_end, 0, 2);
