@@ -102,6 +102,8 @@ static int tls_handshake(struct transport *base)
 	else if (t->io.error == 0 && !t->io.dry)
 		broken(t, "too long");
 	tls_bio_end(&t->io);
+	if (t->io.error == -EPROTO)
+		t->base.said = tls_bio_text(&t->io);
 	if (t->io.error != 0)
 		return t->io.error;
 	return t->established ? 0 : -EAGAIN;
@@ -248,7 +250,8 @@ static void tls_close(struct transport **base)
 
 	SSL_free(t->ssl);
 	tls_bio_clear(&t->io);
-	close(t->base.fd);
+	if (t->base.fd >= 0)
+		close(t->base.fd);
 	free(t);
 	*base = NULL;
 }

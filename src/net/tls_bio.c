@@ -144,6 +144,16 @@ static bool fill(struct tls_bio *b)
 	return n > 0;
 }
 
+/* A record's head is all that OpenSSL reads of what is no TLS. */
+static void remember(struct tls_bio *b, const char *p, size_t n)
+{
+	size_t room = TLS_BIO_HEAD + 1 - b->nhead;
+
+	for (size_t i = 0; i < n && i < room; i++, b->nhead++)
+		if (b->nhead < TLS_BIO_HEAD)
+			b->head[b->nhead] = (uint8_t)p[i];
+}
+
 static int bio_read(BIO *bio, char *buf, size_t cap, size_t *got)
 {
 	struct tls_bio *b = BIO_get_data(bio);
@@ -157,6 +167,8 @@ static int bio_read(BIO *bio, char *buf, size_t cap, size_t *got)
 		b->in.pos += *got;
 		if (*got == have)
 			kept_clear(&b->in);
+		if (b->nhead <= TLS_BIO_HEAD)
+			remember(b, buf, *got);
 		return 1;
 	}
 	if (in_pos < in_len || fill(b)) {
@@ -165,6 +177,8 @@ static int bio_read(BIO *bio, char *buf, size_t cap, size_t *got)
 		*got = cap < have ? cap : have;
 		memcpy(buf, in_buf + in_pos, *got);
 		in_pos += *got;
+		if (b->nhead <= TLS_BIO_HEAD)
+			remember(b, buf, *got);
 		return 1;
 	}
 	*got = 0;
@@ -250,6 +264,34 @@ void tls_bio_end(struct tls_bio *b)
 size_t tls_bio_room(void)
 {
 	return (OUT_SIZE - out_len) / RECORD_ROOM;
+}
+
+/* "GET", "OPT", and not "PRI": to HTTP/2 in cleartext an answer of HTTP/1 would be noise. */
+static bool is_text(const uint8_t *head)
+{
+	for (int i = 0; i < 3; i++)
+		if (head[i] < 'A' || head[i] > 'Z')
+			return false;
+	return memcmp(head, "PRI", 3) != 0;
+}
+
+struct slice tls_bio_text(struct tls_bio *b)
+{
+	const struct slice none = { 0 };
+	size_t have = b->in.len - b->in.pos;
+	uint8_t *all;
+
+	if (b->nhead < 3 || b->nhead > TLS_BIO_HEAD || !is_text(b->head))
+		return none;
+	all = malloc(b->nhead + have);
+	if (all == NULL)
+		return none;
+	memcpy(all, b->head, b->nhead);
+	if (have > 0)
+		memcpy(all + b->nhead, b->in.p + b->in.pos, have);
+	kept_clear(&b->in);
+	b->in = (struct tls_kept){ .p = all, .len = b->nhead + have };
+	return slice_of(all, b->in.len);
 }
 
 void tls_bio_clear(struct tls_bio *b)

@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
+enum { TLS_BIO_HEAD = 8 };
+
 /* Ciphertext p[pos..len); p NULL when there is none. */
 struct tls_kept {
 	uint8_t *p;
@@ -27,6 +31,8 @@ struct tls_bio {
 	bool dry;      /* the last recv(2) took all that the socket had */
 	bool eof;      /* the peer's half of the socket is closed */
 	bool shut;     /* half-close the socket once the last byte is sent */
+	uint8_t nhead; /* how many bytes OpenSSL was given, up to one more than head holds */
+	uint8_t head[TLS_BIO_HEAD]; /* the first of them */
 	struct tls_kept in, out;
 };
 
@@ -58,6 +64,12 @@ size_t tls_bio_room(void);
  * buffer is empty afterwards in any case. 0 when all is gone, -EAGAIN, or b->error.
  */
 int tls_bio_flush(struct tls_bio *b);
+
+/*
+ * After a handshake that failed: all that was received, if it begins as a request of HTTP/1 in
+ * cleartext may, with three letters in upper case. It lives as long as b.
+ */
+struct slice tls_bio_text(struct tls_bio *b);
 
 /* Frees what was kept. */
 void tls_bio_clear(struct tls_bio *b);

@@ -45,7 +45,7 @@ struct transport_ops {
 	 * pending() says so go on calling send() with an empty q.
 	 */
 	void (*shutdown)(struct transport *t);
-	/* Closes the descriptor and frees; sets *t NULL. */
+	/* Closes the descriptor, unless that was taken and is -1 now, and frees; sets *t NULL. */
 	void (*close)(struct transport **t);
 };
 
@@ -54,6 +54,9 @@ struct transport {
 	int fd;
 	bool drained;
 	const char *reason; /* of -EPROTO, static text: what the peer did wrong; NULL: nothing */
+	/* Behind a handshake's -EPROTO: what the peer said in its place, if that is text. It was
+	 * sent nothing. */
+	struct slice said;
 	/* What the handshake settled: set before it answers 0, never changed after it. */
 	struct slice alpn;            /* what ALPN chose ("h2"); n 0: nothing */
 	const void *certificate;      /* the one that was shown, of net/tls_cert.h; NULL: none */

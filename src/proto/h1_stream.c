@@ -217,7 +217,8 @@ static void body_ends(struct h1_stream *s)
 static void got_head(struct h1_stream *s, unsigned minor)
 {
 	const struct h1_head *h = &s->head;
-	const struct err *err = h1_head_end(&s->head, minor);
+	const struct err *err =
+		s->h1->host->conn->misses_tls ? ERR_CLEARTEXT : h1_head_end(&s->head, minor);
 
 	if (err == NULL)
 		err = target(s);

@@ -70,6 +70,7 @@ struct http_conn {
 	bool proxy_awaited; /* a PROXY header has yet to come, and nothing is read before it */
 	bool client_tls;    /* … which says that the client came to the proxy by TLS */
 	bool tls;
+	bool misses_tls; /* cleartext, on a listener of TLS: requests are told so */
 	/* What its handshake settled: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
 	const char *tls_version, *tls_cipher;
 	const struct err *error; /* what it ended for; NULL: it is there, or nobody said it */

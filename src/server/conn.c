@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "request/account.h"
+#include "server/conn_cleartext.h"
 #include "server/conn_idle.h"
 #include "server/conn_linger.h"
 #include "server/conn_proxy.h"
@@ -351,6 +352,7 @@ static void conn_read(struct conn *c)
 static void conn_handshake(struct conn *c)
 {
 	int rv = c->transport->ops->handshake(c->transport);
+	size_t said = 0;
 
 	if (rv == -EAGAIN) {
 		/* The last bytes and the end came in one event: there will be no other. */
@@ -360,8 +362,11 @@ static void conn_handshake(struct conn *c)
 	}
 	if (rv < 0) {
 		COUNT(handshake_failures, 1);
-		conn_kill(c);
-		return;
+		said = conn_cleartext_take(c);
+		if (said == 0) {
+			conn_kill(c);
+			return;
+		}
 	}
 	if (c->http.tls)
 		OBSERVE(handshake_us, (int64_t)(clock_read_us() - c->opened_us));
@@ -372,6 +377,8 @@ static void conn_handshake(struct conn *c)
 	if (c->draining)
 		conn_drain(c);
 	c->readable = true; /* application data may have come with the handshake's last bytes */
+	if (said > 0)
+		conn_input(c, (const char *)c->env->input, said);
 	conn_timer_update(c);
 }
 

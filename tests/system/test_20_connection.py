@@ -61,6 +61,30 @@ def test_cleartext_to_the_tls_port(site):
 	still_serves(site, "tls")
 
 
+REQUESTS = [b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n", b"OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n",
+	b"GET / HTTP/1.1\r\n\r\n", b"PUT /files/a HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n" + b"x" * 100000,
+	b"CONNECT a:443 HTTP/1.1\r\nhost: a:443\r\n\r\n", b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n"]
+
+
+@pytest.mark.parametrize("request_text", REQUESTS, ids=["get", "1.0", "options", "no host", "put", "connect", "head"])
+def test_cleartext_request_to_the_tls_port(site, request_text):
+	"""It is answered in cleartext, to the last byte, and told where to go; byte by byte, too."""
+	before = site.status()["totals"]
+	for step in (len(request_text), 1) if len(request_text) < 1000 else (len(request_text),):
+		with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+			s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+			for at in range(0, len(request_text), step):
+				s.sendall(request_text[at:at + step])
+			answer = client.read_all(s)
+		head, _, body = answer.partition(b"\r\n\r\n")
+		assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n") and b"\r\nconnection: close" in head, answer
+		assert (b"https://" in body) == (not request_text.startswith(b"HEAD"))
+		assert b"strict-transport-security" not in head
+	site.log.wait("connection 127.0.0.1: this port speaks TLS: ask for https://")
+	assert site.status()["totals"]["handshake_failures"] > before["handshake_failures"]
+	still_serves(site, "tls")
+
+
 def test_half_close_keeps_the_response(site):
 	with site.raw("tcp") as raw:
 		raw.send(raw.headers(1))
