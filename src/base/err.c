@@ -45,6 +45,12 @@ void err_log(const struct err *err, const struct addr *peer)
 		log_limited(err->kind, err->level, "connection %s: %s", ADDR_HOST(peer), err->text);
 }
 
+void err_log_silent(const struct err *err, const struct addr *peer)
+{
+	count(err);
+	log_debug("connection %s: not a byte came: %s", ADDR_HOST(peer), err->text);
+}
+
 enum { ABOUT_MAX = 200 };
 
 void err_log_about(const struct err *err, const struct addr *peer, struct slice about)

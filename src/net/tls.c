@@ -102,6 +102,7 @@ static int tls_handshake(struct transport *base)
 	else if (t->io.error == 0 && !t->io.dry)
 		broken(t, "too long");
 	tls_bio_end(&t->io);
+	t->base.heard = t->io.nhead > 0;
 	if (t->io.error == -EPROTO)
 		t->base.said = tls_bio_text(&t->io);
 	if (t->io.error != 0)

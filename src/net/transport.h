@@ -54,6 +54,7 @@ struct transport {
 	int fd;
 	bool drained;
 	const char *reason; /* of -EPROTO, static text: what the peer did wrong; NULL: nothing */
+	bool heard;         /* bytes of its handshake have come */
 	/* Behind a handshake's -EPROTO: what the peer said in its place, if that is text. It was
 	 * sent nothing. */
 	struct slice said;

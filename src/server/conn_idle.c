@@ -114,14 +114,30 @@ bool conn_idle_any(const struct conn_env *env)
 	return (!list_empty(&env->idle) && may_leave(env, false)) || first_silent(env) != NULL;
 }
 
+/* Browsers open connections that they may need, and balancers to see whether anybody listens. */
+static bool never_spoke(const struct conn *c)
+{
+	if (c->state == CONN_HANDSHAKE)
+		return !c->transport->heard && c->held.bytes.n == 0;
+	return c->proto == NULL && c->sniff.n == 0;
+}
+
+void conn_idle_timed_out(const struct conn *c, const struct err *err)
+{
+	if (never_spoke(c))
+		err_log_silent(err, &c->http.peer);
+	else
+		err_log(err, &c->http.peer);
+}
+
 /* As its timer would later. A peer that has asked for nothing need not be told. */
 static void end_silent(struct conn *c)
 {
 	COUNT(timeouts, 1);
 	if (c->state == CONN_HANDSHAKE)
 		COUNT(handshake_failures, 1);
-	err_log(c->state == CONN_HANDSHAKE ? ERR_TIMEOUT_HANDSHAKE : ERR_TIMEOUT_HEADER,
-		&c->http.peer);
+	conn_idle_timed_out(
+		c, c->state == CONN_HANDSHAKE ? ERR_TIMEOUT_HANDSHAKE : ERR_TIMEOUT_HEADER);
 	conn_kill(c);
 }
 

@@ -25,4 +25,7 @@ bool conn_idle_any(const struct conn_env *env);
 /* Has it leave, if there is one. It may be dead by then. */
 void conn_idle_evict(struct conn_env *env);
 
+/* Says in the log that c was waited for too long; at debug, if it has never said a byte. */
+void conn_idle_timed_out(const struct conn *c, const struct err *err);
+
 #endif

@@ -116,7 +116,7 @@ static void fired(struct timer *timer)
 		COUNT(handshake_failures, 1);
 	if (err != NULL) {
 		COUNT(timeouts, 1);
-		err_log(err, &c->http.peer);
+		conn_idle_timed_out(c, err);
 		c->http.error = err;
 		if (c->proto != NULL && c->proto->ops->timed_out(c->proto))
 			return; /* it woke the connection */

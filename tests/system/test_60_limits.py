@@ -163,6 +163,23 @@ def test_slow_peers_are_closed(h2d):
 	assert server.status()["totals"]["timeouts"] - before >= 6, "all but the idle ones, which are told"
 
 
+@pytest.mark.parametrize("make, said", [(slow_nothing, None), (slow_no_preface, None), (slow_tls_no_preface, None),
+	(slow_hello_drip, "handshake timed out"), (slow_header_drip, "header section timed out"), (slow_preface_drip, "header section timed out")],
+	ids=lambda v: getattr(v, "__name__", ""))
+def test_who_never_spoke_is_no_matter_for_the_log(h2d, make, said):
+	"""Browsers connect ahead, balancers look whether anybody listens: counted, and closed without a line."""
+	server = h2d(sections=SHORT, conf="log-level = debug")
+	sock, drip = make(server)
+	seconds_until_closed(sock)
+	if drip:
+		drip.stop.set()
+	sock.close()
+	line = server.log.wait(r"connection 127\.0\.0\.1: .*timed out")[0]
+	assert " debug " in line if said is None else (" info " in line and said in line)
+	totals = server.status()["totals"]
+	assert totals["timeouts"] == totals["timeout_header"] + totals["timeout_handshake"] == 1
+
+
 def test_peer_that_does_not_read(h2d, how):
 	server = h2d(sections=GENTLE, files={"large": b"x" * 20000000})
 	raw = server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1})
