@@ -4,8 +4,11 @@
  */
 #include "base/clock.h"
 
+#include <stdbool.h>
+
 static uint64_t mono;
 static struct timespec wall;
+static bool frozen; /* by clock_set() */
 
 static uint64_t read_us(clockid_t id)
 {
@@ -29,6 +32,20 @@ void clock_update(void)
 {
 	mono = clock_read_us();
 	clock_gettime(CLOCK_REALTIME, &wall);
+	frozen = false;
+}
+
+uint64_t clock_now_ms(void)
+{
+	return (frozen ? mono : clock_read_us()) / 1000;
+}
+
+/* The coarse clock stands still between two ticks: a short turn's time is nearer. */
+uint64_t clock_past_ms(void)
+{
+	uint64_t tick = frozen ? 0 : read_us(CLOCK_MONOTONIC_COARSE);
+
+	return (tick > mono ? tick : mono) / 1000;
 }
 
 uint64_t clock_ms(void)
@@ -50,4 +67,5 @@ void clock_set(uint64_t mono_us, struct timespec wall_time)
 {
 	mono = mono_us;
 	wall = wall_time;
+	frozen = true;
 }

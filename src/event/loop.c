@@ -153,8 +153,8 @@ int loop_turn(struct loop *l, int max_wait_ms)
 	struct epoll_event events[EVENTS_PER_TURN];
 	struct list ready;
 	/* Not clock_ms(): the turn before may have taken long, and this look sees all of its time.
-	 */
-	uint64_t looked_ms = clock_read_us() / 1000;
+	 * Never too late, for what comes after it is not seen. */
+	uint64_t looked_ms = clock_past_ms();
 	int wait = wait_ms(l, looked_ms, max_wait_ms);
 	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait);
 

@@ -47,7 +47,7 @@ struct disk {
 	struct places places;
 	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
 	struct hasher *hasher;
-	uint64_t logged_ms; /* when a shortage was last logged */
+	uint64_t silent_ms; /* until then no shortage is logged */
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
 	bool ending;

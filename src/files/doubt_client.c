@@ -13,12 +13,6 @@
 
 enum { RESEND_MS = 20 };
 
-static uint64_t now_ms(void)
-{
-	/* Not the turn's: an image may have ticked since that began. */
-	return clock_read_us() / 1000;
-}
-
 /* --- keepers ---------------------------------------------------------------------------------- */
 
 static void end_keeper(struct doubt_keeper *k)
@@ -27,7 +21,8 @@ static void end_keeper(struct doubt_keeper *k)
 		loop_unwatch(k->client->loop, &k->watch);
 	close(k->watch.fd);
 	k->watch.fd = -1;
-	k->gone_ms = now_ms();
+	/* Not the turn's, here and below: an image may have ticked since that began. */
+	k->gone_ms = clock_now_ms();
 }
 
 /* Its process and its master's end are gone. */
@@ -105,7 +100,7 @@ static void arm(struct doubt_client *c, const struct doubt *d, uint64_t now)
 
 bool doubt_client_ask(struct doubt_client *c, struct doubt *d)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_now_ms();
 
 	d->waits = d->unsent = 0;
 	list_init(&d->node);
@@ -169,7 +164,7 @@ static void on_answers(struct watch *w, uint32_t events)
 static void on_due(struct timer *t)
 {
 	struct doubt_client *c = LIST_ENTRY(t, struct doubt_client, due);
-	uint64_t now = now_ms();
+	uint64_t now = clock_now_ms();
 	struct doubt *d;
 
 	while (!list_empty(&c->asked)) {

@@ -116,7 +116,7 @@ static void fail(struct h2d_req *req, int status)
 
 static void reply_failed(struct h2d_req *req, const char *path, int rc)
 {
-	static uint64_t logged_ms;
+	static uint64_t silent_ms; /* until then */
 
 	switch (-rc) {
 	case ENOENT:
@@ -133,8 +133,8 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 		return;
 	default:
 		/* The machine is short of something: said once a second. */
-		if (clock_ms() - logged_ms >= 1000) {
-			logged_ms = clock_ms();
+		if (clock_ms() >= silent_ms) {
+			silent_ms = clock_ms() + 1000;
 			log_error("listing %s: %s", path, strerror(-rc));
 		}
 		fail(req, ERR_NO_MEMORY->status);

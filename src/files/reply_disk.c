@@ -90,8 +90,8 @@ static void reply(struct file_reply *a, struct disk_file *file)
 /* The machine is short of something: said once a second. */
 static void shortage(struct disk *d, const char *path, int rc)
 {
-	if (clock_ms() - d->logged_ms >= 1000) {
-		d->logged_ms = clock_ms();
+	if (clock_ms() >= d->silent_ms) {
+		d->silent_ms = clock_ms() + 1000;
 		log_error("%s: %s", path, strerror(-rc));
 	}
 }

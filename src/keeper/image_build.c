@@ -278,7 +278,7 @@ static int make_marks(struct built_image *img)
 	memcpy(img->marks->magic, IMAGE_MARKS_MAGIC, 8);
 	img->marks->number = img->number;
 	img->marks->nentries = img->nentries;
-	image_build_tick(img, clock_read_us() / 1000);
+	image_build_tick(img, clock_now_ms());
 	return memfd_seal(fd, true);
 }
 

@@ -232,8 +232,8 @@ static void first_walk_over(struct keeper *k)
 	log_notice("cache: %u files, %llu bytes, in %llu ms; %llu adopted, %u too large or past "
 		   "max-size",
 		k->catalog.nfresh, (unsigned long long)k->catalog.content,
-		(unsigned long long)(clock_read_us() / 1000 - k->started_ms),
-		(unsigned long long)k->nwarm, k->reader.left_out);
+		(unsigned long long)(clock_now_ms() - k->started_ms), (unsigned long long)k->nwarm,
+		k->reader.left_out);
 }
 
 /* The machine is short of something: said once, until it is over. */
@@ -267,7 +267,7 @@ static void wake_in(struct keeper *k, int ms)
 
 static bool portion(struct keeper *k)
 {
-	uint64_t until = clock_read_us() + PORTION_US;
+	uint64_t began = clock_read_us();
 	bool more;
 
 	scan_roots(&k->scan);
@@ -275,7 +275,7 @@ static bool portion(struct keeper *k)
 		more = reader_step(&k->reader);
 		if (k->reader.n[READER_FOUND] < FOUND_MAX)
 			more |= scan_step(&k->scan);
-	} while (more && clock_read_us() < until);
+	} while (more && clock_read_us() - began < PORTION_US);
 	return more;
 }
 

@@ -88,7 +88,7 @@ static void look_and_tick(struct publish *p)
 {
 	/* From before the look: if this process is stopped in between, the tick covers no more than
 	 * was seen. */
-	uint64_t now = clock_read_us() / 1000;
+	uint64_t now = clock_now_ms();
 
 	p->check(p->ctx);
 	for (int i = 0; i < CATALOG_IMAGES; i++)
@@ -105,7 +105,7 @@ void publish_tick(struct publish *p)
 
 void publish_midway(struct publish *p)
 {
-	if (clock_read_us() / 1000 - p->ticked_ms >= MIDWAY_MS)
+	if (clock_now_ms() - p->ticked_ms >= MIDWAY_MS)
 		look_and_tick(p);
 }
 

@@ -26,7 +26,7 @@ struct publish {
 	struct published images[CATALOG_IMAGES];
 	struct published *newest;  /* NULL: none yet, or nobody holds it */
 	uint64_t number;           /* of the next one */
-	uint64_t ticked_ms;        /* the last tick, as clock_read_us() says */
+	uint64_t ticked_ms;        /* the last tick, as clock_now_ms() says */
 	uint64_t due_ms;           /* when it is wanted, 0: nothing is new */
 	uint64_t last_ms, cost_ms; /* when the last one was made, and its time on a processor */
 	bool blocked;              /* at the limit of images, or of their bytes */

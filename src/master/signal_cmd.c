@@ -249,11 +249,11 @@ static int follow(struct target *t, const struct status *s, uint32_t before)
 static int wait_outcome(struct target *t, int signo, uint32_t before)
 {
 	uint64_t ms = REQUEST_MS + t->quit_ms; /* generations that drain may come first */
-	uint64_t end = clock_read_us() + ms * 1000;
+	uint64_t end = clock_now_ms() + ms;
 	bool told = false;
 	struct status s;
 
-	while (clock_read_us() < end) {
+	while (clock_now_ms() < end) {
 		bool gone = is_gone(t, POLL_MS);
 		int rc = status_read(&s, t->pid_file);
 

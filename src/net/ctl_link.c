@@ -64,7 +64,7 @@ void ctl_link_look(struct ctl_link *l)
 void ctl_link_tick(struct ctl_link *l)
 {
 	const struct ctl_msg msg = { .type = CTL_TICK };
-	uint64_t now = clock_read_us() / 1000; /* the loop's stands still during a long step */
+	uint64_t now = clock_now_ms(); /* the loop's stands still during a long step */
 
 	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
 		l->ticked_ms = now;

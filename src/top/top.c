@@ -142,7 +142,7 @@ static void rest(struct top *t, uint64_t until)
 {
 	struct pollfd on[] = { { .fd = t->signals, .events = POLLIN },
 		{ .fd = STDIN_FILENO, .events = POLLIN } };
-	uint64_t now = clock_read_us() / 1000;
+	uint64_t now = clock_now_ms();
 
 	if (poll(on, 2, until > now ? (int)(until - now) : 0) <= 0)
 		return;
@@ -154,7 +154,7 @@ static void rest(struct top *t, uint64_t until)
 
 static int watch(struct top *t)
 {
-	uint64_t next = clock_read_us() / 1000 + EVERY_MS;
+	uint64_t next = clock_now_ms() + EVERY_MS;
 
 	t->signals = take_signals();
 	if (t->signals < 0 || top_screen_open() < 0) {
@@ -166,7 +166,7 @@ static int watch(struct top *t)
 
 		draw(t);
 		rest(t, next);
-		now = clock_read_us() / 1000;
+		now = clock_now_ms();
 		if (t->over || now < next)
 			continue;
 		look(t);

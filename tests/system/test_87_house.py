@@ -54,6 +54,17 @@ def test_a_forbidden_include(house, file, other):
 	assert done.returncode != 0 and "%s must not include %s" % (layer, below) in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("call", ["clock_read_us()", "clock_gettime(CLOCK_MONOTONIC, &now)"])
+def test_a_file_that_does_not_measure(house, call):
+	"""Its time would go on where tests have frozen it."""
+	path = house / "src" / "request" / "req.c"
+	path.write_text(path.read_text() + "/* %s */\n" % call)
+	assert check(house).returncode == 0
+	path.write_text(path.read_text() + "static uint64_t x = %s;\n" % call)
+	done = check(house)
+	assert done.returncode != 0 and "%s() is not for this file" % call.partition("(")[0] in done.stdout, done.stdout
+
+
 def test_a_folder_that_grows_too_large(house):
 	lines = sum(len(p.read_text().splitlines()) for p in (house / "src").glob("*/*.[ch]"))
 	for n in range(lines // 3 // 400 + 1):

@@ -328,11 +328,9 @@ static void on_event_say(struct watch *w, uint32_t events)
 
 static void stand_still_past_the_timer(void)
 {
-	uint64_t start = clock_read_us();
-
 	timer_init(&timer, on_timer_stop);
 	timer_arm(&loop.wheel, &timer, clock_ms() + 2);
-	while (clock_read_us() - start < 4000)
+	while (clock_past_ms() < timer.at)
 		usleep(1000);
 }
 
@@ -426,6 +424,35 @@ START_TEST(stop_before_run)
 }
 END_TEST
 
+/* Whatever the machine's own time is, a turn's timers go by the time that a test has set. */
+START_TEST(timers_of_frozen_time)
+{
+	clock_set(UINT64_C(1000000), (struct timespec){ 0 });
+	wheel_init(&loop.wheel, 0);
+	timer_init(&timer, on_timer);
+	timer_arm(&loop.wheel, &timer, 1001);
+	ck_assert_uint_eq(clock_now_ms(), 1000);
+	ck_assert_uint_eq(clock_past_ms(), 1000);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_str_eq(trace, "");
+	clock_set(UINT64_C(1001000), (struct timespec){ 0 });
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_str_eq(trace, "timer");
+}
+END_TEST
+
+START_TEST(past_is_over)
+{
+	uint64_t began = clock_read_us() / 1000, past;
+
+	do {
+		past = clock_past_ms();
+		ck_assert_uint_le(past, clock_read_us() / 1000);
+		ck_assert_uint_ge(past, clock_ms());
+	} while (past < began + 20);
+}
+END_TEST
+
 START_TEST(clock_is_cached)
 {
 	struct timespec wall = { .tv_sec = 1000, .tv_nsec = 5 };
@@ -460,6 +487,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, timer_fires_under_full_turns);
 	tcase_add_test(tc, waits_at_most);
 	tcase_add_test(tc, stop_before_run);
+	tcase_add_test(tc, timers_of_frozen_time);
+	tcase_add_test(tc, past_is_over);
 	tcase_add_test(tc, clock_is_cached);
 	return tc;
 }

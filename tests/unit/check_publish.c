@@ -147,9 +147,15 @@ START_TEST(a_busy_machine_delays_no_image)
 }
 END_TEST
 
+static void later(uint64_t ms)
+{
+	clock_set((clock_ms() + ms) * 1000, clock_wall());
+}
+
 static void pause_here(void *ctx)
 {
 	(void)ctx;
+	later(1000);
 	publish_midway(&publish);
 }
 
@@ -182,11 +188,9 @@ START_TEST(ticks_while_it_makes_one)
 	add_files(4 * PAUSE_STEPS);
 	tick = __atomic_load_n(&marks->tick_ms, __ATOMIC_ACQUIRE);
 	nchecked = 0;
-	stolen_s = 1;
 	catalog_news(&catalog, 0);
-	clock_set((clock_ms() + 1000) * 1000, clock_wall());
+	later(1000);
 	publish_step(&publish, false);
-	stolen_s = 0;
 	ck_assert_uint_eq(nsent, 2);
 	ck_assert_uint_eq(publish.newest->image.nentries, 4 * PAUSE_STEPS);
 	ck_assert_uint_eq(nchecked, 4 + 1);
@@ -204,7 +208,7 @@ static void make_another(void)
 	catalog_news(&catalog, 0);
 	later_ms += 2000; /* whatever the loop has set the clock to */
 	clock_update();
-	clock_set((clock_ms() + later_ms) * 1000, clock_wall());
+	later(later_ms);
 	publish_step(&publish, false);
 }
 
