@@ -91,6 +91,23 @@ static struct auth_turn *most_failed(
 	return most;
 }
 
+/* The last turn in line of the client that has most there, and at least two more than n. */
+static struct auth_turn *greediest(const struct auth_line *line, unsigned n)
+{
+	struct auth_turn *last = NULL;
+
+	n += 2;
+	LIST_FOREACH(node, &line->turns) {
+		struct auth_turn *t = LIST_ENTRY(node, struct auth_turn, node);
+
+		if (t->state != AUTH_TURN_LINE || t->client->nline < n)
+			continue;
+		last = t;
+		n = t->client->nline;
+	}
+	return last;
+}
+
 static bool make_room(struct auth_line *line, const struct auth_turn *t)
 {
 	bool full = t->client->nline >= AUTH_CLIENT_LINE_MAX;
@@ -99,6 +116,8 @@ static bool make_room(struct auth_line *line, const struct auth_turn *t)
 	if (!full && line->nline < AUTH_LINE_MAX)
 		return true;
 	other = most_failed(line, full ? t->client : NULL, t->guess->failures);
+	if (other == NULL && !full)
+		other = greediest(line, t->client->nline);
 	if (other != NULL)
 		drop(line, other);
 	return other != NULL;

@@ -53,7 +53,8 @@ void auth_line_init(struct auth_line *line,
 /*
  * Turn joins. False: there is no room for it, and *ms says how long its delay lasts, 0 if it has
  * none. account (may be NULL), user (a hash of the name) and key are those of its credentials. When
- * the line is full, the check whose user was guessed wrong most leaves for one who failed less.
+ * the line is full, the check whose user was guessed wrong most leaves for one who failed less; if
+ * none failed, one of the client that has most in it.
  */
 bool auth_line_join(struct auth_line *line, struct auth_turn *turn, struct account *account,
 	uint32_t user, const uint8_t *key, uint64_t *ms);

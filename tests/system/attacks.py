@@ -386,6 +386,36 @@ def wrong_passwords(t):
 			yield 0.1
 
 
+def guesses(t, source, n):
+	"""From n addresses, nine wrong passwords of one user outstanding on each."""
+	held = [t.raw(source=source(i)) for i in range(n)]
+	try:
+		for stream in range(1, 2 * 9 * 20, 2):
+			for raw in held:
+				fields = basic("bob", "guess %d" % random.randrange(10**9))
+				raw.send(raw.headers(stream, raw.head("/in/secret.txt", extra=fields)))
+				raw.pump(0.001)
+				raw.frames.clear()
+				yield 0.01 if stream < 18 else 0.5 / n
+	finally:
+		for raw in held:
+			raw.close()
+
+
+@attack
+@beside("right_password")
+def guesses_by_one(t):
+	"""Two a second, of one client."""
+	yield from guesses(t, lambda n: ADDRESS, 1)
+
+
+@attack
+@beside("right_password")
+def guesses_by_many(t):
+	"""The same, of many clients."""
+	yield from guesses(t, address, min(t.crowd, 20))
+
+
 def drip(c, head, piece, times, pause):
 	c.send_bytes(head)
 	for _ in range(times):

@@ -28,6 +28,7 @@ REST = 0.1  # seconds between two requests of a client, at most
 PER_CONNECTION = 200
 ANSWER = 4 * procs.DEADLINE  # seconds until an answer that is not there is lost
 LOSSES = 20  # a client that has lost so much gives up
+GUESTS = 64  # users with the same password as anna
 SILENT = 0.9  # seconds; a full worker bears one
 
 
@@ -136,6 +137,7 @@ class Tree:
 			for name in ("small.txt", "cached.txt", "disk.bin", "large.bin")}
 		self.secret = self.read("in/secret.txt")
 		self.password = basic("anna", password)
+		self.guests = password
 		self.names = {name: os.path.getsize(os.path.join(root, "list", name))
 			for name in os.listdir(os.path.join(root, "list"))}
 		self.etags = {}
@@ -191,6 +193,11 @@ class Tree:
 		return "/in/secret.txt", self.password, lambda answer: (
 			answer.status == 200 and answer.body == self.secret)
 
+	def right_password(self):
+		"""Of one of many users, so that few answers are remembered from the last time."""
+		user = basic("guest%d" % random.randrange(GUESTS), self.guests)
+		return "/in/secret.txt", user, lambda answer: answer.status == 200 and answer.body == self.secret
+
 	def turning(self):
 		"""Another version every second, but always one of them."""
 		return "/turn/r%d.txt" % random.randrange(4), [], lambda answer: (answer.status == 200
@@ -206,7 +213,7 @@ class Tree:
 		return path, self.password, lambda answer: answer.status in (201, 204), random.randbytes(50000)
 
 
-QUESTIONS = dict(small=20, cached=10, coded=6, disk=5, large=0.3, condition=15, part=8, listing=6, secret_file=8,
+QUESTIONS = dict(small=20, cached=10, coded=6, disk=5, large=0.3, condition=15, part=8, listing=6, secret_file=8, right_password=2,
 	turning=10, missing=5, upload=5)
 MIX = [name for name in QUESTIONS if name != "upload"]
 

@@ -3,9 +3,10 @@ import os
 import random
 
 import attacks
+import honest
 from users import BCRYPT, hashed, put_users
 
-PASSWORD = "sesame"  # anna's; bob's is known to attackers
+PASSWORD = "sesame"  # anna's and the guests'; bob's is known to attackers
 SERVER = """autoindex = true
 upload-dir = "in"
 location "/old/" { redirect = "/new/" }
@@ -29,5 +30,6 @@ def lay_out(server, conf, sections):
 		server.write("turn/r%d.txt" % n, attacks.whole(n, 20000))
 		server.write("turn/p%d.bin" % n, attacks.whole(n, 100000))
 	server.write("turn/m.bin", attacks.whole(0, 8192))
-	users = put_users(server, anna=hashed(PASSWORD), bob=hashed("bobs", BCRYPT % 8))
+	guests = dict.fromkeys(("guest%d" % n for n in range(honest.GUESTS)), hashed(PASSWORD, BCRYPT % 6))
+	users = put_users(server, anna=hashed(PASSWORD), bob=hashed("bobs", BCRYPT % 8), **guests)
 	server.write_conf(conf, sections, SERVER % users)

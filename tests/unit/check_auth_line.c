@@ -197,6 +197,23 @@ START_TEST(who_failed_most_leaves_a_full_line)
 }
 END_TEST
 
+START_TEST(who_has_most_leaves_a_full_line)
+{
+	unsigned n = 0;
+
+	for (unsigned client = 0; client < AUTH_LINE_MAX / AUTH_CLIENT_LINE_MAX; client++)
+		for (unsigned i = 0; i < AUTH_CLIENT_LINE_MAX; i++, n++)
+			ck_assert(join(n, client, 7));
+	ck_assert_uint_eq(line.nline, AUTH_LINE_MAX);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert(join(200 + i, 200, 7));
+	ck_assert_uint_eq(ndropped, 6);
+	for (unsigned client = 0; client < AUTH_LINE_MAX / AUTH_CLIENT_LINE_MAX; client++)
+		ck_assert_uint_ge(clients[client]->auth->nline, AUTH_CLIENT_LINE_MAX - 2);
+	ck_assert_uint_eq(line.nline, AUTH_LINE_MAX);
+}
+END_TEST
+
 START_TEST(who_was_right_lately_passes_by)
 {
 	ck_assert(join(0, 0, 7));
@@ -259,6 +276,7 @@ static TCase *tests(void)
 	tcase_add_test(c, who_waits_for_a_delay_is_in_nobodys_way);
 	tcase_add_test(c, many_users_of_one_client);
 	tcase_add_test(c, who_failed_most_leaves_a_full_line);
+	tcase_add_test(c, who_has_most_leaves_a_full_line);
 	tcase_add_test(c, who_was_right_lately_passes_by);
 	tcase_add_test(c, clients_take_turns);
 	return c;
