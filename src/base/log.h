@@ -73,6 +73,9 @@ void log_limited(struct log_kind *kind, enum log_level level, const char *fmt, .
  */
 void log_tick(bool end);
 
+/* In a new process, before its first thread: what is still to be said so is its parent's. */
+void log_forget(void);
+
 #define log_alert(...)  log_at(LEVEL_ALERT, __VA_ARGS__)
 #define log_error(...)  log_at(LEVEL_ERROR, __VA_ARGS__)
 #define log_warn(...)   log_at(LEVEL_WARN, __VA_ARGS__)

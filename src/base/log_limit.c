@@ -57,6 +57,12 @@ void log_limited(struct log_kind *kind, enum log_level level, const char *fmt, .
 	pthread_mutex_unlock(&lock);
 }
 
+void log_forget(void)
+{
+	for (struct log_kind *k = kinds; k != NULL; k = k->next)
+		k->rest = 0;
+}
+
 void log_tick(bool end)
 {
 	uint64_t now = now_ms();

@@ -15,8 +15,15 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/ctl_lines.h"
 
-enum { RESEND_MS = 20 };
+enum {
+	RESEND_MS = 20,
+	/* In a second. The busiest keeper says a few dozen. */
+	HEARD_MS = 1000,
+	MESSAGES = 256,
+	LINES = 2 * CTL_LINES_PER_SECOND, /* its seconds begin elsewhere */
+};
 
 void child_name(const struct child *c, char *buf, size_t size)
 {
@@ -86,6 +93,7 @@ static void on_resend(struct timer *t)
 static void close_ctl(struct child *c)
 {
 	timer_disarm(&c->env->loop->wheel, &c->resend);
+	timer_disarm(&c->env->loop->wheel, &c->heard.again);
 	if (!c->ctl.active)
 		return;
 	loop_unwatch(c->env->loop, &c->ctl);
@@ -103,7 +111,9 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 	bool taken = false;
 
 	if (!may_say(c, msg->type)) {
-		log_error("process %d: unknown message %u", (int)c->pid, msg->type);
+		log_peer(LEVEL_ERROR, "process %d: unknown message %u", (int)c->pid, msg->type);
+	} else if (msg->type == CTL_LINE && c->heard.lines++ >= LINES) {
+		/* The log has it. */
 	} else if (msg->type == CTL_TICK) {
 		c->ticks++;
 	} else if (msg->type != CTL_UP) {
@@ -116,6 +126,26 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 		close(fds[--nfds]);
 }
 
+/* Whether one more is heard in this second. */
+static bool may_go_on(struct child *c)
+{
+	struct child_heard *h = &c->heard;
+	uint64_t now = clock_ms();
+
+	if (now - h->at >= HEARD_MS) {
+		h->at = now;
+		h->messages = h->lines = 0;
+	}
+	if (h->messages++ < MESSAGES)
+		return true;
+	if (!timer_armed(&h->again)) {
+		log_peer(LEVEL_ERROR, "process %d says more than %d messages a second: they wait",
+			(int)c->pid, MESSAGES);
+		timer_arm(&c->env->loop->wheel, &h->again, h->at + HEARD_MS);
+	}
+	return false;
+}
+
 static void on_ctl(struct watch *w, uint32_t events)
 {
 	struct child *c = LIST_ENTRY(w, struct child, ctl);
@@ -123,13 +153,14 @@ static void on_ctl(struct watch *w, uint32_t events)
 	struct ctl_msg msg;
 
 	(void)events;
-	while (w->active && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
+	while (w->active && may_go_on(c) && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
 		if (rc > 0) {
 			on_message(c, &msg, fds, nfds);
 			continue;
 		}
 		if (rc == -EMFILE) {
-			log_error("process %d: a message is lost: %s", (int)c->pid, strerror(-rc));
+			log_peer(LEVEL_ERROR, "process %d: a message is lost: %s", (int)c->pid,
+				strerror(-rc));
 			continue;
 		}
 		/* At its end of file the process is on its way out; SIGCHLD tells the rest. */
@@ -139,6 +170,11 @@ static void on_ctl(struct watch *w, uint32_t events)
 	}
 }
 
+static void on_again(struct timer *t)
+{
+	on_ctl(&LIST_ENTRY(t, struct child, heard.again)->ctl, EPOLLIN);
+}
+
 /* --- its life --------------------------------------------------------------------------------- */
 
 void child_init(struct child *c, const struct child_env *env)
@@ -146,6 +182,7 @@ void child_init(struct child *c, const struct child_env *env)
 	c->env = env;
 	c->ctl = (struct watch){ .fn = on_ctl, .fd = -1 };
 	timer_init(&c->resend, on_resend);
+	timer_init(&c->heard.again, on_again);
 }
 
 int child_start(struct child *c)
@@ -161,6 +198,7 @@ int child_start(struct child *c)
 	c->up = false;
 	c->full = false;
 	c->due = 0;
+	c->heard.at = 0;
 	rc = loop_watch(c->env->loop, &c->ctl, EPOLLIN);
 	if (rc < 0) {
 		log_error("process %d: cannot watch it: %s", (int)pid, strerror(-rc));

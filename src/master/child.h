@@ -55,6 +55,13 @@ struct watchdog {
 	unsigned silent; /* looks since they changed */
 };
 
+/* Messages of a process in the second since at; it may have gone mad, or have been taken over. */
+struct child_heard {
+	uint64_t at; /* ms */
+	unsigned messages, lines;
+	struct timer again; /* armed: it has said so many that the others wait in its queue */
+};
+
 /* A place for one process. */
 struct child {
 	const struct child_env *env;
@@ -64,9 +71,10 @@ struct child {
 	pid_t pid;       /* 0: nobody is here */
 	bool up;         /* it has said so */
 	unsigned due;
-	unsigned unlistened;      /* how many sockets that are closed it was told of; shrink's */
-	struct watch ctl;         /* our end; not active: none */
-	struct timer resend;      /* of what its queue had no room for */
+	unsigned unlistened; /* how many sockets that are closed it was told of; shrink's */
+	struct watch ctl;    /* our end; not active: none */
+	struct timer resend; /* of what its queue had no room for */
+	struct child_heard heard;
 	struct board_slot *board; /* of a process that lives, if its kind has one */
 	struct reap reap;
 	uint64_t ticks; /* CTL_TICK messages of its process */

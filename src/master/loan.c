@@ -181,11 +181,11 @@ static void say(const struct child *from, const char *whom)
 	char who[32];
 
 	child_name(from, who, sizeof(who));
-	log_at(from->full ? LEVEL_INFO : LEVEL_NOTICE, "%s %s: %s from its sockets", who,
-		from->pid == 0 ? "has no process"
-		: from->full   ? "is full"
-			       : "stands still",
-		whom);
+	if (from->pid != 0 && from->full)
+		log_peer(LEVEL_INFO, "%s is full: %s from its sockets", who, whom);
+	else
+		log_notice("%s %s: %s from its sockets", who,
+			from->pid == 0 ? "has no process" : "stands still", whom);
 }
 
 static void end(struct loan *l)

@@ -155,6 +155,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
 	load_close(&m.load);
+	log_tick(true);
 	last_lines_end();
 	board_free(&m.board);
 	return m.exit_status;

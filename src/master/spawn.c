@@ -232,6 +232,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 	child_name(c, who, sizeof(who));
 	sig_reset();
 	log_who(who);
+	log_forget();
 	ctl_lines_to(ctl);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;

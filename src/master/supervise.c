@@ -195,7 +195,7 @@ static void set_full(struct child *c, bool full)
 
 	child_name(c, who, sizeof(who));
 	if (!full)
-		log_info("%s has room again", who);
+		log_peer(LEVEL_INFO, "%s has room again", who);
 	c->full = full;
 	loan_offer(c->gen);
 }

@@ -114,6 +114,7 @@ static void on_look(struct timer *t)
 	bool fine = true;
 
 	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
+	log_tick(false);
 	LIST_FOREACH(node, &m->gens)
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			fine = look_at(c) && fine;

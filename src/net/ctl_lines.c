@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "net/ctl.h"
 
-enum { LINES_PER_SECOND = 16 };
-
 static int to = -1;
 static time_t second;
 static unsigned sent; /* in that second */
@@ -25,7 +23,7 @@ static void tell(enum log_level level, const char *message)
 	if (now.tv_sec != second)
 		sent = 0;
 	second = now.tv_sec;
-	if (sent++ >= LINES_PER_SECOND)
+	if (sent++ >= CTL_LINES_PER_SECOND)
 		return;
 	snprintf(msg.line, sizeof(msg.line), "%s", message);
 	(void)ctl_send(to, &msg, NULL, 0);

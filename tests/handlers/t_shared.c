@@ -186,23 +186,32 @@ static int try_owner(const char *pid)
 	return close(ends[0]);
 }
 
-/* As many as its queue takes of them, while it is read. */
+/* As many as its queue takes of them while it is read; done when it took one. */
 static int say(int fd, const char *message, size_t size, unsigned count)
 {
 	int rc = -1;
 
-	for (; count > 0; count--) {
+	for (; count > 0; count--)
 		if (send(fd, message, size, MSG_NOSIGNAL) >= 0)
 			rc = 0;
-		else if (errno != EAGAIN)
-			break;
-		else
-			usleep(10);
-	}
 	return rc;
 }
 
-/* The control socket is the first of its kind. */
+/* The control socket is the last of its kind that the master has made. */
+static int control_socket(void)
+{
+	struct ucred by;
+	int last = -1;
+
+	for (int fd = 3; fd < DESCRIPTORS; fd++)
+		if (get_int(fd, SO_TYPE) == SOCK_SEQPACKET &&
+			getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &by, &(socklen_t){ sizeof(by) }) ==
+				0 &&
+			by.pid != getpid())
+			last = fd;
+	return last;
+}
+
 static int try_say(const char *arg)
 {
 	char message[MESSAGE_MAX] = { 0 };
@@ -211,10 +220,7 @@ static int try_say(const char *arg)
 	if (sscanf(arg, "%u,%u,%u", &type, &size, &count) != 3 || size > sizeof(message))
 		return -1;
 	memcpy(message, &type, sizeof(type));
-	for (int fd = 3; fd < DESCRIPTORS; fd++)
-		if (get_int(fd, SO_TYPE) == SOCK_SEQPACKET)
-			return say(fd, message, size, count);
-	return -1;
+	return say(control_socket(), message, size, count);
 }
 
 static const struct {

@@ -332,6 +332,25 @@ def test_what_is_shared_is_left_alone(h2d, handlers, tmp_path, dispatch):
 		assert c.get("/").status == 200
 
 
+CTL_FULL, CTL_LINE, CTL_NONE = 11, 13, 31
+
+
+@pytest.mark.parametrize("what", [CTL_FULL, CTL_LINE, CTL_NONE])
+def test_a_flood_of_messages(h2d, handlers, what):
+	"""The master hears so many in a second and no more, logs the fewest, and turns as ever."""
+	size = 40 + 256  # of struct ctl_msg
+	server = h2d(binary=handlers, workers=2, listens=("tcp",), conf="log-level = info")
+	before = len(server.log.lines)
+	with server.connect("tcp") as c:
+		assert c.get("/t/shared/say?%d,%d,100000" % (what, size)).body == b"done"
+	server.log.wait("says more than 256 messages a second: they wait")
+	server.reload()
+	said = [line for line in server.log.lines[before:] if " master: " in line]
+	assert len(said) < 60, said
+	assert ("unknown message 31" in "".join(said)) == (what == CTL_NONE)
+	server.wait_up(2)
+
+
 @seccomp
 @pytest.mark.parametrize("how", ["off", "log"])
 def test_system_calls_without_seccomp(inside, how):
