@@ -180,7 +180,7 @@ def test_a_worker_that_stands_still_is_passed_by(acceptor):
 						heard.append(raw)
 				except BlockingIOError:
 					pass
-			return len(heard) == 60 - CREDITS
+			return len(heard) >= 60 - CREDITS  # all of them, once a neighbour reads its inbox
 		procs.wait_for(most, said="44 answers")
 	hear_all(raws)
 
