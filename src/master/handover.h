@@ -14,7 +14,7 @@
 #include "net/listener.h"
 #include "net/tls_tickets.h"
 
-enum { HANDOVER_VERSION = 1, HANDOVER_MAX = 1 << 20 };
+enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20 };
 
 /* The sockets of one address. */
 struct handover_listener {

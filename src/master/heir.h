@@ -15,7 +15,8 @@ struct master;
 struct heir {
 	struct watch channel; /* to the old master; active: it serves still */
 	struct handover from;
-	int signo; /* to stop, came before the takeover; 0: none */
+	int signo;              /* to stop, came before the takeover was over; 0: none */
+	struct timer last_word; /* the old master's is due */
 };
 
 /* The variable of the environment that names the memfd and the channel: "5:6". */
@@ -27,7 +28,7 @@ struct heir {
  */
 int heir_take(struct master *m, void (*fn)(struct watch *w, uint32_t events));
 
-/* Tells the old master, if there is one; what: "text ", "gone ", "ready". */
+/* Tells the old master, if there is one; what: "text ", "gone ", "ready ", "taken". */
 void heir_say(struct master *m, const char *what, const char *text);
 
 /* Closes the channel, and what only the start of the first generation needs. */

@@ -129,6 +129,7 @@ void reload_commit(struct gen *g)
 	struct master *m = g->master;
 	struct gen *old = m->current;
 
+	timer_disarm(&m->loop.wheel, &m->limit);
 	m->current = g;
 	m->phase = MASTER_SERVE;
 	gen_go(g, GEN_SERVE);
@@ -156,6 +157,10 @@ void reload_commit(struct gen *g)
 		outcome_replaced(m, old);
 		drain_begin(old);
 	}
+}
+
+void reload_done(struct master *m)
+{
 	finish(m, true);
 }
 

@@ -19,8 +19,14 @@ void reload_ask(struct master *m);
 /* Begins to build a generation. What comes of it is in the log, the status file and the board. */
 void reload_begin(struct master *m);
 
-/* g, which is starting, stands: it serves from now on, and the one before drains. */
+/*
+ * g, which is starting, stands: it serves from now on, and the one before drains. reload_done() is
+ * due.
+ */
 void reload_commit(struct gen *g);
+
+/* The request whose generation serves is over. */
+void reload_done(struct master *m);
 
 /* g, which is starting, does not stand: it goes, and the one before stays. */
 void reload_fail(struct gen *g, const char *why);

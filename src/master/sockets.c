@@ -165,6 +165,13 @@ void sockets_keep(struct sockets *s)
 	}
 }
 
+void sockets_store(const struct sockets *s)
+{
+	LIST_FOREACH(node, &s->all)
+		if (!ENTRY(node)->passed)
+			fdstore_put(&ENTRY(node)->listener);
+}
+
 void sockets_undo(struct sockets *s)
 {
 	LIST_FOREACH(node, &s->all) {

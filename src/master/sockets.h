@@ -53,6 +53,9 @@ struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted
 /* Ends the change: all that was taken listens, what was not taken is closed. */
 void sockets_keep(struct sockets *s);
 
+/* Gives them to the service manager's store: what it heard while notify held back was nothing. */
+void sockets_store(const struct sockets *s);
+
 /* Ends the change: everything is as before. */
 void sockets_undo(struct sockets *s);
 

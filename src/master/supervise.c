@@ -27,8 +27,10 @@ static void on_up(struct child *c)
 {
 	struct gen *g = c->gen;
 
-	if (g->state == GEN_START && gen_is_up(g) && !takeover_ready(g->master))
+	if (g->state == GEN_START && gen_is_up(g) && !takeover_ready(g->master)) {
 		reload_commit(g);
+		reload_done(g->master);
+	}
 	loan_offer(g);
 	balance_slots(g->master);
 }

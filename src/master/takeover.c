@@ -10,14 +10,16 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/reload.h"
 
-enum { MESSAGE_MAX = STATUS_TEXT + 64 };
+enum { MESSAGE_MAX = STATUS_TEXT + 64, LAST_WORD_MS = 5000 };
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -29,19 +31,24 @@ static void say_gone(struct master *m, uint32_t id)
 	heir_say(m, "gone ", text);
 }
 
-/* "RELOAD UPGRADE TEXT": two numbers, whether that was asked for meanwhile; lines of text. */
-static void take_over(struct master *m, char *words)
+static bool has_taken(const struct master *m)
+{
+	return m->phase == MASTER_SERVE;
+}
+
+/* The end of it. "RELOAD UPGRADE TEXT": whether each was asked for meanwhile; lines of text. */
+static void settle(struct master *m, char *words)
 {
 	int reload = 0, upgrade = 0, text = 0;
 	char *save = NULL;
 
 	if (sscanf(words, "%1d %1d %n", &reload, &upgrade, &text) != 2)
 		log_error("upgrade: the old master says what this one does not understand");
+	timer_disarm(&m->loop.wheel, &m->heir.last_word);
 	heir_close(m);
 	notify_hold(false);
+	sockets_store(&m->sockets);
 	m->pidfile.mine = m->pidfile.path != NULL;
-	LIST_FOREACH(node, &m->sockets.all)
-		ENTRY(node)->listener.mine = !ENTRY(node)->passed;
 	for (char *line = strtok_r(words + text, "\n", &save); line != NULL;
 		line = strtok_r(NULL, "\n", &save))
 		status_add(&m->next, line);
@@ -49,9 +56,63 @@ static void take_over(struct master *m, char *words)
 	m->next.upgraded = true;
 	m->again |= reload == 1;
 	m->upgrade.wanted |= upgrade == 1;
-	reload_commit(m->starting);
+	reload_done(m);
 	if (m->heir.signo != 0)
 		master_signal(m, m->heir.signo);
+}
+
+/* The old master is not needed any more. */
+static void settle_alone(struct master *m)
+{
+	char none[] = "0 0 ";
+
+	log_warn("upgrade: process %" PRIu32 " has no last word", m->heir.from.process);
+	settle(m, none);
+}
+
+static void on_last_word(struct timer *t)
+{
+	settle_alone(LIST_ENTRY(t, struct master, heir.last_word));
+}
+
+/*
+ * Everything that the old master does still, but for what the service manager would not believe
+ * yet. Behind "taken" that one leaves: nothing here may depend on it, nor come later.
+ */
+static void take_over(struct master *m)
+{
+	int rc = m->pidfile.path != NULL ? pidfile_name(&m->pidfile, getpid()) : 0;
+
+	if (rc < 0)
+		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	LIST_FOREACH(node, &m->sockets.all)
+		ENTRY(node)->listener.mine = ENTRY(node)->taken && !ENTRY(node)->passed;
+	reload_commit(m->starting);
+	heir_say(m, "taken", "");
+	timer_init(&m->heir.last_word, on_last_word);
+	timer_arm(&m->loop.wheel, &m->heir.last_word, clock_ms() + LAST_WORD_MS);
+}
+
+static void lose_old(struct master *m)
+{
+	if (has_taken(m))
+		settle_alone(m);
+	else if (m->starting != NULL)
+		reload_fail(m->starting, "the master that was to hand over is gone");
+	else
+		heir_close(m);
+}
+
+static void on_message(struct master *m, char *msg)
+{
+	bool may_take = !has_taken(m) && m->starting != NULL && gen_is_up(m->starting);
+
+	if (strcmp(msg, "go") == 0 && may_take)
+		take_over(m);
+	else if (strncmp(msg, "bye ", 4) == 0 && has_taken(m))
+		settle(m, msg + 4);
+	else
+		lose_old(m);
 }
 
 void takeover_event(struct watch *w, uint32_t events)
@@ -64,17 +125,14 @@ void takeover_event(struct watch *w, uint32_t events)
 	while (w->active &&
 		((n = recv(w->fd, msg, sizeof(msg) - 1, MSG_DONTWAIT)) >= 0 || errno != EAGAIN)) {
 		msg[n > 0 ? n : 0] = '\0';
-		if (strncmp(msg, "go ", 3) == 0 && m->starting != NULL && gen_is_up(m->starting))
-			take_over(m, msg + 3);
-		else if (m->starting != NULL)
-			reload_fail(m->starting, "the master that was to hand over is gone");
-		else
-			heir_close(m);
+		on_message(m, msg);
 	}
 }
 
 bool takeover_ready(struct master *m)
 {
+	char pid[16];
+
 	if (!m->heir.channel.active)
 		return false;
 	LIST_FOREACH(node, &m->sockets.all) {
@@ -83,6 +141,7 @@ bool takeover_ready(struct master *m)
 		if (e->old != 0 && !e->taken && !e->passed)
 			say_gone(m, e->old);
 	}
-	heir_say(m, "ready", "");
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	heir_say(m, "ready ", pid);
 	return true;
 }

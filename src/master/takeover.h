@@ -1,6 +1,7 @@
 /*
- * takeover: the last step of an upgrade in the new program: it tells the old master that the first
- * generation stands, and has everything it inherited be its own when that one says so.
+ * takeover: the last steps of an upgrade in the new program: it tells the old master that the first
+ * generation stands, has everything it inherited be its own when that one says so, tells it that it
+ * serves, and ends the upgrade when that one has left, or died.
  */
 #ifndef H2D_MASTER_TAKEOVER_H
 #define H2D_MASTER_TAKEOVER_H

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <openssl/crypto.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
-#include "image/memfd.h"
+#include "master/balance.h"
+#include "master/bequest.h"
 #include "master/drain.h"
+#include "master/fdstore.h"
 #include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
@@ -58,8 +61,22 @@ static void let_go(struct master *m)
 	close_fd(&u->doubts[1]);
 }
 
+/* The new master was told to go on: whatever it has done by now is undone. */
+static void take_back(struct master *m)
+{
+	int rc = m->pidfile.mine ? pidfile_name(&m->pidfile, getpid()) : 0;
+
+	if (rc < 0)
+		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	if (m->upgrade.process.fd >= 0)
+		pidfd_send_signal(m->upgrade.process.fd, SIGKILL, NULL, 0);
+	balance_apply(m);
+}
+
 static void fail(struct master *m, const char *why)
 {
+	if (m->upgrade.offered)
+		take_back(m);
 	if (why != NULL) {
 		log_error("upgrade: %s", why);
 		status_add(&m->next, why);
@@ -168,15 +185,23 @@ static void describe_outcome(struct master *m)
 	status_add(&m->next, text);
 }
 
-/* The last word to the new master, which owns everything from then on and writes the outcome. */
-static void say_go(const struct master *m)
+/* The last word to the new master, which writes the outcome. */
+static void say_bye(const struct master *m)
 {
 	char msg[STATUS_TEXT + 16];
 	int n = snprintf(
-		msg, sizeof(msg), "go %d %d %s", m->again, m->upgrade.wanted, m->next.text);
+		msg, sizeof(msg), "bye %d %d %s", m->again, m->upgrade.wanted, m->next.text);
 
 	if (send(m->upgrade.channel.fd, msg, (size_t)n, MSG_NOSIGNAL) < 0)
 		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
+}
+
+/* As long as the service manager takes messages from this process. */
+static void unstore_listeners(const struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all)
+		if (ENTRY(node)->gone)
+			fdstore_remove(&ENTRY(node)->listener);
 }
 
 /* Ours are closed before the workers close theirs: nobody may have them and not serve them. */
@@ -191,22 +216,16 @@ static void disown_listeners(struct master *m)
 	}
 }
 
-/*
- * The pid file before the outcome: who learns of it may at once want to reach the new master.
- * MAINPID before that one is told to go on: the service manager takes no message from anybody else.
- */
+/* MAINPID before the last word: the service manager takes no message from anybody else. */
 static void hand_over(struct master *m)
 {
-	int rc = m->pidfile.mine ? pidfile_name(&m->pidfile, m->upgrade.pid) : 0;
-
-	if (rc < 0)
-		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	unstore_listeners(m);
 	notify_main_pid(m->upgrade.pid);
 	notify_hold(true);
 	disown_listeners(m);
 	drain_all(m, true);
 	describe_outcome(m);
-	say_go(m);
+	say_bye(m);
 	m->pidfile.mine = false;
 	let_go(m);
 }
@@ -231,11 +250,38 @@ static bool heard_gone(struct master *m, const char *text)
 	return true;
 }
 
+/* Whether somebody listens. */
+static bool tell(int channel, const char *what, const char *text)
+{
+	char msg[MESSAGE_MAX];
+	int n = snprintf(msg, sizeof(msg), "%s%.900s", what, text);
+
+	return send(channel, msg, (size_t)n, MSG_NOSIGNAL) >= 0;
+}
+
 static bool heard_ready(struct master *m, const char *text)
 {
-	if (m->upgrade.pid == 0 || *text != '\0')
+	uint32_t pid;
+
+	if (m->upgrade.offered || !read_number(text, &pid) || pid == 0 ||
+		(pid_t)pid != m->upgrade.pid)
 		return false;
-	hand_over(m);
+	m->upgrade.offered = true;
+	tell(m->upgrade.channel.fd, "go", ""); /* who does not hear it has ended */
+	return true;
+}
+
+/* Nobody is left behind one that has died by now. */
+static bool heard_taken(struct master *m, const char *text)
+{
+	struct pollfd end = { .fd = m->upgrade.process.fd, .events = POLLIN };
+
+	if (!m->upgrade.offered || *text != '\0')
+		return false;
+	if (poll(&end, 1, 0) > 0)
+		fail_ended(m);
+	else
+		hand_over(m);
 	return true;
 }
 
@@ -246,7 +292,8 @@ static const struct {
 	{ PID, heard_pid },
 	{ "text ", heard_text },
 	{ "gone ", heard_gone },
-	{ "ready", heard_ready },
+	{ "ready ", heard_ready },
+	{ "taken", heard_taken },
 };
 
 static void on_message(struct master *m, const char *msg)
@@ -289,86 +336,12 @@ static void on_end(struct watch *w, uint32_t events)
 		fail_ended(m);
 }
 
-/* --- what it is told -------------------------------------------------------------------------- */
-
-static bool describe_listeners(const struct master *m, struct handover *h)
-{
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *from = &ENTRY(node)->listener;
-		struct handover_listener *l = handover_add(h, from->nslots);
-
-		if (l == NULL)
-			return false;
-		ENTRY(node)->gone = false;
-		l->id = from->id;
-		l->by_slot = from->by_slot;
-		l->passed = ENTRY(node)->passed;
-		l->wanted = ENTRY(node)->wanted;
-		l->n = from->shared ? 1 : from->nslots;
-		memcpy(l->fds, from->fds, l->n * sizeof(*l->fds));
-	}
-	return true;
-}
-
-static bool describe(const struct master *m, struct handover *h)
-{
-	const struct gen *g = m->current;
-
-	h->process = (uint32_t)getpid();
-	h->generation = m->last_number;
-	h->request = m->status.running;
-	h->next_image = m->next_image;
-	h->doubts[0] = m->upgrade.doubts[0];
-	h->doubts[1] = m->upgrade.doubts[1];
-	h->keeper = g->doubts[1];
-	h->privs = g->resources.privs;
-	h->image = g->image.arg;
-	h->image_size = g->image.size;
-	h->nimage_fds = g->nimage_fds;
-	memcpy(h->image_fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*h->image_fds));
-	if (m->pidfile.mine) {
-		h->pid_fd = m->pidfile.fd;
-		h->pid_path = strdup(m->pidfile.path);
-		if (h->pid_path == NULL)
-			return false;
-	}
-	return tls_tickets_get(h->ticket_keys) && describe_listeners(m, h);
-}
-
-/* The sealed description; -errno. */
-static int write_down(const struct handover *h)
-{
-	struct strbuf text = { 0 };
-	int fd, rc;
-
-	handover_format(h, &text);
-	rc = text.failed || text.n > HANDOVER_MAX ? -EINVAL : 0;
-	fd = rc == 0 ? memfd_new("h2d-upgrade") : rc;
-	if (fd >= 0) {
-		rc = memfd_write(fd, text.p, text.n, 0);
-		fd = memfd_seal(fd, false);
-	}
-	if (text.p != NULL)
-		OPENSSL_cleanse(text.p, text.n);
-	strbuf_fini(&text);
-	return rc < 0 ? rc : fd;
-}
-
 /* --- starting it ------------------------------------------------------------------------------ */
 
 static bool inherit(void *ctx, int fd)
 {
 	(void)ctx;
 	return fcntl(fd, F_SETFD, 0) == 0;
-}
-
-/* Whether somebody listens. */
-static bool tell(int channel, const char *what, const char *text)
-{
-	char msg[MESSAGE_MAX];
-	int n = snprintf(msg, sizeof(msg), "%s%.900s", what, text);
-
-	return send(channel, msg, (size_t)n, MSG_NOSIGNAL) >= 0;
 }
 
 /* In the process that becomes the new program. Signals stay blocked until its main asks for them.
@@ -415,6 +388,7 @@ static int watch(struct master *m, int fd)
 	u->channel = (struct watch){ .fn = on_channel, .fd = fd };
 	u->process = (struct watch){ .fn = on_end, .fd = -1 };
 	u->pid = 0;
+	u->offered = false;
 	timer_arm(&m->loop.wheel, &u->limit, clock_ms() + LIMIT_MS);
 	return loop_watch(&m->loop, &u->channel, EPOLLIN);
 }
@@ -434,7 +408,7 @@ static void introduce_keeper(struct master *m)
 static int begin(struct master *m)
 {
 	struct handover h;
-	int ends[2], memfd = -ENOMEM, rc;
+	int ends[2], memfd = -1, rc;
 
 	handover_init(&h);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -442,10 +416,10 @@ static int begin(struct master *m)
 	rc = watch(m, ends[0]);
 	if (rc == 0)
 		rc = doubt_pair(m->upgrade.doubts);
-	if (rc == 0 && describe(m, &h))
-		memfd = write_down(&h);
 	if (rc == 0)
-		rc = memfd < 0 ? memfd : start(m, &h, memfd, ends[1]);
+		rc = memfd = bequest_write(m, &h);
+	if (rc >= 0)
+		rc = start(m, &h, memfd, ends[1]);
 	if (rc == 0)
 		introduce_keeper(m);
 	close(ends[1]);

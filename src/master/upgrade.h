@@ -1,8 +1,8 @@
 /*
  * upgrade: replaces the running master by the program that is installed now. The new one is started
  * beside the old one, inherits its sockets, and builds a generation; once that stands, upgrade
- * hands over and the old master drains. Until then nothing is changed, so whatever fails leaves
- * everything as it was.
+ * is told to go on; and when it has said that it serves, the old master drains. Until then nothing
+ * is given away, so whatever fails leaves everything as it was.
  */
 #ifndef H2D_MASTER_UPGRADE_H
 #define H2D_MASTER_UPGRADE_H
@@ -18,6 +18,7 @@ struct upgrade {
 	struct timer limit;   /* for it to be ready */
 	struct task later;    /* begins one that had to wait for a reload */
 	bool wanted;          /* such a one */
+	bool offered;         /* it was told to go on, and may serve */
 	pid_t pid;            /* of the new master; 0: not told yet */
 	struct watch process; /* its pidfd, which tells its end; not active: not told yet */
 	uint64_t began_us;

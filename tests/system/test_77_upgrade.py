@@ -16,6 +16,7 @@ import client
 import harness
 import procs
 import server as srv
+import tracer
 from procs import Helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -426,6 +427,89 @@ def test_the_old_master_dies_first(own, tmp_path):
 		pass
 	server.wait_exit()
 	procs.wait_for(lambda: not procs.group_members(server.pid), said="nobody is left")
+
+
+def asking(server, out):
+	return Helper("storm.py", json.dumps(dict(ports=server.ports, size=0, digest="",
+		roles=dict(again_and_again=8, busy=8))), out=out)
+
+
+def goes_on(server, pid, generation):
+	with open(server.pid_path) as f:
+		assert int(f.read()) == pid
+	assert lock_holder(server.pid_path)
+	# A worker of the other one may take what waits before it leaves.
+	procs.wait_for(lambda: server.status()["generation"] == generation, said="generation %d" % generation)
+
+
+PROCESSES = {"reuseport": 4, "acceptor": 5}  # who tries what the user may read, a keeper, two workers, an acceptor
+
+
+@pytest.mark.parametrize("dispatch", PROCESSES)
+def test_the_new_master_dies_at_each_step(h2d, tmp_path, dispatch):
+	"""From "ready" to "taken": the old one goes on each time, and no client notices."""
+	server = h2d(workers=2, dispatch=dispatch, listens=("tcp", "tls", "unix"), files={"small": "small"})
+	server.baseline = None
+	said = b""
+	with asking(server, tmp_path / "out") as clients:
+		while not said.startswith(b"taken"):
+			n = len(server.log.find("upgrade failed"))
+			with tracer.Steps(server.pid, PROCESSES[dispatch]) as steps:
+				server.signal(signal.SIGUSR2)
+				steps.wait_ready()
+				for _ in range(n):
+					said = steps.step()
+					if said.startswith(b"taken"):  # it takes a turn of its loop more or less
+						break
+				steps.kill(steps.new)
+				steps.wait(lambda: len(server.log.find("upgrade failed: process %d goes on" % server.pid)) > n,
+					"the old one goes on")
+			goes_on(server, server.pid, 1)
+		server.upgrade()
+		found = clients.stop()
+	assert found["lost"] == [] and n > 5, found
+	assert procs.listens(server.unix_path)
+	harness.REPORT.append("upgrade, %s: the new master killed at %d steps, 0 of %d requests lost" % (
+		dispatch, n, found["counts"]["requests"]))
+
+
+def kill_old(server, dispatch, n):
+	"""Kills the old master n system calls after the new one is about to say that it is ready: what it said by then."""
+	with tracer.Steps(server.pid, PROCESSES[dispatch]) as steps:
+		server.signal(signal.SIGUSR2)
+		steps.wait_ready()
+		said = [steps.take_old()]
+		while len(said) <= n:
+			said.append(steps.step())
+		steps.kill(server.pid)
+	return b" ".join(said[:-1])
+
+
+@pytest.mark.parametrize("dispatch", PROCESSES)
+def test_the_old_master_dies_at_each_step(h2d, tmp_path, dispatch):
+	"""From "go" on the new one goes on, and no client notices. Before it nobody does."""
+	n, said, killed = 0, b"", 0
+	while b"go" not in said:
+		server = h2d(workers=2, dispatch=dispatch, listens=("tcp", "tls", "unix"), files={"small": "small"})
+		server.baseline = None
+		with asking(server, tmp_path / "out") as clients:
+			said = kill_old(server, dispatch, n)
+			while b"go" in said and b"bye" not in said:
+				procs.wait_for(server.find_heir, said="the new one goes on")
+				server.wait_up(killed + 2)
+				goes_on(server, server.pid, killed + 2)
+				n, killed = n + 1, killed + 1
+				said = kill_old(server, dispatch, n)
+			if killed:
+				procs.wait_for(server.find_heir, said="the new one goes on")
+				server.wait_up(killed + 2)
+				found = clients.stop()
+		if not killed:
+			procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
+			n += 1
+	assert found["lost"] == [] and killed > 5, found
+	harness.REPORT.append("upgrade, %s: the old master killed at %d steps, 0 of %d requests lost" % (
+		dispatch, killed, found["counts"]["requests"]))
 
 
 def test_process_1_refuses(h2d):

@@ -9,7 +9,7 @@
 #include "unit.h"
 
 static const char whole[] =
-	"h2d-upgrade 1\n"
+	"h2d-upgrade 2\n"
 	"process 12\n"
 	"generation 7\n"
 	"request 3\n"
@@ -84,9 +84,9 @@ START_TEST(a_line_is_missing)
 {
 	struct handover h;
 
-	ck_assert_str_eq(parse(&h, "h2d-upgrade 1\nprocess 1\nend\n"), "a line is missing");
+	ck_assert_str_eq(parse(&h, "h2d-upgrade 2\nprocess 1\nend\n"), "a line is missing");
 	handover_fini(&h);
-	ck_assert_ptr_nonnull(strstr(parse(&h, "h2d-upgrade 2\nend\n"), "another format"));
+	ck_assert_ptr_nonnull(strstr(parse(&h, "h2d-upgrade 3\nend\n"), "another format"));
 	handover_fini(&h);
 }
 END_TEST
@@ -104,11 +104,11 @@ START_TEST(refused)
 	char text[sizeof(whole) + 64];
 	struct handover h;
 
-	snprintf(text, sizeof(text), "h2d-upgrade 1\n%s\nend\n", malformed[_i]);
+	snprintf(text, sizeof(text), "h2d-upgrade 2\n%s\nend\n", malformed[_i]);
 	ck_assert_str_ne(parse(&h, text), "a line is missing");
 	handover_fini(&h);
 	/* And twice what may be there once. */
-	snprintf(text, sizeof(text), "h2d-upgrade 1\nkeeper 3\nkeeper 4\nend\n");
+	snprintf(text, sizeof(text), "h2d-upgrade 2\nkeeper 3\nkeeper 4\nend\n");
 	ck_assert_str_eq(parse(&h, text), "a line is there too often");
 	handover_fini(&h);
 }
