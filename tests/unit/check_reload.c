@@ -87,43 +87,114 @@ static unsigned four(const struct conf *conf)
 }
 
 static const struct child_kind kinds[] = {
-	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000, 0 }, { 0 }, 0 },
-	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
-		CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN), true, { 100, 10000, 0 }, { 0 }, 0 },
+	{
+		.name = "keeper",
+		.run = no_run,
+		.count = one,
+		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
+		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE),
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = no_run,
+		.count = two,
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
+		.awaited = true,
+		.restart = { .first = 100, .most = 10000 },
+	},
 	{ .name = NULL },
 };
 
 /* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
 static const struct child_kind more_kinds[] = {
-	{ "keeper", false, false, no_run, one, CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), false, { 100, 10000, 0 }, { 0 }, 0 },
-	{ "worker", true, true, no_run, two, CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000, 0 }, { 0 }, 0 },
-	{ "acceptor", false, false, no_run, one, CHILD_LISTENERS | CHILD_ERROR_LOG,
-		CHILD_SAYS(CTL_UP), true, { 1000, 1000, 0 }, { 0 }, 0 },
+	{
+		.name = "keeper",
+		.run = no_run,
+		.count = one,
+		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
+		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE),
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = no_run,
+		.count = two,
+		.gets = CHILD_ERROR_LOG | CHILD_IMAGES,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{
+		.name = "acceptor",
+		.run = no_run,
+		.count = one,
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 1000, .most = 1000 },
+	},
 	{ .name = NULL },
 };
 
 /* As with dispatch = acceptor. */
 static const struct child_kind with_inboxes[] = {
-	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000, 0 }, { 0 }, 0 },
-	{ "acceptor", false, false, no_run, one, CHILD_INBOXES | CHILD_SERVE, CHILD_SAYS(CTL_UP),
-		true, { 20, 50, 0 }, { 0 }, 0 },
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = no_run,
+		.count = two,
+		.gets = CHILD_LISTENERS | CHILD_INBOX,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 100, .most = 10000 },
+	},
+	{
+		.name = "acceptor",
+		.run = no_run,
+		.count = one,
+		.gets = CHILD_INBOXES | CHILD_SERVE,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 20, .most = 50 },
+	},
 	{ .name = NULL },
 };
 
 static const struct child_kind four_workers[] = {
-	{ "worker", true, true, no_run, four, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
-		true, { 100, 10000, 0 }, { 0 }, 0 },
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = no_run,
+		.count = four,
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 100, .most = 10000 },
+	},
 	{ .name = NULL },
 };
 
 /* Their last one rests for 50 ms at most, as h2d's own workers. */
 static const struct child_kind lasting_workers[] = {
-	{ "worker", true, true, no_run, two, CHILD_LISTENERS | CHILD_ERROR_LOG, CHILD_SAYS(CTL_UP),
-		true, { 1000, 10000, 50 }, { 0 }, 0 },
+	{
+		.name = "worker",
+		.numbered = true,
+		.board = true,
+		.run = no_run,
+		.count = two,
+		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
+		.says = CHILD_SAYS(CTL_UP),
+		.awaited = true,
+		.restart = { .first = 1000, .most = 10000, .last = 50 },
+	},
 	{ .name = NULL },
 };
 
