@@ -155,6 +155,65 @@ def files_held_by_many(t):
 	yield from files_held(t, address)
 
 
+UPLOADS = "upload", "far_upload"
+
+
+def put(raw, path, length=None):
+	"""An upload begins, of a user that attackers know."""
+	said = [("content-length", str(length))] if length else []
+	raw.send(raw.headers(1, raw.head(path, "PUT", basic("bob", "bobs") + said), end_stream=False))
+
+
+def windows(t, source, begin, go_on):
+	"""begin() on each of many connections, and from then on go_on()."""
+	held = []
+	try:
+		for n in range(t.crowd):
+			held.append(t.raw(source=source(n)))
+			begin(held[-1], n)
+			yield 0.005
+		for _ in range(40):
+			for raw in held:
+				go_on(raw)
+				yield 0.5 / len(held)
+	finally:
+		for raw in held:
+			raw.close()
+
+
+def held_window(t, source):
+	"""Long uploads of which hardly anything comes."""
+	yield from windows(t, source, lambda raw, n: put(raw, "/files/held-%d" % (n % 50), 1 << 29),
+		lambda raw: raw.send(hf.DataFrame(1, bytes(100))))
+
+
+@attack
+@beside(*UPLOADS)
+def windows_held_by_one(t):
+	"""Uploads that hardly go on, on many connections of one client."""
+	yield from held_window(t, lambda n: ADDRESS)
+
+
+@attack
+@beside(*UPLOADS)
+def windows_held_by_many(t):
+	"""The same, of many clients."""
+	yield from held_window(t, address)
+
+
+@attack
+@beside(*UPLOADS)
+def windows_left_over(t):
+	"""Connections that stay behind an upload whose length was not told."""
+	def begin(raw, n):
+		put(raw, "/files/left-%d" % (n % 50))
+		for _ in range(3):
+			raw.send(hf.DataFrame(1, bytes(16000)))
+		raw.until(lambda f: isinstance(f, hf.WindowUpdateFrame) and f.stream_id == 0)
+		raw.send(hf.DataFrame(1, bytes(16000), flags=["END_STREAM"]))
+	yield from windows(t, lambda n: ADDRESS, begin, lambda raw: raw.send(hf.PingFrame(0, b"12345678")))
+
+
 @attack
 def held_streams_over_images(t):
 	"""Each begins on another image and stands still."""
@@ -414,6 +473,32 @@ def guesses_by_one(t):
 def guesses_by_many(t):
 	"""The same, of many clients."""
 	yield from guesses(t, address, min(t.crowd, 20))
+
+
+@attack
+@beside("small", "upload")
+def bodies_before_passwords(t):
+	"""Long bodies over HTTP/1, which come before their passwords are known to be wrong."""
+	held = []
+	try:
+		for n in range(t.crowd):
+			held.append(t.h1("tcp", source=address(n)))
+			fields = basic("bob", "guess %d" % random.randrange(10**9)) + [("content-length", "600000")]
+			held[-1].send_bytes(held[-1].head("PUT", "/files/guessed", fields))
+			held[-1].sock.setblocking(False)
+			try:
+				held[-1].sock.send(bytes(600000))
+			except BlockingIOError:
+				pass
+			yield 0.02
+		for c in held:
+			c.ask("PUT", "/files/guessed")
+			if status_or_end(c) not in (401, 429, 503, None):
+				raise Fault("a guess is a password")
+			yield 0.02
+	finally:
+		for c in held:
+			c.close()
 
 
 def drip(c, head, piece, times, pause):

@@ -29,6 +29,7 @@ PER_CONNECTION = 200
 ANSWER = 4 * procs.DEADLINE  # seconds until an answer that is not there is lost
 LOSSES = 20  # a client that has lost so much gives up
 GUESTS = 64  # users with the same password as anna
+FAR = 0.02  # seconds of a path
 SILENT = 0.9  # seconds; a full worker bears one
 
 
@@ -54,6 +55,13 @@ class Honestly:
 
 
 class Http2(Honestly, client.Client):
+	far = 0
+
+	def turn(self, deadline):
+		"""What comes has a long way behind it."""
+		time.sleep(self.far)
+		return super().turn(deadline)
+
 	def over(self):
 		return self.goaway is not None or self.eof
 
@@ -90,6 +98,7 @@ class Http2(Honestly, client.Client):
 
 
 class Http1(Honestly, h1client.H1):
+	far = 0
 	answered = received = 0
 	closed = False
 
@@ -213,9 +222,15 @@ class Tree:
 		return path, self.password, lambda answer: answer.status in (201, 204), random.randbytes(50000)
 
 
+	def far_upload(self):
+		"""Over HTTP/2 as if by a long path, which takes wide windows."""
+		path, headers, right, _ = self.upload()
+		return path, headers, right, random.randbytes(1000000)
+
+
 QUESTIONS = dict(small=20, cached=10, coded=6, disk=5, large=0.3, condition=15, part=8, listing=6, secret_file=8, right_password=2,
-	turning=10, missing=5, upload=5)
-MIX = [name for name in QUESTIONS if name != "upload"]
+	turning=10, missing=5, upload=5, far_upload=5)
+MIX = [name for name in QUESTIONS if "upload" not in name]
 
 
 class Honest(threading.Thread):
@@ -265,6 +280,8 @@ class Honest(threading.Thread):
 
 	def one(self, name):
 		path, headers, right, *body = getattr(self.tree, name)()
+		if self.connection is not None:
+			self.connection.far = FAR if name == "far_upload" else 0
 		answer = self.answer("PUT" if body else "GET", path, headers, *body)
 		if not right(answer):
 			raise Lost("a wrong answer: %d, %s, %d bytes, %r …" % (answer.status, answer.headers,
