@@ -17,6 +17,7 @@ static const uint8_t target_byte[256] = {
 	['/'] = SLASH,
 	['.'] = DOT,
 	['?'] = QUERY,
+	['#'] = CONTROL, /* RFC 9112, 3.2.1: a target has no fragment */
 	['%'] = PERCENT,
 };
 

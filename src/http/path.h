@@ -13,7 +13,7 @@
 /*
  * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query
  * is a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded
- * NUL or slash, a control byte, or ".." above the root; ERR_NO_MEMORY when a is spent.
+ * NUL or slash, a control byte, a fragment, or ".." above the root; ERR_NO_MEMORY when a is spent.
  */
 const struct err *path_parse(
 	struct slice target, struct arena *a, struct slice *path, struct slice *query);

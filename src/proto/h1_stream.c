@@ -238,15 +238,25 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		body_ends(s);
 }
 
+/* Whether the line that goes on at p names HTTP/1 further on, as far as it has come. */
+static bool names_http(const uint8_t *p, const uint8_t *end)
+{
+	static const struct slice version = SLICE_LIT(" HTTP/1.");
+	const uint8_t *lf = memchr(p, '\n', (size_t)(end - p));
+
+	return memmem(p, (size_t)((lf != NULL ? lf : end) - p), version.p, version.n) != NULL;
+}
+
 /*
  * Three words that are neither a method nor a version, at a connection's beginning: a preface of
  * HTTP/2 gone wrong (RFC 9113, 3.4), or another protocol. An answer of HTTP/1 would be noise to
  * both.
  */
-static bool is_no_http(const struct h1_stream *s, const struct h1_parse *p)
+static bool is_no_http(const struct h1_stream *s, const struct h1_parse *p, const uint8_t *rest,
+	const uint8_t *end)
 {
 	return p->err == ERR_REQUEST_LINE && s->h1->proto.requests == 1 && p->method.n > 0 &&
-	       method_parse(p->method) == H2D_METHOD_UNKNOWN;
+	       method_parse(p->method) == H2D_METHOD_UNKNOWN && !names_http(rest, end);
 }
 
 static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
@@ -270,7 +280,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		s->req.method_text = p->method;
 		s->req.target = p->target;
 		err = p->err;
-		if (is_no_http(s, p)) {
+		if (is_no_http(s, p, *data, end)) {
 			err_log(err, req_client(&s->req));
 			COUNT(protocol_errors, 1);
 			s->h1->broken = s->h1->closing = true;

@@ -69,6 +69,23 @@ def test_files_are_those_of_h2(h2d, how, image):
 		assert c.get("/page.html", [("If-Match", '"no"')]).status == 412
 
 
+def test_fragments(site, how):
+	"""A target has none (RFC 9112, 3.2): what a client takes it for is not what it would get."""
+	with site.h1(how) as c:
+		for target in ("/a#b", "/#b", "/?a#b", "http://localhost/#b"):
+			answer = c.get(target)
+			assert answer.status == 400 and b"malformed request target" in answer.body, target
+	site.log.wait(r"malformed request target: /")
+
+
+def test_words_before_a_request(site, how):
+	"""They are no other protocol, for which an answer would be noise: HTTP is named behind them."""
+	with site.h1(how) as c:
+		c.send_bytes(b"Extra lineGET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+		answer = c.response()
+		assert answer.status == 400 and b"malformed request line" in answer.body and answer.closed
+
+
 def test_http_1_0(site, how):
 	with site.h1(how) as c:
 		assert c.get("/", version="1.0", host=False).closed

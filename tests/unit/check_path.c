@@ -74,6 +74,10 @@ static const struct {
 	{ "/a\nb", NULL, NULL },
 	{ "/a\x7f", NULL, NULL },
 	{ "/a?b\r", NULL, NULL },
+	{ "/a#b", NULL, NULL },
+	{ "/#", NULL, NULL },
+	{ "/a?b#c", NULL, NULL },
+	{ "/a%23b", "/a#b", NULL },
 };
 
 START_TEST(test_parse)
