@@ -70,12 +70,12 @@ static const struct err *scan_target(struct slice target, size_t *path_n, bool *
 	return seen & CONTROL ? ERR_BAD_PATH : NULL;
 }
 
-/* The byte that the escape at in[i] stands for; -1 for a bad one, a NUL or a slash. */
+/* The byte that the escape at in[i] stands for; -1 for a bad one, or a NUL. */
 static int unescape(struct slice in, size_t i)
 {
 	int c = percent_byte(in, i);
 
-	return c == '\0' || c == '/' ? -1 : c;
+	return c == '\0' ? -1 : c;
 }
 
 /*
@@ -96,34 +96,46 @@ static ssize_t end_segment(const char *out, size_t seg, size_t o)
 	return (ssize_t)seg;
 }
 
-/* Decodes in into out, which has room for in.n + 1 bytes; the length, or -1. */
-static ssize_t normalise(struct slice in, char *out)
+/*
+ * Decodes in into out, which has room for in.n + 1 bytes; the length, or -1. *slash: a slash is
+ * encoded. It parts segments as any; but where one of all segments is taken away, the path would be
+ * another one for who does not part them there.
+ */
+static ssize_t normalise(struct slice in, char *out, bool *slash)
 {
 	size_t o = 1, seg = 1;
+	bool removed = false, encoded = false;
 	ssize_t end;
 
+	*slash = false;
 	out[0] = '/';
 	for (size_t i = 1; i < in.n; i++) {
 		int c = (unsigned char)in.p[i];
+		bool escape = c == '%';
 
-		if (c == '/') {
-			end = end_segment(out, seg, o);
-			if (end < 0)
-				return -1;
-			if ((size_t)end == o && o > seg)
-				out[end++] = '/';
-			o = seg = (size_t)end;
-			continue;
-		}
-		if (c == '%') {
+		if (escape) {
 			c = unescape(in, i);
 			if (c < 0)
 				return -1;
 			i += 2;
 		}
+		if (c == '/') {
+			encoded = escape;
+			*slash |= escape;
+			end = end_segment(out, seg, o);
+			if (end < 0)
+				return -1;
+			removed |= (size_t)end != o || o == seg;
+			if ((size_t)end == o && o > seg)
+				out[end++] = '/';
+			o = seg = (size_t)end;
+			continue;
+		}
 		out[o++] = (char)c;
 	}
-	return end_segment(out, seg, o);
+	end = end_segment(out, seg, o);
+	removed |= end != (ssize_t)o;
+	return *slash && (removed || (encoded && o == seg)) ? -1 : end;
 }
 
 const struct err *path_parse(
@@ -131,7 +143,7 @@ const struct err *path_parse(
 {
 	const struct err *err;
 	size_t n = 0;
-	bool easy = false;
+	bool easy = false, slash = false;
 	char *out;
 
 	*path = *query = (struct slice){ NULL, 0 };
@@ -148,7 +160,7 @@ const struct err *path_parse(
 	if (easy) {
 		memcpy(out, target.p, n);
 	} else {
-		ssize_t len = normalise(slice_of(target.p, n), out);
+		ssize_t len = normalise(slice_of(target.p, n), out, &slash);
 
 		if (len < 0)
 			return ERR_BAD_PATH;
@@ -156,7 +168,7 @@ const struct err *path_parse(
 	}
 	out[n] = '\0';
 	*path = slice_of(out, n);
-	return NULL;
+	return slash ? ERR_PATH_SLASH : NULL;
 }
 
 struct slice path_encode(struct slice path, struct arena *a)

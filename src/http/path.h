@@ -13,7 +13,9 @@
 /*
  * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query
  * is a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded
- * NUL or slash, a control byte, a fragment, or ".." above the root; ERR_NO_MEMORY when a is spent.
+ * NUL, a control byte, a fragment, or ".." above the root; ERR_PATH_SLASH: a slash is encoded, path
+ * is what it is if that parts segments, and no empty, "." or ".." segment was taken away;
+ * ERR_NO_MEMORY when a is spent.
  */
 const struct err *path_parse(
 	struct slice target, struct arena *a, struct slice *path, struct slice *query);

@@ -54,6 +54,14 @@ static bool is_health(const struct h2d_req *req)
 	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
 }
 
+bool handler_choice_is_file(const struct h2d_req *req)
+{
+	struct route_match match;
+
+	return !is_health(req) && route_find(req->env->routes, listener_scope(req), H2D_GET,
+					  req->path, &match) == ROUTE_NONE;
+}
+
 /* The document root's handler says itself which methods it takes. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {

@@ -17,4 +17,7 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 /* Answers OPTIONS of "*", with all that can be asked of any path here (RFC 9110, 9.3.7). */
 void handler_choice_any(struct h2d_req *req);
 
+/* Whether no route owns the path, nor is it the site's health: the document root answers. */
+bool handler_choice_is_file(const struct h2d_req *req);
+
 #endif

@@ -17,6 +17,7 @@
 #include "request/handler_timer.h"
 #include "request/req_client.h"
 #include "request/req_cookie.h"
+#include "request/slash.h"
 #include "request/trace.h"
 #include "request/work.h"
 
@@ -123,6 +124,8 @@ static const struct err *read_line(struct h2d_req *req)
 	const struct err *err = path_parse(req->target, &req->arena, &req->path, &req->query);
 
 	req->method = method_parse(req->method_text);
+	if (err == ERR_PATH_SLASH && slash_is_harmless(req))
+		err = NULL;
 	if (err == NULL)
 		req->location = site_location(req->site, req->path);
 	return err;

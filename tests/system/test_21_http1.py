@@ -28,7 +28,7 @@ def test_keep_alive(site, how):
 		assert c.get("/nothing").status == 404
 		assert c.request("POST", "/").status == 405
 		assert c.request("BREW", "/").status == 501
-		assert c.get("/a%2fb").status == 400
+		assert c.get("/a%zzb").status == 400
 		assert c.get("/").status == 200
 	after = site.status()["totals"]
 	assert after["responses_2xx"] - before["responses_2xx"] >= 21

@@ -290,3 +290,42 @@ def test_health(h2d, connect):
 	with server.connect("admin") as c:
 		assert c.get("/healthz").body == b"ok\n"
 		assert c.get("/up").status == 404
+
+
+SCOPE = """location "/rules/" { cache-control = "no-store" }
+location "/x" { add-header = {"x-in: x"} }
+upload-dir = "up"  upload-public = true  health = "/h/e"
+"""
+GUARDED = 'server "guarded" { root = "www"  location "/none" { deny = {"all"} } }'
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+def test_encoded_slash(h2d, protocol, how):
+	"""As package registries are asked: a slash as any where nothing depends on which it is, 404 where something does."""
+	files = {"@scope/name": "package", "x/@scope/name": "package", "rules/f": "f", "up/f": "f", ".git/config": "secret", "d/.git/x": "secret",
+		"h/e": "file", "files/f": "file"}
+	server = h2d(server=SCOPE, files=files, sections=GUARDED)
+	connect = lambda **options: server.connect(how, **options) if protocol == "h2" else server.h1(how, **options)
+	with connect() as c:
+		for path in ("/@scope%2fname", "/@scope%2Fname", "/x/@scope%2fname", "/x/%40scope%2fname?a=b%2fc"):
+			assert c.get(path).body == b"package", path
+			assert c.request("HEAD", path).status == 200
+		assert c.get("/x/@scope%2fname").get("x-in") == "x"
+		# Another location, a route, uploads, the health, hidden names.
+		for path in ("/rules%2ff", "/x%2f@scope%2fname", "/files%2ff", "/files/a%2ff", "/h%2fe", "/.git%2fconfig", "/d%2f.git%2fx", "/d/.git%2fx",
+				"/none%2fx"):
+			assert c.get(path).status == 404, path
+		for method in ("PUT", "DELETE", "POST"):
+			assert c.request(method, "/files/a%2fb", body=b"x" if method != "DELETE" else b"").status == 404, method
+		for path in ("/@scope%2f..%2f..", "/@scope%2f../x", "/..%2fx", "/@scope%2f", "/%2fx", "/@scope%2f.%2fname"):
+			assert c.get(path).status == 400, path
+	with connect(authority="guarded") as c:
+		assert c.get("/@scope/name").status == 200 and c.get("/@scope%2fname").status == 404
+
+
+def test_encoded_slash_behind_a_proxy(h2d):
+	"""It may have rules of its own, and have seen one segment."""
+	server = h2d(conf='trusted-proxies = {"127.0.0.1"}', files={"@scope/name": "package"})
+	with server.connect("tcp") as c:
+		assert c.get("/@scope/name").status == 200 and c.get("/@scope%2fname").status == 404

@@ -106,6 +106,8 @@ def needed(name):
 def refusal(name):
 	if name in (b".", b".."):
 		return 400, 404, 405  # these are taken away before a route is looked for
+	if b"/" in name:
+		return 400, 404  # an encoded slash parts no name
 	return (400, 414, 431) if len(name) > 1000 else (400,)
 
 

@@ -369,7 +369,7 @@ START_TEST(statuses)
 		{ "CONNECTED", "/", 501 },
 		{ "GET", "/a/../../b", 400 },
 		{ "GET", "/%00", 400 },
-		{ "GET", "/a%2fb", 400 },
+		{ "GET", "/a%2fb", 404 },
 		{ "GET", "/none", 404 },
 		{ "GET", "/admin", 404 },
 	};

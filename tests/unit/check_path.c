@@ -67,9 +67,16 @@ static const struct {
 	{ "/%-1", NULL, NULL },
 	{ "/%4?1", NULL, NULL },
 	{ "/a%00b", NULL, NULL },
-	{ "/a%2fb", NULL, NULL },
-	{ "/a%2Fb", NULL, NULL },
 	{ "/..%2fetc", NULL, NULL },
+	{ "/%2fetc", NULL, NULL },
+	{ "/a%2f", NULL, NULL },
+	{ "/a%2f/b", NULL, NULL },
+	{ "/a%2f%2fb", NULL, NULL },
+	{ "/a%2f.%2fb", NULL, NULL },
+	{ "/a%2fb/../c", NULL, NULL },
+	{ "/a//b%2fc", NULL, NULL },
+	{ "/a%2f..", NULL, NULL },
+	{ "/a%2f%2e%2e%2fb", NULL, NULL },
 	{ "/a\tb", NULL, NULL },
 	{ "/a\nb", NULL, NULL },
 	{ "/a\x7f", NULL, NULL },
@@ -146,6 +153,28 @@ static const struct {
 	{ "/\"<>[]^`{|}", "/%22%3C%3E%5B%5D%5E%60%7B%7C%7D" },
 };
 
+/* It parts segments, and whoever asked is told. */
+START_TEST(test_slash)
+{
+	static const char *const targets[][2] = { { "/a%2fb", "/a/b" }, { "/a%2Fb", "/a/b" },
+		{ "/@s%2fn", "/@s/n" }, { "/x/@s%2fn?a%2fb", "/x/@s/n" }, { "/a%2fb/", "/a/b/" },
+		{ "/a%2f.b", "/a/.b" } };
+	struct slice path, query;
+	struct arena a;
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		arena_init(&a, NULL, 0, 1 << 20);
+		ck_assert_ptr_eq(
+			path_parse(slice_str(targets[i][0]), &a, &path, &query), ERR_PATH_SLASH);
+		ck_assert_str_eq(path.p, targets[i][1]);
+		arena_reset(&a);
+	}
+	arena_init(&a, NULL, 0, 1 << 20);
+	ck_assert_ptr_null(path_parse(SLICE("/a?b%2fc"), &a, &path, &query));
+	arena_reset(&a);
+}
+END_TEST
+
 START_TEST(test_hidden)
 {
 	static const char *const hidden[] = { "/.a", "/a/.b/c", "/..a", "/.well-known/.a",
@@ -183,6 +212,7 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(tc, test_parse, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tc, test_nul);
+	tcase_add_test(tc, test_slash);
 	tcase_add_test(tc, test_hidden);
 	tcase_add_test(tc, test_no_memory);
 	tcase_add_loop_test(tc, test_encode, 0, sizeof(encodings) / sizeof(encodings[0]));
