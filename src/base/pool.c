@@ -68,9 +68,8 @@ void pool_put(struct pool *pool, void *block)
 	pool->nfree++;
 }
 
-void pool_fini(struct pool *pool)
+void pool_trim(struct pool *pool)
 {
-	H2D_ASSERT(pool->live == 0);
 	while (pool->free != NULL) {
 		void *block = pool->free;
 
@@ -78,4 +77,10 @@ void pool_fini(struct pool *pool)
 		free(block);
 	}
 	pool->nfree = 0;
+}
+
+void pool_fini(struct pool *pool)
+{
+	H2D_ASSERT(pool->live == 0);
+	pool_trim(pool);
 }

@@ -25,6 +25,9 @@ void *pool_get(struct pool *pool);
 /* Takes block back. NULL is allowed. */
 void pool_put(struct pool *pool, void *block);
 
+/* Frees what is kept. */
+void pool_trim(struct pool *pool);
+
 /* Frees what is kept; asserts that nothing is out. */
 void pool_fini(struct pool *pool);
 

@@ -78,6 +78,13 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	return d;
 }
 
+void disk_trim(struct disk *d)
+{
+	pool_trim(&d->tiny);
+	pool_trim(&d->small);
+	pool_trim(&d->large);
+}
+
 void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino)
 {
 	struct disk_tree *t = &d->trees[root];

@@ -113,6 +113,9 @@ struct disk_file {
 struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
 	struct doubt_client *doubts);
 
+/* Gives back the buffers that are kept. */
+void disk_trim(struct disk *d);
+
 /* After the last request is gone; ends when the last thread comes back. */
 void disk_free(struct disk **d);
 

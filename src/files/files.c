@@ -110,6 +110,11 @@ void files_limit(struct files *f, unsigned open)
 	places_limit(&f->disk->places, open);
 }
 
+void files_trim(struct files *f)
+{
+	disk_trim(f->disk);
+}
+
 void files_take_keeper(struct files *f, int fd)
 {
 	doubt_client_add(&f->doubts, fd);

@@ -36,6 +36,9 @@ void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), 
 /* How many files may be open for responses from now on; those that are stay so. */
 void files_limit(struct files *f, unsigned open);
 
+/* Gives back what is kept for files to come. */
+void files_trim(struct files *f);
+
 /* A keeper is to be told of changes from now on (doubt_client.h). Takes fd. */
 void files_take_keeper(struct files *f, int fd);
 

@@ -138,11 +138,6 @@ static void h1_close(struct proto **pp)
 	free(h1);
 }
 
-void h1_trim(void)
-{
-	h1_stream_trim();
-}
-
 const struct proto_ops h1_ops = {
 	.name = "h1",
 	.open = h1_open,

@@ -94,8 +94,6 @@ bool h1_stream_has_room(const struct h1_stream *s);
 /* The response is complete: closes the stream, unless the connection goes on and the body does too.
  */
 void h1_stream_sent(struct h1_stream *s);
-/* Gives kept stream memory back. */
-void h1_stream_trim(void);
 
 /* h1_out.c */
 int h1_output(struct proto *p, struct outq *q, size_t limit);

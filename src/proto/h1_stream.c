@@ -15,10 +15,14 @@ static struct pool pool = {
 	.name = "h1_stream", .size = sizeof(struct h1_stream), .keep = STREAMS_KEPT
 };
 
-void h1_stream_trim(void)
+void h1_trim(void)
+{
+	pool_trim(&pool);
+}
+
+void h1_fini(void)
 {
 	pool_fini(&pool);
-	pool_init(&pool, "h1_stream", sizeof(struct h1_stream), STREAMS_KEPT);
 }
 
 /* --- the stream seam -------------------------------------------------------------------------- */

@@ -127,8 +127,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	return 0;
 }
 
-/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 would drop it.
- */
+/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 drops it. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
 	const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 	void *user)
@@ -318,6 +317,23 @@ static int announce(struct h2 *h2)
 		h2->session, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(settings[0]));
 }
 
+static void drop_session(struct h2 *h2)
+{
+	nghttp2_session_del(h2->session);
+	h2_pages_close(&h2->pages);
+}
+
+static int make_session(struct h2 *h2)
+{
+	nghttp2_mem mem = h2_mem(&h2->pages);
+	int rv;
+
+	h2_pages_open(&h2->pages);
+	rv = nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &mem);
+	h2_pages_made(&h2->pages);
+	return rv == 0 ? announce(h2) : rv;
+}
+
 static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host)
 {
 	struct h2 *h2 = calloc(1, sizeof(*h2));
@@ -331,13 +347,8 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
 	h2_window_open(h2);
-	if (shared_init(conf) < 0 ||
-		nghttp2_session_server_new3(&h2->session, callbacks, h2, option, h2_mem()) != 0) {
-		free(h2);
-		return NULL;
-	}
-	if (announce(h2) != 0) {
-		nghttp2_session_del(h2->session);
+	if (shared_init(conf) < 0 || make_session(h2) != 0) {
+		drop_session(h2);
 		free(h2);
 		return NULL;
 	}
@@ -352,8 +363,7 @@ static const struct err *input_failed(int code)
 		return ERR_PREFACE;
 	case NGHTTP2_ERR_NOMEM:
 		return ERR_NO_MEMORY;
-	default: /* floods; the number for too many CONTINUATION frames is newer than nghttp2 1.52
-		  */
+	default: /* floods; too many CONTINUATION frames have no number in nghttp2 1.52 */
 		return ERR_FLOOD;
 	}
 }
@@ -460,17 +470,17 @@ static void h2_close(struct proto **pp)
 	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
 	h2_window_close(h2);
-	nghttp2_session_del(h2->session);
+	drop_session(h2);
 	free(h2);
 }
 
-void h2_trim(void)
+void h2_fini(void)
 {
 	nghttp2_session_callbacks_del(callbacks);
 	nghttp2_option_del(option);
 	callbacks = NULL;
 	option = NULL;
-	h2_stream_trim();
+	h2_stream_fini();
 	h2_mem_trim();
 }
 

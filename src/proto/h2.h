@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
+#include "proto/h2_pages.h"
 #include "proto/h2_patience.h"
 #include "proto/h2_window.h"
 #include "proto/proto.h"
@@ -33,6 +34,7 @@ enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
 struct h2 {
 	struct proto proto;
 	nghttp2_session *session;
+	struct h2_pages pages; /* the session's */
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct list streams; /* struct h2_stream */
@@ -105,8 +107,8 @@ void h2_stream_start(struct h2_stream *s);
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
-/* Gives kept stream memory back. */
-void h2_stream_trim(void);
+/* Gives kept stream memory back at a worker's end. */
+void h2_stream_fini(void);
 
 /* h2_look.c */
 const struct err *h2_look(struct proto *p, uint64_t now_ms);

@@ -147,6 +147,8 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms)
 
 	h2->looked_ms = now_ms;
 	ask_whether_gone(h2);
+	if (!nghttp2_session_want_write(h2->session))
+		h2_pages_look(&h2->pages, now_ms);
 	if (h2->nstreams == 0) {
 		h2->patience.for_what = H2_PATIENCE_NONE;
 		return NULL;

@@ -1,7 +1,7 @@
 /*
  * h2_mem: size-class free lists under nghttp2. Every block carries its class in front; blocks above
- * the largest class go straight to malloc. Under AddressSanitizer nothing is kept, so that it sees
- * every use after free.
+ * the largest class are pages of the session (h2_pages.h), which carry nothing, or go straight to
+ * malloc. Under AddressSanitizer nothing is kept, so that it sees every use after free.
  */
 #include "proto/h2_mem.h"
 
@@ -34,22 +34,16 @@ static const bool keep = false;
 static const bool keep = true;
 #endif
 
-static void *get(size_t size)
+/* Of a class that has none free (size is all of it), or of no class. */
+static __attribute__((noinline)) void *get_new(size_t size, struct h2_pages *pages)
 {
-	size_t class = size == 0 ? 0 : (size - 1) / STEP;
 	struct head *h;
+	void *page = h2_pages_get(pages, size);
 
-	if (class < CLASSES) {
-		h = classes[class].free;
-		if (h != NULL) {
-			classes[class].free = h->next;
-			classes[class].n--;
-			return h + 1;
-		}
-		size = (class + 1) * STEP;
-	} else if (size > SIZE_MAX - sizeof(*h)) {
+	if (page != NULL)
+		return page;
+	if (size > SIZE_MAX - sizeof(*h))
 		return NULL;
-	}
 	h = malloc(sizeof(*h) + size);
 	if (h == NULL)
 		return NULL;
@@ -57,15 +51,32 @@ static void *get(size_t size)
 	return h + 1;
 }
 
-static void put(void *p)
+static void *get(size_t size, struct h2_pages *pages)
 {
+	size_t class = size == 0 ? 0 : (size - 1) / STEP;
 	struct head *h;
-	size_t class;
 
-	if (p == NULL)
-		return;
-	h = (struct head *)p - 1;
-	class = (h->size - 1) / STEP;
+	if (class >= CLASSES)
+		return get_new(size, pages);
+	h = classes[class].free;
+	if (h == NULL)
+		return get_new((class + 1) * STEP, pages);
+	classes[class].free = h->next;
+	classes[class].n--;
+	return h + 1;
+}
+
+/* The size of a block that is pages of the session; 0: it has a head in front. */
+static size_t page_size(const void *p, const struct h2_pages *pages)
+{
+	return h2_pages_starts(p) ? h2_pages_size(pages, p) : 0;
+}
+
+static inline void put_head(void *p)
+{
+	struct head *h = (struct head *)p - 1;
+	size_t class = (h->size - 1) / STEP;
+
 	if (keep && class < CLASSES && classes[class].n < KEEP) {
 		h->next = classes[class].free;
 		classes[class].free = h;
@@ -75,26 +86,38 @@ static void put(void *p)
 	}
 }
 
+/* The start of a page: NULL, a block of the session's pages, or by chance another. */
+static __attribute__((noinline)) void put_start(void *p, struct h2_pages *pages)
+{
+	if (p != NULL && !h2_pages_put(pages, p))
+		put_head(p);
+}
+
+static void put(void *p, struct h2_pages *pages)
+{
+	if (h2_pages_starts(p))
+		put_start(p, pages);
+	else
+		put_head(p);
+}
+
 static void *mem_malloc(size_t size, void *user)
 {
-	(void)user;
-	return get(size);
+	return get(size, user);
 }
 
 static void mem_free(void *p, void *user)
 {
-	(void)user;
-	put(p);
+	put(p, user);
 }
 
 static void *mem_calloc(size_t n, size_t size, void *user)
 {
 	void *p;
 
-	(void)user;
 	if (size != 0 && n > SIZE_MAX / size)
 		return NULL;
-	p = get(n * size);
+	p = get(n * size, user);
 	if (p != NULL)
 		memset(p, 0, n * size);
 	return p;
@@ -105,25 +128,24 @@ static void *mem_realloc(void *p, size_t size, void *user)
 	void *q;
 	size_t old;
 
-	(void)user;
 	if (p == NULL)
-		return get(size);
-	old = ((struct head *)p - 1)->size;
+		return get(size, user);
+	old = page_size(p, user);
+	if (old == 0)
+		old = ((struct head *)p - 1)->size;
 	if (size <= old)
 		return p;
-	q = get(size);
+	q = get(size, user);
 	if (q == NULL)
 		return NULL;
 	memcpy(q, p, old);
-	put(p);
+	put(p, user);
 	return q;
 }
 
-nghttp2_mem *h2_mem(void)
+nghttp2_mem h2_mem(struct h2_pages *pages)
 {
-	static nghttp2_mem mem = { NULL, mem_malloc, mem_free, mem_calloc, mem_realloc };
-
-	return &mem;
+	return (nghttp2_mem){ pages, mem_malloc, mem_free, mem_calloc, mem_realloc };
 }
 
 void h2_mem_trim(void)
@@ -138,4 +160,5 @@ void h2_mem_trim(void)
 		classes[i].free = NULL;
 		classes[i].n = 0;
 	}
+	h2_pages_trim();
 }

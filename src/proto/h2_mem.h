@@ -8,10 +8,12 @@
 
 #include <nghttp2/nghttp2.h>
 
-/* The process's own; single-threaded. */
-nghttp2_mem *h2_mem(void);
+#include "proto/h2_pages.h"
 
-/* Gives kept blocks back to malloc: for the end of a worker, so that leak checks see the truth. */
+/* For the session that has those pages, which outlive it; single-threaded. */
+nghttp2_mem h2_mem(struct h2_pages *pages);
+
+/* Gives kept blocks back to malloc. */
 void h2_mem_trim(void);
 
 #endif

@@ -100,6 +100,7 @@ int h2_output(struct proto *p, struct outq *q, size_t limit)
 	h2->out_limit = limit;
 	h2->out_blocked = false;
 	h2->unsent = 0;
+	h2_pages_used(&h2->pages);
 	more = pump(h2);
 	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that
 	 * the notice was seen. */

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "http/authority.h"
 #include "proto/h2.h"
+#include "proto/h2_mem.h"
 
 enum { STREAMS_KEPT = 4096 };
 
@@ -13,10 +14,15 @@ static struct pool pool = {
 	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = STREAMS_KEPT
 };
 
-void h2_stream_trim(void)
+void h2_trim(void)
+{
+	pool_trim(&pool);
+	h2_mem_trim();
+}
+
+void h2_stream_fini(void)
 {
 	pool_fini(&pool);
-	pool_init(&pool, "h2_stream", sizeof(struct h2_stream), STREAMS_KEPT);
 }
 
 /* --- the stream seam -------------------------------------------------------------------------- */

@@ -100,9 +100,11 @@ struct proto {
 
 extern const struct proto_ops h1_ops, h2_ops;
 
-/* Gives the memory they keep for reuse back to malloc: at a worker's end, so that leaks are seen.
- */
+/* Gives the memory they keep for reuse back to malloc. */
 void h1_trim(void);
 void h2_trim(void);
+/* The same at a worker's end, so that leaks are seen. */
+void h1_fini(void);
+void h2_fini(void);
 
 #endif

@@ -21,8 +21,12 @@ static struct pool pool = {
 
 void body_queue_trim(void)
 {
+	pool_trim(&pool);
+}
+
+void body_queue_fini(void)
+{
 	pool_fini(&pool);
-	pool_init(&pool, "body_piece", sizeof(struct body_piece) + BODY_PIECE, PIECES_KEPT);
 }
 
 static size_t least(size_t a, size_t b)

@@ -49,7 +49,8 @@ void body_pieces_free(struct body_piece *pieces);
 /* Frees all pieces. How many bytes they held: that much credit was not given. */
 size_t body_queue_clear(struct body_queue *q);
 
-/* Gives kept memory back. */
+/* Gives kept memory back; at a worker's end. */
 void body_queue_trim(void);
+void body_queue_fini(void);
 
 #endif

@@ -86,6 +86,8 @@ struct conn {
 };
 
 void conn_env_init(struct conn_env *env, struct loop *loop);
+/* Gives back what is kept for connections to come. */
+void conn_env_trim(struct conn_env *env);
 /* Asserts that no connection is left. */
 void conn_env_fini(struct conn_env *env);
 

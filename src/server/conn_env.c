@@ -1,6 +1,6 @@
 /*
  * conn_env: what all connections of a worker share: its lists of them, and their memory. Called by
- * the worker when it begins and ends; the definition is in conn.h.
+ * the worker when it begins, trims and ends; the definition is in conn.h.
  */
 #include <string.h>
 
@@ -19,6 +19,12 @@ void conn_env_init(struct conn_env *env, struct loop *loop)
 	list_init(&env->silent);
 	list_init(&env->idle);
 	list_init(&env->leaving);
+}
+
+void conn_env_trim(struct conn_env *env)
+{
+	pool_trim(&env->conns);
+	pool_trim(&env->blocks);
 }
 
 void conn_env_fini(struct conn_env *env)

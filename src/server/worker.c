@@ -30,6 +30,7 @@
 #include "server/worker_load.h"
 #include "server/worker_metrics.h"
 #include "server/worker_room.h"
+#include "server/worker_trim.h"
 
 enum {
 	OFFLOAD_THREADS = 4,
@@ -100,6 +101,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 	worker_load_came(w, from);
 	show_load(w);
 	worker_room_taken(w);
+	worker_trim_taken(w);
 }
 
 static unsigned room_left(struct dispatch_host *host)
@@ -334,6 +336,7 @@ static void every_second(struct timer *t)
 		store_sweep_look(w->files, w->args->sites);
 	accounts_look(w->accounts);
 	worker_room_look(w);
+	worker_trim_look(w);
 	ctl_link_look(&w->ctl);
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)
 		w->dispatch_ops->look(w->dispatch);
@@ -463,11 +466,11 @@ static void worker_stop(struct worker *w)
 	offload_free(&w->handler_threads);
 	files_free(&w->files);
 	offload_free(&w->offload);
-	body_queue_trim();
-	h1_trim();
+	body_queue_fini();
+	h1_fini();
 	auth_queue_free(&w->auth_queue);
 	accounts_free(&w->accounts);
-	h2_trim();
+	h2_fini();
 	ctl_link_close(&w->ctl);
 	sig_fini(&w->sig, &w->loop);
 	loop_fini(&w->loop);

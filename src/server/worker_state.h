@@ -36,6 +36,12 @@ struct worker_load {
 	uint32_t shown;
 };
 
+/* worker_trim's own. */
+struct worker_trim {
+	unsigned crowd; /* connections at most, since memory was given back */
+	unsigned away;  /* looks in a row at which half of them were gone */
+};
+
 struct worker {
 	const struct worker_args *args;
 	struct loop loop;
@@ -55,6 +61,7 @@ struct worker {
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_load load;
+	struct worker_trim trim;
 	struct recent recent;
 	enum board_state state; /* worker_go() alone writes it */
 	struct timer second;    /* the date field */

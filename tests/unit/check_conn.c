@@ -212,8 +212,8 @@ static void teardown(void)
 	free(env.input);
 	loop_fini(&loop);
 	route_build_free(&routes);
-	h1_trim();
-	h2_trim();
+	h1_fini();
+	h2_fini();
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);

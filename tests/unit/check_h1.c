@@ -197,7 +197,7 @@ static void teardown(void)
 	outq_clear(&out);
 	pool_fini(&blocks);
 	route_build_free(&routes);
-	h1_trim();
+	h1_fini();
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);

@@ -4,6 +4,7 @@
  */
 #include <nghttp2/nghttp2.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/counters.h"
 #include "proto/ahead.h"
@@ -255,7 +256,7 @@ static void teardown(void)
 	outq_clear(&out);
 	pool_fini(&blocks);
 	route_build_free(&routes);
-	h2_trim();
+	h2_fini();
 	/* Live counters return to zero. */
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
@@ -913,6 +914,74 @@ START_TEST(no_preface)
 }
 END_TEST
 
+/* Pages of the session that are in memory: of its table of streams, and of its frame. */
+static void expect_pages(int table, int frame)
+{
+	const struct h2 *h2 = (const struct h2 *)server;
+	unsigned char there[2];
+
+	ck_assert_ptr_nonnull(h2->pages.mem);
+	ck_assert_int_eq(mincore(h2->pages.mem, sizeof(there) * H2_PAGE, there), 0);
+	ck_assert_int_eq(there[0] & 1, table);
+	ck_assert_int_eq(there[1] & 1, frame);
+}
+
+static void look_thrice(void)
+{
+	for (uint64_t now = 1000; now <= 3000; now += 1000)
+		ck_assert_ptr_null(server->ops->look(server, now));
+}
+
+START_TEST(idle_session_rests)
+{
+	for (int i = 0; i < 3; i++) {
+		int32_t id = ask("GET", "/hello", NULL);
+
+		exchange(steps[0], limits[0]);
+		ck_assert_int_eq(answers[id].status, 200);
+		ck_assert_str_eq(answers[id].body, "hello");
+		expect_pages(1, 1);
+		look_thrice();
+		expect_pages(0, 0);
+	}
+}
+END_TEST
+
+START_TEST(session_with_a_stream_rests)
+{
+	int32_t id = ask("GET", "/later", NULL);
+
+	exchange(steps[0], limits[0]);
+	look_thrice();
+	expect_pages(1, 0);
+	ck_assert_ptr_nonnull(held);
+	h2d_reply_bytes(held, 200, NULL, "late", 4);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_str_eq(answers[id].body, "late");
+	look_thrice();
+	expect_pages(0, 0);
+}
+END_TEST
+
+/* The head of the DATA frame is made, and waits for room in the socket. */
+START_TEST(blocked_session_does_not_rest)
+{
+	int32_t id = ask("GET", "/hello", NULL);
+	const uint8_t *p;
+	ssize_t n;
+
+	while ((n = nghttp2_session_mem_send(client, &p)) > 0)
+		to_server(p, (size_t)n, (size_t)n);
+	while (outq_len(&out) < 60)
+		ck_assert_int_eq(server->ops->output(server, &out, outq_len(&out) + 1), 1);
+	look_thrice();
+	expect_pages(1, 1);
+	exchange(steps[0], limits[0]);
+	ck_assert_str_eq(answers[id].body, "hello");
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("h2");
@@ -944,6 +1013,9 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, floods, 0, 2);
 	tcase_add_loop_test(c, ends_by_nghttp2, 0, 5);
 	tcase_add_test(c, no_preface);
+	tcase_add_test(c, idle_session_rests);
+	tcase_add_test(c, session_with_a_stream_rests);
+	tcase_add_test(c, blocked_session_does_not_rest);
 	return c;
 }
 

@@ -336,7 +336,7 @@ static void teardown(void)
 {
 	pool_fini(&blocks);
 	route_build_free(&routes);
-	h2_trim();
+	h2_fini();
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);

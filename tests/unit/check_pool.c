@@ -54,6 +54,28 @@ START_TEST(tiny_and_none_kept)
 }
 END_TEST
 
+START_TEST(trimmed_while_in_use)
+{
+	struct pool pool;
+	void *out, *back;
+
+	pool_init(&pool, "test", 100, 4);
+	out = pool_get(&pool);
+	back = pool_get(&pool);
+	memset(out, 7, 100);
+	pool_put(&pool, back);
+	ck_assert_uint_eq(pool.nfree, 1);
+	pool_trim(&pool);
+	ck_assert_uint_eq(pool.nfree, 0);
+	ck_assert_ptr_null(pool.free);
+	ck_assert_uint_eq(pool.live, 1);
+	ck_assert_int_eq(((char *)out)[99], 7);
+	pool_put(&pool, out);
+	ck_assert_uint_eq(pool.nfree, 1);
+	pool_fini(&pool);
+}
+END_TEST
+
 START_TEST(leak_is_an_assertion)
 {
 	struct pool pool;
@@ -93,6 +115,7 @@ static TCase *tests(void)
 
 	tcase_add_test(tc, counts);
 	tcase_add_test(tc, tiny_and_none_kept);
+	tcase_add_test(tc, trimmed_while_in_use);
 	tcase_add_test_raise_signal(tc, leak_is_an_assertion, SIGABRT);
 #ifdef __SANITIZE_ADDRESS__
 	tcase_add_test(tc, poisons);

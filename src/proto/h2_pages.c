@@ -1,0 +1,202 @@
+/*
+ * h2_pages: slots for sessions, 64 to a mapping, and what of them goes back to the system when. h2
+ * opens and closes them, h2_mem gives out their blocks. It never takes a page from a session that
+ * has something in it: a frame is made and copied within one call of h2_output(), and the table is
+ * looked at.
+ */
+#include "proto/h2_pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p))
+#endif
+
+enum {
+	TABLE = H2_PAGE,     /* a table of streams as it is first: 256 entries of 16 bytes */
+	FRAME = 5 * H2_PAGE, /* a frame of 16 KiB, and its head */
+	FRAME_LEAST = 4 * H2_PAGE,
+	SLOT = TABLE + FRAME,
+	SLOTS = 64,   /* in a mapping: 1.5 MiB */
+	QUIET = 2,    /* looks, and one more, so that it was a second at least */
+	RESTS = 1024, /* sessions that a look takes pages from: about a millisecond */
+};
+
+struct h2_slots {
+	struct list node; /* linked: it has a free slot */
+	char *mem;
+	unsigned nfree;
+	uint8_t free[SLOTS]; /* their numbers, the one freed last is the last */
+};
+
+/* Those with free slots; whole ones at the end, so that they stay whole. */
+static struct list roomy = { &roomy, &roomy };
+
+static struct h2_slots *slots_new(void)
+{
+	struct h2_slots *s = malloc(sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->mem = mmap(NULL, (size_t)SLOTS * SLOT, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->mem == MAP_FAILED) {
+		free(s);
+		return NULL;
+	}
+	/* Two pages of a slot are touched: a huge page would be all of them. */
+	madvise(s->mem, (size_t)SLOTS * SLOT, MADV_NOHUGEPAGE);
+	ASAN_POISON_MEMORY_REGION(s->mem, (size_t)SLOTS * SLOT);
+	for (unsigned i = 0; i < SLOTS; i++)
+		s->free[i] = (uint8_t)(SLOTS - 1 - i);
+	s->nfree = SLOTS;
+	list_append(&roomy, &s->node);
+	return s;
+}
+
+static void slots_free(struct h2_slots *s)
+{
+	list_remove(&s->node);
+	ASAN_UNPOISON_MEMORY_REGION(s->mem, (size_t)SLOTS * SLOT);
+	munmap(s->mem, (size_t)SLOTS * SLOT);
+	free(s);
+}
+
+void h2_pages_open(struct h2_pages *p)
+{
+	struct h2_slots *s;
+
+	*p = (struct h2_pages){ 0 };
+	/* Where pages are larger, a slot of its own would be more than malloc takes. */
+	if (sysconf(_SC_PAGESIZE) != H2_PAGE)
+		return;
+	s = list_empty(&roomy) ? slots_new() : LIST_ENTRY(roomy.next, struct h2_slots, node);
+	if (s == NULL)
+		return;
+	p->of = s;
+	p->mem = s->mem + (size_t)s->free[--s->nfree] * SLOT;
+	p->making = true;
+	if (s->nfree == 0)
+		list_remove(&s->node);
+	ASAN_UNPOISON_MEMORY_REGION(p->mem, SLOT);
+}
+
+void h2_pages_made(struct h2_pages *p)
+{
+	p->making = false;
+}
+
+void h2_pages_close(struct h2_pages *p)
+{
+	struct h2_slots *s = p->of;
+
+	if (s == NULL)
+		return;
+	H2D_ASSERT(!p->table && p->frame == 0);
+	ASAN_POISON_MEMORY_REGION(p->mem, SLOT);
+	s->free[s->nfree++] = (uint8_t)((size_t)(p->mem - s->mem) / SLOT);
+	if (s->nfree == 1) {
+		list_prepend(&roomy, &s->node);
+	} else if (s->nfree == SLOTS) {
+		list_remove(&s->node);
+		list_append(&roomy, &s->node);
+	}
+	*p = (struct h2_pages){ 0 };
+}
+
+void *h2_pages_get(struct h2_pages *p, size_t size)
+{
+	if (!p->making)
+		return NULL;
+	if (size == TABLE && !p->table) {
+		p->table = true;
+		return p->mem;
+	}
+	if (size >= FRAME_LEAST && size <= FRAME && p->frame == 0) {
+		p->frame = size;
+		return p->mem + TABLE;
+	}
+	return NULL;
+}
+
+size_t h2_pages_size(const struct h2_pages *p, const void *block)
+{
+	if (p->mem == NULL)
+		return 0;
+	if (block == p->mem)
+		return TABLE;
+	return block == p->mem + TABLE ? p->frame : 0;
+}
+
+bool h2_pages_put(struct h2_pages *p, const void *block)
+{
+	if (h2_pages_size(p, block) == 0)
+		return false;
+	if (block == p->mem)
+		p->table = false;
+	else
+		p->frame = 0;
+	return true;
+}
+
+static bool is_zero(const char *page)
+{
+	return page[0] == 0 && memcmp(page, page + 1, H2_PAGE - 1) == 0;
+}
+
+/* Of nghttp2's own: no frame is under way, and with no stream its table is as it was at first. */
+static void rest(const struct h2_pages *p)
+{
+	if (is_zero(p->mem))
+		madvise(p->mem, SLOT, MADV_DONTNEED);
+	else
+		madvise(p->mem + TABLE, FRAME, MADV_DONTNEED);
+}
+
+void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
+{
+	static uint64_t look_ms;
+	static unsigned rests;
+
+	if (look_ms != now_ms) {
+		look_ms = now_ms;
+		rests = 0;
+	}
+	if (p->quiet > QUIET || p->mem == NULL)
+		return;
+	if (p->quiet < QUIET) {
+		p->quiet++;
+	} else if (rests < RESTS) {
+		rests++;
+		p->quiet++;
+		rest(p);
+	}
+}
+
+/* What is free of one that is not free as a whole. */
+static void rest_free(const struct h2_slots *s)
+{
+	for (unsigned i = 0; i < s->nfree; i++)
+		madvise(s->mem + (size_t)s->free[i] * SLOT, SLOT, MADV_DONTNEED);
+}
+
+void h2_pages_trim(void)
+{
+	LIST_FOREACH(node, &roomy) {
+		struct h2_slots *s = LIST_ENTRY(node, struct h2_slots, node);
+
+		if (s->nfree == SLOTS)
+			slots_free(s);
+		else
+			rest_free(s);
+	}
+}

@@ -1,0 +1,63 @@
+/*
+ * h2_pages: the two large blocks of a nghttp2 session, its table of streams and the frame it makes,
+ * on pages of their own. They are 20 of its 26 KiB, and nothing is in them while nothing goes on:
+ * so an idle session's pages go back to the system, and come again, empty, when they are touched.
+ * For h2 and its allocator (h2_mem.h); single-threaded.
+ */
+#ifndef H2D_PROTO_H2_PAGES_H
+#define H2D_PROTO_H2_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { H2_PAGE = 4096 };
+
+struct h2_slots;
+
+/* A session's. Zeroed, it has none, and the session's blocks are malloc's. */
+struct h2_pages {
+	struct h2_slots *of;
+	char *mem;     /* the table's page, then the frame's */
+	bool making;   /* the session is being made: blocks that fit are given out */
+	bool table;    /* given out */
+	size_t frame;  /* the same: its size, or 0 */
+	uint8_t quiet; /* looks in a row before which nothing was sent */
+};
+
+/* Finds pages for a session that is made next; without memory for them it does without. */
+void h2_pages_open(struct h2_pages *p);
+/* It is made, all of its large blocks are given out. */
+void h2_pages_made(struct h2_pages *p);
+/* It is gone. */
+void h2_pages_close(struct h2_pages *p);
+
+/* A block for the session that is being made; NULL: it is none of the two. */
+void *h2_pages_get(struct h2_pages *p, size_t size);
+/* What fits into a block of p; 0: it is not one. */
+size_t h2_pages_size(const struct h2_pages *p, const void *block);
+/* The session needs it no more. False: it is none of the two. */
+bool h2_pages_put(struct h2_pages *p, const void *block);
+
+/* Whether block may be one of those; most others do not lie so. */
+static inline bool h2_pages_starts(const void *block)
+{
+	return (uintptr_t)block % H2_PAGE == 0;
+}
+
+/*
+ * Once a second, for each session that has nothing under way: gives its pages back when it was
+ * quiet for a second. Of a crowd some at a time, as each takes a system call.
+ */
+void h2_pages_look(struct h2_pages *p, uint64_t now_ms);
+
+/* Something is sent. */
+static inline void h2_pages_used(struct h2_pages *p)
+{
+	p->quiet = 0;
+}
+
+/* Gives back what no session has. */
+void h2_pages_trim(void);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * worker_trim: gives memory back to the system when a crowd of connections has left: what pools and
+ * free lists keep, and what malloc has free. For server/worker.c only.
+ */
+#ifndef H2D_SERVER_WORKER_TRIM_H
+#define H2D_SERVER_WORKER_TRIM_H
+
+#include "server/worker_state.h"
+
+/* A connection was taken. */
+void worker_trim_taken(struct worker *w);
+
+/* Each second. */
+void worker_trim_look(struct worker *w);
+
+#endif
