@@ -210,10 +210,13 @@ static void later_done(struct job *j)
 	struct disk_file *f = disk_file_of(j);
 
 	f->busy = false;
-	if (f->req == NULL)
+	if (f->req == NULL) {
 		end_file(f);
-	else
-		f->finish(f);
+		return;
+	}
+	if (f->lends && f->fd >= 0)
+		places_lend(&f->disk->places, &f->place);
+	f->finish(f);
 }
 
 int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
@@ -230,6 +233,7 @@ int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(stru
 	rc = offload_submit(f->disk->offload, &f->job);
 	if (rc < 0)
 		return rc;
+	places_keep(&f->place);
 	f->busy = true;
 	return DISK_LATER;
 }

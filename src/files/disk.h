@@ -93,6 +93,7 @@ struct disk_file {
 	bool failed;
 	bool looks;   /* the thread looks at the root, too */
 	bool follows; /* set before it is opened: symbolic links may lead out of the root */
+	bool lends;   /* its response has begun: from now on its place is lent */
 	char *escape; /* the one that leads out of it, see escape.h; NULL: none was found */
 	struct disk_tree *tree;
 	struct disk_root *root;  /* one reference held */
@@ -139,10 +140,23 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
 
 /*
- * Waits for a place first, if the connection or the worker has no more. 0: open; -EISDIR; -ENOENT:
- * also whatever is no regular file; another -errno; DISK_LATER.
+ * Looks for it, and leaves it open if there is a place. 0: found; -EISDIR; -ENOENT: also whatever
+ * is no regular file; another -errno; DISK_LATER.
  */
 int disk_file_open(struct disk_file *f);
+
+/* Whether it is open: without, it can be told what was found, and nothing be sent. */
+static inline bool disk_file_is_open(const struct disk_file *f)
+{
+	return f->fd >= 0;
+}
+
+/* Looks for it once more, when it has a place: then it is open, if it is still there. */
+int disk_file_open_in_turn(struct disk_file *f);
+
+/* Its response begins: whoever needs its place may have it while nothing is read, and it is opened
+ * again for the next piece. */
+void disk_file_lend(struct disk_file *f);
 
 /* Finds f->etag, or makes it; that of a long file behind this response. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
@@ -169,6 +183,14 @@ static inline enum job_class disk_file_class(const struct disk_file *f)
 int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
 	void (*finish)(struct disk_file *f));
 struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
+void disk_file_try_place(struct disk_file *f);
+bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p));
+/* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.
+ */
+int disk_file_reopen(struct disk_file *f, unsigned flags);
+/* True: it is open. False: it will be, or f->failed; then the request is resumed. */
+bool disk_file_regain(struct disk_file *f);
+void disk_file_fail(struct disk_file *f, int rc);
 /*
  * Behind a read: whether the file is what its response announced, as far as that can be told. 0;
  * -EAGAIN: no; -errno; DISK_LATER, on the loop alone: a thread must look closer.

@@ -112,6 +112,17 @@ static void tell_changed(struct disk_file *f)
 		free(t);
 }
 
+void disk_file_fail(struct disk_file *f, int rc)
+{
+	f->failed = true;
+	if (rc == -EAGAIN) {
+		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
+		tell_changed(f);
+	} else {
+		log_peer(LEVEL_ERROR, "%s: reading: %s", f->path, strerror(-rc));
+	}
+}
+
 static void take_piece(struct disk_file *f, int rc, size_t n)
 {
 	if (rc == 0) {
@@ -121,13 +132,7 @@ static void take_piece(struct disk_file *f, int rc, size_t n)
 		f->off += n;
 		return;
 	}
-	f->failed = true;
-	if (rc == -EAGAIN) {
-		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
-		tell_changed(f);
-	} else {
-		log_peer(LEVEL_ERROR, "%s: reading: %s", f->path, strerror(-rc));
-	}
+	disk_file_fail(f, rc);
 }
 
 static void read_work(struct job *j)
@@ -183,19 +188,21 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 	rc = got > 0 ? disk_file_check(f) : got < 0 ? (int)got : DISK_LATER;
 	if (rc == DISK_LATER)
 		rc = disk_file_later(f, disk_file_class(f), read_work, read_finish);
-	if (rc != DISK_LATER)
-		take_piece(f, rc, got > 0 ? (size_t)got : 0);
+	if (rc == DISK_LATER)
+		return;
+	disk_file_lend(f);
+	take_piece(f, rc, got > 0 ? (size_t)got : 0);
 }
 
 static ssize_t file_ready(struct body *b, size_t want)
 {
 	struct disk_file *f = b->src;
 
-	if (f->have == 0 && !f->busy && !f->failed && b->left > 0)
+	if (f->have == 0 && !f->busy && !f->failed && b->left > 0 && disk_file_regain(f))
 		fill(f, b->left, want);
 	if (f->failed)
 		return BODY_FAILED;
-	if (f->busy)
+	if (f->have == 0 && b->left > 0)
 		return BODY_LATER;
 	return (ssize_t)(f->have < want ? f->have : want);
 }
@@ -228,6 +235,7 @@ static void file_rest(struct body *b)
 {
 	struct disk_file *f = b->src;
 
+	places_rest(&f->disk->places, &f->place);
 	if (f->buf == NULL || f->busy)
 		return;
 	f->off -= f->have;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/counters.h"
 #include "files/disk.h"
@@ -123,17 +124,31 @@ static int make_etag(struct disk_file *f, struct etag_hash *h, char *buf)
 	return rc == 0 ? hash_once(f, h, buf) : rc;
 }
 
+static int find_etag(struct disk_file *f)
+{
+	struct etag_hash *h = etag_hash_new();
+	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
+	int rc = h == NULL || buf == NULL ? -ENOMEM : -EAGAIN;
+
+	for (int tries = 0; tries < HASH_TRIES && rc == -EAGAIN; tries++)
+		rc = make_etag(f, h, buf);
+	etag_hash_free(&h);
+	free(buf);
+	return rc;
+}
+
 static void etag_work(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
-	struct etag_hash *h = etag_hash_new();
-	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
+	bool passing = f->fd < 0; /* without a place: open for as long as a thread needs it */
 
-	f->result = h == NULL || buf == NULL ? -ENOMEM : -EAGAIN;
-	for (int tries = 0; tries < HASH_TRIES && f->result == -EAGAIN; tries++)
-		f->result = make_etag(f, h, buf);
-	etag_hash_free(&h);
-	free(buf);
+	f->result = passing ? disk_file_reopen(f, 0) : 0;
+	if (f->result == 0)
+		f->result = find_etag(f);
+	if (!passing || f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
 }
 
 /* Whether file_id will be another one after every later write. */
@@ -173,7 +188,7 @@ int disk_file_etag(struct disk_file *f)
 	if (etag_memo_get(d->memo, &f->file_id, &f->etag))
 		return 0;
 	f->etag.n = 0;
-	if (f->file_id.size > d->max_file_size && is_quiet(f))
+	if (f->fd >= 0 && f->file_id.size > d->max_file_size && is_quiet(f))
 		hasher_ask(d->hasher, f->fd, &f->file_id, disk_file_class(f), f->tree->path);
 	if (f->file_id.size > d->max_file_size ||
 		etag_memo_restless(d->memo, &f->file_id, f->seen_ns))

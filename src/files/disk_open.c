@@ -115,6 +115,14 @@ static unsigned leave(const struct disk_file *f)
 	return f->follows ? BENEATH_LEAVE : 0;
 }
 
+static void keep_what_has_a_place(struct disk_file *f)
+{
+	if (f->fd < 0 || f->place.held)
+		return;
+	close(f->fd);
+	f->fd = -1;
+}
+
 static void open_work(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
@@ -130,6 +138,7 @@ static void open_work(struct job *j)
 		f->kind = beneath_kind(f->fd);
 	else if (f->result == -EXDEV && same_mount == 0)
 		f->escape = escape_find(root->fd, f->path);
+	keep_what_has_a_place(f);
 }
 
 /* The tree's root is what the last look found. */
@@ -153,7 +162,7 @@ static void looked(struct disk_file *f)
 
 static int opened(struct disk_file *f, int rc)
 {
-	if (rc == 0) {
+	if (rc == 0 && f->fd >= 0) {
 		COUNT(files_open, 1);
 		f->counted = true;
 	}
@@ -196,6 +205,7 @@ static int open_now(struct disk_file *f)
 		int rc = open_spelled(f, f->root, leave(f) | BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;
+		keep_what_has_a_place(f);
 		if (rc != -EAGAIN && rc != -EXDEV)
 			return opened(f, rc);
 	}
@@ -213,13 +223,13 @@ static void granted(struct place *p)
 
 int disk_file_open(struct disk_file *f)
 {
-	struct place_share *share;
-
 	if (f->root == NULL)
 		return -ENOENT;
-	f->place.granted = granted;
-	share = f->req->conn != NULL ? f->req->conn->files : NULL;
-	if (!places_take(&f->disk->places, share, &f->place))
-		return DISK_LATER;
+	disk_file_try_place(f);
 	return open_now(f);
+}
+
+int disk_file_open_in_turn(struct disk_file *f)
+{
+	return disk_file_take_place(f, granted) ? open_now(f) : DISK_LATER;
 }

@@ -64,7 +64,6 @@ static void image_mapped(struct image_map *v)
 	}
 	image_map_retire(&f->image);
 	f->image = v;
-	f->again = true;
 	show(f);
 	/* Where its maker saw another directory, the disk behind it is opened anew before it is
 	 * used. */
@@ -84,21 +83,11 @@ void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds
 	list_append(&f->mapping, &v->node);
 }
 
-/* Who came to the disk for want of an image does not wait behind those who hold files open. */
-static void look_again(struct files *f)
-{
-	if (!f->again || !files_image_fresh(f))
-		return;
-	f->again = false;
-	places_ask_again(&f->disk->places);
-}
-
 void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx)
 {
 	/* A worker that drains gets no new image, so what it holds is in nobody's way. */
 	struct lender *lender = f->no_image ? NULL : orphans_due(&f->segments, clock_ms());
 
-	look_again(f);
 	if (lender == NULL)
 		return;
 	ask(ctx, lender);

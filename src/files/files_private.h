@@ -27,7 +27,6 @@ struct files {
 	struct image_map *image; /* for new requests, NULL for none */
 	struct list mapping;     /* image maps on their way */
 	bool no_image;           /* draining: none any more */
-	bool again;              /* what waits for a place may be in the image by now */
 	uint64_t *shown;         /* where the number of image is kept, NULL for nowhere */
 };
 

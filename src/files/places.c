@@ -2,159 +2,379 @@
 #include "files/places.h"
 
 #include "base/assert.h"
+#include "base/counters.h"
+#include "base/log.h"
 
-static bool fits(const struct places *all, const struct place_share *s)
+/* What keeps a place from being held. */
+enum full { NOTHING, CONNECTION, CLIENT, WORKER };
+
+enum { UPLOADS_LEAVE = 4 /* this part of all */ };
+
+unsigned places_held(const struct places *all)
 {
-	unsigned left = all->held < all->max ? all->max - all->held : 0;
+	return (unsigned)(all->files.held + all->uploads.held);
+}
 
-	if (left == 0 || s == &all->nobody)
-		return left > 0;
-	if (s->held >= PLACES_SHARE)
-		return false;
-	return s->held < PLACES_SURE || s->held < left / PLACES_PART;
+static struct budget *budget_of(struct places *all, const struct place *p)
+{
+	return p->upload ? &all->uploads : &all->files;
+}
+
+/* Lent places and lines are a client's whatever they are for. */
+static struct account_part *client_of(struct places *all, struct account *a)
+{
+	return a != NULL ? &a->parts[ACCOUNT_FILES] : &all->nobody;
+}
+
+static enum full what_is_full(struct places *all, const struct place *p)
+{
+	unsigned held = places_held(all), left = held < all->max ? all->max - held : 0;
+	const struct place_share *s = p->share;
+
+	if (s != &all->alone && s->held >= PLACES_SHARE)
+		return CONNECTION;
+	if (p->upload && budget_room(&all->uploads, p->account) == 0)
+		return CLIENT;
+	if (left == 0)
+		return WORKER;
+	if (budget_room(budget_of(all, p), p->account) == 0)
+		return CLIENT;
+	return NOTHING;
+}
+
+/* Uploads leave some to responses, and what they hold is no part of what is left for those. */
+static void bound(struct places *all)
+{
+	uint64_t uploads = all->uploads.held;
+
+	all->uploads.max = all->max - all->max / UPLOADS_LEAVE;
+	all->files.max = uploads < all->max ? all->max - uploads : 0;
 }
 
 static void hold(struct places *all, struct place *p)
 {
-	all->held++;
+	budget_take(budget_of(all, p), p->account, 1);
+	bound(all);
 	p->share->held++;
 	p->held = true;
-}
-
-/* The first in line of each connection, in turn, as far as it fits. */
-static void take_turns(struct task *t)
-{
-	struct places *all = LIST_ENTRY(t, struct places, turns);
-	struct list waiting, *node;
-	bool granted = false;
-
-	list_init(&waiting);
-	list_splice(&waiting, &all->shares);
-	while (all->held < all->max && (node = list_pop(&waiting)) != NULL) {
-		struct place_share *s = LIST_ENTRY(node, struct place_share, node);
-		struct place *p;
-
-		list_append(&all->shares, &s->node);
-		if (!fits(all, s))
-			continue;
-		p = LIST_ENTRY(list_pop(&s->line), struct place, node);
-		p->waits = false;
-		if (list_empty(&s->line)) {
-			list_remove(&s->node);
-			list_init(&s->node);
-		}
-		hold(all, p);
-		granted = true;
-		p->granted(p);
-	}
-	/* Those that had no turn are the first next time. */
-	list_splice(&waiting, &all->shares);
-	list_splice(&all->shares, &waiting);
-	if (granted)
-		loop_ready(all->loop, &all->turns);
+	p->promised = false;
 }
 
 static void wake(struct places *all)
 {
-	if (!list_empty(&all->shares))
+	if (!list_empty(&all->clients))
 		loop_ready(all->loop, &all->turns);
 }
 
-void places_init(struct places *all, struct loop *loop)
+static void free_place(struct places *all, struct place *p)
 {
-	all->max = PLACES_MAX;
-	all->held = 0;
-	all->loop = loop;
-	list_init(&all->shares);
-	place_share_init(&all->nobody);
-	task_init(&all->turns, take_turns);
-}
+	struct account *account = p->account;
 
-void places_fini(struct places *all)
-{
-	H2D_ASSERT(all->held == 0 && list_empty(&all->shares));
-	loop_cancel(&all->turns);
-}
-
-void places_limit(struct places *all, unsigned max)
-{
-	all->max = max;
+	all->coming -= p->coming;
+	p->held = p->coming = false;
+	p->account = NULL;
+	budget_give(budget_of(all, p), account, 1);
+	bound(all);
 	wake(all);
 }
 
-void place_share_init(struct place_share *s)
+/* --- taking back ------------------------------------------------------------------------------ */
+
+void places_keep(struct place *p)
 {
-	s->held = 0;
-	list_init(&s->line);
-	list_init(&s->node);
+	if (!p->lent)
+		return;
+	p->lent = p->rests = false;
+	list_remove(&p->node);
+	list_remove(&p->mine);
 }
 
-bool places_take(struct places *all, struct place_share *share, struct place *p)
+void places_lend(struct places *all, struct place *p)
 {
-	p->share = share != NULL ? share : &all->nobody;
-	if (list_empty(&p->share->line) && fits(all, p->share)) {
-		hold(all, p);
-		return true;
+	H2D_ASSERT(p->held && p->share != NULL && p->back != NULL);
+	if (p->lent)
+		places_keep(p);
+	else
+		wake(all);
+	p->lent = true;
+	list_append(&p->share->lent, &p->node);
+	list_append(&client_of(all, p->account)->lent, &p->mine);
+}
+
+void places_rest(struct places *all, struct place *p)
+{
+	if (!p->lent || p->rests)
+		return;
+	p->rests = true;
+	if (!list_empty(&p->share->line))
+		wake(all);
+}
+
+void places_drop(struct places *all, struct place *p)
+{
+	H2D_ASSERT(p->held && p->share != NULL);
+	p->share->held--;
+	p->share = NULL;
+	free_place(all, p);
+}
+
+/* True: its place is free now. */
+static bool take_back(struct places *all, struct place *p)
+{
+	places_keep(p);
+	all->coming++;
+	p->coming = true;
+	if (!p->back(p))
+		return false;
+	places_drop(all, p);
+	return true;
+}
+
+/* One of a connection that takes nothing by it. */
+static struct place *resting(const struct place_share *s)
+{
+	LIST_FOREACH(node, &s->lent) {
+		struct place *p = LIST_ENTRY(node, struct place, node);
+
+		if (p->rests)
+			return p;
 	}
-	p->waits = true;
-	if (list_empty(&p->share->line))
-		list_append(&all->shares, &p->share->node);
-	list_append(&p->share->line, &p->node);
-	return false;
+	return NULL;
 }
 
-/* Each at least once; others may leave or join the line meanwhile. */
-static void ask_line(struct list *line)
+static struct place *first_lent(const struct account_part *client)
+{
+	return list_empty(&client->lent) ? NULL : LIST_ENTRY(client->lent.next, struct place, mine);
+}
+
+static void tell(const struct places *all, const struct account *a)
+{
+	COUNT(limit_files, 1);
+	if (a != NULL)
+		log_peer(LEVEL_INFO, "client %s: has %u of %u open files, and others need some",
+			ADDR_HOST(&a->client),
+			(unsigned)(a->parts[ACCOUNT_FILES].held + a->parts[ACCOUNT_UPLOADS].held),
+			all->max);
+}
+
+/* Whose lent place p may have, where the worker has none left; *whose: of which account. */
+static struct place *of_the_greediest(
+	struct places *all, const struct place *p, struct account **whose)
+{
+	const struct account_part *own = client_of(all, p->account);
+	struct account *most = budget_most(&all->files);
+	struct place *found = NULL;
+
+	if (most != NULL && (p->upload || most->parts[ACCOUNT_FILES].held > own->held)) {
+		*whose = most;
+		found = first_lent(client_of(all, most));
+	}
+	if (found == NULL)
+		found = first_lent(own);
+	return found != NULL ? found : first_lent(&all->nobody);
+}
+
+/*
+ * Somebody gives one back for p, if anybody can: then it is p's, now (true) or when its file is
+ * closed, for nobody but a greedier client has less than before.
+ */
+static bool make_room(struct places *all, struct place *p, enum full full)
+{
+	struct account *whose = p->account;
+	struct place *found = NULL;
+
+	if (full == CONNECTION)
+		found = resting(p->share);
+	else if (full == WORKER)
+		found = of_the_greediest(all, p, &whose);
+	else if (!p->upload)
+		found = first_lent(client_of(all, p->account));
+	if (full != CONNECTION)
+		tell(all, whose);
+	p->promised = found != NULL;
+	return found != NULL && take_back(all, found);
+}
+
+/* --- the line --------------------------------------------------------------------------------- */
+
+static void join(struct places *all, struct place *p)
+{
+	struct place_share *s = p->share;
+
+	p->waits = true;
+	if (p->account != NULL)
+		account_hold(p->account);
+	if (list_empty(&s->line)) {
+		s->client = client_of(all, p->account);
+		if (list_empty(&s->client->line))
+			list_append(&all->clients, &s->client->turn);
+		list_append(&s->client->line, &s->node);
+	}
+	list_append(&s->line, &p->node);
+}
+
+static void quit(struct place *p)
+{
+	struct place_share *s = p->share;
+	struct account *account = p->account;
+
+	p->waits = p->promised = false;
+	list_remove(&p->node);
+	if (list_empty(&s->line)) {
+		list_remove(&s->node);
+		if (list_empty(&s->client->line))
+			list_remove(&s->client->turn);
+		s->client = NULL;
+	}
+	account_close(&account);
+}
+
+/* While one comes back for those that wait, no second one is asked for. */
+static enum full look_for_room(struct places *all, struct place *p, bool waits)
+{
+	enum full full = what_is_full(all, p);
+
+	if (full == NOTHING || (p->promised && places_held(all) < all->max))
+		return NOTHING;
+	if (waits && all->coming > 0)
+		return full;
+	return make_room(all, p, full) ? NOTHING : full;
+}
+
+/* The first in line of one of the client's connections, each having its turn. NULL: none fits. */
+static struct place *next_of(struct places *all, struct account_part *client, bool *full)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, line)
+	LIST_FOREACH(node, &client->line)
 		n++;
-	for (; n > 0 && !list_empty(line); n--) {
-		struct list *node = list_pop(line);
-		struct place *p = LIST_ENTRY(node, struct place, node);
+	while (n-- > 0) {
+		struct list *node = list_pop(&client->line);
+		struct place_share *s = LIST_ENTRY(node, struct place_share, node);
+		struct place *p = LIST_ENTRY(s->line.next, struct place, node);
+		enum full what;
 
-		list_append(line, node);
-		if (p->again != NULL)
-			p->again(p);
+		list_append(&client->line, node);
+		what = look_for_room(all, p, true);
+		*full = what == WORKER;
+		if (what == NOTHING || *full)
+			return what == NOTHING ? p : NULL;
 	}
+	return NULL;
 }
 
-void places_ask_again(struct places *all)
+/* Each client in turn, as far as there is room. */
+static void take_turns(struct task *t)
 {
+	struct places *all = LIST_ENTRY(t, struct places, turns);
+	bool granted = false, full = false;
 	struct list waiting, *node;
 
 	list_init(&waiting);
-	list_splice(&waiting, &all->shares);
-	while ((node = list_pop(&waiting)) != NULL) {
-		list_append(&all->shares, node);
-		ask_line(&LIST_ENTRY(node, struct place_share, node)->line);
+	list_splice(&waiting, &all->clients);
+	while (!full && (node = list_pop(&waiting)) != NULL) {
+		struct account_part *client = LIST_ENTRY(node, struct account_part, turn);
+		struct place *p;
+
+		list_append(&all->clients, node);
+		p = next_of(all, client, &full);
+		if (p == NULL)
+			continue;
+		hold(all, p);
+		quit(p);
+		granted = true;
+		p->granted(p);
 	}
+	/* Those that had no turn are the first next time. */
+	list_splice(&waiting, &all->clients);
+	list_splice(&all->clients, &waiting);
+	if (granted)
+		wake(all);
+}
+
+bool places_try(
+	struct places *all, struct place_share *share, struct account *account, struct place *p)
+{
+	H2D_ASSERT(!p->held && !p->waits);
+	p->share = share != NULL ? share : &all->alone;
+	p->account = account;
+	if (list_empty(&p->share->line) && what_is_full(all, p) == NOTHING) {
+		hold(all, p);
+		return true;
+	}
+	p->share = NULL;
+	p->account = NULL;
+	return false;
+}
+
+bool places_take(
+	struct places *all, struct place_share *share, struct account *account, struct place *p)
+{
+	if (places_try(all, share, account, p))
+		return true;
+	p->share = share != NULL ? share : &all->alone;
+	p->account = account;
+	if (list_empty(&p->share->line) && look_for_room(all, p, false) == NOTHING) {
+		hold(all, p);
+		return true;
+	}
+	join(all, p);
+	return false;
 }
 
 void places_leave(struct places *all, struct place *p)
 {
 	struct place_share *s = p->share;
 
-	p->share = NULL;
-	if (p->waits) {
-		p->waits = false;
-		list_remove(&p->node);
-		if (list_empty(&s->line)) {
-			list_remove(&s->node);
-			list_init(&s->node);
-		}
-	} else if (p->held) {
+	places_keep(p);
+	if (p->waits)
+		quit(p);
+	if (p->held && s != NULL) {
 		s->held--;
 		wake(all);
 	}
+	p->share = NULL;
 }
 
 void places_give(struct places *all, struct place *p)
 {
-	if (!p->held)
-		return;
-	p->held = false;
-	all->held--;
+	if (p->held)
+		free_place(all, p);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+void places_init(struct places *all, struct loop *loop)
+{
+	all->loop = loop;
+	all->coming = 0;
+	budget_init(&all->files, ACCOUNT_FILES, 0, PLACES_LEAST, 1);
+	budget_init(&all->uploads, ACCOUNT_UPLOADS, 0, PLACES_LEAST, 1);
+	list_init(&all->clients);
+	account_part_init(&all->nobody);
+	place_share_init(&all->alone);
+	task_init(&all->turns, take_turns);
+	places_limit(all, PLACES_MAX);
+}
+
+void places_fini(struct places *all)
+{
+	H2D_ASSERT(places_held(all) == 0 && list_empty(&all->clients));
+	loop_cancel(&all->turns);
+}
+
+void places_limit(struct places *all, unsigned max)
+{
+	all->max = max;
+	bound(all);
 	wake(all);
+}
+
+void place_share_init(struct place_share *s)
+{
+	s->held = 0;
+	s->client = NULL;
+	list_init(&s->line);
+	list_init(&s->lent);
+	list_init(&s->node);
 }

@@ -1,42 +1,56 @@
 /*
- * places: how many files a worker may have open for its responses, and which part of that one
- * connection may have: PLACES_SHARE, and less where few are left, so that a later connection finds
- * some. A response that gets none waits in its connection's line, and connections take turns. For
- * disk*.c.
+ * places: how many files a worker may have open for its responses and uploads, and who may have how
+ * many of them: an account a part of what is left (request/budget.h), and a connection, beneath
+ * that, PLACES_SHARE. A response lends its place while nothing reads its file: who finds none is
+ * given one that is lent, out of his own or of the account that holds most, the one that nobody has
+ * read by for longest. Who gets none waits: clients take turns, then their connections. For disk*.c
+ * and store*.c.
  */
 #ifndef H2D_FILES_PLACES_H
 #define H2D_FILES_PLACES_H
 
 #include "event/loop.h"
+#include "request/budget.h"
 
 enum {
 	PLACES_SHARE = 16, /* of one connection */
-	PLACES_SURE = 4,   /* of that, also where few are left */
-	PLACES_PART = 8,   /* beyond: at most this part of what is left */
+	PLACES_LEAST = 16, /* of an account, also where few are left */
 	PLACES_MAX = 4096, /* until places_limit() says otherwise */
 };
 
-/* What one connection has. Zeroed, it is empty, but for list_init() by place_share_init(). */
+/* What one connection has. Zeroed, it is empty, but for its lists: place_share_init(). */
 struct place_share {
 	unsigned held;
 	struct list line; /* struct place: those that wait */
-	struct list node; /* in places.shares while somebody waits */
+	struct list lent; /* struct place: who has not read for longest is the first */
+	struct list node; /* with a line: in that of the account whose place came first */
+	struct account_part *client; /* … that account's part */
 };
 
 struct places {
-	unsigned max, held;
-	struct list shares; /* with a line: the next to have its turn is the first */
-	struct place_share nobody;
+	unsigned max;
+	struct budget files, uploads;
+	unsigned coming;     /* were taken back, and their files are being closed */
+	struct list clients; /* struct account_part with a line: whose turn is next is the first */
+	struct account_part nobody; /* for places of no account */
+	struct place_share alone;   /* … and of no connection */
 	struct loop *loop;
 	struct task turns;
 };
 
 struct place {
 	struct place_share *share; /* NULL: no connection has it any more */
-	bool held, waits;
-	struct list node;
+	struct account *account;   /* NULL: it is held for nobody */
+	bool upload;               /* set before it is taken; never lent */
+	bool held, waits, lent;
+	bool promised;    /* it waits, and one that was taken back is to be its own */
+	bool coming;      /* it was taken back, and its file is being closed */
+	bool rests;       /* lent, and its peer takes nothing now */
+	struct list node; /* in its share's line, or among those that it has lent */
+	struct list mine; /* lent: in the list of its account's part */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
-	void (*again)(struct place *p);   /* see places_ask_again(); NULL: it goes on waiting */
+	/* A lent one is needed elsewhere. True: its file is closed; false: places_drop() comes. */
+	bool (*back)(struct place *p);
 };
 
 void places_init(struct places *all, struct loop *loop);
@@ -46,15 +60,34 @@ void places_limit(struct places *all, unsigned max);
 
 void place_share_init(struct place_share *s);
 
-/* For share, NULL: only the worker's counts. True: held. False: p->granted comes, in a later turn.
- */
-bool places_take(struct places *all, struct place_share *share, struct place *p);
+/* Those that are held. */
+unsigned places_held(const struct places *all);
 
-/* Calls again() of all that wait: there may be a way without a place now. It may have p leave. */
-void places_ask_again(struct places *all);
-
-/* The connection needs it no more: p waits no longer, and if it is held, the worker alone has it.
+/*
+ * For share and account; NULL: it is counted for the worker alone. True: held. False: p->granted
+ * comes, in a later turn.
  */
+bool places_take(
+	struct places *all, struct place_share *share, struct account *account, struct place *p);
+
+/* The same where one is free: nobody gives one back for it. False: not held, and does not wait. */
+bool places_try(
+	struct places *all, struct place_share *share, struct account *account, struct place *p);
+
+/* p was read by just now, and is lent from here on. */
+void places_lend(struct places *all, struct place *p);
+
+/* Its peer takes nothing now; until it is read by the next time. */
+void places_rest(struct places *all, struct place *p);
+
+/* p is in use, until it is lent again. */
+void places_keep(struct place *p);
+
+/* After back() said false: it is free for others, and may be taken again. */
+void places_drop(struct places *all, struct place *p);
+
+/* The connection needs it no more: p waits no longer, and if it is held, worker and account have
+ * it. */
 void places_leave(struct places *all, struct place *p);
 
 /* After places_leave(): if it is held, it is free for others. */

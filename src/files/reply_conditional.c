@@ -164,6 +164,15 @@ static void reply_partial(
 		reply(req, &part, 206);
 }
 
+bool reply_conditional_proceeds(
+	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned asked)
+{
+	const struct cond_validators v = { .etag = etag, .last_modified = mtime };
+
+	return !(asked & CONDITIONS) || cond_check(req->fields, req->nfields, asked, &v,
+						clock_wall().tv_sec) == COND_PROCEED;
+}
+
 void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned asked)
 {
 	const struct cond_validators v = { .etag = r->etag, .last_modified = r->mtime };

@@ -124,12 +124,38 @@ static void opening_failed(struct file_reply *a, const char *path, int rc)
 	}
 }
 
+static void opened(struct disk_file *file, int rc);
+
+/* Of what is only looked at no place is taken. */
+static bool sends_it(const struct file_reply *a, const struct disk_file *file)
+{
+	if (a->req->method == H2D_HEAD)
+		return false;
+	return a->page_status != 0 ||
+	       reply_conditional_proceeds(a->req, etag_slice(&file->etag), file->mtime, a->asked);
+}
+
+static void answer(struct file_reply *a, struct disk_file *file)
+{
+	int rc;
+
+	if (disk_file_is_open(file) || !sends_it(a, file)) {
+		disk_file_lend(file);
+		reply(a, file);
+		return;
+	}
+	file->fn = opened;
+	rc = disk_file_open_in_turn(file);
+	if (rc != DISK_LATER)
+		opened(file, rc);
+}
+
 static void tagged(struct disk_file *file, int rc)
 {
 	struct file_reply *a = file->ctx;
 
 	if (rc == 0) {
-		reply(a, file);
+		answer(a, file);
 		return;
 	}
 	shortage(a->files->disk, file->path, rc);
@@ -145,7 +171,7 @@ static void opened(struct disk_file *file, int rc)
 		return;
 	}
 	if (a->page_status != 0) {
-		reply(a, file);
+		answer(a, file);
 		return;
 	}
 	file->fn = tagged;
@@ -183,13 +209,6 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 			disk_file_beside(file, (enum coding)c, false);
 }
 
-static void again(struct place *p)
-{
-	struct file_reply *a = LIST_ENTRY(p, struct disk_file, place)->ctx;
-
-	a->again(a);
-}
-
 void reply_disk(struct file_reply *a)
 {
 	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, opened, a);
@@ -203,7 +222,6 @@ void reply_disk(struct file_reply *a)
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
 	file->follows = a->follows;
-	file->place.again = again;
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)

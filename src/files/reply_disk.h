@@ -28,8 +28,6 @@ struct file_reply {
 
 	/* name is not there; dir: it is a directory. */
 	void (*missing)(struct file_reply *a, bool dir);
-	/* While the file waits for a place: the image may have it now. */
-	void (*again)(struct file_reply *a);
 };
 
 /* Answers with the file name, now or later, or calls missing(). */

@@ -181,18 +181,7 @@ static void try_name(struct file_reply *a)
 	body_close(&a->req->reply.body);
 	if (reply_cached(a->files, a->req, a->root, a->name, a->asked, a->page_status))
 		return;
-	if (!files_image_fresh(a->files))
-		a->files->again = true;
 	reply_disk(a);
-}
-
-/* It waits for a place, and came to the disk when no image could be trusted, or none had it. */
-static void try_again(struct file_reply *a)
-{
-	const struct image_map *v = a->files->image;
-
-	if (v != NULL && image_map_find(v, a->root, a->name, clock_ms()) != NULL)
-		try_name(a);
 }
 
 static void fallback_begins(struct h2d_req *req, enum gate_result result, void *ctx)
@@ -425,7 +414,6 @@ static void reply_slowly(
 	a->sandboxed = req->sandboxed;
 	a->asked = reply_conditional_asked(req);
 	a->missing = missing;
-	a->again = try_again;
 	a->path = name;
 	look_in(a, site_location(req->site, name));
 	if (tree == H2D_UPLOAD_DIR) {
@@ -490,6 +478,5 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
 	a->missing = missing;
-	a->again = try_again;
 	try_name(a);
 }

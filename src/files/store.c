@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "request/gate.h"
 #include "request/handler_call.h"
+#include "request/req_client.h"
 #include "request/trace.h"
 
 /* Of a form's files, with names as long as may be, the paths and what is said of them: the
@@ -80,7 +81,8 @@ static void take_place(struct store *s)
 		return;
 	}
 	s->place.granted = granted;
-	if (places_take(&s->disk->places, s->req->conn->files, &s->place))
+	s->place.upload = true;
+	if (places_take(&s->disk->places, s->req->conn->files, req_account(s->req), &s->place))
 		granted(&s->place);
 }
 

@@ -52,12 +52,21 @@ static struct account **bucket_of(struct accounts *all, const uint8_t id[ACCOUNT
 			     (all->nbuckets - 1)];
 }
 
+void account_part_init(struct account_part *part)
+{
+	part->held = 0;
+	list_init(&part->node);
+	list_init(&part->lent);
+	list_init(&part->line);
+	list_init(&part->turn);
+}
+
 static void account_init(struct account *a, struct accounts *all)
 {
 	*a = (struct account){ .all = all };
 	list_init(&a->idle);
 	for (unsigned i = 0; i < ACCOUNT_KINDS; i++)
-		list_init(&a->parts[i].node);
+		account_part_init(&a->parts[i]);
 }
 
 struct accounts *accounts_new(unsigned max)

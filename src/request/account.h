@@ -18,10 +18,12 @@ enum account_kind {
 
 enum { ACCOUNT_ID = 9 };
 
-/* One budget's part of an account. Only budget.c writes it. */
+/* One budget's part of an account. Only budget.c writes it, but for the lists of its owner. */
 struct account_part {
 	uint64_t held;
 	struct list node; /* in the budget's holders while held > 0 */
+	/* For whoever owns the budget: what it may take back, what waits, and whose turn it is. */
+	struct list lent, line, turn;
 };
 
 struct auth_client;
@@ -40,6 +42,8 @@ struct account {
 };
 
 struct accounts;
+
+void account_part_init(struct account_part *part);
 
 /*
  * A table of at most max accounts, owned by the caller. Buckets are chosen by a hash with a key of

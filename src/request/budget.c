@@ -59,15 +59,22 @@ void budget_give(struct budget *b, struct account *a, uint64_t n)
 	account_close(&a);
 }
 
-struct account *budget_greediest(const struct budget *b)
+struct account *budget_most(const struct budget *b)
 {
 	struct account_part *most = NULL;
 
 	LIST_FOREACH(node, &b->holders) {
 		struct account_part *part = LIST_ENTRY(node, struct account_part, node);
 
-		if (part->held > b->least && (most == NULL || part->held > most->held))
+		if (most == NULL || part->held > most->held)
 			most = part;
 	}
 	return most != NULL ? LIST_ENTRY(most - b->kind, struct account, parts[0]) : NULL;
+}
+
+struct account *budget_greediest(const struct budget *b)
+{
+	struct account *most = budget_most(b);
+
+	return most != NULL && most->parts[b->kind].held > b->least ? most : NULL;
 }

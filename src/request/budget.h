@@ -40,4 +40,7 @@ void budget_give(struct budget *b, struct account *a, uint64_t n);
  */
 struct account *budget_greediest(const struct budget *b);
 
+/* The same, whatever the least share is: for what can be taken back without loss. */
+struct account *budget_most(const struct budget *b);
+
 #endif

@@ -698,44 +698,6 @@ def test_files_leave_descriptors_to_others(h2d):
 		raw.close()
 
 
-def hold_all_files(server, connections):
-	"""Connections whose streams of zero windows have every place of the worker's for files, or wait for one."""
-	raws = []
-	for _ in range(connections):
-		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})
-		raw.send(*(raw.headers(n, raw.head("/large")) for n in range(1, 21, 2)))
-		assert raw.ping()
-		raws.append(raw)
-	return raws
-
-
-def keeper_ticks(server):
-	with server.connect("admin") as c:
-		return b"\nh2d_keeper_ticks 1\n" in c.get("/metrics").body
-
-
-def test_what_waits_for_a_place_looks_at_the_image_again(h2d):
-	"""Who came to the disk while the keeper did not tick does not stay in line behind those that hold files."""
-	server = h2d.new(listens=("tcp",), files={"large": b"x" * 5000000, "small": b"y"},
-		preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
-	server.start(image=True)
-	keeper = server.keeper()
-	raws = hold_all_files(server, 60)
-	os.kill(keeper, signal.SIGSTOP)
-	try:
-		procs.wait_for(lambda: not keeper_ticks(server), said="no image is trusted")
-		with server.connect("tcp") as c:
-			stream = c.send(path="/small")
-			c.ping()
-			assert not c.responses[stream].done
-			os.kill(keeper, signal.SIGCONT)
-			assert c.response(stream).body == b"y"
-	finally:
-		os.kill(keeper, signal.SIGCONT)
-	for raw in raws:
-		raw.close()
-
-
 def test_worker_connections(h2d):
 	"""Past the limit connections wait for room; none is dropped."""
 	server = h2d(conf="worker-connections = 16", listens=("tcp",))

@@ -358,6 +358,139 @@ START_TEST(bounded)
 }
 END_TEST
 
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* Two responses with one place between them: each piece takes it from the other. */
+static void share_a_place(bool slow)
+{
+	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
+	struct h2d_req *reqs[2];
+	size_t at[2] = { 0, 0 };
+
+	begin(slow);
+	files_limit(unit_files, 1);
+	tree_write("f0", data, LARGE);
+	tree_write("f1", data, LARGE);
+	for (unsigned i = 0; i < 2; i++) {
+		reqs[i] = get(i == 0 ? "/f0" : "/f1");
+		unit_wait(reqs[i]);
+		ck_assert_int_eq(reqs[i]->reply.status, 200);
+	}
+	while (at[0] < LARGE || at[1] < LARGE)
+		for (unsigned i = 0; i < 2; i++) {
+			ssize_t n = at[i] < LARGE ? unit_read(reqs[i], got, LARGE) : 0;
+
+			ck_assert_int_ge(n, 0);
+			ck_assert_mem_eq(got, data + at[i], (size_t)n);
+			at[i] += (size_t)n;
+			ck_assert_uint_eq(places_held(&unit_files->disk->places), 1);
+			ck_assert_int_le(counters->files_open, 1);
+		}
+	ck_assert_uint_ge(counters->limit_files, 10);
+	for (unsigned i = 0; i < 2; i++)
+		unit_end(reqs[i]);
+	free(data);
+	free(got);
+}
+
+START_TEST(place_is_shared)
+{
+	share_a_place(_i);
+}
+END_TEST
+
+/* While its place was another's: a response goes on where the name leads to what it has begun with.
+ */
+static void taken_back(int event, bool slow)
+{
+	/* 3, 4: its name leads elsewhere. */
+	bool survives = events[event].survives && event != 3 && event != 4;
+	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
+	struct h2d_req *req, *other;
+	ssize_t n = 0;
+
+	begin(slow);
+	files_limit(unit_files, 1);
+	tree_write("f", data, LARGE);
+	tree_date("f", 784111777);
+	tree_text("other", "fine");
+	req = get("/f");
+	unit_wait(req);
+	ck_assert_int_eq(unit_read(req, got, 1000), 1000);
+	req->reply.body.ops->rest(&req->reply.body);
+	other = get("/other");
+	unit_wait(other);
+	unit_expect_body(other, "fine", 4);
+	happen(event, data);
+	for (size_t at = 1000; at < LARGE; at += (size_t)n) {
+		n = unit_read(req, got + at, LARGE);
+		if (n < 0)
+			break;
+		ck_assert_mem_eq(got + at, data + at, (size_t)n);
+	}
+	ck_assert_msg((n != UNIT_FAILED) == survives, "a file that %s", events[event].what);
+	unit_end(req);
+	unit_end(other);
+	free(data);
+	free(got);
+}
+
+START_TEST(taken_back_meanwhile)
+{
+	taken_back(_i, false);
+}
+END_TEST
+
+START_TEST(taken_back_meanwhile_slow)
+{
+	taken_back(_i, true);
+}
+END_TEST
+
+static void granted(struct place *p)
+{
+	(void)p;
+}
+
+/* It is found out without a place what a file is, and that there is none. */
+START_TEST(looked_at_without_a_place)
+{
+	struct places *places = &unit_files->disk->places;
+	struct place upload = { .upload = true, .granted = granted };
+	struct h2d_req *req;
+	char etag[100];
+
+	begin(_i);
+	files_limit(unit_files, 1);
+	tree_text("f", "some text");
+	ck_assert(places_take(places, NULL, NULL, &upload));
+	req = get("/none");
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 404);
+	unit_end(req);
+	req = unit_ask(H2D_HEAD, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 200);
+	ck_assert_str_eq(unit_field(req, "content-length"), "9");
+	snprintf(etag, sizeof(etag), "%s", unit_field(req, "etag"));
+	ck_assert_uint_eq(strlen(etag), ETAG_CONTENT_LEN);
+	unit_end(req);
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", "if-none-match", etag);
+	unit_wait(req);
+	ck_assert_int_eq(req->reply.status, 304);
+	unit_end(req);
+	ck_assert_int_eq(counters->files_open, 0);
+	req = get("/f");
+	unit_settle();
+	ck_assert(!req->reply.ready);
+	places_leave(places, &upload);
+	places_give(places, &upload);
+	unit_wait(req);
+	unit_expect_body(req, "some text", 9);
+	unit_end(req);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("disk");
@@ -374,6 +507,10 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, no_descriptors, 0, 2);
 	tcase_add_test(tc, classifies);
 	tcase_add_test(tc, bounded);
+	tcase_add_loop_test(tc, place_is_shared, 0, 2);
+	tcase_add_loop_test(tc, taken_back_meanwhile, 0, IN_A_WRITE);
+	tcase_add_loop_test(tc, taken_back_meanwhile_slow, 0, IN_A_WRITE);
+	tcase_add_loop_test(tc, looked_at_without_a_place, 0, 2);
 	return tc;
 }
 

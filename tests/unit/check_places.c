@@ -1,5 +1,6 @@
 /* check_places: places for open files: what one connection gets, who waits, and whose turn it is.
  */
+#include "base/counters.h"
 #include "files/places.h"
 #include "unit.h"
 
@@ -10,6 +11,10 @@ static struct places all;
 static struct place_share conns[CONNS];
 static struct place files[CONNS][FILES];
 static unsigned held[CONNS];
+static struct accounts *clients;
+static struct account *accounts[CONNS];
+static unsigned backs, order[CONNS * FILES]; /* places that were taken back */
+static bool late;                            /* their files are closed by a thread */
 
 static void granted(struct place *p)
 {
@@ -21,7 +26,13 @@ static void setup(void)
 {
 	ck_assert_int_eq(loop_init(&loop), 0);
 	places_init(&all, &loop);
+	clients = accounts_new(CONNS);
+	backs = 0;
+	late = false;
 	for (unsigned i = 0; i < CONNS; i++) {
+		struct addr a = { .in.sin_family = AF_INET, .in.sin_addr.s_addr = i };
+
+		accounts[i] = account_open(clients, &a);
 		place_share_init(&conns[i]);
 		held[i] = 0;
 		for (unsigned k = 0; k < FILES; k++)
@@ -29,11 +40,16 @@ static void setup(void)
 	}
 }
 
-static void ask(unsigned conn, unsigned n)
+static void take(unsigned conn, struct account *account, unsigned n)
 {
 	for (unsigned k = 0; k < n; k++)
-		if (places_take(&all, &conns[conn], &files[conn][k]))
+		if (places_take(&all, &conns[conn], account, &files[conn][k]))
 			held[conn]++;
+}
+
+static void ask(unsigned conn, unsigned n)
+{
+	take(conn, NULL, n);
 }
 
 static void end(unsigned conn, unsigned k)
@@ -59,6 +75,9 @@ static void teardown(void)
 	for (unsigned i = 0; i < CONNS; i++)
 		ck_assert_uint_eq(conns[i].held + held[i], 0);
 	places_fini(&all);
+	for (unsigned i = 0; i < CONNS; i++)
+		account_close(&accounts[i]);
+	accounts_free(&clients);
 	loop_fini(&loop);
 }
 
@@ -78,23 +97,19 @@ START_TEST(one_connection)
 }
 END_TEST
 
-/* Where few are left, each gets some, and in turn. */
+/* Where nobody lends any, connections have their turns as places come free. */
 START_TEST(few)
 {
 	places_limit(&all, 10);
 	for (unsigned i = 0; i < CONNS; i++)
 		ask(i, FILES);
 	turn();
-	ck_assert_uint_eq(held[0], PLACES_SURE);
-	ck_assert_uint_eq(held[1], PLACES_SURE);
-	ck_assert_uint_eq(held[2], 2);
-	for (unsigned k = 0; k < PLACES_SURE; k++) {
+	ck_assert_uint_eq(held[0], 10);
+	for (unsigned k = 0; k < 10; k++)
 		end(0, k);
-		end(1, k);
-	}
 	turn();
 	for (unsigned i = 0; i < CONNS; i++)
-		ck_assert_msg(held[i] >= 1 && held[i] <= 3, "%u: %u", i, held[i]);
+		ck_assert_msg(held[i] >= 1 && held[i] <= 2, "%u: %u", i, held[i]);
 	places_limit(&all, PLACES_MAX);
 	turn();
 	for (unsigned i = 0; i < CONNS; i++)
@@ -102,43 +117,119 @@ START_TEST(few)
 }
 END_TEST
 
-static unsigned asked;
+/* --- lent places ------------------------------------------------------------------------------ */
 
-/* Every third one finds another way. */
-static void again(struct place *p)
+static bool back(struct place *p)
 {
-	unsigned n = (unsigned)(p - &files[0][0]);
-
-	ck_assert(p->waits);
-	asked++;
-	if (n % 3 == 0)
-		end(n / FILES, n % FILES);
+	order[backs++] = (unsigned)(p - &files[0][0]);
+	if (!late)
+		held[(p - &files[0][0]) / FILES]--;
+	return !late;
 }
 
-START_TEST(ask_again)
+static void lend(unsigned conn, unsigned from, unsigned to)
 {
-	unsigned waited = 0, left = 0;
-
-	places_limit(&all, 10);
-	for (unsigned i = 0; i < CONNS; i++)
-		ask(i, i < 4 ? FILES : 1);
-	for (unsigned n = 0; n < CONNS * FILES; n++)
-		waited += files[n / FILES][n % FILES].waits;
-	places_ask_again(&all); /* nobody has a way */
-	for (unsigned n = 0; n < CONNS * FILES; n++) {
-		files[n / FILES][n % FILES].again = again;
-		left += files[n / FILES][n % FILES].waits && n % 3 == 0;
+	for (unsigned k = from; k < to; k++) {
+		files[conn][k].back = back;
+		places_lend(&all, &files[conn][k]);
 	}
-	asked = 0;
-	places_ask_again(&all);
-	ck_assert_uint_eq(asked, waited);
-	for (unsigned n = 0; n < CONNS * FILES; n++)
-		waited -= files[n / FILES][n % FILES].waits;
-	ck_assert_uint_eq(waited, left);
-	places_limit(&all, PLACES_MAX);
+}
+
+/* What a connection does not read by goes to another file of its own, in the line already. */
+START_TEST(rests)
+{
+	ask(0, PLACES_SHARE + 2);
+	lend(0, 0, PLACES_SHARE);
 	turn();
-	for (unsigned i = 0; i < 4; i++)
-		ck_assert_uint_eq(held[i], PLACES_SHARE);
+	ck_assert_uint_eq(backs, 0); /* all of them are read */
+	places_rest(&all, &files[0][5]);
+	turn();
+	ck_assert_uint_eq(backs, 1);
+	ck_assert_uint_eq(order[0], 5);
+	ck_assert(files[0][PLACES_SHARE].held && files[0][PLACES_SHARE + 1].waits);
+	places_rest(&all, &files[0][7]);
+	places_keep(&files[0][7]); /* a thread has it */
+	turn();
+	ck_assert_uint_eq(backs, 1);
+}
+END_TEST
+
+/* The account that holds most gives back first, what nobody has read by for longest. */
+START_TEST(greediest_gives)
+{
+	places_limit(&all, 12);
+	for (unsigned i = 0; i < 3; i++) {
+		take(i, i < 2 ? accounts[0] : accounts[1], 4);
+		lend(i, 0, 4);
+	}
+	places_lend(&all, &files[0][0]); /* read once more */
+	take(4, accounts[2], 3);
+	ck_assert_uint_eq(backs, 3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(order[i], i + 1);
+	ck_assert_uint_eq(held[4], 3);
+	ck_assert_uint_eq(counters->limit_files, 3);
+	turn();
+}
+END_TEST
+
+/* Where a file is closed by a thread its place comes later, and one is asked for at a time. */
+START_TEST(later)
+{
+	late = true;
+	places_limit(&all, 4);
+	take(0, accounts[0], 4);
+	lend(0, 0, 4);
+	take(1, accounts[1], 1);
+	ck_assert(backs == 1 && files[1][0].waits);
+	turn();
+	ck_assert_uint_eq(backs, 1);
+	held[0]--;
+	places_drop(&all, &files[0][0]);
+	turn();
+	ck_assert(files[1][0].held && held[1] == 1);
+	take(2, accounts[2], 1);
+	ck_assert_uint_eq(backs, 2);
+	/* Its connection ends meanwhile. */
+	end(0, 1);
+	turn();
+	ck_assert(files[2][0].held && held[2] == 1);
+}
+END_TEST
+
+/* Clients have their turns, however many connections one has. */
+START_TEST(turns)
+{
+	places_limit(&all, 4);
+	take(0, accounts[0], 4);
+	for (unsigned i = 1; i < 5; i++)
+		take(i, accounts[0], FILES);
+	take(5, accounts[1], FILES);
+	end(0, 0);
+	turn();
+	end(0, 1);
+	turn();
+	ck_assert_uint_eq(held[5], 1);
+}
+END_TEST
+
+/* Uploads lend nothing, and leave a quarter. */
+START_TEST(uploads)
+{
+	places_limit(&all, 16);
+	for (unsigned i = 0; i < CONNS; i++)
+		for (unsigned k = 0; k < FILES; k++)
+			files[i][k].upload = i < 5;
+	for (unsigned i = 0; i < 5; i++)
+		ask(i, 4);
+	turn();
+	ck_assert_uint_eq(places_held(&all), 12);
+	ask(5, 4);
+	ck_assert_uint_eq(held[5], 4);
+	lend(5, 0, 4);
+	end(0, 0);
+	turn();
+	ck_assert(files[3][0].held && backs == 0);
 }
 END_TEST
 
@@ -149,7 +240,11 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, one_connection);
 	tcase_add_test(c, few);
-	tcase_add_test(c, ask_again);
+	tcase_add_test(c, rests);
+	tcase_add_test(c, greediest_gives);
+	tcase_add_test(c, later);
+	tcase_add_test(c, turns);
+	tcase_add_test(c, uploads);
 	return c;
 }
 

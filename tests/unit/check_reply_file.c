@@ -520,31 +520,6 @@ START_TEST(error_pages)
 }
 END_TEST
 
-/* All places are held: what waits for one is answered by the first image that has it. */
-START_TEST(waits_for_a_place_or_an_image)
-{
-	struct h2d_req *holds, *waits;
-
-	tree_text("page.html", page);
-	tree_text("other.html", page);
-	files_limit(unit_files, 1);
-	holds = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/other.html", NULL, NULL);
-	unit_wait(holds);
-	waits = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/page.html", NULL, NULL);
-	unit_settle();
-	files_look(unit_files, NULL, NULL);
-	ck_assert(!waits->reply.ready);
-	unit_publish(1);
-	files_look(unit_files, NULL, NULL);
-	ck_assert(waits->reply.ready);
-	ck_assert_int_eq(waits->record.source, REQ_SOURCE_IMAGE);
-	unit_expect_body(waits, page, strlen(page));
-	unit_end(waits);
-	unit_expect_body(holds, page, strlen(page));
-	unit_end(holds);
-}
-END_TEST
-
 /* A name whose length wrapped is the handler's fault, whatever is asked about it. */
 START_TEST(length_that_wrapped)
 {
@@ -595,7 +570,6 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, charset_of_the_place, 0, WAYS);
 	tcase_add_loop_test(tc, sandbox, 0, WAYS);
 	tcase_add_loop_test(tc, error_pages, 0, WAYS);
-	tcase_add_test(tc, waits_for_a_place_or_an_image);
 	tcase_add_test(tc, stale_and_silent);
 	tcase_add_test(tc, replaced_while_borrowed);
 	tcase_add_test(tc, empty_file_last);
