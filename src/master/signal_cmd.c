@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -33,8 +34,10 @@ struct target {
 	char pid_file[PATH_MAX];
 	pid_t pid;
 	int pidfd;
-	uint64_t quit_ms; /* how long a graceful stop may take */
-	bool wait;        /* for the generation that a reload replaces to be gone */
+	uint64_t quit_ms;   /* how long a graceful stop may take */
+	bool wait;          /* for the generation that a reload replaces to be gone */
+	struct stat status; /* of the status file, before its master is looked for; zeros: there was
+			       none */
 };
 
 static const struct {
@@ -230,14 +233,40 @@ static void let_go(struct target *t)
 	t->pidfd = -1;
 }
 
+static struct stat status_file(const struct target *t)
+{
+	char path[PATH_MAX + sizeof(".status")];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s.status", t->pid_file);
+	return stat(path, &st) == 0 ? st : (struct stat){ 0 };
+}
+
+/* Each version of it is a file of its own. */
+static bool is_written(const struct target *t)
+{
+	struct stat now = status_file(t);
+
+	return now.st_ino != t->status.st_ino || now.st_mtim.tv_sec != t->status.st_mtim.tv_sec ||
+	       now.st_mtim.tv_nsec != t->status.st_mtim.tv_nsec;
+}
+
 /*
  * The master has gone. Where another one is in its place, what began after we asked goes on there;
- * if nothing did, the signal was lost.
+ * if nothing did, the signal was lost. Where nobody can write the status file nothing tells, and
+ * to ask again would be to upgrade again and again.
  */
 static int follow(struct target *t, const struct status *s, uint32_t before)
 {
 	if (moved_or(t, 1) != MOVED) {
 		fprintf(stderr, "h2d: process %d ended before it had done so\n", (int)t->pid);
+		return 1;
+	}
+	if (!is_written(t)) {
+		fprintf(stderr,
+			"h2d: process %d is gone, and another one has its place; nobody writes "
+			"%s.status, see the log\n",
+			(int)t->pid, t->pid_file);
 		return 1;
 	}
 	if (s->running <= before)
@@ -311,6 +340,7 @@ static int ask(struct target *t, int signo)
 {
 	int rc = 1;
 
+	t->status = status_file(t);
 	if (find_master(t)) {
 		if (signo == SIGHUP || signo == SIGUSR2)
 			rc = request(t, signo);

@@ -429,6 +429,24 @@ def test_the_old_master_dies_first(own, tmp_path):
 	procs.wait_for(lambda: not procs.group_members(server.pid), said="nobody is left")
 
 
+@pytest.mark.parametrize("since", ["the start", "then"])
+def test_a_status_file_that_cannot_be_written(h2d, since):
+	"""The command says so, and upgrades once."""
+	server = h2d.new()
+	if since == "the start":
+		os.mkdir(server.pid_path + ".status.new")
+	server.start()
+	if since == "then":
+		os.mkdir(server.pid_path + ".status.new")
+	done = server.upgrade(check=1)
+	assert "process %d is gone" % server.pid in done.err and "nobody writes" in done.err, done.err
+	assert server.find_heir()
+	server.wait_up(2)
+	assert server.status()["generation"] == 2 and len(server.log.find("upgraded: pid")) == 1
+	os.rmdir(server.pid_path + ".status.new")
+	server.upgrade()
+
+
 def asking(server, out):
 	return Helper("storm.py", json.dumps(dict(ports=server.ports, size=0, digest="",
 		roles=dict(again_and_again=8, busy=8))), out=out)
