@@ -14,12 +14,8 @@
 enum {
 	START = AHEAD_FIRST,
 	FREE = AHEAD_FREE,
-	LONG_MS = 2,           /* of a round trip: in less, START is as much as 4 Gbit/s take */
-	PROBE_MS = 10,         /* between two PINGs, at least */
-	PROBES_PER_WINDOW = 8, /* at most */
-	KEPT_PART = 32,        /* of receive-window, what no stream's window is made of */
-	LEFT_PART = 16,        /* of the rest, what each stream leaves to later ones */
-	ENOUGH_PART = 2,       /* of a window, to tell a rate */
+	KEPT_PART = 32, /* of receive-window, what no stream's window is made of */
+	LEFT_PART = 16, /* of the rest, what each stream leaves to later ones */
 	GROWTH = 4,
 	ANNOUNCED_PART = 8,
 };
@@ -269,18 +265,10 @@ static void grow(struct h2 *h2, uint64_t want)
 
 /* --- what the path takes ---------------------------------------------------------------------- */
 
-/*
- * A PING goes out before a long body comes and while it does: its answer tells how long the path
- * is. The least of those times is the path's own: later ones are as long as what the client has in
- * line in front of the answer.
- */
+/* A PING goes out before a long body comes and while it does. */
 static void ask(struct h2 *h2)
 {
-	struct h2_window *w = &h2->window;
-
-	w->asked = true;
-	w->asked_ms = h2->now_ms;
-	w->asked_came = w->came;
+	h2_path_asked(&h2->window.path, h2->window.came, h2->now_ms);
 	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, probe);
 	h2->host->wake(h2->host);
 }
@@ -289,14 +277,9 @@ static void ask_again(struct h2 *h2)
 {
 	struct h2_window *w = &h2->window;
 
-	if (w->asked || w->size <= FREE || room_of(h2) == 0)
-		return;
-	if (w->trips > 0 && w->rtt_ms < LONG_MS)
-		return;
-	if (w->trips > 0 && (h2->now_ms - w->asked_ms < PROBE_MS ||
-				    w->came - w->asked_came < w->size / PROBES_PER_WINDOW))
-		return;
-	ask(h2);
+	if (w->size > FREE && room_of(h2) > 0 &&
+		h2_path_may_ask(&w->path, w->came, w->size, h2->now_ms))
+		ask(h2);
 }
 
 void h2_window_expect(struct h2_stream *s)
@@ -309,54 +292,27 @@ void h2_window_expect(struct h2_stream *s)
 	/* Of one that tells no length, the second DATA frame is soon enough: see ask_again(). */
 	if (s->req.body_length == BODY_UNKNOWN)
 		return;
-	if (h2->window.size <= START && limit_of(h2) > START && !h2->window.asked &&
-		h2->window.trips == 0)
+	if (h2->window.size <= START && limit_of(h2) > START && !h2->window.path.asked &&
+		h2->window.path.trips == 0)
 		ask(h2);
 }
 
 void h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 {
-	struct h2_window *w = &h2->window;
-	uint64_t ms = h2->now_ms - w->asked_ms;
-
-	if (!w->asked || memcmp(opaque, probe, sizeof(probe)) != 0)
-		return;
-	w->asked = false;
-	if (w->trips++ == 0 || ms < w->rtt_ms)
-		w->rtt_ms = ms;
+	if (memcmp(opaque, probe, sizeof(probe)) == 0)
+		h2_path_answered(&h2->window.path, h2->now_ms);
 }
 
-/* A stretch of no more than a round trip begins, in front of n bytes that came just now: with the
- * first behind a silence, for that is no part of what the path takes. */
-static void mark(struct h2 *h2, size_t n)
-{
-	struct h2_window *w = &h2->window;
-	uint64_t taken = w->came - w->held;
-	bool silent = w->held == n && h2->now_ms - w->came_ms >= LONG_MS;
-
-	w->came_ms = h2->now_ms;
-	if (!silent && (w->trips == 0 || h2->now_ms - w->since_ms <= w->rtt_ms))
-		return;
-	w->since_ms = h2->now_ms;
-	w->since_taken = taken;
-}
-
-/*
- * What was taken in that stretch came and went as fast as the path and the disk could. Where more
- * than half of the window is on the way at that rate, the client waits for credit, if not now then
- * soon. A client that is held up by the disk has no use for a wider one.
- */
+/* Where more than half of the window is on the way, the client waits for credit, if not now then
+ * soon. */
 static void measure(struct h2 *h2, uint64_t now_ms)
 {
 	struct h2_window *w = &h2->window;
-	uint64_t ms = now_ms - w->since_ms, on_the_way;
-	uint64_t taken = w->came - w->held - w->since_taken;
+	uint64_t on_the_way;
 
-	if (w->size <= FREE || w->trips == 0 || w->rtt_ms < LONG_MS || room_of(h2) == 0)
+	if (w->size <= FREE || room_of(h2) == 0)
 		return;
-	if (taken < w->size / ENOUGH_PART || taken < w->held)
-		return;
-	on_the_way = taken * w->rtt_ms / (ms > 0 ? ms : 1);
+	on_the_way = h2_path_load(&w->path, w->came, w->held, w->size, now_ms);
 	if (on_the_way > w->size / 2)
 		grow(h2, GROWTH * on_the_way);
 }
@@ -406,16 +362,19 @@ bool h2_window_make_way(struct h2_stream *s)
 
 void h2_window_came(struct h2_stream *s, size_t n)
 {
+	struct h2 *h2 = s->h2;
+	struct h2_window *w = &h2->window;
+
 	s->share.held += n;
-	s->h2->window.held += n;
-	s->h2->window.came += n;
+	w->held += n;
+	w->came += n;
 	if (s->share.wide) {
 		count_rest(s);
-		ahead_came(s->h2->conf->ahead, &s->h2->window.ahead, n);
+		ahead_came(h2->conf->ahead, &w->ahead, n);
 	}
-	mark(s->h2, n);
-	measure(s->h2, s->h2->now_ms);
-	ask_again(s->h2);
+	h2_path_came(&w->path, n, w->came, w->held, h2->now_ms);
+	measure(h2, h2->now_ms);
+	ask_again(h2);
 }
 
 /* Of n bytes, those that the connection has its credit of: how many. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "proto/ahead.h"
+#include "proto/h2_path.h"
 
 struct h2;
 struct h2_stream;
@@ -34,15 +35,7 @@ struct h2_window {
 	bool narrow;         /* there was no room for a wide window, or it was withdrawn … */
 	uint64_t narrow_for; /* … until so many bytes have come */
 
-	/* The path, as far as it is known: see measure(). */
-	bool asked;           /* a PING is under way */
-	uint64_t asked_ms;    /* since then */
-	uint64_t asked_came;  /* what had come by then */
-	uint64_t rtt_ms;      /* the least round trip */
-	unsigned trips;       /* that were measured */
-	uint64_t since_ms;    /* when the stretch that is measured began */
-	uint64_t since_taken; /* bytes that were taken by then, ever */
-	uint64_t came_ms;     /* when the last ones came */
+	struct h2_path path; /* as far as it is known */
 };
 
 /* Of a stream. */
