@@ -55,8 +55,8 @@ static int send_due(struct child *c, unsigned due)
 static bool flush(struct child *c)
 {
 	/* One that does not serve yet has no use for a loan. */
-	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_LOANS,
-		DUE_UNLISTEN, DUE_DRAIN };
+	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_SOCKETS,
+		DUE_LOANS, DUE_UNLISTEN, DUE_DRAIN };
 
 	if (!c->ctl.active)
 		c->due = 0;

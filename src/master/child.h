@@ -23,6 +23,7 @@ enum {
 	DUE_LOANS = 16,
 	DUE_UNLISTEN = 32,
 	DUE_SERVE = 64,
+	DUE_SOCKETS = 128,
 };
 
 /* Whom child reports to. */
@@ -72,6 +73,7 @@ struct child {
 	bool up;         /* it has said so */
 	unsigned due;
 	unsigned unlistened; /* how many sockets that are closed it was told of; shrink's */
+	unsigned resent;     /* how many sockets it was given anew; mend\'s */
 	struct watch ctl;    /* our end; not active: none */
 	struct timer resend; /* of what its queue had no room for */
 	struct child_heard heard;

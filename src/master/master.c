@@ -19,6 +19,7 @@
 #include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
+#include "master/mend.h"
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/supervise.h"
@@ -138,6 +139,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
 	watchdog_start(&m);
 	history_start(&m);
+	mend_start(&m);
 	rc = watch_signals(&m);
 	if (rc == 0)
 		rc = run(&m);
@@ -145,6 +147,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
 	}
+	mend_stop(&m);
 	history_stop(&m);
 	watchdog_stop(&m);
 	heir_fini(&m);

@@ -53,6 +53,7 @@ struct master {
 	struct heir heir;       /* to the master that this one replaces */
 	struct timer watchdog;  /* watchdog's own */
 	struct timer history;   /* history's own */
+	struct timer mend;      /* mend's own */
 	struct timer limit;     /* for a generation to come up */
 	struct timer bind;      /* tries once more for the addresses of the first generation */
 	struct timer shrink;    /* looks whether sockets that are too many can be closed */

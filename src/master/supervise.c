@@ -18,6 +18,7 @@
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
+#include "master/mend.h"
 #include "master/outcome.h"
 #include "master/reload.h"
 #include "master/shrink.h"
@@ -185,8 +186,10 @@ static void send_again(struct child *c, uint64_t types)
 		due |= DUE_LOGS;
 	if (types & CTL_TYPE(CTL_KEEPER))
 		due |= DUE_KEEPER;
-	if (types & CTL_TYPE(CTL_LISTEN))
+	if (types & CTL_TYPE(CTL_LISTEN)) {
 		loan_again(c);
+		mend_again(c);
+	}
 	child_send(c, due);
 }
 
@@ -242,6 +245,8 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 	}
 	if (due == DUE_LOANS)
 		return loan_fill(c, msg, fds, nfds);
+	if (due == DUE_SOCKETS)
+		return mend_fill(c, msg, fds, nfds);
 	if (due == DUE_UNLISTEN) {
 		*nfds = 0;
 		return shrink_fill(c, msg);
@@ -255,7 +260,8 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 
 static bool on_sent(struct child *c, unsigned due)
 {
-	return (due == DUE_LOANS && loan_sent(c)) || (due == DUE_UNLISTEN && shrink_sent(c));
+	return (due == DUE_LOANS && loan_sent(c)) || (due == DUE_SOCKETS && mend_sent(c)) ||
+	       (due == DUE_UNLISTEN && shrink_sent(c));
 }
 
 const struct child_ops supervise_ops = {

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -311,6 +312,67 @@ int listener_listen(struct listener *l, char *err, size_t errsize)
 			errnum = errno;
 	}
 	return errnum == 0 ? 0 : fail(&l->addr, errnum, err, errsize);
+}
+
+/* --- sockets that were shut down -------------------------------------------------------------- */
+
+static bool is_shut(const struct listener *l, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	/* A unix socket says to the end that it listens. */
+	if (is_unix(l))
+		return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP)) != 0;
+	return get_int(fd, SO_ACCEPTCONN) != 1;
+}
+
+bool listener_stands(const struct listener *l, unsigned slot)
+{
+	int fd = l->fds[slot];
+
+	return !is_shut(l, fd) && (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
+/* It may have become a connection. Only one that was bound to any port has lost it (else EINVAL).
+ */
+static int listen_again(const struct listener *l, int fd)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	connect(fd, &none, sizeof(none));
+	if (bind(fd, &l->addr.sa, l->addr.len) < 0 && errno != EINVAL)
+		return -1;
+	return listen(fd, LISTENER_BACKLOG);
+}
+
+/* A unix socket that was shut down stays so. */
+static int replace_unix(struct listener *l, unsigned mode)
+{
+	int fd, rc, errnum;
+
+	if (!l->mine) {
+		errno = ESHUTDOWN;
+		return -1;
+	}
+	fd = open_unix(l, mode);
+	if (fd < 0)
+		return -1;
+	rc = dup3(fd, l->fds[0], O_CLOEXEC);
+	errnum = errno;
+	close(fd);
+	errno = errnum;
+	return rc < 0 ? -1 : 1;
+}
+
+int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, size_t errsize)
+{
+	int fd = l->fds[slot], rc = 0;
+
+	if (is_shut(l, fd))
+		rc = is_unix(l) ? replace_unix(l, mode) : listen_again(l, fd);
+	if (rc == 0)
+		rc = fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	return rc >= 0 ? rc : fail(&l->addr, errno, err, errsize);
 }
 
 void listener_close(struct listener *l)

@@ -55,6 +55,16 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
  */
 int listener_listen(struct listener *l, char *err, size_t errsize);
 
+/* Whether the socket of a slot that listens still does, and has nobody wait in accept(2). */
+bool listener_stands(const struct listener *l, unsigned slot);
+
+/*
+ * Has a socket that does not stand take connections again. 0: it is still the same; 1: another has
+ * taken its place and its descriptor, and who has the old one is to be given it; -1 with errno and
+ * a message in err. mode: as for listener_open().
+ */
+int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, size_t errsize);
+
 /*
  * Closes all; unlinks a unix socket file if the address is ours. Called by the master only: a child
  * that wants to be rid of the sockets closes the descriptors.

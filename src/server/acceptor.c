@@ -256,6 +256,11 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 	case CTL_DRAIN:
 		drain(a, msg->arg, msg->closing);
 		return 0;
+	case CTL_LISTEN:
+		if (nfds != 1 || a->dispatch == NULL)
+			return 0;
+		dispatch_reuseport.listen(a->dispatch, msg->listener, msg->slot, fds[0]);
+		return 1;
 	case CTL_LOGS:
 		if (nfds > 0 && a->args->error_log >= 0 && dup2(fds[0], a->args->error_log) < 0)
 			log_error("reopened log: %s", strerror(errno));

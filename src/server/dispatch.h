@@ -57,8 +57,8 @@ struct dispatch_ops {
 	bool (*busy)(const struct dispatch *d);
 	/*
 	 * Takes connections from another worker's socket too: one more of a listener (its id) that
-	 * this worker has; id CTL_INBOX: from the inbox that slot is the identity of. fd is taken
-	 * over.
+	 * this worker has, or another in the place of one that is there; id CTL_INBOX: from the
+	 * inbox that slot is the identity of. fd is taken over.
 	 */
 	void (*listen)(struct dispatch *d, uint32_t id, uint32_t slot, int fd);
 	/* Not any more: that worker is back, and takes what is queued. */

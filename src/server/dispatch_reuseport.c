@@ -305,15 +305,17 @@ static const struct worker_listener *find_listener(const struct dispatch_host *h
 static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int fd)
 {
 	const struct worker_listener *listener = find_listener(d->host, id);
-	struct source *s = NULL;
+	struct source *s = source_find(d, id, slot);
+	bool lent = s == NULL || s->lent;
 
-	if (listener != NULL && !d->draining && source_find(d, id, slot) == NULL)
-		s = source_open(d, listener, slot, fd);
+	if (s != NULL && !d->draining)
+		source_close(s);
+	s = listener != NULL && !d->draining ? source_open(d, listener, slot, fd) : NULL;
 	if (s == NULL) {
 		close(fd);
 		return;
 	}
-	s->lent = true;
+	s->lent = lent;
 	if (!rests(s))
 		source_watch(s);
 }

@@ -332,6 +332,26 @@ def test_what_is_shared_is_left_alone(h2d, handlers, tmp_path, dispatch):
 		assert c.get("/").status == 200
 
 
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+@pytest.mark.parametrize("what", ["shutdown", "block"])
+def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
+	"""Where nothing keeps a worker from spoiling it: it takes connections again, and those that came before go on."""
+	server = h2d(binary=handlers, listens=("tcp", "unix"), dispatch=dispatch, sections=off(seccomp="off"))
+	server.baseline = None
+	with server.connect("tcp") as c:
+		said = {family: c.get("/t/shared/%s?%s" % (what, family)).body for family in ("tcp", "unix")}
+		assert said["unix"] == b"done"
+		assert said["tcp"] == (b"done" if dispatch == "reuseport" else b"ENOENT"), said
+		server.log.wait("a socket of .*took no connections any more, and does again: a worker may have been taken over")
+		procs.wait_for(lambda: procs.listens(server.admin_path), said="the admin's is mended")
+		for how in ("tcp", "unix", "tcp"):
+			with server.connect(how) as another:
+				assert another.get("/").status == 200
+		if what == "shutdown":
+			assert c.get("/").status == 200
+	assert len(server.status()["workers"]) == 1
+
+
 CTL_FULL, CTL_LINE, CTL_NONE = 11, 13, 31
 
 

@@ -304,6 +304,93 @@ START_TEST(unix_keeps_what_others_made)
 }
 END_TEST
 
+/* --- what a worker that was taken over may have done ------------------------------------------ */
+
+static void mend(unsigned slot, int outcome)
+{
+	ck_assert(!listener_stands(&l, slot));
+	ck_assert_msg(listener_mend(&l, slot, 0600, err, sizeof(err)) == outcome, "%s", err);
+	ck_assert(listener_stands(&l, slot));
+}
+
+/* The port that the kernel chose is not lost, nor that of a slot that was bound to it. */
+START_TEST(mend_tcp)
+{
+	parse("127.0.0.1:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
+	for (unsigned k = 0; k < 2; k++) {
+		ck_assert(listener_stands(&l, k));
+		shutdown(l.fds[k], SHUT_RDWR);
+		mend(k, 0);
+	}
+	for (unsigned k = 0; k < 2; k++) {
+		shutdown(l.fds[1 - k], SHUT_RDWR);
+		close(dial(&l.addr));
+		mend(1 - k, 0);
+	}
+}
+END_TEST
+
+/* Out of a socket that was shut down somebody made a connection: MSG_FASTOPEN needs no connect(2).
+ */
+START_TEST(mend_connected)
+{
+	int fd;
+
+	parse("127.0.0.1:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
+	shutdown(l.fds[0], SHUT_RDWR);
+	connect(l.fds[0], &l.addr.sa, l.addr.len);
+	mend(0, 0);
+	shutdown(l.fds[1], SHUT_RDWR);
+	fd = dial(&l.addr);
+	close(fd);
+}
+END_TEST
+
+START_TEST(mend_waiting)
+{
+	parse("127.0.0.1:0");
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0, err, sizeof(err)), 0);
+	ck_assert_int_eq(fcntl(l.fds[0], F_SETFL, 0), 0);
+	mend(0, 0);
+	ck_assert_int_ne(fcntl(l.fds[0], F_GETFL) & O_NONBLOCK, 0);
+}
+END_TEST
+
+/* Another socket, by the same descriptor; its file is ours again. */
+START_TEST(mend_unix)
+{
+	int fd;
+
+	parse(text);
+	ck_assert_int_eq(listener_open(&l, &addr, 3, 0600, err, sizeof(err)), 0);
+	fd = l.fds[0];
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how += 2) {
+		shutdown(fd, how);
+		mend(0, 1);
+		ck_assert_int_eq(l.fds[2], fd);
+		close(dial(&l.addr));
+	}
+	listener_close(&l);
+	ck_assert_int_eq(access(path, F_OK), -1);
+}
+END_TEST
+
+/* Of somebody else's file: nothing is unlinked. */
+START_TEST(mend_unix_of_others)
+{
+	parse(text);
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	l.mine = false;
+	shutdown(l.fds[0], SHUT_RDWR);
+	ck_assert_int_eq(listener_mend(&l, 0, 0600, err, sizeof(err)), -1);
+	ck_assert_int_eq(access(path, F_OK), 0);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("listener");
@@ -319,6 +406,11 @@ static TCase *tests(void)
 	tcase_add_test(tc, unix_full_queue);
 	tcase_add_test(tc, unix_other_file);
 	tcase_add_test(tc, unix_keeps_what_others_made);
+	tcase_add_test(tc, mend_tcp);
+	tcase_add_test(tc, mend_connected);
+	tcase_add_test(tc, mend_waiting);
+	tcase_add_test(tc, mend_unix);
+	tcase_add_test(tc, mend_unix_of_others);
 	return tc;
 }
 

@@ -1,0 +1,127 @@
+/*
+ * mend: asks each socket, which costs a call or two, and says what it found as an error. While
+ * another master has the sockets too, or a generation is being built, it waits: nobody would know
+ * who is to be told.
+ */
+#include "master/mend.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "master/balance.h"
+#include "master/fdstore.h"
+#include "master/master_state.h"
+
+enum { LOOK_MS = 1000 };
+
+#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+static bool may_look(const struct master *m)
+{
+	return m->phase == MASTER_SERVE && m->starting == NULL && !m->upgrade.channel.active &&
+	       !m->heir.channel.active;
+}
+
+static void tell_processes(struct master *m)
+{
+	GEN_FOREACH(c, m->current)
+		if (c->pid != 0 && c->kind->gets & (CHILD_LISTENERS | CHILD_INBOXES))
+			mend_again(c);
+}
+
+static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
+{
+	char text[ADDR_TEXT], err[256];
+	int rc = listener_mend(&e->listener, slot, e->mode, err, sizeof(err));
+
+	addr_format(&e->listener.addr, text, sizeof(text));
+	if (rc < 0) {
+		log_peer(LEVEL_ERROR, "a socket of %s takes no connections: %s", text, err);
+		return;
+	}
+	log_peer(LEVEL_ERROR,
+		"a socket of %s took no connections any more, and does again: a worker may have "
+		"been taken over",
+		text);
+	if (rc == 0) {
+		balance_apply(m);
+		return;
+	}
+	if (!e->passed)
+		fdstore_put(&e->listener);
+	tell_processes(m);
+}
+
+static void look_at(struct master *m, struct sockets_entry *e)
+{
+	unsigned n = e->listener.shared ? 1 : e->listener.nlistening;
+
+	for (unsigned k = 0; k < n; k++)
+		if (!listener_stands(&e->listener, k))
+			mend_one(m, e, k);
+}
+
+static void on_look(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, mend);
+
+	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
+	if (may_look(m))
+		LIST_FOREACH(node, &m->sockets.all)
+			look_at(m, ENTRY(node));
+}
+
+void mend_start(struct master *m)
+{
+	timer_init(&m->mend, on_look);
+	timer_arm(&m->loop.wheel, &m->mend, clock_ms() + LOOK_MS);
+}
+
+void mend_stop(struct master *m)
+{
+	timer_disarm(&m->loop.wheel, &m->mend);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Whether c accepts from it, as one of all who do. */
+static bool shares(const struct child *c, unsigned i)
+{
+	const struct gen *g = c->gen;
+	bool all = g->inboxes.n > 0 && !g->conf->listens[i].admin;
+
+	return g->sockets[i] != NULL && g->sockets[i]->listener.shared &&
+	       all == ((c->kind->gets & CHILD_INBOXES) != 0);
+}
+
+bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	const struct gen *g = c->gen;
+	unsigned at = c->resent;
+
+	if (g->state != GEN_SERVE)
+		return false;
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
+		if (!shares(c, i) || at-- > 0)
+			continue;
+		*msg = (struct ctl_msg){ .type = CTL_LISTEN,
+			.generation = g->number,
+			.listener = g->sockets[i]->listener.id,
+			.slot = c->slot };
+		fds[0] = g->sockets[i]->listener.fds[0];
+		*nfds = 1;
+		return true;
+	}
+	return false;
+}
+
+bool mend_sent(struct child *c)
+{
+	c->resent++;
+	return true;
+}
+
+void mend_again(struct child *c)
+{
+	c->resent = 0;
+	child_send(c, DUE_SOCKETS);
+}
