@@ -20,6 +20,10 @@
 
 enum { FDS_MAX = 253 }; /* SCM_MAX_FD */
 
+/* How long the service manager waits for the next sign of a master that leaves: many of its looks.
+ */
+#define EXTEND "EXTEND_TIMEOUT_USEC=15000000"
+
 static bool held;
 
 void notify_hold(bool hold)
@@ -106,7 +110,12 @@ void notify_watchdog(void)
 
 void notify_stopping(const char *text)
 {
-	notify_state("STOPPING=1", text);
+	notify_state("STOPPING=1\n" EXTEND, text);
+}
+
+void notify_leaving(void)
+{
+	notify_fds(EXTEND "\n", NULL, 0);
 }
 
 void notify_main_pid(pid_t pid)

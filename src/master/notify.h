@@ -14,7 +14,11 @@ void notify_ready(const char *text);
 void notify_reloading(const char *text); /* with MONOTONIC_USEC */
 /* The master turns, and no process is beyond repair. */
 void notify_watchdog(void);
+/* With more time to stop than the service manager would give by itself. */
 void notify_stopping(const char *text);
+
+/* The master that stops still turns: it is given more time once again. */
+void notify_leaving(void);
 
 /* From now on that process is the service, which must be one of its control group. */
 void notify_main_pid(pid_t pid);

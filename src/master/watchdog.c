@@ -122,6 +122,8 @@ static void on_look(struct timer *t)
 		loan_offer(m->current);
 	if (fine)
 		notify_watchdog();
+	if (fine && m->phase == MASTER_LEAVE)
+		notify_leaving();
 }
 
 void watchdog_start(struct master *m)

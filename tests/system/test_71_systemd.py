@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -295,6 +296,50 @@ def test_killed_master_leaves_downloads(started):
 		assert int(download.communicate(timeout=60)[0]) == size
 	procs.wait_for(lambda: not set(orphans) & set(started.run("pgrep", "-x", "h2d").stdout.split()),
 		30, said="the orphans leave")
+
+
+SLOW = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", 8080), 60) as s:
+	s.sendall(b"GET /large HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
+	n = len(s.recv(100))
+	print(flush=True)
+	input()
+	while data := s.recv(1 << 20):
+		n += len(data)
+	print(n)
+"""
+
+
+def test_a_stop_takes_as_long_as_a_download(unit):
+	"""And no master is killed for it, however short TimeoutStopSec is."""
+	size = 64 << 20
+	unit.ok("truncate", "-s", str(size), "/srv/www/large")
+	drop_in(unit, "[Service]\nTimeoutStopSec=2\n")
+	try:
+		unit.ok("systemctl", "start", "h2d")
+		main = unit.show("MainPID")
+		with inside(unit, SLOW) as client:
+			client.stdout.readline()
+			unit.ok("systemctl", "stop", "--no-block", "h2d")
+			procs.wait_for(lambda: unit.show("ActiveState") == "deactivating", said="it stops")
+			time.sleep(3)
+			assert unit.show("MainPID") == main, unit.journal()
+			assert int(client.communicate("\n", timeout=60)[0]) > size
+		procs.wait_for(lambda: unit.show("ActiveState") == "inactive", said="it has stopped")
+		assert unit.show("Result") == "success"
+	finally:
+		drop_in(unit)
+		unit.ok("rm", "/srv/www/large")
+
+
+def test_a_master_that_dies_again_and_again_is_restarted(started):
+	for _ in range(8):
+		main = started.show("MainPID")
+		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
+		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
+			and started.show("ActiveState") == "active", 20, 0.05, "restarted")
+	assert started.get() == "hello from systemd\n200"
 
 
 def drop_in(machine, text=None):

@@ -70,7 +70,9 @@ START_TEST(messages)
 		sscanf(heard(), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reloading", &usec), 1);
 	ck_assert_uint_gt(usec, 0);
 	notify_stopping("draining");
-	ck_assert_str_eq(heard(), "STOPPING=1\nSTATUS=draining\n");
+	ck_assert_str_eq(heard(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000\nSTATUS=draining\n");
+	notify_leaving();
+	ck_assert_str_eq(heard(), "EXTEND_TIMEOUT_USEC=15000000\n");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	notify_ready(text);
