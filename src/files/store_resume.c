@@ -44,7 +44,9 @@ static void take_length(struct store_part *p, const struct upload_field *u)
 
 /*
  * Whether the client wants an upload that can be resumed. One whose client cannot be told where it
- * is, and which is complete behind this request, need not be.
+ * is, and which is complete behind this request, need not be. To the path of a file POST creates
+ * such uploads and nothing else (4.2 of the draft has any method): a form of another site, which
+ * cannot add the field, stores nothing by it.
  */
 int store_resume_offered(struct store *s)
 {
@@ -52,9 +54,11 @@ int store_resume_offered(struct store *s)
 	struct store_part *p;
 	struct upload_field u;
 
+	upload_field_parse(req->fields, req->nfields, &u);
+	if (req->method == H2D_POST && (!u.has_complete || req->site->upload_expires == 0))
+		return store_wrong(s, ERR_UPLOAD_FIELDS);
 	if (req->site->upload_expires == 0)
 		return 0;
-	upload_field_parse(req->fields, req->nfields, &u);
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || (u.complete && !u.takes_104))
 		return 0;

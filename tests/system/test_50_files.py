@@ -544,4 +544,4 @@ def test_download(make):
 			assert c.get(path).status in (301, 400, 403, 404), path
 		assert c.get("/files/../outside").body == b"no", "that is the document root's"
 		answer = c.request("PATCH", "/files/a.html")
-		assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")
+		assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, POST, PUT, DELETE, OPTIONS")

@@ -96,6 +96,29 @@ def test_whole(make, way):
 	assert parts(server) == []
 
 
+def test_created_by_post(make, way):
+	"""As the draft's examples do it; to the path of a file, and only so: a form of another site cannot say it."""
+	server = make()
+	data = os.urandom(200001)
+	with connect(server, way) as c:
+		for headers in ([], [VERSION], [("content-type", "multipart/form-data; boundary=b")], [VERSION, ("upload-complete", "1")]):
+			answer = c.request("POST", "/files/a", headers, b"12345")
+			assert answer.status == 400 and b"upload-complete or upload-offset missing or malformed" in answer.body, headers
+		assert names(server) == []
+		answer = c.request("POST", "/files/a", [VERSION, WHOLE, *resumable.said(c, data)], data)
+		assert answer.status == 201 and [pair[0] for pair in answer.informed] == [104]
+		assert c.get("/files/a").body == data
+		answer = c.request("POST", "/files/b", [VERSION, PIECE], data[:70000])
+		assert answer.status == 201 and answer.get("location").startswith("/files/b/.upload/")
+	opened = resumable.Open(server, way, "POST", "/files/c", [WHOLE], len(data))
+	location = opened.told()["location"]
+	opened.send(data[:1000])
+	opened.cut()
+	for place in (answer.get("location"), location):
+		assert resumable.finish(server, way, place, data).status == 201
+	assert content(server, "b") == content(server, "c") == data
+
+
 def test_who_does_not_ask(make, way):
 	"""Nothing stays of an upload that is not said to be resumable, and nobody gets 104 who may not know it."""
 	server = make()
@@ -145,12 +168,13 @@ def test_options(make, way):
 		assert answer.status == 204
 		assert answer.get("accept-patch") == "application/partial-upload"
 		assert answer.get("upload-limit") == "max-size=1073741824, max-age=86400"
-		assert answer.get("allow") == "GET, HEAD, PUT, DELETE, OPTIONS"
+		assert answer.get("allow") == "GET, HEAD, POST, PUT, DELETE, OPTIONS"
 
 
 def test_switched_off(make):
 	server = make(server=PUBLIC + "upload-expires = 0\n")
 	with server.connect() as c:
+		assert c.request("POST", "/files/a", [VERSION, WHOLE], b"12345").status == 400
 		answer = create(c, "a", b"12345")
 		assert (answer.status, answer.informed, answer.get("upload-complete")) == (201, [], None)
 		assert c.request("OPTIONS", "/files/a").get("accept-patch") is None
