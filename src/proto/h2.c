@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 #include "proto/h2_mem.h"
+#include "request/req_client.h"
 
 enum {
 	PREFACE = 24,
@@ -210,13 +211,27 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
+/* nghttp2 resets the stream of a request without :authority and host, of which no other says why.
+ */
+static void refuse_nameless(struct h2 *h2, struct h2_stream *s)
+{
+	if (s == NULL || s->req.authority.n > 0 ||
+		field_find(s->req.fields, s->req.nfields, SLICE("host")) != NULL)
+		return;
+	s->nameless = true;
+	err_log(ERR_HOST, req_client(&s->req));
+	req_record_error(&s->req.record, ERR_HOST);
+	h2->header_open = false;
+}
+
 static int on_invalid_frame(
 	nghttp2_session *session, const nghttp2_frame *frame, int code, void *user)
 {
 	struct h2 *h2 = user;
 
-	(void)session;
 	if (frame->hd.type == NGHTTP2_HEADERS) {
+		if (code == NGHTTP2_ERR_HTTP_MESSAGING && h2->opening != NULL)
+			refuse_nameless(h2, stream_get(session, frame->hd.stream_id));
 		/* Before the client has acknowledged our settings refused, then an error. */
 		if (code == NGHTTP2_ERR_REFUSED_STREAM ||
 			h2->nstreams >= h2->conf->max_concurrent_streams)

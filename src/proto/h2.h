@@ -73,6 +73,7 @@ struct h2_stream {
 	bool waiting;      /* counted in h2->nwaiting */
 	bool deferred;     /* nghttp2 was told that the source has nothing yet */
 	bool continued;    /* 100 was sent */
+	bool nameless;     /* without :authority and host: reset behind an answer */
 	bool peer_done;    /* END_STREAM was received */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	uint64_t body;     /* bytes of request body that came */

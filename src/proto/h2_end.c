@@ -6,6 +6,8 @@
 #include "base/counters.h"
 #include "proto/h2.h"
 
+enum { TABLE_SIZE = 4096 }; /* SETTINGS_HEADER_TABLE_SIZE, until a client says another one */
+
 static void count(const struct err *err)
 {
 	if (err->h2_code == NGHTTP2_ENHANCE_YOUR_CALM)
@@ -48,12 +50,43 @@ static const struct err *meant(uint32_t code)
 	}
 }
 
+/*
+ * RFC 9113, 8.1.1: a malformed request may be answered in front of the reset, which nghttp2 has
+ * decided on. So this head is made here: ":status: 400" and date, by the static table and literals
+ * (RFC 7541, 6.1 and 6.2.2), which leave the state of nghttp2's encoder as it is; unless the client
+ * has changed the size of its table, which the next head has to confirm.
+ */
+static int answer_nameless(struct h2 *h2, int32_t id)
+{
+	static const uint8_t status_and_date[] = { 0x8c, 0x0f, 0x12 };
+	struct slice date = h2->conf->env->date;
+	uint32_t n = (uint32_t)(sizeof(status_and_date) + 1 + date.n);
+	const uint8_t head[] = { 0, 0, (uint8_t)n, NGHTTP2_HEADERS,
+		NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, (uint8_t)(id >> 24),
+		(uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id };
+	const uint8_t length = (uint8_t)date.n;
+
+	if (nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE) !=
+		TABLE_SIZE)
+		return 0;
+	H2D_ASSERT(n < 127);
+	if (outq_copy(h2->out, head, sizeof(head)) < 0 ||
+		outq_copy(h2->out, status_and_date, sizeof(status_and_date)) < 0 ||
+		outq_copy(h2->out, &length, 1) < 0 || outq_copy(h2->out, date.p, date.n) < 0)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	return 0;
+}
+
 int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h2 = user;
+	const struct h2_stream *s;
 	const struct err *err;
 
-	(void)session;
+	if (frame->hd.type == NGHTTP2_RST_STREAM) {
+		s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+		return s != NULL && s->nameless ? answer_nameless(h2, s->id) : 0;
+	}
 	if (frame->hd.type != NGHTTP2_GOAWAY || frame->goaway.error_code == NGHTTP2_NO_ERROR ||
 		h2->err != NULL || h2->own != NULL)
 		return 0;

@@ -173,7 +173,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->req.protocol = SLICE("HTTP/2.0");
 	s->h2 = h2;
 	s->id = id;
-	s->waiting = s->deferred = s->peer_done = s->continued = false;
+	s->waiting = s->deferred = s->peer_done = s->continued = s->nameless = false;
 	s->unwanted = 0;
 	s->body = 0;
 	s->share = (struct h2_share){ 0 };

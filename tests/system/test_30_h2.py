@@ -130,6 +130,20 @@ def test_host_instead_of_authority(server, how):
 		assert raw.status_of(1) == 200
 
 
+def test_neither_authority_nor_host(h2d, how):
+	"""An answer stands in front of the reset (RFC 9113, 8.1.1), and a line in the log; other streams go on, heads too."""
+	server = h2d()
+	with server.raw(how) as raw:
+		for stream in (1, 5, 9):
+			raw.send(raw.headers(stream, [f for f in raw.head() if f[0] != ":authority"]))
+			assert raw.status_of(stream) == 400
+			raw.until(lambda f, stream=stream: isinstance(f, hf.RstStreamFrame) and f.stream_id == stream)
+			raw.send(raw.headers(stream + 2))
+			assert raw.status_of(stream + 2) == 200
+	server.log.wait("info .*connection 127.0.0.1: host missing, doubled or malformed")
+	server.wait_quiet()
+
+
 def test_request_bodies_do_not_kill_the_connection(server, how):
 	"""An ancestor lost the connection to any body; and credit must come back for what nobody reads."""
 	with server.connect(how) as c:
