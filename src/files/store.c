@@ -278,7 +278,7 @@ static struct store *new_store(struct h2d_req *req, h2d_stored_fn *done)
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
 	s->closed = true; /* nothing is open */
-	s->work.at.fd = s->work.at.lock = -1;
+	s->work.at.fd = s->work.at.lock = s->work.quota.fd = -1;
 	s->work.job = &s->job;
 	COUNT(uploads_live, 1);
 	return s;
@@ -292,7 +292,7 @@ static bool set_up(struct store *s, bool named, struct slice name)
 
 	w->dir = arena_printf(&s->arena, "%.*s", SLICE_ARG(site->uploads));
 	w->overwrite = site->upload_overwrite;
-	w->quota = site->upload_quota;
+	w->quota.max = site->upload_quota;
 	w->max_file_size = s->disk->max_file_size;
 	w->memo = s->disk->memo;
 	w->now = s->req->env->date_s;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files/store_quota.h"
 #include "image/beneath.h"
 
 #define PREFIX ".h2d-"
@@ -28,7 +29,6 @@ enum {
 	MODE = 0666,
 	TRIES = 8,
 	LOCK_MAX_MS = 3000,
-	TICKET_COST = 4096, /* what a ticket counts as, however small it is */
 };
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
@@ -111,11 +111,11 @@ static uint64_t cost(const struct store_dir *d, const char *name)
 	struct stat st;
 
 	if (kind == STORE_DIR_TICKET)
-		return TICKET_COST;
+		return STORE_QUOTA_FILE;
 	if (kind != STORE_DIR_PART || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		!S_ISREG(st.st_mode))
 		return 0;
-	return (uint64_t)st.st_size;
+	return store_quota_cost((uint64_t)st.st_size);
 }
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)

@@ -52,7 +52,8 @@ int store_dir_wait(int fd, const struct job *job);
 int store_dir_try(int fd);
 void store_dir_let_go(int fd);
 
-/* Bytes of the regular files in it; of hidden ones those of resumable uploads. 0, or -errno. */
+/* What the regular files in it cost (store_quota.h); of hidden ones those of resumable uploads. 0,
+ * or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
 /* A stream over the folder with an offset of its own, for closedir(); NULL with errno. */

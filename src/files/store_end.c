@@ -8,12 +8,16 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/store.h"
+#include "files/store_sweep.h"
 #include "http/path.h"
 #include "request/handler_call.h"
 #include "request/req_client.h"
 
 void store_free(struct store *s)
 {
+	COUNT(folders_walked, s->work.quota.walks);
+	if (s->work.quota.doubted)
+		store_sweep_soon();
 	store_work_free(&s->work);
 	body_pieces_free(s->pieces);
 	body_pieces_free(s->rest);

@@ -86,7 +86,7 @@ static int begin_step(struct store *s)
 		return store_work_remove(&s->work);
 	case STORE_LOOK:
 	case STORE_CANCEL:
-		rc = store_dir_open(&s->work.at, s->work.root, s->work.dir);
+		rc = store_work_open(&s->work);
 		if (rc < 0)
 			return rc;
 		return s->step == STORE_LOOK ? store_part_look(&s->work)

@@ -77,39 +77,6 @@ int store_part_check(struct store_work *w, size_t n)
 	return n > p->length - w->size ? problem(p, STORE_PART_LENGTH, 400) : 413;
 }
 
-/* --- the folder's quota ----------------------------------------------------------------------- */
-
-/* Other uploads have grown since the room was measured: whether what came may stay. 0, 507 or
- * -errno. */
-static int check_quota(const struct store_work *w)
-{
-	struct store_there there;
-	uint64_t others = 0;
-	int rc;
-
-	if (w->quota == 0)
-		return 0;
-	rc = store_file_look(&w->at, w->name, NULL, &there);
-	if (rc == 0)
-		rc = store_rules_others(w, there.size, &others);
-	return rc == 0 && others + w->size > w->quota ? 507 : rc;
-}
-
-/* The end of a request that leaves more than may be: what its client was told stays. */
-static void cut_back(struct store_work *w)
-{
-	const struct store_part *p = w->part;
-	int rc = check_quota(w) == 507 ? store_part_enter(w) : -1;
-
-	if (rc != 0)
-		return;
-	if (p->what == STORE_PART_CREATE && p->offset == 0)
-		store_ticket_remove(&p->ticket, &w->at);
-	else
-		rc = ftruncate(file(w)->fd, (off_t)p->offset); /* or it stays, until it expires */
-	store_part_leave(w);
-}
-
 /* --- beginning -------------------------------------------------------------------------------- */
 
 /* The file that the part is, at its end. */
@@ -126,16 +93,72 @@ static int adopt(struct store_work *w, int fd)
 	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size, store_work_sum_max(w));
 }
 
+/* The ticket, and its part: the descriptor of that, or -errno. */
+static int create_files(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	int fd = store_quota_begin(&w->quota, &w->at);
+
+	if (fd < 0)
+		return fd;
+	fd = store_ticket_create(
+		&p->ticket, &w->at, w->name, p->user, w->fields, w->nfields, p->length);
+	store_quota_end(&w->quota, &w->at, false, fd < 0 ? 2 * STORE_QUOTA_FILE : 0);
+	return fd;
+}
+
+/* … go; the ticket was entered. */
+static void remove_files(struct store_work *w)
+{
+	struct store_ticket *t = &w->part->ticket;
+	bool counted = store_quota_begin(&w->quota, &w->at) == 0;
+	uint64_t gone = STORE_QUOTA_FILE + store_ticket_part_cost(t, &w->at);
+
+	store_ticket_remove(t, &w->at);
+	if (counted)
+		store_quota_end(&w->quota, &w->at, false, gone);
+}
+
+/* The last bytes of what is there, which is so long then. 0, or -errno. */
+static int cut(struct store_work *w, uint64_t size)
+{
+	uint64_t gone = store_quota_cost(w->size) - store_quota_cost(size);
+	int rc = store_quota_begin(&w->quota, &w->at);
+
+	if (rc < 0)
+		return rc;
+	if (ftruncate(file(w)->fd, (off_t)size) < 0)
+		rc = -errno;
+	store_quota_end(&w->quota, &w->at, false, rc == 0 ? gone : 0);
+	return rc;
+}
+
+/* Else uploads without room for their ends would take it from each other. */
+static void cut_back(struct store_work *w)
+{
+	const struct store_part *p = w->part;
+
+	if (store_part_enter(w) != 0)
+		return;
+	if (p->what == STORE_PART_CREATE && p->offset == 0)
+		remove_files(w);
+	else
+		cut(w, p->offset); /* or it stays, until it expires */
+	store_part_leave(w);
+}
+
 static int create(struct store_work *w)
 {
 	struct store_part *p = w->part;
 	int rc = agree(w, BODY_UNKNOWN), fd;
 
+	/* Ticket and part. */
+	if (rc == 0)
+		rc = store_quota_keep(&w->quota, &w->at, 2 * STORE_QUOTA_FILE, w->replaced);
 	if (rc != 0)
 		return rc;
 	p->doomed = true;
-	fd = store_ticket_create(
-		&p->ticket, &w->at, w->name, p->user, w->fields, w->nfields, p->length);
+	fd = create_files(w);
 	rc = fd < 0 ? fd : adopt(w, fd);
 	for (enum digest_algorithm a = 0; rc == 0 && a < DIGEST_ALGORITHMS; a++)
 		if (a == DIGEST_SHA_256 || w->digests[1].given[a])
@@ -256,14 +279,10 @@ static int sync_all(const struct store_work *w, int part)
 int store_part_sync(struct store_work *w)
 {
 	struct store_part *p = w->part;
-	int rc;
 
 	/* What may have to go again is not told. */
 	if (w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
 		return 0;
-	rc = check_quota(w);
-	if (rc != 0)
-		return rc;
 	if (fdatasync(file(w)->fd) < 0 && errno != EINVAL)
 		return -errno;
 	p->offset = p->synced = w->size;
@@ -279,10 +298,9 @@ static int check_content(struct store_work *w)
 	if (rc != 400)
 		return rc;
 	p->doomed = p->what == STORE_PART_CREATE;
-	if (!p->doomed && ftruncate(file(w)->fd, (off_t)p->begun) < 0)
-		return -errno;
+	rc = p->doomed ? 0 : cut(w, p->begun);
 	w->size = p->begun;
-	return 400;
+	return rc < 0 ? rc : 400;
 }
 
 int store_part_seal(struct store_work *w)
@@ -300,9 +318,7 @@ int store_part_seal(struct store_work *w)
 	}
 	if (rc != 0 || p->last)
 		return rc;
-	rc = check_quota(w);
-	if (rc == 0)
-		rc = sync_all(w, file(w)->fd);
+	rc = sync_all(w, file(w)->fd);
 	if (rc == 0)
 		p->offset = w->size;
 	return rc;
@@ -437,7 +453,7 @@ int store_part_cancel(struct store_work *w)
 	if (rc == 0) {
 		rc = store_rules_check_upload(w);
 		if (rc == 0)
-			store_ticket_remove(&w->part->ticket, &w->at);
+			remove_files(w);
 		store_part_leave(w);
 	}
 	if (fd >= 0)
@@ -449,10 +465,10 @@ void store_part_close(struct store_work *w)
 {
 	struct store_part *p = w->part;
 
-	if (!p->doomed && w->nfiles > 0 && !p->complete)
+	if (p->no_room && !p->doomed)
 		cut_back(w);
 	if (p->doomed && p->ticket.fd >= 0 && store_part_enter(w) == 0) {
-		store_ticket_remove(&p->ticket, &w->at);
+		remove_files(w);
 		store_part_leave(w);
 	}
 	if (w->nfiles > 0 && !p->complete)

@@ -46,6 +46,7 @@ struct store_part {
 	uint64_t hashed; /* how much of the part was read again */
 	bool complete;   /* it is the file now */
 	bool doomed;     /* it can never be complete: nothing stays */
+	bool no_room;    /* by the quota, for the rest of the body */
 };
 
 /* The folder is open. Begins CREATE and APPEND: the ticket, and the file to write to. */
@@ -79,7 +80,8 @@ int store_part_placed(struct store_work *w, int rc);
 int store_part_look(struct store_work *w);
 int store_part_cancel(struct store_work *w);
 
-/* Closes everything; what is not doomed stays, as far as the quota lets it. */
+/* Closes everything; what is not doomed stays; where there was no room for more, no more than the
+ * client was told. */
 void store_part_close(struct store_work *w);
 
 #endif

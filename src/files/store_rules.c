@@ -84,37 +84,40 @@ int store_rules_check_upload(const struct store_work *w)
 	return holds(w, cond_fields(w->fields, w->nfields), &there, &none) ? 0 : 412;
 }
 
-int store_rules_others(const struct store_work *w, uint64_t replaced, uint64_t *others)
+uint64_t store_rules_cost(const struct store_there *there)
 {
-	uint64_t used = 0;
-	int rc = w->quota > 0 ? store_dir_used(&w->at, &used) : 0;
+	return there->any && !there->other ? store_quota_cost(there->size) : 0;
+}
 
-	/* What can be resumed is there already. */
-	if (w->part != NULL)
-		replaced += w->size;
-	*others = used > replaced ? used - replaced : 0;
-	return rc;
+/* What an upload of that length costs, beside what there is of it. */
+static uint64_t cost(const struct store_work *w, uint64_t length)
+{
+	if (w->part == NULL)
+		return store_quota_cost(length);
+	if (w->part->what == STORE_PART_CREATE)
+		return STORE_QUOTA_FILE + store_quota_cost(length);
+	return store_quota_cost(w->size + length) - store_quota_cost(w->size);
+}
+
+static bool disk_has_room(const struct store_work *w, uint64_t length)
+{
+	struct statvfs fs;
+
+	return fstatvfs(w->at.fd, &fs) < 0 || fs.f_blocks == 0 ||
+	       length <= (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
 int store_rules_measure(struct store_work *w, uint64_t replaced)
 {
-	struct statvfs fs;
-	uint64_t others, disk, length = w->length;
-	int rc = store_rules_others(w, replaced, &others);
+	uint64_t length = w->length;
 
-	if (rc < 0)
-		return rc;
-	w->room = UINT64_MAX;
-	if (w->quota > 0)
-		w->room = others < w->quota ? w->quota - others : 0;
+	w->replaced = replaced;
 	if (w->part != NULL && w->part->length != BODY_UNKNOWN)
 		length = w->part->length - w->size;
-	if (length == BODY_UNKNOWN)
-		return 0;
-	disk = fstatvfs(w->at.fd, &fs) == 0 && fs.f_blocks > 0 ? (uint64_t)fs.f_bavail * fs.f_frsize
-							       : UINT64_MAX;
 	/* A form is longer than its files, by little. */
-	return w->form == NULL && (w->size > w->room || length > w->room - w->size || length > disk)
-		       ? 507
-		       : 0;
+	if (w->form != NULL || length == BODY_UNKNOWN)
+		return 0;
+	return disk_has_room(w, length)
+		       ? store_quota_check(&w->quota, &w->at, cost(w, length), replaced)
+		       : 507;
 }

@@ -18,13 +18,10 @@ int store_rules_check_name(const struct store_work *w, const char *name, struct 
  * nor a date. 0, or 412.
  */
 int store_rules_check_upload(const struct store_work *w);
-/*
- * Sets w->room: how much may be written at all, by the quota, in place of a file of replaced bytes.
- * 507 if the body is known to be longer than that, or than the disk has room for.
- */
+/* What w->quota counts it as. */
+uint64_t store_rules_cost(const struct store_there *there);
+/* Of an upload in place of files that cost replaced: 507 if it is known to be longer than the
+ * quota, or the disk, has room for. */
 int store_rules_measure(struct store_work *w, uint64_t replaced);
-/* Bytes of the folder, as far as a quota asks, beside what came and what it replaces. 0, or -errno.
- */
-int store_rules_others(const struct store_work *w, uint64_t replaced, uint64_t *others);
 
 #endif

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/counters.h"
 #include "base/log.h"
 #include "files/files_private.h"
+#include "files/store_quota.h"
 #include "files/store_ticket.h"
 
 /* Seconds that what could be resumed stays when that is switched off: workers of the generation
@@ -23,17 +25,30 @@ struct sweep {
 	const char *root;
 	struct slice dir;
 	uint64_t expires;
+	struct store_quota quota;
 	int swept; /* or -errno */
 };
 
-static int sweep(const struct store_dir *d, uint64_t expires)
+/* Behind what was removed. */
+static int renew(struct store_quota *q, const struct store_dir *d)
 {
-	int left_over = store_dir_sweep(d), forgotten;
+	int rc = store_quota_open(q, d);
+
+	if (rc == 0 && q->max > 0)
+		rc = store_quota_renew(q, d);
+	store_quota_close(q);
+	return rc;
+}
+
+static int sweep(struct sweep *s, const struct store_dir *d)
+{
+	int left_over = store_dir_sweep(d), forgotten, rc;
 
 	if (left_over < 0)
 		return left_over;
-	forgotten = store_ticket_sweep(d, expires);
-	return forgotten < 0 ? forgotten : left_over + forgotten;
+	forgotten = store_ticket_sweep(d, s->expires);
+	rc = renew(&s->quota, d);
+	return forgotten < 0 ? forgotten : rc < 0 ? rc : left_over + forgotten;
 }
 
 static void work(struct job *j)
@@ -47,7 +62,7 @@ static void work(struct job *j)
 	if (s->swept == 0)
 		s->swept = root->fd < 0 ? -ENOENT : store_dir_open(&d, root->fd, path);
 	if (s->swept == 0)
-		s->swept = sweep(&d, s->expires);
+		s->swept = sweep(s, &d);
 	store_dir_close(&d);
 	if (root != NULL)
 		ref_put(&root->ref);
@@ -64,6 +79,7 @@ static void done(struct job *j)
 	else if (s->swept < 0)
 		log_warn("%s%.*s: not looked at for left-overs of uploads: %s", s->root,
 			SLICE_ARG(s->dir), strerror(-s->swept));
+	COUNT(folders_walked, s->quota.walks);
 	free(s);
 	under_way--;
 }
@@ -103,6 +119,7 @@ static void begin(struct files *f, const struct sites *sites, const struct site 
 	s->root = root_of(f, site);
 	s->dir = site->uploads;
 	s->expires = expires(f, sites, site);
+	s->quota = (struct store_quota){ .fd = -1, .max = site->upload_quota };
 	s->job.class = JOB_STORE;
 	s->job.place = s->root;
 	s->job.work = work;
@@ -134,6 +151,11 @@ void store_sweep(struct files *f, const struct sites *sites)
 	for (unsigned i = 0; i < sites->n; i++)
 		if (has_folder(&sites->v[i]))
 			begin(f, sites, &sites->v[i]);
+}
+
+void store_sweep_soon(void)
+{
+	waits_s = 0;
 }
 
 void store_sweep_look(struct files *f, const struct sites *sites)

@@ -1,7 +1,7 @@
 /*
  * store_sweep: removes what uploads of workers that died left behind, and uploads that nobody has
- * resumed for upload-expires seconds. A worker calls it when it starts and from time to time; a
- * thread does it.
+ * resumed for upload-expires seconds, and walks folders for their sums. A worker calls it when it
+ * starts and from time to time; a thread does it.
  */
 #ifndef H2D_FILES_STORE_SWEEP_H
 #define H2D_FILES_STORE_SWEEP_H
@@ -11,6 +11,9 @@
 
 /* In the folders of uploads of all sites, whose strings stay. What fails is logged. */
 void store_sweep(struct files *f, const struct sites *sites);
+
+/* At the next look, wherever it is due: a folder's sum (store_quota.h) is to be made anew. */
+void store_sweep_soon(void);
 
 /* Called about once a second: does the same again when uploads may have expired. */
 void store_sweep_look(struct files *f, const struct sites *sites);

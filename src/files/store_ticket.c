@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "files/store_quota.h"
+
 enum {
 	MODE = 0600,
 	PART_MODE = 0666,
@@ -226,6 +228,17 @@ void store_ticket_close(struct store_ticket *t)
 	t->fields = NULL;
 	t->text = NULL;
 	t->nfields = 0;
+}
+
+uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d)
+{
+	char name[STORE_HIDDEN_NAME];
+	struct stat st;
+
+	store_dir_token_name(t->token, STORE_DIR_PART, name);
+	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+		       ? store_quota_cost((uint64_t)st.st_size)
+		       : 0;
 }
 
 void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d)

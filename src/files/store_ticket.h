@@ -74,6 +74,9 @@ void store_ticket_leave(const struct store_ticket *t);
 /* Writes t->head, having entered. 0, or -errno. */
 int store_ticket_write(const struct store_ticket *t);
 
+/* What its part counts as (store_quota.h); 0: there is none. */
+uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d);
+
 /* Removes it and its part, having entered. */
 void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d);
 

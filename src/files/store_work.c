@@ -53,14 +53,32 @@ uint64_t store_work_sum_max(const struct store_work *w)
 
 static int add_file(struct store_work *w, struct slice name)
 {
-	struct store_file *f = store_work_new_file(w);
+	struct store_file *f;
+	int rc = store_quota_hold(&w->quota, &w->at, STORE_QUOTA_FILE, w->replaced);
 
+	if (rc != 0)
+		return rc;
+	f = store_work_new_file(w);
 	return f != NULL ? store_file_begin(f, &w->at, name, store_work_sum_max(w)) : -ENOMEM;
 }
 
 static struct store_file *last(const struct store_work *w)
 {
 	return w->files[w->nfiles - 1];
+}
+
+/* For n bytes more of the last file, before they are written. */
+static int make_room(struct store_work *w, size_t n)
+{
+	uint64_t size = last(w)->size, more = store_quota_cost(size + n) - store_quota_cost(size);
+
+	int rc;
+
+	if (w->part == NULL)
+		return store_quota_hold(&w->quota, &w->at, more, w->replaced);
+	rc = store_quota_keep(&w->quota, &w->at, more, w->replaced);
+	w->part->no_room = rc == 507;
+	return rc;
 }
 
 static int write_some(struct store_work *w, struct iovec *v, int n)
@@ -71,10 +89,10 @@ static int write_some(struct store_work *w, struct iovec *v, int n)
 	for (int i = 0; i < n; i++)
 		size += v[i].iov_len;
 	rc = w->part != NULL ? store_part_check(w, size) : 0;
+	if (rc == 0)
+		rc = make_room(w, size);
 	if (rc != 0)
 		return rc;
-	if (size > w->room - w->size)
-		return 507;
 	w->size += size;
 	return store_file_write(last(w), v, n);
 }
@@ -92,18 +110,18 @@ static int end_file(struct store_work *w)
 /* --- forms ------------------------------------------------------------------------------------ */
 
 /* What a file of a form will replace does not count; it is known when its name is. */
-static int make_room(struct store_work *w, struct slice name)
+static int look_for_replaced(struct store_work *w, struct slice name)
 {
 	char text[FILE_NAME_LEN_MAX + 1] = "";
 	struct store_there there;
 	int rc;
 
-	if (w->quota == 0)
+	if (w->quota.max == 0)
 		return 0;
 	memcpy(text, name.p, name.n);
 	rc = store_file_look(&w->at, text, NULL, &there);
 	if (rc == 0)
-		w->room += there.size;
+		w->replaced += store_rules_cost(&there);
 	return rc;
 }
 
@@ -124,7 +142,7 @@ static int begin_part(struct store_work *w)
 		return store_work_wrong(w, err);
 	if (w->nfiles == STORE_FILES_MAX)
 		return store_work_wrong(w, ERR_FILES_TOO_MANY);
-	rc = make_room(w, name);
+	rc = look_for_replaced(w, name);
 	return rc == 0 ? add_file(w, name) : rc;
 }
 
@@ -212,26 +230,29 @@ static int check_twins(struct store_work *w)
 	return rc;
 }
 
-/* All names are looked at before the first is given. The folder is locked. */
-static int check_all(struct store_work *w)
+/* All names are looked at before the first is given. The folder is locked. *replaced: what will go.
+ */
+static int check_all(struct store_work *w, uint64_t *replaced)
 {
-	uint64_t others, replaced = 0;
 	int rc = 0;
+
+	*replaced = 0;
 
 	for (unsigned i = 0; rc == 0 && i < w->nfiles; i++) {
 		struct store_there there;
 
 		rc = store_rules_check_name(w, w->files[i]->name, &there);
-		replaced += there.size;
+		*replaced += store_rules_cost(&there);
 	}
-	if (rc == 0)
-		rc = store_rules_others(w, replaced, &others);
-	return rc == 0 && w->quota > 0 && others + w->size > w->quota ? 507 : rc;
+	/* Somebody else may have replaced or removed it. */
+	if (rc == 0 && *replaced < w->replaced && !store_quota_fits(&w->quota, *replaced))
+		rc = 507;
+	return rc;
 }
 
-static int place_all(struct store_work *w)
+static int place_all(struct store_work *w, uint64_t *replaced)
 {
-	int rc = check_all(w);
+	int rc = check_all(w, replaced);
 	unsigned i;
 
 	for (i = 0; rc == 0 && i < w->nfiles; i++) {
@@ -284,15 +305,22 @@ static int begin_file(struct store_work *w)
 	else if (rc == 0)
 		rc = store_rules_check_name(w, w->name, &there);
 	if (rc == 0)
-		rc = store_rules_measure(w, there.size);
+		rc = store_rules_measure(w, store_rules_cost(&there));
 	if (rc != 0 || goes_on)
 		return rc;
 	return w->part != NULL ? store_part_begin(w) : add_file(w, slice_str(w->name));
 }
 
-int store_work_begin(struct store_work *w)
+int store_work_open(struct store_work *w)
 {
 	int rc = store_dir_open(&w->at, w->root, w->dir);
+
+	return rc == 0 ? store_quota_open(&w->quota, &w->at) : rc;
+}
+
+int store_work_begin(struct store_work *w)
+{
+	int rc = store_work_open(w);
 
 	if (rc == 0)
 		rc = want_sums(w);
@@ -369,10 +397,15 @@ int store_work_seal(struct store_work *w)
 static int place_locked(struct store_work *w)
 {
 	int rc = store_dir_lock(&w->at, w->job);
+	uint64_t replaced;
 
 	if (rc < 0)
 		return rc;
-	rc = place_all(w);
+	rc = store_quota_begin(&w->quota, &w->at);
+	if (rc == 0) {
+		rc = place_all(w, &replaced);
+		store_quota_end(&w->quota, &w->at, rc == 0, rc == 0 ? replaced : 0);
+	}
 	store_dir_unlock(&w->at);
 	return rc;
 }
@@ -403,10 +436,22 @@ int store_work_place(struct store_work *w)
 	return rc == 0 ? store_work_sync_dir(w) : rc;
 }
 
+static int unlink_file(struct store_work *w, const struct store_there *there)
+{
+	int rc = store_quota_begin(&w->quota, &w->at);
+
+	if (rc != 0)
+		return rc;
+	if (unlinkat(w->at.fd, w->name, 0) < 0)
+		rc = errno == ENOENT ? 404 : -errno;
+	store_quota_end(&w->quota, &w->at, false, rc == 0 ? store_rules_cost(there) : 0);
+	return rc;
+}
+
 int store_work_remove(struct store_work *w)
 {
 	struct store_there there;
-	int rc = store_dir_open(&w->at, w->root, w->dir);
+	int rc = store_work_open(w);
 
 	if (rc == 0)
 		rc = store_dir_lock(&w->at, w->job);
@@ -415,8 +460,8 @@ int store_work_remove(struct store_work *w)
 	rc = store_rules_look(w, w->name, 404, &there);
 	if (rc == 0 && (!there.any || there.other))
 		rc = 404;
-	if (rc == 0 && unlinkat(w->at.fd, w->name, 0) < 0)
-		rc = errno == ENOENT ? 404 : -errno;
+	if (rc == 0)
+		rc = unlink_file(w, &there);
 	store_dir_unlock(&w->at);
 	w->changed = rc == 0;
 	return rc == 0 ? store_work_sync_dir(w) : rc;
@@ -435,6 +480,7 @@ bool store_work_close(struct store_work *w)
 	for (unsigned i = 0; i < w->nfiles; i++)
 		store_file_drop(w->files[i], &w->at);
 	store_sum_fini(&w->sum);
+	store_quota_close(&w->quota);
 	store_dir_close(&w->at);
 	return !more;
 }

@@ -7,6 +7,7 @@
 #define H2D_FILES_STORE_WORK_H
 
 #include "files/store_file.h"
+#include "files/store_quota.h"
 #include "http/coding.h"
 #include "http/cond.h"
 #include "http/digest_field.h"
@@ -29,7 +30,6 @@ struct store_work {
 	const char *name;      /* of the file; NULL: a form says */
 	bool removes;
 	bool overwrite;
-	uint64_t quota;         /* bytes of the folder; 0: any */
 	uint64_t max_file_size; /* up to here content is hashed as it comes */
 	struct etag_memo *memo;
 	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
@@ -44,18 +44,22 @@ struct store_work {
 	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
 	/* What became of it. */
-	struct store_dir at;   /* the folder */
-	struct store_sum sum;  /* of the body */
-	uint64_t size;         /* of what was written, by requests before this one too */
-	uint64_t room;         /* how much may be */
-	bool in_part;          /* the last of the files is not complete */
-	const struct err *err; /* what the peer did wrong, where the result is its status */
+	struct store_dir at;      /* the folder */
+	struct store_sum sum;     /* of the body */
+	uint64_t size;            /* of what was written, by requests before this one too */
+	struct store_quota quota; /* its max is asked, too */
+	uint64_t replaced;        /* what the files that the upload will replace cost */
+	bool in_part;             /* the last of the files is not complete */
+	const struct err *err;    /* what the peer did wrong, where the result is its status */
 	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
 	unsigned nfiles, cap;
 };
 
-/* Opens the folder; sees whether the upload can succeed at all. */
+/* Opens the folder and its sum: first of all. 0, or -errno. */
+int store_work_open(struct store_work *w);
+
+/* … and sees whether the upload can succeed at all. */
 int store_work_begin(struct store_work *w);
 
 /* The next pieces of the body. */

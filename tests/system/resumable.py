@@ -69,8 +69,11 @@ class Open:
 		if self.is_h2:
 			self.c.conn.end_stream(self.stream)
 			self.c.flush()
-			return self.c.response(self.stream)
-		return self.c.response()
+		return self.early()
+
+	def early(self):
+		"""Before the end of the body, too."""
+		return self.c.response(self.stream) if self.is_h2 else self.c.response()
 
 	def cut(self, reset=True):
 		sock = self.c.sock

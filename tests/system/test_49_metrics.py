@@ -205,7 +205,7 @@ def test_protocols_and_resumptions(h2d):
 
 
 def test_limits(h2d):
-	server = h2d.new(listens=("tcp",), server='upload-dir = "files"  upload-public = true  upload-quota = "1K"',
+	server = h2d.new(listens=("tcp",), server='upload-dir = "files"  upload-public = true  upload-quota = "4K"',
 		sections='limits { client-header-size = "2K"  client-max-body-size = "10K" }  timeouts { header = 1 }')
 	os.mkdir(os.path.join(server.root, "files"))
 	os.chmod(os.path.join(server.root, "files"), 0o777)
@@ -216,7 +216,7 @@ def test_limits(h2d):
 		for _ in range(2):
 			assert c.get("/", [("x", "y" * 3000)]).status == 431
 		assert c.request("PUT", "/files/a", body=b"x" * 11000).status == 413
-		assert c.request("PUT", "/files/a", body=b"x" * 2000).status == 507
+		assert c.request("PUT", "/files/a", body=b"x" * 5000).status == 507
 	with server.h1() as c:
 		c.send_bytes(b"GET / HTTP/1.1\r\n")
 		assert c.response().status == 408

@@ -213,9 +213,16 @@ def test_quota(make, way):
 	with connect(server, way) as c:
 		assert put(c, "a", bytes(100000)).status == 204
 	with connect(server, way) as c:
-		assert post(c, [("b", bytes(1000)), ("c", bytes(2000))]).status == 507
+		assert post(c, [("b", bytes(1000)), ("c", bytes(1000))]).status == 507, "each is a block"
 	with connect(server, way) as c:
-		assert post(c, [("b", bytes(1000)), ("c", bytes(1400))]).status == 201
+		assert put(c, "a", bytes((100 << 10) - 2 * 4096)).status == 204
+	with connect(server, way) as c:
+		assert post(c, [("b", bytes(1000)), ("c", bytes(4096))]).status == 201
+	with connect(server, way) as c:
+		assert put(c, "d", b"").status == 507
+	with connect(server, way) as c:
+		assert c.request("DELETE", "/files/b").status == 204
+		assert put(c, "b", b"x" * 4096).status == 201
 	wait_over(server)
 	assert names(server) == ["a", "b", "c"]
 

@@ -396,37 +396,38 @@ def test_quota(make, way):
 
 
 def test_quota_of_several_at_once(make, way):
-	"""Each has room when it begins. What more came of one than may be goes again, but for what its client was told."""
+	"""There are never more bytes than may be: who would bring more is refused, and only what a client was told stays."""
 	server = make(server=PUBLIC + 'upload-quota = "1M"\n')
 
-	def grown(size):
-		return lambda: sum(os.stat(os.path.join(folder(server), name)).st_size for name in parts(server)) == size
+	def there():
+		return sum(os.stat(os.path.join(folder(server), name)).st_size for name in parts(server))
 	with connect(server, way) as c:
 		location = create(c, "a", b"x" * 100, complete=PIECE).get("location")
 	first = resumable.Open(server, way, "PATCH", location, [resumable.PARTIAL, PIECE, ("upload-offset", "100")], 900000)
 	second, gone = begin(server, way, "b", 900000, complete=PIECE)
-	third, other = begin(server, way, "c", 900000, complete=PIECE)
-	for opened in first, second, third:
-		opened.send(b"x" * 899999)
-	wait_for(grown(100 + 3 * 899999))
-	first.send(b"x")
-	assert first.finish().status == 507
-	wait_for(grown(100 + 2 * 899999))
-	assert offset_of(ask(server, way, location)) == 100
-	second.send(b"x")
-	assert second.finish().status == 507
-	wait_for(grown(100 + 899999))
+	first.send(b"x" * 500000)
+	wait_for(lambda: there() == 500100)
+	second.send(b"x" * 899999)
+	assert second.early().status == 507
 	assert ask(server, way, gone).status == 404
+	wait_for(lambda: there() == 500100)
+	third, other = begin(server, way, "c", 400000, complete=PIECE)
+	third.send(b"x" * 399999)
+	wait_for(lambda: there() == 900099)
+	first.send(b"x" * 399999)
+	assert first.early().status == 507
+	wait_for(lambda: there() == 100 + 399999)
+	assert offset_of(ask(server, way, location)) == 100
 	third.send(b"x")
 	assert third.finish().status == 201
-	assert offset_of(ask(server, way, other)) == 900000
+	assert offset_of(ask(server, way, other)) == 400000
 	for opened in first, second, third:
 		opened.c.close()
 
 
 def test_quota_of_empty_uploads(make):
 	"""Each costs something, though nothing came of it."""
-	server = make(server=PUBLIC + 'upload-quota = "20K"\n')
+	server = make(server=PUBLIC + 'upload-quota = "40K"\n')
 	with connect(server, "h2-tcp") as c:
 		statuses = [create(c, "a", b"", complete=PIECE).status for _ in range(8)]
 	assert statuses == 5 * [201] + 3 * [507]

@@ -236,7 +236,7 @@ server "_" {
 
 task("so much and no more", PLAIN + """
 limits { client-max-body-size = "1K" }
-server "_" { root = "/srv/www"  upload-dir = "files"  upload-public = true  upload-quota = "1500" }
+server "_" { root = "/srv/www"  upload-dir = "files"  upload-public = true  upload-quota = "4K" }
 """, Ask("/files/large", 413, put=b"x" * 1025), Ask("/files/a", 201, put=b"x" * 1000), Ask("/files/b", 507, put=b"x" * 1000),
 	files={"files/.keep": ""})
 
@@ -269,6 +269,7 @@ task("a load balancer asks for the health", PLAIN + 'server "_" { root = "/srv/w
 
 def whole(run):
 	with run.connect() as c:
+		procs.wait_for(lambda: c.request("HEAD", "/disk.iso").get("etag"), said="its entity tag")
 		first = c.get("/disk.iso", [("range", "bytes=0-999999")])
 		rest = c.get("/disk.iso", [("range", "bytes=1000000-"), ("if-range", first.get("etag"))])
 		assert (first.status, rest.status) == (206, 206)

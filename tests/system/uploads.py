@@ -21,8 +21,8 @@ def folder(server):
 
 
 def names(server):
-	"""All names in the folder, hidden ones included."""
-	return sorted(os.listdir(folder(server)))
+	"""All names in the folder, hidden ones included, but for its sum."""
+	return sorted(name for name in os.listdir(folder(server)) if name != ".h2d-quota")
 
 
 def content(server, name):

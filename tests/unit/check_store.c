@@ -26,6 +26,7 @@ static void begin(const char *name, bool no_tmpfile)
 	w.overwrite = true;
 	w.max_file_size = 1 << 20;
 	w.memo = etag_memo_shared();
+	w.quota.fd = -1;
 	w.length = BODY_UNKNOWN;
 	w.at.no_tmpfile = no_tmpfile;
 }
@@ -275,22 +276,23 @@ START_TEST(locked)
 }
 END_TEST
 
+/* A file counts as one block at least, and what it replaces does not. */
 START_TEST(quota)
 {
 	begin("a", _i);
-	w.quota = 5;
+	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
 	ck_assert_int_eq(store("12345"), 0);
 	end();
 	begin("b", _i);
-	w.quota = 5;
+	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
 	ck_assert_int_eq(store("1"), 507);
 	end();
 	begin("a", _i);
-	w.quota = 5;
+	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
 	ck_assert_int_eq(store("54321"), 0);
 	end();
 	ck_assert(holds("a", "54321"));
-	ck_assert_uint_eq(entries(), 1);
+	ck_assert_uint_eq(entries(), 2); /* the sum, too */
 }
 END_TEST
 

@@ -1,0 +1,373 @@
+/*
+ * store_quota: reads, writes and locks the folder's sum, and makes it anew. Called by store_work.c,
+ * store_part.c and store_sweep.c in threads; never trusts what it reads, as far as its own memory
+ * goes. No file of the folder but its own is touched.
+ */
+#include "files/store_quota.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file_id.h"
+
+#define NAME ".h2d-quota"
+
+enum {
+	MODE = 0600,
+	CELLS_MAX = 65536,
+	WALK_SHARE = 20, /* of the time: one part of so many is spent on walking */
+	WALK_TRIES = 3,
+	OLD_S = 600,
+};
+
+#define SECOND_NS INT64_C(1000000000)
+#define MS_NS     INT64_C(1000000)
+
+/* "h2dquota", on this machine. */
+static const uint64_t magic = 0x61746f7571643268;
+
+static int open_file(const struct store_dir *d)
+{
+	int fd = openat(d->fd, NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
+
+	return fd >= 0 ? fd : -errno;
+}
+
+int store_quota_open(struct store_quota *q, const struct store_dir *d)
+{
+	*q = (struct store_quota){ .fd = -1, .max = q->max, .cell = -1 };
+	if (q->max == 0)
+		return 0;
+	q->fd = open_file(d);
+	/* Who made it was another user. */
+	if (q->fd == -EACCES && unlinkat(d->fd, NAME, 0) == 0)
+		q->fd = open_file(d);
+	return q->fd >= 0 ? 0 : q->fd;
+}
+
+/* --- its bytes -------------------------------------------------------------------------------- */
+
+static int write_head(struct store_quota *q)
+{
+	ssize_t n;
+
+	q->head.changes++;
+	n = pwrite(q->fd, &q->head, sizeof(q->head), 0);
+	return n == (ssize_t)sizeof(q->head) ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+static off_t place_of(int64_t cell)
+{
+	return (off_t)(sizeof(struct store_quota_head) + (size_t)cell * sizeof(uint64_t));
+}
+
+static uint64_t read_cell(const struct store_quota *q, int64_t cell)
+{
+	uint64_t bytes;
+
+	return pread(q->fd, &bytes, sizeof(bytes), place_of(cell)) == sizeof(bytes) ? bytes : 0;
+}
+
+static int write_cell(const struct store_quota *q, int64_t cell, uint64_t bytes)
+{
+	ssize_t n = pwrite(q->fd, &bytes, sizeof(bytes), place_of(cell));
+
+	return n == (ssize_t)sizeof(bytes) ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
+/* --- who holds what --------------------------------------------------------------------------- */
+
+/* Its lock, or without it. True: nobody else has it. */
+static bool lock_cell(const struct store_quota *q, int64_t cell, short how)
+{
+	struct flock l = { .l_type = how,
+		.l_whence = SEEK_SET,
+		.l_start = place_of(cell),
+		.l_len = sizeof(uint64_t) };
+
+	return fcntl(q->fd, F_OFD_SETLK, &l) == 0;
+}
+
+/* It is nobody's, and locked: what the dead held of it is free. */
+static void empty(struct store_quota *q, int64_t cell)
+{
+	q->head.held = less(q->head.held, read_cell(q, cell));
+	write_cell(q, cell, 0);
+}
+
+static void bury_the_dead(struct store_quota *q)
+{
+	uint64_t held = 0;
+
+	for (int64_t i = 0; i < (int64_t)q->head.cells; i++) {
+		if (i != q->cell && lock_cell(q, i, F_WRLCK)) {
+			write_cell(q, i, 0);
+			lock_cell(q, i, F_UNLCK);
+		}
+		held += read_cell(q, i);
+	}
+	q->head.held = held;
+}
+
+static int take_cell(struct store_quota *q)
+{
+	for (int64_t i = 0; q->cell < 0 && i < CELLS_MAX; i++) {
+		if (!lock_cell(q, i, F_WRLCK))
+			continue;
+		if ((uint64_t)i < q->head.cells)
+			empty(q, i);
+		else
+			q->head.cells = (uint64_t)i + 1;
+		q->cell = i;
+	}
+	return q->cell >= 0 ? 0 : -EMFILE;
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+/* When a name in it changed last; 0: not known. */
+static int64_t dir_ns(const struct store_dir *d)
+{
+	struct stat st;
+
+	return fstat(d->fd, &st) == 0 ? file_id_ns(st.st_mtim) : 0;
+}
+
+/*
+ * Names have changed, or it is long ago: files that others write to change no name. Not all the
+ * time for a folder that others change all the time.
+ */
+static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
+{
+	int64_t since = file_id_clock_ns() - q->head.walked_ns;
+	int64_t rest = WALK_SHARE * q->head.walk_ns;
+
+	if (since < 0 || since >= OLD_S * SECOND_NS)
+		return true;
+	return q->head.dir_ns != dir_ns(d) && since >= (rest < SECOND_NS ? SECOND_NS : rest);
+}
+
+/* What the walk finds, and when the folder was as it finds it. */
+static int walk(struct store_quota *q, const struct store_dir *d, struct store_quota_head *found)
+{
+	uint64_t begun_ms = clock_now_ms();
+	int rc;
+
+	found->dir_ns = dir_ns(d);
+	rc = store_dir_used(d, &found->used);
+	found->walk_ns = (int64_t)(clock_now_ms() - begun_ms) * MS_NS;
+	q->walks++;
+	return rc;
+}
+
+static void take_over(struct store_quota *q, const struct store_quota_head *found)
+{
+	q->head.used = found->used;
+	q->head.dir_ns = found->dir_ns;
+	q->head.walk_ns = found->walk_ns;
+	q->head.walked_ns = file_id_clock_ns();
+}
+
+/* Nobody changes anything meanwhile. */
+static int walk_locked(struct store_quota *q, const struct store_dir *d)
+{
+	struct store_quota_head found;
+	int rc = walk(q, d, &found);
+
+	if (rc < 0)
+		return rc;
+	take_over(q, &found);
+	return write_head(q);
+}
+
+static void leave(const struct store_quota *q)
+{
+	store_dir_let_go(q->fd);
+}
+
+static bool read_head(struct store_quota *q)
+{
+	return pread(q->fd, &q->head, sizeof(q->head), 0) == (ssize_t)sizeof(q->head) &&
+	       q->head.magic == magic && q->head.cells <= CELLS_MAX;
+}
+
+/* Locks it; whoever is the first to come makes it. 0, or -errno. */
+static int enter(struct store_quota *q, const struct store_dir *d)
+{
+	int rc = store_dir_wait(q->fd, NULL);
+
+	if (rc < 0 || read_head(q))
+		return rc;
+	q->head = (struct store_quota_head){ .magic = magic };
+	rc = walk_locked(q, d);
+	if (rc < 0)
+		leave(q);
+	return rc;
+}
+
+/* --- how much may be -------------------------------------------------------------------------- */
+
+static bool fits(const struct store_quota *q, uint64_t more, uint64_t replaced)
+{
+	uint64_t there = q->head.used + q->head.held;
+
+	/* None of these is near the end of what a number can be, but they are read from a file. */
+	return q->head.used <= INT64_MAX && q->head.held <= INT64_MAX && more <= INT64_MAX &&
+	       replaced <= INT64_MAX && less(there + more, replaced) <= q->max;
+}
+
+bool store_quota_fits(const struct store_quota *q, uint64_t replaced)
+{
+	return q->max == 0 || fits(q, 0, replaced);
+}
+
+/* It is refused when nothing else is left. */
+static int admit(struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+{
+	int rc = 0;
+
+	q->doubted |= is_doubted(q, d);
+	if (fits(q, more, replaced))
+		return 0;
+	bury_the_dead(q);
+	if (!fits(q, more, replaced) && is_doubted(q, d))
+		rc = walk_locked(q, d);
+	return rc < 0 || fits(q, more, replaced) ? rc : 507;
+}
+
+int store_quota_check(
+	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+{
+	int rc = q->max > 0 ? enter(q, d) : 0;
+
+	if (rc < 0 || q->max == 0)
+		return rc;
+	rc = admit(q, d, more, replaced);
+	leave(q);
+	return rc;
+}
+
+int store_quota_hold(
+	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+{
+	int rc = q->max > 0 && more > 0 ? enter(q, d) : 0;
+
+	if (rc < 0 || q->max == 0 || more == 0)
+		return rc;
+	rc = admit(q, d, more, replaced);
+	if (rc == 0)
+		rc = take_cell(q);
+	if (rc == 0)
+		rc = write_cell(q, q->cell, q->mine + more);
+	if (rc == 0) {
+		q->mine += more;
+		q->head.held += more;
+		rc = write_head(q);
+	}
+	leave(q);
+	return rc;
+}
+
+int store_quota_keep(
+	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+{
+	int rc = q->max > 0 && more > 0 ? enter(q, d) : 0;
+
+	if (rc < 0 || q->max == 0 || more == 0)
+		return rc;
+	rc = admit(q, d, more, replaced);
+	if (rc == 0) {
+		q->head.used += more;
+		rc = write_head(q);
+	}
+	leave(q);
+	return rc;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+int store_quota_begin(struct store_quota *q, const struct store_dir *d)
+{
+	int rc = q->max > 0 ? enter(q, d) : 0;
+
+	if (rc == 0 && q->max > 0)
+		q->known = q->head.dir_ns == dir_ns(d);
+	return rc;
+}
+
+/* What this upload holds is its no more. */
+static void let_go(struct store_quota *q)
+{
+	if (q->mine == 0)
+		return;
+	q->head.held = less(q->head.held, q->mine);
+	write_cell(q, q->cell, 0);
+	q->mine = 0;
+}
+
+void store_quota_end(struct store_quota *q, const struct store_dir *d, bool placed, uint64_t gone)
+{
+	if (q->max == 0)
+		return;
+	if (placed) {
+		q->head.used += q->mine;
+		let_go(q);
+	}
+	q->head.used = less(q->head.used, gone);
+	if (q->known)
+		q->head.dir_ns = dir_ns(d);
+	write_head(q);
+	leave(q);
+}
+
+void store_quota_close(struct store_quota *q)
+{
+	if (q->fd < 0)
+		return;
+	/* Else the next one who wants the room finds that nobody has the cell's lock. */
+	if (q->mine > 0 && store_dir_wait(q->fd, NULL) == 0) {
+		if (read_head(q)) {
+			let_go(q);
+			write_head(q);
+		}
+		leave(q);
+	}
+	close(q->fd);
+	q->fd = -1;
+}
+
+/* What changed while it was walked may be in what was found, or not. */
+int store_quota_renew(struct store_quota *q, const struct store_dir *d)
+{
+	struct store_quota_head found;
+	int rc = enter(q, d);
+
+	for (int tries = 0; rc == 0 && is_doubted(q, d) && tries < WALK_TRIES; tries++) {
+		uint64_t changes = q->head.changes;
+
+		leave(q);
+		rc = walk(q, d, &found);
+		if (rc == 0)
+			rc = enter(q, d);
+		if (rc < 0)
+			return rc;
+		if (q->head.changes != changes && tries < WALK_TRIES - 1)
+			continue;
+		take_over(q, &found);
+		if (q->head.changes != changes)
+			q->head.dir_ns = 0; /* another one will find out */
+		rc = write_head(q);
+	}
+	if (rc == 0)
+		leave(q);
+	return rc;
+}
