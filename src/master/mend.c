@@ -28,10 +28,23 @@ static void tell_processes(struct master *m)
 			mend_again(c);
 }
 
+/* The service manager, which may have it too, knows a unix socket by its file. */
+static int mend_stored(struct sockets_entry *e, unsigned slot, char *err, size_t errsize)
+{
+	int rc;
+
+	if (e->passed || !e->listener.shared)
+		return listener_mend(&e->listener, slot, e->mode, err, errsize);
+	fdstore_remove(&e->listener);
+	rc = listener_mend(&e->listener, slot, e->mode, err, errsize);
+	fdstore_put(&e->listener);
+	return rc;
+}
+
 static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
 {
 	char text[ADDR_TEXT], err[256];
-	int rc = listener_mend(&e->listener, slot, e->mode, err, sizeof(err));
+	int rc = mend_stored(e, slot, err, sizeof(err));
 
 	addr_format(&e->listener.addr, text, sizeof(text));
 	if (rc < 0) {
@@ -42,13 +55,10 @@ static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
 		"a socket of %s took no connections any more, and does again: a worker may have "
 		"been taken over",
 		text);
-	if (rc == 0) {
+	if (rc == 0)
 		balance_apply(m);
-		return;
-	}
-	if (!e->passed)
-		fdstore_put(&e->listener);
-	tell_processes(m);
+	else
+		tell_processes(m);
 }
 
 static void look_at(struct master *m, struct sockets_entry *e)

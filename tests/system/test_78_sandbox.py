@@ -352,6 +352,29 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 	assert len(server.status()["workers"]) == 1
 
 
+def test_a_mended_socket_is_stored_anew(h2d, handlers):
+	"""The service manager has the one that takes connections, and the other no more."""
+	server = h2d.new(binary=handlers, listens=("tcp",), sections=off(seccomp="off"))
+	path = server.path("notify.sock")
+	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+		s.bind(path)
+		s.settimeout(procs.DEADLINE)
+		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, FDSTORE="512")
+		server.start()
+		server.baseline = None
+		name = lambda: "h2d/unix/%d/%d" % (os.stat(server.admin_path).st_dev, os.stat(server.admin_path).st_ino)
+		def heard(text):
+			while text not in s.recv(4096).decode():
+				pass
+		before = name()
+		heard("FDSTORE=1\nFDPOLL=0\nFDNAME=%s\n" % before)
+		with server.connect("tcp") as c:
+			assert c.get("/t/shared/shutdown?unix").body == b"done"
+		heard("FDSTOREREMOVE=1\nFDNAME=%s\n" % before)
+		procs.wait_for(lambda: procs.listens(server.admin_path), said="it is mended")
+		heard("FDSTORE=1\nFDPOLL=0\nFDNAME=%s\n" % name())
+
+
 CTL_FULL, CTL_LINE, CTL_NONE = 11, 13, 31
 
 
