@@ -39,7 +39,10 @@ struct worker_load {
 /* worker_trim's own. */
 struct worker_trim {
 	unsigned crowd; /* connections at most, since memory was given back */
-	unsigned away;  /* looks in a row at which half of them were gone */
+	int64_t work;   /* the same, in a second */
+	int64_t done;   /* ever, at the last look */
+	unsigned
+		away; /* looks in a row at which half of the crowd, or most of the work, was gone */
 };
 
 struct worker {

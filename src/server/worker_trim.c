@@ -1,16 +1,21 @@
 /*
- * worker_trim: remembers how many connections there were at most, and trims when half of them have
- * left. What a steady load needs stays where it is.
+ * worker_trim: remembers how many connections there were at most, and how much work in a second,
+ * and trims when half of the one or most of the other is gone. What a steady load needs stays where
+ * it is.
  */
 #include "server/worker_trim.h"
 
 #include <malloc.h>
 
+#include "base/counters.h"
 #include "request/body_queue.h"
 
 enum {
-	LEAST = 256, /* connections; what fewer leave behind is not worth a walk over the heap */
-	AWAY = 3,    /* looks: a crowd that is back sooner finds its memory */
+	LEAST = 256,   /* connections, or work; what less leaves behind is not worth a walk over the
+			  heap */
+	CALM = 8,      /* a second's work may be so many times less than another's all day */
+	AWAY = 3,      /* looks: a crowd that is back sooner finds its memory */
+	PIECE = 65536, /* bytes that are as much work as a request */
 };
 
 void worker_trim_taken(struct worker *w)
@@ -29,12 +34,33 @@ static void trim(struct worker *w)
 	malloc_trim(0);
 }
 
+/* Of the last second. */
+static int64_t work(struct worker_trim *t)
+{
+	int64_t bytes = counters_get(counters, COUNTER_bytes_in) +
+			counters_get(counters, COUNTER_bytes_out);
+	int64_t done = counters_get(counters, COUNTER_requests) + bytes / PIECE;
+	int64_t n = done - t->done;
+
+	t->done = done;
+	if (n > t->work)
+		t->work = n;
+	return n;
+}
+
 void worker_trim_look(struct worker *w)
 {
-	if (w->trim.crowd < LEAST || w->conns.nlive > w->trim.crowd / 2) {
-		w->trim.away = 0;
-	} else if (++w->trim.away == AWAY) {
-		w->trim = (struct worker_trim){ .crowd = w->conns.nlive };
+	struct worker_trim *t = &w->trim;
+	int64_t n = work(t);
+	bool left = t->crowd >= LEAST && w->conns.nlive <= t->crowd / 2;
+	bool calm = t->work >= LEAST && n <= t->work / CALM;
+
+	if (!left && !calm) {
+		t->away = 0;
+	} else if (++t->away == AWAY) {
+		t->away = 0;
+		t->crowd = w->conns.nlive;
+		t->work = n;
 		trim(w);
 	}
 }

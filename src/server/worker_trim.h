@@ -1,6 +1,6 @@
 /*
- * worker_trim: gives memory back to the system when a crowd of connections has left: what pools and
- * free lists keep, and what malloc has free. For server/worker.c only.
+ * worker_trim: gives memory back to the system when a crowd of connections has left, or after much
+ * work: what pools and free lists keep, and what malloc has free. For server/worker.c only.
  */
 #ifndef H2D_SERVER_WORKER_TRIM_H
 #define H2D_SERVER_WORKER_TRIM_H

@@ -61,3 +61,21 @@ def test_crowd_comes_and_leaves(h2d, how, n, most):
 		ask(connections[:5], 5, extra=[("cookie", "c" * 6000)])
 	leave(server, connections)
 	wait_for(lambda: cost() <= full / 10 + SPARE, 10, 0.1, "a tenth of %d bytes is left" % full)
+
+
+def test_few_connections_with_much_work(h2d):
+	"""Each holds as many requests as it may, and takes nothing of what they are answered with."""
+	server = h2d(sections=KEPT, image=True, files={FAR: b"f" * 20000, "page": b"p" * 2000})
+	pid = server.worker_pids()[0]
+	leave(server, wave(server, "tcp", 10))
+	before = procs.proportional_memory(pid)
+	connections = [server.raw(settings={0x4: 0}) for _ in range(30)]
+	for c in connections:
+		c.send(*[c.headers(stream, c.head("/page")) for stream in range(1, 200, 2)])
+	for c in connections:
+		assert c.status_of(199) == 200
+	full = procs.proportional_memory(pid) - before
+	leave(server, connections)
+	if not srv.SANITIZED:
+		wait_for(lambda: procs.proportional_memory(pid) - before <= full / 10 + SPARE, 10, 0.1,
+			"a tenth of %d bytes is left" % full)
