@@ -88,6 +88,7 @@ void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), 
 	/* A worker that drains gets no new image, so what it holds is in nobody's way. */
 	struct lender *lender = f->no_image ? NULL : orphans_due(&f->segments, clock_ms());
 
+	places_look(&f->disk->places);
 	if (lender == NULL)
 		return;
 	ask(ctx, lender);

@@ -2,13 +2,17 @@
 #include "files/places.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 
 /* What keeps a place from being held. */
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
-enum { UPLOADS_LEAVE = 4 /* this part of all */ };
+enum {
+	UPLOADS_LEAVE = 4, /* this part of all */
+	ENDS_MAX = 32,     /* uploads that end in a second */
+};
 
 unsigned places_held(const struct places *all)
 {
@@ -58,6 +62,10 @@ static void hold(struct places *all, struct place *p)
 	p->share->held++;
 	p->held = true;
 	p->promised = false;
+	if (!p->upload || p->account == NULL)
+		return;
+	p->since_ms = clock_ms();
+	list_append(&p->account->parts[ACCOUNT_UPLOADS].lent, &p->mine);
 }
 
 static void wake(struct places *all)
@@ -70,6 +78,8 @@ static void free_place(struct places *all, struct place *p)
 {
 	struct account *account = p->account;
 
+	if (p->upload && account != NULL)
+		list_remove(&p->mine);
 	all->coming -= p->coming;
 	p->held = p->coming = false;
 	p->account = NULL;
@@ -189,7 +199,8 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 		found = of_the_greediest(all, p, &whose);
 	else if (!p->upload)
 		found = first_lent(client_of(all, p->account));
-	if (full != CONNECTION)
+	/* Whoever waits was told of. */
+	if (full != CONNECTION && !p->waits)
 		tell(all, whose);
 	p->promised = found != NULL;
 	return found != NULL && take_back(all, found);
@@ -340,6 +351,81 @@ void places_give(struct places *all, struct place *p)
 {
 	if (p->held)
 		free_place(all, p);
+}
+
+/* --- uploads that end for others -------------------------------------------------------------- */
+
+/* Connections of the client, of at most max. */
+static unsigned wait_to_upload(const struct account_part *client, unsigned max)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &client->line) {
+		const struct place_share *s = LIST_ENTRY(node, struct place_share, node);
+
+		if (n == max)
+			break;
+		n += LIST_ENTRY(s->line.next, struct place, node)->upload;
+	}
+	return n;
+}
+
+static uint64_t rate(struct place *p)
+{
+	uint64_t ms = clock_ms() - p->since_ms, came;
+
+	if (ms < PLACES_UPLOAD_MS)
+		return PLACES_BUSY;
+	came = p->came(p);
+	return came != PLACES_BUSY ? came * 1000 / ms : PLACES_BUSY;
+}
+
+/* Of those accounts that hold most. */
+static struct place *slowest(struct places *all)
+{
+	const struct account *most = budget_most(&all->uploads);
+	struct place *found = NULL;
+	uint64_t least = PLACES_BUSY;
+
+	LIST_FOREACH(node, &all->uploads.holders) {
+		const struct account_part *part = LIST_ENTRY(node, struct account_part, node);
+
+		if (part->held < most->parts[ACCOUNT_UPLOADS].held)
+			continue;
+		LIST_FOREACH(upload, &part->lent) {
+			struct place *p = LIST_ENTRY(upload, struct place, mine);
+			uint64_t r = rate(p);
+
+			if (r < least) {
+				least = r;
+				found = p;
+			}
+		}
+	}
+	return found;
+}
+
+static void end_slowest(struct places *all)
+{
+	struct place *p = slowest(all);
+
+	if (p == NULL)
+		return;
+	COUNT(limit_files, 1);
+	log_peer(LEVEL_INFO, "client %s: an upload of %llu bytes in %llu s ends, as others wait",
+		ADDR_HOST(&p->account->client), (unsigned long long)p->came(p),
+		(unsigned long long)(clock_ms() - p->since_ms) / 1000);
+	p->back(p);
+}
+
+void places_look(struct places *all)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &all->clients)
+		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), ENDS_MAX - n);
+	for (; n > 0; n--)
+		end_slowest(all);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

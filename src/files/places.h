@@ -13,9 +13,10 @@
 #include "request/budget.h"
 
 enum {
-	PLACES_SHARE = 16, /* of one connection */
-	PLACES_LEAST = 16, /* of an account, also where few are left */
-	PLACES_MAX = 4096, /* until places_limit() says otherwise */
+	PLACES_SHARE = 16,       /* of one connection */
+	PLACES_LEAST = 16,       /* of an account, also where few are left */
+	PLACES_MAX = 4096,       /* until places_limit() says otherwise */
+	PLACES_UPLOAD_MS = 2000, /* an upload has its place for so long at least */
 };
 
 /* What one connection has. Zeroed, it is empty, but for its lists: place_share_init(). */
@@ -41,22 +42,33 @@ struct places {
 struct place {
 	struct place_share *share; /* NULL: no connection has it any more */
 	struct account *account;   /* NULL: it is held for nobody */
-	bool upload;               /* set before it is taken; never lent */
+	bool upload;               /* set before it is taken; never lent, but see places_look() */
 	bool held, waits, lent;
-	bool promised;    /* it waits, and one that was taken back is to be its own */
-	bool coming;      /* it was taken back, and its file is being closed */
-	bool rests;       /* lent, and its peer takes nothing now */
-	struct list node; /* in its share's line, or among those that it has lent */
-	struct list mine; /* lent: in the list of its account's part */
+	bool promised;     /* it waits, and one that was taken back is to be its own */
+	bool coming;       /* it was taken back, and its file is being closed */
+	bool rests;        /* lent, and its peer takes nothing now */
+	struct list node;  /* in its share's line, or among those that it has lent */
+	struct list mine;  /* lent, or an upload's: in the list of its account's part */
+	uint64_t since_ms; /* of an upload: when it got its place */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
 	/* A lent one is needed elsewhere. True: its file is closed; false: places_drop() comes. */
 	bool (*back)(struct place *p);
+	/* Of an upload: bytes that have come; PLACES_BUSY: it is not to be ended now. */
+	uint64_t (*came)(struct place *p);
 };
+
+#define PLACES_BUSY UINT64_MAX
 
 void places_init(struct places *all, struct loop *loop);
 /* Asserts that none is held. */
 void places_fini(struct places *all);
 void places_limit(struct places *all, unsigned max);
+
+/*
+ * For once a second. While uploads wait, the one that comes slowest ends (back() is called), of the
+ * accounts that hold most: one for each connection that waits.
+ */
+void places_look(struct places *all);
 
 void place_share_init(struct place_share *s);
 

@@ -73,6 +73,20 @@ static void granted(struct place *p)
 	store_submit(s, s->first);
 }
 
+/* Others wait, and its client hardly sends. */
+static bool back(struct place *p)
+{
+	store_fail(LIST_ENTRY(p, struct store, place), 503);
+	return false;
+}
+
+static uint64_t came(struct place *p)
+{
+	const struct store *s = LIST_ENTRY(p, struct store, place);
+
+	return store_waits(s) ? s->req->record.bytes_in : PLACES_BUSY;
+}
+
 static void take_place(struct store *s)
 {
 	/* The gate has said who it is. */
@@ -82,6 +96,8 @@ static void take_place(struct store *s)
 	}
 	s->place.granted = granted;
 	s->place.upload = true;
+	s->place.back = back;
+	s->place.came = came;
 	if (places_take(&s->disk->places, s->req->conn->files, req_account(s->req), &s->place))
 		granted(&s->place);
 }

@@ -73,6 +73,8 @@ void store_gate_files(struct store *s);
 void store_submit(struct store *s, enum store_step step);
 /* The body has more, or its end. */
 void store_pump(struct store *s);
+/* It is its client that it waits for. */
+bool store_waits(const struct store *s);
 /* … has no more for now: a thread takes what there is. */
 void store_gathered(struct timer *gather);
 

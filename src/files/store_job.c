@@ -222,6 +222,11 @@ static bool may_take(const struct store *s)
 	return !s->busy && s->req->body_awaited && s->step <= STORE_TAKE;
 }
 
+bool store_waits(const struct store *s)
+{
+	return s->req != NULL && may_take(s) && !s->req->body_queue.ended;
+}
+
 static void take_all(struct store *s)
 {
 	struct body_queue *q = &s->req->body_queue;

@@ -215,6 +215,44 @@ def windows_left_over(t):
 
 
 @attack
+@beside(*FILES)
+def files_held_by_readers(t):
+	"""Downloads over HTTP/1 that nobody reads, of many clients."""
+	held = []
+	try:
+		for n in range(t.crowd):
+			held.append(t.h1(source=address(n)))
+			held[-1].send_bytes(b"GET /still/large.bin HTTP/1.1\r\nhost: localhost\r\n\r\n")
+			yield 0.005
+		for _ in range(40):
+			yield 0.5
+	finally:
+		for c in held:
+			c.close()
+
+
+@attack
+@beside(*FILES)
+def files_held_by_uploads(t):
+	"""Uploads that come a byte at a time."""
+	held = []
+	try:
+		for n in range(t.crowd):
+			held.append(t.raw(source=address(n)))
+			held[-1].send(*(held[-1].headers(i, held[-1].head("/files/held-%d-%d" % (n, i), "PUT",
+				extra=basic("bob", "bobs") + [("content-length", "100000")]), end_stream=False)
+				for i in range(1, 33, 2)))
+			yield 0.005
+		for _ in range(40):
+			for raw in held:
+				raw.try_send(b"".join(hf.DataFrame(i, b"x").serialize() for i in range(1, 33, 2)))
+				yield 0.5 / len(held)
+	finally:
+		for raw in held:
+			raw.close()
+
+
+@attack
 def held_streams_over_images(t):
 	"""Each begins on another image and stands still."""
 	with t.raw(window=100) as raw:

@@ -1,5 +1,6 @@
 /* check_places: places for open files: what one connection gets, who waits, and whose turn it is.
  */
+#include "base/clock.h"
 #include "base/counters.h"
 #include "files/places.h"
 #include "unit.h"
@@ -233,6 +234,54 @@ START_TEST(uploads)
 }
 END_TEST
 
+static uint64_t came(struct place *p)
+{
+	unsigned n = (unsigned)(p - &files[0][0]);
+
+	return n == 1 ? PLACES_BUSY : 1000 + n;
+}
+
+static bool ends(struct place *p)
+{
+	order[backs++] = (unsigned)(p - &files[0][0]);
+	end(order[backs - 1] / FILES, order[backs - 1] % FILES);
+	return false;
+}
+
+/* Where uploads wait, others end once a second, the slowest of those that have had their time. */
+START_TEST(uploads_end)
+{
+	struct timespec wall = { 0 };
+	uint64_t now_us = 1000000000;
+
+	clock_set(now_us, wall);
+	places_limit(&all, 8);
+	for (unsigned i = 0; i < CONNS; i++)
+		for (unsigned k = 0; k < FILES; k++) {
+			files[i][k].upload = true;
+			files[i][k].back = ends;
+			files[i][k].came = came;
+		}
+	take(0, accounts[0], 3);
+	take(1, accounts[0], 1);
+	take(2, accounts[1], 2);
+	take(3, accounts[2], 3); /* all wait */
+	take(4, accounts[3], 1);
+	clock_set(now_us + (PLACES_UPLOAD_MS - 1) * 1000, wall);
+	places_look(&all);
+	ck_assert_uint_eq(backs, 0);
+	clock_set(now_us + PLACES_UPLOAD_MS * 1000, wall);
+	places_look(&all);
+	/* One for each connection that waits; of what is busy none. */
+	ck_assert_uint_eq(backs, 2);
+	ck_assert_uint_eq(order[0], 0);
+	ck_assert_uint_eq(order[1], 2);
+	turn();
+	ck_assert(held[3] == 1 && held[4] == 1);
+	clock_update();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("places");
@@ -245,6 +294,7 @@ static TCase *tests(void)
 	tcase_add_test(c, later);
 	tcase_add_test(c, turns);
 	tcase_add_test(c, uploads);
+	tcase_add_test(c, uploads_end);
 	return c;
 }
 
