@@ -47,13 +47,20 @@ uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf)
 	return cache_room_of(asked, memory, known ? r->halved : 0);
 }
 
+bool cache_room_tells(struct cache_room *r, uint64_t kills)
+{
+	bool more = kills != r->kills;
+
+	r->kills = kills;
+	return kills == CGROUP_UNTOLD ? ++r->untold % 2 == 0 : more;
+}
+
 bool cache_room_struck(struct cache_room *r, const struct conf *conf)
 {
-	uint64_t kills = cgroup_kills(), memory = memory_there(), before;
+	uint64_t memory = memory_there(), before;
 
-	if (kills == r->kills || conf->cache.max_size == 0)
+	if (conf->cache.max_size == 0 || !cache_room_tells(r, cgroup_kills()))
 		return false;
-	r->kills = kills;
 	before = cache_room_size(r, conf);
 	if (r->asked != conf->cache.max_size || r->memory != memory)
 		r->halved = 0;

@@ -14,7 +14,8 @@
 struct cache_room {
 	uint64_t asked, memory; /* what it was halved of: another max-size or memory begins anew */
 	unsigned halved;
-	uint64_t kills; /* as the kernel counts them; at the last look */
+	uint64_t kills;  /* as the kernel counts them; at the last look */
+	unsigned untold; /* SIGKILLs where it does not */
 };
 
 void cache_room_init(struct cache_room *r);
@@ -27,6 +28,12 @@ uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf);
  * as the kernel's count tells, and keepers get half as much from now on.
  */
 bool cache_room_struck(struct cache_room *r, const struct conf *conf);
+
+/*
+ * Whether the kernel's count says of a SIGKILL that it was for want of memory. Where there is no
+ * count (CGROUP_UNTOLD) each second one is taken for that. Pure.
+ */
+bool cache_room_tells(struct cache_room *r, uint64_t kills);
 
 /* Warns if conf's max-size is more than there is room for. */
 void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx);

@@ -171,12 +171,12 @@ static bool kills_of_group(const char *folder, void *ctx)
 
 uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat)
 {
-	uint64_t kills = 0;
+	uint64_t kills;
 
-	if (!walk(self, "", mount, kills_of_group, &kills) &&
-		!walk(self, "memory", mount, kills_of_group, &kills))
-		kills_in(vmstat, &kills);
-	return kills;
+	if (walk(self, "", mount, kills_of_group, &kills) ||
+		walk(self, "memory", mount, kills_of_group, &kills) || kills_in(vmstat, &kills))
+		return kills;
+	return CGROUP_UNTOLD;
 }
 
 uint64_t cgroup_kills(void)

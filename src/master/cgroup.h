@@ -24,8 +24,9 @@ struct cgroup_limits cgroup_limits(void);
 
 /*
  * How many processes of the group were killed for want of memory, ever; where no group says it, of
- * the machine (vmstat: /proc/vmstat); where that does not either, 0.
+ * the machine (vmstat: /proc/vmstat); where that does not either, CGROUP_UNTOLD.
  */
+#define CGROUP_UNTOLD UINT64_MAX
 uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat);
 
 /* Those of this process's group. */

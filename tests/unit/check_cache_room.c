@@ -1,6 +1,7 @@
 /* check_cache_room: what max-size comes to in little memory, and after kills. */
 #include "master/cache_room.h"
 
+#include "master/cgroup.h"
 #include "unit.h"
 
 #define MB(n) (UINT64_C(n) << 20)
@@ -56,6 +57,20 @@ START_TEST(test_a_kill)
 }
 END_TEST
 
+START_TEST(test_a_count)
+{
+	struct cache_room r = { .kills = 3 };
+
+	ck_assert(!cache_room_tells(&r, 3));
+	ck_assert(cache_room_tells(&r, 5));
+	ck_assert(!cache_room_tells(&r, 5));
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!cache_room_tells(&r, CGROUP_UNTOLD));
+		ck_assert(cache_room_tells(&r, CGROUP_UNTOLD));
+	}
+}
+END_TEST
+
 /* There is a least; and where there is no cache it is not what takes the memory. */
 START_TEST(test_the_least)
 {
@@ -78,6 +93,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, test_halves);
 	tcase_add_test(tc, test_another_kill);
 	tcase_add_test(tc, test_a_kill);
+	tcase_add_test(tc, test_a_count);
 	tcase_add_test(tc, test_the_least);
 	return tc;
 }
