@@ -165,6 +165,31 @@ unsigned drain_count(const struct master *m)
 	return n;
 }
 
+static void on_delay(struct timer *t)
+{
+	drain_all(LIST_ENTRY(t, struct master, delay), true);
+}
+
+void drain_init(struct master *m)
+{
+	timer_init(&m->delay, on_delay);
+}
+
+bool drain_announce(struct master *m)
+{
+	uint64_t delay = m->current != NULL ? m->current->conf->shutdown_delay : 0;
+
+	if (m->phase != MASTER_SERVE || delay == 0 || timer_armed(&m->delay))
+		return false;
+	log_notice("about to leave: health says so, and the drain begins in %u s", (unsigned)delay);
+	notify_stopping("about to leave");
+	timer_arm(&m->loop.wheel, &m->delay, clock_ms() + delay * 1000);
+	GEN_FOREACH(c, m->current)
+		if (c->kind->gets & CHILD_SERVE)
+			child_send(c, DUE_SERVE);
+	return true;
+}
+
 void drain_all(struct master *m, bool gracefully)
 {
 	if (m->phase != MASTER_LEAVE)
@@ -173,6 +198,7 @@ void drain_all(struct master *m, bool gracefully)
 	m->starting = NULL;
 	timer_disarm(&m->loop.wheel, &m->limit);
 	timer_disarm(&m->loop.wheel, &m->bind);
+	timer_disarm(&m->loop.wheel, &m->delay);
 	shrink_stop(m);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
 	 * it. */

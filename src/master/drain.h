@@ -17,6 +17,14 @@ void drain_check(struct gen *g);
 /* How many generations drain. */
 unsigned drain_count(const struct master *m);
 
+void drain_init(struct master *m);
+
+/*
+ * A graceful end is wanted: health says so from now on, and drain_all() follows after
+ * shutdown-delay. False: there is no delay, or it runs already.
+ */
+bool drain_announce(struct master *m);
+
 /* Ends everything, gracefully or at once; the loop stops with the last process. */
 void drain_all(struct master *m, bool gracefully);
 

@@ -36,6 +36,8 @@ static void reopen_logs(struct master *m)
 static void stop(struct master *m, bool gracefully)
 {
 	upgrade_abort(m);
+	if (gracefully && drain_announce(m))
+		return;
 	if (!gracefully || m->phase != MASTER_LEAVE)
 		drain_all(m, gracefully);
 }
@@ -46,7 +48,7 @@ static void stop(struct master *m, bool gracefully)
  */
 static bool is_container(const struct master *m)
 {
-	return getpid() == 1 && m->phase != MASTER_LEAVE;
+	return getpid() == 1 && m->phase != MASTER_LEAVE && !timer_armed(&m->delay);
 }
 
 /* The master that hands over may have named this one already: what it has is to be left in order.

@@ -55,6 +55,7 @@ struct master {
 	struct timer history;   /* history's own */
 	struct timer mend;      /* mend's own */
 	struct timer limit;     /* for a generation to come up */
+	struct timer delay;     /* shutdown-delay: h2d is about to leave; drain's own */
 	struct timer bind;      /* tries once more for the addresses of the first generation */
 	struct timer shrink;    /* looks whether sockets that are too many can be closed */
 	uint64_t quiet_from;    /* ms; since when nothing is queued there; 0: not looked at */

@@ -314,6 +314,8 @@ static bool must_wait(struct master *m)
 
 void reload_ask(struct master *m)
 {
+	if (timer_armed(&m->delay))
+		return;
 	m->again = m->phase != MASTER_LEAVE;
 	if (m->phase != MASTER_SERVE || m->starting != NULL || m->upgrade.channel.active ||
 		must_wait(m))
@@ -333,6 +335,7 @@ static void on_resume(struct task *t)
 void reload_init(struct master *m)
 {
 	task_init(&m->resume, on_resume);
+	drain_init(m);
 	shrink_init(m);
 	timer_init(&m->limit, on_limit);
 	timer_init(&m->bind, on_bind);

@@ -82,7 +82,7 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 static bool take_conf(struct target *t, const struct conf *conf)
 {
 	if (!conf->faulty)
-		t->quit_ms = conf->shutdown_timeout * 1000 + QUIT_EXTRA_MS;
+		t->quit_ms = (conf->shutdown_delay + conf->shutdown_timeout) * 1000 + QUIT_EXTRA_MS;
 	return conf->pid_file[0] != '\0' && (size_t)snprintf(t->pid_file, sizeof(t->pid_file), "%s",
 						    conf->pid_file) < sizeof(t->pid_file);
 }

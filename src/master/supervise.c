@@ -253,6 +253,8 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 	}
 	if (!gen_message(c->gen, c->kind->gets, due, msg, fds, nfds))
 		return false;
+	if (msg->type == CTL_SERVE)
+		msg->arg = timer_armed(&c->gen->master->delay);
 	if (msg->type == CTL_DRAIN)
 		msg->closing = gen_closing(c->gen, &c->gen->master->sockets);
 	return true;

@@ -463,6 +463,6 @@ void upgrade_request(struct master *m)
 	bool busy = m->phase == MASTER_START || m->starting != NULL || m->upgrade.channel.active;
 
 	m->upgrade.wanted = busy;
-	if (!busy && m->phase == MASTER_SERVE)
+	if (!busy && m->phase == MASTER_SERVE && !timer_armed(&m->delay))
 		upgrade_begin(m);
 }

@@ -122,7 +122,7 @@ static void on_look(struct timer *t)
 		loan_offer(m->current);
 	if (fine)
 		notify_watchdog();
-	if (fine && m->phase == MASTER_LEAVE)
+	if (fine && (m->phase == MASTER_LEAVE || timer_armed(&m->delay)))
 		notify_leaving();
 }
 

@@ -23,7 +23,8 @@ enum ctl_type {
 		     */
 	CTL_UNLISTEN, /* master → worker: that slot is served again, or is closed: listener, slot */
 	CTL_TICK,     /* child → master, without a slot of the scoreboard: it turns */
-	CTL_SERVE,    /* master → child: its generation serves, accept from now on */
+	CTL_SERVE, /* master → child: its generation serves, accept from now on; arg 1: health is to
+		      say that h2d is about to leave */
 	CTL_FULL, /* worker → master: arg 1: it has no room for connections; 0: again it has */
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */

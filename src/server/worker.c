@@ -255,6 +255,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		files_take_keeper(w->files, fds[0]);
 		return 1;
 	case CTL_SERVE:
+		w->http.draining |= msg->arg != 0;
 		serve(w);
 		return 0;
 	case CTL_LISTEN:

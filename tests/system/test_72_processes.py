@@ -265,6 +265,43 @@ def test_drain_deadline(h2d):
 	server.log.wait("shutdown-timeout")
 
 
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_shutdown_delay(h2d, dispatch):
+	"""Health says 503, and everything is served as ever; another QUIT begins the drain."""
+	server = h2d(conf="shutdown-delay = 600", workers=2, dispatch=dispatch)
+	server.baseline = None
+
+	def health():
+		with server.connect() as c:
+			return c.get("/healthz").status
+	with server.connect() as held:
+		assert held.get("/healthz").status == 200
+		server.signal(signal.SIGQUIT)
+		procs.wait_for(lambda: {health() for _ in range(8)} == {503}, said="health of both workers")
+		server.signal(signal.SIGHUP)  # too late
+		os.kill(server.worker_pids()[0], signal.SIGKILL)
+		server.wait_up()
+		procs.wait_for(lambda: {health() for _ in range(8)} == {503}, said="health of the next worker")
+	for _ in range(2):
+		with server.connect("tls") as c:
+			assert c.get("/").status == 200
+			assert c.get("/").status == 200 and c.goaway is None
+	server.signal(signal.SIGQUIT)
+	assert server.wait_exit() == 0
+	assert not server.log.find("reloading")
+
+
+@pytest.mark.parametrize("end", ["QUIT", "TERM", "time"])
+def test_the_end_of_a_shutdown_delay(h2d, end):
+	server = h2d(conf="shutdown-delay = %d" % (1 if end == "time" else 600))
+	server.signal(signal.SIGQUIT)
+	server.log.wait("about to leave")
+	if end != "time":
+		server.signal(getattr(signal, "SIG" + end))
+	assert server.wait_exit() == 0
+	assert server.log.find("generation 1 is gone: 0 drained, 0 cut, 0 refused")
+
+
 def test_second_signal_makes_a_drain_a_stop(h2d):
 	server = h2d(files={"large": LARGE})
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
