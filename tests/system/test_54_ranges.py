@@ -116,7 +116,7 @@ def connect(server, protocol, **options):
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 def test_every_range(h2d, source, protocol):
 	files = {"f%d.txt" % size: os.urandom(size) for size in SIZES}
-	server = make(h2d, source, files)
+	server = make(h2d, source, files).wait_tagged("/f%d.txt" % SIZES[-1])
 	with connect(server, protocol) as c:
 		for size in SIZES:
 			path = "/f%d.txt" % size

@@ -301,7 +301,7 @@ def many(h2d):
 		f.write("u:" + password)
 	server.write_conf(server=SITES % users, sections='server "other.test" { root = "%s/other"  charset = "" '
 		'cache-control = "no-store" }' % server.root)
-	return server.start(image=True).wait_coded(["page.html", "assets/style.css", "dir/index.html"])
+	return server.start(image=True).wait_coded(["page.html", "assets/style.css", "dir/index.html"]).wait_tagged("/large.bin")
 
 
 @pytest.mark.slow
