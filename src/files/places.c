@@ -68,9 +68,14 @@ static void hold(struct places *all, struct place *p)
 	list_append(&p->account->parts[ACCOUNT_UPLOADS].lent, &p->mine);
 }
 
+static bool any_waits(const struct places *all)
+{
+	return !list_empty(&all->poor) || !list_empty(&all->clients);
+}
+
 static void wake(struct places *all)
 {
-	if (!list_empty(&all->clients))
+	if (any_waits(all))
 		loop_ready(all->loop, &all->turns);
 }
 
@@ -208,6 +213,14 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
+static void queue_up(struct places *all, struct account_part *client)
+{
+	const struct account *a = LIST_ENTRY(client, struct account, parts[ACCOUNT_FILES]);
+	bool poor = client != &all->nobody && a->parts[ACCOUNT_UPLOADS].held == 0;
+
+	list_append(poor ? &all->poor : &all->clients, &client->turn);
+}
+
 static void join(struct places *all, struct place *p)
 {
 	struct place_share *s = p->share;
@@ -218,7 +231,7 @@ static void join(struct places *all, struct place *p)
 	if (list_empty(&s->line)) {
 		s->client = client_of(all, p->account);
 		if (list_empty(&s->client->line))
-			list_append(&all->clients, &s->client->turn);
+			queue_up(all, s->client);
 		list_append(&s->client->line, &s->node);
 	}
 	list_append(&s->line, &p->node);
@@ -274,31 +287,40 @@ static struct place *next_of(struct places *all, struct account_part *client, bo
 	return NULL;
 }
 
-/* Each client in turn, as far as there is room. */
-static void take_turns(struct task *t)
+/* Each of these clients in turn, as far as there is room. True: somebody got some. */
+static bool serve(struct places *all, struct list *clients, bool *full)
 {
-	struct places *all = LIST_ENTRY(t, struct places, turns);
-	bool granted = false, full = false;
 	struct list waiting, *node;
+	bool granted = false;
 
 	list_init(&waiting);
-	list_splice(&waiting, &all->clients);
-	while (!full && (node = list_pop(&waiting)) != NULL) {
+	list_splice(&waiting, clients);
+	while (!*full && (node = list_pop(&waiting)) != NULL) {
 		struct account_part *client = LIST_ENTRY(node, struct account_part, turn);
-		struct place *p;
+		struct place *p = next_of(all, client, full);
 
-		list_append(&all->clients, node);
-		p = next_of(all, client, &full);
+		if (p != NULL)
+			hold(all, p);
+		queue_up(all, client);
 		if (p == NULL)
 			continue;
-		hold(all, p);
 		quit(p);
 		granted = true;
 		p->granted(p);
 	}
 	/* Those that had no turn are the first next time. */
-	list_splice(&waiting, &all->clients);
-	list_splice(&all->clients, &waiting);
+	list_splice(&waiting, clients);
+	list_splice(clients, &waiting);
+	return granted;
+}
+
+static void take_turns(struct task *t)
+{
+	struct places *all = LIST_ENTRY(t, struct places, turns);
+	bool full = false, granted = serve(all, &all->poor, &full);
+
+	if (!full)
+		granted |= serve(all, &all->clients, &full);
 	if (granted)
 		wake(all);
 }
@@ -422,6 +444,8 @@ void places_look(struct places *all)
 {
 	unsigned n = 0;
 
+	LIST_FOREACH(node, &all->poor)
+		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), ENDS_MAX - n);
 	LIST_FOREACH(node, &all->clients)
 		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), ENDS_MAX - n);
 	for (; n > 0; n--)
@@ -436,6 +460,7 @@ void places_init(struct places *all, struct loop *loop)
 	all->coming = 0;
 	budget_init(&all->files, ACCOUNT_FILES, 0, PLACES_LEAST, 1);
 	budget_init(&all->uploads, ACCOUNT_UPLOADS, 0, PLACES_LEAST, 1);
+	list_init(&all->poor);
 	list_init(&all->clients);
 	account_part_init(&all->nobody);
 	place_share_init(&all->alone);
@@ -445,7 +470,7 @@ void places_init(struct places *all, struct loop *loop)
 
 void places_fini(struct places *all)
 {
-	H2D_ASSERT(places_held(all) == 0 && list_empty(&all->clients));
+	H2D_ASSERT(places_held(all) == 0 && !any_waits(all));
 	loop_cancel(&all->turns);
 }
 

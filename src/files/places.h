@@ -31,8 +31,10 @@ struct place_share {
 struct places {
 	unsigned max;
 	struct budget files, uploads;
-	unsigned coming;     /* were taken back, and their files are being closed */
-	struct list clients; /* struct account_part with a line: whose turn is next is the first */
+	unsigned coming; /* were taken back, and their files are being closed */
+	/* struct account_part with a line: whose turn is next is the first. Those that hold no
+	 * upload come before the others. */
+	struct list poor, clients;
 	struct account_part nobody; /* for places of no account */
 	struct place_share alone;   /* … and of no connection */
 	struct loop *loop;

@@ -234,6 +234,25 @@ START_TEST(uploads)
 }
 END_TEST
 
+/* Who has no upload comes before those who waited longer for one more. */
+START_TEST(upload_of_the_poor)
+{
+	places_limit(&all, 4);
+	for (unsigned i = 0; i < CONNS; i++)
+		for (unsigned k = 0; k < FILES; k++)
+			files[i][k].upload = true;
+	take(0, accounts[0], 3);
+	take(1, accounts[0], 2);
+	take(2, accounts[1], 2);
+	end(0, 0);
+	turn();
+	ck_assert(files[2][0].held && files[2][1].waits && held[1] == 0);
+	end(0, 1);
+	turn();
+	ck_assert(held[1] == 1 && files[2][1].waits);
+}
+END_TEST
+
 static uint64_t came(struct place *p)
 {
 	unsigned n = (unsigned)(p - &files[0][0]);
@@ -294,6 +313,7 @@ static TCase *tests(void)
 	tcase_add_test(c, later);
 	tcase_add_test(c, turns);
 	tcase_add_test(c, uploads);
+	tcase_add_test(c, upload_of_the_poor);
 	tcase_add_test(c, uploads_end);
 	return c;
 }
