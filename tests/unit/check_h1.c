@@ -605,6 +605,38 @@ START_TEST(window_and_sum)
 }
 END_TEST
 
+/* Behind a trusted proxy the window is asked of the client's account, not of the connection's. */
+START_TEST(window_of_a_client)
+{
+	static char body[200000];
+	struct addr proxy, client;
+	struct sites sites = sites_plain;
+	struct accounts *all = accounts_new(10);
+	struct account *his;
+
+	sites.proxies.field = PROXIES_X_FORWARDED_FOR;
+	ck_assert_ptr_null(addr_parse("192.0.2.1:80", &proxy));
+	ck_assert_ptr_null(addr_parse("203.0.113.7:80", &client));
+	env.sites = &sites;
+	env.accounts = all;
+	http_conn = (struct http_conn){
+		.peer = proxy, .trusted = true, .account = account_open(all, &proxy)
+	};
+	his = account_open(all, &client);
+	upload_consumes = false;
+	say("POST /upload HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.7\r\n"
+	    "Content-Length: 200000\r\n\r\n");
+	ck_assert_uint_eq(give(body, 100000, 10000, 1 << 18), 0);
+	ck_assert_uint_eq(his->parts[ACCOUNT_AHEAD].held, H1_WINDOW - AHEAD_FREE);
+	ck_assert_uint_eq(http_conn.account->parts[ACCOUNT_AHEAD].held, 0);
+	server->ops->close(&server);
+	ck_assert_uint_eq(his->parts[ACCOUNT_AHEAD].held, 0);
+	account_close(&his);
+	account_close(&http_conn.account);
+	accounts_free(&all);
+}
+END_TEST
+
 START_TEST(continues)
 {
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -942,6 +974,7 @@ static TCase *tests(void)
 	tcase_add_test(c, window);
 	tcase_add_test(c, body_that_waits);
 	tcase_add_test(c, window_and_sum);
+	tcase_add_test(c, window_of_a_client);
 	tcase_add_loop_test(c, continues, 0, 5);
 	tcase_add_loop_test(c, continues_after_a_password, 0, 2);
 	tcase_add_loop_test(c, asks_behind_the_end, 0, 2);
