@@ -9,8 +9,10 @@
 #include "base/assert.h"
 #include "base/clock.h"
 
-static const unsigned next_states[AUTH_TURN_STATES] = {
-#define AUTH_TURN_STATE(name, next, help) next,
+static const struct {
+	unsigned next;
+} states[AUTH_TURN_STATES] = {
+#define AUTH_TURN_STATE(name, next, help) { next },
 #include "request/auth_turn_state.def"
 };
 
@@ -43,7 +45,7 @@ static void count(struct auth_line *line, const struct auth_turn *t, unsigned n)
 
 static void turn_go(struct auth_line *line, struct auth_turn *t, enum auth_turn_state state)
 {
-	H2D_ASSERT(next_states[t->state] & 1u << state);
+	H2D_ASSERT(states[t->state].next & 1u << state);
 	if (t->state == AUTH_TURN_OUT) {
 		t->guess->nturns++;
 		list_append(&line->turns, &t->node);
