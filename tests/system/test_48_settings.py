@@ -24,7 +24,7 @@ location "/l/" {
 	cache-control = "max-age=9"
 	files "app-*.js" { cache-control = "immutable"  add-header = {"x-app: 1"} }
 }""", sections='cache { max-file-size = "%s" }' % ("1M" if source == "image" else "1"))
-	server.start(image=True)
+	server.start(image=True).wait_tagged("/a.woff2")
 	fields = ("cache-control", "access-control-allow-origin", "x-app")
 	with connect(server) as c:
 		for path, want in (("/a.woff2", ("max-age=60", "*", None)), ("/l/a.woff2", ("max-age=9", "*", None)),
