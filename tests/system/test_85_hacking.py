@@ -101,7 +101,6 @@ STATES = {
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
 	"worker": ("worker_go", "server/board_state.def", "BOARD"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
-	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
 }
 
 
