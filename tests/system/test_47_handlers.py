@@ -88,7 +88,8 @@ def test_bodies_that_wait_cost_little(handlers, how):
 		left, came = {c.sock: bytes(600000) for c in clients}, [0, 1]
 		while send_more(left) > 0 or came[-1] != came[-2]:
 			came.append(server.status()["totals"]["bytes_in"] >> 16)
-		assert procs.private_memory(pid) - before < len(clients) * 100000
+		# Of 64 KiB each, sanitizers make twice as much; with the window of a body that is taken it is 512.
+		assert procs.private_memory(pid) - before < len(clients) * 250000
 	finally:
 		for c in clients:
 			c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
