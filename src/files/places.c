@@ -11,7 +11,8 @@ enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
 enum {
 	UPLOADS_LEAVE = 4, /* this part of all */
-	ENDS_MAX = 32,     /* uploads that end in a second */
+	ENDS_LEAST = 32,   /* uploads that may end in a second */
+	ENDS_PART = 32,    /* … and this part of all */
 };
 
 unsigned places_held(const struct places *all)
@@ -442,12 +443,12 @@ static void end_slowest(struct places *all)
 
 void places_look(struct places *all)
 {
-	unsigned n = 0;
+	unsigned max = ENDS_LEAST + all->max / ENDS_PART, n = 0;
 
 	LIST_FOREACH(node, &all->poor)
-		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), ENDS_MAX - n);
+		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), max - n);
 	LIST_FOREACH(node, &all->clients)
-		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), ENDS_MAX - n);
+		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), max - n);
 	for (; n > 0; n--)
 		end_slowest(all);
 }
