@@ -426,6 +426,7 @@ static int watch_master(struct worker *w)
 
 static const char *worker_start(struct worker *w)
 {
+	worker_trim_start();
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";

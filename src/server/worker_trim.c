@@ -11,12 +11,23 @@
 #include "request/body_queue.h"
 
 enum {
-	LEAST = 256,   /* connections, or work; what less leaves behind is not worth a walk over the
-			  heap */
-	CALM = 8,      /* a second's work may be so many times less than another's all day */
-	AWAY = 3,      /* looks: a crowd that is back sooner finds its memory */
+	LEAST = 256, /* connections, or work; what less leaves behind is not worth a walk over the
+			heap */
+	CALM = 8,    /* a second's work may be so many times less than another's all day */
+	AWAY = 3,    /* looks: a crowd that is back sooner finds its memory */
+	HEAP_END = 1 << 20,
 	PIECE = 65536, /* bytes that are as much work as a request */
 };
+
+/*
+ * Without these malloc lets both grow to 32 and 64 MiB, by what it is given back: as much may stay
+ * at the end of each thread's heap, where malloc_trim() takes nothing.
+ */
+void worker_trim_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, HEAP_END);
+	mallopt(M_TRIM_THRESHOLD, HEAP_END);
+}
 
 void worker_trim_taken(struct worker *w)
 {

@@ -7,6 +7,9 @@
 
 #include "server/worker_state.h"
 
+/* Before the first thread. */
+void worker_trim_start(void);
+
 /* A connection was taken. */
 void worker_trim_taken(struct worker *w);
 

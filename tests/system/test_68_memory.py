@@ -1,4 +1,6 @@
 """What idle connections cost a worker, and that memory comes back when they have left. scripts/bench-memory measures it."""
+import os
+
 import pytest
 
 import procs
@@ -79,3 +81,20 @@ def test_few_connections_with_much_work(h2d):
 	if not srv.SANITIZED:
 		wait_for(lambda: procs.proportional_memory(pid) - before <= full / 10 + SPARE, 10, 0.1,
 			"a tenth of %d bytes is left" % full)
+
+
+def test_listings_by_threads(h2d):
+	"""What threads have made and freed lies at the ends of their heaps."""
+	server = h2d(sections=KEPT, server="autoindex = true", image=True, files={FAR: b"f" * 20000})
+	folder = os.path.join(server.root, "many")
+	os.mkdir(folder)
+	for i in range(8000):
+		os.mknod(os.path.join(folder, "a-file-with-a-name-%06d" % i))
+	pid = server.worker_pids()[0]
+	leave(server, wave(server, "tcp", 10))
+	before = procs.proportional_memory(pid)
+	for _ in range(6):
+		with server.connect() as c:
+			assert c.get("/many/").status == 200
+	if not srv.SANITIZED:
+		wait_for(lambda: procs.proportional_memory(pid) - before <= 3 << 20, 10, 0.1, "3 MiB are left")
