@@ -59,7 +59,8 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 		return NULL;
 	d->offload = o;
 	d->doubts = doubts;
-	d->max_file_size = conf->max_file_size;
+	/* What is one piece is hashed as fast as it is sent. */
+	d->max_file_size = conf->max_file_size > DISK_SMALL ? conf->max_file_size : DISK_SMALL;
 	d->escapes = conf->escapes;
 	places_init(&d->places, l);
 	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);

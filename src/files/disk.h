@@ -39,7 +39,7 @@ struct disk_tree {
 struct disk {
 	struct offload *offload;
 	struct doubt_client *doubts;
-	uint64_t max_file_size; /* up to here a response waits for its entity tag */
+	uint64_t max_file_size; /* up to here, or DISK_SMALL, a response waits for its entity tag */
 	struct disk_tree *trees;
 	unsigned ntrees;
 	struct pool tiny, small, large;
