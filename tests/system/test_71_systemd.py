@@ -300,7 +300,7 @@ def test_killed_master_leaves_downloads(started):
 
 SLOW = """
 import socket, sys
-with socket.create_connection(("127.0.0.1", 8080), 60) as s:
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60) as s:
 	s.sendall(b"GET /large HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
 	n = len(s.recv(100))
 	print(flush=True)
@@ -319,7 +319,7 @@ def test_a_stop_takes_as_long_as_a_download(unit):
 	try:
 		unit.ok("systemctl", "start", "h2d")
 		main = unit.show("MainPID")
-		with inside(unit, SLOW) as client:
+		with inside(unit, SLOW, "8080") as client:
 			client.stdout.readline()
 			unit.ok("systemctl", "stop", "--no-block", "h2d")
 			procs.wait_for(lambda: unit.show("ActiveState") == "deactivating", said="it stops")
@@ -355,10 +355,14 @@ def drop_in(machine, text=None):
 
 KNOCK = """
 import select, socket, sys
+n = 0
+print(flush=True)
 while not select.select([sys.stdin], [], [], 0)[0]:
-	with socket.create_connection(("127.0.0.1", 8080), 60) as s:
+	with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60) as s:
 		s.sendall(b"GET / HTTP/1.1\\r\\nhost: a\\r\\nconnection: close\\r\\n\\r\\n")
 		assert s.recv(100).startswith(b"HTTP/1.1 200"), "not served"
+	n += 1
+print(n)
 """
 
 
@@ -377,7 +381,8 @@ def test_a_master_that_stands_still_is_replaced(impatient):
 	fails."""
 	main = impatient.show("MainPID")
 	procs.wait_for(lambda: impatient.show("NFileDescriptorStore") == STORED, said="the sockets are stored")
-	with inside(impatient, KNOCK) as client:
+	with inside(impatient, KNOCK, "8080") as client:
+		client.stdout.readline()
 		impatient.ok("kill", "-STOP", main)
 		procs.wait_for(lambda: impatient.show("MainPID") not in ("0", main)
 			and impatient.show("ActiveState") == "active", 90, 0.05, "another master")

@@ -77,10 +77,7 @@ def life(machine):
 
 	machine.write("/etc/h2d/conf.d/mine.conf", 'server "mine.example" { root = "/usr/share/h2d" }\n')
 	machine.write("/var/www/html/mine.html", "mine\n")
-	first = machine.show("MainPID")
-	machine.ok("dpkg", "-i", package)
-	procs.wait_for(lambda: machine.show("ActiveState") == "active" and machine.show("MainPID") not in ("0", first),
-		said="the unit runs again")
+	upgrades(machine, package)
 	assert machine.get("http://127.0.0.1:80/mine.html").startswith("mine\n")
 	machine.ok("test", "-e", "/etc/h2d/conf.d/mine.conf")
 
@@ -90,6 +87,32 @@ def life(machine):
 	for path in ("/etc/h2d", "/var/log/h2d", "/run/h2d", "/usr/sbin/h2d"):
 		assert machine.run("test", "-e", path).returncode != 0, path
 	assert machine.ok("cat", "/var/www/html/mine.html") == "mine\n"
+
+
+def upgrades(machine, package):
+	"""None of a client's connections fails, however slow another one's download; a restart is the last resort."""
+	size = 64 << 20
+	machine.ok("truncate", "-s", str(size), "/var/www/html/large")
+	first = machine.show("MainPID")
+	with systemd.inside(machine, systemd.SLOW, "80") as slow, systemd.inside(machine, systemd.KNOCK, "80") as client:
+		slow.stdout.readline()
+		client.stdout.readline()
+		done = machine.ok("dpkg", "-i", package)
+		assert "upgraded: pid %s " % first in done, done
+		assert machine.show("MainPID") != first and machine.show("ActiveState") == "active"
+		assert first in machine.ok("pgrep", "-x", "h2d").split(), "it waits for the download"
+		assert int(client.communicate("\n", timeout=60)[0]) > 0 and client.returncode == 0
+		assert int(slow.communicate("\n", timeout=60)[0]) > size
+	machine.ok("rm", "/var/www/html/large")
+
+	first = machine.show("MainPID")
+	machine.write("/etc/h2d/conf.d/fault.conf", "nonsense = 1\n")
+	machine.ok("dpkg", "-i", package)
+	assert machine.show("MainPID") == first, "the next one could not start"
+	machine.ok("rm", "/etc/h2d/conf.d/fault.conf", "/run/h2d/h2d.pid")
+	machine.ok("dpkg", "-i", package)
+	assert machine.show("MainPID") not in ("0", first), "it cannot be found, and is restarted"
+	assert machine.show("ActiveState") == "active"
 
 
 def test_header_alone(debs, tmp_path):
