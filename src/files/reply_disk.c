@@ -17,8 +17,7 @@
 
 void reply_disk_fail(struct file_reply *a, int status)
 {
-	if (a->outer != NULL)
-		a->req->location = a->outer;
+	a->req->location = a->place;
 	if (a->page_status == 0) {
 		reply_conditional_error(a->req, status);
 		return;

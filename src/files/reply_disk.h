@@ -20,11 +20,12 @@ struct file_reply {
 	bool follows;                 /* symbolic links may lead out of that */
 	bool own;                     /* the client asked for it by this path */
 	bool sandboxed;               /* it lies in the folder of uploads */
+	bool falls;                   /* the fallback is tried */
 	bool plain;                   /* the file itself may be sent, not only one beside it */
 	unsigned next;                /* how many names were tried */
 	unsigned asked;               /* reply_conditional_asked() */
 	int page_status;              /* of the error it is the page of; 0: it is no such page */
-	const struct location *outer; /* of the path, while the fallback is tried; NULL before */
+	const struct location *place; /* of the path; req->location is that of name */
 
 	/* name is not there; dir: it is a directory. */
 	void (*missing)(struct file_reply *a, bool dir);

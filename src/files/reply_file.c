@@ -198,6 +198,17 @@ static void look_in(struct file_reply *a, const struct location *location)
 	a->follows = location->follow_links && !a->sandboxed;
 }
 
+/* The settings of responses with name, from now on, are those of location. */
+static void settle(struct file_reply *a, const struct location *location)
+{
+	if (location == a->req->location)
+		return;
+	a->req->location = location;
+	look_in(a, location);
+	if (__builtin_expect(a->req->env->traced, false))
+		trace_location(a->req);
+}
+
 /*
  * Nothing answers for the path. The fallback is sent with the settings of its own location: those
  * of the path's, a long cache-control say, are for what should be there.
@@ -206,7 +217,7 @@ static void nothing_there(struct file_reply *a)
 {
 	struct h2d_req *req = a->req;
 
-	if (!a->own || a->sandboxed || a->outer != NULL || req->location->fallback.n == 0) {
+	if (!a->own || a->sandboxed || a->falls || req->location->fallback.n == 0) {
 		reply_disk_fail(a, 404);
 		return;
 	}
@@ -214,9 +225,8 @@ static void nothing_there(struct file_reply *a)
 		SLICE_ARG(req->location->fallback));
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
-	a->outer = req->location;
-	req->location = site_location(req->site, a->name);
-	look_in(a, req->location);
+	a->falls = true;
+	settle(a, site_location(req->site, a->name));
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
@@ -242,7 +252,7 @@ static bool is_dir(const struct file_reply *a)
 /* Of a directory: the next of its index files that may be shown. False: there is no other. */
 static bool next_index(struct file_reply *a)
 {
-	const struct location *location = a->req->location;
+	const struct location *location = a->place;
 
 	while (a->next < location->nindex && path_hidden_name(location->index[a->next]))
 		a->next++;
@@ -255,7 +265,7 @@ static bool next_index(struct file_reply *a)
 /* How many names may stand for a path that leaves its extension out. */
 static unsigned extensions(const struct file_reply *a)
 {
-	return a->own ? a->req->location->nextensions : 0;
+	return a->own ? a->place->nextensions : 0;
 }
 
 /*
@@ -271,8 +281,8 @@ static bool next_file(struct file_reply *a)
 	if (a->next == self)
 		a->name = a->path;
 	else
-		a->name = arena_join(&a->req->arena, a->path,
-			a->req->location->extensions[a->next - (a->next > self)]);
+		a->name = arena_join(
+			&a->req->arena, a->path, a->place->extensions[a->next - (a->next > self)]);
 	a->next++;
 	return true;
 }
@@ -289,9 +299,15 @@ static void redirect_to_dir(struct file_reply *a)
 		send_to(req, req->path, "/");
 }
 
+/* A handler's name for a file changes nothing about the response: the path's settings hold. */
 static void next_name(struct file_reply *a)
 {
-	if (is_dir(a) ? next_index(a) : next_file(a))
+	const struct h2d_req *req = a->req;
+	bool any = is_dir(a) ? next_index(a) : next_file(a);
+
+	if (a->own)
+		settle(a, any ? site_location_of_file(req->site, a->place, a->name) : a->place);
+	if (any)
 		try_name(a);
 	else if (is_dir(a))
 		no_index(a);
@@ -306,7 +322,7 @@ static void missing(struct file_reply *a, bool dir)
 
 	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
 		SLICE_ARG(a->name), dir ? "a folder" : "not there");
-	if (a->page_status != 0 || a->outer != NULL)
+	if (a->page_status != 0 || a->falls)
 		reply_disk_fail(a, 404);
 	else if (asked && a->tree == H2D_DOCUMENT_ROOT)
 		redirect_to_dir(a);
@@ -415,6 +431,7 @@ static void reply_slowly(
 	a->asked = reply_conditional_asked(req);
 	a->missing = missing;
 	a->path = name;
+	a->place = req->location;
 	look_in(a, site_location(req->site, name));
 	if (tree == H2D_UPLOAD_DIR) {
 		a->path = arena_join(&req->arena, req->site->uploads, name);
@@ -474,6 +491,7 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->files = f;
 	a->tree = H2D_DOCUMENT_ROOT;
 	a->path = a->name = file;
+	a->place = req->location;
 	look_in(a, &req->site->all);
 	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;

@@ -160,6 +160,14 @@ const struct location *site_file_settings(const struct location *location, struc
 	return location;
 }
 
+const struct location *site_location_of_file(
+	const struct site *s, const struct location *location, struct slice path)
+{
+	const struct location *own = location->files_apart ? site_location(s, path) : location;
+
+	return own->prefix.n > location->prefix.n ? own : location;
+}
+
 bool site_location_is_index(const struct location *p, const struct location *dir, struct slice path)
 {
 	struct slice name;

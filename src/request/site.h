@@ -74,7 +74,8 @@ struct location {
 	bool follow_links;              /* symbolic ones, out of the root */
 	const struct slice *extensions; /* ".html": that a path may leave out */
 	unsigned nextensions;
-	bool extensions_redirect;     /* a path that has one is sent to the one without */
+	bool extensions_redirect; /* a path that has one is sent to the one without */
+	bool files_apart; /* what index or extensions answer with may have a location of its own */
 	struct slice fallback;        /* answers for what is not there; n 0: nothing does */
 	const struct location_at *at; /* NULL in tests */
 };
@@ -152,6 +153,13 @@ const struct location *site_location(const struct site *s, struct slice path);
 
 /* What decides about a response of location with the file at path: its rule of files, or itself. */
 const struct location *site_file_settings(const struct location *location, struct slice path);
+
+/*
+ * What decides about a response with the file at path, which stands for one that location decides
+ * about: the location with the longer title.
+ */
+const struct location *site_location_of_file(
+	const struct site *s, const struct location *location, struct slice path);
 
 /*
  * Whether p is the location of an index file of path, a directory ("/d/") whose location is dir:

@@ -71,20 +71,25 @@ static void trace_server(struct h2d_req *req)
 			SLICE_ARG(req->site->name), SLICE_ARG(name->name));
 }
 
-void trace_site(struct h2d_req *req)
+void trace_location(struct h2d_req *req)
 {
 	const struct location *location = req->location;
 
-	trace_server(req);
-	if (req->path.p == NULL || req->conn->admin)
-		return;
-	if (!slice_eq(req->path, req->target))
-		trace_step(req, TRACE_PATH, NULL, "%.*s", SLICE_ARG(req->path));
 	if (location == &req->site->all)
 		trace_step(req, TRACE_LOCATION, NULL, "none: the server's own settings");
 	else
 		trace_step(req, TRACE_LOCATION, TRACE_AT(location, block), "\"%.*s\"",
 			SLICE_ARG(location->prefix));
+}
+
+void trace_site(struct h2d_req *req)
+{
+	trace_server(req);
+	if (req->path.p == NULL || req->conn->admin)
+		return;
+	if (!slice_eq(req->path, req->target))
+		trace_step(req, TRACE_PATH, NULL, "%.*s", SLICE_ARG(req->path));
+	trace_location(req);
 }
 
 void trace_handler(struct h2d_req *req, const struct h2d_handler *handler)

@@ -45,6 +45,9 @@ void trace_step(struct h2d_req *req, enum trace_kind kind, const struct conf_pos
 /* By which server block and location the request is answered: called when both are known. */
 void trace_site(struct h2d_req *req) __attribute__((cold));
 
+/* The location it has, once more when it gets that of the file that answers. */
+void trace_location(struct h2d_req *req) __attribute__((cold));
+
 /* Who answers it, before that begins. */
 void trace_handler(struct h2d_req *req, const struct h2d_handler *handler) __attribute__((cold));
 

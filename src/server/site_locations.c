@@ -291,6 +291,31 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_rules(m, location, s, l);
 }
 
+/* --- files that answer for another path ------------------------------------------------------- */
+
+/* Whether location may answer for a path of its own with the file that p is titled by. */
+static bool may_answer_with(const struct location *location, const struct location *p)
+{
+	struct slice dir = p->prefix;
+
+	if (!slice_starts(p->prefix, location->prefix))
+		return false;
+	for (unsigned i = 0; i < location->nextensions; i++)
+		if (slice_ends(p->prefix, location->extensions[i]))
+			return true;
+	while (dir.n > 0 && dir.p[dir.n - 1] != '/')
+		dir.n--;
+	return site_location_is_index(p, location, dir);
+}
+
+static void set_files_apart(struct location *location, const struct site *site)
+{
+	for (unsigned i = 0; i < site->nlocations; i++)
+		location->files_apart |= may_answer_with(location, &site->locations[i]);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
 /* Longest prefix first. */
 static int location_order(const void *a, const void *b)
 {
@@ -318,4 +343,9 @@ void site_locations_make(
 	site->guarded = site->all.access != NULL || site->all.auth != NULL;
 	for (unsigned i = 0; i < site->nlocations; i++)
 		site->guarded |= v[i].access != NULL || v[i].auth != NULL;
+	if (m->oom)
+		return;
+	set_files_apart(&site->all, site);
+	for (unsigned i = 0; i < site->nlocations; i++)
+		set_files_apart(&v[i], site);
 }

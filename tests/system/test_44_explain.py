@@ -65,6 +65,9 @@ return = 503
 location "/app/" {
 fallback = "/app/index.html"
 }
+location "/app/index.html" {
+cache-control = "no-cache"
+}
 location "/docs/" {
 autoindex = true
 }
@@ -91,7 +94,10 @@ CASES = [
 	("/old/x?y", (), 301, [("redirect", 'redirect = "/new/"')]),
 	("/closed/x", (), 503, [("return", "return = 503")]),
 	("/about", (), 200, [("field", 'cache-control = "max-age=60"')]),
-	("/app/any", (), 200, [("fallback", "fallback = ")]),
+	("/app/any", (), 200, [("fallback", "fallback = "), ("location", 'location "/app/index.html"'),
+		("field", 'cache-control = "no-cache"')]),
+	("/app/", (), 200, [("location", 'location "/app/" '), ("location", 'location "/app/index.html"'),
+		("field", 'cache-control = "no-cache"')]),
 	("/docs/", (), 200, [("autoindex", "autoindex = ")]),
 	("/nope", (), 404, [("error-page", "error-page ")]),
 	("http://localhost:1/secret/f", (), 401, [("auth-basic-file", "auth-basic-file")]),

@@ -84,6 +84,66 @@ location "/index.html" { cache-control = "no-cache"  charset = "latin1" }
 		assert answer.get("content-type") == "text/html; charset=latin1"
 
 
+def test_settings_of_an_index_file(serve, connect):
+	"""Those of its own location, by whatever path it is asked for: the recipe of a single page sends "/" afresh, too."""
+	server = serve({"index.html": INDEX, "d/index.html": INDEX, "d/e/index.html": INDEX, "empty/f": "f", "a.js": "code",
+		"else/second/index.html": "elsewhere"}, """
+cache-control = "max-age=31536000"
+add-header = {"x-all: 1"}
+files "*.js" { add-header = {"x-js: 1"} }
+location "/index.html" {
+	cache-control = "no-cache"
+	charset = "latin1"
+	add-header = {"x-index: 1"}
+}
+location "/d/" { cache-control = "max-age=9"  index = {"none.html", "index.html"} }
+location "/d/none.html" { cache-control = "max-age=1" }
+location "/d/e/index.html" { files "*.html" { cache-control = "no-store" } }
+location "/empty/index.html" { add-header = {"x-index: 1"} }
+location "/second/index.html" { root = "%(dir)s/www/else" }
+""")
+	fields = ("cache-control", "x-all", "x-index", "content-type")
+	page, year, html = ("no-cache", "1", "1"), "max-age=31536000", "text/html; charset=utf-8"
+	with connect(server) as c:
+		for path, want in (("/", page + ("text/html; charset=latin1",)), ("/?x", page + ("text/html; charset=latin1",)),
+				("/index.html", page + ("text/html; charset=latin1",)), ("/d/", ("max-age=9", "1", None, html)),
+				("/d/e/", ("no-store", "1", None, html)), ("/second/", (year, "1", None, html))):
+			for method in ("GET", "HEAD"):
+				answer = c.request(method, path)
+				assert (answer.status,) + tuple(answer.get(f) for f in fields) == (200,) + want, (method, path)
+		assert c.get("/second/").body == c.get("/second/index.html").body == b"elsewhere"
+		tag = c.get("/").get("etag")
+		for headers, status in (([("if-none-match", tag)], 304), ([("range", "bytes=0-1")], 206)):
+			answer = c.get("/", headers)
+			assert (answer.status,) + tuple(answer.get(f) for f in fields[:3]) == (status,) + page
+		answer = c.get("/", [("range", "bytes=900-")])
+		assert (answer.status, answer.get("cache-control"), answer.get("x-index")) == (416, None, "1")
+		# Without the file there is nothing but the directory.
+		answer = c.get("/empty/")
+		assert (answer.status, answer.get("x-all"), answer.get("x-index")) == (404, "1", None)
+
+
+def test_settings_of_an_extension(serve, connect):
+	"""The longer title of the two decides: that of the file, if there is one, else that of the path."""
+	server = serve({"about.html": INDEX, "page.html": INDEX, "both.html": INDEX, "self": "self", "d.html/f": "f"}, """
+extensions = {".html"}
+location "/about.html" { cache-control = "no-cache" }
+location "/page" { cache-control = "max-age=1" }
+location "/both" { cache-control = "max-age=2" }
+location "/both.html" { cache-control = "max-age=3" }
+location "/self.html" { add-header = {"x-html: 1"} }
+location "/d.html" { add-header = {"x-html: 1"} }
+""")
+	with connect(server) as c:
+		for path, want in (("/about", "no-cache"), ("/about.html", "no-cache"), ("/page", "max-age=1"), ("/page.html", None),
+				("/both", "max-age=3"), ("/both.html", "max-age=3")):
+			answer = c.get(path)
+			assert (answer.status, answer.get("cache-control")) == (200, want), path
+		for path, status in (("/self", 200), ("/d", 404)):
+			answer = c.get(path)
+			assert (answer.status, answer.get("x-html")) == (status, None), path
+
+
 def test_rules_of_a_fallback(serve, connect):
 	"""Who may have the file holds by whatever path; the path's own rules hold first."""
 	server = serve({"in/index.html": INDEX, "up/f": "f"})

@@ -25,6 +25,8 @@ static void begin(int way)
 	tree_text("only.txt", "only");
 	tree_dir("dir");
 	tree_dir("odd.html");
+	tree_dir("sub");
+	tree_text("sub/index.html", "index");
 	unit_site.all.extensions = extensions;
 	unit_site.all.nextensions = 2;
 	unit_site.all.fallback = SLICE("/app.html");
@@ -163,6 +165,37 @@ START_TEST(settings)
 }
 END_TEST
 
+/* A file that stands for another path has those of its own location, if it is there. */
+START_TEST(settings_of_files)
+{
+	static const struct {
+		const char *path;
+		int status;
+		const struct location *settings;
+	} asks[] = {
+		{ "/sub/index.html", 200, &inner[0] },
+		{ "/sub/", 200, &inner[0] },
+		{ "/page", 200, &unit_site.all },
+		{ "/odd.html", 301, &inner[1] },
+		{ "/odd", 404, &unit_site.all },
+	};
+
+	begin(_i);
+	unit_site.all.fallback = SLICE("");
+	unit_site.all.files_apart = true;
+	inner[0].prefix = SLICE("/sub/index.html");
+	inner[1].prefix = SLICE("/odd.html");
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		struct h2d_req *req = ask(H2D_DOCUMENT_ROOT, asks[i].path);
+
+		ck_assert_msg(req->reply.status == asks[i].status, "%s: %d", asks[i].path,
+			req->reply.status);
+		ck_assert_msg(req->location == asks[i].settings, "%s", asks[i].path);
+		unit_end(req);
+	}
+}
+END_TEST
+
 /* A cached page is found by one look-up, without a look at the disk. */
 START_TEST(cached)
 {
@@ -203,6 +236,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, redirects, 0, WAYS);
 	tcase_add_loop_test(tc, of_handlers, 0, WAYS);
 	tcase_add_loop_test(tc, settings, 0, WAYS);
+	tcase_add_loop_test(tc, settings_of_files, 0, WAYS);
 	tcase_add_test(tc, cached);
 	tcase_add_test(tc, gone);
 	return tc;

@@ -395,6 +395,42 @@ START_TEST(faults_of_files)
 }
 END_TEST
 
+/* Only a location that may answer with a file of another one looks for that. */
+START_TEST(locations_of_files)
+{
+	static const struct {
+		const char *path, *file, *prefix; /* of the location that decides */
+		bool looks;
+	} paths[] = {
+		{ "/", "/index.html", "/", true },
+		{ "/d/", "/d/index.html", "/d/index.html", true },
+		{ "/d/x/", "/d/x/index.html", "/d/", true },
+		{ "/d/d/", "/d/d/none", "/d/d/", false },
+		{ "/e/about", "/e/about.html", "/e/about.html", true },
+		{ "/e/page", "/e/page.html", "/e/page", false },
+		{ "/f/", "/f/a", "/f/", false },
+	};
+	const struct sites *s = make("server \"_\" { " ROOT "location \"/d/\" { }\n"
+				     "location \"/d/index.html\" { }\n"
+				     "location \"/d/d/\" { index = {\"none\"} }\n"
+				     "location \"/d/d/index.html\" { }\n"
+				     "location \"/e\" { extensions = {\".html\"} index = {} }\n"
+				     "location \"/e/about.html\" { }\n"
+				     "location \"/e/page\" { extensions = {\".html\"} }\n"
+				     "location \"/f/\" { } location \"/f/index.html/\" { } }\n",
+		NULL);
+
+	ck_assert_ptr_nonnull(s);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		const struct location *p = location(&s->v[0], paths[i].path);
+
+		ck_assert_msg(p->files_apart == paths[i].looks, "%s", paths[i].path);
+		p = site_location_of_file(&s->v[0], p, slice_str(paths[i].file));
+		ck_assert_msg(is(p->prefix, paths[i].prefix), "%s", paths[i].path);
+	}
+}
+END_TEST
+
 START_TEST(whether_the_path_is_kept)
 {
 	const struct sites *s =
@@ -525,6 +561,7 @@ static TCase *tests(void)
 	tcase_add_test(c, faults_of_files);
 	tcase_add_test(c, trusted_proxies);
 	tcase_add_test(c, whether_the_path_is_kept);
+	tcase_add_test(c, locations_of_files);
 	tcase_add_test(c, names);
 	tcase_add_test(c, the_first_is_the_default);
 	tcase_add_test(c, each_root_once);
