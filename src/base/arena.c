@@ -18,7 +18,7 @@ enum { CHUNK = 4096 - 16 }; /* what malloc fits into a page */
 /* An allocation of no bytes answers something that is not NULL, even from an empty arena. */
 static _Alignas(8) char nothing[8];
 
-/* What is free of n bytes at p: whole eights. */
+/* The n bytes at p are the free space from now on, cut down to whole eights. */
 static void use(struct arena *a, char *p, size_t n)
 {
 	a->cur = p;

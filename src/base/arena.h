@@ -32,7 +32,7 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 	if (__builtin_expect(n <= (size_t)(a->end - a->cur), 1)) {
 		char *p = a->cur;
 
-		/* What is free comes in eights, so this is free, too. */
+		/* Free space comes in eights, so the rest of the last eight is free, too. */
 		a->cur += (n + 7) & ~(size_t)7;
 		return p;
 	}

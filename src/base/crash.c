@@ -17,7 +17,7 @@ static _Thread_local const struct crash_call *doing; /* the innermost call; NULL
 
 /* --- in the signal handler -------------------------------------------------------------------- */
 
-/* What is being written; at is below size, for there is a NUL behind. */
+/* Words being written; at stays below size, so that there is room for the NUL. */
 struct words {
 	char *p;
 	size_t at, size;

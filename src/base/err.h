@@ -31,11 +31,11 @@ struct err {
 /* "connection PEER: TEXT", at the error's level; counted, where a limit struck. */
 void err_log(const struct err *err, const struct addr *peer);
 
-/* The same, but the line at debug: nothing came of a peer, who has done nothing wrong. */
+/* err_log() with its line at debug: the peer sent not a byte, and so has done nothing wrong. */
 void err_log_silent(const struct err *err, const struct addr *peer);
 
-/* As err_log(), with what it is about behind it: the beginning of it, what is not printable ASCII
- * as \xHH. */
+/* Logs "connection PEER: TEXT: ABOUT", at the error's level, without counting it. ABOUT is the
+ * beginning of about; what is not printable ASCII is \xHH in it. */
 void err_log_about(const struct err *err, const struct addr *peer, struct slice about);
 
 #define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;

@@ -34,15 +34,17 @@ static inline bool file_id_eq(const struct file_id *a, const struct file_id *b)
 }
 
 /*
- * The same content, for a file that is held open. Without ctime: replacing a name by rename, a new
- * link or a chmod moves that of the old file too, and must not cut off who still reads it.
+ * Whether the content is the same, for a file that is held open. ctime does not count: replacing a
+ * name by rename, a new link or a chmod moves that of the old file too, and must not cut off who
+ * still reads it.
  */
 static inline bool file_id_same_content(const struct file_id *a, const struct file_id *b)
 {
 	return a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-/* The same file, longer: what appends moves mtime, or writes within one tick of it. */
+/* Whether the file has grown. mtime does not count: what appends moves it, or writes within one
+ * tick of it. */
 static inline bool file_id_grew(const struct file_id *now, const struct file_id *before)
 {
 	return now->size > before->size;

@@ -59,7 +59,7 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 		return NULL;
 	d->offload = o;
 	d->doubts = doubts;
-	/* What is one piece is hashed as fast as it is sent. */
+	/* A file of one piece is always hashed at once: that takes no longer than sending it. */
 	d->max_file_size = conf->max_file_size > DISK_SMALL ? conf->max_file_size : DISK_SMALL;
 	d->escapes = conf->escapes;
 	places_init(&d->places, l);

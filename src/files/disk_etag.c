@@ -33,8 +33,8 @@ static int look_again(struct disk_file *f)
 	return 0;
 }
 
-/* Until the next write would be seen in f->file_id: a tick after the last one. 0, -EAGAIN, -errno.
- */
+/* Waits until the next write would be seen in f->file_id: a tick after the last one. 0, -EAGAIN,
+ * -errno. */
 static int settle(struct disk_file *f)
 {
 	for (int tries = 0; !file_id_tells(&f->file_id, f->seen_ns); tries++) {
@@ -50,7 +50,8 @@ static int settle(struct disk_file *f)
 	return 0;
 }
 
-/* -EAGAIN: a write goes on and on, and other threads wait for it already. */
+/* Waits for writes that are under way. 0, -errno; -EAGAIN: one goes on and on, and other threads
+ * wait for it already. */
 static int wait_in_turn(const struct disk_file *f)
 {
 	int rc = 0;
@@ -66,7 +67,7 @@ static int wait_in_turn(const struct disk_file *f)
 	return rc;
 }
 
-/* Of the first n bytes. 0, -EAGAIN if there are fewer, -errno. */
+/* Hashes the first n bytes. 0, -EAGAIN if there are fewer, -errno. */
 static int hash_bytes(
 	struct disk_file *f, struct etag_hash *h, char *buf, uint64_t n, struct etag *e)
 {
@@ -83,8 +84,7 @@ static int hash_bytes(
 	return rc == 0 ? etag_hash_end(h, e) : rc;
 }
 
-/* Once over the whole file. 0, -EAGAIN if it changed meanwhile (f->file_id is the new one), -errno.
- */
+/* Hashes the whole file. 0, -EAGAIN if it changed meanwhile (f->file_id is the new one), -errno. */
 static int hash_once(struct disk_file *f, struct etag_hash *h, char *buf)
 {
 	struct file_id before = f->file_id;
@@ -171,8 +171,8 @@ static void etag_finish(struct disk_file *f)
 	f->fn(f, f->result);
 }
 
-/* For as long as it would be read, many times over: what is appended to now and then is not hashed
- * each time. */
+/* Whether the file was left alone for many times as long as hashing takes: one that is appended to
+ * now and then is not hashed each time. */
 static bool is_quiet(const struct disk_file *f)
 {
 	int64_t quiet_s = (f->seen_ns - f->file_id.ctime_ns) / 1000000000;

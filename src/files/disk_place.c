@@ -10,7 +10,7 @@
 #include "files/disk.h"
 #include "request/req_client.h"
 
-/* One that was written to meanwhile may have grown: its next read will tell, by what was sent. */
+/* A file that was written to meanwhile may have grown: its next read compares what was sent. */
 static bool is_same(const struct disk_file *f, const struct file_id *now)
 {
 	return now->dev == f->file_id.dev && now->ino == f->file_id.ino &&
@@ -138,7 +138,7 @@ static void reopen_finish(struct disk_file *f)
 	req_resume(f->req);
 }
 
-/* It has a place. True: it is open. */
+/* Opens the file, which has a place. True: it is open now; false: later, or it failed. */
 static bool reopen(struct disk_file *f)
 {
 	bool remote = f->kind == BENEATH_REMOTE;

@@ -6,13 +6,13 @@
 #include "base/counters.h"
 #include "base/log.h"
 
-/* What keeps a place from being held. */
+/* The bound that keeps a place from being held. */
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
 enum {
-	UPLOADS_LEAVE = 4, /* this part of all */
-	ENDS_LEAST = 32,   /* uploads that may end in a second */
-	ENDS_PART = 32,    /* … and this part of all */
+	UPLOADS_LEAVE = 4, /* one in so many is for responses alone */
+	ENDS_LEAST = 32,   /* uploads that may end in a second, at least */
+	ENDS_PART = 32,    /* and one more for so many places */
 };
 
 unsigned places_held(const struct places *all)
@@ -146,7 +146,7 @@ static bool take_back(struct places *all, struct place *p)
 	return true;
 }
 
-/* One of a connection that takes nothing by it. */
+/* A lent place of the connection by which its peer takes nothing. NULL: there is none. */
 static struct place *resting(const struct place_share *s)
 {
 	LIST_FOREACH(node, &s->lent) {
@@ -173,7 +173,8 @@ static void tell(const struct places *all, const struct account *a)
 			all->max);
 }
 
-/* Whose lent place p may have, where the worker has none left; *whose: of which account. */
+/* A lent place that p may have, where the worker has none left; NULL: none is lent. *whose becomes
+ * the account that holds most, if p may take one of its places. */
 static struct place *of_the_greediest(
 	struct places *all, const struct place *p, struct account **whose)
 {
@@ -191,8 +192,8 @@ static struct place *of_the_greediest(
 }
 
 /*
- * Somebody gives one back for p, if anybody can: then it is p's, now (true) or when its file is
- * closed, for nobody but a greedier client has less than before.
+ * A place is given back for p, if there is one to give: it is p's now (true) or when its file is
+ * closed. Nobody but a greedier client has less than before.
  */
 static bool make_room(struct places *all, struct place *p, enum full full)
 {
@@ -205,7 +206,7 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 		found = of_the_greediest(all, p, &whose);
 	else if (!p->upload)
 		found = first_lent(client_of(all, p->account));
-	/* Whoever waits was told of. */
+	/* A place that waits was told of already. */
 	if (full != CONNECTION && !p->waits)
 		tell(all, whose);
 	p->promised = found != NULL;
@@ -288,7 +289,7 @@ static struct place *next_of(struct places *all, struct account_part *client, bo
 	return NULL;
 }
 
-/* Each of these clients in turn, as far as there is room. True: somebody got some. */
+/* Serves each of these clients in turn, as far as there is room. True: somebody got a place. */
 static bool serve(struct places *all, struct list *clients, bool *full)
 {
 	struct list waiting, *node;
@@ -309,7 +310,7 @@ static bool serve(struct places *all, struct list *clients, bool *full)
 		granted = true;
 		p->granted(p);
 	}
-	/* Those that had no turn are the first next time. */
+	/* Clients that had no turn are the first next time. */
 	list_splice(&waiting, clients);
 	list_splice(clients, &waiting);
 	return granted;
@@ -378,7 +379,7 @@ void places_give(struct places *all, struct place *p)
 
 /* --- uploads that end for others -------------------------------------------------------------- */
 
-/* Connections of the client, of at most max. */
+/* Connections of the client that wait to upload, up to max. */
 static unsigned wait_to_upload(const struct account_part *client, unsigned max)
 {
 	unsigned n = 0;
@@ -403,7 +404,7 @@ static uint64_t rate(struct place *p)
 	return came != PLACES_BUSY ? came * 1000 / ms : PLACES_BUSY;
 }
 
-/* Of those accounts that hold most. */
+/* The slowest upload of the accounts that hold most; NULL: none of theirs may end now. */
 static struct place *slowest(struct places *all)
 {
 	const struct account *most = budget_most(&all->uploads);

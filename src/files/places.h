@@ -19,24 +19,24 @@ enum {
 	PLACES_UPLOAD_MS = 2000, /* an upload has its place for so long at least */
 };
 
-/* What one connection has. Zeroed, it is empty, but for its lists: place_share_init(). */
+/* The places of one connection. Zeroed, it has none, but its lists need place_share_init(). */
 struct place_share {
 	unsigned held;
 	struct list line; /* struct place: those that wait */
-	struct list lent; /* struct place: who has not read for longest is the first */
-	struct list node; /* with a line: in that of the account whose place came first */
-	struct account_part *client; /* … that account's part */
+	struct list lent; /* struct place: the one not read by for longest is the first */
+	struct list node; /* in the line of client, while it has one of its own */
+	struct account_part *client; /* the part of the account whose place came first */
 };
 
 struct places {
 	unsigned max;
 	struct budget files, uploads;
-	unsigned coming; /* were taken back, and their files are being closed */
-	/* struct account_part with a line: whose turn is next is the first. Those that hold no
-	 * upload come before the others. */
+	unsigned coming; /* places that were taken back, and whose files are being closed */
+	/* struct account_part with a line: whose turn is next is the first. poor: those that hold
+	 * no upload, which come before the others. */
 	struct list poor, clients;
 	struct account_part nobody; /* for places of no account */
-	struct place_share alone;   /* … and of no connection */
+	struct place_share alone;   /* for places of no connection */
 	struct loop *loop;
 	struct task turns;
 };
@@ -53,58 +53,60 @@ struct place {
 	struct list mine;  /* lent, or an upload's: in the list of its account's part */
 	uint64_t since_ms; /* of an upload: when it got its place */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
-	/* A lent one is needed elsewhere. True: its file is closed; false: places_drop() comes. */
+	/* The place is needed elsewhere. An upload ends; of a lent place the file is closed (true),
+	 * or will be, and places_drop() comes (false). */
 	bool (*back)(struct place *p);
-	/* Of an upload: bytes that have come; PLACES_BUSY: it is not to be ended now. */
+	/* The bytes of an upload that have come; PLACES_BUSY: it is not to be ended now. */
 	uint64_t (*came)(struct place *p);
 };
 
 #define PLACES_BUSY UINT64_MAX
 
 void places_init(struct places *all, struct loop *loop);
-/* Asserts that none is held. */
+/* Asserts that no place is held. */
 void places_fini(struct places *all);
 void places_limit(struct places *all, unsigned max);
 
 /*
- * For once a second. While uploads wait, the one that comes slowest ends (back() is called), of the
- * accounts that hold most: one for each connection that waits.
+ * Called once a second. While uploads wait, the slowest one of the accounts that hold most ends
+ * (its back() is called): one for each connection that waits, up to a bound.
  */
 void places_look(struct places *all);
 
 void place_share_init(struct place_share *s);
 
-/* Those that are held. */
+/* The number of places that are held. */
 unsigned places_held(const struct places *all);
 
 /*
- * For share and account; NULL: it is counted for the worker alone. True: held. False: p->granted
- * comes, in a later turn.
+ * Takes p for share and account; NULL: it is counted for the worker alone. True: held. False:
+ * p->granted comes, in a later turn.
  */
 bool places_take(
 	struct places *all, struct place_share *share, struct account *account, struct place *p);
 
-/* The same where one is free: nobody gives one back for it. False: not held, and does not wait. */
+/* places_take() where a place is free: nobody gives one back for it. False: p is not held, and does
+ * not wait. */
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p);
 
 /* p was read by just now, and is lent from here on. */
 void places_lend(struct places *all, struct place *p);
 
-/* Its peer takes nothing now; until it is read by the next time. */
+/* p's peer takes nothing now; until p is read by the next time. */
 void places_rest(struct places *all, struct place *p);
 
 /* p is in use, until it is lent again. */
 void places_keep(struct place *p);
 
-/* After back() said false: it is free for others, and may be taken again. */
+/* p is free for others, and may be taken again; after back() said false. */
 void places_drop(struct places *all, struct place *p);
 
-/* The connection needs it no more: p waits no longer, and if it is held, worker and account have
+/* The connection needs p no more: it waits no longer, and if it is held, worker and account have
  * it. */
 void places_leave(struct places *all, struct place *p);
 
-/* After places_leave(): if it is held, it is free for others. */
+/* p is free for others, if it is held; after places_leave(). */
 void places_give(struct places *all, struct place *p);
 
 #endif

@@ -125,7 +125,7 @@ static void opening_failed(struct file_reply *a, const char *path, int rc)
 
 static void opened(struct disk_file *file, int rc);
 
-/* Of what is only looked at no place is taken. */
+/* Whether the answer sends the file: one that is only looked at takes no place. */
 static bool sends_it(const struct file_reply *a, const struct disk_file *file)
 {
 	if (a->req->method == H2D_HEAD)

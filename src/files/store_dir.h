@@ -40,20 +40,19 @@ void store_dir_close(struct store_dir *d);
 
 /*
  * Between the two no worker of any h2d changes what a name in the folder stands for. Other programs
- * that write there do not know of the lock. 0; -EAGAIN if it was not to be had
- * for three seconds; -ECANCELED if nobody wants what job does any more (NULL: somebody does);
- * -errno.
+ * that write there do not know of the lock. 0; -EAGAIN if it was not to be had for three seconds;
+ * -ECANCELED if nobody wants what job does any more (NULL: somebody does); -errno.
  */
 int store_dir_lock(const struct store_dir *d, const struct job *job);
 void store_dir_unlock(const struct store_dir *d);
 
-/* The same for a file in it that is open; store_dir_try() does not wait. */
+/* The lock of an open file in the folder, like the folder's; store_dir_try() does not wait. */
 int store_dir_wait(int fd, const struct job *job);
 int store_dir_try(int fd);
 void store_dir_let_go(int fd);
 
-/* What the regular files in it cost (store_quota.h); of hidden ones those of resumable uploads. 0,
- * or -errno. */
+/* The cost of the regular files in the folder (store_quota.h); of hidden ones only those of
+ * resumable uploads count. 0, or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
 /* A stream over the folder with an offset of its own, for closedir(); NULL with errno. */

@@ -79,7 +79,7 @@ int store_part_check(struct store_work *w, size_t n)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-/* The file that the part is, at its end. */
+/* The part becomes a file of w, written to at its end. 0, or -errno. */
 static int adopt(struct store_work *w, int fd)
 {
 	char hidden[STORE_HIDDEN_NAME];
@@ -93,7 +93,7 @@ static int adopt(struct store_work *w, int fd)
 	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size, store_work_sum_max(w));
 }
 
-/* The ticket, and its part: the descriptor of that, or -errno. */
+/* Makes the ticket, and its part: the descriptor of that, or -errno. */
 static int create_files(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -107,7 +107,7 @@ static int create_files(struct store_work *w)
 	return fd;
 }
 
-/* … go; the ticket was entered. */
+/* Removes the ticket, which was entered, and its part. */
 static void remove_files(struct store_work *w)
 {
 	struct store_ticket *t = &w->part->ticket;
@@ -119,7 +119,7 @@ static void remove_files(struct store_work *w)
 		store_quota_end(&w->quota, &w->at, false, gone);
 }
 
-/* The last bytes of what is there, which is so long then. 0, or -errno. */
+/* Cuts the part down to size. 0, or -errno. */
 static int cut(struct store_work *w, uint64_t size)
 {
 	uint64_t gone = store_quota_cost(w->size) - store_quota_cost(size);
@@ -133,7 +133,8 @@ static int cut(struct store_work *w, uint64_t size)
 	return rc;
 }
 
-/* Else uploads without room for their ends would take it from each other. */
+/* Takes back what this request added: uploads without room for their ends would take it from each
+ * other. */
 static void cut_back(struct store_work *w)
 {
 	const struct store_part *p = w->part;

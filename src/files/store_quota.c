@@ -43,7 +43,7 @@ int store_quota_open(struct store_quota *q, const struct store_dir *d)
 	if (q->max == 0)
 		return 0;
 	q->fd = open_file(d);
-	/* Who made it was another user. */
+	/* Another user made the file: it is made anew. */
 	if (q->fd == -EACCES && unlinkat(d->fd, NAME, 0) == 0)
 		q->fd = open_file(d);
 	return q->fd >= 0 ? 0 : q->fd;
@@ -86,7 +86,7 @@ static uint64_t less(uint64_t from, uint64_t n)
 
 /* --- who holds what --------------------------------------------------------------------------- */
 
-/* Its lock, or without it. True: nobody else has it. */
+/* Locks the cell, or unlocks it (how). True: nobody else has its lock. */
 static bool lock_cell(const struct store_quota *q, int64_t cell, short how)
 {
 	struct flock l = { .l_type = how,
@@ -97,7 +97,7 @@ static bool lock_cell(const struct store_quota *q, int64_t cell, short how)
 	return fcntl(q->fd, F_OFD_SETLK, &l) == 0;
 }
 
-/* It is nobody's, and locked: what the dead held of it is free. */
+/* Empties a cell that is nobody's, and is locked here: what the dead held of it is free. */
 static void empty(struct store_quota *q, int64_t cell)
 {
 	q->head.held = less(q->head.held, read_cell(q, cell));
@@ -134,7 +134,7 @@ static int take_cell(struct store_quota *q)
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-/* When a name in it changed last; 0: not known. */
+/* The time at which a name in the folder changed last; 0: not known. */
 static int64_t dir_ns(const struct store_dir *d)
 {
 	struct stat st;
@@ -143,8 +143,9 @@ static int64_t dir_ns(const struct store_dir *d)
 }
 
 /*
- * Names have changed, or it is long ago: files that others write to change no name. Not all the
- * time for a folder that others change all the time.
+ * Whether the sum is doubted: names have changed, or the last walk is long ago, as files that
+ * others write to change no name. A folder that others change all the time is not walked all the
+ * time.
  */
 static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
 {
@@ -156,7 +157,8 @@ static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
 	return q->head.dir_ns != dir_ns(d) && since >= (rest < SECOND_NS ? SECOND_NS : rest);
 }
 
-/* What the walk finds, and when the folder was as it finds it. */
+/* Walks the folder. found: what its files cost, the folder's time before that, and how long it
+ * took. */
 static int walk(struct store_quota *q, const struct store_dir *d, struct store_quota_head *found)
 {
 	uint64_t begun_ms = clock_now_ms();
@@ -177,7 +179,7 @@ static void take_over(struct store_quota *q, const struct store_quota_head *foun
 	q->head.walked_ns = file_id_clock_ns();
 }
 
-/* Nobody changes anything meanwhile. */
+/* Walks the folder while the sum is locked: no upload changes it meanwhile. */
 static int walk_locked(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;
@@ -200,7 +202,7 @@ static bool read_head(struct store_quota *q)
 	       q->head.magic == magic && q->head.cells <= CELLS_MAX;
 }
 
-/* Locks it; whoever is the first to come makes it. 0, or -errno. */
+/* Locks the sum; whoever comes first makes it. 0, or -errno. */
 static int enter(struct store_quota *q, const struct store_dir *d)
 {
 	int rc = store_dir_wait(q->fd, NULL);
@@ -230,7 +232,8 @@ bool store_quota_fits(const struct store_quota *q, uint64_t replaced)
 	return q->max == 0 || fits(q, 0, replaced);
 }
 
-/* It is refused when nothing else is left. */
+/* Admits more bytes. 507: they do not fit, though the dead were buried and a doubted folder was
+ * walked again. */
 static int admit(struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
 {
 	int rc = 0;
@@ -304,7 +307,7 @@ int store_quota_begin(struct store_quota *q, const struct store_dir *d)
 	return rc;
 }
 
-/* What this upload holds is its no more. */
+/* The bytes that this upload holds are its no more. */
 static void let_go(struct store_quota *q)
 {
 	if (q->mine == 0)
@@ -333,7 +336,8 @@ void store_quota_close(struct store_quota *q)
 {
 	if (q->fd < 0)
 		return;
-	/* Else the next one who wants the room finds that nobody has the cell's lock. */
+	/* Where the sum cannot be locked, the next upload that wants room finds the cell
+	 * unlocked. */
 	if (q->mine > 0 && store_dir_wait(q->fd, NULL) == 0) {
 		if (read_head(q)) {
 			let_go(q);
@@ -345,7 +349,8 @@ void store_quota_close(struct store_quota *q)
 	q->fd = -1;
 }
 
-/* What changed while it was walked may be in what was found, or not. */
+/* A change during a walk may be in what it found, or not: then the folder is walked again. A last
+ * try is kept, and doubted. */
 int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;

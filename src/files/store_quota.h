@@ -45,7 +45,7 @@ static inline uint64_t store_quota_cost(uint64_t size)
 
 /* q->max is the caller's. 0, or -errno. */
 int store_quota_open(struct store_quota *q, const struct store_dir *d);
-/* Gives back what it holds. */
+/* Gives back what the upload holds. */
 void store_quota_close(struct store_quota *q);
 
 /*
@@ -61,8 +61,8 @@ int store_quota_hold(
 int store_quota_keep(
 	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced);
 
-/* Around each change of names in the folder. placed: what this upload held is files now; gone: what
- * there is less of. */
+/* Called around each change of names in the folder. placed: what this upload held is files now;
+ * gone: the cost of what is there no more. */
 int store_quota_begin(struct store_quota *q, const struct store_dir *d);
 bool store_quota_fits(const struct store_quota *q, uint64_t replaced); /* in between */
 void store_quota_end(struct store_quota *q, const struct store_dir *d, bool placed, uint64_t gone);

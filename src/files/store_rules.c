@@ -89,7 +89,7 @@ uint64_t store_rules_cost(const struct store_there *there)
 	return there->any && !there->other ? store_quota_cost(there->size) : 0;
 }
 
-/* What an upload of that length costs, beside what there is of it. */
+/* The cost of an upload of that length, beside what there is of it. */
 static uint64_t cost(const struct store_work *w, uint64_t length)
 {
 	if (w->part == NULL)

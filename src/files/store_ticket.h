@@ -74,7 +74,7 @@ void store_ticket_leave(const struct store_ticket *t);
 /* Writes t->head, having entered. 0, or -errno. */
 int store_ticket_write(const struct store_ticket *t);
 
-/* What its part counts as (store_quota.h); 0: there is none. */
+/* The cost of its part (store_quota.h); 0: there is none. */
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d);
 
 /* Removes it and its part, having entered. */

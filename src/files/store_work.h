@@ -37,7 +37,7 @@ struct store_work {
 	unsigned nfields;
 	time_t now;
 	struct etag known; /* what a GET says of the file, as the image has it; n 0: nothing */
-	struct etag coded[CODINGS];     /* … and of it in these codings */
+	struct etag coded[CODINGS];     /* the tags of the file in these codings, likewise */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
 	bool wants_digest;              /* the answer is to carry one, however long the file is */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
@@ -59,22 +59,22 @@ struct store_work {
 /* Opens the folder and its sum: first of all. 0, or -errno. */
 int store_work_open(struct store_work *w);
 
-/* … and sees whether the upload can succeed at all. */
+/* Opens as store_work_open() does, and sees whether the upload can succeed at all. */
 int store_work_begin(struct store_work *w);
 
-/* The next pieces of the body. */
+/* Takes the next pieces of the body. */
 int store_work_take(struct store_work *w, const struct body_piece *pieces);
 
 /* The body is complete: checks it, and waits until the disk has its files. */
 int store_work_seal(struct store_work *w);
 
-/* Whether the files can be placed behind that. */
+/* Whether the files can be placed, after store_work_seal(). */
 bool store_work_is_whole(const struct store_work *w);
 
 /* Puts the files in their places. */
 int store_work_place(struct store_work *w);
 
-/* Removes the file, which is in place of all that is above. */
+/* Removes the file that has the name; called in place of all of the above. */
 int store_work_remove(struct store_work *w);
 
 /*
@@ -83,21 +83,21 @@ int store_work_remove(struct store_work *w);
  */
 bool store_work_close(struct store_work *w);
 
-/* Frees what is left, behind that; cannot block. */
+/* Frees what is left after store_work_close(); cannot block. */
 void store_work_free(struct store_work *w);
 
 /* --- for store_part.c ------------------------------------------------------------------------- */
 
 /* One more of w->files, not set; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
-/* Up to which size the content of its files is hashed. */
+/* The size up to which the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
 /* The result of what the peer did wrong: its status; what it was is kept for the log. */
 int store_work_wrong(struct store_work *w, const struct err *err);
-/* What was summed, against what n fields say: 400 if they differ. Ends the sums. */
+/* Compares what was summed with what n fields say: 400 if they differ. Ends the sums. */
 int store_work_compare(
 	struct store_work *w, struct store_sum *sum, const struct digest_field *fields, unsigned n);
-/* A rename that a power cut undoes was none. */
+/* Waits until the disk has the folder's names: a rename that a power cut undoes was none. */
 int store_work_sync_dir(const struct store_work *w);
 
 #endif
