@@ -47,7 +47,7 @@ struct etag_memo *etag_memo_shared(void)
 	return shared;
 }
 
-/* By the file, so that all that it was is in one. */
+/* The set of a file, whatever its state, so that all that is known of it is in one. */
 static unsigned set_of(const struct file_id *id)
 {
 	uint64_t h = (id->ino ^ id->dev << 32) * 0x9e3779b97f4a7c15u;
@@ -72,7 +72,7 @@ static bool read_entry(const struct entry *from, struct entry *e)
 	return __atomic_load_n(&from->writes, __ATOMIC_RELAXED) == writes;
 }
 
-/* That of the file in the set; NULL: there is none. *e is a copy. */
+/* The entry of the file; NULL: there is none. *e is a copy. */
 static struct entry *find(const struct etag_memo *m, const struct file_id *id, struct entry *e)
 {
 	const struct entry *set = m->sets[set_of(id)];
@@ -83,7 +83,7 @@ static struct entry *find(const struct etag_memo *m, const struct file_id *id, s
 	return NULL;
 }
 
-/* It goes into the head of a response. */
+/* Whether text is a tag, and nothing else: it goes into the head of a response. */
 static bool is_tag(const char text[ETAG_CONTENT_LEN])
 {
 	for (unsigned i = 1; i < ETAG_CONTENT_LEN - 1; i++) {

@@ -20,7 +20,7 @@ struct cache_room {
 
 void cache_room_init(struct cache_room *r);
 
-/* What a keeper that starts now may take of conf's max-size. */
+/* The part of conf's max-size that a keeper that starts now may take. */
 uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf);
 
 /*
@@ -38,8 +38,8 @@ bool cache_room_tells(struct cache_room *r, uint64_t kills);
 /* Warns if conf's max-size is more than there is room for. */
 void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
-/* max_size in so much memory (0: nobody knows), halved so often; never 0 of one that is not. Pure.
- */
+/* The part of max_size for so much memory (0: nobody knows), halved so often; 0 only where max_size
+ * is. Pure. */
 uint64_t cache_room_of(uint64_t max_size, uint64_t memory, unsigned halved);
 
 #endif

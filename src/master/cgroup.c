@@ -26,7 +26,8 @@ static int first_line(const char *path, char *line, int size)
 	return 0;
 }
 
-/* Of a line "N:CONTROLLERS:PATH" the path, if it is of that controller; "": of version 2. */
+/* The path in a line "N:CONTROLLERS:PATH", if it is of that controller ("": of version 2); else
+ * NULL. */
 static const char *path_of(char *line, const char *controller)
 {
 	char *list = strchr(line, ':'), *path = list != NULL ? strchr(list + 1, ':') : NULL, *rest;
@@ -86,7 +87,8 @@ static void take_memory(struct cgroup_limits *limits, const char *line)
 		limits->memory = bytes;
 }
 
-/* What the files of a folder say; version 1 has one of them elsewhere. */
+/* Takes the limits that the files of a folder set; the last is version 1's, which is mounted
+ * elsewhere. */
 static bool take_group(const char *folder, void *ctx)
 {
 	static const struct {

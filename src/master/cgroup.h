@@ -19,17 +19,17 @@ struct cgroup_limits {
  */
 struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
 
-/* Those of this process. */
+/* The limits of this process. */
 struct cgroup_limits cgroup_limits(void);
 
 /*
- * How many processes of the group were killed for want of memory, ever; where no group says it, of
- * the machine (vmstat: /proc/vmstat); where that does not either, CGROUP_UNTOLD.
+ * The number of processes of the group that were killed for want of memory, ever; where no group
+ * says it, of the machine (vmstat: /proc/vmstat); where that does not either, CGROUP_UNTOLD.
  */
 #define CGROUP_UNTOLD UINT64_MAX
 uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat);
 
-/* Those of this process's group. */
+/* The kills of this process's group. */
 uint64_t cgroup_kills(void);
 
 #endif

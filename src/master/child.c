@@ -54,7 +54,7 @@ static int send_due(struct child *c, unsigned due)
 /* Sends what waits; true while something still does. */
 static bool flush(struct child *c)
 {
-	/* One that does not serve yet has no use for a loan. */
+	/* Loans come behind DUE_SERVE: a process that does not serve yet has no use for one. */
 	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_SOCKETS,
 		DUE_LOANS, DUE_UNLISTEN, DUE_DRAIN };
 

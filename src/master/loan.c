@@ -34,7 +34,8 @@ static bool is_due(const struct loan *l)
 	return l->ending ? l->told > 0 : l->told < l->n;
 }
 
-/* What a neighbour of generation g (to; NULL: whichever) has of it. */
+/* The loan of from's sockets to a neighbour in generation g (to; NULL: whichever); NULL: there is
+ * none. */
 static struct loan *find(const struct gen *g, const struct child *from, const struct child *to)
 {
 	LIST_FOREACH(node, &g->loans)
@@ -43,7 +44,7 @@ static struct loan *find(const struct gen *g, const struct child *from, const st
 	return NULL;
 }
 
-/* One that `to` has yet to be told of. */
+/* A loan that `to` has yet to be told of. */
 static struct loan *find_due(const struct child *to)
 {
 	LIST_FOREACH(node, &to->gen->loans)
@@ -83,8 +84,8 @@ static unsigned count_borrowed(const struct child *to)
 	return n;
 }
 
-/* The next one in g after from that is up, among those that have borrowed least. NULL: nobody is.
- */
+/* The next child in g after from that is up, among those that have borrowed least. NULL: nobody
+ * is. */
 static struct child *find_neighbour(const struct gen *g, const struct child *from)
 {
 	unsigned at = (unsigned)(from - from->gen->children);
@@ -147,8 +148,8 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 	return l;
 }
 
-/* What is the place's own, and what waits in its inbox: listeners that the acceptor has leave room
- * for that. */
+/* Takes the place's own sockets, and its inbox: the acceptor's listeners, which have no descriptor
+ * here, leave room for that. */
 static void take_sockets(struct loan *l)
 {
 	const struct child *from = l->from;
@@ -217,7 +218,8 @@ static void offer_to_neighbour(const struct child *from)
 	say(from, text);
 }
 
-/* From one that cannot go on to another, as soon as it was told. */
+/* Offers from's sockets to a neighbour; where the one that has them cannot go on, to another as
+ * soon as that was told. */
 static void offer(const struct child *from)
 {
 	struct loan *l = find(from->gen, from, NULL);
@@ -230,7 +232,8 @@ static void offer(const struct child *from)
 		end(l);
 }
 
-/* One worker alone would have all who come until the acceptor turns again. */
+/* Offers an acceptor's sockets to all workers: one alone would have all who come until it turns
+ * again. */
 static void offer_to_all(const struct child *from)
 {
 	bool first = find(from->gen, from, NULL) == NULL, lent = false;

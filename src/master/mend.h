@@ -19,10 +19,10 @@ void mend_stop(struct master *m);
 /* The next message of DUE_SOCKETS to c; false: there is none. The descriptor stays the master's. */
 bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds);
 
-/* That message was sent. True: there may be another. */
+/* The message of mend_fill() was sent. True: there may be another. */
 bool mend_sent(struct child *c);
 
-/* All of them are due again. */
+/* All messages of DUE_SOCKETS to c are due again. */
 void mend_again(struct child *c);
 
 #endif

@@ -64,7 +64,7 @@ static struct ahead_part *first_unused(const struct ahead *a)
 	return clock_ms() - part->used_ms >= UNUSED_MS ? part : NULL;
 }
 
-/* For whoever asks, kept being left to others. */
+/* The room for part, with kept being left to others. */
 static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, uint64_t kept)
 {
 	uint64_t most = a->budget.max - kept;
@@ -73,7 +73,8 @@ static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, u
 	return least(budget_room(&a->budget, part->account), left);
 }
 
-/* What is in memory stays: it is looked at again after as long. */
+/* Withdraws unused parts until there is room for n. A part with bytes in memory keeps those, and is
+ * looked at again after as long. */
 static void withdraw_unused(
 	struct ahead *a, const struct ahead_part *part, uint64_t n, uint64_t kept)
 {
@@ -124,13 +125,14 @@ static void take(struct ahead *a, struct ahead_part *part, uint64_t n)
 	COUNT(receive_windows, (int64_t)n);
 }
 
-/* Up to n more, if it is no less than so much. */
+/* Takes up to n more for part, with kept being left to others. How much; 0 where there is less than
+ * at_least. */
 static uint64_t ask(
 	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, uint64_t kept)
 {
 	uint64_t room;
 
-	/* Who asks is using what he has. */
+	/* A part that asks for more is in use. */
 	if (part->held > 0)
 		used(a, part);
 	withdraw_unused(a, part, n, kept);

@@ -14,10 +14,10 @@
 
 #include "request/budget.h"
 
-/* What each connection may send without a part of the sum: RFC 9113, 6.9.2. */
+/* Bytes that each connection may send without a part of the sum: RFC 9113, 6.9.2. */
 enum { AHEAD_FREE = 65535 };
 
-/* What an upload begins with: with less, a fast network stands still most of the time. */
+/* Bytes that an upload begins with: with less, a fast network stands still most of the time. */
 enum { AHEAD_FIRST = 1 << 20 };
 
 struct ahead {
@@ -26,12 +26,13 @@ struct ahead {
 	uint64_t charged_ms; /* when the account that holds most paid last */
 };
 
-/* A connection's, or a request's; its owner's but for ahead.c, which alone writes it. */
+/* A part of the sum, for a connection or a request: in its owner's memory, written by ahead.c
+ * alone. */
 struct ahead_part {
 	struct account *account; /* whose it is; NULL: nobody's, of an admin listener or in tests */
 	uint64_t held;
 	uint64_t came;    /* bytes since it was used last */
-	uint64_t used_ms; /* … which was then: see ahead_came() */
+	uint64_t used_ms; /* when it was used last: see ahead_came() */
 	bool short_of;    /* the last time there was less than it asked for */
 	struct list node; /* in parts while held > 0 */
 	/* Called when somebody else needs it: to give back, by ahead_give(), all of it that is not
@@ -39,24 +40,24 @@ struct ahead_part {
 	void (*withdraw)(struct ahead_part *part);
 };
 
-/* receive_window: of one connection; the sum is more if eight of those are. */
+/* receive_window: of one connection; the sum is eight of those, 128 MiB at least. */
 void ahead_init(struct ahead *a, uint32_t receive_window);
 
 /* A part without anything in it yet. */
 void ahead_part_init(struct ahead_part *part, struct account *account,
 	void (*withdraw)(struct ahead_part *part));
 
-/* n more for part, what an upload begins with: all or nothing. */
+/* Takes n more for part, which an upload begins with: all or nothing. */
 bool ahead_begin(struct ahead *a, struct ahead_part *part, uint64_t n);
 
-/* Up to n more, out of the half of the sum that is for growth, so that later uploads find what they
- * begin with. How much. */
+/* Takes up to n more out of the half of the sum that is for growth, so that later uploads find what
+ * they begin with. How much. */
 uint64_t ahead_grow(struct ahead *a, struct ahead_part *part, uint64_t n);
 
-/* Up to n more, for bytes that came already. How much. */
+/* Takes up to n more for bytes that came already. How much. */
 uint64_t ahead_lend(struct ahead *a, struct ahead_part *part, uint64_t n);
 
-/* n of it are free again. */
+/* Gives n of part back: they are free again. */
 void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n);
 
 /* n bytes came of the bodies that part is for. */

@@ -18,16 +18,17 @@ enum {
 	 * past AHEAD_FREE where the worker's sum has no room. Twice what an upload gathers for the
 	 * disk. */
 	H1_WINDOW = 512 * 1024,
-	/* … that waits for somebody to take it: a password's check, a place among the files, a
-	 * handler that has paused. What comes with it by one recv(2) waits in the connection. */
+	/* Request body that waits for somebody to take it: a password's check, a place among the
+	 * files, a handler that has paused. What comes with it by one recv(2) waits in the
+	 * connection. */
 	H1_WAITING = 16 * 1024,
 	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
 	 */
 	H1_UNWANTED_MAX = 256 * 1024,
-	/* Behind the peer's end: how long a request waits for this server before the peer is asked
-	 * whether it is there. */
+	/* The time that a request waits for this server, behind the peer's end, before the peer is
+	 * asked whether it is there. */
 	H1_ASK_MS = 1000,
-	/* For a client that asks without pause to ask once more, see h1_drain(). */
+	/* The time for a client that asks without pause to ask once more, see h1_drain(). */
 	H1_DRAIN_MS = 3000,
 };
 

@@ -97,7 +97,8 @@ static __attribute__((noinline)) int end_block(struct h2 *h2)
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* Of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or past a limit. */
+/* Drops a field of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or one
+ * past a limit. */
 static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 {
 	const struct http_env *env = h2->conf->env;

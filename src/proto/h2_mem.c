@@ -34,7 +34,7 @@ static const bool keep = false;
 static const bool keep = true;
 #endif
 
-/* Of a class that has none free (size is all of it), or of no class. */
+/* A new block: of a class that has none free (size is all of it), or of no class. */
 static __attribute__((noinline)) void *get_new(size_t size, struct h2_pages *pages)
 {
 	struct head *h;

@@ -38,7 +38,7 @@ struct h2_slots {
 	uint8_t free[SLOTS]; /* their numbers, the one freed last is the last */
 };
 
-/* Those with free slots; whole ones at the end, so that they stay whole. */
+/* Mappings with free slots; whole ones at the end, so that they stay whole. */
 static struct list roomy = { &roomy, &roomy };
 
 static struct h2_slots *slots_new(void)
@@ -153,7 +153,8 @@ static bool is_zero(const char *page)
 	return page[0] == 0 && memcmp(page, page + 1, H2_PAGE - 1) == 0;
 }
 
-/* Of nghttp2's own: no frame is under way, and with no stream its table is as it was at first. */
+/* Gives back the frame's pages, as no frame is under way, and the table's if it is as it was at
+ * first. */
 static void rest(const struct h2_pages *p)
 {
 	if (is_zero(p->mem))
@@ -182,7 +183,7 @@ void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
 	}
 }
 
-/* What is free of one that is not free as a whole. */
+/* Gives back the free slots of a mapping that is not free as a whole. */
 static void rest_free(const struct h2_slots *s)
 {
 	for (unsigned i = 0; i < s->nfree; i++)

@@ -15,31 +15,31 @@ enum { H2_PAGE = 4096 };
 
 struct h2_slots;
 
-/* A session's. Zeroed, it has none, and the session's blocks are malloc's. */
+/* The pages of a session. Zeroed, it has none, and the session's blocks are malloc's. */
 struct h2_pages {
 	struct h2_slots *of;
 	char *mem;     /* the table's page, then the frame's */
 	bool making;   /* the session is being made: blocks that fit are given out */
 	bool table;    /* given out */
-	size_t frame;  /* the same: its size, or 0 */
+	size_t frame;  /* its size, given out; or 0 */
 	uint8_t quiet; /* looks in a row before which nothing was sent */
 };
 
 /* Finds pages for a session that is made next; without memory for them it does without. */
 void h2_pages_open(struct h2_pages *p);
-/* It is made, all of its large blocks are given out. */
+/* The session is made, all of its large blocks are given out. */
 void h2_pages_made(struct h2_pages *p);
-/* It is gone. */
+/* The session is gone. */
 void h2_pages_close(struct h2_pages *p);
 
-/* A block for the session that is being made; NULL: it is none of the two. */
+/* A block for the session that is being made; NULL: size is neither's, or it was given out. */
 void *h2_pages_get(struct h2_pages *p, size_t size);
-/* What fits into a block of p; 0: it is not one. */
+/* The size of block; 0: it is none of p's. */
 size_t h2_pages_size(const struct h2_pages *p, const void *block);
-/* The session needs it no more. False: it is none of the two. */
+/* The session needs block no more. False: it is neither of the two. */
 bool h2_pages_put(struct h2_pages *p, const void *block);
 
-/* Whether block may be one of those; most others do not lie so. */
+/* Whether block may be one of a session's pages; most other blocks do not lie so. */
 static inline bool h2_pages_starts(const void *block)
 {
 	return (uintptr_t)block % H2_PAGE == 0;
@@ -57,7 +57,7 @@ static inline void h2_pages_used(struct h2_pages *p)
 	p->quiet = 0;
 }
 
-/* Gives back what no session has. */
+/* Gives back the pages that no session has. */
 void h2_pages_trim(void);
 
 #endif

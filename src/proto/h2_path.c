@@ -38,8 +38,8 @@ void h2_path_answered(struct h2_path *p, uint64_t now_ms)
 		p->rtt_ms = ms;
 }
 
-/* A stretch of no more than a round trip begins in front of them: with the first behind a silence,
- * for that is no part of what the path takes. */
+/* A stretch begins in front of these bytes where the last one is longer than a round trip, or where
+ * a silence ends, which is no part of what the path takes. */
 void h2_path_came(struct h2_path *p, size_t n, uint64_t came, size_t held, uint64_t now_ms)
 {
 	bool silent = held == n && now_ms - p->came_ms >= LONG_MS;
@@ -51,8 +51,8 @@ void h2_path_came(struct h2_path *p, size_t n, uint64_t came, size_t held, uint6
 	p->since_taken = came - held;
 }
 
-/* What was taken in that stretch came and went as fast as the path and the disk could. A client
- * that is held up by the disk has no use for more. */
+/* Bytes that were taken in the stretch came and went as fast as the path and the disk could. A
+ * client that is held up by the disk has no use for more. */
 uint64_t h2_path_load(
 	const struct h2_path *p, uint64_t came, size_t held, uint32_t size, uint64_t now_ms)
 {

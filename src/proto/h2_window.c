@@ -45,7 +45,7 @@ static uint32_t told_of(const struct h2 *h2)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* What the connection may have beyond its window and what is lent. */
+/* Bytes that the connection may have beyond its window and what is lent. */
 static uint64_t room_of(const struct h2 *h2)
 {
 	uint64_t used = size_of(h2) + h2->window.lent;
@@ -64,7 +64,7 @@ static uint64_t needs(const struct h2 *h2, uint64_t size)
 	return n > FREE ? n - FREE : 0;
 }
 
-/* What of its part nothing can come of any more is free. */
+/* Gives back what the connection's part has beyond what is in memory or may come. */
 static void settle(struct h2 *h2)
 {
 	struct ahead_part *part = &h2->window.ahead;
@@ -117,7 +117,7 @@ static int64_t untold_of(const struct h2 *h2)
 	return (int64_t)size_of(h2) - (int64_t)(w->held - w->lent) - told_of(h2);
 }
 
-/* No more is announced than this. What the client knows of it already, it may use. */
+/* Announces no more than size. Credit that the client knows of already, it may use. */
 static void shrink(struct h2 *h2, uint32_t size)
 {
 	h2->window.size = size;
@@ -145,8 +145,8 @@ static uint64_t enough(const struct h2 *h2)
 	return FREE + w->rest + w->held - w->lent;
 }
 
-/* What no upload has a use for any more is not announced any more. So behind the last one the
- * client has no more credit than at the beginning. */
+/* Stops announcing credit that no upload has a use for: so behind the last one the client has no
+ * more of it than at the beginning. */
 static void trim(struct h2 *h2)
 {
 	uint64_t size = enough(h2);
@@ -155,7 +155,7 @@ static void trim(struct h2 *h2)
 		shrink(h2, (uint32_t)size);
 }
 
-/* Called by ahead.c, when somebody else needs it. */
+/* Called by ahead.c, when somebody else needs the part. */
 static void withdraw(struct ahead_part *part)
 {
 	struct h2 *h2 = LIST_ENTRY(part, struct h2, window.ahead);
@@ -175,7 +175,7 @@ void h2_window_open(struct h2 *h2)
 	ahead_part_init(&h2->window.ahead, h2->host->conn->account, withdraw);
 }
 
-/* Its body is more than the first window takes. */
+/* Whether the body is more than the first window takes. */
 static bool is_long(const struct h2_stream *s)
 {
 	return s->req.body_length > FREE;
@@ -187,7 +187,8 @@ static void count_in(struct h2_stream *s)
 	s->share.counted = true;
 }
 
-/* Bytes of it to come: of a window, there is no need to know of more. */
+/* Counts the bytes of the body that are to come, up to a window: there is no need to know of
+ * more. */
 static void count_rest(struct h2_stream *s)
 {
 	uint64_t rest = s->req.body_length > s->body ? s->req.body_length - s->body : 0;
@@ -197,7 +198,7 @@ static void count_rest(struct h2_stream *s)
 	s->share.rest = rest;
 }
 
-/* From its part of the worker's sum, as far as there is room. */
+/* Widens the window to size, as far as there is room in the worker's sum. */
 static void grow_to(struct h2 *h2, uint64_t size)
 {
 	struct ahead_part *part = &h2->window.ahead;
@@ -209,7 +210,7 @@ static void grow_to(struct h2 *h2, uint64_t size)
 	settle(h2);
 }
 
-/* All that this takes of the worker's sum, or nothing. */
+/* Widens the window to size, or not at all where there is no room for that in the worker's sum. */
 static bool begin_with(struct h2 *h2, uint64_t size)
 {
 	struct ahead_part *part = &h2->window.ahead;
@@ -221,7 +222,8 @@ static bool begin_with(struct h2 *h2, uint64_t size)
 	return true;
 }
 
-/* What an upload begins with: on a path that took more before, with that. */
+/* The window that an upload begins with: START, and on a path that took more before, as much as
+ * that. */
 static void begin(struct h2 *h2)
 {
 	struct h2_window *w = &h2->window;
@@ -289,7 +291,7 @@ void h2_window_expect(struct h2_stream *s)
 	if (!is_long(s))
 		return;
 	count_in(s);
-	/* Of one that tells no length, the second DATA frame is soon enough: see ask_again(). */
+	/* A body of no known length can wait for its second DATA frame: see ask_again(). */
 	if (s->req.body_length == BODY_UNKNOWN)
 		return;
 	if (h2->window.size <= START && limit_of(h2) > START && !h2->window.path.asked &&
@@ -326,7 +328,7 @@ static bool is_in_the_way(const struct h2 *h2)
 	       nghttp2_session_get_local_window_size(h2->session) < (int32_t)(size_of(h2) / 4 * 3);
 }
 
-/* Of what s holds, as much as the connection and the worker have room for. */
+/* Lends credit for what s holds, as far as the connection and the worker have room. */
 static void lend(struct h2_stream *s)
 {
 	struct h2 *h2 = s->h2;
@@ -377,7 +379,7 @@ void h2_window_came(struct h2_stream *s, size_t n)
 	ask_again(h2);
 }
 
-/* Of n bytes, those that the connection has its credit of: how many. */
+/* Takes n bytes off what is lent, as far as they were. How many. */
 static size_t give_back(struct h2_stream *s, size_t n)
 {
 	n = n < s->share.lent ? n : s->share.lent;

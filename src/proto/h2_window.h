@@ -17,7 +17,7 @@
 struct h2;
 struct h2_stream;
 
-/* Of a connection. Zeroed, it has what RFC 9113, 6.9.2 gives it. */
+/* The window of a connection. Zeroed, it has what RFC 9113, 6.9.2 gives it. */
 struct h2_window {
 	uint32_t size;   /* of the connection; 0: no upload had it widened yet */
 	uint32_t shares; /* of its uploads, the sum */
@@ -32,28 +32,28 @@ struct h2_window {
 	 * that was withdrawn. */
 	struct ahead_part ahead;
 	bool full;           /* more came, and nothing is read: see h2_window_full() */
-	bool narrow;         /* there was no room for a wide window, or it was withdrawn … */
-	uint64_t narrow_for; /* … until so many bytes have come */
+	bool narrow;         /* there was no room for a wide window, or it was withdrawn */
+	uint64_t narrow_for; /* once came is so much, a wide one is asked for again */
 
 	struct h2_path path; /* as far as it is known */
 };
 
-/* Of a stream. */
+/* The share of a stream. */
 struct h2_share {
 	bool counted;      /* in nlong */
 	bool wide;         /* somebody takes its body, which may need a wider window */
-	uint64_t rest;     /* of it: what the connection's has of this one */
+	uint64_t rest;     /* of its body: what the connection's rest has of this one */
 	uint32_t size;     /* of its window, once it is wider than the first */
 	size_t held, lent; /* as above */
 };
 
 /* A connection begins. */
 void h2_window_open(struct h2 *h2);
-/* Its header section came: its body is to come. */
+/* The header section of s came: its body is to come. */
 void h2_window_expect(struct h2_stream *s);
 /* Somebody is ready for the body of s, as much as there is. */
 void h2_window_widen(struct h2_stream *s);
-/* n bytes of it came, and are not taken yet. */
+/* n bytes of the body of s came, and are not taken yet. */
 void h2_window_came(struct h2_stream *s, size_t n);
 /* n of those were taken. */
 void h2_window_taken(struct h2_stream *s, size_t n);

@@ -24,7 +24,7 @@ struct proto_conf {
 	uint32_t max_concurrent_streams;
 	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
 				      taken */
-	struct ahead *ahead;       /* … and what all connections may send so */
+	struct ahead *ahead;       /* the sum of those bytes for all connections */
 	uint64_t body_ms, send_ms; /* timeouts of what look() looks at */
 	struct http_env *env;
 };
@@ -103,7 +103,7 @@ extern const struct proto_ops h1_ops, h2_ops;
 /* Gives the memory they keep for reuse back to malloc. */
 void h1_trim(void);
 void h2_trim(void);
-/* The same at a worker's end, so that leaks are seen. */
+/* Frees the memory they keep at a worker's end, so that leaks are seen. */
 void h1_fini(void);
 void h2_fini(void);
 

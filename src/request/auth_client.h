@@ -28,16 +28,16 @@ struct auth_guess {
 };
 
 struct auth_client {
-	unsigned nline;    /* checks in line, that may run when their turn comes */
-	unsigned nrunning; /* … that a thread has */
-	uint64_t turn;     /* of its last check: the lowest is the next */
+	unsigned nline;    /* checks in line: they may run when their turn comes */
+	unsigned nrunning; /* checks that a thread runs */
+	uint64_t turn;     /* of its last check: the client with the lowest is the next */
 	struct auth_guess guesses[AUTH_GUESSES];
 };
 
-/* The one that hangs on account, made at the first question. NULL: memory is out. */
+/* The client that hangs on account, made at the first question. NULL: memory is out. */
 struct auth_client *auth_client_of(struct account *account);
 
-/* Where guesses at user's password are counted. The place stays while it has failures or
+/* The place where guesses at user's password are counted. It stays while it has failures or
  * checks. */
 struct auth_guess *auth_client_guess(struct auth_client *c, uint32_t user);
 

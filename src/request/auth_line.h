@@ -59,14 +59,14 @@ void auth_line_init(struct auth_line *line,
 bool auth_line_join(struct auth_line *line, struct auth_turn *turn, struct account *account,
 	uint32_t user, const uint8_t *key, uint64_t *ms);
 
-/* It is not wanted any more, before it ran. */
+/* Turn is not wanted any more, before it ran. */
 void auth_line_leave(struct auth_line *line, struct auth_turn *turn);
 
-/* The one whose turn it is, which runs from now on. NULL: none; *at is the clock_ms() from which
+/* The check whose turn it is, which runs from now on. NULL: none; *at is the clock_ms() from which
  * there is one, UINT64_MAX: not before one that runs is over. */
 struct auth_turn *auth_line_next(struct auth_line *line, uint64_t *at);
 
-/* One that ran is over. */
+/* A check that ran is over; UNKNOWN: it could not tell. */
 enum auth_turn_end { AUTH_TURN_RIGHT, AUTH_TURN_WRONG, AUTH_TURN_UNKNOWN };
 void auth_line_end(struct auth_line *line, struct auth_turn *turn, enum auth_turn_end end);
 

@@ -34,13 +34,13 @@ struct auth_check {
 	bool looking;      /* a thread looks at the file: it has no turn */
 	struct auth_turn turn;
 	struct account *account;   /* open; NULL: nobody's */
-	uint32_t user;             /* whose password it asks for, hashed */
-	enum auth_verdict dropped; /* what it ends with, once it is on queue->dropped */
-	uint64_t retry_ms;         /* … and when to ask again; 0: soon */
+	uint32_t user;             /* hash of the user whose password it asks for */
+	enum auth_verdict dropped; /* the verdict it ends with, once it is on queue->dropped */
+	uint64_t retry_ms;         /* ms after which the client may ask again; 0: soon */
 	struct auth_basic who;
 	struct htpasswd question;
 	enum htpasswd_result result;
-	bool unchanged;         /* what the look found */
+	bool unchanged;         /* the look found the file as it was */
 	int64_t asked_ns;       /* wall clock before the file was read */
 	struct verdict verdict; /* the key, and what was known of it before */
 };
@@ -52,7 +52,7 @@ struct auth_queue {
 	struct auth_line line;
 	struct timer timer;  /* while all who are in line have to wait */
 	struct list dropped; /* struct auth_check that had to leave the line */
-	struct task tell;    /* … whose requests are told so */
+	struct task tell;    /* tells the requests of dropped checks */
 	uint8_t key[KEY];    /* random, of this process alone */
 	uint64_t failed_ms;  /* when a file that cannot be read was last logged */
 	struct {

@@ -16,8 +16,8 @@
 struct budget {
 	enum account_kind kind;
 	uint64_t max;        /* the sum that may be held; may change */
-	uint64_t held;       /* … that is */
-	uint64_t least;      /* of an account, whatever the others hold */
+	uint64_t held;       /* the sum that is held */
+	uint64_t least;      /* an account may hold so much, whatever the others hold */
 	unsigned part;       /* beyond: at most what is left divided by this, at least 1 */
 	struct list holders; /* struct account_part of those that hold some */
 };
@@ -40,7 +40,8 @@ void budget_give(struct budget *b, struct account *a, uint64_t n);
  */
 struct account *budget_greediest(const struct budget *b);
 
-/* The same, whatever the least share is: for what can be taken back without loss. */
+/* The account that holds most, whatever the least share is: for what can be taken back without
+ * loss. NULL: nobody holds any. */
 struct account *budget_most(const struct budget *b);
 
 #endif

@@ -440,7 +440,7 @@ void req_release_body(struct h2d_req *req)
 {
 	req->body_held = req->body_paused = false;
 	hand_on_body(req);
-	/* Of what waits with the client nothing else tells the protocol. */
+	/* Nothing else tells the protocol that somebody takes what waits with the client. */
 	if (req_awaits_body(req))
 		req->stream->consume(req, 0);
 }

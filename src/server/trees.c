@@ -77,7 +77,7 @@ static struct slice without_slashes(const char *path)
 	return s;
 }
 
-/* What folder is below root: "/files", "" if root lies in it. False: it is elsewhere. */
+/* The path of folder below root: "/files", "" if root lies in it. False: it is elsewhere. */
 static bool below(struct slice folder, struct slice root, struct slice *rest)
 {
 	bool inside = slice_starts(root, folder) && (root.n == folder.n || root.p[folder.n] == '/');

@@ -16,11 +16,11 @@ struct trees {
 	struct doc_roots files; /* its strings are the conf's */
 	struct doc_root *roots;
 	unsigned *of_server;      /* per server block: the number of its root */
-	unsigned **of_location;   /* … and per location of it */
+	unsigned **of_location;   /* per location of a server block: the number of its root */
 	unsigned *locations;      /* the memory of those */
 	struct mime_types *types; /* per server block */
 	struct mime *rows;        /* the memory of those */
-	struct slice *uploads;    /* … and of the folders of uploads of each root */
+	struct slice *uploads;    /* the memory of each root's folders of uploads */
 	struct arena paths;       /* of those folders */
 };
 

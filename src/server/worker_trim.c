@@ -45,7 +45,7 @@ static void trim(struct worker *w)
 	malloc_trim(0);
 }
 
-/* Of the last second. */
+/* The work of the last second; t->work has the most. */
 static int64_t work(struct worker_trim *t)
 {
 	int64_t bytes = counters_get(counters, COUNTER_bytes_in) +
