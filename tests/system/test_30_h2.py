@@ -17,6 +17,7 @@ def server(h2d):
 
 
 def test_get(server, how):
+	server.wait_tagged("/big")
 	with server.connect(how) as c:
 		for path, body in (("/medium", MEDIUM), ("/big", BIG), ("/one", b"1"), ("/empty",
 				b"")):
@@ -30,6 +31,7 @@ def test_get(server, how):
 
 
 def test_head(server, how):
+	server.wait_tagged("/big")
 	with server.connect(how) as c:
 		for path in ("/medium", "/big", "/one", "/empty", "/", "/dir", "/nothing",
 				"/healthz"):

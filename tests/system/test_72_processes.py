@@ -299,7 +299,7 @@ def test_the_end_of_a_shutdown_delay(h2d, end):
 	if end != "time":
 		server.signal(getattr(signal, "SIG" + end))
 	assert server.wait_exit() == 0
-	assert server.log.find("generation 1 is gone: 0 drained, 0 cut, 0 refused")
+	server.log.wait("generation 1 is gone: 0 drained, 0 cut, 0 refused")
 
 
 def test_second_signal_makes_a_drain_a_stop(h2d):
