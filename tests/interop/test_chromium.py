@@ -1,6 +1,8 @@
 """Headless Chromium loads a page with a hundred sub-resources, uploads files, and finds nothing to complain about."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import urllib.parse
 
@@ -9,6 +11,7 @@ import pytest
 import chromium
 import page
 import server as server_module
+from procs import wait_for
 from tree import UPLOADS, put_uploads
 from uploads import PUBLIC, content
 
@@ -91,6 +94,43 @@ def test_own_pages(h2d, browser):
 	asked = {urllib.parse.urlsplit(e["request"]["url"]).path for e in browser.of("Network.requestWillBeSent")}
 	assert asked <= {"/d/", "/none", ","}, asked
 	assert browser.of("Audits.issueAdded") == []
+
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+def recipe(name):
+	"""What the documents tell people to write for a single-page application, without its root."""
+	if name == "README.md":
+		found = re.search(r'server "app\.example\.com" \{[^\n]*\n(.*?)\n    \}', (TOP / name).read_text(), re.S).group(1)
+		return re.sub(r"^ *root = .*$", "", found, flags=re.M) + "\n"
+	blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (TOP / name).read_text(), re.M | re.S)
+	found, = (block for block in blocks if "fallback =" in block)
+	return found.replace("\\-", "-")
+
+
+def release(server, number):
+	"""Files a year old, as tools of deployment leave them: browsers keep such a page for weeks, unless they are told."""
+	page = '<!doctype html><link rel="icon" href="data:,"><script src="/assets/%d.js"></script>' % number
+	server.write("assets/%d.js" % number, "document.title = 'release %d'" % number)
+	made = server.write("index.html.new", page)
+	os.utime(made, (1e9, 1e9))
+	os.rename(made, os.path.join(server.root, "index.html"))
+	with server.connect("tls") as c:
+		wait_for(lambda: c.get("/").body == page.encode(), said="release %d" % number)
+
+
+@pytest.mark.parametrize("name", ["man/h2d.conf.5.in", "README.md"])
+def test_release(h2d, browser, name):
+	"""Visit, release, come back: each address of the application shows the new release."""
+	server = h2d(listens=("tls",), server=recipe(name), files={"index.html": "", "api/x": "x"})
+	for number in (1, 2):
+		release(server, number)
+		for path in ("/", "/index.html", "/users/42"):
+			browser.open(server.url("tls", path))
+			assert browser.evaluate("document.title") == "release %d" % number, path
+		browser.open("about:blank")
+	assert browser.console_errors() == []
 
 
 @pytest.fixture
