@@ -21,7 +21,7 @@ enum {
 	DISK_LARGE = 256 << 10, /* the same for large files, while few are being sent */
 	DISK_LARGE_MAX = 64,
 	DISK_TINY = 8 << 10,          /* the same, when much is read and not sent */
-	DISK_BUFFERED_MAX = 64 << 20, /* … namely this much */
+	DISK_BUFFERED_MAX = 64 << 20, /* bytes read and not sent: that is much */
 	DISK_EXACT = 16 << 10,        /* a stream that may send less gets what it may send */
 	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
 	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
@@ -174,7 +174,7 @@ static inline struct disk_file *disk_file_of(struct job *j)
 	return LIST_ENTRY(j, struct disk_file, job);
 }
 
-/* Of what is done with it once it is open. */
+/* The class of jobs with the file once it is open. */
 static inline enum job_class disk_file_class(const struct disk_file *f)
 {
 	return f->kind == BENEATH_REMOTE ? JOB_REMOTE : JOB_FILE;

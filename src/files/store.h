@@ -14,12 +14,12 @@
 enum store_step {
 	STORE_BEGIN,  /* open the folder */
 	STORE_TAKE,   /* write what came */
-	STORE_SEAL,   /* that was all */
+	STORE_SEAL,   /* check what came, and wait for the disk */
 	STORE_READ,   /* what earlier requests brought, to hash it */
 	STORE_PLACE,  /* give the files their names */
 	STORE_REMOVE, /* the file goes */
 	STORE_LOOK,   /* how much of an upload is there */
-	STORE_CANCEL, /* … goes */
+	STORE_CANCEL, /* remove what is there of an upload */
 	STORE_KEEP,   /* write what came, for a client that went away */
 	STORE_DROP,   /* nobody wants it any more */
 };
@@ -75,7 +75,7 @@ void store_submit(struct store *s, enum store_step step);
 void store_pump(struct store *s);
 /* It is its client that it waits for. */
 bool store_waits(const struct store *s);
-/* … has no more for now: a thread takes what there is. */
+/* The body has no more for now: a thread takes what there is. */
 void store_gathered(struct timer *gather);
 
 /* store_end.c */
@@ -86,11 +86,11 @@ void store_fail(struct store *s, int status);
 void store_succeed(struct store *s);
 /* The request is answered, or gone: s is freed when its job comes back. */
 void store_leave(struct store *s);
-/* Behind that: no thread has it. */
+/* Frees s, after store_leave(): no thread has it. */
 void store_free(struct store *s);
-/* What the peer did wrong: the status that says so, and a line of the log. */
+/* Logs what the peer did wrong. The status that says so. */
 int store_wrong(const struct store *s, const struct err *err);
-/* What result, of a step that failed, is as a status; the log has the reason. */
+/* The status for the result of a step that failed; the log has the reason. */
 int store_status(const struct store *s);
 /* The handler is told, and the request is over. */
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);
@@ -101,20 +101,20 @@ struct slice store_public_path(struct store *s, const char *name);
 
 /* store_resume.c */
 
-/* Of a request that stores: whether s can be resumed. 0, or the status that refuses it. */
+/* Finds whether s, of a request that stores, can be resumed. 0, or the status that refuses it. */
 int store_resume_offered(struct store *s);
-/* Of one to the upload of that token: what it asks. The same. */
+/* Finds what a request to the upload of that token asks. 0, or the status that refuses it. */
 int store_resume_asked(struct store *s, struct slice token);
 /* Behind the gate: whose it is. False: memory is out. */
 bool store_resume_user(struct store *s);
 /* An upload can be resumed from here on; so much of it is on the disk: the client is told. */
 void store_resume_begun(struct store *s);
 void store_resume_progress(struct store *s);
-/* What was asked is done, and no file in its place yet: that is the answer. */
+/* Answers a request that is done and leaves no file in its place yet. */
 void store_resume_answer(struct store *s);
 /* The answer will say that the file is in its place. */
 void store_resume_placed(struct store *s);
-/* … that the request failed. True: it is given, else the handler gives it. */
+/* Answers that the request failed. True: it is answered, else the handler does that. */
 bool store_resume_failed(struct store *s, int status);
 
 #endif

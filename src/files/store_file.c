@@ -156,7 +156,8 @@ static int rename_new(struct store_file *f, const struct store_dir *d)
 	return linkat(d->fd, f->hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
 }
 
-/* What is open is not freed by losing its name. */
+/* Opens what has the name, if it is long: so it is not freed by losing that. The descriptor, or
+ * -1. */
 static int keep_open(const struct store_dir *d, const char *name)
 {
 	int fd = beneath_open(d->fd, name, BENEATH_PATH | BENEATH_NO_LINK);

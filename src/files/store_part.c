@@ -41,7 +41,8 @@ static int problem(struct store_part *p, enum store_part_problem what, int statu
 
 /* --- the length of the whole ------------------------------------------------------------------ */
 
-/* What is known of it must not contradict what this request says (4.1.3 of the draft). */
+/* Agrees on the length of the whole: what is known of it must not contradict what this request says
+ * (4.1.3 of the draft). */
 static int agree(struct store_work *w, uint64_t known)
 {
 	struct store_part *p = w->part;
@@ -206,7 +207,7 @@ static int size_of(int fd, uint64_t *size)
 	return 0;
 }
 
-/* What the first request said holds for the whole. */
+/* Takes what the first request said: it holds for the whole. */
 static int remember(struct store_work *w)
 {
 	const struct store_ticket *t = &w->part->ticket;
@@ -267,7 +268,8 @@ int store_part_begin(struct store_work *w)
 
 /* --- the body's end --------------------------------------------------------------------------- */
 
-/* What a client was told is found again after a power cut, too. */
+/* Waits until the disk has the part and its ticket: what a client was told is found again after a
+ * power cut, too. */
 static int sync_all(const struct store_work *w, int part)
 {
 	if (fdatasync(part) < 0 && errno != EINVAL)
@@ -281,7 +283,7 @@ int store_part_sync(struct store_work *w)
 {
 	struct store_part *p = w->part;
 
-	/* What may have to go again is not told. */
+	/* A body with a digest may have to go again: nothing of it is told before its end. */
 	if (w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
 		return 0;
 	if (fdatasync(file(w)->fd) < 0 && errno != EINVAL)

@@ -153,7 +153,7 @@ static int create_file(
 	return fd >= 0 ? fd : -errno;
 }
 
-/* What was made of it goes again. */
+/* Removes what was made of the ticket, and answers rc. */
 static int give_up(struct store_ticket *t, const struct store_dir *d, int rc)
 {
 	store_ticket_remove(t, d);
@@ -297,7 +297,7 @@ void store_ticket_leave(const struct store_ticket *t)
 
 /* --- the forgotten ---------------------------------------------------------------------------- */
 
-/* Of name, seconds since it was written to; 0 if that is not known. */
+/* Seconds since name was written to; 0 if that is not known. */
 static uint64_t age(const struct store_dir *d, const char *name)
 {
 	struct stat st;

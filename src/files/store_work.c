@@ -109,7 +109,8 @@ static int end_file(struct store_work *w)
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
-/* What a file of a form will replace does not count; it is known when its name is. */
+/* Adds the cost of what a file of a form will replace to what does not count; it is known when its
+ * name is. */
 static int look_for_replaced(struct store_work *w, struct slice name)
 {
 	char text[FILE_NAME_LEN_MAX + 1] = "";
@@ -210,7 +211,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-/* Of two files of one name in one form, one would be lost. */
+/* Refuses two files of one name in one form: one would be lost. */
 static int check_twins(struct store_work *w)
 {
 	struct store_file **sorted;
@@ -264,7 +265,7 @@ static int place_all(struct store_work *w, uint64_t *replaced)
 		rc = w->nfiles > 1 ? store_rules_look(w, f->name, 409, &there) : 0;
 		if (rc == 0)
 			rc = store_file_place(f, &w->at, w->overwrite);
-		/* Of many files, what they replace would be as many descriptors. */
+		/* Files that a form replaces would be as many open descriptors. */
 		if (w->nfiles > 1)
 			store_file_free_replaced(f);
 	}
@@ -282,7 +283,7 @@ int store_work_sync_dir(const struct store_work *w)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* Of the body; of what can be resumed, the whole's is the file's own. */
+/* Wants the sums of the body; where it can be resumed, that of the whole is the file's own. */
 static int want_sums(struct store_work *w)
 {
 	unsigned fields = w->part != NULL ? 1 : 2;

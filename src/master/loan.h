@@ -35,7 +35,7 @@ void loan_gone(const struct gen *g);
  */
 bool loan_fill(const struct child *to, struct ctl_msg *msg, int *fds, int *nfds);
 
-/* That message was sent. True: there is another. */
+/* The message of loan_fill() was sent. True: there is another. */
 bool loan_sent(const struct child *to);
 
 #endif

@@ -49,7 +49,7 @@ struct h2 {
 	size_t dropped_size; /* of fields of the section under way that are not kept */
 	enum h2_drain drain;
 	bool drain_ping;       /* the PING behind the first GOAWAY was submitted */
-	bool asked;            /* … the PING behind the peer's end */
+	bool asked;            /* the PING behind the peer's end was submitted */
 	const struct err *err; /* what the peer did, found in a callback */
 	const struct err *own; /* what nghttp2 found itself, and that was said */
 	struct h2_guard guard;

@@ -41,7 +41,7 @@ static void cancel(struct h2_stream *s)
 	s->h2->host->wake(s->h2->host);
 }
 
-/* Of a stream whose reply has content that is not all made. */
+/* Looks at a stream whose reply has content that is not all made. */
 static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
@@ -63,7 +63,7 @@ static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms
 		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
 }
 
-/* Of a stream that the peer has not ended, and may. */
+/* Looks at a stream that the peer has not ended, and may. */
 static void look_at_body(struct h2_stream *s, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
@@ -75,8 +75,8 @@ static void look_at_body(struct h2_stream *s, uint64_t ms)
 		end_stream(s, ERR_TIMEOUT_BODY, NGHTTP2_NO_ERROR);
 }
 
-/* The same while a handler takes the body and has not answered. The other streams' handlers may be
- * what fills the connection's window. */
+/* Looks at a stream whose body a handler takes, and has not answered. The other streams' handlers
+ * may be what fills the connection's window. */
 static void look_at_upload(struct h2_stream *s, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;

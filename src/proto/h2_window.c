@@ -457,7 +457,7 @@ bool h2_window_full(struct h2 *h2)
 	return w->full;
 }
 
-/* What a handler that is gone has not taken is nobody's. */
+/* Bytes that a handler has not taken are nobody's once it is gone. */
 void h2_window_leave(struct h2_stream *s)
 {
 	size_t n = s->share.held, back = give_back(s, n);

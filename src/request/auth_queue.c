@@ -440,7 +440,7 @@ void auth_forget(struct auth_wait *wait)
 		return;
 	wait->check = NULL;
 	list_remove(&wait->node);
-	/* One that runs goes on: its verdict is worth remembering. */
+	/* A check that runs goes on: its verdict is worth remembering. */
 	if (list_empty(&c->waits) && c->turn.state != AUTH_TURN_RUN && !c->looking) {
 		auth_line_leave(&c->queue->line, &c->turn);
 		check_free(c);

@@ -68,16 +68,16 @@ struct http_conn {
 	uint16_t port;      /* of the listener; 0: a unix socket */
 	bool trusted;       /* peer is a trusted proxy: what it adds to requests is believed */
 	bool proxy_awaited; /* a PROXY header has yet to come, and nothing is read before it */
-	bool client_tls;    /* … which says that the client came to the proxy by TLS */
+	bool client_tls;    /* the PROXY header says that the client came to the proxy by TLS */
 	bool tls;
 	bool misses_tls; /* cleartext, on a listener of TLS: requests are told so */
 	/* What its handshake settled: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
 	const char *tls_version, *tls_cipher;
 	const struct err *error; /* what it ended for; NULL: it is there, or nobody said it */
 	bool admin;              /* the connection came in on an admin listener */
-	bool redirect_to_https;  /* … on one that only sends to https */
+	bool redirect_to_https;  /* the listener only sends to https */
 	const struct conf_pos *redirect_at; /* where the configuration says so; NULL in tests */
-	uint16_t https_port;                /* … to this port; 0: to that of http_env */
+	uint16_t https_port;                /* the port it sends to; 0: that of http_env */
 	const void
 		*certificate; /* which one TLS showed (struct site has the same); NULL: cleartext */
 	/* Whether the certificate of this connection is good for host. NULL: it is good for all. */
@@ -168,7 +168,7 @@ struct h2d_req {
 	bool body_taken;     /* the handler gets the request body */
 	bool body_offered;   /* it did, or does: a refusal is answered at once now */
 	bool body_held;      /* its pieces wait in body_queue */
-	bool body_paused;    /* … as the handler wants it */
+	bool body_paused;    /* the handler wants them to wait */
 	bool body_awaited;   /* a hook is ready for the first of them */
 	struct body_queue body_queue;
 	struct task body_task;       /* hands them on after a pause; fn NULL: there was none */
@@ -196,7 +196,7 @@ struct h2d_req {
 	struct route_match match;
 	void *handler_state;
 	struct h2d_timer *timers; /* the handler's; all of them */
-	struct work *works;       /* … and what threads do for it */
+	struct work *works;       /* what threads do for the handler */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 

@@ -346,7 +346,7 @@ static void every_second(struct timer *t)
 
 /* --- putting it together ---------------------------------------------------------------------- */
 
-/* Of the first public TLS listener. */
+/* The port of the first public TLS listener; 443 without one. */
 static uint16_t https_port(const struct worker_args *args)
 {
 	for (unsigned i = 0; i < args->nlisteners; i++) {
