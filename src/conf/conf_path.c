@@ -9,6 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cure.h"
+
+/* By errno. */
+static void cannot(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure_of(errno, path));
+}
+
 static bool is_readable(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
@@ -17,7 +26,7 @@ static bool is_readable(
 
 	/* Looked at before it is opened: to open a device can do something. */
 	if (stat(path, &st) < 0) {
-		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+		cannot(key, path, pos, faults);
 		return false;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -26,7 +35,7 @@ static bool is_readable(
 	}
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
-		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+		cannot(key, path, pos, faults);
 		return false;
 	}
 	close(fd);
@@ -46,7 +55,7 @@ void conf_path_directory(
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		conf_fault(faults, pos, "%s \"%s\": %m", key, path);
+		cannot(key, path, pos, faults);
 	else if (!S_ISDIR(st.st_mode))
 		conf_fault(faults, pos, "%s \"%s\" is not a directory", key, path);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/cure.h"
 #include "base/log.h"
 
 static int open_append(const char *path)
@@ -40,9 +41,10 @@ static int log_file(const struct logs *l, const char *path, char *err, size_t er
 	if (fd < 0 && errno == EACCES && l->user != 0)
 		fd = open_as(path, l->user);
 	if (fd < 0)
-		snprintf(err, errsize, "log %s: %s", path,
+		snprintf(err, errsize, "log %s: %s%s", path,
 			errno == ELOOP ? "is a symbolic link, which is not followed"
-				       : strerror(errno));
+				       : strerror(errno),
+			cure_of(errno, path));
 	return fd;
 }
 

@@ -141,7 +141,10 @@ static void check_uploads(struct checker *c, const struct conf_server *s)
 	if (error != 0)
 		warn_of(c, &s->upload_dir_at, "upload-dir", path,
 			error == ELOOP ? "a symbolic link is not followed" : strerror(error),
-			"the workers cannot store files in it");
+			error == EROFS
+				? "the workers cannot store files in it (under systemd, name root "
+				  "in ReadWritePaths=: systemctl edit h2d)"
+				: "the workers cannot store files in it");
 }
 
 static void check_error_page(

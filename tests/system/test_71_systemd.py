@@ -231,6 +231,29 @@ def test_start_with_a_broken_configuration(unit):
 	unit.run("systemctl", "stop", "h2d")
 
 
+@pytest.mark.parametrize("was, now, made, said", [
+	("/var/log/h2d/access.log", "/srv/access.log", "true", r"log /srv/access\.log: Read-only file system \(.*ReadWritePaths="),
+	("/etc/h2d/tls/server.key", "/srv/its.key", "install -o h2d -m 600 /etc/h2d/tls/server.key /srv/its.key",
+		r'certificate-key "/srv/its\.key": Permission denied \(.*CAP_DAC_READ_SEARCH'),
+	('root = "/srv/www"', 'root = "/tmp/www"', "mkdir -p /tmp/www", r'root "/tmp/www": No such file or directory \(.*PrivateTmp='),
+], ids=["log", "key", "root"])
+def test_what_the_unit_keeps_away(unit, was, now, made, said):
+	"""The message of the start that fails names the cure."""
+	assert was in CONF
+	unit.ok("sh", "-c", made)
+	unit.write(unit.conf, CONF.replace(was, now))
+	assert unit.run("systemctl", "start", "h2d").returncode != 0
+	assert re.search(said, unit.journal()), unit.journal()
+
+
+def test_uploads_that_the_unit_forbids(unit):
+	unit.ok("install", "-d", "-o", "h2d", "/srv/www/up")
+	unit.write(unit.conf, CONF.replace('"/srv/www"', '"/srv/www"  upload-dir = "up"  upload-public = true'))
+	unit.ok("systemctl", "start", "h2d")
+	assert re.search(r'upload-dir "/srv/www/up": Read-only file system: .*ReadWritePaths=', unit.journal()), unit.journal()
+	unit.ok("rm", "-r", "/srv/www/up")
+
+
 def test_an_address_that_is_taken_is_tried_again(unit):
 	"""Longer than h2d itself waits for it: the unit starts it again."""
 	with subprocess.Popen(["nsenter", "-t", str(unit.pid), "-a", "--", "/usr/bin/python3", "-c",
