@@ -219,6 +219,12 @@ void child_reaped(struct child *c, int status)
 	c->env->ops->died(c, pid, status);
 }
 
+void child_disown(struct child *c)
+{
+	close_ctl(c);
+	c->pid = 0;
+}
+
 void child_kill(const struct child *c, int signo)
 {
 	if (c->pid != 0)

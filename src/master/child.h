@@ -101,6 +101,9 @@ void child_send(struct child *c, unsigned due);
 /* wait(2) says that c's process is gone. */
 void child_reaped(struct child *c, int status);
 
+/* Leaves c's process, if there is one, to itself: it hears no more than what is on its way. */
+void child_disown(struct child *c);
+
 /* Sends a signal to c's process, if there is one. */
 void child_kill(const struct child *c, int signo);
 

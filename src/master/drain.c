@@ -1,7 +1,8 @@
 /*
  * drain: ends generations. Reload drains the one that was replaced, supervise tells of the deaths
  * that follow, and a signal to the master drains all. A process that overstays its shutdown-timeout
- * by a second gets SIGTERM, and SIGKILL another second later. Drain never starts a process.
+ * by a second gets SIGTERM, and SIGKILL another second later. A master that yields leaves them to
+ * themselves, as one does that dies. Drain never starts a process.
  */
 #include "master/drain.h"
 
@@ -141,6 +142,16 @@ static void on_free(struct task *t)
 		loop_defer(&m->loop, &m->resume);
 }
 
+/* None of g's processes is ours any more. */
+static void end(struct gen *g)
+{
+	loan_gone(g);
+	timer_disarm(&g->master->loop.wheel, &g->deadline);
+	list_remove(&g->node);
+	task_init(&g->free, on_free);
+	loop_defer(&g->master->loop, &g->free);
+}
+
 void drain_check(struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -149,11 +160,7 @@ void drain_check(struct gen *g)
 	if (!list_linked(&g->node))
 		return;
 	outcome_gone(g->master, g);
-	loan_gone(g);
-	timer_disarm(&g->master->loop.wheel, &g->deadline);
-	list_remove(&g->node);
-	task_init(&g->free, on_free);
-	loop_defer(&g->master->loop, &g->free);
+	end(g);
 }
 
 unsigned drain_count(const struct master *m)
@@ -213,4 +220,16 @@ void drain_all(struct master *m, bool gracefully)
 	}
 	if (m->ngens == 0)
 		loop_stop(&m->loop);
+}
+
+void drain_yield(struct master *m)
+{
+	log_notice("the next master gets the sockets; what is open is finished without this one");
+	sockets_disown(&m->sockets);
+	drain_all(m, true);
+	notify_hold(true); /* what is closed here stays in the store */
+	LIST_FOREACH(node, &m->gens) {
+		each(LIST_ENTRY(node, struct gen, node), child_disown);
+		end(LIST_ENTRY(node, struct gen, node));
+	}
 }

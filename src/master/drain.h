@@ -28,4 +28,10 @@ bool drain_announce(struct master *m);
 /* Ends everything, gracefully or at once; the loop stops with the last process. */
 void drain_all(struct master *m, bool gracefully);
 
+/*
+ * Ends the master alone: its processes finish what they have, and the service manager's store has
+ * the sockets for the next one. Only while it serves.
+ */
+void drain_yield(struct master *m);
+
 #endif

@@ -17,7 +17,7 @@
 
 enum { NAME_SIZE = 160, AT_ONCE = 64 };
 
-static bool is_on(void)
+bool fdstore_is_on(void)
 {
 	const char *most = getenv("FDSTORE");
 
@@ -66,7 +66,7 @@ void fdstore_remove_name(const char *name)
 	char msg[NAME_SIZE + 32];
 
 	snprintf(msg, sizeof(msg), "FDSTOREREMOVE=1\nFDNAME=%s\n", name);
-	if (is_on())
+	if (fdstore_is_on())
 		notify_fds(msg, NULL, 0);
 }
 
@@ -83,7 +83,7 @@ void fdstore_put(const struct listener *l)
 	unsigned n = l->shared ? 1 : l->nslots;
 	char name[NAME_SIZE], msg[NAME_SIZE + 32];
 
-	if (!is_on())
+	if (!fdstore_is_on())
 		return;
 	name_of(l, name);
 	fdstore_remove_name(name);

@@ -11,6 +11,9 @@
 
 #include "net/listener.h"
 
+/* Whether the service manager takes sockets. */
+bool fdstore_is_on(void);
+
 /* Has the store hold the sockets of l, and no others of its address. */
 void fdstore_put(const struct listener *l);
 

@@ -200,10 +200,23 @@ static int listen_one(
 	return 0;
 }
 
+static bool is_listened(const void *ctx, const struct addr *addr)
+{
+	const struct conf *conf = ctx;
+	struct addr wanted;
+
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (addr_parse(conf->listens[i].address, &wanted) == NULL &&
+			addr_equal(&wanted, addr))
+			return true;
+	return false;
+}
+
 int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *ctx)
 {
 	int rc = 0;
 
+	sockets_sift(all, is_listened, g->conf);
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
 		int one = g->sockets[i] == NULL ? listen_one(g, i, all, fault, ctx) : 0;
 

@@ -8,12 +8,14 @@
 
 #include "base/log.h"
 #include "master/drain.h"
+#include "master/fdstore.h"
 #include "master/master_state.h"
 #include "master/reload.h"
 
 void master_signal_set(sigset_t *set)
 {
-	static const int wanted[] = { SIGCHLD, SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2 };
+	static const int wanted[] = { SIGCHLD, SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2,
+		SIGPWR };
 
 	sigemptyset(set);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
@@ -42,6 +44,17 @@ static void stop(struct master *m, bool gracefully)
 		drain_all(m, gracefully);
 }
 
+/* Where nobody keeps the sockets for the next master, it is the graceful end. */
+static void yield(struct master *m)
+{
+	if (m->phase != MASTER_SERVE || !fdstore_is_on()) {
+		stop(m, true);
+		return;
+	}
+	upgrade_abort(m);
+	drain_yield(m);
+}
+
 /*
  * What runs containers knows TERM alone, and gives time to finish: the first process of one takes
  * it for QUIT, once.
@@ -55,7 +68,8 @@ static bool is_container(const struct master *m)
  */
 static bool stop_later(struct master *m, int signo)
 {
-	if (!m->heir.channel.active || (signo != SIGQUIT && signo != SIGTERM && signo != SIGINT))
+	if (!m->heir.channel.active ||
+		(signo != SIGQUIT && signo != SIGTERM && signo != SIGINT && signo != SIGPWR))
 		return false;
 	m->heir.signo = signo;
 	return true;
@@ -77,6 +91,9 @@ void master_signal(struct master *m, int signo)
 		break;
 	case SIGINT:
 		stop(m, false);
+		break;
+	case SIGPWR:
+		yield(m);
 		break;
 	case SIGUSR1:
 		reopen_logs(m);

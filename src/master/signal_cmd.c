@@ -48,6 +48,7 @@ static const struct {
 	{ "upgrade", SIGUSR2 },
 	{ "stop", SIGTERM },
 	{ "quit", SIGQUIT },
+	{ "yield", SIGPWR },
 	{ "reopen", SIGUSR1 },
 };
 
@@ -344,7 +345,7 @@ static int ask(struct target *t, int signo)
 	if (find_master(t)) {
 		if (signo == SIGHUP || signo == SIGUSR2)
 			rc = request(t, signo);
-		else if (signo == SIGTERM || signo == SIGQUIT)
+		else if (signo != SIGUSR1)
 			rc = stop(t, signo);
 		else
 			rc = send_signal(t, signo);

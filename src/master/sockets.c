@@ -142,6 +142,15 @@ static void untaken(struct sockets_entry *e)
 	e->fresh = false;
 }
 
+void sockets_sift(struct sockets *s, bool (*wanted)(const void *ctx, const struct addr *addr),
+	const void *ctx)
+{
+	LIST_FOREACH(node, &s->all)
+		if (ENTRY(node)->fresh && !ENTRY(node)->passed &&
+			!wanted(ctx, &ENTRY(node)->wanted))
+			close_entry(ENTRY(node));
+}
+
 void sockets_keep(struct sockets *s)
 {
 	char err[256];
@@ -199,6 +208,12 @@ static void leave_entry(struct sockets_entry *e)
 {
 	e->emptied = e->passed && !e->listener.shared && e->listener.nslots > 1;
 	listener_close(&e->listener);
+}
+
+void sockets_disown(struct sockets *s)
+{
+	LIST_FOREACH(node, &s->all)
+		ENTRY(node)->listener.mine = false;
 }
 
 void sockets_close(struct sockets *s)

@@ -50,6 +50,13 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted, const int *fds,
 	unsigned n, char *err, size_t errsize);
 
+/*
+ * Before the first change opens any: closes what the master before this one had stored and nobody
+ * wants any more, for another address may need its port.
+ */
+void sockets_sift(struct sockets *s, bool (*wanted)(const void *ctx, const struct addr *addr),
+	const void *ctx);
+
 /* Ends the change: all that was taken listens, what was not taken is closed. */
 void sockets_keep(struct sockets *s);
 
@@ -61,6 +68,9 @@ void sockets_undo(struct sockets *s);
 
 /* Whether e is still open, here or in another process; e may be one that was closed. */
 bool sockets_have(const struct sockets *s, const struct sockets_entry *e);
+
+/* No address is ours any more: who has the sockets, too, serves what is queued on them. */
+void sockets_disown(struct sockets *s);
 
 /* Closes all. Of an address that is not ours somebody else serves the queue: sockets_have() it. */
 void sockets_close(struct sockets *s);

@@ -389,6 +389,37 @@ print(n)
 """
 
 
+def test_a_restart_refuses_nobody(started):
+	"""And does not wait for a download, which the workers of before finish beside the next master."""
+	size = 64 << 20
+	started.ok("truncate", "-s", str(size), "/srv/www/large")
+	main = started.show("MainPID")
+	procs.wait_for(lambda: started.show("NFileDescriptorStore") == STORED, said="the sockets are stored")
+	with inside(started, SLOW, "8080") as slow, inside(started, KNOCK, "8080") as client:
+		slow.stdout.readline()
+		client.stdout.readline()
+		for _ in range(3):
+			started.ok("systemctl", "restart", "h2d")
+			assert started.show("MainPID") not in ("0", main) and started.show("ActiveState") == "active"
+			assert len(status_of(started)["workers"]) == 2 and started.show("NFileDescriptorStore") == STORED
+			main = started.show("MainPID")
+		assert int(client.communicate("\n", timeout=60)[0]) > 0 and client.returncode == 0, started.journal()
+		assert int(slow.communicate("\n", timeout=60)[0]) > size
+	assert started.show("NRestarts") == "0" and "(kept)" in started.journal()
+	started.ok("rm", "/srv/www/large")
+	procs.wait_for(lambda: len(started.ok("pgrep", "-x", "h2d").split()) == CHILDREN + 1, said="the others leave")
+
+
+def test_a_restart_to_another_address(started):
+	"""What was stored and is not wanted any more is not in its way."""
+	procs.wait_for(lambda: started.show("NFileDescriptorStore") == STORED, said="the sockets are stored")
+	started.write(started.conf, CONF.replace("127.0.0.1:8080", "0.0.0.0:8080"))
+	started.ok("systemctl", "restart", "h2d")
+	assert started.get() == "hello from systemd\n200"
+	assert started.show("NFileDescriptorStore") == STORED
+	assert "127.0.0.1:8080" not in started.ok("ss", "-Htln")
+
+
 @pytest.fixture
 def impatient(unit):
 	"""The master is given up after five seconds instead of the minute of the unit."""

@@ -495,6 +495,38 @@ def test_notify(h2d):
 		assert server.wait_exit() == 0
 
 
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "not stored"])
+def test_yield(h2d, stored):
+	"""The master leaves before a download ends, and takes nothing out of the store; without one that is a graceful end."""
+	server = h2d.new(workers=2, files={"large": LARGE})
+	path = server.path("notify.sock")
+	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+		s.bind(path)
+		s.settimeout(60)
+		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, **({"FDSTORE": "512"} if stored else {}))
+		server.start()
+		children = server.children()
+		with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+			raw.send(raw.headers(1, raw.head("/large")))
+			assert raw.status_of(1) == 200
+			server.signal(signal.SIGPWR)
+			raw.until_type(hf.GoAwayFrame)
+			if stored:
+				assert server.wait_exit() == 0
+			assert (server.process.poll() is None) != stored
+			raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
+				window_increment=1 << 24))
+			assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		assert server.wait_exit() == 0
+		procs.wait_for(lambda: not any(procs.running(p) for p in children), said="the children leave")
+		while "STOPPING=1" not in s.recv(4096).decode():
+			pass
+		s.settimeout(0)
+		with pytest.raises(BlockingIOError):
+			while True:
+				assert "FDSTOREREMOVE" not in s.recv(4096).decode()
+
+
 def test_two_workers_share_the_load(h2d):
 	server = h2d(workers=2, listens=("tcp",))
 	raws = [server.raw("tcp") for _ in range(100)]
