@@ -25,6 +25,7 @@ static void destroy(struct disk *d)
 	pool_fini(&d->small);
 	pool_fini(&d->large);
 	hasher_free(&d->hasher);
+	verdicts_free(&d->verdicts);
 	etag_memo_free(&d->own_memo);
 	free(d->trees);
 	free(d);
@@ -68,8 +69,9 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
 	d->memo = conf->etags != NULL ? conf->etags : (d->own_memo = etag_memo_new());
 	d->hasher = d->memo != NULL ? hasher_new(o, d->memo) : NULL;
+	d->verdicts = verdicts_new();
 	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
-	if (d->hasher != NULL && d->trees != NULL)
+	if (d->hasher != NULL && d->verdicts != NULL && d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
 		destroy(d);

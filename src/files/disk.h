@@ -12,6 +12,7 @@
 #include "files/files.h"
 #include "files/hasher.h"
 #include "files/places.h"
+#include "files/verdicts.h"
 #include "http/coding.h"
 #include "request/req.h"
 
@@ -26,6 +27,7 @@ enum {
 	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
 	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
 	DISK_SAMPLE = 64,
+	DISK_CHECKED_MAX = 64 << 20, /* longer files are not compared with what lies beside */
 };
 
 /* One root: its path, and what that named when it was last looked at. */
@@ -47,6 +49,7 @@ struct disk {
 	struct places places;
 	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
 	struct hasher *hasher;
+	struct verdicts *verdicts;
 	uint64_t silent_ms; /* until then no shortage is logged */
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
@@ -68,6 +71,13 @@ struct disk_sample {
 	char bytes[DISK_SAMPLE];
 };
 
+/* A regular file that was opened. */
+struct disk_found {
+	int fd;
+	struct file_id file_id;
+	int64_t seen_ns; /* coarse wall clock before file_id was taken */
+};
+
 struct disk_file {
 	struct disk *disk;
 	struct h2d_req *req;                         /* NULL: it went away */
@@ -80,8 +90,10 @@ struct disk_file {
 	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
 	enum coding beside[CODINGS];
 	unsigned nbeside, nwanted; /* beside[nwanted] and what follows are not to be sent */
-	enum coding coding; /* what is sent: that file beside it, or CODING_IDENTITY: itself */
-	bool has_beside;    /* there is one of them */
+	enum coding coding;    /* what is sent: that file beside it, or CODING_IDENTITY: itself */
+	bool has_beside;       /* there is one of them */
+	int verdicts[CODINGS]; /* on what lies beside, of verdicts.h; DECODER_SAME: nothing to say
+				*/
 
 	unsigned spelled; /* segments of path whose spelling matters */
 	struct place place;
@@ -133,8 +145,9 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
 
 /*
- * Before opening: a regular file beside it, of the same name with the extension of that coding and
- * not older, is to be sent instead (wanted; the first one asked for wins), or only looked for
+ * Before opening: a regular file beside it, of the same name with the extension of that coding, not
+ * older, and decoding to it, is to be sent instead (wanted; the first one asked for wins), or only
+ * looked for
  * (!wanted; after all those that are).
  */
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
@@ -144,6 +157,10 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  * is no regular file; another -errno; DISK_LATER.
  */
 int disk_file_open(struct disk_file *f);
+
+/* Behind disk_file_open(): why what lies beside in coding is not used, to be read behind its name
+ * and a colon; NULL: it is used, or nothing is there. */
+const char *disk_file_refusal(const struct disk_file *f, enum coding coding);
 
 /* Whether it is open: without, it can be told what was found, and nothing be sent. */
 static inline bool disk_file_is_open(const struct disk_file *f)
@@ -188,6 +205,14 @@ bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p))
 /* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.
  */
 int disk_file_reopen(struct disk_file *f, unsigned flags);
+/*
+ * Whether coded stands for plain in that coding: 1 or 0, which f->verdicts tells. -EAGAIN: a thread
+ * must find out; only if now, on the loop.
+ */
+int disk_file_fits(struct disk_file *f, enum coding coding, const struct disk_found *coded,
+	const struct disk_found *plain, bool now);
+/* Has the log name what is refused, once in a generation. */
+void disk_file_say_refused(const struct disk_file *f);
 /* True: it is open. False: it will be, or f->failed; then the request is resumed. */
 bool disk_file_regain(struct disk_file *f);
 void disk_file_fail(struct disk_file *f, int rc);

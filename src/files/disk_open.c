@@ -13,15 +13,9 @@
 #include "files/escape.h"
 #include "image/spelling.h"
 
-struct opened {
-	int fd;
-	struct file_id file_id;
-	int64_t seen_ns; /* coarse wall clock before file_id was taken */
-};
-
 /* The regular file at path. 0, or -errno. */
 static int open_regular(
-	const struct disk_root *root, const char *path, unsigned flags, struct opened *o)
+	const struct disk_root *root, const char *path, unsigned flags, struct disk_found *o)
 {
 	struct stat st;
 
@@ -35,11 +29,11 @@ static int open_regular(
 
 /* f->beside[i] of the file o. *best may become it. 0, or what only a thread can find out. */
 static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
-	const struct opened *o, struct opened *best)
+	const struct disk_found *o, struct disk_found *best)
 {
 	struct slice extension = coding_extensions[f->beside[i]];
 	size_t n = strlen(f->path);
-	struct opened found;
+	struct disk_found found;
 	int rc;
 
 	f->path[n] = '.';
@@ -57,10 +51,11 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 		close(found.fd);
 		return 0;
 	}
-	f->has_beside = true;
-	if (i >= f->nwanted || best->fd != o->fd) {
+	rc = disk_file_fits(f, f->beside[i], &found, o, (flags & BENEATH_CACHED) != 0);
+	f->has_beside = rc > 0;
+	if (rc <= 0 || i >= f->nwanted) {
 		close(found.fd);
-		return 0;
+		return rc < 0 ? rc : 0;
 	}
 	*best = found;
 	f->coding = f->beside[i];
@@ -70,7 +65,7 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 /* The file, or one beside it. */
 static int open_best(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
-	struct opened o, best;
+	struct disk_found o, best;
 	int rc = open_regular(root, f->path, flags, &o);
 
 	if (rc < 0)
@@ -78,7 +73,8 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	best = o;
 	f->coding = CODING_IDENTITY;
 	f->has_beside = false;
-	for (unsigned i = 0; i < f->nbeside && rc == 0; i++)
+	memset(f->verdicts, 0, sizeof(f->verdicts));
+	for (unsigned i = 0; i < f->nbeside && rc == 0 && !f->has_beside; i++)
 		rc = try_beside(f, root, flags, i, &o, &best);
 	if (best.fd != o.fd)
 		close(o.fd);
@@ -181,6 +177,7 @@ static void open_finish(struct disk_file *f)
 		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
 	if (rc == DISK_LATER)
 		return;
+	disk_file_say_refused(f);
 	if (f->escape != NULL)
 		escapes_say(f->disk->escapes, f->tree->path, f->escape);
 	f->fn(f, opened(f, rc));

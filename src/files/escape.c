@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +104,11 @@ static unsigned take_place(struct escapes *e, uint64_t h)
 			break;
 	}
 	return ESCAPES_MAX;
+}
+
+bool escapes_first(struct escapes *e, const char *root, const char *text)
+{
+	return e != NULL && take_place(e, hash(root, text)) < ESCAPES_MAX;
 }
 
 void escapes_say(struct escapes *e, const char *root, const char *escape)

@@ -35,13 +35,23 @@ void reply_disk_settings(struct h2d_req *req, struct slice path)
 	req->location = rule;
 }
 
-static void tell_coding(struct h2d_req *req, const struct disk_file *file, unsigned asked)
+static void tell_coding(
+	struct h2d_req *req, const struct disk_file *file, unsigned asked, bool varies)
 {
+	enum coding refused = 0;
+
+	while (refused < CODINGS && disk_file_refusal(file, refused) == NULL)
+		refused++;
+	if (!varies && refused == CODINGS)
+		return;
 	if (file->coding < CODINGS)
 		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
 			coding_names[file->coding].p);
 	else if (!(asked & COND_ACCEPT_ENCODING))
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
+	else if (refused < CODINGS)
+		TRACE_STEP(req, CODING, NULL, "none: \"%s.%s\" is not used: %s", file->path,
+			coding_extensions[refused].p, disk_file_refusal(file, refused));
 	else
 		TRACE_STEP(req, CODING, NULL, "none: %s",
 			file->has_beside ? "accept-encoding takes none that lies beside it"
@@ -63,10 +73,10 @@ static void reply(struct file_reply *a, struct disk_file *file)
 
 	COUNT(cache_misses, 1);
 	req->record.source = REQ_SOURCE_DISK;
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->traced, false)) {
 		trace_found(req, a->root, a->name, "on the disk");
-	if (r.varies)
-		tell_coding(req, file, a->asked);
+		tell_coding(req, file, a->asked, r.varies);
+	}
 	if (date == NULL || r.type.p == NULL) {
 		reply_disk_fail(a, ERR_NO_MEMORY->status);
 		return;

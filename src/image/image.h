@@ -19,7 +19,7 @@
 #define IMAGE_MARKS_MAGIC "h2dmarks"
 
 enum {
-	IMAGE_VERSION = 2,
+	IMAGE_VERSION = 3,
 	IMAGE_SEGMENT_MAX = 64 << 20, /* bytes of one segment */
 	IMAGE_FDS = 3,                /* descriptors in front of the segments: index, marks, life */
 	IMAGE_SEGMENTS = 61,          /* as many as one control message carries beside those */
@@ -48,7 +48,8 @@ enum {
 	IMAGE_VARIES = 1, /* accept-encoding may decide what is sent: say so (vary) */
 	IMAGE_SETTLED =
 		2, /* read so long after its last change that file_id tells every later one */
-	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it */
+	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it, and
+			      decodes to it */
 	IMAGE_TRIED =
 		32, /* shifted by the coding: it was compressed, whether that was of use or not */
 	IMAGE_FLAGS = 256, /* none from here on */

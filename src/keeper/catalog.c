@@ -11,7 +11,6 @@
 
 #include "base/assert.h"
 #include "http/content_type.h"
-#include "keeper/sidecar.h"
 
 enum {
 	TYPES_MEMORY = 16 << 20,
@@ -80,62 +79,12 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-static struct catalog_file *base_of(
-	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
-{
-	struct catalog_file *f = NULL;
-	struct slice base;
-
-	*coding = sidecar_coding(path, &base);
-	if (*coding != CODING_NONE)
-		f = catalog_find(c, root, base);
-	return f != NULL && !f->dir->uploads ? f : NULL;
-}
-
-static struct catalog_file *beside(
-	const struct catalog *c, const struct catalog_file *f, enum coding coding)
-{
-	char buf[PATH_MAX];
-
-	if (f->dir->uploads)
-		return NULL;
-	return catalog_find(
-		c, f->node.root, sidecar_name(slice_of(f->path, f->node.n), coding, buf));
-}
-
-bool catalog_codes(const struct catalog_file *f)
-{
-	return f->type != NULL && f->type->mime->compressible;
-}
-
-struct catalog_file *catalog_sidecar(
-	const struct catalog *c, const struct catalog_file *f, enum coding coding)
-{
-	struct catalog_file *s = NULL;
-
-	if (catalog_codes(f) && (f->beside & 1U << coding) != 0)
-		s = beside(c, f, coding);
-	return s != NULL && s->fresh && s->file_id.mtime_ns >= f->file_id.mtime_ns ? s : NULL;
-}
-
-bool catalog_sidecar_unread(const struct catalog *c, const struct catalog_file *f)
-{
-	if (f->beside == 0 || !catalog_codes(f))
-		return false;
-	for (enum coding i = 0; i < CODINGS; i++) {
-		const struct catalog_file *s = (f->beside & 1U << i) != 0 ? beside(c, f, i) : NULL;
-
-		if (s != NULL && !s->fresh)
-			return true;
-	}
-	return false;
-}
-
 /* f lies beside its base, from now on or no more. */
 static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
 {
 	enum coding coding;
-	struct catalog_file *base = base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
+	struct catalog_file *base =
+		catalog_base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
 
 	if (base == NULL)
 		return;
@@ -174,7 +123,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 		mark_below(c, d);
 	if (f != NULL)
 		mark(c, f);
-	f = base_of(c, root, path, &coding);
+	f = catalog_base_of(c, root, path, &coding);
 	if (f != NULL)
 		mark(c, f);
 }
@@ -183,7 +132,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
 {
 	enum coding coding;
-	struct catalog_file *base = base_of(c, root, path, &coding);
+	struct catalog_file *base = catalog_base_of(c, root, path, &coding);
 
 	if (base == NULL)
 		return;
@@ -260,7 +209,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 	set_beside(c, f, true);
 	doubt_beside(c, f->node.root, path);
 	for (enum coding i = 0; i < CODINGS; i++)
-		f->beside |= (uint8_t)((beside(c, f, i) != NULL) << i);
+		f->beside |= (uint8_t)((catalog_beside(c, f, i) != NULL) << i);
 	return f;
 }
 
@@ -322,6 +271,8 @@ static void drop_body(struct catalog *c, struct catalog_file *f)
 	for (int i = 0; i < CODINGS; i++)
 		drop(c, &f->variants[i]);
 	f->tried = 0;
+	free(f->verdicts);
+	f->verdicts = NULL;
 }
 
 void catalog_remove(struct catalog *c, struct catalog_file *f)
@@ -473,24 +424,4 @@ void catalog_set_variant(
 	f->variants[coding] = b;
 	if (b != NULL)
 		take_in(c, b);
-}
-
-unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings)
-{
-	unsigned wants = 0;
-
-	if (!f->fresh || !catalog_codes(f) || f->body->n == 0)
-		return 0;
-	for (enum coding i = 0; i < CODINGS; i++) {
-		struct catalog_file *s = NULL;
-
-		if ((codings & 1U << i) == 0 || f->variants[i] != NULL || (f->tried & 1U << i) != 0)
-			continue;
-		if ((f->beside & 1U << i) != 0)
-			s = beside(c, f, i);
-		/* What lies beside is used, or not known yet, or too old. */
-		if (s == NULL || (s->fresh && s->file_id.mtime_ns < f->file_id.mtime_ns))
-			wants |= 1U << i;
-	}
-	return wants;
 }

@@ -42,6 +42,12 @@ struct catalog_dir {
 	char path[];
 };
 
+/* Whether content that was found beside a file decodes to it. */
+struct catalog_verdict {
+	char etag[IMAGE_ETAG]; /* of that content */
+	bool good;
+};
+
 struct catalog_file {
 	struct name node;
 	struct catalog_dir *dir;
@@ -55,6 +61,7 @@ struct catalog_file {
 	struct file_id file_id;
 	struct catalog_type *type;
 	struct segment_body *body, *variants[CODINGS];
+	struct catalog_verdict *verdicts; /* by enum coding, of body; NULL: none yet */
 	struct {
 		uint32_t number; /* of the image; its place there is at */
 		uint32_t at;
@@ -185,14 +192,29 @@ void catalog_set_variant(
  */
 unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
 
-/* The file beside f that is its variant in coding: fresh, and not older than f; NULL if there is
- * none.
+/* What path lies beside of, and in which coding; and what lies beside f. NULL: none; so in a folder
+ * of uploads. */
+struct catalog_file *catalog_base_of(
+	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding);
+struct catalog_file *catalog_beside(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding);
+
+/* The file beside f that is its variant in coding: fresh, not older than f, and known to decode to
+ * it; NULL if there is none.
  */
 struct catalog_file *catalog_sidecar(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding);
 
 /* Whether a file that may become a variant of f lies beside it, and has yet to be read. */
 bool catalog_sidecar_unread(const struct catalog *c, const struct catalog_file *f);
+
+/* Bit set by enum coding: files beside f of which it is to be found out whether they decode to it.
+ */
+unsigned catalog_sidecar_unchecked(const struct catalog *c, const struct catalog_file *f);
+
+/* Content of that entity tag decodes to f's body, or does not. 0, or -ENOMEM. */
+int catalog_sidecar_decide(
+	struct catalog_file *f, enum coding coding, const char etag[IMAGE_ETAG], bool good);
 
 /* Whether there may be forms of f in content codings at all. */
 bool catalog_codes(const struct catalog_file *f);

@@ -202,7 +202,7 @@ static int put_file(struct image_builder *p, struct catalog_file *f, uint32_t nu
 	memcpy(e.last_modified, p->date, IMAGE_DATE);
 	put_slot(p, f, number);
 	/* Without it the entry would be wrong; the image that follows has both. */
-	if (catalog_sidecar_unread(p->c, f))
+	if (catalog_sidecar_unread(p->c, f) || catalog_sidecar_unchecked(p->c, f) != 0)
 		p->img->marks->stale[number] = 1;
 	f->in[p->slot].number = (uint32_t)p->img->number;
 	f->in[p->slot].at = number;

@@ -124,7 +124,9 @@ struct one_image *one_image_new(struct loop *l, const struct doc_roots *conf, un
 	if (path.n < PATH_MAX && catalog_init(&i->catalog, &i->conf, &i->segments) == 0)
 		rc = start(i, l);
 	if (rc == 0) {
-		i->catalog.renewed = compress ? on_renewed : NULL;
+		if (!compress)
+			i->variants.codings = 0;
+		i->catalog.renewed = on_renewed;
 		scan_roots(&i->scan);
 		tell(i, root, path);
 		rc = work(i, l);

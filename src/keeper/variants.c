@@ -1,11 +1,12 @@
 /*
- * variants: the queue of files that lack a variant, and the threads that make them (SCHED_IDLE).
- * Called on the keeper's loop; a thread touches nothing but its own job, and its result is dropped
- * when the file changed meanwhile.
+ * variants: the queue of files that lack a variant or have an unknown one beside them, and the
+ * threads that make the one and check the other (SCHED_IDLE). Called on the keeper's loop; a thread
+ * touches nothing but its own job, and its result is dropped when the file changed meanwhile.
  */
 #include "keeper/variants.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,17 +14,18 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/decoder.h"
 #include "keeper/compress.h"
 
-enum { NICE = 19, NEWS_MS = 250 };
+enum { NICE = 19, NEWS_MS = 250, CHECKED_NEWS_MS = 20 };
 
 /* Out of one, while a thread has it: the job alone. */
 struct variant_job {
 	struct job job;
 	struct variants *variants;
 	struct catalog_file *file; /* NULL: it is gone */
-	char source[IMAGE_ETAG];   /* of the bytes that are compressed */
-	unsigned wants;            /* bit set by enum coding */
+	char source[IMAGE_ETAG];   /* of the bytes that are compressed, or decoded to */
+	unsigned wants, checks;    /* bit sets by enum coding; one of them is 0 */
 	size_t n;
 	char *in;
 	struct {
@@ -31,6 +33,12 @@ struct variant_job {
 		size_t n; /* 0: not worth it */
 		struct etag etag;
 	} out[CODINGS];
+	struct decoder_bytes plain; /* fd -1: none */
+	struct {
+		struct decoder_bytes coded;
+		char etag[IMAGE_ETAG];
+		int verdict; /* or -errno */
+	} beside[CODINGS];
 	int rc;
 };
 
@@ -44,8 +52,6 @@ int variants_init(struct variants *t, struct catalog *c, struct loop *loop)
 	for (enum coding i = 0; i < CODINGS; i++)
 		if ((c->conf->codings & 1U << i) != 0 && compress_has(i))
 			t->codings |= 1U << i;
-	if (t->codings == 0)
-		return 0;
 	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 3)
 		t->threads = (unsigned)CPU_COUNT(&set) / 2;
 	t->offload = offload_new(loop, t->threads);
@@ -97,7 +103,12 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	return 0;
 }
 
-static void compress_work(struct job *job)
+static void check_one(struct variant_job *j, enum coding coding)
+{
+	j->beside[coding].verdict = decoder_compare(coding, &j->beside[coding].coded, &j->plain);
+}
+
+static void variant_work(struct job *job)
 {
 	static _Thread_local bool low_priority;
 	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
@@ -113,14 +124,22 @@ static void compress_work(struct job *job)
 	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
 		if ((j->wants & 1U << i) != 0)
 			j->rc = compress_one(j, i);
+	for (enum coding i = 0; i < CODINGS; i++)
+		if ((j->checks & 1U << i) != 0)
+			check_one(j, i);
 }
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
 static void free_job(struct variant_job *j)
 {
-	for (int i = 0; i < CODINGS; i++)
+	for (int i = 0; i < CODINGS; i++) {
 		free(j->out[i].p);
+		if (j->beside[i].coded.fd >= 0)
+			close(j->beside[i].coded.fd);
+	}
+	if (j->plain.fd >= 0)
+		close(j->plain.fd);
 	free(j->in);
 	free(j);
 }
@@ -141,7 +160,32 @@ static void take(
 		f->tried |= (uint8_t)(1U << coding);
 }
 
-static void compress_done(struct job *job)
+static void say(
+	const struct variants *t, const struct catalog_file *f, enum coding coding, const char *why)
+{
+	const char *name = strrchr(f->path, '/') + 1;
+
+	log_warn("root %s: %s.%s is not %s in %s: %s; it is served as a file of its own only",
+		t->catalog->conf->roots[f->node.root].root, f->path, coding_extensions[coding].p,
+		name, coding_names[coding].p, why);
+}
+
+static void decide(
+	struct variants *t, struct catalog_file *f, enum coding coding, const struct variant_job *j)
+{
+	int verdict = j->beside[coding].verdict;
+	int rc = catalog_sidecar_decide(f, coding, j->beside[coding].etag, verdict == DECODER_SAME);
+
+	if (rc < 0)
+		verdict = rc;
+	/* What is empty is about to be written. */
+	if (verdict != DECODER_SAME && j->beside[coding].coded.n > 0)
+		say(t, f, coding,
+			verdict < 0 ? strerror(-verdict)
+				    : decoder_reason((enum decoder_verdict)verdict));
+}
+
+static void variant_done(struct job *job)
 {
 	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
 	struct variants *t = j->variants;
@@ -152,10 +196,13 @@ static void compress_done(struct job *job)
 		f->job = NULL;
 		/* The same bytes, whatever happened to the file in between. */
 		if (f->body != NULL && memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
-			for (enum coding i = 0; i < CODINGS; i++)
+			for (enum coding i = 0; i < CODINGS; i++) {
 				if ((j->wants & 1U << i) != 0)
 					take(t, f, i, j);
-			catalog_news(t->catalog, NEWS_MS);
+				if ((j->checks & 1U << i) != 0)
+					decide(t, f, i, j);
+			}
+			catalog_news(t->catalog, j->checks != 0 ? CHECKED_NEWS_MS : NEWS_MS);
 		}
 		/* It changed meanwhile, or found no room. */
 		variants_want(t, f);
@@ -168,9 +215,12 @@ static void compress_done(struct job *job)
 	variants_step(t);
 }
 
-static unsigned size_class(const struct catalog_file *f)
+/* What is to be checked takes milliseconds, and is wanted now: it comes first. */
+static unsigned size_class(const struct variants *t, const struct catalog_file *f)
 {
-	return f->body->n == 0 ? 0 : 32 - (unsigned)__builtin_clz(f->body->n);
+	return f->body->n == 0 || catalog_sidecar_unchecked(t->catalog, f) != 0
+		       ? 0
+		       : 32 - (unsigned)__builtin_clz(f->body->n);
 }
 
 void variants_want(struct variants *t, struct catalog_file *f)
@@ -178,10 +228,11 @@ void variants_want(struct variants *t, struct catalog_file *f)
 	for (enum coding i = 0; i < CODINGS; i++)
 		if (f->variants[i] != NULL && catalog_sidecar(t->catalog, f, i) != NULL)
 			catalog_set_variant(t->catalog, f, i, NULL);
-	if (t->offload == NULL || f->job != NULL || list_linked(&f->idle) ||
-		catalog_wants(t->catalog, f, t->codings) == 0)
+	if (f->job != NULL || list_linked(&f->idle) ||
+		(catalog_sidecar_unchecked(t->catalog, f) == 0 &&
+			catalog_wants(t->catalog, f, t->codings) == 0))
 		return;
-	list_append(&t->todo[size_class(f)], &f->idle);
+	list_append(&t->todo[size_class(t, f)], &f->idle);
 	t->waiting++;
 }
 
@@ -201,23 +252,66 @@ void variants_gone(struct variants *t, struct catalog_file *f)
 	f->job = NULL;
 }
 
-static int start(struct variants *t, struct catalog_file *f, unsigned wants)
+static struct variant_job *job_for(struct variants *t, struct catalog_file *f)
 {
 	struct variant_job *j = calloc(1, sizeof(*j));
-	int rc = -ENOMEM;
 
 	if (j == NULL)
-		return rc;
+		return NULL;
 	j->variants = t;
 	j->file = f;
-	j->wants = wants;
-	j->n = f->body->n;
-	j->job.work = compress_work;
-	j->job.done = compress_done;
+	j->job.work = variant_work;
+	j->job.done = variant_done;
 	memcpy(j->source, f->body->etag, IMAGE_ETAG);
+	j->plain.fd = -1;
+	for (int i = 0; i < CODINGS; i++)
+		j->beside[i].coded.fd = -1;
+	return j;
+}
+
+static int copy_body(struct variant_job *j, const struct catalog_file *f)
+{
+	j->n = f->body->n;
 	j->in = malloc(j->n);
-	if (j->in != NULL)
-		rc = segments_read(f->body, j->in);
+	return j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
+}
+
+/* What is in a segment stays, as long as somebody has it open. */
+static int open_body(struct decoder_bytes *bytes, const struct catalog_file *f)
+{
+	const struct segment_body *b = f->body;
+
+	*bytes = (struct decoder_bytes){ fcntl(b->segment->fd, F_DUPFD_CLOEXEC, 3), b->at, b->n };
+	return bytes->fd >= 0 ? 0 : -errno;
+}
+
+static int open_bodies(struct variant_job *j, const struct catalog_file *f)
+{
+	int rc = open_body(&j->plain, f);
+
+	for (enum coding i = 0; i < CODINGS && rc == 0; i++) {
+		const struct catalog_file *s;
+
+		if ((j->checks & 1U << i) == 0)
+			continue;
+		s = catalog_beside(j->variants->catalog, f, i);
+		memcpy(j->beside[i].etag, s->body->etag, IMAGE_ETAG);
+		rc = open_body(&j->beside[i].coded, s);
+	}
+	return rc;
+}
+
+/* What lies beside is checked first: then it is known what is left to be compressed. */
+static int start(struct variants *t, struct catalog_file *f)
+{
+	struct variant_job *j = job_for(t, f);
+	int rc;
+
+	if (j == NULL)
+		return -ENOMEM;
+	j->checks = catalog_sidecar_unchecked(t->catalog, f);
+	j->wants = j->checks != 0 ? 0 : catalog_wants(t->catalog, f, t->codings);
+	rc = j->checks != 0 ? open_bodies(j, f) : j->wants != 0 ? copy_body(j, f) : -ENOENT;
 	if (rc == 0)
 		rc = offload_submit(t->offload, &j->job);
 	if (rc < 0) {
@@ -240,12 +334,13 @@ void variants_step(struct variants *t)
 		while (t->running < t->threads && !list_empty(&t->todo[i])) {
 			struct catalog_file *f =
 				LIST_ENTRY(t->todo[i].next, struct catalog_file, idle);
-			unsigned wants = catalog_wants(t->catalog, f, t->codings);
+			int rc;
 
 			forget(t, f);
 			/* Without the memory for it now, the next change of the file tries again.
 			 */
-			if (wants != 0 && start(t, f, wants) < 0)
+			rc = start(t, f);
+			if (rc < 0 && rc != -ENOENT)
 				return;
 		}
 	}

@@ -1,7 +1,8 @@
 /*
  * variants: compressed forms of the files in the catalogue, made in threads of the keeper that run
- * only when the processor is idle. Small files come first. A thread takes one file at a time, its
- * bytes copied out of the segment.
+ * only when the processor is idle, and whether what lies beside a file decodes to it, found there
+ * first. Small files come first. A thread takes one file at a time, its bytes copied out of the
+ * segment.
  */
 #ifndef H2D_KEEPER_VARIANTS_H
 #define H2D_KEEPER_VARIANTS_H
@@ -13,8 +14,8 @@ enum { VARIANTS_SIZES = 33 };
 
 struct variants {
 	struct catalog *catalog;
-	struct offload *offload; /* NULL: nothing is to be compressed */
-	unsigned codings;        /* bit set by enum coding */
+	struct offload *offload;
+	unsigned codings; /* bit set by enum coding */
 	unsigned threads, running, waiting;
 	bool stuck;                       /* no segment has room until an image goes */
 	struct list todo[VARIANTS_SIZES]; /* by the logarithm of their size */
@@ -27,7 +28,8 @@ int variants_init(struct variants *t, struct catalog *c, struct loop *loop);
 /* Waits for what is being compressed: seconds, so not for a process that is to leave. */
 void variants_fini(struct variants *t);
 
-/* f is fresh: compresses what there is to compress, sooner or later. */
+/* f is fresh: checks what lies beside it and compresses what there is to compress, sooner or later.
+ */
 void variants_want(struct variants *t, struct catalog_file *f);
 
 /* f is about to be freed. */

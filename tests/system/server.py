@@ -359,6 +359,14 @@ class Server:
 				and all(w["image"] == status["image"] for w in workers)) else None
 		return wait_for(settled, deadline, said="a keeper at rest")
 
+	def wait_checked(self, deadline=DEADLINE):
+		"""Until the keeper knows what lies beside which file, and every worker has the image that says so."""
+		def checked():
+			status = self.status()
+			return not status["cache"]["pending"] and all(w["image"] == status["image"] for w in status["workers"])
+		wait_for(checked, deadline, said="a keeper without work")
+		return self
+
 	def wait_cached(self, *paths):
 		"""Until an image answers for each: a busy keeper's first one may be without a file that was just written."""
 		def cached(path):

@@ -1,5 +1,6 @@
 """h2d --explain: which lines of the configuration decide about a request, told without a server."""
 import collections
+import gzip
 import http.client
 import os
 import random
@@ -173,7 +174,9 @@ def test_the_log_says_the_same(tree):
 def test_codings_are_those_of_the_cache(tree):
 	tree.write("big.css", "body { color: red }\n" * 100)
 	tree.write("beside.txt", "text " * 100)
-	tree.write("beside.txt.gz", "made elsewhere")
+	tree.write("beside.txt.gz", gzip.compress(b"text " * 100))
+	tree.write("wrong.txt", "text " * 100)
+	tree.write("wrong.txt.gz", "made elsewhere")
 	for path, accept, coding, found in (
 			("/big.css", "gzip", "gzip, of br zstd gzip", "in the cache"),
 			("/big.css", "x", "none: accept-encoding takes none of br zstd gzip", "in the cache"),
@@ -186,7 +189,8 @@ def test_codings_are_those_of_the_cache(tree):
 	tree.put_conf(tree.conf_text + "cache { max-size = 0 }\n")
 	for path, accept, coding in (
 			("/big.css", "br", "none: none lies beside it, and it is not cached"),
-			("/beside.txt", "gzip", "gzip, from the file beside it")):
+			("/beside.txt", "gzip", "gzip, from the file beside it"),
+			("/wrong.txt", "gzip", 'none: "/wrong.txt.gz" is not used: it is not in that coding')):
 		texts = [(what, text) for what, text, _ in explain(tree, path, "-H", "accept-encoding: " + accept)]
 		assert ("coding", coding) in texts and ("file", '"%s": on the disk' % path) in texts, texts
 
@@ -206,7 +210,7 @@ def test_files_are_looked_for_as_the_user(tree):
 ROUNDS = int(os.environ.get("H2D_EXPLAIN_ROUNDS", "3"))
 SEED = int(os.environ.get("H2D_EXPLAIN_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 FILES = {"index.html": "<p>" + "index " * 200, "about.html": "about", "404.html": "nothing here", "a/index.html": "a",
-	"a/x.css": "body {} " * 200, "a/y.txt": "y" * 300, "a/b/z.js": "z()\n" * 100, "a/b/z.js.gz": b"\x1f\x8b" + 20 * b"z",
+	"a/x.css": "body {} " * 200, "a/y.txt": "y" * 300, "a/b/z.js": "z()\n" * 100, "a/b/z.js.gz": gzip.compress(b"z()\n" * 100),
 	"app/index.html": "app", "docs/f2": "2", "docs/f10": "10", "up/u": "u", "secret/f": "f", "secret/index.html": "in",
 	".hidden": "h", ".well-known/acme-challenge/t": "t", "empty/.keep": "", "pic.png": b"\x89PNG" * 50,
 	"space here.html": "s"}

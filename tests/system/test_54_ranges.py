@@ -100,7 +100,8 @@ def check(answer, body, wanted, media_type, said):
 def make(h2d, source, files, **options):
 	if source == "disk":
 		return h2d(sections="cache { max-size = 0 }", files=files, **options)
-	return h2d(image=True, files=files, **options)
+	server = h2d(image=True, files=files, **options)
+	return server.wait_checked()
 
 
 @pytest.fixture(params=["image", "disk"])
@@ -149,8 +150,8 @@ def test_other_units_and_methods(h2d, source):
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 def test_ranges_of_coded_content(h2d, source, protocol):
 	"""A range is one of the bytes that would be sent; several would be decoded as one, so all come."""
-	plain = b"body { color: red }\n" * 1000
-	coded = gzip.compress(os.urandom(500) + plain, mtime=0)
+	plain = os.urandom(500) + b"body { color: red }\n" * 1000
+	coded = gzip.compress(plain, mtime=0)
 	server = make(h2d, source, {"f.css": plain, "f.css.gz": coded})
 	gz = ("accept-encoding", "gzip")
 	with connect(server, protocol) as c:

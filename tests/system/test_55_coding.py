@@ -1,13 +1,17 @@
 """Content codings: what accept-encoding chooses among the files that lie beside one, and what is said of it."""
+import gzip
 import itertools
 import os
 import time
 
+from codings import EXTENSIONS, pack
+from procs import wait_for
 import pytest
 
 NO_CACHE = "cache { max-size = 0 }"
 NO_CODINGS = "cache { max-size = 0  compress = {} }"
-EXTENSIONS = {"br": "br", "zstd": "zst", "gzip": "gz"}
+IDENTITY = b"identity"
+PACKED = {coding: pack(coding, IDENTITY) for coding in EXTENSIONS}
 THEN = int(time.time()) - 5000
 
 FIELDS = [
@@ -79,7 +83,7 @@ def test_every_choice(h2d, protocol, sections):
 	for i, subset in enumerate(subsets):
 		put(server, "f%d.js" % i, b"identity")
 		for coding in subset:
-			put(server, "f%d.js.%s" % (i, EXTENSIONS[coding]), coding.encode())
+			put(server, "f%d.js.%s" % (i, EXTENSIONS[coding]), PACKED[coding])
 	server.start()
 	# A busy keeper may publish before it has read all.
 	if "max-size" not in sections:
@@ -97,7 +101,7 @@ def test_every_choice(h2d, protocol, sections):
 					continue
 				assert answer.status == 200, said
 				assert answer.get("content-encoding") == (wanted or None), said
-				assert answer.body == (wanted or "identity").encode(), said
+				assert answer.body == (PACKED[wanted] if wanted else IDENTITY), said
 				assert answer.get("content-type") == "text/javascript; charset=utf-8", said
 	totals = server.status()["totals"]
 	every = len(subsets) * len(FIELDS)
@@ -113,13 +117,13 @@ def test_what_is_beside(h2d, sections):
 	with open(server.path("secret"), "w") as f:
 		f.write("secret")
 	put(server, "same.css", "identity")
-	put(server, "same.css.gz", "gzip")
+	put(server, "same.css.gz", PACKED["gzip"])
 	put(server, "newer.css", "identity")
-	put(server, "newer.css.gz", "gzip", THEN + 100)
+	put(server, "newer.css.gz", PACKED["gzip"], THEN + 100)
 	put(server, "older.css", "identity")
-	put(server, "older.css.gz", "gzip", THEN - 1)
+	put(server, "older.css.gz", PACKED["gzip"], THEN - 1)
 	put(server, "image.png", "identity")
-	put(server, "image.png.gz", "gzip")
+	put(server, "image.png.gz", PACKED["gzip"])
 	for name in ("folder", "outside", "absolute", "fifo", "dangling", "inside"):
 		put(server, name + ".css", "identity")
 	os.mkdir(os.path.join(server.root, "folder.css.gz"))
@@ -128,12 +132,14 @@ def test_what_is_beside(h2d, sections):
 	os.symlink("nothing", os.path.join(server.root, "dangling.css.gz"))
 	os.symlink("same.css.gz", os.path.join(server.root, "inside.css.gz"))
 	os.mkfifo(os.path.join(server.root, "fifo.css.gz"))
-	put(server, "alone.css.gz", "gzip")
+	put(server, "alone.css.gz", PACKED["gzip"])
 	server.start(image=sections == IMAGE_NO_CODINGS)
+	if sections == IMAGE_NO_CODINGS:
+		server.wait_checked()
 	with server.connect("tcp") as c:
 		for name in ("same", "newer"):
 			answer = c.get("/%s.css" % name, headers=headers_of("gzip"))
-			assert answer.body == b"gzip" and answer.get("content-encoding") == "gzip", name
+			assert answer.body == PACKED["gzip"] and answer.get("content-encoding") == "gzip", name
 		for name in ("older.css", "image.png", "folder.css", "outside.css", "absolute.css", "fifo.css",
 				"dangling.css", "inside.css"):
 			for text in (None, "gzip", "identity;q=0, gzip", "identity;q=0"):
@@ -142,17 +148,18 @@ def test_what_is_beside(h2d, sections):
 				assert not answer.get("content-encoding"), name
 		assert c.get("/alone.css", headers=headers_of("gzip")).status == 404
 		raw = c.get("/same.css.gz", headers=headers_of("gzip"))
-		assert raw.body == b"gzip" and not raw.get("content-encoding")
+		assert raw.body == PACKED["gzip"] and not raw.get("content-encoding")
 		assert raw.get("content-type") == "application/gzip"
 
 
 def test_index_and_dates(h2d):
-	server = h2d(sections=NO_CACHE)
+	server = h2d.new(sections=NO_CACHE)
 	put(server, "d/index.html", "identity")
-	put(server, "d/index.html.br", "br", THEN + 500)
+	put(server, "d/index.html.br", PACKED["br"], THEN + 500)
+	server.start()
 	with server.connect("tcp") as c:
 		plain, coded = c.get("/d/"), c.get("/d/", headers=headers_of("br"))
-		assert (plain.body, coded.body) == (b"identity", b"br")
+		assert (plain.body, coded.body) == (IDENTITY, PACKED["br"])
 		assert coded.get("content-type") == plain.get("content-type") == "text/html; charset=utf-8"
 		assert coded.get("last-modified") == plain.get("last-modified"), "one file, one date"
 		assert coded.get("etag") != plain.get("etag")
@@ -163,7 +170,7 @@ def test_index_and_dates(h2d):
 def test_every_status_says_vary(h2d, protocol, sections):
 	server = h2d.new(sections=sections)
 	put(server, "f.css", "identity " * 100)
-	put(server, "f.css.gz", "gzip " * 100)
+	put(server, "f.css.gz", pack("gzip", b"identity " * 100))
 	put(server, "g.css", "nothing beside it " * 100)
 	server.start(image=sections == IMAGE)
 	if sections == IMAGE:
@@ -192,10 +199,12 @@ def test_one_tag_for_each_coding(h2d, sections):
 	"""A tag names bytes: of another coding it matches nothing."""
 	server = h2d.new(sections=sections)
 	put(server, "f.css", "identity")
-	put(server, "copy.bin", "gzip")
+	put(server, "copy.bin", PACKED["gzip"])
 	for coding, extension in EXTENSIONS.items():
-		put(server, "f.css." + extension, coding)
+		put(server, "f.css." + extension, PACKED[coding])
 	server.start(image=sections == IMAGE)
+	if sections == IMAGE:
+		server.wait_checked()
 	with server.connect("tcp") as c:
 		tags = {text: c.get("/f.css", headers=headers_of(text)).get("etag")
 			for text in (None, *EXTENSIONS)}
@@ -212,12 +221,16 @@ def test_image_and_disk_agree(h2d):
 	image = h2d.new(sections=IMAGE)
 	names = ["a.css", "b.html", "c.png", "d.json", "e", "f.txt", "empty.css", "void.css",
 		"large.txt"]
+
+	def content(name):
+		return b"" if name == "empty.css" else name.encode() * (200 if name != "large.txt" else 400000)
 	for name in names:
-		put(image, name, "" if name == "empty.css" else name * (200 if name != "large.txt" else 400000))
-	for name in ("a.css.gz", "b.html.br", "d.json.zst", "f.txt.gz", "c.png.gz", "empty.css.gz"):
-		put(image, name, "beside " + name, THEN - (name == "f.txt.gz"))
+		put(image, name, content(name))
+	for name, coding in (("a.css", "gzip"), ("b.html", "br"), ("d.json", "zstd"), ("f.txt", "gzip"), ("c.png", "gzip"), ("empty.css", "gzip")):
+		put(image, "%s.%s" % (name, EXTENSIONS[coding]), pack(coding, content(name)), THEN - (name == "f.txt"))
 	put(image, "void.css.gz", "")  # no gzip stream is empty: somebody is about to write it
 	image.start(image=True)
+	image.wait_checked()
 	disk = h2d(root=image.root, sections=NO_CACHE)
 	with image.connect("tcp") as a, disk.connect("tcp") as b:
 		for name in names:
@@ -231,30 +244,40 @@ def test_image_and_disk_agree(h2d):
 
 
 def test_a_file_beside_comes_and_goes(h2d):
+	"""It is used when what is there has been looked at: its file's stamps must tell the next change first."""
 	server = h2d(sections=NO_CACHE)
-	put(server, "f.css", "identity")
 	gz = headers_of("gzip")
+	first, second = PACKED["gzip"], pack("gzip", b"edited")
 	with server.connect("tcp") as c:
-		assert c.get("/f.css", headers=gz).body == b"identity"
-		put(server, "f.css.gz", "first")
-		assert c.get("/f.css", headers=gz).body == b"first"
-		put(server, "f.css.gz.new", "second", THEN + 1)
+		def becomes(body, said):
+			wait_for(lambda: c.get("/f.css", headers=gz).body == body, said=said)
+		put(server, "f.css", "identity")
+		assert c.get("/f.css", headers=gz).body == IDENTITY
+		put(server, "f.css.gz", first)
+		becomes(first, "the one that came")
+		again = gzip.compress(IDENTITY, 9, mtime=7)
+		put(server, "f.css.gz.new", again, THEN + 1)
 		os.rename(os.path.join(server.root, "f.css.gz.new"), os.path.join(server.root, "f.css.gz"))
-		assert c.get("/f.css", headers=gz).body == b"second"
+		becomes(again, "the one in its place")
 		put(server, "f.css", "edited", THEN + 2)
 		assert c.get("/f.css", headers=gz).body == b"edited", "it is older now"
-		put(server, "f.css.gz", "third", THEN + 2)
-		assert c.get("/f.css", headers=gz).body == b"third"
+		os.utime(os.path.join(server.root, "f.css.gz"), (THEN + 2, THEN + 2))
+		for _ in range(20):
+			assert c.get("/f.css", headers=gz).body == b"edited", "it is of what was there before"
+		put(server, "f.css.gz", second, THEN + 2)
+		becomes(second, "the one of what is there")
 		os.unlink(os.path.join(server.root, "f.css.gz"))
 		assert c.get("/f.css", headers=gz).body == b"edited"
 
 
 def test_large_file_beside(h2d):
 	"""Above max-file-size, over both file systems' ways of reading."""
-	server = h2d(image=True)
-	coded = os.urandom(3 << 20)
-	put(server, "large.json", b"x" * (5 << 20))
+	server = h2d.new()
+	plain = os.urandom(5 << 20)
+	coded = pack("zstd", plain)
+	put(server, "large.json", plain)
 	put(server, "large.json.zst", coded)
+	server.start(image=True)
 	with server.connect("tcp") as c:
 		answer = c.get("/large.json", headers=headers_of("zstd"))
 		assert answer.body == coded and answer.get("content-encoding") == "zstd"
@@ -262,29 +285,91 @@ def test_large_file_beside(h2d):
 		assert part.status == 206 and part.body == coded[-100:]
 
 
+TEXT = b"body { color: red }\n" * 500
+# What lies there, and what the log says of it.
+WRONG = {
+	"other.css.gz": (pack("gzip", TEXT.upper()), "it decodes to other bytes"),
+	"more.css.br": (pack("br", TEXT + b"x"), "it decodes to other bytes"),
+	"less.css.zst": (pack("zstd", TEXT[:-1]), "it decodes to other bytes"),
+	"fake.css.br": (b"\x0bno brotli at all", "it is not in that coding"),
+	"fake.css.zst": (b"no zstd", "it is not in that coding"),
+	"fake.css.gz": (b"no gzip", "it is not in that coding"),
+	"misnamed.css.gz": (pack("br", TEXT), "it is not in that coding"),
+	"short.css.gz": (pack("gzip", TEXT)[:-1], "it ends too early"),
+	"cut.css.br": (pack("br", TEXT)[:-1], "it ends too early"),
+	"cut.css.zst": (pack("zstd", TEXT)[:-3], "it ends too early"),
+	"long.css.gz": (pack("gzip", TEXT) + b"x", "something follows its end"),
+	"two.css.br": (pack("br", TEXT) + b"x", "something follows its end"),
+	"two.css.zst": (pack("zstd", TEXT) + pack("zstd", b""), "something follows its end"),
+	"wide.css.zst": (pack("zstd", TEXT)[:5] + bytes([14 << 3]) + pack("zstd", TEXT)[6:], "its window is larger than 8 MiB"),
+	"bomb.css.gz": (gzip.compress(bytes(1 << 24)), "it decodes to other bytes"),
+}
+
+
+@pytest.mark.parametrize("how", ["image", "disk", "past max-file-size"])
+def test_only_what_decodes_to_it(h2d, how):
+	"""NAME.gz is NAME in gzip if it decodes to NAME, byte for byte: whatever else is there is a file of its own, and is named once."""
+	sections = {"image": IMAGE_NO_CODINGS, "disk": NO_CODINGS, "past max-file-size": 'cache { compress = {}  max-file-size = "1K" }'}[how]
+	server = h2d.new(sections=sections)
+	of = {extension: coding for coding, extension in EXTENSIONS.items()}
+	for name, (data, _) in WRONG.items():
+		put(server, name.rpartition(".")[0], TEXT)
+		put(server, name, data)
+	put(server, "right.css", TEXT)
+	for coding, extension in EXTENSIONS.items():
+		put(server, "right.css." + extension, pack(coding, TEXT))
+	server.start(image=how != "disk")
+	if how == "image":
+		server.wait_checked()
+	with server.connect("tcp") as c:
+		for name, (data, reason) in WRONG.items():
+			base, _, extension = name.rpartition(".")
+			for _ in range(2):
+				answer = c.get("/" + base, headers_of(of[extension]))
+				assert (answer.body, answer.get("content-encoding"), answer.get("vary")) == (TEXT, None, None), name
+			assert c.get("/" + name, headers_of(of[extension])).body == data
+			server.log.wait("/%s is not %s in %s: %s; it is served as a file of its own only" % (name, base, of[extension], reason))
+		assert len(server.log.find("is served as a file of its own only")) == len(WRONG)
+		for coding in EXTENSIONS:
+			answer = c.get("/right.css", headers_of(coding))
+			assert (answer.body, answer.get("content-encoding")) == (pack(coding, TEXT), coding)
+		# Either file decides.
+		put(server, "fake.css", TEXT, THEN + 1)
+		put(server, "fake.css.gz", pack("gzip", TEXT), THEN + 1)
+		wait_for(lambda: c.get("/fake.css", headers_of("gzip")).body == pack("gzip", TEXT), said="what was put right")
+		put(server, "right.css", TEXT[::-1], THEN - 1)
+		wait_for(lambda: c.get("/right.css", []).body == TEXT[::-1], said="what was edited")
+		if how == "image":
+			server.wait_checked()
+		for coding in EXTENSIONS:
+			answer = c.get("/right.css", headers_of(coding))
+			assert (answer.body, answer.get("content-encoding")) == (TEXT[::-1], None)
+
+
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 def test_error_pages(h2d, protocol):
 	"""A page is sent in a coding like any file; but in some form to everybody, and without validators."""
-	server = h2d(sections=NO_CACHE, server='error-page "404" { file = "/404.html" }'
+	server = h2d.new(sections=NO_CACHE, server='error-page "404" { file = "/404.html" }'
 		' error-page "406" { file = "/404.html" } error-page "416" { file = "/404.html" }')
 	put(server, "404.html", "identity")
-	put(server, "404.html.gz", "gzip")
+	put(server, "404.html.gz", PACKED["gzip"])
 	put(server, "f.css", "x")
+	server.start()
 	with connect(server, protocol) as c:
-		for text, body in ((None, b"identity"), ("gzip", b"gzip"), ("identity;q=0", b"identity")):
+		for text, body in ((None, b"identity"), ("gzip", PACKED["gzip"]), ("identity;q=0", b"identity")):
 			answer = c.get("/none", headers=headers_of(text) + [("if-none-match", "*"),
 				("range", "bytes=0-0")])
 			assert (answer.status, answer.body) == (404, body)
-			assert answer.get("content-encoding") == ("gzip" if body == b"gzip" else None)
+			assert answer.get("content-encoding") == ("gzip" if body == PACKED["gzip"] else None)
 			assert [v for k, v in answer.headers if k == "vary"] == ["accept-encoding"]
 			assert answer.get("content-type") == "text/html; charset=utf-8"
 		head = c.request("HEAD", "/none", headers=headers_of("gzip"))
-		assert (head.status, head.get("content-length"), head.body) == (404, "4", b"")
+		assert (head.status, head.get("content-length"), head.body) == (404, str(len(PACKED["gzip"])), b"")
 		answer = c.get("/f.css", headers=headers_of("identity;q=0"))
 		assert (answer.status, answer.body) == (406, b"identity")
 		assert [v for k, v in answer.headers if k == "vary"] == ["accept-encoding"]
 		answer = c.get("/f.css", headers=headers_of("gzip") + [("range", "bytes=5-")])
-		assert (answer.status, answer.body) == (416, b"gzip")
+		assert (answer.status, answer.body) == (416, PACKED["gzip"])
 		assert answer.get("content-range") == "bytes */1"
 
 

@@ -233,6 +233,11 @@ START_TEST(past_max_size_in_small_pieces)
 }
 END_TEST
 
+static void decided(struct catalog_file *f, const struct catalog_file *br, bool good)
+{
+	ck_assert_int_eq(catalog_sidecar_decide(f, CODING_BR, br->body->etag, good), 0);
+}
+
 START_TEST(beside)
 {
 	struct built_image img;
@@ -241,6 +246,14 @@ START_TEST(beside)
 	br = filled("/a.css.br", "coded", 5);
 	f = filled("/a.css", "p{}", 5);
 	ck_assert_uint_eq(f->beside, 1 << CODING_BR);
+	/* It is used when it was checked, and checked once. */
+	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 1 << CODING_BR);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	decided(f, br, false);
+	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 0);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 1 << CODING_BR);
+	decided(f, br, true);
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_GZIP));
 	ck_assert_uint_eq(catalog_wants(&c, f, 7), 1 << CODING_ZSTD | 1 << CODING_GZIP);
@@ -258,6 +271,15 @@ START_TEST(beside)
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
 	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 1 << CODING_BR);
 	filled("/a.css.br", "coded", 6);
+	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
+	/* Either's content decides anew. */
+	filled("/a.css.br", "other", 6);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 1 << CODING_BR);
+	decided(f, br, true);
+	filled("/a.css", "q{}", 5);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	decided(f, br, true);
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 
 	/* It goes, and another comes. */
@@ -291,7 +313,9 @@ START_TEST(in_the_image)
 	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
 	off_t size;
 
-	filled("/a.css.gz", "gz", 2);
+	ck_assert_int_eq(catalog_sidecar_decide(
+				 f, CODING_GZIP, filled("/a.css.gz", "gz", 2)->body->etag, true),
+		0);
 	catalog_set_variant(&c, f, CODING_BR, variant("br"));
 	f->tried = 1 << CODING_BR | 1 << CODING_ZSTD;
 	f->settled = true;

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "coded_unit.h"
 #include "image/image_map.h"
 #include "keeper/one_image.h"
-#include "tree_unit.h"
 #include "unit.h"
 
 static struct doc_root root;
@@ -79,9 +79,16 @@ START_TEST(what_lies_beside)
 
 	text("x.css");
 	tree_text("x.css.gz", "made elsewhere");
-	e = entry("/x.css", true);
+	e = entry("/x.css", _i == 1);
 	ck_assert_ptr_nonnull(e);
-	ck_assert_uint_eq(e->variants[CODING_GZIP].n, strlen("made elsewhere"));
+	ck_assert_uint_eq(e->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
+	one_image_free(&image);
+	tree_text("x.css", "short");
+	tree_coded("x.css.gz", CODING_GZIP, "short");
+	e = entry("/x.css", _i == 1);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_uint_ne(e->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
+	ck_assert_uint_eq(e->variants[CODING_GZIP].n, coded_of(CODING_GZIP, "short").n);
 }
 END_TEST
 
@@ -105,7 +112,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, a_file, 0, 2);
-	tcase_add_test(t, what_lies_beside);
+	tcase_add_loop_test(t, what_lies_beside, 0, 2);
 	tcase_add_loop_test(t, no_file, 0, (int)(sizeof(not_there) / sizeof(not_there[0])));
 	return t;
 }
