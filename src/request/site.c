@@ -176,7 +176,7 @@ bool site_location_is_index(const struct location *p, const struct location *dir
 		return false;
 	name = slice_of(p->prefix.p + path.n, p->prefix.n - path.n);
 	for (unsigned i = 0; i < dir->nindex; i++)
-		if (slice_eq(name, dir->index[i]))
+		if (site_prefix_owns(name, dir->index[i]))
 			return true;
 	return false;
 }

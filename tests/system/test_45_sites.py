@@ -464,7 +464,7 @@ def test_rules_of_an_index_file(h2d, speak):
 	"""They hold by whatever name it is asked for."""
 	server = h2d.new(files={"a/index.html": "secret", "b/index.html": "secret", "c/other.html": "first",
 		"d/index.html": "open",
-		"e/index.html": "", "f/index.html": "secret"})
+		"e/index.html": "", "f/index.html": "secret", "g/page.html.gz": "secret"})
 	path = put_users(server, anna=hashed("sesame"))
 	with open(path + "2", "w") as f:
 		f.write("anna:" + hashed("sesame"))
@@ -479,10 +479,12 @@ location "/e/" { auth-basic-file = "%s" }
 location "/e/index.html" { auth-basic-file = "%s2" }
 location "/f/" { auth-basic-file = "%s" }
 location "/f/index.html" { auth-basic-file = "%s" }
+location "/g/" { index = {"page.html.gz"} }
+location "/g/page.html" { deny = {"all"} }
 """ % ((path,) * 5))
 	server.start(image=True)
 	with link(server, speak) as c:
-		for path in ("/a/", "/a/index.html", "/a//?x", "/%61/", "/x/../a/./"):
+		for path in ("/a/", "/a/index.html", "/a//?x", "/%61/", "/x/../a/./", "/g/page.html.gz", "/g/"):
 			assert c.get(path).status == 403, path
 		for path in ("/b/", "/b/index.html"):
 			for headers in ([], basic("anna", "wrong")):
