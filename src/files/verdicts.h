@@ -10,7 +10,7 @@
 
 enum { VERDICTS_UNKNOWN = -1, VERDICTS_SETS = 512, VERDICTS_WAYS = 4 };
 
-/* What is asked about. */
+/* A question: whether coded is plain in that coding. */
 struct verdict_key {
 	struct file_id coded, plain;
 	enum coding coding;

@@ -192,8 +192,8 @@ void catalog_set_variant(
  */
 unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
 
-/* What path lies beside of, and in which coding; and what lies beside f. NULL: none; so in a folder
- * of uploads. */
+/* The file that path is a sidecar of by its name, and in which coding; the file that is one of f by
+ * its name. NULL: there is none; in a folder of uploads there never is. */
 struct catalog_file *catalog_base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding);
 struct catalog_file *catalog_beside(

@@ -48,7 +48,7 @@ static struct catalog_file *candidate(
 	return s != NULL && s->fresh && s->file_id.mtime_ns >= f->file_id.mtime_ns ? s : NULL;
 }
 
-/* What is known of s as f's variant; NULL: nothing yet. */
+/* The verdict on s as f's variant; NULL: there is none yet. */
 static const struct catalog_verdict *verdict(
 	const struct catalog_file *f, const struct catalog_file *s, enum coding coding)
 {
@@ -106,7 +106,7 @@ int catalog_sidecar_decide(
 	return 0;
 }
 
-/* What lies beside is used, or not known yet: neither too old nor of other content. */
+/* Whether f's sidecar in coding is used, or may be once it was checked. */
 static bool leaves_it(const struct catalog *c, const struct catalog_file *f, enum coding coding)
 {
 	const struct catalog_file *s =

@@ -178,7 +178,7 @@ static void decide(
 
 	if (rc < 0)
 		verdict = rc;
-	/* What is empty is about to be written. */
+	/* An empty sidecar is about to be written. */
 	if (verdict != DECODER_SAME && j->beside[coding].coded.n > 0)
 		say(t, f, coding,
 			verdict < 0 ? strerror(-verdict)
@@ -215,7 +215,7 @@ static void variant_done(struct job *job)
 	variants_step(t);
 }
 
-/* What is to be checked takes milliseconds, and is wanted now: it comes first. */
+/* A sidecar's check takes milliseconds, and is wanted now: it comes first. */
 static unsigned size_class(const struct variants *t, const struct catalog_file *f)
 {
 	return f->body->n == 0 || catalog_sidecar_unchecked(t->catalog, f) != 0
@@ -276,7 +276,7 @@ static int copy_body(struct variant_job *j, const struct catalog_file *f)
 	return j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
 }
 
-/* What is in a segment stays, as long as somebody has it open. */
+/* A segment's bytes stay for as long as somebody has it open. */
 static int open_body(struct decoder_bytes *bytes, const struct catalog_file *f)
 {
 	const struct segment_body *b = f->body;
@@ -301,7 +301,7 @@ static int open_bodies(struct variant_job *j, const struct catalog_file *f)
 	return rc;
 }
 
-/* What lies beside is checked first: then it is known what is left to be compressed. */
+/* Sidecars are checked first: they tell which codings are left to be made. */
 static int start(struct variants *t, struct catalog_file *f)
 {
 	struct variant_job *j = job_for(t, f);

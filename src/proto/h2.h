@@ -1,8 +1,8 @@
 /*
- * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session, its frames
- * and its graceful end; h2_end.c: the other ends; h2_stream.c: from header fields to a request and
- * from its reply to a response; h2_window.c: what the peer may send; h2_out.c: the bytes. Outside
- * proto/ only h2_ops (proto.h) is known.
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session
+ * and its graceful end; h2_recv.c: the frames that come; h2_end.c: the other ends; h2_stream.c:
+ * from header fields to a request and from its reply to a response; h2_window.c: what the peer may
+ * send; h2_out.c: the bytes. Outside proto/ only h2_ops (proto.h) is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -113,6 +113,13 @@ void h2_stream_fini(void);
 
 /* h2_look.c */
 const struct err *h2_look(struct proto *p, uint64_t now_ms);
+
+/* h2_recv.c */
+
+/* Sets the callbacks by which nghttp2 reports what comes. */
+void h2_recv_set(nghttp2_session_callbacks *to);
+/* Whether frames of stream id come too late: both sides ended it, or the peer reset it. */
+bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* h2_end.c */
 

@@ -1,0 +1,286 @@
+/*
+ * h2_recv: what nghttp2 reports of the frames that a peer sends: header sections become requests,
+ * DATA their bodies, and mistakes that nghttp2 lets pass the connection's end. Called by nghttp2,
+ * inside h2_input(); it makes no output.
+ */
+#include "base/counters.h"
+#include "proto/h2.h"
+#include "request/req_client.h"
+
+enum {
+	UNWANTED_MAX = 256 * 1024,
+	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
+};
+
+static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
+{
+	return nghttp2_session_get_stream_user_data(session, id);
+}
+
+/*
+ * RFC 9113, 5.1: DATA or HEADERS on a stream that both sides ended or the peer reset. nghttp2 keeps
+ * no trace of those (no_closed_streams) and ignores them.
+ */
+bool h2_recv_is_closed(const struct h2 *h2, int32_t id)
+{
+	if (id > h2->last_id || id % 2 == 0 || h2->drain == H2_GOAWAY_SENT)
+		return false;
+	if (h2->reset_ms != 0 && h2->now_ms - h2->reset_ms < CLOSED_GRACE_MS)
+		return false;
+	return nghttp2_session_find_stream(h2->session, id) == NULL;
+}
+
+static void new_stream(struct h2 *h2, int32_t id)
+{
+	if (id > h2->last_id + 2) {
+		h2->gap_lo = h2->last_id + 1;
+		h2->gap_hi = id - 1;
+	}
+	h2->last_id = id;
+}
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
+{
+	struct h2 *h2 = user;
+	int32_t id = hd->stream_id;
+
+	(void)session;
+	h2->preface_done = true;
+	if (hd->type == NGHTTP2_PRIORITY && id == 0)
+		h2_end(h2, ERR_STREAM_PROTOCOL);
+	if (hd->type != NGHTTP2_HEADERS)
+		return 0;
+	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
+	if (id >= h2->gap_lo && id <= h2->gap_hi)
+		h2_end(h2, ERR_STREAM_PROTOCOL);
+	else if (h2_recv_is_closed(h2, id))
+		h2_end(h2, ERR_STREAM_CLOSED);
+	else if (id > h2->last_id && id % 2 == 1)
+		new_stream(h2, id);
+	return 0;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct h2 *h2 = user;
+	struct h2_stream *s;
+
+	h2->opening = NULL;
+	h2->dropped_size = 0;
+	h2->header_open = true;
+	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	s = h2_stream_open(h2, frame->hd.stream_id);
+	if (s == NULL)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+	h2->opening = s;
+	return 0;
+}
+
+/* What it takes to decode the rest is nobody's due; what is asked for is answered, the connection
+ * ends. */
+static __attribute__((noinline)) int end_block(struct h2 *h2)
+{
+	if (h2->opening != NULL) {
+		req_record_error(&h2->opening->req.record, ERR_HEADER_BLOCK);
+		req_refuse(&h2->opening->req, ERR_HEADER_BLOCK->status);
+	}
+	h2_end(h2, ERR_HEADER_BLOCK);
+	return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* Drops a field of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or one
+ * past a limit. */
+static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
+{
+	const struct http_env *env = h2->conf->env;
+
+	size_t kept = h2->opening != NULL ? h2->opening->req.head_size : 0;
+
+	h2->dropped_size += n + 32;
+	if (kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
+		!h2_guard_field(&h2->guard, n, h2->now_ms))
+		return end_block(h2);
+	return 0;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
+{
+	struct h2 *h2 = user;
+
+	(void)session, (void)frame, (void)flags;
+	if (h2->opening == NULL || h2->opening->req.head_too_large)
+		return drop_field(h2, name_len + value_len);
+	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	/* Only where more of this frame must follow: a pause at its end would wait for the next
+	 * one. */
+	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)
+		return NGHTTP2_ERR_PAUSE;
+	return 0;
+}
+
+/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 drops it. */
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
+	const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+	void *user)
+{
+	struct h2 *h2 = user;
+
+	(void)name, (void)name_len, (void)value, (void)value_len, (void)flags;
+	h2->header_open = false;
+	nghttp2_submit_rst_stream(
+		session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+	return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+}
+
+static void end_stream(struct h2_stream *s)
+{
+	s->peer_done = true;
+	req_end(&s->req);
+}
+
+static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
+{
+	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	struct h2_stream *s = h2->opening;
+
+	h2->header_open = false;
+	h2->opening = NULL;
+	if (s == NULL) {
+		s = stream_get(h2->session, frame->hd.stream_id);
+		if (s != NULL && end)
+			end_stream(s);
+		return;
+	}
+	s->peer_done = end;
+	s->req.has_body = !end;
+	h2_stream_start(s);
+	if (end)
+		req_end(&s->req);
+}
+
+/* To a PING of ours. */
+static void on_answer(struct h2 *h2, const uint8_t *opaque)
+{
+	if (h2->drain == H2_NOTICE_SENT &&
+		memcmp(opaque, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
+		h2->proto.ops->drain(&h2->proto, false);
+	else
+		h2_window_answered(h2, opaque);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+	struct h2 *h2 = user;
+	struct h2_stream *s;
+
+	if (!h2_guard_frame(&h2->guard, &frame->hd, h2->now_ms))
+		h2_end(h2, ERR_FLOOD);
+	switch (frame->hd.type) {
+	case NGHTTP2_HEADERS:
+		on_headers_complete(h2, frame);
+		break;
+	case NGHTTP2_DATA:
+		s = stream_get(session, frame->hd.stream_id);
+		if (s != NULL && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+			end_stream(s);
+		break;
+	case NGHTTP2_RST_STREAM:
+		s = stream_get(session, frame->hd.stream_id);
+		if (s == NULL)
+			break;
+		s->peer_done = true;
+		req_record_error(&s->req.record, ERR_RESET);
+		break;
+	case NGHTTP2_PING:
+		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
+			on_answer(h2, frame->ping.opaque_data);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* nghttp2 resets the stream of a request without :authority and host, of which no other says why.
+ */
+static void refuse_nameless(struct h2 *h2, struct h2_stream *s)
+{
+	if (s == NULL || s->req.authority.n > 0 ||
+		field_find(s->req.fields, s->req.nfields, SLICE("host")) != NULL)
+		return;
+	s->nameless = true;
+	err_log(ERR_HOST, req_client(&s->req));
+	req_record_error(&s->req.record, ERR_HOST);
+	h2->header_open = false;
+}
+
+static int on_invalid_frame(
+	nghttp2_session *session, const nghttp2_frame *frame, int code, void *user)
+{
+	struct h2 *h2 = user;
+
+	if (frame->hd.type == NGHTTP2_HEADERS) {
+		if (code == NGHTTP2_ERR_HTTP_MESSAGING && h2->opening != NULL)
+			refuse_nameless(h2, stream_get(session, frame->hd.stream_id));
+		/* Before the client has acknowledged our settings refused, then an error. */
+		if (code == NGHTTP2_ERR_REFUSED_STREAM ||
+			h2->nstreams >= h2->conf->max_concurrent_streams)
+			COUNT(limit_streams, 1);
+		h2->header_open = false;
+		h2->reset_ms = h2->now_ms; /* refused */
+	}
+	return 0;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+	size_t len, void *user)
+{
+	struct h2_stream *s = stream_get(session, id);
+
+	(void)flags, (void)user;
+	if (s == NULL) {
+		nghttp2_session_consume(session, id, len);
+		return 0;
+	}
+	h2_stream_body(s, data, len);
+	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly
+	 * done may finish: some take a reset for a failure even so. */
+	if (s->req.complete && s->unwanted < UNWANTED_MAX) {
+		s->unwanted += (uint32_t)len;
+		if (s->unwanted >= UNWANTED_MAX)
+			nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+	}
+	return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
+{
+	struct h2_stream *s = stream_get(session, id);
+	struct h2 *h2 = user;
+
+	if (s == NULL || !s->peer_done)
+		h2->reset_ms = h2->now_ms;
+	if (s == NULL)
+		return 0;
+	/* A reply without content ends with its head, which nobody else reports. */
+	if (code == NGHTTP2_NO_ERROR && s->req.state == REQ_REPLY && !s->req.reply.content)
+		req_sent_all(&s->req);
+	h2_stream_close(s);
+	return 0;
+}
+
+void h2_recv_set(nghttp2_session_callbacks *to)
+{
+	nghttp2_session_callbacks_set_on_begin_frame_callback(to, on_begin_frame);
+	nghttp2_session_callbacks_set_on_begin_headers_callback(to, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(to, on_header);
+	nghttp2_session_callbacks_set_on_invalid_header_callback(to, on_invalid_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(to, on_frame);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(to, on_invalid_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(to, on_stream_close);
+}
