@@ -303,10 +303,10 @@ class Server:
 		return json.loads(answer.body)
 
 	def live_workers(self):
-		"""{slot: worker} of those that are up in the current generation."""
+		"""{slot: worker} of those that are up in the current generation. A slot keeps the state of a process that died."""
 		status = self.status()
 		return {w["slot"]: w for w in status["workers"]
-			if w["state"] == "up" and w["generation"] == status["generation"]}
+			if w["state"] == "up" and w["pid"] and w["generation"] == status["generation"]}
 
 	def worker_pids(self):
 		return [w["pid"] for w in self.live_workers().values()]
