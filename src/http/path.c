@@ -97,17 +97,16 @@ static ssize_t end_segment(const char *out, size_t seg, size_t o)
 }
 
 /*
- * Decodes in into out, which has room for in.n + 1 bytes; the length, or -1. *slash: a slash is
- * encoded. It parts segments as any; but where one of all segments is taken away, the path would be
- * another one for who does not part them there.
+ * Decodes in into out, which has room for in.n + 1 bytes, *n of which are the path then.
+ * ERR_PATH_SLASH: a slash is encoded. It parts segments as any; but where one of all segments is
+ * taken away, the path would be another one for who does not part them there.
  */
-static ssize_t normalise(struct slice in, char *out, bool *slash)
+static const struct err *normalise(struct slice in, char *out, size_t *n)
 {
 	size_t o = 1, seg = 1;
-	bool removed = false, encoded = false;
+	bool removed = false, encoded = false, slash = false;
 	ssize_t end;
 
-	*slash = false;
 	out[0] = '/';
 	for (size_t i = 1; i < in.n; i++) {
 		int c = (unsigned char)in.p[i];
@@ -116,15 +115,15 @@ static ssize_t normalise(struct slice in, char *out, bool *slash)
 		if (escape) {
 			c = unescape(in, i);
 			if (c < 0)
-				return -1;
+				return ERR_BAD_PATH;
 			i += 2;
 		}
 		if (c == '/') {
 			encoded = escape;
-			*slash |= escape;
+			slash |= escape;
 			end = end_segment(out, seg, o);
 			if (end < 0)
-				return -1;
+				return ERR_BAD_PATH;
 			removed |= (size_t)end != o || o == seg;
 			if ((size_t)end == o && o > seg)
 				out[end++] = '/';
@@ -134,8 +133,13 @@ static ssize_t normalise(struct slice in, char *out, bool *slash)
 		out[o++] = (char)c;
 	}
 	end = end_segment(out, seg, o);
-	removed |= end != (ssize_t)o;
-	return *slash && (removed || (encoded && o == seg)) ? -1 : end;
+	if (end < 0)
+		return ERR_BAD_PATH;
+	removed |= (size_t)end != o;
+	*n = (size_t)end;
+	if (!slash)
+		return NULL;
+	return removed || (encoded && o == seg) ? ERR_BAD_PATH : ERR_PATH_SLASH;
 }
 
 const struct err *path_parse(
@@ -143,7 +147,7 @@ const struct err *path_parse(
 {
 	const struct err *err;
 	size_t n = 0;
-	bool easy = false, slash = false;
+	bool easy = false;
 	char *out;
 
 	*path = *query = (struct slice){ NULL, 0 };
@@ -159,16 +163,15 @@ const struct err *path_parse(
 		*query = slice_of(target.p + n + 1, target.n - n - 1);
 	if (easy) {
 		memcpy(out, target.p, n);
+		path->n = n;
 	} else {
-		ssize_t len = normalise(slice_of(target.p, n), out, &slash);
-
-		if (len < 0)
-			return ERR_BAD_PATH;
-		n = (size_t)len;
+		err = normalise(slice_of(target.p, n), out, &path->n);
+		if (err != NULL && err != ERR_PATH_SLASH)
+			return err;
 	}
-	out[n] = '\0';
-	*path = slice_of(out, n);
-	return slash ? ERR_PATH_SLASH : NULL;
+	out[path->n] = '\0';
+	path->p = out;
+	return err;
 }
 
 struct slice path_encode(struct slice path, struct arena *a)

@@ -56,7 +56,7 @@ static const struct err *meant(uint32_t code)
  * (RFC 7541, 6.1 and 6.2.2), which leave the state of nghttp2's encoder as it is; unless the client
  * has changed the size of its table, which the next head has to confirm.
  */
-static int answer_nameless(struct h2 *h2, int32_t id)
+static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_t id)
 {
 	static const uint8_t status_and_date[] = { 0x8c, 0x0f, 0x12 };
 	struct slice date = h2->conf->env->date;

@@ -5,28 +5,27 @@
  */
 #include "request/slash.h"
 
-#include "http/path.h"
 #include "request/handler_choice.h"
 
-/* The folder of the segment that has the first encoded slash. */
+/* The folder of the segment that has the first encoded slash. No segment was taken away, so it is
+ * the beginning of the path: an escape of the target is one byte of it. */
 static struct slice folder(const struct h2d_req *req)
 {
 	struct slice t = req->target;
-	size_t n = 0;
+	size_t n = 0, escapes = 0;
 
 	while (n + 2 < t.n && strncasecmp(t.p + n, "%2f", 3) != 0)
 		n++;
 	while (n > 0 && t.p[n - 1] != '/')
 		n--;
-	return slice_of(t.p, n);
+	for (size_t i = 0; i < n; i++)
+		escapes += t.p[i] == '%';
+	return slice_of(req->path.p, n - 2 * escapes);
 }
 
-static bool is_one_location(struct h2d_req *req)
+static bool is_one_location(const struct h2d_req *req)
 {
-	struct slice path, query;
-
-	return path_parse(folder(req), &req->arena, &path, &query) == NULL &&
-	       site_location(req->site, path) == site_location(req->site, req->path);
+	return site_location(req->site, folder(req)) == site_location(req->site, req->path);
 }
 
 bool slash_is_harmless(struct h2d_req *req)
