@@ -78,8 +78,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	return 0;
 }
 
-/* What it takes to decode the rest is nobody's due; what is asked for is answered, the connection
- * ends. */
+/* Ends the connection at a header block far over the limits: its rest is not worth decoding. The
+ * request whose block it is gets its answer. */
 static __attribute__((noinline)) int end_block(struct h2 *h2)
 {
 	if (h2->opening != NULL) {
