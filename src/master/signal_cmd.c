@@ -34,6 +34,7 @@ struct target {
 	char pid_file[PATH_MAX];
 	pid_t pid;
 	int pidfd;
+	pid_t asked;        /* who got the signal; pid may be its heir by now */
 	uint64_t quit_ms;   /* how long a graceful stop may take */
 	bool wait;          /* for the generation that a reload replaces to be gone */
 	struct stat status; /* of the status file, before its master is looked for; zeros: there was
@@ -218,11 +219,20 @@ static int tell_upgrade(const struct status *s)
 	return s->upgraded ? 0 : 1;
 }
 
+/*
+ * An upgrade that succeeded and left the process in its place that got the signal is an earlier
+ * one: where no status file was there to look at before, its number says nothing.
+ */
+static bool is_upgraded(const struct target *t, const struct status *s, uint32_t before)
+{
+	return s->upgrade > before && !(s->upgraded && pidfile_holder(t->pid_file) == t->asked);
+}
+
 /* Whether s has the outcome of a request that began after `before`: see status.h. */
-static bool is_over(const struct status *s, int signo, uint32_t before)
+static bool is_over(const struct target *t, const struct status *s, int signo, uint32_t before)
 {
 	if (signo == SIGUSR2)
-		return s->upgrade > before;
+		return is_upgraded(t, s, before);
 	/* A reload that came while an upgrade ran is done after it. */
 	return s->request > before && s->request != s->upgrade;
 }
@@ -287,7 +297,7 @@ static int wait_outcome(struct target *t, int signo, uint32_t before)
 		bool gone = is_gone(t, POLL_MS);
 		int rc = status_read(&s, t->pid_file);
 
-		if (rc == 0 && is_over(&s, signo, before))
+		if (rc == 0 && is_over(t, &s, signo, before))
 			return signo == SIGUSR2 ? tell_upgrade(&s) : tell_all(t, &s);
 		if (rc == 0)
 			tell_waiting(&s, &told);
@@ -323,6 +333,7 @@ static int request(struct target *t, int signo)
 		fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
 		return 1;
 	}
+	t->asked = t->pid;
 	rc = send_signal(t, signo);
 	return rc != 0 ? rc : wait_outcome(t, signo, s.running > s.request ? s.running : s.request);
 }
