@@ -16,7 +16,7 @@
 #include "base/log_out.h"
 #include "keeper/compress.h"
 #include "master/explain.h"
-#include "master/fault.h"
+#include "conf/fault.h"
 #include "master/gen.h"
 #include "master/host_check.h"
 #include "master/kernel_check.h"

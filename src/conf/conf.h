@@ -154,6 +154,9 @@ struct conf {
 	unsigned nservers;
 };
 
+/* The choices of dispatch, in the order of its row. */
+enum conf_dispatch { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
+
 /* The choices of balance, in the order of its row. */
 enum conf_balance {
 	BALANCE_AUTO,
@@ -216,8 +219,9 @@ unsigned conf_default_server(const struct conf *conf);
 /* What balance means with this dispatch; never BALANCE_AUTO. */
 enum conf_balance conf_balance(const struct conf *conf);
 
-/* As it is written in the file. */
+/* As they are written in the file. */
 const char *conf_balance_name(enum conf_balance balance);
+const char *conf_dispatch_name(enum conf_dispatch dispatch);
 
 /* Whether some section has a certificate, or says that it is to have one. */
 bool conf_has_certificate(const struct conf *conf);

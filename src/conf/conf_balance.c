@@ -24,6 +24,11 @@ const char *conf_balance_name(enum conf_balance balance)
 	return names[balance];
 }
 
+const char *conf_dispatch_name(enum conf_dispatch dispatch)
+{
+	return rows[dispatch].dispatch;
+}
+
 enum conf_balance conf_balance(const struct conf *conf)
 {
 	return conf->balance != BALANCE_AUTO ? (enum conf_balance)conf->balance

@@ -11,7 +11,6 @@
 #include "master/master_state.h"
 #include "net/least.h"
 #include "net/reuseport.h"
-#include "server/dispatch.h"
 
 static void refuse(struct gen *g, int rc)
 {

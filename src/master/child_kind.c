@@ -11,7 +11,6 @@
 #include "master/sandbox_paths.h"
 #include "master/seccomp.h"
 #include "server/acceptor.h"
-#include "server/dispatch.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 

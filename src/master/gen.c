@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
-#include "server/dispatch.h"
 
 static const struct {
 	const char *name;

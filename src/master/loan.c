@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "master/master_state.h"
-#include "server/dispatch.h"
 
 struct loan {
 	struct list node;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "master/fault.h"
+#include "conf/fault.h"
 #include "master/pidfile.h"
 #include "master/status.h"
 

@@ -75,7 +75,7 @@ struct board_head {
 	uint32_t keeper_pid;
 	uint32_t balance;              /* enum conf_balance: what chooses the worker */
 	uint32_t acceptor_pid;         /* 0: none, as with dispatch = reuseport */
-	uint32_t dispatch;             /* enum dispatch_mode */
+	uint32_t dispatch;             /* enum conf_dispatch */
 	uint32_t building;             /* 1: an image of this generation is still to come */
 	struct cache_facts cache;      /* as the keeper told last */
 	uint64_t counts[BOARD_COUNTS]; /* what the master counts */

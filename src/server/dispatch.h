@@ -17,9 +17,6 @@ struct dispatch;
 struct loop;
 struct worker_listener;
 
-/* In the order of the choices of the key `dispatch`. */
-enum dispatch_mode { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
-
 /* What a strategy needs of its worker, which is all it knows of it. The worker owns it. */
 struct dispatch_host {
 	struct loop *loop;
@@ -40,7 +37,6 @@ struct dispatch_host {
 };
 
 struct dispatch_ops {
-	const char *name;
 	/* Begins to take connections. NULL with errno. */
 	struct dispatch *(*start)(struct dispatch_host *host);
 	/* The worker is full, or has room again. Admin listeners go on. */

@@ -322,7 +322,6 @@ static struct dispatch *acceptor_start(struct dispatch_host *host)
 }
 
 const struct dispatch_ops dispatch_acceptor = {
-	.name = "acceptor",
 	.start = acceptor_start,
 	.pause = acceptor_pause,
 	.look = acceptor_look,

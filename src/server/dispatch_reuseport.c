@@ -360,7 +360,6 @@ static struct dispatch *reuseport_start(struct dispatch_host *host)
 }
 
 const struct dispatch_ops dispatch_reuseport = {
-	.name = "reuseport",
 	.start = reuseport_start,
 	.pause = reuseport_pause,
 	.look = reuseport_look,

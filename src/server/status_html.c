@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "conf/conf.h"
 #include "server/board_read.h"
-#include "server/dispatch.h"
 #include "server/recent.h"
 
 #define GAP "\u202f" /* between groups of digits: narrow, and no line ends there */
@@ -190,16 +189,13 @@ static void process(struct strbuf *t, const char *id, const char *name, uint32_t
 
 static void server(struct strbuf *t, const struct look *l)
 {
-	uint32_t dispatch = BOARD_LOAD(l->head->dispatch);
-
 	strbuf_add(t, SLICE("<section aria-labelledby=server><h2 id=server>Server</h2><dl>"));
 	fact_text(t, "version", "version", PACKAGE_VERSION);
 	fact_begin(t, "uptime", "up for");
 	put_seconds(t, l->now > l->head->started ? l->now - l->head->started : 0);
 	fact_end(t);
 	fact_count(t, "generation", "generation", BOARD_LOAD(l->head->generation));
-	fact_text(t, "dispatch", "dispatch",
-		dispatch == DISPATCH_ACCEPTOR ? dispatch_acceptor.name : dispatch_reuseport.name);
+	fact_text(t, "dispatch", "dispatch", conf_dispatch_name(BOARD_LOAD(l->head->dispatch)));
 	fact_text(t, "balance", "balance", conf_balance_name(BOARD_LOAD(l->head->balance)));
 	process(t, "keeper", "keeper", BOARD_LOAD(l->head->keeper_pid));
 	process(t, "acceptor", "acceptor", BOARD_LOAD(l->head->acceptor_pid));

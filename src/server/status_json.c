@@ -13,7 +13,6 @@
 #include "base/strbuf.h"
 #include "conf/conf.h"
 #include "server/board_read.h"
-#include "server/dispatch.h"
 #include "server/recent.h"
 
 enum { TRIES = 10 };
@@ -183,9 +182,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
 	put_unsigned(t, "building", BOARD_LOAD(head->building));
 	put_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
-	put_text(t, "dispatch",
-		BOARD_LOAD(head->dispatch) == DISPATCH_ACCEPTOR ? dispatch_acceptor.name
-								: dispatch_reuseport.name);
+	put_text(t, "dispatch", conf_dispatch_name(BOARD_LOAD(head->dispatch)));
 	put_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));
 	put_name(t, "cache");
 	strbuf_add(t, SLICE("{"));

@@ -153,7 +153,8 @@ static void serve(struct worker *w)
 	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
 	if (w->dispatch == NULL) {
 		/* The master starts another. */
-		log_error("start: %s: %s", w->dispatch_ops->name, strerror(errno));
+		log_error(
+			"start: %s: %s", conf_dispatch_name(args->conf->dispatch), strerror(errno));
 		loop_stop(&w->loop);
 	}
 }

@@ -2,7 +2,7 @@
  * fault: puts the position and the message of a configuration fault into one line. Reload calls it
  * for the log and the status file, main and signal_cmd for stderr. It never writes anywhere itself.
  */
-#include "master/fault.h"
+#include "conf/fault.h"
 
 void fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size)
 {

@@ -2,8 +2,8 @@
  * fault: how a configuration fault is written: on stderr, in the log and in the status file. Every
  * place that reports faults formats them here, so that they read the same.
  */
-#ifndef H2D_MASTER_FAULT_H
-#define H2D_MASTER_FAULT_H
+#ifndef H2D_CONF_FAULT_H
+#define H2D_CONF_FAULT_H
 
 #include <stddef.h>
 
