@@ -8,8 +8,8 @@
 #include "keeper/keeper.h"
 #include "master/cgroup.h"
 #include "master/cpus.h"
-#include "master/sandbox_paths.h"
-#include "master/seccomp.h"
+#include "sandbox/sandbox_paths.h"
+#include "sandbox/seccomp.h"
 #include "server/acceptor.h"
 
 /* --- the keeper ------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 
 #include "master/gen_resources.h"
 #include "master/reap.h"
-#include "master/sandbox.h"
 #include "net/ctl.h"
+#include "sandbox/sandbox.h"
 #include "server/worker.h"
 
 /* What a process is given: descriptors at its start, and messages as they come. */

@@ -6,7 +6,7 @@
 #ifndef H2D_MASTER_GEN_RESOURCES_H
 #define H2D_MASTER_GEN_RESOURCES_H
 
-#include "master/privs.h"
+#include "sandbox/privs.h"
 #include "server/certs.h"
 #include "server/sites.h"
 

@@ -9,10 +9,10 @@
 
 #include "base/list.h"
 #include "base/strbuf.h"
-#include "master/privs.h"
 #include "net/ctl.h"
 #include "net/listener.h"
 #include "net/tls_tickets.h"
+#include "sandbox/privs.h"
 
 enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20 };
 

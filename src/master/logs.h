@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "conf/conf_access_log.h"
-#include "master/privs.h"
+#include "sandbox/privs.h"
 
 struct logs {
 	int error;                        /* -1: syslog */

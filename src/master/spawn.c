@@ -20,8 +20,8 @@
 #include "files/doubt_client.h"
 #include "master/balance.h"
 #include "master/master_state.h"
-#include "master/sandbox.h"
 #include "net/ctl_lines.h"
+#include "sandbox/sandbox.h"
 
 static int compare_fds(const void *a, const void *b)
 {

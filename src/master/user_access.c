@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "image/beneath.h"
-#include "master/sandbox_paths.h"
+#include "sandbox/sandbox_paths.h"
 
 enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for ever */
 

@@ -8,7 +8,7 @@
 #define H2D_MASTER_USER_ACCESS_H
 
 #include "conf/conf.h"
-#include "master/privs.h"
+#include "sandbox/privs.h"
 
 /*
  * Calls warn once per thing that is wrong, from a child process, whose output must not need the

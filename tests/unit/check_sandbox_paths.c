@@ -1,5 +1,5 @@
 /* sandbox_paths: which folders stand for a path whose file may be replaced. */
-#include "master/sandbox_paths.h"
+#include "sandbox/sandbox_paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
  * sandbox_paths: walks the configuration, and the symbolic links of paths in it. Called by
  * sandbox.c in a new process. It opens nothing; of the file system it asks what links say.
  */
-#include "master/sandbox_paths.h"
+#include "sandbox/sandbox_paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "master/landlock.h"
+#include "sandbox/landlock.h"
 
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
 

@@ -3,8 +3,8 @@
  * what a name stands for at that moment, so that what can take the name later, a release that a
  * link is moved to or a password file put in place by rename(2), is allowed by its folder.
  */
-#ifndef H2D_MASTER_SANDBOX_PATHS_H
-#define H2D_MASTER_SANDBOX_PATHS_H
+#ifndef H2D_SANDBOX_SANDBOX_PATHS_H
+#define H2D_SANDBOX_SANDBOX_PATHS_H
 
 #include "conf/conf.h"
 

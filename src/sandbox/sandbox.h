@@ -3,11 +3,11 @@
  * privileges by exec, files and system calls that its kind does not need. Spawn calls it when the
  * child has closed what it does not get, before its first thread. The master stays what it is.
  */
-#ifndef H2D_MASTER_SANDBOX_H
-#define H2D_MASTER_SANDBOX_H
+#ifndef H2D_SANDBOX_SANDBOX_H
+#define H2D_SANDBOX_SANDBOX_H
 
 #include "conf/conf.h"
-#include "master/privs.h"
+#include "sandbox/privs.h"
 
 /* What a kind of process may still do, as its row of child_kind.c says. */
 struct sandbox {

@@ -2,7 +2,7 @@
  * landlock: makes the three system calls, for which the C library has no functions, and asks of
  * each kernel only what its version knows. Called by sandbox.c alone; it knows nothing of h2d.
  */
-#include "master/landlock.h"
+#include "sandbox/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

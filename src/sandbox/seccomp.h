@@ -2,8 +2,8 @@
  * seccomp: the list of system calls that a child may make (seccomp(2), by libseccomp). Sandbox puts
  * it into force as the last step before the child's own function; syscalls.def has the list.
  */
-#ifndef H2D_MASTER_SECCOMP_H
-#define H2D_MASTER_SECCOMP_H
+#ifndef H2D_SANDBOX_SECCOMP_H
+#define H2D_SANDBOX_SECCOMP_H
 
 #include <stdbool.h>
 

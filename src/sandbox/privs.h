@@ -2,8 +2,8 @@
  * privs: the user that the child processes run as. The master looks the user up while it builds a
  * generation; each child applies it right after the fork.
  */
-#ifndef H2D_MASTER_PRIVS_H
-#define H2D_MASTER_PRIVS_H
+#ifndef H2D_SANDBOX_PRIVS_H
+#define H2D_SANDBOX_PRIVS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * sandbox: puts the steps into their order: the ruleset is made while every path can be looked at,
  * and holds once the process is its user. It runs in the child, but for the line of the log.
  */
-#include "master/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "master/landlock.h"
-#include "master/sandbox_paths.h"
-#include "master/seccomp.h"
+#include "sandbox/landlock.h"
+#include "sandbox/sandbox_paths.h"
+#include "sandbox/seccomp.h"
 
 /* As in conf.def. */
 enum { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };

@@ -3,7 +3,7 @@
  * threads. A call that is not listed fails and does not kill: an unforeseen one of a library would
  * else take all connections of a worker with it.
  */
-#include "master/seccomp.h"
+#include "sandbox/seccomp.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
@@ -36,7 +36,7 @@ static const struct {
 	unsigned who;
 } calls[] = {
 #define CALL(name, who) { #name, SECCOMP_##who },
-#include "master/syscalls.def"
+#include "sandbox/syscalls.def"
 };
 
 struct value {
@@ -54,12 +54,12 @@ static const struct {
 } conditions[] = {
 #define ONLY(name, who, ...) \
 	{ #name, SECCOMP_##who, { __VA_ARGS__ }, LENGTH(((struct value[]){ __VA_ARGS__ })) },
-#include "master/syscalls.def"
+#include "sandbox/syscalls.def"
 };
 
 static const char *const refused[] = {
 #define REFUSED(name) #name,
-#include "master/syscalls.def"
+#include "sandbox/syscalls.def"
 };
 
 struct filter {
@@ -114,7 +114,7 @@ static void add_conditional(struct filter *f)
 {
 	static const char *const names[] = {
 #define SANITIZER(name) #name,
-#include "master/syscalls.def"
+#include "sandbox/syscalls.def"
 	};
 
 	for (size_t i = 0; i < LENGTH(names); i++)
@@ -160,7 +160,7 @@ static bool is_allowed(const struct seccomp *s, const char *name)
 #define SANITIZER(call) \
 	if (strcmp(#call, name) == 0) \
 		return true;
-#include "master/syscalls.def"
+#include "sandbox/syscalls.def"
 #endif
 	return false;
 }

@@ -3,8 +3,8 @@
  * ruleset in a new process while that may still look at every path, and puts it into force when the
  * process has become its user. Nothing takes it off again.
  */
-#ifndef H2D_MASTER_LANDLOCK_H
-#define H2D_MASTER_LANDLOCK_H
+#ifndef H2D_SANDBOX_LANDLOCK_H
+#define H2D_SANDBOX_LANDLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * master; privs_drop() makes system calls only and is the one place where identities change. It
  * takes no library to give up all capabilities.
  */
-#include "master/privs.h"
+#include "sandbox/privs.h"
 
 #include <errno.h>
 #include <grp.h>
