@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "files/store_sweep.h"
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/account.h"
@@ -31,6 +30,7 @@
 #include "server/worker_metrics.h"
 #include "server/worker_room.h"
 #include "server/worker_trim.h"
+#include "store/store_sweep.h"
 
 enum {
 	OFFLOAD_THREADS = 4,

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files/store_part.h"
-#include "files/store_work.h"
 #include "request/body.h"
+#include "store/store_part.h"
+#include "store/store_work.h"
 #include "tree_unit.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* check_store_ticket: what is kept of a resumable upload, whose it is, and when it goes. */
-#include "files/store_quota.h"
-#include "files/store_ticket.h"
+#include "store/store_quota.h"
+#include "store/store_ticket.h"
 
 #include <errno.h>
 #include <fcntl.h>

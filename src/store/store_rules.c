@@ -3,14 +3,14 @@
  * has the name already, and the folder's quota. Called by store_work.c and store_part.c in threads;
  * changes nothing on the disk.
  */
-#include "files/store_rules.h"
+#include "store/store_rules.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
 
-#include "files/store_part.h"
 #include "image/spelling.h"
 #include "request/body.h"
+#include "store/store_part.h"
 
 /* Any of its fields names one: a long file is read for it. */
 static bool asks_etag(const struct store_work *w)

@@ -6,8 +6,8 @@
  * upload lives, so that a sweep that gets that lock may remove all names of the TAG: their upload
  * is dead. No request and no image ever sees them, as they begin with a dot.
  */
-#ifndef H2D_FILES_STORE_DIR_H
-#define H2D_FILES_STORE_DIR_H
+#ifndef H2D_STORE_STORE_DIR_H
+#define H2D_STORE_STORE_DIR_H
 
 #include <dirent.h>
 #include <stdbool.h>

@@ -3,12 +3,12 @@
  * in its queue to files in the folder of uploads, which every worker answers with before the
  * handler is told. On the loop; all that may block is a job of store_work.
  */
-#ifndef H2D_FILES_STORE_H
-#define H2D_FILES_STORE_H
+#ifndef H2D_STORE_STORE_H
+#define H2D_STORE_STORE_H
 
 #include "files/files_private.h"
-#include "files/store_part.h"
-#include "files/store_work.h"
+#include "store/store_part.h"
+#include "store/store_work.h"
 
 /* In the order in which an upload takes them, as far as STORE_PLACE. */
 enum store_step {

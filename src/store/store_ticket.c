@@ -2,7 +2,7 @@
  * store_ticket: reads, writes, locks and removes the two hidden files of a resumable upload. Called
  * by store_part.c and store_sweep.c in threads; never trusts what it reads.
  */
-#include "files/store_ticket.h"
+#include "store/store_ticket.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files/store_quota.h"
+#include "store/store_quota.h"
 
 enum {
 	MODE = 0600,

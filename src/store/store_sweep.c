@@ -2,7 +2,7 @@
  * store_sweep: one job for each folder. Called on the loop; it never touches the names of an upload
  * that lives, of whatever worker (store_dir.h).
  */
-#include "files/store_sweep.h"
+#include "store/store_sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/files_private.h"
-#include "files/store_quota.h"
-#include "files/store_ticket.h"
+#include "store/store_quota.h"
+#include "store/store_ticket.h"
 
 /* Seconds that what could be resumed stays when that is switched off: workers of the generation
  * before may still be at it. */

@@ -2,15 +2,15 @@
  * store_part: one request's part of a resumable upload. Called by store_work.c and store_job.c in
  * threads; what it changes, it changes having entered by the ticket.
  */
-#include "files/store_part.h"
+#include "store/store_part.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files/store_rules.h"
 #include "request/body.h"
+#include "store/store_rules.h"
 
 enum {
 	READ_PIECE = 256 << 10,

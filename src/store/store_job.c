@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "files/store.h"
+#include "store/store.h"
 
 /*
  * A job has two changes of threads, so a fast client's pieces gather: no more of them than half of

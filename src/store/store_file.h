@@ -3,15 +3,15 @@
  * hidden one, and given its name when all of it is on the disk. Called in offload threads, one at a
  * time; everything may block.
  */
-#ifndef H2D_FILES_STORE_FILE_H
-#define H2D_FILES_STORE_FILE_H
+#ifndef H2D_STORE_STORE_FILE_H
+#define H2D_STORE_STORE_FILE_H
 
 #include <sys/uio.h>
 
-#include "files/store_dir.h"
-#include "files/store_sum.h"
 #include "http/file_name.h"
 #include "image/etag_memo.h"
+#include "store/store_dir.h"
+#include "store/store_sum.h"
 
 struct store_file {
 	char name[FILE_NAME_LEN_MAX + 1]; /* what it will be called; ends in NUL */

@@ -3,16 +3,16 @@
  * place, or to nothing left behind. Called in offload threads, one at a time; everything may block.
  * Results: 0, a status that says what the client did wrong or what is in the way, or -errno.
  */
-#ifndef H2D_FILES_STORE_WORK_H
-#define H2D_FILES_STORE_WORK_H
+#ifndef H2D_STORE_STORE_WORK_H
+#define H2D_STORE_STORE_WORK_H
 
-#include "files/store_file.h"
-#include "files/store_quota.h"
 #include "http/coding.h"
 #include "http/cond.h"
 #include "http/digest_field.h"
 #include "http/multipart.h"
 #include "request/body_queue.h"
+#include "store/store_file.h"
+#include "store/store_quota.h"
 
 enum {
 	STORE_PARTS_MAX = 10000, /* of a form, files or not */
@@ -20,7 +20,7 @@ enum {
 	STORE_OPEN_MAX = 8,      /* files of a form whose descriptors are kept */
 };
 
-struct store_part; /* files/store_part.h */
+struct store_part; /* store/store_part.h */
 
 struct store_work {
 	/* What is asked; set before the first call, and stays. */

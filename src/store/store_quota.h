@@ -9,10 +9,10 @@
  * STORE_QUOTA_FILE at least. The folder is walked to make the sum where there is none, and again
  * when other programs have changed names in it, once in a while.
  */
-#ifndef H2D_FILES_STORE_QUOTA_H
-#define H2D_FILES_STORE_QUOTA_H
+#ifndef H2D_STORE_STORE_QUOTA_H
+#define H2D_STORE_STORE_QUOTA_H
 
-#include "files/store_dir.h"
+#include "store/store_dir.h"
 
 enum { STORE_QUOTA_FILE = 4096 };
 

@@ -2,16 +2,16 @@
  * store_work: the order in which an upload's files are checked, written and named. Called by
  * store.c's jobs in threads; knows no loop and no request.
  */
-#include "files/store_work.h"
+#include "store/store_work.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "files/store_part.h"
-#include "files/store_rules.h"
 #include "image/spelling.h"
 #include "request/body.h"
+#include "store/store_part.h"
+#include "store/store_rules.h"
 
 enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
 

@@ -3,8 +3,8 @@
  * resumed for upload-expires seconds, and walks folders for their sums. A worker calls it when it
  * starts and from time to time; a thread does it.
  */
-#ifndef H2D_FILES_STORE_SWEEP_H
-#define H2D_FILES_STORE_SWEEP_H
+#ifndef H2D_STORE_STORE_SWEEP_H
+#define H2D_STORE_STORE_SWEEP_H
 
 #include "files/files.h"
 #include "request/site.h"

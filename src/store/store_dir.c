@@ -3,7 +3,7 @@
  * store_file.c and store_work.c in threads; it never follows a link and never touches a name that
  * is not its own.
  */
-#include "files/store_dir.h"
+#include "store/store_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files/store_quota.h"
 #include "image/beneath.h"
+#include "store/store_quota.h"
 
 #define PREFIX ".h2d-"
 #define PART   ".part"

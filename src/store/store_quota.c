@@ -3,7 +3,7 @@
  * store_part.c and store_sweep.c in threads; never trusts what it reads, as far as its own memory
  * goes. No file of the folder but its own is touched.
  */
-#include "files/store_quota.h"
+#include "store/store_quota.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* store_sum: see store_sum.h; by libcrypto. Called by store_file.c and store_work.c only. */
-#include "files/store_sum.h"
+#include "store/store_sum.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

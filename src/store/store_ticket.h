@@ -13,12 +13,12 @@
  * more. So a step holds the ticket's lock (flock(2)) no longer than a write takes, and nobody waits
  * for a client that has gone. Results: 0, a status, or -errno.
  */
-#ifndef H2D_FILES_STORE_TICKET_H
-#define H2D_FILES_STORE_TICKET_H
+#ifndef H2D_STORE_STORE_TICKET_H
+#define H2D_STORE_STORE_TICKET_H
 
 #include "event/offload.h"
-#include "files/store_dir.h"
 #include "http/field.h"
+#include "store/store_dir.h"
 
 enum store_ticket_state {
 	STORE_TICKET_OPEN = 1, /* more bytes may come */

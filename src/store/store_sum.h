@@ -2,8 +2,8 @@
  * store_sum: the hashes of content as it goes by (SHA-256, SHA-512). Used in offload threads, one
  * thread per sum; never sees a file.
  */
-#ifndef H2D_FILES_STORE_SUM_H
-#define H2D_FILES_STORE_SUM_H
+#ifndef H2D_STORE_STORE_SUM_H
+#define H2D_STORE_STORE_SUM_H
 
 #include "http/digest_field.h"
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "files/store.h"
 #include "http/path.h"
 #include "http/upload_field.h"
+#include "store/store.h"
 
 #define PROBLEM_TYPE "https://iana.org/assignments/http-problem-types#"
 

@@ -1,8 +1,8 @@
 /* store_rules: whether what an upload is to write may be written. */
-#ifndef H2D_FILES_STORE_RULES_H
-#define H2D_FILES_STORE_RULES_H
+#ifndef H2D_STORE_STORE_RULES_H
+#define H2D_STORE_STORE_RULES_H
 
-#include "files/store_work.h"
+#include "store/store_work.h"
 
 /*
  * Looks up what has the name, and checks the request's conditions against it (412). elsewhere: the

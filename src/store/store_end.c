@@ -7,11 +7,11 @@
 
 #include "base/counters.h"
 #include "base/log.h"
-#include "files/store.h"
-#include "files/store_sweep.h"
 #include "http/path.h"
 #include "request/handler_call.h"
 #include "request/req_client.h"
+#include "store/store.h"
+#include "store/store_sweep.h"
 
 void store_free(struct store *s)
 {

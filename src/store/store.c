@@ -2,7 +2,7 @@
  * store: the beginning of an upload: what the request says, who may write, a place among the open
  * files. Called by handlers over h2d/handler.h; never blocks.
  */
-#include "files/store.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 

@@ -7,11 +7,11 @@
  * and has lost it once another request was told an offset. What is told at the end of a request, or
  * when it is asked for, is on the disk by then.
  */
-#ifndef H2D_FILES_STORE_PART_H
-#define H2D_FILES_STORE_PART_H
+#ifndef H2D_STORE_STORE_PART_H
+#define H2D_STORE_STORE_PART_H
 
-#include "files/store_ticket.h"
-#include "files/store_work.h"
+#include "store/store_ticket.h"
+#include "store/store_work.h"
 
 enum store_part_what {
 	STORE_PART_CREATE, /* the body begins a new upload */
