@@ -1,6 +1,6 @@
 /*
  * one_image: the parts of the keeper without its loop of work: scan is told of one file instead of
- * walking, reader and variants do what they always do. Called by master/explain.c only; it tells no
+ * walking, reader and variants do what they always do. Called by cli/explain.c only; it tells no
  * worker anything.
  */
 #include "keeper/one_image.h"

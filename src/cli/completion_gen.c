@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "master/options.h"
+#include "cli/options.h"
 
 static const struct option_row {
 	const char *name, *arg;
@@ -15,14 +15,14 @@ static const struct option_row {
 	const char *complete, *help;
 } rows[] = {
 #define OPTION(name_, arg_, code_, complete_, help_) { name_, arg_, code_, complete_, help_ },
-#include "master/options.def"
+#include "cli/options.def"
 };
 
 static const struct command_row {
 	const char *name, *help;
 } commands[] = {
 #define COMMAND(name_, arg_, help_) { name_, help_ },
-#include "master/options.def"
+#include "cli/options.def"
 };
 
 enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -2,8 +2,8 @@
  * explain_report: what `h2d --explain` prints of one request: a line for each decision, the status,
  * the fields of the response. Called by explain.c when the request is over.
  */
-#ifndef H2D_MASTER_EXPLAIN_REPORT_H
-#define H2D_MASTER_EXPLAIN_REPORT_H
+#ifndef H2D_CLI_EXPLAIN_REPORT_H
+#define H2D_CLI_EXPLAIN_REPORT_H
 
 #include <stdio.h>
 

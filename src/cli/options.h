@@ -2,8 +2,8 @@
  * options: the command line. One table of options makes the parser and the text of -h. Options
  * opens no file: what it finds is a struct conf_override, which conf lays over the configuration.
  */
-#ifndef H2D_MASTER_OPTIONS_H
-#define H2D_MASTER_OPTIONS_H
+#ifndef H2D_CLI_OPTIONS_H
+#define H2D_CLI_OPTIONS_H
 
 #include <stdio.h>
 

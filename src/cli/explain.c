@@ -2,7 +2,7 @@
  * explain: puts together what a worker has for its requests, but for connections, asks one, and
  * waits in the loop for its answer. What is printed of it is explain_report.c's.
  */
-#include "master/explain.h"
+#include "cli/explain.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/explain_report.h"
+#include "cli/explain_url.h"
 #include "files/files.h"
 #include "http/base64.h"
 #include "keeper/one_image.h"
-#include "master/explain_report.h"
-#include "master/explain_url.h"
 #include "request/auth_queue.h"
 #include "request/trace.h"
 #include "server/http_env.h"

@@ -2,8 +2,8 @@
  * signal_cmd: `h2d -s NAME`: finds the running master by its pid file, signals it, and waits for
  * what comes of it. The command runs in a process of its own that serves nothing.
  */
-#ifndef H2D_MASTER_SIGNAL_CMD_H
-#define H2D_MASTER_SIGNAL_CMD_H
+#ifndef H2D_CLI_SIGNAL_CMD_H
+#define H2D_CLI_SIGNAL_CMD_H
 
 #include <stdbool.h>
 

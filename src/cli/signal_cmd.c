@@ -4,7 +4,7 @@
  * later user of its number. It reads the configuration to find the pid file, and changes nothing
  * itself.
  */
-#include "master/signal_cmd.h"
+#include "cli/signal_cmd.h"
 
 #include <errno.h>
 #include <limits.h>

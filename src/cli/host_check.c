@@ -2,7 +2,7 @@
  * host_check: compares the configuration with the memory and the rights of this machine. Called by
  * main for -t; a start finds out by itself.
  */
-#include "master/host_check.h"
+#include "cli/host_check.h"
 
 #include <linux/capability.h>
 #include <stdio.h>

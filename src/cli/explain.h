@@ -4,8 +4,8 @@
  * takes the reply is explain's own. Main calls it for `h2d --explain`. It binds nothing, forks
  * nothing and starts no handler that could write.
  */
-#ifndef H2D_MASTER_EXPLAIN_H
-#define H2D_MASTER_EXPLAIN_H
+#ifndef H2D_CLI_EXPLAIN_H
+#define H2D_CLI_EXPLAIN_H
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * options: parses the command line with getopt_long(3); main calls it once. Options checks the form
  * of what was given; what it means for a configuration is checked by conf.
  */
-#include "master/options.h"
+#include "cli/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "master/signal_cmd.h"
+#include "cli/signal_cmd.h"
 
 static const struct {
 	const char *name, *arg;
@@ -18,14 +18,14 @@ static const struct {
 	const char *help;
 } table[] = {
 #define OPTION(name_, arg_, code_, complete_, help_) { name_, arg_, code_, help_ },
-#include "master/options.def"
+#include "cli/options.def"
 };
 
 static const struct {
 	const char *name, *arg, *help;
 } commands[] = {
 #define COMMAND(name_, arg_, help_) { name_, arg_, help_ },
-#include "master/options.def"
+#include "cli/options.def"
 };
 
 enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };

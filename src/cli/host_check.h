@@ -3,8 +3,8 @@
  * cache larger than the memory, a port that takes a right. None of it is a fault, since -t may run
  * elsewhere than h2d; but nothing else would say it before the server is in trouble.
  */
-#ifndef H2D_MASTER_HOST_CHECK_H
-#define H2D_MASTER_HOST_CHECK_H
+#ifndef H2D_CLI_HOST_CHECK_H
+#define H2D_CLI_HOST_CHECK_H
 
 #include "conf/conf.h"
 

@@ -3,8 +3,8 @@
  * 4.2). Called by explain.c. Pure. What the server thinks of the parts is the request core's to
  * say.
  */
-#ifndef H2D_MASTER_EXPLAIN_URL_H
-#define H2D_MASTER_EXPLAIN_URL_H
+#ifndef H2D_CLI_EXPLAIN_URL_H
+#define H2D_CLI_EXPLAIN_URL_H
 
 #include "base/arena.h"
 #include "base/slice.h"
