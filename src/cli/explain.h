@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "conf/conf.h"
-#include "server/certs.h"
-#include "server/trees.h"
+#include "sites/certs.h"
+#include "sites/trees.h"
 
 /* What the requests are answered by; all of it outlives the call. */
 struct explain_by {

@@ -7,8 +7,8 @@
 #define H2D_MASTER_GEN_RESOURCES_H
 
 #include "sandbox/privs.h"
-#include "server/certs.h"
-#include "server/sites.h"
+#include "sites/certs.h"
+#include "sites/sites.h"
 
 struct resources {
 	struct certs certs;

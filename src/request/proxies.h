@@ -1,6 +1,6 @@
 /*
  * proxies: whom the configuration lets say who a client is (trusted-proxies), and where they say it
- * of a request (client-address). Made with the sites (server/sites.c), read by connections and
+ * of a request (client-address). Made with the sites (sites/sites.c), read by connections and
  * requests. Pure.
  */
 #ifndef H2D_REQUEST_PROXIES_H

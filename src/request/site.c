@@ -1,6 +1,6 @@
 /*
  * site: finds the server block of an authority and the location of a path. Called by req.c, once
- * per request; searches what server/sites.c sorted, and never allocates.
+ * per request; searches what sites/sites.c sorted, and never allocates.
  */
 #include "request/site.h"
 

@@ -1,6 +1,6 @@
 /*
  * site: what the configuration says about the names and paths of requests: virtual hosts (server
- * blocks) and their locations, as the request core reads them. Made by server/sites.c before the
+ * blocks) and their locations, as the request core reads them. Made by sites/sites.c before the
  * first request, const from then on, borrowed by every request for its life.
  */
 #ifndef H2D_REQUEST_SITE_H

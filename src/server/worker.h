@@ -12,7 +12,7 @@
 #include "net/tls_ctx.h"
 #include "request/site.h"
 #include "server/board.h"
-#include "server/trees.h"
+#include "sites/trees.h"
 
 /* One listening socket of this worker. */
 struct worker_listener {

@@ -1,6 +1,6 @@
 /* check_sites: what server blocks and their locations become for the request core, and their
  * faults. */
-#include "server/sites.h"
+#include "sites/sites.h"
 
 #include "conf_unit.h"
 #include "request/access.h"

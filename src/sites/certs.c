@@ -3,7 +3,7 @@
  * The master calls it while it builds a generation, before the fork; it keeps no file open and
  * never changes the configuration.
  */
-#include "server/certs.h"
+#include "sites/certs.h"
 
 #include <stdlib.h>
 #include <string.h>

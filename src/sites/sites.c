@@ -3,11 +3,11 @@
  * are asked. The master calls it while it builds a generation, and so does -t; it never opens a
  * file and never changes the configuration.
  */
-#include "server/sites.h"
+#include "sites/sites.h"
 
 #include <stdlib.h>
 
-#include "server/site_locations.h"
+#include "sites/site_locations.h"
 
 /* "files/" and "files" are both "/files". */
 static void set_uploads(struct site_maker *m, struct site *site, struct slice dir)

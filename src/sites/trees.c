@@ -2,7 +2,7 @@
  * trees: makes the list of roots from the server blocks. The master calls it while it builds a
  * generation; it borrows every string from the configuration and never touches the file system.
  */
-#include "server/trees.h"
+#include "sites/trees.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "files/escape.h"
 #include "http/coding.h"
 #include "image/etag_memo.h"
-#include "server/types.h"
+#include "sites/types.h"
 
 static bool same(const struct doc_root *a, const struct doc_root *b)
 {

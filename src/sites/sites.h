@@ -4,12 +4,12 @@
  * HTTP (names and values of fields, address ranges) is checked here. The strings are the
  * configuration's, and workers never change a site.
  */
-#ifndef H2D_SERVER_SITES_H
-#define H2D_SERVER_SITES_H
+#ifndef H2D_SITES_SITES_H
+#define H2D_SITES_SITES_H
 
 #include "conf/conf.h"
 #include "request/site.h"
-#include "server/trees.h"
+#include "sites/trees.h"
 
 /*
  * In a, which outlives it. certificates: per server block, what struct site has; NULL: all have

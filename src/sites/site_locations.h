@@ -2,12 +2,12 @@
  * site_locations: the rules of a server block and of its locations, as the request core reads them
  * (struct location of request/site.h). For server/sites.c.
  */
-#ifndef H2D_SERVER_SITE_LOCATIONS_H
-#define H2D_SERVER_SITE_LOCATIONS_H
+#ifndef H2D_SITES_SITE_LOCATIONS_H
+#define H2D_SITES_SITE_LOCATIONS_H
 
 #include "conf/conf.h"
 #include "request/site.h"
-#include "server/site_maker.h"
+#include "sites/site_maker.h"
 
 /*
  * Sets site->all and site->locations, the longest first. site has its root; roots: the number of

@@ -2,8 +2,8 @@
  * types: the media types that server blocks have of their own (http/mime.h). Trees makes them once
  * per generation; the rows borrow their strings from the configuration.
  */
-#ifndef H2D_SERVER_TYPES_H
-#define H2D_SERVER_TYPES_H
+#ifndef H2D_SITES_TYPES_H
+#define H2D_SITES_TYPES_H
 
 #include "conf/conf.h"
 #include "http/mime.h"

@@ -1,9 +1,9 @@
 /*
  * site_maker: what sites are made with: the memory that they lie in, and where faults go. For
- * server/sites.c and server/site_locations.c.
+ * sites/sites.c and server/site_locations.c.
  */
-#ifndef H2D_SERVER_SITE_MAKER_H
-#define H2D_SERVER_SITE_MAKER_H
+#ifndef H2D_SITES_SITE_MAKER_H
+#define H2D_SITES_SITE_MAKER_H
 
 #include "base/arena.h"
 #include "conf/conf_fault.h"

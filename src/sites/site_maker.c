@@ -2,7 +2,7 @@
  * site_maker: memory and faults for what makes sites. Called by sites.c and site_locations.c while
  * a generation is built; keeps nothing.
  */
-#include "server/site_maker.h"
+#include "sites/site_maker.h"
 
 #include <ctype.h>
 #include <stdarg.h>

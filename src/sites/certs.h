@@ -3,8 +3,8 @@
  * default, and which one a client is shown. The master makes it with each generation and a worker
  * looks names up in it; it borrows its strings from the configuration and never outlives it.
  */
-#ifndef H2D_SERVER_CERTS_H
-#define H2D_SERVER_CERTS_H
+#ifndef H2D_SITES_CERTS_H
+#define H2D_SITES_CERTS_H
 
 #include "conf/conf.h"
 #include "net/tls_ctx.h"

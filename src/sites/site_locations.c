@@ -2,7 +2,7 @@
  * site_locations: a struct location of each location block, and of its server block for the paths
  * that no location has; each inherits here what it does not set. Called by sites.c.
  */
-#include "server/site_locations.h"
+#include "sites/site_locations.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * types: reads the lists of media types and sorts them for the look-up. It opens nothing, and never
  * changes the configuration.
  */
-#include "server/types.h"
+#include "sites/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>

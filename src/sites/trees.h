@@ -4,8 +4,8 @@
  * types of each block. The master makes
  * it with each generation; it never changes after the fork.
  */
-#ifndef H2D_SERVER_TREES_H
-#define H2D_SERVER_TREES_H
+#ifndef H2D_SITES_TREES_H
+#define H2D_SITES_TREES_H
 
 #include "base/arena.h"
 #include "conf/conf.h"
