@@ -6,6 +6,7 @@
 #ifndef H2D_MASTER_GEN_H
 #define H2D_MASTER_GEN_H
 
+#include "board/board.h"
 #include "conf/conf.h"
 #include "event/loop.h"
 #include "master/child.h"
@@ -14,7 +15,6 @@
 #include "master/logs.h"
 #include "master/sockets.h"
 #include "master/status.h"
-#include "server/board.h"
 
 struct master;
 

@@ -5,8 +5,8 @@
 #ifndef H2D_MASTER_LAST_LINES_H
 #define H2D_MASTER_LAST_LINES_H
 
+#include "board/board_lines.h"
 #include "master/child.h"
-#include "server/board_lines.h"
 
 /* From now on the master's own lines go there. */
 void last_lines_begin(struct board_lines *ring);

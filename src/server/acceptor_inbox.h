@@ -7,9 +7,9 @@
 #ifndef H2D_SERVER_ACCEPTOR_INBOX_H
 #define H2D_SERVER_ACCEPTOR_INBOX_H
 
+#include "board/board.h"
 #include "net/fdpass.h"
 #include "server/acceptor_balance.h"
-#include "server/board.h"
 
 enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 

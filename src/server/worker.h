@@ -7,11 +7,11 @@
 #define H2D_SERVER_WORKER_H
 
 #include "base/addr.h"
+#include "board/board.h"
 #include "conf/conf.h"
 #include "net/load.h"
 #include "net/tls_ctx.h"
 #include "request/site.h"
-#include "server/board.h"
 #include "sites/trees.h"
 
 /* One listening socket of this worker. */

@@ -4,7 +4,7 @@
  */
 #include "server/worker_metrics.h"
 
-#include "server/metrics.h"
+#include "board/metrics.h"
 #include "server/worker_state.h"
 
 struct slice worker_metrics(struct http_env *env, struct arena *a, bool open)

@@ -3,6 +3,7 @@
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
 
+#include "board/recent.h"
 #include "event/loop.h"
 #include "event/sig.h"
 #include "files/files.h"
@@ -13,7 +14,6 @@
 #include "server/access_logs.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
-#include "server/recent.h"
 #include "server/worker.h"
 
 /* What the worker has room for. */

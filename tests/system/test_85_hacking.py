@@ -99,7 +99,7 @@ STATES = {
 	"connection": ("conn_go", "server/conn_state.def", "CONN"),
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
-	"worker": ("worker_go", "server/board_state.def", "BOARD"),
+	"worker": ("worker_go", "board/board_state.def", "BOARD"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
 }
 

@@ -1,5 +1,5 @@
 /* check_board: slots, totals that outlive their process, and who can write what. */
-#include "server/board.h"
+#include "board/board.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "server/board_read.h"
+#include "board/board_read.h"
 #include "unit.h"
 
 static struct board *board;

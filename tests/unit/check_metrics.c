@@ -1,5 +1,5 @@
 /* check_metrics: what of the scoreboard is told, by slot and over all, and of one gone mad. */
-#include "server/metrics.h"
+#include "board/metrics.h"
 
 #include <stdio.h>
 #include <string.h>

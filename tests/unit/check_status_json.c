@@ -1,5 +1,5 @@
 /* check_status_json: the JSON of the scoreboard, with its sums, and that of one gone mad. */
-#include "server/status_json.h"
+#include "board/status_json.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "board/recent.h"
+#include "board/status_html.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
-#include "server/recent.h"
-#include "server/status_html.h"
 #include "unit.h"
 
 static struct board *board;

@@ -3,11 +3,11 @@
  * counters.def, cache_facts.def and board_state.def. A worker calls it when it is asked for that
  * page.
  */
-#ifndef H2D_SERVER_STATUS_JSON_H
-#define H2D_SERVER_STATUS_JSON_H
+#ifndef H2D_BOARD_STATUS_JSON_H
+#define H2D_BOARD_STATUS_JSON_H
 
 #include "base/arena.h"
-#include "server/board.h"
+#include "board/board.h"
 
 /* The text, in a; p NULL when memory is out or a is spent. */
 struct slice status_json(const struct board *b, struct arena *a);

@@ -3,7 +3,7 @@
  * once a second for each stream of events. Other processes write the board meanwhile, and texts of
  * the log come from peers: each field is read once, and all text is escaped.
  */
-#include "server/status_html.h"
+#include "board/status_html.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/log.h"
+#include "board/board_read.h"
+#include "board/recent.h"
 #include "conf/conf.h"
-#include "server/board_read.h"
-#include "server/recent.h"
 
 #define GAP "\u202f" /* between groups of digits: narrow, and no line ends there */
 

@@ -4,14 +4,14 @@
  * so that totals never drop. Histograms are of all workers: by slot they would be thousands of
  * series. Called by server/worker_metrics.c; never by a request that is not for that page.
  */
-#include "server/metrics.h"
+#include "board/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/build_id.h"
 #include "base/clock.h"
-#include "server/board_view.h"
+#include "board/board_view.h"
 
 struct name {
 	const char *metric, *label, *value, *help;
@@ -20,7 +20,7 @@ struct name {
 static const struct name names[COUNTER_COUNT] = {
 #define METRIC(counter, metric, label, value, help) \
 	[COUNTER_##counter] = { metric, label, value, help },
-#include "server/metrics.def"
+#include "board/metrics.def"
 };
 
 static void put_number(struct metrics_out *o, const char *name, const char *help, uint64_t value)
@@ -77,7 +77,7 @@ static void put_head(
 
 static const struct name count_names[BOARD_COUNTS] = {
 #define BOARD_COUNT(name, metric, label, value, help) { metric, label, value, help },
-#include "server/board_counts.def"
+#include "board/board_counts.def"
 };
 
 static void put_counts(struct metrics_out *o, const struct board_head *h)

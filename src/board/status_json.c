@@ -3,7 +3,7 @@
  * the hot path never does. Other processes write the board meanwhile, and one of them may have gone
  * mad: every field is read once, the sums are those of what was read, and nothing is believed.
  */
-#include "server/status_json.h"
+#include "board/status_json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "board/board_read.h"
+#include "board/recent.h"
 #include "conf/conf.h"
-#include "server/board_read.h"
-#include "server/recent.h"
 
 enum { TRIES = 10 };
 

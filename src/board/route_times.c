@@ -2,7 +2,7 @@
  * route_times: counts each request in the histograms of its route and class. Called once per
  * request by the worker, and by those who show the sums; never reads a clock.
  */
-#include "server/route_times.h"
+#include "board/route_times.h"
 
 #include "base/histogram.h"
 #include "request/route.h"

@@ -2,8 +2,8 @@
  * board_lines: the last warnings and errors of all processes, a ring in the master's part of the
  * scoreboard. The master alone adds lines; a worker that is asked for the status copies them out.
  */
-#ifndef H2D_SERVER_BOARD_LINES_H
-#define H2D_SERVER_BOARD_LINES_H
+#ifndef H2D_BOARD_BOARD_LINES_H
+#define H2D_BOARD_BOARD_LINES_H
 
 #include <stdbool.h>
 #include <stdint.h>

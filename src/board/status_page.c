@@ -4,7 +4,7 @@
  * scripts /status/events replaces what is in the elements that have an id. A change of style or
  * script changes its hash in the policy, which tests/system/test_49_status.py computes.
  */
-#include "server/status_page.h"
+#include "board/status_page.h"
 
 #include "base/strbuf.h"
 #include "http/page.h"

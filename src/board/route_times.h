@@ -3,8 +3,8 @@
  * their end, by what answered them and by the class of the status: histograms in a worker's part of
  * the scoreboard. The worker's loop writes; others read it as hostile data by route_times_add().
  */
-#ifndef H2D_SERVER_ROUTE_TIMES_H
-#define H2D_SERVER_ROUTE_TIMES_H
+#ifndef H2D_BOARD_ROUTE_TIMES_H
+#define H2D_BOARD_ROUTE_TIMES_H
 
 #include "request/req_record.h"
 

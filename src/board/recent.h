@@ -3,10 +3,10 @@
  * worker calls it once a second and shows the result in its slot of the scoreboard, so that one
  * look at the board has rates, too.
  */
-#ifndef H2D_SERVER_RECENT_H
-#define H2D_SERVER_RECENT_H
+#ifndef H2D_BOARD_RECENT_H
+#define H2D_BOARD_RECENT_H
 
-#include "server/board.h"
+#include "board/board.h"
 
 enum { RECENT_SECONDS = 10 };
 

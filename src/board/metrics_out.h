@@ -1,10 +1,10 @@
 /*
  * metrics_out: the syntax of metrics: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0.
  * Families one after the other, samples of each behind its head; names get "h2d_" in front, units
- * are told by their ends. server/metrics.c says what is told.
+ * are told by their ends. board/metrics.c says what is told.
  */
-#ifndef H2D_SERVER_METRICS_OUT_H
-#define H2D_SERVER_METRICS_OUT_H
+#ifndef H2D_BOARD_METRICS_OUT_H
+#define H2D_BOARD_METRICS_OUT_H
 
 #include "base/strbuf.h"
 

@@ -3,10 +3,10 @@
  * gone, have counted. A copy in the memory of the caller, which stays as it is when a worker dies
  * meanwhile. Nonsense from a damaged process is shown as it is, and harms no reader.
  */
-#ifndef H2D_SERVER_BOARD_VIEW_H
-#define H2D_SERVER_BOARD_VIEW_H
+#ifndef H2D_BOARD_BOARD_VIEW_H
+#define H2D_BOARD_BOARD_VIEW_H
 
-#include "server/board.h"
+#include "board/board.h"
 
 struct board_view_slot {
 	bool used;         /* some process has held it */

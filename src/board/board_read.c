@@ -2,7 +2,7 @@
  * board_read: has the scoreboard read again when a process was retired meanwhile. Called by who
  * writes it down, for /status, /status.json and /metrics; never writes to the board, never waits.
  */
-#include "server/board_read.h"
+#include "board/board_read.h"
 
 static uint32_t begin(const struct board *b)
 {

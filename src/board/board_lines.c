@@ -2,7 +2,7 @@
  * board_lines: a ring with one writer. A line has number 0 while it is written, so that a reader in
  * another process, which looks at the number before and after, never takes half of one.
  */
-#include "server/board_lines.h"
+#include "board/board_lines.h"
 
 #include <string.h>
 

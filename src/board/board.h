@@ -3,8 +3,8 @@
  * only the master writes and one slot of whole pages per worker process that only that process
  * writes. The master reads slots as hostile data; workers read them for /status.json.
  */
-#ifndef H2D_SERVER_BOARD_H
-#define H2D_SERVER_BOARD_H
+#ifndef H2D_BOARD_BOARD_H
+#define H2D_BOARD_BOARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 
 #include "base/cache_facts.h"
 #include "base/counters.h"
-#include "server/board_lines.h"
-#include "server/route_times.h"
+#include "board/board_lines.h"
+#include "board/route_times.h"
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
 
@@ -30,7 +30,7 @@ enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
 
 enum board_state {
 #define BOARD_STATE(name, text, next, help) BOARD_##name,
-#include "server/board_state.def"
+#include "board/board_state.def"
 	BOARD_STATES
 };
 
@@ -44,7 +44,7 @@ struct board_recent {
 
 enum board_count {
 #define BOARD_COUNT(name, metric, label, value, help) BOARD_COUNT_##name,
-#include "server/board_counts.def"
+#include "board/board_counts.def"
 	BOARD_COUNTS
 };
 

@@ -3,7 +3,7 @@
  * its own slot. A slot is written by a process that may have gone mad, so the master reads each
  * field once, checks it before it indexes anything, and never finds a process by it.
  */
-#include "server/board.h"
+#include "board/board.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static const struct {
 	unsigned next;
 } states[BOARD_STATES] = {
 #define BOARD_STATE(name, text, next, help) { text, next },
-#include "server/board_state.def"
+#include "board/board_state.def"
 };
 
 #define STORE(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)

@@ -3,12 +3,12 @@
  * board_counts.def, cache_facts.def and board_state.def, and the histograms of route_times. A
  * worker calls it when it is asked for that page.
  */
-#ifndef H2D_SERVER_METRICS_H
-#define H2D_SERVER_METRICS_H
+#ifndef H2D_BOARD_METRICS_H
+#define H2D_BOARD_METRICS_H
 
 #include "base/arena.h"
-#include "server/board.h"
-#include "server/metrics_out.h"
+#include "board/board.h"
+#include "board/metrics_out.h"
 
 /* What the board does not say. */
 struct metrics_facts {

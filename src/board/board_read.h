@@ -2,10 +2,10 @@
  * board_read: the scoreboard, read as of one moment by who adds living slots to what is retired. A
  * process that is retired while that is done would be counted twice, or not at all.
  */
-#ifndef H2D_SERVER_BOARD_READ_H
-#define H2D_SERVER_BOARD_READ_H
+#ifndef H2D_BOARD_BOARD_READ_H
+#define H2D_BOARD_BOARD_READ_H
 
-#include "server/board.h"
+#include "board/board.h"
 
 /* Reads all that it wants into to, from the beginning each time. */
 typedef void board_read_fn(const struct board *b, void *to);

@@ -2,12 +2,12 @@
  * board_view: copies the scoreboard, again if a process was retired while that was done. Called by
  * the worker that was asked for /metrics; never writes to the board, never waits for the master.
  */
-#include "server/board_view.h"
+#include "board/board_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/board_read.h"
+#include "board/board_read.h"
 
 enum { TRIES = 100 };
 
