@@ -1,7 +1,7 @@
 /*
  * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered
  * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by
- * server/conn.c only.
+ * conn/conn.c only.
  */
 #include "proto/h1.h"
 

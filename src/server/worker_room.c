@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "server/conn_idle.h"
+#include "conn/conn_idle.h"
 
 enum {
 	ADMIN_CONNECTIONS = 64, /* beside worker-connections */

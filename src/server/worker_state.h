@@ -4,6 +4,7 @@
 #define H2D_SERVER_WORKER_STATE_H
 
 #include "board/recent.h"
+#include "conn/conn.h"
 #include "event/loop.h"
 #include "event/sig.h"
 #include "files/files.h"
@@ -12,7 +13,6 @@
 #include "net/load.h"
 #include "proto/ahead.h"
 #include "server/access_logs.h"
-#include "server/conn.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
 

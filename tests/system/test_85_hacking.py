@@ -96,7 +96,7 @@ def test_an_untrue_line_is_found(line, why):
 
 
 STATES = {
-	"connection": ("conn_go", "server/conn_state.def", "CONN"),
+	"connection": ("conn_go", "conn/conn_state.def", "CONN"),
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),

@@ -1,9 +1,9 @@
 /*
  * conn_proxy: looks at what has come without taking it (MSG_PEEK), then takes what is of the header
- * and nothing else: what follows may be TLS, which reads the socket itself. server/conn.c calls it
+ * and nothing else: what follows may be TLS, which reads the socket itself. conn/conn.c calls it
  * in each turn until the header is whole; the timeout of the handshake bounds that.
  */
-#include "server/conn_proxy.h"
+#include "conn/conn_proxy.h"
 
 #include <errno.h>
 #include <sys/socket.h>

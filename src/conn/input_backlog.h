@@ -3,8 +3,8 @@
  * behind one that is under way. The connection owns it and reads nothing more while it is not
  * empty, which bounds it; an empty one holds no memory.
  */
-#ifndef H2D_SERVER_INPUT_BACKLOG_H
-#define H2D_SERVER_INPUT_BACKLOG_H
+#ifndef H2D_CONN_INPUT_BACKLOG_H
+#define H2D_CONN_INPUT_BACKLOG_H
 
 #include "base/slice.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "server/conn.h"
+#include "conn/conn.h"
 
 enum { CONNS_KEPT = 1024, BLOCKS_KEPT = 256 };
 

@@ -1,12 +1,12 @@
 /*
  * conn_cleartext: a client that speaks HTTP/1 in cleartext to a listener of TLS. It is answered in
- * cleartext, by the way of any request, that it should ask for https. server/conn.c calls it where
+ * cleartext, by the way of any request, that it should ask for https. conn/conn.c calls it where
  * a handshake failed.
  */
-#ifndef H2D_SERVER_CONN_CLEARTEXT_H
-#define H2D_SERVER_CONN_CLEARTEXT_H
+#ifndef H2D_CONN_CONN_CLEARTEXT_H
+#define H2D_CONN_CONN_CLEARTEXT_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 /*
  * Puts a cleartext transport in the place of TLS, over the same descriptor. How many bytes the

@@ -2,7 +2,7 @@
  * conn_ask: walks the connections of a worker, those that are dead and not freed among them, for
  * they hold references until then. The worker calls it on its loop; it reads no field of a request.
  */
-#include "server/conn_ask.h"
+#include "conn/conn_ask.h"
 
 static void ask(struct conn *c, struct lender *lender)
 {

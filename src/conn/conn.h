@@ -3,19 +3,19 @@
  * output queue between them, and the timeout. worker_take() makes it and the loop drives it; it
  * never reads a field of a request.
  */
-#ifndef H2D_SERVER_CONN_H
-#define H2D_SERVER_CONN_H
+#ifndef H2D_CONN_CONN_H
+#define H2D_CONN_CONN_H
 
+#include "conn/input_backlog.h"
 #include "event/loop.h"
 #include "files/places.h"
 #include "net/transport.h"
 #include "proto/proto.h"
 #include "proto/sniff.h"
-#include "server/input_backlog.h"
 
 enum conn_state {
 #define CONN_STATE(name, next, help) CONN_##name,
-#include "server/conn_state.def"
+#include "conn/conn_state.def"
 	CONN_STATES
 };
 

@@ -2,11 +2,11 @@
  * conn_linger: how long the peer is waited for, and how much of a flood. The timer ends it, or the
  * peer does; conn.c kills the connection then.
  */
-#include "server/conn_linger.h"
+#include "conn/conn_linger.h"
 
 #include "base/clock.h"
-#include "server/conn_state.h"
-#include "server/conn_timer.h"
+#include "conn/conn_state.h"
+#include "conn/conn_timer.h"
 
 enum {
 	QUIET_MS = 2000,  /* without a byte of the peer's */

@@ -1,12 +1,12 @@
 /*
  * conn_proxy: the PROXY header in front of a connection, of listeners with proxy-protocol. It is
- * taken from the socket before the transport reads a byte, and not a byte more. For server/conn.c
+ * taken from the socket before the transport reads a byte, and not a byte more. For conn/conn.c
  * only.
  */
-#ifndef H2D_SERVER_CONN_PROXY_H
-#define H2D_SERVER_CONN_PROXY_H
+#ifndef H2D_CONN_CONN_PROXY_H
+#define H2D_CONN_CONN_PROXY_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 /*
  * True: the header is read, and c->http says whose connection it is. False: more of it has to come,

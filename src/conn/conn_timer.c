@@ -1,14 +1,14 @@
 /*
- * conn_timer: computes which timeout a connection is under and handles its end. server/conn.c
+ * conn_timer: computes which timeout a connection is under and handles its end. conn/conn.c
  * calls it after each turn and the worker once a second; it ends connections by conn_drain() and
  * conn_kill(), and never closes or frees anything itself.
  */
-#include "server/conn_timer.h"
+#include "conn/conn_timer.h"
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "server/conn_idle.h"
+#include "conn/conn_idle.h"
 
 void conn_timer_set(struct conn *c, uint64_t ms)
 {

@@ -2,12 +2,12 @@
  * conn_timer: which timeout a connection is under, and what happens when it fires. A timeout begins
  * with what is waited for and is not moved by bytes that do not end it; only output that the peer
  * takes at the least rate moves the send timeout, and a request body that comes so moves the
- * body's. For server/conn.c only.
+ * body's. For conn/conn.c only.
  */
-#ifndef H2D_SERVER_CONN_TIMER_H
-#define H2D_SERVER_CONN_TIMER_H
+#ifndef H2D_CONN_CONN_TIMER_H
+#define H2D_CONN_CONN_TIMER_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 void conn_timer_init(struct conn *c);
 

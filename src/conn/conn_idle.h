@@ -5,10 +5,10 @@
  * else one that is idle, by the rules of the keepalive timeout. Admin connections are never among
  * them.
  */
-#ifndef H2D_SERVER_CONN_IDLE_H
-#define H2D_SERVER_CONN_IDLE_H
+#ifndef H2D_CONN_CONN_IDLE_H
+#define H2D_CONN_CONN_IDLE_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 /* c is new, and silent until its first header section is complete, or nothing more is under way. */
 void conn_idle_opened(struct conn *c);

@@ -2,7 +2,7 @@
  * conn_cleartext: changes the transport of a connection under it. Nothing was sent yet, and all
  * that was received goes to the protocol.
  */
-#include "server/conn_cleartext.h"
+#include "conn/conn_cleartext.h"
 
 #include "net/tcp.h"
 

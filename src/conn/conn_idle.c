@@ -3,7 +3,7 @@
  * worker is full. conn, conn_timer and worker_room call it; it ends connections by conn_drain() and
  * conn_kill(), and never closes or frees one itself.
  */
-#include "server/conn_idle.h"
+#include "conn/conn_idle.h"
 
 #include <sys/socket.h>
 

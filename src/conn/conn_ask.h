@@ -3,10 +3,10 @@
  * made and not sent, and the sources of their responses. For server/worker.c, once files_look()
  * finds a need.
  */
-#ifndef H2D_SERVER_CONN_ASK_H
-#define H2D_SERVER_CONN_ASK_H
+#ifndef H2D_CONN_CONN_ASK_H
+#define H2D_CONN_CONN_ASK_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 /* A connection that holds made output which is refused ends. */
 void conn_ask_all(struct conn_env *env, struct lender *lender);

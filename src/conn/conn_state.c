@@ -3,19 +3,19 @@
  * c->state. Called by conn.c; it moves the counters of a step and does nothing else with the
  * connection.
  */
-#include "server/conn_state.h"
+#include "conn/conn_state.h"
 
 #include "base/assert.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "server/conn_idle.h"
+#include "conn/conn_idle.h"
 
 static const struct {
 	const char *name;
 	unsigned next;
 } states[CONN_STATES] = {
 #define CONN_STATE(name, next, help) { #name, next },
-#include "server/conn_state.def"
+#include "conn/conn_state.def"
 };
 
 const char *conn_state_name(enum conn_state state)

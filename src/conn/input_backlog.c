@@ -1,8 +1,8 @@
 /*
- * input_backlog: keeps input until the protocol takes it. server/conn.c calls it. Bytes are added
+ * input_backlog: keeps input until the protocol takes it. conn/conn.c calls it. Bytes are added
  * rarely, and once: taking some from the front never moves the rest.
  */
-#include "server/input_backlog.h"
+#include "conn/input_backlog.h"
 
 #include <stdlib.h>
 

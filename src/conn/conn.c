@@ -3,7 +3,7 @@
  * writes it, once per turn; what is woken from elsewhere is written at the end of the turn. The
  * loop calls it. It knows TLS and HTTP by their seams only, and never frees inside an event batch.
  */
-#include "server/conn.h"
+#include "conn/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "conn/conn_cleartext.h"
+#include "conn/conn_idle.h"
+#include "conn/conn_linger.h"
+#include "conn/conn_proxy.h"
+#include "conn/conn_state.h"
+#include "conn/conn_timer.h"
 #include "request/account.h"
-#include "server/conn_cleartext.h"
-#include "server/conn_idle.h"
-#include "server/conn_linger.h"
-#include "server/conn_proxy.h"
-#include "server/conn_state.h"
-#include "server/conn_timer.h"
 
 enum {
 	READ_BUDGET =

@@ -2,10 +2,10 @@
  * conn_state: the steps a connection may take (conn_state.def), and the one way to take them. A
  * step that is not in the table is our bug, and asserts.
  */
-#ifndef H2D_SERVER_CONN_STATE_H
-#define H2D_SERVER_CONN_STATE_H
+#ifndef H2D_CONN_CONN_STATE_H
+#define H2D_CONN_CONN_STATE_H
 
-#include "server/conn.h"
+#include "conn/conn.h"
 
 const char *conn_state_name(enum conn_state state);
 
