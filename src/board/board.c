@@ -18,25 +18,16 @@
 _Static_assert(sizeof(struct board_head) % 4096 == 0, "the head is whole pages");
 _Static_assert(sizeof(struct board_slot) % 4096 == 0, "a slot is whole pages");
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[BOARD_STATES] = {
+const struct states board_states = {
+	.of = "worker",
+	.n = BOARD_STATES,
+	.rows = {
 #define BOARD_STATE(name, text, next, help) { text, next },
 #include "board/board_state.def"
+	},
 };
 
 #define STORE(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
-
-const char *board_state_name(uint32_t state)
-{
-	return state < BOARD_STATES ? states[state].name : "unknown";
-}
-
-bool board_may_go(enum board_state from, enum board_state to)
-{
-	return states[from].next & 1u << to;
-}
 
 /*
  * The memory file behind the board, opened twice: from the second descriptor no process can ever

@@ -12,6 +12,7 @@
 
 #include "base/cache_facts.h"
 #include "base/counters.h"
+#include "base/states.h"
 #include "board/board_lines.h"
 #include "board/route_times.h"
 
@@ -33,6 +34,7 @@ enum board_state {
 #include "board/board_state.def"
 	BOARD_STATES
 };
+extern const struct states board_states;
 
 /* What a worker did lately, as its clock of seconds tells it. */
 struct board_recent {
@@ -140,11 +142,5 @@ void board_release(struct board *b, struct board_slot **s);
 
 /* In the master: unmaps, closes; sets *b NULL. */
 void board_free(struct board **b);
-
-/* What a slot says of its state, by name; "unknown" for what is none. */
-const char *board_state_name(uint32_t state);
-
-/* Whether a worker may go from one state to another. */
-bool board_may_go(enum board_state from, enum board_state to);
 
 #endif

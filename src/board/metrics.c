@@ -45,8 +45,9 @@ static void put_states(struct metrics_out *o, const struct board_view *v)
 	metrics_family(o, METRICS_GAUGE, "workers", "worker processes, by state");
 	for (uint32_t i = 0; i < BOARD_STATES; i++)
 		metrics_sample(o,
-			&(struct metrics_label){ "state", slice_str(board_state_name(i)) }, 1,
-			v->states[i]);
+			&(struct metrics_label){
+				"state", slice_str(states_name(&board_states, i)) },
+			1, v->states[i]);
 }
 
 static void put_facts(struct metrics_out *o, const struct cache_facts *facts)

@@ -235,7 +235,7 @@ static void cell(struct strbuf *t, int64_t n)
 static void worker(struct look *l, const struct board_slot *s)
 {
 	struct strbuf *t = &l->rows;
-	const char *state = board_state_name(BOARD_LOAD(s->state));
+	const char *state = states_name(&board_states, BOARD_LOAD(s->state));
 	int32_t pid = BOARD_LOAD(s->pid);
 	struct counters c;
 	struct board_recent r;

@@ -121,7 +121,7 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	put_unsigned(t, "slot", BOARD_LOAD(s->slot));
 	put_signed(t, "pid", BOARD_LOAD(s->pid));
 	put_unsigned(t, "generation", BOARD_LOAD(s->generation));
-	put_text(t, "state", board_state_name(BOARD_LOAD(s->state)));
+	put_text(t, "state", states_name(&board_states, BOARD_LOAD(s->state)));
 	put_unsigned(t, "image", BOARD_LOAD(s->image));
 	put_unsigned(t, "clients", BOARD_LOAD_LIVE(BOARD_LOAD(s->load)));
 	recent_read(&r, s);

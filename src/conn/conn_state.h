@@ -5,12 +5,10 @@
 #ifndef H2D_CONN_CONN_STATE_H
 #define H2D_CONN_CONN_STATE_H
 
+#include "base/states.h"
 #include "conn/conn.h"
 
-const char *conn_state_name(enum conn_state state);
-
-/* Whether from → to is a step of conn_state.def. */
-bool conn_may_go(enum conn_state from, enum conn_state to);
+extern const struct states conn_states;
 
 /* Takes the step; c is idle no more. */
 void conn_go(struct conn *c, enum conn_state state);

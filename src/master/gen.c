@@ -16,23 +16,20 @@
 #include "base/log.h"
 #include "image/doubt.h"
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[GEN_STATES] = {
+const struct states gen_states = {
+	.of = "generation",
+	.n = GEN_STATES,
+	.rows = {
 #define GEN_STATE(name, next, help) { #name, next },
 #include "master/gen_state.def"
+	},
 };
-
-bool gen_may_go(enum gen_state from, enum gen_state to)
-{
-	return states[from].next & 1u << to;
-}
 
 void gen_go(struct gen *g, enum gen_state state)
 {
-	H2D_ASSERT(gen_may_go(g->state, state));
-	log_debug("generation %u: %s -> %s", g->number, states[g->state].name, states[state].name);
+	STATES_STEP(&gen_states, g->state, state);
+	log_debug("generation %u: %s -> %s", g->number, states_name(&gen_states, g->state),
+		states_name(&gen_states, state));
 	g->state = state;
 }
 

@@ -6,6 +6,7 @@
 #ifndef H2D_MASTER_GEN_H
 #define H2D_MASTER_GEN_H
 
+#include "base/states.h"
 #include "board/board.h"
 #include "conf/conf.h"
 #include "event/loop.h"
@@ -62,8 +63,7 @@ struct gen {
 struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kinds, uint32_t number,
 	conf_fault_fn *fault, void *ctx);
 
-/* Whether a generation may go from one state to another. */
-bool gen_may_go(enum gen_state from, enum gen_state to);
+extern const struct states gen_states;
 
 /* Takes g to the next state; asserts that it may follow. */
 void gen_go(struct gen *g, enum gen_state state);

@@ -9,11 +9,13 @@
 #include "base/assert.h"
 #include "base/clock.h"
 
-static const struct {
-	unsigned next;
-} states[AUTH_TURN_STATES] = {
-#define AUTH_TURN_STATE(name, next, help) { next },
+const struct states auth_turn_states = {
+	.of = "password check",
+	.n = AUTH_TURN_STATES,
+	.rows = {
+#define AUTH_TURN_STATE(name, next, help) { #name, next },
 #include "request/auth_turn_state.def"
+	},
 };
 
 void auth_line_init(struct auth_line *line,
@@ -45,7 +47,7 @@ static void count(struct auth_line *line, const struct auth_turn *t, unsigned n)
 
 static void turn_go(struct auth_line *line, struct auth_turn *t, enum auth_turn_state state)
 {
-	H2D_ASSERT(states[t->state].next & 1u << state);
+	STATES_STEP(&auth_turn_states, t->state, state);
 	if (t->state == AUTH_TURN_OUT) {
 		t->guess->nturns++;
 		list_append(&line->turns, &t->node);

@@ -9,6 +9,7 @@
 #define H2D_REQUEST_AUTH_LINE_H
 
 #include "base/list.h"
+#include "base/states.h"
 #include "request/auth_client.h"
 #include "request/auth_known.h"
 
@@ -25,6 +26,7 @@ enum auth_turn_state {
 #include "request/auth_turn_state.def"
 	AUTH_TURN_STATES
 };
+extern const struct states auth_turn_states;
 
 /* A check's place; a member of its owner, zeroed before auth_line_join(). */
 struct auth_turn {

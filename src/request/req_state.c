@@ -7,18 +7,14 @@
 #include "base/counters.h"
 #include "request/req.h"
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[REQ_STATES] = {
+const struct states req_states = {
+	.of = "request",
+	.n = REQ_STATES,
+	.rows = {
 #define REQ_STATE(name, next, help) { #name, next },
 #include "request/req_state.def"
+	},
 };
-
-const char *req_state_name(enum req_state state)
-{
-	return states[state].name;
-}
 
 static void count_gone(const struct h2d_req *req)
 {
@@ -45,7 +41,7 @@ static void count_gone(const struct h2d_req *req)
 
 void req_go(struct h2d_req *req, enum req_state state)
 {
-	H2D_ASSERT(states[req->state].next & 1u << state);
+	STATES_STEP(&req_states, req->state, state);
 	if (state == REQ_GONE)
 		count_gone(req);
 	req->state = state;

@@ -5,6 +5,8 @@
 #ifndef H2D_REQUEST_REQ_STATE_H
 #define H2D_REQUEST_REQ_STATE_H
 
+#include "base/states.h"
+
 struct h2d_req;
 
 enum req_state {
@@ -12,10 +14,9 @@ enum req_state {
 #include "request/req_state.def"
 	REQ_STATES
 };
+extern const struct states req_states;
 
 /* The only writer of req->state: asserts the predecessor, counts. */
 void req_go(struct h2d_req *req, enum req_state state);
-
-const char *req_state_name(enum req_state state);
 
 #endif

@@ -48,7 +48,7 @@ static const struct dispatch_ops *const dispatches[] = {
 /* What others see of the state is a copy: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)
 {
-	H2D_ASSERT(board_may_go(w->state, state));
+	STATES_STEP(&board_states, w->state, state);
 	w->state = state;
 	__atomic_store_n(&w->args->board_slot->state, state, __ATOMIC_RELAXED);
 }

@@ -122,17 +122,24 @@ def functions(text):
 
 @pytest.mark.parametrize("label", STATES)
 def test_each_state_has_one_writer(label):
-	"""It asserts the step, and nobody else assigns one of these states, but for the first at birth."""
+	"""It asserts the step by the table, and nobody else assigns one of these states, but for the first at birth."""
 	writer, path, prefix = STATES[label]
 	first = re.search(r"^%s_STATE\((\w+)," % prefix, (TOP / "src" / path).read_text(), re.M).group(1)
-	writers = {}
-	for name, text in sources().items():
-		for function, body in functions(text):
-			if re.search(r"(->|\.)state = (?!%s_%s\b)(%s_\w+|state);" % (prefix, first, prefix), body):
-				writers[function] = body
-	others = {STATES[other][0] for other in STATES} - {writer}
-	assert set(writers) - others == {writer}
-	assert re.search(r"H2D_ASSERT\((\w+_may_go\(|\w*states\[\w+->state\](\.next)? & 1u << state)", writers[writer])
+	files = sources()
+	body, = bodies_of(writer, files).values()
+	table, member, to = re.search(r"\bSTATES_STEP\(&(\w+), \w+->(\w+), (\w+)\);", body).groups()
+	assert re.search(r"->%s = %s;" % (member, to), body)
+	assert any(re.search(r"^const struct states %s = \{.*?\"%s\"" % (table, path), text, re.M | re.S)
+		for text in files.values())
+	writers = {function for text in files.values() for function, body in functions(text)
+		if re.search(r"(->|\.)%s = (?!%s_%s\b)(%s_\w+|%s);" % (member, prefix, first, prefix, to), body)}
+	assert writers - {other for other, _, _ in STATES.values()} == set()
+
+
+def test_each_table_of_states_is_listed():
+	tables = {path: set(re.findall(r"^const struct states \w+ = \{.*?#include \"(\S+)\"", text, re.M | re.S))
+		for path, text in sources().items()}
+	assert set().union(*tables.values()) == {path for _, path, _ in STATES.values()}
 
 
 def test_every_layer_is_listed():

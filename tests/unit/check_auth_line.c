@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "states_unit.h"
 #include "unit.h"
 
 enum { MAX = 400, NOBODY = 0xffff };
@@ -266,6 +267,15 @@ START_TEST(clients_take_turns)
 }
 END_TEST
 
+START_TEST(steps)
+{
+	states_unit_walk(&auth_turn_states,
+		"OUT>LINE OUT>DELAY OUT>KNOWN LINE>RUN LINE>DELAY LINE>OUT DELAY>RUN DELAY>OUT "
+		"KNOWN>RUN KNOWN>OUT RUN>OUT",
+		NULL);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("auth_line");
@@ -279,6 +289,7 @@ static TCase *tests(void)
 	tcase_add_test(c, who_has_most_leaves_a_full_line);
 	tcase_add_test(c, who_was_right_lately_passes_by);
 	tcase_add_test(c, clients_take_turns);
+	tcase_add_test(c, steps);
 	return c;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "board/board_read.h"
+#include "states_unit.h"
 #include "unit.h"
 
 static struct board *board;
@@ -65,14 +66,7 @@ END_TEST
 
 START_TEST(states)
 {
-	static const char steps[BOARD_STATES][BOARD_STATES] = {
-		[BOARD_BOOT][BOARD_UP] = 1,
-		[BOARD_UP][BOARD_DRAIN] = 1,
-	};
-
-	for (enum board_state from = 0; from < BOARD_STATES; from++)
-		for (enum board_state to = 0; to < BOARD_STATES; to++)
-			ck_assert_int_eq(board_may_go(from, to), steps[from][to]);
+	states_unit_walk(&board_states, "boot>up up>drain", NULL);
 }
 END_TEST
 

@@ -1,0 +1,43 @@
+/*
+ * states: a table of states, made from its .def file, and the check of a step from one to the next.
+ * Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns; whoever
+ * shows a state asks states_name(). An illegal step is our bug: its alert names the table and both
+ * states.
+ */
+#ifndef H2D_BASE_STATES_H
+#define H2D_BASE_STATES_H
+
+#include <stdbool.h>
+
+enum { STATES_MAX = 16 };
+
+struct states {
+	const char *of; /* the noun they are states of: "connection" */
+	unsigned n;
+	struct {
+		const char *name;
+		unsigned next; /* bit set of the states that may follow */
+	} rows[STATES_MAX];
+};
+
+/* Asserts that the table has the step from → to. */
+#define STATES_STEP(table, from, to) \
+	(__builtin_expect(states_may_go(table, from, to), 1) \
+			? (void)0 \
+			: states_fail(table, from, to, __FILE__, __LINE__, __func__))
+
+static inline bool states_may_go(const struct states *table, unsigned from, unsigned to)
+{
+	return table->rows[from].next >> to & 1;
+}
+
+/* "unknown" for a number that is no state: other processes write some of them. */
+static inline const char *states_name(const struct states *table, unsigned state)
+{
+	return state < table->n ? table->rows[state].name : "unknown";
+}
+
+_Noreturn void states_fail(const struct states *table, unsigned from, unsigned to, const char *file,
+	int line, const char *func) __attribute__((cold, noinline));
+
+#endif

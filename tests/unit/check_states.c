@@ -1,0 +1,72 @@
+/*
+ * check_states: names of states, and the end of who takes a step that is none: its alert says
+ * which.
+ */
+#include "states_unit.h"
+#include "unit.h"
+
+static const struct states doors = { "door", 3,
+	{ { "OPEN", 1u << 1 }, { "SHUT", 1u << 0 | 1u << 2 }, { "GONE", 0 } } };
+
+START_TEST(names)
+{
+	ck_assert_str_eq(states_name(&doors, 0), "OPEN");
+	ck_assert_str_eq(states_name(&doors, 2), "GONE");
+	ck_assert_str_eq(states_name(&doors, 3), "unknown");
+	ck_assert_str_eq(states_name(&doors, UINT32_MAX), "unknown");
+}
+END_TEST
+
+START_TEST(steps)
+{
+	ck_assert(states_may_go(&doors, 0, 1));
+	ck_assert(!states_may_go(&doors, 0, 0));
+	states_unit_walk(&doors, "OPEN>SHUT SHUT>OPEN SHUT>GONE", NULL);
+}
+END_TEST
+
+static unsigned lets_all_pass(unsigned from, unsigned to)
+{
+	(void)from;
+	return to;
+}
+
+static unsigned stays(unsigned from, unsigned to)
+{
+	STATES_STEP(&doors, from, to);
+	return from;
+}
+
+/* A writer that does not assert, one that does not assign, and a step too many or too few. */
+START_TEST(walk_finds)
+{
+	static const struct {
+		const char *legal;
+		unsigned (*go)(unsigned from, unsigned to);
+		const char *fault;
+	} t[] = {
+		{ "OPEN>SHUT SHUT>OPEN SHUT>GONE", lets_all_pass,
+			"OPEN>OPEN is illegal, and taken" },
+		{ "OPEN>SHUT SHUT>OPEN SHUT>GONE", stays, "OPEN>SHUT is legal, and not taken" },
+		{ "OPEN>SHUT SHUT>GONE", NULL, "SHUT>OPEN is illegal, and taken" },
+		{ "OPEN>SHUT SHUT>OPEN SHUT>GONE GONE>OPEN", NULL,
+			"GONE>OPEN is legal, and not taken" },
+		{ "OPEN>SHUT SHUT>OPEN SHUT>GONE OPEN>AJAR", NULL,
+			"1 of these steps are of no states" },
+	};
+
+	ck_assert_str_eq(states_unit_fault(&doors, t[_i].legal, t[_i].go), t[_i].fault);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("states");
+
+	tcase_add_test(c, names);
+	tcase_add_test(c, steps);
+	tcase_add_loop_test(c, walk_finds, 0, 5);
+	return c;
+}
+
+UNIT_MAIN("states")
