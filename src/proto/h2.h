@@ -19,7 +19,7 @@
 
 /*
  * Replies made before they are turned into bytes. With a hundred, everything that was touched for
- * the first is out of the processor's cache when its turn comes (HACKING, Profile).
+ * the first is out of the processor's cache when its turn comes (docs/decisions.md).
  */
 enum { H2_BATCH = 16 };
 

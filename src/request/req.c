@@ -233,7 +233,7 @@ static void unhook_gone(struct h2d_req *req)
 	unhook(req);
 }
 
-/* Calls with a frame of their own: most requests have no use for one (HACKING, Profile). */
+/* Calls with a frame of their own: most requests have no use for one (docs/decisions.md). */
 static __attribute__((noinline)) void call_gone(
 	struct h2d_req *req, const struct h2d_handler *handler)
 {
