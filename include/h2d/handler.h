@@ -326,21 +326,6 @@ void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_sto
 /* True once this worker is shutting down and only finishes what it has. */
 bool h2d_draining(const struct h2d_req *req);
 
-/* Answers with the server's status as JSON (the body of /status.json). */
-void h2d_reply_status(struct h2d_req *req);
-
-/* Answers with the server's metrics, in the form that accept prefers (what /metrics says). */
-void h2d_reply_metrics(struct h2d_req *req);
-
-/* Answers with the server's status as a page for people (the body of /status). */
-void h2d_reply_status_page(struct h2d_req *req);
-
-/*
- * What that page shows now, as one line of HTML: *len bytes from malloc(3), which the caller frees.
- * NULL when memory is out.
- */
-char *h2d_status_html(struct h2d_req *req, size_t *len);
-
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,7 @@
  * metrics: which metrics there are. Counters and gauges are told per worker slot and not summed
  * beside that, for sum() would count twice; a slot goes on counting where its last process ended,
  * so that totals never drop. Histograms are of all workers: by slot they would be thousands of
- * series. Called by server/worker_metrics.c; never by a request that is not for that page.
+ * series. Its handler answers GET /metrics on admin listeners.
  */
 #include "board/metrics.h"
 
@@ -11,7 +11,9 @@
 
 #include "base/build_id.h"
 #include "base/clock.h"
+#include "board/admin.h"
 #include "board/board_view.h"
+#include "http/accept.h"
 
 struct name {
 	const char *metric, *label, *value, *help;
@@ -204,15 +206,16 @@ static void put_times(
 	put_time(o, routes, r, c, &v->times.v[r][c].first_byte);
 }
 
-struct slice metrics_text(const struct board *b, const struct metrics_facts *facts,
-	enum metrics_form form, struct arena *a)
+void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
+	struct strbuf *t)
 {
 	struct board_view *v = board_view_new(b);
 	struct metrics_out o = { .form = form };
-	struct slice text = { 0 };
 
-	if (v == NULL)
-		return text;
+	if (v == NULL) {
+		t->failed = true;
+		return;
+	}
 	put_build(&o);
 	put_head(&o, &b->head, facts);
 	put_states(&o, v);
@@ -224,8 +227,43 @@ struct slice metrics_text(const struct board *b, const struct metrics_facts *fac
 	put_times(&o, v, facts->routes);
 	metrics_end(&o);
 	board_view_free(&v);
-	if (!o.t.failed)
-		text = arena_dup(a, slice_of(o.t.p, o.t.n));
-	strbuf_fini(&o.t);
-	return text;
+	*t = o.t;
 }
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+/* Of two that a client wants alike, the older one: everybody reads it. */
+static enum metrics_form form_for(const struct h2d_req *req)
+{
+	bool open =
+		accept_weight(req->fields, req->nfields, SLICE("application/openmetrics-text")) >
+		accept_weight(req->fields, req->nfields, SLICE("text/plain"));
+
+	return open ? METRICS_OPEN : METRICS_TEXT;
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	static const char *const types[] = {
+		[METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+		[METRICS_OPEN] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	};
+	struct admin *admin = req->env->admin;
+	const struct metrics_facts facts = {
+		.routes = req->env->routes,
+		.keeper_ticks = admin->image_fresh(admin),
+	};
+	enum metrics_form form = form_for(req);
+	struct strbuf t = { 0 };
+
+	(void)state;
+	metrics_text(admin->board, &facts, form, &t);
+	reply_vary(req, SLICE("accept"));
+	admin_reply(req, types[form], &t);
+}
+
+const struct h2d_handler h2d_handler_metrics = {
+	.name = "metrics",
+	.scope = H2D_ON_ADMIN,
+	.start = start,
+};

@@ -6,7 +6,6 @@
 #ifndef H2D_BOARD_METRICS_H
 #define H2D_BOARD_METRICS_H
 
-#include "base/arena.h"
 #include "board/board.h"
 #include "board/metrics_out.h"
 
@@ -16,8 +15,8 @@ struct metrics_facts {
 	bool keeper_ticks; /* the image of the worker that answers is kept fresh */
 };
 
-/* The text, in a; p NULL when memory is out or a is spent. */
-struct slice metrics_text(const struct board *b, const struct metrics_facts *facts,
-	enum metrics_form form, struct arena *a);
+/* Makes the text: t is empty before, and failed when memory is out. */
+void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
+	struct strbuf *t);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * status_json: writes the scoreboard as JSON. The worker that was asked for /status.json calls it;
- * the hot path never does. Other processes write the board meanwhile, and one of them may have gone
+ * status_json: writes the scoreboard as JSON. Its handler answers GET /status.json on admin
+ * listeners. Other processes write the board meanwhile, and one of them may have gone
  * mad: every field is read once, the sums are those of what was read, and nothing is believed.
  */
 #include "board/status_json.h"
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/strbuf.h"
+#include "board/admin.h"
 #include "board/board_read.h"
 #include "board/recent.h"
 #include "conf/conf.h"
@@ -219,14 +219,22 @@ static void put_all(const struct board *b, void *to)
 	strbuf_add(t, SLICE("}}\n"));
 }
 
-struct slice status_json(const struct board *b, struct arena *a)
+void status_json(const struct board *b, struct strbuf *t)
+{
+	board_read(b, TRIES, put_all, t);
+}
+
+static void start(struct h2d_req *req, void *state)
 {
 	struct strbuf t = { 0 };
-	struct slice text = { 0 };
 
-	board_read(b, TRIES, put_all, &t);
-	if (!t.failed)
-		text = arena_dup(a, slice_of(t.p, t.n));
-	strbuf_fini(&t);
-	return text;
+	(void)state;
+	status_json(req->env->admin->board, &t);
+	admin_reply(req, "application/json", &t);
 }
+
+const struct h2d_handler h2d_handler_status = {
+	.name = "status",
+	.scope = H2D_ON_ADMIN,
+	.start = start,
+};

@@ -6,10 +6,10 @@
 #ifndef H2D_BOARD_STATUS_JSON_H
 #define H2D_BOARD_STATUS_JSON_H
 
-#include "base/arena.h"
+#include "base/strbuf.h"
 #include "board/board.h"
 
-/* The text, in a; p NULL when memory is out or a is spent. */
-struct slice status_json(const struct board *b, struct arena *a);
+/* Makes the text: t is empty before, and failed when memory is out. */
+void status_json(const struct board *b, struct strbuf *t);
 
 #endif

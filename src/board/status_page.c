@@ -1,14 +1,13 @@
 /*
- * status_page: constant text around a snapshot. Without scripts the page is that snapshot, and says
- * so; it does not reload itself, for that would take a reader's place and selection away. With
- * scripts /status/events replaces what is in the elements that have an id. A change of style or
- * script changes its hash in the policy, which tests/system/test_49_status.py computes.
+ * status_page: GET /status on admin listeners: constant text around what status_html writes.
+ * Without scripts the page is that snapshot, and says so; it does not reload itself, for that would
+ * take a reader's place and selection away. With scripts /status/events replaces what is in the
+ * elements that have an id. A change of style or script changes its hash in the policy, which
+ * tests/system/test_49_status.py computes.
  */
-#include "board/status_page.h"
-
-#include "base/strbuf.h"
+#include "board/admin.h"
+#include "board/status_html.h"
 #include "http/page.h"
-#include "request/req.h"
 
 static const char style[] =
 	":root{--up:#1a7f4b;--warn:#8a5a00;--bad:#b3261e;--spark:#0b57b8;"
@@ -145,20 +144,24 @@ static void write_page(struct h2d_req *req, struct strbuf *t)
 	strbuf_add(t, SLICE("<header><h1>h2d</h1><p id=state role=status>As it was when it was "
 			    "asked for</p><button id=pause type=button hidden>Pause</button>"
 			    "</header>\n<main>\n"));
-	req->env->status_html(req->env, t);
+	status_html(req->env->admin->board, t);
 	strbuf_add(t, SLICE("\n<footer>For programs: <a href=\"/status.json\">/status.json</a>"
 			    "</footer>\n</main>\n"));
 	strbuf_printf(t, "<script>%s</script>\n</body>\n</html>\n", script);
 }
 
-void status_page(struct h2d_req *req)
+static void start(struct h2d_req *req, void *state)
 {
 	struct strbuf t = { 0 };
 
+	(void)state;
 	write_page(req, &t);
-	if (t.failed || reply_add(req, SLICE("content-security-policy"), policy) < 0)
-		h2d_reply_error(req, 503);
-	else
-		h2d_reply_bytes(req, 200, "text/html; charset=utf-8", t.p, t.n);
-	strbuf_fini(&t);
+	reply_add(req, SLICE("content-security-policy"), policy);
+	admin_reply(req, "text/html; charset=utf-8", &t);
 }
+
+const struct h2d_handler h2d_handler_status_page = {
+	.name = "status_page",
+	.scope = H2D_ON_ADMIN,
+	.start = start,
+};

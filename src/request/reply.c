@@ -5,8 +5,6 @@
 #include "request/reply.h"
 
 #include "base/log.h"
-#include "base/strbuf.h"
-#include "http/accept.h"
 #include "http/page.h"
 #include "http/reason.h"
 #include "request/handler_call.h"
@@ -353,54 +351,4 @@ void reply_error(struct h2d_req *req, int status)
 {
 	if (!req->reply.ready)
 		h2d_reply_error(req, status);
-}
-
-void h2d_reply_status(struct h2d_req *req)
-{
-	struct slice json = { 0 };
-
-	if (req->env->status != NULL)
-		json = req->env->status(req->env, &req->arena);
-	reply_owned(req, 200, "application/json", json);
-}
-
-/* Of two that a client wants alike, the older one: everybody reads it. */
-static bool wants_openmetrics(const struct h2d_req *req)
-{
-	return accept_weight(req->fields, req->nfields, SLICE("application/openmetrics-text")) >
-	       accept_weight(req->fields, req->nfields, SLICE("text/plain"));
-}
-
-void h2d_reply_metrics(struct h2d_req *req)
-{
-	bool open = wants_openmetrics(req);
-	struct slice text = { 0 };
-
-	if (req->env->metrics != NULL)
-		text = req->env->metrics(req->env, &req->arena, open);
-	reply_vary(req, SLICE("accept"));
-	reply_owned(req, 200,
-		open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-		     : "text/plain; version=0.0.4; charset=utf-8",
-		text);
-}
-
-void h2d_reply_status_page(struct h2d_req *req)
-{
-	if (req->env->status_page != NULL)
-		req->env->status_page(req);
-	else
-		h2d_reply_error(req, 404);
-}
-
-char *h2d_status_html(struct h2d_req *req, size_t *len)
-{
-	struct strbuf t = { 0 };
-
-	if (req->env->status_html != NULL)
-		req->env->status_html(req->env, &t);
-	if (t.failed)
-		strbuf_fini(&t);
-	*len = t.n;
-	return t.p;
 }

@@ -60,7 +60,6 @@ struct req_hook {
 struct http_conn;
 struct account;     /* request/account.h */
 struct place_share; /* files/places.h */
-struct strbuf;
 
 /* What all requests of one connection share; the connection owns it. */
 struct http_conn {
@@ -89,6 +88,7 @@ struct http_conn {
 
 struct http_env;
 struct accounts;   /* request/account.h */
+struct admin;      /* board/admin.h */
 struct auth_queue; /* request/auth_queue.h */
 struct h2d_timer;  /* request/handler_timer.c */
 struct work;       /* request/work.c */
@@ -134,13 +134,7 @@ struct http_env {
 	 * server to files/reply_file's.
 	 */
 	void (*error_page)(struct h2d_req *req, int status, struct slice file);
-	/* Makes the body of /status.json in a; p NULL if it cannot. */
-	struct slice (*status)(struct http_env *env, struct arena *a);
-	/* Makes the body of /metrics in a, as OpenMetrics or as text; p NULL if it cannot. */
-	struct slice (*metrics)(struct http_env *env, struct arena *a, bool open);
-	/* Answers with the page /status; and what it shows, put behind t. */
-	void (*status_page)(struct h2d_req *req);
-	void (*status_html)(struct http_env *env, struct strbuf *t);
+	struct admin *admin; /* what admin pages are made with; NULL where none is asked for */
 	/* The request is gone: write its access log line. May be NULL. */
 	void (*finished)(struct http_env *env, struct h2d_req *req);
 	void *owner;

@@ -16,9 +16,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "board/status_html.h"
-#include "board/status_json.h"
-#include "board/status_page.h"
 #include "conn/conn_ask.h"
 #include "conn/conn_timer.h"
 #include "net/tcp.h"
@@ -27,7 +24,6 @@
 #include "request/auth_queue.h"
 #include "server/http_env.h"
 #include "server/worker_load.h"
-#include "server/worker_metrics.h"
 #include "server/worker_room.h"
 #include "server/worker_trim.h"
 #include "store/store_sweep.h"
@@ -301,18 +297,9 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_logs_write(&w->access_logs, req);
 }
 
-static struct slice status(struct http_env *env, struct arena *a)
+static bool image_fresh(struct admin *admin)
 {
-	struct worker *w = env->owner;
-
-	return status_json(w->args->board, a);
-}
-
-static void show_status(struct http_env *env, struct strbuf *t)
-{
-	struct worker *w = env->owner;
-
-	status_html(w->args->board, t);
+	return files_image_fresh(LIST_ENTRY(admin, struct worker, admin)->files);
 }
 
 static void ask(void *ctx, struct lender *lender)
@@ -377,10 +364,8 @@ static int start_http(struct worker *w)
 		return -1;
 	w->http.traced = log_max >= LEVEL_DEBUG;
 	w->http.timed = w->access_logs.timed;
-	w->http.status = status;
-	w->http.status_page = status_page;
-	w->http.status_html = show_status;
-	w->http.metrics = worker_metrics;
+	w->admin = (struct admin){ .board = w->args->board, .image_fresh = image_fresh };
+	w->http.admin = &w->admin;
 	w->http.finished = finished;
 	w->http.owner = w;
 	return 0;

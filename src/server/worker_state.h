@@ -3,6 +3,7 @@
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
 
+#include "board/admin.h"
 #include "board/recent.h"
 #include "conn/conn.h"
 #include "event/loop.h"
@@ -56,6 +57,7 @@ struct worker {
 	struct accounts *accounts; /* of the clients of its connections and requests */
 	struct files *files;
 	struct http_env http;
+	struct admin admin;
 	struct conn_env conns;
 	struct dispatch_host dispatch_host;
 	uint32_t inbox_taken; /* its strategy counts */

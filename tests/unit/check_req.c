@@ -27,19 +27,12 @@ static void echo_start(struct h2d_req *r, void *state)
 }
 static const struct h2d_handler echo = { .name = "echo", .start = echo_start };
 
-static struct slice status_json(struct http_env *e, struct arena *a)
-{
-	(void)e;
-	return arena_dup(a, SLICE("{}"));
-}
-
 static void setup(void)
 {
 	req_setup();
 	env.sites = &sites_plain;
 	env.fallback = &echo;
 	env.header_size = 1000;
-	env.status = status_json;
 	env.finished = on_finished;
 	finished = 0;
 	req.target = SLICE("/a%20b?q=1");
@@ -157,16 +150,6 @@ START_TEST(out_of_memory_is_503)
 }
 END_TEST
 
-START_TEST(status_reply)
-{
-	req.target = SLICE("/later");
-	req_start(&req);
-	h2d_reply_status(&req);
-	ck_assert_int_eq(req.reply.status, 200);
-	ck_assert(slice_eq(reply_field("content-type"), SLICE("application/json")));
-}
-END_TEST
-
 START_TEST(bodies_nobody_takes)
 {
 	req.has_body = true;
@@ -214,7 +197,6 @@ static TCase *tests(void)
 	tcase_add_test(c, too_many_fields);
 	tcase_add_test(c, reply_fields);
 	tcase_add_test(c, out_of_memory_is_503);
-	tcase_add_test(c, status_reply);
 	tcase_add_test(c, bodies_nobody_takes);
 	tcase_add_test_raise_signal(c, second_reply_is_a_bug, SIGABRT);
 	tcase_add_test(c, steps);

@@ -4,20 +4,17 @@
  * before has been taken: a client that reads slowly gets fewer of them. The stream ends when the
  * worker leaves, within a second, and the browser asks the next worker.
  */
-#include "h2d/handler.h"
+#include "board/admin.h"
+#include "board/status_html.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { EVERY_MS = 1000, FRAME = 64 }; /* FRAME: what is around the text of an event */
+enum { EVERY_MS = 1000 };
 
 struct events {
 	struct h2d_timer *timer;
 	unsigned long number;
 	bool due;
-	char *event; /* the one that is being sent; NULL: none is */
-	size_t at, len;
+	struct strbuf event; /* the one that is being sent; n 0: none is */
+	size_t at;
 };
 
 static void tick(struct h2d_req *req, void *state)
@@ -29,31 +26,15 @@ static void tick(struct h2d_req *req, void *state)
 	h2d_resume(req);
 }
 
-/* -1: memory is out. */
-static int make(struct h2d_req *req, struct events *e)
+static void make(const struct h2d_req *req, struct events *e)
 {
-	size_t n;
-	char *html = h2d_status_html(req, &n);
-
-	e->event = html != NULL ? malloc(n + FRAME) : NULL;
-	if (e->event != NULL) {
-		/* Browsers that are cut off ask again after a second, not after three. */
-		e->len = (size_t)snprintf(e->event, FRAME, "id: %lu\n%sdata: ", e->number + 1,
-			e->number == 0 ? "retry: 1000\n" : "");
-		memcpy(e->event + e->len, html, n);
-		memcpy(e->event + e->len + n, "\n\n", 2);
-		e->len += n + 2;
-		e->at = 0;
-		e->number++;
-	}
-	free(html);
-	return e->event != NULL ? 0 : -1;
-}
-
-static void drop(struct events *e)
-{
-	free(e->event);
-	e->event = NULL;
+	/* Browsers that are cut off ask again after a second, not after three. */
+	strbuf_printf(&e->event, "id: %lu\n%sdata: ", e->number + 1,
+		e->number == 0 ? "retry: 1000\n" : "");
+	status_html(req->env->admin->board, &e->event);
+	strbuf_add(&e->event, SLICE("\n\n"));
+	e->at = 0;
+	e->number++;
 }
 
 static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
@@ -61,20 +42,21 @@ static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 	struct events *e = state;
 	size_t n;
 
-	if (e->event == NULL) {
+	if (e->event.n == 0) {
 		if (h2d_draining(req))
 			return 0;
 		if (!e->due)
 			return H2D_LATER;
 		e->due = false;
-		if (make(req, e) < 0)
+		make(req, e);
+		if (e->event.failed)
 			return H2D_FAIL;
 	}
-	n = e->len - e->at < cap ? e->len - e->at : cap;
-	memcpy(buf, e->event + e->at, n);
+	n = e->event.n - e->at < cap ? e->event.n - e->at : cap;
+	memcpy(buf, e->event.p + e->at, n);
 	e->at += n;
-	if (e->at == e->len)
-		drop(e);
+	if (e->at == e->event.n)
+		strbuf_fini(&e->event);
 	return (ssize_t)n;
 }
 
@@ -95,8 +77,10 @@ static void start(struct h2d_req *req, void *state)
 
 static void gone(struct h2d_req *req, void *state)
 {
+	struct events *e = state;
+
 	(void)req;
-	drop(state);
+	strbuf_fini(&e->event);
 }
 
 const struct h2d_handler h2d_handler_status_events = {

@@ -1,0 +1,26 @@
+/*
+ * admin: what the pages of admin listeners are made with. A page is one file of this folder and one
+ * row of routes.def: its handler, of the scope H2D_ON_ADMIN, reads the scoreboard out of
+ * req->env->admin and answers with admin_reply().
+ */
+#ifndef H2D_BOARD_ADMIN_H
+#define H2D_BOARD_ADMIN_H
+
+#include "base/strbuf.h"
+#include "board/board.h"
+#include "request/req.h"
+
+/* What the worker gives to its pages; the worker owns it. */
+struct admin {
+	const struct board *board;
+	/* Whether the cache image of this worker is kept fresh. */
+	bool (*image_fresh)(struct admin *admin);
+};
+
+/*
+ * Answers 200 with a text of that type, which is static. The text is taken, and caches are told not
+ * to keep it. 503 where it failed.
+ */
+void admin_reply(struct h2d_req *req, const char *type, struct strbuf *t);
+
+#endif
