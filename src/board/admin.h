@@ -10,10 +10,10 @@
 #include "board/board.h"
 #include "request/req.h"
 
-/* What the worker gives to its pages; the worker owns it. */
+/* The worker's gift to its admin pages; the worker owns it. */
 struct admin {
 	const struct board *board;
-	/* Whether the cache image of this worker is kept fresh. */
+	/* True while the cache image of this worker is kept fresh. */
 	bool (*image_fresh)(struct admin *admin);
 };
 

@@ -13,7 +13,6 @@
 #include "base/cache_facts.h"
 #include "base/counters.h"
 #include "base/states.h"
-#include "board/board_lines.h"
 #include "board/route_times.h"
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
@@ -22,8 +21,8 @@ enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
 #define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 /*
- * Of a worker, in one word: how many connections it has taken from its inbox, ever (wraps), and how
- * many it has that are not an admin's.
+ * A worker's load in one word: the connections it has taken from its inbox, ever (wraps), and those
+ * it has that are not an admin's.
  */
 #define BOARD_LOAD_OF(taken, live) ((uint64_t)(taken) << 32 | (uint32_t)(live))
 #define BOARD_LOAD_TAKEN(load)     ((uint32_t)((load) >> 32))
@@ -36,12 +35,29 @@ enum board_state {
 };
 extern const struct states board_states;
 
-/* What a worker did lately, as its clock of seconds tells it. */
+/* A worker's last seconds, as its own clock tells them. */
 struct board_recent {
 	uint64_t bytes_out; /* in a second */
 	uint32_t requests;  /* in a second */
-	/* Of those of the last ten seconds: how long until the head of the response. */
+	/* The times to the head of the response, of the requests of the last ten seconds. */
 	uint32_t first_byte[ROUTE_TIMES_BOUNDS + 1];
+};
+
+enum { BOARD_LINES = 16, BOARD_LINE_TEXT = 256 };
+
+struct board_line {
+	uint32_t number; /* from 1 on; 0: it is being written, or was never */
+	uint32_t level;  /* enum log_level */
+	uint64_t ms;     /* wall clock */
+	int32_t pid;
+	char who[32];               /* "worker 3" */
+	char text[BOARD_LINE_TEXT]; /* ends in NUL; any bytes, for peers have a say in it */
+};
+
+/* The last warnings and errors of all processes: a ring that the master alone writes. */
+struct board_lines {
+	struct board_line v[BOARD_LINES];
+	uint32_t n; /* lines ever */
 };
 
 enum board_count {
@@ -83,17 +99,16 @@ struct board_head {
 	uint64_t counts[BOARD_COUNTS]; /* what the master counts */
 	uint32_t retirements;          /* two for each; odd: one is under way */
 	struct counters retired;       /* totals of processes that are gone */
-	struct counters retired_of[BOARD_SLOTS]; /* the same, by worker slot */
+	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
-	uint32_t seconds;                /* that were written there, ever (wraps) */
-	uint8_t taken[BOARD_SLOTS]; /* which slots are in use: a slot's own word is not trusted for
-				       it */
-	uint32_t changes;           /* of taken, ever (wraps) */
+	uint32_t seconds;                /* written there, ever (wraps) */
+	uint8_t taken[BOARD_SLOTS];      /* slots in use: a slot's own word is not trusted */
+	uint32_t changes;                /* of taken, ever (wraps) */
 	struct {
 		uint32_t generation, slot, serial;
-	} who[BOARD_SLOTS]; /* whose a slot is, for which the same holds */
+	} who[BOARD_SLOTS]; /* owners of the slots: their own word is not trusted either */
 } __attribute__((aligned(4096)));
 
 struct board {
@@ -105,22 +120,23 @@ struct board {
 struct board *board_new(void);
 
 /*
- * In a child, before it closes what it does not need: everything becomes read-only for good but own
- * (NULL: all of it). The kernel refuses an mprotect(2) that would undo it, and the descriptors of
+ * Makes everything but own (NULL: all of it) read-only for good, in a child, before it closes what
+ * it does not need. The kernel refuses an mprotect(2) that would undo it, and the descriptors of
  * the board are closed. 0, or -errno.
  */
 int board_protect(struct board *b, struct board_slot *own);
 
-/* In the master. */
+/* Counts one more. For the master. */
 static inline void board_count(struct board_head *h, enum board_count what)
 {
 	__atomic_store_n(&h->counts[what], h->counts[what] + 1, __ATOMIC_RELAXED);
 }
 
-/* How many slots are free. */
+/* The number of free slots. */
 unsigned board_room(const struct board *b);
 
-/* In the master: a free slot, cleared, in state BOOT, its pid still 0; NULL when all are taken. */
+/* Takes a free slot, clears it: its state is BOOT, its pid still 0. NULL when all are taken. For
+ * the master. */
 struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generation);
 
 /* The next slot in use from *i on, which moves behind it; NULL: there is none. */
@@ -136,11 +152,30 @@ struct board_worker {
 void board_find(
 	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
-/* In the master, when the process is reaped: adds its totals to what is retired, frees the slot,
- * sets *s NULL. */
+/* Adds the totals of a process that was reaped to what is retired, frees its slot, sets *s NULL.
+ * For the master. */
 void board_release(struct board *b, struct board_slot **s);
 
-/* In the master: unmaps, closes; sets *b NULL. */
+/* Adds a line, in place of the oldest; its number is set here. */
+void board_lines_add(struct board_lines *ring, const struct board_line *line);
+
+/*
+ * Copies the i-th newest line (0 up to BOARD_LINES - 1) to out; false if there is none, or it is
+ * being replaced.
+ */
+bool board_lines_get(const struct board_lines *ring, unsigned i, struct board_line *out);
+
+/* Reads all that it wants of the board into to, from the beginning each time. */
+typedef void board_read_fn(const struct board *b, void *to);
+
+/*
+ * Has the board read as of one moment, for whoever adds living slots to what is retired: a process
+ * that is retired meanwhile would be counted twice, or not at all, so it is read again then. So
+ * many times at most, for a master that died in the middle of a retirement never ends it.
+ */
+void board_read(const struct board *b, unsigned tries, board_read_fn *read, void *to);
+
+/* Unmaps, closes; sets *b NULL. For the master. */
 void board_free(struct board **b);
 
 #endif

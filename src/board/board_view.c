@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/board_read.h"
-
 enum { TRIES = 100 };
 
 static bool any(const struct counters *n)

@@ -232,7 +232,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-/* Of two that a client wants alike, the older one: everybody reads it. */
+/* The form that accept prefers; the older one, which everybody reads, where it prefers none. */
 static enum metrics_form form_for(const struct h2d_req *req)
 {
 	bool open =

@@ -9,7 +9,7 @@
 #include "board/board.h"
 #include "board/metrics_out.h"
 
-/* What the board does not say. */
+/* Facts that the board does not say. */
 struct metrics_facts {
 	const struct route_table *routes;
 	bool keeper_ticks; /* the image of the worker that answers is kept fresh */

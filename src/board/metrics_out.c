@@ -39,7 +39,7 @@ static void put_unit(struct metrics_out *o)
 			strbuf_printf(&o->t, "# UNIT " PREFIX "%s %s\n", o->name, units[i]);
 }
 
-/* What samples of the family, and its head in the older format, have behind its name. */
+/* The end of the family's name in its samples and, in the older format, in its head. */
 static const char *behind(const struct metrics_out *o)
 {
 	return o->type == METRICS_COUNTER ? "_total" : o->type == METRICS_INFO ? "_info" : "";

@@ -24,7 +24,7 @@ struct metrics_label {
 	struct slice value; /* any bytes */
 };
 
-/* What n values in buckets come to, in microseconds. */
+/* Values in buckets, and their sum in microseconds. */
 struct metrics_buckets {
 	const int64_t *bounds, *buckets; /* nbounds, and one more */
 	int nbounds;

@@ -23,7 +23,7 @@ static void add_buckets(int64_t *sum, const struct route_times *times)
 				sum[i] += times->v[route][class].first_byte.buckets[i];
 }
 
-/* What came since the oldest look that is remembered. */
+/* Shows the times since the oldest look that is remembered. */
 static void first_byte(struct recent *r, struct board_slot *slot)
 {
 	int64_t now[ROUTE_TIMES_BOUNDS + 1] = { 0 };

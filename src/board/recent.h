@@ -10,7 +10,7 @@
 
 enum { RECENT_SECONDS = 10 };
 
-/* What had been counted a second ago, and before; zero it to begin. */
+/* Counts as they were a second ago, and before; zero it to begin. */
 struct recent {
 	uint64_t at_us;
 	int64_t requests, bytes_out;
@@ -26,7 +26,7 @@ void recent_second(struct recent *r, struct board_slot *slot);
  * microseconds; -1 if there were none. */
 double recent_quantile(const struct board_recent *r, double q);
 
-/* As another process shows it. */
+/* Reads the last second that another process shows, and adds it to a sum. */
 void recent_read(struct board_recent *to, const struct board_slot *from);
 void recent_add(struct board_recent *sum, const struct board_recent *r);
 

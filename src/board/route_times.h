@@ -41,7 +41,7 @@ struct slice route_times_route(const struct route_table *routes, unsigned route)
 /* The method of its row, which stands for HEAD too if it is GET; n 0: it is none of the rows. */
 struct slice route_times_method(const struct route_table *routes, unsigned route);
 
-/* Whether the route is one of this server's. */
+/* True if the route is one of this server's. */
 bool route_times_has(const struct route_table *routes, unsigned route);
 
 #endif

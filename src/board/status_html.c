@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/log.h"
-#include "board/board_read.h"
 #include "board/recent.h"
 #include "conf/conf.h"
 
@@ -231,7 +230,7 @@ static void cell(struct strbuf *t, int64_t n)
 	put_count(t, n);
 }
 
-/* And adds what it counted to the sums. */
+/* Puts a row, and adds what the worker counted to the sums. */
 static void worker(struct look *l, const struct board_slot *s)
 {
 	struct strbuf *t = &l->rows;

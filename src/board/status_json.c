@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "board/admin.h"
-#include "board/board_read.h"
 #include "board/recent.h"
 #include "conf/conf.h"
 
@@ -107,7 +106,7 @@ static void put_recent(struct strbuf *t, const struct board_recent *r)
 	put_quantile(t, "first_byte_p99_us", r, 0.99);
 }
 
-/* And adds what it counted to sum and recent. */
+/* Puts the worker, and adds what it counted to sum and recent. */
 static void put_worker(struct strbuf *t, const struct board_slot *s, struct counters *sum,
 	struct board_recent *recent)
 {

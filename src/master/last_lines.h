@@ -5,7 +5,7 @@
 #ifndef H2D_MASTER_LAST_LINES_H
 #define H2D_MASTER_LAST_LINES_H
 
-#include "board/board_lines.h"
+#include "board/board.h"
 #include "master/child.h"
 
 /* From now on the master's own lines go there. */

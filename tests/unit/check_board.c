@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "board/board_read.h"
 #include "states_unit.h"
 #include "unit.h"
 
