@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "master/launch.h"
 #include "master/loan.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
@@ -139,7 +139,7 @@ static void on_free(struct task *t)
 	if (m->phase == MASTER_LEAVE && m->ngens == 0)
 		loop_stop(&m->loop);
 	if (m->phase == MASTER_SERVE)
-		loop_defer(&m->loop, &m->resume);
+		loop_defer(&m->loop, &m->grant); /* a reload may have waited for it */
 }
 
 /* None of g's processes is ours any more. */
@@ -186,8 +186,9 @@ bool drain_announce(struct master *m)
 {
 	uint64_t delay = m->current != NULL ? m->current->conf->shutdown_delay : 0;
 
-	if (m->phase != MASTER_SERVE || delay == 0 || timer_armed(&m->delay))
+	if (delay == 0 || master_is_leaving(m))
 		return false;
+	master_go(m, MASTER_PART);
 	log_notice("about to leave: health says so, and the drain begins in %u s", (unsigned)delay);
 	notify_stopping("about to leave");
 	timer_arm(&m->loop.wheel, &m->delay, clock_ms() + delay * 1000);
@@ -199,9 +200,10 @@ bool drain_announce(struct master *m)
 
 void drain_all(struct master *m, bool gracefully)
 {
-	if (m->phase != MASTER_LEAVE)
+	if (m->phase != MASTER_LEAVE) {
 		notify_stopping(gracefully ? "draining" : "stopping");
-	m->phase = MASTER_LEAVE;
+		master_go(m, MASTER_LEAVE);
+	}
 	m->starting = NULL;
 	timer_disarm(&m->loop.wheel, &m->limit);
 	timer_disarm(&m->loop.wheel, &m->bind);

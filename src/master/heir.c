@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "image/memfd.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 
 enum { FDS_MAX = 1 << 20 };
@@ -202,6 +202,7 @@ int heir_take(struct master *m, void (*fn)(struct watch *w, uint32_t events))
 	close(memfd);
 	if (wrong != NULL)
 		return refuse(m, wrong);
+	master_go(m, MASTER_HEIR);
 	log_notice("taking over from process %" PRIu32, h->from.process);
 	rc = loop_watch(&m->loop, &h->channel, EPOLLIN);
 	return rc < 0 ? refuse(m, strerror(-rc)) : 0;

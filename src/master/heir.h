@@ -15,7 +15,6 @@ struct master;
 struct heir {
 	struct watch channel; /* to the old master; active: it serves still */
 	struct handover from;
-	int signo;              /* to stop, came before the takeover was over; 0: none */
 	struct timer last_word; /* the old master's is due */
 };
 

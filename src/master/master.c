@@ -125,6 +125,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	raise_limit();
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
+	master_signal_init(&m);
 	reload_init(&m);
 	upgrade_init(&m);
 	cache_room_init(&m.cache_room);

@@ -1,6 +1,6 @@
 /*
- * master_signal: turns signals into reloads, drains and reopened logs; what they mean is decided by
- * reload and drain.
+ * master_signal: makes wishes of signals, and grants them: at once where the phase allows it, else
+ * on the way back to SERVE. What is then done is the business of reload, upgrade and drain.
  */
 #include "master/master_signal.h"
 
@@ -9,18 +9,8 @@
 #include "base/log.h"
 #include "master/drain.h"
 #include "master/fdstore.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/reload.h"
-
-void master_signal_set(sigset_t *set)
-{
-	static const int wanted[] = { SIGCHLD, SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2,
-		SIGPWR };
-
-	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		sigaddset(set, wanted[i]);
-}
 
 static void reopen_logs(struct master *m)
 {
@@ -35,24 +25,88 @@ static void reopen_logs(struct master *m)
 	log_notice("logs reopened");
 }
 
-static void stop(struct master *m, bool gracefully)
+/* --- wishes ----------------------------------------------------------------------------------- */
+
+static bool stop(struct master *m)
 {
 	upgrade_abort(m);
-	if (gracefully && drain_announce(m))
-		return;
-	if (!gracefully || m->phase != MASTER_LEAVE)
-		drain_all(m, gracefully);
+	drain_all(m, false);
+	return true;
+}
+
+static bool quit(struct master *m)
+{
+	upgrade_abort(m);
+	if (!drain_announce(m) && m->phase != MASTER_LEAVE)
+		drain_all(m, true);
+	return true;
 }
 
 /* Where nobody keeps the sockets for the next master, it is the graceful end. */
-static void yield(struct master *m)
+static bool yield(struct master *m)
 {
-	if (m->phase != MASTER_SERVE || !fdstore_is_on()) {
-		stop(m, true);
-		return;
-	}
+	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on())
+		return quit(m);
 	upgrade_abort(m);
 	drain_yield(m);
+	return true;
+}
+
+static bool upgrade(struct master *m)
+{
+	upgrade_begin(m);
+	return true;
+}
+
+static const struct {
+	unsigned in;
+	bool (*grant)(struct master *m); /* false: it has to wait */
+} wishes[MASTER_WISHES] = {
+#define MASTER_WISH(name, in, grant, help) { in, grant },
+#include "master/master_wish.def"
+};
+
+/* The first that is granted may take the master to a phase where the others have to wait. */
+static void grant(struct master *m)
+{
+	for (enum master_wish w = 0; w < MASTER_WISHES; w++)
+		if (m->wishes & 1u << w && wishes[w].in & 1u << m->phase && wishes[w].grant(m))
+			m->wishes &= ~(1u << w);
+}
+
+static void on_grant(struct task *t)
+{
+	grant(LIST_ENTRY(t, struct master, grant));
+}
+
+void master_signal_init(struct master *m)
+{
+	task_init(&m->grant, on_grant);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static const struct {
+	int signo;
+	enum master_wish wish;
+} signals[] = {
+	{ SIGHUP, WISH_RELOAD },
+	{ SIGUSR2, WISH_UPGRADE },
+	{ SIGQUIT, WISH_QUIT },
+	{ SIGPWR, WISH_YIELD },
+	{ SIGTERM, WISH_STOP },
+	{ SIGINT, WISH_STOP },
+};
+
+enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+void master_signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	sigaddset(set, SIGUSR1);
+	for (size_t i = 0; i < SIGNALS; i++)
+		sigaddset(set, signals[i].signo);
 }
 
 /*
@@ -61,45 +115,19 @@ static void yield(struct master *m)
  */
 static bool is_container(const struct master *m)
 {
-	return getpid() == 1 && m->phase != MASTER_LEAVE && !timer_armed(&m->delay);
-}
-
-/* The master that hands over may have named this one already: what it has is to be left in order.
- */
-static bool stop_later(struct master *m, int signo)
-{
-	if (!m->heir.channel.active ||
-		(signo != SIGQUIT && signo != SIGTERM && signo != SIGINT && signo != SIGPWR))
-		return false;
-	m->heir.signo = signo;
-	return true;
+	return getpid() == 1 && !master_is_leaving(m);
 }
 
 void master_signal(struct master *m, int signo)
 {
-	if (stop_later(m, signo))
-		return;
-	switch (signo) {
-	case SIGHUP:
-		reload_ask(m);
-		break;
-	case SIGQUIT:
-		stop(m, true);
-		break;
-	case SIGTERM:
-		stop(m, is_container(m));
-		break;
-	case SIGINT:
-		stop(m, false);
-		break;
-	case SIGPWR:
-		yield(m);
-		break;
-	case SIGUSR1:
+	if (signo == SIGUSR1) {
 		reopen_logs(m);
-		break;
-	default:
-		upgrade_request(m);
-		break;
+		return;
 	}
+	if (signo == SIGTERM && is_container(m))
+		signo = SIGQUIT;
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (signals[i].signo == signo)
+			m->wishes |= 1u << signals[i].wish;
+	grant(m);
 }

@@ -1,6 +1,6 @@
 /*
- * master_signal: what a signal to the master means in each of its phases. The master calls it with
- * every signal but SIGCHLD.
+ * master_signal: what a signal to the master means in each of its phases: a wish (master_wish.def),
+ * which is granted now or later. The master calls it with every signal but SIGCHLD.
  */
 #ifndef H2D_MASTER_MASTER_SIGNAL_H
 #define H2D_MASTER_MASTER_SIGNAL_H
@@ -11,6 +11,8 @@ struct master;
 
 /* The signals that mean something to the master, SIGCHLD among them. */
 void master_signal_set(sigset_t *set);
+
+void master_signal_init(struct master *m);
 
 void master_signal(struct master *m, int signo);
 

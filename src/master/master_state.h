@@ -18,9 +18,15 @@
 #include "net/load.h"
 
 enum master_phase {
-	MASTER_START, /* the first generation is being built */
-	MASTER_SERVE,
-	MASTER_LEAVE, /* everything drains or stops; the loop ends with the last child */
+#define MASTER_STATE(name, next, help) MASTER_##name,
+#include "master/master_phase.def"
+	MASTER_PHASES
+};
+
+enum master_wish {
+#define MASTER_WISH(name, in, grant, help) WISH_##name,
+#include "master/master_wish.def"
+	MASTER_WISHES
 };
 
 struct master {
@@ -29,7 +35,9 @@ struct master {
 	const struct conf_override *ov;
 	const struct child_kind *kinds;
 	struct child_env children;
-	enum master_phase phase;
+	enum master_phase phase; /* master_go() alone writes it */
+	unsigned wishes;         /* bit set of enum master_wish: asked for, and not begun yet */
+	struct task grant;       /* looks which of them may begin; master_signal's */
 	int exit_status;
 	struct board *board;
 	struct sockets sockets;
@@ -45,8 +53,6 @@ struct master {
 	struct cache_room cache_room; /* of every generation's keeper */
 	struct status status;         /* as written: the last reload that is over */
 	struct status next;           /* what is being gathered for the one that runs */
-	bool again;                   /* HUP came while one was running, or too many drained */
-	struct task resume;           /* does that again; drain runs it when a generation is gone */
 	uint64_t begun_us;            /* when the reload that runs began */
 	const struct program *program;
 	struct upgrade upgrade; /* of this program by the one that is installed */
@@ -55,7 +61,7 @@ struct master {
 	struct timer history;   /* history's own */
 	struct timer mend;      /* mend's own */
 	struct timer limit;     /* for a generation to come up */
-	struct timer delay;     /* shutdown-delay: h2d is about to leave; drain's own */
+	struct timer delay;     /* shutdown-delay; drain's own */
 	struct timer bind;      /* tries once more for the addresses of the first generation */
 	struct timer shrink;    /* looks whether sockets that are too many can be closed */
 	uint64_t quiet_from;    /* ms; since when nothing is queued there; 0: not looked at */

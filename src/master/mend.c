@@ -9,17 +9,11 @@
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/fdstore.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 
 enum { LOOK_MS = 1000 };
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
-
-static bool may_look(const struct master *m)
-{
-	return m->phase == MASTER_SERVE && m->starting == NULL && !m->upgrade.channel.active &&
-	       !m->heir.channel.active;
-}
 
 static void tell_processes(struct master *m)
 {
@@ -75,7 +69,7 @@ static void on_look(struct timer *t)
 	struct master *m = LIST_ENTRY(t, struct master, mend);
 
 	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
-	if (may_look(m))
+	if (master_is_alone(m))
 		LIST_FOREACH(node, &m->sockets.all)
 			look_at(m, ENTRY(node));
 }

@@ -75,6 +75,6 @@ void outcome_gone(struct master *m, const struct gen *g)
 		gone.cut, gone.refused);
 	memmove(m->status.gone + 1, m->status.gone, sizeof(m->status.gone) - sizeof(gone));
 	m->status.gone[0] = gone;
-	if (m->phase == MASTER_SERVE)
+	if (m->phase != MASTER_LEAVE)
 		outcome_write(m);
 }

@@ -17,7 +17,7 @@
 #include "master/balance.h"
 #include "master/drain.h"
 #include "master/launch.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
@@ -33,15 +33,16 @@ enum {
 	EXIT_ADDRESS = 3,
 };
 
+#define SERVING "serving: generation %u, %u worker%s"
+
 /* At the first start nobody may be reading a log yet: the terminal is told too. */
 static void complain(struct master *m, const char *prefix, const char *text)
 {
 	status_add(&m->next, text);
 	heir_say(m, "text ", text);
-	if (m->phase == MASTER_START)
+	if (m->current == NULL)
 		fprintf(stderr, "%s%s\n", prefix, text);
-	if (m->phase != MASTER_START ||
-		(m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
+	if (m->current != NULL || (m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
 		log_error("%s", text);
 }
 
@@ -62,15 +63,6 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 	complain(ctx, fault_prefix(pos), text);
 }
 
-static void describe(const struct master *m, char *buf, size_t size)
-{
-	if (m->current != NULL)
-		snprintf(buf, size, "serving: generation %u, %u worker%s", m->current->number,
-			m->current->nworkers, m->current->nworkers == 1 ? "" : "s");
-	else
-		snprintf(buf, size, "not started");
-}
-
 /* The request is over. The service manager hears of it before `h2d -s reload` can. */
 static void finish(struct master *m, bool ok)
 {
@@ -78,18 +70,17 @@ static void finish(struct master *m, bool ok)
 
 	timer_disarm(&m->loop.wheel, &m->limit);
 	m->starting = NULL;
-	describe(m, text, sizeof(text));
+	snprintf(text, sizeof(text), SERVING, m->current->number, m->current->nworkers,
+		m->current->nworkers == 1 ? "" : "s");
 	if (!ok)
 		board_count(&m->board->head, BOARD_COUNT_reloads_failed);
 	if (ok && m->next.replaced == 0)
 		status_add(&m->next, text);
-	if (m->phase == MASTER_SERVE)
-		notify_ready(text);
-	m->next.generation = m->current != NULL ? m->current->number : 0;
+	notify_ready(text);
+	m->next.generation = m->current->number;
 	outcome_end(m, ok);
-	if (m->upgrade.wanted)
-		loop_ready(&m->loop, &m->upgrade.later);
-	loop_defer(&m->loop, &m->resume);
+	if (m->phase != MASTER_PART)
+		master_go(m, MASTER_SERVE);
 }
 
 void reload_fail(struct gen *g, const char *why)
@@ -99,7 +90,7 @@ void reload_fail(struct gen *g, const char *why)
 	H2D_ASSERT(g->state == GEN_START && m->starting == g);
 	if (why != NULL)
 		complain(m, "h2d: ", why);
-	if (m->phase == MASTER_START) {
+	if (m->current == NULL) {
 		m->exit_status = 1;
 		/* Beside an old master its workers may be serving: what they have they finish. */
 		drain_all(m, heir_leave(m));
@@ -131,12 +122,11 @@ void reload_commit(struct gen *g)
 
 	timer_disarm(&m->loop.wheel, &m->limit);
 	m->current = g;
-	m->phase = MASTER_SERVE;
+	m->starting = NULL;
 	gen_go(g, GEN_SERVE);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
-	log_notice("serving: generation %u, %u worker%s", g->number, g->nworkers,
-		g->nworkers == 1 ? "" : "s");
+	log_notice(SERVING, g->number, g->nworkers, g->nworkers == 1 ? "" : "s");
 	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
 		log_warn("no user is configured: the workers run as root");
 	sandbox_log(g->conf);
@@ -259,7 +249,7 @@ static bool bind_later(struct master *m, int rc)
 {
 	uint64_t now = clock_ms();
 
-	if (m->phase != MASTER_START || !gen_may_listen_later(rc))
+	if (m->current != NULL || !gen_may_listen_later(rc))
 		return false;
 	if (m->bind_until == 0) {
 		m->bind_until = now + BIND_MS;
@@ -285,7 +275,7 @@ static void bind_all(struct master *m)
 		return;
 	}
 	reload_fail(g, NULL);
-	if (m->phase != MASTER_SERVE && gen_may_listen_later(rc))
+	if (m->current == NULL && gen_may_listen_later(rc))
 		m->exit_status = EXIT_ADDRESS;
 }
 
@@ -294,8 +284,8 @@ static void on_bind(struct timer *t)
 	bind_all(LIST_ENTRY(t, struct master, bind));
 }
 
-/* As many generations drain as may. They are not cut for it: the reload waits. */
-static bool must_wait(struct master *m)
+/* Generations that drain are not cut for another one: the reload waits while they are too many. */
+static bool wait_for_drains(struct master *m)
 {
 	unsigned n = drain_count(m), max = (unsigned)m->current->conf->max_draining;
 	bool told = m->status.waiting != 0;
@@ -312,29 +302,16 @@ static bool must_wait(struct master *m)
 	return true;
 }
 
-void reload_ask(struct master *m)
+bool reload_ask(struct master *m)
 {
-	if (timer_armed(&m->delay))
-		return;
-	m->again = m->phase != MASTER_LEAVE;
-	if (m->phase != MASTER_SERVE || m->starting != NULL || m->upgrade.channel.active ||
-		must_wait(m))
-		return;
-	m->again = false;
+	if (wait_for_drains(m))
+		return false;
 	reload_begin(m);
-}
-
-static void on_resume(struct task *t)
-{
-	struct master *m = LIST_ENTRY(t, struct master, resume);
-
-	if (m->again)
-		reload_ask(m);
+	return true;
 }
 
 void reload_init(struct master *m)
 {
-	task_init(&m->resume, on_resume);
 	drain_init(m);
 	shrink_init(m);
 	timer_init(&m->limit, on_limit);
@@ -347,7 +324,8 @@ void reload_begin(struct master *m)
 
 	H2D_ASSERT(m->starting == NULL);
 	m->begun_us = clock_read_us();
-	if (m->phase == MASTER_SERVE) {
+	if (m->current != NULL) {
+		master_go(m, MASTER_BUILD);
 		/* Before the configuration is read: `h2d -s reload` relies on it. */
 		outcome_begin(m);
 		notify_reloading("reloading");
@@ -355,7 +333,7 @@ void reload_begin(struct master *m)
 	}
 	g = gen_new(m->ov, m->kinds, m->last_number + 1, on_fault, m);
 	if (g == NULL) {
-		if (m->phase == MASTER_START) {
+		if (m->current == NULL) {
 			m->exit_status = 1;
 			drain_all(m, false);
 			return;
@@ -365,7 +343,7 @@ void reload_begin(struct master *m)
 		return;
 	}
 	adopt(m, g);
-	if (m->phase == MASTER_START) {
+	if (m->current == NULL) {
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;
 	}

@@ -10,11 +10,8 @@
 
 void reload_init(struct master *m);
 
-/*
- * Somebody wants a reload: it begins now, or when the one that runs is over and fewer generations
- * drain than may. What was asked for meanwhile is one reload.
- */
-void reload_ask(struct master *m);
+/* Begins a reload that was asked for. False: it has to wait until fewer generations drain. */
+bool reload_ask(struct master *m);
 
 /* Begins to build a generation. What comes of it is in the log, the status file and the board. */
 void reload_begin(struct master *m);

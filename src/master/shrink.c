@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/fdstore.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 
 enum {
 	LOOK_MS = 100,
@@ -41,13 +41,13 @@ static bool has_surplus(const struct master *m)
 /* Nobody but the workers of the generation that serves has the sockets, each its own. */
 static bool is_settled(const struct master *m)
 {
-	if (m->starting != NULL || m->ngens > 1 || !list_empty(&m->current->loans))
-		return false;
-	return gen_is_up(m->current);
+	return master_is_alone(m) && m->ngens == 1 && list_empty(&m->current->loans) &&
+	       gen_is_up(m->current);
 }
 
-/* Whether the kernel takes care of what is queued; if not, nothing new is queued from now on. */
-static bool migrates(struct master *m)
+/* Steers new connections away. True: the kernel hands on what is queued, too, if they are closed.
+ */
+static bool steer_away(struct master *m)
 {
 	bool all = true;
 
@@ -72,7 +72,8 @@ static unsigned count_queued(const struct sockets_entry *e)
 	return n;
 }
 
-static bool is_quiet(struct master *m)
+/* True: nothing has been queued for as long as a handshake may take. */
+static bool await_quiet(struct master *m)
 {
 	unsigned n = 0;
 
@@ -155,7 +156,7 @@ static void look(struct timer *t)
 	} else if (!is_settled(m)) {
 		m->quiet_from = 0;
 		arm(m, LOOK_MS);
-	} else if (migrates(m) || is_quiet(m)) {
+	} else if (steer_away(m) || await_quiet(m)) {
 		close_all(m);
 		arm(m, SETTLE_MS);
 	} else {

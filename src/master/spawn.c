@@ -222,7 +222,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 		.first_image = g->master->next_image,
 		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
 		.inbox = -1,
-		.heir = g->master->heir.channel.active,
+		.heir = g->master->phase == MASTER_HEIR,
 		.replaces = g->image.arg != 0,
 		.keepers = keepers,
 	};

@@ -230,7 +230,7 @@ static int newest_doubts(const struct gen *g)
 	const struct master *m = g->master;
 	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
 
-	if (m->upgrade.channel.active)
+	if (m->upgrade.doubts[1] >= 0)
 		return m->upgrade.doubts[1];
 	return newest != NULL && newest != g ? newest->doubts[1] : -1;
 }
@@ -254,7 +254,7 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 	if (!gen_message(c->gen, c->kind->gets, due, msg, fds, nfds))
 		return false;
 	if (msg->type == CTL_SERVE)
-		msg->arg = timer_armed(&c->gen->master->delay);
+		msg->arg = c->gen->master->phase == MASTER_PART;
 	if (msg->type == CTL_DRAIN)
 		msg->closing = gen_closing(c->gen, &c->gen->master->sockets);
 	return true;

@@ -14,8 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "master/master_signal.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 #include "master/reload.h"
 
@@ -29,11 +28,6 @@ static void say_gone(struct master *m, uint32_t id)
 
 	snprintf(text, sizeof(text), "%" PRIu32, id);
 	heir_say(m, "gone ", text);
-}
-
-static bool has_taken(const struct master *m)
-{
-	return m->phase == MASTER_SERVE;
 }
 
 /* The end of it. "RELOAD UPGRADE TEXT": whether each was asked for meanwhile; lines of text. */
@@ -54,11 +48,8 @@ static void settle(struct master *m, char *words)
 		status_add(&m->next, line);
 	m->next.upgrade = m->status.running;
 	m->next.upgraded = true;
-	m->again |= reload == 1;
-	m->upgrade.wanted |= upgrade == 1;
+	m->wishes |= (reload == 1) << WISH_RELOAD | (upgrade == 1) << WISH_UPGRADE;
 	reload_done(m);
-	if (m->heir.signo != 0)
-		master_signal(m, m->heir.signo);
 }
 
 /* The old master is not needed any more. */
@@ -87,6 +78,7 @@ static void take_over(struct master *m)
 		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
 	LIST_FOREACH(node, &m->sockets.all)
 		ENTRY(node)->listener.mine = ENTRY(node)->taken && !ENTRY(node)->passed;
+	master_go(m, MASTER_TAKE);
 	reload_commit(m->starting);
 	heir_say(m, "taken", "");
 	timer_init(&m->heir.last_word, on_last_word);
@@ -95,21 +87,17 @@ static void take_over(struct master *m)
 
 static void lose_old(struct master *m)
 {
-	if (has_taken(m))
+	if (m->phase == MASTER_TAKE)
 		settle_alone(m);
-	else if (m->starting != NULL)
-		reload_fail(m->starting, "the master that was to hand over is gone");
 	else
-		heir_close(m);
+		reload_fail(m->starting, "the master that was to hand over is gone");
 }
 
 static void on_message(struct master *m, char *msg)
 {
-	bool may_take = !has_taken(m) && m->starting != NULL && gen_is_up(m->starting);
-
-	if (strcmp(msg, "go") == 0 && may_take)
+	if (strcmp(msg, "go") == 0 && m->phase == MASTER_HEIR && gen_is_up(m->starting))
 		take_over(m);
-	else if (strncmp(msg, "bye ", 4) == 0 && has_taken(m))
+	else if (strncmp(msg, "bye ", 4) == 0 && m->phase == MASTER_TAKE)
 		settle(m, msg + 4);
 	else
 		lose_old(m);
@@ -133,7 +121,7 @@ bool takeover_ready(struct master *m)
 {
 	char pid[16];
 
-	if (!m->heir.channel.active)
+	if (m->phase != MASTER_HEIR)
 		return false;
 	LIST_FOREACH(node, &m->sockets.all) {
 		const struct sockets_entry *e = ENTRY(node);

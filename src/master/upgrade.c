@@ -26,7 +26,7 @@
 #include "master/bequest.h"
 #include "master/drain.h"
 #include "master/fdstore.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 
@@ -87,9 +87,7 @@ static void fail(struct master *m, const char *why)
 	m->next.upgraded = false;
 	m->next.generation = m->current->number;
 	outcome_end(m, false);
-	if (m->upgrade.wanted)
-		loop_ready(&m->loop, &m->upgrade.later);
-	loop_defer(&m->loop, &m->resume);
+	master_go(m, MASTER_SERVE);
 }
 
 static bool read_number(const char *text, uint32_t *out)
@@ -165,10 +163,9 @@ static void on_limit(struct timer *t)
 
 void upgrade_abort(struct master *m)
 {
-	if (!m->upgrade.channel.active)
+	if (m->phase != MASTER_UPGRADE)
 		return;
 	kill_it(m);
-	m->again = m->upgrade.wanted = false;
 	fail(m, "h2d is to stop");
 }
 
@@ -189,8 +186,8 @@ static void describe_outcome(struct master *m)
 static void say_bye(const struct master *m)
 {
 	char msg[STATUS_TEXT + 16];
-	int n = snprintf(
-		msg, sizeof(msg), "bye %d %d %s", m->again, m->upgrade.wanted, m->next.text);
+	int n = snprintf(msg, sizeof(msg), "bye %d %d %s", m->wishes >> WISH_RELOAD & 1,
+		m->wishes >> WISH_UPGRADE & 1, m->next.text);
 
 	if (send(m->upgrade.channel.fd, msg, (size_t)n, MSG_NOSIGNAL) < 0)
 		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
@@ -332,7 +329,7 @@ static void on_end(struct watch *w, uint32_t events)
 	struct master *m = LIST_ENTRY(w, struct master, upgrade.process);
 
 	on_channel(&m->upgrade.channel, events); /* its last words */
-	if (m->upgrade.channel.active)
+	if (m->phase == MASTER_UPGRADE)
 		fail_ended(m);
 }
 
@@ -429,10 +426,11 @@ static int begin(struct master *m)
 	return rc;
 }
 
-static void upgrade_begin(struct master *m)
+void upgrade_begin(struct master *m)
 {
 	int rc;
 
+	master_go(m, MASTER_UPGRADE);
 	log_notice("upgrading to what %s is now", m->program->argv[0]);
 	m->upgrade.began_us = clock_read_us();
 	outcome_begin(m);
@@ -446,23 +444,8 @@ static void upgrade_begin(struct master *m)
 		fail(m, strerror(-rc));
 }
 
-static void on_later(struct task *t)
-{
-	upgrade_request(LIST_ENTRY(t, struct master, upgrade.later));
-}
-
 void upgrade_init(struct master *m)
 {
 	m->upgrade = (struct upgrade){ .channel.fd = -1, .process.fd = -1, .doubts = { -1, -1 } };
 	timer_init(&m->upgrade.limit, on_limit);
-	task_init(&m->upgrade.later, on_later);
-}
-
-void upgrade_request(struct master *m)
-{
-	bool busy = m->phase == MASTER_START || m->starting != NULL || m->upgrade.channel.active;
-
-	m->upgrade.wanted = busy;
-	if (!busy && m->phase == MASTER_SERVE && !timer_armed(&m->delay))
-		upgrade_begin(m);
 }

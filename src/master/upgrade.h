@@ -14,10 +14,8 @@
 struct master;
 
 struct upgrade {
-	struct watch channel; /* to the new program; active: an upgrade runs */
+	struct watch channel; /* to the new program */
 	struct timer limit;   /* for it to be ready */
-	struct task later;    /* begins one that had to wait for a reload */
-	bool wanted;          /* such a one */
 	bool offered;         /* it was told to go on, and may serve */
 	pid_t pid;            /* of the new master; 0: not told yet */
 	struct watch process; /* its pidfd, which tells its end; not active: not told yet */
@@ -27,8 +25,8 @@ struct upgrade {
 
 void upgrade_init(struct master *m);
 
-/* Begins one, or remembers that one is wanted. What comes of it is in the log and status file. */
-void upgrade_request(struct master *m);
+/* Begins one. What comes of it is in the log and the status file. */
+void upgrade_begin(struct master *m);
 
 /* The master leaves: one that runs is given up. */
 void upgrade_abort(struct master *m);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/loan.h"
-#include "master/master_state.h"
+#include "master/master_phase.h"
 #include "master/notify.h"
 
 enum {
@@ -122,7 +122,7 @@ static void on_look(struct timer *t)
 		loan_offer(m->current);
 	if (fine)
 		notify_watchdog();
-	if (fine && (m->phase == MASTER_LEAVE || timer_armed(&m->delay)))
+	if (fine && master_is_leaving(m))
 		notify_leaving();
 }
 

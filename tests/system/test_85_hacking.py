@@ -106,6 +106,7 @@ STATES = {
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
+	"master": ("master_go", "master/master_phase.def", "MASTER"),
 }
 
 

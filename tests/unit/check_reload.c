@@ -15,10 +15,11 @@
 #include "base/log.h"
 #include "master/drain.h"
 #include "master/launch.h"
+#include "master/master_phase.h"
 #include "master/master_signal.h"
-#include "master/master_state.h"
 #include "master/reload.h"
 #include "master/supervise.h"
+#include "master/takeover.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
 #include "unit.h"
@@ -243,11 +244,15 @@ static void set_up(void)
 	m.kinds = kinds;
 	m.children = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
 	m.pidfile = PIDFILE_NONE;
+	m.heir.channel.fd = -1;
+	handover_init(&m.heir.from);
 	m.next_image = 1;
 	m.board = board_new();
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
+	master_signal_init(&m);
 	reload_init(&m);
+	upgrade_init(&m);
 	ck_assert_int_eq(loop_init(&m.loop), 0);
 	now = clock_read_us() / 1000;
 	pass(0);
@@ -438,7 +443,7 @@ START_TEST(signals_during_the_start)
 	end_turn();
 	ck_assert_uint_eq(m.last_number, 2); /* the HUP, now */
 	ck_assert_ptr_eq(m.starting->master, &m);
-	ck_assert(!m.again);
+	ck_assert(!(m.wishes & 1u << WISH_RELOAD));
 }
 END_TEST
 
@@ -848,6 +853,11 @@ START_TEST(fewer_workers)
 	pass(5000);
 	ck_assert_uint_eq(l->nslots, 4);
 	die_all(1);
+	/* A new program has the sockets, too, and does not serve yet: nobody would accept there. */
+	master_go(&m, MASTER_UPGRADE);
+	pass(5000);
+	ck_assert_uint_eq(l->nslots, 4);
+	master_go(&m, MASTER_SERVE);
 	/* At once where the kernel migrates what is queued, else after a while without a queue. */
 	for (unsigned i = 0; i < 40 && l->nslots > 2; i++)
 		pass(100);
@@ -1144,7 +1154,7 @@ START_TEST(many_drain)
 	up(worker(0, MAX + 2));
 	up(worker(1, MAX + 2));
 	end_turn();
-	ck_assert(!m.again);
+	ck_assert(!(m.wishes & 1u << WISH_RELOAD));
 	for (uint32_t g = 1; g <= MAX + 2; g++)
 		if (worker(0, g) != NULL)
 			ck_assert_int_eq(worker(0, g)->signo, 0);
@@ -1347,6 +1357,117 @@ START_TEST(gen_steps)
 }
 END_TEST
 
+/* --- phases and wishes ------------------------------------------------------------------------ */
+
+static unsigned go_on(unsigned from, unsigned to)
+{
+	m.phase = (enum master_phase)from;
+	master_go(&m, (enum master_phase)to);
+	return m.phase;
+}
+
+START_TEST(master_steps)
+{
+	states_unit_walk(&master_phases,
+		"START>HEIR START>SERVE START>LEAVE HEIR>TAKE HEIR>LEAVE TAKE>SERVE SERVE>BUILD "
+		"SERVE>UPGRADE SERVE>PART SERVE>LEAVE BUILD>SERVE BUILD>PART BUILD>LEAVE "
+		"UPGRADE>SERVE UPGRADE>LEAVE PART>LEAVE",
+		go_on);
+}
+END_TEST
+
+/* It is about to leave, once or while a generation is built: nothing begins any more. */
+START_TEST(a_delay_grants_nothing)
+{
+	write_conf("shutdown-delay = 5\n");
+	start();
+	if (_i == 1)
+		master_signal(&m, SIGHUP);
+	master_signal(&m, SIGQUIT);
+	ck_assert_int_eq(m.phase, MASTER_PART);
+	if (_i == 1) {
+		up(worker(0, 2));
+		up(worker(1, 2));
+		ck_assert_uint_eq(m.current->number, 2);
+	}
+	master_signal(&m, SIGHUP);
+	master_signal(&m, SIGUSR2);
+	end_turn();
+	ck_assert_int_eq(m.phase, MASTER_PART);
+	ck_assert_uint_eq(m.last_number, (unsigned)_i + 1);
+	if (_i == 0)
+		master_signal(&m, SIGQUIT);
+	else
+		pass(5 * SECOND);
+	ck_assert_int_eq(m.phase, MASTER_LEAVE);
+}
+END_TEST
+
+/* The old master says something. */
+static void say(int old, const char *text)
+{
+	struct watch *w = &m.heir.channel;
+
+	ck_assert_int_eq(send(old, text, strlen(text), 0), (ssize_t)strlen(text));
+	w->fn(w, EPOLLIN);
+}
+
+/* A new program, up to where its workers are up; the old master's end of the channel. */
+static int inherit(void)
+{
+	int ends[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	m.heir.channel = (struct watch){ .fn = takeover_event, .fd = ends[0] };
+	ck_assert_int_eq(loop_watch(&m.loop, &m.heir.channel, EPOLLIN), 0);
+	master_go(&m, MASTER_HEIR);
+	reload_begin(&m);
+	up(worker(0, 1));
+	up(worker(1, 1));
+	ck_assert_int_eq(m.phase, MASTER_HEIR);
+	return ends[1];
+}
+
+/* A signal before "go", or behind it, waits for the old master's last word; the strongest wins. */
+START_TEST(signals_during_a_takeover)
+{
+	static const struct {
+		int before, behind;
+		enum master_phase then;
+	} t[] = {
+		{ SIGHUP, SIGUSR2, MASTER_BUILD },
+		{ SIGTERM, SIGHUP, MASTER_LEAVE },
+		{ SIGHUP, SIGQUIT, MASTER_LEAVE },
+	};
+	int old = inherit();
+
+	master_signal(&m, t[_i].before);
+	ck_assert_int_eq(m.phase, MASTER_HEIR);
+	say(old, "go");
+	ck_assert_int_eq(m.phase, MASTER_TAKE);
+	master_signal(&m, t[_i].behind);
+	ck_assert_int_eq(m.phase, MASTER_TAKE);
+	say(old, "bye 0 0 upgraded");
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	end_turn();
+	ck_assert_int_eq(m.phase, t[_i].then);
+	close(old);
+}
+END_TEST
+
+/* The old master hands over what it was asked for and had not begun. */
+START_TEST(wishes_are_inherited)
+{
+	int old = inherit();
+
+	say(old, "go");
+	say(old, "bye 1 0 upgraded");
+	end_turn();
+	ck_assert_int_eq(m.phase, MASTER_BUILD);
+	close(old);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("reload");
@@ -1399,6 +1520,10 @@ static TCase *tests(void)
 	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);
 	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
+	tcase_add_test(t, master_steps);
+	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
+	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
+	tcase_add_test(t, wishes_are_inherited);
 	return t;
 }
 

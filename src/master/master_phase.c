@@ -1,0 +1,36 @@
+/*
+ * master_phase: writes m->phase and nothing else; reload, drain, upgrade and takeover call it where
+ * they begin something and where it is over.
+ */
+#include "master/master_phase.h"
+
+#include "base/log.h"
+
+const struct states master_phases = {
+	.of = "master",
+	.n = MASTER_PHASES,
+	.rows = {
+#define MASTER_STATE(name, next, help) { #name, next },
+#include "master/master_phase.def"
+	},
+};
+
+void master_go(struct master *m, enum master_phase phase)
+{
+	STATES_STEP(&master_phases, m->phase, phase);
+	log_debug("master: %s -> %s", states_name(&master_phases, m->phase),
+		states_name(&master_phases, phase));
+	m->phase = phase;
+	if (phase == MASTER_SERVE)
+		loop_defer(&m->loop, &m->grant);
+}
+
+bool master_is_leaving(const struct master *m)
+{
+	return m->phase == MASTER_PART || m->phase == MASTER_LEAVE;
+}
+
+bool master_is_alone(const struct master *m)
+{
+	return m->phase == MASTER_SERVE || (m->phase == MASTER_PART && m->starting == NULL);
+}
