@@ -5,129 +5,13 @@
 #include "net/ebpf.h"
 
 #include <errno.h>
+#include <linux/btf.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/log.h"
-
-/* --- instructions ----------------------------------------------------------------------------- */
-
-static void put(struct ebpf *p, int code, int dst, int src, int off, int imm)
-{
-	H2D_ASSERT(p->n < p->max);
-	p->insns[p->n++] = (struct bpf_insn){
-		.code = (uint8_t)code,
-		.dst_reg = (uint8_t)(dst & 0xf),
-		.src_reg = (uint8_t)(src & 0xf),
-		.off = (int16_t)off,
-		.imm = imm,
-	};
-}
-
-void ebpf_alu(struct ebpf *p, int op, int dst, int src)
-{
-	put(p, BPF_ALU64 | op | BPF_X, dst, src, 0, 0);
-}
-
-void ebpf_alu_k(struct ebpf *p, int op, int dst, int k)
-{
-	put(p, BPF_ALU64 | op | BPF_K, dst, 0, 0, k);
-}
-
-void ebpf_alu32(struct ebpf *p, int op, int dst, int src)
-{
-	put(p, BPF_ALU | op | BPF_X, dst, src, 0, 0);
-}
-
-void ebpf_alu32_k(struct ebpf *p, int op, int dst, int k)
-{
-	put(p, BPF_ALU | op | BPF_K, dst, 0, 0, k);
-}
-
-void ebpf_read(struct ebpf *p, int width, int dst, int src, int off)
-{
-	put(p, BPF_LDX | width | BPF_MEM, dst, src, off, 0);
-}
-
-void ebpf_load(struct ebpf *p, int dst, int src, int off)
-{
-	ebpf_read(p, BPF_W, dst, src, off);
-}
-
-void ebpf_store(struct ebpf *p, int dst, int off, int src)
-{
-	put(p, BPF_STX | BPF_W | BPF_MEM, dst, src, off, 0);
-}
-
-void ebpf_atomic_add(struct ebpf *p, int dst, int off, int src)
-{
-	put(p, BPF_STX | BPF_W | BPF_ATOMIC, dst, src, off, BPF_ADD);
-}
-
-void ebpf_atomic_swap(struct ebpf *p, int dst, int off, int src)
-{
-	put(p, BPF_STX | BPF_W | BPF_ATOMIC, dst, src, off, BPF_CMPXCHG);
-}
-
-/* 64 bits of a constant are two instructions. */
-static void put_map(struct ebpf *p, int dst, int kind, int map_fd)
-{
-	put(p, BPF_LD | BPF_DW | BPF_IMM, dst, kind, 0, map_fd);
-	put(p, 0, 0, 0, 0, 0);
-}
-
-void ebpf_map(struct ebpf *p, int dst, int map_fd)
-{
-	put_map(p, dst, BPF_PSEUDO_MAP_FD, map_fd);
-}
-
-void ebpf_map_value(struct ebpf *p, int dst, int map_fd)
-{
-	put_map(p, dst, BPF_PSEUDO_MAP_VALUE, map_fd);
-}
-
-void ebpf_call(struct ebpf *p, int helper)
-{
-	put(p, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
-}
-
-void ebpf_exit(struct ebpf *p)
-{
-	put(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-}
-
-unsigned ebpf_jump(struct ebpf *p, int op, int dst, int src)
-{
-	put(p, BPF_JMP | op | BPF_X, dst, src, 0, 0);
-	return p->n - 1;
-}
-
-unsigned ebpf_jump32(struct ebpf *p, int op, int dst, int src)
-{
-	put(p, BPF_JMP32 | op | BPF_X, dst, src, 0, 0);
-	return p->n - 1;
-}
-
-unsigned ebpf_jump_k(struct ebpf *p, int op, int dst, int k)
-{
-	put(p, BPF_JMP | op | BPF_K, dst, 0, 0, k);
-	return p->n - 1;
-}
-
-void ebpf_land(struct ebpf *p, unsigned jump)
-{
-	ebpf_land_at(p, jump, p->n);
-}
-
-void ebpf_land_at(struct ebpf *p, unsigned jump, unsigned at)
-{
-	p->insns[jump].off = (int16_t)((int)at - (int)jump - 1);
-}
-
-/* --- the kernel ------------------------------------------------------------------------------- */
 
 static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 {
@@ -166,23 +50,67 @@ static void tell_verifier(union bpf_attr *attr)
 		log_debug("eBPF program: %s", text);
 }
 
-int ebpf_load_reuseport(const struct ebpf *p)
+/* One type for all functions: the kernel wants one of each, but does not look whether it is true.
+ */
+static const struct {
+	struct btf_header head;
+	struct btf_type call, function;
+	char names[4];
+} types = {
+	.head = { .magic = BTF_MAGIC,
+		.version = BTF_VERSION,
+		.hdr_len = sizeof(struct btf_header),
+		.type_len = 2 * sizeof(struct btf_type),
+		.str_off = 2 * sizeof(struct btf_type),
+		.str_len = sizeof(types.names) },
+	.call = { .info = BTF_KIND_FUNC_PROTO << 24 },
+	.function = { .name_off = 1, .info = BTF_KIND_FUNC << 24 | BTF_FUNC_STATIC, .type = 1 },
+	.names = "\0f",
+};
+
+static int load_types(void)
 {
 	union bpf_attr attr;
-	int fd = ebpf_allowed();
 
-	if (fd < 0)
-		return fd;
+	memset(&attr, 0, sizeof(attr));
+	attr.btf = pointer(&types);
+	attr.btf_size = sizeof(types);
+	return bpf(BPF_BTF_LOAD, &attr);
+}
+
+static int load(const struct ebpf *p, int types_fd)
+{
+	union bpf_attr attr;
+	int fd;
+
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SK_REUSEPORT;
 	attr.expected_attach_type = BPF_SK_REUSEPORT_SELECT_OR_MIGRATE;
 	attr.insns = pointer(p->insns);
 	attr.insn_cnt = p->n;
+	attr.prog_btf_fd = (uint32_t)types_fd;
+	attr.func_info = pointer(p->functions);
+	attr.func_info_cnt = p->nfunctions;
+	attr.func_info_rec_size = sizeof(*p->functions);
 	attr.license = pointer("");
 	memcpy(attr.prog_name, "h2d", sizeof("h2d"));
 	fd = bpf(BPF_PROG_LOAD, &attr);
 	if (fd == -EINVAL || fd == -EACCES)
 		tell_verifier(&attr);
+	return fd;
+}
+
+int ebpf_load_reuseport(const struct ebpf *p)
+{
+	int types_fd, fd = ebpf_allowed();
+
+	if (fd < 0)
+		return fd;
+	types_fd = load_types();
+	if (types_fd < 0)
+		return types_fd;
+	fd = load(p, types_fd);
+	close(types_fd);
 	return fd;
 }
 

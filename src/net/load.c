@@ -1,7 +1,6 @@
 /*
- * load: makes the map and maps it. To the kernel all slots are one value of it, because only the
- * value of a map with one can be read without a call. The descriptor stays the master's: with it a
- * process could write to every slot.
+ * load: makes the map and maps it: the values of an array lie side by side. The descriptor stays
+ * the master's: with it a process could write to every slot.
  */
 #include "net/load.h"
 
@@ -18,7 +17,8 @@ enum { BYTES = LOAD_SLOTS * sizeof(struct load_slot) };
 int load_open(struct load *l)
 {
 	void *p;
-	int fd = ebpf_map_new(BPF_MAP_TYPE_ARRAY, BYTES, 1, BPF_F_MMAPABLE);
+	int fd = ebpf_map_new(
+		BPF_MAP_TYPE_ARRAY, sizeof(struct load_slot), LOAD_SLOTS, BPF_F_MMAPABLE);
 
 	*l = (struct load){ .fd = -1 };
 	if (fd < 0)

@@ -1,7 +1,6 @@
 /*
- * reuseport: assembles small programs, classic BPF where that can do it, because it needs no
- * right, and attaches them. An index that a group does not have makes the kernel choose in its own
- * way.
+ * reuseport: attaches small programs: classic BPF, assembled here, where that can do it, because it
+ * needs no right. An index that a group does not have makes the kernel choose in its own way.
  */
 #include "net/reuseport.h"
 
@@ -106,13 +105,14 @@ int reuseport_first(int fd, unsigned n)
 
 int reuseport_migrate(int fd)
 {
-	struct bpf_insn insns[2];
-	struct ebpf p = { .insns = insns, .max = 2 };
-	int prog, rc = 0;
+	/* return SK_PASS: no socket is named */
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = SK_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	static const struct bpf_func_info begin = { .type_id = EBPF_FUNCTION };
+	int prog = ebpf_load_reuseport(&(struct ebpf){ insns, 2, &begin, 1 }), rc = 0;
 
-	ebpf_alu_k(&p, BPF_MOV, BPF_REG_0, SK_PASS); /* return SK_PASS: no socket is named */
-	ebpf_exit(&p);
-	prog = ebpf_load_reuseport(&p);
 	if (prog < 0)
 		return prog;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, &prog, sizeof(prog)) < 0)

@@ -30,13 +30,13 @@ def house(tmp_path):
 	for name in ("src", "include"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	shutil.copy(TOP / "scripts" / "check-layers", tmp_path / "scripts")
+	for name in ("check-bpf", "check-layers"):
+		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	return tmp_path
 
 
-def check(house):
-	return subprocess.run([house / "scripts" / "check-layers"], stdout=subprocess.PIPE,
-		stderr=subprocess.STDOUT, text=True)
+def check(house, name="check-layers"):
+	return subprocess.run([house / "scripts" / name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def test_it_stands(house):
@@ -71,3 +71,11 @@ def test_a_folder_that_grows_too_large(house):
 		(house / "src" / "net" / ("more_%d.c" % n)).write_text("/* more */\n" * 400)
 	done = check(house)
 	assert done.returncode != 0 and "src/net: " in done.stdout and "over a quarter" in done.stdout, done.stdout
+
+
+def test_a_program_for_the_kernel_that_was_not_compiled(house):
+	assert check(house, "check-bpf").returncode == 0
+	path = house / "src" / "net" / "least.bpf.c"
+	path.write_text(path.read_text().replace("TRIES = 4", "TRIES = 3"))
+	done = check(house, "check-bpf")
+	assert done.returncode != 0 and "least.bpf.c has changed: run make update-bpf" in done.stdout, done.stdout

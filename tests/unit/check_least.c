@@ -6,11 +6,13 @@
 #include "net/least.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +69,24 @@ START_TEST(the_kernel_takes_it)
 		for (unsigned n = 1; n <= LOAD_SLOTS; n *= 2)
 			ck_assert_int_eq(least_try(n), 0);
 	ck_assert_int_eq(least_try(LOAD_SLOTS + 1), -E2BIG);
+}
+END_TEST
+
+/* As a service manager leaves them: without CAP_PERFMON the kernel takes less. */
+START_TEST(two_rights_are_enough)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (cannot())
+		return;
+	caps[CAP_TO_INDEX(CAP_BPF)].permitted |= CAP_TO_MASK(CAP_BPF);
+	caps[CAP_TO_INDEX(CAP_NET_ADMIN)].permitted |= CAP_TO_MASK(CAP_NET_ADMIN);
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		caps[i].effective = caps[i].permitted;
+	ck_assert_int_eq(syscall(SYS_capset, &head, caps), 0);
+	for (unsigned n = 1; n <= LOAD_SLOTS; n *= 2)
+		ck_assert_int_eq(least_try(n), 0);
 }
 END_TEST
 
@@ -308,6 +328,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_kernel_takes_it);
+	tcase_add_test(tc, two_rights_are_enough);
 	tcase_add_test(tc, the_lowest_load);
 	tcase_add_test(tc, less_than_none);
 	tcase_add_test(tc, of_equals_any);
