@@ -18,6 +18,7 @@
 #include "cli/host_check.h"
 #include "cli/options.h"
 #include "cli/signal_cmd.h"
+#include "cli/unit.h"
 #include "conf/fault.h"
 #include "keeper/compress.h"
 #include "master/gen.h"
@@ -75,6 +76,7 @@ static int test(const struct conf_override *ov)
 		rc = -1;
 	if (rc == 0) {
 		host_check(conf, print_warning, NULL);
+		unit_check_installed(conf, print_warning, NULL);
 		conf_warn(conf, print_warning, NULL);
 		user_access_check(conf, &resources.privs, print_warning, NULL);
 		upload_access_check(conf, resources.sites, print_warning, NULL);

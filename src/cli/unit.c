@@ -1,0 +1,278 @@
+/*
+ * unit: asks systemctl(1) for the unit's settings (systemd.exec(5)), and looks at each path of a
+ * configuration with them. What it does not know it lets pass: the start has the last word.
+ */
+#include "cli/unit.h"
+
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+
+struct look {
+	const struct unit *unit;
+	conf_fault_fn *warn;
+	void *ctx;
+};
+
+/* --- what systemctl says ---------------------------------------------------------------------- */
+
+static char *line_value(char *line, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(line, key, n) == 0 && line[n] == '=' ? line + n + 1 : NULL;
+}
+
+bool unit_parse(struct unit *u)
+{
+	const char *loaded = "";
+	const struct {
+		const char *key, **value;
+	} keys[] = {
+		{ "LoadState", &loaded },
+		{ "ExecStart", &u->exec },
+		{ "User", &u->user },
+		{ "ProtectSystem", &u->system },
+		{ "ProtectHome", &u->home },
+		{ "ReadWritePaths", &u->writable },
+		{ "LogsDirectory", &u->logs },
+		{ "RuntimeDirectory", &u->run },
+		{ "CapabilityBoundingSet", &u->capabilities },
+		{ "PrivateTmp", &u->tmp },
+	};
+	char *rest = u->text, *line;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		*keys[i].value = "";
+	while ((line = strsep(&rest, "\n")) != NULL)
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			char *value = line_value(line, keys[i].key);
+
+			if (value != NULL)
+				*keys[i].value = value;
+		}
+	return strcmp(loaded, "loaded") == 0;
+}
+
+/* The word behind -f or --config in `{ path=… ; argv[]=… ; … }`. */
+bool unit_starts(const struct unit *u, const char *file, const char *dflt)
+{
+	static const char *const options[] = { " -f ", " --config ", " --config=" };
+	const char *args = strstr(u->exec, "argv[]="), *named = NULL;
+	size_t n = strlen(file);
+
+	if (args == NULL)
+		return false;
+	for (size_t i = 0; named == NULL && i < sizeof(options) / sizeof(options[0]); i++) {
+		named = strstr(args, options[i]);
+		named = named != NULL ? named + strlen(options[i]) : NULL;
+	}
+	if (named == NULL)
+		return strcmp(file, dflt) == 0;
+	return strncmp(named, file, n) == 0 && (named[n] == ' ' || named[n] == '\0');
+}
+
+/* The output of systemctl, without a shell. False where it is not there, or fails. */
+static bool show(struct unit *u)
+{
+	int ends[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC), status;
+	size_t n = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		execlp("systemctl", "systemctl", "show", "--no-pager", "h2d.service", (char *)NULL);
+		_exit(EXIT_FAILURE);
+	}
+	close(null);
+	close(ends[1]);
+	while ((got = read(ends[0], u->text + n, sizeof(u->text) - 1 - n)) > 0)
+		n += (size_t)got;
+	close(ends[0]);
+	u->text[n] = '\0';
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* --- what the unit lets the master do --------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *dir, size_t n)
+{
+	if (n > 1 && dir[n - 1] == '/')
+		n--;
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0' || n == 1);
+}
+
+/* Whether path is below one of the words, each behind prefix. */
+static bool is_below_any(const char *path, const char *words, const char *prefix)
+{
+	size_t skip = strlen(prefix), n;
+
+	for (; *words != '\0'; words += n) {
+		words += strspn(words, " -+");
+		n = strcspn(words, " ");
+		if (n > 0 && strncmp(path, prefix, skip) == 0 && is_below(path + skip, words, n))
+			return true;
+	}
+	return false;
+}
+
+static bool is_home(const char *path)
+{
+	return is_below_any(path, "/home /root /run/user", "");
+}
+
+static bool is_read_only(const struct unit *u, const char *path)
+{
+	static const struct {
+		const char *protect, *folders;
+	} systems[] = {
+		{ "strict", "/" },
+		{ "full", "/usr /boot /efi /etc" },
+		{ "yes", "/usr /boot /efi" },
+	};
+
+	if (is_below_any(path, u->writable, "") || is_below_any(path, u->logs, "/var/log/") ||
+		is_below_any(path, u->run, "/run/") ||
+		(strcmp(u->tmp, "yes") == 0 && is_below_any(path, "/tmp /var/tmp", "")))
+		return false;
+	if (strcmp(u->home, "read-only") == 0 && is_home(path))
+		return true;
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		if (strcmp(u->system, systems[i].protect) == 0)
+			return is_below_any(path, systems[i].folders, "");
+	return false;
+}
+
+static bool may_pass_modes(const struct unit *u)
+{
+	return strstr(u->capabilities, "cap_dac_read_search") != NULL ||
+	       strstr(u->capabilities, "cap_dac_override") != NULL;
+}
+
+/* By modes, which bind root where it has no capability. */
+static bool may_root_read(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return true;
+	if (st.st_uid == 0)
+		return (st.st_mode & S_IRUSR) != 0;
+	return (st.st_mode & (st.st_gid == 0 ? S_IRGRP : S_IROTH)) != 0;
+}
+
+/* --- the configuration ------------------------------------------------------------------------ */
+
+static void tell(const struct look *l, const struct conf_pos *at, const char *key, const char *path,
+	const char *why, const char *cure)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s \"%.400s\": h2d.service %s (systemctl edit h2d: %.440s)",
+		key, path, why, cure);
+	l->warn(l->ctx, at, text);
+}
+
+/* A file or folder that has to be there. False: it is not, for the unit. */
+static bool check_seen(
+	const struct look *l, const struct conf_pos *at, const char *key, const char *path)
+{
+	const struct unit *u = l->unit;
+
+	if (strcmp(u->tmp, "yes") == 0 && is_below_any(path, "/tmp /var/tmp", "")) {
+		tell(l, at, key, path, "has a /tmp of its own", "PrivateTmp=no");
+		return false;
+	}
+	if ((strcmp(u->home, "yes") == 0 || strcmp(u->home, "tmpfs") == 0) && is_home(path)) {
+		tell(l, at, key, path, "sees no home", "ProtectHome=read-only");
+		return false;
+	}
+	return true;
+}
+
+static void check_read(
+	const struct look *l, const struct conf_pos *at, const char *key, const char *path)
+{
+	bool root = *l->unit->user == '\0' || strcmp(l->unit->user, "root") == 0;
+
+	if (*path != '/' || !check_seen(l, at, key, path) || !root || may_pass_modes(l->unit) ||
+		may_root_read(path))
+		return;
+	tell(l, at, key, path, "may not read it: root has no way past modes there",
+		"CapabilityBoundingSet=CAP_DAC_READ_SEARCH, or chown root");
+}
+
+static void check_write(const struct look *l, const struct conf_pos *at, const char *key,
+	const char *path, const char *folder)
+{
+	char cure[512];
+
+	if (*path != '/' || !is_read_only(l->unit, path))
+		return;
+	snprintf(cure, sizeof(cure), "ReadWritePaths=%.400s", folder);
+	tell(l, at, key, path, "may not write there", cure);
+}
+
+/* A log or the pid file: its folder is to be writable. */
+static void check_made(
+	const struct look *l, const struct conf_pos *at, const char *key, const char *path)
+{
+	char folder[PATH_MAX];
+
+	if (path == NULL || strrchr(path, '/') == NULL)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	check_write(l, at, key, path, folder);
+}
+
+static void check_server(const struct look *l, const struct conf_server *s)
+{
+	char uploads[PATH_MAX];
+
+	check_seen(l, &s->root_at, "root", s->root);
+	check_made(l, &s->log.access_log_at, "access-log", s->log.access_log);
+	check_read(l, &s->tls.certificate_at, "certificate", s->tls.certificate);
+	check_read(l, &s->tls.certificate_key_at, "certificate-key", s->tls.certificate_key);
+	if (*s->upload_dir != '\0') {
+		snprintf(uploads, sizeof(uploads), "%s/%s", s->root, s->upload_dir);
+		check_write(l, &s->upload_dir_at, "upload-dir", uploads, s->root);
+	}
+	for (unsigned i = 0; i < s->nlocations; i++)
+		if (s->locations[i].root_at.file != NULL)
+			check_seen(l, &s->locations[i].root_at, "root", s->locations[i].root);
+}
+
+void unit_check(const struct unit *u, const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	const struct look l = { .unit = u, .warn = warn, .ctx = ctx };
+
+	check_made(&l, &conf->pid_file_at, "pid-file", conf->pid_file);
+	check_made(&l, &conf->error_log_at, "error-log", conf->error_log);
+	check_made(&l, &conf->log.access_log_at, "access-log", conf->log.access_log);
+	check_read(&l, &conf->tls.certificate_at, "certificate", conf->tls.certificate);
+	check_read(&l, &conf->tls.certificate_key_at, "certificate-key", conf->tls.certificate_key);
+	for (unsigned i = 0; i < conf->nservers; i++)
+		check_server(&l, &conf->servers[i]);
+}
+
+void unit_check_installed(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	struct unit *u = malloc(sizeof(*u));
+
+	if (u != NULL && conf->path != NULL && show(u) && unit_parse(u) &&
+		unit_starts(u, conf->path, OPTIONS_FILE))
+		unit_check(u, conf, warn, ctx);
+	free(u);
+}
