@@ -30,7 +30,7 @@ def house(tmp_path):
 	for name in ("src", "include"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	for name in ("check-bpf", "check-layers"):
+	for name in ("check-bpf", "check-comments", "check-layers"):
 		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	return tmp_path
 
@@ -79,3 +79,18 @@ def test_a_program_for_the_kernel_that_was_not_compiled(house):
 	path.write_text(path.read_text().replace("TRIES = 4", "TRIES = 3"))
 	done = check(house, "check-bpf")
 	assert done.returncode != 0 and "least.bpf.c has changed: run make update-bpf" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("words, counted", [("What is left.", 1), ("The same, later.", 1), ("Of the first n bytes.", 1),
+	("whose turn it is", 1), ("Whether it is over.", 1), ("The bytes that are left.", 0), ("of one file", 0)])
+def test_a_comment_without_a_noun(house, words, counted):
+	path = house / "src" / "net" / "more.c"
+	path.write_text("/* more */\nint x; /* %s */\n" % words)
+	done = subprocess.run([house / "scripts" / "check-comments", path], stdout=subprocess.PIPE, text=True)
+	assert done.stdout.count("src/net/more.c:2: " + words) == counted, done.stdout
+
+
+def test_comments_without_nouns_are_too_many(house):
+	assert check(house, "check-comments").returncode == 0
+	(house / "src" / "net" / "more.c").write_text("/* What. */\n" * 500)
+	assert check(house, "check-comments").returncode != 0
