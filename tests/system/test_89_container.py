@@ -22,14 +22,20 @@ ENTER = """
 mount -t tmpfs tmpfs /run && mkdir /run/h2d && chown 65534 /run/h2d && ip link set lo up
 exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --bounding-set -all "$@"
 """
+# As Kubernetes' restricted profile and OpenShift have it: readOnlyRootFilesystem, a user that is in no table, group 0.
+HARDENED = """
+mount -t tmpfs -o mode=1777 tmpfs "$SHM" && mount -t tmpfs -o mode=0555 tmpfs /run && ip link set lo up
+mount --make-rprivate / && mount -o remount,bind,ro / && { ! mountpoint -q /tmp || mount -o remount,bind,ro /tmp; } && (! touch /x) 2>&-
+exec setpriv --reuid 1000690000 --regid 0 --clear-groups --no-new-privs --bounding-set -all "$@"
+"""
 
 
 class Container:
 	"""image: a folder that everybody can read, with bin/ and www/."""
-	def __init__(self, image, env):
+	def __init__(self, image, env, enter=ENTER):
 		self.log = open(os.path.join(image, "log"), "w+")
 		self.start = os.path.join(image, "bin", "container-start")
-		self.process = subprocess.Popen(["unshare", *NAMESPACES, "--mount-proc", "--kill-child", "sh", "-c", ENTER, "sh", self.start],
+		self.process = subprocess.Popen(["unshare", *NAMESPACES, "--mount-proc", "--kill-child", "sh", "-c", enter, "sh", self.start],
 			env={"PATH": os.path.dirname(self.start) + ":/usr/sbin:/usr/bin:/sbin:/bin",
 				"ROOT": os.path.join(image, "www"), "H2D_CONF": "/run/none", **env},
 			stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
@@ -88,8 +94,8 @@ def image():
 def container(image):
 	there = []
 
-	def start(**env):
-		there.append(Container(image, env))
+	def start(enter=ENTER, **env):
+		there.append(Container(image, env, enter))
 		procs.wait_for(there[-1].healthy, said="health")
 		return there[-1]
 	yield start
@@ -119,6 +125,27 @@ def test_serves_and_finishes(container, number):
 	# Not what asks every ten seconds, on a listener of its own.
 	asked = re.findall(r'"GET (\S+) [^"]*" (\d+)', c.text())
 	assert sorted(asked) == [("/", "200"), ("/healthz", "404"), ("/large", "200")], c.text()
+
+
+@pytest.mark.parametrize("shm, tmpdir", [("/dev/shm", "/tmp"), ("/mnt", "/mnt")], ids=["dev-shm", "TMPDIR"])
+def test_read_only_and_any_user(container, shm, tmpdir):
+	c = container(HARDENED, SHM=shm, TMPDIR=tmpdir)
+	assert c.run("curl", "-sS", "http://127.0.0.1:8080/").stdout == "hello from a container\n"
+	with open("/proc/%d/cmdline" % c.init()) as f:
+		assert f.read().split("\0")[1:3] == ["-f", shm + "/h2d.conf"]
+	os.kill(c.init(), signal.SIGHUP)
+	procs.wait_for(lambda: "generation 1 \u2192 2" in c.text(), said="reload")
+	os.kill(c.init(), signal.SIGTERM)
+	assert c.process.wait(procs.DEADLINE) == 0 and " error " not in c.text(), c.text()
+
+
+def test_nowhere_to_write(image):
+	c = Container(image, {"SHM": "/dev/shm"}, HARDENED.replace("1777", "0555"))
+	try:
+		assert c.process.wait(procs.DEADLINE) == 1, c.text()
+		assert "nowhere to write" in c.text() and "emptyDir" in c.text(), c.text()
+	finally:
+		c.close()
 
 
 @pytest.mark.parametrize("numbers", [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT]], ids=["TERM twice", "INT"])
