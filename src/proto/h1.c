@@ -8,6 +8,22 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
+
+const struct states h1_states = {
+	.of = "HTTP/1 connection",
+	.n = H1_STATES,
+	.rows = {
+#define H1_STATE(name, next, help) { #name, next },
+#include "proto/h1_state.def"
+	},
+};
+
+void h1_go(struct h1 *h1, enum h1_state state)
+{
+	STATES_STEP(&h1_states, h1->state, state);
+	h1->state = state;
+}
+
 static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
 {
 	struct h1 *h1 = calloc(1, sizeof(*h1));
@@ -28,7 +44,7 @@ static const struct err *h1_input(struct proto *p, const void *data, size_t *n, 
 	const uint8_t *at = data, *end = at + *n;
 
 	(void)now_ms;
-	while (at < end && !h1->closing) {
+	while (at < end && h1->state < H1_CLOSE) {
 		if (h1->stream == NULL) {
 			at += h1_parse_blank(&h1->parse, at, (size_t)(end - at));
 			if (at == end)
@@ -40,7 +56,7 @@ static const struct err *h1_input(struct proto *p, const void *data, size_t *n, 
 		if (!h1_stream_take(h1->stream, &at, end))
 			break;
 	}
-	if (!h1->closing)
+	if (h1->state < H1_CLOSE)
 		*n = (size_t)(at - (const uint8_t *)data);
 	return NULL;
 }
@@ -52,17 +68,7 @@ static enum proto_wait h1_waits(const struct proto *p)
 
 	if (s == NULL) /* a connection that is silent from its beginning is not kept for long */
 		return p->requests == 0 ? PROTO_HEADER : PROTO_IDLE;
-	if (s->part == H1_HEAD)
-		return PROTO_HEADER;
-	if (s->req.complete)
-		return PROTO_BODY;
-	if (s->req.reply.ready && h1_stream_checks_body(s))
-		return PROTO_BODY;
-	if (s->req.reply.ready)
-		return s->waiting ? PROTO_BUSY : PROTO_SEND;
-	return s->part != H1_ENDED && req_awaits_body(&s->req) && h1_stream_has_room(s)
-		       ? PROTO_BODY
-		       : PROTO_BUSY;
+	return proto_whys[h1_stream_why(s)].wait;
 }
 
 static bool h1_timed_out(struct proto *p)
@@ -93,9 +99,22 @@ static const struct err *h1_look(struct proto *p, uint64_t now_ms)
 	if (s == NULL || s->asked || s->req.reply.ready || now_ms - h1->eof_ms < H1_ASK_MS ||
 		slice_eq(s->req.protocol, SLICE("HTTP/1.0")))
 		return NULL;
-	s->asks = s->asked = true;
+	s->asked = true;
+	strbuf_add(&s->interim, SLICE("HTTP/1.1 102 Processing\r\n\r\n"));
 	h1->host->wake(h1->host);
 	return NULL;
+}
+
+static void h1_tell(const struct proto *p, struct proto_told *told)
+{
+	const struct h1 *h1 = (const struct h1 *)p;
+
+	told->state = states_name(&h1_states, h1->state);
+	if (h1->stream == NULL)
+		return;
+	told->why[h1_stream_why(h1->stream)]++;
+	told->held += h1->stream->unconsumed;
+	told->full = !h1_stream_has_room(h1->stream);
 }
 
 static void h1_ask(struct proto *p, struct lender *lender)
@@ -115,9 +134,10 @@ static void h1_drain(struct proto *p, bool patient)
 {
 	struct h1 *h1 = (struct h1 *)p;
 
-	h1->draining = true;
 	if (h1->stream == NULL && p->requests > 0 && !patient)
-		h1->closing = true;
+		h1_close_behind(h1);
+	else if (h1->state == H1_SERVE)
+		h1_go(h1, H1_DRAIN);
 	h1->host->wake(h1->host);
 }
 
@@ -125,7 +145,7 @@ static bool h1_finished(const struct proto *p)
 {
 	const struct h1 *h1 = (const struct h1 *)p;
 
-	return h1->broken || (h1->closing && h1->stream == NULL);
+	return h1->state == H1_BROKEN || (h1->state == H1_CLOSE && h1->stream == NULL);
 }
 
 static void h1_close(struct proto **pp)
@@ -147,6 +167,7 @@ const struct proto_ops h1_ops = {
 	.timed_out = h1_timed_out,
 	.look = h1_look,
 	.ask = h1_ask,
+	.tell = h1_tell,
 	.drain = h1_drain,
 	.drain_ms = H1_DRAIN_MS,
 	.finished = h1_finished,

@@ -6,6 +6,7 @@
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
 
+#include "base/states.h"
 #include "base/strbuf.h"
 #include "proto/ahead.h"
 #include "proto/h1_chunk.h"
@@ -32,20 +33,29 @@ enum {
 	H1_DRAIN_MS = 3000,
 };
 
+enum h1_state {
+#define H1_STATE(name, next, help) H1_##name,
+#include "proto/h1_state.def"
+	H1_STATES
+};
+extern const struct states h1_states;
+
 struct h1 {
 	struct proto proto;
+	enum h1_state state;
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct h1_parse parse;
 	struct h1_stream *stream; /* the request under way; NULL between two */
-	bool draining;
-	bool closing;    /* no further request; what comes is dropped */
-	bool broken;     /* a response ended before its end */
-	uint64_t eof_ms; /* when the peer's end was first looked at; 0: not yet */
+	uint64_t eof_ms;          /* when the peer's end was first looked at; 0: not yet */
 };
 
-/* What of the request is arriving. */
-enum h1_part { H1_HEAD, H1_LENGTH, H1_CHUNKED, H1_TRAILERS, H1_ENDED };
+enum h1_part {
+#define H1_PART_STATE(name, next, help) H1_PART_##name,
+#include "proto/h1_part_state.def"
+	H1_PARTS
+};
+extern const struct states h1_part_states;
 
 struct h1_stream {
 	struct h2d_req req;
@@ -61,13 +71,25 @@ struct h1_stream {
 	bool head_sent;
 	bool chunked;          /* the response is */
 	bool waiting;          /* its source has nothing yet */
-	bool asks, asked;      /* the peer whether it is there: to be sent, was said */
+	bool asked;            /* the peer, whether it is there */
 	struct strbuf interim; /* responses to be sent before the final one */
 };
 
 static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
 {
 	return (struct h1_stream *)((char *)req - offsetof(struct h1_stream, req));
+}
+
+/* h1.c */
+
+/* The only writer of h1->state: asserts the predecessor. */
+void h1_go(struct h1 *h1, enum h1_state state);
+
+/* Takes no further request. */
+static inline void h1_close_behind(struct h1 *h1)
+{
+	if (h1->state < H1_CLOSE)
+		h1_go(h1, H1_CLOSE);
 }
 
 /* h1_stream.c */
@@ -90,6 +112,7 @@ void h1_stream_refuse(struct h1_stream *s, int status);
  * or when more has come than is read for nobody.
  */
 bool h1_stream_checks_body(const struct h1_stream *s);
+enum proto_why h1_stream_why(const struct h1_stream *s);
 /* Whether more of the body is taken in now. */
 bool h1_stream_has_room(const struct h1_stream *s);
 /* The response is complete: closes the stream, unless the connection goes on and the body does too.

@@ -54,12 +54,12 @@ static bool goes_on(const struct h1_stream *s)
 	const struct h1 *h1 = s->h1;
 	const struct reply *r = &s->req.reply;
 
-	if (!s->keep || h1->draining || h1->closing)
+	if (!s->keep || h1->state != H1_SERVE)
 		return false;
 	/* The end of the connection is the end of the content (RFC 9112, 6.3). */
 	if (r->content && r->body.left == BODY_UNKNOWN && !s->chunked)
 		return false;
-	if (s->part == H1_ENDED)
+	if (s->part == H1_PART_ENDED)
 		return true;
 	/* How much of a chunked body is to come, nobody knows. */
 	if (s->head.chunked)
@@ -139,7 +139,7 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 	if (n < 0) {
 		/* The client sees it by what is missing: bytes of content-length, or the last
 		 * chunk. */
-		s->h1->broken = true;
+		h1_go(s->h1, H1_BROKEN);
 		return 0;
 	}
 	last = n == 0 || (uint64_t)n == b->left;
@@ -164,18 +164,14 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 	struct h1_stream *s = h1->stream;
 	int rv = 0;
 
-	if (s == NULL || s->req.complete || h1->broken)
+	if (s == NULL || s->req.complete || h1->state == H1_BROKEN)
 		return 0;
 	if (s->interim.n > 0 && put_interim(s, q) < 0)
 		return -1;
-	if (!s->req.reply.ready && s->asks) {
-		s->asks = false;
-		return outq_copy(q, "HTTP/1.1 102 Processing\r\n\r\n", 27);
-	}
 	if (!s->req.reply.ready) {
 		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came.
 		 */
-		if (s->part == H1_HEAD || !s->head.wants_continue || !req_awaits_body(&s->req))
+		if (s->part == H1_PART_HEAD || !s->head.wants_continue || !req_awaits_body(&s->req))
 			return 0;
 		s->head.wants_continue = false;
 		return outq_copy(q, "HTTP/1.1 100 Continue\r\n\r\n", 25);
@@ -188,7 +184,7 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 		return -1;
 	if (!s->req.reply.content)
 		rv = 1;
-	while (rv == 0 && !s->waiting && !h1->broken) {
+	while (rv == 0 && !s->waiting && h1->state != H1_BROKEN) {
 		if (outq_len(q) >= limit)
 			return 1;
 		rv = put_content(s, q, limit - outq_len(q));

@@ -81,6 +81,22 @@ static const struct stream_ops stream_ops = {
 
 /* --- its life --------------------------------------------------------------------------------- */
 
+const struct states h1_part_states = {
+	.of = "HTTP/1 request",
+	.n = H1_PARTS,
+	.rows = {
+#define H1_PART_STATE(name, next, help) { #name, next },
+#include "proto/h1_part_state.def"
+	},
+};
+
+/* The only writer of s->part: asserts the predecessor. */
+static void part_go(struct h1_stream *s, enum h1_part part)
+{
+	STATES_STEP(&h1_part_states, s->part, part);
+	s->part = part;
+}
+
 struct h1_stream *h1_stream_open(struct h1 *h1)
 {
 	struct h1_stream *s = pool_get(&pool);
@@ -91,14 +107,14 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->req.protocol = SLICE("HTTP/1.1");
 	s->req.scheme = h1->host->conn->tls ? SLICE("https") : SLICE("http");
 	s->h1 = h1;
-	s->part = H1_HEAD;
+	s->part = H1_PART_HEAD;
 	h1_head_init(&s->head);
 	h1_chunk_init(&s->chunk);
 	s->interim = (struct strbuf){ 0 };
 	s->unconsumed = 0;
 	s->unwanted = 0;
 	s->ahead.held = 0;
-	s->keep = s->head_sent = s->chunked = s->waiting = s->asks = s->asked = false;
+	s->keep = s->head_sent = s->chunked = s->waiting = s->asked = false;
 	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->header_size);
 	h1->proto.requests++;
 	return s;
@@ -119,25 +135,26 @@ void h1_stream_sent(struct h1_stream *s)
 	struct h1 *h1 = s->h1;
 
 	if (!s->keep)
-		h1->closing = true;
-	if (s->part == H1_ENDED || h1->closing)
+		h1_close_behind(h1);
+	if (s->part == H1_PART_ENDED || h1->state >= H1_CLOSE)
 		h1_stream_close(s);
 }
 
 bool h1_stream_checks_body(const struct h1_stream *s)
 {
 	/* Who waits for 100 has not sent it; and a reader of it may have to be answered early. */
-	return s->head.chunked && s->part != H1_ENDED && !s->head_sent && !s->req.body_offered &&
-	       !s->head.wants_continue && s->unwanted <= H1_UNWANTED_MAX;
+	return s->head.chunked && s->part != H1_PART_ENDED && !s->head_sent &&
+	       !s->req.body_offered && !s->head.wants_continue && s->unwanted <= H1_UNWANTED_MAX;
 }
 
 void h1_stream_refuse(struct h1_stream *s, int status)
 {
-	if (s->part == H1_HEAD)
+	if (s->part == H1_PART_HEAD)
 		s->req.authority = s->head.host;
 	s->keep = false;
-	s->part = H1_ENDED;
-	s->h1->closing = true;
+	if (s->part != H1_PART_ENDED)
+		part_go(s, H1_PART_ENDED);
+	h1_close_behind(s->h1);
 	if (s->req.complete) {
 		h1_stream_close(s);
 		return;
@@ -212,7 +229,7 @@ static const struct err *target(struct h1_stream *s)
 
 static void body_ends(struct h1_stream *s)
 {
-	s->part = H1_ENDED;
+	part_go(s, H1_PART_ENDED);
 	req_end(&s->req);
 	if (s->req.complete)
 		h1_stream_sent(s);
@@ -230,15 +247,16 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		fault(s, err);
 		return;
 	}
-	s->part = h->chunked ? H1_CHUNKED : h->length > 0 ? H1_LENGTH : H1_ENDED;
-	s->req.has_body = s->part != H1_ENDED;
+	s->req.has_body = h->chunked || h->length > 0;
+	if (s->req.has_body)
+		part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
 	if (h->has_length)
 		s->req.body_length = h->length;
 	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));
 	req_start(&s->req);
-	if (s->part == H1_ENDED)
+	if (!s->req.has_body)
 		body_ends(s);
 }
 
@@ -287,7 +305,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		if (is_no_http(s, p, *data, end)) {
 			err_log(err, req_client(&s->req));
 			COUNT(protocol_errors, 1);
-			s->h1->broken = s->h1->closing = true;
+			h1_go(s->h1, H1_BROKEN);
 			return;
 		}
 		break;
@@ -311,6 +329,21 @@ static size_t window(const struct h1_stream *s)
 bool h1_stream_has_room(const struct h1_stream *s)
 {
 	return s->unconsumed < window(s);
+}
+
+enum proto_why h1_stream_why(const struct h1_stream *s)
+{
+	const struct h2d_req *req = &s->req;
+
+	if (s->part == H1_PART_HEAD)
+		return PROTO_WHY_HEAD;
+	if (req->complete || (req->reply.ready && h1_stream_checks_body(s)))
+		return PROTO_WHY_REST;
+	if (req->reply.ready)
+		return s->waiting ? PROTO_WHY_SOURCE : PROTO_WHY_SEND;
+	if (s->part != H1_PART_ENDED && req_awaits_body(req))
+		return h1_stream_has_room(s) ? PROTO_WHY_BODY : PROTO_WHY_TAKE;
+	return req_is_in_line(req) ? PROTO_WHY_LINE : PROTO_WHY_HANDLER;
 }
 
 /* Called by ahead.c, when somebody else needs it: a smaller window is what no client notices. */
@@ -361,7 +394,7 @@ static bool got_body(struct h1_stream *s, struct slice piece)
 	if (s->unwanted <= H1_UNWANTED_MAX)
 		return true;
 	s->keep = false;
-	h1->closing = true;
+	h1_close_behind(h1);
 	if (!s->req.complete)
 		return true;
 	h1_stream_close(s);
@@ -393,7 +426,7 @@ static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_
 		got_body(s, piece);
 		break;
 	case H1_CHUNK_LAST:
-		s->part = H1_TRAILERS;
+		part_go(s, H1_PART_TRAILERS);
 		h1_parse_trailers(&s->h1->parse);
 		break;
 	case H1_CHUNK_FAULT:
@@ -419,7 +452,7 @@ static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8
 
 bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
-	if (s->part == H1_LENGTH || s->part == H1_CHUNKED) {
+	if (s->part == H1_PART_LENGTH || s->part == H1_PART_CHUNKED) {
 		size_t room = room_of(s);
 
 		if (room == 0)
@@ -428,16 +461,16 @@ bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
 			end = *data + room;
 	}
 	switch (s->part) {
-	case H1_HEAD:
+	case H1_PART_HEAD:
 		take_head(s, data, end);
 		return true;
-	case H1_LENGTH:
+	case H1_PART_LENGTH:
 		take_length(s, data, end);
 		return true;
-	case H1_CHUNKED:
+	case H1_PART_CHUNKED:
 		take_chunked(s, data, end);
 		return true;
-	case H1_TRAILERS:
+	case H1_PART_TRAILERS:
 		take_trailers(s, data, end);
 		return true;
 	default:

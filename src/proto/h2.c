@@ -178,22 +178,48 @@ static bool h2_timed_out(struct proto *p)
 	return false;
 }
 
+const struct states h2_drain_states = {
+	.of = "HTTP/2 connection",
+	.n = H2_DRAINS,
+	.rows = {
+#define H2_DRAIN_STATE(name, next, help) { #name, next },
+#include "proto/h2_drain_state.def"
+	},
+};
+
+void h2_drain_go(struct h2 *h2, enum h2_drain drain)
+{
+	STATES_STEP(&h2_drain_states, h2->drain, drain);
+	h2->drain = drain;
+}
+
 static void h2_drain(struct proto *p, bool patient)
 {
 	struct h2 *h2 = (struct h2 *)p;
 
 	(void)patient;
 	/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
-	if (h2->drain == H2_SERVING) {
-		h2->drain = H2_NOTICE_SENT;
+	if (h2->drain == H2_DRAIN_SERVE) {
+		h2_drain_go(h2, H2_DRAIN_NOTICE);
 		nghttp2_submit_shutdown_notice(h2->session);
-	} else if (h2->drain == H2_NOTICE_SENT) {
-		h2->drain = H2_GOAWAY_SENT;
+	} else if (h2->drain != H2_DRAIN_LAST) {
+		h2_drain_go(h2, H2_DRAIN_LAST);
 		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
 			nghttp2_session_get_last_proc_stream_id(h2->session), NGHTTP2_NO_ERROR,
 			NULL, 0);
 	}
 	h2->host->wake(h2->host);
+}
+
+static void h2_tell(const struct proto *p, struct proto_told *told)
+{
+	const struct h2 *h2 = (const struct h2 *)p;
+
+	told->state = states_name(&h2_drain_states, h2->drain);
+	told->held += h2->window.held;
+	told->full = h2->window.full;
+	LIST_FOREACH(node, &h2->streams)
+		told->why[h2_stream_why(LIST_ENTRY(node, struct h2_stream, node))]++;
 }
 
 static bool h2_finished(const struct proto *p)
@@ -234,6 +260,7 @@ const struct proto_ops h2_ops = {
 	.timed_out = h2_timed_out,
 	.look = h2_look,
 	.ask = h2_stream_ask_all,
+	.tell = h2_tell,
 	.drain = h2_drain,
 	.drain_ms = H2_DRAIN_MS,
 	.finished = h2_finished,

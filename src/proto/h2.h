@@ -10,6 +10,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/list.h"
+#include "base/states.h"
 #include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
@@ -29,7 +30,12 @@ enum { H2_HEAD_OVER = 4 };
 /* For the answer to the PING behind a GOAWAY notice. */
 enum { H2_DRAIN_MS = 1000 };
 
-enum h2_drain { H2_SERVING, H2_NOTICE_SENT, H2_GOAWAY_SENT };
+enum h2_drain {
+#define H2_DRAIN_STATE(name, next, help) H2_DRAIN_##name,
+#include "proto/h2_drain_state.def"
+	H2_DRAINS
+};
+extern const struct states h2_drain_states;
 
 struct h2 {
 	struct proto proto;
@@ -48,7 +54,6 @@ struct h2 {
 	bool header_open;    /* a header section is incomplete */
 	size_t dropped_size; /* of fields of the section under way that are not kept */
 	enum h2_drain drain;
-	bool drain_ping;       /* the PING behind the first GOAWAY was submitted */
 	bool asked;            /* the PING behind the peer's end was submitted */
 	const struct err *err; /* what the peer did, found in a callback */
 	const struct err *own; /* what nghttp2 found itself, and that was said */
@@ -71,7 +76,6 @@ struct h2_stream {
 	struct h2 *h2;
 	int32_t id;
 	bool waiting;      /* counted in h2->nwaiting */
-	bool deferred;     /* nghttp2 was told that the source has nothing yet */
 	bool continued;    /* 100 was sent */
 	bool nameless;     /* without :authority and host: reset behind an answer */
 	bool peer_done;    /* END_STREAM was received */
@@ -96,6 +100,11 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 	s->h2->nwaiting += waits ? 1u : -1u;
 }
 
+/* h2.c */
+
+/* The only writer of h2->drain: asserts the predecessor. */
+void h2_drain_go(struct h2 *h2, enum h2_drain drain);
+
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
@@ -106,6 +115,7 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 void h2_stream_start(struct h2_stream *s);
 /* A piece of its body came. */
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
+enum proto_why h2_stream_why(const struct h2_stream *s);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
 /* Gives kept stream memory back at a worker's end. */

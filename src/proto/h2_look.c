@@ -41,30 +41,28 @@ static void cancel(struct h2_stream *s)
 	s->h2->host->wake(s->h2->host);
 }
 
-/* Looks at a stream whose reply has content that is not all made. */
-static void look_at_reply(struct h2_stream *s, bool connection_held, uint64_t ms)
+/* Looks at a stream whose reply has content that no window lets pass. The time of the connection's
+ * is h2->patience. */
+static void look_at_window(struct h2_stream *s, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
 	struct body *body = &s->req.reply.body;
 	bool held = nghttp2_session_get_stream_remote_window_size(session, s->id) <= 0;
 
-	if ((held || connection_held) && s->h2->proto.eof) {
+	if (s->h2->proto.eof) {
 		cancel(s);
 		return;
 	}
 	/* A DATA frame at hand has its bytes from what is ready. */
-	if ((held || connection_held) && !s->h2->out_blocked && body->ops->rest != NULL)
+	if (!s->h2->out_blocked && body->ops->rest != NULL)
 		body->ops->rest(body);
-	/* It is its turn that it waits for, or the socket. */
-	if (!held && !connection_held)
-		s->patience.for_what = H2_PATIENCE_NONE;
-	else if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out,
-			 held ? ms : 0, s->h2->conf->send_ms))
+	if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
+		    s->h2->conf->send_ms))
 		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
 }
 
 /* Looks at a stream that the peer has not ended, and may. */
-static void look_at_body(struct h2_stream *s, uint64_t ms)
+static void look_at_rest(struct h2_stream *s, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
 	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0;
@@ -96,19 +94,22 @@ static void look_at_upload(struct h2_stream *s, uint64_t ms)
 	req_refuse(&s->req, 408);
 }
 
-static void look_at(struct h2_stream *s, bool connection_held, uint64_t ms)
+static void look_at(struct h2_stream *s, uint64_t ms)
 {
-	const struct h2d_req *req = &s->req;
-	bool content = req->reply.ready && req->reply.content && !req->complete;
-
-	if (req_awaits_body(req) && !s->peer_done)
+	switch (h2_stream_why(s)) {
+	case PROTO_WHY_BODY:
+	case PROTO_WHY_TAKE:
 		look_at_upload(s, ms);
-	else if (s == s->h2->opening || s->waiting)
+		break;
+	case PROTO_WHY_WINDOW:
+		look_at_window(s, ms);
+		break;
+	case PROTO_WHY_REST:
+		look_at_rest(s, ms);
+		break;
+	default: /* not the peer's doing */
 		s->patience.for_what = H2_PATIENCE_NONE;
-	else if (content)
-		look_at_reply(s, connection_held, ms);
-	else if (req->reply.ready && !s->peer_done)
-		look_at_body(s, ms);
+	}
 }
 
 /*
@@ -157,6 +158,6 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms)
 		    &h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0, h2->conf->send_ms))
 		return ERR_TIMEOUT_SEND;
 	LIST_FOREACH(node, &h2->streams)
-		look_at(LIST_ENTRY(node, struct h2_stream, node), held, ms);
+		look_at(LIST_ENTRY(node, struct h2_stream, node), ms);
 	return NULL;
 }

@@ -17,7 +17,6 @@ ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t l
 	(void)session, (void)id, (void)buf, (void)user;
 	n = b->ops->ready(b, length);
 	if (n == BODY_LATER) {
-		s->deferred = true;
 		h2_stream_waits(s, true);
 		return NGHTTP2_ERR_DEFERRED;
 	}
@@ -104,8 +103,8 @@ int h2_output(struct proto *p, struct outq *q, size_t limit)
 	more = pump(h2);
 	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that
 	 * the notice was seen. */
-	if (more == 0 && h2->drain == H2_NOTICE_SENT && !h2->drain_ping) {
-		h2->drain_ping = true;
+	if (more == 0 && h2->drain == H2_DRAIN_NOTICE) {
+		h2_drain_go(h2, H2_DRAIN_ASKED);
 		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, h2_drain_ping);
 		more = pump(h2);
 	}

@@ -23,7 +23,7 @@ static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
  */
 bool h2_recv_is_closed(const struct h2 *h2, int32_t id)
 {
-	if (id > h2->last_id || id % 2 == 0 || h2->drain == H2_GOAWAY_SENT)
+	if (id > h2->last_id || id % 2 == 0 || h2->drain == H2_DRAIN_LAST)
 		return false;
 	if (h2->reset_ms != 0 && h2->now_ms - h2->reset_ms < CLOSED_GRACE_MS)
 		return false;
@@ -165,7 +165,7 @@ static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 /* To a PING of ours. */
 static void on_answer(struct h2 *h2, const uint8_t *opaque)
 {
-	if (h2->drain == H2_NOTICE_SENT &&
+	if (h2->drain == H2_DRAIN_ASKED &&
 		memcmp(opaque, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
 		h2->proto.ops->drain(&h2->proto, false);
 	else

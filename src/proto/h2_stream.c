@@ -78,9 +78,8 @@ static void stream_resume(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
 
-	if (!s->deferred)
+	if (!s->waiting)
 		return;
-	s->deferred = false;
 	h2_stream_waits(s, false);
 	nghttp2_session_resume_data(s->h2->session, s->id);
 	s->h2->host->wake(s->h2->host);
@@ -103,22 +102,13 @@ static void say_continue(struct h2_stream *s)
 	s->h2->host->wake(s->h2->host);
 }
 
-/*
- * A body that waits for a place, or for a password's check: the place may be one that other streams
- * of the connection have.
- */
-static bool waits_in_line(const struct h2d_req *req)
-{
-	return req->body_held && !req->body_awaited && !req->body_paused && !req->reply.ready &&
-	       req->error_status == 0;
-}
-
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
 {
 	s->body += n;
 	h2_window_came(s, n);
 	req_body(&s->req, data, n);
-	if (!h2_window_make_way(s) && waits_in_line(&s->req))
+	/* The place that it waits for may be one that other streams of the connection have. */
+	if (!h2_window_make_way(s) && req_is_in_line(&s->req))
 		req_refuse(&s->req, ERR_NO_MEMORY->status);
 }
 
@@ -173,7 +163,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->req.protocol = SLICE("HTTP/2.0");
 	s->h2 = h2;
 	s->id = id;
-	s->waiting = s->deferred = s->peer_done = s->continued = s->nameless = false;
+	s->waiting = s->peer_done = s->continued = s->nameless = false;
 	s->unwanted = 0;
 	s->body = 0;
 	s->share = (struct h2_share){ 0 };
@@ -201,6 +191,27 @@ void h2_stream_close(struct h2_stream *s)
 	req_fini(&s->req);
 	h2_window_leave(s);
 	pool_put(&pool, s);
+}
+
+enum proto_why h2_stream_why(const struct h2_stream *s)
+{
+	nghttp2_session *session = s->h2->session;
+	const struct h2d_req *req = &s->req;
+
+	if (s == s->h2->opening)
+		return PROTO_WHY_HEAD;
+	if (!req->reply.ready && !s->peer_done && req_awaits_body(req))
+		return nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
+				       nghttp2_session_get_local_window_size(session) > 0
+			       ? PROTO_WHY_BODY
+			       : PROTO_WHY_TAKE;
+	if (!req->reply.ready)
+		return req_is_in_line(req) ? PROTO_WHY_LINE : PROTO_WHY_HANDLER;
+	if (!req->reply.content || req->complete)
+		return s->peer_done ? PROTO_WHY_SEND : PROTO_WHY_REST;
+	if (s->waiting)
+		return PROTO_WHY_SOURCE;
+	return h2_out_closed(s, 0) ? PROTO_WHY_WINDOW : PROTO_WHY_SEND;
 }
 
 void h2_stream_ask_all(struct proto *p, struct lender *lender)

@@ -46,6 +46,26 @@ enum proto_wait {
 	PROTO_SEND, /* only the peer holds up what there is to send or to take: look() sees to it */
 };
 
+/* What a stream waits for. */
+enum proto_why {
+#define PROTO_WHY(name, text, wait, help) PROTO_WHY_##name,
+#include "proto/proto_why.def"
+	PROTO_WHYS
+};
+
+extern const struct proto_why_row {
+	const char *text;     /* "its handler" */
+	enum proto_wait wait; /* what its connection waits for, if this is all */
+} proto_whys[PROTO_WHYS];
+
+/* What an operator is told of a connection's protocol. */
+struct proto_told {
+	const char *state;        /* of its end: h1_state.def, h2_drain_state.def */
+	unsigned why[PROTO_WHYS]; /* streams, by what they wait for */
+	size_t held;              /* bytes of request bodies that nobody has taken */
+	bool full;                /* it reads no more of them until there is room for them */
+};
+
 struct proto_ops {
 	const char *name;
 	/* NULL when memory is out. */
@@ -76,6 +96,8 @@ struct proto_ops {
 	const struct err *(*look)(struct proto *p, uint64_t now_ms);
 	/* Asks the sources of all responses (base/lender.h). */
 	void (*ask)(struct proto *p, struct lender *lender);
+	/* Adds what there is to told, which is zeroed. */
+	void (*tell)(const struct proto *p, struct proto_told *told);
 	/*
 	 * Graceful end: tell the peer, finish what is open. patient: a peer that cannot be told
 	 * before it asks again may do so. Called a second time, and not patient, when an idle peer
@@ -99,6 +121,10 @@ struct proto {
 };
 
 extern const struct proto_ops h1_ops, h2_ops;
+
+/* "3 for its handler, 1 for the peer's credit"; "" of no stream. Returns buf. */
+enum { PROTO_TOLD_TEXT = 400 };
+const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT]);
 
 /* Gives the memory they keep for reuse back to malloc. */
 void h1_trim(void);

@@ -251,6 +251,16 @@ static inline bool req_awaits_body(const struct h2d_req *req)
 	return req->body_taken && !req->reply.ready && (!req->body_held || req->body_awaited);
 }
 
+/*
+ * Whether the request waits behind others: for a password's check, or its body for a place among
+ * the files.
+ */
+static inline bool req_is_in_line(const struct h2d_req *req)
+{
+	return req->gate != NULL || (req->body_held && !req->body_awaited && !req->body_paused &&
+					    !req->reply.ready && req->error_status == 0);
+}
+
 /* For sources: bytes may be ready again. */
 void req_resume(struct h2d_req *req);
 

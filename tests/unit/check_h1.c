@@ -13,6 +13,7 @@
 #include "proto/h1.h"
 #include "request/auth_queue.h"
 #include "request/route_build.h"
+#include "states_unit.h"
 #include "unit.h"
 
 static struct pool blocks;
@@ -955,6 +956,75 @@ START_TEST(ends_in_the_middle)
 }
 END_TEST
 
+/* --- what is told ----------------------------------------------------------------------------- */
+
+/* What its one stream waits for; PROTO_WHYS: it has none. */
+static unsigned why(void)
+{
+	struct proto_told told = { 0 };
+	char text[PROTO_TOLD_TEXT], want[PROTO_TOLD_TEXT] = "";
+	unsigned found = PROTO_WHYS;
+
+	server->ops->tell(server, &told);
+	for (unsigned i = 0; i < PROTO_WHYS; i++)
+		if (told.why[i] > 0) {
+			ck_assert_uint_eq(found, PROTO_WHYS);
+			ck_assert_uint_eq(told.why[i], 1);
+			found = i;
+			snprintf(want, sizeof(want), "1 for %s", proto_whys[i].text);
+			ck_assert_int_eq(server->ops->waits(server), proto_whys[i].wait);
+		}
+	ck_assert_str_eq(proto_told_text(&told, text), want);
+	return found;
+}
+
+START_TEST(tells_why)
+{
+	static char body[H1_WINDOW];
+
+	ck_assert_uint_eq(why(), PROTO_WHYS);
+	say("POST /upload HT");
+	ck_assert_uint_eq(why(), PROTO_WHY_HEAD);
+	upload_consumes = false;
+	say("TP/1.1\r\nHost: a\r\nContent-Length: 524288\r\n\r\n");
+	ck_assert_uint_eq(why(), PROTO_WHY_BODY);
+	ck_assert_uint_eq(give(body, AHEAD_FREE, AHEAD_FREE, 1 << 18), 0);
+	ck_assert_uint_eq(why(), PROTO_WHY_TAKE);
+	ck_assert_uint_eq(give(body, H1_WINDOW - AHEAD_FREE, 10000, 1 << 18), 0);
+	ck_assert_uint_eq(why(), PROTO_WHYS);
+	say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_uint_eq(why(), PROTO_WHY_HANDLER);
+	h2d_reply_bytes(held, 200, NULL, "late", 4);
+	ck_assert_uint_eq(why(), PROTO_WHY_SEND);
+	pull(1 << 18);
+	say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_uint_eq(why(), PROTO_WHY_SOURCE);
+	h2d_resume(held);
+	pull(1 << 18);
+	say("GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+	ck_assert_uint_eq(why(), PROTO_WHY_REST);
+}
+END_TEST
+
+static unsigned go(unsigned from, unsigned to)
+{
+	struct h1 h1 = { .state = (enum h1_state)from };
+
+	h1_go(&h1, (enum h1_state)to);
+	return h1.state;
+}
+
+START_TEST(state_steps)
+{
+	states_unit_walk(&h1_states,
+		"SERVE>DRAIN SERVE>CLOSE SERVE>BROKEN DRAIN>CLOSE DRAIN>BROKEN CLOSE>BROKEN", go);
+	states_unit_walk(&h1_part_states,
+		"HEAD>LENGTH HEAD>CHUNKED HEAD>ENDED LENGTH>ENDED CHUNKED>TRAILERS CHUNKED>ENDED "
+		"TRAILERS>ENDED",
+		NULL);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("h1");
@@ -987,6 +1057,8 @@ static TCase *tests(void)
 	tcase_add_test(c, timeouts);
 	tcase_add_loop_test(c, drains, 0, 6);
 	tcase_add_test(c, ends_in_the_middle);
+	tcase_add_test(c, tells_why);
+	tcase_add_test(c, state_steps);
 	return c;
 }
 

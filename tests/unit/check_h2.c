@@ -10,6 +10,7 @@
 #include "proto/ahead.h"
 #include "proto/h2.h"
 #include "request/route_build.h"
+#include "states_unit.h"
 #include "unit.h"
 
 enum { MAX_STREAMS = 512 };
@@ -982,6 +983,57 @@ START_TEST(blocked_session_does_not_rest)
 }
 END_TEST
 
+/* How many streams wait for that, of as many as there are. */
+static unsigned waiting(enum proto_why why, unsigned of)
+{
+	struct proto_told t = { 0 };
+
+	server->ops->tell(server, &t);
+	for (unsigned i = 0; i < PROTO_WHYS; i++)
+		of -= t.why[i];
+	ck_assert_uint_eq(of, 0);
+	return t.why[why];
+}
+
+START_TEST(tells_why)
+{
+	nghttp2_settings_entry shut = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
+	nghttp2_data_provider endless = { .read_callback = read_upload };
+
+	endless.source.ptr = &endless;
+	ask("GET", "/later", NULL);
+	ask("GET", "/stream", NULL);
+	ask("POST", "/upload", &endless);
+	ask("GET", "/hello", &endless);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(waiting(PROTO_WHY_HANDLER, 4), 1);
+	ck_assert_uint_eq(waiting(PROTO_WHY_SOURCE, 4), 1);
+	ck_assert_uint_eq(waiting(PROTO_WHY_BODY, 4), 1);
+	ck_assert_uint_eq(waiting(PROTO_WHY_REST, 4), 1);
+	nghttp2_submit_settings(client, 0, &shut, 1);
+	ask("GET", "/hello", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(waiting(PROTO_WHY_WINDOW, 5), 1);
+	/* HEADERS without their end */
+	to_server((const uint8_t *)"\0\0\3\1\1\0\0\0\xb\x82\x86\x84", 12, SIZE_MAX / 2);
+	ck_assert_uint_eq(waiting(PROTO_WHY_HEAD, 6), 1);
+}
+END_TEST
+
+static unsigned go(unsigned from, unsigned to)
+{
+	struct h2 h2 = { .drain = (enum h2_drain)from };
+
+	h2_drain_go(&h2, (enum h2_drain)to);
+	return h2.drain;
+}
+
+START_TEST(drain_steps)
+{
+	states_unit_walk(&h2_drain_states, "SERVE>NOTICE NOTICE>ASKED NOTICE>LAST ASKED>LAST", go);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("h2");
@@ -1016,6 +1068,8 @@ static TCase *tests(void)
 	tcase_add_test(c, idle_session_rests);
 	tcase_add_test(c, session_with_a_stream_rests);
 	tcase_add_test(c, blocked_session_does_not_rest);
+	tcase_add_test(c, tells_why);
+	tcase_add_test(c, drain_steps);
 	return c;
 }
 
