@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
+#include "master/doubts.h"
 
 const struct states gen_states = {
 	.of = "generation",
@@ -332,11 +333,7 @@ static void close_image(struct gen *g)
 void gen_drop_image(struct gen *g)
 {
 	close_image(g);
-	for (int i = 0; i < 2; i++) {
-		if (g->doubts[i] >= 0)
-			close(g->doubts[i]);
-		g->doubts[i] = -1;
-	}
+	doubts_close(g->doubts);
 }
 
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)

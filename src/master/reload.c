@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "conf/fault.h"
 #include "master/balance.h"
+#include "master/doubts.h"
 #include "master/drain.h"
 #include "master/launch.h"
 #include "master/master_phase.h"
@@ -180,46 +181,20 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 	return 0;
 }
 
-/* Processes of other generations go on writing files, which its images will hold. */
-static void introduce_keeper(const struct gen *g)
-{
-	LIST_FOREACH(node, &g->master->gens) {
-		struct gen *other = LIST_ENTRY(node, struct gen, node);
-
-		if (other == g)
-			continue;
-		GEN_FOREACH(c, other)
-			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
-				child_send(c, DUE_KEEPER);
-	}
-}
-
 static int start_processes(struct gen *g)
 {
 	g->master->last_number = g->number;
-	introduce_keeper(g);
+	doubts_introduce(g->master);
 	GEN_FOREACH(c, g)
 		if (launch(c) < 0)
 			return -1;
 	return 0;
 }
 
-/* Workers of the old master write to them already. */
-static void take_doubts(struct gen *g)
-{
-	int *inherited = g->master->heir.from.doubts;
-
-	for (int i = 0; i < 2 && g->doubts[i] >= 0 && inherited[i] >= 0; i++) {
-		close(g->doubts[i]);
-		g->doubts[i] = inherited[i];
-		inherited[i] = -1;
-	}
-}
-
 static void adopt(struct master *m, struct gen *g)
 {
 	g->master = m;
-	take_doubts(g);
+	doubts_inherit(g);
 	launch_init(g, &m->children);
 	list_append(&m->gens, &g->node);
 	m->ngens++;

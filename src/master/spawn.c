@@ -19,6 +19,7 @@
 #include "event/sig.h"
 #include "files/doubt_client.h"
 #include "master/balance.h"
+#include "master/doubts.h"
 #include "master/master_state.h"
 #include "net/ctl_lines.h"
 #include "sandbox/sandbox.h"
@@ -76,26 +77,6 @@ static void give_image(const struct gen *g, struct child_run *r)
 		return;
 	r->image = serving->image_fds;
 	r->nimage = serving->nimage_fds;
-}
-
-/* Where keepers read doubts: its own generation's, and that of one which comes or is about to go.
- */
-static unsigned keepers_of(const struct gen *g, int fds[DOUBT_KEEPERS])
-{
-	unsigned n = 0;
-
-	LIST_FOREACH(node, &g->master->gens) {
-		const struct gen *other = LIST_ENTRY(node, struct gen, node);
-
-		if (other->doubts[1] >= 0 && n < DOUBT_KEEPERS)
-			fds[n++] = other->doubts[1];
-	}
-	/* Of the master that this one replaces, and of the one that replaces it. */
-	if (g->master->heir.from.keeper >= 0 && n < DOUBT_KEEPERS)
-		fds[n++] = g->master->heir.from.keeper;
-	if (g->master->upgrade.doubts[1] >= 0 && n < DOUBT_KEEPERS)
-		fds[n++] = g->master->upgrade.doubts[1];
-	return n;
 }
 
 /* Closes what is not on the list of the kind. */
@@ -240,7 +221,7 @@ static _Noreturn void child_main(struct child *c, int ctl)
 	if (!(gets & CHILD_KEYS))
 		tls_tickets_forget();
 	if (gets & CHILD_KEEPERS)
-		r.nkeepers = keepers_of(g, keepers);
+		r.nkeepers = doubts_find(g->master, keepers, DOUBT_KEEPERS);
 	if (gets & CHILD_LAST_IMAGE)
 		give_image(g, &r);
 	if (gets & CHILD_INBOX && g->inboxes.n > 0)

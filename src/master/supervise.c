@@ -13,6 +13,7 @@
 #include "base/human.h"
 #include "base/log.h"
 #include "master/balance.h"
+#include "master/doubts.h"
 #include "master/drain.h"
 #include "master/last_lines.h"
 #include "master/launch.h"
@@ -224,25 +225,10 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 	return false;
 }
 
-/* Where the keeper of the newest generation reads doubts; -1: that is g, or has none. */
-static int newest_doubts(const struct gen *g)
-{
-	const struct master *m = g->master;
-	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
-
-	if (m->upgrade.doubts[1] >= 0)
-		return m->upgrade.doubts[1];
-	return newest != NULL && newest != g ? newest->doubts[1] : -1;
-}
-
 static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds)
 {
-	if (due == DUE_KEEPER) {
-		*msg = (struct ctl_msg){ .type = CTL_KEEPER, .generation = c->gen->number };
-		fds[0] = newest_doubts(c->gen);
-		*nfds = 1;
-		return fds[0] >= 0;
-	}
+	if (due == DUE_KEEPER)
+		return doubts_fill(c, msg, fds, nfds);
 	if (due == DUE_LOANS)
 		return loan_fill(c, msg, fds, nfds);
 	if (due == DUE_SOCKETS)

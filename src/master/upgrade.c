@@ -24,6 +24,7 @@
 #include "image/doubt.h"
 #include "master/balance.h"
 #include "master/bequest.h"
+#include "master/doubts.h"
 #include "master/drain.h"
 #include "master/fdstore.h"
 #include "master/master_phase.h"
@@ -57,8 +58,7 @@ static void let_go(struct master *m)
 		loop_unwatch(&m->loop, &u->process);
 	close_fd(&u->channel.fd);
 	close_fd(&u->process.fd);
-	close_fd(&u->doubts[0]);
-	close_fd(&u->doubts[1]);
+	doubts_close(u->doubts);
 }
 
 /* The new master was told to go on: whatever it has done by now is undone. */
@@ -390,18 +390,6 @@ static int watch(struct master *m, int fd)
 	return loop_watch(&m->loop, &u->channel, EPOLLIN);
 }
 
-/* Workers tell the new program's keeper of changes, too: see newest_doubts() in supervise. */
-static void introduce_keeper(struct master *m)
-{
-	LIST_FOREACH(node, &m->gens) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
-		GEN_FOREACH(c, g)
-			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
-				child_send(c, DUE_KEEPER);
-	}
-}
-
 static int begin(struct master *m)
 {
 	struct handover h;
@@ -418,7 +406,7 @@ static int begin(struct master *m)
 	if (rc >= 0)
 		rc = start(m, &h, memfd, ends[1]);
 	if (rc == 0)
-		introduce_keeper(m);
+		doubts_introduce(m);
 	close(ends[1]);
 	close_fd(&memfd);
 	handover_fini(&h);

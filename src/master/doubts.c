@@ -1,0 +1,72 @@
+/*
+ * doubts: passes the sockets of doubts on; reload, upgrade, supervise and spawn call it. Nothing is
+ * read or written here.
+ */
+#include "master/doubts.h"
+
+#include <unistd.h>
+
+#include "master/master_state.h"
+
+#define GEN(n) LIST_ENTRY(n, struct gen, node)
+
+void doubts_inherit(struct gen *g)
+{
+	int *inherited = g->master->heir.from.doubts;
+
+	for (int i = 0; i < 2 && g->doubts[i] >= 0 && inherited[i] >= 0; i++) {
+		close(g->doubts[i]);
+		g->doubts[i] = inherited[i];
+		inherited[i] = -1;
+	}
+}
+
+void doubts_introduce(const struct master *m)
+{
+	LIST_FOREACH(node, &m->gens)
+		GEN_FOREACH(c, GEN(node))
+			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
+				child_send(c, DUE_KEEPER);
+}
+
+/* The end that is written to, of the newest keeper's pair; -1: that keeper is g's, or there is
+ * none. */
+static int newest(const struct master *m, const struct gen *g)
+{
+	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
+
+	if (m->upgrade.doubts[1] >= 0)
+		return m->upgrade.doubts[1];
+	return newest != NULL && newest != g ? newest->doubts[1] : -1;
+}
+
+bool doubts_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	*msg = (struct ctl_msg){ .type = CTL_KEEPER, .generation = c->gen->number };
+	fds[0] = newest(c->gen->master, c->gen);
+	*nfds = 1;
+	return fds[0] >= 0;
+}
+
+unsigned doubts_find(const struct master *m, int *fds, unsigned max)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &m->gens)
+		if (GEN(node)->doubts[1] >= 0 && n < max)
+			fds[n++] = GEN(node)->doubts[1];
+	if (m->heir.from.keeper >= 0 && n < max)
+		fds[n++] = m->heir.from.keeper;
+	if (m->upgrade.doubts[1] >= 0 && n < max)
+		fds[n++] = m->upgrade.doubts[1];
+	return n;
+}
+
+void doubts_close(int ends[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (ends[i] >= 0)
+			close(ends[i]);
+		ends[i] = -1;
+	}
+}
