@@ -1,5 +1,5 @@
 /*
- * proxy: reads both versions of the PROXY header. conn/conn_proxy.c calls it with what has come
+ * proxy: reads both versions of the PROXY header. conn/stream_handshake.c calls it with what came
  * of a connection, again from the beginning when more has; it never allocates and never keeps a
  * byte. What it does not know it refuses: whose connection it is may not be guessed.
  */

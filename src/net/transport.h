@@ -1,6 +1,6 @@
 /*
  * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Only
- * conn/conn.c calls it; what never changes after the handshake is data, not a call. All calls are
+ * src/conn/ calls it; what never changes after the handshake is data, not a call. All calls are
  * non-blocking; errors are negative errno values, -EAGAIN means: wait for the socket. The transport
  * owns its descriptor. Any call may leave bytes pending().
  */

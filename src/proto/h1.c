@@ -1,7 +1,7 @@
 /*
  * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered
  * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by
- * conn/conn.c only.
+ * src/conn/ only.
  */
 #include "proto/h1.h"
 
@@ -126,7 +126,7 @@ static void h1_ask(struct proto *p, struct lender *lender)
 }
 
 /*
- * The first request of a connection is on its way already (see conn_drain()). Of a client that
+ * The first request of a connection is on its way already (see session_drain()). Of a client that
  * asks without pause so is the next one: it is answered with "connection: close" (RFC 9112, 9.6),
  * where an end would cross it and lose it.
  */

@@ -1,6 +1,6 @@
 /*
  * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: bytes and
- * the time go in, bytes come out, no descriptor, no clock. Called by conn/conn.c only.
+ * the time go in, bytes come out, no descriptor, no clock. Called by src/conn/ only.
  */
 #ifndef H2D_PROTO_PROTO_H
 #define H2D_PROTO_PROTO_H

@@ -1,6 +1,6 @@
 /*
  * sniff: compares the first bytes of a connection with the preface of HTTP/2. Called by
- * conn/conn.c before there is a protocol; never reads from a socket.
+ * conn/stream_turn.c before there is a protocol; never reads from a socket.
  */
 #include "proto/sniff.h"
 

@@ -16,8 +16,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "conn/conn_ask.h"
-#include "conn/conn_timer.h"
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/account.h"
@@ -54,10 +52,9 @@ static void worker_go(struct worker *w, enum board_state state)
 /* What the acceptor goes by. */
 static void show_load(const struct worker *w)
 {
-	const struct conn_env *env = &w->conns;
-
 	__atomic_store_n(&w->args->board_slot->load,
-		BOARD_LOAD_OF(w->inbox_taken, env->nlive - env->nadmin), __ATOMIC_RELAXED);
+		BOARD_LOAD_OF(w->inbox_taken, w->sessions.nlive - w->sessions.nadmin),
+		__ATOMIC_RELAXED);
 }
 
 /* For requests that ask for another site than the one whose certificate was shown. */
@@ -78,7 +75,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		close(fd);
 		return;
 	}
-	if (conn_open(&w->conns, t,
+	if (stream_conn_open(&w->streams, t,
 		    &(struct http_conn){
 			    .peer = *peer,
 			    .port = addr_port(&from->addr),
@@ -107,14 +104,14 @@ static unsigned room_left(struct dispatch_host *host)
 
 static void leave_if_done(struct worker *w)
 {
-	if (w->state == BOARD_DRAIN && w->conns.nlive == 0 &&
+	if (w->state == BOARD_DRAIN && w->sessions.nlive == 0 &&
 		(w->dispatch == NULL || !w->dispatch_ops->busy(w->dispatch)))
 		loop_stop(&w->loop);
 }
 
-static void conn_gone(struct conn_env *env)
+static void session_gone(struct sessions *all)
 {
-	struct worker *w = LIST_ENTRY(env, struct worker, conns);
+	struct worker *w = LIST_ENTRY(all, struct worker, sessions);
 
 	worker_load_gone(w);
 	show_load(w);
@@ -159,11 +156,9 @@ static void serve(struct worker *w)
 
 static void cut(struct worker *w)
 {
-	w->conns.cutting = true;
 	if (w->dispatch != NULL)
 		w->dispatch_ops->stop(&w->dispatch);
-	LIST_FOREACH(node, &w->conns.live)
-		conn_kill(LIST_ENTRY(node, struct conn, node));
+	sessions_cut(&w->sessions);
 	leave_if_done(w);
 }
 
@@ -171,7 +166,7 @@ static void deadline(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, deadline);
 
-	log_notice("shutdown-timeout: %u connections cut", w->conns.nlive);
+	log_notice("shutdown-timeout: %u connections cut", w->sessions.nlive);
 	cut(w);
 }
 
@@ -181,19 +176,17 @@ static void drain(struct worker *w, uint64_t ms, uint64_t closing)
 		return;
 	worker_go(w, BOARD_DRAIN);
 	w->http.draining = true;
-	w->conns.draining = true;
 	if (w->dispatch != NULL)
 		w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
 	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
-	LIST_FOREACH(node, &w->conns.live)
-		conn_drain(LIST_ENTRY(node, struct conn, node));
+	sessions_drain(&w->sessions);
 	leave_if_done(w);
 }
 
 static void leave_now(struct worker *w)
 {
-	w->http.draining = w->conns.draining = true;
+	w->http.draining = true;
 	if (w->state != BOARD_DRAIN)
 		worker_go(w, BOARD_DRAIN);
 	cut(w);
@@ -306,7 +299,7 @@ static void ask(void *ctx, struct lender *lender)
 {
 	struct worker *w = ctx;
 
-	conn_ask_all(&w->conns, lender);
+	sessions_ask(&w->sessions, lender);
 }
 
 static void every_second(struct timer *t)
@@ -319,7 +312,7 @@ static void every_second(struct timer *t)
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
 	log_tick(false);
-	conn_timer_look(&w->conns);
+	sessions_tick(&w->sessions);
 	files_look(w->files, ask, w);
 	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
@@ -371,12 +364,12 @@ static int start_http(struct worker *w)
 	return 0;
 }
 
-static int start_conns(struct worker *w)
+static int start_sessions(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
 
 	ahead_init(&w->ahead, (uint32_t)conf->limits.receive_window);
-	w->conns.proto = (struct proto_conf){
+	w->streams.proto = (struct proto_conf){
 		.max_concurrent_streams = (uint32_t)conf->limits.max_concurrent_streams,
 		.receive_window = (uint32_t)conf->limits.receive_window,
 		.ahead = &w->ahead,
@@ -384,16 +377,16 @@ static int start_conns(struct worker *w)
 		.send_ms = conf->timeouts.send * 1000,
 		.env = &w->http,
 	};
-	w->conns.timeouts = (struct conn_timeouts){
+	w->sessions.accounts = w->accounts;
+	w->sessions.gone = session_gone;
+	w->sessions.timeouts = (struct session_timeouts){
 		.handshake = conf->timeouts.handshake * 1000,
 		.header = conf->timeouts.header * 1000,
 		.body = conf->timeouts.body * 1000,
 		.send = conf->timeouts.send * 1000,
 		.keepalive = conf->timeouts.keepalive * 1000,
 	};
-	w->conns.gone = conn_gone;
-	w->conns.input = malloc(CONN_INPUT);
-	return w->conns.input != NULL ? 0 : -1;
+	return stream_env_init(&w->streams, &w->sessions);
 }
 
 static int watch_master(struct worker *w)
@@ -435,7 +428,7 @@ static const char *worker_start(struct worker *w)
 	worker_room_start(w);
 	if (start_http(w) < 0)
 		return "access log";
-	if (start_conns(w) < 0)
+	if (start_sessions(w) < 0)
 		return "connections";
 	return watch_master(w) < 0 ? "signals" : NULL;
 }
@@ -449,8 +442,8 @@ static void worker_stop(struct worker *w)
 	worker_load_stop(w);
 	worker_room_stop(w);
 	timer_disarm(&w->loop.wheel, &w->deadline);
-	conn_env_fini(&w->conns);
-	free(w->conns.input);
+	sessions_fini(&w->sessions);
+	stream_env_fini(&w->streams);
 	offload_free(&w->handler_threads);
 	files_free(&w->files);
 	offload_free(&w->offload);
@@ -475,7 +468,7 @@ int worker_run(const struct worker_args *args)
 		log_error("start: epoll: %s", strerror(-rv));
 		return EXIT_FAILURE;
 	}
-	conn_env_init(&w.conns, &w.loop);
+	sessions_init(&w.sessions, &w.loop);
 	timer_init(&w.second, every_second);
 	timer_init(&w.deadline, deadline);
 	failed = worker_start(&w);

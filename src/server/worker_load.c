@@ -21,7 +21,7 @@ static bool writes(const struct worker *w)
 
 static uint32_t count_live(const struct worker *w)
 {
-	return w->conns.nlive - w->conns.nadmin;
+	return w->sessions.nlive - w->sessions.nadmin;
 }
 
 /* Of a listening socket, unacked is what waits to be accepted. */

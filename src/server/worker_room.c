@@ -1,7 +1,7 @@
 /*
  * worker_room: counts what a worker has room for, and pauses and resumes its dispatch strategy.
  * server/worker.c calls it when a connection was taken or has ended; it closes no connection
- * itself but for those that conn_idle_evict() has leave.
+ * itself but for those that session_idle_evict() has leave.
  */
 #include "server/worker_room.h"
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "conn/conn_idle.h"
+#include "session/session_idle.h"
 
 enum {
 	ADMIN_CONNECTIONS = 64, /* beside worker-connections */
@@ -43,29 +43,29 @@ struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connecti
 /* Admin connections have room of their own, so that an operator gets in when clients do not. */
 static unsigned taken(const struct worker *w)
 {
-	unsigned admin = w->conns.nadmin;
+	unsigned admin = w->sessions.nadmin;
 
 	if (admin > ADMIN_CONNECTIONS)
 		admin = ADMIN_CONNECTIONS;
-	return w->conns.nlive - admin - w->conns.nleaving;
+	return w->sessions.nlive - admin - w->sessions.nleaving;
 }
 
 static bool stuck(const struct worker *w)
 {
-	return taken(w) >= w->room.connections && !conn_idle_any(&w->conns);
+	return taken(w) >= w->room.connections && !session_idle_any(&w->sessions);
 }
 
 static void arm(struct worker *w)
 {
 	if (!timer_armed(&w->full.tell))
 		timer_arm(&w->loop.wheel, &w->full.tell,
-			clock_ms() + (w->conns.full ? FULL_MS : ROOM_MS));
+			clock_ms() + (w->sessions.full ? FULL_MS : ROOM_MS));
 }
 
 /* Who chooses a worker for a connection sees it at once. */
 static void set_full(struct worker *w, bool full)
 {
-	w->conns.full = full;
+	w->sessions.full = full;
 	__atomic_store_n(&w->args->board_slot->full, full, __ATOMIC_RELAXED);
 	w->dispatch_ops->pause(w->dispatch, full);
 	arm(w);
@@ -74,7 +74,7 @@ static void set_full(struct worker *w, bool full)
 /* What was idle for a moment, and could have left, may be busy now. */
 static void find_full(struct worker *w)
 {
-	if (w->state != BOARD_DRAIN && !w->conns.full && stuck(w))
+	if (w->state != BOARD_DRAIN && !w->sessions.full && stuck(w))
 		set_full(w, true);
 }
 
@@ -86,11 +86,11 @@ static void tell(struct timer *t)
 	if (w->state == BOARD_DRAIN || w->dispatch == NULL)
 		return;
 	find_full(w);
-	msg.arg = w->conns.full;
-	if (timer_armed(t) || w->conns.full == w->full.told)
+	msg.arg = w->sessions.full;
+	if (timer_armed(t) || w->sessions.full == w->full.told)
 		return;
 	if (ctl_send(w->args->ctl, &msg, NULL, 0) == 0)
-		w->full.told = w->conns.full;
+		w->full.told = w->sessions.full;
 	else
 		arm(w);
 }
@@ -136,16 +136,16 @@ void worker_room_taken(struct worker *w)
 			w->room.connections < w->args->conf->worker_connections
 				? "the limit of descriptors (RLIMIT_NOFILE)"
 				: "worker-connections",
-			w->conns.nlive);
+			w->sessions.nlive);
 	}
 	if (taken(w) > w->room.connections)
-		conn_idle_evict(&w->conns);
+		session_idle_evict(&w->sessions);
 	find_full(w);
 }
 
 void worker_room_freed(struct worker *w)
 {
-	if (w->dispatch == NULL || !w->conns.full || stuck(w))
+	if (w->dispatch == NULL || !w->sessions.full || stuck(w))
 		return;
 	set_full(w, false);
 }

@@ -5,7 +5,7 @@
 
 #include "board/admin.h"
 #include "board/recent.h"
-#include "conn/conn.h"
+#include "conn/stream_conn.h"
 #include "event/loop.h"
 #include "event/sig.h"
 #include "files/files.h"
@@ -58,7 +58,8 @@ struct worker {
 	struct files *files;
 	struct http_env http;
 	struct admin admin;
-	struct conn_env conns;
+	struct sessions sessions;
+	struct stream_env streams; /* of those of sessions that are over a descriptor */
 	struct dispatch_host dispatch_host;
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;

@@ -31,13 +31,13 @@ void worker_trim_start(void)
 
 void worker_trim_taken(struct worker *w)
 {
-	if (w->conns.nlive > w->trim.crowd)
-		w->trim.crowd = w->conns.nlive;
+	if (w->sessions.nlive > w->trim.crowd)
+		w->trim.crowd = w->sessions.nlive;
 }
 
 static void trim(struct worker *w)
 {
-	conn_env_trim(&w->conns);
+	stream_env_trim(&w->streams);
 	h1_trim();
 	h2_trim();
 	body_queue_trim();
@@ -63,14 +63,14 @@ void worker_trim_look(struct worker *w)
 {
 	struct worker_trim *t = &w->trim;
 	int64_t n = work(t);
-	bool left = t->crowd >= LEAST && w->conns.nlive <= t->crowd / 2;
+	bool left = t->crowd >= LEAST && w->sessions.nlive <= t->crowd / 2;
 	bool calm = t->work >= LEAST && n <= t->work / CALM;
 
 	if (!left && !calm) {
 		t->away = 0;
 	} else if (++t->away == AWAY) {
 		t->away = 0;
-		t->crowd = w->conns.nlive;
+		t->crowd = w->sessions.nlive;
 		t->work = n;
 		trim(w);
 	}

@@ -101,7 +101,7 @@ def test_an_untrue_line_is_found(line, why):
 
 
 STATES = {
-	"connection": ("conn_go", "conn/conn_state.def", "CONN"),
+	"connection": ("session_go", "session/session_state.def", "SESSION"),
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),

@@ -1,6 +1,7 @@
 /*
- * check_conn: a connection over a socketpair with a nghttp2 client at its other end: the preface in
- * pieces, half-closed peers, peers that do not read, draining, timeouts. No TLS, no files.
+ * check_stream_conn: a connection over a socketpair with a nghttp2 client at its other end: the
+ * preface in pieces, half-closed peers, peers that do not read, draining, timeouts. No TLS, no
+ * files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,22 +14,20 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "conn/conn_ask.h"
-#include "conn/conn_idle.h"
-#include "conn/conn_state.h"
-#include "conn/conn_timer.h"
+#include "conn/stream_conn.h"
 #include "net/tcp.h"
 #include "proto/ahead.h"
 #include "request/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
-#include "states_unit.h"
+#include "session/session_idle.h"
 #include "unit.h"
 
 enum { BIG = 8 << 20 };
 
 static struct loop loop;
-static struct conn_env env;
+static struct sessions all;
+static struct stream_env env;
 static struct ahead ahead;
 static struct http_env http;
 static struct route_build routes;
@@ -167,7 +166,7 @@ static void connect_pair(void)
 	peer = fds[0];
 	t = tcp_open(fds[1]);
 	ck_assert_ptr_nonnull(t);
-	ck_assert_int_eq(conn_open(&env, t, &(struct http_conn){ 0 }), 0);
+	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }), 0);
 }
 
 static void setup(void)
@@ -184,12 +183,13 @@ static void setup(void)
 		.header_fields = 128,
 		.header_size = 4096,
 		.accounts = accounts_new(64) };
-	conn_env_init(&env, &loop);
+	sessions_init(&all, &loop);
+	all.accounts = http.accounts;
+	all.timeouts = (struct session_timeouts){ 5000, 5000, 5000, 5000, 5000 };
+	ck_assert_int_eq(stream_env_init(&env, &all), 0);
 	ahead_init(&ahead, 1 << 20);
 	env.proto =
 		(struct proto_conf){ .max_concurrent_streams = 100, .ahead = &ahead, .env = &http };
-	env.timeouts = (struct conn_timeouts){ 5000, 5000, 5000, 5000, 5000 };
-	env.input = malloc(CONN_INPUT);
 	nghttp2_session_callbacks_new(&cb);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_chunk);
@@ -204,13 +204,13 @@ static void setup(void)
 static void teardown(void)
 {
 	close(peer);
-	while (env.nlive > 0)
+	while (all.nlive > 0)
 		ck_assert_int_eq(loop_turn(&loop, 5), 0);
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	nghttp2_session_del(client);
-	conn_env_fini(&env);
+	sessions_fini(&all);
+	stream_env_fini(&env);
 	accounts_free(&http.accounts);
-	free(env.input);
 	loop_fini(&loop);
 	route_build_free(&routes);
 	h1_fini();
@@ -229,9 +229,9 @@ static unsigned list_len(const struct list *l)
 	return n;
 }
 
-static struct conn *only_conn(void)
+static struct stream_conn *only_conn(void)
 {
-	return LIST_ENTRY(env.live.next, struct conn, node);
+	return (struct stream_conn *)LIST_ENTRY(all.live.next, struct session, node);
 }
 
 /* --- cases ------------------------------------------------------------------------------------ */
@@ -341,14 +341,14 @@ START_TEST(names_the_peer)
 	int fd = memfd_create("log", MFD_CLOEXEC);
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_ptr_null(addr_parse("192.0.2.7:1", &only_conn()->http.peer));
+	ck_assert_ptr_null(addr_parse("192.0.2.7:1", &only_conn()->session.http.peer));
 	if (_i == 0)
 		broken.recv = broken_recv;
 	else
 		broken.handshake = broken_handshake;
 	only_conn()->transport->ops = &broken;
 	log_to(fd);
-	TURN_UNTIL(env.nlive == 0);
+	TURN_UNTIL(all.nlive == 0);
 	log_to(STDERR_FILENO);
 	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	ck_assert_msg(
@@ -370,7 +370,7 @@ START_TEST(requests_behind_a_full_queue)
 	client_send(SIZE_MAX / 2);
 	for (int i = 0; i < 50; i++)
 		ck_assert_int_eq(loop_turn(&loop, 0), 0);
-	ck_assert(only_conn()->blocked);
+	ck_assert(stream_is(only_conn(), STREAM_BLOCKED));
 	for (int i = 0; i < 40; i++)
 		ask("/");
 	client_send(SIZE_MAX / 2);
@@ -460,7 +460,7 @@ START_TEST(drains_idle)
 {
 	ask("/");
 	TURN_UNTIL(ended == 1);
-	conn_drain(only_conn());
+	session_drain(&only_conn()->session);
 	TURN_UNTIL(peer_eof);
 	ck_assert_int_ge(goaways, 1); /* an idle nghttp2 client reads no further than the first */
 }
@@ -480,17 +480,17 @@ START_TEST(makes_room)
 	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
 	ask("/big");
 	client_send(SIZE_MAX / 2);
-	conn_idle_evict(&env); /* what it asks for is on its way */
+	session_idle_evict(&all); /* what it asks for is on its way */
 	for (idle = 0; idle < MORE; idle++) {
 		connect_pair();
 		others[idle] = peer;
 		ck_assert_int_eq(send(peer, get, sizeof(get) - 1, 0), sizeof(get) - 1);
 	}
 	peer = first;
-	TURN_UNTIL(list_len(&env.idle) == MORE);
+	TURN_UNTIL(list_len(&all.idle) == MORE);
 	for (unsigned i = 0; i < MORE; i++)
-		conn_idle_evict(&env);
-	TURN_UNTIL(list_empty(&env.idle));
+		session_idle_evict(&all);
+	TURN_UNTIL(list_empty(&all.idle));
 	hold_reading = false;
 	TURN_UNTIL(ended == 2);
 	ck_assert_uint_eq(body_bytes, 5 + BIG);
@@ -502,7 +502,7 @@ END_TEST
 START_TEST(drains_while_young)
 {
 	/* Accepted, nothing said yet: the first request is answered all the same. */
-	conn_drain(only_conn());
+	sessions_drain(&all);
 	ask("/");
 	TURN_UNTIL(peer_eof);
 	ck_assert_int_eq(ended, 1);
@@ -516,27 +516,27 @@ START_TEST(timeouts)
 
 	switch (_i) {
 	case 0: /* the preface never ends */
-		env.timeouts.header = 50;
+		all.timeouts.header = 50;
 		ck_assert_int_eq(send(peer, "PRI * ", 6, 0), 6);
 		break;
 	case 1: /* a header section never ends */
-		env.timeouts.header = 50;
+		all.timeouts.header = 50;
 		client_send(SIZE_MAX / 2);
 		ck_assert_int_eq(send(peer, "\0\0\5\1\4\0\0\0\1\x82", 10, 0), 10);
 		break;
 	case 2: /* nothing is asked */
-		env.timeouts.keepalive = 50;
+		all.timeouts.keepalive = 50;
 		client_send(SIZE_MAX / 2);
 		break;
 	default: /* nothing is read */
-		env.proto.send_ms = env.timeouts.send = 50;
+		env.proto.send_ms = all.timeouts.send = 50;
 		hold_reading = true;
 		ask("/big");
 		client_send(SIZE_MAX / 2);
 	}
-	for (uint64_t end = clock_read_us() + 30000000; env.nlive > 0;) {
+	for (uint64_t end = clock_read_us() + 30000000; all.nlive > 0;) {
 		ck_assert_msg(clock_read_us() < end, "case %d", _i);
-		conn_timer_look(&env);
+		sessions_tick(&all);
 		if (_i == 2) {
 			client_recv();
 			client_send(SIZE_MAX / 2);
@@ -582,20 +582,20 @@ START_TEST(lender_is_answered)
 		TURN_UNTIL(body_bytes == 1);
 	ck_assert_uint_gt(lent_ref.count, _i < 2 ? 2 : 1);
 	answer = LENDER_COPIES;
-	conn_ask_all(&env, &lender);
+	sessions_ask(&all, &lender);
 	ck_assert_uint_gt(asked, BIG / 2);
 	ck_assert_uint_lt(asked, BIG);
-	ck_assert_int_eq(env.nlive, 1);
+	ck_assert_int_eq(all.nlive, 1);
 	if (_i & 1) {
 		answer = LENDER_REFUSES;
 		closed_by = NGHTTP2_INTERNAL_ERROR;
-		conn_ask_all(&env, &lender);
+		sessions_ask(&all, &lender);
 	}
 	hold_reading = false;
 	nghttp2_submit_window_update(client, 0, 1, BIG - 1);
 	if (_i == 1)
 		/* What was made cannot be unmade. */
-		TURN_UNTIL(env.nlive == 0);
+		TURN_UNTIL(all.nlive == 0);
 	else
 		TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(lent_ref.count, 1);
@@ -603,27 +603,9 @@ START_TEST(lender_is_answered)
 }
 END_TEST
 
-static unsigned go(unsigned from, unsigned to)
-{
-	struct conn c = { .state = (enum conn_state)from };
-
-	list_init(&c.idle);
-	conn_go(&c, (enum conn_state)to);
-	return c.state;
-}
-
-START_TEST(state_matrix)
-{
-	states_unit_walk(&conn_states,
-		"HANDSHAKE>OPEN HANDSHAKE>DEAD OPEN>DRAIN OPEN>LINGER OPEN>DEAD DRAIN>LINGER "
-		"DRAIN>DEAD LINGER>DEAD",
-		go);
-}
-END_TEST
-
 static TCase *tests(void)
 {
-	TCase *c = tcase_create("conn");
+	TCase *c = tcase_create("stream_conn");
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 30);
@@ -640,8 +622,7 @@ static TCase *tests(void)
 	tcase_add_test(c, drains_while_young);
 	tcase_add_loop_test(c, timeouts, 0, 4);
 	tcase_add_loop_test(c, lender_is_answered, 0, 4);
-	tcase_add_test(c, state_matrix);
 	return c;
 }
 
-UNIT_MAIN("conn")
+UNIT_MAIN("stream_conn")

@@ -1,0 +1,176 @@
+/*
+ * stream_handshake: looks at what has come without taking it (MSG_PEEK), then takes the PROXY
+ * header and not a byte more: what follows may be TLS, which reads the socket itself. stream_turn.c
+ * calls it in each turn until the handshake is over; its timeout bounds that.
+ */
+#include "conn/stream_handshake.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "net/proxy.h"
+#include "net/tcp.h"
+#include "request/account.h"
+
+/* --- the PROXY header ------------------------------------------------------------------------- */
+
+static bool refuse(struct stream_conn *c, const struct err *err)
+{
+	COUNT(proxy_refused, 1);
+	err_log(err, &c->session.http.peer);
+	session_kill(&c->session);
+	return false;
+}
+
+/* Up to n bytes into the buffer that all connections share, behind what is held of the header. */
+static ssize_t receive(struct stream_conn *c, size_t n, int flags)
+{
+	ssize_t got;
+
+	do
+		got = recv(c->transport->fd, c->env->input + c->held.bytes.n, n, flags);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+/* Reads again what was looked at, as far as it is of the header. */
+static bool take(struct stream_conn *c, size_t n)
+{
+	if (receive(c, n, MSG_WAITALL) == (ssize_t)n)
+		return true;
+	session_kill(&c->session);
+	return false;
+}
+
+/*
+ * From here on the connection is the client's: what its requests say of other addresses is believed
+ * only if the client is a trusted proxy itself.
+ */
+static void settle(struct stream_conn *c, const struct proxy *p)
+{
+	struct http_conn *http = &c->session.http;
+
+	http->proxy_awaited = false;
+	if (p->source == PROXY_LOCAL)
+		return;
+	http->trusted = false;
+	http->client_tls = p->tls;
+	if (p->source == PROXY_UNKNOWN)
+		return;
+	log_debug("connection %s: passed on for %s", ADDR_HOST(&http->peer), ADDR_HOST(&p->client));
+	http->peer = p->client;
+	http->trusted = proxies_trust(&c->env->proto.env->sites->proxies, &p->client);
+	if (http->admin)
+		return;
+	account_close(&http->account);
+	http->account = account_open(c->session.all->accounts, &p->client);
+}
+
+/* n more bytes are there, behind what is held. True: more may be, at once. */
+static bool look(struct stream_conn *c, size_t n)
+{
+	size_t held = c->held.bytes.n;
+	struct proxy p;
+
+	if (held > 0)
+		memcpy(c->env->input, c->held.bytes.p, held);
+	switch (proxy_parse(slice_of(c->env->input, held + n), &p)) {
+	case PROXY_MORE:
+		if (!take(c, n))
+			return false;
+		if (input_backlog_add(&c->held, (char *)c->env->input + held, n) == 0)
+			return true;
+		session_kill(&c->session);
+		return false;
+	case PROXY_BAD:
+		return refuse(c, ERR_PROXY_HEADER);
+	default:
+		if (take(c, p.length - held)) {
+			input_backlog_clear(&c->held);
+			settle(c, &p);
+		}
+		return false;
+	}
+}
+
+/* True: the header is read. False: more of it has to come, or c is dead, for it has none, or its
+ * proxy is not trusted. */
+static bool take_proxy_header(struct stream_conn *c)
+{
+	ssize_t n;
+
+	if (!c->session.http.trusted)
+		return refuse(c, ERR_PROXY_UNTRUSTED);
+	do {
+		n = receive(c, PROXY_MAX - c->held.bytes.n, MSG_PEEK);
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n <= 0 && c->held.bytes.n > 0)
+			return refuse(c, ERR_PROXY_HEADER);
+		/* A peer that says nothing has only looked whether h2d listens. */
+		if (n <= 0)
+			session_kill(&c->session);
+	} while (n > 0 && look(c, (size_t)n));
+	return !c->session.http.proxy_awaited;
+}
+
+/* --- the handshake ---------------------------------------------------------------------------- */
+
+/*
+ * Puts a cleartext transport in the place of TLS, over the same descriptor: nothing was sent yet.
+ * How many bytes the client has said: they are in env->input. 0: it speaks something else, or
+ * memory is out.
+ */
+static size_t turn_to_cleartext(struct stream_conn *c)
+{
+	struct slice said = c->transport->said;
+	struct transport *tcp;
+
+	if (said.n == 0 || said.n > STREAM_INPUT)
+		return 0;
+	tcp = tcp_open(c->transport->fd);
+	if (tcp == NULL)
+		return 0;
+	memcpy(c->env->input, said.p, said.n);
+	c->transport->fd = -1;
+	c->transport->ops->close(&c->transport);
+	c->transport = tcp;
+	c->session.http.tls = false;
+	c->session.http.misses_tls = true;
+	return said.n;
+}
+
+bool stream_handshake(struct stream_conn *c, size_t *said)
+{
+	struct http_conn *http = &c->session.http;
+	int rv;
+
+	*said = 0;
+	if (http->proxy_awaited && !take_proxy_header(c))
+		return false;
+	rv = c->transport->ops->handshake(c->transport);
+	if (rv == -EAGAIN) {
+		/* The last bytes and the end came in one event: there will be no other. */
+		if (stream_is(c, STREAM_HANGUP))
+			loop_ready(c->session.all->loop, &c->again);
+		return false;
+	}
+	if (rv < 0) {
+		COUNT(handshake_failures, 1);
+		*said = turn_to_cleartext(c);
+		if (*said == 0) {
+			session_kill(&c->session);
+			return false;
+		}
+	}
+	if (http->tls)
+		OBSERVE(handshake_us, (int64_t)(clock_read_us() - c->opened_us));
+	http->certificate = c->transport->certificate;
+	http->tls_version = c->transport->tls_version;
+	http->tls_cipher = c->transport->tls_cipher;
+	return true;
+}

@@ -1,0 +1,390 @@
+/*
+ * stream_turn: what the loop calls for a connection, and the protocol by its host. Nothing but this
+ * file reads, feeds and writes one.
+ */
+#include "conn/stream_turn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "conn/stream_handshake.h"
+#include "session/session_timer.h"
+
+enum {
+	READ_BUDGET =
+		2 * STREAM_INPUT, /* bytes per turn and connection, and so at most 14 000 frames */
+	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
+	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than it was offered */
+	READ_CALLS = 4,          /* of recv() per turn: ciphertext may be work and no bytes */
+	LINGER_QUIET_MS = 2000,  /* without a byte of the peer's */
+	LINGER_WHOLE_MS = 30000, /* in all */
+	LINGER_BYTES_MAX = 16 << 20,
+};
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/*
+ * Everything is sent, the own end included, and the peer's is waited for, with what still comes
+ * read and dropped: a close with something unread is a reset, which destroys what the peer has not
+ * read.
+ */
+static void conn_linger(struct stream_conn *c)
+{
+	input_backlog_clear(&c->held);
+	session_go(&c->session, SESSION_LINGER);
+	c->linger_end_ms = clock_ms() + LINGER_WHOLE_MS;
+	c->lingered = 0;
+	session_timer_set(&c->session, LINGER_QUIET_MS);
+	stream_set(c, STREAM_READABLE);
+	loop_ready(c->session.all->loop, &c->again);
+}
+
+/*
+ * A peer that goes on sending a body that was refused reads the answer behind it; but not all of a
+ * flood is waited for.
+ */
+static void conn_drop(struct stream_conn *c, size_t n)
+{
+	c->lingered += n;
+	if (!c->session.all->draining && c->lingered <= LINGER_BYTES_MAX &&
+		clock_ms() + LINGER_QUIET_MS <= c->linger_end_ms)
+		session_timer_set(&c->session, LINGER_QUIET_MS);
+}
+
+static void conn_fail(struct stream_conn *c, const struct err *err)
+{
+	err_log(err, &c->session.http.peer);
+	if (err->h2_code != 0)
+		COUNT(protocol_errors, 1);
+	stream_set(c, STREAM_CLOSING);
+}
+
+/* Everything is written: close without a reset that would destroy what is under way. */
+static void conn_end(struct stream_conn *c)
+{
+	c->transport->ops->shutdown(c->transport);
+	if (stream_is(c, STREAM_EOF))
+		session_kill(&c->session);
+	else
+		conn_linger(c);
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+/* True once nothing is left to send, neither here nor in the transport. */
+static bool conn_empty(const struct stream_conn *c)
+{
+	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
+}
+
+/* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
+static int conn_write(struct stream_conn *c)
+{
+	/* What is made cannot be overtaken by what is more urgent (RFC 9218). */
+	size_t piece = stream_is(c, STREAM_TIGHT) ? WRITE_TIGHT : WRITE_PIECE, offered;
+	int more = 0;
+	ssize_t n;
+
+	if (c->proto != NULL)
+		more = c->proto->ops->output(c->proto, &c->out, piece);
+	if (more < 0)
+		return -1;
+	if (conn_empty(c))
+		return more;
+	offered = outq_len(&c->out) < WRITE_PIECE ? outq_len(&c->out) : WRITE_PIECE;
+	n = c->transport->ops->send(c->transport, &c->out, WRITE_PIECE);
+	if (n == -EAGAIN) {
+		stream_set(c, STREAM_BLOCKED | STREAM_TIGHT);
+		return 0;
+	}
+	if (n < 0) {
+		log_debug("connection %s: send: %s", ADDR_HOST(&c->session.http.peer),
+			strerror((int)-n));
+		return -1;
+	}
+	COUNT(bytes_out, n);
+	c->taken += (uint64_t)n;
+	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
+		stream_set(c, STREAM_BLOCKED | STREAM_TIGHT);
+		return 0;
+	}
+	stream_clear(c, STREAM_TIGHT);
+	/* Cut by our own limit, the socket is not full, and no event would come. */
+	return more || outq_len(&c->out) > 0;
+}
+
+/* Looks whether nothing more will come or go. The protocol is told of the peer's end. */
+static bool conn_find_end(struct stream_conn *c)
+{
+	if (stream_is(c, STREAM_CLOSING))
+		return true;
+	if (c->proto == NULL)
+		return stream_is(c, STREAM_EOF);
+	if (c->proto->ops->finished(c->proto))
+		return true;
+	if (!stream_is(c, STREAM_EOF))
+		return false;
+	/* A peer that says no more never opens a window that holds something up. */
+	if (c->proto->ops->waits(c->proto) != PROTO_BUSY)
+		return true;
+	c->proto->eof = true;
+	return c->proto->ops->look != NULL && c->proto->ops->look(c->proto, clock_ms()) != NULL;
+}
+
+/*
+ * Offers bytes to the protocol; how many it did not take. Output is made in between, not written:
+ * there is still one write per turn.
+ */
+static size_t feed(struct stream_conn *c, const char *p, size_t n)
+{
+	bool made = false;
+
+	while (n > 0 && !stream_is(c, STREAM_CLOSING)) {
+		size_t taken = n;
+		const struct err *err = c->proto->ops->input(c->proto, p, &taken, clock_ms());
+
+		if (err != NULL) {
+			conn_fail(c, err);
+			break;
+		}
+		p += taken;
+		n -= taken;
+		if (n == 0 || (taken == 0 && made))
+			return n;
+		if (c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) < 0) {
+			session_kill(&c->session);
+			break;
+		}
+		made = true;
+	}
+	return 0;
+}
+
+/* True if the protocol took some of what was held. */
+static bool conn_retry(struct stream_conn *c)
+{
+	size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
+
+	input_backlog_skip(&c->held, n - left);
+	return left < n;
+}
+
+static void conn_flush(struct stream_conn *c)
+{
+	int more = 0;
+
+	if (!session_speaks(&c->session))
+		return;
+	if (c->written_turn == c->session.all->loop->turns) {
+		loop_ready(c->session.all->loop, &c->again);
+		return;
+	}
+	c->written_turn = c->session.all->loop->turns;
+	if (!stream_is(c, STREAM_BLOCKED))
+		more = conn_write(c);
+	if (more < 0) {
+		session_kill(&c->session);
+		return;
+	}
+	if (more > 0)
+		loop_ready(c->session.all->loop, &c->again);
+	else if (conn_empty(c) && conn_find_end(c))
+		conn_end(c);
+	else if (c->held.bytes.n > 0 && conn_retry(c) && c->session.state != SESSION_DEAD)
+		loop_ready(c->session.all->loop, &c->again);
+	session_timer_update(&c->session);
+}
+
+static void conn_flush_task(struct task *t)
+{
+	conn_flush(LIST_ENTRY(t, struct stream_conn, flush));
+}
+
+static void conn_wake(struct proto_host *host)
+{
+	struct stream_conn *c = LIST_ENTRY(host, struct stream_conn, host);
+
+	if (c->session.state != SESSION_DEAD)
+		loop_at_turn_end(c->session.all->loop, &c->flush);
+}
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static void conn_offer(struct stream_conn *c, const char *p, size_t n)
+{
+	size_t left = n;
+
+	if (c->held.bytes.n == 0)
+		left = feed(c, p, n);
+	if (left > 0 && c->session.state != SESSION_DEAD &&
+		input_backlog_add(&c->held, p + n - left, left) < 0)
+		session_kill(&c->session);
+}
+
+static int conn_speak(struct stream_conn *c, const struct proto_ops *ops)
+{
+	c->proto = ops->open(&c->env->proto, &c->host);
+	if (c->proto == NULL)
+		return -1;
+	c->session.protocol = ops->name;
+	c->session.drain_ms = ops->drain_ms;
+	if (c->session.state == SESSION_DRAIN)
+		c->proto->ops->drain(c->proto, true);
+	return 0;
+}
+
+/* By ALPN, and without TLS by the first bytes; NULL: more of them are needed. */
+static const struct proto_ops *conn_sniff(
+	struct stream_conn *c, const char *p, size_t n, size_t *taken)
+{
+	*taken = 0;
+	if (c->session.http.tls)
+		return slice_eq(c->transport->alpn, SLICE("h2")) ? &h2_ops : &h1_ops;
+	switch (sniff_take(&c->sniff, (const uint8_t *)p, n, taken)) {
+	case SNIFF_MORE:
+		return NULL;
+	case SNIFF_H1:
+		return &h1_ops;
+	default:
+		return &h2_ops;
+	}
+}
+
+static void conn_first(struct stream_conn *c, const char *p, size_t n)
+{
+	size_t taken;
+	const struct proto_ops *ops = conn_sniff(c, p, n, &taken);
+
+	if (ops == NULL)
+		return;
+	if (conn_speak(c, ops) < 0) {
+		session_kill(&c->session);
+		return;
+	}
+	if (c->sniff.n > 0)
+		conn_offer(c, (const char *)c->sniff.bytes, c->sniff.n);
+	if (n > taken && c->session.state != SESSION_DEAD)
+		conn_offer(c, p + taken, n - taken);
+}
+
+static void conn_input(struct stream_conn *c, const char *p, size_t n)
+{
+	if (c->session.state == SESSION_LINGER)
+		conn_drop(c, n);
+	else if (stream_is(c, STREAM_CLOSING))
+		return;
+	else if (c->proto != NULL)
+		conn_offer(c, p, n);
+	else
+		conn_first(c, p, n);
+}
+
+static void conn_read(struct stream_conn *c)
+{
+	size_t got = 0;
+	unsigned calls = 0;
+
+	while (stream_is(c, STREAM_READABLE) && calls++ < READ_CALLS && got < READ_BUDGET &&
+		c->held.bytes.n == 0 && c->session.state != SESSION_DEAD) {
+		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, STREAM_INPUT);
+
+		if (n == -EAGAIN) {
+			/* Of records without content, a short read; the end is behind it. */
+			if (!stream_is(c, STREAM_HANGUP))
+				stream_clear(c, STREAM_READABLE);
+			break;
+		} else if (n == -EINTR) {
+			break;
+		} else if (n < 0) {
+			log_debug("connection %s: recv: %s", ADDR_HOST(&c->session.http.peer),
+				strerror((int)-n));
+			session_kill(&c->session);
+		} else if (n == 0) {
+			stream_clear(c, STREAM_READABLE);
+			stream_set(c, STREAM_EOF);
+		} else {
+			got += (size_t)n;
+			c->received += (uint64_t)n;
+			COUNT(bytes_in, n);
+			if (c->transport->drained && !stream_is(c, STREAM_HANGUP))
+				stream_clear(c, STREAM_READABLE);
+			conn_input(c, (const char *)c->env->input, (size_t)n);
+		}
+	}
+	if (c->session.state == SESSION_LINGER && stream_is(c, STREAM_EOF))
+		session_kill(&c->session);
+	/* What is left to read waits for answers that nobody gets. */
+	if (stream_is(c, STREAM_DEAF) && c->held.bytes.n > 0)
+		session_kill(&c->session);
+	if (stream_is(c, STREAM_READABLE) && c->held.bytes.n == 0 &&
+		c->session.state != SESSION_DEAD)
+		loop_ready(c->session.all->loop, &c->again);
+}
+
+/* --- the turn --------------------------------------------------------------------------------- */
+
+static void conn_begin(struct stream_conn *c)
+{
+	size_t said;
+
+	if (!stream_handshake(c, &said))
+		return;
+	session_open(&c->session);
+	stream_set(c, STREAM_READABLE); /* the last bytes of the handshake may have brought more */
+	if (said > 0)
+		conn_input(c, (const char *)c->env->input, said);
+	session_timer_update(&c->session);
+}
+
+static void conn_work(struct stream_conn *c)
+{
+	if (c->session.state == SESSION_HANDSHAKE)
+		conn_begin(c);
+	if (c->session.state == SESSION_HANDSHAKE || c->session.state == SESSION_DEAD)
+		return;
+	if (stream_is(c, STREAM_READABLE))
+		conn_read(c);
+	/* Now, not at the end of the turn: what was read is still in the processor's cache. */
+	loop_cancel(&c->flush);
+	conn_flush(c);
+}
+
+static void conn_again(struct task *t)
+{
+	conn_work(LIST_ENTRY(t, struct stream_conn, again));
+}
+
+static void conn_event(struct watch *w, uint32_t events)
+{
+	struct stream_conn *c = LIST_ENTRY(w, struct stream_conn, watch);
+
+	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		stream_set(c, STREAM_READABLE);
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		stream_set(c, STREAM_HANGUP);
+	if (events & (EPOLLHUP | EPOLLERR))
+		stream_set(c, STREAM_DEAF);
+	/* All was read, and nothing can be sent: the peer is gone. */
+	if (stream_is(c, STREAM_DEAF) && stream_is(c, STREAM_EOF)) {
+		session_kill(&c->session);
+		return;
+	}
+	if (events & EPOLLOUT)
+		stream_clear(c, STREAM_BLOCKED);
+	conn_work(c);
+}
+
+void stream_turn_init(struct stream_conn *c)
+{
+	c->watch.fn = conn_event;
+	c->watch.fd = c->transport->fd;
+	c->written_turn = UINT64_MAX;
+	c->host.wake = conn_wake;
+	c->host.conn = &c->session.http;
+	task_init(&c->flush, conn_flush_task);
+	task_init(&c->again, conn_again);
+}

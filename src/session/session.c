@@ -1,0 +1,149 @@
+/*
+ * session: the life of a connection, and session_go(), the one function that writes its state. A
+ * kind makes a session and frees it; what ends it earlier is its own kind, its timer, or a worker
+ * that leaves or has no room.
+ */
+#include "session/session.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "request/account.h"
+#include "session/session_idle.h"
+#include "session/session_timer.h"
+
+const struct states session_states = {
+	.of = "connection",
+	.n = SESSION_STATES,
+	.rows = {
+#define SESSION_STATE(name, next, help) { #name, next },
+#include "session/session_state.def"
+	},
+};
+
+void session_go(struct session *s, enum session_state state)
+{
+	STATES_STEP(&session_states, s->state, state);
+	if (s->state == SESSION_HANDSHAKE)
+		COUNT(handshakes, -1);
+	log_debug("connection %s: %s -> %s", ADDR_HOST(&s->http.peer),
+		states_name(&session_states, s->state), states_name(&session_states, state));
+	s->state = state;
+	session_idle_end(s);
+}
+
+void session_init(struct session *s, struct sessions *all, const struct http_conn *as)
+{
+	s->all = all;
+	s->state = SESSION_HANDSHAKE;
+	s->http = *as;
+	s->http.files = &s->files;
+	if (!as->admin)
+		s->http.account = account_open(all->accounts, &as->peer);
+	place_share_init(&s->files);
+	s->opened_ms = clock_ms();
+	session_idle_opened(s);
+	list_append(&all->live, &s->node);
+	all->nlive++;
+	all->nadmin += as->admin;
+	COUNT(connections, 1);
+	COUNT(handshakes, 1);
+	session_timer_init(s);
+}
+
+static void count_end(const struct session *s)
+{
+	if (!s->all->draining || s->http.admin)
+		return;
+	if (s->all->cutting)
+		COUNT(connections_cut, 1);
+	else
+		COUNT(connections_drained, 1);
+}
+
+void session_fini(struct session *s)
+{
+	struct sessions *all = s->all;
+
+	account_close(&s->http.account);
+	list_remove(&s->node);
+	list_remove(&s->idle);
+	all->nlive--;
+	all->nleaving -= s->leaving;
+	all->nadmin -= s->http.admin;
+	COUNT(connections, -1);
+	count_end(s);
+	if (all->gone != NULL)
+		all->gone(all);
+}
+
+void session_open(struct session *s)
+{
+	session_go(s, SESSION_OPEN);
+	/* A client in the middle of its handshake has its first request answered all the same. */
+	if (s->all->draining)
+		session_drain(s);
+}
+
+void session_drain(struct session *s)
+{
+	/* Nobody waits for the connection of a worker that leaves; one that is idle for too long,
+	 * or makes room, has had its time. */
+	bool patient = s->all->draining && s->state == SESSION_OPEN;
+
+	if (s->state == SESSION_OPEN)
+		session_go(s, SESSION_DRAIN);
+	else if (s->state != SESSION_DRAIN)
+		return;
+	session_timer_stop(s);
+	s->ops->drain(s, patient);
+}
+
+void session_kill(struct session *s)
+{
+	if (s->state == SESSION_DEAD)
+		return;
+	s->ops->kill(s);
+	session_go(s, SESSION_DEAD);
+	session_timer_stop(s);
+}
+
+static const char *waits_for(const struct session *s, const struct session_need *need)
+{
+	static const char *const of_state[SESSION_STATES] = {
+		[SESSION_HANDSHAKE] = "the handshake",
+		[SESSION_LINGER] = "the peer's end",
+		[SESSION_DEAD] = "nothing",
+	};
+	static const char *const of_need[] = {
+		[PROTO_IDLE] = "a request",
+		[PROTO_HEADER] = "the header section",
+		[PROTO_BODY] = "the request body",
+		[PROTO_BUSY] = "its requests",
+		[PROTO_SEND] = "the peer to read",
+	};
+
+	return of_state[s->state] != NULL ? of_state[s->state] : of_need[need->wait];
+}
+
+void session_look(const struct session *s, struct session_look *look)
+{
+	uint64_t now_ms = clock_ms();
+	struct session_need need;
+
+	s->ops->waits(s, &need);
+	*look = (struct session_look){
+		.peer = &s->http.peer,
+		.protocol = s->protocol,
+		.state = states_name(&session_states, s->state),
+		.waits_for = waits_for(s, &need),
+		.left_ms = session_timer_left(s, now_ms),
+		.age_ms = now_ms - s->opened_ms,
+		.requests = need.requests,
+		.admin = s->http.admin,
+		.leaving = s->leaving,
+	};
+	s->ops->look(s, look);
+	for (unsigned i = 0; i < PROTO_WHYS; i++)
+		look->streams += look->told.why[i];
+}

@@ -1,0 +1,132 @@
+/*
+ * session_timer: asks the kind what a session waits for, and sets the time for that. The kind calls
+ * it after each turn; it ends sessions by session_drain() and session_kill(), and never closes or
+ * frees anything itself.
+ */
+#include "session/session_timer.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "session/session_idle.h"
+
+void session_timer_set(struct session *s, uint64_t ms)
+{
+	timer_arm(&s->all->loop->wheel, &s->timer, clock_ms() + ms);
+}
+
+void session_timer_stop(struct session *s)
+{
+	timer_disarm(&s->all->loop->wheel, &s->timer);
+}
+
+uint64_t session_timer_left(const struct session *s, uint64_t now_ms)
+{
+	if (!timer_armed(&s->timer))
+		return UINT64_MAX;
+	return s->timer.at > now_ms ? s->timer.at - now_ms : 0;
+}
+
+/* Milliseconds that what s needs may take; what the peer has no part in has no timeout. */
+static uint64_t timeout_ms(const struct session *s)
+{
+	const struct session_timeouts *t = &s->all->timeouts;
+
+	switch (s->need.wait) {
+	case PROTO_IDLE:
+		return s->state == SESSION_DRAIN ? s->drain_ms : t->keepalive;
+	case PROTO_HEADER:
+		return t->header;
+	case PROTO_BODY:
+		return t->body;
+	case PROTO_SEND:
+		return t->send;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+/* As much as the least rate demands has passed since the timer was set. */
+static bool progress(const struct session *s, const struct session_need *now)
+{
+	const struct session_timeouts *t = &s->all->timeouts;
+	uint64_t n = now->passed - s->need.passed;
+
+	if (now->wait == PROTO_SEND)
+		return n >= t->send * PROTO_LEAST_RATE / 1000;
+	return now->wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
+}
+
+/* What the peer takes in time counts alone where it is waited for. */
+static bool goes_on(const struct session *s, const struct session_need *now)
+{
+	return now->wait == s->need.wait && !progress(s, now) &&
+	       (now->requests == s->need.requests || now->wait == PROTO_SEND) &&
+	       timer_armed(&s->timer) == (now->wait != PROTO_BUSY);
+}
+
+void session_timer_update(struct session *s)
+{
+	struct session_need now;
+
+	if (!session_speaks(s))
+		return;
+	s->ops->waits(s, &now);
+	if (goes_on(s, &now))
+		return;
+	s->need = now;
+	if (now.wait != PROTO_IDLE && (now.wait != PROTO_HEADER || now.requests > 1))
+		session_idle_end(s);
+	if (now.wait == PROTO_BUSY)
+		session_timer_stop(s);
+	else
+		session_timer_set(s, timeout_ms(s));
+	if (now.wait == PROTO_IDLE)
+		session_idle_begin(s);
+}
+
+static const struct err *timeout_of(const struct session *s)
+{
+	if (s->state == SESSION_HANDSHAKE)
+		return ERR_TIMEOUT_HANDSHAKE;
+	if (s->state == SESSION_LINGER)
+		return NULL;
+	switch (s->need.wait) {
+	case PROTO_SEND:
+		return ERR_TIMEOUT_SEND;
+	case PROTO_HEADER:
+		return ERR_TIMEOUT_HEADER;
+	case PROTO_BODY:
+		return ERR_TIMEOUT_BODY;
+	default:
+		return ERR_TIMEOUT_IDLE;
+	}
+}
+
+static void fired(struct timer *timer)
+{
+	struct session *s = LIST_ENTRY(timer, struct session, timer);
+	const struct err *err = timeout_of(s);
+
+	if (err == ERR_TIMEOUT_IDLE) {
+		COUNT(timeout_keepalive, 1);
+		session_drain(s); /* the peer is told */
+		return;
+	}
+	if (err == ERR_TIMEOUT_HANDSHAKE)
+		COUNT(handshake_failures, 1);
+	if (err != NULL) {
+		COUNT(timeouts, 1);
+		session_idle_timed_out(s, err);
+		s->http.error = err;
+		if (s->protocol != NULL && s->ops->timed_out(s))
+			return; /* it woke the session */
+	}
+	session_kill(s);
+}
+
+void session_timer_init(struct session *s)
+{
+	timer_init(&s->timer, fired);
+	session_timer_set(s, s->all->timeouts.handshake);
+}

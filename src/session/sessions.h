@@ -1,0 +1,54 @@
+/*
+ * sessions: all connections of a worker, of whatever kind. The worker owns it, and asks, drains and
+ * cuts them all by it.
+ */
+#ifndef H2D_SESSION_SESSIONS_H
+#define H2D_SESSION_SESSIONS_H
+
+#include "event/loop.h"
+#include "session/session.h"
+
+/* Milliseconds. */
+struct session_timeouts {
+	uint64_t handshake, header, body, send, keepalive;
+};
+
+struct sessions {
+	struct loop *loop;
+	struct accounts *accounts;
+	struct session_timeouts timeouts;
+	struct list live; /* struct session */
+	unsigned nlive;
+	unsigned nadmin;     /* of them, those of admin listeners */
+	struct list silent;  /* struct session, in the order of opened_ms: see session_idle.h */
+	struct list idle;    /* struct session, the longest idle one first */
+	struct list leaving; /* struct session: told to make room */
+	unsigned nleaving;
+	bool full;     /* connections wait: one that becomes idle may make room */
+	bool draining; /* new ones too */
+	bool cutting;  /* and not to their end */
+	void (*gone)(
+		struct sessions *all); /* one has ended, or is idle: there is room; may be NULL */
+};
+
+void sessions_init(struct sessions *all, struct loop *loop);
+
+/* Asserts that none is left. */
+void sessions_fini(struct sessions *all);
+
+/* All leave, also those that are yet to come. */
+void sessions_drain(struct sessions *all);
+
+/* All end now. */
+void sessions_cut(struct sessions *all);
+
+/*
+ * Asks all that they hold for a lender: what is made and not sent, and the sources of their
+ * responses. One that holds made output which is refused ends.
+ */
+void sessions_ask(struct sessions *all, struct lender *lender);
+
+/* Called about once a second: ends what peers have held up for too long. */
+void sessions_tick(struct sessions *all);
+
+#endif
