@@ -43,38 +43,61 @@ static const char *place(const struct conf_section *section)
 static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
 	const char *where, const char *near)
 {
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key), where,
+		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
+}
+
+/* False: it is no word of another server. home: where h2d has such a word, of another meaning. */
+static bool foreign_word(struct parser *p, const struct conf_tok *key, const char *what,
+	const char *where, const struct conf_section *home)
+{
 	char hint[192];
 
-	if (conf_foreign_word(key->text, hint, sizeof(hint)))
-		parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s", what,
-			PARSER_NAME(key), where, hint);
-	else
-		parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key),
-			where, near != NULL ? "; the nearest known one is " : "",
-			near != NULL ? near : "");
+	if (!conf_foreign_word(key->text, hint, sizeof(hint)))
+		return false;
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
+		PARSER_NAME(key), where, hint, home != NULL ? "; another one belongs to " : "",
+		home != NULL ? place(home) : "");
+	return true;
+}
+
+/* The section that has such a key, or NULL. */
+static const struct conf_section *home_of(struct slice key)
+{
+	for (unsigned i = 0; i < CONF_SECTIONS; i++)
+		if (conf_table_row(&conf_sections[i], key) != NULL)
+			return &conf_sections[i];
+	return NULL;
+}
+
+/* What a misspelt key leaves unset must not be reported as missing too. */
+static bool may_be_missed(const struct conf_section *s)
+{
+	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
+	       s->parent == &conf_sections[CONF_SECTION_SERVER];
 }
 
 static void unknown_key(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
-	const struct conf_section *s = b->section;
+	const struct conf_section *s = b->section, *home = home_of(key->text);
+	const char *near;
 
-	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
-		if (conf_table_row(&conf_sections[i], key->text) == NULL)
-			continue;
+	p->faults->lost |= home != NULL || may_be_missed(s);
+	if (foreign_word(p, key, "key", place(s), home))
+		return;
+	if (home != NULL) {
 		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
-			place(&conf_sections[i]), place(s));
-		p->faults->lost = true;
+			place(home), place(s));
 		return;
 	}
-	/* What a misspelt key leaves unset must not be reported as missing too. */
-	if (s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
-		s->parent == &conf_sections[CONF_SECTION_SERVER])
-		p->faults->lost = true;
-	if (conf_table_section(NULL, key->text) != NULL)
+	if (conf_table_section(NULL, key->text) != NULL) {
 		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
 			PARSER_NAME(key));
-	else
-		unknown_word(p, key, "key", place(s), conf_table_near_row(s, key->text));
+		return;
+	}
+	near = conf_table_near_row(s, key->text);
+	unknown_word(
+		p, key, "key", place(s), near != NULL ? near : conf_table_near_section(key->text));
 }
 
 static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
@@ -238,7 +261,9 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 
 static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
-	unknown_word(p, key, "section", place(b->section), conf_table_near_section(key->text));
+	if (!foreign_word(p, key, "section", place(b->section), NULL))
+		unknown_word(
+			p, key, "section", place(b->section), conf_table_near_section(key->text));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)
 		parser_next(p);
