@@ -1,18 +1,15 @@
 /*
  * worker: puts a serving process together, runs its loop, and takes it apart again. It alone
- * writes the worker's state. The master gives it orders by ctl messages, operators by signals to
- * the master; it never opens a log or a listening socket itself.
+ * writes the worker's state. What it is told by others is worker_orders' and worker_leave's; it
+ * never opens a log or a listening socket itself.
  */
 #include "server/worker.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -21,7 +18,9 @@
 #include "request/account.h"
 #include "request/auth_queue.h"
 #include "server/http_env.h"
+#include "server/worker_leave.h"
 #include "server/worker_load.h"
+#include "server/worker_orders.h"
 #include "server/worker_room.h"
 #include "server/worker_trim.h"
 #include "store/store_sweep.h"
@@ -40,7 +39,7 @@ static const struct dispatch_ops *const dispatches[] = {
 };
 
 /* What others see of the state is a copy: the scoreboard is shared memory. */
-static void worker_go(struct worker *w, enum board_state state)
+void worker_go(struct worker *w, enum board_state state)
 {
 	STATES_STEP(&board_states, w->state, state);
 	w->state = state;
@@ -102,13 +101,6 @@ static unsigned room_left(struct dispatch_host *host)
 	return worker_room_left(LIST_ENTRY(host, struct worker, dispatch_host));
 }
 
-static void leave_if_done(struct worker *w)
-{
-	if (w->state == BOARD_DRAIN && w->sessions.nlive == 0 &&
-		(w->dispatch == NULL || !w->dispatch_ops->busy(w->dispatch)))
-		loop_stop(&w->loop);
-}
-
 static void session_gone(struct sessions *all)
 {
 	struct worker *w = LIST_ENTRY(all, struct worker, sessions);
@@ -116,16 +108,16 @@ static void session_gone(struct sessions *all)
 	worker_load_gone(w);
 	show_load(w);
 	worker_room_freed(w);
-	leave_if_done(w);
+	worker_leave_look(w);
 }
 
 static void worker_dispatched(struct dispatch_host *host)
 {
-	leave_if_done(LIST_ENTRY(host, struct worker, dispatch_host));
+	worker_leave_look(LIST_ENTRY(host, struct worker, dispatch_host));
 }
 
 /* Before its generation serves a worker takes nothing: it may fail, and others serve. */
-static void serve(struct worker *w)
+void worker_serve(struct worker *w)
 {
 	const struct worker_args *args = w->args;
 
@@ -150,133 +142,6 @@ static void serve(struct worker *w)
 			"start: %s: %s", conf_dispatch_name(args->conf->dispatch), strerror(errno));
 		loop_stop(&w->loop);
 	}
-}
-
-/* --- leaving ---------------------------------------------------------------------------------- */
-
-static void cut(struct worker *w)
-{
-	if (w->dispatch != NULL)
-		w->dispatch_ops->stop(&w->dispatch);
-	sessions_cut(&w->sessions);
-	leave_if_done(w);
-}
-
-static void deadline(struct timer *t)
-{
-	struct worker *w = LIST_ENTRY(t, struct worker, deadline);
-
-	log_notice("shutdown-timeout: %u connections cut", w->sessions.nlive);
-	cut(w);
-}
-
-static void drain(struct worker *w, uint64_t ms, uint64_t closing)
-{
-	if (w->state == BOARD_DRAIN)
-		return;
-	worker_go(w, BOARD_DRAIN);
-	w->http.draining = true;
-	if (w->dispatch != NULL)
-		w->dispatch_ops->drain(w->dispatch, closing);
-	files_no_image(w->files);
-	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
-	sessions_drain(&w->sessions);
-	leave_if_done(w);
-}
-
-static void leave_now(struct worker *w)
-{
-	w->http.draining = true;
-	if (w->state != BOARD_DRAIN)
-		worker_go(w, BOARD_DRAIN);
-	cut(w);
-}
-
-static uint64_t shutdown_ms(const struct worker *w)
-{
-	return w->args->conf->shutdown_timeout * 1000;
-}
-
-static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
-{
-	struct worker *w = LIST_ENTRY(s, struct worker, sig);
-
-	switch (info->ssi_signo) {
-	case SIGTERM:
-		leave_now(w);
-		break;
-	case SIGQUIT:
-		drain(w, shutdown_ms(w), 0);
-		break;
-	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
-		  */
-		break;
-	}
-}
-
-/* --- messages from the master ----------------------------------------------------------------- */
-
-/*
- * The error log comes first unless it is syslog, then the access logs. They take the numbers of the
- * old ones, so that other code is not told of it.
- */
-static void take_logs(struct worker *w, const int *fds, int nfds)
-{
-	int n = w->args->error_log >= 0 && nfds > 0 ? 1 : 0;
-
-	if (n > 0 && dup2(fds[0], w->args->error_log) < 0)
-		log_error("reopened log: %s", strerror(errno));
-	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
-}
-
-static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
-{
-	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
-
-	switch (msg->type) {
-	case CTL_IMAGE:
-		if (w->state == BOARD_DRAIN)
-			return 0;
-		files_take_image(w->files, msg->arg, fds, nfds);
-		return nfds;
-	case CTL_KEEPER:
-		if (nfds != 1)
-			return 0;
-		files_take_keeper(w->files, fds[0]);
-		return 1;
-	case CTL_SERVE:
-		w->http.draining |= msg->arg != 0;
-		serve(w);
-		return 0;
-	case CTL_LISTEN:
-		if (nfds != 1 || w->dispatch == NULL)
-			return 0;
-		w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
-		return 1;
-	case CTL_UNLISTEN:
-		if (w->dispatch != NULL)
-			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
-		return 0;
-	case CTL_DRAIN:
-		drain(w, msg->arg, msg->closing);
-		return 0;
-	case CTL_LOGS:
-		take_logs(w, fds, nfds);
-		return 0;
-	default:
-		return ctl_link_unknown(msg);
-	}
-}
-
-static void master_gone(struct ctl_link *l)
-{
-	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
-
-	log_notice("the master is gone: leaving");
-	/* The queues go with the sockets, unless another master has them. */
-	if (!w->args->heir)
-		serve(w);
-	drain(w, shutdown_ms(w), ~UINT64_C(0));
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -389,20 +254,6 @@ static int start_sessions(struct worker *w)
 	return stream_env_init(&w->streams, &w->sessions);
 }
 
-static int watch_master(struct worker *w)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
-		*s != 0; s++)
-		sigaddset(&set, *s);
-	if (sig_init(&w->sig, &w->loop, &set, on_signal) < 0)
-		return -1;
-	w->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
-	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);
-}
-
 static const char *worker_start(struct worker *w)
 {
 	worker_trim_start();
@@ -430,7 +281,7 @@ static const char *worker_start(struct worker *w)
 		return "access log";
 	if (start_sessions(w) < 0)
 		return "connections";
-	return watch_master(w) < 0 ? "signals" : NULL;
+	return worker_orders_open(w) < 0 ? "signals" : NULL;
 }
 
 static void worker_stop(struct worker *w)
@@ -441,7 +292,7 @@ static void worker_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->second);
 	worker_load_stop(w);
 	worker_room_stop(w);
-	timer_disarm(&w->loop.wheel, &w->deadline);
+	worker_leave_stop(w);
 	sessions_fini(&w->sessions);
 	stream_env_fini(&w->streams);
 	offload_free(&w->handler_threads);
@@ -452,8 +303,7 @@ static void worker_stop(struct worker *w)
 	auth_queue_free(&w->auth_queue);
 	accounts_free(&w->accounts);
 	h2_fini();
-	ctl_link_close(&w->ctl);
-	sig_fini(&w->sig, &w->loop);
+	worker_orders_close(w);
 	loop_fini(&w->loop);
 	log_tick(true);
 }
@@ -470,7 +320,7 @@ int worker_run(const struct worker_args *args)
 	}
 	sessions_init(&w.sessions, &w.loop);
 	timer_init(&w.second, every_second);
-	timer_init(&w.deadline, deadline);
+	worker_leave_init(&w);
 	failed = worker_start(&w);
 	if (failed != NULL) {
 		log_error("start: %s: %s", failed, strerror(errno));

@@ -1,0 +1,117 @@
+/*
+ * worker_orders: hears the master, and does what it asks by worker.c, worker_leave.c and the parts
+ * of the worker. An order that the worker does not know, or that comes too late, changes nothing.
+ */
+#include "server/worker_orders.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/worker_leave.h"
+
+static uint64_t shutdown_ms(const struct worker *w)
+{
+	return w->args->conf->shutdown_timeout * 1000;
+}
+
+static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
+{
+	struct worker *w = LIST_ENTRY(s, struct worker, sig);
+
+	switch (info->ssi_signo) {
+	case SIGTERM:
+		worker_leave_now(w);
+		break;
+	case SIGQUIT:
+		worker_leave_begin(w, shutdown_ms(w), 0);
+		break;
+	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
+		  */
+		break;
+	}
+}
+
+/*
+ * The error log comes first unless it is syslog, then the access logs. They take the numbers of the
+ * old ones, so that other code is not told of it.
+ */
+static void take_logs(struct worker *w, const int *fds, int nfds)
+{
+	int n = w->args->error_log >= 0 && nfds > 0 ? 1 : 0;
+
+	if (n > 0 && dup2(fds[0], w->args->error_log) < 0)
+		log_error("reopened log: %s", strerror(errno));
+	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
+}
+
+static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
+
+	switch (msg->type) {
+	case CTL_IMAGE:
+		if (w->state == BOARD_DRAIN)
+			return 0;
+		files_take_image(w->files, msg->arg, fds, nfds);
+		return nfds;
+	case CTL_KEEPER:
+		if (nfds != 1)
+			return 0;
+		files_take_keeper(w->files, fds[0]);
+		return 1;
+	case CTL_SERVE:
+		w->http.draining |= msg->arg != 0;
+		worker_serve(w);
+		return 0;
+	case CTL_LISTEN:
+		if (nfds != 1 || w->dispatch == NULL)
+			return 0;
+		w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
+		return 1;
+	case CTL_UNLISTEN:
+		if (w->dispatch != NULL)
+			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
+		return 0;
+	case CTL_DRAIN:
+		worker_leave_begin(w, msg->arg, msg->closing);
+		return 0;
+	case CTL_LOGS:
+		take_logs(w, fds, nfds);
+		return 0;
+	default:
+		return ctl_link_unknown(msg);
+	}
+}
+
+static void master_gone(struct ctl_link *l)
+{
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
+
+	log_notice("the master is gone: leaving");
+	/* The queues go with the sockets, unless another master has them. */
+	if (!w->args->heir)
+		worker_serve(w);
+	worker_leave_begin(w, shutdown_ms(w), ~UINT64_C(0));
+}
+
+int worker_orders_open(struct worker *w)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
+		*s != 0; s++)
+		sigaddset(&set, *s);
+	if (sig_init(&w->sig, &w->loop, &set, on_signal) < 0)
+		return -1;
+	w->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);
+}
+
+void worker_orders_close(struct worker *w)
+{
+	ctl_link_close(&w->ctl);
+	sig_fini(&w->sig, &w->loop);
+}
