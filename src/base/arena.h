@@ -26,7 +26,7 @@ void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
 
 /* Aligned to 8 bytes, not cleared. NULL past the cap or when memory is out. Inline for the hot
  * path. */
-void *arena_alloc_slow(struct arena *a, size_t n);
+__attribute__((noinline)) void *arena_alloc_slow(struct arena *a, size_t n);
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
 	if (__builtin_expect(n <= (size_t)(a->end - a->cur), 1)) {

@@ -169,6 +169,7 @@ static size_t next_plain(const struct outq *q, size_t limit, size_t max_records,
 	size_t n = 0;
 	int count = outq_iov(q, iov, IOV, limit < RECORD ? limit : RECORD);
 
+	H2D_ASSERT(count > 0);
 	if (iov[0].iov_len == RECORD) {
 		outq_iov(q, iov, 1, limit);
 		n = iov[0].iov_len / RECORD;

@@ -83,6 +83,12 @@ static void add(struct filter *f, uint32_t action, const char *name)
 		keep_error(f, seccomp_rule_add_array(f->ctx, action, nr, 0, NULL));
 }
 
+/* The library's own macros leave a member of it out, which clang warns of. */
+static struct scmp_arg_cmp arg_is(unsigned arg, enum scmp_compare op, scmp_datum_t value)
+{
+	return (struct scmp_arg_cmp){ .arg = arg, .op = op, .datum_a = value };
+}
+
 static void add_if(struct filter *f, uint32_t action, int nr, struct scmp_arg_cmp arg)
 {
 	keep_error(f, seccomp_rule_add_array(f->ctx, action, nr, 1, &arg));
@@ -97,8 +103,8 @@ static void add_only(struct filter *f)
 		const struct value *v = conditions[i].values;
 		int nr = seccomp_syscall_resolve_name(conditions[i].name);
 		const struct scmp_arg_cmp args[VALUES] = {
-			SCMP_CMP64(v[0].arg, SCMP_CMP_EQ, v[0].is),
-			SCMP_CMP64(v[1].arg, SCMP_CMP_EQ, v[1].is),
+			arg_is(v[0].arg, SCMP_CMP_EQ, v[0].is),
+			arg_is(v[1].arg, SCMP_CMP_EQ, v[1].is),
 		};
 
 		if (nr >= 0 && conditions[i].who & f->s->calls)
@@ -136,13 +142,12 @@ static void add_conditional(struct filter *f)
 		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone),
 			SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 	/* abort(3) */
-	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
-		SCMP_A0_64(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), arg_is(0, SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	/* Never the other way: listening sockets are shared. */
 	if (f->s->calls & SECCOMP_NETWORK)
 		keep_error(f,
 			seccomp_rule_add(f->ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2,
-				SCMP_A1_64(SCMP_CMP_EQ, F_SETFL),
+				arg_is(1, SCMP_CMP_EQ, F_SETFL),
 				SCMP_A2_64(SCMP_CMP_MASKED_EQ, O_NONBLOCK | O_ASYNC, O_NONBLOCK)));
 }
 
@@ -171,12 +176,11 @@ static void add_socket(struct filter *f)
 	if (is_allowed(f->s, "socket"))
 		return;
 	if (f->s->calls & SECCOMP_SYSLOG)
-		add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), SCMP_A0_64(SCMP_CMP_EQ, AF_UNIX));
+		add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), arg_is(0, SCMP_CMP_EQ, AF_UNIX));
 	if (f->s->log)
 		return;
 	if (f->s->calls & SECCOMP_SYSLOG)
-		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket),
-			SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
+		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), arg_is(0, SCMP_CMP_NE, AF_UNIX));
 	else
 		add(f, SCMP_ACT_ERRNO(EPERM), "socket");
 }

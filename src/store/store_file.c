@@ -241,13 +241,13 @@ static int hash(int fd, char *buf, struct etag *e)
 /* Its state, *seen_ns being the time in front of that. 0, or -errno. */
 static int look(int fd, struct file_id *id, int64_t *seen_ns)
 {
-	struct stat st;
+	struct stat st = { 0 };
+	int rc;
 
 	*seen_ns = file_id_clock_ns();
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	rc = fstat(fd, &st) < 0 ? -errno : 0;
 	*id = file_id_of(&st);
-	return 0;
+	return rc;
 }
 
 /* Whether what is written to it from now on will be seen. */

@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned n = 0; n <= 2; n++)
 		if (image_check(h, size, sizes, n, marks, sizeof(*marks) + MARKS) == NULL)
 			total += read_all(h, (const uint8_t *const *)segments);
+	(void)total;
 	free(marks);
 	free(segments[0]);
 	free(segments[1]);

@@ -138,7 +138,7 @@ static void link_open(struct link *l, int version, const char *alpn, size_t step
 	l->client = SSL_new(client_ctx);
 	SSL_set_min_proto_version(l->client, version);
 	SSL_set_max_proto_version(l->client, version);
-	SSL_set_tlsext_host_name(l->client, "localhost");
+	SSL_set_tlsext_host_name(l->client, (char[]){ "localhost" });
 	if (alpn != NULL)
 		SSL_set_alpn_protos(l->client, (const unsigned char *)alpn, (unsigned)strlen(alpn));
 	l->in = BIO_new(BIO_s_mem());

@@ -187,9 +187,9 @@ static struct hand shake(int version, const char *name, SSL_SESSION *session, co
 	SSL_set_min_proto_version(client, version);
 	SSL_set_max_proto_version(client, version);
 	if (name != NULL)
-		SSL_set_tlsext_host_name(client, name);
+		SSL_set_tlsext_host_name(client, (void *)(uintptr_t)name);
 	if (groups != NULL)
-		ck_assert_int_eq(SSL_set1_groups_list(client, groups), 1);
+		ck_assert_int_eq(SSL_set1_groups_list(client, (void *)(uintptr_t)groups), 1);
 	if (session != NULL)
 		ck_assert_int_eq(SSL_set_session(client, session), 1);
 	SSL_set_connect_state(client);
@@ -320,7 +320,7 @@ START_TEST(a_bent_server_name)
 	char *at, bytes[4096];
 	BIO *out = BIO_new(BIO_s_mem());
 
-	SSL_set_tlsext_host_name(client, "other");
+	SSL_set_tlsext_host_name(client, (char[]){ "other" });
 	SSL_set_bio(client, BIO_new(BIO_s_mem()), out);
 	SSL_set_connect_state(client);
 	SSL_do_handshake(client);
