@@ -171,7 +171,7 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 	if (!s->req.reply.ready) {
 		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came.
 		 */
-		if (s->part == H1_PART_HEAD || !s->head.wants_continue || !req_awaits_body(&s->req))
+		if (s->part == H1_PART_HEAD || !s->head.wants_continue || !req_body_flows(&s->req))
 			return 0;
 		s->head.wants_continue = false;
 		return outq_copy(q, "HTTP/1.1 100 Continue\r\n\r\n", 25);

@@ -144,7 +144,8 @@ bool h1_stream_checks_body(const struct h1_stream *s)
 {
 	/* Who waits for 100 has not sent it; and a reader of it may have to be answered early. */
 	return s->head.chunked && s->part != H1_PART_ENDED && !s->head_sent &&
-	       !s->req.body_offered && !s->head.wants_continue && s->unwanted <= H1_UNWANTED_MAX;
+	       s->req.body_state == REQ_BODY_NONE && !s->head.wants_continue &&
+	       s->unwanted <= H1_UNWANTED_MAX;
 }
 
 void h1_stream_refuse(struct h1_stream *s, int status)
@@ -230,7 +231,7 @@ static const struct err *target(struct h1_stream *s)
 static void body_ends(struct h1_stream *s)
 {
 	part_go(s, H1_PART_ENDED);
-	req_end(&s->req);
+	req_body_end(&s->req);
 	if (s->req.complete)
 		h1_stream_sent(s);
 }
@@ -316,14 +317,9 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-static bool is_taken(const struct h2d_req *req)
-{
-	return !req->body_held || req_awaits_body(req);
-}
-
 static size_t window(const struct h1_stream *s)
 {
-	return is_taken(&s->req) ? AHEAD_FREE + (size_t)s->ahead.held : H1_WAITING;
+	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.held;
 }
 
 bool h1_stream_has_room(const struct h1_stream *s)
@@ -341,7 +337,7 @@ enum proto_why h1_stream_why(const struct h1_stream *s)
 		return PROTO_WHY_REST;
 	if (req->reply.ready)
 		return s->waiting ? PROTO_WHY_SOURCE : PROTO_WHY_SEND;
-	if (s->part != H1_PART_ENDED && req_awaits_body(req))
+	if (s->part != H1_PART_ENDED && req_body_flows(req))
 		return h1_stream_has_room(s) ? PROTO_WHY_BODY : PROTO_WHY_TAKE;
 	return req_is_in_line(req) ? PROTO_WHY_LINE : PROTO_WHY_HANDLER;
 }
@@ -362,7 +358,7 @@ static void widen(struct h1_stream *s)
 	struct ahead_part *part = &s->ahead;
 	uint64_t most = H1_WINDOW - AHEAD_FREE;
 
-	if (part->held >= most || !is_taken(&s->req))
+	if (part->held >= most || req_body_waits(&s->req))
 		return;
 	if (part->held == 0)
 		ahead_part_init(part, req_account(&s->req), withdraw);
@@ -380,7 +376,7 @@ static size_t room_of(struct h1_stream *s)
 static bool got_body(struct h1_stream *s, struct slice piece)
 {
 	struct h1 *h1 = s->h1;
-	bool taken = !s->req.reply.ready && (s->req.handler == NULL || s->req.body_taken);
+	bool taken = req_body_flows(&s->req) || req_body_waits(&s->req);
 
 	h1->proto.body += piece.n;
 	s->head.wants_continue = false;

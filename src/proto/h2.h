@@ -17,6 +17,7 @@
 #include "proto/h2_patience.h"
 #include "proto/h2_window.h"
 #include "proto/proto.h"
+#include "request/req_body.h"
 
 /*
  * Replies made before they are turned into bytes. With a hundred, everything that was touched for

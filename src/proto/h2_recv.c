@@ -139,7 +139,7 @@ static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *fram
 static void end_stream(struct h2_stream *s)
 {
 	s->peer_done = true;
-	req_end(&s->req);
+	req_body_end(&s->req);
 }
 
 static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
@@ -159,7 +159,7 @@ static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 	s->req.has_body = !end;
 	h2_stream_start(s);
 	if (end)
-		req_end(&s->req);
+		req_body_end(&s->req);
 }
 
 /* To a PING of ours. */

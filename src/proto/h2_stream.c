@@ -92,7 +92,7 @@ static void say_continue(struct h2_stream *s)
 	const struct field *f;
 	nghttp2_nv nv = nv_of(SLICE(":status"), SLICE("100"));
 
-	if (s->continued || s->body > 0 || s->peer_done || !req_awaits_body(req))
+	if (s->continued || s->body > 0 || s->peer_done || !req_body_flows(req))
 		return;
 	f = field_find(req->fields, req->nfields, SLICE("expect"));
 	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
@@ -121,7 +121,7 @@ static void stream_consume(struct h2d_req *req, size_t n)
 	else
 		say_continue(s);
 	/* Of a handler that takes it, the first piece tells that there is more to come. */
-	if (!s->peer_done && req_awaits_body(req))
+	if (!s->peer_done && req_body_flows(req))
 		h2_window_widen(s);
 }
 
@@ -200,7 +200,7 @@ enum proto_why h2_stream_why(const struct h2_stream *s)
 
 	if (s == s->h2->opening)
 		return PROTO_WHY_HEAD;
-	if (!req->reply.ready && !s->peer_done && req_awaits_body(req))
+	if (!req->reply.ready && !s->peer_done && req_body_flows(req))
 		return nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
 				       nghttp2_session_get_local_window_size(session) > 0
 			       ? PROTO_WHY_BODY
@@ -345,8 +345,7 @@ void h2_stream_start(struct h2_stream *s)
 		req_start(req);
 	else
 		refuse_host(req);
-	if (req->body_taken)
-		say_continue(s);
+	say_continue(s);
 	if (!req->has_body)
 		return;
 	if (s->waiting)

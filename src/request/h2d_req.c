@@ -100,32 +100,6 @@ void *h2d_req_alloc(struct h2d_req *req, size_t n)
 	return arena_alloc(&req->arena, n);
 }
 
-void h2d_consume(struct h2d_req *req, size_t n)
-{
-	H2D_ASSERT(n <= PTRDIFF_MAX);
-	req->stream->consume(req, n);
-}
-
-static void on_body_task(struct task *t)
-{
-	req_release_body(LIST_ENTRY(t, struct h2d_req, body_task));
-}
-
-void h2d_body_pause(struct h2d_req *req)
-{
-	if (req->body_task.fn == NULL)
-		task_init(&req->body_task, on_body_task);
-	loop_cancel(&req->body_task);
-	req->body_paused = true;
-	req_hold_body(req);
-}
-
-void h2d_body_resume(struct h2d_req *req)
-{
-	if (req->body_paused)
-		loop_ready(req->env->loop, &req->body_task);
-}
-
 void h2d_resume(struct h2d_req *req)
 {
 	req_resume(req);

@@ -1,7 +1,7 @@
 /*
- * handler_call: begins and ends a call of a handler's code, start() or any other: an assertion or a
- * signal in between names the handler and the request. Used by all who call handlers on the loop,
- * and, of its way back, by the calls of h2d/handler.h that take a length.
+ * handler_call: enters and leaves a handler's code, start() or any other: an assertion or a signal
+ * in between names the handler and the request. All who call handlers on the loop do it by these
+ * calls, and the calls of h2d/handler.h that take a length check it by HANDLER_SLICE().
  */
 #ifndef H2D_REQUEST_HANDLER_CALL_H
 #define H2D_REQUEST_HANDLER_CALL_H
@@ -13,8 +13,8 @@
  * the memory behind p. */
 #define HANDLER_SLICE(p, n) (H2D_ASSERT((n) <= PTRDIFF_MAX), slice_of(p, n))
 
-/* call must live until handler_call_end(). */
-static inline void handler_call_begin(
+/* call must live until handler_call_exit(). */
+static inline void handler_call_enter(
 	struct crash_call *call, const struct h2d_req *req, const struct h2d_handler *handler)
 {
 	call->handler = handler->name;
@@ -23,9 +23,17 @@ static inline void handler_call_begin(
 	crash_begin(call);
 }
 
-static inline void handler_call_end(void)
+static inline void handler_call_exit(void)
 {
 	crash_end();
 }
+
+/* The calls of the request's handler; for end() it may have none. */
+void handler_call_start(struct h2d_req *req);
+void handler_call_body(struct h2d_req *req, const void *data, size_t n);
+void handler_call_end(struct h2d_req *req);
+
+/* The last call of handler, which may be NULL, and the end of what it has begun. */
+void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler);
 
 #endif

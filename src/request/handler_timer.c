@@ -21,9 +21,9 @@ static void fired(struct timer *timer)
 
 	struct crash_call call;
 
-	handler_call_begin(&call, t->req, t->req->handler);
+	handler_call_enter(&call, t->req, t->req->handler);
 	t->fn(t->req, t->req->handler_state);
-	handler_call_end();
+	handler_call_exit();
 }
 
 struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)

@@ -8,6 +8,7 @@
 #include "http/page.h"
 #include "http/reason.h"
 #include "request/handler_call.h"
+#include "request/req_body.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 
@@ -224,8 +225,7 @@ void reply_send(struct h2d_req *req, int status)
 	req->record.first_byte_us = req_record_now(req->env->timed);
 	req_go(req, REQ_REPLY);
 	req->stream->reply(req);
-	if (req->body_paused)
-		loop_ready(req->env->loop, &req->body_task);
+	req_body_over(req);
 }
 
 void reply_ask(struct reply *r, struct lender *lender)
@@ -342,7 +342,7 @@ void h2d_reply_error(struct h2d_req *req, int status)
 	req->error_status = status;
 	req->error_fields = req->reply.nfields;
 	/* It may take a while, and the handler has said its last word. */
-	req->body_taken = false;
+	req_body_over(req);
 	TRACE_STEP(req, PAGE, &page->at, "\"%.*s\"", SLICE_ARG(page->file));
 	req->env->error_page(req, status, page->file);
 }

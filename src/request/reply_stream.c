@@ -19,10 +19,10 @@ static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req)
 	struct crash_call call;
 	ssize_t n;
 
-	handler_call_begin(&call, req, req->handler);
+	handler_call_enter(&call, req, req->handler);
 	n = s->fill(req, req->handler_state, s->buf, FILL_SIZE);
 	H2D_ASSERT(n <= FILL_SIZE);
-	handler_call_end();
+	handler_call_exit();
 	return n;
 }
 

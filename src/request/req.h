@@ -47,21 +47,12 @@ struct stream_ops {
 		struct h2d_req *req, int status, const struct field *fields, unsigned nfields);
 };
 
-/*
- * A module that works for a handler on its request, and takes the pieces of the body out of
- * body_queue itself: it gives their credit back, and sees by body_queue.ended that there are no
- * more.
- */
-struct req_hook {
-	void (*body)(struct h2d_req *req); /* body_queue has more, or its end; may be NULL */
-	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call */
-};
-
+struct req_hook; /* request/req_body.h */
 struct http_conn;
 struct account;     /* request/account.h */
 struct place_share; /* files/places.h */
 
-/* What all requests of one connection share; the connection owns it. */
+/* A connection as its requests see it: they share it, the connection owns it. */
 struct http_conn {
 	struct addr peer;   /* as accept(2) told; may be replaced before the first request */
 	uint16_t port;      /* of the listener; 0: a unix socket */
@@ -70,19 +61,18 @@ struct http_conn {
 	bool client_tls;    /* the PROXY header says that the client came to the proxy by TLS */
 	bool tls;
 	bool misses_tls; /* cleartext, on a listener of TLS: requests are told so */
-	/* What its handshake settled: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
+	/* As the handshake settled them: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
 	const char *tls_version, *tls_cipher;
-	const struct err *error; /* what it ended for; NULL: it is there, or nobody said it */
+	const struct err *error; /* the reason of its end; NULL: it is there, or nobody said it */
 	bool admin;              /* the connection came in on an admin listener */
 	bool redirect_to_https;  /* the listener only sends to https */
 	const struct conf_pos *redirect_at; /* where the configuration says so; NULL in tests */
 	uint16_t https_port;                /* the port it sends to; 0: that of http_env */
-	const void
-		*certificate; /* which one TLS showed (struct site has the same); NULL: cleartext */
-	/* Whether the certificate of this connection is good for host. NULL: it is good for all. */
+	const void *certificate; /* the one that TLS showed (as in struct site); NULL: cleartext */
+	/* Whether the certificate of this connection is good for host. NULL: it is for all. */
 	bool (*covers)(const struct http_conn *conn, struct slice host);
 	void *owner;               /* for covers() */
-	struct place_share *files; /* what it has of the files that may be open; NULL in tests */
+	struct place_share *files; /* its share of the files that may be open; NULL in tests */
 	struct account *account;   /* peer's, open; NULL: of an admin listener, or in tests */
 };
 
@@ -96,15 +86,15 @@ struct offload;    /* event/offload.h */
 struct gate;       /* request/gate.c */
 struct trace_step; /* request/trace.h */
 
-/* What all requests of one worker share; the worker owns it. */
+/* A worker as its requests see it: they share it, the worker owns it. */
 struct http_env {
 	const struct route_table *routes;
 	const struct h2d_handler *fallback; /* answers what no route owns: the document root */
 	const struct h2d_handler *health;   /* answers the path that a site calls its health */
-	struct slice date;   /* of the date field; the bytes change in place, once a second */
-	time_t date_s;       /* the same, in seconds since 1970: up to a second behind the clock */
-	struct slice server; /* of the server field */
-	size_t header_size;  /* client-header-size */
+	struct slice date; /* of the date field; the bytes change in place, once a second */
+	time_t date_s; /* of that field, in seconds since 1970: up to a second behind the clock */
+	struct slice server;                 /* of the server field */
+	size_t header_size;                  /* client-header-size */
 	unsigned header_fields;              /* client-header-fields */
 	uint64_t body_size;                  /* client-max-body-size; 0: any */
 	const struct conf_pos *body_size_at; /* where the configuration says so; NULL in tests */
@@ -134,7 +124,7 @@ struct http_env {
 	 * server to files/reply_file's.
 	 */
 	void (*error_page)(struct h2d_req *req, int status, struct slice file);
-	struct admin *admin; /* what admin pages are made with; NULL where none is asked for */
+	struct admin *admin; /* makes admin pages; NULL where none is asked for */
 	/* The request is gone: write its access log line. May be NULL. */
 	void (*finished)(struct http_env *env, struct h2d_req *req);
 	void *owner;
@@ -159,16 +149,12 @@ struct h2d_req {
 	bool head_too_large; /* over one of their limits: answered with 431 */
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
-	bool body_taken;     /* the handler gets the request body */
-	bool body_offered;   /* it did, or does: a refusal is answered at once now */
-	bool body_held;      /* its pieces wait in body_queue */
-	bool body_paused;    /* the handler wants them to wait */
-	bool body_awaited;   /* a hook is ready for the first of them */
-	struct body_queue body_queue;
-	struct task body_task;       /* hands them on after a pause; fn NULL: there was none */
-	uint64_t body_length;        /* content-length; BODY_UNKNOWN without one */
-	uint64_t body_left;          /* of client-max-body-size */
-	const struct req_hook *hook; /* NULL: none */
+	enum req_body_state body_state;
+	struct body_queue body_queue; /* pieces that wait, and the end */
+	struct task body_task;        /* hands them on after a pause; fn NULL: there was none */
+	uint64_t body_length;         /* content-length; BODY_UNKNOWN without one */
+	uint64_t body_left;           /* of client-max-body-size */
+	const struct req_hook *hook;  /* NULL: none */
 	void *hook_state;
 
 	/* Made by req_start(). */
@@ -180,7 +166,7 @@ struct h2d_req {
 	enum h2d_method method;
 	struct slice path, query;
 	struct slice
-		user; /* whose credentials were right; n 0: nobody was asked, or they were wrong */
+		user; /* with the right credentials; n 0: nobody was asked, or they were wrong */
 	struct gate *gate;     /* a password is being checked; NULL: none is */
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
 	unsigned error_fields; /* how many fields the error has of its own */
@@ -190,7 +176,7 @@ struct h2d_req {
 	struct route_match match;
 	void *handler_state;
 	struct h2d_timer *timers; /* the handler's; all of them */
-	struct work *works;       /* what threads do for the handler */
+	struct work *works;       /* of threads, for the handler */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 
@@ -222,44 +208,6 @@ void req_refuse(struct h2d_req *req, int status);
 
 /* Takes back a reply that was given and not sent, so that the request can be refused. */
 void req_retract(struct h2d_req *req);
-
-/* A piece of request body, or its end. Pieces that nobody takes are consumed at once, those that
- * are held when they are handed on. */
-void req_body(struct h2d_req *req, const void *data, size_t n);
-void req_end(struct h2d_req *req);
-
-/*
- * From now on pieces of the body, and its end, wait in the request, without credit, until
- * req_release_body() hands them on in order. A handler may hold the body again while it is handed
- * a piece.
- */
-void req_hold_body(struct h2d_req *req);
-void req_release_body(struct h2d_req *req);
-
-/*
- * hook works on the request until it calls req_unhook(): then it has replied, or had the handler
- * reply. Called by handlers' calls. If it takes the body, that waits in the queue, and the hook
- * says by req_await_body() when it is ready for it.
- */
-void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state);
-void req_await_body(struct h2d_req *req);
-void req_unhook(struct h2d_req *req);
-
-/* Whether the client is to send the body now: somebody takes it, and has not answered. */
-static inline bool req_awaits_body(const struct h2d_req *req)
-{
-	return req->body_taken && !req->reply.ready && (!req->body_held || req->body_awaited);
-}
-
-/*
- * Whether the request waits behind others: for a password's check, or its body for a place among
- * the files.
- */
-static inline bool req_is_in_line(const struct h2d_req *req)
-{
-	return req->gate != NULL || (req->body_held && !req->body_awaited && !req->body_paused &&
-					    !req->reply.ready && req->error_status == 0);
-}
 
 /* For sources: bytes may be ready again. */
 void req_resume(struct h2d_req *req);

@@ -16,6 +16,12 @@ enum req_state {
 };
 extern const struct states req_states;
 
+enum req_body_state {
+#define REQ_BODY_STATE(name, next, help) REQ_BODY_##name,
+#include "request/req_body_state.def"
+	REQ_BODY_STATES
+};
+
 /* The only writer of req->state: asserts the predecessor, counts. */
 void req_go(struct h2d_req *req, enum req_state state);
 

@@ -31,9 +31,9 @@ static void finish(struct work *w)
 		done(NULL, NULL, arg);
 		return;
 	}
-	handler_call_begin(&call, req, req->handler);
+	handler_call_enter(&call, req, req->handler);
 	done(req, req->handler_state, arg);
-	handler_call_end();
+	handler_call_exit();
 }
 
 static void in_thread(struct job *j)

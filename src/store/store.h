@@ -7,6 +7,7 @@
 #define H2D_STORE_STORE_H
 
 #include "files/files_private.h"
+#include "request/req_body.h"
 #include "store/store_part.h"
 #include "store/store_work.h"
 

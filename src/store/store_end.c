@@ -54,9 +54,9 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 	struct h2d_req *req = s->req;
 	struct crash_call call;
 
-	handler_call_begin(&call, req, req->handler);
+	handler_call_enter(&call, req, req->handler);
 	s->done(req, req->handler_state, status, files, n);
-	handler_call_end();
+	handler_call_exit();
 	req_unhook(req);
 	store_leave(s);
 }

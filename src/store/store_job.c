@@ -151,7 +151,7 @@ static void go_on(struct store *s)
 	case STORE_BEGIN:
 		if (s->work.part != NULL)
 			store_resume_begun(s);
-		req_await_body(s->req);
+		req_body_draw(s->req);
 		store_pump(s);
 		break;
 	case STORE_TAKE:
@@ -219,7 +219,7 @@ void store_submit(struct store *s, enum store_step step)
 
 static bool may_take(const struct store *s)
 {
-	return !s->busy && s->req->body_awaited && s->step <= STORE_TAKE;
+	return !s->busy && req_body_flows(s->req) && s->step <= STORE_TAKE;
 }
 
 bool store_waits(const struct store *s)

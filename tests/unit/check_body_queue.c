@@ -1,12 +1,12 @@
 /*
- * check_body_queue: bytes in order, what it costs to hold them, what clearing says of them; and a
- * request that holds its body and hands it on, once and again.
+ * check_body_queue: bytes in order, what it costs to hold them, and what clearing says of them.
  */
 #include "request/body_queue.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-#include "req_unit.h"
+#include "base/slice.h"
+#include "unit.h"
 
 /* Everything that is in q, and what it costs to hold it. */
 static struct slice all(struct body_queue *q, char *buf)
@@ -114,104 +114,14 @@ START_TEST(cleared)
 }
 END_TEST
 
-/* --- a request's ------------------------------------------------------------------------------ */
-
-static void begin_upload(void)
-{
-	req.method_text = SLICE("POST");
-	req.target = SLICE("/p/upload");
-	req.has_body = true;
-	req_start(&req);
-	ck_assert_int_eq(starts, 1);
-}
-
-static bool uploaded_is(const char *text)
-{
-	return slice_eq(slice_of(uploaded, uploaded_n), slice_str(text));
-}
-
-START_TEST(held_and_handed_on)
-{
-	begin_upload();
-	req_body(&req, "a", 1);
-	for (int i = 0; i < 2; i++) {
-		req_hold_body(&req);
-		req_body(&req, "b", 1);
-		req_body(&req, "c", 1);
-		ck_assert_uint_eq(uploaded_n, 1 + 2 * (size_t)i);
-		ck_assert_uint_eq(consumed, 1 + 2 * (size_t)i);
-		if (i == 1)
-			req_end(&req);
-		ck_assert_int_eq(replies, 0);
-		req_release_body(&req);
-	}
-	ck_assert(uploaded_is("abcbc"));
-	ck_assert_uint_eq(consumed, 5);
-	ck_assert_int_eq(replies, 1);
-	ck_assert_int_eq(req.reply.status, 201);
-}
-END_TEST
-
-static void hold_again_body(struct h2d_req *r, void *state, const char *data, size_t n)
-{
-	upload_body(r, state, data, n);
-	req_hold_body(r);
-}
-
-/* The handler takes what there is, then no more; the end comes behind the last of it. */
-START_TEST(held_again_meanwhile)
-{
-	static const struct h2d_handler one_by_one = {
-		.name = "upload", .start = upload_start, .body = hold_again_body, .end = upload_end
-	};
-
-	routes.routes[0].handler = &one_by_one;
-	begin_upload();
-	req_body(&req, "a", 1);
-	req_body(&req, "b", 1);
-	req_body(&req, "c", 1);
-	req_end(&req);
-	ck_assert(uploaded_is("a"));
-	req_release_body(&req);
-	ck_assert(uploaded_is("abc"));
-	ck_assert_int_eq(replies, 0);
-	req_release_body(&req);
-	ck_assert_int_eq(replies, 1);
-	ck_assert_uint_eq(consumed, 3);
-}
-END_TEST
-
-/* Gone, or answered: the credit of what is held is given back either way. */
-START_TEST(held_for_nobody)
-{
-	begin_upload();
-	req_hold_body(&req);
-	req_body(&req, "abc", 3);
-	if (_i == 1) {
-		reply_error(&req, 408);
-		req_body(&req, "de", 2);
-		ck_assert_uint_eq(consumed, 2);
-		req_release_body(&req);
-		ck_assert_uint_eq(consumed, 5);
-	}
-	req_fini(&req);
-	ck_assert_uint_eq(consumed, _i == 1 ? 5 : 3);
-	ck_assert_uint_eq(uploaded_n, 0);
-}
-END_TEST
-
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("body_queue");
 
-	tcase_add_checked_fixture(c, req_setup, req_teardown);
 	tcase_add_test(c, in_order);
 	tcase_add_loop_test(c, cost, 0, 6);
 	tcase_add_test(c, pieces_of_a_file);
 	tcase_add_test(c, cleared);
-	tcase_add_test(c, held_and_handed_on);
-	tcase_add_test(c, held_again_meanwhile);
-	tcase_add_loop_test(c, held_for_nobody, 0, 2);
 	return c;
 }
 

@@ -507,7 +507,7 @@ START_TEST(a_body_in_order)
 {
 	upload_with(RIGHT);
 	if (_i == 0)
-		req_end(&req);
+		req_body_end(&req);
 	auth_cache_come();
 	ck_assert_int_eq(starts, 1);
 	ck_assert_uint_eq(consumed, 8);
@@ -515,7 +515,7 @@ START_TEST(a_body_in_order)
 	if (_i == 1) {
 		ck_assert_int_eq(replies, 0);
 		req_body(&req, "three", 5);
-		req_end(&req);
+		req_body_end(&req);
 	}
 	ck_assert(slice_eq(
 		slice_of(uploaded, uploaded_n), slice_str(_i == 0 ? "one two " : "one two three")));
@@ -528,7 +528,7 @@ START_TEST(a_body_nobody_takes)
 {
 	upload_with(WRONG);
 	if (_i == 0)
-		req_end(&req);
+		req_body_end(&req);
 	auth_cache_come();
 	ck_assert_int_eq(req.reply.status, 401);
 	ck_assert_int_eq(wanted, 0);
@@ -551,7 +551,7 @@ START_TEST(a_body_cut_short)
 	req_body(&req, "early", 5);
 	req_body(&req, rest, 251);
 	req_body(&req, "more", 4);
-	req_end(&req);
+	req_body_end(&req);
 	auth_cache_come();
 	ck_assert_int_eq(req.reply.status, 409);
 	ck_assert_uint_eq(uploaded_n, 512);
@@ -566,7 +566,7 @@ START_TEST(answered_while_it_waits)
 	upload_with(RIGHT);
 	reply_error(&req, 408);
 	req_body(&req, "three", 5);
-	req_end(&req);
+	req_body_end(&req);
 	auth_cache_come();
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 408);

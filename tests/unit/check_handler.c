@@ -178,7 +178,7 @@ START_TEST(paused_and_resumed)
 	ck_assert_uint_eq(consumed, 4);
 	req_body(&req, "e", 1);
 	ck_assert_uint_eq(uploaded_n, 5);
-	req_end(&req);
+	req_body_end(&req);
 	ck_assert_int_eq(req.reply.status, 201);
 }
 END_TEST
@@ -193,7 +193,7 @@ START_TEST(paused_piece_by_piece)
 	req_body(&req, "a", 1);
 	req_body(&req, piece, sizeof(piece));
 	req_body(&req, "c", 1);
-	req_end(&req);
+	req_body_end(&req);
 	for (size_t n = 0; n < 3; n++) {
 		ck_assert_uint_eq(uploaded_n, sums[n]);
 		ck_assert_int_eq(replies, 0);

@@ -319,7 +319,7 @@ START_TEST(a_page_later)
 	ck_assert_int_eq(pages, 1);
 	ck_assert_int_eq(replies, 0);
 	req_body(&req, "more", 4);
-	req_end(&req);
+	req_body_end(&req);
 	ck_assert_uint_eq(uploaded_n, 5);
 	ck_assert_uint_eq(consumed, 9);
 	ck_assert_int_eq(replies, 0);

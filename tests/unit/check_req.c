@@ -156,7 +156,7 @@ START_TEST(bodies_nobody_takes)
 	req_start(&req);
 	req_body(&req, "abc", 3);
 	req_body(&req, "de", 2);
-	req_end(&req);
+	req_body_end(&req);
 	ck_assert_uint_eq(consumed, 5);
 	ck_assert_int_eq(replies, 1);
 }

@@ -76,7 +76,7 @@ START_TEST(body_and_route)
 	req_start(&req);
 	req_body(&req, "abc", 3);
 	req_body(&req, "de", 2);
-	req_end(&req);
+	req_body_end(&req);
 	req_fini(&req);
 	ck_assert_uint_eq(told.bytes_in, 5);
 	ck_assert(slice_eq(route_name(), SLICE("/p/upload")));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "request/req.h"
+#include "request/req_body.h"
 #include "request/route_build.h"
 #include "unit.h"
 

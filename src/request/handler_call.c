@@ -1,0 +1,58 @@
+/*
+ * handler_call: the calls that a handler gets of its request. Called by the request core only.
+ * Those that few requests need are not inline, so that the others pay for no frame
+ * (docs/decisions.md).
+ */
+#include "request/handler_call.h"
+
+#include "request/handler_timer.h"
+#include "request/work.h"
+
+void handler_call_start(struct h2d_req *req)
+{
+	struct crash_call call;
+
+	handler_call_enter(&call, req, req->handler);
+	req->handler->start(req, req->handler_state);
+	handler_call_exit();
+}
+
+__attribute__((noinline)) void handler_call_body(struct h2d_req *req, const void *data, size_t n)
+{
+	struct crash_call call;
+
+	handler_call_enter(&call, req, req->handler);
+	req->handler->body(req, req->handler_state, data, n);
+	handler_call_exit();
+}
+
+__attribute__((noinline)) void handler_call_end(struct h2d_req *req)
+{
+	struct crash_call call;
+
+	if (req->handler->end == NULL)
+		return;
+	handler_call_enter(&call, req, req->handler);
+	req->handler->end(req, req->handler_state);
+	handler_call_exit();
+}
+
+static __attribute__((noinline)) void call_gone(
+	struct h2d_req *req, const struct h2d_handler *handler)
+{
+	struct crash_call call;
+
+	handler_call_enter(&call, req, handler);
+	handler->gone(req, req->handler_state);
+	handler_call_exit();
+}
+
+void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
+{
+	if (handler != NULL && handler->gone != NULL)
+		call_gone(req, handler);
+	if (req->timers != NULL)
+		handler_timer_leave(req);
+	if (req->works != NULL)
+		work_leave(req);
+}

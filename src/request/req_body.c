@@ -1,0 +1,206 @@
+/*
+ * req_body: moves a request's body from state to state, and each piece to who takes it: the
+ * handler, the queue, or nobody. Called by protocols with pieces, by req.c as the request goes its
+ * way, and by the calls of h2d/handler.h. Never looks at the bytes.
+ */
+#include "request/req_body.h"
+
+#include "request/handler_call.h"
+#include "request/req_client.h"
+#include "request/trace.h"
+
+const struct states req_body_states = {
+	.of = "body",
+	.n = REQ_BODY_STATES,
+	.rows = {
+#define REQ_BODY_STATE(name, next, help) { #name, next },
+#include "request/req_body_state.def"
+	},
+};
+
+static void req_body_go(struct h2d_req *req, enum req_body_state state)
+{
+	STATES_STEP(&req_body_states, req->body_state, state);
+	req->body_state = state;
+}
+
+/* Whether a hook takes the body out of the queue. */
+static bool has_hook(const struct h2d_req *req)
+{
+	return req->body_state == REQ_BODY_HOOKED || req->body_state == REQ_BODY_DRAWN;
+}
+
+static void put(struct h2d_req *req, const void *data, size_t n)
+{
+	size_t done = body_queue_put(&req->body_queue, data, n);
+
+	if (done < n) {
+		req_refuse(req, ERR_NO_MEMORY->status);
+		req->stream->consume(req, n - done);
+	} else if (has_hook(req)) {
+		req->hook->body(req);
+	}
+}
+
+void req_body_too_large(struct h2d_req *req)
+{
+	TRACE_STEP(req, LIMIT, req->env->body_size_at, "the request's body is too large");
+	err_log(ERR_BODY_TOO_LARGE, req_client(req));
+	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
+	req_refuse(req, ERR_BODY_TOO_LARGE->status);
+}
+
+void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	bool flows = req_body_flows(req);
+
+	req->record.bytes_in += n;
+	if (!flows && !req_body_waits(req)) {
+		req->stream->consume(req, n);
+		return;
+	}
+	if (n > req->body_left) {
+		req_body_too_large(req);
+		req->stream->consume(req, n);
+		return;
+	}
+	req->body_left -= n;
+	if (req->body_state == REQ_BODY_FLOWS)
+		handler_call_body(req, data, n);
+	else
+		put(req, data, n);
+}
+
+void req_body_end(struct h2d_req *req)
+{
+	if (req->body_state == REQ_BODY_FLOWS) {
+		handler_call_end(req);
+		return;
+	}
+	req->body_queue.ended = true;
+	if (has_hook(req))
+		req->hook->body(req);
+}
+
+/* Pieces that waited go to the handler, which may have enough again with each of them. */
+static void hand_on(struct h2d_req *req)
+{
+	struct body_piece *piece;
+
+	while (req->body_state == REQ_BODY_FLOWS &&
+		(piece = body_queue_take(&req->body_queue)) != NULL) {
+		handler_call_body(req, piece->bytes, piece->n);
+		body_pieces_free(piece);
+	}
+	if (req->body_state == REQ_BODY_FLOWS && req->body_queue.ended) {
+		req->body_queue.ended = false;
+		handler_call_end(req);
+	}
+}
+
+void req_body_line(struct h2d_req *req)
+{
+	req_body_go(req, REQ_BODY_LINE);
+}
+
+void req_body_take(struct h2d_req *req)
+{
+	req_body_go(req, REQ_BODY_FLOWS);
+}
+
+void req_body_started(struct h2d_req *req)
+{
+	if (has_hook(req)) {
+		req->hook->body(req);
+	} else if (req->body_state == REQ_BODY_FLOWS) {
+		req->stream->consume(req, 0);
+		hand_on(req);
+	} else if (req->body_state == REQ_BODY_LINE) {
+		req_body_over(req);
+	}
+}
+
+void req_body_over(struct h2d_req *req)
+{
+	size_t n;
+
+	if (req->body_state == REQ_BODY_NONE || req->body_state == REQ_BODY_OVER)
+		return;
+	req_body_go(req, req->body_state == REQ_BODY_LINE ? REQ_BODY_NONE : REQ_BODY_OVER);
+	n = body_queue_clear(&req->body_queue);
+	if (n > 0)
+		req->stream->consume(req, n);
+}
+
+/* --- a handler's pause ------------------------------------------------------------------------ */
+
+static void go_on(struct task *t)
+{
+	struct h2d_req *req = LIST_ENTRY(t, struct h2d_req, body_task);
+
+	if (req->body_state != REQ_BODY_PAUSED)
+		return;
+	req_body_go(req, REQ_BODY_FLOWS);
+	hand_on(req);
+	/* Nothing else tells the protocol that somebody takes what waits with the client. */
+	if (req->body_state == REQ_BODY_FLOWS)
+		req->stream->consume(req, 0);
+}
+
+void h2d_body_pause(struct h2d_req *req)
+{
+	if (req->body_state == REQ_BODY_FLOWS)
+		req_body_go(req, REQ_BODY_PAUSED);
+	if (req->body_task.fn == NULL)
+		task_init(&req->body_task, go_on);
+	loop_cancel(&req->body_task);
+}
+
+void h2d_body_resume(struct h2d_req *req)
+{
+	if (req->body_state == REQ_BODY_PAUSED)
+		loop_ready(req->env->loop, &req->body_task);
+}
+
+void h2d_consume(struct h2d_req *req, size_t n)
+{
+	H2D_ASSERT(n <= PTRDIFF_MAX);
+	req->stream->consume(req, n);
+}
+
+/* --- hooks ------------------------------------------------------------------------------------ */
+
+void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state)
+{
+	H2D_ASSERT(req->hook == NULL);
+	req->hook = hook;
+	req->hook_state = state;
+	if (hook->body != NULL)
+		req_body_go(req, REQ_BODY_HOOKED);
+}
+
+void req_body_draw(struct h2d_req *req)
+{
+	if (req->body_state != REQ_BODY_HOOKED)
+		return;
+	req_body_go(req, REQ_BODY_DRAWN);
+	req->stream->consume(req, 0);
+}
+
+void req_unhook(struct h2d_req *req)
+{
+	req->hook = NULL;
+	req_body_over(req);
+}
+
+void req_body_leave(struct h2d_req *req)
+{
+	const struct req_hook *hook = req->hook;
+
+	req->hook = NULL;
+	if (hook != NULL)
+		hook->gone(req);
+	req_body_over(req);
+	if (req->body_task.fn != NULL)
+		loop_cancel(&req->body_task);
+}

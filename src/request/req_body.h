@@ -1,0 +1,81 @@
+/*
+ * req_body: who takes a request's body (req_body_state.def): nobody, its handler, or a hook, a
+ * module that works for the handler; and where pieces wait meanwhile. Protocols feed it and ask
+ * what becomes of it; handlers pause it. What the end of the body means is the taker's business.
+ */
+#ifndef H2D_REQUEST_REQ_BODY_H
+#define H2D_REQUEST_REQ_BODY_H
+
+#include "request/req.h"
+
+extern const struct states req_body_states;
+
+/*
+ * A module that works for a handler on its request, and takes the pieces of the body out of
+ * body_queue itself: it gives their credit back, and sees by body_queue.ended that there are no
+ * more.
+ */
+struct req_hook {
+	void (*body)(struct h2d_req *req); /* body_queue has more, or its end; may be NULL */
+	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call */
+};
+
+/* Whether the client is to send the body now: somebody takes it. */
+static inline bool req_body_flows(const struct h2d_req *req)
+{
+	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_DRAWN;
+}
+
+/* Whether pieces wait for somebody: they stay in memory, without credit. */
+static inline bool req_body_waits(const struct h2d_req *req)
+{
+	return req->body_state == REQ_BODY_LINE || req->body_state == REQ_BODY_PAUSED ||
+	       req->body_state == REQ_BODY_HOOKED;
+}
+
+/*
+ * Whether the request waits behind others: for a password's check, or its body for a place among
+ * the files.
+ */
+static inline bool req_is_in_line(const struct h2d_req *req)
+{
+	return req->gate != NULL || req->body_state == REQ_BODY_HOOKED;
+}
+
+/* A piece of it from the protocol, or its end. */
+void req_body(struct h2d_req *req, const void *data, size_t n);
+void req_body_end(struct h2d_req *req);
+
+/* Refuses the request: its body is past client-max-body-size. */
+void req_body_too_large(struct h2d_req *req);
+
+/* The gate decides first. */
+void req_body_line(struct h2d_req *req);
+
+/* The handler takes it. */
+void req_body_take(struct h2d_req *req);
+
+/* Hands on what came while it was in line; drops it where nobody takes it. */
+void req_body_started(struct h2d_req *req);
+
+/* For h2d_body_pause() and _resume(). */
+void req_body_pause(struct h2d_req *req);
+void req_body_resume(struct h2d_req *req);
+
+/* The request has its answer: gives the credit of what waits back. */
+void req_body_over(struct h2d_req *req);
+
+/*
+ * hook works on the request until it calls req_unhook(): then it has replied, or had the handler
+ * reply. Called by handlers' calls. If it takes the body, that waits in the queue, and the hook
+ * says by req_body_draw() when it is ready for it.
+ */
+void req_hook(struct h2d_req *req, const struct req_hook *hook, void *state);
+void req_body_draw(struct h2d_req *req);
+void req_unhook(struct h2d_req *req);
+
+/* The request is refused, or gone: so is the hook; what is left of the body is still there for it.
+ */
+void req_body_leave(struct h2d_req *req);
+
+#endif

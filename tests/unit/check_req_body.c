@@ -1,0 +1,265 @@
+/*
+ * check_req_body: the states of a request's body, what protocols are told in each, and who gets the
+ * pieces: its handler, which may pause it, a hook, which may be refused or answered, or nobody.
+ */
+#include "request/req_body.h"
+
+#include "base/log.h"
+#include "req_unit.h"
+#include "states_unit.h"
+
+START_TEST(steps)
+{
+	states_unit_walk(&req_body_states,
+		"NONE>LINE NONE>FLOWS NONE>HOOKED LINE>FLOWS LINE>HOOKED LINE>NONE FLOWS>PAUSED "
+		"FLOWS>HOOKED FLOWS>OVER PAUSED>FLOWS PAUSED>HOOKED PAUSED>OVER HOOKED>DRAWN "
+		"HOOKED>OVER DRAWN>OVER",
+		NULL);
+}
+END_TEST
+
+START_TEST(questions)
+{
+	static const char *const told[REQ_BODY_STATES] = { "none", "waits", "flows", "waits",
+		"waits", "flows", "none" };
+
+	for (unsigned i = 0; i < REQ_BODY_STATES; i++) {
+		struct h2d_req r = { .body_state = (enum req_body_state)i };
+
+		ck_assert_int_eq(req_body_flows(&r), strcmp(told[i], "flows") == 0);
+		ck_assert_int_eq(req_body_waits(&r), strcmp(told[i], "waits") == 0);
+	}
+}
+END_TEST
+
+/* As the loop does it once h2d_body_resume() was called. */
+static void resume(void)
+{
+	req.body_task.fn(&req.body_task);
+}
+
+static void begin_upload(void)
+{
+	req.method_text = SLICE("POST");
+	req.target = SLICE("/p/upload");
+	req.has_body = true;
+	req_start(&req);
+	ck_assert_int_eq(starts, 1);
+}
+
+static bool uploaded_is(const char *text)
+{
+	return slice_eq(slice_of(uploaded, uploaded_n), slice_str(text));
+}
+
+START_TEST(held_and_handed_on)
+{
+	begin_upload();
+	req_body(&req, "a", 1);
+	for (int i = 0; i < 2; i++) {
+		h2d_body_pause(&req);
+		req_body(&req, "b", 1);
+		req_body(&req, "c", 1);
+		ck_assert_uint_eq(uploaded_n, 1 + 2 * (size_t)i);
+		ck_assert_uint_eq(consumed, 1 + 2 * (size_t)i);
+		if (i == 1)
+			req_body_end(&req);
+		ck_assert_int_eq(replies, 0);
+		resume();
+	}
+	ck_assert(uploaded_is("abcbc"));
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(req.reply.status, 201);
+}
+END_TEST
+
+static void hold_again_body(struct h2d_req *r, void *state, const char *data, size_t n)
+{
+	upload_body(r, state, data, n);
+	h2d_body_pause(r);
+}
+
+/* The handler takes what there is, then no more; the end comes behind the last of it. */
+START_TEST(held_again_meanwhile)
+{
+	static const struct h2d_handler one_by_one = {
+		.name = "upload", .start = upload_start, .body = hold_again_body, .end = upload_end
+	};
+
+	routes.routes[0].handler = &one_by_one;
+	begin_upload();
+	req_body(&req, "a", 1);
+	req_body(&req, "b", 1);
+	req_body(&req, "c", 1);
+	req_body_end(&req);
+	ck_assert(uploaded_is("a"));
+	resume();
+	ck_assert(uploaded_is("abc"));
+	ck_assert_int_eq(replies, 0);
+	resume();
+	ck_assert_int_eq(replies, 1);
+	ck_assert_uint_eq(consumed, 3);
+}
+END_TEST
+
+/* Gone, or answered: the credit of what is held is given back either way. */
+START_TEST(held_for_nobody)
+{
+	begin_upload();
+	h2d_body_pause(&req);
+	req_body(&req, "abc", 3);
+	if (_i == 1) {
+		reply_error(&req, 408);
+		req_body(&req, "de", 2);
+		ck_assert_uint_eq(consumed, 5);
+		resume();
+		ck_assert_uint_eq(consumed, 5);
+	}
+	req_fini(&req);
+	ck_assert_uint_eq(consumed, _i == 1 ? 5 : 3);
+	ck_assert_uint_eq(uploaded_n, 0);
+}
+END_TEST
+
+/* --- in line, and hooks ----------------------------------------------------------------------- */
+
+/* Without a handler's turn, what waits goes back. */
+START_TEST(in_line_for_nobody)
+{
+	req_body_line(&req);
+	req_body(&req, "abc", 3);
+	req_body_end(&req);
+	ck_assert_uint_eq(consumed, 0);
+	req_body_started(&req);
+	ck_assert_int_eq(req.body_state, REQ_BODY_NONE);
+	ck_assert_uint_eq(consumed, 3);
+	ck_assert_int_eq(wanted, 0);
+}
+END_TEST
+
+static int pieces, gone;
+static size_t left;
+
+static void on_body(struct h2d_req *r)
+{
+	(void)r;
+	pieces++;
+}
+static void on_gone(struct h2d_req *r)
+{
+	gone++;
+	left = r->body_queue.n;
+}
+static const struct req_hook hook = { on_body, on_gone };
+
+static void begin_hooked(void)
+{
+	pieces = gone = 0;
+	begin_upload();
+	req_hook(&req, &hook, NULL);
+	ck_assert_int_eq(req.body_state, REQ_BODY_HOOKED);
+	req_body(&req, "abc", 3);
+	ck_assert_int_eq(pieces, 1);
+}
+
+START_TEST(drawn)
+{
+	begin_hooked();
+	req_body_draw(&req);
+	ck_assert_int_eq(req.body_state, REQ_BODY_DRAWN);
+	ck_assert_int_eq(wanted, 1);
+	req_body(&req, "de", 2);
+	req_body_end(&req);
+	ck_assert_int_eq(pieces, 3);
+	ck_assert(req.body_queue.ended);
+	ck_assert_uint_eq(consumed, 0);
+	req_unhook(&req);
+	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_int_eq(gone, 0);
+	ck_assert_uint_eq(uploaded_n, 0);
+}
+END_TEST
+
+/* Its body came while the request was in line: the hook is told at once. */
+START_TEST(hooked_in_line)
+{
+	pieces = 0;
+	req_body_line(&req);
+	req_body(&req, "abc", 3);
+	req_hook(&req, &hook, NULL);
+	ck_assert_int_eq(pieces, 0);
+	req_body_started(&req);
+	ck_assert_int_eq(pieces, 1);
+	ck_assert_uint_eq(consumed, 0);
+}
+END_TEST
+
+/* The hook finds what was left; then its credit goes back. */
+START_TEST(hooked_and_refused)
+{
+	begin_hooked();
+	if (_i == 0)
+		req_refuse(&req, 408);
+	else
+		req_fini(&req);
+	ck_assert_int_eq(gone, 1);
+	ck_assert_uint_eq(left, 3);
+	ck_assert_uint_eq(consumed, 3);
+	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
+}
+END_TEST
+
+/* An answer that the hook did not give: it draws nothing any more. */
+START_TEST(hooked_and_answered)
+{
+	begin_hooked();
+	reply_error(&req, 401);
+	ck_assert_uint_eq(consumed, 3);
+	req_body(&req, "de", 2);
+	req_body_draw(&req);
+	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
+	ck_assert_int_eq(pieces, 1);
+	ck_assert_int_eq(wanted, 0);
+	ck_assert_uint_eq(consumed, 5);
+}
+END_TEST
+
+/* client-max-body-size, of what waits as of what flows. */
+START_TEST(too_large)
+{
+	req.body_left = 4;
+	if (_i == 0)
+		begin_upload();
+	else
+		begin_hooked();
+	req_body(&req, "abcde", 5);
+	ck_assert_int_eq(req.reply.status, 413);
+	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
+	ck_assert_uint_eq(consumed, _i == 0 ? 5 : 8);
+	ck_assert_uint_eq(uploaded_n, 0);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("req_body");
+
+	log_max = LEVEL_ALERT;
+	tcase_add_checked_fixture(c, req_setup, req_teardown);
+	tcase_add_test(c, steps);
+	tcase_add_test(c, questions);
+	tcase_add_test(c, held_and_handed_on);
+	tcase_add_test(c, held_again_meanwhile);
+	tcase_add_loop_test(c, held_for_nobody, 0, 2);
+	tcase_add_test(c, in_line_for_nobody);
+	tcase_add_test(c, drawn);
+	tcase_add_test(c, hooked_in_line);
+	tcase_add_loop_test(c, hooked_and_refused, 0, 2);
+	tcase_add_test(c, hooked_and_answered);
+	tcase_add_loop_test(c, too_large, 0, 2);
+	return c;
+}
+
+UNIT_MAIN("req_body")
