@@ -76,11 +76,13 @@ static const char *parse_ipv6(const char *text, struct addr *addr)
 
 static const char *parse_ipv4(const char *text, struct addr *addr)
 {
-	const char *colon = strchr(text, ':');
+	const char *colon = strchr(text, ':'), *space = strpbrk(text, " \t,");
 
+	if (space != NULL && strchr(space, ':') != NULL)
+		return "one address stands in a title, further ones have sections of their own";
 	if (colon != NULL && strchr(colon + 1, ':') != NULL)
 		return "an IPv6 address is written in brackets: [ADDRESS]:PORT";
-	if (text[0] == '*')
+	if (text[0] == '*' || text[0] == ':')
 		return "write 0.0.0.0:PORT for all IPv4 and [::]:PORT for all IPv6 addresses";
 	if (colon == NULL)
 		return "the port is missing: ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH";

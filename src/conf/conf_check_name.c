@@ -36,6 +36,12 @@ static const char *why_not(const char *s)
 
 	if (is_v6(s))
 		return NULL;
+	if (strstr(s, "://") != NULL)
+		return "a name stands alone, without https://";
+	for (const char *c = s; *c != '\0'; c++)
+		if ((unsigned char)*c >= 0x80)
+			return "a name with other letters is written in ASCII, \"xn--...\" (idn2 "
+			       "NAME says it)";
 	if (star && s[1] != '.')
 		return "\"*\" stands alone in front of the first dot: \"*.example.com\"";
 	if (star)

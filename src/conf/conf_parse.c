@@ -212,6 +212,17 @@ static const struct conf_section *find_section(
 	return conf_table_section(NULL, name);
 }
 
+/* A word stands where a title belongs, and its brace behind it. */
+static bool is_unquoted(const struct parser *p)
+{
+	struct conf_tok ahead;
+
+	if (p->tok.kind != CONF_TOK_WORD)
+		return false;
+	ahead = parser_ahead(p);
+	return conf_tok_is(&ahead, '{');
+}
+
 /* key is the name of a section, the current token what stands behind it. */
 static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
 {
@@ -220,7 +231,11 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
 
 	b.section = find_section(parent, key->text, &b.owner);
-	if (bad)
+	if (is_unquoted(p)) {
+		parser_fault(p, title.line, "the title of a section is quoted: %s \"%.*s\" { ... }",
+			b.section->name, PARSER_NAME(&title));
+		bad = true;
+	} else if (bad)
 		parser_unexpected(p, key->line, NULL);
 	if (bad || has_title)
 		parser_next(p);

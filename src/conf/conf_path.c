@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@
 static void cannot(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
-	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure_of(errno, path));
+	bool home = errno == ENOENT && strstr(path, "/~") != NULL;
+
+	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path,
+		home ? " (\"~\" is not expanded: write the whole path)" : cure_of(errno, path));
 }
 
 static bool is_readable(

@@ -2,11 +2,14 @@
  * conf_warn: what a configuration says that is no fault, but is probably not what its writer meant.
  * Called by main for -t and by reload.c for a start or a reload; reads the configuration alone.
  */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conf/conf.h"
+
+#define REALM "restricted" /* of conf.def, which -T writes out */
 
 struct warner {
 	const struct conf *conf;
@@ -65,6 +68,152 @@ static bool has_tls(const struct conf *conf)
 	return tls;
 }
 
+static bool is_set(const struct conf_pos *at)
+{
+	return at->file != NULL;
+}
+
+/* Paths are compared as they are decoded. */
+static void check_title(const struct warner *w, const struct conf_location *l)
+{
+	const char *c = strchr(l->prefix, '%');
+
+	if (c != NULL && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
+		warn_of(w, &l->at,
+			"location \"%.200s\": paths are decoded before they are compared, so this "
+			"is "
+			"one with a \"%%\" in it; write the character that %.3s stands for",
+			l->prefix, c);
+}
+
+static void check_files(const struct warner *w, const struct conf_files *files, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (strpbrk(files[i].pattern, "{}()|^$\\+") != NULL)
+			warn_of(w, &files[i].at,
+				"files \"%.200s\": \"*\" is any bytes, and nothing else is "
+				"special: "
+				"each name has a section of its own",
+				files[i].pattern);
+}
+
+static void check_fields(
+	const struct warner *w, const char *cache_control, const struct conf_pos *at)
+{
+	if (strchr(cache_control, ':') != NULL)
+		warn_of(w, at,
+			"cache-control \"%.200s\": a directive has \"=\", as in max-age=3600",
+			cache_control);
+}
+
+static void check_scope(const struct warner *w, const struct conf_scope *p)
+{
+	check_fields(w, p->cache_control, &p->cache_control_at);
+	if (*p->redirect != '\0' && is_set(&p->redirect_at) && is_set(&p->fallback_at) &&
+		*p->fallback != '\0')
+		warn_of(w, &p->fallback_at,
+			"fallback is never asked for: everything here is redirected");
+}
+
+static bool is_below(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(path, prefix, n) == 0 &&
+	       (prefix[n - 1] == '/' || path[n] == '/' || path[n] == '\0');
+}
+
+/* The location of a path, or NULL. */
+static const struct conf_location *location_of(const struct conf_server *s, const char *path)
+{
+	const struct conf_location *best = NULL;
+
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		const struct conf_location *l = &s->locations[i];
+
+		if (is_below(path, l->prefix) &&
+			(best == NULL || strlen(l->prefix) > strlen(best->prefix)))
+			best = l;
+	}
+	return best;
+}
+
+/* From one location's redirect to the next one's, as a client goes. */
+static void check_circle(
+	const struct warner *w, const struct conf_server *s, const struct conf_location *first)
+{
+	const struct conf_location *l = first;
+
+	for (unsigned n = 0; l != NULL && *l->scope.redirect == '/' && n <= s->nlocations; n++) {
+		l = location_of(s, l->scope.redirect);
+		if (l != first)
+			continue;
+		warn_of(w, &first->scope.redirect_at,
+			"redirect \"%.200s\" comes back to location \"%.200s\": clients go in "
+			"circles",
+			first->scope.redirect, first->prefix);
+		return;
+	}
+}
+
+static void tell_realm(const struct warner *w, const struct conf_scope *p)
+{
+	if (is_set(&p->auth_basic_realm_at) && strcmp(p->auth_basic_realm, REALM) != 0)
+		warn_of(w, &p->auth_basic_realm_at,
+			"auth-basic-realm asks nobody for a password: that takes auth-basic-file");
+}
+
+/* Realms of a server without any file: a location has what it does not set from the server. */
+static void check_realms(const struct warner *w, const struct conf_server *s)
+{
+	bool file = *s->scope.auth_basic_file != '\0';
+
+	for (unsigned i = 0; i < s->nlocations; i++)
+		file |= *s->locations[i].scope.auth_basic_file != '\0';
+	if (file)
+		return;
+	tell_realm(w, &s->scope);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		tell_realm(w, &s->locations[i].scope);
+}
+
+/* nginx's line has the format behind the file. */
+static void check_log(const struct warner *w, const struct conf_log *log)
+{
+	const char *space = log->access_log != NULL ? strrchr(log->access_log, ' ') : NULL;
+
+	if (space != NULL && strpbrk(space, "./") == NULL)
+		warn_of(w, &log->access_log_at,
+			"access-log \"%.200s\" is the name of a file as a whole; access-log-format "
+			"is a key of its own",
+			log->access_log);
+}
+
+static void check_listens(const struct warner *w)
+{
+	for (unsigned i = 0; i < w->conf->nlistens; i++) {
+		const struct conf_listen *l = &w->conf->listens[i];
+		const char *port = strrchr(l->address, ':');
+
+		if (port != NULL && strcmp(port, ":443") == 0 && !l->tls && !l->redirect_to_https &&
+			!l->admin && !l->proxy_protocol && w->conf->trusted_proxies.n == 0)
+			warn_of(w, &l->at,
+				"listen \"%.200s\" is cleartext, which browsers do not speak "
+				"there: "
+				"tls = true",
+				l->address);
+	}
+}
+
+static void check_location(
+	const struct warner *w, const struct conf_server *s, const struct conf_location *l)
+{
+	check_title(w, l);
+	check_scope(w, &l->scope);
+	check_files(w, l->files, l->nfiles);
+	check_circle(w, s, l);
+}
+
 static void check_server(const struct warner *w, const struct conf_server *s)
 {
 	bool kept = s->scope.redirect_keep_path_at.file != NULL;
@@ -72,6 +221,12 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 	check_redirect(w, &s->scope, false, "/");
 	for (unsigned i = 0; i < s->nlocations; i++)
 		check_redirect(w, &s->locations[i].scope, kept, s->locations[i].prefix);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		check_location(w, s, &s->locations[i]);
+	check_scope(w, &s->scope);
+	check_files(w, s->files, s->nfiles);
+	check_realms(w, s);
+	check_log(w, &s->log);
 	if (*s->strict_transport_security != '\0' && !has_tls(w->conf))
 		warn_of(w, &s->strict_transport_security_at,
 			"strict-transport-security is sent over TLS alone, and no listener has tls "
@@ -87,6 +242,13 @@ static void check_proxies(const struct warner *w)
 
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		used |= conf->listens[i].proxy_protocol;
+	for (unsigned i = 0; i < conf->trusted_proxies.n; i++)
+		if (slice_ends(slice_str(conf->trusted_proxies.v[i]), SLICE("/0")))
+			warn_of(w, &conf->trusted_proxies_at,
+				"trusted-proxies \"%.100s\" trusts everybody: each client may say "
+				"that it "
+				"has any address",
+				conf->trusted_proxies.v[i]);
 	if (conf->trusted_proxies.n > 0 && !used)
 		warn_of(w, &conf->trusted_proxies_at,
 			"trusted-proxies does nothing without client-address or a listener with "
@@ -100,4 +262,6 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&w, &conf->servers[i]);
 	check_proxies(&w);
+	check_listens(&w);
+	check_log(&w, &conf->log);
 }

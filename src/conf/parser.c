@@ -185,6 +185,18 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 	return true;
 }
 
+/* "256 M": the unit is taken, so that it is not a statement of its own. */
+static void refuse_unit(struct parser *p, const char *number)
+{
+	if (p->tok.kind != CONF_TOK_WORD || p->tok.line != p->last || p->tok.text.n > 2 ||
+		memchr("kKmMgG", p->tok.text.p[0], 6) == NULL ||
+		strspn(number, "0123456789") != strlen(number))
+		return;
+	parser_fault(p, p->tok.line, "there is no space in a size: %s%.*s", number,
+		PARSER_NAME(&p->tok));
+	parser_next(p);
+}
+
 bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v)
 {
 	char message[128];
@@ -210,6 +222,7 @@ bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_valu
 			return false;
 		}
 		parser_next(p);
+		refuse_unit(p, v->text);
 		return true;
 	}
 	snprintf(message, sizeof(message), "%.*s has no value", PARSER_NAME(key));

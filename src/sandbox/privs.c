@@ -25,9 +25,11 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 	errno = 0;
 	pw = getpwnam(user);
 	if (pw == NULL) {
-		snprintf(err, errsize, "user \"%s\" %s%s", user,
+		snprintf(err, errsize, "user \"%s\" %s%s%s", user,
 			errno != 0 ? "cannot be looked up: " : "does not exist",
-			errno != 0 ? strerror(errno) : "");
+			errno != 0 ? strerror(errno) : "",
+			strchr(user, ':') != NULL ? ": it is named alone, its group comes along"
+						  : "");
 		return -1;
 	}
 	p->uid = pw->pw_uid;

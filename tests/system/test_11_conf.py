@@ -19,7 +19,7 @@ server "_" {
 		add-header = {"x-two: 2"}
 	}
 	location "/private" { deny = {"all"}  allow = {}  auth-basic-realm = "staff"  charset = "" }
-	location "/old" { redirect = "/new/"  redirect-status = 308 }
+	location "/old" { redirect = "/new/"  redirect-status = 308  auth-basic-file = "@ROOT@/users" }
 }
 server "www.example.com" {
 	server-name = {"example.com", "*.Example.org"}
@@ -38,7 +38,7 @@ def text(server, servers=SERVERS):
 	return server.conf_text[:server.conf_text.index("server ")] + servers
 
 
-PAGES = {"404.html": "gone\n", "e/503.html": "later\n"}
+PAGES = {"404.html": "gone\n", "e/503.html": "later\n", "users": "u:$6$s$x\n"}
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_fault(h2d, name):
 
 def test_every_fault_is_reported(h2d):
 	"""Of the grammar, of values, of what HTTP makes of them, of files: in one go."""
-	server = h2d.new()
+	server = h2d.new(files=PAGES)
 	whole = text(server, SERVERS.replace("charset = \"latin1\"", "charset = 5")
 		.replace("x-one:", "date:").replace("127.0.0.0/8", "127.0.0.0/33")
 		.replace("\"/private\"", "\"private\"").replace("@KEY@", "/no/such/key")

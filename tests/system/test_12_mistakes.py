@@ -52,6 +52,14 @@ MISTAKES = {
 	"http": ("http {\n}\n" + SERVED, 1, "its lines stand at the top level"),
 	"proxy_pass": ('server "_" {\nroot = "www"\nproxy_pass = "a"\n}\n', 3, "h2d is no proxy"),
 	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),
+	"a title without quotes": ('server _ { root = "www" }\n', 1, 'is quoted: server "_" { ... }'),
+	"a path without quotes": ('server "_" {\nroot = "www"\nlocation /a { }\n}\n', 3, 'is quoted: location "/a" { ... }'),
+	"a colon and a port": ('listen ":80" { }\n' + SERVED, 1, "write 0.0.0.0:PORT"),
+	"two addresses in one title": ('listen "127.0.0.1:80 [::1]:80" { }\n' + SERVED, 1, "one address stands in a title"),
+	"https:// in a name": ('server "_" {\nroot = "www"\nserver-name = {"https://a.org"}\n}\n', 3, "without https://"),
+	"an international name": ('server "b\u00fccher.de" { root = "www" }\n', 1, "xn--"),
+	"a home": ('server "_" {\nroot = "~/www"\n}\n', 2, '"~" is not expanded'),
+	"a space in a size": ("cache { max-size = 256 M }\n" + SERVED, 1, "no space in a size: 256M"),
 	"nginx.conf": ("user www-data;\nevents { }\nhttp {\n server { listen 80; }\n root /srv;\n}\n", 1, "configuration of nginx"),
 	"Caddyfile": ("example.com {\n root * /srv\n file_server\n}\n", 1, "configuration of Caddy"),
 	"h2o.conf": ("listen: 80\nhosts:\n  default:\n    paths:\n", 1, "configuration of h2o"),
@@ -82,6 +90,48 @@ def test_no_mistake(h2d, text):
 	with open(server.path("h2d.conf"), "wb") as f:
 		f.write((text + SERVED).encode())
 	assert "configuration ok" in server.run("-t", check=0).err
+
+
+# What is no fault, but surely not meant. Each is in a server that is there, but for the first of a pair.
+WARNED = {
+	"an encoded path": ('location "/a%20b" { }', "paths are decoded"),
+	"braces in a pattern": ('files "*.{png,jpg}" { }', "each name has a section of its own"),
+	"a regular expression": ('files "\\\\.png$" { }', '"*" is any bytes'),
+	"a colon in cache-control": ('location "/a" { cache-control = "max-age: 3600" }', 'a directive has "="'),
+	"redirects in a circle": ('location "/a.html" { redirect = "/b.html" }  location "/b.html" { redirect = "/a.html" }', "go in circles"),
+	"a fallback beside a redirect": ('location "/a" { redirect = "/b/"  fallback = "/c.html" }', "fallback is never asked for"),
+	"a realm without a file": ('location "/a" { auth-basic-realm = "x" }', "asks nobody for a password"),
+	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts everybody"),
+	"cleartext on port 443": (('listen "127.0.0.1:443" { }\n', ""), "tls = true"),
+	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "access-log-format is a key of its own"),
+}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_warning(h2d, name):
+	text, words = WARNED[name]
+	top, inside = text if isinstance(text, tuple) else ("", text)
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("h2d.conf"), "w") as f:
+		f.write('%sserver "_" { root = "www"\n%s }\n' % (top, inside))
+	said = [line for line in server.run("-t", check=0).err.splitlines() if words in line]
+	assert said and all(re.search(r"h2d\.conf:\d: warning: ", line) for line in said), server.run("-t").err
+
+
+@pytest.mark.parametrize("inside", [
+	'location "/a" { redirect = "/b/" }  location "/b" { redirect = "https://a.org/" }',
+	'auth-basic-realm = "x"  location "/a" { auth-basic-file = "users" }',
+	'files "*.tar.gz" { cache-control = "public, max-age=3600" }',
+])
+def test_no_warning(h2d, inside):
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("users"), "w") as f:
+		f.write("")
+	with open(server.path("h2d.conf"), "w") as f:
+		f.write('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
+	assert "warning" not in server.run("-t", check=0).err
 
 
 # What is no fault, since -t may run elsewhere than h2d, but will be one here.

@@ -57,7 +57,7 @@ static const struct {
 	{ "127.0.0.1:-1", "not a number" },
 	{ "127.1:80", "not a numeric IPv4 address" },
 	{ "256.0.0.1:80", "not a numeric IPv4 address" },
-	{ ":80", "not a numeric IPv4 address" },
+	{ ":80", "[::]:PORT" },
 	{ "localhost:80", "not a numeric IPv4 address" },
 	{ "00000000000000000000000000000000000000000127.0.0.1:80", "not a numeric IPv4 address" },
 	{ "*:80", "[::]:PORT" },
