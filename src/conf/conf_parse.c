@@ -5,7 +5,6 @@
 #include "conf/conf_parse.h"
 
 #include "conf/conf_foreign.h"
-#include "conf/parser.h"
 
 enum { NESTED_MAX = 8 };
 
@@ -145,7 +144,7 @@ static void include(struct parser *p, const struct block *b, const struct conf_t
 		conf_fault(p->faults, &pos, "include is for the top level, not for %s",
 			b->section->name);
 	else
-		conf_read_include(p->conf, p->source, &pos, text, p->faults);
+		p->source->include(p->conf, p->source, &pos, text, p->faults);
 }
 
 static struct conf_pos *position(void *obj, const struct conf_section *s)

@@ -6,9 +6,7 @@
 #ifndef H2D_CONF_CONF_PARSE_H
 #define H2D_CONF_CONF_PARSE_H
 
-#include "base/slice.h"
-#include "conf/conf_fault.h"
-#include "conf/conf_read.h"
+#include "conf/parser.h"
 
 enum { CONF_SECTIONS_MAX = 256 }; /* of one kind, such as listen */
 

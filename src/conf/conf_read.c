@@ -1,6 +1,7 @@
 /*
- * conf_read: files for the parser. Called by conf_load and by the parser's include; knows nothing
- * of the grammar. Texts stay in the conf's arena, so one cap bounds all that is read.
+ * conf_read: files for the parser. Called by conf_load, and by the parser through
+ * conf_source.include; knows nothing of the grammar. Texts stay in the conf's arena, so one cap
+ * bounds all that is read.
  */
 #include "conf/conf_read.h"
 
@@ -71,13 +72,17 @@ static void parse(struct conf *conf, const struct conf_source *source, struct sl
 	faults->lost = true;
 }
 
+static void include(struct conf *conf, const struct conf_source *source, const struct conf_pos *pos,
+	const char *pattern, struct conf_faults *faults);
+
 /* Reads name, which from includes (NULL: the main file). Faults about the file itself go to pos. */
 static void read_one(struct conf *conf, const char *name, const struct conf_source *from,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {
-	struct conf_source source = {
-		.name = name, .from = from, .depth = from != NULL ? from->depth + 1 : 0
-	};
+	struct conf_source source = { .name = name,
+		.from = from,
+		.depth = from != NULL ? from->depth + 1 : 0,
+		.include = include };
 	struct slice text = { 0 };
 	struct stat st;
 	int fd;
@@ -173,8 +178,8 @@ static void include_glob(struct conf *conf, const struct conf_source *source,
 	globfree(&found);
 }
 
-void conf_read_include(struct conf *conf, const struct conf_source *source,
-	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults)
+static void include(struct conf *conf, const struct conf_source *source, const struct conf_pos *pos,
+	const char *pattern, struct conf_faults *faults)
 {
 	const char *slash = strrchr(source->name, '/');
 	char *name;

@@ -5,10 +5,23 @@
 #ifndef H2D_CONF_PARSER_H
 #define H2D_CONF_PARSER_H
 
+#include <sys/types.h>
+
 #include "conf/conf_fault.h"
 #include "conf/conf_lex.h"
-#include "conf/conf_read.h"
 #include "conf/conf_value.h"
+
+/* A file that is being read, and the chain of those that include it. */
+struct conf_source {
+	const char *name; /* lives as long as the conf: positions point to it */
+	const struct conf_source *from;
+	dev_t dev;
+	ino_t ino;
+	unsigned depth;
+	/* include("pattern") at pos in source. */
+	void (*include)(struct conf *conf, const struct conf_source *source,
+		const struct conf_pos *pos, const char *pattern, struct conf_faults *faults);
+};
 
 struct parser {
 	struct conf *conf;

@@ -240,3 +240,72 @@ int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(stru
 	f->busy = true;
 	return DISK_LATER;
 }
+
+/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
+int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		ssize_t got = pread(f->fd, to, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		to += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* A doubt that nobody waits for. */
+struct told {
+	struct doubt doubt;
+	char path[];
+};
+
+static void told(struct doubt *d)
+{
+	free(LIST_ENTRY(d, struct told, doubt));
+}
+
+/*
+ * The keeper is told as well: the kernel need not have, of a write through a mapping or another
+ * name. If memory is out, its next walk finds it.
+ */
+static void tell_changed(struct disk_file *f)
+{
+	struct slice dot = SLICE("."), extension = SLICE("");
+	size_t n = strlen(f->path);
+	struct told *t;
+
+	if (f->coding < CODINGS)
+		extension = coding_extensions[f->coding];
+	else
+		dot.n = 0;
+	t = calloc(1, sizeof(*t) + n + dot.n + extension.n);
+	if (t == NULL)
+		return;
+	memcpy(t->path, f->path, n);
+	memcpy(t->path + n, dot.p, dot.n);
+	memcpy(t->path + n + dot.n, extension.p, extension.n);
+	t->doubt = (struct doubt){
+		.dev = f->root->dev,
+		.ino = f->root->ino,
+		.path = slice_of(t->path, n + dot.n + extension.n),
+		.done = told,
+	};
+	if (!doubt_client_ask(f->disk->doubts, &t->doubt))
+		free(t);
+}
+
+void disk_file_fail(struct disk_file *f, int rc)
+{
+	f->failed = true;
+	if (rc == -EAGAIN) {
+		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
+		tell_changed(f);
+	} else {
+		log_peer(LEVEL_ERROR, "%s: reading: %s", f->path, strerror(-rc));
+	}
+}

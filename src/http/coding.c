@@ -19,9 +19,9 @@ const struct slice coding_extensions[CODINGS] = {
 	[CODING_GZIP] = SLICE_LIT("gz"),
 };
 
-bool coding_beside(struct slice *path)
+enum coding coding_beside(struct slice *path)
 {
-	for (unsigned c = 0; c < CODINGS; c++) {
+	for (enum coding c = 0; c < CODINGS; c++) {
 		struct slice extension = coding_extensions[c];
 		size_t rest = path->n - extension.n - 1;
 
@@ -29,9 +29,21 @@ bool coding_beside(struct slice *path)
 			memcmp(path->p + rest + 1, extension.p, extension.n) != 0)
 			continue;
 		path->n = rest;
-		return true;
+		return c;
 	}
-	return false;
+	return CODING_NONE;
+}
+
+struct slice coding_path_beside(struct slice path, enum coding coding, char buf[PATH_MAX])
+{
+	struct slice extension = coding_extensions[coding];
+
+	if (path.n + extension.n + 2 > PATH_MAX)
+		return slice_of(buf, 0);
+	memcpy(buf, path.p, path.n);
+	buf[path.n] = '.';
+	memcpy(buf + path.n + 1, extension.p, extension.n);
+	return slice_of(buf, path.n + 1 + extension.n);
 }
 
 /* Where the weight of a name is kept; those after the codings are not among enum coding. */

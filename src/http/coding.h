@@ -5,6 +5,8 @@
 #ifndef H2D_HTTP_CODING_H
 #define H2D_HTTP_CODING_H
 
+#include <limits.h>
+
 #include "http/field.h"
 
 /* In the order of preference among equals. */
@@ -23,9 +25,12 @@ extern const struct slice coding_names[CODINGS];
 /* "br", "zst", "gz": the extension of files that lie beside the one they are made of. */
 extern const struct slice coding_extensions[CODINGS];
 
-/* Cuts the extension of a coding off the last segment of path, if it has one and a name before it.
- */
-bool coding_beside(struct slice *path);
+/* Cuts the extension of a coding off the last segment of path, if it has one and a name before it:
+ * which coding; CODING_NONE: it has none. */
+enum coding coding_beside(struct slice *path);
+
+/* Path with the extension of a coding, in buf. Empty if it is too long for a path. */
+struct slice coding_path_beside(struct slice path, enum coding coding, char buf[PATH_MAX]);
 
 /*
  * What the accept-encoding fields among fields choose out of available, a bit set by enum coding

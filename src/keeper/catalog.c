@@ -79,6 +79,28 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
+struct catalog_file *catalog_base_of(
+	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
+{
+	struct catalog_file *f = NULL;
+
+	*coding = coding_beside(&path);
+	if (*coding != CODING_NONE)
+		f = catalog_find(c, root, path);
+	return f != NULL && !f->dir->uploads ? f : NULL;
+}
+
+struct catalog_file *catalog_beside(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding)
+{
+	char buf[PATH_MAX];
+
+	if (f->dir->uploads)
+		return NULL;
+	return catalog_find(
+		c, f->node.root, coding_path_beside(slice_of(f->path, f->node.n), coding, buf));
+}
+
 /* f lies beside its base, from now on or no more. */
 static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
 {

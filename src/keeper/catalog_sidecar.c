@@ -7,30 +7,6 @@
 
 #include "base/assert.h"
 #include "keeper/catalog.h"
-#include "keeper/sidecar.h"
-
-struct catalog_file *catalog_base_of(
-	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
-{
-	struct catalog_file *f = NULL;
-	struct slice base;
-
-	*coding = sidecar_coding(path, &base);
-	if (*coding != CODING_NONE)
-		f = catalog_find(c, root, base);
-	return f != NULL && !f->dir->uploads ? f : NULL;
-}
-
-struct catalog_file *catalog_beside(
-	const struct catalog *c, const struct catalog_file *f, enum coding coding)
-{
-	char buf[PATH_MAX];
-
-	if (f->dir->uploads)
-		return NULL;
-	return catalog_find(
-		c, f->node.root, sidecar_name(slice_of(f->path, f->node.n), coding, buf));
-}
 
 bool catalog_codes(const struct catalog_file *f)
 {

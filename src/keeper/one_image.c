@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/scan.h"
-#include "keeper/sidecar.h"
 #include "keeper/variants.h"
 
 enum {
@@ -86,7 +85,7 @@ static void tell(struct one_image *i, unsigned root, struct slice path)
 			scan_change(&i->scan, TREE_DIR, root, name);
 		}
 	for (enum coding c = 0; c < CODINGS; c++)
-		tell_file(i, root, sidecar_name(path, c, name));
+		tell_file(i, root, coding_path_beside(path, c, name));
 	tell_file(i, root, path);
 }
 

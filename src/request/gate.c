@@ -286,7 +286,7 @@ static enum gate_result let_in(struct h2d_req *req, const struct location *locat
 		reply_error(req, ERR_NO_MEMORY->status);
 		return GATE_ANSWERED;
 	}
-	while (coding_beside(&path))
+	while (coding_beside(&path) != CODING_NONE)
 		demand_add(&demand, req, site_location(site, path));
 	if (!demand.in) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",

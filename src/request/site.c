@@ -101,7 +101,7 @@ const struct site *sites_find(const struct sites *s, struct slice authority)
 /* What is behind the name of a file: the extensions of codings, "" too. */
 static bool is_beside(struct slice path, size_t n)
 {
-	while (path.n > n && coding_beside(&path))
+	while (path.n > n && coding_beside(&path) != CODING_NONE)
 		;
 	return path.n == n;
 }
