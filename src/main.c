@@ -19,7 +19,7 @@
 #include "cli/options.h"
 #include "cli/signal_cmd.h"
 #include "cli/unit.h"
-#include "conf/fault.h"
+#include "conf/conf_fault.h"
 #include "keeper/compress.h"
 #include "master/gen.h"
 #include "master/kernel_check.h"
@@ -46,21 +46,21 @@ extern const struct route_table routes_table; /* made from routes.def */
 
 static void print_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[FAULT_TEXT];
+	char text[CONF_FAULT_TEXT];
 
 	(void)ctx;
-	fault_format(pos, message, text, sizeof(text));
-	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
+	conf_fault_format(pos, message, text, sizeof(text));
+	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
 }
 
 static void print_warning(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[FAULT_TEXT], warning[FAULT_TEXT];
+	char text[CONF_FAULT_TEXT], warning[CONF_FAULT_TEXT];
 
 	snprintf(warning, sizeof(warning), "warning: %s", message);
-	fault_format(pos, warning, text, sizeof(text));
+	conf_fault_format(pos, warning, text, sizeof(text));
 	(void)ctx;
-	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
+	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
 }
 
 static int test(const struct conf_override *ov)

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "conf/fault.h"
+#include "conf/conf_fault.h"
 #include "master/pidfile.h"
 #include "master/status.h"
 
@@ -72,12 +72,12 @@ bool signal_cmd_known(const char *name)
 /* ctx: NULL to keep quiet. */
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[FAULT_TEXT];
+	char text[CONF_FAULT_TEXT];
 
 	if (ctx == NULL)
 		return;
-	fault_format(pos, message, text, sizeof(text));
-	fprintf(stderr, "%s%s\n", fault_prefix(pos), text);
+	conf_fault_format(pos, message, text, sizeof(text));
+	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
 }
 
 /* A file with faults is what `-s reload` is to tell of; it must find the master all the same. */

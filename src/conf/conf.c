@@ -7,6 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const balances[BALANCES] = { "auto", "hash", "cpu", "least-connections",
+	"round-robin", "source-hash" };
+
+/* In the order of the choices of dispatch. The first balance of each is what auto means. */
+static const struct {
+	const char *dispatch;
+	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
+} rows[] = {
+	{ "reuseport", { BALANCE_HASH, BALANCE_CPU, BALANCE_LEAST_CONNECTIONS } },
+	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_ROUND_ROBIN, BALANCE_SOURCE_HASH } },
+};
+
+const char *conf_balance_name(enum conf_balance balance)
+{
+	return balances[balance];
+}
+
+const char *conf_dispatch_name(enum conf_dispatch dispatch)
+{
+	return rows[dispatch].dispatch;
+}
+
+const enum conf_balance *conf_balances(const struct conf *conf)
+{
+	return rows[conf->dispatch].balances;
+}
+
+enum conf_balance conf_balance(const struct conf *conf)
+{
+	return conf->balance != BALANCE_AUTO ? (enum conf_balance)conf->balance
+					     : conf_balances(conf)[0];
+}
+
 unsigned conf_default_server(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nservers; i++)

@@ -219,6 +219,9 @@ unsigned conf_default_server(const struct conf *conf);
 /* What balance means with this dispatch; never BALANCE_AUTO. */
 enum conf_balance conf_balance(const struct conf *conf);
 
+/* All that this dispatch can balance by, BALANCE_AUTO behind the last. */
+const enum conf_balance *conf_balances(const struct conf *conf);
+
 /* As they are written in the file. */
 const char *conf_balance_name(enum conf_balance balance);
 const char *conf_dispatch_name(enum conf_dispatch dispatch);

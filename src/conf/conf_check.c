@@ -6,14 +6,29 @@
 #include "conf/conf_check.h"
 
 #include "base/addr.h"
-#include "conf/conf_balance.h"
 #include "conf/conf_check_log.h"
 #include "conf/conf_check_server.h"
 #include "conf/conf_path.h"
 
+static void check_balance(const struct conf *conf, struct conf_faults *faults)
+{
+	const enum conf_balance *b = conf_balances(conf);
+	char all[128];
+	int n = snprintf(all, sizeof(all), "auto");
+
+	for (; *b != BALANCE_AUTO; b++) {
+		if (*b == conf_balance(conf))
+			return;
+		n += snprintf(all + n, sizeof(all) - (size_t)n, ", %s", conf_balance_name(*b));
+	}
+	conf_fault(faults, &conf->balance_at, "balance = %s is not for dispatch = %s, which has %s",
+		conf_balance_name(conf_balance(conf)),
+		conf_dispatch_name((enum conf_dispatch)conf->dispatch), all);
+}
+
 static void check_global(struct conf *conf, struct conf_faults *faults)
 {
-	conf_balance_check(conf, faults);
+	check_balance(conf, faults);
 	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
 	conf_check_logs(conf, faults);
 }

@@ -1,6 +1,6 @@
 /*
  * conf_fault: formats, counts and passes on the faults of a configuration. Called by every part of
- * conf; never allocates and never decides what happens next.
+ * conf, and by those who show faults; never allocates and never decides what happens next.
  */
 #include "conf/conf_fault.h"
 
@@ -32,4 +32,19 @@ void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)
 	conf_fault(f, pos, "out of memory");
 	f->oom = true;
 	f->n++; /* a fault even if it was too many to show */
+}
+
+void conf_fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size)
+{
+	if (pos->file == NULL)
+		snprintf(buf, size, "%s", message);
+	else if (pos->line == 0)
+		snprintf(buf, size, "%s: %s", pos->file, message);
+	else
+		snprintf(buf, size, "%s:%u: %s", pos->file, pos->line, message);
+}
+
+const char *conf_fault_prefix(const struct conf_pos *pos)
+{
+	return pos->file != NULL && pos->line > 0 ? "" : "h2d: ";
 }

@@ -28,4 +28,13 @@ void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *f
 /* The arena is full or malloc failed: one fault, whatever happens afterwards. */
 void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos) __attribute__((cold));
 
+enum { CONF_FAULT_TEXT = 1024 };
+
+/* "FILE:LINE: message", "command line: message", or the bare message: on stderr, in the log and in
+ * the status file alike. */
+void conf_fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size);
+
+/* What goes before that on stderr: nothing before FILE:LINE, which editors find, else the name. */
+const char *conf_fault_prefix(const struct conf_pos *pos);
+
 #endif

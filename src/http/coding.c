@@ -5,7 +5,7 @@
  */
 #include "http/coding.h"
 
-#include "http/qvalue.h"
+#include "http/accept.h"
 
 const struct slice coding_names[CODINGS] = {
 	[CODING_BR] = SLICE_LIT("br"),
@@ -80,7 +80,7 @@ static void read_element(struct slice e, int *weights)
 	name = name_of(token);
 	if (name == UNKNOWN)
 		return;
-	weight = qvalue_parse(slice_of(e.p + token.n, e.n - token.n));
+	weight = accept_parameter(slice_of(e.p + token.n, e.n - token.n));
 	if (weight >= 0)
 		weights[name] = weight;
 }

@@ -15,7 +15,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "net/ctl_lines.h"
 
 enum {
 	RESEND_MS = 20,

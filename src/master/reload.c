@@ -13,7 +13,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "conf/fault.h"
+#include "conf/conf_fault.h"
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
@@ -49,19 +49,19 @@ static void complain(struct master *m, const char *prefix, const char *text)
 
 static void on_warning(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[FAULT_TEXT];
+	char text[CONF_FAULT_TEXT];
 
 	(void)ctx;
-	fault_format(pos, message, text, sizeof(text));
+	conf_fault_format(pos, message, text, sizeof(text));
 	log_warn("%s", text);
 }
 
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[FAULT_TEXT];
+	char text[CONF_FAULT_TEXT];
 
-	fault_format(pos, message, text, sizeof(text));
-	complain(ctx, fault_prefix(pos), text);
+	conf_fault_format(pos, message, text, sizeof(text));
+	complain(ctx, conf_fault_prefix(pos), text);
 }
 
 /* The request is over. The service manager hears of it before `h2d -s reload` can. */

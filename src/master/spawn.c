@@ -21,7 +21,7 @@
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
-#include "net/ctl_lines.h"
+#include "net/ctl.h"
 #include "sandbox/sandbox.h"
 
 static int compare_fds(const void *a, const void *b)

@@ -8,11 +8,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 
 enum { AGAIN_MS = 900 }; /* below a second: a caller of each second asks each time */
 
@@ -121,4 +124,30 @@ void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms)
 
 	if (l->types != 0 && now_ms - l->at_ms >= AGAIN_MS && ctl_send(fd, &msg, NULL, 0) == 0)
 		l->types = 0;
+}
+
+static int lines_fd = -1;
+static time_t second;
+static unsigned sent; /* in that second */
+
+/* The log calls it under its lock, in any thread. */
+static void tell(enum log_level level, const char *message)
+{
+	struct ctl_msg msg = { .type = CTL_LINE, .arg = level };
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec != second)
+		sent = 0;
+	second = now.tv_sec;
+	if (sent++ >= CTL_LINES_PER_SECOND)
+		return;
+	snprintf(msg.line, sizeof(msg.line), "%s", message);
+	(void)ctl_send(lines_fd, &msg, NULL, 0);
+}
+
+void ctl_lines_to(int fd)
+{
+	lines_fd = fd;
+	log_tell(fd >= 0 ? tell : NULL);
 }

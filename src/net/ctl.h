@@ -1,7 +1,7 @@
 /*
  * ctl: the messages between the master and its children, over one SOCK_SEQPACKET socketpair each,
- * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died. The
- * functions keep no state; what a message means is decided by the caller.
+ * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died. What
+ * a message means is decided by the caller.
  */
 #ifndef H2D_NET_CTL_H
 #define H2D_NET_CTL_H
@@ -31,7 +31,7 @@ enum ctl_type {
 	CTL_LINE, /* child → master: it has logged line; arg: its enum log_level */
 };
 
-enum { CTL_LINE_SIZE = 256 };
+enum { CTL_LINE_SIZE = 256, CTL_LINES_PER_SECOND = 16 };
 
 struct ctl_msg {
 	uint32_t type;
@@ -89,5 +89,12 @@ void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_m
  * are descriptors again each answer is lost like the first. To be called every now and then.
  */
 void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms);
+
+/*
+ * From now on lines that this process logs at the levels alert, error and warn go to the master,
+ * too, over fd, which stays the caller's; -1: not any more. So that they never take the room of
+ * other messages a few per second are sent: the log has them all.
+ */
+void ctl_lines_to(int fd);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "net/ctl_lines.h"
 
 enum { TICK_MS = 900 }; /* a timer of a second may be a little early */
 

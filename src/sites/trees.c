@@ -145,14 +145,14 @@ static bool make_room(struct trees *t, const struct conf *conf)
 
 static int make_types(struct trees *t, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
+	struct site_maker m = { .fault = fault, .ctx = ctx };
 	struct mime *rows = t->rows;
-	int rc = 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++) {
-		rc |= types_make(&t->types[i], rows, &conf->servers[i], fault, ctx);
+		types_make(&m, &t->types[i], rows, &conf->servers[i]);
 		rows += conf->servers[i].types.n;
 	}
-	return rc;
+	return m.faults == 0 ? 0 : -1;
 }
 
 int trees_init(

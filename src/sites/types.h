@@ -5,14 +5,11 @@
 #ifndef H2D_SITES_TYPES_H
 #define H2D_SITES_TYPES_H
 
-#include "conf/conf.h"
-#include "http/mime.h"
+#include "sites/site_maker.h"
 
-/*
- * *types of s, with its rows in rows, which has room for all. 0, or -1 after a fault for each that
- * is wrong or there twice.
- */
-int types_make(struct mime_types *types, struct mime *rows, const struct conf_server *s,
-	conf_fault_fn *fault, void *ctx);
+/* Makes *types of s, with its rows in rows, which has room for all; a fault for each that is wrong
+ * or there twice. */
+void types_make(struct site_maker *m, struct mime_types *types, struct mime *rows,
+	const struct conf_server *s);
 
 #endif

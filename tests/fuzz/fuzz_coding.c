@@ -8,7 +8,6 @@
 
 #include "http/accept.h"
 #include "http/coding.h"
-#include "http/qvalue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -63,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n > 0) {
 		int weight = accept_weight(fields + 1, n, SLICE("text/html"));
 
-		if (weight < 0 || weight > QVALUE_MAX ||
+		if (weight < 0 || weight > ACCEPT_MAX ||
 			accept_weight(fields, n + 2, SLICE("text/html")) != weight)
 			abort();
 	}

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "http/qvalue.h"
+#include "http/accept.h"
 #include "unit.h"
 
 enum {
@@ -218,10 +218,10 @@ START_TEST(test_values)
 	static const char bytes[] = "0125.9 x";
 	char text[8];
 
-	for (int v = 0; v <= QVALUE_MAX; v++) {
+	for (int v = 0; v <= ACCEPT_MAX; v++) {
 		snprintf(text, sizeof(text), "%d.%03d", v / 1000, v % 1000);
 		for (size_t n = 5; n > 0; n--) {
-			ck_assert_int_eq(qvalue_value(slice_of(text, n)), v);
+			ck_assert_int_eq(accept_qvalue(slice_of(text, n)), v);
 			if (n > 2 && text[n - 1] != '0')
 				break;
 		}
@@ -233,8 +233,8 @@ START_TEST(test_values)
 		for (unsigned k = 0; k < 6; k++, at /= 8)
 			text[k] = bytes[at % 8];
 		for (size_t n = 0; n <= 6; n++) {
-			got = qvalue_value(slice_of(text, n));
-			if (got > QVALUE_MAX ||
+			got = accept_qvalue(slice_of(text, n));
+			if (got > ACCEPT_MAX ||
 				(got >= 0 && (n == 0 || n > 5 || strspn(text, "0125.9") < n ||
 						     (n > 1 && text[1] != '.'))))
 				ck_abort_msg("%.*s", (int)n, text);
