@@ -32,7 +32,7 @@ enum {
 };
 
 struct keeper {
-	const struct keeper_args *args;
+	const struct gifts *args;
 	struct doc_roots conf; /* of args, with a max_size that images can hold */
 	struct loop loop;
 	struct sig sig;
@@ -311,7 +311,7 @@ static void on_rescan(struct timer *t)
 {
 	struct keeper *k = LIST_ENTRY(t, struct keeper, rescan);
 
-	timer_arm(&k->loop.wheel, t, clock_ms() + k->args->files.rescan_ms);
+	timer_arm(&k->loop.wheel, t, clock_ms() + k->args->files->rescan_ms);
 	if (scan_pending(&k->scan) > 0)
 		return;
 	k->reader.left_out = 0;
@@ -340,9 +340,9 @@ static int start_building(struct keeper *k)
 	struct doc_roots *conf = &k->conf;
 	int rc;
 
-	*conf = k->args->files;
-	conf->max_size = segments_max_size(conf->max_size, conf->max_file_size);
-	if (conf->max_size < k->args->files.max_size)
+	*conf = *k->args->files;
+	conf->max_size = segments_max_size(k->args->cache_size, conf->max_file_size);
+	if (conf->max_size < k->args->cache_size)
 		log_notice("cache: max-size: %llu bytes are used of it, an image holds no more",
 			(unsigned long long)conf->max_size);
 
@@ -370,17 +370,17 @@ static int start_building(struct keeper *k)
 	k->catalog.ctx = k;
 	k->catalog.pause = (struct pause){ .fn = on_pause, .ctx = k };
 	backlog_init(&k->backlog, &k->scan);
-	publish_init(&k->publish, &k->catalog, &k->loop, k->moving, k->args->first_number);
+	publish_init(&k->publish, &k->catalog, &k->loop, k->moving, k->args->first_image);
 	k->publish.check = check_changes;
 	k->publish.send = send_image;
 	k->publish.room = on_room;
 	k->publish.ctx = k;
 	k->scan.warm_start = k->warm_start =
-		warm_start_new(&k->catalog, k->args->image, k->args->nimage);
+		warm_start_new(&k->catalog, k->args->image.fds, (int)k->args->image.n);
 	k->doubts.doubt = on_doubt;
 	k->doubts.look = read_watch;
 	k->doubts.ctx = k;
-	rc = doubt_server_open(&k->doubts, &k->loop, k->args->doubts,
+	rc = doubt_server_open(&k->doubts, &k->loop, gift_fd(k->args->doubts),
 		k->args->replaces ? clock_ms() + IMAGE_TICK_MAX_MS + 1 : 0);
 	k->building = true;
 	stir(k);
@@ -429,15 +429,15 @@ static int start(struct keeper *k)
 		return rc;
 	k->master.leave = on_master;
 	k->master.ctx = k;
-	rc = master_link_open(
-		&k->master, &k->loop, k->args->ctl, k->args->generation, k->args->error_log);
+	rc = master_link_open(&k->master, &k->loop, k->args->ctl, k->args->generation,
+		gift_fd(k->args->error_log));
 	if (rc < 0)
 		return rc;
 	timer_arm(&k->loop.wheel, &k->tick, clock_ms() + IMAGE_TICK_MS);
-	return k->args->files.max_size > 0 ? start_building(k) : 0;
+	return k->args->cache_size > 0 ? start_building(k) : 0;
 }
 
-int keeper_run(const struct keeper_args *args)
+int keeper_run(const struct gifts *args)
 {
 	struct keeper k = { .args = args };
 	int rc = loop_init(&k.loop);

@@ -12,32 +12,10 @@
 #include "sandbox/seccomp.h"
 #include "server/acceptor.h"
 
-/* --- the keeper ------------------------------------------------------------------------------- */
-
 static unsigned count_keepers(const struct conf *conf)
 {
 	return conf->cache.max_size > 0 ? 1 : 0;
 }
-
-static int run_keeper(const struct child_run *r)
-{
-	struct doc_roots files = r->resources->trees.files;
-
-	files.max_size = r->cache_size;
-	return keeper_run(&(struct keeper_args){
-		.files = files,
-		.ctl = r->ctl,
-		.doubts = r->doubts,
-		.replaces = r->replaces,
-		.error_log = r->error_log,
-		.generation = r->generation,
-		.first_number = r->first_image,
-		.image = r->image,
-		.nimage = r->nimage,
-	});
-}
-
-/* --- a worker --------------------------------------------------------------------------------- */
 
 static unsigned count_workers(const struct conf *conf)
 {
@@ -52,63 +30,24 @@ static unsigned count_workers(const struct conf *conf)
 	return n > 0 ? n : 1;
 }
 
-static int run_worker(const struct child_run *r)
+/* Worker slot n runs on the n-th CPU that h2d may run on. */
+static int run_worker(const struct gifts *gifts)
 {
-	/* Worker slot n runs on the n-th CPU that h2d may run on. */
-	if (r->conf->worker_cpu_affinity != 0)
-		cpus_pin(r->slot);
-	return worker_run(&(struct worker_args){
-		.conf = r->conf,
-		.trees = &r->resources->trees,
-		.sites = r->resources->sites,
-		.slot = r->slot,
-		.board = r->board,
-		.board_slot = r->board_slot,
-		.generation = r->generation,
-		.keepers = r->keepers,
-		.nkeepers = r->nkeepers,
-		.ctl = r->ctl,
-		.error_log = r->error_log,
-		.access_logs = r->access_logs,
-		.naccess_logs = r->naccess_logs,
-		.load = r->load,
-		.inbox = r->inbox,
-		.heir = r->heir,
-		.listeners = r->listeners,
-		.nlisteners = r->nlisteners,
-	});
+	if (gifts->conf->worker_cpu_affinity != 0)
+		cpus_pin(gifts->slot);
+	return worker_run(gifts);
 }
-
-/* --- the acceptor ----------------------------------------------------------------------------- */
 
 static unsigned count_acceptors(const struct conf *conf)
 {
 	return conf->dispatch == DISPATCH_ACCEPTOR ? 1 : 0;
 }
 
-static int run_acceptor(const struct child_run *r)
-{
-	return acceptor_run(&(struct acceptor_args){
-		.conf = r->conf,
-		.board = r->board,
-		.generation = r->generation,
-		.ctl = r->ctl,
-		.error_log = r->error_log,
-		.inboxes = r->inboxes,
-		.ninboxes = r->ninboxes,
-		.heir = r->heir,
-		.listeners = r->listeners,
-		.nlisteners = r->nlisteners,
-	});
-}
-
-/* --- the table -------------------------------------------------------------------------------- */
-
 const struct child_kind child_kinds[] = {
 	/* The keeper first: the sooner it reads, the sooner an image is there. */
 	{
 		.name = "keeper",
-		.run = run_keeper,
+		.run = keeper_run,
 		.count = count_keepers,
 		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE | CHILD_DOUBTS,
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN) |
@@ -144,7 +83,7 @@ const struct child_kind child_kinds[] = {
 	/* Nobody accepts while it is away: it is never away for long. */
 	{
 		.name = "acceptor",
-		.run = run_acceptor,
+		.run = acceptor_run,
 		.count = count_acceptors,
 		.gets = CHILD_ERROR_LOG | CHILD_INBOXES | CHILD_SERVE,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_TICK) |

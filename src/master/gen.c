@@ -283,42 +283,51 @@ static struct worker_listener listener_of(const struct gen *g, unsigned i, int k
 	};
 }
 
-struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n)
+/* Where the acceptor accepts a worker has the listener alone. */
+static unsigned worker_listeners(const struct gen *g, unsigned slot, struct worker_listener *out)
 {
-	struct worker_listener *out = listeners_new(g);
+	unsigned n = 0;
 
 	H2D_ASSERT(slot < g->nworkers);
-	*n = 0;
-	for (unsigned i = 0; out != NULL && i < g->conf->nlistens; i++) {
-		unsigned nslots, step;
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
+		const struct sockets_entry *e = g->sockets[i];
 
-		if (g->sockets[i] == NULL)
+		if (e == NULL)
 			continue;
 		if (accepts_for_all(g, &g->conf->listens[i])) {
-			out[(*n)++] = listener_of(g, i, -1);
+			out[n++] = listener_of(g, i, -1);
 			continue;
 		}
-		nslots = count_slots(g, g->sockets[i]);
-		step = listener_step(g, &g->sockets[i]->listener);
-		for (unsigned k = slot; k < nslots; k += step)
-			out[(*n)++] = listener_of(g, i, (int)k);
+		for (unsigned k = slot; k < count_slots(g, e); k += listener_step(g, &e->listener))
+			out[n++] = listener_of(g, i, (int)k);
 	}
-	return out;
+	return n;
 }
 
-struct worker_listener *gen_acceptor_listeners(const struct gen *g, unsigned *n)
+static unsigned acceptor_listeners(const struct gen *g, struct worker_listener *out)
 {
-	struct worker_listener *out = listeners_new(g);
+	unsigned n = 0;
 
-	*n = 0;
-	for (unsigned i = 0; out != NULL && i < g->conf->nlistens; i++) {
+	for (unsigned i = 0; i < g->conf->nlistens; i++) {
 		const struct sockets_entry *e = g->sockets[i];
 
 		if (e == NULL || !accepts_for_all(g, &g->conf->listens[i]))
 			continue;
 		for (unsigned k = 0; k < (e->listener.shared ? 1 : count_slots(g, e)); k++)
-			out[(*n)++] = listener_of(g, i, (int)k);
+			out[n++] = listener_of(g, i, (int)k);
 	}
+	return n;
+}
+
+struct worker_listener *gen_listeners(const struct child *c, unsigned *n)
+{
+	struct worker_listener *out = listeners_new(c->gen);
+
+	*n = 0;
+	if (out != NULL && c->kind->gets & CHILD_INBOXES)
+		*n = acceptor_listeners(c->gen, out);
+	else if (out != NULL && c->kind->gets & CHILD_LISTENERS)
+		*n = worker_listeners(c->gen, c->slot, out);
 	return out;
 }
 

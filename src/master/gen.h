@@ -81,13 +81,10 @@ int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *c
 bool gen_may_listen_later(int rc);
 
 /*
- * The sockets of one worker, n of them, in memory that the caller frees; NULL when memory is out.
- * Those that the acceptor accepts from are among them without a descriptor (-1).
+ * The sockets of c's place, n of them, in memory that the caller frees; NULL when memory is out.
+ * Those of a worker that the acceptor accepts from are among them without a descriptor (-1).
  */
-struct worker_listener *gen_worker_listeners(const struct gen *g, unsigned slot, unsigned *n);
-
-/* The same for the acceptor: all sockets of public listeners. */
-struct worker_listener *gen_acceptor_listeners(const struct gen *g, unsigned *n);
+struct worker_listener *gen_listeners(const struct child *c, unsigned *n);
 
 /* Which of conf->listens are closed for good, as CTL_DRAIN says it. */
 uint64_t gen_closing(const struct gen *g, const struct sockets *all);

@@ -166,14 +166,6 @@ bool heir_leave(struct master *m)
 	return heir;
 }
 
-const int *heir_image(const struct master *m, const struct privs *privs, int *n)
-{
-	const struct handover *from = &m->heir.from;
-
-	*n = privs_same(&from->privs, privs) ? from->nimage_fds : 0;
-	return from->image_fds;
-}
-
 /* --- the beginning and the end ---------------------------------------------------------------- */
 
 static int refuse(struct master *m, const char *why)

@@ -36,9 +36,6 @@ void heir_close(struct master *m);
 /* The first generation does not stand. Whether there is an old master, which goes on. */
 bool heir_leave(struct master *m);
 
-/* The image that the old keeper made, if that keeper was this user: *n descriptors. */
-const int *heir_image(const struct master *m, const struct privs *privs, int *n);
-
 /* What is left of the inheritance. */
 void heir_fini(struct master *m);
 

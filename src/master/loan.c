@@ -153,12 +153,7 @@ static void take_sockets(struct loan *l)
 {
 	const struct child *from = l->from;
 
-	if (accepts_for_all(from))
-		l->sockets = gen_acceptor_listeners(from->gen, &l->n);
-	else
-		l->sockets = gen_worker_listeners(from->gen, from->slot, &l->n);
-	if (l->sockets == NULL)
-		l->n = 0;
+	l->sockets = gen_listeners(from, &l->n);
 	keep_own(l);
 	if (l->sockets != NULL && has_inbox(from))
 		add_inbox(l, from->gen->inboxes.ends[from->slot][0]);

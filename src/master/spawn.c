@@ -1,8 +1,6 @@
 /*
  * spawn: makes the process of a child. The parent's half is a fork and nothing else; the child's
- * half ends in exit(). A descriptor that is not on the child's list is closed there: a forgotten
- * listener would go on swallowing connections, and a forgotten control socket would hide the
- * master's death.
+ * half ends in exit().
  */
 #include "master/spawn.h"
 
@@ -17,37 +15,10 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "event/sig.h"
-#include "files/doubt_client.h"
-#include "master/balance.h"
-#include "master/doubts.h"
+#include "master/gifts.h"
 #include "master/master_state.h"
 #include "net/ctl.h"
 #include "sandbox/sandbox.h"
-
-static int compare_fds(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Closes everything above stderr that is not among keep[0..n). */
-static int close_others(int *keep, unsigned n)
-{
-	unsigned from = STDERR_FILENO + 1;
-
-	qsort(keep, n, sizeof(*keep), compare_fds);
-	for (unsigned i = 0; i < n; i++) {
-		unsigned fd = (unsigned)keep[i];
-
-		if (keep[i] < 0 || fd < from)
-			continue;
-		if (fd > from && close_range(from, fd - 1, 0) < 0)
-			return -errno;
-		from = fd + 1;
-	}
-	return close_range(from, ~0U, 0) < 0 ? -errno : 0;
-}
 
 static int no_stdin(void)
 {
@@ -61,51 +32,6 @@ static int no_stdin(void)
 		close(fd);
 	}
 	return 0;
-}
-
-/* The newest image of the generation that serves, for a process that begins where it ended. */
-static void give_image(const struct gen *g, struct child_run *r)
-{
-	const struct gen *serving = g->master->current;
-
-	if (serving == NULL) {
-		r->image = heir_image(g->master, &g->resources.privs, &r->nimage);
-		return;
-	}
-	/* What another user read may be more than this one is allowed to. */
-	if (!privs_same(&serving->resources.privs, &g->resources.privs))
-		return;
-	r->image = serving->image_fds;
-	r->nimage = serving->nimage_fds;
-}
-
-/* Closes what is not on the list of the kind. */
-static int keep_own(const struct child_run *r)
-{
-	unsigned n = 0, max = r->nlisteners + (unsigned)r->nimage + r->nkeepers + 2 * r->ninboxes +
-			      r->naccess_logs + 4;
-	int *keep = calloc(max, sizeof(*keep));
-	int rc;
-
-	if (keep == NULL)
-		return -ENOMEM;
-	keep[n++] = r->ctl;
-	keep[n++] = r->error_log;
-	keep[n++] = r->doubts;
-	keep[n++] = r->inbox;
-	for (unsigned i = 0; i < r->naccess_logs; i++)
-		keep[n++] = r->access_logs[i];
-	for (unsigned i = 0; i < 2 * r->ninboxes; i++)
-		keep[n++] = r->inboxes[i / 2][i % 2];
-	for (unsigned i = 0; i < r->nlisteners; i++)
-		keep[n++] = r->listeners[i].fd;
-	for (int i = 0; i < r->nimage; i++)
-		keep[n++] = r->image[i];
-	for (unsigned i = 0; i < r->nkeepers; i++)
-		keep[n++] = r->keepers[i];
-	rc = close_others(keep, n);
-	free(keep);
-	return rc;
 }
 
 /* Whom the kernel ends first for want of memory; without /proc all are alike. */
@@ -125,34 +51,38 @@ static void go_before_master(int by)
 }
 
 /* From the master's rights and memory to the child's own. */
-static int become_child(const struct child_kind *kind, const struct child_run *r)
+static int become_child(const struct child *c, const struct gifts *gifts)
 {
-	int rc = board_protect(r->board, r->board_slot);
+	int rc = board_protect(gifts->board, gifts->board_slot);
 
-	go_before_master(kind->expendable);
+	go_before_master(c->kind->expendable);
 	if (rc == 0)
 		rc = no_stdin();
 	if (rc == 0)
-		rc = keep_own(r);
+		rc = gifts_keep(gifts);
 	if (rc == 0)
-		rc = sandbox_enter(&kind->sandbox, r->conf, &r->resources->privs);
+		rc = sandbox_enter(&c->kind->sandbox, c->gen->conf, &c->gen->resources.privs);
 	return rc;
 }
 
-static int run(const struct child *c, const struct child_run *r)
+static int run(const struct child *c, int ctl)
 {
-	int rc = become_child(c->kind, r);
+	struct board_slot *slot = c->board;
+	static struct gifts gifts; /* to the end of the process */
+	int rc = gifts_find(&gifts, c, ctl);
 
+	if (rc == 0)
+		rc = become_child(c, &gifts);
 	if (rc < 0) {
 		log_error("start: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
-	if (r->board_slot != NULL) {
-		assert_last_words_to(r->board_slot->words, sizeof(r->board_slot->words));
-		crash_words_to(r->board_slot->words, sizeof(r->board_slot->words));
-		counters_to(&r->board_slot->counters);
+	if (slot != NULL) {
+		assert_last_words_to(slot->words, sizeof(slot->words));
+		crash_words_to(slot->words, sizeof(slot->words));
+		counters_to(&slot->counters);
 	}
-	return c->kind->run(r);
+	return c->kind->run(&gifts);
 }
 
 /* Private keys of all generations but those of keep (NULL: of none) go from this process's memory.
@@ -167,48 +97,11 @@ static void forget_keys(const struct master *m, const struct gen *keep)
 	}
 }
 
-/* Of the map of loads a process keeps its own slot's page, if its generation is balanced by it. */
-static int keep_load(const struct child *c, struct child_run *r)
-{
-	struct load *all = &c->gen->master->load;
-
-	if (all->slots == NULL)
-		return 0;
-	if (!(c->kind->gets & CHILD_LISTENERS) || !balance_has_load(c->gen)) {
-		load_close(all);
-		return 0;
-	}
-	r->load = load_keep(all, c->slot);
-	return r->load != NULL ? 0 : -errno;
-}
-
-static _Noreturn void child_main(struct child *c, int ctl)
+static _Noreturn void child_main(const struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
-	unsigned gets = c->kind->gets;
-	struct worker_listener *listeners = NULL;
-	int keepers[DOUBT_KEEPERS];
-	struct child_run r = {
-		.conf = g->conf,
-		.resources = &g->resources,
-		.generation = g->number,
-		.slot = c->slot,
-		.board = g->master->board,
-		.board_slot = c->board,
-		.ctl = ctl,
-		.error_log = gets & CHILD_ERROR_LOG ? g->logs.error : -1,
-		.access_logs = g->logs.access,
-		.naccess_logs = gets & CHILD_ACCESS_LOGS ? g->logs.naccess : 0,
-		.cache_size = cache_room_size(&g->master->cache_room, g->conf),
-		.first_image = g->master->next_image,
-		.doubts = gets & CHILD_DOUBTS ? g->doubts[0] : -1,
-		.inbox = -1,
-		.heir = g->master->phase == MASTER_HEIR,
-		.replaces = g->image.arg != 0,
-		.keepers = keepers,
-	};
+	bool has_keys = c->kind->gets & CHILD_KEYS;
 	char who[32];
-	int rc;
 
 	child_name(c, who, sizeof(who));
 	sig_reset();
@@ -217,31 +110,11 @@ static _Noreturn void child_main(struct child *c, int ctl)
 	ctl_lines_to(ctl);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
-	forget_keys(g->master, gets & CHILD_KEYS ? g : NULL);
-	if (!(gets & CHILD_KEYS))
+	forget_keys(g->master, has_keys ? g : NULL);
+	if (!has_keys)
 		tls_tickets_forget();
-	if (gets & CHILD_KEEPERS)
-		r.nkeepers = doubts_find(g->master, keepers, DOUBT_KEEPERS);
-	if (gets & CHILD_LAST_IMAGE)
-		give_image(g, &r);
-	if (gets & CHILD_INBOX && g->inboxes.n > 0)
-		r.inbox = g->inboxes.ends[c->slot][0];
-	if (gets & CHILD_INBOXES) {
-		r.inboxes = g->inboxes.ends;
-		r.ninboxes = g->inboxes.n;
-		listeners = gen_acceptor_listeners(g, &r.nlisteners);
-	} else if (gets & CHILD_LISTENERS) {
-		listeners = gen_worker_listeners(g, c->slot, &r.nlisteners);
-	}
-	if (keep_load(c, &r) < 0)
-		exit(EXIT_FAILURE);
-	if (gets & (CHILD_INBOXES | CHILD_LISTENERS) && listeners == NULL)
-		exit(EXIT_FAILURE);
-	r.listeners = listeners;
-	rc = run(c, &r);
-	free(listeners);
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */
-	exit(rc);
+	exit(run(c, ctl));
 }
 
 pid_t spawn(struct child *c, int *ctl)

@@ -34,7 +34,7 @@ struct slot {
 };
 
 struct acceptor {
-	const struct acceptor_args *args;
+	const struct gifts *args;
 	struct loop loop;
 	struct sig sig;
 	struct ctl_link ctl;
@@ -42,6 +42,7 @@ struct acceptor {
 	struct dispatch *dispatch; /* NULL before CTL_SERVE */
 	struct acceptor_balance balance;
 	struct slot *slots;
+	unsigned nslots;
 	struct acceptor_choice *choices;
 	struct board_worker *found;
 	uint32_t changes; /* of the scoreboard, when it was looked at last */
@@ -58,15 +59,15 @@ struct acceptor {
 /* Which process is behind each inbox. */
 static void find_workers(struct acceptor *a)
 {
-	const struct acceptor_args *args = a->args;
+	const struct gifts *args = a->args;
 	uint32_t changes = BOARD_LOAD(args->board->head.changes);
 
 	if (changes == a->changes)
 		return;
 	a->changes = changes;
-	memset(a->found, 0, args->ninboxes * sizeof(*a->found));
-	board_find(args->board, args->generation, a->found, args->ninboxes);
-	for (unsigned i = 0; i < args->ninboxes; i++)
+	memset(a->found, 0, a->nslots * sizeof(*a->found));
+	board_find(args->board, args->generation, a->found, a->nslots);
+	for (unsigned i = 0; i < a->nslots; i++)
 		acceptor_inbox_behind(&a->slots[i].inbox, a->found[i]);
 }
 
@@ -76,17 +77,17 @@ static bool any_open(struct acceptor *a)
 	bool any = false;
 
 	find_workers(a);
-	for (unsigned i = 0; i < a->args->ninboxes; i++)
+	for (unsigned i = 0; i < a->nslots; i++)
 		a->choices[i] = acceptor_inbox_choice(&a->slots[i].inbox, a->draining);
-	acceptor_balance_hold(&a->balance, a->choices, a->args->ninboxes);
-	for (unsigned i = 0; i < a->args->ninboxes; i++)
+	acceptor_balance_hold(&a->balance, a->choices, a->nslots);
+	for (unsigned i = 0; i < a->nslots; i++)
 		any |= a->choices[i].open;
 	return any;
 }
 
 static void watch_inboxes(struct acceptor *a, bool on)
 {
-	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+	for (unsigned i = 0; i < a->nslots; i++) {
 		struct watch *w = &a->slots[i].received;
 
 		if (on && !w->active)
@@ -111,7 +112,7 @@ static void wait_or_go_on(struct acceptor *a, bool wait)
 
 static void flush_all(struct acceptor *a)
 {
-	for (unsigned i = 0; i < a->args->ninboxes; i++) {
+	for (unsigned i = 0; i < a->nslots; i++) {
 		int rc = acceptor_inbox_flush(&a->slots[i].inbox);
 
 		if (rc < 0 && rc != -EAGAIN)
@@ -121,7 +122,7 @@ static void flush_all(struct acceptor *a)
 
 static bool in_hand(const struct acceptor *a)
 {
-	for (unsigned i = 0; i < a->args->ninboxes; i++)
+	for (unsigned i = 0; i < a->nslots; i++)
 		if (a->slots[i].inbox.nhand > 0)
 			return true;
 	return false;
@@ -145,7 +146,7 @@ static void on_flush(struct task *t)
 /* No worker is up: one comes, and reads what waits in its inbox. -1: there is no room. */
 static int any_hand(const struct acceptor *a)
 {
-	for (unsigned i = 0; i < a->args->ninboxes; i++)
+	for (unsigned i = 0; i < a->nslots; i++)
 		if (a->slots[i].inbox.nhand < FDPASS_MAX)
 			return (int)i;
 	return -1;
@@ -156,9 +157,8 @@ static void take(struct dispatch_host *host, int fd, const struct addr *peer,
 {
 	struct acceptor *a = LIST_ENTRY(host, struct acceptor, host);
 	const struct fdpass conn = { .fd = fd, .listener = from->id, .peer = *peer };
-	int at = any_open(a)
-			 ? acceptor_balance_pick(&a->balance, a->choices, a->args->ninboxes, peer)
-			 : any_hand(a);
+	int at = any_open(a) ? acceptor_balance_pick(&a->balance, a->choices, a->nslots, peer)
+			     : any_hand(a);
 
 	if (at < 0) {
 		log_peer(LEVEL_ERROR, "a connection is lost: no worker has room for it");
@@ -238,7 +238,7 @@ static void on_second(struct timer *t)
 	log_tick(false);
 	ctl_link_look(&a->ctl);
 	ctl_link_tick(&a->ctl);
-	for (unsigned i = 0; i < a->args->ninboxes; i++)
+	for (unsigned i = 0; i < a->nslots; i++)
 		acceptor_inbox_look(&a->slots[i].inbox);
 	if (a->dispatch != NULL && !a->draining)
 		dispatch_reuseport.look(a->dispatch);
@@ -248,6 +248,7 @@ static void on_second(struct timer *t)
 static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct acceptor *a = LIST_ENTRY(l, struct acceptor, ctl);
+	int own = gift_fd(a->args->error_log);
 
 	switch (msg->type) {
 	case CTL_SERVE:
@@ -262,7 +263,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		dispatch_reuseport.listen(a->dispatch, msg->listener, msg->slot, fds[0]);
 		return 1;
 	case CTL_LOGS:
-		if (nfds > 0 && a->args->error_log >= 0 && dup2(fds[0], a->args->error_log) < 0)
+		if (nfds > 0 && own >= 0 && dup2(fds[0], own) < 0)
 			log_error("reopened log: %s", strerror(errno));
 		return 0;
 	default:
@@ -292,7 +293,7 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 
 static int make_slots(struct acceptor *a)
 {
-	unsigned n = a->args->ninboxes;
+	unsigned n = a->nslots;
 
 	a->slots = calloc(n, sizeof(*a->slots));
 	a->choices = calloc(n, sizeof(*a->choices));
@@ -302,7 +303,7 @@ static int make_slots(struct acceptor *a)
 	for (unsigned i = 0; i < n; i++) {
 		struct slot *s = &a->slots[i];
 
-		memcpy(s->inbox.ends, a->args->inboxes[i], sizeof(s->inbox.ends));
+		memcpy(s->inbox.ends, a->args->inboxes.fds + 2 * i, sizeof(s->inbox.ends));
 		s->received = (struct watch){ .fn = on_received, .fd = s->inbox.ends[1] };
 		s->acceptor = a;
 	}
@@ -323,7 +324,7 @@ static enum acceptor_balance_mode mode_of(const struct conf *conf)
 
 static int start(struct acceptor *a)
 {
-	const struct acceptor_args *args = a->args;
+	const struct gifts *args = a->args;
 	sigset_t set;
 	int rc;
 
@@ -377,9 +378,9 @@ static void stop(struct acceptor *a)
 	log_tick(true);
 }
 
-int acceptor_run(const struct acceptor_args *args)
+int acceptor_run(const struct gifts *args)
 {
-	struct acceptor a = { .args = args };
+	struct acceptor a = { .args = args, .nslots = args->inboxes.n / 2 };
 	int rc = loop_init(&a.loop);
 
 	if (rc < 0) {

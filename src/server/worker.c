@@ -119,7 +119,7 @@ static void worker_dispatched(struct dispatch_host *host)
 /* Before its generation serves a worker takes nothing: it may fail, and others serve. */
 void worker_serve(struct worker *w)
 {
-	const struct worker_args *args = w->args;
+	const struct gifts *args = w->args;
 
 	if (w->dispatch != NULL || w->state != BOARD_UP)
 		return;
@@ -128,7 +128,7 @@ void worker_serve(struct worker *w)
 		.first = args->conf->listens,
 		.listeners = args->listeners,
 		.nlisteners = args->nlisteners,
-		.inbox = args->inbox,
+		.inbox = gift_fd(args->inbox),
 		.taken = &w->inbox_taken,
 		.room = room_left,
 		.take = worker_take,
@@ -193,7 +193,7 @@ static void every_second(struct timer *t)
 /* --- putting it together ---------------------------------------------------------------------- */
 
 /* The port of the first public TLS listener; 443 without one. */
-static uint16_t https_port(const struct worker_args *args)
+static uint16_t https_port(const struct gifts *args)
 {
 	for (unsigned i = 0; i < args->nlisteners; i++) {
 		const struct worker_listener *l = &args->listeners[i];
@@ -217,8 +217,8 @@ static int start_http(struct worker *w)
 					.files = w->files,
 					.auth_queue = w->auth_queue,
 					.accounts = w->accounts });
-	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites, w->args->access_logs,
-		    w->args->naccess_logs) < 0)
+	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites,
+		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
 	w->http.traced = log_max >= LEVEL_DEBUG;
 	w->http.timed = w->access_logs.timed;
@@ -272,8 +272,8 @@ static const char *worker_start(struct worker *w)
 	w->files = files_new(&w->loop, w->offload, &w->args->trees->files);
 	if (w->files == NULL)
 		return "document root";
-	for (unsigned i = 0; i < w->args->nkeepers; i++)
-		files_take_keeper(w->files, w->args->keepers[i]);
+	for (unsigned i = 0; i < w->args->keepers.n; i++)
+		files_take_keeper(w->files, w->args->keepers.fds[i]);
 	store_sweep(w->files, w->args->sites);
 	files_show_image(w->files, &w->args->board_slot->image);
 	worker_room_start(w);
@@ -308,7 +308,7 @@ static void worker_stop(struct worker *w)
 	log_tick(true);
 }
 
-int worker_run(const struct worker_args *args)
+int worker_run(const struct gifts *args)
 {
 	struct worker w = { .args = args };
 	const char *failed;

@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "board/board.h"
 #include "conf/conf.h"
+#include "net/gifts.h"
 #include "net/load.h"
 #include "net/tls_ctx.h"
 #include "request/site.h"
@@ -25,28 +26,7 @@ struct worker_listener {
 	const struct tls_ctx *tls; /* NULL: cleartext */
 };
 
-struct worker_args {
-	const struct conf *conf;
-	const struct trees *trees;
-	const struct sites *sites;
-	unsigned slot; /* worker slot: 0 … worker-processes - 1 */
-	struct board *board;
-	struct board_slot *board_slot; /* this process's own, writable */
-	uint32_t generation;
-	const int *keepers; /* where those that serve read doubts; now ours to close */
-	unsigned nkeepers;
-	int ctl;                /* to the master; end of file: it died */
-	int error_log;          /* -1: syslog */
-	const int *access_logs; /* in the order of conf_access_logs() */
-	unsigned naccess_logs;
-	struct load_slot *load; /* of this slot; NULL: connections are not balanced by it */
-	int inbox;              /* -1: none */
-	bool heir;              /* its master has not taken over yet: another one's serve */
-	const struct worker_listener *listeners;
-	unsigned nlisteners;
-};
-
 /* Serves until told to leave; the exit status of the process. */
-int worker_run(const struct worker_args *args);
+int worker_run(const struct gifts *args);
 
 #endif

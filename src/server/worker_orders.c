@@ -39,9 +39,9 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
  */
 static void take_logs(struct worker *w, const int *fds, int nfds)
 {
-	int n = w->args->error_log >= 0 && nfds > 0 ? 1 : 0;
+	int own = gift_fd(w->args->error_log), n = own >= 0 && nfds > 0 ? 1 : 0;
 
-	if (n > 0 && dup2(fds[0], w->args->error_log) < 0)
+	if (n > 0 && dup2(fds[0], own) < 0)
 		log_error("reopened log: %s", strerror(errno));
 	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
 }

@@ -47,7 +47,7 @@ struct worker_trim {
 };
 
 struct worker {
-	const struct worker_args *args;
+	const struct gifts *args;
 	struct loop loop;
 	struct sig sig;
 	struct ctl_link ctl;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "files/doubt_client.h"
+#include "image/doc_root.h"
 #include "image/image.h"
 #include "keeper/keeper.h"
 #include "net/ctl.h"
@@ -51,17 +52,16 @@ static void start(struct unit_keeper *k, bool replaces)
 		for (int i = 0; i < DOUBT_KEEPERS; i++)
 			close(client.keepers[i].watch.fd);
 		close(fds[0]);
-		_exit(keeper_run(&(struct keeper_args){
-			.files = { .roots = &root,
-				.nroots = 1,
-				.max_size = 1 << 20,
-				.max_file_size = 1 << 20 },
+		_exit(keeper_run(&(struct gifts){
+			.files =
+				&(const struct doc_roots){
+					.roots = &root, .nroots = 1, .max_file_size = 1 << 20 },
+			.cache_size = 1 << 20,
 			.ctl = fds[1],
-			.doubts = k->doubts[0],
+			.doubts = { k->doubts, 1 },
 			.replaces = replaces,
 			.generation = 1,
-			.first_number = 1,
-			.error_log = -1,
+			.first_image = 1,
 		}));
 	}
 	close(fds[1]);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "coded_unit.h"
+#include "image/doc_root.h"
 #include "image/image.h"
 #include "image/memfd.h"
 #include "keeper/catalog.h"
@@ -43,23 +44,20 @@ static void start(uint64_t max_size)
 	ck_assert_int_ge(keeper, 0);
 	if (keeper == 0) {
 		struct doc_root root = { .root = tree, .charset = "" };
-		struct keeper_args args = {
-			.files = conf,
+		struct doc_roots files = conf;
+
+		files.roots = &root;
+		files.nroots = 1;
+		files.max_file_size = max_file_size != 0 ? max_file_size : 1 << 20;
+		close(fds[0]);
+		_exit(keeper_run(&(struct gifts){
+			.files = &files,
+			.cache_size = max_size,
 			.ctl = fds[1],
 			.generation = 3,
-			.first_number = 42,
-			.doubts = -1,
-			.error_log = -1,
-			.image = warm,
-			.nimage = nwarm,
-		};
-
-		args.files.roots = &root;
-		args.files.nroots = 1;
-		args.files.max_size = max_size;
-		args.files.max_file_size = max_file_size != 0 ? max_file_size : 1 << 20;
-		close(fds[0]);
-		_exit(keeper_run(&args));
+			.first_image = 42,
+			.image = { warm, (unsigned)nwarm },
+		}));
 	}
 	close(fds[1]);
 }

@@ -4,16 +4,19 @@
  * HUP during a reload, and a third kind of process that is nothing but a row.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/drain.h"
+#include "master/gifts.h"
 #include "master/launch.h"
 #include "master/master_phase.h"
 #include "master/master_signal.h"
@@ -64,9 +67,9 @@ static int fake_kill(pid_t pid, int signo)
 	return 0;
 }
 
-static int no_run(const struct child_run *r)
+static int no_run(const struct gifts *args)
 {
-	(void)r;
+	(void)args;
 	return 0;
 }
 
@@ -1238,14 +1241,58 @@ START_TEST(an_acceptor_begins_when_its_generation_serves)
 	ck_assert_uint_eq(m.board->head.dispatch, DISPATCH_ACCEPTOR);
 	die(find("acceptor", 0, 1));
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
-	l = gen_worker_listeners(m.current, 0, &n);
+	l = gen_listeners(worker(0, 1)->place, &n);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_int_eq(l[0].fd, -1);
 	free(l);
-	l = gen_acceptor_listeners(m.current, &n);
+	l = gen_listeners(find("acceptor", 0, 1)->place, &n);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_int_eq(l[0].fd, m.current->sockets[0]->listener.fds[0]);
 	free(l);
+}
+END_TEST
+
+/* Whether fd is open in a process of that place, which has closed what it was not given. */
+static bool has(const struct child *c, int ctl, int fd)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct gifts g;
+
+		if (gifts_find(&g, c, ctl) < 0 || gifts_keep(&g) < 0)
+			_exit(2);
+		_exit(fcntl(fd, F_GETFD) >= 0 ? 1 : 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 1;
+}
+
+/* Each row of the table: who is given it has it, and nobody else. */
+START_TEST(gifts_are_kept)
+{
+	const struct child *w, *a;
+	const struct gen *g;
+	int other, ctl = dup(0);
+
+	start_with_inboxes();
+	g = m.current;
+	w = worker(1, 1)->place;
+	a = find("acceptor", 0, 1)->place;
+	other = dup(0);
+	ck_assert(has(w, ctl, ctl) && has(a, ctl, ctl));
+	ck_assert(!has(w, ctl, other) && !has(a, ctl, other));
+	ck_assert(has(w, ctl, g->inboxes.ends[1][0]));
+	ck_assert(!has(w, ctl, g->inboxes.ends[1][1]) && !has(w, ctl, g->inboxes.ends[0][0]));
+	for (int i = 0; i < 4; i++)
+		ck_assert(has(a, ctl, g->inboxes.ends[i / 2][i % 2]));
+	ck_assert(has(a, ctl, g->sockets[0]->listener.fds[0]));
+	ck_assert(!has(w, ctl, g->sockets[0]->listener.fds[0]));
+	ck_assert(!has(w, ctl, g->doubts[0]) && !has(w, ctl, g->doubts[1]));
+	close(other);
+	close(ctl);
 }
 END_TEST
 
@@ -1515,6 +1562,7 @@ static TCase *tests(void)
 	tcase_add_test(t, what_became_of_connections);
 	tcase_add_test(t, a_third_kind_is_a_row);
 	tcase_add_test(t, an_acceptor_begins_when_its_generation_serves);
+	tcase_add_test(t, gifts_are_kept);
 	tcase_add_test(t, each_generation_has_its_own_inboxes);
 	tcase_add_test(t, inboxes_of_a_generation_that_leaves_are_lent);
 	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);

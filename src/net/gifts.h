@@ -1,0 +1,66 @@
+/*
+ * gifts: what a process is given by the master at its start. Its memory is a copy of the master's,
+ * of which it looks at these; of the descriptors it keeps those of its gifts, and of its listeners,
+ * which are its own to close. Found by master/gifts.c, in the new process.
+ */
+#ifndef H2D_NET_GIFTS_H
+#define H2D_NET_GIFTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct board;
+struct board_slot;
+struct conf;
+struct doc_roots;
+struct load_slot;
+struct sites;
+struct trees;
+struct worker_listener;
+
+enum gift_number {
+#define GIFT(flag, name, what) GIFT_##flag,
+#include "net/gift.def"
+	GIFTS
+};
+
+struct gift {
+	const int *fds;
+	unsigned n; /* 0: none */
+};
+
+struct gifts {
+	const struct conf *conf;
+	const struct trees *trees;
+	const struct doc_roots *files; /* of trees */
+	const struct sites *sites;
+	uint32_t generation;
+	unsigned slot; /* which of the processes of its kind this is, from 0 */
+	int ctl;       /* to the master; end of file: it died */
+	struct board *board;
+	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
+	struct load_slot *load;        /* of this slot; NULL: connections are not balanced by it */
+	const struct worker_listener *listeners;
+	unsigned nlisteners;
+	bool heir; /* its master has not taken over yet: processes of another one serve */
+
+	uint64_t cache_size;  /* what the cache may take: max-size at most */
+	uint64_t first_image; /* number that its first image may have */
+	bool replaces; /* an earlier keeper, whose images workers may go on using for a while */
+
+	union {
+		struct {
+#define GIFT(flag, name, what) struct gift name;
+#include "net/gift.def"
+		};
+		struct gift all[GIFTS];
+	};
+};
+
+/* The descriptor of a gift that has one; -1: it was not given. */
+static inline int gift_fd(struct gift g)
+{
+	return g.n > 0 ? g.fds[0] : -1;
+}
+
+#endif
