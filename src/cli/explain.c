@@ -212,8 +212,8 @@ static int set_conn(struct explain *e)
 	e->conn = (struct http_conn){
 		.tls = e->url.tls,
 		.admin = e->listen->admin,
-		.redirect_to_https = e->listen->redirect_to_https,
-		.redirect_at = &e->listen->redirect_to_https_at,
+		.redirect_at =
+			e->listen->redirect_to_https ? &e->listen->redirect_to_https_at : NULL,
 		.https_port = (uint16_t)e->listen->https_port,
 	};
 	set_certificate(e);

@@ -168,7 +168,8 @@ static const struct session_ops ops = {
 	.look = conn_look,
 };
 
-int stream_conn_open(struct stream_env *env, struct transport *t, const struct http_conn *as)
+int stream_conn_open(
+	struct stream_env *env, struct transport *t, const struct http_conn *as, bool proxy)
 {
 	struct stream_conn *c = pool_get(&env->conns);
 	int rv;
@@ -192,7 +193,7 @@ int stream_conn_open(struct stream_env *env, struct transport *t, const struct h
 	task_init(&c->reap, conn_reap);
 	session_init(&c->session, env->all, as);
 	/* Its first bytes are often here already: one turn less. */
-	stream_set(c, STREAM_READABLE);
+	stream_set(c, STREAM_READABLE | (proxy ? STREAM_PROXY : 0));
 	loop_ready(env->all->loop, &c->again);
 	return 0;
 }

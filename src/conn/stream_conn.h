@@ -21,7 +21,7 @@ enum stream_flag {
 
 enum { STREAM_INPUT = 65536 };
 
-/* What all of a worker share; the worker owns it. */
+/* Memory and settings that all of a worker share; the worker owns it. */
 struct stream_env {
 	struct sessions *all;
 	struct pool conns;  /* of struct stream_conn */
@@ -60,9 +60,11 @@ void stream_env_fini(struct stream_env *env);
 
 /*
  * Takes the transport and begins. as: what requests see of the connection, copied; its certificate
- * comes from the handshake. -1 when memory is out: the caller keeps the transport then.
+ * comes from the handshake. proxy: a PROXY header precedes that. -1 when memory is out: the caller
+ * keeps the transport then.
  */
-int stream_conn_open(struct stream_env *env, struct transport *t, const struct http_conn *as);
+int stream_conn_open(
+	struct stream_env *env, struct transport *t, const struct http_conn *as, bool proxy);
 
 static inline bool stream_is(const struct stream_conn *c, unsigned flags)
 {

@@ -54,7 +54,7 @@ static void settle(struct stream_conn *c, const struct proxy *p)
 {
 	struct http_conn *http = &c->session.http;
 
-	http->proxy_awaited = false;
+	stream_clear(c, STREAM_PROXY);
 	if (p->source == PROXY_LOCAL)
 		return;
 	http->trusted = false;
@@ -115,7 +115,7 @@ static bool take_proxy_header(struct stream_conn *c)
 		if (n <= 0)
 			session_kill(&c->session);
 	} while (n > 0 && look(c, (size_t)n));
-	return !c->session.http.proxy_awaited;
+	return !stream_is(c, STREAM_PROXY);
 }
 
 /* --- the handshake ---------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	int rv;
 
 	*said = 0;
-	if (http->proxy_awaited && !take_proxy_header(c))
+	if (stream_is(c, STREAM_PROXY) && !take_proxy_header(c))
 		return false;
 	rv = c->transport->ops->handshake(c->transport);
 	if (rv == -EAGAIN) {

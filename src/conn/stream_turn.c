@@ -84,7 +84,7 @@ static bool conn_empty(const struct stream_conn *c)
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
 static int conn_write(struct stream_conn *c)
 {
-	/* What is made cannot be overtaken by what is more urgent (RFC 9218). */
+	/* Output that is made is not overtaken by any that is more urgent (RFC 9218). */
 	size_t piece = stream_is(c, STREAM_TIGHT) ? WRITE_TIGHT : WRITE_PIECE, offered;
 	int more = 0;
 	ssize_t n;
@@ -293,7 +293,7 @@ static void conn_read(struct stream_conn *c)
 		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, STREAM_INPUT);
 
 		if (n == -EAGAIN) {
-			/* Of records without content, a short read; the end is behind it. */
+			/* A short read of records without content; the end is behind it. */
 			if (!stream_is(c, STREAM_HANGUP))
 				stream_clear(c, STREAM_READABLE);
 			break;
@@ -317,7 +317,7 @@ static void conn_read(struct stream_conn *c)
 	}
 	if (c->session.state == SESSION_LINGER && stream_is(c, STREAM_EOF))
 		session_kill(&c->session);
-	/* What is left to read waits for answers that nobody gets. */
+	/* Input that is held waits for answers that nobody gets. */
 	if (stream_is(c, STREAM_DEAF) && c->held.bytes.n > 0)
 		session_kill(&c->session);
 	if (stream_is(c, STREAM_READABLE) && c->held.bytes.n == 0 &&

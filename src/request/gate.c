@@ -185,7 +185,7 @@ static void send_elsewhere(struct h2d_req *req, int status, struct slice locatio
 /* What a certificate authority asks, on the listener where it asks it. */
 static bool is_challenge(const struct h2d_req *req)
 {
-	return req->conn->redirect_to_https && slice_starts(req->path, SLICE(ACME));
+	return req->conn->redirect_at != NULL && slice_starts(req->path, SLICE(ACME));
 }
 
 /*
@@ -304,7 +304,7 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 
 	if (req->conn->admin)
 		return GATE_GO;
-	if (req->conn->redirect_to_https && !req_client_https(req) && !is_challenge(req)) {
+	if (req->conn->redirect_at != NULL && !req_client_https(req) && !is_challenge(req)) {
 		to_https(req);
 		return GATE_ANSWERED;
 	}

@@ -54,20 +54,19 @@ struct place_share; /* files/places.h */
 
 /* A connection as its requests see it: they share it, the connection owns it. */
 struct http_conn {
-	struct addr peer;   /* as accept(2) told; may be replaced before the first request */
-	uint16_t port;      /* of the listener; 0: a unix socket */
-	bool trusted;       /* peer is a trusted proxy: what it adds to requests is believed */
-	bool proxy_awaited; /* a PROXY header has yet to come, and nothing is read before it */
-	bool client_tls;    /* the PROXY header says that the client came to the proxy by TLS */
+	struct addr peer; /* as accept(2) told; may be replaced before the first request */
+	uint16_t port;    /* of the listener; 0: a unix socket */
+	bool trusted;     /* peer is a trusted proxy: what it adds to requests is believed */
+	bool client_tls;  /* the PROXY header says that the client came to the proxy by TLS */
 	bool tls;
 	bool misses_tls; /* cleartext, on a listener of TLS: requests are told so */
 	/* As the handshake settled them: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
 	const char *tls_version, *tls_cipher;
 	const struct err *error; /* the reason of its end; NULL: it is there, or nobody said it */
 	bool admin;              /* the connection came in on an admin listener */
-	bool redirect_to_https;  /* the listener only sends to https */
-	const struct conf_pos *redirect_at; /* where the configuration says so; NULL in tests */
-	uint16_t https_port;                /* the port it sends to; 0: that of http_env */
+	/* The listener only sends to https: where the configuration says so. NULL: it serves. */
+	const struct conf_pos *redirect_at;
+	uint16_t https_port;     /* the port it sends to; 0: that of http_env */
 	const void *certificate; /* the one that TLS showed (as in struct site); NULL: cleartext */
 	/* Whether the certificate of this connection is good for host. NULL: it is for all. */
 	bool (*covers)(const struct http_conn *conn, struct slice host);

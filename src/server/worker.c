@@ -38,7 +38,7 @@ static const struct dispatch_ops *const dispatches[] = {
 	[DISPATCH_ACCEPTOR] = &dispatch_acceptor,
 };
 
-/* What others see of the state is a copy: the scoreboard is shared memory. */
+/* Others see a copy of the state: the scoreboard is shared memory. */
 void worker_go(struct worker *w, enum board_state state)
 {
 	STATES_STEP(&board_states, w->state, state);
@@ -48,7 +48,7 @@ void worker_go(struct worker *w, enum board_state state)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* What the acceptor goes by. */
+/* The acceptor goes by it. */
 static void show_load(const struct worker *w)
 {
 	__atomic_store_n(&w->args->board_slot->load,
@@ -79,14 +79,15 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 			    .peer = *peer,
 			    .port = addr_port(&from->addr),
 			    .trusted = proxies_trust(&w->args->sites->proxies, peer),
-			    .proxy_awaited = from->conf->proxy_protocol,
 			    .tls = from->tls != NULL,
 			    .admin = from->conf->admin,
-			    .redirect_to_https = from->conf->redirect_to_https,
-			    .redirect_at = &from->conf->redirect_to_https_at,
+			    .redirect_at = from->conf->redirect_to_https
+						   ? &from->conf->redirect_to_https_at
+						   : NULL,
 			    .https_port = (uint16_t)from->conf->https_port,
 			    .covers = from->tls != NULL ? covers : NULL,
-		    }) < 0) {
+		    },
+		    from->conf->proxy_protocol) < 0) {
 		t->ops->close(&t);
 		return;
 	}

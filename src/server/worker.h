@@ -19,7 +19,7 @@
 struct worker_listener {
 	int fd;                         /* -1: another process accepts from it */
 	uint32_t id;                    /* of the listener */
-	uint32_t slot;                  /* which of its sockets */
+	uint32_t slot;                  /* number among its sockets */
 	bool shared;                    /* all workers have it: a unix address */
 	const struct conf_listen *conf; /* tls, admin */
 	struct addr addr;

@@ -24,7 +24,7 @@ static uint32_t count_live(const struct worker *w)
 	return w->sessions.nlive - w->sessions.nadmin;
 }
 
-/* Of a listening socket, unacked is what waits to be accepted. */
+/* unacked of a listening socket is how many wait to be accepted. */
 static uint32_t count_queued(const struct worker *w)
 {
 	struct tcp_info info;

@@ -62,7 +62,7 @@ static void arm(struct worker *w)
 			clock_ms() + (w->sessions.full ? FULL_MS : ROOM_MS));
 }
 
-/* Who chooses a worker for a connection sees it at once. */
+/* The acceptor, and whoever else chooses a worker for a connection, sees it at once. */
 static void set_full(struct worker *w, bool full)
 {
 	w->sessions.full = full;
@@ -71,7 +71,7 @@ static void set_full(struct worker *w, bool full)
 	arm(w);
 }
 
-/* What was idle for a moment, and could have left, may be busy now. */
+/* A session that was idle for a moment, and could have left, may be busy now. */
 static void find_full(struct worker *w)
 {
 	if (w->state != BOARD_DRAIN && !w->sessions.full && stuck(w))

@@ -17,7 +17,7 @@
 #include "server/dispatch.h"
 #include "server/worker.h"
 
-/* What the worker has room for. */
+/* Room of a worker, for each kind. */
 struct worker_room {
 	unsigned connections, files;
 };
@@ -40,7 +40,7 @@ struct worker_load {
 /* worker_trim's own. */
 struct worker_trim {
 	unsigned crowd; /* connections at most, since memory was given back */
-	int64_t work;   /* the same, in a second */
+	int64_t work;   /* the most in a second, since then */
 	int64_t done;   /* ever, at the last look */
 	unsigned
 		away; /* looks in a row at which half of the crowd, or most of the work, was gone */

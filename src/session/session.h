@@ -41,7 +41,7 @@ struct session_look {
 	uint64_t left_ms;      /* until that was waited for too long; UINT64_MAX: for ever */
 	uint64_t age_ms;
 	unsigned streams;             /* requests that are under way */
-	struct proto_told told;       /* what they wait for, each */
+	struct proto_told told;       /* streams by what they wait for */
 	uint64_t requests;            /* begun, ever */
 	uint64_t bytes_in, bytes_out; /* of the protocol, ever */
 	size_t unread;                /* bytes that the system has received, and h2d has not read */
@@ -84,7 +84,7 @@ struct session {
 	uint32_t drain_ms;  /* how long a protocol waits for an idle peer that was told to leave */
 	uint64_t opened_ms; /* clock_ms() at accept */
 	struct timer timer; /* session_timer's own, as what follows */
-	struct session_need need; /* what it is set for, as that was then */
+	struct session_need need; /* as it was when the timer was set */
 	struct list node;
 	struct list idle; /* linked: nothing is going on, or has been yet; session_idle's own */
 	bool leaving;     /* told to make room */

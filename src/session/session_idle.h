@@ -19,10 +19,10 @@ void session_idle_begin(struct session *s);
 /* Something is. It need not have been idle; without a protocol it goes on being silent. */
 void session_idle_end(struct session *s);
 
-/* Whether there is one that may leave now. Without one, time alone may bring one. */
+/* Whether a session may leave now. If none may, time alone may bring one. */
 bool session_idle_any(const struct sessions *all);
 
-/* Has it leave, if there is one. It may be dead by then. */
+/* Has the first one leave, if any may. It may be dead by then. */
 void session_idle_evict(struct sessions *all);
 
 /* Says in the log that s was waited for too long; at debug, if it has never said a byte. */

@@ -57,7 +57,8 @@ static bool progress(const struct session *s, const struct session_need *now)
 	return now->wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
 }
 
-/* What the peer takes in time counts alone where it is waited for. */
+/* The timer stays as it is set. Where output is waited for, only what the peer takes of it counts.
+ */
 static bool goes_on(const struct session *s, const struct session_need *now)
 {
 	return now->wait == s->need.wait && !progress(s, now) &&

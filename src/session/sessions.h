@@ -28,7 +28,7 @@ struct sessions {
 	bool draining; /* new ones too */
 	bool cutting;  /* and not to their end */
 	void (*gone)(
-		struct sessions *all); /* one has ended, or is idle: there is room; may be NULL */
+		struct sessions *all); /* there is room: a session ended, or is idle; may be NULL */
 };
 
 void sessions_init(struct sessions *all, struct loop *loop);

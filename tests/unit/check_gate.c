@@ -12,6 +12,8 @@
 #include "request/auth_queue.h"
 #include "request/gate.h"
 
+static const struct conf_pos at = { "h2d.conf", 1 };
+
 static struct loop loop;
 static struct offload *offload;
 static struct access_rule ranges[1];
@@ -126,7 +128,8 @@ START_TEST(admin_has_no_rules)
 		.redirect_status = 301,
 		.access = &nobody,
 		.auth = &auth };
-	conn.admin = conn.redirect_to_https = true;
+	conn.admin = true;
+	conn.redirect_at = &at;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 }
@@ -136,7 +139,7 @@ END_TEST
 
 START_TEST(to_https)
 {
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	locations[0].access = &nobody;
 	env.https_port = _i == 0 ? 443 : 8443;
 	req.authority = SLICE("example.com:80");
@@ -151,7 +154,7 @@ END_TEST
 
 START_TEST(to_https_without_a_host)
 {
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	req.authority = (struct slice){ 0 };
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 400);
@@ -161,7 +164,7 @@ END_TEST
 
 START_TEST(to_https_without_a_listener)
 {
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	env.https_port = 0;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 404);
@@ -183,7 +186,7 @@ static const struct {
 
 START_TEST(acme_challenge)
 {
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	site_v[0].all.access = acme[_i].denied ? &nobody : NULL;
 	req.target = slice_str(acme[_i].target);
 	req_start(&req);
@@ -206,7 +209,7 @@ static const struct {
 
 START_TEST(acme_of_a_redirected_site)
 {
-	conn.redirect_to_https = !acme_elsewhere[_i].plain;
+	conn.redirect_at = acme_elsewhere[_i].plain ? NULL : &at;
 	site_v[0].has_root = acme_elsewhere[_i].has_root;
 	site_v[0].all.redirect = SLICE("https://example.org/");
 	site_v[0].all.redirect_keeps = true;

@@ -6,6 +6,8 @@
 #include "request/access.h"
 #include "request/req_client.h"
 
+static const struct conf_pos at = { "h2d.conf", 1 };
+
 static struct addr_range room[3];
 
 static void setup(void)
@@ -137,7 +139,7 @@ START_TEST(not_believed)
 	if (_i == 1)
 		sites.proxies.field = PROXIES_FORWARDED;
 	add_all();
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	env.https_port = 443;
 	req_start(&req);
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
@@ -186,7 +188,7 @@ END_TEST
 START_TEST(came_by_https)
 {
 	site_v[0].transport_security = SLICE("max-age=1");
-	conn.redirect_to_https = true;
+	conn.redirect_at = &at;
 	if (_i == 0)
 		add("x-forwarded-proto", "https");
 	else

@@ -166,7 +166,7 @@ static void connect_pair(void)
 	peer = fds[0];
 	t = tcp_open(fds[1]);
 	ck_assert_ptr_nonnull(t);
-	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }), 0);
+	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }, false), 0);
 }
 
 static void setup(void)
@@ -277,6 +277,41 @@ START_TEST(peer_that_does_not_read)
 	hold_reading = false;
 	TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(body_bytes, BIG);
+}
+END_TEST
+
+/* Why a connection waits, as an operator sees it: for a request, and for its peer to read. */
+START_TEST(tells_why)
+{
+	struct session_look look;
+
+	ask("/");
+	TURN_UNTIL(ended == 1);
+	session_look(&only_conn()->session, &look);
+	ck_assert_str_eq(look.protocol, "h2");
+	ck_assert_str_eq(look.transport, "tcp");
+	ck_assert_str_eq(look.waits_for, "a request");
+	ck_assert_str_eq(look.flags, "");
+	ck_assert_uint_eq(look.streams, 0);
+	ck_assert_uint_eq(look.requests, 1);
+	ck_assert_uint_gt(look.bytes_in, 24);
+	ck_assert_uint_gt(look.bytes_out, 5);
+	hold_reading = true;
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
+	ask("/big");
+	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
+	session_look(&only_conn()->session, &look);
+	ck_assert_str_eq(look.waits_for, "the peer to read");
+	ck_assert_str_eq(look.flags, "BLOCKED, TIGHT");
+	ck_assert_uint_eq(look.streams, 1);
+	ck_assert_uint_eq(look.told.why[PROTO_WHY_SEND], 1);
+	ck_assert_uint_gt(look.queued, 0);
+	ck_assert_uint_eq(look.unread, 0);
+	ck_assert_int_eq(send(peer, "x", 1, 0), 1);
+	session_look(&only_conn()->session, &look);
+	ck_assert_uint_eq(look.unread, 1);
 }
 END_TEST
 
@@ -612,6 +647,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, answers, 0, 2);
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);
+	tcase_add_test(c, tells_why);
 	tcase_add_test(c, socket_that_takes_all);
 	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
