@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "image/beneath.h"
+#include "request/htpasswd.h"
 #include "sandbox/sandbox_paths.h"
 
+enum { REFUSED_MAX = 5 };
 enum { LIMIT_S = 5 }; /* a file system that hangs must not hold a reload for ever */
 
 struct checker {
@@ -25,6 +27,8 @@ struct checker {
 	const struct privs *privs;
 	conf_fault_fn *warn;
 	void *ctx;
+	const char *users; /* the password file that was looked at last */
+	unsigned nrefused; /* users in it that nobody can be */
 };
 
 static void warn_of(struct checker *c, const struct conf_pos *pos, const char *what,
@@ -180,6 +184,43 @@ static void check_fallback(
 			"what is not there is answered with an error until it can be read");
 }
 
+static void refuse_user(void *ctx, unsigned line, struct slice user, const char *why)
+{
+	struct checker *c = ctx;
+	struct conf_pos at = { .file = c->users, .line = line };
+	char text[512];
+
+	if (++c->nrefused > REFUSED_MAX)
+		return;
+	snprintf(text, sizeof(text),
+		"%s: \"%.*s\" is refused, whatever the password (make a new line: htpasswd -B %s "
+		"%.*s)",
+		why, (int)(user.n < 64 ? user.n : 64), user.p, c->users,
+		(int)(user.n < 64 ? user.n : 64), user.p);
+	c->warn(c->ctx, &at, text);
+}
+
+/* Each file once, where locations that follow each other have the same. */
+static void check_users(struct checker *c, const struct conf_scope *scope)
+{
+	char text[128];
+	int n;
+
+	if (c->users != NULL && strcmp(c->users, scope->auth_basic_file) == 0)
+		return;
+	c->users = scope->auth_basic_file;
+	c->nrefused = 0;
+	n = htpasswd_look(c->users, refuse_user, c);
+	if (n == 0)
+		warn_of(c, &scope->auth_basic_file_at, "auth-basic-file", c->users,
+			"nobody is in it", "the workers can let nobody in");
+	if (c->nrefused <= REFUSED_MAX)
+		return;
+	snprintf(text, sizeof(text), "%u more", c->nrefused - REFUSED_MAX);
+	warn_of(c, &scope->auth_basic_file_at, "auth-basic-file", c->users,
+		"users are refused, whatever the password", text);
+}
+
 static void check_passwords(struct checker *c, const struct conf_scope *scope)
 {
 	int error;
@@ -190,6 +231,8 @@ static void check_passwords(struct checker *c, const struct conf_scope *scope)
 	if (error != 0)
 		warn_of(c, &scope->auth_basic_file_at, "auth-basic-file", scope->auth_basic_file,
 			why_not(error), "the workers can let nobody in");
+	else
+		check_users(c, scope);
 }
 
 static void check_server(struct checker *c, const struct conf_server *s)

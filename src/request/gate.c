@@ -55,7 +55,7 @@ static struct slice challenge(const struct auth *auth, struct arena *a)
 static void trace_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
 {
 	static const char *const texts[] = {
-		[AUTH_REFUSED] = "user or password is wrong",
+		[AUTH_REFUSED] = "user or password is wrong, or the hash is none of crypt(5)",
 		[AUTH_PASSED] = "user and password are right",
 		[AUTH_BUSY] = "too many passwords are being checked",
 		[AUTH_DELAYED] = "too soon after wrong passwords",

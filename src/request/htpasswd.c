@@ -45,23 +45,42 @@ static struct slice cut(struct slice s, char c, struct slice *rest)
 	return slice_of(s.p, n);
 }
 
+/* Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13). */
+static struct slice without_mark(struct slice text)
+{
+	return slice_starts(text, SLICE("\xef\xbb\xbf")) ? slice_of(text.p + 3, text.n - 3) : text;
+}
+
+/* Takes the next line off text. */
+static struct slice next_line(struct slice *text)
+{
+	struct slice line = cut(*text, '\n', text);
+
+	if (line.n > 0 && line.p[line.n - 1] == '\r')
+		line.n--;
+	return line;
+}
+
+static void split_line(struct slice line, struct slice *user, struct slice *hash)
+{
+	struct slice rest;
+
+	*user = cut(line, ':', &rest);
+	*hash = cut(rest, ':', &rest);
+}
+
 void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any)
 {
 	bool found = false;
 
 	*hash = *any = (struct slice){ 0 };
-	/* Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13). */
-	if (slice_starts(text, SLICE("\xef\xbb\xbf")))
-		text = slice_of(text.p + 3, text.n - 3);
+	text = without_mark(text);
 	while (text.n > 0) {
-		struct slice line = cut(text, '\n', &text), rest, name, value;
+		struct slice line = next_line(&text), name, value;
 
-		if (line.n > 0 && line.p[line.n - 1] == '\r')
-			line.n--;
 		if (line.n == 0 || line.p[0] == '#')
 			continue;
-		name = cut(line, ':', &rest);
-		value = cut(rest, ':', &rest);
+		split_line(line, &name, &value);
 		if (any->n == 0 && !htpasswd_foreign(value))
 			*any = value;
 		if (found || !slice_eq(name, user))
@@ -126,43 +145,97 @@ static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
 	return HTPASSWD_WRONG;
 }
 
-static enum htpasswd_result check_open(struct htpasswd *h, int fd)
+/* The whole file, for discard(); p NULL with errno. st: of the file that was read. */
+static struct slice read_open(int fd, struct stat *st)
 {
-	enum htpasswd_result result;
-	struct stat st;
 	ssize_t n;
 	char *text;
 
-	if (fstat(fd, &st) < 0)
-		return HTPASSWD_FAILED;
-	errno = !S_ISREG(st.st_mode) ? EINVAL : st.st_size > FILE_MAX ? EFBIG : 0;
-	if (errno != 0)
-		return HTPASSWD_FAILED;
-	h->stamp = file_id_of(&st);
-	text = calloc(1, (size_t)st.st_size + 1);
+	if (fstat(fd, st) < 0)
+		return (struct slice){ 0 };
+	errno = !S_ISREG(st->st_mode) ? EINVAL : st->st_size > FILE_MAX ? EFBIG : 0;
+	text = errno == 0 ? calloc(1, (size_t)st->st_size + 1) : NULL;
 	if (text == NULL)
-		return HTPASSWD_FAILED;
-	n = read_all(fd, text, (size_t)st.st_size);
-	result = n < 0 ? HTPASSWD_FAILED : compare(h, slice_of(text, (size_t)n));
-	explicit_bzero(text, (size_t)st.st_size);
+		return (struct slice){ 0 };
+	n = read_all(fd, text, (size_t)st->st_size);
+	if (n >= 0)
+		return slice_of(text, (size_t)n);
 	free(text);
-	return result;
+	return (struct slice){ 0 };
+}
+
+static struct slice read_file(const char *file, struct stat *st)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
+	struct slice text = { 0 };
+
+	if (fd < 0)
+		return text;
+	text = read_open(fd, st);
+	error = errno;
+	close(fd);
+	errno = error;
+	return text;
+}
+
+static void discard(struct slice text)
+{
+	char *p = (char *)(uintptr_t)text.p;
+
+	explicit_bzero(p, text.n);
+	free(p);
 }
 
 enum htpasswd_result htpasswd_check(struct htpasswd *h)
 {
-	enum htpasswd_result result = HTPASSWD_FAILED;
-	int fd = open(h->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	enum htpasswd_result result;
+	struct stat st;
+	struct slice text = read_file(h->file, &st);
 
 	h->foreign = false;
-	h->error = 0;
-	if (fd >= 0)
-		result = check_open(h, fd);
-	if (result == HTPASSWD_FAILED)
-		h->error = errno;
-	if (fd >= 0)
-		close(fd);
+	h->error = text.p == NULL ? errno : 0;
+	if (text.p == NULL)
+		return HTPASSWD_FAILED;
+	h->stamp = file_id_of(&st);
+	result = compare(h, text);
+	discard(text);
 	return result;
+}
+
+/* NULL: it may have a password that is right. */
+static const char *why_refused(struct slice line, struct slice hash)
+{
+	if (memchr(line.p, ':', line.n) == NULL)
+		return "there is no \":\" behind the user";
+	if (hash.n == 0)
+		return "there is no password behind the user";
+	if (htpasswd_foreign(hash))
+		return "a hash like $apr1$ or {SHA} is not one of crypt(5)";
+	return htpasswd_plain(hash) ? "a password in plain text is not taken" : NULL;
+}
+
+int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx)
+{
+	struct stat st;
+	struct slice all = read_file(file, &st), rest = without_mark(all);
+	int n = 0;
+
+	if (all.p == NULL)
+		return -errno;
+	for (unsigned number = 1; rest.n > 0; number++) {
+		struct slice user, hash, line = next_line(&rest);
+		const char *why;
+
+		if (line.n == 0 || line.p[0] == '#')
+			continue;
+		split_line(line, &user, &hash);
+		why = why_refused(line, hash);
+		n++;
+		if (why != NULL)
+			refused(ctx, number, user, why);
+	}
+	discard(all);
+	return n;
 }
 
 bool htpasswd_unchanged(const char *file, const struct file_id *stamp)

@@ -29,6 +29,12 @@ struct htpasswd {
 
 enum htpasswd_result htpasswd_check(struct htpasswd *h);
 
+/* user has no password that would be right, and why. */
+typedef void htpasswd_refused_fn(void *ctx, unsigned line, struct slice user, const char *why);
+
+/* Calls refused for each such line of the file. The number of users, or -errno. */
+int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx);
+
 /* Whether the file is as it was when it had this stamp: takes no longer than a look-up. */
 bool htpasswd_unchanged(const char *file, const struct file_id *stamp);
 

@@ -128,10 +128,38 @@ def test_no_warning(h2d, inside):
 	server = h2d.new(admin=False)
 	os.makedirs(server.path("www"), exist_ok=True)
 	with open(server.path("users"), "w") as f:
-		f.write("")
+		f.write("# ours\n\nanna:$2y$05$abcdefghijklmnopqrstuu\r\nold:*\n")
 	with open(server.path("h2d.conf"), "w") as f:
 		f.write('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
 	assert "warning" not in server.run("-t", check=0).err
+
+
+USERS = """\
+\ufeffjoe:secret
+# bert:clear
+anna:$apr1$x$y
+good:$6$salt$hash
+bob
+cat:
+"""
+
+
+def test_passwords_that_are_never_right(h2d):
+	"""Each line is named by -t and at the start, and what makes a new one; but no password."""
+	server = h2d.new(files={"f": ""}, server='auth-basic-file = "users"  location "/x" { auth-basic-file = "users" }')
+	with open(server.path("users"), "w") as f:
+		f.write(USERS)
+	done = server.run("-t", check=0)
+	said = re.findall(r"users:(\d+): warning: (.*): \"(\w+)\" is refused, .*: htpasswd -B .*/users \3\)", done.err)
+	assert said == [("1", "a password in plain text is not taken", "joe"),
+		("3", "a hash like $apr1$ or {SHA} is not one of crypt(5)", "anna"),
+		("5", 'there is no ":" behind the user', "bob"), ("6", "there is no password behind the user", "cat")], done.err
+	server.start()
+	assert len(server.log.wait(r"warn .*users:\d: ", count=4)) == 4
+	assert "secret" not in server.log_text() + done.err
+	with open(server.path("users"), "w") as f:
+		f.write("# nobody yet\n")
+	assert "nobody is in it" in server.run("-t", check=0).err
 
 
 # What is no fault, since -t may run elsewhere than h2d, but will be one here.
