@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "image/beneath.h"
-#include "store/store_quota.h"
 
 #define PREFIX ".h2d-"
 #define PART   ".part"
@@ -85,14 +84,10 @@ void store_dir_let_go(int fd)
 	lock(fd, LOCK_UN);
 }
 
-int store_dir_lock(const struct store_dir *d, const struct job *job)
+int store_dir_sync(int fd)
 {
-	return store_dir_wait(d->fd, job);
-}
-
-void store_dir_unlock(const struct store_dir *d)
-{
-	store_dir_let_go(d->fd);
+	/* EINVAL: a file system that has nothing to sync. */
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 DIR *store_dir_list(const struct store_dir *d)
@@ -111,11 +106,11 @@ static uint64_t cost(const struct store_dir *d, const char *name)
 	struct stat st;
 
 	if (kind == STORE_DIR_TICKET)
-		return STORE_QUOTA_FILE;
+		return STORE_DIR_FILE;
 	if (kind != STORE_DIR_PART || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		!S_ISREG(st.st_mode))
 		return 0;
-	return store_quota_cost((uint64_t)st.st_size);
+	return store_dir_cost((uint64_t)st.st_size);
 }
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
@@ -218,7 +213,7 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 		fd = openat(d->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 		if (fd >= 0)
 			return fd;
-		/* What file systems and kernels without it say. */
+		/* Answers of file systems and kernels without it. */
 		if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)
 			return -errno;
 		d->no_tmpfile = true;
@@ -267,7 +262,7 @@ void store_dir_token(const char *name, char token[STORE_TOKEN + 1])
 	token[STORE_TOKEN] = '\0';
 }
 
-/* Whether nobody holds the lock of the upload that the name is of. */
+/* The upload that the name is of has no lock: nobody is at it. */
 static bool is_dead(const struct store_dir *d, const char *name)
 {
 	char first[STORE_HIDDEN_NAME];
@@ -288,12 +283,12 @@ static bool is_dead(const struct store_dir *d, const char *name)
  * the name that has the upload's own lock may be gone before others. */
 static int remove_dead(const struct store_dir *d, const char *name)
 {
-	int rc = store_dir_lock(d, NULL);
+	int rc = store_dir_wait(d->fd, NULL);
 
 	if (rc < 0)
 		return rc;
 	rc = is_dead(d, name) && unlinkat(d->fd, name, 0) == 0;
-	store_dir_unlock(d);
+	store_dir_let_go(d->fd);
 	return rc;
 }
 

@@ -15,14 +15,14 @@
 
 #include "event/offload.h"
 
-enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32 };
+enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32, STORE_DIR_FILE = 4096 };
 
-/* What of h2d's a name in the folder is. */
+/* Names in the folder that are h2d's own. */
 enum store_dir_kind {
 	STORE_DIR_OTHER,  /* nothing */
 	STORE_DIR_TEMP,   /* ".h2d-TAG-N" */
 	STORE_DIR_TICKET, /* of a resumable upload (store_ticket.h) */
-	STORE_DIR_PART,   /* what came of it */
+	STORE_DIR_PART,   /* bytes of such an upload */
 };
 
 struct store_dir {
@@ -39,20 +39,26 @@ int store_dir_open(struct store_dir *d, int root, const char *path);
 void store_dir_close(struct store_dir *d);
 
 /*
- * Between the two no worker of any h2d changes what a name in the folder stands for. Other programs
- * that write there do not know of the lock. 0; -EAGAIN if it was not to be had for three seconds;
- * -ECANCELED if nobody wants what job does any more (NULL: somebody does); -errno.
+ * Locks the open folder (d->fd), or an open file in it. While the folder is locked no worker of any
+ * h2d changes what a name in it stands for; other programs do not know of the lock. 0; -EAGAIN if
+ * it was not to be had for three seconds; -ECANCELED if nobody wants what job does any more (NULL:
+ * somebody does); -errno. store_dir_try() does not wait.
  */
-int store_dir_lock(const struct store_dir *d, const struct job *job);
-void store_dir_unlock(const struct store_dir *d);
-
-/* The lock of an open file in the folder, like the folder's; store_dir_try() does not wait. */
 int store_dir_wait(int fd, const struct job *job);
 int store_dir_try(int fd);
 void store_dir_let_go(int fd);
 
-/* The cost of the regular files in the folder (store_quota.h); of hidden ones only those of
- * resumable uploads count. 0, or -errno. */
+/* The cost of a file of that size in the folder. */
+static inline uint64_t store_dir_cost(uint64_t size)
+{
+	return size > STORE_DIR_FILE ? size : STORE_DIR_FILE;
+}
+
+/* Waits until the disk has what fd has open: a file, or the names of the folder. 0, or -errno. */
+int store_dir_sync(int fd);
+
+/* Sums up the cost of the regular files in the folder; of hidden ones only those of resumable
+ * uploads count. 0, or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
 /* A stream over the folder with an offset of its own, for closedir(); NULL with errno. */

@@ -1,6 +1,6 @@
 /*
- * store_end: how an upload ends: the status that a failure is, the keepers' word on what was
- * stored, the handler's call, and its own memory. On the loop; never touches the disk.
+ * store_end: how an upload ends: what a failure is logged as and answered with, the keepers' word
+ * on what was stored, the handler's call. On the loop; never touches the disk.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,49 +11,13 @@
 #include "request/handler_call.h"
 #include "request/req_client.h"
 #include "store/store.h"
-#include "store/store_sweep.h"
-
-void store_free(struct store *s)
-{
-	COUNT(folders_walked, s->work.quota.walks);
-	if (s->work.quota.doubted)
-		store_sweep_soon();
-	store_work_free(&s->work);
-	body_pieces_free(s->pieces);
-	body_pieces_free(s->rest);
-	if (s->old != NULL)
-		ref_put(&s->old->ref);
-	if (s->root != NULL)
-		ref_put(&s->root->ref);
-	places_give(&s->disk->places, &s->place);
-	disk_let_go(s->disk);
-	free(s->asked);
-	arena_reset(&s->arena);
-	free(s);
-	COUNT(uploads_live, -1);
-}
-
-void store_leave(struct store *s)
-{
-	s->req = NULL;
-	loop_cancel(&s->pump);
-	timer_disarm(&s->files->loop->wheel, &s->gather);
-	for (unsigned i = 0; i < s->nasked; i++)
-		doubt_client_cancel(&s->asked[i].doubt);
-	places_leave(&s->disk->places, &s->place);
-	if (s->busy && offload_cancel(s->disk->offload, &s->job))
-		s->busy = false;
-	if (!s->busy && !s->closed)
-		store_submit(s, s->pieces != NULL || s->rest != NULL ? STORE_KEEP : STORE_DROP);
-	if (!s->busy)
-		store_free(s);
-}
 
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n)
 {
 	struct h2d_req *req = s->req;
 	struct crash_call call;
 
+	store_go(s, STORE_ANSWER);
 	handler_call_enter(&call, req, req->handler);
 	s->done(req, req->handler_state, status, files, n);
 	handler_call_exit();
@@ -61,64 +25,55 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 	store_leave(s);
 }
 
-void store_fail(struct store *s, int status)
+/* --- what went wrong -------------------------------------------------------------------------- */
+
+/* The error that a failed system call is. */
+static const struct err *err_of(int error)
 {
-	struct h2d_req *req = s->req;
-
-	if (status == 507)
-		COUNT(limit_quota, 1);
-	if (s->work.part == NULL || !store_resume_failed(s, status)) {
-		store_answer(s, status, NULL, 0);
-		return;
-	}
-	req_unhook(req);
-	store_leave(s);
-}
-
-int store_wrong(const struct store *s, const struct err *err)
-{
-	err_log(err, req_client(s->req));
-	req_record_error(&s->req->record, err);
-	return err->status;
-}
-
-int store_status(const struct store *s)
-{
-	int status = 500;
-
-	if (s->work.err != NULL && s->result >= 0)
-		return store_wrong(s, s->work.err);
-	if (s->result == ERR_UPLOAD_ROOM->status)
-		return store_wrong(s, ERR_UPLOAD_ROOM);
-	if (s->result >= 0)
-		return s->result;
-	switch (-s->result) {
+	switch (error) {
 	case EFBIG:
-		return 413;
+		return ERR_FILE_LARGE;
 	case EISDIR:
-		return 409;
+		return ERR_FILE_THERE;
 	case ENAMETOOLONG:
-		return 400;
+		return ERR_FILE_NAME_LONG;
 	case ENOSPC:
 	case EDQUOT:
-		status = 507;
-		break;
+		return ERR_STORE_FULL;
 	case EACCES:
 	case EPERM:
 	case EROFS:
-		status = 403;
-		break;
+		return ERR_STORE_DENIED;
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
 	case EAGAIN:
-		status = 503;
-		break;
+		return ERR_STORE_BUSY;
 	default:
-		break;
+		return ERR_STORE_BROKEN;
 	}
-	log_peer(LEVEL_ERROR, "upload to %s%s: %s", s->tree, s->work.dir, strerror(-s->result));
-	return status;
+}
+
+void store_fail(struct store *s, struct store_result r)
+{
+	const struct err *err = r.err != NULL ? r.err : err_of(r.error);
+	struct h2d_req *req = s->req;
+
+	if (r.error != 0 && err->level == LEVEL_ERROR) {
+		log_peer(
+			LEVEL_ERROR, "upload to %s%s: %s", s->tree, s->work.dir, strerror(r.error));
+		COUNT(limit_quota, err == ERR_STORE_FULL);
+	} else {
+		err_log(err, req_client(req));
+		req_record_error(&req->record, err);
+	}
+	if (s->work.part == NULL || !store_resume_failed(s, err)) {
+		store_answer(s, err->status, NULL, 0);
+		return;
+	}
+	store_go(s, STORE_ANSWER);
+	req_unhook(req);
+	store_leave(s);
 }
 
 /* --- what was stored -------------------------------------------------------------------------- */
@@ -168,7 +123,7 @@ static int status_of_success(const struct store *s)
 
 	if (w->form != NULL)
 		return s->req->site->upload_status;
-	return !w->removes && w->files[0]->created ? 201 : 204;
+	return w->nfiles > 0 && w->files[0]->created ? 201 : 204;
 }
 
 /* Every worker answers with them. */
@@ -177,20 +132,20 @@ static void succeed(struct store *s)
 	const struct store_work *w = &s->work;
 	struct h2d_stored *files = arena_zalloc(&s->arena, (w->nfiles + 1) * sizeof(*files));
 
-	if (s->result != 0) {
-		store_fail(s, store_status(s));
+	if (!store_ok(s->result)) {
+		store_fail(s, s->result);
 		return;
 	}
 	for (unsigned i = 0; files != NULL && i < w->nfiles; i++)
 		if (!describe(s, w->files[i], &files[i]))
 			files = NULL;
 	if (files == NULL) {
-		store_fail(s, ERR_NO_MEMORY->status);
+		store_fail(s, store_errno(-ENOMEM));
 		return;
 	}
 	COUNT(files_stored, w->nfiles);
 	if (w->part != NULL)
-		store_resume_placed(s);
+		store_resume_tell_placed(s);
 	store_answer(s, status_of_success(s), files, w->nfiles);
 }
 
@@ -222,19 +177,20 @@ static void ask(struct store *s, const char *name)
 	s->nwaits += doubt_client_ask(&s->files->doubts, &d->doubt);
 }
 
-void store_succeed(struct store *s)
+void store_tell(struct store *s)
 {
 	const struct store_work *w = &s->work;
-	unsigned n = w->removes ? 1 : w->nfiles;
+	unsigned n = w->nfiles > 0 ? w->nfiles : 1;
 
+	store_go(s, STORE_TELL);
 	s->asked = calloc(n, sizeof(*s->asked));
 	if (s->asked == NULL) {
-		store_fail(s, ERR_NO_MEMORY->status);
+		store_fail(s, store_errno(-ENOMEM));
 		return;
 	}
 	s->nwaits = 1; /* this function */
 	for (unsigned i = 0; i < n; i++)
-		ask(s, w->removes ? w->name : w->files[i]->name);
+		ask(s, w->nfiles > 0 ? w->files[i]->name : w->name);
 	if (--s->nwaits == 0)
 		succeed(s);
 }

@@ -104,12 +104,12 @@ int store_file_end(struct store_file *f)
 {
 	int rc;
 
+	f->ended = true;
 	f->summed = f->size <= f->sum_max;
 	rc = f->summed ? store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256) : 0;
 	store_sum_fini(&f->sum);
-	/* EINVAL: a file system that has nothing to sync. */
-	if (rc == 0 && fsync(f->fd) < 0 && errno != EINVAL)
-		rc = -errno;
+	if (rc == 0)
+		rc = store_dir_sync(f->fd);
 	if (rc == 0 && f->summed)
 		etag_of_sha256(f->sha256, &f->etag);
 	return rc;
@@ -214,12 +214,11 @@ void store_file_drop(struct store_file *f, const struct store_dir *d)
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-/* The hash of what fd has open. 0, or -errno. */
+/* Hashes what fd has open. 0, or -errno. */
 static int hash(int fd, char *buf, struct etag *e)
 {
-	struct store_sum sum = { 0 };
-	unsigned char sha256[DIGEST_SIZE_MAX];
-	int rc = store_sum_want(&sum, DIGEST_SHA_256);
+	struct etag_hash *h = etag_hash_new();
+	int rc = h != NULL ? etag_hash_begin(h) : -ENOMEM;
 	off_t at = 0;
 	ssize_t n;
 
@@ -227,14 +226,12 @@ static int hash(int fd, char *buf, struct etag *e)
 		if (n < 0 && errno != EINTR)
 			rc = -errno;
 		if (n > 0)
-			rc = store_sum_add(&sum, buf, (size_t)n);
+			rc = etag_hash_add(h, buf, (size_t)n);
 		at += n > 0 ? n : 0;
 	}
 	if (rc == 0)
-		rc = store_sum_end(&sum, DIGEST_SHA_256, sha256);
-	store_sum_fini(&sum);
-	if (rc == 0)
-		etag_of_sha256(sha256, e);
+		rc = etag_hash_end(h, e);
+	etag_hash_free(&h);
 	return rc;
 }
 

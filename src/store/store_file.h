@@ -14,21 +14,22 @@
 #include "store/store_sum.h"
 
 struct store_file {
-	char name[FILE_NAME_LEN_MAX + 1]; /* what it will be called; ends in NUL */
+	char name[FILE_NAME_LEN_MAX + 1]; /* its name to be; ends in NUL */
 	int fd;                           /* -1: closed */
 	char hidden[STORE_HIDDEN_NAME];   /* its hidden name; "": none */
 	uint64_t size;
 	uint64_t on_its_way; /* bytes that the disk has, or was told to take */
 	uint64_t sum_max;    /* bytes of the longest file whose content is hashed */
 	struct store_sum sum;
+	bool ended;  /* all of it was written */
 	bool summed; /* sha256 is there */
 	unsigned char sha256[DIGEST_SIZE_MAX];
 	struct etag etag; /* as a GET will say it; n 0: it was not hashed */
 	bool created;     /* nothing had its name before */
-	int replaced;     /* what had its name, if that was long; -1: nothing */
+	int replaced;     /* the long file that had its name; -1: none */
 };
 
-/* What has a name in the folder. */
+/* Something in the folder, found by its name. */
 struct store_there {
 	bool any;         /* something, be it a link that leads nowhere */
 	bool other;       /* neither a regular file nor a link: nothing is ever put there */

@@ -51,13 +51,17 @@ int store_quota_open(struct store_quota *q, const struct store_dir *d)
 
 /* --- its bytes -------------------------------------------------------------------------------- */
 
+static int write_at(const struct store_quota *q, const void *p, size_t n, off_t at)
+{
+	ssize_t done = pwrite(q->fd, p, n, at);
+
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -ENOSPC;
+}
+
 static int write_head(struct store_quota *q)
 {
-	ssize_t n;
-
 	q->head.changes++;
-	n = pwrite(q->fd, &q->head, sizeof(q->head), 0);
-	return n == (ssize_t)sizeof(q->head) ? 0 : n < 0 ? -errno : -ENOSPC;
+	return write_at(q, &q->head, sizeof(q->head), 0);
 }
 
 static off_t place_of(int64_t cell)
@@ -74,9 +78,7 @@ static uint64_t read_cell(const struct store_quota *q, int64_t cell)
 
 static int write_cell(const struct store_quota *q, int64_t cell, uint64_t bytes)
 {
-	ssize_t n = pwrite(q->fd, &bytes, sizeof(bytes), place_of(cell));
-
-	return n == (ssize_t)sizeof(bytes) ? 0 : n < 0 ? -errno : -ENOSPC;
+	return write_at(q, &bytes, sizeof(bytes), place_of(cell));
 }
 
 static uint64_t less(uint64_t from, uint64_t n)
@@ -232,68 +234,52 @@ bool store_quota_fits(const struct store_quota *q, uint64_t replaced)
 	return q->max == 0 || fits(q, 0, replaced);
 }
 
-/* Admits more bytes. 507: they do not fit, though the dead were buried and a doubted folder was
- * walked again. */
-static int admit(struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+/* Admits more bytes, if need be after the dead were buried and a doubted folder was walked. */
+static struct store_result admit(
+	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
 {
 	int rc = 0;
 
 	q->doubted |= is_doubted(q, d);
 	if (fits(q, more, replaced))
-		return 0;
+		return STORE_OK;
 	bury_the_dead(q);
 	if (!fits(q, more, replaced) && is_doubted(q, d))
 		rc = walk_locked(q, d);
-	return rc < 0 || fits(q, more, replaced) ? rc : 507;
+	return rc < 0 || fits(q, more, replaced) ? store_errno(rc) : store_refuse(ERR_UPLOAD_ROOM);
 }
 
-int store_quota_check(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+static int hold(struct store_quota *q, uint64_t more)
 {
-	int rc = q->max > 0 ? enter(q, d) : 0;
+	int rc = take_cell(q);
 
-	if (rc < 0 || q->max == 0)
-		return rc;
-	rc = admit(q, d, more, replaced);
-	leave(q);
-	return rc;
-}
-
-int store_quota_hold(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
-{
-	int rc = q->max > 0 && more > 0 ? enter(q, d) : 0;
-
-	if (rc < 0 || q->max == 0 || more == 0)
-		return rc;
-	rc = admit(q, d, more, replaced);
-	if (rc == 0)
-		rc = take_cell(q);
 	if (rc == 0)
 		rc = write_cell(q, q->cell, q->mine + more);
-	if (rc == 0) {
-		q->mine += more;
-		q->head.held += more;
-		rc = write_head(q);
-	}
-	leave(q);
-	return rc;
+	if (rc < 0)
+		return rc;
+	q->mine += more;
+	q->head.held += more;
+	return write_head(q);
 }
 
-int store_quota_keep(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
+static int keep(struct store_quota *q, uint64_t more)
 {
-	int rc = q->max > 0 && more > 0 ? enter(q, d) : 0;
+	q->head.used += more;
+	return write_head(q);
+}
 
-	if (rc < 0 || q->max == 0 || more == 0)
-		return rc;
-	rc = admit(q, d, more, replaced);
-	if (rc == 0) {
-		q->head.used += more;
-		rc = write_head(q);
-	}
+struct store_result store_quota_ask(struct store_quota *q, const struct store_dir *d,
+	enum store_quota_how how, uint64_t more, uint64_t replaced)
+{
+	struct store_result r = store_errno(q->max > 0 && more > 0 ? enter(q, d) : 0);
+
+	if (!store_ok(r) || q->max == 0 || more == 0)
+		return r;
+	r = admit(q, d, more, replaced);
+	if (store_ok(r) && how != STORE_QUOTA_CHECK)
+		r = store_errno(how == STORE_QUOTA_HOLD ? hold(q, more) : keep(q, more));
 	leave(q);
-	return rc;
+	return r;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */

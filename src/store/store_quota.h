@@ -6,15 +6,14 @@
  *
  * Bytes that an upload holds have a cell in that file, which the upload has locked (F_OFD_SETLK)
  * until it ends: what a dead worker held is found by its locks being gone. Each file counts as
- * STORE_QUOTA_FILE at least. The folder is walked to make the sum where there is none, and again
+ * STORE_DIR_FILE at least. The folder is walked to make the sum where there is none, and again
  * when other programs have changed names in it, once in a while.
  */
 #ifndef H2D_STORE_STORE_QUOTA_H
 #define H2D_STORE_STORE_QUOTA_H
 
 #include "store/store_dir.h"
-
-enum { STORE_QUOTA_FILE = 4096 };
+#include "store/store_result.h"
 
 /* The beginning of the file; the cells follow. */
 struct store_quota_head {
@@ -38,28 +37,21 @@ struct store_quota {
 	struct store_quota_head head; /* while it is locked */
 };
 
-static inline uint64_t store_quota_cost(uint64_t size)
-{
-	return size > STORE_QUOTA_FILE ? size : STORE_QUOTA_FILE;
-}
-
 /* q->max is the caller's. 0, or -errno. */
 int store_quota_open(struct store_quota *q, const struct store_dir *d);
 /* Gives back what the upload holds. */
 void store_quota_close(struct store_quota *q);
 
-/*
- * Whether so many bytes more may be in the folder, in place of a file that costs replaced: with
- * that there never are more than max and the longest file that is being replaced. 0, 507 or -errno.
- * _hold: they are this upload's until it ends or its file is placed; _keep: they stay, whatever
- * becomes of the upload.
- */
-int store_quota_check(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced);
-int store_quota_hold(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced);
-int store_quota_keep(
-	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced);
+enum store_quota_how {
+	STORE_QUOTA_CHECK,
+	STORE_QUOTA_HOLD, /* the bytes are this upload's until it ends or its file is placed */
+	STORE_QUOTA_KEEP, /* they stay, whatever becomes of the upload */
+};
+
+/* Asks for so many bytes more in the folder, in place of a file that costs replaced: so there never
+ * are more than max and the longest file that is being replaced. ERR_UPLOAD_ROOM: no. */
+struct store_result store_quota_ask(struct store_quota *q, const struct store_dir *d,
+	enum store_quota_how how, uint64_t more, uint64_t replaced);
 
 /* Called around each change of names in the folder. placed: what this upload held is files now;
  * gone: the cost of what is there no more. */

@@ -14,25 +14,17 @@
 
 /* --- what the request says -------------------------------------------------------------------- */
 
-static struct store_part *new_part(struct store *s, enum store_part_what what)
+static const struct err *new_part(struct store *s)
 {
-	const struct h2d_req *req = s->req;
 	struct store_part *p = calloc(1, sizeof(*p));
 
 	s->work.part = p;
 	if (p == NULL)
-		return NULL;
-	p->what = what;
+		return ERR_NO_MEMORY;
 	p->ticket.fd = -1;
 	p->length = BODY_UNKNOWN;
-	p->max = req->env->body_size > 0 ? req->env->body_size : UINT64_MAX;
-	return p;
-}
-
-bool store_resume_user(struct store *s)
-{
-	s->work.part->user = arena_printf(&s->arena, "%.*s", SLICE_ARG(s->req->user));
-	return s->work.part->user != NULL;
+	p->max = s->req->env->body_size > 0 ? s->req->env->body_size : UINT64_MAX;
+	return NULL;
 }
 
 static void take_length(struct store_part *p, const struct upload_field *u)
@@ -43,33 +35,32 @@ static void take_length(struct store_part *p, const struct upload_field *u)
 }
 
 /*
- * Whether the client wants an upload that can be resumed. One whose client cannot be told where it
- * is, and which is complete behind this request, need not be. To the path of a file POST creates
- * such uploads and nothing else (4.2 of the draft has any method): a form of another site, which
- * cannot add the field, stores nothing by it.
+ * Finds whether the client wants an upload that can be resumed. One whose client cannot be told
+ * where it is, and which is complete behind this request, need not be. To the path of a file POST
+ * creates such uploads and nothing else (4.2 of the draft has any method): a form of another site,
+ * which cannot add the field, stores nothing by it.
  */
-int store_resume_offered(struct store *s)
+const struct err *store_resume_offered(struct store *s)
 {
 	const struct h2d_req *req = s->req;
-	struct store_part *p;
+	const struct err *err;
 	struct upload_field u;
 
 	upload_field_parse(req->fields, req->nfields, &u);
 	if (req->method == H2D_POST && (!u.has_complete || req->site->upload_expires == 0))
-		return store_wrong(s, ERR_UPLOAD_FIELDS);
+		return ERR_UPLOAD_FIELDS;
 	if (req->site->upload_expires == 0)
-		return 0;
+		return NULL;
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || (u.complete && !u.takes_104))
-		return 0;
-	p = new_part(s, STORE_PART_CREATE);
-	if (p == NULL)
-		return ERR_NO_MEMORY->status;
-	take_length(p, &u);
-	return 0;
+		return NULL;
+	err = new_part(s);
+	if (err == NULL)
+		take_length(s->work.part, &u);
+	return err;
 }
 
-static int check_append(struct store *s, struct store_part *p)
+static const struct err *check_append(struct store *s, struct store_part *p)
 {
 	const struct h2d_req *req = s->req;
 	const struct field *type = field_find(req->fields, req->nfields, SLICE("content-type"));
@@ -77,32 +68,29 @@ static int check_append(struct store *s, struct store_part *p)
 
 	if (type == NULL || !upload_field_is_partial(type->value)) {
 		reply_add(s->req, SLICE("accept-patch"), SLICE(UPLOAD_MEDIA_TYPE));
-		return 415;
+		return ERR_UPLOAD_TYPE;
 	}
 	upload_field_parse(req->fields, req->nfields, &u);
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || !u.has_offset)
-		return store_wrong(s, ERR_UPLOAD_FIELDS);
+		return ERR_UPLOAD_FIELDS;
+	p->goes_on = true;
 	p->asked = u.offset;
 	take_length(p, &u);
-	return 0;
+	return NULL;
 }
 
-int store_resume_asked(struct store *s, struct slice token)
+const struct err *store_resume_asked(struct store *s, struct slice token)
 {
-	static const enum store_part_what what[H2D_METHODS] = { [H2D_PATCH] = STORE_PART_APPEND,
-		[H2D_HEAD] = STORE_PART_LOOK,
-		[H2D_DELETE] = STORE_PART_CANCEL };
-	const struct h2d_req *req = s->req;
-	struct store_part *p = new_part(s, what[req->method]);
+	const struct err *err = new_part(s);
 
-	if (p == NULL)
-		return ERR_NO_MEMORY->status;
-	if (token.n != STORE_TOKEN || req->site->upload_expires == 0)
-		return 404;
-	memcpy(p->ticket.token, token.p, token.n);
+	if (err != NULL)
+		return err;
+	if (token.n != STORE_TOKEN || s->req->site->upload_expires == 0)
+		return ERR_UPLOAD_NONE;
+	memcpy(s->work.part->ticket.token, token.p, token.n);
 	s->below = sizeof(H2D_UPLOAD_PATH) - 1 + token.n;
-	return p->what == STORE_PART_APPEND ? check_append(s, p) : 0;
+	return s->req->method == H2D_PATCH ? check_append(s, s->work.part) : NULL;
 }
 
 /* --- what the client is told ------------------------------------------------------------------ */
@@ -156,105 +144,96 @@ static void interim(struct h2d_req *req, struct slice name, const char *value, c
 /* 4.2.2 of the draft: from here on the client can come back. */
 void store_resume_begun(struct store *s)
 {
-	if (s->takes_104 && s->work.part->what == STORE_PART_CREATE)
+	s->told = s->work.part->offset;
+	if (s->takes_104 && !s->work.part->goes_on)
 		interim(s->req, SLICE("location"), location(s), limits(s->req));
 }
 
 void store_resume_progress(struct store *s)
 {
+	uint64_t offset = s->work.part->offset;
 	char text[24];
 
-	s->progress = false;
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)s->work.part->offset);
+	if (offset == s->told)
+		return;
+	s->told = offset;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)offset);
 	if (s->takes_104)
 		interim(s->req, SLICE("upload-offset"), text, NULL);
 }
 
-static void tell_state(struct store *s, bool complete)
+void store_resume_tell_offset(struct store *s)
 {
 	struct h2d_req *req = s->req;
 	const struct store_part *p = s->work.part;
 
-	reply_add(req, SLICE("upload-complete"), complete ? SLICE("?1") : SLICE("?0"));
+	reply_add(req, SLICE("upload-complete"), p->complete ? SLICE("?1") : SLICE("?0"));
 	tell_number(req, SLICE("upload-offset"), p->offset);
 }
 
-/* What became of a request that leaves no file in its place. */
-static int tell_upload(struct store *s)
+void store_resume_tell_created(struct store *s)
 {
-	struct h2d_req *req = s->req;
+	store_resume_tell_offset(s);
+	tell(s->req, SLICE("upload-limit"), limits(s->req));
+	tell(s->req, SLICE("location"), location(s));
+}
+
+void store_resume_tell_all(struct store *s)
+{
 	const struct store_part *p = s->work.part;
 
-	if (p->what == STORE_PART_CANCEL)
-		return 204;
-	tell_state(s, p->complete);
-	if (p->what == STORE_PART_APPEND)
-		return 204;
-	tell(req, SLICE("upload-limit"), limits(req));
-	if (p->what == STORE_PART_CREATE) {
-		tell(req, SLICE("location"), location(s));
-		return 201;
-	}
+	store_resume_tell_offset(s);
+	tell(s->req, SLICE("upload-limit"), limits(s->req));
 	if (p->complete)
-		tell_number(req, SLICE("upload-length"), p->offset);
+		tell_number(s->req, SLICE("upload-length"), p->offset);
 	else if (p->length != BODY_UNKNOWN)
-		tell_number(req, SLICE("upload-length"), p->length);
-	reply_add(req, SLICE("cache-control"), SLICE("no-store"));
-	return 204;
+		tell_number(s->req, SLICE("upload-length"), p->length);
+	reply_add(s->req, SLICE("cache-control"), SLICE("no-store"));
 }
 
-void store_resume_answer(struct store *s)
-{
-	store_answer(s, tell_upload(s), NULL, 0);
-}
-
-void store_resume_placed(struct store *s)
+void store_resume_tell_placed(struct store *s)
 {
 	reply_add(s->req, SLICE("upload-complete"), SLICE("?1"));
 }
 
 /* --- what was wrong --------------------------------------------------------------------------- */
 
-/* RFC 9457, in the words of section 7 of the draft. */
-static const char *problem_text(struct store *s)
+/* RFC 9457, in the words of section 7 of the draft; NULL: it has none for this error. */
+static const char *problem_text(struct store *s, const struct err *err)
 {
 	const struct store_part *p = s->work.part;
-	struct arena *a = &s->req->arena;
 
-	switch (p->problem) {
-	case STORE_PART_OFFSET:
-		return arena_printf(a,
+	if (err == ERR_UPLOAD_OFFSET)
+		return arena_printf(&s->req->arena,
 			"{\"type\":\"" PROBLEM_TYPE "mismatching-upload-offset\","
 			"\"title\":\"offset from request does not match offset of resource\","
 			"\"expected-offset\":%llu,\"provided-offset\":%llu}\n",
 			(unsigned long long)p->offset, (unsigned long long)p->asked);
-	case STORE_PART_LENGTH:
+	if (err == ERR_UPLOAD_LENGTH)
 		return "{\"type\":\"" PROBLEM_TYPE "inconsistent-upload-length\","
 		       "\"title\":\"inconsistent length values for upload\"}\n";
-	case STORE_PART_COMPLETE:
+	if (err == ERR_UPLOAD_COMPLETE)
 		return "{\"type\":\"" PROBLEM_TYPE "completed-upload\","
 		       "\"title\":\"upload is already completed\"}\n";
-	default:
-		return NULL;
-	}
+	return NULL;
 }
 
-bool store_resume_failed(struct store *s, int status)
+bool store_resume_failed(struct store *s, const struct err *err)
 {
 	struct h2d_req *req = s->req;
 	const struct store_part *p = s->work.part;
-	const char *text = problem_text(s);
+	const char *text = problem_text(s, err);
 
-	if (status == 413)
+	if (err == ERR_BODY_TOO_LARGE)
 		tell(req, SLICE("upload-limit"), limits(req));
-	if (p->problem == STORE_PART_OFFSET || p->problem == STORE_PART_COMPLETE)
-		tell_state(s, p->complete);
+	else if (err == ERR_UPLOAD_OFFSET || err == ERR_UPLOAD_COMPLETE)
+		store_resume_tell_offset(s);
 	/* All of it came, and to send it again would not help (4.4.2). */
-	else if (p->doomed && p->last && status != 413)
-		reply_add(req, SLICE("upload-complete"), SLICE("?1"));
+	else if (p->left == STORE_PART_NONE && p->last)
+		store_resume_tell_placed(s);
 	if (text == NULL)
 		return false;
-	h2d_reply_bytes(req, status, "application/problem+json", text, strlen(text));
+	h2d_reply_bytes(req, err->status, "application/problem+json", text, strlen(text));
 	return true;
 }
 

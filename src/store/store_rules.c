@@ -1,16 +1,15 @@
 /*
  * store_rules: whether what an upload is to write may be written: the request's conditions, what
- * has the name already, and the folder's quota. Called by store_work.c and store_part.c in threads;
- * changes nothing on the disk.
+ * has the name already, and the folder's quota. Called in threads by what writes; changes nothing
+ * on the disk.
  */
-#include "store/store_rules.h"
+#include "store/store_work.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
 
 #include "image/spelling.h"
 #include "request/body.h"
-#include "store/store_part.h"
 
 /* Any of its fields names one: a long file is read for it. */
 static bool asks_etag(const struct store_work *w)
@@ -38,7 +37,8 @@ static bool holds(const struct store_work *w, unsigned seen, const struct store_
  * The conditions of the request against what has the name now. A client that was sent the file in a
  * coding knows it by that entity tag; the image says whether it is of the same content.
  */
-static int check_conditions(const struct store_work *w, const struct store_there *there)
+static struct store_result check_conditions(
+	const struct store_work *w, const struct store_there *there)
 {
 	unsigned seen = cond_fields(w->fields, w->nfields);
 	bool same = there->etag.n > 0 && slice_eq(etag_slice(&w->known), etag_slice(&there->etag));
@@ -51,52 +51,44 @@ static int check_conditions(const struct store_work *w, const struct store_there
 		is_match |= holds(w, seen & ~COND_IF_NONE_MATCH, there, &w->coded[c]);
 		none_match &= holds(w, seen & COND_IF_NONE_MATCH, there, &w->coded[c]);
 	}
-	return is_match && none_match ? 0 : 412;
+	return is_match && none_match ? STORE_OK : store_refuse(ERR_CONDITION);
 }
 
-int store_rules_look(
-	const struct store_work *w, const char *name, int elsewhere, struct store_there *there)
+struct store_result store_rules_look(const struct store_work *w, const char *name,
+	const struct err *elsewhere, struct store_there *there)
 {
 	int rc = store_file_look(&w->at, name, asks_etag(w) ? w->memo : NULL, there);
 
 	if (rc == 0 && there->any) {
 		rc = spelling_check(w->at.fd, name, 1, 0);
 		if (rc == -ENOENT)
-			return elsewhere;
+			return store_refuse(elsewhere);
 	}
-	return rc == 0 ? check_conditions(w, there) : rc;
+	return rc == 0 ? check_conditions(w, there) : store_errno(rc);
 }
 
-int store_rules_check_name(const struct store_work *w, const char *name, struct store_there *there)
+struct store_result store_rules_check_name(
+	const struct store_work *w, const char *name, struct store_there *there)
 {
-	int rc = store_rules_look(w, name, 409, there);
+	struct store_result r = store_rules_look(w, name, ERR_FILE_THERE, there);
 
-	if (rc == 0 && (there->other || (there->any && !w->overwrite)))
-		rc = 409;
-	return rc;
+	if (store_ok(r) && (there->other || (there->any && !w->overwrite)))
+		return store_refuse(ERR_FILE_THERE);
+	return r;
 }
 
-int store_rules_check_upload(const struct store_work *w)
+struct store_result store_rules_check_upload(const struct store_work *w)
 {
 	const struct store_there there = { .any = true };
 	const struct etag none = { 0 };
+	bool ok = holds(w, cond_fields(w->fields, w->nfields), &there, &none);
 
-	return holds(w, cond_fields(w->fields, w->nfields), &there, &none) ? 0 : 412;
+	return ok ? STORE_OK : store_refuse(ERR_CONDITION);
 }
 
 uint64_t store_rules_cost(const struct store_there *there)
 {
-	return there->any && !there->other ? store_quota_cost(there->size) : 0;
-}
-
-/* The cost of an upload of that length, beside what there is of it. */
-static uint64_t cost(const struct store_work *w, uint64_t length)
-{
-	if (w->part == NULL)
-		return store_quota_cost(length);
-	if (w->part->what == STORE_PART_CREATE)
-		return STORE_QUOTA_FILE + store_quota_cost(length);
-	return store_quota_cost(w->size + length) - store_quota_cost(w->size);
+	return there->any && !there->other ? store_dir_cost(there->size) : 0;
 }
 
 static bool disk_has_room(const struct store_work *w, uint64_t length)
@@ -107,17 +99,11 @@ static bool disk_has_room(const struct store_work *w, uint64_t length)
 	       length <= (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
-int store_rules_measure(struct store_work *w, uint64_t replaced)
+struct store_result store_rules_measure(struct store_work *w, uint64_t length, uint64_t cost)
 {
-	uint64_t length = w->length;
-
-	w->replaced = replaced;
-	if (w->part != NULL && w->part->length != BODY_UNKNOWN)
-		length = w->part->length - w->size;
-	/* A form is longer than its files, by little. */
-	if (w->form != NULL || length == BODY_UNKNOWN)
-		return 0;
+	if (length == BODY_UNKNOWN)
+		return STORE_OK;
 	return disk_has_room(w, length)
-		       ? store_quota_check(&w->quota, &w->at, cost(w, length), replaced)
-		       : 507;
+		       ? store_quota_ask(&w->quota, &w->at, STORE_QUOTA_CHECK, cost, w->replaced)
+		       : store_refuse(ERR_UPLOAD_ROOM);
 }

@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/store_quota.h"
-
 enum {
 	MODE = 0600,
 	PART_MODE = 0666,
@@ -92,7 +90,7 @@ static bool read_head(const struct store_ticket *t, struct store_ticket_head *he
 {
 	return pread(t->fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
 	       head->magic == magic && head->text > 0 && head->text <= TEXT_MAX &&
-	       head->state >= STORE_TICKET_OPEN && head->state <= STORE_TICKET_PLACED;
+	       head->stage >= STORE_TICKET_OPEN && head->stage <= STORE_TICKET_PLACED;
 }
 
 static bool read_all(struct store_ticket *t)
@@ -114,14 +112,17 @@ static int write_all(struct store_ticket *t)
 
 	if (done != (ssize_t)n)
 		return done < 0 ? -errno : -ENOSPC;
-	return store_ticket_write(t);
+	return store_ticket_write(t, STORE_TICKET_OPEN);
 }
 
-int store_ticket_write(const struct store_ticket *t)
+int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage)
 {
-	const struct store_ticket_head head = t->head;
-	ssize_t n = pwrite(t->fd, &head, sizeof(head), 0);
+	struct store_ticket_head head;
+	ssize_t n;
 
+	t->head.stage = stage;
+	head = t->head;
+	n = pwrite(t->fd, &head, sizeof(head), 0);
 	return n == (ssize_t)sizeof(head) ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
@@ -153,6 +154,19 @@ static int create_file(
 	return fd >= 0 ? fd : -errno;
 }
 
+static int open_file(const struct store_dir *d, const char *name)
+{
+	return openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+}
+
+static bool stat_part(const struct store_ticket *t, const struct store_dir *d, struct stat *st)
+{
+	char name[STORE_HIDDEN_NAME];
+
+	store_dir_token_name(t->token, STORE_DIR_PART, name);
+	return fstatat(d->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* Removes what was made of the ticket, and answers rc. */
 static int give_up(struct store_ticket *t, const struct store_dir *d, int rc)
 {
@@ -171,7 +185,6 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 		return rc;
 	t->head.magic = magic;
 	t->head.epoch = 1;
-	t->head.state = STORE_TICKET_OPEN;
 	t->head.length = length;
 	t->head.text = size;
 	t->text = text_make(name, user, fields, n, size);
@@ -187,31 +200,33 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 	return part >= 0 ? part : give_up(t, d, part);
 }
 
-int store_ticket_open(struct store_ticket *t, const struct store_dir *d)
+struct store_result store_ticket_open(struct store_ticket *t, const struct store_dir *d)
 {
 	char name[STORE_HIDDEN_NAME];
 
 	store_dir_token_name(t->token, STORE_DIR_TICKET, name);
 	if (store_dir_kind(name) != STORE_DIR_TICKET)
-		return 404;
-	t->fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (t->fd < 0)
-		return errno == ENOENT ? 404 : -errno;
-	return read_all(t) ? 0 : 404;
+		return store_refuse(ERR_UPLOAD_NONE);
+	t->fd = open_file(d, name);
+	if (t->fd < 0 && errno != ENOENT)
+		return store_errno(-errno);
+	return t->fd >= 0 && read_all(t) ? STORE_OK : store_refuse(ERR_UPLOAD_NONE);
 }
 
-int store_ticket_part(const struct store_ticket *t, const struct store_dir *d)
+int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, uint64_t *size)
 {
 	char name[STORE_HIDDEN_NAME];
 	struct stat st;
 	int fd;
 
 	store_dir_token_name(t->token, STORE_DIR_PART, name);
-	fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = open_file(d, name);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
+		*size = (uint64_t)st.st_size;
 		return fd;
+	}
 	/* It was placed where no rename is exclusive, and the worker died before it let go. */
 	close(fd);
 	unlinkat(d->fd, name, 0);
@@ -232,13 +247,9 @@ void store_ticket_close(struct store_ticket *t)
 
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d)
 {
-	char name[STORE_HIDDEN_NAME];
 	struct stat st;
 
-	store_dir_token_name(t->token, STORE_DIR_PART, name);
-	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-		       ? store_quota_cost((uint64_t)st.st_size)
-		       : 0;
+	return stat_part(t, d, &st) ? store_dir_cost((uint64_t)st.st_size) : 0;
 }
 
 void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d)
@@ -261,33 +272,33 @@ static bool is_there(const struct store_ticket *t)
 	return fstat(t->fd, &st) == 0 && st.st_nlink > 0;
 }
 
-int store_ticket_claim(struct store_ticket *t, const struct job *job)
+struct store_result store_ticket_claim(struct store_ticket *t, const struct job *job)
 {
-	int rc = store_dir_wait(t->fd, job);
+	struct store_result r = store_errno(store_dir_wait(t->fd, job));
 
-	if (rc < 0)
-		return rc;
-	rc = 404;
+	if (!store_ok(r))
+		return r;
+	r = store_refuse(ERR_UPLOAD_NONE);
 	if (is_there(t) && read_head(t, &t->head)) {
 		t->head.epoch++;
-		rc = store_ticket_write(t);
+		r = store_errno(store_ticket_write(t, t->head.stage));
 	}
-	if (rc != 0)
+	if (!store_ok(r))
 		store_ticket_leave(t);
-	return rc;
+	return r;
 }
 
-int store_ticket_enter(const struct store_ticket *t)
+struct store_result store_ticket_enter(const struct store_ticket *t)
 {
 	struct store_ticket_head now;
 	int rc = store_dir_wait(t->fd, NULL);
 
 	if (rc < 0)
-		return rc;
+		return store_errno(rc);
 	if (is_there(t) && read_head(t, &now) && now.epoch == t->head.epoch)
-		return 0;
+		return STORE_OK;
 	store_ticket_leave(t);
-	return 409;
+	return store_refuse(ERR_UPLOAD_TAKEN);
 }
 
 void store_ticket_leave(const struct store_ticket *t)
@@ -297,42 +308,36 @@ void store_ticket_leave(const struct store_ticket *t)
 
 /* --- the forgotten ---------------------------------------------------------------------------- */
 
-/* Seconds since name was written to; 0 if that is not known. */
-static uint64_t age(const struct store_dir *d, const char *name)
+/* Seconds since the file was written to. */
+static uint64_t age(const struct stat *st)
 {
-	struct stat st;
 	time_t now = time(NULL);
 
-	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec > now)
-		return 0;
-	return (uint64_t)(now - st.st_mtim.tv_sec);
+	return st->st_mtim.tv_sec < now ? (uint64_t)(now - st->st_mtim.tv_sec) : 0;
 }
 
-static bool is_forgotten(
-	const struct store_ticket *t, const struct store_dir *d, const char *name, uint64_t max_age)
+static bool is_forgotten(const struct store_ticket *t, const struct store_dir *d, uint64_t max_age)
 {
-	char part[STORE_HIDDEN_NAME];
-	struct stat st;
+	struct stat ticket, part;
 
-	store_dir_token_name(t->token, STORE_DIR_PART, part);
-	if (fstatat(d->fd, part, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return age(d, part) > max_age && age(d, name) > max_age;
-	return age(d, name) > (max_age < PLACED_MAX_AGE ? max_age : PLACED_MAX_AGE);
+	if (fstat(t->fd, &ticket) < 0)
+		return false;
+	if (stat_part(t, d, &part))
+		return age(&part) > max_age && age(&ticket) > max_age;
+	return age(&ticket) > (max_age < PLACED_MAX_AGE ? max_age : PLACED_MAX_AGE);
 }
 
 /* name: a ticket's. */
 static bool sweep_ticket(const struct store_dir *d, const char *name, uint64_t max_age)
 {
-	struct store_ticket t = {
-		.fd = openat(d->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-	};
+	struct store_ticket t = { .fd = open_file(d, name) };
 	bool swept = false;
 
 	if (t.fd < 0)
 		return false;
 	store_dir_token(name, t.token);
 	if (store_dir_try(t.fd) == 0) {
-		swept = is_forgotten(&t, d, name, max_age);
+		swept = is_forgotten(&t, d, max_age);
 		if (swept)
 			store_ticket_remove(&t, d);
 	}
@@ -348,8 +353,10 @@ static bool sweep_part(const struct store_dir *d, const char *name, uint64_t max
 
 	store_dir_token(name, token);
 	store_dir_token_name(token, STORE_DIR_TICKET, ticket);
-	return fstatat(d->fd, ticket, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
-	       age(d, name) > max_age && unlinkat(d->fd, name, 0) == 0;
+	if (faccessat(d->fd, ticket, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return false;
+	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && age(&st) > max_age &&
+	       unlinkat(d->fd, name, 0) == 0;
 }
 
 int store_ticket_sweep(const struct store_dir *d, uint64_t max_age)

@@ -11,7 +11,7 @@
  * A request claims the upload: that ends what an earlier request, of whatever worker, still meant
  * to do with it, for each step enters first and finds that the ticket's epoch is not its own any
  * more. So a step holds the ticket's lock (flock(2)) no longer than a write takes, and nobody waits
- * for a client that has gone. Results: 0, a status, or -errno.
+ * for a client that has gone.
  */
 #ifndef H2D_STORE_STORE_TICKET_H
 #define H2D_STORE_STORE_TICKET_H
@@ -19,8 +19,9 @@
 #include "event/offload.h"
 #include "http/field.h"
 #include "store/store_dir.h"
+#include "store/store_result.h"
 
-enum store_ticket_state {
+enum store_ticket_stage {
 	STORE_TICKET_OPEN = 1, /* more bytes may come */
 	STORE_TICKET_PLACING,  /* complete; without its part it is the file already */
 	STORE_TICKET_PLACED,   /* complete, and the file */
@@ -30,7 +31,7 @@ enum store_ticket_state {
 struct store_ticket_head {
 	uint64_t magic;
 	uint64_t epoch;
-	uint64_t state;
+	uint64_t stage;
 	uint64_t length; /* of the whole; BODY_UNKNOWN: nobody has said */
 	uint64_t size;   /* of what is complete */
 	uint64_t text;   /* bytes behind this */
@@ -40,9 +41,9 @@ struct store_ticket {
 	int fd;                        /* -1: not open */
 	char token[STORE_TOKEN + 1];   /* ends in NUL */
 	struct store_ticket_head head; /* as this request knows it */
-	char *text;                    /* what follows lies in it */
+	char *text;                    /* the memory of the members below */
 	const char *name;              /* of the file that it will be */
-	const char *user;              /* whose password was right when it began; "": nobody's */
+	const char *user;              /* with the right password when it began; "": nobody */
 	struct field *fields;          /* conditions and digests of the first request */
 	unsigned nfields;
 };
@@ -51,28 +52,29 @@ struct store_ticket {
 int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const char *name,
 	const char *user, const struct field *fields, unsigned n, uint64_t length);
 
-/* Opens that of t->token and reads it; 404 if there is none. */
-int store_ticket_open(struct store_ticket *t, const struct store_dir *d);
+/* Opens the ticket of t->token and reads it. ERR_UPLOAD_NONE: there is none. */
+struct store_result store_ticket_open(struct store_ticket *t, const struct store_dir *d);
 
-/* Its part, for reading and writing: the descriptor, or -errno; -ENOENT if it has become the file.
- */
-int store_ticket_part(const struct store_ticket *t, const struct store_dir *d);
-
-/*
- * Enters, and no step of an earlier request will. 404: it is gone. job: who gives up waiting for
- * the lock, as store_dir_lock().
- */
-int store_ticket_claim(struct store_ticket *t, const struct job *job);
+/* Opens its part, for reading and writing. The descriptor and *size; or -errno, -ENOENT if it has
+ * become the file. */
+int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, uint64_t *size);
 
 /*
- * Until store_ticket_leave() nobody else does anything to it. 409: it is another request's, or
- * gone. Waits for the lock also for a client that has left: what it sent stays.
+ * Enters the upload, as no step of an earlier request will from now on. ERR_UPLOAD_NONE: it is
+ * gone. job: who gives up waiting for the lock, as store_dir_lock().
  */
-int store_ticket_enter(const struct store_ticket *t);
+struct store_result store_ticket_claim(struct store_ticket *t, const struct job *job);
+
+/*
+ * Enters the upload: until store_ticket_leave() nobody else changes it. ERR_UPLOAD_TAKEN: it is
+ * another request's, or gone. Waits for the lock also for a client that has left: what it sent
+ * stays.
+ */
+struct store_result store_ticket_enter(const struct store_ticket *t);
 void store_ticket_leave(const struct store_ticket *t);
 
-/* Writes t->head, having entered. 0, or -errno. */
-int store_ticket_write(const struct store_ticket *t);
+/* Writes t->head, which is at that stage now, having entered. 0, or -errno. */
+int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage);
 
 /* The cost of its part (store_quota.h); 0: there is none. */
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d);

@@ -1,34 +1,30 @@
 /*
  * store_work: what an upload, or a removal, does on the disk: from an open root to files in their
  * place, or to nothing left behind. Called in offload threads, one at a time; everything may block.
- * Results: 0, a status that says what the client did wrong or what is in the way, or -errno.
  */
 #ifndef H2D_STORE_STORE_WORK_H
 #define H2D_STORE_STORE_WORK_H
 
 #include "http/coding.h"
 #include "http/cond.h"
-#include "http/digest_field.h"
 #include "http/multipart.h"
 #include "request/body_queue.h"
 #include "store/store_file.h"
 #include "store/store_quota.h"
 
-enum {
-	STORE_PARTS_MAX = 10000, /* of a form, files or not */
-	STORE_FILES_MAX = 1000,  /* of these */
-	STORE_OPEN_MAX = 8,      /* files of a form whose descriptors are kept */
-};
-
 struct store_part; /* store/store_part.h */
 
+enum {
+	STORE_FORM_PARTS = 10000, /* of a form, files or not */
+	STORE_FORM_FILES = 1000,  /* of these */
+};
+
 struct store_work {
-	/* What is asked; set before the first call, and stays. */
-	const struct job *job; /* who gives up waiting for locks; NULL: nobody does */
+	/* Asked by the request; set before the first step, and stays. */
+	const struct job *job; /* it gives up waiting for locks; NULL: nobody does */
 	int root;              /* the root's descriptor; borrowed */
 	const char *dir;       /* the folder, below it */
 	const char *name;      /* of the file; NULL: a form says */
-	bool removes;
 	bool overwrite;
 	uint64_t max_file_size; /* up to here content is hashed as it comes */
 	struct etag_memo *memo;
@@ -36,68 +32,118 @@ struct store_work {
 	const struct field *fields; /* conditions; of what can be resumed, digests too */
 	unsigned nfields;
 	time_t now;
-	struct etag known; /* what a GET says of the file, as the image has it; n 0: nothing */
-	struct etag coded[CODINGS];     /* the tags of the file in these codings, likewise */
+	struct etag known;          /* the file's tag in the image, as a GET says it; n 0: none */
+	struct etag coded[CODINGS]; /* the tags of the file in these codings, likewise */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
 	bool wants_digest;              /* the answer is to carry one, however long the file is */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
 	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
 
-	/* What became of it. */
+	/* Taken by the next step. */
+	struct body_piece *pieces; /* of the body */
+	struct body_piece *rest;   /* more of them, of a client that has gone: to be kept */
+
+	/* Found and done by the steps. */
 	struct store_dir at;      /* the folder */
 	struct store_sum sum;     /* of the body */
 	uint64_t size;            /* of what was written, by requests before this one too */
 	struct store_quota quota; /* its max is asked, too */
-	uint64_t replaced;        /* what the files that the upload will replace cost */
-	bool in_part;             /* the last of the files is not complete */
-	const struct err *err;    /* what the peer did wrong, where the result is its status */
+	uint64_t replaced;        /* cost of the files that the upload will replace */
 	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
 	unsigned nfiles, cap;
 };
 
-/* Opens the folder and its sum: first of all. 0, or -errno. */
+/* Writes n pieces of content, of size bytes in all, where they belong. */
+typedef struct store_result store_work_writer(
+	struct store_work *w, struct iovec *v, int n, size_t size);
+
+/* Opens the folder and its sum, before the first step. 0, or -errno. */
 int store_work_open(struct store_work *w);
 
-/* Opens as store_work_open() does, and sees whether the upload can succeed at all. */
-int store_work_begin(struct store_work *w);
+/* --- the steps of a whole file ---------------------------------------------------------------- */
 
-/* Takes the next pieces of the body. */
-int store_work_take(struct store_work *w, const struct body_piece *pieces);
+/* Sees whether the upload can succeed at all, and begins with the file. */
+struct store_result store_work_begin(struct store_work *w);
 
-/* The body is complete: checks it, and waits until the disk has its files. */
-int store_work_seal(struct store_work *w);
+/* Writes the next pieces of the body. */
+struct store_result store_work_take(struct store_work *w);
 
-/* Whether the files can be placed, after store_work_seal(). */
-bool store_work_is_whole(const struct store_work *w);
+/* Writes the last pieces, checks the file, and places it when the disk has it. */
+struct store_result store_work_seal(struct store_work *w);
+
+/* --- store_form.c: the steps of a form, whose files are stored all or not at all ---------------
+ */
+
+/* Sees to nothing: its files are named in the body. */
+struct store_result store_form_begin(struct store_work *w);
+
+/* Writes what the next pieces of the body have of files. */
+struct store_result store_form_take(struct store_work *w);
+
+/* Writes the last pieces, and checks the whole: its files can be placed. */
+struct store_result store_form_seal(struct store_work *w);
+
+/* --- steps that others have, too -------------------------------------------------------------- */
 
 /* Puts the files in their places. */
-int store_work_place(struct store_work *w);
+struct store_result store_work_place(struct store_work *w);
 
-/* Removes the file that has the name; called in place of all of the above. */
-int store_work_remove(struct store_work *w);
+/* Removes the file that has the name; the only step of its plan. */
+struct store_result store_work_remove(struct store_work *w);
 
-/*
- * Closes everything; nothing stays that has no name of its own, but what can be resumed. False: a
- * long file that was replaced is still to be freed, by the next call, as that takes a while.
- */
-bool store_work_close(struct store_work *w);
+/* Closes everything; nothing stays that has no name of its own. A long file that was replaced is
+ * still to be freed, as that takes a while. */
+void store_work_close(struct store_work *w);
+void store_work_free_replaced(struct store_work *w);
 
-/* Frees what is left after store_work_close(); cannot block. */
+/* Whether one of the two above has something to do. */
+bool store_work_is_open(const struct store_work *w);
+
+/* Frees what is left then; cannot block. */
 void store_work_free(struct store_work *w);
 
-/* --- for store_part.c ------------------------------------------------------------------------- */
+/* --- store_rules.c: whether what an upload is to write may be written ---------------------------
+ */
+
+/*
+ * Looks up what has the name, and checks the request's conditions against it. elsewhere: the error
+ * where the file that the name leads to is spelled otherwise, as some file systems allow: the
+ * configuration's rules are for its own name.
+ */
+struct store_result store_rules_look(const struct store_work *w, const char *name,
+	const struct err *elsewhere, struct store_there *there);
+/* Checks as store_rules_look() does, and whether a new file may take the name. */
+struct store_result store_rules_check_name(
+	const struct store_work *w, const char *name, struct store_there *there);
+/* Checks the request's conditions against an upload that is to be resumed, which has neither an
+ * entity tag nor a date. */
+struct store_result store_rules_check_upload(const struct store_work *w);
+/* The cost of what is there, as w->quota counts it. */
+uint64_t store_rules_cost(const struct store_there *there);
+/* Measures length bytes more, which cost so much: ERR_UPLOAD_ROOM, if the quota or the disk has no
+ * room for them. BODY_UNKNOWN: that will be seen. */
+struct store_result store_rules_measure(struct store_work *w, uint64_t length, uint64_t cost);
+
+/* --- for store_form.c and store_part.c -------------------------------------------------------- */
 
 /* One more of w->files, not set; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
+/* One more of w->files, which has room and is to have that name. */
+struct store_result store_work_add_file(struct store_work *w, struct slice name);
+/* The file that was begun last. */
+struct store_file *store_work_last(const struct store_work *w);
 /* The size up to which the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
-/* The result of what the peer did wrong: its status; what it was is kept for the log. */
-int store_work_wrong(struct store_work *w, const struct err *err);
-/* Compares what was summed with what n fields say: 400 if they differ. Ends the sums. */
-int store_work_compare(
-	struct store_work *w, struct store_sum *sum, const struct digest_field *fields, unsigned n);
-/* Waits until the disk has the folder's names: a rename that a power cut undoes was none. */
-int store_work_sync_dir(const struct store_work *w);
+/* Sums the pieces up and hands them to write, many at once. */
+struct store_result store_work_pieces(
+	struct store_work *w, const struct body_piece *pieces, store_work_writer *write);
+/* Appends to the last file what there is room for. */
+store_work_writer store_work_write;
+/* Gives the files their names, under the folder's lock. */
+struct store_result store_work_name(struct store_work *w);
+/* The files have their names: readers are told, and the disk is waited for, as a rename that a
+ * power cut undoes was none. */
+struct store_result store_work_named(struct store_work *w);
 
 #endif

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+import resumable
 from client import Closed
 from everywhere import Everywhere
 from procs import DEADLINE, wait_for
@@ -436,3 +437,39 @@ def test_read_your_writes(make):
 		every.cached(path, data)
 		assert c.request("DELETE", path).status == 204
 		assert not every.wrong(path, 404)
+
+
+REFUSALS = [
+	(409, "something of that name is there", lambda c, part: put(c, "sub", b"new")),
+	(412, "a condition of the request does not hold", lambda c, part: put(c, "new", b"1", [("if-match", "*")])),
+	(404, "no file of that name to remove", lambda c, part: c.request("DELETE", "/files/missing")),
+	(400, "digest is not that of the content",
+		lambda c, part: put(c, "new", b"1", [("content-digest", digest(b"2"))])),
+	(409, "two files of a form", lambda c, part: post(c, [("a", b"1"), ("a", b"2")])),
+	(413, "too many files in a form", lambda c, part: post(c, [("f%d" % i, b"") for i in range(1001)])),
+	(404, "no such upload", lambda c, part: resumable.head(c, "/files/a/.upload/" + 32 * "0")),
+	(409, "upload-offset is not where the upload ends", lambda c, part: resumable.append(c, part, 1, b"x")),
+	(400, "length of an upload is not as it was said",
+		lambda c, part: resumable.append(c, part, 4, b"x", ("upload-length", "100"))),
+	(415, "content-type of a PATCH is not", lambda c, part: c.request("PATCH", part, [resumable.VERSION], b"x")),
+	(400, "upload is complete already", lambda c, part: [resumable.append(c, part, 4, b"efgh"),
+		resumable.append(c, part, 8, b"x")][-1]),
+]
+
+
+def test_each_refusal_says_why_once(make):
+	server = make(PUBLIC + "  upload-expires = 100", files={"up/sub/f": b""})
+	with server.connect() as c:
+		part = resumable.create(c, "part", b"abcd", ("upload-length", "8"), complete=resumable.PIECE).get("location")
+		for status, text, ask in REFUSALS:
+			assert ask(c, part).status == status, text
+			server.log.wait(text)
+	for _, text, _ in REFUSALS:
+		assert len(server.log.find(text)) == 1, (text, server.log_text())
+
+
+def test_the_lack_of_writers_is_said(make):
+	server = make('upload-dir = "up"  ')
+	with server.connect() as c:
+		assert put(c, "a", b"1").status == 403
+	server.log.wait("nothing in the configuration says who may upload there")

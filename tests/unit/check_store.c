@@ -7,18 +7,20 @@
 #include <unistd.h>
 
 #include "request/body.h"
-#include "store/store_part.h"
-#include "store/store_work.h"
+#include "states_unit.h"
+#include "store/store.h"
 #include "tree_unit.h"
 #include "unit.h"
 
 static int root = -1;
 static struct store_work w;
+static const struct store_plan *plan;
 
 /* no_tmpfile: as where the file system cannot. */
 static void begin(const char *name, bool no_tmpfile)
 {
 	memset(&w, 0, sizeof(w));
+	plan = &store_whole;
 	w.at = (struct store_dir){ .fd = -1, .lock = -1 };
 	w.root = root;
 	w.dir = "/up";
@@ -31,36 +33,43 @@ static void begin(const char *name, bool no_tmpfile)
 	w.at.no_tmpfile = no_tmpfile;
 }
 
-static int take(const char *text)
+/* Takes a step of the plan: 0, the status of the error that refuses it, or -errno. */
+static int step(enum store_state state)
+{
+	int rc = state == STORE_BEGIN ? store_work_open(&w) : 0;
+	struct store_result r = rc == 0 ? plan->steps[state].run(&w) : store_errno(rc);
+
+	return r.err != NULL ? r.err->status : -r.error;
+}
+
+/* Takes a step with that text as the next piece of the body. */
+static int take(enum store_state state, const char *text)
 {
 	size_t n = strlen(text);
-	struct body_piece *piece = malloc(sizeof(*piece) + n);
 	int rc;
 
-	piece->next = NULL;
-	piece->n = n;
-	memcpy(piece->bytes, text, n);
-	rc = store_work_take(&w, piece);
-	free(piece);
+	w.pieces = calloc(1, sizeof(*w.pieces) + n);
+	w.pieces->n = n;
+	memcpy(w.pieces->bytes, text, n);
+	rc = step(state);
+	free(w.pieces);
+	w.pieces = NULL;
 	return rc;
 }
 
 static int store(const char *text)
 {
-	int rc = store_work_begin(&w);
+	int rc = step(STORE_BEGIN);
 
 	if (rc == 0)
-		rc = take(text);
-	if (rc == 0)
-		rc = store_work_seal(&w);
-	if (rc == 0)
-		rc = store_work_place(&w);
-	return rc;
+		rc = take(STORE_SEAL, text);
+	return rc == 0 && plan == &store_form ? step(STORE_PLACE) : rc;
 }
 
 static void end(void)
 {
-	store_work_close(&w);
+	plan->close(&w);
+	store_work_free_replaced(&w);
 	store_work_free(&w);
 }
 
@@ -122,16 +131,19 @@ START_TEST(replaced_and_long)
 	tree_write("up/a", "short", 5);
 	begin("a", _i);
 	ck_assert_int_eq(store("long"), 0);
-	ck_assert(store_work_close(&w));
+	store_work_close(&w);
+	ck_assert(!store_work_is_open(&w));
 	end();
 	ck_assert_int_eq(truncate(tree_path("up/a"), 100 << 20), 0);
 	begin("a", _i);
 	ck_assert_int_eq(store("other"), 0);
 	fd = w.files[0]->replaced;
-	ck_assert(!store_work_close(&w));
+	store_work_close(&w);
+	ck_assert(store_work_is_open(&w));
 	ck_assert(fstat(fd, &st) == 0 && st.st_size == 100 << 20 && st.st_nlink == 0);
-	ck_assert(store_work_close(&w));
+	store_work_free_replaced(&w);
 	ck_assert(fstat(fd, &st) < 0);
+	ck_assert(!store_work_is_open(&w));
 	end();
 	ck_assert(holds("a", "other"));
 }
@@ -142,9 +154,8 @@ START_TEST(made_by_others)
 {
 	begin("a", _i);
 	w.overwrite = false;
-	ck_assert_int_eq(store_work_begin(&w), 0);
-	ck_assert_int_eq(take("ours"), 0);
-	ck_assert_int_eq(store_work_seal(&w), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
+	ck_assert_int_eq(take(STORE_TAKE, "ours"), 0);
 	tree_write("up/a", "theirs", 6);
 	ck_assert_int_eq(store_file_place(w.files[0], &w.at, false), -EEXIST);
 	end();
@@ -156,8 +167,8 @@ END_TEST
 START_TEST(given_up)
 {
 	begin("a", _i);
-	ck_assert_int_eq(store_work_begin(&w), 0);
-	ck_assert_int_eq(take("begun"), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
+	ck_assert_int_eq(take(STORE_TAKE, "begun"), 0);
 	ck_assert_uint_eq(entries(), (unsigned)_i);
 	end();
 	ck_assert_uint_eq(entries(), 0);
@@ -170,7 +181,7 @@ START_TEST(swept)
 	struct store_dir d = { .fd = -1, .lock = -1 };
 
 	begin("a", true);
-	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
 	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
 	ck_assert_int_eq(store_dir_sweep(&d), 0);
 	ck_assert_uint_eq(entries(), 1);
@@ -215,6 +226,7 @@ START_TEST(swept_while_it_is_placed)
 	tree_write("up/a", "old a", 5);
 	tree_write("up/b", "old b", 5);
 	begin(NULL, false);
+	plan = &store_form;
 	w.form = calloc(1, sizeof(*w.form));
 	ck_assert_ptr_null(multipart_init(w.form, SLICE("multipart/form-data; boundary=b"), 2));
 	sweeps = true;
@@ -252,8 +264,8 @@ START_TEST(folder_is_not_synced)
 	ck_assert(!w.changed);
 	end();
 	begin("a", _i);
-	w.removes = true;
-	ck_assert_int_eq(store_work_remove(&w), -EIO);
+	plan = &store_remove;
+	ck_assert_int_eq(step(STORE_BEGIN), -EIO);
 	ck_assert(w.changed);
 	end();
 	ck_assert_uint_eq(entries(), 0);
@@ -265,11 +277,11 @@ START_TEST(locked)
 	struct store_dir d = { .fd = -1, .lock = -1 };
 
 	begin("a", false);
-	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
 	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
-	ck_assert_int_eq(store_dir_lock(&w.at, NULL), 0);
+	ck_assert_int_eq(store_dir_wait(w.at.fd, NULL), 0);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), -1);
-	store_dir_unlock(&w.at);
+	store_dir_let_go(w.at.fd);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), 0);
 	store_dir_close(&d);
 	end();
@@ -280,15 +292,15 @@ END_TEST
 START_TEST(quota)
 {
 	begin("a", _i);
-	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
+	w.quota.max = 2 * STORE_DIR_FILE - 1;
 	ck_assert_int_eq(store("12345"), 0);
 	end();
 	begin("b", _i);
-	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
+	w.quota.max = 2 * STORE_DIR_FILE - 1;
 	ck_assert_int_eq(store("1"), 507);
 	end();
 	begin("a", _i);
-	w.quota.max = 2 * STORE_QUOTA_FILE - 1;
+	w.quota.max = 2 * STORE_DIR_FILE - 1;
 	ck_assert_int_eq(store("54321"), 0);
 	end();
 	ck_assert(holds("a", "54321"));
@@ -315,12 +327,12 @@ START_TEST(sent_off_early)
 
 	memset(text, 'x', sizeof(text) - 1);
 	begin("a", false);
-	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
 	for (unsigned i = 0; i < 7; i++)
-		ck_assert_int_eq(take(text), 0);
+		ck_assert_int_eq(take(STORE_TAKE, text), 0);
 	ck_assert_uint_eq(sent_off, 0);
 	for (unsigned i = 0; i < 20; i++)
-		ck_assert_int_eq(take(text), 0);
+		ck_assert_int_eq(take(STORE_TAKE, text), 0);
 	ck_assert_uint_eq(sent_off, 24 << 20);
 	end();
 }
@@ -332,13 +344,13 @@ static void begin_part(const struct job *job)
 	w.job = job;
 	w.part = calloc(1, sizeof(*w.part));
 	ck_assert_ptr_nonnull(w.part);
-	*w.part = (struct store_part){ .what = STORE_PART_CREATE,
-		.last = true,
+	plan = &store_resumable;
+	*w.part = (struct store_part){ .last = true,
 		.length = BODY_UNKNOWN,
 		.max = UINT64_MAX,
 		.user = "",
 		.ticket = { .fd = -1 } };
-	ck_assert_int_eq(store_work_begin(&w), 0);
+	ck_assert_int_eq(step(STORE_BEGIN), 0);
 }
 
 /* A client's end finds a job that has not got the lock yet: what the client sent stays. */
@@ -351,12 +363,56 @@ START_TEST(kept_for_who_has_gone)
 	begin_part(&job);
 	store_dir_token_name(w.part->ticket.token, STORE_DIR_PART, part);
 	snprintf(path, sizeof(path), "up/%s", part);
-	ck_assert_int_eq(take("one"), 0);
+	ck_assert_int_eq(take(STORE_TAKE, "one"), 0);
 	job.cancelled = true;
-	ck_assert_int_eq(take("more"), 0);
+	ck_assert_int_eq(take(STORE_TAKE, "more"), 0);
 	end();
 	ck_assert_int_eq(stat(tree_path(path), &st), 0);
 	ck_assert_int_eq(st.st_size, 7);
+}
+END_TEST
+
+static unsigned go(unsigned from, unsigned to)
+{
+	struct store s = { .state = from };
+
+	store_go(&s, to);
+	return s.state;
+}
+
+START_TEST(states)
+{
+	states_unit_walk(&store_states,
+		"GATE>LINE GATE>ANSWER GATE>OVER LINE>BEGIN LINE>ANSWER LINE>OVER "
+		"BEGIN>BODY BEGIN>TELL BEGIN>ANSWER BEGIN>KEEP BEGIN>DROP BEGIN>OVER "
+		"BODY>TAKE BODY>SEAL BODY>ANSWER BODY>KEEP BODY>DROP "
+		"TAKE>BODY TAKE>ANSWER TAKE>KEEP TAKE>DROP TAKE>OVER "
+		"SEAL>READ SEAL>FILES SEAL>TELL SEAL>ANSWER SEAL>KEEP SEAL>DROP SEAL>OVER "
+		"READ>READ READ>TELL READ>ANSWER READ>DROP READ>OVER "
+		"FILES>PLACE FILES>ANSWER FILES>DROP "
+		"PLACE>TELL PLACE>ANSWER PLACE>DROP PLACE>OVER "
+		"TELL>ANSWER TELL>DROP TELL>OVER ANSWER>DROP ANSWER>OVER "
+		"KEEP>OVER DROP>OVER",
+		go);
+}
+END_TEST
+
+/* A state in which a thread has the upload is one with a step; each but the last has a sequel. */
+START_TEST(plans)
+{
+	static const struct store_plan *const all[] = { &store_whole, &store_form, &store_resumable,
+		&store_look, &store_cancel, &store_remove };
+	const unsigned threads = 1u << STORE_BEGIN | 1u << STORE_TAKE | 1u << STORE_SEAL |
+				 1u << STORE_READ | 1u << STORE_PLACE | 1u << STORE_KEEP;
+
+	ck_assert_ptr_nonnull(all[_i]->close);
+	ck_assert_ptr_nonnull(all[_i]->steps[STORE_BEGIN].run);
+	for (unsigned state = 0; state < STORE_STATES; state++) {
+		bool step = all[_i]->steps[state].run != NULL;
+
+		ck_assert(!step || threads & 1u << state);
+		ck_assert((all[_i]->steps[state].then != NULL) == (step && state != STORE_KEEP));
+	}
 }
 END_TEST
 
@@ -391,6 +447,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, quota, 0, 2);
 	tcase_add_test(c, sent_off_early);
 	tcase_add_test(c, kept_for_who_has_gone);
+	tcase_add_test(c, states);
+	tcase_add_loop_test(c, plans, 0, 6);
 	return c;
 }
 

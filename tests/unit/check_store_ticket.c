@@ -15,6 +15,7 @@
 static int root = -1, part = -1;
 static struct store_dir dir;
 static struct store_ticket first, second;
+static uint64_t size;
 
 static const struct field fields[] = {
 	{ SLICE_LIT("if-match"), SLICE_LIT("\"a\"") },
@@ -31,12 +32,18 @@ static const char *path_of(const char *token, enum store_dir_kind kind)
 	return tree_path(path);
 }
 
+/* 0, the status of an error, or -errno. */
+static int code(struct store_result r)
+{
+	return r.err != NULL ? r.err->status : -r.error;
+}
+
 static int open_second(void)
 {
 	store_ticket_close(&second);
 	second.fd = -1;
 	memcpy(second.token, first.token, sizeof(second.token));
-	return store_ticket_open(&second, &dir);
+	return code(store_ticket_open(&second, &dir));
 }
 
 static void age(enum store_dir_kind kind, time_t seconds)
@@ -58,36 +65,36 @@ START_TEST(kept)
 		ck_assert(slice_eq(second.fields[i].value, fields[i].value));
 	}
 	ck_assert_uint_eq(second.head.length, 77);
-	ck_assert_uint_eq(second.head.state, STORE_TICKET_OPEN);
+	ck_assert_uint_eq(second.head.stage, STORE_TICKET_OPEN);
 }
 END_TEST
 
 /* Who claims it has it, and who had it has not. */
 START_TEST(claimed)
 {
-	ck_assert_int_eq(store_ticket_enter(&first), 0);
+	ck_assert_int_eq(code(store_ticket_enter(&first)), 0);
 	store_ticket_leave(&first);
 	ck_assert_int_eq(open_second(), 0);
-	ck_assert_int_eq(store_ticket_claim(&second, NULL), 0);
+	ck_assert_int_eq(code(store_ticket_claim(&second, NULL)), 0);
 	store_ticket_leave(&second);
-	ck_assert_int_eq(store_ticket_enter(&first), 409);
-	ck_assert_int_eq(store_ticket_enter(&second), 0);
+	ck_assert_int_eq(code(store_ticket_enter(&first)), 409);
+	ck_assert_int_eq(code(store_ticket_enter(&second)), 0);
 	store_ticket_leave(&second);
-	ck_assert_int_eq(store_ticket_claim(&first, NULL), 0);
+	ck_assert_int_eq(code(store_ticket_claim(&first, NULL)), 0);
 	store_ticket_leave(&first);
-	ck_assert_int_eq(store_ticket_enter(&second), 409);
+	ck_assert_int_eq(code(store_ticket_enter(&second)), 409);
 }
 END_TEST
 
 START_TEST(removed)
 {
 	ck_assert_int_eq(open_second(), 0);
-	ck_assert_int_eq(store_ticket_enter(&first), 0);
+	ck_assert_int_eq(code(store_ticket_enter(&first)), 0);
 	store_ticket_remove(&first, &dir);
 	store_ticket_leave(&first);
-	ck_assert_int_eq(store_ticket_enter(&first), 409);
-	ck_assert_int_eq(store_ticket_claim(&second, NULL), 404);
-	ck_assert_int_eq(store_ticket_part(&second, &dir), -ENOENT);
+	ck_assert_int_eq(code(store_ticket_enter(&first)), 409);
+	ck_assert_int_eq(code(store_ticket_claim(&second, NULL)), 404);
+	ck_assert_int_eq(store_ticket_part(&second, &dir, &size), -ENOENT);
 	ck_assert_int_eq(open_second(), 404);
 }
 END_TEST
@@ -96,7 +103,7 @@ END_TEST
 START_TEST(placed_twice)
 {
 	ck_assert_int_eq(link(path_of(first.token, STORE_DIR_PART), tree_path("up/name")), 0);
-	ck_assert_int_eq(store_ticket_part(&first, &dir), -ENOENT);
+	ck_assert_int_eq(store_ticket_part(&first, &dir, &size), -ENOENT);
 	ck_assert_int_eq(access(tree_path("up/name"), F_OK), 0);
 	ck_assert_int_eq(access(path_of(first.token, STORE_DIR_PART), F_OK), -1);
 }
@@ -111,7 +118,7 @@ START_TEST(tokens)
 		struct store_ticket t = { .fd = -1 };
 
 		strcpy(t.token, bad[i]);
-		ck_assert_int_eq(store_ticket_open(&t, &dir), 404);
+		ck_assert_int_eq(code(store_ticket_open(&t, &dir)), 404);
 	}
 }
 END_TEST
@@ -151,12 +158,12 @@ START_TEST(swept)
 	age(STORE_DIR_PART, 200);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 300), 0);
 	ck_assert_int_eq(open_second(), 0);
-	ck_assert_int_eq(store_ticket_claim(&second, NULL), 0);
+	ck_assert_int_eq(code(store_ticket_claim(&second, NULL)), 0);
 	age(STORE_DIR_TICKET, 200);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
 	store_ticket_leave(&second);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 1);
-	ck_assert_int_eq(store_ticket_enter(&second), 409);
+	ck_assert_int_eq(code(store_ticket_enter(&second)), 409);
 	ck_assert_int_eq(open_second(), 404);
 }
 END_TEST
@@ -179,7 +186,7 @@ START_TEST(counted)
 	tree_write("up/file", "123", 3);
 	tree_write("up/.hidden", "123", 3);
 	ck_assert_int_eq(store_dir_used(&dir, &used), 0);
-	ck_assert_uint_eq(used, 3 * STORE_QUOTA_FILE);
+	ck_assert_uint_eq(used, 3 * STORE_DIR_FILE);
 }
 END_TEST
 

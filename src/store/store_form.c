@@ -1,0 +1,153 @@
+/*
+ * store_form: the files of a form, as they come one behind the other. Steps run in threads; the
+ * form is read by http/multipart.h.
+ */
+#include "store/store_work.h"
+
+#include <stdlib.h>
+
+enum { OPEN_MAX = 8 }; /* files whose descriptors are kept */
+
+/* Adds the cost of what a file of a form will replace to what does not count; it is known when its
+ * name is. */
+static int look_for_replaced(struct store_work *w, struct slice name)
+{
+	char text[FILE_NAME_LEN_MAX + 1] = "";
+	struct store_there there;
+	int rc;
+
+	if (w->quota.max == 0)
+		return 0;
+	memcpy(text, name.p, name.n);
+	rc = store_file_look(&w->at, text, NULL, &there);
+	if (rc == 0)
+		w->replaced += store_rules_cost(&there);
+	return rc;
+}
+
+static struct store_result begin_part(struct store_work *w)
+{
+	const struct multipart_part *part = &w->form->part;
+	struct slice name = file_name_last(part->filename);
+	const struct err *err;
+	int rc;
+
+	/* A browser sends an empty one for a field without a chosen file. */
+	if (!part->has_filename || part->filename.n == 0)
+		return STORE_OK;
+	err = file_name_check(name);
+	if (err == NULL && w->nfiles == STORE_FORM_FILES)
+		err = ERR_FILES_TOO_MANY;
+	if (err != NULL)
+		return store_refuse(err);
+	rc = look_for_replaced(w, name);
+	return rc == 0 ? store_work_add_file(w, name) : store_errno(rc);
+}
+
+/* Whether the part of the form that is read is a file's. */
+static bool in_file(const struct store_work *w)
+{
+	return w->nfiles > 0 && !store_work_last(w)->ended;
+}
+
+static struct store_result write_data(struct store_work *w, struct slice data)
+{
+	struct iovec v = { (void *)(uintptr_t)data.p, data.n };
+
+	return in_file(w) ? store_work_write(w, &v, 1, data.n) : STORE_OK;
+}
+
+static struct store_result end_part(struct store_work *w)
+{
+	int rc;
+
+	if (!in_file(w))
+		return STORE_OK;
+	rc = store_file_end(store_work_last(w));
+	if (rc == 0 && w->nfiles > OPEN_MAX)
+		rc = store_file_shelve(store_work_last(w), &w->at);
+	return store_errno(rc);
+}
+
+static struct store_result take_bytes(struct store_work *w, struct slice piece, bool end)
+{
+	struct store_result r = STORE_OK;
+
+	while (store_ok(r)) {
+		switch (multipart_next(w->form, &piece, end)) {
+		case MULTIPART_MORE:
+		case MULTIPART_DONE:
+			return STORE_OK;
+		case MULTIPART_BEGIN:
+			r = begin_part(w);
+			break;
+		case MULTIPART_DATA:
+			r = write_data(w, w->form->data);
+			break;
+		case MULTIPART_END:
+			r = end_part(w);
+			break;
+		case MULTIPART_BAD:
+			return store_refuse(w->form->err);
+		}
+	}
+	return r;
+}
+
+static struct store_result take_pieces(struct store_work *w, struct iovec *v, int n, size_t size)
+{
+	struct store_result r = STORE_OK;
+
+	(void)size;
+	for (int i = 0; store_ok(r) && i < n; i++)
+		r = take_bytes(w, slice_of(v[i].iov_base, v[i].iov_len), false);
+	return r;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct store_file *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+/* Refuses two files of one name: one would be lost. */
+static struct store_result check_names(const struct store_work *w)
+{
+	struct store_file **sorted = malloc(w->nfiles * sizeof(struct store_file *));
+	const struct err *err = NULL;
+
+	if (sorted == NULL)
+		return store_refuse(ERR_NO_MEMORY);
+	memcpy(sorted, w->files, w->nfiles * sizeof(struct store_file *));
+	qsort(sorted, w->nfiles, sizeof(struct store_file *), by_name);
+	for (unsigned i = 1; i < w->nfiles; i++)
+		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+			err = ERR_FILE_TWICE;
+	free(sorted);
+	return store_refuse(err);
+}
+
+struct store_result store_form_begin(struct store_work *w)
+{
+	(void)w;
+	return STORE_OK;
+}
+
+struct store_result store_form_take(struct store_work *w)
+{
+	return store_work_pieces(w, w->pieces, take_pieces);
+}
+
+struct store_result store_form_seal(struct store_work *w)
+{
+	struct store_result r = store_form_take(w);
+
+	if (store_ok(r))
+		r = take_bytes(w, slice_of("", 0), true);
+	if (store_ok(r) && w->nfiles == 0)
+		r = store_refuse(ERR_MULTIPART_NO_FILE);
+	if (store_ok(r))
+		r = store_sum_compare(&w->sum, w->digests, 2);
+	return store_ok(r) ? check_names(w) : r;
+}

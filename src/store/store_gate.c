@@ -1,0 +1,133 @@
+/*
+ * store_gate: who may write, and the place among the open files that an upload waits for. On the
+ * loop; never blocks.
+ */
+#include <errno.h>
+
+#include "request/gate.h"
+#include "request/req_client.h"
+#include "request/trace.h"
+#include "store/store.h"
+
+/* --- a place ---------------------------------------------------------------------------------- */
+
+static void granted(struct place *p)
+{
+	store_submit(LIST_ENTRY(p, struct store, place), STORE_BEGIN);
+}
+
+/* Others wait, and its client hardly sends. */
+static bool back(struct place *p)
+{
+	store_fail(LIST_ENTRY(p, struct store, place), store_refuse(ERR_UPLOAD_SLOW));
+	return false;
+}
+
+static uint64_t came(struct place *p)
+{
+	const struct store *s = LIST_ENTRY(p, struct store, place);
+	bool waits = s->state == STORE_BODY && !s->req->body_queue.ended;
+
+	return waits ? s->req->record.bytes_in : PLACES_BUSY;
+}
+
+/* The gate has said whose the request is. */
+static bool copy_user(struct store *s)
+{
+	struct store_part *p = s->work.part;
+
+	if (p != NULL)
+		p->user = arena_printf(&s->arena, "%.*s", SLICE_ARG(s->req->user));
+	return p == NULL || p->user != NULL;
+}
+
+static void take_place(struct store *s)
+{
+	if (!copy_user(s)) {
+		store_fail(s, store_errno(-ENOMEM));
+		return;
+	}
+	store_go(s, STORE_LINE);
+	s->place.granted = granted;
+	s->place.upload = true;
+	s->place.back = back;
+	s->place.came = came;
+	if (places_take(&s->disk->places, s->req->conn->files, req_account(s->req), &s->place))
+		granted(&s->place);
+}
+
+/* --- the gate --------------------------------------------------------------------------------- */
+
+bool store_gate_has_writers(struct store *s, const char *name)
+{
+	const struct h2d_req *req = s->req;
+	struct slice path = store_own_path(s, name);
+
+	if (req->location->writers || (path.n > 0 && site_location(req->site, path)->writers))
+		return true;
+	TRACE_STEP(s->req, WRITERS, NULL, "nothing says who may write \"%s\"", name);
+	return false;
+}
+
+/* The gate has answered. */
+static void refused(struct store *s)
+{
+	req_unhook(s->req);
+	store_leave(s);
+}
+
+static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
+{
+	struct store *s = ctx;
+
+	(void)req;
+	if (result == GATE_ANSWERED)
+		refused(s);
+	else if (result == GATE_GO && s->state == STORE_FILES)
+		store_gate_files(s);
+	else if (result == GATE_GO)
+		take_place(s);
+}
+
+void store_gate(struct store *s)
+{
+	struct slice path;
+
+	if (s->work.form != NULL) {
+		take_place(s);
+		return;
+	}
+	path = store_own_path(s, s->work.name);
+	if (path.n > 0)
+		on_gate(s->req, gate_pass_file(s->req, path, on_gate, s), s);
+	else
+		store_fail(s, store_errno(-ENOMEM));
+}
+
+/* The names in a form are known behind its end; each has a path in the folder and one of /files. */
+void store_gate_files(struct store *s)
+{
+	const struct store_work *w = &s->work;
+	enum gate_result result = GATE_GO;
+
+	while (s->req->site->guarded && s->gated < 2 * w->nfiles && result == GATE_GO) {
+		const char *name = w->files[s->gated / 2]->name;
+		struct slice path =
+			s->gated % 2 == 0 ? store_public_path(s, name) : store_own_path(s, name);
+
+		s->gated++;
+		if (path.n == 0) {
+			store_fail(s, store_errno(-ENOMEM));
+			return;
+		}
+		if (!store_gate_has_writers(s, name)) {
+			store_fail(s, store_refuse(ERR_UPLOAD_WRITERS));
+			return;
+		}
+		result = gate_pass_file(s->req, path, on_gate, s);
+	}
+	if (result == GATE_GO)
+		store_submit(s, STORE_PLACE);
+	else if (result == GATE_ANSWERED)
+		refused(s);
+}

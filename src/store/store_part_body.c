@@ -1,0 +1,266 @@
+/*
+ * store_part_body: what a request brings of a resumable upload: written, checked, and placed with
+ * the last of it. Steps run in threads; what one changes, it changes having entered by the ticket.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "request/body.h"
+#include "store/store_part.h"
+
+enum {
+	READ_PIECE = 256 << 10,
+	READ_PORTION = 64 << 20, /* of one job, so that other uploads have their turn */
+	SYNC_AFTER = 16 << 20,
+};
+
+static struct store_file *file(const struct store_work *w)
+{
+	return w->files[0];
+}
+
+/* --- the body --------------------------------------------------------------------------------- */
+
+static struct store_result write_pieces(struct store_work *w, struct iovec *v, int n, size_t size)
+{
+	struct store_part *p = w->part;
+	bool too_long = size > p->length - w->size;
+	struct store_result r;
+
+	/* 4.4.2 of the draft: nothing goes on with an upload that is longer than it was to be. */
+	if (too_long || size > p->max - w->size) {
+		p->left = STORE_PART_NONE;
+		return store_refuse(too_long ? ERR_UPLOAD_LENGTH : ERR_BODY_TOO_LARGE);
+	}
+	r = store_work_write(w, v, n, size);
+	if (r.err == ERR_UPLOAD_ROOM)
+		p->left = STORE_PART_TOLD;
+	return r;
+}
+
+static struct store_result take(struct store_work *w, const struct body_piece *pieces)
+{
+	struct store_result r = store_part_enter(w);
+
+	if (!store_ok(r))
+		return r;
+	r = store_work_pieces(w, pieces, write_pieces);
+	store_part_leave(w);
+	return r;
+}
+
+struct store_result store_part_take(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	struct store_result r = take(w, w->pieces);
+
+	/* A body with a digest may have to go again: nothing of it is told before its end. */
+	if (!store_ok(r) || w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
+		return r;
+	r = store_errno(store_dir_sync(file(w)->fd));
+	if (store_ok(r))
+		p->offset = p->synced = w->size;
+	return r;
+}
+
+struct store_result store_part_keep(struct store_work *w)
+{
+	struct store_result r = take(w, w->pieces);
+
+	return store_ok(r) ? take(w, w->rest) : r;
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+/* Cuts the part down to size. 0, or -errno. */
+static int cut(struct store_work *w, uint64_t size)
+{
+	uint64_t gone = store_dir_cost(w->size) - store_dir_cost(size);
+	int rc = store_quota_begin(&w->quota, &w->at);
+
+	if (rc < 0)
+		return rc;
+	if (ftruncate(file(w)->fd, (off_t)size) < 0)
+		rc = -errno;
+	store_quota_end(&w->quota, &w->at, false, rc == 0 ? gone : 0);
+	return rc;
+}
+
+/* Holds the body against its digest: content of a wrong one is not appended. */
+static struct store_result check_content(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	struct store_result r = store_sum_compare(&w->sum, &w->digests[0], 1);
+	int rc = 0;
+
+	if (r.err == NULL)
+		return r;
+	if (p->goes_on)
+		rc = cut(w, p->begun);
+	else
+		p->left = STORE_PART_NONE;
+	w->size = p->begun;
+	return rc < 0 ? store_errno(rc) : r;
+}
+
+/* The part is as long as this request makes it. */
+static struct store_result end_body(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	struct store_result r = store_part_enter(w);
+
+	if (!store_ok(r))
+		return r;
+	r = check_content(w);
+	store_part_leave(w);
+	if (store_ok(r) && p->last && p->length != BODY_UNKNOWN && p->length != w->size) {
+		p->left = STORE_PART_NONE;
+		r = store_refuse(ERR_UPLOAD_LENGTH);
+	}
+	if (!store_ok(r) || p->last)
+		return r;
+	r = store_errno(store_part_sync(w, file(w)->fd));
+	if (store_ok(r))
+		p->offset = w->size;
+	return r;
+}
+
+/* Whether the whole has to be read again. */
+static bool is_unread(const struct store_work *w)
+{
+	return w->part->goes_on && w->part->hashed < w->size && w->size <= file(w)->sum_max;
+}
+
+/* Up to end, or the file's. */
+static int read_to(struct store_work *w, char *buf, uint64_t end)
+{
+	struct store_part *p = w->part;
+	int rc = 0;
+
+	while (rc == 0 && p->hashed < end) {
+		ssize_t n = pread(file(w)->fd, buf, READ_PIECE, (off_t)p->hashed);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		rc = store_sum_add(&file(w)->sum, buf, (size_t)n);
+		p->hashed += (uint64_t)n;
+		if (w->job != NULL && job_unwanted(w->job))
+			rc = -ECANCELED;
+	}
+	return rc;
+}
+
+/* Ends the file's hashes, and holds them against what the client said. */
+static struct store_result end_file(struct store_work *w)
+{
+	struct store_file *f = file(w);
+	struct digest_field other = w->digests[1];
+	struct store_result r =
+		store_errno(w->part->goes_on && w->size == 0 ? store_part_want_sums(w) : 0);
+
+	/* The file's own is computed once, and compared behind that. */
+	other.given[DIGEST_SHA_256] = false;
+	if (store_ok(r))
+		r = store_sum_compare(&f->sum, &other, 1);
+	if (store_ok(r))
+		r = store_errno(store_file_end(f));
+	if (store_ok(r))
+		r = store_refuse(digest_field_compare(&w->digests[1], DIGEST_SHA_256, f->sha256));
+	if (r.err != NULL)
+		w->part->left = STORE_PART_NONE;
+	return r;
+}
+
+/* The file gets its name; the ticket is entered. */
+static struct store_result name_file(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	struct store_ticket *t = &p->ticket;
+	struct store_result r;
+
+	t->head.size = w->size;
+	r = store_errno(store_ticket_write(t, STORE_TICKET_PLACING));
+	if (!store_ok(r))
+		return r;
+	r = store_work_name(w);
+	p->complete = store_ok(r);
+	if (r.err != NULL && r.err != ERR_UPLOAD_ROOM)
+		p->left = STORE_PART_NONE;
+	/* Should that fail: it is read as what is so, by whether there is a part. */
+	store_ticket_write(t, store_ok(r) ? STORE_TICKET_PLACED : STORE_TICKET_OPEN);
+	return r;
+}
+
+/* Places the file, as soon as all of the upload is there and hashed. */
+static struct store_result place_whole(struct store_work *w)
+{
+	struct store_result r;
+
+	if (!w->part->last || is_unread(w))
+		return STORE_OK;
+	if (w->job != NULL && job_unwanted(w->job))
+		return store_errno(-ECANCELED);
+	r = end_file(w);
+	if (store_ok(r))
+		r = store_part_enter(w);
+	if (!store_ok(r))
+		return r;
+	r = name_file(w);
+	store_part_leave(w);
+	return store_ok(r) ? store_work_named(w) : r;
+}
+
+struct store_result store_part_seal(struct store_work *w)
+{
+	struct store_result r = take(w, w->pieces);
+
+	if (store_ok(r))
+		r = end_body(w);
+	return store_ok(r) ? place_whole(w) : r;
+}
+
+struct store_result store_part_read(struct store_work *w)
+{
+	struct store_part *p = w->part;
+	uint64_t left = w->size - p->hashed;
+	char *buf = malloc(READ_PIECE);
+	int rc = buf == NULL ? -ENOMEM : p->hashed == 0 ? store_part_want_sums(w) : 0;
+
+	if (rc == 0)
+		rc = read_to(w, buf, p->hashed + (left < READ_PORTION ? left : READ_PORTION));
+	free(buf);
+	return rc == 0 ? place_whole(w) : store_errno(rc);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Takes back what this request added where there is no room for the rest: uploads would take it
+ * from each other. The ticket is entered. */
+static void take_back(struct store_work *w)
+{
+	const struct store_part *p = w->part;
+
+	if (p->left == STORE_PART_TOLD && (p->goes_on || p->offset > 0))
+		cut(w, p->offset); /* or it stays, until it expires */
+	else
+		store_part_remove(w);
+}
+
+void store_part_close(struct store_work *w)
+{
+	struct store_part *p = w->part;
+
+	if (p->left != STORE_PART_ALL && p->ticket.fd >= 0 && store_ok(store_part_enter(w))) {
+		take_back(w);
+		store_part_leave(w);
+	}
+	if (w->nfiles > 0 && !p->complete)
+		file(w)->hidden[0] = '\0';
+	store_ticket_close(&p->ticket);
+	w->fields = NULL;
+	w->nfields = 0;
+	store_work_close(w);
+}
