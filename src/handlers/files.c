@@ -1,6 +1,6 @@
 /*
- * files: the document root; answers every path that no route owns. It is the fallback of the
- * request core, not a row of routes.def.
+ * files: what is read: the document root, which answers every path that no route owns and is no row
+ * of routes.def, and the folder of uploads.
  */
 #include "h2d/handler.h"
 
@@ -22,4 +22,23 @@ static void start(struct h2d_req *req, void *state)
 const struct h2d_handler h2d_handler_files = {
 	.name = "files",
 	.start = start,
+};
+
+static void download_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+
+	(void)state;
+	/* The parameter is a part of the path: the slash in front of it belongs to the file's path.
+	 */
+	h2d_reply_file(req, H2D_UPLOAD_DIR, name - 1, len + 1);
+}
+
+/* Pages of strangers must not run as pages of this site: the file reply adds the fields that see to
+ * that. */
+const struct h2d_handler h2d_handler_files_download = {
+	.name = "files_download",
+	.scope = H2D_ON_UPLOADS,
+	.start = download_start,
 };

@@ -50,7 +50,7 @@ const struct h2d_handler h2d_handler_files_put = {
 	.start = put_start,
 };
 
-/* One that was cut off: how far it is, the rest of it, or its end. */
+/* An upload that was cut off: how far it is, the rest of it, or its end. */
 static void resume_start(struct h2d_req *req, void *state)
 {
 	size_t len, upload_len;
