@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "base/log.h"
 #include "board/admin.h"
 #include "board/recent.h"
@@ -21,67 +22,29 @@ static const char *const fact_names[CACHE_FACTS] = {
 #include "base/cache_facts.def"
 };
 
-/* A comma in front of all but the first of an object or array. */
-static void put_comma(struct strbuf *t)
-{
-	char last = t->n > 0 ? t->p[t->n - 1] : '{';
-
-	if (last != '{' && last != '[')
-		strbuf_add(t, SLICE(","));
-}
-
-static void put_name(struct strbuf *t, const char *name)
-{
-	put_comma(t);
-	strbuf_add(t, SLICE("\""));
-	strbuf_json(t, slice_of(name, strlen(name)));
-	strbuf_add(t, SLICE("\":"));
-}
-
-static void put_text(struct strbuf *t, const char *name, const char *text)
-{
-	put_name(t, name);
-	strbuf_add(t, SLICE("\""));
-	strbuf_json(t, slice_of(text, strlen(text)));
-	strbuf_add(t, SLICE("\""));
-}
-
-static void put_signed(struct strbuf *t, const char *name, int64_t n)
-{
-	put_name(t, name);
-	strbuf_printf(t, "%" PRId64, n);
-}
-
-static void put_unsigned(struct strbuf *t, const char *name, uint64_t n)
-{
-	put_name(t, name);
-	strbuf_printf(t, "%" PRIu64, n);
-}
-
 /* A bucket is named by the highest value that it counts. */
 static void put_histogram(
 	struct strbuf *t, const struct histogram_info *h, const struct counters *c)
 {
-	put_name(t, h->name);
-	strbuf_add(t, SLICE("{"));
-	put_signed(t, "count", counters_get(c, h->cell + HISTOGRAM_VALUES));
-	put_signed(t, "sum", counters_get(c, h->cell + HISTOGRAM_SUM));
-	put_name(t, "buckets");
-	strbuf_add(t, SLICE("{"));
+	json_begin(t, h->name, '{');
+	json_signed(t, "count", counters_get(c, h->cell + HISTOGRAM_VALUES));
+	json_signed(t, "sum", counters_get(c, h->cell + HISTOGRAM_SUM));
+	json_begin(t, "buckets", '{');
 	for (int i = 0; i <= h->nbounds; i++) {
 		char bound[24] = "more";
 
 		if (i < h->nbounds)
 			snprintf(bound, sizeof(bound), "%" PRId64, h->bounds[i]);
-		put_signed(t, bound, counters_get(c, h->cell + HISTOGRAM_BUCKETS + i));
+		json_signed(t, bound, counters_get(c, h->cell + HISTOGRAM_BUCKETS + i));
 	}
-	strbuf_add(t, SLICE("}}"));
+	json_end(t, '}');
+	json_end(t, '}');
 }
 
 static void put_counters(struct strbuf *t, const struct counters *c)
 {
 	for (int i = 0; i < COUNTER_COUNT; i++)
-		put_signed(t, counter_info[i].name, counters_get(c, i));
+		json_signed(t, counter_info[i].name, counters_get(c, i));
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(t, &histogram_info[i], c);
 }
@@ -91,17 +54,16 @@ static void put_quantile(struct strbuf *t, const char *name, const struct board_
 {
 	double us = recent_quantile(r, q);
 
-	put_name(t, name);
 	if (us < 0)
-		strbuf_add(t, SLICE("null"));
+		json_plain(t, name, "null");
 	else
-		strbuf_printf(t, "%.0f", us);
+		json_signed(t, name, (int64_t)(us + 0.5));
 }
 
 static void put_recent(struct strbuf *t, const struct board_recent *r)
 {
-	put_unsigned(t, "requests_per_second", r->requests);
-	put_unsigned(t, "bytes_out_per_second", r->bytes_out);
+	json_unsigned(t, "requests_per_second", r->requests);
+	json_unsigned(t, "bytes_out_per_second", r->bytes_out);
 	put_quantile(t, "first_byte_p50_us", r, 0.5);
 	put_quantile(t, "first_byte_p99_us", r, 0.99);
 }
@@ -115,18 +77,17 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	struct counters c;
 
 	counters_read(&c, &s->counters);
-	put_comma(t);
-	strbuf_add(t, SLICE("{"));
-	put_unsigned(t, "slot", BOARD_LOAD(s->slot));
-	put_signed(t, "pid", BOARD_LOAD(s->pid));
-	put_unsigned(t, "generation", BOARD_LOAD(s->generation));
-	put_text(t, "state", states_name(&board_states, BOARD_LOAD(s->state)));
-	put_unsigned(t, "image", BOARD_LOAD(s->image));
-	put_unsigned(t, "clients", BOARD_LOAD_LIVE(BOARD_LOAD(s->load)));
+	json_begin(t, NULL, '{');
+	json_unsigned(t, "slot", BOARD_LOAD(s->slot));
+	json_signed(t, "pid", BOARD_LOAD(s->pid));
+	json_unsigned(t, "generation", BOARD_LOAD(s->generation));
+	json_text(t, "state", states_name(&board_states, BOARD_LOAD(s->state)));
+	json_unsigned(t, "image", BOARD_LOAD(s->image));
+	json_unsigned(t, "clients", BOARD_LOAD_LIVE(BOARD_LOAD(s->load)));
 	recent_read(&r, s);
 	put_recent(t, &r);
 	put_counters(t, &c);
-	strbuf_add(t, SLICE("}"));
+	json_end(t, '}');
 	counters_add(sum, &c);
 	recent_add(recent, &r);
 }
@@ -137,13 +98,10 @@ static void put_history(struct strbuf *t, const struct board_head *head)
 	uint32_t all[BOARD_HISTORY];
 	unsigned n = recent_history(head, all);
 
-	put_name(t, "history");
-	strbuf_add(t, SLICE("["));
-	for (unsigned i = 0; i < n; i++) {
-		put_comma(t);
-		strbuf_printf(t, "%" PRIu32, all[i]);
-	}
-	strbuf_add(t, SLICE("]"));
+	json_begin(t, "history", '[');
+	for (unsigned i = 0; i < n; i++)
+		json_unsigned(t, NULL, all[i]);
+	json_end(t, ']');
 }
 
 /* The newest first. */
@@ -151,21 +109,19 @@ static void put_lines(struct strbuf *t, const struct board_lines *lines)
 {
 	struct board_line line;
 
-	put_name(t, "lines");
-	strbuf_add(t, SLICE("["));
+	json_begin(t, "lines", '[');
 	for (unsigned i = 0; i < BOARD_LINES; i++) {
 		if (!board_lines_get(lines, i, &line))
 			continue;
-		put_comma(t);
-		strbuf_add(t, SLICE("{"));
-		put_unsigned(t, "time", line.ms);
-		put_text(t, "level", log_level_name((enum log_level)line.level));
-		put_signed(t, "pid", line.pid);
-		put_text(t, "who", line.who);
-		put_text(t, "text", line.text);
-		strbuf_add(t, SLICE("}"));
+		json_begin(t, NULL, '{');
+		json_unsigned(t, "time", line.ms);
+		json_text(t, "level", log_level_name((enum log_level)line.level));
+		json_signed(t, "pid", line.pid);
+		json_text(t, "who", line.who);
+		json_text(t, "text", line.text);
+		json_end(t, '}');
 	}
-	strbuf_add(t, SLICE("]"));
+	json_end(t, ']');
 }
 
 static void put_head(struct strbuf *t, const struct board_head *head)
@@ -174,23 +130,22 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	uint64_t now = (uint64_t)wall.tv_sec, started = BOARD_LOAD(head->started);
 	uint64_t image_at = BOARD_LOAD(head->image_at);
 
-	put_text(t, "version", PACKAGE_VERSION);
-	put_unsigned(t, "generation", BOARD_LOAD(head->generation));
-	put_unsigned(t, "uptime", now > started ? now - started : 0);
-	put_unsigned(t, "image", BOARD_LOAD(head->image));
-	put_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
-	put_unsigned(t, "building", BOARD_LOAD(head->building));
-	put_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
-	put_text(t, "dispatch", conf_dispatch_name(BOARD_LOAD(head->dispatch)));
-	put_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));
-	put_name(t, "cache");
-	strbuf_add(t, SLICE("{"));
+	json_text(t, "version", PACKAGE_VERSION);
+	json_unsigned(t, "generation", BOARD_LOAD(head->generation));
+	json_unsigned(t, "uptime", now > started ? now - started : 0);
+	json_unsigned(t, "image", BOARD_LOAD(head->image));
+	json_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
+	json_unsigned(t, "building", BOARD_LOAD(head->building));
+	json_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
+	json_text(t, "dispatch", conf_dispatch_name(BOARD_LOAD(head->dispatch)));
+	json_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));
+	json_begin(t, "cache", '{');
 	for (int i = 0; i < CACHE_FACTS; i++)
-		put_unsigned(t, fact_names[i], BOARD_LOAD(head->cache.v[i]));
-	strbuf_add(t, SLICE("}"));
-	put_unsigned(t, "time", now * 1000 + (uint64_t)wall.tv_nsec / 1000000);
-	put_unsigned(t, "image_size", BOARD_LOAD(head->image_size));
-	put_unsigned(t, "image_age", image_at != 0 && now > image_at ? now - image_at : 0);
+		json_unsigned(t, fact_names[i], BOARD_LOAD(head->cache.v[i]));
+	json_end(t, '}');
+	json_unsigned(t, "time", now * 1000 + (uint64_t)wall.tv_nsec / 1000000);
+	json_unsigned(t, "image_size", BOARD_LOAD(head->image_size));
+	json_unsigned(t, "image_age", image_at != 0 && now > image_at ? now - image_at : 0);
 	put_history(t, head);
 	put_lines(t, &head->lines);
 }
@@ -204,15 +159,13 @@ static void put_all(const struct board *b, void *to)
 
 	t->n = 0;
 	counters_read(&sum, &b->head.retired);
-	strbuf_add(t, SLICE("{"));
+	json_begin(t, NULL, '{');
 	put_head(t, &b->head);
-	put_name(t, "workers");
-	strbuf_add(t, SLICE("["));
+	json_begin(t, "workers", '[');
 	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
 		put_worker(t, s, &sum, &recent);
-	strbuf_add(t, SLICE("]"));
-	put_name(t, "totals");
-	strbuf_add(t, SLICE("{"));
+	json_end(t, ']');
+	json_begin(t, "totals", '{');
 	put_counters(t, &sum);
 	put_recent(t, &recent);
 	strbuf_add(t, SLICE("}}\n"));
