@@ -1,7 +1,8 @@
 /*
  * board: the scoreboard, shared memory mapped by the master before any fork: one head page that
- * only the master writes and one slot of whole pages per worker process that only that process
- * writes. The master reads slots as hostile data; workers read them for /status.json.
+ * only the master writes and, per worker process, one slot of whole pages and one table of
+ * connections that only that process writes. The master and other workers read both as hostile
+ * data.
  */
 #ifndef H2D_BOARD_BOARD_H
 #define H2D_BOARD_BOARD_H
@@ -13,6 +14,7 @@
 #include "base/cache_facts.h"
 #include "base/counters.h"
 #include "base/states.h"
+#include "board/board_conns.h"
 #include "board/route_times.h"
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
@@ -96,7 +98,7 @@ struct board_head {
 	uint32_t dispatch;             /* enum conf_dispatch */
 	uint32_t building;             /* 1: an image of this generation is still to come */
 	struct cache_facts cache;      /* as the keeper told last */
-	uint64_t counts[BOARD_COUNTS]; /* what the master counts */
+	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
 	uint32_t retirements;          /* two for each; odd: one is under way */
 	struct counters retired;       /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
@@ -114,15 +116,22 @@ struct board_head {
 struct board {
 	struct board_head head;
 	struct board_slot slots[BOARD_SLOTS];
+	struct board_conns conns[BOARD_SLOTS]; /* of the same slots; memory once one is asked for */
 };
+
+/* The table of the connections of a slot's process. */
+static inline struct board_conns *board_conns_of(struct board *b, const struct board_slot *s)
+{
+	return &b->conns[s - b->slots];
+}
 
 /* Maps a zeroed board, shared with children, and keeps its two descriptors. NULL with errno. */
 struct board *board_new(void);
 
 /*
- * Makes everything but own (NULL: all of it) read-only for good, in a child, before it closes what
- * it does not need. The kernel refuses an mprotect(2) that would undo it, and the descriptors of
- * the board are closed. 0, or -errno.
+ * Makes everything but own and its table (NULL: all of it) read-only for good, in a child, before
+ * it closes what it does not need. The kernel refuses an mprotect(2) that would undo it, and the
+ * descriptors of the board are closed. 0, or -errno.
  */
 int board_protect(struct board *b, struct board_slot *own);
 

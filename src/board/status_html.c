@@ -30,8 +30,7 @@ struct look {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* The number for programs too, as people have it beside. */
-static void put_count(struct strbuf *t, int64_t n)
+void status_html_count(struct strbuf *t, int64_t n)
 {
 	char text[HUMAN_SIZE];
 
@@ -39,14 +38,14 @@ static void put_count(struct strbuf *t, int64_t n)
 		human_count(text, n > 0 ? (uint64_t)n : 0, GAP));
 }
 
-static void put_bytes(struct strbuf *t, uint64_t n)
+void status_html_bytes(struct strbuf *t, uint64_t n)
 {
 	char text[HUMAN_SIZE];
 
 	strbuf_printf(t, "<data value=%" PRIu64 ">%s</data>", n, human_bytes(text, n));
 }
 
-static void put_seconds(struct strbuf *t, uint64_t s)
+void status_html_seconds(struct strbuf *t, uint64_t s)
 {
 	char text[HUMAN_SIZE];
 
@@ -83,7 +82,7 @@ static void fact_end(struct strbuf *t)
 static void fact_count(struct strbuf *t, const char *id, const char *name, int64_t n)
 {
 	fact_begin(t, id, name);
-	put_count(t, n);
+	status_html_count(t, n);
 	fact_end(t);
 }
 
@@ -143,13 +142,14 @@ static void tiles(struct strbuf *t, const struct look *l)
 {
 	strbuf_add(t, SLICE("<dl class=tiles><div class=wide><dt>Requests per second</dt>"
 			    "<dd id=rate>"));
-	put_count(t, l->recent.requests);
+	status_html_count(t, l->recent.requests);
 	strbuf_add(t, SLICE("</dd><dd class=spark id=spark>"));
 	spark(t, l->head);
 	fact_end(t);
-	fact_count(t, "connections", "Connections", total(l, COUNTER_connections));
+	fact_count(t, "connections", "<a href=\"/status/connections\">Connections</a>",
+		total(l, COUNTER_connections));
 	fact_begin(t, "sent", "Sent per second");
-	put_bytes(t, l->recent.bytes_out);
+	status_html_bytes(t, l->recent.bytes_out);
 	fact_end(t);
 	fact_begin(t, "p50", "First byte after");
 	put_quantile(t, &l->recent, 0.5);
@@ -191,7 +191,7 @@ static void server(struct strbuf *t, const struct look *l)
 	strbuf_add(t, SLICE("<section aria-labelledby=server><h2 id=server>Server</h2><dl>"));
 	fact_text(t, "version", "version", PACKAGE_VERSION);
 	fact_begin(t, "uptime", "up for");
-	put_seconds(t, l->now > l->head->started ? l->now - l->head->started : 0);
+	status_html_seconds(t, l->now > l->head->started ? l->now - l->head->started : 0);
 	fact_end(t);
 	fact_count(t, "generation", "generation", BOARD_LOAD(l->head->generation));
 	fact_text(t, "dispatch", "dispatch", conf_dispatch_name(BOARD_LOAD(l->head->dispatch)));
@@ -210,12 +210,12 @@ static void cache(struct strbuf *t, const struct look *l)
 	fact_count(t, "image", "image", (int64_t)image);
 	fact_begin(t, "age", "its age");
 	if (image != 0)
-		put_seconds(t, l->now > at ? l->now - at : 0);
+		status_html_seconds(t, l->now > at ? l->now - at : 0);
 	else
 		strbuf_add(t, SLICE("\u2013"));
 	fact_end(t);
 	fact_begin(t, "size", "its size");
-	put_bytes(t, BOARD_LOAD(h->image_size));
+	status_html_bytes(t, BOARD_LOAD(h->image_size));
 	fact_end(t);
 	fact_count(t, "files", "files", (int64_t)BOARD_LOAD(h->cache.v[CACHE_FACT_entries]));
 	fact_count(t, "pending", "to be read", (int64_t)BOARD_LOAD(h->cache.v[CACHE_FACT_pending]));
@@ -227,7 +227,7 @@ static void cache(struct strbuf *t, const struct look *l)
 static void cell(struct strbuf *t, int64_t n)
 {
 	strbuf_add(t, SLICE("<td>"));
-	put_count(t, n);
+	status_html_count(t, n);
 }
 
 /* Puts a row, and adds what the worker counted to the sums. */
@@ -273,7 +273,7 @@ static void workers(struct strbuf *t, const struct look *l)
 
 /* --- the last lines --------------------------------------------------------------------------- */
 
-static void put_time(struct strbuf *t, uint64_t ms)
+void status_html_time(struct strbuf *t, uint64_t ms)
 {
 	time_t s = (time_t)(ms / 1000);
 	char stamp[32] = "", day[16] = "", hour[16] = "";
@@ -292,7 +292,7 @@ static void put_line(struct strbuf *t, const struct board_line *line)
 	const char *level = log_level_name((enum log_level)line->level);
 
 	strbuf_add(t, SLICE("<li>"));
-	put_time(t, line->ms);
+	status_html_time(t, line->ms);
 	strbuf_printf(t, " <span class=%s>%s</span> <span class=who>", level, level);
 	strbuf_html(t, slice_str(line->who));
 	strbuf_add(t, SLICE("</span> <p>"));
@@ -335,7 +335,7 @@ void status_html(const struct board *b, struct strbuf *t)
 
 	board_read(b, TRIES, look_at_workers, &l);
 	strbuf_add(t, SLICE("<p class=stamp id=stamp>"));
-	put_time(t, l.now * 1000);
+	status_html_time(t, l.now * 1000);
 	strbuf_add(t, SLICE(" UTC</p>"));
 	tiles(t, &l);
 	workers(t, &l);

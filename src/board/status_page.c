@@ -5,7 +5,8 @@
  * elements that have an id. A change of style or script changes its hash in the policy, which
  * tests/system/test_49_status.py computes.
  */
-#include "board/admin.h"
+#include "board/status_page.h"
+
 #include "board/status_html.h"
 #include "http/page.h"
 
@@ -68,8 +69,9 @@ static const char style[] =
 	"thead th{color:var(--dim);font-size:.875rem;font-weight:500}\n"
 	"tbody th{font-weight:600}\n"
 	"th:nth-child(1),th:nth-child(2),td:nth-child(2){text-align:left}\n"
+	".texts th,.texts td{text-align:left}\n"
 	".up{color:var(--up)}.drain,.boot,.warn{color:var(--warn)}"
-	".unknown,.error,.alert{color:var(--bad)}\n"
+	".unknown,.error,.alert,.bad{color:var(--bad)}\n"
 	".columns{display:grid;grid-template-columns:repeat(3,1fr);column-gap:3rem}\n"
 	".columns dl>div{display:flex;justify-content:space-between;gap:1rem;"
 	"padding:.3rem 0;border-bottom:1px solid var(--line)}\n"
@@ -133,21 +135,33 @@ static const char script[] =
 static const struct slice policy = SLICE_LIT(
 	"default-src 'none'; img-src data:; "
 	"style-src 'sha256-uDPsxug/kg12YBBpy+BnzXFW5vnGkkPOyV90y4j7RtA=' "
-	"'sha256-kFhxdWzIiCcYNIQRZnt/3cTSZwbWIZaA58U+BbNdo+Y='; "
+	"'sha256-BXsqmU2bUbCcl36NYakT1sh2iNrub2YzJ8AzVaQSvjA='; "
 	"script-src 'sha256-7wyQ0CIUqrN7krX/LquZHA8FtENWgQhYjAeuoL3iNo8='; connect-src 'self'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
+void status_page_begin(struct strbuf *t, const char *title)
+{
+	strbuf_printf(t, "%sh2d: %s</title>\n<style>%s</style>\n</head>\n<body>\n", page_head,
+		title, style);
+}
+
+void status_page_reply(struct h2d_req *req, struct strbuf *t)
+{
+	strbuf_add(t, SLICE("</body>\n</html>\n"));
+	reply_add(req, SLICE("content-security-policy"), policy);
+	admin_reply(req, "text/html; charset=utf-8", t);
+}
+
 static void write_page(struct h2d_req *req, struct strbuf *t)
 {
-	strbuf_printf(
-		t, "%sh2d: status</title>\n<style>%s</style>\n</head>\n<body>\n", page_head, style);
+	status_page_begin(t, "status");
 	strbuf_add(t, SLICE("<header><h1>h2d</h1><p id=state role=status>As it was when it was "
 			    "asked for</p><button id=pause type=button hidden>Pause</button>"
 			    "</header>\n<main>\n"));
 	status_html(req->env->admin->board, t);
 	strbuf_add(t, SLICE("\n<footer>For programs: <a href=\"/status.json\">/status.json</a>"
 			    "</footer>\n</main>\n"));
-	strbuf_printf(t, "<script>%s</script>\n</body>\n</html>\n", script);
+	strbuf_printf(t, "<script>%s</script>\n", script);
 }
 
 static void start(struct h2d_req *req, void *state)
@@ -156,8 +170,7 @@ static void start(struct h2d_req *req, void *state)
 
 	(void)state;
 	write_page(req, &t);
-	reply_add(req, SLICE("content-security-policy"), policy);
-	admin_reply(req, "text/html; charset=utf-8", &t);
+	status_page_reply(req, &t);
 }
 
 const struct h2d_handler h2d_handler_status_page = {

@@ -55,7 +55,7 @@ static bool flush(struct child *c)
 {
 	/* Loans come behind DUE_SERVE: a process that does not serve yet has no use for one. */
 	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_SOCKETS,
-		DUE_LOANS, DUE_UNLISTEN, DUE_DRAIN };
+		DUE_LOANS, DUE_UNLISTEN, DUE_DRAIN, DUE_SHOW };
 
 	if (!c->ctl.active)
 		c->due = 0;

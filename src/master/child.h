@@ -24,6 +24,7 @@ enum {
 	DUE_UNLISTEN = 32,
 	DUE_SERVE = 64,
 	DUE_SOCKETS = 128,
+	DUE_SHOW = 256,
 };
 
 /* Whom child reports to. */

@@ -69,7 +69,7 @@ const struct child_kind child_kinds[] = {
 		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_ACCESS_LOGS | CHILD_IMAGES |
 			CHILD_KEEPERS | CHILD_KEYS | CHILD_INBOX | CHILD_SERVE,
 		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN) | CHILD_SAYS(CTL_LINE) |
-			CHILD_SAYS(CTL_FULL),
+			CHILD_SAYS(CTL_FULL) | CHILD_SAYS(CTL_SHOW),
 		.awaited = true,
 		.restart = { .first = 1000, .most = 60000, .last = 50 },
 		.expendable = 50,

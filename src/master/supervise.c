@@ -206,6 +206,22 @@ static void set_full(struct child *c, bool full)
 	loan_offer(c->gen);
 }
 
+/* Has the other workers show their connections. One that has gone mad keeps none busy with it. */
+static void show(const struct child *asker)
+{
+	struct master *m = asker->gen->master;
+	uint64_t now = clock_ms();
+
+	if (now - m->shown_ms < BOARD_CONNS_MS)
+		return;
+	m->shown_ms = now;
+	LIST_FOREACH(node, &m->gens) {
+		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+			if (c != asker && c->pid != 0 && c->kind->board)
+				child_send(c, DUE_SHOW);
+	}
+}
+
 static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct master *m = c->gen->master;
@@ -218,6 +234,8 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 		last_lines_said(&m->board->head.lines, c, msg);
 	if (msg->type == CTL_FULL)
 		set_full(c, msg->arg != 0);
+	if (msg->type == CTL_SHOW)
+		show(c);
 	if (msg->type == CTL_CACHE) {
 		c->gen->facts = msg->facts;
 		gen_show(m->current, &m->board->head);
@@ -233,6 +251,11 @@ static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds
 		return loan_fill(c, msg, fds, nfds);
 	if (due == DUE_SOCKETS)
 		return mend_fill(c, msg, fds, nfds);
+	if (due == DUE_SHOW) {
+		*msg = (struct ctl_msg){ .type = CTL_SHOW };
+		*nfds = 0;
+		return true;
+	}
 	if (due == DUE_UNLISTEN) {
 		*nfds = 0;
 		return shrink_fill(c, msg);

@@ -29,6 +29,7 @@ enum ctl_type {
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */
 	CTL_LINE, /* child → master: it has logged line; arg: its enum log_level */
+	CTL_SHOW, /* worker → master → the other workers: show your connections on the scoreboard */
 };
 
 enum { CTL_LINE_SIZE = 256, CTL_LINES_PER_SECOND = 16 };

@@ -18,6 +18,7 @@
 #include "request/account.h"
 #include "request/auth_queue.h"
 #include "server/http_env.h"
+#include "server/worker_conns.h"
 #include "server/worker_leave.h"
 #include "server/worker_load.h"
 #include "server/worker_orders.h"
@@ -161,6 +162,11 @@ static bool image_fresh(struct admin *admin)
 	return files_image_fresh(LIST_ENTRY(admin, struct worker, admin)->files);
 }
 
+static void show_connections(struct admin *admin)
+{
+	worker_conns_ask(LIST_ENTRY(admin, struct worker, admin));
+}
+
 static void ask(void *ctx, struct lender *lender)
 {
 	struct worker *w = ctx;
@@ -223,7 +229,11 @@ static int start_http(struct worker *w)
 		return -1;
 	w->http.traced = log_max >= LEVEL_DEBUG;
 	w->http.timed = w->access_logs.timed;
-	w->admin = (struct admin){ .board = w->args->board, .image_fresh = image_fresh };
+	w->admin = (struct admin){
+		.board = w->args->board,
+		.image_fresh = image_fresh,
+		.show_connections = show_connections,
+	};
 	w->http.admin = &w->admin;
 	w->http.finished = finished;
 	w->http.owner = w;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/worker_conns.h"
 #include "server/worker_leave.h"
 
 static uint64_t shutdown_ms(const struct worker *w)
@@ -79,6 +80,9 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		return 0;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
+		return 0;
+	case CTL_SHOW:
+		worker_conns_show(w);
 		return 0;
 	default:
 		return ctl_link_unknown(msg);

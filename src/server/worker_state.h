@@ -69,9 +69,10 @@ struct worker {
 	struct worker_load load;
 	struct worker_trim trim;
 	struct recent recent;
-	enum board_state state; /* worker_go() alone writes it */
-	struct timer second;    /* the date field */
-	struct timer deadline;  /* of a drain */
+	uint64_t conns_asked_ms; /* clock_ms(), worker_conns' own; 0: never */
+	enum board_state state;  /* worker_go() alone writes it */
+	struct timer second;     /* the date field */
+	struct timer deadline;   /* of a drain */
 	struct access_logs access_logs;
 	char date[DATE_LEN + 1];
 };

@@ -141,7 +141,7 @@ def test_page(h2d, ask):
 	assert policy["script-src"].split() == [hashed(script) for script in scripts] and len(scripts) == 1
 	assert page.count('<link rel="icon" href="data:,">') == 1
 	assert not re.findall(r"<(?:link(?! rel=.icon)|img|iframe)| (?:src|style|on\w+)=|https?:|http-equiv", page)
-	assert re.findall(' href="([^"]*)"', page) == ["data:,", "/status.json"]
+	assert re.findall(' href="([^"]*)"', page) == ["data:,", "/status/connections", "/status.json"]
 	for part in ('lang="en"', 'name="viewport"', "prefers-color-scheme:dark", "prefers-reduced-motion", "aria-label",
 			"tabular-nums", "<main>", "None since the start." if os.geteuid() else "no user is configured"):
 		assert part in page, part

@@ -1,0 +1,286 @@
+/*
+ * status_connections: GET /status/connections on admin listeners: each live connection of each
+ * worker and what it waits for, as a table for people; /status/connections.json, for programs. A
+ * connection is known to its own worker alone: the worker that is asked has the others show theirs
+ * (board_conns.h), and answers when they have, or after a second. A worker that has not shown them
+ * by then is named: its loop stands still, which is what its clients wait for.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json_out.h"
+#include "board/status_html.h"
+#include "board/status_page.h"
+
+enum { LOOK_MS = 10, PATIENCE_MS = 1000 };
+
+/* A request that waits for the workers. */
+struct asked {
+	struct h2d_timer *timer;
+	uint64_t at_ms;
+};
+
+/* A form of the answer: how it begins, goes on with each worker (conns NULL: it has shown none) and
+ * is sent. */
+struct form {
+	void (*begin)(struct strbuf *t);
+	void (*worker)(
+		struct strbuf *t, const struct board_slot *s, const struct board_conns *conns);
+	void (*end)(struct h2d_req *req, struct strbuf *t);
+};
+
+/* --- for programs ----------------------------------------------------------------------------- */
+
+static void json_head(struct strbuf *t)
+{
+	struct timespec wall = clock_wall();
+
+	json_begin(t, NULL, '{');
+	json_unsigned(t, "time", (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000);
+	json_begin(t, "workers", '[');
+}
+
+/* Puts the names in a text, which have ", " between them, as a list. */
+static void json_names(struct strbuf *t, const char *name, const char *text)
+{
+	char one[sizeof(((struct board_conn *)NULL)->flags)];
+
+	json_begin(t, name, '[');
+	while (*text != '\0') {
+		size_t n = strcspn(text, ",");
+
+		memcpy(one, text, n);
+		one[n] = '\0';
+		json_text(t, NULL, one);
+		text += n;
+		text += strspn(text, ", ");
+	}
+	json_end(t, ']');
+}
+
+static void json_connection(struct strbuf *t, const struct board_conn *c)
+{
+	json_begin(t, NULL, '{');
+	json_text(t, "client", c->client);
+	json_text(t, "protocol", c->protocol);
+	json_text(t, "transport", c->transport);
+	json_text(t, "state", c->state);
+	json_text(t, "waits_for", c->waits);
+	json_text(t, "streams_wait_for", c->streams_wait);
+	if (c->left_ms == UINT64_MAX)
+		json_plain(t, "left_ms", "null");
+	else
+		json_unsigned(t, "left_ms", c->left_ms);
+	json_names(t, "flags", c->flags);
+	json_unsigned(t, "age_ms", c->age_ms);
+	json_unsigned(t, "streams", c->streams);
+	json_unsigned(t, "requests", c->requests);
+	json_unsigned(t, "bytes_in", c->bytes_in);
+	json_unsigned(t, "bytes_out", c->bytes_out);
+	json_unsigned(t, "unread", c->unread);
+	json_unsigned(t, "held", c->held);
+	json_unsigned(t, "queued", c->queued);
+	json_end(t, '}');
+}
+
+static void json_worker(
+	struct strbuf *t, const struct board_slot *s, const struct board_conns *conns)
+{
+	unsigned n = conns != NULL ? conns->n : 0;
+
+	json_begin(t, NULL, '{');
+	json_unsigned(t, "slot", BOARD_LOAD(s->slot));
+	json_signed(t, "pid", BOARD_LOAD(s->pid));
+	json_unsigned(t, "generation", BOARD_LOAD(s->generation));
+	json_plain(t, "answers", conns != NULL ? "true" : "false");
+	json_unsigned(t, "left_out", conns != NULL ? conns->live - n : 0);
+	json_begin(t, "connections", '[');
+	for (unsigned i = 0; i < n; i++)
+		json_connection(t, &conns->v[i]);
+	json_end(t, ']');
+	json_end(t, '}');
+}
+
+static void json_send(struct h2d_req *req, struct strbuf *t)
+{
+	strbuf_add(t, SLICE("]}\n"));
+	admin_reply(req, "application/json", t);
+}
+
+static const struct form json = { json_head, json_worker, json_send };
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void html_head(struct strbuf *t)
+{
+	static const char *const columns[] = { "Client", "Worker", "Protocol", "State", "Waits for",
+		"Its streams wait", "Age", "Streams", "Requests", "Received", "Sent", "Unread",
+		"Held", "Queued", "Flags" };
+
+	status_page_begin(t, "connections");
+	strbuf_add(t, SLICE("<main>\n<h1>Connections</h1><p class=stamp>"));
+	status_html_time(t, (uint64_t)clock_wall().tv_sec * 1000);
+	strbuf_add(
+		t, SLICE(" UTC</p><div class=\"scroll texts\" role=region aria-label=Connections "
+			 "tabindex=0><table><thead><tr>"));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		strbuf_printf(t, "<th scope=col>%s", columns[i]);
+	strbuf_add(t, SLICE("</thead><tbody>"));
+}
+
+static void html_text(struct strbuf *t, const char *text)
+{
+	strbuf_add(t, SLICE("<td>"));
+	strbuf_html(t, slice_str(text));
+}
+
+static void html_bytes(struct strbuf *t, uint64_t n)
+{
+	strbuf_add(t, SLICE("<td>"));
+	status_html_bytes(t, n);
+}
+
+static void html_seconds(struct strbuf *t, uint64_t ms)
+{
+	status_html_seconds(t, ms / 1000);
+}
+
+static void html_connection(
+	struct strbuf *t, const struct board_slot *s, const struct board_conn *c)
+{
+	strbuf_add(t, SLICE("<tr><th scope=row>"));
+	strbuf_html(t, slice_str(c->client));
+	strbuf_printf(t, "<td>%" PRIu32, BOARD_LOAD(s->slot));
+	html_text(t, c->protocol);
+	strbuf_printf(t, " %s", c->protocol[0] != '\0' ? "over " : "");
+	strbuf_html(t, slice_str(c->transport));
+	html_text(t, c->state);
+	html_text(t, c->waits);
+	if (c->left_ms != UINT64_MAX) {
+		strbuf_add(t, SLICE(", for "));
+		html_seconds(t, c->left_ms);
+		strbuf_add(t, SLICE(" at most"));
+	}
+	html_text(t, c->streams_wait);
+	strbuf_add(t, SLICE("<td>"));
+	html_seconds(t, c->age_ms);
+	strbuf_printf(t, "<td>%" PRIu32 "<td>%" PRIu64, c->streams, c->requests);
+	html_bytes(t, c->bytes_in);
+	html_bytes(t, c->bytes_out);
+	html_bytes(t, c->unread);
+	html_bytes(t, c->held);
+	html_bytes(t, c->queued);
+	html_text(t, c->flags);
+}
+
+static void html_worker(
+	struct strbuf *t, const struct board_slot *s, const struct board_conns *conns)
+{
+	uint32_t slot = BOARD_LOAD(s->slot);
+
+	for (unsigned i = 0; conns != NULL && i < conns->n; i++)
+		html_connection(t, s, &conns->v[i]);
+	if (conns == NULL)
+		strbuf_printf(t,
+			"<tr class=bad><td colspan=15>Worker %" PRIu32 " (process %" PRId32
+			") does not answer: it stands still, and its clients wait for that.",
+			slot, BOARD_LOAD(s->pid));
+	else if (conns->live > conns->n)
+		strbuf_printf(t,
+			"<tr><td colspan=15>%" PRIu32 " more of worker %" PRIu32 " are not shown.",
+			conns->live - conns->n, slot);
+}
+
+static void html_send(struct h2d_req *req, struct strbuf *t)
+{
+	strbuf_add(t,
+		SLICE("</tbody></table></div><footer>For programs: <a "
+		      "href=\"/status/connections.json\">/status/connections.json</a>. The server: "
+		      "<a href=\"/status\">/status</a></footer>\n</main>\n"));
+	status_page_reply(req, t);
+}
+
+static const struct form html = { html_head, html_worker, html_send };
+
+/* --- the workers ------------------------------------------------------------------------------ */
+
+/* A table that is not older will do. */
+static uint64_t since(const struct asked *a)
+{
+	return a->at_ms > BOARD_CONNS_MS ? a->at_ms - BOARD_CONNS_MS : 1;
+}
+
+static const struct board_conns *table_of(const struct board *b, const struct board_slot *s)
+{
+	return &b->conns[s - b->slots];
+}
+
+/* The next worker that may have connections: none that is being put together has. */
+static const struct board_slot *next_worker(const struct board *b, unsigned *i)
+{
+	const struct board_slot *s;
+
+	do
+		s = board_next(b, i);
+	while (s != NULL && BOARD_LOAD(s->state) == BOARD_BOOT);
+	return s;
+}
+
+static bool all_have_shown(const struct board *b, uint64_t since_ms)
+{
+	const struct board_slot *s;
+
+	for (unsigned i = 0; (s = next_worker(b, &i)) != NULL;)
+		if (BOARD_LOAD(table_of(b, s)->at_ms) < since_ms)
+			return false;
+	return true;
+}
+
+static void answer(struct h2d_req *req, const struct asked *a)
+{
+	const struct board *b = req->env->admin->board;
+	const struct form *form =
+		slice_eq(req->path, SLICE("/status/connections.json")) ? &json : &html;
+	struct board_conns *copy = malloc(sizeof(*copy));
+	const struct board_slot *s;
+	struct strbuf t = { .failed = copy == NULL };
+
+	form->begin(&t);
+	for (unsigned i = 0; copy != NULL && (s = next_worker(b, &i)) != NULL;)
+		form->worker(&t, s, board_conns_read(copy, table_of(b, s), since(a)) ? copy : NULL);
+	free(copy);
+	form->end(req, &t);
+}
+
+/* Asks again each time: what was asked too soon, or found a queue full, was not heard. */
+static void look(struct h2d_req *req, void *state)
+{
+	struct asked *a = state;
+	struct admin *admin = req->env->admin;
+
+	admin->show_connections(admin);
+	if (all_have_shown(admin->board, since(a)) || clock_ms() - a->at_ms >= PATIENCE_MS)
+		answer(req, a);
+	else
+		h2d_timer_set(a->timer, LOOK_MS);
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	struct asked *a = state;
+
+	a->at_ms = clock_ms();
+	a->timer = h2d_timer_new(req, look);
+	if (a->timer == NULL)
+		h2d_reply_error(req, 503);
+	else
+		look(req, a);
+}
+
+const struct h2d_handler h2d_handler_status_connections = {
+	.name = "status_connections",
+	.state_size = sizeof(struct asked),
+	.scope = H2D_ON_ADMIN,
+	.start = start,
+};

@@ -1,0 +1,120 @@
+/*
+ * worker_conns: makes the rows of the worker's connections, in words: what a session tells of
+ * itself (session_look()). Called when somebody asks for /status/connections; nothing is done for
+ * that page at any other time.
+ */
+#include "server/worker_conns.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "server/worker_state.h"
+
+enum { ASK_MS = BOARD_CONNS_MS / 2 }; /* however many admin requests wait for the others */
+
+/* Puts a text into a row, which is zeroed: in lower case, as /status.json has states. */
+static void put_lower(char *to, size_t size, const char *text)
+{
+	for (size_t i = 0; i < size - 1 && text[i] != '\0'; i++)
+		to[i] = (char)tolower((unsigned char)text[i]);
+}
+
+/* The flags of the session, then those that all kinds have. */
+static void put_flags(struct board_conn *row, const struct session_look *look)
+{
+	const struct {
+		bool is;
+		const char *name;
+	} more[] = {
+		{ look->told.full, "full" },
+		{ !look->heard, "silent" },
+		{ look->leaving, "leaving" },
+		{ look->admin, "admin" },
+	};
+	char text[FLAGS_TEXT + 64];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", look->flags);
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (more[i].is)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? ", " : "",
+				more[i].name);
+	put_lower(row->flags, sizeof(row->flags), text);
+}
+
+static void put_row(struct board_conn *row, const struct session_look *look)
+{
+	char why[PROTO_TOLD_TEXT];
+
+	addr_format(look->peer, row->client, sizeof(row->client));
+	snprintf(row->protocol, sizeof(row->protocol), "%s",
+		look->protocol != NULL ? look->protocol : "");
+	snprintf(row->transport, sizeof(row->transport), "%s", look->transport);
+	put_lower(row->state, sizeof(row->state), look->state);
+	snprintf(row->waits, sizeof(row->waits), "%s", look->waits_for);
+	snprintf(row->streams_wait, sizeof(row->streams_wait), "%s",
+		proto_told_text(&look->told, why));
+	put_flags(row, look);
+	row->age_ms = look->age_ms;
+	row->left_ms = look->left_ms;
+	row->requests = look->requests;
+	row->bytes_in = look->bytes_in;
+	row->bytes_out = look->bytes_out;
+	row->streams = look->streams;
+	row->unread = (uint32_t)look->unread;
+	row->held = (uint32_t)(look->held + look->told.held);
+	row->queued = (uint32_t)look->queued;
+}
+
+static bool is_idle(const struct session *s)
+{
+	return session_speaks(s) && s->need.wait == PROTO_IDLE;
+}
+
+/* Puts the idle ones, or the others, as far as there is room for them; how many they are. */
+static unsigned put_those(struct board_conns *t, const struct sessions *all, bool idle)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &all->live) {
+		struct session *s = LIST_ENTRY(node, struct session, node);
+		struct session_look look;
+		struct board_conn *row;
+
+		if (is_idle(s) != idle || s->state == SESSION_DEAD)
+			continue;
+		n++;
+		row = board_conns_add(t);
+		if (row == NULL)
+			continue;
+		session_look(s, &look);
+		put_row(row, &look);
+	}
+	return n;
+}
+
+void worker_conns_show(struct worker *w)
+{
+	struct board_conns *t = board_conns_of(w->args->board, w->args->board_slot);
+
+	unsigned live;
+
+	board_conns_begin(t);
+	/* An idle one hangs in nothing: such are left out first. */
+	live = put_those(t, &w->sessions, false);
+	live += put_those(t, &w->sessions, true);
+	board_conns_end(t, live, clock_ms());
+}
+
+void worker_conns_ask(struct worker *w)
+{
+	uint64_t now = clock_ms();
+
+	if (w->conns_asked_ms != 0 && now - w->conns_asked_ms < ASK_MS)
+		return;
+	w->conns_asked_ms = now;
+	worker_conns_show(w);
+	/* A queue that is full, or a master that is gone: who asks does so again, or answers
+	 * without the others. */
+	ctl_send(w->args->ctl, &(struct ctl_msg){ .type = CTL_SHOW }, NULL, 0);
+}

@@ -1,0 +1,185 @@
+"""/status/connections: a client that hangs is named there, with what it waits for, whatever it hangs in."""
+import contextlib
+import json
+import os
+import re
+import signal
+
+import pytest
+from h2.settings import SettingCodes
+
+import client
+from procs import wait_for
+from users import BCRYPT, basic, hashed, put_users
+
+BIG = 32 << 20  # more than the buffers of two sockets take
+WIDE = {SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1}
+SHUT = {SettingCodes.INITIAL_WINDOW_SIZE: 0}
+
+
+def look(server, path="/status/connections.json"):
+	with client.Client.unix(server.admin_path) as c:
+		answer = c.get(path)
+	assert answer.status == 200 and answer.get("cache-control") == "no-store"
+	return answer.body.decode()
+
+
+def connections(server):
+	"""{address of the client: its connection}, of all workers; those of unix sockets are left out."""
+	found = {}
+	for worker in json.loads(look(server))["workers"]:
+		assert worker["answers"] and worker["left_out"] == 0
+		for c in worker["connections"]:
+			found[c["client"]] = dict(c, slot=worker["slot"], generation=worker["generation"])
+	return found
+
+
+def name_of(c):
+	sock = getattr(c, "sock", c)
+	return "%s:%d" % sock.getsockname()
+
+
+def hang(server, c, **want):
+	"""Until the page says so of that client; what it says."""
+	def said():
+		found = connections(server).get(name_of(c))
+		return found if found and all(found[key] == value for key, value in want.items()) else None
+	return wait_for(said, said="%s: %s" % (name_of(c), want))
+
+
+@pytest.fixture
+def dispatched(h2d, dispatch):
+	"""Two workers, a large file, a password whose check takes a quarter of a second, uploads."""
+	server = h2d.new(dispatch=dispatch, workers=2, conf="shutdown-timeout = 300")
+	with open(os.path.join(server.root, "big"), "wb") as f:
+		f.truncate(BIG)
+	os.mkdir(os.path.join(server.root, "files"))
+	os.chmod(os.path.join(server.root, "files"), 0o777)
+	users = put_users(server, anna=hashed("sesame", BCRYPT % 12))
+	server.write_conf('shutdown-timeout = 300', server='upload-dir = "files"  upload-public = true '
+		'location "/in" { auth-basic-file = "%s" }' % users)
+	return server.start()
+
+
+@pytest.fixture(params=["reuseport", "acceptor"])
+def dispatch(request):
+	return request.param
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"])
+def test_hangs(dispatched, how, protocol):
+	"""Each of them in its own way, all at once."""
+	server = dispatched
+
+	def open_(**options):
+		if protocol == "h1":
+			options.pop("settings", None), options.pop("credit", None)
+			return stack.enter_context(server.h1(how))
+		c = stack.enter_context(server.connect(how, **options))
+		c.window(2**31 - 1 - 65535)
+		return c
+
+	with contextlib.ExitStack() as stack:
+		unread, body, idle = open_(settings=WIDE, credit=False), open_(), open_()
+		silent = stack.enter_context(client.tcp_socket(server.ports[how]))
+		unread.send(path="/big")
+		if protocol == "h1":
+			body.send_bytes(b"PUT /files/x HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n")
+		else:
+			body.send("PUT", "/files/x", [("content-length", "10")], end=False)
+		assert idle.get("/").status == 200
+		said = hang(server, unread, waits_for="the peer to read", streams_wait_for="1 for the connection")
+		assert "blocked" in said["flags"] and 0 < said["left_ms"] <= 60000
+		assert how == "tls" or said["queued"] > 0
+		assert (said["protocol"], said["transport"]) == (protocol, how)
+		assert (said["streams"], said["requests"]) == (1, 1) and 65536 < said["bytes_out"] < BIG
+		hang(server, body, waits_for="the request body" if protocol == "h1" else "its requests",
+			streams_wait_for="1 for its body")
+		said = hang(server, idle, waits_for="a request", state="open")
+		assert said["streams"] == 0 and said["requests"] == 1 and said["streams_wait_for"] == ""
+		said = hang(server, silent, waits_for="the handshake" if how == "tls" else "the header section",
+			protocol="", requests=0)
+		assert "silent" in said["flags"] and said["state"] == ("handshake" if how == "tls" else "open")
+		if protocol == "h2":
+			shut = stack.enter_context(server.connect(how, settings=SHUT))
+			shut.send(path="/big")
+			said = hang(server, shut, streams_wait_for="1 for the peer's credit")
+			assert said["queued"] == 0
+		# More guesses than a second is enough for, whichever worker has them.
+		guesses = [open_() for _ in range(24)]
+		for n, c in enumerate(guesses):
+			c.send(path="/in", headers=basic("anna", "guess %d" % n))
+		def in_line():
+			found = connections(server)
+			return any(found[name_of(c)]["streams_wait_for"] == "1 for its turn"
+				and found[name_of(c)]["left_ms"] is None for c in guesses if name_of(c) in found)
+		wait_for(in_line, said="a guess in line")
+
+
+def test_of_every_generation(dispatched):
+	"""A download that holds up the end of an old worker is there, beside the new worker's."""
+	server = dispatched
+	with server.h1() as c:
+		c.send(path="/big")
+		assert hang(server, c, waits_for="the peer to read")["generation"] == 1
+		server.baseline = None
+		server.reload()
+		said = hang(server, c, state="drain")
+		assert said["generation"] == 1
+		with server.connect() as new:
+			assert new.get("/").status == 200
+			assert hang(server, new, waits_for="a request")["generation"] == 2
+
+
+def test_a_worker_that_stands_still(h2d):
+	"""Whose clients hang for that: it is named, and the others are shown all the same."""
+	server = h2d(workers=2, listens=("tcp",), conf="worker-watchdog = 300")
+	with client.Client.unix(server.admin_path) as admin:
+		mine = next(w["slot"] for w in json.loads(admin.get("/status/connections.json").body)["workers"]
+			if w["connections"])
+		other = server.live_workers()[1 - mine]["pid"]
+		os.kill(other, signal.SIGSTOP)
+		try:
+			def said():
+				workers = json.loads(admin.get("/status/connections.json").body)["workers"]
+				return {w["slot"]: w["answers"] for w in workers} == {mine: True, 1 - mine: False}
+			wait_for(said, said="it is named") # what it has shown is taken for a tenth of a second
+			page = admin.get("/status/connections").body.decode()
+		finally:
+			os.kill(other, signal.SIGCONT)
+		assert "Worker %d (process %d) does not answer" % (1 - mine, other) in page
+
+
+def test_more_than_fit(h2d):
+	"""Idle ones are left out first; how many is said."""
+	server = h2d(workers=1, listens=("tcp",), files={"big": "x" * (8 << 20)})
+	idle = server.asked(300)
+	with server.h1() as c:
+		c.send(path="/big")
+		def said():
+			worker = json.loads(look(server))["workers"][0]
+			mine = [found for found in worker["connections"] if found["client"] == name_of(c)]
+			return worker if mine and mine[0]["waits_for"] == "the peer to read" else None
+		worker = wait_for(said)
+		page = look(server, "/status/connections")
+	assert len(worker["connections"]) == 255 and worker["left_out"] in (47, 48)
+	assert re.search(r"4[78] more of worker 0 are not shown", page)
+	for raw in idle:
+		raw.close()
+
+
+def test_page(site):
+	"""A table of the same, linked from /status; on admin listeners alone."""
+	with site.connect() as c, client.Client.unix(site.admin_path) as admin:
+		assert c.get("/").status == 200
+		for path in ("/status/connections", "/status/connections.json"):
+			assert c.get(path).status == 404
+		page = admin.get("/status/connections")
+		assert page.get("content-type") == "text/html; charset=utf-8"
+		row = re.search(r"<th scope=row>%s<td>0<td>h2 over tcp<td>open<td>a request, for (.*?) at most"
+			% re.escape(name_of(c)), page.body.decode())
+		assert row, page.body
+		assert ' href="/status/connections"' in admin.get("/status").body.decode()
+		assert page.get("content-security-policy") == admin.get("/status").get("content-security-policy")
+		head = admin.request("HEAD", "/status/connections")
+		assert head.status == 200 and head.body == b""
