@@ -39,6 +39,7 @@ struct target {
 	bool wait;          /* for the generation that a reload replaces to be gone */
 	struct stat status; /* of the status file, before its master is looked for; zeros: there was
 			       none */
+	struct stat named;  /* of the pid file, when the master was found */
 };
 
 static const struct {
@@ -244,22 +245,40 @@ static void let_go(struct target *t)
 	t->pidfd = -1;
 }
 
-static struct stat status_file(const struct target *t)
+/* The pid file, or with ".status" the status file. */
+static struct stat look_at(const struct target *t, const char *suffix)
 {
 	char path[PATH_MAX + sizeof(".status")];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s.status", t->pid_file);
+	snprintf(path, sizeof(path), "%s%s", t->pid_file, suffix);
 	return stat(path, &st) == 0 ? st : (struct stat){ 0 };
 }
 
-/* Each version of it is a file of its own. */
+static bool differ(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+	       a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+/* Each version of the status file is a file of its own. */
 static bool is_written(const struct target *t)
 {
-	struct stat now = status_file(t);
+	struct stat now = look_at(t, ".status");
 
-	return now.st_ino != t->status.st_ino || now.st_mtim.tv_sec != t->status.st_mtim.tv_sec ||
-	       now.st_mtim.tv_nsec != t->status.st_mtim.tv_nsec;
+	return differ(&now, &t->status);
+}
+
+/* A master that has done something and cannot write the status file leaves a new time at the pid
+ * file: see outcome_end(). */
+static int look_for_silence(const struct target *t)
+{
+	struct stat now = look_at(t, "");
+
+	if (!differ(&now, &t->named) || is_written(t) || pidfile_holder(t->pid_file) != t->asked)
+		return 0;
+	fprintf(stderr, "h2d: nobody writes %s.status, see the log\n", t->pid_file);
+	return 1;
 }
 
 /*
@@ -305,7 +324,7 @@ static int wait_outcome(struct target *t, int signo, uint32_t before)
 			fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
 			return 1;
 		}
-		rc = gone ? follow(t, &s, before) : 0;
+		rc = gone ? follow(t, &s, before) : look_for_silence(t);
 		if (rc != 0)
 			return rc;
 	}
@@ -334,6 +353,7 @@ static int request(struct target *t, int signo)
 		return 1;
 	}
 	t->asked = t->pid;
+	t->named = look_at(t, "");
 	rc = send_signal(t, signo);
 	return rc != 0 ? rc : wait_outcome(t, signo, s.running > s.request ? s.running : s.request);
 }
@@ -352,7 +372,7 @@ static int ask(struct target *t, int signo)
 {
 	int rc = 1;
 
-	t->status = status_file(t);
+	t->status = look_at(t, ".status");
 	if (find_master(t)) {
 		if (signo == SIGHUP || signo == SIGUSR2)
 			rc = request(t, signo);

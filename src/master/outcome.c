@@ -7,20 +7,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
 
-void outcome_write(const struct master *m)
+int outcome_write(const struct master *m)
 {
-	int rc;
+	int rc = m->pidfile.mine ? status_write(&m->status, m->pidfile.path) : 0;
 
-	if (!m->pidfile.mine)
-		return;
-	rc = status_write(&m->status, m->pidfile.path);
 	if (rc < 0)
 		log_warn("%s.status: %s", m->pidfile.path, strerror(-rc));
+	return rc;
 }
 
 void outcome_begin(struct master *m)
@@ -36,7 +35,9 @@ void outcome_end(struct master *m, bool ok)
 	m->next.ok = ok;
 	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
 	m->status = m->next;
-	outcome_write(m);
+	/* Where nobody can write it, `h2d -s` sees by the pid file's time that it is over. */
+	if (outcome_write(m) < 0)
+		pidfile_name(&m->pidfile, getpid());
 }
 
 void outcome_replaced(struct master *m, const struct gen *old)

@@ -12,8 +12,9 @@ struct child;
 struct gen;
 struct master;
 
-/* Writes the file, if there is a pid file of ours to stand beside. */
-void outcome_write(const struct master *m);
+/* Writes the file, if there is a pid file of ours to stand beside. 0, or -errno, which is logged.
+ */
+int outcome_write(const struct master *m);
 
 /* A request begins: before anything is read for it. */
 void outcome_begin(struct master *m);

@@ -45,6 +45,27 @@ def test_reload(h2d):
 	assert not any(procs.running(p) for p in pids)
 
 
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize("since", ["the start", "then"])
+def test_a_status_file_that_cannot_be_written(h2d, since, right):
+	"""The command says so as soon as the reload is over: nobody will tell more."""
+	server = h2d.new(listens=("tcp",))
+	if since == "the start":
+		os.mkdir(server.pid_path + ".status.new")
+	server.start()
+	if since == "then":
+		os.mkdir(server.pid_path + ".status.new")
+	text = server.conf_text
+	server.put_conf(text if right else text + "nonsense = 1\n")
+	server.baseline = None
+	done = server.run("-s", "reload", check=1)
+	assert "nobody writes %s.status" % server.pid_path in done.err, done.err
+	server.log.wait("serving: generation 2" if right else "reload failed")
+	os.rmdir(server.pid_path + ".status.new")
+	server.put_conf(text)
+	server.reload()
+
+
 def test_reload_and_wait(h2d):
 	"""--wait tells, beyond the outcome, what became of the connections of the generation before."""
 	server = h2d(workers=2, listens=("tcp",), files={"large": LARGE})

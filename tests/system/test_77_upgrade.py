@@ -447,6 +447,17 @@ def test_a_status_file_that_cannot_be_written(h2d, since):
 	server.upgrade()
 
 
+def test_a_failure_that_cannot_be_written(own):
+	server = own(listens=("tcp",))
+	os.mkdir(server.pid_path + ".status.new")
+	own.replace("#!/bin/sh\nexit 1\n")
+	done = subprocess.run([srv.H2D, "-f", server.conf_path, "-s", "upgrade"], stderr=subprocess.PIPE, text=True,
+		timeout=srv.DEADLINE)
+	assert done.returncode == 1 and "nobody writes %s.status" % server.pid_path in done.stderr, done.stderr
+	server.log.wait("upgrade failed")
+	os.rmdir(server.pid_path + ".status.new")
+
+
 def test_an_outcome_of_an_earlier_upgrade(own, tmp_path):
 	"""The status file is away when the command looks, and comes with the outcome of the upgrade before."""
 	server = own(listens=("tcp",))
