@@ -87,7 +87,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->gap_hi = -1;
 	h2_frames_init(&h2->frames, PREFACE);
 	list_init(&h2->streams);
-	h2_window_open(h2);
+	window_open(&h2->window, conf->ahead, conf->receive_window, host->conn->account);
 	if (shared_init(conf) < 0 || make_session(h2) != 0) {
 		drop_session(h2);
 		free(h2);
@@ -150,7 +150,7 @@ static const struct err *h2_input(struct proto *p, const void *data, size_t *n, 
 	if (h2->now_ms == 0)
 		h2_guard_init(&h2->guard, now_ms);
 	h2->now_ms = now_ms;
-	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH && !h2_window_full(h2)) {
+	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH && !window_full(&h2->window)) {
 		ssize_t rv = input_some(h2, (const uint8_t *)data + done, *n - done);
 
 		if (rv < 0)
@@ -236,7 +236,7 @@ static void h2_close(struct proto **pp)
 	*pp = NULL;
 	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
-	h2_window_close(h2);
+	window_close(&h2->window);
 	drop_session(h2);
 	free(h2);
 }

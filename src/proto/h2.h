@@ -15,8 +15,8 @@
 #include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
 #include "proto/h2_patience.h"
-#include "proto/h2_window.h"
 #include "proto/proto.h"
+#include "proto/window.h"
 #include "request/req_body.h"
 
 /*
@@ -60,7 +60,7 @@ struct h2 {
 	const struct err *own; /* what nghttp2 found itself, and that was said */
 	struct h2_guard guard;
 	struct h2_frames frames;
-	struct h2_window window;
+	struct window window;
 	uint64_t reset_ms;           /* when a stream was last reset from here, 0 for never */
 	uint64_t now_ms;             /* of the input being worked on */
 	uint64_t looked_ms;          /* when look() was called last, 0 for never */
@@ -81,8 +81,7 @@ struct h2_stream {
 	bool nameless;     /* without :authority and host: reset behind an answer */
 	bool peer_done;    /* END_STREAM was received */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
-	uint64_t body;     /* bytes of request body that came */
-	struct h2_share share;
+	struct window_share share;
 	struct h2_patience patience;
 	struct list node;
 };
@@ -121,6 +120,25 @@ enum proto_why h2_stream_why(const struct h2_stream *s);
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
 /* Gives kept stream memory back at a worker's end. */
 void h2_stream_fini(void);
+
+/* h2_window.c */
+
+/* The header section of s came: its body is to come. */
+void h2_window_expect(struct h2_stream *s);
+/* Somebody is ready for the body of s, as much as there is. */
+void h2_window_widen(struct h2_stream *s);
+/* n bytes of the body of s came, and are not taken yet; n of those were taken. */
+void h2_window_came(struct h2_stream *s, size_t n);
+void h2_window_taken(struct h2_stream *s, size_t n);
+/* Bytes came of no stream. */
+void h2_window_dropped(struct h2 *h2);
+/* Sees to it that other streams than those that nobody takes can send. False: there is no room for
+ * that, and s holds some of what is in the way. */
+bool h2_window_make_way(struct h2_stream *s);
+/* A PING was answered. */
+void h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
+/* The stream is over. */
+void h2_window_leave(struct h2_stream *s);
 
 /* h2_look.c */
 const struct err *h2_look(struct proto *p, uint64_t now_ms);

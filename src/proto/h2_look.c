@@ -68,8 +68,8 @@ static void look_at_rest(struct h2_stream *s, uint64_t ms)
 	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0;
 
 	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
-	if (h2_patience_ends(
-		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
+	if (h2_patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
+		    s->h2->conf->body_ms))
 		end_stream(s, ERR_TIMEOUT_BODY, NGHTTP2_NO_ERROR);
 }
 
@@ -85,8 +85,8 @@ static void look_at_upload(struct h2_stream *s, uint64_t ms)
 		cancel(s);
 		return;
 	}
-	if (!h2_patience_ends(
-		    &s->patience, H2_PATIENCE_BODY, s->body, held ? ms : 0, s->h2->conf->body_ms))
+	if (!h2_patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
+		    s->h2->conf->body_ms))
 		return;
 	COUNT(timeouts, 1);
 	err_log(ERR_TIMEOUT_BODY, req_client(&s->req));
@@ -134,7 +134,7 @@ static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
 
 	if (!h2->window.full)
 		return ms < LOOK_MAX_MS ? ms : LOOK_MAX_MS;
-	if (!h2_window_full(h2))
+	if (!window_full(&h2->window))
 		h2->host->wake(h2->host);
 	return 0;
 }

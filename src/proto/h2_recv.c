@@ -241,9 +241,9 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 {
 	struct h2_stream *s = stream_get(session, id);
 
-	(void)flags, (void)user;
+	(void)flags;
 	if (s == NULL) {
-		nghttp2_session_consume(session, id, len);
+		h2_window_dropped(user);
 		return 0;
 	}
 	h2_stream_body(s, data, len);

@@ -92,7 +92,7 @@ static void say_continue(struct h2_stream *s)
 	const struct field *f;
 	nghttp2_nv nv = nv_of(SLICE(":status"), SLICE("100"));
 
-	if (s->continued || s->body > 0 || s->peer_done || !req_body_flows(req))
+	if (s->continued || s->share.came > 0 || s->peer_done || !req_body_flows(req))
 		return;
 	f = field_find(req->fields, req->nfields, SLICE("expect"));
 	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
@@ -104,7 +104,6 @@ static void say_continue(struct h2_stream *s)
 
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
 {
-	s->body += n;
 	h2_window_came(s, n);
 	req_body(&s->req, data, n);
 	/* The place that it waits for may be one that other streams of the connection have. */
@@ -165,8 +164,7 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->id = id;
 	s->waiting = s->peer_done = s->continued = s->nameless = false;
 	s->unwanted = 0;
-	s->body = 0;
-	s->share = (struct h2_share){ 0 };
+	s->share = (struct window_share){ 0 };
 	s->patience.for_what = H2_PATIENCE_NONE;
 	list_append(&h2->streams, &s->node);
 	h2->nstreams++;
@@ -339,8 +337,10 @@ void h2_stream_start(struct h2_stream *s)
 	struct h2d_req *req = &s->req;
 
 	h2_stream_waits(s, true);
-	if (req->has_body)
+	if (req->has_body) {
 		set_length(req);
+		s->share.length = req->body_length;
+	}
 	if (take_host(req))
 		req_start(req);
 	else
