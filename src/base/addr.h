@@ -39,7 +39,8 @@ void addr_format(const struct addr *addr, char *buf, size_t size);
 /* Without the port, for logs: "192.0.2.1", "::1", "unix", "unknown". Returns buf. */
 const char *addr_format_host(const struct addr *addr, char buf[ADDR_HOST_TEXT]);
 
-/* The same as an argument of a log call; the text lives until the end of the block around it. */
+/* addr_format_host() as an argument of a log call; the text lives until the end of the block
+ * around it. */
 #define ADDR_HOST(addr) addr_format_host((addr), (char[ADDR_HOST_TEXT]){ 0 })
 
 /* The port; 0 for an address that has none. */

@@ -13,7 +13,7 @@ struct arena_chunk {
 	_Alignas(8) char data[];
 };
 
-enum { CHUNK = 4096 - 16 }; /* what malloc fits into a page */
+enum { CHUNK = 4096 - 16 }; /* malloc(3) fits so much into a page */
 
 /* An allocation of no bytes answers something that is not NULL, even from an empty arena. */
 static _Alignas(8) char nothing[8];

@@ -29,8 +29,8 @@ uint64_t clock_past_ms(void);
  * it, for clock_set() does not freeze it. */
 uint64_t clock_read_us(void);
 
-/* What this thread has had of a processor so far, in microseconds: for measuring a cost, which
- * others who keep the machine busy do not raise. */
+/* Processor time of this thread so far, in microseconds: for measuring a cost, which others who
+ * keep the machine busy do not raise. */
 uint64_t clock_read_cpu_us(void);
 
 /* For tests: freezes the time, in whatever way it is asked for, but for measuring, at these values

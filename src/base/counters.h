@@ -71,7 +71,7 @@ void counters_to(struct counters *block);
 /* Adds n (may be negative for gauges). */
 #define COUNT(name, n) __atomic_store_n(&counters->name, counters->name + (n), __ATOMIC_RELAXED)
 
-/* The same, by its cell: adds 1. */
+/* COUNT(name, 1), by the cell of the name. */
 void counters_count(int cell);
 
 /* Adds a value to a histogram. */

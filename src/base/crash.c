@@ -90,7 +90,7 @@ void crash_words_to(char *words, size_t size)
 	static char stack[ALT_STACK];
 	static const int signals[] = {
 		SIGABRT,
-#ifndef __SANITIZE_ADDRESS__ /* which says more about these */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer says more about these */
 		SIGBUS,
 		SIGFPE,
 		SIGILL,

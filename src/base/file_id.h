@@ -65,9 +65,9 @@ static inline bool file_id_tells(const struct file_id *id, int64_t now_ns)
 }
 
 /*
- * Whether it was read, at wall_ns, so long after its last change that its time stamps tell every
- * later one, whatever clock and granularity the file system stamps with: what was read then may be
- * remembered by id. ctime, as above.
+ * True: the file was read, at wall_ns, so long after its last change that its time stamps tell
+ * every later one, whatever clock and granularity the file system stamps with: what was read then
+ * may be remembered by id. ctime, as above.
  */
 static inline bool file_id_settled(const struct file_id *id, int64_t wall_ns)
 {

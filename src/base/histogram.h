@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Which of nbounds + 1 buckets a value is in: the first whose bound it does not pass. */
+/* The bucket of a value, of nbounds + 1: the first whose bound it does not pass. */
 static inline int histogram_bucket(const int64_t *bounds, int nbounds, int64_t value)
 {
 	int i = 0;

@@ -14,12 +14,13 @@
 
 enum log_level { LEVEL_ALERT, LEVEL_ERROR, LEVEL_WARN, LEVEL_NOTICE, LEVEL_INFO, LEVEL_DEBUG };
 
-extern enum log_level log_max; /* what is more verbose than this is not written */
+extern enum log_level log_max; /* more verbose lines are not written */
 
 /* fd >= 0: lines go there; -1: to syslog(3). The caller keeps owning the descriptor. */
 void log_to(int fd);
 
-/* Which process speaks: "master", "worker 3", "keeper"; copied, at most 31 bytes. */
+/* Sets the name of the process that speaks: "master", "worker 3", "keeper"; copied, at most 31
+ * bytes. */
 void log_who(const char *who);
 
 /*

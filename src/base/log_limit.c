@@ -12,7 +12,7 @@
 enum { EVERY_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all kinds */
-static struct log_kind *kinds;                           /* those that were used */
+static struct log_kind *kinds;                           /* kinds that were used */
 
 static uint64_t now_ms(void)
 {

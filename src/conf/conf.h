@@ -80,7 +80,7 @@ struct conf_sandbox {
 #include "conf/conf.def"
 };
 
-/* What a server block and its locations both may set. */
+/* Keys that a server block and its locations both may set. */
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW
 #define CONF_SCOPE  CONF_ROW
@@ -168,7 +168,7 @@ enum conf_balance {
 	BALANCES
 };
 
-/* What the command line set; it wins over the file and survives HUP. NULL or 0: not given. */
+/* Settings of the command line; it wins over the file and survives HUP. NULL or 0: not given. */
 struct conf_override {
 	const char *file;       /* -f; NULL: none, defaults serve */
 	const char *root;       /* -r */
@@ -202,9 +202,9 @@ typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *me
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
 /*
- * The same, but a configuration with faults is answered too: it is whole, values that were refused
- * are on their defaults, and it is only good to look for what else is wrong with it. NULL when
- * memory is out.
+ * As conf_load(), but a configuration with faults is answered too: it is whole, values that were
+ * refused are on their defaults, and it is only good to look for what else is wrong with it. NULL
+ * when memory is out.
  */
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
@@ -213,10 +213,10 @@ struct conf *conf_load_capped(
 	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx);
 void conf_free(struct conf **conf);
 
-/* Which server answers names that none has: "_", else the first. */
+/* The server that answers names that none has: "_", else the first. */
 unsigned conf_default_server(const struct conf *conf);
 
-/* What balance means with this dispatch; never BALANCE_AUTO. */
+/* The meaning of balance with this dispatch; never BALANCE_AUTO. */
 enum conf_balance conf_balance(const struct conf *conf);
 
 /* All that this dispatch can balance by, BALANCE_AUTO behind the last. */
@@ -229,7 +229,7 @@ const char *conf_dispatch_name(enum conf_dispatch dispatch);
 /* Whether some section has a certificate, or says that it is to have one. */
 bool conf_has_certificate(const struct conf *conf);
 
-/* What is no fault, but probably not meant: for -t, a start and a reload. */
+/* Warnings of settings that are no fault, but probably not meant: for -t, a start and a reload. */
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
 /* -T: the whole effective configuration, in the grammar it was read from, defaults included. */

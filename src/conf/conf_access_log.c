@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What decides about key: the server if it sets it, else the top level. */
+/* The section that decides about key: the server if it sets it, else the top level. */
 #define IN_EFFECT(conf, i, key) \
 	((i) < (conf)->nservers && (conf)->servers[i].log.key##_at.file != NULL \
 			? &(conf)->servers[i].log \

@@ -21,16 +21,17 @@ struct conf_access_logs {
 	const struct conf_pos *one_more; /* where the first is set that has no room; else NULL */
 };
 
-/* What holds for requests of one server. */
+/* Logging of the requests of one server. */
 struct conf_access_log {
-	int log;    /* which of struct conf_access_logs; -1: they are not logged */
+	int log;    /* index in struct conf_access_logs; -1: they are not logged */
 	int format; /* index into the choices of access-log-format */
 	const struct conf_list *skip;
 };
 
 void conf_access_logs(const struct conf *conf, struct conf_access_logs *out);
 
-/* Of the i-th server; i = conf->nservers: of requests that belong to none of them. */
+/* Logging of the i-th server's requests; i = conf->nservers: of those that belong to none of them.
+ */
 struct conf_access_log conf_access_log(
 	const struct conf *conf, const struct conf_access_logs *all, unsigned i);
 

@@ -169,7 +169,7 @@ static bool names_unix(const struct conf_list *list)
 	return false;
 }
 
-/* Whose PROXY header it is, or whose field, must be said. */
+/* PROXY headers and address fields are believed of proxies that are named, or of nobody. */
 static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 {
 	const struct conf_list *trusted = &conf->trusted_proxies;

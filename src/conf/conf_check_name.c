@@ -29,7 +29,7 @@ static bool is_v6(const char *s)
 	return inet_pton(AF_INET6, buf, ip) == 1;
 }
 
-/* What is wrong with a name; NULL if nothing is. */
+/* The fault of a name; NULL if there is none. */
 static const char *why_not(const char *s)
 {
 	bool star = s[0] == '*';
@@ -73,7 +73,7 @@ static int order(const void *a, const void *b)
 	const struct name *x = a, *y = b;
 	int rv = strcasecmp(x->text, y->text);
 
-	/* Of equal ones the first comes first. */
+	/* Equal names stay in the order of their servers. */
 	if (rv == 0)
 		rv = (x->server > y->server) - (x->server < y->server);
 	return rv;

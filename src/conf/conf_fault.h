@@ -16,7 +16,7 @@ struct conf_faults {
 	void *ctx;
 	unsigned n;
 	bool oom;  /* the arena is full: stop, nothing more is reported */
-	bool lost; /* what was skipped may hold what would be missed later */
+	bool lost; /* text was skipped that may set keys which would be missed later */
 };
 
 /* For values that came with the command line. */
@@ -34,7 +34,8 @@ enum { CONF_FAULT_TEXT = 1024 };
  * the status file alike. */
 void conf_fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size);
 
-/* What goes before that on stderr: nothing before FILE:LINE, which editors find, else the name. */
+/* The words in front of it on stderr: nothing before FILE:LINE, which editors find, else the name.
+ */
 const char *conf_fault_prefix(const struct conf_pos *pos);
 
 #endif

@@ -140,7 +140,8 @@ static struct slice next_line(struct slice *text)
 	return line;
 }
 
-/* What opens or closes a block looks alike in most languages, and tells nothing by itself. */
+/* A line that opens or closes a block looks alike in most languages, and tells nothing by itself.
+ */
 static bool is_brace(struct slice line)
 {
 	if (slice_eq(line, SLICE("}")) || slice_ends(line, SLICE("{ }")))

@@ -76,7 +76,7 @@ static struct conf_tok string(struct conf_lex *lex)
 	return tok;
 }
 
-/* What word processors and web pages make of quotes, in UTF-8. */
+/* Quotes as word processors and web pages write them, in UTF-8. */
 static bool has_typographic_quote(struct slice word)
 {
 	static const char *const quotes[] = { "\u201c", "\u201d", "\u201e", "\u2018", "\u2019",

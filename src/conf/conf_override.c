@@ -13,7 +13,7 @@ struct override {
 	struct conf_faults *faults;
 };
 
-/* What was given for key of section s lands in obj as if the file had said so, but wins. */
+/* The text given for key of section s lands in obj as if the file had said so, but wins. */
 static void set(
 	struct override *o, enum conf_section_id s, const char *key, void *obj, const char *text)
 {
@@ -32,7 +32,7 @@ static void set(
 	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
 }
 
-/* Who starts h2d by hand, without a file, sees what is asked for. */
+/* Requests are logged to the terminal where h2d is started by hand, without a file. */
 static void log_to_terminal(struct override *o, const struct conf_override *ov)
 {
 	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)

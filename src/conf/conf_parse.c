@@ -69,7 +69,7 @@ static const struct conf_section *home_of(struct slice key)
 	return NULL;
 }
 
-/* What a misspelt key leaves unset must not be reported as missing too. */
+/* A key that was misspelt must not be reported as missing too. */
 static bool may_be_missed(const struct conf_section *s)
 {
 	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
@@ -152,7 +152,7 @@ static struct conf_pos *position(void *obj, const struct conf_section *s)
 	return (struct conf_pos *)(void *)((char *)obj + s->at);
 }
 
-/* What is wrong with one more section s in owner: reported. */
+/* True: owner cannot have one more section s, which was reported. */
 static bool is_one_too_many(
 	struct parser *p, const struct conf_section *s, void *owner, const struct conf_pos *pos)
 {

@@ -35,7 +35,7 @@ struct conf_row {
 /* The struct that a section lies in is its owner's: that of the section around it, or the conf. */
 struct conf_section {
 	const char *name;  /* "" is the top level */
-	const char *title; /* what it is; NULL: none, and only one such section */
+	const char *title; /* the kind of title; NULL: none, and only one such section */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
 	size_t size;                       /* of its struct */
@@ -93,7 +93,7 @@ const void *conf_table_peek(const void *owner, const struct conf_section *sectio
  */
 void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section);
 
-/* The same for obj, which is there: its members, and the sections without title in it. */
+/* Gives obj, which is there, its defaults: its members, and the sections without title in it. */
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section);
 
 /* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is

@@ -212,7 +212,7 @@ static const char *numeric(const struct conf_row *row, const struct conf_value *
 	return why;
 }
 
-/* What stands in a list with choices but is none of them; NULL if all is well. */
+/* The first element of a list with choices that is none of them; NULL if all is well. */
 static const char *stranger(const struct conf_row *row, const struct conf_list *list)
 {
 	for (unsigned i = 0; row->choices != NULL && i < list->n; i++)

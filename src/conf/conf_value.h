@@ -33,7 +33,8 @@ extern char conf_none[1];
 void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, struct conf_faults *faults);
 
-/* The same for text that stands alone, as on the command line: a string has no quotes. */
+/* As conf_value_set(), for text that stands alone, as on the command line: a string has no quotes.
+ */
 void conf_value_set_text(struct arena *arena, const struct conf_row *row, void *obj,
 	const char *text, const struct conf_pos *pos, struct conf_faults *faults);
 
@@ -52,7 +53,8 @@ const char *conf_value_number(const char *text, uint64_t max, uint64_t *out);
  */
 char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const char *path);
 
-/* What a row takes, for messages and the manual: "a number from 1 to 512, or auto". */
+/* Describes the values that a row takes, for messages and the manual: "a number from 1 to 512, or
+ * auto". */
 void conf_value_describe(const struct conf_row *row, char *buf, size_t size);
 
 /* As the file would say it. */

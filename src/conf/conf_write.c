@@ -6,7 +6,7 @@
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
-/* What the example sets; all else stands there as a comment, on its default. */
+/* Keys that the example sets; all others stand there as comments, on their defaults. */
 static const struct {
 	enum conf_section_id section;
 	const char *key, *value;
@@ -68,7 +68,7 @@ static void write_example_listens(FILE *out)
 		out);
 }
 
-/* What stands inside of a server, and a second one; all of it to be uncommented. */
+/* Sections inside of a server, and a second server; all of it to be uncommented. */
 static const struct {
 	enum conf_section_id section;
 	const char *text;
@@ -174,7 +174,7 @@ static void write_manual_row(const struct conf_row *row, FILE *out)
 	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
 }
 
-/* What it is by itself, even if the section around it has a key of that name. */
+/* True: the key is the section's own, even if the section around it has a key of that name. */
 static bool is_own(const struct conf_section *s, const struct conf_row *row)
 {
 	const struct conf_row *outer = conf_table_outer(s, row);

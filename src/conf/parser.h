@@ -52,7 +52,7 @@ void parser_fault(struct parser *p, unsigned line, const char *fmt, ...)
  */
 void parser_unexpected(struct parser *p, unsigned line, const char *message);
 
-/* The same: what should stand behind key is not there. */
+/* Reports that what should stand behind key is not there. */
 void parser_missing(struct parser *p, const struct conf_tok *key, const char *what);
 
 /* "The brace of this line has no end", unless that is no wonder. */

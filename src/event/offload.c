@@ -28,7 +28,7 @@ enum {
 /* The jobs of one class. */
 struct line {
 	struct list lanes[LANES]; /* by owner; each has its turn */
-	struct list aside;        /* those whose place has enough late ones already */
+	struct list aside;        /* jobs whose place has enough late ones already */
 	unsigned lane;            /* the last that had its turn */
 	unsigned queued, running, max;
 };
@@ -40,7 +40,7 @@ struct hand {
 	bool busy;
 	enum job_class class;
 	const void *place;
-	unsigned ticks; /* … of the clock since it began */
+	unsigned ticks; /* since it began */
 	bool late;      /* it does not count in running any more */
 };
 
@@ -54,11 +54,11 @@ struct offload {
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;
 	struct line lines[JOB_CLASSES];
-	unsigned next; /* whose turn it is */
+	unsigned next; /* the class that has its turn */
 	struct list done;
 	unsigned queued;  /* jobs in line */
 	unsigned waiting; /* threads without a job */
-	unsigned running; /* … with one, late ones aside */
+	unsigned running; /* threads with a job, late ones aside */
 	unsigned late;
 	bool quit;
 	unsigned started, max;
@@ -131,7 +131,7 @@ static struct job *take(struct offload *o, struct hand *h)
 	return NULL;
 }
 
-/* One of its place is back: those that were put aside have their chance again. */
+/* A job of that place is back: jobs that were put aside have their chance again. */
 static void late_is_back(struct offload *o, struct hand *h)
 {
 	struct line *l = &o->lines[h->class];

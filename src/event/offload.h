@@ -41,7 +41,8 @@ struct job {
 	struct list node;
 	enum job_class class;
 	const void *owner; /* the connection it is for: connections take turns; NULL: none */
-	const void *place; /* what may keep it waiting (a root); NULL: nothing, it is at work */
+	const void *place; /* the root, or other thing, that may keep it waiting; NULL: nothing, it
+			      is at work */
 	bool queued;       /* no thread has it yet */
 	bool cancelled; /* a thread has it, and its result is not needed any more: job_unwanted() */
 };
@@ -58,8 +59,8 @@ int offload_submit(struct offload *o, struct job *j);
  */
 bool offload_cancel(struct offload *o, struct job *j);
 
-/* The same, but in the second case nothing is said to work(): its result may be of use to others.
- */
+/* Cancels, but says nothing to work() where a thread has the job: its result may be of use to
+ * others. */
 bool offload_withdraw(struct offload *o, struct job *j);
 
 /* In work(), between the steps of a long job: whether it may end early. */

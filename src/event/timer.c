@@ -120,8 +120,8 @@ void wheel_advance(struct wheel *w, uint64_t now)
 
 	if (now < w->now)
 		return;
-	/* What is due is gathered first: a callback that arms for now waits for the next advance.
-	 */
+	/* Timers that are due are gathered first: a callback that arms for now waits for the next
+	 * advance. */
 	list_init(&due);
 	while ((level = first_slot(w, &begins)) >= 0 && begins <= now) {
 		unsigned slot = (begins >> (BITS * level)) % WHEEL_SLOTS;

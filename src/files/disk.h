@@ -19,9 +19,9 @@
 enum {
 	DISK_LATER = 1,
 	DISK_SMALL = 64 << 10,  /* bytes read at once */
-	DISK_LARGE = 256 << 10, /* the same for large files, while few are being sent */
+	DISK_LARGE = 256 << 10, /* bytes read at once of large files, while few are being sent */
 	DISK_LARGE_MAX = 64,
-	DISK_TINY = 8 << 10,          /* the same, when much is read and not sent */
+	DISK_TINY = 8 << 10,          /* bytes read at once when much is read and not sent */
 	DISK_BUFFERED_MAX = 64 << 20, /* bytes read and not sent: that is much */
 	DISK_EXACT = 16 << 10,        /* a stream that may send less gets what it may send */
 	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
@@ -90,8 +90,9 @@ struct disk_file {
 	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
 	enum coding beside[CODINGS];
 	unsigned nbeside, nwanted; /* beside[nwanted] and what follows are not to be sent */
-	enum coding coding;    /* what is sent: that file beside it, or CODING_IDENTITY: itself */
-	bool has_beside;       /* there is one of them */
+	enum coding coding; /* coding of the file that is sent: one beside it, or CODING_IDENTITY:
+			       itself */
+	bool has_beside;    /* there is one of them */
 	int verdicts[CODINGS]; /* on what lies beside, of verdicts.h; DECODER_SAME: nothing to say
 				*/
 
@@ -109,7 +110,7 @@ struct disk_file {
 	char *escape; /* the one that leads out of it, see escape.h; NULL: none was found */
 	struct disk_tree *tree;
 	struct disk_root *root;  /* one reference held */
-	struct disk_root *newer; /* what the look found instead */
+	struct disk_root *newer; /* the directory that the look found instead */
 	uint64_t asked_ms;       /* clock_ms() when the thread was asked */
 	int fd, result;
 	enum beneath_kind kind;
@@ -162,7 +163,7 @@ int disk_file_open(struct disk_file *f);
  * and a colon; NULL: it is used, or nothing is there. */
 const char *disk_file_refusal(const struct disk_file *f, enum coding coding);
 
-/* Whether it is open: without, it can be told what was found, and nothing be sent. */
+/* True: the file is open. Otherwise it can be told what was found, and nothing be sent. */
 static inline bool disk_file_is_open(const struct disk_file *f)
 {
 	return f->fd >= 0;

@@ -26,7 +26,8 @@ static void buf_release(struct ref *ref)
 	pool_put(pool_of(buf->disk, buf->size), buf);
 }
 
-/* What was read and is not sent is more than the worker's share of memory for that. */
+/* True: bytes that were read and are not sent are more than the worker's share of memory for them.
+ */
 static bool buffers_many(const struct disk *d)
 {
 	return (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
@@ -81,7 +82,7 @@ static void read_finish(struct disk_file *f)
 	req_resume(f->req);
 }
 
-/* What is in memory of the next n bytes; 0 if a thread must read. */
+/* Reads as many of the next n bytes as are in memory; 0 if a thread must read. */
 static ssize_t read_now(struct disk_file *f, size_t n)
 {
 	struct iovec iov = { .iov_base = f->buf->data, .iov_len = n };

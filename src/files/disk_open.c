@@ -89,7 +89,7 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	return 0;
 }
 
-/* The same, unless it has another name there. */
+/* Opens the file, unless it has another name there. */
 static int open_spelled(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
 	int rc = open_best(f, root, flags), checked;
@@ -127,7 +127,7 @@ static void open_work(struct job *j)
 
 	if (f->looks)
 		f->newer = disk_root_look(f->tree->path, f->root);
-	/* What lies on other mounts has its own threads: open_finish(). */
+	/* Files on other mounts have their own threads: open_finish(). */
 	root = f->newer != NULL ? f->newer : f->root;
 	f->result = open_spelled(f, root, leave(f) | same_mount);
 	if (f->result == 0)
@@ -198,7 +198,7 @@ static int open_now(struct disk_file *f)
 	if (!f->looks && f->root->fd < 0)
 		return -ENOENT;
 	if (!f->looks && !remote) {
-		/* What lies on other mounts may be FUSE: its open() waits for an answer. */
+		/* Other mounts may be FUSE: its open() waits for an answer. */
 		int rc = open_spelled(f, f->root, leave(f) | BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;

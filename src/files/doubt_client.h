@@ -29,7 +29,7 @@ struct doubt_client {
 	uint64_t ids;
 };
 
-/* One that is asked; the asker's memory. */
+/* A question that is asked; the asker's memory. */
 struct doubt {
 	uint64_t dev, ino;             /* of the root */
 	struct slice path;             /* "/dir/name"; stays until done() */
@@ -44,7 +44,7 @@ struct doubt {
 /* 0, or -errno. */
 int doubt_client_init(struct doubt_client *c, struct loop *loop);
 
-/* What is still asked is done(). */
+/* Ends the client; questions that have no answer yet are done(). */
 void doubt_client_fini(struct doubt_client *c);
 
 /* Another keeper is to be told from now on; takes fd, also on failure (which is logged). */

@@ -44,7 +44,7 @@ static bool leaves(int root, const char *path)
 	return fd == -EXDEV;
 }
 
-/* What is at path, whose folder is below root. */
+/* Describes the thing at path, whose folder is below root. */
 static char *describe(int root, const char *path)
 {
 	int fd = beneath_open(root, path, BENEATH_PATH | BENEATH_NO_LINK);

@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-enum { ESCAPES_MAX = 128 }; /* that the log names in a generation, with other things of files */
+enum { ESCAPES_MAX = 128 }; /* names in the log of a generation, with other things of files */
 
-/* Which of them the log has named: in memory that all processes made from here on share. */
+/* Links that the log has named: in memory that all processes made from here on share. */
 struct escapes;
 
 struct escapes *escapes_new(void);

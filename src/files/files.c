@@ -140,7 +140,7 @@ void files_free(struct files **fp)
 	if (f == NULL)
 		return;
 	*fp = NULL;
-	/* Those that a thread still maps come back to nobody. */
+	/* Images that a thread still maps come back to nobody. */
 	LIST_FOREACH(node, &f->mapping) {
 		struct image_map *v = LIST_ENTRY(node, struct image_map, node);
 

@@ -19,7 +19,7 @@ struct files {
 	unsigned nroots;
 	struct slice *charsets;  /* of roots: what the types of an image carry; n 0: none */
 	unsigned codings;        /* of variants that the keeper makes */
-	struct coding_memo memo; /* what clients take */
+	struct coding_memo memo; /* codings that clients take */
 	struct disk *disk;
 	struct listings listings;
 	struct doubt_client doubts;

@@ -23,7 +23,7 @@ struct listing {
 	bool failed;
 	size_t at;        /* bytes of the text that are emitted */
 	size_t promised;  /* bytes that ready() answered last, not emitted yet */
-	char *kept;       /* those, while the text is not there */
+	char *kept;       /* the promised bytes, while the text is not there */
 	struct etag etag; /* of what was replied with */
 	char path[];      /* NUL-terminated, and the root behind it */
 };
@@ -41,7 +41,7 @@ static void free_listing(struct listing_reader *r)
 	free(l);
 }
 
-/* What the stream was told is ready stays. */
+/* Bytes that the stream was told are ready stay. */
 static bool let_go(struct listing_reader *r)
 {
 	struct listing *l = listing_of(r);

@@ -27,13 +27,14 @@ struct listing_page {
 	struct listing_entry *entries;
 	unsigned n;
 	bool cut;             /* there are more */
-	struct strbuf readme; /* what a file README says, at most LISTING_README bytes */
+	struct strbuf readme; /* text of a file README, at most LISTING_README bytes */
 };
 
 /* How many bytes of a page are enough: entries behind that are cut off. */
 enum { LISTING_PAGE_MAX = 16 << 20, LISTING_README = 64 << 10 };
 
-/* What a query asks for: "sort=name|size|date&order=asc|desc"; by name for anything else. */
+/* The order that a query asks for: "sort=name|size|date&order=asc|desc"; by name for anything
+ * else. */
 struct listing_order listing_page_order(struct slice query);
 
 /* Puts the entries in order: directories first, names without regard to ASCII case. */

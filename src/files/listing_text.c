@@ -113,7 +113,7 @@ static void detach(struct listing_reader *r)
 	put(&r->text);
 }
 
-/* What t is of the share of conn, or of everybody's (NULL). */
+/* Bytes that t takes of the share of conn, or of everybody's (NULL). */
 static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 {
 	if (conn == NULL)
@@ -164,7 +164,7 @@ static void deliver(struct listing_reader *r, struct listing_text *t)
 	if (!r->busy)
 		put(&r->wanted);
 	if (t->result == 0) {
-		/* What its connection sends already is counted already, and must stay. */
+		/* A text that its connection sends already is counted already, and must stay. */
 		if (r->conn != NULL && weight(t, r->conn) == 0)
 			make_room(t->all, r->conn, beside(LISTING_SHARE, t));
 		ref_get(&t->ref);
@@ -236,7 +236,7 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 	       a->follows == b->follows;
 }
 
-/* One that no thread has begun: what it will say is of later than now. */
+/* A text that no thread has begun: what it will say is of later than now. */
 static struct listing_text *find(struct listings *all, const struct listing_key *key)
 {
 	LIST_FOREACH(node, &all->asked) {

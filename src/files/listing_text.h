@@ -32,7 +32,7 @@ struct listings {
 	struct list pages; /* there and being sent, last sent last */
 };
 
-/* What is asked for; equal ones are equal texts. */
+/* A question for a listing; equal ones are equal texts. */
 struct listing_key {
 	const char *root, *path; /* path below root, "/dir/" */
 	unsigned spelled;        /* segments of path whose spelling matters */
@@ -47,7 +47,7 @@ struct listing_text {
 	struct listings *all;
 	struct list node;    /* in all->asked or all->pages, or in neither */
 	struct list waiting; /* readers, until it is made */
-	struct list readers; /* … that send it */
+	struct list readers; /* readers that send it */
 	struct job *maker;   /* set by the thread that makes it */
 	struct listing_key key;
 	struct listing_page page; /* the entries are gone once it is made */
@@ -62,9 +62,10 @@ struct listing_reader {
 	struct list node; /* in waiting or readers of a text */
 	struct job job;
 	struct listing_key key;       /* its strings are the owner's */
-	const struct http_conn *conn; /* whose share of memory it is; NULL: nobody's, as in tests */
+	const struct http_conn *conn; /* the connection that has it in its share of memory; NULL:
+					 none, as in tests */
 	struct listing_text *text;    /* there, one reference held; NULL: it is not */
-	struct listing_text *wanted;  /* what the job is for, one reference held */
+	struct listing_text *wanted;  /* the text that the job is for, one reference held */
 	bool busy;                    /* the job is in line, or a thread has it */
 	bool waits;                   /* got() will be called */
 	bool again, gone;             /* asked, or left, while a thread had a job that is nothing */

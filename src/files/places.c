@@ -10,7 +10,7 @@
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
 enum {
-	UPLOADS_LEAVE = 4, /* one in so many is for responses alone */
+	UPLOADS_LEAVE = 4, /* a place in so many is for responses alone */
 	ENDS_LEAST = 32,   /* uploads that may end in a second, at least */
 	ENDS_PART = 32,    /* and one more for so many places */
 };

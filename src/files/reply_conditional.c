@@ -48,7 +48,7 @@ unsigned reply_conditional_asked(const struct h2d_req *req)
 	}
 }
 
-/* What the content is; not with 304 (RFC 9110, 15.4.5). */
+/* Fields that describe content; not with 304 (RFC 9110, 15.4.5). */
 static int add_content_fields(struct h2d_req *req, const struct reply_conditional *r)
 {
 	int rc = reply_add(req, SLICE("content-type"), r->type);

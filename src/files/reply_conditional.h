@@ -11,17 +11,17 @@
 #include "http/coding.h"
 #include "request/req.h"
 
-/* What is said about a representation; its content is req->reply.body. All live as long as that. */
+/* Facts about a representation; its content is req->reply.body. All live as long as that. */
 struct reply_conditional {
 	struct slice type;
 	struct slice etag;          /* n 0: none */
-	struct slice last_modified; /* what mtime is as text */
+	struct slice last_modified; /* mtime as text */
 	time_t mtime;
 	enum coding coding; /* CODING_IDENTITY, or what the content is coded by */
 	bool varies;        /* accept-encoding might have chosen another one */
 };
 
-/* Which of cond.h's fields count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
+/* The fields of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
 unsigned reply_conditional_asked(const struct h2d_req *req);
 
 /* Answers with it, or with what conditions and ranges make of it. asked: see above. */
@@ -37,7 +37,8 @@ void reply_conditional_page(struct h2d_req *req, const struct reply_conditional 
 /* Closes the body; answers with the page for status. Fields that are there stay. */
 void reply_conditional_error(struct h2d_req *req, int status);
 
-/* The same for what accept-encoding decided, or could have (406, 412). */
+/* As reply_conditional_error(), for a status that accept-encoding decided, or could have (406,
+ * 412). */
 void reply_conditional_refuse(struct h2d_req *req, bool varies, int status);
 
 #endif

@@ -14,17 +14,17 @@ struct file_reply {
 	struct h2d_req *req;
 	struct files *files;
 	enum h2d_tree tree;
-	struct slice path;            /* below root, the folder of uploads included */
-	struct slice name;            /* what is tried: path, or another name that answers for it */
-	unsigned root;                /* number of the tree it is looked for in */
-	bool follows;                 /* symbolic links may lead out of that */
-	bool own;                     /* the client asked for it by this path */
-	bool sandboxed;               /* it lies in the folder of uploads */
-	bool falls;                   /* the fallback is tried */
-	bool plain;                   /* the file itself may be sent, not only one beside it */
-	unsigned next;                /* how many names were tried */
-	unsigned asked;               /* reply_conditional_asked() */
-	int page_status;              /* of the error it is the page of; 0: it is no such page */
+	struct slice path; /* below root, the folder of uploads included */
+	struct slice name; /* the name that is tried: path, or another that answers for it */
+	unsigned root;     /* number of the tree it is looked for in */
+	bool follows;      /* symbolic links may lead out of that */
+	bool own;          /* the client asked for it by this path */
+	bool sandboxed;    /* it lies in the folder of uploads */
+	bool falls;        /* the fallback is tried */
+	bool plain;        /* the file itself may be sent, not only one beside it */
+	unsigned next;     /* how many names were tried */
+	unsigned asked;    /* reply_conditional_asked() */
+	int page_status;   /* of the error it is the page of; 0: it is no such page */
 	const struct location *place; /* of the path; req->location is that of name */
 
 	/* name is not there; dir: it is a directory. */

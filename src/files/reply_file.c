@@ -157,7 +157,7 @@ static void send_to(struct h2d_req *req, struct slice path, const char *more)
 		reply_conditional_error(req, 301);
 }
 
-/* What is behind the last slash of path. */
+/* The name behind the last slash of path. */
 static struct slice last_name(struct slice path)
 {
 	size_t i = path.n;
@@ -249,7 +249,7 @@ static bool is_dir(const struct file_reply *a)
 	return a->path.p[a->path.n - 1] == '/';
 }
 
-/* Of a directory: the next of its index files that may be shown. False: there is no other. */
+/* Takes the next index file of a directory that may be shown. False: there is no other. */
 static bool next_index(struct file_reply *a)
 {
 	const struct location *location = a->place;
@@ -269,8 +269,9 @@ static unsigned extensions(const struct file_reply *a)
 }
 
 /*
- * Of any other path: it, and with each extension. A name without a dot is looked for with them
- * first, so that a cached page takes one look-up, and nothing is asked of the disk in front of it.
+ * Takes the next name of any other path: it, and it with each extension. One without a dot is
+ * looked for with them first, so that a cached page takes one look-up, and nothing is asked of the
+ * disk in front of it.
  */
 static bool next_file(struct file_reply *a)
 {
@@ -357,8 +358,8 @@ static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slic
 }
 
 /*
- * What strangers uploaded must not run as a page of this site. Said with every status: errors, too,
- * carry content.
+ * Files that strangers uploaded must not run as pages of this site. Said with every status: errors,
+ * too, carry content.
  */
 static int add_sandbox(struct h2d_req *req)
 {
@@ -395,7 +396,7 @@ static bool redirect_extension(struct h2d_req *req, struct slice path)
 	return true;
 }
 
-/* Who may have it was asked. */
+/* Rules of access were asked. */
 static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	struct file_reply *a = ctx;
@@ -412,7 +413,7 @@ static bool is_own_name(const struct h2d_req *req, enum h2d_tree tree, struct sl
 	return tree == H2D_DOCUMENT_ROOT && name.p == req->path.p && name.n == req->path.n;
 }
 
-/* What the fast path left: everything but a cached file under its own name. */
+/* Replies that the fast path left: everything but a cached file under its own name. */
 static void reply_slowly(
 	struct files *f, struct h2d_req *req, enum h2d_tree tree, struct slice name, bool own)
 {

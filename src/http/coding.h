@@ -33,11 +33,11 @@ enum coding coding_beside(struct slice *path);
 struct slice coding_path_beside(struct slice path, enum coding coding, char buf[PATH_MAX]);
 
 /*
- * What the accept-encoding fields among fields choose out of available, a bit set by enum coding
- * (identity need not be in it): the highest weight; among equals the order of enum coding; identity
- * only if its weight, said for it or by "*", is higher than that of any coding, or if no coding is
- * left. "x-gzip" is gzip. A malformed element is skipped; of a name that comes twice the last one
- * counts. No such field: identity.
+ * The coding that the accept-encoding fields among fields choose out of available, a bit set by
+ * enum coding (identity need not be in it): the highest weight; among equals the order of enum
+ * coding; identity only if its weight, said for it or by "*", is higher than that of any coding, or
+ * if no coding is left. "x-gzip" is gzip. A malformed element is skipped; of a name that comes
+ * twice the last one counts. No such field: identity.
  */
 enum coding coding_choose(const struct field *fields, unsigned n, unsigned available);
 

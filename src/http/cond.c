@@ -7,7 +7,7 @@
 
 #include "http/date.h"
 
-/* Which field it is; almost always none. */
+/* The kind of a field; almost always none. */
 static unsigned kind_of(const struct field *f)
 {
 	if (f->name.n < 5)

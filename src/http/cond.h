@@ -32,8 +32,8 @@ struct cond_validators {
 	time_t last_modified; /* seconds */
 };
 
-/* Which of enum cond_field there are, a bit set: one pass, so that nobody looks for what is not
- * there. */
+/* The fields of enum cond_field that are there, a bit set: one pass, so that nobody looks for what
+ * is not there. */
 unsigned cond_fields(const struct field *fields, unsigned n);
 
 /* For GET and HEAD. seen: what cond_fields() said. If-Range is not among these conditions. */

@@ -162,7 +162,7 @@ static const struct library {
 struct compare {
 	const struct library *library;
 	void *state;
-	struct decoder_bytes coded, plain; /* what is left of them */
+	struct decoder_bytes coded, plain; /* the bytes of both that are left */
 	struct run run;
 	unsigned char in[PIECE], out[PIECE], wanted[PIECE];
 };

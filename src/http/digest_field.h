@@ -16,7 +16,7 @@ enum {
 	DIGEST_FIELD_MAX = 10 + 88, /* bytes that digest_field_write() writes at most */
 };
 
-/* What one field says. */
+/* The content of one field. */
 struct digest_field {
 	bool given[DIGEST_ALGORITHMS];
 	unsigned char hash[DIGEST_ALGORITHMS][DIGEST_SIZE_MAX];
@@ -40,7 +40,7 @@ const struct err *digest_field_parse(
  */
 bool digest_field_wanted(const struct field *fields, unsigned n);
 
-/* Whether it gives any. */
+/* True: d gives at least one digest. */
 bool digest_field_any(const struct digest_field *d);
 
 /* NULL if the field says nothing of a, or the same as hash (digest_size(a) bytes); else

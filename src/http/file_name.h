@@ -28,8 +28,8 @@ enum { FILE_NAME_LEN_MAX = 255 }; /* bytes: NAME_MAX of Linux */
 const struct err *file_name_check(struct slice name);
 
 /*
- * What is behind the last slash or backslash of a form's file name: for a file of a folder that was
- * chosen browsers send the way to it, and old ones did for any.
+ * The end of a form's file name, behind its last slash or backslash: for a file of a folder that
+ * was chosen browsers send the way to it, and old ones did for any.
  */
 struct slice file_name_last(struct slice name);
 

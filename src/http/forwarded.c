@@ -60,7 +60,7 @@ static void parse_node(struct slice s, struct addr *addr)
 
 /* --- lists, from the end ---------------------------------------------------------------------- */
 
-/* Of an odd number of backslashes in front of it the last one belongs to it (RFC 9110, 5.6.4). */
+/* A backslash in front of it escapes it, unless that one is escaped (RFC 9110, 5.6.4). */
 static bool is_escaped(struct slice s, size_t i)
 {
 	size_t n = 0;

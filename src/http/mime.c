@@ -24,7 +24,7 @@ static const struct mime unknown = {
 	.type = SLICE_LIT("application/octet-stream"),
 };
 
-/* What follows the last dot of the last segment; empty if only a hidden file's dot is there. */
+/* The text behind the last dot of the last segment; empty if only a hidden file's dot is there. */
 static struct slice extension_of(struct slice path)
 {
 	size_t i = path.n;

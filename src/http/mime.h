@@ -16,7 +16,7 @@ struct mime {
 	bool compressible; /* text-like: worth a compressed variant */
 };
 
-/* What goes before the table. */
+/* Media types that go before the table. */
 struct mime_types {
 	const struct mime *rows; /* in mime_order() */
 	unsigned n;
@@ -24,7 +24,8 @@ struct mime_types {
 };
 
 /*
- * Of the last extension of the last segment of path. types NULL: by the table alone. Never NULL.
+ * The media type by the last extension of the last segment of path. types NULL: by the table alone.
+ * Never NULL.
  */
 const struct mime *mime_find(const struct mime_types *types, struct slice path);
 

@@ -102,7 +102,7 @@ static size_t find_delimiter(const struct multipart *m, struct slice s)
 	return memcmp(p, m->delimiter, n) == 0 ? s.n - n : s.n;
 }
 
-/* Of the line that is held: whether it has "--" behind the boundary, or half of that. */
+/* True: the line that is held has "--" behind the boundary, or half of that. */
 static bool line_is_final(const struct multipart *m)
 {
 	return m->nline > m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
@@ -113,7 +113,7 @@ static bool line_is_half_final(const struct multipart *m)
 	return m->nline == m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
 }
 
-/* What the held line becomes with c behind it. */
+/* The kind of line that the held one becomes with c behind it. */
 static enum line line_with(const struct multipart *m, char c)
 {
 	if (m->nline < m->ndelimiter)

@@ -8,7 +8,7 @@
 #include "http/param.h"
 #include "http/percent.h"
 
-/* Which fields, or which parameters, there were. */
+/* Fields, and parameters, that there were. */
 enum { DISPOSITION = 1, TYPE = 2 };
 enum { NAME = 1, FILENAME = 2, FILENAME_EXT = 4 };
 
@@ -35,7 +35,7 @@ static size_t unfold(char *head, size_t n)
 	return o;
 }
 
-/* What the bytes at in[i] of a quoted name stand for; *n: how many they are. */
+/* The character that the bytes at in[i] of a quoted name stand for; *n: how many they are. */
 static char name_byte(struct slice in, size_t i, size_t *n)
 {
 	int c;

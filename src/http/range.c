@@ -4,7 +4,7 @@
  */
 #include "http/range.h"
 
-/* What one range-spec says; a suffix when first is not given. */
+/* One range-spec; a suffix when first is not given. */
 struct spec {
 	bool has_first, has_last;
 	uint64_t first, last;
@@ -74,7 +74,7 @@ static void unite(struct range *a, const struct range *b)
 	a->n = end - a->at;
 }
 
-/* What touches becomes one, in the place of the first that was asked for. */
+/* Ranges that touch become one, in the place of the first that was asked for. */
 static void add(struct ranges *r, struct range new)
 {
 	unsigned place = r->n, i = 0;

@@ -121,7 +121,7 @@ bool sf_skip_parameters(struct slice *s)
 
 /* --- whole items ------------------------------------------------------------------------------ */
 
-/* What stands behind a bare item (4.2, 4.2.3). */
+/* Reads to the end of an item, behind the bare one (4.2, 4.2.3). */
 static bool item_ends(struct slice s)
 {
 	if (!sf_skip_parameters(&s))

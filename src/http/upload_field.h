@@ -11,7 +11,7 @@ enum { UPLOAD_INTEROP_VERSION = 8 };
 #define UPLOAD_INTEROP_TEXT "8"
 #define UPLOAD_MEDIA_TYPE   "application/partial-upload"
 
-/* What the client said. A field that is malformed, or there twice, is as if it were not there
+/* The fields of a client. A field that is malformed, or there twice, is as if it were not there
  * (4.1 of the draft). */
 struct upload_field {
 	bool has_complete, complete; /* upload-complete */

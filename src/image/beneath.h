@@ -14,11 +14,11 @@ enum beneath_flags {
 	BENEATH_CACHED = 4,     /* -EAGAIN instead of waiting for a disk */
 	BENEATH_PATH = 8, /* for fstat() only, whatever it is: needs no right to read (O_PATH) */
 	BENEATH_NO_LINKS = 16, /* not through any symbolic link, else -ELOOP */
-	BENEATH_NO_LINK = 32,  /* what path ends in is no symbolic link, else -ELOOP */
+	BENEATH_NO_LINK = 32,  /* the last name of path is no symbolic link, else -ELOOP */
 	BENEATH_LEAVE = 64,    /* symbolic links may lead out of root; path has no ".." */
 };
 
-/* What a file system means for a thread that must not block. */
+/* Kinds of file systems, by what they mean for a thread that must not block. */
 enum beneath_kind {
 	BENEATH_LOCAL,  /* RWF_NOWAIT tells warm from cold */
 	BENEATH_MEMORY, /* reads never wait for a device */
@@ -38,7 +38,7 @@ int beneath_open(int root, const char *path, unsigned flags);
  */
 int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st);
 
-/* Of the file system fd is on; may block. */
+/* The kind of the file system that fd is on; may block. */
 enum beneath_kind beneath_kind(int fd);
 
 #endif

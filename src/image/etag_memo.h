@@ -31,8 +31,8 @@ struct etag_memo *etag_memo_shared(void);
 
 bool etag_memo_get(struct etag_memo *m, const struct file_id *id, struct etag *e);
 
-/* Whether it is not worth hashing at wall_ns: what was hashed of it a moment ago has changed, more
- * than once, or did not hold still. */
+/* True: the file is not worth hashing at wall_ns: what was hashed of it a moment ago has changed,
+ * more than once, or did not hold still. */
 bool etag_memo_restless(const struct etag_memo *m, const struct file_id *id, int64_t wall_ns);
 
 /* It is another file now, of that inode: nothing is known of it. */

@@ -138,7 +138,7 @@ static inline uint64_t image_mix(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* Of (root, path): eight bytes per step; the last step may overlap the one before. */
+/* Hashes (root, path), eight bytes per step; the last step may overlap the one before. */
 static inline uint64_t image_hash(uint64_t seed, uint32_t root, struct slice path)
 {
 	uint64_t h = seed ^ ((uint64_t)root << 32 | path.n) * 0x9e3779b97f4a7c15u;

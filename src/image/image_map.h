@@ -16,7 +16,7 @@ struct image_map {
 	const struct image_head *head;
 	const struct image_marks *marks;
 	struct segment_map *segments[IMAGE_SEGMENTS]; /* shared with other image maps */
-	bool joined;                                  /* … or not yet */
+	bool joined;                                  /* the segments are shared */
 	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS];   /* of index, marks, –, segments */
 	unsigned nsegments;
 

@@ -142,7 +142,7 @@ int mapping_copy(struct mapping *m, const uint64_t *pages)
 	/* A page is to cost no more than a page. */
 	madvise(copy, n, MADV_NOHUGEPAGE);
 	copy_pages(m, pages, copy);
-	/* Who reads meanwhile sees either of them, and both are the same: it is one step. */
+	/* A reader sees either of them meanwhile, and both are the same: it is one step. */
 	if (mprotect(copy, n, PROT_READ) < 0 ||
 		mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, m->bytes) == MAP_FAILED) {
 		rc = -errno;

@@ -12,7 +12,9 @@
 
 struct mapping;
 
-enum { MAPPING_PAGE = 4096 }; /* what mapping_copy() copies by, whatever the machine's pages are */
+enum {
+	MAPPING_PAGE = 4096
+}; /* the unit that mapping_copy() copies by, whatever the machine's pages are */
 
 /*
  * The mapping of fd, which stays the caller's; its pages are there, so that no reader faults. May
@@ -33,9 +35,9 @@ uint64_t mapping_size(const struct mapping *m);
 bool mapping_detach(struct mapping *m);
 
 /*
- * Of a detached one: copies the pages whose bit in pages is set, and lets the memfd go; the copies
- * are where the pages were, the other bytes read as zeros. Other threads may read the copied pages
- * meanwhile. 0, or -errno: it is as it was.
+ * Copies the pages of a detached mapping whose bit in pages is set, and lets the memfd go; the
+ * copies are where the pages were, the other bytes read as zeros. Other threads may read the copied
+ * pages meanwhile. 0, or -errno: it is as it was.
  */
 int mapping_copy(struct mapping *m, const uint64_t *pages);
 

@@ -18,7 +18,7 @@
 
 struct mapping;
 
-/* Those of a worker. */
+/* The segments that a worker has mapped. */
 struct segment_maps {
 	struct list all; /* struct segment_map */
 	struct offload *offload;
@@ -27,7 +27,7 @@ struct segment_maps {
 };
 
 struct segment_map {
-	struct ref ref;          /* one of each image map that has it, and those of borrowers */
+	struct ref ref;          /* each image map that has it holds one, and each borrower */
 	struct segment_maps *of; /* NULL: not joined yet, or the worker is at its end */
 	struct mapping *mapping;
 	const uint8_t *bytes;
@@ -39,9 +39,8 @@ struct segment_map {
 	struct list node;
 
 	/* orphan.c */
-	uint64_t
-		*pages; /* which of MAPPING_PAGE are borrowed, a bit each; NULL: nobody was asked */
-	unsigned found; /* references that said so */
+	uint64_t *pages; /* a bit for each MAPPING_PAGE that is borrowed; NULL: nobody was asked */
+	unsigned found;  /* references that said so */
 	uint64_t copied; /* bytes of those pages */
 	bool refused;    /* a borrower was told to let go */
 	bool copying;    /* a thread has it */
@@ -56,7 +55,7 @@ void segment_maps_fini(struct segment_maps *all);
 /* Maps fd, which stays the caller's. In any thread; may block. NULL: *fault says why. */
 struct segment_map *segment_map_new(int fd, const char **fault);
 
-/* One that never joined the others. In any thread; may block. */
+/* Frees a segment that never joined the others. In any thread; may block. */
 void segment_map_free(struct segment_map **s);
 
 /*
@@ -68,7 +67,7 @@ struct segment_map *segment_map_join(struct segment_maps *all, struct segment_ma
 /* The image map that has s goes out of use. image: what keeps that alive, if s is an orphan now. */
 void segment_map_leave(struct segment_map *s, struct ref *image);
 
-/* Whose reference counter that is; NULL: it is something else's. */
+/* The segment that ref counts for; NULL: it is something else's. */
 struct segment_map *segment_map_of(struct ref *ref);
 
 /* It needs the last image map no more. */

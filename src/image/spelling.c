@@ -19,7 +19,7 @@
 
 #include "image/beneath.h"
 
-/* What is known of a directory: names are their bytes; so unless it has the flag for another way;
+/* How a directory compares names: they are their bytes; so unless it has the flag for another way;
  * so but perhaps for the case of ASCII letters; nothing. */
 enum compares { BYTES, BYTES_OR_FLAG, BYTES_OR_CASE, UNKNOWN };
 

@@ -15,7 +15,8 @@ struct backlog {
 	struct scan *scan;
 	bool midway; /* in the middle of a long step */
 	struct strbuf changes;
-	bool lost; /* one was TREE_LOST, or found no memory or room: everything may have changed */
+	bool lost; /* a change was TREE_LOST, or found no memory or room: everything may have
+		      changed */
 };
 
 void backlog_init(struct backlog *b, struct scan *scan);

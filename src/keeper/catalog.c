@@ -14,7 +14,7 @@
 
 enum {
 	TYPES_MEMORY = 16 << 20,
-	NEWS_MS = 20,           /* what comes together becomes one image */
+	NEWS_MS = 20,           /* changes that come together become one image */
 	NEWS_SETTLED_MS = 1000, /* only a later warm start gains by it */
 };
 

@@ -57,7 +57,7 @@ struct catalog_file {
 	bool settled; /* read so long after its last change that file_id tells every later one */
 	uint8_t seen;
 	uint8_t beside; /* bit set by enum coding: files that lie beside it */
-	uint8_t tried;  /* the same: codings that there is no need to compress it in */
+	uint8_t tried;  /* a bit set, too: codings that there is no need to compress it in */
 	struct file_id file_id;
 	struct catalog_type *type;
 	struct segment_body *body, *variants[CODINGS];
@@ -98,7 +98,7 @@ struct catalog {
 	uint32_t files_max; /* as many as an index holds */
 	uint32_t nfresh;
 	uint64_t content; /* bytes of all bodies */
-	/* What they take in segments, and all files in an index: max-size is for both. */
+	/* Bytes that bodies take in segments, and all files in an index: max-size is for both. */
 	uint64_t room, index_room;
 	struct arena memory; /* of types */
 	struct {
@@ -153,7 +153,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path);
 void catalog_trust(
 	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled);
 
-/* What a file takes in an index and its marks, at most. */
+/* Bytes that a file takes in an index and its marks, at most. */
 static inline uint64_t catalog_index_room(size_t path_n)
 {
 	return sizeof(struct image_entry) + 4 * sizeof(struct image_slot) + path_n + 1;
@@ -216,7 +216,7 @@ unsigned catalog_sidecar_unchecked(const struct catalog *c, const struct catalog
 int catalog_sidecar_decide(
 	struct catalog_file *f, enum coding coding, const char etag[IMAGE_ETAG], bool good);
 
-/* Whether there may be forms of f in content codings at all. */
+/* True: there may be forms of f in content codings. */
 bool catalog_codes(const struct catalog_file *f);
 
 /* Something of the next image is new: it is wanted within ms. */

@@ -11,7 +11,7 @@
 
 #include "http/coding.h"
 
-/* Whether this build has it. */
+/* True: this build has the coding. */
 bool compress_has(enum coding coding);
 
 /* All of them: bit set by enum coding. */

@@ -99,7 +99,7 @@ static int begin(struct image_builder *p)
 	return 0;
 }
 
-/* Those with bodies, in the order of the store. */
+/* Holds the segments with bodies, in the order of the store. */
 static void hold_segments(struct image_builder *p)
 {
 	struct built_image *img = p->img;

@@ -50,7 +50,7 @@ struct keeper {
 	struct variants variants;
 	struct publish publish;
 	struct doubt_server doubts;
-	void *moving; /* what bodies are moved through: the reader's may hold half a file */
+	void *moving; /* memory that bodies are moved through: the reader's may hold half a file */
 	struct tree_watch *watch;      /* NULL: only rescans find changes */
 	struct warm_start *warm_start; /* until the first walk is over */
 
@@ -241,7 +241,7 @@ static void look_at_trouble(struct keeper *k)
 {
 	int rc = k->scan.trouble < 0 ? k->scan.trouble : k->reader.trouble;
 
-	/* What a walk could not look at, the next one does. */
+	/* A walk looks at what the one before could not. */
 	if (k->scan.trouble < 0)
 		timer_arm(&k->loop.wheel, &k->rescan, clock_ms() + TROUBLE_MS);
 	k->scan.trouble = k->reader.trouble = 0;
@@ -396,7 +396,7 @@ static void stop_building(struct keeper *k)
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
 	doubt_server_close(&k->doubts);
-	/* What is being compressed cannot be stopped, and nobody waits for it. */
+	/* Threads that compress cannot be stopped, and nobody waits for them. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);
 	variants_fini(&k->variants);

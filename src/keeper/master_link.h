@@ -15,8 +15,8 @@ struct master_link {
 	void *ctx;
 	struct ctl_link ctl;
 	uint32_t generation;
-	int error_log;           /* what the log writes to, -1 or 0: not ours to close */
-	struct cache_facts told; /* what the master was told last, and when */
+	int error_log; /* the descriptor that the log writes to, -1 or 0: not ours to close */
+	struct cache_facts told; /* facts that the master was told last, and when */
 	uint64_t told_ms;
 };
 

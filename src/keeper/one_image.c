@@ -17,7 +17,7 @@ enum {
 	NUMBER = 1,
 	FRESH_MS = 3600 * 1000, /* it is used at once, however busy the machine is */
 	POLL_MS = 10,
-	LONGEST_MS = 30000, /* what does not hold still is not waited for */
+	LONGEST_MS = 30000, /* a file that does not hold still is not waited for */
 };
 
 struct one_image {

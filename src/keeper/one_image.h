@@ -13,8 +13,9 @@
 struct one_image;
 
 /*
- * Of the file at path ("/a/b") below that root of conf, which outlives the image; turns the loop
- * until it is done, up to seconds if compress. NULL if there can be none: it is not cached then.
+ * An image of the file at path ("/a/b") below that root of conf, which outlives the image; turns
+ * the loop until it is done, up to seconds if compress. NULL if there can be none: it is not cached
+ * then.
  */
 struct one_image *one_image_new(struct loop *l, const struct doc_roots *conf, unsigned root,
 	struct slice path, bool compress);

@@ -25,7 +25,7 @@ struct path_index {
 /* 0, or -ENOMEM: path_index_fini() is right after that, too. */
 int path_index_init(struct path_index *t);
 
-/* What is still in it is left to its owners. */
+/* Frees the index; names that are still in it are left to their owners. */
 void path_index_fini(struct path_index *t);
 
 /* NULL: there is none. */

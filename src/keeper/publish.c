@@ -144,7 +144,7 @@ static void make(struct publish *p)
 {
 	struct published *i = p->images;
 
-	/* One that nobody has seen is not worth keeping. */
+	/* An image that nobody has seen is not worth keeping. */
 	if (p->newest != NULL && !p->newest->sent)
 		drop(p->newest);
 	while (i < p->images + CATALOG_IMAGES && i->alive)
@@ -172,7 +172,7 @@ static void make(struct publish *p)
 	p->room(p->ctx);
 }
 
-/* What is new wants an image at some time. */
+/* News of the catalogue want an image at some time. */
 static void take_news(struct publish *p)
 {
 	uint64_t at = clock_ms() + (uint64_t)p->catalog->news_ms;

@@ -11,7 +11,7 @@
 
 struct publish;
 
-/* One that may be alive. */
+/* An image that may be alive. */
 struct published {
 	struct publish *owner;
 	struct built_image image;
@@ -30,7 +30,7 @@ struct publish {
 	uint64_t due_ms;           /* when it is wanted, 0: nothing is new */
 	uint64_t last_ms, cost_ms; /* when the last one was made, and its time on a processor */
 	bool blocked;              /* at the limit of images, or of their bytes */
-	bool hurry;                /* what is due is due at once, whatever it costs */
+	bool hurry;                /* an image that is due is made at once, whatever it costs */
 	int trouble;               /* -errno of the last try, 0: it went well */
 	unsigned made;
 

@@ -100,7 +100,7 @@ bool reader_has(const struct reader *r, const struct catalog_file *f)
 
 void reader_found(struct reader *r, struct catalog_file *f)
 {
-	/* What is open may be what the walk did not find any more. */
+	/* The open file may be the one that the walk did not find any more. */
 	if (r->file == f)
 		r->touched = true;
 	else if (!queued(f))
@@ -115,7 +115,7 @@ void reader_changed(struct reader *r, struct catalog_file *f)
 		r->touched = true;
 		return;
 	}
-	/* What only a walk found might be trusted unread. */
+	/* A file that only a walk found might be trusted unread. */
 	if (queued(f) && f->waits != READER_FOUND)
 		return;
 	unread_ms = clock_ms() - f->read_ms;

@@ -29,8 +29,8 @@ struct reader {
 	struct list queues[READER_QUEUES];
 	unsigned n[READER_QUEUES];
 	unsigned left_out; /* too large, or past max-size, since the last look */
-	bool said_past;    /* that max-size is reached */
-	bool turn;         /* whose turn it is: FOUND's or CHANGED's */
+	bool said_past;    /* the log has said that max-size is reached */
+	bool turn;         /* the line that has its turn: FOUND's or CHANGED's */
 	int trouble;       /* -errno of the machine since the last look, 0: none */
 
 	struct catalog_file *file; /* being read, NULL for none */
@@ -51,7 +51,7 @@ void reader_found(struct reader *r, struct catalog_file *f);
 /* f changed, as the kernel tells. */
 void reader_changed(struct reader *r, struct catalog_file *f);
 
-/* What is below d may be another directory's by now: so may the file that is being read. */
+/* Names below d may be another directory's by now: so may that of the file that is being read. */
 void reader_changed_below(struct reader *r, const struct catalog_dir *d);
 
 /* Whether f is to be read, or being read: nobody else may say what it is. */

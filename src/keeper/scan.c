@@ -21,7 +21,7 @@
 
 enum { ENTRIES_PER_STEP = 64 };
 
-/* What there is to do about a root's path. */
+/* Looks that a root's path needs. */
 enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: it is watched from the start, and all below it */
 
 static void look(struct scan *s, unsigned root, uint8_t how)
@@ -127,7 +127,7 @@ static bool cacheable(const struct catalog_root *r, int fd)
 	return false;
 }
 
-/* What the root's path names now: st of fd, or zeroes and -1. */
+/* Enters the directory that the root's path names now: st of fd, or zeroes and -1. */
 static void enter_root(struct scan *s, unsigned root, int fd, const struct stat *st)
 {
 	struct catalog_root *r = &s->catalog->roots[root];
@@ -179,7 +179,7 @@ static void take_root(struct scan *s, unsigned root, bool anew)
 	}
 	missing(r, rc);
 	if (!anew && (r->dev != st.st_dev || r->ino != st.st_ino)) {
-		/* What the watches did not tell. */
+		/* The watches did not tell this. */
 		if (fd >= 0)
 			close(fd);
 		take_root(s, root, true);
@@ -252,7 +252,7 @@ static void file_changed(struct scan *s, unsigned root, struct slice path)
 		return;
 	if (f != NULL)
 		catalog_doubt(s->catalog, f);
-	/* Who told the path may spell it in a way that the directory's listing does not. */
+	/* The path may be told in a spelling that the directory's listing does not. */
 	else if (spelling_check(s->catalog->roots[root].fd, path.p, UINT_MAX, 0) != -ENOENT)
 		f = add_file(s, parent, path);
 	if (f == NULL)
@@ -431,7 +431,7 @@ static void meet(struct scan *s, const struct dirent *e)
 		meet_new(s, slice_of(path, at + n), &file_id);
 }
 
-/* What the listing did not meet is gone. */
+/* Names that the listing did not meet are gone. */
 static void end_dir(struct scan *s)
 {
 	struct catalog_dir *d = s->dir;

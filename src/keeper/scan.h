@@ -16,8 +16,8 @@
 struct scan {
 	struct catalog *catalog;
 	struct reader *reader;
-	struct tree_watch *watch;      /* NULL: only rescans find what changes */
-	bool said_full;                /* that there are more files than an index holds */
+	struct tree_watch *watch; /* NULL: only rescans find what changes */
+	bool said_full; /* the log has said that there are more files than an index holds */
 	struct warm_start *warm_start; /* of an earlier image; NULL: none */
 	struct list todo;              /* directories to be listed */
 	unsigned ntodo;

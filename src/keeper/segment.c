@@ -89,8 +89,8 @@ int segments_seal(struct segments *s)
 
 	if (g == NULL)
 		return 0;
-	/* Of its own: memfd_seal() takes the descriptor even when it fails, and the bodies are
-	 * needed. */
+	/* A descriptor of its own: memfd_seal() takes the descriptor even when it fails, and the
+	 * bodies are needed. */
 	fd = dup(g->fd);
 	if (fd < 0)
 		return -errno;

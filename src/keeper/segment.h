@@ -15,12 +15,12 @@
 
 struct segment {
 	struct list node;   /* of the store */
-	struct list bodies; /* that count */
+	struct list bodies; /* bodies that count */
 	int fd;             /* for reading once it is sealed, until then for both */
 	bool sealed;
 	uint64_t used;   /* bytes written */
 	uint64_t live;   /* bytes of bodies that count, each rounded up to IMAGE_ALIGN */
-	unsigned images; /* that workers may hold */
+	unsigned images; /* images with it that workers may hold */
 	uint32_t number; /* in the image that is being made: image_build.c's own */
 };
 
@@ -38,21 +38,21 @@ struct segments {
 	unsigned n;
 	uint64_t bytes;   /* of all of them */
 	uint64_t indexes; /* bytes of the indexes of all images alive: image_build.c's to count */
-	uint64_t index_next; /* what the next index takes at most: catalog.c's to count */
+	uint64_t index_next; /* bytes that the next index takes at most: catalog.c's to count */
 	uint64_t bytes_max;  /* of segments and indexes: past it nothing is written */
 	uint64_t spare;      /* of them: for what is moved, or a full store could never be moved */
 	uint64_t size;       /* a larger one holds a single body */
 };
 
-/* What n bytes take in a segment. */
+/* The room that n bytes take in a segment. */
 static inline uint64_t segment_room(uint64_t n)
 {
 	return (n + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
 }
 
 /*
- * What the segments of one image hold for certain, when each has that many bytes and bodies have up
- * to max_body: a segment ends where the next body does not fit.
+ * Bytes that the segments of one image hold for certain, when each has that many bytes and bodies
+ * have up to max_body: a segment ends where the next body does not fit.
  */
 uint64_t segments_hold(uint64_t segment, uint64_t max_body);
 
@@ -94,7 +94,7 @@ int segments_read(const struct segment_body *b, void *to);
  */
 int segments_compact(struct segments *s, void *buf, struct pause *pause);
 
-/* Whether that would free something now. */
+/* True: segments_compact() would free something now. */
 bool segments_can_compact(const struct segments *s);
 
 /* Seals what is being written: before an image refers to it. 0, or -errno. */

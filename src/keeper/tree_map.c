@@ -233,7 +233,7 @@ static void remove_dir(struct tree_map *m, struct tree_dir *dir)
 	free(dir);
 }
 
-/* Those that are not watched and lead nowhere. */
+/* Removes directories that are not watched and lead nowhere. */
 static void prune(struct tree_map *m, struct tree_dir *dir)
 {
 	while (dir->parent != NULL && dir->mark == NULL && list_empty(&dir->children)) {

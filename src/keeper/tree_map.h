@@ -78,7 +78,7 @@ void tree_map_free_top(struct tree_map *m, struct tree_dir **top);
 struct tree_dir *tree_map_child(
 	const struct tree_map *m, const struct tree_dir *parent, const char *name, size_t n);
 
-/* Of path, "/" or "/dir/", below top; NULL: unknown. */
+/* The directory of path, "/" or "/dir/", below top; NULL: unknown. */
 struct tree_dir *tree_map_find(struct tree_map *m, struct tree_dir *top, const char *path);
 
 /* Finds or makes it, and those that lead to it. NULL: no memory. */

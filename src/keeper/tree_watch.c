@@ -248,7 +248,7 @@ static bool leads_elsewhere(const struct way_of_root *r)
 	return sum != r->sum;
 }
 
-/* What the events that were read mean as a whole. */
+/* Tells what the events that were read mean as a whole. */
 static void tell_rest(struct tree_watch *w)
 {
 	bool roots = w->root_events, lost = w->lost;
@@ -353,7 +353,7 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	int wd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* Of one inode there is one watch: roots that overlap add to what it tells. */
+	/* One watch is all that an inode has: roots that overlap add to what it tells. */
 	do {
 		wd = inotify_add_watch(w->events.fd, path, mask | IN_MASK_ADD);
 	} while (wd < 0 && errno == ENOSPC && remove_idle(w, IDLE_BATCH) > 0);
@@ -410,7 +410,7 @@ static int add_step(void *ctx, int fd, const char *name)
 	struct tree_watch *w = s->w;
 	struct tree_mark *mark = add_watch(w, fd, STEP_MASK);
 
-	/* Who may pass through a directory need not be allowed to read it. */
+	/* A directory that may be passed through need not be readable. */
 	if (mark == NULL)
 		return errno == EACCES ? 0 : -errno;
 	return tree_map_add_step(&w->map, mark, name, s->root, &w->roots[s->root].steps);

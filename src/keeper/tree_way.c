@@ -22,7 +22,7 @@ struct way {
 	uint64_t sum;
 	tree_way_fn *fn;
 	void *ctx;
-	char *rest; /* what is to be walked yet, in buf */
+	char *rest; /* the part of buf that is to be walked yet */
 	char buf[2 * PATH_MAX];
 };
 

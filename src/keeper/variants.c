@@ -194,7 +194,8 @@ static void variant_done(struct job *job)
 	t->running--;
 	if (f != NULL) {
 		f->job = NULL;
-		/* The same bytes, whatever happened to the file in between. */
+		/* Its bytes are those that were compressed, whatever happened to the file in
+		 * between. */
 		if (f->body != NULL && memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
 			for (enum coding i = 0; i < CODINGS; i++) {
 				if ((j->wants & 1U << i) != 0)

@@ -30,7 +30,7 @@ struct warm_start *warm_start_new(struct catalog *c, const int *fds, int nfds);
 bool warm_start_file(struct warm_start *a, struct catalog *c, struct catalog_file *f,
 	const struct file_id *file_id);
 
-/* What was taken over stays. */
+/* Frees *a; files that were taken over stay. */
 void warm_start_free(struct warm_start **a);
 
 #endif

@@ -26,7 +26,7 @@ struct ctl_link {
 /* message and gone are set. fd stays the caller's. 0, or -errno. */
 int ctl_link_open(struct ctl_link *l, struct loop *loop, int fd);
 
-/* One that is not open may be closed. */
+/* Closes the link, which need not be open. */
 void ctl_link_close(struct ctl_link *l);
 
 /* Every second or so: asks again for what was lost. */

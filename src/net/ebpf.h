@@ -13,7 +13,7 @@ enum { EBPF_FUNCTION = 2 }; /* the type of any function */
 struct ebpf {
 	const struct bpf_insn *insns;
 	unsigned n;
-	const struct bpf_func_info *functions; /* which instructions functions begin with */
+	const struct bpf_func_info *functions; /* the instructions that functions begin with */
 	unsigned nfunctions;
 };
 

@@ -15,7 +15,7 @@
 
 #include "base/assert.h"
 
-/* What a message says; of a unix peer, whose address nobody needs, the family alone. */
+/* The content of a message; of a unix peer, whose address nobody needs, the family alone. */
 struct wire {
 	uint32_t listener;
 	uint32_t peer_len;

@@ -35,7 +35,7 @@ struct gifts {
 	const struct doc_roots *files; /* of trees */
 	const struct sites *sites;
 	uint32_t generation;
-	unsigned slot; /* which of the processes of its kind this is, from 0 */
+	unsigned slot; /* number of this process among those of its kind, from 0 */
 	int ctl;       /* to the master; end of file: it died */
 	struct board *board;
 	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
@@ -44,7 +44,7 @@ struct gifts {
 	unsigned nlisteners;
 	bool heir; /* its master has not taken over yet: processes of another one serve */
 
-	uint64_t cache_size;  /* what the cache may take: max-size at most */
+	uint64_t cache_size;  /* bytes that the cache may take: max-size at most */
 	uint64_t first_image; /* number that its first image may have */
 	bool replaces; /* an earlier keeper, whose images workers may go on using for a while */
 

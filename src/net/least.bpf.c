@@ -26,7 +26,7 @@ enum {
 	KEY_LOAD = 32,
 	KEY_LOAD_AT = KEY_SLOT + KEY_CHANCE,
 	KEY_SHUT_AT = KEY_LOAD_AT + KEY_LOAD,
-	LOAD_ZERO = 1 << 30, /* what a load of 0 becomes, as it may be less */
+	LOAD_ZERO = 1 << 30, /* added to a load, which may be less than 0 */
 };
 
 _Static_assert(1 << KEY_SLOT == LOAD_SLOTS, "a slot's number fits in");

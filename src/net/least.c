@@ -20,7 +20,7 @@ _Static_assert(LOAD_SLOTS == 512 && sizeof(struct load_slot) == 4096 &&
 		       offsetof(struct load_slot, shut) == 8,
 	"the layout that net/least.def was compiled for: run make update-bpf");
 
-/* What a wide load has in place of its source register where load_program() puts its value in. */
+/* Marks of wide loads, in place of a source register, that load_program() puts a value into. */
 enum { LEAST_LOADS = 0xd, LEAST_SOCKETS, LEAST_SLOTS };
 
 #define INSN(op, dst, src, offset, value) \

@@ -19,7 +19,7 @@ int least_sockets_new(void);
  */
 int least_attach(const struct load *l, int sockets, const int *fds, unsigned n);
 
-/* Whether that would be possible with so many slots: 0, or -errno. */
+/* Tries the program with so many slots, and attaches nothing: 0, or -errno. */
 int least_try(unsigned n);
 
 #endif

@@ -217,7 +217,7 @@ static int get_int(int fd, int name)
 											   : value;
 }
 
-/* What is wrong with a socket that another process opened; NULL: nothing. */
+/* The fault of a socket that another process opened; NULL: none. */
 static const char *unfit(const struct listener *l, int fd, unsigned n)
 {
 	struct addr addr = { .len = sizeof(addr.storage) };

@@ -18,7 +18,7 @@ enum {
 /* The load is assigned - settled, and may wrap. */
 struct load_slot {
 	uint32_t assigned; /* connections sent here, from their SYN on; the program adds */
-	uint32_t settled;  /* those of them that are gone, or never came; the worker writes,
+	uint32_t settled;  /* connections of these that are gone, or never came; the worker writes,
 			      and the master when another worker begins to */
 	uint32_t shut;     /* 1: no new connections are to be sent here; the master writes */
 } __attribute__((aligned(4096)));
@@ -32,7 +32,7 @@ struct load {
 int load_open(struct load *l);
 void load_close(struct load *l);
 
-/* What a worker knew of its slot when it looked last. */
+/* A worker's knowledge of its slot when it looked last. */
 struct load_view {
 	bool begun; /* it has looked */
 	uint32_t looks;

@@ -129,7 +129,7 @@ static bool sum_is_right(struct slice header, const char *sum)
 	return crc == ((uint32_t)number16(sum) << 16 | number16(sum + 2));
 }
 
-/* What stands behind the addresses: type, length, value, one after the other. */
+/* Reads the vectors behind the addresses: type, length, value, one after the other. */
 static bool read_tlvs(struct slice header, struct slice rest, struct proxy *p)
 {
 	while (rest.n > 0) {
@@ -190,7 +190,7 @@ static enum proxy_result parse_binary(struct slice bytes, struct proxy *p)
 		return PROXY_BAD;
 	if (bytes.n < p->length)
 		return PROXY_MORE;
-	/* What stands in the header of LOCAL is to be ignored. */
+	/* The header of LOCAL is to be ignored. */
 	if (command == LOCAL)
 		return PROXY_WHOLE;
 	return read_addresses(slice_of(bytes.p, p->length), (unsigned char)bytes.p[13], p)

@@ -34,7 +34,8 @@ struct proxy {
 	bool tls;           /* the client came to the proxy by TLS, and the proxy has ended it */
 };
 
-/* The same for all bytes that follow the header. *p is good with PROXY_WHOLE only. */
+/* Parses the header that bytes begin with: the answer is the same whatever follows it. *p is good
+ * with PROXY_WHOLE only. */
 enum proxy_result proxy_parse(struct slice bytes, struct proxy *p);
 
 #endif

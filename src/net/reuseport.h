@@ -20,7 +20,8 @@ int reuseport_hash(int fd);
  */
 int reuseport_cpu(int fd, const uint16_t *cpus, unsigned ncpus, unsigned nsockets);
 
-/* One of the first n at random: those behind them get nothing new. Needs no right. */
+/* Chooses among the first n sockets at random: those behind them get nothing new. Needs no right.
+ */
 int reuseport_first(int fd, unsigned n);
 
 /*

@@ -17,7 +17,7 @@
 enum {
 	RECORD_ROOM =
 		SSL3_RT_HEADER_LENGTH + SSL3_RT_MAX_PLAIN_LENGTH + SSL3_RT_MAX_ENCRYPTED_OVERHEAD,
-	OUT_SIZE = 16 * RECORD_ROOM, /* what one send(2) may carry: 256 KiB of plain bytes */
+	OUT_SIZE = 16 * RECORD_ROOM, /* one send(2) may carry 256 KiB of plain bytes */
 	IN_SIZE = 64 * 1024,
 	IN_POOR = 4 * 1024,
 	/* More than a turn can leave behind: who makes us answer without reading is cut off. */

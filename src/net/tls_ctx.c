@@ -166,7 +166,7 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 		SSL_CTX_free(ssl);
 		ssl = NULL;
 	}
-	/* What a rejected list of groups left behind is not the cause of what follows. */
+	/* Errors of a rejected list of groups are not the cause of what follows. */
 	ERR_clear_error();
 	return ssl;
 }

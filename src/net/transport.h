@@ -58,8 +58,8 @@ struct transport {
 	/* Behind a handshake's -EPROTO: what the peer said in its place, if that is text. It was
 	 * sent nothing. */
 	struct slice said;
-	/* What the handshake settled: set before it answers 0, never changed after it. */
-	struct slice alpn;            /* what ALPN chose ("h2"); n 0: nothing */
+	/* Results of the handshake: set before it answers 0, never changed after it. */
+	struct slice alpn;            /* the protocol that ALPN chose ("h2"); n 0: none */
 	const void *certificate;      /* the one that was shown, of net/tls_cert.h; NULL: none */
 	const void *peer_certificate; /* the peer's, an X509; NULL: it has shown none */
 	const char *tls_version;      /* "TLSv1.3"; NULL: cleartext */

@@ -11,7 +11,8 @@
 
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
 
-/* What decides about key: the location if it sets it, else the server. l may be NULL. */
+/* The scope that decides about key: the location's if that sets it, else the server's. l may be
+ * NULL. */
 #define IN_EFFECT(s, l, key) \
 	((l) != NULL && (l)->scope.key##_at.file != NULL ? &(l)->scope : &(s)->scope)
 
@@ -56,7 +57,7 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 	return NULL;
 }
 
-/* Those of outer come first; NULL in the location that stands for the server. */
+/* Fields of outer come first; NULL in the location that stands for the server. */
 static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
 	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
 {
@@ -166,7 +167,7 @@ static const struct slice *slices(struct site_maker *m, const struct conf_list *
 	return v;
 }
 
-/* Which files may answer for a path. */
+/* Names of files that may answer for a path. */
 static void set_names(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
