@@ -74,15 +74,19 @@ static enum proto_wait wait_of(const struct stream_conn *c)
 	return wait == PROTO_SEND ? PROTO_BUSY : wait;
 }
 
-static void conn_waits(const struct session *s, struct session_need *need)
+static struct session_need conn_waits(const struct session *s)
 {
 	const struct stream_conn *c = (const struct stream_conn *)s;
+	struct session_need need = { .wait = wait_of(c) };
 
-	need->wait = wait_of(c);
-	need->requests = c->proto != NULL ? c->proto->requests : 0;
-	need->passed = need->wait == PROTO_SEND   ? c->taken
-		       : need->wait == PROTO_BODY ? c->proto->body
-						  : 0;
+	if (need.wait == PROTO_SEND)
+		need.passed = c->taken;
+	if (c->proto == NULL)
+		return need;
+	need.requests = (uint32_t)c->proto->requests;
+	if (need.wait == PROTO_BODY)
+		need.passed = c->proto->body;
+	return need;
 }
 
 static bool conn_timed_out(struct session *s)

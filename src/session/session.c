@@ -129,9 +129,8 @@ static const char *waits_for(const struct session *s, const struct session_need 
 void session_look(const struct session *s, struct session_look *look)
 {
 	uint64_t now_ms = clock_ms();
-	struct session_need need;
+	struct session_need need = s->ops->waits(s);
 
-	s->ops->waits(s, &need);
 	*look = (struct session_look){
 		.peer = &s->http.peer,
 		.protocol = s->protocol,

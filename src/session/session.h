@@ -24,10 +24,10 @@ extern const struct states session_states;
 struct session;
 struct sessions;
 
-/* A session's need of its peer: decides the timeout. */
+/* A session's need of its peer: decides the timeout. Small enough for registers. */
 struct session_need {
 	enum proto_wait wait;
-	uint64_t requests; /* begun, ever */
+	uint32_t requests; /* begun, ever, modulo 2^32 */
 	uint64_t passed;   /* bytes of what is waited for, ever; 0 where no bytes are */
 };
 
@@ -42,7 +42,7 @@ struct session_look {
 	uint64_t age_ms;
 	unsigned streams;             /* requests that are under way */
 	struct proto_told told;       /* streams by what they wait for */
-	uint64_t requests;            /* begun, ever */
+	uint32_t requests;            /* begun, ever, modulo 2^32 */
 	uint64_t bytes_in, bytes_out; /* of the protocol, ever */
 	size_t unread;                /* bytes that the system has received, and h2d has not read */
 	size_t held;                  /* bytes that were read, and the protocol takes later */
@@ -64,7 +64,7 @@ struct session_ops {
 	void (*drain)(struct session *s, bool patient);
 	/* Asks what it holds for a lender. False: what is made and not sent was refused. */
 	bool (*ask)(struct session *s, struct lender *lender);
-	void (*waits)(const struct session *s, struct session_need *need);
+	struct session_need (*waits)(const struct session *s);
 	/* The need was waited for too long. True: the peer gets an answer to that, and then the
 	 * end. False: kill it. */
 	bool (*timed_out)(struct session *s);

@@ -49,10 +49,7 @@ static bool is_done(const struct session *s)
 /* A request may be under way on one that leaves: it came before the peer knew. */
 static bool is_idle(const struct session *s)
 {
-	struct session_need need;
-
-	s->ops->waits(s, &need);
-	return s->protocol == NULL || need.wait == PROTO_IDLE;
+	return s->protocol == NULL || s->ops->waits(s).wait == PROTO_IDLE;
 }
 
 static struct session *find_leaving(const struct sessions *all, bool (*is)(const struct session *s))

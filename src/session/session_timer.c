@@ -47,23 +47,23 @@ static uint64_t timeout_ms(const struct session *s)
 }
 
 /* As much as the least rate demands has passed since the timer was set. */
-static bool progress(const struct session *s, const struct session_need *now)
+static bool progress(const struct session *s, struct session_need now)
 {
 	const struct session_timeouts *t = &s->all->timeouts;
-	uint64_t n = now->passed - s->need.passed;
+	uint64_t n = now.passed - s->need.passed;
 
-	if (now->wait == PROTO_SEND)
+	if (now.wait == PROTO_SEND)
 		return n >= t->send * PROTO_LEAST_RATE / 1000;
-	return now->wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
+	return now.wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
 }
 
 /* The timer stays as it is set. Where output is waited for, only what the peer takes of it counts.
  */
-static bool goes_on(const struct session *s, const struct session_need *now)
+static bool goes_on(const struct session *s, struct session_need now)
 {
-	return now->wait == s->need.wait && !progress(s, now) &&
-	       (now->requests == s->need.requests || now->wait == PROTO_SEND) &&
-	       timer_armed(&s->timer) == (now->wait != PROTO_BUSY);
+	return now.wait == s->need.wait &&
+	       (now.requests == s->need.requests || now.wait == PROTO_SEND) && !progress(s, now) &&
+	       timer_armed(&s->timer) == (now.wait != PROTO_BUSY);
 }
 
 void session_timer_update(struct session *s)
@@ -72,8 +72,8 @@ void session_timer_update(struct session *s)
 
 	if (!session_speaks(s))
 		return;
-	s->ops->waits(s, &now);
-	if (goes_on(s, &now))
+	now = s->ops->waits(s);
+	if (goes_on(s, now))
 		return;
 	s->need = now;
 	if (now.wait != PROTO_IDLE && (now.wait != PROTO_HEADER || now.requests > 1))

@@ -53,9 +53,9 @@ static bool fake_ask(struct session *s, struct lender *lender)
 	return !fake_of(s)->refuses;
 }
 
-static void fake_waits(const struct session *s, struct session_need *need)
+static struct session_need fake_waits(const struct session *s)
 {
-	*need = ((const struct fake *)s)->need;
+	return ((const struct fake *)s)->need;
 }
 
 static bool fake_timed_out(struct session *s)
