@@ -72,7 +72,7 @@ static void lost_close(struct body *b)
 	(void)b;
 }
 
-/* What stands for a source that was refused: there is more, and nobody has it. */
+/* Stands for a source that was refused: there is more, and nobody has it. */
 static const struct body_ops lost_ops = {
 	.name = "lost",
 	.ready = lost_ready,

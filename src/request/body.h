@@ -53,11 +53,11 @@ struct body_ops {
 /* ops NULL: no content. The owner of a source type uses the members as it likes. */
 struct body {
 	const struct body_ops *ops;
-	struct h2d_req *req; /* whose response it is */
+	struct h2d_req *req; /* the request that it answers */
 	uint64_t left;       /* content bytes not emitted yet; BODY_UNKNOWN until the end is seen */
 	const char *p;       /* bytes in memory: the next one */
-	const char *first;   /* … and the first of all */
-	struct ref *ref;     /* what keeps p alive; one reference held by the body */
+	const char *first;   /* bytes in memory: the first of all */
+	struct ref *ref;     /* keeps p alive; one reference held by the body */
 	void *src;           /* a file, a handler's fill */
 };
 

@@ -18,7 +18,7 @@ struct part {
 
 struct body_parts {
 	struct body inner;
-	unsigned at, n;  /* which part is sent; n: the last delimiter */
+	unsigned at, n;  /* the part that is sent; n: the last delimiter */
 	size_t head_off; /* bytes of its head that are emitted */
 	struct part v[];
 };

@@ -182,7 +182,7 @@ static void send_elsewhere(struct h2d_req *req, int status, struct slice locatio
 	reply_error(req, status);
 }
 
-/* What a certificate authority asks, on the listener where it asks it. */
+/* A certificate authority asks for this path, on the listener where it does so. */
 static bool is_challenge(const struct h2d_req *req)
 {
 	return req->conn->redirect_at != NULL && slice_starts(req->path, SLICE(ACME));
@@ -200,7 +200,7 @@ static bool is_elsewhere(const struct h2d_req *req)
 						   slice_eq(location->redirect_prefix, SLICE("/")));
 }
 
-/* Who sees the page of a site that is being worked on comes through the balancer that asks this. */
+/* Clients see the page of a site that is being worked on through the balancer that asks this. */
 static bool is_health(const struct h2d_req *req)
 {
 	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
@@ -232,7 +232,7 @@ static bool misdirected(const struct h2d_req *req)
 	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
 }
 
-/* What the locations that have a say demand together. */
+/* The demands of all locations that have a say. */
 struct demand {
 	bool in;                 /* by address */
 	const struct auth *auth; /* NULL: nobody is asked */

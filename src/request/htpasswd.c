@@ -113,7 +113,7 @@ bool htpasswd_verify(const char *password, struct slice hash)
 	return same;
 }
 
-/* What is there of size bytes; -1 with errno. */
+/* Reads size bytes, or as many as there are; -1 with errno. */
 static ssize_t read_all(int fd, char *p, size_t size)
 {
 	size_t n = 0;

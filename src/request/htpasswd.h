@@ -42,7 +42,7 @@ bool htpasswd_unchanged(const char *file, const struct file_id *stamp);
  * takes. */
 void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any);
 bool htpasswd_foreign(struct slice hash);
-/* Whether it has the form of no hash, as a password has that somebody wrote there as it is. */
+/* Whether hash has the form of none, as a password has that somebody wrote there as it is. */
 bool htpasswd_plain(struct slice hash);
 bool htpasswd_verify(const char *password, struct slice hash);
 

@@ -14,7 +14,7 @@
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
-	/* What add_own() adds always finds room. */
+	/* Fields of add_own() always find room. */
 	if (req->reply.nfields >= REPLY_FIELDS_MAX - 4)
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
@@ -118,8 +118,7 @@ int reply_vary(struct h2d_req *req, struct slice value)
 	return joined > 0 ? 0 : -1;
 }
 
-/* What the configuration adds, behind all that the response has of its own. False: it does not fit.
- */
+/* Adds the configuration's fields behind all that the response has of its own. False: no room. */
 static bool add_configured(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
@@ -194,7 +193,7 @@ static bool head_too_long(const struct h2d_req *req)
 	const struct reply *r = &req->reply;
 	size_t n = 0;
 
-	/* What makes it long is in the request's memory, and beyond the first of it. */
+	/* A long head is in the request's memory, and beyond the first of it. */
 	if (req->arena.used < REPLY_HEAD_MAX / 2)
 		return false;
 	for (unsigned i = 0; i < r->nfields; i++)
@@ -235,7 +234,7 @@ void reply_ask(struct reply *r, struct lender *lender)
 	body_ask(&r->body, lender);
 }
 
-/* What can always be said: a status and no more. */
+/* Answers with a status and no more, which needs no memory. */
 static void reply_bare(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
@@ -295,8 +294,8 @@ int reply_page_policy(struct h2d_req *req)
 }
 
 /*
- * What the client did wrong, if that is what status says; NULL: it has no name. Texts of err.def
- * need no escape.
+ * The client's fault, if that is what status says; NULL: it has no name. Texts of err.def need no
+ * escape.
  */
 static const char *why_of(const struct h2d_req *req, int status)
 {

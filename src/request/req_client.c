@@ -76,7 +76,7 @@ void req_client_find(struct h2d_req *req)
 {
 	struct forwarded found;
 
-	/* Of a head that is too large what the proxy has added, at its end, may not be there. */
+	/* The proxy adds fields at the end, which may be missing in a head that is too large. */
 	if (req->head_too_large)
 		return;
 	switch (req->env->sites->proxies.field) {

@@ -14,8 +14,7 @@ static inline const struct addr *req_client(const struct h2d_req *r)
 	return r->client != NULL ? r->client : &r->conn->peer;
 }
 
-/* Whether nobody between the client and who ended its TLS, h2d or a trusted proxy, could read it.
- */
+/* Whether the client came by TLS, which ended at h2d or at a trusted proxy. */
 static inline bool req_client_https(const struct h2d_req *r)
 {
 	return r->client_https || r->conn->tls || r->conn->client_tls;

@@ -23,7 +23,7 @@ enum req_source {
 	REQ_SOURCE_DISK,  /* the disk: a miss */
 };
 
-/* What was chosen to answer, as a small number. */
+/* The handler that was chosen, as a small number. */
 enum req_route {
 	REQ_ROUTE_NONE,   /* nothing: refused, redirected, a wrong method, OPTIONS */
 	REQ_ROUTE_FILES,  /* the document root */
@@ -43,7 +43,7 @@ struct req_record {
 	uint64_t bytes_out;      /* of content given to the connection; the protocol counts */
 	enum req_source source;  /* files/ say, as they count cache_hits and cache_misses */
 	uint32_t route;          /* enum req_route, or a row behind it */
-	const struct err *error; /* what its peer did wrong first; NULL: nothing that has a name */
+	const struct err *error; /* the peer's first fault; NULL: none that has a name */
 };
 
 /* A moment; timed: env->timed. Inline, as each request asks three times. */
@@ -55,7 +55,7 @@ static inline uint64_t req_record_now(bool timed)
 /* Its handler was chosen. */
 void req_record_route(struct h2d_req *req);
 
-/* What a peer did wrong, said where it is answered or the stream ends; the first one counts. */
+/* Notes a peer's fault, where it is answered or the stream ends; the first one counts. */
 static inline void req_record_error(struct req_record *r, const struct err *err)
 {
 	if (r->error == NULL)

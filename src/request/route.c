@@ -18,7 +18,7 @@ static bool is_here(const struct route *r, enum h2d_scope here)
 	return route_is_here(r->handler, here);
 }
 
-/* Of a node: what answers method there; NULL if nothing does. */
+/* The route of a node for method; NULL if there is none. */
 static const struct route *route_of(const struct route_table *t, const struct route_node *node,
 	enum h2d_scope here, enum h2d_method method)
 {

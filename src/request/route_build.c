@@ -81,7 +81,7 @@ static enum kind kind_of(struct slice segment)
 	return segment.n > 0 && segment.p[0] == '{' ? PARAM : LITERAL;
 }
 
-/* What is wrong with segment, NULL if nothing is. */
+/* The fault of segment; NULL: it has none. */
 static const char *segment_fault(struct slice segment, bool last)
 {
 	if (segment.n == 0)

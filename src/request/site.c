@@ -98,7 +98,7 @@ const struct site *sites_find(const struct sites *s, struct slice authority)
 	return found != NULL ? found : &s->v[s->fallback];
 }
 
-/* What is behind the name of a file: the extensions of codings, "" too. */
+/* Behind the name of a file come the extensions of codings alone, or nothing. */
 static bool is_beside(struct slice path, size_t n)
 {
 	while (path.n > n && coding_beside(&path) != CODING_NONE)

@@ -17,7 +17,8 @@ struct access;     /* request/access.h */
 struct auth;       /* request/auth_queue.h */
 struct mime_types; /* http/mime.h */
 
-/* Of location->headers: the reader of the configuration refuses more, inherited ones included. */
+/* Fields of location->headers: the reader of the configuration refuses more, inherited ones
+ * included. */
 enum { SITE_HEADERS_MAX = 24 };
 
 /*
@@ -45,7 +46,7 @@ struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, allow, deny, index, autoindex, extensions,
 		extensions_redirect, fallback, returned;
-	const struct conf_pos *headers; /* one for each of them */
+	const struct conf_pos *headers; /* one for each of location->headers */
 };
 
 struct location {
@@ -75,8 +76,8 @@ struct location {
 	const struct slice *extensions; /* ".html": that a path may leave out */
 	unsigned nextensions;
 	bool extensions_redirect; /* a path that has one is sent to the one without */
-	bool files_apart; /* what index or extensions answer with may have a location of its own */
-	struct slice fallback;        /* answers for what is not there; n 0: nothing does */
+	bool files_apart;      /* files of index and extensions may have locations of their own */
+	struct slice fallback; /* answers for what is not there; n 0: nothing does */
 	const struct location_at *at; /* NULL in tests */
 };
 
@@ -99,7 +100,7 @@ struct site {
 	struct location all;              /* of the block itself */
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
-	bool guarded; /* one of them, or the block, has access or auth */
+	bool guarded; /* a location, or the block, has access or auth */
 	const struct site_error_page *error_pages;
 	unsigned nerror_pages;
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
@@ -111,7 +112,7 @@ struct site {
 	uint64_t upload_expires; /* seconds that an upload can be resumed; 0: none can */
 	struct slice health;     /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
-	const void *certificate; /* which one its names are served with: compared, never followed */
+	const void *certificate;         /* of its names: compared, never followed */
 	struct conf_pos health_at, transport_security_at;
 };
 
@@ -136,13 +137,13 @@ struct sites {
  */
 const struct site *sites_find(const struct sites *s, struct slice authority);
 
-/* The same without the default: NULL if no name of a site is the authority's. */
+/* As sites_find(), without the default: NULL if no name of a site is the authority's. */
 const struct site *sites_named(const struct sites *s, struct slice authority);
 
 /* By which name that is; NULL as there. */
 const struct site_name *sites_name(const struct sites *s, struct slice authority);
 
-/* Of two names, as qsort() wants it: the order that sites_find() searches in. */
+/* Compares two names, as qsort() wants it, in the order that sites_find() searches in. */
 int site_name_order(const void *a, const void *b);
 
 /* Whether the title of a location covers path: it is path, or what is below it, or beside it. */
@@ -151,12 +152,12 @@ bool site_prefix_owns(struct slice prefix, struct slice path);
 /* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
 const struct location *site_location(const struct site *s, struct slice path);
 
-/* What decides about a response of location with the file at path: its rule of files, or itself. */
+/* Settings of a response of location with the file at path: of its rule of files, or its own. */
 const struct location *site_file_settings(const struct location *location, struct slice path);
 
 /*
- * What decides about a response with the file at path, which stands for one that location decides
- * about: the location with the longer title.
+ * Settings of a response with the file at path, which stands for a path that is location's: those
+ * of the location with the longer title.
  */
 const struct location *site_location_of_file(
 	const struct site *s, const struct location *location, struct slice path);
@@ -169,9 +170,9 @@ bool site_location_is_index(
 	const struct location *p, const struct location *dir, struct slice path);
 
 /*
- * Of how many segments of path the spelling decides which rules hold for it, on file systems that
- * take others for it; 0: of none. Those of the locations, if the site has rules; all (UINT_MAX), if
- * one could stand for a name that begins with a dot.
+ * How many segments of path decide by their spelling which rules hold for it, on file systems that
+ * take others for it; 0: none does. As many as locations have, if the site has rules; all
+ * (UINT_MAX), if one could stand for a name that begins with a dot.
  */
 unsigned site_spelling_matters(const struct site *s, struct slice path);
 

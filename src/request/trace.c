@@ -115,7 +115,7 @@ void trace_found(struct h2d_req *req, unsigned root, struct slice name, const ch
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* Whose address is hidden or malformed; it has rules. */
+/* A client whose address is hidden or malformed; location has rules. */
 static void trace_unknown(struct h2d_req *req, const struct location *location, bool any_allowed)
 {
 	trace_step(req, TRACE_DENY,

@@ -20,7 +20,7 @@ struct trace_step {
 	enum trace_kind kind;
 	struct conf_pos at; /* file NULL: no line of the configuration says so */
 	struct slice text;
-	/* Of TRACE_FILE: the file that answers, below the root of that number; p NULL: none. */
+	/* The file that answers, of TRACE_FILE, below the root of that number; p NULL: none. */
 	struct slice found;
 	unsigned root;
 };
@@ -48,17 +48,17 @@ void trace_site(struct h2d_req *req) __attribute__((cold));
 /* The location it has, once more when it gets that of the file that answers. */
 void trace_location(struct h2d_req *req) __attribute__((cold));
 
-/* Who answers it, before that begins. */
+/* The handler that answers, before it begins. */
 void trace_handler(struct h2d_req *req, const struct h2d_handler *handler) __attribute__((cold));
 
 /* The file that answers it, and where that is from. */
 void trace_found(struct h2d_req *req, unsigned root, struct slice name, const char *from)
 	__attribute__((cold));
 
-/* What location's rules say of the client's address. */
+/* The verdict of location's rules about the client's address. */
 void trace_access(struct h2d_req *req, const struct location *location) __attribute__((cold));
 
-/* All of it as one line of the log, at debug. */
+/* All steps as one line of the log, at debug. */
 void trace_log(const struct h2d_req *req) __attribute__((cold));
 
 #endif
