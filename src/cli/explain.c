@@ -18,6 +18,7 @@
 #include "http/base64.h"
 #include "keeper/one_image.h"
 #include "request/auth_queue.h"
+#include "request/req_field.h"
 #include "request/trace.h"
 #include "server/http_env.h"
 
@@ -210,7 +211,7 @@ static void set_certificate(struct explain *e)
 static int set_conn(struct explain *e)
 {
 	e->conn = (struct http_conn){
-		.tls = e->url.tls,
+		.tls = e->url.tls ? HTTP_TLS_OURS : HTTP_TLS_NONE,
 		.admin = e->listen->admin,
 		.redirect_at =
 			e->listen->redirect_to_https ? &e->listen->redirect_to_https_at : NULL,
@@ -233,7 +234,7 @@ static int add_field(struct explain *e, struct slice name, struct slice value)
 		e->req.body_length = strtoull(value.p, NULL, 10);
 		e->req.has_body = true;
 	}
-	return req_add_field(&e->req, name, value) < 0 ? fail(e, "out of memory", NULL) : 0;
+	return req_field_add(&e->req, name, value) < 0 ? fail(e, "out of memory", NULL) : 0;
 }
 
 /* "name: value" */

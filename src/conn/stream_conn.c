@@ -192,7 +192,7 @@ int stream_conn_open(
 		pool_put(&env->conns, c);
 		return -1;
 	}
-	c->opened_us = as->tls ? clock_read_us() : 0;
+	c->opened_us = as->tls == HTTP_TLS_OURS ? clock_read_us() : 0;
 	outq_init(&c->out, &env->blocks);
 	task_init(&c->reap, conn_reap);
 	session_init(&c->session, env->all, as);

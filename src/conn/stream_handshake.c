@@ -58,7 +58,8 @@ static void settle(struct stream_conn *c, const struct proxy *p)
 	if (p->source == PROXY_LOCAL)
 		return;
 	http->trusted = false;
-	http->client_tls = p->tls;
+	if (p->tls && http->tls == HTTP_TLS_NONE)
+		http->tls = HTTP_TLS_PROXYS;
 	if (p->source == PROXY_UNKNOWN)
 		return;
 	log_debug("connection %s: passed on for %s", ADDR_HOST(&http->peer), ADDR_HOST(&p->client));
@@ -139,8 +140,7 @@ static size_t turn_to_cleartext(struct stream_conn *c)
 	c->transport->fd = -1;
 	c->transport->ops->close(&c->transport);
 	c->transport = tcp;
-	c->session.http.tls = false;
-	c->session.http.misses_tls = true;
+	c->session.http.tls = HTTP_TLS_MISSED;
 	return said.n;
 }
 
@@ -167,7 +167,7 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 			return false;
 		}
 	}
-	if (http->tls)
+	if (http->tls == HTTP_TLS_OURS)
 		OBSERVE(handshake_us, (int64_t)(clock_read_us() - c->opened_us));
 	http->certificate = c->transport->certificate;
 	http->tls_version = c->transport->tls_version;

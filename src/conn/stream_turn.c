@@ -242,7 +242,7 @@ static const struct proto_ops *conn_sniff(
 	struct stream_conn *c, const char *p, size_t n, size_t *taken)
 {
 	*taken = 0;
-	if (c->session.http.tls)
+	if (c->session.http.tls == HTTP_TLS_OURS)
 		return slice_eq(c->transport->alpn, SLICE("h2")) ? &h2_ops : &h1_ops;
 	switch (sniff_take(&c->sniff, (const uint8_t *)p, n, taken)) {
 	case SNIFF_MORE:

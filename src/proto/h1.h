@@ -14,6 +14,7 @@
 #include "proto/h1_parse.h"
 #include "proto/proto.h"
 #include "request/req_body.h"
+#include "request/req_field.h"
 
 enum {
 	/* Request body that a handler takes and has not consumed: past it no more is taken in, nor

@@ -105,7 +105,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 		return NULL;
 	req_init(&s->req, h1->conf->env, h1->host->conn, &stream_ops);
 	s->req.protocol = SLICE("HTTP/1.1");
-	s->req.scheme = h1->host->conn->tls ? SLICE("https") : SLICE("http");
+	s->req.scheme = h1->host->conn->tls == HTTP_TLS_OURS ? SLICE("https") : SLICE("http");
 	s->h1 = h1;
 	s->part = H1_PART_HEAD;
 	h1_head_init(&s->head);
@@ -189,7 +189,7 @@ static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p
 	bool keep;
 	const struct err *err = h1_head_field(&s->head, p->name, p->value, &keep);
 
-	if (err == NULL && keep && req_add_field(&s->req, p->name, p->value) < 0)
+	if (err == NULL && keep && req_field_add(&s->req, p->name, p->value) < 0)
 		return ERR_NO_MEMORY;
 	return err == NULL && s->req.head_too_large ? ERR_FIELDS_TOO_LARGE : err;
 }
@@ -239,8 +239,9 @@ static void body_ends(struct h1_stream *s)
 static void got_head(struct h1_stream *s, unsigned minor)
 {
 	const struct h1_head *h = &s->head;
-	const struct err *err =
-		s->h1->host->conn->misses_tls ? ERR_CLEARTEXT : h1_head_end(&s->head, minor);
+	const struct err *err = s->h1->host->conn->tls == HTTP_TLS_MISSED
+					? ERR_CLEARTEXT
+					: h1_head_end(&s->head, minor);
 
 	if (err == NULL)
 		err = target(s);

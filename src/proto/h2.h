@@ -18,6 +18,7 @@
 #include "proto/proto.h"
 #include "proto/window.h"
 #include "request/req_body.h"
+#include "request/req_field.h"
 
 /*
  * Replies made before they are turned into bytes. With a hundred, everything that was touched for

@@ -270,7 +270,7 @@ static __attribute__((noinline)) int add_shared(
 {
 	if (share(req, &name, true) < 0 || share(req, &value, false) < 0)
 		return -1;
-	return req_add_field(req, name, value);
+	return req_field_add(req, name, value);
 }
 
 /*
@@ -296,7 +296,7 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 		return 0;
 	}
 	memcpy(p + value.n, name.p, name.n);
-	return req_add_field(req, slice_of(p + value.n, name.n), value);
+	return req_field_add(req, slice_of(p + value.n, name.n), value);
 }
 
 /* RFC 9113, 8.3.1: Host stands in for an absent :authority. False: they differ, or Host is empty.

@@ -228,8 +228,9 @@ static bool misdirected(const struct h2d_req *req)
 {
 	const struct http_conn *conn = req->conn;
 
-	return conn->tls && !req->site->is_default && req->site->certificate != conn->certificate &&
-	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
+	return conn->tls == HTTP_TLS_OURS && !req->site->is_default &&
+	       req->site->certificate != conn->certificate && conn->covers != NULL &&
+	       !conn->covers(conn, authority_host(req->authority));
 }
 
 /* The demands of all locations that have a say. */

@@ -4,7 +4,7 @@
  * one field of all cookies.
  */
 #include "request/req_client.h"
-#include "request/req_cookie.h"
+#include "request/req_field.h"
 
 static const char *text(struct slice s, size_t *len)
 {
@@ -48,7 +48,7 @@ const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len)
 	const struct field *f;
 
 	/* Only where somebody asks for it: equal cookies of many requests are kept once. */
-	if (req->ncookies > 1 && strcmp(name, "cookie") == 0 && req_cookie_join(req) < 0)
+	if (req->ncookies > 1 && strcmp(name, "cookie") == 0 && req_field_join_cookies(req) < 0)
 		return text((struct slice){ 0 }, len);
 	f = field_find(req->fields, req->nfields, slice_str(name));
 	return text(f != NULL ? f->value : (struct slice){ 0 }, len);

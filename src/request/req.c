@@ -16,12 +16,10 @@
 #include "request/handler_choice.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
-#include "request/req_cookie.h"
 #include "request/slash.h"
 #include "request/trace.h"
 
 enum {
-	FIELDS_FIRST = 12,
 	/* Memory that one request may take beside its head: a reply by h2d_reply_bytes() is in it.
 	 */
 	ARENA_CAP = 4 << 20,
@@ -29,6 +27,46 @@ enum {
 	   grows. */
 	ARENA_HEADS = 8,
 };
+
+const struct states req_states = {
+	.of = "request",
+	.n = REQ_STATES,
+	.rows = {
+#define REQ_STATE(name, next, help) { #name, next },
+#include "request/req_state.def"
+	},
+};
+
+static void count_gone(const struct h2d_req *req)
+{
+	COUNT(requests_live, -1);
+	COUNT(requests, 1);
+	if (!req->complete)
+		COUNT(requests_aborted, 1);
+	if (!req->reply.ready)
+		return;
+	switch (req->reply.status / 100) {
+	case 2:
+		COUNT(responses_2xx, 1);
+		break;
+	case 3:
+		COUNT(responses_3xx, 1);
+		break;
+	case 4:
+		COUNT(responses_4xx, 1);
+		break;
+	default:
+		COUNT(responses_5xx, 1);
+	}
+}
+
+void req_go(struct h2d_req *req, enum req_state state)
+{
+	STATES_STEP(&req_states, req->state, state);
+	if (state == REQ_GONE)
+		count_gone(req);
+	req->state = state;
+}
 
 void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
 	const struct stream_ops *stream)
@@ -49,64 +87,6 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->body_length = BODY_UNKNOWN;
 	req->body_left = env->body_size > 0 ? env->body_size : UINT64_MAX;
 	COUNT(requests_live, 1);
-}
-
-/* All cookies are one field, which their size alone bounds. */
-static unsigned most_fields(const struct h2d_req *req)
-{
-	return req->env->header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
-}
-
-static int more_room(struct h2d_req *req)
-{
-	unsigned room = req->fields_room == 0 ? FIELDS_FIRST : 4 * req->fields_room;
-	struct field *fields;
-
-	if (room > req->env->header_fields)
-		room = req->env->header_fields > req->nfields ? req->env->header_fields
-							      : 2 * req->nfields;
-	fields = arena_alloc(&req->arena, room * sizeof(*fields));
-	if (fields == NULL)
-		return -1;
-	if (req->nfields > 0)
-		memcpy(fields, req->fields, req->nfields * sizeof(*fields));
-	req->fields = fields;
-	req->fields_room = room;
-	return 0;
-}
-
-static __attribute__((noinline)) int grow_fields(struct h2d_req *req)
-{
-	unsigned most = most_fields(req);
-
-	if (req->nfields == req->fields_room && more_room(req) < 0)
-		return -1;
-	req->fields_cap = req->fields_room < most ? req->fields_room : most;
-	return 0;
-}
-
-int req_add_field(struct h2d_req *req, struct slice name, struct slice value)
-{
-	req->head_size += name.n + value.n + 32; /* RFC 9113, 6.5.2 */
-	if (req->head_size > req->env->header_size) {
-		req->head_too_large = true;
-		return 0;
-	}
-	if (req_cookie_is(name)) {
-		if (req_cookie_repeated(req, value))
-			return 0;
-		req->ncookies++;
-	}
-	if (req->nfields == req->fields_cap) {
-		if (req->nfields >= most_fields(req)) {
-			req->head_too_large = true;
-			return 0;
-		}
-		if (grow_fields(req) < 0)
-			return -1;
-	}
-	req->fields[req->nfields++] = (struct field){ name, value };
-	return 0;
 }
 
 /* The site, and its location as far as that can be told before the path is known. */

@@ -13,12 +13,12 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"
 #include "request/body_queue.h"
 #include "request/reply.h"
 #include "request/req_record.h"
-#include "request/req_state.h"
 #include "request/route.h"
 #include "request/site.h"
 
@@ -52,14 +52,19 @@ struct http_conn;
 struct account;     /* request/account.h */
 struct place_share; /* files/places.h */
 
+enum http_tls {
+	HTTP_TLS_NONE,
+	HTTP_TLS_OURS,
+	HTTP_TLS_PROXYS, /* the PROXY header says that the client came to the proxy by TLS */
+	HTTP_TLS_MISSED, /* cleartext, on a listener of TLS: requests are told so */
+};
+
 /* A connection as its requests see it: they share it, the connection owns it. */
 struct http_conn {
 	struct addr peer; /* as accept(2) told; may be replaced before the first request */
 	uint16_t port;    /* of the listener; 0: a unix socket */
 	bool trusted;     /* peer is a trusted proxy: what it adds to requests is believed */
-	bool client_tls;  /* the PROXY header says that the client came to the proxy by TLS */
-	bool tls;
-	bool misses_tls; /* cleartext, on a listener of TLS: requests are told so */
+	enum http_tls tls;
 	/* As the handshake settled them: "TLSv1.3", "TLS_AES_128_GCM_SHA256"; NULL: cleartext. */
 	const char *tls_version, *tls_cipher;
 	const struct err *error; /* the reason of its end; NULL: it is there, or nobody said it */
@@ -129,6 +134,19 @@ struct http_env {
 	void *owner;
 };
 
+enum req_state {
+#define REQ_STATE(name, next, help) REQ_##name,
+#include "request/req_state.def"
+	REQ_STATES
+};
+extern const struct states req_states;
+
+enum req_body_state {
+#define REQ_BODY_STATE(name, next, help) REQ_BODY_##name,
+#include "request/req_body_state.def"
+	REQ_BODY_STATES
+};
+
 enum { REQ_ARENA_FIRST = 1024 };
 
 struct h2d_req {
@@ -188,11 +206,8 @@ struct h2d_req {
 void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
 	const struct stream_ops *stream);
 
-/*
- * Adds a regular field. The bytes must live until req_fini(). Counts its size (also of those past
- * a limit, which are not kept). 0, or -1 when memory is out.
- */
-int req_add_field(struct h2d_req *req, struct slice name, struct slice value);
+/* The only writer of req->state: asserts the predecessor, counts. */
+void req_go(struct h2d_req *req, enum req_state state);
 
 /* The header section is complete: finds the route, calls the handler. A reply may follow at once.
  */

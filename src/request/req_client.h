@@ -17,7 +17,7 @@ static inline const struct addr *req_client(const struct h2d_req *r)
 /* Whether the client came by TLS, which ended at h2d or at a trusted proxy. */
 static inline bool req_client_https(const struct h2d_req *r)
 {
-	return r->client_https || r->conn->tls || r->conn->client_tls;
+	return r->client_https || r->conn->tls == HTTP_TLS_OURS || r->conn->tls == HTTP_TLS_PROXYS;
 }
 
 /* The account that all it asks for is asked of; NULL: there is none. Stays open until req_fini().

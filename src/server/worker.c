@@ -80,7 +80,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 			    .peer = *peer,
 			    .port = addr_port(&from->addr),
 			    .trusted = proxies_trust(&w->args->sites->proxies, peer),
-			    .tls = from->tls != NULL,
+			    .tls = from->tls != NULL ? HTTP_TLS_OURS : HTTP_TLS_NONE,
 			    .admin = from->conf->admin,
 			    .redirect_at = from->conf->redirect_to_https
 						   ? &from->conf->redirect_to_https_at

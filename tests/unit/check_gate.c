@@ -83,7 +83,7 @@ static void auth_cache_come(void)
 
 static void with_credentials(const char *value)
 {
-	req_add_field(&req, SLICE("authorization"), slice_str(value));
+	req_field_add(&req, SLICE("authorization"), slice_str(value));
 }
 
 START_TEST(nothing_is_asked)
@@ -244,7 +244,7 @@ START_TEST(misdirected)
 
 	host_asked = NULL;
 	covered = misdirections[_i].covered;
-	conn.tls = misdirections[_i].tls;
+	conn.tls = misdirections[_i].tls ? HTTP_TLS_OURS : HTTP_TLS_NONE;
 	conn.certificate = misdirections[_i].same ? (const void *)&site_v[1] : &other_certificate;
 	conn.covers = misdirections[_i].asks ? covers : NULL;
 	site_v[1].all.access = misdirections[_i].status == 421 ? &nobody : NULL;

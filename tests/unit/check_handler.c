@@ -128,7 +128,7 @@ START_TEST(length)
 {
 	req_start(&req);
 	ck_assert_int_eq(h2d_req_length(&req), -1);
-	req_add_field(&req, SLICE("content-length"), SLICE("9223372036854775807"));
+	req_field_add(&req, SLICE("content-length"), SLICE("9223372036854775807"));
 	ck_assert_int_eq(h2d_req_length(&req), INT64_MAX);
 	req.has_body = false;
 	ck_assert_int_eq(h2d_req_length(&req), 0);

@@ -113,7 +113,7 @@ END_TEST
 START_TEST(too_many_fields)
 {
 	for (int i = 0; i < 100; i++)
-		ck_assert_int_eq(req_add_field(&req, SLICE("name"), SLICE("value")), 0);
+		ck_assert_int_eq(req_field_add(&req, SLICE("name"), SLICE("value")), 0);
 	ck_assert(req.head_too_large);
 	ck_assert_uint_eq(req.nfields, 1000 / (4 + 5 + 32));
 	req_start(&req);

@@ -29,7 +29,7 @@ static void teardown(void)
 static void add(const char *name, const char *value)
 {
 	if (value != NULL)
-		req_add_field(&req, slice_str(name), slice_str(value));
+		req_field_add(&req, slice_str(name), slice_str(value));
 }
 
 #define P "192.0.2.2" /* proxies, too */
@@ -192,7 +192,7 @@ START_TEST(came_by_https)
 	if (_i == 0)
 		add("x-forwarded-proto", "https");
 	else
-		conn.client_tls = true;
+		conn.tls = HTTP_TLS_PROXYS;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 	ck_assert_field("strict-transport-security", "max-age=1");

@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "files/files_private.h"
 #include "image_build_unit.h"
-#include "request/req.h"
+#include "request/req_field.h"
 
 enum { UNIT_FAILED = -1000 };
 
@@ -159,7 +159,7 @@ static inline struct h2d_req *unit_new(enum h2d_method method, const char *field
 		const char *colon = strchr(fields, ':'), *end = strchr(fields, '\n');
 
 		ck_assert_int_eq(
-			req_add_field(req,
+			req_field_add(req,
 				arena_dup(&req->arena, slice_of(fields, (size_t)(colon - fields))),
 				arena_dup(&req->arena,
 					slice_of(colon + 2, (size_t)(end - colon - 2)))),
@@ -177,7 +177,7 @@ static inline struct h2d_req *unit_ask(enum h2d_method method, enum h2d_tree fro
 	struct h2d_req *req = unit_new(method, NULL);
 
 	if (name != NULL)
-		ck_assert_int_eq(req_add_field(req, slice_str(name), slice_str(value)), 0);
+		ck_assert_int_eq(req_field_add(req, slice_str(name), slice_str(value)), 0);
 	req->path = slice_str(path);
 	h2d_reply_file(req, from, path, strlen(path));
 	return req;

@@ -1,0 +1,123 @@
+/*
+ * req_field: keeps the fields of a request's head in its arena, and counts what limits them. Called
+ * by protocols for each field that comes, and for handlers that ask for cookies.
+ */
+#include "request/req_field.h"
+
+enum { FIELDS_FIRST = 12 };
+
+static bool is_cookie(struct slice name)
+{
+	return name.n == 6 && slice_eq(name, SLICE("cookie"));
+}
+
+/*
+ * Whether the bytes of value are those of a cookie that is there: it says nothing new, and one byte
+ * on the wire may stand for it (RFC 7541, 6.1), again and again.
+ */
+static bool repeated(const struct h2d_req *req, struct slice value)
+{
+	if (req->ncookies == 0)
+		return false;
+	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
+		if (f->value.p == value.p && is_cookie(f->name))
+			return true;
+	return false;
+}
+
+static int more_room(struct h2d_req *req)
+{
+	unsigned room = req->fields_room == 0 ? FIELDS_FIRST : 4 * req->fields_room;
+	struct field *fields;
+
+	if (room > req->env->header_fields)
+		room = req->env->header_fields > req->nfields ? req->env->header_fields
+							      : 2 * req->nfields;
+	fields = arena_alloc(&req->arena, room * sizeof(*fields));
+	if (fields == NULL)
+		return -1;
+	if (req->nfields > 0)
+		memcpy(fields, req->fields, req->nfields * sizeof(*fields));
+	req->fields = fields;
+	req->fields_room = room;
+	return 0;
+}
+
+/* Room for one more field. 1: there are too many, -1: memory is out. */
+static __attribute__((noinline)) int grow(struct h2d_req *req)
+{
+	/* All cookies are one field, which their size alone bounds. */
+	unsigned most = req->env->header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
+
+	if (req->nfields >= most)
+		return 1;
+	if (req->nfields == req->fields_room && more_room(req) < 0)
+		return -1;
+	req->fields_cap = req->fields_room < most ? req->fields_room : most;
+	return 0;
+}
+
+int req_field_add(struct h2d_req *req, struct slice name, struct slice value)
+{
+	int rc;
+
+	req->head_size += name.n + value.n + 32; /* RFC 9113, 6.5.2 */
+	if (req->head_size > req->env->header_size) {
+		req->head_too_large = true;
+		return 0;
+	}
+	if (is_cookie(name)) {
+		if (repeated(req, value))
+			return 0;
+		req->ncookies++;
+	}
+	if (req->nfields == req->fields_cap && (rc = grow(req)) != 0) {
+		req->head_too_large |= rc > 0;
+		return rc < 0 ? -1 : 0;
+	}
+	req->fields[req->nfields++] = (struct field){ name, value };
+	return 0;
+}
+
+/* Cookies with "; " between, as they came. p NULL: memory is out. */
+static struct slice joined(struct h2d_req *req)
+{
+	const struct field *end = req->fields + req->nfields;
+	size_t n = 0;
+	char *p, *o;
+
+	for (const struct field *f = req->fields; f != end; f++)
+		if (is_cookie(f->name))
+			n += f->value.n + 2;
+	p = o = arena_alloc(&req->arena, n);
+	if (p == NULL)
+		return (struct slice){ 0 };
+	for (const struct field *f = req->fields; f != end; f++)
+		if (is_cookie(f->name)) {
+			memcpy(o, f->value.p, f->value.n);
+			memcpy(o + f->value.n, "; ", 2);
+			o += f->value.n + 2;
+		}
+	return slice_of(p, n - 2);
+}
+
+int req_field_join_cookies(struct h2d_req *req)
+{
+	struct slice all = joined(req);
+	unsigned kept = 0, seen = 0;
+
+	if (all.p == NULL)
+		return -1;
+	for (unsigned i = 0; i < req->nfields; i++) {
+		struct field f = req->fields[i];
+
+		if (is_cookie(f.name) && seen++ > 0)
+			continue;
+		if (is_cookie(f.name))
+			f.value = all;
+		req->fields[kept++] = f;
+	}
+	req->nfields = kept;
+	req->ncookies = 1;
+	return 0;
+}
