@@ -43,7 +43,7 @@ static const struct conf_pos *said_at(const struct h2d_req *req, const struct fi
 		return NULL;
 	if (f->value.p == l->cache_control.p)
 		return &l->at->cache_control;
-	if (f->value.p == l->redirect.p)
+	if (f->value.p == l->redirect.to.p)
 		return &l->at->redirect;
 	for (unsigned i = 0; i < l->nheaders; i++)
 		if (f->value.p == l->headers[i].value.p)

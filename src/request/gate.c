@@ -196,8 +196,9 @@ static bool is_elsewhere(const struct h2d_req *req)
 {
 	const struct location *location = req->location;
 
-	return location->redirect.n > 0 && !(is_challenge(req) && req->site->has_root &&
-						   slice_eq(location->redirect_prefix, SLICE("/")));
+	return location->redirect.to.n > 0 &&
+	       !(is_challenge(req) && req->site->has_root &&
+		       slice_eq(location->redirect.prefix, SLICE("/")));
 }
 
 /* Clients see the page of a site that is being worked on through the balancer that asks this. */
@@ -321,10 +322,10 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 	}
 	if (is_elsewhere(req)) {
 		TRACE_STEP(req, REDIRECT, TRACE_AT(location, redirect), "to \"%.*s\"%s",
-			SLICE_ARG(location->redirect),
-			location->redirect_keeps ? ", the path kept" : "");
-		send_elsewhere(req, location->redirect_status,
-			redirect_location(location, req->path, req->query, &req->arena));
+			SLICE_ARG(location->redirect.to),
+			location->redirect.keeps ? ", the path kept" : "");
+		send_elsewhere(req, location->redirect.status,
+			redirect_location(&location->redirect, req->path, req->query, &req->arena));
 		return GATE_ANSWERED;
 	}
 	return req->site->guarded ? let_in(req, location, req->path, done, NULL) : GATE_GO;

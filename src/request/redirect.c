@@ -50,17 +50,16 @@ struct slice redirect_to_https(
 }
 
 struct slice redirect_location(
-	const struct location *location, struct slice path, struct slice query, struct arena *a)
+	const struct redirect *r, struct slice path, struct slice query, struct arena *a)
 {
-	struct slice to = location->redirect, rest;
+	struct slice to = r->to, rest;
 	const char *slash;
 
-	if (!location->redirect_keeps)
+	if (!r->keeps)
 		return to;
-	rest = slice_of(path.p + location->redirect_prefix.n, path.n - location->redirect_prefix.n);
+	rest = slice_of(path.p + r->prefix.n, path.n - r->prefix.n);
 	/* A sidecar of the path itself: there is nothing below it. */
-	if (rest.n > 0 && rest.p[0] != '/' &&
-		location->redirect_prefix.p[location->redirect_prefix.n - 1] != '/')
+	if (rest.n > 0 && rest.p[0] != '/' && r->prefix.p[r->prefix.n - 1] != '/')
 		rest.n = 0;
 	/* "/" and "/host" would be "//host", which is another host. */
 	while (rest.n > 0 && rest.p[0] == '/')

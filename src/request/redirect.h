@@ -8,18 +8,25 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "request/site.h"
+#include "base/slice.h"
+
+/* The redirect of a location. */
+struct redirect {
+	struct slice to;     /* URL or path; n 0: none */
+	struct slice prefix; /* of the block that says so: the target takes its place */
+	int status;
+	bool keeps; /* the rest of the path and the query go behind the target */
+};
 
 /* "https://HOST[:PORT]TARGET" in a; no port if it is 443. p NULL when a is spent. */
 struct slice redirect_to_https(
 	struct slice host, uint16_t port, struct slice target, struct arena *a);
 
 /*
- * Where location sends path (decoded, owned by location) and query. If it keeps the path, what is
- * behind redirect_prefix goes behind the target, and the query; else the target is taken as it is.
- * p NULL when a is spent.
+ * The target for path (decoded, of the location) and query: if it keeps the path, the rest of it
+ * behind the prefix goes behind the target, and the query. p NULL when a is spent.
  */
 struct slice redirect_location(
-	const struct location *location, struct slice path, struct slice query, struct arena *a);
+	const struct redirect *r, struct slice path, struct slice query, struct arena *a);
 
 #endif

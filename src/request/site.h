@@ -12,6 +12,7 @@
 #include "base/conf_pos.h"
 #include "http/field.h"
 #include "request/proxies.h"
+#include "request/redirect.h"
 
 struct access;     /* request/access.h */
 struct auth;       /* request/auth_queue.h */
@@ -58,12 +59,8 @@ struct location {
 	unsigned root;                 /* number of its tree in struct doc_roots */
 	const struct file_rule *rules; /* of names of files; the first that fits */
 	unsigned nrules;
-	int refuses;           /* the status of every request; 0: none */
-	struct slice redirect; /* URL or path; n 0: none */
-	bool redirect_keeps;   /* the rest of the path and the query go behind it */
-	int redirect_status;
-	struct slice
-		redirect_prefix; /* of the block that says so: what the target takes the place of */
+	int refuses; /* the status of every request; 0: none */
+	struct redirect redirect;
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */

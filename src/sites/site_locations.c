@@ -196,15 +196,15 @@ static void set_redirect(
 	static const int statuses[] = { 301, 302, 307,
 		308 }; /* as the choices of redirect-status */
 	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
-
 	const struct conf_scope *keep = IN_EFFECT(s, l, redirect_keep_path);
+	struct redirect *r = &location->redirect;
 
-	location->redirect = slice_str(from->redirect);
-	location->redirect_keeps = keep->redirect_keep_path;
-	if (keep->redirect_keep_path_at.file == NULL && location->redirect.n > 0)
-		location->redirect_keeps = location->redirect.p[location->redirect.n - 1] == '/';
-	location->redirect_prefix = from == &s->scope ? SLICE("/") : location->prefix;
-	location->redirect_status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
+	r->to = slice_str(from->redirect);
+	r->keeps = keep->redirect_keep_path;
+	if (keep->redirect_keep_path_at.file == NULL && r->to.n > 0)
+		r->keeps = r->to.p[r->to.n - 1] == '/';
+	r->prefix = from == &s->scope ? SLICE("/") : location->prefix;
+	r->status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
 }
 
 /* The settings of location with those of files on top. */

@@ -124,8 +124,8 @@ START_TEST(admin_has_no_rules)
 
 	env.fallback = &on_admin;
 	site_v[0].all = locations[0] = (struct location){ .prefix = SLICE("/"),
-		.redirect = SLICE("/x"),
-		.redirect_status = 301,
+		.redirect.to = SLICE("/x"),
+		.redirect.status = 301,
 		.access = &nobody,
 		.auth = &auth };
 	conn.admin = true;
@@ -211,10 +211,10 @@ START_TEST(acme_of_a_redirected_site)
 {
 	conn.redirect_at = acme_elsewhere[_i].plain ? NULL : &at;
 	site_v[0].has_root = acme_elsewhere[_i].has_root;
-	site_v[0].all.redirect = SLICE("https://example.org/");
-	site_v[0].all.redirect_keeps = true;
-	site_v[0].all.redirect_status = 301;
-	site_v[0].all.redirect_prefix = slice_str(acme_elsewhere[_i].prefix);
+	site_v[0].all.redirect.to = SLICE("https://example.org/");
+	site_v[0].all.redirect.keeps = true;
+	site_v[0].all.redirect.status = 301;
+	site_v[0].all.redirect.prefix = slice_str(acme_elsewhere[_i].prefix);
 	req.target = SLICE("/.well-known/acme-challenge/token");
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, acme_elsewhere[_i].status);
@@ -262,10 +262,10 @@ START_TEST(redirects)
 {
 	static const int statuses[] = { 301, 302, 307, 308 };
 
-	locations[0].redirect = SLICE("https://example.org/new/");
-	locations[0].redirect_keeps = true;
-	locations[0].redirect_status = statuses[_i];
-	locations[0].redirect_prefix = locations[0].prefix;
+	locations[0].redirect.to = SLICE("https://example.org/new/");
+	locations[0].redirect.keeps = true;
+	locations[0].redirect.status = statuses[_i];
+	locations[0].redirect.prefix = locations[0].prefix;
 	locations[0].access = &nobody; /* says where to, not what is there */
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload?x");

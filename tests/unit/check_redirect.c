@@ -2,6 +2,7 @@
  * the host. */
 #include "request/redirect.h"
 
+#include "http/field.h"
 #include "unit.h"
 
 static const struct {
@@ -44,12 +45,12 @@ static void teardown(void)
 
 START_TEST(a_place)
 {
-	struct slice redirect = slice_str(locations[_i].redirect);
-	const struct location location = { .redirect_prefix = slice_str(locations[_i].prefix),
-		.redirect = redirect,
-		.redirect_keeps = redirect.p[redirect.n - 1] == '/' };
+	struct slice target = slice_str(locations[_i].redirect);
+	const struct redirect redirect = { .prefix = slice_str(locations[_i].prefix),
+		.to = target,
+		.keeps = target.p[target.n - 1] == '/' };
 	struct slice to = redirect_location(
-		&location, slice_str(locations[_i].path), slice_str(locations[_i].query), &arena);
+		&redirect, slice_str(locations[_i].path), slice_str(locations[_i].query), &arena);
 
 	ck_assert_msg(slice_eq(to, slice_str(locations[_i].location)), "%.*s, not %s",
 		SLICE_ARG(to), locations[_i].location);
@@ -100,14 +101,13 @@ START_TEST(as_it_is_said)
 	};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct location location = { .redirect_prefix = slice_str(paths[i].prefix),
-			.redirect = slice_str(paths[i].redirect) };
+		struct redirect redirect = { .prefix = slice_str(paths[i].prefix),
+			.to = slice_str(paths[i].redirect) };
 		struct slice path = slice_str(paths[i].path), query = slice_str(paths[i].query);
 
-		ck_assert(slice_eq(
-			redirect_location(&location, path, query, &arena), location.redirect));
-		location.redirect_keeps = true;
-		ck_assert(slice_eq(redirect_location(&location, path, query, &arena),
+		ck_assert(slice_eq(redirect_location(&redirect, path, query, &arena), redirect.to));
+		redirect.keeps = true;
+		ck_assert(slice_eq(redirect_location(&redirect, path, query, &arena),
 			slice_str(paths[i].kept)));
 	}
 }
@@ -115,14 +115,14 @@ END_TEST
 
 START_TEST(no_memory)
 {
-	const struct location location = {
-		.redirect_prefix = SLICE("/"), .redirect = SLICE("/new/"), .redirect_keeps = true
+	const struct redirect redirect = {
+		.prefix = SLICE("/"), .to = SLICE("/new/"), .keeps = true
 	};
 	struct arena small;
 
 	arena_init(&small, NULL, 0, 0);
 	ck_assert_ptr_null(redirect_to_https(SLICE("h"), 443, SLICE("/"), &small).p);
-	ck_assert_ptr_null(redirect_location(&location, SLICE("/a"), SLICE("b"), &small).p);
+	ck_assert_ptr_null(redirect_location(&redirect, SLICE("/a"), SLICE("b"), &small).p);
 }
 END_TEST
 

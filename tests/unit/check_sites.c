@@ -177,7 +177,7 @@ START_TEST(a_location_inherits)
 	drop();
 	s = make("server \"_\" {\n" ROOT "}", NULL);
 	p = location(&s->v[0], "/a");
-	ck_assert(is(p->charset, "utf-8") && p->cache_control.n == 0 && p->redirect.n == 0);
+	ck_assert(is(p->charset, "utf-8") && p->cache_control.n == 0 && p->redirect.to.n == 0);
 	ck_assert(p->access == NULL && p->auth == NULL && p->nheaders == 0 && !p->autoindex);
 	ck_assert_uint_eq(p->nindex, 1);
 }
@@ -204,7 +204,7 @@ START_TEST(what_a_location_inherits)
 	ck_assert_uint_eq(all->nheaders, 2);
 	ck_assert(is(all->headers[0].name, "x-one") && is(all->headers[0].value, "1"));
 	ck_assert(is(all->cache_control, "no-cache"));
-	ck_assert_int_eq(all->redirect_status, 307);
+	ck_assert_int_eq(all->redirect.status, 307);
 	ck_assert_uint_eq(all->access->n, 1);
 	ck_assert(!all->access->rules[0].allow);
 	ck_assert_str_eq(all->auth->file, in_folder("key.pem"));
@@ -236,8 +236,8 @@ START_TEST(what_a_location_sets)
 	ck_assert(is(p->prefix, "/a/b/"));
 	ck_assert_uint_eq(p->nindex, 0);
 	ck_assert(p->charset.n == 0 && p->cache_control.n == 0 && p->autoindex);
-	ck_assert(is(p->redirect, "/c/"));
-	ck_assert_int_eq(p->redirect_status, 308);
+	ck_assert(is(p->redirect.to, "/c/"));
+	ck_assert_int_eq(p->redirect.status, 308);
 	ck_assert_uint_eq(p->nheaders, 4);
 	ck_assert(is(p->headers[0].name, "x-one"));
 	ck_assert(is(p->headers[2].value, "2 \"q\""));
@@ -266,12 +266,12 @@ START_TEST(whose_redirect_it_is)
 				     "location \"/d/\" { redirect = \"\" }\n}\n",
 		NULL);
 
-	ck_assert(is(s->v[0].all.redirect_prefix, "/"));
-	ck_assert(is(location(&s->v[0], "/a/x")->redirect, "https://example.org/"));
-	ck_assert(is(location(&s->v[0], "/a/x")->redirect_prefix, "/"));
-	ck_assert(is(location(&s->v[0], "/b/x")->redirect, "/c/"));
-	ck_assert(is(location(&s->v[0], "/b/x")->redirect_prefix, "/b/"));
-	ck_assert_uint_eq(location(&s->v[0], "/d/x")->redirect.n, 0);
+	ck_assert(is(s->v[0].all.redirect.prefix, "/"));
+	ck_assert(is(location(&s->v[0], "/a/x")->redirect.to, "https://example.org/"));
+	ck_assert(is(location(&s->v[0], "/a/x")->redirect.prefix, "/"));
+	ck_assert(is(location(&s->v[0], "/b/x")->redirect.to, "/c/"));
+	ck_assert(is(location(&s->v[0], "/b/x")->redirect.prefix, "/b/"));
+	ck_assert_uint_eq(location(&s->v[0], "/d/x")->redirect.to.n, 0);
 }
 END_TEST
 
@@ -441,10 +441,10 @@ START_TEST(whether_the_path_is_kept)
 			NULL);
 
 	ck_assert_ptr_nonnull(s);
-	ck_assert(s->v[0].all.redirect_keeps);
-	ck_assert(!location(&s->v[0], "/a")->redirect_keeps);
-	ck_assert(location(&s->v[0], "/c")->redirect_keeps);
-	ck_assert(!location(&s->v[0], "/e")->redirect_keeps);
+	ck_assert(s->v[0].all.redirect.keeps);
+	ck_assert(!location(&s->v[0], "/a")->redirect.keeps);
+	ck_assert(location(&s->v[0], "/c")->redirect.keeps);
+	ck_assert(!location(&s->v[0], "/e")->redirect.keeps);
 }
 END_TEST
 
