@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/build_id.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_out.h"
 #include "cli/explain.h"
@@ -75,9 +76,11 @@ static int test(const struct conf_override *ov)
 	if (kernel_check(print_fault, print_warning, NULL) < 0 || conf->faulty)
 		rc = -1;
 	if (rc == 0) {
+		clock_update();
 		host_check(conf, print_warning, NULL);
 		unit_check_installed(conf, print_warning, NULL);
 		conf_warn(conf, print_warning, NULL);
+		certs_check(&resources.certs, conf, clock_wall().tv_sec, print_warning, NULL);
 		user_access_check(conf, &resources.privs, print_warning, NULL);
 		upload_access_check(conf, resources.sites, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",

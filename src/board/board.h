@@ -89,9 +89,10 @@ struct board_head {
 	int fds[2];       /* of this memory, in the master: for reading and writing, for reading */
 	uint64_t started; /* wall clock, seconds */
 	uint32_t generation;
-	uint64_t image;      /* number of the newest image, 0 for none */
-	uint64_t image_size; /* bytes of content */
-	uint64_t image_at;   /* wall clock, seconds: when that image came; 0 for none */
+	uint64_t image;              /* number of the newest image, 0 for none */
+	uint64_t image_size;         /* bytes of content */
+	uint64_t image_at;           /* wall clock, seconds: when that image came; 0 for none */
+	int64_t certificate_expires; /* seconds since 1970: the first one; 0: there is none */
 	uint32_t keeper_pid;
 	uint32_t balance;              /* enum conf_balance: what chooses the worker */
 	uint32_t acceptor_pid;         /* 0: none, as with dispatch = reuseport */

@@ -78,6 +78,19 @@ static void put_head(
 	put_facts(o, &h->cache);
 }
 
+/* A sample for each server that has a certificate, under its title. */
+static void put_certificates(struct metrics_out *o, const struct sites *sites)
+{
+	metrics_family(o, METRICS_GAUGE, "certificate_expiry_timestamp_seconds",
+		"when the certificate of a server expires, since 1970");
+	for (unsigned i = 0; sites != NULL && i < sites->n; i++) {
+		const struct metrics_label server = { "server", sites->v[i].name };
+
+		if (sites->v[i].certificate_expires != 0)
+			metrics_sample(o, &server, 1, sites->v[i].certificate_expires);
+	}
+}
+
 static const struct name count_names[BOARD_COUNTS] = {
 #define BOARD_COUNT(name, metric, label, value, help) { metric, label, value, help },
 #include "board/board_counts.def"
@@ -218,6 +231,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	}
 	put_build(&o);
 	put_head(&o, &b->head, facts);
+	put_certificates(&o, facts->sites);
 	put_states(&o, v);
 	put_counts(&o, &b->head);
 	put_counters(&o, v);
@@ -251,6 +265,7 @@ static void start(struct h2d_req *req, void *state)
 	struct admin *admin = req->env->admin;
 	const struct metrics_facts facts = {
 		.routes = req->env->routes,
+		.sites = req->env->sites,
 		.keeper_ticks = admin->image_fresh(admin),
 	};
 	enum metrics_form form = form_for(req);

@@ -12,6 +12,7 @@
 /* Facts that the board does not say. */
 struct metrics_facts {
 	const struct route_table *routes;
+	const struct sites *sites;
 	bool keeper_ticks; /* the image of the worker that answers is kept fresh */
 };
 

@@ -186,6 +186,18 @@ static void process(struct strbuf *t, const char *id, const char *name, uint32_t
 	fact_end(t);
 }
 
+/* Days until the first one expires. */
+static void put_certificate(struct strbuf *t, const struct look *l)
+{
+	int64_t end = BOARD_LOAD(l->head->certificate_expires);
+
+	if (end == 0)
+		return;
+	fact_begin(t, "certificate", "certificate expires in");
+	strbuf_printf(t, "%d days", (int)((end - (int64_t)l->now) / 86400));
+	fact_end(t);
+}
+
 static void server(struct strbuf *t, const struct look *l)
 {
 	strbuf_add(t, SLICE("<section aria-labelledby=server><h2 id=server>Server</h2><dl>"));
@@ -196,6 +208,7 @@ static void server(struct strbuf *t, const struct look *l)
 	fact_count(t, "generation", "generation", BOARD_LOAD(l->head->generation));
 	fact_text(t, "dispatch", "dispatch", conf_dispatch_name(BOARD_LOAD(l->head->dispatch)));
 	fact_text(t, "balance", "balance", conf_balance_name(BOARD_LOAD(l->head->balance)));
+	put_certificate(t, l);
 	process(t, "keeper", "keeper", BOARD_LOAD(l->head->keeper_pid));
 	process(t, "acceptor", "acceptor", BOARD_LOAD(l->head->acceptor_pid));
 	strbuf_add(t, SLICE("</dl></section>"));

@@ -144,6 +144,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 		json_unsigned(t, fact_names[i], BOARD_LOAD(head->cache.v[i]));
 	json_end(t, '}');
 	json_unsigned(t, "time", now * 1000 + (uint64_t)wall.tv_nsec / 1000000);
+	json_unsigned(t, "certificate_expires", (uint64_t)BOARD_LOAD(head->certificate_expires));
 	json_unsigned(t, "image_size", BOARD_LOAD(head->image_size));
 	json_unsigned(t, "image_age", image_at != 0 && now > image_at ? now - image_at : 0);
 	put_history(t, head);

@@ -389,6 +389,7 @@ void gen_show(const struct gen *g, struct board_head *h)
 		h->image = g->image.arg;
 		h->image_size = g->image.size;
 	}
+	h->certificate_expires = certs_expire(&g->resources.certs);
 }
 
 /* --- messages to its processes ---------------------------------------------------------------- */

@@ -324,6 +324,7 @@ void reload_begin(struct master *m)
 	}
 	user_access_check(g->conf, &g->resources.privs, on_warning, NULL);
 	conf_warn(g->conf, on_warning, NULL);
+	certs_check(&g->resources.certs, g->conf, clock_wall().tv_sec, on_warning, NULL);
 	cache_room_check(g->conf, on_warning, NULL);
 	upload_access_check(g->conf, g->resources.sites, on_warning, NULL);
 	if (take_pid_file(m, g->conf) < 0)

@@ -110,6 +110,7 @@ struct site {
 	struct slice health;     /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate;         /* of its names: compared, never followed */
+	int64_t certificate_expires;     /* seconds since 1970; 0: there is none */
 	struct conf_pos health_at, transport_security_at;
 };
 

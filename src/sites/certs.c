@@ -5,10 +5,15 @@
  */
 #include "sites/certs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conf/conf_fault.h"
+#include "net/tls_look.h"
+
+enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
 struct loader {
 	struct certs *certs;
@@ -93,6 +98,108 @@ void certs_choose(struct certs *c, const struct sites *sites)
 		return;
 	c->tls->owner = sites;
 	c->tls->choose = of_name;
+}
+
+/* --- what an operator should know ------------------------------------------------------------- */
+
+struct checker {
+	int64_t now;
+	bool listens; /* somebody may ask for names over TLS */
+	conf_fault_fn *warn;
+	void *ctx;
+};
+
+static void check_time(
+	const struct checker *k, const struct tls_cert *cert, const struct conf_pos *at)
+{
+	time_t end = (time_t)tls_look_expires(cert);
+	int64_t left = end - k->now;
+	char text[512], date[32];
+	struct tm tm;
+
+	if (end == 0 || left > SOON_S)
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
+	if (left <= 0)
+		snprintf(text, sizeof(text),
+			"certificate %.300s has expired on %s: clients refuse it",
+			cert->certificate, date);
+	else
+		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
+			cert->certificate, (int)(left / DAY_S), date);
+	k->warn(k->ctx, at, text);
+}
+
+static void check_pair(const struct checker *k, const struct tls_cert *cert, struct pair pair)
+{
+	char text[512];
+	const char *why;
+
+	if (pair.certificate[0] == '\0' || cert == NULL)
+		return;
+	check_time(k, cert, pair.certificate_at);
+	why = tls_look_chain(cert);
+	if (why == NULL)
+		return;
+	snprintf(text, sizeof(text), "certificate %.200s: %s", cert->certificate, why);
+	k->warn(k->ctx, pair.certificate_at, text);
+}
+
+/* "*.example.com" is covered if some name of it is. */
+static void check_name(const struct checker *k, const struct tls_cert *cert, const char *name,
+	const struct conf_pos *at)
+{
+	char one[256], text[1024];
+
+	if (strcmp(name, "_") == 0)
+		return;
+	snprintf(one, sizeof(one), "%s%s", name[0] == '*' ? "a" : "", name + (name[0] == '*'));
+	if (tls_cert_covers(cert, slice_str(one)))
+		return;
+	snprintf(text, sizeof(text),
+		"certificate %.400s is not good for \"%.255s\": clients refuse it",
+		cert->certificate, name);
+	k->warn(k->ctx, at, text);
+}
+
+static void check_server(
+	const struct checker *k, const struct conf_server *s, const struct tls_cert *cert)
+{
+	check_pair(k, cert, PAIR(&s->tls));
+	if (!k->listens)
+		return;
+	if (s->name != NULL)
+		check_name(k, cert, s->name, &s->at);
+	for (unsigned i = 0; i < s->server_name.n; i++)
+		check_name(k, cert, s->server_name.v[i], &s->server_name_at);
+}
+
+void certs_check(
+	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
+{
+	struct checker k = { .now = now, .warn = warn, .ctx = ctx };
+
+	if (c->tls == NULL)
+		return;
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		k.listens |= conf->listens[i].tls && !conf->listens[i].admin;
+	check_pair(&k, c->tls->first, PAIR(&conf->tls));
+	for (unsigned i = 0; i < conf->nservers; i++)
+		check_server(&k, &conf->servers[i], c->of_server[i]);
+}
+
+int64_t certs_expire(const struct certs *c)
+{
+	int64_t first = 0;
+
+	for (const struct tls_cert *cert = c->tls != NULL ? c->tls->certs : NULL; cert != NULL;
+		cert = cert->next) {
+		int64_t end = tls_look_expires(cert);
+
+		if (end != 0 && (first == 0 || end < first))
+			first = end;
+	}
+	return first;
 }
 
 void certs_fini(struct certs *c)

@@ -25,6 +25,16 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 /* From now on a client that asks for the name of a site is shown that site's. sites outlives c. */
 void certs_choose(struct certs *c, const struct sites *sites);
 
+/*
+ * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
+ * since 1970), that clients may not trust, or that are not good for a name of their server.
+ */
+void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
+	void *ctx);
+
+/* When the first of them expires, in seconds since 1970; 0: there is none. */
+int64_t certs_expire(const struct certs *c);
+
 /* A certs of zeros is none. */
 void certs_fini(struct certs *c);
 

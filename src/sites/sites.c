@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "net/tls_look.h"
 #include "sites/site_locations.h"
 
 /* "files/" and "files" are both "/files". */
@@ -113,6 +114,8 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		v[i].has_root = conf->servers[i].root[0] != '\0';
 		v[i].is_default = i == conf_default_server(conf);
 		v[i].certificate = certificates != NULL ? certificates[i] : NULL;
+		if (v[i].certificate != NULL)
+			v[i].certificate_expires = tls_look_expires(v[i].certificate);
 		m.types = &trees->types[i];
 		make_site(&m, &v[i], &conf->servers[i], trees->of_location[i]);
 	}

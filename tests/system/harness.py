@@ -99,12 +99,13 @@ def pytest_runtest_makereport(item, call):
 
 
 class Certificate:
-	def __init__(self, folder, name="localhost"):
+	"""For a name, and more; names: "DNS:…" of each further one."""
+	def __init__(self, folder, name="localhost", names=()):
 		self.cert = os.path.join(folder, name + ".crt")
 		self.key = os.path.join(folder, name + ".key")
 		subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-			"ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + name,
-			"-addext", "subjectAltName=DNS:%s,IP:127.0.0.1" % name,
+			"ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=" + name,
+			"-addext", ",".join(["subjectAltName=DNS:%s" % name, "IP:127.0.0.1", *names]),
 			"-keyout", self.key, "-out", self.cert], check=True,
 			stderr=subprocess.DEVNULL)
 

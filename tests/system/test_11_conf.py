@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+import harness
+
 
 SERVERS = """\
 server "_" {
@@ -36,6 +38,13 @@ def text(server, servers=SERVERS):
 	for name, value in (("@ROOT@", server.root), ("@CERT@", server.cert.cert), ("@KEY@", server.cert.key)):
 		servers = servers.replace(name, value)
 	return server.conf_text[:server.conf_text.index("server ")] + servers
+
+
+@pytest.fixture(scope="module")
+def cert(tmp_path_factory):
+	"""It is good for the names of the servers here."""
+	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:" + name for name in (
+		"example.com", "*.example.com", "example.org", "*.example.org", "second")])
 
 
 PAGES = {"404.html": "gone\n", "e/503.html": "later\n", "users": "u:$6$s$x\n"}

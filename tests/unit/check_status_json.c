@@ -133,7 +133,8 @@ START_TEST(json_shape)
 			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
 			 "\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
 	assert_has(text,
-		"\"adopted\":18446744073709551615},\"time\":1042000,\"image_size\":77,"
+		"\"adopted\":18446744073709551615},\"time\":1042000,"
+		"\"certificate_expires\":0,\"image_size\":77,"
 		"\"image_age\":30,\"history\":[],\"lines\":[],\"workers\":[],\"totals\":{");
 	free(text);
 
