@@ -1,6 +1,6 @@
 /*
- * files_private: the struct behind files.h. Only files.c and reply_file.c include it; nothing else
- * may know its members.
+ * files_private: the struct behind files.h, for the replies of files/ and the uploads of store/.
+ * Nothing else may know its members.
  */
 #ifndef H2D_FILES_FILES_PRIVATE_H
 #define H2D_FILES_FILES_PRIVATE_H

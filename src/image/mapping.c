@@ -1,6 +1,6 @@
 /*
  * mapping: the list of segments that this process has mapped, found by device and inode: a mapped
- * memfd keeps its inode, so its number names nothing else. Called by image_map.c in any thread,
+ * memfd keeps its inode, so its number names nothing else. Called by segment_map.c in any thread,
  * under one lock; it never looks at what a segment holds.
  */
 #include "image/mapping.h"

@@ -1,6 +1,6 @@
 /*
- * ebpf: programs and maps of the kernel's eBPF, by bpf(2) itself. Only the master calls it, while
- * it has the right: CAP_BPF and CAP_NET_ADMIN, or CAP_SYS_ADMIN.
+ * ebpf: programs and maps of the kernel's eBPF, by bpf(2) itself, for the others of net. They are
+ * called while the process has the right: CAP_BPF and CAP_NET_ADMIN, or CAP_SYS_ADMIN.
  */
 #ifndef H2D_NET_EBPF_H
 #define H2D_NET_EBPF_H

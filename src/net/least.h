@@ -1,7 +1,7 @@
 /*
  * least: sends each new connection of an address to the open slot with the lowest load. Which
- * connections a slot has is in net/load.h; a socket of an address is known by its slot. The master
- * alone calls this, while it has the right that net/ebpf.h names.
+ * connections a slot has is in net/load.h; a socket of an address is known by its slot. Called by
+ * the master while it has the right that net/ebpf.h names, and by main for -V.
  */
 #ifndef H2D_NET_LEAST_H
 #define H2D_NET_LEAST_H

@@ -1,6 +1,6 @@
 /*
  * h2: the HTTP/2 protocol behind the seam of proto.h: a nghttp2 session, its settings, the bytes it
- * is fed with, the graceful end. Sans-I/O. Called by src/conn/ only.
+ * is fed with, the graceful end. Sans-I/O. Called by src/conn/, and by the worker at its end.
  */
 #include "proto/h2.h"
 

@@ -1,6 +1,7 @@
 /*
- * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: bytes and
- * the time go in, bytes come out, no descriptor, no clock. Called by src/conn/ only.
+ * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: bytes go
+ * in, bytes come out, no descriptor; of clocks base/clock.h alone. Called by src/conn/, and by
+ * those who show a connection.
  */
 #ifndef H2D_PROTO_PROTO_H
 #define H2D_PROTO_PROTO_H

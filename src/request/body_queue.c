@@ -1,6 +1,7 @@
 /*
- * body_queue: a list of copied pieces. Called by req.c only, for requests that wait for a password
- * check, for a handler or for the disk; never by those whose body is taken as it arrives.
+ * body_queue: a list of copied pieces. Called by req_body.c and the uploads of store/, for requests
+ * that wait for a password check, for a handler or for the disk; never by those whose body is taken
+ * as it arrives.
  */
 #include "request/body_queue.h"
 

@@ -1,7 +1,7 @@
 /*
  * handler_timer: a timer of the loop's wheel that belongs to a request and lies in its arena. The
- * request knows all of its own, so that none outlives it. Called by handlers, and by req.c at the
- * end.
+ * request knows all of its own, so that none outlives it. Called by handlers, and by handler_call.c
+ * at the end.
  */
 #include "request/handler_timer.h"
 

@@ -1,7 +1,7 @@
 /*
  * work: a job of the handlers' threads, for a request that may be gone before it is done. Its
  * memory is its own until done() was called; what the handler gave it is the handler's. Called by
- * handlers, and by req.c at the end.
+ * handlers, and by handler_call.c at the end.
  */
 #include "request/work.h"
 

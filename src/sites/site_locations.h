@@ -1,6 +1,6 @@
 /*
  * site_locations: the rules of a server block and of its locations, as the request core reads them
- * (struct location of request/site.h). For server/sites.c.
+ * (struct location of request/site.h). For sites.c.
  */
 #ifndef H2D_SITES_SITE_LOCATIONS_H
 #define H2D_SITES_SITE_LOCATIONS_H

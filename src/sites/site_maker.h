@@ -1,6 +1,6 @@
 /*
- * site_maker: what sites are made with: the memory that they lie in, and where faults go. For
- * sites/sites.c and server/site_locations.c.
+ * site_maker: the memory that sites lie in, and the place where faults go. For sites.c,
+ * site_locations.c, types.c.
  */
 #ifndef H2D_SITES_SITE_MAKER_H
 #define H2D_SITES_SITE_MAKER_H

@@ -30,7 +30,7 @@ def house(tmp_path):
 	for name in ("src", "include"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	for name in ("check-bpf", "check-comments", "check-layers"):
+	for name in ("check-bpf", "check-callers", "check-comments", "check-layers"):
 		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	return tmp_path
 
@@ -94,3 +94,14 @@ def test_comments_without_nouns_are_too_many(house):
 	assert check(house, "check-comments").returncode == 0
 	(house / "src" / "net" / "more.c").write_text("/* What. */\n" * 500)
 	assert check(house, "check-comments").returncode != 0
+
+
+@pytest.mark.parametrize("sentence, fault", [
+	("Called by listener.c.", "listener.c does not"), ("Called by ctl_link.c.", None),
+	("Called by ctl_link.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
+	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/master_link.c does, too")])
+def test_a_head_comment_about_callers(house, sentence, fault):
+	path = house / "src" / "net" / "ctl.c"
+	path.write_text(path.read_text().replace(" */\n", " * %s\n */\n" % sentence, 1))
+	done = check(house, "check-callers")
+	assert (done.returncode != 0) == bool(fault) and (fault or "0 sentences") in done.stdout, done.stdout
