@@ -56,22 +56,18 @@ static const struct req_hook upload_hook = { on_body, on_gone }, removal_hook = 
 
 /* --- what the request says -------------------------------------------------------------------- */
 
-/* RFC 9110, 13.2.1: those that count for a change. */
-static bool is_condition(const struct field *f)
-{
-	return (cond_fields(f, 1) &
-		       (COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE)) != 0;
-}
-
-/* Whether what the field says of the file holds until that is in its place. */
+/* A condition that counts for a change (RFC 9110, 13.2.1), or a digest of what may come in several
+ * requests. */
 static bool is_kept(const struct store *s, const struct field *f)
 {
-	return is_condition(f) ||
-	       (s->work.part != NULL && (slice_eq(f->name, SLICE("repr-digest")) ||
-						slice_eq(f->name, SLICE("want-repr-digest"))));
+	const unsigned change = COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE;
+	bool digest = slice_eq(f->name, SLICE("repr-digest")) ||
+		      slice_eq(f->name, SLICE("want-repr-digest"));
+
+	return (cond_fields(f, 1) & change) != 0 || (s->work.part != NULL && digest);
 }
 
-/* The fields of conditions, for a thread. */
+/* Copies the fields that hold until the file is in its place. */
 static bool copy_conditions(struct store *s)
 {
 	const struct h2d_req *req = s->req;

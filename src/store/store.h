@@ -106,12 +106,10 @@ const struct err *store_resume_asked(struct store *s, struct slice token);
 /* An upload can be resumed from here on; so much of it is on the disk: the client is told early. */
 void store_resume_begun(struct store *s);
 void store_resume_progress(struct store *s);
-/* Adds the fields of an answer: an upload was created, went on, was looked at; or its file is in
- * its place. */
+/* Adds the fields of an answer: an upload was created, went on, was looked at. */
 void store_resume_tell_created(struct store *s);
 void store_resume_tell_offset(struct store *s);
 void store_resume_tell_all(struct store *s);
-void store_resume_tell_placed(struct store *s);
 /* Answers that the request failed. True: it is answered, else the handler does that. */
 bool store_resume_failed(struct store *s, const struct err *err);
 

@@ -27,31 +27,22 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 
 /* --- what went wrong -------------------------------------------------------------------------- */
 
-/* The error that a failed system call is. */
+/* Errors of system calls, and what they are for the client. */
+static const struct {
+	int error;
+	const struct err *const *err;
+} errors[] = { { EFBIG, &ERR_FILE_LARGE }, { EISDIR, &ERR_FILE_THERE },
+	{ ENAMETOOLONG, &ERR_FILE_NAME_LONG }, { ENOSPC, &ERR_STORE_FULL },
+	{ EDQUOT, &ERR_STORE_FULL }, { EACCES, &ERR_STORE_DENIED }, { EPERM, &ERR_STORE_DENIED },
+	{ EROFS, &ERR_STORE_DENIED }, { EMFILE, &ERR_STORE_BUSY }, { ENFILE, &ERR_STORE_BUSY },
+	{ ENOMEM, &ERR_STORE_BUSY }, { EAGAIN, &ERR_STORE_BUSY } };
+
 static const struct err *err_of(int error)
 {
-	switch (error) {
-	case EFBIG:
-		return ERR_FILE_LARGE;
-	case EISDIR:
-		return ERR_FILE_THERE;
-	case ENAMETOOLONG:
-		return ERR_FILE_NAME_LONG;
-	case ENOSPC:
-	case EDQUOT:
-		return ERR_STORE_FULL;
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return ERR_STORE_DENIED;
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-	case EAGAIN:
-		return ERR_STORE_BUSY;
-	default:
-		return ERR_STORE_BROKEN;
-	}
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return *errors[i].err;
+	return ERR_STORE_BROKEN;
 }
 
 void store_fail(struct store *s, struct store_result r)
@@ -145,7 +136,7 @@ static void succeed(struct store *s)
 	}
 	COUNT(files_stored, w->nfiles);
 	if (w->part != NULL)
-		store_resume_tell_placed(s);
+		reply_add(s->req, SLICE("upload-complete"), SLICE("?1"));
 	store_answer(s, status_of_success(s), files, w->nfiles);
 }
 

@@ -47,7 +47,7 @@ static struct store_result begin_part(struct store_work *w)
 /* Whether the part of the form that is read is a file's. */
 static bool in_file(const struct store_work *w)
 {
-	return w->nfiles > 0 && !store_work_last(w)->ended;
+	return w->last != NULL && !w->last->ended;
 }
 
 static struct store_result write_data(struct store_work *w, struct slice data)
@@ -63,9 +63,9 @@ static struct store_result end_part(struct store_work *w)
 
 	if (!in_file(w))
 		return STORE_OK;
-	rc = store_file_end(store_work_last(w));
+	rc = store_file_end(w->last);
 	if (rc == 0 && w->nfiles > OPEN_MAX)
-		rc = store_file_shelve(store_work_last(w), &w->at);
+		rc = store_file_shelve(w->last, &w->at);
 	return store_errno(rc);
 }
 

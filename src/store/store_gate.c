@@ -31,19 +31,14 @@ static uint64_t came(struct place *p)
 	return waits ? s->req->record.bytes_in : PLACES_BUSY;
 }
 
-/* The gate has said whose the request is. */
-static bool copy_user(struct store *s)
+static void take_place(struct store *s)
 {
 	struct store_part *p = s->work.part;
 
+	/* The gate has said whose the request is. */
 	if (p != NULL)
 		p->user = arena_printf(&s->arena, "%.*s", SLICE_ARG(s->req->user));
-	return p == NULL || p->user != NULL;
-}
-
-static void take_place(struct store *s)
-{
-	if (!copy_user(s)) {
+	if (p != NULL && p->user == NULL) {
 		store_fail(s, store_errno(-ENOMEM));
 		return;
 	}

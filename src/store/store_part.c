@@ -99,7 +99,7 @@ int store_part_sync(const struct store_work *w, int part)
 
 int store_part_want_sums(struct store_work *w)
 {
-	struct store_sum *sum = &w->files[0]->sum;
+	struct store_sum *sum = &w->last->sum;
 	int rc = store_sum_want(sum, DIGEST_SHA_256);
 
 	return rc == 0 ? store_sum_want_given(sum, &w->digests[1], 1) : rc;
@@ -159,7 +159,7 @@ static struct store_result claim(struct store_work *w, int *fd)
 	*fd = store_ticket_part(t, &w->at, &p->offset);
 	if (*fd >= 0)
 		return STORE_OK;
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	p->complete = *fd == -ENOENT && t->head.stage != STORE_TICKET_OPEN;
 	if (p->complete)
 		return STORE_OK;
@@ -208,7 +208,7 @@ static struct store_result append(struct store_work *w)
 	if (fd < 0)
 		return store_ok(r) ? store_refuse(ERR_UPLOAD_COMPLETE) : r;
 	r = go_on(w);
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	if (store_ok(r))
 		return store_errno(adopt(w, fd));
 	close(fd);
@@ -242,7 +242,7 @@ struct store_result store_part_look(struct store_work *w)
 
 	if (fd < 0)
 		return r;
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	r = store_errno(store_part_sync(w, fd));
 	w->part->length = w->part->ticket.head.length;
 	close(fd);
@@ -255,13 +255,13 @@ struct store_result store_part_cancel(struct store_work *w)
 	struct store_result r = claim(w, &fd);
 
 	if (store_ok(r) && fd < 0)
-		r = store_part_enter(w);
+		r = store_ticket_enter(&w->part->ticket);
 	if (!store_ok(r))
 		return r;
 	r = store_rules_check_upload(w);
 	if (store_ok(r))
 		store_part_remove(w);
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	if (fd >= 0)
 		close(fd);
 	return r;

@@ -65,17 +65,6 @@ void store_part_close(struct store_work *w);
 
 /* --- for store_part_body.c -------------------------------------------------------------------- */
 
-/* Enters by the ticket, around each change. */
-static inline struct store_result store_part_enter(const struct store_work *w)
-{
-	return store_ticket_enter(&w->part->ticket);
-}
-
-static inline void store_part_leave(const struct store_work *w)
-{
-	store_ticket_leave(&w->part->ticket);
-}
-
 /* Wants the hashes of the whole file, before its first byte. 0, or -errno. */
 int store_part_want_sums(struct store_work *w);
 /* Removes the ticket, which was entered, and its part. */

@@ -15,11 +15,6 @@ enum {
 	SYNC_AFTER = 16 << 20,
 };
 
-static struct store_file *file(const struct store_work *w)
-{
-	return w->files[0];
-}
-
 /* --- the body --------------------------------------------------------------------------------- */
 
 static struct store_result write_pieces(struct store_work *w, struct iovec *v, int n, size_t size)
@@ -41,12 +36,12 @@ static struct store_result write_pieces(struct store_work *w, struct iovec *v, i
 
 static struct store_result take(struct store_work *w, const struct body_piece *pieces)
 {
-	struct store_result r = store_part_enter(w);
+	struct store_result r = store_ticket_enter(&w->part->ticket);
 
 	if (!store_ok(r))
 		return r;
 	r = store_work_pieces(w, pieces, write_pieces);
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	return r;
 }
 
@@ -58,7 +53,7 @@ struct store_result store_part_take(struct store_work *w)
 	/* A body with a digest may have to go again: nothing of it is told before its end. */
 	if (!store_ok(r) || w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
 		return r;
-	r = store_errno(store_dir_sync(file(w)->fd));
+	r = store_errno(store_dir_sync(w->last->fd));
 	if (store_ok(r))
 		p->offset = p->synced = w->size;
 	return r;
@@ -81,7 +76,7 @@ static int cut(struct store_work *w, uint64_t size)
 
 	if (rc < 0)
 		return rc;
-	if (ftruncate(file(w)->fd, (off_t)size) < 0)
+	if (ftruncate(w->last->fd, (off_t)size) < 0)
 		rc = -errno;
 	store_quota_end(&w->quota, &w->at, false, rc == 0 ? gone : 0);
 	return rc;
@@ -108,19 +103,19 @@ static struct store_result check_content(struct store_work *w)
 static struct store_result end_body(struct store_work *w)
 {
 	struct store_part *p = w->part;
-	struct store_result r = store_part_enter(w);
+	struct store_result r = store_ticket_enter(&w->part->ticket);
 
 	if (!store_ok(r))
 		return r;
 	r = check_content(w);
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	if (store_ok(r) && p->last && p->length != BODY_UNKNOWN && p->length != w->size) {
 		p->left = STORE_PART_NONE;
 		r = store_refuse(ERR_UPLOAD_LENGTH);
 	}
 	if (!store_ok(r) || p->last)
 		return r;
-	r = store_errno(store_part_sync(w, file(w)->fd));
+	r = store_errno(store_part_sync(w, w->last->fd));
 	if (store_ok(r))
 		p->offset = w->size;
 	return r;
@@ -129,7 +124,7 @@ static struct store_result end_body(struct store_work *w)
 /* Whether the whole has to be read again. */
 static bool is_unread(const struct store_work *w)
 {
-	return w->part->goes_on && w->part->hashed < w->size && w->size <= file(w)->sum_max;
+	return w->part->goes_on && w->part->hashed < w->size && w->size <= w->last->sum_max;
 }
 
 /* Up to end, or the file's. */
@@ -139,13 +134,13 @@ static int read_to(struct store_work *w, char *buf, uint64_t end)
 	int rc = 0;
 
 	while (rc == 0 && p->hashed < end) {
-		ssize_t n = pread(file(w)->fd, buf, READ_PIECE, (off_t)p->hashed);
+		ssize_t n = pread(w->last->fd, buf, READ_PIECE, (off_t)p->hashed);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
-		rc = store_sum_add(&file(w)->sum, buf, (size_t)n);
+		rc = store_sum_add(&w->last->sum, buf, (size_t)n);
 		p->hashed += (uint64_t)n;
 		if (w->job != NULL && job_unwanted(w->job))
 			rc = -ECANCELED;
@@ -156,7 +151,7 @@ static int read_to(struct store_work *w, char *buf, uint64_t end)
 /* Ends the file's hashes, and holds them against what the client said. */
 static struct store_result end_file(struct store_work *w)
 {
-	struct store_file *f = file(w);
+	struct store_file *f = w->last;
 	struct digest_field other = w->digests[1];
 	struct store_result r =
 		store_errno(w->part->goes_on && w->size == 0 ? store_part_want_sums(w) : 0);
@@ -205,11 +200,11 @@ static struct store_result place_whole(struct store_work *w)
 		return store_errno(-ECANCELED);
 	r = end_file(w);
 	if (store_ok(r))
-		r = store_part_enter(w);
+		r = store_ticket_enter(&w->part->ticket);
 	if (!store_ok(r))
 		return r;
 	r = name_file(w);
-	store_part_leave(w);
+	store_ticket_leave(&w->part->ticket);
 	return store_ok(r) ? store_work_named(w) : r;
 }
 
@@ -253,12 +248,13 @@ void store_part_close(struct store_work *w)
 {
 	struct store_part *p = w->part;
 
-	if (p->left != STORE_PART_ALL && p->ticket.fd >= 0 && store_ok(store_part_enter(w))) {
+	if (p->left != STORE_PART_ALL && p->ticket.fd >= 0 &&
+		store_ok(store_ticket_enter(&w->part->ticket))) {
 		take_back(w);
-		store_part_leave(w);
+		store_ticket_leave(&w->part->ticket);
 	}
-	if (w->nfiles > 0 && !p->complete)
-		file(w)->hidden[0] = '\0';
+	if (w->last != NULL && !p->complete)
+		w->last->hidden[0] = '\0';
 	store_ticket_close(&p->ticket);
 	w->fields = NULL;
 	w->nfields = 0;

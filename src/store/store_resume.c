@@ -191,11 +191,6 @@ void store_resume_tell_all(struct store *s)
 	reply_add(s->req, SLICE("cache-control"), SLICE("no-store"));
 }
 
-void store_resume_tell_placed(struct store *s)
-{
-	reply_add(s->req, SLICE("upload-complete"), SLICE("?1"));
-}
-
 /* --- what was wrong --------------------------------------------------------------------------- */
 
 /* RFC 9457, in the words of section 7 of the draft; NULL: it has none for this error. */
@@ -230,7 +225,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 		store_resume_tell_offset(s);
 	/* All of it came, and to send it again would not help (4.4.2). */
 	else if (p->left == STORE_PART_NONE && p->last)
-		store_resume_tell_placed(s);
+		reply_add(req, SLICE("upload-complete"), SLICE("?1"));
 	if (text == NULL)
 		return false;
 	h2d_reply_bytes(req, err->status, "application/problem+json", text, strlen(text));

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/strbuf.h"
+
 enum {
 	MODE = 0600,
 	PART_MODE = 0666,
@@ -26,35 +28,27 @@ static const uint64_t magic = 0x0a3170752d643268;
 
 /* --- its bytes -------------------------------------------------------------------------------- */
 
-/* Every string of the text ends in NUL: the name, the user, then names and values of fields. */
-static size_t text_size(
-	const char *name, const char *user, const struct field *fields, unsigned nfields)
+static void put(struct strbuf *text, struct slice s)
 {
-	size_t n = strlen(name) + 1 + strlen(user) + 1;
-
-	for (unsigned i = 0; i < nfields; i++)
-		n += fields[i].name.n + 1 + fields[i].value.n + 1;
-	return n;
+	strbuf_add(text, s);
+	strbuf_add(text, slice_of("", 1));
 }
 
-static char *put(char *at, struct slice s)
+/* Puts the text together; each of its strings ends in NUL. 0, or -errno. */
+static int text_make(struct store_ticket *t, const char *name, const char *user,
+	const struct field *fields, unsigned nfields)
 {
-	at = mempcpy(at, s.p, s.n);
-	*at++ = '\0';
-	return at;
-}
+	struct strbuf text = { 0 };
 
-static char *text_make(const char *name, const char *user, const struct field *fields,
-	unsigned nfields, size_t size)
-{
-	char *text = malloc(size), *at = text;
-
-	if (text == NULL)
-		return NULL;
-	at = put(put(at, slice_str(name)), slice_str(user));
-	for (unsigned i = 0; i < nfields; i++)
-		at = put(put(at, fields[i].name), fields[i].value);
-	return text;
+	put(&text, slice_str(name));
+	put(&text, slice_str(user));
+	for (unsigned i = 0; i < nfields; i++) {
+		put(&text, fields[i].name);
+		put(&text, fields[i].value);
+	}
+	t->text = text.p;
+	t->head.text = text.n;
+	return text.failed ? -ENOMEM : text.n <= TEXT_MAX ? 0 : -ENOSPC;
 }
 
 static const char *next(const char **at)
@@ -178,17 +172,16 @@ static int give_up(struct store_ticket *t, const struct store_dir *d, int rc)
 int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const char *name,
 	const char *user, const struct field *fields, unsigned n, uint64_t length)
 {
-	size_t size = text_size(name, user, fields, n);
-	int rc = size <= TEXT_MAX ? make_token(t->token) : -ENOSPC, part;
+	int rc = make_token(t->token), part;
 
+	if (rc == 0)
+		rc = text_make(t, name, user, fields, n);
 	if (rc < 0)
 		return rc;
 	t->head.magic = magic;
 	t->head.epoch = 1;
 	t->head.length = length;
-	t->head.text = size;
-	t->text = text_make(name, user, fields, n, size);
-	if (t->text == NULL || !text_read(t))
+	if (!text_read(t))
 		return -ENOMEM;
 	t->fd = create_file(d, t->token, STORE_DIR_TICKET, MODE);
 	if (t->fd < 0)

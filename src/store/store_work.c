@@ -14,28 +14,15 @@ enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
 
 struct store_file *store_work_new_file(struct store_work *w)
 {
-	struct store_file *f = malloc(sizeof(*f));
+	size_t n = w->nfiles + 1;
+	struct store_file **files = realloc(w->files, n * sizeof(struct store_file *));
 
-	if (w->nfiles == w->cap) {
-		unsigned cap = w->cap == 0 ? 1 : 2 * w->cap;
-		struct store_file **files = realloc(w->files, cap * sizeof(struct store_file *));
-
-		if (files != NULL) {
-			w->files = files;
-			w->cap = cap;
-		}
-	}
-	if (f == NULL || w->nfiles == w->cap) {
-		free(f);
+	if (files == NULL)
 		return NULL;
-	}
-	w->files[w->nfiles++] = f;
-	return f;
-}
-
-struct store_file *store_work_last(const struct store_work *w)
-{
-	return w->files[w->nfiles - 1];
+	w->files = files;
+	w->last = files[w->nfiles] = malloc(sizeof(**files));
+	w->nfiles += w->last != NULL;
+	return w->last;
 }
 
 /* Hashing is a third of what an upload costs: beyond what an ETag needs it is done on demand. */
@@ -60,7 +47,7 @@ struct store_result store_work_add_file(struct store_work *w, struct slice name)
 /* Asks for room for n bytes more of the last file, before they are written. */
 static struct store_result make_room(struct store_work *w, size_t n)
 {
-	uint64_t size = store_work_last(w)->size;
+	uint64_t size = w->last->size;
 	uint64_t more = store_dir_cost(size + n) - store_dir_cost(size);
 
 	return store_quota_ask(&w->quota, &w->at,
@@ -74,7 +61,7 @@ struct store_result store_work_write(struct store_work *w, struct iovec *v, int 
 	if (!store_ok(r))
 		return r;
 	w->size += size;
-	return store_errno(store_file_write(store_work_last(w), v, n));
+	return store_errno(store_file_write(w->last, v, n));
 }
 
 /*
@@ -216,7 +203,7 @@ struct store_result store_work_seal(struct store_work *w)
 	if (store_ok(r))
 		r = store_sum_compare(&w->sum, w->digests, 2);
 	if (store_ok(r))
-		r = store_errno(store_file_end(store_work_last(w)));
+		r = store_errno(store_file_end(w->last));
 	return store_ok(r) ? store_work_place(w) : r;
 }
 

@@ -51,7 +51,8 @@ struct store_work {
 	uint64_t replaced;        /* cost of the files that the upload will replace */
 	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
-	unsigned nfiles, cap;
+	unsigned nfiles;
+	struct store_file *last; /* of them: pieces go to it; NULL: there is none */
 };
 
 /* Writes n pieces of content, of size bytes in all, where they belong. */
@@ -72,25 +73,21 @@ struct store_result store_work_take(struct store_work *w);
 /* Writes the last pieces, checks the file, and places it when the disk has it. */
 struct store_result store_work_seal(struct store_work *w);
 
-/* --- store_form.c: the steps of a form, whose files are stored all or not at all ---------------
- */
-
-/* Sees to nothing: its files are named in the body. */
-struct store_result store_form_begin(struct store_work *w);
-
-/* Writes what the next pieces of the body have of files. */
-struct store_result store_form_take(struct store_work *w);
-
-/* Writes the last pieces, and checks the whole: its files can be placed. */
-struct store_result store_form_seal(struct store_work *w);
-
-/* --- steps that others have, too -------------------------------------------------------------- */
-
-/* Puts the files in their places. */
+/* Puts the files in their places: of a form a step of its own. */
 struct store_result store_work_place(struct store_work *w);
 
 /* Removes the file that has the name; the only step of its plan. */
 struct store_result store_work_remove(struct store_work *w);
+
+/* --- store_form.c ----------------------------------------------------------------------------- */
+
+/* Steps of a form, whose files are named in the body: all are stored, or none. The last
+ * one checks them. */
+struct store_result store_form_begin(struct store_work *w);
+struct store_result store_form_take(struct store_work *w);
+struct store_result store_form_seal(struct store_work *w);
+
+/* --- the end ---------------------------------------------------------------------------------- */
 
 /* Closes everything; nothing stays that has no name of its own. A long file that was replaced is
  * still to be freed, as that takes a while. */
@@ -103,8 +100,7 @@ bool store_work_is_open(const struct store_work *w);
 /* Frees what is left then; cannot block. */
 void store_work_free(struct store_work *w);
 
-/* --- store_rules.c: whether what an upload is to write may be written ---------------------------
- */
+/* --- store_rules.c ---------------------------------------------------------------------------- */
 
 /*
  * Looks up what has the name, and checks the request's conditions against it. elsewhere: the error
@@ -131,8 +127,6 @@ struct store_result store_rules_measure(struct store_work *w, uint64_t length, u
 struct store_file *store_work_new_file(struct store_work *w);
 /* One more of w->files, which has room and is to have that name. */
 struct store_result store_work_add_file(struct store_work *w, struct slice name);
-/* The file that was begun last. */
-struct store_file *store_work_last(const struct store_work *w);
 /* The size up to which the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
 /* Sums the pieces up and hands them to write, many at once. */
