@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conn/stream_turn.h"
+#include "session/session_timer.h"
 
 enum { CONNS_KEPT = 1024, BLOCKS_KEPT = 256 };
 
@@ -196,6 +197,7 @@ int stream_conn_open(
 	outq_init(&c->out, &env->blocks);
 	task_init(&c->reap, conn_reap);
 	session_init(&c->session, env->all, as);
+	session_timer_init(&c->session);
 	/* Its first bytes are often here already: one turn less. */
 	stream_set(c, STREAM_READABLE | (proxy ? STREAM_PROXY : 0));
 	loop_ready(env->all->loop, &c->again);

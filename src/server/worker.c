@@ -19,7 +19,7 @@
 #include "request/auth_queue.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
-#include "server/worker_leave.h"
+#include "server/worker_life.h"
 #include "server/worker_load.h"
 #include "server/worker_orders.h"
 #include "server/worker_room.h"
@@ -39,22 +39,13 @@ static const struct dispatch_ops *const dispatches[] = {
 	[DISPATCH_ACCEPTOR] = &dispatch_acceptor,
 };
 
-/* Others see a copy of the state: the scoreboard is shared memory. */
-void worker_go(struct worker *w, enum board_state state)
-{
-	STATES_STEP(&board_states, w->state, state);
-	w->state = state;
-	__atomic_store_n(&w->args->board_slot->state, state, __ATOMIC_RELAXED);
-}
-
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* The acceptor goes by it. */
 static void show_load(const struct worker *w)
 {
 	__atomic_store_n(&w->args->board_slot->load,
-		BOARD_LOAD_OF(w->inbox_taken, w->sessions.nlive - w->sessions.nadmin),
-		__ATOMIC_RELAXED);
+		BOARD_LOAD_OF(w->inbox_taken, sessions_load(&w->sessions)), __ATOMIC_RELAXED);
 }
 
 /* For requests that ask for another site than the one whose certificate was shown. */
@@ -110,21 +101,19 @@ static void session_gone(struct sessions *all)
 	worker_load_gone(w);
 	show_load(w);
 	worker_room_freed(w);
-	worker_leave_look(w);
+	worker_life_look(w);
 }
 
 static void worker_dispatched(struct dispatch_host *host)
 {
-	worker_leave_look(LIST_ENTRY(host, struct worker, dispatch_host));
+	worker_life_look(LIST_ENTRY(host, struct worker, dispatch_host));
 }
 
-/* Before its generation serves a worker takes nothing: it may fail, and others serve. */
-void worker_serve(struct worker *w)
+static void choose_dispatch(struct worker *w)
 {
 	const struct gifts *args = w->args;
 
-	if (w->dispatch != NULL || w->state != BOARD_UP)
-		return;
+	w->dispatch_ops = dispatches[args->conf->dispatch];
 	w->dispatch_host = (struct dispatch_host){
 		.loop = &w->loop,
 		.first = args->conf->listens,
@@ -136,14 +125,6 @@ void worker_serve(struct worker *w)
 		.take = worker_take,
 		.drained = worker_dispatched,
 	};
-	w->dispatch_ops = dispatches[args->conf->dispatch];
-	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
-	if (w->dispatch == NULL) {
-		/* The master starts another. */
-		log_error(
-			"start: %s: %s", conf_dispatch_name(args->conf->dispatch), strerror(errno));
-		loop_stop(&w->loop);
-	}
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -288,6 +269,7 @@ static const char *worker_start(struct worker *w)
 	store_sweep(w->files, w->args->sites);
 	files_show_image(w->files, &w->args->board_slot->image);
 	worker_room_start(w);
+	choose_dispatch(w);
 	if (start_http(w) < 0)
 		return "access log";
 	if (start_sessions(w) < 0)
@@ -297,13 +279,11 @@ static const char *worker_start(struct worker *w)
 
 static void worker_stop(struct worker *w)
 {
-	if (w->dispatch != NULL)
-		w->dispatch_ops->stop(&w->dispatch);
+	worker_life_stop(w);
 	access_logs_fini(&w->access_logs);
 	timer_disarm(&w->loop.wheel, &w->second);
 	worker_load_stop(w);
 	worker_room_stop(w);
-	worker_leave_stop(w);
 	sessions_fini(&w->sessions);
 	stream_env_fini(&w->streams);
 	offload_free(&w->handler_threads);
@@ -331,14 +311,14 @@ int worker_run(const struct gifts *args)
 	}
 	sessions_init(&w.sessions, &w.loop);
 	timer_init(&w.second, every_second);
-	worker_leave_init(&w);
+	worker_life_init(&w);
 	failed = worker_start(&w);
 	if (failed != NULL) {
 		log_error("start: %s: %s", failed, strerror(errno));
 		return EXIT_FAILURE;
 	}
 	every_second(&w.second);
-	worker_go(&w, BOARD_UP);
+	worker_life_up(&w);
 	worker_load_start(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);

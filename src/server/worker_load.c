@@ -19,11 +19,6 @@ static bool writes(const struct worker *w)
 	       BOARD_LOAD(w->args->board->head.generation) == w->args->generation;
 }
 
-static uint32_t count_live(const struct worker *w)
-{
-	return w->sessions.nlive - w->sessions.nadmin;
-}
-
 /* unacked of a listening socket is how many wait to be accepted. */
 static uint32_t count_queued(const struct worker *w)
 {
@@ -50,8 +45,8 @@ static void look(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, load.timer);
 	uint32_t queued = count_queued(w);
-	uint32_t load =
-		load_look(w->args->load, &w->load.view, count_live(w), w->load.came, queued);
+	uint32_t load = load_look(
+		w->args->load, &w->load.view, sessions_load(&w->sessions), w->load.came, queued);
 
 	if (writes(w))
 		load_set(w->args->load, &w->load.view, load);
@@ -76,7 +71,7 @@ void worker_load_came(struct worker *w, const struct worker_listener *from)
 {
 	if (from->conf->admin)
 		return;
-	w->load.live = count_live(w);
+	w->load.live = sessions_load(&w->sessions);
 	w->load.came += !from->shared;
 	/* The program in the kernel has not counted one that came to a socket of all workers. */
 	if (from->shared && writes(w))
@@ -85,7 +80,7 @@ void worker_load_came(struct worker *w, const struct worker_listener *from)
 
 void worker_load_gone(struct worker *w)
 {
-	uint32_t live = count_live(w);
+	uint32_t live = sessions_load(&w->sessions);
 
 	if (writes(w)) {
 		load_gone(w->args->load, w->load.live - live);

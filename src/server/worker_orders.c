@@ -1,5 +1,5 @@
 /*
- * worker_orders: hears the master, and does what it asks by worker.c, worker_leave.c and the parts
+ * worker_orders: hears the master, and does what it asks by worker.c, worker_life.c and the parts
  * of the worker. An order that the worker does not know, or that comes too late, changes nothing.
  */
 #include "server/worker_orders.h"
@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "server/worker_conns.h"
-#include "server/worker_leave.h"
+#include "server/worker_life.h"
 
 static uint64_t shutdown_ms(const struct worker *w)
 {
@@ -23,10 +23,10 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 
 	switch (info->ssi_signo) {
 	case SIGTERM:
-		worker_leave_now(w);
+		worker_life_cut(w);
 		break;
 	case SIGQUIT:
-		worker_leave_begin(w, shutdown_ms(w), 0);
+		worker_life_drain(w, shutdown_ms(w), 0);
 		break;
 	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
 		  */
@@ -64,7 +64,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		return 1;
 	case CTL_SERVE:
 		w->http.draining |= msg->arg != 0;
-		worker_serve(w);
+		worker_life_serve(w);
 		return 0;
 	case CTL_LISTEN:
 		if (nfds != 1 || w->dispatch == NULL)
@@ -76,7 +76,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
 		return 0;
 	case CTL_DRAIN:
-		worker_leave_begin(w, msg->arg, msg->closing);
+		worker_life_drain(w, msg->arg, msg->closing);
 		return 0;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
@@ -96,8 +96,8 @@ static void master_gone(struct ctl_link *l)
 	log_notice("the master is gone: leaving");
 	/* The queues go with the sockets, unless another master has them. */
 	if (!w->args->heir)
-		worker_serve(w);
-	worker_leave_begin(w, shutdown_ms(w), ~UINT64_C(0));
+		worker_life_serve(w);
+	worker_life_drain(w, shutdown_ms(w), ~UINT64_C(0));
 }
 
 int worker_orders_open(struct worker *w)

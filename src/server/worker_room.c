@@ -1,7 +1,7 @@
 /*
  * worker_room: counts what a worker has room for, and pauses and resumes its dispatch strategy.
  * server/worker.c calls it when a connection was taken or has ended; it closes no connection
- * itself but for those that session_idle_evict() has leave.
+ * itself but for those that sessions_evict() has leave.
  */
 #include "server/worker_room.h"
 
@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "session/session_idle.h"
 
 enum {
 	ADMIN_CONNECTIONS = 64, /* beside worker-connections */
@@ -52,7 +51,7 @@ static unsigned taken(const struct worker *w)
 
 static bool stuck(const struct worker *w)
 {
-	return taken(w) >= w->room.connections && !session_idle_any(&w->sessions);
+	return taken(w) >= w->room.connections && !sessions_may_evict(&w->sessions);
 }
 
 static void arm(struct worker *w)
@@ -139,7 +138,7 @@ void worker_room_taken(struct worker *w)
 			w->sessions.nlive);
 	}
 	if (taken(w) > w->room.connections)
-		session_idle_evict(&w->sessions);
+		sessions_evict(&w->sessions);
 	find_full(w);
 }
 

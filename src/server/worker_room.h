@@ -1,7 +1,7 @@
 /*
  * worker_room: how many connections a worker has room for, by its configuration and its limit of
  * descriptors, and what happens when it is full: a silent or the longest idle connection leaves
- * (session_idle.h), and where there is none, connections wait in the queue, of which the master
+ * (sessions.h), and where there is none, connections wait in the queue, of which the master
  * hears: it lends the sockets to a neighbour. For server/worker.c only.
  */
 #ifndef H2D_SERVER_WORKER_ROOM_H

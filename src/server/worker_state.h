@@ -77,12 +77,4 @@ struct worker {
 	char date[DATE_LEN + 1];
 };
 
-/* worker.c */
-
-/* The only writer of w->state. */
-void worker_go(struct worker *w, enum board_state state);
-
-/* The generation of the worker serves: it takes connections. */
-void worker_serve(struct worker *w);
-
 #endif

@@ -9,8 +9,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "request/account.h"
-#include "session/session_idle.h"
-#include "session/session_timer.h"
+#include "session/sessions.h"
 
 const struct states session_states = {
 	.of = "connection",
@@ -20,6 +19,28 @@ const struct states session_states = {
 #include "session/session_state.def"
 	},
 };
+
+/* --- idle or not ------------------------------------------------------------------------------ */
+
+void session_idle_begin(struct session *s)
+{
+	struct sessions *all = s->all;
+
+	if (s->http.admin || s->leaving || s->state != SESSION_OPEN)
+		return;
+	list_remove(&s->idle);
+	list_append(&all->idle, &s->idle);
+	if (all->full && all->gone != NULL)
+		all->gone(all);
+}
+
+void session_idle_end(struct session *s)
+{
+	if (!s->leaving && (s->protocol != NULL || s->state == SESSION_DEAD))
+		list_remove(&s->idle);
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
 
 void session_go(struct session *s, enum session_state state)
 {
@@ -42,13 +63,14 @@ void session_init(struct session *s, struct sessions *all, const struct http_con
 		s->http.account = account_open(all->accounts, &as->peer);
 	place_share_init(&s->files);
 	s->opened_ms = clock_ms();
-	session_idle_opened(s);
+	list_init(&s->idle);
+	if (!as->admin)
+		list_append(&all->silent, &s->idle);
 	list_append(&all->live, &s->node);
 	all->nlive++;
 	all->nadmin += as->admin;
 	COUNT(connections, 1);
 	COUNT(handshakes, 1);
-	session_timer_init(s);
 }
 
 static void count_end(const struct session *s)
@@ -95,7 +117,7 @@ void session_drain(struct session *s)
 		session_go(s, SESSION_DRAIN);
 	else if (s->state != SESSION_DRAIN)
 		return;
-	session_timer_stop(s);
+	timer_disarm(&s->all->loop->wheel, &s->timer);
 	s->ops->drain(s, patient);
 }
 
@@ -105,8 +127,10 @@ void session_kill(struct session *s)
 		return;
 	s->ops->kill(s);
 	session_go(s, SESSION_DEAD);
-	session_timer_stop(s);
+	timer_disarm(&s->all->loop->wheel, &s->timer);
 }
+
+/* --- for operators ---------------------------------------------------------------------------- */
 
 static const char *waits_for(const struct session *s, const struct session_need *need)
 {
@@ -126,6 +150,14 @@ static const char *waits_for(const struct session *s, const struct session_need 
 	return of_state[s->state] != NULL ? of_state[s->state] : of_need[need->wait];
 }
 
+/* Milliseconds until its timer fires. */
+static uint64_t left_ms(const struct session *s, uint64_t now_ms)
+{
+	if (!timer_armed(&s->timer))
+		return UINT64_MAX;
+	return s->timer.at > now_ms ? s->timer.at - now_ms : 0;
+}
+
 void session_look(const struct session *s, struct session_look *look)
 {
 	uint64_t now_ms = clock_ms();
@@ -136,7 +168,7 @@ void session_look(const struct session *s, struct session_look *look)
 		.protocol = s->protocol,
 		.state = states_name(&session_states, s->state),
 		.waits_for = waits_for(s, &need),
-		.left_ms = session_timer_left(s, now_ms),
+		.left_ms = left_ms(s, now_ms),
 		.age_ms = now_ms - s->opened_ms,
 		.requests = need.requests,
 		.admin = s->http.admin,
@@ -145,4 +177,17 @@ void session_look(const struct session *s, struct session_look *look)
 	s->ops->look(s, look);
 	for (unsigned i = 0; i < PROTO_WHYS; i++)
 		look->streams += look->told.why[i];
+}
+
+void session_log_timeout(const struct session *s, const struct err *err)
+{
+	struct session_look look;
+
+	session_look(s, &look);
+	/* Browsers open connections that they may need, and balancers to see whether anybody
+	 * listens. */
+	if (look.heard)
+		err_log(err, &s->http.peer);
+	else
+		err_log_silent(err, &s->http.peer);
 }

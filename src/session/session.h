@@ -1,8 +1,8 @@
 /*
  * session: a peer's connection as its worker knows it: its state, its place among the others, its
  * timeout, and what requests see of it. How bytes come and go is its kind's, behind struct
- * session_ops: conn/stream_conn.h is the one kind there is. Worker, session_idle and session_timer
- * call sessions and know no kind. All on the loop's thread.
+ * session_ops: conn/stream_conn.h is the one kind there is. Worker and session_timer call
+ * sessions and know no kind. All on the loop's thread.
  */
 #ifndef H2D_SESSION_SESSION_H
 #define H2D_SESSION_SESSION_H
@@ -86,7 +86,7 @@ struct session {
 	struct timer timer; /* session_timer's own, as what follows */
 	struct session_need need; /* as it was when the timer was set */
 	struct list node;
-	struct list idle; /* linked: nothing is going on, or has been yet; session_idle's own */
+	struct list idle; /* in silent, idle or leaving of all; not linked: it has work */
 	bool leaving;     /* told to make room */
 };
 
@@ -98,6 +98,12 @@ void session_init(struct session *s, struct sessions *all, const struct http_con
 
 /* Leaves all; for its kind, which frees it. */
 void session_fini(struct session *s);
+
+/* Nothing is going on on s from now on. It may be so already: its time begins anew. */
+void session_idle_begin(struct session *s);
+
+/* Something is. It need not have been idle; without a protocol it goes on being silent. */
+void session_idle_end(struct session *s);
 
 /* Takes the step; s is idle no more. */
 void session_go(struct session *s, enum session_state state);
@@ -112,6 +118,9 @@ void session_drain(struct session *s);
 void session_kill(struct session *s);
 
 void session_look(const struct session *s, struct session_look *look);
+
+/* Says in the log that s was waited for too long; at debug, if it has never said a byte. */
+void session_log_timeout(const struct session *s, const struct err *err);
 
 /* Whether a protocol is spoken, or its first bytes are awaited. */
 static inline bool session_speaks(const struct session *s)

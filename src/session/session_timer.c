@@ -8,23 +8,10 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "session/session_idle.h"
 
 void session_timer_set(struct session *s, uint64_t ms)
 {
 	timer_arm(&s->all->loop->wheel, &s->timer, clock_ms() + ms);
-}
-
-void session_timer_stop(struct session *s)
-{
-	timer_disarm(&s->all->loop->wheel, &s->timer);
-}
-
-uint64_t session_timer_left(const struct session *s, uint64_t now_ms)
-{
-	if (!timer_armed(&s->timer))
-		return UINT64_MAX;
-	return s->timer.at > now_ms ? s->timer.at - now_ms : 0;
 }
 
 /* Milliseconds that what s needs may take; what the peer has no part in has no timeout. */
@@ -79,7 +66,7 @@ void session_timer_update(struct session *s)
 	if (now.wait != PROTO_IDLE && (now.wait != PROTO_HEADER || now.requests > 1))
 		session_idle_end(s);
 	if (now.wait == PROTO_BUSY)
-		session_timer_stop(s);
+		timer_disarm(&s->all->loop->wheel, &s->timer);
 	else
 		session_timer_set(s, timeout_ms(s));
 	if (now.wait == PROTO_IDLE)
@@ -118,7 +105,7 @@ static void fired(struct timer *timer)
 		COUNT(handshake_failures, 1);
 	if (err != NULL) {
 		COUNT(timeouts, 1);
-		session_idle_timed_out(s, err);
+		session_log_timeout(s, err);
 		s->http.error = err;
 		if (s->protocol != NULL && s->ops->timed_out(s))
 			return; /* it woke the session */

@@ -18,9 +18,4 @@ void session_timer_set(struct session *s, uint64_t ms);
 /* After a turn of s: sets what is waited for now. */
 void session_timer_update(struct session *s);
 
-void session_timer_stop(struct session *s);
-
-/* Milliseconds until it fires; UINT64_MAX: never. */
-uint64_t session_timer_left(const struct session *s, uint64_t now_ms);
-
 #endif

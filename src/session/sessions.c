@@ -1,6 +1,7 @@
 /*
- * sessions: walks the connections of a worker. Those that are dead and not freed are among them,
- * for they hold references until then. It reads no field of a request, and closes nothing itself.
+ * sessions: walks the connections of a worker, and chooses who leaves when there is no room. Those
+ * that are dead and not freed are among them, for they hold references until then. It ends sessions
+ * by session_drain() and session_kill(), and never closes or frees one itself.
  */
 #include "session/sessions.h"
 
@@ -10,6 +11,12 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+
+enum {
+	LEAVING_MAX = 64, /* told to leave and waited for: a peer that is gone does not answer */
+	SILENT_MS = 1000, /* within which a peer that means to ask has asked */
+	LOOKS_MAX = 64,   /* silent ones whose sockets are looked at, each time */
+};
 
 void sessions_init(struct sessions *all, struct loop *loop)
 {
@@ -71,4 +78,108 @@ void sessions_tick(struct sessions *all)
 
 	LIST_FOREACH(node, &all->live)
 		tick(LIST_ENTRY(node, struct session, node), now_ms);
+}
+
+/* --- room for others -------------------------------------------------------------------------- */
+
+/* Whether s, which leaves, has nothing more to say or to be told. */
+static bool is_done(const struct session *s)
+{
+	return s->state == SESSION_DEAD || s->state == SESSION_LINGER;
+}
+
+/* A request may be under way on one that leaves: it came before the peer knew. */
+static bool is_idle(const struct session *s)
+{
+	return s->protocol == NULL || s->ops->waits(s).wait == PROTO_IDLE;
+}
+
+static struct session *find_leaving(const struct sessions *all, bool (*is)(const struct session *s))
+{
+	LIST_FOREACH(node, &all->leaving) {
+		struct session *s = LIST_ENTRY(node, struct session, idle);
+
+		if (is(s))
+			return s;
+	}
+	return NULL;
+}
+
+/*
+ * Whether one more may be told to leave: few are waited for, or one of those can be ended without
+ * loss, which is done if end is set.
+ */
+static bool may_leave(const struct sessions *all, bool end)
+{
+	struct session *s;
+
+	if (all->nleaving < LEAVING_MAX)
+		return true;
+	s = find_leaving(all, is_done);
+	if (s == NULL)
+		s = find_leaving(all, is_idle);
+	if (end && s != NULL)
+		session_kill(s);
+	return s != NULL;
+}
+
+/* Bytes that nobody has read may be its request: then it is this worker that was late. */
+static bool has_unread(const struct session *s)
+{
+	struct session_look look;
+
+	session_look(s, &look);
+	return look.unread > 0;
+}
+
+/* The eldest that has nothing under way to us. */
+static struct session *first_silent(const struct sessions *all)
+{
+	unsigned looks = 0;
+
+	LIST_FOREACH(node, &all->silent) {
+		struct session *s = LIST_ENTRY(node, struct session, idle);
+
+		if (clock_ms() - s->opened_ms < SILENT_MS || looks++ == LOOKS_MAX)
+			return NULL;
+		if (!has_unread(s))
+			return s;
+	}
+	return NULL;
+}
+
+bool sessions_may_evict(const struct sessions *all)
+{
+	return (!list_empty(&all->idle) && may_leave(all, false)) || first_silent(all) != NULL;
+}
+
+/* As its timer would later. A peer that has asked for nothing need not be told. */
+static void end_silent(struct session *s)
+{
+	const struct err *err = ERR_TIMEOUT_HEADER;
+
+	COUNT(timeouts, 1);
+	if (s->state == SESSION_HANDSHAKE) {
+		COUNT(handshake_failures, 1);
+		err = ERR_TIMEOUT_HANDSHAKE;
+	}
+	session_log_timeout(s, err);
+	session_kill(s);
+}
+
+void sessions_evict(struct sessions *all)
+{
+	struct session *s = first_silent(all);
+
+	if (s != NULL) {
+		end_silent(s);
+		return;
+	}
+	if (list_empty(&all->idle) || !may_leave(all, true))
+		return;
+	s = LIST_ENTRY(list_pop(&all->idle), struct session, idle);
+	s->leaving = true;
+	list_append(&all->leaving, &s->idle);
+	all->nleaving++;
+	session_drain(s);
 }

@@ -19,10 +19,11 @@ struct sessions {
 	struct session_timeouts timeouts;
 	struct list live; /* struct session */
 	unsigned nlive;
-	unsigned nadmin;     /* of them, those of admin listeners */
-	struct list silent;  /* struct session, in the order of opened_ms: see session_idle.h */
-	struct list idle;    /* struct session, the longest idle one first */
-	struct list leaving; /* struct session: told to make room */
+	unsigned nadmin; /* of them, those of admin listeners */
+	/* struct session of listeners that are not admin. silent: the first header section is not
+	 * there yet, in the order of opened_ms; idle: the longest idle one first; leaving: told to
+	 * make room. */
+	struct list silent, idle, leaving;
 	unsigned nleaving;
 	bool full;     /* connections wait: one that becomes idle may make room */
 	bool draining; /* new ones too */
@@ -50,5 +51,21 @@ void sessions_ask(struct sessions *all, struct lender *lender);
 
 /* Called about once a second: ends what peers have held up for too long. */
 void sessions_tick(struct sessions *all);
+
+/*
+ * A full worker has one leave, so that a new client need not wait: one that is silent for a second
+ * and has nothing in its socket, else the longest idle one, by the rules of the keepalive timeout.
+ * Whether one may leave now; if none may, time alone may bring one.
+ */
+bool sessions_may_evict(const struct sessions *all);
+
+/* Has it leave, if there is one. It may be dead by then. */
+void sessions_evict(struct sessions *all);
+
+/* Connections of admin listeners are no load. */
+static inline unsigned sessions_load(const struct sessions *all)
+{
+	return all->nlive - all->nadmin;
+}
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "request/account.h"
-#include "session/session_idle.h"
 #include "session/session_timer.h"
 #include "states_unit.h"
 #include "unit.h"
@@ -114,6 +113,7 @@ static struct fake *make(unsigned i, bool admin)
 
 	*f = (struct fake){ .session.ops = &fake_ops, .need.wait = PROTO_HEADER };
 	session_init(&f->session, &all, &(struct http_conn){ .admin = admin });
+	session_timer_init(&f->session);
 	return f;
 }
 
@@ -346,16 +346,16 @@ START_TEST(silent_leave_first)
 	make(1, false)->unread = 1;
 	make(2, false);
 	speaks(3, PROTO_IDLE);
-	session_idle_evict(&all);
+	sessions_evict(&all);
 	ck_assert_uint_eq(fakes[3].drained, 1);
-	ck_assert(!session_idle_any(&all));
+	ck_assert(!sessions_may_evict(&all));
 	after(1000);
-	ck_assert(session_idle_any(&all));
-	session_idle_evict(&all);
+	ck_assert(sessions_may_evict(&all));
+	sessions_evict(&all);
 	reap();
 	ck_assert_uint_eq(nfreed, 1);
 	ck_assert_int_eq(fakes[2].session.state, SESSION_DEAD);
-	ck_assert(!session_idle_any(&all));
+	ck_assert(!sessions_may_evict(&all));
 }
 END_TEST
 
@@ -365,16 +365,16 @@ START_TEST(leaving_are_few)
 	for (unsigned i = 0; i < MANY; i++)
 		speaks(i, PROTO_IDLE);
 	for (unsigned i = 0; i < 64; i++)
-		session_idle_evict(&all);
+		sessions_evict(&all);
 	ck_assert_uint_eq(all.nleaving, 64);
 	for (unsigned i = 1; i < 64; i++)
 		fakes[i].need.wait = PROTO_BUSY;
-	session_idle_evict(&all);
+	sessions_evict(&all);
 	reap();
 	ck_assert_int_eq(fakes[0].session.state, SESSION_DEAD);
 	ck_assert_int_eq(fakes[64].session.state, SESSION_DRAIN);
 	fakes[64].need.wait = PROTO_BUSY;
-	ck_assert(!session_idle_any(&all));
+	ck_assert(!sessions_may_evict(&all));
 }
 END_TEST
 
@@ -388,7 +388,7 @@ START_TEST(idle_makes_room)
 	ck_assert_uint_eq(nroom, 1);
 	f->need.wait = PROTO_BUSY;
 	session_timer_update(&f->session);
-	ck_assert(!session_idle_any(&all));
+	ck_assert(!sessions_may_evict(&all));
 }
 END_TEST
 

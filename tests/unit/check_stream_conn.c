@@ -20,7 +20,6 @@
 #include "request/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
-#include "session/session_idle.h"
 #include "unit.h"
 
 enum { BIG = 8 << 20 };
@@ -515,7 +514,7 @@ START_TEST(makes_room)
 	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
 	ask("/big");
 	client_send(SIZE_MAX / 2);
-	session_idle_evict(&all); /* what it asks for is on its way */
+	sessions_evict(&all); /* what it asks for is on its way */
 	for (idle = 0; idle < MORE; idle++) {
 		connect_pair();
 		others[idle] = peer;
@@ -524,7 +523,7 @@ START_TEST(makes_room)
 	peer = first;
 	TURN_UNTIL(list_len(&all.idle) == MORE);
 	for (unsigned i = 0; i < MORE; i++)
-		session_idle_evict(&all);
+		sessions_evict(&all);
 	TURN_UNTIL(list_empty(&all.idle));
 	hold_reading = false;
 	TURN_UNTIL(ended == 2);
