@@ -8,133 +8,26 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/counters.h"
-#include "proto/ahead.h"
 #include "proto/h1.h"
+#include "proto_unit.h"
 #include "request/auth_queue.h"
-#include "request/route_build.h"
 #include "states_unit.h"
 #include "unit.h"
 
-static struct pool blocks;
-static struct http_env env;
-static struct ahead ahead;
-static struct proto_conf conf;
-static struct http_conn http_conn;
-static struct proto_host host;
-static struct proto *server;
-static struct outq out;
-static unsigned wakes;
-static int gone, logged;
+static int logged;
 static char log_line[256]; /* of the last request that is over */
 static char got[1 << 20];  /* all output */
 static size_t ngot;
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-static struct h2d_req *held; /* replies later */
-static int fills, fail_at;
-static size_t upload_holds; /* bytes it has not given back */
-static bool upload_consumes, upload_pauses;
-
-static void count_gone(struct h2d_req *req, void *state)
+static void plain_start(struct h2d_req *req, void *state)
 {
-	(void)state;
-	if (held == req)
-		held = NULL;
-	gone++;
-}
-
-static void hello_start(struct h2d_req *req, void *state)
-{
-	(void)state;
-	h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
-}
-static const struct h2d_handler hello = {
-	.name = "hello", .start = hello_start, .gone = count_gone
-};
-
-static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
-{
-	(void)state, (void)cap;
-	fills++;
-	if (fills == fail_at)
-		return H2D_FAIL;
-	if (fills == 2) {
-		held = req;
-		return H2D_LATER;
-	}
-	if (fills > 3)
-		return 0;
-	memcpy(buf, "0123456789abcdefg", 17);
-	return 17;
-}
-static void stream_start(struct h2d_req *req, void *state)
-{
-	(void)state;
-	h2d_reply_stream(req, 200, "text/plain", fill);
-}
-static const struct h2d_handler stream = {
-	.name = "stream", .start = stream_start, .gone = count_gone
-};
-
-struct upload {
-	size_t got;
-};
-static void upload_start(struct h2d_req *req, void *state)
-{
-	(void)state;
-	held = req;
-	if (upload_pauses)
-		h2d_body_pause(req);
-}
-static void upload_body(struct h2d_req *req, void *state, const char *data, size_t len)
-{
-	(void)data;
-	((struct upload *)state)->got += len;
-	if (upload_consumes)
-		h2d_consume(req, len);
-	else
-		upload_holds += len;
-}
-static void upload_end(struct h2d_req *req, void *state)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%zu", ((struct upload *)state)->got);
-	h2d_reply_bytes(req, 201, NULL, text, strlen(text));
-}
-static const struct h2d_handler upload = { .name = "upload",
-	.state_size = sizeof(struct upload),
-	.start = upload_start,
-	.body = upload_body,
-	.end = upload_end,
-	.gone = count_gone };
-
-static void later_start(struct h2d_req *req, void *state)
-{
-	(void)state;
-	held = req;
-}
-static const struct h2d_handler later = {
-	.name = "later", .start = later_start, .gone = count_gone
-};
-
-static void echo_start(struct h2d_req *req, void *state)
-{
-	size_t n, k, q;
-	const char *authority = h2d_req_authority(req, &n), *path = h2d_req_path(req, &k);
-	const char *query = h2d_req_query(req, &q);
-	char text[200];
-
-	(void)state;
 	ck_assert_ptr_null(h2d_req_field(req, "host", NULL));
 	ck_assert_ptr_null(h2d_req_field(req, "connection", NULL));
-	snprintf(text, sizeof(text), "%.*s %.*s %.*s", (int)n, authority, (int)k, path, (int)q,
-		query);
-	h2d_reply_bytes(req, 200, NULL, text, strlen(text));
+	echo_start(req, state);
 }
-static const struct h2d_handler fallback = { .name = "echo", .start = echo_start };
+static const struct h2d_handler fallback = { .name = "echo", .start = plain_start };
 
 static const struct route_row rows[] = {
 	{ "rows", 1, "GET", "/hello", "hello", "BODY_NONE" },
@@ -143,7 +36,6 @@ static const struct route_row rows[] = {
 	{ "rows", 4, "GET", "/later", "later", "BODY_NONE" },
 };
 static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, &later };
-static struct route_build routes;
 
 static void finished(struct http_env *e, struct h2d_req *req)
 {
@@ -156,74 +48,25 @@ static void finished(struct http_env *e, struct h2d_req *req)
 
 /* --- plumbing --------------------------------------------------------------------------------- */
 
-static void wake(struct proto_host *h)
-{
-	(void)h;
-	wakes++;
-}
-
 static void setup(void)
 {
-	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
-	ck_assert_int_eq(route_build(&routes, rows, 4, stderr), 0);
-	for (unsigned i = 0; i < 4; i++)
-		routes.routes[i].handler = handlers[i];
-	env = (struct http_env){ .sites = &sites_plain,
-		.routes = &routes.table,
-		.fallback = &fallback,
-		.date = SLICE("date"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 4096,
-		.finished = finished };
-	ahead_init(&ahead, 1 << 20);
-	conf = (struct proto_conf){ .max_concurrent_streams = 20, .ahead = &ahead, .env = &env };
-	http_conn = (struct http_conn){ 0 };
-	host = (struct proto_host){ .wake = wake, .conn = &http_conn };
-	outq_init(&out, &blocks);
-	server = h1_ops.open(&conf, &host);
-	ck_assert_ptr_nonnull(server);
-	gone = fills = fail_at = logged = 0;
+	proto_unit_init(rows, 4, handlers, &fallback);
+	env.finished = finished;
+	proto_unit_open(&h1_ops);
 	clock_set(1000 * 1000, (struct timespec){ 0 });
-	upload_holds = ngot = 0;
-	upload_consumes = true;
-	upload_pauses = false;
-	got[0] = '\0';
 }
 
-static void teardown(void)
+static void take(void *ctx, const void *data, size_t n)
 {
-	if (server != NULL)
-		server->ops->close(&server);
-	outq_clear(&out);
-	pool_fini(&blocks);
-	route_build_free(&routes);
-	h1_fini();
-	for (int i = 0; i < COUNTER_COUNT; i++)
-		if (counter_info[i].kind == COUNTER_GAUGE)
-			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
+	(void)ctx;
+	ck_assert_uint_lt(ngot + n, sizeof(got));
+	memcpy(got + ngot, data, n);
+	ngot += n;
 }
 
 static void pull(size_t limit)
 {
-	struct iovec iov[16];
-	int more, k;
-
-	do {
-		more = server->ops->output(server, &out, limit);
-		ck_assert_int_ge(more, 0);
-		while ((k = outq_iov(&out, iov, 16, SIZE_MAX)) > 0) {
-			size_t sum = 0;
-
-			for (int i = 0; i < k; i++) {
-				ck_assert_uint_lt(ngot + iov[i].iov_len, sizeof(got));
-				memcpy(got + ngot, iov[i].iov_base, iov[i].iov_len);
-				ngot += iov[i].iov_len;
-				sum += iov[i].iov_len;
-			}
-			outq_consume(&out, sum);
-		}
-	} while (more > 0);
+	proto_unit_pull(server, &out, limit, take, NULL);
 	got[ngot] = '\0';
 }
 
@@ -536,11 +379,11 @@ START_TEST(window)
 	ck_assert_uint_eq(upload_holds, H1_WINDOW);
 	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
 	wakes = 0;
-	h2d_consume(held, 1000);
+	h2d_consume(uploading, 1000);
 	ck_assert_uint_eq(wakes, 1);
 	ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
 	ck_assert_uint_eq(give(body, left, SIZE_MAX / 2, 1 << 18), left - 1000);
-	h2d_consume(held, H1_WINDOW);
+	h2d_consume(uploading, H1_WINDOW);
 	ck_assert_uint_eq(give(body, left - 1000, SIZE_MAX / 2, 1 << 18), 0);
 	ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
 	ck_assert_str_eq(got + ngot - 6, "700000");
@@ -561,13 +404,13 @@ START_TEST(body_that_waits)
 	ck_assert_uint_eq(left, sizeof(body) - H1_WAITING);
 	ck_assert_int_eq(server->ops->waits(server), PROTO_BUSY);
 	wakes = 0;
-	held->body_task.fn(&held->body_task);
+	uploading->body_task.fn(&uploading->body_task);
 	ck_assert_uint_eq(upload_holds, H1_WAITING);
 	ck_assert_uint_ge(wakes, 1);
 	ck_assert_uint_eq(give(body, left, 10000, 1 << 18), sizeof(body) - H1_WINDOW);
 	/* And so again, with what was taken in. */
-	h2d_body_pause(held);
-	h2d_consume(held, H1_WINDOW - H1_WAITING);
+	h2d_body_pause(uploading);
+	h2d_consume(uploading, H1_WINDOW - H1_WAITING);
 	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
 }
 END_TEST
@@ -590,7 +433,7 @@ START_TEST(window_and_sum)
 	ck_assert(ahead_begin(&ahead, &other, ahead.budget.max));
 	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
 	ck_assert_uint_eq(give(body, 70000, 10000, 1 << 18), 70000 - AHEAD_FREE);
-	h2d_consume(held, 1000);
+	h2d_consume(uploading, 1000);
 	ck_assert_uint_eq(give(body, 5000, 5000, 1 << 18), 4000);
 	ahead_give(&ahead, &other, other.held);
 	ck_assert_uint_eq(give(body, 34464 + 1000, 10000, 1 << 18), 0);
@@ -1029,7 +872,7 @@ static TCase *tests(void)
 {
 	TCase *c = tcase_create("h1");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, proto_unit_fini);
 	tcase_add_loop_test(c, keep_alive_and_pipelining, 0, 3);
 	tcase_add_test(c, http_1_0);
 	tcase_add_test(c, pipelining_is_bounded);

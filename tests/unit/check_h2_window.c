@@ -7,20 +7,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/counters.h"
-#include "proto/ahead.h"
 #include "proto/h2.h"
-#include "request/route_build.h"
+#include "proto_unit.h"
 #include "unit.h"
 
 enum { MIB = 1 << 20, UPLOADS = 160, CROWD = 142, LIMIT = 16 * MIB };
-
-static struct pool blocks;
-static struct http_env env;
-static struct ahead ahead;
-static struct proto_conf conf;
-static struct http_conn http_conn;
-static struct route_build routes;
 
 /* --- handlers: what takes a body -------------------------------------------------------------- */
 
@@ -42,13 +33,13 @@ static void take(struct upload *u)
 		h2d_consume(u->req, n);
 }
 
-static void upload_start(struct h2d_req *req, void *state)
+static void sink_start(struct h2d_req *req, void *state)
 {
 	*(unsigned *)state = nuploads;
 	uploads[nuploads++].req = req;
 }
 
-static void upload_body(struct h2d_req *req, void *state, const char *data, size_t n)
+static void sink_body(struct h2d_req *req, void *state, const char *data, size_t n)
 {
 	struct upload *u = &uploads[*(unsigned *)state];
 
@@ -58,17 +49,17 @@ static void upload_body(struct h2d_req *req, void *state, const char *data, size
 	take(u);
 }
 
-static void upload_end(struct h2d_req *req, void *state)
+static void sink_end(struct h2d_req *req, void *state)
 {
 	uploads[*(unsigned *)state].ended = true;
 	h2d_reply_bytes(req, 201, NULL, "", 0);
 }
 
-static const struct h2d_handler upload = { .name = "upload",
+static const struct h2d_handler sink = { .name = "upload",
 	.state_size = sizeof(unsigned),
-	.start = upload_start,
-	.body = upload_body,
-	.end = upload_end };
+	.start = sink_start,
+	.body = sink_body,
+	.end = sink_end };
 static const struct route_row rows[] = { { "rows", 1, "PUT", "/upload", "upload", "BODY_STREAM" } };
 
 /* --- a path ----------------------------------------------------------------------------------- */
@@ -125,11 +116,6 @@ static struct lump *arrived(struct way *w)
 	return lump;
 }
 
-static void wake(struct proto_host *h)
-{
-	(void)h;
-}
-
 static ssize_t read_body(nghttp2_session *s, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -147,7 +133,7 @@ static void connect_to(struct peer *p)
 {
 	nghttp2_session_callbacks *cb;
 
-	*p = (struct peer){ .host = { .wake = wake, .conn = &http_conn } };
+	*p = (struct peer){ .host = host };
 	p->up.last = &p->up.first;
 	p->down.last = &p->down.first;
 	outq_init(&p->out, &blocks);
@@ -242,21 +228,14 @@ static void server_reads(struct peer *p)
 	}
 }
 
+static void leave(void *ctx, const void *data, size_t n)
+{
+	send_on(ctx, now_us + way_us, data, n);
+}
+
 static void server_sends(struct peer *p)
 {
-	struct iovec iov[16];
-	int k;
-
-	ck_assert_int_eq(p->server->ops->output(p->server, &p->out, SIZE_MAX), 0);
-	while ((k = outq_iov(&p->out, iov, 16, SIZE_MAX)) > 0) {
-		size_t sum = 0;
-
-		for (int i = 0; i < k; i++) {
-			send_on(&p->down, now_us + way_us, iov[i].iov_base, iov[i].iov_len);
-			sum += iov[i].iov_len;
-		}
-		outq_consume(&p->out, sum);
-	}
+	proto_unit_pull(p->server, &p->out, SIZE_MAX, leave, &p->down);
 }
 
 static void client_reads(struct peer *p)
@@ -311,34 +290,15 @@ static void put_by(struct peer *p, uint64_t us, uint64_t per_ms, size_t *left)
 
 static void setup(void)
 {
-	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
-	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
-	routes.routes[0].handler = &upload;
-	env = (struct http_env){ .sites = &sites_plain,
-		.routes = &routes.table,
-		.fallback = &upload,
-		.date = SLICE("date"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 4096 };
+	static const struct h2d_handler *const handlers[] = { &sink };
+
+	proto_unit_init(rows, 1, handlers, &sink);
 	ahead_init(&ahead, LIMIT);
-	conf = (struct proto_conf){
-		.max_concurrent_streams = 100, .receive_window = LIMIT, .ahead = &ahead, .env = &env
-	};
-	http_conn = (struct http_conn){ 0 };
+	conf.max_concurrent_streams = 100;
+	conf.receive_window = LIMIT;
 	memset(uploads, 0, sizeof(uploads));
 	nuploads = 0;
 	now_us = 1000000;
-}
-
-static void teardown(void)
-{
-	pool_fini(&blocks);
-	route_build_free(&routes);
-	h2_fini();
-	for (int i = 0; i < COUNTER_COUNT; i++)
-		if (counter_info[i].kind == COUNTER_GAUGE)
-			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
 }
 
 /* --- cases ------------------------------------------------------------------------------------ */
@@ -708,7 +668,7 @@ static TCase *tests(void)
 {
 	TCase *c = tcase_create("h2_window");
 
-	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_checked_fixture(c, setup, proto_unit_fini);
 	tcase_set_timeout(c, 60);
 	tcase_add_test(c, long_path);
 	tcase_add_test(c, file_at_once);
