@@ -40,6 +40,8 @@ struct target {
 	struct stat status; /* of the status file, before its master is looked for; zeros: there was
 			       none */
 	struct stat named;  /* of the pid file, when the master was found */
+	uint32_t before;    /* the newest request that is not ours */
+	bool fresh;         /* the status file was written since we asked */
 };
 
 static const struct {
@@ -224,18 +226,18 @@ static int tell_upgrade(const struct status *s)
  * An upgrade that succeeded and left the process in its place that got the signal is an earlier
  * one: where no status file was there to look at before, its number says nothing.
  */
-static bool is_upgraded(const struct target *t, const struct status *s, uint32_t before)
+static bool is_upgraded(const struct target *t, const struct status *s)
 {
-	return s->upgrade > before && !(s->upgraded && pidfile_holder(t->pid_file) == t->asked);
+	return s->upgrade > t->before && !(s->upgraded && pidfile_holder(t->pid_file) == t->asked);
 }
 
-/* Whether s has the outcome of a request that began after `before`: see status.h. */
-static bool is_over(const struct target *t, const struct status *s, int signo, uint32_t before)
+/* Whether s has the outcome of our request, or of a later one: see status.h. */
+static bool is_over(const struct target *t, const struct status *s, int signo)
 {
 	if (signo == SIGUSR2)
-		return is_upgraded(t, s, before);
+		return is_upgraded(t, s);
 	/* A reload that came while an upgrade ran is done after it. */
-	return s->request > before && s->request != s->upgrade;
+	return s->request > t->before && s->request != s->upgrade;
 }
 
 static void let_go(struct target *t)
@@ -286,7 +288,7 @@ static int look_for_silence(const struct target *t)
  * if nothing did, the signal was lost. Where nobody can write the status file nothing tells, and
  * to ask again would be to upgrade again and again.
  */
-static int follow(struct target *t, const struct status *s, uint32_t before)
+static int follow(struct target *t, const struct status *s)
 {
 	if (moved_or(t, 1) != MOVED) {
 		fprintf(stderr, "h2d: process %d ended before it had done so\n", (int)t->pid);
@@ -299,13 +301,28 @@ static int follow(struct target *t, const struct status *s, uint32_t before)
 			(int)t->pid, t->pid_file);
 		return 1;
 	}
-	if (s->running <= before)
+	if (s->running <= t->before)
 		return MOVED;
 	let_go(t);
 	return find_master(t) ? 0 : 1;
 }
 
-static int wait_outcome(struct target *t, int signo, uint32_t before)
+/*
+ * Where there was no status file to look at, or an old one because nobody could write it, the first
+ * that is written may bring the outcome of an earlier request along.
+ */
+static int read_status(struct target *t, struct status *s)
+{
+	bool first = !t->fresh && is_written(t);
+	int rc = status_read(s, t->pid_file);
+
+	t->fresh |= first;
+	if (rc == 0 && first && s->running > t->before + 1)
+		t->before = s->running - 1;
+	return rc;
+}
+
+static int wait_outcome(struct target *t, int signo)
 {
 	uint64_t ms = REQUEST_MS + t->quit_ms; /* generations that drain may come first */
 	uint64_t end = clock_now_ms() + ms;
@@ -314,9 +331,9 @@ static int wait_outcome(struct target *t, int signo, uint32_t before)
 
 	while (clock_now_ms() < end) {
 		bool gone = is_gone(t, POLL_MS);
-		int rc = status_read(&s, t->pid_file);
+		int rc = read_status(t, &s);
 
-		if (rc == 0 && is_over(t, &s, signo, before))
+		if (rc == 0 && is_over(t, &s, signo))
 			return signo == SIGUSR2 ? tell_upgrade(&s) : tell_all(t, &s);
 		if (rc == 0)
 			tell_waiting(&s, &told);
@@ -324,7 +341,7 @@ static int wait_outcome(struct target *t, int signo, uint32_t before)
 			fprintf(stderr, "h2d: %s.status: %s\n", t->pid_file, strerror(-rc));
 			return 1;
 		}
-		rc = gone ? follow(t, &s, before) : look_for_silence(t);
+		rc = gone ? follow(t, &s) : look_for_silence(t);
 		if (rc != 0)
 			return rc;
 	}
@@ -354,8 +371,10 @@ static int request(struct target *t, int signo)
 	}
 	t->asked = t->pid;
 	t->named = look_at(t, "");
+	t->before = s.running > s.request ? s.running : s.request;
+	t->fresh = false;
 	rc = send_signal(t, signo);
-	return rc != 0 ? rc : wait_outcome(t, signo, s.running > s.request ? s.running : s.request);
+	return rc != 0 ? rc : wait_outcome(t, signo);
 }
 
 static int stop(const struct target *t, int signo)

@@ -66,6 +66,38 @@ def test_a_status_file_that_cannot_be_written(h2d, since, right):
 	server.reload()
 
 
+# Holds a pid file as a master does. A HUP begins its request 4, whose outcome it writes half a second later.
+MASTER = """
+import fcntl, os, signal, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+pid_file = open(sys.argv[1], "w")
+fcntl.flock(pid_file, fcntl.LOCK_EX)
+print(os.getpid(), file=pid_file, flush=True)
+print("ready", flush=True)
+signal.sigwait({signal.SIGHUP})
+for request, result, running in (3, "failed", 4), (4, "ok", 0):
+	with open(sys.argv[1] + ".status.new", "w") as f:
+		f.write("request %d\\ngeneration 7\\nresult %s\\nrunning %d\\nreplaced 0\\nwaiting 0\\nupgrade 0 failed\\n"
+			"text this is %d\\n" % (request, result, running, request))
+	os.rename(sys.argv[1] + ".status.new", sys.argv[1] + ".status")
+	time.sleep(0.5)
+"""
+
+
+@pytest.mark.parametrize("before", ["none", "an old one"])
+def test_an_outcome_of_an_earlier_reload(tmp_path, before):
+	"""The status file is away, or has not been written for a while, and comes with the outcome before."""
+	pid_path = str(tmp_path / "pid")
+	if before != "none":
+		with open(pid_path + ".status", "w") as f:
+			f.write("request 1\ngeneration 5\nresult ok\nrunning 0\nreplaced 0\nwaiting 0\nupgrade 0 failed\n")
+	with subprocess.Popen([sys.executable, "-c", MASTER, pid_path], stdout=subprocess.PIPE, text=True) as master:
+		assert master.stdout.readline() == "ready\n"
+		done = subprocess.run([srv.H2D, "-r", ".", "--pid-file", pid_path, "-s", "reload"], timeout=srv.DEADLINE,
+			stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+		assert (done.returncode, done.stdout) == (0, "this is 4\n"), (done.stdout, done.stderr)
+
+
 def test_reload_and_wait(h2d):
 	"""--wait tells, beyond the outcome, what became of the connections of the generation before."""
 	server = h2d(workers=2, listens=("tcp",), files={"large": LARGE})
