@@ -242,7 +242,7 @@ static void answer(struct h2d_req *req, const struct asked *a)
 	const struct board *b = req->env->admin->board;
 	const struct form *form =
 		slice_eq(req->path, SLICE("/status/connections.json")) ? &json : &html;
-	struct board_conns *copy = malloc(sizeof(*copy));
+	struct board_conns *copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
 	const struct board_slot *s;
 	struct strbuf t = { .failed = copy == NULL };
 

@@ -44,9 +44,12 @@ static void put_flags(struct board_conn *row, const struct session_look *look)
 
 static void put_row(struct board_conn *row, const struct session_look *look)
 {
-	char why[PROTO_TOLD_TEXT];
+	char why[PROTO_TOLD_TEXT], host[ADDR_HOST_TEXT];
 
-	addr_format(look->peer, row->client, sizeof(row->client));
+	if (addr_port(look->peer) != 0)
+		addr_format(look->peer, row->client, sizeof(row->client));
+	else
+		put_lower(row->client, sizeof(row->client), addr_format_host(look->peer, host));
 	snprintf(row->protocol, sizeof(row->protocol), "%s",
 		look->protocol != NULL ? look->protocol : "");
 	snprintf(row->transport, sizeof(row->transport), "%s", look->transport);

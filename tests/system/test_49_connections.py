@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 
 import pytest
 from h2.settings import SettingCodes
@@ -166,6 +167,18 @@ def test_more_than_fit(h2d):
 	assert re.search(r"4[78] more of worker 0 are not shown", page)
 	for raw in idle:
 		raw.close()
+
+
+def test_a_proxy_that_says_nothing(h2d, tmp_path):
+	"""Its PROXY header is awaited."""
+	server = h2d(listens=("tcp",), conf='trusted-proxies = {"unix"}\n'
+		'listen "unix:%s" { tls = false  proxy-protocol = true }' % (tmp_path / "proxied"))
+	with contextlib.closing(socket.socket(socket.AF_UNIX)) as c:
+		c.connect(str(tmp_path / "proxied"))
+		def said():
+			return [found for worker in json.loads(look(server))["workers"] for found in worker["connections"]
+				if found["state"] == "handshake" and "proxy" in found["flags"]]
+		assert wait_for(said)[0]["client"] == "unix"
 
 
 def test_page(site):

@@ -10,9 +10,10 @@ static struct board_conns *table, *copy;
 
 static void setup(void)
 {
-	table = calloc(1, sizeof(*table));
-	copy = calloc(1, sizeof(*copy));
+	table = aligned_alloc(_Alignof(struct board_conns), sizeof(*table));
+	copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
 	ck_assert(table != NULL && copy != NULL);
+	memset(table, 0, sizeof(*table));
 }
 
 static void teardown(void)
