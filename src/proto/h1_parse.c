@@ -93,7 +93,8 @@ static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 		p->line = p->at;
 }
 
-/* --- states: each takes bytes from *from; H1_MORE: go on -------------------------------------- */
+/* --- states: each takes bytes from *from, and hands on to the next; H1_MORE: stop is reached ---
+ */
 
 /* The bytes of one class; true when another one follows. */
 static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
@@ -154,11 +155,15 @@ static enum h1_parsed version(struct h1_parse *p, uint8_t c)
 
 static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
+	enum h1_parsed found = H1_MORE;
+
 	switch (p->state) {
 	case METHOD:
-		if (run(p, from, stop, TCHAR) && !first_ends(p, *(*from)++, ' ', IN_TARGET))
+		if (!run(p, from, stop, TCHAR))
+			return H1_MORE;
+		if (!first_ends(p, *(*from)++, ' ', IN_TARGET))
 			return fault(p, ERR_REQUEST_LINE);
-		return H1_MORE;
+		__attribute__((fallthrough));
 	case IN_TARGET:
 		if (!run(p, from, stop, TARGET))
 			return H1_MORE;
@@ -166,9 +171,11 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 			return fault(p, ERR_REQUEST_LINE);
 		p->nversion = 0;
 		p->state = IN_VERSION;
-		return H1_MORE;
+		__attribute__((fallthrough));
 	default:
-		return version(p, *(*from)++);
+		while (*from < stop && found == H1_MORE)
+			found = version(p, *(*from)++);
+		return found;
 	}
 }
 
@@ -183,34 +190,40 @@ static enum h1_parsed field_ends(struct h1_parse *p)
 
 static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
-	const uint8_t *s = *from;
-
 	switch (p->state) {
 	case FIELD:
+		if (**from == '\r') {
+			++*from;
+			p->state = END_LF;
+			return H1_MORE;
+		}
 		/* White space here would be a folded line (RFC 9112, 5.2): no name begins with it.
 		 */
-		p->state = *s == '\r' ? END_LF : NAME;
-		*from += *s == '\r';
-		return H1_MORE;
+		p->state = NAME;
+		__attribute__((fallthrough));
 	case NAME:
+		if (!run_name(p, from, stop))
+			return H1_MORE;
 		/* RFC 9112, 5.1: no white space before the colon. */
-		if (run_name(p, from, stop) && !first_ends(p, *(*from)++, ':', BLANK))
+		if (!first_ends(p, *(*from)++, ':', BLANK))
 			return fault(p, ERR_FIELD_LINE);
-		return H1_MORE;
+		__attribute__((fallthrough));
 	case BLANK:
-		while (s < stop && (*s == ' ' || *s == '\t'))
-			s++;
-		if (s < stop)
-			p->state = IN_VALUE;
-		*from = s;
-		return H1_MORE;
+		while (*from < stop && (**from == ' ' || **from == '\t'))
+			++*from;
+		if (*from == stop)
+			return H1_MORE;
+		p->state = IN_VALUE;
+		__attribute__((fallthrough));
 	case IN_VALUE:
-		if (run(p, from, stop, VALUE)) {
-			p->state = VALUE_LF;
-			if (*(*from)++ != '\r')
-				return fault(p, ERR_FIELD_LINE);
-		}
-		return H1_MORE;
+		if (!run(p, from, stop, VALUE))
+			return H1_MORE;
+		if (*(*from)++ != '\r')
+			return fault(p, ERR_FIELD_LINE);
+		p->state = VALUE_LF;
+		if (*from == stop)
+			return H1_MORE;
+		__attribute__((fallthrough));
 	case VALUE_LF:
 		return *(*from)++ == '\n' ? field_ends(p) : fault(p, ERR_FIELD_LINE);
 	default: /* END_LF */
