@@ -34,6 +34,26 @@ static inline void put(struct text *t, struct slice s)
 	t->n += s.n;
 }
 
+static inline void put_field(struct text *t, const struct field *f)
+{
+	size_t n = f->name.n + f->value.n + 4;
+	char *at = t->buf + t->n;
+
+	if (n > sizeof(t->buf) - t->n) {
+		put(t, f->name);
+		put(t, SLICE(": "));
+		put(t, f->value);
+		put(t, SLICE("\r\n"));
+		return;
+	}
+	memcpy(at, f->name.p, f->name.n);
+	at += f->name.n;
+	memcpy(at, ": ", 2);
+	memcpy(at + 2, f->value.p, f->value.n);
+	memcpy(at + 2 + f->value.n, "\r\n", 2);
+	t->n += n;
+}
+
 static void put_status(struct text *t, int status)
 {
 	char line[] = "HTTP/1.1 000 ";
@@ -80,12 +100,8 @@ static int put_head(struct h1_stream *s, struct outq *q)
 	s->chunked = r->content && r->body.left == BODY_UNKNOWN && !http10;
 	s->keep = goes_on(s);
 	put_status(&t, r->status);
-	for (unsigned i = 0; i < r->nfields; i++) {
-		put(&t, r->fields[i].name);
-		put(&t, SLICE(": "));
-		put(&t, r->fields[i].value);
-		put(&t, SLICE("\r\n"));
-	}
+	for (unsigned i = 0; i < r->nfields; i++)
+		put_field(&t, &r->fields[i]);
 	if (s->chunked)
 		put(&t, SLICE("transfer-encoding: chunked\r\n"));
 	if (!s->keep)
