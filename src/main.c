@@ -27,8 +27,6 @@
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "master/program.h"
-#include "master/upload_access.h"
-#include "master/user_access.h"
 #include "net/least.h"
 #include "net/tls_memory.h"
 #include "request/route.h"
@@ -79,10 +77,7 @@ static int test(const struct conf_override *ov)
 		clock_update();
 		host_check(conf, print_warning, NULL);
 		unit_check_installed(conf, print_warning, NULL);
-		conf_warn(conf, print_warning, NULL);
-		certs_check(&resources.certs, conf, clock_wall().tv_sec, print_warning, NULL);
-		user_access_check(conf, &resources.privs, print_warning, NULL);
-		upload_access_check(conf, resources.sites, print_warning, NULL);
+		gen_resources_check(&resources, conf, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");
 	}

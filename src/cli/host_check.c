@@ -1,6 +1,6 @@
 /*
- * host_check: compares the configuration with the memory and the rights of this machine. Called by
- * main for -t; a start finds out by itself.
+ * host_check: compares the ports of the configuration with the rights of this process. Main calls
+ * it for -t.
  */
 #include "cli/host_check.h"
 
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "master/cache_room.h"
 
 /* Below it a port takes CAP_NET_BIND_SERVICE (ip(7)). */
 static unsigned first_free_port(void)
@@ -35,7 +34,7 @@ static bool may_bind_any(void)
 	       (data[0].effective & (1u << CAP_NET_BIND_SERVICE)) != 0;
 }
 
-static void check_ports(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+void host_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
 	unsigned free_port = first_free_port();
 	char text[256];
@@ -55,10 +54,4 @@ static void check_ports(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 			l->address, free_port);
 		warn(ctx, &l->at, text);
 	}
-}
-
-void host_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
-{
-	cache_room_check(conf, warn, ctx);
-	check_ports(conf, warn, ctx);
 }

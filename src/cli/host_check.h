@@ -1,7 +1,6 @@
 /*
- * host_check: warns of what the configuration asks of this machine and the machine does not have: a
- * cache larger than the memory, a port that takes a right. None of it is a fault, since -t may run
- * elsewhere than h2d; but nothing else would say it before the server is in trouble.
+ * host_check: warns of a port that takes a right which this process has not. It is no fault, since
+ * -t may run elsewhere than h2d; a start finds out by itself.
  */
 #ifndef H2D_CLI_HOST_CHECK_H
 #define H2D_CLI_HOST_CHECK_H

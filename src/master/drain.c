@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "master/launch.h"
 #include "master/loan.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
@@ -97,8 +97,7 @@ static void leave(struct gen *g)
 	if (g->state == GEN_DRAIN)
 		return;
 	gen_go(g, GEN_DRAIN);
-	gen_drop_image(g);
-	inboxes_end(&g->inboxes);
+	gen_let_go(g);
 	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
 	each(g, launch_cancel);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "image/doubt.h"
 #include "master/doubts.h"
+#include "net/fdpass.h"
 
 const struct states gen_states = {
 	.of = "generation",
@@ -33,6 +34,55 @@ void gen_go(struct gen *g, enum gen_state state)
 		states_name(&gen_states, state));
 	g->state = state;
 }
+
+/* --- inboxes ---------------------------------------------------------------------------------- */
+
+/* The first of n identities that no inbox had before. */
+static uint32_t next_ids(unsigned n)
+{
+	static uint32_t last;
+
+	last += n;
+	return last - n + 1;
+}
+
+/* Readers come to the end once the acceptor has closed its ends, too. */
+static void end_inboxes(struct inboxes *in)
+{
+	for (unsigned i = 0; i < in->n; i++) {
+		if (in->ends[i][1] >= 0)
+			close(in->ends[i][1]);
+		in->ends[i][1] = -1;
+	}
+}
+
+static void close_inboxes(struct inboxes *in)
+{
+	end_inboxes(in);
+	for (unsigned i = 0; i < in->n; i++)
+		close(in->ends[i][0]);
+	free(in->ends);
+	*in = (struct inboxes){ 0 };
+}
+
+static int open_inboxes(struct inboxes *in, unsigned n)
+{
+	int rc = 0;
+
+	*in = (struct inboxes){ .first = next_ids(n) };
+	in->ends = calloc(n, sizeof(*in->ends));
+	if (in->ends == NULL)
+		return -ENOMEM;
+	while (in->n < n && rc == 0) {
+		rc = fdpass_pair(in->ends[in->n]);
+		in->n += rc == 0;
+	}
+	if (rc < 0)
+		close_inboxes(in);
+	return rc;
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
 
 static bool make_children(struct gen *g, const struct child_kind *kinds)
 {
@@ -81,7 +131,7 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 	}
 	rc = g->conf->cache.max_size > 0 ? doubt_pair(g->doubts) : 0;
 	if (rc == 0 && g->conf->dispatch == DISPATCH_ACCEPTOR)
-		rc = inboxes_open(&g->inboxes, g->nworkers);
+		rc = open_inboxes(&g->inboxes, g->nworkers);
 	if (rc < 0) {
 		fault(ctx, &(struct conf_pos){ 0 }, strerror(-rc));
 		goto failed;
@@ -339,10 +389,11 @@ static void close_image(struct gen *g)
 		close(g->image_fds[--g->nimage_fds]);
 }
 
-void gen_drop_image(struct gen *g)
+void gen_let_go(struct gen *g)
 {
 	close_image(g);
 	doubts_close(g->doubts);
+	end_inboxes(&g->inboxes);
 }
 
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -438,8 +489,8 @@ void gen_free(struct gen **gp)
 	GEN_FOREACH(c, g)
 		H2D_ASSERT(c->pid == 0);
 	H2D_ASSERT(list_empty(&g->loans));
-	gen_drop_image(g);
-	inboxes_close(&g->inboxes);
+	gen_let_go(g);
+	close_inboxes(&g->inboxes);
 	gen_resources_fini(&g->resources);
 	logs_close(&g->logs);
 	conf_free(&g->conf);

@@ -12,7 +12,6 @@
 #include "event/loop.h"
 #include "master/child.h"
 #include "master/gen_resources.h"
-#include "master/inboxes.h"
 #include "master/logs.h"
 #include "master/sockets.h"
 #include "master/status.h"
@@ -23,6 +22,17 @@ enum gen_state {
 #define GEN_STATE(name, next, help) GEN_##name,
 #include "master/gen_state.def"
 	GEN_STATES
+};
+
+/*
+ * Where connections wait that the acceptor has accepted and no worker has taken, one per worker
+ * slot. The master keeps both ends, as it keeps listening sockets: neither a worker's death nor the
+ * acceptor's loses what waits, and workers of the next generation read on.
+ */
+struct inboxes {
+	int (*ends)[2]; /* of fdpass_pair(); the second -1: the acceptor alone sends */
+	unsigned n;     /* 0: none */
+	uint32_t first; /* the identity of the first, those of the others follow */
 };
 
 struct gen {
@@ -92,8 +102,9 @@ uint64_t gen_closing(const struct gen *g, const struct sockets *all);
 /* Takes over the descriptors of a new image, and closes those of the one before. */
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds);
 
-/* Its processes leave, and use none any more: it has no keeper to be told of changes, either. */
-void gen_drop_image(struct gen *g);
+/* Its processes leave: they use no image any more, there is no keeper to be told of changes, and
+ * its inboxes come to an end. */
+void gen_let_go(struct gen *g);
 
 /*
  * Fills in the message due (DUE_…) for a process that gets these things (CHILD_…), with the

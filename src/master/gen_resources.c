@@ -4,9 +4,12 @@
  */
 #include "master/gen_resources.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_fault.h"
 #include "keeper/compress.h"
+#include "master/cache_room.h"
+#include "master/user_access.h"
 
 enum { SITES_MEMORY = 64 << 20 };
 
@@ -59,6 +62,38 @@ int gen_resources_init(
 	rc |= certs_init(&r->certs, conf, fault, ctx);
 	rc |= init_sites(r, conf, fault, ctx);
 	return rc;
+}
+
+/* Who may write is asked of the locations that decide about a file of the folder, by both of its
+ * paths. */
+static bool has_writers(const struct site *site)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(site->uploads));
+	return site_location(site, SLICE("/files"))->writers ||
+	       site_location(site, SLICE("/files/upload"))->writers ||
+	       site_location(site, slice_str(path))->writers;
+}
+
+static void check_uploads(
+	const struct conf *conf, const struct sites *sites, conf_fault_fn *warn, void *ctx)
+{
+	for (unsigned i = 0; i < sites->n; i++)
+		if (sites->v[i].uploads.n > 0 && !has_writers(&sites->v[i]))
+			warn(ctx, &conf->servers[i].upload_dir_at,
+				"upload-dir: nobody may write there: it takes an auth-basic-file "
+				"or an allow list for /files, or upload-public = true");
+}
+
+void gen_resources_check(
+	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	conf_warn(conf, warn, ctx);
+	certs_check(&r->certs, conf, clock_wall().tv_sec, warn, ctx);
+	cache_room_check(conf, warn, ctx);
+	user_access_check(conf, &r->privs, warn, ctx);
+	check_uploads(conf, r->sites, warn, ctx);
 }
 
 void gen_resources_fini(struct resources *r)

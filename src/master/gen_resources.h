@@ -25,6 +25,10 @@ struct resources {
 int gen_resources_init(
 	struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx);
 
+/* Warns of what is no fault, and will not do what its writer meant; r was made of conf. */
+void gen_resources_check(
+	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx);
+
 /* Zeroed resources are none: nothing is done. */
 void gen_resources_fini(struct resources *r);
 

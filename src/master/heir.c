@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "image/memfd.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 
 enum { FDS_MAX = 1 << 20 };

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/activation.h"
-#include "master/history.h"
 #include "master/kernel_check.h"
 #include "master/last_lines.h"
 #include "master/master_signal.h"
@@ -25,6 +24,8 @@
 #include "master/supervise.h"
 #include "master/takeover.h"
 #include "master/watchdog.h"
+
+enum { SECOND_MS = 1000 };
 
 static struct child *find_child(struct master *m, pid_t pid)
 {
@@ -58,6 +59,33 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 	}
 	log_notice("signal %s from process %u", sigabbrev_np((int)info->ssi_signo), info->ssi_pid);
 	master_signal(m, (int)info->ssi_signo);
+}
+
+/* --- every second ----------------------------------------------------------------------------- */
+
+/* Adds up what the workers show as their last second. One that has gone mad can spoil the picture,
+ * nothing else. */
+static void show_requests(struct board *board)
+{
+	struct board_head *h = &board->head;
+	const struct board_slot *s;
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; (s = board_next(board, &i)) != NULL;)
+		sum += BOARD_LOAD(s->recent.requests);
+	__atomic_store_n(&h->history[h->seconds % BOARD_HISTORY], sum, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->seconds, h->seconds + 1, __ATOMIC_RELEASE);
+}
+
+static void on_second(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, second);
+
+	timer_arm(&m->loop.wheel, t, clock_ms() + SECOND_MS);
+	log_tick(false);
+	watchdog_second(m);
+	show_requests(m->board);
+	mend_second(m);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -138,9 +166,8 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	last_lines_begin(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
-	watchdog_start(&m);
-	history_start(&m);
-	mend_start(&m);
+	timer_init(&m.second, on_second);
+	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
 	rc = watch_signals(&m);
 	if (rc == 0)
 		rc = run(&m);
@@ -148,9 +175,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
 	}
-	mend_stop(&m);
-	history_stop(&m);
-	watchdog_stop(&m);
+	timer_disarm(&m.loop.wheel, &m.second);
 	heir_fini(&m);
 	sockets_free(&m.sockets);
 	if (m.pidfile.mine)

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "master/drain.h"
 #include "master/fdstore.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/reload.h"
 
 static void reopen_logs(struct master *m)

@@ -1,10 +1,12 @@
 /*
- * master_state: what the master consists of. The files of this folder that bring generations up and
- * down share it; it has no functions, so that none of them need include the others.
+ * master_state: what the master consists of, and what it is at (master_phase.def). The files of
+ * this folder that bring generations up and down share it. A step that is not in the table is our
+ * bug, and asserts.
  */
 #ifndef H2D_MASTER_MASTER_STATE_H
 #define H2D_MASTER_MASTER_STATE_H
 
+#include "base/states.h"
 #include "event/loop.h"
 #include "event/sig.h"
 #include "master/cache_room.h"
@@ -58,15 +60,24 @@ struct master {
 	struct upgrade upgrade; /* of this program by the one that is installed */
 	struct heir heir;       /* to the master that this one replaces */
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
-	struct timer watchdog; /* watchdog's own */
-	struct timer history;  /* history's own */
-	struct timer mend;     /* mend's own */
-	struct timer limit;    /* for a generation to come up */
-	struct timer delay;    /* shutdown-delay; drain's own */
-	struct timer bind;     /* tries once more for the addresses of the first generation */
-	struct timer shrink;   /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;   /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;   /* ms; how long that goes on; 0: not begun */
+	struct timer second; /* looks at processes and sockets; master.c's own */
+	struct timer limit;  /* for a generation to come up */
+	struct timer delay;  /* shutdown-delay; drain's own */
+	struct timer bind;   /* tries once more for the addresses of the first generation */
+	struct timer shrink; /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from; /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until; /* ms; how long that goes on; 0: not begun */
 };
+
+extern const struct states master_phases;
+
+/* Takes the step. Back at SERVE, wishes that wait are granted when the event batch is over. */
+void master_go(struct master *m, enum master_phase phase);
+
+/* Whether the end was announced, or has begun. */
+bool master_is_leaving(const struct master *m);
+
+/* Whether nobody else has the sockets: no generation that is being built, no other master. */
+bool master_is_alone(const struct master *m);
 
 #endif

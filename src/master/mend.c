@@ -5,13 +5,10 @@
  */
 #include "master/mend.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/fdstore.h"
-#include "master/master_phase.h"
-
-enum { LOOK_MS = 1000 };
+#include "master/master_state.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -64,25 +61,11 @@ static void look_at(struct master *m, struct sockets_entry *e)
 			mend_one(m, e, k);
 }
 
-static void on_look(struct timer *t)
+void mend_second(struct master *m)
 {
-	struct master *m = LIST_ENTRY(t, struct master, mend);
-
-	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
 	if (master_is_alone(m))
 		LIST_FOREACH(node, &m->sockets.all)
 			look_at(m, ENTRY(node));
-}
-
-void mend_start(struct master *m)
-{
-	timer_init(&m->mend, on_look);
-	timer_arm(&m->loop.wheel, &m->mend, clock_ms() + LOOK_MS);
-}
-
-void mend_stop(struct master *m)
-{
-	timer_disarm(&m->loop.wheel, &m->mend);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@
 
 struct master;
 
-void mend_start(struct master *m);
-void mend_stop(struct master *m);
+/* Looks at all sockets; once a second. */
+void mend_second(struct master *m);
 
 /* The next message of DUE_SOCKETS to c; false: there is none. The descriptor stays the master's. */
 bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds);

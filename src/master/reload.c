@@ -18,13 +18,11 @@
 #include "master/doubts.h"
 #include "master/drain.h"
 #include "master/launch.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
-#include "master/upload_access.h"
 #include "master/urls.h"
-#include "master/user_access.h"
 
 enum {
 	LIMIT_MS = 30000,
@@ -322,11 +320,7 @@ void reload_begin(struct master *m)
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;
 	}
-	user_access_check(g->conf, &g->resources.privs, on_warning, NULL);
-	conf_warn(g->conf, on_warning, NULL);
-	certs_check(&g->resources.certs, g->conf, clock_wall().tv_sec, on_warning, NULL);
-	cache_room_check(g->conf, on_warning, NULL);
-	upload_access_check(g->conf, g->resources.sites, on_warning, NULL);
+	gen_resources_check(&g->resources, g->conf, on_warning, NULL);
 	if (take_pid_file(m, g->conf) < 0)
 		reload_fail(g, NULL);
 	else

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "master/balance.h"
 #include "master/fdstore.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 
 enum {
 	LOOK_MS = 100,

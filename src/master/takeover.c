@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 #include "master/reload.h"
 

@@ -27,7 +27,7 @@
 #include "master/doubts.h"
 #include "master/drain.h"
 #include "master/fdstore.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 #include "master/outcome.h"
 

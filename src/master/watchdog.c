@@ -7,14 +7,12 @@
 
 #include <signal.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "master/loan.h"
-#include "master/master_phase.h"
+#include "master/master_state.h"
 #include "master/notify.h"
 
 enum {
-	LOOK_MS = 1000,
 	STEER_AFTER = 2,   /* looks without a tick; one may be a matter of chance */
 	KILL_AFTER = 1,    /* looks, after SIGABRT */
 	BEYOND_AFTER = 30, /* looks, after SIGKILL: the process waits for a device for good */
@@ -108,13 +106,10 @@ static bool look_at(struct child *c)
 	return false;
 }
 
-static void on_look(struct timer *t)
+void watchdog_second(struct master *m)
 {
-	struct master *m = LIST_ENTRY(t, struct master, watchdog);
 	bool fine = true;
 
-	timer_arm(&m->loop.wheel, t, clock_ms() + LOOK_MS);
-	log_tick(false);
 	LIST_FOREACH(node, &m->gens)
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			fine = look_at(c) && fine;
@@ -124,15 +119,4 @@ static void on_look(struct timer *t)
 		notify_watchdog();
 	if (fine && master_is_leaving(m))
 		notify_leaving();
-}
-
-void watchdog_start(struct master *m)
-{
-	timer_init(&m->watchdog, on_look);
-	timer_arm(&m->loop.wheel, &m->watchdog, clock_ms() + LOOK_MS);
-}
-
-void watchdog_stop(struct master *m)
-{
-	timer_disarm(&m->loop.wheel, &m->watchdog);
 }

@@ -11,9 +11,8 @@
 
 struct master;
 
-/* Begins to look; the board is there. */
-void watchdog_start(struct master *m);
-void watchdog_stop(struct master *m);
+/* Looks at all processes; once a second. */
+void watchdog_second(struct master *m);
 
 /* c has a new process. */
 void watchdog_reset(struct child *c);

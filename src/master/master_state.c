@@ -1,8 +1,9 @@
 /*
- * master_phase: writes m->phase and nothing else; reload, drain, upgrade and takeover call it where
- * they begin something and where it is over.
+ * master_state: the table of the master's phases, and master_go(), the one function that writes
+ * m->phase; reload, drain, upgrade and takeover call it where they begin something and where it is
+ * over.
  */
-#include "master/master_phase.h"
+#include "master/master_state.h"
 
 #include "base/log.h"
 
