@@ -171,8 +171,9 @@ def test_more_than_fit(h2d):
 
 def test_a_proxy_that_says_nothing(h2d, tmp_path):
 	"""Its PROXY header is awaited."""
-	server = h2d(listens=("tcp",), conf='trusted-proxies = {"unix"}\n'
-		'listen "unix:%s" { tls = false  proxy-protocol = true }' % (tmp_path / "proxied"))
+	server = h2d(listens=("tcp",), conf='trusted-proxies = {"unix"}',
+		sections='listen "unix:%s" { proxy-protocol = true }' % (tmp_path / "proxied"))
+	server.log.wait("listening on unix:%s" % (tmp_path / "proxied"))
 	with contextlib.closing(socket.socket(socket.AF_UNIX)) as c:
 		c.connect(str(tmp_path / "proxied"))
 		def said():
