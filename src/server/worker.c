@@ -1,7 +1,6 @@
 /*
- * worker: puts a serving process together, runs its loop, and takes it apart again. It alone
- * writes the worker's state. What it is told by others is worker_orders' and worker_leave's; it
- * never opens a log or a listening socket itself.
+ * worker: puts a serving process together, runs its loop, and takes it apart again. Orders come to
+ * worker_orders; it never opens a log or a listening socket itself.
  */
 #include "server/worker.h"
 
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "conn/stream_conn.h"
 #include "net/tcp.h"
 #include "net/tls.h"
 #include "request/account.h"
@@ -66,7 +66,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		close(fd);
 		return;
 	}
-	if (stream_conn_open(&w->streams, t,
+	if (stream_conn_open(w->streams, t,
 		    &(struct http_conn){
 			    .peer = *peer,
 			    .port = addr_port(&from->addr),
@@ -226,7 +226,7 @@ static int start_sessions(struct worker *w)
 	const struct conf *conf = w->args->conf;
 
 	ahead_init(&w->ahead, (uint32_t)conf->limits.receive_window);
-	w->streams.proto = (struct proto_conf){
+	w->streams->proto = (struct proto_conf){
 		.max_concurrent_streams = (uint32_t)conf->limits.max_concurrent_streams,
 		.receive_window = (uint32_t)conf->limits.receive_window,
 		.ahead = &w->ahead,
@@ -243,7 +243,7 @@ static int start_sessions(struct worker *w)
 		.send = conf->timeouts.send * 1000,
 		.keepalive = conf->timeouts.keepalive * 1000,
 	};
-	return stream_env_init(&w->streams, &w->sessions);
+	return stream_env_init(w->streams, &w->sessions);
 }
 
 static const char *worker_start(struct worker *w)
@@ -285,7 +285,7 @@ static void worker_stop(struct worker *w)
 	worker_load_stop(w);
 	worker_room_stop(w);
 	sessions_fini(&w->sessions);
-	stream_env_fini(&w->streams);
+	stream_env_fini(w->streams);
 	offload_free(&w->handler_threads);
 	files_free(&w->files);
 	offload_free(&w->offload);
@@ -301,7 +301,8 @@ static void worker_stop(struct worker *w)
 
 int worker_run(const struct gifts *args)
 {
-	struct worker w = { .args = args };
+	struct stream_env streams = { 0 };
+	struct worker w = { .args = args, .streams = &streams };
 	const char *failed;
 	int rv = loop_init(&w.loop);
 

@@ -1,11 +1,12 @@
-/* worker_state: what a worker is made of. For server/worker*.c only; a strategy gets a
- * dispatch_host. */
+/*
+ * worker_state: the parts of a worker. For server/worker*.c only; a strategy gets a dispatch_host,
+ * and who counts connections asks sessions, whatever kind they are of.
+ */
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
 
 #include "board/admin.h"
 #include "board/recent.h"
-#include "conn/stream_conn.h"
 #include "event/loop.h"
 #include "event/sig.h"
 #include "files/files.h"
@@ -16,6 +17,7 @@
 #include "server/access_logs.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
+#include "session/sessions.h"
 
 /* Room of a worker, for each kind. */
 struct worker_room {
@@ -59,7 +61,8 @@ struct worker {
 	struct http_env http;
 	struct admin admin;
 	struct sessions sessions;
-	struct stream_env streams; /* of those of sessions that are over a descriptor */
+	struct stream_env
+		*streams; /* a kind of session, which worker.c and worker_trim.c name alone */
 	struct dispatch_host dispatch_host;
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;

@@ -8,6 +8,7 @@
 #include <malloc.h>
 
 #include "base/counters.h"
+#include "conn/stream_conn.h"
 #include "request/body_queue.h"
 
 enum {
@@ -37,7 +38,7 @@ void worker_trim_taken(struct worker *w)
 
 static void trim(struct worker *w)
 {
-	stream_env_trim(&w->streams);
+	stream_env_trim(w->streams);
 	h1_trim();
 	h2_trim();
 	body_queue_trim();
