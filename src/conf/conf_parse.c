@@ -33,7 +33,7 @@ static void *block_obj(const struct parser *p, const struct block *b)
 	return conf_table_get(block_obj(p, b->owner), b->section, b->index);
 }
 
-static const char *place(const struct conf_section *section)
+static const char *section_name(const struct conf_section *section)
 {
 	return section->name[0] != '\0' ? section->name : "the top level";
 }
@@ -56,7 +56,7 @@ static bool foreign_word(struct parser *p, const struct conf_tok *key, const cha
 		return false;
 	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
 		PARSER_NAME(key), where, hint, home != NULL ? "; another one belongs to " : "",
-		home != NULL ? place(home) : "");
+		home != NULL ? section_name(home) : "");
 	return true;
 }
 
@@ -82,11 +82,11 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 	const char *near;
 
 	p->faults->lost |= home != NULL || may_be_missed(s);
-	if (foreign_word(p, key, "key", place(s), home))
+	if (foreign_word(p, key, "key", section_name(s), home))
 		return;
 	if (home != NULL) {
 		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
-			place(home), place(s));
+			section_name(home), section_name(s));
 		return;
 	}
 	if (conf_table_section(NULL, key->text) != NULL) {
@@ -95,8 +95,8 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 		return;
 	}
 	near = conf_table_near_row(s, key->text);
-	unknown_word(
-		p, key, "key", place(s), near != NULL ? near : conf_table_near_section(key->text));
+	unknown_word(p, key, "key", section_name(s),
+		near != NULL ? near : conf_table_near_section(key->text));
 }
 
 static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
@@ -153,7 +153,7 @@ static struct conf_pos *position(void *obj, const struct conf_section *s)
 }
 
 /* True: owner cannot have one more section s, which was reported. */
-static bool is_one_too_many(
+static bool refuse_one_too_many(
 	struct parser *p, const struct conf_section *s, void *owner, const struct conf_pos *pos)
 {
 	const struct conf_pos *first;
@@ -171,14 +171,14 @@ static bool is_one_too_many(
 	return true;
 }
 
-/* Finds the place for the section that begins: b->index or b->scratch. */
+/* Finds the room for the section that begins: b->index or b->scratch. */
 static bool block_open(struct parser *p, struct block *b, unsigned line)
 {
 	const struct conf_section *s = b->section;
 	const struct conf_pos pos = parser_pos(p, line);
 	void *owner = b->owner != NULL ? block_obj(p, b->owner) : NULL, *obj;
 
-	if (owner == NULL || is_one_too_many(p, s, owner, &pos)) {
+	if (owner == NULL || refuse_one_too_many(p, s, owner, &pos)) {
 		obj = b->scratch = arena_zalloc(&p->conf->arena, s->size);
 	} else if (s->title != NULL) {
 		b->index = conf_table_count(owner, s);
@@ -257,7 +257,7 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	}
 	if (b.owner == NULL)
 		parser_fault(p, key->line, "section %s belongs to %s, not to %s", b.section->name,
-			place(b.section->parent), place(parent->section));
+			section_name(b.section->parent), section_name(parent->section));
 	else if (b.owner != parent && parent->nested.line == 0)
 		parent->nested = *key;
 	if (b.section->title == NULL && has_title)
@@ -275,9 +275,9 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 
 static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
-	if (!foreign_word(p, key, "section", place(b->section), NULL))
-		unknown_word(
-			p, key, "section", place(b->section), conf_table_near_section(key->text));
+	if (!foreign_word(p, key, "section", section_name(b->section), NULL))
+		unknown_word(p, key, "section", section_name(b->section),
+			conf_table_near_section(key->text));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)
 		parser_next(p);
@@ -367,7 +367,7 @@ static void parse_block(struct parser *p, struct block *b)
 }
 
 /* One fault says it: all the others would be of the same kind. */
-static bool is_foreign(struct parser *p, struct slice text)
+static bool refuse_foreign(struct parser *p, struct slice text)
 {
 	unsigned line;
 	const char *server = conf_foreign_file(text, &line);
@@ -388,7 +388,7 @@ void conf_parse(struct conf *conf, const struct conf_source *source, struct slic
 	struct parser p = { .conf = conf, .faults = faults, .source = source };
 	struct block top = { .section = &conf_sections[CONF_SECTION_GLOBAL] };
 
-	if (is_foreign(&p, text))
+	if (refuse_foreign(&p, text))
 		return;
 	conf_lex_init(&p.lex, text);
 	parser_next(&p);

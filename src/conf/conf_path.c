@@ -22,7 +22,7 @@ static void cannot(
 		home ? " (\"~\" is not expanded: write the whole path)" : cure_of(errno, path));
 }
 
-static bool is_readable(
+static bool check_readable(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
 	struct stat st;
@@ -49,7 +49,7 @@ static bool is_readable(
 void conf_path_readable(
 	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults)
 {
-	if (*path != NULL && **path != '\0' && !is_readable(key, *path, pos, faults))
+	if (*path != NULL && **path != '\0' && !check_readable(key, *path, pos, faults))
 		*path = NULL;
 }
 

@@ -28,7 +28,7 @@ enum {
 /* The jobs of one class. */
 struct line {
 	struct list lanes[LANES]; /* by owner; each has its turn */
-	struct list aside;        /* jobs whose place has enough late ones already */
+	struct list aside;        /* jobs whose volume has enough late ones already */
 	unsigned lane;            /* the last that had its turn */
 	unsigned queued, running, max;
 };
@@ -39,7 +39,7 @@ struct hand {
 	pthread_t thread;
 	bool busy;
 	enum job_class class;
-	const void *place;
+	const void *volume;
 	unsigned ticks; /* since it began */
 	bool late;      /* it does not count in running any more */
 };
@@ -71,17 +71,17 @@ static struct list *lane_of(struct line *l, const struct job *j)
 	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
 }
 
-/* Its place would have more than a class may have of all threads. */
+/* Its volume would have more than a class may have of all threads. */
 static bool held_back(const struct offload *o, const struct job *j)
 {
 	unsigned late = 0;
 
-	if (o->late == 0 || j->place == NULL)
+	if (o->late == 0 || j->volume == NULL)
 		return false;
 	for (unsigned i = 0; i < o->started; i++) {
 		const struct hand *h = &o->hands[i];
 
-		late += h->late && h->class == j->class && h->place == j->place;
+		late += h->late && h->class == j->class && h->volume == j->volume;
 	}
 	return late >= o->lines[j->class].max;
 }
@@ -124,14 +124,14 @@ static struct job *take(struct offload *o, struct hand *h)
 		j->queued = false;
 		h->busy = true;
 		h->class = j->class;
-		h->place = j->place;
+		h->volume = j->volume;
 		h->ticks = 0;
 		return j;
 	}
 	return NULL;
 }
 
-/* A job of that place is back: jobs that were put aside have their chance again. */
+/* A job of that volume is back: jobs that were put aside have their chance again. */
 static void late_is_back(struct offload *o, struct hand *h)
 {
 	struct line *l = &o->lines[h->class];
@@ -145,7 +145,7 @@ static void late_is_back(struct offload *o, struct hand *h)
 }
 
 /* Whether the loop must be told of it. */
-static bool worked(struct offload *o, struct hand *h, struct job *j)
+static bool put_back(struct offload *o, struct hand *h, struct job *j)
 {
 	bool first = list_empty(&o->done);
 
@@ -181,7 +181,7 @@ static void *thread_main(void *arg)
 		j->work(j);
 
 		pthread_mutex_lock(&o->lock);
-		if (!worked(o, h, j))
+		if (!put_back(o, h, j))
 			continue;
 		/* Without the lock: the loop would wake only to wait for it. */
 		pthread_mutex_unlock(&o->lock);
@@ -275,7 +275,7 @@ static void on_tick(struct timer *t)
 	for (unsigned i = 0; i < o->started; i++) {
 		struct hand *h = &o->hands[i];
 
-		if (h->busy && !h->late && h->place != NULL && ++h->ticks > LATE_TICKS &&
+		if (h->busy && !h->late && h->volume != NULL && ++h->ticks > LATE_TICKS &&
 			o->late < OFFLOAD_LATE_MAX)
 			be_late(o, h);
 	}

@@ -4,7 +4,7 @@
  * answer over an eventfd: work() runs in a thread and touches nothing but its job; done() runs in
  * the loop. Each class of jobs has a line of its own; the classes take turns, and those that are
  * long have only some of the threads, so that no job waits behind work of another kind. A job that
- * names what it waits for (its place) and takes longer than OFFLOAD_LATE_MS makes way: it does not
+ * names what it waits for (its volume) and takes longer than OFFLOAD_LATE_MS makes way: it does not
  * count any more, and another thread starts in its place. So a root that hangs stalls itself alone:
  * once it has as many late jobs of a class as that class may have threads, its others stay in line.
  */
@@ -40,10 +40,10 @@ struct job {
 	void (*done)(struct job *j); /* in the loop, exactly once */
 	struct list node;
 	enum job_class class;
-	const void *owner; /* the connection it is for: connections take turns; NULL: none */
-	const void *place; /* the root, or other thing, that may keep it waiting; NULL: nothing, it
+	const void *owner;  /* the connection it is for: connections take turns; NULL: none */
+	const void *volume; /* the root, or other thing, that may keep it waiting; NULL: nothing, it
 			      is at work */
-	bool queued;       /* no thread has it yet */
+	bool queued;        /* no thread has it yet */
 	bool cancelled; /* a thread has it, and its result is not needed any more: job_unwanted() */
 };
 

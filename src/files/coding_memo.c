@@ -20,7 +20,7 @@ static struct coding_memo_entry *entry_of(struct coding_memo *m, struct slice va
 	unsigned hash = (unsigned)value.n + (unsigned char)value.p[0] * 3u +
 			(unsigned char)value.p[value.n / 2] * 5u +
 			(unsigned char)value.p[value.n - 1] * 7u;
-	struct coding_memo_entry *e = &m->entries[hash % CODING_MEMO_PLACES];
+	struct coding_memo_entry *e = &m->entries[hash % CODING_MEMO_ENTRIES];
 
 	if (e->n != value.n || memcmp(e->value, value.p, value.n) != 0) {
 		memset(e, 0, sizeof(*e));

@@ -139,7 +139,7 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 		ref_get(&f->root->ref);
 	f->fd = -1;
 	f->coding = CODING_IDENTITY;
-	f->job.place = f->tree->path;
+	f->job.volume = f->tree->path;
 	f->spelled = site_spelling_matters(req->site, path);
 	memcpy(f->path, path.p, path.n);
 	d->waiting++;

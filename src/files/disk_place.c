@@ -91,7 +91,7 @@ static void close_finish(struct disk_file *f)
 	req_resume(f->req);
 }
 
-static bool back(struct place *p)
+static bool give_back(struct place *p)
 {
 	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
 
@@ -108,7 +108,7 @@ static bool back(struct place *p)
 void disk_file_lend(struct disk_file *f)
 {
 	f->lends = true;
-	f->place.back = back;
+	f->place.back = give_back;
 	if (f->fd >= 0)
 		places_lend(&f->disk->places, &f->place);
 }
@@ -122,7 +122,7 @@ static void reopen_work(struct job *j)
 	f->result = disk_file_reopen(f, 0);
 }
 
-static void is_open(struct disk_file *f)
+static void opened(struct disk_file *f)
 {
 	COUNT(files_open, 1);
 	f->counted = true;
@@ -132,7 +132,7 @@ static void is_open(struct disk_file *f)
 static void reopen_finish(struct disk_file *f)
 {
 	if (f->result == 0)
-		is_open(f);
+		opened(f);
 	else
 		disk_file_fail(f, f->result);
 	req_resume(f->req);
@@ -145,7 +145,7 @@ static bool reopen(struct disk_file *f)
 	int rc;
 
 	if (!remote && disk_file_reopen(f, BENEATH_CACHED) == 0) {
-		is_open(f);
+		opened(f);
 		return true;
 	}
 	rc = disk_file_later(f, remote ? JOB_REMOTE : JOB_LOOKUP, reopen_work, reopen_finish);

@@ -16,7 +16,7 @@
 #include "image/beneath.h"
 
 struct escapes {
-	uint64_t named[ESCAPES_MAX]; /* 0: a free place; taken from the first on */
+	uint64_t named[ESCAPES_MAX]; /* 0: free; used from the first on */
 };
 
 struct escapes *escapes_new(void)

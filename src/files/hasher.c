@@ -172,8 +172,8 @@ static bool has(const struct hasher *h, const struct file_id *id)
 	return false;
 }
 
-void hasher_ask(
-	struct hasher *h, int fd, const struct file_id *id, enum job_class class, const void *place)
+void hasher_ask(struct hasher *h, int fd, const struct file_id *id, enum job_class class,
+	const void *volume)
 {
 	struct hashing *g;
 
@@ -186,7 +186,7 @@ void hasher_ask(
 	g->fd = dup(fd);
 	g->file_id = *id;
 	g->young = file_id_ns(clock_wall()) - id->ctime_ns <= WAIT_WRITERS_NS;
-	g->job = (struct job){ .work = work, .done = done, .class = class, .place = place };
+	g->job = (struct job){ .work = work, .done = done, .class = class, .volume = volume };
 	list_append(&h->line, &g->node);
 	h->n++;
 	if (g->fd < 0)

@@ -21,9 +21,9 @@ void hasher_free(struct hasher **h);
 
 /*
  * The file that fd has open, which stays the caller's, is to be hashed, if it stays what id says.
- * class and place: of its jobs; place stays as long as the offload threads.
+ * class and volume: of its jobs; volume stays as long as the offload threads.
  */
 void hasher_ask(struct hasher *h, int fd, const struct file_id *id, enum job_class class,
-	const void *place);
+	const void *volume);
 
 #endif

@@ -20,7 +20,7 @@ static struct listing_reader *reader_of(struct list *node)
 void listings_init(struct listings *all, struct offload *o)
 {
 	all->offload = o;
-	list_init(&all->asked);
+	list_init(&all->wanted);
 	list_init(&all->pages);
 }
 
@@ -192,7 +192,7 @@ static void made(struct listing_text *t)
 }
 
 /* A thread had a job that was nothing: another had made the text. */
-static void was_nothing(struct listing_reader *r)
+static void ask_again(struct listing_reader *r)
 {
 	struct listings *all = r->wanted->all;
 	int rc;
@@ -218,7 +218,7 @@ static void done(struct job *j)
 		made(t);
 		ref_put(&t->ref);
 	} else if (!r->waits) {
-		was_nothing(r);
+		ask_again(r);
 	}
 	if (gone) {
 		put(&r->wanted);
@@ -239,7 +239,7 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 /* A text that no thread has begun: what it will say is of later than now. */
 static struct listing_text *find(struct listings *all, const struct listing_key *key)
 {
-	LIST_FOREACH(node, &all->asked) {
+	LIST_FOREACH(node, &all->wanted) {
 		struct listing_text *t = LIST_ENTRY(node, struct listing_text, node);
 
 		if (__atomic_load_n(&t->maker, __ATOMIC_SEQ_CST) == NULL && same(&t->key, key)) {
@@ -266,7 +266,7 @@ static struct listing_text *create(struct listings *all, const struct listing_ke
 	t->key.root = memcpy(t->path + npath, key->root, nroot);
 	t->page.path = slice_of(t->path, npath - 1);
 	t->page.order = key->order;
-	list_append(&all->asked, &t->node);
+	list_append(&all->wanted, &t->node);
 	return t;
 }
 
@@ -312,7 +312,7 @@ int listing_text_ask(struct listings *all, struct listing_reader *r)
 	r->job.done = done;
 	r->job.class = JOB_LISTING;
 	r->job.owner = r->conn;
-	r->job.place = r->key.root;
+	r->job.volume = r->key.root;
 	list_append(&r->wanted->waiting, &r->node);
 	r->waits = true;
 	rc = offload_submit(all->offload, &r->job);

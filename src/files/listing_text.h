@@ -28,8 +28,8 @@ enum {
  */
 struct listings {
 	struct offload *offload;
-	struct list asked; /* no thread has begun, as far as is known */
-	struct list pages; /* there and being sent, last sent last */
+	struct list wanted; /* no thread has begun, as far as is known */
+	struct list pages;  /* there and being sent, last sent last */
 };
 
 /* A question for a listing; equal ones are equal texts. */
@@ -45,7 +45,7 @@ struct listing_key {
 struct listing_text {
 	struct ref ref;
 	struct listings *all;
-	struct list node;    /* in all->asked or all->pages, or in neither */
+	struct list node;    /* in all->wanted or all->pages, or in neither */
 	struct list waiting; /* readers, until it is made */
 	struct list readers; /* readers that send it */
 	struct job *maker;   /* set by the thread that makes it */

@@ -34,7 +34,7 @@ void reply_conditional_refuse(struct h2d_req *req, bool varies, int status)
 	reply_conditional_error(req, varies && add_vary(req) < 0 ? ERR_NO_MEMORY->status : status);
 }
 
-unsigned reply_conditional_asked(const struct h2d_req *req)
+unsigned reply_conditional_seen(const struct h2d_req *req)
 {
 	unsigned seen = cond_fields(req->fields, req->nfields);
 
@@ -104,9 +104,9 @@ static void unsatisfiable(struct h2d_req *req, const struct reply_conditional *r
 }
 
 static enum range_result ranges_of(const struct h2d_req *req, const struct reply_conditional *r,
-	const struct cond_validators *v, unsigned asked, struct ranges *ranges)
+	const struct cond_validators *v, unsigned seen, struct ranges *ranges)
 {
-	struct slice value = cond_range(req->fields, req->nfields, asked, v, clock_wall().tv_sec);
+	struct slice value = cond_range(req->fields, req->nfields, seen, v, clock_wall().tv_sec);
 	enum range_result result = range_parse(value, req->reply.body.left, ranges);
 
 	/*
@@ -165,21 +165,21 @@ static void reply_partial(
 }
 
 bool reply_conditional_proceeds(
-	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned asked)
+	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned seen)
 {
 	const struct cond_validators v = { .etag = etag, .last_modified = mtime };
 
-	return !(asked & CONDITIONS) || cond_check(req->fields, req->nfields, asked, &v,
-						clock_wall().tv_sec) == COND_PROCEED;
+	return !(seen & CONDITIONS) ||
+	       cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec) == COND_PROCEED;
 }
 
-void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned asked)
+void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
 {
 	const struct cond_validators v = { .etag = r->etag, .last_modified = r->mtime };
 	struct ranges ranges;
 
-	if (asked & CONDITIONS) {
-		switch (cond_check(req->fields, req->nfields, asked, &v, clock_wall().tv_sec)) {
+	if (seen & CONDITIONS) {
+		switch (cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:
 			TRACE_STEP(req, CONDITION, NULL, "not modified");
 			reply(req, r, 304);
@@ -192,8 +192,8 @@ void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, u
 			break;
 		}
 	}
-	if (asked & COND_RANGE) {
-		switch (ranges_of(req, r, &v, asked, &ranges)) {
+	if (seen & COND_RANGE) {
+		switch (ranges_of(req, r, &v, seen, &ranges)) {
 		case RANGE_PARTIAL:
 			TRACE_STEP(req, RANGE, NULL, "%u of them", ranges.n);
 			reply_partial(req, r, &ranges);

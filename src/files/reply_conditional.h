@@ -22,14 +22,14 @@ struct reply_conditional {
 };
 
 /* The fields of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
-unsigned reply_conditional_asked(const struct h2d_req *req);
+unsigned reply_conditional_seen(const struct h2d_req *req);
 
-/* Answers with it, or with what conditions and ranges make of it. asked: see above. */
-void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned asked);
+/* Answers with it, or with what conditions and ranges make of it. seen: see above. */
+void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen);
 
 /* Whether the conditions of req let it be sent, with or without content; see above. */
 bool reply_conditional_proceeds(
-	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned asked);
+	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned seen);
 
 /* Answers with it as the content of an error: no validators, no conditions, no ranges. */
 void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status);

@@ -17,7 +17,7 @@
 
 void reply_disk_fail(struct file_reply *a, int status)
 {
-	a->req->location = a->place;
+	a->req->location = a->of_path;
 	if (a->page_status == 0) {
 		reply_conditional_error(a->req, status);
 		return;
@@ -36,7 +36,7 @@ void reply_disk_settings(struct h2d_req *req, struct slice path)
 }
 
 static void tell_coding(
-	struct h2d_req *req, const struct disk_file *file, unsigned asked, bool varies)
+	struct h2d_req *req, const struct disk_file *file, unsigned seen, bool varies)
 {
 	enum coding refused = 0;
 
@@ -47,7 +47,7 @@ static void tell_coding(
 	if (file->coding < CODINGS)
 		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
 			coding_names[file->coding].p);
-	else if (!(asked & COND_ACCEPT_ENCODING))
+	else if (!(seen & COND_ACCEPT_ENCODING))
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	else if (refused < CODINGS)
 		TRACE_STEP(req, CODING, NULL, "none: \"%s.%s\" is not used: %s", file->path,
@@ -75,7 +75,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	req->record.source = REQ_SOURCE_DISK;
 	if (__builtin_expect(req->env->traced, false)) {
 		trace_found(req, a->root, a->name, "on the disk");
-		tell_coding(req, file, a->asked, r.varies);
+		tell_coding(req, file, a->seen, r.varies);
 	}
 	if (date == NULL || r.type.p == NULL) {
 		reply_disk_fail(a, ERR_NO_MEMORY->status);
@@ -91,7 +91,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	if (a->page_status == 0 && req->location->nrules > 0)
 		reply_disk_settings(req, a->name);
 	if (a->page_status == 0)
-		reply_conditional(req, &r, a->asked);
+		reply_conditional(req, &r, a->seen);
 	else
 		reply_conditional_page(req, &r, a->page_status);
 }
@@ -141,7 +141,7 @@ static bool sends_it(const struct file_reply *a, const struct disk_file *file)
 	if (a->req->method == H2D_HEAD)
 		return false;
 	return a->page_status != 0 ||
-	       reply_conditional_proceeds(a->req, etag_slice(&file->etag), file->mtime, a->asked);
+	       reply_conditional_proceeds(a->req, etag_slice(&file->etag), file->mtime, a->seen);
 }
 
 static void answer(struct file_reply *a, struct disk_file *file)
@@ -205,7 +205,7 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 		return;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
 		left = 0;
-	if (a->asked & COND_ACCEPT_ENCODING) {
+	if (a->seen & COND_ACCEPT_ENCODING) {
 		while ((coding = coding_memo_choose(
 				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {
 			disk_file_beside(file, coding, true);

@@ -23,9 +23,9 @@ struct file_reply {
 	bool falls;        /* the fallback is tried */
 	bool plain;        /* the file itself may be sent, not only one beside it */
 	unsigned next;     /* how many names were tried */
-	unsigned asked;    /* reply_conditional_asked() */
+	unsigned seen;     /* reply_conditional_seen() */
 	int page_status;   /* of the error it is the page of; 0: it is no such page */
-	const struct location *place; /* of the path; req->location is that of name */
+	const struct location *of_path; /* of the path; req->location is that of name */
 
 	/* name is not there; dir: it is a directory. */
 	void (*missing)(struct file_reply *a, bool dir);

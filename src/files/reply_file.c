@@ -24,12 +24,12 @@
 #include "request/trace.h"
 
 static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
-	unsigned asked, int page_status)
+	unsigned seen, int page_status)
 {
 	if (page_status == 0 && req->location->nrules > 0)
 		reply_disk_settings(req, path);
 	if (page_status == 0)
-		reply_conditional(req, r, asked);
+		reply_conditional(req, r, seen);
 	else
 		reply_conditional_page(req, r, page_status);
 }
@@ -98,7 +98,7 @@ static enum coding choose(
 }
 
 static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, struct slice path,
-	unsigned asked, int page_status)
+	unsigned seen, int page_status)
 {
 	struct image_map *v = f->image;
 	const struct image_entry *e;
@@ -117,7 +117,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 		trace_found(req, root, path, "in the cache");
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
-	if (r.varies && (asked & COND_ACCEPT_ENCODING))
+	if (r.varies && (seen & COND_ACCEPT_ENCODING))
 		r.coding = choose(f, req, e, page_status);
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
@@ -134,7 +134,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	r.mtime = e->mtime;
 	s = v->segments[b->segment];
 	body_memory(&req->reply.body, s->bytes + b->at, b->n, &s->ref);
-	reply(req, &r, path, asked, page_status);
+	reply(req, &r, path, seen, page_status);
 	return true;
 }
 
@@ -179,7 +179,7 @@ static void try_name(struct file_reply *a)
 		return;
 	}
 	body_close(&a->req->reply.body);
-	if (reply_cached(a->files, a->req, a->root, a->name, a->asked, a->page_status))
+	if (reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
 		return;
 	reply_disk(a);
 }
@@ -252,7 +252,7 @@ static bool is_dir(const struct file_reply *a)
 /* Takes the next index file of a directory that may be shown. False: there is no other. */
 static bool next_index(struct file_reply *a)
 {
-	const struct location *location = a->place;
+	const struct location *location = a->of_path;
 
 	while (a->next < location->nindex && path_hidden_name(location->index[a->next]))
 		a->next++;
@@ -265,7 +265,7 @@ static bool next_index(struct file_reply *a)
 /* How many names may stand for a path that leaves its extension out. */
 static unsigned extensions(const struct file_reply *a)
 {
-	return a->own ? a->place->nextensions : 0;
+	return a->own ? a->of_path->nextensions : 0;
 }
 
 /*
@@ -282,8 +282,8 @@ static bool next_file(struct file_reply *a)
 	if (a->next == self)
 		a->name = a->path;
 	else
-		a->name = arena_join(
-			&a->req->arena, a->path, a->place->extensions[a->next - (a->next > self)]);
+		a->name = arena_join(&a->req->arena, a->path,
+			a->of_path->extensions[a->next - (a->next > self)]);
 	a->next++;
 	return true;
 }
@@ -307,7 +307,7 @@ static void next_name(struct file_reply *a)
 	bool any = is_dir(a) ? next_index(a) : next_file(a);
 
 	if (a->own)
-		settle(a, any ? site_location_of_file(req->site, a->place, a->name) : a->place);
+		settle(a, any ? site_location_of_file(req->site, a->of_path, a->name) : a->of_path);
 	if (any)
 		try_name(a);
 	else if (is_dir(a))
@@ -332,7 +332,7 @@ static void missing(struct file_reply *a, bool dir)
 }
 
 /* path_parse() makes no other; a handler's own name might be one. */
-static bool canonical(struct slice path)
+static bool is_canonical(struct slice path)
 {
 	if (path.n == 0 || path.p[0] != '/' || memchr(path.p, '\0', path.n) != NULL)
 		return false;
@@ -429,10 +429,10 @@ static void reply_slowly(
 	a->tree = tree;
 	a->own = own;
 	a->sandboxed = req->sandboxed;
-	a->asked = reply_conditional_asked(req);
+	a->seen = reply_conditional_seen(req);
 	a->missing = missing;
 	a->path = name;
-	a->place = req->location;
+	a->of_path = req->location;
 	look_in(a, site_location(req->site, name));
 	if (tree == H2D_UPLOAD_DIR) {
 		a->path = arena_join(&req->arena, req->site->uploads, name);
@@ -464,14 +464,13 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 		return;
 	}
 	if (own && req->location->nextensions == 0) {
-		if (reply_cached(
-			    f, req, req->location->root, name, reply_conditional_asked(req), 0))
+		if (reply_cached(f, req, req->location->root, name, reply_conditional_seen(req), 0))
 			return;
 	} else if (own && req->location->extensions_redirect && redirect_extension(req, name)) {
 		return;
 	}
 	/* Only names in canonical form are in an image; the disk would take others. */
-	if (!canonical(name) ||
+	if (!is_canonical(name) ||
 		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/')))
 		reply_conditional_error(req, 404);
 	else
@@ -483,7 +482,7 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	struct files *f = req->env->files;
 	struct file_reply *a = arena_zalloc(&req->arena, sizeof(*a));
 
-	if (a == NULL || f == NULL || f->nroots == 0 || !canonical(file)) {
+	if (a == NULL || f == NULL || f->nroots == 0 || !is_canonical(file)) {
 		body_close(&req->reply.body);
 		reply_own_page(req, status);
 		return;
@@ -492,9 +491,9 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	a->files = f;
 	a->tree = H2D_DOCUMENT_ROOT;
 	a->path = a->name = file;
-	a->place = req->location;
+	a->of_path = req->location;
 	look_in(a, &req->site->all);
-	a->asked = reply_conditional_asked(req) & COND_ACCEPT_ENCODING;
+	a->seen = reply_conditional_seen(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
 	a->missing = missing;
 	try_name(a);

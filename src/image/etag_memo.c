@@ -15,11 +15,11 @@ struct entry {
 	char text[ETAG_CONTENT_LEN];
 	struct file_id id;
 	int64_t hashed_ns;
-	uint64_t asked; /* atomic; of etag_memo.asked, when it was asked for last; 0: it is free */
+	uint64_t used; /* atomic; of etag_memo.used, when it was asked for last; 0: it is free */
 };
 
 struct etag_memo {
-	uint64_t asked; /* atomic */
+	uint64_t used; /* atomic */
 	struct entry sets[ETAG_MEMO_SETS][ETAG_MEMO_WAYS];
 };
 
@@ -57,7 +57,7 @@ static unsigned set_of(const struct file_id *id)
 
 static bool is_file(const struct entry *e, const struct file_id *id)
 {
-	return e->asked != 0 && e->id.dev == id->dev && e->id.ino == id->ino;
+	return e->used != 0 && e->id.dev == id->dev && e->id.ino == id->ino;
 }
 
 /* False: it is being written. */
@@ -98,7 +98,7 @@ static bool is_tag(const char text[ETAG_CONTENT_LEN])
 
 static uint64_t ask(struct etag_memo *m)
 {
-	return __atomic_add_fetch(&m->asked, 1, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&m->used, 1, __ATOMIC_RELAXED);
 }
 
 bool etag_memo_get(struct etag_memo *m, const struct file_id *id, struct etag *e)
@@ -107,7 +107,7 @@ bool etag_memo_get(struct etag_memo *m, const struct file_id *id, struct etag *e
 
 	if (there == NULL || !copy.known || !file_id_eq(&copy.id, id) || !is_tag(copy.text))
 		return false;
-	__atomic_store_n(&there->asked, ask(m), __ATOMIC_RELAXED);
+	__atomic_store_n(&there->used, ask(m), __ATOMIC_RELAXED);
 	memcpy(e->text, copy.text, ETAG_CONTENT_LEN);
 	e->n = ETAG_CONTENT_LEN;
 	return true;
@@ -133,7 +133,7 @@ static struct entry *place_for(struct etag_memo *m, const struct file_id *id)
 	struct entry *there = find(m, id, &e);
 
 	for (unsigned i = 0; i < ETAG_MEMO_WAYS; i++)
-		if (set[i].writes % 2 == 0 && (oldest == NULL || set[i].asked < oldest->asked))
+		if (set[i].writes % 2 == 0 && (oldest == NULL || set[i].used < oldest->used))
 			oldest = &set[i];
 	return there != NULL ? there : oldest;
 }
@@ -185,6 +185,6 @@ void etag_memo_put(struct etag_memo *m, const struct file_id *id, const struct e
 	e->id = *id;
 	e->hashed_ns = wall_ns;
 	memcpy(e->text, etag->text, ETAG_CONTENT_LEN);
-	__atomic_store_n(&e->asked, ask(m), __ATOMIC_RELAXED);
+	__atomic_store_n(&e->used, ask(m), __ATOMIC_RELAXED);
 	end_write(e);
 }

@@ -73,7 +73,7 @@ static bool is_due(const struct segment_map *s, uint64_t now_ms)
 	return s->last != NULL && !s->copying && now_ms - s->orphan_ms >= ORPHAN_MS;
 }
 
-static bool question(struct segment_map *s)
+static bool begin_asking(struct segment_map *s)
 {
 	uint64_t npages = (s->size + MAPPING_PAGE - 1) / MAPPING_PAGE;
 
@@ -95,7 +95,7 @@ struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms)
 		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
 
 		if (is_due(s, now_ms))
-			any |= question(s);
+			any |= begin_asking(s);
 	}
 	return any ? &lender : NULL;
 }

@@ -140,7 +140,7 @@ static bool readable(const struct tree_watch *w, const struct tree_dir *dir)
  * IN_ATTRIB of a directory is mostly its time stamps (rsync and tar set them last of all); what
  * below it may be served depends on its mode alone.
  */
-static bool access_changed(struct tree_watch *w, struct tree_dir *dir)
+static bool look_at_access(struct tree_watch *w, struct tree_dir *dir)
 {
 	bool was = dir->readable;
 
@@ -154,7 +154,7 @@ static void on_dir_event(struct tree_watch *w, struct tree_dir *dir, const struc
 
 	if (ev->mask & WENT && child != NULL)
 		tree_map_drop(&w->map, child);
-	else if (ev->mask & IN_ATTRIB && child != NULL && !access_changed(w, child))
+	else if (ev->mask & IN_ATTRIB && child != NULL && !look_at_access(w, child))
 		return;
 	tell_of(w, TREE_DIR, dir, ev->name);
 }
@@ -167,7 +167,7 @@ static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 	if (dir->parent == NULL) {
 		root_event(w, dir->root, gone);
 	} else if (!gone) {
-		if (access_changed(w, dir))
+		if (look_at_access(w, dir))
 			tell_of(w, TREE_DIR, dir, NULL);
 	} else if (!(mask & IN_MOVE_SELF) || dir->parent->mark == NULL) {
 		/* A move was told by the parent, and the name may be the new one by now. */

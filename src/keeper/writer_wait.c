@@ -67,7 +67,7 @@ static struct writer_thread *new_thread(void)
 }
 
 /* Whether t came back within ms. */
-static bool came_back(struct writer_thread *t, unsigned ms)
+static bool wait_for(struct writer_thread *t, unsigned ms)
 {
 	struct timespec until;
 	int rc;
@@ -105,7 +105,7 @@ int writer_wait(struct writer_wait *w, int fd, const struct file_id *id)
 	t->file_id = *id;
 	__atomic_store_n(&t->state, WAITS, __ATOMIC_RELEASE);
 	sem_post(&t->go);
-	if (came_back(t, w->ms))
+	if (wait_for(t, w->ms))
 		return t->result;
 	pthread_detach(t->id);
 	w->thread = NULL;

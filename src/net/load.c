@@ -68,7 +68,7 @@ static uint32_t clamp(uint32_t n, uint32_t max)
 }
 
 /* Connections that were sent here since the last look; *recent: in the time that counts. */
-static uint32_t note(struct load_view *v, uint32_t assigned, uint32_t *recent)
+static uint32_t note(struct load_seen *v, uint32_t assigned, uint32_t *recent)
 {
 	uint32_t *oldest = &v->assigned[v->looks % LOAD_LOOKS];
 	uint32_t last = v->assigned[(v->looks + LOAD_LOOKS - 1) % LOAD_LOOKS];
@@ -79,7 +79,7 @@ static uint32_t note(struct load_view *v, uint32_t assigned, uint32_t *recent)
 	return assigned - last;
 }
 
-uint32_t load_look(const struct load_slot *s, struct load_view *v, uint32_t live, uint32_t came,
+uint32_t load_look(const struct load_slot *s, struct load_seen *v, uint32_t live, uint32_t came,
 	uint32_t queued)
 {
 	uint32_t assigned = LOAD(s->assigned), visible = came + queued, fresh, recent;
@@ -96,7 +96,7 @@ uint32_t load_look(const struct load_slot *s, struct load_view *v, uint32_t live
 	return live + queued + v->half_open;
 }
 
-void load_set(struct load_slot *s, const struct load_view *v, uint32_t load)
+void load_set(struct load_slot *s, const struct load_seen *v, uint32_t load)
 {
 	STORE(s->settled, v->assigned[(v->looks - 1) % LOAD_LOOKS] - load);
 }

@@ -33,7 +33,7 @@ int load_open(struct load *l);
 void load_close(struct load *l);
 
 /* A worker's knowledge of its slot when it looked last. */
-struct load_view {
+struct load_seen {
 	bool begun; /* it has looked */
 	uint32_t looks;
 	uint32_t assigned[LOAD_LOOKS]; /* at the last looks; a ring */
@@ -46,11 +46,11 @@ struct load_view {
  * it has accepted in all; queued: on its listening sockets; to be counted before the call. What was
  * sent here and is not to be seen LOAD_LOOKS later is not counted any more.
  */
-uint32_t load_look(const struct load_slot *s, struct load_view *v, uint32_t live, uint32_t came,
+uint32_t load_look(const struct load_slot *s, struct load_seen *v, uint32_t live, uint32_t came,
 	uint32_t queued);
 
 /* As it was found by that look. */
-void load_set(struct load_slot *s, const struct load_view *v, uint32_t load);
+void load_set(struct load_slot *s, const struct load_seen *v, uint32_t load);
 
 /* In the master, when another generation's workers begin to write: no load. */
 void load_clear(struct load_slot *s);

@@ -36,11 +36,11 @@ static const char *reason(void)
 }
 
 /* Called for an encrypted PEM block: remembers that it was, and gives up. */
-static int no_password(char *buf, int size, int rwflag, void *asked)
+static int no_password(char *buf, int size, int rwflag, void *prompted)
 {
 	(void)buf, (void)size, (void)rwflag;
-	if (asked != NULL)
-		*(bool *)asked = true;
+	if (prompted != NULL)
+		*(bool *)prompted = true;
 	return -1;
 }
 
@@ -71,14 +71,14 @@ static ssize_t read_text(const char *file, char *buf, size_t size)
 	return (ssize_t)n;
 }
 
-static EVP_PKEY *parse_key(const char *text, size_t n, bool *asked)
+static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)
 {
 	BIO *bio = BIO_new_mem_buf(text, (int)n);
 	EVP_PKEY *key = NULL;
 
 	tls_memory_wipe(true);
 	if (bio != NULL)
-		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, asked);
+		key = PEM_read_bio_PrivateKey(bio, NULL, no_password, prompted);
 	tls_memory_wipe(false);
 	BIO_free(bio);
 	return key;
@@ -89,15 +89,15 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 {
 	char text[KEY_TEXT_MAX];
 	ssize_t n = read_text(file, text, sizeof(text));
-	bool asked = false;
-	EVP_PKEY *key = n >= 0 ? parse_key(text, (size_t)n, &asked) : NULL;
+	bool prompted = false;
+	EVP_PKEY *key = n >= 0 ? parse_key(text, (size_t)n, &prompted) : NULL;
 
 	explicit_bzero(text, sizeof(text));
 	if (key == NULL)
 		snprintf(fault->text, sizeof(fault->text), "certificate-key %s: %s", file,
-			n < 0   ? strerror((int)-n)
-			: asked ? "protected by a password, which nobody is here to type"
-				: reason());
+			n < 0      ? strerror((int)-n)
+			: prompted ? "protected by a password, which nobody is here to type"
+				   : reason());
 	return key;
 }
 

@@ -264,7 +264,7 @@ static int check_start(struct auth_check *c)
 	c->job.work = check_work;
 	c->job.done = check_done;
 	c->job.class = JOB_PASSWORD;
-	c->job.place = NULL;
+	c->job.volume = NULL;
 	c->asked_ns = file_id_ns(clock_wall());
 	return submit(c);
 }
@@ -348,7 +348,7 @@ static int look_start(struct auth_check *c)
 	c->job.work = look_work;
 	c->job.done = look_done;
 	c->job.class = JOB_FILE;
-	c->job.place = c->question.file;
+	c->job.volume = c->question.file;
 	c->looking = submit(c) == 0;
 	return c->looking ? 0 : -1;
 }

@@ -46,10 +46,10 @@ static void look(struct timer *t)
 	struct worker *w = LIST_ENTRY(t, struct worker, load.timer);
 	uint32_t queued = count_queued(w);
 	uint32_t load = load_look(
-		w->args->load, &w->load.view, sessions_load(&w->sessions), w->load.came, queued);
+		w->args->load, &w->load.seen, sessions_load(&w->sessions), w->load.came, queued);
 
 	if (writes(w))
-		load_set(w->args->load, &w->load.view, load);
+		load_set(w->args->load, &w->load.seen, load);
 	show(w, writes(w) ? load_of(w->args->load) : 0);
 	timer_arm(&w->loop.wheel, t, clock_ms() + LOAD_LOOK_MS);
 }

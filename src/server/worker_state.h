@@ -33,7 +33,7 @@ struct worker_full {
 /* worker_load's own. */
 struct worker_load {
 	struct timer timer;
-	struct load_view view;
+	struct load_seen seen;
 	uint32_t came; /* connections accepted from sockets of this worker's slot */
 	uint32_t live; /* open connections when one came or went last */
 	uint32_t shown;

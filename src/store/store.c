@@ -179,7 +179,7 @@ static struct store *new_store(
 	s->root = s->disk->trees[req->site->root].root;
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
-	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .place = s->tree };
+	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
 	s->work.at.fd = s->work.at.lock = s->work.quota.fd = -1;
 	s->work.job = &s->job;
 	COUNT(uploads_live, 1);

@@ -121,7 +121,7 @@ static void begin(struct files *f, const struct sites *sites, const struct site 
 	s->expires = expires(f, sites, site);
 	s->quota = (struct store_quota){ .fd = -1, .max = site->upload_quota };
 	s->job.class = JOB_STORE;
-	s->job.place = s->root;
+	s->job.volume = s->root;
 	s->job.work = work;
 	s->job.done = done;
 	under_way++;

@@ -28,7 +28,7 @@ struct asker {
 
 static struct loop loop;
 static struct offload *offload;
-static struct auth_queue *desk;
+static struct auth_queue *queue;
 static struct accounts *accounts;
 static struct auth auth;
 static char file[40];
@@ -81,8 +81,8 @@ static void setup(void)
 	write_file("anna", "secret");
 	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 4);
-	desk = auth_queue_new(&loop, offload);
-	ck_assert_ptr_nonnull(desk);
+	queue = auth_queue_new(&loop, offload);
+	ck_assert_ptr_nonnull(queue);
 	accounts = accounts_new(ASKERS * 2);
 	ck_assert_ptr_nonnull(accounts);
 	auth = (struct auth){ .file = file };
@@ -97,7 +97,7 @@ static void setup(void)
 static void teardown(void)
 {
 	offload_free(&offload);
-	auth_queue_free(&desk);
+	auth_queue_free(&queue);
 	accounts_free(&accounts);
 	loop_fini(&loop);
 	unlink(file);
@@ -118,7 +118,7 @@ static enum auth_verdict ask(struct asker *a, const char *user, const char *pass
 	who.user = slice_of(who.bytes, strlen(user));
 	who.password = slice_of(who.bytes + strlen(user) + 1, strlen(password));
 	account = account_open(accounts, &from);
-	v = auth_ask(desk, &auth, &who, account, &a->wait);
+	v = auth_ask(queue, &auth, &who, account, &a->wait);
 	account_close(&account);
 	return v;
 }
@@ -440,7 +440,7 @@ START_TEST(the_end)
 	ck_assert_int_eq(ask(&askers[0], "anna", "secret"), AUTH_LATER);
 	auth_forget(&askers[0].wait);
 	offload_free(&offload);
-	auth_queue_free(&desk);
+	auth_queue_free(&queue);
 	ck_assert_int_eq(askers[0].told, 0);
 }
 END_TEST

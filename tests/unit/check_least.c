@@ -193,7 +193,7 @@ START_TEST(many_at_once)
 END_TEST
 
 /* What a worker finds at a look, and what the load is then. */
-static void look(struct load_slot *s, struct load_view *v, uint32_t live, uint32_t came,
+static void look(struct load_slot *s, struct load_seen *v, uint32_t live, uint32_t came,
 	uint32_t queued, uint32_t wanted)
 {
 	load_set(s, v, load_look(s, v, live, came, queued));
@@ -203,7 +203,7 @@ static void look(struct load_slot *s, struct load_view *v, uint32_t live, uint32
 START_TEST(reckoning)
 {
 	struct load_slot s = { .assigned = 1000 }; /* of others, before its time */
-	struct load_view v = { 0 };
+	struct load_seen v = { 0 };
 
 	look(&s, &v, 0, 0, 0, 0);
 	s.assigned += 5; /* three are accepted, one is queued, one is half open */
@@ -228,7 +228,7 @@ END_TEST
 START_TEST(a_flood_is_forgotten)
 {
 	struct load_slot s = { .assigned = UINT32_MAX - 300, .settled = UINT32_MAX - 300 };
-	struct load_view v = { 0 };
+	struct load_seen v = { 0 };
 
 	look(&s, &v, 2, 2, 1, 3);
 	for (uint32_t i = 1; i <= 2 * LOAD_LOOKS; i++) {

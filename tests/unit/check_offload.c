@@ -369,23 +369,23 @@ START_TEST(nobody_wants_it)
 }
 END_TEST
 
-/* A place that hangs has its threads for ever, and no others: its further jobs alone wait. */
+/* A volume that hangs has its threads for ever, and no others: its further jobs alone wait. */
 START_TEST(a_place_that_hangs)
 {
 	static const enum job_class classes[] = { JOB_LISTING, JOB_REMOTE, JOB_FILE, JOB_LOOKUP };
 	static const int threads[] = { 1, 2, 3, 3 };
-	int place[JOB_CLASSES], held = 0, n = 0;
+	int volume[JOB_CLASSES], held = 0, n = 0;
 
 	make(work_held, done);
 	for (int c = 0; c < 4; c++) {
 		for (int i = 0; i < 10; i++, n++) {
-			items[n].job.place = &place[0];
+			items[n].job.volume = &volume[0];
 			hold(n, classes[c], NULL);
 		}
 		/* Others have their turn although every one of its threads is taken. */
 		for (int k = 1; k < JOB_CLASSES; k++, n++) {
 			items[n].job.work = work;
-			items[n].job.place = &place[k];
+			items[n].job.volume = &volume[k];
 			hold(n, classes[c], NULL);
 		}
 		turn_until((c + 1) * (JOB_CLASSES - 1));
@@ -397,14 +397,14 @@ START_TEST(a_place_that_hangs)
 	ck_assert_int_le(count_threads(), 1 + THREADS + held);
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_late), held);
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_queued), 40 - held);
-	/* What was put aside goes on when the first is back, in its place. */
+	/* What was put aside goes on when the first is back, in its volume. */
 	for (int i = 0; i < 40; i++)
 		sem_post(&leave);
 	turn_until(n);
 }
 END_TEST
 
-/* Work without a place may last: as much of it is done at a time as before. */
+/* Work without a volume may last: as much of it is done at a time as before. */
 START_TEST(what_works_is_not_late)
 {
 	make(work_held, done);
@@ -424,11 +424,11 @@ END_TEST
 /* It is late, its owner is gone, and it comes back: nothing is left of it. */
 START_TEST(late_and_unwanted)
 {
-	int place;
+	int volume;
 
 	make(work_held, done);
 	for (int i = 0; i < 3; i++) {
-		items[i].job.place = &place;
+		items[i].job.volume = &volume;
 		hold(i, JOB_LISTING, NULL);
 	}
 	sem_wait(&entered);
