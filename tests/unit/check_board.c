@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,6 +175,7 @@ static int in_child(void (*fn)(struct board_slot *own, struct board_slot *other)
 static void write_own(struct board_slot *own, struct board_slot *other)
 {
 	own->counters.requests = 1 + other->counters.requests;
+	board_conns_of(board, own)->live = 1 + board_conns_of(board, other)->live;
 }
 
 static void write_other(struct board_slot *own, struct board_slot *other)
@@ -182,6 +184,34 @@ static void write_other(struct board_slot *own, struct board_slot *other)
 	other->counters.requests = 1;
 }
 
+static void write_table_of_other(struct board_slot *own, struct board_slot *other)
+{
+	(void)own;
+	board_conns_of(board, other)->live = 1;
+}
+
+static blkcnt_t memory(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(board->head.fds[0], &st), 0);
+	return st.st_blocks * 512;
+}
+
+/* Tables of connections take none before they are written or read. */
+START_TEST(memory_of_a_slot)
+{
+	blkcnt_t before = memory();
+
+	ck_assert_ptr_nonnull(board_take(board, 0, 1));
+	/* Huge pages, where the system gives them, are still few. */
+	ck_assert_int_lt(memory() - before, (blkcnt_t)sizeof(board->conns) / 4);
+	for (unsigned i = 0; i < BOARD_SLOTS; i++)
+		board_conns_begin(&board->conns[i]);
+	ck_assert_int_gt(memory() - before, (blkcnt_t)(BOARD_SLOTS * 4096));
+}
+END_TEST
+
 START_TEST(protection)
 {
 	struct board_slot *own = board_take(board, 0, 1), *other = board_take(board, 1, 1);
@@ -189,6 +219,9 @@ START_TEST(protection)
 
 	ck_assert_int_eq(in_child(write_own, own, other), 0);
 	ck_assert_int_eq(own->counters.requests, 1);
+	ck_assert_uint_eq(board_conns_of(board, own)->live, 1);
+	status = in_child(write_table_of_other, own, other);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	status = in_child(write_other, own, other);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	status = in_child(write_other, NULL, other);
@@ -243,6 +276,7 @@ static TCase *tests(void)
 	tcase_add_test(t, next);
 	tcase_add_test(t, totals_outlive);
 	tcase_add_test(t, retired_meanwhile);
+	tcase_add_test(t, memory_of_a_slot);
 	tcase_add_test(t, protection);
 	tcase_add_test(t, protection_is_for_good);
 	return t;
