@@ -113,7 +113,7 @@ static unsigned leave(const struct disk_file *f)
 
 static void keep_what_has_a_place(struct disk_file *f)
 {
-	if (f->fd < 0 || f->place.held)
+	if (f->fd < 0 || place_is_held(&f->place))
 		return;
 	close(f->fd);
 	f->fd = -1;

@@ -166,7 +166,7 @@ bool disk_file_regain(struct disk_file *f)
 {
 	if (f->fd >= 0)
 		return true;
-	if (f->place.waits)
+	if (f->place.state == PLACE_WAITS)
 		return false;
-	return (f->place.held || disk_file_take_place(f, regained)) && reopen(f);
+	return (place_is_held(&f->place) || disk_file_take_place(f, regained)) && reopen(f);
 }

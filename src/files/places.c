@@ -9,11 +9,22 @@
 /* The bound that keeps a place from being held. */
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
-enum {
-	UPLOADS_LEAVE = 4, /* a place in so many is for responses alone */
-	ENDS_LEAST = 32,   /* uploads that may end in a second, at least */
-	ENDS_PART = 32,    /* and one more for so many places */
+enum { UPLOADS_LEAVE = 4 }; /* a place in so many is for responses alone */
+
+const struct states place_states = {
+	.of = "place",
+	.n = PLACE_STATES,
+	.rows = {
+#define PLACE_STATE(name, next, help) { #name, next },
+#include "files/place_state.def"
+	},
 };
+
+static void place_go(struct place *p, enum place_state state)
+{
+	STATES_STEP(&place_states, p->state, state);
+	p->state = state;
+}
 
 unsigned places_held(const struct places *all)
 {
@@ -61,7 +72,7 @@ static void hold(struct places *all, struct place *p)
 	budget_take(budget_of(all, p), p->account, 1);
 	bound(all);
 	p->share->held++;
-	p->held = true;
+	place_go(p, PLACE_HELD);
 	p->promised = false;
 	if (!p->upload || p->account == NULL)
 		return;
@@ -87,7 +98,8 @@ static void free_place(struct places *all, struct place *p)
 	if (p->upload && account != NULL)
 		list_remove(&p->mine);
 	all->coming -= p->coming;
-	p->held = p->coming = false;
+	place_go(p, PLACE_FREE);
+	p->coming = false;
 	p->account = NULL;
 	budget_give(budget_of(all, p), account, 1);
 	bound(all);
@@ -98,37 +110,37 @@ static void free_place(struct places *all, struct place *p)
 
 void places_keep(struct place *p)
 {
-	if (!p->lent)
+	if (!place_is_lent(p))
 		return;
-	p->lent = p->rests = false;
+	place_go(p, PLACE_HELD);
 	list_remove(&p->node);
 	list_remove(&p->mine);
 }
 
 void places_lend(struct places *all, struct place *p)
 {
-	H2D_ASSERT(p->held && p->share != NULL && p->back != NULL);
-	if (p->lent)
+	H2D_ASSERT(p->share != NULL && p->back != NULL);
+	if (place_is_lent(p))
 		places_keep(p);
 	else
 		wake(all);
-	p->lent = true;
+	place_go(p, PLACE_LENT);
 	list_append(&p->share->lent, &p->node);
 	list_append(&client_of(all, p->account)->lent, &p->mine);
 }
 
 void places_rest(struct places *all, struct place *p)
 {
-	if (!p->lent || p->rests)
+	if (p->state != PLACE_LENT)
 		return;
-	p->rests = true;
+	place_go(p, PLACE_RESTS);
 	if (!list_empty(&p->share->line))
 		wake(all);
 }
 
 void places_drop(struct places *all, struct place *p)
 {
-	H2D_ASSERT(p->held && p->share != NULL);
+	H2D_ASSERT(p->share != NULL);
 	p->share->held--;
 	p->share = NULL;
 	free_place(all, p);
@@ -152,7 +164,7 @@ static struct place *resting(const struct place_share *s)
 	LIST_FOREACH(node, &s->lent) {
 		struct place *p = LIST_ENTRY(node, struct place, node);
 
-		if (p->rests)
+		if (p->state == PLACE_RESTS)
 			return p;
 	}
 	return NULL;
@@ -207,7 +219,7 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 	else if (!p->upload)
 		found = first_lent(client_of(all, p->account));
 	/* A place that waits was told of already. */
-	if (full != CONNECTION && !p->waits)
+	if (full != CONNECTION && p->state != PLACE_WAITS)
 		tell(all, whose);
 	p->promised = found != NULL;
 	return found != NULL && take_back(all, found);
@@ -227,7 +239,7 @@ static void join(struct places *all, struct place *p)
 {
 	struct place_share *s = p->share;
 
-	p->waits = true;
+	place_go(p, PLACE_WAITS);
 	if (p->account != NULL)
 		account_hold(p->account);
 	if (list_empty(&s->line)) {
@@ -244,7 +256,7 @@ static void quit(struct place *p)
 	struct place_share *s = p->share;
 	struct account *account = p->account;
 
-	p->waits = p->promised = false;
+	p->promised = false;
 	list_remove(&p->node);
 	if (list_empty(&s->line)) {
 		list_remove(&s->node);
@@ -330,7 +342,7 @@ static void take_turns(struct task *t)
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	H2D_ASSERT(!p->held && !p->waits);
+	H2D_ASSERT(p->state == PLACE_FREE);
 	p->share = share != NULL ? share : &all->alone;
 	p->account = account;
 	if (list_empty(&p->share->line) && what_is_full(all, p) == NOTHING) {
@@ -345,8 +357,7 @@ bool places_try(
 bool places_take(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	if (places_try(all, share, account, p))
-		return true;
+	H2D_ASSERT(p->state == PLACE_FREE);
 	p->share = share != NULL ? share : &all->alone;
 	p->account = account;
 	if (list_empty(&p->share->line) && look_for_room(all, p, false) == NOTHING) {
@@ -362,9 +373,11 @@ void places_leave(struct places *all, struct place *p)
 	struct place_share *s = p->share;
 
 	places_keep(p);
-	if (p->waits)
+	if (p->state == PLACE_WAITS) {
 		quit(p);
-	if (p->held && s != NULL) {
+		place_go(p, PLACE_FREE);
+	}
+	if (place_is_held(p) && s != NULL) {
 		s->held--;
 		wake(all);
 	}
@@ -373,85 +386,8 @@ void places_leave(struct places *all, struct place *p)
 
 void places_give(struct places *all, struct place *p)
 {
-	if (p->held)
+	if (place_is_held(p))
 		free_place(all, p);
-}
-
-/* --- uploads that end for others -------------------------------------------------------------- */
-
-/* Connections of the client that wait to upload, up to max. */
-static unsigned wait_to_upload(const struct account_part *client, unsigned max)
-{
-	unsigned n = 0;
-
-	LIST_FOREACH(node, &client->line) {
-		const struct place_share *s = LIST_ENTRY(node, struct place_share, node);
-
-		if (n == max)
-			break;
-		n += LIST_ENTRY(s->line.next, struct place, node)->upload;
-	}
-	return n;
-}
-
-static uint64_t rate(struct place *p)
-{
-	uint64_t ms = clock_ms() - p->since_ms, came;
-
-	if (ms < PLACES_UPLOAD_MS)
-		return PLACES_BUSY;
-	came = p->came(p);
-	return came != PLACES_BUSY ? came * 1000 / ms : PLACES_BUSY;
-}
-
-/* The slowest upload of the accounts that hold most; NULL: none of theirs may end now. */
-static struct place *slowest(struct places *all)
-{
-	const struct account *most = budget_most(&all->uploads);
-	struct place *found = NULL;
-	uint64_t least = PLACES_BUSY;
-
-	LIST_FOREACH(node, &all->uploads.holders) {
-		const struct account_part *part = LIST_ENTRY(node, struct account_part, node);
-
-		if (part->held < most->parts[ACCOUNT_UPLOADS].held)
-			continue;
-		LIST_FOREACH(upload, &part->lent) {
-			struct place *p = LIST_ENTRY(upload, struct place, mine);
-			uint64_t r = rate(p);
-
-			if (r < least) {
-				least = r;
-				found = p;
-			}
-		}
-	}
-	return found;
-}
-
-static void end_slowest(struct places *all)
-{
-	struct place *p = slowest(all);
-
-	if (p == NULL)
-		return;
-	COUNT(limit_files, 1);
-	log_peer(LEVEL_INFO, "client %s: an upload of %llu bytes in %llu s ends, as others wait",
-		ADDR_HOST(&p->account->client), (unsigned long long)p->came(p),
-		(unsigned long long)(clock_ms() - p->since_ms) / 1000);
-	p->back(p);
-}
-
-void places_look(struct places *all)
-{
-	unsigned max = ENDS_LEAST + all->max / ENDS_PART, n = 0;
-
-	LIST_FOREACH(node, &all->poor)
-		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), max - n);
-	LIST_FOREACH(node, &all->clients)
-		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), max - n);
-	for (; n > 0; n--)
-		end_slowest(all);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

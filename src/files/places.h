@@ -9,6 +9,7 @@
 #ifndef H2D_FILES_PLACES_H
 #define H2D_FILES_PLACES_H
 
+#include "base/states.h"
 #include "event/loop.h"
 #include "request/budget.h"
 
@@ -41,17 +42,23 @@ struct places {
 	struct task turns;
 };
 
+enum place_state {
+#define PLACE_STATE(name, next, help) PLACE_##name,
+#include "files/place_state.def"
+	PLACE_STATES
+};
+extern const struct states place_states;
+
 struct place {
+	enum place_state state;
 	struct place_share *share; /* NULL: no connection has it any more */
 	struct account *account;   /* NULL: it is held for nobody */
 	bool upload;               /* set before it is taken; never lent, but see places_look() */
-	bool held, waits, lent;
-	bool promised;     /* it waits, and one that was taken back is to be its own */
-	bool coming;       /* it was taken back, and its file is being closed */
-	bool rests;        /* lent, and its peer takes nothing now */
-	struct list node;  /* in its share's line, or among those that it has lent */
-	struct list mine;  /* lent, or an upload's: in the list of its account's part */
-	uint64_t since_ms; /* of an upload: when it got its place */
+	bool promised;             /* one that was taken back is to be its own */
+	bool coming;               /* it was taken back, and its file is being closed */
+	struct list node;          /* in its share's line, or among those that it has lent */
+	struct list mine;          /* lent, or an upload's: in the list of its account's part */
+	uint64_t since_ms;         /* of an upload: when it got its place */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
 	/* The place is needed elsewhere. An upload ends; of a lent place the file is closed (true),
 	 * or will be, and places_drop() comes (false). */
@@ -61,6 +68,16 @@ struct place {
 };
 
 #define PLACES_BUSY UINT64_MAX
+
+static inline bool place_is_held(const struct place *p)
+{
+	return p->state >= PLACE_HELD;
+}
+
+static inline bool place_is_lent(const struct place *p)
+{
+	return p->state >= PLACE_LENT;
+}
 
 void places_init(struct places *all, struct loop *loop);
 /* Asserts that no place is held. */

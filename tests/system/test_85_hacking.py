@@ -105,6 +105,7 @@ STATES = {
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"body": ("req_body_go", "request/req_body_state.def", "REQ_BODY"),
 	"password": ("turn_go", "request/auth_turn_state.def", "AUTH_TURN"),
+	"place": ("place_go", "files/place_state.def", "PLACE"),
 	"upload": ("store_go", "store/store_state.def", "STORE"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),
 	"h1": ("h1_go", "proto/h1_state.def", "H1"),

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "files/places.h"
+#include "states_unit.h"
 #include "unit.h"
 
 enum { CONNS = 6, FILES = 40 };
@@ -19,7 +20,7 @@ static bool late;                            /* their files are closed by a thre
 
 static void granted(struct place *p)
 {
-	ck_assert(p->held && !p->waits);
+	ck_assert_int_eq(p->state, PLACE_HELD);
 	held[(p - &files[0][0]) / FILES]++;
 }
 
@@ -55,7 +56,7 @@ static void ask(unsigned conn, unsigned n)
 
 static void end(unsigned conn, unsigned k)
 {
-	held[conn] -= files[conn][k].held;
+	held[conn] -= place_is_held(&files[conn][k]);
 	places_leave(&all, &files[conn][k]);
 	places_give(&all, &files[conn][k]);
 }
@@ -94,7 +95,8 @@ START_TEST(one_connection)
 		end(0, k);
 	turn();
 	ck_assert_uint_eq(held[0], PLACES_SHARE);
-	ck_assert(files[0][PLACES_SHARE + 9].held && files[0][PLACES_SHARE + 10].waits);
+	ck_assert(place_is_held(&files[0][PLACES_SHARE + 9]) &&
+		  files[0][PLACES_SHARE + 10].state == PLACE_WAITS);
 }
 END_TEST
 
@@ -147,7 +149,8 @@ START_TEST(rests)
 	turn();
 	ck_assert_uint_eq(backs, 1);
 	ck_assert_uint_eq(order[0], 5);
-	ck_assert(files[0][PLACES_SHARE].held && files[0][PLACES_SHARE + 1].waits);
+	ck_assert(place_is_held(&files[0][PLACES_SHARE]) &&
+		  files[0][PLACES_SHARE + 1].state == PLACE_WAITS);
 	places_rest(&all, &files[0][7]);
 	places_keep(&files[0][7]); /* a thread has it */
 	turn();
@@ -182,19 +185,19 @@ START_TEST(later)
 	take(0, accounts[0], 4);
 	lend(0, 0, 4);
 	take(1, accounts[1], 1);
-	ck_assert(backs == 1 && files[1][0].waits);
+	ck_assert(backs == 1 && files[1][0].state == PLACE_WAITS);
 	turn();
 	ck_assert_uint_eq(backs, 1);
 	held[0]--;
 	places_drop(&all, &files[0][0]);
 	turn();
-	ck_assert(files[1][0].held && held[1] == 1);
+	ck_assert(place_is_held(&files[1][0]) && held[1] == 1);
 	take(2, accounts[2], 1);
 	ck_assert_uint_eq(backs, 2);
 	/* Its connection ends meanwhile. */
 	end(0, 1);
 	turn();
-	ck_assert(files[2][0].held && held[2] == 1);
+	ck_assert(place_is_held(&files[2][0]) && held[2] == 1);
 }
 END_TEST
 
@@ -230,7 +233,7 @@ START_TEST(uploads)
 	lend(5, 0, 4);
 	end(0, 0);
 	turn();
-	ck_assert(files[3][0].held && backs == 0);
+	ck_assert(place_is_held(&files[3][0]) && backs == 0);
 }
 END_TEST
 
@@ -246,10 +249,10 @@ START_TEST(upload_of_the_poor)
 	take(2, accounts[1], 2);
 	end(0, 0);
 	turn();
-	ck_assert(files[2][0].held && files[2][1].waits && held[1] == 0);
+	ck_assert(place_is_held(&files[2][0]) && files[2][1].state == PLACE_WAITS && held[1] == 0);
 	end(0, 1);
 	turn();
-	ck_assert(held[1] == 1 && files[2][1].waits);
+	ck_assert(held[1] == 1 && files[2][1].state == PLACE_WAITS);
 }
 END_TEST
 
@@ -301,6 +304,15 @@ START_TEST(uploads_end)
 }
 END_TEST
 
+START_TEST(states)
+{
+	states_unit_walk(&place_states,
+		"FREE>WAITS FREE>HELD WAITS>FREE WAITS>HELD HELD>FREE HELD>LENT LENT>HELD "
+		"LENT>RESTS RESTS>HELD",
+		NULL);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("places");
@@ -309,6 +321,7 @@ static TCase *tests(void)
 	tcase_add_test(c, one_connection);
 	tcase_add_test(c, few);
 	tcase_add_test(c, rests);
+	tcase_add_test(c, states);
 	tcase_add_test(c, greediest_gives);
 	tcase_add_test(c, later);
 	tcase_add_test(c, turns);
