@@ -1,6 +1,8 @@
 """A real Prometheus scrapes /metrics, and promtool has nothing to say against it."""
 import json
+import os
 import re
+import shutil
 import subprocess
 import urllib.parse
 import urllib.request
@@ -11,6 +13,7 @@ from procs import wait_for
 from server import LogReader
 from tree import program
 
+MONITORING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "monitoring")
 CONFIG = """
 global: { scrape_interval: 1s, scrape_timeout: 1s }
 scrape_configs:
@@ -111,3 +114,37 @@ def test_promtool(server):
 	done = subprocess.run([program("promtool"), "check", "metrics"], input=text,
 		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 	assert done.returncode == 0 and done.stdout == b"", done.stdout
+
+
+def test_alerts(tmp_path):
+	"""Those that are shipped: each fires on what it is for, and none on a good day."""
+	for path in (os.path.join(MONITORING, "h2d.rules.yml"),
+			os.path.join(os.path.dirname(os.path.abspath(__file__)), "h2d.rules.test.yml")):
+		shutil.copy(path, tmp_path)
+	for command in (("check", "rules", "h2d.rules.yml"), ("test", "rules", "h2d.rules.test.yml")):
+		done = subprocess.run([program("promtool"), *command], cwd=tmp_path, stdout=subprocess.PIPE,
+			stderr=subprocess.STDOUT, text=True, timeout=60)
+		assert done.returncode == 0, done.stdout
+
+
+def queries():
+	"""Of the panels of the dashboard that is shipped, as Grafana asks them; and of the alerts."""
+	with open(os.path.join(MONITORING, "h2d-dashboard.json")) as f:
+		panels = json.load(f)["panels"]
+	found = [target["expr"].replace("$__rate_interval", "1m").replace("$instance", ".*")
+		for panel in panels for target in panel["targets"]]
+	with open(os.path.join(MONITORING, "h2d.rules.yml")) as f:
+		found += re.findall(r"expr: (?:\|\n)?(.*?)\n    [a-z]+:", f.read(), re.S)
+	return found
+
+
+def test_the_dashboard_asks_for_what_is_there(server, prometheus):
+	"""Prometheus understands each query, and h2d has each metric in it, with its labels."""
+	assert len(queries()) > 20
+	for query in queries():
+		prometheus.ask("query", query=query)
+	with server.connect("admin") as c:
+		text = c.get("/metrics").body.decode()
+	told = set(re.findall(r"^# TYPE (\w+)", text, re.M))
+	asked = {re.sub("_(bucket|count|sum)$", "", name) for name in re.findall(r"\bh2d_\w+", " ".join(queries()))}
+	assert asked <= told, asked - told
