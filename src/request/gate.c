@@ -52,7 +52,8 @@ static struct slice challenge(const struct auth *auth, struct arena *a)
 	return slice_of(p, (size_t)(o - p) + tail.n);
 }
 
-static void trace_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
+/* In the log, where what bans addresses finds it, and in the trace. */
+static void tell_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
 {
 	static const char *const texts[] = {
 		[AUTH_REFUSED] = "user or password is wrong, or the hash is none of crypt(5)",
@@ -63,6 +64,10 @@ static void trace_verdict(struct h2d_req *req, const struct auth *auth, enum aut
 	};
 
 	TRACE_STEP(req, AUTH, &auth->at, "\"%s\": %s", auth->file, texts[verdict]);
+	if (verdict != AUTH_REFUSED)
+		return;
+	err_log(ERR_PASSWORD_WRONG, req_client(req));
+	req_record_error(&req->record, ERR_PASSWORD_WRONG);
 }
 
 /* Not now: RFC 6585, 4; RFC 9110, 10.2.3. */
@@ -110,7 +115,7 @@ static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 	struct h2d_req *req = gate->req;
 	bool open = !req->reply.ready && req->error_status == 0;
 
-	trace_verdict(req, gate->auth, verdict);
+	tell_verdict(req, gate->auth, verdict);
 	req->gate = NULL;
 	if (verdict != AUTH_PASSED) {
 		req->user.n = 0;
@@ -153,7 +158,7 @@ static enum gate_result ask(
 			req->user = arena_dup(&req->arena, who.user);
 		auth_basic_wipe(&who);
 		if (verdict != AUTH_LATER)
-			trace_verdict(req, auth, verdict);
+			tell_verdict(req, auth, verdict);
 	} else
 		TRACE_STEP(req, AUTH, &auth->at, "no credentials for \"%s\"", auth->file);
 	if (verdict == AUTH_PASSED)
