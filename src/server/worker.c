@@ -41,13 +41,6 @@ static const struct dispatch_ops *const dispatches[] = {
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* The acceptor goes by it. */
-static void show_load(const struct worker *w)
-{
-	__atomic_store_n(&w->args->board_slot->load,
-		BOARD_LOAD_OF(w->inbox_taken, sessions_load(&w->sessions)), __ATOMIC_RELAXED);
-}
-
 /* For requests that ask for another site than the one whose certificate was shown. */
 static bool covers(const struct http_conn *conn, struct slice host)
 {
@@ -84,7 +77,6 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		return;
 	}
 	worker_load_came(w, from);
-	show_load(w);
 	worker_room_taken(w);
 	worker_trim_taken(w);
 }
@@ -99,7 +91,6 @@ static void session_gone(struct sessions *all)
 	struct worker *w = LIST_ENTRY(all, struct worker, sessions);
 
 	worker_load_gone(w);
-	show_load(w);
 	worker_room_freed(w);
 	worker_life_look(w);
 }

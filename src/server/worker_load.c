@@ -67,8 +67,16 @@ void worker_load_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->load.timer);
 }
 
+/* The acceptor goes by what is on the scoreboard. */
+static void show_on_board(const struct worker *w)
+{
+	__atomic_store_n(&w->args->board_slot->load,
+		BOARD_LOAD_OF(w->inbox_taken, sessions_load(&w->sessions)), __ATOMIC_RELAXED);
+}
+
 void worker_load_came(struct worker *w, const struct worker_listener *from)
 {
+	show_on_board(w);
 	if (from->conf->admin)
 		return;
 	w->load.live = sessions_load(&w->sessions);
@@ -82,6 +90,7 @@ void worker_load_gone(struct worker *w)
 {
 	uint32_t live = sessions_load(&w->sessions);
 
+	show_on_board(w);
 	if (writes(w)) {
 		load_gone(w->args->load, w->load.live - live);
 		show(w, load_of(w->args->load));

@@ -1,7 +1,7 @@
 /*
- * worker_load: keeps the load of the worker's slot true (net/load.h), by which new connections are
- * sent to it or to others. Where connections are balanced by something else there is no load, and
- * all of this does nothing.
+ * worker_load: keeps the load of the worker's slot true, by which new connections are sent to it or
+ * to others: on the scoreboard for the acceptor, and for the program in the kernel (net/load.h)
+ * where one balances by it.
  */
 #ifndef H2D_SERVER_WORKER_LOAD_H
 #define H2D_SERVER_WORKER_LOAD_H
