@@ -1,8 +1,8 @@
 /*
  * body_queue: bytes of a request body that nobody takes for now, in the order in which they came.
- * A request has one and is the only one to put bytes in or take them out. No credit is given for
- * what is in it, so the peer's window bounds it. Bytes that come one by one share memory: what
- * they cost is at most about twice what they are.
+ * A request has one: req_body.c puts bytes in, and takes them out unless a hook does. No credit is
+ * given for bytes in it, so the peer's window bounds it. Bytes that come one by one share memory:
+ * what they cost is at most about twice what they are.
  */
 #ifndef H2D_REQUEST_BODY_QUEUE_H
 #define H2D_REQUEST_BODY_QUEUE_H

@@ -1,9 +1,9 @@
 /*
  * gate: what the configuration demands of a request before any handler sees it, the same for files
  * and compiled routes, on every protocol: redirect-to-https, the right certificate, redirects,
- * addresses, passwords, in this order. Called by req.c, and by files/reply_file.c for a file under
- * another name; calls nothing of them but the one continuation it is given, when a password check
- * took time.
+ * addresses, passwords, in this order. Called by req.c, and for a file under another name by
+ * files/reply_file.c and store/store_gate.c; calls nothing of them but the one continuation it is
+ * given, when a password check took time.
  */
 #ifndef H2D_REQUEST_GATE_H
 #define H2D_REQUEST_GATE_H

@@ -1,7 +1,7 @@
 /*
- * h2d_req: what a handler can ask of its request and do with its body (h2d/handler.h). Called by
- * handlers only. Answers from struct h2d_req as it stands; nothing is looked up or made anew but
- * one field of all cookies.
+ * h2d_req: the calls by which a handler asks about its request (h2d/handler.h). Called by handlers
+ * only. Answers come from struct h2d_req as it stands; nothing is looked up or made anew but one
+ * field of all cookies.
  */
 #include "request/req_client.h"
 #include "request/req_field.h"

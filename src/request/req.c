@@ -1,5 +1,5 @@
 /*
- * req: a request's life: its head, the way to its handler, the request body's pieces, its end.
+ * req: a request's life (req_state.def): its head, the way to its handler, its refusal, its end.
  * Called by protocols from below and by handlers through h2d/handler.h; never knows which protocol
  * it serves.
  */
@@ -27,46 +27,6 @@ enum {
 	   grows. */
 	ARENA_HEADS = 8,
 };
-
-const struct states req_states = {
-	.of = "request",
-	.n = REQ_STATES,
-	.rows = {
-#define REQ_STATE(name, next, help) { #name, next },
-#include "request/req_state.def"
-	},
-};
-
-static void count_gone(const struct h2d_req *req)
-{
-	COUNT(requests_live, -1);
-	COUNT(requests, 1);
-	if (!req->complete)
-		COUNT(requests_aborted, 1);
-	if (!req->reply.ready)
-		return;
-	switch (req->reply.status / 100) {
-	case 2:
-		COUNT(responses_2xx, 1);
-		break;
-	case 3:
-		COUNT(responses_3xx, 1);
-		break;
-	case 4:
-		COUNT(responses_4xx, 1);
-		break;
-	default:
-		COUNT(responses_5xx, 1);
-	}
-}
-
-void req_go(struct h2d_req *req, enum req_state state)
-{
-	STATES_STEP(&req_states, req->state, state);
-	if (state == REQ_GONE)
-		count_gone(req);
-	req->state = state;
-}
 
 void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
 	const struct stream_ops *stream)
@@ -143,6 +103,14 @@ static bool is_too_large(const struct h2d_req *req)
 	return max > 0 && req->body_length != BODY_UNKNOWN && req->body_length > max;
 }
 
+static void too_large(struct h2d_req *req)
+{
+	TRACE_STEP(req, LIMIT, req->env->body_size_at, "the request's body is too large");
+	err_log(ERR_BODY_TOO_LARGE, req_client(req));
+	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
+	req_refuse(req, ERR_BODY_TOO_LARGE->status);
+}
+
 /* Everything the configuration demands is met: the handler's turn. */
 static void start_handler(struct h2d_req *req)
 {
@@ -154,7 +122,7 @@ static void start_handler(struct h2d_req *req)
 	if (__builtin_expect(req->env->traced, false))
 		trace_handler(req, handler);
 	if (body == H2D_BODY_STREAM && is_too_large(req)) {
-		req_body_too_large(req);
+		too_large(req);
 		return;
 	}
 	if (__builtin_expect(req->env->traced, false) && !may_start(req, handler))
@@ -242,6 +210,19 @@ void req_start(struct h2d_req *req)
 	case GATE_ANSWERED:
 		break;
 	}
+}
+
+void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	const struct err *err = req_body_came(req, data, &n);
+
+	if (err == NULL)
+		return;
+	if (err == ERR_BODY_TOO_LARGE)
+		too_large(req);
+	else
+		req_refuse(req, err->status);
+	req->stream->consume(req, n);
 }
 
 void req_retract(struct h2d_req *req)

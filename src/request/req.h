@@ -220,6 +220,9 @@ void req_start(struct h2d_req *req);
  */
 void req_refuse(struct h2d_req *req, int status);
 
+/* A piece of request body; its end is req_body_end(). */
+void req_body(struct h2d_req *req, const void *data, size_t n);
+
 /* Takes back a reply that was given and not sent, so that the request can be refused. */
 void req_retract(struct h2d_req *req);
 

@@ -1,13 +1,11 @@
 /*
  * req_body: moves a request's body from state to state, and each piece to who takes it: the
- * handler, the queue, or nobody. Called by protocols with pieces, by req.c as the request goes its
- * way, and by the calls of h2d/handler.h. Never looks at the bytes.
+ * handler, the queue, or nobody. Called by req.c as pieces come and the request goes its way, and
+ * by the calls of h2d/handler.h. Never looks at the bytes, and refuses nothing itself.
  */
 #include "request/req_body.h"
 
 #include "request/handler_call.h"
-#include "request/req_client.h"
-#include "request/trace.h"
 
 const struct states req_body_states = {
 	.of = "body",
@@ -30,45 +28,28 @@ static bool has_hook(const struct h2d_req *req)
 	return req->body_state == REQ_BODY_HOOKED || req->body_state == REQ_BODY_DRAWN;
 }
 
-static void put(struct h2d_req *req, const void *data, size_t n)
-{
-	size_t done = body_queue_put(&req->body_queue, data, n);
-
-	if (done < n) {
-		req_refuse(req, ERR_NO_MEMORY->status);
-		req->stream->consume(req, n - done);
-	} else if (has_hook(req)) {
-		req->hook->body(req);
-	}
-}
-
-void req_body_too_large(struct h2d_req *req)
-{
-	TRACE_STEP(req, LIMIT, req->env->body_size_at, "the request's body is too large");
-	err_log(ERR_BODY_TOO_LARGE, req_client(req));
-	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
-	req_refuse(req, ERR_BODY_TOO_LARGE->status);
-}
-
-void req_body(struct h2d_req *req, const void *data, size_t n)
+const struct err *req_body_came(struct h2d_req *req, const void *data, size_t *n)
 {
 	bool flows = req_body_flows(req);
 
-	req->record.bytes_in += n;
+	req->record.bytes_in += *n;
 	if (!flows && !req_body_waits(req)) {
-		req->stream->consume(req, n);
-		return;
+		req->stream->consume(req, *n);
+		return NULL;
 	}
-	if (n > req->body_left) {
-		req_body_too_large(req);
-		req->stream->consume(req, n);
-		return;
+	if (*n > req->body_left)
+		return ERR_BODY_TOO_LARGE;
+	req->body_left -= *n;
+	if (req->body_state == REQ_BODY_FLOWS) {
+		handler_call_body(req, data, *n);
+		return NULL;
 	}
-	req->body_left -= n;
-	if (req->body_state == REQ_BODY_FLOWS)
-		handler_call_body(req, data, n);
-	else
-		put(req, data, n);
+	*n -= body_queue_put(&req->body_queue, data, *n);
+	if (*n > 0)
+		return ERR_NO_MEMORY;
+	if (has_hook(req))
+		req->hook->body(req);
+	return NULL;
 }
 
 void req_body_end(struct h2d_req *req)

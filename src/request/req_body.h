@@ -42,12 +42,14 @@ static inline bool req_is_in_line(const struct h2d_req *req)
 	return req->gate != NULL || req->body_state == REQ_BODY_HOOKED;
 }
 
-/* A piece of it from the protocol, or its end. */
-void req_body(struct h2d_req *req, const void *data, size_t n);
-void req_body_end(struct h2d_req *req);
+/*
+ * A piece of it came. NULL, or why the request is to be refused; then *n bytes of the piece have no
+ * credit yet.
+ */
+const struct err *req_body_came(struct h2d_req *req, const void *data, size_t *n);
 
-/* Refuses the request: its body is past client-max-body-size. */
-void req_body_too_large(struct h2d_req *req);
+/* The end of it came. */
+void req_body_end(struct h2d_req *req);
 
 /* The gate decides first. */
 void req_body_line(struct h2d_req *req);

@@ -1,6 +1,6 @@
 /*
- * req_record: what answers a request, and how that is called. The request core calls it once per
- * request, those who show it by number ask for the name.
+ * req_record: the route of a request as a number, and the name of that number. The request core
+ * asks for the first once per request, those who show it for the second.
  */
 #include "request/req_record.h"
 

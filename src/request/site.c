@@ -1,6 +1,7 @@
 /*
- * site: finds the server block of an authority and the location of a path. Called by req.c, once
- * per request; searches what sites/sites.c sorted, and never allocates.
+ * site: finds the server block of an authority and the location of a path. Called by the
+ * request core and by files for each request; searches what sites/sites.c sorted, and never
+ * allocates.
  */
 #include "request/site.h"
 

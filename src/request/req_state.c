@@ -1,0 +1,46 @@
+/*
+ * req_state: checks each step of a request against req_state.def and counts the requests that are
+ * over. Called by req.c, and by reply.c when a reply is given; nobody else moves a request.
+ */
+#include "base/counters.h"
+#include "request/req.h"
+
+const struct states req_states = {
+	.of = "request",
+	.n = REQ_STATES,
+	.rows = {
+#define REQ_STATE(name, next, help) { #name, next },
+#include "request/req_state.def"
+	},
+};
+
+static void count_gone(const struct h2d_req *req)
+{
+	COUNT(requests_live, -1);
+	COUNT(requests, 1);
+	if (!req->complete)
+		COUNT(requests_aborted, 1);
+	if (!req->reply.ready)
+		return;
+	switch (req->reply.status / 100) {
+	case 2:
+		COUNT(responses_2xx, 1);
+		break;
+	case 3:
+		COUNT(responses_3xx, 1);
+		break;
+	case 4:
+		COUNT(responses_4xx, 1);
+		break;
+	default:
+		COUNT(responses_5xx, 1);
+	}
+}
+
+void req_go(struct h2d_req *req, enum req_state state)
+{
+	STATES_STEP(&req_states, req->state, state);
+	if (state == REQ_GONE)
+		count_gone(req);
+	req->state = state;
+}
