@@ -17,7 +17,6 @@
 
 _Static_assert(sizeof(struct board_head) % 4096 == 0, "the head is whole pages");
 _Static_assert(sizeof(struct board_slot) % 4096 == 0, "a slot is whole pages");
-_Static_assert(sizeof(struct board_conns) % 4096 == 0, "a table is whole pages");
 
 const struct states board_states = {
 	.of = "worker",
@@ -95,35 +94,24 @@ static int protect_weakly(struct board *b, struct board_slot *own)
 {
 	if (mprotect(b, sizeof(*b), PROT_READ) < 0)
 		return -errno;
-	if (own != NULL && (mprotect(own, sizeof(*own), PROT_READ | PROT_WRITE) < 0 ||
-				   mprotect(board_conns_of(b, own), sizeof(struct board_conns),
-					   PROT_READ | PROT_WRITE) < 0))
+	if (own != NULL && mprotect(own, sizeof(*own), PROT_READ | PROT_WRITE) < 0)
 		return -errno;
 	return 0;
-}
-
-/* Maps n bytes at p writable, which are a part of the board. */
-static int map_own(const struct board *b, void *p, size_t n, int fd)
-{
-	void *at = mmap(p, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		(char *)p - (const char *)b);
-
-	return at == MAP_FAILED ? -errno : 0;
 }
 
 int board_protect(struct board *b, struct board_slot *own)
 {
 	const int fds[2] = { b->head.fds[0], b->head.fds[1] };
+	off_t at = own != NULL ? (char *)own - (char *)b : 0;
 	int rc = 0;
 
 	if (fds[0] < 0)
 		return protect_weakly(b, own);
 	if (mmap(b, sizeof(*b), PROT_READ, MAP_SHARED | MAP_FIXED, fds[1], 0) == MAP_FAILED)
 		rc = -errno;
-	else if (own != NULL)
-		rc = map_own(b, own, sizeof(*own), fds[0]);
-	if (rc == 0 && own != NULL)
-		rc = map_own(b, board_conns_of(b, own), sizeof(struct board_conns), fds[0]);
+	else if (own != NULL && mmap(own, sizeof(*own), PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_FIXED, fds[0], at) == MAP_FAILED)
+		rc = -errno;
 	close_both(fds);
 	return rc;
 }
@@ -144,7 +132,7 @@ struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generatio
 
 		if (b->head.taken[i])
 			continue;
-		memset(s, 0, sizeof(*s));
+		memset(s, 0, offsetof(struct board_slot, conns));
 		s->slot = slot;
 		s->generation = generation;
 		STORE(b->head.who[i].generation, generation);

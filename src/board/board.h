@@ -1,8 +1,7 @@
 /*
  * board: the scoreboard, shared memory mapped by the master before any fork: one head page that
- * only the master writes and, per worker process, one slot of whole pages and one table of
- * connections that only that process writes. The master and other workers read both as hostile
- * data.
+ * only the master writes and one slot of whole pages per worker process that only that process
+ * writes. The master and other workers read slots as hostile data.
  */
 #ifndef H2D_BOARD_BOARD_H
 #define H2D_BOARD_BOARD_H
@@ -83,6 +82,7 @@ struct board_slot {
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;
+	struct board_conns conns; /* pages of their own: there is memory once they are written */
 } __attribute__((aligned(4096)));
 
 struct board_head {
@@ -117,22 +117,15 @@ struct board_head {
 struct board {
 	struct board_head head;
 	struct board_slot slots[BOARD_SLOTS];
-	struct board_conns conns[BOARD_SLOTS]; /* of the same slots; memory once one is asked for */
 };
-
-/* The table of the connections of a slot's process. */
-static inline struct board_conns *board_conns_of(struct board *b, const struct board_slot *s)
-{
-	return &b->conns[s - b->slots];
-}
 
 /* Maps a zeroed board, shared with children, and keeps its two descriptors. NULL with errno. */
 struct board *board_new(void);
 
 /*
- * Makes everything but own and its table (NULL: all of it) read-only for good, in a child, before
- * it closes what it does not need. The kernel refuses an mprotect(2) that would undo it, and the
- * descriptors of the board are closed. 0, or -errno.
+ * Makes everything but own (NULL: all of it) read-only for good, in a child, before it closes what
+ * it does not need. The kernel refuses an mprotect(2) that would undo it, and the descriptors of
+ * the board are closed. 0, or -errno.
  */
 int board_protect(struct board *b, struct board_slot *own);
 

@@ -1,6 +1,6 @@
 /*
- * board_conns: the live connections of one worker as rows of text, in a table beside its slot of
- * the scoreboard. The worker writes the table when somebody asks for /status/connections, and at no
+ * board_conns: the live connections of one worker as rows of text, a table in its slot of the
+ * scoreboard. The worker writes the table when somebody asks for /status/connections, and at no
  * other time. The worker that was asked copies it, and believes nothing in it. The texts are made
  * by whoever knows connections: the board knows none of their states.
  */

@@ -211,11 +211,6 @@ static uint64_t since(const struct asked *a)
 	return a->at_ms > BOARD_CONNS_MS ? a->at_ms - BOARD_CONNS_MS : 1;
 }
 
-static const struct board_conns *table_of(const struct board *b, const struct board_slot *s)
-{
-	return &b->conns[s - b->slots];
-}
-
 /* The next worker that may have connections: none that is being put together has. */
 static const struct board_slot *next_worker(const struct board *b, unsigned *i)
 {
@@ -232,7 +227,7 @@ static bool all_have_shown(const struct board *b, uint64_t since_ms)
 	const struct board_slot *s;
 
 	for (unsigned i = 0; (s = next_worker(b, &i)) != NULL;)
-		if (BOARD_LOAD(table_of(b, s)->at_ms) < since_ms)
+		if (BOARD_LOAD(s->conns.at_ms) < since_ms)
 			return false;
 	return true;
 }
@@ -248,7 +243,7 @@ static void answer(struct h2d_req *req, const struct asked *a)
 
 	form->begin(&t);
 	for (unsigned i = 0; copy != NULL && (s = next_worker(b, &i)) != NULL;)
-		form->worker(&t, s, board_conns_read(copy, table_of(b, s), since(a)) ? copy : NULL);
+		form->worker(&t, s, board_conns_read(copy, &s->conns, since(a)) ? copy : NULL);
 	free(copy);
 	form->end(req, &t);
 }

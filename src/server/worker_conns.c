@@ -98,7 +98,7 @@ static unsigned put_those(struct board_conns *t, const struct sessions *all, boo
 
 void worker_conns_show(struct worker *w)
 {
-	struct board_conns *t = board_conns_of(w->args->board, w->args->board_slot);
+	struct board_conns *t = &w->args->board_slot->conns;
 
 	unsigned live;
 

@@ -175,7 +175,7 @@ static int in_child(void (*fn)(struct board_slot *own, struct board_slot *other)
 static void write_own(struct board_slot *own, struct board_slot *other)
 {
 	own->counters.requests = 1 + other->counters.requests;
-	board_conns_of(board, own)->live = 1 + board_conns_of(board, other)->live;
+	own->conns.live = 1 + other->conns.live;
 }
 
 static void write_other(struct board_slot *own, struct board_slot *other)
@@ -187,7 +187,7 @@ static void write_other(struct board_slot *own, struct board_slot *other)
 static void write_table_of_other(struct board_slot *own, struct board_slot *other)
 {
 	(void)own;
-	board_conns_of(board, other)->live = 1;
+	other->conns.live = 1;
 }
 
 static blkcnt_t memory(void)
@@ -205,9 +205,10 @@ START_TEST(memory_of_a_slot)
 
 	ck_assert_ptr_nonnull(board_take(board, 0, 1));
 	/* Huge pages, where the system gives them, are still few. */
-	ck_assert_int_lt(memory() - before, (blkcnt_t)sizeof(board->conns) / 4);
+	ck_assert_int_lt(
+		memory() - before, (blkcnt_t)(BOARD_SLOTS * sizeof(struct board_conns) / 4));
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
-		board_conns_begin(&board->conns[i]);
+		board_conns_begin(&board->slots[i].conns);
 	ck_assert_int_gt(memory() - before, (blkcnt_t)(BOARD_SLOTS * 4096));
 }
 END_TEST
@@ -219,7 +220,7 @@ START_TEST(protection)
 
 	ck_assert_int_eq(in_child(write_own, own, other), 0);
 	ck_assert_int_eq(own->counters.requests, 1);
-	ck_assert_uint_eq(board_conns_of(board, own)->live, 1);
+	ck_assert_uint_eq(own->conns.live, 1);
 	status = in_child(write_table_of_other, own, other);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	status = in_child(write_other, own, other);

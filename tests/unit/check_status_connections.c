@@ -14,7 +14,7 @@ static unsigned asked;
 /* Two workers show theirs, the second one what a mad one would. */
 static void show(struct admin *a)
 {
-	struct board_conns *t[2] = { &board->conns[0], &board->conns[1] };
+	struct board_conns *t[2] = { &board->slots[0].conns, &board->slots[1].conns };
 	struct board_conn *c;
 
 	ck_assert_ptr_eq(a, env.admin);
