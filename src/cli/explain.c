@@ -27,7 +27,7 @@ enum { THREADS = 4, MEMORY = 1 << 20, ANSWER_MS = 30000, TURN_MS = 100, TURNS = 
 extern const struct h2d_handler h2d_handler_files, h2d_handler_files_download,
 	h2d_handler_files_options, h2d_handler_health;
 
-/* Of all handlers, those that are known to read only. */
+/* Handlers that are known to read only. */
 static const struct h2d_handler *const harmless[] = { &h2d_handler_files,
 	&h2d_handler_files_download, &h2d_handler_files_options, &h2d_handler_health };
 
@@ -115,7 +115,7 @@ static bool is_unix(const struct conf_listen *l)
 	return strncmp(l->address, "unix:", 5) == 0;
 }
 
-/* As the workers have it: that of the first public TLS listener. */
+/* The port that workers redirect to: that of the first public TLS listener. */
 static uint16_t https_port(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)
@@ -191,8 +191,8 @@ static bool covers(const struct http_conn *conn, struct slice host)
 	return tls_cert_covers(conn->certificate, host);
 }
 
-/* What a client is shown that asks for the URL's name; addresses are never asked for (RFC 6066,
- * 3). */
+/* Takes the certificate that the URL's name is answered with; addresses are never asked for
+ * (RFC 6066, 3). */
 static void set_certificate(struct explain *e)
 {
 	const struct tls_ctx *tls = e->by->certs->tls;
@@ -321,7 +321,7 @@ static void stop(struct explain *e)
 	loop_fini(&e->loop);
 }
 
-/* Who looks may see other files than the workers do. */
+/* The user who asks may see other files than the workers do. */
 static void note_user(const struct explain *e)
 {
 	const struct conf *conf = e->by->conf;
@@ -408,7 +408,7 @@ static bool cache(struct explain *e)
 	return files_image_number(e->files) != 0;
 }
 
-/* What the disk says comes first, for it tells which file answers; then the same with a cache. */
+/* The disk answers first, for it tells which file it is; then the cache does. */
 static int answer_and_tell(struct explain *e)
 {
 	int rc = answer(e);

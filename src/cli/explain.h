@@ -13,7 +13,7 @@
 #include "sites/certs.h"
 #include "sites/trees.h"
 
-/* What the requests are answered by; all of it outlives the call. */
+/* The server that answers, as its parts; all of them outlive the call. */
 struct explain_by {
 	const struct conf *conf;
 	const struct trees *trees;
@@ -21,7 +21,7 @@ struct explain_by {
 	const struct certs *certs;
 };
 
-/* What stands on the command line. */
+/* The request, as the command line has it. */
 struct explain_ask {
 	const char *url;           /* with its scheme, or a path alone */
 	const char *method;        /* NULL: GET */

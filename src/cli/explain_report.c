@@ -19,7 +19,7 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* What a peer may send must not move a terminal's cursor. */
+	/* Bytes that a peer may send must not move a terminal's cursor. */
 	for (char *p = text; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';

@@ -31,7 +31,7 @@ static struct slice decode(struct slice s, struct arena *a)
 	return slice_of(out, out != NULL ? (size_t)(o - out) : 0);
 }
 
-/* What stands in front of c in s, which is cut off s with it; false: there is no c. */
+/* Cuts the last c off s, with all in front of it, which is *front; false: there is no c. */
 static bool cut(struct slice *s, char c, struct slice *front)
 {
 	const char *at = s->n > 0 ? memrchr(s->p, c, s->n) : NULL;

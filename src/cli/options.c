@@ -92,7 +92,8 @@ static int set_dispatch(struct options *o, const char *value)
 	return 0;
 }
 
-/* Of two one would be passed over, and thought to be done; but who asks for help gets it. */
+/* Two actions are an error, for one would be passed over and thought to be done; help always wins.
+ */
 static int act(struct options *o, enum options_action action)
 {
 	if (o->action == OPTIONS_HELP || action == OPTIONS_HELP)
@@ -189,7 +190,7 @@ static int set(struct options *o, int code, const char *value)
 	}
 }
 
-/* What only the command line can get wrong; with a file, the rest may stand there. */
+/* Finds what only the command line can get wrong; with a file, the rest may stand there. */
 static int check(const struct options *o)
 {
 	const struct conf_override *c = &o->conf;
@@ -207,7 +208,7 @@ static int check(const struct options *o)
 	return 0;
 }
 
-/* What is left behind the options. */
+/* Arguments behind the options name a command. */
 static int take_command(struct options *o, char *const *args, int n)
 {
 	if (n == 0)
@@ -236,7 +237,7 @@ int options_parse(struct options *o, int argc, char **argv)
 			.has_arg = table[i].arg != NULL ? required_argument : no_argument };
 	longs[NOPTIONS] = (struct option){ 0 };
 
-	argv[0] = argv0; /* what getopt's messages begin with */
+	argv[0] = argv0; /* getopt's messages begin with it */
 	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:d:tTH:s:Vh", longs, NULL)) != -1) {
 		if (set(o, code, optarg) < 0)
 			break;

@@ -43,7 +43,7 @@ struct options {
 	enum options_action action;
 	const char *signal; /* OPTIONS_SIGNAL */
 	const char *top;    /* OPTIONS_TOP: where the server is; NULL: not said */
-	bool once;          /* the same: one look */
+	bool once;          /* OPTIONS_TOP: one look */
 	bool wait;          /* for the generation before to be gone, too */
 	/* OPTIONS_EXPLAIN */
 	const char *urls[OPTIONS_URLS], *fields[OPTIONS_FIELDS];

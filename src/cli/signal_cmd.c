@@ -25,7 +25,7 @@
 enum {
 	POLL_MS = 20,
 	STOP_MS = 10000,
-	REQUEST_MS = 75000, /* one that runs, and ours: 30 s each */
+	REQUEST_MS = 75000, /* a request that runs, and ours: 30 s each */
 	QUIT_EXTRA_MS = 10000,
 	QUIT_UNKNOWN_MS = 90000,
 };
@@ -34,7 +34,7 @@ struct target {
 	char pid_file[PATH_MAX];
 	pid_t pid;
 	int pidfd;
-	pid_t asked;        /* who got the signal; pid may be its heir by now */
+	pid_t asked;        /* the process that got the signal; pid may be its heir by now */
 	uint64_t quit_ms;   /* how long a graceful stop may take */
 	bool wait;          /* for the generation that a reload replaces to be gone */
 	struct stat status; /* of the status file, before its master is looked for; zeros: there was
@@ -146,7 +146,7 @@ static int wait_gone(const struct target *t, uint64_t ms)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* What else a wait may end with than an exit status: an upgrade has put another master in place. */
+/* A wait ends with an exit status, or with MOVED: an upgrade has put another master in place. */
 enum { MOVED = -1 };
 
 static int moved_or(const struct target *t, int rc)
@@ -359,7 +359,7 @@ static int send_signal(const struct target *t, int signo)
 	return 1;
 }
 
-/* Of a master that is still starting there is no status yet. */
+/* A master that is still starting has written no status yet. */
 static int request(struct target *t, int signo)
 {
 	struct status s;

@@ -1,6 +1,6 @@
 /*
  * conf_warn: what a configuration says that is no fault, but is probably not what its writer meant.
- * Called by main for -t and by reload.c for a start or a reload; reads the configuration alone.
+ * Gen_resources calls it, for -t, a start and a reload; it reads the configuration alone.
  */
 #include <ctype.h>
 #include <stdarg.h>

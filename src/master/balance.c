@@ -34,7 +34,7 @@ bool balance_has_load(const struct gen *g)
 	return g->conf->dispatch != DISPATCH_ACCEPTOR && g->balance == BALANCE_LEAST_CONNECTIONS;
 }
 
-/* What the kernel is asked for: an acceptor chooses among workers itself. */
+/* The kernel balances nothing for an acceptor, which chooses among workers itself. */
 static enum conf_balance in_kernel(const struct gen *g)
 {
 	return g->conf->dispatch == DISPATCH_ACCEPTOR ? BALANCE_HASH : g->balance;
@@ -71,7 +71,7 @@ static int attach(const struct master *m, struct listener *l)
 	case BALANCE_LEAST_CONNECTIONS:
 		return attach_least(m, l);
 	default:
-		/* The same choice, and a socket that is closed loses nothing. */
+		/* Hash, too; but a socket that is closed loses nothing. */
 		return reuseport_migrate(l->fds[0]) == 0 ? 0 : reuseport_hash(l->fds[0]);
 	}
 }

@@ -27,7 +27,7 @@ void balance_apply(struct master *m);
  */
 bool balance_steer(const struct master *m, const struct listener *l, unsigned n);
 
-/* Which slots new connections may be sent to: those with a worker that is up. */
+/* New connections may be sent to slots with a worker that is up, from now on. */
 void balance_slots(struct master *m);
 
 #endif

@@ -12,7 +12,7 @@
 #include "conf/conf.h"
 
 struct cache_room {
-	uint64_t asked, memory; /* what it was halved of: another max-size or memory begins anew */
+	uint64_t asked, memory; /* halved of these: another max-size or memory begins anew */
 	unsigned halved;
 	uint64_t kills;  /* as the kernel counts them; at the last look */
 	unsigned untold; /* SIGKILLs where it does not */

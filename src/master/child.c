@@ -212,7 +212,7 @@ void child_reaped(struct child *c, int status)
 	pid_t pid = c->pid;
 
 	if (c->ctl.active)
-		on_ctl(&c->ctl, EPOLLIN); /* what it said before it died */
+		on_ctl(&c->ctl, EPOLLIN); /* its last messages */
 	close_ctl(c);
 	c->pid = 0;
 	c->env->ops->died(c, pid, status);

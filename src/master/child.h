@@ -27,7 +27,7 @@ enum {
 	DUE_SHOW = 256,
 };
 
-/* Whom child reports to. */
+/* The reports of child go there. */
 struct child_ops {
 	/* The process said CTL_UP, for the first time. */
 	void (*up)(struct child *c);
@@ -38,11 +38,11 @@ struct child_ops {
 	/* Fills in the message due (one of DUE_…), with descriptors to attach that stay the
 	 * filler's. False: there is nothing to send. */
 	bool (*fill)(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds);
-	/* What was filled in is on its way. True: there is another message of this kind. */
+	/* The message is on its way. True: there is another of this kind. */
 	bool (*sent)(struct child *c, unsigned due);
 };
 
-/* What all children of a master share. */
+/* Shared by all children of a master. */
 struct child_env {
 	struct loop *loop;
 	const struct child_ops *ops;
@@ -51,7 +51,7 @@ struct child_env {
 	int (*kill)(pid_t pid, int signo);
 };
 
-/* What watchdog knows of a process. */
+/* Watchdog's knowledge of a process. */
 struct watchdog {
 	uint64_t ticks;  /* when it was looked at last */
 	unsigned silent; /* looks since they changed */
@@ -69,7 +69,7 @@ struct child {
 	const struct child_env *env;
 	const struct child_kind *kind;
 	struct gen *gen; /* for those who are reported to; child itself does not look into it */
-	unsigned slot;   /* which of the processes of its kind */
+	unsigned slot;   /* its number among the processes of its kind */
 	pid_t pid;       /* 0: nobody is here */
 	bool up;         /* it has said so */
 	unsigned due;

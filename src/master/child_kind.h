@@ -15,7 +15,7 @@
 #include "sandbox/sandbox.h"
 #include "server/worker.h"
 
-/* What a process is given: gifts at its start, and messages as they come. */
+/* A process is given gifts at its start, and messages as they come. */
 enum child_gets {
 #define GIFT(flag, name, what) CHILD_##flag = 1u << GIFT_##flag,
 #include "net/gift.def"

@@ -9,7 +9,7 @@
 
 enum { CPUS_MAX = 1024 };
 
-/* Their numbers, rising, at most max; how many. 0: unknown. */
+/* The CPUs' numbers, rising, at most max; how many. 0: unknown. */
 unsigned cpus_allowed(uint16_t *cpus, unsigned max);
 
 /* Has this process run on the n-th of them, counted round. */

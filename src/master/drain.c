@@ -30,7 +30,7 @@ static void each(struct gen *g, void (*fn)(struct child *c))
 		fn(c);
 }
 
-/* One that is not up has nothing to finish, and may never come to read a message. */
+/* A process that is not up has nothing to finish, and may never come to read a message. */
 static bool is_unborn(const struct child *c)
 {
 	return c->pid != 0 && !c->up && c->kind->says & CHILD_SAYS(CTL_UP);
@@ -228,7 +228,7 @@ void drain_yield(struct master *m)
 	log_notice("the next master gets the sockets; what is open is finished without this one");
 	sockets_disown(&m->sockets);
 	drain_all(m, true);
-	notify_hold(true); /* what is closed here stays in the store */
+	notify_hold(true); /* sockets that are closed here stay in the store */
 	LIST_FOREACH(node, &m->gens) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);
 		end(LIST_ENTRY(node, struct gen, node));

@@ -178,7 +178,7 @@ static bool pair_port(
 	return false;
 }
 
-/* Whether this machine has nothing like a: IPv6 is often missing. */
+/* A machine may have no such address at all: IPv6 is often missing. */
 static bool is_missing(const struct addr *a)
 {
 	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -405,7 +405,7 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
 	memcpy(g->image_fds, fds, (size_t)nfds * sizeof(*fds));
 }
 
-/* Of the process that makes images; 0: there is none. */
+/* The process that makes images; 0: there is none. */
 static pid_t image_maker(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -414,7 +414,7 @@ static pid_t image_maker(const struct gen *g)
 	return 0;
 }
 
-/* Of the process that accepts for all workers; 0: there is none. */
+/* The process that accepts for all workers; 0: there is none. */
 static pid_t acceptor(const struct gen *g)
 {
 	GEN_FOREACH(c, g)

@@ -58,7 +58,7 @@ struct gen {
 	struct cache_facts facts; /* as its keeper told last */
 	struct timer deadline;    /* of a drain */
 	bool unborn;              /* some were not up when it began: they are killed first */
-	struct status_gone gone;  /* what became of its connections, so far */
+	struct status_gone gone;  /* its connections, and how they ended so far */
 	bool terminated;          /* SIGTERM was sent, SIGKILL comes next */
 	struct task free;
 };
@@ -87,7 +87,7 @@ bool gen_is_up(const struct gen *g);
  */
 int gen_listen(struct gen *g, struct sockets *all, conf_fault_fn *fault, void *ctx);
 
-/* Whether that errno says of an address that it cannot be had now: in use, or not there yet. */
+/* True for an errno of an address that cannot be had now: in use, or not there yet. */
 bool gen_may_listen_later(int rc);
 
 /*
@@ -96,14 +96,14 @@ bool gen_may_listen_later(int rc);
  */
 struct worker_listener *gen_listeners(const struct child *c, unsigned *n);
 
-/* Which of conf->listens are closed for good, as CTL_DRAIN says it. */
+/* The listeners that are closed for good, as bits of conf->listens: for CTL_DRAIN. */
 uint64_t gen_closing(const struct gen *g, const struct sockets *all);
 
 /* Takes over the descriptors of a new image, and closes those of the one before. */
 void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds);
 
-/* Its processes leave: they use no image any more, there is no keeper to be told of changes, and
- * its inboxes come to an end. */
+/* g's processes leave: they use no image any more, there is no keeper to be told of changes, and
+ * inboxes come to an end. */
 void gen_let_go(struct gen *g);
 
 /*
@@ -113,7 +113,7 @@ void gen_let_go(struct gen *g);
 bool gen_message(
 	const struct gen *g, unsigned gets, unsigned due, struct ctl_msg *msg, int *fds, int *nfds);
 
-/* What the scoreboard's head says of g, the generation that serves; NULL: none does yet. */
+/* Writes g, the generation that serves, into the scoreboard's head; NULL: none does yet. */
 void gen_show(const struct gen *g, struct board_head *h);
 
 /* No process may be left. */

@@ -64,8 +64,7 @@ int gen_resources_init(
 	return rc;
 }
 
-/* Who may write is asked of the locations that decide about a file of the folder, by both of its
- * paths. */
+/* Two locations decide about a file of the folder, for it has two paths. */
 static bool has_writers(const struct site *site)
 {
 	char path[4096];

@@ -31,8 +31,8 @@ static struct gift find_access_logs(const struct child *c)
 	return (struct gift){ c->gen->logs.access, c->gen->logs.naccess };
 }
 
-/* That of the generation that serves, or of the old master, if their keeper was this one's user:
- * what another user read may be more than this one is allowed to. */
+/* The image of the generation that serves, or of the old master; not if another user's keeper made
+ * it, which may have read more than this one is allowed to. */
 static struct gift find_image(const struct child *c)
 {
 	const struct gen *serving = c->gen->master->current;

@@ -302,7 +302,7 @@ static bool take_listener(struct handover *h, char **rest)
 	return true;
 }
 
-/* Of the listener above it. */
+/* The line is about the listener above it. */
 static bool take_by_slot(struct handover *h, char **rest)
 {
 	struct handover_listener *l =

@@ -36,7 +36,7 @@ void heir_close(struct master *m);
 /* The first generation does not stand. Whether there is an old master, which goes on. */
 bool heir_leave(struct master *m);
 
-/* What is left of the inheritance. */
+/* Gives up the rest of the inheritance. */
 void heir_fini(struct master *m);
 
 #endif

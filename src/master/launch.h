@@ -15,10 +15,10 @@ void launch_init(struct gen *g, const struct child_env *env);
  */
 int launch(struct child *c);
 
-/* Starts it in ms. */
+/* Starts c's process in ms. */
 void launch_later(struct child *c, unsigned ms);
 
-/* It is not started again. */
+/* c's process is not started again. */
 void launch_cancel(struct child *c);
 
 #endif

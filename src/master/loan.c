@@ -18,7 +18,7 @@ struct loan {
 	struct list node;
 	const struct child *from; /* NULL: its generation is gone */
 	struct child *to;
-	struct worker_listener *sockets; /* those of from that no other place has */
+	struct worker_listener *sockets; /* from's, but for those that other places have, too */
 	unsigned n;
 	unsigned told; /* to has the first so many of them */
 	bool ending;   /* from is served again */

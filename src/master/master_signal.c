@@ -110,7 +110,7 @@ void master_signal_set(sigset_t *set)
 }
 
 /*
- * What runs containers knows TERM alone, and gives time to finish: the first process of one takes
+ * Managers of containers know TERM alone, and give time to finish: the first process of one takes
  * it for QUIT, once.
  */
 static bool is_container(const struct master *m)

@@ -54,7 +54,7 @@ struct master {
 	uint64_t next_image;          /* number that the next keeper may begin with */
 	struct cache_room cache_room; /* of every generation's keeper */
 	struct status status;         /* as written: the last reload that is over */
-	struct status next;           /* what is being gathered for the one that runs */
+	struct status next;           /* gathered for the one that runs */
 	uint64_t begun_us;            /* when the reload that runs began */
 	const struct program *program;
 	struct upgrade upgrade; /* of this program by the one that is installed */
@@ -74,10 +74,10 @@ extern const struct states master_phases;
 /* Takes the step. Back at SERVE, wishes that wait are granted when the event batch is over. */
 void master_go(struct master *m, enum master_phase phase);
 
-/* Whether the end was announced, or has begun. */
+/* The end was announced, or has begun. */
 bool master_is_leaving(const struct master *m);
 
-/* Whether nobody else has the sockets: no generation that is being built, no other master. */
+/* Nobody else has the sockets: neither a generation that is being built nor another master. */
 bool master_is_alone(const struct master *m);
 
 #endif

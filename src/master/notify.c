@@ -31,7 +31,7 @@ void notify_hold(bool hold)
 	held = hold;
 }
 
-/* As one message; -1 with errno. */
+/* Sends text and descriptors as one message; -1 with errno. */
 static ssize_t send_all(int fd, const struct sockaddr_un *to, socklen_t len, struct iovec text,
 	const int *fds, unsigned n)
 {

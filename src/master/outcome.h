@@ -19,7 +19,7 @@ int outcome_write(const struct master *m);
 /* A request begins: before anything is read for it. */
 void outcome_begin(struct master *m);
 
-/* It is over; the file says so. */
+/* The request is over; the file says so. */
 void outcome_end(struct master *m, bool ok);
 
 /* The generation that is being built has replaced `old`: a line about it for the next outcome. */
@@ -28,7 +28,7 @@ void outcome_replaced(struct master *m, const struct gen *old);
 /* c's process, which drained, is gone: adds up what became of its connections. */
 void outcome_add(struct gen *g, const struct child *c);
 
-/* So is the last one of g. */
+/* The last process of g is gone: a line about its connections. */
 void outcome_gone(struct master *m, const struct gen *g);
 
 #endif

@@ -24,7 +24,7 @@ static size_t count(char **list)
 	return n;
 }
 
-/* With room for one more in front of the NULL. */
+/* A copy has room for one more in front of the NULL. */
 static char **copy(char **list)
 {
 	size_t n = count(list);

@@ -24,7 +24,7 @@ void shrink_stop(struct master *m);
 /* The next message of DUE_UNLISTEN to c; false: there is none. */
 bool shrink_fill(const struct child *c, struct ctl_msg *msg);
 
-/* That message was sent. True: there may be another. */
+/* The message of shrink_fill() was sent. True: there may be another. */
 bool shrink_sent(struct child *c);
 
 #endif

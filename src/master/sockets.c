@@ -125,7 +125,8 @@ static void set_mode(const struct sockets_entry *e)
 		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
-/* One that the service manager has, too, stays: the next configuration may name its address. */
+/* A socket that the service manager has, too, stays: the next configuration may name its address.
+ */
 static void untaken(struct sockets_entry *e)
 {
 	char text[ADDR_TEXT];

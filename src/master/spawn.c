@@ -34,7 +34,8 @@ static int no_stdin(void)
 	return 0;
 }
 
-/* Whom the kernel ends first for want of memory; without /proc all are alike. */
+/* For want of memory the kernel ends this process before the master; without /proc all are alike.
+ */
 static void go_before_master(int by)
 {
 	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC), is;
@@ -125,7 +126,7 @@ pid_t spawn(struct child *c, int *ctl)
 
 	if (rc < 0)
 		return rc;
-	fflush(NULL); /* what waits in stdio is written once, by us */
+	fflush(NULL); /* else both would write what waits in stdio */
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);

@@ -24,7 +24,7 @@
 
 enum { STATUS_TEXT = 4096, STATUS_GONE = 8 };
 
-/* What became of the connections of a generation. */
+/* The connections of a generation, and how they ended. */
 struct status_gone {
 	uint32_t generation; /* 0: none */
 	uint32_t drained, cut, refused;

@@ -117,7 +117,7 @@ static void replace_keeper(const struct gen *g)
 			child_kill(c, SIGTERM);
 }
 
-/* Whom the kernel kills for want of memory: the cache may be what takes it. */
+/* A process that the kernel kills for want of memory: the cache may be what takes it. */
 static void look_at_memory(const struct child *c, int status)
 {
 	struct master *m = c->gen->master;
@@ -176,7 +176,7 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	return true;
 }
 
-/* What a process lost for want of descriptors, as it stands now. */
+/* Messages that a process lost for want of descriptors, as things stand now. */
 static void send_again(struct child *c, uint64_t types)
 {
 	unsigned due = 0;

@@ -129,7 +129,8 @@ static bool heard_pid(struct master *m, const char *text)
 	return true;
 }
 
-/* Its first word may wait to be read; if it comes later, it is not taken, and become() ends. */
+/* The new program's first word may wait to be read; if it comes later, it is not taken, and
+ * become() ends. */
 static void hear_who_it_is(struct master *m)
 {
 	char msg[MESSAGE_MAX];
@@ -144,7 +145,7 @@ static void hear_who_it_is(struct master *m)
 		learn_pid(m, msg + strlen(PID));
 }
 
-/* Its workers finish what they have accepted, as they do when any master dies. */
+/* Workers of a master that is killed finish what they have accepted. */
 static void kill_it(struct master *m)
 {
 	if (m->upgrade.pid == 0)
@@ -193,7 +194,7 @@ static void say_bye(const struct master *m)
 		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
 }
 
-/* As long as the service manager takes messages from this process. */
+/* The service manager takes messages from this process, still. */
 static void unstore_listeners(const struct master *m)
 {
 	LIST_FOREACH(node, &m->sockets.all)
@@ -247,7 +248,7 @@ static bool heard_gone(struct master *m, const char *text)
 	return true;
 }
 
-/* Whether somebody listens. */
+/* False: nobody listens. */
 static bool tell(int channel, const char *what, const char *text)
 {
 	char msg[MESSAGE_MAX];
@@ -264,7 +265,7 @@ static bool heard_ready(struct master *m, const char *text)
 		(pid_t)pid != m->upgrade.pid)
 		return false;
 	m->upgrade.offered = true;
-	tell(m->upgrade.channel.fd, "go", ""); /* who does not hear it has ended */
+	tell(m->upgrade.channel.fd, "go", ""); /* a process that does not hear it has ended */
 	return true;
 }
 

@@ -95,7 +95,7 @@ static const char *root_of(const struct conf_server *s, const char *path)
 	return root;
 }
 
-/* As the workers open what is below root. The descriptor, or -errno. */
+/* Opens a path below root as the workers do. The descriptor, or -errno. */
 static int open_beneath(const char *root, const char *path, unsigned flags)
 {
 	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);

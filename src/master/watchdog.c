@@ -20,7 +20,7 @@ enum {
 
 enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned limit)
 {
-	/* Who was sent SIGABRT does not come back. */
+	/* A process that was sent SIGABRT does not come back. */
 	if (limit == 0 || (ticks != w->ticks && w->silent < limit)) {
 		w->ticks = ticks;
 		w->silent = 0;
@@ -62,7 +62,7 @@ static void end_stuck(struct child *c, unsigned limit)
 	child_kill(c, SIGABRT);
 }
 
-/* Who stands still is steered away from long before it is given up. */
+/* A process that stands still gets no connections long before it is given up. */
 static void steer(struct child *c)
 {
 	bool still = c->watchdog.silent >= STEER_AFTER;

@@ -13,7 +13,7 @@
 #ifdef HAVE_LINUX_LANDLOCK_H
 #include <linux/landlock.h>
 
-/* Of versions that are newer than the oldest headers h2d is built with. */
+/* Rights of versions that are newer than the oldest headers h2d is built with. */
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif

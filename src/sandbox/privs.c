@@ -51,8 +51,8 @@ bool privs_same(const struct privs *a, const struct privs *b)
 	       memcmp(a->groups, b->groups, (size_t)a->ngroups * sizeof(*a->groups)) == 0;
 }
 
-/* What exec of a privileged file could give back. Before the change of user, which takes the right
- * to do so. */
+/* Capabilities that exec of a privileged file could give back go. Before the change of user, which
+ * takes the right to do so. */
 static int drop_bounding(void)
 {
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)

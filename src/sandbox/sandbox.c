@@ -16,7 +16,7 @@
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
 
-/* As in conf.def. */
+/* The words of `seccomp`, in the order of conf.def. */
 enum { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };
 
 static void allow(void *ctx, const char *path, unsigned rights)
@@ -24,7 +24,7 @@ static void allow(void *ctx, const char *path, unsigned rights)
 	const struct landlock *l = ctx;
 	int fd = open(path, O_PATH | O_CLOEXEC), rc;
 
-	/* What is not there cannot be allowed; the start has warned of it. */
+	/* A path that is not there cannot be allowed; the start has warned of it. */
 	if (fd < 0)
 		return;
 	rc = landlock_allow(l, fd, rights);

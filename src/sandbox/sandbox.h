@@ -9,19 +9,20 @@
 #include "conf/conf.h"
 #include "sandbox/privs.h"
 
-/* What a kind of process may still do, as its row of child_kind.c says. */
+/* Rights that a kind of process keeps, in its row of child_kind.c. */
 struct sandbox {
 	unsigned paths; /* SANDBOX_ROOTS … of sandbox_paths.h */
 	unsigned calls; /* SECCOMP_FILES … of seccomp.h */
 };
 
-/* What the kernel lacks is left out and logged; 0, or -errno: then the process must not serve. */
+/* Gives up all other rights, but for what the kernel lacks, which is logged. 0, or -errno: then the
+ * process must not serve. */
 int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct privs *privs);
 
 /* In the master: one line of the log about what is in force for its children. */
 void sandbox_log(const struct conf *conf);
 
-/* What this build has, as words for -V: " landlock seccomp", or less. */
+/* The parts that this build has, as words for -V: " landlock seccomp", or less. */
 const char *sandbox_built(void);
 
 #endif

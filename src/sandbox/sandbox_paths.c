@@ -61,7 +61,7 @@ static void follow(struct way *w, const char *path, size_t end)
 	walk(w, to);
 }
 
-/* Of an absolute path: each link on the way, then the folder it ends in, and where it ends. */
+/* Goes an absolute path: each link on the way, then the folder it ends in, and where it ends. */
 static void walk(struct way *w, const char *path)
 {
 	char end[PATH_BYTES];
@@ -141,7 +141,7 @@ static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_
 		fn(ctx, paths->v[i], rights);
 }
 
-/* Of getaddrinfo(3). */
+/* Files that getaddrinfo(3) reads. */
 static void resolver(sandbox_path_fn *fn, void *ctx)
 {
 	static const char *const files[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",

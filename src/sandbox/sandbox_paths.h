@@ -8,12 +8,12 @@
 
 #include "conf/conf.h"
 
-/* What a kind of process needs. */
+/* Paths that a kind of process needs. */
 enum sandbox_paths {
 	SANDBOX_ROOTS = 1,     /* to read, those of all servers */
 	SANDBOX_PASSWORDS = 2, /* to read */
 	SANDBOX_UPLOADS = 4,   /* to write */
-	SANDBOX_MORE = 8,      /* what the configuration says beside these: read, write */
+	SANDBOX_MORE = 8,      /* `read` and `write` of the configuration */
 	SANDBOX_LINKS = 16,    /* to read, what links out of a root may lead to: everything */
 };
 

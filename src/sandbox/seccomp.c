@@ -78,7 +78,7 @@ static void add(struct filter *f, uint32_t action, const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
-	/* One that the library or this architecture does not have can be made by nobody. */
+	/* A call that the library or this architecture does not have can be made by nobody. */
 	if (nr >= 0)
 		keep_error(f, seccomp_rule_add_array(f->ctx, action, nr, 0, NULL));
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Which calls, as columns of syscalls.def. */
+/* Calls, by the columns of syscalls.def. */
 enum seccomp_calls {
 	SECCOMP_EVERY = 1,
 	SECCOMP_FILES = 2,    /* to open files */
@@ -25,7 +25,7 @@ struct seccomp {
 	unsigned nmore;
 };
 
-/* Whether this build and this kernel have it. */
+/* This build has it; this kernel has it. */
 bool seccomp_built(void);
 bool seccomp_there(void);
 
