@@ -10,8 +10,8 @@
 #include "request/gate.h"
 #include "request/handler_call.h"
 
-/* A form's files, with names as long as may be, have paths, and what is said of them: the request's
- * memory is left to what their handler makes of it. */
+/* Memory for the paths and descriptions of a form's files, with names as long as may be; the
+ * request's own is left to its handler. */
 enum { ARENA_CAP = 8 << 20 };
 
 /* --- the request's side ----------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static void pump_task(struct task *t)
 	store_pump(LIST_ENTRY(t, struct store, pump));
 }
 
-/* Pieces that come together are written together. */
+/* The body is looked at when the turn ends: pieces that come together are written together. */
 static void on_body(struct h2d_req *req)
 {
 	struct store *s = store_of(req);
@@ -239,7 +239,7 @@ static void start(struct h2d_req *req, const struct store_plan *plan, struct sli
 	}
 	req_hook(req, plan->steps[STORE_TAKE].run != NULL ? &upload_hook : &removal_hook, s);
 	err = check(s, name, token);
-	/* The client did not ask for an upload that can be resumed. */
+	/* The client may ask for an upload that can be resumed, and did not. */
 	if (plan == &store_resumable && s->work.part == NULL)
 		s->plan = &store_whole;
 	if (err != NULL)

@@ -20,22 +20,22 @@ extern const struct states store_states;
 
 struct store;
 
-/* One kind of request, as what it does in each state. */
+/* A plan: the step of each state in which a thread works, and what follows it. */
 struct store_plan {
 	struct {
-		struct store_result (*run)(struct store_work *w); /* in a thread */
-		void (*then)(struct store *s); /* on the loop, when that was done */
+		struct store_result (*run)(struct store_work *w); /* the step, in a thread */
+		void (*then)(struct store *s); /* on the loop, after a step that succeeded */
 	} steps[STORE_STATES];
-	void (*close)(struct store_work *w); /* in a thread, at the end */
+	void (*close)(struct store_work *w); /* closes what is open; in a thread */
 };
 
-/* A keeper that was asked to look at one of the files again; its images know of it from then on. */
+/* A question to the keepers: none of their images calls that file fresh once it is answered. */
 struct store_doubt {
 	struct doubt doubt;
 	struct store *store;
 };
 
-/* One upload, or removal; it is its own memory, as a thread may have it when its request goes. */
+/* An upload or a removal. It owns its memory: a thread may have it when its request goes. */
 struct store {
 	struct h2d_req *req; /* NULL: it went away, or has its answer */
 	struct files *files; /* until then */
@@ -51,8 +51,8 @@ struct store {
 	struct store_work work;       /* the job's, while a thread has it */
 	size_t taken;                 /* bytes of work.pieces, whose credit is to be given */
 	size_t below;                 /* bytes of the path behind that of the file */
-	bool takes_104;               /* the client knows what that means */
-	uint64_t told;                /* the offset that it knows of */
+	bool takes_104;               /* the client understands 104 */
+	uint64_t told;                /* the offset that the client knows */
 	struct place place;
 	struct task pump;    /* looks at the body's queue, at the end of a turn */
 	struct timer gather; /* armed while pieces wait for more of them */
@@ -67,30 +67,30 @@ struct store {
 
 /* The only writer of s->state: asserts the predecessor. */
 void store_go(struct store *s, enum store_state state);
-/* Goes to state, and has a thread take the plan's step; s->job.done comes, also without a thread.
- */
+/* Goes to state and has a thread take its step. s->job.done() follows, even when no thread can be
+ * had. */
 void store_submit(struct store *s, enum store_state state);
-/* The request is answered, or gone. */
+/* Lets go of the request, which is answered or gone. */
 void store_leave(struct store *s);
-/* No request and no thread has s any more: has what is left kept, closed, and freed. */
+/* Has a thread keep and close what is open, then frees s, which no request and no thread has. */
 void store_retire(struct store *s);
 
 /* --- store_end.c ------------------------------------------------------------------------------ */
 
-/* It failed: says why in the log, and answers. */
+/* Logs why the request failed, and answers it. */
 void store_fail(struct store *s, struct store_result r);
-/* Names changed: the handler is told once every worker answers with what they stand for. */
+/* Tells keepers that names changed, then the handler: every worker answers with the new files. */
 void store_tell(struct store *s);
-/* The handler is told, and the request is over. */
+/* Calls the handler and lets go of the request. */
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);
-/* The path of the file of that name, below the root; where clients ask for it. In s->arena, n 0
- * without memory. */
+/* Paths of the file of that name, in s->arena: below the root, and where clients ask for it. n 0:
+ * memory is out. */
 struct slice store_own_path(struct store *s, const char *name);
 struct slice store_public_path(struct store *s, const char *name);
 
 /* --- store_gate.c ----------------------------------------------------------------------------- */
 
-/* Whether anything says who may write the file of that name; "": any. */
+/* Whether the configuration says who may write the file of that name; "": any file. */
 bool store_gate_has_writers(struct store *s, const char *name);
 /* Asks who may write, and for a place among the open files; then the first step is taken. */
 void store_gate(struct store *s);
@@ -99,18 +99,19 @@ void store_gate_files(struct store *s);
 
 /* --- store_resume.c --------------------------------------------------------------------------- */
 
-/* Finds whether s, of a request that stores, can be resumed: s->work.part is there then. */
+/* Makes s->work.part if the upload is to be one that can be resumed. */
 const struct err *store_resume_offered(struct store *s);
-/* Finds what a request to the upload of that token asks. */
+/* Reads what the request asks of the upload of that token. */
 const struct err *store_resume_asked(struct store *s, struct slice token);
-/* An upload can be resumed from here on; so much of it is on the disk: the client is told early. */
+/* Interim responses (104): the upload can be resumed from here on; so much of it is on the disk. */
 void store_resume_begun(struct store *s);
 void store_resume_progress(struct store *s);
-/* Adds the fields of an answer: an upload was created, went on, was looked at. */
+/* Adds the fields of an answer to a request that created an upload, continued it, asked for it. */
 void store_resume_tell_created(struct store *s);
 void store_resume_tell_offset(struct store *s);
 void store_resume_tell_all(struct store *s);
-/* Answers that the request failed. True: it is answered, else the handler does that. */
+/* Adds what a failed request is told of its upload. True: that is the answer; else the handler
+ * gives one. */
 bool store_resume_failed(struct store *s, const struct err *err);
 
 /* --- store_plan.c ----------------------------------------------------------------------------- */
@@ -118,11 +119,11 @@ bool store_resume_failed(struct store *s, const struct err *err);
 extern const struct store_plan store_whole, store_form, store_resumable;
 extern const struct store_plan store_look, store_cancel, store_remove;
 
-/* The job is back: goes on by the plan. */
+/* Takes s back from its thread and continues by the plan. */
 void store_came_back(struct job *j);
-/* The body has more, or its end. */
+/* Hands a thread what the body has, once that is enough or all. */
 void store_pump(struct store *s);
-/* The body has no more for now: a thread takes what there is. */
+/* Hands a thread what the body has: no more came in time. */
 void store_gathered(struct timer *gather);
 
 #endif

@@ -65,7 +65,7 @@ int store_dir_wait(int fd, const struct job *job)
 {
 	int rc = store_dir_try(fd);
 
-	/* Not for ever: another program may sit on it, and flock(2) knows no deadline. */
+	/* The wait ends: another program may keep the lock, and flock(2) knows no deadline. */
 	for (int ms = 0; rc == -EWOULDBLOCK && ms < LOCK_MAX_MS; ms++) {
 		if (job != NULL && job_unwanted(job))
 			return -ECANCELED;
@@ -129,7 +129,7 @@ int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 
 /* --- hidden names ----------------------------------------------------------------------------- */
 
-/* The next hidden name. 0, or -errno. */
+/* Makes the next hidden name. 0, or -errno. */
 static int next_name(struct store_dir *d, char name[STORE_HIDDEN_NAME])
 {
 	if (d->hidden == 0 && getrandom(&d->tag, sizeof(d->tag), 0) != sizeof(d->tag))
@@ -138,7 +138,7 @@ static int next_name(struct store_dir *d, char name[STORE_HIDDEN_NAME])
 	return 0;
 }
 
-/* The first of them is locked by fd. 0, or -errno. */
+/* Locks the first hidden name, which fd has open, for as long as the upload lives. 0, or -errno. */
 static int hold(struct store_dir *d, int fd)
 {
 	int rc;
@@ -262,7 +262,7 @@ void store_dir_token(const char *name, char token[STORE_TOKEN + 1])
 	token[STORE_TOKEN] = '\0';
 }
 
-/* The upload that the name is of has no lock: nobody is at it. */
+/* Whether the upload behind the hidden name is dead: its lock is free. */
 static bool is_dead(const struct store_dir *d, const char *name)
 {
 	char first[STORE_HIDDEN_NAME];
@@ -279,8 +279,9 @@ static bool is_dead(const struct store_dir *d, const char *name)
 	return dead;
 }
 
-/* 1 if it has gone, 0, or -errno. While files are given their names, which takes the folder's lock,
- * the name that has the upload's own lock may be gone before others. */
+/* Removes the name of a dead upload: 1; 0: it lives; -errno. While files are given their names,
+ * which takes the folder's lock, the name that has the upload's own lock may be gone before others.
+ */
 static int remove_dead(const struct store_dir *d, const char *name)
 {
 	int rc = store_dir_wait(d->fd, NULL);

@@ -27,9 +27,9 @@ enum store_dir_kind {
 
 struct store_dir {
 	int fd;          /* -1: not open */
-	int lock;        /* of the hidden names; -1: there were none yet */
-	uint64_t tag;    /* in them */
-	unsigned hidden; /* how many numbers are used up */
+	int lock;        /* holds the lock of the hidden names; -1: there are none yet */
+	uint64_t tag;    /* the TAG in them */
+	unsigned hidden; /* numbers used up */
 	bool no_tmpfile; /* the file system has no files without a name */
 };
 
@@ -61,18 +61,19 @@ int store_dir_sync(int fd);
  * uploads count. 0, or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
-/* A stream over the folder with an offset of its own, for closedir(); NULL with errno. */
+/* Opens the folder for readdir(), with an offset of its own; the caller closes it. NULL with
+ * errno. */
 DIR *store_dir_list(const struct store_dir *d);
 
 enum store_dir_kind store_dir_kind(const char *name);
 
-/* The name of a ticket or a part, and back. */
+/* Names of tickets and parts, made from a token, and taken apart. */
 void store_dir_token_name(
 	const char *token, enum store_dir_kind kind, char name[STORE_HIDDEN_NAME]);
 void store_dir_token(const char *name, char token[STORE_TOKEN + 1]);
 
-/* A file for writing, which has no name yet ("" in hidden), or that hidden one. The descriptor, or
- * -errno. */
+/* Creates a file for writing: without a name ("" in hidden), or with that hidden one. The
+ * descriptor, or -errno. */
 int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME]);
 
 /* Gives the file that fd has open, which has no name, a hidden one. 0, or -errno. */

@@ -27,7 +27,7 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 
 /* --- what went wrong -------------------------------------------------------------------------- */
 
-/* Errors of system calls, and what they are for the client. */
+/* Errors of system calls, and what each means to the client. */
 static const struct {
 	int error;
 	const struct err *const *err;
@@ -117,7 +117,7 @@ static int status_of_success(const struct store *s)
 	return w->nfiles > 0 && w->files[0]->created ? 201 : 204;
 }
 
-/* Every worker answers with them. */
+/* Answers: every worker has the files. */
 static void succeed(struct store *s)
 {
 	const struct store_work *w = &s->work;

@@ -133,7 +133,7 @@ int store_file_shelve(struct store_file *f, struct store_dir *d)
 
 /* --- its name --------------------------------------------------------------------------------- */
 
-/* Where nothing has the name. */
+/* Gives it the name, which nothing has. */
 static int link_new(const struct store_file *f, const struct store_dir *d)
 {
 	char self[32];
@@ -156,8 +156,8 @@ static int rename_new(struct store_file *f, const struct store_dir *d)
 	return linkat(d->fd, f->hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
 }
 
-/* Opens what has the name, if it is long: so it is not freed by losing that. The descriptor, or
- * -1. */
+/* Opens the file of that name if it is long: losing the name does not free it then. The descriptor,
+ * or -1. */
 static int keep_open(const struct store_dir *d, const char *name)
 {
 	int fd = beneath_open(d->fd, name, BENEATH_PATH | BENEATH_NO_LINK);
@@ -235,7 +235,7 @@ static int hash(int fd, char *buf, struct etag *e)
 	return rc;
 }
 
-/* Its state, *seen_ns being the time in front of that. 0, or -errno. */
+/* Reads the identity of what fd has open, *seen_ns being the time just before. 0, or -errno. */
 static int look(int fd, struct file_id *id, int64_t *seen_ns)
 {
 	struct stat st = { 0 };
@@ -247,14 +247,14 @@ static int look(int fd, struct file_id *id, int64_t *seen_ns)
 	return rc;
 }
 
-/* Whether what is written to it from now on will be seen. */
+/* Whether a write to it would change its identity from now on. */
 static bool tells(int fd, const struct file_id *id, int64_t seen_ns)
 {
 	return file_id_settled(id, seen_ns) ||
 	       (file_id_tells(id, seen_ns) && beneath_kind(fd) != BENEATH_REMOTE);
 }
 
-/* 0, -EAGAIN if it changed meanwhile, -errno. */
+/* Hashes the file, unless memo knows it. 0, -EAGAIN if it changed meanwhile, -errno. */
 static int hash_once(int fd, char *buf, struct etag_memo *memo, struct etag *e)
 {
 	struct file_id before, after;
@@ -275,7 +275,7 @@ static int hash_once(int fd, char *buf, struct etag_memo *memo, struct etag *e)
 	return 0;
 }
 
-/* As long as somebody writes to it in place, it has none. */
+/* Finds its entity tag; a file that is being written to has none. */
 static int tag_of(int fd, struct etag_memo *memo, struct etag *e)
 {
 	char *buf = malloc(READ_PIECE);

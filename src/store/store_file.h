@@ -38,20 +38,20 @@ struct store_there {
 	int64_t mtime;    /* seconds */
 };
 
-/* name: checked by file_name_check(). 0, or -errno. */
+/* Begins a file of that name, which file_name_check() has passed. 0, or -errno. */
 int store_file_begin(
 	struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max);
 
-/* store_file_begin() for a file that is open and hidden already, and has that size: fd is its own
- * from now on, and what is written goes behind what is there. */
+/* Continues a file that is open and hidden already, and has that size: fd is its own from now on,
+ * and writes append. 0, or -errno. */
 int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
 	uint64_t size, uint64_t sum_max);
 
 /* Appends n pieces, in one call as far as it goes; v is used up. 0, or -errno. */
 int store_file_write(struct store_file *f, struct iovec *v, int n);
 
-/* The file is complete: waits until the disk has it. Then etag and sha256 are there, if it is no
- * longer than sum_max. 0, or -errno. */
+/* Ends the file and waits until the disk has it; etag and sha256 are there then, if it is no longer
+ * than sum_max. 0, or -errno. */
 int store_file_end(struct store_file *f);
 
 /* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */
@@ -66,15 +66,15 @@ int store_file_shelve(struct store_file *f, struct store_dir *d);
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
 void store_file_free_replaced(struct store_file *f);
 
-/* Readers know that the file is new, after store_file_place(); of a long one, if it was hashed, its
- * entity tag, too: that waits for a tick of the clock. */
+/* Tells readers that the file is new, after store_file_place(), and the entity tag of a long one
+ * that was hashed: that waits for a tick of the clock. */
 void store_file_remember(const struct store_file *f, struct etag_memo *memo, bool is_long);
 
 /* Lets go of it; what has a hidden name is removed. */
 void store_file_drop(struct store_file *f, const struct store_dir *d);
 
-/* Looks up what name stands for; unless memo is NULL, with its entity tag, which is made if memo
- * does not know it. 0, or -errno. */
+/* Looks the name up. memo: the entity tag is wanted, too, and made if memo does not know it; NULL:
+ * it is not. 0, or -errno. */
 int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
 	struct store_there *there);
 

@@ -8,8 +8,7 @@
 
 enum { OPEN_MAX = 8 }; /* files whose descriptors are kept */
 
-/* Adds the cost of what a file of a form will replace to what does not count; it is known when its
- * name is. */
+/* Adds the cost of the file that this one will replace to what does not count. 0, or -errno. */
 static int look_for_replaced(struct store_work *w, struct slice name)
 {
 	char text[FILE_NAME_LEN_MAX + 1] = "";
@@ -44,7 +43,7 @@ static struct store_result begin_part(struct store_work *w)
 	return rc == 0 ? store_work_add_file(w, name) : store_errno(rc);
 }
 
-/* Whether the part of the form that is read is a file's. */
+/* Whether the part of the form that is being read is a file. */
 static bool in_file(const struct store_work *w)
 {
 	return w->last != NULL && !w->last->ended;

@@ -16,7 +16,7 @@ static void granted(struct place *p)
 	store_submit(LIST_ENTRY(p, struct store, place), STORE_BEGIN);
 }
 
-/* Others wait, and its client hardly sends. */
+/* Ends an upload whose client hardly sends: others wait for its place. */
 static bool back(struct place *p)
 {
 	store_fail(LIST_ENTRY(p, struct store, place), store_refuse(ERR_UPLOAD_SLOW));
@@ -64,7 +64,7 @@ bool store_gate_has_writers(struct store *s, const char *name)
 	return false;
 }
 
-/* The gate has answered. */
+/* Ends the upload: the gate has answered its request. */
 static void refused(struct store *s)
 {
 	req_unhook(s->req);

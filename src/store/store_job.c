@@ -48,7 +48,7 @@ static struct store_result run(struct store *s)
 	return rc == 0 ? s->plan->steps[s->state].run(&s->work) : store_errno(rc);
 }
 
-/* Whether the plan needs more of what is open. Of what can be resumed there may be more to keep. */
+/* Whether later steps need what is open. An upload that can be resumed may have more to keep. */
 static bool goes_on(const struct store *s)
 {
 	return s->state != STORE_KEEP && s->plan->steps[STORE_TAKE].run != NULL &&
@@ -89,7 +89,7 @@ void store_submit(struct store *s, enum store_state state)
 	rc = offload_submit(s->disk->offload, &s->job);
 	if (rc == 0)
 		return;
-	/* Without a thread; it is all that can be done. */
+	/* No thread: the loop closes what is open, as nobody else will. */
 	close_all(s);
 	store_work_free_replaced(&s->work);
 	s->result = store_errno(rc);

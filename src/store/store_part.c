@@ -35,7 +35,7 @@ static struct store_result agree(struct store_work *w, uint64_t known)
 	return STORE_OK;
 }
 
-/* Measures what this request will add, as far as that is known; fixed: what else it costs. */
+/* Measures the bytes that this request will add, if their number is known; fixed: other costs. */
 static struct store_result measure(struct store_work *w, uint64_t fixed)
 {
 	uint64_t length = w->part->length;
@@ -47,7 +47,7 @@ static struct store_result measure(struct store_work *w, uint64_t fixed)
 
 /* --- the two files ---------------------------------------------------------------------------- */
 
-/* The part becomes a file of w, written to at its end. 0, or -errno. */
+/* Makes the part, which fd has open, a file of w that is appended to. 0, or -errno. */
 static int adopt(struct store_work *w, int fd)
 {
 	char hidden[STORE_HIDDEN_NAME];
@@ -133,7 +133,7 @@ static struct store_result begin_new(struct store_work *w)
 	return store_ok(r) ? create(w) : r;
 }
 
-/* Somebody else's upload is as one that is not there. */
+/* Whether the upload is this file's and this user's; others are told that there is none. */
 static bool is_mine(const struct store_work *w, const struct store_ticket *t)
 {
 	return strcmp(t->name, w->name) == 0 &&
@@ -166,7 +166,7 @@ static struct store_result claim(struct store_work *w, int *fd)
 	return *fd == -ENOENT ? store_refuse(ERR_UPLOAD_NONE) : store_errno(*fd);
 }
 
-/* Takes what the first request said: it holds for the whole. */
+/* Takes conditions and digests from the ticket: the first request spoke for the whole. */
 static struct store_result remember(struct store_work *w, const struct store_ticket *t)
 {
 	w->fields = t->fields;
@@ -178,7 +178,7 @@ static struct store_result remember(struct store_work *w, const struct store_tic
 	return STORE_OK;
 }
 
-/* Goes on with what came; the ticket is entered. */
+/* Continues the upload where it ends; the ticket is entered. */
 static struct store_result go_on(struct store_work *w)
 {
 	struct store_part *p = w->part;

@@ -99,7 +99,7 @@ static struct store_result check_content(struct store_work *w)
 	return rc < 0 ? store_errno(rc) : r;
 }
 
-/* The part is as long as this request makes it. */
+/* Checks the part, which is as long as this request makes it, and has the disk take it. */
 static struct store_result end_body(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -127,7 +127,7 @@ static bool is_unread(const struct store_work *w)
 	return w->part->goes_on && w->part->hashed < w->size && w->size <= w->last->sum_max;
 }
 
-/* Up to end, or the file's. */
+/* Hashes the part up to end. 0, or -errno. */
 static int read_to(struct store_work *w, char *buf, uint64_t end)
 {
 	struct store_part *p = w->part;
@@ -169,7 +169,7 @@ static struct store_result end_file(struct store_work *w)
 	return r;
 }
 
-/* The file gets its name; the ticket is entered. */
+/* Gives the file its name; the ticket is entered. */
 static struct store_result name_file(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -184,7 +184,7 @@ static struct store_result name_file(struct store_work *w)
 	p->complete = store_ok(r);
 	if (r.err != NULL && r.err != ERR_UPLOAD_ROOM)
 		p->left = STORE_PART_NONE;
-	/* Should that fail: it is read as what is so, by whether there is a part. */
+	/* A ticket that cannot be written says PLACING: the part is there, or it is the file. */
 	store_ticket_write(t, store_ok(r) ? STORE_TICKET_PLACED : STORE_TICKET_OPEN);
 	return r;
 }

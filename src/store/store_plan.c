@@ -14,7 +14,7 @@ enum { GATHER = 256 << 10, GATHER_MS = 1 };
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-/* Not where the handler has replied meanwhile: the body is nobody's then. */
+/* Whether the body is this upload's: a handler that has replied meanwhile gave it up. */
 static bool may_take(const struct store *s)
 {
 	return s->state == STORE_BODY && req_body_flows(s->req);

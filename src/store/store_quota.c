@@ -293,7 +293,7 @@ int store_quota_begin(struct store_quota *q, const struct store_dir *d)
 	return rc;
 }
 
-/* The bytes that this upload holds are its no more. */
+/* Empties the cell of this upload. */
 static void let_go(struct store_quota *q)
 {
 	if (q->mine == 0)
@@ -335,8 +335,8 @@ void store_quota_close(struct store_quota *q)
 	q->fd = -1;
 }
 
-/* A change during a walk may be in what it found, or not: then the folder is walked again. A last
- * try is kept, and doubted. */
+/* A walk during which something changed counts for nothing, and is done again; that of the last try
+ * is kept, and doubted. */
 int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;

@@ -37,7 +37,7 @@ struct store_quota {
 	struct store_quota_head head; /* while it is locked */
 };
 
-/* q->max is the caller's. 0, or -errno. */
+/* Opens the sum; the caller has set q->max. 0, or -errno. */
 int store_quota_open(struct store_quota *q, const struct store_dir *d);
 /* Gives back what the upload holds. */
 void store_quota_close(struct store_quota *q);

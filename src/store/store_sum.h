@@ -18,7 +18,7 @@ int store_sum_want(struct store_sum *s, enum digest_algorithm a);
 int store_sum_want_given(struct store_sum *s, const struct digest_field *fields, unsigned n);
 void store_sum_fini(struct store_sum *s);
 
-/* 0, or -ENOMEM when the library fails. */
+/* Adds content. 0, or -ENOMEM when the library fails. */
 int store_sum_add(struct store_sum *s, const void *p, size_t n);
 
 /* Ends one that is wanted: the hash. 0, or -ENOMEM. */

@@ -29,7 +29,7 @@ struct sweep {
 	int swept; /* or -errno */
 };
 
-/* Behind what was removed. */
+/* Makes the sum anew, after the removals. */
 static int renew(struct store_quota *q, const struct store_dir *d)
 {
 	int rc = store_quota_open(q, d);

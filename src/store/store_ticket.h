@@ -55,8 +55,8 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 /* Opens the ticket of t->token and reads it. ERR_UPLOAD_NONE: there is none. */
 struct store_result store_ticket_open(struct store_ticket *t, const struct store_dir *d);
 
-/* Opens its part, for reading and writing. The descriptor and *size; or -errno, -ENOENT if it has
- * become the file. */
+/* Opens the part, for reading and writing. The descriptor, and its *size; -ENOENT if it has become
+ * the file; -errno. */
 int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, uint64_t *size);
 
 /*
@@ -76,7 +76,7 @@ void store_ticket_leave(const struct store_ticket *t);
 /* Writes t->head, which is at that stage now, having entered. 0, or -errno. */
 int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage);
 
-/* The cost of its part (store_quota.h); 0: there is none. */
+/* The cost of the part (store_quota.h); 0: there is none. */
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d);
 
 /* Removes it and its part, having entered. */
@@ -84,7 +84,7 @@ void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d
 
 void store_ticket_close(struct store_ticket *t);
 
-/* Removes those that nobody has used for max_age seconds. How many, or -errno. */
+/* Removes uploads that nobody has used for max_age seconds. Their number, or -errno. */
 int store_ticket_sweep(const struct store_dir *d, uint64_t max_age);
 
 #endif

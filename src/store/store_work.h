@@ -47,12 +47,12 @@ struct store_work {
 	struct store_dir at;      /* the folder */
 	struct store_sum sum;     /* of the body */
 	uint64_t size;            /* of what was written, by requests before this one too */
-	struct store_quota quota; /* its max is asked, too */
+	struct store_quota quota; /* the caller sets its max */
 	uint64_t replaced;        /* cost of the files that the upload will replace */
 	bool changed; /* names stand for something else now, whatever came of it afterwards */
 	struct store_file **files;
 	unsigned nfiles;
-	struct store_file *last; /* of them: pieces go to it; NULL: there is none */
+	struct store_file *last; /* the last of files, which pieces go to; NULL: there is none */
 };
 
 /* Writes n pieces of content, of size bytes in all, where they belong. */
@@ -94,10 +94,10 @@ struct store_result store_form_seal(struct store_work *w);
 void store_work_close(struct store_work *w);
 void store_work_free_replaced(struct store_work *w);
 
-/* Whether one of the two above has something to do. */
+/* Whether store_work_close() or _free_replaced() has something to do. */
 bool store_work_is_open(const struct store_work *w);
 
-/* Frees what is left then; cannot block. */
+/* Frees the memory of what is closed; never blocks. */
 void store_work_free(struct store_work *w);
 
 /* --- store_rules.c ---------------------------------------------------------------------------- */
@@ -123,21 +123,21 @@ struct store_result store_rules_measure(struct store_work *w, uint64_t length, u
 
 /* --- for store_form.c and store_part.c -------------------------------------------------------- */
 
-/* One more of w->files, not set; NULL when memory is out. */
+/* Adds a file, not set yet; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
-/* One more of w->files, which has room and is to have that name. */
+/* Asks for room and begins a file of that name. */
 struct store_result store_work_add_file(struct store_work *w, struct slice name);
 /* The size up to which the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
 /* Sums the pieces up and hands them to write, many at once. */
 struct store_result store_work_pieces(
 	struct store_work *w, const struct body_piece *pieces, store_work_writer *write);
-/* Appends to the last file what there is room for. */
+/* Asks for room and appends to the last file. */
 store_work_writer store_work_write;
 /* Gives the files their names, under the folder's lock. */
 struct store_result store_work_name(struct store_work *w);
-/* The files have their names: readers are told, and the disk is waited for, as a rename that a
- * power cut undoes was none. */
+/* Tells readers of the new names and waits until the disk has them: a rename that a power cut
+ * undoes was none. */
 struct store_result store_work_named(struct store_work *w);
 
 #endif

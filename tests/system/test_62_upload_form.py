@@ -62,6 +62,7 @@ def test_many_files(make):
 		assert all(content(server, name) == data for name, data in files)
 		assert post(c, [("new", b"")] + files).status == 413
 	wait_over(server)
+	assert len(server.log.wait("too many files in a form")) == 1
 	assert names(server) == [name for name, _ in files]
 
 
