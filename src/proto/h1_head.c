@@ -10,9 +10,8 @@
 
 static const struct err *host(struct h1_head *h, struct slice value)
 {
-	if (h->has_host || authority_host(value).n == 0)
+	if (h->host.n > 0 || authority_host(value).n == 0)
 		return ERR_HOST;
-	h->has_host = true;
 	h->host = value;
 	return NULL;
 }
@@ -21,9 +20,9 @@ static const struct err *host(struct h1_head *h, struct slice value)
  * them. */
 static const struct err *content_length(struct h1_head *h, struct slice value)
 {
-	if (h->has_length || value.n == 0)
+	if (h->length != BODY_UNKNOWN || value.n == 0)
 		return ERR_CONTENT_LENGTH;
-	h->has_length = true;
+	h->length = 0;
 	for (size_t i = 0; i < value.n; i++) {
 		unsigned d = (unsigned)value.p[i] - '0';
 
@@ -117,10 +116,10 @@ const struct err *h1_head_field(
 const struct err *h1_head_end(struct h1_head *h, unsigned minor)
 {
 	/* RFC 9112, 6.1: both, or a coding in HTTP/1.0, are signs of an attack. */
-	if (h->chunked && (h->has_length || minor == 0))
+	if (h->chunked && (h->length != BODY_UNKNOWN || minor == 0))
 		return ERR_TRANSFER_CODING;
 	/* RFC 9112, 3.2 */
-	if (minor > 0 && !h->has_host)
+	if (minor > 0 && h->host.n == 0)
 		return ERR_HOST;
 	/* RFC 9110, 10.1.1: HTTP/1.0 has no expectations. */
 	if (minor == 0)
@@ -128,8 +127,8 @@ const struct err *h1_head_end(struct h1_head *h, unsigned minor)
 	return h->expects_other ? ERR_EXPECTATION : NULL;
 }
 
-int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *scheme,
-	struct slice *authority, struct slice *rest)
+int h1_head_absolute(
+	struct slice target, struct slice *scheme, struct slice *authority, struct slice *rest)
 {
 	static const struct slice schemes[] = { SLICE_LIT("http"), SLICE_LIT("https") };
 	const char *colon;
@@ -152,6 +151,5 @@ int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *schem
 		;
 	*authority = slice_of(rest->p, i);
 	*rest = slice_of(rest->p + i, rest->n - i);
-	h->absolute = true;
 	return authority_host(*authority).n > 0 ? 1 : -1;
 }

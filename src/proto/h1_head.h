@@ -11,22 +11,26 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "request/body.h"
 
 struct h1_head {
-	struct slice host; /* of the Host field */
-	uint64_t length;   /* of content-length */
-	bool has_host;
-	bool has_length;
+	struct slice host; /* of the Host field; n 0: there is none */
+	uint64_t length;   /* of content-length; BODY_UNKNOWN: there is none */
 	bool chunked;
 	bool close, keep_alive; /* options of Connection */
 	bool wants_continue;    /* expect: 100-continue */
 	bool expects_other;
-	bool absolute; /* the target named the authority: Host does not count */
 };
 
 static inline void h1_head_init(struct h1_head *h)
 {
-	*h = (struct h1_head){ 0 };
+	*h = (struct h1_head){ .length = BODY_UNKNOWN };
+}
+
+/* Whether a body follows the head, which is complete. */
+static inline bool h1_head_has_body(const struct h1_head *h)
+{
+	return h->chunked || (h->length > 0 && h->length != BODY_UNKNOWN);
 }
 
 /*
@@ -43,7 +47,7 @@ const struct err *h1_head_end(struct h1_head *h, unsigned minor);
  * Takes a target in absolute-form apart (RFC 9112, 3.2.2): 1, *rest begins with "/" or "?" or is
  * empty. 0: it is in another form. -1: its authority is malformed, or it is of another scheme.
  */
-int h1_head_absolute(struct h1_head *h, struct slice target, struct slice *scheme,
-	struct slice *authority, struct slice *rest);
+int h1_head_absolute(
+	struct slice target, struct slice *scheme, struct slice *authority, struct slice *rest);
 
 #endif

@@ -203,7 +203,7 @@ static const struct err *target(struct h1_stream *s)
 	char *slash;
 
 	req->authority = s->head.host;
-	switch (h1_head_absolute(&s->head, req->target, &req->scheme, &req->authority, &rest)) {
+	switch (h1_head_absolute(req->target, &req->scheme, &req->authority, &rest)) {
 	case 0:
 		return NULL;
 	case 1:
@@ -249,11 +249,10 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		fault(s, err);
 		return;
 	}
-	s->req.has_body = h->chunked || h->length > 0;
+	s->req.has_body = h1_head_has_body(h);
 	if (s->req.has_body)
 		part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
-	if (h->has_length)
-		s->req.body_length = h->length;
+	s->req.body_length = h->length;
 	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));
