@@ -11,7 +11,6 @@
 #include "conn/input_backlog.h"
 #include "event/loop.h"
 #include "net/transport.h"
-#include "proto/sniff.h"
 #include "session/sessions.h"
 
 enum stream_flag {
@@ -48,7 +47,7 @@ struct stream_conn {
 	uint64_t taken;            /* bytes the peer took, ever */
 	uint64_t received;         /* bytes the protocol was given, ever */
 	uint64_t written_turn;     /* the last turn it wrote in: one write per turn */
-	struct sniff sniff;        /* the first bytes, until they tell the protocol */
+	struct proto_sniff sniff;  /* the first bytes, until they tell the protocol */
 	struct input_backlog held; /* input that the protocol takes later; nothing is read before */
 };
 

@@ -244,10 +244,10 @@ static const struct proto_ops *conn_sniff(
 	*taken = 0;
 	if (c->session.http.tls == HTTP_TLS_OURS)
 		return slice_eq(c->transport->alpn, SLICE("h2")) ? &h2_ops : &h1_ops;
-	switch (sniff_take(&c->sniff, (const uint8_t *)p, n, taken)) {
-	case SNIFF_MORE:
+	switch (proto_sniff(&c->sniff, (const uint8_t *)p, n, taken)) {
+	case PROTO_SNIFF_MORE:
 		return NULL;
-	case SNIFF_H1:
+	case PROTO_SNIFF_H1:
 		return &h1_ops;
 	default:
 		return &h2_ops;

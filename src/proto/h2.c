@@ -148,7 +148,7 @@ static const struct err *h2_input(struct proto *p, const void *data, size_t *n, 
 	size_t done = 0;
 
 	if (h2->now_ms == 0)
-		h2_guard_init(&h2->guard, now_ms);
+		h2->guard = (struct h2_guard){ H2_GUARD_BURST, now_ms };
 	h2->now_ms = now_ms;
 	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH && !window_full(&h2->window)) {
 		ssize_t rv = input_some(h2, (const uint8_t *)data + done, *n - done);

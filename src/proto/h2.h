@@ -12,9 +12,7 @@
 #include "base/list.h"
 #include "base/states.h"
 #include "proto/h2_frames.h"
-#include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
-#include "proto/h2_patience.h"
 #include "proto/proto.h"
 #include "proto/window.h"
 #include "request/req_body.h"
@@ -38,6 +36,32 @@ enum h2_drain {
 	H2_DRAINS
 };
 extern const struct states h2_drain_states;
+
+/*
+ * How long a peer has held something up, an HTTP/2 stream or what a whole connection sends: the sum
+ * of the times that were its doing. Progress at the least rate ends the sum; bytes below it and
+ * pauses that are not the peer's doing do not. Kept by h2_look.c.
+ */
+enum h2_patience_for { H2_PATIENCE_NONE, H2_PATIENCE_SEND, H2_PATIENCE_BODY };
+
+struct h2_patience {
+	enum h2_patience_for for_what;
+	uint64_t held_ms;
+	uint64_t from; /* bytes when held_ms began */
+};
+
+/* Bounds on frames that cost work and do none (RFC 9113, 10.5): credit that fills with time. Kept
+ * by h2_recv.c; resets and CONTINUATION are bounded by nghttp2 itself. */
+enum {
+	H2_GUARD_BURST = 1000,
+	H2_GUARD_PER_SECOND = 100,
+	H2_GUARD_FIELD = 1024, /* bytes of a dropped field that are as much work as a frame */
+};
+
+struct h2_guard {
+	uint32_t credit;
+	uint64_t filled_ms;
+};
 
 struct h2 {
 	struct proto proto;

@@ -9,7 +9,11 @@
 
 enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the peer's doing */
 
-bool h2_patience_ends(struct h2_patience *p, enum h2_patience_for for_what, uint64_t bytes,
+/*
+ * A look: bytes have passed so far, and the peer has held the rest up for ms since the last look.
+ * True: that makes limit_ms without progress.
+ */
+static bool patience_ends(struct h2_patience *p, enum h2_patience_for for_what, uint64_t bytes,
 	uint64_t ms, uint64_t limit_ms)
 {
 	if (p->for_what != for_what || bytes - p->from >= limit_ms * PROTO_LEAST_RATE / 1000) {
@@ -56,7 +60,7 @@ static void look_at_window(struct h2_stream *s, uint64_t ms)
 	/* A DATA frame at hand has its bytes from what is ready. */
 	if (!s->h2->out_blocked && body->ops->rest != NULL)
 		body->ops->rest(body);
-	if (h2_patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
+	if (patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
 		    s->h2->conf->send_ms))
 		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
 }
@@ -68,7 +72,7 @@ static void look_at_rest(struct h2_stream *s, uint64_t ms)
 	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0;
 
 	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
-	if (h2_patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
+	if (patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
 		    s->h2->conf->body_ms))
 		end_stream(s, ERR_TIMEOUT_BODY, NGHTTP2_NO_ERROR);
 }
@@ -85,7 +89,7 @@ static void look_at_upload(struct h2_stream *s, uint64_t ms)
 		cancel(s);
 		return;
 	}
-	if (!h2_patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
+	if (!patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
 		    s->h2->conf->body_ms))
 		return;
 	COUNT(timeouts, 1);
@@ -154,7 +158,7 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms)
 		h2->patience.for_what = H2_PATIENCE_NONE;
 		return NULL;
 	}
-	if (h2_patience_ends(
+	if (patience_ends(
 		    &h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0, h2->conf->send_ms))
 		return ERR_TIMEOUT_SEND;
 	LIST_FOREACH(node, &h2->streams)

@@ -12,6 +12,54 @@ enum {
 	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
 };
 
+/* --- idle work -------------------------------------------------------------------------------- */
+
+/* WINDOW_UPDATE is not among them: a fast download is full of it, and each one is paid by DATA. */
+static bool idle_work(const nghttp2_frame_hd *hd)
+{
+	switch (hd->type) {
+	case NGHTTP2_PING:
+	case NGHTTP2_SETTINGS:
+		return !(hd->flags & NGHTTP2_FLAG_ACK);
+	case NGHTTP2_PRIORITY:
+	case NGHTTP2_PRIORITY_UPDATE:
+		return true;
+	case NGHTTP2_DATA:
+		return hd->length == 0 && !(hd->flags & NGHTTP2_FLAG_END_STREAM);
+	default:
+		return false;
+	}
+}
+
+static bool take(struct h2_guard *g, uint32_t n, uint64_t now_ms)
+{
+	uint64_t fill = (now_ms - g->filled_ms) * H2_GUARD_PER_SECOND / 1000;
+
+	if (fill > 0) {
+		g->filled_ms = now_ms;
+		g->credit = fill < H2_GUARD_BURST - g->credit ? g->credit + (uint32_t)fill
+							      : H2_GUARD_BURST;
+	}
+	if (g->credit < n)
+		return false;
+	g->credit -= n;
+	return true;
+}
+
+/* A complete frame came in. False: too many of its kind, end the connection. */
+static bool guard_frame(struct h2_guard *g, const nghttp2_frame_hd *hd, uint64_t now_ms)
+{
+	return !idle_work(hd) || take(g, 1, now_ms);
+}
+
+/* A field of n bytes was decoded and is dropped. */
+static bool guard_field(struct h2_guard *g, size_t n, uint64_t now_ms)
+{
+	return n < H2_GUARD_FIELD || take(g, (uint32_t)(n / H2_GUARD_FIELD), now_ms);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
 static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(session, id);
@@ -100,7 +148,7 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 
 	h2->dropped_size += n + 32;
 	if (kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
-		!h2_guard_field(&h2->guard, n, h2->now_ms))
+		!guard_field(&h2->guard, n, h2->now_ms))
 		return end_block(h2);
 	return 0;
 }
@@ -177,7 +225,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct h2 *h2 = user;
 	struct h2_stream *s;
 
-	if (!h2_guard_frame(&h2->guard, &frame->hd, h2->now_ms))
+	if (!guard_frame(&h2->guard, &frame->hd, h2->now_ms))
 		h2_end(h2, ERR_FLOOD);
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:

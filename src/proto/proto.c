@@ -1,6 +1,7 @@
 /*
- * proto: the names of what streams wait for (proto_why.def), for those who are shown them. Called
- * by who shows a connection; what a protocol tells is its own to find out.
+ * proto: what is before a connection's protocol, and what is said of it: its first bytes are
+ * compared with HTTP/2's preface, and what streams wait for (proto_why.def) has names. Never reads
+ * from a socket.
  */
 #include "proto/proto.h"
 
@@ -24,4 +25,16 @@ const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_T
 			n += strlen(buf + n);
 		}
 	return buf;
+}
+
+enum proto_sniffed proto_sniff(struct proto_sniff *s, const uint8_t *p, size_t n, size_t *taken)
+{
+	static const uint8_t preface[PROTO_SNIFF_BYTES + 1] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+	*taken = n < PROTO_SNIFF_BYTES - s->n ? n : PROTO_SNIFF_BYTES - s->n;
+	memcpy(s->bytes + s->n, p, *taken);
+	s->n += (unsigned)*taken;
+	if (memcmp(s->bytes, preface, s->n) != 0)
+		return PROTO_SNIFF_H1;
+	return s->n == PROTO_SNIFF_BYTES ? PROTO_SNIFF_H2 : PROTO_SNIFF_MORE;
 }

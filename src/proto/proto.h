@@ -123,6 +123,24 @@ struct proto {
 
 extern const struct proto_ops h1_ops, h2_ops;
 
+/* The first bytes of a connection, which tell its protocol, in whatever pieces they come (RFC 9113,
+ * 3.4). They are kept, for the protocol to be fed with. */
+enum { PROTO_SNIFF_BYTES = 24 };
+
+struct proto_sniff {
+	unsigned n;
+	uint8_t bytes[PROTO_SNIFF_BYTES];
+};
+
+enum proto_sniffed {
+	PROTO_SNIFF_MORE, /* so far it is the beginning of HTTP/2's preface */
+	PROTO_SNIFF_H2,   /* the preface */
+	PROTO_SNIFF_H1,   /* anything else, which HTTP/1 has an answer to */
+};
+
+/* The next n bytes; *taken: how many of them were kept. */
+enum proto_sniffed proto_sniff(struct proto_sniff *s, const uint8_t *p, size_t n, size_t *taken);
+
 /* "3 for its handler, 1 for the peer's credit"; "" of no stream. Returns buf. */
 enum { PROTO_TOLD_TEXT = 400 };
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT]);
