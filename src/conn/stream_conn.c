@@ -94,7 +94,7 @@ static bool conn_timed_out(struct session *s)
 {
 	struct stream_conn *c = (struct stream_conn *)s;
 
-	return c->proto->ops->timed_out(c->proto);
+	return c->proto->ops->timed_out != NULL && c->proto->ops->timed_out(c->proto);
 }
 
 static const struct err *conn_tick(struct session *s, uint64_t now_ms)

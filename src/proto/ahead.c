@@ -16,11 +16,6 @@ enum {
 	UNUSED_MS = 1000,
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 void ahead_init(struct ahead *a, uint32_t receive_window)
 {
 	uint64_t sum = (uint64_t)SUM_WINDOWS * receive_window;
@@ -70,7 +65,7 @@ static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, u
 	uint64_t most = a->budget.max - kept;
 	uint64_t left = a->budget.held < most ? most - a->budget.held : 0;
 
-	return least(budget_room(&a->budget, part->account), left);
+	return ahead_least(budget_room(&a->budget, part->account), left);
 }
 
 /* Withdraws unused parts until there is room for n. A part with bytes in memory keeps those, and is
@@ -118,18 +113,10 @@ static void charge_greediest(struct ahead *a, const struct ahead_part *part, uin
 
 /* --- asking and giving ------------------------------------------------------------------------ */
 
-static void take(struct ahead *a, struct ahead_part *part, uint64_t n)
+uint64_t ahead_take(
+	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, bool growth)
 {
-	budget_take(&a->budget, part->account, n);
-	part->held += n;
-	COUNT(receive_windows, (int64_t)n);
-}
-
-/* Takes up to n more for part, with kept being left to others. How much; 0 where there is less than
- * at_least. */
-static uint64_t ask(
-	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, uint64_t kept)
-{
+	uint64_t kept = growth ? a->budget.max / 2 : 0;
 	uint64_t room;
 
 	/* A part that asks for more is in use. */
@@ -137,34 +124,21 @@ static uint64_t ask(
 		used(a, part);
 	withdraw_unused(a, part, n, kept);
 	if (kept == 0)
-		charge_greediest(a, part, least(n, AHEAD_FIRST));
+		charge_greediest(a, part, ahead_least(n, AHEAD_FIRST));
 	room = room_for(a, part, kept);
 	if (room < n && !part->short_of && part->account != NULL)
 		err_log(ERR_AHEAD, &part->account->client);
 	part->short_of = room < n;
 	if (room < at_least)
 		return 0;
-	n = least(room, n);
+	n = ahead_least(room, n);
 	if (n > 0) {
-		take(a, part, n);
+		budget_take(&a->budget, part->account, n);
+		part->held += n;
+		COUNT(receive_windows, (int64_t)n);
 		used(a, part);
 	}
 	return n;
-}
-
-bool ahead_begin(struct ahead *a, struct ahead_part *part, uint64_t n)
-{
-	return ask(a, part, n, n, 0) == n;
-}
-
-uint64_t ahead_grow(struct ahead *a, struct ahead_part *part, uint64_t n)
-{
-	return ask(a, part, 0, n, a->budget.max / 2);
-}
-
-uint64_t ahead_lend(struct ahead *a, struct ahead_part *part, uint64_t n)
-{
-	return ask(a, part, 0, n, 0);
 }
 
 void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n)

@@ -20,6 +20,11 @@ enum { AHEAD_FREE = 65535 };
 /* Bytes that an upload begins with: with less, a fast network stands still most of the time. */
 enum { AHEAD_FIRST = 1 << 20 };
 
+static inline uint64_t ahead_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct ahead {
 	struct budget budget;
 	struct list parts;   /* struct ahead_part, the one that was used longest ago first */
@@ -47,15 +52,12 @@ void ahead_init(struct ahead *a, uint32_t receive_window);
 void ahead_part_init(struct ahead_part *part, struct account *account,
 	void (*withdraw)(struct ahead_part *part));
 
-/* Takes n more for part, which an upload begins with: all or nothing. */
-bool ahead_begin(struct ahead *a, struct ahead_part *part, uint64_t n);
-
-/* Takes up to n more out of the half of the sum that is for growth, so that later uploads find what
- * they begin with. How much. */
-uint64_t ahead_grow(struct ahead *a, struct ahead_part *part, uint64_t n);
-
-/* Takes up to n more for bytes that came already. How much. */
-uint64_t ahead_lend(struct ahead *a, struct ahead_part *part, uint64_t n);
+/*
+ * Takes up to n more for part, or nothing where there is less than at_least. growth: out of the
+ * half of the sum that is for it, so that later uploads find what they begin with. How much.
+ */
+uint64_t ahead_take(
+	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, bool growth);
 
 /* Gives n of part back: they are free again. */
 void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n);

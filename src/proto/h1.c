@@ -109,7 +109,6 @@ static void h1_tell(const struct proto *p, struct proto_told *told)
 {
 	const struct h1 *h1 = (const struct h1 *)p;
 
-	told->state = states_name(&h1_states, h1->state);
 	if (h1->stream == NULL)
 		return;
 	told->why[h1_stream_why(h1->stream)]++;

@@ -8,7 +8,7 @@
 
 enum state {
 	SIZE, /* 1*HEXDIG */
-	/* Of an extension (RFC 9112, 7.1.1); AT_: white space may come first (BWS). */
+	/* Parts of an extension (RFC 9112, 7.1.1); AT_: white space may come first (BWS). */
 	AT_SEMICOLON,
 	AT_NAME,
 	NAME,
@@ -24,31 +24,14 @@ enum state {
 	DATA_LF,
 };
 
-/* Value of a hexadecimal digit and one more; 0 for all other bytes. */
-static const uint8_t digit[256] = {
-	['0'] = 1,
-	['1'] = 2,
-	['2'] = 3,
-	['3'] = 4,
-	['4'] = 5,
-	['5'] = 6,
-	['6'] = 7,
-	['7'] = 8,
-	['8'] = 9,
-	['9'] = 10,
-	['a'] = 11,
-	['b'] = 12,
-	['c'] = 13,
-	['d'] = 14,
-	['e'] = 15,
-	['f'] = 16,
-	['A'] = 11,
-	['B'] = 12,
-	['C'] = 13,
-	['D'] = 14,
-	['E'] = 15,
-	['F'] = 16,
-};
+/* The value of a hexadecimal digit; -1 for all other bytes. */
+static int digit(uint8_t ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	ch |= 0x20;
+	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
 
 static enum h1_chunked go(struct h1_chunk *c, bool legal, enum state next)
 {
@@ -58,8 +41,10 @@ static enum h1_chunked go(struct h1_chunk *c, bool legal, enum state next)
 
 static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 {
-	if (digit[ch] != 0) {
-		c->size = c->size << 4 | (digit[ch] - 1u);
+	int value = digit(ch);
+
+	if (value >= 0) {
+		c->size = c->size << 4 | (unsigned)value;
 		return ++c->n <= H1_CHUNK_DIGITS ? H1_CHUNK_MORE : H1_CHUNK_FAULT;
 	}
 	if (c->n == 0)
@@ -76,7 +61,7 @@ static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 	}
 }
 
-/* What may come where a name or a value has ended; blank: where white space leads to. */
+/* Bytes behind a name or a value that has ended; blank: where white space leads to. */
 static enum h1_chunked behind(struct h1_chunk *c, uint8_t ch, enum state blank)
 {
 	switch (ch) {

@@ -109,7 +109,7 @@ static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *
 	return s < stop;
 }
 
-/* The same for a name, which is made lower case. */
+/* The bytes of a name, which is made lower case; true when another one follows. */
 static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
 	const uint8_t *s = *from;
@@ -122,7 +122,7 @@ static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint
 	return s < stop;
 }
 
-/* Behind the first part of a line: the byte that ends it. */
+/* The byte that ends the first part of a line. */
 static bool first_ends(struct h1_parse *p, uint8_t c, uint8_t with, enum state next)
 {
 	p->first = (size_t)(p->at - p->line);

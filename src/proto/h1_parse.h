@@ -37,7 +37,7 @@ struct h1_parse {
 	size_t first;          /* length of the line's first part: method or name */
 };
 
-/* For a connection's first request; all others begin as the last one ended. */
+/* Initial state of a connection's first request; all others begin as the last one ended. */
 static inline void h1_parse_init(struct h1_parse *p)
 {
 	p->empty = 0;

@@ -142,7 +142,7 @@ void h1_stream_sent(struct h1_stream *s)
 
 bool h1_stream_checks_body(const struct h1_stream *s)
 {
-	/* Who waits for 100 has not sent it; and a reader of it may have to be answered early. */
+	/* A client that waits for 100 has not sent it; a reader of it may be answered early. */
 	return s->head.chunked && s->part != H1_PART_ENDED && !s->head_sent &&
 	       s->req.body_state == REQ_BODY_NONE && !s->head.wants_continue &&
 	       s->unwanted <= H1_UNWANTED_MAX;
@@ -165,7 +165,7 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 	req_refuse(&s->req, status);
 }
 
-/* What the peer did. */
+/* Refuses the request for what the peer did. */
 static void fault(struct h1_stream *s, const struct err *err)
 {
 	err_log(err, req_client(&s->req));
@@ -352,7 +352,7 @@ static void withdraw(struct ahead_part *part)
 		ahead_give(s->h1->conf->ahead, part, part->held - in_memory);
 }
 
-/* Its body fills the window, and somebody takes it. */
+/* A body that fills the window, and that somebody takes, gets a wider one. */
 static void widen(struct h1_stream *s)
 {
 	struct ahead_part *part = &s->ahead;
@@ -362,7 +362,7 @@ static void widen(struct h1_stream *s)
 		return;
 	if (part->held == 0)
 		ahead_part_init(part, req_account(&s->req), withdraw);
-	ahead_begin(s->h1->conf->ahead, part, most - part->held);
+	ahead_take(s->h1->conf->ahead, part, most - part->held, most - part->held, false);
 }
 
 static size_t room_of(struct h1_stream *s)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
-#include "proto/h2_mem.h"
 
 enum {
 	PREFACE = 24,
@@ -85,7 +84,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->conf = conf;
 	h2->host = host;
 	h2->gap_hi = -1;
-	h2_frames_init(&h2->frames, PREFACE);
+	h2->frames.skip = PREFACE;
 	list_init(&h2->streams);
 	window_open(&h2->window, conf->ahead, conf->receive_window, host->conn->account);
 	if (shared_init(conf) < 0 || make_session(h2) != 0) {
@@ -172,12 +171,6 @@ static enum proto_wait h2_waits(const struct proto *p)
 	return h2->nwaiting > 0 ? PROTO_BUSY : PROTO_SEND;
 }
 
-static bool h2_timed_out(struct proto *p)
-{
-	(void)p;
-	return false;
-}
-
 const struct states h2_drain_states = {
 	.of = "HTTP/2 connection",
 	.n = H2_DRAINS,
@@ -215,7 +208,6 @@ static void h2_tell(const struct proto *p, struct proto_told *told)
 {
 	const struct h2 *h2 = (const struct h2 *)p;
 
-	told->state = states_name(&h2_drain_states, h2->drain);
 	told->held += h2->window.held;
 	told->full = h2->window.full;
 	LIST_FOREACH(node, &h2->streams)
@@ -257,7 +249,6 @@ const struct proto_ops h2_ops = {
 	.input = h2_input,
 	.output = h2_output,
 	.waits = h2_waits,
-	.timed_out = h2_timed_out,
 	.look = h2_look,
 	.ask = h2_stream_ask_all,
 	.tell = h2_tell,

@@ -27,7 +27,7 @@ enum { H2_BATCH = 16 };
 /* A header section of so many times client-header-size is the connection's end. */
 enum { H2_HEAD_OVER = 4 };
 
-/* For the answer to the PING behind a GOAWAY notice. */
+/* Time for the answer to the PING behind a GOAWAY notice. */
 enum { H2_DRAIN_MS = 1000 };
 
 enum h2_drain {
@@ -133,7 +133,7 @@ void h2_drain_go(struct h2 *h2, enum h2_drain drain);
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* One decoded field, copied into the request's arena. 0, 1 when this goes too far, -1 when memory
+/* Copies a decoded field into the request's arena. 0, 1 when this goes too far, -1 when memory
  * is out. */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
@@ -155,8 +155,8 @@ void h2_window_widen(struct h2_stream *s);
 /* n bytes of the body of s came, and are not taken yet; n of those were taken. */
 void h2_window_came(struct h2_stream *s, size_t n);
 void h2_window_taken(struct h2_stream *s, size_t n);
-/* Bytes came of no stream. */
-void h2_window_dropped(struct h2 *h2);
+/* Announces credit for what is not held; eager: the window is wider than it was. */
+void h2_window_give(struct h2 *h2, bool eager);
 /* Sees to it that other streams than those that nobody takes can send. False: there is no room for
  * that, and s holds some of what is in the way. */
 bool h2_window_make_way(struct h2_stream *s);
@@ -177,10 +177,14 @@ bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* h2_end.c */
 
-/* What the peer did is the end of the connection, unless something was before. */
+/* Ends the connection for what the peer did, unless it has ended before. */
 void h2_end(struct h2 *h2, const struct err *err);
 /* nghttp2's before_frame_send callback. */
 int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user);
+
+/* h2_mem.c: the allocator for the session that has those pages, which outlive it */
+nghttp2_mem h2_mem(struct h2_pages *pages);
+void h2_mem_trim(void);
 
 /* h2_out.c */
 extern const uint8_t h2_drain_ping[8]; /* its answer brings the last GOAWAY */

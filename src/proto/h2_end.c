@@ -29,25 +29,21 @@ void h2_end(struct h2 *h2, const struct err *err)
 		nghttp2_session_terminate_session(h2->session, err->h2_code);
 }
 
-/* What a code of nghttp2's own GOAWAY stands for. */
+/* The error that a code of nghttp2's own GOAWAY stands for. */
 static const struct err *meant(uint32_t code)
 {
-	switch (code) {
-	case NGHTTP2_INTERNAL_ERROR: /* its limit of resets, and nothing else */
-		return ERR_RESETS;
-	case NGHTTP2_ENHANCE_YOUR_CALM:
-		return ERR_FLOOD;
-	case NGHTTP2_STREAM_CLOSED:
-		return ERR_STREAM_CLOSED;
-	case NGHTTP2_FLOW_CONTROL_ERROR:
-		return ERR_FLOW_CONTROL;
-	case NGHTTP2_FRAME_SIZE_ERROR:
-		return ERR_FRAME_SIZE;
-	case NGHTTP2_COMPRESSION_ERROR:
-		return ERR_COMPRESSION;
-	default:
-		return ERR_STREAM_PROTOCOL;
-	}
+	static const struct err *const *const meanings[] = {
+		[NGHTTP2_INTERNAL_ERROR] = &ERR_RESETS, /* its limit of those, and nothing else */
+		[NGHTTP2_ENHANCE_YOUR_CALM] = &ERR_FLOOD,
+		[NGHTTP2_STREAM_CLOSED] = &ERR_STREAM_CLOSED,
+		[NGHTTP2_FLOW_CONTROL_ERROR] = &ERR_FLOW_CONTROL,
+		[NGHTTP2_FRAME_SIZE_ERROR] = &ERR_FRAME_SIZE,
+		[NGHTTP2_COMPRESSION_ERROR] = &ERR_COMPRESSION,
+	};
+
+	return code < sizeof(meanings) / sizeof(meanings[0]) && meanings[code] != NULL
+		       ? *meanings[code]
+		       : ERR_STREAM_PROTOCOL;
 }
 
 /*

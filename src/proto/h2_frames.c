@@ -9,7 +9,7 @@
 
 enum { DATA = 0, PRIORITY = 2, PRIORITY_LENGTH = 5 };
 
-/* Without the reserved bit, or the exclusive one. */
+/* A stream's identifier, without the reserved bit, or the exclusive one. */
 static int32_t stream_id(const uint8_t *p)
 {
 	return (int32_t)((uint32_t)(p[0] & 0x7f) << 24 | (uint32_t)p[1] << 16 |

@@ -14,7 +14,7 @@
 enum { H2_FRAMES_HEAD = 9, H2_FRAMES_BYTES = 13 };
 
 struct h2_frames {
-	uint32_t skip; /* bytes until the next frame's head */
+	uint32_t skip; /* bytes until the next frame's head; at first those of the preface */
 	unsigned have; /* bytes of head[] */
 	uint8_t head[H2_FRAMES_BYTES];
 };
@@ -24,13 +24,6 @@ enum h2_frames_found {
 	H2_FRAMES_DATA, /* the head of a DATA frame is complete */
 	H2_FRAMES_SELF, /* a PRIORITY frame depends on its own stream */
 };
-
-/* skip: bytes in front of the first frame, the preface. */
-static inline void h2_frames_init(struct h2_frames *s, uint32_t skip)
-{
-	s->skip = skip;
-	s->have = 0;
-}
 
 /*
  * Goes over n bytes, in whatever pieces they come, up to something worth saying; how many that

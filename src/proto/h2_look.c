@@ -29,19 +29,16 @@ static bool patience_ends(struct h2_patience *p, enum h2_patience_for for_what, 
 	return true;
 }
 
-static void end_stream(struct h2_stream *s, const struct err *err, uint32_t code)
+static void timed_out(struct h2_stream *s, const struct err *err)
 {
 	COUNT(timeouts, 1);
 	err_log(err, req_client(&s->req));
 	req_record_error(&s->req.record, err);
-	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, code);
-	s->h2->host->wake(s->h2->host);
 }
 
-/* As if the peer had done so: what is behind its end never comes. */
-static void cancel(struct h2_stream *s)
+static void reset(struct h2_stream *s, uint32_t code)
 {
-	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, code);
 	s->h2->host->wake(s->h2->host);
 }
 
@@ -54,66 +51,56 @@ static void look_at_window(struct h2_stream *s, uint64_t ms)
 	bool held = nghttp2_session_get_stream_remote_window_size(session, s->id) <= 0;
 
 	if (s->h2->proto.eof) {
-		cancel(s);
+		reset(s, NGHTTP2_CANCEL);
 		return;
 	}
 	/* A DATA frame at hand has its bytes from what is ready. */
 	if (!s->h2->out_blocked && body->ops->rest != NULL)
 		body->ops->rest(body);
 	if (patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
-		    s->h2->conf->send_ms))
-		end_stream(s, ERR_TIMEOUT_SEND, NGHTTP2_CANCEL);
+		    s->h2->conf->send_ms)) {
+		timed_out(s, ERR_TIMEOUT_SEND);
+		reset(s, NGHTTP2_CANCEL);
+	}
 }
 
-/* Looks at a stream that the peer has not ended, and may. */
-static void look_at_rest(struct h2_stream *s, uint64_t ms)
+/*
+ * Looks at a stream whose body is to come: somebody takes it, and has not answered, or it is the
+ * rest behind an answer. The other streams' handlers may be what fills the connection's window.
+ */
+static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
-	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0;
+	bool rest = why == PROTO_WHY_REST;
+	bool held = rest ? nghttp2_session_get_stream_local_window_size(session, s->id) > 0
+			 : why == PROTO_WHY_BODY;
 
-	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
-	if (patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
-		    s->h2->conf->body_ms))
-		end_stream(s, ERR_TIMEOUT_BODY, NGHTTP2_NO_ERROR);
-}
-
-/* Looks at a stream whose body a handler takes, and has not answered. The other streams' handlers
- * may be what fills the connection's window. */
-static void look_at_upload(struct h2_stream *s, uint64_t ms)
-{
-	nghttp2_session *session = s->h2->session;
-	bool held = nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
-		    nghttp2_session_get_local_window_size(session) > 0;
-
-	if (s->h2->proto.eof) {
-		cancel(s);
+	/* What is behind the peer's end never comes: as if the peer had reset it. */
+	if (!rest && s->h2->proto.eof) {
+		reset(s, NGHTTP2_CANCEL);
 		return;
 	}
 	if (!patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
 		    s->h2->conf->body_ms))
 		return;
-	COUNT(timeouts, 1);
-	err_log(ERR_TIMEOUT_BODY, req_client(&s->req));
-	req_record_error(&s->req.record, ERR_TIMEOUT_BODY);
-	req_refuse(&s->req, 408);
+	timed_out(s, ERR_TIMEOUT_BODY);
+	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
+	if (rest)
+		reset(s, NGHTTP2_NO_ERROR);
+	else
+		req_refuse(&s->req, 408);
 }
 
 static void look_at(struct h2_stream *s, uint64_t ms)
 {
-	switch (h2_stream_why(s)) {
-	case PROTO_WHY_BODY:
-	case PROTO_WHY_TAKE:
-		look_at_upload(s, ms);
-		break;
-	case PROTO_WHY_WINDOW:
+	enum proto_why why = h2_stream_why(s);
+
+	if (why == PROTO_WHY_BODY || why == PROTO_WHY_TAKE || why == PROTO_WHY_REST)
+		look_at_body(s, why, ms);
+	else if (why == PROTO_WHY_WINDOW)
 		look_at_window(s, ms);
-		break;
-	case PROTO_WHY_REST:
-		look_at_rest(s, ms);
-		break;
-	default: /* not the peer's doing */
+	else /* not the peer's doing */
 		s->patience.for_what = H2_PATIENCE_NONE;
-	}
 }
 
 /*
@@ -131,7 +118,7 @@ static void ask_whether_gone(struct h2 *h2)
 	h2->host->wake(h2->host);
 }
 
-/* While nothing of it is read, nothing is the peer's doing. */
+/* Time that is the peer's doing: none while nothing is read. */
 static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
 {
 	uint64_t ms = now_ms - h2->looked_ms;

@@ -2,7 +2,7 @@
  * h2_pages: the two large blocks of a nghttp2 session, its table of streams and the frame it makes,
  * on pages of their own. They are 20 of its 26 KiB, and nothing is in them while nothing goes on:
  * so an idle session's pages go back to the system, and come again, empty, when they are touched.
- * For h2 and its allocator (h2_mem.h); single-threaded.
+ * For h2 and its allocator (h2_mem.c); single-threaded.
  */
 #ifndef H2D_PROTO_H2_PAGES_H
 #define H2D_PROTO_H2_PAGES_H

@@ -12,8 +12,6 @@ enum {
 	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
 };
 
-/* --- idle work -------------------------------------------------------------------------------- */
-
 /* WINDOW_UPDATE is not among them: a fast download is full of it, and each one is paid by DATA. */
 static bool idle_work(const nghttp2_frame_hd *hd)
 {
@@ -57,8 +55,6 @@ static bool guard_field(struct h2_guard *g, size_t n, uint64_t now_ms)
 {
 	return n < H2_GUARD_FIELD || take(g, (uint32_t)(n / H2_GUARD_FIELD), now_ms);
 }
-
-/* --- frames ----------------------------------------------------------------------------------- */
 
 static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 {
@@ -210,7 +206,7 @@ static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 		req_body_end(&s->req);
 }
 
-/* To a PING of ours. */
+/* An answer to a PING of ours. */
 static void on_answer(struct h2 *h2, const uint8_t *opaque)
 {
 	if (h2->drain == H2_DRAIN_ASKED &&
@@ -291,7 +287,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 	(void)flags;
 	if (s == NULL) {
-		h2_window_dropped(user);
+		h2_window_give(user, false);
 		return 0;
 	}
 	h2_stream_body(s, data, len);

@@ -6,7 +6,6 @@
 #include "base/pool.h"
 #include "http/authority.h"
 #include "proto/h2.h"
-#include "proto/h2_mem.h"
 
 enum { STREAMS_KEPT = 4096 };
 
@@ -85,12 +84,30 @@ static void stream_resume(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
+static void stream_interim(
+	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
+{
+	struct h2_stream *s = h2_stream_of(req);
+	nghttp2_nv nv[1 + STREAM_INTERIM_FIELDS_MAX];
+	char text[4];
+
+	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
+	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(status, text), 3));
+	for (unsigned i = 0; i < nfields; i++)
+		nv[1 + i] = nv_of(fields[i].name, fields[i].value);
+	/* Interim responses may be many, so the request's memory is not for them. */
+	for (unsigned i = 0; i <= nfields; i++)
+		nv[i].flags = NGHTTP2_NV_FLAG_NONE;
+	nghttp2_submit_headers(
+		s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, nv, 1 + nfields, NULL);
+	s->h2->host->wake(s->h2->host);
+}
+
 /* RFC 9110, 10.1.1: somebody waits for the body, and nothing of it came. */
 static void say_continue(struct h2_stream *s)
 {
-	const struct h2d_req *req = &s->req;
+	struct h2d_req *req = &s->req;
 	const struct field *f;
-	nghttp2_nv nv = nv_of(SLICE(":status"), SLICE("100"));
 
 	if (s->continued || s->share.came > 0 || s->peer_done || !req_body_flows(req))
 		return;
@@ -98,8 +115,7 @@ static void say_continue(struct h2_stream *s)
 	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
 		return;
 	s->continued = true;
-	nghttp2_submit_headers(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, &nv, 1, NULL);
-	s->h2->host->wake(s->h2->host);
+	stream_interim(req, 100, NULL, 0);
 }
 
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
@@ -119,28 +135,9 @@ static void stream_consume(struct h2d_req *req, size_t n)
 		h2_window_taken(s, n);
 	else
 		say_continue(s);
-	/* Of a handler that takes it, the first piece tells that there is more to come. */
+	/* The first piece that a handler takes tells that there is more to come. */
 	if (!s->peer_done && req_body_flows(req))
 		h2_window_widen(s);
-}
-
-static void stream_interim(
-	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
-{
-	struct h2_stream *s = h2_stream_of(req);
-	nghttp2_nv nv[1 + STREAM_INTERIM_FIELDS_MAX];
-	char text[4];
-
-	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
-	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(status, text), 3));
-	for (unsigned i = 0; i < nfields; i++)
-		nv[1 + i] = nv_of(fields[i].name, fields[i].value);
-	/* Of these there may be many, so the request's memory is not for them. */
-	for (unsigned i = 0; i <= nfields; i++)
-		nv[i].flags = NGHTTP2_NV_FLAG_NONE;
-	nghttp2_submit_headers(
-		s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, nv, 1 + nfields, NULL);
-	s->h2->host->wake(s->h2->host);
 }
 
 static const struct stream_ops stream_ops = {
@@ -326,12 +323,6 @@ static void set_length(struct h2d_req *req)
 		req->body_length = 10 * req->body_length + (uint64_t)(f->value.p[i] - '0');
 }
 
-static void refuse_host(struct h2d_req *req)
-{
-	req_record_error(&req->record, ERR_HOST);
-	req_refuse(req, ERR_HOST->status);
-}
-
 void h2_stream_start(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
@@ -341,13 +332,15 @@ void h2_stream_start(struct h2_stream *s)
 		set_length(req);
 		s->share.length = req->body_length;
 	}
-	if (take_host(req))
+	if (take_host(req)) {
 		req_start(req);
-	else
-		refuse_host(req);
-	say_continue(s);
+	} else {
+		req_record_error(&req->record, ERR_HOST);
+		req_refuse(req, ERR_HOST->status);
+	}
 	if (!req->has_body)
 		return;
+	say_continue(s);
 	if (s->waiting)
 		h2_window_expect(s);
 	h2_window_make_way(s);

@@ -25,7 +25,7 @@ static void give(struct h2 *h2, int32_t id, uint32_t n)
 	h2->host->wake(h2->host);
 }
 
-static void give_connection(struct h2 *h2, bool eager)
+void h2_window_give(struct h2 *h2, bool eager)
 {
 	const struct window *w = window_of(h2);
 	uint32_t n = window_due(w->size, w->held - w->lent, w->told, eager);
@@ -49,7 +49,7 @@ static void give_stream(struct h2_stream *s, bool eager)
 /* Announces that the window is wider, and the shares that it lets grow. */
 static void widened(struct h2 *h2)
 {
-	give_connection(h2, true);
+	h2_window_give(h2, true);
 	LIST_FOREACH(node, &h2->streams) {
 		struct h2_stream *s = LIST_ENTRY(node, struct h2_stream, node);
 
@@ -101,33 +101,25 @@ void h2_window_taken(struct h2_stream *s, size_t n)
 	if (window_taken(window_of(s->h2), &s->share, n, clock_ms()))
 		widened(s->h2);
 	ask(s->h2);
-	give_connection(s->h2, false);
+	h2_window_give(s->h2, false);
 	give_stream(s, false);
-}
-
-void h2_window_dropped(struct h2 *h2)
-{
-	give_connection(h2, false);
-}
-
-static bool is_in_the_way(const struct h2 *h2)
-{
-	return h2->nstreams > 1 && window_in_the_way(&h2->window);
 }
 
 bool h2_window_make_way(struct h2_stream *s)
 {
 	struct h2 *h2 = s->h2;
 
+	if (h2->nstreams < 2)
+		return true;
 	LIST_FOREACH(node, &h2->streams) {
 		struct h2_stream *other = LIST_ENTRY(node, struct h2_stream, node);
 
-		if (!is_in_the_way(h2))
+		if (!window_in_the_way(&h2->window))
 			return true;
 		if (window_lend(window_of(h2), &other->share))
-			give_connection(h2, false);
+			h2_window_give(h2, false);
 	}
-	return !is_in_the_way(h2) || s->share.held == s->share.lent;
+	return !window_in_the_way(&h2->window) || s->share.held == s->share.lent;
 }
 
 /* Bytes that a handler has not taken are nobody's once it is gone. */
@@ -137,5 +129,5 @@ void h2_window_leave(struct h2_stream *s)
 		return;
 	if (window_leave(window_of(s->h2), &s->share))
 		widened(s->h2);
-	give_connection(s->h2, false);
+	h2_window_give(s->h2, false);
 }

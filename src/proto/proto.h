@@ -30,7 +30,7 @@ struct proto_conf {
 	struct http_env *env;
 };
 
-/* What a protocol asks of the connection that carries it. */
+/* Calls of a protocol to the connection that carries it. */
 struct proto_host {
 	/* There is output to make, or an ending to look at: call output() at the end of this turn.
 	 */
@@ -38,7 +38,7 @@ struct proto_host {
 	const struct http_conn *conn;
 };
 
-/* What the connection should wait for now: decides its timeout. */
+/* A connection's need of its peer: decides its timeout. */
 enum proto_wait {
 	PROTO_IDLE,   /* nothing is going on: keepalive */
 	PROTO_HEADER, /* a header section (or the preface) is incomplete */
@@ -47,7 +47,7 @@ enum proto_wait {
 	PROTO_SEND, /* only the peer holds up what there is to send or to take: look() sees to it */
 };
 
-/* What a stream waits for. */
+/* Reasons of a stream to wait. */
 enum proto_why {
 #define PROTO_WHY(name, text, wait, help) PROTO_WHY_##name,
 #include "proto/proto_why.def"
@@ -59,9 +59,8 @@ extern const struct proto_why_row {
 	enum proto_wait wait; /* what its connection waits for, if this is all */
 } proto_whys[PROTO_WHYS];
 
-/* What an operator is told of a connection's protocol. */
+/* A connection's protocol as an operator is told of it. */
 struct proto_told {
-	const char *state;        /* of its end: h1_state.def, h2_drain_state.def */
 	unsigned why[PROTO_WHYS]; /* streams, by what they wait for */
 	size_t held;              /* bytes of request bodies that nobody has taken */
 	bool full;                /* it reads no more of them until there is room for them */
@@ -86,7 +85,7 @@ struct proto_ops {
 	enum proto_wait (*waits)(const struct proto *p);
 	/*
 	 * What waits() says was waited for too long. True: there is an answer to that, to be sent
-	 * before finished(). False: close.
+	 * before finished(). False, or it is NULL: close.
 	 */
 	bool (*timed_out)(struct proto *p);
 	/*

@@ -16,11 +16,6 @@ enum {
 	DUE_WIDE = 8, /* the same of a wide one */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --- the part of the worker's sum ------------------------------------------------------------- */
 
 /* Bytes that the connection may have beyond its window and what is lent. */
@@ -59,7 +54,6 @@ static void withdraw(struct ahead_part *part)
 {
 	struct window *w = LIST_ENTRY(part, struct window, ahead);
 
-	w->narrow = true;
 	w->narrow_for = w->came + FREE;
 	w->size = FREE;
 	give_all_but(w, w->held > FREE ? w->held - FREE : 0);
@@ -81,7 +75,7 @@ void window_close(struct window *w)
 bool window_full(struct window *w)
 {
 	if (w->held > FREE + w->ahead.held)
-		ahead_lend(w->sum, &w->ahead, needs(w, w->size) - w->ahead.held);
+		ahead_take(w->sum, &w->ahead, 0, needs(w, w->size) - w->ahead.held, false);
 	w->full = w->held > FREE + w->ahead.held;
 	return w->full;
 }
@@ -104,7 +98,7 @@ static void count_in(struct window *w, struct window_share *s)
  * more. */
 static void count_rest(struct window *w, struct window_share *s)
 {
-	uint64_t rest = least(s->length > s->came ? s->length - s->came : 0, w->limit);
+	uint64_t rest = ahead_least(s->length > s->came ? s->length - s->came : 0, w->limit);
 
 	w->rest += rest - s->rest;
 	s->rest = rest;
@@ -120,28 +114,20 @@ static uint64_t enough(const struct window *w)
  * more of it than at the beginning. */
 static void trim(struct window *w)
 {
-	w->size = (uint32_t)least(w->size, enough(w));
+	w->size = (uint32_t)ahead_least(w->size, enough(w));
 }
 
-/* Widens the window to size, as far as there is room in the worker's sum. */
-static void grow_to(struct window *w, uint64_t size)
+/* Widens the window to size, as far as there is room in the worker's sum; whole: or not at all. */
+static bool widen_to(struct window *w, uint64_t size, bool whole)
 {
 	uint64_t need = needs(w, size), n = need > w->ahead.held ? need - w->ahead.held : 0;
-	uint64_t got = n > 0 ? ahead_grow(w->sum, &w->ahead, n) : 0;
+	uint64_t got = n > 0 ? ahead_take(w->sum, &w->ahead, whole ? n : 0, n, !whole) : 0;
 
+	if (whole && got < n)
+		return false;
 	if (size > w->size + (n - got))
 		w->size = (uint32_t)(size - (n - got));
 	settle(w);
-}
-
-/* Widens the window to size, or not at all where there is no room for that in the worker's sum. */
-static bool begin_with(struct window *w, uint64_t size)
-{
-	uint64_t need = needs(w, size);
-
-	if (need > w->ahead.held && !ahead_begin(w->sum, &w->ahead, need - w->ahead.held))
-		return false;
-	w->size = (uint32_t)size;
 	return true;
 }
 
@@ -149,19 +135,18 @@ static bool begin_with(struct window *w, uint64_t size)
  * that. */
 static void begin(struct window *w)
 {
-	uint64_t most = least(w->limit - w->lent, enough(w)), size = least(START, most);
+	uint64_t most = ahead_least(w->limit - w->lent, enough(w)), size = ahead_least(START, most);
 
-	w->narrow = size > w->size && !begin_with(w, size);
-	w->narrow_for = 0;
-	size = least(w->grown, most);
-	if (!w->narrow && size > w->size)
-		grow_to(w, size);
+	w->narrow_for = size > w->size && !widen_to(w, size, true) ? w->came + 1 : 0;
+	size = ahead_least(w->grown, most);
+	if (w->narrow_for == 0 && size > w->size)
+		widen_to(w, size, false);
 }
 
-/* Where a worker's sum is used up, connections stay with what they have, and ask again. */
+/* Connections stay with what they have where a worker's sum is used up, and ask again. */
 bool window_widen(struct window *w, struct window_share *s)
 {
-	if (!is_long(s) || (s->wide && (!w->narrow || w->came < w->narrow_for)))
+	if (!is_long(s) || (s->wide && (w->narrow_for == 0 || w->came < w->narrow_for)))
 		return false;
 	s->wide = true;
 	count_in(w, s);
@@ -184,8 +169,8 @@ bool window_share(struct window *w, struct window_share *s)
 		return false;
 	even = rest / (2 * w->nlong - 1);
 	rest = others < rest ? rest - others : 0;
-	size = least(w->size, even > START ? even : START);
-	size = least(size, rest - rest / LEFT_PART);
+	size = ahead_least(w->size, even > START ? even : START);
+	size = ahead_least(size, rest - rest / LEFT_PART);
 	if (size <= s->size || size <= FREE)
 		return false;
 	w->shares += (uint32_t)size - s->size;
@@ -222,21 +207,20 @@ void window_asked(struct window *w, uint64_t now_ms)
 void window_answered(struct window *w, uint64_t now_ms)
 {
 	if (w->asked)
-		w->rtt_ms = least(w->rtt_ms, now_ms - w->asked_ms);
+		w->rtt_ms = ahead_least(w->rtt_ms, now_ms - w->asked_ms);
 	w->asked = false;
 }
 
-/* Half of the sum is for growth: see ahead_grow(). */
 static bool grow(struct window *w, uint64_t want)
 {
 	uint32_t was = w->size;
 
-	want = least(want, w->size + room_of(w));
+	want = ahead_least(want, w->size + room_of(w));
 	if (want > w->grown)
 		w->grown = (uint32_t)want;
-	want = least(want, w->size + w->rest - least(w->told, w->rest));
+	want = ahead_least(want, w->size + w->rest - ahead_least(w->told, w->rest));
 	if (want > w->size)
-		grow_to(w, want);
+		widen_to(w, want, false);
 	w->asks = w->asks || w->size > was;
 	return w->size > was;
 }
@@ -295,10 +279,10 @@ bool window_in_the_way(const struct window *w)
 
 bool window_lend(struct window *w, struct window_share *s)
 {
-	size_t n = (size_t)least(s->held - s->lent, room_of(w));
+	size_t n = (size_t)ahead_least(s->held - s->lent, room_of(w));
 
 	if (n > 0)
-		n = (size_t)ahead_lend(w->sum, &w->ahead, n);
+		n = (size_t)ahead_take(w->sum, &w->ahead, 0, n, false);
 	s->lent += n;
 	w->lent += n;
 	settle(w);
@@ -307,7 +291,7 @@ bool window_lend(struct window *w, struct window_share *s)
 
 static void let_go(struct window *w, struct window_share *s, size_t n)
 {
-	size_t back = (size_t)least(n, s->lent);
+	size_t back = (size_t)ahead_least(n, s->lent);
 
 	s->held -= n;
 	w->held -= n;
@@ -321,7 +305,7 @@ bool window_taken(struct window *w, struct window_share *s, size_t n, uint64_t n
 {
 	bool grew;
 
-	let_go(w, s, (size_t)least(n, s->held));
+	let_go(w, s, (size_t)ahead_least(n, s->held));
 	grew = measure(w, now_ms);
 	trim(w);
 	settle(w);

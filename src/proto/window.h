@@ -27,8 +27,8 @@ struct window {
 	struct ahead_part ahead; /* all that it may have in memory beyond AHEAD_FREE, unless that
 				    was withdrawn */
 	bool full;               /* more came, and nothing is read: see window_full() */
-	bool narrow;             /* there was no room for a wide window, or it was withdrawn */
-	uint64_t narrow_for;     /* once came is so much, a wide one is asked for again */
+	uint64_t narrow_for; /* there was no room for a wide window, or it was withdrawn: once came
+				is so much, it is asked for again; 0: it is wide */
 
 	/* The path: its least round trip, and how much was taken within one. */
 	bool asks;  /* a PING would tell how long it is, or whether it is as long as it seems */

@@ -79,7 +79,7 @@ static void teardown(void)
 static bool begins(unsigned i, unsigned client, uint64_t n)
 {
 	holders[i].part.account = clients[client];
-	return ahead_begin(&ahead, &holders[i].part, n);
+	return ahead_take(&ahead, &holders[i].part, n, n, false) == n;
 }
 
 /* How many parts of a MiB client gets, from part i on. */
@@ -144,17 +144,17 @@ END_TEST
 START_TEST(unused)
 {
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert(ahead_grow(&ahead, &holders[i].part, 16 * MIB) == 16 * MIB);
+		ck_assert(ahead_take(&ahead, &holders[i].part, 0, 16 * MIB, true) == 16 * MIB);
 	for (unsigned ms = 0; ms < 1000; ms += 100) {
 		pass(100);
 		ahead_came(&ahead, &holders[1].part, MIB);
 		ahead_came(&ahead, &holders[2].part, 10);
 		ahead_came(&ahead, &holders[3].part, MIB);
 	}
-	ck_assert_uint_eq(ahead_grow(&ahead, &holders[4].part, 8 * MIB), 8 * MIB);
+	ck_assert_uint_eq(ahead_take(&ahead, &holders[4].part, 0, 8 * MIB, true), 8 * MIB);
 	ck_assert_uint_eq(holders[0].withdrawn, 1);
 	ck_assert_uint_eq(holders[2].withdrawn, 0);
-	ck_assert_uint_eq(ahead_grow(&ahead, &holders[4].part, 32 * MIB), 24 * MIB);
+	ck_assert_uint_eq(ahead_take(&ahead, &holders[4].part, 0, 32 * MIB, true), 24 * MIB);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(holders[i].withdrawn, i % 2 == 0);
 }
@@ -163,10 +163,10 @@ END_TEST
 /* The half that is not for growth is for those that begin. */
 START_TEST(growth)
 {
-	ck_assert_uint_eq(ahead_grow(&ahead, &holders[0].part, 60 * MIB), 60 * MIB);
-	ck_assert_uint_eq(ahead_grow(&ahead, &holders[1].part, 60 * MIB), 4 * MIB);
+	ck_assert_uint_eq(ahead_take(&ahead, &holders[0].part, 0, 60 * MIB, true), 60 * MIB);
+	ck_assert_uint_eq(ahead_take(&ahead, &holders[1].part, 0, 60 * MIB, true), 4 * MIB);
 	ck_assert(begins(2, 2, MIB));
-	ck_assert_uint_eq(ahead_lend(&ahead, &holders[3].part, 100 * MIB), 63 * MIB / 2);
+	ck_assert_uint_eq(ahead_take(&ahead, &holders[3].part, 0, 100 * MIB, false), 63 * MIB / 2);
 }
 END_TEST
 

@@ -430,7 +430,7 @@ START_TEST(window_and_sum)
 	ahead_part_init(&other, NULL, withdrawn);
 	ahead_part_init(&third, NULL, withdrawn);
 	upload_consumes = false;
-	ck_assert(ahead_begin(&ahead, &other, ahead.budget.max));
+	ck_assert_uint_gt(ahead_take(&ahead, &other, ahead.budget.max, ahead.budget.max, false), 0);
 	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
 	ck_assert_uint_eq(give(body, 70000, 10000, 1 << 18), 70000 - AHEAD_FREE);
 	h2d_consume(uploading, 1000);
@@ -440,7 +440,9 @@ START_TEST(window_and_sum)
 	ck_assert_uint_eq(ahead.budget.held, H1_WINDOW - AHEAD_FREE);
 	clock_set(2500 * 1000, (struct timespec){ 0 });
 	/* All but what is in memory. */
-	ck_assert(ahead_begin(&ahead, &third, ahead.budget.max - 34464 - 1000));
+	ck_assert_uint_gt(ahead_take(&ahead, &third, ahead.budget.max - 34464 - 1000,
+				  ahead.budget.max - 34464 - 1000, false),
+		0);
 	ck_assert_uint_eq(ahead.budget.held, ahead.budget.max);
 	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
 	ahead_give(&ahead, &third, third.held);

@@ -31,7 +31,7 @@ START_TEST(finds)
 	struct h2_frames s;
 	unsigned found = 0;
 
-	h2_frames_init(&s, 4);
+	s = (struct h2_frames){ .skip = 4 };
 	while (done < n) {
 		enum h2_frames_found f;
 		int32_t id = 0;

@@ -630,7 +630,7 @@ START_TEST(withdrawn)
 	ck_assert_uint_eq(window(&p), MIB);
 	now_us += 2000000;
 	clock_set(now_us, (struct timespec){ 0 });
-	ck_assert(ahead_begin(&ahead, &other, ahead.budget.max));
+	ck_assert_uint_gt(ahead_take(&ahead, &other, ahead.budget.max, ahead.budget.max, false), 0);
 	ck_assert_uint_eq(promised(), ahead.budget.max);
 	uploads[0].may_take = 0;
 	run(&p, 100000, 1000);
