@@ -104,11 +104,10 @@ struct disk_file {
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system does not know RWF_NOWAIT */
 	bool failed;
-	bool looks;   /* the thread looks at the root, too */
-	bool follows; /* set before it is opened: symbolic links may lead out of the root */
-	bool lends;   /* its response has begun: from now on its place is lent */
-	char *escape; /* the one that leads out of it, see escape.h; NULL: none was found */
+	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
+	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
 	struct disk_tree *tree;
+	const char *look_at;     /* a root for the thread to look at, too; NULL: none */
 	struct disk_root *root;  /* one reference held */
 	struct disk_root *newer; /* the directory that the look found instead */
 	uint64_t asked_ms;       /* clock_ms() when the thread was asked */

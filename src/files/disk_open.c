@@ -106,11 +106,6 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 	return checked;
 }
 
-static unsigned leave(const struct disk_file *f)
-{
-	return f->follows ? BENEATH_LEAVE : 0;
-}
-
 static void keep_what_has_a_place(struct disk_file *f)
 {
 	if (f->fd < 0 || place_is_held(&f->place))
@@ -125,11 +120,11 @@ static void open_work(struct job *j)
 	unsigned same_mount = j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0;
 	const struct disk_root *root;
 
-	if (f->looks)
-		f->newer = disk_root_look(f->tree->path, f->root);
+	if (f->look_at != NULL)
+		f->newer = disk_root_look(f->look_at, f->root);
 	/* Files on other mounts have their own threads: open_finish(). */
 	root = f->newer != NULL ? f->newer : f->root;
-	f->result = open_spelled(f, root, leave(f) | same_mount);
+	f->result = open_spelled(f, root, f->leave | same_mount);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
 	else if (f->result == -EXDEV && same_mount == 0)
@@ -169,9 +164,9 @@ static void open_finish(struct disk_file *f)
 {
 	int rc = f->result;
 
-	if (f->looks)
+	if (f->look_at != NULL)
 		looked(f);
-	f->looks = false;
+	f->look_at = NULL;
 	/* A thread may write f->result from here on: it is not this function's any more. */
 	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
 		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
@@ -194,12 +189,14 @@ static int open_now(struct disk_file *f)
 	bool remote = f->root->kind == BENEATH_REMOTE;
 
 	f->asked_ms = clock_ms();
-	f->looks = f->tree->doubted || f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS;
-	if (!f->looks && f->root->fd < 0)
+	f->look_at = f->tree->doubted || f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS
+			     ? f->tree->path
+			     : NULL;
+	if (f->look_at == NULL && f->root->fd < 0)
 		return -ENOENT;
-	if (!f->looks && !remote) {
+	if (f->look_at == NULL && !remote) {
 		/* Other mounts may be FUSE: its open() waits for an answer. */
-		int rc = open_spelled(f, f->root, leave(f) | BENEATH_CACHED | BENEATH_SAME_MOUNT);
+		int rc = open_spelled(f, f->root, f->leave | BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;
 		keep_what_has_a_place(f);

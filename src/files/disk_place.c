@@ -34,7 +34,7 @@ int disk_file_reopen(struct disk_file *f, unsigned flags)
 		memcpy(f->path + n + 1, coding_extensions[f->coding].p,
 			coding_extensions[f->coding].n);
 	}
-	fd = beneath_open_file(f->root->fd, f->path, flags | (f->follows ? BENEATH_LEAVE : 0), &st);
+	fd = beneath_open_file(f->root->fd, f->path, flags | f->leave, &st);
 	memset(f->path + n, '\0', DISK_EXTENSION);
 	if (fd < 0)
 		return is_shortage(fd) ? fd : -EAGAIN;
@@ -107,7 +107,6 @@ static bool give_back(struct place *p)
 
 void disk_file_lend(struct disk_file *f)
 {
-	f->lends = true;
 	f->place.back = give_back;
 	if (f->fd >= 0)
 		places_lend(&f->disk->places, &f->place);

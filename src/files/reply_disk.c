@@ -230,7 +230,7 @@ void reply_disk(struct file_reply *a)
 	}
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
-	file->follows = a->follows;
+	file->leave = a->follows ? BENEATH_LEAVE : 0;
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)
