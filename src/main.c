@@ -146,7 +146,8 @@ static int dump(const struct conf_override *ov)
 	return flushed();
 }
 
-/* What is built in, and whether this user on this machine may have what takes rights. */
+/* Values of balance that are built in, and whether this user on this machine may have what takes
+ * rights. */
 static void print_balances(void)
 {
 	int rc = least_try(1);

@@ -49,13 +49,13 @@ enum h2d_method {
 	H2D_METHOD_UNKNOWN = H2D_METHODS,
 };
 
-/* What a route takes of a request body. */
+/* Request bodies that a route takes. */
 enum h2d_body {
 	H2D_BODY_NONE,   /* none: a body that comes all the same is dropped */
 	H2D_BODY_STREAM, /* body() gets it in pieces as they arrive */
 };
 
-/* Which listeners a handler answers on; elsewhere its routes do not exist. */
+/* Listeners that a handler answers on; elsewhere its routes do not exist. */
 enum h2d_scope {
 	H2D_ON_PUBLIC,  /* ordinary listeners */
 	H2D_ON_UPLOADS, /* of them, those of a site that has an upload-dir */
@@ -89,7 +89,7 @@ enum h2d_method h2d_req_method(const struct h2d_req *req);
  * NUL. */
 const char *h2d_req_path(const struct h2d_req *req, size_t *len);
 
-/* What follows "?", not decoded; len 0 if there is none. */
+/* The query behind "?", not decoded; len 0 if there is none. */
 const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 
 /* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; len 0 if there is none. */
@@ -171,7 +171,7 @@ enum h2d_tree {
  */
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len);
 
-/* What a fill answers beside a number of bytes. */
+/* Answers of a fill beside a number of bytes. */
 enum { H2D_LATER = -1, H2D_FAIL = -2 };
 
 /*
@@ -204,15 +204,15 @@ void h2d_consume(struct h2d_req *req, size_t n);
  */
 void h2d_body_pause(struct h2d_req *req);
 
-/* What waited, and what comes, is handed on again: from the loop, never from inside this call.
- * Harmless if the body is not paused. */
+/* Pieces that waited, and further ones, are handed on again: from the loop, never from inside this
+ * call. Harmless if the body is not paused. */
 void h2d_body_resume(struct h2d_req *req);
 
 /* --- time ------------------------------------------------------------------------------------- */
 
 struct h2d_timer;
 
-/* What a timer calls, on the loop; never after gone(). Any call may follow, a reply too. */
+/* A timer calls it, on the loop; never after gone(). Any call may follow, a reply too. */
 typedef void h2d_timer_fn(struct h2d_req *req, void *state);
 
 /*
@@ -270,17 +270,18 @@ struct h2d_stored {
 	const char *path; /* where it can be asked for, percent-encoded: for a location field */
 	uint64_t size;
 	const char *etag; /* as GET will say it, with its quotes; NULL where repr_digest is */
-	/* Of its content, for a field of that name (RFC 9530); NULL: the file is longer than
-	 * cache.max-file-size, and the request has neither a digest nor want-repr-digest. */
+	/* The digest of its content, for a field of that name (RFC 9530); NULL: the file is longer
+	 * than cache.max-file-size, and the request has neither a digest nor want-repr-digest. */
 	const char *repr_digest;
 	bool created; /* nothing had that name before */
 };
 
 /*
- * What became of it; called once in the loop, perhaps before the call that it belongs to returns,
- * and not at all if the request went away or was answered by the server meanwhile (401, 413). It
- * gives the reply. status: what to answer with; below 400 the n files are in place, on the disk and
- * what every worker answers with; else none is. files and what they point to live for the call.
+ * The outcome of an upload; called once in the loop, perhaps before the call that it belongs to
+ * returns, and not at all if the request went away or was answered by the server meanwhile (401,
+ * 413). It gives the reply. status: what to answer with; below 400 the n files are in place, on the
+ * disk and what every worker answers with; else none is. files and what they point to live for the
+ * call.
  */
 typedef void h2d_stored_fn(
 	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n);
@@ -294,8 +295,8 @@ typedef void h2d_stored_fn(
  */
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
 
-/* The same for a body of multipart/form-data (RFC 7578): each part with a file name becomes a file,
- * all of them or none. */
+/* Stores a body of multipart/form-data (RFC 7578): each part with a file name becomes a file, all
+ * of them or none. */
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
 
 /*

@@ -54,7 +54,7 @@ struct place {
 	struct place_share *share; /* NULL: no connection has it any more */
 	struct account *account;   /* NULL: it is held for nobody */
 	bool upload;               /* set before it is taken; never lent, but see places_look() */
-	bool promised;             /* one that was taken back is to be its own */
+	bool promised;             /* a place that was taken back is to be its own */
 	bool coming;               /* it was taken back, and its file is being closed */
 	struct list node;          /* in its share's line, or among those that it has lent */
 	struct list mine;          /* lent, or an upload's: in the list of its account's part */

@@ -47,7 +47,7 @@ struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, allow, deny, index, autoindex, extensions,
 		extensions_redirect, fallback, returned;
-	const struct conf_pos *headers; /* one for each of location->headers */
+	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
 struct location {

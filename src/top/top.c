@@ -23,7 +23,7 @@ enum { EVERY_MS = 1000 };
 
 struct top {
 	struct top_source source;
-	struct top_status *status; /* what was heard last */
+	struct top_status *status; /* the status that was heard last */
 	char error[TOP_ERROR];     /* "": it was heard just now */
 	int signals;
 	bool over;

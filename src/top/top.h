@@ -9,7 +9,7 @@
 
 #include "conf/conf.h"
 
-/* Whether it is built in: it takes a library that reads JSON. */
+/* True: h2d top is built in: it takes a library that reads JSON. */
 bool top_built(void);
 
 /*

@@ -117,7 +117,7 @@ static int read_all(int fd, struct strbuf *t)
 	return 0;
 }
 
-/* Of "HTTP/1.1 200 OK" and its fields (RFC 9112, 4) only the status and where they end matter: the
+/* A head, "HTTP/1.1 200 OK" and fields (RFC 9112, 4), matters by its status and its end alone: the
  * server says the length, and the reader of the content sees whether it is whole. */
 static int take_content(
 	const struct top_source *s, const struct strbuf *answer, struct strbuf *body, char *error)
