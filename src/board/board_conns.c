@@ -53,13 +53,13 @@ static bool copy(struct board_conns *to, const struct board_conns *from)
 
 static void end_texts(struct board_conn *c)
 {
-	c->client[sizeof(c->client) - 1] = '\0';
-	c->protocol[sizeof(c->protocol) - 1] = '\0';
-	c->transport[sizeof(c->transport) - 1] = '\0';
-	c->state[sizeof(c->state) - 1] = '\0';
-	c->waits[sizeof(c->waits) - 1] = '\0';
-	c->streams_wait[sizeof(c->streams_wait) - 1] = '\0';
-	c->flags[sizeof(c->flags) - 1] = '\0';
+#define END_TEXT(member)  c->member[sizeof(c->member) - 1] = '\0';
+#define END_NAMES(member) END_TEXT(member)
+#define END_COUNT(member)
+#define END_BYTES(member)
+#define END_MS(member)
+#define BOARD_CONN(kind, member, size, column, help) END_##kind(member)
+#include "board/board_conns.def"
 }
 
 bool board_conns_read(struct board_conns *to, const struct board_conns *from, uint64_t since_ms)

@@ -11,26 +11,19 @@
 #include <stdint.h>
 
 enum {
-	BOARD_CONNS = 255,    /* rows; with its head a table has 96 KiB */
+	BOARD_CONNS = 255,    /* rows; with its head a table has 100 KiB */
 	BOARD_CONNS_MS = 100, /* the master has tables written no more often: one may be so old */
 };
 
 /* One connection. Each text ends in NUL, perhaps cut. */
 struct board_conn {
-	char client[56];        /* "192.0.2.1:40312" */
-	char protocol[8];       /* "h2"; "": not known yet */
-	char transport[8];      /* "tls" */
-	char state[12];         /* "open" */
-	char waits[32];         /* for something: "the peer to read" */
-	char streams_wait[128]; /* "3 for its handler, 1 for the peer's credit" */
-	char flags[84];         /* names, with ", " between */
-	uint64_t age_ms;
-	uint64_t left_ms; /* until the wait is too long; UINT64_MAX: it never is */
-	uint64_t requests, bytes_in, bytes_out; /* ever */
-	uint32_t streams;                       /* open now */
-	uint32_t unread; /* bytes that the system has received, and h2d has not read */
-	uint32_t held;   /* bytes that were read, and nobody has taken */
-	uint32_t queued; /* bytes that were made, and not sent */
+#define BOARD_CONN_TEXT(member, size)                char member[size];
+#define BOARD_CONN_NAMES(member, size)               char member[size];
+#define BOARD_CONN_COUNT(member, size)               uint64_t member;
+#define BOARD_CONN_BYTES(member, size)               uint64_t member;
+#define BOARD_CONN_MS(member, size)                  uint64_t member;
+#define BOARD_CONN(kind, member, size, column, help) BOARD_CONN_##kind(member, size)
+#include "board/board_conns.def"
 };
 
 struct board_conns {

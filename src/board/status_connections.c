@@ -30,6 +30,32 @@ struct form {
 	void (*end)(struct h2d_req *req, struct strbuf *t);
 };
 
+/* A member of struct board_conn. */
+static const struct column {
+	enum { TEXT, NAMES, COUNT, BYTES, MS } kind;
+	const char *name, *head;
+	size_t at;
+} columns[] = {
+#define BOARD_CONN(kind, member, size, column, help) \
+	{ kind, #member, column, offsetof(struct board_conn, member) },
+#include "board/board_conns.def"
+};
+
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+static const char *text_of(const struct board_conn *c, const struct column *column)
+{
+	return (const char *)c + column->at;
+}
+
+static uint64_t number_of(const struct board_conn *c, const struct column *column)
+{
+	uint64_t n;
+
+	memcpy(&n, (const char *)c + column->at, sizeof(n));
+	return n;
+}
+
 /* --- for programs ----------------------------------------------------------------------------- */
 
 static void json_head(struct strbuf *t)
@@ -41,10 +67,9 @@ static void json_head(struct strbuf *t)
 	json_begin(t, "workers", '[');
 }
 
-/* Puts the names in a text, which have ", " between them, as a list. */
 static void json_names(struct strbuf *t, const char *name, const char *text)
 {
-	char one[sizeof(((struct board_conn *)NULL)->flags)];
+	char one[sizeof(struct board_conn)];
 
 	json_begin(t, name, '[');
 	while (*text != '\0') {
@@ -53,8 +78,7 @@ static void json_names(struct strbuf *t, const char *name, const char *text)
 		memcpy(one, text, n);
 		one[n] = '\0';
 		json_text(t, NULL, one);
-		text += n;
-		text += strspn(text, ", ");
+		text += n + strspn(text + n, ", ");
 	}
 	json_end(t, ']');
 }
@@ -62,25 +86,15 @@ static void json_names(struct strbuf *t, const char *name, const char *text)
 static void json_connection(struct strbuf *t, const struct board_conn *c)
 {
 	json_begin(t, NULL, '{');
-	json_text(t, "client", c->client);
-	json_text(t, "protocol", c->protocol);
-	json_text(t, "transport", c->transport);
-	json_text(t, "state", c->state);
-	json_text(t, "waits_for", c->waits);
-	json_text(t, "streams_wait_for", c->streams_wait);
-	if (c->left_ms == UINT64_MAX)
-		json_plain(t, "left_ms", "null");
-	else
-		json_unsigned(t, "left_ms", c->left_ms);
-	json_names(t, "flags", c->flags);
-	json_unsigned(t, "age_ms", c->age_ms);
-	json_unsigned(t, "streams", c->streams);
-	json_unsigned(t, "requests", c->requests);
-	json_unsigned(t, "bytes_in", c->bytes_in);
-	json_unsigned(t, "bytes_out", c->bytes_out);
-	json_unsigned(t, "unread", c->unread);
-	json_unsigned(t, "held", c->held);
-	json_unsigned(t, "queued", c->queued);
+	for (const struct column *m = columns; m < columns + COLUMNS; m++)
+		if (m->kind == TEXT)
+			json_text(t, m->name, text_of(c, m));
+		else if (m->kind == NAMES)
+			json_names(t, m->name, text_of(c, m));
+		else if (m->kind == MS && number_of(c, m) == UINT64_MAX)
+			json_plain(t, m->name, "null");
+		else
+			json_unsigned(t, m->name, number_of(c, m));
 	json_end(t, '}');
 }
 
@@ -114,64 +128,38 @@ static const struct form json = { json_head, json_worker, json_send };
 
 static void html_head(struct strbuf *t)
 {
-	static const char *const columns[] = { "Client", "Worker", "Protocol", "State", "Waits for",
-		"Its streams wait", "Age", "Streams", "Requests", "Received", "Sent", "Unread",
-		"Held", "Queued", "Flags" };
-
 	status_page_begin(t, "connections");
 	strbuf_add(t, SLICE("<main>\n<h1>Connections</h1><p class=stamp>"));
 	status_html_time(t, (uint64_t)clock_wall().tv_sec * 1000);
 	strbuf_add(
 		t, SLICE(" UTC</p><div class=\"scroll texts\" role=region aria-label=Connections "
 			 "tabindex=0><table><thead><tr>"));
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		strbuf_printf(t, "<th scope=col>%s", columns[i]);
-	strbuf_add(t, SLICE("</thead><tbody>"));
+	for (int i = 0; i < COLUMNS; i++)
+		strbuf_printf(t, "<th scope=col>%s", columns[i].head);
+	strbuf_add(t, SLICE("<th scope=col>Worker</thead><tbody>"));
 }
 
-static void html_text(struct strbuf *t, const char *text)
+static void html_cell(struct strbuf *t, const struct board_conn *c, const struct column *m)
 {
-	strbuf_add(t, SLICE("<td>"));
-	strbuf_html(t, slice_str(text));
+	if (m->kind == TEXT || m->kind == NAMES)
+		strbuf_html(t, slice_str(text_of(c, m)));
+	else if (m->kind == BYTES)
+		status_html_bytes(t, number_of(c, m));
+	else if (m->kind == COUNT)
+		strbuf_printf(t, "%" PRIu64, number_of(c, m));
+	else if (number_of(c, m) == UINT64_MAX)
+		strbuf_add(t, SLICE("\u2013"));
+	else
+		status_html_seconds(t, number_of(c, m) / 1000);
 }
 
-static void html_bytes(struct strbuf *t, uint64_t n)
+static void html_connection(struct strbuf *t, const struct board_conn *c, uint32_t slot)
 {
-	strbuf_add(t, SLICE("<td>"));
-	status_html_bytes(t, n);
-}
-
-static void html_seconds(struct strbuf *t, uint64_t ms)
-{
-	status_html_seconds(t, ms / 1000);
-}
-
-static void html_connection(
-	struct strbuf *t, const struct board_slot *s, const struct board_conn *c)
-{
-	strbuf_add(t, SLICE("<tr><th scope=row>"));
-	strbuf_html(t, slice_str(c->client));
-	strbuf_printf(t, "<td>%" PRIu32, BOARD_LOAD(s->slot));
-	html_text(t, c->protocol);
-	strbuf_printf(t, " %s", c->protocol[0] != '\0' ? "over " : "");
-	strbuf_html(t, slice_str(c->transport));
-	html_text(t, c->state);
-	html_text(t, c->waits);
-	if (c->left_ms != UINT64_MAX) {
-		strbuf_add(t, SLICE(", for "));
-		html_seconds(t, c->left_ms);
-		strbuf_add(t, SLICE(" at most"));
+	for (int i = 0; i < COLUMNS; i++) {
+		strbuf_add(t, i == 0 ? SLICE("<tr><th scope=row>") : SLICE("<td>"));
+		html_cell(t, c, &columns[i]);
 	}
-	html_text(t, c->streams_wait);
-	strbuf_add(t, SLICE("<td>"));
-	html_seconds(t, c->age_ms);
-	strbuf_printf(t, "<td>%" PRIu32 "<td>%" PRIu64, c->streams, c->requests);
-	html_bytes(t, c->bytes_in);
-	html_bytes(t, c->bytes_out);
-	html_bytes(t, c->unread);
-	html_bytes(t, c->held);
-	html_bytes(t, c->queued);
-	html_text(t, c->flags);
+	strbuf_printf(t, "<td>%" PRIu32, slot);
 }
 
 static void html_worker(
@@ -180,16 +168,16 @@ static void html_worker(
 	uint32_t slot = BOARD_LOAD(s->slot);
 
 	for (unsigned i = 0; conns != NULL && i < conns->n; i++)
-		html_connection(t, s, &conns->v[i]);
+		html_connection(t, &conns->v[i], slot);
 	if (conns == NULL)
 		strbuf_printf(t,
-			"<tr class=bad><td colspan=15>Worker %" PRIu32 " (process %" PRId32
+			"<tr class=bad><td colspan=%d>Worker %" PRIu32 " (process %" PRId32
 			") does not answer: it stands still, and its clients wait for that.",
-			slot, BOARD_LOAD(s->pid));
+			COLUMNS + 1, slot, BOARD_LOAD(s->pid));
 	else if (conns->live > conns->n)
 		strbuf_printf(t,
-			"<tr><td colspan=15>%" PRIu32 " more of worker %" PRIu32 " are not shown.",
-			conns->live - conns->n, slot);
+			"<tr><td colspan=%d>%" PRIu32 " more of worker %" PRIu32 " are not shown.",
+			COLUMNS + 1, conns->live - conns->n, slot);
 }
 
 static void html_send(struct h2d_req *req, struct strbuf *t)

@@ -54,8 +54,8 @@ static void put_row(struct board_conn *row, const struct session_look *look)
 		look->protocol != NULL ? look->protocol : "");
 	snprintf(row->transport, sizeof(row->transport), "%s", look->transport);
 	put_lower(row->state, sizeof(row->state), look->state);
-	snprintf(row->waits, sizeof(row->waits), "%s", look->waits_for);
-	snprintf(row->streams_wait, sizeof(row->streams_wait), "%s",
+	snprintf(row->waits_for, sizeof(row->waits_for), "%s", look->waits_for);
+	snprintf(row->streams_wait_for, sizeof(row->streams_wait_for), "%s",
 		proto_told_text(&look->told, why));
 	put_flags(row, look);
 	row->age_ms = look->age_ms;
@@ -64,9 +64,9 @@ static void put_row(struct board_conn *row, const struct session_look *look)
 	row->bytes_in = look->bytes_in;
 	row->bytes_out = look->bytes_out;
 	row->streams = look->streams;
-	row->unread = (uint32_t)look->unread;
-	row->held = (uint32_t)(look->held + look->told.held);
-	row->queued = (uint32_t)look->queued;
+	row->unread = look->unread;
+	row->held = look->held + look->told.held;
+	row->queued = look->queued;
 }
 
 static bool is_idle(const struct session *s)

@@ -86,8 +86,8 @@ START_TEST(a_mad_table)
 		ck_assert_uint_eq(strlen(c->protocol), sizeof(c->protocol) - 1);
 		ck_assert_uint_eq(strlen(c->transport), sizeof(c->transport) - 1);
 		ck_assert_uint_eq(strlen(c->state), sizeof(c->state) - 1);
-		ck_assert_uint_eq(strlen(c->waits), sizeof(c->waits) - 1);
-		ck_assert_uint_eq(strlen(c->streams_wait), sizeof(c->streams_wait) - 1);
+		ck_assert_uint_eq(strlen(c->waits_for), sizeof(c->waits_for) - 1);
+		ck_assert_uint_eq(strlen(c->streams_wait_for), sizeof(c->streams_wait_for) - 1);
 		ck_assert_uint_eq(strlen(c->flags), sizeof(c->flags) - 1);
 	}
 	table->live = 0; /* fewer than it shows */

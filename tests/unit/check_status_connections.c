@@ -24,7 +24,7 @@ static void show(struct admin *a)
 		c = board_conns_add(t[0]);
 		strcpy(c->client, "192.0.2.1:1234");
 		strcpy(c->transport, "tls");
-		strcpy(c->waits, "the handshake");
+		strcpy(c->waits_for, "the handshake");
 		strcpy(c->flags, "readable, admin");
 		c->left_ms = i == 0 ? 7000 : UINT64_MAX;
 	}
@@ -32,7 +32,7 @@ static void show(struct admin *a)
 	memset(t[1], 0xff, sizeof(*t[1]));
 	t[1]->version = 2;
 	for (unsigned i = 0; i < BOARD_CONNS; i++)
-		memcpy(t[1]->v[i].waits, "<b>\"&,,,", 8);
+		memcpy(t[1]->v[i].waits_for, "<b>\"&,,,", 8);
 }
 
 static struct admin admin = { .show_connections = show };
@@ -87,8 +87,8 @@ START_TEST(json)
 	EXPECT(t, "\"workers\":[{\"slot\":0,\"pid\":0,\"generation\":1,\"answers\":true,"
 		  "\"left_out\":2,\"connections\":[{\"client\":\"192.0.2.1:1234\",\"protocol\":"
 		  "\"\",");
-	EXPECT(t, "\"waits_for\":\"the handshake\",\"streams_wait_for\":\"\",\"left_ms\":7000,"
-		  "\"flags\":[\"readable\",\"admin\"],");
+	EXPECT(t, "\"waits_for\":\"the handshake\",\"left_ms\":7000,\"streams_wait_for\":\"\",");
+	EXPECT(t, ",\"queued\":0,\"flags\":[\"readable\",\"admin\"]},");
 	EXPECT(t, "\"left_ms\":null,");
 	EXPECT(t, "\"<b>\\\"&,,,");
 	ck_assert_ptr_null(strstr(t, "\"slot\":2"));
@@ -102,7 +102,7 @@ START_TEST(html)
 
 	ck_assert(slice_eq(reply_field("content-type"), SLICE("text/html; charset=utf-8")));
 	ck_assert_uint_gt(reply_field("content-security-policy").n, 0);
-	EXPECT(t, "<th scope=row>192.0.2.1:1234<td>0<td>");
+	EXPECT(t, "<th scope=row>192.0.2.1:1234<td><td>tls<td>");
 	EXPECT(t, "2 more of worker 0 are not shown.");
 	EXPECT(t, "&lt;b&gt;&quot;&amp;,,,");
 	ck_assert_ptr_null(strstr(t, "<b>\""));
