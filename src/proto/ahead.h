@@ -34,7 +34,8 @@ struct ahead {
 /* A part of the sum, for a connection or a request: in its owner's memory, written by ahead.c
  * alone. */
 struct ahead_part {
-	struct account *account; /* whose it is; NULL: nobody's, of an admin listener or in tests */
+	struct account
+		*account; /* the client's; NULL: nobody's, of an admin listener or in tests */
 	uint64_t held;
 	uint64_t came;    /* bytes since it was used last */
 	uint64_t used_ms; /* when it was used last: see ahead_came() */

@@ -9,21 +9,6 @@
 
 #include "base/counters.h"
 
-const struct states h1_states = {
-	.of = "HTTP/1 connection",
-	.n = H1_STATES,
-	.rows = {
-#define H1_STATE(name, next, help) { #name, next },
-#include "proto/h1_state.def"
-	},
-};
-
-void h1_go(struct h1 *h1, enum h1_state state)
-{
-	STATES_STEP(&h1_states, h1->state, state);
-	h1->state = state;
-}
-
 static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
 {
 	struct h1 *h1 = calloc(1, sizeof(*h1));

@@ -67,7 +67,7 @@ struct h1_stream {
 	struct h1_chunk chunk;
 	size_t unconsumed;       /* body bytes that count against its window */
 	uint32_t unwanted;       /* body bytes that nobody took */
-	struct ahead_part ahead; /* what its window has of the worker's sum; only held is set before
+	struct ahead_part ahead; /* its window's part of the worker's sum; only held is set before
 				    it is asked for */
 	bool keep;               /* the connection goes on behind this response */
 	bool head_sent;
@@ -82,7 +82,7 @@ static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
 	return (struct h1_stream *)((char *)req - offsetof(struct h1_stream, req));
 }
 
-/* h1.c */
+/* h1_stream.c */
 
 /* The only writer of h1->state: asserts the predecessor. */
 void h1_go(struct h1 *h1, enum h1_state state);
@@ -93,8 +93,6 @@ static inline void h1_close_behind(struct h1 *h1)
 	if (h1->state < H1_CLOSE)
 		h1_go(h1, H1_CLOSE);
 }
-
-/* h1_stream.c */
 
 /* A request begins with the next byte. NULL when memory is out. */
 struct h1_stream *h1_stream_open(struct h1 *h1);

@@ -81,6 +81,21 @@ static const struct stream_ops stream_ops = {
 
 /* --- its life --------------------------------------------------------------------------------- */
 
+const struct states h1_states = {
+	.of = "HTTP/1 connection",
+	.n = H1_STATES,
+	.rows = {
+#define H1_STATE(name, next, help) { #name, next },
+#include "proto/h1_state.def"
+	},
+};
+
+void h1_go(struct h1 *h1, enum h1_state state)
+{
+	STATES_STEP(&h1_states, h1->state, state);
+	h1->state = state;
+}
+
 const struct states h1_part_states = {
 	.of = "HTTP/1 request",
 	.n = H1_PARTS,

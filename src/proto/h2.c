@@ -171,21 +171,6 @@ static enum proto_wait h2_waits(const struct proto *p)
 	return h2->nwaiting > 0 ? PROTO_BUSY : PROTO_SEND;
 }
 
-const struct states h2_drain_states = {
-	.of = "HTTP/2 connection",
-	.n = H2_DRAINS,
-	.rows = {
-#define H2_DRAIN_STATE(name, next, help) { #name, next },
-#include "proto/h2_drain_state.def"
-	},
-};
-
-void h2_drain_go(struct h2 *h2, enum h2_drain drain)
-{
-	STATES_STEP(&h2_drain_states, h2->drain, drain);
-	h2->drain = drain;
-}
-
 static void h2_drain(struct proto *p, bool patient)
 {
 	struct h2 *h2 = (struct h2 *)p;

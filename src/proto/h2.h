@@ -70,8 +70,8 @@ struct h2 {
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct list streams; /* struct h2_stream */
-	struct h2_stream
-		*opening; /* whose header section is arriving; NULL for none, and for trailers */
+	struct h2_stream *
+		opening; /* the one whose header section arrives; NULL for none, and for trailers */
 	unsigned nstreams;
 	unsigned nwaiting;      /* streams that wait for this server: a handler, a source */
 	int32_t last_id;        /* highest stream the peer opened */
@@ -81,8 +81,8 @@ struct h2 {
 	size_t dropped_size; /* of fields of the section under way that are not kept */
 	enum h2_drain drain;
 	bool asked;            /* the PING behind the peer's end was submitted */
-	const struct err *err; /* what the peer did, found in a callback */
-	const struct err *own; /* what nghttp2 found itself, and that was said */
+	const struct err *err; /* the peer's fault, found in a callback */
+	const struct err *own; /* a fault that nghttp2 found itself, and that was said */
 	struct h2_guard guard;
 	struct h2_frames frames;
 	struct window window;
@@ -124,11 +124,6 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 	s->waiting = waits;
 	s->h2->nwaiting += waits ? 1u : -1u;
 }
-
-/* h2.c */
-
-/* The only writer of h2->drain: asserts the predecessor. */
-void h2_drain_go(struct h2 *h2, enum h2_drain drain);
 
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
@@ -177,6 +172,8 @@ bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* h2_end.c */
 
+/* The only writer of h2->drain: asserts the predecessor. */
+void h2_drain_go(struct h2 *h2, enum h2_drain drain);
 /* Ends the connection for what the peer did, unless it has ended before. */
 void h2_end(struct h2 *h2, const struct err *err);
 /* nghttp2's before_frame_send callback. */

@@ -1,12 +1,27 @@
 /*
  * h2_end: ends a HTTP/2 connection for what its peer did, with GOAWAY, and says so of the ends that
- * nghttp2 makes by itself. Called by h2.c and by nghttp2 before each frame of its own; never ends a
- * connection twice.
+ * nghttp2 makes by itself; has the steps of the graceful end. Called by h2.c and by nghttp2 before
+ * each frame of its own; never ends a connection twice.
  */
 #include "base/counters.h"
 #include "proto/h2.h"
 
 enum { TABLE_SIZE = 4096 }; /* SETTINGS_HEADER_TABLE_SIZE, until a client says another one */
+
+const struct states h2_drain_states = {
+	.of = "HTTP/2 connection",
+	.n = H2_DRAINS,
+	.rows = {
+#define H2_DRAIN_STATE(name, next, help) { #name, next },
+#include "proto/h2_drain_state.def"
+	},
+};
+
+void h2_drain_go(struct h2 *h2, enum h2_drain drain)
+{
+	STATES_STEP(&h2_drain_states, h2->drain, drain);
+	h2->drain = drain;
+}
 
 static void count(const struct err *err)
 {

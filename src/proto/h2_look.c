@@ -75,7 +75,7 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 	bool held = rest ? nghttp2_session_get_stream_local_window_size(session, s->id) > 0
 			 : why == PROTO_WHY_BODY;
 
-	/* What is behind the peer's end never comes: as if the peer had reset it. */
+	/* The rest never comes behind the peer's end: as if the peer had reset it. */
 	if (!rest && s->h2->proto.eof) {
 		reset(s, NGHTTP2_CANCEL);
 		return;

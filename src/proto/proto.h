@@ -56,7 +56,7 @@ enum proto_why {
 
 extern const struct proto_why_row {
 	const char *text;     /* "its handler" */
-	enum proto_wait wait; /* what its connection waits for, if this is all */
+	enum proto_wait wait; /* the connection's, if this is all */
 } proto_whys[PROTO_WHYS];
 
 /* A connection's protocol as an operator is told of it. */
@@ -84,8 +84,8 @@ struct proto_ops {
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
 	/*
-	 * What waits() says was waited for too long. True: there is an answer to that, to be sent
-	 * before finished(). False, or it is NULL: close.
+	 * The need that waits() names has lasted too long. True: there is an answer to that, to be
+	 * sent before finished(). False, or it is NULL: close.
 	 */
 	bool (*timed_out)(struct proto *p);
 	/*

@@ -13,7 +13,7 @@ enum {
 	GROWTH = 4,
 	LONG_MS = 2,  /* of a round trip: in less, START is as much as 4 Gbit/s take */
 	DUE_PART = 2, /* of a window: credit that is announced */
-	DUE_WIDE = 8, /* the same of a wide one */
+	DUE_WIDE = 8, /* such a part of a wide one */
 };
 
 /* --- the part of the worker's sum ------------------------------------------------------------- */
@@ -226,8 +226,8 @@ static bool grow(struct window *w, uint64_t want)
 }
 
 /*
- * What was taken within a round trip came and went as fast as the path and the disk could. Where
- * that is more than half of the window, the client waits for credit, if not now then soon.
+ * Bytes that were taken within a round trip came and went as fast as the path and the disk could.
+ * Where that is more than half of the window, the client waits for credit, if not now then soon.
  */
 static bool measure(struct window *w, uint64_t now_ms)
 {

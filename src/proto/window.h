@@ -15,7 +15,7 @@ struct window {
 	uint32_t limit;  /* bytes that it may come to: receive-window */
 	uint32_t size;   /* AHEAD_FREE until an upload has it widened */
 	uint32_t told;   /* bytes that the client may send at once: who calls sets it before */
-	uint32_t grown;  /* what the path took once: the next upload begins with that */
+	uint32_t grown;  /* bytes that the path took once: the next upload begins with that */
 	uint32_t shares; /* of its uploads, the sum */
 	unsigned nlong;  /* streams with bodies that may need a wider window */
 	uint64_t rest;   /* bytes of its uploads that are to come, as far as windows go */
@@ -32,7 +32,7 @@ struct window {
 
 	/* The path: its least round trip, and how much was taken within one. */
 	bool asks;  /* a PING would tell how long it is, or whether it is as long as it seems */
-	bool asked; /* one is under way, since then */
+	bool asked; /* a PING is under way, since then */
 	uint64_t asked_ms;
 	uint64_t rtt_ms;      /* UINT64_MAX: not known yet */
 	uint64_t came_ms;     /* when the last bytes came */
@@ -44,7 +44,7 @@ struct window {
 struct window_share {
 	uint64_t length;   /* of its body; BODY_UNKNOWN: nobody has said */
 	uint64_t came;     /* bytes of it */
-	uint64_t rest;     /* what the connection's rest has of this one */
+	uint64_t rest;     /* bytes of the connection's rest that are this one's */
 	uint32_t size;     /* of its window, once it is wide; 0: the first one */
 	size_t held, lent; /* as above */
 	bool counted;      /* in nlong */
