@@ -1,6 +1,6 @@
 /*
- * tls_look: reads the leaf and what is behind it in its file. Certs calls it, in the master; it
- * changes nothing and logs nothing.
+ * tls_look: reads the leaf and what is behind it in its file. Sites and certs call it, in the
+ * master; it changes nothing and logs nothing.
  */
 #include "net/tls_look.h"
 

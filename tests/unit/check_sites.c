@@ -3,6 +3,7 @@
 #include "sites/sites.h"
 
 #include "conf_unit.h"
+#include "net/tls_cert.h"
 #include "request/access.h"
 #include "request/auth_queue.h"
 
@@ -52,7 +53,8 @@ static const struct location *location(const struct site *s, const char *path)
 
 START_TEST(names)
 {
-	static const int a, b, c;
+	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method()); /* without a certificate: none expires */
+	const struct tls_cert a = { .ssl = ssl }, b = a, c = a;
 	const void *const certificates[] = { &a, &b, &c };
 	const struct sites *s = make(
 		"server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
@@ -75,6 +77,7 @@ START_TEST(names)
 	ck_assert(!s->v[0].is_default && s->v[1].is_default);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_ptr_eq(s->v[i].certificate, certificates[i]);
+	SSL_CTX_free(ssl);
 }
 END_TEST
 
