@@ -1,6 +1,6 @@
 /*
- * site_maker: the memory that sites lie in, and the place where faults go. For sites.c,
- * site_locations.c, types.c.
+ * site_maker: the memory that sites lie in, the place where faults go, and the media types of
+ * servers. For sites.c, site_locations.c and trees.c.
  */
 #ifndef H2D_SITES_SITE_MAKER_H
 #define H2D_SITES_SITE_MAKER_H
@@ -30,5 +30,10 @@ struct slice site_maker_lower(struct site_maker *m, struct slice s);
 /* A fault at at if value, that of key, cannot be the value of a field. */
 void site_maker_check_value(
 	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at);
+
+/* Makes the media types that s has of its own (http/mime.h), with rows in rows, which has room for
+ * all; their strings are the configuration's. A fault for each that is wrong or there twice. */
+void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
+	const struct conf_server *s);
 
 #endif

@@ -10,7 +10,7 @@
 #include "files/escape.h"
 #include "http/coding.h"
 #include "image/etag_memo.h"
-#include "sites/types.h"
+#include "sites/site_maker.h"
 
 static bool same(const struct doc_root *a, const struct doc_root *b)
 {
@@ -149,7 +149,7 @@ static int make_types(struct trees *t, const struct conf *conf, conf_fault_fn *f
 	struct mime *rows = t->rows;
 
 	for (unsigned i = 0; i < conf->nservers; i++) {
-		types_make(&m, &t->types[i], rows, &conf->servers[i]);
+		site_maker_types(&m, &t->types[i], rows, &conf->servers[i]);
 		rows += conf->servers[i].types.n;
 	}
 	return m.faults == 0 ? 0 : -1;
