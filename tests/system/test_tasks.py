@@ -12,6 +12,8 @@ import subprocess
 
 import pytest
 
+import harness
+
 import procs
 from users import basic, hashed
 
@@ -392,6 +394,11 @@ def explained(run):
 
 
 task("why it is 403", PLAIN + OFFICE, Ask("/office/x", 403), files={"office/x": "in"}, after=explained)
+
+
+@pytest.fixture(scope="module")
+def cert(tmp_path_factory):
+	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:example.com"])
 
 
 @pytest.mark.parametrize("name", TASKS)
