@@ -34,18 +34,20 @@ void child_name(const struct child *c, char *buf, size_t size)
 
 /* --- messages to it --------------------------------------------------------------------------- */
 
-/* All that is due of one kind. 0, or -errno. */
-static int send_due(struct child *c, unsigned due)
+/* Sends all that is due of one kind. 0, or -errno. */
+static int send_due(struct child *c, enum child_due due)
 {
 	const struct child_ops *ops = c->env->ops;
+	int fds[CTL_FDS_MAX], nfds = 0, rc = 0;
 	struct ctl_msg msg = { 0 };
-	int fds[CTL_FDS_MAX], nfds = 0;
-	int rc = 0;
 
-	while (rc == 0 && ops->fill(c, due, &msg, fds, &nfds)) {
+	while (rc == 0 && ops->fill[due](c, c->nsent[due], &msg, fds, &nfds)) {
 		rc = ctl_send(c->ctl.fd, &msg, fds, nfds);
-		if (rc < 0 || !ops->sent(c, due))
+		if (rc < 0)
 			break;
+		c->nsent[due]++;
+		ops->sent(c, due);
+		nfds = 0;
 	}
 	return rc;
 }
@@ -53,24 +55,20 @@ static int send_due(struct child *c, unsigned due)
 /* Sends what waits; true while something still does. */
 static bool flush(struct child *c)
 {
-	/* Loans come behind DUE_SERVE: a process that does not serve yet has no use for one. */
-	static const unsigned order[] = { DUE_KEEPER, DUE_IMAGE, DUE_LOGS, DUE_SERVE, DUE_SOCKETS,
-		DUE_LOANS, DUE_UNLISTEN, DUE_DRAIN, DUE_SHOW };
-
 	if (!c->ctl.active)
 		c->due = 0;
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+	for (enum child_due due = 0; due < CHILD_DUES; due++) {
 		int rc;
 
-		if (!(c->due & order[i]))
+		if (!(c->due & 1u << due))
 			continue;
-		rc = send_due(c, order[i]);
+		rc = send_due(c, due);
 		/* Too many descriptors in flight passes like a full queue does. */
 		if (rc == -EAGAIN || rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM)
 			return true;
 		if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
 			log_error("process %d: cannot send: %s", (int)c->pid, strerror(-rc));
-		c->due &= ~order[i];
+		c->due &= ~(1u << due);
 	}
 	return false;
 }
@@ -78,6 +76,9 @@ static bool flush(struct child *c)
 void child_send(struct child *c, unsigned due)
 {
 	c->due |= due;
+	for (enum child_due i = 0; i < CHILD_DUES; i++)
+		if (due & 1u << i)
+			c->nsent[i] = 0;
 	if (flush(c) && !timer_armed(&c->resend))
 		timer_arm(&c->env->loop->wheel, &c->resend, clock_ms() + RESEND_MS);
 }

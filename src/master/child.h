@@ -14,18 +14,24 @@
 struct child;
 struct gen;
 
-/* Messages that a process has yet to be sent. */
-enum {
-	DUE_IMAGE = 1,
-	DUE_LOGS = 2,
-	DUE_DRAIN = 4,
-	DUE_KEEPER = 8,
-	DUE_LOANS = 16,
-	DUE_UNLISTEN = 32,
-	DUE_SERVE = 64,
-	DUE_SOCKETS = 128,
-	DUE_SHOW = 256,
+/* Messages that a process has yet to be sent, by their place in the table. */
+enum child_due {
+#define CHILD_DUE(name, fill) CHILD_DUE_##name,
+#include "master/child_due.def"
+	CHILD_DUES
 };
+
+enum {
+#define CHILD_DUE(name, fill) DUE_##name = 1u << CHILD_DUE_##name,
+#include "master/child_due.def"
+};
+
+/*
+ * Fills in the n-th message of its kind, from 0, with descriptors to attach that stay the filler's.
+ * False: there is no further one.
+ */
+typedef bool child_fill_fn(
+	const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds);
 
 /* The reports of child go there. */
 struct child_ops {
@@ -35,11 +41,9 @@ struct child_ops {
 	void (*died)(struct child *c, pid_t pid, int status);
 	/* Another message that its kind may send. True: fds belong to the receiver now. */
 	bool (*said)(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds);
-	/* Fills in the message due (one of DUE_…), with descriptors to attach that stay the
-	 * filler's. False: there is nothing to send. */
-	bool (*fill)(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds);
-	/* The message is on its way. True: there is another of this kind. */
-	bool (*sent)(struct child *c, unsigned due);
+	child_fill_fn *const *fill; /* by enum child_due */
+	/* A message of that kind is on its way. */
+	void (*sent)(struct child *c, enum child_due due);
 };
 
 /* Shared by all children of a master. */
@@ -72,11 +76,10 @@ struct child {
 	unsigned slot;   /* its number among the processes of its kind */
 	pid_t pid;       /* 0: nobody is here */
 	bool up;         /* it has said so */
-	unsigned due;
-	unsigned unlistened; /* how many sockets that are closed it was told of; shrink's */
-	unsigned resent;     /* how many sockets it was given anew; mend\'s */
-	struct watch ctl;    /* our end; not active: none */
-	struct timer resend; /* of what its queue had no room for */
+	unsigned due;    /* bits, DUE_… */
+	unsigned nsent[CHILD_DUES]; /* messages of each kind, since it became due */
+	struct watch ctl;           /* our end; not active: none */
+	struct timer resend;        /* of what its queue had no room for */
 	struct child_heard heard;
 	struct board_slot *board; /* of a process that lives, if its kind has one */
 	struct reap reap;

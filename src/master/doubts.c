@@ -40,12 +40,12 @@ static int newest(const struct master *m, const struct gen *g)
 	return newest != NULL && newest != g ? newest->doubts[1] : -1;
 }
 
-bool doubts_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds)
+bool doubts_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	*msg = (struct ctl_msg){ .type = CTL_KEEPER, .generation = c->gen->number };
 	fds[0] = newest(c->gen->master, c->gen);
 	*nfds = 1;
-	return fds[0] >= 0;
+	return n == 0 && fds[0] >= 0;
 }
 
 unsigned doubts_find(const struct master *m, int *fds, unsigned max)

@@ -16,7 +16,7 @@ void doubts_inherit(struct gen *g);
 void doubts_introduce(const struct master *m);
 
 /* The message of DUE_KEEPER to c; false: c's process knows the newest pair from its start. */
-bool doubts_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds);
+child_fill_fn doubts_fill;
 
 /* Where a process that starts now writes to: at most max descriptors; how many. */
 unsigned doubts_find(const struct master *m, int *fds, unsigned max);

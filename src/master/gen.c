@@ -443,42 +443,6 @@ void gen_show(const struct gen *g, struct board_head *h)
 	h->certificate_expires = certs_expire(&g->resources.certs);
 }
 
-/* --- messages to its processes ---------------------------------------------------------------- */
-
-/* The error log unless it is syslog, then the access logs. */
-static void fill_logs(const struct gen *g, unsigned gets, int *fds, int *nfds)
-{
-	if (gets & CHILD_ERROR_LOG && g->logs.error >= 0)
-		fds[(*nfds)++] = g->logs.error;
-	for (unsigned i = 0; gets & CHILD_ACCESS_LOGS && i < g->logs.naccess; i++)
-		fds[(*nfds)++] = g->logs.access[i];
-}
-
-bool gen_message(
-	const struct gen *g, unsigned gets, unsigned due, struct ctl_msg *msg, int *fds, int *nfds)
-{
-	*nfds = 0;
-	*msg = (struct ctl_msg){ .generation = g->number };
-	switch (due) {
-	case DUE_IMAGE:
-		*msg = g->image;
-		*nfds = g->nimage_fds;
-		memcpy(fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*fds));
-		return g->nimage_fds > 0;
-	case DUE_SERVE:
-		msg->type = CTL_SERVE;
-		return true;
-	case DUE_LOGS:
-		msg->type = CTL_LOGS;
-		fill_logs(g, gets, fds, nfds);
-		return true;
-	default:
-		msg->type = CTL_DRAIN;
-		msg->arg = g->conf->shutdown_timeout * 1000;
-		return true;
-	}
-}
-
 void gen_free(struct gen **gp)
 {
 	struct gen *g = *gp;

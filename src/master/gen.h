@@ -106,13 +106,6 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
  * inboxes come to an end. */
 void gen_let_go(struct gen *g);
 
-/*
- * Fills in the message due (DUE_…) for a process that gets these things (CHILD_…), with the
- * descriptors to attach, which stay g's. False: there is nothing to send.
- */
-bool gen_message(
-	const struct gen *g, unsigned gets, unsigned due, struct ctl_msg *msg, int *fds, int *nfds);
-
 /* Writes g, the generation that serves, into the scoreboard's head; NULL: none does yet. */
 void gen_show(const struct gen *g, struct board_head *h);
 

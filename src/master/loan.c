@@ -348,11 +348,12 @@ void loan_forget(struct gen *g)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-bool loan_fill(const struct child *to, struct ctl_msg *msg, int *fds, int *nfds)
+bool loan_fill(const struct child *to, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	const struct loan *l = find_due(to);
 	const struct worker_listener *s;
 
+	(void)n;
 	if (l == NULL)
 		return false;
 	s = &l->sockets[l->ending ? l->told - 1 : l->told];
@@ -367,7 +368,7 @@ bool loan_fill(const struct child *to, struct ctl_msg *msg, int *fds, int *nfds)
 	return true;
 }
 
-bool loan_sent(const struct child *to)
+void loan_sent(const struct child *to)
 {
 	struct loan *l = find_due(to);
 
@@ -377,5 +378,4 @@ bool loan_sent(const struct child *to)
 		l->told++;
 	if (l->ending ? l->told == 0 : l->from == NULL && l->told == l->n)
 		loan_free(l);
-	return find_due(to) != NULL;
 }

@@ -31,11 +31,10 @@ void loan_forget(struct gen *g);
 /* The last process of g is gone: the readers of its inboxes are told to expect no more. */
 void loan_gone(const struct gen *g);
 
-/* The next message of DUE_LOANS to `to`; false: there is none. The descriptor stays the master's.
- */
-bool loan_fill(const struct child *to, struct ctl_msg *msg, int *fds, int *nfds);
+/* Messages of DUE_LOANS: each socket that is lent to c, or taken back. */
+child_fill_fn loan_fill;
 
-/* The message of loan_fill() was sent. True: there is another. */
-bool loan_sent(const struct child *to);
+/* A message of loan_fill() was sent. */
+void loan_sent(const struct child *to);
 
 #endif

@@ -16,7 +16,7 @@ static void tell_processes(struct master *m)
 {
 	GEN_FOREACH(c, m->current)
 		if (c->pid != 0 && c->kind->gets & (CHILD_LISTENERS | CHILD_INBOXES))
-			mend_again(c);
+			child_send(c, DUE_SOCKETS);
 }
 
 /* The service manager, which may have it too, knows a unix socket by its file. */
@@ -80,15 +80,14 @@ static bool shares(const struct child *c, unsigned i)
 	       all == ((c->kind->gets & CHILD_INBOXES) != 0);
 }
 
-bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds)
+bool mend_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	const struct gen *g = c->gen;
-	unsigned at = c->resent;
 
 	if (g->state != GEN_SERVE)
 		return false;
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
-		if (!shares(c, i) || at-- > 0)
+		if (!shares(c, i) || n-- > 0)
 			continue;
 		*msg = (struct ctl_msg){ .type = CTL_LISTEN,
 			.generation = g->number,
@@ -99,16 +98,4 @@ bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds)
 		return true;
 	}
 	return false;
-}
-
-bool mend_sent(struct child *c)
-{
-	c->resent++;
-	return true;
-}
-
-void mend_again(struct child *c)
-{
-	c->resent = 0;
-	child_send(c, DUE_SOCKETS);
 }

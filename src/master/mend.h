@@ -7,8 +7,6 @@
 #ifndef H2D_MASTER_MEND_H
 #define H2D_MASTER_MEND_H
 
-#include <stdbool.h>
-
 #include "master/child.h"
 
 struct master;
@@ -16,13 +14,7 @@ struct master;
 /* Looks at all sockets; once a second. */
 void mend_second(struct master *m);
 
-/* The next message of DUE_SOCKETS to c; false: there is none. The descriptor stays the master's. */
-bool mend_fill(const struct child *c, struct ctl_msg *msg, int *fds, int *nfds);
-
-/* The message of mend_fill() was sent. True: there may be another. */
-bool mend_sent(struct child *c);
-
-/* All messages of DUE_SOCKETS to c are due again. */
-void mend_again(struct child *c);
+/* Messages of DUE_SOCKETS: each shared socket of c's generation, anew. */
+child_fill_fn mend_fill;
 
 #endif

@@ -104,40 +104,32 @@ static void close_all(struct master *m)
 {
 	LIST_FOREACH(node, &m->sockets.all)
 		close_surplus(ENTRY(node));
-	GEN_FOREACH(c, m->current) {
-		c->unlistened = 0;
+	GEN_FOREACH(c, m->current)
 		if (c->pid != 0 && c->kind->gets & CHILD_LISTENERS)
 			child_send(c, DUE_UNLISTEN);
-	}
 	log_notice("sockets of slots that have no worker any more are closed");
 }
 
-bool shrink_fill(const struct child *c, struct ctl_msg *msg)
+bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	const struct gen *g = c->gen;
-	unsigned at = c->unlistened;
 
+	(void)fds, (void)nfds;
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
 		const struct sockets_entry *e = g->sockets[i];
 
 		if (e == NULL || !sockets_have(&g->master->sockets, e) || e->was <= e->needed)
 			continue;
-		if (at < e->was - e->needed) {
+		if (n < e->was - e->needed) {
 			*msg = (struct ctl_msg){ .type = CTL_UNLISTEN,
 				.generation = g->number,
 				.listener = e->listener.id,
-				.slot = e->needed + at };
+				.slot = e->needed + n };
 			return true;
 		}
-		at -= e->was - e->needed;
+		n -= e->was - e->needed;
 	}
 	return false;
-}
-
-bool shrink_sent(struct child *c)
-{
-	c->unlistened++;
-	return true;
 }
 
 /* --- when ------------------------------------------------------------------------------------- */

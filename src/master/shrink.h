@@ -7,10 +7,8 @@
 #ifndef H2D_MASTER_SHRINK_H
 #define H2D_MASTER_SHRINK_H
 
-#include <stdbool.h>
+#include "master/child.h"
 
-struct child;
-struct ctl_msg;
 struct master;
 
 void shrink_init(struct master *m);
@@ -21,10 +19,7 @@ void shrink_begin(struct master *m);
 /* Everything ends. */
 void shrink_stop(struct master *m);
 
-/* The next message of DUE_UNLISTEN to c; false: there is none. */
-bool shrink_fill(const struct child *c, struct ctl_msg *msg);
-
-/* The message of shrink_fill() was sent. True: there may be another. */
-bool shrink_sent(struct child *c);
+/* Messages of DUE_UNLISTEN: each socket that was closed. */
+child_fill_fn shrink_fill;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/build_id.h"
@@ -157,7 +158,7 @@ static void on_died(struct child *c, pid_t pid, int status)
 	loan_offer(g);
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- messages from a process ----------------------------------------------------------------- */
 
 static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
 {
@@ -189,7 +190,7 @@ static void send_again(struct child *c, uint64_t types)
 		due |= DUE_KEEPER;
 	if (types & CTL_TYPE(CTL_LISTEN)) {
 		loan_again(c);
-		mend_again(c);
+		due |= DUE_SOCKETS;
 	}
 	child_send(c, due);
 }
@@ -243,42 +244,72 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 	return false;
 }
 
-static bool on_fill(struct child *c, unsigned due, struct ctl_msg *msg, int *fds, int *nfds)
+/* --- messages to a process ------------------------------------------------------------------- */
+
+static bool fill_image(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
-	if (due == DUE_KEEPER)
-		return doubts_fill(c, msg, fds, nfds);
-	if (due == DUE_LOANS)
-		return loan_fill(c, msg, fds, nfds);
-	if (due == DUE_SOCKETS)
-		return mend_fill(c, msg, fds, nfds);
-	if (due == DUE_SHOW) {
-		*msg = (struct ctl_msg){ .type = CTL_SHOW };
-		*nfds = 0;
-		return true;
-	}
-	if (due == DUE_UNLISTEN) {
-		*nfds = 0;
-		return shrink_fill(c, msg);
-	}
-	if (!gen_message(c->gen, c->kind->gets, due, msg, fds, nfds))
-		return false;
-	if (msg->type == CTL_SERVE)
-		msg->arg = c->gen->master->phase == MASTER_PART;
-	if (msg->type == CTL_DRAIN)
-		msg->closing = gen_closing(c->gen, &c->gen->master->sockets);
-	return true;
+	const struct gen *g = c->gen;
+
+	*msg = g->image;
+	*nfds = g->nimage_fds;
+	memcpy(fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*fds));
+	return n == 0 && g->nimage_fds > 0;
 }
 
-static bool on_sent(struct child *c, unsigned due)
+/* The error log unless it is syslog, then the access logs. */
+static bool fill_logs(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
-	return (due == DUE_LOANS && loan_sent(c)) || (due == DUE_SOCKETS && mend_sent(c)) ||
-	       (due == DUE_UNLISTEN && shrink_sent(c));
+	const struct logs *logs = &c->gen->logs;
+
+	*msg = (struct ctl_msg){ .type = CTL_LOGS, .generation = c->gen->number };
+	if (c->kind->gets & CHILD_ERROR_LOG && logs->error >= 0)
+		fds[(*nfds)++] = logs->error;
+	for (unsigned i = 0; c->kind->gets & CHILD_ACCESS_LOGS && i < logs->naccess; i++)
+		fds[(*nfds)++] = logs->access[i];
+	return n == 0;
+}
+
+static bool fill_serve(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	(void)fds, (void)nfds;
+	*msg = (struct ctl_msg){ .type = CTL_SERVE,
+		.generation = c->gen->number,
+		.arg = c->gen->master->phase == MASTER_PART };
+	return n == 0;
+}
+
+static bool fill_drain(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	(void)fds, (void)nfds;
+	*msg = (struct ctl_msg){ .type = CTL_DRAIN,
+		.generation = c->gen->number,
+		.arg = c->gen->conf->shutdown_timeout * 1000,
+		.closing = gen_closing(c->gen, &c->gen->master->sockets) };
+	return n == 0;
+}
+
+static bool fill_show(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
+{
+	(void)c, (void)fds, (void)nfds;
+	*msg = (struct ctl_msg){ .type = CTL_SHOW };
+	return n == 0;
+}
+
+static child_fill_fn *const fill[] = {
+#define CHILD_DUE(name, fill) fill,
+#include "master/child_due.def"
+};
+
+static void on_sent(struct child *c, enum child_due due)
+{
+	if (due == CHILD_DUE_LOANS)
+		loan_sent(c);
 }
 
 const struct child_ops supervise_ops = {
 	.up = on_up,
 	.died = on_died,
 	.said = on_said,
-	.fill = on_fill,
+	.fill = fill,
 	.sent = on_sent,
 };
