@@ -196,6 +196,24 @@ START_TEST(hooked_in_line)
 }
 END_TEST
 
+/* The handler had paused, and meant to go on, before it gave the body to the hook: that is over. */
+START_TEST(hooked_while_it_was_to_go_on)
+{
+	pieces = 0;
+	begin_upload();
+	h2d_body_pause(&req);
+	req_body(&req, "abc", 3);
+	req_hook(&req, &hook, NULL);
+	resume();
+	h2d_body_resume(&req);
+	req_body(&req, "de", 2);
+	ck_assert_int_eq(req.body_state, REQ_BODY_HOOKED);
+	ck_assert_uint_eq(uploaded_n, 0);
+	ck_assert_uint_eq(req.body_queue.n, 5);
+	ck_assert_int_eq(pieces, 1);
+}
+END_TEST
+
 /* The hook finds what was left; then its credit goes back. */
 START_TEST(hooked_and_refused)
 {
@@ -256,6 +274,7 @@ static TCase *tests(void)
 	tcase_add_test(c, in_line_for_nobody);
 	tcase_add_test(c, drawn);
 	tcase_add_test(c, hooked_in_line);
+	tcase_add_test(c, hooked_while_it_was_to_go_on);
 	tcase_add_loop_test(c, hooked_and_refused, 0, 2);
 	tcase_add_test(c, hooked_and_answered);
 	tcase_add_loop_test(c, too_large, 0, 2);
