@@ -18,6 +18,53 @@ const struct states auth_turn_states = {
 	},
 };
 
+/* --- credentials that were right lately --------------------------------------------------------
+ */
+
+static uint16_t tag_of(const uint8_t *key)
+{
+	return (uint16_t)(key[1] << 8 | key[2]);
+}
+
+static int known_at(const struct auth_known *k, const uint8_t *key)
+{
+	for (int i = 0; i < AUTH_KNOWN_WAYS; i++)
+		if (k->v[key[0]][i].until_ms > 0 && k->v[key[0]][i].tag == tag_of(key))
+			return i;
+	return -1;
+}
+
+static bool known_has(const struct auth_known *k, const uint8_t *key, uint64_t now_ms)
+{
+	int i = known_at(k, key);
+
+	return i >= 0 && k->v[key[0]][i].until_ms > now_ms;
+}
+
+static void known_add(struct auth_known *k, const uint8_t *key, uint64_t now_ms)
+{
+	int place = known_at(k, key);
+
+	if (place < 0) {
+		place = 0;
+		for (int i = 1; i < AUTH_KNOWN_WAYS; i++)
+			if (k->v[key[0]][i].until_ms < k->v[key[0]][place].until_ms)
+				place = i;
+	}
+	k->v[key[0]][place].tag = tag_of(key);
+	k->v[key[0]][place].until_ms = now_ms + AUTH_KNOWN_MS;
+}
+
+static void known_remove(struct auth_known *k, const uint8_t *key)
+{
+	int i = known_at(k, key);
+
+	if (i >= 0)
+		k->v[key[0]][i].until_ms = 0;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
 void auth_line_init(struct auth_line *line,
 	void (*dropped)(struct auth_line *line, struct auth_turn *turn, uint64_t ms))
 {
@@ -140,7 +187,7 @@ bool auth_line_join(struct auth_line *line, struct auth_turn *t, struct account 
 	t->key = key;
 	t->guess = auth_client_guess(t->client, user);
 	*ms = delay_of(t->guess);
-	if (auth_known_has(&line->known, key, clock_ms()))
+	if (known_has(&line->known, key, clock_ms()))
 		state = AUTH_TURN_KNOWN;
 	else if (*ms > 0)
 		state = AUTH_TURN_DELAY;
@@ -207,11 +254,11 @@ void auth_line_end(struct auth_line *line, struct auth_turn *t, enum auth_turn_e
 	turn_go(line, t, AUTH_TURN_OUT);
 	switch (end) {
 	case AUTH_TURN_RIGHT:
-		auth_known_add(&line->known, t->key, clock_ms());
+		known_add(&line->known, t->key, clock_ms());
 		auth_guess_right(t->guess, t->user);
 		break;
 	case AUTH_TURN_WRONG:
-		auth_known_remove(&line->known, t->key);
+		known_remove(&line->known, t->key);
 		auth_guess_failed(t->guess, t->user);
 		if (t->account != NULL)
 			t->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;

@@ -11,7 +11,6 @@
 #include "base/list.h"
 #include "base/states.h"
 #include "request/auth_client.h"
-#include "request/auth_known.h"
 
 enum {
 	AUTH_RUNNING_MAX = 2, /* of the worker's four threads */
@@ -19,6 +18,9 @@ enum {
 	AUTH_LINE_MAX = 64,
 	AUTH_CLIENT_LINE_MAX = 8,
 	AUTH_WAITING_MAX = 256, /* for their delay, of all clients */
+	AUTH_KNOWN_SETS = 256,
+	AUTH_KNOWN_WAYS = 4,
+	AUTH_KNOWN_MS = 3600000,
 };
 
 enum auth_turn_state {
@@ -37,6 +39,19 @@ struct auth_turn {
 	struct auth_guess *guess;
 	uint32_t user;
 	const uint8_t *key; /* the MAC of its credentials, its owner's */
+};
+
+/*
+ * Which credentials were right lately. Their checks have a lane of their own, so that guesses of
+ * others never keep a user out who was let in within the last hour. It says which lane, never who
+ * is let in, so it holds three bytes of a MAC of the credentials: too little to test a password
+ * against, should somebody read the worker's memory. In sets of four, chosen by the first byte.
+ */
+struct auth_known {
+	struct {
+		uint16_t tag;
+		uint64_t until_ms; /* 0: free */
+	} v[AUTH_KNOWN_SETS][AUTH_KNOWN_WAYS];
 };
 
 struct auth_line {

@@ -206,12 +206,6 @@ static bool is_elsewhere(const struct h2d_req *req)
 		       slice_eq(location->redirect.prefix, SLICE("/")));
 }
 
-/* Clients see the page of a site that is being worked on through the balancer that asks this. */
-static bool is_health(const struct h2d_req *req)
-{
-	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
-}
-
 static void to_https(struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
@@ -320,7 +314,8 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 		reply_error(req, 421);
 		return GATE_ANSWERED;
 	}
-	if (location->refuses != 0 && !is_health(req)) {
+	/* Clients see the page of a site that is being worked on through the balancer that asks. */
+	if (location->refuses != 0 && !site_is_health(req->site, req->path)) {
 		TRACE_STEP(req, RETURN, TRACE_AT(location, returned), "%d", location->refuses);
 		reply_error(req, location->refuses);
 		return GATE_ANSWERED;

@@ -5,9 +5,6 @@
  */
 #include "request/handler_call.h"
 
-#include "request/handler_timer.h"
-#include "request/work.h"
-
 void handler_call_start(struct h2d_req *req)
 {
 	struct crash_call call;

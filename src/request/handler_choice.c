@@ -48,20 +48,6 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
 }
 
-/* On public listeners: admin ones have a route for it. */
-static bool is_health(const struct h2d_req *req)
-{
-	return req->site->health.n > 0 && slice_eq(req->path, req->site->health);
-}
-
-bool handler_choice_is_file(const struct h2d_req *req)
-{
-	struct route_match match;
-
-	return !is_health(req) && route_find(req->env->routes, listener_scope(req), H2D_GET,
-					  req->path, &match) == ROUTE_NONE;
-}
-
 /* The document root's handler says itself which methods it takes. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {
@@ -79,7 +65,8 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	enum h2d_scope here = listener_scope(req);
 
 	*body = H2D_BODY_NONE;
-	if (is_health(req)) {
+	/* On public listeners: admin ones have a route for it. */
+	if (site_is_health(req->site, req->path)) {
 		TRACE_STEP(
 			req, HEALTH, &req->site->health_at, "this path tells whether h2d serves");
 		return FILE_METHODS >> req->method & 1 ? req->env->health
@@ -99,4 +86,44 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 void handler_choice_any(struct h2d_req *req)
 {
 	reply_options(req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));
+}
+
+/* --- an encoded slash ------------------------------------------------------------------------- */
+
+/* The folder of the segment that has the first encoded slash. No segment was taken away, so it is
+ * the beginning of the path: an escape of the target is one byte of it. */
+static struct slice folder(const struct h2d_req *req)
+{
+	struct slice t = req->target;
+	size_t n = 0, escapes = 0;
+
+	while (n + 2 < t.n && strncasecmp(t.p + n, "%2f", 3) != 0)
+		n++;
+	while (n > 0 && t.p[n - 1] != '/')
+		n--;
+	for (size_t i = 0; i < n; i++)
+		escapes += t.p[i] == '%';
+	return slice_of(req->path.p, n - 2 * escapes);
+}
+
+static bool is_one_location(const struct h2d_req *req)
+{
+	return site_location(req->site, folder(req)) == site_location(req->site, req->path);
+}
+
+static bool is_file(const struct h2d_req *req)
+{
+	struct route_match match;
+
+	return !site_is_health(req->site, req->path) &&
+	       route_find(req->env->routes, listener_scope(req), H2D_GET, req->path, &match) ==
+		       ROUTE_NONE;
+}
+
+bool handler_choice_despite_slash(const struct h2d_req *req)
+{
+	if (req->method != H2D_GET && req->method != H2D_HEAD)
+		return false;
+	return !req->conn->admin && !req->conn->trusted && !req->site->guarded && is_file(req) &&
+	       is_one_location(req);
 }

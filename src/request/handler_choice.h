@@ -17,7 +17,12 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 /* Answers OPTIONS of "*", with all that can be asked of any path here (RFC 9110, 9.3.7). */
 void handler_choice_any(struct h2d_req *req);
 
-/* Whether no route owns the path, nor is it the site's health: the document root answers. */
-bool handler_choice_is_file(const struct h2d_req *req);
+/*
+ * Whether the choice, and all that is demanded, is the same where the target's encoded slash
+ * ("/@scope%2fname", as clients of package registries ask) parts segments and where it does not: a
+ * proxy in front, with rules of its own, may see one segment where h2d sees two. So nothing may
+ * depend on it, neither access, nor a route, nor a location; else the request is not served.
+ */
+bool handler_choice_despite_slash(const struct h2d_req *req);
 
 #endif

@@ -3,10 +3,9 @@
  * request knows all of its own, so that none outlives it. Called by handlers, and by handler_call.c
  * at the end.
  */
-#include "request/handler_timer.h"
+#include "request/handler_call.h"
 
 #include "base/clock.h"
-#include "request/handler_call.h"
 
 struct h2d_timer {
 	struct timer timer;

@@ -16,7 +16,6 @@
 #include "request/handler_choice.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
-#include "request/slash.h"
 #include "request/trace.h"
 
 enum {
@@ -64,7 +63,7 @@ static const struct err *read_line(struct h2d_req *req)
 	const struct err *err = path_parse(req->target, &req->arena, &req->path, &req->query);
 
 	req->method = method_parse(req->method_text);
-	if (err == ERR_PATH_SLASH && slash_is_harmless(req))
+	if (err == ERR_PATH_SLASH && handler_choice_despite_slash(req))
 		err = NULL;
 	if (err == NULL)
 		req->location = site_location(req->site, req->path);

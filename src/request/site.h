@@ -174,6 +174,12 @@ bool site_location_is_index(
  */
 unsigned site_spelling_matters(const struct site *s, struct slice path);
 
+/* Whether path is the one that tells whether the worker drains. */
+static inline bool site_is_health(const struct site *s, struct slice path)
+{
+	return s->health.n > 0 && slice_eq(path, s->health);
+}
+
 /* The file that answers status for site; NULL if none is configured. */
 const struct site_error_page *site_error_page(const struct site *s, int status);
 

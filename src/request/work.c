@@ -3,12 +3,11 @@
  * memory is its own until done() was called; what the handler gave it is the handler's. Called by
  * handlers, and by handler_call.c at the end.
  */
-#include "request/work.h"
+#include "request/handler_call.h"
 
 #include <stdlib.h>
 
 #include "event/offload.h"
-#include "request/handler_call.h"
 
 struct work {
 	struct job job;
