@@ -126,8 +126,8 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 		close(fds[--nfds]);
 }
 
-/* Whether one more is heard in this second. */
-static bool may_go_on(struct child *c)
+/* Counts a message. False: the others of this second wait. */
+static bool hear_one(struct child *c)
 {
 	struct child_heard *h = &c->heard;
 	uint64_t now = clock_ms();
@@ -153,7 +153,7 @@ static void on_ctl(struct watch *w, uint32_t events)
 	struct ctl_msg msg;
 
 	(void)events;
-	while (w->active && may_go_on(c) && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
+	while (w->active && hear_one(c) && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
 		if (rc > 0) {
 			on_message(c, &msg, fds, nfds);
 			continue;

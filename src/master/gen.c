@@ -1,5 +1,5 @@
 /*
- * gen: makes and frees generations, moves their state, and says what their processes are sent.
+ * gen: makes and frees generations, moves their state, and deals their sockets out to processes.
  * Reload makes them and drain frees them, both in the master. What is wrong with a configuration is
  * reported through the caller's conf_fault_fn, at the line it comes from.
  */

@@ -1,7 +1,7 @@
 /*
  * master: the loop of the main process. It puts the master together, hands signals to
- * master_signal, and asks wait(2) which child has died. How a generation comes and goes is told in
- * reload, drain and supervise.
+ * master_signal, asks wait(2) which child has died, and has looks taken once a second. How a
+ * generation comes and goes is told in reload, drain and supervise.
  */
 #include "master/master.h"
 

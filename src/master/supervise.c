@@ -1,6 +1,7 @@
 /*
- * supervise: receives child's reports (child_ops) and decides what they mean for the generation.
- * It stands above reload, drain and launch, which carry out what is decided and never call back.
+ * supervise: receives child's reports (child_ops) and decides what they mean for the generation;
+ * says what processes are sent (child_due.def). It stands above reload, drain and launch, which
+ * carry out what is decided and never call back.
  */
 #include "master/supervise.h"
 
