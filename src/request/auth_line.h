@@ -42,10 +42,11 @@ struct auth_turn {
 };
 
 /*
- * Which credentials were right lately. Their checks have a lane of their own, so that guesses of
- * others never keep a user out who was let in within the last hour. It says which lane, never who
- * is let in, so it holds three bytes of a MAC of the credentials: too little to test a password
- * against, should somebody read the worker's memory. In sets of four, chosen by the first byte.
+ * Credentials that were right lately. Their checks have a lane of their own, so that guesses of
+ * others never keep a user out who was let in within the last hour. The table says which lane,
+ * never who is let in, so it holds three bytes of a MAC of the credentials: too little to test a
+ * password against, should somebody read the worker's memory. In sets of four, chosen by the first
+ * byte.
  */
 struct auth_known {
 	struct {
