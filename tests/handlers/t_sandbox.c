@@ -5,7 +5,7 @@
  * it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
-#include "h2d/handler.h"
+#include "tries.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -146,10 +146,7 @@ static int overflow(const char *arg)
 	return rc + frame[1];
 }
 
-static const struct {
-	const char *name;
-	int (*fn)(const char *arg);
-} tries[] = {
+static const struct try tries[] = {
 	{ "read", try_read },
 	{ "write", try_write },
 	{ "list", try_list },
@@ -166,29 +163,10 @@ static const struct {
 	{ "overflow", overflow },
 };
 
-static void answer(struct h2d_req *req, int rc)
-{
-	const char *text = rc == 0 ? "done" : strerrorname_np(errno);
-
-	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text, strlen(text));
-}
-
 static void start(struct h2d_req *req, void *state)
 {
-	size_t len, n;
-	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
-	char arg[512] = "";
-
 	(void)state;
-	if (len > 0)
-		memcpy(arg, query, len < sizeof(arg) ? len : sizeof(arg) - 1);
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
-		if (strlen(tries[i].name) == n && memcmp(tries[i].name, what, n) == 0) {
-			answer(req, tries[i].fn(arg));
-			return;
-		}
-	}
-	h2d_reply_error(req, 404);
+	tries_start(req, tries, sizeof(tries) / sizeof(tries[0]));
 }
 
 const struct h2d_handler h2d_handler_t_sandbox = {
