@@ -124,21 +124,28 @@ def one_byte_windows(t):
 FILES = "disk", "part", "condition", "missing", "listing", "upload"
 
 
-def files_held(t, source):
-	"""Many connections with 16 files each, of which they take a byte now and then."""
+def hold(t, connect, begin, go_on):
+	"""begin() on each of many connections, and from then on go_on(), forty times on each."""
 	held = []
 	try:
 		for n in range(t.crowd):
-			held.append(t.raw(window=1, source=source(n)))
-			streams(held[-1], ["/still/disk.bin"] * 16)
+			held.append(connect(n))
+			begin(held[-1], n)
 			yield 0.005
-		for n in range(40):
-			for raw in held:
-				raw.send(hf.WindowUpdateFrame(1 + 2 * (n % 16), window_increment=1))
+		for turn in range(40):
+			for c in held:
+				go_on(c, turn)
 				yield 0.5 / len(held)
 	finally:
-		for raw in held:
-			raw.close()
+		for c in held:
+			c.close()
+
+
+def files_held(t, source):
+	"""Many connections with 16 files each, of which they take a byte now and then."""
+	yield from hold(t, lambda n: t.raw(window=1, source=source(n)),
+		lambda raw, n: streams(raw, ["/still/disk.bin"] * 16),
+		lambda raw, turn: raw.send(hf.WindowUpdateFrame(1 + 2 * (turn % 16), window_increment=1)))
 
 
 @attack
@@ -164,27 +171,11 @@ def put(raw, path, length=None):
 	raw.send(raw.headers(1, raw.head(path, "PUT", basic("bob", "bobs") + said), end_stream=False))
 
 
-def windows(t, source, begin, go_on):
-	"""begin() on each of many connections, and from then on go_on()."""
-	held = []
-	try:
-		for n in range(t.crowd):
-			held.append(t.raw(source=source(n)))
-			begin(held[-1], n)
-			yield 0.005
-		for _ in range(40):
-			for raw in held:
-				go_on(raw)
-				yield 0.5 / len(held)
-	finally:
-		for raw in held:
-			raw.close()
-
-
 def held_window(t, source):
 	"""Long uploads of which hardly anything comes."""
-	yield from windows(t, source, lambda raw, n: put(raw, "/files/held-%d" % (n % 50), 1 << 29),
-		lambda raw: raw.send(hf.DataFrame(1, bytes(100))))
+	yield from hold(t, lambda n: t.raw(source=source(n)),
+		lambda raw, n: put(raw, "/files/held-%d" % (n % 50), 1 << 29),
+		lambda raw, turn: raw.send(hf.DataFrame(1, bytes(100))))
 
 
 @attack
@@ -211,45 +202,28 @@ def windows_left_over(t):
 			raw.send(hf.DataFrame(1, bytes(16000)))
 		raw.until(lambda f: isinstance(f, hf.WindowUpdateFrame) and f.stream_id == 0)
 		raw.send(hf.DataFrame(1, bytes(16000), flags=["END_STREAM"]))
-	yield from windows(t, lambda n: ADDRESS, begin, lambda raw: raw.send(hf.PingFrame(0, b"12345678")))
+	yield from hold(t, lambda n: t.raw(), begin, lambda raw, turn: raw.send(hf.PingFrame(0, b"12345678")))
 
 
 @attack
 @beside(*FILES)
 def files_held_by_readers(t):
 	"""Downloads over HTTP/1 that nobody reads, of many clients."""
-	held = []
-	try:
-		for n in range(t.crowd):
-			held.append(t.h1(source=address(n)))
-			held[-1].send_bytes(b"GET /still/large.bin HTTP/1.1\r\nhost: localhost\r\n\r\n")
-			yield 0.005
-		for _ in range(40):
-			yield 0.5
-	finally:
-		for c in held:
-			c.close()
+	yield from hold(t, lambda n: t.h1(source=address(n)),
+		lambda c, n: c.send_bytes(b"GET /still/large.bin HTTP/1.1\r\nhost: localhost\r\n\r\n"),
+		lambda c, turn: None)
 
 
 @attack
 @beside(*FILES)
 def files_held_by_uploads(t):
 	"""Uploads that come a byte at a time."""
-	held = []
-	try:
-		for n in range(t.crowd):
-			held.append(t.raw(source=address(n)))
-			held[-1].send(*(held[-1].headers(i, held[-1].head("/files/held-%d-%d" % (n, i), "PUT",
-				extra=basic("bob", "bobs") + [("content-length", "100000")]), end_stream=False)
-				for i in range(1, 33, 2)))
-			yield 0.005
-		for _ in range(40):
-			for raw in held:
-				raw.try_send(b"".join(hf.DataFrame(i, b"x").serialize() for i in range(1, 33, 2)))
-				yield 0.5 / len(held)
-	finally:
-		for raw in held:
-			raw.close()
+	numbers = range(1, 33, 2)
+	fields = basic("bob", "bobs") + [("content-length", "100000")]
+	yield from hold(t, lambda n: t.raw(source=address(n)),
+		lambda raw, n: raw.send(*(raw.headers(i, raw.head("/files/held-%d-%d" % (n, i), "PUT", extra=fields),
+			end_stream=False) for i in numbers)),
+		lambda raw, turn: raw.try_send(b"".join(hf.DataFrame(i, b"x").serialize() for i in numbers)))
 
 
 @attack
@@ -325,39 +299,36 @@ def data_after_end(t):
 		yield 0.3
 
 
+def flood(raw, frames):
+	for _ in range(100):
+		raw.send_bytes(frames)
+		yield 0.1
+
+
 @attack
 def pings(t):
 	with t.raw() as raw:
-		for _ in range(100):
-			raw.send_bytes(hf.PingFrame(0, b"12345678").serialize() * 200)
-			yield 0.1
+		yield from flood(raw, hf.PingFrame(0, b"12345678").serialize() * 200)
 
 
 @attack
 def settings(t):
 	with t.raw() as raw:
-		piece = hf.SettingsFrame(0, settings={WINDOW: 65535}).serialize()
-		for _ in range(100):
-			raw.send_bytes(piece * 100)
-			yield 0.1
+		yield from flood(raw, hf.SettingsFrame(0, settings={WINDOW: 65535}).serialize() * 100)
 
 
 @attack
 def empty_data(t):
 	with t.raw() as raw:
 		raw.send(raw.headers(1, raw.head(method="POST"), end_stream=False))
-		for _ in range(100):
-			raw.send_bytes(hf.DataFrame(1, b"").serialize() * 200)
-			yield 0.1
+		yield from flood(raw, hf.DataFrame(1, b"").serialize() * 200)
 
 
 @attack
 def continuations(t):
 	with t.raw() as raw:
 		raw.send(raw.headers(1, end_headers=False))
-		for _ in range(100):
-			raw.send_bytes(hf.ContinuationFrame(1, b"\x00\x01a\x01b").serialize() * 50)
-			yield 0.1
+		yield from flood(raw, hf.ContinuationFrame(1, b"\x00\x01a\x01b").serialize() * 50)
 
 
 @attack
