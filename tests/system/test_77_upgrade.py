@@ -246,11 +246,8 @@ def test_the_image_is_taken_over(h2d):
 	"""The new keeper need not read again what the old one had read and found settled."""
 	files = {"%d.txt" % i: "text %d\n" % i * 100 for i in range(50)}
 	server = h2d(files=files, image=True)
-	old = time.time() - 100
-	for name in files:
-		os.utime(os.path.join(server.root, name), (old, old))
-	procs.wait_for(lambda: server.status()["cache"]["unsettled"] <= 1
-		and server.status()["cache"]["pending"] == 0, said="the files are settled")
+	procs.wait_for(lambda: (cache := server.status()["cache"])["entries"] >= len(files)
+		and cache["unsettled"] <= 1 and cache["pending"] == 0, said="the files are settled")
 	number = server.status()["image"]
 	server.upgrade()
 	cache = procs.wait_for(lambda: (s := server.status())["image"] > number and s["cache"], said="an image")
