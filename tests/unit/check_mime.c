@@ -48,6 +48,8 @@ START_TEST(test_row)
 	ck_assert_int_eq(m->text, rows[_i].kind == TEXT);
 	ck_assert_int_eq(m->compressible, rows[_i].kind != PACKED);
 	ck_assert_ptr_eq(mime_find(NULL, slice_str(upper)), m);
+	/* default-type is looked up by its type: an extension must not change what others are */
+	ck_assert(!m->compressible || !slice_eq(m->type, SLICE("application/octet-stream")));
 	/* a charset belongs to text, and only there */
 	ck_assert_int_eq(m->text, slice_starts(m->type, SLICE("text/")));
 }
