@@ -29,9 +29,13 @@ def look(server, path="/status/connections.json"):
 
 def connections(server):
 	"""{address of the client: its connection}, of all workers; those of unix sockets are left out."""
+	def said():
+		workers = json.loads(look(server))["workers"]
+		# One that had no processor for a second is asked again.
+		return workers if all(worker["answers"] for worker in workers) else None
 	found = {}
-	for worker in json.loads(look(server))["workers"]:
-		assert worker["answers"] and worker["left_out"] == 0
+	for worker in wait_for(said, said="all workers answer"):
+		assert worker["left_out"] == 0
 		for c in worker["connections"]:
 			found[c["client"]] = dict(c, slot=worker["slot"], generation=worker["generation"])
 	return found
