@@ -373,7 +373,9 @@ class Terminal:
 
 	def wait(self, pattern):
 		def found():
+			ended = self.process.poll()
 			self.read()
+			assert ended is None or re.search(pattern, self.text), (ended, self.text)
 			return re.search(pattern, self.text)
 		return procs.wait_for(found, said="%s in %r" % (pattern, self.text))
 
