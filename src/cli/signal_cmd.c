@@ -236,8 +236,11 @@ static bool is_over(const struct target *t, const struct status *s, int signo)
 {
 	if (signo == SIGUSR2)
 		return is_upgraded(t, s);
-	/* A reload that came while an upgrade ran is done after it. */
-	return s->request > t->before && s->request != s->upgrade;
+	/*
+	 * A reload that came while an upgrade ran is done after it. One that began later has read
+	 * the configuration, too, and may hide the reload's outcome: it takes less than a look.
+	 */
+	return s->request > t->before && (s->request != s->upgrade || s->upgraded);
 }
 
 static void let_go(struct target *t)
