@@ -236,11 +236,8 @@ static bool is_over(const struct target *t, const struct status *s, int signo)
 {
 	if (signo == SIGUSR2)
 		return is_upgraded(t, s);
-	/*
-	 * A reload that came while an upgrade ran is done after it. One that began later has read
-	 * the configuration, too, and may hide the reload's outcome: it takes less than a look.
-	 */
-	return s->request > t->before && (s->request != s->upgrade || s->upgraded);
+	/* A reload that came while an upgrade ran is done after it. */
+	return s->request > t->before && s->request != s->upgrade;
 }
 
 static void let_go(struct target *t)
