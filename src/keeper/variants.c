@@ -305,14 +305,20 @@ static int open_bodies(struct variant_job *j, const struct catalog_file *f)
 /* Sidecars are checked first: they tell which codings are left to be made. */
 static int start(struct variants *t, struct catalog_file *f)
 {
-	struct variant_job *j = job_for(t, f);
+	unsigned checks = catalog_sidecar_unchecked(t->catalog, f);
+	unsigned wants = checks != 0 ? 0 : catalog_wants(t->catalog, f, t->codings);
+	struct variant_job *j;
 	int rc;
 
+	/* Nothing is left to do, or the file lost its body while it waited. */
+	if (checks == 0 && wants == 0)
+		return -ENOENT;
+	j = job_for(t, f);
 	if (j == NULL)
 		return -ENOMEM;
-	j->checks = catalog_sidecar_unchecked(t->catalog, f);
-	j->wants = j->checks != 0 ? 0 : catalog_wants(t->catalog, f, t->codings);
-	rc = j->checks != 0 ? open_bodies(j, f) : j->wants != 0 ? copy_body(j, f) : -ENOENT;
+	j->checks = checks;
+	j->wants = wants;
+	rc = checks != 0 ? open_bodies(j, f) : copy_body(j, f);
 	if (rc == 0)
 		rc = offload_submit(t->offload, &j->job);
 	if (rc < 0) {

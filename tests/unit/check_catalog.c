@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "event/loop.h"
 #include "keeper/image_build.h"
+#include "keeper/variants.h"
 #include "unit.h"
 
 static struct doc_root roots[2] = { { .root = "/a", .charset = "utf-8" },
@@ -190,6 +192,44 @@ START_TEST(same_bytes_keep_variants)
 }
 END_TEST
 
+static void wants(void *ctx, struct catalog_file *f)
+{
+	variants_want(ctx, f);
+}
+
+static void lets_go(void *ctx, struct catalog_file *f)
+{
+	variants_gone(ctx, f);
+}
+
+/* A file that waits to be compressed is found changed, and there is no room for what it is now. */
+START_TEST(body_lost_while_it_waits)
+{
+	char text[1001] = "";
+	struct loop loop;
+	struct variants v;
+	struct catalog_file *f;
+
+	memset(text, 'x', 1000);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	v.codings = conf.codings;
+	c.renewed = wants;
+	c.gone = lets_go;
+	c.ctx = &v;
+	f = filled("/a.css", "p{color:red}", 1);
+	ck_assert_uint_eq(v.waiting, 1);
+	conf.max_size = 1;
+	ck_assert_int_eq(fill_at(f, text, 2), -ENOSPC);
+	ck_assert_ptr_null(f->body);
+	variants_step(&v);
+	ck_assert_uint_eq(variants_pending(&v), 0);
+	catalog_remove(&c, f);
+	variants_fini(&v);
+	loop_fini(&loop);
+}
+END_TEST
+
 START_TEST(past_max_size)
 {
 	char text[1001] = "";
@@ -351,6 +391,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, found_and_forgotten);
 	tcase_add_test(tc, marks_every_image);
 	tcase_add_test(tc, same_bytes_keep_variants);
+	tcase_add_test(tc, body_lost_while_it_waits);
 	tcase_add_test(tc, past_max_size);
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);
