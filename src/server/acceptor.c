@@ -56,7 +56,7 @@ struct acceptor {
 
 /* --- who is open ------------------------------------------------------------------------------ */
 
-/* Which process is behind each inbox. */
+/* Finds the process behind each inbox. */
 static void find_workers(struct acceptor *a)
 {
 	const struct gifts *args = a->args;

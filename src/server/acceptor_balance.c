@@ -35,7 +35,7 @@ static int pick_least(
 	return best;
 }
 
-/* What tells one source from another; false: nothing does. */
+/* The source of a connection: an IPv4 address or an IPv6 network. False: peer has none. */
 static bool source_of(const struct addr *peer, uint64_t *source)
 {
 	*source = 0;

@@ -14,7 +14,7 @@ enum acceptor_balance_mode {
 	ACCEPTOR_ROUND_ROBIN,
 	ACCEPTOR_LEAST_CONNECTIONS, /* in turn among those that have the fewest */
 	/*
-	 * The same worker for the same IPv4 address, or IPv6 network of 64 bits: a worker that goes
+	 * An IPv4 address, or an IPv6 network of 64 bits, keeps its worker: a worker that goes
 	 * moves its own peers and no other's. Peers without an address are served in turn.
 	 */
 	ACCEPTOR_SOURCE_HASH,
@@ -22,7 +22,7 @@ enum acceptor_balance_mode {
 
 struct acceptor_balance {
 	enum acceptor_balance_mode mode;
-	unsigned next; /* whose turn it is */
+	unsigned next; /* slot of the next turn */
 };
 
 /* A worker slot. */

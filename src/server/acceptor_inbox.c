@@ -22,7 +22,7 @@ static uint64_t load_of(const struct acceptor_inbox *in)
 	return BOARD_LOAD(in->behind.slot->load);
 }
 
-/* What waits, by the kernel's count. */
+/* Counts the connections that wait, by the kernel's count. */
 static unsigned count(struct acceptor_inbox *in)
 {
 	return in->bound = fdpass_waiting(in->ends[0]) + in->nhand;
@@ -93,7 +93,7 @@ struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool dra
 	return c;
 }
 
-/* What a neighbour has taken its worker does not count. */
+/* Connections that a neighbour has taken are not counted by their own worker. */
 void acceptor_inbox_look(struct acceptor_inbox *in)
 {
 	if (in->behind.slot != NULL)

@@ -27,8 +27,8 @@ struct acceptor_inbox {
 void acceptor_inbox_behind(struct acceptor_inbox *in, struct board_worker behind);
 
 /*
- * What acceptor_balance_pick() is to know of it. Draining workers are open when all of them drain:
- * they read what still comes. One that has no room is not open.
+ * The inbox as acceptor_balance_pick() sees it. Draining workers are open when all of them drain:
+ * they read what still comes. An inbox without room is not open.
  */
 struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining);
 

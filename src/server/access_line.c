@@ -107,7 +107,7 @@ static void put_or_dash(struct access_line *l, struct slice s)
 		put_escaped(l, s);
 }
 
-/* The same without spaces: a user's name may have them, and stands where they end it. */
+/* Puts s without spaces: a user's name may have them, and stands where a space ends it. */
 static void put_word(struct access_line *l, struct slice s)
 {
 	if (s.n == 0)

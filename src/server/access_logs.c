@@ -74,7 +74,8 @@ static const struct access_logs_way *way_of(const struct access_logs *l, const s
 {
 	if (req->conn->admin)
 		return &l->ways[l->sites->n];
-	/* One that ended before its head was complete belongs to the server that needs no name. */
+	/* A request that ended before its head was complete belongs to the server that needs no
+	 * name. */
 	return &l->ways[req->site != NULL ? req->site - l->sites->v : l->sites->fallback];
 }
 

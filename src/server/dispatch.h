@@ -17,7 +17,7 @@ struct dispatch;
 struct loop;
 struct worker_listener;
 
-/* What a strategy needs of its worker, which is all it knows of it. The worker owns it. */
+/* The worker as a strategy sees it, and all that a strategy knows of it. The worker owns it. */
 struct dispatch_host {
 	struct loop *loop;
 	const struct conf_listen *first;         /* CTL_LISTENER() counts from it */

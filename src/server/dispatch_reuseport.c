@@ -32,7 +32,7 @@ struct source {
 	struct task again;
 	struct dispatch *dispatch;
 	const struct worker_listener *listener; /* of another worker's socket: ours beside it */
-	uint32_t slot;                          /* which of the listener's sockets it is */
+	uint32_t slot;                          /* number among the listener's sockets */
 	bool more;                              /* connections may be queued */
 	bool last;                              /* nobody else will take what is queued */
 	bool lent;                              /* its own process stands still, or is none */
@@ -77,7 +77,7 @@ static void source_unwatch(struct source *s)
 		loop_unwatch(s->dispatch->host->loop, &s->watch);
 }
 
-/* What is still queued is reset. */
+/* Connections that are still queued will be reset. */
 static void count_refused(const struct source *s)
 {
 	struct tcp_info info = { 0 };
@@ -205,8 +205,8 @@ static void reuseport_look(struct dispatch *d)
 }
 
 /*
- * What was queued when the listener's end was decided is no more than a backlog: what a flood goes
- * on adding is not waited for. A shared socket is emptied too: EPOLLEXCLUSIVE may have woken this
+ * At most a backlog was queued when the listener's end was decided: connections that a flood goes
+ * on adding are not waited for. A shared socket is emptied too: EPOLLEXCLUSIVE may have woken this
  * worker and no other.
  */
 static void reuseport_drain(struct dispatch *d, uint64_t closing)

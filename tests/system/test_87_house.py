@@ -88,12 +88,7 @@ def test_a_comment_without_a_noun(house, words, counted):
 	path.write_text("/* more */\nint x; /* %s */\n" % words)
 	done = subprocess.run([house / "scripts" / "check-comments", path], stdout=subprocess.PIPE, text=True)
 	assert done.stdout.count("src/net/more.c:2: " + words) == counted, done.stdout
-
-
-def test_comments_without_nouns_are_too_many(house):
-	assert check(house, "check-comments").returncode == 0
-	(house / "src" / "net" / "more.c").write_text("/* What. */\n" * 500)
-	assert check(house, "check-comments").returncode != 0
+	assert done.returncode == counted == check(house, "check-comments").returncode
 
 
 @pytest.mark.parametrize("sentence, fault", [
