@@ -18,6 +18,7 @@ struct block {
 	unsigned index; /* otherwise: which one it is */
 	unsigned line;  /* of its opening brace */
 	unsigned depth;
+	bool whole;             /* the file ends it, no brace */
 	struct conf_tok nested; /* the first section inside of it, none if its line is 0 */
 };
 
@@ -140,11 +141,7 @@ static void include(struct parser *p, const struct block *b, const struct conf_t
 	text = parser_string(p, &pattern);
 	if (text == NULL)
 		return;
-	if (b->section != &conf_sections[CONF_SECTION_GLOBAL])
-		conf_fault(p->faults, &pos, "include is for the top level, not for %s",
-			b->section->name);
-	else
-		p->source->include(p->conf, p->source, &pos, text, p->faults);
+	p->source->include(p->conf, p->source, b, &pos, text, p->faults);
 }
 
 static struct conf_pos *position(void *obj, const struct conf_section *s)
@@ -321,29 +318,34 @@ static void statement(struct parser *p, struct block *b)
 	}
 }
 
+static void refuse_nested(struct parser *p, const struct block *b)
+{
+	if (b->nested.line != 0)
+		parser_fault(p, b->nested.line, "section %.*s cannot be inside %s",
+			SLICE_ARG(b->nested.text), b->section->name);
+}
+
 /* Up to the brace that closes b, or to the end of the file. */
 static void parse_block(struct parser *p, struct block *b)
 {
-	bool top = b->section == &conf_sections[CONF_SECTION_GLOBAL];
-
 	while (!p->faults->oom) {
 		struct conf_tok tok = p->tok;
 
 		if (tok.kind == CONF_TOK_END) {
-			if (!top)
+			if (!b->whole)
 				parser_unclosed(p, b->line);
+			else
+				refuse_nested(p, b);
 			return;
 		}
 		if (tok.kind == CONF_TOK_WORD) {
 			statement(p, b);
 			continue;
 		}
-		if (conf_tok_is(&tok, '}') && !top) {
+		if (conf_tok_is(&tok, '}') && !b->whole) {
 			parser_next(p);
 			/* Said only now: were the brace missing, that would be the mistake. */
-			if (b->nested.line != 0)
-				parser_fault(p, b->nested.line, "section %.*s cannot be inside %s",
-					SLICE_ARG(b->nested.text), b->section->name);
+			refuse_nested(p, b);
 			return;
 		}
 		if (conf_tok_is(&tok, '{')) {
@@ -386,8 +388,14 @@ void conf_parse(struct conf *conf, const struct conf_source *source, struct slic
 	struct conf_faults *faults)
 {
 	struct parser p = { .conf = conf, .faults = faults, .source = source };
-	struct block top = { .section = &conf_sections[CONF_SECTION_GLOBAL] };
+	/* Sections around it are seen through its parent and owner, which stay as they are. */
+	struct block top =
+		source->block != NULL
+			? *source->block
+			: (struct block){ .section = &conf_sections[CONF_SECTION_GLOBAL] };
 
+	top.whole = true;
+	top.nested = (struct conf_tok){ 0 };
 	if (refuse_foreign(&p, text))
 		return;
 	conf_lex_init(&p.lex, text);

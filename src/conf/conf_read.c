@@ -72,16 +72,20 @@ static void parse(struct conf *conf, const struct conf_source *source, struct sl
 	faults->lost = true;
 }
 
-static void include(struct conf *conf, const struct conf_source *source, const struct conf_pos *pos,
-	const char *pattern, struct conf_faults *faults);
+static void include(struct conf *conf, const struct conf_source *source, const struct block *block,
+	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults);
 
-/* Reads name, which from includes (NULL: the main file). Faults about the file itself go to pos. */
+/*
+ * Reads name, which from includes into block (both NULL: the main file). Faults about the file
+ * itself go to pos.
+ */
 static void read_one(struct conf *conf, const char *name, const struct conf_source *from,
-	const struct conf_pos *pos, struct conf_faults *faults)
+	const struct block *block, const struct conf_pos *pos, struct conf_faults *faults)
 {
 	struct conf_source source = { .name = name,
 		.from = from,
 		.depth = from != NULL ? from->depth + 1 : 0,
+		.block = block,
 		.include = include };
 	struct slice text = { 0 };
 	struct stat st;
@@ -122,7 +126,7 @@ void conf_read_file(struct conf *conf, const char *path, struct conf_faults *fau
 {
 	const struct conf_pos pos = { .file = path };
 
-	read_one(conf, path, NULL, &pos, faults);
+	read_one(conf, path, NULL, NULL, &pos, faults);
 }
 
 static int on_glob_error(const char *path, int error)
@@ -151,7 +155,8 @@ static char *glob_folder(struct arena *arena, const char *name)
 }
 
 static void include_glob(struct conf *conf, const struct conf_source *source,
-	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults)
+	const struct block *block, const struct conf_pos *pos, const char *pattern,
+	struct conf_faults *faults)
 {
 	const char *folder = *pattern == '/' ? "" : glob_folder(&conf->arena, source->name);
 	char *full = folder != NULL ? arena_printf(&conf->arena, "%s%s", folder, pattern) : NULL;
@@ -173,13 +178,13 @@ static void include_glob(struct conf *conf, const struct conf_source *source,
 		if (name == NULL)
 			conf_fault_oom(faults, pos);
 		else
-			read_one(conf, name, source, pos, faults);
+			read_one(conf, name, source, block, pos, faults);
 	}
 	globfree(&found);
 }
 
-static void include(struct conf *conf, const struct conf_source *source, const struct conf_pos *pos,
-	const char *pattern, struct conf_faults *faults)
+static void include(struct conf *conf, const struct conf_source *source, const struct block *block,
+	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults)
 {
 	const char *slash = strrchr(source->name, '/');
 	char *name;
@@ -190,7 +195,7 @@ static void include(struct conf *conf, const struct conf_source *source, const s
 	}
 	/* glob(3) could not tell a missing file from a pattern that matches none. */
 	if (strpbrk(pattern, "*?[") != NULL) {
-		include_glob(conf, source, pos, pattern, faults);
+		include_glob(conf, source, block, pos, pattern, faults);
 		return;
 	}
 	if (*pattern == '/' || slash == NULL)
@@ -201,5 +206,5 @@ static void include(struct conf *conf, const struct conf_source *source, const s
 	if (name == NULL)
 		conf_fault_oom(faults, pos);
 	else
-		read_one(conf, name, source, pos, faults);
+		read_one(conf, name, source, block, pos, faults);
 }

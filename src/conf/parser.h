@@ -11,6 +11,8 @@
 #include "conf/conf_lex.h"
 #include "conf/conf_value.h"
 
+struct block; /* a section that is being read, conf_parse.c's */
+
 /* A file that is being read, and the chain of those that include it. */
 struct conf_source {
 	const char *name; /* lives as long as the conf: positions point to it */
@@ -18,9 +20,11 @@ struct conf_source {
 	dev_t dev;
 	ino_t ino;
 	unsigned depth;
-	/* include("pattern") at pos in source. */
+	const struct block *block; /* that it is read into; NULL: the top level */
+	/* include("pattern") at pos in source, inside of block. */
 	void (*include)(struct conf *conf, const struct conf_source *source,
-		const struct conf_pos *pos, const char *pattern, struct conf_faults *faults);
+		const struct block *block, const struct conf_pos *pos, const char *pattern,
+		struct conf_faults *faults);
 };
 
 struct parser {

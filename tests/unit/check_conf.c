@@ -385,6 +385,36 @@ START_TEST(includes)
 }
 END_TEST
 
+START_TEST(includes_in_sections)
+{
+	struct conf *c;
+
+	mkdir(in_folder("snippets"), 0755);
+	write_file("snippets/tls.inc",
+		"certificate = \"../cert.pem\"\ncertificate-key = \"../key.pem\"\n");
+	write_file("snippets/all.inc", "autoindex = true\ntls { include(\"tls.inc\") }\n"
+				       "location \"/assets/\" { include(\"assets.inc\") }\n");
+	write_file("snippets/assets.inc", "cache-control = \"max-age=60\"\n");
+	c = load_text("server \"a\" { root = \"www\" include(\"snippets/all.inc\") }\n"
+		      "server \"b\" { include(\"snippets/all.inc\") root = \"www\"\n"
+		      "  location \"/x/\" { include(\"snippets/ass*.inc\") } }\n");
+	no_faults("includes in sections");
+	ck_assert_uint_eq(c->nservers, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct conf_server *s = &c->servers[i];
+
+		ck_assert(s->scope.autoindex);
+		ck_assert_str_eq(s->tls.certificate, in_folder("snippets/../cert.pem"));
+		ck_assert_uint_eq(s->nlocations, i + 1);
+		for (unsigned j = 0; j < s->nlocations; j++)
+			ck_assert_str_eq(s->locations[j].scope.cache_control, "max-age=60");
+		ck_assert_str_eq(s->locations[0].scope.cache_control_at.file,
+			in_folder("snippets/assets.inc"));
+	}
+	conf_free(&c);
+}
+END_TEST
+
 START_TEST(relative_names)
 {
 	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
@@ -569,6 +599,7 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, includes_in_sections);
 	tcase_add_test(t, access_logs);
 	tcase_add_test(t, too_many_access_logs);
 	tcase_add_test(t, relative_names);

@@ -168,7 +168,7 @@ static const struct {
 		{ "h2d.conf:2|include(", "h2d.conf:3|include(", "h2d.conf:4|include(",
 			"h2d.conf:5|user" } },
 	{ SERVED "cache { include(\"x.conf\") max-size = x }\n",
-		{ "h2d.conf:2|top level", "h2d.conf:2|max-size" } },
+		{ "h2d.conf:2|cannot open", "h2d.conf:2|max-size" } },
 	{ SERVED "include(\"h2d.conf\")\n", { "h2d.conf:2|includes itself" } },
 	{ SERVED "include(\"www\")\n", { "h2d.conf:2|not a regular file" } },
 	{ SERVED "include(\"*.conf\")\n", { "h2d.conf:2|includes itself" } },
@@ -428,6 +428,28 @@ START_TEST(in_included_files)
 }
 END_TEST
 
+/* As if it stood there, but for its lines and its braces. */
+START_TEST(included_into_a_block)
+{
+	write_file("keys.inc", "autoindex = 1\nlocation \"/a\" { charset = 2 }\nmax-size = 3\n");
+	write_file("more.inc", "location \"/b\" {\n");
+	write_file("less.inc", "}\ncharset = 4\nserver \"x\" {}\n");
+	ck_assert_ptr_null(load_text("server \"_\" { root = \"www\"\n include(\"keys.inc\")\n"
+				     " location \"/c\" {\n include(\"more.inc\")\n"
+				     " include(\"less.inc\")\n include(\"h2d.conf\") } }\n"));
+	ck_assert_uint_eq(nfaults, 9);
+	ck_assert(is_as_said(faults[0], "keys.inc:1|autoindex"));
+	ck_assert(is_as_said(faults[1], "keys.inc:2|charset"));
+	ck_assert(is_as_said(faults[2], "keys.inc:3|max-size belongs to cache"));
+	ck_assert(is_as_said(faults[3], "more.inc:1|has no \"}\""));
+	ck_assert(is_as_said(faults[4], "more.inc:1|location cannot be inside"));
+	ck_assert(is_as_said(faults[5], "less.inc:1|closes nothing"));
+	ck_assert(is_as_said(faults[6], "less.inc:2|charset"));
+	ck_assert(is_as_said(faults[7], "less.inc:3|server cannot be inside location"));
+	ck_assert(is_as_said(faults[8], "h2d.conf:6|includes itself"));
+}
+END_TEST
+
 START_TEST(deep_includes)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -544,6 +566,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(t, each_faulty, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_loop_test(t, each_address, 0, sizeof(addresses) / sizeof(addresses[0]));
 	tcase_add_test(t, in_included_files);
+	tcase_add_test(t, included_into_a_block);
 	tcase_add_test(t, deep_includes);
 	tcase_add_test(t, the_file_itself);
 	tcase_add_test(t, not_a_configuration);
