@@ -250,7 +250,8 @@ def test_the_image_is_taken_over(h2d):
 		and cache["unsettled"] <= 1 and cache["pending"] == 0, said="the files are settled")
 	number = server.status()["image"]
 	server.upgrade()
-	cache = procs.wait_for(lambda: (s := server.status())["image"] > number and s["cache"], said="an image")
+	cache = procs.wait_for(lambda: (s := server.status())["image"] > number and (c := s["cache"])["entries"] >= len(files)
+		and c["pending"] == 0 and c, said="an image of all files")
 	assert cache["adopted"] >= len(files), cache
 	with server.connect() as c:
 		assert c.get("/7.txt").body == files["7.txt"].encode()
