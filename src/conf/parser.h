@@ -20,7 +20,7 @@ struct conf_source {
 	dev_t dev;
 	ino_t ino;
 	unsigned depth;
-	const struct block *block; /* that it is read into; NULL: the top level */
+	const struct block *block; /* around the include; NULL: the top level */
 	/* include("pattern") at pos in source, inside of block. */
 	void (*include)(struct conf *conf, const struct conf_source *source,
 		const struct block *block, const struct conf_pos *pos, const char *pattern,
