@@ -210,7 +210,7 @@ static void check_files(const struct conf_files *files, unsigned n, struct conf_
 				"their path",
 				pattern);
 		for (unsigned j = 0; pattern != NULL && j < i; j++)
-			if (files[j].pattern != NULL && strcmp(pattern, files[j].pattern) == 0)
+			if (files[j].pattern != NULL && strcasecmp(pattern, files[j].pattern) == 0)
 				conf_fault(faults, &files[i].at,
 					"files \"%.200s\" is there twice; first at %s:%u", pattern,
 					files[j].at.file, files[j].at.line);

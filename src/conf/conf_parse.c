@@ -219,15 +219,50 @@ static bool is_unquoted(const struct parser *p)
 	return conf_tok_is(&ahead, '{');
 }
 
+/* A list of titles, where one belongs. False: there is none, or none worth storing (reported). */
+static bool read_titles(struct parser *p, const struct conf_section *s, const struct conf_tok *key,
+	struct conf_list *titles)
+{
+	struct conf_value v;
+
+	if (s->title == NULL || !conf_tok_is(&p->tok, '{') ||
+		parser_ahead(p).kind != CONF_TOK_STRING || !parser_value(p, key, &v))
+		return false;
+	*titles = v.list;
+	if (!s->titles)
+		parser_fault(p, key->line, "section %s has one title: it takes no list of them",
+			s->name);
+	return true;
+}
+
+/* Sections as the one that was read, for the titles behind its first. */
+static void repeat(
+	struct parser *p, const struct block *b, unsigned line, const struct conf_list *titles)
+{
+	for (unsigned i = 1; b->scratch == NULL && b->section->titles && i < titles->n; i++) {
+		struct block more = *b;
+		char **obj;
+
+		if (!block_open(p, &more, line) || more.scratch != NULL)
+			return;
+		obj = block_obj(p, &more);
+		memcpy(obj, block_obj(p, b), b->section->size);
+		*obj = titles->v[i];
+	}
+}
+
 /* key is the name of a section, the current token what stands behind it. */
 static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
 {
 	struct block b = { .parent = parent, .line = key->line, .depth = parent->depth + 1 };
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
+	struct conf_list titles = { 0 };
 
 	b.section = find_section(parent, key->text, &b.owner);
-	if (is_unquoted(p)) {
+	if (read_titles(p, b.section, key, &titles)) {
+		has_title = false;
+	} else if (is_unquoted(p)) {
 		parser_fault(p, title.line, "the title of a section is quoted: %s \"%.*s\" { ... }",
 			b.section->name, PARSER_NAME(&title));
 		bad = true;
@@ -259,15 +294,18 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 		parent->nested = *key;
 	if (b.section->title == NULL && has_title)
 		parser_fault(p, title.line, "section %s has no title", b.section->name);
-	if (b.section->title != NULL && !has_title && !bad)
+	if (b.section->title != NULL && !has_title && titles.n == 0 && !bad)
 		parser_fault(p, key->line, "section %s needs a title: %s \"%s\" { ... }",
 			b.section->name, b.section->name, b.section->title);
 	if (!block_open(p, &b, key->line))
 		return;
 	/* NULL, as everywhere: reported already. */
 	if (b.section->title != NULL)
-		*(char **)block_obj(p, &b) = has_title ? parser_string(p, &title) : NULL;
+		*(char **)block_obj(p, &b) = has_title      ? parser_string(p, &title)
+					     : titles.n > 0 ? titles.v[0]
+							    : NULL;
 	parse_block(p, &b);
+	repeat(p, &b, key->line, &titles);
 }
 
 static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)

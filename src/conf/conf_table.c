@@ -159,9 +159,11 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(error_page_rows) },
 	[CONF_SECTION_SERVER_FILES] = { .name = "files",
 		.title = "pattern",
-		.help = "Settings of responses with a file of such a name: \"*.woff2\". A \"*\" "
-			"is any bytes of the name; the first pattern that fits decides, those of "
-			"the location in front of those of the server.",
+		.titles = true,
+		.help = "Settings of responses with a file of such a name: \"*.woff2\", or of one "
+			"of several: {\"*.png\", \"*.jpg\"}. A \"*\" is any bytes of the name, and "
+			"letters of ASCII fit in either case; the first pattern that fits decides, "
+			"those of the location in front of those of the server.",
 		.parent = SERVER,
 		TITLED(conf_server, files, conf_files),
 		ROWS(files_rows) },
@@ -175,6 +177,7 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(location_rows) },
 	[CONF_SECTION_LOCATION_FILES] = { .name = "files",
 		.title = "pattern",
+		.titles = true,
 		.help = "The same for files below the location only.",
 		.parent = &conf_sections[CONF_SECTION_LOCATION],
 		TITLED(conf_location, files, conf_files),

@@ -36,6 +36,7 @@ struct conf_row {
 struct conf_section {
 	const char *name;  /* "" is the top level */
 	const char *title; /* the kind of title; NULL: none, and only one such section */
+	bool titles;       /* a list of them may stand for as many sections that are alike */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
 	size_t size;                       /* of its struct */

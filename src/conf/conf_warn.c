@@ -92,8 +92,8 @@ static void check_files(const struct warner *w, const struct conf_files *files, 
 		if (strpbrk(files[i].pattern, "{}()|^$\\+") != NULL)
 			warn_of(w, &files[i].at,
 				"files \"%.200s\": \"*\" is any bytes, and nothing else is "
-				"special: "
-				"each name has a section of its own",
+				"special; several names are a list: files {\"*.png\", "
+				"\"*.jpg\"} { ... }",
 				files[i].pattern);
 }
 

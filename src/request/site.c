@@ -124,7 +124,13 @@ const struct location *site_location(const struct site *s, struct slice path)
 	return &s->all;
 }
 
-/* Any bytes for a "*", all others are themselves. */
+/* A letter of ASCII in lower case. */
+static char fold(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* Any bytes for a "*", all others are themselves; pattern is in lower case. */
 static bool fits(struct slice pattern, struct slice name)
 {
 	size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
@@ -133,7 +139,7 @@ static bool fits(struct slice pattern, struct slice name)
 		if (p < pattern.n && pattern.p[p] == '*') {
 			star = p++;
 			from = n;
-		} else if (p < pattern.n && pattern.p[p] == name.p[n]) {
+		} else if (p < pattern.n && pattern.p[p] == fold(name.p[n])) {
 			p++;
 			n++;
 		} else if (star != SIZE_MAX) {

@@ -80,7 +80,7 @@ struct location {
 
 /* The settings of responses with files of some names: those of a location with their own on top. */
 struct file_rule {
-	struct slice pattern; /* of the last segment; "*" is any bytes */
+	struct slice pattern; /* of the last segment, lower case; "*" is any bytes */
 	struct location settings;
 };
 

@@ -217,7 +217,7 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 		return;
 	*at = *location->at;
 	at->block = files->at;
-	rule->pattern = slice_str(files->pattern);
+	rule->pattern = site_maker_lower(m, slice_str(files->pattern));
 	rule->settings = *location;
 	rule->settings.at = at;
 	site_maker_check_value(m, "cache-control", files->cache_control, &files->cache_control_at);
@@ -226,6 +226,25 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 		at->cache_control = files->cache_control_at;
 	}
 	set_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
+}
+
+/* As rule before, for the next name of a list: both were read from the same lines. */
+static bool make_same(
+	struct site_maker *m, struct file_rule *rule, const struct conf_files *files, unsigned i)
+{
+	if (i == 0 || files[i].cache_control != files[i - 1].cache_control)
+		return false;
+	*rule = rule[-1];
+	rule->pattern = site_maker_lower(m, slice_str(files[i].pattern));
+	return true;
+}
+
+static void make_rules(struct site_maker *m, struct file_rule *v, const struct location *location,
+	const struct conf_files *files, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!make_same(m, &v[i], files, i))
+			make_rule(m, &v[i], location, &files[i]);
 }
 
 /* Its own rules first, then those of the server; l NULL: it is the location of the server. */
@@ -237,11 +256,11 @@ static void set_rules(struct site_maker *m, struct location *location, const str
 
 	if (v == NULL)
 		return;
-	for (unsigned i = 0; i < own; i++)
-		make_rule(m, &v[i], location, &l->files[i]);
+	if (own > 0)
+		make_rules(m, v, location, l->files, own);
 	/* Said already, of the server. */
-	for (unsigned i = 0; faults == 0 && i < s->nfiles; i++)
-		make_rule(m, &v[own + i], location, &s->files[i]);
+	if (faults == 0)
+		make_rules(m, v + own, location, s->files, s->nfiles);
 	location->rules = v;
 	location->nrules = own + s->nfiles;
 }

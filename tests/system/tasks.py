@@ -19,16 +19,16 @@ ADDRESS = {"0.0.0.0:80": "tcp", "0.0.0.0:443": "tls", "127.0.0.1:9100": "admin"}
 
 
 class Ask:
-	"""One request and what is expected; has: fields by name, None: there is no such field."""
-	def __init__(self, path, status=200, body=None, host="example.com", via=None, send=(), put=None, **has):
+	"""One request and what is expected; method: if it is neither GET nor PUT; has: fields by name, None: there is no such one."""
+	def __init__(self, path, status=200, body=None, host="example.com", via=None, send=(), put=None, method=None, **has):
 		self.path, self.status, self.body, self.host = path, status, body, host
 		self.via, self.send, self.put = via, list(send), put
+		self.method = method or ("GET" if put is None else "PUT")
 		self.has = {name.replace("_", "-"): value for name, value in has.items()}
 
 	def check(self, run):
-		method = "GET" if self.put is None else "PUT"
 		with run.connect(self.via, self.host) as c:
-			answer = c.request(method, self.path, self.send, self.put)
+			answer = c.request(self.method, self.path, self.send, self.put)
 		assert answer.status == self.status, (self.path, answer)
 		if self.body is not None:
 			assert self.body.encode() in answer.body, (self.path, answer.body[:300])
