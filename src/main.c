@@ -21,7 +21,7 @@
 #include "cli/signal_cmd.h"
 #include "cli/unit.h"
 #include "conf/conf_fault.h"
-#include "keeper/compress.h"
+#include "http/compress.h"
 #include "master/gen.h"
 #include "master/kernel_check.h"
 #include "master/master.h"

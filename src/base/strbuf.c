@@ -75,11 +75,6 @@ static void add_picture(struct strbuf *t, unsigned c)
 	strbuf_add(t, slice_of(p, 3));
 }
 
-static bool is_control(char c)
-{
-	return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
 static void html_byte(struct strbuf *t, char c)
 {
 	switch (c) {
@@ -99,11 +94,22 @@ static void html_byte(struct strbuf *t, char c)
 		strbuf_add(t, SLICE("&#39;"));
 		break;
 	default:
-		if (is_control(c))
+		if (utf8_is_control((unsigned char)c))
 			add_picture(t, c == 0x7f ? DELETE_PICTURE : CONTROL_PICTURES + (unsigned)c);
 		else
 			strbuf_add(t, slice_of(&c, 1));
 	}
+}
+
+/* A character of several bytes: one that would act on others is named, as it has no picture. */
+static void html_character(struct strbuf *t, struct slice s)
+{
+	uint32_t c = utf8_number(s.p, s.n);
+
+	if (utf8_is_control(c) || utf8_is_direction(c))
+		strbuf_printf(t, "[U+%04X]", c);
+	else
+		strbuf_add(t, s);
 }
 
 void strbuf_html(struct strbuf *t, struct slice s)
@@ -114,7 +120,7 @@ void strbuf_html(struct strbuf *t, struct slice s)
 		if (n == 1)
 			html_byte(t, *s.p);
 		else if (n > 1)
-			strbuf_add(t, slice_of(s.p, n));
+			html_character(t, slice_of(s.p, n));
 		else
 			strbuf_add(t, SLICE(UTF8_REPLACEMENT));
 		n += n == 0;

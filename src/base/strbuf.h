@@ -20,7 +20,7 @@ void strbuf_printf(struct strbuf *t, const char *fmt, ...) __attribute__((format
 
 /*
  * As HTML content and in quoted attributes: markup is escaped, control bytes are shown by their
- * pictures, what is no UTF-8 by U+FFFD.
+ * pictures, what turns the direction of text as "[U+202E]", what is no UTF-8 by U+FFFD.
  */
 void strbuf_html(struct strbuf *t, struct slice s);
 

@@ -32,6 +32,18 @@ size_t utf8_sequence(struct slice s)
 	return n;
 }
 
+uint32_t utf8_number(const char *p, size_t n)
+{
+	uint32_t c = (unsigned char)p[0];
+
+	if (n == 1)
+		return c;
+	c &= 0x7fu >> n;
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | ((unsigned char)p[i] & 0x3f);
+	return c;
+}
+
 struct slice utf8_cut(struct slice s, size_t max)
 {
 	size_t n = max;

@@ -13,6 +13,22 @@
 /* Bytes of the character that s, which is not empty, begins with; 0: it begins with none. */
 size_t utf8_sequence(struct slice s);
 
+/* The number of a character that utf8_sequence() says has n bytes. */
+uint32_t utf8_number(const char *p, size_t n);
+
+/* True: c turns the direction of what follows: embeddings, overrides, isolates (UAX 9, 2). They
+ * show "cod.exe" as "exe.doc". */
+static inline bool utf8_is_direction(uint32_t c)
+{
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* True: c is of Unicode's Cc, Zl or Zp. */
+static inline bool utf8_is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
+}
+
 /* The first bytes of s, at most max, that do not end inside a character. */
 struct slice utf8_cut(struct slice s, size_t max);
 

@@ -26,7 +26,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	for (unsigned i = 0; f->charsets != NULL && i < conf->nroots; i++)
 		f->charsets[i] = slice_str(conf->roots[i].charset);
 	list_init(&f->mapping);
-	listings_init(&f->listings, o);
+	listings_init(&f->listings, o, conf->codings);
 	segment_maps_init(&f->segments, o);
 	f->segments.copied_max = ORPHAN_COPIES_MAX;
 	rc = doubt_client_init(&f->doubts, l);

@@ -164,6 +164,8 @@ static void reply(struct h2d_req *req, struct listing *l)
 	unsigned nfields = req->reply.nfields;
 
 	rc |= reply_vary(req, SLICE("accept"));
+	if (l->all->codings != 0)
+		rc |= reply_vary(req, SLICE("accept-encoding"));
 	if (rc == 0 && status == 412) {
 		fail(req, status);
 		return;
@@ -172,6 +174,8 @@ static void reply(struct h2d_req *req, struct listing *l)
 		rc |= reply_add(req, SLICE("content-type"),
 			l->reader.key.json ? SLICE("application/json")
 					   : SLICE("text/html; charset=utf-8"));
+	if (status == 200 && l->reader.key.coding != CODING_IDENTITY)
+		rc |= reply_add(req, SLICE("content-encoding"), coding_names[l->reader.key.coding]);
 	if (status == 200 && !l->reader.key.json)
 		rc |= reply_page_policy(req);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
@@ -223,6 +227,14 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 	return true;
 }
 
+/* A client that takes none of those there are is sent the page as it is. */
+static enum coding choose(const struct h2d_req *req, const struct listings *all)
+{
+	enum coding coding = coding_choose(req->fields, req->nfields, all->codings);
+
+	return coding == CODING_NONE ? CODING_IDENTITY : coding;
+}
+
 static struct listing *create(struct h2d_req *req, struct listings *all, const char *root,
 	struct slice path, bool follows)
 {
@@ -248,6 +260,7 @@ static struct listing *create(struct h2d_req *req, struct listings *all, const c
 		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
 			accept_weight(req->fields, req->nfields, SLICE("text/html")),
 		.readme = may_show_readme(req, path),
+		.coding = choose(req, all),
 	};
 	return l;
 }

@@ -20,9 +20,9 @@ void listing_unread(struct listing_page *page);
 
 /*
  * Answers req with the directory path, which begins and ends with "/", below root; both are copied.
- * As HTML or JSON by accept, in the order that the query asks for; with an entity tag, and
- * conditions that go with it. 404, 403 or 503 if it cannot be read. The reply comes later. all
- * outlives the request. follows: symbolic links may lead out of the root.
+ * As HTML or JSON by accept, in a coding by accept-encoding, in the order that the query asks for;
+ * with an entity tag, and conditions that go with it. 404, 403 or 503 if it cannot be read. The
+ * reply comes later. all outlives the request. follows: symbolic links may lead out of the root.
  */
 void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
 	bool follows);

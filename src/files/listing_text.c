@@ -11,15 +11,19 @@
 
 #include "base/counters.h"
 #include "files/listing.h"
+#include "http/compress.h"
+
+enum { CODED_MORE = 4096 }; /* bytes that a coding may add to a page of a few */
 
 static struct listing_reader *reader_of(struct list *node)
 {
 	return LIST_ENTRY(node, struct listing_reader, node);
 }
 
-void listings_init(struct listings *all, struct offload *o)
+void listings_init(struct listings *all, struct offload *o, unsigned codings)
 {
 	all->offload = o;
+	all->codings = codings;
 	list_init(&all->wanted);
 	list_init(&all->pages);
 }
@@ -50,6 +54,25 @@ static void fit(struct strbuf *t)
 	t->cap = t->n;
 }
 
+/* In the coding that was chosen, however little that wins: its head says so. 0, or -errno. */
+static int encode(struct strbuf *t, enum coding coding)
+{
+	struct strbuf coded = { .cap = t->n + CODED_MORE };
+	ssize_t n = -ENOMEM;
+
+	coded.p = malloc(coded.cap);
+	if (coded.p != NULL)
+		n = compress_whole(coding, COMPRESS_SOON, t->p, t->n, coded.p, coded.cap);
+	if (n <= 0) {
+		free(coded.p);
+		return n < 0 ? (int)n : -ENOMEM;
+	}
+	strbuf_fini(t);
+	*t = coded;
+	t->n = (size_t)n;
+	return 0;
+}
+
 static void write_page(struct listing_text *t)
 {
 	listing_page_sort(&t->page);
@@ -57,7 +80,11 @@ static void write_page(struct listing_text *t)
 		listing_page_json(&t->page, &t->text);
 	else
 		listing_page_html(&t->page, &t->text);
-	t->result = t->text.failed ? -ENOMEM : tag(&t->text, &t->etag);
+	t->result = t->text.failed ? -ENOMEM : 0;
+	if (t->result == 0 && t->key.coding != CODING_IDENTITY)
+		t->result = encode(&t->text, t->key.coding);
+	if (t->result == 0)
+		t->result = tag(&t->text, &t->etag);
 	fit(&t->text);
 }
 
@@ -233,7 +260,7 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
 	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
 	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
-	       a->follows == b->follows;
+	       a->follows == b->follows && a->coding == b->coding;
 }
 
 /* A text that no thread has begun: what it will say is of later than now. */

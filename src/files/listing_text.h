@@ -10,6 +10,7 @@
 #include "base/ref.h"
 #include "event/offload.h"
 #include "files/listing_page.h"
+#include "http/coding.h"
 #include "image/etag.h"
 #include "request/req.h"
 
@@ -28,6 +29,7 @@ enum {
  */
 struct listings {
 	struct offload *offload;
+	unsigned codings;   /* of pages: bit set by enum coding */
 	struct list wanted; /* no thread has begun, as far as is known */
 	struct list pages;  /* there and being sent, last sent last */
 };
@@ -40,6 +42,7 @@ struct listing_key {
 	struct listing_order order;
 	bool json;
 	bool readme; /* a file README may be shown */
+	enum coding coding;
 };
 
 struct listing_text {
@@ -51,7 +54,7 @@ struct listing_text {
 	struct job *maker;   /* set by the thread that makes it */
 	struct listing_key key;
 	struct listing_page page; /* the entries are gone once it is made */
-	struct strbuf text;
+	struct strbuf text;       /* in key.coding */
 	struct etag etag;
 	int result; /* 0, or -errno */
 	char path[];
@@ -77,7 +80,7 @@ struct listing_reader {
 	void (*over)(struct listing_reader *r);
 };
 
-void listings_init(struct listings *all, struct offload *o);
+void listings_init(struct listings *all, struct offload *o, unsigned codings);
 
 /* r wants a text; r is zeroed but for key, conn and the functions. 0: got() comes; -errno. */
 int listing_text_ask(struct listings *all, struct listing_reader *r);

@@ -14,8 +14,8 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "http/compress.h"
 #include "http/decoder.h"
-#include "keeper/compress.h"
 
 enum { NICE = 19, NEWS_MS = 250, CHECKED_NEWS_MS = 20 };
 
@@ -90,7 +90,7 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	j->out[coding].p = malloc(worth + 1);
 	if (j->out[coding].p == NULL)
 		return -ENOMEM;
-	n = compress_whole(coding, j->in, j->n, j->out[coding].p, worth);
+	n = compress_whole(coding, COMPRESS_BEST, j->in, j->n, j->out[coding].p, worth);
 	if (n <= 0)
 		return (int)n;
 	/* It waits for the others. */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_fault.h"
-#include "keeper/compress.h"
+#include "http/compress.h"
 #include "master/cache_room.h"
 #include "master/user_access.h"
 

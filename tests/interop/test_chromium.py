@@ -88,6 +88,9 @@ def test_own_pages(h2d, browser):
 	browser.call("Audits.enable")
 	browser.open(server.url("tls", "/d/"))
 	assert browser.console_errors() == []
+	listing, = (e["response"] for e in browser.of("Network.responseReceived") if e["type"] == "Document")
+	assert listing["headers"]["content-encoding"] == "br"
+	assert browser.evaluate("document.querySelector('tbody tr:last-child a').textContent") == "f"
 	browser.open(server.url("tls", "/none"))
 	errors = browser.console_errors()
 	assert len(errors) == 1 and "404" in errors[0] and errors[0].endswith("/none"), errors

@@ -1,4 +1,5 @@
 """Directory listings: every link leads to the bytes it names, nothing hidden shows, over both protocols."""
+import gzip
 import html.parser
 import json
 import os
@@ -12,6 +13,7 @@ from server import SLOW
 
 AUTOINDEX = "autoindex = true"
 NO_CACHE = "cache { max-size = 0 }"
+VARY = "accept, accept-encoding"
 
 # What people, and those who mean harm, call files. Bytes, as the file system has them.
 HELL = [b"plain.txt", b"a b", b" leading", b"trailing ", b"new\nline", b"cr\rlf\n", b"tab\there",
@@ -129,6 +131,7 @@ def test_names_from_hell(h2d, connect):
 			assert row["title"] == "%d bytes" % len(answer.body)
 			if name.isascii() and name.isalnum():
 				assert row["text"] == name.decode()
+			assert "\u202e" not in row["text"], "it would be read backwards"
 			found.add(name)
 		assert found == set(HELL) and len(page.rows) == len(HELL)
 		listed = Page(c.get("/folders/"))
@@ -226,7 +229,7 @@ def test_json(make, connect):
 		answer = c.get("/d/", [("accept", "application/json")])
 		assert answer.status == 200
 		assert answer.get("content-type") == "application/json"
-		assert answer.get("vary") == "accept"
+		assert answer.get("vary") == VARY
 		entries = json.loads(answer.body)
 		assert entries[0] == {"name": "sub", "href": "./sub/", "type": "directory", "size": None,
 			"mtime": "1970-01-01T00:00:00Z"}
@@ -242,7 +245,7 @@ def test_json(make, connect):
 				("application/*", "application/json")):
 			answer = c.get("/d/", [("accept", accept)])
 			assert answer.get("content-type").split(";")[0] == wanted, accept
-			assert answer.get("vary") == "accept"
+			assert answer.get("vary") == VARY
 
 
 def test_what_does_not_show(make, connect):
@@ -290,7 +293,7 @@ def test_fields(make, connect):
 	with connect(server) as c:
 		answer = c.get("/e/")
 		assert answer.get("cache-control") == "no-cache"
-		assert answer.get("vary") == "accept"
+		assert answer.get("vary") == VARY
 		assert int(answer.get("content-length")) == len(answer.body)
 		assert answer.get("last-modified") is None
 		head = c.request("HEAD", "/e/")
@@ -308,7 +311,7 @@ def test_conditional(make, connect):
 		tag = first.get("etag")
 		again = c.get("/d/", [("if-none-match", tag)])
 		assert again.status == 304 and again.body == b"" and again.get("etag") == tag
-		assert again.get("vary") == "accept"
+		assert again.get("vary") == VARY
 		assert c.get("/d/", [("if-none-match", tag), ("accept", "application/json")]).status == 200
 		assert c.get("/d/?sort=size", [("if-none-match", tag)]).status == 200
 		assert c.get("/d/", [("if-match", '"other"')]).status == 412
@@ -321,9 +324,44 @@ def test_conditional(make, connect):
 		assert c.get("/d/", [("if-none-match", tag)]).status == 304
 
 
+def test_codings(make, connect):
+	"""A page is sent in the coding that the client likes best, as small as that makes it, with a tag of its own."""
+	server = make(files={"d/some file of the second folder %04d.txt" % i: "" for i in range(2000)})
+	with connect(server) as c:
+		for accept in ("text/html", "application/json"):
+			plain, tags = c.get("/d/", [("accept", accept)]), set()
+			assert plain.get("content-encoding") is None and len(plain.body) > 200000
+			for field, coding in (("gzip, deflate, br, zstd", "br"), ("zstd", "zstd"), ("gzip", "gzip"), ("gzip;q=0.5, br;q=0.1", "gzip"),
+					("identity", None), ("br;q=0", None), ("lzma, identity;q=0", None)):
+				fields = [("accept", accept), ("accept-encoding", field)]
+				answer = c.get("/d/", fields)
+				assert (answer.status, answer.get("content-encoding"), answer.get("vary")) == (200, coding, VARY), field
+				assert int(answer.get("content-length")) == len(answer.body)
+				head = c.request("HEAD", "/d/", fields)
+				assert (head.get("content-length"), head.get("etag")) == (answer.get("content-length"), answer.get("etag"))
+				assert c.get("/d/", fields + [("if-none-match", answer.get("etag"))]).status == 304
+				if coding is None:
+					assert answer.body == plain.body
+					continue
+				assert len(answer.body) < len(plain.body) / 12, (coding, len(plain.body), len(answer.body))
+				if coding == "gzip":
+					assert gzip.decompress(answer.body) == plain.body
+				tags.add(answer.get("etag"))
+			assert len(tags) == 3 and plain.get("etag") not in tags
+
+
+def test_without_codings(h2d):
+	"""What cache.compress does not name, listings are not sent in either."""
+	for compress, coding, vary in (("{}", None, "accept"), ('{"gzip"}', "gzip", VARY)):
+		server = h2d(server=AUTOINDEX, sections="cache { compress = %s }" % compress, files={"d/f": "f"})
+		with server.connect() as c:
+			answer = c.get("/d/", [("accept-encoding", "br, gzip")])
+			assert (answer.get("content-encoding"), answer.get("vary")) == (coding, vary)
+
+
 def test_412_varies(h2d):
 	"""Another form has another tag; and the site's page for it may vary for itself."""
-	for page, vary in (("", "accept"), ('error-page "412" { file = "/412.html" }', "accept, accept-encoding")):
+	for page, vary in (("", VARY), ('error-page "412" { file = "/412.html" }', VARY)):
 		server = h2d(files={"412.html": "page", "d/f": ""}, server=AUTOINDEX + " " + page)
 		with server.connect("tcp") as c:
 			answer = c.get("/d/", [("if-match", '"other"')])

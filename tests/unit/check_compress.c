@@ -2,7 +2,7 @@
  * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows, and
  * that the same bytes become the same bytes. Without a library its coding is refused.
  */
-#include "keeper/compress.h"
+#include "http/compress.h"
 
 #include <errno.h>
 #ifdef HAVE_BROTLIDEC
@@ -87,11 +87,11 @@ static bool can_decode(enum coding coding)
 	return compress_has(coding);
 }
 
-static void round_trip(enum coding coding, size_t n, bool random)
+static void round_trip(enum coding coding, enum compress_effort effort, size_t n, bool random)
 {
 	size_t cap = n + n / 100 + SLACK;
 	char *in = make(n, random), *out = memory(cap), *back = memory(n + 1);
-	ssize_t wrote = compress_whole(coding, in, n, out, cap);
+	ssize_t wrote = compress_whole(coding, effort, in, n, out, cap);
 
 	ck_assert_int_gt(wrote, 0);
 	ck_assert_int_eq(decode(coding, out, (size_t)wrote, back, n + 1), (ssize_t)n);
@@ -112,8 +112,10 @@ START_TEST(test_round_trip)
 	if (!can_decode((enum coding)_i))
 		return;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		round_trip((enum coding)_i, sizes[i], false);
-		round_trip((enum coding)_i, sizes[i], true);
+		for (enum compress_effort e = COMPRESS_BEST; e <= COMPRESS_SOON; e++) {
+			round_trip((enum coding)_i, e, sizes[i], false);
+			round_trip((enum coding)_i, e, sizes[i], true);
+		}
 	}
 }
 END_TEST
@@ -122,8 +124,10 @@ START_TEST(test_large)
 {
 	if (!can_decode((enum coding)_i))
 		return;
-	round_trip((enum coding)_i, LARGE, false);
-	round_trip((enum coding)_i, LARGE, true);
+	for (enum compress_effort e = COMPRESS_BEST; e <= COMPRESS_SOON; e++) {
+		round_trip((enum coding)_i, e, LARGE, false);
+		round_trip((enum coding)_i, e, LARGE, true);
+	}
 }
 END_TEST
 
@@ -135,26 +139,32 @@ START_TEST(test_cap)
 	ssize_t wrote;
 
 	if (compress_has((enum coding)_i)) {
-		wrote = compress_whole((enum coding)_i, in, N, out, N + SLACK);
+		wrote = compress_whole((enum coding)_i, COMPRESS_BEST, in, N, out, N + SLACK);
 		ck_assert_int_gt(wrote, 100);
 		for (size_t cap = 0; cap < (size_t)wrote; cap += 997) {
 			/* memory of just this size: a sanitizer sees the first byte too many */
 			small = memory(cap);
-			ck_assert_int_eq(compress_whole((enum coding)_i, in, N, small, cap), 0);
+			ck_assert_int_eq(
+				compress_whole((enum coding)_i, COMPRESS_BEST, in, N, small, cap),
+				0);
 			free(small);
 		}
 		small = memory((size_t)wrote - 1);
-		ck_assert_int_eq(
-			compress_whole((enum coding)_i, in, N, small, (size_t)wrote - 1), 0);
+		ck_assert_int_eq(compress_whole((enum coding)_i, COMPRESS_BEST, in, N, small,
+					 (size_t)wrote - 1),
+			0);
 		free(small);
 		small = memory((size_t)wrote + 16);
-		ck_assert_int_eq(
-			compress_whole((enum coding)_i, in, N, small, (size_t)wrote + 16), wrote);
+		ck_assert_int_eq(compress_whole((enum coding)_i, COMPRESS_BEST, in, N, small,
+					 (size_t)wrote + 16),
+			wrote);
 		ck_assert_mem_eq(small, out, (size_t)wrote);
 		free(small);
 		/* twice the same */
 		small = memory(N + SLACK);
-		ck_assert_int_eq(compress_whole((enum coding)_i, in, N, small, N + SLACK), wrote);
+		ck_assert_int_eq(
+			compress_whole((enum coding)_i, COMPRESS_BEST, in, N, small, N + SLACK),
+			wrote);
 		ck_assert_mem_eq(small, out, (size_t)wrote);
 		free(small);
 	}
@@ -170,7 +180,7 @@ START_TEST(test_has)
 	ck_assert(!compress_has(CODING_IDENTITY));
 	ck_assert(!compress_has(CODING_NONE));
 	for (enum coding c = 0; c < CODINGS; c++) {
-		ssize_t wrote = compress_whole(c, "a", 1, out, sizeof(out));
+		ssize_t wrote = compress_whole(c, COMPRESS_BEST, "a", 1, out, sizeof(out));
 
 		if (!compress_has(c)) {
 			ck_assert_int_eq(wrote, -ENOTSUP);
@@ -204,7 +214,8 @@ START_TEST(test_zstd_frame)
 
 	ck_assert_ptr_nonnull(in);
 	for (unsigned i = 0; i < 3; i++) {
-		ssize_t wrote = compress_whole(CODING_ZSTD, in, sizes[i], out, HUGE_SIZE);
+		ssize_t wrote =
+			compress_whole(CODING_ZSTD, COMPRESS_BEST, in, sizes[i], out, HUGE_SIZE);
 		ZSTD_frameHeader head;
 
 		ck_assert_int_gt(wrote, 0);
@@ -226,7 +237,7 @@ START_TEST(test_gzip_head)
 #ifdef HAVE_ZLIB
 	char out[64];
 
-	ck_assert_int_gt(compress_whole(CODING_GZIP, "a", 1, out, sizeof(out)), 10);
+	ck_assert_int_gt(compress_whole(CODING_GZIP, COMPRESS_BEST, "a", 1, out, sizeof(out)), 10);
 	ck_assert_mem_eq(out, "\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10);
 #endif
 }

@@ -59,7 +59,8 @@ START_TEST(verdicts)
 	}
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		size_t m = sizes[i];
-		ssize_t wrote = compress_whole(coding, plain, m, coded, sizeof(coded));
+		ssize_t wrote =
+			compress_whole(coding, COMPRESS_BEST, plain, m, coded, sizeof(coded));
 		size_t n = (size_t)wrote;
 
 		ck_assert_int_gt(wrote, 0);
@@ -88,7 +89,7 @@ START_TEST(bits_flipped)
 
 	if (!compress_has((enum coding)_i))
 		return;
-	n = compress_whole((enum coding)_i, plain, 3000, coded, sizeof(coded));
+	n = compress_whole((enum coding)_i, COMPRESS_BEST, plain, 3000, coded, sizeof(coded));
 	ck_assert_int_gt(n, 0);
 	for (ssize_t at = 0; at < n; at++) {
 		int rc;

@@ -65,6 +65,7 @@ static const struct {
 	{ "' x='", "./%27%20x%3D%27", "&#39; x=&#39;", "' x='" },
 	{ "a\nb\r\x01\x7f", "./a%0Ab%0D%01%7F", "a\u240ab\u240d\u2401\u2421",
 		"a\\u000Ab\\u000D\\u0001\\u007F" },
+	{ "\u202egpj.exe", "./%E2%80%AEgpj.exe", "[U+202E]gpj.exe", "\u202egpj.exe" },
 	{ "what?x=1#top", "./what%3Fx%3D1%23top", "what?x=1#top", "what?x=1#top" },
 	{ "100%", "./100%25", "100%", "100%" },
 	{ "%41", "./%2541", "%41", "%41" },

@@ -91,6 +91,11 @@ START_TEST(test_html)
 	is(&t, "a\u2400b\u240ac\u241f\u2421");
 	strbuf_html(&t, SLICE("gr\u00fc\u00df \u65e5\u672c \U0001f4c1"));
 	is(&t, "gr\u00fc\u00df \u65e5\u672c \U0001f4c1");
+	/* What turns text around is named; what only says how it is written stays. */
+	strbuf_html(&t, SLICE("\u202efdp.exe \u2067x\u2069 a\u2028b\xc2\x85"));
+	is(&t, "[U+202E]fdp.exe [U+2067]x[U+2069] a[U+2028]b[U+0085]");
+	strbuf_html(&t, SLICE("\u200e\u200f\u200d\u202f\u2065\u206a\u00a0"));
+	is(&t, "\u200e\u200f\u200d\u202f\u2065\u206a\u00a0");
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #ifndef H2D_TESTS_CODED_UNIT_H
 #define H2D_TESTS_CODED_UNIT_H
 
-#include "keeper/compress.h"
+#include "http/compress.h"
 #include "tree_unit.h"
 
 struct coded_text {
@@ -16,7 +16,8 @@ struct coded_text {
 static inline struct coded_text coded_of(enum coding coding, const char *text)
 {
 	struct coded_text c;
-	ssize_t n = compress_whole(coding, text, strlen(text), c.bytes, sizeof(c.bytes));
+	ssize_t n =
+		compress_whole(coding, COMPRESS_BEST, text, strlen(text), c.bytes, sizeof(c.bytes));
 
 	ck_assert_int_gt(n, 0);
 	c.n = (size_t)n;

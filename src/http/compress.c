@@ -1,10 +1,10 @@
 /*
  * compress: one function per library, each of which may be missing from the build; called in
- * threads of the keeper, and by h2d -V for the versions. The output depends on the bytes alone (no
- * times, no names), so that entity tags of variants are the same on every machine with these
- * libraries.
+ * threads of the keeper and of workers, and by h2d -V for the versions. The output depends on the
+ * bytes alone (no times, no names), so that entity tags of variants are the same on every machine
+ * with these libraries.
  */
-#include "keeper/compress.h"
+#include "http/compress.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,6 +18,8 @@
 
 enum { BROTLI_WINDOW_GAP = 16 }; /* a window reaches so much less far (RFC 7932, 9.1) */
 
+static const uint32_t brotli_quality[] = { [COMPRESS_BEST] = 11, [COMPRESS_SOON] = 5 };
+
 /* The smallest window that spans n bytes: what is larger costs memory on both sides for nothing. */
 static uint32_t brotli_window(size_t n)
 {
@@ -28,7 +30,8 @@ static uint32_t brotli_window(size_t n)
 	return bits;
 }
 
-static ssize_t compress_brotli(const void *in, size_t n, void *out, size_t cap)
+static ssize_t compress_brotli(
+	enum compress_effort effort, const void *in, size_t n, void *out, size_t cap)
 {
 	BrotliEncoderState *e = BrotliEncoderCreateInstance(NULL, NULL, NULL);
 	const uint8_t *next_in = in;
@@ -38,7 +41,7 @@ static ssize_t compress_brotli(const void *in, size_t n, void *out, size_t cap)
 
 	if (e == NULL)
 		return -ENOMEM;
-	if (BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, BROTLI_MAX_QUALITY) &&
+	if (BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, brotli_quality[effort]) &&
 		BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(n)) &&
 		BrotliEncoderSetParameter(
 			e, BROTLI_PARAM_SIZE_HINT, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX) &&
@@ -61,16 +64,19 @@ static void version_brotli(char *text, size_t size)
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { ZSTD_LEVEL = 19, ZSTD_WINDOW_LOG = 23 /* 8 MiB: no more than that (RFC 9659, 3) */ };
+enum { ZSTD_WINDOW_LOG = 23 /* 8 MiB: no more than that (RFC 9659, 3) */ };
 
-static ssize_t compress_zstd(const void *in, size_t n, void *out, size_t cap)
+static const int zstd_level[] = { [COMPRESS_BEST] = 19, [COMPRESS_SOON] = 6 };
+
+static ssize_t compress_zstd(
+	enum compress_effort effort, const void *in, size_t n, void *out, size_t cap)
 {
 	ZSTD_CCtx *z = ZSTD_createCCtx();
 	size_t rc;
 
 	if (z == NULL)
 		return -ENOMEM;
-	rc = ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	rc = ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, zstd_level[effort]);
 	if (!ZSTD_isError(rc))
 		rc = ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, ZSTD_WINDOW_LOG);
 	if (!ZSTD_isError(rc))
@@ -94,7 +100,10 @@ static void version_zstd(char *text, size_t size)
 /* zlib's own gzip head has no time and no name, and Unix as its system (RFC 1952, 2.3). */
 enum { GZIP_WINDOW = 15 + 16, GZIP_MEMORY = 9 };
 
-static ssize_t compress_gzip(const void *in, size_t n, void *out, size_t cap)
+static const int gzip_level[] = { [COMPRESS_BEST] = 9, [COMPRESS_SOON] = 6 };
+
+static ssize_t compress_gzip(
+	enum compress_effort effort, const void *in, size_t n, void *out, size_t cap)
 {
 	z_stream z = { .next_in = in,
 		.avail_in = (uInt)n,
@@ -103,7 +112,7 @@ static ssize_t compress_gzip(const void *in, size_t n, void *out, size_t cap)
 	ssize_t wrote;
 
 	H2D_ASSERT(n <= UINT_MAX);
-	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+	if (deflateInit2(&z, gzip_level[effort], Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
 		    Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	wrote = deflate(&z, Z_FINISH) == Z_STREAM_END ? (ssize_t)z.total_out : 0;
@@ -118,7 +127,8 @@ static void version_zlib(char *text, size_t size)
 #endif
 
 static const struct {
-	ssize_t (*compress)(const void *in, size_t n, void *out, size_t cap);
+	ssize_t (*compress)(
+		enum compress_effort effort, const void *in, size_t n, void *out, size_t cap);
 	void (*version)(char *text, size_t size);
 } libraries[CODINGS] = {
 #ifdef HAVE_BROTLI
@@ -152,7 +162,9 @@ void compress_library(enum coding coding, char *text, size_t size)
 	libraries[coding].version(text, size);
 }
 
-ssize_t compress_whole(enum coding coding, const void *in, size_t n, void *out, size_t cap)
+ssize_t compress_whole(enum coding coding, enum compress_effort effort, const void *in, size_t n,
+	void *out, size_t cap)
 {
-	return compress_has(coding) ? libraries[coding].compress(in, n, out, cap) : -ENOTSUP;
+	return compress_has(coding) ? libraries[coding].compress(effort, in, n, out, cap)
+				    : -ENOTSUP;
 }

@@ -1,15 +1,20 @@
 /*
- * compress: one whole body in one content coding, at the quality for what is made once and sent
- * often: br 11, zstd 19, gzip 9. Takes up to seconds: called in threads of the keeper, never on a
- * loop. Each library can be missing from a build.
+ * compress: one whole body in one content coding. Takes up to seconds: called in threads of the
+ * keeper, and of workers for listings; never on a loop. Each library can be missing from a build.
  */
-#ifndef H2D_KEEPER_COMPRESS_H
-#define H2D_KEEPER_COMPRESS_H
+#ifndef H2D_HTTP_COMPRESS_H
+#define H2D_HTTP_COMPRESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "http/coding.h"
+
+/* How much time the bytes are worth. */
+enum compress_effort {
+	COMPRESS_BEST, /* made once and sent often: br 11, zstd 19, gzip 9 */
+	COMPRESS_SOON, /* a client waits for it: br 5, zstd 6, gzip 6 */
+};
 
 /* True: this build has the coding. */
 bool compress_has(enum coding coding);
@@ -25,7 +30,8 @@ void compress_library(enum coding coding, char *text, size_t size);
  * hold them (zstd may want a few bytes more), out then holding anything; -ENOMEM, or -ENOTSUP if
  * this build does not have it. The same bytes become the same bytes until a library changes.
  */
-ssize_t compress_whole(enum coding coding, const void *in, size_t n, void *out, size_t cap);
+ssize_t compress_whole(enum coding coding, enum compress_effort effort, const void *in, size_t n,
+	void *out, size_t cap);
 
 /* The most bytes that a variant of n bytes may have: less than that it is not worth keeping (5 %).
  */
