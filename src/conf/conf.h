@@ -80,7 +80,11 @@ struct conf_sandbox {
 #include "conf/conf.def"
 };
 
-/* Keys that a server block and its locations both may set. */
+/*
+ * Keys that the top level, a server block and its locations may set. Once a conf is checked, a
+ * server has those of the top level that it does not set; add-header alone adds up and stays where
+ * it is.
+ */
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW
 #define CONF_SCOPE  CONF_ROW
@@ -143,6 +147,7 @@ struct conf {
 #define CONF_GLOBAL CONF_ROW
 #include "conf/conf.def"
 	struct conf_log log;
+	struct conf_scope scope;
 	struct conf_tls tls;
 	struct conf_cache cache;
 	struct conf_limits limits;

@@ -1,6 +1,6 @@
 /*
- * conf_check_server: the checks of server blocks. Called once per conf; changes nothing but what is
- * refused, which becomes NULL; binds nothing.
+ * conf_check_server: the checks of server blocks. Called once per conf; gives each what it has of
+ * the top level, and changes nothing else but what is refused, which becomes NULL; binds nothing.
  */
 #include "conf/conf_check_server.h"
 
@@ -9,6 +9,7 @@
 #include "base/slice.h"
 #include "conf/conf_check_name.h"
 #include "conf/conf_path.h"
+#include "conf/conf_table.h"
 
 static const struct conf_pos *whole_file(const struct conf *conf, struct conf_pos *pos)
 {
@@ -330,11 +331,13 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 
 void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 {
+	check_scope(&conf->scope, faults);
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		struct conf_server *s = &conf->servers[i];
 
-		check_root(conf, s, faults);
 		check_scope(&s->scope, faults);
+		conf_table_inherit(s, &conf_sections[CONF_SECTION_SERVER], conf);
+		check_root(conf, s, faults);
 		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);
 		check_health(s, faults);

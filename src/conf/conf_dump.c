@@ -13,13 +13,15 @@ static void indent(unsigned depth, FILE *out)
 		putc('\t', out);
 }
 
-static void write_rows(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
+/* outer: what obj lies in; NULL of the top level. */
+static void write_rows(
+	const struct conf_section *s, const void *obj, const void *outer, unsigned depth, FILE *out)
 {
 	for (unsigned i = 0; i < s->nrows; i++) {
 		const struct conf_row *row = &s->rows[i];
 
 		/* Written here it would no longer follow the section around it. */
-		if (conf_table_outer(s, row) != NULL && conf_member_pos(obj, row)->file == NULL)
+		if (conf_table_follows(obj, s, row, outer))
 			continue;
 		indent(depth, out);
 		fprintf(out, "# %s\n", row->help);
@@ -33,7 +35,8 @@ static void write_rows(const struct conf_section *s, const void *obj, unsigned d
 /* Recursion ends where the table does: it has four levels. */
 static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out);
 
-static void write_section(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
+static void write_section(
+	const struct conf_section *s, const void *obj, const void *outer, unsigned depth, FILE *out)
 {
 	putc('\n', out);
 	indent(depth, out);
@@ -44,7 +47,7 @@ static void write_section(const struct conf_section *s, const void *obj, unsigne
 		putc(' ', out);
 	}
 	fputs("{\n", out);
-	write_rows(s, obj, depth + 1, out);
+	write_rows(s, obj, outer, depth + 1, out);
 	write_inner(s, obj, depth + 1, out);
 	indent(depth, out);
 	fputs("}\n", out);
@@ -54,13 +57,13 @@ static void write_inner(const struct conf_section *s, const void *obj, unsigned 
 {
 	for (const struct conf_section *in = s + 1; in < conf_sections + CONF_SECTIONS; in++)
 		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
-			write_section(in, conf_table_peek(obj, in, i), depth, out);
+			write_section(in, conf_table_peek(obj, in, i), obj, depth, out);
 }
 
 void conf_dump(const struct conf *conf, FILE *out)
 {
 	const struct conf_section *s = &conf_sections[CONF_SECTION_GLOBAL];
 
-	write_rows(s, conf, 0, out);
+	write_rows(s, conf, NULL, 0, out);
 	write_inner(s, conf, 0, out);
 }

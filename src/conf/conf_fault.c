@@ -8,6 +8,27 @@
 
 const struct conf_pos conf_command_line = { .file = "command line" };
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t h, const char *s)
+{
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+bool conf_said(struct conf_said *said, const struct conf_pos *pos, const char *message)
+{
+	uint64_t h = hash(UINT64_C(0xcbf29ce484222325) ^ pos->line, message);
+
+	h = pos->file != NULL ? hash(h, pos->file) : h;
+	for (unsigned i = 0; i < said->n; i++)
+		if (said->hashes[i] == h)
+			return true;
+	if (said->n < CONF_FAULTS_MAX)
+		said->hashes[said->n++] = h;
+	return false;
+}
+
 void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, ...)
 {
 	char text[2048];
@@ -15,14 +36,15 @@ void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *f
 
 	if (f->oom || f->n > CONF_FAULTS_MAX)
 		return;
-	if (++f->n > CONF_FAULTS_MAX) {
-		f->fn(f->ctx, pos, "too many faults, the others are not shown");
-		return;
-	}
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	f->fn(f->ctx, pos, text);
+	if (conf_said(&f->said, pos, text))
+		return;
+	if (++f->n > CONF_FAULTS_MAX)
+		f->fn(f->ctx, pos, "too many faults, the others are not shown");
+	else
+		f->fn(f->ctx, pos, text);
 }
 
 void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)

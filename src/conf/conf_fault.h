@@ -11,10 +11,17 @@
 
 enum { CONF_FAULTS_MAX = 100 }; /* reported at most: what is no configuration has thousands */
 
+/* Faults that were said: a line that servers share, or have of the top level, is wrong once. */
+struct conf_said {
+	unsigned n;
+	uint64_t hashes[CONF_FAULTS_MAX];
+};
+
 struct conf_faults {
 	conf_fault_fn *fn;
 	void *ctx;
 	unsigned n;
+	struct conf_said said;
 	bool oom;  /* the arena is full: stop, nothing more is reported */
 	bool lost; /* text was skipped that may set keys which would be missed later */
 };
@@ -27,6 +34,10 @@ void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *f
 
 /* The arena is full or malloc failed: one fault, whatever happens afterwards. */
 void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos) __attribute__((cold));
+
+/* Whether message was said of pos before; from now on it was. */
+bool conf_said(struct conf_said *said, const struct conf_pos *pos, const char *message)
+	__attribute__((cold));
 
 enum { CONF_FAULT_TEXT = 1024 };
 

@@ -64,9 +64,11 @@ static bool foreign_word(struct parser *p, const struct conf_tok *key, const cha
 /* The section that has such a key, or NULL. */
 static const struct conf_section *home_of(struct slice key)
 {
+	const struct conf_row *row;
+
 	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		if (conf_table_row(&conf_sections[i], key) != NULL)
-			return &conf_sections[i];
+		if ((row = conf_table_row(&conf_sections[i], key)) != NULL)
+			return conf_table_home(&conf_sections[i], row);
 	return NULL;
 }
 

@@ -8,10 +8,14 @@
 #include "conf/conf_value.h"
 
 /* in: "" or where in the struct the members are, "scope.". */
-#define ROW(of, in, name_, member_, type_, dflt_, min_, max_, choices_, help_) \
+#define ROW(of, in, ...)   ANY_ROW(of, in, false, __VA_ARGS__)
+#define SCOPE_ROW(of, ...) ANY_ROW(of, scope., true, __VA_ARGS__)
+#define ANY_ROW(of, in, scoped_, name_, member_, type_, dflt_, min_, max_, choices_, help_) \
 	{ \
 		.name = name_, \
 		.type = CONF_TYPE_##type_, \
+		.scoped = scoped_, \
+		.size = sizeof(CONF_C_##type_), \
 		.member = offsetof(struct of, in member_), \
 		.at = offsetof(struct of, in member_##_at), \
 		.dflt = dflt_, \
@@ -24,6 +28,8 @@
 static const struct conf_row global_rows[] = {
 #define CONF_GLOBAL(...) ROW(conf, , __VA_ARGS__)
 #define CONF_LOG(...)    ROW(conf, log., __VA_ARGS__)
+#define CONF_FIELDS(...) SCOPE_ROW(conf, __VA_ARGS__)
+#define CONF_SCOPE(...)  SCOPE_ROW(conf, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -61,8 +67,8 @@ static const struct conf_row sandbox_rows[] = {
 static const struct conf_row server_rows[] = {
 #define CONF_LOG(...)    ROW(conf_server, log., __VA_ARGS__)
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
-#define CONF_FIELDS(...) ROW(conf_server, scope., __VA_ARGS__)
-#define CONF_SCOPE(...)  ROW(conf_server, scope., __VA_ARGS__)
+#define CONF_FIELDS(...) SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_SCOPE(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -83,8 +89,8 @@ static const struct conf_row files_rows[] = {
 
 static const struct conf_row location_rows[] = {
 #define CONF_LOCATION(...) ROW(conf_location, , __VA_ARGS__)
-#define CONF_FIELDS(...)   ROW(conf_location, scope., __VA_ARGS__)
-#define CONF_SCOPE(...)    ROW(conf_location, scope., __VA_ARGS__)
+#define CONF_FIELDS(...)   SCOPE_ROW(conf_location, __VA_ARGS__)
+#define CONF_SCOPE(...)    SCOPE_ROW(conf_location, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -204,6 +210,54 @@ const struct conf_row *conf_table_outer(
 {
 	return section->parent != NULL ? conf_table_row(section->parent, slice_str(row->name))
 				       : NULL;
+}
+
+const struct conf_section *conf_table_home(
+	const struct conf_section *section, const struct conf_row *row)
+{
+	const struct conf_row *outer;
+
+	if (row->scoped && section == TOP)
+		return SERVER;
+	while ((outer = conf_table_outer(section, row)) != NULL &&
+		strcmp(outer->help, row->help) == 0 && !(row->scoped && section == SERVER))
+		section = section->parent;
+	return section;
+}
+
+/* A list that is added to the outer one does not take its place. */
+static bool takes_over(const struct conf_row *row, void *obj)
+{
+	return row->scoped && conf_member_at(obj, row)->file == NULL &&
+	       strcmp(row->name, "add-header") != 0;
+}
+
+void conf_table_inherit(void *obj, const struct conf_section *section, void *outer)
+{
+	for (unsigned i = 0; i < section->nrows; i++) {
+		const struct conf_row *row = &section->rows[i];
+		const struct conf_row *from =
+			takes_over(row, obj) ? conf_table_outer(section, row) : NULL;
+
+		if (from == NULL || conf_member_at(outer, from)->file == NULL)
+			continue;
+		memcpy(conf_member(obj, row), conf_member(outer, from), row->size);
+		*conf_member_at(obj, row) = *conf_member_at(outer, from);
+	}
+}
+
+bool conf_table_follows(const void *obj, const struct conf_section *section,
+	const struct conf_row *row, const void *outer)
+{
+	const struct conf_row *from = conf_table_outer(section, row);
+	const struct conf_pos *at = conf_member_pos(obj, row), *there;
+
+	if (from == NULL || at->file == NULL)
+		return from != NULL;
+	there = conf_member_pos(outer, from);
+	return row->scoped && at->file == there->file && at->line == there->line &&
+	       memcmp((const char *)obj + row->member, (const char *)outer + from->member,
+		       row->size) == 0;
 }
 
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name)

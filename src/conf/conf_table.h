@@ -26,6 +26,8 @@ enum conf_type {
 struct conf_row {
 	const char *name;
 	enum conf_type type;
+	bool scoped;       /* of struct conf_scope: a server has it of the top level */
+	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */
 	const char *dflt;
 	uint64_t min, max;
@@ -75,6 +77,19 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
  */
 const struct conf_row *conf_table_outer(
 	const struct conf_section *section, const struct conf_row *row);
+
+/* The section that describes row, where others around it or inside of it have the same key. */
+const struct conf_section *conf_table_home(
+	const struct conf_section *section, const struct conf_row *row);
+
+/* Keys that obj, of section, does not set and outer, which it lies in, does: it has them from
+ * there.
+ */
+void conf_table_inherit(void *obj, const struct conf_section *section, void *outer);
+
+/* Whether the value of row in obj is the one that outer has, so that only outer has to say it. */
+bool conf_table_follows(const void *obj, const struct conf_section *section,
+	const struct conf_row *row, const void *outer);
 
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/conf.h"
+#include "conf/conf_fault.h"
 
 #define REALM "restricted" /* of conf.def, which -T writes out */
 
@@ -15,6 +15,7 @@ struct warner {
 	const struct conf *conf;
 	conf_fault_fn *warn;
 	void *ctx;
+	struct conf_said *said;
 };
 
 static void warn_of(const struct warner *w, const struct conf_pos *pos, const char *fmt, ...)
@@ -28,7 +29,8 @@ static void warn_of(const struct warner *w, const struct conf_pos *pos, const ch
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	w->warn(w->ctx, pos, text);
+	if (!conf_said(w->said, pos, text))
+		w->warn(w->ctx, pos, text);
 }
 
 /* The title or the target of one page: "/old.html", "https://example.com/new.html". */
@@ -257,7 +259,8 @@ static void check_proxies(const struct warner *w)
 
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
-	const struct warner w = { .conf = conf, .warn = warn, .ctx = ctx };
+	struct conf_said said = { 0 };
+	const struct warner w = { .conf = conf, .warn = warn, .ctx = ctx, .said = &said };
 
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&w, &conf->servers[i]);

@@ -51,7 +51,7 @@ static void write_example_rows(enum conf_section_id id, const char *indent, FILE
 	const struct conf_section *s = &conf_sections[id];
 
 	for (unsigned i = 0; i < s->nrows; i++)
-		if (conf_table_outer(s, &s->rows[i]) == NULL)
+		if (conf_table_home(s, &s->rows[i]) == s)
 			write_example_row(id, &s->rows[i], indent, out);
 }
 
@@ -174,20 +174,12 @@ static void write_manual_row(const struct conf_row *row, FILE *out)
 	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
 }
 
-/* True: the key is the section's own, even if the section around it has a key of that name. */
-static bool is_own(const struct conf_section *s, const struct conf_row *row)
-{
-	const struct conf_row *outer = conf_table_outer(s, row);
-
-	return outer == NULL || strcmp(outer->help, row->help) != 0;
-}
-
 static void write_manual_own(const struct conf_section *s, FILE *out)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < s->nrows; i++) {
-		if (!is_own(s, &s->rows[i]))
+		if (conf_table_home(s, &s->rows[i]) != s)
 			continue;
 		if (!any)
 			fputs(".Bl -tag -width Ds\n", out);
@@ -198,26 +190,38 @@ static void write_manual_own(const struct conf_section *s, FILE *out)
 		fputs(".El\n", out);
 }
 
-/* The keys that a section has from the one around it are described there. */
-static void write_manual_inherited(const struct conf_section *s, FILE *out)
+static void write_manual_shared_head(const struct conf_section *s, FILE *out)
+{
+	if (s->parent == NULL)
+		fputs(".Pp\nIt takes these keys of\n.Ic server\nas well, for all servers that do "
+		      "not set them:\n",
+			out);
+	else if (*s->parent->name != '\0')
+		fprintf(out, ".Pp\nIt takes these keys of\n.Ic %s :\n", s->parent->name);
+	else
+		fputs(".Pp\nIt takes these keys of the top level:\n", out);
+}
+
+/* The keys that a section shares with one around it or inside of it, and that are described there.
+ */
+static void write_manual_shared(const struct conf_section *s, FILE *out)
 {
 	bool any = false;
 
 	for (unsigned i = 0; i < s->nrows; i++) {
-		if (is_own(s, &s->rows[i]))
+		if (conf_table_home(s, &s->rows[i]) == s)
 			continue;
 		if (any)
 			fputs(" ,\n", out);
-		else if (*s->parent->name != '\0')
-			fprintf(out, ".Pp\nIt takes these keys of\n.Ic %s :\n", s->parent->name);
 		else
-			fputs(".Pp\nIt takes these keys of the top level:\n", out);
+			write_manual_shared_head(s, out);
 		fputs(".Ic ", out);
 		write_mdoc(s->rows[i].name, out);
 		any = true;
 	}
 	if (any)
-		fputs(" .\nThose that it does not set are as there.\n", out);
+		fputs(s->parent != NULL ? " .\nThose that it does not set are as there.\n" : " .\n",
+			out);
 }
 
 void conf_write_manual(FILE *out)
@@ -237,6 +241,6 @@ void conf_write_manual(FILE *out)
 		write_mdoc(s->help, out);
 		putc('\n', out);
 		write_manual_own(s, out);
-		write_manual_inherited(s, out);
+		write_manual_shared(s, out);
 	}
 }

@@ -57,7 +57,7 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 	return NULL;
 }
 
-/* Fields of outer come first; NULL in the location that stands for the server. */
+/* Fields of outer come first; NULL in what stands for the top level. */
 static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
 	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
 {
@@ -283,7 +283,8 @@ static void set_places(
 	at->returned = IN_EFFECT(s, l, returned)->returned_at;
 }
 
-/* The settings of s, or those of l on top of them; then outer is the location of s. */
+/* The settings of s, or those of l on top of them; outer: the location of s, or of the top level.
+ */
 static void make_location(struct site_maker *m, struct location *location,
 	const struct location *outer, const struct conf_server *s, const struct conf_location *l)
 {
@@ -344,13 +345,25 @@ static int location_order(const void *a, const void *b)
 	return (x->prefix.n < y->prefix.n) - (x->prefix.n > y->prefix.n);
 }
 
+const struct location *site_locations_top(struct site_maker *m, const struct conf *conf)
+{
+	struct location *top = site_maker_room(m, 1, sizeof(*top));
+	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
+
+	if (top == NULL || at == NULL)
+		return NULL;
+	top->at = at;
+	set_headers(m, top, at, NULL, &conf->scope.add_header, &conf->scope.add_header_at);
+	return top;
+}
+
 void site_locations_make(
 	struct site_maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
 	struct location *v = site_maker_room(m, s->nlocations, sizeof(*v));
 
 	site->all.root = site->root;
-	make_location(m, &site->all, NULL, s, NULL);
+	make_location(m, &site->all, m->top, s, NULL);
 	if (v == NULL)
 		return;
 	for (unsigned i = 0; i < s->nlocations && !m->oom; i++) {

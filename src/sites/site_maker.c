@@ -20,7 +20,8 @@ void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const ch
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	m->fault(m->ctx, pos, text);
+	if (!conf_said(&m->said, pos, text))
+		m->fault(m->ctx, pos, text);
 }
 
 void *site_maker_room(struct site_maker *m, size_t n, size_t size)

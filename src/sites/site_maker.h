@@ -9,11 +9,15 @@
 #include "conf/conf_fault.h"
 #include "http/mime.h"
 
+struct location; /* request/site.h */
+
 struct site_maker {
 	struct arena *a;
 	conf_fault_fn *fault;
 	void *ctx;
 	unsigned faults;
+	struct conf_said said;
+	const struct location *top;     /* add-header of the top level, which all servers have */
 	const struct mime_types *types; /* of the server that is made */
 	bool oom;
 };

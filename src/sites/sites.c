@@ -109,6 +109,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
 	struct site *v = site_maker_room(&m, conf->nservers, sizeof(*v));
 
+	m.top = site_locations_top(&m, conf);
 	for (unsigned i = 0; i < conf->nservers && !m.oom; i++) {
 		v[i].root = trees->of_server[i];
 		v[i].has_root = conf->servers[i].root[0] != '\0';

@@ -1,9 +1,12 @@
 """Tasks of an operator with many sites; see tasks.py."""
+import subprocess
+
 import pytest
 
 import harness
 
 from tasks import PLAIN, Ask, Tasks
+from users import basic, hashed
 
 TASKS = Tasks()
 task = TASKS.add
@@ -32,6 +35,40 @@ server "example.net" {
 """, Ask("/", body="Start", x_frame_options="DENY", cache_control=None), Ask("/assets/a.js", cache_control="max-age=31536000, immutable"),
 	Ask("/", body="Start", host="example.net", cache_control="max-age=31536000, immutable"),
 	files={"start.html": "Start", "assets/a.js": "1"}, before=put_snippets)
+
+task("settings of all sites", PLAIN + """
+autoindex = true
+charset = "iso-8859-1"
+cache-control = "max-age=60"
+add-header = {"x-frame-options: DENY"}
+auth-basic-file = "/etc/h2d/users"
+server "example.com" { root = "/srv/www" }
+server "example.net" {
+	root = "/srv/www"
+	autoindex = false
+	add-header = {"x-site: net"}
+	auth-basic-file = ""
+	location "/a/" { cache-control = "no-cache"  charset = "utf-8" }
+}
+""", Ask("/", 401, x_frame_options="DENY", x_site=None),
+	Ask("/a/", body="deep.txt", x_frame_options="DENY", send=basic("anna", "secret")),
+	Ask("/a/deep.txt", content_type="text/plain; charset=iso-8859-1", cache_control="max-age=60", send=basic("anna", "secret")),
+	Ask("/a/", 404, host="example.net", x_frame_options="DENY", x_site="net"),
+	Ask("/a/deep.txt", host="example.net", content_type="text/plain; charset=utf-8", cache_control="no-cache", x_frame_options="DENY"),
+	before=lambda run: run.put("etc/h2d/users", "anna:%s\n" % hashed("secret")))
+
+
+def explained(run):
+	done = subprocess.run(run.server.command("-f", run.conf, "--explain", "http://example.com/old/a"), stdout=subprocess.PIPE,
+		text=True, timeout=60)
+	line, = [line for line in done.stdout.splitlines() if line.startswith("redirect")]
+	assert line.endswith(run.conf + ":2"), done.stdout
+
+
+task("all sites moved", PLAIN + """redirect = "https://new.example.org/"
+server "example.com" { }
+server "example.net" { root = "/srv/www"  redirect = "" }
+""", Ask("/old/a", 301, location="https://new.example.org/old/a"), Ask("/", body="Home", host="example.net"), after=explained)
 
 
 @pytest.fixture(scope="module")

@@ -300,11 +300,8 @@ START_TEST(the_manual_names_every_key)
 	for (char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++)
 		items++;
 	for (const struct conf_section *s = conf_sections; s < conf_sections + CONF_SECTIONS; s++) {
-		for (unsigned i = 0; i < s->nrows; i++) {
-			const struct conf_row *outer = conf_table_outer(s, &s->rows[i]);
-
-			keys += outer == NULL || strcmp(outer->help, s->rows[i].help) != 0;
-		}
+		for (unsigned i = 0; i < s->nrows; i++)
+			keys += conf_table_home(s, &s->rows[i]) == s;
 	}
 	ck_assert_uint_eq(items, keys);
 	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
@@ -412,6 +409,58 @@ START_TEST(includes_in_sections)
 			in_folder("snippets/assets.inc"));
 	}
 	conf_free(&c);
+}
+END_TEST
+
+static unsigned times(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)) != NULL; p++)
+		n++;
+	return n;
+}
+
+/* What a server does not set is the top level's, value and line; add-header stays where it is. */
+START_TEST(defaults_of_servers)
+{
+	struct conf *c =
+		load_text("autoindex = true  charset = \"\"\nindex = {\"a\"}\n"
+			  "add-header = {\"x: 1\"}\nreturn = 404\n"
+			  "server \"a\" { root = \"www\" }\n"
+			  "server \"b\" { autoindex = false\n return = off\n root = \"www\" "
+			  "location \"/l\" { index = {\"b\"} } add-header = {\"y: 2\"} }\n");
+	const struct conf_scope *a = &c->servers[0].scope, *b = &c->servers[1].scope;
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	no_faults("defaults of servers");
+	ck_assert(a->autoindex && !b->autoindex);
+	ck_assert_int_eq(a->returned, 2);
+	ck_assert_int_eq(b->returned, 0);
+	ck_assert_str_eq(b->index.v[0], "a");
+	ck_assert_uint_eq(b->index_at.line, 2);
+	ck_assert_uint_eq(a->autoindex_at.line, 1);
+	ck_assert_uint_eq(b->autoindex_at.line, 6);
+	ck_assert_str_eq(b->charset, "");
+	ck_assert_ptr_null(c->servers[1].locations[0].scope.charset_at.file);
+	ck_assert_uint_eq(a->add_header.n, 0);
+	ck_assert_str_eq(b->add_header.v[0], "y: 2");
+	ck_assert_str_eq(c->scope.add_header.v[0], "x: 1");
+
+	/* Said once, where it is set. */
+	conf_dump(c, out);
+	fclose(out);
+	ck_assert_uint_eq(times(text, "index = {\"a\"}"), 1);
+	ck_assert_uint_eq(times(text, "charset = "), 1);
+	conf_free(&c);
+	c = load_text(text);
+	no_faults("the dump of it");
+	ck_assert(c->servers[0].scope.autoindex && !c->servers[1].scope.autoindex);
+	ck_assert_int_eq(c->servers[1].scope.returned, 0);
+	conf_free(&c);
+	free(text);
 }
 END_TEST
 
@@ -599,6 +648,7 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, defaults_of_servers);
 	tcase_add_test(t, includes_in_sections);
 	tcase_add_test(t, access_logs);
 	tcase_add_test(t, too_many_access_logs);
