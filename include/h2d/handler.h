@@ -35,6 +35,7 @@ extern "C" {
 #endif
 
 struct h2d_req;
+struct h2d_worker;
 
 /* Methods a route can name (RFC 9110, 9.3; PATCH: RFC 5789). A route for GET answers HEAD too. */
 enum h2d_method {
@@ -78,6 +79,16 @@ struct h2d_handler {
 	void (*end)(struct h2d_req *req, void *state);
 	/* The last call. No h2d_reply_*() any more. */
 	void (*gone)(struct h2d_req *req, void *state);
+	/*
+	 * Called once in each worker process that has a route to the handler, on its loop and
+	 * inside its sandbox, before the first request; it may block. *context, NULL at first, is
+	 * what h2d_worker_context() returns. 0, or -1: the worker cannot serve, and the start or
+	 * the reload fails.
+	 */
+	int (*worker_init)(struct h2d_worker *worker, void **context);
+	/* Called once behind the last request and the last done(), if worker_init() was there and
+	 * returned 0, or was NULL. A worker that is killed comes to no such call. */
+	void (*worker_exit)(void *context);
 };
 
 /* --- the request ------------------------------------------------------------------------------ */
@@ -230,6 +241,42 @@ void h2d_timer_set(struct h2d_timer *timer, uint64_t ms);
 
 /* Not any more. Harmless if it is not set. */
 void h2d_timer_stop(struct h2d_timer *timer);
+
+/* --- the worker ------------------------------------------------------------------------------- */
+
+/* The worker as the handler of req sees it: valid from worker_init() until worker_exit() returned.
+ * Each handler has its own. */
+struct h2d_worker *h2d_req_worker(const struct h2d_req *req);
+
+/* The handler's own memory in this worker, as worker_init() has set it. */
+void *h2d_worker_context(const struct h2d_worker *worker);
+
+/* A timer of no request: it calls fn(NULL, context). It is the server's, and lives until
+ * worker_exit() returned. NULL when memory is out. */
+struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *fn);
+
+/* Changes of a descriptor, as bits. */
+enum h2d_change {
+	H2D_READABLE = 1, /* there is something to read, or the end */
+	H2D_WRITABLE = 2,
+	H2D_HANGUP = 4, /* an error, or the other side has closed its end */
+};
+
+/* On the loop, for each change: read or write until EAGAIN, for there is no second call for the
+ * same bytes (EPOLLET, epoll(7)). The first call tells what holds already. */
+typedef void h2d_watch_fn(void *arg, unsigned changes);
+
+struct h2d_watch;
+
+/*
+ * Watches fd, which stays the handler's: it must not block, and is closed behind h2d_watch_free().
+ * NULL when memory is out or fd cannot be watched (epoll_ctl(2)). A watch that serves one request
+ * ends in its gone().
+ */
+struct h2d_watch *h2d_watch_new(struct h2d_worker *worker, int fd, h2d_watch_fn *fn, void *arg);
+
+/* No call of its fn any more, from now on. watch may be NULL. */
+void h2d_watch_free(struct h2d_watch *watch);
 
 /* --- work that blocks ------------------------------------------------------------------------- */
 

@@ -46,6 +46,8 @@ static void put_call(struct words *w, const struct crash_call *call)
 {
 	put(w, SLICE(", in handler "));
 	put(w, slice_str(call->handler));
+	if (call->method.n == 0)
+		return;
 	put(w, SLICE(", in the request "));
 	put(w, call->method);
 	put(w, SLICE(" "));

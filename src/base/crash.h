@@ -17,7 +17,7 @@ void crash_words_to(char *words, size_t size);
 /* A call of a handler; the bytes stay the caller's. */
 struct crash_call {
 	const char *handler;
-	struct slice method, target; /* of its request */
+	struct slice method, target; /* of its request; empty: it is called for none */
 	const struct crash_call *outer;
 };
 

@@ -1,25 +1,36 @@
 /*
- * handler_timer: a timer of the loop's wheel that belongs to a request and lies in its arena. The
- * request knows all of its own, so that none outlives it. Called by handlers, and by handler_call.c
- * at the end.
+ * handler_timer: a timer of the loop's wheel that belongs to a request and lies in its arena, or to
+ * a worker and lies on the heap. Each knows all of its own, so that none outlives it. Called by
+ * handlers, and by handler_call.c and handler_worker.c at the end.
  */
 #include "request/handler_call.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
+#include "request/handler_worker.h"
 
 struct h2d_timer {
 	struct timer timer;
-	struct h2d_req *req;
+	struct wheel *wheel;
+	struct h2d_req *req; /* NULL: it is a worker's */
+	struct h2d_worker *worker;
 	h2d_timer_fn *fn;
 	struct h2d_timer *next; /* of the request's */
+	struct list node;       /* of the worker's */
 };
 
 static void fired(struct timer *timer)
 {
 	struct h2d_timer *t = LIST_ENTRY(timer, struct h2d_timer, timer);
-
 	struct crash_call call;
 
+	if (t->req == NULL) {
+		handler_worker_enter(&call, t->worker);
+		t->fn(NULL, t->worker->context);
+		crash_end();
+		return;
+	}
 	handler_call_enter(&call, t->req, t->req->handler);
 	t->fn(t->req, t->req->handler_state);
 	handler_call_exit();
@@ -32,10 +43,25 @@ struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 	if (t == NULL)
 		return NULL;
 	timer_init(&t->timer, fired);
+	t->wheel = &req->env->loop->wheel;
 	t->req = req;
 	t->fn = fn;
 	t->next = req->timers;
 	req->timers = t;
+	return t;
+}
+
+struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *fn)
+{
+	struct h2d_timer *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	timer_init(&t->timer, fired);
+	t->wheel = &worker->env->loop->wheel;
+	t->worker = worker;
+	t->fn = fn;
+	list_append(&worker->timers, &t->node);
 	return t;
 }
 
@@ -44,13 +70,12 @@ void h2d_timer_set(struct h2d_timer *t, uint64_t ms)
 	uint64_t now = clock_ms();
 
 	/* For a handler that means never. */
-	timer_arm(&t->req->env->loop->wheel, &t->timer,
-		ms < UINT64_MAX - now ? now + ms : UINT64_MAX);
+	timer_arm(t->wheel, &t->timer, ms < UINT64_MAX - now ? now + ms : UINT64_MAX);
 }
 
 void h2d_timer_stop(struct h2d_timer *t)
 {
-	timer_disarm(&t->req->env->loop->wheel, &t->timer);
+	timer_disarm(t->wheel, &t->timer);
 }
 
 void handler_timer_leave(struct h2d_req *req)
@@ -58,4 +83,14 @@ void handler_timer_leave(struct h2d_req *req)
 	for (struct h2d_timer *t = req->timers; t != NULL; t = t->next)
 		h2d_timer_stop(t);
 	req->timers = NULL;
+}
+
+void handler_timer_free(struct h2d_worker *w)
+{
+	while (!list_empty(&w->timers)) {
+		struct h2d_timer *t = LIST_ENTRY(list_pop(&w->timers), struct h2d_timer, node);
+
+		h2d_timer_stop(t);
+		free(t);
+	}
 }

@@ -117,11 +117,13 @@ struct http_env {
 		       else the loop's has to do */
 	struct loop *loop;               /* NULL in tests whose handlers never wait */
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
-	struct files *files;             /* of files/files.h; NULL in tests that serve none */
-	struct accounts *accounts;       /* of clients; NULL in tests, and where none is kept */
-	const struct sites *sites;       /* never NULL; sites_plain in tests */
-	uint16_t https_port;             /* where redirect_to_https sends to; 0: nowhere, 404 */
-	struct auth_queue *auth_queue;   /* checks passwords; NULL where no location has auth */
+	struct h2d_worker *workers;      /* by handler; NULL until handlers_start() */
+	unsigned nworkers;
+	struct files *files;           /* of files/files.h; NULL in tests that serve none */
+	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
+	const struct sites *sites;     /* never NULL; sites_plain in tests */
+	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */
+	struct auth_queue *auth_queue; /* checks passwords; NULL where no location has auth */
 	/*
 	 * Answers with status and a file of the site as content, without conditions or ranges;
 	 * falls back to reply_own_page() if it is not there. NULL: no error pages. Set by the

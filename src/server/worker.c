@@ -17,6 +17,7 @@
 #include "net/tls.h"
 #include "request/account.h"
 #include "request/auth_queue.h"
+#include "request/handler_worker.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
@@ -263,6 +264,8 @@ static const char *worker_start(struct worker *w)
 	choose_dispatch(w);
 	if (start_http(w) < 0)
 		return "access log";
+	if (handlers_start(&w->http) < 0)
+		return "handlers";
 	if (start_sessions(w) < 0)
 		return "connections";
 	return worker_orders_open(w) < 0 ? "signals" : NULL;
@@ -278,6 +281,7 @@ static void worker_stop(struct worker *w)
 	sessions_fini(&w->sessions);
 	stream_env_fini(w->streams);
 	offload_free(&w->handler_threads);
+	handlers_stop(&w->http);
 	files_free(&w->files);
 	offload_free(&w->offload);
 	body_queue_fini();

@@ -349,6 +349,32 @@ def test_paused_by_a_handler_whose_user_was_asked(handlers, speak):
 		assert b"user=ann\n" in answer.body
 
 
+# --- the worker ---------------------------------------------------------------------------------------
+
+
+def test_at_home_in_the_worker(handlers, speak):
+	"""A context, a timer and a watch that belong to no request; each worker has its own, and takes them down."""
+	server = handlers(workers=2)
+	def counted():
+		with link(server, speak) as c:
+			return [int(n) for n in c.get("/t/worker").body.split()]
+	ticks, _ = wait_for(lambda: (n := counted())[1] > 3 and n, said="ticks")
+	assert ticks > 3
+	server.hup()
+	server.wait_up(2)
+	wait_for(lambda: counted()[1] > 3, said="ticks of the workers that follow")
+
+
+def test_a_handler_that_cannot_be_at_home(handlers):
+	"""A start fails, and says whose fault it is."""
+	server = handlers.new(env={"T_WORKER_FAILS": "1"})
+	server.exit_expected = 1
+	server.spawn()
+	assert server.wait_exit() == 1
+	server.log.wait_end()
+	assert server.log.find(r"worker \d: start: handler t_worker: worker_init\(\) failed")
+
+
 # --- the request and its route ------------------------------------------------------------------------
 
 

@@ -1,0 +1,162 @@
+/*
+ * handler_worker: starts and stops handlers, and watches descriptors for them. Called by the worker
+ * and by handlers; it knows no request.
+ */
+#include "request/handler_worker.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "event/loop.h"
+
+struct h2d_watch {
+	struct watch watch;
+	struct task free;
+	struct list node; /* of the worker's */
+	struct h2d_worker *worker;
+	h2d_watch_fn *fn;
+	void *arg;
+};
+
+/* --- start and stop --------------------------------------------------------------------------- */
+
+static struct h2d_worker *find(const struct http_env *env, const struct h2d_handler *handler)
+{
+	for (unsigned i = 0; i < env->nworkers; i++)
+		if (env->workers[i].handler == handler)
+			return &env->workers[i];
+	return NULL;
+}
+
+static int start(struct h2d_worker *w)
+{
+	struct crash_call call;
+	int rc = 0;
+
+	list_init(&w->timers);
+	list_init(&w->watches);
+	w->started = true;
+	if (w->handler->worker_init == NULL)
+		return 0;
+	handler_worker_enter(&call, w);
+	rc = w->handler->worker_init(w, &w->context);
+	crash_end();
+	if (rc < 0) {
+		w->started = false;
+		log_error("start: handler %s: worker_init() failed", w->handler->name);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+int handlers_start(struct http_env *env)
+{
+	const struct route_table *t = env->routes;
+	int rc = 0;
+
+	env->workers = calloc(t->nroutes + 1, sizeof(*env->workers));
+	if (env->workers == NULL) {
+		log_error("start: handlers: out of memory");
+		return -1;
+	}
+	for (unsigned i = 0; i < t->nroutes && rc == 0; i++) {
+		if (find(env, t->routes[i].handler) != NULL)
+			continue;
+		env->workers[env->nworkers] = (struct h2d_worker){
+			.env = env,
+			.handler = t->routes[i].handler,
+		};
+		rc = start(&env->workers[env->nworkers++]);
+	}
+	return rc;
+}
+
+static void stop(struct h2d_worker *w)
+{
+	struct crash_call call;
+
+	w->leaving = true;
+	if (w->started && w->handler->worker_exit != NULL) {
+		handler_worker_enter(&call, w);
+		w->handler->worker_exit(w->context);
+		crash_end();
+	}
+	handler_timer_free(w);
+	while (!list_empty(&w->watches))
+		h2d_watch_free(LIST_ENTRY(w->watches.next, struct h2d_watch, node));
+}
+
+void handlers_stop(struct http_env *env)
+{
+	while (env->nworkers > 0)
+		stop(&env->workers[--env->nworkers]);
+	free(env->workers);
+	env->workers = NULL;
+}
+
+struct h2d_worker *h2d_req_worker(const struct h2d_req *req)
+{
+	return req->handler != NULL ? find(req->env, req->handler) : NULL;
+}
+
+void *h2d_worker_context(const struct h2d_worker *worker)
+{
+	return worker->context;
+}
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+static unsigned changes_of(uint32_t events)
+{
+	return ((events & EPOLLIN) != 0 ? H2D_READABLE : 0) |
+	       ((events & EPOLLOUT) != 0 ? H2D_WRITABLE : 0) |
+	       ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? H2D_HANGUP : 0);
+}
+
+static void on_event(struct watch *w, uint32_t events)
+{
+	struct h2d_watch *watch = LIST_ENTRY(w, struct h2d_watch, watch);
+	struct crash_call call;
+
+	handler_worker_enter(&call, watch->worker);
+	watch->fn(watch->arg, changes_of(events));
+	crash_end();
+}
+
+static void free_watch(struct task *t)
+{
+	free(LIST_ENTRY(t, struct h2d_watch, free));
+}
+
+struct h2d_watch *h2d_watch_new(struct h2d_worker *worker, int fd, h2d_watch_fn *fn, void *arg)
+{
+	struct h2d_watch *w = malloc(sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	*w = (struct h2d_watch){
+		.watch = { .fn = on_event, .fd = fd },
+		.worker = worker,
+		.fn = fn,
+		.arg = arg,
+	};
+	task_init(&w->free, free_watch);
+	if (loop_watch(worker->env->loop, &w->watch, EPOLLIN | EPOLLOUT | EPOLLRDHUP) < 0) {
+		free(w);
+		return NULL;
+	}
+	list_append(&worker->watches, &w->node);
+	return w;
+}
+
+void h2d_watch_free(struct h2d_watch *w)
+{
+	if (w == NULL)
+		return;
+	loop_unwatch(w->worker->env->loop, &w->watch);
+	list_remove(&w->node);
+	if (w->worker->leaving)
+		free(w);
+	else
+		loop_defer(w->worker->env->loop, &w->free);
+}

@@ -1,0 +1,41 @@
+/*
+ * handler_worker: a handler's home in a worker: its context, its timers and its watches, which
+ * belong to no request. The worker starts all handlers before its first request, and stops them
+ * behind its last.
+ */
+#ifndef H2D_REQUEST_HANDLER_WORKER_H
+#define H2D_REQUEST_HANDLER_WORKER_H
+
+#include "base/crash.h"
+#include "request/req.h"
+
+struct h2d_worker {
+	struct http_env *env;
+	const struct h2d_handler *handler;
+	void *context;
+	bool started;
+	bool leaving;       /* the loop is over: no event batch may still have a watch */
+	struct list timers; /* struct h2d_timer, all of them */
+	struct list watches;
+};
+
+/*
+ * Calls worker_init() of each handler that has a route, once. 0, or -1: one refused, or memory is
+ * out, which is logged; handlers_stop() is due all the same.
+ */
+int handlers_start(struct http_env *env);
+
+/* Calls worker_exit() of those that were started, frees what they left. */
+void handlers_stop(struct http_env *env);
+
+/* handler_call_enter() for a call that belongs to no request. */
+static inline void handler_worker_enter(struct crash_call *call, const struct h2d_worker *w)
+{
+	*call = (struct crash_call){ .handler = w->handler->name };
+	crash_begin(call);
+}
+
+/* Ends the worker's timers (handler_timer.c). */
+void handler_timer_free(struct h2d_worker *w);
+
+#endif
