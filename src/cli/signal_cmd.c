@@ -41,6 +41,7 @@ struct target {
 			       none */
 	struct stat named;  /* of the pid file, when the master was found */
 	uint32_t before;    /* the newest request that is not ours */
+	uint32_t hidden;    /* see is_hidden(); 0: it was not so at the look before */
 	bool fresh;         /* the status file was written since we asked */
 };
 
@@ -146,7 +147,10 @@ static int wait_gone(const struct target *t, uint64_t ms)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* A wait ends with an exit status, or with MOVED: an upgrade has put another master in place. */
+/*
+ * A wait ends with an exit status, or with MOVED: it is asked once more, for an upgrade has put
+ * another master in place, or has hidden what came of it.
+ */
 enum { MOVED = -1 };
 
 static int moved_or(const struct target *t, int rc)
@@ -238,6 +242,20 @@ static bool is_over(const struct target *t, const struct status *s, int signo)
 		return is_upgraded(t, s);
 	/* A reload that came while an upgrade ran is done after it. */
 	return s->request > t->before && s->request != s->upgrade;
+}
+
+/*
+ * An upgrade that follows a reload within a look hides its outcome: nothing tells whether it was
+ * ours, so it is asked for again. At one look alone the master may be between an upgrade and the
+ * reload that waited for it.
+ */
+static bool is_hidden(struct target *t, const struct status *s)
+{
+	bool rests = s->request > t->before && s->running == 0 && s->waiting == 0;
+	bool again = rests && s->request == t->hidden;
+
+	t->hidden = rests ? s->request : 0;
+	return again;
 }
 
 static void let_go(struct target *t)
@@ -335,6 +353,8 @@ static int wait_outcome(struct target *t, int signo)
 
 		if (rc == 0 && is_over(t, &s, signo))
 			return signo == SIGUSR2 ? tell_upgrade(&s) : tell_all(t, &s);
+		if (rc == 0 && signo == SIGHUP && is_hidden(t, &s))
+			return MOVED;
 		if (rc == 0)
 			tell_waiting(&s, &told);
 		if (rc < 0 && rc != -ENOENT) {
@@ -373,6 +393,7 @@ static int request(struct target *t, int signo)
 	t->named = look_at(t, "");
 	t->before = s.running > s.request ? s.running : s.request;
 	t->fresh = false;
+	t->hidden = 0;
 	rc = send_signal(t, signo);
 	return rc != 0 ? rc : wait_outcome(t, signo);
 }

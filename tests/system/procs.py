@@ -84,6 +84,12 @@ def stopped(pid):
 		return False
 
 
+def waits_for(pid, number):
+	"""Whether a signal was sent to pid that it has not taken."""
+	with open("/proc/%d/status" % pid) as f:
+		return int(re.search(r"^ShdPnd:\s*(\w+)$", f.read(), re.M).group(1), 16) >> number - 1 & 1
+
+
 def group_members(pgid):
 	"""Living processes of the group."""
 	found = []

@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from hyperframe import frame as hf
 
 import client
 import harness
@@ -39,6 +40,12 @@ def listening_kinds(pid):
 	"""The sockets on which a process listens, by port; how many of each."""
 	ports = procs.listening_inodes()
 	return sorted(ports[inode] for inode in procs.sockets(pid) if inode in ports)
+
+
+def newest_request(server):
+	"""The number of the one that was finished last, as the status file says."""
+	with open(server.pid_path + ".status") as f:
+		return int(re.match(r"request (\d+)\n", f.read()).group(1))
 
 
 @pytest.fixture
@@ -126,8 +133,34 @@ def test_reload_waits_for_an_upgrade(h2d):
 	for process in running:
 		out, err = process.communicate(timeout=60)
 		assert process.returncode == 0, (out, err, server.log_text())
-	server.upgrade()  # after which none is left: one upgrade may have been what both asked for, and another follow
-	server.wait_up()
+	# Another upgrade may follow the one that two asked for.
+	server.run("-s", "quit", check=0)
+	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
+
+
+@pytest.mark.parametrize("upgraded", [True, False], ids=["upgraded", "failed"])
+def test_reload_before_an_upgrade(own, upgraded):
+	"""The command sees the outcome of the upgrade alone, which took less than a look; the old master still drains."""
+	server = own(listens=("tcp",), files={"large": LARGE}, conf="shutdown-timeout = 600")
+	server.baseline = None
+	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
+		raw.send(raw.headers(1, raw.head("/large")))
+		assert raw.status_of(1) == 200
+		if not upgraded:
+			own.replace("#!/bin/sh\nexit 1\n")
+		server.signal(signal.SIGSTOP)
+		procs.wait_for(lambda: procs.stopped(server.pid), said="the master stands still")
+		command = subprocess.Popen([srv.H2D, "-f", server.conf_path, "-s", "reload"], stdout=subprocess.PIPE, text=True)
+		procs.wait_for(lambda: procs.waits_for(server.pid, signal.SIGHUP), said="the reload is asked for")
+		command.send_signal(signal.SIGSTOP)
+		procs.wait_for(lambda: procs.stopped(command.pid), said="the command stands still")
+		server.signal(signal.SIGUSR2)
+		server.signal(signal.SIGCONT)
+		server.log.wait("upgraded: pid" if upgraded else "upgrade failed")
+		procs.wait_for(lambda: newest_request(server) == 2, said="the outcome of the upgrade")
+		command.send_signal(signal.SIGCONT)
+		assert "generation" in command.communicate(timeout=srv.DEADLINE)[0] and command.returncode == 0
+		assert server.find_heir() == upgraded
 
 
 def test_old_connections_drain(h2d, how):
