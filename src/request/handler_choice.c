@@ -120,7 +120,7 @@ static bool is_file(const struct h2d_req *req)
 		       ROUTE_NONE;
 }
 
-bool handler_choice_despite_slash(const struct h2d_req *req)
+__attribute__((noinline)) bool handler_choice_despite_slash(const struct h2d_req *req)
 {
 	if (req->method != H2D_GET && req->method != H2D_HEAD)
 		return false;

@@ -78,7 +78,7 @@ void h2d_timer_stop(struct h2d_timer *t)
 	timer_disarm(t->wheel, &t->timer);
 }
 
-void handler_timer_leave(struct h2d_req *req)
+__attribute__((noinline)) void handler_timer_leave(struct h2d_req *req)
 {
 	for (struct h2d_timer *t = req->timers; t != NULL; t = t->next)
 		h2d_timer_stop(t);

@@ -30,7 +30,9 @@ enum {
 void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
 	const struct stream_ops *stream)
 {
-	memset(req, 0, offsetof(struct h2d_req, reply));
+	memset(req, 0, offsetof(struct h2d_req, match));
+	req->match.route = NULL;
+	req->match.methods = 0;
 	req->reply.nfields = 0;
 	req->reply.status = 0;
 	req->reply.ready = false;

@@ -192,15 +192,15 @@ struct h2d_req {
 	bool sandboxed; /* the file that is asked for was uploaded: content-security-policy says so
 			 */
 	const struct h2d_handler *handler; /* NULL: answered without one */
-	struct route_match match;
 	void *handler_state;
 	struct h2d_timer *timers; /* the handler's; all of them */
 	struct work *works;       /* of threads, for the handler */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 
-	struct req_record record;    /* of its way, for the access log and the metrics */
-	struct reply reply;          /* from here on not cleared by req_init() */
+	struct req_record record; /* of its way, for the access log and the metrics */
+	struct route_match match; /* from here on not cleared by req_init() */
+	struct reply reply;
 	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
 };
 

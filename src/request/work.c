@@ -79,7 +79,7 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 	return 0;
 }
 
-void work_leave(struct h2d_req *req)
+__attribute__((noinline)) void work_leave(struct h2d_req *req)
 {
 	struct work *w;
 
