@@ -10,9 +10,9 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
-#include "http/coding.h"
-#include "request/access.h"
 #include "request/auth_queue.h"
+#include "request/demand.h"
+#include "request/handler_choice.h"
 #include "request/redirect.h"
 #include "request/req_client.h"
 #include "request/trace.h"
@@ -233,67 +233,24 @@ static bool misdirected(const struct h2d_req *req)
 	       !conn->covers(conn, authority_host(req->authority));
 }
 
-/* The demands of all locations that have a say. */
-struct demand {
-	bool in;                 /* by address */
-	const struct auth *auth; /* NULL: nobody is asked */
-};
-
-/* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
-static void demand_add(struct demand *d, struct h2d_req *req, const struct location *location)
+/* By the rules of all who have a say about path. */
+static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
 {
-	if (__builtin_expect(req->env->traced, false))
-		trace_access(req, location);
-	d->in = d->in &&
-		(location->access == NULL || access_allows(location->access, req_client(req)));
-	if (d->auth == NULL)
-		d->auth = location->auth;
-	else if (location->auth != NULL && strcmp(location->auth->file, d->auth->file) != 0)
-		d->in = false;
-}
+	struct demand demand;
 
-/* A path that leaves its extension out: the rules of the files that it may be answered with. */
-static bool demand_extensions(
-	struct demand *d, struct h2d_req *req, const struct location *location, struct slice path)
-{
-	for (unsigned i = 0; i < location->nextensions; i++) {
-		struct slice file = arena_join(&req->arena, path, location->extensions[i]);
-
-		if (file.p == NULL)
-			return false;
-		demand_add(d, req, site_location(req->site, file));
-	}
-	return true;
-}
-
-/*
- * By the rules of the path's location; of the index files that a directory may be answered with, or
- * of the files whose extension the path leaves out; and of the file that one with the extension of
- * a coding stands beside.
- */
-static enum gate_result let_in(struct h2d_req *req, const struct location *location,
-	struct slice path, gate_done *done, void *ctx)
-{
-	const struct site *site = req->site;
-	bool dir = path.p[path.n - 1] == '/';
-	unsigned n = dir ? site->nlocations : 0;
-	struct demand demand = { .in = true };
-
-	demand_add(&demand, req, location);
-	for (const struct location *p = site->locations; p != site->locations + n; p++)
-		if (site_location_is_index(p, location, path))
-			demand_add(&demand, req, p);
-	if (!dir && !demand_extensions(&demand, req, location, path)) {
+	if (!demand_of(&demand, req, path)) {
 		reply_error(req, ERR_NO_MEMORY->status);
 		return GATE_ANSWERED;
 	}
-	while (coding_beside(&path) != CODING_NONE)
-		demand_add(&demand, req, site_location(site, path));
 	if (!demand.in) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
 			ADDR_HOST(req_client(req)), SLICE_ARG(req->target));
 		req_record_error(&req->record, ERR_ADDRESS);
 		reply_error(req, ERR_ADDRESS->status);
+		return GATE_ANSWERED;
+	}
+	if (demand_refuses_method(&demand, req)) {
+		handler_choice_refuse(req, demand.refused);
 		return GATE_ANSWERED;
 	}
 	return demand.auth != NULL ? ask(req, demand.auth, done, ctx) : GATE_GO;
@@ -328,12 +285,12 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 			redirect_location(&location->redirect, req->path, req->query, &req->arena));
 		return GATE_ANSWERED;
 	}
-	return req->site->guarded ? let_in(req, location, req->path, done, NULL) : GATE_GO;
+	return req->site->guarded ? let_in(req, req->path, done, NULL) : GATE_GO;
 }
 
 enum gate_result gate_pass_file(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
 {
 	if (!req->site->guarded || req->conn->admin)
 		return GATE_GO;
-	return let_in(req, site_location(req->site, path), path, done, ctx);
+	return let_in(req, path, done, ctx);
 }

@@ -12,6 +12,7 @@ static void allow(struct h2d_req *req, unsigned methods)
 {
 	char list[64];
 
+	methods &= ~req->location->refused_methods;
 	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
 	h2d_reply_field(req, "allow", list);
 }
@@ -46,6 +47,21 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 	if (req->conn->admin)
 		return H2D_ON_ADMIN;
 	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
+}
+
+/* The methods of a path, bit per enum h2d_method. */
+static unsigned methods_of(struct h2d_req *req)
+{
+	if (route_find(req->env->routes, listener_scope(req), req->method, req->path,
+		    &req->match) == ROUTE_NONE)
+		return FILE_METHODS;
+	return req->match.methods;
+}
+
+void handler_choice_refuse(struct h2d_req *req, unsigned refused)
+{
+	allow(req, methods_of(req) & ~refused);
+	reply_error(req, 405);
 }
 
 /* The document root's handler says itself which methods it takes. */

@@ -1,7 +1,8 @@
 /*
  * handler_choice: which handler answers a request: that of a route, the health check, or the
  * document root; and what is said where the method does not fit (405, OPTIONS). req.c calls it
- * once, when the gate has let the request in; it starts no handler.
+ * once, when the gate has let the request in, and the gate where a location takes less; it starts
+ * no handler.
  */
 #ifndef H2D_REQUEST_HANDLER_CHOICE_H
 #define H2D_REQUEST_HANDLER_CHOICE_H
@@ -13,6 +14,10 @@
  * body. NULL: the request was answered here.
  */
 const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *body);
+
+/* 405: of the methods that the path has, these are refused, and that of the request is one of them.
+ */
+void handler_choice_refuse(struct h2d_req *req, unsigned refused);
 
 /* Answers OPTIONS of "*", with all that can be asked of any path here (RFC 9110, 9.3.7). */
 void handler_choice_any(struct h2d_req *req);

@@ -45,8 +45,8 @@ struct file_rule;
 /* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
-	struct conf_pos cache_control, root, redirect, allow, deny, index, autoindex, extensions,
-		extensions_redirect, fallback, returned;
+	struct conf_pos cache_control, root, redirect, methods, allow, deny, index, autoindex,
+		extensions, extensions_redirect, fallback, returned;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -61,6 +61,7 @@ struct location {
 	unsigned nrules;
 	int refuses; /* the status of every request; 0: none */
 	struct redirect redirect;
+	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
@@ -97,7 +98,7 @@ struct site {
 	struct location all;              /* of the block itself */
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
-	bool guarded; /* a location, or the block, has access or auth */
+	bool guarded; /* a location, or the block, has access, auth or refused_methods */
 	const struct site_error_page *error_pages;
 	unsigned nerror_pages;
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */

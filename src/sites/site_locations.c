@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "http/method.h"
 #include "request/access.h"
 #include "request/auth_queue.h"
 
@@ -120,6 +121,20 @@ static void set_access(struct site_maker *m, struct location *location, const st
 	add_rules(m, v + allow->allow.n, &deny->deny, false, deny == own ? &own->deny_at : NULL);
 	*access = (struct access){ .rules = v, .n = n };
 	location->access = access;
+}
+
+/* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
+static void set_methods(
+	struct location *location, const struct conf_server *s, const struct conf_location *l)
+{
+	const struct conf_list *list = &IN_EFFECT(s, l, allow_methods)->allow_methods;
+	unsigned taken = 1u << H2D_OPTIONS;
+
+	for (unsigned i = 0; i < list->n; i++)
+		taken |= 1u << method_parse(slice_str(list->v[i]));
+	if (taken >> H2D_GET & 1)
+		taken |= 1u << H2D_HEAD;
+	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
 }
 
 static void set_auth(struct site_maker *m, struct location *location, const struct conf_server *s,
@@ -273,6 +288,7 @@ static void set_places(
 	at->root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at;
 	at->cache_control = IN_EFFECT(s, l, cache_control)->cache_control_at;
 	at->redirect = IN_EFFECT(s, l, redirect)->redirect_at;
+	at->methods = IN_EFFECT(s, l, allow_methods)->allow_methods_at;
 	at->allow = IN_EFFECT(s, l, allow)->allow_at;
 	at->deny = IN_EFFECT(s, l, deny)->deny_at;
 	at->index = IN_EFFECT(s, l, index)->index_at;
@@ -306,6 +322,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_refuses(location, s, l);
 	set_redirect(location, s, l);
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
+	set_methods(location, s, l);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);
 	location->writers = has_writers(location, s);
@@ -357,6 +374,11 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
 	return top;
 }
 
+static bool is_guarded(const struct location *l)
+{
+	return l->access != NULL || l->auth != NULL || l->refused_methods != 0;
+}
+
 void site_locations_make(
 	struct site_maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
@@ -373,9 +395,9 @@ void site_locations_make(
 	qsort(v, s->nlocations, sizeof(*v), location_order);
 	site->locations = v;
 	site->nlocations = s->nlocations;
-	site->guarded = site->all.access != NULL || site->all.auth != NULL;
+	site->guarded = is_guarded(&site->all);
 	for (unsigned i = 0; i < site->nlocations; i++)
-		site->guarded |= v[i].access != NULL || v[i].auth != NULL;
+		site->guarded |= is_guarded(&v[i]);
 	if (m->oom)
 		return;
 	set_files_apart(&site->all, site);

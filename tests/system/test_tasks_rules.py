@@ -1,4 +1,6 @@
 """Tasks of an operator who moves to h2d: rules by the names of files, by methods, sizes and paths."""
+import re
+
 import pytest
 
 import harness
@@ -20,6 +22,35 @@ server "_" {
 	Ask("/", cache_control="no-cache", x_picture=None), Ask("/c.png.txt", cache_control="no-cache"),
 	Ask("/camera/img_1.png", cache_control="no-store"), Ask("/camera/x.png", cache_control=KEPT),
 	files={name: name for name in ("a.png", "b.jpg", "DSC1.JPG", "c.png.txt", "camera/img_1.png", "camera/x.png")})
+
+# --- methods --------------------------------------------------------------------------------------
+
+task("a box where files are dropped", PLAIN + """
+server "_" {
+	root = "/srv/www"
+	upload-dir = "drop"
+	upload-public = true
+	location "/files/" { allow-methods = {"PUT"} }
+	location "/drop/"  { allow-methods = {"PUT"} }      # the folder by its own name
+}
+""", Ask("/files/a.txt", 201, put=b"a"), Ask("/files/a.txt", 405, allow="PUT, OPTIONS"), Ask("/drop/a.txt", 405, allow="OPTIONS"),
+	Ask("/files/a.txt", 405, method="DELETE"), Ask("/files/a.txt", 405, method="HEAD"), Ask("/files/none", 405),
+	Ask("/files/a.txt", 204, method="OPTIONS", allow="PUT, OPTIONS"), Ask("/files/a.txt", 204, put=b"b"), Ask("/"),
+	files={"drop/.keep": ""})
+
+task("a mirror that nobody writes to", PLAIN + """
+server "_" {
+	root = "/srv/www"
+	upload-dir = "pub"
+	upload-public = true
+	allow-methods = {"GET"}
+	health = "/healthz"
+	location "/incoming/" { allow-methods = {} }
+}
+""", Ask("/pub/x", body="x"), Ask("/files/x", body="x"), Ask("/files/x", method="HEAD"), Ask("/healthz"),
+	Ask("/files/y", 405, put=b"y", allow="GET, HEAD, OPTIONS"), Ask("/files", 405, method="POST"), Ask("/files/x", 405, method="DELETE"),
+	Ask("/files/x", 204, method="OPTIONS", allow="GET, HEAD, OPTIONS"), Ask("/incoming/x", 405, put=b"x", allow="GET, HEAD, OPTIONS"),
+	files={"pub/x": "x"})
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +80,28 @@ def test_lists_of_names(h2d):
 		server.write_conf(server="\n" + text)
 		err = server.run("-t", check=1).err
 		assert err.count(said) == 1, (text, err)
+
+
+def test_methods_of_a_file(h2d):
+	"""What the location of a file takes holds for every way to it, and what began may go on."""
+	server = h2d.new(files={"drop/f": "f", "page.html": "page", "d/index.html": "index"})
+	server.write_conf(server="""
+upload-dir = "drop"  upload-public = true  extensions = {".html"}
+location "/drop/" { allow-methods = {"PUT", "POST"} }
+location "/page.html" { allow-methods = {"POST"} }
+location "/d/index.html" { allow-methods = {"POST"} }""")
+	server.start()
+	with server.h1() as c:
+		for path in ("/files/f", "/drop/f", "/page", "/page.html", "/page.html.gz", "/d/"):
+			assert c.get(path).status == 405, path
+		assert c.get("/files/f").get("allow") == "POST, PUT, OPTIONS"
+		assert c.request("DELETE", "/files/f").status == 405
+		fields = [("upload-complete", "?0"), ("upload-draft-interop-version", "8")]
+		place = c.request("PUT", "/files/long", fields, b"half").get("location")
+		assert c.request("HEAD", place, fields[1:]).get("upload-offset") == "4"
+		fields = [("upload-complete", "?1"), ("upload-offset", "4"), ("content-type", "application/partial-upload"), *fields[1:]]
+		assert c.request("PATCH", place, fields, b" and half").status == 201
+	with open(server.root + "/drop/long") as f:
+		assert f.read() == "half and half"
+	out = server.run("--explain", "http://localhost/files/f", check=0).out
+	assert re.search(r'^allow-methods +"/drop/" takes no GET .*h2d.conf:\d+$', out, re.M) and "status              405" in out, out

@@ -1,0 +1,84 @@
+/*
+ * demand: asks one location after the other. Called by gate.c; what is refused is traced here, with
+ * the line that says so.
+ */
+#include "request/demand.h"
+
+#include "http/coding.h"
+#include "http/method.h"
+#include "request/access.h"
+#include "request/auth_queue.h"
+#include "request/req_client.h"
+#include "request/trace.h"
+
+static void add_methods(struct demand *d, struct h2d_req *req, const struct location *location)
+{
+	d->refused |= location->refused_methods;
+	if (demand_refuses_method(d, req))
+		TRACE_STEP(req, METHODS, TRACE_AT(location, methods), "\"%.*s\" takes no %s",
+			SLICE_ARG(location->prefix), method_name(req->method));
+}
+
+/* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
+static void add(struct demand *d, struct h2d_req *req, const struct location *location)
+{
+	if (__builtin_expect(req->env->traced, false))
+		trace_access(req, location);
+	d->in = d->in &&
+		(location->access == NULL || access_allows(location->access, req_client(req)));
+	if (location->refused_methods != 0)
+		add_methods(d, req, location);
+	if (d->auth == NULL)
+		d->auth = location->auth;
+	else if (location->auth != NULL && strcmp(location->auth->file, d->auth->file) != 0)
+		d->in = false;
+}
+
+/* A path that leaves its extension out: the rules of the files that it may be answered with. */
+static bool add_extensions(
+	struct demand *d, struct h2d_req *req, const struct location *location, struct slice path)
+{
+	for (unsigned i = 0; i < location->nextensions; i++) {
+		struct slice file = arena_join(&req->arena, path, location->extensions[i]);
+
+		if (file.p == NULL)
+			return false;
+		add(d, req, site_location(req->site, file));
+	}
+	return true;
+}
+
+bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
+{
+	const struct site *site = req->site;
+	const struct location *location = site_location(site, path);
+	bool dir = path.p[path.n - 1] == '/';
+	unsigned n = dir ? site->nlocations : 0;
+
+	*d = (struct demand){ .in = true };
+	add(d, req, location);
+	for (const struct location *p = site->locations; p != site->locations + n; p++)
+		if (site_location_is_index(p, location, path))
+			add(d, req, p);
+	if (!dir && !add_extensions(d, req, location, path))
+		return false;
+	while (coding_beside(&path) != CODING_NONE)
+		add(d, req, site_location(site, path));
+	return true;
+}
+
+/* The place of an upload that goes on, which nobody else knows, is no file. */
+static bool goes_on(const struct h2d_req *req)
+{
+	return memmem(req->path.p, req->path.n, H2D_UPLOAD_PATH, sizeof(H2D_UPLOAD_PATH) - 1) !=
+	       NULL;
+}
+
+bool demand_refuses_method(const struct demand *d, const struct h2d_req *req)
+{
+	unsigned uploads = 1u << H2D_PUT | 1u << H2D_POST;
+
+	if (!(d->refused >> req->method & 1) || site_is_health(req->site, req->path))
+		return false;
+	return (d->refused & uploads) == uploads || !goes_on(req);
+}
