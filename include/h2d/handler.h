@@ -91,6 +91,16 @@ struct h2d_handler {
 	void (*worker_exit)(void *context);
 };
 
+/*
+ * Begins the definition of the handler NAME in C++, where a constant is its file's own otherwise:
+ * H2D_HANDLER(hello) = { .name = "hello", .start = start };
+ */
+#ifdef __cplusplus
+#define H2D_HANDLER(name) \
+	extern "C" const struct h2d_handler h2d_handler_##name; \
+	const struct h2d_handler h2d_handler_##name
+#endif
+
 /* --- the request ------------------------------------------------------------------------------ */
 
 /* Never H2D_METHOD_UNKNOWN: such requests are answered before a handler sees them. */

@@ -10,15 +10,14 @@
 /* In front of a row's handler: a name of its own cannot clash with one of the server's. */
 #define SYMBOL "h2d_handler_"
 
+#define ROW(method, pattern, handler, body) \
+	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
 static const struct route_row rows[] = {
-#define ROUTE(method, pattern, handler, body) \
-	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
+#define ROUTE ROW
 #include "routes.def"
-#ifdef HANDLERS_ROUTES /* of the folder that configure --with-handlers names */
-#define ROUTE(method, pattern, handler, body) \
-	{ __FILE__, __LINE__, #method, pattern, #handler, #body },
+#ifdef HANDLERS_ROUTES /* of the folders that configure --with-handlers names */
+#define ROUTE ROW
 #include HANDLERS_ROUTES
-#undef ROUTE
 #endif
 };
 

@@ -167,6 +167,64 @@ def test_a_library_of_the_handlers(shell, tree, h2d):
 		assert c.get("/answer").body == b"7"
 
 
+TABLE = """
+#include "table.h"
+const char *table_word(void)
+{
+	return "of the table";
+}
+"""
+TABLE_HEADER = """
+#ifdef __cplusplus
+extern "C"
+#endif
+const char *table_word(void);
+"""
+IN_CXX = """
+#include "h2d/handler.h"
+#include "table.h"
+#include <string>
+static void start(h2d_req *req, void *)
+{
+	std::string text = std::string(WORD) + " " + table_word();
+
+	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text.data(), text.size());
+}
+H2D_HANDLER(cxx) = { .name = "cxx", .start = start };
+"""
+
+
+def folder_of(path, routes, **files):
+	"""A folder of handlers; files: by name, with _ for the dot."""
+	path.mkdir(parents=True)
+	(path / "routes.def").write_text(routes)
+	for name, text in files.items():
+		(path / name.replace("_", ".")).write_text(text)
+	return path
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("tutorial")
+def test_several_folders(shell, tree, h2d, tmp_path):
+	"""One of them in C++, with a subfolder; each has its own flags. And all that make does otherwise goes on."""
+	one = folder_of(tmp_path / "one", 'ROUTE(GET, "/one", cxx, BODY_NONE)\n#undef ROUTE\n', cxx_cc=IN_CXX,
+		handlers_mk="HANDLERS_SUBDIRS = db\nHANDLERS_CPPFLAGS = -I$(handlers_dir)/db -DWORD='\"word\"'\n")
+	(one / "db").mkdir()
+	(one / "db" / "table.c").write_text(TABLE)
+	(one / "db" / "table.h").write_text(TABLE_HEADER)
+	two = folder_of(tmp_path / "two", 'ROUTE(GET, "/answer", caller, BODY_NONE)\n', caller_c=CALLER,
+		answer_c="#ifdef WORD\n#error of another folder\n#endif\nint library_answer(void);\n"
+			"int library_answer(void) { return 7; }\n")
+	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=%s --with-handlers=%s" % (one, two))
+	shell.run("make -C build-hello src/h2d")
+	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
+		assert [c.get(path).body for path in ("/one", "/answer")] == [b"word of the table", b"7"]
+	shell.run("make -C build-hello check TESTS=tests/unit/check_route_random check_PROGRAMS=tests/unit/check_route_random")
+	shell.run("make -C build-hello install DESTDIR=%s" % (tmp_path / "installed"))
+	h2d_of = next((tmp_path / "installed").rglob("sbin/h2d"))
+	assert "/answer" in shell.run("%s --routes" % h2d_of)
+
+
 def test_what_is_installed(tmp_path):
 	"""The header compiles alone where it was installed, with the flags that pkg-config has."""
 	def run(*command, **options):

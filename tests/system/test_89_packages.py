@@ -29,11 +29,12 @@ class Machine(systemd.Machine):
 
 @pytest.fixture(scope="module")
 def debs():
-	"""As they are built for users, but for the optimisation: the other sections test that."""
+	"""As they are built by users with a handler of their own, but for the optimisation: the other sections test that."""
 	folder = tempfile.mkdtemp(prefix="h2d-debs-")
 	with open(folder + ".site", "w") as f:
 		f.write("enable_lto=no\n")
-	done = subprocess.run([os.path.join(TOP, "packaging", "build-deb"), folder], stdout=subprocess.PIPE,
+	done = subprocess.run([os.path.join(TOP, "packaging", "build-deb"), folder,
+		"--with-handlers=" + os.path.join(TOP, "examples", "skeleton")], stdout=subprocess.PIPE,
 		stderr=subprocess.STDOUT, text=True, env={**{k: v for k, v in os.environ.items()
 			if not k.startswith(("MAKE", "MFLAGS"))}, "DEB_BUILD_OPTIONS": "nocheck parallel=2",
 			"DEB_CFLAGS_APPEND": "-O1", "CONFIG_SITE": folder + ".site"})
@@ -71,6 +72,7 @@ def life(machine):
 	assert machine.ok("id", "-un", "h2d").strip() == "h2d"
 	assert machine.ok("stat", "-c", "%U", "/var/log/h2d").strip() == "root"
 	assert "h2d" in machine.ok("ps", "-o", "user=", "-C", "h2d")
+	assert "Hello, world!" in machine.get("http://127.0.0.1:80/hello/world")
 	machine.ok("h2d", "-t")
 	machine.ok("systemctl", "stop", "h2d")
 	machine.ok("h2d", "-t")
