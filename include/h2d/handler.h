@@ -159,15 +159,18 @@ void *h2d_req_alloc(struct h2d_req *req, size_t n);
 
 /*
  * Adds a response field; name in lower case, both end in NUL and are copied. Before the reply call.
- * 0, or -1 when the request's memory is spent, there are more than 45 fields, or the field is
- * malformed (RFC 9110, 5.5): the response is then as it was.
+ * date, server and content-type take the place of what the response would say else. 0, or -1 when
+ * the request's memory is spent, there are more than 45 fields, the field is malformed (RFC 9110,
+ * 5.5), or it is the server's to say how the message comes: connection, content-length, keep-alive,
+ * proxy-connection, te, trailer, transfer-encoding, upgrade. The response is then as it was.
  */
 int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
 
 /*
  * Answers with status (200–599), a content type (NULL for none) and len bytes of data (NULL only
  * with len 0); type and data are copied. HEAD, 204 and 304 send no content. Never fails: without
- * memory it becomes a 503.
+ * memory it becomes a 503, with a type that is no field value (a line end in it would split the
+ * response) a 500, and the log says so.
  */
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len);

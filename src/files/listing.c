@@ -171,9 +171,8 @@ static void reply(struct h2d_req *req, struct listing *l)
 		return;
 	}
 	if (status == 200)
-		rc |= reply_add(req, SLICE("content-type"),
-			l->reader.key.json ? SLICE("application/json")
-					   : SLICE("text/html; charset=utf-8"));
+		rc |= reply_type(req, l->reader.key.json ? SLICE("application/json")
+							 : SLICE("text/html; charset=utf-8"));
 	if (status == 200 && l->reader.key.coding != CODING_IDENTITY)
 		rc |= reply_add(req, SLICE("content-encoding"), coding_names[l->reader.key.coding]);
 	if (status == 200 && !l->reader.key.json)

@@ -51,7 +51,7 @@ unsigned reply_conditional_seen(const struct h2d_req *req)
 /* Fields that describe content; not with 304 (RFC 9110, 15.4.5). */
 static int add_content_fields(struct h2d_req *req, const struct reply_conditional *r)
 {
-	int rc = reply_add(req, SLICE("content-type"), r->type);
+	int rc = reply_type(req, r->type);
 
 	if (r->coding != CODING_IDENTITY)
 		rc |= reply_add(req, SLICE("content-encoding"), coding_names[r->coding]);
@@ -176,8 +176,15 @@ bool reply_conditional_proceeds(
 void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
 {
 	const struct cond_validators v = { .etag = r->etag, .last_modified = r->mtime };
+	struct reply_conditional as_said;
+	struct slice type = reply_take_type(req);
 	struct ranges ranges;
 
+	if (__builtin_expect(type.p != NULL, false)) {
+		as_said = *r;
+		as_said.type = type;
+		r = &as_said;
+	}
 	if (seen & CONDITIONS) {
 		switch (cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:

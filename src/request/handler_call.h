@@ -7,11 +7,19 @@
 #define H2D_REQUEST_HANDLER_CALL_H
 
 #include "base/crash.h"
+#include "base/log.h"
 #include "request/req.h"
 
 /* Bytes that a handler hands over. A length that wrapped is its fault, and would be taken for all
  * the memory behind p. */
 #define HANDLER_SLICE(p, n) (H2D_ASSERT((n) <= PTRDIFF_MAX), slice_of(p, n))
+
+/* Says in the log what a handler did that it should not, where the request has an answer all the
+ * same. */
+#define HANDLER_SLIP(req, text, ...) \
+	log_peer(LEVEL_ERROR, "handler %s: " text ": %.*s %.*s", \
+		(req)->handler->name __VA_OPT__(, ) __VA_ARGS__, SLICE_ARG((req)->method_text), \
+		(req)->target.n < 100 ? (int)(req)->target.n : 100, (req)->target.p)
 
 /* call must live until handler_call_exit(). */
 static inline void handler_call_enter(

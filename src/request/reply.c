@@ -21,18 +21,11 @@ int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 	return 0;
 }
 
-int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
+int reply_type(struct h2d_req *req, struct slice type)
 {
-	struct slice n = slice_str(name), v = slice_str(value);
-
-	H2D_ASSERT(!req->reply.ready);
-	if (!field_name_valid(n) || !field_value_valid(v))
-		return -1;
-	n = arena_dup(&req->arena, n);
-	v = arena_dup(&req->arena, v);
-	if (n.p == NULL || v.p == NULL)
-		return -1;
-	return reply_add(req, n, v);
+	if (__builtin_expect(req->reply.said != 0, false))
+		return reply_replace(req, REPLY_SAID_TYPE, type);
+	return reply_add(req, SLICE("content-type"), type);
 }
 
 static struct slice digits(uint64_t v, char buf[20])
@@ -158,15 +151,19 @@ static void add_transport_security(struct h2d_req *req)
 static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
+	struct field *end;
 
 	if (req->conn != NULL && req_client_https(req))
 		add_transport_security(req);
-	r->fields[r->nfields++] = (struct field){ SLICE("date"), req->env->date };
-	r->fields[r->nfields++] = (struct field){ SLICE("server"), req->env->server };
+	end = r->fields + r->nfields;
+	if (!(r->said >> REPLY_SAID_DATE & 1))
+		*end++ = (struct field){ SLICE("date"), req->env->date };
+	if (!(r->said >> REPLY_SAID_SERVER & 1))
+		*end++ = (struct field){ SLICE("server"), req->env->server };
 	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
 	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)
-		r->fields[r->nfields++] =
-			(struct field){ SLICE("content-length"), digits(r->body.left, r->length) };
+		*end++ = (struct field){ SLICE("content-length"), digits(r->body.left, r->length) };
+	r->nfields = (unsigned)(end - r->fields);
 }
 
 /* Adds what no response is without. False: there are too many fields. */
@@ -183,7 +180,7 @@ static bool complete(struct h2d_req *req, int status)
 static int start_over(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
-	req->reply.nfields = 0;
+	reply_no_fields(&req->reply);
 	complete(req, status);
 	return status;
 }
@@ -238,31 +235,46 @@ void reply_ask(struct reply *r, struct lender *lender)
 static void reply_bare(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
-	req->reply.nfields = 0;
+	reply_no_fields(&req->reply);
 	reply_send(req, status);
 }
 
-static void reply_owned(struct h2d_req *req, int status, const char *type, struct slice data)
+/* p NULL, or rc negative: there was no memory for the n bytes at p, or a field. */
+static void reply_owned(struct h2d_req *req, int status, const char *p, size_t n, int rc)
 {
-	if (data.p == NULL ||
-		(type != NULL && reply_add(req, SLICE("content-type"), slice_str(type)) < 0)) {
+	if (p == NULL || rc < 0) {
 		reply_bare(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	body_close(&req->reply.body);
-	body_memory(&req->reply.body, data.p, data.n, NULL);
+	body_memory(&req->reply.body, p, n, NULL);
 	reply_send(req, status);
+}
+
+__attribute__((cold)) void reply_bad_type(struct h2d_req *req)
+{
+	HANDLER_SLIP(req, "its content type is no field value, so the answer is 500");
+	reply_bare(req, 500);
 }
 
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
 {
-	char *own_type = type != NULL ? arena_strdup(&req->arena, type) : NULL;
-	struct slice own = arena_dup(&req->arena, HANDLER_SLICE(data, len));
+	struct slice bytes = HANDLER_SLICE(data, len), given = slice_str(type);
+	char *p;
+	int rc = 0;
 
-	if (type != NULL && own_type == NULL)
-		own.p = NULL;
-	reply_owned(req, status, own_type, own);
+	if (!field_value_valid(given)) {
+		reply_bad_type(req);
+		return;
+	}
+	/* Both in one. */
+	p = arena_alloc(&req->arena, bytes.n + given.n);
+	if (p != NULL && bytes.n > 0)
+		memcpy(p, bytes.p, bytes.n);
+	if (p != NULL && given.n > 0)
+		rc = reply_type(req, slice_of(memcpy(p + bytes.n, given.p, given.n), given.n));
+	reply_owned(req, status, p, bytes.n, rc);
 }
 
 /* Fields of something that is not sent after all; those of the error itself stay. */
@@ -323,8 +335,8 @@ void reply_own_page(struct h2d_req *req, int status)
 		why != NULL ? why : "", why != NULL ? "</p>\n" : "");
 	drop_representation(&req->reply);
 	reply_page_policy(req);
-	reply_owned(
-		req, status, "text/html; charset=utf-8", slice_of(text, text ? strlen(text) : 0));
+	reply_owned(req, status, text, slice_str(text).n,
+		reply_type(req, SLICE("text/html; charset=utf-8")));
 }
 
 void h2d_reply_error(struct h2d_req *req, int status)

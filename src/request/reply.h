@@ -14,6 +14,14 @@ enum {
 	REPLY_HEAD_MAX = 64000, /* bytes of names and values: nghttp2 sends no more in one head */
 };
 
+/* Fields of which a response has one: the handler's, if it has said it. */
+enum reply_said {
+#define REPLY_REFUSED(...)
+#define REPLY_REPLACED(said, name) REPLY_SAID_##said,
+#include "request/reply_field.def"
+	REPLY_SAIDS
+};
+
 struct reply {
 	int status;
 	struct field fields[REPLY_FIELDS_MAX]; /* date, server and content-length included */
@@ -21,12 +29,32 @@ struct reply {
 	struct body body; /* closed by req_fini(), so what it keeps alive outlives the head */
 	bool ready;       /* the head is complete and was given to the protocol */
 	bool content;     /* the body is sent: not for HEAD, 204 and 304 */
+	uint8_t said;     /* by the handler: bits 1 << enum reply_said */
 	char length[20];  /* digits of content-length */
 };
 
 /* Adds a field by reference: bytes that live until the request is gone. -1 when there are too many.
  */
 int reply_add(struct h2d_req *req, struct slice name, struct slice value);
+
+/* Adds one of which there is one, or gives that another value. -1 as above. */
+int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value);
+
+/* Says the type of the content, in place of one that the handler has said. -1 as above. */
+int reply_type(struct h2d_req *req, struct slice type);
+
+/* A handler's type would be no field value: the log says so, and the answer is another one. */
+void reply_bad_type(struct h2d_req *req);
+
+/* Takes back the type that the handler has said; p NULL: none. */
+struct slice reply_take_type(struct h2d_req *req);
+
+/* Takes all fields back. */
+static inline void reply_no_fields(struct reply *r)
+{
+	r->nfields = 0;
+	r->said = 0;
+}
 
 /*
  * Says in vary that the response depends on the request fields of value, a list; names that it

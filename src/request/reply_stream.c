@@ -69,17 +69,38 @@ static const struct body_ops stream_ops = {
 	.close = stream_close,
 };
 
-void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
+/* NULL: the request has its answer. */
+static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2d_fill *fill)
 {
-	struct body *b = &req->reply.body;
-	struct reply_stream *s = arena_alloc(&req->arena, sizeof(*s));
+	struct slice given = slice_str(type);
+	struct reply_stream *s;
+	int rc = 0;
 
-	if (s == NULL || (type != NULL && h2d_reply_field(req, "content-type", type) < 0)) {
+	if (!field_value_valid(given)) {
+		reply_bad_type(req);
+		return NULL;
+	}
+	s = arena_alloc(&req->arena, sizeof(*s));
+	if (given.n > 0) {
+		given = arena_dup(&req->arena, given);
+		rc = given.p != NULL ? reply_type(req, given) : -1;
+	}
+	if (s == NULL || rc < 0) {
 		reply_error(req, ERR_NO_MEMORY->status);
-		return;
+		return NULL;
 	}
 	s->fill = fill;
 	s->off = s->len = 0;
+	return s;
+}
+
+void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
+{
+	struct body *b = &req->reply.body;
+	struct reply_stream *s = stream_new(req, type, fill);
+
+	if (s == NULL)
+		return;
 	b->ops = &stream_ops;
 	b->req = req;
 	b->left = BODY_UNKNOWN;

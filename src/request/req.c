@@ -33,7 +33,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	memset(req, 0, offsetof(struct h2d_req, match));
 	req->match.route = NULL;
 	req->match.methods = 0;
-	req->reply.nfields = 0;
+	reply_no_fields(&req->reply);
 	req->reply.status = 0;
 	req->reply.ready = false;
 	req->reply.content = false;
@@ -234,7 +234,7 @@ void req_retract(struct h2d_req *req)
 		return;
 	req_go(req, REQ_WAIT);
 	body_close(&r->body);
-	r->nfields = 0;
+	reply_no_fields(r);
 	r->ready = r->content = false;
 	req->error_status = 0;
 }

@@ -50,6 +50,22 @@ START_TEST(test_value_bytes)
 }
 END_TEST
 
+/* Each place of values of each length: bytes are looked at in sixteens. */
+START_TEST(test_value_places)
+{
+	unsigned char c = (unsigned char)_i;
+	bool legal = (c >= 0x20 || c == '\t') && c != 0x7f;
+	char value[36];
+
+	for (size_t n = 3; n <= sizeof(value); n++)
+		for (size_t i = 1; i + 1 < n; i++) {
+			memset(value, 0x80 + (int)n, n);
+			value[i] = (char)c;
+			ck_assert_int_eq(field_value_valid(slice_of(value, n)), legal);
+		}
+}
+END_TEST
+
 START_TEST(test_value_empty)
 {
 	ck_assert(field_value_valid(SLICE("")));
@@ -111,6 +127,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, test_find);
 	tcase_add_loop_test(tc, test_name_bytes, 0, 256);
 	tcase_add_loop_test(tc, test_value_bytes, 0, 256);
+	tcase_add_loop_test(tc, test_value_places, 0, 256);
 	tcase_add_test(tc, test_value_empty);
 	tcase_add_loop_test(tc, test_list, 0, sizeof(lists) / sizeof(lists[0]));
 	tcase_add_test(tc, test_trim);

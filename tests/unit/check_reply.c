@@ -123,6 +123,37 @@ START_TEST(on_errors_without_a_site)
 }
 END_TEST
 
+/* What becomes of fields that a handler said, of whatever answer, and of an answer instead. */
+START_TEST(said_by_the_handler)
+{
+	locations[0].prefix = SLICE("/later");
+	req.target = SLICE("/later");
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_field(&req, "date", "then"), 0);
+	ck_assert_int_eq(h2d_reply_field(&req, "server", "mine"), 0);
+	ck_assert_int_eq(h2d_reply_field(&req, "content-type", "application/x"), 0);
+	ck_assert_int_eq(h2d_reply_field(&req, "transfer-encoding", "chunked"), -1);
+	if (_i == 0) {
+		h2d_reply_bytes(&req, 200, NULL, "x", 1);
+		ck_assert_field("content-type", "application/x");
+	} else if (_i == 1) {
+		h2d_reply_bytes(&req, 200, "application/y", "x", 1);
+		ck_assert_field("content-type", "application/y");
+	} else if (_i == 2) {
+		env.error_page = NULL;
+		h2d_reply_error(&req, 404);
+		ck_assert_field("content-type", "text/html; charset=utf-8");
+	} else {
+		h2d_reply_bytes(&req, 200, "text/plain\n", "x", 1);
+		ck_assert_int_eq(req.reply.status, 500);
+		ck_assert_field("content-type", "");
+	}
+	ck_assert_field("date", _i < 3 ? "then" : "Sun, 06 Nov 1994 08:49:37 GMT");
+	ck_assert_field("server", _i < 3 ? "mine" : "h2d");
+	ck_assert_uint_eq(reply_count("transfer-encoding"), 0);
+}
+END_TEST
+
 START_TEST(what_is_there_stays)
 {
 	locations[0].prefix = SLICE("/later");
@@ -362,6 +393,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, on_errors_of_the_core, 0, 2);
 	tcase_add_test(c, on_errors_without_a_place);
 	tcase_add_test(c, on_errors_without_a_site);
+	tcase_add_loop_test(c, said_by_the_handler, 0, 4);
 	tcase_add_test(c, what_is_there_stays);
 	tcase_add_loop_test(c, vary_is_joined, 0, sizeof(varies) / sizeof(varies[0]));
 	tcase_add_test(c, the_core_s_own_stay);

@@ -1,0 +1,75 @@
+/*
+ * reply_field: the fields that a handler says of its response, h2d_reply_field() and the type of a
+ * reply; which of them are not its to say is in reply_field.def. Called by handlers, and by those
+ * who say a type for them. Sends nothing.
+ */
+#include "request/handler_call.h"
+
+static const struct slice refused[] = {
+#define REPLY_REFUSED(name) SLICE_LIT(name),
+#define REPLY_REPLACED(...)
+#include "request/reply_field.def"
+};
+
+static const struct slice replaced[REPLY_SAIDS] = {
+#define REPLY_REFUSED(...)
+#define REPLY_REPLACED(said, name) [REPLY_SAID_##said] = SLICE_LIT(name),
+#include "request/reply_field.def"
+};
+
+static bool is_refused(struct slice name)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (slice_eq(name, refused[i]))
+			return true;
+	return false;
+}
+
+int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
+{
+	struct reply *r = &req->reply;
+
+	for (struct field *f = r->fields; f != r->fields + r->nfields; f++)
+		if (slice_eq(f->name, replaced[said])) {
+			f->value = value;
+			return 0;
+		}
+	if (reply_add(req, replaced[said], value) < 0)
+		return -1;
+	r->said |= 1u << said;
+	return 0;
+}
+
+int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
+{
+	struct slice n = slice_str(name), v = slice_str(value);
+
+	H2D_ASSERT(!req->reply.ready);
+	if (!field_name_valid(n) || !field_value_valid(v) || is_refused(n))
+		return -1;
+	v = arena_dup(&req->arena, v);
+	if (v.p == NULL)
+		return -1;
+	for (unsigned said = 0; said < REPLY_SAIDS; said++)
+		if (slice_eq(n, replaced[said]))
+			return reply_replace(req, said, v);
+	n = arena_dup(&req->arena, n);
+	return n.p != NULL ? reply_add(req, n, v) : -1;
+}
+
+struct slice reply_take_type(struct h2d_req *req)
+{
+	struct reply *r = &req->reply;
+	struct slice type = { 0 };
+	unsigned kept = 0;
+
+	if (__builtin_expect(r->said == 0, true))
+		return type;
+	for (unsigned i = 0; i < r->nfields; i++)
+		if (slice_eq(r->fields[i].name, replaced[REPLY_SAID_TYPE]))
+			type = r->fields[i].value;
+		else
+			r->fields[kept++] = r->fields[i];
+	r->nfields = kept;
+	return type;
+}
