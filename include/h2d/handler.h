@@ -113,6 +113,18 @@ const char *h2d_req_path(const struct h2d_req *req, size_t *len);
 /* The query behind "?", not decoded; len 0 if there is none. */
 const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 
+/*
+ * The first parameter of that name in the query, "?name=value&name=value", decoded as browsers
+ * encode forms ("+" is a space); it may have a NUL inside. A name without "=" has an empty value.
+ * name and what is returned end in NUL. NULL if there is none, or the request's memory is spent.
+ */
+const char *h2d_req_query_param(struct h2d_req *req, const char *name, size_t *len);
+
+/* How many parameters the query has; and the i-th of them, from the left, its name, decoded, in
+ * *name (ends in NUL; may be NULL). NULL if there is no i-th. */
+unsigned h2d_req_query_params(struct h2d_req *req);
+const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char **name, size_t *len);
+
 /* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; len 0 if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
@@ -123,6 +135,28 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 /* The first request field of that name (lower case, ends in NUL); NULL if absent. Of "cookie" there
  * is one, whatever it came in. */
 const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len);
+
+/* The i-th request field of that name, 0 being the first; NULL if there is no i-th. */
+const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, size_t *len);
+
+/* How many request fields there are; 0 if the request's memory is spent. */
+unsigned h2d_req_fields(struct h2d_req *req);
+
+/* The i-th of all, in the order in which they came: its value, and in *name its name, lower case,
+ * of *name_len bytes (either may be NULL). NULL if there is no i-th. */
+const char *h2d_req_fields_at(
+	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len);
+
+/* The value of the first cookie of that name (ends in NUL, compared byte for byte), as it came:
+ * quotation marks are part of it. NULL if there is none. */
+const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len);
+
+/* "https" or "http": how the client came, to h2d or to a trusted proxy. Ends in NUL; static. */
+const char *h2d_req_scheme(const struct h2d_req *req);
+
+/* "TLSv1.3", "TLSv1.2": of the connection, which may be a proxy's; NULL in cleartext. Ends in NUL;
+ * static. */
+const char *h2d_req_tls_version(const struct h2d_req *req);
 
 /* How many parameters the route's pattern has, a final "*" included. */
 unsigned h2d_req_params(const struct h2d_req *req);

@@ -3,6 +3,7 @@
  * only. Answers come from struct h2d_req as it stands; nothing is looked up or made anew but one
  * field of all cookies.
  */
+#include "http/cookie.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 
@@ -43,15 +44,65 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 	return text((struct slice){ 0 }, len);
 }
 
+/* Only where somebody asks for it: equal cookies of many requests are kept once. False: the
+ * request's memory is spent. */
+static bool has_one_cookie_field(struct h2d_req *req)
+{
+	return req->ncookies <= 1 || req_field_join_cookies(req) == 0;
+}
+
 const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len)
 {
-	const struct field *f;
+	return h2d_req_field_at(req, name, 0, len);
+}
 
-	/* Only where somebody asks for it: equal cookies of many requests are kept once. */
-	if (req->ncookies > 1 && strcmp(name, "cookie") == 0 && req_field_join_cookies(req) < 0)
+const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, size_t *len)
+{
+	struct slice wanted = slice_str(name);
+	const struct field *f, *end;
+
+	if (strcmp(name, "cookie") == 0 && !has_one_cookie_field(req))
 		return text((struct slice){ 0 }, len);
-	f = field_find(req->fields, req->nfields, slice_str(name));
-	return text(f != NULL ? f->value : (struct slice){ 0 }, len);
+	end = req->fields + req->nfields;
+	for (f = req->fields; f != end; f++)
+		if (slice_eq(f->name, wanted) && i-- == 0)
+			return text(f->value, len);
+	return text((struct slice){ 0 }, len);
+}
+
+unsigned h2d_req_fields(struct h2d_req *req)
+{
+	return has_one_cookie_field(req) ? req->nfields : 0;
+}
+
+const char *h2d_req_fields_at(
+	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len)
+{
+	if (i >= h2d_req_fields(req))
+		return text((struct slice){ 0 }, len);
+	if (name != NULL)
+		*name = text(req->fields[i].name, name_len);
+	return text(req->fields[i].value, len);
+}
+
+const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
+{
+	struct slice all, value = { 0 };
+
+	all.p = h2d_req_field(req, "cookie", &all.n);
+	if (all.p != NULL)
+		cookie_find(all, slice_str(name), &value);
+	return text(value, len);
+}
+
+const char *h2d_req_scheme(const struct h2d_req *req)
+{
+	return req_client_https(req) ? "https" : "http";
+}
+
+const char *h2d_req_tls_version(const struct h2d_req *req)
+{
+	return req->conn->tls_version;
 }
 
 unsigned h2d_req_params(const struct h2d_req *req)

@@ -88,6 +88,7 @@ struct h2d_timer;  /* request/handler_timer.c */
 struct work;       /* request/work.c */
 struct offload;    /* event/offload.h */
 struct gate;       /* request/gate.c */
+struct params;     /* request/params.h */
 struct trace_step; /* request/trace.h */
 
 /* A worker as its requests see it: they share it, the worker owns it. */
@@ -184,6 +185,7 @@ struct h2d_req {
 	const struct location *location; /* never NULL from then on */
 	enum h2d_method method;
 	struct slice path, query;
+	struct params *query_params; /* request/params.h; NULL: nobody has asked for one */
 	struct slice
 		user; /* with the right credentials; n 0: nobody was asked, or they were wrong */
 	struct gate *gate;     /* a password is being checked; NULL: none is */

@@ -400,6 +400,31 @@ def test_a_length_that_nobody_said(handlers, speak):
 		assert facts(post(c, "/t/facts/a/b/", b"body", length=False))["length"] == "-1"
 
 
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_asked(handlers, speak, how):
+	"""Fields by number, cookies in one field and by name, parameters decoded, the scheme: over both protocols alike."""
+	sent = [("x-twice", "1"), ("cookie", "a=1"), ("x-twice", "2"), ("cookie", 'b="2"; c=3')]
+	with link(handlers(listens=(how,)), speak, how) as c:
+		answer = c.get("/t/asked?cookie=b&a+b=%c3%a9&n=1&n=%26+2&", sent)
+	assert answer.status == 200
+	lines = [line for line in answer.body.decode().splitlines()
+		if not line.startswith(("field user-agent=", "field accept"))]
+	assert lines == ["field x-twice=1", 'field cookie=a=1; b="2"; c=3', "field x-twice=2", "twice =1", "twice =2",
+		"query cookie=b", "query a b=é", "query n=1", "query n=& 2", 'cookie b="2"',
+		"scheme =" + ("https" if how == "tls" else "http")] + ["tls =TLSv1.3"] * (how == "tls")
+
+
+def test_the_scheme_that_a_proxy_says(handlers, speak):
+	"""As for rules and fields: https, if a trusted proxy says that the client came by it."""
+	came = [("x-forwarded-for", "192.0.2.9"), ("x-forwarded-proto", "https")]
+	trusting = handlers(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = x-forwarded-for')
+	with link(trusting, speak) as c:
+		assert b"scheme =https\n" in c.get("/t/asked", came).body
+		assert b"tls =" not in c.get("/t/asked", came).body
+	with link(handlers(), speak) as c:
+		assert b"scheme =http\n" in c.get("/t/asked", came).body
+
+
 def test_the_peer_of_a_unix_socket(handlers, speak):
 	with link(handlers(listens=("unix",)), speak, "unix") as c:
 		assert facts(c.get("/t/facts/a/b/"))["peer"] == "unix"

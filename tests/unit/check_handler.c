@@ -161,6 +161,97 @@ START_TEST(who)
 }
 END_TEST
 
+START_TEST(fields_by_number)
+{
+	static const char *const names[] = { "x", "cookie", "x", "y" };
+	const char *name;
+	size_t n, len;
+
+	req_field_add(&req, SLICE("x"), SLICE("1"));
+	req_field_add(&req, SLICE("cookie"), SLICE("a=1"));
+	req_field_add(&req, SLICE("x"), SLICE("2"));
+	req_field_add(&req, SLICE("cookie"), SLICE("b=2"));
+	req_field_add(&req, SLICE("y"), SLICE(""));
+	req_start(&req);
+	ck_assert_text(h2d_req_field_at(&req, "x", 0, &len), len, "1");
+	ck_assert_text(h2d_req_field_at(&req, "x", 1, &len), len, "2");
+	ck_assert_ptr_null(h2d_req_field_at(&req, "x", 2, &len));
+	ck_assert_uint_eq(len, 0);
+	if (_i == 0)
+		ck_assert_uint_eq(h2d_req_fields(&req), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_ptr_nonnull(h2d_req_fields_at(&req, i, &name, &n, &len));
+		ck_assert(slice_eq(slice_of(name, n), slice_str(names[i])));
+	}
+	ck_assert_text(h2d_req_fields_at(&req, 1, NULL, NULL, &len), len, "a=1; b=2");
+	ck_assert_ptr_null(h2d_req_fields_at(&req, 4, &name, &n, &len));
+	ck_assert_ptr_null(h2d_req_field_at(&req, "cookie", 1, NULL));
+	ck_assert_text(h2d_req_cookie(&req, "b", &len), len, "2");
+	ck_assert_ptr_null(h2d_req_cookie(&req, "c", &len));
+}
+END_TEST
+
+START_TEST(query_parameters)
+{
+	const char *name;
+	size_t len;
+
+	req.target = SLICE("/p/1/x/2/c?a=1&b+c=%C3%A9&a=2&d");
+	req_start(&req);
+	ck_assert_text(h2d_req_query_param(&req, "a", &len), len, "1");
+	ck_assert_str_eq(h2d_req_query_param(&req, "b c", NULL), "\303\251");
+	ck_assert_text(h2d_req_query_param(&req, "d", &len), len, "");
+	ck_assert_ptr_null(h2d_req_query_param(&req, "e", &len));
+	ck_assert_uint_eq(len, 0);
+	ck_assert_uint_eq(h2d_req_query_params(&req), 4);
+	ck_assert_text(h2d_req_query_param_at(&req, 2, &name, &len), len, "2");
+	ck_assert_str_eq(name, "a");
+	ck_assert_ptr_null(h2d_req_query_param_at(&req, 4, NULL, NULL));
+	ck_assert_text(h2d_req_query(&req, &len), len, "a=1&b+c=%C3%A9&a=2&d");
+}
+END_TEST
+
+/* A handler that asks again and again takes no more memory for it. */
+START_TEST(what_is_asked_twice_is_made_once)
+{
+	const char *p;
+
+	req.target = SLICE("/p/1/x/2/c?a=1");
+	req_start(&req);
+	p = h2d_req_query_param(&req, "a", NULL);
+	for (int i = 0; i < 3; i++)
+		ck_assert_ptr_eq(h2d_req_query_param(&req, "a", NULL), p);
+}
+END_TEST
+
+START_TEST(without_memory)
+{
+	req.target = SLICE("/p/1/x/2/c?a=1");
+	req_field_add(&req, SLICE("cookie"), SLICE("a=1"));
+	req_field_add(&req, SLICE("cookie"), SLICE("b=1"));
+	req_start(&req);
+	while (h2d_req_alloc(&req, 8) != NULL)
+		;
+	ck_assert_ptr_null(h2d_req_query_param(&req, "a", NULL));
+	ck_assert_uint_eq(h2d_req_query_params(&req), 0);
+	ck_assert_uint_eq(h2d_req_fields(&req), 0);
+	ck_assert_ptr_null(h2d_req_fields_at(&req, 0, NULL, NULL, NULL));
+	ck_assert_ptr_null(h2d_req_cookie(&req, "a", NULL));
+}
+END_TEST
+
+START_TEST(how_it_came)
+{
+	req_start(&req);
+	ck_assert_str_eq(h2d_req_scheme(&req), "http");
+	ck_assert_ptr_null(h2d_req_tls_version(&req));
+	conn.tls = HTTP_TLS_OURS;
+	conn.tls_version = "TLSv1.3";
+	ck_assert_str_eq(h2d_req_scheme(&req), "https");
+	ck_assert_str_eq(h2d_req_tls_version(&req), "TLSv1.3");
+}
+END_TEST
+
 /* --- the body --------------------------------------------------------------------------------- */
 
 START_TEST(paused_and_resumed)
@@ -520,6 +611,11 @@ static TCase *tests(void)
 	tcase_add_test(tc, length);
 	tcase_add_test(tc, memory);
 	tcase_add_test(tc, who);
+	tcase_add_loop_test(tc, fields_by_number, 0, 2);
+	tcase_add_test(tc, query_parameters);
+	tcase_add_test(tc, what_is_asked_twice_is_made_once);
+	tcase_add_test(tc, without_memory);
+	tcase_add_test(tc, how_it_came);
 	tcase_add_test(tc, paused_and_resumed);
 	tcase_add_test(tc, paused_piece_by_piece);
 	tcase_add_test(tc, paused_while_it_was_to_go_on);
