@@ -356,6 +356,28 @@ typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
  */
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
 
+/* --- other threads ---------------------------------------------------------------------------- */
+
+struct h2d_waker;
+
+/* On the loop, once for all wakes since the last call. Any call may follow, a reply too. */
+typedef void h2d_wake_fn(struct h2d_req *req, void *state);
+
+/*
+ * A waker of this request, for threads of the handler's own (a client library's, say): they must
+ * not touch the request, which may end at any time, but may wake it. It lives until
+ * h2d_waker_free(), which the handler owes it, also behind gone(). NULL when memory or descriptors
+ * are out.
+ */
+struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn);
+
+/* From any thread: has the loop call fn(req, state) soon. Nothing, if the request is gone. */
+void h2d_wake(struct h2d_waker *waker);
+
+/* From any thread: the handler has done with it. A wake that is under way comes. waker may be NULL.
+ */
+void h2d_waker_free(struct h2d_waker *waker);
+
 /* --- storing files ---------------------------------------------------------------------------- */
 
 /* A file in the site's upload-dir. */

@@ -52,4 +52,6 @@ void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
 		handler_timer_leave(req);
 	if (req->works != NULL)
 		work_leave(req);
+	if (req->wakers != NULL)
+		handler_wake_leave(req);
 }

@@ -38,4 +38,7 @@ static inline void handler_worker_enter(struct crash_call *call, const struct h2
 /* Ends the worker's timers (handler_timer.c). */
 void handler_timer_free(struct h2d_worker *w);
 
+/* Behind the last request: no wake is heard any more (handler_wake.c). */
+void handler_wakes_close(struct http_env *env);
+
 #endif

@@ -120,6 +120,7 @@ struct http_env {
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
 	struct h2d_worker *workers;      /* by handler; NULL until handlers_start() */
 	unsigned nworkers;
+	struct wakes *wakes;           /* of request/handler_wake.c; NULL: no handler has a waker */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
@@ -197,6 +198,7 @@ struct h2d_req {
 	void *handler_state;
 	struct h2d_timer *timers; /* the handler's; all of them */
 	struct work *works;       /* of threads, for the handler */
+	struct h2d_waker *wakers; /* the handler's; all of them */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 

@@ -375,6 +375,19 @@ def test_a_handler_that_cannot_be_at_home(handlers):
 	assert server.log.find(r"worker \d: start: handler t_worker: worker_init\(\) failed")
 
 
+def test_woken_by_another_thread(handlers, speak):
+	"""While the client is there, and when it has left."""
+	server = handlers()
+	with link(server, speak) as c:
+		assert c.get("/t/wake/20").body == b"woken"
+	server.take_baseline()  # with the eventfd that the first waker made
+	for _ in range(30):
+		with link(server, speak) as c:
+			c.send("GET", "/t/wake/50") if speak == "h2" else c.send(path="/t/wake/50")
+	with link(server, speak) as c:
+		assert c.get("/t/wake/100").body == b"woken"
+
+
 # --- the request and its route ------------------------------------------------------------------------
 
 

@@ -1,0 +1,152 @@
+/* check_handler_wake: other threads wake a request, while it is there and when it is gone. */
+#include "request/handler_call.h"
+#include "request/handler_worker.h"
+
+#include "req_unit.h"
+
+#include <pthread.h>
+
+static struct loop loop;
+static struct h2d_waker *waker;
+static int wakes, again; /* so many calls wake once more from inside */
+
+static void nothing(struct h2d_req *r, void *state)
+{
+	(void)r, (void)state;
+}
+
+static const struct h2d_handler thing = { .name = "thing", .state_size = 4, .start = nothing };
+
+static void on_wake(struct h2d_req *r, void *state)
+{
+	char words[256] = "end";
+
+	ck_assert_ptr_eq(r, &req);
+	ck_assert_ptr_eq(state, req.handler_state);
+	crash_tell(words, 3, sizeof(words));
+	ck_assert(strstr(words, "in handler thing") != NULL);
+	wakes++;
+	if (again-- > 0)
+		h2d_wake(waker);
+}
+
+static void setup(void)
+{
+	req_setup();
+	ck_assert_int_eq(loop_init(&loop), 0);
+	env.loop = &loop;
+	wakes = again = 0;
+	req.handler = &thing;
+	waker = h2d_waker_new(&req, on_wake);
+	ck_assert_ptr_nonnull(waker);
+}
+
+static void teardown(void)
+{
+	req_teardown();
+	handlers_stop(&env);
+	loop_fini(&loop);
+}
+
+static void turn(void)
+{
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+}
+
+static void in_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	ck_assert_int_eq(pthread_create(&t, NULL, fn, arg), 0);
+	pthread_join(t, NULL);
+}
+
+static void *wakes_it(void *arg)
+{
+	h2d_wake(arg);
+	h2d_wake(arg);
+	return NULL;
+}
+
+static void *frees_it(void *arg)
+{
+	h2d_waker_free(arg);
+	return NULL;
+}
+
+START_TEST(woken_once)
+{
+	turn();
+	ck_assert_int_eq(wakes, 0);
+	in_thread(wakes_it, waker);
+	ck_assert_int_eq(wakes, 0);
+	turn();
+	ck_assert_int_eq(wakes, 1);
+	turn();
+	ck_assert_int_eq(wakes, 1);
+	in_thread(wakes_it, waker);
+	/* A wake that is under way comes. */
+	in_thread(frees_it, waker);
+	turn();
+	ck_assert_int_eq(wakes, 2);
+}
+END_TEST
+
+START_TEST(woken_from_inside)
+{
+	again = 1;
+	h2d_wake(waker);
+	turn();
+	turn();
+	ck_assert_int_eq(wakes, 2);
+	turn();
+	ck_assert_int_eq(wakes, 2);
+	h2d_waker_free(waker);
+}
+END_TEST
+
+START_TEST(several)
+{
+	struct h2d_waker *other = h2d_waker_new(&req, on_wake);
+
+	h2d_wake(other);
+	h2d_wake(waker);
+	turn();
+	ck_assert_int_eq(wakes, 2);
+	h2d_waker_free(other);
+	h2d_waker_free(waker);
+}
+END_TEST
+
+START_TEST(the_request_is_gone)
+{
+	if (_i % 2 == 1)
+		h2d_wake(waker);
+	handler_call_gone(&req, &thing);
+	ck_assert_ptr_null(req.wakers);
+	turn();
+	in_thread(wakes_it, waker);
+	turn();
+	ck_assert_int_eq(wakes, 0);
+	/* Even the worker may be. */
+	if (_i >= 2)
+		handlers_stop(&env);
+	in_thread(wakes_it, waker);
+	in_thread(frees_it, waker);
+	h2d_waker_free(NULL);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("handler_wake");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, woken_once);
+	tcase_add_test(tc, woken_from_inside);
+	tcase_add_test(tc, several);
+	tcase_add_loop_test(tc, the_request_is_gone, 0, 4);
+	return tc;
+}
+
+UNIT_MAIN("handler_wake")
