@@ -353,10 +353,8 @@ def test_signal_while_an_address_is_waited_for(taken, number):
 	server, _ = taken
 	server.spawn()
 	server.log.wait("trying for 3 s")
-	start = time.monotonic()
 	server.signal(number)
-	assert server.wait_exit() == 0
-	assert time.monotonic() - start < 2.5
+	assert server.wait_exit() == 0, "it would be 3 when nobody else gives the address up"
 
 
 def test_stale_unix_socket_is_replaced(h2d):

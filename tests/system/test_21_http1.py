@@ -122,7 +122,7 @@ def test_pipelining_of_large_files(h2d, how):
 		before = rss()
 		wanted = [("/large", LARGE), ("/small", b"x" * 1000)] * 20
 		c.send_bytes(b"".join(c.head(path=path) for path, _ in wanted))
-		c.sock.settimeout(0.2)
+		c.sock.settimeout(procs.DEADLINE)
 		junk = c.head(path="/small")
 		sent = 0
 		try:
