@@ -416,6 +416,14 @@ void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
 
 /*
+ * Answers a form of a person, from the done() of h2d_store_form(): where the client would rather
+ * have text/html than application/json, it is sent (303) to the listing of the folder, or, where
+ * that has none, shown with that status what was stored. False: it would rather have something
+ * else, and has no answer yet.
+ */
+bool h2d_store_show(struct h2d_req *req, int status, const struct h2d_stored *files, size_t n);
+
+/*
  * Resumable uploads (draft-ietf-httpbis-resumable-upload-12). h2d_store_resumable() is h2d_store()
  * but that the client may ask, by its field upload-complete, for an upload that survives its
  * connection, and the server. Such an upload is a resource of its own: its path is that of the

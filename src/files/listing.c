@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "files/listing_form.h"
 #include "http/accept.h"
 #include "http/cond.h"
 #include "image/etag.h"
@@ -25,7 +26,7 @@ struct listing {
 	size_t promised;  /* bytes that ready() answered last, not emitted yet */
 	char *kept;       /* the promised bytes, while the text is not there */
 	struct etag etag; /* of what was replied with */
-	char path[];      /* NUL-terminated, and the root behind it */
+	char path[];      /* NUL-terminated, as are the root and the form's action behind it */
 };
 
 static struct listing *listing_of(struct listing_reader *r)
@@ -158,6 +159,24 @@ static int status_of(const struct h2d_req *req, const struct listing *l)
 	}
 }
 
+/*
+ * A sandbox of uploads is for what strangers wrote, and would let no form be sent: of this page
+ * they wrote names, and each is escaped.
+ */
+static int add_policy(struct h2d_req *req, const struct listing *l)
+{
+	static const struct slice name = SLICE_LIT("content-security-policy");
+
+	if (l->reader.key.action[0] == '\0')
+		return reply_page_policy(req);
+	for (unsigned i = 0; i < req->reply.nfields; i++)
+		if (slice_eq(req->reply.fields[i].name, name)) {
+			req->reply.fields[i].value = listing_form_policy;
+			return 0;
+		}
+	return reply_add(req, name, listing_form_policy);
+}
+
 static void reply(struct h2d_req *req, struct listing *l)
 {
 	int status = status_of(req, l), rc = 0;
@@ -175,8 +194,9 @@ static void reply(struct h2d_req *req, struct listing *l)
 							 : SLICE("text/html; charset=utf-8"));
 	if (status == 200 && l->reader.key.coding != CODING_IDENTITY)
 		rc |= reply_add(req, SLICE("content-encoding"), coding_names[l->reader.key.coding]);
-	if (status == 200 && !l->reader.key.json)
-		rc |= reply_page_policy(req);
+	/* With 304, too: a cache would take another one for the page it has. */
+	if (!l->reader.key.json)
+		rc |= add_policy(req, l);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
 	if (req->location->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
@@ -234,11 +254,19 @@ static enum coding choose(const struct h2d_req *req, const struct listings *all)
 	return coding == CODING_NONE ? CODING_IDENTITY : coding;
 }
 
+static bool wants_json(const struct h2d_req *req)
+{
+	return accept_weight(req->fields, req->nfields, SLICE("application/json")) >
+	       accept_weight(req->fields, req->nfields, SLICE("text/html"));
+}
+
 static struct listing *create(struct h2d_req *req, struct listings *all, const char *root,
 	struct slice path, bool follows)
 {
+	bool json = wants_json(req);
 	size_t nroot = strlen(root) + 1;
-	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot);
+	struct slice action = json ? slice_of("", 0) : listing_form_action(req, path);
+	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1);
 
 	if (l == NULL)
 		return NULL;
@@ -253,11 +281,11 @@ static struct listing *create(struct h2d_req *req, struct listings *all, const c
 	l->reader.key = (struct listing_key){
 		.root = memcpy(l->path + path.n + 1, root, nroot),
 		.path = l->path,
+		.action = memcpy(l->path + path.n + 1 + nroot, action.p, action.n),
 		.spelled = site_spelling_matters(req->site, path),
 		.follows = follows,
 		.order = listing_page_order(req->query),
-		.json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
-			accept_weight(req->fields, req->nfields, SLICE("text/html")),
+		.json = json,
 		.readme = may_show_readme(req, path),
 		.coding = choose(req, all),
 	};

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/human.h"
+#include "files/listing_form.h"
 #include "files/listing_page.h"
 #include "http/page.h"
 
@@ -150,6 +151,8 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	strbuf_html(t, page->path);
 	strbuf_printf(t, "</title>\n%s</head>\n<body>\n<main>\n", page_list_style);
 	heading(page->path, t);
+	if (page->action.n > 0)
+		listing_form_write(page->action, t);
 	strbuf_add(t, SLICE("<table>\n<thead>\n<tr>"));
 	for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
 		column(page, sort, t);

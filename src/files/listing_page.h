@@ -22,7 +22,8 @@ struct listing_entry {
 };
 
 struct listing_page {
-	struct slice path; /* decoded, begins and ends with "/" */
+	struct slice path;   /* decoded, begins and ends with "/" */
+	struct slice action; /* of the form for uploads (listing_form.h); n 0: there is none */
 	struct listing_order order;
 	struct listing_entry *entries;
 	unsigned n;

@@ -258,9 +258,10 @@ static void done(struct job *j)
 static bool same(const struct listing_key *a, const struct listing_key *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
-	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
-	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
-	       a->follows == b->follows && a->coding == b->coding;
+	       strcmp(a->action, b->action) == 0 && a->order.sort == b->order.sort &&
+	       a->order.descending == b->order.descending && a->json == b->json &&
+	       a->readme == b->readme && a->spelled == b->spelled && a->follows == b->follows &&
+	       a->coding == b->coding;
 }
 
 /* A text that no thread has begun: what it will say is of later than now. */
@@ -280,7 +281,8 @@ static struct listing_text *find(struct listings *all, const struct listing_key 
 static struct listing_text *create(struct listings *all, const struct listing_key *key)
 {
 	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
-	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot);
+	size_t naction = strlen(key->action) + 1;
+	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction);
 
 	if (t == NULL)
 		return NULL;
@@ -291,7 +293,9 @@ static struct listing_text *create(struct listings *all, const struct listing_ke
 	t->key = *key;
 	t->key.path = memcpy(t->path, key->path, npath);
 	t->key.root = memcpy(t->path + npath, key->root, nroot);
+	t->key.action = memcpy(t->path + npath + nroot, key->action, naction);
 	t->page.path = slice_of(t->path, npath - 1);
+	t->page.action = slice_of(t->key.action, naction - 1);
 	t->page.order = key->order;
 	list_append(&all->wanted, &t->node);
 	return t;

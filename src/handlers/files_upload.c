@@ -152,6 +152,8 @@ static void form_stored(
 		h2d_reply_error(req, status);
 		return;
 	}
+	if (h2d_store_show(req, status, files, n))
+		return;
 	text = json(req, files, n, &len);
 	if (text == NULL) {
 		h2d_reply_error(req, 503);

@@ -70,8 +70,8 @@ static bool has_writers(const struct site *site)
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(site->uploads));
-	return site_location(site, SLICE("/files"))->writers ||
-	       site_location(site, SLICE("/files/upload"))->writers ||
+	return site_location(site, SLICE(SITE_UPLOADS_AT))->writers ||
+	       site_location(site, SLICE(SITE_UPLOADS_AT "/upload"))->writers ||
 	       site_location(site, slice_str(path))->writers;
 }
 

@@ -22,6 +22,9 @@ struct mime_types; /* http/mime.h */
  * included. */
 enum { SITE_HEADERS_MAX = 24 };
 
+/* Where the routes of uploads begin (routes.def). */
+#define SITE_UPLOADS_AT "/files"
+
 /*
  * Fields of a response that come from here, so that no two contradict each other:
  * - headers are added to every response, whatever its status and whatever made it. What the

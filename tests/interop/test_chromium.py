@@ -14,6 +14,7 @@ import server as server_module
 from procs import wait_for
 from tree import UPLOADS, put_uploads
 from uploads import PUBLIC, content
+from users import hashed, put_users
 
 DEADLINE = 40 * server_module.SLOW
 
@@ -145,13 +146,13 @@ def uploads(h2d):
 
 
 def test_upload_by_form(uploads, how, browser, tmp_path):
-	"""A person chooses files and sends the form; the answer is what the browser shows then."""
+	"""A person chooses files and sends a form of the site's own; the answer is the page that the browser shows then."""
 	browser.open(uploads.url(how, "/upload.html"))
 	browser.choose_files("input[type=file]", put_uploads(tmp_path))
 	with browser.loading():
 		browser.evaluate("document.querySelector('form').requestSubmit()")
-	told = json.loads(browser.evaluate("document.body.innerText"))["files"]
-	assert [(f["name"], f["size"]) for f in told] == [(name, len(data)) for name, data in UPLOADS.items()]
+	assert shown(browser) == list(UPLOADS)
+	assert browser.evaluate("document.querySelector('h1').textContent") == "%d files stored" % len(UPLOADS)
 	for name, data in UPLOADS.items():
 		assert content(uploads, name) == data
 	assert browser.console_errors() == []
@@ -207,3 +208,144 @@ def test_uploaded_media(uploads, how, browser):
 	assert browser.console_errors() == []
 	browser.open(uploads.url(how, "/files/page.html"))
 	assert browser.evaluate("document.title") == ""
+
+
+def press(browser, key, code=None, number=0, text=""):
+	for kind in ("keyDown", "keyUp"):
+		browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, windowsVirtualKeyCode=number,
+			**({"text": text} if text and kind == "keyDown" else {}))
+
+
+def focus(browser):
+	return browser.evaluate("document.activeElement.type || document.activeElement.localName")
+
+
+def tab_to(browser, wanted):
+	"""As a person without a mouse gets there."""
+	for _ in range(20):
+		if focus(browser) == wanted:
+			return
+		press(browser, "Tab", number=9)
+	raise AssertionError("no Tab leads to " + wanted)
+
+
+FORM = PUBLIC + "autoindex = true  index = {}  "
+
+
+def shown(browser):
+	return browser.evaluate("[...document.querySelectorAll('tbody a bdi')].map(e => e.textContent)")
+
+
+def said(browser):
+	return browser.evaluate("document.querySelector('form p').textContent")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_people_upload(h2d, how, browser, tmp_path, scripts):
+	"""By the form of a listing and the keyboard alone, with scripts and without: the page shows what is there then."""
+	server = h2d(server=FORM, files={"up/there": b"there"})
+	browser.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+	browser.open(server.url(how, "/up/"))
+	browser.choose_files("input[type=file]", put_uploads(tmp_path))
+	tab_to(browser, "file")
+	tab_to(browser, "submit")
+	if scripts:
+		press(browser, "Enter", number=13, text="\r")
+		wait_for(lambda: said(browser) == "%d files stored" % len(UPLOADS), said="the end")
+	else:
+		with browser.loading():
+			press(browser, "Enter", number=13, text="\r")
+	assert sorted(shown(browser)) == sorted([*UPLOADS, "there"])
+	for name, data in UPLOADS.items():
+		assert content(server, name) == data
+	assert browser.console_errors() == []
+
+
+def test_people_drop(h2d, browser, tmp_path):
+	"""Files are dropped where the mouse is; one that is refused says why, and the others are stored."""
+	server = h2d(server=FORM + "upload-overwrite = false", files={"up/there": b"there"})
+	for name in ("there", "one", "two"):
+		(tmp_path / name).write_bytes(b"new " + name.encode())
+	browser.open(server.url("tls", "/up/"))
+	data = {"items": [], "files": [str(tmp_path / name) for name in ("one", "there", "two")], "dragOperationsMask": 1}
+	for kind in ("dragEnter", "dragOver"):
+		browser.call("Input.dispatchDragEvent", type=kind, x=400, y=300, data=data)
+	wait_for(lambda: browser.evaluate("document.forms[0].className") == "over", said="it shows that files can be dropped")
+	browser.call("Input.dispatchDragEvent", type="drop", x=400, y=300, data=data)
+	wait_for(lambda: said(browser) == "2 files stored, 1 not", said="the end")
+	assert browser.evaluate("document.querySelector('form li').innerText").split("\n") == [
+		"there", "something of that name is there, and may not be replaced"]
+	assert shown(browser) == ["one", "there", "two"]
+	assert [content(server, name) for name in ("one", "there", "two")] == [b"new one", b"there", b"new two"]
+	errors = browser.console_errors()
+	assert len(errors) == 1 and "409" in errors[0], errors
+
+
+def test_people_progress(h2d, browser, tmp_path):
+	"""A long file: its bar goes on, and the page asks before it is left."""
+	server = h2d(server=FORM, files={"up/.keep": b""})
+	with open(tmp_path / "long", "wb") as f:
+		f.truncate(64 << 20)
+	browser.call("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=16 << 20)
+	browser.open(server.url("tls", "/up/"))
+	browser.evaluate("window.seen = []; new MutationObserver(() => seen.push(document.querySelector('progress')?.value))"
+		".observe(document.forms[0], {childList: true, subtree: true, characterData: true}); 0")
+	browser.choose_files("input[type=file]", [tmp_path / "long"])
+	browser.evaluate("document.forms[0].requestSubmit()")
+	wait_for(lambda: said(browser) == "1 file stored", said="the end")
+	values = [v for v in browser.evaluate("seen") if v]
+	assert values == sorted(values) and len(set(values)) > 3, values
+	assert browser.console_errors() == []
+
+
+def people_recipe():
+	"""What the manual says for a folder that everybody reads and some write to, without its root."""
+	blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (TOP / "man/h2d.conf.5.in").read_text(), re.M | re.S)
+	found, = (block for block in blocks if "upload\\-dir" in block and "auth\\-basic\\-file" in block)
+	return re.sub("^server .*|^}$|^\troot = .*", "", found.replace("\\-", "-"), flags=re.M)
+
+
+def test_people_password(h2d, browser, tmp_path):
+	"""The manual's recipe: who only reads is asked for nothing, who uploads for a password, once."""
+	recipe = people_recipe()
+	server = h2d.new(files={"up/f": b"f"})
+	users = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server=recipe.replace("/etc/h2d/users", users))
+	server.start()
+	for name in ("one", "two"):
+		(tmp_path / name).write_bytes(name.encode())
+	browser.open(server.url("tls", "/up/"))
+	assert shown(browser) == ["f"] and not browser.of("Fetch.authRequired")
+	browser.call("Fetch.enable", handleAuthRequests=True, patterns=[{"urlPattern": "*/files*"}])
+	browser.choose_files("input[type=file]", [tmp_path / "one", tmp_path / "two"])
+	browser.evaluate("document.forms[0].requestSubmit()")
+	done = set()
+
+	def over():
+		for name, event in list(browser.events):
+			if name in ("Fetch.requestPaused", "Fetch.authRequired") and (name, event["requestId"]) not in done:
+				done.add((name, event["requestId"]))
+				if name == "Fetch.requestPaused":
+					browser.call("Fetch.continueRequest", requestId=event["requestId"])
+				else:
+					browser.call("Fetch.continueWithAuth", requestId=event["requestId"], authChallengeResponse={
+						"response": "ProvideCredentials", "username": "anna", "password": "sesame"})
+		return said(browser) == "2 files stored"
+	wait_for(over, said="the end")
+	assert len(browser.of("Fetch.authRequired")) == 1
+	assert shown(browser) == ["f", "one", "two"]
+	assert [content(server, name) for name in ("one", "two")] == [b"one", b"two"]
+
+
+def test_people_names(h2d, browser):
+	"""What a screen reader is told: each thing that takes the focus has a name, and what happens is said."""
+	server = h2d(server=FORM, files={"up/f": b""})
+	browser.open(server.url("tls", "/up/"))
+	nodes = [n for n in browser.call("Accessibility.getFullAXTree")["nodes"] if not n["ignored"]]
+	names = {(n["role"]["value"], n["name"]["value"]) for n in nodes if "name" in n}
+	for node in nodes:
+		if any(p["name"] == "focusable" and p["value"]["value"] for p in node.get("properties", ())):
+			assert node["name"]["value"], node
+	assert any(role == "button" and name == "Upload" for role, name in names)
+	assert any(name.startswith("Upload files") for _, name in names), names
+	assert "status" in {n["role"]["value"] for n in nodes} or browser.evaluate("document.querySelector('[role=status]') !== null")

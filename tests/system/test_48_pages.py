@@ -40,6 +40,9 @@ def test_a_strict_policy(h2d, connect):
 			assert "prefers-color-scheme:dark" in found[0]
 			assert '<link rel="icon" href="data:,">' in answer.body.decode() and "img-src data:;" in policy, \
 				"else browsers ask for /favicon.ico, and complain of the policy, or of 404"
+			if status == 200:
+				again = c.get(path, [("if-none-match", answer.get("etag"))])
+				assert (again.status, again.get("content-security-policy")) == (304, policy)
 		assert c.get("/d/f").get("content-security-policy") == STRICT
 		assert c.get("/files/none").get("content-security-policy") == "sandbox"
 		assert c.get("/d/", [("accept", "application/json")]).get("content-security-policy") == STRICT
