@@ -80,7 +80,7 @@ def life(machine):
 	machine.ok("systemd-tmpfiles", "--create", "h2d.conf")
 	machine.ok("h2d", "-t")
 	machine.ok("systemctl", "start", "h2d")
-	machine.ok("logrotate", "-d", "/etc/logrotate.d/h2d")
+	logs(machine)
 
 	machine.write("/etc/h2d/conf.d/mine.conf", 'server "mine.example" { root = "/usr/share/h2d" }\n')
 	machine.write("/var/www/html/mine.html", "mine\n")
@@ -94,6 +94,17 @@ def life(machine):
 	for path in ("/etc/h2d", "/var/log/h2d", "/run/h2d", "/usr/sbin/h2d"):
 		assert machine.run("test", "-e", path).returncode != 0, path
 	assert machine.ok("cat", "/var/www/html/mine.html") == "mine\n"
+
+
+def logs(machine):
+	"""Who is of the group adm reads them, those after a rotation, too; others do not."""
+	assert machine.ok("stat", "-c", "%a %U:%G", "/var/log/h2d").strip() == "2750 root:adm"
+	assert "h2d works" in machine.get("http://127.0.0.1:80/")
+	procs.wait_for(lambda: machine.ok("sh", "-c", "cat /var/log/h2d/access.log").count("GET / "), said="a line in the log")
+	machine.ok("logrotate", "-f", "/etc/logrotate.d/h2d")
+	assert machine.ok("sh", "-c", "stat -c '%a %U:%G' /var/log/h2d/access.log*").split("\n")[:-1] == ["640 root:adm"] * 2
+	assert "h2d works" in machine.get("http://127.0.0.1:80/")
+	procs.wait_for(lambda: machine.ok("cat", "/var/log/h2d/access.log").count("GET / "), said="a line in the new log")
 
 
 def upgrades(machine, package):
