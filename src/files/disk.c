@@ -217,8 +217,6 @@ static void later_done(struct job *j)
 		end_file(f);
 		return;
 	}
-	if (f->place.back != NULL && f->fd >= 0)
-		places_lend(&f->disk->places, &f->place);
 	f->finish(f);
 }
 

@@ -79,6 +79,7 @@ static void read_work(struct job *j)
 static void read_finish(struct disk_file *f)
 {
 	take_piece(f, f->result, f->piece);
+	disk_file_lend(f);
 	req_resume(f->req);
 }
 
@@ -122,8 +123,8 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 		rc = disk_file_later(f, disk_file_class(f), read_work, read_finish);
 	if (rc == DISK_LATER)
 		return;
-	disk_file_lend(f);
 	take_piece(f, rc, got > 0 ? (size_t)got : 0);
+	disk_file_lend(f);
 }
 
 static ssize_t file_ready(struct body *b, size_t want)

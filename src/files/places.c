@@ -85,7 +85,7 @@ static bool any_waits(const struct places *all)
 	return !list_empty(&all->poor) || !list_empty(&all->clients);
 }
 
-static void wake(struct places *all)
+void places_wake(struct places *all)
 {
 	if (any_waits(all))
 		loop_ready(all->loop, &all->turns);
@@ -103,7 +103,7 @@ static void free_place(struct places *all, struct place *p)
 	p->account = NULL;
 	budget_give(budget_of(all, p), account, 1);
 	bound(all);
-	wake(all);
+	places_wake(all);
 }
 
 /* --- taking back ------------------------------------------------------------------------------ */
@@ -117,14 +117,16 @@ void places_keep(struct place *p)
 	list_remove(&p->mine);
 }
 
-void places_lend(struct places *all, struct place *p)
+void places_lend(struct places *all, struct place *p, bool read)
 {
 	H2D_ASSERT(p->share != NULL && p->back != NULL);
-	if (place_is_lent(p))
-		places_keep(p);
-	else
-		wake(all);
+	if (!place_is_lent(p) || p->unread)
+		places_wake(all);
+	places_keep(p);
 	place_go(p, PLACE_LENT);
+	p->unread = !read;
+	if (p->unread)
+		p->since_ms = clock_ms();
 	list_append(&p->share->lent, &p->node);
 	list_append(&client_of(all, p->account)->lent, &p->mine);
 }
@@ -134,8 +136,8 @@ void places_rest(struct places *all, struct place *p)
 	if (p->state != PLACE_LENT)
 		return;
 	place_go(p, PLACE_RESTS);
-	if (!list_empty(&p->share->line))
-		wake(all);
+	if (p->unread || !list_empty(&p->share->line))
+		places_wake(all);
 }
 
 void places_drop(struct places *all, struct place *p)
@@ -170,9 +172,22 @@ static struct place *resting(const struct place_share *s)
 	return NULL;
 }
 
+/* Its first read is not due any moment: its peer takes nothing, or nothing of all that is sent. */
+static bool may_be_taken(const struct place *p)
+{
+	return !p->unread || p->state == PLACE_RESTS ||
+	       clock_ms() - p->since_ms >= PLACES_UNREAD_MS;
+}
+
 static struct place *first_lent(const struct account_part *client)
 {
-	return list_empty(&client->lent) ? NULL : LIST_ENTRY(client->lent.next, struct place, mine);
+	LIST_FOREACH(node, &client->lent) {
+		struct place *p = LIST_ENTRY(node, struct place, mine);
+
+		if (may_be_taken(p))
+			return p;
+	}
+	return NULL;
 }
 
 static void tell(const struct places *all, const struct account *a)
@@ -336,7 +351,7 @@ static void take_turns(struct task *t)
 	if (!full)
 		granted |= serve(all, &all->clients, &full);
 	if (granted)
-		wake(all);
+		places_wake(all);
 }
 
 bool places_try(
@@ -379,7 +394,7 @@ void places_leave(struct places *all, struct place *p)
 	}
 	if (place_is_held(p) && s != NULL) {
 		s->held--;
-		wake(all);
+		places_wake(all);
 	}
 	p->share = NULL;
 }
@@ -416,7 +431,7 @@ void places_limit(struct places *all, unsigned max)
 {
 	all->max = max;
 	bound(all);
-	wake(all);
+	places_wake(all);
 }
 
 void place_share_init(struct place_share *s)

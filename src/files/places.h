@@ -3,8 +3,9 @@
  * many of them: an account a part of what is left (request/budget.h), and a connection, beneath
  * that, PLACES_SHARE. A response lends its place while nothing reads its file: who finds none is
  * given one that is lent, out of his own or of the account that holds most, the one that nobody has
- * read by for longest. Who gets none waits: clients take turns, then their connections. For disk*.c
- * and store*.c.
+ * read by for longest. One that was never read by is not taken at once, unless its peer takes
+ * nothing. Who gets none waits: clients take turns, then their connections. For disk*.c and
+ * store*.c.
  */
 #ifndef H2D_FILES_PLACES_H
 #define H2D_FILES_PLACES_H
@@ -18,6 +19,8 @@ enum {
 	PLACES_LEAST = 16,       /* of an account, also where few are left */
 	PLACES_MAX = 4096,       /* until places_limit() says otherwise */
 	PLACES_UPLOAD_MS = 2000, /* an upload has its place for so long at least */
+	PLACES_UNREAD_MS =
+		1000, /* and a response, in front of its first read, that does not rest */
 };
 
 /* The places of one connection. Zeroed, it has none, but its lists need place_share_init(). */
@@ -56,9 +59,10 @@ struct place {
 	bool upload;               /* set before it is taken; never lent, but see places_look() */
 	bool promised;             /* a place that was taken back is to be its own */
 	bool coming;               /* it was taken back, and its file is being closed */
+	bool unread;               /* lent, and nothing was read by it */
 	struct list node;          /* in its share's line, or among those that it has lent */
 	struct list mine;          /* lent, or an upload's: in the list of its account's part */
-	uint64_t since_ms;         /* of an upload: when it got its place */
+	uint64_t since_ms;         /* when an upload got its place, or an unread one was lent */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
 	/* The place is needed elsewhere. An upload ends; of a lent place the file is closed (true),
 	 * or will be, and places_drop() comes (false). */
@@ -86,7 +90,8 @@ void places_limit(struct places *all, unsigned max);
 
 /*
  * Called once a second. While uploads wait, the slowest one of the accounts that hold most ends
- * (its back() is called): one for each connection that waits, up to a bound.
+ * (its back() is called): one for each connection that waits, up to a bound. Who waits looks again
+ * for what was lent long enough.
  */
 void places_look(struct places *all);
 
@@ -107,8 +112,8 @@ bool places_take(
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p);
 
-/* p was read by just now, and is lent from here on. */
-void places_lend(struct places *all, struct place *p);
+/* p is lent from here on. read: its file was, just now; else nothing of it was. */
+void places_lend(struct places *all, struct place *p, bool read);
 
 /* p's peer takes nothing now; until p is read by the next time. */
 void places_rest(struct places *all, struct place *p);
@@ -125,5 +130,8 @@ void places_leave(struct places *all, struct place *p);
 
 /* p is free for others, if it is held; after places_leave(). */
 void places_give(struct places *all, struct place *p);
+
+/* Turns of those that wait come soon: something may be free by now. For places*.c. */
+void places_wake(struct places *all);
 
 #endif

@@ -85,4 +85,5 @@ void places_look(struct places *all)
 		n += wait_to_upload(LIST_ENTRY(node, struct account_part, turn), max - n);
 	for (; n > 0; n--)
 		end_slowest(all);
+	places_wake(all);
 }

@@ -375,6 +375,8 @@ static void share_a_place(bool slow)
 		reqs[i] = get(i == 0 ? "/f0" : "/f1");
 		unit_wait(reqs[i]);
 		ck_assert_int_eq(reqs[i]->reply.status, 200);
+		ck_assert_int_eq(unit_read(reqs[i], got, 1000), 1000);
+		at[i] = 1000;
 	}
 	while (at[0] < LARGE || at[1] < LARGE)
 		for (unsigned i = 0; i < 2; i++) {
@@ -447,6 +449,41 @@ START_TEST(taken_back_meanwhile_slow)
 }
 END_TEST
 
+static bool stands; /* the clock does */
+
+void __real_clock_update(void);
+void __wrap_clock_update(void);
+
+void __wrap_clock_update(void)
+{
+	if (!stands)
+		__real_clock_update();
+}
+
+/* Nobody takes its place in front of its first byte, so its file may be replaced then. */
+START_TEST(keeps_its_place_until_it_is_read)
+{
+	struct h2d_req *req, *other;
+
+	begin(_i);
+	files_limit(unit_files, 1);
+	tree_text("f", "some text");
+	tree_text("other", "fine");
+	req = get("/f");
+	unit_wait(req);
+	stands = true;
+	other = get("/other");
+	unit_settle();
+	tree_text("new", "another text");
+	ck_assert_int_eq(rename(tree_path("new"), tree_path("f")), 0);
+	unit_expect_body(req, "some text", 9);
+	unit_wait(other);
+	unit_expect_body(other, "fine", 4);
+	unit_end(req);
+	unit_end(other);
+}
+END_TEST
+
 static void granted(struct place *p)
 {
 	(void)p;
@@ -510,6 +547,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, place_is_shared, 0, 2);
 	tcase_add_loop_test(tc, taken_back_meanwhile, 0, IN_A_WRITE);
 	tcase_add_loop_test(tc, taken_back_meanwhile_slow, 0, IN_A_WRITE);
+	tcase_add_loop_test(tc, keeps_its_place_until_it_is_read, 0, 2);
 	tcase_add_loop_test(tc, looked_at_without_a_place, 0, 2);
 	return tc;
 }

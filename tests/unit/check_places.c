@@ -18,6 +18,13 @@ static struct account *accounts[CONNS];
 static unsigned backs, order[CONNS * FILES]; /* places that were taken back */
 static bool late;                            /* their files are closed by a thread */
 
+/* The clock stands still, where turn_at() has set it. */
+void __wrap_clock_update(void);
+
+void __wrap_clock_update(void)
+{
+}
+
 static void granted(struct place *p)
 {
 	ck_assert_int_eq(p->state, PLACE_HELD);
@@ -65,6 +72,13 @@ static void turn(void)
 {
 	for (int i = 0; i < 100; i++)
 		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+}
+
+static void turn_at(uint64_t ms)
+{
+	clock_set(ms * 1000, (struct timespec){ 0 });
+	places_look(&all);
+	turn();
 }
 
 static void teardown(void)
@@ -134,7 +148,7 @@ static void lend(unsigned conn, unsigned from, unsigned to)
 {
 	for (unsigned k = from; k < to; k++) {
 		files[conn][k].back = back;
-		places_lend(&all, &files[conn][k]);
+		places_lend(&all, &files[conn][k], true);
 	}
 }
 
@@ -166,7 +180,7 @@ START_TEST(greediest_gives)
 		take(i, i < 2 ? accounts[0] : accounts[1], 4);
 		lend(i, 0, 4);
 	}
-	places_lend(&all, &files[0][0]); /* read once more */
+	places_lend(&all, &files[0][0], true); /* read once more */
 	take(4, accounts[2], 3);
 	ck_assert_uint_eq(backs, 3);
 	for (unsigned i = 0; i < 3; i++)
@@ -174,6 +188,33 @@ START_TEST(greediest_gives)
 	ck_assert_uint_eq(held[4], 3);
 	ck_assert_uint_eq(counters->limit_files, 3);
 	turn();
+}
+END_TEST
+
+/* In front of its first read a place is taken where its peer takes nothing, or after a time. */
+START_TEST(unread)
+{
+	uint64_t now_ms = 1000000;
+
+	turn_at(now_ms);
+	places_limit(&all, 5);
+	take(0, accounts[0], 5);
+	lend(0, 0, 5);
+	for (unsigned k = 0; k < 5; k++)
+		places_lend(&all, &files[0][k], false);
+	take(1, accounts[1], 3);
+	turn();
+	ck_assert_uint_eq(backs, 0);
+	places_rest(&all, &files[0][3]);
+	turn();
+	ck_assert(backs == 1 && order[0] == 3 && held[1] == 1);
+	places_lend(&all, &files[0][2], true); /* read */
+	turn();
+	ck_assert(backs == 2 && order[1] == 2 && held[1] == 2);
+	turn_at(now_ms + PLACES_UNREAD_MS - 1);
+	ck_assert_uint_eq(backs, 2);
+	turn_at(now_ms + PLACES_UNREAD_MS);
+	ck_assert(backs == 3 && order[2] == 0 && held[1] == 3);
 }
 END_TEST
 
@@ -323,6 +364,7 @@ static TCase *tests(void)
 	tcase_add_test(c, rests);
 	tcase_add_test(c, states);
 	tcase_add_test(c, greediest_gives);
+	tcase_add_test(c, unread);
 	tcase_add_test(c, later);
 	tcase_add_test(c, turns);
 	tcase_add_test(c, uploads);
