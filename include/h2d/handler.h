@@ -13,9 +13,10 @@
  *
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
  * start(), body() or end(), or from the loop at any time before gone(). The server's own answer to
- * a request it refuses comes behind gone(). A second reply, a field behind the reply, or a length
- * that wrapped (more than PTRDIFF_MAX) is a mistake of the handler and ends the worker; the log
- * names handler and request.
+ * a request it refuses comes behind gone(). A second reply, one from gone(), a field behind the
+ * reply, a status that is none, more credit than was there, or a length that wrapped (more than
+ * PTRDIFF_MAX) is a mistake of the handler and ends the worker, whatever has become of the reply
+ * meanwhile; the log says handler, mistake and request: "handler kv replied twice to GET /kv/x".
  *
  * Memory: req is the server's and valid from start() until gone() returns. So is what the h2d_req_*
  * calls return, and state, the handler's own per-request memory (state_size bytes, zeroed). None of

@@ -21,6 +21,14 @@ void assert_last_words_to(char *buf, size_t size)
 	words_size = buf != NULL ? size : 0;
 }
 
+void assert_end(const char *text)
+{
+	if (words_size > 0)
+		snprintf(words, words_size, "%s", text);
+	log_write(LEVEL_ALERT, "%s", text);
+	abort();
+}
+
 void assert_fail(const char *what, const char *file, int line, const char *func)
 {
 	char text[TEXT_MAX];
@@ -29,8 +37,5 @@ void assert_fail(const char *what, const char *file, int line, const char *func)
 
 	if (n > 0 && n < TEXT_MAX)
 		crash_tell(text, (size_t)n, sizeof(text));
-	if (words_size > 0)
-		snprintf(words, words_size, "%s", text);
-	log_write(LEVEL_ALERT, "%s", text);
-	abort();
+	assert_end(text);
 }

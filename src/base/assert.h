@@ -15,6 +15,9 @@
  * process. */
 void assert_last_words_to(char *buf, size_t size);
 
+/* Ends the process with these last words. */
+_Noreturn void assert_end(const char *text) __attribute__((cold, noinline));
+
 _Noreturn void assert_fail(const char *what, const char *file, int line, const char *func)
 	__attribute__((cold, noinline));
 

@@ -125,3 +125,8 @@ void crash_end(void)
 {
 	doing = doing->outer;
 }
+
+const char *crash_handler(void)
+{
+	return doing != NULL ? doing->handler : NULL;
+}

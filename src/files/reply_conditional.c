@@ -11,6 +11,7 @@
 #include "http/content_type.h"
 #include "http/range.h"
 #include "request/body_parts.h"
+#include "request/handler_rule.h"
 #include "request/trace.h"
 
 enum {
@@ -22,6 +23,12 @@ void reply_conditional_error(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
 	reply_error(req, status);
+}
+
+__attribute__((cold)) void reply_conditional_no_memory(struct h2d_req *req)
+{
+	HANDLER_SLIP(req, "its request has no memory left for a file, so the answer is 503");
+	reply_conditional_error(req, ERR_NO_MEMORY->status);
 }
 
 static int add_vary(struct h2d_req *req)
@@ -146,7 +153,7 @@ static void reply(struct h2d_req *req, const struct reply_conditional *r, int st
 	nfields = req->reply.nfields;
 	if (add_fields(req, r, status) < 0) {
 		req->reply.nfields = nfields;
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 		return;
 	}
 	reply_send(req, status);
@@ -159,7 +166,7 @@ static void reply_partial(
 
 	lift_sandbox(req, r->type);
 	if (take_ranges(req, ranges, &part.type) < 0)
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 	else
 		reply(req, &part, 206);
 }

@@ -37,6 +37,9 @@ void reply_conditional_page(struct h2d_req *req, const struct reply_conditional 
 /* Closes the body; answers with the page for status. Fields that are there stay. */
 void reply_conditional_error(struct h2d_req *req, int status);
 
+/* As reply_conditional_error() with 503; the log says why. */
+void reply_conditional_no_memory(struct h2d_req *req);
+
 /* As reply_conditional_error(), for a status that accept-encoding decided, or could have (406,
  * 412). */
 void reply_conditional_refuse(struct h2d_req *req, bool varies, int status);

@@ -26,6 +26,16 @@ void reply_disk_fail(struct file_reply *a, int status)
 	reply_own_page(a->req, a->page_status);
 }
 
+void reply_disk_no_memory(struct file_reply *a)
+{
+	if (a->page_status == 0) {
+		a->req->location = a->of_path;
+		reply_conditional_no_memory(a->req);
+	} else {
+		reply_disk_fail(a, ERR_NO_MEMORY->status);
+	}
+}
+
 void reply_disk_settings(struct h2d_req *req, struct slice path)
 {
 	const struct location *rule = site_file_settings(req->location, path);
@@ -78,7 +88,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 		tell_coding(req, file, a->seen, r.varies);
 	}
 	if (date == NULL || r.type.p == NULL) {
-		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		reply_disk_no_memory(a);
 		return;
 	}
 	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
@@ -225,7 +235,7 @@ void reply_disk(struct file_reply *a)
 
 	body_close(&a->req->reply.body);
 	if (file == NULL) {
-		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		reply_disk_no_memory(a);
 		return;
 	}
 	/* From here on a request that goes away closes it. */

@@ -42,4 +42,7 @@ void reply_disk_settings(struct h2d_req *req, struct slice path);
 /* Answers with that error; an error page becomes h2d's own. */
 void reply_disk_fail(struct file_reply *a, int status);
 
+/* Answers with 503, and the log says why; an error page becomes h2d's own. */
+void reply_disk_no_memory(struct file_reply *a);
+
 #endif

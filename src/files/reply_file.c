@@ -20,7 +20,7 @@
 #include "http/content_type.h"
 #include "http/path.h"
 #include "request/gate.h"
-#include "request/handler_call.h"
+#include "request/handler_rule.h"
 #include "request/trace.h"
 
 static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
@@ -128,7 +128,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
 	if (!copy_fields(req, e, b, image_strings(v->head) + e->type.at, &r) ||
 		!set_charset(req, f->charsets[root], path, &r.type)) {
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 		return true;
 	}
 	r.mtime = e->mtime;
@@ -152,7 +152,7 @@ static void send_to(struct h2d_req *req, struct slice path, const char *more)
 		location = arena_printf(&req->arena, "%.*s%s%s%.*s", SLICE_ARG(at), more,
 			query.n > 0 ? "?" : "", SLICE_ARG(query));
 	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0)
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 	else
 		reply_conditional_error(req, 301);
 }
@@ -175,7 +175,7 @@ static bool has_dot(struct slice name)
 static void try_name(struct file_reply *a)
 {
 	if (a->name.p == NULL) {
-		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		reply_disk_no_memory(a);
 		return;
 	}
 	body_close(&a->req->reply.body);
@@ -399,12 +399,9 @@ static bool redirect_extension(struct h2d_req *req, struct slice path)
 /* Rules of access were asked. */
 static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
 {
-	struct file_reply *a = ctx;
-
 	(void)req;
-	if (result != GATE_GO)
-		return;
-	next_name(a);
+	if (result == GATE_GO)
+		next_name(ctx);
 }
 
 /* The client asked for it by this name, so req_start() asked who may. */
@@ -421,7 +418,7 @@ static void reply_slowly(
 	struct file_reply *a = arena_zalloc(&req->arena, sizeof(*a));
 
 	if (a == NULL) {
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 		return;
 	}
 	a->req = req;
@@ -439,7 +436,7 @@ static void reply_slowly(
 		a->root = req->site->root;
 	}
 	if (a->path.p == NULL) {
-		reply_disk_fail(a, ERR_NO_MEMORY->status);
+		reply_disk_no_memory(a);
 		return;
 	}
 	if (!own)
@@ -450,11 +447,13 @@ static void reply_slowly(
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)
 {
 	struct files *f = req->env->files;
-	struct slice name = HANDLER_SLICE(path, len);
+	struct slice name = HANDLER_SLICE(req, path, len);
 	bool own = is_own_name(req, tree, name);
 
+	HANDLER_MUST(req, req->owes, ONCE);
+	req->owes = false;
 	if (is_upload(req, tree, name) && add_sandbox(req) < 0) {
-		reply_conditional_error(req, ERR_NO_MEMORY->status);
+		reply_conditional_no_memory(req);
 		return;
 	}
 	if (f == NULL || f->nroots == 0 || path_hidden(name)) {

@@ -105,6 +105,7 @@ struct h2_stream {
 	bool continued;    /* 100 was sent */
 	bool nameless;     /* without :authority and host: reset behind an answer */
 	bool peer_done;    /* END_STREAM was received */
+	char status[4];    /* of the reply, which may have taken all of the request's memory */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	struct window_share share;
 	struct h2_patience patience;

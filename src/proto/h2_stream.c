@@ -53,18 +53,15 @@ static void stream_reply(struct h2d_req *req)
 	struct reply *r = &req->reply;
 	nghttp2_nv nv[1 + REPLY_FIELDS_MAX];
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = h2_out_read };
-	char *status = arena_alloc(&req->arena, 4);
-	int rv = NGHTTP2_ERR_NOMEM;
+	int rv;
 
 	h2_stream_waits(s, false);
 	s->h2->unsent++;
-	if (status != NULL) {
-		nv[0] = nv_of(SLICE(":status"), slice_of(status_text(r->status, status), 3));
-		for (unsigned i = 0; i < r->nfields; i++)
-			nv[1 + i] = nv_of(r->fields[i].name, r->fields[i].value);
-		rv = nghttp2_submit_response(
-			s->h2->session, s->id, nv, 1 + r->nfields, r->content ? &provider : NULL);
-	}
+	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(r->status, s->status), 3));
+	for (unsigned i = 0; i < r->nfields; i++)
+		nv[1 + i] = nv_of(r->fields[i].name, r->fields[i].value);
+	rv = nghttp2_submit_response(
+		s->h2->session, s->id, nv, 1 + r->nfields, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
 		r->body.ops->rest(&r->body);
 	if (rv != 0)

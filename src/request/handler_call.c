@@ -9,6 +9,7 @@ void handler_call_start(struct h2d_req *req)
 {
 	struct crash_call call;
 
+	req->owes = true;
 	handler_call_enter(&call, req, req->handler);
 	req->handler->start(req, req->handler_state);
 	handler_call_exit();
@@ -18,6 +19,7 @@ __attribute__((noinline)) void handler_call_body(struct h2d_req *req, const void
 {
 	struct crash_call call;
 
+	req->taken += n;
 	handler_call_enter(&call, req, req->handler);
 	req->handler->body(req, req->handler_state, data, n);
 	handler_call_exit();
@@ -39,6 +41,7 @@ static __attribute__((noinline)) void call_gone(
 {
 	struct crash_call call;
 
+	req->owes = false;
 	handler_call_enter(&call, req, handler);
 	handler->gone(req, req->handler_state);
 	handler_call_exit();

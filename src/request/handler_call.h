@@ -1,25 +1,13 @@
 /*
  * handler_call: enters and leaves a handler's code, start() or any other: an assertion or a signal
  * in between names the handler and the request. All who call handlers on the loop do it by these
- * calls, and the calls of h2d/handler.h that take a length check it by HANDLER_SLICE().
+ * calls.
  */
 #ifndef H2D_REQUEST_HANDLER_CALL_H
 #define H2D_REQUEST_HANDLER_CALL_H
 
 #include "base/crash.h"
-#include "base/log.h"
-#include "request/req.h"
-
-/* Bytes that a handler hands over. A length that wrapped is its fault, and would be taken for all
- * the memory behind p. */
-#define HANDLER_SLICE(p, n) (H2D_ASSERT((n) <= PTRDIFF_MAX), slice_of(p, n))
-
-/* Says in the log what a handler did that it should not, where the request has an answer all the
- * same. */
-#define HANDLER_SLIP(req, text, ...) \
-	log_peer(LEVEL_ERROR, "handler %s: " text ": %.*s %.*s", \
-		(req)->handler->name __VA_OPT__(, ) __VA_ARGS__, SLICE_ARG((req)->method_text), \
-		(req)->target.n < 100 ? (int)(req)->target.n : 100, (req)->target.p)
+#include "request/handler_rule.h"
 
 /* call must live until handler_call_exit(). */
 static inline void handler_call_enter(

@@ -4,6 +4,7 @@
  */
 #include "request/handler_choice.h"
 
+#include "request/handler_rule.h"
 #include "request/trace.h"
 
 enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
@@ -13,19 +14,24 @@ static void allow(struct h2d_req *req, unsigned methods)
 	char list[64];
 
 	methods &= ~req->location->refused_methods;
+	struct slice own;
+
 	method_list(methods | 1u << H2D_OPTIONS, list, sizeof(list));
-	h2d_reply_field(req, "allow", list);
+	own = arena_dup(&req->arena, slice_str(list));
+	if (own.p != NULL)
+		reply_add(req, SLICE("allow"), own);
 }
 
 /* RFC 9110, 9.3.7. */
 static void reply_options(struct h2d_req *req, unsigned methods)
 {
 	allow(req, methods);
-	h2d_reply_bytes(req, 204, NULL, NULL, 0);
+	reply_bytes(req, 204, NULL, (struct slice){ 0 });
 }
 
 void h2d_reply_options(struct h2d_req *req)
 {
+	HANDLER_MUST(req, req->owes, ONCE);
 	reply_options(req, req->match.methods);
 }
 
@@ -38,7 +44,7 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 	}
 	TRACE_STEP(req, METHOD, NULL, "%.*s is none of this path's", SLICE_ARG(req->method_text));
 	allow(req, methods);
-	h2d_reply_error(req, 405);
+	reply_error(req, 405);
 	return NULL;
 }
 
@@ -70,7 +76,7 @@ static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 	const struct h2d_handler *handler = req->env->fallback;
 
 	if (handler != NULL && !route_is_here(handler, here)) {
-		h2d_reply_error(req, 404);
+		reply_error(req, 404);
 		return NULL;
 	}
 	return req->method == H2D_OPTIONS ? other_method(req, FILE_METHODS) : handler;

@@ -203,7 +203,8 @@ void reply_send(struct h2d_req *req, int status)
 	struct reply *r = &req->reply;
 	unsigned given = r->nfields;
 
-	H2D_ASSERT(!r->ready && status >= 200 && status <= 599);
+	HANDLER_MUST(req, status >= 200 && status <= 599, STATUS);
+	req->owes = false;
 	if (!complete(req, status)) {
 		log_peer(LEVEL_ERROR, "%.*s: %u response fields and %u of add-header are too many",
 			SLICE_ARG(req->target), given, req->location->nheaders);
@@ -239,11 +240,23 @@ static void reply_bare(struct h2d_req *req, int status)
 	reply_send(req, status);
 }
 
+__attribute__((cold)) void reply_bad_type(struct h2d_req *req)
+{
+	HANDLER_SLIP(req, "its content type is no field value, so the answer is 500");
+	reply_bare(req, 500);
+}
+
+__attribute__((cold)) void reply_no_memory(struct h2d_req *req, size_t n)
+{
+	HANDLER_SLIP(req, "its request has no memory left for %zu bytes, so the answer is 503", n);
+	reply_bare(req, ERR_NO_MEMORY->status);
+}
+
 /* p NULL, or rc negative: there was no memory for the n bytes at p, or a field. */
 static void reply_owned(struct h2d_req *req, int status, const char *p, size_t n, int rc)
 {
 	if (p == NULL || rc < 0) {
-		reply_bare(req, ERR_NO_MEMORY->status);
+		reply_no_memory(req, n);
 		return;
 	}
 	body_close(&req->reply.body);
@@ -251,16 +264,9 @@ static void reply_owned(struct h2d_req *req, int status, const char *p, size_t n
 	reply_send(req, status);
 }
 
-__attribute__((cold)) void reply_bad_type(struct h2d_req *req)
+void reply_bytes(struct h2d_req *req, int status, const char *type, struct slice bytes)
 {
-	HANDLER_SLIP(req, "its content type is no field value, so the answer is 500");
-	reply_bare(req, 500);
-}
-
-void h2d_reply_bytes(
-	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
-{
-	struct slice bytes = HANDLER_SLICE(data, len), given = slice_str(type);
+	struct slice given = slice_str(type);
 	char *p;
 	int rc = 0;
 
@@ -275,6 +281,13 @@ void h2d_reply_bytes(
 	if (p != NULL && given.n > 0)
 		rc = reply_type(req, slice_of(memcpy(p + bytes.n, given.p, given.n), given.n));
 	reply_owned(req, status, p, bytes.n, rc);
+}
+
+void h2d_reply_bytes(
+	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
+{
+	HANDLER_MUST(req, req->owes, ONCE);
+	reply_bytes(req, status, type, HANDLER_SLICE(req, data, len));
 }
 
 /* Fields of something that is not sent after all; those of the error itself stay. */
@@ -339,10 +352,12 @@ void reply_own_page(struct h2d_req *req, int status)
 		reply_type(req, SLICE("text/html; charset=utf-8")));
 }
 
-void h2d_reply_error(struct h2d_req *req, int status)
+/* From now on the reply is not the handler's any more, though its page may take a while. */
+static void reply_page(struct h2d_req *req, int status)
 {
 	const struct site_error_page *page = NULL;
 
+	req->owes = false;
 	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
 		page = site_error_page(req->site, status);
 	if (page == NULL) {
@@ -352,14 +367,20 @@ void h2d_reply_error(struct h2d_req *req, int status)
 	drop_representation(&req->reply);
 	req->error_status = status;
 	req->error_fields = req->reply.nfields;
-	/* It may take a while, and the handler has said its last word. */
 	req_body_over(req);
 	TRACE_STEP(req, PAGE, &page->at, "\"%.*s\"", SLICE_ARG(page->file));
 	req->env->error_page(req, status, page->file);
 }
 
+void h2d_reply_error(struct h2d_req *req, int status)
+{
+	HANDLER_MUST(req, req->owes, ONCE);
+	HANDLER_MUST(req, status >= 400 && status <= 599, STATUS);
+	reply_page(req, status);
+}
+
 void reply_error(struct h2d_req *req, int status)
 {
 	if (!req->reply.ready)
-		h2d_reply_error(req, status);
+		reply_page(req, status);
 }

@@ -43,8 +43,15 @@ int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
 /* Says the type of the content, in place of one that the handler has said. -1 as above. */
 int reply_type(struct h2d_req *req, struct slice type);
 
-/* A handler's type would be no field value: the log says so, and the answer is another one. */
+/* Answers with bytes, which are copied, and a type (NULL: none), as h2d_reply_bytes() does. */
+void reply_bytes(struct h2d_req *req, int status, const char *type, struct slice bytes);
+
+/*
+ * Answers in place of a handler's reply, and the log says why: the type would be no field value;
+ * there is no memory for n bytes.
+ */
 void reply_bad_type(struct h2d_req *req);
+void reply_no_memory(struct h2d_req *req, size_t n);
 
 /* Takes back the type that the handler has said; p NULL: none. */
 struct slice reply_take_type(struct h2d_req *req);
@@ -87,7 +94,7 @@ void reply_send(struct h2d_req *req, int status);
 /* Asks the source of the content (base/lender.h), which is needed no more where it is not sent. */
 void reply_ask(struct reply *r, struct lender *lender);
 
-/* h2d_reply_error() unless a reply was given already. */
+/* Answers as h2d_reply_error() does, unless a reply was given already. */
 void reply_error(struct h2d_req *req, int status);
 
 #endif

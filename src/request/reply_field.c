@@ -44,7 +44,7 @@ int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
 {
 	struct slice n = slice_str(name), v = slice_str(value);
 
-	H2D_ASSERT(!req->reply.ready);
+	HANDLER_MUST(req, req->owes, FIELD);
 	if (!field_name_valid(n) || !field_value_valid(v) || is_refused(n))
 		return -1;
 	v = arena_dup(&req->arena, v);

@@ -21,7 +21,7 @@ static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req)
 
 	handler_call_enter(&call, req, req->handler);
 	n = s->fill(req, req->handler_state, s->buf, FILL_SIZE);
-	H2D_ASSERT(n <= FILL_SIZE);
+	HANDLER_MUST(req, n <= FILL_SIZE, FILL);
 	handler_call_exit();
 	return n;
 }
@@ -86,7 +86,7 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 		rc = given.p != NULL ? reply_type(req, given) : -1;
 	}
 	if (s == NULL || rc < 0) {
-		reply_error(req, ERR_NO_MEMORY->status);
+		reply_no_memory(req, sizeof(*s));
 		return NULL;
 	}
 	s->fill = fill;
@@ -97,8 +97,10 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
 {
 	struct body *b = &req->reply.body;
-	struct reply_stream *s = stream_new(req, type, fill);
+	struct reply_stream *s;
 
+	HANDLER_MUST(req, req->owes, ONCE);
+	s = stream_new(req, type, fill);
 	if (s == NULL)
 		return;
 	b->ops = &stream_ops;

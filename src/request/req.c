@@ -131,7 +131,7 @@ static void start_handler(struct h2d_req *req)
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {
-			reply_error(req, ERR_NO_MEMORY->status);
+			reply_no_memory(req, handler->state_size);
 			return;
 		}
 	}

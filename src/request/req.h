@@ -170,11 +170,13 @@ struct h2d_req {
 	bool head_too_large; /* over one of their limits: answered with 431 */
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
+	bool owes;           /* the handler has not said what the reply is */
 	enum req_body_state body_state;
 	struct body_queue body_queue; /* pieces that wait, and the end */
 	struct task body_task;        /* hands them on after a pause; fn NULL: there was none */
 	uint64_t body_length;         /* content-length; BODY_UNKNOWN without one */
 	uint64_t body_left;           /* of client-max-body-size */
+	uint64_t taken;               /* bytes that the handler has given no credit back for */
 	const struct req_hook *hook;  /* NULL: none */
 	void *hook_state;
 

@@ -145,7 +145,8 @@ void h2d_body_resume(struct h2d_req *req)
 
 void h2d_consume(struct h2d_req *req, size_t n)
 {
-	H2D_ASSERT(n <= PTRDIFF_MAX);
+	HANDLER_MUST(req, n <= req->taken, CREDIT);
+	req->taken -= n;
 	req->stream->consume(req, n);
 }
 

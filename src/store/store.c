@@ -230,9 +230,12 @@ static const struct err *check(struct store *s, struct slice name, struct slice 
 static void start(struct h2d_req *req, const struct store_plan *plan, struct slice name,
 	struct slice token, h2d_stored_fn *done)
 {
-	struct store *s = new_store(req, plan, done);
+	struct store *s;
 	const struct err *err;
 
+	HANDLER_MUST(req, req->owes, STORE);
+	HANDLER_MUST(req, req->hook == NULL, STORES);
+	s = new_store(req, plan, done);
 	if (s == NULL) {
 		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
 		return;
@@ -252,7 +255,7 @@ static const struct slice none;
 
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &store_whole, HANDLER_SLICE(name, len), none, done);
+	start(req, &store_whole, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
@@ -262,12 +265,12 @@ void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &store_remove, HANDLER_SLICE(name, len), none, done);
+	start(req, &store_remove, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
-	start(req, &store_resumable, HANDLER_SLICE(name, len), none, done);
+	start(req, &store_resumable, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
@@ -277,5 +280,6 @@ void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const c
 					: req->method == H2D_HEAD ? &store_look
 								  : &store_cancel;
 
-	start(req, plan, HANDLER_SLICE(name, len), HANDLER_SLICE(upload, upload_len), done);
+	start(req, plan, HANDLER_SLICE(req, name, len), HANDLER_SLICE(req, upload, upload_len),
+		done);
 }

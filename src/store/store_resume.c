@@ -228,7 +228,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 		reply_add(req, SLICE("upload-complete"), SLICE("?1"));
 	if (text == NULL)
 		return false;
-	h2d_reply_bytes(req, err->status, "application/problem+json", text, strlen(text));
+	reply_bytes(req, err->status, "application/problem+json", slice_str(text));
 	return true;
 }
 

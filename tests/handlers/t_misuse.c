@@ -5,6 +5,7 @@
 #include "h2d/handler.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT "text/plain; charset=utf-8"
@@ -66,6 +67,99 @@ static void type_split_stream(struct h2d_req *req, const char *arg)
 	h2d_reply_stream(req, 200, STOLEN, fill_x);
 }
 
+/* --- more than one reply ---------------------------------------------------------------------- */
+
+static void page(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_error(req, 404);
+}
+
+static void bytes(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	reply(req, "twice");
+}
+
+static void file(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/index.html", strlen("/index.html"));
+}
+
+static void stream(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_stream(req, 200, TEXT, fill_x);
+}
+
+static void options(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_options(req);
+}
+
+static void add(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_field(req, "x-late", "1");
+}
+
+static void in_gone(struct h2d_req *req, const char *arg)
+{
+	(void)req, (void)arg;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static void status(struct h2d_req *req, const char *arg)
+{
+	h2d_reply_bytes(req, atoi(arg), TEXT, "x", 1);
+}
+
+static void error_status(struct h2d_req *req, const char *arg)
+{
+	h2d_reply_error(req, atoi(arg));
+}
+
+static ssize_t fill_too_far(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	(void)req, (void)state, (void)buf;
+	return (ssize_t)cap + 1;
+}
+
+static void over_the_buffer(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_stream(req, 200, TEXT, fill_too_far);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void too_large(struct h2d_req *req, const char *arg)
+{
+	static char large[5 << 20];
+
+	(void)arg;
+	h2d_reply_bytes(req, 200, TEXT, large, sizeof(large));
+}
+
+/* Takes all there is of the request's memory, and replies as the query says. */
+static void spent(struct h2d_req *req, const char *arg)
+{
+	for (size_t n = 1 << 20; n > 0; n /= 2)
+		while (h2d_req_alloc(req, n) != NULL)
+			;
+	if (strcmp(arg, "stream") == 0)
+		stream(req, arg);
+	else if (strcmp(arg, "file") == 0)
+		file(req, arg);
+	else if (strcmp(arg, "page") == 0)
+		page(req, arg);
+	else
+		reply(req, "much too long for what is left");
+}
+
 /* --- which one -------------------------------------------------------------------------------- */
 
 static const struct {
@@ -76,23 +170,103 @@ static const struct {
 	{ "type-twice", type_twice },
 	{ "type-split", type_split },
 	{ "type-split-stream", type_split_stream },
+	{ "page", page },
+	{ "bytes", bytes },
+	{ "file", file },
+	{ "stream", stream },
+	{ "options", options },
+	{ "add", add },
+	{ "gone", in_gone },
+	{ "status", status },
+	{ "error-status", error_status },
+	{ "over-the-buffer", over_the_buffer },
+	{ "too-large", too_large },
+	{ "spent", spent },
 };
 
-static void start(struct h2d_req *req, void *state)
+/* Two slips that are joined by "+" are made one after the other. */
+static void make(struct h2d_req *req, const char *what, size_t n, const char *arg)
 {
-	size_t n, len;
-	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
-	char arg[200];
-
-	(void)state;
-	snprintf(arg, sizeof(arg), "%.*s", (int)len, len > 0 ? query : "");
 	for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++)
 		if (strlen(slips[i].name) == n && memcmp(slips[i].name, what, n) == 0)
 			slips[i].fn(req, arg);
 }
 
+static void start(struct h2d_req *req, void *state)
+{
+	size_t n, len;
+	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
+	const char *plus = memchr(what, '+', n);
+	char arg[200];
+
+	(void)state;
+	snprintf(arg, sizeof(arg), "%.*s", (int)len, len > 0 ? query : "");
+	make(req, what, plus != NULL ? (size_t)(plus - what) : n, arg);
+	if (plus != NULL)
+		make(req, plus + 1, n - (size_t)(plus + 1 - what), arg);
+}
+
+/* The reply of "gone" comes too late. */
+static void gone(struct h2d_req *req, void *state)
+{
+	size_t n;
+	const char *what = h2d_req_param(req, "what", &n);
+
+	(void)state;
+	if (n >= 4 && memcmp(what, "gone", 4) == 0)
+		reply(req, "too late");
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+static void nothing(struct h2d_req *req, void *state)
+{
+	(void)req, (void)state;
+}
+
+/* POST /t/misuse/credit gives each piece's credit back twice. */
+static void twice(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)state, (void)data;
+	h2d_consume(req, len);
+	h2d_consume(req, len);
+}
+
+const struct h2d_handler h2d_handler_t_credit = {
+	.name = "t_credit",
+	.start = nothing,
+	.body = twice,
+};
+
+/* PUT /t/misuse/store stores twice, or behind its reply. */
+static void stored(
+	struct h2d_req *req, void *state, int status_of, const struct h2d_stored *files, size_t n)
+{
+	(void)state, (void)files, (void)n;
+	h2d_reply_bytes(req, status_of, NULL, NULL, 0);
+}
+
+static void store(struct h2d_req *req, void *state)
+{
+	size_t len;
+
+	(void)state;
+	if (h2d_req_query(req, &len) != NULL && len > 0)
+		reply(req, "first");
+	else
+		h2d_store(req, "a", 1, stored);
+	h2d_store(req, "b", 1, stored);
+}
+
+const struct h2d_handler h2d_handler_t_store_twice = {
+	.name = "t_store_twice",
+	.scope = H2D_ON_UPLOADS,
+	.start = store,
+};
+
 const struct h2d_handler h2d_handler_t_misuse = {
 	.name = "t_misuse",
 	.state_size = sizeof(bool),
 	.start = start,
+	.gone = gone,
 };

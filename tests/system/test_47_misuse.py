@@ -1,7 +1,9 @@
 """Slips of handlers (tests/handlers/t_misuse.c): each is refused, or named in the log, and none is sent."""
+import re
+
 import pytest
 
-from test_47_handlers import PATIENT, handlers, link, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, answer_until_closed, handlers, link, post, speak  # noqa: F401 (fixtures)
 
 # Of the message, or of its connection: what the server says of them is the truth (RFC 9110, 7.6.1).
 FRAMING = ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
@@ -46,3 +48,104 @@ def test_a_type_that_would_split_the_response_is_refused(handlers, speak, how):
 	answer = misuse(server, speak, how)
 	assert answer.status == 500 and answer.get("set-cookie") is None
 	server.log.wait(r" error .*handler t_misuse: .*content type.* GET /t/misuse/%s$" % how)
+
+
+# --- rules whose breach ends the worker ---------------------------------------------------------------
+
+TWICE = [first + "+" + second for first in ("page", "bytes", "file", "stream", "options")
+	for second in ("bytes", "page", "file", "stream", "options")]
+
+
+def broke(server, pid, rule, method, path, call):
+	server.log.wait(r"alert .*worker 0 \(process %d\), last words: handler \w+ %s %s %s \(%s\)$"
+		% (pid, rule, method, re.escape(path), call))
+	server.wait_up()
+
+
+@pytest.fixture
+def fragile(handlers):
+	"""A server of one worker, which may end by a mistake of a handler."""
+	def start(**options):
+		server = handlers(workers=1, listens=("tcp",), **options)
+		server.allow_alert("handler t_|signal 6")
+		return server
+	return start
+
+
+def breaks(server, speak, what, rule, call):
+	"""One request ends the worker; its last words say the rule."""
+	pid = server.worker_pids()[0]
+	answer_until_closed(server, speak, "/t/misuse/" + what)
+	broke(server, pid, rule, "GET", "/t/misuse/" + what, call)
+
+
+@pytest.mark.parametrize("own_page", [False, True], ids=["plain", "own-page"])
+def test_a_second_reply(fragile, speak, own_page):
+	"""Whatever came first, and whether or not that has been sent: a page or a file may still be looked for."""
+	server = fragile(server='error-page "404" { file = "/404.html" }' if own_page else "",
+		files={"404.html": "not here"}, sections="cache { max-size = 0 }")
+	for first in ("page", "file") if own_page else ("bytes", "stream", "options"):
+		for second, call in (("bytes", "bytes"), ("page", "error"), ("stream", "stream")):
+			breaks(server, speak, first + "+" + second, "replied twice to", "h2d_reply_" + call)
+
+
+@pytest.mark.parametrize("what, call", [("bytes+file", "file"), ("stream+options", "options")])
+def test_a_second_reply_by_other_calls(fragile, speak, what, call):
+	breaks(fragile(), speak, what, "replied twice to", "h2d_reply_" + call)
+
+
+def test_a_field_behind_the_reply(fragile, speak):
+	server = fragile(sections="cache { max-size = 0 }")
+	for first in ("bytes", "file", "stream"):
+		breaks(server, speak, first + "+add", "added a field behind its reply to", "h2d_reply_field")
+
+
+def test_a_reply_from_gone(fragile, speak):
+	breaks(fragile(), speak, "gone+bytes", "replied from gone\\(\\) to", "h2d_reply_bytes")
+
+
+def test_a_reply_from_gone_of_a_request_that_is_refused(fragile):
+	"""The answer to the refusal would have been the handler's."""
+	server = fragile()
+	pid = server.worker_pids()[0]
+	with server.h1(timeout=PATIENT) as c:
+		c.send_bytes(b"GET /t/misuse/gone HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n")
+		assert c.rest() == b""
+	broke(server, pid, "replied from gone\\(\\) to", "GET", "/t/misuse/gone", "h2d_reply_bytes")
+
+
+@pytest.mark.parametrize("what, call", [("status?199", "reply_send"), ("status?600", "reply_send"),
+	("error-status?200", "h2d_reply_error"), ("error-status?600", "h2d_reply_error")])
+def test_a_status_that_is_none(fragile, speak, what, call):
+	breaks(fragile(), speak, what, "replied with a status that it may not have to", call)
+
+
+def test_a_fill_over_its_buffer(fragile, speak):
+	breaks(fragile(), speak, "over-the-buffer", "wrote more than there was room for in answer to", "fill_buf")
+
+
+def test_credit_that_was_given_back_already(fragile, speak):
+	server = fragile()
+	pid = server.worker_pids()[0]
+	with pytest.raises(Exception), link(server, speak) as c:
+		post(c, "/t/misuse/credit", b"12345")
+	broke(server, pid, "gave back more credit than it had of", "POST", "/t/misuse/credit", "h2d_consume")
+
+
+@pytest.mark.parametrize("how, rule", [("", "stored twice for"), ("?replied", "stored behind its reply to")])
+def test_a_second_store(fragile, speak, how, rule):
+	server = fragile(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""})
+	pid = server.worker_pids()[0]
+	with pytest.raises(Exception), link(server, speak) as c:
+		c.request("PUT", "/t/misuse/store" + how, (), b"12345")
+	broke(server, pid, rule, "PUT", "/t/misuse/store" + how, "\\w+")
+
+
+# --- what becomes a 503 -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["too-large", "spent", "spent?stream", "spent?file", "spent?page"])
+def test_no_memory_for_a_reply_is_logged(handlers, speak, what):
+	server = handlers()
+	assert misuse(server, speak, what).status == 503
+	server.log.wait(r" error .*handler t_misuse: .*memory.*, so the answer is 503: GET /t/misuse/%s$" % re.escape(what))

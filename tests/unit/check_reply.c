@@ -31,7 +31,7 @@ static void error_page(struct h2d_req *r, int status, struct slice file)
 		return;
 	}
 	if (page_does == PAGE_BROKEN) {
-		h2d_reply_error(r, 503);
+		reply_error(r, 503);
 		return;
 	}
 	body_memory(&r->reply.body, "page", 4, NULL);

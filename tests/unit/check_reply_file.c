@@ -166,6 +166,7 @@ START_TEST(redirect_keeps_the_query)
 	req->path = SLICE("/d");
 	req->query = SLICE("a=b&c");
 	req_go(req, REQ_WAIT);
+	req->owes = true;
 	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/d", 2);
 	unit_wait(req);
 	ck_assert_int_eq(req->reply.status, 301);

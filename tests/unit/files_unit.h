@@ -167,6 +167,7 @@ static inline struct h2d_req *unit_new(enum h2d_method method, const char *field
 		fields = end + 1;
 	}
 	req_go(req, REQ_WAIT);
+	req->owes = true;
 	return req;
 }
 

@@ -1,0 +1,39 @@
+/*
+ * handler_rule: the end of a worker in which a handler broke a rule. Called by HANDLER_MUST(); it
+ * allocates nothing and never returns.
+ */
+#include "request/handler_rule.h"
+
+#include <stdio.h>
+
+#include "base/crash.h"
+
+enum { TEXT_MAX = 512, TARGET_SHOWN = 256 };
+
+static const char *const texts[] = {
+#define HANDLER_RULE(name, text) text,
+#include "request/handler_rule.def"
+};
+
+/* It is not the request's any more while gone() runs for one that is refused. */
+const char *handler_rule_name(const struct h2d_req *req)
+{
+	const char *called = crash_handler();
+
+	if (req->handler != NULL)
+		return req->handler->name;
+	return called != NULL ? called : "none";
+}
+
+void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, const char *call)
+{
+	char text[TEXT_MAX];
+
+	if (rule == HANDLER_RULE_ONCE && (req->handler == NULL || req->state == REQ_GONE))
+		rule = HANDLER_RULE_GONE;
+	snprintf(text, sizeof(text), "handler %s %s %.*s %.*s (%s)", handler_rule_name(req),
+		texts[rule], SLICE_ARG(req->method_text),
+		req->target.n < TARGET_SHOWN ? (int)req->target.n : TARGET_SHOWN, req->target.p,
+		call);
+	assert_end(text);
+}
