@@ -159,6 +159,8 @@ struct conf {
 	unsigned nservers;
 };
 
+enum { CONF_LISTENS_MAX = 256 }; /* each is a socket per worker */
+
 /* The choices of dispatch, in the order of its row. */
 enum conf_dispatch { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
 
@@ -213,7 +215,7 @@ struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, voi
  */
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
-/* conf_load() with a cap on the memory it may take, which conf_load sets to 16 MiB. */
+/* conf_load() with a cap on the memory it may take, which conf_load sets to 256 MiB. */
 struct conf *conf_load_capped(
 	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx);
 void conf_free(struct conf **conf);

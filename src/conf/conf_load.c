@@ -10,7 +10,7 @@
 #include "conf/conf_read.h"
 #include "conf/conf_table.h"
 
-enum { CONF_MEMORY_MAX = 16 << 20 };
+enum { CONF_MEMORY_MAX = 256 << 20 };
 
 static void build(struct conf *conf, const struct conf_override *ov, struct conf_faults *faults)
 {

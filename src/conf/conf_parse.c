@@ -157,11 +157,11 @@ static bool refuse_one_too_many(
 {
 	const struct conf_pos *first;
 
-	if (s->title != NULL && conf_table_count(owner, s) < CONF_SECTIONS_MAX)
+	if (s->title != NULL && (s->max == 0 || conf_table_count(owner, s) < s->max))
 		return false;
 	first = position(conf_table_get(owner, s, 0), s);
 	if (s->title != NULL)
-		conf_fault(p->faults, pos, "more than %d sections %s", CONF_SECTIONS_MAX, s->name);
+		conf_fault(p->faults, pos, "more than %u sections %s", s->max, s->name);
 	else if (first->file != NULL)
 		conf_fault(p->faults, pos, "section %s is there twice; first at %s:%u", s->name,
 			first->file, first->line);

@@ -8,8 +8,6 @@
 
 #include "conf/parser.h"
 
-enum { CONF_SECTIONS_MAX = 256 }; /* of one kind, such as listen */
-
 void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
 	struct conf_faults *faults);
 

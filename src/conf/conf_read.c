@@ -1,30 +1,29 @@
 /*
  * conf_read: files for the parser. Called by conf_load, and by the parser through
- * conf_source.include; knows nothing of the grammar. Texts stay in the conf's arena, so one cap
- * bounds all that is read.
+ * conf_source.include; knows nothing of the grammar. A text lives as long as it is parsed: the conf
+ * has copies of what it keeps.
  */
 #include "conf/conf_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf/conf_parse.h"
 
-/* The whole of fd, whose size was size at the open; -1 with errno. */
-static int read_all(struct arena *arena, int fd, size_t size, struct slice *text)
+/* The whole of fd, whose size was size at the open, for free(3), whatever comes; -1 with errno. */
+static int read_all(int fd, size_t size, char **buf, struct slice *text)
 {
-	char *buf = arena_alloc(arena, size + 1);
 	size_t n = 0;
 
-	if (buf == NULL) {
-		errno = ENOMEM;
+	*buf = malloc(size + 1);
+	if (*buf == NULL)
 		return -1;
-	}
 	while (n < size) {
-		ssize_t r = read(fd, buf + n, size - n);
+		ssize_t r = read(fd, *buf + n, size - n);
 
 		if (r < 0 && errno == EINTR)
 			continue;
@@ -34,7 +33,7 @@ static int read_all(struct arena *arena, int fd, size_t size, struct slice *text
 			break;
 		n += (size_t)r;
 	}
-	*text = slice_of(buf, n);
+	*text = slice_of(*buf, n);
 	return 0;
 }
 
@@ -88,6 +87,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 		.block = block,
 		.include = include };
 	struct slice text = { 0 };
+	char *buf = NULL;
 	struct stat st;
 	int fd;
 
@@ -104,7 +104,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	} else if (st.st_size > CONF_FILE_MAX) {
 		conf_fault(faults, pos, "\"%s\" is larger than %d bytes", name, CONF_FILE_MAX);
 		faults->lost = true;
-	} else if (read_all(&conf->arena, fd, (size_t)st.st_size, &text) < 0) {
+	} else if (read_all(fd, (size_t)st.st_size, &buf, &text) < 0) {
 		if (errno == ENOMEM)
 			conf_fault_oom(faults, pos);
 		else
@@ -120,6 +120,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	}
 	if (fd >= 0)
 		close(fd);
+	free(buf);
 }
 
 void conf_read_file(struct conf *conf, const char *path, struct conf_faults *faults)

@@ -114,6 +114,7 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.help = "One address to listen on: \"192.0.2.1:443\", \"[2001:db8::1]:443\" or "
 			"\"unix:/path\". Port 0 takes a free one. \"[::]\" is IPv6 only.",
 		.parent = TOP,
+		.max = CONF_LISTENS_MAX,
 		TITLED(conf, listens, conf_listen),
 		ROWS(listen_rows) },
 	[CONF_SECTION_TLS] = { .name = "tls",

@@ -41,6 +41,7 @@ struct conf_section {
 	bool titles;       /* a list of them may stand for as many sections that are alike */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
+	unsigned max;                      /* with a title: how many there may be; 0: any */
 	size_t size;                       /* of its struct */
 	size_t where; /* in its owner: it, or (titled) the pointer to the first */
 	size_t count; /* in its owner: how many there are (with a title) */

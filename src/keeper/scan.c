@@ -198,8 +198,10 @@ void scan_roots(struct scan *s)
 		uint8_t how = s->looks[i];
 
 		s->looks[i] = LOOK_NOT;
-		if (how != LOOK_NOT)
-			take_root(s, i, how == LOOK_ANEW);
+		if (how == LOOK_NOT)
+			continue;
+		take_root(s, i, how == LOOK_ANEW);
+		pause_step(&s->catalog->pause);
 	}
 }
 

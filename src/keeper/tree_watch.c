@@ -376,13 +376,15 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	return mark;
 }
 
-/* 0, or -ENOMEM: new ones with nothing in them. */
+/* 0, or -ENOMEM: n roots or more, new ones with nothing in them. */
 static int make_roots(struct tree_watch *w, unsigned n)
 {
 	struct way_of_root *roots;
 
 	if (n <= w->nroots)
 		return 0;
+	if (n < 2 * w->nroots)
+		n = 2 * w->nroots;
 	roots = calloc(n, sizeof(*roots));
 	if (roots == NULL)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 #include "master/gen.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -461,4 +462,6 @@ void gen_free(struct gen **gp)
 	free(g->sockets);
 	free(g->children);
 	free(g);
+	/* Thousands of servers are megabytes, in pieces that free(3) keeps. */
+	malloc_trim(0);
 }

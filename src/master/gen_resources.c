@@ -4,6 +4,10 @@
  */
 #include "master/gen_resources.h"
 
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_fault.h"
@@ -11,7 +15,7 @@
 #include "master/cache_room.h"
 #include "master/user_access.h"
 
-enum { SITES_MEMORY = 64 << 20 };
+enum { SITES_MEMORY = 256 << 20 };
 
 static int init_privs(struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
@@ -85,6 +89,22 @@ static void check_uploads(
 				"or an allow list for /files, or upload-public = true");
 }
 
+/* A worker has them all open, and files and connections take what they leave. */
+static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ctx)
+{
+	unsigned n = r->trees.files.nroots;
+	struct rlimit limit;
+	char text[256];
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || n < limit.rlim_max / 2)
+		return;
+	snprintf(text, sizeof(text),
+		"%u roots are as many descriptors of each worker, which may have %ju: raise "
+		"RLIMIT_NOFILE (LimitNOFILE= of a unit)",
+		n, (uintmax_t)limit.rlim_max);
+	warn(ctx, &(struct conf_pos){ 0 }, text);
+}
+
 void gen_resources_check(
 	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
@@ -93,6 +113,7 @@ void gen_resources_check(
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
 	check_uploads(conf, r->sites, warn, ctx);
+	check_roots(r, warn, ctx);
 }
 
 void gen_resources_fini(struct resources *r)

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/name_map.h"
 #include "image/beneath.h"
 #include "request/htpasswd.h"
 #include "sandbox/sandbox_paths.h"
@@ -27,8 +29,10 @@ struct checker {
 	const struct privs *privs;
 	conf_fault_fn *warn;
 	void *ctx;
-	const char *users; /* the password file that was looked at last */
-	unsigned nrefused; /* users in it that nobody can be */
+	const char *users;     /* the password file that was looked at last */
+	unsigned nrefused;     /* users in it that nobody can be */
+	struct name_map reach; /* paths that workers may open, once they are asked for */
+	struct arena names;    /* of reach */
 };
 
 static void warn_of(struct checker *c, const struct conf_pos *pos, const char *what,
@@ -281,57 +285,73 @@ static void each_key(struct checker *c,
 	}
 }
 
-/* A key, and what its file is below; the first of those that workers may open. */
-struct reach {
-	char key[4096];
-	char below[4096];
-};
-
 static void note_reach(void *ctx, const char *path, unsigned rights)
 {
-	struct reach *r = ctx;
+	struct checker *c = ctx;
 	char real[4096];
-	size_t n;
+	struct slice name;
+	unsigned *value;
 
 	(void)rights;
-	if (r->below[0] != '\0' || path == NULL || realpath(path, real) == NULL)
+	if (path == NULL || realpath(path, real) == NULL ||
+		name_map_get(&c->reach, slice_str(real)) != 0)
 		return;
-	n = strlen(real);
-	if (strncmp(r->key, real, n) == 0 && (r->key[n] == '/' || r->key[n] == '\0'))
-		memcpy(r->below, real, n + 1);
+	name = arena_dup(&c->names, slice_str(real));
+	value = name.p != NULL ? name_map_put(&c->reach, name) : NULL;
+	if (value != NULL)
+		*value = 1;
 }
 
 /* Where the workers are the master's own user, h2d is being tried out, and the key often lies
  * beside the root: the folders around roots are left out. */
-static void note_roots(struct reach *r, const struct conf *conf)
+static void note_roots(struct checker *c)
 {
-	for (unsigned i = 0; i < conf->nservers; i++) {
-		const struct conf_server *s = &conf->servers[i];
+	for (unsigned i = 0; i < c->conf->nservers; i++) {
+		const struct conf_server *s = &c->conf->servers[i];
 
-		note_reach(r, s->root, 0);
+		note_reach(c, s->root, 0);
 		for (unsigned k = 0; k < s->nlocations; k++)
-			note_reach(r, s->locations[k].root, 0);
+			note_reach(c, s->locations[k].root, 0);
 	}
+}
+
+static void note_reaches(struct checker *c)
+{
+	sandbox_paths(c->conf, SANDBOX_PASSWORDS | SANDBOX_MORE, note_reach, c);
+	if (c->privs->drop)
+		sandbox_paths(c->conf, SANDBOX_ROOTS, note_reach, c);
+	else
+		note_roots(c);
+}
+
+/* The path that workers may open and that file is, or lies below; n 0: there is none. */
+static struct slice reached(const struct checker *c, const char *file)
+{
+	size_t n = strlen(file);
+
+	while (n > 0 && name_map_get(&c->reach, slice_of(file, n)) == 0)
+		while (--n > 0 && file[n] != '/')
+			;
+	return slice_of(file, n);
 }
 
 /* A key that the user may read by its mode, Landlock keeps from the workers, unless it lies where
  * they have to read. */
 static void check_reach(struct checker *c, const char *key, const struct conf_pos *pos)
 {
-	struct reach r = { "", "" };
-	char why[512];
+	char real[4096], why[512];
+	struct slice below;
 
 	if (key == NULL || *key == '\0' || is_everybodys(key) ||
-		try_open(key, S_IFREG, O_RDONLY) != 0 || realpath(key, r.key) == NULL)
+		try_open(key, S_IFREG, O_RDONLY) != 0 || realpath(key, real) == NULL)
 		return;
-	sandbox_paths(c->conf, SANDBOX_PASSWORDS | SANDBOX_MORE, note_reach, &r);
-	if (c->privs->drop)
-		sandbox_paths(c->conf, SANDBOX_ROOTS, note_reach, &r);
-	else
-		note_roots(&r, c->conf);
-	if (r.below[0] == '\0')
+	if (c->reach.n == 0)
+		note_reaches(c);
+	below = reached(c, real);
+	if (below.n == 0)
 		return;
-	snprintf(why, sizeof(why), "the workers may read it, for it is below %.400s", r.below);
+	snprintf(why, sizeof(why), "the workers may read it, for it is below %.*s",
+		below.n < 400 ? (int)below.n : 400, below.p);
 	warn_of(c, pos, "certificate-key", key, why,
 		"keep it elsewhere, or have the master start as root and the key readable by root "
 		"alone");
@@ -341,6 +361,7 @@ static void check_as_user(struct checker *c)
 {
 	signal(SIGALRM, SIG_DFL);
 	alarm(LIMIT_S);
+	arena_init(&c->names, NULL, 0, SIZE_MAX);
 	if (privs_drop(c->privs, c->conf->sandbox.drop_capabilities) < 0)
 		return;
 	for (unsigned i = 0; i < c->conf->nservers; i++)

@@ -9,15 +9,45 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/name_map.h"
 #include "sandbox/landlock.h"
 
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
 
+/*
+ * Thousands of roots mostly lie in few folders, which are looked at once: known has flags by path.
+ */
 struct way {
 	sandbox_path_fn *fn;
 	void *ctx;
 	unsigned links;
+	struct name_map known;
+	struct arena names; /* of known */
 };
+
+enum {
+	KNOWN_LINK = 1, /* it was looked whether it is one, and where to */
+	KNOWN_WALKED = 2,
+	KNOWN_FOLDER = 4, /* something in it was asked for */
+	KNOWN_OPEN = 8,   /* and it was allowed as a whole */
+};
+
+/* Whether path has flag already; from now on it does, unless memory is out. */
+static bool knew(struct way *w, const char *path, size_t n, unsigned flag)
+{
+	struct slice name = slice_of(path, n);
+	unsigned flags = name_map_get(&w->known, name), *value;
+
+	if (flags & flag)
+		return true;
+	if (flags == 0)
+		name = arena_dup(&w->names, name);
+	value = name.p != NULL ? name_map_put(&w->known, name) : NULL;
+	if (value != NULL)
+		*value |= flag;
+	return false;
+}
 
 /* A folder in which everything may lie is not allowed as a whole: "/", and those directly in it. */
 static bool is_too_much(const char *folder)
@@ -25,23 +55,30 @@ static bool is_too_much(const char *folder)
 	return strchr(folder + 1, '/') == NULL;
 }
 
-static void folder_of(struct way *w, char *path)
+/* The folder that path lies in. True: it is allowed as a whole. */
+static bool folder_of(struct way *w, char *path)
 {
 	char *slash = strrchr(path, '/');
 	char real[PATH_BYTES];
+	size_t n = slash != NULL ? (size_t)(slash - path) : 0;
 
-	if (slash == NULL || slash == path)
-		return;
+	if (n == 0)
+		return false;
+	if (knew(w, path, n, KNOWN_FOLDER))
+		return name_map_get(&w->known, slice_of(path, n)) & KNOWN_OPEN;
 	*slash = '\0';
-	if (realpath(path, real) != NULL && !is_too_much(real))
+	if (realpath(path, real) != NULL && !is_too_much(real)) {
 		w->fn(w->ctx, real, LANDLOCK_READ);
+		knew(w, path, n, KNOWN_OPEN);
+	}
 	*slash = '/';
+	return name_map_get(&w->known, slice_of(path, n)) & KNOWN_OPEN;
 }
 
 static void walk(struct way *w, const char *path);
 
-/* path, cut at end, is a link: where it leads. */
-static void follow(struct way *w, const char *path, size_t end)
+/* True: path, cut at end, is a link. What it leads to is walked. */
+static bool follow(struct way *w, const char *path, size_t end)
 {
 	char link[PATH_BYTES], text[PATH_BYTES], to[2 * PATH_BYTES];
 	const char *slash;
@@ -50,8 +87,10 @@ static void follow(struct way *w, const char *path, size_t end)
 	memcpy(link, path, end);
 	link[end] = '\0';
 	n = readlink(link, text, sizeof(text) - 1);
-	if (n <= 0 || w->links++ >= LINKS_MAX)
-		return;
+	if (n <= 0)
+		return false;
+	if (w->links++ >= LINKS_MAX)
+		return true;
 	text[n] = '\0';
 	slash = strrchr(link, '/');
 	if (text[0] == '/' || slash == NULL)
@@ -59,6 +98,7 @@ static void follow(struct way *w, const char *path, size_t end)
 	else
 		snprintf(to, sizeof(to), "%.*s/%s", (int)(slash - link), link, text);
 	walk(w, to);
+	return true;
 }
 
 /* Goes an absolute path: each link on the way, then the folder it ends in, and where it ends. */
@@ -66,55 +106,76 @@ static void walk(struct way *w, const char *path)
 {
 	char end[PATH_BYTES];
 	size_t n = strlen(path);
+	bool link = false;
 
 	while (n > 1 && path[n - 1] == '/')
 		n--;
-	if (n == 0 || n >= sizeof(end))
+	if (n == 0 || n >= sizeof(end) || knew(w, path, n, KNOWN_WALKED))
 		return;
 	memcpy(end, path, n);
 	end[n] = '\0';
 	for (size_t i = 1; i <= n; i++)
 		if (end[i] == '/' || end[i] == '\0')
-			follow(w, end, i);
-	folder_of(w, end);
-	w->fn(w->ctx, end, LANDLOCK_READ);
+			link = knew(w, end, i, KNOWN_LINK) || follow(w, end, i);
+	if (!folder_of(w, end) || link)
+		w->fn(w->ctx, end, LANDLOCK_READ);
+}
+
+static void way_begin(struct way *w, sandbox_path_fn *fn, void *ctx)
+{
+	*w = (struct way){ .fn = fn, .ctx = ctx };
+	arena_init(&w->names, NULL, 0, SIZE_MAX);
+}
+
+static void way_end(struct way *w)
+{
+	name_map_fini(&w->known);
+	arena_reset(&w->names);
+}
+
+static void go(struct way *w, const char *path)
+{
+	w->links = 0;
+	if (path != NULL && path[0] == '/')
+		walk(w, path);
 }
 
 void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx)
 {
-	struct way w = { fn, ctx, 0 };
+	struct way w;
 
-	if (path != NULL && path[0] == '/')
-		walk(&w, path);
+	way_begin(&w, fn, ctx);
+	go(&w, path);
+	way_end(&w);
 }
 
-static void uploads(const struct conf_server *s, sandbox_path_fn *fn, void *ctx)
+static void uploads(struct way *w, const struct conf_server *s)
 {
 	char path[PATH_BYTES];
 
 	if (s->upload_dir != NULL && s->upload_dir[0] != '\0' &&
 		snprintf(path, sizeof(path), "%s/%s", s->root, s->upload_dir) < (int)sizeof(path))
-		fn(ctx, path, LANDLOCK_WRITE);
+		w->fn(w->ctx, path, LANDLOCK_WRITE);
 }
 
-static void roots(const struct conf_server *s, sandbox_path_fn *fn, void *ctx)
+static void roots(struct way *w, const struct conf_server *s)
 {
-	sandbox_paths_way(s->root, fn, ctx);
+	go(w, s->root);
 	for (unsigned i = 0; i < s->nlocations; i++)
-		sandbox_paths_way(s->locations[i].root, fn, ctx);
+		go(w, s->locations[i].root);
 }
 
-static void of_server(const struct conf_server *s, unsigned wanted, sandbox_path_fn *fn, void *ctx)
+static void of_server(struct way *w, const struct conf_server *s, unsigned wanted)
 {
 	if (wanted & SANDBOX_ROOTS)
-		roots(s, fn, ctx);
+		roots(w, s);
 	if (wanted & SANDBOX_UPLOADS)
-		uploads(s, fn, ctx);
+		uploads(w, s);
 	if (!(wanted & SANDBOX_PASSWORDS))
 		return;
-	sandbox_paths_way(s->scope.auth_basic_file, fn, ctx);
+	go(w, s->scope.auth_basic_file);
 	for (unsigned i = 0; i < s->nlocations; i++)
-		sandbox_paths_way(s->locations[i].scope.auth_basic_file, fn, ctx);
+		go(w, s->locations[i].scope.auth_basic_file);
 }
 
 bool sandbox_paths_links_of(const struct conf_server *s)
@@ -153,8 +214,12 @@ static void resolver(sandbox_path_fn *fn, void *ctx)
 
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx)
 {
+	struct way w;
+
+	way_begin(&w, fn, ctx);
 	for (unsigned i = 0; i < conf->nservers; i++)
-		of_server(&conf->servers[i], wanted, fn, ctx);
+		of_server(&w, &conf->servers[i], wanted);
+	way_end(&w);
 	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))
 		fn(ctx, "/", LANDLOCK_READ);
 #ifdef __SANITIZE_ADDRESS__

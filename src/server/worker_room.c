@@ -108,9 +108,11 @@ void worker_room_stop(struct worker *w)
 void worker_room_look(struct worker *w)
 {
 	struct rlimit r = { .rlim_cur = UNTOLD_DESCRIPTORS };
+	uint64_t roots = w->args->trees->files.nroots; /* each is open all the time */
 
 	getrlimit(RLIMIT_NOFILE, &r);
-	w->room = worker_room_of(r.rlim_cur, (unsigned)w->args->conf->worker_connections);
+	w->room = worker_room_of(r.rlim_cur > roots ? r.rlim_cur - roots : 0,
+		(unsigned)w->args->conf->worker_connections);
 	files_limit(w->files, w->room.files);
 	if (w->dispatch == NULL)
 		return;

@@ -109,11 +109,13 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
 	struct site *v = site_maker_room(&m, conf->nservers, sizeof(*v));
 
+	unsigned first = conf_default_server(conf);
+
 	m.top = site_locations_top(&m, conf);
 	for (unsigned i = 0; i < conf->nservers && !m.oom; i++) {
 		v[i].root = trees->of_server[i];
 		v[i].has_root = conf->servers[i].root[0] != '\0';
-		v[i].is_default = i == conf_default_server(conf);
+		v[i].is_default = i == first;
 		v[i].certificate = certificates != NULL ? certificates[i] : NULL;
 		if (v[i].certificate != NULL)
 			v[i].certificate_expires = tls_look_expires(v[i].certificate);
@@ -123,7 +125,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 	if (!m.oom) {
 		sites->v = v;
 		sites->n = conf->nservers;
-		sites->fallback = conf_default_server(conf);
+		sites->fallback = first;
 		set_server_names(&m, sites, conf);
 		set_proxies(&m, sites, conf);
 	}

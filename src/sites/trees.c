@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/prefix_index.h"
 #include "conf/conf_fault.h"
 #include "files/escape.h"
 #include "http/coding.h"
@@ -21,13 +22,19 @@ static bool same(const struct doc_root *a, const struct doc_root *b)
 /* Entries say their type and its charset, so that a root may be needed once for each. */
 static unsigned number(struct trees *t, const struct doc_root *new)
 {
-	unsigned i = 0;
+	unsigned *last = name_map_put(&t->numbers, slice_str(new->root));
+	unsigned i;
 
-	while (i < t->files.nroots && !same(&t->roots[i], new))
-		i++;
-	if (i == t->files.nroots)
-		t->roots[t->files.nroots++] = *new;
-	return i;
+	if (last == NULL) {
+		t->oom = true;
+		return 0;
+	}
+	for (i = *last; i > 0; i = t->before[i - 1])
+		if (same(&t->roots[i - 1], new))
+			return i - 1;
+	t->before[t->files.nroots] = *last;
+	t->roots[t->files.nroots++] = *new;
+	return (*last = t->files.nroots) - 1;
 }
 
 /* Without a root of its own it has that of its server, whatever its charset. */
@@ -77,35 +84,38 @@ static struct slice without_slashes(const char *path)
 	return s;
 }
 
-/* The path of folder below root: "/files", "" if root lies in it. False: it is elsewhere. */
-static bool below(struct slice folder, struct slice root, struct slice *rest)
+/* The path of a folder below a root, "" if the root lies in it. Counted first, then kept. */
+static void add_upload(struct trees *t, unsigned root, struct slice rest)
 {
-	bool inside = slice_starts(root, folder) && (root.n == folder.n || root.p[folder.n] == '/');
+	struct doc_root *r = &t->roots[root];
 
-	*rest = slice_of(folder.p + root.n, inside ? 0 : folder.n - root.n);
-	return inside || (slice_starts(folder, root) && folder.p[root.n] == '/');
+	if (r->uploads != NULL)
+		t->uploads[r->uploads - t->uploads + r->nuploads] = rest;
+	r->nuploads++;
 }
 
 /* A root may lie around the folder of another server's uploads, or in it. */
-static void add_uploads(struct trees *t, unsigned nservers, struct slice folder)
+static void add_uploads(struct trees *t, const struct prefix_index *roots, struct slice folder)
 {
-	struct slice rest;
+	const struct prefix_entry *e = prefix_index_find(roots, folder);
 
-	for (unsigned i = 0; i < t->files.nroots; i++) {
-		struct doc_root *r = &t->roots[i];
-
-		if (below(folder, without_slashes(r->root), &rest))
-			t->uploads[i * nservers + r->nuploads++] = rest;
-	}
+	for (; e != NULL; e = prefix_index_outer(roots, e))
+		if (e->prefix.n == folder.n || folder.p[e->prefix.n] == '/')
+			add_upload(
+				t, e->of, slice_of(folder.p + e->prefix.n, folder.n - e->prefix.n));
+	for (e = prefix_index_from(roots, folder);
+		e < roots->v + roots->n && slice_starts(e->prefix, folder); e++)
+		if (e->prefix.n > folder.n && e->prefix.p[folder.n] == '/')
+			add_upload(t, e->of, slice_of(folder.p, 0));
 }
 
-/* False: memory is out. */
-static bool number_uploads(struct trees *t, const struct conf *conf)
+/* The folders of uploads of all servers, each once; *n of them. NULL: memory is out. */
+static struct slice *upload_folders(struct trees *t, const struct conf *conf, unsigned *n)
 {
-	t->uploads = calloc(t->files.nroots * conf->nservers + 1, sizeof(*t->uploads));
-	for (unsigned i = 0; t->uploads != NULL && i < t->files.nroots; i++)
-		t->roots[i].uploads = t->uploads + i * conf->nservers;
-	for (unsigned i = 0; t->uploads != NULL && i < conf->nservers; i++) {
+	struct slice *v = arena_alloc(&t->paths, conf->nservers * sizeof(*v));
+
+	*n = 0;
+	for (unsigned i = 0; v != NULL && i < conf->nservers; i++) {
 		const struct conf_server *s = &conf->servers[i];
 		struct slice dir = without_slashes(s->upload_dir), root = without_slashes(s->root);
 		char *folder;
@@ -114,10 +124,46 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 			continue;
 		folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
 		if (folder == NULL)
-			return false;
-		add_uploads(t, conf->nservers, slice_str(folder));
+			return NULL;
+		v[(*n)++] = slice_str(folder);
 	}
-	return t->uploads != NULL;
+	return v;
+}
+
+static struct prefix_index index_roots(struct trees *t)
+{
+	struct prefix_entry *v = arena_alloc(&t->paths, (t->files.nroots + 1) * sizeof(*v));
+
+	for (unsigned i = 0; v != NULL && i < t->files.nroots; i++)
+		v[i] = (struct prefix_entry){ .prefix = without_slashes(t->roots[i].root),
+			.of = i };
+	return v != NULL ? prefix_index_make(v, t->files.nroots) : (struct prefix_index){ 0 };
+}
+
+/* False: memory is out. */
+static bool number_uploads(struct trees *t, const struct conf *conf)
+{
+	unsigned nfolders, n = 0;
+	const struct slice *folders = upload_folders(t, conf, &nfolders);
+	struct prefix_index roots = index_roots(t);
+
+	if (folders == NULL || roots.v == NULL)
+		return false;
+	for (unsigned i = 0; i < nfolders; i++)
+		add_uploads(t, &roots, folders[i]);
+	for (unsigned i = 0; i < t->files.nroots; i++)
+		n += t->roots[i].nuploads;
+	t->uploads = calloc(n + 1, sizeof(*t->uploads));
+	if (t->uploads == NULL)
+		return false;
+	for (unsigned i = t->files.nroots; i-- > 0;) {
+		n -= t->roots[i].nuploads;
+		t->roots[i].nuploads = 0;
+		t->roots[i].uploads = t->uploads + n;
+	}
+	for (unsigned i = 0; i < nfolders; i++)
+		add_uploads(t, &roots, folders[i]);
+	return true;
 }
 
 /* False: memory is out. */
@@ -134,12 +180,13 @@ static bool make_room(struct trees *t, const struct conf *conf)
 	t->of_location = calloc(conf->nservers, sizeof(*t->of_location));
 	t->locations = calloc(nlocations + 1, sizeof(*t->locations));
 	t->types = calloc(conf->nservers, sizeof(*t->types));
+	t->before = calloc(conf->nservers + nlocations, sizeof(*t->before));
 	t->rows = calloc(nrows + 1, sizeof(*t->rows));
 	t->files.roots = t->roots;
 	t->files.escapes = escapes_new();
 	t->files.etags = etag_memo_shared();
 	return t->roots != NULL && t->of_server != NULL && t->of_location != NULL &&
-	       t->locations != NULL && t->types != NULL && t->rows != NULL &&
+	       t->locations != NULL && t->types != NULL && t->before != NULL && t->rows != NULL &&
 	       t->files.escapes != NULL && t->files.etags != NULL;
 }
 
@@ -180,7 +227,7 @@ int trees_init(
 		number_server(t, &conf->servers[i], i, t->locations + nlocations);
 		nlocations += conf->servers[i].nlocations;
 	}
-	if (!number_uploads(t, conf)) {
+	if (t->oom || !number_uploads(t, conf)) {
 		fault(ctx, &conf_command_line, "out of memory");
 		trees_fini(t);
 		return -1;
@@ -194,6 +241,8 @@ void trees_fini(struct trees *t)
 	free(t->of_server);
 	free(t->of_location);
 	free(t->locations);
+	free(t->before);
+	name_map_fini(&t->numbers);
 	free(t->types);
 	free(t->rows);
 	free(t->uploads);

@@ -8,6 +8,7 @@
 #define H2D_SITES_TREES_H
 
 #include "base/arena.h"
+#include "base/name_map.h"
 #include "conf/conf.h"
 #include "http/mime.h"
 #include "image/doc_root.h"
@@ -22,6 +23,9 @@ struct trees {
 	struct mime *rows;        /* the memory of those */
 	struct slice *uploads;    /* the memory of each root's folders of uploads */
 	struct arena paths;       /* of those folders */
+	struct name_map numbers;  /* by path: the last root that has it, plus 1 */
+	unsigned *before;         /* per root: the one before it with its path, plus 1 */
+	bool oom;
 };
 
 /*

@@ -70,6 +70,26 @@ server "example.com" { }
 server "example.net" { root = "/srv/www"  redirect = "" }
 """, Ask("/old/a", 301, location="https://new.example.org/old/a"), Ask("/", body="Home", host="example.net"), after=explained)
 
+SITES = 300
+
+
+def put_sites(run):
+	for i in range(SITES):
+		run.put("srv/sites/%d/index.html" % i, "Site %d" % i)
+		run.put("etc/h2d/sites/%d.conf" % i, run.moved('server "s%d.example.com" { root = "/srv/sites/%d" }\n' % (i, i)))
+
+
+def one_more(run):
+	run.put("etc/h2d/sites/more.conf", run.moved('server "more.example.com" { root = "/srv/sites/0" }\n'))
+	run.server.run("-s", "reload", check=0)
+	Ask("/", body="Site 0", host="more.example.com").check(run)
+	Ask("/", body="Site 17", host="s17.example.com").check(run)
+
+
+task("hundreds of sites", PLAIN + 'include("sites/*.conf")\nserver "_" { return = 404 }',
+	*(Ask("/", body="Site %d" % i, host="s%d.example.com" % i) for i in (0, 1, SITES // 2, SITES - 1)),
+	Ask("/", 404, host="s%d.example.com" % SITES), before=put_sites, after=one_more)
+
 
 @pytest.fixture(scope="module")
 def cert(tmp_path_factory):

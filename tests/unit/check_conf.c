@@ -464,6 +464,37 @@ START_TEST(defaults_of_servers)
 }
 END_TEST
 
+static void write_many(unsigned servers, unsigned locations)
+{
+	FILE *out = fopen(in_folder("h2d.conf"), "w");
+
+	ck_assert_ptr_nonnull(out);
+	for (unsigned i = 0; i < servers; i++) {
+		fprintf(out, "server \"s%u.example.com\" { root = \"www\"\n", i);
+		for (unsigned j = 0; i == 0 && j < locations; j++)
+			fprintf(out, " location \"/%u\" { redirect = \"/%u/x\" }\n", j, j + 1);
+		fputs("}\n", out);
+	}
+	ck_assert_int_eq(fclose(out), 0);
+}
+
+START_TEST(thousands)
+{
+	enum { SERVERS = 5000, LOCATIONS = 5000 };
+	struct conf *c;
+
+	write_many(SERVERS, LOCATIONS);
+	c = load_name("h2d.conf");
+	no_faults("thousands");
+	ck_assert_uint_eq(c->nservers, SERVERS);
+	ck_assert_uint_eq(c->servers[0].nlocations, LOCATIONS);
+	ck_assert_str_eq(c->servers[SERVERS - 1].name, "s4999.example.com");
+	ck_assert_str_eq(c->servers[0].locations[LOCATIONS - 1].prefix, "/4999");
+	ck_assert_uint_lt(c->arena.used, 32 << 20);
+	conf_free(&c);
+}
+END_TEST
+
 START_TEST(relative_names)
 {
 	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
@@ -648,6 +679,7 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, thousands);
 	tcase_add_test(t, defaults_of_servers);
 	tcase_add_test(t, includes_in_sections);
 	tcase_add_test(t, access_logs);

@@ -1,0 +1,71 @@
+/*
+ * name_map: open addressing, at most three quarters full. Called by whoever builds a configuration,
+ * and by requests, which look names up; never removes one.
+ */
+#include "base/name_map.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { SLOTS_LEAST = 16 };
+
+/* FNV-1a. */
+static uint64_t hash(struct slice name)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < name.n; i++)
+		h = (h ^ (unsigned char)name.p[i]) * UINT64_C(0x100000001b3);
+	return h ^ h >> 32;
+}
+
+/* The slot that has name, or the free one where it belongs. */
+static struct name_slot *look(struct name_slot *slots, unsigned nslots, struct slice name)
+{
+	struct name_slot *s = &slots[hash(name) & (nslots - 1)];
+
+	while (s->name.p != NULL && !slice_eq(s->name, name))
+		s = s + 1 < slots + nslots ? s + 1 : slots;
+	return s;
+}
+
+static bool grow(struct name_map *m)
+{
+	unsigned nslots = m->nslots > 0 ? 2 * m->nslots : SLOTS_LEAST;
+	struct name_slot *slots = calloc(nslots, sizeof(*slots));
+
+	if (slots == NULL)
+		return false;
+	for (unsigned i = 0; i < m->nslots; i++)
+		if (m->slots[i].name.p != NULL)
+			*look(slots, nslots, m->slots[i].name) = m->slots[i];
+	free(m->slots);
+	m->slots = slots;
+	m->nslots = nslots;
+	return true;
+}
+
+unsigned *name_map_put(struct name_map *m, struct slice name)
+{
+	struct name_slot *s;
+
+	if (m->n >= m->nslots / 4 * 3 && !grow(m))
+		return NULL;
+	s = look(m->slots, m->nslots, name);
+	if (s->name.p == NULL) {
+		s->name = name;
+		m->n++;
+	}
+	return &s->value;
+}
+
+unsigned name_map_get(const struct name_map *m, struct slice name)
+{
+	return m->nslots > 0 ? look(m->slots, m->nslots, name)->value : 0;
+}
+
+void name_map_fini(struct name_map *m)
+{
+	free(m->slots);
+	*m = (struct name_map){ 0 };
+}
