@@ -274,6 +274,32 @@ struct h2d_timer;
 /* A timer calls it, on the loop; never after gone(). Any call may follow, a reply too. */
 typedef void h2d_timer_fn(struct h2d_req *req, void *state);
 
+/* Bytes of the largest form that h2d_form_read() takes. */
+enum { H2D_FORM_MAX = 1 << 20 };
+
+/*
+ * The outcome of h2d_form_read(): status 200, and the parameters are there; 413 (over max, or too
+ * many of them), 415 (no such form) or 503 (memory is spent), and none is. Called once on the loop,
+ * perhaps before that call returns, and not at all if the request is gone or was answered by the
+ * server meanwhile. Any call may follow: a reply, or h2d_work() and the reply later.
+ */
+typedef void h2d_form_fn(struct h2d_req *req, void *state, int status);
+
+/*
+ * Takes the request's body from here on, instead of the handler's body() and end(): a form of
+ * application/x-www-form-urlencoded, as browsers send it by POST, of up to max bytes (at most
+ * H2D_FORM_MAX). A request without a body is a form without parameters. From start(), for a route
+ * that streams its body.
+ */
+void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done);
+
+/* Parameters of a form that was read, decoded, as h2d_req_query_param() and its like have those of
+ * the query; they live as long as the request. */
+const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *len);
+unsigned h2d_form_params(const struct h2d_req *req);
+const char *h2d_form_param_at(
+	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
+
 /*
  * A timer of this request, not set yet. It is the server's, lives as long as the request, and is
  * stopped behind gone(); nobody frees it. NULL when the request's memory is spent. One that is set

@@ -81,3 +81,20 @@ const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char *
 {
 	return by_number(of_query(req), i, name, len);
 }
+
+/* --- of a form, once it is read (form.c) ------------------------------------------------------ */
+
+unsigned h2d_form_params(const struct h2d_req *req)
+{
+	return req->form_params != NULL ? req->form_params->n : 0;
+}
+
+const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *len)
+{
+	return by_name(req->form_params, name, len);
+}
+
+const char *h2d_form_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len)
+{
+	return by_number(req->form_params, i, name, len);
+}

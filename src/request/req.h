@@ -190,6 +190,7 @@ struct h2d_req {
 	struct slice path, query;
 	struct params *query_params; /* request/params.h; NULL: nobody has asked for one */
 	struct slice
+	struct params *form_params;  /* of the body; NULL: none was read */
 		user; /* with the right credentials; n 0: nobody was asked, or they were wrong */
 	struct gate *gate;     /* a password is being checked; NULL: none is */
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */

@@ -439,6 +439,32 @@ def test_the_scheme_that_a_proxy_says(handlers, speak):
 
 
 def test_the_peer_of_a_unix_socket(handlers, speak):
+FORM = [("content-type", "application/x-www-form-urlencoded")]
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
+@pytest.mark.parametrize("when", ["now", "later"])
+def test_forms(handlers, speak, when, said):
+	with link(handlers(), speak) as c:
+		answer = post(c, "/t/form/" + when, b"a=1&b+c=%C3%A9%26&&d&a=2", FORM, said)
+		assert (answer.status, answer.body.decode()) == (200, "a=1\nb c=é&\nd=\na=2\na is there\n")
+		assert post(c, "/t/form/" + when, b"a=" + b"x" * 4998, FORM, said).body.count(b"x") == 4998
+		assert post(c, "/t/form/" + when, b"a=" + b"x" * 4999, FORM, said).status == 413
+	with link(handlers(), speak) as c:
+		assert post(c, "/t/form/" + when, b"{}", JSON, said).status == 415
+		assert post(c, "/t/form/" + when, b"", FORM, said).body == b""
+
+
+def test_a_form_of_a_user_who_was_asked(handlers, speak):
+	"""It waits for the password's check, and is read then."""
+	server = handlers.new()
+	users = put_users(server, ann=hashed("secret"))
+	server.write_conf(server='location "/t" { auth-basic-file = "%s" }' % users)
+	server.start()
+	with link(server, speak) as c:
+		assert post(c, "/t/form/now", b"x=1", FORM + basic("ann", "secret")).body == b"x=1\n"
+
+
 	with link(handlers(listens=("unix",)), speak, "unix") as c:
 		assert facts(c.get("/t/facts/a/b/"))["peer"] == "unix"
 

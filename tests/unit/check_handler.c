@@ -342,6 +342,132 @@ START_TEST(not_paused)
 }
 END_TEST
 
+/* --- forms ------------------------------------------------------------------------------------ */
+
+static int form_status;
+
+static void form_done(struct h2d_req *r, void *state, int status)
+{
+	ck_assert_int_eq(form_status, 0);
+	ck_assert_int_eq(*(int *)state, 42);
+	form_status = status;
+	if (status == 200)
+		h2d_reply_bytes(r, 200, NULL, "", 0);
+	else
+		h2d_reply_error(r, status);
+}
+static void read_form(void)
+{
+	h2d_form_read(&req, 8000, form_done);
+}
+
+static void ask_by_form(const char *type)
+{
+	at_start = read_form;
+	form_status = 0;
+	req_field_add(&req, SLICE("content-type"), slice_str(type));
+	req_start(&req);
+}
+
+static void come(const char *p, size_t n, size_t at_once)
+{
+	for (size_t i = 0; i < n; i += at_once)
+		req_body(&req, p + i, n - i < at_once ? n - i : at_once);
+}
+
+START_TEST(a_form)
+{
+	static const size_t steps[] = { 1, 2, 7, 100 };
+	const char text[] = "a=1&b+c=%c3%a9&a=2";
+	const char *name;
+	size_t len;
+
+	ask_by_form("Application/x-www-form-urlencoded; charset=utf-8");
+	ck_assert_int_gt(wanted, 0);
+	come(text, strlen(text), steps[_i]);
+	ck_assert_int_eq(form_status, 0);
+	req_body_end(&req);
+	ck_assert_int_eq(form_status, 200);
+	ck_assert_uint_eq(consumed, strlen(text));
+	ck_assert_uint_eq(uploaded_n, 0);
+	ck_assert_uint_eq(h2d_form_params(&req), 3);
+	ck_assert_text(h2d_form_param(&req, "b c", &len), len, "\303\251");
+	ck_assert_text(h2d_form_param(&req, "a", &len), len, "1");
+	ck_assert_text(h2d_form_param_at(&req, 2, &name, &len), len, "2");
+	ck_assert_str_eq(name, "a");
+	ck_assert_ptr_null(h2d_form_param(&req, "d", &len));
+}
+END_TEST
+
+/* Memory moves as it grows, and what comes behind the end of room is refused, not cut. */
+START_TEST(a_long_form)
+{
+	char text[8001];
+
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "a=", 2);
+	ask_by_form("application/x-www-form-urlencoded");
+	come(text, sizeof(text) - !_i, 999);
+	if (_i == 0)
+		req_body_end(&req);
+	ck_assert_int_eq(form_status, _i == 0 ? 200 : 413);
+	ck_assert_uint_eq(consumed, sizeof(text) - !_i);
+	if (_i == 0)
+		ck_assert_uint_eq(strspn(h2d_form_param(&req, "a", NULL), "x"), 7998);
+	else
+		ck_assert_uint_eq(h2d_form_params(&req), 0);
+}
+END_TEST
+
+START_TEST(no_form)
+{
+	static const char *const types[] = { "", "text/plain", "multipart/form-data; boundary=x",
+		"application/x-www-form-urlencodedx" };
+
+	ask_by_form(types[_i]);
+	ck_assert_int_eq(form_status, 415);
+	req_body(&req, "a=1", 3);
+	req_body_end(&req);
+	ck_assert_uint_eq(consumed, 3);
+	ck_assert_int_eq(replies, 1);
+}
+END_TEST
+
+START_TEST(a_form_of_nothing)
+{
+	req.has_body = false;
+	ask_by_form("");
+	req_body_end(&req);
+	ck_assert_int_eq(form_status, 200);
+	ck_assert_uint_eq(h2d_form_params(&req), 0);
+}
+END_TEST
+
+/* Its length is said: nobody is asked to send it. */
+START_TEST(a_form_that_says_it_is_long)
+{
+	req.body_length = 8001;
+	ask_by_form("application/x-www-form-urlencoded");
+	ck_assert_int_eq(form_status, 413);
+	ck_assert_int_eq(wanted, 0);
+}
+END_TEST
+
+/* A form ends with its request, read half. */
+START_TEST(who_sends_a_form_leaves)
+{
+	ask_by_form("application/x-www-form-urlencoded");
+	come("a=1", 3, 2);
+	if (_i == 0)
+		req_fini(&req);
+	else
+		req_refuse(&req, 400);
+	ck_assert_int_eq(form_status, 0);
+	ck_assert_int_eq(gones, 1);
+	ck_assert_uint_eq(consumed, 3);
+}
+END_TEST
+
 /* --- timers ----------------------------------------------------------------------------------- */
 
 static void on_timer(struct h2d_req *r, void *state)
@@ -621,6 +747,12 @@ static TCase *tests(void)
 	tcase_add_test(tc, paused_while_it_was_to_go_on);
 	tcase_add_loop_test(tc, paused_and_answered, 0, 2);
 	tcase_add_test(tc, not_paused);
+	tcase_add_loop_test(tc, a_form, 0, 4);
+	tcase_add_loop_test(tc, a_long_form, 0, 2);
+	tcase_add_loop_test(tc, no_form, 0, 4);
+	tcase_add_test(tc, a_form_of_nothing);
+	tcase_add_test(tc, a_form_that_says_it_is_long);
+	tcase_add_loop_test(tc, who_sends_a_form_leaves, 0, 2);
 	tcase_add_test(tc, timer_fires_once);
 	tcase_add_test(tc, timer_moved_and_stopped);
 	tcase_add_test(tc, timer_of_a_time_that_never_comes);
