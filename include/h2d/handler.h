@@ -186,6 +186,13 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len);
  * len 0 if nobody was asked for one. */
 const char *h2d_req_user(const struct h2d_req *req, size_t *len);
 
+/*
+ * A name of this request that no other has, for logs and for other servers: what a trusted proxy
+ * calls it in its field x-request-id, else 32 hexadecimal digits. With request-id = true the access
+ * log has it, too, and the answer. NULL if there are no random bytes.
+ */
+const char *h2d_req_id(struct h2d_req *req, size_t *len);
+
 /* n bytes of memory that lives as long as the request, not zeroed, aligned to 8; NULL when its
  * budget (about 4 MiB for everything a request needs) is spent. */
 void *h2d_req_alloc(struct h2d_req *req, size_t n);
@@ -267,13 +274,6 @@ void h2d_body_pause(struct h2d_req *req);
  * call. Harmless if the body is not paused. */
 void h2d_body_resume(struct h2d_req *req);
 
-/* --- time ------------------------------------------------------------------------------------- */
-
-struct h2d_timer;
-
-/* A timer calls it, on the loop; never after gone(). Any call may follow, a reply too. */
-typedef void h2d_timer_fn(struct h2d_req *req, void *state);
-
 /* Bytes of the largest form that h2d_form_read() takes. */
 enum { H2D_FORM_MAX = 1 << 20 };
 
@@ -299,6 +299,13 @@ const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *
 unsigned h2d_form_params(const struct h2d_req *req);
 const char *h2d_form_param_at(
 	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+struct h2d_timer;
+
+/* A timer calls it, on the loop; never after gone(). Any call may follow, a reply too. */
+typedef void h2d_timer_fn(struct h2d_req *req, void *state);
 
 /*
  * A timer of this request, not set yet. It is the server's, lives as long as the request, and is

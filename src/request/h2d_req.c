@@ -6,6 +6,7 @@
 #include "http/cookie.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
+#include "request/req_id.h"
 
 static const char *text(struct slice s, size_t *len)
 {
@@ -144,6 +145,11 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 {
 	return text(req->user, len);
+}
+
+const char *h2d_req_id(struct h2d_req *req, size_t *len)
+{
+	return text(req_id(req), len);
 }
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)

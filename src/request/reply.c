@@ -10,12 +10,13 @@
 #include "request/handler_call.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
+#include "request/req_id.h"
 #include "request/trace.h"
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
 	/* Fields of add_own() always find room. */
-	if (req->reply.nfields >= REPLY_FIELDS_MAX - 4)
+	if (req->reply.nfields >= REPLY_FIELDS_MAX - 5)
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
 	return 0;
@@ -148,6 +149,15 @@ static void add_transport_security(struct h2d_req *req)
 		r->fields[r->nfields++] = (struct field){ name, req->site->transport_security };
 }
 
+static void add_id(struct h2d_req *req)
+{
+	struct slice id = req_id_shown(req);
+	struct reply *r = &req->reply;
+
+	if (id.n > 0 && field_find(r->fields, r->nfields, req_id_field) == NULL)
+		r->fields[r->nfields++] = (struct field){ req_id_field, id };
+}
+
 static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
@@ -155,6 +165,8 @@ static void add_own(struct h2d_req *req, int status)
 
 	if (req->conn != NULL && req_client_https(req))
 		add_transport_security(req);
+	if (req->env->request_ids)
+		add_id(req);
 	end = r->fields + r->nfields;
 	if (!(r->said >> REPLY_SAID_DATE & 1))
 		*end++ = (struct field){ SLICE("date"), req->env->date };
@@ -332,6 +344,7 @@ static const char *why_of(const struct h2d_req *req, int status)
 void reply_own_page(struct h2d_req *req, int status)
 {
 	const char *reason, *why;
+	struct slice id = req_id_shown(req);
 	char *text;
 
 	/* The site's page failed, whatever of: the error is the one it was for. */
@@ -342,10 +355,12 @@ void reply_own_page(struct h2d_req *req, int status)
 	reason = reason_of(status);
 	why = why_of(req, status);
 	text = arena_printf(&req->arena,
-		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n%s%s%s</main>\n"
+		"%s%d %s</title>\n</head>\n<body>\n<main>\n<h1>%d %s</h1>\n%s%s%s%s%.*s%s</main>\n"
 		"</body>\n</html>\n",
 		page_head, status, reason, status, reason, why != NULL ? "<p class=\"why\">" : "",
-		why != NULL ? why : "", why != NULL ? "</p>\n" : "");
+		why != NULL ? why : "", why != NULL ? "</p>\n" : "",
+		id.n > 0 ? "<p class=\"why\">Request " : "", SLICE_ARG(id),
+		id.n > 0 ? "</p>\n" : "");
 	drop_representation(&req->reply);
 	reply_page_policy(req);
 	reply_owned(req, status, text, slice_str(text).n,

@@ -114,6 +114,7 @@ struct http_env {
 	 * without an answer. NULL: it is.
 	 */
 	bool (*starts)(struct h2d_req *req, const struct h2d_handler *handler);
+	bool request_ids; /* answers, error pages and the access log name each request (req_id.h) */
 	bool timed; /* the access log tells how long requests take: the clock is read for each,
 		       else the loop's has to do */
 	struct loop *loop;               /* NULL in tests whose handlers never wait */
@@ -151,7 +152,7 @@ enum req_body_state {
 	REQ_BODY_STATES
 };
 
-enum { REQ_ARENA_FIRST = 1024 };
+enum { REQ_ARENA_FIRST = 1024, REQ_ID_BYTES = 16 };
 
 struct h2d_req {
 	struct arena arena;
@@ -189,9 +190,10 @@ struct h2d_req {
 	enum h2d_method method;
 	struct slice path, query;
 	struct params *query_params; /* request/params.h; NULL: nobody has asked for one */
-	struct slice
 	struct params *form_params;  /* of the body; NULL: none was read */
-		user; /* with the right credentials; n 0: nobody was asked, or they were wrong */
+	struct slice
+		user;    /* with the right credentials; n 0: nobody was asked, or they were wrong */
+	struct slice id; /* request/req_id.h; n 0: nobody has asked for it */
 	struct gate *gate;     /* a password is being checked; NULL: none is */
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
 	unsigned error_fields; /* how many fields the error has of its own */
@@ -208,6 +210,7 @@ struct h2d_req {
 	struct req_record record; /* of its way, for the access log and the metrics */
 	struct route_match match; /* from here on not cleared by req_init() */
 	struct reply reply;
+	char id_text[2 * REQ_ID_BYTES];
 	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
 };
 

@@ -148,7 +148,12 @@ static void combined(struct access_line *l, const struct h2d_req *req)
 	put_or_dash(l, field_of(req, SLICE("referer")));
 	put(l, SLICE("\" \""));
 	put_or_dash(l, field_of(req, SLICE("user-agent")));
-	put(l, SLICE("\"\n"));
+	put(l, SLICE("\""));
+	if (req->env->request_ids) {
+		put(l, SLICE(" "));
+		put_word(l, req->id);
+	}
+	put(l, SLICE("\n"));
 }
 
 static struct slice site_name(const struct h2d_req *req)
@@ -231,6 +236,8 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 	else
 		put(l, SLICE(",\"first_byte_us\":null"));
 	member(l, SLICE("error"), reason(req));
+	if (req->env->request_ids)
+		member(l, SLICE("request_id"), req->id);
 }
 
 static void json(struct access_line *l, const struct h2d_req *req)

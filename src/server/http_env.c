@@ -32,6 +32,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.header_fields = (unsigned)conf->limits.client_header_fields,
 		.body_size = conf->limits.client_max_body_size,
 		.body_size_at = &conf->limits.client_max_body_size_at,
+		.request_ids = conf->request_id,
 		.loop = parts->loop,
 		.handler_threads = parts->handler_threads,
 		.files = parts->files,

@@ -10,7 +10,7 @@ from lint import CONTENT_RANGE, byteranges, lint, value, words
 # Bodies up to here are kept, so that parts can be compared with them; of others, a hash.
 KEPT = 1 << 20
 # These belong to the message, not to what the entity tag names.
-OF_MESSAGES = {"date", "connection", "keep-alive", "transfer-encoding", "alt-svc"}
+OF_MESSAGES = {"date", "connection", "keep-alive", "transfer-encoding", "alt-svc", "x-request-id"}
 # RFC 9110, 15.4.5: what a 304 repeats of the 200.
 REPEATED = ("cache-control", "content-location", "etag", "expires", "vary")
 

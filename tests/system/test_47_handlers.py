@@ -421,7 +421,8 @@ def test_asked(handlers, speak, how):
 		answer = c.get("/t/asked?cookie=b&a+b=%c3%a9&n=1&n=%26+2&", sent)
 	assert answer.status == 200
 	lines = [line for line in answer.body.decode().splitlines()
-		if not line.startswith(("field user-agent=", "field accept"))]
+		if not line.startswith(("field user-agent=", "field accept", "id ="))]
+	assert re.search(rb"^id =[0-9a-f]{32}$", answer.body, re.M)
 	assert lines == ["field x-twice=1", 'field cookie=a=1; b="2"; c=3', "field x-twice=2", "twice =1", "twice =2",
 		"query cookie=b", "query a b=é", "query n=1", "query n=& 2", 'cookie b="2"',
 		"scheme =" + ("https" if how == "tls" else "http")] + ["tls =TLSv1.3"] * (how == "tls")
@@ -438,7 +439,6 @@ def test_the_scheme_that_a_proxy_says(handlers, speak):
 		assert b"scheme =http\n" in c.get("/t/asked", came).body
 
 
-def test_the_peer_of_a_unix_socket(handlers, speak):
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 
 
@@ -465,6 +465,7 @@ def test_a_form_of_a_user_who_was_asked(handlers, speak):
 		assert post(c, "/t/form/now", b"x=1", FORM + basic("ann", "secret")).body == b"x=1\n"
 
 
+def test_the_peer_of_a_unix_socket(handlers, speak):
 	with link(handlers(listens=("unix",)), speak, "unix") as c:
 		assert facts(c.get("/t/facts/a/b/"))["peer"] == "unix"
 

@@ -250,7 +250,7 @@ def test_json_members(h2d, how):
 		assert c.get("/files/a").status == 200
 		assert c.request("HEAD", "/healthz").status == 200
 	found = objects(server, 4)
-	assert all(m.keys() == manual_members() for m in found)
+	assert all(m.keys() == manual_members() - {"request_id"} for m in found)
 	assert {(m["authority"], m["host"], m["server"], m["port"], m["peer"], m["protocol"]) for m in found} == {
 		("LOCALHOST:99", "LOCALHOST", "_", server.ports[how], "127.0.0.1", "HTTP/2.0")}
 	assert {m["tls"] for m in found} == {"TLSv1.3" if how == "tls" else ""}
@@ -261,6 +261,49 @@ def test_json_members(h2d, how):
 	assert [(m["bytes"], m["bytes_in"]) for m in found[:2]] == [(100, 0), (found[1]["bytes"], 5000)]
 	assert all(0 <= m["first_byte_us"] <= m["duration_us"] for m in found)
 	assert all(m["error"] == "" and m["complete"] is True for m in found)
+
+
+# --- request-id ---------------------------------------------------------------------------------
+
+
+def id_of(answer):
+	ids = [value for name, value in answer.headers if name == "x-request-id"]
+	assert len(ids) == 1, answer
+	return ids[0]
+
+
+@pytest.mark.parametrize("speak", ["h2", "h1"])
+def test_request_ids(h2d, how, speak):
+	"""The same in the answer, the error page and the log, whatever the answer is; no two are alike."""
+	server = h2d(conf=JSON + "  request-id = true", files={"page": "x"}, server='location "/no" { deny = {"all"} }')
+	with (server.connect if speak == "h2" else server.h1)(how) as c:
+		answers = [c.get(path, [("x-request-id", "mine")]) for path in ("/page", "/none", "/no", "/%zz", "/healthz")]
+		answers.append(c.get("/", [("x", "y" * 40000)]))
+	assert [a.status for a in answers] == [200, 404, 403, 400, 200, 431]
+	ids = [id_of(a) for a in answers]
+	assert len(set(ids)) == len(ids) and all(re.fullmatch("[0-9a-f]{32}", i) for i in ids)
+	for a in answers:
+		assert (">Request %s</p>" % id_of(a) in a.body.decode()) == (a.status >= 400)
+	assert [m["request_id"] for m in objects(server, len(ids))] == ids
+
+
+@pytest.mark.parametrize("form", ["combined", "combined-vhost"])
+def test_request_ids_in_lines(h2d, form):
+	"""A trusted proxy's is taken, if it can stand in a line; it is the last word."""
+	server = h2d(conf='access-log = "all.log"  access-log-format = %s  request-id = true\n'
+		'trusted-proxies = {"127.0.0.1"}\nclient-address = x-forwarded-for' % form, files={"page": "x"})
+	with server.connect("tcp") as c:
+		taken = c.get("/page", [("x-request-id", "Root=1-67891233-ab")])
+		made = c.get("/page", [("x-request-id", 'a" 200 "b')])
+	assert id_of(taken) == "Root=1-67891233-ab" and re.fullmatch("[0-9a-f]{32}", id_of(made))
+	assert [line.rpartition('" ')[2] for line in flush(server, all=2)["all"]] == [id_of(taken), id_of(made)]
+
+
+def test_no_request_ids(h2d):
+	server = h2d(conf=JSON, files={"page": "x"})
+	with server.connect("tcp") as c:
+		assert all(c.get(path, [("x-request-id", "a")]).get("x-request-id") is None for path in ("/page", "/none"))
+	assert all("request_id" not in m for m in objects(server, 2))
 
 
 def test_json_of_the_disk(h2d):
