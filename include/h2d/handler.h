@@ -252,6 +252,14 @@ typedef ssize_t h2d_fill(struct h2d_req *req, void *state, char *buf, size_t cap
  * Without memory it becomes a 503. */
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill);
 
+/*
+ * As h2d_reply_stream(), where it is known that content has length bytes: the client is told so. A
+ * fill that ends before, or has more, is a mistake: the log says so, and the response is cut off,
+ * so that nobody takes it for whole. To find out, fill is asked once more when it has written them.
+ */
+void h2d_reply_stream_sized(
+	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill);
+
 /* A fill that answered H2D_LATER has bytes now. Harmless at any other time before gone(). */
 void h2d_resume(struct h2d_req *req);
 

@@ -3,6 +3,8 @@
  * h2d/handler.h). Owns the buffer that the handler fills, in the request's arena: what it wrote
  * waits there until the protocol takes it. Never asks for more before all of that is taken.
  */
+#include <inttypes.h>
+
 #include "request/handler_call.h"
 
 enum { FILL_SIZE = 16384 };
@@ -10,20 +12,41 @@ enum { FILL_SIZE = 16384 };
 struct reply_stream {
 	h2d_fill *fill;
 	size_t off, len; /* of buf: what was written and is not taken yet */
+	bool sized;      /* its length was said: body.left counts down */
 	char buf[FILL_SIZE];
 };
 
 /* As the handler's fill answers. */
-static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req)
+static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req, char *buf, size_t cap)
 {
 	struct crash_call call;
 	ssize_t n;
 
 	handler_call_enter(&call, req, req->handler);
-	n = s->fill(req, req->handler_state, s->buf, FILL_SIZE);
-	HANDLER_MUST(req, n <= FILL_SIZE, FILL);
+	n = s->fill(req, req->handler_state, buf, cap);
+	HANDLER_MUST(req, n <= (ssize_t)cap, FILL);
 	handler_call_exit();
 	return n;
+}
+
+/* The length that was said is not that of what comes: n bytes, or the end. */
+static bool breaks_word(struct reply_stream *s, struct body *b, size_t n)
+{
+	char more;
+
+	if (n > 0 && n < b->left)
+		return false;
+	if (n == 0)
+		HANDLER_SLIP(b->req,
+			"its content ends %" PRIu64
+			" bytes before the length that it said, so it is cut off",
+			b->left);
+	/* At that length it is asked for more once: it has none. */
+	else if (n > b->left || fill_buf(s, b->req, &more, 1) > 0)
+		HANDLER_SLIP(b->req, "its content is longer than it said, so it is cut off");
+	else
+		return false;
+	return true;
 }
 
 static ssize_t stream_ready(struct body *b, size_t want)
@@ -32,11 +55,11 @@ static ssize_t stream_ready(struct body *b, size_t want)
 	size_t have = s->len - s->off;
 
 	if (have == 0) {
-		ssize_t n = fill_buf(s, b->req);
+		ssize_t n = fill_buf(s, b->req, s->buf, FILL_SIZE);
 
 		if (n == H2D_LATER)
 			return BODY_LATER;
-		if (n < 0)
+		if (n < 0 || (s->sized && breaks_word(s, b, (size_t)n)))
 			return BODY_FAILED;
 		if (n == 0) {
 			b->left = 0;
@@ -54,6 +77,8 @@ static int stream_emit(struct body *b, size_t n, struct outq *q)
 	const char *p = s->buf + s->off;
 
 	s->off += n;
+	if (s->sized)
+		b->left -= n;
 	return outq_copy(q, p, n);
 }
 
@@ -94,18 +119,33 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 	return s;
 }
 
-void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
+/* length: BODY_UNKNOWN, or what the handler said. */
+static void reply_stream(
+	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
 {
 	struct body *b = &req->reply.body;
-	struct reply_stream *s;
+	struct reply_stream *s = stream_new(req, type, fill);
 
-	HANDLER_MUST(req, req->owes, ONCE);
-	s = stream_new(req, type, fill);
 	if (s == NULL)
 		return;
+	s->sized = length != BODY_UNKNOWN;
 	b->ops = &stream_ops;
 	b->req = req;
-	b->left = BODY_UNKNOWN;
+	b->left = length;
 	b->src = s;
 	reply_send(req, status);
+}
+
+void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
+{
+	HANDLER_MUST(req, req->owes, ONCE);
+	reply_stream(req, status, type, BODY_UNKNOWN, fill);
+}
+
+void h2d_reply_stream_sized(
+	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
+{
+	HANDLER_MUST(req, req->owes, ONCE);
+	HANDLER_MUST(req, length <= PTRDIFF_MAX, LENGTH);
+	reply_stream(req, status, type, length, fill);
 }

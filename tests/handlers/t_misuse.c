@@ -10,6 +10,10 @@
 
 #define TEXT "text/plain; charset=utf-8"
 
+struct misuse {
+	unsigned left; /* pieces that a fill writes */
+};
+
 static void reply(struct h2d_req *req, const char *text)
 {
 	h2d_reply_bytes(req, 200, TEXT, text, strlen(text));
@@ -43,12 +47,12 @@ static void type_twice(struct h2d_req *req, const char *arg)
 
 static ssize_t fill_x(struct h2d_req *req, void *state, char *buf, size_t cap)
 {
-	bool *done = state;
+	struct misuse *m = state;
 
 	(void)req, (void)cap;
-	if (*done)
+	if (m->left == 0)
 		return 0;
-	*done = true;
+	m->left--;
 	buf[0] = 'x';
 	return 1;
 }
@@ -134,6 +138,31 @@ static void over_the_buffer(struct h2d_req *req, const char *arg)
 	h2d_reply_stream(req, 200, TEXT, fill_too_far);
 }
 
+/* Writes "0123456789" as often as the query says. */
+static ssize_t fill_tens(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	struct misuse *m = state;
+
+	(void)req;
+	if (m->left == 0)
+		return 0;
+	m->left--;
+	memcpy(buf, "0123456789", cap < 10 ? cap : 10);
+	return cap < 10 ? (ssize_t)cap : 10;
+}
+
+static void sized(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_stream_sized(req, 200, TEXT, 30, fill_tens);
+}
+
+static void sized_wrapped(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_stream_sized(req, 200, TEXT, (uint64_t)-1, fill_x);
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static void too_large(struct h2d_req *req, const char *arg)
@@ -180,6 +209,8 @@ static const struct {
 	{ "status", status },
 	{ "error-status", error_status },
 	{ "over-the-buffer", over_the_buffer },
+	{ "sized", sized },
+	{ "sized-wrapped", sized_wrapped },
 	{ "too-large", too_large },
 	{ "spent", spent },
 };
@@ -197,10 +228,11 @@ static void start(struct h2d_req *req, void *state)
 	size_t n, len;
 	const char *what = h2d_req_param(req, "what", &n), *query = h2d_req_query(req, &len);
 	const char *plus = memchr(what, '+', n);
+	struct misuse *m = state;
 	char arg[200];
 
-	(void)state;
 	snprintf(arg, sizeof(arg), "%.*s", (int)len, len > 0 ? query : "");
+	m->left = (unsigned)atoi(arg);
 	make(req, what, plus != NULL ? (size_t)(plus - what) : n, arg);
 	if (plus != NULL)
 		make(req, plus + 1, n - (size_t)(plus + 1 - what), arg);
@@ -266,7 +298,7 @@ const struct h2d_handler h2d_handler_t_store_twice = {
 
 const struct h2d_handler h2d_handler_t_misuse = {
 	.name = "t_misuse",
-	.state_size = sizeof(bool),
+	.state_size = sizeof(struct misuse),
 	.start = start,
 	.gone = gone,
 };

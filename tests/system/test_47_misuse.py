@@ -149,3 +149,37 @@ def test_no_memory_for_a_reply_is_logged(handlers, speak, what):
 	server = handlers()
 	assert misuse(server, speak, what).status == 503
 	server.log.wait(r" error .*handler t_misuse: .*memory.*, so the answer is 503: GET /t/misuse/%s$" % re.escape(what))
+
+
+# --- a length that was said ---------------------------------------------------------------------------
+
+
+def test_a_length_that_is_kept(handlers, speak):
+	with link(handlers(), speak) as c:
+		answer = c.get("/t/misuse/sized?3")
+		assert (answer.status, answer.body, answer.get("content-length")) == (200, b"0123456789" * 3, "30")
+		head = c.request("HEAD", "/t/misuse/sized?3")
+		assert (head.status, head.body, head.get("content-length")) == (200, b"", "30")
+
+
+@pytest.mark.parametrize("tens, said", [(0, "ends 30 bytes before"), (2, "ends 10 bytes before"), (4, "is longer than it said")])
+def test_a_length_that_is_not_kept(handlers, speak, tens, said):
+	"""Nobody takes the response for whole, and only its stream, or its connection, ends."""
+	server = handlers()
+	pids = server.worker_pids()
+	with link(server, speak) as c:
+		if speak == "h2":
+			stream = c.send(path="/t/misuse/sized?%d" % tens)
+			answer = c.response(stream, PATIENT)
+			assert answer.reset is not None and answer.size < 30
+			assert c.get("/t/misuse/sized?3").size == 30
+		else:
+			c.send(path="/t/misuse/sized?%d" % tens)
+			head, _, body = c.rest().partition(b"\r\n\r\n")
+			assert b"content-length: 30" in head and len(body) < 30
+	server.log.wait(r" error .*handler t_misuse: its content %s.*, so it is cut off: GET /t/misuse/sized\?%d$" % (said, tens))
+	assert server.worker_pids() == pids
+
+
+def test_a_length_that_is_none(fragile, speak):
+	breaks(fragile(), speak, "sized-wrapped", "gave a length that wrapped for", "h2d_reply_stream_sized")
