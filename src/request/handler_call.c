@@ -19,6 +19,10 @@ __attribute__((noinline)) void handler_call_body(struct h2d_req *req, const void
 {
 	struct crash_call call;
 
+	if (req->handler->body == NULL) {
+		req->stream->consume(req, n);
+		return;
+	}
 	req->taken += n;
 	handler_call_enter(&call, req, req->handler);
 	req->handler->body(req, req->handler_state, data, n);

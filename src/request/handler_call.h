@@ -24,7 +24,8 @@ static inline void handler_call_exit(void)
 	crash_end();
 }
 
-/* The calls of the request's handler; for end() it may have none. */
+/* The calls of the request's handler; it may have none for body(), whose credit goes back then, and
+ * for end(). */
 void handler_call_start(struct h2d_req *req);
 void handler_call_body(struct h2d_req *req, const void *data, size_t n);
 void handler_call_end(struct h2d_req *req);

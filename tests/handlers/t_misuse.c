@@ -270,6 +270,19 @@ const struct h2d_handler h2d_handler_t_credit = {
 	.body = twice,
 };
 
+/* POST /t/misuse/end waits for the end of a body, and takes none of it. */
+static void end(struct h2d_req *req, void *state)
+{
+	(void)state;
+	reply(req, "the end");
+}
+
+const struct h2d_handler h2d_handler_t_end = {
+	.name = "t_end",
+	.start = nothing,
+	.end = end,
+};
+
 /* PUT /t/misuse/store stores twice, or behind its reply. */
 static void stored(
 	struct h2d_req *req, void *state, int status_of, const struct h2d_stored *files, size_t n)

@@ -183,3 +183,15 @@ def test_a_length_that_is_not_kept(handlers, speak, tens, said):
 
 def test_a_length_that_is_none(fragile, speak):
 	breaks(fragile(), speak, "sized-wrapped", "gave a length that wrapped for", "h2d_reply_stream_sized")
+
+
+# --- no answer ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [True, False], ids=["length", "no-length"])
+@pytest.mark.parametrize("size", [0, 10, 3000000])
+def test_an_end_without_a_body(handlers, speak, size, length):
+	"""Nobody takes the body, and its credit comes back: the end is told however long it is."""
+	with link(handlers(), speak) as c:
+		answer = post(c, "/t/misuse/end", b"x" * size, length=length)
+		assert (answer.status, answer.body) == (200, b"the end")
