@@ -9,7 +9,10 @@
 /* The bound that keeps a place from being held. */
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
-enum { UPLOADS_LEAVE = 4 }; /* a place in so many is for responses alone */
+enum {
+	UPLOADS_LEAVE = 4, /* a place in so many is for responses alone */
+	FIRST_UPLOADS = 8, /* and of those for uploads for clients that have none */
+};
 
 const struct states place_states = {
 	.of = "place",
@@ -42,6 +45,15 @@ static struct account_part *client_of(struct places *all, struct account *a)
 	return a != NULL ? &a->parts[ACCOUNT_FILES] : &all->nobody;
 }
 
+/* A crowd may take all but these, each of it the least share. */
+static bool is_for_others(const struct places *all, const struct account *a)
+{
+	uint64_t left = all->uploads.max / FIRST_UPLOADS;
+
+	return a != NULL && a->parts[ACCOUNT_UPLOADS].held > 0 &&
+	       all->uploads.held + left >= all->uploads.max;
+}
+
 static enum full what_is_full(struct places *all, const struct place *p)
 {
 	unsigned held = places_held(all), left = held < all->max ? all->max - held : 0;
@@ -49,7 +61,8 @@ static enum full what_is_full(struct places *all, const struct place *p)
 
 	if (s != &all->alone && s->held >= PLACES_SHARE)
 		return CONNECTION;
-	if (p->upload && budget_room(&all->uploads, p->account) == 0)
+	if (p->upload &&
+		(budget_room(&all->uploads, p->account) == 0 || is_for_others(all, p->account)))
 		return CLIENT;
 	if (left == 0)
 		return WORKER;

@@ -278,6 +278,29 @@ START_TEST(uploads)
 }
 END_TEST
 
+/* The last places for uploads are for clients that have none. */
+START_TEST(first_upload)
+{
+	places_limit(&all, 64);
+	for (unsigned i = 0; i < CONNS; i++)
+		for (unsigned k = 0; k < FILES; k++)
+			files[i][k].upload = true;
+	for (unsigned i = 0; i < 3; i++)
+		take(i, accounts[i], PLACES_SHARE);
+	for (unsigned i = 3; i < 5; i++) {
+		take(i, accounts[i], 3);
+		ck_assert_uint_eq(held[i], 1);
+	}
+	turn();
+	ck_assert_uint_eq(places_held(&all), 44);
+	ck_assert(held[3] == 1 && held[4] == 1);
+	for (unsigned k = 0; k < 3; k++)
+		end(0, k);
+	turn();
+	ck_assert_uint_eq(places_held(&all), 42);
+}
+END_TEST
+
 /* Who has no upload comes before those who waited longer for one more. */
 START_TEST(upload_of_the_poor)
 {
@@ -368,6 +391,7 @@ static TCase *tests(void)
 	tcase_add_test(c, later);
 	tcase_add_test(c, turns);
 	tcase_add_test(c, uploads);
+	tcase_add_test(c, first_upload);
 	tcase_add_test(c, upload_of_the_poor);
 	tcase_add_test(c, uploads_end);
 	return c;
