@@ -64,8 +64,9 @@ static struct conf_tok string(struct conf_lex *lex)
 			if (lex->p + 1 == lex->end || is_line_end(lex, lex->p + 1))
 				continue;
 			c = *++lex->p;
-			if (c != '"' && c != '\\' && why == NULL)
-				why = "a backslash in a string is written \\\\, a quote \\\"; "
+			if (c != '"' && c != '\\' && c != '$' && why == NULL)
+				why = "a backslash in a string is written \\\\, a quote \\\", a "
+				      "\"$\" \\$; "
 				      "there are no other escapes";
 		}
 		if (is_control(c))
@@ -100,6 +101,26 @@ static struct conf_tok word(const struct conf_lex *lex, const char *from)
 	return tok;
 }
 
+static bool in_word(const struct conf_lex *lex)
+{
+	return lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
+	       !is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#';
+}
+
+/* Bytes of the ${NAME:default} that is next in a word, or 1: it ends in its line. */
+static size_t variable(const struct conf_lex *lex)
+{
+	struct slice rest = slice_of(lex->p, (size_t)(lex->end - lex->p));
+	const char *end;
+
+	if (!slice_starts(rest, SLICE("${")))
+		return 1;
+	for (end = lex->p; end < lex->end && !is_control(*end); end++)
+		if (*end == '}')
+			return (size_t)(end - lex->p) + 1;
+	return 1;
+}
+
 struct conf_tok conf_lex_next(struct conf_lex *lex)
 {
 	bool comment = false;
@@ -129,14 +150,14 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 	from = lex->p;
 	if (lex->p == lex->end)
 		return token(CONF_TOK_END, from, from, lex->line);
-	lex->p++;
-	if (*from == '"')
-		return string(lex);
-	if (is_punct(*from))
-		return token(CONF_TOK_PUNCT, from, lex->p, lex->line);
-	while (lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
-		!is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#')
+	if (*from == '"') {
 		lex->p++;
+		return string(lex);
+	}
+	if (is_punct(*from))
+		return token(CONF_TOK_PUNCT, from, ++lex->p, lex->line);
+	while (in_word(lex))
+		lex->p += variable(lex);
 	return word(lex, from);
 }
 

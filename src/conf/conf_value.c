@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "conf/conf_env.h"
 #include "conf/conf_lex.h"
 
 char conf_none[1];
@@ -294,6 +295,16 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	}
 }
 
+/* The host of a request is known where a request is. */
+static bool holds_host(const struct conf_row *row, const struct conf_value *v)
+{
+	bool any = v->text != NULL && strstr(v->text, CONF_ENV_HOST) != NULL;
+
+	for (unsigned i = 0; i < v->list.n; i++)
+		any |= strstr(v->list.v[i], CONF_ENV_HOST) != NULL;
+	return any && strcmp(row->name, "root") != 0;
+}
+
 static void set_null(const struct conf_row *row, void *obj)
 {
 	if (row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH)
@@ -308,7 +319,11 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	const char *why;
 
 	*conf_member_at(obj, row) = *pos;
-	if (!store(arena, row, obj, v, pos, &why)) {
+	if (holds_host(row, v)) {
+		conf_fault(faults, pos,
+			"%s: " CONF_ENV_HOST " stands in the root of a server alone", row->name);
+		set_null(row, obj);
+	} else if (!store(arena, row, obj, v, pos, &why)) {
 		conf_fault_oom(faults, pos);
 	} else if (why != NULL) {
 		refuse(row, v, why, pos, faults);

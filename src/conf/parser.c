@@ -6,6 +6,8 @@
 
 #include <stdarg.h>
 
+#include "conf/conf_env.h"
+
 void parser_next(struct parser *p)
 {
 	p->last = p->tok.line;
@@ -104,13 +106,9 @@ void parser_skip_line(struct parser *p, unsigned line)
 char *parser_string(struct parser *p, const struct conf_tok *tok)
 {
 	const struct conf_pos pos = parser_pos(p, tok->line);
-	char *text = arena_alloc(&p->conf->arena, tok->text.n + 1);
 
-	if (text == NULL)
-		conf_fault_oom(p->faults, &pos);
-	else
-		conf_lex_unescape(tok->text, text);
-	return text;
+	return conf_env_expand(
+		&p->conf->arena, tok->text, tok->kind == CONF_TOK_STRING, &pos, p->faults);
 }
 
 /* Whether a statement begins here, which no list can hold. */
@@ -144,6 +142,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 	char message[192];
 	unsigned line = p->tok.line;
 	bool comma = true; /* an item may follow */
+	bool whole = true; /* each has its text */
 	char *text;
 
 	parser_next(p);
@@ -160,8 +159,9 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 		}
 		if (comma && p->tok.kind == CONF_TOK_STRING) {
 			text = parser_string(p, &p->tok);
-			if (text == NULL)
+			if (text == NULL && p->faults->oom)
 				return false;
+			whole &= text != NULL;
 			if (!conf_value_append(&p->conf->arena, &v->list, text)) {
 				const struct conf_pos pos = parser_pos(p, line);
 
@@ -182,7 +182,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 		parser_next(p);
 	}
 	parser_next(p);
-	return true;
+	return whole;
 }
 
 /* "256 M": the unit is taken, so that it is not a statement of its own. */
@@ -214,16 +214,11 @@ bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_valu
 	}
 	/* A word of the next line begins a statement. */
 	if (p->tok.kind == CONF_TOK_WORD && p->tok.line == p->last) {
-		v->text = arena_printf(&p->conf->arena, "%.*s", SLICE_ARG(p->tok.text));
-		if (v->text == NULL) {
-			const struct conf_pos pos = parser_pos(p, key->line);
-
-			conf_fault_oom(p->faults, &pos);
-			return false;
-		}
+		v->text = parser_string(p, &p->tok);
 		parser_next(p);
-		refuse_unit(p, v->text);
-		return true;
+		if (v->text != NULL)
+			refuse_unit(p, v->text);
+		return v->text != NULL;
 	}
 	snprintf(message, sizeof(message), "%.*s has no value", PARSER_NAME(key));
 	parser_unexpected(p, p->last, message);

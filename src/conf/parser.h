@@ -68,7 +68,7 @@ void parser_skip_line(struct parser *p, unsigned line);
 /* The current token is "{": skips behind its "}". */
 void parser_skip_block(struct parser *p);
 
-/* The text of a STRING, in the arena; NULL when memory is out (reported). */
+/* The text of a STRING or WORD, variables replaced, in the arena; NULL after a fault. */
 char *parser_string(struct parser *p, const struct conf_tok *tok);
 
 /* The value of key, whose "=" is consumed. false: there is none worth storing (reported). */

@@ -75,7 +75,7 @@ class Run:
 	def test(self, code=0):
 		"""h2d -t, of the person's file alone."""
 		done = subprocess.run(self.server.command("-t", "-f", self.conf), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-			timeout=60)
+			env=self.server.environment(), timeout=60)
 		assert done.returncode == code, done.stderr
 		return done.stdout + done.stderr
 

@@ -70,6 +70,36 @@ server "example.com" { }
 server "example.net" { root = "/srv/www"  redirect = "" }
 """, Ask("/old/a", 301, location="https://new.example.org/old/a"), Ask("/", body="Home", host="example.net"), after=explained)
 
+# --- the environment --------------------------------------------------------------------------------
+
+
+def put_variables(run):
+	assert "h2d.conf:3: ${SITE_ROOT} is not set in the environment" in run.test(1)
+	run.server.env.update(SITE_ROOT=run.root, LISTINGS="true", STAGE="")
+
+
+def reloaded(run):
+	dump = run.server.run("-T", "-f", run.conf, check=0).out
+	assert '"x-stage: live"' in dump and "autoindex = true" in dump and "${" not in dump
+	with open(run.conf) as f:
+		text = f.read()
+	with open(run.conf, "w") as f:
+		f.write(text.replace(":live", ":next"))
+	run.server.run("-s", "reload", check=0)
+	Ask("/app.js", x_stage="next").check(run)
+
+
+task("the environment of a container", PLAIN + """server "${SITE_NAME:example.com}" {
+	root = "${SITE_ROOT}"
+	index = {"${SITE_INDEX:none}.html"}
+	autoindex = ${LISTINGS:false}
+	add-header = {"x-stage: ${STAGE:live}"}
+}
+""", Ask("/a/deep.txt", body="deep", x_stage="live"), Ask("/a/", body="deep.txt"),
+	before=put_variables, after=reloaded)
+
+# --- many -------------------------------------------------------------------------------------------
+
 SITES = 300
 
 

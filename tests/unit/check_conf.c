@@ -495,6 +495,46 @@ START_TEST(thousands)
 }
 END_TEST
 
+/* In titles, strings, words, lists and includes; -T says what they stand for. */
+START_TEST(the_environment)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+	struct conf *c;
+
+	setenv("CHECK_PORT", "8123", 1);
+	setenv("CHECK_EMPTY", "", 1);
+	setenv("CHECK_ODD", "a\"b\\c${CHECK_PORT}{}#", 1);
+	unsetenv("CHECK_NONE");
+	write_file("env.inc", "worker-processes = ${CHECK_NONE:3}\n");
+	c = load_text("include(\"${CHECK_NONE:env}.inc\") listen \"127.0.0.1:${CHECK_PORT}\" {}\n"
+		      "worker-connections = ${CHECK_PORT}\nserver \"_\" {\n root = "
+		      "\"@/${CHECK_NONE:www}\"\n"
+		      " index = {\"${CHECK_EMPTY}a\", \"${CHECK_EMPTY:b}\", \"c${CHECK_NONE:}\"}\n"
+		      " cache-control = \"\\${CHECK_PORT} $1 \\$\"\n auth-basic-realm = "
+		      "\"${CHECK_ODD}\" }\n");
+	no_faults("the environment");
+	ck_assert_str_eq(c->listens[0].address, "127.0.0.1:8123");
+	ck_assert_uint_eq(c->worker_processes, 3);
+	ck_assert_uint_eq(c->worker_connections, 8123);
+	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].scope.index.v[0], "a");
+	ck_assert_str_eq(c->servers[0].scope.index.v[1], "b");
+	ck_assert_str_eq(c->servers[0].scope.index.v[2], "c");
+	ck_assert_str_eq(c->servers[0].scope.cache_control, "${CHECK_PORT} $1 $");
+	ck_assert_str_eq(c->servers[0].scope.auth_basic_realm, "a\"b\\c${CHECK_PORT}{}#");
+	conf_dump(c, out);
+	fclose(out);
+	conf_free(&c);
+	c = load_text(text);
+	no_faults("the dump of it");
+	ck_assert_str_eq(c->servers[0].scope.auth_basic_realm, "a\"b\\c${CHECK_PORT}{}#");
+	conf_free(&c);
+	free(text);
+}
+END_TEST
+
 START_TEST(relative_names)
 {
 	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
@@ -679,6 +719,7 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, the_environment);
 	tcase_add_test(t, thousands);
 	tcase_add_test(t, defaults_of_servers);
 	tcase_add_test(t, includes_in_sections);

@@ -161,6 +161,18 @@ static const struct {
 	{ SERVED "listen \"unix:@/s\" { mode = \"1777\" }\n", { "h2d.conf:2|0777" } },
 	{ SERVED "listen \"unix:@/s\" { mode = 0660 }\n", { "h2d.conf:2|quotes" } },
 
+	/* the environment */
+	{ "server \"_\" {\n root = \"${H2D_NONE}/www\" }\n",
+		{ "h2d.conf:2|${H2D_NONE} is not set" } },
+	{ SERVED "listen \"127.0.0.1:${H2D_NONE}\" {}\nworker-processes = ${H2D_NONE}\n",
+		{ "h2d.conf:2|not set", "h2d.conf:3|not set" } },
+	{ SERVED "user = \"${\"\nuser = \"${}\"\nuser = \"${A-B:}\"\n",
+		{ "h2d.conf:2|has no \"}\"", "h2d.conf:3|${NAME:default}", "h2d.conf:4|${A-B}" } },
+	{ SERVED "trusted-proxies = {\"${H2D_NONE}\", \"${H2D_NO}\"}\nlog-level = x\n",
+		{ "h2d.conf:2|${H2D_NONE}", "h2d.conf:2|${H2D_NO}", "h2d.conf:3|x" } },
+	{ SERVED "add-header = {\"x: ${host}\"}\nredirect = \"https://${host}/\"\n",
+		{ "h2d.conf:2|add-header: ${host}", "h2d.conf:3|redirect: ${host}" } },
+
 	/* includes */
 	{ SERVED "include(\"none.conf\")\n", { "h2d.conf:2|none.conf" } },
 	{ SERVED "include \"x.conf\"\ninclude(x)\ninclude(\"x\"\nuser = 1\n",
