@@ -421,6 +421,28 @@ void h2d_wake(struct h2d_waker *waker);
  */
 void h2d_waker_free(struct h2d_waker *waker);
 
+/* --- messages --------------------------------------------------------------------------------- */
+
+/*
+ * On the loop: a message of the topic; data lives for the call. Any call may follow, a reply too.
+ * data NULL: this worker was too slow, and messages are lost, of this topic or of others.
+ */
+typedef void h2d_message_fn(struct h2d_req *req, void *state, const char *data, size_t len);
+
+/*
+ * Has fn called for each message of topic (up to 255 bytes, ends in NUL, copied), from now on until
+ * the request ends. 0, or -1 when memory, descriptors or threads are out, or topic is too long.
+ */
+int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn);
+
+/*
+ * Sends len bytes of data (up to 65536) to whoever has subscribed to topic, in any worker of the
+ * server, also of generations that drain after a reload, and in this one. All hear messages in one
+ * order. An upgrade begins anew: the workers of before hear each other. 0, or -1: data or topic is
+ * too long, or a worker that stands still keeps the others from sending.
+ */
+int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, size_t len);
+
 /* --- storing files ---------------------------------------------------------------------------- */
 
 /* A file in the site's upload-dir. */

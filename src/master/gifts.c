@@ -108,6 +108,7 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 		.slot = c->slot,
 		.ctl = ctl,
 		.board = g->master->board,
+		.bus = g->master->bus,
 		.board_slot = c->board,
 		.heir = g->master->phase == MASTER_HEIR,
 		.cache_size = cache_room_size(&g->master->cache_room, g->conf),

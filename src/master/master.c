@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "event/bus.h"
 #include "master/activation.h"
 #include "master/kernel_check.h"
 #include "master/last_lines.h"
@@ -158,10 +159,12 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	upgrade_init(&m);
 	cache_room_init(&m.cache_room);
 	m.board = board_new();
-	rc = m.board != NULL ? loop_init(&m.loop) : -errno;
+	m.bus = bus_new();
+	rc = m.board != NULL && m.bus != NULL ? loop_init(&m.loop) : -errno;
 	if (rc < 0) {
 		fprintf(stderr, "h2d: cannot start: %s\n", strerror(-rc));
 		board_free(&m.board);
+		bus_free(&m.bus);
 		return 1;
 	}
 	last_lines_begin(&m.board->head.lines);
@@ -187,5 +190,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	log_tick(true);
 	last_lines_end();
 	board_free(&m.board);
+	bus_free(&m.bus);
 	return m.exit_status;
 }

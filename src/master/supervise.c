@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/log.h"
+#include "event/bus.h"
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
@@ -140,6 +141,7 @@ static void on_died(struct child *c, pid_t pid, int status)
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
+	bus_left(m->bus, pid);
 	look_at_memory(c, status);
 	if (g->state != GEN_DRAIN || reap_is_crash(status))
 		board_count(&m->board->head, c->kind->died);

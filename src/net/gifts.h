@@ -38,6 +38,7 @@ struct gifts {
 	unsigned slot; /* number of this process among those of its kind, from 0 */
 	int ctl;       /* to the master; end of file: it died */
 	struct board *board;
+	struct bus *bus;               /* of all workers, for messages between handlers */
 	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
 	struct load_slot *load;        /* of this slot; NULL: connections are not balanced by it */
 	const struct worker_listener *listeners;

@@ -61,4 +61,6 @@ void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
 		work_leave(req);
 	if (req->wakers != NULL)
 		handler_wake_leave(req);
+	if (req->subscriptions != NULL)
+		handler_topic_leave(req);
 }

@@ -93,6 +93,7 @@ void handlers_stop(struct http_env *env)
 	free(env->workers);
 	env->workers = NULL;
 	handler_wakes_close(env);
+	handler_topics_close(env);
 }
 
 struct h2d_worker *h2d_req_worker(const struct h2d_req *req)

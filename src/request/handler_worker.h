@@ -41,4 +41,7 @@ void handler_timer_free(struct h2d_worker *w);
 /* Behind the last request: no wake is heard any more (handler_wake.c). */
 void handler_wakes_close(struct http_env *env);
 
+/* Behind the last request: no message is read any more (handler_topic.c). */
+void handler_topics_close(struct http_env *env);
+
 #endif

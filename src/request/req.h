@@ -121,7 +121,9 @@ struct http_env {
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
 	struct h2d_worker *workers;      /* by handler; NULL until handlers_start() */
 	unsigned nworkers;
-	struct wakes *wakes;           /* of request/handler_wake.c; NULL: no handler has a waker */
+	struct wakes *wakes; /* of request/handler_wake.c; NULL: no handler has a waker */
+	struct bus *bus; /* of all workers, for messages between handlers; NULL: there is none */
+	struct topics *topics;         /* of request/handler_topic.c; NULL: nobody has subscribed */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
@@ -201,9 +203,10 @@ struct h2d_req {
 			 */
 	const struct h2d_handler *handler; /* NULL: answered without one */
 	void *handler_state;
-	struct h2d_timer *timers; /* the handler's; all of them */
-	struct work *works;       /* of threads, for the handler */
-	struct h2d_waker *wakers; /* the handler's; all of them */
+	struct h2d_timer *timers;           /* the handler's; all of them */
+	struct work *works;                 /* of threads, for the handler */
+	struct h2d_waker *wakers;           /* the handler's; all of them */
+	struct subscription *subscriptions; /* the handler's, to topics */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 

@@ -208,6 +208,7 @@ static int start_http(struct worker *w)
 		.show_connections = show_connections,
 	};
 	w->http.admin = &w->admin;
+	w->http.bus = w->args->bus;
 	w->http.finished = finished;
 	w->http.owner = w;
 	return 0;

@@ -1,4 +1,5 @@
 """Handlers: the examples, and all that h2d/handler.h offers, in a server that has their routes (tests/handlers)."""
+import contextlib
 import os
 import re
 import signal
@@ -386,6 +387,40 @@ def test_woken_by_another_thread(handlers, speak):
 			c.send("GET", "/t/wake/50") if speak == "h2" else c.send(path="/t/wake/50")
 	with link(server, speak) as c:
 		assert c.get("/t/wake/100").body == b"woken"
+
+
+def test_messages_between_workers(handlers, speak):
+	"""Each listener hears all that is said of its topic, in one order, whichever worker it is in, across a reload."""
+	server = handlers(workers=3)
+	with contextlib.ExitStack() as stack:
+		def listen(n):
+			listeners = [stack.enter_context(link(server, speak)) for _ in range(n)]
+			before = server.status()["totals"]["requests_live"]
+			streams = [c.send("GET", "/t/topic/chat") if speak == "h2" else c.send(path="/t/topic/chat")
+				for c in listeners]
+			wait_for(lambda: server.status()["totals"]["requests_live"] >= before + n, said="listeners")
+			return [lambda c=c, s=s: c.response(s) if speak == "h2" else c.response()
+				for c, s in zip(listeners, streams)]
+		def say(what, topic="chat"):
+			with link(server, speak) as c:
+				assert c.request("POST", "/t/topic/%s?%s" % (topic, what)).status == 202
+		early = listen(12)
+		for i in range(10):
+			say("a%d" % i)
+			say("x", "other")
+		server.hup()
+		wait_for(lambda: sum((w["generation"], w["state"]) == (2, "up") for w in server.status()["workers"]) == 3,
+			said="the workers that follow")
+		late = listen(6)
+		for i in range(10):
+			say("b%d" % i)
+		say("end")
+		first, then = (["%s%d" % (c, i) for i in range(10)] for c in "ab")
+		for answers, heard in ((early, first + then), (late, then)):
+			for answer in answers:
+				assert answer().body.decode().split("\n") == ["chat", *heard, "end", ""]
+		assert server.status()["totals"]["messages_lost"] == 0
+	server.baseline = None
 
 
 # --- the request and its route ------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+/*
+ * bus: messages by topic between the processes of a server: a ring in memory that the master maps
+ * before any fork. Whoever reads too slowly loses messages and is told how many; nobody waits for
+ * it. Every message comes to every reader in the same order, and to the process that sent it, too.
+ * Processes read the ring as hostile data: one that was taken over can spoil messages, and nothing
+ * else.
+ */
+#ifndef H2D_EVENT_BUS_H
+#define H2D_EVENT_BUS_H
+
+#include <sys/types.h>
+
+#include "base/slice.h"
+#include "event/loop.h"
+
+enum {
+	BUS_SIZE = 1 << 20, /* bytes of messages that wait for the slowest reader */
+	BUS_TOPIC_MAX = 255,
+	BUS_MESSAGE_MAX = 64 << 10,
+};
+
+struct bus;
+struct bus_reader;
+
+/* NULL when memory is out (errno). Processes that are forked behind that share it. */
+struct bus *bus_new(void);
+void bus_free(struct bus **b);
+
+/* Process pid is gone: it does not write any more. For the master. */
+void bus_left(struct bus *b, pid_t pid);
+
+/*
+ * Sends data, of up to BUS_MESSAGE_MAX bytes, under a topic of up to BUS_TOPIC_MAX. 0, -EMSGSIZE,
+ * or -EBUSY: another process has held the ring for 20 ms, as one does that stands still.
+ */
+int bus_put(struct bus *b, struct slice topic, struct slice data);
+
+/* A message; topic and data live for the call. lost: messages of any topic that were overwritten
+ * in front of this one. */
+typedef void bus_fn(void *ctx, struct slice topic, struct slice data, uint64_t lost);
+
+/* Reads on the loop all messages from now on. It has a thread of its own, which sleeps until there
+ * is one. NULL when memory, descriptors or threads are out. */
+struct bus_reader *bus_reader_new(struct bus *b, struct loop *l, bus_fn *fn, void *ctx);
+void bus_reader_free(struct bus_reader **r);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * handler_topic: subscriptions of requests to topics, and what comes of them out of the bus that
+ * all workers share. Called by handlers, by handler_call.c and handler_worker.c at the end.
+ */
+#include "request/handler_call.h"
+
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "event/bus.h"
+#include "request/handler_worker.h"
+
+enum { BUCKETS = 256 };
+
+struct subscription {
+	struct list node;
+	struct h2d_req *req;
+	h2d_message_fn *fn;
+	struct subscription *next; /* of the request's */
+	struct slice topic;
+};
+
+/* Subscriptions of all requests, by topic. */
+struct topics {
+	struct bus_reader *reader;
+	struct list buckets[BUCKETS];
+};
+
+static struct list *bucket_of(struct topics *t, struct slice topic)
+{
+	uint32_t h = 2166136261;
+
+	for (size_t i = 0; i < topic.n; i++)
+		h = (h ^ (unsigned char)topic.p[i]) * 16777619;
+	return &t->buckets[(h ^ h >> 16) % BUCKETS];
+}
+
+static void call(struct subscription *s, struct slice data)
+{
+	struct crash_call call;
+
+	handler_call_enter(&call, s->req, s->req->handler);
+	s->fn(s->req, s->req->handler_state, data.p, data.n);
+	handler_call_exit();
+}
+
+/* Calls those of a bucket that topic is for; all of them where topic.p is NULL. Any may go, and any
+ * may come, meanwhile. */
+static void tell(struct list *bucket, struct slice topic, struct slice data)
+{
+	struct list turn, *node;
+
+	list_init(&turn);
+	while ((node = list_pop(bucket)) != NULL)
+		list_append(&turn, node);
+	while ((node = list_pop(&turn)) != NULL) {
+		struct subscription *s = LIST_ENTRY(node, struct subscription, node);
+
+		list_append(bucket, node);
+		if (topic.p == NULL || slice_eq(s->topic, topic))
+			call(s, data);
+	}
+}
+
+static void on_message(void *ctx, struct slice topic, struct slice data, uint64_t lost)
+{
+	struct topics *t = ctx;
+
+	if (lost > 0) {
+		COUNT(messages_lost, lost);
+		for (unsigned i = 0; i < BUCKETS; i++)
+			tell(&t->buckets[i], (struct slice){ 0 }, (struct slice){ 0 });
+	}
+	tell(bucket_of(t, topic), topic, data);
+}
+
+static struct topics *topics_new(struct http_env *env)
+{
+	struct topics *t = malloc(sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		list_init(&t->buckets[i]);
+	t->reader = bus_reader_new(env->bus, env->loop, on_message, t);
+	if (t->reader != NULL)
+		return t;
+	free(t);
+	return NULL;
+}
+
+void handler_topics_close(struct http_env *env)
+{
+	if (env->topics == NULL)
+		return;
+	bus_reader_free(&env->topics->reader);
+	free(env->topics);
+	env->topics = NULL;
+}
+
+int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, size_t len)
+{
+	struct bus *bus = worker->env->bus;
+
+	int rc = bus != NULL ? bus_put(bus, slice_str(topic), slice_of(data, len)) : -1;
+
+	return rc < 0 ? -1 : 0;
+}
+
+int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
+{
+	struct http_env *env = req->env;
+	struct subscription *s = arena_alloc(&req->arena, sizeof(*s));
+
+	if (s == NULL || strlen(topic) > BUS_TOPIC_MAX || env->bus == NULL)
+		return -1;
+	*s = (struct subscription){
+		.req = req,
+		.fn = fn,
+		.topic = arena_dup(&req->arena, slice_str(topic)),
+		.next = req->subscriptions,
+	};
+	if (env->topics == NULL)
+		env->topics = topics_new(env);
+	if (s->topic.p == NULL || env->topics == NULL)
+		return -1;
+	req->subscriptions = s;
+	list_append(bucket_of(env->topics, s->topic), &s->node);
+	return 0;
+}
+
+void handler_topic_leave(struct h2d_req *req)
+{
+	for (struct subscription *s = req->subscriptions; s != NULL; s = s->next)
+		list_remove(&s->node);
+	req->subscriptions = NULL;
+}
