@@ -418,9 +418,13 @@ class Terminal:
 		def found():
 			ended = self.process.poll()
 			self.read()
-			assert ended is None or re.search(pattern, self.text), (ended, self.text)
-			return re.search(pattern, self.text)
-		return procs.wait_for(found, said="%s in %r" % (pattern, self.text))
+			match = re.search(pattern, self.text)
+			assert match or ended is None, "it ended with status %d" % ended
+			return match
+		try:
+			return procs.wait_for(found, said=pattern)
+		except AssertionError as e:
+			raise AssertionError("%s, in %r" % (e, self.text)) from None
 
 	def ask(self, *paths):
 		with client.Client.tcp(self.port) as c:
