@@ -174,19 +174,19 @@ unsigned fdpass_waiting(int fd)
 	return (unsigned)bytes / (unsigned)sizeof(struct wire);
 }
 
-unsigned fdpass_room(int fd, unsigned n)
+unsigned fdpass_room(int fd, unsigned n, unsigned spare)
 {
-	int spare[FDPASS_MAX];
+	int more[FDPASS_MAX + FDPASS_SPARE];
 	unsigned got = 0;
 
-	H2D_ASSERT(n <= FDPASS_MAX);
-	while (got < n) {
-		spare[got] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (spare[got] < 0)
+	H2D_ASSERT(n <= FDPASS_MAX && spare <= FDPASS_SPARE);
+	while (got < n + spare) {
+		more[got] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (more[got] < 0)
 			break;
 		got++;
 	}
 	for (unsigned i = 0; i < got; i++)
-		close(spare[i]);
-	return got;
+		close(more[i]);
+	return got > spare ? got - spare : 0;
 }

@@ -12,7 +12,10 @@
 
 #include "base/addr.h"
 
-enum { FDPASS_MAX = 16 }; /* connections per call */
+enum {
+	FDPASS_MAX = 16,  /* connections per call */
+	FDPASS_SPARE = 8, /* descriptors that may be left to threads of the receiver */
+};
 
 struct fdpass {
 	int fd; /* received -1: the descriptor is lost, this process has no room for it */
@@ -39,7 +42,8 @@ int fdpass_recv(int fd, struct fdpass *conns, unsigned max);
 /* How many connections wait in the inbox that fd receives from, as the kernel counts them. */
 unsigned fdpass_waiting(int fd);
 
-/* How many more descriptors this process may have, if it is fewer than n; else n. */
-unsigned fdpass_room(int fd, unsigned n);
+/* How many more descriptors this process may have beside spare, which is FDPASS_SPARE or less; at
+ * most n. */
+unsigned fdpass_room(int fd, unsigned n, unsigned spare);
 
 #endif

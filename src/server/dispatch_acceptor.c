@@ -109,7 +109,8 @@ static unsigned room(struct dispatch *d, int fd)
 {
 	unsigned n = d->draining ? FDPASS_MAX : d->host->room(d->host);
 
-	n = fdpass_room(fd, n < FDPASS_MAX ? n : FDPASS_MAX);
+	/* While it serves, it has no more connections than leave descriptors for files. */
+	n = fdpass_room(fd, n < FDPASS_MAX ? n : FDPASS_MAX, d->draining ? FDPASS_SPARE : 0);
 	if (n == 0) {
 		COUNT(accept_failures, 1);
 		log_peer(LEVEL_ERROR, "inbox: %s; trying again in %d ms", strerror(EMFILE),

@@ -236,20 +236,26 @@ END_TEST
 /* Leaves room for n descriptors. */
 static void limit(unsigned n)
 {
-	int next = dup(0);
-	struct rlimit r = { .rlim_cur = (rlim_t)next + n, .rlim_max = (rlim_t)next + n };
+	int free[FDPASS_MAX + 1];
+	struct rlimit r;
 
-	close(next);
+	for (unsigned i = 0; i <= n; i++)
+		free[i] = dup(0);
+	r.rlim_cur = r.rlim_max = (rlim_t)free[n];
+	for (unsigned i = 0; i <= n; i++)
+		close(free[i]);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
 }
 
 START_TEST(room_is_what_there_is)
 {
 	limit(3);
-	ck_assert_uint_eq(fdpass_room(inbox[0], FDPASS_MAX), 3);
-	ck_assert_uint_eq(fdpass_room(inbox[0], 2), 2);
+	ck_assert_uint_eq(fdpass_room(inbox[0], FDPASS_MAX, 0), 3);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 2, 0), 2);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 2, 2), 1);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 2, 4), 0);
 	limit(0);
-	ck_assert_uint_eq(fdpass_room(inbox[0], 1), 0);
+	ck_assert_uint_eq(fdpass_room(inbox[0], 1, 0), 0);
 }
 END_TEST
 
@@ -261,13 +267,34 @@ START_TEST(who_asks_for_no_more_than_there_is_room_loses_none)
 	send_some(1, 5);
 	limit(2);
 	for (uint32_t next = 1; next <= 5; next += room) {
-		room = fdpass_room(inbox[0], FDPASS_MAX);
+		room = fdpass_room(inbox[0], FDPASS_MAX, 0);
 		ck_assert_uint_eq(room, 2);
 		room = (unsigned)fdpass_recv(inbox[0], out, room);
 		ck_assert_uint_eq(out[0].listener, next);
 		ck_assert_int_ge(out[room - 1].fd, 0);
 		close_all(out, (int)room);
 	}
+}
+END_TEST
+
+/* As threads that open files do. */
+START_TEST(descriptors_are_taken_meanwhile)
+{
+	struct fdpass out[FDPASS_MAX];
+	int files[FDPASS_SPARE], n;
+	unsigned room;
+
+	send_some(1, 5);
+	limit(FDPASS_SPARE + 2);
+	room = fdpass_room(inbox[0], FDPASS_MAX, FDPASS_SPARE);
+	for (int i = 0; i < FDPASS_SPARE; i++)
+		files[i] = new_file();
+	n = fdpass_recv(inbox[0], out, room);
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_ge(out[n - 1].fd, 0);
+	close_all(out, n);
+	for (int i = 0; i < FDPASS_SPARE; i++)
+		close(files[i]);
 }
 END_TEST
 
@@ -299,6 +326,7 @@ static TCase *tests(void)
 	tcase_add_test(t, torn_messages_cost_no_descriptor);
 	tcase_add_test(t, room_is_what_there_is);
 	tcase_add_test(t, who_asks_for_no_more_than_there_is_room_loses_none);
+	tcase_add_test(t, descriptors_are_taken_meanwhile);
 	tcase_add_test(t, a_lost_descriptor_is_said);
 	return t;
 }
