@@ -194,6 +194,44 @@ def test_events_end_when_the_worker_leaves(handlers):
 		assert answer.ended and answer.reset is None
 
 
+def test_chat(handlers, speak):
+	"""A text comes to all of its room, a field for each line, and to no other room."""
+	server = handlers(workers=2)
+	with contextlib.ExitStack() as stack:
+		listeners = []
+		for room in ("a", "a", "a", "b"):
+			c = stack.enter_context(link(server, "h2"))
+			listeners.append((c, c.send(path="/chat/" + room)))
+			c.until(lambda c=c, s=listeners[-1][1]: c.responses[s].body == b":\n\n", PATIENT)
+		with link(server, speak) as c:
+			assert post(c, "/chat/a", b"one\r\ntwo").status == 204
+			assert post(c, "/chat/b", b"").status == 204
+			assert post(c, "/chat/a", b"x" * 4097).status == 413
+		for (c, stream), heard in zip(listeners, [b"data: one\ndata: two\n\n"] * 3 + [b"data: \n\n"]):
+			c.until(lambda: c.responses[stream].body == b":\n\n" + heard, PATIENT)
+		server.hup()
+		for c, stream in listeners:
+			assert c.response(stream, PATIENT).reset is None
+	server.baseline = None
+
+
+def test_chat_of_one_who_does_not_read(handlers):
+	"""It misses texts, and is told so."""
+	server = handlers()
+	with server.connect(timeout=PATIENT, credit=False, settings={4: 10}) as c:
+		stream = c.send(path="/chat/a")
+		c.until(lambda: c.responses[stream].size >= 3, PATIENT)
+		with server.connect(timeout=PATIENT) as other:
+			for _ in range(20):
+				assert post(other, "/chat/a", b"x" * 4000).status == 204
+		c.window(100000, stream)
+		c.until(lambda: b"event: lost\ndata:\n\n" in c.responses[stream].body, PATIENT)
+		with server.connect(timeout=PATIENT) as other:
+			assert post(other, "/chat/a", b"after").status == 204
+		c.until(lambda: c.responses[stream].body.endswith(b"data: after\n\n"), PATIENT)
+	server.baseline = None
+
+
 def test_later(handlers, speak):
 	with link(handlers(), speak) as c:
 		begun = time.monotonic()
