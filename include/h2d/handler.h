@@ -11,6 +11,9 @@
  * once after start(), however the request ends: answered, refused for a malformed body, reset by
  * the client, timed out, or cut off by a shutdown.
  *
+ * A handler that does not say what its reply is for longer than timeouts.handler of the
+ * configuration (60 seconds), while nothing but that is waited for, gets gone(): the answer is 503.
+ *
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
  * start(), body() or end(), or from the loop at any time before gone(). The server's own answer to
  * a request it refuses comes behind gone(). A second reply, one from gone(), a field behind the

@@ -77,6 +77,8 @@ static const struct err *h1_look(struct proto *p, uint64_t now_ms)
 	struct h1 *h1 = (struct h1 *)p;
 	struct h1_stream *s = h1->stream;
 
+	if (s != NULL)
+		proto_look_at(&s->req, h1_stream_why(s), now_ms);
 	if (!p->eof)
 		return NULL;
 	if (h1->eof_ms == 0)

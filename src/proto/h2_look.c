@@ -91,10 +91,11 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 		req_refuse(&s->req, 408);
 }
 
-static void look_at(struct h2_stream *s, uint64_t ms)
+static void look_at(struct h2_stream *s, uint64_t ms, uint64_t now_ms)
 {
 	enum proto_why why = h2_stream_why(s);
 
+	proto_look_at(&s->req, why, now_ms);
 	if (why == PROTO_WHY_BODY || why == PROTO_WHY_TAKE || why == PROTO_WHY_REST)
 		look_at_body(s, why, ms);
 	else if (why == PROTO_WHY_WINDOW)
@@ -149,6 +150,6 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms)
 		    &h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0, h2->conf->send_ms))
 		return ERR_TIMEOUT_SEND;
 	LIST_FOREACH(node, &h2->streams)
-		look_at(LIST_ENTRY(node, struct h2_stream, node), ms);
+		look_at(LIST_ENTRY(node, struct h2_stream, node), ms, now_ms);
 	return NULL;
 }

@@ -8,10 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "request/handler_late.h"
+
 const struct proto_why_row proto_whys[PROTO_WHYS] = {
 #define PROTO_WHY(name, text, wait, help) { text, PROTO_##wait },
 #include "proto/proto_why.def"
 };
+
+void proto_look_at(struct h2d_req *req, enum proto_why why, uint64_t now_ms)
+{
+	/* A handler that gives no credit back keeps its body waiting. */
+	bool waits = why == PROTO_WHY_HANDLER || (why == PROTO_WHY_TAKE && req->taken > 0);
+
+	handler_late_look(req, waits, now_ms);
+}
 
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT])
 {

@@ -59,6 +59,9 @@ extern const struct proto_why_row {
 	enum proto_wait wait; /* the connection's, if this is all */
 } proto_whys[PROTO_WHYS];
 
+/* Looks, about once a second, whether its handler keeps req waiting for too long. */
+void proto_look_at(struct h2d_req *req, enum proto_why why, uint64_t now_ms);
+
 /* A connection's protocol as an operator is told of it. */
 struct proto_told {
 	unsigned why[PROTO_WHYS]; /* streams, by what they wait for */

@@ -103,6 +103,7 @@ struct http_env {
 	unsigned header_fields;              /* client-header-fields */
 	uint64_t body_size;                  /* client-max-body-size; 0: any */
 	const struct conf_pos *body_size_at; /* where the configuration says so; NULL in tests */
+	uint64_t handler_ms;                 /* timeouts.handler; 0: any time */
 	bool draining;
 	/*
 	 * Decisions are kept with each request (request/trace.h), and written at debug when it is
@@ -156,6 +157,13 @@ enum req_body_state {
 
 enum { REQ_ARENA_FIRST = 1024, REQ_ID_BYTES = 16 };
 
+/* For how long a handler alone was waited for; request/handler_late.c's own. */
+struct handler_late {
+	uint32_t ms;
+	uint32_t looked_ms, bytes_in; /* as they were at the last look, modulo 2^32 */
+	bool looked;
+};
+
 struct h2d_req {
 	struct arena arena;
 	const struct stream_ops *stream;
@@ -174,6 +182,7 @@ struct h2d_req {
 	bool has_body;       /* the head did not end the stream */
 	bool complete;       /* the whole reply was given to the connection */
 	bool owes;           /* the handler has not said what the reply is */
+	struct handler_late late;
 	enum req_body_state body_state;
 	struct body_queue body_queue; /* pieces that wait, and the end */
 	struct task body_task;        /* hands them on after a pause; fn NULL: there was none */

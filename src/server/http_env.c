@@ -33,6 +33,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.body_size = conf->limits.client_max_body_size,
 		.body_size_at = &conf->limits.client_max_body_size_at,
 		.request_ids = conf->request_id,
+		.handler_ms = conf->timeouts.handler * 1000,
 		.loop = parts->loop,
 		.handler_threads = parts->handler_threads,
 		.files = parts->files,

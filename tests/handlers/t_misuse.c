@@ -206,6 +206,7 @@ static const struct {
 	{ "options", options },
 	{ "add", add },
 	{ "gone", in_gone },
+	{ "never", in_gone },
 	{ "status", status },
 	{ "error-status", error_status },
 	{ "over-the-buffer", over_the_buffer },
@@ -245,7 +246,7 @@ static void gone(struct h2d_req *req, void *state)
 	const char *what = h2d_req_param(req, "what", &n);
 
 	(void)state;
-	if (n >= 4 && memcmp(what, "gone", 4) == 0)
+	if (n == strlen("gone") || (n > 5 && memcmp(what, "gone+", 5) == 0))
 		reply(req, "too late");
 }
 
@@ -268,6 +269,18 @@ const struct h2d_handler h2d_handler_t_credit = {
 	.name = "t_credit",
 	.start = nothing,
 	.body = twice,
+};
+
+/* POST /t/misuse/hoard gives no credit back, and does not answer. */
+static void hoard(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)req, (void)state, (void)data, (void)len;
+}
+
+const struct h2d_handler h2d_handler_t_hoard = {
+	.name = "t_hoard",
+	.start = nothing,
+	.body = hoard,
 };
 
 /* POST /t/misuse/end waits for the end of a body, and takes none of it. */

@@ -1,5 +1,6 @@
 """Slips of handlers (tests/handlers/t_misuse.c): each is refused, or named in the log, and none is sent."""
 import re
+import time
 
 import pytest
 
@@ -195,3 +196,56 @@ def test_an_end_without_a_body(handlers, speak, size, length):
 	with link(handlers(), speak) as c:
 		answer = post(c, "/t/misuse/end", b"x" * size, length=length)
 		assert (answer.status, answer.body) == (200, b"the end")
+
+
+def late(server):
+	return server.status()["totals"]["timeout_handler"]
+
+
+def test_a_handler_that_does_not_answer(handlers, speak, how):
+	"""The answer is the server's, and the connection goes on."""
+	server = handlers(listens=(how,), sections="timeouts { handler = 1 }")
+	with link(server, speak, how) as c:
+		for n in (1, 2):
+			assert c.get("/t/misuse/never").status == 503
+			assert late(server) == n
+		assert c.get("/t/misuse/bytes").body == b"twice"
+	server.log.wait(r" error .*handler t_misuse: route /t/misuse/\{what\} has had no answer for 1 seconds, "
+		r"so the answer is 503: GET /t/misuse/never$")
+
+
+def offer(client, size):
+	"""Posts that many bytes, as far as they are taken; the answer."""
+	if hasattr(client, "conn"):
+		return post(client, "/t/misuse/hoard", b"x" * size)
+	headers = [("content-length", str(size))]
+	client.ask("POST", "/t/misuse/hoard", headers)
+	client.send_bytes(client.head("POST", "/t/misuse/hoard", headers) + b"x" * (size if size == 10 else size // 2))
+	return client.response(PATIENT)
+
+
+@pytest.mark.parametrize("size", [10, 2000000])
+def test_a_handler_that_takes_a_body_and_nothing_more(handlers, speak, size):
+	"""Without its credit no window opens; that is not the client's doing."""
+	server = handlers(sections="timeouts { handler = 1  body = 1 }\nlimits { receive-window = 65536 }")
+	with link(server, speak) as c:
+		assert offer(c, size).status == 503
+	assert late(server) == 1
+
+
+def test_nothing_else_is_late(handlers, speak):
+	"""An answer that has begun, a body that comes slowly, and one that is worked on, take their time."""
+	server = handlers(sections="timeouts { handler = 1 }")
+	with link(server, "h2") as c, link(server, speak) as other:
+		stream = c.send(path="/events?100")
+		assert post(other, "/t/slow", b"x" * 3000000).status == 200
+		with server.h1(timeout=PATIENT) as slow:
+			slow.ask("POST", "/count")
+			slow.send_bytes(slow.head("POST", "/count", [("content-length", "5")]))
+			for _ in range(5):
+				c.until(lambda begun=time.monotonic(): time.monotonic() - begun > 0.5, PATIENT)
+				slow.send_bytes(b"x")
+			assert slow.response().status == 200
+		assert c.headers_of(stream).get("content-type") == "text/event-stream; charset=utf-8"
+		assert c.responses[stream].reset is None
+	assert late(server) == 0
