@@ -212,6 +212,22 @@ void *h2d_req_alloc(struct h2d_req *req, size_t n);
  */
 int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
 
+/* A field; both end in NUL. */
+struct h2d_field {
+	const char *name, *value;
+};
+
+/*
+ * Sends an interim response (RFC 9110, 15.2) with n fields (up to 16, copied, none of them the
+ * server's to say) in front of the reply, and nothing of the reply's own: 103, by which a browser
+ * loads what field link names while the reply is made (RFC 8297), or 102, a sign of life. status:
+ * 102–199. 0, also where the client speaks HTTP/1.0, which has no such thing, and gets none; or -1
+ * when a field is malformed or there are too many, or all of them in this request come to more than
+ * 64000 bytes: nothing is sent then. Some clients of HTTP/1.1 take it for the reply: ask whether
+ * this one wants it (browsers say sec-fetch-mode: navigate).
+ */
+int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_field *fields, unsigned n);
+
 /*
  * Answers with status (200–599), a content type (NULL for none) and len bytes of data (NULL only
  * with len 0); type and data are copied. HEAD, 204 and 304 send no content. Never fails: without
@@ -264,6 +280,15 @@ void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fil
 void h2d_reply_stream_sized(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill);
 
+/*
+ * Adds a field behind the content (RFC 9110, 6.5), a checksum say, which is not known before: from
+ * fill, up to the call that answers 0, or at any time between h2d_reply_stream() and that. As for
+ * h2d_reply_field(), but up to 32 fields of 32000 bytes together; 0, or -1: also where the reply is
+ * no stream, is one that is sized, or is at its end. A client may drop them unless its field te
+ * says trailers; one of HTTP/1.0 does not get them, nor does HEAD.
+ */
+int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value);
+
 /* A fill that answered H2D_LATER has bytes now. Harmless at any other time before gone(). */
 void h2d_resume(struct h2d_req *req);
 
@@ -285,6 +310,16 @@ void h2d_body_pause(struct h2d_req *req);
 /* Pieces that waited, and further ones, are handed on again: from the loop, never from inside this
  * call. Harmless if the body is not paused. */
 void h2d_body_resume(struct h2d_req *req);
+
+/*
+ * The first field of that name behind the request's body (RFC 9110, 6.5), as it came, and the i-th
+ * of all with its name: from end() on, for a handler that takes the body. They are not among the
+ * request fields, and say nothing that those should. Names and values end in NUL; NULL if there is
+ * none.
+ */
+const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len);
+const char *h2d_req_trailers_at(
+	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
 /* Bytes of the largest form that h2d_form_read() takes. */
 enum { H2D_FORM_MAX = 1 << 20 };

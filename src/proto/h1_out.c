@@ -4,6 +4,7 @@
  */
 #include "http/reason.h"
 #include "proto/h1.h"
+#include "request/trailers.h"
 
 /* Small pieces, put together before they go to the outq in one. */
 struct text {
@@ -128,14 +129,31 @@ static int put_chunk_size(struct outq *q, size_t n)
 	return outq_copy(q, p, (size_t)(line + sizeof(line) - p));
 }
 
+static int put_trailers(const struct trailers *trailers, struct outq *q)
+{
+	struct text t;
+
+	if (trailers == NULL)
+		return 0;
+	t.q = q;
+	t.n = 0;
+	t.failed = false;
+	for (unsigned i = 0; i < trailers->n; i++)
+		put_field(&t, &trailers->v[i]);
+	text_flush(&t);
+	return t.failed ? -1 : 0;
+}
+
 static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 {
 	struct body *b = &s->req.reply.body;
 
 	if (s->chunked && put_chunk_size(q, n) < 0)
 		return -1;
-	/* With size 0, the last chunk: an empty trailer section follows. */
+	/* With size 0, the last chunk: the trailer section follows. */
 	if (n > 0 && b->ops->emit(b, n, q) < 0)
+		return -1;
+	if (n == 0 && s->chunked && put_trailers(body_trailers(b), q) < 0)
 		return -1;
 	s->req.record.bytes_out += n;
 	return s->chunked ? outq_copy(q, "\r\n", 2) : 0;

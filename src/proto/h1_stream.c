@@ -446,10 +446,20 @@ static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_
 	}
 }
 
-/* RFC 9110, 6.5.1: trailer fields may be dropped. They have no reader. */
+static void got_trailer(struct h1_stream *s, const struct h1_parse *p)
+{
+	const struct err *err = req_body_trailer(&s->req, p->name, p->value);
+
+	if (err != NULL)
+		fault(s, err);
+}
+
 static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	switch (h1_parse_next(&s->h1->parse, data, end)) {
+	case H1_FIELD:
+		got_trailer(s, &s->h1->parse);
+		break;
 	case H1_END:
 		body_ends(s);
 		break;

@@ -17,6 +17,7 @@
 #include "proto/window.h"
 #include "request/req_body.h"
 #include "request/req_field.h"
+#include "request/trailers.h"
 
 /*
  * Replies made before they are turned into bytes. With a hundred, everything that was touched for
@@ -115,6 +116,19 @@ struct h2_stream {
 static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 {
 	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
+}
+
+/* A field of a response, by reference. */
+static inline nghttp2_nv h2_nv(struct slice name, struct slice value)
+{
+	union {
+		const char *in;
+		uint8_t *out;
+	} n = { name.p }, v = { value.p };
+
+	/* nghttp2 reads them when the frame is made; the request outlives that. */
+	return (nghttp2_nv){ n.out, v.out, name.n, value.n,
+		NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 }
 
 /* Whether its stream waits for this server: a handler, a source. */

@@ -88,12 +88,26 @@ static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_
 	return 0;
 }
 
+/* The end of a response that has trailers is no frame of DATA, which h2_out.c would see. */
+static void trailers_sent(nghttp2_session *session, int32_t id)
+{
+	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+
+	if (s != NULL)
+		req_sent_all(&s->req);
+}
+
 int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h2 = user;
 	const struct h2_stream *s;
 	const struct err *err;
 
+	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_HEADERS &&
+		frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+		trailers_sent(session, frame->hd.stream_id);
+		return 0;
+	}
 	if (frame->hd.type == NGHTTP2_RST_STREAM) {
 		s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 		return s != NULL && s->nameless ? answer_nameless(h2, s->id) : 0;

@@ -7,6 +7,29 @@
 
 const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
+/* Not inline: few responses need so much of the stack. */
+static __attribute__((noinline)) int add_trailers(
+	struct h2_stream *s, const struct trailers *trailers)
+{
+	nghttp2_nv nv[TRAILERS_MAX];
+
+	for (unsigned i = 0; i < trailers->n; i++)
+		nv[i] = h2_nv(trailers->v[i].name, trailers->v[i].value);
+	return nghttp2_submit_trailer(s->h2->session, s->id, nv, trailers->n);
+}
+
+/* The content is at its end: so is the stream, or trailers follow (RFC 9113, 8.1). */
+static int at_end(struct h2_stream *s, uint32_t *flags)
+{
+	const struct trailers *trailers = body_trailers(&s->req.reply.body);
+
+	*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (trailers == NULL)
+		return 0;
+	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+	return add_trailers(s, trailers);
+}
+
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -23,8 +46,8 @@ ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t l
 	if (n < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-	if ((uint64_t)n == b->left)
-		*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if ((uint64_t)n == b->left && at_end(s, flags) < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	return n;
 }
 

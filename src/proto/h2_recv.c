@@ -134,8 +134,8 @@ static __attribute__((noinline)) int end_block(struct h2 *h2)
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* Drops a field of trailers, which have no reader (RFC 9110, 6.5.1: they may be dropped), or one
- * past a limit. */
+/* Drops a field of trailers that has no reader (RFC 9110, 6.5.1: they may be dropped), or one past
+ * a limit. */
 static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 {
 	const struct http_env *env = h2->conf->env;
@@ -149,13 +149,30 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 	return 0;
 }
 
+/* A field of trailers: bounded as those of a head are, kept where somebody takes the body. */
+static __attribute__((noinline)) int trailer(
+	struct h2 *h2, struct h2_stream *s, struct slice name, struct slice value)
+{
+	const struct err *err = s != NULL ? req_body_trailer(&s->req, name, value) : NULL;
+
+	if (err != NULL) {
+		err_log(err, req_client(&s->req));
+		req_record_error(&s->req.record, err);
+		req_refuse(&s->req, err->status);
+	}
+	return drop_field(h2, name.n + value.n);
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
 {
 	struct h2 *h2 = user;
 
-	(void)session, (void)frame, (void)flags;
-	if (h2->opening == NULL || h2->opening->req.head_too_large)
+	(void)flags;
+	if (h2->opening == NULL)
+		return trailer(h2, stream_get(session, frame->hd.stream_id),
+			slice_of(name, name_len), slice_of(value, value_len));
+	if (h2->opening->req.head_too_large)
 		return drop_field(h2, name_len + value_len);
 	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;

@@ -35,18 +35,6 @@ static const char *status_text(int status, char buf[4])
 	return buf;
 }
 
-static nghttp2_nv nv_of(struct slice name, struct slice value)
-{
-	union {
-		const char *in;
-		uint8_t *out;
-	} n = { name.p }, v = { value.p };
-
-	/* nghttp2 reads them when the frame is made; the request outlives that. */
-	return (nghttp2_nv){ n.out, v.out, name.n, value.n,
-		NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
-}
-
 static void stream_reply(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
@@ -57,9 +45,9 @@ static void stream_reply(struct h2d_req *req)
 
 	h2_stream_waits(s, false);
 	s->h2->unsent++;
-	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(r->status, s->status), 3));
+	nv[0] = h2_nv(SLICE(":status"), slice_of(status_text(r->status, s->status), 3));
 	for (unsigned i = 0; i < r->nfields; i++)
-		nv[1 + i] = nv_of(r->fields[i].name, r->fields[i].value);
+		nv[1 + i] = h2_nv(r->fields[i].name, r->fields[i].value);
 	rv = nghttp2_submit_response(
 		s->h2->session, s->id, nv, 1 + r->nfields, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
@@ -89,9 +77,9 @@ static void stream_interim(
 	char text[4];
 
 	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
-	nv[0] = nv_of(SLICE(":status"), slice_of(status_text(status, text), 3));
+	nv[0] = h2_nv(SLICE(":status"), slice_of(status_text(status, text), 3));
 	for (unsigned i = 0; i < nfields; i++)
-		nv[1 + i] = nv_of(fields[i].name, fields[i].value);
+		nv[1 + i] = h2_nv(fields[i].name, fields[i].value);
 	/* Interim responses may be many, so the request's memory is not for them. */
 	for (unsigned i = 0; i <= nfields; i++)
 		nv[i].flags = NGHTTP2_NV_FLAG_NONE;

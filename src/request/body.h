@@ -19,6 +19,7 @@ enum { BODY_LATER = -1, BODY_FAILED = -2 };
 #define BODY_UNKNOWN UINT64_MAX
 
 struct body;
+struct trailers; /* request/trailers.h */
 
 struct body_ops {
 	const char *name;
@@ -45,6 +46,11 @@ struct body_ops {
 	 * on memory that can be asked for.
 	 */
 	bool (*ask)(const struct body *b, struct lender *lender);
+	/*
+	 * The source is at its end: the fields that come behind its content, which live as long as
+	 * the request. NULL: there are none; nor where this answers NULL.
+	 */
+	const struct trailers *(*trailers)(const struct body *b);
 	/* Lets go of what the source holds; called exactly once, whether or not it was read to its
 	 * end. */
 	void (*close)(struct body *b);
@@ -73,6 +79,12 @@ void body_memory(struct body *b, const void *p, size_t n, struct ref *ref);
 
 /* Asks the source, if any (base/lender.h): one that is refused fails when it is read next. */
 void body_ask(struct body *b, struct lender *lender);
+
+/* The fields that come behind the content, which is at its end; NULL: none. */
+static inline const struct trailers *body_trailers(const struct body *b)
+{
+	return b->ops->trailers != NULL ? b->ops->trailers(b) : NULL;
+}
 
 /* Closes the source, if any; afterwards b is body_none. */
 void body_close(struct body *b);

@@ -37,6 +37,9 @@ struct reply {
  */
 int reply_add(struct h2d_req *req, struct slice name, struct slice value);
 
+/* Whether a handler may say it: a field (RFC 9110, 5.5) that is not the protocol's. */
+bool reply_field_valid(struct slice name, struct slice value);
+
 /* Adds one of which there is one, or gives that another value. -1 as above. */
 int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value);
 

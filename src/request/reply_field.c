@@ -25,6 +25,11 @@ static bool is_refused(struct slice name)
 	return false;
 }
 
+bool reply_field_valid(struct slice name, struct slice value)
+{
+	return field_name_valid(name) && field_value_valid(value) && !is_refused(name);
+}
+
 int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
 {
 	struct reply *r = &req->reply;
@@ -45,7 +50,7 @@ int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
 	struct slice n = slice_str(name), v = slice_str(value);
 
 	HANDLER_MUST(req, req->owes, FIELD);
-	if (!field_name_valid(n) || !field_value_valid(v) || is_refused(n))
+	if (!reply_field_valid(n, v))
 		return -1;
 	v = arena_dup(&req->arena, v);
 	if (v.p == NULL)

@@ -6,13 +6,15 @@
 #include <inttypes.h>
 
 #include "request/handler_call.h"
+#include "request/trailers.h"
 
 enum { FILL_SIZE = 16384 };
 
 struct reply_stream {
 	h2d_fill *fill;
-	size_t off, len; /* of buf: what was written and is not taken yet */
-	bool sized;      /* its length was said: body.left counts down */
+	size_t off, len;           /* of buf: what was written and is not taken yet */
+	bool sized;                /* its length was said: body.left counts down */
+	struct trailers *trailers; /* NULL: none */
 	char buf[FILL_SIZE];
 };
 
@@ -82,6 +84,13 @@ static int stream_emit(struct body *b, size_t n, struct outq *q)
 	return outq_copy(q, p, n);
 }
 
+static const struct trailers *stream_trailers(const struct body *b)
+{
+	const struct reply_stream *s = b->src;
+
+	return s->trailers;
+}
+
 static void stream_close(struct body *b)
 {
 	(void)b; /* all of it is the arena's */
@@ -91,6 +100,7 @@ static const struct body_ops stream_ops = {
 	.name = "stream",
 	.ready = stream_ready,
 	.emit = stream_emit,
+	.trailers = stream_trailers,
 	.close = stream_close,
 };
 
@@ -115,6 +125,7 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 		return NULL;
 	}
 	s->fill = fill;
+	s->trailers = NULL;
 	s->off = s->len = 0;
 	return s;
 }
@@ -148,4 +159,17 @@ void h2d_reply_stream_sized(
 	HANDLER_MUST(req, req->owes, ONCE);
 	HANDLER_MUST(req, length <= PTRDIFF_MAX, LENGTH);
 	reply_stream(req, status, type, length, fill);
+}
+
+int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value)
+{
+	const struct body *b = &req->reply.body;
+	struct slice n = slice_str(name), v = slice_str(value);
+	struct reply_stream *s = b->src;
+
+	/* A message of HTTP/1.1 whose length is said has no place for them. */
+	if (!req->reply.ready || b->ops != &stream_ops || b->left != BODY_UNKNOWN ||
+		!reply_field_valid(n, v))
+		return -1;
+	return trailers_add(&s->trailers, &req->arena, TRAILERS_SIZE, n, v) == 0 ? 0 : -1;
 }

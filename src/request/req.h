@@ -22,7 +22,7 @@
 #include "request/route.h"
 #include "request/site.h"
 
-enum { STREAM_INTERIM_FIELDS_MAX = 4 };
+enum { STREAM_INTERIM_FIELDS_MAX = 16 };
 
 /*
  * The stream seam: from a request to its protocol. Called by the request core only. None of them
@@ -89,6 +89,7 @@ struct work;       /* request/work.c */
 struct offload;    /* event/offload.h */
 struct gate;       /* request/gate.c */
 struct params;     /* request/params.h */
+struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 
 /* A worker as its requests see it: they share it, the worker owns it. */
@@ -201,12 +202,14 @@ struct h2d_req {
 	enum h2d_method method;
 	struct slice path, query;
 	struct params *query_params; /* request/params.h; NULL: nobody has asked for one */
+	struct trailers *trailers;   /* request/trailers.h; NULL: none came, or nobody took them */
 	struct params *form_params;  /* of the body; NULL: none was read */
 	struct slice
 		user;    /* with the right credentials; n 0: nobody was asked, or they were wrong */
 	struct slice id; /* request/req_id.h; n 0: nobody has asked for it */
 	struct gate *gate;     /* a password is being checked; NULL: none is */
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
+	unsigned interim_size; /* of what the handler has sent in front of its answer */
 	unsigned error_fields; /* how many fields the error has of its own */
 	bool sandboxed; /* the file that is asked for was uploaded: content-security-policy says so
 			 */

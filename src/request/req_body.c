@@ -6,6 +6,7 @@
 #include "request/req_body.h"
 
 #include "request/handler_call.h"
+#include "request/trailers.h"
 
 const struct states req_body_states = {
 	.of = "body",
@@ -50,6 +51,20 @@ const struct err *req_body_came(struct h2d_req *req, const void *data, size_t *n
 	if (has_hook(req))
 		req->hook->body(req);
 	return NULL;
+}
+
+const struct err *req_body_trailer(struct h2d_req *req, struct slice name, struct slice value)
+{
+	if (!req_body_flows(req) && !req_body_waits(req))
+		return NULL;
+	switch (trailers_add(&req->trailers, &req->arena, req->env->header_size, name, value)) {
+	case 0:
+		return NULL;
+	case 1:
+		return ERR_FIELDS_TOO_LARGE;
+	default:
+		return ERR_NO_MEMORY;
+	}
 }
 
 void req_body_end(struct h2d_req *req)

@@ -48,6 +48,10 @@ static inline bool req_is_in_line(const struct h2d_req *req)
  */
 const struct err *req_body_came(struct h2d_req *req, const void *data, size_t *n);
 
+/* A field behind it came, in front of its end; its bytes live for the call. NULL, or why the
+ * request is to be refused. RFC 9110, 6.5.1: where nobody takes the body, it is dropped. */
+const struct err *req_body_trailer(struct h2d_req *req, struct slice name, struct slice value);
+
 /* The end of it came. */
 void req_body_end(struct h2d_req *req);
 

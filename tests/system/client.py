@@ -107,6 +107,7 @@ class Response:
 		self.size = 0
 		self.ended = False
 		self.reset = None
+		self.trailers = []  # fields behind the content
 		self.informed = []  # interim responses: pairs of a status and a dict of fields
 
 	def get(self, name, default=None):
@@ -244,6 +245,8 @@ class Client(OverSocket):
 		elif name == "InformationalResponseReceived":
 			fields = dict(event.headers)
 			answer.informed.append((int(fields.pop(":status")), fields))
+		elif name == "TrailersReceived":
+			answer.trailers = list(event.headers)
 		elif name == "DataReceived":
 			answer.size += len(event.data)
 			if self.keep:
@@ -292,6 +295,11 @@ class Client(OverSocket):
 		if body is not None:
 			self.send_body(stream, body, end)
 		return stream
+
+	def send_trailers(self, stream, fields):
+		"""The end of a request whose body is sent."""
+		self.conn.send_headers(stream, fields, end_stream=True)
+		self.flush()
 
 	def send_body(self, stream, body, end=True):
 		"""Sends as the windows allow; stops early when the response is there."""

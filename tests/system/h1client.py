@@ -60,8 +60,9 @@ class H1(OverSocket):
 		"""Remembers a request without sending it: its bytes go by send_bytes()."""
 		self.asked.append(Request(method, path, headers, self.authority, version))
 
-	def send(self, method="GET", path="/", headers=(), body=None, version="1.1", host=True):
-		"""body: bytes, sent with content-length; or a list of bytes, sent as chunks."""
+	def send(self, method="GET", path="/", headers=(), body=None, version="1.1", host=True,
+			trailers=()):
+		"""body: bytes, sent with content-length; or a list of bytes, sent as chunks, trailers behind them."""
 		headers = list(headers)
 		data = b""
 		if isinstance(body, bytes):
@@ -69,7 +70,8 @@ class H1(OverSocket):
 			data = body
 		elif body is not None:
 			headers.append(("transfer-encoding", "chunked"))
-			data = b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in body if c) + b"0\r\n\r\n"
+			data = b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in body if c) + b"0\r\n"
+			data += "".join("%s: %s\r\n" % pair for pair in trailers).encode("latin-1") + b"\r\n"
 		self.ask(method, path, headers, version)
 		self.send_bytes(self.head(method, path, headers, version, host) + data)
 
@@ -118,20 +120,21 @@ class H1(OverSocket):
 			if n == 0:
 				break
 			assert self.take_line(deadline) == ""
-		assert self.take_line(deadline) == "", "there are no trailers"
+		response.trailers = self.take_fields(deadline)
+
+	def take_fields(self, deadline):
+		fields = []
+		while line := self.take_line(deadline):
+			name, colon, value = line.partition(":")
+			assert colon and name and name == name.strip() and name == name.lower(), line
+			fields.append((name, value.strip(" \t")))
+		return fields
 
 	def take_head(self, deadline):
 		line = self.take_line(deadline)
 		version, status, reason = line.split(" ", 2)
 		assert version == "HTTP/1.1" and len(status) == 3 and reason, line
-		headers = []
-		while True:
-			line = self.take_line(deadline)
-			if not line:
-				return int(status), reason, headers
-			name, colon, value = line.partition(":")
-			assert colon and name and name == name.strip() and name == name.lower(), line
-			headers.append((name, value.strip(" \t")))
+		return int(status), reason, self.take_fields(deadline)
 
 	def response(self, timeout=None):
 		"""The next final response; of interim ones, .interim has the statuses."""

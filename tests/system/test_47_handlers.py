@@ -512,6 +512,79 @@ def test_the_scheme_that_a_proxy_says(handlers, speak):
 		assert b"scheme =http\n" in c.get("/t/asked", came).body
 
 
+HINTS = {"link": "</a.css>; rel=preload; as=style", "x-hint": "a"}
+
+
+def informed(answer):
+	"""The interim responses: statuses, and fields without the server's pseudo ones."""
+	return [(status, {k: v for k, v in fields.items() if not k.startswith(":")}) for status, fields in answer.informed]
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_interim_responses(handlers, speak, how):
+	"""In front of the reply, at once or while it is made; none of their fields is the reply's."""
+	with link(handlers(listens=(how,)), speak, how) as c:
+		for path, wanted in (("/t/hints/now", [(103, HINTS)]), ("/t/hints/later", [(103, HINTS), (102, {})])):
+			answer = c.get(path)
+			assert (answer.status, answer.body, informed(answer)) == (200, b"ok\n", wanted)
+			assert answer.get("link") is None and answer.get("x-hint") is None
+		assert informed(c.request("HEAD", "/t/hints/now")) == [(103, HINTS)]
+		assert informed(c.get("/t/facts/a/b/")) == []
+
+
+def test_no_interim_response_for_http_1_0(handlers):
+	with link(handlers(), "h1") as c:
+		c.send(path="/t/hints/later", version="1.0")
+		assert c.rest().startswith(b"HTTP/1.1 200 ")
+
+
+def post_with_trailers(client, path, body, trailers):
+	if hasattr(client, "conn"):
+		stream = client.send("POST", path, body=body, end=False)
+		client.send_trailers(stream, trailers)
+		return client.response(stream)
+	client.send("POST", path, body=[body], trailers=trailers)
+	return client.response()
+
+
+TRAILERS = [("a", "1"), ("b", "x, y"), ("a", "2")]
+ECHOED = [("x-" + name, value) for name, value in TRAILERS] + [("x-count", "3")]
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+def test_trailers(handlers, speak, how, pieces):
+	"""Behind the body and behind the content, be there any or none; the connection goes on."""
+	with link(handlers(listens=(how,)), speak, how) as c:
+		for _ in range(2):
+			answer = post_with_trailers(c, "/t/trailers/%d" % pieces, b"12345", TRAILERS)
+			assert (answer.status, answer.body, answer.trailers) == (200, b"5\n" * pieces, ECHOED)
+			assert answer.get("x-count") is None and not answer.reset
+		answer = post(c, "/t/trailers/%d" % pieces, b"123")
+		assert (answer.body, answer.trailers) == (b"3\n" * pieces, [("x-count", "0")])
+
+
+def test_trailers_of_a_body_that_nobody_takes(handlers, speak):
+	"""They are dropped, as that is; and so are those of one that is answered before its end."""
+	with link(handlers(), speak) as c:
+		assert post_with_trailers(c, "/echo", b"1", TRAILERS).status == 415
+	with link(handlers(), speak) as c:
+		assert post_with_trailers(c, "/t/block", b"1", TRAILERS).status == 405
+
+
+@pytest.mark.parametrize("trailers", [[("a", str(i)) for i in range(33)], [("a", "v" * 33000)]], ids=["many", "large"])
+def test_too_many_trailers(handlers, speak, trailers):
+	with link(handlers(), speak) as c:
+		assert post_with_trailers(c, "/t/trailers/1", b"1", trailers).status == 431
+
+
+def test_no_trailers_for_http_1_0(handlers):
+	with link(handlers(), "h1") as c:
+		c.ask("POST", "/t/trailers/1", version="1.0")
+		c.send_bytes(b"POST /t/trailers/1 HTTP/1.0\r\ncontent-length: 2\r\n\r\n12")
+		assert c.response().body == b"2\n"
+
+
 FORM = [("content-type", "application/x-www-form-urlencoded")]
 
 

@@ -63,8 +63,13 @@ static void slow_close(struct body *b)
 	closed++;
 }
 
-static const struct body_ops slow_ops = { "slow", slow_ready, slow_emit, slow_seek, NULL, NULL,
-	slow_close };
+static const struct body_ops slow_ops = {
+	.name = "slow",
+	.ready = slow_ready,
+	.emit = slow_emit,
+	.seek = slow_seek,
+	.close = slow_close,
+};
 
 /* At least n bytes of it in pieces of step bytes; how many there were. */
 static size_t read_until(struct body *b, size_t least, size_t step, char *out)

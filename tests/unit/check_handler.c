@@ -6,6 +6,7 @@
 #include "base/crash.h"
 #include "event/offload.h"
 #include "req_unit.h"
+#include "request/trailers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -339,6 +340,169 @@ START_TEST(not_paused)
 	ck_assert_uint_eq(uploaded_n, 1);
 	turn();
 	ck_assert_uint_eq(uploaded_n, 1);
+}
+END_TEST
+
+/* --- interim responses ------------------------------------------------------------------------ */
+
+static const struct h2d_field hints[17] = {
+	{ "link", "</a.css>; rel=preload; as=style" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+	{ "x", "y" },
+};
+
+START_TEST(interim_responses)
+{
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_interim(&req, 103, hints, 2), 0);
+	ck_assert_str_eq(informed, "103 link: </a.css>; rel=preload; as=style x: y");
+	ck_assert_int_eq(h2d_reply_interim(&req, 102, NULL, 0), 0);
+	ck_assert_str_eq(informed, "102");
+	ck_assert_int_eq(h2d_reply_interim(&req, 103, hints, 16), 0);
+	ck_assert_int_eq(h2d_reply_interim(&req, 103, hints, 17), -1);
+	ck_assert_int_eq(informs, 3);
+	ck_assert_int_eq(replies, 0);
+	h2d_reply_bytes(&req, 200, NULL, "", 0);
+	ck_assert_uint_eq(reply_field("link").n, 0);
+}
+END_TEST
+
+START_TEST(interim_fields_that_are_none)
+{
+	static const struct h2d_field wrong[] = { { "Link", "x" }, { "a b", "x" }, { "", "x" },
+		{ "a", "b\r\nc: d" }, { "a", " b" }, { "content-length", "1" },
+		{ "transfer-encoding", "chunked" }, { "connection", "close" } };
+
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_interim(&req, 103, &wrong[_i], 1), -1);
+	ck_assert_int_eq(informs, 0);
+}
+END_TEST
+
+/* Of a client that does not read they wait in memory. */
+START_TEST(interim_responses_without_end)
+{
+	req_start(&req);
+	while (h2d_reply_interim(&req, 102, NULL, 0) == 0)
+		ck_assert_int_le(informs, 2000);
+	ck_assert_int_eq(informs, 2000);
+}
+END_TEST
+
+static const int no_interims[] = { 100, 101, 200 };
+
+START_TEST(interim_of_a_wrong_status)
+{
+	req_start(&req);
+	h2d_reply_interim(&req, no_interims[_i], NULL, 0);
+}
+END_TEST
+
+START_TEST(interim_behind_the_reply)
+{
+	req_start(&req);
+	h2d_reply_bytes(&req, 200, NULL, "", 0);
+	h2d_reply_interim(&req, 103, NULL, 0);
+}
+END_TEST
+
+/* --- trailers --------------------------------------------------------------------------------- */
+
+static ssize_t fill_none(struct h2d_req *r, void *state, char *buf, size_t cap)
+{
+	(void)r, (void)state, (void)buf, (void)cap;
+	return 0;
+}
+
+START_TEST(trailers_of_a_reply)
+{
+	const struct body *b = &req.reply.body;
+	const struct trailers *t;
+
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "too soon"), -1);
+	h2d_reply_stream(&req, 200, NULL, fill_none);
+	ck_assert_ptr_null(body_trailers(b));
+	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1"), 0);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "A", "1"), -1);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1\r\nb: 2"), -1);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "content-length", "1"), -1);
+	for (int i = 1; i < TRAILERS_MAX; i++)
+		ck_assert_int_eq(h2d_reply_trailer(&req, "b", ""), 0);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "b", ""), -1);
+	t = body_trailers(b);
+	ck_assert_uint_eq(t->n, TRAILERS_MAX);
+	ck_assert(slice_eq(t->v[0].name, SLICE("a")) && slice_eq(t->v[0].value, SLICE("1")));
+	ck_assert_int_eq(b->ops->ready(&req.reply.body, 100), 0);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "too late"), -1);
+}
+END_TEST
+
+START_TEST(no_trailers)
+{
+	req_start(&req);
+	if (_i == 0)
+		h2d_reply_bytes(&req, 200, NULL, "x", 1);
+	else
+		h2d_reply_stream_sized(&req, 200, NULL, 1, fill_none);
+	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1"), -1);
+	ck_assert_ptr_null(body_trailers(&req.reply.body));
+}
+END_TEST
+
+START_TEST(trailers_of_a_request)
+{
+	char name[] = "a", value[] = "1";
+	const char *found;
+	size_t len;
+
+	req_start(&req);
+	ck_assert_ptr_null(h2d_req_trailer(&req, "a", &len));
+	ck_assert_ptr_null(req_body_trailer(&req, slice_str(name), slice_str(value)));
+	memset(name, 'x', 1); /* its bytes lived for the call */
+	memset(value, 'x', 1);
+	ck_assert_ptr_null(req_body_trailer(&req, SLICE("b"), SLICE("2")));
+	ck_assert_text(h2d_req_trailer(&req, "a", &len), len, "1");
+	ck_assert_str_eq(h2d_req_trailers_at(&req, 1, &found, NULL), "2");
+	ck_assert_str_eq(found, "b");
+	ck_assert_ptr_null(h2d_req_trailers_at(&req, 2, &found, &len));
+	ck_assert_ptr_null(h2d_req_field(&req, "a", &len));
+	if (_i == 1) { /* answered: nobody takes any more */
+		h2d_reply_bytes(&req, 200, NULL, "", 0);
+		for (int i = 0; i < 100; i++)
+			ck_assert_ptr_null(req_body_trailer(&req, SLICE("c"), SLICE("3")));
+		ck_assert_ptr_null(h2d_req_trailer(&req, "c", &len));
+	}
+}
+END_TEST
+
+START_TEST(too_many_trailers)
+{
+	static char large[5000];
+	const struct err *err = NULL;
+	int n = 0;
+
+	req_start(&req);
+	memset(large, 'v', sizeof(large));
+	while (err == NULL)
+		err = req_body_trailer(&req, SLICE("a"),
+			slice_of(large, _i == 0 && n++ < TRAILERS_MAX ? 1 : sizeof(large)));
+	ck_assert_ptr_eq(err, ERR_FIELDS_TOO_LARGE);
+	ck_assert_int_eq(n, _i == 0 ? TRAILERS_MAX + 1 : 0);
 }
 END_TEST
 
@@ -747,6 +911,15 @@ static TCase *tests(void)
 	tcase_add_test(tc, paused_while_it_was_to_go_on);
 	tcase_add_loop_test(tc, paused_and_answered, 0, 2);
 	tcase_add_test(tc, not_paused);
+	tcase_add_test(tc, interim_responses);
+	tcase_add_loop_test(tc, interim_fields_that_are_none, 0, 8);
+	tcase_add_test(tc, interim_responses_without_end);
+	tcase_add_loop_test_raise_signal(tc, interim_of_a_wrong_status, SIGABRT, 0, 3);
+	tcase_add_test_raise_signal(tc, interim_behind_the_reply, SIGABRT);
+	tcase_add_test(tc, trailers_of_a_reply);
+	tcase_add_loop_test(tc, no_trailers, 0, 2);
+	tcase_add_loop_test(tc, trailers_of_a_request, 0, 2);
+	tcase_add_loop_test(tc, too_many_trailers, 0, 2);
 	tcase_add_loop_test(tc, a_form, 0, 4);
 	tcase_add_loop_test(tc, a_long_form, 0, 2);
 	tcase_add_loop_test(tc, no_form, 0, 4);

@@ -5,6 +5,7 @@
 #ifndef H2D_TESTS_REQ_UNIT_H
 #define H2D_TESTS_REQ_UNIT_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/counters.h"
@@ -39,7 +40,20 @@ static void on_consume(struct h2d_req *r, size_t n)
 	consumed += n;
 	wanted += n == 0;
 }
-static const struct stream_ops ops = { on_reply, on_resume, on_consume, NULL };
+/* The last one, as text. */
+static char informed[200];
+static int informs;
+static void on_interim(struct h2d_req *r, int status, const struct field *fields, unsigned n)
+{
+	size_t at = (size_t)snprintf(informed, sizeof(informed), "%d", status);
+
+	ck_assert_ptr_eq(r, &req);
+	for (unsigned i = 0; i < n && at < sizeof(informed); i++)
+		at += (size_t)snprintf(informed + at, sizeof(informed) - at, " %.*s: %.*s",
+			SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));
+	informs++;
+}
+static const struct stream_ops ops = { on_reply, on_resume, on_consume, on_interim };
 
 static void fallback_start(struct h2d_req *r, void *state)
 {
@@ -109,7 +123,7 @@ static void req_setup(void)
 		.server = SLICE("h2d"),
 		.header_fields = 128,
 		.header_size = 4000 };
-	replies = starts = wanted = 0;
+	replies = starts = wanted = informs = 0;
 	consumed = uploaded_n = 0;
 	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
 	req_init(&req, &env, &conn, &ops);

@@ -1,0 +1,64 @@
+/*
+ * trailers: keeps fields that come behind a content, and has the calls of h2d/handler.h by which a
+ * handler asks for those of its request. Called by protocols for each that comes while somebody
+ * takes the body, and by reply_stream.c.
+ */
+#include "request/trailers.h"
+
+#include "request/req.h"
+
+static struct trailers *make(struct arena *arena)
+{
+	struct trailers *t = arena_alloc(arena, sizeof(*t));
+
+	if (t != NULL) {
+		t->n = 0;
+		t->size = 0;
+	}
+	return t;
+}
+
+int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, struct slice name,
+	struct slice value)
+{
+	struct trailers *t = *trailers != NULL ? *trailers : make(arena);
+	struct field copy;
+
+	if (t == NULL)
+		return -1;
+	*trailers = t;
+	t->size += name.n + value.n + 32;
+	if (t->n == TRAILERS_MAX || t->size > limit)
+		return 1;
+	copy = (struct field){ arena_dup(arena, name), arena_dup(arena, value) };
+	if (copy.name.p == NULL || copy.value.p == NULL)
+		return -1;
+	t->v[t->n++] = copy;
+	return 0;
+}
+
+static const char *value_of(const struct field *f, size_t *len)
+{
+	if (len != NULL)
+		*len = f != NULL ? f->value.n : 0;
+	return f != NULL ? f->value.p : NULL;
+}
+
+const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len)
+{
+	const struct trailers *t = req->trailers;
+
+	return value_of(t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL, len);
+}
+
+const char *h2d_req_trailers_at(
+	const struct h2d_req *req, unsigned i, const char **name, size_t *len)
+{
+	const struct trailers *t = req->trailers;
+
+	if (t == NULL || i >= t->n)
+		return value_of(NULL, len);
+	if (name != NULL)
+		*name = t->v[i].name.p;
+	return value_of(&t->v[i], len);
+}
