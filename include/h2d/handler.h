@@ -17,14 +17,16 @@
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
  * start(), body() or end(), or from the loop at any time before gone(). The server's own answer to
  * a request it refuses comes behind gone(). A second reply, one from gone(), a field behind the
- * reply, a status that is none, more credit than was there, or a length that wrapped (more than
- * PTRDIFF_MAX) is a mistake of the handler and ends the worker, whatever has become of the reply
- * meanwhile; the log says handler, mistake and request: "handler kv replied twice to GET /kv/x".
+ * reply, a status that is none, more credit than was there, a length that wrapped (more than
+ * PTRDIFF_MAX), or a call in another thread than the loop's is a mistake of the handler and ends
+ * the worker, whatever has become of the reply meanwhile; the log says handler, mistake and
+ * request: "handler kv replied twice to GET /kv/x".
  *
  * Memory: req is the server's and valid from start() until gone() returns. So is what the h2d_req_*
  * calls return, and state, the handler's own per-request memory (state_size bytes, zeroed). None of
  * it is freed by the handler. Strings that carry a length (in bytes, in *len, which may be NULL)
- * need not end in NUL, unless the call says so.
+ * need not end in NUL, unless the call says so. A server that was configured with
+ * --enable-sanitizers finds who touches any of it too late, or behind its end.
  */
 #ifndef H2D_HANDLER_H
 #define H2D_HANDLER_H
@@ -37,6 +39,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * The version of this header: one more with each release that adds to it. What a version has, later
+ * ones have as it was; what is newer, a handler asks for by #if H2D_API >= 2.
+ */
+#define H2D_API 1
 
 struct h2d_req;
 struct h2d_worker;
@@ -70,7 +78,7 @@ enum h2d_scope {
 
 struct h2d_handler {
 	const char *name;  /* as in routes.def */
-	size_t state_size; /* bytes of per-request state; 0: none, and state is NULL */
+	size_t state_size; /* bytes of per-request state, aligned for any type; 0: none, and NULL */
 	enum h2d_scope scope;
 	/* The only one that is required; the others may be NULL. */
 	void (*start)(struct h2d_req *req, void *state);
@@ -197,8 +205,8 @@ const char *h2d_req_user(const struct h2d_req *req, size_t *len);
  */
 const char *h2d_req_id(struct h2d_req *req, size_t *len);
 
-/* n bytes of memory that lives as long as the request, not zeroed, aligned to 8; NULL when its
- * budget (about 4 MiB for everything a request needs) is spent. */
+/* n bytes of memory that lives as long as the request, not zeroed, aligned for any type; NULL when
+ * its budget (about 4 MiB for everything a request needs) is spent. */
 void *h2d_req_alloc(struct h2d_req *req, size_t n);
 
 /* --- the reply -------------------------------------------------------------------------------- */

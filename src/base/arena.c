@@ -1,16 +1,18 @@
 /*
  * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never
- * frees a single allocation and never takes more than its cap from malloc.
+ * frees a single allocation and never takes more than its cap from malloc. Under AddressSanitizer
+ * each allocation is a chunk, so that it sees who passes an end, or uses what is gone.
  */
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	_Alignas(8) char data[];
+	_Alignas(max_align_t) char data[];
 };
 
 enum { CHUNK = 4096 - 16 }; /* malloc(3) fits so much into a page */
@@ -43,6 +45,28 @@ void arena_init(struct arena *a, void *first, size_t first_size, size_t cap)
 	rewind_to_first(a);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* The first buffer is not used, but what it would have held is not taken from the cap. */
+void *arena_alloc_slow(struct arena *a, size_t n)
+{
+	struct arena_chunk *chunk;
+	size_t eights = (n + 7) & ~(size_t)7;
+	bool first = eights <= (size_t)(a->end - a->cur);
+
+	if (n > PTRDIFF_MAX || (!first && eights > a->cap - a->used))
+		return NULL;
+	chunk = malloc(sizeof(*chunk) + n);
+	if (chunk == NULL)
+		return NULL;
+	if (first)
+		a->cur += eights;
+	else
+		a->used += eights;
+	chunk->next = a->chunks;
+	a->chunks = chunk;
+	return chunk->data;
+}
+#else
 void *arena_alloc_slow(struct arena *a, size_t n)
 {
 	struct arena_chunk *chunk;
@@ -69,10 +93,21 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 		use(a, chunk->data + n, size - sizeof(*chunk) - n);
 	return chunk->data;
 }
+#endif
+
+void *arena_alloc_any(struct arena *a, size_t n)
+{
+	size_t skip = -(uintptr_t)a->cur & (_Alignof(max_align_t) - 1);
+
+	/* A new chunk begins aligned. */
+	if (skip <= (size_t)(a->end - a->cur))
+		a->cur += skip;
+	return arena_alloc(a, n);
+}
 
 void *arena_zalloc(struct arena *a, size_t n)
 {
-	void *p = arena_alloc(a, n);
+	void *p = arena_alloc_any(a, n);
 
 	return p != NULL ? memset(p, 0, n) : NULL;
 }

@@ -29,6 +29,7 @@ void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
 __attribute__((noinline)) void *arena_alloc_slow(struct arena *a, size_t n);
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
+#ifndef __SANITIZE_ADDRESS__
 	if (__builtin_expect(n <= (size_t)(a->end - a->cur), 1)) {
 		char *p = a->cur;
 
@@ -36,9 +37,14 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 		a->cur += (n + 7) & ~(size_t)7;
 		return p;
 	}
+#endif
 	return arena_alloc_slow(a, n);
 }
 
+/* Aligned for any type, as malloc(3) has it; not cleared. */
+void *arena_alloc_any(struct arena *a, size_t n);
+
+/* As arena_alloc_any(), cleared. */
 void *arena_zalloc(struct arena *a, size_t n);
 
 /* Copies with a NUL behind; a slice with p == NULL when memory is out. */

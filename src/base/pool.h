@@ -25,6 +25,16 @@ void *pool_get(struct pool *pool);
 /* Takes block back. NULL is allowed. */
 void pool_put(struct pool *pool, void *block);
 
+/*
+ * How many blocks a pool keeps whose blocks others may touch for longer than they should, of n:
+ * none under AddressSanitizer, which keeps them from being used again, and sees every late touch.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define POOL_KEEP(n) 0
+#else
+#define POOL_KEEP(n) (n)
+#endif
+
 /* Frees what is kept. */
 void pool_trim(struct pool *pool);
 

@@ -450,6 +450,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	struct slice name = HANDLER_SLICE(req, path, len);
 	bool own = is_own_name(req, tree, name);
 
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	req->owes = false;
 	if (is_upload(req, tree, name) && add_sandbox(req) < 0) {

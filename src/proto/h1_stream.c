@@ -12,7 +12,7 @@
 enum { STREAMS_KEPT = 1024 };
 
 static struct pool pool = {
-	.name = "h1_stream", .size = sizeof(struct h1_stream), .keep = STREAMS_KEPT
+	.name = "h1_stream", .size = sizeof(struct h1_stream), .keep = POOL_KEEP(STREAMS_KEPT)
 };
 
 void h1_trim(void)

@@ -10,7 +10,7 @@
 enum { STREAMS_KEPT = 4096 };
 
 static struct pool pool = {
-	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = STREAMS_KEPT
+	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = POOL_KEEP(STREAMS_KEPT)
 };
 
 void h2_trim(void)

@@ -120,6 +120,7 @@ void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done)
 {
 	struct form *form = arena_zalloc(&req->arena, sizeof(*form));
 
+	HANDLER_CALL();
 	H2D_ASSERT(max <= H2D_FORM_MAX);
 	if (form == NULL) {
 		done(req, req->handler_state, ERR_NO_MEMORY->status);

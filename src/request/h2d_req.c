@@ -4,6 +4,7 @@
  * field of all cookies.
  */
 #include "http/cookie.h"
+#include "request/handler_call.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 #include "request/req_id.h"
@@ -17,21 +18,25 @@ static const char *text(struct slice s, size_t *len)
 
 enum h2d_method h2d_req_method(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->method;
 }
 
 const char *h2d_req_path(const struct h2d_req *req, size_t *len)
 {
+	HANDLER_CALL();
 	return text(req->path, len);
 }
 
 const char *h2d_req_query(const struct h2d_req *req, size_t *len)
 {
+	HANDLER_CALL();
 	return text(req->query, len);
 }
 
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len)
 {
+	HANDLER_CALL();
 	return text(req->authority, len);
 }
 
@@ -39,6 +44,7 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 {
 	const struct route *route = req->match.route;
 
+	HANDLER_CALL();
 	for (unsigned i = 0; route != NULL && i < route->nparams; i++)
 		if (strcmp(route->params[i], name) == 0)
 			return text(req->match.params[i], len);
@@ -54,6 +60,7 @@ static bool has_one_cookie_field(struct h2d_req *req)
 
 const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len)
 {
+	HANDLER_CALL();
 	return h2d_req_field_at(req, name, 0, len);
 }
 
@@ -62,6 +69,7 @@ const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, 
 	struct slice wanted = slice_str(name);
 	const struct field *f, *end;
 
+	HANDLER_CALL();
 	if (strcmp(name, "cookie") == 0 && !has_one_cookie_field(req))
 		return text((struct slice){ 0 }, len);
 	end = req->fields + req->nfields;
@@ -73,12 +81,14 @@ const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, 
 
 unsigned h2d_req_fields(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return has_one_cookie_field(req) ? req->nfields : 0;
 }
 
 const char *h2d_req_fields_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len)
 {
+	HANDLER_CALL();
 	if (i >= h2d_req_fields(req))
 		return text((struct slice){ 0 }, len);
 	if (name != NULL)
@@ -90,6 +100,7 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 {
 	struct slice all, value = { 0 };
 
+	HANDLER_CALL();
 	all.p = h2d_req_field(req, "cookie", &all.n);
 	if (all.p != NULL)
 		cookie_find(all, slice_str(name), &value);
@@ -98,21 +109,25 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 
 const char *h2d_req_scheme(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req_client_https(req) ? "https" : "http";
 }
 
 const char *h2d_req_tls_version(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->conn->tls_version;
 }
 
 unsigned h2d_req_params(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->match.route != NULL ? req->match.route->nparams : 0;
 }
 
 const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
+	HANDLER_CALL();
 	if (i >= h2d_req_params(req))
 		return text((struct slice){ 0 }, len);
 	if (name != NULL)
@@ -126,6 +141,7 @@ int64_t h2d_req_length(const struct h2d_req *req)
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));
 	int64_t n = 0;
 
+	HANDLER_CALL();
 	if (!req->has_body)
 		return 0;
 	if (f == NULL)
@@ -137,32 +153,38 @@ int64_t h2d_req_length(const struct h2d_req *req)
 
 const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 {
-	const char *host = arena_strdup(&req->arena, ADDR_HOST(req_client(req)));
-
-	return text(host != NULL ? slice_str(host) : (struct slice){ 0 }, len);
+	HANDLER_CALL();
+	if (req->peer_text == NULL)
+		req->peer_text = arena_strdup(&req->arena, ADDR_HOST(req_client(req)));
+	return text(slice_str(req->peer_text), len);
 }
 
 const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 {
+	HANDLER_CALL();
 	return text(req->user, len);
 }
 
 const char *h2d_req_id(struct h2d_req *req, size_t *len)
 {
+	HANDLER_CALL();
 	return text(req_id(req), len);
 }
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)
 {
-	return arena_alloc(&req->arena, n);
+	HANDLER_CALL();
+	return arena_alloc_any(&req->arena, n);
 }
 
 void h2d_resume(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	req_resume(req);
 }
 
 bool h2d_draining(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->env->draining;
 }

@@ -5,6 +5,11 @@
  */
 #include "request/handler_call.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <stdlib.h>
+#endif
+
 void handler_call_start(struct h2d_req *req)
 {
 	struct crash_call call;
@@ -14,6 +19,25 @@ void handler_call_start(struct h2d_req *req)
 	req->handler->start(req, req->handler_state);
 	handler_call_exit();
 }
+
+#ifdef __SANITIZE_ADDRESS__
+/* The piece is one of its own, so that it is seen who reads past its end, or keeps it. */
+static void call_body(struct h2d_req *req, const void *data, size_t n)
+{
+	void *piece = malloc(n);
+
+	H2D_ASSERT(piece != NULL);
+	memcpy(piece, data, n);
+	req->handler->body(req, req->handler_state, piece, n);
+	free(piece);
+}
+#else
+static void call_body(struct h2d_req *req, const void *data, size_t n)
+{
+	req->handler->body(req, req->handler_state, data, n);
+}
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p))
+#endif
 
 __attribute__((noinline)) void handler_call_body(struct h2d_req *req, const void *data, size_t n)
 {
@@ -25,7 +49,7 @@ __attribute__((noinline)) void handler_call_body(struct h2d_req *req, const void
 	}
 	req->taken += n;
 	handler_call_enter(&call, req, req->handler);
-	req->handler->body(req, req->handler_state, data, n);
+	call_body(req, data, n);
 	handler_call_exit();
 }
 
@@ -63,4 +87,7 @@ void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
 		handler_wake_leave(req);
 	if (req->subscriptions != NULL)
 		handler_topic_leave(req);
+	/* The request may go on for a while, with an answer of the server's. */
+	if (handler != NULL)
+		ASAN_POISON_MEMORY_REGION(req->handler_state, handler->state_size);
 }

@@ -31,6 +31,7 @@ static void reply_options(struct h2d_req *req, unsigned methods)
 
 void h2d_reply_options(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	reply_options(req, req->match.methods);
 }

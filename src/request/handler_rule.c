@@ -10,6 +10,8 @@
 
 enum { TEXT_MAX = 512, TARGET_SHOWN = 256 };
 
+_Thread_local bool handler_rule_on_loop;
+
 static const char *const texts[] = {
 #define HANDLER_RULE(name, text) text,
 #include "request/handler_rule.def"
@@ -35,5 +37,15 @@ void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, cons
 		texts[rule], SLICE_ARG(req->method_text),
 		req->target.n < TARGET_SHOWN ? (int)req->target.n : TARGET_SHOWN, req->target.p,
 		call);
+	assert_end(text);
+}
+
+void handler_rule_thread(const char *call)
+{
+	char text[TEXT_MAX];
+	int n = snprintf(
+		text, sizeof(text), "%s was called in another thread than the loop's", call);
+
+	crash_tell(text, (size_t)n, sizeof(text));
 	assert_end(text);
 }

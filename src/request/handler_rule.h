@@ -19,6 +19,17 @@ enum handler_rule {
 	(__builtin_expect(!!(x), 1) ? (void)0 \
 				    : handler_rule_broken(req, HANDLER_RULE_##rule, __func__))
 
+/* True in the one thread that calls handlers; handlers_start() and req_init() say so. */
+extern _Thread_local bool handler_rule_on_loop;
+
+/* Each public call begins with it, but those that any thread may make. */
+#define HANDLER_CALL() \
+	(__builtin_expect(handler_rule_on_loop, 1) ? (void)0 : handler_rule_thread(__func__))
+
+/* The call was made in a thread that has its job alone (h2d_work()): nothing of the request is
+ * looked at. */
+_Noreturn void handler_rule_thread(const char *call) __attribute__((cold, noinline));
+
 /* Bytes that a handler hands over. A length that wrapped would be taken for all the memory behind
  * p. */
 #define HANDLER_SLICE(req, p, n) (HANDLER_MUST(req, (n) <= PTRDIFF_MAX, LENGTH), slice_of(p, n))

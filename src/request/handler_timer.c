@@ -40,6 +40,7 @@ struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 {
 	struct h2d_timer *t = arena_alloc(&req->arena, sizeof(*t));
 
+	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
 	timer_init(&t->timer, fired);
@@ -55,6 +56,7 @@ struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *
 {
 	struct h2d_timer *t = calloc(1, sizeof(*t));
 
+	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
 	timer_init(&t->timer, fired);
@@ -69,12 +71,14 @@ void h2d_timer_set(struct h2d_timer *t, uint64_t ms)
 {
 	uint64_t now = clock_ms();
 
+	HANDLER_CALL();
 	/* For a handler that means never. */
 	timer_arm(t->wheel, &t->timer, ms < UINT64_MAX - now ? now + ms : UINT64_MAX);
 }
 
 void h2d_timer_stop(struct h2d_timer *t)
 {
+	HANDLER_CALL();
 	timer_disarm(t->wheel, &t->timer);
 }
 

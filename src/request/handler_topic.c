@@ -102,6 +102,7 @@ int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, 
 {
 	struct bus *bus = worker->env->bus;
 
+	HANDLER_CALL();
 	int rc = bus != NULL ? bus_put(bus, slice_str(topic), slice_of(data, len)) : -1;
 
 	return rc < 0 ? -1 : 0;
@@ -112,6 +113,7 @@ int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
 	struct http_env *env = req->env;
 	struct subscription *s = arena_alloc(&req->arena, sizeof(*s));
 
+	HANDLER_CALL();
 	if (s == NULL || strlen(topic) > BUS_TOPIC_MAX || env->bus == NULL)
 		return -1;
 	*s = (struct subscription){

@@ -133,6 +133,7 @@ struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 	struct http_env *env = req->env;
 	struct h2d_waker *w;
 
+	HANDLER_CALL();
 	if (env->wakes == NULL)
 		env->wakes = wakes_new(env->loop);
 	w = env->wakes != NULL ? malloc(sizeof(*w)) : NULL;

@@ -54,6 +54,7 @@ int handlers_start(struct http_env *env)
 	const struct route_table *t = env->routes;
 	int rc = 0;
 
+	handler_rule_on_loop = true;
 	env->workers = calloc(t->nroutes + 1, sizeof(*env->workers));
 	if (env->workers == NULL) {
 		log_error("start: handlers: out of memory");
@@ -98,11 +99,13 @@ void handlers_stop(struct http_env *env)
 
 struct h2d_worker *h2d_req_worker(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->handler != NULL ? find(req->env, req->handler) : NULL;
 }
 
 void *h2d_worker_context(const struct h2d_worker *worker)
 {
+	HANDLER_CALL();
 	return worker->context;
 }
 
@@ -134,6 +137,7 @@ struct h2d_watch *h2d_watch_new(struct h2d_worker *worker, int fd, h2d_watch_fn 
 {
 	struct h2d_watch *w = malloc(sizeof(*w));
 
+	HANDLER_CALL();
 	if (w == NULL)
 		return NULL;
 	*w = (struct h2d_watch){
@@ -153,6 +157,7 @@ struct h2d_watch *h2d_watch_new(struct h2d_worker *worker, int fd, h2d_watch_fn 
 
 void h2d_watch_free(struct h2d_watch *w)
 {
+	HANDLER_CALL();
 	if (w == NULL)
 		return;
 	loop_unwatch(w->worker->env->loop, &w->watch);

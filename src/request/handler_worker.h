@@ -6,8 +6,7 @@
 #ifndef H2D_REQUEST_HANDLER_WORKER_H
 #define H2D_REQUEST_HANDLER_WORKER_H
 
-#include "base/crash.h"
-#include "request/req.h"
+#include "request/handler_call.h"
 
 struct h2d_worker {
 	struct http_env *env;

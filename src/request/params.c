@@ -5,7 +5,7 @@
 #include "request/params.h"
 
 #include "http/urlencoded.h"
-#include "request/req.h"
+#include "request/handler_call.h"
 
 struct params *params_new(struct arena *arena, char *p, size_t n)
 {
@@ -69,16 +69,19 @@ unsigned h2d_req_query_params(struct h2d_req *req)
 {
 	const struct params *params = of_query(req);
 
+	HANDLER_CALL();
 	return params != NULL ? params->n : 0;
 }
 
 const char *h2d_req_query_param(struct h2d_req *req, const char *name, size_t *len)
 {
+	HANDLER_CALL();
 	return by_name(of_query(req), name, len);
 }
 
 const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
+	HANDLER_CALL();
 	return by_number(of_query(req), i, name, len);
 }
 
@@ -86,15 +89,18 @@ const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char *
 
 unsigned h2d_form_params(const struct h2d_req *req)
 {
+	HANDLER_CALL();
 	return req->form_params != NULL ? req->form_params->n : 0;
 }
 
 const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *len)
 {
+	HANDLER_CALL();
 	return by_name(req->form_params, name, len);
 }
 
 const char *h2d_form_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
+	HANDLER_CALL();
 	return by_number(req->form_params, i, name, len);
 }

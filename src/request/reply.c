@@ -298,6 +298,7 @@ void reply_bytes(struct h2d_req *req, int status, const char *type, struct slice
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	reply_bytes(req, status, type, HANDLER_SLICE(req, data, len));
 }
@@ -389,6 +390,7 @@ static void reply_page(struct h2d_req *req, int status)
 
 void h2d_reply_error(struct h2d_req *req, int status)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	HANDLER_MUST(req, status >= 400 && status <= 599, STATUS);
 	reply_page(req, status);

@@ -49,6 +49,7 @@ int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
 {
 	struct slice n = slice_str(name), v = slice_str(value);
 
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, FIELD);
 	if (!reply_field_valid(n, v))
 		return -1;

@@ -149,6 +149,7 @@ static void reply_stream(
 
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	reply_stream(req, status, type, BODY_UNKNOWN, fill);
 }
@@ -156,6 +157,7 @@ void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fil
 void h2d_reply_stream_sized(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	HANDLER_MUST(req, length <= PTRDIFF_MAX, LENGTH);
 	reply_stream(req, status, type, length, fill);

@@ -47,6 +47,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->method = H2D_METHOD_UNKNOWN;
 	req->body_length = BODY_UNKNOWN;
 	req->body_left = env->body_size > 0 ? env->body_size : UINT64_MAX;
+	handler_rule_on_loop = true;
 	COUNT(requests_live, 1);
 }
 

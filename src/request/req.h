@@ -195,6 +195,7 @@ struct h2d_req {
 
 	/* Made by req_start(). */
 	const struct addr *client; /* read by req_client(); NULL: the peer of conn */
+	const char *peer_text;     /* as a handler was told; NULL: none has asked */
 	bool client_https;         /* read by req_client_https() */
 	struct account *account; /* client's, open since req_account(); NULL: not yet, or conn's */
 	const struct site *site; /* never NULL from then on */

@@ -145,6 +145,7 @@ static void go_on(struct task *t)
 
 void h2d_body_pause(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	if (req->body_state == REQ_BODY_FLOWS)
 		req_body_go(req, REQ_BODY_PAUSED);
 	if (req->body_task.fn == NULL)
@@ -154,12 +155,14 @@ void h2d_body_pause(struct h2d_req *req)
 
 void h2d_body_resume(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	if (req->body_state == REQ_BODY_PAUSED)
 		loop_ready(req->env->loop, &req->body_task);
 }
 
 void h2d_consume(struct h2d_req *req, size_t n)
 {
+	HANDLER_CALL();
 	HANDLER_MUST(req, n <= req->taken, CREDIT);
 	req->taken -= n;
 	req->stream->consume(req, n);

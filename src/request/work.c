@@ -16,6 +16,8 @@ struct work {
 	h2d_work_run *run;
 	h2d_work_done *done;
 	void *arg;
+	struct crash_call call; /* run()'s; what it says of the request is in text */
+	char text[];
 };
 
 static void finish(struct work *w)
@@ -39,7 +41,9 @@ static void in_thread(struct job *j)
 {
 	struct work *w = LIST_ENTRY(j, struct work, job);
 
+	crash_begin(&w->call);
 	w->run(w->arg);
+	crash_end();
 }
 
 static void in_loop(struct job *j)
@@ -54,10 +58,21 @@ static void in_loop(struct job *j)
 	finish(w);
 }
 
+/* The thread may tell of the request when that is gone. */
+static void note(struct work *w, const struct h2d_req *req)
+{
+	memcpy(w->text, req->method_text.p, req->method_text.n);
+	memcpy(w->text + req->method_text.n, req->target.p, req->target.n);
+	w->call = (struct crash_call){ .handler = req->handler->name,
+		.method = slice_of(w->text, req->method_text.n),
+		.target = slice_of(w->text + req->method_text.n, req->target.n) };
+}
+
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job)
 {
-	struct work *w = malloc(sizeof(*w));
+	struct work *w = malloc(sizeof(*w) + req->method_text.n + req->target.n);
 
+	HANDLER_CALL();
 	if (w == NULL)
 		return -1;
 	*w = (struct work){
@@ -71,6 +86,7 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 		.done = done,
 		.arg = job,
 	};
+	note(w, req);
 	if (offload_submit(req->env->handler_threads, &w->job) < 0) {
 		free(w);
 		return -1;

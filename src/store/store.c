@@ -255,21 +255,25 @@ static const struct slice none;
 
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
+	HANDLER_CALL();
 	start(req, &store_whole, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 {
+	HANDLER_CALL();
 	start(req, &store_form, none, none, done);
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
+	HANDLER_CALL();
 	start(req, &store_remove, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
+	HANDLER_CALL();
 	start(req, &store_resumable, HANDLER_SLICE(req, name, len), none, done);
 }
 
@@ -280,6 +284,7 @@ void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const c
 					: req->method == H2D_HEAD ? &store_look
 								  : &store_cancel;
 
+	HANDLER_CALL();
 	start(req, plan, HANDLER_SLICE(req, name, len), HANDLER_SLICE(req, upload, upload_len),
 		done);
 }

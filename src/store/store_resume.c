@@ -8,6 +8,7 @@
 
 #include "http/path.h"
 #include "http/upload_field.h"
+#include "request/handler_call.h"
 #include "store/store.h"
 
 #define PROBLEM_TYPE "https://iana.org/assignments/http-problem-types#"
@@ -236,6 +237,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 
 void h2d_store_offer(struct h2d_req *req)
 {
+	HANDLER_CALL();
 	if (req->site->upload_expires == 0)
 		return;
 	reply_add(req, SLICE("accept-patch"), SLICE(UPLOAD_MEDIA_TYPE));

@@ -7,6 +7,7 @@
 #include "http/accept.h"
 #include "http/page.h"
 #include "http/path.h"
+#include "request/handler_rule.h"
 #include "store/store.h"
 
 static bool wants_page(const struct h2d_req *req)
@@ -72,6 +73,7 @@ bool h2d_store_show(struct h2d_req *req, int status, const struct h2d_stored *fi
 	struct store *s = req->hook_state;
 	const char *listing;
 
+	HANDLER_CALL();
 	if (!wants_page(req))
 		return false;
 	listing = listing_of(s);

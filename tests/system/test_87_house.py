@@ -30,7 +30,7 @@ def house(tmp_path):
 	for name in ("src", "include"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	for name in ("check-bpf", "check-callers", "check-comments", "check-layers"):
+	for name in ("check-api", "check-bpf", "check-callers", "check-comments", "check-layers"):
 		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	return tmp_path
 
@@ -100,3 +100,21 @@ def test_a_head_comment_about_callers(house, sentence, fault):
 	path.write_text(path.read_text().replace(" */\n", " * %s\n */\n" % sentence, 1))
 	done = check(house, "check-callers")
 	assert (done.returncode != 0) == bool(fault) and (fault or "0 sentences") in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("file, what, other, fault", [
+	("include/h2d/handler.h", "void h2d_resume(struct h2d_req *req);", "", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
+	("include/h2d/handler.h", "void h2d_resume(", "int h2d_resume(", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
+	("include/h2d/handler.h", "\tH2D_HEAD,\n", "", "value H2D_POST 2: H2D_API 1 has it"),
+	("include/h2d/handler.h", "\tsize_t state_size;", "\tlong more;\n\tsize_t state_size;",
+		"member h2d_handler.start 24: H2D_API 1 has it"),
+	("src/request/h2d_req.c", "\tHANDLER_CALL();\n", "", "h2d_req_method(): does not begin with HANDLER_CALL()"),
+])
+def test_what_handlers_were_promised(house, file, what, other, fault):
+	"""It stays as it was: what was released is not written anew, either."""
+	path, header = house / file, house / "include/h2d/handler.h"
+	path.write_text(path.read_text().replace(what, other, 1))
+	for update in ([], ["--update"]):
+		done = subprocess.run([house / "scripts/check-api", *update], stdout=subprocess.PIPE, text=True)
+		assert done.returncode == 1 and "check-api: " + fault in done.stdout, done.stdout
+		header.write_text(header.read_text().replace("#define H2D_API 1\n", "#define H2D_API 2\n"))

@@ -182,6 +182,7 @@ START_TEST(out_of_memory)
 		if (!done)
 			ck_assert_mem_eq(&b, &before, sizeof(b));
 		body_close(&b);
+		arena_reset(&arena);
 	}
 	ck_assert(done);
 }

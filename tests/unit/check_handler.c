@@ -154,7 +154,7 @@ START_TEST(who)
 
 	req_start(&req);
 	ck_assert_text(h2d_req_peer(&req, &len), len, "192.0.2.1");
-	ck_assert_str_eq(h2d_req_peer(&req, NULL), "192.0.2.1");
+	ck_assert_ptr_eq(h2d_req_peer(&req, NULL), h2d_req_peer(&req, &len));
 	ck_assert_ptr_null(h2d_req_user(&req, &len));
 	ck_assert_uint_eq(len, 0);
 	req.user = SLICE("ann");
@@ -843,6 +843,37 @@ START_TEST(length_that_wrapped)
 }
 END_TEST
 
+static void *asks(void *arg)
+{
+	h2d_req_path(arg, NULL);
+	return NULL;
+}
+
+static void asks_in_job(void *job)
+{
+	asks(job);
+}
+
+static void never(struct h2d_req *r, void *state, void *job)
+{
+	(void)r, (void)state, (void)job;
+}
+
+/* A thread of the server's, or of the handler's own. */
+START_TEST(called_in_a_thread)
+{
+	pthread_t thread;
+
+	threads_left = 2;
+	req_start(&req);
+	if (_i == 0)
+		h2d_work(&req, asks_in_job, never, &req);
+	else
+		pthread_create(&thread, NULL, asks, &req);
+	sem_wait(&entered); /* for ever */
+}
+END_TEST
+
 static void told(const char *want)
 {
 	char words[80] = "words";
@@ -935,6 +966,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, work_without_threads);
 	tcase_add_test(tc, works_side_by_side);
 	tcase_add_loop_test_raise_signal(tc, length_that_wrapped, SIGABRT, 0, 6);
+	tcase_add_loop_test_raise_signal(tc, called_in_a_thread, SIGABRT, 0, 2);
 	tcase_add_test(tc, words_of_calls);
 	tcase_add_test(tc, words_of_a_timer);
 	return tc;
