@@ -7,6 +7,8 @@ import shlex
 import shutil
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -37,7 +39,7 @@ def tree(tmp_path_factory):
 		| ignored(folder, names) - {".clang-format"})
 	if (BUILD / "config.status").exists():
 		shutil.copytree(BUILD, top / "build-hello", ignore=shutil.ignore_patterns(
-			"test-tools", "check_*", "fuzz_*", "*.log", "*.trs", "h2d", "config.status"))
+			"test-tools", "check_*", "fuzz_*", "*.log", "*.trs", "h2d", "config.status", "Makefile", ".options"))
 	return top
 
 
@@ -86,7 +88,7 @@ def shell(tree):
 def test_the_tutorial(shell):
 	said = {}
 	done = steps(TEXT)
-	assert len(done) >= 14 and [kind for kind, _ in done].count("write") == 2
+	assert len(done) >= 10 and [kind for kind, _ in done].count("write") == 2
 	for kind, what in done:
 		if kind == "write":
 			shell.write(*what)
@@ -223,6 +225,62 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	shell.run("make -C build-hello install DESTDIR=%s" % (tmp_path / "installed"))
 	h2d_of = next((tmp_path / "installed").rglob("sbin/h2d"))
 	assert "/answer" in shell.run("%s --routes" % h2d_of)
+
+
+class Dev:
+	"""scripts/dev at work in a copy of the tree."""
+
+	def __init__(self, tree, folder):
+		self.url = "http://localhost:%d" % free_port()
+		self.said = []
+		self.process = subprocess.Popen([tree / "scripts" / "dev", "-p", self.url.split(":")[-1], folder], text=True,
+			stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+	def until(self, word):
+		for line in self.process.stdout:
+			self.said.append(line)
+			if word in line:
+				return
+		raise AssertionError("".join(self.said))
+
+	def get(self, path):
+		try:
+			with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+				return answer.status, answer.read().decode()
+		except urllib.error.HTTPError as error:
+			return error.code, error.read().decode()
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *exc):
+		self.process.terminate()
+		self.said += self.process.communicate(timeout=PATIENT)[0].splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("tutorial")
+def test_dev(tree):
+	"""An edit is answered, a mistake too, and a mistake that is mended."""
+	folder = shutil.copytree(tree / "examples" / "skeleton", tree.parent / "edited")
+	shutil.copytree(tree / "build-hello", tree / "build-dev-edited")
+	source = folder / "hello.c"
+	text = source.read_text()
+	with Dev(tree, folder) as dev:
+		dev.until("has it")
+		assert dev.get("/hello/you") == (200, "Hello, you!\n")
+		source.write_text(text.replace('"Hello, "', 'oops'))
+		dev.until("the build failed")
+		for path in ("/hello/you", "/"):
+			status, page = dev.get(path)
+			assert status == 503 and "hello.c:6:" in page and "oops" in page
+		assert any("hello.c:6:" in line for line in dev.said)
+		source.write_text(text.replace("Hello, ", "Ahoy, "))
+		dev.until("has it")
+		assert dev.get("/hello/you") == (200, "Ahoy, you!\n")
+		assert "h2d" in dev.get("/")[1]
+	pid = next((tree / "build-dev-edited" / "dev").glob("h2d.pid"), None)
+	assert pid is None or not pid.read_text().strip() or not os.path.exists("/proc/" + pid.read_text().strip())
 
 
 def test_what_is_installed(tmp_path):
