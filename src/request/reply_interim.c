@@ -13,6 +13,7 @@ int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_field *f
 	struct field checked[STREAM_INTERIM_FIELDS_MAX];
 	size_t size = INTERIM_HEAD;
 
+	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, INTERIM);
 	HANDLER_MUST(req, status >= 102 && status <= 199, STATUS);
 	if (n > STREAM_INTERIM_FIELDS_MAX)

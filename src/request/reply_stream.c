@@ -169,6 +169,7 @@ int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value)
 	struct slice n = slice_str(name), v = slice_str(value);
 	struct reply_stream *s = b->src;
 
+	HANDLER_CALL();
 	/* A message of HTTP/1.1 whose length is said has no place for them. */
 	if (!req->reply.ready || b->ops != &stream_ops || b->left != BODY_UNKNOWN ||
 		!reply_field_valid(n, v))

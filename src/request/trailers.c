@@ -4,6 +4,7 @@
  * takes the body, and by reply_stream.c.
  */
 #include "request/trailers.h"
+#include "request/handler_call.h"
 
 #include "request/req.h"
 
@@ -48,6 +49,7 @@ const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t 
 {
 	const struct trailers *t = req->trailers;
 
+	HANDLER_CALL();
 	return value_of(t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL, len);
 }
 
@@ -56,6 +58,7 @@ const char *h2d_req_trailers_at(
 {
 	const struct trailers *t = req->trailers;
 
+	HANDLER_CALL();
 	if (t == NULL || i >= t->n)
 		return value_of(NULL, len);
 	if (name != NULL)
