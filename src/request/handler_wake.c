@@ -175,7 +175,7 @@ void h2d_waker_free(struct h2d_waker *w)
 	let_go(w);
 }
 
-void handler_wake_leave(struct h2d_req *req)
+__attribute__((noinline)) void handler_wake_leave(struct h2d_req *req)
 {
 	struct h2d_waker *w;
 
