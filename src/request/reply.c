@@ -13,22 +13,6 @@
 #include "request/req_id.h"
 #include "request/trace.h"
 
-int reply_add(struct h2d_req *req, struct slice name, struct slice value)
-{
-	/* Fields of add_own() always find room. */
-	if (req->reply.nfields >= REPLY_FIELDS_MAX - 5)
-		return -1;
-	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
-	return 0;
-}
-
-int reply_type(struct h2d_req *req, struct slice type)
-{
-	if (__builtin_expect(req->reply.said != 0, false))
-		return reply_replace(req, REPLY_SAID_TYPE, type);
-	return reply_add(req, SLICE("content-type"), type);
-}
-
 static struct slice digits(uint64_t v, char buf[20])
 {
 	char *p = buf + 20;

@@ -1,7 +1,7 @@
 /*
- * reply_field: the fields that a handler says of its response, h2d_reply_field() and the type of a
- * reply; which of them are not its to say is in reply_field.def. Called by handlers, and by those
- * who say a type for them. Sends nothing.
+ * reply_field: the fields of a response: those that a handler says, h2d_reply_field(), and the
+ * type; which of them are not its to say is in reply_field.def. Called by handlers, and by reply.c
+ * and files/, who add to them. Sends nothing.
  */
 #include "request/handler_call.h"
 
@@ -30,6 +30,15 @@ bool reply_field_valid(struct slice name, struct slice value)
 	return field_name_valid(name) && field_value_valid(value) && !is_refused(name);
 }
 
+int reply_add(struct h2d_req *req, struct slice name, struct slice value)
+{
+	/* Fields that reply.c says itself always find room. */
+	if (req->reply.nfields >= REPLY_FIELDS_MAX - 5)
+		return -1;
+	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
+	return 0;
+}
+
 int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
 {
 	struct reply *r = &req->reply;
@@ -43,6 +52,13 @@ int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
 		return -1;
 	r->said |= 1u << said;
 	return 0;
+}
+
+int reply_type(struct h2d_req *req, struct slice type)
+{
+	if (__builtin_expect(req->reply.said != 0, false))
+		return reply_replace(req, REPLY_SAID_TYPE, type);
+	return reply_add(req, SLICE("content-type"), type);
 }
 
 int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
