@@ -16,11 +16,13 @@ with_$(1)_compile := -I$(srcdir)/include $(HARDEN_CPPFLAGS) $$(HANDLERS_CPPFLAGS
 with_$(1)_cflags := $$(HANDLERS_CFLAGS)
 with_$(1)_cxxflags := $$(HANDLERS_CXXFLAGS)
 with_$(1)_sources := $$(foreach dir,$(2) $$(HANDLERS_SUBDIRS:%=$(2)/%),$$(foreach of,c cc cpp,$$(wildcard $$(dir)/*.$$(of))))
+with_$(1)_checks := $$(filter $(2)/check_%.c,$$(with_$(1)_sources))
+with_$(1)_sources := $$(filter-out $(2)/check_%.c,$$(with_$(1)_sources))
 with_$(1)_objects := $$(with_$(1)_sources:$(2)/%=src/handlers/with/$(1)/%.o)
 with_objects += $$(with_$(1)_objects)
 with_cxx += $$(filter %.cc %.cpp,$$(with_$(1)_sources))
 
-# They see the public header alone: neither config.h nor src/.
+# They see the public headers alone: neither config.h nor src/.
 $$(with_$(1)_objects): Makefile $(wildcard $(2)/handlers.mk)
 src/handlers/with/$(1)/%.c.o: $(2)/%.c
 	$$(AM_V_at)$$(MKDIR_P) $$(@D)
@@ -28,6 +30,12 @@ src/handlers/with/$(1)/%.c.o: $(2)/%.c
 src/handlers/with/$(1)/%.o: $(2)/%
 	$$(AM_V_at)$$(MKDIR_P) $$(@D)
 	$$(AM_V_CC)$$(CXX) $$(with_$(1)_compile) $$(with_warn_cxxflags) $$(with_$(1)_cxxflags) $$(CXXFLAGS) -c -o $$@ $$<
+
+# Their tests, by h2d/test.h.
+with_checks += $$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%)
+$$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%): %: %.c.o $$(with_$(1)_objects) $$(filter src/%.a,$$(kit_libs))
+	$$(AM_V_CCLD)$$(with_link) $$(AM_LDFLAGS) $$(kit_ldflags) $$(LDFLAGS) -o $$@ $$< $$(with_$(1)_objects) \
+		$$(kit_libs) $$(with_libs) $$(CHECK_LIBS) $$(LIBS)
 
 # A name that both have would have one of them run the other's code, without a word of the linker
 # where it is in an archive.
@@ -55,6 +63,12 @@ $(with_programs): $(with_objects) $(with_names)
 ifneq ($(strip $(with_cxx)),)
 $(with_programs): private CCLD = $(CXX)
 endif
+
+with_link = $(if $(strip $(with_cxx)),$(CXX),$(CC)) $(CFLAGS)
+check-handlers: $(with_checks)
+	@for check in $(with_checks); do echo "$$check"; $$check || exit 1; done
+check-am: check-handlers
+.PHONY: check-handlers
 
 # The server's own names.
 src/handlers/with/server: $(filter src/%.a,$(master_libs))

@@ -6,7 +6,7 @@
 #include "request/trailers.h"
 #include "request/handler_call.h"
 
-#include "request/req.h"
+#include "request/handler_call.h"
 
 static struct trailers *make(struct arena *arena)
 {

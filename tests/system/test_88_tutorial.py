@@ -95,6 +95,7 @@ def test_the_tutorial(shell):
 		else:
 			said.setdefault(what, []).append(shell.run(what))
 	assert re.search(r"^GET +/hello/\{name\} +hello ", said["build-hello/src/h2d --routes"][0], re.M)
+	assert "check_hello" in said["make -C build-hello check-handlers"][0]
 	greetings = [out for command, out in said.items() if command.startswith("curl")]
 	assert [re.findall(r"^Hello.*", out[0], re.M) for out in greetings] == [["Hello, world!"], ["Hello, wörld!"]]
 	tests = [out for command, out in said.items() if "unittest" in command][0]

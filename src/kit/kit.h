@@ -1,0 +1,71 @@
+/*
+ * kit: what the files of the test kit share. kit.c: the server, its time and the calls of
+ * h2d/test.h; kit_h1.c and kit_h2.c: the clients, each behind a table; kit_text.c: their bytes and
+ * fields. Never linked into a server.
+ */
+#ifndef H2D_KIT_KIT_H
+#define H2D_KIT_KIT_H
+
+#include "base/pool.h"
+#include "base/strbuf.h"
+#include "event/loop.h"
+#include "h2d/test.h"
+#include "proto/ahead.h"
+#include "proto/proto.h"
+#include "request/route_build.h"
+
+struct h2d_test;
+
+/* A client: all it says goes out by kit_say(). */
+struct kit_client {
+	const struct proto_ops *proto;
+	/* A new connection. */
+	void (*open)(struct h2d_test *t);
+	void (*begin)(struct h2d_test *t, const char *method, const char *path,
+		const char *const *fields, bool body, int64_t length);
+	/* A piece of the body; its end. */
+	void (*piece)(struct h2d_test *t, const void *data, size_t len);
+	void (*end)(struct h2d_test *t);
+	/* Bytes of the server's. */
+	void (*take)(struct h2d_test *t, const void *data, size_t n);
+	/* Frees what open() made. */
+	void (*close)(struct h2d_test *t);
+};
+extern const struct kit_client kit_h1, kit_h2;
+
+struct h2d_test {
+	const struct kit_client *client;
+	void *session; /* of the client */
+	struct loop loop;
+	struct http_env env;
+	struct http_conn conn;
+	struct proto_conf conf;
+	struct proto_host host;
+	struct ahead ahead;
+	struct route_build routes;
+	struct pool blocks;
+	struct outq out;
+	struct proto *proto;
+	struct strbuf unsent; /* the client's, that the server has not taken */
+	size_t sent;          /* of unsent */
+	bool asked;
+
+	/* The answer, as the client has read it. */
+	int status;
+	struct strbuf fields; /* name, NUL, value, NUL, … */
+	struct strbuf content;
+	bool complete;
+
+	/* The clients' own. */
+	struct strbuf raw; /* HTTP/1: the answer's bytes */
+	bool chunked, head;
+	struct strbuf body; /* HTTP/2: of the request, not sent yet */
+	int32_t stream;
+	bool body_ended;
+};
+
+void kit_say(struct h2d_test *t, const void *data, size_t n);
+void kit_field(struct h2d_test *t, struct slice name, struct slice value);
+const char *kit_find(const struct h2d_test *t, const char *name);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * check_kit: the test kit (h2d/test.h), with a handler that does a little of everything, over both
+ * protocols: what a test sees of it is the same.
+ */
+#include "h2d/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+static struct h2d_test *t;
+static int starts, gones, homes;
+
+/* --- handlers --------------------------------------------------------------------------------- */
+
+static void count_gone(struct h2d_req *req, void *state)
+{
+	(void)req, (void)state;
+	gones++;
+}
+
+static int home(struct h2d_worker *worker, void **context)
+{
+	(void)worker;
+	*context = &homes;
+	homes++;
+	return 0;
+}
+
+static void leave_home(void *context)
+{
+	ck_assert_ptr_eq(context, &homes);
+	homes--;
+}
+
+struct sum {
+	size_t bytes;
+};
+
+static void sum_start(struct h2d_req *req, void *state)
+{
+	(void)req, (void)state;
+	starts++;
+}
+
+static void sum_body(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	struct sum *s = state;
+
+	(void)data;
+	s->bytes += len;
+	h2d_consume(req, len);
+}
+
+static void sum_end(struct h2d_req *req, void *state)
+{
+	const struct sum *s = state;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", s->bytes);
+	h2d_reply_field(req, "x-length", h2d_req_length(req) < 0 ? "unknown" : "known");
+	h2d_reply_bytes(req, 200, "text/plain", text, strlen(text));
+}
+
+const struct h2d_handler h2d_handler_sum = { .name = "sum",
+	.state_size = sizeof(struct sum),
+	.start = sum_start,
+	.body = sum_body,
+	.end = sum_end,
+	.gone = count_gone,
+	.worker_init = home,
+	.worker_exit = leave_home };
+
+struct tick {
+	struct h2d_timer *timer;
+	int n;
+	bool due;
+};
+
+static void on_tick(struct h2d_req *req, void *state)
+{
+	struct tick *tick = state;
+
+	tick->due = true;
+	h2d_resume(req);
+	h2d_timer_set(tick->timer, 100);
+}
+
+static ssize_t tick_fill(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	struct tick *tick = state;
+
+	(void)req, (void)cap;
+	if (!tick->due)
+		return H2D_LATER;
+	tick->due = false;
+	if (++tick->n > 3)
+		return 0;
+	buf[0] = 't';
+	return 1;
+}
+
+static void ticks_start(struct h2d_req *req, void *state)
+{
+	struct tick *tick = state;
+
+	tick->timer = h2d_timer_new(req, on_tick);
+	h2d_timer_set(tick->timer, 100);
+	h2d_reply_stream(req, 200, "text/plain", tick_fill);
+}
+
+const struct h2d_handler h2d_handler_ticks = {
+	.name = "ticks", .state_size = sizeof(struct tick), .start = ticks_start, .gone = count_gone
+};
+
+static void run(void *job)
+{
+	*(int *)job = 42;
+}
+
+static void done(struct h2d_req *req, void *state, void *job)
+{
+	(void)state;
+	if (req != NULL)
+		h2d_reply_bytes(req, 200, NULL, *(int *)job == 42 ? "42" : "?", 2);
+	free(job);
+}
+
+static void job_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	if (h2d_work(req, run, done, calloc(1, sizeof(int))) < 0)
+		h2d_reply_error(req, 503);
+}
+
+const struct h2d_handler h2d_handler_job = {
+	.name = "job", .start = job_start, .gone = count_gone
+};
+
+static void twice_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_error(req, 404);
+	h2d_reply_error(req, 404);
+}
+
+const struct h2d_handler h2d_handler_twice = { .name = "twice", .start = twice_start };
+
+static const struct h2d_test_route routes[] = {
+#define ROUTE H2D_TEST_ROUTE
+	/* clang-format off */
+	ROUTE(POST, "/sum", sum, BODY_STREAM)
+	ROUTE(GET, "/ticks", ticks, BODY_NONE)
+	ROUTE(GET, "/job", job, BODY_NONE)
+	ROUTE(GET, "/twice", twice, BODY_NONE)
+	/* clang-format on */
+};
+
+/* --- tests, each over HTTP/1.1 and HTTP/2 ----------------------------------------------------- */
+
+static void open_server(int http)
+{
+	t = h2d_test_open((enum h2d_test_http)http, routes, sizeof(routes) / sizeof(routes[0]));
+	ck_assert_int_eq(homes, 1);
+}
+
+static void close_server(void)
+{
+	h2d_test_close(&t);
+	ck_assert_int_eq(homes, 0);
+}
+
+START_TEST(answers)
+{
+	static const char *const fields[] = { "x-test", "yes", NULL };
+
+	open_server(_i);
+	for (int i = 0; i < 3; i++) {
+		h2d_test_ask(t, "GET", "/none", fields);
+		ck_assert_int_eq(h2d_test_status(t), 404);
+		ck_assert(h2d_test_complete(t));
+		ck_assert_str_eq(h2d_test_field(t, "content-type"), "text/html; charset=utf-8");
+		ck_assert_ptr_null(h2d_test_field(t, "x-none"));
+		ck_assert_ptr_nonnull(strstr(h2d_test_content(t, NULL), "404"));
+	}
+	h2d_test_ask(t, "HEAD", "/none", NULL);
+	ck_assert(h2d_test_complete(t) && h2d_test_status(t) == 404);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "");
+	h2d_test_ask(t, "DELETE", "/sum", NULL);
+	ck_assert_int_eq(h2d_test_status(t), 405);
+	ck_assert_str_eq(h2d_test_field(t, "allow"), "POST, OPTIONS");
+	close_server();
+}
+END_TEST
+
+START_TEST(bodies)
+{
+	char *piece = calloc(1, 100000);
+	size_t n;
+
+	open_server(_i);
+	for (int known = 0; known < 2; known++) {
+		h2d_test_begin(t, "POST", "/sum", NULL, known ? 1000010 : -1);
+		ck_assert_int_eq(starts, known + 1);
+		h2d_test_piece(t, "0123456789", 10);
+		for (int i = 0; i < 10; i++)
+			h2d_test_piece(t, piece, 100000);
+		ck_assert(known && _i == H2D_TEST_HTTP1 ? h2d_test_complete(t)
+							: !h2d_test_complete(t));
+		h2d_test_end(t);
+		ck_assert_int_eq(h2d_test_status(t), 200);
+		ck_assert_str_eq(h2d_test_content(t, &n), "1000010");
+		ck_assert_uint_eq(n, 7);
+		ck_assert_str_eq(h2d_test_field(t, "x-length"), known ? "known" : "unknown");
+	}
+	ck_assert_int_eq(gones, 2);
+	free(piece);
+	close_server();
+}
+END_TEST
+
+START_TEST(time_passes)
+{
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/ticks", NULL);
+	ck_assert_int_eq(h2d_test_status(t), 200);
+	h2d_test_pass(t, 99);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "");
+	h2d_test_pass(t, 50);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "t");
+	h2d_test_pass(t, 200);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "ttt");
+	ck_assert(!h2d_test_complete(t));
+	h2d_test_pass(t, 200);
+	ck_assert(h2d_test_complete(t));
+	ck_assert_int_eq(gones, 1);
+	close_server();
+}
+END_TEST
+
+START_TEST(threads_work)
+{
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/job", NULL);
+	h2d_test_wait(t);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "42");
+	h2d_test_ask(t, "GET", "/job", NULL);
+	close_server();
+	ck_assert_int_eq(gones, 2);
+}
+END_TEST
+
+START_TEST(clients_leave)
+{
+	open_server(_i);
+	h2d_test_begin(t, "POST", "/sum", NULL, 100);
+	h2d_test_piece(t, "1", 1);
+	ck_assert_int_eq(gones, 0);
+	h2d_test_leave(t);
+	ck_assert_int_eq(gones, 1);
+	h2d_test_ask(t, "GET", "/ticks", NULL);
+	h2d_test_leave(t);
+	ck_assert_int_eq(gones, 2);
+	h2d_test_ask(t, "GET", "/none", NULL);
+	ck_assert_int_eq(h2d_test_status(t), 404);
+	close_server();
+}
+END_TEST
+
+START_TEST(a_rule_is_broken)
+{
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/twice", NULL);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("kit");
+
+	tcase_add_loop_test(tc, answers, 0, 2);
+	tcase_add_loop_test(tc, bodies, 0, 2);
+	tcase_add_loop_test(tc, time_passes, 0, 2);
+	tcase_add_loop_test(tc, threads_work, 0, 2);
+	tcase_add_loop_test(tc, clients_leave, 0, 2);
+	tcase_add_loop_test_raise_signal(tc, a_rule_is_broken, SIGABRT, 0, 2);
+	return tc;
+}
+
+UNIT_MAIN("kit")
