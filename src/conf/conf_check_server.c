@@ -66,7 +66,7 @@ static bool is_token(const char *s)
 
 /* Where a redirect may lead: it becomes a location field as it is, perhaps with more path behind
  * it. */
-static bool is_target(const char *s)
+bool conf_check_server_target(const char *s)
 {
 	const char *host = NULL;
 
@@ -122,7 +122,7 @@ static void check_redirect(
 	if (p->redirect == NULL || *p->redirect == '\0')
 		return;
 	variable = strchr(p->redirect, '$');
-	if (!is_target(p->redirect))
+	if (!conf_check_server_target(p->redirect))
 		conf_fault(faults, &p->redirect_at,
 			"redirect \"%.200s\" is neither a path nor a URL (https://...)",
 			p->redirect);
@@ -337,6 +337,7 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 
 		check_scope(&s->scope, faults);
 		conf_table_inherit(s, &conf_sections[CONF_SECTION_SERVER], conf);
+		conf_path_readable("redirects", &s->redirects, &s->redirects_at, faults);
 		check_root(conf, s, faults);
 		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);

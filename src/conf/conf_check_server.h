@@ -14,4 +14,7 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults);
 /* A path as a request has it once it is decoded and its dots are gone. */
 bool conf_check_server_path(const char *s);
 
+/* A path or a URL that a redirect may lead to. */
+bool conf_check_server_target(const char *s);
+
 #endif

@@ -206,6 +206,18 @@ static bool is_elsewhere(const struct h2d_req *req)
 		       slice_eq(location->redirect.prefix, SLICE("/")));
 }
 
+/* A line of its own comes before the redirect of a location. False: the path has none. */
+static bool one_moved(struct h2d_req *req)
+{
+	const struct redirect_line *line = redirects_find(req->site->redirects, req->path);
+
+	if (line == NULL)
+		return false;
+	TRACE_STEP(req, REDIRECT, &line->at, "to \"%.*s\"", SLICE_ARG(line->to));
+	send_elsewhere(req, line->status, line->to);
+	return true;
+}
+
 static void to_https(struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
@@ -277,6 +289,8 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 		reply_error(req, location->refuses);
 		return GATE_ANSWERED;
 	}
+	if (req->site->redirects != NULL && one_moved(req))
+		return GATE_ANSWERED;
 	if (is_elsewhere(req)) {
 		TRACE_STEP(req, REDIRECT, TRACE_AT(location, redirect), "to \"%.*s\"%s",
 			SLICE_ARG(location->redirect.to),

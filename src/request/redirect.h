@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/conf_pos.h"
+#include "base/name_map.h"
 #include "base/slice.h"
 
 /* The redirect of a location. */
@@ -17,6 +19,28 @@ struct redirect {
 	int status;
 	bool keeps; /* the rest of the path and the query go behind the target */
 };
+
+/* One path that was sent elsewhere, in a file of redirects. */
+struct redirect_line {
+	struct slice to;
+	int status;
+	struct conf_pos at;
+};
+
+struct redirects {
+	struct name_map by_path; /* decoded: the number of its line, plus 1 */
+	const struct redirect_line *v;
+	unsigned n;
+};
+
+/* The line of a decoded path; NULL: there is none. */
+static inline const struct redirect_line *redirects_find(
+	const struct redirects *r, struct slice path)
+{
+	unsigned n = name_map_get(&r->by_path, path);
+
+	return n > 0 ? &r->v[n - 1] : NULL;
+}
 
 /* "https://HOST[:PORT]TARGET" in a; no port if it is 443. p NULL when a is spent. */
 struct slice redirect_to_https(

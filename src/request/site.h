@@ -106,12 +106,13 @@ struct site {
 	unsigned nerror_pages;
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
 	bool has_root; /* it has files: root is not the empty tree */
-	struct slice uploads;    /* "/dir", the folder of uploads below root; n 0: none */
-	bool upload_overwrite;   /* a file may be replaced */
-	int upload_status;       /* of a form whose files were stored */
-	uint64_t upload_quota;   /* bytes of that folder; 0: any */
-	uint64_t upload_expires; /* seconds that an upload can be resumed; 0: none can */
-	struct slice health;     /* the path that tells whether the worker drains; n 0: none */
+	struct slice uploads;              /* "/dir", the folder of uploads below root; n 0: none */
+	bool upload_overwrite;             /* a file may be replaced */
+	int upload_status;                 /* of a form whose files were stored */
+	uint64_t upload_quota;             /* bytes of that folder; 0: any */
+	uint64_t upload_expires;           /* seconds that an upload can be resumed; 0: none can */
+	const struct redirects *redirects; /* of single paths; NULL: none */
+	struct slice health; /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate;         /* of its names: compared, never followed */
 	int64_t certificate_expires;     /* seconds since 1970; 0: there is none */

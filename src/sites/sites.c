@@ -1,13 +1,14 @@
 /*
  * sites: makes a struct site of each server block, and finds out by which names and proxies they
- * are asked. The master calls it while it builds a generation, and so does -t; it never opens a
- * file and never changes the configuration.
+ * are asked. The master calls it while it builds a generation, and so does -t; it opens no file but
+ * those of redirects and never changes the configuration.
  */
 #include "sites/sites.h"
 
 #include <stdlib.h>
 
 #include "net/tls_look.h"
+#include "sites/redirects_file.h"
 #include "sites/site_locations.h"
 
 /* "files/" and "files" are both "/files". */
@@ -49,6 +50,7 @@ static void make_site(
 	site->upload_status = s->upload_status == 0 ? 201 : 200;
 	site->upload_quota = s->upload_quota;
 	site->upload_expires = s->upload_expires;
+	site->redirects = redirects_file_read(m, s);
 	site->health = slice_str(s->health);
 	site->health_at = s->health_at;
 	site->transport_security_at = s->strict_transport_security_at;

@@ -1,4 +1,5 @@
 """Tasks of an operator with many sites; see tasks.py."""
+import re
 import subprocess
 
 import pytest
@@ -69,6 +70,44 @@ task("all sites moved", PLAIN + """redirect = "https://new.example.org/"
 server "example.com" { }
 server "example.net" { root = "/srv/www"  redirect = "" }
 """, Ask("/old/a", 301, location="https://new.example.org/old/a"), Ask("/", body="Home", host="example.net"), after=explained)
+
+# --- redirects --------------------------------------------------------------------------------------
+
+LINES = 100000
+
+
+def put_redirects(run):
+	run.put("etc/h2d/moved.txt", "# of the site before\n/old.html /new.html\n/caf%C3%A9\thttps://example.org/caf%C3%A9#menu  302 # for now\r\n\n"
+		+ "".join("/2019/%d /archive/%d\n" % (i, i) for i in range(LINES)))
+
+
+def explained_line(run):
+	for path, line in (("/old.html", 2), ("/2019/5", 10)):
+		done = subprocess.run(run.server.command("-f", run.conf, "--explain", "http://example.com" + path), stdout=subprocess.PIPE,
+			text=True, timeout=60)
+		said, = [text for text in done.stdout.splitlines() if text.startswith("redirect")]
+		assert said.endswith("etc/h2d/moved.txt:%d" % line), done.stdout
+	run.put("etc/h2d/moved.txt", "/a /b\n/c\n/d d\n/e /f 303\n/a /c\nx /y\n/g /h\n/h /g\n/i /i\n/k /l 301 /m\n")
+	said = run.test(1)
+	for line, what in ((2, "leads nowhere"), (3, "neither a path"), (4, "none of 301"), (5, "there twice; first in line 1"),
+			(6, "is no path"), (7, "circles"), (8, "circles"), (9, "circles"), (10, "nothing behind")):
+		assert re.search(r"/moved\.txt:%d: .*%s" % (line, what), said), (line, said)
+	assert "moved.txt:1:" not in said
+	run.put("etc/h2d/moved.txt", "/a /new\n")
+	run.server.run("-s", "reload", check=0)
+	Ask("/a", 301, location="/new").check(run)
+
+
+task("a hundred thousand links that moved", PLAIN + """
+server "example.com" {
+	root = "/srv/www"
+	redirects = "moved.txt"
+	location "/2019/" { redirect = "/all/" }
+}
+""", Ask("/old.html", 301, location="/new.html"), Ask("/old.html?utm=1", 301, location="/new.html"),
+	Ask("/caf%C3%A9", 302, location="https://example.org/caf%C3%A9#menu"), Ask("/2019/%d" % (LINES - 1), 301, location="/archive/99999"),
+	Ask("/2019/%d" % LINES, 301, location="/all/%d" % LINES), Ask("/old.htm", 404), Ask("/", body="Home"),
+	before=put_redirects, after=explained_line)
 
 # --- the environment --------------------------------------------------------------------------------
 

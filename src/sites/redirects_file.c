@@ -1,0 +1,215 @@
+/*
+ * redirects_file: lines of "FROM TO [STATUS]", "#" begins a comment. Called while a generation is
+ * built; the file is read as a whole into the sites' memory, cut into words there, and closed.
+ */
+#include "sites/redirects_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/conf_check_server.h"
+#include "http/path.h"
+
+enum {
+	FILE_MAX = 64 << 20,
+	FAULTS_SHOWN = 20, /* of one file: the others are likely the same mistake */
+	CIRCLE_MAX = 10,
+};
+
+struct reading {
+	struct site_maker *m;
+	struct redirects *all;
+	struct redirect_line *lines;
+	char *rest;
+	int status; /* of a line that says none */
+	struct conf_pos at;
+	unsigned faults;
+};
+
+static void bad(struct reading *r, const char *what, const char *why)
+{
+	if (++r->faults <= FAULTS_SHOWN)
+		site_maker_fault(r->m, &r->at, "\"%.200s\" %s", what, why);
+}
+
+/* The text, with a NUL behind; NULL after a fault at pos. */
+static char *read_file(struct site_maker *m, const char *path, const struct conf_pos *pos)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	char *text = NULL;
+	ssize_t n = -1;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		site_maker_fault(m, pos, "redirects \"%.200s\": %s", path, strerror(errno));
+	else if (st.st_size > FILE_MAX)
+		site_maker_fault(
+			m, pos, "redirects \"%.200s\" is larger than %d bytes", path, FILE_MAX);
+	else
+		text = site_maker_room(m, (size_t)st.st_size, 1);
+	for (size_t got = 0; text != NULL && n != 0; got += (size_t)n) {
+		n = read(fd, text + got, (size_t)st.st_size - got);
+		if (n < 0) {
+			site_maker_fault(m, pos, "redirects \"%.200s\": %s", path, strerror(errno));
+			text = NULL;
+			break;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+/* Takes the next line off the rest, without its comment; NULL: there is none. */
+static char *next_line(struct reading *r)
+{
+	char *line = r->rest, *end;
+
+	if (*line == '\0')
+		return NULL;
+	end = line + strcspn(line, "\n");
+	r->rest = end + (*end == '\n');
+	*end = '\0';
+	r->at.line++;
+	/* A "#" in a target is its fragment. */
+	for (char *c = line; (c = strchr(c, '#')) != NULL; c++) {
+		if (c == line || c[-1] == ' ' || c[-1] == '\t') {
+			*c = '\0';
+			break;
+		}
+	}
+	return line;
+}
+
+/* Takes the next word off line; "": there is none. */
+static char *next_word(char **line)
+{
+	char *word = *line + strspn(*line, " \t\r");
+	char *end = word + strcspn(word, " \t\r");
+
+	*line = end + (*end != '\0');
+	*end = '\0';
+	return word;
+}
+
+/* 0: it is none. */
+static int status_of(const struct reading *r, const char *word)
+{
+	static const char *const known[] = { "301", "302", "307", "308" };
+
+	if (*word == '\0')
+		return r->status;
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(word, known[i]) == 0)
+			return atoi(word);
+	return 0;
+}
+
+static void add(struct reading *r, const char *from, const struct redirect_line *line)
+{
+	struct slice path, query;
+	unsigned *n;
+
+	if (path_parse(slice_str(from), r->m->a, &path, &query) != NULL || query.n > 0 ||
+		strchr(from, '?') != NULL) {
+		bad(r, from, "is no path: it is written \"/PATH\", without a query");
+		return;
+	}
+	n = name_map_put(&r->all->by_path, path);
+	if (*n != 0) {
+		char why[64];
+
+		snprintf(why, sizeof(why), "is there twice; first in line %u",
+			r->lines[*n - 1].at.line);
+		bad(r, from, why);
+		return;
+	}
+	r->lines[r->all->n] = *line;
+	*n = ++r->all->n;
+}
+
+static void read_line(struct reading *r, char *line)
+{
+	const char *from = next_word(&line), *to = next_word(&line), *status = next_word(&line);
+	struct redirect_line made = { slice_str(to), status_of(r, status), r->at };
+
+	if (*from == '\0')
+		return;
+	if (*to == '\0')
+		bad(r, from, "leads nowhere: a line is FROM TO [STATUS]");
+	else if (!conf_check_server_target(to))
+		bad(r, to, "is neither a path nor a URL (https://...)");
+	else if (made.status == 0 || *next_word(&line) != '\0')
+		bad(r, status, "is none of 301, 302, 307 and 308, with nothing behind");
+	else
+		add(r, from, &made);
+}
+
+/* A target that leads back to its own line, directly or by others. */
+static void check_circles(struct reading *r)
+{
+	for (unsigned i = 0; i < r->all->n; i++) {
+		const struct redirect_line *l = &r->lines[i], *to = l;
+
+		for (unsigned n = 0; to != NULL && n < CIRCLE_MAX; n++) {
+			to = redirects_find(r->all, to->to);
+			if (to != l)
+				continue;
+			r->at = l->at;
+			bad(r, l->to.p, "comes back to this line: clients go in circles");
+			break;
+		}
+	}
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned n = 1;
+
+	for (; (text = strchr(text, '\n')) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* Room for all lines; false: memory is out. */
+static bool make_room(struct reading *r)
+{
+	unsigned n = count_lines(r->rest), nslots = 16;
+
+	while (nslots < 2 * n)
+		nslots *= 2;
+	r->all = site_maker_room(r->m, 1, sizeof(*r->all));
+	r->lines = site_maker_room(r->m, n, sizeof(*r->lines));
+	if (r->all == NULL || r->lines == NULL)
+		return false;
+	/* Never more than half full, so that it does not grow. */
+	r->all->by_path.slots = site_maker_room(r->m, nslots, sizeof(struct name_slot));
+	r->all->by_path.nslots = nslots;
+	r->all->v = r->lines;
+	return r->all->by_path.slots != NULL;
+}
+
+const struct redirects *redirects_file_read(struct site_maker *m, const struct conf_server *s)
+{
+	static const int statuses[] = { 301, 302, 307, 308 }; /* the choices of redirect-status */
+	struct reading r = {
+		.m = m, .status = statuses[s->scope.redirect_status], .at = { .file = s->redirects }
+	};
+	char *line;
+
+	if (*s->redirects == '\0')
+		return NULL;
+	r.rest = read_file(m, s->redirects, &s->redirects_at);
+	if (r.rest == NULL || !make_room(&r))
+		return NULL;
+	while ((line = next_line(&r)) != NULL)
+		read_line(&r, line);
+	check_circles(&r);
+	if (r.faults > FAULTS_SHOWN)
+		site_maker_fault(m, &r.at, "%u more lines are wrong", r.faults - FAULTS_SHOWN);
+	return r.all;
+}
