@@ -265,8 +265,6 @@ static const char *worker_start(struct worker *w)
 	choose_dispatch(w);
 	if (start_http(w) < 0)
 		return "access log";
-	if (handlers_start(&w->http) < 0)
-		return "handlers";
 	if (start_sessions(w) < 0)
 		return "connections";
 	return worker_orders_open(w) < 0 ? "signals" : NULL;
@@ -315,8 +313,12 @@ int worker_run(const struct gifts *args)
 		return EXIT_FAILURE;
 	}
 	every_second(&w.second);
-	worker_life_up(&w);
 	worker_load_start(&w);
+	if (handlers_start(&w.http) < 0) {
+		worker_stop(&w);
+		return EXIT_FAILURE;
+	}
+	worker_life_up(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
 	/* The loop learns of a master that is gone. */
