@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "event/bus.h"
 #include "master/drain.h"
 #include "master/gifts.h"
 #include "master/launch.h"
@@ -251,6 +252,7 @@ static void set_up(void)
 	handover_init(&m.heir.from);
 	m.next_image = 1;
 	m.board = board_new();
+	m.bus = bus_new();
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
 	master_signal_init(&m);
@@ -380,6 +382,7 @@ static void tear_down(void)
 	ck_assert_uint_eq(board_room(m.board), BOARD_SLOTS);
 	loop_fini(&m.loop);
 	board_free(&m.board);
+	bus_free(&m.bus);
 	unlink(conf_path);
 }
 
