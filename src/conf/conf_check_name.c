@@ -29,8 +29,7 @@ static bool is_v6(const char *s)
 	return inet_pton(AF_INET6, buf, ip) == 1;
 }
 
-/* The fault of a name; NULL if there is none. */
-static const char *why_not(const char *s)
+const char *conf_check_name(const char *s)
 {
 	bool star = s[0] == '*';
 
@@ -101,7 +100,7 @@ static void add(struct name *names, unsigned *n, const char *text, const struct 
 		return;
 	/* The title of the server that needs no name. */
 	if (at != &server->at || strcmp(text, "_") != 0)
-		why = why_not(text);
+		why = conf_check_name(text);
 	if (why != NULL)
 		conf_fault(faults, at, "server name \"%.200s\": %s", text, why);
 	else

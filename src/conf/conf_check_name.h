@@ -10,4 +10,7 @@
 /* As conf_check(): malformed names, and names of more than one server. */
 void conf_check_names(struct conf *conf, struct conf_faults *faults);
 
+/* Why a server cannot have that name; NULL: it can. */
+const char *conf_check_name(const char *name);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "conf/conf.h"
 #include "conf/conf_check.h"
+#include "conf/conf_hosts.h"
 #include "conf/conf_override.h"
 #include "conf/conf_read.h"
 #include "conf/conf_table.h"
@@ -25,6 +26,8 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_read_file(conf, conf->path, faults);
 	if (!faults->oom)
 		conf_override(conf, ov, faults);
+	if (!faults->oom)
+		conf_hosts_expand(conf, faults);
 	if (!faults->oom)
 		conf_check(conf, faults);
 }

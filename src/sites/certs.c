@@ -20,6 +20,8 @@ struct loader {
 	conf_fault_fn *fault;
 	void *ctx;
 	int rc;
+	const char *last_name; /* of the certificate that was loaded last */
+	const struct tls_cert *last;
 };
 
 /* A pair of keys certificate and certificate-key, of either section tls. */
@@ -41,11 +43,16 @@ static const struct tls_cert *load(struct loader *l, struct pair pair)
 	/* One without the other is a fault of conf's. */
 	if (pair.certificate[0] == '\0' || pair.key[0] == '\0')
 		return NULL;
+	/* Servers that were made of one have its very string. */
+	if (pair.certificate == l->last_name)
+		return l->last;
 	cert = tls_ctx_add(l->certs->tls, pair.certificate, pair.key, &fault);
 	if (cert == NULL) {
 		l->fault(l->ctx, fault.in_key ? pair.key_at : pair.certificate_at, fault.text);
 		l->rc = -1;
 	}
+	l->last_name = pair.certificate;
+	l->last = cert;
 	return cert;
 }
 

@@ -1,4 +1,5 @@
 """Tasks of an operator with many sites; see tasks.py."""
+import os
 import re
 import subprocess
 
@@ -71,6 +72,44 @@ server "example.com" { }
 server "example.net" { root = "/srv/www"  redirect = "" }
 """, Ask("/old/a", 301, location="https://new.example.org/old/a"), Ask("/", body="Home", host="example.net"), after=explained)
 
+# --- hosts ------------------------------------------------------------------------------------------
+
+HOSTILE = ("..", "../hosts", "%2e%2e", ".", "a.example.com/../b.example.com", "b.example.com/private", "a.example.com%00", "private",
+	"*.example.com", "_", "lost+found", "[::1]", "a" * 300, "UPPER.example.com")
+
+
+def put_hosts(run):
+	for host in ("a.example.com", "b.example.com", "UPPER.example.com", "lost+found"):
+		run.put("srv/hosts/%s/public/index.html" % host, "Home of " + host)
+		run.put("srv/hosts/%s/private/index.html" % host, "SECRET")
+	run.put("srv/hosts/private/index.html", "SECRET")
+	run.put("srv/hosts/index.html", "SECRET")
+	os.symlink("a.example.com", run.server.path("srv/hosts/www.a.example.com"))
+	os.symlink("../../b.example.com/private", run.server.path("srv/hosts/a.example.com/public/link"))
+
+
+def hostile(run):
+	for host in HOSTILE:
+		with run.server.socket("tcp") as s:
+			s.sendall(b"GET / HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % host.encode())
+			answer = b"".join(iter(lambda: s.recv(4096), b""))
+		assert answer.split()[1] in (b"400", b"404") and b"SECRET" not in answer, (host, answer)
+	os.rename(run.server.path("srv/hosts/b.example.com"), run.server.path("srv/hosts/new.example.com"))
+	Ask("/", 404, host="new.example.com").check(run)
+	run.server.run("-s", "reload", check=0)
+	Ask("/", body="Home of b", host="new.example.com").check(run)
+	Ask("/", 404, host="b.example.com").check(run)
+	os.rename(run.server.path("srv/hosts/new.example.com"), run.server.path("srv/hosts/b.example.com"))
+	run.server.run("-s", "reload", check=0)
+	assert "h2d.conf:2" in run.server.run("--explain", "http://nobody.example.com/", "-f", run.conf, check=0).out
+
+
+task("a folder for each host", PLAIN + 'server "_" { root = "/srv/hosts/${host}/public"  cache-control = "max-age=60" }',
+	Ask("/", body="Home of a.example.com", host="a.example.com", cache_control="max-age=60"),
+	Ask("/", body="Home of b", host="B.Example.com.:8080"), Ask("/", body="Home of a", host="www.a.example.com"),
+	Ask("/link/index.html", 404, host="a.example.com"), Ask("/", 404, host="c.example.com"), Ask("/", 404, host="example.com"),
+	before=put_hosts, after=hostile)
+
 # --- redirects --------------------------------------------------------------------------------------
 
 LINES = 100000
@@ -119,7 +158,7 @@ def put_variables(run):
 
 def reloaded(run):
 	dump = run.server.run("-T", "-f", run.conf, check=0).out
-	assert '"x-stage: live"' in dump and "autoindex = true" in dump and "${" not in dump
+	assert '"x-stage: live"' in dump and "autoindex = true" in dump and "${S" not in dump
 	with open(run.conf) as f:
 		text = f.read()
 	with open(run.conf, "w") as f:

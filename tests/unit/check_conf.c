@@ -535,6 +535,44 @@ START_TEST(the_environment)
 }
 END_TEST
 
+/* A server for each folder that is the name of a host, which it answers and nobody else does. */
+START_TEST(roots_of_hosts)
+{
+	static const char *const folders[] = { "a.example.com/public", "b.example.com/public",
+		"c.example.com", "d.example.org/public", "e.example.com/public", ".git/public",
+		"UPPER.example.com/public", "a b/public", "_/public", "*.example.com/public",
+		"g_.example.com/public" };
+	static const char *const names[] = { "*.example.com", "e.example.com", "a.example.com",
+		"b.example.com", "g_.example.com" };
+	char path[128];
+	struct conf *c;
+
+	mkdir(in_folder("hosts"), 0755);
+	for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "hosts/%.*s", (int)strcspn(folders[i], "/"),
+			folders[i]);
+		mkdir(in_folder(path), 0755);
+		snprintf(path, sizeof(path), "hosts/%s", folders[i]);
+		mkdir(in_folder(path), 0755);
+	}
+	c = load_text(
+		"server \"*.example.com\" { root = \"hosts/${host}/public\" autoindex = true }\n"
+		"server \"E.example.com\" { root = \"www\" }\n");
+	no_faults("roots of hosts");
+	ck_assert_uint_eq(c->nservers, 5);
+	for (unsigned i = 2; i < 5; i++) {
+		ck_assert_str_eq(c->servers[i].name, names[i]);
+		snprintf(path, sizeof(path), "hosts/%s/public", names[i]);
+		ck_assert_str_eq(c->servers[i].root, in_folder(path));
+		ck_assert(c->servers[i].scope.autoindex);
+		ck_assert_int_eq(c->servers[i].scope.returned, 0);
+	}
+	ck_assert_str_eq(c->servers[0].root, "");
+	ck_assert_int_eq(c->servers[0].scope.returned, 2);
+	conf_free(&c);
+}
+END_TEST
+
 START_TEST(relative_names)
 {
 	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
@@ -719,6 +757,7 @@ static TCase *tests(void)
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);
 	tcase_add_test(t, includes);
+	tcase_add_test(t, roots_of_hosts);
 	tcase_add_test(t, the_environment);
 	tcase_add_test(t, thousands);
 	tcase_add_test(t, defaults_of_servers);

@@ -173,6 +173,12 @@ static const struct {
 	{ SERVED "add-header = {\"x: ${host}\"}\nredirect = \"https://${host}/\"\n",
 		{ "h2d.conf:2|add-header: ${host}", "h2d.conf:3|redirect: ${host}" } },
 
+	{ "server \"_\" {\n root = \"none/${host}/a\" }\n", { "h2d.conf:2|@/none/\"" } },
+	{ "server \"_\" {\n root = \"www/a${host}\" }\n", { "h2d.conf:2|whole name of a folder" } },
+	{ "server \"_\" {\n root = \"www/${host}/${host}\" }\n", { "h2d.conf:2|whole name" } },
+	{ SERVED "server \"a\" { root = \"www\"\n location \"/l\" { root = \"www/${host}\" } }\n",
+		{ "h2d.conf:3|root of a server alone" } },
+
 	/* includes */
 	{ SERVED "include(\"none.conf\")\n", { "h2d.conf:2|none.conf" } },
 	{ SERVED "include \"x.conf\"\ninclude(x)\ninclude(\"x\"\nuser = 1\n",

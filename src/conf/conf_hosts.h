@@ -1,0 +1,14 @@
+/*
+ * conf_hosts: a server whose root has ${host} in it becomes one server for each folder there is in
+ * its place. So the host of a request is looked up among names and never becomes a path, and each
+ * host has a tree of its own, which is cached and watched, and which no link leads out of.
+ */
+#ifndef H2D_CONF_CONF_HOSTS_H
+#define H2D_CONF_CONF_HOSTS_H
+
+#include "conf/conf_fault.h"
+
+/* Behind what the file and the command line say, before the checks. */
+void conf_hosts_expand(struct conf *conf, struct conf_faults *faults);
+
+#endif
