@@ -88,6 +88,7 @@ struct conf_sandbox {
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW
 #define CONF_SCOPE  CONF_ROW
+#define CONF_INNER  CONF_ROW /* not of the top level */
 #include "conf/conf.def"
 };
 

@@ -69,6 +69,7 @@ static const struct conf_row server_rows[] = {
 #define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
 #define CONF_FIELDS(...) SCOPE_ROW(conf_server, __VA_ARGS__)
 #define CONF_SCOPE(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_INNER(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -91,6 +92,7 @@ static const struct conf_row location_rows[] = {
 #define CONF_LOCATION(...) ROW(conf_location, , __VA_ARGS__)
 #define CONF_FIELDS(...)   SCOPE_ROW(conf_location, __VA_ARGS__)
 #define CONF_SCOPE(...)    SCOPE_ROW(conf_location, __VA_ARGS__)
+#define CONF_INNER(...)    SCOPE_ROW(conf_location, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -254,7 +256,7 @@ bool conf_table_follows(const void *obj, const struct conf_section *section,
 	const struct conf_pos *at = conf_member_pos(obj, row), *there;
 
 	if (from == NULL || at->file == NULL)
-		return from != NULL;
+		return at->file == NULL && (from != NULL || (row->scoped && outer != NULL));
 	there = conf_member_pos(outer, from);
 	return row->scoped && at->file == there->file && at->line == there->line &&
 	       memcmp((const char *)obj + row->member, (const char *)outer + from->member,

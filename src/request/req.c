@@ -46,7 +46,6 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->record.begun_us = req_record_now(env->timed);
 	req->method = H2D_METHOD_UNKNOWN;
 	req->body_length = BODY_UNKNOWN;
-	req->body_left = env->body_size > 0 ? env->body_size : UINT64_MAX;
 	handler_rule_on_loop = true;
 	COUNT(requests_live, 1);
 }
@@ -100,14 +99,15 @@ static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
 /* By what the request says of it; some of it may be here already. */
 static bool is_too_large(const struct h2d_req *req)
 {
-	uint64_t max = req->env->body_size;
+	uint64_t max = req->location->body_size;
 
 	return max > 0 && req->body_length != BODY_UNKNOWN && req->body_length > max;
 }
 
 static void too_large(struct h2d_req *req)
 {
-	TRACE_STEP(req, LIMIT, req->env->body_size_at, "the request's body is too large");
+	TRACE_STEP(
+		req, LIMIT, TRACE_AT(req->location, body_size), "the request's body is too large");
 	err_log(ERR_BODY_TOO_LARGE, req_client(req));
 	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);

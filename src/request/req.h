@@ -99,12 +99,10 @@ struct http_env {
 	const struct h2d_handler *health;   /* answers the path that a site calls its health */
 	struct slice date; /* of the date field; the bytes change in place, once a second */
 	time_t date_s; /* of that field, in seconds since 1970: up to a second behind the clock */
-	struct slice server;                 /* of the server field */
-	size_t header_size;                  /* client-header-size */
-	unsigned header_fields;              /* client-header-fields */
-	uint64_t body_size;                  /* client-max-body-size; 0: any */
-	const struct conf_pos *body_size_at; /* where the configuration says so; NULL in tests */
-	uint64_t handler_ms;                 /* timeouts.handler; 0: any time */
+	struct slice server;    /* of the server field */
+	size_t header_size;     /* client-header-size */
+	unsigned header_fields; /* client-header-fields */
+	uint64_t handler_ms;    /* timeouts.handler; 0: any time */
 	bool draining;
 	/*
 	 * Decisions are kept with each request (request/trace.h), and written at debug when it is
@@ -188,7 +186,7 @@ struct h2d_req {
 	struct body_queue body_queue; /* pieces that wait, and the end */
 	struct task body_task;        /* hands them on after a pause; fn NULL: there was none */
 	uint64_t body_length;         /* content-length; BODY_UNKNOWN without one */
-	uint64_t body_left;           /* of client-max-body-size */
+	uint64_t body_left;           /* of client-max-body-size, once somebody may take it */
 	uint64_t taken;               /* bytes that the handler has given no credit back for */
 	const struct req_hook *hook;  /* NULL: none */
 	void *hook_state;

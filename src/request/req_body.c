@@ -20,6 +20,8 @@ const struct states req_body_states = {
 static void req_body_go(struct h2d_req *req, enum req_body_state state)
 {
 	STATES_STEP(&req_body_states, req->body_state, state);
+	if (req->body_state == REQ_BODY_NONE)
+		req->body_left = req_body_max(req);
 	req->body_state = state;
 }
 

@@ -26,6 +26,12 @@ static inline bool req_body_flows(const struct h2d_req *req)
 	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_DRAWN;
 }
 
+/* The bytes that a body may have. */
+static inline uint64_t req_body_max(const struct h2d_req *req)
+{
+	return req->location->body_size > 0 ? req->location->body_size : UINT64_MAX;
+}
+
 /* Whether pieces wait for somebody: they stay in memory, without credit. */
 static inline bool req_body_waits(const struct h2d_req *req)
 {

@@ -48,8 +48,8 @@ struct file_rule;
 /* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
-	struct conf_pos cache_control, root, redirect, methods, allow, deny, index, autoindex,
-		extensions, extensions_redirect, fallback, returned;
+	struct conf_pos cache_control, root, redirect, body_size, methods, allow, deny, index,
+		autoindex, extensions, extensions_redirect, fallback, returned;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -64,6 +64,7 @@ struct location {
 	unsigned nrules;
 	int refuses; /* the status of every request; 0: none */
 	struct redirect redirect;
+	uint64_t body_size;          /* of a request; 0: any */
 	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */

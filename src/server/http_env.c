@@ -30,8 +30,6 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.server = conf->server_tokens ? with : without,
 		.header_size = conf->limits.client_header_size,
 		.header_fields = (unsigned)conf->limits.client_header_fields,
-		.body_size = conf->limits.client_max_body_size,
-		.body_size_at = &conf->limits.client_max_body_size_at,
 		.request_ids = conf->request_id,
 		.handler_ms = conf->timeouts.handler * 1000,
 		.loop = parts->loop,

@@ -123,6 +123,19 @@ static void set_access(struct site_maker *m, struct location *location, const st
 	location->access = access;
 }
 
+static void set_body_size(struct site_maker *m, struct location *location, struct location_at *at,
+	const struct conf_server *s, const struct conf_location *l)
+{
+	const struct conf_scope *from = IN_EFFECT(s, l, client_max_body_size);
+
+	location->body_size = from->client_max_body_size;
+	at->body_size = from->client_max_body_size_at;
+	if (at->body_size.file != NULL)
+		return;
+	location->body_size = m->limits->client_max_body_size;
+	at->body_size = m->limits->client_max_body_size_at;
+}
+
 /* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
 static void set_methods(
 	struct location *location, const struct conf_server *s, const struct conf_location *l)
@@ -322,6 +335,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_refuses(location, s, l);
 	set_redirect(location, s, l);
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
+	set_body_size(m, location, at, s, l);
 	set_methods(location, s, l);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);

@@ -17,7 +17,8 @@ struct site_maker {
 	void *ctx;
 	unsigned faults;
 	struct conf_said said;
-	const struct location *top;     /* add-header of the top level, which all servers have */
+	const struct location *top; /* add-header of the top level, which all servers have */
+	const struct conf_limits *limits;
 	const struct mime_types *types; /* of the server that is made */
 	bool oom;
 };

@@ -107,7 +107,7 @@ static void set_proxies(struct site_maker *m, struct sites *sites, const struct 
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	const void *const *certificates, struct arena *a, conf_fault_fn *fault_fn, void *ctx)
 {
-	struct site_maker m = { .a = a, .fault = fault_fn, .ctx = ctx };
+	struct site_maker m = { .a = a, .fault = fault_fn, .ctx = ctx, .limits = &conf->limits };
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
 	struct site *v = site_maker_room(&m, conf->nservers, sizeof(*v));
 

@@ -24,7 +24,7 @@ static const struct err *new_part(struct store *s)
 		return ERR_NO_MEMORY;
 	p->ticket.fd = -1;
 	p->length = BODY_UNKNOWN;
-	p->max = s->req->env->body_size > 0 ? s->req->env->body_size : UINT64_MAX;
+	p->max = req_body_max(s->req);
 	return NULL;
 }
 
@@ -110,7 +110,7 @@ static void tell_number(struct h2d_req *req, struct slice name, uint64_t v)
 
 static const char *limits(struct h2d_req *req)
 {
-	unsigned long long max = req->env->body_size, age = req->site->upload_expires;
+	unsigned long long max = req->location->body_size, age = req->site->upload_expires;
 
 	if (max == 0)
 		return arena_printf(&req->arena, "max-age=%llu", age);

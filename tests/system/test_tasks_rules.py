@@ -5,6 +5,7 @@ import pytest
 
 import harness
 from tasks import PLAIN, Ask, Tasks
+from users import basic, hashed
 
 TASKS = Tasks()
 task = TASKS.add
@@ -51,6 +52,24 @@ server "_" {
 	Ask("/files/y", 405, put=b"y", allow="GET, HEAD, OPTIONS"), Ask("/files", 405, method="POST"), Ask("/files/x", 405, method="DELETE"),
 	Ask("/files/x", 204, method="OPTIONS", allow="GET, HEAD, OPTIONS"), Ask("/incoming/x", 405, put=b"x", allow="GET, HEAD, OPTIONS"),
 	files={"pub/x": "x"})
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+task("more room for one folder", PLAIN + """
+limits { client-max-body-size = 1K }
+server "_" {
+	root = "/srv/www"
+	upload-dir = "files"
+	upload-public = true
+	location "/files/videos" { client-max-body-size = 4K }
+	location "/files/any"    { client-max-body-size = 0 }
+	location "/files/notes"  { client-max-body-size = 10 }
+}
+server "small.example.com" { root = "/srv/www"  upload-dir = "files"  upload-public = true  client-max-body-size = 100 }
+""", Ask("/files/a", 413, put=b"x" * 1025), Ask("/files/a", 201, put=b"x" * 1024), Ask("/files/videos", 201, put=b"x" * 4096),
+	Ask("/files/videos", 413, put=b"x" * 4097), Ask("/files/any", 201, put=b"x" * 9999), Ask("/files/notes", 413, put=b"x" * 11),
+	Ask("/files/b", 413, put=b"x" * 101, host="small.example.com"), Ask("/files/b", 201, put=b"x" * 100, host="small.example.com"),
+	files={"files/.keep": ""})
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +124,23 @@ location "/d/index.html" { allow-methods = {"POST"} }""")
 		assert f.read() == "half and half"
 	out = server.run("--explain", "http://localhost/files/f", check=0).out
 	assert re.search(r'^allow-methods +"/drop/" takes no GET .*h2d.conf:\d+$', out, re.M) and "status              405" in out, out
+
+
+@pytest.mark.parametrize("how", ["h1", "h2"])
+def test_sizes_behind_a_password(h2d, how):
+	"""What comes while the password is checked counts by the size of the location, not of limits; with a length and without."""
+	server = h2d.new(files={"files/.keep": ""})
+	with open(server.path("users"), "w") as f:
+		f.write("anna:%s\n" % hashed("secret"))
+	server.write_conf(sections="limits { client-max-body-size = 10 }", server="""
+upload-dir = "files"
+location "/files/" { client-max-body-size = 100K  auth-basic-file = "%s" }""" % server.path("users"))
+	server.start()
+	for n, status in ((100 << 10, 201), ((100 << 10) + 1, 413)):
+		with server.h1() if how == "h1" else server.connect() as c:
+			assert c.request("PUT", "/files/%d" % n, basic("anna", "secret"), b"x" * n).status == status
+	out = server.run("--explain", "http://anna:secret@localhost/files/x", "--method", "PUT", "--header", "content-length: 200000", check=0).out
+	assert re.search(r"^client-max-body-size .*h2d.conf:\d+$", out, re.M) and "status              413" in out, out
+	with server.h1() as c:
+		fields = [("upload-complete", "?0"), ("upload-draft-interop-version", "8"), *basic("anna", "secret")]
+		assert c.request("PUT", "/files/part", fields, b"x").get("upload-limit").startswith("max-size=102400")

@@ -127,6 +127,7 @@ END_TEST
 /* Without a handler's turn, what waits goes back. */
 START_TEST(in_line_for_nobody)
 {
+	req.location = &site_v[0].all;
 	req_body_line(&req);
 	req_body(&req, "abc", 3);
 	req_body_end(&req);
@@ -186,6 +187,7 @@ END_TEST
 START_TEST(hooked_in_line)
 {
 	pieces = 0;
+	req.location = &site_v[0].all;
 	req_body_line(&req);
 	req_body(&req, "abc", 3);
 	req_hook(&req, &hook, NULL);
@@ -247,7 +249,7 @@ END_TEST
 /* client-max-body-size, of what waits as of what flows. */
 START_TEST(too_large)
 {
-	req.body_left = 4;
+	site_v[0].all.body_size = locations[0].body_size = 4;
 	if (_i == 0)
 		begin_upload();
 	else
