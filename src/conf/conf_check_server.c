@@ -193,6 +193,12 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 			conf_fault(faults, &p->index_at,
 				"index: \"%.200s\" is not the name of a file", name);
 	}
+	for (unsigned i = 0; p->hide.v != NULL && i < p->hide.n; i++)
+		if (*p->hide.v[i] == '\0' || strchr(p->hide.v[i], '/') != NULL)
+			conf_fault(faults, &p->hide_at,
+				"hide: \"%.200s\" is not the name of files, as \"*.bak\", without "
+				"their path",
+				p->hide.v[i]);
 	check_names(p, faults);
 	if (p->charset != NULL && !is_token(p->charset))
 		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);

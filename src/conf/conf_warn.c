@@ -88,15 +88,20 @@ static void check_title(const struct warner *w, const struct conf_location *l)
 			l->prefix, c);
 }
 
+static void check_pattern(
+	const struct warner *w, const char *key, const char *pattern, const struct conf_pos *at)
+{
+	if (strpbrk(pattern, "{}()|^$\\+") != NULL)
+		warn_of(w, at,
+			"%s \"%.200s\": \"*\" is any bytes, and nothing else is special; several "
+			"names are a list: {\"*.png\", \"*.jpg\"}",
+			key, pattern);
+}
+
 static void check_files(const struct warner *w, const struct conf_files *files, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (strpbrk(files[i].pattern, "{}()|^$\\+") != NULL)
-			warn_of(w, &files[i].at,
-				"files \"%.200s\": \"*\" is any bytes, and nothing else is "
-				"special; several names are a list: files {\"*.png\", "
-				"\"*.jpg\"} { ... }",
-				files[i].pattern);
+		check_pattern(w, "files", files[i].pattern, &files[i].at);
 }
 
 static void check_fields(
@@ -111,6 +116,8 @@ static void check_fields(
 static void check_scope(const struct warner *w, const struct conf_scope *p)
 {
 	check_fields(w, p->cache_control, &p->cache_control_at);
+	for (unsigned i = 0; i < p->hide.n; i++)
+		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
 	if (*p->redirect != '\0' && is_set(&p->redirect_at) && is_set(&p->fallback_at) &&
 		*p->fallback != '\0')
 		warn_of(w, &p->fallback_at,

@@ -284,6 +284,7 @@ static struct listing *create(struct h2d_req *req, struct listings *all, const c
 		.action = memcpy(l->path + path.n + 1 + nroot, action.p, action.n),
 		.spelled = site_spelling_matters(req->site, path),
 		.follows = follows,
+		.location = req->location,
 		.order = listing_page_order(req->query),
 		.json = json,
 		.readme = may_show_readme(req, path),

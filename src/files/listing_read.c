@@ -21,6 +21,7 @@ enum { FIRST_ENTRIES = 64 };
 struct reading {
 	int root;
 	const char *path;
+	const struct location *location;
 	unsigned leave; /* BENEATH_LEAVE, or 0 */
 	DIR *dir;
 	unsigned room;
@@ -95,7 +96,9 @@ static int read_entries(struct reading *r, unsigned max)
 		e = readdir(r->dir);
 		if (e == NULL)
 			return -errno;
-		if (path_hidden_name(slice_str(e->d_name)) || !look(r, e->d_name, &st))
+		if (path_hidden_name(slice_str(e->d_name)) ||
+			site_hides_name(r->location, slice_str(e->d_name)) ||
+			!look(r, e->d_name, &st))
 			continue;
 		if (r->page->n == max) {
 			r->page->cut = true;
@@ -132,7 +135,8 @@ static void read_readme(struct reading *r)
 	for (size_t i = 0; fd < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
 		struct stat st;
 
-		fd = beneath_open_file(dirfd(r->dir), names[i], BENEATH_NO_LINK, &st);
+		if (!site_hides_name(r->location, slice_str(names[i])))
+			fd = beneath_open_file(dirfd(r->dir), names[i], BENEATH_NO_LINK, &st);
 	}
 	if (fd < 0)
 		return;
@@ -158,9 +162,11 @@ static int open_dir(struct reading *r)
 int listing_read(
 	const struct listing_key *key, unsigned max, const struct job *j, struct listing_page *page)
 {
-	struct reading r = {
-		.path = key->path, .leave = key->follows ? BENEATH_LEAVE : 0, .page = page, .job = j
-	};
+	struct reading r = { .path = key->path,
+		.location = key->location,
+		.leave = key->follows ? BENEATH_LEAVE : 0,
+		.page = page,
+		.job = j };
 	int rc;
 
 	r.root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -36,10 +36,11 @@ struct listings {
 
 /* A question for a listing; equal ones are equal texts. */
 struct listing_key {
-	const char *root, *path; /* path below root, "/dir/" */
-	const char *action;      /* listing_form.h; "": it has no form */
-	unsigned spelled;        /* segments of path whose spelling matters */
-	bool follows;            /* symbolic links may lead out of root */
+	const char *root, *path;         /* path below root, "/dir/" */
+	const char *action;              /* listing_form.h; "": it has no form */
+	const struct location *location; /* the directory's: what it hides is left out */
+	unsigned spelled;                /* segments of path whose spelling matters */
+	bool follows;                    /* symbolic links may lead out of root */
 	struct listing_order order;
 	bool json;
 	bool readme; /* a file README may be shown */

@@ -172,6 +172,17 @@ static bool has_dot(struct slice name)
 	return memchr(name.p, '.', name.n) != NULL;
 }
 
+/* The gate has looked at the path that was asked for; index and extensions make others of it. */
+static bool is_hidden(const struct file_reply *a)
+{
+	const struct site *site = a->req->site;
+
+	return site->hides && a->page_status == 0 &&
+	       site_hides(site_location(site, a->name), a->name);
+}
+
+static void missing(struct file_reply *a, bool dir);
+
 static void try_name(struct file_reply *a)
 {
 	if (a->name.p == NULL) {
@@ -179,6 +190,10 @@ static void try_name(struct file_reply *a)
 		return;
 	}
 	body_close(&a->req->reply.body);
+	if (is_hidden(a)) {
+		missing(a, false);
+		return;
+	}
 	if (reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
 		return;
 	reply_disk(a);

@@ -48,6 +48,15 @@ static bool add_extensions(
 	return true;
 }
 
+static bool hides(struct h2d_req *req, const struct location *location, struct slice path)
+{
+	if (location->nhide == 0 || !site_hides(location, path))
+		return false;
+	TRACE_STEP(req, HIDE, TRACE_AT(location, hide), "a name of \"%.*s\" is hidden",
+		SLICE_ARG(path));
+	return true;
+}
+
 bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 {
 	const struct site *site = req->site;
@@ -55,7 +64,7 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	bool dir = path.p[path.n - 1] == '/';
 	unsigned n = dir ? site->nlocations : 0;
 
-	*d = (struct demand){ .in = true };
+	*d = (struct demand){ .in = true, .hidden = hides(req, location, path) };
 	add(d, req, location);
 	for (const struct location *p = site->locations; p != site->locations + n; p++)
 		if (site_location_is_index(p, location, path))

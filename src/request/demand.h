@@ -9,6 +9,7 @@
 #include "request/req.h"
 
 struct demand {
+	bool hidden;             /* a name of path is none that is served */
 	bool in;                 /* by address */
 	unsigned refused;        /* methods, 1 << enum h2d_method */
 	const struct auth *auth; /* NULL: nobody is asked */

@@ -254,6 +254,10 @@ static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done
 		reply_error(req, ERR_NO_MEMORY->status);
 		return GATE_ANSWERED;
 	}
+	if (demand.hidden) {
+		reply_error(req, 404);
+		return GATE_ANSWERED;
+	}
 	if (!demand.in) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
 			ADDR_HOST(req_client(req)), SLICE_ARG(req->target));

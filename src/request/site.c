@@ -116,14 +116,6 @@ bool site_prefix_owns(struct slice prefix, struct slice path)
 	return path.p[prefix.n] == '.' && is_beside(path, prefix.n);
 }
 
-const struct location *site_location(const struct site *s, struct slice path)
-{
-	for (unsigned i = 0; i < s->nlocations; i++)
-		if (site_prefix_owns(s->locations[i].prefix, path))
-			return &s->locations[i];
-	return &s->all;
-}
-
 /* A letter of ASCII in lower case. */
 static char fold(char c)
 {
@@ -155,14 +147,59 @@ static bool fits(struct slice pattern, struct slice name)
 	return p == pattern.n;
 }
 
-const struct location *site_file_settings(const struct location *location, struct slice path)
+/* The last segment of path; empty behind a slash. */
+static struct slice last_name(struct slice path)
 {
 	size_t at = path.n;
 
 	while (at > 0 && path.p[at - 1] != '/')
 		at--;
+	return slice_of(path.p + at, path.n - at);
+}
+
+static bool hides_name(const struct location *location, struct slice name)
+{
+	for (unsigned i = 0; name.n > 0 && i < location->nhide; i++)
+		if (fits(location->hide[i], name))
+			return true;
+	return false;
+}
+
+bool site_hides_name(const struct location *location, struct slice path)
+{
+	struct slice name = last_name(path);
+
+	do
+		if (hides_name(location, name))
+			return true;
+	while (coding_beside(&name) != CODING_NONE);
+	return false;
+}
+
+bool site_hides(const struct location *location, struct slice path)
+{
+	for (size_t n = path.n; n > 0 && location->nhide > 0; n -= last_name(path).n + 1) {
+		path.n = n;
+		if (site_hides_name(location, path))
+			return true;
+	}
+	return false;
+}
+
+const struct location *site_location(const struct site *s, struct slice path)
+{
+	for (unsigned i = 0; i < s->nlocations; i++)
+		if (site_prefix_owns(s->locations[i].prefix, path))
+			return &s->locations[i];
+	return &s->all;
+}
+
+const struct location *site_file_settings(const struct location *location, struct slice path)
+{
+	struct slice name = last_name(path);
+
 	for (unsigned i = 0; i < location->nrules; i++)
-		if (fits(location->rules[i].pattern, slice_of(path.p + at, path.n - at)))
+		if (fits(location->rules[i].pattern, name))
 			return &location->rules[i].settings;
 	return location;
 }
@@ -214,7 +251,7 @@ unsigned site_spelling_matters(const struct site *site, struct slice path)
 {
 	unsigned n = 0;
 
-	if (may_hide_a_dot(path))
+	if (site->hides || may_hide_a_dot(path))
 		return UINT_MAX;
 	for (unsigned i = 0; site->guarded && i < site->nlocations; i++) {
 		unsigned its = segments(site->locations[i].prefix);

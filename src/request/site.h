@@ -48,7 +48,7 @@ struct file_rule;
 /* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
-	struct conf_pos cache_control, root, redirect, body_size, methods, allow, deny, index,
+	struct conf_pos cache_control, root, redirect, hide, body_size, methods, allow, deny, index,
 		autoindex, extensions, extensions_redirect, fallback, returned;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
@@ -73,6 +73,8 @@ struct location {
 	const struct mime_types *types; /* NULL: those of mime.def alone */
 	const struct slice *index;      /* names of index files */
 	unsigned nindex;
+	const struct slice *hide; /* patterns of names, lower case; "*" is any bytes */
+	unsigned nhide;
 	bool autoindex;
 	bool follow_links;              /* symbolic ones, out of the root */
 	const struct slice *extensions; /* ".html": that a path may leave out */
@@ -102,7 +104,8 @@ struct site {
 	struct location all;              /* of the block itself */
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
-	bool guarded; /* a location, or the block, has access, auth or refused_methods */
+	bool guarded; /* a location, or the block, has access, auth, refused_methods or hide */
+	bool hides;   /* a location, or the block, has hide */
 	const struct site_error_page *error_pages;
 	unsigned nerror_pages;
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
@@ -153,6 +156,12 @@ int site_name_order(const void *a, const void *b);
 /* Whether the title of a location covers path: it is path, or what is below it, or beside it. */
 bool site_prefix_owns(struct slice prefix, struct slice path);
 
+/* Whether the last segment of path, or it without extensions of codings, is one of those names. */
+bool site_hides_name(const struct location *location, struct slice path);
+
+/* Whether a segment of path is. */
+bool site_hides(const struct location *location, struct slice path);
+
 /* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
 const struct location *site_location(const struct site *s, struct slice path);
 
@@ -176,7 +185,7 @@ bool site_location_is_index(
 /*
  * How many segments of path decide by their spelling which rules hold for it, on file systems that
  * take others for it; 0: none does. As many as locations have, if the site has rules; all
- * (UINT_MAX), if one could stand for a name that begins with a dot.
+ * (UINT_MAX), if one could stand for a name that begins with a dot, or the site hides names.
  */
 unsigned site_spelling_matters(const struct site *s, struct slice path);
 

@@ -195,7 +195,16 @@ static const struct slice *slices(struct site_maker *m, const struct conf_list *
 	return v;
 }
 
-/* Names of files that may answer for a path. */
+static const struct slice *patterns(struct site_maker *m, const struct conf_list *list)
+{
+	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
+
+	for (unsigned i = 0; v != NULL && i < list->n; i++)
+		v[i] = site_maker_lower(m, slice_str(list->v[i]));
+	return v;
+}
+
+/* Names of files that may answer for a path, or not. */
 static void set_names(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
@@ -207,6 +216,8 @@ static void set_names(struct site_maker *m, struct location *location, const str
 	location->extensions = slices(m, &extensions->extensions);
 	location->nextensions = extensions->extensions.n;
 	location->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect;
+	location->hide = patterns(m, &IN_EFFECT(s, l, hide)->hide);
+	location->nhide = IN_EFFECT(s, l, hide)->hide.n;
 	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
 }
 
@@ -301,6 +312,7 @@ static void set_places(
 	at->root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at;
 	at->cache_control = IN_EFFECT(s, l, cache_control)->cache_control_at;
 	at->redirect = IN_EFFECT(s, l, redirect)->redirect_at;
+	at->hide = IN_EFFECT(s, l, hide)->hide_at;
 	at->methods = IN_EFFECT(s, l, allow_methods)->allow_methods_at;
 	at->allow = IN_EFFECT(s, l, allow)->allow_at;
 	at->deny = IN_EFFECT(s, l, deny)->deny_at;
@@ -390,7 +402,7 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
 
 static bool is_guarded(const struct location *l)
 {
-	return l->access != NULL || l->auth != NULL || l->refused_methods != 0;
+	return l->access != NULL || l->auth != NULL || l->refused_methods != 0 || l->nhide > 0;
 }
 
 void site_locations_make(
@@ -410,8 +422,11 @@ void site_locations_make(
 	site->locations = v;
 	site->nlocations = s->nlocations;
 	site->guarded = is_guarded(&site->all);
-	for (unsigned i = 0; i < site->nlocations; i++)
+	site->hides = site->all.nhide > 0;
+	for (unsigned i = 0; i < site->nlocations; i++) {
 		site->guarded |= is_guarded(&v[i]);
+		site->hides |= v[i].nhide > 0;
+	}
 	if (m->oom)
 		return;
 	set_files_apart(&site->all, site);

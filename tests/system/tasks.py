@@ -19,7 +19,10 @@ ADDRESS = {"0.0.0.0:80": "tcp", "0.0.0.0:443": "tls", "127.0.0.1:9100": "admin"}
 
 
 class Ask:
-	"""One request and what is expected; method: if it is neither GET nor PUT; has: fields by name, None: there is no such one."""
+	"""One request and what is expected.
+
+	method: if it is neither GET nor PUT. body: a part of it, or a question about it. has: fields by name, None: there is none.
+	"""
 	def __init__(self, path, status=200, body=None, host="example.com", via=None, send=(), put=None, method=None, **has):
 		self.path, self.status, self.body, self.host = path, status, body, host
 		self.via, self.send, self.put = via, list(send), put
@@ -30,7 +33,9 @@ class Ask:
 		with run.connect(self.via, self.host) as c:
 			answer = c.request(self.method, self.path, self.send, self.put)
 		assert answer.status == self.status, (self.path, answer)
-		if self.body is not None:
+		if callable(self.body):
+			assert self.body(answer.body), (self.path, answer.body[:300])
+		elif self.body is not None:
 			assert self.body.encode() in answer.body, (self.path, answer.body[:300])
 		for name, value in self.has.items():
 			got = answer.get(name)

@@ -95,7 +95,7 @@ def test_no_mistake(h2d, text):
 # What is no fault, but surely not meant. Each is in a server that is there, but for the first of a pair.
 WARNED = {
 	"an encoded path": ('location "/a%20b" { }', "paths are decoded"),
-	"braces in a pattern": ('files "*.{png,jpg}" { }', "several names are a list: files {"),
+	"braces in a pattern": ('files "*.{png,jpg}" { }', "several names are a list: {"),
 	"a regular expression": ('files "\\\\.png$" { }', '"*" is any bytes'),
 	"a colon in cache-control": ('location "/a" { cache-control = "max-age: 3600" }', 'a directive has "="'),
 	"redirects in a circle": ('location "/a.html" { redirect = "/b.html" }  location "/b.html" { redirect = "/a.html" }', "go in circles"),

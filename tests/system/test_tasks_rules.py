@@ -1,9 +1,12 @@
 """Tasks of an operator who moves to h2d: rules by the names of files, by methods, sizes and paths."""
+import gzip
+import os
 import re
 
 import pytest
 
 import harness
+import uploads
 from tasks import PLAIN, Ask, Tasks
 from users import basic, hashed
 
@@ -70,6 +73,26 @@ server "small.example.com" { root = "/srv/www"  upload-dir = "files"  upload-pub
 	Ask("/files/videos", 413, put=b"x" * 4097), Ask("/files/any", 201, put=b"x" * 9999), Ask("/files/notes", 413, put=b"x" * 11),
 	Ask("/files/b", 413, put=b"x" * 101, host="small.example.com"), Ask("/files/b", 201, put=b"x" * 100, host="small.example.com"),
 	files={"files/.keep": ""})
+
+# --- names that nobody is to see ------------------------------------------------------------------
+
+LEFT = ("index.php.bak", "page.html~", "dump.sql", "dump.sql.gz", "OLD.SQL", "sub/x.bak", "copy.bak/index.html", "a.txt", "sub/free.sql")
+
+task("what editors and dumps leave behind", PLAIN + """
+server "_" {
+	root = "/srv/www"
+	autoindex = true
+	index = {}
+	fallback = "/index.html"
+	upload-dir = "files"
+	upload-public = true
+	hide = {"*.bak", "*~", "*.sql"}
+	location "/sub/free.sql" { hide = {} }
+}
+""", *(Ask("/" + name, 404) for name in LEFT[:7]), Ask("/copy.bak/", 404), Ask("/copy.bak", 404), Ask("/nothing", body="Home"),
+	Ask("/", body="a.txt"), Ask("/", body=lambda page: not any(name.encode() in page for name in ("bak", "~", "sql"))),
+	Ask("/a.txt"), Ask("/sub/free.sql"), Ask("/files/dump.sql", 404, put=b"x"), Ask("/files/x.txt", 201, put=b"x"),
+	files={"files/.keep": "", **{name: name for name in LEFT}})
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +167,30 @@ location "/files/" { client-max-body-size = 100K  auth-basic-file = "%s" }""" % 
 	with server.h1() as c:
 		fields = [("upload-complete", "?0"), ("upload-draft-interop-version", "8"), *basic("anna", "secret")]
 		assert c.request("PUT", "/files/part", fields, b"x").get("upload-limit").startswith("max-size=102400")
+
+
+@pytest.mark.parametrize("source", ["image", "disk"])
+def test_hidden_names_by_other_ways(h2d, source):
+	"""Neither index nor extensions, nor a form, nor an upload's own path lead to a name that is hidden; a coding beside a file does."""
+	server = h2d.new(files={"d/index.bak": "old", "d/index.html": "new", "e/index.bak": "old", "dump.sql": "rows", "about.html": "page",
+		"up/x.sql": "rows", "js/app.js": "let a" * 400, "js/app.js.gz": gzip.compress(b"let a" * 400, mtime=0)})
+	server.write_conf(server="""
+index = {"index.bak", "index.html"}
+extensions = {".sql", ".html"}
+upload-dir = "up"  upload-public = true
+hide = {"*.BAK", "*.sql"}
+location "/js/" { hide = {"*.gz"} }""", sections='cache { max-file-size = "%s" }' % ("1M" if source == "image" else "1"))
+	server.start(image=True)
+	with server.h1() as c:
+		for path, status, body in (("/d/", 200, b"new"), ("/e/", 404, None), ("/dump", 404, None), ("/about", 200, b"page"),
+				("/files/x.sql", 404, None), ("/up/x.sql", 404, None), ("/up/x.sql.zst.gz", 404, None), ("/js/app.js.gz", 404, None)):
+			answer = c.get(path)
+			assert answer.status == status and (body is None or answer.body == body), path
+		assert c.get("/js/app.js", [("accept-encoding", "gzip")]).get("content-encoding") == "gzip"
+		assert uploads.post(c, [("a.txt", b"a"), ("b.SQL", b"b")]).status == 404
+	assert sorted(os.listdir(server.root + "/up")) == ["x.sql"]
+	out = server.run("--explain", "http://localhost/up/x.sql", check=0).out
+	assert re.search(r'^hide +a name of "/up/x.sql" is hidden .*h2d.conf:\d+$', out, re.M), out
+	for text, said in (('hide = {"a/b"}', 'hide: "a/b" is not the name of files'), ('hide = {""}', 'hide: "" is not the name')):
+		server.write_conf(server="\n" + text)
+		assert said in server.run("-t", check=1).err

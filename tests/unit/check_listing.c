@@ -385,10 +385,11 @@ END_TEST
 
 START_TEST(too_many_entries)
 {
-	const struct listing_key files = { .root = tree, .path = "/files/" };
-	const struct listing_key none = { .root = tree, .path = "/none/" };
-	const struct listing_key no_root = { .root = "/nonexistent", .path = "/" };
-	const struct listing_key file = { .root = tree, .path = "/files/1" };
+	const struct location *all = &sites_plain.v->all;
+	const struct listing_key files = { .root = tree, .path = "/files/", .location = all };
+	const struct listing_key none = { .root = tree, .path = "/none/", .location = all };
+	const struct listing_key no_root = { .root = "/nonexistent", .path = "/", .location = all };
+	const struct listing_key file = { .root = tree, .path = "/files/1", .location = all };
 	struct job unused = { 0 };
 	struct listing_page page = { 0 };
 	char name[16];
