@@ -5,6 +5,8 @@
  */
 #include "conf/conf_check.h"
 
+#include <grp.h>
+
 #include "base/addr.h"
 #include "conf/conf_check_log.h"
 #include "conf/conf_check_server.h"
@@ -39,6 +41,15 @@ static bool is_any_port(const struct addr *addr)
 	return addr->sa.sa_family != AF_UNIX && addr_port(addr) == 0;
 }
 
+static void check_group(
+	const struct conf_listen *l, const struct addr *addr, struct conf_faults *faults)
+{
+	if (addr->sa.sa_family != AF_UNIX)
+		conf_fault(faults, &l->group_at, "group is for unix: listeners");
+	else if (getgrnam(l->group) == NULL)
+		conf_fault(faults, &l->group_at, "group \"%.200s\" does not exist", l->group);
+}
+
 /* The listeners before the i-th are parsed into addrs. */
 static void check_listen(
 	struct conf *conf, unsigned i, struct addr *addrs, struct conf_faults *faults)
@@ -57,6 +68,8 @@ static void check_listen(
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
 		break;
 	}
+	if (l->group != NULL && *l->group != '\0')
+		check_group(l, &addrs[i], faults);
 	if (addrs[i].sa.sa_family == AF_UNIX) {
 		conf_path_folder(conf, "listen", addrs[i].un.sun_path, &l->at, faults);
 		if (l->tls)

@@ -6,6 +6,7 @@
 #include "master/gen.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +216,15 @@ static bool accepts_for_all(const struct gen *g, const struct conf_listen *l)
 	return g->conf->dispatch == DISPATCH_ACCEPTOR && !l->admin;
 }
 
+/* Its group is there: conf has looked. */
+static struct sockets_file file_of(const struct conf_listen *l)
+{
+	const struct group *group = *l->group != '\0' ? getgrnam(l->group) : NULL;
+
+	return (struct sockets_file){ (unsigned)l->mode,
+		group != NULL ? group->gr_gid : (gid_t)-1 };
+}
+
 static int listen_one(
 	struct gen *g, unsigned i, struct sockets *all, conf_fault_fn *fault, void *ctx)
 {
@@ -234,9 +244,9 @@ static int listen_one(
 	if (l->at.line == 0 && is_missing(&wanted))
 		return 0;
 	if (pair_port(g, i, &wanted, &bind_to))
-		e = sockets_take(all, &wanted, &bind_to, n, l->mode, err, sizeof(err));
+		e = sockets_take(all, &wanted, &bind_to, n, file_of(l), err, sizeof(err));
 	if (e == NULL)
-		e = sockets_take(all, &wanted, &wanted, n, l->mode, err, sizeof(err));
+		e = sockets_take(all, &wanted, &wanted, n, file_of(l), err, sizeof(err));
 	if (e == NULL) {
 		errnum = errno;
 		fault(ctx, &l->at, err);

@@ -25,9 +25,11 @@ static int mend_stored(struct sockets_entry *e, unsigned slot, char *err, size_t
 	int rc;
 
 	if (e->passed || !e->listener.shared)
-		return listener_mend(&e->listener, slot, e->mode, err, errsize);
+		return listener_mend(&e->listener, slot, e->file.mode, err, errsize);
 	fdstore_remove(&e->listener);
-	rc = listener_mend(&e->listener, slot, e->mode, err, errsize);
+	rc = listener_mend(&e->listener, slot, e->file.mode, err, errsize);
+	if (rc > 0)
+		sockets_own(e);
 	fdstore_put(&e->listener);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "master/fdstore.h"
@@ -31,7 +32,8 @@ static struct sockets_entry *find_free(const struct sockets *s, const struct add
 }
 
 static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wanted,
-	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
+	const struct addr *bind_to, unsigned nslots, struct sockets_file file, char *err,
+	size_t errsize)
 {
 	struct sockets_entry *e = calloc(1, sizeof(*e));
 
@@ -39,7 +41,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 		snprintf(err, errsize, "out of memory");
 		return NULL;
 	}
-	if (listener_open(&e->listener, bind_to, nslots, mode, err, errsize) < 0) {
+	if (listener_open(&e->listener, bind_to, nslots, file.mode, err, errsize) < 0) {
 		int errnum = errno;
 
 		free(e);
@@ -47,7 +49,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 		return NULL;
 	}
 	e->wanted = *wanted;
-	e->mode = mode;
+	e->file = file;
 	list_append(&s->all, &e->node);
 	return e;
 }
@@ -64,17 +66,18 @@ static int grow(struct sockets_entry *e, unsigned nslots, char *err, size_t errs
 }
 
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
-	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize)
+	const struct addr *bind_to, unsigned nslots, struct sockets_file file, char *err,
+	size_t errsize)
 {
 	struct sockets_entry *e = find_free(s, wanted);
 
 	if (e == NULL)
-		e = open_entry(s, wanted, bind_to, nslots, mode, err, errsize);
+		e = open_entry(s, wanted, bind_to, nslots, file, err, errsize);
 	else if (e->listener.nslots < nslots && grow(e, nslots, err, errsize) < 0)
 		e = NULL;
 	if (e == NULL)
 		return NULL;
-	e->mode = mode;
+	e->file = file;
 	e->asked = nslots;
 	e->taken = true;
 	return e;
@@ -117,11 +120,16 @@ static void shrink(struct sockets_entry *e, unsigned nslots)
 		log_error("%s", err);
 }
 
-static void set_mode(const struct sockets_entry *e)
+void sockets_own(const struct sockets_entry *e)
 {
 	const struct addr *a = &e->listener.addr;
 
-	if (a->sa.sa_family == AF_UNIX && chmod(a->un.sun_path, e->mode) < 0)
+	if (a->sa.sa_family != AF_UNIX || !e->listener.mine)
+		return;
+	/* The group first: what the mode opens is for it. */
+	if (lchown(a->un.sun_path, (uid_t)-1, e->file.group) < 0)
+		log_error("listener unix:%s: group: %s", a->un.sun_path, strerror(errno));
+	if (chmod(a->un.sun_path, e->file.mode) < 0)
 		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
@@ -163,8 +171,7 @@ void sockets_keep(struct sockets *s)
 			untaken(e);
 			continue;
 		}
-		if (e->kept != 0 && e->listener.mine)
-			set_mode(e);
+		sockets_own(e);
 		if (listener_listen(&e->listener, err, sizeof(err)) < 0)
 			log_error("%s", err);
 		e->kept = e->listener.nslots;

@@ -16,10 +16,16 @@ struct sockets {
 	struct list all; /* struct sockets_entry */
 };
 
+/* A unix socket's file. */
+struct sockets_file {
+	unsigned mode;
+	gid_t group; /* -1: as it is made */
+};
+
 struct sockets_entry {
 	struct listener listener;
 	struct addr wanted; /* as configured: the listener's own has its port */
-	unsigned mode;
+	struct sockets_file file;
 	unsigned kept;   /* slots before the change; 0: the change opened it */
 	unsigned asked;  /* slots that the change needs */
 	unsigned needed; /* slots that the generation which serves needs; the others are closed */
@@ -40,7 +46,11 @@ void sockets_init(struct sockets *s);
  * one bound to bind_to (wanted, perhaps with another port). NULL with errno and a message in err.
  */
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
-	const struct addr *bind_to, unsigned nslots, unsigned mode, char *err, size_t errsize);
+	const struct addr *bind_to, unsigned nslots, struct sockets_file file, char *err,
+	size_t errsize);
+
+/* Gives the file of a unix socket that is ours its group and its mode; logs why it cannot. */
+void sockets_own(const struct sockets_entry *e);
 
 /*
  * Adds sockets that another process opened; wanted NULL: the address they are bound to. They are as
