@@ -193,19 +193,22 @@ static bool covers(const struct http_conn *conn, struct slice host)
 
 /* Takes the certificate that the URL's name is answered with; addresses are never asked for
  * (RFC 6066, 3). */
-static void set_certificate(struct explain *e)
+static int set_certificate(struct explain *e)
 {
 	const struct tls_ctx *tls = e->by->certs->tls;
 	const struct tls_cert *cert = NULL;
 	struct addr addr;
 
 	if (!e->url.tls || tls == NULL)
-		return;
+		return 0;
 	if (!addr_parse_host(AF_INET, e->url.host, &addr) &&
 		!addr_parse_host(AF_INET6, e->url.host, &addr) && tls->choose != NULL)
 		cert = tls->choose(tls->owner, e->url.host);
+	if (cert == NULL && tls->rejects)
+		return fail(e, "no server has this name, and reject-handshake refuses it", NULL);
 	e->conn.certificate = cert != NULL ? cert : tls->first;
 	e->conn.covers = covers;
+	return 0;
 }
 
 static int set_conn(struct explain *e)
@@ -217,8 +220,7 @@ static int set_conn(struct explain *e)
 			e->listen->redirect_to_https ? &e->listen->redirect_to_https_at : NULL,
 		.https_port = (uint16_t)e->listen->https_port,
 	};
-	set_certificate(e);
-	if (set_peer(e) < 0)
+	if (set_certificate(e) < 0 || set_peer(e) < 0)
 		return -1;
 	e->conn.trusted = proxies_trust(&e->by->sites->proxies, &e->conn.peer);
 	return 0;

@@ -198,6 +198,18 @@ static void check_log(const struct warner *w, const struct conf_log *log)
 			log->access_log);
 }
 
+/* Nobody would be let in. */
+static void check_handshakes(const struct warner *w)
+{
+	for (unsigned i = 0; i < w->conf->nservers; i++)
+		if (strcmp(w->conf->servers[i].name, "_") != 0 ||
+			w->conf->servers[i].server_name.n > 0)
+			return;
+	if (w->conf->tls.reject_handshake)
+		warn_of(w, &w->conf->tls.reject_handshake_at,
+			"reject-handshake refuses everybody: no server has a name");
+}
+
 static void check_listens(const struct warner *w)
 {
 	for (unsigned i = 0; i < w->conf->nlistens; i++) {
@@ -273,5 +285,6 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 		check_server(&w, &conf->servers[i]);
 	check_proxies(&w);
 	check_listens(&w);
+	check_handshakes(&w);
 	check_log(&w, &conf->log);
 }

@@ -91,6 +91,11 @@ static int choose(SSL *ssl, int *alert, void *arg)
 
 	if (ctx->choose != NULL)
 		cert = ctx->choose(ctx->owner, name);
+	/* RFC 6066, 3. */
+	if (cert == NULL && ctx->rejects) {
+		*alert = SSL_AD_UNRECOGNIZED_NAME;
+		return SSL_CLIENT_HELLO_ERROR;
+	}
 	if (cert == NULL)
 		cert = ctx->first;
 	if (SSL_set_SSL_CTX(ssl, cert->ssl) != NULL && bind_session(ssl, cert, name))

@@ -16,6 +16,7 @@ typedef const struct tls_cert *tls_choose(const void *owner, struct slice name);
 
 struct tls_ctx {
 	bool tls12, tls13; /* versions offered */
+	bool rejects;      /* names that choose does not know, and none: there is no default */
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */
 	tls_choose *choose;     /* NULL: always the default */

@@ -86,6 +86,7 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 		fault(ctx, &conf_command_line, "out of memory");
 		return -1;
 	}
+	c->tls->rejects = conf->tls.reject_handshake;
 	load_all(&l, conf);
 	if (c->tls->first == NULL)
 		tls_ctx_free(&c->tls);

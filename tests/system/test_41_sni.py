@@ -24,13 +24,13 @@ def tls(cert):
 	return 'tls { certificate = "%s"  certificate-key = "%s" }' % (cert.cert, cert.key)
 
 
-def put(server, certs, default=True, blocks=None):
+def put(server, certs, default=True, blocks=None, rejects=False):
 	"""The tls sections: of the top level, of server "_", of a.example, of *.wild.example; and none."""
 	text = ['worker-processes = 2', 'pid-file = "%s"' % server.pid_path,
 		'listen "127.0.0.1:0" { tls = true }',
 		'listen "unix:%s" { admin = true  mode = "0600" }' % server.admin_path]
 	if default:
-		text.append(tls(certs["default.example"]))
+		text.append(tls(certs["default.example"]).replace("{", "{ reject-handshake = %s " % str(rejects).lower()))
 	for name, cert in (blocks or BLOCKS).items():
 		text.append('server "%s" { root = "%s"  %s }'
 			% (name, server.root, tls(certs[cert]) if cert else ""))
@@ -175,3 +175,26 @@ def test_a_faulty_certificate_keeps_the_old_ones(server, certs):
 	assert re.search(r"h2d\.conf:\d+: certificate-key ", done.err + done.out), done.err + done.out
 	assert shown(server, certs, "a.example") == "a.example"
 	assert shown(server, certs, "x.wild.example") == "wild.example"
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_unknown_names_are_refused(h2d, certs, version):
+	"""With reject-handshake: no certificate is shown, and the alert says why; names that there are get theirs, the default's, too."""
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, certs, rejects=True)
+	server.start()
+	for name in ("unknown.example", "wild.example", "127.0.0.1", None):
+		with pytest.raises(ssl.SSLError, match="(?i)unrecognized.name"):
+			shown(server, certs, name, version)
+	for name, cert in (("a.example", "a.example"), ("plain.a.example", "default.example"), ("x.wild.example", "wild.example")):
+		assert shown(server, certs, name, version) == cert
+	assert "reject-handshake" in server.run("--explain", "https://unknown.example/", check=1).err
+	put(server, certs)
+	server.run("-s", "reload", check=0)
+	assert shown(server, certs, None, version) == "default.example"
+
+
+def test_refusing_everybody_is_warned_of(h2d, certs):
+	server = h2d.new(listens=("tls",))
+	put(server, certs, blocks={"_": None}, rejects=True)
+	assert "reject-handshake refuses everybody: no server has a name" in server.run("-t", check=0).err
