@@ -200,6 +200,11 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 				"their path",
 				p->hide.v[i]);
 	check_names(p, faults);
+	if (p->return_page != NULL && *p->return_page != '\0' && !is_file_path(p->return_page))
+		conf_fault(faults, &p->return_page_at,
+			"return-page \"%.200s\" is not the path of a file below root, as "
+			"\"/soon.html\"",
+			p->return_page);
 	if (p->charset != NULL && !is_token(p->charset))
 		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);

@@ -259,10 +259,9 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
-	       a->order.sort == b->order.sort &&
-	       a->order.descending == b->order.descending && a->json == b->json &&
-	       a->readme == b->readme && a->spelled == b->spelled && a->follows == b->follows &&
-	       a->coding == b->coding;
+	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
+	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
+	       a->follows == b->follows && a->coding == b->coding;
 }
 
 /* A text that no thread has begun: what it will say is of later than now. */

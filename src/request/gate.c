@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
+#include "request/access.h"
 #include "request/auth_queue.h"
 #include "request/demand.h"
 #include "request/handler_choice.h"
@@ -245,6 +246,30 @@ static bool misdirected(const struct h2d_req *req)
 	       !conn->covers(conn, authority_host(req->authority));
 }
 
+/* Clients see the page of a site that is being worked on through the balancer that asks. */
+static bool is_closed(struct h2d_req *req, const struct returned *r)
+{
+	if (site_is_health(req->site, req->path))
+		return false;
+	if (r->except == NULL || !access_allows(r->except, req_client(req)))
+		return true;
+	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "not for %s: return-except",
+		ADDR_HOST(req_client(req)));
+	return false;
+}
+
+static void turn_away(struct h2d_req *req, const struct returned *r)
+{
+	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "%d", r->status);
+	/* Without memory it is not said: the status is what counts. */
+	if (r->retry_after.n > 0)
+		reply_add(req, SLICE("retry-after"), r->retry_after);
+	if (r->page.n > 0 && req->env->error_page != NULL)
+		reply_error_page(req, r->status, r->page, TRACE_AT(req->location, return_page));
+	else
+		reply_error(req, r->status);
+}
+
 /* By the rules of all who have a say about path. */
 static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
 {
@@ -287,10 +312,8 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 		reply_error(req, 421);
 		return GATE_ANSWERED;
 	}
-	/* Clients see the page of a site that is being worked on through the balancer that asks. */
-	if (location->refuses != 0 && !site_is_health(req->site, req->path)) {
-		TRACE_STEP(req, RETURN, TRACE_AT(location, returned), "%d", location->refuses);
-		reply_error(req, location->refuses);
+	if (location->returned != NULL && is_closed(req, location->returned)) {
+		turn_away(req, location->returned);
 		return GATE_ANSWERED;
 	}
 	if (req->site->redirects != NULL && one_moved(req))

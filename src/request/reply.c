@@ -352,7 +352,18 @@ void reply_own_page(struct h2d_req *req, int status)
 		reply_type(req, SLICE("text/html; charset=utf-8")));
 }
 
-/* From now on the reply is not the handler's any more, though its page may take a while. */
+void reply_error_page(struct h2d_req *req, int status, struct slice file, const struct conf_pos *at)
+{
+	/* From now on the reply is not the handler's any more, though its page may take a while. */
+	req->owes = false;
+	drop_representation(&req->reply);
+	req->error_status = status;
+	req->error_fields = req->reply.nfields;
+	req_body_over(req);
+	TRACE_STEP(req, PAGE, at, "\"%.*s\"", SLICE_ARG(file));
+	req->env->error_page(req, status, file);
+}
+
 static void reply_page(struct h2d_req *req, int status)
 {
 	const struct site_error_page *page = NULL;
@@ -360,16 +371,10 @@ static void reply_page(struct h2d_req *req, int status)
 	req->owes = false;
 	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
 		page = site_error_page(req->site, status);
-	if (page == NULL) {
+	if (page == NULL)
 		reply_own_page(req, status);
-		return;
-	}
-	drop_representation(&req->reply);
-	req->error_status = status;
-	req->error_fields = req->reply.nfields;
-	req_body_over(req);
-	TRACE_STEP(req, PAGE, &page->at, "\"%.*s\"", SLICE_ARG(page->file));
-	req->env->error_page(req, status, page->file);
+	else
+		reply_error_page(req, status, page->file, &page->at);
 }
 
 void h2d_reply_error(struct h2d_req *req, int status)

@@ -6,6 +6,7 @@
 #ifndef H2D_REQUEST_REPLY_H
 #define H2D_REQUEST_REPLY_H
 
+#include "base/conf_pos.h"
 #include "http/field.h"
 #include "request/body.h"
 
@@ -96,6 +97,10 @@ void reply_send(struct h2d_req *req, int status);
 
 /* Asks the source of the content (base/lender.h), which is needed no more where it is not sent. */
 void reply_ask(struct reply *r, struct lender *lender);
+
+/* As h2d_reply_error(), with that file of the site, which the configuration names at at. */
+void reply_error_page(
+	struct h2d_req *req, int status, struct slice file, const struct conf_pos *at);
 
 /* Answers as h2d_reply_error() does, unless a reply was given already. */
 void reply_error(struct h2d_req *req, int status);

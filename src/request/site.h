@@ -49,8 +49,16 @@ struct file_rule;
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, allow, deny, index,
-		autoindex, extensions, extensions_redirect, fallback, returned;
+		autoindex, extensions, extensions_redirect, fallback, returned, return_page;
 	const struct conf_pos *headers; /* a position for each of location->headers */
+};
+
+/* An answer that every request gets, whatever there is. */
+struct returned {
+	int status;
+	struct slice page;           /* below the root; n 0: that of the site */
+	struct slice retry_after;    /* n 0: no such field */
+	const struct access *except; /* clients that are served all the same; NULL: none */
 };
 
 struct location {
@@ -62,7 +70,7 @@ struct location {
 	unsigned root;                 /* number of its tree in struct doc_roots */
 	const struct file_rule *rules; /* of names of files; the first that fits */
 	unsigned nrules;
-	int refuses; /* the status of every request; 0: none */
+	const struct returned *returned; /* of every request; NULL: they are served */
 	struct redirect redirect;
 	uint64_t body_size;          /* of a request; 0: any */
 	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */

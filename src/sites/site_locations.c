@@ -4,6 +4,7 @@
  */
 #include "sites/site_locations.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "http/method.h"
@@ -92,7 +93,7 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 /* --- who may ask ------------------------------------------------------------------------------ */
 
 static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
-	bool allow, const struct conf_pos *at)
+	const char *key, bool allow, const struct conf_pos *at)
 {
 	for (unsigned i = 0; i < list->n; i++) {
 		const char *why = access_parse(list->v[i], &v[i]);
@@ -101,8 +102,7 @@ static void add_rules(struct site_maker *m, struct access_rule *v, const struct 
 		v[i].text = list->v[i];
 		/* at is NULL: said where the list stands. */
 		if (why != NULL && at != NULL)
-			site_maker_fault(m, at, "%s \"%.200s\": %s", allow ? "allow" : "deny",
-				list->v[i], why);
+			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
 	}
 }
 
@@ -117,8 +117,9 @@ static void set_access(struct site_maker *m, struct location *location, const st
 
 	if (m->oom || n == 0)
 		return;
-	add_rules(m, v, &allow->allow, true, allow == own ? &own->allow_at : NULL);
-	add_rules(m, v + allow->allow.n, &deny->deny, false, deny == own ? &own->deny_at : NULL);
+	add_rules(m, v, &allow->allow, "allow", true, allow == own ? &own->allow_at : NULL);
+	add_rules(m, v + allow->allow.n, &deny->deny, "deny", false,
+		deny == own ? &own->deny_at : NULL);
 	*access = (struct access){ .rules = v, .n = n };
 	location->access = access;
 }
@@ -221,12 +222,37 @@ static void set_names(struct site_maker *m, struct location *location, const str
 	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
 }
 
-static void set_refuses(
-	struct location *location, const struct conf_server *s, const struct conf_location *l)
+static const struct access *except(struct site_maker *m, const struct conf_scope *from)
+{
+	const struct conf_list *list = &from->return_except;
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, "return-except", true, &from->return_except_at);
+	*access = (struct access){ .rules = v, .n = list->n };
+	return access;
+}
+
+static void set_returned(struct site_maker *m, struct location *location,
+	const struct conf_server *s, const struct conf_location *l)
 {
 	static const int statuses[] = { 0, 403, 404, 410, 451, 503 }; /* as the choices of return */
+	uint64_t later = IN_EFFECT(s, l, return_retry_after)->return_retry_after;
+	struct returned *r = site_maker_room(m, 1, sizeof(*r));
+	char *seconds = arena_printf(m->a, "%" PRIu64, later);
 
-	location->refuses = statuses[IN_EFFECT(s, l, returned)->returned];
+	m->oom |= seconds == NULL;
+	if (m->oom)
+		return;
+	r->status = statuses[IN_EFFECT(s, l, returned)->returned];
+	r->page = slice_str(IN_EFFECT(s, l, return_page)->return_page);
+	r->except = except(m, IN_EFFECT(s, l, return_except));
+	if (later > 0)
+		r->retry_after = slice_str(seconds);
+	if (r->status != 0)
+		location->returned = r;
 }
 
 static void set_redirect(
@@ -321,6 +347,7 @@ static void set_places(
 	at->extensions = IN_EFFECT(s, l, extensions)->extensions_at;
 	at->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect_at;
 	at->fallback = IN_EFFECT(s, l, fallback)->fallback_at;
+	at->return_page = IN_EFFECT(s, l, return_page)->return_page_at;
 	at->returned = IN_EFFECT(s, l, returned)->returned_at;
 }
 
@@ -344,7 +371,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
 	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links != FOLLOW_INSIDE;
 	set_names(m, location, s, l);
-	set_refuses(location, s, l);
+	set_returned(m, location, s, l);
 	set_redirect(location, s, l);
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
 	set_body_size(m, location, at, s, l);

@@ -26,7 +26,7 @@ static const char *listing_of(struct store *s)
 	if (path.n == 0)
 		return NULL;
 	location = site_location(site, path);
-	if (!location->autoindex || location->root != site->root || location->refuses != 0)
+	if (!location->autoindex || location->root != site->root || location->returned != NULL)
 		return NULL;
 	path = path_encode(path, &s->arena);
 	return path.n > 0 ? arena_printf(&s->arena, "%.*s", SLICE_ARG(path)) : NULL;
