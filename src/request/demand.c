@@ -22,15 +22,23 @@ static void add_methods(struct demand *d, struct h2d_req *req, const struct loca
 /* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
 static void add(struct demand *d, struct h2d_req *req, const struct location *location)
 {
+	const struct auth *auth = location->auth;
+	bool in = location->access == NULL || access_allows(location->access, req_client(req));
+
 	if (__builtin_expect(req->env->traced, false))
 		trace_access(req, location);
-	d->in = d->in &&
-		(location->access == NULL || access_allows(location->access, req_client(req)));
+	if (location->any) {
+		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy),
+			in ? "any: no password is asked for" : "any: a password is enough");
+		auth = in ? NULL : auth;
+		in = true;
+	}
+	d->in = d->in && in;
 	if (location->refused_methods != 0)
 		add_methods(d, req, location);
 	if (d->auth == NULL)
-		d->auth = location->auth;
-	else if (location->auth != NULL && strcmp(location->auth->file, d->auth->file) != 0)
+		d->auth = auth;
+	else if (auth != NULL && strcmp(auth->file, d->auth->file) != 0)
 		d->in = false;
 }
 

@@ -48,8 +48,9 @@ struct file_rule;
 /* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
-	struct conf_pos cache_control, root, redirect, hide, body_size, methods, allow, deny, index,
-		autoindex, extensions, extensions_redirect, fallback, returned, return_page;
+	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
+		deny, index, autoindex, extensions, extensions_redirect, fallback, returned,
+		return_page;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -76,6 +77,7 @@ struct location {
 	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
+	bool any;                    /* access or auth is enough, where there are both */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: those of mime.def alone */

@@ -11,6 +11,7 @@
 #include "request/access.h"
 #include "request/auth_queue.h"
 
+enum { SATISFY_ALL, SATISFY_ANY };  /* as the choices of satisfy */
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
 
 /* The scope that decides about key: the location's if that sets it, else the server's. l may be
@@ -340,6 +341,7 @@ static void set_places(
 	at->redirect = IN_EFFECT(s, l, redirect)->redirect_at;
 	at->hide = IN_EFFECT(s, l, hide)->hide_at;
 	at->methods = IN_EFFECT(s, l, allow_methods)->allow_methods_at;
+	at->satisfy = IN_EFFECT(s, l, satisfy)->satisfy_at;
 	at->allow = IN_EFFECT(s, l, allow)->allow_at;
 	at->deny = IN_EFFECT(s, l, deny)->deny_at;
 	at->index = IN_EFFECT(s, l, index)->index_at;
@@ -378,6 +380,8 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_methods(location, s, l);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);
+	location->any = IN_EFFECT(s, l, satisfy)->satisfy != SATISFY_ALL &&
+			location->auth != NULL && location->access != NULL;
 	location->writers = has_writers(location, s);
 	set_rules(m, location, s, l);
 }

@@ -11,7 +11,14 @@ from tasks import PLAIN, Ask, Tasks
 from users import basic, hashed
 
 TASKS = Tasks()
+INSIDE, OUTSIDE = [("x-forwarded-for", "10.1.2.3")], [("x-forwarded-for", "203.0.113.9")]
+ANNA = basic("anna", "secret")
 task = TASKS.add
+
+
+def users(run):
+	run.put("etc/h2d/users", "anna:%s\n" % hashed("secret"))
+
 
 KEPT = "max-age=86400"
 
@@ -111,6 +118,24 @@ server "_" {
 	Ask("/", body="Home", send=[("x-forwarded-for", "192.0.2.7")], retry_after=None), Ask("/", 503, send=[("x-forwarded-for", "198.51.100.7")]),
 	Ask("/none", 404, send=[("x-forwarded-for", "192.0.2.7")]), Ask("/old/x", 410, body="Gone", retry_after=None),
 	files={"soon.html": "Back soon", "404.html": "Lost", "gone.html": "Gone"})
+
+
+# --- who may --------------------------------------------------------------------------------------
+
+task("in the office without a password", """trusted-proxies = {"127.0.0.0/8"}
+client-address = "x-forwarded-for"
+""" + PLAIN + """
+server "_" {
+	root = "/srv/www"
+	location "/intern/" { satisfy = any  allow = {"10.0.0.0/8"}  auth-basic-file = "/etc/h2d/users" }
+	location "/both/"   { allow = {"10.0.0.0/8"}  auth-basic-file = "/etc/h2d/users" }
+	location "/users/"  { satisfy = any  auth-basic-file = "/etc/h2d/users" }
+}
+""", Ask("/intern/x", body="mine", send=INSIDE), Ask("/intern/x", 401, send=OUTSIDE), Ask("/intern/x", body="mine", send=OUTSIDE + ANNA),
+	Ask("/intern/x", 401, send=[("x-forwarded-for", "unknown")]), Ask("/intern/x", body="mine", send=[("x-forwarded-for", "unknown")] + ANNA),
+	Ask("/both/x", 401, send=INSIDE), Ask("/both/x", 403, send=OUTSIDE + ANNA), Ask("/both/x", send=INSIDE + ANNA),
+	Ask("/users/x", 401, send=INSIDE), Ask("/users/x", send=INSIDE + ANNA),
+	files={"intern/x": "mine", "both/x": "", "users/x": ""}, before=users)
 
 
 @pytest.fixture(scope="module")
@@ -225,3 +250,13 @@ def test_faults_of_return(h2d):
 	out = server.run("--explain", "http://localhost/", check=0).out
 	assert re.search(r"^return +503 .*h2d.conf:", out, re.M) and re.search("^field +retry-after: 60", out, re.M), out
 	assert "not for 192.0.2.1: return-except" in server.run("--explain", "http://localhost/", "--address", "192.0.2.1", check=0).out
+
+
+def test_satisfy_is_explained(h2d):
+	server = h2d.new(files={"x": "x"})
+	with open(server.path("users"), "w") as f:
+		f.write("anna:*\n")
+	server.write_conf(server='satisfy = any  allow = {"10.0.0.0/8"}  auth-basic-file = "%s"' % server.path("users"))
+	for address, said, status in (("10.1.1.1", "any: no password is asked for", 200), ("192.0.2.1", "any: a password is enough", 401)):
+		out = server.run("--explain", "http://localhost/x", "--address", address, check=0).out
+		assert re.search(r"^satisfy +%s .*h2d.conf:\d+$" % said, out, re.M) and "status              %d" % status in out, out
