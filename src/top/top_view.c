@@ -11,7 +11,13 @@
 
 #include "base/human.h"
 
-enum { HISTORY = 60, LINES_KEPT = 5, LINES_MAX = 16 };
+enum {
+	HISTORY = 60,
+	SPARK = 40,
+	WIDE = 120, /* columns in which a line of the summary has room as a whole */
+	LINES_KEPT = 5,
+	LINES_MAX = 16,
+};
 
 static const char *count(char *buf, uint64_t n)
 {
@@ -42,6 +48,11 @@ static void put_count(
 	put(p, name, count(text, top_object_number(o, field)));
 }
 
+static bool is_narrow(const struct top_page *p)
+{
+	return p->columns != 0 && p->columns < WIDE;
+}
+
 /* --- the summary ------------------------------------------------------------------------------ */
 
 static void title(struct top_page *p, const struct top_object *all)
@@ -52,11 +63,14 @@ static void title(struct top_page *p, const struct top_object *all)
 
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(clock, sizeof(clock), "%H:%M:%S UTC", &tm);
-	top_page_printf(p, TOP_TITLE, " h2d %s   up %s   generation %" PRIu64 "   %s, %s   %s ",
+	top_page_printf(p, TOP_TITLE, " h2d %s   up %s   generation %" PRIu64 "   ",
 		top_object_text(all, "version"),
 		human_seconds(up, top_object_number(all, "uptime")),
-		top_object_number(all, "generation"), top_object_text(all, "dispatch"),
-		top_object_text(all, "balance"), clock);
+		top_object_number(all, "generation"));
+	if (!is_narrow(p))
+		top_page_printf(p, TOP_TITLE, "%s, %s   ", top_object_text(all, "dispatch"),
+			top_object_text(all, "balance"));
+	top_page_printf(p, TOP_TITLE, "%s ", clock);
 	if (p->column < p->columns)
 		top_page_printf(p, TOP_TITLE, "%*s", (int)(p->columns - p->column), "");
 	top_page_end(p);
@@ -67,13 +81,15 @@ static void spark(struct top_page *p, const struct top_status *s)
 {
 	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	uint64_t v[HISTORY], most = 1;
-	size_t n = top_status_history(s, v, HISTORY);
+	size_t n = top_status_history(s, v, HISTORY), room = SPARK;
 
 	if (!p->utf8 || (p->columns != 0 && p->columns < 80))
 		return;
+	if (p->columns != 0 && p->columns - p->column < room)
+		room = p->columns - p->column;
 	for (size_t i = 0; i < n; i++)
 		most = v[i] > most ? v[i] : most;
-	for (size_t i = n > 40 ? n - 40 : 0; i < n; i++)
+	for (size_t i = n > room ? n - room : 0; i < n; i++)
 		top_page_put(p, TOP_GOOD, blocks[(v[i] * 7 + most - 1) / most]);
 }
 
@@ -96,6 +112,8 @@ static void requests(struct top_page *p, const struct top_object *totals)
 	put_count(p, "2xx", totals, "responses_2xx");
 	put_count(p, "3xx", totals, "responses_3xx");
 	put_count(p, "4xx", totals, "responses_4xx");
+	if (is_narrow(p))
+		top_page_end(p);
 	put_count(p, "5xx", totals, "responses_5xx");
 	put_count(p, "broken off", totals, "requests_aborted");
 	put(p, "first byte p50", time_of(p50, totals, "first_byte_p50_us"));
@@ -112,6 +130,8 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	put(p, "age", human_seconds(text, top_object_number(all, "image_age")));
 	put(p, "size", human_bytes(text, top_object_number(all, "image_size")));
 	put_count(p, "files", top_status_part(s, "cache"), "entries");
+	if (is_narrow(p))
+		top_page_end(p);
 	put_count(p, "hits", totals, "cache_hits");
 	put_count(p, "misses", totals, "cache_misses");
 	top_page_end(p);

@@ -133,6 +133,38 @@ START_TEST(whole)
 }
 END_TEST
 
+/* In a terminal as wide as most are, of a server with much to tell, nothing is cut. */
+START_TEST(eighty_columns)
+{
+	static const char much[] =
+		"{\"version\":\"0.1.0\",\"generation\":1234,\"uptime\":9999999,\"time\":"
+		"1763898000000,"
+		"\"dispatch\":\"reuseport\",\"balance\":\"least-connections\",\"image\":123456,"
+		"\"image_age\":86399,\"image_size\":268435455,\"cache\":{\"entries\":1234567},"
+		"\"history\":[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,"
+		"8,9,"
+		"1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,90],\"workers\":[],\"lines\":[],\"totals\":{"
+		"\"requests\":12345678901,\"responses_2xx\":12345678901,\"responses_3xx\":1234567,"
+		"\"responses_4xx\":1234567,\"responses_5xx\":12345,\"requests_aborted\":12345,"
+		"\"requests_per_second\":123456,\"bytes_out_per_second\":1234567890,"
+		"\"connections\":123456,\"cache_hits\":12345678901,\"cache_misses\":1234567,"
+		"\"first_byte_p50_us\":1234,\"first_byte_p99_us\":123456}}";
+	char error[64];
+	struct top_status *s = top_status_read(much, sizeof(much) - 1, error, sizeof(error));
+	struct top_page p = { .columns = 80, .rows = 24, .utf8 = true };
+
+	ck_assert_ptr_nonnull(s);
+	top_view(&p, s);
+	strbuf_add(&p.text, SLICE("\0"));
+	for (const char *const *part = (const char *const[]){ "UTC", "█", "5xx", "broken off 12",
+		     "p99 123 ms", "misses 1 234 567", "files 1 234 567", NULL };
+		*part != NULL; part++)
+		ck_assert_msg(strstr(p.text.p, *part) != NULL, "%s in %s", *part, p.text.p);
+	strbuf_fini(&p.text);
+	top_status_free(&s);
+}
+END_TEST
+
 /* Another program's answer. */
 START_TEST(strange)
 {
@@ -167,6 +199,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(t, cut, 0, sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(t, windows);
 	tcase_add_test(t, whole);
+	tcase_add_test(t, eighty_columns);
 	tcase_add_test(t, strange);
 	return t;
 }
