@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 
+import pytest
+
 from server import H2D
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -89,6 +91,42 @@ def test_without_a_configuration_file(h2d, cert):
 		assert argv[0] == "h2d"
 		done = subprocess.run([H2D, *argv[1:], "-t"], capture_output=True, text=True, timeout=60)
 		assert done.returncode == 0, done.stderr
+
+
+def test_coming_from_another_server(tmp_path, cert):
+	"""What stands in the last column is a configuration, in a server or beside it."""
+	cells = re.findall(r"\| `([^`]+)` \|$", section("Coming from another server"), re.M)
+	assert len(cells) > 10
+	for cell in cells:
+		top = "" if re.match("listen|tls", cell) else cell
+		listen = "" if cell.startswith("listen") else 'listen "127.0.0.1:0" { tls = true }\n'
+		path = tmp_path / "h2d.conf"
+		path.write_text('%s\n%s\nserver "example.com" { root = "%s" %s }\nserver "_" { root = "%s" tls { certificate = "%s" certificate-key = "%s" } }\n'
+			% (listen + ('listen "127.0.0.1:1" { tls = true }' if "redirect" in cell else ""), cell if top == "" else "", TOP / "site", top, TOP / "site",
+				cert.cert, cert.key))
+		done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
+		assert done.returncode == 0, (cell, done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a user and folders, of a file system of its own")
+def test_install(tmp_path):
+	"""What stands behind `make install` there, word by word, where nothing is yet: the test has /etc, /srv and /run of its own."""
+	told = [line.split("  #")[0].replace("sudo ", "") for line in commands(section("Install")) if "useradd" in line or "/srv/www" in line]
+	told = [line for line in told if "certbot" not in line]
+	assert len(told) == 3
+	for name in ("etc", "work"):
+		(tmp_path / name).mkdir()
+	script = """set -e
+mount -t tmpfs none /run
+mount -t tmpfs none /srv
+mount -t overlay -o lowerdir=/etc,upperdir=%s/etc,workdir=%s/work none /etc
+mkdir -p /etc/h2d
+cp %s /etc/h2d/h2d.conf
+%s
+%s -f /etc/h2d/h2d.conf -t
+""" % (tmp_path, tmp_path, TOP / "conf" / "h2d.conf", "\n".join(told), H2D)
+	done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
+	assert done.returncode == 0 and "configuration ok" in done.stderr + done.stdout, done.stderr
 
 
 def test_what_it_names_exists():
