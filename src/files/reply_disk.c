@@ -189,6 +189,10 @@ static void opened(struct disk_file *file, int rc)
 		opening_failed(a, file->path, rc);
 		return;
 	}
+	if (a->slashed) {
+		a->found(a);
+		return;
+	}
 	if (a->page_status != 0) {
 		answer(a, file);
 		return;

@@ -21,6 +21,7 @@ struct file_reply {
 	bool own;          /* the client asked for it by this path */
 	bool sandboxed;    /* it lies in the folder of uploads */
 	bool falls;        /* the fallback is tried */
+	bool slashed;      /* name leads to the path without its slash */
 	bool plain;        /* the file itself may be sent, not only one beside it */
 	unsigned next;     /* how many names were tried */
 	unsigned seen;     /* reply_conditional_seen() */
@@ -29,6 +30,9 @@ struct file_reply {
 
 	/* name is not there; dir: it is a directory. */
 	void (*missing)(struct file_reply *a, bool dir);
+
+	/* name, which is slashed, is there. */
+	void (*found)(struct file_reply *a);
 };
 
 /* Answers with the file name, now or later, or calls missing(). */

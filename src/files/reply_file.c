@@ -15,7 +15,7 @@
 #include "base/counters.h"
 #include "files/listing.h"
 #include "files/reply_conditional.h"
-#include "files/reply_disk.h"
+#include "files/reply_names.h"
 #include "http/cond.h"
 #include "http/content_type.h"
 #include "http/path.h"
@@ -140,36 +140,11 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* The client is to ask for path instead, and something to be added behind it. */
-static void send_to(struct h2d_req *req, struct slice path, const char *more)
+static bool is_cached(const struct file_reply *a)
 {
-	struct slice at = path_encode(path, &req->arena), query = req->query;
-	char *location = NULL;
+	struct image_map *v = a->files->image;
 
-	if (!field_value_valid(query))
-		query.n = 0;
-	if (at.p != NULL)
-		location = arena_printf(&req->arena, "%.*s%s%s%.*s", SLICE_ARG(at), more,
-			query.n > 0 ? "?" : "", SLICE_ARG(query));
-	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0)
-		reply_conditional_no_memory(req);
-	else
-		reply_conditional_error(req, 301);
-}
-
-/* The name behind the last slash of path. */
-static struct slice last_name(struct slice path)
-{
-	size_t i = path.n;
-
-	while (i > 0 && path.p[i - 1] != '/')
-		i--;
-	return slice_of(path.p + i, path.n - i);
-}
-
-static bool has_dot(struct slice name)
-{
-	return memchr(name.p, '.', name.n) != NULL;
+	return v != NULL && image_map_find(v, a->root, a->name, clock_ms()) != NULL;
 }
 
 /* The gate has looked at the path that was asked for; index and extensions make others of it. */
@@ -194,7 +169,12 @@ static void try_name(struct file_reply *a)
 		missing(a, false);
 		return;
 	}
-	if (reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
+	if (a->slashed && is_cached(a)) {
+		reply_names_take_away_slash(a);
+		return;
+	}
+	if (!a->slashed &&
+		reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
 		return;
 	reply_disk(a);
 }
@@ -241,6 +221,7 @@ static void nothing_there(struct file_reply *a)
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
 	a->falls = true;
+	a->slashed = false;
 	settle(a, site_location(req->site, a->name));
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
@@ -259,50 +240,6 @@ static void no_index(struct file_reply *a)
 		nothing_there(a);
 }
 
-static bool is_dir(const struct file_reply *a)
-{
-	return a->path.p[a->path.n - 1] == '/';
-}
-
-/* Takes the next index file of a directory that may be shown. False: there is no other. */
-static bool next_index(struct file_reply *a)
-{
-	const struct location *location = a->of_path;
-
-	while (a->next < location->nindex && path_hidden_name(location->index[a->next]))
-		a->next++;
-	if (a->next == location->nindex)
-		return false;
-	a->name = arena_join(&a->req->arena, a->path, location->index[a->next++]);
-	return true;
-}
-
-/* How many names may stand for a path that leaves its extension out. */
-static unsigned extensions(const struct file_reply *a)
-{
-	return a->own ? a->of_path->nextensions : 0;
-}
-
-/*
- * Takes the next name of any other path: it, and it with each extension. One without a dot is
- * looked for with them first, so that a cached page takes one look-up, and nothing is asked of the
- * disk in front of it.
- */
-static bool next_file(struct file_reply *a)
-{
-	unsigned n = extensions(a), self = has_dot(last_name(a->path)) ? 0 : n;
-
-	if (a->next > n)
-		return false;
-	if (a->next == self)
-		a->name = a->path;
-	else
-		a->name = arena_join(&a->req->arena, a->path,
-			a->of_path->extensions[a->next - (a->next > self)]);
-	a->next++;
-	return true;
-}
-
 static void redirect_to_dir(struct file_reply *a)
 {
 	struct h2d_req *req = a->req;
@@ -312,20 +249,21 @@ static void redirect_to_dir(struct file_reply *a)
 	if (req->path.p[req->path.n - 1] == '/')
 		reply_disk_fail(a, 404);
 	else
-		send_to(req, req->path, "/");
+		reply_names_send_to(req, req->path, "/");
 }
 
 /* A handler's name for a file changes nothing about the response: the path's settings hold. */
 static void next_name(struct file_reply *a)
 {
 	const struct h2d_req *req = a->req;
-	bool any = is_dir(a) ? next_index(a) : next_file(a);
+	bool any = reply_names_next(a);
 
 	if (a->own)
-		settle(a, any ? site_location_of_file(req->site, a->of_path, a->name) : a->of_path);
+		settle(a, any && !a->slashed ? site_location_of_file(req->site, a->of_path, a->name)
+					     : a->of_path);
 	if (any)
 		try_name(a);
-	else if (is_dir(a))
+	else if (reply_names_is_dir(a))
 		no_index(a);
 	else
 		nothing_there(a);
@@ -334,7 +272,7 @@ static void next_name(struct file_reply *a)
 /* "/dir" is asked for at "/dir/", where its relative links are right. */
 static void missing(struct file_reply *a, bool dir)
 {
-	bool asked = dir && a->name.p == a->path.p && !is_dir(a);
+	bool asked = dir && a->name.p == a->path.p && !reply_names_is_dir(a);
 
 	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
 		SLICE_ARG(a->name), dir ? "a folder" : "not there");
@@ -385,32 +323,6 @@ static int add_sandbox(struct h2d_req *req)
 	return rc;
 }
 
-/* "/about.html" is asked for at "/about", "/index.html" at "/". True: the client was told. */
-static bool redirect_extension(struct h2d_req *req, struct slice path)
-{
-	const struct location *location = req->location;
-	struct slice name = last_name(path), stem = name, dir = slice_of(path.p, path.n - name.n);
-
-	for (unsigned i = 0; stem.n == name.n && i < location->nextensions; i++) {
-		struct slice e = location->extensions[i];
-
-		if (name.n > e.n && memcmp(name.p + name.n - e.n, e.p, e.n) == 0)
-			stem.n -= e.n;
-	}
-	/* Another file might have the shorter name; see next_file(). */
-	if (stem.n == name.n || has_dot(stem))
-		return false;
-	if (location->nindex > 0 && slice_eq(name, location->index[0]))
-		stem.n = 0;
-	dir.n += stem.n;
-	if (stem.n > 0 && site_location(req->site, dir)->nextensions == 0)
-		return false;
-	TRACE_STEP(req, EXTENSION, TRACE_AT(location, extensions_redirect), "to \"%.*s\"",
-		SLICE_ARG(dir));
-	send_to(req, dir, "");
-	return true;
-}
-
 /* Rules of access were asked. */
 static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
 {
@@ -443,6 +355,7 @@ static void reply_slowly(
 	a->sandboxed = req->sandboxed;
 	a->seen = reply_conditional_seen(req);
 	a->missing = missing;
+	a->found = reply_names_take_away_slash;
 	a->path = name;
 	a->of_path = req->location;
 	look_in(a, site_location(req->site, name));
@@ -481,7 +394,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	if (own && req->location->nextensions == 0) {
 		if (reply_cached(f, req, req->location->root, name, reply_conditional_seen(req), 0))
 			return;
-	} else if (own && req->location->extensions_redirect && redirect_extension(req, name)) {
+	} else if (own && req->location->extensions_redirect && reply_names_redirect(req, name)) {
 		return;
 	}
 	/* Only names in canonical form are in an image; the disk would take others. */

@@ -138,6 +138,23 @@ server "_" {
 	files={"intern/x": "mine", "both/x": "", "users/x": ""}, before=users)
 
 
+
+task("a slash too much behind a page", PLAIN + """
+server "_" {
+	root = "/srv/www"
+	extensions = {".html"}
+	location "/secret" { allow = {"10.0.0.0/8"} }
+	location "/lists/" { autoindex = true }
+	location "/app/"   { fallback = "/index.html" }
+}
+""", Ask("/docs/intro", body="Intro"), Ask("/docs/intro/", 301, location="/docs/intro"), Ask("/docs/intro/?q=1", 301, location="/docs/intro?q=1"),
+	Ask("/both/", body="folder"), Ask("/both", body="page"), Ask("/none/", 404), Ask("/docs/intro.html/", 404), Ask("/secret/", 403),
+	Ask("/lists/a/", body="file"), Ask("/app/x/", 301, location="/app/x"), Ask("/app/y/", body="Home"), Ask("/large/", 301, location="/large"),
+	Ask("/", body="Home"), Ask("/empty/", 301, location="/empty"),
+	files={"docs/intro.html": "Intro", "both.html": "page", "both/index.html": "folder", "secret.html": "", "lists/a.html": "page",
+		"lists/a/file": "", "app/x.html": "x", "large.html": "x" * (3 << 20), "empty/x": "", "empty.html": ""})
+
+
 @pytest.fixture(scope="module")
 def cert(tmp_path_factory):
 	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:example.com", "DNS:*.example.com"])

@@ -72,7 +72,7 @@ static const struct {
 	{ "/dir/", 200, "app" },
 	{ "/odd", 200, "app" },
 	{ "/odd.html", 301, "/odd.html/" },
-	{ "/page/", 200, "app" },
+	{ "/page/", 301, "/page" },
 	{ "/no/such", 200, "app" },
 	{ "/.hidden", 404, NULL },
 	{ "/files/none", 404, NULL },

@@ -1,0 +1,149 @@
+/*
+ * reply_names: the names of files that may answer for a path, one after the other, and where a
+ * client is sent whose path has a name too much or too little. Called by reply_file.c; looks for no
+ * file.
+ */
+#include "files/reply_names.h"
+
+#include "files/reply_conditional.h"
+#include "http/path.h"
+#include "request/trace.h"
+
+/* The client is to ask for path instead, and something to be added behind it. */
+void reply_names_send_to(struct h2d_req *req, struct slice path, const char *more)
+{
+	struct slice at = path_encode(path, &req->arena), query = req->query;
+	char *location = NULL;
+
+	if (!field_value_valid(query))
+		query.n = 0;
+	if (at.p != NULL)
+		location = arena_printf(&req->arena, "%.*s%s%s%.*s", SLICE_ARG(at), more,
+			query.n > 0 ? "?" : "", SLICE_ARG(query));
+	if (location == NULL || reply_add(req, SLICE("location"), slice_str(location)) < 0)
+		reply_conditional_no_memory(req);
+	else
+		reply_conditional_error(req, 301);
+}
+
+/* The name behind the last slash of path. */
+static struct slice last_name(struct slice path)
+{
+	size_t i = path.n;
+
+	while (i > 0 && path.p[i - 1] != '/')
+		i--;
+	return slice_of(path.p + i, path.n - i);
+}
+
+static bool has_dot(struct slice name)
+{
+	return memchr(name.p, '.', name.n) != NULL;
+}
+
+/* Whether the file may answer for a path that the rules of who may ask were not asked of it for. */
+static bool may_stand_in(const struct file_reply *a, struct slice file)
+{
+	const struct site *site = a->req->site;
+
+	return !site->guarded || site_location(site, file) == a->of_path;
+}
+
+/* Takes the next index file of a directory that may be shown. False: there is no other. */
+static bool next_index(struct file_reply *a)
+{
+	const struct location *location = a->of_path;
+
+	while (a->next < location->nindex && path_hidden_name(location->index[a->next]))
+		a->next++;
+	if (a->next >= location->nindex)
+		return false;
+	a->name = arena_join(&a->req->arena, a->path, location->index[a->next++]);
+	return true;
+}
+
+static struct slice without_slash(const struct file_reply *a)
+{
+	return slice_of(a->path.p, a->path.n - 1);
+}
+
+/*
+ * Takes the next file that "/docs/intro" would be answered with, for "/docs/intro/", which is no
+ * folder with an index: its client is sent there, where the links of intro.html are right.
+ */
+static bool next_behind_slash(struct file_reply *a)
+{
+	struct slice path = without_slash(a);
+	const struct location *location = site_location(a->req->site, path);
+	unsigned i = a->next - a->of_path->nindex;
+
+	if (!a->own || a->of_path->autoindex || path.n == 0 || i >= location->nextensions ||
+		location->root != a->of_path->root)
+		return false;
+	a->name = arena_join(&a->req->arena, path, location->extensions[i]);
+	a->next++;
+	a->slashed = true;
+	return a->name.p == NULL || may_stand_in(a, a->name) || next_behind_slash(a);
+}
+
+/* How many names may stand for a path that leaves its extension out. */
+static unsigned extensions(const struct file_reply *a)
+{
+	return a->own ? a->of_path->nextensions : 0;
+}
+
+/*
+ * Takes the next name of any other path: it, and it with each extension. One without a dot is
+ * looked for with them first, so that a cached page takes one look-up, and nothing is asked of the
+ * disk in front of it.
+ */
+static bool next_file(struct file_reply *a)
+{
+	unsigned n = extensions(a), self = has_dot(last_name(a->path)) ? 0 : n;
+
+	if (a->next > n)
+		return false;
+	if (a->next == self)
+		a->name = a->path;
+	else
+		a->name = arena_join(&a->req->arena, a->path,
+			a->of_path->extensions[a->next - (a->next > self)]);
+	a->next++;
+	return true;
+}
+
+/* "/about.html" is asked for at "/about", "/index.html" at "/". True: the client was told. */
+bool reply_names_redirect(struct h2d_req *req, struct slice path)
+{
+	const struct location *location = req->location;
+	struct slice name = last_name(path), stem = name, dir = slice_of(path.p, path.n - name.n);
+
+	for (unsigned i = 0; stem.n == name.n && i < location->nextensions; i++) {
+		struct slice e = location->extensions[i];
+
+		if (name.n > e.n && memcmp(name.p + name.n - e.n, e.p, e.n) == 0)
+			stem.n -= e.n;
+	}
+	/* Another file might have the shorter name; see next_file(). */
+	if (stem.n == name.n || has_dot(stem))
+		return false;
+	if (location->nindex > 0 && slice_eq(name, location->index[0]))
+		stem.n = 0;
+	dir.n += stem.n;
+	if (stem.n > 0 && site_location(req->site, dir)->nextensions == 0)
+		return false;
+	TRACE_STEP(req, EXTENSION, TRACE_AT(location, extensions_redirect), "to \"%.*s\"",
+		SLICE_ARG(dir));
+	reply_names_send_to(req, dir, "");
+	return true;
+}
+
+bool reply_names_next(struct file_reply *a)
+{
+	return reply_names_is_dir(a) ? next_index(a) || next_behind_slash(a) : next_file(a);
+}
+
+void reply_names_take_away_slash(struct file_reply *a)
+{
+	reply_names_send_to(a->req, without_slash(a), "");
+}
