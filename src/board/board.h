@@ -73,10 +73,11 @@ struct board_slot {
 	int32_t pid;   /* 0: free */
 	uint32_t slot; /* worker slot */
 	uint32_t generation;
-	uint32_t state; /* enum board_state; worker_go() alone writes it */
-	uint64_t image; /* number of the cache image in use, 0 for none */
-	uint64_t ticks; /* one a second: it turns */
-	uint64_t load;  /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
+	uint32_t state;               /* enum board_state; worker_go() alone writes it */
+	uint64_t image;               /* number of the cache image in use, 0 for none */
+	uint64_t memory, descriptors; /* process_use.h */
+	uint64_t ticks;               /* one a second: it turns */
+	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
 	struct board_recent recent;
 	uint32_t full; /* 1: it takes no connection now */
 	struct counters counters;

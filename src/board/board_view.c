@@ -55,6 +55,8 @@ static void take_living(struct board_view *v, unsigned slot, const struct board_
 	route_times_add(&v->times, &from->times);
 	if (s->living++ == 0 || image < s->image)
 		s->image = image;
+	s->memory += BOARD_LOAD(from->memory);
+	s->descriptors += BOARD_LOAD(from->descriptors);
 	if (state < BOARD_STATES)
 		v->states[state]++;
 }

@@ -9,10 +9,11 @@
 #include "board/board.h"
 
 struct board_view_slot {
-	bool used;         /* some process has held it */
-	unsigned living;   /* processes that hold it now: one, or some of older generations too */
-	uint64_t image;    /* the oldest that one of them uses; 0: one uses none */
-	struct counters n; /* gauges of the living, totals of all */
+	bool used;       /* some process has held it */
+	unsigned living; /* processes that hold it now: one, or some of older generations too */
+	uint64_t image;  /* the oldest that one of them uses; 0: one uses none */
+	uint64_t memory, descriptors; /* of the living; 0: not known */
+	struct counters n;            /* gauges of the living, totals of all */
 };
 
 struct board_view {

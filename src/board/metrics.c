@@ -165,6 +165,21 @@ static void put_images(struct metrics_out *o, const struct board_view *v)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].image);
 }
 
+/* A slot of which nothing is known is left out. */
+static void put_use(struct metrics_out *o, const struct board_view *v)
+{
+	metrics_family(o, METRICS_GAUGE, "process_resident_memory_bytes",
+		"memory that a worker's processes have, shared memory included");
+	for (unsigned s = 0; s < v->nslots; s++)
+		if (v->slots[s].memory > 0)
+			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].memory);
+	metrics_family(o, METRICS_GAUGE, "process_open_fds",
+		"descriptors that a worker's processes have open");
+	for (unsigned s = 0; s < v->nslots; s++)
+		if (v->slots[s].descriptors > 0)
+			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].descriptors);
+}
+
 /* --- histograms ------------------------------------------------------------------------------- */
 
 /* "_us" in a counter's name is "_seconds" in the metric's. */
@@ -236,6 +251,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_counts(&o, &b->head);
 	put_counters(&o, v);
 	put_images(&o, v);
+	put_use(&o, v);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/process_use.h"
 #include "event/sig.h"
 #include "master/gifts.h"
 #include "master/master_state.h"
@@ -61,6 +62,8 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 		rc = no_stdin();
 	if (rc == 0)
 		rc = gifts_keep(gifts);
+	if (gifts->board_slot != NULL)
+		process_use_open();
 	if (rc == 0)
 		rc = sandbox_enter(&c->kind->sandbox, c->gen->conf, &c->gen->resources.privs);
 	return rc;

@@ -17,6 +17,11 @@ const struct states req_states = {
 static void count_gone(const struct h2d_req *req)
 {
 	COUNT(requests_live, -1);
+	/* A look at the server is no visit. */
+	if (req->conn != NULL && req->conn->admin) {
+		COUNT(requests_admin, 1);
+		return;
+	}
 	COUNT(requests, 1);
 	if (!req->complete)
 		COUNT(requests_aborted, 1);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/process_use.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
 #include "net/tls.h"
@@ -147,6 +148,15 @@ static void ask(void *ctx, struct lender *lender)
 	sessions_ask(&w->sessions, lender);
 }
 
+static void tell_use(struct board_slot *slot)
+{
+	struct process_use use;
+
+	process_use_read(&use);
+	__atomic_store_n(&slot->memory, use.memory, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->descriptors, use.descriptors, __ATOMIC_RELAXED);
+}
+
 static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
@@ -154,6 +164,7 @@ static void every_second(struct timer *t)
 	__atomic_store_n(
 		&w->args->board_slot->ticks, w->args->board_slot->ticks + 1, __ATOMIC_RELAXED);
 	recent_second(&w->recent, w->args->board_slot);
+	tell_use(w->args->board_slot);
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
 	log_tick(false);

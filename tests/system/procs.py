@@ -107,7 +107,7 @@ def group_members(pgid):
 
 
 def descriptors(pid):
-	"""{fd: what it is}, without inode numbers."""
+	"""{fd: what it is}, without inode numbers and its own process ID."""
 	found = {}
 	folder = "/proc/%d/fd" % pid
 	try:
@@ -116,7 +116,7 @@ def descriptors(pid):
 				name = os.readlink(os.path.join(folder, fd))
 			except FileNotFoundError:
 				continue
-			found[int(fd)] = re.sub(r":\[\d+\]$", "", name)
+			found[int(fd)] = re.sub(r":\[\d+\]$", "", name).replace("/proc/%d/" % pid, "/proc/self/")
 	except (FileNotFoundError, ProcessLookupError):
 		pass
 	return found

@@ -1,4 +1,5 @@
 """/metrics: what it counts is what was asked, in both formats, and it never drops."""
+import contextlib
 import os
 import re
 import signal
@@ -91,6 +92,43 @@ def test_rises_by_what_was_asked(h2d, how, protocol):
 		**{"class": "2xx"}) == 3
 	assert rise(before, after, "sent_bytes_total") > 3 * 612
 	assert rise(before, after, "handshake_seconds_count") == (how == "tls")
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"])
+def test_admin_requests_are_apart(h2d, protocol):
+	"""Who scrapes is in no rate and no error rate of the public's; health, which balancers ask for, is on public listeners."""
+	server = h2d(listens=("tcp",), workers=1, files={"page": "x"}, server='health = "/healthz"')
+	with client.Client.unix(server.admin_path) as admin, connect(server, "tcp", protocol) as c:
+		before = scrape(server)
+		for _ in range(5):
+			assert admin.get("/status.json").status == 200
+			assert admin.get("/none").status == 404
+		for path, status in (("/page", 200), ("/none", 404), ("/healthz", 200)):
+			assert c.get(path).status == status
+		after = scrape_when(admin, lambda m: rise(before, m, "requests_total") == 3)
+	assert rise(before, after, "requests_admin_total") >= 10
+	assert [rise(before, after, "responses_total", **{"class": c}) for c in ("2xx", "3xx", "4xx", "5xx")] == [2, 0, 1, 0]
+
+
+def test_what_processes_use(h2d):
+	"""Memory and descriptors of each worker are as the kernel says, inside of the sandbox, too; more connections are more of them."""
+	server = h2d(listens=("tcp",), workers=2)
+	with client.Client.unix(server.admin_path) as admin:
+		first = scrape_when(admin, lambda m: len(m.labels("process_resident_memory_bytes")) == 2)
+		with contextlib.ExitStack() as many:
+			for _ in range(40):
+				many.enter_context(server.h1())
+			kernel = {str(w["slot"]): w["pid"] for w in server.status()["workers"]}
+			counts = first.labels("process_open_fds")
+			if counts:  # since Linux 6.2
+				scrape_when(admin, lambda m: m.get("process_open_fds") >= first.get("process_open_fds") + 40)
+				scrape_when(admin, lambda m: all(m.get("process_open_fds", worker=slot) == len(os.listdir("/proc/%d/fd" % pid))
+					for slot, pid in kernel.items()))
+		for slot, pid in kernel.items():
+			with open("/proc/%d/statm" % pid) as f:
+				resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+			told = scrape(server).get("process_resident_memory_bytes", worker=slot)
+			assert resident / 2 < told < 2 * resident, (told, resident)
 
 
 def test_routes_have_their_own(h2d):

@@ -60,6 +60,8 @@ START_TEST(by_slot)
 	board_count(&board->head, BOARD_COUNT_keepers_died);
 	old->counters.requests = 5;
 	old->counters.connections = 2;
+	old->memory = 4000;
+	old->descriptors = 12;
 	dead->counters.requests = 11;
 	dead->counters.connections = 9;
 	dead->slot = 7; /* a lie */
@@ -67,11 +69,15 @@ START_TEST(by_slot)
 	next = board_take(board, 0, 2);
 	next->counters.requests = 3;
 	next->counters.connections = 1;
+	next->memory = 3000;
 	next->counters.responses_4xx = 3;
 	t = text(METRICS_TEXT);
 	EXPECT(t, "h2d_requests_total{worker=\"0\"} 8");
 	EXPECT(t, "h2d_requests_total{worker=\"1\"} 11");
 	EXPECT(t, "h2d_connections{worker=\"0\"} 3");
+	EXPECT(t, "h2d_process_resident_memory_bytes{worker=\"0\"} 7000");
+	EXPECT(t, "h2d_process_open_fds{worker=\"0\"} 12");
+	ck_assert_ptr_null(strstr(t, "h2d_process_open_fds{worker=\"1\"}"));
 	EXPECT(t, "h2d_connections{worker=\"1\"} 0");
 	EXPECT(t, "h2d_responses_total{worker=\"0\",class=\"4xx\"} 3");
 	EXPECT(t, "# HELP h2d_responses_total responses, by the class of their status");
