@@ -74,6 +74,7 @@ enum h2d_scope {
 	H2D_ON_UPLOADS, /* of them, those of a site that has an upload-dir */
 	H2D_ON_ADMIN,   /* admin listeners */
 	H2D_ON_ANY,     /* ordinary and admin listeners */
+	H2D_ON_FOLDERS, /* of ordinary ones, those of a site whose uploads may lie in sub-folders */
 };
 
 struct h2d_handler {
@@ -515,7 +516,8 @@ typedef void h2d_stored_fn(
 
 /*
  * Takes the request's body from here on, instead of the handler's body() and end(), and stores it
- * as the file of that name (decoded, len bytes, copied) in upload-dir, whole or not at all. From
+ * as the file of that name (decoded, len bytes, copied) in upload-dir, or in a folder below it,
+ * "a/b/name", as deep as the configuration says; whole or not at all. From
  * start(), for a route that streams its body. The configuration says who may write, how much, and
  * whether a file may be replaced; conditions (RFC 9110, 13) and digests (RFC 9530) of the request
  * are heeded.
@@ -525,6 +527,9 @@ void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn 
 /* Stores a body of multipart/form-data (RFC 7578): each part with a file name becomes a file, all
  * of them or none. */
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
+
+/* h2d_store_form() in the folder "a/b" below upload-dir, len bytes, as deep as may be. */
+void h2d_store_form_in(struct h2d_req *req, const char *folder, size_t len, h2d_stored_fn *done);
 
 /*
  * Answers a form of a person, from the done() of h2d_store_form(): where the client would rather

@@ -281,7 +281,8 @@ static struct listing *create(struct h2d_req *req, struct listings *all, const c
 	l->reader.key = (struct listing_key){
 		.root = memcpy(l->path + path.n + 1, root, nroot),
 		.path = l->path,
-		.action = memcpy(l->path + path.n + 1 + nroot, action.p, action.n),
+		.action = action.n > 0 ? memcpy(l->path + path.n + 1 + nroot, action.p, action.n)
+				       : "",
 		.spelled = site_spelling_matters(req->site, path),
 		.follows = follows,
 		.location = req->location,

@@ -4,6 +4,7 @@
  */
 #include "files/listing_form.h"
 
+#include "http/path.h"
 #include "request/access.h"
 #include "request/req_client.h"
 
@@ -128,29 +129,53 @@ static bool may_write(const struct h2d_req *req, struct slice own, struct slice 
 	return (a->writers || b->writers) && lets_in(req, a) && lets_in(req, b);
 }
 
-/* The folder of uploads as it is listed: the server's own tree, by its own name. */
+/* Segments of a path that begins and ends with "/". */
+static unsigned segments(struct slice path)
+{
+	unsigned n = 0;
+
+	for (size_t i = 1; i < path.n; i++)
+		n += path.p[i] == '/';
+	return n;
+}
+
+/* Whether path is the folder of uploads, or one below it, as it is listed: in the server's own
+ * tree, by its own name. */
 static bool is_folder(const struct h2d_req *req, struct slice path)
 {
 	const struct site *site = req->site;
+	size_t n = site->uploads.n;
 
-	return site->uploads.n > 0 && req->location->root == site->root &&
-	       path.n == site->uploads.n + 1 && slice_starts(path, site->uploads);
+	return n > 0 && req->location->root == site->root && path.n > n && path.p[n] == '/' &&
+	       slice_starts(path, site->uploads) &&
+	       segments(slice_of(path.p + n, path.n - n)) <= site->upload_depth;
+}
+
+/* Where the routes have the folder: "/files", and of one below it "/files/a/". */
+static struct slice public_path(struct h2d_req *req, struct slice path)
+{
+	struct slice below = slice_of(path.p + req->site->uploads.n, path.n - req->site->uploads.n);
+
+	return arena_join(&req->arena, SLICE(SITE_UPLOADS_AT), below.n > 1 ? below : SLICE(""));
 }
 
 struct slice listing_form_action(struct h2d_req *req, struct slice path)
 {
-	static const struct slice up = SLICE_LIT("../"), to = SLICE_LIT(SITE_UPLOADS_AT);
-	unsigned segments = 0;
+	static const struct slice up = SLICE_LIT("../"), nowhere;
+	unsigned n = segments(path);
+	struct slice to;
 	char *text, *at;
 
-	if (!is_folder(req, path) || !may_write(req, path, to))
-		return slice_of(path.p, 0);
-	for (size_t i = 1; i < path.n; i++)
-		segments += path.p[i] == '/';
-	text = at = arena_alloc(&req->arena, segments * up.n + to.n);
-	if (text == NULL)
-		return slice_of(path.p, 0);
-	while (segments-- > 0)
+	if (!is_folder(req, path))
+		return nowhere;
+	to = public_path(req, path);
+	if (to.p == NULL || !may_write(req, path, to))
+		return nowhere;
+	to = path_encode(to, &req->arena);
+	text = at = arena_alloc(&req->arena, n * up.n + to.n);
+	if (to.p == NULL || text == NULL)
+		return nowhere;
+	while (n-- > 0)
 		at = (char *)memcpy(at, up.p, up.n) + up.n;
 	memcpy(at, to.p + 1, to.n - 1);
 	return slice_of(text, (size_t)(at - text) + to.n - 1);

@@ -42,3 +42,21 @@ const struct h2d_handler h2d_handler_files_download = {
 	.scope = H2D_ON_UPLOADS,
 	.start = download_start,
 };
+
+/* A file in a folder below that of uploads; a folder itself is the document root's. */
+static void below_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	if (len > 0 && path[len - 1] != '/')
+		h2d_reply_file(req, H2D_UPLOAD_DIR, path - 1, len + 1);
+	else
+		start(req, state);
+}
+
+const struct h2d_handler h2d_handler_files_below = {
+	.name = "files_below",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_start,
+};

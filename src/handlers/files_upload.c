@@ -175,6 +175,43 @@ const struct h2d_handler h2d_handler_files_form = {
 	.start = form_start,
 };
 
+/* --- below, in folders ------------------------------------------------------------------------ */
+
+static void below_put_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	(void)state;
+	h2d_store(req, path, len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_below_put = {
+	.name = "files_below_put",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_put_start,
+};
+
+/* A form into the folder whose path ends in a slash. */
+static void below_post_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	if (len == 0)
+		h2d_store_form(req, form_stored);
+	else if (path[len - 1] == '/')
+		h2d_store_form_in(req, path, len - 1, form_stored);
+	else
+		below_put_start(req, state);
+}
+
+const struct h2d_handler h2d_handler_files_below_post = {
+	.name = "files_below_post",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_post_start,
+};
+
 /* --- the end of a file ------------------------------------------------------------------------ */
 
 static void removed(
@@ -200,4 +237,19 @@ const struct h2d_handler h2d_handler_files_delete = {
 	.name = "files_delete",
 	.scope = H2D_ON_UPLOADS,
 	.start = delete_start,
+};
+
+static void below_delete_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	(void)state;
+	h2d_store_remove(req, path, len, removed);
+}
+
+const struct h2d_handler h2d_handler_files_below_delete = {
+	.name = "files_below_delete",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_delete_start,
 };

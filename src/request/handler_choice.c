@@ -53,7 +53,9 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 {
 	if (req->conn->admin)
 		return H2D_ON_ADMIN;
-	return req->site->uploads.n > 0 ? H2D_ON_UPLOADS : H2D_ON_PUBLIC;
+	if (req->site->uploads.n == 0)
+		return H2D_ON_PUBLIC;
+	return req->site->upload_depth > 0 ? H2D_ON_FOLDERS : H2D_ON_UPLOADS;
 }
 
 /* The methods of a path, bit per enum h2d_method. */

@@ -9,8 +9,11 @@
 
 bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here)
 {
+	bool uploads = here == H2D_ON_UPLOADS || here == H2D_ON_FOLDERS;
+
 	return handler->scope == here || handler->scope == H2D_ON_ANY ||
-	       (handler->scope == H2D_ON_PUBLIC && here == H2D_ON_UPLOADS);
+	       (handler->scope == H2D_ON_PUBLIC && uploads) ||
+	       (handler->scope == H2D_ON_UPLOADS && here == H2D_ON_FOLDERS);
 }
 
 static bool is_here(const struct route *r, enum h2d_scope here)
@@ -142,6 +145,7 @@ void route_print(const struct route_table *t, FILE *out)
 		[H2D_ON_UPLOADS] = "uploads",
 		[H2D_ON_ADMIN] = "admin",
 		[H2D_ON_ANY] = "any",
+		[H2D_ON_FOLDERS] = "folders",
 	};
 
 	for (unsigned i = 0; i < t->nroutes; i++) {

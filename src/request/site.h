@@ -121,6 +121,7 @@ struct site {
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
 	bool has_root; /* it has files: root is not the empty tree */
 	struct slice uploads;              /* "/dir", the folder of uploads below root; n 0: none */
+	unsigned upload_depth;             /* of folders below that one */
 	bool upload_overwrite;             /* a file may be replaced */
 	int upload_status;                 /* of a form whose files were stored */
 	uint64_t upload_quota;             /* bytes of that folder; 0: any */

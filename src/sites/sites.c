@@ -48,6 +48,7 @@ static void make_site(
 	set_uploads(m, site, slice_str(s->upload_dir));
 	site->upload_overwrite = s->upload_overwrite;
 	site->upload_status = s->upload_status == 0 ? 201 : 200;
+	site->upload_depth = (unsigned)s->upload_depth;
 	site->upload_quota = s->upload_quota;
 	site->upload_expires = s->upload_expires;
 	site->redirects = redirects_file_read(m, s);

@@ -180,28 +180,64 @@ static struct store *new_store(
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
 	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
-	s->work.at.fd = s->work.at.lock = s->work.quota.fd = -1;
+	s->work.at.fd = s->work.at.to = s->work.at.lock = s->work.quota.fd = -1;
+	s->work.at.depth = req->site->upload_depth;
 	s->work.job = &s->job;
 	COUNT(uploads_live, 1);
 	return s;
+}
+
+/* Checks "a/b/name", or of a form "a/b". */
+static const struct err *check_path(const struct store *s, struct slice path)
+{
+	unsigned depth = s->req->site->upload_depth, folders = s->plan == &store_form;
+	const struct err *err = NULL;
+	const char *slash;
+
+	if (folders > 0 && path.n == 0)
+		return NULL;
+	while (err == NULL && (slash = memchr(path.p, '/', path.n)) != NULL) {
+		size_t n = (size_t)(slash - path.p);
+
+		err = depth > 0 ? file_name_check(slice_of(path.p, n)) : ERR_FILE_NAME_SLASH;
+		path = slice_of(slash + 1, path.n - n - 1);
+		folders++;
+	}
+	if (err == NULL)
+		err = file_name_check(path);
+	return err == NULL && folders > depth ? ERR_FILE_NAME_DEPTH : err;
+}
+
+/* The folders in front of the name of a file; those of a form have no name behind them. */
+static struct slice cut_folder(const struct store *s, struct slice *name)
+{
+	struct slice path = *name;
+
+	if (s->plan == &store_form)
+		return path;
+	*name = file_name_last(path);
+	return slice_of(path.p, name->n < path.n ? path.n - name->n - 1 : 0);
 }
 
 /* Copies what jobs need of the configuration and of the request. */
 static const struct err *set_up(struct store *s, struct slice name)
 {
 	bool named = s->plan != &store_form;
+	struct slice folder = cut_folder(s, &name);
 	const struct site *site = s->req->site;
 	struct store_work *w = &s->work;
 
 	w->dir = arena_printf(&s->arena, "%.*s", SLICE_ARG(site->uploads));
 	w->overwrite = site->upload_overwrite;
 	w->quota.max = site->upload_quota;
+	w->folder = arena_printf(&s->arena, "%.*s", SLICE_ARG(folder));
 	w->max_file_size = s->disk->max_file_size;
 	w->memo = s->disk->memo;
 	w->now = s->req->env->date_s;
 	if (named)
 		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));
-	if (w->dir == NULL || (named && w->name == NULL) || !copy_conditions(s))
+	if (w->dir == NULL || w->folder == NULL || (named && w->name == NULL) ||
+		!copy_conditions(s))
 		return ERR_NO_MEMORY;
 	return store_gate_has_writers(s, named ? w->name : "") ? NULL : ERR_UPLOAD_WRITERS;
 }
@@ -210,9 +246,7 @@ static const struct err *set_up(struct store *s, struct slice name)
 static const struct err *check(struct store *s, struct slice name, struct slice token)
 {
 	bool is_form = s->plan == &store_form;
-	const struct err *err = s->root == NULL ? ERR_UPLOAD_FOLDER
-				: is_form       ? NULL
-						: file_name_check(name);
+	const struct err *err = s->root == NULL ? ERR_UPLOAD_FOLDER : check_path(s, name);
 
 	if (err == NULL && s->plan == &store_resumable && token.p == NULL)
 		err = store_resume_offered(s);
@@ -263,6 +297,12 @@ void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
 	start(req, &store_form, none, none, done);
+}
+
+void h2d_store_form_in(struct h2d_req *req, const char *folder, size_t len, h2d_stored_fn *done)
+{
+	HANDLER_CALL();
+	start(req, &store_form, HANDLER_SLICE(req, folder, len), none, done);
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)

@@ -32,8 +32,10 @@ enum {
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
 {
-	*d = (struct store_dir){ .fd = -1, .lock = -1, .no_tmpfile = d->no_tmpfile };
-	d->fd = beneath_open(root, path, BENEATH_DIR);
+	*d = (struct store_dir){
+		.fd = -1, .lock = -1, .depth = d->depth, .no_tmpfile = d->no_tmpfile
+	};
+	d->fd = d->to = beneath_open(root, path, BENEATH_DIR);
 	return d->fd >= 0 ? 0 : d->fd;
 }
 
@@ -41,9 +43,11 @@ void store_dir_close(struct store_dir *d)
 {
 	if (d->lock >= 0)
 		close(d->lock);
-	if (d->fd >= 0)
+	if (d->fd >= 0) {
+		store_dir_leave(d);
 		close(d->fd);
-	d->fd = d->lock = -1;
+	}
+	d->fd = d->to = d->lock = -1;
 }
 
 static int lock(int fd, int how)
@@ -100,31 +104,51 @@ DIR *store_dir_list(const struct store_dir *d)
 	return dir;
 }
 
-static uint64_t cost(const struct store_dir *d, const char *name)
+static int add_costs(int fd, unsigned depth, uint64_t *bytes);
+
+/* A folder that counts counts with what is in it. */
+static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
 {
 	enum store_dir_kind kind = name[0] == '.' ? store_dir_kind(name) : STORE_DIR_PART;
 	struct stat st;
 
 	if (kind == STORE_DIR_TICKET)
-		return STORE_DIR_FILE;
-	if (kind != STORE_DIR_PART || fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		!S_ISREG(st.st_mode))
+		*bytes += STORE_DIR_FILE;
+	if (kind != STORE_DIR_PART || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	return store_dir_cost((uint64_t)st.st_size);
+	if (S_ISREG(st.st_mode))
+		*bytes += store_dir_cost((uint64_t)st.st_size);
+	if (!S_ISDIR(st.st_mode) || depth == 0)
+		return 0;
+	*bytes += STORE_DIR_FILE;
+	fd = beneath_open(fd, name, BENEATH_DIR | BENEATH_SAME_MOUNT);
+	return fd >= 0 ? add_costs(fd, depth - 1, bytes) : 0;
+}
+
+/* Takes fd. */
+static int add_costs(int fd, unsigned depth, uint64_t *bytes)
+{
+	DIR *dir = fdopendir(fd);
+	const struct dirent *e;
+	int rc = 0;
+
+	if (dir == NULL) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	while (rc == 0 && (e = readdir(dir)) != NULL)
+		rc = add_cost(dirfd(dir), e->d_name, depth, bytes);
+	closedir(dir);
+	return rc;
 }
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 {
-	DIR *dir = store_dir_list(d);
-	const struct dirent *e;
+	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir == NULL)
-		return -errno;
 	*bytes = 0;
-	while ((e = readdir(dir)) != NULL)
-		*bytes += cost(d, e->d_name);
-	closedir(dir);
-	return 0;
+	return fd >= 0 ? add_costs(fd, d->depth, bytes) : -errno;
 }
 
 /* --- hidden names ----------------------------------------------------------------------------- */

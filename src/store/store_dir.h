@@ -26,15 +26,17 @@ enum store_dir_kind {
 };
 
 struct store_dir {
-	int fd;          /* -1: not open */
-	int lock;        /* holds the lock of the hidden names; -1: there are none yet */
-	uint64_t tag;    /* the TAG in them */
+	int fd;         /* -1: not open */
+	int to;         /* the folder below it that names are in; fd: itself; -1: it is not there */
+	unsigned depth; /* of folders below it that count into its sum */
+	int lock;       /* holds the lock of the hidden names; -1: there are none yet */
+	uint64_t tag;   /* the TAG in them */
 	unsigned hidden; /* numbers used up */
 	bool no_tmpfile; /* the file system has no files without a name */
 };
 
-/* Opens the folder path, below root and through no link; d->no_tmpfile is the caller's. 0, or
- * -errno; then it is closed. */
+/* Opens the folder path, below root and through no link; d->no_tmpfile and d->depth are the
+ * caller's. 0, or -errno; then it is closed. */
 int store_dir_open(struct store_dir *d, int root, const char *path);
 void store_dir_close(struct store_dir *d);
 
@@ -48,6 +50,20 @@ int store_dir_wait(int fd, const struct job *job);
 int store_dir_try(int fd);
 void store_dir_let_go(int fd);
 
+/* Names are in folder, "a/b", below the open one, from now on; "": in that itself. It need not be
+ * there, and no link, no other spelling and no other mount leads to it. */
+void store_dir_enter(struct store_dir *d, const char *folder);
+/* Leaves the folder that was entered, for none. */
+void store_dir_leave(struct store_dir *d);
+
+/*
+ * Makes what is missing of folder and enters it, anew; the open one is locked. *made: how many of
+ * its last segments that was, whatever comes out, for store_dir_unmake(), which removes them. 0;
+ * -EISDIR: something else has the name of one; -errno.
+ */
+int store_dir_make(struct store_dir *d, const char *folder, unsigned *made);
+void store_dir_unmake(const struct store_dir *d, const char *folder, unsigned made);
+
 /* The cost of a file of that size in the folder. */
 static inline uint64_t store_dir_cost(uint64_t size)
 {
@@ -57,8 +73,8 @@ static inline uint64_t store_dir_cost(uint64_t size)
 /* Waits until the disk has what fd has open: a file, or the names of the folder. 0, or -errno. */
 int store_dir_sync(int fd);
 
-/* Sums up the cost of the regular files in the folder; of hidden ones only those of resumable
- * uploads count. 0, or -errno. */
+/* Sums up the cost of the regular files in the folder, and of folders below it and what is in them;
+ * of hidden ones only those of resumable uploads count. 0, or -errno. */
 int store_dir_used(const struct store_dir *d, uint64_t *bytes);
 
 /* Opens the folder for readdir(), with an offset of its own; the caller closes it. NULL with

@@ -71,7 +71,10 @@ void store_fail(struct store *s, struct store_result r)
 
 struct slice store_own_path(struct store *s, const char *name)
 {
-	return slice_str(arena_printf(&s->arena, "%s/%s", s->work.dir, name));
+	const char *folder = s->work.folder;
+
+	return slice_str(arena_printf(
+		&s->arena, "%s%s%s/%s", s->work.dir, folder[0] != '\0' ? "/" : "", folder, name));
 }
 
 struct slice store_public_path(struct store *s, const char *name)
@@ -80,6 +83,7 @@ struct slice store_public_path(struct store *s, const char *name)
 
 	if (s->work.form == NULL)
 		return slice_of(asked.p, asked.n - s->below);
+	asked.n -= asked.p[asked.n - 1] == '/';
 	return slice_str(arena_printf(&s->arena, "%.*s/%s", SLICE_ARG(asked), name));
 }
 

@@ -139,28 +139,28 @@ static int link_new(const struct store_file *f, const struct store_dir *d)
 	char self[32];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
-	if (linkat(AT_FDCWD, self, d->fd, f->name, AT_SYMLINK_FOLLOW) < 0)
+	if (linkat(AT_FDCWD, self, d->to, f->name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
 	return 0;
 }
 
 static int rename_new(struct store_file *f, const struct store_dir *d)
 {
-	if (renameat2(d->fd, f->hidden, d->fd, f->name, RENAME_NOREPLACE) == 0) {
+	if (renameat2(d->fd, f->hidden, d->to, f->name, RENAME_NOREPLACE) == 0) {
 		f->hidden[0] = '\0';
 		return 0;
 	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* The file system cannot; a link is never put over anything either. */
-	return linkat(d->fd, f->hidden, d->fd, f->name, 0) < 0 ? -errno : 0;
+	return linkat(d->fd, f->hidden, d->to, f->name, 0) < 0 ? -errno : 0;
 }
 
 /* Opens the file of that name if it is long: losing the name does not free it then. The descriptor,
  * or -1. */
 static int keep_open(const struct store_dir *d, const char *name)
 {
-	int fd = beneath_open(d->fd, name, BENEATH_PATH | BENEATH_NO_LINK);
+	int fd = beneath_open(d->to, name, BENEATH_PATH | BENEATH_NO_LINK);
 	struct stat st;
 
 	if (fd < 0)
@@ -178,7 +178,7 @@ static int replace(struct store_file *f, struct store_dir *d)
 	if (rc < 0)
 		return rc;
 	f->replaced = keep_open(d, f->name);
-	if (renameat(d->fd, f->hidden, d->fd, f->name) < 0)
+	if (renameat(d->fd, f->hidden, d->to, f->name) < 0)
 		return -errno;
 	f->hidden[0] = '\0';
 	return 0;
@@ -315,7 +315,9 @@ int store_file_look(const struct store_dir *d, const char *name, struct etag_mem
 	int fd, rc;
 
 	*there = (struct store_there){ 0 };
-	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (d->to < 0)
+		return 0;
+	if (fstatat(d->to, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	there->any = true;
 	there->other = !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
@@ -323,7 +325,7 @@ int store_file_look(const struct store_dir *d, const char *name, struct etag_mem
 	there->mtime = st.st_mtim.tv_sec;
 	if (there->other || memo == NULL)
 		return 0;
-	fd = beneath_open_file(d->fd, name, 0, &st);
+	fd = beneath_open_file(d->to, name, 0, &st);
 	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
 		return fd;
 	if (fd < 0)

@@ -129,8 +129,7 @@ static struct store_result check_names(const struct store_work *w)
 
 struct store_result store_form_begin(struct store_work *w)
 {
-	(void)w;
-	return STORE_OK;
+	return store_work_add_folders(w);
 }
 
 struct store_result store_form_take(struct store_work *w)

@@ -60,7 +60,7 @@ struct store_result store_rules_look(const struct store_work *w, const char *nam
 	int rc = store_file_look(&w->at, name, asks_etag(w) ? w->memo : NULL, there);
 
 	if (rc == 0 && there->any) {
-		rc = spelling_check(w->at.fd, name, 1, 0);
+		rc = spelling_check(w->at.to, name, 1, 0);
 		if (rc == -ENOENT)
 			return store_refuse(elsewhere);
 	}

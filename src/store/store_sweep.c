@@ -25,6 +25,7 @@ struct sweep {
 	const char *root;
 	struct slice dir;
 	uint64_t expires;
+	unsigned depth;
 	struct store_quota quota;
 	int swept; /* or -errno */
 };
@@ -55,7 +56,7 @@ static void work(struct job *j)
 {
 	struct sweep *s = LIST_ENTRY(j, struct sweep, job);
 	struct disk_root *root = disk_root_look(s->root, NULL);
-	struct store_dir d = { .fd = -1, .lock = -1 };
+	struct store_dir d = { .fd = -1, .lock = -1, .depth = s->depth };
 	char *path = strndup(s->dir.p, s->dir.n);
 
 	s->swept = root == NULL || path == NULL ? -ENOMEM : 0;
@@ -120,6 +121,7 @@ static void begin(struct files *f, const struct sites *sites, const struct site 
 	s->dir = site->uploads;
 	s->expires = expires(f, sites, site);
 	s->quota = (struct store_quota){ .fd = -1, .max = site->upload_quota };
+	s->depth = site->upload_depth;
 	s->job.class = JOB_STORE;
 	s->job.volume = s->root;
 	s->job.work = work;

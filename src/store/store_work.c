@@ -31,6 +31,18 @@ uint64_t store_work_sum_max(const struct store_work *w)
 	return w->wants_digest ? UINT64_MAX : w->max_file_size;
 }
 
+struct store_result store_work_add_folders(struct store_work *w)
+{
+	uint64_t n = 1;
+
+	if (w->at.to >= 0)
+		return STORE_OK;
+	for (const char *p = w->folder; *p != '\0'; p++)
+		n += *p == '/';
+	return store_quota_ask(
+		&w->quota, &w->at, STORE_QUOTA_HOLD, n * STORE_DIR_FILE, w->replaced);
+}
+
 struct store_result store_work_add_file(struct store_work *w, struct slice name)
 {
 	struct store_result r =
@@ -138,7 +150,20 @@ static struct store_result place_all(struct store_work *w, uint64_t *replaced)
 		r = place(w, w->files[i - 1]);
 	for (; !store_ok(r) && i < w->nfiles; i++)
 		if (w->files[i]->created)
-			unlinkat(w->at.fd, w->files[i]->name, 0);
+			unlinkat(w->at.to, w->files[i]->name, 0);
+	return r;
+}
+
+/* Folders that were made for files that found no place go with them. */
+static struct store_result make_and_place(struct store_work *w, uint64_t *replaced)
+{
+	unsigned made;
+	struct store_result r = store_errno(store_dir_make(&w->at, w->folder, &made));
+
+	if (store_ok(r))
+		r = place_all(w, replaced);
+	if (!store_ok(r))
+		store_dir_unmake(&w->at, w->folder, made);
 	return r;
 }
 
@@ -151,7 +176,7 @@ struct store_result store_work_name(struct store_work *w)
 		return r;
 	r = store_errno(store_quota_begin(&w->quota, &w->at));
 	if (store_ok(r)) {
-		r = place_all(w, &replaced);
+		r = make_and_place(w, &replaced);
 		store_quota_end(&w->quota, &w->at, store_ok(r), store_ok(r) ? replaced : 0);
 	}
 	store_dir_let_go(w->at.fd);
@@ -164,7 +189,7 @@ struct store_result store_work_named(struct store_work *w)
 	w->changed = true;
 	for (unsigned i = 0; i < w->nfiles; i++)
 		store_file_remember(w->files[i], w->memo, w->files[i]->size > w->max_file_size);
-	return store_errno(store_dir_sync(w->at.fd));
+	return store_errno(store_dir_sync(w->at.to));
 }
 
 /* --- the steps -------------------------------------------------------------------------------- */
@@ -173,8 +198,10 @@ int store_work_open(struct store_work *w)
 {
 	int rc = store_dir_open(&w->at, w->root, w->dir);
 
-	if (rc == 0)
+	if (rc == 0) {
+		store_dir_enter(&w->at, w->folder);
 		rc = store_quota_open(&w->quota, &w->at);
+	}
 	/* The digest of a whole that can be resumed is the file's, not the body's. */
 	return rc == 0 ? store_sum_want_given(&w->sum, w->digests, w->part != NULL ? 1 : 2) : rc;
 }
@@ -188,6 +215,8 @@ struct store_result store_work_begin(struct store_work *w)
 		return r;
 	w->replaced = store_rules_cost(&there);
 	r = store_rules_measure(w, w->length, store_dir_cost(w->length));
+	if (store_ok(r))
+		r = store_work_add_folders(w);
 	return store_ok(r) ? store_work_add_file(w, slice_str(w->name)) : r;
 }
 
@@ -223,7 +252,7 @@ static struct store_result unlink_file(struct store_work *w, const struct store_
 
 	if (!store_ok(r))
 		return r;
-	if (unlinkat(w->at.fd, w->name, 0) < 0)
+	if (unlinkat(w->at.to, w->name, 0) < 0)
 		r = errno == ENOENT ? store_refuse(ERR_FILE_NONE) : store_errno(-errno);
 	store_quota_end(&w->quota, &w->at, false, store_ok(r) ? store_rules_cost(there) : 0);
 	return r;

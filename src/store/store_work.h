@@ -24,7 +24,8 @@ struct store_work {
 	const struct job *job; /* it gives up waiting for locks; NULL: nobody does */
 	int root;              /* the root's descriptor; borrowed */
 	const char *dir;       /* the folder, below it */
-	const char *name;      /* of the file; NULL: a form says */
+	const char *folder;    /* of the file or the form, below that, "a/b"; "": that itself */
+	const char *name;      /* of the file in it; NULL: a form says */
 	bool overwrite;
 	uint64_t max_file_size; /* up to here content is hashed as it comes */
 	struct etag_memo *memo;
@@ -125,6 +126,8 @@ struct store_result store_rules_measure(struct store_work *w, uint64_t length, u
 
 /* Adds a file, not set yet; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
+/* Asks for room for folders that are to be made. */
+struct store_result store_work_add_folders(struct store_work *w);
 /* Asks for room and begins a file of that name. */
 struct store_result store_work_add_file(struct store_work *w, struct slice name);
 /* The size up to which the content of its files is hashed. */

@@ -24,6 +24,7 @@ static void begin(const char *name, bool no_tmpfile)
 	w.at = (struct store_dir){ .fd = -1, .lock = -1 };
 	w.root = root;
 	w.dir = "/up";
+	w.folder = "";
 	w.name = name;
 	w.overwrite = true;
 	w.max_file_size = 1 << 20;

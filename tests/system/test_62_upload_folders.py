@@ -1,0 +1,173 @@
+"""upload-depth: uploads into folders, which are made as needed, by PUT and by forms; the rules hold for each of their paths."""
+import json
+import os
+
+import pytest
+
+from procs import wait_for
+from test_62_upload_people import BROWSER, LIST, action
+from uploads import PUBLIC, WAYS, connect, folder, form, names, put, wait_over
+from users import basic, hashed, put_users
+
+DEPTH = PUBLIC + "upload-depth = 2\n"
+
+
+@pytest.fixture
+def make(h2d):
+	def make(server=DEPTH, **options):
+		return h2d(server=server, files={"up/there/old": b"old", "up/plain": b"plain", "outside/x": b"x"}, **options)
+	return make
+
+
+def tree(server):
+	"""All files and folders below that of uploads; a folder ends in a slash."""
+	found = set()
+	for at, folders, files in os.walk(folder(server)):
+		at = os.path.relpath(at, folder(server))
+		found |= {os.path.normpath(os.path.join(at, name)) + "/" for name in folders}
+		found |= {os.path.normpath(os.path.join(at, name)) for name in files}
+	return found - {".h2d-quota"}
+
+
+BEFORE = {"there/", "there/old", "plain"}
+
+
+def post_in(c, path, files, headers=()):
+	kind, body = form(files)
+	return c.request("POST", path, [("content-type", kind), *headers], body)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_folders(make, way):
+	server = make()
+	with connect(server, way) as c:
+		answer = put(c, "a/b/new", b"deep")
+		assert (answer.status, answer.get("location")) == (201, "/files/a/b/new")
+		again = put(c, "a/b/new", b"deeper", [("if-match", answer.get("etag"))])
+		assert again.status == 204
+		assert put(c, "a/b/new", b"x", [("if-none-match", "*")]).status == 412
+		assert put(c, "there/second%20one", b"2").status == 201
+		got = c.get("/files/a/b/new")
+		assert (got.body, got.get("etag"), got.get("content-security-policy")) == (b"deeper", again.get("etag"), "sandbox")
+		assert c.get("/files/there/old").body == b"old"
+		answer = post_in(c, "/files/a/b/", [("f1", b"1"), ("f2", b"2")])
+		assert answer.status == 201
+		assert [f["location"] for f in json.loads(answer.body)["files"]] == ["/files/a/b/f1", "/files/a/b/f2"]
+		answer = post_in(c, "/files/c/", [("f1", b"1")])
+		assert (answer.status, answer.get("location")) == (201, "/files/c/f1")
+		assert post_in(c, "/files/", [("top", b"t")]).get("location") == "/files/top"
+		assert tree(server) == BEFORE | {"a/", "a/b/", "a/b/new", "a/b/f1", "a/b/f2", "there/second one", "c/", "c/f1", "top"}
+		assert c.request("DELETE", "/files/a/b/f1").status == 204
+		assert c.get("/files/a/b/f1").status == 404
+		for name in ("a/b/f1", "nowhere/f", "plain/f", "a/b"):
+			assert c.request("DELETE", "/files/" + name).status == 404, name
+		assert sorted(c.request("OPTIONS", "/files/a/b/new").get("allow").split(", ")) == ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]
+
+
+def test_refused(make):
+	"""Names are as they are without folders, nothing is deeper than it may be, and nothing is left of what was refused."""
+	server = make(DEPTH + "upload-overwrite = false")
+	with server.connect() as c:
+		for name, status in (("a/b/c/x", 400), ("a/.b/x", 400), (".a/x", 400), ("a%5Cb/x", 400), ("a/b/", 400), ("a/%01/x", 400),
+				("there/old", 409), ("plain/x", 409), ("a/%FF/x", 400), ("x" * 256 + "/a", 400)):
+			assert put(c, name, b"x").status == status, name
+		for path, status in (("/files/a/b/c/", 400), ("/files/.h/", 400), ("/files/plain/", 409)):
+			assert post_in(c, path, [("x", b"x")]).status == status, path
+		assert post_in(c, "/files/new/", [("x", b"x"), ("x", b"y")]).status == 409
+		assert put(c, "fresh/a/x", b"x", [("if-match", '"none"')]).status == 412
+		wait_over(server)
+		assert tree(server) == BEFORE
+		server.log.wait("file lies deeper than upload-depth")
+
+
+def test_links(make):
+	"""Nothing is written through a symbolic link, wherever it leads; a folder of that name is not made beside it."""
+	server = make()
+	for name, to in (("in", "there"), ("out", "../outside"), ("abs", "/tmp"), ("loop", "loop"), ("gone", "nowhere")):
+		os.symlink(to, os.path.join(folder(server), name))
+	os.symlink("../../outside", os.path.join(folder(server), "there", "deep"))
+	before = sorted(os.listdir(os.path.join(server.root, "outside")))
+	with server.connect() as c:
+		for name in ("in/f", "out/f", "abs/f", "loop/f", "gone/f", "there/deep/f"):
+			assert put(c, name, b"f").status == 409, name
+			assert c.request("DELETE", "/files/" + name).status == 404, name
+	assert sorted(os.listdir(os.path.join(server.root, "outside"))) == before
+	assert "f" not in os.listdir(os.path.join(folder(server), "there"))
+
+
+def test_without(make):
+	"""The default: paths below /files are the document root's, as ever."""
+	server = make(PUBLIC)
+	with server.connect() as c:
+		assert put(c, "a/new", b"x").status == 405
+		assert c.get("/files/there/old").status == 404
+		assert post_in(c, "/files/there/", [("x", b"x")]).status == 405
+	assert tree(server) == BEFORE
+
+
+def test_rules(h2d):
+	"""Of both paths of a file, whatever folder it is in, and whichever way it comes; a folder is not made for who may not write."""
+	server = h2d.new(files={"up/.keep": b""})
+	users = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server=DEPTH + """
+location "/files/denied" { deny = {"all"} }
+location "/up/closed/inner" { deny = {"all"} }
+location "/up/asked" { auth-basic-file = "%s" }
+location "/files/read" { allow-methods = {"GET"} }
+""" % users)
+	server.start()
+	with server.connect() as c:
+		for name, status in (("denied/x", 403), ("denied/a/x", 403), ("closed/inner/x", 403), ("asked/x", 401), ("asked/a/x", 401),
+				("read/x", 405)):
+			assert put(c, name, b"x").status == status, name
+			path, _, last = name.rpartition("/")
+			assert post_in(c, "/files/%s/" % path, [(last, b"x")]).status == status, name
+		wait_over(server)
+		assert tree(server) == {".keep"}
+		assert post_in(c, "/files/closed/", [("inner", b"x")]).status == 403
+		assert put(c, "closed/x", b"x").status == 201
+		assert put(c, "asked/a/x", b"x", basic("anna", "sesame")).status == 201
+		assert c.get("/files/asked/a/x").status == 401
+	assert tree(server) == {".keep", "closed/", "closed/x", "asked/", "asked/a/", "asked/a/x"}
+
+
+def test_listing(make):
+	"""Folders have a form of their own, and a browser comes back to the folder."""
+	server = make(DEPTH + LIST)
+	os.makedirs(os.path.join(folder(server), "a b", "c", "d"))
+	with server.connect() as c:
+		for path, to in (("/up/", "/files"), ("/up/a%20b/", "/files/a%20b/"), ("/up/a%20b/c/", "/files/a%20b/c/"), ("/up/a%20b/c/d/", None)):
+			assert action(c.get(path), path) == to
+		answer = post_in(c, "/files/a%20b/c/", [("f", b"f")], [BROWSER])
+		assert (answer.status, answer.get("location")) == (303, "/up/a%20b/c/")
+		assert b'href="./f"' in c.get("/up/a%20b/c/").body
+
+
+def test_quota(make):
+	"""What is in folders counts, and the folders: of what others put there, too."""
+	server = make(DEPTH + 'upload-quota = "40K"')  # 4K each of there/, there/old and plain
+	with server.connect() as c:
+		assert put(c, "there/10k", b"x" * 10240).status == 201
+		assert put(c, "a/b/8k", b"x" * 8192).status == 201  # and 8K of two folders
+		assert put(c, "there/more", b"x" * 4096).status == 507
+		assert put(c, "new/f", b"x").status == 507
+		assert c.request("DELETE", "/files/there/10k").status == 204
+		assert put(c, "there/more", b"x" * 4096).status == 201
+		with open(os.path.join(folder(server), "there", "others"), "wb") as f:
+			f.truncate(100 << 10)
+		os.utime(folder(server))
+		assert put(c, "there/last", b"x" * 4096).status in (201, 507)
+		wait_for(lambda: put(c, "there/last", b"x" * 4096).status == 507, said="a walk")
+	assert "new/" not in tree(server)
+
+
+def test_all_workers_agree(h2d):
+	"""The answer comes when every worker has the file, of new folders, too, and of one that a GET had not found."""
+	server = h2d(server=DEPTH, workers=3, image=True, files={"up/x": b"x"})
+	for i in range(10):
+		with server.connect() as c:
+			assert c.get("/files/d%d/f" % i).status == 404
+			assert put(c, "d%d/f" % i, b"%d" % i).status == 201
+		for _ in range(6):
+			with server.connect() as c:
+				assert c.get("/files/d%d/f" % i).body == b"%d" % i and c.get("/up/d%d/f" % i).body == b"%d" % i
