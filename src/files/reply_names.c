@@ -77,8 +77,8 @@ static bool next_behind_slash(struct file_reply *a)
 	const struct location *location = site_location(a->req->site, path);
 	unsigned i = a->next - a->of_path->nindex;
 
-	if (!a->own || a->of_path->autoindex || path.n == 0 || i >= location->nextensions ||
-		location->root != a->of_path->root)
+	if (!a->own || a->of_path->autoindex || a->of_path->nextensions == 0 || path.n == 0 ||
+		i >= location->nextensions || location->root != a->of_path->root)
 		return false;
 	a->name = arena_join(&a->req->arena, path, location->extensions[i]);
 	a->next++;

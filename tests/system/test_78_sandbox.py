@@ -302,8 +302,8 @@ def test_system_calls_are_refused(inside):
 		there.refuses(what, args.get(what, ""))
 	there.server.log.wait("sandbox of the children: .*, seccomp$")
 	for kind, pid in children(there.server).items():
-		status = status_of(pid)
-		assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1"), kind
+		# A keeper that has just begun is not in it yet.
+		procs.wait_for(lambda: [status_of(pid)[what] for what in ("Seccomp", "NoNewPrivs")] == ["2", "1"], said=kind)
 
 
 def options():

@@ -136,7 +136,8 @@ def upgrades(machine, package):
 def test_header_alone(debs, tmp_path):
 	"""What h2d-dev has compiles a handler, without the source of h2d."""
 	subprocess.run(["dpkg", "-x", *glob.glob(debs + "/h2d-dev_*.deb"), str(tmp_path)], check=True)
-	skeleton = glob.glob(str(tmp_path / "usr/share/doc/h2d-dev/examples/skeleton/*.c"))
+	# check_*.c are for h2d/test.h, which needs a tree of h2d.
+	skeleton = glob.glob(str(tmp_path / "usr/share/doc/h2d-dev/examples/skeleton/[!c]*.c"))
 	assert skeleton
 	flags = subprocess.run(["pkg-config", "--cflags", "h2d"], check=True, stdout=subprocess.PIPE, text=True,
 		env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "usr/share/pkgconfig"),
