@@ -15,6 +15,8 @@
 		.name = name_, \
 		.type = CONF_TYPE_##type_, \
 		.scoped = scoped_, \
+		.hosts = __builtin_types_compatible_p(struct of, struct conf_server) && \
+			 offsetof(struct of, in member_) == offsetof(struct conf_server, root), \
 		.size = sizeof(CONF_C_##type_), \
 		.member = offsetof(struct of, in member_), \
 		.at = offsetof(struct of, in member_##_at), \

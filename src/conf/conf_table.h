@@ -27,6 +27,7 @@ struct conf_row {
 	const char *name;
 	enum conf_type type;
 	bool scoped;       /* of struct conf_scope: a server has it of the top level */
+	bool hosts;        /* CONF_ENV_HOST may stand in it: the root of a server */
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */
 	const char *dflt;

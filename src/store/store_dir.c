@@ -39,6 +39,13 @@ int store_dir_open(struct store_dir *d, int root, const char *path)
 	return d->fd >= 0 ? 0 : d->fd;
 }
 
+void store_dir_leave(struct store_dir *d)
+{
+	if (d->to >= 0 && d->to != d->fd)
+		close(d->to);
+	d->to = -1;
+}
+
 void store_dir_close(struct store_dir *d)
 {
 	if (d->lock >= 0)

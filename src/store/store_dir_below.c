@@ -16,13 +16,6 @@
 
 enum { MODE = 0777 };
 
-void store_dir_leave(struct store_dir *d)
-{
-	if (d->to >= 0 && d->to != d->fd)
-		close(d->to);
-	d->to = -1;
-}
-
 /* The descriptor of folder, or -errno. */
 static int find(int fd, const char *folder)
 {
