@@ -135,14 +135,14 @@ static void lift_sandbox(struct h2d_req *req, struct slice type)
 	struct reply *r = &req->reply;
 	unsigned kept = 0;
 
-	if (!req->sandboxed || !content_type_is_media(type))
+	if (!req->reply.sandboxed || !content_type_is_media(type))
 		return;
 	for (unsigned i = 0; i < r->nfields; i++)
 		if (!slice_eq(r->fields[i].name, SLICE("content-security-policy")) ||
 			!slice_eq(r->fields[i].value, SLICE("sandbox")))
 			r->fields[kept++] = r->fields[i];
 	r->nfields = kept;
-	req->sandboxed = false;
+	req->reply.sandboxed = false;
 }
 
 static void reply(struct h2d_req *req, const struct reply_conditional *r, int status)

@@ -189,7 +189,7 @@ static void opened(struct disk_file *file, int rc)
 		opening_failed(a, file->path, rc);
 		return;
 	}
-	if (a->slashed) {
+	if (a->way == FILE_REPLY_SLASHED) {
 		a->found(a);
 		return;
 	}

@@ -10,6 +10,13 @@
 #include "request/req.h"
 
 /* A reply that may need the disk; in the request's arena. */
+/* How the name that is tried answers for the path that was asked for. */
+enum file_reply_way {
+	FILE_REPLY_ASKED,   /* as it is, by an index file or with an extension */
+	FILE_REPLY_SLASHED, /* it leads to the path without its slash */
+	FILE_REPLY_FALLBACK,
+};
+
 struct file_reply {
 	struct h2d_req *req;
 	struct files *files;
@@ -20,18 +27,17 @@ struct file_reply {
 	bool follows;      /* symbolic links may lead out of that */
 	bool own;          /* the client asked for it by this path */
 	bool sandboxed;    /* it lies in the folder of uploads */
-	bool falls;        /* the fallback is tried */
-	bool slashed;      /* name leads to the path without its slash */
-	bool plain;        /* the file itself may be sent, not only one beside it */
-	unsigned next;     /* how many names were tried */
-	unsigned seen;     /* reply_conditional_seen() */
-	int page_status;   /* of the error it is the page of; 0: it is no such page */
+	enum file_reply_way way;
+	bool plain;                     /* the file itself may be sent, not only one beside it */
+	unsigned next;                  /* how many names were tried */
+	unsigned seen;                  /* reply_conditional_seen() */
+	int page_status;                /* of the error it is the page of; 0: it is no such page */
 	const struct location *of_path; /* of the path; req->location is that of name */
 
 	/* name is not there; dir: it is a directory. */
 	void (*missing)(struct file_reply *a, bool dir);
 
-	/* name, which is slashed, is there. */
+	/* name, which is FILE_REPLY_SLASHED, is there. */
 	void (*found)(struct file_reply *a);
 };
 

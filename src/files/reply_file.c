@@ -169,11 +169,11 @@ static void try_name(struct file_reply *a)
 		missing(a, false);
 		return;
 	}
-	if (a->slashed && is_cached(a)) {
+	if (a->way == FILE_REPLY_SLASHED && is_cached(a)) {
 		reply_names_take_away_slash(a);
 		return;
 	}
-	if (!a->slashed &&
+	if (a->way != FILE_REPLY_SLASHED &&
 		reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
 		return;
 	reply_disk(a);
@@ -212,7 +212,8 @@ static void nothing_there(struct file_reply *a)
 {
 	struct h2d_req *req = a->req;
 
-	if (!a->own || a->sandboxed || a->falls || req->location->fallback.n == 0) {
+	if (!a->own || a->sandboxed || a->way == FILE_REPLY_FALLBACK ||
+		req->location->fallback.n == 0) {
 		reply_disk_fail(a, 404);
 		return;
 	}
@@ -220,8 +221,7 @@ static void nothing_there(struct file_reply *a)
 		SLICE_ARG(req->location->fallback));
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
-	a->falls = true;
-	a->slashed = false;
+	a->way = FILE_REPLY_FALLBACK;
 	settle(a, site_location(req->site, a->name));
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
@@ -259,8 +259,9 @@ static void next_name(struct file_reply *a)
 	bool any = reply_names_next(a);
 
 	if (a->own)
-		settle(a, any && !a->slashed ? site_location_of_file(req->site, a->of_path, a->name)
-					     : a->of_path);
+		settle(a, any && a->way != FILE_REPLY_SLASHED
+				  ? site_location_of_file(req->site, a->of_path, a->name)
+				  : a->of_path);
 	if (any)
 		try_name(a);
 	else if (reply_names_is_dir(a))
@@ -276,7 +277,7 @@ static void missing(struct file_reply *a, bool dir)
 
 	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
 		SLICE_ARG(a->name), dir ? "a folder" : "not there");
-	if (a->page_status != 0 || a->falls)
+	if (a->page_status != 0 || a->way == FILE_REPLY_FALLBACK)
 		reply_disk_fail(a, 404);
 	else if (asked && a->tree == H2D_DOCUMENT_ROOT)
 		redirect_to_dir(a);
@@ -318,7 +319,7 @@ static int add_sandbox(struct h2d_req *req)
 {
 	int rc = reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
 
-	req->sandboxed = true;
+	req->reply.sandboxed = true;
 	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
 	return rc;
 }
@@ -352,7 +353,7 @@ static void reply_slowly(
 	a->files = f;
 	a->tree = tree;
 	a->own = own;
-	a->sandboxed = req->sandboxed;
+	a->sandboxed = req->reply.sandboxed;
 	a->seen = reply_conditional_seen(req);
 	a->missing = missing;
 	a->found = reply_names_take_away_slash;

@@ -82,7 +82,7 @@ static bool next_behind_slash(struct file_reply *a)
 		return false;
 	a->name = arena_join(&a->req->arena, path, location->extensions[i]);
 	a->next++;
-	a->slashed = true;
+	a->way = FILE_REPLY_SLASHED;
 	return a->name.p == NULL || may_stand_in(a, a->name) || next_behind_slash(a);
 }
 

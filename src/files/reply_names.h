@@ -15,7 +15,7 @@ static inline bool reply_names_is_dir(const struct file_reply *a)
 /* Takes the next one as a->name, whose p is NULL when memory is out. False: there is no other. */
 bool reply_names_next(struct file_reply *a);
 
-/* With a->slashed a->name is there: its client is sent to the path without the slash. */
+/* With FILE_REPLY_SLASHED a->name is there: its client is sent to the path without the slash. */
 void reply_names_take_away_slash(struct file_reply *a);
 
 /* Sends the client to path, with more behind it. */

@@ -27,7 +27,7 @@ static void add(struct demand *d, struct h2d_req *req, const struct location *lo
 
 	if (__builtin_expect(req->env->traced, false))
 		trace_access(req, location);
-	if (location->any) {
+	if (location->satisfy == SITE_SATISFY_ANY) {
 		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy),
 			in ? "any: no password is asked for" : "any: a password is enough");
 		auth = in ? NULL : auth;

@@ -30,6 +30,7 @@ struct reply {
 	struct body body; /* closed by req_fini(), so what it keeps alive outlives the head */
 	bool ready;       /* the head is complete and was given to the protocol */
 	bool content;     /* the body is sent: not for HEAD, 204 and 304 */
+	bool sandboxed;   /* it is a file that was uploaded: content-security-policy says so */
 	uint8_t said;     /* by the handler: bits 1 << enum reply_said */
 	char length[20];  /* digits of content-length */
 };

@@ -37,6 +37,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->reply.status = 0;
 	req->reply.ready = false;
 	req->reply.content = false;
+	req->reply.sandboxed = false;
 	body_none(&req->reply.body);
 	arena_init(&req->arena, req->first, sizeof(req->first),
 		ARENA_CAP + ARENA_HEADS * env->header_size);

@@ -210,8 +210,6 @@ struct h2d_req {
 	int error_status;      /* an error page is being looked for, to answer this; 0: none is */
 	unsigned interim_size; /* of what the handler has sent in front of its answer */
 	unsigned error_fields; /* how many fields the error has of its own */
-	bool sandboxed; /* the file that is asked for was uploaded: content-security-policy says so
-			 */
 	const struct h2d_handler *handler; /* NULL: answered without one */
 	void *handler_state;
 	struct h2d_timer *timers;           /* the handler's; all of them */

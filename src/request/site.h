@@ -62,6 +62,9 @@ struct returned {
 	const struct access *except; /* clients that are served all the same; NULL: none */
 };
 
+/* Whether access and auth must both let a client in, or one of them is enough. */
+enum site_satisfy { SITE_SATISFY_ALL, SITE_SATISFY_ANY };
+
 struct location {
 	/* "/a" owns "/a", "/a/…" and its sidecars ("/a.gz"); "/assets/" what is below it. */
 	struct slice prefix;
@@ -77,7 +80,7 @@ struct location {
 	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */
 	const struct access *access; /* NULL: everybody */
 	const struct auth *auth;     /* NULL: nobody is asked */
-	bool any;                    /* access or auth is enough, where there are both */
+	enum site_satisfy satisfy;   /* of access and auth; all where there is one of them alone */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: those of mime.def alone */

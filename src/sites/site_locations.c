@@ -11,7 +11,6 @@
 #include "request/access.h"
 #include "request/auth_queue.h"
 
-enum { SATISFY_ALL, SATISFY_ANY };  /* as the choices of satisfy */
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
 
 /* The scope that decides about key: the location's if that sets it, else the server's. l may be
@@ -380,8 +379,9 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_methods(location, s, l);
 	set_access(m, location, s, l);
 	set_auth(m, location, s, l);
-	location->any = IN_EFFECT(s, l, satisfy)->satisfy != SATISFY_ALL &&
-			location->auth != NULL && location->access != NULL;
+	/* The choices of satisfy, in their order. */
+	if (location->auth != NULL && location->access != NULL)
+		location->satisfy = (enum site_satisfy)IN_EFFECT(s, l, satisfy)->satisfy;
 	location->writers = has_writers(location, s);
 	set_rules(m, location, s, l);
 }
