@@ -194,8 +194,9 @@ static const struct err *check_path(const struct store *s, struct slice path)
 	const struct err *err = NULL;
 	const char *slash;
 
-	if (folders > 0 && path.n == 0)
-		return NULL;
+	/* A name that is missing may have no bytes, p NULL. */
+	if (path.n == 0)
+		return folders > 0 ? NULL : file_name_check(path);
 	while (err == NULL && (slash = memchr(path.p, '/', path.n)) != NULL) {
 		size_t n = (size_t)(slash - path.p);
 
