@@ -103,9 +103,9 @@ def test_a_head_comment_about_callers(house, sentence, fault):
 
 
 @pytest.mark.parametrize("file, what, other, fault", [
-	("include/h2d/handler.h", "void h2d_resume(struct h2d_req *req);", "", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
-	("include/h2d/handler.h", "void h2d_resume(", "int h2d_resume(", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
-	("include/h2d/handler.h", "\tH2D_HEAD,\n", "", "value H2D_POST 2: H2D_API 1 has it"),
+	("include/h2d/reply.h", "void h2d_resume(struct h2d_req *req);", "", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
+	("include/h2d/reply.h", "void h2d_resume(", "int h2d_resume(", "call void h2d_resume(struct h2d_req *req);: H2D_API 1 has it"),
+	("include/h2d/request.h", "\tH2D_HEAD,\n", "", "value H2D_POST 2: H2D_API 1 has it"),
 	("include/h2d/handler.h", "\tsize_t state_size;", "\tlong more;\n\tsize_t state_size;",
 		"member h2d_handler.start 24: H2D_API 1 has it"),
 	("src/request/h2d_req.c", "\tHANDLER_CALL();\n", "", "h2d_req_method(): does not begin with HANDLER_CALL()"),
