@@ -207,16 +207,44 @@ static bool is_elsewhere(const struct h2d_req *req)
 		       slice_eq(location->redirect.prefix, SLICE("/")));
 }
 
-/* A line of its own comes before the redirect of a location. False: the path has none. */
-static bool one_moved(struct h2d_req *req)
+/* The path's own line in a file of redirects; NULL: it has none. */
+static const struct redirect_line *own_line(const struct h2d_req *req)
 {
-	const struct redirect_line *line = redirects_find(req->site->redirects, req->path);
+	return req->site->redirects != NULL ? redirects_find(req->site->redirects, req->path)
+					    : NULL;
+}
 
-	if (line == NULL)
+/* A line of its own comes before the redirect of a location. False: the path has neither. */
+static bool is_moved(struct h2d_req *req)
+{
+	const struct redirect *r = &req->location->redirect;
+	const struct redirect_line *line = own_line(req);
+
+	if (line != NULL) {
+		TRACE_STEP(req, REDIRECT, &line->at, "to \"%.*s\"", SLICE_ARG(line->to));
+		send_elsewhere(req, line->status, line->to);
+		return true;
+	}
+	if (!is_elsewhere(req))
 		return false;
-	TRACE_STEP(req, REDIRECT, &line->at, "to \"%.*s\"", SLICE_ARG(line->to));
-	send_elsewhere(req, line->status, line->to);
+	TRACE_STEP(req, REDIRECT, TRACE_AT(req->location, redirect), "to \"%.*s\"%s",
+		SLICE_ARG(r->to), r->keeps ? ", the path kept" : "");
+	send_elsewhere(req, r->status, redirect_location(r, req->path, req->query, &req->arena));
 	return true;
+}
+
+/*
+ * Where the client would be sent from there, by https, too: one step for two. A name that says
+ * strict-transport-security is visited by https once, for clients take it from there alone (RFC
+ * 6797, 7.2).
+ */
+static bool leads_to_https(const struct h2d_req *req)
+{
+	const struct redirect_line *line = own_line(req);
+	struct slice to = line != NULL ? line->to : req->location->redirect.to;
+
+	return req->location->returned == NULL && req->site->transport_security.n == 0 &&
+	       slice_starts(to, SLICE("https://"));
 }
 
 static void to_https(struct h2d_req *req)
@@ -304,7 +332,8 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 	if (req->conn->admin)
 		return GATE_GO;
 	if (req->conn->redirect_at != NULL && !req_client_https(req) && !is_challenge(req)) {
-		to_https(req);
+		if (!leads_to_https(req) || !is_moved(req))
+			to_https(req);
 		return GATE_ANSWERED;
 	}
 	if (misdirected(req)) {
@@ -316,16 +345,8 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 		turn_away(req, location->returned);
 		return GATE_ANSWERED;
 	}
-	if (req->site->redirects != NULL && one_moved(req))
+	if ((req->site->redirects != NULL || location->redirect.to.n > 0) && is_moved(req))
 		return GATE_ANSWERED;
-	if (is_elsewhere(req)) {
-		TRACE_STEP(req, REDIRECT, TRACE_AT(location, redirect), "to \"%.*s\"%s",
-			SLICE_ARG(location->redirect.to),
-			location->redirect.keeps ? ", the path kept" : "");
-		send_elsewhere(req, location->redirect.status,
-			redirect_location(&location->redirect, req->path, req->query, &req->arena));
-		return GATE_ANSWERED;
-	}
 	return req->site->guarded ? let_in(req, req->path, done, NULL) : GATE_GO;
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 import uploads
-from tasks import PLAIN, Ask, Tasks
+from tasks import PLAIN, TLS, Ask, Tasks
 from users import basic, hashed
 
 TASKS = Tasks()
@@ -137,7 +137,7 @@ server "_" {
 	Ask("/users/x", 401, send=INSIDE), Ask("/users/x", send=INSIDE + ANNA),
 	files={"intern/x": "mine", "both/x": "", "users/x": ""}, before=users)
 
-
+# --- pages without their extension --------------------------------------------------------------
 
 task("a slash too much behind a page", PLAIN + """
 server "_" {
@@ -153,6 +153,32 @@ server "_" {
 	Ask("/", body="Home"), Ask("/empty/", 301, location="/empty"),
 	files={"docs/intro.html": "Intro", "both.html": "page", "both/index.html": "folder", "secret.html": "", "lists/a.html": "page",
 		"lists/a/file": "", "app/x.html": "x", "large.html": "x" * (3 << 20), "empty/x": "", "empty.html": ""})
+
+# --- where clients are sent -----------------------------------------------------------------------
+
+def to(pattern):
+	return lambda location: re.fullmatch(pattern, location)
+
+
+def moved(run):
+	run.put("etc/h2d/moved.txt", "/one https://example.com/eins 302\n/two /zwei\n")
+
+
+task("http://www to https://, in one step", 'listen "0.0.0.0:80" { redirect-to-https = true }\n' + TLS + """
+server "example.com" { root = "/srv/www"  location "/moved/" { redirect = "/a/" } }
+server "www.example.com"    { redirect = "https://example.com/"  redirects = "/etc/h2d/moved.txt" }
+server "closed.example.com" { redirect = "https://example.com/"  return = 503 }
+server "strict.example.com" { redirect = "https://example.com/"  strict-transport-security = "max-age=31536000" }
+server "clear.example.com"  { redirect = "http://example.com/" }
+""", Ask("/a/deep.txt?x=1", 301, host="www.example.com", via="tcp", location="https://example.com/a/deep.txt?x=1"),
+	Ask("/one", 302, host="www.example.com", via="tcp", location="https://example.com/eins"),
+	Ask("/two", 308, host="www.example.com", via="tcp", location=to(r"https://www\.example\.com:\d+/two")),
+	Ask("/two", 301, host="www.example.com", via="tls", location="/zwei"),
+	Ask("/a?b", 308, via="tcp", location=to(r"https://example\.com:\d+/a\?b")),
+	Ask("/moved/x", 308, via="tcp", location=to(r"https://example\.com:\d+/moved/x")),
+	*(Ask("/x", 308, host=name + ".example.com", via="tcp", location=to(r"https://%s\.example\.com:\d+/x" % name))
+		for name in ("closed", "strict", "clear")),
+	Ask("/x", 301, host="strict.example.com", via="tls", location="https://example.com/x"), before=moved)
 
 
 @pytest.fixture(scope="module")
