@@ -15,7 +15,7 @@
 
 static bool writes(const struct worker *w)
 {
-	return w->args->load != NULL && w->state == BOARD_UP &&
+	return w->args->load != NULL && w->state != BOARD_DRAIN &&
 	       BOARD_LOAD(w->args->board->head.generation) == w->args->generation;
 }
 

@@ -9,7 +9,7 @@
 struct worker;
 struct worker_listener;
 
-/* The worker is up: looks now, and every 100 ms. */
+/* The worker is about to be up: looks now, so that its load is true then, and every 100 ms. */
 void worker_load_start(struct worker *w);
 void worker_load_stop(struct worker *w);
 

@@ -224,6 +224,20 @@ def test_least_through_changes(h2d):
 	even(server)
 
 
+def test_a_new_worker_has_no_load_of_the_one_before(h2d):
+	"""From the moment it is up: what comes then fills it, though the kernel remembers what the dead one had."""
+	server = least(h2d, workers=2)
+	held = at_once(server.ports["tcp"], 40)
+	wait_loads(server, 40)
+	os.kill(server.worker_pids()[1], signal.SIGKILL)
+	server.log.wait("worker 1 .*signal 9")
+	server.wait_up()
+	held += at_once(server.ports["tcp"], 20)
+	accepted = procs.wait_for(lambda: sum(counts(server).values()) == 40 and counts(server), said="20 and 20 more")
+	close(held)
+	assert accepted == {0: 20, 1: 20}
+
+
 def test_a_slot_without_a_worker_gets_nothing(h2d):
 	"""It has the lowest load of all, and would be sent whatever comes."""
 	server = least(h2d, workers=3)
