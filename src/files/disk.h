@@ -78,6 +78,14 @@ struct disk_found {
 	int64_t seen_ns; /* coarse wall clock before file_id was taken */
 };
 
+/* Whether what lies beside a file may answer for one that is not there. */
+enum disk_alone {
+	DISK_ALONE_NOT,
+	DISK_ALONE_MAY,      /* set before it is opened */
+	DISK_ALONE_WANTED,   /* it does */
+	DISK_ALONE_UNWANTED, /* there are only such that are not to be sent */
+};
+
 struct disk_file {
 	struct disk *disk;
 	struct h2d_req *req;                         /* NULL: it went away */
@@ -93,6 +101,7 @@ struct disk_file {
 	enum coding coding; /* coding of the file that is sent: one beside it, or CODING_IDENTITY:
 			       itself */
 	bool has_beside;    /* there is one of them */
+	enum disk_alone alone;
 	int verdicts[CODINGS]; /* on what lies beside, of verdicts.h; DECODER_SAME: nothing to say
 				*/
 
@@ -205,9 +214,12 @@ bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p))
 /* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.
  */
 int disk_file_reopen(struct disk_file *f, unsigned flags);
+/* Adds the extension of a coding to f->path, until it is cut to the length that is answered. */
+size_t disk_file_extend(struct disk_file *f, enum coding coding);
+void disk_file_cut(struct disk_file *f, size_t n);
 /*
- * Whether coded stands for plain in that coding: 1 or 0, which f->verdicts tells. -EAGAIN: a thread
- * must find out; only if now, on the loop.
+ * Whether coded stands for plain in that coding, or is in it at all (plain NULL): 1 or 0, which
+ * f->verdicts tells. -EAGAIN: a thread must find out; only if now, on the loop.
  */
 int disk_file_fits(struct disk_file *f, enum coding coding, const struct disk_found *coded,
 	const struct disk_found *plain, bool now);

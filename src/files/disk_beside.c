@@ -64,13 +64,17 @@ static bool is_long(const struct disk_found *o)
 static int find_out(struct disk_file *f, const struct verdict_key *key,
 	const struct disk_found *coded, const struct disk_found *plain)
 {
-	struct decoder_bytes from = bytes_of(coded), to = bytes_of(plain);
+	struct decoder_bytes from = bytes_of(coded), to;
 	int verdict;
 
-	if (!holds_still(coded) || !holds_still(plain))
+	if (!holds_still(coded) || (plain != NULL && !holds_still(plain)))
 		return VERDICTS_UNKNOWN;
-	verdict = decoder_compare(key->coding, &from, &to);
-	if (verdict < 0 || !is_as_it_was(coded) || !is_as_it_was(plain))
+	if (plain != NULL) {
+		to = bytes_of(plain);
+		verdict = decoder_compare(key->coding, &from, &to);
+	} else
+		verdict = decoder_check(key->coding, &from);
+	if (verdict < 0 || !is_as_it_was(coded) || (plain != NULL && !is_as_it_was(plain)))
 		return VERDICTS_UNKNOWN;
 	verdicts_put(f->disk->verdicts, key, (enum decoder_verdict)verdict);
 	return verdict;
@@ -79,10 +83,11 @@ static int find_out(struct disk_file *f, const struct verdict_key *key,
 int disk_file_fits(struct disk_file *f, enum coding coding, const struct disk_found *coded,
 	const struct disk_found *plain, bool now)
 {
-	struct verdict_key key = { coded->file_id, plain->file_id, coding };
+	struct verdict_key key = { coded->file_id, (plain != NULL ? plain : coded)->file_id,
+		coding };
 	int verdict = verdicts_get(f->disk->verdicts, &key);
-
-	bool asks = verdict == VERDICTS_UNKNOWN && !is_long(coded) && !is_long(plain);
+	bool asks = verdict == VERDICTS_UNKNOWN &&
+		    (plain == NULL || (!is_long(coded) && !is_long(plain)));
 
 	if (asks && now)
 		return -EAGAIN;
@@ -92,6 +97,22 @@ int disk_file_fits(struct disk_file *f, enum coding coding, const struct disk_fo
 		return 1;
 	f->verdicts[coding] = verdict;
 	return 0;
+}
+
+size_t disk_file_extend(struct disk_file *f, enum coding coding)
+{
+	size_t n = strlen(f->path);
+
+	if (coding < CODINGS) {
+		f->path[n] = '.';
+		memcpy(f->path + n + 1, coding_extensions[coding].p, coding_extensions[coding].n);
+	}
+	return n;
+}
+
+void disk_file_cut(struct disk_file *f, size_t n)
+{
+	memset(f->path + n, '\0', DISK_EXTENSION);
 }
 
 const char *disk_file_refusal(const struct disk_file *f, enum coding coding)

@@ -27,38 +27,76 @@ static int open_regular(
 	return 0;
 }
 
-/* f->beside[i] of the file o. *best may become it. 0, or what only a thread can find out. */
-static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
-	const struct disk_found *o, struct disk_found *best)
+/*
+ * The file beside it in f->beside[i], which fits o, or is in that coding if there is no o. 1, or 0,
+ * or what only a thread can find out.
+ */
+static int open_beside(struct disk_file *f, const struct disk_root *root, unsigned flags,
+	unsigned i, const struct disk_found *o, struct disk_found *found)
 {
-	struct slice extension = coding_extensions[f->beside[i]];
-	size_t n = strlen(f->path);
-	struct disk_found found;
-	int rc;
-
-	f->path[n] = '.';
-	memcpy(f->path + n + 1, extension.p, extension.n);
+	size_t n = disk_file_extend(f, f->beside[i]);
 	/* No link: the image, which holds no links, would not have it. */
-	rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, &found);
-	memset(f->path + n, '\0', 1 + extension.n);
+	int rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, found);
+
+	disk_file_cut(f, n);
 	if (rc < 0)
 		return (flags & BENEATH_CACHED && rc == -EAGAIN) ||
 				       (flags & BENEATH_SAME_MOUNT && rc == -EXDEV)
 			       ? rc
 			       : 0;
 	/* No coding makes nothing of something: who empties it is about to write it. */
-	if (found.file_id.size == 0 || found.file_id.mtime_ns < o->file_id.mtime_ns) {
+	if (found->file_id.size > 0 &&
+		(o == NULL || found->file_id.mtime_ns >= o->file_id.mtime_ns))
+		rc = disk_file_fits(f, f->beside[i], found, o, (flags & BENEATH_CACHED) != 0);
+	if (rc <= 0)
+		close(found->fd);
+	return rc;
+}
+
+/* f->beside[i] of the file o. *best may become it. 0, or what only a thread can find out. */
+static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
+	const struct disk_found *o, struct disk_found *best)
+{
+	struct disk_found found;
+	int rc = open_beside(f, root, flags, i, o, &found);
+
+	f->has_beside = rc > 0;
+	if (rc <= 0)
+		return rc;
+	if (i >= f->nwanted) {
 		close(found.fd);
 		return 0;
 	}
-	rc = disk_file_fits(f, f->beside[i], &found, o, (flags & BENEATH_CACHED) != 0);
-	f->has_beside = rc > 0;
-	if (rc <= 0 || i >= f->nwanted) {
-		close(found.fd);
-		return rc < 0 ? rc : 0;
-	}
 	*best = found;
 	f->coding = f->beside[i];
+	return 0;
+}
+
+static void take(struct disk_file *f, const struct disk_found *found)
+{
+	f->fd = found->fd;
+	f->file_id = found->file_id;
+	f->seen_ns = found->seen_ns;
+}
+
+/* The first that is wanted of what lies beside the place of a file that is not there. */
+static int open_alone(struct disk_file *f, const struct disk_root *root, unsigned flags)
+{
+	struct disk_found found;
+	int rc = 0;
+
+	for (unsigned i = 0; i < f->nbeside && rc == 0; i++) {
+		rc = open_beside(f, root, flags, i, NULL, &found);
+		if (rc <= 0)
+			continue;
+		f->coding = f->beside[i];
+		f->alone = i < f->nwanted ? DISK_ALONE_WANTED : DISK_ALONE_UNWANTED;
+	}
+	if (rc <= 0)
+		return rc < 0 ? rc : -ENOENT;
+	f->has_beside = true;
+	take(f, &found);
+	f->mtime = file_id_mtime(&found.file_id);
 	return 0;
 }
 
@@ -68,12 +106,16 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	struct disk_found o, best;
 	int rc = open_regular(root, f->path, flags, &o);
 
-	if (rc < 0)
-		return rc;
-	best = o;
 	f->coding = CODING_IDENTITY;
 	f->has_beside = false;
 	memset(f->verdicts, 0, sizeof(f->verdicts));
+	if (f->alone != DISK_ALONE_NOT)
+		f->alone = DISK_ALONE_MAY;
+	if (rc == -ENOENT && f->alone == DISK_ALONE_MAY)
+		return open_alone(f, root, flags);
+	if (rc < 0)
+		return rc;
+	best = o;
 	for (unsigned i = 0; i < f->nbeside && rc == 0 && !f->has_beside; i++)
 		rc = try_beside(f, root, flags, i, &o, &best);
 	if (best.fd != o.fd)
@@ -82,11 +124,20 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 		close(best.fd);
 		return rc;
 	}
-	f->fd = best.fd;
-	f->file_id = best.file_id;
-	f->seen_ns = best.seen_ns;
+	take(f, &best);
 	f->mtime = file_id_mtime(&o.file_id);
 	return 0;
+}
+
+/* The spelling of the name that was opened. */
+static int check_spelling(struct disk_file *f, const struct disk_root *root, unsigned flags)
+{
+	size_t n = disk_file_extend(
+		f, f->alone > DISK_ALONE_MAY ? f->coding : (enum coding)CODING_IDENTITY);
+	int rc = spelling_check(root->fd, f->path, f->spelled, flags);
+
+	disk_file_cut(f, n);
+	return rc;
 }
 
 /* Opens the file, unless it has another name there. */
@@ -96,7 +147,7 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 
 	if (f->spelled == 0 || (rc < 0 && rc != -EISDIR))
 		return rc;
-	checked = spelling_check(root->fd, f->path, f->spelled, flags);
+	checked = check_spelling(f, root, flags);
 	if (checked == 0)
 		return rc;
 	if (rc == 0) {

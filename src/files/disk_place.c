@@ -24,18 +24,13 @@ static bool is_shortage(int rc)
 
 int disk_file_reopen(struct disk_file *f, unsigned flags)
 {
-	size_t n = strlen(f->path);
+	size_t n = disk_file_extend(f, f->coding);
 	struct file_id now;
 	struct stat st;
 	int fd;
 
-	if (f->coding < CODINGS) {
-		f->path[n] = '.';
-		memcpy(f->path + n + 1, coding_extensions[f->coding].p,
-			coding_extensions[f->coding].n);
-	}
 	fd = beneath_open_file(f->root->fd, f->path, flags | f->leave, &st);
-	memset(f->path + n, '\0', DISK_EXTENSION);
+	disk_file_cut(f, n);
 	if (fd < 0)
 		return is_shortage(fd) ? fd : -EAGAIN;
 	now = file_id_of(&st);

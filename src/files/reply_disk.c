@@ -54,7 +54,13 @@ static void tell_coding(
 		refused++;
 	if (!varies && refused == CODINGS)
 		return;
-	if (file->coding < CODINGS)
+	if (file->alone > DISK_ALONE_MAY)
+		TRACE_STEP(req, CODING, TRACE_AT(req->location, sidecars),
+			"%s: \"%s.%s\" is there alone",
+			file->alone == DISK_ALONE_WANTED ? coding_names[file->coding].p
+							 : "none that accept-encoding takes",
+			file->path, coding_extensions[file->coding].p);
+	else if (file->coding < CODINGS)
 		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
 			coding_names[file->coding].p);
 	else if (!(seen & COND_ACCEPT_ENCODING))
@@ -66,6 +72,17 @@ static void tell_coding(
 		TRACE_STEP(req, CODING, NULL, "none: %s",
 			file->has_beside ? "accept-encoding takes none that lies beside it"
 					 : "none lies beside it, and it is not cached");
+}
+
+static void tell(const struct file_reply *a, const struct disk_file *file, bool varies)
+{
+	char buf[PATH_MAX];
+	struct slice name = a->name;
+
+	if (file->alone > DISK_ALONE_MAY)
+		name = coding_path_beside(name, file->coding, buf);
+	trace_found(a->req, a->root, name, "on the disk");
+	tell_coding(a->req, file, a->seen, varies);
 }
 
 static void reply(struct file_reply *a, struct disk_file *file)
@@ -83,15 +100,14 @@ static void reply(struct file_reply *a, struct disk_file *file)
 
 	COUNT(cache_misses, 1);
 	req->record.source = REQ_SOURCE_DISK;
-	if (__builtin_expect(req->env->traced, false)) {
-		trace_found(req, a->root, a->name, "on the disk");
-		tell_coding(req, file, a->seen, r.varies);
-	}
+	if (__builtin_expect(req->env->traced, false))
+		tell(a, file, r.varies);
 	if (date == NULL || r.type.p == NULL) {
 		reply_disk_no_memory(a);
 		return;
 	}
-	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
+	if ((r.varies && r.coding == CODING_IDENTITY && !a->plain) ||
+		file->alone == DISK_ALONE_UNWANTED) {
 		reply_conditional_refuse(req, true, 406);
 		return;
 	}
@@ -193,6 +209,10 @@ static void opened(struct disk_file *file, int rc)
 		a->found(a);
 		return;
 	}
+	if (file->alone == DISK_ALONE_UNWANTED) {
+		reply(a, file);
+		return;
+	}
 	if (a->page_status != 0) {
 		answer(a, file);
 		return;
@@ -201,6 +221,25 @@ static void opened(struct disk_file *file, int rc)
 	rc = disk_file_etag(file);
 	if (rc != DISK_LATER)
 		tagged(file, rc);
+}
+
+/*
+ * Whether a file in a coding may answer for a->name, if that is not there: as far as its own
+ * location is none, for nobody was asked what that demands.
+ */
+static bool may_be_alone(const struct file_reply *a)
+{
+	const struct site *site = a->req->site;
+	const struct location *location = site_location(site, a->name);
+	bool may = a->page_status == 0;
+	char buf[PATH_MAX];
+
+	for (enum coding i = 0; i < CODINGS && may; i++) {
+		struct slice path = coding_path_beside(a->name, i, buf);
+
+		may = path.n > 0 && site_location(site, path) == location;
+	}
+	return may;
 }
 
 /*
@@ -219,6 +258,8 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 		return;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
 		left = 0;
+	else if (req->location->sidecars == SITE_SIDECARS_ALONE && may_be_alone(a))
+		file->alone = DISK_ALONE_MAY;
 	if (a->seen & COND_ACCEPT_ENCODING) {
 		while ((coding = coding_memo_choose(
 				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {
@@ -227,7 +268,8 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 		}
 		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
 	}
-	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
+	for (unsigned c = 0;
+		c < CODINGS && (a->files->codings == 0 || file->alone != DISK_ALONE_NOT); c++)
 		if (left >> c & 1)
 			disk_file_beside(file, (enum coding)c, false);
 }

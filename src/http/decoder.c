@@ -162,7 +162,8 @@ static const struct library {
 struct compare {
 	const struct library *library;
 	void *state;
-	struct decoder_bytes coded, plain; /* the bytes of both that are left */
+	/* The bytes of both that are left; plain without a file: as many are looked at. */
+	struct decoder_bytes coded, plain;
 	struct run run;
 	unsigned char in[PIECE], out[PIECE], wanted[PIECE];
 };
@@ -201,6 +202,10 @@ static int check(struct compare *c, size_t n)
 {
 	int rc;
 
+	if (c->plain.fd < 0) {
+		c->plain.n -= n < c->plain.n ? n : c->plain.n;
+		return c->plain.n > 0 ? MORE : DECODER_SAME;
+	}
 	if (n > c->plain.n)
 		return DECODER_OTHER;
 	rc = take(&c->plain, c->wanted, n);
@@ -226,7 +231,7 @@ static int step(struct compare *c)
 	if (rc == END) {
 		if (c->run.nin + c->coded.n > 0)
 			return DECODER_LONG;
-		return c->plain.n == 0 ? DECODER_SAME : DECODER_OTHER;
+		return c->plain.n == 0 || c->plain.fd < 0 ? DECODER_SAME : DECODER_OTHER;
 	}
 	if (rc == MORE && n == 0 && nin == c->run.nin)
 		return c->coded.n == 0 ? DECODER_SHORT : DECODER_BROKEN;
@@ -258,6 +263,13 @@ int decoder_compare(
 		c->library->end(c->state);
 	free(c);
 	return rc;
+}
+
+int decoder_check(enum coding coding, const struct decoder_bytes *coded)
+{
+	const struct decoder_bytes any = { .fd = -1, .n = DECODER_CHECKED };
+
+	return decoder_compare(coding, coded, &any);
 }
 
 const char *decoder_reason(enum decoder_verdict verdict)

@@ -1,7 +1,7 @@
 /*
  * decoder: whether a file in a content coding stands for another one: decodes the one and compares
- * with the other, a piece at a time, up to the first difference. Takes up to a second: called in
- * threads, never on a loop. Each library can be missing from a build.
+ * with the other, a piece at a time, up to the first difference; or looks at it alone. Takes up to
+ * a second: called in threads, never on a loop. Each library can be missing from a build.
  */
 #ifndef H2D_HTTP_DECODER_H
 #define H2D_HTTP_DECODER_H
@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "http/coding.h"
+
+enum { DECODER_CHECKED = 64 << 20 };
 
 enum decoder_verdict {
 	DECODER_SAME,
@@ -30,6 +32,9 @@ struct decoder_bytes {
 /* The verdict; -EAGAIN if one of them is shorter than said, or another -errno. */
 int decoder_compare(
 	enum coding coding, const struct decoder_bytes *coded, const struct decoder_bytes *plain);
+
+/* Whether coded is in that coding, as far as DECODER_CHECKED decoded bytes tell; as above. */
+int decoder_check(enum coding coding, const struct decoder_bytes *coded);
 
 /* "it decodes to other bytes": to be read behind a name and a colon. */
 const char *decoder_reason(enum decoder_verdict verdict);

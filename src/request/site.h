@@ -49,8 +49,8 @@ struct file_rule;
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
-		deny, index, autoindex, extensions, extensions_redirect, fallback, returned,
-		return_page;
+		deny, index, autoindex, extensions, extensions_redirect, fallback, sidecars,
+		returned, return_page;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -61,6 +61,9 @@ struct returned {
 	struct slice retry_after;    /* n 0: no such field */
 	const struct access *except; /* clients that are served all the same; NULL: none */
 };
+
+/* Where files in a coding are sent for one without its extension. */
+enum site_sidecars { SITE_SIDECARS_BESIDE, SITE_SIDECARS_ALONE };
 
 /* Whether access and auth must both let a client in, or one of them is enough. */
 enum site_satisfy { SITE_SATISFY_ALL, SITE_SATISFY_ANY };
@@ -82,6 +85,7 @@ struct location {
 	const struct auth *auth;     /* NULL: nobody is asked */
 	enum site_satisfy satisfy;   /* of access and auth; all where there is one of them alone */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
+	enum site_sidecars sidecars;
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: those of mime.def alone */
 	const struct slice *index;      /* names of index files */

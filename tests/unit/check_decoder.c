@@ -118,6 +118,40 @@ START_TEST(shorter_than_said)
 }
 END_TEST
 
+static int alone(enum coding coding, const char *coded, size_t n)
+{
+	struct decoder_bytes a = written("coded", coded, n, 0);
+	int rc = decoder_check(coding, &a);
+
+	close(a.fd);
+	return rc;
+}
+
+/* Without a file to compare with: whole, and in that coding, as far as is looked. */
+START_TEST(of_that_coding)
+{
+	enum coding coding = (enum coding)_i;
+	size_t n, most = (size_t)DECODER_CHECKED + (1 << 20), room = 2 << 20;
+	char *zeros = calloc(1, most), *coded = malloc(room);
+
+	if (!compress_has(coding)) {
+		ck_assert_int_eq(alone(coding, "x", 1), DECODER_NONE);
+	} else {
+		n = (size_t)compress_whole(coding, COMPRESS_SOON, plain, LARGE, coded, room);
+		ck_assert_int_eq(alone(coding, coded, n), DECODER_SAME);
+		ck_assert_int_eq(alone(coding, coded, n - 1), DECODER_SHORT);
+		ck_assert_int_eq(alone(coding, coded, 0), DECODER_SHORT);
+		ck_assert_int_eq(alone(coding, coded, n + 1), DECODER_LONG);
+		ck_assert_int_eq(alone(coding, plain, LARGE), DECODER_BROKEN);
+		n = (size_t)compress_whole(coding, COMPRESS_SOON, zeros, most, coded, room);
+		ck_assert_int_eq(alone(coding, coded, n), DECODER_SAME);
+		ck_assert_int_eq(alone(coding, coded, n - 1), DECODER_SAME);
+	}
+	free(zeros);
+	free(coded);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("decoder");
@@ -127,6 +161,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, verdicts, 0, CODINGS);
 	tcase_add_loop_test(tc, bits_flipped, 0, CODINGS);
 	tcase_add_test(tc, shorter_than_said);
+	tcase_add_loop_test(tc, of_that_coding, 0, CODINGS);
 	return tc;
 }
 
