@@ -89,6 +89,9 @@ struct h2d_handler {
 	/* Called once behind the last request and the last done(), if worker_init() was there and
 	 * returned 0, or was NULL. A worker that is killed comes to no such call. */
 	void (*worker_exit)(void *context);
+	/* Its keys are those of the section handler "SECTION" of the configuration; NULL: of its
+	 * own name. */
+	const char *section;
 };
 
 /*

@@ -35,6 +35,13 @@ struct h2d_test_route {
 struct h2d_test *h2d_test_open(
 	enum h2d_test_http http, const struct h2d_test_route *routes, unsigned n);
 
+/*
+ * Has the server that is opened next this value of a handler's key, as h2d.conf has it (a string or
+ * a path without quotes); the others are on their defaults. A key that conf.def has not, or a value
+ * that it does not take, stops the program.
+ */
+void h2d_test_key(const char *handler, const char *key, const char *value);
+
 /* The client is gone, then the worker: gone() and worker_exit() are called. */
 void h2d_test_close(struct h2d_test **t);
 

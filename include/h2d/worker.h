@@ -78,6 +78,27 @@ struct h2d_watch *h2d_watch_new(struct h2d_worker *worker, int fd, h2d_watch_fn 
 /* No call of its fn any more, from now on. watch may be NULL. */
 void h2d_watch_free(struct h2d_watch *watch);
 
+/* --- the configuration ------------------------------------------------------------------------ */
+
+/*
+ * Values of the handler's own keys, which are rows of the conf.def of its folder (TUTORIAL.md) and
+ * stand in the section handler "NAME" of h2d.conf. key ends in NUL. What is returned is the
+ * server's until worker_exit() returned, and the same for so long: a reload makes new workers. A
+ * key that conf.def has not, or that is of another type, is a mistake of the handler and ends the
+ * worker.
+ *
+ * STRING, PATH, READ_PATH, WRITE_PATH: ends in NUL, never NULL; paths are absolute, or "".
+ */
+const char *h2d_conf_string(const struct h2d_worker *worker, const char *key);
+
+/* NUMBER, SIZE (in bytes), SECONDS; of CHOICE which of them it is, 0 being the first. */
+uint64_t h2d_conf_number(const struct h2d_worker *worker, const char *key);
+
+bool h2d_conf_bool(const struct h2d_worker *worker, const char *key);
+
+/* The i-th of a LIST, ends in NUL; NULL if there is no i-th. */
+const char *h2d_conf_item(const struct h2d_worker *worker, const char *key, unsigned i);
+
 /* --- work that blocks ------------------------------------------------------------------------- */
 
 /*

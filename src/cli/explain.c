@@ -421,7 +421,7 @@ static int answer_and_tell(struct explain *e)
 	}
 	if (rc == 0) {
 		write_head(e);
-		explain_report(e->out, &e->req, e->refused);
+		explain_report(e->out, e->by->conf, &e->req, e->refused);
 	}
 	leave(e);
 	return rc;

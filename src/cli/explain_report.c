@@ -5,7 +5,10 @@
 #include "cli/explain_report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "conf/conf_table.h"
+#include "conf/conf_value.h"
 #include "http/reason.h"
 #include "request/trace.h"
 
@@ -67,14 +70,39 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 		explain_line(out, "content", NULL, "%" PRIu64 " bytes", r->body.left);
 }
 
-void explain_report(FILE *out, const struct h2d_req *req, const struct h2d_handler *refused)
+/* The handler's keys that the configuration sets, which it would answer by. */
+static void write_keys(FILE *out, const struct conf *conf, const struct h2d_handler *handler)
+{
+	const struct conf_section *s = conf_table_handler(
+		slice_str(handler->section != NULL ? handler->section : handler->name));
+	const void *keys = s != NULL ? conf_table_peek(conf, s, 0) : NULL;
+
+	for (unsigned i = 0; keys != NULL && i < s->nrows; i++) {
+		const struct conf_pos *at = conf_member_pos(keys, &s->rows[i]);
+		char *text = NULL;
+		size_t n;
+		FILE *value = at->file != NULL ? open_memstream(&text, &n) : NULL;
+
+		if (value == NULL)
+			continue;
+		conf_value_write(&s->rows[i], keys, value);
+		fclose(value);
+		explain_line(out, "key", at, "%s = %s", s->rows[i].name, text);
+		free(text);
+	}
+}
+
+void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *req,
+	const struct h2d_handler *refused)
 {
 	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
 		explain_line(out, trace_names[s->kind], &s->at, "%.*s", SLICE_ARG(s->text));
-	if (refused != NULL)
+	if (refused != NULL) {
+		write_keys(out, conf, refused);
 		explain_line(out, "status", NULL,
 			"not known: handler %s may change something, and was not started",
 			refused->name);
-	else
+	} else {
 		write_reply(out, req);
+	}
 }

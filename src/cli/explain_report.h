@@ -14,7 +14,9 @@
 void explain_line(FILE *out, const char *what, const struct conf_pos *at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The trace of req and its answer; refused: the handler that was not started, or NULL. */
-void explain_report(FILE *out, const struct h2d_req *req, const struct h2d_handler *refused);
+/* The trace of req and its answer; refused: the handler that was not started, whose keys are told,
+ * or NULL. */
+void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *req,
+	const struct h2d_handler *refused);
 
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "conf/conf_handlers.h"
 
 struct look {
 	const struct unit *unit;
@@ -254,9 +255,21 @@ static void check_server(const struct look *l, const struct conf_server *s)
 			check_seen(l, &s->locations[i].root_at, "root", s->locations[i].root);
 }
 
+/* A path that a handler opens. */
+static void check_handler(
+	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
+{
+	char folder[PATH_MAX];
+
+	if (row->access == CONF_ACCESS_READ)
+		check_seen(ctx, at, row->name, path);
+	else if (conf_handlers_folder(path, folder, sizeof(folder)))
+		check_write(ctx, at, row->name, path, folder);
+}
+
 void unit_check(const struct unit *u, const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
-	const struct look l = { .unit = u, .warn = warn, .ctx = ctx };
+	struct look l = { .unit = u, .warn = warn, .ctx = ctx };
 
 	check_made(&l, &conf->pid_file_at, "pid-file", conf->pid_file);
 	check_made(&l, &conf->error_log_at, "error-log", conf->error_log);
@@ -265,6 +278,7 @@ void unit_check(const struct unit *u, const struct conf *conf, conf_fault_fn *wa
 	check_read(&l, &conf->tls.certificate_key_at, "certificate-key", conf->tls.certificate_key);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&l, &conf->servers[i]);
+	conf_handlers_paths(conf, check_handler, &l);
 }
 
 void unit_check_installed(const struct conf *conf, conf_fault_fn *warn, void *ctx)

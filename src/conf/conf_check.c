@@ -10,6 +10,7 @@
 #include "base/addr.h"
 #include "conf/conf_check_log.h"
 #include "conf/conf_check_server.h"
+#include "conf/conf_handlers.h"
 #include "conf/conf_path.h"
 
 static void check_balance(const struct conf *conf, struct conf_faults *faults)
@@ -228,6 +229,7 @@ void conf_check(struct conf *conf, struct conf_faults *faults)
 {
 	check_global(conf, faults);
 	check_sandbox(&conf->sandbox, faults);
+	conf_handlers_check(conf, faults);
 	check_listens(conf, faults);
 	check_redirects(conf, faults);
 	check_proxies(conf, faults);

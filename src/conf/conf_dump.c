@@ -55,7 +55,9 @@ static void write_section(
 
 static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
 {
-	for (const struct conf_section *in = s + 1; in < conf_sections + CONF_SECTIONS; in++)
+	const struct conf_section *in;
+
+	for (unsigned id = 0; (in = conf_table_at(id)) != NULL; id++)
 		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
 			write_section(in, conf_table_peek(obj, in, i), obj, depth, out);
 }

@@ -37,7 +37,7 @@ static struct conf *load(const struct conf_override *ov, size_t cap, bool faulty
 	conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
-	struct conf *conf = calloc(1, sizeof(*conf));
+	struct conf *conf = calloc(1, conf_table_handlers.size);
 
 	if (conf == NULL) {
 		conf_fault_oom(&faults, &conf_command_line);

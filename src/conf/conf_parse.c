@@ -64,11 +64,12 @@ static bool foreign_word(struct parser *p, const struct conf_tok *key, const cha
 /* The section that has such a key, or NULL. */
 static const struct conf_section *home_of(struct slice key)
 {
+	const struct conf_section *s;
 	const struct conf_row *row;
 
-	for (unsigned i = 0; i < CONF_SECTIONS; i++)
-		if ((row = conf_table_row(&conf_sections[i], key)) != NULL)
-			return conf_table_home(&conf_sections[i], row);
+	for (unsigned i = 0; (s = conf_table_at(i)) != NULL; i++)
+		if ((row = conf_table_row(s, key)) != NULL)
+			return conf_table_home(s, row);
 	return NULL;
 }
 
@@ -221,6 +222,22 @@ static bool is_unquoted(const struct parser *p)
 	return conf_tok_is(&ahead, '{');
 }
 
+/* True: the title has no quotes, which was reported. */
+static bool refuse_unquoted(struct parser *p, const struct conf_section *s)
+{
+	if (!is_unquoted(p))
+		return false;
+	parser_fault(p, p->tok.line, "the title of a section is quoted: %s \"%.*s\" { ... }",
+		s->name, PARSER_NAME(&p->tok));
+	return true;
+}
+
+static void refuse_untitled(struct parser *p, const struct conf_section *s, unsigned line)
+{
+	parser_fault(
+		p, line, "section %s needs a title: %s \"%s\" { ... }", s->name, s->name, s->title);
+}
+
 /* A list of titles, where one belongs. False: there is none, or none worth storing (reported). */
 static bool read_titles(struct parser *p, const struct conf_section *s, const struct conf_tok *key,
 	struct conf_list *titles)
@@ -253,22 +270,19 @@ static void repeat(
 	}
 }
 
-/* key is the name of a section, the current token what stands behind it. */
-static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
+/* The title and the block of b, behind its name. */
+static void section_of(
+	struct parser *p, struct block *parent, struct block b, const struct conf_tok *key)
 {
-	struct block b = { .parent = parent, .line = key->line, .depth = parent->depth + 1 };
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
 	struct conf_list titles = { 0 };
 
-	b.section = find_section(parent, key->text, &b.owner);
-	if (read_titles(p, b.section, key, &titles)) {
+	if (read_titles(p, b.section, key, &titles))
 		has_title = false;
-	} else if (is_unquoted(p)) {
-		parser_fault(p, title.line, "the title of a section is quoted: %s \"%.*s\" { ... }",
-			b.section->name, PARSER_NAME(&title));
+	else if (refuse_unquoted(p, b.section))
 		bad = true;
-	} else if (bad)
+	else if (bad)
 		parser_unexpected(p, key->line, NULL);
 	if (bad || has_title)
 		parser_next(p);
@@ -297,8 +311,7 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	if (b.section->title == NULL && has_title)
 		parser_fault(p, title.line, "section %s has no title", b.section->name);
 	if (b.section->title != NULL && !has_title && titles.n == 0 && !bad)
-		parser_fault(p, key->line, "section %s needs a title: %s \"%s\" { ... }",
-			b.section->name, b.section->name, b.section->title);
+		refuse_untitled(p, b.section, key->line);
 	if (!block_open(p, &b, key->line))
 		return;
 	/* NULL, as everywhere: reported already. */
@@ -308,6 +321,46 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 							    : NULL;
 	parse_block(p, &b);
 	repeat(p, &b, key->line, &titles);
+}
+
+/* Its title says which section of handlers b is. False: there is no such one (reported). */
+static bool choose_handler(struct parser *p, struct block *b, const struct conf_tok *key)
+{
+	const char *title, *near;
+
+	if (refuse_unquoted(p, b->section))
+		return false;
+	if (p->tok.kind != CONF_TOK_STRING) {
+		refuse_untitled(p, b->section, key->line);
+		return false;
+	}
+	title = parser_string(p, &p->tok);
+	parser_next(p);
+	b->section = title != NULL ? conf_table_handler(slice_str(title)) : NULL;
+	if (b->section != NULL || title == NULL)
+		return b->section != NULL;
+	near = conf_table_near_handler(slice_str(title));
+	parser_fault(p, key->line, "no handler \"%.64s\" that has keys is built in%s%s", title,
+		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
+	return false;
+}
+
+/* key is the name of a section, the current token what stands behind it. */
+static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
+{
+	struct block b = { .parent = parent, .line = key->line, .depth = parent->depth + 1 };
+
+	b.section = find_section(parent, key->text, &b.owner);
+	if (b.section != &conf_sections[CONF_SECTION_HANDLER] || choose_handler(p, &b, key)) {
+		section_of(p, parent, b, key);
+		return;
+	}
+	p->faults->lost = true;
+	while (p->tok.kind == CONF_TOK_WORD && p->tok.line == key->line)
+		parser_next(p);
+	/* Two where a list of titles is in front. */
+	while (conf_tok_is(&p->tok, '{'))
+		parser_skip_block(p);
 }
 
 static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)

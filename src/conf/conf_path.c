@@ -53,6 +53,20 @@ void conf_path_readable(
 		*path = NULL;
 }
 
+void conf_path_exists(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		cannot(key, path, pos, faults);
+}
+
+bool conf_path_is_wide(const char *folder)
+{
+	return strchr(folder + 1, '/') == NULL;
+}
+
 void conf_path_directory(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {

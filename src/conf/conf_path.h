@@ -11,6 +11,13 @@
 void conf_path_readable(
 	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults);
 
+/* Anything at all. */
+void conf_path_exists(
+	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
+
+/* A folder in which everything may lie: "/", and those directly in it. It is no one's to have. */
+bool conf_path_is_wide(const char *folder);
+
 void conf_path_directory(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
 

@@ -193,6 +193,11 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = &conf_sections[CONF_SECTION_LOCATION],
 		TITLED(conf_location, files, conf_files),
 		ROWS(files_rows) },
+	[CONF_SECTION_HANDLER] = { .name = "handler",
+		.title = "name",
+		.help = "Keys of handlers that this h2d was built with: those that their conf.def "
+			"names, see TUTORIAL.md.",
+		.parent = TOP },
 };
 
 /* The title is the first member of a struct that has one. */
@@ -201,6 +206,26 @@ _Static_assert(offsetof(struct conf_server, name) == 0, "server begins with its 
 _Static_assert(offsetof(struct conf_error_page, status) == 0, "error-page begins with its title");
 _Static_assert(offsetof(struct conf_files, pattern) == 0, "files begins with its title");
 _Static_assert(offsetof(struct conf_location, prefix) == 0, "location begins with its title");
+
+/* A program that has handlers with keys has its table in the place of this one. */
+__attribute__((weak))
+const struct conf_handlers conf_table_handlers = { .size = sizeof(struct conf) };
+
+const struct conf_section *conf_table_at(unsigned i)
+{
+	if (i < CONF_SECTIONS)
+		return &conf_sections[i];
+	i -= CONF_SECTIONS;
+	return i < conf_table_handlers.n ? &conf_table_handlers.sections[i] : NULL;
+}
+
+const struct conf_section *conf_table_handler(struct slice handler)
+{
+	for (unsigned i = 0; i < conf_table_handlers.n; i++)
+		if (slice_eq(slice_str(conf_table_handlers.sections[i].handler), handler))
+			return &conf_table_handlers.sections[i];
+	return NULL;
+}
 
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name)
 {
@@ -213,8 +238,9 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 const struct conf_row *conf_table_outer(
 	const struct conf_section *section, const struct conf_row *row)
 {
-	return section->parent != NULL ? conf_table_row(section->parent, slice_str(row->name))
-				       : NULL;
+	if (section->parent == NULL || section->handler != NULL)
+		return NULL;
+	return conf_table_row(section->parent, slice_str(row->name));
 }
 
 const struct conf_section *conf_table_home(
@@ -342,10 +368,19 @@ const char *conf_table_near_section(struct slice name)
 	return near_enough(&near, name);
 }
 
+const char *conf_table_near_handler(struct slice name)
+{
+	struct near near = { NULL, 0 };
+
+	for (unsigned i = 0; i < conf_table_handlers.n; i++)
+		compare(&near, name, conf_table_handlers.sections[i].handler);
+	return near.name != NULL ? near_enough(&near, name) : NULL;
+}
+
 unsigned conf_table_count(const void *owner, const struct conf_section *section)
 {
-	if (section->title == NULL)
-		return 1;
+	if (section->title == NULL || section == &conf_sections[CONF_SECTION_HANDLER])
+		return section->title == NULL;
 	return *(const unsigned *)(const void *)((const char *)owner + section->count);
 }
 
@@ -389,16 +424,15 @@ static void *grow(struct arena *arena, void *owner, const struct conf_section *s
 
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section)
 {
+	const struct conf_section *inner;
+
 	for (unsigned i = 0; i < section->nrows; i++)
 		if (!conf_value_default(arena, &section->rows[i], obj))
 			return false;
-	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
-		const struct conf_section *inner = &conf_sections[i];
-
+	for (unsigned i = 0; (inner = conf_table_at(i)) != NULL; i++)
 		if (inner->parent == section && inner->title == NULL &&
 			!conf_table_defaults(arena, conf_table_get(obj, inner, 0), inner))
 			return false;
-	}
 	return true;
 }
 
@@ -427,19 +461,18 @@ static bool is_refused(const struct conf_row *row, void *obj)
 
 bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section)
 {
+	const struct conf_section *inner;
+
 	if (section->title != NULL && *(char **)obj == NULL)
 		*(char **)obj = conf_none;
 	for (unsigned i = 0; i < section->nrows; i++)
 		if (is_refused(&section->rows[i], obj) &&
 			!conf_value_default(arena, &section->rows[i], obj))
 			return false;
-	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
-		const struct conf_section *inner = &conf_sections[i];
-
+	for (unsigned i = 0; (inner = conf_table_at(i)) != NULL; i++)
 		for (unsigned j = 0; inner->parent == section && j < conf_table_count(obj, inner);
 			j++)
 			if (!conf_table_mend(arena, conf_table_get(obj, inner, j), inner))
 				return false;
-	}
 	return true;
 }

@@ -23,11 +23,15 @@ enum conf_type {
 	CONF_TYPE_LIST,
 };
 
+/* Workers open a path of a handler's; theirs no key of h2d's own says so. */
+enum conf_access { CONF_ACCESS_NONE, CONF_ACCESS_READ, CONF_ACCESS_WRITE };
+
 struct conf_row {
 	const char *name;
 	enum conf_type type;
-	bool scoped;       /* of struct conf_scope: a server has it of the top level */
-	bool hosts;        /* CONF_ENV_HOST may stand in it: the root of a server */
+	bool scoped; /* of struct conf_scope: a server has it of the top level */
+	bool hosts;  /* CONF_ENV_HOST may stand in it: the root of a server */
+	enum conf_access access;
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */
 	const char *dflt;
@@ -37,9 +41,10 @@ struct conf_row {
 
 /* The struct that a section lies in is its owner's: that of the section around it, or the conf. */
 struct conf_section {
-	const char *name;  /* "" is the top level */
-	const char *title; /* the kind of title; NULL: none, and only one such section */
-	bool titles;       /* a list of them may stand for as many sections that are alike */
+	const char *name;    /* "" is the top level */
+	const char *handler; /* its keys are that handler's; NULL: h2d's own */
+	const char *title;   /* the kind of title; NULL: none, and only one such section */
+	bool titles;         /* a list of them may stand for as many sections that are alike */
 	const char *help;
 	const struct conf_section *parent; /* the section around it; NULL of the top level */
 	unsigned max;                      /* with a title: how many there may be; 0: any */
@@ -65,11 +70,30 @@ enum conf_section_id {
 	CONF_SECTION_SERVER_FILES,
 	CONF_SECTION_LOCATION,
 	CONF_SECTION_LOCATION_FILES,
+	CONF_SECTION_HANDLER, /* no section itself: its title says which one is meant */
 	CONF_SECTIONS,
 };
 
 /* In the order in which they are written, each behind the one that it is inside of. */
 extern const struct conf_section conf_sections[CONF_SECTIONS];
+
+/*
+ * Sections of keys that handlers have in their conf.def. A program with such handlers is linked
+ * with a table that key_gen made, and their structs lie behind the conf, as if they were members of
+ * it.
+ */
+struct conf_handlers {
+	const struct conf_section *sections;
+	unsigned n;
+	size_t size; /* of the conf with all of them */
+};
+extern const struct conf_handlers conf_table_handlers;
+
+/* The i-th of conf_sections, behind the last of them those of handlers; NULL: there is none. */
+const struct conf_section *conf_table_at(unsigned i);
+
+/* The section of the handler's keys; NULL if there is none. */
+const struct conf_section *conf_table_handler(struct slice handler);
 
 /* By name; NULL if there is none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
@@ -99,6 +123,7 @@ const struct conf_section *conf_table_section(const struct conf_section *parent,
 /* The name that is nearest to a misspelt one; NULL: none is near. */
 const char *conf_table_near_row(const struct conf_section *section, struct slice name);
 const char *conf_table_near_section(struct slice name);
+const char *conf_table_near_handler(struct slice name);
 
 /* How many of a section its owner has, and the struct of the i-th. */
 unsigned conf_table_count(const void *owner, const struct conf_section *section);

@@ -118,6 +118,10 @@ void conf_write_example(FILE *out)
 			write_example_listens(out);
 			continue;
 		}
+		if (id == CONF_SECTION_HANDLER) {
+			fputs("# handler \"kv\" { database = \"/var/lib/h2d/kv.sqlite\" }\n", out);
+			continue;
+		}
 		fprintf(out, "%s %s{\n", s->name, s->title != NULL ? "\"_\" " : "");
 		write_example_rows(id, "\t", out);
 		if (id == CONF_SECTION_SERVER)
@@ -226,13 +230,15 @@ static void write_manual_shared(const struct conf_section *s, FILE *out)
 
 void conf_write_manual(FILE *out)
 {
-	for (unsigned id = 0; id < CONF_SECTIONS; id++) {
-		const struct conf_section *s = &conf_sections[id];
+	const struct conf_section *s;
 
+	for (unsigned id = 0; (s = conf_table_at(id)) != NULL; id++) {
 		const char *in = s->parent != NULL ? s->parent->name : "";
 
 		if (id == CONF_SECTION_GLOBAL)
 			fputs(".Ss Top level", out);
+		else if (s->handler != NULL)
+			fprintf(out, ".Ss handler Qq %s", s->handler);
 		else
 			fprintf(out, ".Ss %s%s%s", in, *in != '\0' ? ": " : "", s->name);
 		if (s->title != NULL)

@@ -33,9 +33,9 @@ src/handlers/with/$(1)/%.o: $(2)/%
 
 # Their tests, by h2d/test.h.
 with_checks += $$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%)
-$$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%): %: %.c.o $$(with_$(1)_objects) $$(filter src/%.a,$$(kit_libs))
+$$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%): %: %.c.o $$(with_$(1)_objects) src/handler_keys.$$(OBJEXT) $$(filter src/%.a,$$(kit_libs))
 	$$(AM_V_CCLD)$$(with_link) $$(AM_LDFLAGS) $$(kit_ldflags) $$(LDFLAGS) -o $$@ $$< $$(with_$(1)_objects) \
-		$$(kit_libs) $$(with_libs) $$(CHECK_LIBS) $$(LIBS)
+		src/handler_keys.$$(OBJEXT) $$(kit_libs) $$(with_libs) $$(CHECK_LIBS) $$(LIBS)
 
 # A name that both have would have one of them run the other's code, without a word of the linker
 # where it is in an archive.
@@ -74,6 +74,16 @@ check-am: check-handlers
 src/handlers/with/server: $(filter src/%.a,$(master_libs))
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(with_nm) $^ | $(with_sort) >$@.x && mv $@.x $@
+
+# Their keys; a folder may have none, or get some later.
+src/conf/src_conf_key_gen-key_gen.$(OBJEXT): src/handlers/with/conf.def
+src/handlers/with/conf.def: FORCE
+	$(AM_V_at)$(MKDIR_P) $(@D)
+	$(AM_V_at)printf '#undef KEY\n#define KEY ROW\n%s\n' \
+		$(with_keys:%='#include "%"') >$@.x
+	$(AM_V_at)if cmp -s $@.x $@; then rm $@.x; else mv $@.x $@; fi
+with_keys = $(wildcard $(handlers_dirs:%=%/conf.def))
+.PHONY: FORCE
 
 # Their rows; each table may have taken the macro away.
 src/request/src_request_route_gen-route_gen.$(OBJEXT): src/handlers/with/routes.def

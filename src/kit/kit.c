@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "conf/conf_handlers.h"
 #include "event/offload.h"
 #include "request/handler_worker.h"
 #include "request/site.h"
@@ -119,6 +120,8 @@ static void make_env(struct h2d_test *t)
 		.routes = &t->routes.table,
 		.fallback = &none,
 		.loop = &t->loop,
+		.conf = kit_keys(),
+		.key_value = conf_handlers_value,
 		.handler_threads = offload_new(&t->loop, THREADS),
 		.date = SLICE("Thu, 01 Jan 1970 00:16:40 GMT"),
 		.server = SLICE("h2d"),
@@ -189,6 +192,7 @@ void h2d_test_close(struct h2d_test **at)
 	H2D_ASSERT(counters->requests_live == 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		strbuf_fini(texts[i]);
+	kit_keys_free();
 	free(t);
 	*at = NULL;
 	is_open = false;

@@ -1,7 +1,7 @@
 /*
  * kit: what the files of the test kit share. kit.c: the server, its time and the calls of
  * h2d/test.h; kit_h1.c and kit_h2.c: the clients, each behind a table; kit_text.c: their bytes and
- * fields. Never linked into a server.
+ * fields; kit_keys.c: keys of handlers. Never linked into a server.
  */
 #ifndef H2D_KIT_KIT_H
 #define H2D_KIT_KIT_H
@@ -63,6 +63,10 @@ struct h2d_test {
 	int32_t stream;
 	bool body_ended;
 };
+
+/* The keys of handlers; made at the first call, and gone with the server. */
+const struct conf *kit_keys(void);
+void kit_keys_free(void);
 
 void kit_say(struct h2d_test *t, const void *data, size_t n);
 void kit_field(struct h2d_test *t, struct slice name, struct slice value);

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/name_map.h"
+#include "conf/conf_handlers.h"
 #include "image/beneath.h"
 #include "request/htpasswd.h"
 #include "sandbox/sandbox_paths.h"
@@ -260,6 +261,22 @@ static void check_server(struct checker *c, const struct conf_server *s)
 	}
 }
 
+/* A path that a handler opens itself. */
+static void check_handler(
+	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
+{
+	char folder[4096];
+
+	if (row->access == CONF_ACCESS_READ && access(path, R_OK) < 0)
+		warn_of(ctx, at, row->name, path, strerror(errno), "its handler cannot read it");
+	else if (row->access == CONF_ACCESS_WRITE &&
+		 conf_handlers_folder(path, folder, sizeof(folder)) &&
+		 (access(folder, R_OK | W_OK | X_OK) < 0 ||
+			 (access(path, R_OK | W_OK) < 0 && errno != ENOENT)))
+		warn_of(ctx, at, row->name, path, strerror(errno),
+			"its handler cannot write there (the user of the workers must own it)");
+}
+
 static bool is_everybodys(const char *key)
 {
 	struct stat st;
@@ -366,6 +383,7 @@ static void check_as_user(struct checker *c)
 		return;
 	for (unsigned i = 0; i < c->conf->nservers; i++)
 		check_server(c, &c->conf->servers[i]);
+	conf_handlers_paths(c->conf, check_handler, c);
 	if (c->conf->sandbox.landlock)
 		each_key(c, check_reach);
 }

@@ -13,6 +13,7 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/key_value.h"
 #include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"
@@ -121,7 +122,9 @@ struct http_env {
 	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
 	struct h2d_worker *workers;      /* by handler; NULL until handlers_start() */
 	unsigned nworkers;
-	struct wakes *wakes; /* of request/handler_wake.c; NULL: no handler has a waker */
+	struct wakes *wakes;     /* of request/handler_wake.c; NULL: no handler has a waker */
+	const struct conf *conf; /* only for the next one, by which handlers read their keys */
+	key_value_fn *key_value; /* NULL in tests whose handlers have none */
 	struct bus *bus; /* of all workers, for messages between handlers; NULL: there is none */
 	struct topics *topics;         /* of request/handler_topic.c; NULL: nobody has subscribed */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */

@@ -11,6 +11,8 @@
 
 #include "base/arena.h"
 #include "base/name_map.h"
+#include "conf/conf_handlers.h"
+#include "conf/conf_path.h"
 #include "sandbox/landlock.h"
 
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
@@ -49,12 +51,6 @@ static bool knew(struct way *w, const char *path, size_t n, unsigned flag)
 	return false;
 }
 
-/* A folder in which everything may lie is not allowed as a whole: "/", and those directly in it. */
-static bool is_too_much(const char *folder)
-{
-	return strchr(folder + 1, '/') == NULL;
-}
-
 /* The folder that path lies in. True: it is allowed as a whole. */
 static bool folder_of(struct way *w, char *path)
 {
@@ -67,7 +63,7 @@ static bool folder_of(struct way *w, char *path)
 	if (knew(w, path, n, KNOWN_FOLDER))
 		return name_map_get(&w->known, slice_of(path, n)) & KNOWN_OPEN;
 	*slash = '\0';
-	if (realpath(path, real) != NULL && !is_too_much(real)) {
+	if (realpath(path, real) != NULL && !conf_path_is_wide(real)) {
 		w->fn(w->ctx, real, LANDLOCK_READ);
 		knew(w, path, n, KNOWN_OPEN);
 	}
@@ -202,6 +198,25 @@ static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_
 		fn(ctx, paths->v[i], rights);
 }
 
+/* A file that is read may be replaced by rename(2); written is a folder, and where a link leads. */
+static void of_handler(
+	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
+{
+	struct way *w = ctx;
+	char folder[PATH_BYTES], real[PATH_BYTES];
+
+	(void)at;
+	if (row->access == CONF_ACCESS_READ) {
+		go(w, path);
+		return;
+	}
+	if (conf_handlers_folder(path, folder, sizeof(folder)))
+		w->fn(w->ctx, folder, LANDLOCK_WRITE);
+	if (realpath(path, real) != NULL && conf_handlers_folder(real, folder, sizeof(folder)) &&
+		!conf_path_is_wide(folder))
+		w->fn(w->ctx, folder, LANDLOCK_WRITE);
+}
+
 /* Files that getaddrinfo(3) reads. */
 static void resolver(sandbox_path_fn *fn, void *ctx)
 {
@@ -219,6 +234,8 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 	way_begin(&w, fn, ctx);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&w, &conf->servers[i], wanted);
+	if (wanted & SANDBOX_MORE)
+		conf_handlers_paths(conf, of_handler, &w);
 	way_end(&w);
 	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))
 		fn(ctx, "/", LANDLOCK_READ);

@@ -5,6 +5,7 @@
 #include "server/http_env.h"
 
 #include "base/clock.h"
+#include "conf/conf_handlers.h"
 #include "files/reply_file.h"
 
 extern const struct route_table routes_table;      /* made from routes.def */
@@ -32,6 +33,8 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.header_fields = (unsigned)conf->limits.client_header_fields,
 		.request_ids = conf->request_id,
 		.handler_ms = conf->timeouts.handler * 1000,
+		.conf = conf,
+		.key_value = conf_handlers_value,
 		.loop = parts->loop,
 		.handler_threads = parts->handler_threads,
 		.files = parts->files,

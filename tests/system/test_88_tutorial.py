@@ -119,6 +119,8 @@ def test_faults_of_a_folder(shell, tree):
 			("routes.def", 'ROUTE(GET, "/b", b, BODY_NONE)\n', r"/other/routes.def:1.*undefined reference to .h2d_handler_b"),
 			("b.c", "int arena_reset;\n", r"/other: the server has this name, too: arena_reset"),
 			("c.c", '#include "request/req.h"\n', r"/other/c.c:1.*request/req.h"),
+			("conf.def", '\nKEY(a, "x", NUMBER, "7", 0, 5, NULL, "Help.")\n',
+				r"/other/conf.def:2: default: x must be a number from 0 to 5, not 7"),
 	):
 		path = folder / name
 		before = path.read_text() if path.exists() else None
@@ -218,8 +220,14 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	two = folder_of(tmp_path / "two", 'ROUTE(GET, "/answer", caller, BODY_NONE)\n', caller_c=CALLER,
 		answer_c="#ifdef WORD\n#error of another folder\n#endif\nint library_answer(void);\n"
 			"int library_answer(void) { return 7; }\n")
+	(one / "conf.def").write_text('KEY(cxx, "word", STRING, "a", 0, 0, NULL, "Help.")\n#undef KEY\n')
+	(two / "conf.def").write_text('KEY(cxx, "size", SIZE, "1K", 0, 4096, NULL, "Help.")\n')
 	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=%s --with-handlers=%s" % (one, two))
-	shell.run("make -C build-hello src/h2d")
+	shell.run("make -C build-hello src/h2d 2>&1 | grep '/two/conf.def:1: handler cxx has keys in .*/one/conf.def:1 already'")
+	(two / "conf.def").write_text('KEY(caller, "size", SIZE, "1K", 0, 4096, NULL, "Help.")\n')
+	shell.run("make -C build-hello src/h2d man/h2d.conf.5")
+	assert ".Ss handler Qq caller\n" in (tree / "build-hello" / "man" / "h2d.conf.5").read_text()
+	assert 'handler "cxx" {\n\t# Help.\n\tword = "a"\n}' in shell.run("build-hello/src/h2d -r /tmp -T")
 	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
 		assert [c.get(path).body for path in ("/one", "/answer")] == [b"word of the table", b"7"]
 	shell.run("make -C build-hello check TESTS=tests/unit/check_route_random check_PROGRAMS=tests/unit/check_route_random")

@@ -149,6 +149,21 @@ static void twice_start(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_twice = { .name = "twice", .start = twice_start };
 
+static void keyed_start(struct h2d_req *req, void *state)
+{
+	const struct h2d_worker *w = h2d_req_worker(req);
+	char text[64];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s %u %s", h2d_conf_string(w, "word"),
+		(unsigned)h2d_conf_number(w, "size"), h2d_conf_item(w, "list", 0));
+	h2d_reply_bytes(req, 200, "text/plain", text, strlen(text));
+}
+
+const struct h2d_handler h2d_handler_keyed = {
+	.name = "keyed", .start = keyed_start, .section = "t"
+};
+
 static const struct h2d_test_route routes[] = {
 #define ROUTE H2D_TEST_ROUTE
 	/* clang-format off */
@@ -156,6 +171,7 @@ static const struct h2d_test_route routes[] = {
 	ROUTE(GET, "/ticks", ticks, BODY_NONE)
 	ROUTE(GET, "/job", job, BODY_NONE)
 	ROUTE(GET, "/twice", twice, BODY_NONE)
+	ROUTE(GET, "/keyed", keyed, BODY_NONE)
 	/* clang-format on */
 };
 
@@ -270,6 +286,28 @@ START_TEST(clients_leave)
 }
 END_TEST
 
+START_TEST(keys_are_read)
+{
+	h2d_test_key("t", "word", "b c");
+	h2d_test_key("t", "list", "{\"x\", \"y\"}");
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/keyed", NULL);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "b c 2048 x");
+	close_server();
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/keyed", NULL);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "a \"b\"? 2048 a");
+	close_server();
+}
+END_TEST
+
+START_TEST(a_key_that_is_none)
+{
+	h2d_test_key("t", "size", _i == 0 ? "a lot" : "1");
+	h2d_test_key("t", "sizes", "1");
+}
+END_TEST
+
 START_TEST(a_rule_is_broken)
 {
 	open_server(_i);
@@ -286,6 +324,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, time_passes, 0, 2);
 	tcase_add_loop_test(tc, threads_work, 0, 2);
 	tcase_add_loop_test(tc, clients_leave, 0, 2);
+	tcase_add_loop_test(tc, keys_are_read, 0, 2);
+	tcase_add_loop_test_raise_signal(tc, a_key_that_is_none, SIGABRT, 0, 2);
 	tcase_add_loop_test_raise_signal(tc, a_rule_is_broken, SIGABRT, 0, 2);
 	return tc;
 }

@@ -1,0 +1,29 @@
+/*
+ * key_gen: the program that make runs to turn the conf.def of handlers into C on stdout: the table
+ * of their sections in h2d.conf. A fault in a row ends it with 1 and a line "FILE:LINE: …" on
+ * stderr.
+ */
+#include <stdlib.h>
+
+#include "conf/key_build.h"
+
+#define ROW(handler, name, type, dflt, min, max, choices, help) \
+	{ __FILE__, __LINE__, #handler, name, #type, dflt, min, max, choices, help },
+static const struct key_row rows[] = {
+#ifdef HANDLERS_KEYS /* of the folders that configure --with-handlers names */
+#define KEY ROW
+#include HANDLERS_KEYS
+#endif
+	{ .file = NULL },
+};
+
+int main(void)
+{
+	int failed = key_build(rows, sizeof(rows) / sizeof(rows[0]) - 1, stdout, stderr);
+
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		perror("key_gen");
+		failed = -1;
+	}
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
