@@ -9,7 +9,7 @@ from procs import wait_for
 
 WAVES = 3
 SPARE = 64 << 10  # what a page here and there may come to
-KEPT = "timeouts { keepalive = 600 }"
+KEPT = "timeouts { handshake = 600  header = 600  keepalive = 600 }"  # a crowd may take a minute to have asked
 FAR = "far.bin"  # past cache.max-file-size: read from the disk
 
 
@@ -56,13 +56,13 @@ def test_crowd_comes_and_leaves(h2d, how, n, most):
 	if srv.SANITIZED:
 		leave(server, connections)
 		return
-	wait_for(lambda: cost() <= n * most, 20, 0.1, "%d bytes for each of %d idle connections" % (most, n))
+	wait_for(lambda: cost() <= n * most, pause=0.1, said="%d bytes for each of %d idle connections" % (most, n))
 	full = cost()
 	# What was given back of an idle connection was nothing that it needs.
 	if how != "h1":
 		ask(connections[:5], 5, extra=[("cookie", "c" * 6000)])
 	leave(server, connections)
-	wait_for(lambda: cost() <= full / 10 + SPARE, 10, 0.1, "a tenth of %d bytes is left" % full)
+	wait_for(lambda: cost() <= full / 10 + SPARE, pause=0.1, said="a tenth of %d bytes is left" % full)
 
 
 def test_few_connections_with_much_work(h2d):
@@ -79,8 +79,8 @@ def test_few_connections_with_much_work(h2d):
 	full = procs.proportional_memory(pid) - before
 	leave(server, connections)
 	if not srv.SANITIZED:
-		wait_for(lambda: procs.proportional_memory(pid) - before <= full / 10 + SPARE, 10, 0.1,
-			"a tenth of %d bytes is left" % full)
+		wait_for(lambda: procs.proportional_memory(pid) - before <= full / 10 + SPARE, pause=0.1,
+			said="a tenth of %d bytes is left" % full)
 
 
 def test_listings_by_threads(h2d):
@@ -97,4 +97,4 @@ def test_listings_by_threads(h2d):
 		with server.connect() as c:
 			assert c.get("/many/").status == 200
 	if not srv.SANITIZED:
-		wait_for(lambda: procs.proportional_memory(pid) - before <= 3 << 20, 10, 0.1, "3 MiB are left")
+		wait_for(lambda: procs.proportional_memory(pid) - before <= 3 << 20, pause=0.1, said="3 MiB are left")
