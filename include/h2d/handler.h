@@ -8,9 +8,9 @@
  * version carries its request.
  *
  * Life of a request: start() once, when the header section is complete; body() for each piece of
- * the request body, then end(), if the route takes one and no reply was given yet; gone() exactly
- * once after start(), however the request ends: answered, refused for a malformed body, reset by
- * the client, timed out, or cut off by a shutdown.
+ * the request body, then end(), if the route takes one and no reply was given yet (duplex: also
+ * while it is streamed); gone() exactly once after start(), however the request ends: answered,
+ * refused for a malformed body, reset by the client, timed out, or cut off by a shutdown.
  *
  * A handler that does not say what its reply is for longer than timeouts.handler of the
  * configuration (60 seconds), while nothing but that is waited for, gets gone(): the answer is 503.
@@ -36,6 +36,7 @@
 #include "h2d/request.h"
 #include "h2d/store.h"
 #include "h2d/worker.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -67,6 +68,14 @@ struct h2d_handler {
 	const char *name;  /* as in routes.def */
 	size_t state_size; /* bytes of per-request state, aligned for any type; 0: none, and NULL */
 	enum h2d_scope scope;
+	/*
+	 * The request's body goes on to body() and end() while h2d_reply_stream() or
+	 * h2d_reply_stream_sized() answers, until fill has said its end, or failed; any other reply
+	 * ends it. Credit and pauses hold the client back on one side, H2D_LATER on the other. A
+	 * body that does not come whole, or is too large, cuts the response off, and so does a
+	 * client that owes it and neither sends nor takes anything for timeouts.body.
+	 */
+	bool duplex;
 	/* The only one that is required; the others may be NULL. */
 	void (*start)(struct h2d_req *req, void *state);
 	/*

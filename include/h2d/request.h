@@ -131,7 +131,7 @@ void h2d_consume(struct h2d_req *req, size_t n);
  * From now on neither body() nor end() is called, until h2d_body_resume(). Pieces that come
  * meanwhile wait in the server, without credit: the client's window bounds them. For a handler that
  * has to wait for something else before it can take the next piece. Paused twice is paused once;
- * the reply ends it.
+ * the reply ends it, unless it is a stream of a handler that is duplex.
  */
 void h2d_body_pause(struct h2d_req *req);
 

@@ -87,7 +87,12 @@ static void on_interim(
 	(void)req, (void)status, (void)fields, (void)nfields;
 }
 
-static const struct stream_ops stream = { on_reply, on_resume, on_consume, on_interim };
+static const struct stream_ops stream = {
+	.reply = on_reply,
+	.resume = on_resume,
+	.consume = on_consume,
+	.interim = on_interim,
+};
 
 static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
 {

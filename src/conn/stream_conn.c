@@ -85,8 +85,9 @@ static struct session_need conn_waits(const struct session *s)
 	if (c->proto == NULL)
 		return need;
 	need.requests = (uint32_t)c->proto->requests;
+	/* A response that is made of the body may be what goes on. */
 	if (need.wait == PROTO_BODY)
-		need.passed = c->proto->body;
+		need.passed = c->proto->body + c->taken;
 	return need;
 }
 

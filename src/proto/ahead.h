@@ -3,7 +3,7 @@
  * of each connection. One sum per worker for both protocols, so that no number of clients fills its
  * memory, however slow the disk or a handler is; each part of it is asked of a client's account. A
  * part that its holder does not use is withdrawn when somebody else asks, and whoever holds most
- * pays for whoever has next to nothing. h1_stream.c and window.c call it and own the parts; it
+ * pays for whoever has next to nothing. h1_body.c and window.c call it and own the parts; it
  * never sees a byte of a body.
  */
 #ifndef H2D_PROTO_AHEAD_H

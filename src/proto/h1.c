@@ -38,7 +38,9 @@ static const struct err *h1_input(struct proto *p, const void *data, size_t *n, 
 			if (h1->stream == NULL)
 				return ERR_NO_MEMORY;
 		}
-		if (!h1_stream_take(h1->stream, &at, end))
+		if (h1->stream->part == H1_PART_HEAD)
+			h1_stream_take(h1->stream, &at, end);
+		else if (!h1_body_take(h1->stream, &at, end))
 			break;
 	}
 	if (h1->state < H1_CLOSE)

@@ -1,7 +1,7 @@
 /*
  * h1: HTTP/1.1 and 1.0 (RFC 9112); what its files share. h1.c: the connection; h1_stream.c: from
- * bytes to a request; h1_out.c: from a reply to bytes. Outside proto/ only h1_ops (proto.h) is
- * known.
+ * bytes to a request; h1_body.c: its body; h1_out.c: from a reply to bytes. Outside proto/ only
+ * h1_ops (proto.h) is known.
  */
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
@@ -82,6 +82,18 @@ static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
 	return (struct h1_stream *)((char *)req - offsetof(struct h1_stream, req));
 }
 
+/* Bytes of the body that may be in memory. */
+static inline size_t h1_stream_window(const struct h1_stream *s)
+{
+	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.held;
+}
+
+/* Whether more of the body is taken in now. */
+static inline bool h1_stream_has_room(const struct h1_stream *s)
+{
+	return s->unconsumed < h1_stream_window(s);
+}
+
 /* h1_stream.c */
 
 /* The only writer of h1->state: asserts the predecessor. */
@@ -94,30 +106,40 @@ static inline void h1_close_behind(struct h1 *h1)
 		h1_go(h1, H1_CLOSE);
 }
 
+/* The only writer of s->part: asserts the predecessor. */
+void h1_part_go(struct h1_stream *s, enum h1_part part);
+
 /* A request begins with the next byte. NULL when memory is out. */
 struct h1_stream *h1_stream_open(struct h1 *h1);
 void h1_stream_close(struct h1_stream *s);
-/*
- * Takes bytes of the request from *data; false when it takes no more for now. The stream may be
- * gone afterwards.
- */
-bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
+/* Takes bytes of its head from *data. The stream may be gone afterwards. */
+void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 /*
  * Whatever the handler does, the answer is status, unless one was sent; then the connection ends.
  * The stream may be gone afterwards.
  */
 void h1_stream_refuse(struct h1_stream *s, int status);
+/* Refuses the request for what the peer did. */
+void h1_stream_fault(struct h1_stream *s, const struct err *err);
+/* The end of its body came. The stream may be gone afterwards. */
+void h1_stream_body_ends(struct h1_stream *s);
 /*
  * Where a chunked body that nobody reads ends is not known yet: its request is answered when it is,
  * or when more has come than is read for nobody.
  */
 bool h1_stream_checks_body(const struct h1_stream *s);
 enum proto_why h1_stream_why(const struct h1_stream *s);
-/* Whether more of the body is taken in now. */
-bool h1_stream_has_room(const struct h1_stream *s);
 /* The response is complete: closes the stream, unless the connection goes on and the body does too.
  */
 void h1_stream_sent(struct h1_stream *s);
+
+/* h1_body.c */
+
+/*
+ * Takes bytes of the body, or of the trailers behind it, from *data; false when it takes no more
+ * for now. The stream may be gone afterwards.
+ */
+bool h1_body_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 
 /* h1_out.c */
 int h1_output(struct proto *p, struct outq *q, size_t limit);

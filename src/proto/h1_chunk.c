@@ -1,6 +1,6 @@
 /*
  * h1_chunk: a machine that takes a chunked body apart byte by byte, extensions included. Called by
- * h1_stream.c, for bodies that are chunked; never copies a byte.
+ * h1_body.c, for bodies that are chunked; never copies a byte.
  */
 #include "proto/h1_chunk.h"
 

@@ -82,6 +82,8 @@ static bool goes_on(const struct h1_stream *s)
 		return false;
 	if (s->part == H1_PART_ENDED)
 		return true;
+	if (req_body_duplex(&s->req))
+		return true;
 	/* How much of a chunked body is to come, nobody knows. */
 	if (s->head.chunked)
 		return false;

@@ -1,6 +1,6 @@
 /*
  * h1_parse: finds lines and their parts; every byte is looked up once in a table of classes, and a
- * line ends with CRLF. Called by h1_stream.c; never asks what a field means.
+ * line ends with CRLF. Called by h1_stream.c and h1_body.c; never asks what a field means.
  */
 #include "proto/h1_parse.h"
 

@@ -1,6 +1,6 @@
 /*
- * h1_stream: one request on a HTTP/1 connection: head and body in, to the request core (RFC 9112).
- * Called by h1.c with bytes, and by the request core over the stream seam.
+ * h1_stream: one request on a HTTP/1 connection, from its head to its end, in the request core
+ * (RFC 9112). Called by h1.c and h1_body.c, and by the request core over the stream seam.
  */
 #include "base/counters.h"
 #include "base/log.h"
@@ -45,16 +45,6 @@ static void stream_resume(struct h2d_req *req)
 	wake(s);
 }
 
-static void stream_consume(struct h2d_req *req, size_t n)
-{
-	struct h1_stream *s = h1_stream_of(req);
-	bool full = !h1_stream_has_room(s);
-
-	s->unconsumed -= n < s->unconsumed ? n : s->unconsumed;
-	if (full || n == 0)
-		wake(s);
-}
-
 /* RFC 9110, 15.2: a client of HTTP/1.0 knows no such thing. */
 static void stream_interim(
 	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
@@ -72,11 +62,42 @@ static void stream_interim(
 	wake(s);
 }
 
+/* RFC 9110, 10.1.1: in front of a reply that is made of the body. Elsewhere h1_output() sees, at
+ * the end of the turn, whether some of the body came all the same. */
+static void say_continue(struct h1_stream *s)
+{
+	if (!s->head.wants_continue || !req_body_duplex(&s->req))
+		return;
+	s->head.wants_continue = false;
+	stream_interim(&s->req, 100, NULL, 0);
+}
+
+static void stream_consume(struct h2d_req *req, size_t n)
+{
+	struct h1_stream *s = h1_stream_of(req);
+	bool full = !h1_stream_has_room(s);
+
+	s->unconsumed -= n < s->unconsumed ? n : s->unconsumed;
+	if (n == 0)
+		say_continue(s);
+	if (full || n == 0)
+		wake(s);
+}
+
+static void stream_cut(struct h2d_req *req)
+{
+	struct h1_stream *s = h1_stream_of(req);
+
+	h1_go(s->h1, H1_BROKEN);
+	wake(s);
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
 	.interim = stream_interim,
+	.cut = stream_cut,
 };
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -105,8 +126,7 @@ const struct states h1_part_states = {
 	},
 };
 
-/* The only writer of s->part: asserts the predecessor. */
-static void part_go(struct h1_stream *s, enum h1_part part)
+void h1_part_go(struct h1_stream *s, enum h1_part part)
 {
 	STATES_STEP(&h1_part_states, s->part, part);
 	s->part = part;
@@ -169,7 +189,7 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 		s->req.authority = s->head.host;
 	s->keep = false;
 	if (s->part != H1_PART_ENDED)
-		part_go(s, H1_PART_ENDED);
+		h1_part_go(s, H1_PART_ENDED);
 	h1_close_behind(s->h1);
 	if (s->req.complete) {
 		h1_stream_close(s);
@@ -180,8 +200,7 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 	req_refuse(&s->req, status);
 }
 
-/* Refuses the request for what the peer did. */
-static void fault(struct h1_stream *s, const struct err *err)
+void h1_stream_fault(struct h1_stream *s, const struct err *err)
 {
 	err_log(err, req_client(&s->req));
 	req_record_error(&s->req.record, err);
@@ -243,9 +262,9 @@ static const struct err *target(struct h1_stream *s)
 	return NULL;
 }
 
-static void body_ends(struct h1_stream *s)
+void h1_stream_body_ends(struct h1_stream *s)
 {
-	part_go(s, H1_PART_ENDED);
+	h1_part_go(s, H1_PART_ENDED);
 	req_body_end(&s->req);
 	if (s->req.complete)
 		h1_stream_sent(s);
@@ -261,19 +280,19 @@ static void got_head(struct h1_stream *s, unsigned minor)
 	if (err == NULL)
 		err = target(s);
 	if (err != NULL) {
-		fault(s, err);
+		h1_stream_fault(s, err);
 		return;
 	}
 	s->req.has_body = h1_head_has_body(h);
 	if (s->req.has_body)
-		part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
+		h1_part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
 	s->req.body_length = h->length;
 	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));
 	req_start(&s->req);
 	if (!s->req.has_body)
-		body_ends(s);
+		h1_stream_body_ends(s);
 }
 
 /* Whether the line that goes on at p names HTTP/1 further on, as far as it has come. */
@@ -297,7 +316,7 @@ static bool is_no_http(const struct h1_stream *s, const struct h1_parse *p, cons
 	       method_parse(p->method) == H2D_METHOD_UNKNOWN && !names_http(rest, end);
 }
 
-static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
+void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	struct h1_parse *p = &s->h1->parse;
 	const struct err *err = NULL;
@@ -327,19 +346,7 @@ static void take_head(struct h1_stream *s, const uint8_t **data, const uint8_t *
 		break;
 	}
 	if (err != NULL)
-		fault(s, err);
-}
-
-/* --- the body --------------------------------------------------------------------------------- */
-
-static size_t window(const struct h1_stream *s)
-{
-	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.held;
-}
-
-bool h1_stream_has_room(const struct h1_stream *s)
-{
-	return s->unconsumed < window(s);
+		h1_stream_fault(s, err);
 }
 
 enum proto_why h1_stream_why(const struct h1_stream *s)
@@ -350,151 +357,11 @@ enum proto_why h1_stream_why(const struct h1_stream *s)
 		return PROTO_WHY_HEAD;
 	if (req->complete || (req->reply.ready && h1_stream_checks_body(s)))
 		return PROTO_WHY_REST;
-	if (req->reply.ready)
-		return s->waiting ? PROTO_WHY_SOURCE : PROTO_WHY_SEND;
+	if (req->reply.ready && !s->waiting)
+		return PROTO_WHY_SEND;
 	if (s->part != H1_PART_ENDED && req_body_flows(req))
 		return h1_stream_has_room(s) ? PROTO_WHY_BODY : PROTO_WHY_TAKE;
+	if (req->reply.ready)
+		return PROTO_WHY_SOURCE;
 	return req_is_in_line(req) ? PROTO_WHY_LINE : PROTO_WHY_HANDLER;
-}
-
-/* Called by ahead.c, when somebody else needs it: a smaller window is what no client notices. */
-static void withdraw(struct ahead_part *part)
-{
-	struct h1_stream *s = LIST_ENTRY(part, struct h1_stream, ahead);
-	uint64_t in_memory = s->unconsumed > AHEAD_FREE ? s->unconsumed - AHEAD_FREE : 0;
-
-	if (part->held > in_memory)
-		ahead_give(s->h1->conf->ahead, part, part->held - in_memory);
-}
-
-/* A body that fills the window, and that somebody takes, gets a wider one. */
-static void widen(struct h1_stream *s)
-{
-	struct ahead_part *part = &s->ahead;
-	uint64_t most = H1_WINDOW - AHEAD_FREE;
-
-	if (part->held >= most || req_body_waits(&s->req))
-		return;
-	if (part->held == 0)
-		ahead_part_init(part, req_account(&s->req), withdraw);
-	ahead_take(s->h1->conf->ahead, part, most - part->held, most - part->held, false);
-}
-
-static size_t room_of(struct h1_stream *s)
-{
-	if (!h1_stream_has_room(s))
-		widen(s);
-	return h1_stream_has_room(s) ? window(s) - s->unconsumed : 0;
-}
-
-/* False: that was more than is read for nobody, and the stream is gone. */
-static bool got_body(struct h1_stream *s, struct slice piece)
-{
-	struct h1 *h1 = s->h1;
-	bool taken = req_body_flows(&s->req) || req_body_waits(&s->req);
-
-	h1->proto.body += piece.n;
-	s->head.wants_continue = false;
-	s->unconsumed += piece.n;
-	if (s->ahead.held > 0)
-		ahead_came(h1->conf->ahead, &s->ahead, piece.n);
-	req_body(&s->req, piece.p, piece.n);
-	if (taken)
-		return true;
-	s->unwanted += (uint32_t)piece.n;
-	if (s->unwanted <= H1_UNWANTED_MAX)
-		return true;
-	s->keep = false;
-	h1_close_behind(h1);
-	if (!s->req.complete)
-		return true;
-	h1_stream_close(s);
-	return false;
-}
-
-static void take_length(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	size_t n = (size_t)(end - *data);
-	struct slice piece;
-
-	if (n > s->head.length)
-		n = (size_t)s->head.length;
-	piece = slice_of(*data, n);
-	*data += n;
-	s->head.length -= n;
-	if (got_body(s, piece) && s->head.length == 0)
-		body_ends(s);
-}
-
-static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	struct slice piece;
-
-	switch (h1_chunk_next(&s->chunk, data, end, &piece)) {
-	case H1_CHUNK_MORE:
-		break;
-	case H1_CHUNK_DATA:
-		got_body(s, piece);
-		break;
-	case H1_CHUNK_LAST:
-		part_go(s, H1_PART_TRAILERS);
-		h1_parse_trailers(&s->h1->parse);
-		break;
-	case H1_CHUNK_FAULT:
-		fault(s, ERR_CHUNK);
-		break;
-	}
-}
-
-static void got_trailer(struct h1_stream *s, const struct h1_parse *p)
-{
-	const struct err *err = req_body_trailer(&s->req, p->name, p->value);
-
-	if (err != NULL)
-		fault(s, err);
-}
-
-static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	switch (h1_parse_next(&s->h1->parse, data, end)) {
-	case H1_FIELD:
-		got_trailer(s, &s->h1->parse);
-		break;
-	case H1_END:
-		body_ends(s);
-		break;
-	case H1_FAULT:
-		fault(s, s->h1->parse.err);
-		break;
-	default:
-		break;
-	}
-}
-
-bool h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	if (s->part == H1_PART_LENGTH || s->part == H1_PART_CHUNKED) {
-		size_t room = room_of(s);
-
-		if (room == 0)
-			return false;
-		if (room < (size_t)(end - *data))
-			end = *data + room;
-	}
-	switch (s->part) {
-	case H1_PART_HEAD:
-		take_head(s, data, end);
-		return true;
-	case H1_PART_LENGTH:
-		take_length(s, data, end);
-		return true;
-	case H1_PART_CHUNKED:
-		take_chunked(s, data, end);
-		return true;
-	case H1_PART_TRAILERS:
-		take_trailers(s, data, end);
-		return true;
-	default:
-		return false;
-	}
 }

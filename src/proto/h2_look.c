@@ -80,8 +80,8 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 		reset(s, NGHTTP2_CANCEL);
 		return;
 	}
-	if (!patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came, held ? ms : 0,
-		    s->h2->conf->body_ms))
+	if (!patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came + s->req.record.bytes_out,
+		    held ? ms : 0, s->h2->conf->body_ms))
 		return;
 	timed_out(s, ERR_TIMEOUT_BODY);
 	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */

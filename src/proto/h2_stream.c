@@ -94,7 +94,8 @@ static void say_continue(struct h2_stream *s)
 	struct h2d_req *req = &s->req;
 	const struct field *f;
 
-	if (s->continued || s->share.came > 0 || s->peer_done || !req_body_flows(req))
+	if (s->continued || s->share.came > 0 || s->peer_done ||
+		(!req_body_flows(req) && !req_body_duplex(req)))
 		return;
 	f = field_find(req->fields, req->nfields, SLICE("expect"));
 	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
@@ -125,11 +126,20 @@ static void stream_consume(struct h2d_req *req, size_t n)
 		h2_window_widen(s);
 }
 
+static void stream_cut(struct h2d_req *req)
+{
+	struct h2_stream *s = h2_stream_of(req);
+
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_CANCEL);
+	s->h2->host->wake(s->h2->host);
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
 	.interim = stream_interim,
+	.cut = stream_cut,
 };
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -180,7 +190,7 @@ enum proto_why h2_stream_why(const struct h2_stream *s)
 
 	if (s == s->h2->opening)
 		return PROTO_WHY_HEAD;
-	if (!req->reply.ready && !s->peer_done && req_body_flows(req))
+	if ((!req->reply.ready || s->waiting) && !s->peer_done && req_body_flows(req))
 		return nghttp2_session_get_stream_local_window_size(session, s->id) > 0 &&
 				       nghttp2_session_get_local_window_size(session) > 0
 			       ? PROTO_WHY_BODY
@@ -326,7 +336,7 @@ void h2_stream_start(struct h2_stream *s)
 	if (!req->has_body)
 		return;
 	say_continue(s);
-	if (s->waiting)
+	if (s->waiting || req_body_duplex(req))
 		h2_window_expect(s);
 	h2_window_make_way(s);
 }

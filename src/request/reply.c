@@ -194,7 +194,8 @@ static bool head_too_long(const struct h2d_req *req)
 	return n > REPLY_HEAD_MAX;
 }
 
-void reply_send(struct h2d_req *req, int status)
+/* The head is complete from now on, and the protocol's to send. */
+static void make_head(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
 	unsigned given = r->nfields;
@@ -217,8 +218,24 @@ void reply_send(struct h2d_req *req, int status)
 	r->ready = true;
 	req->record.first_byte_us = req_record_now(req->env->timed);
 	req_go(req, REQ_REPLY);
+}
+
+void reply_send(struct h2d_req *req, int status)
+{
+	make_head(req, status);
 	req->stream->reply(req);
 	req_body_over(req);
+}
+
+void reply_send_duplex(struct h2d_req *req, int status)
+{
+	make_head(req, status);
+	/* In front of the head: a client may wait for 100 (RFC 9110, 10.1.1). */
+	if (req->reply.content)
+		req->stream->consume(req, 0);
+	else
+		req_body_over(req);
+	req->stream->reply(req);
 }
 
 void reply_ask(struct reply *r, struct lender *lender)

@@ -96,6 +96,10 @@ int reply_page_policy(struct h2d_req *req);
  */
 void reply_send(struct h2d_req *req, int status);
 
+/* As reply_send(), for content that is made of the request's body: that goes on until the source
+ * says req_body_over(), unless no content is sent. */
+void reply_send_duplex(struct h2d_req *req, int status);
+
 /* Asks the source of the content (base/lender.h), which is needed no more where it is not sent. */
 void reply_ask(struct reply *r, struct lender *lender);
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "request/handler_call.h"
+#include "request/req_body.h"
 #include "request/trailers.h"
 
 enum { FILL_SIZE = 16384 };
@@ -61,6 +62,8 @@ static ssize_t stream_ready(struct body *b, size_t want)
 
 		if (n == H2D_LATER)
 			return BODY_LATER;
+		if (n <= 0 || (uint64_t)n >= b->left)
+			req_body_over(b->req);
 		if (n < 0 || (s->sized && breaks_word(s, b, (size_t)n)))
 			return BODY_FAILED;
 		if (n == 0) {
@@ -130,6 +133,12 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 	return s;
 }
 
+/* Neither is a body's whose end was told, which does no harm. */
+static bool takes_body(const struct h2d_req *req)
+{
+	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED;
+}
+
 /* length: BODY_UNKNOWN, or what the handler said. */
 static void reply_stream(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
@@ -144,7 +153,10 @@ static void reply_stream(
 	b->req = req;
 	b->left = length;
 	b->src = s;
-	reply_send(req, status);
+	if (req->handler->duplex && takes_body(req))
+		reply_send_duplex(req, status);
+	else
+		reply_send(req, status);
 }
 
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)

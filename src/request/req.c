@@ -144,12 +144,23 @@ static void start_handler(struct h2d_req *req)
 	handler_call_start(req);
 }
 
+/* A reply that is made of a body which does not come to its end has none, either. */
+static void cut_off(struct h2d_req *req)
+{
+	if (!req_body_duplex(req))
+		return;
+	req_body_over(req);
+	req->stream->cut(req);
+}
+
 void req_refuse(struct h2d_req *req, int status)
 {
 	const struct h2d_handler *handler = req->handler;
 
-	if (req->reply.ready)
+	if (req->reply.ready) {
+		cut_off(req);
 		return;
+	}
 	if (req->state == REQ_HEAD) {
 		req_go(req, REQ_WAIT);
 		set_site(req);

@@ -46,6 +46,11 @@ struct stream_ops {
 	 */
 	void (*interim)(
 		struct h2d_req *req, int status, const struct field *fields, unsigned nfields);
+	/*
+	 * Ends the stream of a reply that is under way, so that the client sees that it is not
+	 * whole. It may be NULL where no body comes beside a reply.
+	 */
+	void (*cut)(struct h2d_req *req);
 };
 
 struct req_hook; /* request/req_body.h */
@@ -242,8 +247,8 @@ void req_start(struct h2d_req *req);
 
 /*
  * The request is malformed, or does not come to its end: no handler gets it, and the handler that
- * has it already is told that it is gone. Answers with status unless a reply was given. Before or
- * after req_start().
+ * has it already is told that it is gone. Answers with status unless a reply was given; one that
+ * the handler makes of the body that comes (duplex) is cut off. Before or after req_start().
  */
 void req_refuse(struct h2d_req *req, int status);
 

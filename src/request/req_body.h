@@ -39,6 +39,13 @@ static inline bool req_body_waits(const struct h2d_req *req)
 	       req->body_state == REQ_BODY_HOOKED;
 }
 
+/* Whether the handler goes on with it, or has paused it, while the reply is sent. */
+static inline bool req_body_duplex(const struct h2d_req *req)
+{
+	return req->reply.ready &&
+	       (req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED);
+}
+
 /*
  * Whether the request waits behind others: for a password's check, or its body for a place among
  * the files.
@@ -74,7 +81,8 @@ void req_body_started(struct h2d_req *req);
 void req_body_pause(struct h2d_req *req);
 void req_body_resume(struct h2d_req *req);
 
-/* The request has its answer: gives the credit of what waits back. */
+/* The request has its answer, or one that is made of the body has its end: gives the credit of what
+ * waits back. */
 void req_body_over(struct h2d_req *req);
 
 /*

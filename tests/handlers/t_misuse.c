@@ -271,6 +271,33 @@ const struct h2d_handler h2d_handler_t_credit = {
 	.body = twice,
 };
 
+/* POST /t/misuse/duplex replies once more while its reply is made of the body. */
+static ssize_t fill_nothing(struct h2d_req *req, void *state, char *buf, size_t cap)
+{
+	(void)req, (void)state, (void)buf, (void)cap;
+	return H2D_LATER;
+}
+
+static void duplex(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_reply_stream(req, 200, TEXT, fill_nothing);
+}
+
+static void once_more(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)state, (void)data;
+	h2d_consume(req, len);
+	reply(req, "once more");
+}
+
+const struct h2d_handler h2d_handler_t_duplex_twice = {
+	.name = "t_duplex_twice",
+	.duplex = true,
+	.start = duplex,
+	.body = once_more,
+};
+
 /* POST /t/misuse/hoard gives no credit back, and does not answer. */
 static void hoard(struct h2d_req *req, void *state, const char *data, size_t len)
 {

@@ -133,6 +133,14 @@ def test_credit_that_was_given_back_already(fragile, speak):
 	broke(server, pid, "gave back more credit than it had of", "POST", "/t/misuse/credit", "h2d_consume")
 
 
+def test_a_second_reply_while_the_body_comes(fragile, speak):
+	server = fragile()
+	pid = server.worker_pids()[0]
+	with pytest.raises(Exception), link(server, speak) as c:
+		post(c, "/t/misuse/duplex", b"12345")
+	broke(server, pid, "replied twice to", "POST", "/t/misuse/duplex", "h2d_reply_bytes")
+
+
 @pytest.mark.parametrize("how, rule", [("", "stored twice for"), ("?replied", "stored behind its reply to")])
 def test_a_second_store(fragile, speak, how, rule):
 	server = fragile(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""})

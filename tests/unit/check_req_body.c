@@ -262,6 +262,98 @@ START_TEST(too_large)
 }
 END_TEST
 
+/* --- duplex ----------------------------------------------------------------------------------- */
+
+static bool said_all;
+
+static ssize_t fill(struct h2d_req *r, void *state, char *buf, size_t cap)
+{
+	(void)r, (void)state, (void)buf, (void)cap;
+	return said_all ? 0 : H2D_LATER;
+}
+static void duplex_start(struct h2d_req *r, void *state)
+{
+	upload_start(r, state);
+	h2d_reply_stream(r, 200, NULL, fill);
+}
+static void duplex_end(struct h2d_req *r, void *state)
+{
+	(void)r, (void)state;
+	said_all = true;
+}
+
+static void begin_duplex(void)
+{
+	static const struct h2d_handler duplex = {
+		.name = "upload",
+		.duplex = true,
+		.start = duplex_start,
+		.body = upload_body,
+		.end = duplex_end,
+	};
+
+	said_all = false;
+	routes.routes[0].handler = &duplex;
+	begin_upload();
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(wanted, 1);
+}
+
+static ssize_t ready(void)
+{
+	return req.reply.body.ops->ready(&req.reply.body, 100);
+}
+
+/* The body goes on beside the reply, and has its end. */
+START_TEST(duplex_goes_on)
+{
+	begin_duplex();
+	req_body(&req, "abc", 3);
+	ck_assert_int_eq(ready(), BODY_LATER);
+	h2d_body_pause(&req);
+	req_body(&req, "de", 2);
+	req_body_end(&req);
+	ck_assert(uploaded_is("abc"));
+	ck_assert(req_body_duplex(&req));
+	resume();
+	ck_assert(uploaded_is("abcde"));
+	ck_assert_int_eq(ready(), 0);
+	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
+}
+END_TEST
+
+/* Behind the end of the reply the body is nobody's. */
+START_TEST(duplex_ends_first)
+{
+	begin_duplex();
+	h2d_body_pause(&req);
+	req_body(&req, "abc", 3);
+	said_all = true;
+	ck_assert_int_eq(ready(), 0);
+	ck_assert_uint_eq(consumed, 3);
+	req_body(&req, "de", 2);
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_uint_eq(uploaded_n, 0);
+}
+END_TEST
+
+/* There is no other answer any more: the one that there is has no end. */
+START_TEST(duplex_is_cut_off)
+{
+	site_v[0].all.body_size = locations[0].body_size = 4;
+	begin_duplex();
+	if (_i == 1)
+		h2d_body_pause(&req);
+	req_body(&req, "abcde", 5);
+	req_refuse(&req, 408);
+	ck_assert_int_eq(cuts, 1);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_uint_eq(uploaded_n, 0);
+	ck_assert_ptr_eq(req.record.error, ERR_BODY_TOO_LARGE);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("req_body");
@@ -280,6 +372,9 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, hooked_and_refused, 0, 2);
 	tcase_add_test(c, hooked_and_answered);
 	tcase_add_loop_test(c, too_large, 0, 2);
+	tcase_add_test(c, duplex_goes_on);
+	tcase_add_test(c, duplex_ends_first);
+	tcase_add_loop_test(c, duplex_is_cut_off, 0, 2);
 	return c;
 }
 

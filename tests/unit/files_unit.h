@@ -47,7 +47,7 @@ static inline void unit_consume(struct h2d_req *req, size_t n)
 	(void)req, (void)n;
 }
 
-static const struct stream_ops unit_stream = { unit_reply, unit_resume, unit_consume, NULL };
+static const struct stream_ops unit_stream = { unit_reply, unit_resume, unit_consume, NULL, NULL };
 
 static inline void unit_start(void)
 {

@@ -53,7 +53,13 @@ static void on_interim(struct h2d_req *r, int status, const struct field *fields
 			SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));
 	informs++;
 }
-static const struct stream_ops ops = { on_reply, on_resume, on_consume, on_interim };
+static int cuts;
+static void on_cut(struct h2d_req *r)
+{
+	ck_assert_ptr_eq(r, &req);
+	cuts++;
+}
+static const struct stream_ops ops = { on_reply, on_resume, on_consume, on_interim, on_cut };
 
 static void fallback_start(struct h2d_req *r, void *state)
 {
@@ -123,7 +129,7 @@ static void req_setup(void)
 		.server = SLICE("h2d"),
 		.header_fields = 128,
 		.header_size = 4000 };
-	replies = starts = wanted = informs = 0;
+	replies = starts = wanted = informs = cuts = 0;
 	consumed = uploaded_n = 0;
 	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
 	req_init(&req, &env, &conn, &ops);
