@@ -12,11 +12,14 @@
 static const char *parse_port(const char *text, in_port_t *port)
 {
 	unsigned long n = 0;
-	size_t len = strlen(text);
+	size_t len = strlen(text), digits = strspn(text, "0123456789");
 
 	if (len == 0)
 		return "the port is missing";
-	if (len > 5 || strspn(text, "0123456789") != len || (text[0] == '0' && len > 1))
+	if (text[digits] == ' ' && digits > 0 && text[digits + 1] >= 'a')
+		return "the address stands alone: what is said of it stands in the braces, tls = "
+		       "true";
+	if (len > 5 || digits != len || (text[0] == '0' && len > 1))
 		return "the port is not a number from 0 to 65535";
 	for (; *text != '\0'; text++)
 		n = n * 10 + (unsigned long)(*text - '0');

@@ -35,6 +35,9 @@ const char *conf_check_name(const char *s)
 
 	if (is_v6(s))
 		return NULL;
+	if (strpbrk(s, " ,") != NULL)
+		return "one name stands there; further ones are a list: server-name = {\"a.org\", "
+		       "\"b.org\"}";
 	if (strstr(s, "://") != NULL)
 		return "a name stands alone, without https://";
 	for (const char *c = s; *c != '\0'; c++)

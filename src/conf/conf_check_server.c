@@ -124,8 +124,11 @@ static void check_redirect(
 	variable = strchr(p->redirect, '$');
 	if (!conf_check_server_target(p->redirect))
 		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\" is neither a path nor a URL (https://...)",
-			p->redirect);
+			"redirect \"%.200s\" is neither a path nor a URL (https://...)%s",
+			p->redirect,
+			strchr(p->redirect, ' ') != NULL
+				? "; the status is a key of its own, redirect-status"
+				: "");
 	else if (variable != NULL)
 		conf_fault(faults, &p->redirect_at,
 			"redirect \"%.200s\": there are no variables such as %.40s; behind a \"/\" "

@@ -15,6 +15,13 @@ static const struct {
 #include "conf/conf_foreign.def"
 };
 
+static const struct {
+	const char *key, *begins, *cure;
+} values[] = {
+#define FOREIGN_VALUE(key_, begins_, cure_) { key_, begins_, cure_ },
+#include "conf/conf_foreign.def"
+};
+
 enum { NWORDS = sizeof(words) / sizeof(words[0]) };
 
 bool conf_foreign_word(struct slice word, char *buf, size_t size)
@@ -34,6 +41,15 @@ bool conf_foreign_word(struct slice word, char *buf, size_t size)
 		return true;
 	}
 	return false;
+}
+
+const char *conf_foreign_value(const char *key, const char *value)
+{
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (strcmp(values[i].key, key) == 0 &&
+			strncmp(values[i].begins, value, strlen(values[i].begins)) == 0)
+			return values[i].cure;
+	return NULL;
 }
 
 /* --- whole files -------------------------------------------------------------------------------

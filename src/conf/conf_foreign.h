@@ -14,6 +14,9 @@
  * tls". false, and buf is as it was: the word is none of theirs. */
 bool conf_foreign_word(struct slice word, char *buf, size_t size);
 
+/* The cure for a value of one of h2d's keys that is another server's; NULL: it is none. */
+const char *conf_foreign_value(const char *key, const char *value);
+
 /*
  * The server in whose language text is written, and the first line that tells: most of the
  * statements must be, and two at least, so that one slip does not make a file foreign. NULL: none.

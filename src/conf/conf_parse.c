@@ -80,6 +80,15 @@ static bool may_be_missed(const struct conf_section *s)
 	       s->parent == &conf_sections[CONF_SECTION_SERVER];
 }
 
+static void tell_form(struct parser *p, const struct conf_tok *key, const char *what,
+	const struct conf_section *s)
+{
+	const char *quote = s->title != NULL ? "\"" : "";
+
+	parser_fault(p, key->line, "%.*s %s: %s %s%s%s%s{ ... }", PARSER_NAME(key), what, s->name,
+		quote, s->title != NULL ? s->title : "", quote, s->title != NULL ? " " : "");
+}
+
 static void unknown_key(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
 	const struct conf_section *s = b->section, *home = home_of(key->text);
@@ -94,8 +103,8 @@ static void unknown_key(struct parser *p, const struct block *b, const struct co
 		return;
 	}
 	if (conf_table_section(NULL, key->text) != NULL) {
-		parser_fault(p, key->line, "%.*s is a section: it takes braces, no \"=\"",
-			PARSER_NAME(key));
+		tell_form(p, key, "is a section: it takes braces, no \"=\"",
+			conf_table_section(NULL, key->text));
 		return;
 	}
 	near = conf_table_near_row(s, key->text);
@@ -249,8 +258,10 @@ static bool read_titles(struct parser *p, const struct conf_section *s, const st
 		return false;
 	*titles = v.list;
 	if (!s->titles)
-		parser_fault(p, key->line, "section %s has one title: it takes no list of them",
-			s->name);
+		parser_fault(p, key->line, "section %s has one title: it takes no list of them; %s",
+			s->name,
+			strcmp(s->name, "server") == 0 ? "further names stand in server-name"
+						       : "each has a section of its own");
 	return true;
 }
 
@@ -294,7 +305,11 @@ static void section_of(
 		}
 		parser_next(p);
 	} else {
-		if (!bad)
+		if (!bad && p->tok.kind == CONF_TOK_WORD && p->tok.line == key->line) {
+			p->faults->lost = true;
+			tell_form(
+				p, key, "has nothing but a title in front of its \"{\"", b.section);
+		} else if (!bad)
 			parser_missing(p, key, "{");
 		/* Only the brace is missing if what follows could stand behind it. */
 		if (p->tok.kind != CONF_TOK_WORD || b.depth > NESTED_MAX ||

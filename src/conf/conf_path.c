@@ -16,10 +16,13 @@
 static void cannot(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
-	bool home = errno == ENOENT && strstr(path, "/~") != NULL;
+	const char *cure = cure_of(errno, path);
 
-	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path,
-		home ? " (\"~\" is not expanded: write the whole path)" : cure_of(errno, path));
+	if (errno == ENOENT && strstr(path, "/~") != NULL)
+		cure = " (\"~\" is not expanded: write the whole path)";
+	else if (errno == ENOENT && strchr(path, '$') != NULL)
+		cure = " (a variable of the environment is written ${NAME})";
+	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure);
 }
 
 static bool check_readable(

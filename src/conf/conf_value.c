@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "conf/conf_env.h"
+#include "conf/conf_foreign.h"
 #include "conf/conf_lex.h"
 
 char conf_none[1];
@@ -173,8 +174,10 @@ static void refuse(const struct conf_row *row, const struct conf_value *v, const
 {
 	const char *quote = v->kind == CONF_VALUE_STRING ? "\"" : "";
 	const char *got = v->kind == CONF_VALUE_LIST ? "a list" : v->text;
+	const char *cure = conf_foreign_value(row->name, got);
 	char want[512];
 
+	why = cure != NULL ? cure : why;
 	conf_value_describe(row, want, sizeof(want));
 	if (row->type == CONF_TYPE_LIST && v->kind == CONF_VALUE_LIST)
 		conf_fault(faults, pos, "%s must be %s, not \"%.200s\"", row->name, want, why);

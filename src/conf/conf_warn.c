@@ -7,15 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/name_map.h"
 #include "conf/conf_fault.h"
 
 #define REALM "restricted" /* of conf.def, which -T writes out */
+
+enum { CIRCLE_MAX = 16, RETURN_OFF = 0 /* of the choices of return */ };
 
 struct warner {
 	const struct conf *conf;
 	conf_fault_fn *warn;
 	void *ctx;
 	struct conf_said *said;
+	struct name_map names; /* of servers, and the number of each, plus 1 */
 };
 
 static void warn_of(const struct warner *w, const struct conf_pos *pos, const char *fmt, ...)
@@ -91,7 +95,15 @@ static void check_title(const struct warner *w, const struct conf_location *l)
 static void check_pattern(
 	const struct warner *w, const char *key, const char *pattern, const struct conf_pos *at)
 {
-	if (strpbrk(pattern, "{}()|^$\\+") != NULL)
+	if (pattern[0] == '.')
+		warn_of(w, at,
+			"%s \"%.200s\": names that begin with a dot are never sent; all that end "
+			"so "
+			"are \"*%.200s\"",
+			key, pattern, pattern);
+	else if (strpbrk(pattern, "{}()|^$\\+") != NULL || strncmp(pattern, "~ ", 2) == 0 ||
+		 strstr(pattern, ", ") != NULL || strstr(pattern, " *") != NULL ||
+		 strstr(pattern, ",*") != NULL)
 		warn_of(w, at,
 			"%s \"%.200s\": \"*\" is any bytes, and nothing else is special; several "
 			"names are a list: {\"*.png\", \"*.jpg\"}",
@@ -104,18 +116,67 @@ static void check_files(const struct warner *w, const struct conf_files *files, 
 		check_pattern(w, "files", files[i].pattern, &files[i].at);
 }
 
+/* The slip in a directive of n bytes; NULL: none that is known. */
+static const char *directive_slip(const char *s, size_t n)
+{
+	static const char *const timed[] = { "max-age", "s-maxage", "stale-while-revalidate",
+		"stale-if-error" };
+
+	if (memchr(s, ';', n) != NULL)
+		return "directives have commas between, as in public, max-age=3600";
+	if (memchr(s, ':', n) != NULL || (n > 0 && isdigit((unsigned char)s[0])))
+		return "a directive has \"=\", as in max-age=3600";
+	for (size_t i = 0; i < sizeof(timed) / sizeof(timed[0]); i++) {
+		size_t name = strlen(timed[i]);
+
+		if (n < name || strncasecmp(s, timed[i], name) != 0)
+			continue;
+		if (n < name + 2 || s[name] != '=' ||
+			strspn(s + name + 1, "0123456789\"") < n - name - 1)
+			return "it takes a number of seconds, as in max-age=3600";
+	}
+	return NULL;
+}
+
 static void check_fields(
 	const struct warner *w, const char *cache_control, const struct conf_pos *at)
 {
-	if (strchr(cache_control, ':') != NULL)
-		warn_of(w, at,
-			"cache-control \"%.200s\": a directive has \"=\", as in max-age=3600",
-			cache_control);
+	for (const char *s = cache_control; *s != '\0';) {
+		size_t n, taken;
+		const char *slip;
+
+		s += strspn(s, " \t,");
+		taken = n = strcspn(s, ",");
+		while (n > 0 && s[n - 1] == ' ')
+			n--;
+		slip = directive_slip(s, n);
+		if (slip != NULL) {
+			warn_of(w, at, "cache-control \"%.200s\": %s", cache_control, slip);
+			return;
+		}
+		s += taken;
+	}
 }
 
-static void check_scope(const struct warner *w, const struct conf_scope *p)
+static void check_returned(
+	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
+{
+	if (!is_set(&p->returned_at) || p->returned == RETURN_OFF || p->return_except.n > 0 ||
+		s->scope.return_except.n > 0)
+		return;
+	if (*p->redirect != '\0' && is_set(&p->redirect_at))
+		warn_of(w, &p->redirect_at,
+			"redirect is never asked for: return answers everything here");
+	if (*p->fallback != '\0' && is_set(&p->fallback_at))
+		warn_of(w, &p->fallback_at,
+			"fallback is never asked for: return answers everything here");
+}
+
+static void check_scope(
+	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
 {
 	check_fields(w, p->cache_control, &p->cache_control_at);
+	check_returned(w, s, p);
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
 	if (*p->redirect != '\0' && is_set(&p->redirect_at) && is_set(&p->fallback_at) &&
@@ -147,20 +208,66 @@ static const struct conf_location *location_of(const struct conf_server *s, cons
 	return best;
 }
 
-/* From one location's redirect to the next one's, as a client goes. */
-static void check_circle(
-	const struct warner *w, const struct conf_server *s, const struct conf_location *first)
+/* The scope whose redirect holds for a path. */
+static const struct conf_scope *scope_of(const struct conf_server *s, const char *path)
 {
-	const struct conf_location *l = first;
+	const struct conf_location *l = location_of(s, path);
 
-	for (unsigned n = 0; l != NULL && *l->scope.redirect == '/' && n <= s->nlocations; n++) {
-		l = location_of(s, l->scope.redirect);
-		if (l != first)
+	return l != NULL && is_set(&l->scope.redirect_at) ? &l->scope : &s->scope;
+}
+
+/* Whether a listener is asked for what begins so. */
+static bool is_listened(const struct conf *conf, bool tls)
+{
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (!conf->listens[i].admin && conf->listens[i].tls == tls)
+			return true;
+	return false;
+}
+
+/* The server whose name is at the front of s. A port is another server's. */
+static const struct conf_server *server_at(const struct warner *w, const char *s, const char **path)
+{
+	char name[256];
+	size_t n = strcspn(s, "/?#:");
+	unsigned at;
+
+	if (n >= sizeof(name) || s[n] == ':')
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		name[i] = (char)tolower((unsigned char)s[i]);
+	at = name_map_get(&w->names, slice_of(name, n));
+	*path = s[n] == '/' ? s + n : "/";
+	return at > 0 ? &w->conf->servers[at - 1] : NULL;
+}
+
+/* Where the target of a redirect leads in this configuration; NULL: out of it. */
+static const struct conf_scope *leads_to(
+	const struct warner *w, const struct conf_server **s, const char *to)
+{
+	const char *path = to;
+	bool tls = strncmp(to, "https://", 8) == 0;
+
+	if (tls || strncmp(to, "http://", 7) == 0)
+		*s = is_listened(w->conf, tls) ? server_at(w, to + 7 + tls, &path) : NULL;
+	return *s != NULL ? scope_of(*s, path) : NULL;
+}
+
+/* From one redirect to the next one, as a client goes. title: of its location. */
+static void check_circle(const struct warner *w, const struct conf_server *s,
+	const struct conf_scope *first, const char *title)
+{
+	const struct conf_scope *at = first;
+
+	for (unsigned n = 0; at != NULL && *at->redirect != '\0' && n < CIRCLE_MAX; n++) {
+		if (at->returned != RETURN_OFF)
+			return;
+		at = leads_to(w, &s, at->redirect);
+		if (at != first)
 			continue;
-		warn_of(w, &first->scope.redirect_at,
-			"redirect \"%.200s\" comes back to location \"%.200s\": clients go in "
-			"circles",
-			first->scope.redirect, first->prefix);
+		warn_of(w, &first->redirect_at,
+			"redirect \"%.200s\" comes back to %s\"%.200s\": clients go in circles",
+			first->redirect, title[0] == '/' ? "location " : "server ", title);
 		return;
 	}
 }
@@ -184,6 +291,46 @@ static void check_realms(const struct warner *w, const struct conf_server *s)
 	tell_realm(w, &s->scope);
 	for (unsigned i = 0; i < s->nlocations; i++)
 		tell_realm(w, &s->locations[i].scope);
+}
+
+/* Keys that do nothing alone, in a server without the other one; the top level says them for all.
+ */
+static void tell_lonely(
+	const struct warner *w, const struct conf_scope *p, bool returns, bool redirects)
+{
+	const struct conf_scope *top = &w->conf->scope;
+	const struct {
+		const struct conf_pos *at, *top;
+		const char *key, *of;
+		bool used;
+	} keys[] = {
+		{ &p->return_page_at, &top->return_page_at, "return-page", "return", returns },
+		{ &p->return_except_at, &top->return_except_at, "return-except", "return",
+			returns },
+		{ &p->return_retry_after_at, &top->return_retry_after_at, "return-retry-after",
+			"return", returns },
+		{ &p->redirect_status_at, &top->redirect_status_at, "redirect-status", "redirect",
+			redirects },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (is_set(keys[i].at) && !is_set(keys[i].top) && !keys[i].used)
+			warn_of(w, keys[i].at, "%s does nothing without %s", keys[i].key,
+				keys[i].of);
+}
+
+static void check_lonely(const struct warner *w, const struct conf_server *s)
+{
+	bool returns = s->scope.returned != RETURN_OFF;
+	bool redirects = *s->scope.redirect != '\0' || *s->redirects != '\0';
+
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		returns |= s->locations[i].scope.returned != RETURN_OFF;
+		redirects |= *s->locations[i].scope.redirect != '\0';
+	}
+	tell_lonely(w, &s->scope, returns, redirects);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		tell_lonely(w, &s->locations[i].scope, returns, redirects);
 }
 
 /* nginx's line has the format behind the file. */
@@ -230,9 +377,10 @@ static void check_location(
 	const struct warner *w, const struct conf_server *s, const struct conf_location *l)
 {
 	check_title(w, l);
-	check_scope(w, &l->scope);
+	check_scope(w, s, &l->scope);
 	check_files(w, l->files, l->nfiles);
-	check_circle(w, s, l);
+	if (is_set(&l->scope.redirect_at))
+		check_circle(w, s, &l->scope, l->prefix);
 }
 
 static void check_server(const struct warner *w, const struct conf_server *s)
@@ -244,7 +392,9 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 		check_redirect(w, &s->locations[i].scope, kept, s->locations[i].prefix);
 	for (unsigned i = 0; i < s->nlocations; i++)
 		check_location(w, s, &s->locations[i]);
-	check_scope(w, &s->scope);
+	check_scope(w, s, &s->scope);
+	check_circle(w, s, &s->scope, s->name);
+	check_lonely(w, s);
 	check_files(w, s->files, s->nfiles);
 	check_realms(w, s);
 	check_log(w, &s->log);
@@ -276,15 +426,38 @@ static void check_proxies(const struct warner *w)
 			"proxy-protocol = true");
 }
 
+/* Without memory a circle is not seen. Names as they are written: lower case is what people write.
+ */
+static void add_name(struct warner *w, const char *name, unsigned number)
+{
+	unsigned *at = name_map_put(&w->names, slice_str(name));
+
+	if (at != NULL)
+		*at = number;
+}
+
+static void take_names(struct warner *w)
+{
+	for (unsigned i = 0; i < w->conf->nservers; i++) {
+		const struct conf_server *s = &w->conf->servers[i];
+
+		add_name(w, s->name, i + 1);
+		for (unsigned j = 0; j < s->server_name.n; j++)
+			add_name(w, s->server_name.v[j], i + 1);
+	}
+}
+
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
 	struct conf_said said = { 0 };
-	const struct warner w = { .conf = conf, .warn = warn, .ctx = ctx, .said = &said };
+	struct warner w = { .conf = conf, .warn = warn, .ctx = ctx, .said = &said };
 
+	take_names(&w);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&w, &conf->servers[i]);
 	check_proxies(&w);
 	check_listens(&w);
 	check_handshakes(&w);
 	check_log(&w, &conf->log);
+	name_map_fini(&w.names);
 }

@@ -185,14 +185,14 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 	return whole;
 }
 
-/* "256 M": the unit is taken, so that it is not a statement of its own. */
+/* "256 M", "10 s": the unit is taken, so that it is not a statement of its own. */
 static void refuse_unit(struct parser *p, const char *number)
 {
-	if (p->tok.kind != CONF_TOK_WORD || p->tok.line != p->last || p->tok.text.n > 2 ||
-		memchr("kKmMgG", p->tok.text.p[0], 6) == NULL ||
+	if (p->tok.kind != CONF_TOK_WORD || p->tok.line != p->last || p->tok.text.n > 3 ||
+		memchr("kKmMgGshd", p->tok.text.p[0], 9) == NULL ||
 		strspn(number, "0123456789") != strlen(number))
 		return;
-	parser_fault(p, p->tok.line, "there is no space in a size: %s%.*s", number,
+	parser_fault(p, p->tok.line, "there is no space in a size or a time: %s%.*s", number,
 		PARSER_NAME(&p->tok));
 	parser_next(p);
 }

@@ -28,8 +28,8 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 		snprintf(err, errsize, "user \"%s\" %s%s%s", user,
 			errno != 0 ? "cannot be looked up: " : "does not exist",
 			errno != 0 ? strerror(errno) : "",
-			strchr(user, ':') != NULL ? ": it is named alone, its group comes along"
-						  : "");
+			strpbrk(user, ": ") != NULL ? ": it is named alone, its group comes along"
+						    : "");
 		return -1;
 	}
 	p->uid = pw->pw_uid;

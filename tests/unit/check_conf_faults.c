@@ -296,7 +296,7 @@ static const struct {
 		{ "h2d.conf:2|\"*\"", "h2d.conf:2|\"a.*\"", "h2d.conf:2|\"*a.b\"",
 			"h2d.conf:2|nothing in front of", "h2d.conf:2|no port", "*" } },
 	{ IN_SERVER "server-name = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
-		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|not the name",
+		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|one name stands",
 			"h2d.conf:2|not the name", "h2d.conf:2|not the name" } },
 	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|stands alone" } },
 	{ "server \"" A50 A50 "\" { root = \"@/www\" }\n", { "h2d.conf:1|63 bytes" } },
