@@ -59,7 +59,7 @@ def test_the_examples(tmp_path):
 	try:
 		assert any("serving" in line for line in server.stderr)
 		told = [(command.replace(":8080/", ":%d/" % port), said) for command, said in commands(rest)]
-		assert len(told) >= 5
+		assert len(told) >= 9
 		run(told, tmp_path)
 	finally:
 		server.terminate()
