@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/process_use.h"
+
 enum {
 #define FACT(name, help) CACHE_FACT_##name,
 #include "base/cache_facts.def"
@@ -16,6 +18,7 @@ enum {
 
 struct cache_facts {
 	uint64_t v[CACHE_FACTS];
+	struct process_use use; /* of the keeper */
 };
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * process_use: how much memory and how many descriptors this process has, as the kernel counts.
- * Opened by a child before its sandbox closes /proc, read by workers once a second; never by who is
- * asked for metrics, who may not look into other processes.
+ * Opened by a child before its sandbox closes /proc, and by the master; read by workers, the keeper
+ * and the master once a second; never by who is asked for metrics, who may not look into other
+ * processes.
  */
 #ifndef H2D_BASE_PROCESS_USE_H
 #define H2D_BASE_PROCESS_USE_H

@@ -100,6 +100,7 @@ struct board_head {
 	uint32_t dispatch;             /* enum conf_dispatch */
 	uint32_t building;             /* 1: an image of this generation is still to come */
 	struct cache_facts cache;      /* as the keeper told last */
+	struct process_use use;        /* of the master, in its last second */
 	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
 	uint32_t retirements;          /* two for each; odd: one is under way */
 	struct counters retired;       /* totals of processes that are gone */

@@ -165,16 +165,30 @@ static void put_images(struct metrics_out *o, const struct board_view *v)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].image);
 }
 
-/* A slot of which nothing is known is left out. */
-static void put_use(struct metrics_out *o, const struct board_view *v)
+/* A kind of which nothing is known is left out. */
+static void put_kind(struct metrics_out *o, const char *kind, uint64_t value)
 {
+	if (value > 0)
+		metrics_sample(
+			o, &(struct metrics_label){ "kind", slice_str(kind) }, 1, (int64_t)value);
+}
+
+static void put_use(struct metrics_out *o, const struct board_head *h, const struct board_view *v)
+{
+	bool keeper = BOARD_LOAD(h->keeper_pid) != 0;
+
 	metrics_family(o, METRICS_GAUGE, "process_resident_memory_bytes",
-		"memory that a worker's processes have, shared memory included");
+		"memory that a worker's processes, the master and the keeper have, shared memory "
+		"included");
+	put_kind(o, "master", BOARD_LOAD(h->use.memory));
+	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.memory) : 0);
 	for (unsigned s = 0; s < v->nslots; s++)
 		if (v->slots[s].memory > 0)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].memory);
 	metrics_family(o, METRICS_GAUGE, "process_open_fds",
-		"descriptors that a worker's processes have open");
+		"descriptors that a worker's processes, the master and the keeper have open");
+	put_kind(o, "master", BOARD_LOAD(h->use.descriptors));
+	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.descriptors) : 0);
 	for (unsigned s = 0; s < v->nslots; s++)
 		if (v->slots[s].descriptors > 0)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].descriptors);
@@ -251,7 +265,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_counts(&o, &b->head);
 	put_counters(&o, v);
 	put_images(&o, v);
-	put_use(&o, v);
+	put_use(&o, &b->head, v);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);

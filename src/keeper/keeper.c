@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process_use.h"
 #include "event/sig.h"
 #include "keeper/backlog.h"
 #include "keeper/doubt_server.h"
@@ -117,6 +118,7 @@ static void tell(struct keeper *k)
 	if (!k->building || k->leaving)
 		return;
 	gather(k, &facts);
+	process_use_read(&facts.use);
 	master_link_tell(&k->master, &facts);
 }
 

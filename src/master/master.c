@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process_use.h"
 #include "event/bus.h"
 #include "master/activation.h"
 #include "master/kernel_check.h"
@@ -78,6 +79,15 @@ static void show_requests(struct board *board)
 	__atomic_store_n(&h->seconds, h->seconds + 1, __ATOMIC_RELEASE);
 }
 
+static void show_use(struct board *board)
+{
+	struct process_use use;
+
+	process_use_read(&use);
+	__atomic_store_n(&board->head.use.memory, use.memory, __ATOMIC_RELAXED);
+	__atomic_store_n(&board->head.use.descriptors, use.descriptors, __ATOMIC_RELAXED);
+}
+
 static void on_second(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, second);
@@ -86,6 +96,7 @@ static void on_second(struct timer *t)
 	log_tick(false);
 	watchdog_second(m);
 	show_requests(m->board);
+	show_use(m->board);
 	mend_second(m);
 }
 
@@ -152,6 +163,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	if (kernel_check(on_missing, on_unwanted, NULL) < 0)
 		return 1;
 	raise_limit();
+	process_use_open();
 	list_init(&m.gens);
 	sockets_init(&m.sockets);
 	master_signal_init(&m);

@@ -62,7 +62,7 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 		rc = no_stdin();
 	if (rc == 0)
 		rc = gifts_keep(gifts);
-	if (gifts->board_slot != NULL)
+	if (gifts->board_slot != NULL || (c->kind->gets & CHILD_LAST_IMAGE) != 0)
 		process_use_open();
 	if (rc == 0)
 		rc = sandbox_enter(&c->kind->sandbox, c->gen->conf, &c->gen->resources.privs);

@@ -110,11 +110,19 @@ def test_admin_requests_are_apart(h2d, protocol):
 	assert [rise(before, after, "responses_total", **{"class": c}) for c in ("2xx", "3xx", "4xx", "5xx")] == [2, 0, 1, 0]
 
 
+def is_as_the_kernel_says(m, kind, pid):
+	"""Roughly, for the kernel's figures move while they are read."""
+	with open("/proc/%d/statm" % pid) as f:
+		resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+	descriptors = m.get("process_open_fds", kind=kind) if m.labels("process_open_fds") else len(os.listdir("/proc/%d/fd" % pid))
+	return resident / 2 < m.get("process_resident_memory_bytes", kind=kind) < 2 * resident and descriptors == len(os.listdir("/proc/%d/fd" % pid))
+
+
 def test_what_processes_use(h2d):
-	"""Memory and descriptors of each worker are as the kernel says, inside of the sandbox, too; more connections are more of them."""
+	"""Memory and descriptors of each worker, the master and the keeper are as the kernel says, inside of the sandbox, too; more connections are more of them."""
 	server = h2d(listens=("tcp",), workers=2)
 	with client.Client.unix(server.admin_path) as admin:
-		first = scrape_when(admin, lambda m: len(m.labels("process_resident_memory_bytes")) == 2)
+		first = scrape_when(admin, lambda m: len(m.labels("process_resident_memory_bytes")) == 4)
 		with contextlib.ExitStack() as many:
 			for _ in range(40):
 				many.enter_context(server.h1())
@@ -129,6 +137,8 @@ def test_what_processes_use(h2d):
 				resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 			told = scrape(server).get("process_resident_memory_bytes", worker=slot)
 			assert resident / 2 < told < 2 * resident, (told, resident)
+		for kind, pid in (("master", server.pid), ("keeper", server.keeper())):
+			scrape_when(admin, lambda m: is_as_the_kernel_says(m, kind, pid))
 
 
 def test_routes_have_their_own(h2d):

@@ -58,6 +58,9 @@ START_TEST(by_slot)
 	char *t;
 
 	board_count(&board->head, BOARD_COUNT_keepers_died);
+	board->head.use = (struct process_use){ 9000, 33 };
+	board->head.cache.use = (struct process_use){ 5000, 20 };
+	board->head.keeper_pid = 1;
 	old->counters.requests = 5;
 	old->counters.connections = 2;
 	old->memory = 4000;
@@ -77,6 +80,10 @@ START_TEST(by_slot)
 	EXPECT(t, "h2d_connections{worker=\"0\"} 3");
 	EXPECT(t, "h2d_process_resident_memory_bytes{worker=\"0\"} 7000");
 	EXPECT(t, "h2d_process_open_fds{worker=\"0\"} 12");
+	EXPECT(t, "h2d_process_resident_memory_bytes{kind=\"master\"} 9000");
+	EXPECT(t, "h2d_process_open_fds{kind=\"master\"} 33");
+	EXPECT(t, "h2d_process_resident_memory_bytes{kind=\"keeper\"} 5000");
+	EXPECT(t, "h2d_process_open_fds{kind=\"keeper\"} 20");
 	ck_assert_ptr_null(strstr(t, "h2d_process_open_fds{worker=\"1\"}"));
 	EXPECT(t, "h2d_connections{worker=\"1\"} 0");
 	EXPECT(t, "h2d_responses_total{worker=\"0\",class=\"4xx\"} 3");
