@@ -5,11 +5,14 @@
  */
 #include "base/crash.h"
 
-#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { TARGET_SHOWN = 256, ALT_STACK = 64 << 10 };
+enum { TARGET_SHOWN = 256 };
+
+/* What a thread brings upon itself. */
+static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
 
 static char *out;
 static size_t out_size;
@@ -87,32 +90,39 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 
 /* --- before ----------------------------------------------------------------------------------- */
 
+/* AddressSanitizer says more about faults, and has a stack for it in each thread. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
+
+void crash_stack(char stack[CRASH_STACK])
+{
+	const stack_t alt = { .ss_sp = stack, .ss_size = CRASH_STACK };
+
+	if (!sanitized)
+		sigaltstack(&alt, NULL);
+}
+
+void crash_unblock(sigset_t *blocked)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(blocked, faults[i]);
+}
+
 void crash_words_to(char *words, size_t size)
 {
-	static char stack[ALT_STACK];
-	static const int signals[] = {
-		SIGABRT,
-#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer says more about these */
-		SIGBUS,
-		SIGFPE,
-		SIGILL,
-		SIGSEGV,
-		SIGSYS,
-#endif
-	};
-	const stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	static char stack[CRASH_STACK];
 	struct sigaction sa = { .sa_sigaction = on_crash,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND };
 
 	out = words;
 	out_size = size;
-#ifndef __SANITIZE_ADDRESS__
-	sigaltstack(&alt, NULL);
-#else
-	(void)alt;
-#endif
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &sa, NULL);
+	crash_stack(stack);
+	sigaction(SIGABRT, &sa, NULL);
+	for (size_t i = 0; !sanitized && i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigaction(faults[i], &sa, NULL);
 }
 
 void crash_begin(struct crash_call *call)

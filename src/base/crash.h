@@ -6,13 +6,23 @@
 #ifndef H2D_BASE_CRASH_H
 #define H2D_BASE_CRASH_H
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/slice.h"
 
 /* From now on the last words go to words, unless there are some already; it must live as long as
- * the process. For the main thread, whose stack may have overflowed. */
+ * the process. Also gives the main thread, whose stack may have overflowed, another for them. */
 void crash_words_to(char *words, size_t size);
+
+/*
+ * For a thread beside the main one, so that its end has words, too: the stack to write them on,
+ * which must live as long as the thread, and the signals of its faults, taken out of those that it
+ * blocks. abort(3) lets its own through.
+ */
+enum { CRASH_STACK = 16 << 10 };
+void crash_stack(char stack[CRASH_STACK]);
+void crash_unblock(sigset_t *blocked);
 
 /* A call of a handler; the bytes stay the caller's. */
 struct crash_call {

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/crash.h"
+
 enum {
 	LOCK_TRIES = 200,
 	LOCK_NS = 100 * 1000,
@@ -244,6 +246,7 @@ static int start_thread(struct bus_reader *r)
 		return -rc;
 	pthread_attr_setstacksize(&attr, READER_STACK);
 	sigfillset(&all);
+	crash_unblock(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&r->thread, &attr, wait_for_news, r);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

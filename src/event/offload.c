@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/crash.h"
 
 enum {
 	STACK_BYTES = 256 * 1024,
@@ -164,7 +165,9 @@ static void *thread_main(void *arg)
 {
 	struct hand *h = arg;
 	struct offload *o = h->offload;
+	char words[CRASH_STACK]; /* at this end, which an overflow is far from */
 
+	crash_stack(words);
 	pthread_mutex_lock(&o->lock);
 	for (;;) {
 		struct job *j;
@@ -228,7 +231,7 @@ static void on_eventfd(struct watch *w, uint32_t events)
 	run_done((struct offload *)(void *)((char *)w - offsetof(struct offload, watch)));
 }
 
-/* Signals are the loop's: a thread takes none. */
+/* Signals are the loop's: a thread takes none but those of its own faults. */
 static int start_thread(struct offload *o)
 {
 	struct hand *h = &o->hands[o->started];
@@ -238,8 +241,9 @@ static int start_thread(struct offload *o)
 
 	if (rc != 0)
 		return -rc;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setstacksize(&attr, STACK_BYTES + CRASH_STACK);
 	sigfillset(&all);
+	crash_unblock(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	h->offload = o;
 	rc = pthread_create(&h->thread, &attr, thread_main, h);

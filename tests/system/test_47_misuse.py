@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from server import SANITIZED
 from test_47_handlers import PATIENT, answer_until_closed, handlers, link, post, speak  # noqa: F401 (fixtures)
 
 # Of the message, or of its connection: what the server says of them is the truth (RFC 9110, 7.6.1).
@@ -257,3 +258,20 @@ def test_nothing_else_is_late(handlers, speak):
 		assert c.headers_of(stream).get("content-type") == "text/event-stream; charset=utf-8"
 		assert c.responses[stream].reset is None
 	assert late(server) == 0
+
+
+# --- threads ------------------------------------------------------------------------------------------
+
+# A sanitizer says more about faults than last words do.
+CRASHES = {"abort": 6} if SANITIZED else {"abort": 6, "fault": 11, "overflow": 11}
+
+
+@pytest.mark.parametrize("what", CRASHES)
+def test_a_crash_in_a_thread_has_last_words(fragile, speak, what):
+	server = fragile()
+	server.allow_alert("signal %d" % CRASHES[what])
+	pid = server.worker_pids()[0]
+	answer_until_closed(server, speak, "/t/thread/" + what)
+	server.log.wait(r"alert .*worker 0 \(process %d\), last words: signal %d.*, in handler t_thread, "
+		r"in the request GET /t/thread/%s$" % (pid, CRASHES[what], what))
+	server.wait_up()

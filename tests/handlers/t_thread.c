@@ -1,0 +1,79 @@
+/*
+ * t_thread: slips of what handlers do in threads, as tests/system/test_47_misuse.py asks for them.
+ * GET /t/thread/{what} makes the one that is called so.
+ */
+#include "h2d/handler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct errand {
+	char what[16];
+};
+
+static void fault(void)
+{
+	volatile int *volatile nowhere = NULL;
+
+	*nowhere = 1;
+}
+
+static int no_end(const char *before)
+{
+	char frame[4096] = { before[0] };
+	int (*volatile again)(const char *) = no_end;
+
+	return again(frame) + frame[1];
+}
+
+static void overflow(void)
+{
+	no_end("");
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} slips[] = {
+	{ "abort", abort },
+	{ "fault", fault },
+	{ "overflow", overflow },
+};
+
+static void run(void *job)
+{
+	const struct errand *e = job;
+
+	for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++)
+		if (strcmp(slips[i].name, e->what) == 0)
+			slips[i].fn();
+}
+
+static void done(struct h2d_req *req, void *state, void *job)
+{
+	(void)state;
+	free(job);
+	if (req != NULL)
+		h2d_reply_error(req, 500);
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	size_t n;
+	const char *what = h2d_req_param(req, "what", &n);
+	struct errand *e = calloc(1, sizeof(*e));
+
+	(void)state;
+	if (e != NULL && n < sizeof(e->what)) {
+		memcpy(e->what, what, n);
+		if (h2d_work(req, run, done, e) == 0)
+			return;
+	}
+	free(e);
+	h2d_reply_error(req, 503);
+}
+
+const struct h2d_handler h2d_handler_t_thread = {
+	.name = "t_thread",
+	.start = start,
+};
