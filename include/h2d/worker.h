@@ -102,9 +102,10 @@ const char *h2d_conf_item(const struct h2d_worker *worker, const char *key, unsi
 /* --- work that blocks ------------------------------------------------------------------------- */
 
 /*
- * In a thread: may block, in system calls or by computing. Calls nothing of this header and touches
- * neither the request nor the handler's state, which may end at any time; job is all it has. Its
- * stack has 256 KiB, and signals do not come to it.
+ * In a thread: may block, in system calls or by computing. Calls nothing of this header but
+ * h2d_work_unwanted(), and touches neither the request nor the handler's state, which may end at
+ * any time; job is all it has. It returns: pthread_exit(3) ends the worker, as a signal does. Its
+ * stack has 256 KiB, and signals do not come to it, but for those of its own faults.
  */
 typedef void h2d_work_run(void *job);
 
@@ -124,11 +125,17 @@ typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
  * of the request (h2d_req_alloc(), state) does not live long enough. Between this call and done()
  * it belongs to run() alone.
  *
- * Each worker has a few threads (eight) for the work of all handlers; what is beyond them waits in
- * line, in which connections take turns. They are not those that open and read files. A worker that
- * leaves waits for what runs; the master ends it two seconds after shutdown-timeout.
+ * Each worker has some threads (limits.handler-threads of the configuration, 16) for the work of
+ * all handlers, of which a client has a share: half of those that are left, or one. What is beyond
+ * that waits in line, in which clients take turns; what has taken longer than timeouts.handler is
+ * logged. They are not those that open and read files. A worker that leaves waits for what runs;
+ * the master ends it two seconds after shutdown-timeout.
  */
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
+
+/* In run(job), between the steps of a long one: whether its request is gone, so that nobody waits
+ * for what comes of it. done() is called all the same. */
+bool h2d_work_unwanted(const void *job);
 
 /* --- other threads ---------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 enum { TARGET_SHOWN = 256 };
 
-/* What a thread brings upon itself. */
+/* Signals that a thread brings upon itself. */
 static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
 
 static char *out;

@@ -15,6 +15,7 @@
 #include "event/offload.h"
 #include "request/handler_worker.h"
 #include "request/site.h"
+#include "request/work_line.h"
 
 enum { THREADS = 4, BEGIN_MS = 1000000, OUTPUT = 1 << 18, STREAMS = 20, HEADERS = 128 };
 
@@ -122,12 +123,12 @@ static void make_env(struct h2d_test *t)
 		.loop = &t->loop,
 		.conf = kit_keys(),
 		.key_value = conf_handlers_value,
-		.handler_threads = offload_new(&t->loop, THREADS),
+		.work_line = work_line_new(&t->loop, THREADS),
 		.date = SLICE("Thu, 01 Jan 1970 00:16:40 GMT"),
 		.server = SLICE("h2d"),
 		.header_fields = HEADERS,
 		.header_size = 1 << 15 };
-	H2D_ASSERT(t->env.handler_threads != NULL);
+	H2D_ASSERT(t->env.work_line != NULL);
 	addr_parse_host(AF_INET, SLICE("192.0.2.1"), &t->conn.peer);
 	ahead_init(&t->ahead, 1 << 20);
 	t->conf = (struct proto_conf){
@@ -181,7 +182,7 @@ void h2d_test_close(struct h2d_test **at)
 
 	leave(t);
 	h2d_test_wait(t);
-	offload_free(&t->env.handler_threads);
+	work_line_free(&t->env.work_line);
 	handlers_stop(&t->env);
 	turn(t, 0);
 	pool_fini(&t->blocks);
@@ -258,7 +259,7 @@ void h2d_test_pass(struct h2d_test *t, uint64_t ms)
 
 void h2d_test_wait(struct h2d_test *t)
 {
-	while (offload_pending(t->env.handler_threads) > 0)
+	while (work_line_pending(t->env.work_line) > 0)
 		turn(t, -1);
 	settle(t);
 }

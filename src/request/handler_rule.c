@@ -40,12 +40,16 @@ void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, cons
 	assert_end(text);
 }
 
-void handler_rule_thread(const char *call)
+void handler_rule_call(const char *call, const char *what)
 {
 	char text[TEXT_MAX];
-	int n = snprintf(
-		text, sizeof(text), "%s was called in another thread than the loop's", call);
+	int n = snprintf(text, sizeof(text), "%s %s", call, what);
 
 	crash_tell(text, (size_t)n, sizeof(text));
 	assert_end(text);
+}
+
+void handler_rule_thread(const char *call)
+{
+	handler_rule_call(call, "was called in another thread than the loop's");
 }

@@ -30,6 +30,11 @@ extern _Thread_local bool handler_rule_on_loop;
  * looked at. */
 _Noreturn void handler_rule_thread(const char *call) __attribute__((cold, noinline));
 
+/* Ends the worker for a mistake in call, which what says; behind it handler and request are named,
+ * if this thread is in a call for one. */
+_Noreturn void handler_rule_call(const char *call, const char *what)
+	__attribute__((cold, noinline));
+
 /* Bytes that a handler hands over. A length that wrapped would be taken for all the memory behind
  * p. */
 #define HANDLER_SLICE(req, p, n) (HANDLER_MUST(req, (n) <= PTRDIFF_MAX, LENGTH), slice_of(p, n))

@@ -92,7 +92,7 @@ struct admin;      /* board/admin.h */
 struct auth_queue; /* request/auth_queue.h */
 struct h2d_timer;  /* request/handler_timer.c */
 struct work;       /* request/work.c */
-struct offload;    /* event/offload.h */
+struct work_line;  /* request/work_line.h */
 struct gate;       /* request/gate.c */
 struct params;     /* request/params.h */
 struct trailers;   /* request/trailers.h */
@@ -123,9 +123,9 @@ struct http_env {
 	bool request_ids; /* answers, error pages and the access log name each request (req_id.h) */
 	bool timed; /* the access log tells how long requests take: the clock is read for each,
 		       else the loop's has to do */
-	struct loop *loop;               /* NULL in tests whose handlers never wait */
-	struct offload *handler_threads; /* for h2d_work(); NULL: there is none */
-	struct h2d_worker *workers;      /* by handler; NULL until handlers_start() */
+	struct loop *loop;           /* NULL in tests whose handlers never wait */
+	struct work_line *work_line; /* for h2d_work(); NULL: there is none */
+	struct h2d_worker *workers;  /* by handler; NULL until handlers_start() */
 	unsigned nworkers;
 	struct wakes *wakes;     /* of request/handler_wake.c; NULL: no handler has a waker */
 	const struct conf *conf; /* only for the next one, by which handlers read their keys */

@@ -5,12 +5,19 @@
  */
 #include "request/handler_call.h"
 
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
-#include "event/offload.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "request/req_client.h"
+#include "request/work_line.h"
 
 struct work {
-	struct job job;
+	struct work_turn turn;
+	struct http_env *env;
+	struct timer late;
 	struct h2d_req *req; /* NULL: gone */
 	struct work *next;   /* of the request's */
 	h2d_work_run *run;
@@ -20,6 +27,22 @@ struct work {
 	char text[];
 };
 
+/* The work whose run() this thread is in; NULL: none. */
+static _Thread_local const struct work *running;
+
+/* Once: what it holds is missing to others, and it may hang for ever. */
+static void on_late(struct timer *t)
+{
+	const struct work *w = LIST_ENTRY(t, struct work, late);
+
+	COUNT(work_late, 1);
+	log_peer(LEVEL_ERROR, "handler %s: its work has %s for %" PRIu64 " seconds: %.*s %.*s",
+		w->call.handler,
+		work_line_waits(&w->turn) ? "waited for a thread" : "not come back",
+		w->env->handler_ms / 1000, SLICE_ARG(w->call.method),
+		w->call.target.n < 100 ? (int)w->call.target.n : 100, w->call.target.p);
+}
+
 static void finish(struct work *w)
 {
 	struct h2d_req *req = w->req;
@@ -27,6 +50,7 @@ static void finish(struct work *w)
 	void *arg = w->arg;
 	struct crash_call call;
 
+	timer_disarm(&w->env->loop->wheel, &w->late);
 	free(w);
 	if (req == NULL) {
 		done(NULL, NULL, arg);
@@ -37,18 +61,35 @@ static void finish(struct work *w)
 	handler_call_exit();
 }
 
-static void in_thread(struct job *j)
+static void ended(void *ctx)
 {
-	struct work *w = LIST_ENTRY(j, struct work, job);
-
-	crash_begin(&w->call);
-	w->run(w->arg);
-	crash_end();
+	(void)ctx;
+	handler_rule_call("run()", "ended its thread, which is the server's (pthread_exit)");
 }
 
-static void in_loop(struct job *j)
+static void in_thread(struct work_turn *t)
 {
-	struct work *w = LIST_ENTRY(j, struct work, job), **at;
+	struct work *w = LIST_ENTRY(t, struct work, turn);
+
+	running = w;
+	crash_begin(&w->call);
+	pthread_cleanup_push(ended, NULL);
+	w->run(w->arg);
+	pthread_cleanup_pop(0);
+	crash_end();
+	running = NULL;
+}
+
+bool h2d_work_unwanted(const void *job)
+{
+	if (running == NULL || running->arg != job)
+		handler_rule_call(__func__, "was called outside of run() of that job");
+	return job_unwanted(&running->turn.job);
+}
+
+static void in_loop(struct work_turn *t)
+{
+	struct work *w = LIST_ENTRY(t, struct work, turn), **at;
 
 	if (w->req != NULL) {
 		for (at = &w->req->works; *at != w; at = &(*at)->next)
@@ -76,10 +117,8 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 	if (w == NULL)
 		return -1;
 	*w = (struct work){
-		.job = { .work = in_thread,
-			.done = in_loop,
-			.class = JOB_HANDLER,
-			.owner = req->conn },
+		.turn = { .work = in_thread, .done = in_loop },
+		.env = req->env,
 		.req = req,
 		.next = req->works,
 		.run = run,
@@ -87,10 +126,13 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 		.arg = job,
 	};
 	note(w, req);
-	if (offload_submit(req->env->handler_threads, &w->job) < 0) {
+	if (work_line_join(req->env->work_line, &w->turn, req_account(req)) < 0) {
 		free(w);
 		return -1;
 	}
+	timer_init(&w->late, on_late);
+	if (req->env->handler_ms > 0)
+		timer_arm(&req->env->loop->wheel, &w->late, clock_ms() + req->env->handler_ms);
 	req->works = w;
 	return 0;
 }
@@ -102,7 +144,7 @@ __attribute__((noinline)) void work_leave(struct h2d_req *req)
 	while ((w = req->works) != NULL) {
 		req->works = w->next;
 		w->req = NULL;
-		if (offload_cancel(req->env->handler_threads, &w->job))
+		if (work_line_leave(&w->turn))
 			finish(w);
 	}
 }

@@ -36,7 +36,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.conf = conf,
 		.key_value = conf_handlers_value,
 		.loop = parts->loop,
-		.handler_threads = parts->handler_threads,
+		.work_line = parts->work_line,
 		.files = parts->files,
 		.error_page = reply_file_error_page,
 		.auth_queue = parts->auth_queue,

@@ -19,6 +19,7 @@
 #include "request/account.h"
 #include "request/auth_queue.h"
 #include "request/handler_worker.h"
+#include "request/work_line.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
@@ -30,7 +31,6 @@
 
 enum {
 	OFFLOAD_THREADS = 4,
-	HANDLER_THREADS = 8, /* their own: what handlers wait for keeps no file waiting */
 	SECOND_MS = 1000,
 	ACCOUNTS_MIN =
 		4096, /* beside one for each connection: of clients behind proxies, and idle */
@@ -204,7 +204,7 @@ static int start_http(struct worker *w)
 					.https_port = https_port(w->args),
 					.date = w->date,
 					.loop = &w->loop,
-					.handler_threads = w->handler_threads,
+					.work_line = w->work_line,
 					.files = w->files,
 					.auth_queue = w->auth_queue,
 					.accounts = w->accounts });
@@ -256,8 +256,8 @@ static const char *worker_start(struct worker *w)
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";
-	w->handler_threads = offload_new(&w->loop, HANDLER_THREADS);
-	if (w->handler_threads == NULL)
+	w->work_line = work_line_new(&w->loop, (unsigned)w->args->conf->limits.handler_threads);
+	if (w->work_line == NULL)
 		return "threads for handlers";
 	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
 	if (w->accounts == NULL)
@@ -290,7 +290,7 @@ static void worker_stop(struct worker *w)
 	worker_room_stop(w);
 	sessions_fini(&w->sessions);
 	stream_env_fini(w->streams);
-	offload_free(&w->handler_threads);
+	work_line_free(&w->work_line);
 	handlers_stop(&w->http);
 	files_free(&w->files);
 	offload_free(&w->offload);

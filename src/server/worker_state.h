@@ -53,7 +53,8 @@ struct worker {
 	struct loop loop;
 	struct sig sig;
 	struct ctl_link ctl;
-	struct offload *offload, *handler_threads;
+	struct offload *offload;
+	struct work_line *work_line;
 	struct auth_queue *auth_queue;
 	struct ahead ahead;
 	struct accounts *accounts; /* of the clients of its connections and requests */

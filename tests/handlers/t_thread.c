@@ -4,17 +4,20 @@
  */
 #include "h2d/handler.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct errand {
 	char what[16];
 };
 
-static void fault(void)
+static void fault(const struct errand *e)
 {
 	volatile int *volatile nowhere = NULL;
 
+	(void)e;
 	*nowhere = 1;
 }
 
@@ -26,18 +29,45 @@ static int no_end(const char *before)
 	return again(frame) + frame[1];
 }
 
-static void overflow(void)
+static void overflow(const struct errand *e)
 {
-	no_end("");
+	no_end(e->what);
+}
+
+static void end(const struct errand *e)
+{
+	(void)e;
+	abort();
+}
+
+static void leave(const struct errand *e)
+{
+	(void)e;
+	pthread_exit(NULL);
+}
+
+/* Goes on until nobody wants it. */
+static void unwanted(const struct errand *e)
+{
+	while (!h2d_work_unwanted(e))
+		usleep(1000);
+}
+
+static void unwanted_of_another(const struct errand *e)
+{
+	h2d_work_unwanted(e->what + 1);
 }
 
 static const struct {
 	const char *name;
-	void (*fn)(void);
+	void (*fn)(const struct errand *e);
 } slips[] = {
-	{ "abort", abort },
+	{ "abort", end },
+	{ "exit", leave },
 	{ "fault", fault },
+	{ "other", unwanted_of_another },
 	{ "overflow", overflow },
+	{ "unwanted", unwanted },
 };
 
 static void run(void *job)
@@ -46,7 +76,7 @@ static void run(void *job)
 
 	for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++)
 		if (strcmp(slips[i].name, e->what) == 0)
-			slips[i].fn();
+			slips[i].fn(e);
 }
 
 static void done(struct h2d_req *req, void *state, void *job)

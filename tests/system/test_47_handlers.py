@@ -35,8 +35,8 @@ def handlers(h2d):
 	return start
 
 
-def link(server, speak, how="tcp"):
-	return (server.connect if speak == "h2" else server.h1)(how, timeout=PATIENT)
+def link(server, speak, how="tcp", **options):
+	return (server.connect if speak == "h2" else server.h1)(how, timeout=PATIENT, **options)
 
 
 def post(client, path, body=b"", headers=(), length=True):

@@ -1,11 +1,15 @@
 """Slips of handlers (tests/handlers/t_misuse.c): each is refused, or named in the log, and none is sent."""
+import contextlib
+import os
 import re
+import threading
 import time
 
 import pytest
 
+from procs import wait_for
 from server import SANITIZED
-from test_47_handlers import PATIENT, answer_until_closed, handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import Fifos, PATIENT, answer_until_closed, handlers, link, post, speak  # noqa: F401 (fixtures)
 
 # Of the message, or of its connection: what the server says of them is the truth (RFC 9110, 7.6.1).
 FRAMING = ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
@@ -275,3 +279,60 @@ def test_a_crash_in_a_thread_has_last_words(fragile, speak, what):
 	server.log.wait(r"alert .*worker 0 \(process %d\), last words: signal %d.*, in handler t_thread, "
 		r"in the request GET /t/thread/%s$" % (pid, CRASHES[what], what))
 	server.wait_up()
+
+
+# In the sandbox glibc finds no library to unwind with, and ends the process itself.
+@pytest.mark.parametrize("what, said", [
+	("exit", r"(run\(\) ended its thread, which is the server's \(pthread_exit\)|signal 6)"),
+	("other", r"h2d_work_unwanted was called outside of run\(\) of that job")])
+def test_what_work_must_not_do(fragile, speak, what, said):
+	server = fragile()
+	pid = server.worker_pids()[0]
+	answer_until_closed(server, speak, "/t/thread/" + what)
+	server.log.wait(r"alert .*worker 0 \(process %d\), last words: %s, in handler t_thread, "
+		r"in the request GET /t/thread/%s$" % (pid, said, what))
+	server.wait_up()
+
+
+def test_work_that_nobody_wants_any_more(handlers, speak):
+	"""It is told, and ends: else its job would be there for ever."""
+	server = handlers()
+	with link(server, speak) as c:
+		c.send(path="/t/thread/unwanted")
+		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 1, PATIENT)
+	server.wait_quiet(PATIENT)
+
+
+def test_work_that_hangs_is_logged(handlers, speak):
+	"""Its request was answered long before it is over."""
+	server = handlers(sections="timeouts { handler = 1 }")
+	fifos = Fifos(server, 1)
+	with link(server, speak) as c:
+		assert c.get("/t/block?" + fifos.paths[0]).status == 503
+		server.log.wait(r" error .*handler t_block: its work has not come back for 1 seconds: GET /t/block\?")
+		assert server.status()["totals"]["work_late"] == 1
+	fifos.write(0, b"text")
+	server.wait_quiet(PATIENT)
+
+
+def test_a_client_whose_work_hangs_keeps_no_other_waiting(handlers, speak):
+	"""Of two threads it has one, and the rest of its work waits."""
+	server = handlers(workers=1, sections="limits { handler-threads = 2 }")
+	fifos = Fifos(server, 4)
+	with contextlib.ExitStack() as links:
+		for path in fifos.paths[:3]:
+			links.enter_context(link(server, speak)).send(path="/t/block?" + path)
+		met = fifos.meet(0)
+		wait_for(lambda: server.status()["totals"]["limit_handler_threads"] == 2, PATIENT)
+		server.log.wait(r" info .*client 127\.0\.0\.1: has 1 of 2 threads of handlers")
+		with link(server, speak, source="127.0.0.2") as other:
+			for text in (b"one", b"two"):
+				writer = threading.Thread(target=fifos.write, args=(3, text))
+				writer.start()
+				assert other.get("/t/block?" + fifos.paths[3]).body == text
+				writer.join()
+		assert fifos.reader(1) is None
+		os.close(met)
+		for i in (1, 2):
+			fifos.write(i, b"text")
+	server.wait_quiet(PATIENT)

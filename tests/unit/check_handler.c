@@ -4,9 +4,10 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
-#include "event/offload.h"
+#include "event/loop.h"
 #include "req_unit.h"
 #include "request/trailers.h"
+#include "request/work_line.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -76,8 +77,8 @@ static void setup(void)
 	pause_at_start = pause_in_body = false;
 	at_start = NULL;
 	env.loop = &loop;
-	env.handler_threads = offload_new(&loop, 4);
-	ck_assert_ptr_nonnull(env.handler_threads);
+	env.work_line = work_line_new(&loop, 4);
+	ck_assert_ptr_nonnull(env.work_line);
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/1/x/%32/c/d?q");
 	req.has_body = true;
@@ -87,7 +88,7 @@ static void teardown(void)
 {
 	req_teardown();
 	ck_assert_int_eq(gones, 1);
-	offload_free(&env.handler_threads);
+	work_line_free(&env.work_line);
 	loop_fini(&loop);
 }
 
