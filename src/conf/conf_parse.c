@@ -5,6 +5,7 @@
 #include "conf/conf_parse.h"
 
 #include "conf/conf_foreign.h"
+#include "conf/conf_unknown.h"
 
 enum { NESTED_MAX = 8 };
 
@@ -34,84 +35,6 @@ static void *block_obj(const struct parser *p, const struct block *b)
 	return conf_table_get(block_obj(p, b->owner), b->section, b->index);
 }
 
-static const char *section_name(const struct conf_section *section)
-{
-	return section->name[0] != '\0' ? section->name : "the top level";
-}
-
-/* near: the known word that it may have been meant to be, or NULL. */
-static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
-	const char *where, const char *near)
-{
-	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key), where,
-		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
-}
-
-/* False: it is no word of another server. home: where h2d has such a word, of another meaning. */
-static bool foreign_word(struct parser *p, const struct conf_tok *key, const char *what,
-	const char *where, const struct conf_section *home)
-{
-	char hint[192];
-
-	if (!conf_foreign_word(key->text, hint, sizeof(hint)))
-		return false;
-	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
-		PARSER_NAME(key), where, hint, home != NULL ? "; another one belongs to " : "",
-		home != NULL ? section_name(home) : "");
-	return true;
-}
-
-/* The section that has such a key, or NULL. */
-static const struct conf_section *home_of(struct slice key)
-{
-	const struct conf_section *s;
-	const struct conf_row *row;
-
-	for (unsigned i = 0; (s = conf_table_at(i)) != NULL; i++)
-		if ((row = conf_table_row(s, key)) != NULL)
-			return conf_table_home(s, row);
-	return NULL;
-}
-
-/* A key that was misspelt must not be reported as missing too. */
-static bool may_be_missed(const struct conf_section *s)
-{
-	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
-	       s->parent == &conf_sections[CONF_SECTION_SERVER];
-}
-
-static void tell_form(struct parser *p, const struct conf_tok *key, const char *what,
-	const struct conf_section *s)
-{
-	const char *quote = s->title != NULL ? "\"" : "";
-
-	parser_fault(p, key->line, "%.*s %s: %s %s%s%s%s{ ... }", PARSER_NAME(key), what, s->name,
-		quote, s->title != NULL ? s->title : "", quote, s->title != NULL ? " " : "");
-}
-
-static void unknown_key(struct parser *p, const struct block *b, const struct conf_tok *key)
-{
-	const struct conf_section *s = b->section, *home = home_of(key->text);
-	const char *near;
-
-	p->faults->lost |= home != NULL || may_be_missed(s);
-	if (foreign_word(p, key, "key", section_name(s), home))
-		return;
-	if (home != NULL) {
-		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
-			section_name(home), section_name(s));
-		return;
-	}
-	if (conf_table_section(NULL, key->text) != NULL) {
-		tell_form(p, key, "is a section: it takes braces, no \"=\"",
-			conf_table_section(NULL, key->text));
-		return;
-	}
-	near = conf_table_near_row(s, key->text);
-	unknown_word(p, key, "key", section_name(s),
-		near != NULL ? near : conf_table_near_section(key->text));
-}
-
 static void assignment(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
 	const struct conf_row *row = conf_table_row(b->section, key->text);
@@ -121,7 +44,7 @@ static void assignment(struct parser *p, const struct block *b, const struct con
 	void *obj;
 
 	if (row == NULL)
-		unknown_key(p, b, key);
+		conf_unknown_key(p, b->section, key);
 	if (!parser_value(p, key, &v) || row == NULL)
 		return;
 	obj = block_obj(p, b);
@@ -307,7 +230,7 @@ static void section_of(
 	} else {
 		if (!bad && p->tok.kind == CONF_TOK_WORD && p->tok.line == key->line) {
 			p->faults->lost = true;
-			tell_form(
+			conf_unknown_form(
 				p, key, "has nothing but a title in front of its \"{\"", b.section);
 		} else if (!bad)
 			parser_missing(p, key, "{");
@@ -320,7 +243,7 @@ static void section_of(
 	}
 	if (b.owner == NULL)
 		parser_fault(p, key->line, "section %s belongs to %s, not to %s", b.section->name,
-			section_name(b.section->parent), section_name(parent->section));
+			conf_unknown_place(b.section->parent), conf_unknown_place(parent->section));
 	else if (b.owner != parent && parent->nested.line == 0)
 		parent->nested = *key;
 	if (b.section->title == NULL && has_title)
@@ -378,17 +301,6 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 		parser_skip_block(p);
 }
 
-static void unknown_section(struct parser *p, const struct block *b, const struct conf_tok *key)
-{
-	if (!foreign_word(p, key, "section", section_name(b->section), NULL))
-		unknown_word(p, key, "section", section_name(b->section),
-			conf_table_near_section(key->text));
-	p->faults->lost = true;
-	if (p->tok.kind == CONF_TOK_STRING)
-		parser_next(p);
-	parser_skip_block(p);
-}
-
 /* The current token is the word that begins it. */
 static void statement(struct parser *p, struct block *b)
 {
@@ -419,9 +331,9 @@ static void statement(struct parser *p, struct block *b)
 		else
 			parser_skip_line(p, key.line);
 	} else if (opens) {
-		unknown_section(p, b, &key);
+		conf_unknown_section(p, b->section, &key);
 	} else {
-		unknown_key(p, b, &key);
+		conf_unknown_key(p, b->section, &key);
 		parser_skip_line(p, key.line);
 	}
 }

@@ -1,6 +1,7 @@
 /*
  * parser: what the grammar stands on: the current token, faults at lines of this file, values, and
- * skipping behind a fault. Only conf_parse.c uses it; it knows no section and no key.
+ * skipping behind a fault. Only conf_parse.c and conf_unknown.c use it; it knows no section and no
+ * key.
  */
 #ifndef H2D_CONF_PARSER_H
 #define H2D_CONF_PARSER_H

@@ -1,0 +1,98 @@
+/*
+ * conf_unknown: reports keys and sections that h2d has not, or has elsewhere, with the word that
+ * was probably meant. Called by conf_parse.c; it reads nothing of what follows but to skip a
+ * section.
+ */
+#include "conf/conf_unknown.h"
+
+#include "conf/conf_foreign.h"
+
+const char *conf_unknown_place(const struct conf_section *section)
+{
+	return section->name[0] != '\0' ? section->name : "the top level";
+}
+
+/* near: the known word that it may have been meant to be, or NULL. */
+static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
+	const char *where, const char *near)
+{
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key), where,
+		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
+}
+
+/* False: it is no word of another server. home: where h2d has such a word, of another meaning. */
+static bool foreign_word(struct parser *p, const struct conf_tok *key, const char *what,
+	const char *where, const struct conf_section *home)
+{
+	char hint[192];
+
+	if (!conf_foreign_word(key->text, hint, sizeof(hint)))
+		return false;
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
+		PARSER_NAME(key), where, hint, home != NULL ? "; another one belongs to " : "",
+		home != NULL ? conf_unknown_place(home) : "");
+	return true;
+}
+
+/* The section that has such a key, or NULL. */
+static const struct conf_section *home_of(struct slice key)
+{
+	const struct conf_section *s;
+	const struct conf_row *row;
+
+	for (unsigned i = 0; (s = conf_table_at(i)) != NULL; i++)
+		if ((row = conf_table_row(s, key)) != NULL)
+			return conf_table_home(s, row);
+	return NULL;
+}
+
+/* A key that was misspelt must not be reported as missing too. */
+static bool may_be_missed(const struct conf_section *s)
+{
+	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
+	       s->parent == &conf_sections[CONF_SECTION_SERVER];
+}
+
+void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char *what,
+	const struct conf_section *s)
+{
+	const char *quote = s->title != NULL ? "\"" : "";
+
+	parser_fault(p, key->line, "%.*s %s: %s %s%s%s%s{ ... }", PARSER_NAME(key), what, s->name,
+		quote, s->title != NULL ? s->title : "", quote, s->title != NULL ? " " : "");
+}
+
+void conf_unknown_key(struct parser *p, const struct conf_section *s, const struct conf_tok *key)
+{
+	const struct conf_section *home = home_of(key->text);
+	const char *near;
+
+	p->faults->lost |= home != NULL || may_be_missed(s);
+	if (foreign_word(p, key, "key", conf_unknown_place(s), home))
+		return;
+	if (home != NULL) {
+		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
+			conf_unknown_place(home), conf_unknown_place(s));
+		return;
+	}
+	if (conf_table_section(NULL, key->text) != NULL) {
+		conf_unknown_form(p, key, "is a section: it takes braces, no \"=\"",
+			conf_table_section(NULL, key->text));
+		return;
+	}
+	near = conf_table_near_row(s, key->text);
+	unknown_word(p, key, "key", conf_unknown_place(s),
+		near != NULL ? near : conf_table_near_section(key->text));
+}
+
+void conf_unknown_section(
+	struct parser *p, const struct conf_section *in, const struct conf_tok *key)
+{
+	if (!foreign_word(p, key, "section", conf_unknown_place(in), NULL))
+		unknown_word(p, key, "section", conf_unknown_place(in),
+			conf_table_near_section(key->text));
+	p->faults->lost = true;
+	if (p->tok.kind == CONF_TOK_STRING)
+		parser_next(p);
+	parser_skip_block(p);
+}
