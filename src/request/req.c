@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
-#include "http/authority.h"
 #include "http/path.h"
 #include "request/gate.h"
 #include "request/handler_call.h"
@@ -51,12 +50,22 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	COUNT(requests_live, 1);
 }
 
-/* The site, and its location as far as that can be told before the path is known. */
-static void set_site(struct h2d_req *req)
+/*
+ * The site, and its location as far as that can be told before the path is known. False: the
+ * authority is malformed.
+ */
+static bool set_site(struct h2d_req *req)
 {
+	const struct sites *sites = req->env->sites;
+	const struct site *found = site_memo_find(&req->env->site_memo, sites, req->authority);
+
 	/* Names and paths of the configuration are for the public. */
-	req->site = req->conn->admin ? sites_plain.v : sites_find(req->env->sites, req->authority);
+	if (req->conn->admin)
+		req->site = sites_plain.v;
+	else
+		req->site = found != NULL ? found : &sites->v[sites->fallback];
 	req->location = &req->site->all;
+	return found != NULL;
 }
 
 /* Before anything is refused: HEAD gets no content, and what a location adds is added to every
@@ -184,11 +193,12 @@ static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx
 void req_start(struct h2d_req *req)
 {
 	const struct err *err;
+	bool well_formed;
 
 	req_go(req, REQ_WAIT);
 	if (req->conn->trusted)
 		req_client_find(req);
-	set_site(req);
+	well_formed = set_site(req);
 	err = read_line(req);
 	if (__builtin_expect(req->env->traced, false))
 		trace_site(req);
@@ -196,7 +206,7 @@ void req_start(struct h2d_req *req)
 		wrong(req, ERR_FIELDS_TOO_LARGE);
 		return;
 	}
-	if (req->authority.n > 0 && authority_host(req->authority).n == 0) {
+	if (!well_formed) {
 		wrong(req, ERR_HOST);
 		return;
 	}

@@ -22,6 +22,7 @@
 #include "request/req_record.h"
 #include "request/route.h"
 #include "request/site.h"
+#include "request/site_memo.h"
 
 enum { STREAM_INTERIM_FIELDS_MAX = 16 };
 
@@ -135,6 +136,7 @@ struct http_env {
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
+	struct site_memo site_memo;    /* of sites */
 	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */
 	struct auth_queue *auth_queue; /* checks passwords; NULL where no location has auth */
 	/*
