@@ -15,6 +15,7 @@
 #include "request/handler_choice.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
+#include "request/req_field.h"
 #include "request/trace.h"
 
 enum {
@@ -44,6 +45,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->conn = conn;
 	req->stream = stream;
 	req->record.begun_us = req_record_now(env->timed);
+	req_field_init(req);
 	req->method = H2D_METHOD_UNKNOWN;
 	req->body_length = BODY_UNKNOWN;
 	handler_rule_on_loop = true;

@@ -6,6 +6,16 @@
 
 enum { FIELDS_FIRST = 12 };
 
+void req_field_init(struct h2d_req *req)
+{
+	req->fields = arena_alloc(&req->arena, FIELDS_FIRST * sizeof(*req->fields));
+	if (req->fields == NULL)
+		return;
+	req->fields_room = FIELDS_FIRST;
+	req->fields_cap =
+		req->env->header_fields < FIELDS_FIRST ? req->env->header_fields : FIELDS_FIRST;
+}
+
 static bool is_cookie(struct slice name)
 {
 	return name.n == 6 && slice_eq(name, SLICE("cookie"));

@@ -8,6 +8,9 @@
 
 #include "request/req.h"
 
+/* Makes room for as many fields as most requests have. */
+void req_field_init(struct h2d_req *req);
+
 /*
  * Adds a field. The bytes must live until req_fini(). Counts its size (also of those past a limit,
  * which are not kept). 0, or -1 when memory is out.
