@@ -5,6 +5,7 @@
  */
 #include "proto/h2_frames.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { DATA = 0, PRIORITY = 2, PRIORITY_LENGTH = 5 };
@@ -12,8 +13,9 @@ enum { DATA = 0, PRIORITY = 2, PRIORITY_LENGTH = 5 };
 /* A stream's identifier, without the reserved bit, or the exclusive one. */
 static int32_t stream_id(const uint8_t *p)
 {
-	return (int32_t)((uint32_t)(p[0] & 0x7f) << 24 | (uint32_t)p[1] << 16 |
-			 (uint32_t)p[2] << 8 | p[3]);
+	uint32_t bits = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+
+	return (int32_t)(bits & INT32_MAX);
 }
 
 static uint32_t length(const uint8_t *head)
@@ -31,18 +33,35 @@ static size_t take(struct h2_frames *s, const uint8_t *p, size_t n, unsigned wan
 	return k;
 }
 
-/* The head (and what else was wanted) is complete: what is it, and how far is the next one? */
-static enum h2_frames_found complete(struct h2_frames *s)
+/* Whether more than its head tells what a frame is. */
+static bool wants_more(const uint8_t *head)
 {
-	enum h2_frames_found found = H2_FRAMES_NOTHING;
+	return head[3] == PRIORITY && length(head) == PRIORITY_LENGTH;
+}
 
-	if (s->have == H2_FRAMES_BYTES && stream_id(s->head + 5) == stream_id(s->head + 9))
-		found = H2_FRAMES_SELF;
-	else if (s->head[3] == DATA)
-		found = H2_FRAMES_DATA;
-	s->skip = length(s->head) - (s->have - H2_FRAMES_HEAD);
+/* A head is complete, with taken bytes behind it: what is it, and how far is the next one? */
+static enum h2_frames_found complete(
+	struct h2_frames *s, const uint8_t *head, unsigned taken, int32_t *id)
+{
+	*id = stream_id(head + 5);
+	s->skip = length(head) - taken;
 	s->have = 0;
-	return found;
+	if (taken > 0 && stream_id(head + 9) == *id)
+		return H2_FRAMES_SELF;
+	return head[3] == DATA ? H2_FRAMES_DATA : H2_FRAMES_NOTHING;
+}
+
+/* A head that is not there as a whole is put together, and so is one that tells too little. */
+static size_t gather(
+	struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found, int32_t *id)
+{
+	bool more = s->have >= H2_FRAMES_HEAD;
+	unsigned want = more ? H2_FRAMES_BYTES : H2_FRAMES_HEAD;
+	size_t k = take(s, p, n, want);
+
+	if (s->have == want && (more || !wants_more(s->head)))
+		*found = complete(s, s->head, want - H2_FRAMES_HEAD, id);
+	return k;
 }
 
 size_t h2_frames_scan(
@@ -52,25 +71,19 @@ size_t h2_frames_scan(
 
 	*found = H2_FRAMES_NOTHING;
 	while (done < n && *found == H2_FRAMES_NOTHING) {
-		unsigned want = H2_FRAMES_HEAD;
+		size_t left = n - done;
 
 		if (s->skip > 0) {
-			uint32_t k = n - done < s->skip ? (uint32_t)(n - done) : s->skip;
+			uint32_t k = left < s->skip ? (uint32_t)left : s->skip;
 
 			s->skip -= k;
 			done += k;
-			continue;
+		} else if (s->have == 0 && left >= H2_FRAMES_HEAD && !wants_more(p + done)) {
+			*found = complete(s, p + done, 0, id);
+			done += H2_FRAMES_HEAD;
+		} else {
+			done += gather(s, p + done, left, found, id);
 		}
-		if (s->have >= H2_FRAMES_HEAD)
-			want = H2_FRAMES_BYTES;
-		done += take(s, p + done, n - done, want);
-		if (s->have < want)
-			continue;
-		if (want == H2_FRAMES_HEAD && s->head[3] == PRIORITY &&
-			length(s->head) == PRIORITY_LENGTH)
-			continue;
-		*id = stream_id(s->head + 5);
-		*found = complete(s);
 	}
 	return done;
 }
