@@ -70,7 +70,8 @@ struct h2 {
 	struct h2_pages pages; /* the session's */
 	const struct proto_conf *conf;
 	struct proto_host *host;
-	struct list streams; /* struct h2_stream */
+	struct list streams;       /* struct h2_stream */
+	struct h2_stream *sending; /* the one whose DATA went last; NULL: none yet, or it is over */
 	struct h2_stream *
 		opening; /* the one whose header section arrives; NULL for none, and for trailers */
 	unsigned nstreams;

@@ -76,6 +76,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	h2->sending = s;
 	s->req.record.bytes_out += length;
 	h2->sent += length;
 	if (b->left > 0 && b->ops->rest != NULL && h2_out_closed(s, length))

@@ -95,12 +95,14 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 	if (hd->type != NGHTTP2_HEADERS)
 		return 0;
 	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
-	if (id >= h2->gap_lo && id <= h2->gap_hi)
+	if (id > h2->last_id) {
+		if (id % 2 == 1)
+			new_stream(h2, id);
+	} else if (id >= h2->gap_lo && id <= h2->gap_hi) {
 		h2_end(h2, ERR_STREAM_PROTOCOL);
-	else if (h2_recv_is_closed(h2, id))
+	} else if (h2_recv_is_closed(h2, id)) {
 		h2_end(h2, ERR_STREAM_CLOSED);
-	else if (id > h2->last_id && id % 2 == 1)
-		new_stream(h2, id);
+	}
 	return 0;
 }
 
@@ -320,9 +322,12 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
-	struct h2_stream *s = stream_get(session, id);
 	struct h2 *h2 = user;
+	struct h2_stream *s = h2->sending;
 
+	/* Nearly always the one that has just sent its last: no look into nghttp2's table. */
+	if (s == NULL || s->id != id)
+		s = stream_get(session, id);
 	if (s == NULL || !s->peer_done)
 		h2->reset_ms = h2->now_ms;
 	if (s == NULL)

@@ -41,15 +41,17 @@ static void stream_reply(struct h2d_req *req)
 	struct reply *r = &req->reply;
 	nghttp2_nv nv[1 + REPLY_FIELDS_MAX];
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = h2_out_read };
+	unsigned n = r->nfields;
 	int rv;
 
 	h2_stream_waits(s, false);
 	s->h2->unsent++;
-	nv[0] = h2_nv(SLICE(":status"), slice_of(status_text(r->status, s->status), 3));
-	for (unsigned i = 0; i < r->nfields; i++)
+	nv[0] = h2_nv(SLICE(":status"),
+		r->status == 200 ? SLICE("200") : slice_of(status_text(r->status, s->status), 3));
+	for (unsigned i = 0; i < n; i++)
 		nv[1 + i] = h2_nv(r->fields[i].name, r->fields[i].value);
 	rv = nghttp2_submit_response(
-		s->h2->session, s->id, nv, 1 + r->nfields, r->content ? &provider : NULL);
+		s->h2->session, s->id, nv, 1 + n, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
 		r->body.ops->rest(&r->body);
 	if (rv != 0)
@@ -172,6 +174,8 @@ void h2_stream_close(struct h2_stream *s)
 		s->h2->opening = NULL;
 		s->h2->header_open = false;
 	}
+	if (s->h2->sending == s)
+		s->h2->sending = NULL;
 	list_remove(&s->node);
 	s->h2->nstreams--;
 	if (s->h2->err != NULL)
@@ -212,29 +216,45 @@ void h2_stream_ask_all(struct proto *p, struct lender *lender)
 		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
 }
 
-/* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
-static void pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
+static int copy(struct h2d_req *req, struct slice *to, struct slice value)
 {
-	switch (name.p[1]) {
-	case 'm':
-		req->method_text = value;
-		break;
-	case 's':
-		req->scheme = value;
-		break;
-	case 'a':
-		req->authority = value;
-		break;
-	case 'p':
-		if (slice_eq(name, SLICE(":path")))
-			req->target = value;
-		break;
-	default:
-		break;
-	}
+	char *p = arena_alloc(&req->arena, value.n);
+
+	if (p == NULL)
+		return -1;
+	*to = slice_of(memcpy(p, value.p, value.n), value.n);
+	return 0;
+}
+
+/* The constant stands for a value of the same bytes: nearly always there is nothing to copy. */
+static int copy_unless(
+	struct h2d_req *req, struct slice *to, struct slice value, struct slice constant)
+{
+	if (!slice_eq(value, constant))
+		return copy(req, to, value);
+	*to = constant;
+	return 0;
+}
+
+/* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
+static int pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
+{
 	req->head_size += name.n + value.n + 32;
 	if (req->head_size > req->env->header_size)
 		req->head_too_large = true;
+	switch (name.p[1]) {
+	case 'm':
+		return copy_unless(req, &req->method_text, value, SLICE("GET"));
+	case 's':
+		return copy_unless(
+			req, &req->scheme, value, value.n == 4 ? SLICE("http") : SLICE("https"));
+	case 'a':
+		return copy(req, &req->authority, value);
+	case 'p':
+		return slice_eq(name, SLICE(":path")) ? copy(req, &req->target, value) : 0;
+	default:
+		return 0;
+	}
 }
 
 /* Makes *s the bytes of a field that has the same, or else a copy. */
@@ -273,20 +293,17 @@ static __attribute__((noinline)) int add_shared(
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 {
 	struct h2d_req *req = &s->req;
-	bool pseudo = name.p[0] == ':';
 	char *p;
 
-	if (req->arena.chunks != NULL && !pseudo)
+	if (name.p[0] == ':')
+		return pseudo_field(req, name, value);
+	if (req->arena.chunks != NULL)
 		return add_shared(req, name, value);
 	p = arena_alloc(&req->arena, value.n + name.n);
 	if (p == NULL)
 		return -1;
 	memcpy(p, value.p, value.n);
 	value.p = p;
-	if (pseudo) {
-		pseudo_field(req, name, value);
-		return 0;
-	}
 	memcpy(p + value.n, name.p, name.n);
 	return req_field_add(req, slice_of(p + value.n, name.n), value);
 }
