@@ -115,12 +115,9 @@ static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
 	return 0;
 }
 
-int outq_copy(struct outq *q, const void *p, size_t n)
+/* Into tail, and into blocks behind it. */
+static __attribute__((noinline)) int copy_in_pieces(struct outq *q, const uint8_t *from, size_t n)
 {
-	const uint8_t *from = p;
-
-	if (__builtin_expect(q->tail != NULL && n > 0 && n <= ROOM - q->tail->used, 1))
-		return copy_into_tail(q, from, n);
 	while (n > 0) {
 		size_t room = q->tail != NULL ? ROOM - q->tail->used : 0;
 		size_t piece;
@@ -137,6 +134,13 @@ int outq_copy(struct outq *q, const void *p, size_t n)
 		n -= piece;
 	}
 	return 0;
+}
+
+int outq_copy(struct outq *q, const void *p, size_t n)
+{
+	if (__builtin_expect(q->tail != NULL && n > 0 && n <= ROOM - q->tail->used, 1))
+		return copy_into_tail(q, p, n);
+	return copy_in_pieces(q, p, n);
 }
 
 int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)

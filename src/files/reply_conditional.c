@@ -180,18 +180,13 @@ bool reply_conditional_proceeds(
 	       cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec) == COND_PROCEED;
 }
 
-void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
+/* Not inline: requests without conditions and ranges, which most are, pay for no frame. */
+static __attribute__((noinline)) void weigh(
+	struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
 {
 	const struct cond_validators v = { .etag = r->etag, .last_modified = r->mtime };
-	struct reply_conditional as_said;
-	struct slice type = reply_take_type(req);
 	struct ranges ranges;
 
-	if (__builtin_expect(type.p != NULL, false)) {
-		as_said = *r;
-		as_said.type = type;
-		r = &as_said;
-	}
 	if (seen & CONDITIONS) {
 		switch (cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:
@@ -221,6 +216,34 @@ void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, u
 		}
 	}
 	reply(req, r, 200);
+}
+
+static void answer(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
+{
+	if (seen & (CONDITIONS | COND_RANGE))
+		weigh(req, r, seen);
+	else
+		reply(req, r, 200);
+}
+
+/* The handler has said the type of the content itself. */
+static __attribute__((noinline)) void answer_as_said(
+	struct h2d_req *req, const struct reply_conditional *r, struct slice type, unsigned seen)
+{
+	struct reply_conditional said = *r;
+
+	said.type = type;
+	answer(req, &said, seen);
+}
+
+void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
+{
+	struct slice type = reply_take_type(req);
+
+	if (__builtin_expect(type.p != NULL, false))
+		answer_as_said(req, r, type, seen);
+	else
+		answer(req, r, seen);
 }
 
 void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status)

@@ -118,12 +118,10 @@ void req_body_started(struct h2d_req *req)
 	}
 }
 
-void req_body_over(struct h2d_req *req)
+void req_body_drop(struct h2d_req *req)
 {
 	size_t n;
 
-	if (req->body_state == REQ_BODY_NONE || req->body_state == REQ_BODY_OVER)
-		return;
 	req_body_go(req, req->body_state == REQ_BODY_LINE ? REQ_BODY_NONE : REQ_BODY_OVER);
 	n = body_queue_clear(&req->body_queue);
 	if (n > 0)

@@ -82,8 +82,13 @@ void req_body_pause(struct h2d_req *req);
 void req_body_resume(struct h2d_req *req);
 
 /* The request has its answer, or one that is made of the body has its end: gives the credit of what
- * waits back. */
-void req_body_over(struct h2d_req *req);
+ * waits back. Inline where nobody takes a body, as most have none. */
+void req_body_drop(struct h2d_req *req);
+static inline void req_body_over(struct h2d_req *req)
+{
+	if (req->body_state != REQ_BODY_NONE && req->body_state != REQ_BODY_OVER)
+		req_body_drop(req);
+}
 
 /*
  * hook works on the request until it calls req_unhook(): then it has replied, or had the handler

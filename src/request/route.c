@@ -55,11 +55,11 @@ static bool owns(const struct route_table *t, const struct route_node *node, enu
 static const struct route_node *find_literal(
 	const struct route_table *t, const struct route_node *parent, struct slice segment)
 {
-	const struct route_node *low = t->nodes + parent->literals;
-	const struct route_node *high = low + parent->nliterals;
+	unsigned low = parent->literals, high = low + parent->nliterals;
 
 	while (low < high) {
-		const struct route_node *mid = low + (high - low) / 2;
+		unsigned middle = (low + high) / 2;
+		const struct route_node *mid = &t->nodes[middle];
 		int order = segment.n == mid->len  ? memcmp(segment.p, mid->segment, mid->len)
 			    : segment.n < mid->len ? -1
 						   : 1;
@@ -67,9 +67,9 @@ static const struct route_node *find_literal(
 		if (order == 0)
 			return mid;
 		if (order < 0)
-			high = mid;
+			high = middle;
 		else
-			low = mid + 1;
+			low = middle + 1;
 	}
 	return NULL;
 }

@@ -186,7 +186,7 @@ bool site_hides(const struct location *location, struct slice path)
 	return false;
 }
 
-const struct location *site_location(const struct site *s, struct slice path)
+const struct location *site_location_among(const struct site *s, struct slice path)
 {
 	for (unsigned i = 0; i < s->nlocations; i++)
 		if (site_prefix_owns(s->locations[i].prefix, path))

@@ -180,8 +180,13 @@ bool site_hides_name(const struct location *location, struct slice path);
 /* Whether a segment of path is. */
 bool site_hides(const struct location *location, struct slice path);
 
-/* The location that decides about path (decoded, as path_parse() makes it). Never NULL. */
-const struct location *site_location(const struct site *s, struct slice path);
+/* The location that decides about path (decoded, as path_parse() makes it). Never NULL. Inline
+ * where a site has none, as most. */
+const struct location *site_location_among(const struct site *s, struct slice path);
+static inline const struct location *site_location(const struct site *s, struct slice path)
+{
+	return s->nlocations == 0 ? &s->all : site_location_among(s, path);
+}
 
 /* Settings of a response of location with the file at path: of its rule of files, or its own. */
 const struct location *site_file_settings(const struct location *location, struct slice path);
