@@ -53,20 +53,19 @@ static __attribute__((cold, noinline)) int ring_grow(struct outq *q)
 	return 0;
 }
 
-static inline struct outq_seg *last_seg(const struct outq *q)
+/* The new segment; NULL when memory is out. */
+static inline struct outq_seg *push(struct outq *q, const uint8_t *p, size_t n, struct ref *ref)
 {
-	return &q->segs[(q->head + q->count - 1) & (q->cap - 1)];
-}
+	struct outq_seg *seg;
 
-static inline int push(struct outq *q, const uint8_t *p, size_t n, struct ref *ref)
-{
 	if (__builtin_expect(q->count == q->cap, 0) && ring_grow(q) != 0)
-		return -1;
-	q->count++;
-	*last_seg(q) = (struct outq_seg){ p, n, ref };
+		return NULL;
+	seg = &q->segs[(q->head + q->count) & (q->cap - 1)];
+	*seg = (struct outq_seg){ p, n, ref };
 	ref_get(ref);
+	q->count++;
 	q->len += n;
-	return 0;
+	return seg;
 }
 
 static void drop_tail(struct outq *q)
@@ -74,6 +73,7 @@ static void drop_tail(struct outq *q)
 	if (q->tail != NULL)
 		ref_put(&q->tail->ref);
 	q->tail = NULL;
+	q->open = NULL;
 }
 
 static int next_block(struct outq *q)
@@ -97,20 +97,14 @@ static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
 	uint8_t *to = block->data + block->used;
 
 	memcpy(to, p, n);
-	if (q->count > 0) {
-		struct outq_seg *last = last_seg(q);
-
-		/* The address alone could be that of foreign memory that ends where the block goes
-		 * on. */
-		if (last->ref == &block->ref && last->p + last->n == to) {
-			last->n += n;
-			q->len += n;
-			block->used += (unsigned)n;
-			return 0;
-		}
+	if (q->open != NULL) {
+		q->open->n += n;
+		q->len += n;
+	} else {
+		q->open = push(q, to, n, &block->ref);
+		if (q->open == NULL)
+			return -1;
 	}
-	if (push(q, to, n, &block->ref) != 0)
-		return -1;
 	block->used += (unsigned)n;
 	return 0;
 }
@@ -147,7 +141,8 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)
 {
 	if (n <= OUTQ_COPY_MAX)
 		return outq_copy(q, p, n);
-	return push(q, p, n, ref);
+	q->open = NULL;
+	return push(q, p, n, ref) != NULL ? 0 : -1;
 }
 
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)

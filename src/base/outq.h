@@ -34,7 +34,8 @@ struct outq {
 	struct outq_seg *segs; /* ring of cap (a power of two) segments */
 	unsigned head, count, cap;
 	size_t len;              /* bytes in all segments */
-	struct outq_block *tail; /* where the next copy goes, if the last segment ends in it */
+	struct outq_block *tail; /* where the next copy goes; NULL: into a new one */
+	struct outq_seg *open;   /* the last segment, if it ends where that copy goes */
 	struct pool *blocks;
 };
 
