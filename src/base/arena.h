@@ -57,4 +57,11 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 /* Frees all chunks; the arena is as after arena_init. */
 void arena_reset(struct arena *a);
 
+/* The last call before another arena_init. Inline, as most requests have no chunk. */
+static inline void arena_fini(struct arena *a)
+{
+	if (a->chunks != NULL)
+		arena_reset(a);
+}
+
 #endif

@@ -61,7 +61,8 @@ static bool set_charset(
 {
 	struct slice charset = req->location->charset;
 
-	if (slice_eq(charset, of_root))
+	/* Nearly always the very string of the configuration. */
+	if (charset.p == of_root.p || slice_eq(charset, of_root))
 		return true;
 	*type = content_type_make(mime_find(req->location->types, path), charset, &req->arena);
 	return type->p != NULL;

@@ -290,5 +290,5 @@ void req_fini(struct h2d_req *req)
 		req->env->finished(req->env, req);
 	body_close(&req->reply.body);
 	account_close(&req->account);
-	arena_reset(&req->arena);
+	arena_fini(&req->arena);
 }
