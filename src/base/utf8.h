@@ -13,6 +13,15 @@
 /* Bytes of the character that s, which is not empty, begins with; 0: it begins with none. */
 size_t utf8_sequence(struct slice s);
 
+/* Text that comes in pieces. Zeroed, it begins. */
+struct utf8_part {
+	uint8_t need;      /* bytes that the last character lacks: 0 where the text may end */
+	uint8_t low, high; /* bounds of the first of them */
+};
+
+/* The next piece of it. False: it is no UTF-8, whatever comes. */
+bool utf8_goes_on(struct utf8_part *part, struct slice piece);
+
 /* The number of a character that utf8_sequence() says has n bytes. */
 uint32_t utf8_number(const char *p, size_t n);
 

@@ -1,0 +1,110 @@
+/* check_ws_handshake: keys, origins beside authorities, and which subprotocol is chosen. */
+#include "http/ws_handshake.h"
+
+#include "unit.h"
+
+static const struct {
+	const char *key;
+	bool valid;
+} keys[] = {
+	{ "dGhlIHNhbXBsZSBub25jZQ==", true },
+	{ "AAAAAAAAAAAAAAAAAAAAAA==", true },
+	{ "", false },
+	{ "dGhlIHNhbXBsZSBub25jZQ", false },
+	{ "dGhlIHNhbXBsZSBub25jZQ==\n", false },
+	{ "dGhlIHNhbXBsZSBub25jZSE=", false }, /* 17 bytes */
+	{ "dGhlIHNhbXBsZSBub25j!Q==", false },
+	{ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==", false },
+};
+
+START_TEST(test_key)
+{
+	ck_assert(ws_key_valid(slice_str(keys[_i].key)) == keys[_i].valid);
+}
+END_TEST
+
+static const struct {
+	const char *origin, *authority;
+	bool same;
+} origins[] = {
+	{ "https://example.com", "example.com", true },
+	{ "https://EXAMPLE.com", "example.com", true },
+	{ "https://example.com", "example.com:443", true },
+	{ "https://example.com:443", "example.com", true },
+	{ "http://example.com", "example.com:80", true },
+	{ "http://example.com:8080", "example.com:8080", true },
+	{ "http://[::1]:8080", "[::1]:8080", true },
+	{ "http://[::1]", "[::1]", true },
+	{ "http://example.com", "example.com:443", false },
+	{ "https://example.com", "example.com:80", false },
+	{ "https://example.com", "example.com:8443", false },
+	{ "https://example.com:8443", "example.com", false },
+	{ "https://evil.example", "example.com", false },
+	{ "https://example.com.evil.example", "example.com", false },
+	{ "https://evilexample.com", "example.com", false },
+	{ "https://example.com@evil.example", "example.com", false },
+	{ "https://example.com/", "example.com", false },
+	{ "http://[::1]:8080", "[::2]:8080", false },
+	{ "https://", "example.com", false },
+	{ "https://example.com", "", false },
+	{ "https://", "", false },
+	{ "file://example.com", "example.com", false },
+	{ "example.com", "example.com", false },
+	{ "null", "null", false },
+	{ "", "", false },
+};
+
+START_TEST(test_origin)
+{
+	ck_assert(ws_origin_same(slice_str(origins[_i].origin), slice_str(origins[_i].authority)) ==
+		  origins[_i].same);
+}
+END_TEST
+
+START_TEST(test_listed)
+{
+	static const char list[] = " https://a.example  https://b.example:8443 ";
+
+	ck_assert(ws_origin_listed(SLICE("https://a.example"), list));
+	ck_assert(ws_origin_listed(SLICE("https://B.example:8443"), list));
+	ck_assert(!ws_origin_listed(SLICE("https://b.example"), list));
+	ck_assert(!ws_origin_listed(SLICE("https://a.exampl"), list));
+	ck_assert(!ws_origin_listed(SLICE(""), list));
+	ck_assert(!ws_origin_listed(SLICE("https://a.example"), ""));
+	ck_assert(ws_origin_listed(SLICE("null"), "*"));
+}
+END_TEST
+
+static const struct {
+	const char *spoken, *offered, *chosen;
+} protocols[] = {
+	{ "chat.v2 chat.v1", "chat.v1, chat.v2", "chat.v2" },
+	{ "chat.v2 chat.v1", "chat.v1", "chat.v1" },
+	{ "chat.v2", "chat.v1", "" },
+	{ "chat.v2", "CHAT.V2", "" },
+	{ "chat.v2", "", "" },
+	{ "", "chat.v1", "" },
+	{ "chat", " ,chat.v1,, chat ,", "chat" },
+};
+
+START_TEST(test_protocol)
+{
+	struct slice chosen =
+		ws_protocol_choose(protocols[_i].spoken, slice_str(protocols[_i].offered));
+
+	ck_assert(slice_eq(chosen, slice_str(protocols[_i].chosen)));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("ws_handshake");
+
+	tcase_add_loop_test(c, test_key, 0, sizeof(keys) / sizeof(keys[0]));
+	tcase_add_loop_test(c, test_origin, 0, sizeof(origins) / sizeof(origins[0]));
+	tcase_add_test(c, test_listed);
+	tcase_add_loop_test(c, test_protocol, 0, sizeof(protocols) / sizeof(protocols[0]));
+	return c;
+}
+
+UNIT_MAIN_PURE("ws_handshake")
