@@ -1,7 +1,9 @@
 /*
- * chat: GET /chat/{room} is a stream of server-sent events, POST /chat/{room} says a text of up to
- * 4096 bytes to all who listen, in whichever worker they are. A listener that reads too slowly
- * misses texts and is told so ("event: lost"); no memory is held for it beyond its buffer.
+ * chat: GET /chat/{room} is a WebSocket, where one is asked for, or a stream of server-sent events;
+ * each message of a WebSocket, and POST /chat/{room}, says a text of up to 4096 bytes to all who
+ * listen, in whichever worker they are. A listener that reads too slowly misses texts and is told
+ * so ("event: lost"), or its WebSocket is closed with code 1013; no memory is held for it beyond
+ * its buffer.
  */
 #include "h2d/handler.h"
 
@@ -91,6 +93,43 @@ static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 	return (ssize_t)n;
 }
 
+/* --- a WebSocket ------------------------------------------------------------------------------ */
+
+static void on_message(
+	struct h2d_req *req, void *state, enum h2d_ws_kind kind, const char *data, size_t len)
+{
+	char topic[TOPIC];
+
+	(void)state;
+	if (kind != H2D_WS_TEXT || len > TEXT_MAX)
+		h2d_websocket_close(req, H2D_WS_POLICY, "texts of up to 4096 bytes");
+	else if (topic_of(req, topic) && h2d_publish(h2d_req_worker(req), topic, data, len) < 0)
+		h2d_websocket_close(req, H2D_WS_TRY_LATER, NULL);
+}
+
+static void on_text_for_socket(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)state;
+	if (data == NULL || (h2d_websocket_send(req, H2D_WS_TEXT, data, len) < 0 &&
+				    h2d_websocket_waiting(req) > 0))
+		h2d_websocket_close(req, H2D_WS_TRY_LATER, "too slow");
+}
+
+static const struct h2d_websocket chat_socket = {
+	.message = on_message,
+	.message_max = TEXT_MAX,
+};
+
+static void open_socket(struct h2d_req *req, const char *topic)
+{
+	if (h2d_subscribe(req, topic, on_text_for_socket) < 0)
+		h2d_reply_error(req, 503);
+	else
+		h2d_accept_websocket(req);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
 static void listen_start(struct h2d_req *req, void *state)
 {
 	struct listener *l = state;
@@ -98,6 +137,10 @@ static void listen_start(struct h2d_req *req, void *state)
 
 	if (!topic_of(req, topic)) {
 		h2d_reply_error(req, 404);
+		return;
+	}
+	if (h2d_websocket_wanted(req)) {
+		open_socket(req, topic);
 		return;
 	}
 	l->timer = h2d_timer_new(req, on_second);
@@ -115,6 +158,7 @@ const struct h2d_handler h2d_handler_chat_listen = {
 	.name = "chat_listen",
 	.state_size = sizeof(struct listener),
 	.start = listen_start,
+	.websocket = &chat_socket,
 };
 
 /* --- saying ----------------------------------------------------------------------------------- */

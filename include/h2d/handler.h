@@ -35,6 +35,7 @@
 #include "h2d/reply.h"
 #include "h2d/request.h"
 #include "h2d/store.h"
+#include "h2d/websocket.h"
 #include "h2d/worker.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,6 +102,8 @@ struct h2d_handler {
 	/* Its keys are those of the section handler "SECTION" of the configuration; NULL: of its
 	 * own name. */
 	const char *section;
+	/* Its routes for GET take WebSockets, too (h2d/websocket.h). NULL: they do not. */
+	const struct h2d_websocket *websocket;
 };
 
 /*

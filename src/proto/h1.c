@@ -146,6 +146,20 @@ static void h1_close(struct proto **pp)
 	free(h1);
 }
 
+static const struct proto_ops tunnel_ops = {
+	.name = "h1",
+	.input = h1_tunnel_input,
+	.output = h1_tunnel_output,
+	.waits = h1_waits,
+	.look = h1_tunnel_look,
+	.ask = h1_ask,
+	.tell = h1_tell,
+	.drain = h1_drain,
+	.drain_ms = H1_DRAIN_MS,
+	.finished = h1_finished,
+	.close = h1_close,
+};
+
 const struct proto_ops h1_ops = {
 	.name = "h1",
 	.open = h1_open,
@@ -160,4 +174,5 @@ const struct proto_ops h1_ops = {
 	.drain_ms = H1_DRAIN_MS,
 	.finished = h1_finished,
 	.close = h1_close,
+	.tunnel = &tunnel_ops,
 };

@@ -57,7 +57,20 @@ static const struct err *connection(struct h1_head *h, struct slice value)
 			h->close = true;
 		else if (slice_ieq(option, SLICE("keep-alive")))
 			h->keep_alive = true;
+		else if (slice_ieq(option, SLICE("upgrade")))
+			h->upgrade |= H1_UPGRADE_OPTION;
 	}
+	return NULL;
+}
+
+/* RFC 9113, 3.1: h2c by upgrade is obsolete. */
+static const struct err *upgrade(struct h1_head *h, struct slice value)
+{
+	struct slice protocol;
+
+	while (field_list_next(&value, &protocol))
+		if (slice_ieq(protocol, SLICE("websocket")))
+			h->upgrade |= H1_UPGRADE_WEBSOCKET;
 	return NULL;
 }
 
@@ -83,9 +96,9 @@ const struct err *h1_head_field(
 		if (slice_eq(name, SLICE("expect")))
 			return expect(h, value);
 		break;
-	case 7: /* RFC 9113, 3.1: h2c by upgrade is obsolete */
+	case 7:
 		if (slice_eq(name, SLICE("upgrade")))
-			return NULL;
+			return upgrade(h, value);
 		break;
 	case 10:
 		if (slice_eq(name, SLICE("connection")))

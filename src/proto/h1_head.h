@@ -13,6 +13,12 @@
 #include "base/slice.h"
 #include "request/body.h"
 
+/* Both are needed (RFC 6455, 4.2.1). */
+enum h1_upgrade {
+	H1_UPGRADE_OPTION = 1,    /* of Connection */
+	H1_UPGRADE_WEBSOCKET = 2, /* a protocol that Upgrade names */
+};
+
 struct h1_head {
 	struct slice host; /* of the Host field; n 0: there is none */
 	uint64_t length;   /* of content-length; BODY_UNKNOWN: there is none */
@@ -20,6 +26,7 @@ struct h1_head {
 	bool close, keep_alive; /* options of Connection */
 	bool wants_continue;    /* expect: 100-continue */
 	bool expects_other;
+	uint8_t upgrade; /* bits of enum h1_upgrade */
 };
 
 static inline void h1_head_init(struct h1_head *h)

@@ -92,12 +92,32 @@ static void stream_cut(struct h2d_req *req)
 	wake(s);
 }
 
+static bool stream_asks_tunnel(struct h2d_req *req)
+{
+	return h1_stream_of(req)->head.upgrade == (H1_UPGRADE_OPTION | H1_UPGRADE_WEBSOCKET) &&
+	       !req->has_body && slice_eq(req->protocol, SLICE("HTTP/1.1")) &&
+	       slice_eq(req->method_text, SLICE("GET"));
+}
+
+static void stream_tunnel(struct h2d_req *req)
+{
+	struct h1_stream *s = h1_stream_of(req);
+
+	req->has_body = true;
+	s->keep = false;
+	if (s->part != H1_PART_ENDED)
+		h1_part_go(s, H1_PART_ENDED);
+	s->h1->proto.ops = s->h1->proto.ops->tunnel;
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
 	.interim = stream_interim,
 	.cut = stream_cut,
+	.asks_tunnel = stream_asks_tunnel,
+	.tunnel = stream_tunnel,
 };
 
 /* --- its life --------------------------------------------------------------------------------- */

@@ -45,16 +45,20 @@ static int shared_init(const struct proto_conf *conf)
 	return 0;
 }
 
+/* Extended CONNECT (RFC 8441, 3) only where a route takes WebSockets. */
 static int announce(struct h2 *h2)
 {
 	const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, h2->conf->max_concurrent_streams },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->conf->env->header_size },
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
+		{ NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1 },
 	};
+	size_t n = sizeof(settings) / sizeof(settings[0]);
 
-	return nghttp2_submit_settings(
-		h2->session, NGHTTP2_FLAG_NONE, settings, sizeof(settings) / sizeof(settings[0]));
+	if (h2->conf->env->websockets == NULL)
+		n--;
+	return nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings, n);
 }
 
 static void drop_session(struct h2 *h2)

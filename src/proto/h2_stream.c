@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "http/authority.h"
 #include "proto/h2.h"
+#include "request/handler_rule.h"
 
 enum { STREAMS_KEPT = 4096 };
 
@@ -144,6 +145,46 @@ static const struct stream_ops stream_ops = {
 	.cut = stream_cut,
 };
 
+/* --- a WebSocket ------------------------------------------------------------------------------ */
+
+/* nghttp2 has seen to it that an extended CONNECT has all that RFC 8441, 4 wants of it. */
+static bool connect_asks(struct h2d_req *req)
+{
+	return req->has_body &&
+	       (slice_eq(req->scheme, SLICE("https")) || slice_eq(req->scheme, SLICE("http")));
+}
+
+/* A 2xx would say that there is a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
+static void connect_reply(struct h2d_req *req)
+{
+	struct h2_stream *s = h2_stream_of(req);
+
+	if (req->reply.status / 100 != 2) {
+		stream_reply(req);
+		return;
+	}
+	HANDLER_SLIP(
+		req, "it answers a WebSocket's handshake with content, so its stream is reset");
+	h2_stream_waits(s, false);
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
+	s->h2->host->wake(s->h2->host);
+}
+
+static void connect_tunnel(struct h2d_req *req)
+{
+	req->stream = &stream_ops;
+}
+
+/* The seam of a request that is an extended CONNECT for a WebSocket. */
+static const struct stream_ops connect_ops = {
+	.reply = connect_reply,
+	.resume = stream_resume,
+	.consume = stream_consume,
+	.interim = stream_interim,
+	.asks_tunnel = connect_asks,
+	.tunnel = connect_tunnel,
+};
+
 /* --- its life --------------------------------------------------------------------------------- */
 
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
@@ -236,6 +277,14 @@ static int copy_unless(
 	return 0;
 }
 
+/* RFC 8441, 4: :protocol. */
+static __attribute__((cold, noinline)) int take_protocol(struct h2d_req *req, struct slice value)
+{
+	if (slice_eq(value, SLICE("websocket")))
+		req->stream = &connect_ops;
+	return 0;
+}
+
 /* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
 static int pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
 {
@@ -251,7 +300,8 @@ static int pseudo_field(struct h2d_req *req, struct slice name, struct slice val
 	case 'a':
 		return copy(req, &req->authority, value);
 	case 'p':
-		return slice_eq(name, SLICE(":path")) ? copy(req, &req->target, value) : 0;
+		return slice_eq(name, SLICE(":path")) ? copy(req, &req->target, value)
+						      : take_protocol(req, value);
 	default:
 		return 0;
 	}

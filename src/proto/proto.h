@@ -112,6 +112,9 @@ struct proto_ops {
 	bool (*finished)(const struct proto *p);
 	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */
 	void (*close)(struct proto **p);
+	/* The calls that take the place of these once a WebSocket has the whole connection. NULL:
+	 * it never does. */
+	const struct proto_ops *tunnel;
 };
 
 struct proto {

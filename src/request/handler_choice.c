@@ -108,6 +108,13 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	}
 }
 
+bool handler_choice_has_websocket(struct h2d_req *req)
+{
+	return route_find(req->env->routes, listener_scope(req), H2D_GET, req->path, &req->match) ==
+		       ROUTE_FOUND &&
+	       req->match.route->handler->websocket != NULL;
+}
+
 void handler_choice_any(struct h2d_req *req)
 {
 	reply_options(req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));

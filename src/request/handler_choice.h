@@ -30,4 +30,7 @@ void handler_choice_any(struct h2d_req *req);
  */
 bool handler_choice_despite_slash(const struct h2d_req *req);
 
+/* Whether the path has a route for GET whose handler takes WebSockets. */
+bool handler_choice_has_websocket(struct h2d_req *req);
+
 #endif

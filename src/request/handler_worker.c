@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "event/loop.h"
+#include "request/websocket.h"
 
 struct h2d_watch {
 	struct watch watch;
@@ -29,6 +30,17 @@ static struct h2d_worker *find(const struct http_env *env, const struct h2d_hand
 	return NULL;
 }
 
+/* The first handler that takes WebSockets has the worker take some. */
+static int allow_websockets(struct http_env *env, const struct h2d_handler *handler)
+{
+	if (handler->websocket == NULL || env->websockets != NULL)
+		return 0;
+	env->websockets = websockets_new(env->websocket_memory);
+	if (env->websockets == NULL)
+		log_error("start: handlers: out of memory");
+	return env->websockets != NULL ? 0 : -1;
+}
+
 static int start(struct h2d_worker *w)
 {
 	struct crash_call call;
@@ -36,6 +48,8 @@ static int start(struct h2d_worker *w)
 
 	list_init(&w->timers);
 	list_init(&w->watches);
+	if (allow_websockets(w->env, w->handler) < 0)
+		return -1;
 	w->started = true;
 	if (w->handler->worker_init == NULL)
 		return 0;
@@ -95,6 +109,7 @@ void handlers_stop(struct http_env *env)
 	env->workers = NULL;
 	handler_wakes_close(env);
 	handler_topics_close(env);
+	websockets_free(&env->websockets);
 }
 
 struct h2d_worker *h2d_req_worker(const struct h2d_req *req)

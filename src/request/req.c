@@ -192,6 +192,17 @@ static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx
 	req_body_started(req);
 }
 
+/* An extended CONNECT (RFC 8441) is to HTTP/2 what GET with an upgrade is to HTTP/1.1, and it has
+ * no other meaning. */
+static __attribute__((cold, noinline)) bool opens_tunnel(struct h2d_req *req)
+{
+	if (req->stream->asks_tunnel == NULL || !req->stream->asks_tunnel(req) ||
+		!handler_choice_has_websocket(req))
+		return false;
+	req->method = H2D_GET;
+	return true;
+}
+
 void req_start(struct h2d_req *req)
 {
 	const struct err *err;
@@ -212,7 +223,7 @@ void req_start(struct h2d_req *req)
 		wrong(req, ERR_HOST);
 		return;
 	}
-	if (req->method == H2D_METHOD_UNKNOWN) {
+	if (req->method == H2D_METHOD_UNKNOWN && (err != NULL || !opens_tunnel(req))) {
 		TRACE_STEP(req, FAULT, NULL, "%s", ERR_METHOD_UNKNOWN->text);
 		req_record_error(&req->record, ERR_METHOD_UNKNOWN);
 		reply_error(req, ERR_METHOD_UNKNOWN->status);

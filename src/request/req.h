@@ -52,6 +52,13 @@ struct stream_ops {
 	 * whole. It may be NULL where no body comes beside a reply.
 	 */
 	void (*cut)(struct h2d_req *req);
+	/* Whether its head asks for a WebSocket. NULL: this kind of request never does. */
+	bool (*asks_tunnel)(struct h2d_req *req);
+	/*
+	 * The reply that comes next, a 200 with content, opens the tunnel that it asks for:
+	 * whatever comes from now on is body, until the end of content ends both.
+	 */
+	void (*tunnel)(struct h2d_req *req);
 };
 
 struct req_hook; /* request/req_body.h */
@@ -133,6 +140,8 @@ struct http_env {
 	key_value_fn *key_value; /* NULL in tests whose handlers have none */
 	struct bus *bus; /* of all workers, for messages between handlers; NULL: there is none */
 	struct topics *topics;         /* of request/handler_topic.c; NULL: nobody has subscribed */
+	uint64_t websocket_memory;     /* limits.websocket-memory */
+	struct websockets *websockets; /* of request/websocket.h; NULL: no route takes any */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */

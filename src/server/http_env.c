@@ -35,6 +35,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.handler_ms = conf->timeouts.handler * 1000,
 		.conf = conf,
 		.key_value = conf_handlers_value,
+		.websocket_memory = conf->limits.websocket_memory,
 		.loop = parts->loop,
 		.work_line = parts->work_line,
 		.files = parts->files,

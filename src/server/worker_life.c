@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "request/websocket.h"
 
 /* Others see a copy of the state: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)
@@ -82,6 +83,7 @@ void worker_life_drain(struct worker *w, uint64_t ms, uint64_t closing)
 		w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
 	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
+	websockets_drain(w->http.websockets);
 	sessions_drain(&w->sessions);
 	worker_life_look(w);
 }

@@ -110,6 +110,8 @@ def connection(request, response):
 
 def content(request, response):
 	headers, status = response.headers, response.status
+	if request.method == "CONNECT" and status // 100 == 2:
+		return  # a tunnel (RFC 9110, 9.3.6)
 	for length in values(headers, "content-length"):
 		if not re.fullmatch(r"\d+", length):
 			yield "content-length is %r" % length

@@ -47,7 +47,11 @@ static inline void unit_consume(struct h2d_req *req, size_t n)
 	(void)req, (void)n;
 }
 
-static const struct stream_ops unit_stream = { unit_reply, unit_resume, unit_consume, NULL, NULL };
+static const struct stream_ops unit_stream = {
+	.reply = unit_reply,
+	.resume = unit_resume,
+	.consume = unit_consume,
+};
 
 static inline void unit_start(void)
 {

@@ -59,7 +59,13 @@ static void on_cut(struct h2d_req *r)
 	ck_assert_ptr_eq(r, &req);
 	cuts++;
 }
-static const struct stream_ops ops = { on_reply, on_resume, on_consume, on_interim, on_cut };
+static const struct stream_ops ops = {
+	.reply = on_reply,
+	.resume = on_resume,
+	.consume = on_consume,
+	.interim = on_interim,
+	.cut = on_cut,
+};
 
 static void fallback_start(struct h2d_req *r, void *state)
 {

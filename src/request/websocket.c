@@ -1,0 +1,240 @@
+/*
+ * websocket: the life of a WebSocket on its request: the hook that gets the body, the timer that
+ * asks a silent peer whether it is there, and the calls of handlers. Called by websocket_accept.c,
+ * by the worker, and over the seam of request/req_body.h.
+ */
+#include "request/websocket.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "request/handler_call.h"
+
+enum {
+	MESSAGE_MAX = 64 << 10,
+	IDLE = 30,               /* seconds */
+	RETRY_MS = 1000,         /* when memory was out that others may have given back */
+	ACCOUNT_LEAST = 1 << 20, /* bytes that a client may hold, whatever others do */
+};
+
+static uint64_t idle_ms(const struct websocket *ws)
+{
+	return 1000 * (uint64_t)websocket_or(ws->kind->idle, IDLE);
+}
+
+static void tell_room(struct websocket *ws)
+{
+	struct crash_call call;
+
+	if (!ws->refused || ws->state != WEBSOCKET_OPEN ||
+		websocket_waiting(ws) > websocket_send_max(ws) / 2)
+		return;
+	ws->refused = false;
+	if (ws->kind->room == NULL)
+		return;
+	handler_call_enter(&call, ws->req, ws->req->handler);
+	ws->kind->room(ws->req, ws->req->handler_state);
+	handler_call_exit();
+}
+
+static void turn(struct task *t)
+{
+	struct websocket *ws = LIST_ENTRY(t, struct websocket, turn);
+
+	tell_room(ws);
+	websocket_read(ws);
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+/* Nothing was heard for long enough, while it could be. */
+static void silent(struct websocket *ws)
+{
+	if (ws->pinged) {
+		websocket_cut(ws);
+		return;
+	}
+	ws->pinged = true;
+	websocket_put(ws, WS_PING, (struct slice){ 0 });
+	if (ws->state != WEBSOCKET_ENDED)
+		websocket_set_timer(ws, idle_ms(ws));
+}
+
+static void fired(struct timer *timer)
+{
+	struct websocket *ws = LIST_ENTRY(timer, struct websocket, timer);
+	uint64_t ms = clock_ms() - ws->heard_ms, idle = idle_ms(ws);
+
+	if (ws->state == WEBSOCKET_ASKED) {
+		websocket_end(ws, WS_CUT_OFF, (struct slice){ 0 });
+		return;
+	}
+	if (ws->refused)
+		loop_ready(ws->req->env->loop, &ws->turn);
+	if (!websocket_reads(ws))
+		websocket_set_timer(ws, idle);
+	else if (ms < idle)
+		websocket_set_timer(ws, idle - ms);
+	else
+		silent(ws);
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+static void on_body(struct h2d_req *req)
+{
+	struct websocket *ws = req->hook_state;
+
+	ws->heard_ms = clock_ms();
+	ws->pinged = false;
+	websocket_read(ws);
+}
+
+static void on_gone(struct h2d_req *req)
+{
+	struct websocket *ws = req->hook_state;
+
+	websocket_end(ws, WS_CUT_OFF, (struct slice){ 0 });
+	websocket_drop(ws);
+	loop_cancel(&ws->turn);
+	body_queue_clear(&ws->out.queue);
+	body_pieces_free(ws->out.piece);
+	ws->out.piece = NULL;
+	websocket_count(ws);
+	list_remove(&ws->node);
+	COUNT(websockets, -1);
+}
+
+static const struct req_hook hook = { .body = on_body, .gone = on_gone };
+
+static struct websocket *socket_of(const struct h2d_req *req)
+{
+	return req->hook == &hook ? req->hook_state : NULL;
+}
+
+void websocket_open(struct websocket *ws)
+{
+	struct h2d_req *req = ws->req;
+
+	ws_in_init(&ws->in.ws, websocket_or(ws->kind->message_max, MESSAGE_MAX));
+	timer_init(&ws->timer, fired);
+	task_init(&ws->turn, turn);
+	list_append(&req->env->websockets->all, &ws->node);
+	COUNT(websockets, 1);
+	/* Behind the handshake's own, none was to come. */
+	req->body_queue.ended = false;
+	req_hook(req, &hook, ws);
+	/* Its length is no body's: each message has a limit of its own. */
+	req->body_left = UINT64_MAX;
+	ws->heard_ms = clock_ms();
+	websocket_set_timer(ws, idle_ms(ws));
+	if (req->env->draining)
+		websocket_close(ws, WS_GOING_AWAY, (struct slice){ 0 });
+}
+
+/* --- all of a worker -------------------------------------------------------------------------- */
+
+struct websockets *websockets_new(uint64_t memory)
+{
+	struct websockets *all = malloc(sizeof(*all));
+
+	if (all == NULL)
+		return NULL;
+	list_init(&all->all);
+	budget_init(&all->budget, ACCOUNT_MESSAGES, memory, ACCOUNT_LEAST, 1);
+	return all;
+}
+
+void websockets_free(struct websockets **all)
+{
+	free(*all);
+	*all = NULL;
+}
+
+void websockets_drain(struct websockets *all)
+{
+	if (all == NULL)
+		return;
+	LIST_FOREACH(node, &all->all)
+		websocket_close(LIST_ENTRY(node, struct websocket, node), WS_GOING_AWAY,
+			(struct slice){ 0 });
+}
+
+/* --- the calls of handlers -------------------------------------------------------------------- */
+
+const char *h2d_websocket_protocol(const struct h2d_req *req)
+{
+	const struct websocket *ws = socket_of(req);
+
+	HANDLER_CALL();
+	return ws != NULL ? ws->protocol : NULL;
+}
+
+size_t h2d_websocket_waiting(const struct h2d_req *req)
+{
+	const struct websocket *ws = socket_of(req);
+
+	HANDLER_CALL();
+	return ws != NULL ? websocket_waiting(ws) : 0;
+}
+
+/* Where nothing waits, no byte that goes out will tell of room. */
+static int refuse(struct websocket *ws)
+{
+	ws->refused = true;
+	if (websocket_waiting(ws) <= websocket_send_max(ws) / 2)
+		websocket_set_timer(ws, RETRY_MS);
+	return -1;
+}
+
+int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *data, size_t len)
+{
+	struct websocket *ws = socket_of(req);
+	struct utf8_part utf8 = { 0 };
+	struct slice message = slice_of(data, len);
+
+	HANDLER_CALL();
+	HANDLER_MUST(req, len <= PTRDIFF_MAX, LENGTH);
+	if (ws == NULL || ws->state != WEBSOCKET_OPEN)
+		return -1;
+	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len))
+		return refuse(ws);
+	if (kind == H2D_WS_TEXT && (!utf8_goes_on(&utf8, message) || utf8.need > 0)) {
+		HANDLER_SLIP(req, "its text is no UTF-8, so it is not sent");
+		return -1;
+	}
+	websocket_put(ws, kind == H2D_WS_TEXT ? WS_TEXT : WS_BINARY, message);
+	return ws->state == WEBSOCKET_OPEN ? 0 : -1;
+}
+
+void h2d_websocket_close(struct h2d_req *req, int code, const char *reason)
+{
+	struct websocket *ws = socket_of(req);
+
+	HANDLER_CALL();
+	HANDLER_MUST(req, code >= 0 && ws_code_valid((unsigned)code), CLOSE);
+	if (ws != NULL)
+		websocket_close(ws, (enum ws_code)code, utf8_cut(slice_str(reason), WS_CLOSE_MAX));
+}
+
+void h2d_websocket_pause(struct h2d_req *req)
+{
+	struct websocket *ws = socket_of(req);
+
+	HANDLER_CALL();
+	if (ws != NULL)
+		ws->paused = true;
+}
+
+void h2d_websocket_resume(struct h2d_req *req)
+{
+	struct websocket *ws = socket_of(req);
+
+	HANDLER_CALL();
+	if (ws == NULL || !ws->paused)
+		return;
+	ws->paused = false;
+	ws->heard_ms = clock_ms();
+	loop_ready(req->env->loop, &ws->turn);
+}
