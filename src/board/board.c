@@ -132,6 +132,8 @@ struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generatio
 
 		if (b->head.taken[i])
 			continue;
+		if (s->counts_servers != 0)
+			memset(&s->servers, 0, sizeof(s->servers));
 		memset(s, 0, offsetof(struct board_slot, conns));
 		s->slot = slot;
 		s->generation = generation;
@@ -197,6 +199,8 @@ void board_release(struct board *b, struct board_slot **sp)
 	if (slot < BOARD_SLOTS)
 		add_totals(&h->retired_of[slot], &c);
 	route_times_add(&h->retired_times, &s->times);
+	if (BOARD_LOAD(s->counts_servers) != 0)
+		server_counts_add(&h->retired_servers, &s->servers);
 	STORE(h->taken[s - b->slots], 0);
 	__atomic_store_n(&h->retirements, h->retirements + 1, __ATOMIC_RELEASE);
 	STORE(h->changes, h->changes + 1);

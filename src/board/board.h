@@ -15,6 +15,7 @@
 #include "base/states.h"
 #include "board/board_conns.h"
 #include "board/route_times.h"
+#include "board/server_counts.h"
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
 
@@ -83,7 +84,10 @@ struct board_slot {
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;
-	struct board_conns conns; /* pages of their own: there is memory once they are written */
+	uint32_t counts_servers; /* 1: servers is written */
+	/* Pages of their own: there is memory once they are written. */
+	struct board_conns conns;
+	struct server_counts servers __attribute__((aligned(4096)));
 } __attribute__((aligned(4096)));
 
 struct board_head {
@@ -106,6 +110,8 @@ struct board_head {
 	struct counters retired;       /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
+	struct server_titles titles; /* of servers that are counted apart */
+	struct server_counts retired_servers;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
 	uint32_t seconds;                /* written there, ever (wraps) */

@@ -17,8 +17,9 @@ struct board_view_slot {
 };
 
 struct board_view {
-	struct counters sum;           /* over all slots */
-	struct route_times times;      /* over all slots, too */
+	struct counters sum;      /* over all slots */
+	struct route_times times; /* over all slots, too */
+	struct server_counts servers;
 	unsigned states[BOARD_STATES]; /* how many processes are in each */
 	unsigned nslots;               /* the highest used, and one */
 	struct board_view_slot slots[BOARD_SLOTS];

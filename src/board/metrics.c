@@ -194,6 +194,40 @@ static void put_use(struct metrics_out *o, const struct board_head *h, const str
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].descriptors);
 }
 
+/* --- by server -------------------------------------------------------------------------------- */
+
+static void put_responses(struct metrics_out *o, const struct server_titles *titles, unsigned n,
+	const struct server_counts *counts)
+{
+	metrics_family(o, METRICS_COUNTER, "server_responses",
+		"requests by server and class of the status, none: without a response");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned c = 0; c < SERVER_COUNTS_CLASSES; c++)
+			metrics_sample(o,
+				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
+					{ "class", slice_str(server_counts_class(c)) } },
+				2, (int64_t)counts->v[i].responses[c]);
+}
+
+static void put_servers(
+	struct metrics_out *o, const struct server_titles *titles, const struct board_view *v)
+{
+	unsigned n = BOARD_LOAD(titles->n);
+
+	if (n == 0)
+		return;
+	put_responses(o, titles, n, &v->servers);
+	metrics_family(
+		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies by server");
+	for (unsigned i = 0; i < n; i++)
+		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
+			(int64_t)v->servers.v[i].bytes_in);
+	metrics_family(o, METRICS_COUNTER, "server_sent_bytes", "bytes of content sent by server");
+	for (unsigned i = 0; i < n; i++)
+		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
+			(int64_t)v->servers.v[i].bytes_out);
+}
+
 /* --- histograms ------------------------------------------------------------------------------- */
 
 /* "_us" in a counter's name is "_seconds" in the metric's. */
@@ -266,6 +300,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_counters(&o, v);
 	put_images(&o, v);
 	put_use(&o, &b->head, v);
+	put_servers(&o, &b->head.titles, v);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);

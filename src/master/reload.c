@@ -203,6 +203,8 @@ static void bring_up(struct gen *g)
 {
 	struct master *m = g->master;
 
+	if (g->conf->metrics_per_server)
+		server_counts_give(&m->board->head.titles, g->resources.sites);
 	if (board_room(m->board) < g->nworkers)
 		reload_fail(g, "too many workers are still draining: no room for new ones");
 	else if (balance_prepare(g), start_processes(g) < 0)

@@ -122,12 +122,26 @@ static void choose_dispatch(struct worker *w)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* Requests of admin listeners are nobody's, and have another site. */
+static void count_of_server(struct worker *w, const struct h2d_req *req, int status)
+{
+	unsigned row = 0;
+
+	if (req->conn != NULL && req->conn->admin)
+		return;
+	if (req->site != NULL)
+		row = w->rows[req->site - w->args->sites->v];
+	server_counts_observe(&w->args->board_slot->servers.v[row], &req->record, status);
+}
+
 static void finished(struct http_env *env, struct h2d_req *req)
 {
 	struct worker *w = env->owner;
+	int status = req->reply.ready ? req->reply.status : 0;
 
-	route_times_observe(&w->args->board_slot->times, &req->record,
-		req->reply.ready ? req->reply.status : 0);
+	route_times_observe(&w->args->board_slot->times, &req->record, status);
+	if (w->rows != NULL)
+		count_of_server(w, req, status);
 	access_logs_write(&w->access_logs, req);
 }
 
@@ -211,6 +225,10 @@ static int start_http(struct worker *w)
 	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites,
 		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
+	if (conf->metrics_per_server) {
+		w->rows = server_counts_rows(&w->args->board->head.titles, w->args->sites);
+		w->args->board_slot->counts_servers = w->rows != NULL;
+	}
 	w->http.traced = log_max >= LEVEL_DEBUG;
 	w->http.timed = w->access_logs.timed;
 	w->admin = (struct admin){
@@ -285,6 +303,7 @@ static void worker_stop(struct worker *w)
 {
 	worker_life_stop(w);
 	access_logs_fini(&w->access_logs);
+	free(w->rows);
 	timer_disarm(&w->loop.wheel, &w->second);
 	worker_load_stop(w);
 	worker_room_stop(w);

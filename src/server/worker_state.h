@@ -78,6 +78,8 @@ struct worker {
 	struct timer second;     /* the date field */
 	struct timer deadline;   /* of a drain */
 	struct access_logs access_logs;
+	uint16_t *rows; /* of the sites, see board/server_counts.h; NULL: they are not counted apart
+			 */
 	char date[DATE_LEN + 1];
 };
 

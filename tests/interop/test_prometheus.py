@@ -58,7 +58,7 @@ class Prometheus:
 @pytest.fixture
 def server(h2d):
 	server = h2d(listens=("tcp",), workers=2, files={"page": "x" * 100},
-		sections='listen "127.0.0.1:0" { admin = true }')
+		sections='metrics-per-server = true\nlisten "127.0.0.1:0" { admin = true }')
 	lines = server.log.wait(r"listening on 127\.0\.0\.1:\d+", count=2)
 	ports = [int(line.rpartition(":")[2].split()[0]) for line in lines]
 	server.ports["admin"] = next(p for p in ports if p != server.ports["tcp"])

@@ -141,6 +141,41 @@ def test_what_processes_use(h2d):
 			scrape_when(admin, lambda m: is_as_the_kernel_says(m, kind, pid))
 
 
+@pytest.mark.parametrize("how", ["h1", "h2"])
+def test_servers_have_their_own(h2d, how):
+	"""By title, over reloads and deaths, the admin's aside; and none where it is not asked for."""
+	server = h2d.new(listens=("tcp",), files={"page": "12345"})
+	server.write_conf(conf="metrics-per-server = true")
+	conf = server.conf_text + 'server "a.org" { root = "%s" }\nserver "b.org" { return = 503 }\n' % server.root
+	server.put_conf(conf)
+	server.start()
+
+	def ask(path, host):
+		with (server.h1(authority=host) if how == "h1" else server.connect(authority=host)) as c:
+			return c.get(path).status
+
+	def counts(m, name, klass):
+		return m.get("server_responses_total", server=name, **{"class": klass})
+
+	with client.Client.unix(server.admin_path) as admin:
+		assert [ask("/page", "a.org"), ask("/none", "a.org"), ask("/page", "b.org"), ask("/page", "c.org")] == [200, 404, 503, 200]
+		m = scrape_when(admin, lambda m: counts(m, "_", "2xx") == 1 and counts(m, "b.org", "5xx") == 1)
+		assert counts(m, "a.org", "2xx") == counts(m, "a.org", "4xx") == 1 and m.get("server_sent_bytes_total", server="a.org") >= 5
+		assert m.get("server_responses_total") == 4
+	server.put_conf(conf.replace('server "b.org" { return = 503 }', 'server "0.org" { return = 503 }'))
+	server.run("-s", "reload", check=0)
+	assert ask("/page", "a.org") == 200
+	for pid in server.worker_pids():
+		os.kill(pid, signal.SIGKILL)
+		server.log.wait("process %d.*signal 9" % pid)
+	server.wait_up()
+	assert ask("/page", "0.org") == 503
+	with client.Client.unix(server.admin_path) as admin:
+		m = scrape_when(admin, lambda m: counts(m, "0.org", "5xx") == 1)
+	assert counts(m, "a.org", "2xx") == 2 and counts(m, "b.org", "5xx") == 1
+	assert not scrape(h2d(listens=("tcp",))).labels("server_responses_total")
+
+
 def test_routes_have_their_own(h2d):
 	server = h2d.new(listens=("tcp",), server='upload-dir = "files"  upload-public = true',
 		files={"files/x": "x"})

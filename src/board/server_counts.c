@@ -1,0 +1,87 @@
+/*
+ * server_counts: a table of rows, found by title when a generation begins and by number from then
+ * on. Called by the master in front of each start of workers, by workers once per request, and by
+ * who shows the sums.
+ */
+#include "board/server_counts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/name_map.h"
+#include "request/req_record.h"
+
+#define OTHER "(other)" /* no title of a server */
+
+static void give(struct server_titles *titles, struct slice title)
+{
+	snprintf(titles->v[titles->n], SERVER_COUNTS_TITLE, "%.*s", SLICE_ARG(title));
+	__atomic_store_n(&titles->n, titles->n + 1, __ATOMIC_RELEASE);
+}
+
+/* The rows by title; what memory is too short for has none. */
+static struct name_map rows_of(const struct server_titles *titles)
+{
+	struct name_map map = { 0 };
+
+	for (unsigned i = 1; i < titles->n; i++) {
+		unsigned *row = name_map_put(&map, slice_str(titles->v[i]));
+
+		if (row != NULL)
+			*row = i;
+	}
+	return map;
+}
+
+void server_counts_give(struct server_titles *titles, const struct sites *sites)
+{
+	struct name_map map = rows_of(titles);
+
+	if (titles->n == 0)
+		give(titles, SLICE(OTHER));
+	for (unsigned i = 0; i < sites->n && titles->n < SERVER_COUNTS_ROWS; i++)
+		if (sites->v[i].name.n < SERVER_COUNTS_TITLE &&
+			name_map_get(&map, sites->v[i].name) == 0)
+			give(titles, sites->v[i].name);
+	name_map_fini(&map);
+}
+
+uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites)
+{
+	uint16_t *rows = calloc(sites->n, sizeof(*rows));
+	struct name_map map = rows_of(titles);
+
+	for (unsigned i = 0; rows != NULL && i < sites->n; i++)
+		rows[i] = (uint16_t)name_map_get(&map, sites->v[i].name);
+	name_map_fini(&map);
+	return rows;
+}
+
+static void add(uint64_t *cell, uint64_t n)
+{
+	__atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
+}
+
+void server_counts_observe(struct server_count *row, const struct req_record *record, int status)
+{
+	add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
+	add(&row->bytes_in, record->bytes_in);
+	add(&row->bytes_out, record->bytes_out);
+}
+
+void server_counts_add(struct server_counts *sum, const struct server_counts *from)
+{
+	const uint64_t *cell = (const uint64_t *)from;
+	uint64_t *to = (uint64_t *)sum;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		add(&to[i], __atomic_load_n(&cell[i], __ATOMIC_RELAXED));
+}
+
+const char *server_counts_class(unsigned class)
+{
+	static const char *const classes[SERVER_COUNTS_CLASSES] = { "none", "2xx", "3xx", "4xx",
+		"5xx" };
+
+	return classes[class];
+}
