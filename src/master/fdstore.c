@@ -5,17 +5,20 @@
  */
 #include "master/fdstore.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "master/notify.h"
 
 #define PREFIX "h2d/"
 
-enum { NAME_SIZE = 160, AT_ONCE = 64 };
+enum { NAME_SIZE = 160, AT_ONCE = 64, SETTLE_MS = 1000 };
 
 bool fdstore_is_on(void)
 {
@@ -76,6 +79,19 @@ void fdstore_remove(const struct listener *l)
 
 	name_of(l, name);
 	fdstore_remove_name(name);
+}
+
+/* By BARRIER=1 (sd_notify_barrier(3)): it closes the pipe when it has done all before. */
+void fdstore_settle(void)
+{
+	int ends[2];
+
+	if (!fdstore_is_on() || pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	notify_fds("BARRIER=1\n", &ends[1], 1);
+	close(ends[1]);
+	poll(&(struct pollfd){ .fd = ends[0] }, 1, SETTLE_MS);
+	close(ends[0]);
 }
 
 void fdstore_put(const struct listener *l)

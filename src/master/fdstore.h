@@ -22,6 +22,9 @@ void fdstore_remove(const struct listener *l);
 
 void fdstore_remove_name(const char *name);
 
+/* Waits, a second at most, until what was taken out of the store is closed there. */
+void fdstore_settle(void);
+
 /* Whether a name of LISTEN_FDNAMES is one that fdstore_put() gave. */
 bool fdstore_is_name(const char *name);
 

@@ -226,12 +226,18 @@ void sockets_disown(struct sockets *s)
 
 void sockets_close(struct sockets *s)
 {
+	bool stored = false;
+
 	LIST_FOREACH(node, &s->all) {
+		stored |= ENTRY(node)->listener.mine && !ENTRY(node)->passed;
 		if (ENTRY(node)->listener.mine)
 			close_entry(ENTRY(node));
 		else
 			leave_entry(ENTRY(node));
 	}
+	/* Sockets that workers close are to refuse from then on, not to queue for nobody. */
+	if (stored)
+		fdstore_settle();
 }
 
 void sockets_free(struct sockets *s)
