@@ -1,5 +1,5 @@
 """Clients behind a real HAProxy, in a machine of test_71_systemd: how many of their requests fail while something is done
-to h2d, and whether a slow download comes to its end. For test_89_operations.py.
+to h2d, and whether a slow download comes to its end. For test_89_operations.py and test_89_packages.py.
 
 HAProxy tries nothing twice that it sends by HTTP/1.1: a request that h2d does not answer is one that failed. By HTTP/2 it
 asks again what a GOAWAY has left out, which was not processed. The listeners "pair" ask another node where the first

@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+import balanced
 import harness
 import procs
 import test_71_systemd as systemd
@@ -123,6 +124,8 @@ def upgrades(machine, package):
 		assert int(slow.communicate("\n", timeout=60)[0]) > size
 	machine.ok("rm", "/var/www/html/large")
 
+	behind_a_balancer(machine, package)
+
 	first = machine.show("MainPID")
 	machine.write("/etc/h2d/conf.d/fault.conf", "nonsense = 1\n")
 	machine.ok("dpkg", "-i", package)
@@ -131,6 +134,30 @@ def upgrades(machine, package):
 	machine.ok("dpkg", "-i", package)
 	assert machine.show("MainPID") not in ("0", first), "it cannot be found, and is restarted"
 	assert machine.show("ActiveState") == "active"
+
+
+def behind_a_balancer(machine, package):
+	"""A newer package, by apt and under load: no request fails."""
+	machine.ok("sh", "-c", "dpkg-deb -R %s /newer && sed -i 's/^Version: .*/&+newer/' /newer/DEBIAN/control && "
+		"dpkg-deb -b -Znone /newer /newer.deb" % package)
+	machine.ok("truncate", "-s", str(balanced.SIZE), "/var/www/html/large")
+	machine.write("/etc/h2d/conf.d/balanced.conf", 'listen "127.0.0.1:8080" { }\n')
+	machine.ok("systemctl", "reload", "h2d")
+	balancer = balanced.Balancer(machine)
+	try:
+		for dispatch in ("reuseport", "acceptor"):
+			machine.write("/etc/h2d/conf.d/dispatch.conf", "dispatch = %s\n" % dispatch)
+			machine.ok("systemctl", "reload", "h2d")
+			first = machine.show("MainPID")
+			balanced.nothing_failed(balanced.play(machine, dispatch, "apt install of a newer package", "alone",
+				lambda _: machine.ok("apt-get", "install", "-y", "--reinstall", "/newer.deb")))
+			assert machine.show("MainPID") not in ("0", first) and machine.show("NRestarts") == "0"
+			assert machine.ok("dpkg-query", "-W", "-f", "${Version}", "h2d").endswith("+newer")
+	finally:
+		balancer.close()
+	machine.ok("dpkg", "-i", package)
+	machine.ok("rm", "/etc/h2d/conf.d/balanced.conf", "/etc/h2d/conf.d/dispatch.conf", "/var/www/html/large")
+	machine.ok("systemctl", "reload", "h2d")
 
 
 def test_header_alone(debs, tmp_path):
