@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import client
 from server import H2D
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -55,6 +56,17 @@ def test_from_a_clone_to_a_page():
 	finally:
 		if run.poll() is None:
 			os.killpg(run.pid, signal.SIGKILL)
+
+
+def test_the_picture_of_status(h2d):
+	"""Each heading and each name of a fact in it is one of the page."""
+	server = h2d(listens=("tcp",))
+	with client.Client.unix(server.admin_path) as c:
+		page = c.get("/status", [("accept", "text/html")]).body.decode()
+	told = set(re.findall(r"<(?:h1|h2|dt|th)[^>]*>([^<]+)", page))
+	picture = re.search(r"^```\n(h2d .*?)^```$", README, re.M | re.S).group(1)
+	words = set(re.findall(r"(?:^ ?|(?<=  ))([A-Za-z][A-Za-z ]*?|[2-5]xx|p\d\d)(?=  |$)", picture, re.M)) - {"live", "up", "reuseport"}
+	assert len(words) > 20 and words <= told, words - told
 
 
 def test_the_configuration(tmp_path, cert):
