@@ -131,9 +131,10 @@ static void make_env(struct h2d_test *t)
 	H2D_ASSERT(t->env.work_line != NULL);
 	addr_parse_host(AF_INET, SLICE("192.0.2.1"), &t->conn.peer);
 	ahead_init(&t->ahead, 1 << 20);
-	t->conf = (struct proto_conf){
-		.max_concurrent_streams = STREAMS, .ahead = &t->ahead, .env = &t->env
-	};
+	t->conf = (struct proto_conf){ .max_concurrent_streams = STREAMS,
+		.glitches = 5000,
+		.ahead = &t->ahead,
+		.env = &t->env };
 	t->host = (struct proto_host){ .wake = wake, .conn = &t->conn };
 }
 

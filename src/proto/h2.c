@@ -121,23 +121,31 @@ static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 	struct h2_frames ahead = h2->frames;
 	enum h2_frames_found found;
 	int32_t id;
-	size_t k = h2_frames_scan(&ahead, p, n, &found, &id), front = k;
+	size_t k, front;
 	ssize_t rv;
 
+	ahead.price = 0;
+	ahead.credit = h2->guard.credit;
+	front = k = h2_frames_scan(&ahead, p, n, &found, &id);
 	if (found == H2_FRAMES_DATA)
 		front = k > H2_FRAMES_HEAD ? k - H2_FRAMES_HEAD : 0;
 	rv = nghttp2_session_mem_recv(h2->session, p, front);
 	if (rv >= 0 && (size_t)rv < front) { /* paused */
+		h2->frames.price = 0;
 		h2_frames_scan(&h2->frames, p, (size_t)rv, &found, &id);
+		h2_guard_take(&h2->guard, h2->frames.price);
 		return rv;
 	}
 	h2->frames = ahead;
+	h2_guard_take(&h2->guard, ahead.price);
 	if (found == H2_FRAMES_SELF)
 		h2_end(h2, ERR_STREAM_PROTOCOL);
 	else if (found == H2_FRAMES_DATA && h2_recv_is_closed(h2, id))
 		h2_end(h2, ERR_STREAM_CLOSED);
 	if (rv >= 0 && front < k)
 		rv = nghttp2_session_mem_recv(h2->session, p + front, k - front);
+	if (h2_guard_overdrawn(&h2->guard))
+		h2_end(h2, ERR_FLOOD);
 	if (rv < 0) {
 		h2_end(h2, input_failed((int)rv));
 		return rv;
@@ -151,8 +159,9 @@ static const struct err *h2_input(struct proto *p, const void *data, size_t *n, 
 	size_t done = 0;
 
 	if (h2->now_ms == 0)
-		h2->guard = (struct h2_guard){ H2_GUARD_BURST, now_ms };
+		h2_guard_open(&h2->guard, h2->conf->glitches, now_ms);
 	h2->now_ms = now_ms;
+	h2_guard_fill(&h2->guard, now_ms);
 	while (done < *n && h2->err == NULL && h2->unsent < H2_BATCH && !window_full(&h2->window)) {
 		ssize_t rv = input_some(h2, (const uint8_t *)data + done, *n - done);
 

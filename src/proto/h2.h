@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/states.h"
 #include "proto/h2_frames.h"
+#include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
 #include "proto/proto.h"
 #include "proto/window.h"
@@ -49,19 +50,6 @@ struct h2_patience {
 	enum h2_patience_for for_what;
 	uint64_t held_ms;
 	uint64_t from; /* bytes when held_ms began */
-};
-
-/* Bounds on frames that cost work and do none (RFC 9113, 10.5): credit that fills with time. Kept
- * by h2_recv.c; resets and CONTINUATION are bounded by nghttp2 itself. */
-enum {
-	H2_GUARD_BURST = 1000,
-	H2_GUARD_PER_SECOND = 100,
-	H2_GUARD_FIELD = 1024, /* bytes of a dropped field that are as much work as a frame */
-};
-
-struct h2_guard {
-	uint32_t credit;
-	uint64_t filled_ms;
 };
 
 struct h2 {
@@ -171,8 +159,8 @@ void h2_window_give(struct h2 *h2, bool eager);
 /* Sees to it that other streams than those that nobody takes can send. False: there is no room for
  * that, and s holds some of what is in the way. */
 bool h2_window_make_way(struct h2_stream *s);
-/* A PING was answered. */
-void h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
+/* A PING was answered. False: it was none of these. */
+bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
 /* The stream is over. */
 void h2_window_leave(struct h2_stream *s);
 

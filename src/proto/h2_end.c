@@ -97,6 +97,14 @@ static void trailers_sent(nghttp2_session *session, int32_t id)
 		req_sent_all(&s->req);
 }
 
+/* Whether a stream is reset for what the peer has sent, which may be a way to have work begun that
+ * the limit of open streams does not count (CVE-2025-8671). */
+static bool is_mistake(uint32_t code)
+{
+	return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR ||
+	       code == NGHTTP2_STREAM_CLOSED || code == NGHTTP2_FRAME_SIZE_ERROR;
+}
+
 int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h2 = user;
@@ -109,6 +117,8 @@ int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, voi
 		return 0;
 	}
 	if (frame->hd.type == NGHTTP2_RST_STREAM) {
+		if (is_mistake(frame->rst_stream.error_code))
+			h2_guard_take(&h2->guard, H2_GUARD_RESET);
 		s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 		return s != NULL && s->nameless ? answer_nameless(h2, s->id) : 0;
 	}

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "proto/h2_guard.h"
+
 enum { DATA = 0, PRIORITY = 2, PRIORITY_LENGTH = 5 };
 
 /* A stream's identifier, without the reserved bit, or the exclusive one. */
@@ -46,8 +48,11 @@ static enum h2_frames_found complete(
 	*id = stream_id(head + 5);
 	s->skip = length(head) - taken;
 	s->have = 0;
+	s->price += h2_guard_price(head);
 	if (taken > 0 && stream_id(head + 9) == *id)
 		return H2_FRAMES_SELF;
+	if (s->credit < (int32_t)s->price)
+		return H2_FRAMES_DEAR;
 	return head[3] == DATA ? H2_FRAMES_DATA : H2_FRAMES_NOTHING;
 }
 

@@ -14,8 +14,10 @@
 enum { H2_FRAMES_HEAD = 9, H2_FRAMES_BYTES = 13 };
 
 struct h2_frames {
-	uint32_t skip; /* bytes until the next frame's head; at first those of the preface */
-	unsigned have; /* bytes of head[] */
+	uint32_t skip;  /* bytes until the next frame's head; at first those of the preface */
+	unsigned have;  /* bytes of head[] */
+	unsigned price; /* of the frames gone over (h2_guard.h); set to 0 by the caller */
+	int32_t credit; /* the most that they may cost; set by the caller */
 	uint8_t head[H2_FRAMES_BYTES];
 };
 
@@ -23,6 +25,7 @@ enum h2_frames_found {
 	H2_FRAMES_NOTHING,
 	H2_FRAMES_DATA, /* the head of a DATA frame is complete */
 	H2_FRAMES_SELF, /* a PRIORITY frame depends on its own stream */
+	H2_FRAMES_DEAR, /* the frames so far cost more than the credit */
 };
 
 /*

@@ -79,6 +79,10 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	h2->sending = s;
 	s->req.record.bytes_out += length;
 	h2->sent += length;
+	/* A window that is open by a few bytes makes frames of a few bytes: they pay for nothing.
+	 */
+	if (length >= H2_GUARD_CONTENT || !h2_out_closed(s, length))
+		h2_guard_sent(&h2->guard, length);
 	if (b->left > 0 && b->ops->rest != NULL && h2_out_closed(s, length))
 		b->ops->rest(b);
 	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)

@@ -12,50 +12,6 @@ enum {
 	CLOSED_GRACE_MS = 10000, /* frames sent before the peer saw our reset are no mistake */
 };
 
-/* WINDOW_UPDATE is not among them: a fast download is full of it, and each one is paid by DATA. */
-static bool idle_work(const nghttp2_frame_hd *hd)
-{
-	switch (hd->type) {
-	case NGHTTP2_PING:
-	case NGHTTP2_SETTINGS:
-		return !(hd->flags & NGHTTP2_FLAG_ACK);
-	case NGHTTP2_PRIORITY:
-	case NGHTTP2_PRIORITY_UPDATE:
-		return true;
-	case NGHTTP2_DATA:
-		return hd->length == 0 && !(hd->flags & NGHTTP2_FLAG_END_STREAM);
-	default:
-		return false;
-	}
-}
-
-static bool take(struct h2_guard *g, uint32_t n, uint64_t now_ms)
-{
-	uint64_t fill = (now_ms - g->filled_ms) * H2_GUARD_PER_SECOND / 1000;
-
-	if (fill > 0) {
-		g->filled_ms = now_ms;
-		g->credit = fill < H2_GUARD_BURST - g->credit ? g->credit + (uint32_t)fill
-							      : H2_GUARD_BURST;
-	}
-	if (g->credit < n)
-		return false;
-	g->credit -= n;
-	return true;
-}
-
-/* A complete frame came in. False: too many of its kind, end the connection. */
-static bool guard_frame(struct h2_guard *g, const nghttp2_frame_hd *hd, uint64_t now_ms)
-{
-	return !idle_work(hd) || take(g, 1, now_ms);
-}
-
-/* A field of n bytes was decoded and is dropped. */
-static bool guard_field(struct h2_guard *g, size_t n, uint64_t now_ms)
-{
-	return n < H2_GUARD_FIELD || take(g, (uint32_t)(n / H2_GUARD_FIELD), now_ms);
-}
-
 static struct h2_stream *stream_get(nghttp2_session *session, int32_t id)
 {
 	return nghttp2_session_get_stream_user_data(session, id);
@@ -102,6 +58,8 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 		h2_end(h2, ERR_STREAM_PROTOCOL);
 	} else if (h2_recv_is_closed(h2, id)) {
 		h2_end(h2, ERR_STREAM_CLOSED);
+	} else {
+		h2_guard_take(&h2->guard, H2_GUARD_IDLE); /* trailers, or of no stream */
 	}
 	return 0;
 }
@@ -145,8 +103,9 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 	size_t kept = h2->opening != NULL ? h2->opening->req.head_size : 0;
 
 	h2->dropped_size += n + 32;
+	h2_guard_take(&h2->guard, (unsigned)(n / 1024) * H2_GUARD_FIELDS);
 	if (kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
-		!guard_field(&h2->guard, n, h2->now_ms))
+		h2_guard_overdrawn(&h2->guard))
 		return end_block(h2);
 	return 0;
 }
@@ -218,6 +177,9 @@ static void on_headers_complete(struct h2 *h2, const nghttp2_frame *frame)
 			end_stream(s);
 		return;
 	}
+	h2_guard_take(&h2->guard,
+		s->req.head_too_large ? H2_GUARD_RESET
+				      : h2_guard_section_price(s->req.head_size, frame->hd.length));
 	s->peer_done = end;
 	s->req.has_body = !end;
 	h2_stream_start(s);
@@ -231,8 +193,9 @@ static void on_answer(struct h2 *h2, const uint8_t *opaque)
 	if (h2->drain == H2_DRAIN_ASKED &&
 		memcmp(opaque, h2_drain_ping, sizeof(h2_drain_ping)) == 0)
 		h2->proto.ops->drain(&h2->proto, false);
-	else
-		h2_window_answered(h2, opaque);
+	else if (!h2_window_answered(h2, opaque))
+		return;
+	h2_guard_give(&h2->guard, H2_GUARD_ANSWER); /* it was asked for */
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -240,8 +203,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct h2 *h2 = user;
 	struct h2_stream *s;
 
-	if (!guard_frame(&h2->guard, &frame->hd, h2->now_ms))
-		h2_end(h2, ERR_FLOOD);
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
 		on_headers_complete(h2, frame);
@@ -304,7 +265,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 {
 	struct h2_stream *s = stream_get(session, id);
 
-	(void)flags;
+	if (flags & NGHTTP2_FLAG_PADDED && len >= H2_GUARD_CONTENT)
+		h2_guard_give(&((struct h2 *)user)->guard, H2_GUARD_IDLE);
 	if (s == NULL) {
 		h2_window_give(user, false);
 		return 0;

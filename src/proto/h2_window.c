@@ -69,10 +69,13 @@ static void ask(struct h2 *h2)
 	h2->host->wake(h2->host);
 }
 
-void h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
+bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 {
-	if (memcmp(opaque, probe, sizeof(probe)) == 0)
+	bool asked = h2->window.asked && memcmp(opaque, probe, sizeof(probe)) == 0;
+
+	if (asked)
 		window_answered(&h2->window, h2->now_ms);
+	return asked;
 }
 
 /* --- what comes, and is taken ----------------------------------------------------------------- */

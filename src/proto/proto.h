@@ -23,6 +23,7 @@ enum { PROTO_LEAST_RATE = 64 };
 /* Limits, the same for all connections of a worker. */
 struct proto_conf {
 	uint32_t max_concurrent_streams;
+	uint32_t glitches;         /* credit for what does no work (h2_guard.h) */
 	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
 				      taken */
 	struct ahead *ahead;       /* the sum of those bytes for all connections */

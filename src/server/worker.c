@@ -250,6 +250,7 @@ static int start_sessions(struct worker *w)
 	ahead_init(&w->ahead, (uint32_t)conf->limits.receive_window);
 	w->streams->proto = (struct proto_conf){
 		.max_concurrent_streams = (uint32_t)conf->limits.max_concurrent_streams,
+		.glitches = (uint32_t)conf->limits.glitches,
 		.receive_window = (uint32_t)conf->limits.receive_window,
 		.ahead = &w->ahead,
 		.body_ms = conf->timeouts.body * 1000,

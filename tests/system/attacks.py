@@ -8,6 +8,7 @@ round; then the next round begins. OSError and Closed mean that the server ended
 right. What no peer may get is a Fault. None comes from an honest client's address: they come from one, and
 from address(n) where an attack takes many clients.
 """
+import contextlib
 import json
 import mmap
 import os
@@ -25,6 +26,7 @@ from hyperframe import frame as hf
 import client
 import h1client
 import procs
+from glitches import PRICES, Acts
 from keyupdates import KeyUpdates
 from users import basic
 
@@ -329,6 +331,17 @@ def continuations(t):
 	with t.raw() as raw:
 		raw.send(raw.headers(1, end_headers=False))
 		yield from flood(raw, hf.ContinuationFrame(1, b"\x00\x01a\x01b").serialize() * 50)
+
+
+@attack
+def glitches(t):
+	"""Work without use of each kind, as much of it as one connection may do and then some."""
+	for name in PRICES:
+		with contextlib.suppress(OSError, client.Closed), t.raw(window=1 if name == "one_byte_windows" else 65535) as raw:
+			act = getattr(Acts(raw), name)
+			for n in range(0, 7000 // PRICES[name], 100):
+				raw.send(*(frame for i in range(n, n + 100) for frame in act(i)))
+				yield 0.02
 
 
 @attack

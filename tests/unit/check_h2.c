@@ -619,7 +619,7 @@ START_TEST(many_header_blocks_over_the_limit)
 		ck_assert_int_eq(answers[id].status, 431);
 	}
 	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
-	ck_assert_int_ge(n, 100);
+	ck_assert_int_ge(n, 50);
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 }
 END_TEST
@@ -721,7 +721,7 @@ START_TEST(floods)
 	static const uint8_t ping[17] = { 0, 0, 8, 6 }, empty[9] = { 0, 0, 0, 4 };
 
 	exchange(steps[0], limits[0]);
-	for (int i = 0; i < 2 * H2_GUARD_BURST && last_err == NULL; i++) {
+	for (int i = 0; i < 2000 && last_err == NULL; i++) {
 		/* Takes the acknowledgements, so that nghttp2's own bound is not met. */
 		ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
 		outq_consume(&out, outq_len(&out));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "proto/h2_frames.h"
+#include "proto/h2_guard.h"
 #include "unit.h"
 
 /* Four bytes of preface, then: SETTINGS of 6, DATA on 5, PRIORITY of 7 on 9, PRIORITY of 7 on
@@ -31,7 +32,7 @@ START_TEST(finds)
 	struct h2_frames s;
 	unsigned found = 0;
 
-	s = (struct h2_frames){ .skip = 4 };
+	s = (struct h2_frames){ .skip = 4, .credit = 100 };
 	while (done < n) {
 		enum h2_frames_found f;
 		int32_t id = 0;
@@ -53,6 +54,19 @@ START_TEST(finds)
 	ck_assert_uint_eq(found, sizeof(want) / sizeof(want[0]));
 	ck_assert_uint_eq(s.skip, 0);
 	ck_assert_uint_eq(s.have, 0);
+	ck_assert_uint_eq(s.price, 2 * H2_GUARD_ANSWER + 3 * H2_GUARD_IDLE);
+}
+END_TEST
+
+/* The scan goes no further than the credit. */
+START_TEST(too_dear)
+{
+	struct h2_frames s = { .skip = 4, .credit = H2_GUARD_ANSWER - 1 };
+	enum h2_frames_found f;
+	int32_t id;
+
+	ck_assert_uint_eq(h2_frames_scan(&s, bytes, sizeof(bytes) - 1, &f, &id), 4 + 9);
+	ck_assert_int_eq(f, H2_FRAMES_DEAR);
 }
 END_TEST
 
@@ -60,6 +74,7 @@ static TCase *tests(void)
 {
 	TCase *c = tcase_create("h2_frames");
 
+	tcase_add_test(c, too_dear);
 	tcase_add_loop_test(c, finds, 1, (int)sizeof(bytes));
 	return c;
 }

@@ -187,8 +187,9 @@ static void setup(void)
 	all.timeouts = (struct session_timeouts){ 5000, 5000, 5000, 5000, 5000 };
 	ck_assert_int_eq(stream_env_init(&env, &all), 0);
 	ahead_init(&ahead, 1 << 20);
-	env.proto =
-		(struct proto_conf){ .max_concurrent_streams = 100, .ahead = &ahead, .env = &http };
+	env.proto = (struct proto_conf){
+		.max_concurrent_streams = 100, .glitches = 5000, .ahead = &ahead, .env = &http
+	};
 	nghttp2_session_callbacks_new(&cb);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_chunk);

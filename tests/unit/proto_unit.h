@@ -52,7 +52,9 @@ static inline void proto_unit_init(const struct route_row *rows, unsigned n,
 		.header_fields = 128,
 		.header_size = 4096 };
 	ahead_init(&ahead, 1 << 20);
-	conf = (struct proto_conf){ .max_concurrent_streams = 20, .ahead = &ahead, .env = &env };
+	conf = (struct proto_conf){
+		.max_concurrent_streams = 20, .glitches = 5000, .ahead = &ahead, .env = &env
+	};
 	http_conn = (struct http_conn){ 0 };
 	host = (struct proto_host){ .wake = proto_unit_wake, .conn = &http_conn };
 }
