@@ -71,6 +71,9 @@ static void check_listen(
 	}
 	if (l->group != NULL && *l->group != '\0')
 		check_group(l, &addrs[i], faults);
+	if (l->admin_host.n > 0 && (!l->admin || addrs[i].sa.sa_family == AF_UNIX))
+		conf_fault(faults, &l->admin_host_at,
+			"admin-host is for listeners with admin = true and an address");
 	if (addrs[i].sa.sa_family == AF_UNIX) {
 		conf_path_folder(conf, "listen", addrs[i].un.sun_path, &l->at, faults);
 		if (l->tls)

@@ -325,12 +325,39 @@ static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done
 	return demand.auth != NULL ? ask(req, demand.auth, done, ctx) : GATE_GO;
 }
 
+/* A page of another site whose name leads to an admin listener could read what it answers (DNS
+ * rebinding). A browser asks by that name, and cannot ask a unix socket. */
+static bool is_rebound(const struct h2d_req *req)
+{
+	struct slice host = authority_host(req->authority);
+	struct addr addr;
+
+	if (req->conn->port == 0 || host.n == 0 || host.p[0] == '[' ||
+		slice_ieq(host, SLICE("localhost")) || addr_parse_host(AF_INET, host, &addr))
+		return false;
+	for (unsigned i = 0; i < req->conn->nadmin_hosts; i++)
+		if (slice_ieq(host, slice_str(req->conn->admin_hosts[i])))
+			return false;
+	return true;
+}
+
+static enum gate_result pass_admin(struct h2d_req *req)
+{
+	if (!is_rebound(req))
+		return GATE_GO;
+	log_peer(LEVEL_INFO,
+		"connection %s: an admin listener was asked by the name %.*s (admin-host)",
+		ADDR_HOST(req_client(req)), SLICE_ARG(req->authority));
+	reply_error(req, 421);
+	return GATE_ANSWERED;
+}
+
 enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 {
 	const struct location *location = req->location;
 
 	if (req->conn->admin)
-		return GATE_GO;
+		return pass_admin(req);
 	if (req->conn->redirect_at != NULL && !req_client_https(req) && !is_challenge(req)) {
 		if (!leads_to_https(req) || !is_moved(req))
 			to_https(req);

@@ -83,6 +83,8 @@ struct http_conn {
 	const char *tls_version, *tls_cipher;
 	const struct err *error; /* the reason of its end; NULL: it is there, or nobody said it */
 	bool admin;              /* the connection came in on an admin listener */
+	unsigned nadmin_hosts;   /* names that it answers to, beside addresses and localhost */
+	char *const *admin_hosts;
 	/* The listener only sends to https: where the configuration says so. NULL: it serves. */
 	const struct conf_pos *redirect_at;
 	uint16_t https_port;     /* the port it sends to; 0: that of http_env */

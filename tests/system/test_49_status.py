@@ -13,6 +13,8 @@ import time
 import pytest
 from h2.settings import SettingCodes
 
+import client
+import h1client
 from client import Response
 from procs import DEADLINE, wait_for
 from server import H2D
@@ -436,3 +438,29 @@ def test_top_says_why_not(h2d, tmp_path):
 		assert why in done.err and done.err.startswith("h2d: top: " + where[:9]), done.err
 	for args in (("--once",), ("top", "a", "b"), ("-t", "top"), ("bottom",)):
 		server.run(*args, check=2)
+
+
+@pytest.fixture
+def named(h2d):
+	"""A server with an admin listener that has a name, on the port named."""
+	server = h2d(listens=("tcp",), sections='listen "127.0.0.1:0" { admin = true  admin-host = {"stats.example.com"} }')
+	lines = server.log.wait(r" listening on 127", count=2)
+	server.named = int(lines[-1].rsplit(":", 1)[1].split()[0])
+	return server
+
+
+def test_a_name_that_leads_here(named):
+	"""A page of another site cannot read an admin listener's answers by a name of its own (DNS rebinding)."""
+	for host, status in (("127.0.0.1:9", 200), ("localhost:9", 200), ("[::1]:9", 200), ("LOCALHOST", 200),
+			("stats.example.com:9", 200), ("Stats.Example.COM", 200), ("evil.example:9", 421),
+			("127.0.0.1.evil.example", 421), ("localhost.evil.example", 421)):
+		for link in (client.Client, h1client.H1):
+			with link(client.tcp_socket(named.named), authority=host) as c:
+				assert c.get("/status.json").status == status, host
+	named.log.wait("an admin listener was asked by the name evil.example:9 ")
+
+
+def test_a_name_is_for_an_admin_listener(named):
+	for listen in ('"127.0.0.1:0" {', '"unix:%s" { admin = true' % named.path("other.sock")):
+		named.put_conf(named.conf_text + 'listen %s  admin-host = {"stats.example.com"} }\n' % listen)
+		assert "admin-host is for listeners with admin = true and an address" in named.run("-t", check=1).err
