@@ -32,6 +32,7 @@
 #ifndef H2D_HANDLER_H
 #define H2D_HANDLER_H
 
+#include "h2d/log.h"
 #include "h2d/reply.h"
 #include "h2d/request.h"
 #include "h2d/store.h"

@@ -110,6 +110,13 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len);
 const char *h2d_req_user(const struct h2d_req *req, size_t *len);
 
 /*
+ * From now on the request is that user's: what the access log says, and h2d_req_user(). For
+ * handlers that know users in a way of their own, by a cookie say. name: len bytes, copied; 0:
+ * nobody's. 0, or -1 when the request's memory is spent: it is whose it was.
+ */
+int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len);
+
+/*
  * A name of this request that no other has, for logs and for other servers: what a trusted proxy
  * calls it in its field x-request-id, else 32 hexadecimal digits. With request-id = true the access
  * log has it, too, and the answer. NULL if there are no random bytes.

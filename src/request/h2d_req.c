@@ -165,6 +165,19 @@ const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 	return text(req->user, len);
 }
 
+int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len)
+{
+	struct slice user = { 0 };
+
+	HANDLER_CALL();
+	if (len > 0)
+		user = arena_dup(&req->arena, HANDLER_SLICE(req, name, len));
+	if (len > 0 && user.p == NULL)
+		return -1;
+	req->user = user;
+	return 0;
+}
+
 const char *h2d_req_id(struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
