@@ -4,11 +4,14 @@
  */
 #include "request/handler_worker.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "base/log.h"
 #include "event/loop.h"
+#include "request/handler_refused.h"
 #include "request/websocket.h"
 
 struct h2d_watch {
@@ -44,7 +47,7 @@ static int allow_websockets(struct http_env *env, const struct h2d_handler *hand
 static int start(struct h2d_worker *w)
 {
 	struct crash_call call;
-	int rc = 0;
+	int rc, error;
 
 	list_init(&w->timers);
 	list_init(&w->watches);
@@ -54,11 +57,15 @@ static int start(struct h2d_worker *w)
 	if (w->handler->worker_init == NULL)
 		return 0;
 	handler_worker_enter(&call, w);
+	errno = 0;
 	rc = w->handler->worker_init(w, &w->context);
+	error = errno;
 	crash_end();
 	if (rc < 0) {
 		w->started = false;
-		log_error("start: handler %s: worker_init() failed", w->handler->name);
+		log_error("start: handler %s: worker_init() failed%s%s%s", w->handler->name,
+			error != 0 ? ": " : "", error != 0 ? strerror(error) : "",
+			handler_refused_cure(error));
 	}
 	return rc < 0 ? -1 : 0;
 }

@@ -5,12 +5,14 @@
  */
 #include "request/handler_call.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "request/handler_refused.h"
 #include "request/req_client.h"
 #include "request/work_line.h"
 
@@ -23,6 +25,7 @@ struct work {
 	h2d_work_run *run;
 	h2d_work_done *done;
 	void *arg;
+	int error;              /* errno as run() has left it; 0: none */
 	struct crash_call call; /* run()'s; what it says of the request is in text */
 	char text[];
 };
@@ -51,6 +54,7 @@ static void finish(struct work *w)
 	struct crash_call call;
 
 	timer_disarm(&w->env->loop->wheel, &w->late);
+	handler_refused_look(w->call.handler, w->error);
 	free(w);
 	if (req == NULL) {
 		done(NULL, NULL, arg);
@@ -74,7 +78,9 @@ static void in_thread(struct work_turn *t)
 	running = w;
 	crash_begin(&w->call);
 	pthread_cleanup_push(ended, NULL);
+	errno = 0;
 	w->run(w->arg);
+	w->error = errno;
 	pthread_cleanup_pop(0);
 	crash_end();
 	running = NULL;

@@ -19,7 +19,10 @@ static void run(void *job)
 	struct block *b = job;
 	int fd = open(b->path, O_RDONLY | O_CLOEXEC);
 
-	b->n = fd < 0 ? -1 : read(fd, b->text, sizeof(b->text));
+	b->n = -1;
+	if (fd < 0)
+		return;
+	b->n = read(fd, b->text, sizeof(b->text));
 	close(fd);
 }
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* pipe2() */
 #include "h2d/handler.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static int worker_init(struct h2d_worker *worker, void **context)
 
 	if (c == NULL || getenv("T_WORKER_FAILS") != NULL) {
 		free(c);
+		errno = EACCES;
 		return -1;
 	}
 	*context = c;

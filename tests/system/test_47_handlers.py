@@ -411,7 +411,7 @@ def test_a_handler_that_cannot_be_at_home(handlers):
 	server.spawn()
 	assert server.wait_exit() == 1
 	server.log.wait_end()
-	assert server.log.find(r"worker \d: start: handler t_worker: worker_init\(\) failed")
+	assert server.log.find(r"worker \d: start: handler t_worker: worker_init\(\) failed: Permission denied; .*section sandbox$")
 
 
 def test_woken_by_another_thread(handlers, speak):

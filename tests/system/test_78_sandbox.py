@@ -220,6 +220,19 @@ def test_what_handlers_may_use(inside):
 		assert there.tries("write", path("write", "new")) == "done"
 
 
+@landlock
+def test_who_is_refused_is_told_how_to_widen_it(h2d, handlers):
+	"""Once for each handler, by what its work leaves behind."""
+	server = h2d(binary=handlers)
+	with server.connect() as c:
+		for _ in range(3):
+			assert c.get("/t/block?/etc/shadow").status == 500
+		assert c.get("/t/block?%s" % server.path("no-such-file")).status == 500
+	refused = r" warn .*handler t_block: its work was refused something: Permission denied; .*read, write and network of section sandbox$"
+	server.log.wait(refused)
+	assert len(server.log.find(refused)) == 1
+
+
 def test_paths_are_absolute(h2d):
 	server = h2d.new(sections='sandbox { read = {"var/lib"} }')
 	done = server.run("-t", check=1)
