@@ -2,11 +2,15 @@
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
+import client
+import h1client
 import harness
-
+import procs
+from server import SANITIZED
 from tasks import PLAIN, Ask, Tasks
 from users import basic, hashed
 
@@ -207,3 +211,32 @@ def cert(tmp_path_factory):
 @pytest.mark.parametrize("name", TASKS.by_name)
 def test_task(h2d, cert, name):
 	TASKS.play(h2d, cert, name)
+
+
+def memory(server):
+	"""MiB of the master and of its largest worker, shared pages divided."""
+	return [procs.proportional_memory(server.pid) / 2**20, max(procs.proportional_memory(pid) for pid in server.worker_pids()) / 2**20]
+
+
+def test_thousands_of_servers(h2d, tmp_path):
+	"""5 000 blocks with a name and a root each: what the start, a reload and their memory come to."""
+	for i in range(50):
+		(tmp_path / str(i)).mkdir()
+		(tmp_path / str(i) / "index.html").write_text("Root %d" % i)
+	(tmp_path / "sites.conf").write_text("".join(
+		'server "s%d.example.com" { root = "%s" }\n' % (i, tmp_path / str(i % 50)) for i in range(5000)))
+	server = h2d.new(sections='include("%s")' % (tmp_path / "sites.conf"), listens=("tcp",))
+	times, sizes = [], []
+	for step in (server.start, server.reload, server.reload, server.reload):
+		begun = time.monotonic()
+		step()
+		times.append(time.monotonic() - begun)
+		for i in (0, 2500, 4999):
+			with h1client.H1(client.tcp_socket(server.ports["tcp"]), authority="s%d.example.com" % i) as c:
+				assert c.get("/").body == b"Root %d" % (i % 50)
+		procs.wait_for(lambda: len(procs.group_members(server.process.pid)) == 3, said="the generation before leaves")
+		sizes.append(memory(server))
+	harness.REPORT.append("5 000 servers: start %.2f s, reloads %s s; master %.0f MiB, worker %.0f MiB; after the reloads %.0f and %.0f" % (
+		times[0], ", ".join("%.2f" % t for t in times[1:]), *sizes[0], *sizes[-1]))
+	if not SANITIZED:
+		assert sizes[-1][0] < 1.5 * sizes[1][0] and sizes[-1][1] < 1.5 * sizes[1][1], sizes  # no generation stays behind
