@@ -129,7 +129,7 @@ static const struct form json = { json_head, json_worker, json_send };
 static void html_head(struct strbuf *t)
 {
 	status_page_begin(t, "connections");
-	strbuf_add(t, SLICE("<main>\n<h1>Connections</h1><p class=stamp>"));
+	strbuf_add(t, SLICE("<header><h1>Connections</h1></header>\n<main>\n<p class=stamp>"));
 	status_html_time(t, (uint64_t)clock_wall().tv_sec * 1000);
 	strbuf_add(
 		t, SLICE(" UTC</p><div class=\"scroll texts\" role=region aria-label=Connections "
