@@ -1,0 +1,66 @@
+"""The configurations that h2d.conf(5) and h2d(8) show are configurations: h2d -t takes each, as it stands there."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from server import H2D
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+OTHER = re.compile(r"(\[Service\]|# \S+\.path|curl |h2d )")  # units and commands, by their first words
+# Where a block may stand: some have whole files, others what lies in one, or in a server.
+PLACES = "%s", '%s\nserver "_" { root = "/srv/www" }', 'tls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n%s', \
+	'listen "127.0.0.1:0" { tls = true }\ntls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n' \
+	'server "_" { root = "/srv/www" }\n%s', 'server "_" { root = "/srv/www"\n%s\n}', \
+	'listen "127.0.0.1:0" { tls = true }\ntls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n' \
+	'server "_" { root = "/srv/www"\n%s\n}\n'
+FOLDERS = "/srv/www/up", "/srv/www/drop", "/srv/www/files", "/srv/hosts", "/srv/img", "/srv/media", "/srv/example", "/run/h2d", \
+	"/var/log/h2d", "/etc/h2d/tls", "/etc/h2d/passwords"
+
+
+def blocks():
+	for page in ("h2d.conf.5.in", "h2d.8.in"):
+		text = (TOP / "man" / page).read_text()
+		for found in re.finditer(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", text, re.M | re.S):
+			block = found[1].replace("\\-", "-").replace("\\e", "\\")
+			if not OTHER.match(block):
+				yield pytest.param(block, id="%s:%d" % (page, text.count("\n", 0, found.start()) + 1))
+
+
+@pytest.fixture
+def machine(tmp_path, cert):
+	"""Puts what the documents speak of below a folder, and a configuration that means it."""
+	for folder in FOLDERS:
+		(tmp_path / folder[1:]).mkdir(parents=True, exist_ok=True)
+	for kind, names in ((cert.cert, ("c", "tls/server.crt", "tls/example.crt")), (cert.key, ("k", "tls/server.key", "tls/example.key"))):
+		for name in names:
+			os.symlink(kind, tmp_path / "etc/h2d" / name)
+	for users in ("users", "passwords/users"):
+		(tmp_path / "etc/h2d" / users).write_text("ann:$6$abcdefgh$" + "x" * 86 + "\n")
+	(tmp_path / "etc/h2d/moved.txt").write_text("/old.html /new.html\n")
+
+	def put(text):
+		moved = re.sub(r"(?<=[\" :])(/(?:srv|etc|run|var)/)", str(tmp_path) + r"\1", text.replace('user = "h2d"', 'user = "nobody"'))
+		(tmp_path / "etc/h2d/h2d.conf").write_text(moved)
+		return subprocess.run([H2D, "-t", "-f", tmp_path / "etc/h2d/h2d.conf"], stderr=subprocess.PIPE, text=True,
+			env=dict(os.environ, SITE_ROOT=str(tmp_path / "srv/www")))
+	return put
+
+
+@pytest.mark.parametrize("block", blocks())
+def test_recipe(machine, block):
+	text, _, _ = block.partition("\n# moved.txt\n")  # a second file
+	said = []
+	for place in PLACES:
+		done = machine(place % text)
+		if done.returncode == 0:
+			return
+		said.append(done.stderr)
+	pytest.fail("\n".join(said))
+
+
+def test_a_slip_is_found(machine):
+	for place in PLACES:
+		assert machine(place % 'cache-controll = "no-cache"').returncode == 1
