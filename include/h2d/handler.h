@@ -44,6 +44,7 @@
 #define H2D_HANDLER_H
 
 #include "h2d/log.h"
+#include "h2d/metrics.h"
 #include "h2d/reply.h"
 #include "h2d/request.h"
 #include "h2d/store.h"
@@ -111,8 +112,8 @@ struct h2d_handler {
 	/* Called once behind the last request and the last done(), if worker_init() was there and
 	 * returned 0, or was NULL. A worker that is killed comes to no such call. */
 	void (*worker_exit)(void *context);
-	/* Its keys are those of the section handler "SECTION" of the configuration; NULL: of its
-	 * own name. */
+	/* Its keys are those of the section handler "SECTION" of the configuration, its metrics
+	 * those of SECTION in metrics.def; NULL: of its own name. */
 	const char *section;
 	/* Its routes for GET take WebSockets, too (h2d/websocket.h). NULL: they do not. */
 	const struct h2d_websocket *websocket;

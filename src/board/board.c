@@ -134,6 +134,8 @@ struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generatio
 			continue;
 		if (s->counts_servers != 0)
 			memset(&s->servers, 0, sizeof(s->servers));
+		if (handler_metrics.n > 0)
+			memset(&s->handlers, 0, sizeof(s->handlers));
 		memset(s, 0, offsetof(struct board_slot, conns));
 		s->slot = slot;
 		s->generation = generation;
@@ -201,6 +203,8 @@ void board_release(struct board *b, struct board_slot **sp)
 	route_times_add(&h->retired_times, &s->times);
 	if (BOARD_LOAD(s->counts_servers) != 0)
 		server_counts_add(&h->retired_servers, &s->servers);
+	if (handler_metrics.n > 0)
+		handler_counts_add(&h->retired_handlers, &s->handlers);
 	STORE(h->taken[s - b->slots], 0);
 	__atomic_store_n(&h->retirements, h->retirements + 1, __ATOMIC_RELEASE);
 	STORE(h->changes, h->changes + 1);

@@ -12,6 +12,7 @@
 
 #include "base/cache_facts.h"
 #include "base/counters.h"
+#include "base/handler_counts.h"
 #include "base/states.h"
 #include "board/board_conns.h"
 #include "board/route_times.h"
@@ -88,6 +89,7 @@ struct board_slot {
 	/* Pages of their own: there is memory once they are written. */
 	struct board_conns conns;
 	struct server_counts servers __attribute__((aligned(4096)));
+	struct handler_counts handlers __attribute__((aligned(4096)));
 } __attribute__((aligned(4096)));
 
 struct board_head {
@@ -112,6 +114,7 @@ struct board_head {
 	struct route_times retired_times;
 	struct server_titles titles; /* of servers that are counted apart */
 	struct server_counts retired_servers;
+	struct handler_counts retired_handlers;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
 	uint32_t seconds;                /* written there, ever (wraps) */

@@ -32,6 +32,7 @@ static void take_gone(struct board_view *v, const struct board_head *h)
 	counters_read(&v->sum, &h->retired);
 	route_times_add(&v->times, &h->retired_times);
 	server_counts_add(&v->servers, &h->retired_servers);
+	handler_counts_add(&v->handlers, &h->retired_handlers);
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
 		if (any(&h->retired_of[i]))
 			counters_read(&slot_of(v, i)->n, &h->retired_of[i]);
@@ -56,6 +57,8 @@ static void take_living(struct board_view *v, unsigned slot, const struct board_
 	route_times_add(&v->times, &from->times);
 	if (BOARD_LOAD(from->counts_servers) != 0)
 		server_counts_add(&v->servers, &from->servers);
+	if (handler_metrics.n > 0)
+		handler_counts_add(&v->handlers, &from->handlers);
 	if (s->living++ == 0 || image < s->image)
 		s->image = image;
 	s->memory += BOARD_LOAD(from->memory);

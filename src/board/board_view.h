@@ -20,6 +20,7 @@ struct board_view {
 	struct counters sum;      /* over all slots */
 	struct route_times times; /* over all slots, too */
 	struct server_counts servers;
+	struct handler_counts handlers;
 	unsigned states[BOARD_STATES]; /* how many processes are in each */
 	unsigned nslots;               /* the highest used, and one */
 	struct board_view_slot slots[BOARD_SLOTS];

@@ -282,6 +282,32 @@ static void put_times(
 	put_time(o, routes, r, c, &v->times.v[r][c].first_byte);
 }
 
+/* --- of handlers ------------------------------------------------------------------------------ */
+
+static void put_handler_metric(
+	struct metrics_out *o, const struct handler_metric *row, const struct handler_count *count)
+{
+	char name[64];
+	int n = (int)strlen(row->name);
+
+	if (row->bounds == NULL)
+		n -= (int)strlen("_total");
+	snprintf(name, sizeof(name), "%.*s", n, row->name);
+	metrics_family(
+		o, row->bounds == NULL ? METRICS_COUNTER : METRICS_HISTOGRAM, name, row->help);
+	if (row->bounds == NULL)
+		metrics_number(o, count->sum);
+	else
+		metrics_numbers(o, row->bounds, row->nbounds, count);
+}
+
+static void put_handlers(struct metrics_out *o, const struct handler_counts *counts)
+{
+	o->of_handlers = true;
+	for (unsigned i = 0; i < handler_metrics.n; i++)
+		put_handler_metric(o, &handler_metrics.rows[i], &counts->v[i]);
+}
+
 void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
 	struct strbuf *t)
 {
@@ -304,6 +330,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);
+	put_handlers(&o, &v->handlers);
 	metrics_end(&o);
 	board_view_free(&v);
 	*t = o.t;

@@ -1,7 +1,8 @@
 /*
  * metrics: the scoreboard as metrics, the content of /metrics. Its rows are those of counters.def,
- * board_counts.def, cache_facts.def and board_state.def, and the histograms of route_times. A
- * worker calls it when it is asked for that page.
+ * board_counts.def, cache_facts.def and board_state.def, the histograms of route_times,
+ * and what handlers count by rows of their own (base/handler_counts.h). A worker calls it when it
+ * is asked for that page.
  */
 #ifndef H2D_BOARD_METRICS_H
 #define H2D_BOARD_METRICS_H

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PREFIX "h2d_"
+static const char *prefix(const struct metrics_out *o)
+{
+	return o->of_handlers ? "" : "h2d_";
+}
 
 /* Both formats: these three have an escape of their own, all else is UTF-8 as it is. */
 static void put_escaped(struct strbuf *t, struct slice s, bool quotes)
@@ -36,7 +39,7 @@ static void put_unit(struct metrics_out *o)
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (ends_in(o->name, units[i]))
-			strbuf_printf(&o->t, "# UNIT " PREFIX "%s %s\n", o->name, units[i]);
+			strbuf_printf(&o->t, "# UNIT %s%s %s\n", prefix(o), o->name, units[i]);
 }
 
 /* The end of the family's name in its samples and, in the older format, in its head. */
@@ -55,11 +58,11 @@ void metrics_family(
 	o->type = type;
 	o->name = name;
 	end = open ? "" : behind(o);
-	strbuf_printf(&o->t, "# TYPE " PREFIX "%s%s %s\n", name, end,
+	strbuf_printf(&o->t, "# TYPE %s%s%s %s\n", prefix(o), name, end,
 		type == METRICS_INFO && !open ? "gauge" : types[type]);
 	if (open)
 		put_unit(o);
-	strbuf_printf(&o->t, "# HELP " PREFIX "%s%s ", name, end);
+	strbuf_printf(&o->t, "# HELP %s%s%s ", prefix(o), name, end);
 	put_escaped(&o->t, slice_str(help), open);
 	strbuf_add(&o->t, SLICE("\n"));
 }
@@ -70,7 +73,7 @@ static void put_name(struct metrics_out *o, const char *end, const struct metric
 {
 	const char *between = "{";
 
-	strbuf_printf(&o->t, PREFIX "%s%s", o->name, end);
+	strbuf_printf(&o->t, "%s%s%s", prefix(o), o->name, end);
 	for (unsigned i = 0; i < nlabels; i++) {
 		strbuf_printf(&o->t, "%s%s=\"", between, labels[i].name);
 		put_escaped(&o->t, labels[i].value, true);
@@ -116,6 +119,40 @@ void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels
 	strbuf_printf(&o->t, "%s\n", seconds(text, b->sum));
 	put_name(o, "_count", labels, nlabels, NULL);
 	strbuf_printf(&o->t, "%" PRIu64 "\n", n);
+}
+
+void metrics_number(struct metrics_out *o, double value)
+{
+	char text[32];
+
+	put_name(o, behind(o), NULL, 0, NULL);
+	strbuf_printf(&o->t, "%s\n", handler_counts_text(text, value));
+}
+
+/* "1.0": OpenMetrics wants bounds so. */
+static const char *bound(char buf[40], double n)
+{
+	handler_counts_text(buf, n);
+	if (buf[strspn(buf, "0123456789")] == '\0')
+		strcat(buf, ".0");
+	return buf;
+}
+
+void metrics_numbers(
+	struct metrics_out *o, const double *bounds, int nbounds, const struct handler_count *count)
+{
+	char text[40];
+	double n = 0;
+
+	for (int i = 0; i <= nbounds; i++) {
+		n += count->buckets[i];
+		put_name(o, "_bucket", NULL, 0, i < nbounds ? bound(text, bounds[i]) : "+Inf");
+		strbuf_printf(&o->t, "%s\n", handler_counts_text(text, n));
+	}
+	put_name(o, "_sum", NULL, 0, NULL);
+	strbuf_printf(&o->t, "%s\n", handler_counts_text(text, count->sum));
+	put_name(o, "_count", NULL, 0, NULL);
+	strbuf_printf(&o->t, "%s\n", handler_counts_text(text, n));
 }
 
 void metrics_end(struct metrics_out *o)

@@ -1,11 +1,12 @@
 /*
  * metrics_out: the syntax of metrics: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0.
- * Families one after the other, samples of each behind its head; names get "h2d_" in front, units
- * are told by their ends. board/metrics.c says what is told.
+ * Families one after the other, samples of each behind its head; names get "h2d_" in front, but for
+ * those that handlers count; units are told by their ends. board/metrics.c says what is told.
  */
 #ifndef H2D_BOARD_METRICS_OUT_H
 #define H2D_BOARD_METRICS_OUT_H
 
+#include "base/handler_counts.h"
 #include "base/strbuf.h"
 
 enum metrics_form { METRICS_TEXT, METRICS_OPEN };
@@ -17,6 +18,7 @@ struct metrics_out {
 	enum metrics_form form;
 	enum metrics_type type; /* of the family that samples belong to */
 	const char *name;
+	bool of_handlers; /* names have nothing in front */
 };
 
 struct metrics_label {
@@ -41,6 +43,11 @@ void metrics_sample(
 /* Buckets below 0 count as empty. */
 void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels,
 	const struct metrics_buckets *b);
+
+/* A sample without labels, and a histogram, as handlers count them. */
+void metrics_number(struct metrics_out *o, double value);
+void metrics_numbers(struct metrics_out *o, const double *bounds, int nbounds,
+	const struct handler_count *count);
 
 void metrics_end(struct metrics_out *o);
 

@@ -151,6 +151,59 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_lines(t, &head->lines);
 }
 
+/* --- what handlers count ---------------------------------------------------------------------- */
+
+static void put_number(struct strbuf *t, const char *name, double n)
+{
+	char text[32];
+
+	json_plain(t, name, handler_counts_text(text, n));
+}
+
+static void put_handler_histogram(
+	struct strbuf *t, const struct handler_metric *row, const struct handler_count *count)
+{
+	char bound[32];
+
+	json_begin(t, row->name, '{');
+	put_number(t, "count", handler_counts_values(row, count));
+	put_number(t, "sum", count->sum);
+	json_begin(t, "buckets", '{');
+	for (int i = 0; i < row->nbounds; i++)
+		put_number(t, handler_counts_text(bound, row->bounds[i]), count->buckets[i]);
+	put_number(t, "more", count->buckets[row->nbounds]);
+	json_end(t, '}');
+	json_end(t, '}');
+}
+
+static void read_handlers(const struct board *b, struct handler_counts *sum)
+{
+	const struct board_slot *s;
+
+	handler_counts_add(sum, &b->head.retired_handlers);
+	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
+		handler_counts_add(sum, &s->handlers);
+}
+
+static void put_handlers(struct strbuf *t, const struct board *b)
+{
+	struct handler_counts sum = { 0 };
+
+	if (handler_metrics.n == 0)
+		return;
+	read_handlers(b, &sum);
+	json_begin(t, "handlers", '{');
+	for (unsigned i = 0; i < handler_metrics.n; i++) {
+		const struct handler_metric *row = &handler_metrics.rows[i];
+
+		if (row->bounds == NULL)
+			put_number(t, row->name, sum.v[i].sum);
+		else
+			put_handler_histogram(t, row, &sum.v[i]);
+	}
+	json_end(t, '}');
+}
+
 static void put_all(const struct board *b, void *to)
 {
 	struct strbuf *t = to;
@@ -166,6 +219,7 @@ static void put_all(const struct board *b, void *to)
 	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
 		put_worker(t, s, &sum, &recent);
 	json_end(t, ']');
+	put_handlers(t, b);
 	json_begin(t, "totals", '{');
 	put_counters(t, &sum);
 	put_recent(t, &recent);

@@ -75,14 +75,20 @@ src/handlers/with/server: $(filter src/%.a,$(master_libs))
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(with_nm) $^ | $(with_sort) >$@.x && mv $@.x $@
 
-# Their keys; a folder may have none, or get some later.
-src/conf/src_conf_key_gen-key_gen.$(OBJEXT): src/handlers/with/conf.def
+# Their keys and metrics; a folder may have none, or get some later.
+src/conf/src_conf_key_gen-key_gen.$(OBJEXT): src/handlers/with/conf.def src/handlers/with/metrics.def
 src/handlers/with/conf.def: FORCE
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_at)printf '#undef KEY\n#define KEY ROW\n%s\n' \
 		$(with_keys:%='#include "%"') >$@.x
 	$(AM_V_at)if cmp -s $@.x $@; then rm $@.x; else mv $@.x $@; fi
 with_keys = $(wildcard $(handlers_dirs:%=%/conf.def))
+src/handlers/with/metrics.def: FORCE
+	$(AM_V_at)$(MKDIR_P) $(@D)
+	$(AM_V_at)printf '#undef COUNTER\n#define COUNTER COUNTS\n#undef HISTOGRAM\n#define HISTOGRAM OBSERVES\n%s\n' \
+		$(with_metrics:%='#include "%"') >$@.x
+	$(AM_V_at)if cmp -s $@.x $@; then rm $@.x; else mv $@.x $@; fi
+with_metrics = $(wildcard $(handlers_dirs:%=%/metrics.def))
 .PHONY: FORCE
 
 # Their rows; each table may have taken the macro away.

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/crash.h"
+#include "base/handler_counts.h"
 #include "base/log.h"
 #include "base/process_use.h"
 #include "event/sig.h"
@@ -85,6 +86,7 @@ static int run(const struct child *c, int ctl)
 		assert_last_words_to(slot->words, sizeof(slot->words));
 		crash_words_to(slot->words, sizeof(slot->words));
 		counters_to(&slot->counters);
+		handler_counts_to(&slot->handlers);
 	}
 	return c->kind->run(&gifts);
 }

@@ -17,11 +17,6 @@ static const char *const kinds[] = {
 	[KEY_LIST] = "a list",
 };
 
-static const char *section_of(const struct h2d_worker *w)
-{
-	return w->handler->section != NULL ? w->handler->section : w->handler->name;
-}
-
 static _Noreturn void refuse(const struct h2d_worker *w, const char *key, enum key_kind wanted,
 	const struct key_value *v, const char *call)
 {
@@ -31,7 +26,7 @@ static _Noreturn void refuse(const struct h2d_worker *w, const char *key, enum k
 		snprintf(text, sizeof(text),
 			"handler %s asked for the key \"%.64s\", which conf.def has not for %s "
 			"(%s)",
-			w->handler->name, key, section_of(w), call);
+			w->handler->name, key, handler_worker_section(w), call);
 	else
 		snprintf(text, sizeof(text),
 			"handler %s asked for %s, and its key \"%.64s\" is %s (%s)",
@@ -46,7 +41,7 @@ static struct key_value value(
 	struct key_value v = { KEY_NONE };
 
 	if (env->key_value != NULL)
-		v = env->key_value(env->conf, section_of(w), key);
+		v = env->key_value(env->conf, handler_worker_section(w), key);
 	if (v.kind != wanted)
 		refuse(w, key, wanted, &v, call);
 	return v;

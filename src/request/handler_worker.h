@@ -34,6 +34,12 @@ static inline void handler_worker_enter(struct crash_call *call, const struct h2
 	crash_begin(call);
 }
 
+/* The name under which conf.def and metrics.def have the rows of this handler. */
+static inline const char *handler_worker_section(const struct h2d_worker *w)
+{
+	return w->handler->section != NULL ? w->handler->section : w->handler->name;
+}
+
 /* Ends the worker's timers (handler_timer.c). */
 void handler_timer_free(struct h2d_worker *w);
 

@@ -9,8 +9,9 @@ import urllib.request
 
 import pytest
 
+import client
 from procs import wait_for
-from server import LogReader
+from server import H2D, LogReader
 from tree import program
 
 MONITORING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "monitoring")
@@ -110,7 +111,20 @@ def test_promtool(server):
 	url = "http://127.0.0.1:%d/metrics" % server.ports["admin"]
 	opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 	with opener.open(url, timeout=30) as answer:
-		text = answer.read()
+		check_metrics(answer.read())
+
+
+def test_promtool_and_metrics_of_handlers(h2d):
+	server = h2d(binary=os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers"))
+	with server.connect() as c:
+		assert c.get("/t/metrics/t_query_seconds?0.2").status == c.get("/t/metrics/t_hits_total?2").status == 200
+	with client.Client.unix(server.admin_path) as c:
+		text = c.get("/metrics").body
+	assert b"\nt_hits_total 2\n" in text and b"\nt_query_seconds_sum 0.2\n" in text
+	check_metrics(text)
+
+
+def check_metrics(text):
 	done = subprocess.run([program("promtool"), "check", "metrics"], input=text,
 		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 	assert done.returncode == 0 and done.stdout == b"", done.stdout

@@ -121,6 +121,8 @@ def test_faults_of_a_folder(shell, tree):
 			("c.c", '#include "request/req.h"\n', r"/other/c.c:1.*request/req.h"),
 			("conf.def", '\nKEY(a, "x", NUMBER, "7", 0, 5, NULL, "Help.")\n',
 				r"/other/conf.def:2: default: x must be a number from 0 to 5, not 7"),
+			("metrics.def", '\nCOUNTER(a, "a_hits", "Help.")\n',
+				r'/other/metrics.def:2: metric "a_hits": a counter.s name ends in "_total"'),
 	):
 		path = folder / name
 		before = path.read_text() if path.exists() else None
@@ -220,6 +222,8 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	two = folder_of(tmp_path / "two", 'ROUTE(GET, "/answer", caller, BODY_NONE)\n', caller_c=CALLER,
 		answer_c="#ifdef WORD\n#error of another folder\n#endif\nint library_answer(void);\n"
 			"int library_answer(void) { return 7; }\n")
+	(one / "metrics.def").write_text('COUNTER(cxx, "cxx_total", "Help.")\n#undef COUNTER\n#undef HISTOGRAM\n')
+	(two / "metrics.def").write_text('HISTOGRAM(caller, "caller_seconds", "Help.", 1)\nCOUNTER(caller, "caller_total", "Help.")\n')
 	(one / "conf.def").write_text('KEY(cxx, "word", STRING, "a", 0, 0, NULL, "Help.")\n#undef KEY\n')
 	(two / "conf.def").write_text('KEY(cxx, "size", SIZE, "1K", 0, 4096, NULL, "Help.")\n')
 	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=%s --with-handlers=%s" % (one, two))

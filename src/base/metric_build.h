@@ -1,0 +1,23 @@
+/*
+ * metric_build: from the rows of the metrics.def of handlers to the table of their metrics, as C,
+ * with every fault named by its line. Runs at build time in the generator, and in tests; never in
+ * the server.
+ */
+#ifndef H2D_BASE_METRIC_BUILD_H
+#define H2D_BASE_METRIC_BUILD_H
+
+#include <stdio.h>
+
+/* COUNTER(handler, name, help) or HISTOGRAM(handler, name, help, bounds …), as written. */
+struct metric_row {
+	const char *file; /* where it is written */
+	int line;
+	const char *handler, *name, *help;
+	const double *bounds; /* NULL: a counter */
+	unsigned nbounds;
+};
+
+/* Writes the table of n rows to out. 0, or -1 with a line "FILE:LINE: …" on err for every fault. */
+int metric_build(const struct metric_row *rows, unsigned n, FILE *out, FILE *err);
+
+#endif
