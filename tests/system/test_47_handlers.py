@@ -632,7 +632,7 @@ def test_an_admin_route_is_none_of_the_public(handlers, speak):
 	server = handlers(files={"t/admin/file": "of the root"})
 	with link(server, speak) as c:
 		assert c.get("/t/admin/file").body == b"of the root"
-		assert c.request("OPTIONS", "*").get("allow") == "GET, HEAD, POST, OPTIONS, PATCH"
+		assert c.request("OPTIONS", "*").get("allow") == "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"
 	with link(server, speak, "admin") as c:
 		assert facts(c.get("/t/admin/file"))["a"] == "file"
 		assert c.get("/t/block").status == 404
