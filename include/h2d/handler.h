@@ -14,6 +14,8 @@
  *
  * A handler that does not say what its reply is for longer than timeouts.handler of the
  * configuration (60 seconds), while nothing but that is waited for, gets gone(): the answer is 503.
+ * One whose call holds the loop up for over 100 milliseconds, while all other clients of the worker
+ * wait, is named in the log: "handler kv held the loop up for 340 ms, at GET /kv/x".
  *
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
  * start(), body() or end(), or from the loop at any time before gone(). The server's own answer to

@@ -136,7 +136,7 @@ void crash_end(void)
 	doing = doing->outer;
 }
 
-const char *crash_handler(void)
+const struct crash_call *crash_doing(void)
 {
-	return doing != NULL ? doing->handler : NULL;
+	return doing;
 }

@@ -36,8 +36,8 @@ struct crash_call {
 void crash_begin(struct crash_call *call);
 void crash_end(void);
 
-/* The handler that this thread is in; NULL: none. */
-const char *crash_handler(void);
+/* The innermost call that this thread is in; NULL: none. */
+const struct crash_call *crash_doing(void);
 
 /* Puts ", in handler NAME, in the request METHOD TARGET" behind the n bytes of words, as far as
  * size goes, if this thread is in a call. words end in NUL, before and after. For signal handlers,

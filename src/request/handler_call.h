@@ -8,6 +8,15 @@
 
 #include "base/crash.h"
 #include "request/handler_rule.h"
+#include "request/handler_slow.h"
+
+/* call says handler and request, and must live until handler_call_exit(). */
+static inline void handler_call_begin(struct crash_call *call)
+{
+	if (handler_slow_marked())
+		handler_slow_begin();
+	crash_begin(call);
+}
 
 /* call must live until handler_call_exit(). */
 static inline void handler_call_enter(
@@ -16,11 +25,13 @@ static inline void handler_call_enter(
 	call->handler = handler->name;
 	call->method = req->method_text;
 	call->target = req->target;
-	crash_begin(call);
+	handler_call_begin(call);
 }
 
 static inline void handler_call_exit(void)
 {
+	if (handler_slow_marked())
+		handler_slow_end();
 	crash_end();
 }
 

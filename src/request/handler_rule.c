@@ -20,11 +20,11 @@ static const char *const texts[] = {
 /* It is not the request's any more while gone() runs for one that is refused. */
 const char *handler_rule_name(const struct h2d_req *req)
 {
-	const char *called = crash_handler();
+	const struct crash_call *called = crash_doing();
 
 	if (req->handler != NULL)
 		return req->handler->name;
-	return called != NULL ? called : "none";
+	return called != NULL ? called->handler : "none";
 }
 
 void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, const char *call)

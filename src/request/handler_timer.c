@@ -28,7 +28,7 @@ static void fired(struct timer *timer)
 	if (t->req == NULL) {
 		handler_worker_enter(&call, t->worker);
 		t->fn(NULL, t->worker->context);
-		crash_end();
+		handler_call_exit();
 		return;
 	}
 	handler_call_enter(&call, t->req, t->req->handler);

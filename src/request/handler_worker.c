@@ -60,7 +60,7 @@ static int start(struct h2d_worker *w)
 	errno = 0;
 	rc = w->handler->worker_init(w, &w->context);
 	error = errno;
-	crash_end();
+	handler_call_exit();
 	if (rc < 0) {
 		w->started = false;
 		log_error("start: handler %s: worker_init() failed%s%s%s", w->handler->name,
@@ -101,7 +101,7 @@ static void stop(struct h2d_worker *w)
 	if (w->started && w->handler->worker_exit != NULL) {
 		handler_worker_enter(&call, w);
 		w->handler->worker_exit(w->context);
-		crash_end();
+		handler_call_exit();
 	}
 	handler_timer_free(w);
 	while (!list_empty(&w->watches))
@@ -147,7 +147,7 @@ static void on_event(struct watch *w, uint32_t events)
 
 	handler_worker_enter(&call, watch->worker);
 	watch->fn(watch->arg, changes_of(events));
-	crash_end();
+	handler_call_exit();
 }
 
 static void free_watch(struct task *t)

@@ -31,7 +31,7 @@ void handlers_stop(struct http_env *env);
 static inline void handler_worker_enter(struct crash_call *call, const struct h2d_worker *w)
 {
 	*call = (struct crash_call){ .handler = w->handler->name };
-	crash_begin(call);
+	handler_call_begin(call);
 }
 
 /* The name under which conf.def and metrics.def have the rows of this handler. */

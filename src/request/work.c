@@ -51,13 +51,15 @@ static void finish(struct work *w)
 	struct h2d_req *req = w->req;
 	h2d_work_done *done = w->done;
 	void *arg = w->arg;
-	struct crash_call call;
+	struct crash_call call = { .handler = w->call.handler };
 
 	timer_disarm(&w->env->loop->wheel, &w->late);
 	handler_refused_look(w->call.handler, w->error);
 	free(w);
 	if (req == NULL) {
+		handler_call_begin(&call);
 		done(NULL, NULL, arg);
+		handler_call_exit();
 		return;
 	}
 	handler_call_enter(&call, req, req->handler);

@@ -18,6 +18,7 @@
 #include "net/tls.h"
 #include "request/account.h"
 #include "request/auth_queue.h"
+#include "request/handler_slow.h"
 #include "request/handler_worker.h"
 #include "request/work_line.h"
 #include "server/http_env.h"
@@ -351,6 +352,7 @@ int worker_run(const struct gifts *args)
 		worker_stop(&w);
 		return EXIT_FAILURE;
 	}
+	handler_slow_start(); /* worker_init() may take its time */
 	worker_life_up(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
@@ -359,6 +361,7 @@ int worker_run(const struct gifts *args)
 		rv = loop_run(&w.loop);
 	if (rv < 0)
 		log_error("loop: %s", strerror(-rv));
+	handler_slow_stop();
 	worker_stop(&w);
 	return rv == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

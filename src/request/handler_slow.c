@@ -1,0 +1,149 @@
+/*
+ * handler_slow: the mark that has a call timed, and what is said of one that took too long. The
+ * thread sets the mark and sleeps until a call has ended with it; so it sleeps while none comes.
+ * Called by handler_call.h and by the worker.
+ *
+ * Nothing but a call is ever blamed: each call that finds the mark as it begins sets it anew, and
+ * each takes it away as it ends. What a call finds at its end was therefore set while it ran; it
+ * may have begun up to LOOK_MS before.
+ */
+#include "request/handler_slow.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/crash.h"
+#include "base/log.h"
+
+enum {
+	LOOK_MS = 20,
+	SLOW_MS = 100,
+	TARGET_SHOWN = 100,
+	STACK_BYTES = 256 << 10,
+	MARK_NEW = 1, /* set, but its time was not read yet */
+};
+
+uint64_t handler_slow_mark;
+
+static struct {
+	pthread_t thread;
+	bool started;
+	sem_t taken; /* a call has ended with the mark */
+	sem_t quit;
+} slow;
+
+/* --- in the thread ---------------------------------------------------------------------------- */
+
+/* False: it is over. */
+static bool pause_look(void)
+{
+	struct timespec until;
+	uint64_t us = clock_read_us() + LOOK_MS * UINT64_C(1000);
+
+	until.tv_sec = (time_t)(us / 1000000);
+	until.tv_nsec = (long)(us % 1000000) * 1000;
+	return sem_clockwait(&slow.quit, CLOCK_MONOTONIC, &until) != 0;
+}
+
+static void set_mark(void)
+{
+	uint64_t mark = MARK_NEW;
+
+	__atomic_store_n(&handler_slow_mark, mark, __ATOMIC_SEQ_CST);
+	/* Read behind it: a call that began meanwhile has set the mark anew. */
+	__atomic_compare_exchange_n(&handler_slow_mark, &mark, clock_read_us(), false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void *thread_main(void *arg)
+{
+	while (pause_look()) {
+		set_mark();
+		sem_wait(&slow.taken);
+	}
+	return arg;
+}
+
+/* --- on the loop ------------------------------------------------------------------------------ */
+
+void handler_slow_begin(void)
+{
+	/* A call inside of another is that one's time. */
+	if (crash_doing() == NULL)
+		__atomic_store_n(&handler_slow_mark, clock_read_us(), __ATOMIC_SEQ_CST);
+}
+
+static void say(const struct crash_call *call, uint64_t ms)
+{
+	bool asked = call->method.n > 0;
+	int n = (int)(call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN);
+
+	log_peer(LEVEL_WARN, "handler %s held the loop up for %u ms%s%.*s%s%.*s", call->handler,
+		(unsigned)ms, asked ? ", at " : "", SLICE_ARG(call->method), asked ? " " : "", n,
+		call->target.p != NULL ? call->target.p : "");
+	COUNT(handler_slow, 1);
+}
+
+void handler_slow_end(void)
+{
+	const struct crash_call *call = crash_doing();
+	uint64_t since, ms;
+
+	if (call->outer != NULL)
+		return;
+	since = __atomic_exchange_n(&handler_slow_mark, 0, __ATOMIC_SEQ_CST);
+	ms = since > MARK_NEW ? (clock_read_us() - since) / 1000 : 0;
+	sem_post(&slow.taken);
+	if (ms >= SLOW_MS)
+		say(call, ms);
+}
+
+/* --- start and stop --------------------------------------------------------------------------- */
+
+/* Signals are the loop's: the thread takes none but those of its own faults. */
+static int start_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0)
+		return rc;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	crash_unblock(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&slow.thread, &attr, thread_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return rc;
+}
+
+void handler_slow_start(void)
+{
+	int rc;
+
+	sem_init(&slow.taken, 0, 0);
+	sem_init(&slow.quit, 0, 0);
+	rc = start_thread();
+	slow.started = rc == 0;
+	if (rc != 0)
+		log_warn("handlers that hold the loop up are not found: no thread: %s",
+			strerror(rc));
+}
+
+void handler_slow_stop(void)
+{
+	if (!slow.started)
+		return;
+	sem_post(&slow.quit);
+	sem_post(&slow.taken);
+	pthread_join(slow.thread, NULL);
+	slow.started = false;
+	handler_slow_mark = 0;
+}
