@@ -140,10 +140,15 @@ class Balancer:
 		machine.write("/etc/haproxy-test.cfg", configuration())
 		self.process = subprocess.Popen(enter(machine, "haproxy", "-db", "-f", "/etc/haproxy-test.cfg"),
 			stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+		wait_for(lambda: "drained-h2 a " in self.said(), "HAProxy is up")
+
+	def said(self):
+		"""The states of all its listeners and nodes: nothing before it is up."""
+		return self.machine.run("/usr/bin/python3", "-c", STATES).stdout
 
 	def sees(self, kind, node, state):
 		"""Whether by its checks that is the state of the node, for both protocols."""
-		said = self.machine.run("/usr/bin/python3", "-c", STATES).stdout
+		said = self.said()
 		return all("%s-%s %s %s\n" % (kind, protocol, node, state) in said for protocol in ("h1", "h2"))
 
 	def close(self):

@@ -120,7 +120,7 @@ def test_a_reply_from_gone_of_a_request_that_is_refused(fragile):
 	broke(server, pid, "replied from gone\\(\\) to", "GET", "/t/misuse/gone", "h2d_reply_bytes")
 
 
-@pytest.mark.parametrize("what, call", [("status?199", "reply_send"), ("status?600", "reply_send"),
+@pytest.mark.parametrize("what, call", [("status?199", "make_head"), ("status?600", "make_head"),
 	("error-status?200", "h2d_reply_error"), ("error-status?600", "h2d_reply_error")])
 def test_a_status_that_is_none(fragile, speak, what, call):
 	breaks(fragile(), speak, what, "replied with a status that it may not have to", call)

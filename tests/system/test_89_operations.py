@@ -47,6 +47,7 @@ class Machine(systemd.Machine):
 		self.write("/etc/other.conf", OTHER)
 		self.other = subprocess.Popen(balanced.enter(self, self.binary, "-f", "/etc/other.conf"), stderr=subprocess.DEVNULL)
 		self.balancer = balanced.Balancer(self)
+		wait_for(lambda: self.health(8081) == "200", "the other node is up")
 		return self
 
 	def serve(self, dispatch, delay=0):
@@ -59,8 +60,8 @@ class Machine(systemd.Machine):
 		"""By the balancer."""
 		wait_for(lambda: self.balancer.sees(kind, "a", state), "the node is " + state)
 
-	def health(self):
-		return self.run("curl", "-q", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:8080/healthz").stdout
+	def health(self, port=8080):
+		return self.run("curl", "-q", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:%d/healthz" % port).stdout
 
 	def others(self):
 		"""The processes of the unit, but for the master."""
