@@ -42,7 +42,7 @@ struct key_value conf_handlers_value(const struct conf *conf, const char *sectio
 	const struct conf_row *row = s != NULL ? conf_table_row(s, slice_str(key)) : NULL;
 
 	return row != NULL ? value_of(row, conf_table_peek(conf, s, 0))
-			   : (struct key_value){ KEY_NONE };
+			   : (struct key_value){ .kind = KEY_NONE };
 }
 
 /* --- paths ------------------------------------------------------------------------------------ */

@@ -80,7 +80,7 @@ static void tell(const struct file_reply *a, const struct disk_file *file, bool 
 	struct slice name = a->name;
 
 	if (file->alone > DISK_ALONE_MAY)
-		name = coding_path_beside(name, file->coding, buf);
+		name = arena_dup(&a->req->arena, coding_path_beside(name, file->coding, buf));
 	trace_found(a->req, a->root, name, "on the disk");
 	tell_coding(a->req, file, a->seen, varies);
 }

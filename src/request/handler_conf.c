@@ -38,7 +38,7 @@ static struct key_value value(
 	const struct h2d_worker *w, const char *key, enum key_kind wanted, const char *call)
 {
 	const struct http_env *env = w->env;
-	struct key_value v = { KEY_NONE };
+	struct key_value v = { .kind = KEY_NONE };
 
 	if (env->key_value != NULL)
 		v = env->key_value(env->conf, handler_worker_section(w), key);

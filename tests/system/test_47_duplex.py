@@ -15,6 +15,7 @@ import pytest
 import procs
 from client import Closed
 from procs import wait_for
+from server import SANITIZED
 from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
 
 BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -308,7 +309,7 @@ def test_a_long_body_through_little_memory(handlers):
 		t.until(lambda: size + len(t.raw) == 64 << 20)
 		heard.update(t.raw)
 	assert heard.digest() == said.digest()
-	assert most - before < 2 << 20
+	assert SANITIZED or most - before < 2 << 20  # sanitizers keep what is freed
 
 
 def pour(server, talks):
@@ -330,7 +331,7 @@ def test_a_client_that_writes_and_does_not_read(handlers, work):
 		pid = server.worker_pids()[0]
 		before = procs.private_memory(pid)
 		assert pour(server, talks) > 8 << 20
-		assert procs.private_memory(pid) - before < 8 << 20
+		assert SANITIZED or procs.private_memory(pid) - before < 8 << 20  # sanitizers keep what is freed
 	all_gone(server)
 
 
@@ -343,7 +344,7 @@ def test_a_client_whose_window_is_closed(handlers, work):
 		pid = server.worker_pids()[0]
 		before = procs.private_memory(pid)
 		assert 65535 <= pour(server, [t]) < 2 << 20 and len(t.content) == 1
-		assert procs.private_memory(pid) - before < 4 << 20
+		assert SANITIZED or procs.private_memory(pid) - before < 4 << 20  # sanitizers keep what is freed
 		t.leave()
 	all_gone(server)
 

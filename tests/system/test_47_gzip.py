@@ -5,6 +5,7 @@ import zlib
 import pytest
 
 import procs
+from server import SANITIZED
 from test_47_duplex import Talk1, pour, talk  # noqa: F401 (fixtures)
 from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
 
@@ -39,7 +40,7 @@ def test_much_through_little_memory(handlers):
 		t.until(lambda: t.chunks.ended)
 		size += len(undo.decompress(bytes(t.content)))
 	assert size == 64 << 20 and undo.eof
-	assert most - before < 2 << 20
+	assert SANITIZED or most - before < 2 << 20  # sanitizers keep what is freed
 
 
 def test_a_client_that_does_not_read(handlers):
@@ -52,7 +53,7 @@ def test_a_client_that_does_not_read(handlers):
 		t.write_some = lambda data: Talk1.write_some(t, os.urandom(len(data)))
 		before = procs.private_memory(pid)
 		assert pour(server, [t]) > 1 << 20
-		assert procs.private_memory(pid) - before < 2 << 20
+		assert SANITIZED or procs.private_memory(pid) - before < 2 << 20  # sanitizers keep what is freed
 		t.leave()
 	server.wait_quiet(PATIENT)
 

@@ -68,10 +68,13 @@ def test_what_lies_beside(h2d):
 	wait_for(lambda: get(server, "/a.css", "gzip").body != packed, said="an old one is not used")
 	newer = gzip.compress(TEXT, 1)
 	server.write("a.css.gz", newer)
-	wait_for(lambda: get(server, "/a.css", "gzip").body == newer, 10)
-	server.wait_settled()
-	answer, hit = hits(server, "/a.css", "gzip")
-	assert hit and answer.body == newer
+	wait_for(lambda: get(server, "/a.css", "gzip").body == newer, said="the new one")
+
+	def out_of_the_image():
+		answer, hit = hits(server, "/a.css", "gzip")
+		assert answer.body == newer
+		return hit
+	wait_for(out_of_the_image, said="the new one out of the image")
 
 
 def test_twins_carry_over_a_reload(h2d):

@@ -57,7 +57,7 @@ struct script {
 static void say(struct script *s, const char *word, struct slice found)
 {
 	int n = snprintf(s->text + s->n, SCRIPT_MAX - s->n, "%s%s %.*s", s->n > 0 ? "; " : "", word,
-		found.n > 40 ? 40 : (int)found.n, found.p);
+		found.n > 40 ? 40 : (int)found.n, found.n > 0 ? found.p : "");
 
 	s->n += (size_t)n;
 }
