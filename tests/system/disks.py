@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import harness
+import procs
 
 # _IOR('X', 125, __u32), and EXT4_GOING_FLAGS_NOLOGFLUSH: fs/ext4/ext4.h.
 SHUTDOWN = 2 << 30 | 4 << 16 | ord("X") << 8 | 125
@@ -42,7 +43,10 @@ class Disk:
 		self._control(SHUTDOWN, NOLOGFLUSH)
 
 	def come_back(self):
-		subprocess.run(["umount", self.path], check=True)
+		"""Once the last process that has a file of it is gone."""
+		def unmounted():
+			return subprocess.run(["umount", self.path], stderr=subprocess.PIPE, text=True).returncode == 0
+		procs.wait_for(unmounted, said="the disk is not in use")
 		self.mount()
 
 	def freeze(self):

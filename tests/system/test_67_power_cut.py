@@ -14,6 +14,7 @@ import pytest
 import harness
 from client import Closed
 from disks import Disk
+import procs
 from procs import wait_for
 from uploads import PUBLIC, ROUNDS, folder, names, post, put
 
@@ -85,7 +86,7 @@ def cut_under_load(server, known, chance):
 	for load in loads:
 		load.stop = True
 	os.killpg(server.pid, signal.SIGKILL)
-	server.process.wait(10)
+	server.process.wait(procs.DEADLINE * procs.PATIENCE)
 	for load in loads:
 		load.join(30)
 		assert not load.is_alive()
