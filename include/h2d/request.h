@@ -67,7 +67,9 @@ const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, 
 unsigned h2d_req_fields(struct h2d_req *req);
 
 /* The i-th of all, in the order in which they came: its value, and in *name its name, lower case,
- * of *name_len bytes (either may be NULL). NULL if there is no i-th. */
+ * of *name_len bytes (either may be NULL). NULL if there is no i-th. A field connection is among
+ * them only if it names others: whoever passes the request on leaves those out (RFC 9110, 7.6.1).
+ */
 const char *h2d_req_fields_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len);
 

@@ -48,7 +48,8 @@ static const struct err *transfer_encoding(struct h1_head *h, struct slice value
 	return ERR_CODING_UNKNOWN;
 }
 
-static const struct err *connection(struct h1_head *h, struct slice value)
+/* *keep: it names fields of the request, which whoever passes them on has to leave out. */
+static const struct err *connection(struct h1_head *h, struct slice value, bool *keep)
 {
 	struct slice option;
 
@@ -59,6 +60,8 @@ static const struct err *connection(struct h1_head *h, struct slice value)
 			h->keep_alive = true;
 		else if (slice_ieq(option, SLICE("upgrade")))
 			h->upgrade |= H1_UPGRADE_OPTION;
+		else
+			*keep = true;
 	}
 	return NULL;
 }
@@ -102,7 +105,7 @@ const struct err *h1_head_field(
 		break;
 	case 10:
 		if (slice_eq(name, SLICE("connection")))
-			return connection(h, value);
+			return connection(h, value, keep);
 		if (slice_eq(name, SLICE("keep-alive")))
 			return NULL;
 		break;

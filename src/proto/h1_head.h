@@ -42,7 +42,8 @@ static inline bool h1_head_has_body(const struct h1_head *h)
 
 /*
  * One field. *keep: whether it is the request's, too; what is between this connection's two ends
- * (RFC 9110, 7.6.1) is not, nor is Host, which is the authority. NULL, or what is wrong with it.
+ * (RFC 9110, 7.6.1) is not, but for a Connection that names fields; nor is Host, which is the
+ * authority. NULL, or what is wrong with it.
  */
 const struct err *h1_head_field(
 	struct h1_head *h, struct slice name, struct slice value, bool *keep);

@@ -18,13 +18,16 @@ static int logged;
 static char log_line[256]; /* of the last request that is over */
 static char got[1 << 20];  /* all output */
 static size_t ngot;
+static char connection[32]; /* the request's field, as its handler saw it */
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
 static void plain_start(struct h2d_req *req, void *state)
 {
+	const char *value = h2d_req_field(req, "connection", NULL);
+
 	ck_assert_ptr_null(h2d_req_field(req, "host", NULL));
-	ck_assert_ptr_null(h2d_req_field(req, "connection", NULL));
+	snprintf(connection, sizeof(connection), "%s", value != NULL ? value : "");
 	echo_start(req, state);
 }
 static const struct h2d_handler fallback = { .name = "echo", .start = plain_start };
@@ -227,19 +230,22 @@ END_TEST
 START_TEST(targets)
 {
 	static const struct {
-		const char *request, *echo;
+		const char *request, *echo, *connection;
 	} cases[] = {
-		{ "GET /x?y HTTP/1.1\r\nHost: A:80\r\nConnection: x\r\n\r\n", "A:80 /x y" },
-		{ "GET http://b:1/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "b:1 /x y" },
-		{ "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "b / y" },
-		{ "GET http://b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "b / " },
-		{ "GET /x HTTP/1.0\r\n\r\n", " /x " },
+		{ "GET /x?y HTTP/1.1\r\nHost: A:80\r\nConnection: x\r\n\r\n", "A:80 /x y", "x" },
+		{ "GET http://b:1/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "b:1 /x y", "" },
+		{ "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "b / y", "" },
+		{ "GET http://b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "b / ", "" },
+		{ "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, x , Keep-Alive\r\n\r\n",
+			"a /x ", "Upgrade, x , Keep-Alive" },
+		{ "GET /x HTTP/1.0\r\nConnection: Close\r\n\r\n", " /x ", "" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		forget();
 		say(cases[i].request);
 		ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, cases[i].echo);
+		ck_assert_str_eq(connection, cases[i].connection);
 	}
 }
 END_TEST
