@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/counters.h"
+#include "base/list.h"
 #include "net/tls_bio.h"
 
 enum {
@@ -24,6 +26,7 @@ enum {
 	BARREN_MAX = 64,
 	BARREN_HANDSHAKE = 8, /* full recv(2) calls in one turn */
 	IOV = 32,
+	SECOND_MS = 1000,
 };
 
 /* Plain bytes of one record, gathered. Of the process, because nothing stays in it. */
@@ -35,6 +38,9 @@ struct tls {
 	struct tls_bio io;
 	bool established;
 	int barren;
+	bool renegotiates;             /* the peer has asked for it */
+	uint32_t updates, updates_max; /* KeyUpdates since since_ms; max 0: any number */
+	uint64_t since_ms;
 };
 
 static struct tls *tls_of(struct transport *t)
@@ -77,6 +83,44 @@ static void settle(struct tls *t)
 	t->base.tls_cipher = SSL_get_cipher_name(t->ssl);
 	t->established = true;
 	COUNT(resumptions, SSL_session_reused(t->ssl));
+}
+
+static void count_update(struct tls *t)
+{
+	if (clock_ms() - t->since_ms >= SECOND_MS) {
+		t->since_ms = clock_ms();
+		t->updates = 0;
+	}
+	t->updates++;
+}
+
+/*
+ * OpenSSL answers by itself, and without a bound, each change of keys of TLS 1.3 (RFC 8446, 4.6.3)
+ * and each ClientHello of TLS 1.2 behind the first one.
+ */
+static void on_info(const SSL *ssl, int where, int alert)
+{
+	struct tls *t = LIST_ENTRY(BIO_get_data(SSL_get_rbio(ssl)), struct tls, io);
+
+	if (!t->established)
+		return;
+	if (where == SSL_CB_ACCEPT_LOOP && SSL_get_state(ssl) == TLS_ST_SR_KEY_UPDATE)
+		count_update(t);
+	if (where == SSL_CB_WRITE_ALERT && (alert & 0xff) == SSL_AD_NO_RENEGOTIATION)
+		t->renegotiates = true;
+}
+
+/* Ends the connection of a peer that asks for more than it may have. */
+static void check_asked(struct tls *t)
+{
+	if (t->io.error != 0)
+		return;
+	if (t->renegotiates) {
+		broken(t, "renegotiation is refused");
+	} else if (t->updates_max != 0 && t->updates > t->updates_max) {
+		COUNT(limit_key_updates, 1);
+		broken(t, "keys are changed too often");
+	}
 }
 
 static int tls_handshake(struct transport *base)
@@ -138,6 +182,7 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 	t->barren = total > 0 ? 0 : t->barren + (e == SSL_ERROR_WANT_READ && !t->io.dry);
 	if (t->barren == BARREN_MAX)
 		broken(t, "records without content");
+	check_asked(t);
 	/* WANT_READ: both buffers are empty, so dry speaks for everything received so far. */
 	if (e == SSL_ERROR_WANT_READ && t->io.dry)
 		base->drained = true;
@@ -287,5 +332,7 @@ struct transport *tls_open(const struct tls_ctx *ctx, int fd)
 	}
 	SSL_set_bio(t->ssl, bio, bio);
 	SSL_set_accept_state(t->ssl);
+	SSL_set_info_callback(t->ssl, on_info);
+	t->updates_max = ctx->key_updates;
 	return &t->base;
 }

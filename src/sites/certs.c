@@ -87,6 +87,7 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 		return -1;
 	}
 	c->tls->rejects = conf->tls.reject_handshake;
+	c->tls->key_updates = (uint32_t)conf->limits.key_updates;
 	load_all(&l, conf);
 	if (c->tls->first == NULL)
 		tls_ctx_free(&c->tls);

@@ -267,7 +267,7 @@ def longest_wait_beside_key_updates(server, pid):
 
 def test_key_updates_do_not_hold_up_others(h2d):
 	"""Records that are work and no bytes are read a little per turn: one client's do not stop the loop."""
-	server = h2d()
+	server = h2d(sections="limits { key-updates = 1000000 }")
 	pid = server.worker_pids()[0]
 	for _ in range(5):  # a machine may have much else to do
 		longest, records = longest_wait_beside_key_updates(server, pid)
@@ -275,3 +275,15 @@ def test_key_updates_do_not_hold_up_others(h2d):
 		if longest < 0.4 * SLOW:
 			break
 	assert longest < 0.4 * SLOW, "%.2f s" % longest
+
+
+def test_key_updates_a_second(h2d):
+	"""A client that changes keys more often is cut and named, and nobody else is."""
+	server = h2d(sections="limits { key-updates = 20 }")
+	with server.connect("tls") as other:
+		attacker = KeyUpdates(server.ports["tls"])
+		attacker.fill(3000)
+		procs.wait_for(lambda: server.status()["totals"]["limit_key_updates"] == 1, said="it is cut")
+		attacker.close()
+		assert other.get("/").status == 200
+	server.log.wait(r"127\.0\.0\.1: TLS: keys are changed too often")

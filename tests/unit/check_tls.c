@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "unit.h"
 #include "unit_cert.h"
 
@@ -723,6 +725,69 @@ START_TEST(key_update_flood)
 }
 END_TEST
 
+/* A KeyUpdate and a byte of content; how it ends. */
+static int change_keys(struct link *l)
+{
+	size_t had = l->slen;
+
+	ck_assert_int_eq(SSL_key_update(l->client, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+	ck_assert_int_eq(SSL_write(l->client, body, 1), 1);
+	while (client_out(l))
+		;
+	while (l->serror == 0 && l->slen == had)
+		server_step(l, REQUEST);
+	/* Behind the byte the error is found by the next call. */
+	server_step(l, REQUEST);
+	return l->serror;
+}
+
+START_TEST(key_updates_a_second)
+{
+	int64_t limit = counters->limit_key_updates;
+	struct link l;
+
+	ctx->key_updates = 3;
+	clock_set(5000000, (struct timespec){ 0 });
+	link_up(&l, TLS1_3_VERSION, 65536);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(change_keys(&l), 0);
+	clock_set(6000000, (struct timespec){ 0 });
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(change_keys(&l), 0);
+	clock_set(6999000, (struct timespec){ 0 });
+	ck_assert_int_eq(counters->limit_key_updates, limit);
+	ck_assert_int_eq(change_keys(&l), -EPROTO);
+	ck_assert_str_eq(l.server->reason, "keys are changed too often");
+	ck_assert_int_eq(counters->limit_key_updates, limit + 1);
+	link_close(&l);
+}
+END_TEST
+
+static bool client_is_told(const struct link *l)
+{
+	return l->ceof || ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION;
+}
+
+START_TEST(renegotiation)
+{
+	struct link l;
+
+	link_up(&l, TLS1_2_VERSION, 65536);
+	ck_assert_int_eq(SSL_renegotiate(l.client), 1);
+	SSL_do_handshake(l.client);
+	ERR_clear_error();
+	while (client_out(&l))
+		;
+	while (l.serror == 0)
+		server_step(&l, REQUEST);
+	ck_assert_int_eq(l.serror, -EPROTO);
+	ck_assert_str_eq(l.server->reason, "renegotiation is refused");
+	pump(&l, REQUEST, client_is_told);
+	ck_assert(!l.ceof);
+	link_close(&l);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("tls");
@@ -745,6 +810,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, resumption, 0, 2);
 	tcase_add_test(tc, key_update);
 	tcase_add_test(tc, key_update_flood);
+	tcase_add_test(tc, key_updates_a_second);
+	tcase_add_test(tc, renegotiation);
 	return tc;
 }
 
