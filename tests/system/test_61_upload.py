@@ -283,7 +283,7 @@ def test_a_folder_behind_a_link(make, leads_to):
 def test_who_may(make):
 	"""Writes take users, an allow list, or the word that everybody may; reading takes nothing."""
 	server = make(server='upload-dir = "up"', files={"up/a": b"a"})
-	assert re.search(r"warn .*h2d\.conf:\d+: upload-dir: nobody may write", server.log_text())
+	server.log.wait(r"warn .*h2d\.conf:\d+: upload-dir: nobody may write")
 	done = server.run("-t", check=0)
 	assert re.search(r"h2d\.conf:\d+: warning: upload-dir: nobody may write", done.err), done.err
 	users = put_users(server, anna=hashed("sesame"))
@@ -304,8 +304,8 @@ def test_who_may(make):
 		server.write_conf(server='upload-dir = "up" ' + scope)
 		since = len(server.log.lines)
 		server.reload()
+		server.log.wait("serving: generation", since)  # behind all that is said of the configuration
 		assert ("deny = {\"192" in scope) == bool(server.log.find("nobody may write", since)), scope
-		server.wait_listening()
 		with server.connect() as c:
 			assert put(c, "b", b"b").status == status, scope
 			if status == 403:
