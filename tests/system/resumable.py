@@ -104,8 +104,8 @@ def finish(server, way, location, data):
 	The rest of it, from where it is: the last answer. What was sent before the connection was cut may be
 	read by another worker only now: then the offset is another one than a moment ago, and is asked again.
 	"""
-	with connect(server, way) as c:
-		while True:
+	while True:
+		with connect(server, way) as c:  # another one each time: HTTP/1 ends behind a body that was refused
 			offset = offset_of(head(c, location))
 			answer = append(c, location, offset, data[offset:])
 			if answer.status != 409:
