@@ -343,7 +343,9 @@ def test_a_client_whose_window_is_closed(handlers, work):
 		t = Talk2(c, "/t/duplex/start" + work)
 		pid = server.worker_pids()[0]
 		before = procs.private_memory(pid)
-		assert 65535 <= pour(server, [t]) < 2 << 20 and len(t.content) == 1
+		assert 65535 <= pour(server, [t]) < 2 << 20
+		t.until(lambda: t.content)
+		assert len(t.content) == 1
 		assert SANITIZED or procs.private_memory(pid) - before < 4 << 20  # sanitizers keep what is freed
 		t.leave()
 	all_gone(server)
