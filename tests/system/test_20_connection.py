@@ -48,14 +48,14 @@ def test_wrong_preface(site, how, text):
 
 
 def test_tls_to_the_cleartext_port(site):
-	with socket.create_connection(("127.0.0.1", site.ports["tcp"]), 10) as s:
+	with socket.create_connection(("127.0.0.1", site.ports["tcp"]), client.DEADLINE) as s:
 		with pytest.raises((ssl.SSLError, OSError)):
 			client.tls_context().wrap_socket(s, server_hostname="x")
 	still_serves(site)
 
 
 def test_cleartext_to_the_tls_port(site):
-	with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+	with socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE) as s:
 		s.sendall(client.PREFACE)
 		client.read_all(s)
 	still_serves(site, "tls")
@@ -71,7 +71,7 @@ def test_cleartext_request_to_the_tls_port(site, request_text):
 	"""It is answered in cleartext, to the last byte, and told where to go; byte by byte, too."""
 	before = site.status()["totals"]
 	for step in (len(request_text), 1) if len(request_text) < 1000 else (len(request_text),):
-		with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+		with socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE) as s:
 			s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 			for at in range(0, len(request_text), step):
 				s.sendall(request_text[at:at + step])
@@ -107,7 +107,7 @@ def test_half_close_of_a_large_response(h2d):
 
 def test_connections_that_end_at_once(site, how):
 	for i in range(60):
-		s = socket.create_connection(("127.0.0.1", site.ports[how]), 10)
+		s = socket.create_connection(("127.0.0.1", site.ports[how]), client.DEADLINE)
 		if i % 3 == 1:
 			s.sendall(client.PREFACE[:i % 24])
 		if i % 3 == 2:
@@ -141,7 +141,7 @@ def test_ipv6(h2d):
 	server = h2d.new(listens=("tcp",))
 	server.put_conf(server.conf_text.replace("127.0.0.1:0", "[::1]:0"))
 	server.start()
-	with socket.create_connection(("::1", server.ports["tcp"]), 10) as s:
+	with socket.create_connection(("::1", server.ports["tcp"]), client.DEADLINE) as s:
 		assert client.Client(s).get("/").status == 200
 
 
@@ -157,7 +157,7 @@ def test_both_wildcards_on_one_port(h2d):
 	server.log.wait(" listening on ", count=3)
 	server.wait_up()
 	for host in ("127.0.0.1", "::1"):
-		with socket.create_connection((host, port), 10) as s:
+		with socket.create_connection((host, port), client.DEADLINE) as s:
 			assert client.Client(s).get("/").status == 200
 
 

@@ -315,7 +315,7 @@ def test_big_files_at_once(server, how):
 	with server.connect(how, settings={WINDOW: 1 << 20}) as c:
 		c.window(1 << 24)
 		for stream in [c.send(path="/big") for _ in range(6)]:
-			assert c.response(stream, 30).body == BIG
+			assert c.response(stream).body == BIG
 
 
 def test_a_small_one_passes_a_big_one(server, how):
@@ -323,7 +323,7 @@ def test_a_small_one_passes_a_big_one(server, how):
 		c.window(1 << 24)
 		big = c.send(path="/big")
 		assert c.get("/one").body == b"1"
-		assert c.response(big, 30).size == len(BIG)
+		assert c.response(big).size == len(BIG)
 
 
 def test_max_concurrent_streams(h2d, how):

@@ -103,7 +103,7 @@ class Trickle:
 	"""A TLS client whose bytes go to the server in pieces of one size."""
 
 	def __init__(self, port, size):
-		self.plain = socket.create_connection(("127.0.0.1", port), 10)
+		self.plain = socket.create_connection(("127.0.0.1", port), client.DEADLINE)
 		self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 		self.size = size
 		self.inward, self.outward = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -165,7 +165,7 @@ def test_slow_reader(h2d):
 	c.window(1 << 22)
 	streams = [c.send(path="/body") for _ in range(3)]
 	for stream in streams:
-		assert c.response(stream, 20).body == BODY
+		assert c.response(stream).body == BODY
 	c.close()
 
 
@@ -175,7 +175,7 @@ def test_handshakes_are_measured(h2d):
 	for _ in range(8):
 		with server.connect("tls") as c:
 			assert c.get("/").status == 200
-	socket.create_connection(("127.0.0.1", server.ports["tls"]), 10).close()
+	socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE).close()
 	status = procs.wait_for(lambda: (lambda s: s["totals"]["handshake_failures"] == 1 and s)(server.status()),
 		said="the one without a handshake is gone")
 	measured = status["totals"]["handshake_us"]
@@ -197,7 +197,7 @@ def test_broken_handshakes(site, end):
 		"garbage": b"\x16\x03\x01\x00\x40" + b"\xff" * 300,
 		"hello": data}[end]
 	pid = site.worker_pids()[0]
-	accepted = [socket.create_connection(("127.0.0.1", site.ports["tls"]), 10)
+	accepted = [socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE)
 		for _ in range(5)]
 	procs.wait_for(lambda: site.status()["totals"]["handshakes"] == 5, said="accepted")
 	os.kill(pid, signal.SIGSTOP)  # so that it sees the bytes and the end in one event
@@ -206,7 +206,7 @@ def test_broken_handshakes(site, end):
 		s.close()
 	os.kill(pid, signal.SIGCONT)
 	for _ in range(5):
-		with socket.create_connection(("127.0.0.1", site.ports["tls"]), 10) as s:
+		with socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE) as s:
 			s.sendall(text)
 			if end == "garbage":
 				try:
@@ -218,9 +218,9 @@ def test_broken_handshakes(site, end):
 				with site.connect(
 						"tls") as c:  # it has seen the bytes by now; the end follows
 					assert c.get("/").status == 200
-	procs.wait_for(lambda: site.status()["totals"]["handshake_failures"] >= before[
-		"handshake_failures"] + 10,
-		2, said="failures are counted, before any timeout")
+	totals = procs.wait_for(lambda: (now := site.status()["totals"])["handshake_failures"] >= before[
+		"handshake_failures"] + 10 and now, said="failures are counted")
+	assert totals["timeouts"] == before["timeouts"], "before any timeout"
 
 
 def test_openssl_sees_the_chain(site, cert):

@@ -45,7 +45,7 @@ def der(cert):
 def shown(server, certs, name, version=None):
 	"""Which certificate a client that asks for name (None: for none) is shown."""
 	context = client.tls_context(minimum=version, maximum=version)
-	with socket.create_connection(("127.0.0.1", server.ports["tls"]), 10) as plain:
+	with socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE) as plain:
 		with context.wrap_socket(plain, server_hostname=name) as s:
 			got = s.getpeercert(binary_form=True)
 	return next(n for n in certs if der(certs[n]) == got)
@@ -98,7 +98,7 @@ def test_clients_that_verify_are_served(server, certs):
 	for name in ("a.example", "default.example"):
 		context = ssl.create_default_context(cafile=certs[name].cert)
 		context.set_alpn_protocols(["h2"])
-		plain = socket.create_connection(("127.0.0.1", server.ports["tls"]), 10)
+		plain = socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE)
 		with client.Client(context.wrap_socket(plain, server_hostname=name)) as c:
 			assert c.get("/").status == 200
 
@@ -110,7 +110,7 @@ GOODBYE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5) + b"
 def s_client(server, name, version, *args):
 	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % server.ports["tls"],
 		"-servername", name, "-alpn", "h2", version, "-ign_eof", *args], input=GOODBYE,
-		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 	out = done.stdout.decode("latin1")
 	return re.search(r"^(New|Reused), ", out, re.M).group(1)
 

@@ -290,7 +290,7 @@ def test_misdirected(h2d, speak, certs):
 
 	def over(sni, authority, how="tls"):
 		alpn = "h2" if speak == "h2" else "http/1.1"
-		plain = socket.create_connection(("127.0.0.1", server.ports[how]), 10)
+		plain = socket.create_connection(("127.0.0.1", server.ports[how]), client.DEADLINE)
 		sock = plain
 		if how == "tls":
 			sock = client.tls_context(alpn=(alpn,)).wrap_socket(plain, server_hostname=sni)
@@ -331,7 +331,7 @@ location "/healthz" { allow = {"unix"} }""")
 
 	def seen_from(where):
 		if where == "six":
-			c = kind(socket.create_connection(("::1", port6), 10))
+			c = kind(socket.create_connection(("::1", port6), client.DEADLINE))
 		else:
 			c = link(server, speak, where)
 		with c:

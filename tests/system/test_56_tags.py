@@ -67,7 +67,7 @@ def test_two_uploads_at_once(h2d):
 
 	def upload(i, headers):
 		with server.connect() as c:
-			both.wait(30)
+			both.wait(60)
 			told[i] = put(c, "f", datas[i], headers)
 	for headers in [()] * 4 + [[WANT]] * 4:
 		threads = [threading.Thread(target=upload, args=(i, headers)) for i in (0, 1)]

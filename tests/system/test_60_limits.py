@@ -713,7 +713,7 @@ def test_worker_connections(h2d):
 @pytest.mark.parametrize("protocol", ["h1", "h2"])
 def test_idle_connections_make_room(h2d, protocol):
 	"""A full worker closes what is idle for the longest, and a new client is served at once."""
-	server = h2d(conf="worker-connections = 16", listens=("tcp",))
+	server = h2d(conf="worker-connections = 16", listens=("tcp",), sections="timeouts { keepalive = 3600 }")
 	idle = [server.h1("tcp") if protocol == "h1" else server.raw("tcp") for _ in range(15)]
 	for c in idle:
 		if protocol == "h1":
@@ -725,10 +725,8 @@ def test_idle_connections_make_room(h2d, protocol):
 		for n in range(1, 101, 2):
 			busy.send(busy.headers(n))
 			assert busy.status_of(n) == 200
-			began = time.monotonic()
 			with server.connect("tcp") as c:
-				assert c.get("/").status == 200
-			assert time.monotonic() - began < 10, "long before the idle ones end by themselves"
+				assert c.get("/").status == 200, "long before the idle ones end by themselves"
 	if protocol == "h1":
 		assert idle[0].rest() == b""
 	else:

@@ -199,14 +199,14 @@ def test_no_lost_update(make):
 	def life(number):
 		with server.connect() as c:
 			for turn in range(rounds):
-				barrier.wait(30)
+				barrier.wait(60)
 				seen = tags[turn]
 				answer = put(c, "a", b"%d of %d" % (turn, number), [("if-match", seen)])
 				assert answer.status in (204, 412), answer
 				if answer.status == 204:
 					won[turn].append(number)
 					tags.append(answer.get("etag"))
-				barrier.wait(30)
+				barrier.wait(60)
 	threads = [threading.Thread(target=life, args=(n,)) for n in range(clients)]
 	for t in threads:
 		t.start()

@@ -322,7 +322,7 @@ def test_folder_is_locked_by_another(make):
 		fcntl.flock(fd, fcntl.LOCK_EX)
 		with server.connect() as c:
 			first, second = c.send("PUT", "/files/a", body=b"a"), c.send("DELETE", "/files/b")
-			assert c.response(first, 40).status == c.response(second, 40).status == 503
+			assert c.response(first, 120).status == c.response(second, 120).status == 503
 			assert names(server) == ["b"]
 			fcntl.flock(fd, fcntl.LOCK_UN)
 			assert put(c, "a", b"a").status == 201
@@ -402,7 +402,7 @@ def test_continue_h1(make, how):
 	with server.h1(how) as c:
 		c.ask("PUT", "/files/a")
 		c.send_bytes(c.head("PUT", "/files/a", EXPECT))
-		deadline = time.monotonic() + 10
+		deadline = time.monotonic() + c.timeout
 		assert c.take_line(deadline) == "HTTP/1.1 100 Continue" and c.take_line(deadline) == ""
 		c.send_bytes(b"12345")
 		assert c.response().status == 201

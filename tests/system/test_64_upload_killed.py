@@ -90,7 +90,7 @@ def loaded(server):
 		for each in load:
 			each.stop = True
 		for each in load:
-			each.join(30)
+			each.join(60)
 		assert not any(each.is_alive() for each in load)
 
 
@@ -223,6 +223,6 @@ def test_keepers_are_killed_meanwhile(make):
 				assert not wrong, (first, i, wrong)
 			wait_for(lambda: killer.killed, said="a keeper is killed")
 			killer.stop = True
-			killer.join(30)
+			killer.join(60)
 			killed += killer.killed
 	harness.REPORT.append("uploads: %d rounds, none of them stale, %d keepers killed" % (rounds, killed))

@@ -156,7 +156,7 @@ def test_continue(make, way):
 			opened.c.until(lambda: len(opened.answer.informed) == 2)
 			assert opened.answer.informed[1][0] == 100
 		else:
-			assert opened.c.take_head(time.monotonic() + 30)[0] == 100
+			assert opened.c.take_head(time.monotonic() + opened.c.timeout)[0] == 100
 		opened.send(b"12345")
 		assert opened.finish().status == 201
 

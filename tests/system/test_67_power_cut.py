@@ -88,7 +88,7 @@ def cut_under_load(server, known, chance):
 	os.killpg(server.pid, signal.SIGKILL)
 	server.process.wait(procs.DEADLINE * procs.PATIENCE)
 	for load in loads:
-		load.join(30)
+		load.join(60)
 		assert not load.is_alive()
 	return {name: may for load in loads for name, may in load.may.items()}, sum(load.answered for load in loads)
 
