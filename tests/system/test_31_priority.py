@@ -16,7 +16,7 @@ AHEAD = (256 + 16 + 128 + 64 + 32 + 16) << 10
 
 
 def slow(server, how):
-	"""A client whose socket holds little, and whose windows hold everything."""
+	"""A client whose socket holds little, and whose streams' windows hold everything; so does the connection's by go()."""
 	sock = socket.socket()
 	sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
 	sock.settimeout(60)
@@ -25,8 +25,13 @@ def slow(server, how):
 		sock = client.tls_context().wrap_socket(sock, server_hostname="localhost")
 	c = client.Client(sock, settings={SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1}, credit=False,
 		keep=False, timeout=60, seen=server.lint.see)
-	c.window(2**30)
 	return c
+
+
+def go(c, *answers):
+	"""Lets them come once all of them have begun: threads open files, in any order and at any time."""
+	c.until(lambda: all(answer.status for answer in answers))
+	c.window(2**30)
 
 
 def ask(c, path, priority=None):
@@ -62,6 +67,7 @@ def in_turn(c, *paths):
 	for path in paths:
 		answers.append(ask(c, path))
 		c.until(lambda: answers[0].size > 0 and answers[-1].status)
+	go(c)
 	return answers
 
 
@@ -71,6 +77,7 @@ def large_then_small(c, large, small, ready):
 	its status and its end. What a thread opens is answered some time later, and others are sent meanwhile.
 	"""
 	files = [ask(c, "/l%d.bin" % i, large) for i in (1, 2, 3)]
+	go(c, *files)
 	c.until(lambda: sum(f.size for f in files) > LARGE // 4)
 	before = sum(f.size for f in files)
 	answer = ask(c, "/small.bin", small)
@@ -97,9 +104,12 @@ def test_urgent_overtakes(request, where, how):
 def test_incremental_shares(server, how):
 	with slow(server, how) as c:
 		files = [ask(c, "/l%d.bin" % i, "u=3, i") for i in (1, 2, 3)]
-		c.until(lambda: files[0].size > LARGE // 2)
+		c.until(lambda: all(f.status for f in files))
+		c.window(3 * LARGE // 2)
+		c.until(lambda: sum(f.size for f in files) >= 3 * LARGE // 2)
 		assert all(f.size > LARGE // 4 for f in files)
 		small = ask(c, "/small.bin", "i")
+		go(c, small)
 		c.until(lambda: small.ended)
 		assert not any(f.ended for f in files)
 		c.until(lambda: all(f.ended for f in files))
@@ -141,6 +151,7 @@ def test_nonsense_is_ignored(server, how):
 	with slow(server, how) as c:
 		for text in ("u=9", "x", "u=", "\"", "u=1;q", "i=7"):
 			assert c.response(begin(c, "/small.bin", text)).status == 200
+		go(c)
 		stream = begin(c, "/small.bin")
 		update(c, stream, "nonsense")
 		assert c.response(stream).status == 200
