@@ -9,6 +9,7 @@ import pytest
 
 import client
 import procs
+from test_49_connections import hang
 
 LARGE = os.urandom(3_000_000)
 SHORT = "timeouts { handshake = 1  header = 1  body = 1  send = 1  keepalive = 1 }"
@@ -387,7 +388,7 @@ def test_reload_ends_idle_connections(h2d, how):
 	assert begun.get("/small.bin").status == 200
 	begun.ask("GET", "/small.bin")
 	begun.send_bytes(b"GET /small.bin HTTP/1.1\r\nHo")
-	server.status()  # another connection, so that the bytes above have been read
+	hang(server, begun, streams_wait_for="1 for its header section")
 	server.signal(signal.SIGHUP)
 	took, data = waits_for_end(idle)
 	assert data == b""
