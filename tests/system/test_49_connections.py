@@ -141,8 +141,11 @@ def test_a_worker_that_stands_still(h2d):
 	"""Whose clients hang for that: it is named, and the others are shown all the same."""
 	server = h2d(workers=2, listens=("tcp",), conf="worker-watchdog = 300")
 	with client.Client.unix(server.admin_path) as admin:
-		mine = next(w["slot"] for w in json.loads(admin.get("/status/connections.json").body)["workers"]
-			if w["connections"])
+		def alone():
+			workers = json.loads(admin.get("/status/connections.json").body)["workers"]
+			return [w["slot"] for w in workers if w["connections"]] if all(w["answers"] for w in workers) and sum(
+				len(w["connections"]) for w in workers) == 1 else None
+		mine, = wait_for(alone, said="no other connection")
 		other = server.live_workers()[1 - mine]["pid"]
 		os.kill(other, signal.SIGSTOP)
 		try:
@@ -168,8 +171,9 @@ def test_more_than_fit(h2d):
 			return worker if mine and mine[0]["waits_for"] == "the peer to read" else None
 		worker = wait_for(said)
 		page = look(server, "/status/connections")
-	assert len(worker["connections"]) == 255 and worker["left_out"] in (47, 48)
-	assert re.search(r"4[78] more of worker 0 are not shown", page)
+	# 300, the download, this look, and those that are not closed yet.
+	assert len(worker["connections"]) == 255 and worker["left_out"] >= 300 + 2 - 255
+	assert int(re.search(r"(\d+) more of worker 0 are not shown", page).group(1)) >= 300 + 2 - 255
 	for raw in idle:
 		raw.close()
 
