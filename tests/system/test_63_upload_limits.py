@@ -271,7 +271,7 @@ def test_no_descriptors(make):
 	with server.connect() as c, server.h1() as d:
 		assert put(c, "a", b"a").status == 201 and put(d, "b", b"b").status == 201
 		wait_over(server)
-		wait_for(lambda: server.gauges()["connections"] == 2, said="the admin's connection is closed")
+		server.settled_kinds(pid)  # the admin's connection is closed
 		open_ones = descriptors(pid)
 		free = next(fd for fd in range(1000) if fd not in open_ones)
 		resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limit[1]))
