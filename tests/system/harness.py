@@ -1,11 +1,13 @@
 """Fixtures and rules of all black-box tests; the conftest.py of each folder registers this as a plugin."""
 import collections
 import os
+import signal
 import statistics
 import subprocess
 
 import pytest
 
+import procs
 import server as server_module
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,6 +40,8 @@ def _kill_one(pid, number, kill=os.kill):
 	"""0 would be this process group: a status says so while nobody has a process's place."""
 	assert pid > 1, "a signal for process %d" % pid
 	kill(pid, number)
+	if number in (signal.SIGKILL, signal.SIGABRT):
+		procs.killed.add(pid)
 
 
 os.kill = _kill_one
@@ -119,6 +123,7 @@ def cert(tmp_path_factory):
 def h2d(request, cert):
 	"""Makes servers: h2d(conf=…) is started, h2d.new(conf=…) is not; image: it has one. All are checked at the end."""
 	made = []
+	procs.killed.clear()
 
 	def new(**options):
 		server = server_module.Server(cert, **options)

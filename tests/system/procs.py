@@ -13,6 +13,7 @@ DEADLINE = 30.0  # a hang fails; nothing is measured by it
 # Sanitizers and wrappers take longer for everything.
 PATIENCE = 1
 BOARD = "/memfd:h2d-board"  # the scoreboard, among a process's descriptors and maps
+killed = set()  # whom the test has killed: a slot shows such a worker as up until its master has heard
 
 
 def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):

@@ -305,8 +305,8 @@ class Server:
 	def live_workers(self):
 		"""{slot: worker} of those that are up in the current generation. A slot keeps the state of a process that died."""
 		status = self.status()
-		return {w["slot"]: w for w in status["workers"]
-			if w["state"] == "up" and w["pid"] and w["generation"] == status["generation"]}
+		return {w["slot"]: w for w in status["workers"] if w["state"] == "up" and w["pid"]
+			and w["pid"] not in procs.killed and w["generation"] == status["generation"]}
 
 	def worker_pids(self):
 		return [w["pid"] for w in self.live_workers().values()]
@@ -328,7 +328,7 @@ class Server:
 			status = self.status()
 			if generation is not None and status["generation"] < generation:
 				return None
-			if any(w["generation"] != status["generation"] or w["state"] != "up"
+			if any(w["generation"] != status["generation"] or w["state"] != "up" or w["pid"] in procs.killed
 					for w in status["workers"]):
 				return None
 			return status if len(status["workers"]) == self.workers else None
