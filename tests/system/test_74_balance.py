@@ -196,9 +196,24 @@ def test_those_who_leave_make_room(h2d):
 
 
 def even(server):
-	"""Two each, whatever has changed; a new worker's count is true when it is up."""
+	"""Two each, whatever has changed."""
 	got = spread_at_once(server, 2 * server.workers)
 	assert set(got.values()) == {2} and len(got) == server.workers, got
+
+
+def wait_open(server):
+	"""Until the kernel sends each worker something. A new one shows that it is up a moment before the master has heard it and
+	opens its slot."""
+	def opened():
+		wait_loads(server, 0)
+		held = []
+		for n in range(server.workers):
+			held.append(server.socket())
+			wait_loads(server, n + 1)
+		got = counts(server)
+		close(held)
+		return set(got.values()) == {1} and len(got) == server.workers
+	procs.wait_for(opened, said="a connection for each worker")
 
 
 def test_least_through_changes(h2d):
@@ -211,6 +226,7 @@ def test_least_through_changes(h2d):
 	os.kill(server.worker_pids()[1], signal.SIGKILL)
 	server.log.wait("worker 1 .*signal 9")
 	server.wait_up()
+	wait_open(server)
 	even(server)
 	for server.workers in (5, 2, 4):
 		server.write_conf(LEAST)
@@ -269,6 +285,7 @@ def test_a_slot_without_a_worker_gets_nothing(h2d):
 		assert accepted == {1: 20, 2: 20}
 	close(socks)
 	server.wait_up()
+	wait_open(server)
 	even(server)
 	server.baseline = None
 
