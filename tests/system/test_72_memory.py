@@ -77,7 +77,7 @@ def test_the_cache_takes_a_quarter(group, h2d):
 
 def test_whom_the_kernel_ends_first(h2d):
 	"""The keeper, then workers and the acceptor, the master last; beside what h2d itself was started with."""
-	server = h2d(dispatch="acceptor", preexec=lambda: open("/proc/self/oom_score_adj", "w").write("10"))
+	server = h2d(image=True, dispatch="acceptor", preexec=lambda: open("/proc/self/oom_score_adj", "w").write("10"))
 	def score(pid):
 		with open("/proc/%d/oom_score_adj" % pid) as f:
 			return int(f.read())

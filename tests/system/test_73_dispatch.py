@@ -92,7 +92,7 @@ def fleet(server, count=50, *options):
 
 def test_the_acceptor_alone_accepts(acceptor):
 	"""It holds the public listeners, and nothing else of the server."""
-	server = acceptor(workers=3)
+	server = acceptor(workers=3, image=True)
 	status = server.status()
 	assert status["dispatch"] == "acceptor" and status["acceptor"] in server.children()
 	listening = procs.listening_inodes()

@@ -97,7 +97,7 @@ def children(server):
 @pytest.mark.parametrize("user", ["nobody", ""])
 def test_no_child_has_a_capability(h2d, user):
 	"""In no set, the bounding set included, even where no user is configured; nor can it gain any."""
-	server = h2d(conf='user = "%s"' % user)
+	server = h2d(image=True, conf='user = "%s"' % user)
 	for kind, pid in children(server).items():
 		status = status_of(pid)
 		for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
@@ -109,7 +109,7 @@ def test_no_child_has_a_capability(h2d, user):
 
 @pytest.mark.skipif(not ROOT, reason="starts as root")
 def test_capabilities_can_be_kept(h2d):
-	server = h2d(sections=off(drop_capabilities="false"))
+	server = h2d(image=True, sections=off(drop_capabilities="false"))
 	for kind, pid in children(server).items():
 		status = status_of(pid)
 		assert int(status["CapEff"], 16) != 0, kind
