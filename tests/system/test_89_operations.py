@@ -198,5 +198,4 @@ def test_out_of_memory(machine, dispatch):
 		assert machine.show("MainPID") == main and machine.show("NRestarts") == "0"
 	finally:
 		machine.run("systemctl", "stop", "h2d")
-		wait_for(lambda: not open(os.path.join(path, "cgroup.procs")).read(), "everybody has left")
-		os.rmdir(path)
+		wait_for(lambda: memory.removed(path), "everybody has left")
