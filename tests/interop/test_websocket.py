@@ -1,15 +1,19 @@
-"""WebSockets by others' clients: Chromium, by upgrade and by extended CONNECT, and Python's websockets."""
+"""WebSockets by others' clients: Chromium, by upgrade and by extended CONNECT, Python's websockets, and Go's gorilla/websocket."""
 import asyncio
 import os
 import re
 
 import pytest
 
+import gotool
 from procs import wait_for
 from server import H2D
 from test_chromium import browser, program  # noqa: F401 (fixtures)
 from test_python import trusting
+from tree import run
 
+GORILLA = os.path.join(gotool.PACKAGES, "src/github.com/gorilla/websocket")
+GOSOCKET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gosocket", "main.go")
 HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
 
 TALK = """new Promise((done) => {
@@ -56,3 +60,18 @@ def test_python(h2d, how):
 		async with websockets.connect(url(server, how, "/t/strict"), subprotocols=["one"], **context) as ws:
 			assert ws.subprotocol == "one"
 	asyncio.run(asyncio.wait_for(talk(), 60))
+
+
+@pytest.fixture(scope="session")
+def gosocket(work_folder):
+	if not os.path.isdir(GORILLA):
+		pytest.skip("no gorilla/websocket (Debian: golang-github-gorilla-websocket-dev)")
+	return gotool.build(work_folder, "gosocket", ".", [GOSOCKET], debian=True)
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_go(h2d, gosocket, how):
+	"""Messages, fragments, pings and closes of ten connections at once; see gosocket/main.go."""
+	server = h2d(binary=HANDLERS)
+	done = run(gosocket, url(server, how, "/t/websocket/echo"), url(server, how, "/t/strict"), "10")
+	assert done.stdout.strip() == b"10"
