@@ -3,7 +3,8 @@
  * it gets, from start(), the first piece ("body") or the end() on; the query has limit=N (the reply
  * ends there), fail=N (it is cut off there), sized (its length is said), work (a thread has each
  * piece in between), hold (nothing is sent or taken), bytes (the reply is no stream). GET
- * /t/duplex/counts: how many began, are gone, and were called when they should not.
+ * /t/duplex/counts: how many began, are gone, and were called when they should not; how many
+ * pieces went to a thread, and came back.
  */
 #include "h2d/handler.h"
 
@@ -27,7 +28,7 @@ struct duplex {
 	char bytes[ROOM];
 };
 
-static unsigned starts, gones, mistakes;
+static unsigned starts, gones, mistakes, works, dones;
 
 static bool is_asked(struct h2d_req *req, const char *name)
 {
@@ -144,6 +145,7 @@ static void turned(struct h2d_req *req, void *state, void *job)
 	struct duplex *d = state;
 	struct piece *p = job;
 
+	dones++;
 	if (req != NULL) {
 		d->busy = false;
 		add(req, d, p->bytes, p->len);
@@ -161,6 +163,7 @@ static void work(struct h2d_req *req, struct duplex *d, const char *data, size_t
 	p->len = len;
 	memcpy(p->bytes, data, len);
 	d->busy = true;
+	works++;
 	if (h2d_work(req, turn_over, turned, p) < 0)
 		abort();
 }
@@ -215,8 +218,9 @@ const struct h2d_handler h2d_handler_t_duplex = {
 
 static void counts(struct h2d_req *req, void *state)
 {
-	char text[64];
-	int n = snprintf(text, sizeof(text), "%u %u %u", starts, gones, mistakes);
+	char text[80];
+	int n = snprintf(
+		text, sizeof(text), "%u %u %u %u %u", starts, gones, mistakes, works, dones);
 
 	(void)state;
 	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text, (size_t)n);
