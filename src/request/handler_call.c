@@ -75,18 +75,23 @@ static __attribute__((noinline)) void call_gone(
 	handler_call_exit();
 }
 
+static __attribute__((noinline)) void leave_all(struct list *belongings)
+{
+	struct list *node;
+
+	while ((node = list_pop(belongings)) != NULL) {
+		struct belonging *b = LIST_ENTRY(node, struct belonging, node);
+
+		b->leave(b);
+	}
+}
+
 void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
 {
 	if (handler != NULL && handler->gone != NULL)
 		call_gone(req, handler);
-	if (req->timers != NULL)
-		handler_timer_leave(req);
-	if (req->works != NULL)
-		work_leave(req);
-	if (req->wakers != NULL)
-		handler_wake_leave(req);
-	if (req->subscriptions != NULL)
-		handler_topic_leave(req);
+	if (req->belongings.next != NULL)
+		leave_all(&req->belongings);
 	/* The request may go on for a while, with an answer of the server's. */
 	if (handler != NULL)
 		ASAN_POISON_MEMORY_REGION(req->handler_state, handler->state_size);

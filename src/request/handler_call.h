@@ -44,16 +44,4 @@ void handler_call_end(struct h2d_req *req);
 /* The last call of handler, which may be NULL, and the end of what it has begun. */
 void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler);
 
-/* Behind gone(): none of the request's timers fires any more (handler_timer.c), and no wake
- * (handler_wake.c) or message (handler_topic.c) comes to it. */
-void handler_timer_leave(struct h2d_req *req);
-void handler_wake_leave(struct h2d_req *req);
-void handler_topic_leave(struct h2d_req *req);
-
-/*
- * Behind gone(): work that no thread has begun with is left out, and its done() is called now; the
- * rest comes to its done() without a request (work.c).
- */
-void work_leave(struct h2d_req *req);
-
 #endif

@@ -1,7 +1,7 @@
 /*
  * handler_timer: a timer of the loop's wheel that belongs to a request and lies in its arena, or to
  * a worker and lies on the heap. Each knows all of its own, so that none outlives it. Called by
- * handlers, and by handler_call.c and handler_worker.c at the end.
+ * handlers, and by handler_worker.c at the end.
  */
 #include "request/handler_call.h"
 
@@ -11,13 +11,12 @@
 #include "request/handler_worker.h"
 
 struct h2d_timer {
+	struct belonging belonging; /* of the request; its node is on the worker's list else */
 	struct timer timer;
 	struct wheel *wheel;
 	struct h2d_req *req; /* NULL: it is a worker's */
 	struct h2d_worker *worker;
 	h2d_timer_fn *fn;
-	struct h2d_timer *next; /* of the request's */
-	struct list node;       /* of the worker's */
 };
 
 static void fired(struct timer *timer)
@@ -36,6 +35,11 @@ static void fired(struct timer *timer)
 	handler_call_exit();
 }
 
+static void leave(struct belonging *b)
+{
+	h2d_timer_stop(LIST_ENTRY(b, struct h2d_timer, belonging));
+}
+
 struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 {
 	struct h2d_timer *t = arena_alloc(&req->arena, sizeof(*t));
@@ -47,8 +51,7 @@ struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 	t->wheel = &req->env->loop->wheel;
 	t->req = req;
 	t->fn = fn;
-	t->next = req->timers;
-	req->timers = t;
+	belonging_add(&req->belongings, &t->belonging, leave);
 	return t;
 }
 
@@ -63,7 +66,7 @@ struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *
 	t->wheel = &worker->env->loop->wheel;
 	t->worker = worker;
 	t->fn = fn;
-	list_append(&worker->timers, &t->node);
+	list_append(&worker->timers, &t->belonging.node);
 	return t;
 }
 
@@ -82,17 +85,11 @@ void h2d_timer_stop(struct h2d_timer *t)
 	timer_disarm(t->wheel, &t->timer);
 }
 
-__attribute__((noinline)) void handler_timer_leave(struct h2d_req *req)
-{
-	for (struct h2d_timer *t = req->timers; t != NULL; t = t->next)
-		h2d_timer_stop(t);
-	req->timers = NULL;
-}
-
 void handler_timer_free(struct h2d_worker *w)
 {
 	while (!list_empty(&w->timers)) {
-		struct h2d_timer *t = LIST_ENTRY(list_pop(&w->timers), struct h2d_timer, node);
+		struct h2d_timer *t =
+			LIST_ENTRY(list_pop(&w->timers), struct h2d_timer, belonging.node);
 
 		h2d_timer_stop(t);
 		free(t);

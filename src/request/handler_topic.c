@@ -1,6 +1,6 @@
 /*
  * handler_topic: subscriptions of requests to topics, and what comes of them out of the bus that
- * all workers share. Called by handlers, by handler_call.c and handler_worker.c at the end.
+ * all workers share. Called by handlers, and by handler_worker.c at the end.
  */
 #include "request/handler_call.h"
 
@@ -13,10 +13,10 @@
 enum { BUCKETS = 256 };
 
 struct subscription {
+	struct belonging belonging; /* of the request */
 	struct list node;
 	struct h2d_req *req;
 	h2d_message_fn *fn;
-	struct subscription *next; /* of the request's */
 	struct slice topic;
 };
 
@@ -108,6 +108,12 @@ int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, 
 	return rc < 0 ? -1 : 0;
 }
 
+/* Nobody hands it a message any more. */
+static void leave(struct belonging *b)
+{
+	list_remove(&LIST_ENTRY(b, struct subscription, belonging)->node);
+}
+
 int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
 {
 	struct http_env *env = req->env;
@@ -120,20 +126,12 @@ int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
 		.req = req,
 		.fn = fn,
 		.topic = arena_dup(&req->arena, slice_str(topic)),
-		.next = req->subscriptions,
 	};
 	if (env->topics == NULL)
 		env->topics = topics_new(env);
 	if (s->topic.p == NULL || env->topics == NULL)
 		return -1;
-	req->subscriptions = s;
+	belonging_add(&req->belongings, &s->belonging, leave);
 	list_append(bucket_of(env->topics, s->topic), &s->node);
 	return 0;
-}
-
-void handler_topic_leave(struct h2d_req *req)
-{
-	for (struct subscription *s = req->subscriptions; s != NULL; s = s->next)
-		list_remove(&s->node);
-	req->subscriptions = NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * handler_wake: wakes that other threads have sent to requests, on a list that the loop empties; an
  * eventfd tells it. A waker has two owners, its request and the handler, and the last that leaves
- * frees it; it leaves the list with its request. Called by handlers, by handler_call.c and
- * handler_worker.c at the end.
+ * frees it; it leaves the list with its request. Called by handlers, and by handler_worker.c at the
+ * end.
  */
 #include "request/handler_call.h"
 
@@ -25,12 +25,12 @@ struct wakes {
 };
 
 struct h2d_waker {
+	struct belonging belonging; /* of the request */
 	struct wakes *wakes;
 	h2d_wake_fn *fn;
-	struct h2d_waker *next; /* of the request's */
-	struct list node;       /* under lock, as are the next two */
-	struct h2d_req *req;    /* NULL: gone */
-	bool held;              /* by the handler */
+	struct list node;    /* under lock, as are the next two */
+	struct h2d_req *req; /* NULL: gone */
+	bool held;           /* by the handler */
 };
 
 static void free_wakes(struct wakes *s)
@@ -128,6 +128,17 @@ void handler_wakes_close(struct http_env *env)
 		free_wakes(s);
 }
 
+/* No wake comes to the request any more. */
+static void leave(struct belonging *b)
+{
+	struct h2d_waker *w = LIST_ENTRY(b, struct h2d_waker, belonging);
+
+	pthread_mutex_lock(&w->wakes->lock);
+	w->req = NULL;
+	list_remove(&w->node);
+	let_go(w);
+}
+
 struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 {
 	struct http_env *env = req->env;
@@ -142,7 +153,6 @@ struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 	*w = (struct h2d_waker){
 		.wakes = env->wakes,
 		.fn = fn,
-		.next = req->wakers,
 		.req = req,
 		.held = true,
 	};
@@ -150,7 +160,7 @@ struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 	pthread_mutex_lock(&w->wakes->lock);
 	w->wakes->wakers++;
 	pthread_mutex_unlock(&w->wakes->lock);
-	req->wakers = w;
+	belonging_add(&req->belongings, &w->belonging, leave);
 	return w;
 }
 
@@ -173,17 +183,4 @@ void h2d_waker_free(struct h2d_waker *w)
 	pthread_mutex_lock(&w->wakes->lock);
 	w->held = false;
 	let_go(w);
-}
-
-__attribute__((noinline)) void handler_wake_leave(struct h2d_req *req)
-{
-	struct h2d_waker *w;
-
-	while ((w = req->wakers) != NULL) {
-		req->wakers = w->next;
-		pthread_mutex_lock(&w->wakes->lock);
-		w->req = NULL;
-		list_remove(&w->node);
-		let_go(w);
-	}
 }

@@ -17,6 +17,7 @@
 #include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"
+#include "request/belonging.h"
 #include "request/body_queue.h"
 #include "request/reply.h"
 #include "request/req_record.h"
@@ -100,8 +101,6 @@ struct http_env;
 struct accounts;   /* request/account.h */
 struct admin;      /* board/admin.h */
 struct auth_queue; /* request/auth_queue.h */
-struct h2d_timer;  /* request/handler_timer.c */
-struct work;       /* request/work.c */
 struct work_line;  /* request/work_line.h */
 struct gate;       /* request/gate.c */
 struct params;     /* request/params.h */
@@ -233,10 +232,7 @@ struct h2d_req {
 	unsigned error_fields; /* how many fields the error has of its own */
 	const struct h2d_handler *handler; /* NULL: answered without one */
 	void *handler_state;
-	struct h2d_timer *timers;           /* the handler's; all of them */
-	struct work *works;                 /* of threads, for the handler */
-	struct h2d_waker *wakers;           /* the handler's; all of them */
-	struct subscription *subscriptions; /* the handler's, to topics */
+	struct list belongings; /* struct belonging, all that the handler has begun */
 
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 

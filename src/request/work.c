@@ -1,7 +1,7 @@
 /*
  * work: a job of the handlers' threads, for a request that may be gone before it is done. Its
  * memory is its own until done() was called; what the handler gave it is the handler's. Called by
- * handlers, and by handler_call.c at the end.
+ * handlers.
  */
 #include "request/handler_call.h"
 
@@ -18,10 +18,10 @@
 
 struct work {
 	struct work_turn turn;
+	struct belonging belonging; /* of the request */
 	struct http_env *env;
 	struct timer late;
 	struct h2d_req *req; /* NULL: gone */
-	struct work *next;   /* of the request's */
 	h2d_work_run *run;
 	h2d_work_done *done;
 	void *arg;
@@ -97,14 +97,22 @@ bool h2d_work_unwanted(const void *job)
 
 static void in_loop(struct work_turn *t)
 {
-	struct work *w = LIST_ENTRY(t, struct work, turn), **at;
+	struct work *w = LIST_ENTRY(t, struct work, turn);
 
-	if (w->req != NULL) {
-		for (at = &w->req->works; *at != w; at = &(*at)->next)
-			;
-		*at = w->next;
-	}
+	if (w->req != NULL)
+		list_remove(&w->belonging.node);
 	finish(w);
+}
+
+/* Work that no thread has begun with is left out, and its done() is called now; the rest comes to
+ * its done() without a request. */
+static void leave(struct belonging *b)
+{
+	struct work *w = LIST_ENTRY(b, struct work, belonging);
+
+	w->req = NULL;
+	if (work_line_leave(&w->turn))
+		finish(w);
 }
 
 /* The thread may tell of the request when that is gone. */
@@ -128,7 +136,6 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 		.turn = { .work = in_thread, .done = in_loop },
 		.env = req->env,
 		.req = req,
-		.next = req->works,
 		.run = run,
 		.done = done,
 		.arg = job,
@@ -141,18 +148,6 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 	timer_init(&w->late, on_late);
 	if (req->env->handler_ms > 0)
 		timer_arm(&req->env->loop->wheel, &w->late, clock_ms() + req->env->handler_ms);
-	req->works = w;
+	belonging_add(&req->belongings, &w->belonging, leave);
 	return 0;
-}
-
-__attribute__((noinline)) void work_leave(struct h2d_req *req)
-{
-	struct work *w;
-
-	while ((w = req->works) != NULL) {
-		req->works = w->next;
-		w->req = NULL;
-		if (work_line_leave(&w->turn))
-			finish(w);
-	}
 }

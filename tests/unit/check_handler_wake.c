@@ -123,7 +123,7 @@ START_TEST(the_request_is_gone)
 	if (_i % 2 == 1)
 		h2d_wake(waker);
 	handler_call_gone(&req, &thing);
-	ck_assert_ptr_null(req.wakers);
+	ck_assert(!belonging_any(&req.belongings));
 	turn();
 	in_thread(wakes_it, waker);
 	turn();
