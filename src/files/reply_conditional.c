@@ -7,10 +7,10 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "files/body_parts.h"
 #include "http/cond.h"
 #include "http/content_type.h"
 #include "http/range.h"
-#include "request/body_parts.h"
 #include "request/handler_rule.h"
 #include "request/trace.h"
 

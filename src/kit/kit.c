@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "api/handler_worker.h"
+#include "api/work_line.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "conf/conf_handlers.h"
 #include "event/offload.h"
-#include "request/handler_worker.h"
 #include "request/site.h"
-#include "request/work_line.h"
 
 enum { THREADS = 4, BEGIN_MS = 1000000, OUTPUT = 1 << 18, STREAMS = 20, HEADERS = 128 };
 

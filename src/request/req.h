@@ -101,9 +101,9 @@ struct http_env;
 struct accounts;   /* request/account.h */
 struct admin;      /* board/admin.h */
 struct auth_queue; /* request/auth_queue.h */
-struct work_line;  /* request/work_line.h */
+struct work_line;  /* api/work_line.h */
 struct gate;       /* request/gate.c */
-struct params;     /* request/params.h */
+struct params;     /* api/params.h */
 struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 
@@ -136,13 +136,13 @@ struct http_env {
 	struct work_line *work_line; /* for h2d_work(); NULL: there is none */
 	struct h2d_worker *workers;  /* by handler; NULL until handlers_start() */
 	unsigned nworkers;
-	struct wakes *wakes;     /* of request/handler_wake.c; NULL: no handler has a waker */
+	struct wakes *wakes;     /* of api/handler_wake.c; NULL: no handler has a waker */
 	const struct conf *conf; /* only for the next one, by which handlers read their keys */
 	key_value_fn *key_value; /* NULL in tests whose handlers have none */
 	struct bus *bus; /* of all workers, for messages between handlers; NULL: there is none */
-	struct topics *topics;         /* of request/handler_topic.c; NULL: nobody has subscribed */
+	struct topics *topics;         /* of api/handler_topic.c; NULL: nobody has subscribed */
 	uint64_t websocket_memory;     /* limits.websocket-memory */
-	struct websockets *websockets; /* of request/websocket.h; NULL: no route takes any */
+	struct websockets *websockets; /* of api/websocket.h; NULL: no route takes any */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
@@ -220,7 +220,7 @@ struct h2d_req {
 	const struct location *location; /* never NULL from then on */
 	enum h2d_method method;
 	struct slice path, query;
-	struct params *query_params; /* request/params.h; NULL: nobody has asked for one */
+	struct params *query_params; /* api/params.h; NULL: nobody has asked for one */
 	struct trailers *trailers;   /* request/trailers.h; NULL: none came, or nobody took them */
 	struct params *form_params;  /* of the body; NULL: none was read */
 	struct slice

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/handler_worker.h"
+#include "api/work_line.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -19,8 +21,6 @@
 #include "request/account.h"
 #include "request/auth_queue.h"
 #include "request/handler_slow.h"
-#include "request/handler_worker.h"
-#include "request/work_line.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"

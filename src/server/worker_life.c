@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/websocket.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "request/websocket.h"
 
 /* Others see a copy of the state: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)

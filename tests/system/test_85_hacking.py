@@ -111,7 +111,7 @@ STATES = {
 	"h1": ("h1_go", "proto/h1_state.def", "H1"),
 	"h1_part": ("h1_part_go", "proto/h1_part_state.def", "H1_PART"),
 	"h2_drain": ("h2_drain_go", "proto/h2_drain_state.def", "H2_DRAIN"),
-	"websocket": ("websocket_go", "request/websocket_state.def", "WEBSOCKET"),
+	"websocket": ("websocket_go", "api/websocket_state.def", "WEBSOCKET"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
 	"master": ("master_go", "master/master_phase.def", "MASTER"),
 }

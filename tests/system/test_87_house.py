@@ -108,7 +108,7 @@ def test_a_head_comment_about_callers(house, sentence, fault):
 	("include/h2d/request.h", "\tH2D_HEAD,\n", "", "value H2D_POST 2: H2D_API 1 has it"),
 	("include/h2d/handler.h", "\tsize_t state_size;", "\tlong more;\n\tsize_t state_size;",
 		"member h2d_handler.start 24: H2D_API 1 has it"),
-	("src/request/h2d_req.c", "\tHANDLER_CALL();\n", "", "h2d_req_method(): does not begin with HANDLER_CALL()"),
+	("src/api/h2d_req.c", "\tHANDLER_CALL();\n", "", "h2d_req_method(): does not begin with HANDLER_CALL()"),
 ])
 def test_what_handlers_were_promised(house, file, what, other, fault):
 	"""It stays as it was: what was released is not written anew, either."""

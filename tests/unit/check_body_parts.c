@@ -1,6 +1,6 @@
 /* check_body_parts: multipart/byteranges byte for byte, in pieces of any size, over a source that
  * waits. */
-#include "request/body_parts.h"
+#include "files/body_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

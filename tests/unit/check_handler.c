@@ -2,12 +2,12 @@
  * check_handler: what a handler can ask of the server beside its reply: facts of the request, a
  * body that waits, timers, threads; and that nothing of it outlives the request.
  */
+#include "api/work_line.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "event/loop.h"
 #include "req_unit.h"
 #include "request/trailers.h"
-#include "request/work_line.h"
 
 #include <errno.h>
 #include <pthread.h>

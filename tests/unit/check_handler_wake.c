@@ -1,6 +1,6 @@
 /* check_handler_wake: other threads wake a request, while it is there and when it is gone. */
+#include "api/handler_worker.h"
 #include "request/handler_call.h"
-#include "request/handler_worker.h"
 
 #include "req_unit.h"
 

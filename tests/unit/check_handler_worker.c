@@ -1,7 +1,7 @@
 /* check_handler_worker: handlers are started once in a worker, have timers and watches of no
  * request, and leave nothing behind. */
+#include "api/handler_worker.h"
 #include "base/clock.h"
-#include "request/handler_worker.h"
 #include "unit.h"
 
 #include <unistd.h>

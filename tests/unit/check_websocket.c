@@ -1,6 +1,6 @@
 /* check_websocket: the states of a WebSocket. What it says and hears is in check_ws and in
  * tests/system/test_47_websocket.py. */
-#include "request/websocket.h"
+#include "api/websocket.h"
 
 #include "states_unit.h"
 #include "unit.h"

@@ -2,8 +2,8 @@
  * turns; what is not wanted any more leaves the line or its thread. */
 #include <semaphore.h>
 
+#include "api/work_line.h"
 #include "base/counters.h"
-#include "request/work_line.h"
 #include "unit.h"
 
 enum { THREADS = 4, ITEMS = 8 };

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
+#include "api/handler_worker.h"
 #include "base/clock.h"
-#include "request/handler_worker.h"
 
 struct h2d_timer {
 	struct belonging belonging; /* of the request; its node is on the worker's list else */

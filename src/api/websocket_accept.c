@@ -5,12 +5,12 @@
  */
 #include <openssl/evp.h>
 
+#include "api/websocket.h"
 #include "http/base64.h"
 #include "http/ws_handshake.h"
 #include "request/handler_rule.h"
 #include "request/req_client.h"
 #include "request/trace.h"
-#include "request/websocket.h"
 
 enum { SHA1_BYTES = 20 };
 

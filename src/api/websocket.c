@@ -3,7 +3,7 @@
  * asks a silent peer whether it is there, and the calls of handlers. Called by websocket_accept.c,
  * by the worker, and over the seam of request/req_body.h.
  */
-#include "request/websocket.h"
+#include "api/websocket.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * file, another server or a system call: the sandbox, and the keys that widen it. Called where a
  * handler's code has returned with errno set; on the loop.
  */
-#ifndef H2D_REQUEST_HANDLER_REFUSED_H
-#define H2D_REQUEST_HANDLER_REFUSED_H
+#ifndef H2D_API_HANDLER_REFUSED_H
+#define H2D_API_HANDLER_REFUSED_H
 
 /* The keys that may help against error, as the end of a line; "" where none does. */
 const char *handler_refused_cure(int error);

@@ -2,8 +2,8 @@
  * websocket_in: reads frames out of the request's body and hands messages to the handler. A peer
  * that does not take what it is sent is not read any further. Called by websocket.c.
  */
+#include "api/websocket.h"
 #include "request/handler_call.h"
-#include "request/websocket.h"
 
 void websocket_drop(struct websocket *ws)
 {

@@ -2,7 +2,7 @@
  * work_line: see work_line.h. The line of the threads themselves (event/offload.h) never has more
  * than one job for each: which is the next is decided here, in the loop, when one is back.
  */
-#include "request/work_line.h"
+#include "api/work_line.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * wait in; the memory that is counted for it; and its end. Called by websocket.c and
  * websocket_in.c, and by protocols over the seam of request/body.h.
  */
-#include "request/websocket.h"
+#include "api/websocket.h"
 
 #include "base/clock.h"
 #include "request/handler_call.h"
@@ -16,7 +16,7 @@ const struct states websocket_states = {
 	.n = WEBSOCKET_STATES,
 	.rows = {
 #define WEBSOCKET_STATE(name, next, help) { #name, next },
-#include "request/websocket_state.def"
+#include "api/websocket_state.def"
 	},
 };
 

@@ -3,8 +3,8 @@
  * strings heads and parts of another source together. Made by the file replies; never reads
  * anything itself.
  */
-#ifndef H2D_REQUEST_BODY_PARTS_H
-#define H2D_REQUEST_BODY_PARTS_H
+#ifndef H2D_FILES_BODY_PARTS_H
+#define H2D_FILES_BODY_PARTS_H
 
 #include "base/arena.h"
 #include "http/range.h"

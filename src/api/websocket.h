@@ -3,8 +3,8 @@
  * of the request's body, and the source of a reply whose content is frames. Its protocol carries
  * bytes both ways and knows nothing of them. Made by websocket_accept.c.
  */
-#ifndef H2D_REQUEST_WEBSOCKET_H
-#define H2D_REQUEST_WEBSOCKET_H
+#ifndef H2D_API_WEBSOCKET_H
+#define H2D_API_WEBSOCKET_H
 
 #include "base/states.h"
 #include "base/strbuf.h"
@@ -15,7 +15,7 @@
 
 enum websocket_state {
 #define WEBSOCKET_STATE(name, next, help) WEBSOCKET_##name,
-#include "request/websocket_state.def"
+#include "api/websocket_state.def"
 	WEBSOCKET_STATES
 };
 extern const struct states websocket_states;

@@ -3,8 +3,8 @@
  * they came. They are made when a handler asks for the first of them, and live as long as its
  * request.
  */
-#ifndef H2D_REQUEST_PARAMS_H
-#define H2D_REQUEST_PARAMS_H
+#ifndef H2D_API_PARAMS_H
+#define H2D_API_PARAMS_H
 
 #include "base/arena.h"
 #include "http/field.h"

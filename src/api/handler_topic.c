@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
+#include "api/handler_worker.h"
 #include "base/counters.h"
 #include "event/bus.h"
-#include "request/handler_worker.h"
 
 enum { BUCKETS = 256 };
 

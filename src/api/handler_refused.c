@@ -1,5 +1,5 @@
 /* handler_refused: see handler_refused.h. */
-#include "request/handler_refused.h"
+#include "api/handler_refused.h"
 
 #include <errno.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "api/handler_worker.h"
 #include "event/loop.h"
-#include "request/handler_worker.h"
 
 struct wakes {
 	struct watch watch; /* of the eventfd */

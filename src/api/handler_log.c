@@ -3,7 +3,7 @@
  * level a kind of lines (log_peer()) of its own, as far as there is room for it. Called by
  * handlers.
  */
-#include "request/handler_worker.h"
+#include "api/handler_worker.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * one. What is beyond it waits, in a line in which clients take turns. Owned by the worker, for
  * work.c; on the loop's thread.
  */
-#ifndef H2D_REQUEST_WORK_LINE_H
-#define H2D_REQUEST_WORK_LINE_H
+#ifndef H2D_API_WORK_LINE_H
+#define H2D_API_WORK_LINE_H
 
 #include "event/offload.h"
 #include "request/account.h"

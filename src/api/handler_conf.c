@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "request/handler_worker.h"
+#include "api/handler_worker.h"
 
 enum { TEXT_MAX = 512 };
 

@@ -10,11 +10,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "api/handler_refused.h"
+#include "api/work_line.h"
 #include "base/clock.h"
 #include "base/counters.h"
-#include "request/handler_refused.h"
 #include "request/req_client.h"
-#include "request/work_line.h"
 
 struct work {
 	struct work_turn turn;

@@ -3,8 +3,8 @@
  * belong to no request. The worker starts all handlers before its first request, and stops them
  * behind its last.
  */
-#ifndef H2D_REQUEST_HANDLER_WORKER_H
-#define H2D_REQUEST_HANDLER_WORKER_H
+#ifndef H2D_API_HANDLER_WORKER_H
+#define H2D_API_HANDLER_WORKER_H
 
 #include "request/handler_call.h"
 

@@ -3,8 +3,8 @@
  * (req_body.h), and has its parameters decoded. Called by handlers (h2d/handler.h). Never takes
  * more than the handler said; all of it is the request's memory.
  */
+#include "api/params.h"
 #include "request/handler_call.h"
-#include "request/params.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 

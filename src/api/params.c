@@ -2,7 +2,7 @@
  * params: decodes the parameters of a query or a form, once, and finds them by name or number, for
  * the calls of h2d/handler.h. Called by handlers only: who does not ask pays nothing.
  */
-#include "request/params.h"
+#include "api/params.h"
 
 #include "http/urlencoded.h"
 #include "request/handler_call.h"

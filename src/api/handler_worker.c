@@ -2,17 +2,17 @@
  * handler_worker: starts and stops handlers, and watches descriptors for them. Called by the worker
  * and by handlers; it knows no request.
  */
-#include "request/handler_worker.h"
+#include "api/handler_worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "api/handler_refused.h"
+#include "api/websocket.h"
 #include "base/log.h"
 #include "event/loop.h"
-#include "request/handler_refused.h"
-#include "request/websocket.h"
 
 struct h2d_watch {
 	struct watch watch;

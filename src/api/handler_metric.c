@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
+#include "api/handler_worker.h"
 #include "base/handler_counts.h"
-#include "request/handler_worker.h"
 
 enum { TEXT_MAX = 512 };
 
