@@ -36,6 +36,7 @@ enum {
 /* --- the worker ------------------------------------------------------------------------------- */
 
 struct home {
+	struct h2d_worker *worker;
 	const char *users; /* "": nobody logs in */
 	uint64_t lifetime;
 	unsigned checks;
@@ -52,6 +53,7 @@ static int worker_init(struct h2d_worker *worker, void **context)
 	if (h == NULL)
 		return -1;
 	*context = h;
+	h->worker = worker;
 	h->users = h2d_conf_string(worker, "users");
 	h->lifetime = h2d_conf_number(worker, "lifetime");
 	if (h->users[0] == '\0')
@@ -209,6 +211,7 @@ static void reply_see(struct h2d_req *req, const char *where)
 struct check {
 	struct home *home;
 	bool right;
+	double seconds; /* that it took */
 	char name[NAME], password[PASSWORD];
 	char hash[LINE];
 	struct crypt_data crypt;
@@ -235,15 +238,25 @@ static bool find_hash(struct check *c)
 	return found;
 }
 
+static bool is_right(struct check *c)
+{
+	bool known = find_hash(c);
+	const char *made = crypt_r(c->password, known ? c->hash : nobody, &c->crypt);
+
+	return known && made != NULL && made[0] != '*' && strlen(made) == strlen(c->hash) &&
+	       CRYPTO_memcmp(made, c->hash, strlen(made)) == 0;
+}
+
 /* In a thread, for it is meant to take long. */
 static void run(void *job)
 {
 	struct check *c = job;
-	bool known = find_hash(c);
-	const char *made = crypt_r(c->password, known ? c->hash : nobody, &c->crypt);
+	struct timespec from, to;
 
-	c->right = known && made != NULL && made[0] != '*' && strlen(made) == strlen(c->hash) &&
-		   CRYPTO_memcmp(made, c->hash, strlen(made)) == 0;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	c->right = is_right(c);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	c->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
 
 struct state {
@@ -259,6 +272,14 @@ static void tell_wrong(struct h2d_req *req, void *state)
 	reply_page(req, 403, "Log in", content);
 }
 
+/* See metrics.def. Guesses count although nobody waits for what comes of them. */
+static void count(const struct check *c)
+{
+	h2d_observe(c->home->worker, "login_check_seconds", c->seconds);
+	if (!c->right)
+		h2d_count(c->home->worker, "login_wrong_total", 1);
+}
+
 static void done(struct h2d_req *req, void *state, void *job)
 {
 	struct check *c = job;
@@ -266,11 +287,13 @@ static void done(struct h2d_req *req, void *state, void *job)
 	char cookie[COOKIE];
 
 	c->home->checks--;
+	count(c);
 	if (req == NULL) {
 		/* Nobody waits. */
 	} else if (!c->right) {
 		h2d_timer_set(s->timer, WRONG_MS); /* who guesses has to wait */
 	} else if (session_new(c->home, c->name, cookie)) {
+		h2d_count(c->home->worker, "login_sessions_total", 1);
 		set_cookie(req, cookie, c->home->lifetime);
 		reply_see(req, "/account");
 	} else {

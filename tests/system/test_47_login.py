@@ -101,7 +101,8 @@ def test_an_old_session(site):
 
 
 def test_wrong_passwords(site, speak):
-	with link(site(), speak) as c:
+	server = site()
+	with link(server, speak) as c:
 		for name, password in (("ada", "lovelace"), ("eve", "love&lace"), ("bob", "*"), ("ad", "x"), ("ada", "")):
 			answer = post(c, "/login", name=name, password=password)
 			assert answer.status == 403 and b"Name or password is wrong" in answer.body
@@ -109,6 +110,9 @@ def test_wrong_passwords(site, speak):
 		for name, password in (("", "x"), ("a:b", "x"), ("<b>", "x"), ("a" * 65, "x"), ("ada", "x" * 200), ("ada", "a\0b")):
 			assert post(c, "/login", name=name, password=password).status == 400
 		assert post(c, "/login", name="ada").status == 400
+		log_in(c)
+	counted = server.status()["handlers"]
+	assert (counted["login_wrong_total"], counted["login_sessions_total"], counted["login_check_seconds"]["count"]) == (5, 1, 6)
 
 
 def test_forms_of_other_sites(site, speak):

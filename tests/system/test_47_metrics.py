@@ -1,6 +1,7 @@
 """Metrics of handlers' own: rows of tests/handlers/metrics.def, counted by tests/handlers/t_metrics.c."""
 import contextlib
 import os
+import re
 import signal
 
 import pytest
@@ -14,10 +15,15 @@ EMPTY = {"count": 0, "sum": 0, "buckets": {"0.001": 0, "0.25": 0, "1": 0, "10": 
 
 
 def shown(server, form="text/plain"):
-	"""The lines of /metrics that are not the server's."""
+	"""The lines of /metrics that are not the server's, nor of an example."""
 	with client.Client.unix(server.admin_path, timeout=PATIENT) as c:
 		text = c.request("GET", "/metrics", [("accept", form)]).body.decode()
-	return [line for line in text.splitlines() if "h2d_" not in line]
+	return [line for line in text.splitlines() if not re.match("(# [A-Z]+ )?(h2d|login)_", line)]
+
+
+def told(server):
+	"""By /status.json, but for those of examples."""
+	return {name: value for name, value in server.status()["handlers"].items() if not name.startswith("login_")}
 
 
 def hits(server):
@@ -48,7 +54,7 @@ def ask_each_worker(server, speak, query):
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
 def test_both_forms(handlers, speak, dispatch):
 	server = handlers(workers=2, dispatch=dispatch)
-	assert server.status()["handlers"] == {"t_hits_total": 0, "t_bytes_total": 0, "t_other_total": 0, "t_query_seconds": EMPTY}
+	assert told(server) == {"t_hits_total": 0, "t_bytes_total": 0, "t_other_total": 0, "t_query_seconds": EMPTY}
 	ask_once(server, speak, "t_hits_total?2", "t_hits_total?3", "t_bytes_total?4294967296",
 		*("t_query_seconds?" + value for value in ("0.001", "0.2", "0.25", "7", "30", "-1", "nan")))
 	samples = [
