@@ -70,7 +70,7 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	const struct site *site = req->site;
 	const struct location *location = site_location(site, path);
 	bool dir = path.p[path.n - 1] == '/';
-	unsigned n = dir ? site->nlocations : 0;
+	unsigned n = dir && location->files_apart ? site->nlocations : 0;
 
 	*d = (struct demand){ .in = true, .hidden = hides(req, location, path) };
 	add(d, req, location);

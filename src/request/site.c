@@ -11,7 +11,10 @@
 #include "http/authority.h"
 #include "http/coding.h"
 
-enum { HOST_MAX = 255 }; /* RFC 1035, 2.3.4 */
+enum {
+	HOST_MAX = 255,     /* RFC 1035, 2.3.4 */
+	LOCATIONS_FEW = 32, /* up to here the index takes longer than looking at each */
+};
 
 static const struct slice plain_index[] = { SLICE_LIT("index.html") };
 
@@ -186,8 +189,20 @@ bool site_hides(const struct location *location, struct slice path)
 	return false;
 }
 
+/* A title that path begins with need not own it: "/a" does not own "/ab". */
+static const struct location *location_by_prefix(const struct site *s, struct slice path)
+{
+	const struct prefix_entry *e = prefix_index_find(&s->by_prefix, path);
+
+	while (e != NULL && !site_prefix_owns(e->prefix, path))
+		e = prefix_index_outer(&s->by_prefix, e);
+	return e != NULL ? &s->locations[e->of] : &s->all;
+}
+
 const struct location *site_location_among(const struct site *s, struct slice path)
 {
+	if (s->by_prefix.n > LOCATIONS_FEW)
+		return location_by_prefix(s, path);
 	for (unsigned i = 0; i < s->nlocations; i++)
 		if (site_prefix_owns(s->locations[i].prefix, path))
 			return &s->locations[i];

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/conf_pos.h"
+#include "base/prefix_index.h"
 #include "http/field.h"
 #include "request/proxies.h"
 #include "request/redirect.h"
@@ -121,6 +122,7 @@ struct site {
 	struct location all;              /* of the block itself */
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
+	struct prefix_index by_prefix; /* the locations, by their titles; n 0: there is none */
 	bool guarded; /* a location, or the block, has access, auth, refused_methods or hide */
 	bool hides;   /* a location, or the block, has hide */
 	const struct site_error_page *error_pages;

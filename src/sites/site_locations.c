@@ -406,10 +406,26 @@ static bool may_answer_with(const struct location *location, const struct locati
 	return site_location_is_index(p, location, dir);
 }
 
-static void set_files_apart(struct location *location, const struct site *site)
+/* Locations that may answer with the file of of_p are those that its title begins with, and the
+ * site's own; v: all by their numbers. */
+static void set_files_apart(struct site *site, struct location *v, const struct prefix_entry *of_p)
 {
-	for (unsigned i = 0; i < site->nlocations; i++)
-		location->files_apart |= may_answer_with(location, &site->locations[i]);
+	const struct location *p = &v[of_p->of];
+
+	site->all.files_apart |= may_answer_with(&site->all, p);
+	for (const struct prefix_entry *e = of_p; e != NULL;
+		e = prefix_index_outer(&site->by_prefix, e))
+		v[e->of].files_apart |= may_answer_with(&v[e->of], p);
+}
+
+static void set_by_prefix(struct site_maker *m, struct site *site)
+{
+	struct prefix_entry *v = site_maker_room(m, site->nlocations, sizeof(*v));
+
+	for (unsigned i = 0; v != NULL && i < site->nlocations; i++)
+		v[i] = (struct prefix_entry){ .prefix = site->locations[i].prefix, .of = i };
+	if (v != NULL)
+		site->by_prefix = prefix_index_make(v, site->nlocations);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -463,7 +479,7 @@ void site_locations_make(
 	}
 	if (m->oom)
 		return;
-	set_files_apart(&site->all, site);
-	for (unsigned i = 0; i < site->nlocations; i++)
-		set_files_apart(&v[i], site);
+	set_by_prefix(m, site);
+	for (unsigned i = 0; i < site->by_prefix.n; i++)
+		set_files_apart(site, v, &site->by_prefix.v[i]);
 }

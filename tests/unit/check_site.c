@@ -2,6 +2,7 @@
 #include "request/site.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "unit.h"
 
@@ -162,6 +163,73 @@ START_TEST(sidecars)
 }
 END_TEST
 
+enum { TITLES = 80, PARTS = 5, ROUNDS = 300, PATHS = 30 };
+
+static const char *random_path(void)
+{
+	static const char *const parts[] = { "a", "b", "/", ".gz", ".br" };
+	static char text[1 + PARTS * 3 + 1];
+	int n = rand() % (PARTS + 1);
+
+	strcpy(text, "/");
+	while (n-- > 0)
+		strcat(text, parts[rand() % 5]);
+	return text;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct location *x = a, *y = b;
+
+	return (x->prefix.n < y->prefix.n) - (x->prefix.n > y->prefix.n);
+}
+
+/* Makes up to TITLES locations, each title once; returns how many. */
+static unsigned random_locations(struct location *l, char (*text)[32])
+{
+	unsigned n = 0;
+
+	for (unsigned i = (unsigned)rand() % (TITLES + 1); i > 0; i--) {
+		bool there = false;
+
+		strcpy(text[n], random_path());
+		for (unsigned k = 0; k < n; k++)
+			there |= strcmp(text[k], text[n]) == 0;
+		l[n].prefix = slice_str(text[n]);
+		n += !there;
+	}
+	qsort(l, n, sizeof(*l), longest_first);
+	return n;
+}
+
+START_TEST(many_locations_as_one_by_one)
+{
+	static struct location l[TITLES];
+	static char text[TITLES + 1][32];
+	struct prefix_entry entries[TITLES];
+	unsigned searched = 0;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct site site = { .locations = l, .nlocations = random_locations(l, text) };
+		struct site indexed = site;
+
+		for (unsigned i = 0; i < site.nlocations; i++)
+			entries[i] = (struct prefix_entry){ .prefix = l[i].prefix, .of = i };
+		indexed.by_prefix = prefix_index_make(entries, site.nlocations);
+		for (unsigned i = 0; i < PATHS; i++) {
+			struct slice path = slice_str(random_path());
+			const struct location *want = site_location(&site, path);
+
+			ck_assert_msg(site_location(&indexed, path) ==
+					      (want == &site.all ? &indexed.all : want),
+				"%.*s", SLICE_ARG(path));
+			searched += site.nlocations > TITLES / 2 && want != &site.all;
+		}
+	}
+	ck_assert_uint_gt(searched, 0);
+}
+END_TEST
+
 START_TEST(rules_of_names)
 {
 	static const struct {
@@ -207,6 +275,7 @@ static TCase *tests(void)
 	qsort(names, sites.nnames, sizeof(names[0]), site_name_order);
 	tcase_add_test(c, rules_of_names);
 	tcase_add_test(c, sidecars);
+	tcase_add_test(c, many_locations_as_one_by_one);
 	tcase_add_loop_test(c, a_site, 0, sizeof(found) / sizeof(found[0]));
 	tcase_add_test(c, the_default_for_too_long_a_name);
 	tcase_add_test(c, the_default_for_no_name);
