@@ -36,43 +36,50 @@ static struct log_kind *kind_of(const char *fmt, enum h2d_level level)
 	return &kinds[i].kind;
 }
 
-static bool is_written(enum h2d_level level)
+static void say_of(
+	const struct h2d_req *req, struct log_kind *kind, enum log_level level, const char *text)
 {
+	struct slice route = req_record_route_name(req->env->routes, req->record.route);
+	struct slice target = req->target;
+
+	if (target.n > TARGET_SHOWN)
+		target.n = TARGET_SHOWN;
+	log_limited(kind, level, "handler %s, route %.*s: %s: %.*s %.*s", handler_rule_name(req),
+		SLICE_ARG(route), text, SLICE_ARG(req->method_text), SLICE_ARG(target));
+}
+
+/* req: NULL where it is of the worker alone. */
+static void say(const struct h2d_req *req, const char *handler, enum h2d_level level,
+	const char *fmt, va_list args)
+{
+	char text[TEXT_MAX + 1];
+
 	H2D_ASSERT((size_t)level < sizeof(levels) / sizeof(levels[0]));
-	return levels[level] <= log_max;
+	if (levels[level] > log_max)
+		return;
+	vsnprintf(text, sizeof(text), fmt, args);
+	if (req != NULL)
+		say_of(req, kind_of(fmt, level), levels[level], text);
+	else
+		log_limited(kind_of(fmt, level), levels[level], "handler %s: %s", handler, text);
 }
 
 void h2d_log(struct h2d_req *req, enum h2d_level level, const char *fmt, ...)
 {
-	struct slice route, target = req->target;
-	char text[TEXT_MAX + 1];
 	va_list args;
 
 	HANDLER_CALL();
-	if (!is_written(level))
-		return;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	say(req, NULL, level, fmt, args);
 	va_end(args);
-	route = req_record_route_name(req->env->routes, req->record.route);
-	if (target.n > TARGET_SHOWN)
-		target.n = TARGET_SHOWN;
-	log_limited(kind_of(fmt, level), levels[level], "handler %s, route %.*s: %s: %.*s %.*s",
-		handler_rule_name(req), SLICE_ARG(route), text, SLICE_ARG(req->method_text),
-		SLICE_ARG(target));
 }
 
 void h2d_worker_log(struct h2d_worker *worker, enum h2d_level level, const char *fmt, ...)
 {
-	char text[TEXT_MAX + 1];
 	va_list args;
 
 	HANDLER_CALL();
-	if (!is_written(level))
-		return;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	say(NULL, worker->handler->name, level, fmt, args);
 	va_end(args);
-	log_limited(
-		kind_of(fmt, level), levels[level], "handler %s: %s", worker->handler->name, text);
 }

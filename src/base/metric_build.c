@@ -6,37 +6,24 @@
 #include "base/metric_build.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/handler_counts.h"
+#include "base/row_gen.h"
 
 enum { NAME_MAX_BYTES = 64 };
 
 struct build {
 	const struct metric_row *rows;
 	unsigned n;
-	FILE *err;
-	bool failed;
+	struct row_faults faults;
 };
 
+#define FAULT(b, row, text, ...) \
+	row_fault(&(b)->faults, (row)->file, (row)->line, "metric \"%s\": " text, \
+		(row)->name __VA_OPT__(, ) __VA_ARGS__)
+
 /* --- checks ----------------------------------------------------------------------------------- */
-
-static void fault(struct build *b, const struct metric_row *row, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void fault(struct build *b, const struct metric_row *row, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(b->err, "%s:%d: metric \"%s\": ", row->file, row->line, row->name);
-	va_start(ap, fmt);
-	vfprintf(b->err, fmt, ap);
-	va_end(ap);
-	putc('\n', b->err);
-	b->failed = true;
-}
 
 static bool ends_in(const char *name, size_t n, const char *end)
 {
@@ -79,20 +66,20 @@ static bool has_reserved_end(const struct metric_row *row)
 static void check_name(struct build *b, const struct metric_row *row)
 {
 	if (!is_name(row->name))
-		fault(b, row, "names are letters of a to z, digits and \"_\", a letter first");
+		FAULT(b, row, "names are letters of a to z, digits and \"_\", a letter first");
 	else if (strncmp(row->name, "h2d_", 4) == 0)
-		fault(b, row, "\"h2d_\" begins those of the server itself");
+		FAULT(b, row, "\"h2d_\" begins those of the server itself");
 	else if (row->bounds == NULL && !is_total(row->name))
-		fault(b, row, "a counter's name ends in \"_total\"");
+		FAULT(b, row, "a counter's name ends in \"_total\"");
 	else if (has_reserved_end(row))
-		fault(b, row, "no name ends so: samples of others do");
+		FAULT(b, row, "no name ends so: samples of others do");
 }
 
 static void check_alone(struct build *b, const struct metric_row *row)
 {
 	for (const struct metric_row *r = b->rows; r < row; r++)
 		if (family(r) == family(row) && memcmp(r->name, row->name, family(row)) == 0) {
-			fault(b, row, "%s:%d has it already", r->file, r->line);
+			FAULT(b, row, "%s:%d has it already", r->file, r->line);
 			return;
 		}
 }
@@ -100,12 +87,12 @@ static void check_alone(struct build *b, const struct metric_row *row)
 static void check_bounds(struct build *b, const struct metric_row *row)
 {
 	if (row->nbounds < 1 || row->nbounds > HANDLER_COUNTS_BOUNDS)
-		fault(b, row, "it has %u upper bounds, and 1 to %d are possible", row->nbounds,
+		FAULT(b, row, "it has %u upper bounds, and 1 to %d are possible", row->nbounds,
 			HANDLER_COUNTS_BOUNDS);
 	for (unsigned i = 0; i < row->nbounds; i++)
 		if (!isfinite(row->bounds[i]) ||
 			row->bounds[i] <= (i > 0 ? row->bounds[i - 1] : 0)) {
-			fault(b, row, "its upper bounds are above 0 and rise");
+			FAULT(b, row, "its upper bounds are above 0 and rise");
 			return;
 		}
 }
@@ -115,30 +102,19 @@ static void check(struct build *b, const struct metric_row *row)
 	check_name(b, row);
 	check_alone(b, row);
 	if (row->help == NULL || row->help[0] == '\0' || strchr(row->help, '\n') != NULL)
-		fault(b, row, "it has no help of one line");
+		FAULT(b, row, "it has no help of one line");
 	if (row->bounds != NULL)
 		check_bounds(b, row);
 	if (row == b->rows + HANDLER_COUNTS_ROWS)
-		fault(b, row, "there is room for %d metrics", HANDLER_COUNTS_ROWS);
+		FAULT(b, row, "there is room for %d metrics", HANDLER_COUNTS_ROWS);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static void write_string(const char *s, FILE *out)
-{
-	putc('"', out);
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\' || *s == '?')
-			putc('\\', out);
-		putc(*s, out);
-	}
-	putc('"', out);
-}
-
 static void write_row(const struct metric_row *row, FILE *out)
 {
 	fprintf(out, "\t{ .handler = \"%s\", .name = \"%s\", .help = ", row->handler, row->name);
-	write_string(row->help, out);
+	row_write_string(row->help, out);
 	if (row->bounds != NULL) {
 		fputs(",\n\t\t.bounds = (const double[]){ ", out);
 		for (unsigned i = 0; i < row->nbounds; i++)
@@ -165,11 +141,11 @@ static void write_table(const struct build *b, FILE *out)
 
 int metric_build(const struct metric_row *rows, unsigned n, FILE *out, FILE *err)
 {
-	struct build b = { .rows = rows, .n = n, .err = err };
+	struct build b = { .rows = rows, .n = n, .faults.err = err };
 
 	for (unsigned i = 0; i < n; i++)
 		check(&b, &rows[i]);
-	if (!b.failed)
+	if (!b.faults.any)
 		write_table(&b, out);
-	return b.failed ? -1 : 0;
+	return b.faults.any ? -1 : 0;
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/row_gen.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
@@ -33,26 +34,12 @@ static const char *const accesses[] = { "NONE", "READ", "WRITE" };
 struct build {
 	const struct key_row *rows;
 	unsigned n;
-	FILE *err;
-	bool failed;
+	struct row_faults faults;
 };
 
+#define FAULT(b, row, ...) row_fault(&(b)->faults, (row)->file, (row)->line, __VA_ARGS__)
+
 /* --- checks ----------------------------------------------------------------------------------- */
-
-static void fault(struct build *b, const struct key_row *row, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void fault(struct build *b, const struct key_row *row, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(b->err, "%s:%d: ", row->file, row->line);
-	va_start(ap, fmt);
-	vfprintf(b->err, fmt, ap);
-	va_end(ap);
-	putc('\n', b->err);
-	b->failed = true;
-}
 
 /* The index of the type; TYPES: there is none of that name. */
 static unsigned type_of(const struct key_row *row)
@@ -79,10 +66,10 @@ static void check_alone(struct build *b, const struct key_row *row)
 		if (strcmp(r->handler, row->handler) != 0)
 			continue;
 		if (strcmp(r->file, row->file) != 0)
-			fault(b, row, "handler %s has keys in %s:%d already: two folders, one name",
+			FAULT(b, row, "handler %s has keys in %s:%d already: two folders, one name",
 				row->handler, r->file, r->line);
 		else if (strcmp(r->name, row->name) == 0)
-			fault(b, row, "key \"%s\" of handler %s is there twice; first at line %d",
+			FAULT(b, row, "key \"%s\" of handler %s is there twice; first at line %d",
 				row->name, row->handler, r->line);
 		else
 			continue;
@@ -100,7 +87,7 @@ static void tell(void *ctx, const struct conf_pos *pos, const char *message)
 	const struct told *t = ctx;
 
 	(void)pos;
-	fault(t->build, t->row, "default: %s", message);
+	FAULT(t->build, t->row, "default: %s", message);
 }
 
 /* A member of any type, and where it is set. */
@@ -141,37 +128,21 @@ static void check(struct build *b, const struct key_row *row)
 
 	check_alone(b, row);
 	if (!is_name(row->name))
-		fault(b, row, "key \"%s\": names are letters of a to z, digits and \"-\" inside",
+		FAULT(b, row, "key \"%s\": names are letters of a to z, digits and \"-\" inside",
 			row->name);
 	if (row->help == NULL || row->help[0] == '\0' || strchr(row->help, '\n') != NULL)
-		fault(b, row, "key \"%s\" has no help of one line", row->name);
+		FAULT(b, row, "key \"%s\" has no help of one line", row->name);
 	if (type == TYPES)
-		fault(b, row, "unknown type %s", row->type);
+		FAULT(b, row, "unknown type %s", row->type);
 	else if (types[type].type == CONF_TYPE_CHOICE && row->choices == NULL)
-		fault(b, row, "CHOICE without choices \"a|b\"");
+		FAULT(b, row, "CHOICE without choices \"a|b\"");
 	else if (types[type].type == CONF_TYPE_PATH && row->dflt[0] != '/' && row->dflt[0] != '\0')
-		fault(b, row, "default: \"%s\" is no absolute path", row->dflt);
+		FAULT(b, row, "default: \"%s\" is no absolute path", row->dflt);
 	else
 		check_default(b, row, type);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
-
-/* As a string of C; NULL as such. */
-static void write_string(const char *s, FILE *out)
-{
-	if (s == NULL) {
-		fputs("NULL", out);
-		return;
-	}
-	putc('"', out);
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\' || *s == '?')
-			putc('\\', out);
-		putc(*s, out);
-	}
-	putc('"', out);
-}
 
 /* Whether row is the first of its handler's. */
 static bool is_first(const struct build *b, const struct key_row *row)
@@ -210,17 +181,17 @@ static void write_row(const struct build *b, const struct key_row *row, FILE *ou
 	unsigned i = (unsigned)(row - b->rows), type = type_of(row);
 
 	fputs("\t{ .name = ", out);
-	write_string(row->name, out);
+	row_write_string(row->name, out);
 	fprintf(out,
 		", .type = CONF_TYPE_%s, .access = CONF_ACCESS_%s, .size = sizeof(CONF_C_%s),\n",
 		types[type].base, accesses[types[type].access], types[type].base);
 	fprintf(out, "\t\t.member = IN(%s, k%u), .at = IN(%s, k%u_at),\n\t\t.dflt = ", row->handler,
 		i, row->handler, i);
-	write_string(row->dflt, out);
+	row_write_string(row->dflt, out);
 	fprintf(out, ", .min = %" PRIu64 "U, .max = %" PRIu64 "U, .choices = ", row->min, row->max);
-	write_string(row->choices, out);
+	row_write_string(row->choices, out);
 	fputs(",\n\t\t.help = ", out);
-	write_string(row->help, out);
+	row_write_string(row->help, out);
 	fputs(" },\n", out);
 }
 
@@ -276,11 +247,11 @@ static void write_table(const struct build *b, FILE *out)
 
 int key_build(const struct key_row *rows, unsigned n, FILE *out, FILE *err)
 {
-	struct build b = { .rows = rows, .n = n, .err = err };
+	struct build b = { .rows = rows, .n = n, .faults.err = err };
 
 	for (unsigned i = 0; i < n; i++)
 		check(&b, &rows[i]);
-	if (!b.failed)
+	if (!b.faults.any)
 		write_table(&b, out);
-	return b.failed ? -1 : 0;
+	return b.faults.any ? -1 : 0;
 }

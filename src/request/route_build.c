@@ -5,8 +5,9 @@
  */
 #include "request/route_build.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
+
+#include "base/row_gen.h"
 
 enum { PATTERN_MAX = 1024, NODES_MAX = UINT16_MAX };
 
@@ -24,29 +25,17 @@ struct builder {
 	struct route_build *b;
 	const struct route_row *rows;
 	struct branch root;
-	FILE *err;
-	bool failed;
+	struct row_faults faults;
 };
+
+#define FAULT(builder, row, ...) \
+	row_fault(&(builder)->faults, (row)->file, (row)->line, __VA_ARGS__)
 
 static void *must(void *p)
 {
 	if (p == NULL)
 		abort();
 	return p;
-}
-
-static bool __attribute__((format(printf, 3, 4)))
-fault(struct builder *builder, const struct route_row *row, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(builder->err, "%s:%d: ", row->file, row->line);
-	va_start(ap, fmt);
-	vfprintf(builder->err, fmt, ap);
-	va_end(ap);
-	fputc('\n', builder->err);
-	builder->failed = true;
-	return false;
 }
 
 static bool all_of(struct slice s, const char *more)
@@ -114,11 +103,11 @@ static bool add_param(struct builder *builder, const struct route_row *row, stru
 	struct slice name)
 {
 	if (route->nparams == ROUTE_PARAMS_MAX)
-		return fault(builder, row, "more than %d parameters in \"%s\"", ROUTE_PARAMS_MAX,
+		return FAULT(builder, row, "more than %d parameters in \"%s\"", ROUTE_PARAMS_MAX,
 			route->pattern);
 	for (unsigned i = 0; i < route->nparams; i++)
 		if (slice_eq(name, slice_str(route->params[i])))
-			return fault(builder, row, "parameter \"%.*s\" twice in \"%s\"",
+			return FAULT(builder, row, "parameter \"%.*s\" twice in \"%s\"",
 				SLICE_ARG(name), route->pattern);
 	route->params[route->nparams++] = must(strndup(name.p, name.n));
 	return true;
@@ -129,10 +118,10 @@ static bool check_pattern(struct builder *builder, const struct route_row *row, 
 	struct slice rest = slice_str(route->pattern);
 
 	if (rest.n == 0 || rest.p[0] != '/')
-		return fault(
+		return FAULT(
 			builder, row, "pattern \"%s\" does not begin with \"/\"", route->pattern);
 	if (rest.n > PATTERN_MAX)
-		return fault(builder, row, "pattern over %d bytes", PATTERN_MAX);
+		return FAULT(builder, row, "pattern over %d bytes", PATTERN_MAX);
 	if (rest.n == 1)
 		return true;
 	while (rest.n > 0) {
@@ -140,7 +129,7 @@ static bool check_pattern(struct builder *builder, const struct route_row *row, 
 		const char *why = segment_fault(segment, rest.n == 0);
 
 		if (why != NULL)
-			return fault(builder, row, "bad pattern \"%s\": %s", route->pattern, why);
+			return FAULT(builder, row, "bad pattern \"%s\": %s", route->pattern, why);
 		if (kind_of(segment) == PARAM)
 			name = slice_of(segment.p + 1, segment.n - 2);
 		if (kind_of(segment) != LITERAL && !add_param(builder, row, route, name))
@@ -156,16 +145,16 @@ static bool check_row(struct builder *builder, const struct route_row *row, stru
 	route->pattern = row->pattern;
 	route->method = method_parse(slice_str(row->method));
 	if (route->method == H2D_METHOD_UNKNOWN)
-		ok = fault(builder, row, "unknown method \"%s\"", row->method);
+		ok = FAULT(builder, row, "unknown method \"%s\"", row->method);
 	if (!all_of(slice_str(row->handler), "_") ||
 		(row->handler[0] >= '0' && row->handler[0] <= '9'))
-		ok = fault(builder, row, "\"%s\" cannot name a handler", row->handler);
+		ok = FAULT(builder, row, "\"%s\" cannot name a handler", row->handler);
 	if (strcmp(row->body, "BODY_STREAM") == 0)
 		route->body = H2D_BODY_STREAM;
 	else if (strcmp(row->body, "BODY_NONE") == 0)
 		route->body = H2D_BODY_NONE;
 	else
-		ok = fault(builder, row, "unknown request body \"%s\"", row->body);
+		ok = FAULT(builder, row, "unknown request body \"%s\"", row->body);
 	return check_pattern(builder, row, route) && ok;
 }
 
@@ -213,7 +202,7 @@ static void insert(struct builder *builder, unsigned i)
 	if (br->node.methods & 1u << route->method) {
 		const struct route_row *other = &builder->rows[br->node.routes[route->method]];
 
-		fault(builder, &builder->rows[i], "%s \"%s\" clashes with \"%s\" of %s:%d",
+		FAULT(builder, &builder->rows[i], "%s \"%s\" clashes with \"%s\" of %s:%d",
 			builder->rows[i].method, route->pattern, other->pattern, other->file,
 			other->line);
 		return;
@@ -262,7 +251,7 @@ static void lay_out(struct route_node *nodes, struct branch *br, unsigned at, un
 
 int route_build(struct route_build *b, const struct route_row *rows, unsigned nrows, FILE *err)
 {
-	struct builder builder = { .b = b, .rows = rows, .err = err };
+	struct builder builder = { .b = b, .rows = rows, .faults.err = err };
 	unsigned next = 1;
 
 	*b = (struct route_build){ .nnodes = 1 };
@@ -272,12 +261,12 @@ int route_build(struct route_build *b, const struct route_row *rows, unsigned nr
 		if (check_row(&builder, &rows[i], &b->routes[i]) && i < NODES_MAX)
 			insert(&builder, i);
 	if (nrows > NODES_MAX || b->nnodes > NODES_MAX)
-		fault(&builder, &rows[nrows - 1], "more routes than the tree has numbers for");
+		FAULT(&builder, &rows[nrows - 1], "more routes than the tree has numbers for");
 	b->nodes = must(calloc(b->nnodes, sizeof(*b->nodes)));
 	lay_out(b->nodes, &builder.root, 0, &next);
 	b->table.routes = b->routes;
 	b->table.nodes = b->nodes;
-	return builder.failed ? -1 : 0;
+	return builder.faults.any ? -1 : 0;
 }
 
 void route_build_free(struct route_build *b)
