@@ -16,7 +16,7 @@ import harness
 import server as srv
 from client import Closed
 from everywhere import Everywhere
-from procs import wait_for
+from procs import group_members, wait_for
 from uploads import PUBLIC, ROUNDS, folder, names, post, put, wait_over
 
 # So many deaths, and a reload: to a new generation its first ones cost no rest between them.
@@ -132,6 +132,7 @@ def test_all_is_killed(make):
 			time.sleep(chance.random() / 10)
 			os.killpg(server.pid, signal.SIGKILL)
 			server.process.wait(60)
+			wait_for(lambda: not group_members(server.pid), said="nothing of it is left")
 			answered += done()
 		left += len([name for name in names(server) if name.startswith(".")])
 	server.start()
