@@ -74,13 +74,16 @@ def test_memory(h2d, large, way):
 	server = h2d(server=PUBLIC, files={"up/.keep": b""}, sections='limits { client-max-body-size = "4G" }')
 	os.unlink(os.path.join(folder(server), ".keep"))
 	path, right = large
-	begun = time.monotonic()
-	with Watch(server.worker_pids()[0]) as watch:
-		done = subprocess.run(["curl", "-qksS", OPTIONS[way], "-D", "-", "-T", path, "-H", "want-repr-digest: sha-256=1",
-			server.url(way[3:], "/files/large.bin")], stdout=subprocess.PIPE, timeout=60 + SIZE, check=True)
-	took = time.monotonic() - begun
-	head = done.stdout.decode().lower()
-	assert " 201" in head.split("\r\n\r\n")[-2], head
+	for status in (" 201", " 204", " 204"):
+		begun = time.monotonic()
+		with Watch(server.worker_pids()[0]) as watch:
+			done = subprocess.run(["curl", "-qksS", OPTIONS[way], "-D", "-", "-T", path, "-H", "want-repr-digest: sha-256=1",
+				server.url(way[3:], "/files/large.bin")], stdout=subprocess.PIPE, timeout=60 + SIZE, check=True)
+		took = time.monotonic() - begun
+		head = done.stdout.decode().lower()
+		assert status in head.split("\r\n\r\n")[-2], head
+		if watch.looks:
+			break  # else the one that looks had no processor while it went on
 	assert ("repr-digest: sha-256=:%s:" % base64.b64encode(right).decode()).encode() in done.stdout
 	assert summed(os.path.join(folder(server), "large.bin")) == right
 	wait_over(server)
