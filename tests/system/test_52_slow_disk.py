@@ -197,7 +197,7 @@ def test_half_a_close_over_http1(slow, version):
 		slow.slow.say("release")
 		answer = c.response()
 		assert answer.body == slowfs.content("read-0")
-		assert answer.interim == ([102] if version == "1.1" else [])
+		assert set(answer.interim) == ({102} if version == "1.1" else set())
 
 
 @pytest.mark.parametrize("kind", ["read", "open", "look"])
