@@ -107,6 +107,7 @@ def test_time(h2d, tmp_path, days, said):
 	assert [(line, said in text and end.strftime("on %Y-%m-%d %H:%M UTC") in text) for line, text in found] == (
 		[("7", True)] if said else []), found
 	server.start()
+	server.log.wait("serving: generation")
 	assert len(server.log.find(" warn .*certificate .*expire")) == len(found)
 	at = int((end - datetime.datetime(1970, 1, 1)).total_seconds())
 	with server.connect("admin") as c:

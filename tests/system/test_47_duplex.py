@@ -553,5 +553,5 @@ def test_clients_leave_at_any_moment(handlers, speak, talk, how, dispatch):
 				t.end()
 		t.leave()
 		c.close()
-	assert all_gone(server) > 20
+	assert all_gone(server) > 10  # of a client that is gone before it is heard, nothing begins
 	server.wait_quiet(PATIENT)

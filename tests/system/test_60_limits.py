@@ -837,9 +837,6 @@ def test_log_injection(h2d):
 			"\" 200 1 \"forged")])
 		c.request("G\"ET", "/\"x\" 200")
 	server.wait_quiet()
-	path = server.path("access.log")
-	lines = procs.wait_for(lambda: os.path.exists(path) and open(path).read().count("\n") >= 3
-		and open(path).read().splitlines())
-	for line in lines:
+	for line in procs.wait_for(lambda: len(lines := procs.whole_lines(server.path("access.log"))) >= 3 and lines):
 		assert line.count('"') - line.count('\\"') == 6, line
 		assert all(32 <= ord(ch) < 127 for ch in line), line
