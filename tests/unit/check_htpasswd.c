@@ -202,7 +202,8 @@ static double seconds(const char *user)
 	return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
 }
 
-/* Not half of it, at least: bcrypt at 8 is some 15 ms, reading the file a hundredth of one. */
+/* Not a tenth of it, at least: bcrypt at 8 is some 15 ms, reading the file a hundredth of one. A
+ * processor that shares its core has half of it. */
 START_TEST(nobody_takes_as_long)
 {
 	char text[CRYPT_OUTPUT_SIZE + 100];
@@ -211,8 +212,8 @@ START_TEST(nobody_takes_as_long)
 	snprintf(text, sizeof(text), "anna:%s\nbob:{SHA}x\n", hash_of("secret", "$2b$", 8));
 	write_file(text);
 	known = seconds("anna");
-	ck_assert_double_gt(seconds("nobody"), known / 2);
-	ck_assert_double_gt(seconds("bob"), known / 2);
+	ck_assert_double_gt(seconds("nobody"), known / 10);
+	ck_assert_double_gt(seconds("bob"), known / 10);
 }
 END_TEST
 
