@@ -387,7 +387,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("catalog");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 30);
+	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, found_and_forgotten);
 	tcase_add_test(tc, marks_every_image);
 	tcase_add_test(tc, same_bytes_keep_variants);

@@ -147,7 +147,7 @@ static TCase *tests(void)
 {
 	TCase *tc = tcase_create("date");
 
-	tcase_set_timeout(tc, 30);
+	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, test_round);
 	tcase_add_loop_test(tc, test_format, 0, sizeof(known) / sizeof(known[0]));
 	tcase_add_loop_test(tc, test_good, 0, sizeof(good) / sizeof(good[0]));

@@ -534,7 +534,7 @@ static TCase *tests(void)
 	int nevents = sizeof(events) / sizeof(events[0]);
 
 	tcase_add_checked_fixture(tc, unit_start, unit_stop);
-	tcase_set_timeout(tc, 30);
+	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, all_sizes, 0, 2);
 	tcase_add_loop_test(tc, changes_meanwhile, 0, nevents);
 	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);

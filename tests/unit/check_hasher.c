@@ -166,7 +166,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("hasher");
 
 	tcase_add_checked_fixture(tc, start, stop);
-	tcase_set_timeout(tc, 30);
+	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, each_once);
 	tcase_add_test(tc, changes_meanwhile);
 	tcase_add_test(tc, only_so_many_wait);

@@ -557,7 +557,7 @@ static TCase *tests(void)
 	TCase *c = tcase_create("sites");
 
 	tcase_add_checked_fixture(c, make_folder, remove_all);
-	tcase_set_timeout(c, 30);
+	tcase_set_timeout(c, 120);
 	tcase_add_test(c, a_tree_of_its_own);
 	tcase_add_test(c, rules_of_files);
 	tcase_add_test(c, types_of_servers);

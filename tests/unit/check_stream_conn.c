@@ -643,7 +643,7 @@ static TCase *tests(void)
 	TCase *c = tcase_create("stream_conn");
 
 	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 30);
+	tcase_set_timeout(c, 120);
 	tcase_add_loop_test(c, answers, 0, 2);
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);

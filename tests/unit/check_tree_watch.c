@@ -683,7 +683,7 @@ static int in_namespace(int (*body)(void))
 	}
 	close(sync[0]);
 	/* The map of ids is written from outside, once there is a namespace. */
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 30000; i++) {
 		struct timespec moment = { .tv_nsec = 1000000 };
 		char own[64], theirs[64];
 		ssize_t n, m;
