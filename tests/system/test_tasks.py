@@ -279,10 +279,11 @@ def logged(run):
 		c.get("/healthz")
 		c.get("/none?x")
 	path = run.server.path("var/log/h2d/access.log")
-	procs.wait_for(lambda: os.path.exists(path) and open(path).read().endswith("\n"), said="a line")
-	with open(path) as f:
-		lines = [line for line in f if "/status.json" not in line]  # which the test asks for
-	assert [json.loads(line)["status"] for line in lines] == [404]
+
+	def lines():
+		"""Without those of the status, which the test asks for."""
+		return os.path.exists(path) and [line for line in procs.whole_lines(path) if "/status.json" not in line]
+	assert [json.loads(line)["status"] for line in procs.wait_for(lines, said="a line")] == [404]
 
 
 task("a log for machines", """
