@@ -46,11 +46,11 @@ class Machine:
 			os.path.join(HERE, "systemd-boot"), self.base, self.stage],
 			stdin=subprocess.DEVNULL,
 			stdout=self.log, stderr=subprocess.STDOUT)
-		self.pid = procs.wait_for(self.init_pid, 60, said="PID 1")
+		self.pid = procs.wait_for(self.init_pid, 120, said="PID 1")
 		try:
 			procs.wait_for(lambda: self.run("systemctl",
 				"is-system-running").stdout.strip()
-				in ("running", "degraded"), 30, 0.05, "systemd is up")
+				in ("running", "degraded"), 120, 0.05, "systemd is up")
 		except AssertionError:
 			self.log.seek(0)
 			raise AssertionError("systemd does not come up:\n"
@@ -102,7 +102,7 @@ class Machine:
 					if comm.read().strip() == "systemd":
 						return int(pid)
 
-	def run(self, *command, timeout=60):
+	def run(self, *command, timeout=300):
 		return subprocess.run(["nsenter", "-t", str(self.pid), "-a", "--", *command],
 			stdout=subprocess.PIPE,
 			stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
@@ -117,6 +117,8 @@ class Machine:
 		return self.ok("systemctl", "show", "-P", name, "h2d").strip()
 
 	def journal(self):
+		"""With all that was written before: journald takes its time to read it."""
+		self.run("journalctl", "--sync")
 		return self.run("journalctl", "-u", "h2d", "--no-pager", "-o", "cat").stdout
 
 	def write(self, path, text):
@@ -188,8 +190,9 @@ def test_start_and_stop(unit):
 
 
 def test_children_are_the_user(started):
-	owners = sorted(started.ok("ps", "-o", "user=", "-C", "h2d").split())
-	assert owners == ["h2d"] * CHILDREN + ["root"], owners
+	"""A keeper, for which no start waits, is the master's copy at first."""
+	procs.wait_for(lambda: sorted(started.ok("ps", "-o", "user=", "-C", "h2d").split()) == ["h2d"] * CHILDREN + ["root"],
+		said="all children are the user")
 
 
 def test_access_log_is_written(started):
@@ -269,10 +272,10 @@ def test_an_address_that_is_taken_is_tried_again(unit):
 			stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
 		other.stdout.readline()
 		unit.ok("systemctl", "start", "--no-block", "h2d")
-		procs.wait_for(lambda: unit.show("NRestarts") != "0", 60, 0.05, "a restart")
+		procs.wait_for(lambda: unit.show("NRestarts") != "0", 120, 0.05, "a restart")
 		assert "in use" in unit.journal(), unit.journal()
 		other.communicate(b"\n")
-	procs.wait_for(lambda: unit.show("ActiveState") == "active", 60, 0.05, "serving")
+	procs.wait_for(lambda: unit.show("ActiveState") == "active", 120, 0.05, "serving")
 	assert unit.get() == "hello from systemd\n200"
 
 
@@ -304,29 +307,8 @@ def test_killed_master_is_restarted(started):
 	started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
 	procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
 		and started.show("ActiveState") == "active",
-		20, 0.05, "restarted")
+		120, 0.05, "restarted")
 	assert started.get() == "hello from systemd\n200"
-
-
-def test_killed_master_leaves_downloads(started):
-	"""Its workers finish what they have under KillMode=process, and the next master serves beside them."""
-	size = 8 << 20
-	started.ok("sh", "-c", "head -c %d /dev/zero > /srv/www/large" % size)
-	main = started.show("MainPID")
-	orphans = started.ok("pgrep", "-P", main).split()
-	command = "curl -q -sS --http2-prior-knowledge --limit-rate 2M http://127.0.0.1:8080/large"
-	with subprocess.Popen(["nsenter", "-t", str(started.pid), "-a", "--", "sh", "-c",
-			command + " | wc -c"], stdout=subprocess.PIPE, text=True) as download:
-		procs.wait_for(lambda: started.run("sh", "-c",
-			"ss -Htn state established sport = :8080").stdout.strip(), said="the download")
-		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
-		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
-			and started.show("ActiveState") == "active", 60, 0.05, "restarted")
-		assert download.poll() is None, "the download ended before the master was back"
-		assert started.get() == "hello from systemd\n200"
-		assert int(download.communicate(timeout=60)[0]) == size
-	procs.wait_for(lambda: not set(orphans) & set(started.run("pgrep", "-x", "h2d").stdout.split()),
-		30, said="the orphans leave")
 
 
 SLOW = """
@@ -340,6 +322,24 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60) as s:
 		n += len(data)
 	print(n)
 """
+
+
+def test_killed_master_leaves_downloads(started):
+	"""Its workers finish what they have under KillMode=process, and the next master serves beside them."""
+	size = 64 << 20
+	started.ok("truncate", "-s", str(size), "/srv/www/large")
+	main = started.show("MainPID")
+	orphans = started.ok("pgrep", "-P", main).split()
+	with inside(started, SLOW, "8080") as download:
+		download.stdout.readline()
+		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
+		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
+			and started.show("ActiveState") == "active", 120, 0.05, "restarted")
+		assert started.get() == "hello from systemd\n200"
+		assert int(download.communicate("\n", timeout=120)[0]) > size
+	started.ok("rm", "/srv/www/large")
+	procs.wait_for(lambda: not set(orphans) & set(started.run("pgrep", "-x", "h2d").stdout.split()),
+		120, said="the orphans leave")
 
 
 def test_a_stop_takes_as_long_as_a_download(unit):
@@ -356,7 +356,7 @@ def test_a_stop_takes_as_long_as_a_download(unit):
 			procs.wait_for(lambda: unit.show("ActiveState") == "deactivating", said="it stops")
 			time.sleep(3)
 			assert unit.show("MainPID") == main, unit.journal()
-			assert int(client.communicate("\n", timeout=60)[0]) > size
+			assert int(client.communicate("\n", timeout=120)[0]) > size
 		procs.wait_for(lambda: unit.show("ActiveState") == "inactive", said="it has stopped")
 		assert unit.show("Result") == "success"
 	finally:
@@ -369,7 +369,7 @@ def test_a_master_that_dies_again_and_again_is_restarted(started):
 		main = started.show("MainPID")
 		started.ok("systemctl", "kill", "-s", "KILL", "--kill-whom=main", "h2d")
 		procs.wait_for(lambda: started.show("MainPID") not in ("0", main)
-			and started.show("ActiveState") == "active", 20, 0.05, "restarted")
+			and started.show("ActiveState") == "active", 120, 0.05, "restarted")
 	assert started.get() == "hello from systemd\n200"
 
 
@@ -411,8 +411,8 @@ def test_a_restart_refuses_nobody(started):
 			assert started.show("MainPID") not in ("0", main) and started.show("ActiveState") == "active"
 			assert len(status_of(started)["workers"]) == 2 and started.show("NFileDescriptorStore") == STORED
 			main = started.show("MainPID")
-		assert int(client.communicate("\n", timeout=60)[0]) > 0 and client.returncode == 0, started.journal()
-		assert int(slow.communicate("\n", timeout=60)[0]) > size
+		assert int(client.communicate("\n", timeout=120)[0]) > 0 and client.returncode == 0, started.journal()
+		assert int(slow.communicate("\n", timeout=120)[0]) > size
 	assert started.show("NRestarts") == "0" and "(kept)" in started.journal()
 	started.ok("rm", "/srv/www/large")
 	procs.wait_for(lambda: len(started.ok("pgrep", "-x", "h2d").split()) == CHILDREN + 1, said="the others leave")
@@ -447,8 +447,8 @@ def test_a_master_that_stands_still_is_replaced(impatient):
 		client.stdout.readline()
 		impatient.ok("kill", "-STOP", main)
 		procs.wait_for(lambda: impatient.show("MainPID") not in ("0", main)
-			and impatient.show("ActiveState") == "active", 90, 0.05, "another master")
-		client.communicate("\n", timeout=90)
+			and impatient.show("ActiveState") == "active", 120, 0.05, "another master")
+		client.communicate("\n", timeout=120)
 		assert client.returncode == 0, impatient.journal()
 	assert impatient.show("NRestarts") != "0"
 	status = impatient.ok("systemctl", "status", "--no-pager", "h2d")
@@ -496,7 +496,7 @@ def test_log_that_belongs_to_the_user(unit):
 	unit.ok("systemctl", "kill", "-s", "USR1", "--kill-whom=main", "h2d")
 	procs.wait_for(lambda: unit.get("http://127.0.0.1:8080/two").endswith("404")
 		and "/two" in unit.ok("cat", log), said="a line in the new log")
-	assert "/one" in unit.ok("cat", log + ".1")
+	procs.wait_for(lambda: "/one" in unit.ok("cat", log + ".1"), said="the line of the other worker in the old log")
 	unit.ok("rm", log)
 
 
@@ -577,7 +577,7 @@ def test_stop_after_an_upgrade_is_graceful(started):
 		procs.wait_for(lambda: started.run("sh", "-c",
 			"ss -Htn state established sport = :8080").stdout.strip(), said="the download")
 		started.ok("systemctl", "stop", "h2d")
-		assert int(download.communicate(timeout=60)[0]) == size
+		assert int(download.communicate(timeout=120)[0]) == size
 	assert started.show("ActiveState") == "inactive" and started.show("Result") == "success"
 	assert started.run("pgrep", "-x", "h2d").stdout == ""
 	assert started.run("sh", "-c", "ls /run/h2d").stdout == ""
