@@ -67,7 +67,8 @@ def test_a_status_file_that_cannot_be_written(h2d, since, right):
 	server.reload()
 
 
-# Holds a pid file as a master does. A HUP begins its request 4, whose outcome it writes half a second later.
+# Holds a pid file as a master does, until its input ends. A HUP begins its request 4, whose outcome it writes half a second
+# later.
 MASTER = """
 import fcntl, os, signal, sys, time
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
@@ -82,6 +83,7 @@ for request, result, running in (3, "failed", 4), (4, "ok", 0):
 			"text this is %d\\n" % (request, result, running, request))
 	os.rename(sys.argv[1] + ".status.new", sys.argv[1] + ".status")
 	time.sleep(0.5)
+sys.stdin.read()
 """
 
 
@@ -92,11 +94,13 @@ def test_an_outcome_of_an_earlier_reload(tmp_path, before):
 	if before != "none":
 		with open(pid_path + ".status", "w") as f:
 			f.write("request 1\ngeneration 5\nresult ok\nrunning 0\nreplaced 0\nwaiting 0\nupgrade 0 failed\n")
-	with subprocess.Popen([sys.executable, "-c", MASTER, pid_path], stdout=subprocess.PIPE, text=True) as master:
+	with subprocess.Popen([sys.executable, "-c", MASTER, pid_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+			text=True) as master:
 		assert master.stdout.readline() == "ready\n"
 		done = subprocess.run([srv.H2D, "-r", ".", "--pid-file", pid_path, "-s", "reload"], timeout=srv.DEADLINE,
 			stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 		assert (done.returncode, done.stdout) == (0, "this is 4\n"), (done.stdout, done.stderr)
+		master.stdin.close()
 
 
 def test_reload_and_wait(h2d):
@@ -256,7 +260,7 @@ def test_reloads_at_once(h2d):
 		stderr=subprocess.PIPE)
 		for _ in range(5)]
 	for process in running:
-		err = process.communicate(timeout=60)[1]
+		err = process.communicate(timeout=200)[1]
 		assert process.returncode == 0, err
 	server.wait_up()
 
@@ -269,12 +273,12 @@ def test_reload_changes_listeners(h2d):
 	server.reload()
 	line = server.log.wait(r"listening on 127\.0\.0\.2:\d+", since=seen)[0]
 	port = int(re.search(r"127\.0\.0\.2:(\d+)", line).group(1))
-	with socket.create_connection(("127.0.0.2", port), 10) as s:
+	with socket.create_connection(("127.0.0.2", port), procs.DEADLINE) as s:
 		assert client.Client(s).get("/").status == 200
 
 	def refused():
 		try:
-			socket.create_connection(("127.0.0.1", old), 1).close()
+			socket.create_connection(("127.0.0.1", old), procs.DEADLINE).close()
 		except ConnectionRefusedError:
 			return True
 	procs.wait_for(refused, said="the old port is closed")
@@ -447,14 +451,16 @@ def test_twenty_hups_under_load(h2d, flip):
 					"worker-processes = %d" % server.workers))
 			server.signal(signal.SIGHUP)
 			time.sleep(max(0, start + 0.2 - time.monotonic()))
-		server.wait_up()
+		# HUPs that come while a reload runs are one more.
+		server.wait_up(2)
+		server.hup()
+		server.wait_up(3)
 	finally:
 		fleet.stdin.close()
 	result = json.loads(fleet.stdout.read())
-	assert fleet.wait(60) == 0
+	assert fleet.wait(procs.DEADLINE) == 0
 	assert result["failures"] == 0, result
-	assert result["goaways"] > 50 and result["requests"] > 200, result
-	assert server.status()["generation"] > 2
+	assert result["goaways"] > 20 and result["requests"] > 200, result
 	print(result)
 
 

@@ -82,7 +82,10 @@ def test_storm_of_reloads(h2d, tmp_path):
 		for i in range(HUPS):
 			server.signal(signal.SIGHUP)
 			time.sleep(0.1)
-		procs.wait_for(lambda: server.status()["generation"] > 3)
+		for generation in (2, 3, 4):  # on a slow machine many HUPs are one reload
+			procs.wait_for(lambda: server.status()["generation"] >= generation, said="generation %d" % generation)
+			if generation < 4:
+				server.hup()
 		clients.go()
 		found = clients.stop()
 	server.wait_up()
