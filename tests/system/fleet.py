@@ -21,7 +21,7 @@ SETTINGS = b"\x00\x00\x0c\x04\x00\x00\x00\x00\x00" + struct.pack("!HIHI", 1, 0, 
 WINDOW = b"\x00\x00\x04\x08\x00\x00\x00\x00\x00" + struct.pack("!I", 1 << 30)
 GOAWAY = b"\x00\x00\x08\x07\x00\x00\x00\x00\x00" + bytes(8)
 BLOCK = b"\x82\x84\x86\x41\x09localhost"  # GET / http, authority
-PER_CONNECTION, IN_FLIGHT, TIMEOUT = 100, 4, 8.0
+PER_CONNECTION, IN_FLIGHT, TIMEOUT = 100, 4, 60.0
 
 counts = dict(cut=0, requests=0, connections=0, goaways=0, own_ends=0, asked_again=0, refused=0)
 failures = []

@@ -54,7 +54,7 @@ class Helper:
 
 	def stop(self):
 		self.process.stdin.close()
-		assert self.process.wait(120) == 0
+		assert self.process.wait(300) == 0
 		with open(self.out, "rb") as f:
 			return pickle.load(f)
 

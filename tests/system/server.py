@@ -192,8 +192,8 @@ class Server:
 		env.update(self.env)
 		return env
 
-	def run(self, *args, timeout=60, check=None):
-		"""Another h2d to its end, with this one's configuration: the finished process, as text."""
+	def run(self, *args, timeout=200, check=None):
+		"""Another h2d to its end, with this one's configuration: the finished process, as text. It waits 75 s itself."""
 		done = subprocess.run(self.command("-f", self.conf_path, *args),
 			stdout=subprocess.PIPE,
 			stderr=subprocess.PIPE, env=self.environment(), timeout=timeout,

@@ -131,7 +131,7 @@ def test_reload_waits_for_an_upgrade(h2d):
 	running = [subprocess.Popen(server.command("-f", server.conf_path, "-s", name), stdout=subprocess.PIPE,
 		stderr=subprocess.PIPE, text=True) for name in ("upgrade", "reload", "upgrade", "reload")]
 	for process in running:
-		out, err = process.communicate(timeout=60)
+		out, err = process.communicate(timeout=200)
 		assert process.returncode == 0, (out, err, server.log_text())
 	# Another upgrade may follow the one that two asked for.
 	server.run("-s", "quit", check=0)
@@ -197,7 +197,7 @@ def test_upgrades_under_load(h2d):
 	finally:
 		fleet.stdin.close()
 	result = json.loads(fleet.stdout.read())
-	assert fleet.wait(60) == 0
+	assert fleet.wait(procs.DEADLINE) == 0
 	assert result["failures"] == 0, result
 	assert result["goaways"] > 20 and result["requests"] > 500, result
 	server.wait_up(UPGRADES + 1)
@@ -407,12 +407,12 @@ def test_listeners_change(h2d):
 	server.upgrade()
 	port = int(re.search(r"127\.0\.0\.2:(\d+)", server.log.wait(r"listening on 127\.0\.0\.2:\d+",
 		since=seen)[0]).group(1))
-	with socket.create_connection(("127.0.0.2", port), 10) as s:
+	with socket.create_connection(("127.0.0.2", port), procs.DEADLINE) as s:
 		assert client.Client(s).get("/").status == 200
 
 	def refused():
 		try:
-			socket.create_connection(("127.0.0.1", server.ports["tcp"]), 1).close()
+			socket.create_connection(("127.0.0.1", server.ports["tcp"]), procs.DEADLINE).close()
 		except ConnectionRefusedError:
 			return True
 	procs.wait_for(refused, said="the old port is closed")
