@@ -235,6 +235,11 @@ def _memory(pid, what):
 		return 0
 
 
+def anonymous_memory(pid):
+	"""Bytes that no file has, whoever shares them: how many do changes with every write of one of them."""
+	return _memory(pid, "Anonymous:")
+
+
 def private_memory(pid):
 	"""Bytes that no other process has; 0 if it is no more."""
 	return _memory(pid, "Pss_Anon:")

@@ -214,8 +214,8 @@ def test_task(h2d, cert, name):
 
 
 def memory(server):
-	"""MiB of the master and of its largest worker, shared pages divided."""
-	return [procs.proportional_memory(server.pid) / 2**20, max(procs.proportional_memory(pid) for pid in server.worker_pids()) / 2**20]
+	"""MiB of the master and of its largest worker."""
+	return [procs.anonymous_memory(server.pid) / 2**20, max(procs.anonymous_memory(pid) for pid in server.worker_pids()) / 2**20]
 
 
 def test_thousands_of_servers(h2d, tmp_path):
@@ -234,9 +234,9 @@ def test_thousands_of_servers(h2d, tmp_path):
 		for i in (0, 2500, 4999):
 			with h1client.H1(client.tcp_socket(server.ports["tcp"]), authority="s%d.example.com" % i) as c:
 				assert c.get("/").body == b"Root %d" % (i % 50)
-		procs.wait_for(lambda: len(procs.group_members(server.process.pid)) == 3, said="the generation before leaves")
+		procs.wait_for(lambda: len(procs.group_members(server.process.pid)) == 3 + server.acceptors, said="the generation before leaves")
 		sizes.append(memory(server))
 	harness.REPORT.append("5 000 servers: start %.2f s, reloads %s s; master %.0f MiB, worker %.0f MiB; after the reloads %.0f and %.0f" % (
 		times[0], ", ".join("%.2f" % t for t in times[1:]), *sizes[0], *sizes[-1]))
-	if not SANITIZED:
-		assert sizes[-1][0] < 1.5 * sizes[1][0] and sizes[-1][1] < 1.5 * sizes[1][1], sizes  # no generation stays behind
+	if not SANITIZED:  # two generations, with what the allocator keeps of the one before; four, if none of them went
+		assert all(last < 2.5 * first for first, last in zip(sizes[0], sizes[-1])), sizes
