@@ -3,6 +3,7 @@ import collections
 import contextlib
 import os
 import pickle
+import random
 import re
 import socket
 import subprocess
@@ -254,6 +255,17 @@ def cpu_seconds(pid):
 	with open("/proc/%d/stat" % pid) as f:
 		part = f.read().rpartition(")")[2].split()
 	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_port():
+	"""Below those that the kernel picks: it gives none of them to a test beside this one meanwhile."""
+	with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+		first = int(f.read().split()[0])
+	while True:
+		port = random.randrange(first // 2, first)
+		with socket.socket() as s, contextlib.suppress(OSError):
+			s.bind(("", port))
+			return port
 
 
 def listens(path):

@@ -6,6 +6,7 @@ import pytest
 from hyperframe import frame as hf
 
 import client
+import procs
 
 
 def still_serves(server, how="tcp"):
@@ -148,9 +149,7 @@ def test_ipv6(h2d):
 def test_both_wildcards_on_one_port(h2d):
 	"""[::] is IPv6 only, so both lines serve both."""
 	server = h2d.new(listens=("tcp",))
-	with socket.socket() as s:
-		s.bind(("0.0.0.0", 0))
-		port = s.getsockname()[1]
+	port = procs.free_port()
 	server.put_conf(server.conf_text.replace('listen "127.0.0.1:0" { tls = false }',
 		'listen "0.0.0.0:%d" {}\nlisten "[::]:%d" {}' % (port, port)))
 	server.spawn()

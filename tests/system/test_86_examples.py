@@ -3,8 +3,8 @@ import pathlib
 import re
 import subprocess
 
+import procs
 from server import H2D
-from test_86_readme import free_port
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "examples" / "README.md").read_text()
@@ -52,7 +52,7 @@ def run(told, folder):
 def test_the_examples(tmp_path):
 	setup, rest = TEXT.split("```\n", 1)
 	conf, rest = rest.split("```\n", 1)
-	port = free_port()
+	port = procs.free_port()
 	run(commands(setup), tmp_path)
 	(tmp_path / "h2d.conf").write_text(conf.replace(":8080", ":%d" % port).replace('"site"', '"%s"' % (TOP / "site")))
 	server = subprocess.Popen([HANDLERS, "-f", "h2d.conf"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -4,12 +4,12 @@ import pathlib
 import re
 import shlex
 import signal
-import socket
 import subprocess
 
 import pytest
 
 import client
+import procs
 from server import H2D
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -24,15 +24,9 @@ def commands(text):
 	return [line.strip().split("  #")[0].strip() for line in text.splitlines() if line.startswith("    ")]
 
 
-def free_port():
-	with socket.socket() as s:
-		s.bind(("127.0.0.1", 0))
-		return s.getsockname()[1]
-
-
 def test_from_a_clone_to_a_page():
 	"""scripts/run prints what to try, and that works; Ctrl-C ends it."""
-	port, tls_port = free_port(), free_port()
+	port, tls_port = procs.free_port(), procs.free_port()
 	told = commands(section("From a clone to a page"))
 	assert told[0] == "./scripts/run"
 	run = subprocess.Popen(["./scripts/run", "--port", str(port), "--tls-port", str(tls_port)], cwd=TOP,
@@ -52,7 +46,7 @@ def test_from_a_clone_to_a_page():
 			page = subprocess.run(shlex.split(c), capture_output=True, text=True, timeout=60)
 			assert page.returncode == 0 and "<html" in page.stdout, page
 		os.killpg(run.pid, signal.SIGINT)
-		assert run.wait(20) == 0
+		assert run.wait(procs.DEADLINE * procs.PATIENCE) == 0
 	finally:
 		if run.poll() is None:
 			os.killpg(run.pid, signal.SIGKILL)

@@ -12,8 +12,8 @@ import urllib.request
 
 import pytest
 
+import procs
 from server import H2D
-from test_86_readme import free_port
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "TUTORIAL.md").read_text()
@@ -48,7 +48,7 @@ class Shell:
 
 	def __init__(self, top):
 		self.top = self.cwd = top
-		self.port = free_port()
+		self.port = procs.free_port()
 		self.server = None
 
 	def run(self, command):
@@ -244,7 +244,7 @@ class Dev:
 	"""scripts/dev at work in a copy of the tree."""
 
 	def __init__(self, tree, folder):
-		self.url = "http://localhost:%d" % free_port()
+		self.url = "http://localhost:%d" % procs.free_port()
 		self.said = []
 		self.process = subprocess.Popen([tree / "scripts" / "dev", "-p", self.url.split(":")[-1], folder], text=True,
 			stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
