@@ -20,27 +20,18 @@ LARGE = os.urandom(1 << 16) * 64
 
 # --- deaths -------------------------------------------------------------------------------------
 
-def back_after(server, pid, number=signal.SIGKILL):
-	"""Kills pid; seconds until a request that came after it is answered (by one worker)."""
-	start = time.monotonic()
-	os.kill(pid, number)
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
-	return time.monotonic() - start
-
-
 def test_killed_worker_is_back(h2d):
+	"""The first three without a rest: who connects meanwhile waits for no more than its start."""
 	server = h2d(workers=1)
-	took = []
-	for _ in range(3):
+	for n in range(3):
 		pid = server.worker_pids()[0]
-		took.append(back_after(server, pid))
+		os.kill(pid, signal.SIGKILL)
+		with server.connect("tcp") as c:
+			assert c.get("/").status == 200
 		server.wait_up()
 		assert server.worker_pids() != [pid]
-		if min(took) < 0.1:
-			break
-	assert min(took) < 3 * srv.SLOW, took
-	server.log.wait("signal 9")
+		server.log.wait("signal 9", count=n + 1)
+	assert rests(server) == []
 	server.wait_image()
 
 
@@ -250,14 +241,12 @@ def test_quit_finishes_a_download(h2d, how):
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 def test_term_stops_at_once(h2d, name):
-	server = h2d(files={"large": LARGE}, workers=2)
+	server = h2d(conf="shutdown-timeout = 600", files={"large": LARGE}, workers=2)
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
 		raw.send(raw.headers(1, raw.head("/large")))
 		assert raw.status_of(1) == 200
-		start = time.monotonic()
 		server.signal(name)
 		assert server.wait_exit() == 0
-		assert time.monotonic() - start < 20
 		assert raw.until(lambda f: False) is None
 
 
@@ -269,8 +258,7 @@ def test_drain_deadline(h2d):
 		start = time.monotonic()
 		server.signal(signal.SIGQUIT)
 		assert server.wait_exit() == 0
-		took = time.monotonic() - start
-		assert 0.8 < took < 30, took
+		assert time.monotonic() - start > 0.8
 	server.log.wait("shutdown-timeout")
 
 

@@ -473,7 +473,7 @@ def test_a_status_file_that_cannot_be_written(h2d, since):
 	assert "process %d is gone" % server.pid in done.err and "nobody writes" in done.err, done.err
 	assert server.find_heir()
 	server.wait_up(2)
-	assert server.status()["generation"] == 2 and len(server.log.find("upgraded: pid")) == 1
+	assert server.status()["generation"] == 2 and len(server.log.wait("upgraded: pid")) == 1
 	os.rmdir(server.pid_path + ".status.new")
 	server.upgrade()
 

@@ -135,7 +135,7 @@ def test_an_acceptor_that_stands_still_is_steered_away_from(h2d, listens):
 		for how in listens:
 			ask_many(server, 40, how)
 		if listens == ("tcp",):
-			assert all(server.listening(pid) for pid in server.worker_pids())
+			procs.wait_for(lambda: all(server.listening(pid) for pid in server.worker_pids()), said="all have its sockets")
 	finally:
 		os.kill(acceptor, signal.SIGCONT)
 	server.log.wait(r"acceptor \(process %d\) turns again" % acceptor)
