@@ -10,22 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/tls_suites.h"
 #include "net/tls_tickets.h"
 
 enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
-
-/*
- * RFC 9113, 9.2.2 and appendix A: with TLS 1.2 only ephemeral key exchange and AEAD are fit for
- * h2.
- */
-static const char ciphers_tls12[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"
-				    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"
-				    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
-static const char ciphers_tls13[] =
-	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
-
-/* The first list needs OpenSSL 3.5. X25519 leads because it is the cheapest for the server. */
-static const char *const groups[] = { "X25519:X25519MLKEM768:P-256:P-384", "X25519:P-256:P-384" };
 
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	const unsigned char *in, unsigned int inlen, void *arg)
@@ -33,12 +21,13 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outle
 	/* In the order of preference: of what both offer, the first here is chosen. The last is
 	 * curl's. */
 	static const unsigned char offered[] = "\x02h2\x08http/1.1\x08http/1.0";
+	unsigned skip = tls_suites_carry_h2(ssl) ? 0 : sizeof("\x02h2") - 1;
 	unsigned char *chosen;
 
-	(void)ssl, (void)arg;
+	(void)arg;
 	/* RFC 7301, 3.2: no overlap is the alert no_application_protocol, not a guess. */
-	if (SSL_select_next_proto(&chosen, outlen, offered, sizeof(offered) - 1, in, inlen) !=
-		OPENSSL_NPN_NEGOTIATED)
+	if (SSL_select_next_proto(&chosen, outlen, offered + skip, sizeof(offered) - 1 - skip, in,
+		    inlen) != OPENSSL_NPN_NEGOTIATED)
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	*out = chosen;
 	return SSL_TLSEXT_ERR_OK;
@@ -104,16 +93,6 @@ static int choose(SSL *ssl, int *alert, void *arg)
 	return SSL_CLIENT_HELLO_ERROR;
 }
 
-static bool set_groups(SSL_CTX *ssl)
-{
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		/* The macro's own cast drops const; OpenSSL writes nothing there. */
-		if (SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)groups[i]) == 1)
-			return true;
-	}
-	return false;
-}
-
 static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 {
 	int min = ctx->tls12 ? TLS1_2_VERSION : TLS1_3_VERSION;
@@ -137,10 +116,9 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	 */
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
-	       SSL_CTX_set_max_proto_version(ssl, max) == 1 &&
-	       SSL_CTX_set_cipher_list(ssl, ciphers_tls12) == 1 &&
-	       SSL_CTX_set_ciphersuites(ssl, ciphers_tls13) == 1 && set_groups(ssl) &&
-	       SSL_CTX_set_num_tickets(ssl, 1) == 1 && tls_tickets_use(ssl);
+	       SSL_CTX_set_max_proto_version(ssl, max) == 1 && tls_suites_use(ssl, ctx->ciphers) &&
+	       tls_suites_use_curves(ssl, ctx->curves) && SSL_CTX_set_num_tickets(ssl, 1) == 1 &&
+	       tls_tickets_use(ssl);
 }
 
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)

@@ -15,8 +15,10 @@
 typedef const struct tls_cert *tls_choose(const void *owner, struct slice name);
 
 struct tls_ctx {
-	bool tls12, tls13;    /* versions offered */
-	bool rejects;         /* names that choose does not know, and none: there is no default */
+	bool tls12, tls13; /* versions offered */
+	bool rejects;      /* names that choose does not know, and none: there is no default */
+	/* As in net/tls_suites.h; NULL: h2d's own choice. */
+	const char *ciphers, *curves;
 	uint32_t key_updates; /* of a connection in a second, at most; 0: any number */
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */

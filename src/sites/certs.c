@@ -12,6 +12,7 @@
 
 #include "conf/conf_fault.h"
 #include "net/tls_look.h"
+#include "net/tls_suites.h"
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
@@ -71,6 +72,23 @@ static void load_all(struct loader *l, const struct conf *conf)
 			l->certs->of_server[i] = l->certs->tls->first;
 }
 
+static void check_words(struct loader *l, const struct conf_tls *tls)
+{
+	struct tls_fault fault;
+	char text[600];
+
+	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault)) {
+		snprintf(text, sizeof(text), "ciphers: %s", fault.text);
+		l->fault(l->ctx, &tls->ciphers_at, text);
+		l->rc = -1;
+	}
+	if (tls->curves != NULL && !tls_suites_check_curves(tls->curves, &fault)) {
+		snprintf(text, sizeof(text), "curves: %s", fault.text);
+		l->fault(l->ctx, &tls->curves_at, text);
+		l->rc = -1;
+	}
+}
+
 int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
 	struct loader l = { .certs = c, .fault = fault, .ctx = ctx };
@@ -88,6 +106,12 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	}
 	c->tls->rejects = conf->tls.reject_handshake;
 	c->tls->key_updates = (uint32_t)conf->limits.key_updates;
+	check_words(&l, &conf->tls);
+	/* Each certificate would be refused for what was said of the words. */
+	if (l.rc == 0) {
+		c->tls->ciphers = conf->tls.ciphers;
+		c->tls->curves = conf->tls.curves;
+	}
 	load_all(&l, conf);
 	if (c->tls->first == NULL)
 		tls_ctx_free(&c->tls);

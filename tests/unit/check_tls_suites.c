@@ -1,0 +1,141 @@
+/* check_tls_suites: words of ciphers and curves, those that are none, and what an SSL_CTX has then.
+ */
+#include "net/tls_suites.h"
+
+#include <openssl/err.h>
+
+#include "unit.h"
+
+static const struct {
+	const char *list, *bad; /* bad NULL: all are words */
+} ciphers[] = {
+	{ "auto", NULL },
+	{ "ECDHE-RSA-AES128-GCM-SHA256", NULL },
+	{ "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384", NULL },
+	{ "TLS_AES_256_GCM_SHA384:ECDHE-ECDSA-CHACHA20-POLY1305", NULL },
+	{ "HIGH:!aNULL:!MD5", NULL },
+	{ "ECDHE+AESGCM:-ECDSA:+AES256", NULL },
+	{ "!3DES:!RC4:!EXPORT:!LOW:ECDHE, AES128-SHA", NULL },
+	{ "@SECLEVEL=1:ECDHE-RSA-AES128-SHA", NULL },
+	{ "ECDHE-RSA-AES128-GCM-SHA255", "\"ECDHE-RSA-AES128-GCM-SHA255\"" },
+	{ "ECDHE-RSA-AES128-GCM-SHA256:nonsense:more", "\"nonsense\"" },
+	{ "HIGH:!aNUL", "\"!aNUL\"" },
+	{ "HIGH:RC4", "\"RC4\"" },
+	{ "HIGH:!", "\"!\"" },
+	{ "TLS_AES_128_GCM_SHA255", "\"TLS_AES_128_GCM_SHA255\"" },
+	{ "TLS_AES_128_GCM_SHA256:TLS_", "\"TLS_\"" },
+	{ "@SECLEVEL=9:HIGH", "\"@SECLEVEL=9\"" },
+	{ "", "\"\"" },
+	{ ":", "\"\"" },
+}, curves[] = {
+	{ "auto", NULL },
+	{ "X25519", NULL },
+	{ "prime256v1:secp384r1", NULL },
+	{ "P-256:X25519", NULL },
+	{ "X25519:P-255:P-256", "\"P-255\"" },
+	{ "", "\"\"" },
+};
+
+static void holds(bool ok, const char *bad, const struct tls_fault *fault)
+{
+	ck_assert_msg(ok == (bad == NULL), "%s", fault->text);
+	if (bad != NULL)
+		ck_assert_msg(strstr(fault->text, bad) != NULL, "%s", fault->text);
+	ck_assert_uint_eq(ERR_peek_error(), 0);
+}
+
+START_TEST(words)
+{
+	struct tls_fault fault;
+
+	for (size_t i = 0; i < sizeof(ciphers) / sizeof(ciphers[0]); i++)
+		holds(tls_suites_check(ciphers[i].list, &fault), ciphers[i].bad, &fault);
+	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
+		holds(tls_suites_check_curves(curves[i].list, &fault), curves[i].bad, &fault);
+}
+END_TEST
+
+/* A list that does not end is a word that is too long, and no overflow. */
+START_TEST(long_words)
+{
+	struct tls_fault fault;
+	char list[9000];
+
+	memset(list, 'A', sizeof(list) - 1);
+	list[sizeof(list) - 1] = '\0';
+	ck_assert(!tls_suites_check(list, &fault));
+	ck_assert(!tls_suites_check_curves(list, &fault));
+	memcpy(list, "TLS_", 4);
+	ck_assert(!tls_suites_check(list, &fault));
+}
+END_TEST
+
+static bool has(SSL_CTX *ssl, const char *name)
+{
+	STACK_OF(SSL_CIPHER) *all = SSL_CTX_get_ciphers(ssl);
+
+	for (int i = 0; i < sk_SSL_CIPHER_num(all); i++)
+		if (strcmp(SSL_CIPHER_get_name(sk_SSL_CIPHER_value(all, i)), name) == 0)
+			return true;
+	return false;
+}
+
+START_TEST(use)
+{
+	static const struct {
+		const char *list, *has, *has_not;
+	} cases[] = {
+		{ "auto", "ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-SHA" },
+		{ "auto", "TLS_CHACHA20_POLY1305_SHA256", "AES128-GCM-SHA256" },
+		{ "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-GCM-SHA256" },
+		{ "ECDHE-RSA-AES128-SHA", "TLS_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256" },
+		{ "TLS_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256" },
+		{ "TLS_AES_256_GCM_SHA384", "ECDHE-RSA-AES128-GCM-SHA256", "AES128-SHA" },
+		{ "HIGH", "AES128-SHA", "ADH-AES128-SHA" },
+	};
+	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+
+	ck_assert(tls_suites_use(ssl, cases[_i].list));
+	ck_assert(has(ssl, cases[_i].has));
+	ck_assert(!has(ssl, cases[_i].has_not));
+	SSL_CTX_free(ssl);
+}
+END_TEST
+
+START_TEST(nobody_is_left)
+{
+	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+
+	ck_assert(!tls_suites_use(ssl, "@SECLEVEL=0:aNULL"));
+	ck_assert(!tls_suites_use(ssl, "HIGH:!ALL"));
+	SSL_CTX_free(ssl);
+	ERR_clear_error();
+}
+END_TEST
+
+START_TEST(curves_used)
+{
+	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
+
+	ck_assert(tls_suites_use_curves(ssl, NULL));
+	ck_assert(tls_suites_use_curves(ssl, "auto"));
+	ck_assert(tls_suites_use_curves(ssl, "P-384:P-256"));
+	ck_assert(!tls_suites_use_curves(ssl, "P-383"));
+	SSL_CTX_free(ssl);
+	ERR_clear_error();
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("tls_suites");
+
+	tcase_add_test(tc, words);
+	tcase_add_test(tc, long_words);
+	tcase_add_loop_test(tc, use, 0, 7);
+	tcase_add_test(tc, nobody_is_left);
+	tcase_add_test(tc, curves_used);
+	return tc;
+}
+
+UNIT_MAIN("tls_suites")
