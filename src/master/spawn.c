@@ -15,6 +15,7 @@
 #include "base/crash.h"
 #include "base/handler_counts.h"
 #include "base/log.h"
+#include "base/lone.h"
 #include "base/process_use.h"
 #include "event/sig.h"
 #include "master/gifts.h"
@@ -78,6 +79,8 @@ static int run(const struct child *c, int ctl)
 
 	if (rc == 0)
 		rc = become_child(c, &gifts);
+	if (rc == 0)
+		rc = lone_watch((unsigned)c->gen->conf->worker_watchdog);
 	if (rc < 0) {
 		log_error("start: %s", strerror(-rc));
 		return EXIT_FAILURE;

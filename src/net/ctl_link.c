@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lone.h"
 
 enum { TICK_MS = 900 }; /* a timer of a second may be a little early */
 
@@ -57,6 +58,7 @@ void ctl_link_close(struct ctl_link *l)
 
 void ctl_link_look(struct ctl_link *l)
 {
+	lone_turns();
 	ctl_lost_ask(&l->lost, l->watch.fd, clock_ms());
 }
 
@@ -65,6 +67,7 @@ void ctl_link_tick(struct ctl_link *l)
 	const struct ctl_msg msg = { .type = CTL_TICK };
 	uint64_t now = clock_now_ms(); /* the loop's stands still during a long step */
 
+	lone_turns();
 	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
 		l->ticked_ms = now;
 }
