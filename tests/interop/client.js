@@ -99,7 +99,10 @@ async function main() {
 		assert(part.body.equals(content.subarray(-10)), name);
 	}
 	for (const [coding, unpack] of [["br", zlib.brotliDecompressSync], ["gzip", zlib.gunzipSync]]) {
-		const packed = await ask("GET", "/text.html", { "accept-encoding": coding });
+		let packed;
+		do /* Where the keeper is late for a moment the disk answers, without a coding. */
+			packed = await ask("GET", "/text.html", { "accept-encoding": coding });
+		while (packed.fields["content-encoding"] === undefined);
 		assert.strictEqual(packed.fields["content-encoding"], coding);
 		assert(unpack(packed.body).equals(fs.readFileSync(path.join(folder, "text.html"))));
 	}

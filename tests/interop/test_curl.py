@@ -8,6 +8,7 @@ import pytest
 
 import tree
 from lint import byteranges
+from procs import wait_for
 from tree import FILES, UPLOADS, put_uploads, run
 
 OPTIONS = {
@@ -104,10 +105,15 @@ def test_etag(curl, tmp_path, name):
 	assert (done.status, done.stdout) == (200, FILES[name])
 
 
+def coded(done):
+	"""An answer out of the cache: where the keeper is late for a moment the disk answers, without a coding."""
+	return "content-encoding" in done.fields and done
+
+
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip"])
 def test_compressed(curl, coding):
 	name = "text.html"
-	done = curl("/" + name, "--compressed", "-H", "accept-encoding: " + coding)
+	done = wait_for(lambda: coded(curl("/" + name, "--compressed", "-H", "accept-encoding: " + coding)), said=coding)
 	assert done.fields["content-encoding"] == coding
 	assert int(done.fields["content-length"]) < len(FILES[name]) / 2
 	assert done.stdout == FILES[name]
@@ -116,7 +122,7 @@ def test_compressed(curl, coding):
 
 
 def test_compressed_by_default(curl):
-	done = curl("/text.html", "--compressed")
+	done = wait_for(lambda: coded(curl("/text.html", "--compressed")), said="a coding")
 	assert done.fields["content-encoding"] in ("br", "zstd", "gzip")
 	assert done.stdout == FILES["text.html"]
 

@@ -23,7 +23,8 @@ def httpx_client(request, server, how):
 	"""A client whose base is the server, and that speaks this protocol alone (RFC 9113, 3.3 in cleartext)."""
 	httpx = pytest.importorskip("httpx", reason="no httpx (Debian: python3-httpx, python3-h2)")
 	h2 = request.param == "h2"
-	return httpx.AsyncClient(http2=h2, http1=not h2, verify=False, base_url=server.url(how, ""),
+	# Its own deadline is 5 s, for a place among its connections, too.
+	return httpx.AsyncClient(http2=h2, http1=not h2, verify=False, base_url=server.url(how, ""), timeout=120,
 		headers={"accept-encoding": "identity"}), "HTTP/2" if h2 else "HTTP/1.1"
 
 
@@ -61,10 +62,14 @@ def test_httpx_semantics(httpx_client):
 		assert (same.status_code, same.content) == (304, b"")
 		changed = await client.get("/" + name, headers={"if-match": '"none"'})
 		assert changed.status_code == 412
-		packed = await client.get("/" + name, headers={"accept-encoding": "gzip"})
-		assert packed.content == FILES[name]
-		if name == "text.html":
-			assert packed.headers["content-encoding"] == "gzip"
+		for _ in range(100):
+			packed = await client.get("/" + name, headers={"accept-encoding": "gzip"})
+			assert packed.content == FILES[name]
+			if name != "text.html" or packed.headers.get("content-encoding") == "gzip":
+				break
+			await asyncio.sleep(0.1)  # the keeper is late: the disk has no codings
+		else:
+			raise AssertionError(packed.headers)
 	asyncio.run(one_by_one())
 
 
@@ -131,23 +136,23 @@ def test_requests_uploads(server, how):
 	with requests.Session() as session, warnings.catch_warnings():
 		warnings.simplefilter("ignore")  # of what is not verified
 		session.verify, session.trust_env = False, False
-		form = session.post(base + "/files", files=FORM, data={"word": "value"}, timeout=60)
+		form = session.post(base + "/files", files=FORM, data={"word": "value"}, timeout=120)
 		for location, data in told_files(form):
-			assert session.get(base + location, timeout=60).content == data
+			assert session.get(base + location, timeout=120).content == data
 		for name, data in UPLOADS.items():
 			url = base + "/files/requests " + urllib.parse.quote(name)
 			for content in (data, pieces(data)):
-				done = session.put(url, data=content, timeout=60)
+				done = session.put(url, data=content, timeout=120)
 				assert done.status_code in (201, 204)
-				back = session.get(url, timeout=60)
+				back = session.get(url, timeout=120)
 				assert (back.content, back.headers.get("etag")) == (data, done.headers.get("etag"))
 
 
 def test_http_client(server, how):
 	if how == "tls":
-		c = http.client.HTTPSConnection("127.0.0.1", server.ports[how], context=trusting(), timeout=60)
+		c = http.client.HTTPSConnection("127.0.0.1", server.ports[how], context=trusting(), timeout=120)
 	else:
-		c = http.client.HTTPConnection("127.0.0.1", server.ports[how], timeout=60)
+		c = http.client.HTTPConnection("127.0.0.1", server.ports[how], timeout=120)
 	c.connect()
 	first = c.sock
 	for _ in range(20):
