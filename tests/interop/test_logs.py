@@ -25,9 +25,10 @@ def test_fail2ban(h2d, tmp_path):
 		with connect() as c:
 			while c.get("/f", basic("anna", "secret")).status == 429:  # a guess delays what follows
 				pass
-	said = [line for line in server.log.lines if line.endswith(("user or password is wrong", "too soon after wrong ones"))]
+	lines = server.log.lines[:]
+	said = [line for line in lines if line.endswith(("user or password is wrong", "too soon after wrong ones"))]
 	assert said and all(re.search(r"connection 127\.0\.0\.1: ", line) for line in said)
-	for text in ("\n".join(server.log.lines), "\n".join("Nov 23 10:00:00 host h2d[77]: " + line for line in server.log.lines)):
+	for text in ("\n".join(lines), "\n".join("Nov 23 10:00:00 host h2d[77]: " + line for line in lines)):
 		log.write_text(text + "\n")
 		done = subprocess.run([program("fail2ban-regex"), "--print-all-matched", str(log), FILTER], stdout=subprocess.PIPE,
 			stderr=subprocess.STDOUT, text=True, timeout=60)

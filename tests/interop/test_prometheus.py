@@ -35,14 +35,14 @@ class Prometheus:
 		self.log.start()
 
 	def wait(self):
-		line = self.log.wait("Listening on")[-1]
+		line = self.log.wait("Listening on", deadline=120)[-1]
 		self.url = "http://%s/api/v1/" % re.search(r"address=(\S+)", line).group(1)
-		self.log.wait("ready to receive")
+		self.log.wait("ready to receive", deadline=120)
 
 	def ask(self, what, **parameters):
 		url = self.url + what + "?" + urllib.parse.urlencode(parameters)
 		opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-		with opener.open(url, timeout=30) as answer:
+		with opener.open(url, timeout=120) as answer:
 			return json.load(answer)["data"]
 
 	def value(self, query):
@@ -91,13 +91,13 @@ def test_scraped(server, prometheus):
 		"up": 1,
 	}
 	# After a scrape that took too long, on a busy machine, everything is gone until the next one.
-	wait_for(lambda: {query: prometheus.value(query) for query in wanted} == wanted, pause=0.1,
+	wait_for(lambda: {query: prometheus.value(query) for query in wanted} == wanted, 120, pause=0.1,
 		said="Prometheus has the requests")
 
 	def healthy():
 		target = prometheus.ask("targets")["activeTargets"][0]
 		return target["health"] == "up" and target["lastError"] == ""
-	wait_for(healthy, pause=0.1, said="a scrape without an error")
+	wait_for(healthy, 120, pause=0.1, said="a scrape without an error")
 	# Units are of OpenMetrics alone: that is what it asked for and got.
 	metadata = {m["metric"]: m for m in prometheus.ask("targets/metadata",
 		match_target='{job="h2d"}')}

@@ -353,7 +353,7 @@ def test_without_the_right_it_is_hash(h2d):
 	server = h2d(workers=2, listens=("tcp",), conf=LEAST, preexec=drop_bpf)
 	warnings = " warn .*least-connections cannot be had .*Operation not permitted.*by hash"
 	assert server.status()["balance"] == "hash"
-	assert len(server.log.find(warnings)) == 1
+	assert len(server.log.wait(warnings)) == 1
 	socks, got = spread(server, 40)
 	close(socks)
 	assert min(got.values()) > 0
