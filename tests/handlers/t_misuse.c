@@ -109,6 +109,12 @@ static void add(struct h2d_req *req, const char *arg)
 	h2d_reply_field(req, "x-late", "1");
 }
 
+static void hint(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_interim(req, 103, NULL, 0);
+}
+
 static void in_gone(struct h2d_req *req, const char *arg)
 {
 	(void)req, (void)arg;
@@ -205,6 +211,7 @@ static const struct {
 	{ "stream", stream },
 	{ "options", options },
 	{ "add", add },
+	{ "hint", hint },
 	{ "gone", in_gone },
 	{ "never", in_gone },
 	{ "status", status },
@@ -347,6 +354,28 @@ const struct h2d_handler h2d_handler_t_store_twice = {
 	.name = "t_store_twice",
 	.scope = H2D_ON_UPLOADS,
 	.start = store,
+};
+
+/* GET /t/misuse/socket is a WebSocket on a route that streams its body. */
+static void on_message(
+	struct h2d_req *req, void *state, enum h2d_ws_kind kind, const char *data, size_t len)
+{
+	(void)req, (void)state, (void)kind, (void)data, (void)len;
+}
+
+static void open_socket(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_accept_websocket(req);
+}
+
+static const struct h2d_websocket socket_of_body = { .message = on_message };
+
+const struct h2d_handler h2d_handler_t_streamed = {
+	.name = "t_streamed",
+	.start = open_socket,
+	.body = hoard,
+	.websocket = &socket_of_body,
 };
 
 const struct h2d_handler h2d_handler_t_misuse = {

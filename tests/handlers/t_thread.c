@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 struct errand {
+	struct h2d_req *req;
 	char what[16];
 };
 
@@ -58,6 +59,12 @@ static void unwanted_of_another(const struct errand *e)
 	h2d_work_unwanted(e->what + 1);
 }
 
+/* The request is the loop's. */
+static void reply(const struct errand *e)
+{
+	h2d_reply_error(e->req, 500);
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(const struct errand *e);
@@ -67,6 +74,7 @@ static const struct {
 	{ "fault", fault },
 	{ "other", unwanted_of_another },
 	{ "overflow", overflow },
+	{ "reply", reply },
 	{ "unwanted", unwanted },
 };
 
@@ -96,6 +104,7 @@ static void start(struct h2d_req *req, void *state)
 	(void)state;
 	if (e != NULL && n < sizeof(e->what)) {
 		memcpy(e->what, what, n);
+		e->req = req;
 		if (h2d_work(req, run, done, e) == 0)
 			return;
 	}

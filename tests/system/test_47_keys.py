@@ -78,15 +78,16 @@ def test_paths_widen_the_sandbox(h2d, user, elsewhere):
 		assert c.get("/t/sandbox/write?%s/in/a" % folder).body in (b"EACCES", b"ENOSYS")
 
 
+@pytest.mark.parametrize("speak", ["h2", "h1"])
 @pytest.mark.parametrize("how, said", [
 	("wrong", r'handler t_keys asked for a number, and its key "word" is a string \(h2d_conf_number\)'),
 	("unknown", r'handler t_keys asked for the key "wrod", which conf.def has not for t \(h2d_conf_string\)'),
 ])
-def test_a_mistake_is_told(h2d, how, said):
+def test_a_mistake_is_told(h2d, speak, how, said):
 	server = h2d(binary=HANDLERS, listens=("tcp",))
 	server.allow_alert("handler t_|signal 6")
 	pid = server.worker_pids()[0]
-	with link(server, "h1") as c:
+	with link(server, speak) as c:
 		with pytest.raises(Exception):
 			c.get("/t/keys/" + how)
 	server.log.wait(said, deadline=PATIENT)

@@ -95,10 +95,10 @@ def test_summed_over_workers_deaths_and_reloads(handlers, speak):
 	("t_other_total?1", r'the counter "t_other_total", which metrics.def has not for t_metrics \(h2d_count\)'),
 	("none_seconds?1", r'the histogram "none_seconds", which metrics.def has not for t_metrics \(h2d_observe\)'),
 ])
-def test_a_mistake_is_told(handlers, query, said):
+def test_a_mistake_is_told(handlers, speak, query, said):
 	server = handlers()
 	server.allow_alert("handler t_|signal 6")
-	with link(server, "h1") as c:
+	with link(server, speak) as c:
 		with pytest.raises(Exception):
 			c.get("/t/metrics/" + query)
 	server.log.wait("handler t_metrics asked for " + said, deadline=PATIENT)

@@ -106,6 +106,12 @@ def test_a_field_behind_the_reply(fragile, speak):
 		breaks(server, speak, first + "+add", "added a field behind its reply to", "h2d_reply_field")
 
 
+def test_an_interim_response_behind_the_reply(fragile, speak):
+	server = fragile()
+	for first in ("bytes", "stream"):
+		breaks(server, speak, first + "+hint", "sent an interim response behind its reply to", "h2d_reply_interim")
+
+
 def test_a_reply_from_gone(fragile, speak):
 	breaks(fragile(), speak, "gone+bytes", "replied from gone\\(\\) to", "h2d_reply_bytes")
 
@@ -284,7 +290,8 @@ def test_a_crash_in_a_thread_has_last_words(fragile, speak, what):
 # In the sandbox glibc finds no library to unwind with, and ends the process itself.
 @pytest.mark.parametrize("what, said", [
 	("exit", r"(run\(\) ended its thread, which is the server's \(pthread_exit\)|signal 6)"),
-	("other", r"h2d_work_unwanted was called outside of run\(\) of that job")])
+	("other", r"h2d_work_unwanted was called outside of run\(\) of that job"),
+	("reply", r"h2d_reply_error was called in another thread than the loop's")])
 def test_what_work_must_not_do(fragile, speak, what, said):
 	server = fragile()
 	pid = server.worker_pids()[0]

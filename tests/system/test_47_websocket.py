@@ -305,6 +305,17 @@ def test_a_code_that_may_not_be_said(handlers, speak):
 	server.baseline = None
 
 
+def test_a_route_that_streams_its_body(handlers, speak):
+	"""Another mistake of a handler: the body would be taken from the frames."""
+	server = handlers()
+	server.allow_alert(r"opened a WebSocket on a route that streams its body for")
+	server.allow_alert(r"worker")
+	with pytest.raises((Closed, Refused)), connect(server, speak, "/t/misuse/socket"):
+		pass
+	server.log.wait(r"handler t_streamed opened a WebSocket on a route that streams its body for \S+ /t/misuse/socket")
+	server.baseline = None
+
+
 # --- what waits ---------------------------------------------------------------------------------------
 
 

@@ -225,10 +225,11 @@ def test_what_handlers_may_use(inside):
 def test_who_is_refused_is_told_how_to_widen_it(h2d, handlers):
 	"""Once for each handler, by what its work leaves behind."""
 	server = h2d(binary=handlers)
-	with server.connect() as c:
-		for _ in range(3):
-			assert c.get("/t/block?/etc/shadow").status == 500
-		assert c.get("/t/block?%s" % server.path("no-such-file")).status == 500
+	for connect in (server.connect, server.h1):
+		with connect() as c:
+			for _ in range(3):
+				assert c.get("/t/block?/etc/shadow").status == 500
+			assert c.get("/t/block?%s" % server.path("no-such-file")).status == 500
 	refused = r" warn .*handler t_block: its work was refused something: Permission denied; .*read, write and network of section sandbox$"
 	server.log.wait(refused)
 	assert len(server.log.find(refused)) == 1
