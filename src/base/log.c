@@ -194,12 +194,3 @@ const char *log_level_name(enum log_level level)
 {
 	return levels[level].name;
 }
-
-int log_level_parse(const char *name)
-{
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		if (strcmp(name, levels[i].name) == 0)
-			return (int)i;
-	}
-	return -1;
-}

@@ -84,8 +84,7 @@ void log_forget(void);
 #define log_info(...)   log_at(LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)  log_at(LEVEL_DEBUG, __VA_ARGS__)
 
-/* "alert", "error", … and back; log_level_parse answers -1 for an unknown name. */
+/* "alert", "error", … */
 const char *log_level_name(enum log_level level);
-int log_level_parse(const char *name);
 
 #endif

@@ -30,7 +30,7 @@ struct look {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-void status_html_count(struct strbuf *t, int64_t n)
+static void put_count(struct strbuf *t, int64_t n)
 {
 	char text[HUMAN_SIZE];
 
@@ -82,7 +82,7 @@ static void fact_end(struct strbuf *t)
 static void fact_count(struct strbuf *t, const char *id, const char *name, int64_t n)
 {
 	fact_begin(t, id, name);
-	status_html_count(t, n);
+	put_count(t, n);
 	fact_end(t);
 }
 
@@ -142,7 +142,7 @@ static void tiles(struct strbuf *t, const struct look *l)
 {
 	strbuf_add(t, SLICE("<dl class=tiles><div class=wide><dt>Requests per second</dt>"
 			    "<dd id=rate>"));
-	status_html_count(t, l->recent.requests);
+	put_count(t, l->recent.requests);
 	strbuf_add(t, SLICE("</dd><dd class=spark id=spark>"));
 	spark(t, l->head);
 	fact_end(t);
@@ -240,7 +240,7 @@ static void cache(struct strbuf *t, const struct look *l)
 static void cell(struct strbuf *t, int64_t n)
 {
 	strbuf_add(t, SLICE("<td>"));
-	status_html_count(t, n);
+	put_count(t, n);
 }
 
 /* Puts a row, and adds what the worker counted to the sums. */

@@ -12,7 +12,6 @@
 void status_html(const struct board *b, struct strbuf *t);
 
 /* Puts one number, for programs and as people have it beside. */
-void status_html_count(struct strbuf *t, int64_t n);
 void status_html_bytes(struct strbuf *t, uint64_t n);
 void status_html_seconds(struct strbuf *t, uint64_t s);
 

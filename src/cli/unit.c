@@ -16,6 +16,19 @@
 #include "cli/options.h"
 #include "conf/conf_handlers.h"
 
+enum { UNIT_TEXT = 16384 };
+
+/* The settings of a unit that matter; strings point into text. */
+struct unit {
+	const char *exec, *user;
+	const char *system, *home; /* ProtectSystem=, ProtectHome= */
+	const char *writable;      /* ReadWritePaths= */
+	const char *logs, *run;    /* LogsDirectory=, RuntimeDirectory= */
+	const char *capabilities;
+	const char *tmp; /* PrivateTmp= */
+	char text[UNIT_TEXT];
+};
+
 struct look {
 	const struct unit *unit;
 	conf_fault_fn *warn;
@@ -31,7 +44,9 @@ static char *line_value(char *line, const char *key)
 	return strncmp(line, key, n) == 0 && line[n] == '=' ? line + n + 1 : NULL;
 }
 
-bool unit_parse(struct unit *u)
+/* Reads lines of "Key=value", as `systemctl show` writes them, from u->text. False where they are
+ * of no unit that is loaded. */
+static bool parse(struct unit *u)
 {
 	const char *loaded = "";
 	const struct {
@@ -62,8 +77,9 @@ bool unit_parse(struct unit *u)
 	return strcmp(loaded, "loaded") == 0;
 }
 
-/* The word behind -f or --config in `{ path=… ; argv[]=… ; … }`. */
-bool unit_starts(const struct unit *u, const char *file, const char *dflt)
+/* Whether the word behind -f or --config in `{ path=… ; argv[]=… ; … }` is file; dflt: the one that
+ * needs no -f. */
+static bool starts(const struct unit *u, const char *file, const char *dflt)
 {
 	static const char *const options[] = { " -f ", " --config ", " --config=" };
 	const char *args = strstr(u->exec, "argv[]="), *named = NULL;
@@ -267,7 +283,7 @@ static void check_handler(
 		check_write(ctx, at, row->name, path, folder);
 }
 
-void unit_check(const struct unit *u, const struct conf *conf, conf_fault_fn *warn, void *ctx)
+static void check(const struct unit *u, const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
 	struct look l = { .unit = u, .warn = warn, .ctx = ctx };
 
@@ -285,8 +301,8 @@ void unit_check_installed(const struct conf *conf, conf_fault_fn *warn, void *ct
 {
 	struct unit *u = malloc(sizeof(*u));
 
-	if (u != NULL && conf->path != NULL && show(u) && unit_parse(u) &&
-		unit_starts(u, conf->path, OPTIONS_FILE))
-		unit_check(u, conf, warn, ctx);
+	if (u != NULL && conf->path != NULL && show(u) && parse(u) &&
+		starts(u, conf->path, OPTIONS_FILE))
+		check(u, conf, warn, ctx);
 	free(u);
 }

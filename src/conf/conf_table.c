@@ -235,7 +235,9 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 	return NULL;
 }
 
-const struct conf_row *conf_table_outer(
+/* The key of that name of the section around it, whose value holds where row is not set; NULL if
+ * that has no such key. */
+static const struct conf_row *outer_row(
 	const struct conf_section *section, const struct conf_row *row)
 {
 	if (section->parent == NULL || section->handler != NULL)
@@ -250,8 +252,8 @@ const struct conf_section *conf_table_home(
 
 	if (row->scoped && section == TOP)
 		return SERVER;
-	while ((outer = conf_table_outer(section, row)) != NULL &&
-		strcmp(outer->help, row->help) == 0 && !(row->scoped && section == SERVER))
+	while ((outer = outer_row(section, row)) != NULL && strcmp(outer->help, row->help) == 0 &&
+		!(row->scoped && section == SERVER))
 		section = section->parent;
 	return section;
 }
@@ -267,8 +269,7 @@ void conf_table_inherit(void *obj, const struct conf_section *section, void *out
 {
 	for (unsigned i = 0; i < section->nrows; i++) {
 		const struct conf_row *row = &section->rows[i];
-		const struct conf_row *from =
-			takes_over(row, obj) ? conf_table_outer(section, row) : NULL;
+		const struct conf_row *from = takes_over(row, obj) ? outer_row(section, row) : NULL;
 
 		if (from == NULL || conf_member_at(outer, from)->file == NULL)
 			continue;
@@ -280,7 +281,7 @@ void conf_table_inherit(void *obj, const struct conf_section *section, void *out
 bool conf_table_follows(const void *obj, const struct conf_section *section,
 	const struct conf_row *row, const void *outer)
 {
-	const struct conf_row *from = conf_table_outer(section, row);
+	const struct conf_row *from = outer_row(section, row);
 	const struct conf_pos *at = conf_member_pos(obj, row), *there;
 
 	if (from == NULL || at->file == NULL)

@@ -97,12 +97,6 @@ const struct conf_section *conf_table_handler(struct slice handler);
 
 /* By name; NULL if there is none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
-/*
- * The key of that name of the section around it, whose value holds where row is not set; NULL if
- * that has no such key.
- */
-const struct conf_row *conf_table_outer(
-	const struct conf_section *section, const struct conf_row *row);
 
 /* The section that describes row, where others around it or inside of it have the same key. */
 const struct conf_section *conf_table_home(

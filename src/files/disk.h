@@ -208,7 +208,6 @@ static inline enum job_class disk_file_class(const struct disk_file *f)
 
 int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
 	void (*finish)(struct disk_file *f));
-struct disk_buf *disk_buf_get(struct disk *d, uint64_t n);
 void disk_file_try_place(struct disk_file *f);
 bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p));
 /* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.

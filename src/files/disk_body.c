@@ -42,7 +42,7 @@ static uint32_t size_for(const struct disk *d, uint64_t n)
 	return n >= DISK_LARGE && d->large.live < DISK_LARGE_MAX ? DISK_LARGE : DISK_SMALL;
 }
 
-struct disk_buf *disk_buf_get(struct disk *d, uint64_t n)
+static struct disk_buf *buf_get(struct disk *d, uint64_t n)
 {
 	uint32_t size = size_for(d, n);
 	struct disk_buf *buf = pool_get(pool_of(d, size));
@@ -111,7 +111,7 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 
 	if (want < DISK_EXACT && want < left)
 		left = want;
-	f->buf = disk_buf_get(f->disk, left);
+	f->buf = buf_get(f->disk, left);
 	if (f->buf == NULL) {
 		take_piece(f, -ENOMEM, 0);
 		return;

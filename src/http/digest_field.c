@@ -16,11 +16,6 @@ static const struct {
 	[DIGEST_SHA_512] = { SLICE_LIT("sha-512"), 64 },
 };
 
-size_t digest_size(enum digest_algorithm a)
-{
-	return algorithms[a].size;
-}
-
 /* *s is behind "sha-256=". */
 static bool cut_hash(struct slice *s, enum digest_algorithm a, struct digest_field *d)
 {

@@ -22,9 +22,6 @@ struct digest_field {
 	unsigned char hash[DIGEST_ALGORITHMS][DIGEST_SIZE_MAX];
 };
 
-/* Bytes of its hashes: 32, 64. */
-size_t digest_size(enum digest_algorithm a);
-
 /*
  * Reads all lines of the field of that name (lower case) among fields: a dictionary of byte
  * sequences (RFC 9651, 3.2). Other algorithms are ignored; of a key that is there twice the last
@@ -43,7 +40,7 @@ bool digest_field_wanted(const struct field *fields, unsigned n);
 /* True: d gives at least one digest. */
 bool digest_field_any(const struct digest_field *d);
 
-/* NULL if the field says nothing of a, or the same as hash (digest_size(a) bytes); else
+/* NULL if the field says nothing of a, or the same as hash; else
  * ERR_DIGEST_WRONG. */
 const struct err *digest_field_compare(
 	const struct digest_field *d, enum digest_algorithm a, const unsigned char *hash);

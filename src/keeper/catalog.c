@@ -79,7 +79,9 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-struct catalog_file *catalog_base_of(
+/* The file that path is a sidecar of by its name, and in which coding; NULL as of
+ * catalog_beside(). */
+static struct catalog_file *base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
 {
 	struct catalog_file *f = NULL;
@@ -105,8 +107,7 @@ struct catalog_file *catalog_beside(
 static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
 {
 	enum coding coding;
-	struct catalog_file *base =
-		catalog_base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
+	struct catalog_file *base = base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
 
 	if (base == NULL)
 		return;
@@ -145,7 +146,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 		mark_below(c, d);
 	if (f != NULL)
 		mark(c, f);
-	f = catalog_base_of(c, root, path, &coding);
+	f = base_of(c, root, path, &coding);
 	if (f != NULL)
 		mark(c, f);
 }
@@ -154,7 +155,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
 {
 	enum coding coding;
-	struct catalog_file *base = catalog_base_of(c, root, path, &coding);
+	struct catalog_file *base = base_of(c, root, path, &coding);
 
 	if (base == NULL)
 		return;

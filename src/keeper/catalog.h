@@ -192,10 +192,8 @@ void catalog_set_variant(
  */
 unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
 
-/* The file that path is a sidecar of by its name, and in which coding; the file that is one of f by
- * its name. NULL: there is none; in a folder of uploads there never is. */
-struct catalog_file *catalog_base_of(
-	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding);
+/* The file that is a sidecar of f by its name. NULL: there is none; in a folder of uploads there
+ * never is. */
 struct catalog_file *catalog_beside(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding);
 

@@ -25,7 +25,8 @@ static uint64_t pointer(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-int ebpf_allowed(void)
+/* Whether bpf(2) may be called at all: 0, or -EPERM. A seccomp filter may make it deadly. */
+static int allowed(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
@@ -102,7 +103,7 @@ static int load(const struct ebpf *p, int types_fd)
 
 int ebpf_load_reuseport(const struct ebpf *p)
 {
-	int types_fd, fd = ebpf_allowed();
+	int types_fd, fd = allowed();
 
 	if (fd < 0)
 		return fd;
@@ -117,7 +118,7 @@ int ebpf_load_reuseport(const struct ebpf *p)
 int ebpf_map_new(enum bpf_map_type type, uint32_t value_size, uint32_t entries, uint32_t flags)
 {
 	union bpf_attr attr;
-	int rc = ebpf_allowed();
+	int rc = allowed();
 
 	if (rc < 0)
 		return rc;

@@ -17,9 +17,6 @@ struct ebpf {
 	unsigned nfunctions;
 };
 
-/* Whether bpf(2) may be called at all: 0, or -EPERM. A seccomp filter may make it deadly. */
-int ebpf_allowed(void);
-
 /*
  * Has the kernel check and take a program for SO_ATTACH_REUSEPORT_EBPF that also chooses for what
  * is queued on a socket that is closed. Its descriptor, or -errno.

@@ -42,9 +42,6 @@ int reply_add(struct h2d_req *req, struct slice name, struct slice value);
 /* Whether a handler may say it: a field (RFC 9110, 5.5) that is not the protocol's. */
 bool reply_field_valid(struct slice name, struct slice value);
 
-/* Adds one of which there is one, or gives that another value. -1 as above. */
-int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value);
-
 /* Says the type of the content, in place of one that the handler has said. -1 as above. */
 int reply_type(struct h2d_req *req, struct slice type);
 

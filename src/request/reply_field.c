@@ -39,7 +39,8 @@ int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 	return 0;
 }
 
-int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
+/* Adds one of which there is one, or gives that another value. -1 as reply_add(). */
+static int replace(struct h2d_req *req, enum reply_said said, struct slice value)
 {
 	struct reply *r = &req->reply;
 
@@ -57,7 +58,7 @@ int reply_replace(struct h2d_req *req, enum reply_said said, struct slice value)
 int reply_type(struct h2d_req *req, struct slice type)
 {
 	if (__builtin_expect(req->reply.said != 0, false))
-		return reply_replace(req, REPLY_SAID_TYPE, type);
+		return replace(req, REPLY_SAID_TYPE, type);
 	return reply_add(req, SLICE("content-type"), type);
 }
 
@@ -74,7 +75,7 @@ int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
 		return -1;
 	for (unsigned said = 0; said < REPLY_SAIDS; said++)
 		if (slice_eq(n, replaced[said]))
-			return reply_replace(req, said, v);
+			return replace(req, said, v);
 	n = arena_dup(&req->arena, n);
 	return n.p != NULL ? reply_add(req, n, v) : -1;
 }
