@@ -12,6 +12,7 @@
 
 #include "image/memfd.h"
 #include "master/master_state.h"
+#include "master/tickets.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -56,7 +57,7 @@ static bool describe(const struct master *m, struct handover *h)
 		if (h->pid_path == NULL)
 			return false;
 	}
-	return tls_tickets_get(h->ticket_keys) && describe_listeners(m, h);
+	return tickets_hand_over(m, h) && describe_listeners(m, h);
 }
 
 /* Into a sealed memfd; or -errno. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ void handover_fini(struct handover *h)
 	}
 	free(h->pid_path);
 	h->pid_path = NULL;
+	OPENSSL_cleanse(&h->tickets, sizeof(h->tickets));
 }
 
 bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), void *ctx)
@@ -77,12 +79,20 @@ static void format_fds(struct strbuf *out, const int *fds, unsigned n)
 	strbuf_printf(out, "\n");
 }
 
+static void format_key(const char *name, const unsigned char *key, struct strbuf *out)
+{
+	strbuf_printf(out, "%s ", name);
+	for (size_t i = 0; i < TLS_TICKETS_KEY; i++)
+		strbuf_printf(out, "%02x", key[i]);
+	strbuf_printf(out, "\n");
+}
+
 static void format_keys(const struct handover *h, struct strbuf *out)
 {
-	strbuf_printf(out, "ticket-keys ");
-	for (size_t i = 0; i < sizeof(h->ticket_keys); i++)
-		strbuf_printf(out, "%02x", h->ticket_keys[i]);
-	strbuf_printf(out, "\n");
+	format_key("ticket-keys", h->tickets.keys[0], out);
+	for (unsigned i = 1; i < h->tickets.n; i++)
+		format_key("ticket-keys-before", h->tickets.keys[i], out);
+	strbuf_printf(out, "ticket-age %" PRIu64 "\n", h->ticket_age);
 }
 
 static void format_user(const struct privs *p, struct strbuf *out)
@@ -209,20 +219,38 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool take_ticket_keys(struct handover *h, char **rest)
+static bool key(char **rest, unsigned char to[TLS_TICKETS_KEY])
 {
 	const char *text = word(rest);
 
-	if (text == NULL || strlen(text) != 2 * sizeof(h->ticket_keys))
+	if (text == NULL || strlen(text) != 2 * TLS_TICKETS_KEY)
 		return false;
-	for (size_t i = 0; i < sizeof(h->ticket_keys); i++) {
+	for (size_t i = 0; i < TLS_TICKETS_KEY; i++) {
 		int high = hex(text[2 * i]), low = hex(text[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
-		h->ticket_keys[i] = (unsigned char)(high << 4 | low);
+		to[i] = (unsigned char)(high << 4 | low);
 	}
 	return true;
+}
+
+static bool take_ticket_keys(struct handover *h, char **rest)
+{
+	h->tickets.n = 1;
+	return key(rest, h->tickets.keys[0]);
+}
+
+/* Behind the one that encrypts, the newest first. */
+static bool take_ticket_keys_before(struct handover *h, char **rest)
+{
+	return h->tickets.n > 0 && h->tickets.n < TLS_TICKETS_MAX &&
+	       key(rest, h->tickets.keys[h->tickets.n++]);
+}
+
+static bool take_ticket_age(struct handover *h, char **rest)
+{
+	return number(rest, UINT32_MAX, &h->ticket_age);
 }
 
 static bool take_user(struct handover *h, char **rest)
@@ -323,6 +351,8 @@ static const struct {
 	{ "request", take_request, REQUIRED },
 	{ "next-image", take_next_image, REQUIRED },
 	{ "ticket-keys", take_ticket_keys, REQUIRED },
+	{ "ticket-keys-before", take_ticket_keys_before, MANY },
+	{ "ticket-age", take_ticket_age, 0 },
 	{ "user", take_user, 0 },
 	{ "pid-file", take_pid_file, 0 },
 	{ "doubts", take_doubts, 0 },

@@ -32,8 +32,9 @@ struct handover {
 	uint32_t generation; /* its newest */
 	uint32_t request;    /* the number of this upgrade in the status file */
 	uint64_t next_image; /* number that the next keeper may begin with */
-	unsigned char ticket_keys[TLS_TICKET_KEYS];
-	char *pid_path; /* NULL: there is no pid file */
+	struct tls_tickets tickets;
+	uint64_t ticket_age; /* of the first key, in seconds; programs of before say none */
+	char *pid_path;      /* NULL: there is no pid file */
 	int pid_fd;
 	int doubts[2];      /* for the first generation: its keeper reads the first; -1: none */
 	int keeper;         /* where the keeper that serves now reads doubts; -1: there is none */

@@ -20,6 +20,7 @@
 #include "image/memfd.h"
 #include "master/master_state.h"
 #include "master/notify.h"
+#include "master/tickets.h"
 
 enum { FDS_MAX = 1 << 20 };
 
@@ -131,7 +132,8 @@ static const char *adopt(struct master *m)
 	m->next_image = h->next_image;
 	m->status.running = h->request;
 	m->status.request = h->request - 1;
-	tls_tickets_set(h->ticket_keys);
+	if (!tickets_adopt(m, h))
+		return "session tickets: out of memory";
 	if (h->pid_path != NULL && pidfile_adopt(&m->pidfile, h->pid_path, h->pid_fd) < 0)
 		return "out of memory";
 	return adopt_listeners(m);

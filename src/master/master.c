@@ -25,6 +25,7 @@
 #include "master/spawn.h"
 #include "master/supervise.h"
 #include "master/takeover.h"
+#include "master/tickets.h"
 #include "master/watchdog.h"
 
 enum { SECOND_MS = 1000 };
@@ -98,6 +99,7 @@ static void on_second(struct timer *t)
 	show_requests(m->board);
 	show_use(m->board);
 	mend_second(m);
+	tickets_second(m);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -181,6 +183,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	last_lines_begin(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
+	m.ticket_made_ms = clock_ms();
 	timer_init(&m.second, on_second);
 	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
 	rc = watch_signals(&m);

@@ -61,13 +61,14 @@ struct master {
 	struct upgrade upgrade; /* of this program by the one that is installed */
 	struct heir heir;       /* to the master that this one replaces */
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
-	struct timer second; /* looks at processes and sockets; master.c's own */
-	struct timer limit;  /* for a generation to come up */
-	struct timer delay;  /* shutdown-delay; drain's own */
-	struct timer bind;   /* tries once more for the addresses of the first generation */
-	struct timer shrink; /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from; /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until; /* ms; how long that goes on; 0: not begun */
+	uint64_t ticket_made_ms; /* when the first key of session tickets was; tickets' own */
+	struct timer second;     /* looks at processes and sockets; master.c's own */
+	struct timer limit;      /* for a generation to come up */
+	struct timer delay;      /* shutdown-delay; drain's own */
+	struct timer bind;       /* tries once more for the addresses of the first generation */
+	struct timer shrink;     /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;     /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until;     /* ms; how long that goes on; 0: not begun */
 };
 
 extern const struct states master_phases;

@@ -60,6 +60,8 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 	int rc = board_protect(gifts->board, gifts->board_slot);
 
 	go_before_master(c->kind->expendable);
+	if (rc == 0 && c->kind->gets & CHILD_KEYS)
+		rc = tls_tickets_protect();
 	if (rc == 0)
 		rc = no_stdin();
 	if (rc == 0)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <openssl/crypto.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -411,7 +410,6 @@ static int begin(struct master *m)
 	close(ends[1]);
 	close_fd(&memfd);
 	handover_fini(&h);
-	OPENSSL_cleanse(h.ticket_keys, sizeof(h.ticket_keys));
 	return rc;
 }
 

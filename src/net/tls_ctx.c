@@ -106,6 +106,8 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 			     /* Messages say their length in HTTP/2 and in HTTP/1: one that is cut
 			      * is not complete, with or without close_notify. */
 			     SSL_OP_IGNORE_UNEXPECTED_EOF);
+	if (ctx->no_tickets)
+		SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
 	/* The buffers of an idle connection go back to malloc: 12 to 17 KiB less for each. */
 	SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);
@@ -117,8 +119,8 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 && tls_suites_use(ssl, ctx->ciphers) &&
-	       tls_suites_use_curves(ssl, ctx->curves) && SSL_CTX_set_num_tickets(ssl, 1) == 1 &&
-	       tls_tickets_use(ssl);
+	       tls_suites_use_curves(ssl, ctx->curves) &&
+	       SSL_CTX_set_num_tickets(ssl, ctx->no_tickets ? 0 : 1) == 1 && tls_tickets_use(ssl);
 }
 
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)

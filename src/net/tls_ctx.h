@@ -16,6 +16,7 @@ typedef const struct tls_cert *tls_choose(const void *owner, struct slice name);
 
 struct tls_ctx {
 	bool tls12, tls13; /* versions offered */
+	bool no_tickets;   /* nor any other way to resume */
 	bool rejects;      /* names that choose does not know, and none: there is no default */
 	/* As in net/tls_suites.h; NULL: h2d's own choice. */
 	const char *ciphers, *curves;

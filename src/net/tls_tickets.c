@@ -1,42 +1,201 @@
 /*
- * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. Called in the master by
- * tls_ctx, upgrade and heir, and by spawn in a child that is to forget them. Nothing writes them to
- * a file.
+ * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone calls what
+ * writes; a worker's handshakes read. Nothing writes them to a file but what upgrade hands over, a
+ * memfd.
  */
 #include "net/tls_tickets.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-static unsigned char secret[TLS_TICKET_KEYS];
-static bool made;
+enum {
+	NAME_SIZE = 16,
+	HMAC_SIZE = 32,
+	AES_AT = NAME_SIZE + HMAC_SIZE,
+};
 
-bool tls_tickets_get(unsigned char keys[TLS_TICKET_KEYS])
+/*
+ * Two sets, of which turn says by its last bit the one that counts. The other one is written, then
+ * turn: a master that dies at any point leaves a whole set.
+ */
+struct shared {
+	uint32_t turn; /* atomic; 0: there are none yet */
+	struct tls_tickets sets[2];
+};
+
+static struct shared *shared;
+static int shared_fd = -1; /* the master's: for new processes to map it anew */
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static struct shared *map(int fd, int how, void *at)
 {
-	made = made || RAND_priv_bytes(secret, sizeof(secret)) == 1;
-	memcpy(keys, secret, sizeof(secret));
-	return made;
+	void *p = mmap(
+		at, sizeof(struct shared), how, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
+
+	return p != MAP_FAILED ? p : NULL;
 }
 
-void tls_tickets_set(const unsigned char keys[TLS_TICKET_KEYS])
+/* The master's mapping is older than the seal: whoever maps the memory from now on can only read.
+ */
+static bool share(void)
 {
-	memcpy(secret, keys, sizeof(secret));
-	made = true;
+	if (shared != NULL)
+		return true;
+	shared_fd = memfd_create("h2d-tickets", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (shared_fd < 0)
+		return false;
+	if (ftruncate(shared_fd, sizeof(struct shared)) == 0)
+		shared = map(shared_fd, PROT_READ | PROT_WRITE, NULL);
+	if (shared != NULL &&
+		fcntl(shared_fd, F_ADD_SEALS,
+			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) {
+		madvise(shared, sizeof(*shared), MADV_DONTDUMP);
+		return true;
+	}
+	tls_tickets_forget();
+	return false;
+}
+
+static void publish(const struct tls_tickets *from)
+{
+	uint32_t next = shared->turn + 1;
+
+	/* 0 means none, also behind 2^32 turns; the last bit still changes. */
+	next += next == 0 ? 2 : 0;
+	shared->sets[next % 2] = *from;
+	__atomic_store_n(&shared->turn, next, __ATOMIC_SEQ_CST);
+	OPENSSL_cleanse(&shared->sets[(next + 1) % 2], sizeof(shared->sets[0]));
+}
+
+bool tls_tickets_set(const struct tls_tickets *from)
+{
+	if (!share())
+		return false;
+	publish(from);
+	return true;
+}
+
+static void read_set(struct tls_tickets *to);
+
+bool tls_tickets_rotate(void)
+{
+	struct tls_tickets next = { .n = 1 }, now = { 0 };
+	bool ok = share() && RAND_priv_bytes(next.keys[0], sizeof(next.keys[0])) == 1;
+
+	if (ok) {
+		read_set(&now);
+		while (next.n < TLS_TICKETS_MADE && next.n <= now.n) {
+			memcpy(next.keys[next.n], now.keys[next.n - 1], TLS_TICKETS_KEY);
+			next.n++;
+		}
+		publish(&next);
+	}
+	OPENSSL_cleanse(&next, sizeof(next));
+	OPENSSL_cleanse(&now, sizeof(now));
+	return ok;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* A set is whole if it was the one that counts before and behind: only the other is written. */
+static void read_set(struct tls_tickets *to)
+{
+	uint32_t turn;
+
+	do {
+		turn = __atomic_load_n(&shared->turn, __ATOMIC_SEQ_CST);
+		*to = shared->sets[turn % 2];
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	} while (turn != __atomic_load_n(&shared->turn, __ATOMIC_SEQ_CST));
+}
+
+bool tls_tickets_get(struct tls_tickets *to)
+{
+	if (!share() || (shared->turn == 0 && !tls_tickets_rotate()))
+		return false;
+	read_set(to);
+	return true;
+}
+
+static bool begin(const unsigned char *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher,
+	EVP_MAC_CTX *mac, int encrypts)
+{
+	char digest[] = "SHA256";
+	unsigned char hmac[HMAC_SIZE];
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, hmac, sizeof(hmac)),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+		OSSL_PARAM_construct_end(),
+	};
+	bool ok;
+
+	memcpy(hmac, key + NAME_SIZE, sizeof(hmac));
+	ok = EVP_MAC_CTX_set_params(mac, params) == 1 &&
+	     EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key + AES_AT, iv, encrypts) == 1;
+	OPENSSL_cleanse(hmac, sizeof(hmac));
+	return ok;
+}
+
+/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it; 2: a ticket by the first key is due. */
+static int key_of(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+	EVP_MAC_CTX *mac, int encrypts)
+{
+	struct tls_tickets set;
+	unsigned i = 0;
+	bool ok;
+
+	(void)ssl;
+	read_set(&set);
+	if (encrypts) {
+		memcpy(name, set.keys[0], NAME_SIZE);
+		ok = RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1;
+	} else {
+		while (i < set.n && memcmp(name, set.keys[i], NAME_SIZE) != 0)
+			i++;
+		ok = i < set.n;
+	}
+	if (!ok) {
+		OPENSSL_cleanse(&set, sizeof(set));
+		return encrypts ? -1 : 0;
+	}
+	ok = begin(set.keys[i], iv, cipher, mac, encrypts);
+	OPENSSL_cleanse(&set, sizeof(set));
+	return !ok ? -1 : i == 0 ? 1 : 2;
 }
 
 bool tls_tickets_use(SSL_CTX *ssl)
 {
-	unsigned char keys[TLS_TICKET_KEYS];
-	bool ok = tls_tickets_get(keys) &&
-		  SSL_CTX_set_tlsext_ticket_keys(ssl, keys, sizeof(keys)) == 1;
+	struct tls_tickets made;
+	bool ok = tls_tickets_get(&made);
 
-	OPENSSL_cleanse(keys, sizeof(keys));
-	return ok;
+	OPENSSL_cleanse(&made, sizeof(made));
+	return ok && SSL_CTX_set_tlsext_ticket_key_evp_cb(ssl, key_of) == 1;
+}
+
+/* --- other processes -------------------------------------------------------------------------- */
+
+int tls_tickets_protect(void)
+{
+	if (shared == NULL)
+		return 0;
+	return map(shared_fd, PROT_READ, shared) != NULL ? 0 : -errno;
 }
 
 void tls_tickets_forget(void)
 {
-	OPENSSL_cleanse(secret, sizeof(secret));
-	made = false;
+	if (shared != NULL)
+		munmap(shared, sizeof(*shared));
+	shared = NULL;
+	if (shared_fd >= 0)
+		close(shared_fd);
+	shared_fd = -1;
 }

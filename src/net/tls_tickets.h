@@ -1,7 +1,7 @@
 /*
  * tls_tickets: the keys that session tickets are made and read with: one set for all certificates,
- * workers and generations, and for the program that an upgrade puts in the place of this one. The
- * master makes them before any fork; a process that serves no TLS forgets them.
+ * workers and generations, and for the program that an upgrade puts in the place of this one. They
+ * lie in memory that the master writes and workers read, so that a new key is known to all at once.
  */
 #ifndef H2D_NET_TLS_TICKETS_H
 #define H2D_NET_TLS_TICKETS_H
@@ -9,18 +9,34 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
-enum { TLS_TICKET_KEYS = 80 }; /* as SSL_CTX_set_tlsext_ticket_keys(3) takes them */
+enum {
+	TLS_TICKETS_KEY = 80, /* a name of 16 bytes, 32 for HMAC-SHA256, 32 for AES-256-CBC */
+	TLS_TICKETS_MADE = 3, /* of its own: the one that encrypts, and those before it */
+	TLS_TICKETS_MAX = 8,
+};
+
+/* A set; the first key encrypts. Whoever has one on the stack wipes it. */
+struct tls_tickets {
+	unsigned n;
+	unsigned char keys[TLS_TICKETS_MAX][TLS_TICKETS_KEY];
+};
 
 /* Has ssl use the keys, which are made at the first call. */
 bool tls_tickets_use(SSL_CTX *ssl);
 
-/* The keys, to hand them over. */
-bool tls_tickets_get(unsigned char keys[TLS_TICKET_KEYS]);
+/* A copy of the keys, to hand them over; false: none can be made. */
+bool tls_tickets_get(struct tls_tickets *to);
 
-/* Uses those of another process from now on. */
-void tls_tickets_set(const unsigned char keys[TLS_TICKET_KEYS]);
+/* These in the place of all others, in every process; wipes what was there. */
+bool tls_tickets_set(const struct tls_tickets *from);
 
-/* They go from this process's memory. */
+/* A new key in front; the oldest is wiped. False: there is no randomness, and nothing changed. */
+bool tls_tickets_rotate(void);
+
+/* In a new process that reads them: from now on it cannot write them. 0 or -errno. */
+int tls_tickets_protect(void);
+
+/* In a new process that serves no TLS: they go from its memory. */
 void tls_tickets_forget(void);
 
 #endif

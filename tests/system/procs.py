@@ -14,6 +14,7 @@ DEADLINE = 30.0  # a hang fails; nothing is measured by it
 # Sanitizers and wrappers take longer for everything.
 PATIENCE = 1
 BOARD = "/memfd:h2d-board"  # the scoreboard, among a process's descriptors and maps
+NO_IMAGES = (BOARD, "/memfd:h2d-tickets")  # memory files of the master's own
 killed = set()  # whom the test has killed: a slot shows such a worker as up until its master has heard
 
 
@@ -190,20 +191,20 @@ def queued(port):
 
 
 def memfds(pid):
-	"""{inode: bytes} of the memory files that it holds open or has mapped, but for the scoreboard."""
+	"""{inode: bytes} of the memory files that it holds open or has mapped, but for the scoreboard and the keys of tickets."""
 	found = collections.Counter()
 	try:
 		with open("/proc/%d/maps" % pid) as f:
 			for line in f:
 				part = line.split(None, 5)
-				if len(part) == 6 and part[5].startswith("/memfd:") and not part[5].startswith(BOARD):
+				if len(part) == 6 and part[5].startswith("/memfd:") and not part[5].startswith(NO_IMAGES):
 					first, last = part[0].split("-")
 					found[int(part[4])] += int(last, 16) - int(first, 16)
 		for fd in os.listdir("/proc/%d/fd" % pid):
 			path = "/proc/%d/fd/%s" % (pid, fd)
 			try:
 				name = os.readlink(path)
-				if name.startswith("/memfd:") and not name.startswith(BOARD):
+				if name.startswith("/memfd:") and not name.startswith(NO_IMAGES):
 					st = os.stat(path)
 					found[st.st_ino] = st.st_blocks * 512
 			except FileNotFoundError:

@@ -282,7 +282,7 @@ def test_protocols_and_resumptions(h2d):
 		after = scrape_when(c, lambda m: rise(before, m, "streams_total") >= 3)
 	assert rise(before, after, "connections_spoken_total", protocol="h1") == 1
 	assert rise(before, after, "connections_spoken_total", protocol="h2") == 3  # this look's, too
-	assert rise(before, after, "resumptions_total") == 1
+	assert rise(before, after, "tls_resumptions_total") == 1
 	assert rise(before, after, "handshake_seconds_count") == 3
 	assert rise(before, after, "streams_total") == 3
 

@@ -1,0 +1,22 @@
+/*
+ * tickets: renews the keys of session tickets once they are as old as the configuration lets them
+ * be. The master asks it once a second; keys come from net/tls_tickets.h.
+ */
+#ifndef H2D_MASTER_TICKETS_H
+#define H2D_MASTER_TICKETS_H
+
+#include <stdbool.h>
+
+struct handover;
+struct master;
+
+/* Looks whether a new key is due; once a second. */
+void tickets_second(struct master *m);
+
+/* Puts the keys, and how old the first one is, into what is handed over. False: there are none. */
+bool tickets_hand_over(const struct master *m, struct handover *h);
+
+/* Takes them from there. */
+bool tickets_adopt(struct master *m, const struct handover *h);
+
+#endif

@@ -1,0 +1,93 @@
+"""Session tickets: by whose keys, for how long, across workers, reloads, upgrades and rotations."""
+import re
+import ssl
+
+import pytest
+
+import client
+import procs
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+def new_keys(server):
+	"""How many keys were made because the one before was old enough, by any master."""
+	return server.log_text().count("session tickets: a new key encrypts")
+
+
+def conf(server, keys):
+	server.put_conf(server.conf_text.replace("tls { ", "tls { %s  " % keys))
+
+
+class Sessions:
+	"""A client that comes back again and again, each time with its newest ticket."""
+
+	def __init__(self, server, version):
+		self.server = server
+		self.context = client.tls_context(alpn=("http/1.1",), minimum=version, maximum=version)
+		self.newest, self.resumed = None, 0
+
+	def come(self, session=None):
+		"""Whether that session, or the newest, was resumed."""
+		with client.tls_socket(self.server.ports["tls"], context=self.context, session=session or self.newest) as s:
+			s.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+			assert client.read_all(s).startswith(b"HTTP/1.1 200 ")
+			self.newest, resumed = s.session, s.session_reused
+		return resumed
+
+	def go_on(self, times):
+		for _ in range(times):
+			assert self.come(), "%d were resumed" % self.resumed
+			self.resumed += 1
+
+
+def resumptions(server):
+	with client.Client.unix(server.admin_path) as c:
+		text = c.get("/metrics").body.decode()
+	return sum(int(n) for n in re.findall(r"^h2d_tls_resumptions_total\{.*\} (\d+)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_thousand(h2d, version):
+	"""Over all workers, ten reloads, two upgrades and at least one rotation: each is a resumption."""
+	server = h2d.new(workers=3)
+	conf(server, "session-ticket-rotation = 3")
+	server.start()
+	sessions = Sessions(server, version)
+	assert not sessions.come()
+	sessions.go_on(100)
+	procs.wait_for(lambda: resumptions(server) == 100, said="they are counted")
+	for _ in range(10):
+		server.reload()
+		sessions.go_on(60)
+	for _ in range(2):
+		server.upgrade()
+		sessions.go_on(100)
+	while new_keys(server) == 0:
+		sessions.go_on(10)
+	sessions.go_on(100)
+	assert sessions.resumed >= 1000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_three_generations_ago(h2d, version):
+	server = h2d.new(workers=2)
+	conf(server, "session-ticket-rotation = 1")
+	server.start()
+	sessions = Sessions(server, version)
+	sessions.come()
+	oldest, before = sessions.newest, new_keys(server)
+	procs.wait_for(lambda: new_keys(server) >= before + 3, said="three new keys")
+	for _ in range(4):
+		assert not sessions.come(oldest)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_tickets(h2d, version):
+	server = h2d.new()
+	conf(server, "session-tickets = false")
+	server.start()
+	sessions = Sessions(server, version)
+	for _ in range(3):
+		assert not sessions.come()
+		assert sessions.newest is None or not sessions.newest.has_ticket

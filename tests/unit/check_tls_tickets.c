@@ -1,0 +1,240 @@
+/* check_tls_tickets: which keys make and read tickets, for how long, and who can write them. */
+#include "net/tls_tickets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/slice.h"
+#include "unit.h"
+#include "unit_cert.h"
+
+static SSL_CTX *server_ctx, *client_ctx;
+static SSL_SESSION *ticket;
+
+static int on_ticket(SSL *ssl, SSL_SESSION *session)
+{
+	(void)ssl;
+	SSL_SESSION_free(ticket);
+	ticket = session;
+	return 1;
+}
+
+static void setup(void)
+{
+	server_ctx = SSL_CTX_new(TLS_server_method());
+	client_ctx = SSL_CTX_new(TLS_client_method());
+	ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(server_ctx, unit_cert("ec.crt")), 1);
+	ck_assert_int_eq(
+		SSL_CTX_use_PrivateKey_file(server_ctx, unit_cert("ec.key"), SSL_FILETYPE_PEM), 1);
+	SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+	SSL_CTX_sess_set_new_cb(client_ctx, on_ticket);
+	ck_assert(tls_tickets_use(server_ctx));
+}
+
+static void teardown(void)
+{
+	SSL_SESSION_free(ticket);
+	ticket = NULL;
+	SSL_CTX_free(client_ctx);
+	SSL_CTX_free(server_ctx);
+	tls_tickets_forget();
+}
+
+/* A connection that asks for a resumption of session; whether it was one. The ticket is renewed. */
+static bool resumes(SSL_SESSION *session, int version)
+{
+	SSL *s = SSL_new(server_ctx), *c = SSL_new(client_ctx);
+	/* OpenSSL's client uses one up. */
+	SSL_SESSION *copy = session != NULL ? SSL_SESSION_dup(session) : NULL;
+	BIO *to_s = BIO_new(BIO_s_mem()), *to_c = BIO_new(BIO_s_mem());
+	bool resumed;
+
+	BIO_up_ref(to_s);
+	BIO_up_ref(to_c);
+	SSL_set_bio(s, to_s, to_c);
+	SSL_set_bio(c, to_c, to_s);
+	SSL_set_accept_state(s);
+	SSL_set_connect_state(c);
+	SSL_set_max_proto_version(c, version);
+	if (copy != NULL)
+		SSL_set_session(c, copy);
+	SSL_SESSION_free(copy);
+	SSL_do_handshake(c);
+	for (int i = 0; i < 8; i++) {
+		SSL_do_handshake(s);
+		SSL_do_handshake(c);
+	}
+	ck_assert(SSL_is_init_finished(s) && SSL_is_init_finished(c));
+	SSL_read(c, &(char){ 0 }, 1);
+	/* A ticket that is renewed in TLS 1.2 is no new session to OpenSSL's client. */
+	if (version == TLS1_2_VERSION)
+		on_ticket(c, SSL_get1_session(c));
+	resumed = SSL_session_reused(s);
+	SSL_shutdown(c);
+	SSL_free(s);
+	SSL_free(c);
+	return resumed;
+}
+
+static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+
+static SSL_SESSION *new_session(int version)
+{
+	SSL_SESSION *made;
+
+	ck_assert(!resumes(NULL, version));
+	ck_assert_ptr_nonnull(ticket);
+	made = ticket;
+	ticket = NULL;
+	return made;
+}
+
+/* By the key that encrypts and by the two before it; the third is one of three generations ago. */
+START_TEST(three_generations)
+{
+	SSL_SESSION *old = new_session(versions[_i]);
+
+	for (int i = 0; i < TLS_TICKETS_MADE; i++) {
+		ck_assert_msg(resumes(old, versions[_i]), "%d keys behind", i);
+		ck_assert(tls_tickets_rotate());
+	}
+	ck_assert(!resumes(old, versions[_i]));
+	SSL_SESSION_free(old);
+}
+END_TEST
+
+/* Who comes often enough has a ticket by a new key before the old one goes. */
+START_TEST(renewed)
+{
+	SSL_SESSION *last = new_session(versions[_i]);
+
+	for (int i = 0; i < 10; i++) {
+		ck_assert(resumes(last, versions[_i]));
+		ck_assert(tls_tickets_rotate());
+		if (ticket != NULL) {
+			SSL_SESSION_free(last);
+			last = ticket;
+			ticket = NULL;
+		}
+	}
+	SSL_SESSION_free(last);
+}
+END_TEST
+
+START_TEST(handed_over)
+{
+	SSL_SESSION *old = new_session(TLS1_3_VERSION);
+	struct tls_tickets keys;
+
+	ck_assert(tls_tickets_rotate());
+	ck_assert(tls_tickets_get(&keys));
+	ck_assert_uint_eq(keys.n, 2);
+	tls_tickets_forget();
+	ck_assert(tls_tickets_rotate());
+	ck_assert(!resumes(old, TLS1_3_VERSION));
+	ck_assert(tls_tickets_set(&keys));
+	ck_assert(resumes(old, TLS1_3_VERSION));
+	SSL_SESSION_free(old);
+}
+END_TEST
+
+/* The memory that all processes share. */
+static struct slice region(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long from = 0, to = 0;
+	char line[512];
+
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, "h2d-tickets") != NULL)
+			break;
+	fclose(f);
+	ck_assert_int_eq(sscanf(line, "%lx-%lx", &from, &to), 2);
+	return slice_of((void *)from, to - from);
+}
+
+static bool lies_there(const unsigned char *key)
+{
+	struct slice all = region();
+
+	return memmem(all.p, all.n, key, 16) != NULL || memmem(all.p, all.n, key + 48, 32) != NULL;
+}
+
+START_TEST(old_keys_are_wiped)
+{
+	struct tls_tickets first, one = { .n = 1 };
+
+	ck_assert(tls_tickets_get(&first));
+	for (int i = 0; i < TLS_TICKETS_MADE; i++) {
+		ck_assert(lies_there(first.keys[0]));
+		ck_assert(tls_tickets_rotate());
+	}
+	ck_assert(!lies_there(first.keys[0]));
+	ck_assert(tls_tickets_get(&first));
+	memset(one.keys[0], 7, sizeof(one.keys[0]));
+	ck_assert(tls_tickets_set(&one));
+	for (unsigned i = 0; i < first.n; i++)
+		ck_assert(!lies_there(first.keys[i]));
+}
+END_TEST
+
+/* What a new process finds: keys that change under it, and that it cannot change. */
+static int in_child(int ready, int go)
+{
+	struct tls_tickets had, has;
+	struct slice all;
+	char c;
+
+	if (tls_tickets_protect() != 0 || !tls_tickets_get(&had))
+		return 1;
+	all = region();
+	if (mprotect((void *)(uintptr_t)all.p, all.n, PROT_READ | PROT_WRITE) == 0)
+		return 2;
+	if (write(ready, "x", 1) != 1)
+		return 5;
+	if (read(go, &c, 1) != 1 || !tls_tickets_get(&has))
+		return 3;
+	return memcmp(has.keys[1], had.keys[0], TLS_TICKETS_KEY) == 0 ? 0 : 4;
+}
+
+START_TEST(another_process)
+{
+	int ready[2], go[2], status;
+	pid_t pid;
+	char c;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	ck_assert_int_eq(pipe(go), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(in_child(ready[1], go[0]));
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	ck_assert(tls_tickets_rotate());
+	ck_assert_int_eq(write(go[1], "x", 1), 1);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(go[i]);
+	}
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("tls_tickets");
+
+	tcase_add_unchecked_fixture(tc, unit_certs_make, unit_certs_remove);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, three_generations, 0, 2);
+	tcase_add_loop_test(tc, renewed, 0, 2);
+	tcase_add_test(tc, handed_over);
+	tcase_add_test(tc, old_keys_are_wiped);
+	tcase_add_test(tc, another_process);
+	return tc;
+}
+
+UNIT_MAIN("tls_tickets")
