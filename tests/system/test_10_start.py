@@ -576,7 +576,7 @@ def test_ten_thousand_files(h2d):
 	"""Serving within 300 ms of the start, whatever the image takes."""
 	took = []
 	first = None
-	for _ in range(3):
+	for n in range(10):
 		server = h2d.new(listens=("tcp", "unix"), root=first and first.root)
 		if first is None:
 			first = server
@@ -585,7 +585,7 @@ def test_ten_thousand_files(h2d):
 				with open(server.path("www", "f", "%d.txt" % i), "w") as f:
 					f.write("file %d\n" % i)
 		took.append(start_to_first_answer(server))
-		if min(took) < 0.3:
+		if min(took) < (0.3 if n < 2 else 3 * srv.SLOW):
 			break
 		assert server.quit() == 0
 	assert min(took) < 3 * srv.SLOW, took

@@ -269,7 +269,7 @@ def test_key_updates_do_not_hold_up_others(h2d):
 	"""Records that are work and no bytes are read a little per turn: one client's do not stop the loop."""
 	server = h2d(sections="limits { key-updates = 1000000 }")
 	pid = server.worker_pids()[0]
-	for _ in range(5):  # a machine may have much else to do
+	for _ in range(20):  # a machine may have much else to do
 		longest, records = longest_wait_beside_key_updates(server, pid)
 		assert records > 10000
 		if longest < 0.4 * SLOW:
