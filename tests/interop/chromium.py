@@ -132,9 +132,20 @@ class Browser:
 			self.read()
 
 	def open(self, url):
-		with self.loading():
-			done = self.call("Page.navigate", url=url)
-			assert "errorText" not in done, done
+		before = len(self.events)
+		done = self.call("Page.navigate", url=url)
+		assert "errorText" not in done, done
+		while not self.has_loaded(done["loaderId"], before):
+			self.read()
+
+	def has_loaded(self, loader, before):
+		"""Whether that page has: the event of the one that was left may come late."""
+		there = False
+		for name, parameters in self.events[before:]:
+			there = there or name == "Page.frameNavigated" and parameters["frame"]["loaderId"] == loader
+			if there and name == "Page.loadEventFired":
+				return True
+		return False
 
 	def choose_files(self, selector, paths):
 		"""As a person does it with <input type=file>."""
