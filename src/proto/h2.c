@@ -188,11 +188,12 @@ static void h2_drain(struct proto *p, bool patient)
 {
 	struct h2 *h2 = (struct h2 *)p;
 
-	(void)patient;
-	/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
-	if (h2->drain == H2_DRAIN_SERVE) {
-		h2_drain_go(h2, H2_DRAIN_NOTICE);
-		nghttp2_submit_shutdown_notice(h2->session);
+	/* A connection is made for a request, and some peers send none behind a GOAWAY that
+	 * comes with the first SETTINGS, but fail it: HAProxy. */
+	if (h2->drain == H2_DRAIN_SERVE && patient && p->requests == 0) {
+		h2_drain_go(h2, H2_DRAIN_FIRST);
+	} else if (h2->drain == H2_DRAIN_SERVE || h2->drain == H2_DRAIN_FIRST) {
+		h2_drain_notice(h2);
 	} else if (h2->drain != H2_DRAIN_LAST) {
 		h2_drain_go(h2, H2_DRAIN_LAST);
 		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,

@@ -178,6 +178,8 @@ bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* The only writer of h2->drain: asserts the predecessor. */
 void h2_drain_go(struct h2 *h2, enum h2_drain drain);
+/* Tells the peer that the connection is to end. */
+void h2_drain_notice(struct h2 *h2);
 /* Ends the connection for what the peer did, unless it has ended before. */
 void h2_end(struct h2 *h2, const struct err *err);
 /* nghttp2's before_frame_send callback. */

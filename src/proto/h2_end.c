@@ -23,6 +23,13 @@ void h2_drain_go(struct h2 *h2, enum h2_drain drain)
 	h2->drain = drain;
 }
 
+/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
+void h2_drain_notice(struct h2 *h2)
+{
+	h2_drain_go(h2, H2_DRAIN_NOTICE);
+	nghttp2_submit_shutdown_notice(h2->session);
+}
+
 static void count(const struct err *err)
 {
 	if (err->h2_code == NGHTTP2_ENHANCE_YOUR_CALM)

@@ -204,6 +204,8 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	list_append(&h2->streams, &s->node);
 	h2->nstreams++;
 	h2->proto.requests++;
+	if (h2->drain == H2_DRAIN_FIRST)
+		h2_drain_notice(h2);
 	COUNT(streams, 1);
 	return s;
 }

@@ -446,6 +446,43 @@ START_TEST(drain_is_graceful)
 }
 END_TEST
 
+/* Its first request is on its way: HAProxy fails it when a GOAWAY comes in front. */
+START_TEST(drain_waits_for_the_first_request)
+{
+	int32_t id;
+
+	server->ops->drain(server, true);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaways, 0);
+	id = ask("GET", "/hello", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[id].status, 200);
+	ck_assert_uint_eq(goaways, 1);
+	ck_assert_int_eq(goaway_ids[0], INT32_MAX);
+	ck_assert(!server->ops->finished(server));
+	/* nghttp2 has nothing open, and says no more: nor does it answer the PING. */
+	server->ops->drain(server, false);
+	exchange(steps[0], limits[0]);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
+/* The second call, behind drain_ms, waits for it no longer. */
+START_TEST(drain_of_who_asks_for_nothing)
+{
+	server->ops->drain(server, true);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaways, 0);
+	server->ops->drain(server, false);
+	exchange(steps[0], limits[0]);
+	ck_assert_uint_eq(goaways, 1);
+	ck_assert(!server->ops->finished(server));
+	server->ops->drain(server, false);
+	exchange(steps[0], limits[0]);
+	ck_assert(server->ops->finished(server));
+}
+END_TEST
+
 START_TEST(header_section_too_large)
 {
 	static char big[3000];
@@ -893,7 +930,8 @@ static unsigned go(unsigned from, unsigned to)
 
 START_TEST(drain_steps)
 {
-	states_unit_walk(&h2_drain_states, "SERVE>NOTICE NOTICE>ASKED NOTICE>LAST ASKED>LAST", go);
+	states_unit_walk(&h2_drain_states,
+		"SERVE>FIRST SERVE>NOTICE FIRST>NOTICE NOTICE>ASKED NOTICE>LAST ASKED>LAST", go);
 }
 END_TEST
 
@@ -913,6 +951,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, reply_head_too_long, 0, 3);
 	tcase_add_test(c, client_resets);
 	tcase_add_test(c, drain_is_graceful);
+	tcase_add_test(c, drain_waits_for_the_first_request);
+	tcase_add_test(c, drain_of_who_asks_for_nothing);
 	tcase_add_test(c, header_section_too_large);
 	tcase_add_test(c, many_fields);
 	tcase_add_loop_test(c, most_fields, 0, 3);
