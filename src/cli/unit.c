@@ -292,6 +292,8 @@ static void check(const struct unit *u, const struct conf *conf, conf_fault_fn *
 	check_made(&l, &conf->log.access_log_at, "access-log", conf->log.access_log);
 	check_read(&l, &conf->tls.certificate_at, "certificate", conf->tls.certificate);
 	check_read(&l, &conf->tls.certificate_key_at, "certificate-key", conf->tls.certificate_key);
+	check_read(&l, &conf->tls.session_ticket_key_file_at, "session-ticket-key-file",
+		conf->tls.session_ticket_key_file);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&l, &conf->servers[i]);
 	conf_handlers_paths(conf, check_handler, &l);

@@ -62,6 +62,8 @@ struct master {
 	struct heir heir;       /* to the master that this one replaces */
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
 	uint64_t ticket_made_ms; /* when the first key of session tickets was; tickets' own */
+	bool ticket_of_file;     /* the keys are out of a file */
+	bool ticket_file_said;   /* the log has what is wrong with the file */
 	struct timer second;     /* looks at processes and sockets; master.c's own */
 	struct timer limit;      /* for a generation to come up */
 	struct timer delay;      /* shutdown-delay; drain's own */

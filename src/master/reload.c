@@ -22,6 +22,7 @@
 #include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
+#include "master/tickets.h"
 #include "master/urls.h"
 
 enum {
@@ -132,6 +133,7 @@ void reload_commit(struct gen *g)
 	if (g->conf->path == NULL && old == NULL)
 		log_urls(g);
 	gen_show(g, &m->board->head);
+	tickets_serve(m);
 	/*
 	 * Ours are closed before the old workers close theirs: they accept what is queued first,
 	 * and with nobody else holding the socket nothing more can be queued behind them.

@@ -1,30 +1,81 @@
 /*
- * tickets: looks once a second how old the first key is. While another master may serve beside this
- * one, neither makes a new key: the other one would not know it.
+ * tickets: looks once a second how old the first key is, or what the file of keys has. While
+ * another master may serve beside this one, neither makes a new key: the other one would not know
+ * it.
  */
 #include "master/tickets.h"
+
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
+#include "net/tls_ticket_file.h"
 
 enum { SECOND_MS = 1000 };
 
-void tickets_second(struct master *m)
+/* A file that cannot be used is named once, and leaves the keys as they are. */
+static void take_file(struct master *m, const char *file)
 {
-	const struct gen *g = m->current;
-	uint64_t age_ms = clock_ms() - m->ticket_made_ms;
+	struct tls_tickets now = { 0 }, next;
+	char why[PATH_MAX + 128];
 
-	if (g == NULL || g->resources.certs.tls == NULL || m->phase != MASTER_SERVE ||
-		age_ms < g->conf->tls.session_ticket_rotation * SECOND_MS)
+	m->ticket_of_file = true;
+	if (!tls_ticket_file_read(file, &next, why, sizeof(why))) {
+		if (!m->ticket_file_said)
+			log_warn("%s: the keys of session tickets stay as they are", why);
+		m->ticket_file_said = true;
 		return;
+	}
+	m->ticket_file_said = false;
+	if (tls_tickets_get(&now) && memcmp(&now, &next, sizeof(now)) != 0 &&
+		tls_tickets_set(&next))
+		log_info("session tickets: the keys of %s", file);
+	OPENSSL_cleanse(&now, sizeof(now));
+	OPENSSL_cleanse(&next, sizeof(next));
+}
+
+static void make_key(struct master *m)
+{
 	m->ticket_made_ms = clock_ms();
+	m->ticket_of_file = false;
 	if (!tls_tickets_rotate()) {
 		log_error("session tickets: there is no new key: no randomness");
 		return;
 	}
 	board_count(&m->board->head, BOARD_COUNT_ticket_keys_made);
 	log_info("session tickets: a new key encrypts");
+}
+
+static const struct conf_tls *configured(const struct master *m)
+{
+	const struct gen *g = m->current;
+
+	return g != NULL && g->resources.certs.tls != NULL ? &g->conf->tls : NULL;
+}
+
+void tickets_serve(struct master *m)
+{
+	const struct conf_tls *tls = configured(m);
+
+	m->ticket_file_said = false;
+	if (tls != NULL && *tls->session_ticket_key_file != '\0')
+		take_file(m, tls->session_ticket_key_file);
+}
+
+void tickets_second(struct master *m)
+{
+	const struct conf_tls *tls = configured(m);
+	uint64_t age_ms = clock_ms() - m->ticket_made_ms;
+
+	if (tls == NULL || m->phase != MASTER_SERVE)
+		return;
+	if (*tls->session_ticket_key_file != '\0')
+		take_file(m, tls->session_ticket_key_file);
+	else if (m->ticket_of_file || age_ms >= tls->session_ticket_rotation * SECOND_MS)
+		make_key(m);
 }
 
 bool tickets_hand_over(const struct master *m, struct handover *h)

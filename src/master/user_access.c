@@ -284,11 +284,16 @@ static bool is_everybodys(const char *key)
 	return stat(key, &st) == 0 && (st.st_mode & S_IROTH) != 0;
 }
 
+static void check_secret(
+	struct checker *c, const char *name, const char *file, const struct conf_pos *pos)
+{
+	if (file != NULL && *file != '\0' && is_everybodys(file))
+		warn_of(c, pos, name, file, "everybody on this machine may read it", "chmod o-r");
+}
+
 static void check_key(struct checker *c, const char *key, const struct conf_pos *pos)
 {
-	if (key != NULL && *key != '\0' && is_everybodys(key))
-		warn_of(c, pos, "certificate-key", key, "everybody on this machine may read it",
-			"chmod o-r");
+	check_secret(c, "certificate-key", key, pos);
 }
 
 static void each_key(struct checker *c,

@@ -5,6 +5,7 @@
  */
 #include "sites/certs.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "conf/conf_fault.h"
 #include "net/tls_look.h"
 #include "net/tls_suites.h"
+#include "net/tls_ticket_file.h"
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
@@ -89,6 +91,20 @@ static void check_words(struct loader *l, const struct conf_tls *tls)
 	}
 }
 
+static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
+{
+	struct tls_tickets keys;
+	char why[512];
+
+	if (tls->session_ticket_key_file == NULL || *tls->session_ticket_key_file == '\0')
+		return;
+	if (!tls_ticket_file_read(tls->session_ticket_key_file, &keys, why, sizeof(why))) {
+		l->fault(l->ctx, &tls->session_ticket_key_file_at, why);
+		l->rc = -1;
+	}
+	OPENSSL_cleanse(&keys, sizeof(keys));
+}
+
 int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
 	struct loader l = { .certs = c, .fault = fault, .ctx = ctx };
@@ -108,6 +124,7 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	c->tls->no_tickets = !conf->tls.session_tickets;
 	c->tls->key_updates = (uint32_t)conf->limits.key_updates;
 	check_words(&l, &conf->tls);
+	check_ticket_file(&l, &conf->tls);
 	/* Each certificate would be refused for what was said of the words. */
 	if (l.rc == 0) {
 		c->tls->ciphers = conf->tls.ciphers;

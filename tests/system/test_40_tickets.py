@@ -1,4 +1,5 @@
 """Session tickets: by whose keys, for how long, across workers, reloads, upgrades and rotations."""
+import os
 import re
 import ssl
 
@@ -91,3 +92,51 @@ def test_no_tickets(h2d, version):
 	for _ in range(3):
 		assert not sessions.come()
 		assert sessions.newest is None or not sessions.newest.has_ticket
+
+
+class KeyFile:
+	"""Of session tickets, for all who name it."""
+
+	def __init__(self, folder):
+		self.path, self.keys = os.path.join(folder, "tickets"), [os.urandom(80)]
+		self.put(b"".join(self.keys))
+
+	def put(self, data):
+		with open(self.path + ".new", "wb") as f:
+			f.write(data)
+		os.chmod(self.path + ".new", 0o600)
+		os.rename(self.path + ".new", self.path)
+
+	def renew(self, server, keep):
+		"""A new key encrypts, and so many of those before it are still good; returns when the server has them."""
+		taken = server.log_text().count("session tickets: the keys of")
+		self.keys = [os.urandom(80), *self.keys[:keep]]
+		self.put(b"".join(self.keys))
+		procs.wait_for(lambda: server.log_text().count("session tickets: the keys of") > taken, said="they are taken")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_key_file(h2d, tmp_path, version):
+	"""Several machines with the same file; a file that changes; one that is half written."""
+	file = KeyFile(str(tmp_path))
+	servers = [h2d.new(workers=2) for _ in range(2)]
+	for server in servers:
+		conf(server, 'session-ticket-rotation = 1  session-ticket-key-file = "%s"' % file.path)
+		server.start()
+	first, second = (Sessions(server, version) for server in servers)
+	second.context = first.context  # Python's sessions belong to one
+	first.come()
+	oldest = first.newest
+	assert second.come(oldest)
+	file.renew(servers[0], keep=1)
+	assert first.come(oldest) and first.come(first.newest)
+	servers[0].reload()
+	servers[0].upgrade()
+	assert first.come(oldest)
+	file.put(b"x" * 100)
+	servers[0].log.wait("keys have 80 bytes each, and nothing between them: the keys of session tickets stay as they are")
+	assert first.come(oldest)
+	assert "keys have 80 bytes each" in servers[0].run("-t", check=1).err
+	file.renew(servers[0], keep=0)
+	assert not first.come(oldest)
+	assert new_keys(servers[0]) == 0
