@@ -24,10 +24,11 @@ static char connection[32]; /* the request's field, as its handler saw it */
 
 static void plain_start(struct h2d_req *req, void *state)
 {
-	const char *value = h2d_req_field(req, "connection", NULL);
+	struct slice value = { 0 };
 
 	ck_assert_ptr_null(h2d_req_field(req, "host", NULL));
-	snprintf(connection, sizeof(connection), "%s", value != NULL ? value : "");
+	value.p = h2d_req_field(req, "connection", &value.n);
+	snprintf(connection, sizeof(connection), "%.*s", SLICE_ARG(value));
 	echo_start(req, state);
 }
 static const struct h2d_handler fallback = { .name = "echo", .start = plain_start };
