@@ -202,17 +202,21 @@ static int set_certificate(struct explain *e)
 {
 	const struct tls_ctx *tls = e->by->certs->tls;
 	const struct tls_cert *cert = NULL;
+	struct slice name = e->url.host;
 	struct addr addr;
 
 	if (!e->url.tls || tls == NULL)
 		return 0;
-	if (!addr_parse_host(AF_INET, e->url.host, &addr) &&
-		!addr_parse_host(AF_INET6, e->url.host, &addr) && tls->choose != NULL)
-		cert = tls->choose(tls->owner, e->url.host);
+	if (addr_parse_host(AF_INET, name, &addr) || addr_parse_host(AF_INET6, name, &addr))
+		name.n = 0;
+	if (name.n > 0 && tls->choose != NULL)
+		cert = tls->choose(tls->owner, name);
 	if (cert == NULL && tls->rejects)
 		return fail(e, "no server has this name, and reject-handshake refuses it", NULL);
 	e->conn.certificate = cert != NULL ? cert : tls->first;
 	e->conn.covers = covers;
+	if (tls->ask != NULL)
+		e->conn.client_ca = tls->ask(tls->owner, name);
 	return 0;
 }
 

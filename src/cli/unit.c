@@ -262,6 +262,8 @@ static void check_server(const struct look *l, const struct conf_server *s)
 	check_made(l, &s->log.access_log_at, "access-log", s->log.access_log);
 	check_read(l, &s->tls.certificate_at, "certificate", s->tls.certificate);
 	check_read(l, &s->tls.certificate_key_at, "certificate-key", s->tls.certificate_key);
+	check_read(l, &s->tls.client_ca_at, "client-ca", s->tls.client_ca);
+	check_read(l, &s->tls.crl_at, "crl", s->tls.crl);
 	if (*s->upload_dir != '\0') {
 		snprintf(uploads, sizeof(uploads), "%s/%s", s->root, s->upload_dir);
 		check_write(l, &s->upload_dir_at, "upload-dir", uploads, s->root);

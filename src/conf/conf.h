@@ -122,6 +122,7 @@ struct conf_error_page {
 struct conf_server_tls {
 	struct conf_pos at;
 #define CONF_CERTIFICATE CONF_ROW
+#define CONF_CLIENT_CA   CONF_ROW
 #include "conf/conf.def"
 };
 

@@ -110,12 +110,26 @@ static void check_pair(const char *certificate, const char *key, const struct co
 			is_missing(key) ? "certificate-key" : "certificate");
 }
 
+static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *faults)
+{
+	if (!faults->lost && is_missing(tls->client_ca)) {
+		if (tls->verify != 0)
+			conf_fault(faults, &tls->verify_at,
+				"verify needs client-ca: whose certificates clients may show");
+		else if (!is_missing(tls->crl))
+			conf_fault(faults, &tls->crl_at, "crl needs client-ca: whose list it is");
+	}
+	conf_path_readable("client-ca", &tls->client_ca, &tls->client_ca_at, faults);
+	conf_path_readable("crl", &tls->crl, &tls->crl_at, faults);
+}
+
 static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *faults)
 {
 	conf_path_readable("certificate", &tls->certificate, &tls->certificate_at, faults);
 	conf_path_readable(
 		"certificate-key", &tls->certificate_key, &tls->certificate_key_at, faults);
 	check_pair(tls->certificate, tls->certificate_key, &tls->at, faults);
+	check_client_ca(tls, faults);
 }
 
 /* A listener needs a certificate, whichever. */

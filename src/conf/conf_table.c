@@ -77,6 +77,7 @@ static const struct conf_row server_rows[] = {
 
 static const struct conf_row server_tls_rows[] = {
 #define CONF_CERTIFICATE(...) ROW(conf_server_tls, , __VA_ARGS__)
+#define CONF_CLIENT_CA(...)   ROW(conf_server_tls, , __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -157,8 +158,7 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(server_rows) },
 	[CONF_SECTION_SERVER_TLS] = { .name = "tls",
 		.help = "The certificate that is shown to clients which ask for one of the "
-			"server's "
-			"names.",
+			"server's names, and who may show one of theirs.",
 		.parent = SERVER,
 		SINGLE(conf_server, tls, conf_server_tls),
 		ROWS(server_tls_rows) },

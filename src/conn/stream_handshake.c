@@ -144,6 +144,14 @@ static size_t turn_to_cleartext(struct stream_conn *c)
 	return said.n;
 }
 
+/* Its requests are answered so, unless another server block is asked. */
+static void tell_refused(const struct http_conn *http)
+{
+	COUNT(client_certificates_refused, 1);
+	log_peer(LEVEL_INFO, "connection %s: its client certificate is refused: %s",
+		ADDR_HOST(&http->peer), http->client_refused);
+}
+
 bool stream_handshake(struct stream_conn *c, size_t *said)
 {
 	struct http_conn *http = &c->session.http;
@@ -172,5 +180,10 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	http->certificate = c->transport->certificate;
 	http->tls_version = c->transport->tls_version;
 	http->tls_cipher = c->transport->tls_cipher;
+	http->client_ca = c->transport->client_ca;
+	http->client_subject = c->transport->client_subject;
+	http->client_refused = c->transport->client_refused;
+	if (http->client_refused != NULL)
+		tell_refused(http);
 	return true;
 }

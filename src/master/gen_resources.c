@@ -46,10 +46,13 @@ static int init_sites(struct resources *r, const struct conf *conf, conf_fault_f
 {
 	if (trees_init(&r->trees, conf, compress_built(), fault, ctx) < 0)
 		return -1;
-	r->sites = sites_make(conf, &r->trees, r->certs.of_server, &r->memory, fault, ctx);
+	r->sites = sites_make(conf, &r->trees,
+		(struct sites_tls){ r->certs.of_server, r->client_cas.of_server }, &r->memory,
+		fault, ctx);
 	if (r->sites == NULL)
 		return -1;
 	certs_choose(&r->certs, r->sites);
+	client_cas_use(&r->client_cas, r->certs.tls);
 	return 0;
 }
 
@@ -64,6 +67,7 @@ int gen_resources_init(
 	/* All of them: each may have something to say. */
 	rc |= init_privs(r, conf, fault, ctx);
 	rc |= certs_init(&r->certs, conf, fault, ctx);
+	rc |= client_cas_init(&r->client_cas, conf, fault, ctx);
 	rc |= init_sites(r, conf, fault, ctx);
 	return rc;
 }
@@ -110,6 +114,7 @@ void gen_resources_check(
 {
 	conf_warn(conf, warn, ctx);
 	certs_check(&r->certs, conf, clock_wall().tv_sec, warn, ctx);
+	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, warn, ctx);
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
 	check_uploads(conf, r->sites, warn, ctx);
@@ -119,6 +124,7 @@ void gen_resources_check(
 void gen_resources_fini(struct resources *r)
 {
 	certs_fini(&r->certs);
+	client_cas_fini(&r->client_cas);
 	trees_fini(&r->trees);
 	arena_reset(&r->memory);
 }

@@ -8,10 +8,12 @@
 
 #include "sandbox/privs.h"
 #include "sites/certs.h"
+#include "sites/client_cas.h"
 #include "sites/sites.h"
 
 struct resources {
 	struct certs certs;
+	struct client_cas client_cas;
 	struct privs privs;
 	struct trees trees;
 	const struct sites *sites;

@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "base/list.h"
 #include "net/tls_bio.h"
+#include "net/tls_client_ca.h"
 
 enum {
 	RECORD = SSL3_RT_MAX_PLAIN_LENGTH,
@@ -36,6 +37,7 @@ struct tls {
 	struct transport base;
 	SSL *ssl;
 	struct tls_bio io;
+	struct tls_client client;
 	bool established;
 	int barren;
 	bool renegotiates;             /* the peer has asked for it */
@@ -78,9 +80,12 @@ static void settle(struct tls *t)
 	SSL_get0_alpn_selected(t->ssl, &alpn, &n);
 	t->base.alpn = slice_of(alpn, n);
 	t->base.certificate = SSL_CTX_get_app_data(SSL_get_SSL_CTX(t->ssl));
-	t->base.peer_certificate = SSL_get0_peer_certificate(t->ssl);
 	t->base.tls_version = SSL_get_version(t->ssl);
 	t->base.tls_cipher = SSL_get_cipher_name(t->ssl);
+	t->base.client_ca = tls_client_ca_of(t->ssl);
+	tls_client_ca_find(t->ssl, &t->client);
+	t->base.client_subject = t->client.subject;
+	t->base.client_refused = t->client.refused;
 	t->established = true;
 	COUNT(resumptions, SSL_session_reused(t->ssl));
 }
@@ -296,6 +301,7 @@ static void tls_close(struct transport **base)
 	struct tls *t = tls_of(*base);
 
 	SSL_free(t->ssl);
+	tls_client_clear(&t->client);
 	tls_bio_clear(&t->io);
 	if (t->base.fd >= 0)
 		close(t->base.fd);

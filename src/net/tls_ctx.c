@@ -55,15 +55,22 @@ static struct slice asked_name(SSL *ssl)
 
 /*
  * A ticket is good for its certificate and its name only: RFC 6066, 3, and what a client has
- * verified for one name must not speak for another. Ticket keys are those of the SSL_CTX that a
- * connection began with, the default one's.
+ * verified for one name must not speak for another. Who the client is was found by the authorities
+ * and lists that there were then. Ticket keys are those of the SSL_CTX that a connection began
+ * with, the default one's.
  */
-static bool bind_session(SSL *ssl, const struct tls_cert *cert, struct slice name)
+static bool bind_session(
+	SSL *ssl, const struct tls_cert *cert, const struct tls_client_ca *ca, struct slice name)
 {
-	unsigned char all[sizeof(cert->id) + NAME_MAX_BYTES], digest[SHA256_DIGEST_LENGTH];
+	unsigned char all[sizeof(cert->id) + sizeof(ca->id) + NAME_MAX_BYTES];
+	unsigned char digest[SHA256_DIGEST_LENGTH];
 	size_t n = sizeof(cert->id);
 
 	memcpy(all, cert->id, n);
+	if (ca != NULL) {
+		memcpy(all + n, ca->id, sizeof(ca->id));
+		n += sizeof(ca->id);
+	}
 	for (size_t i = 0; i < name.n; i++)
 		all[n++] = (unsigned char)tolower((unsigned char)name.p[i]);
 	return SHA256(all, n, digest) != NULL &&
@@ -76,6 +83,7 @@ static int choose(SSL *ssl, int *alert, void *arg)
 {
 	const struct tls_ctx *ctx = arg;
 	struct slice name = asked_name(ssl);
+	const struct tls_client_ca *ca = ctx->ask != NULL ? ctx->ask(ctx->owner, name) : NULL;
 	const struct tls_cert *cert = NULL;
 
 	if (ctx->choose != NULL)
@@ -87,7 +95,8 @@ static int choose(SSL *ssl, int *alert, void *arg)
 	}
 	if (cert == NULL)
 		cert = ctx->first;
-	if (SSL_set_SSL_CTX(ssl, cert->ssl) != NULL && bind_session(ssl, cert, name))
+	if (SSL_set_SSL_CTX(ssl, cert->ssl) != NULL && tls_client_ca_ask(ssl, ca) &&
+		bind_session(ssl, cert, ca, name))
 		return SSL_CLIENT_HELLO_SUCCESS;
 	*alert = SSL_AD_INTERNAL_ERROR;
 	return SSL_CLIENT_HELLO_ERROR;
@@ -117,6 +126,7 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	 * Sessions live in tickets, which every worker can read; a cache would be one per worker.
 	 */
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+	tls_client_ca_prepare(ssl);
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 && tls_suites_use(ssl, ctx->ciphers) &&
 	       tls_suites_use_curves(ssl, ctx->curves) &&

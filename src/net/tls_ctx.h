@@ -7,12 +7,16 @@
 #define H2D_NET_TLS_CTX_H
 
 #include "net/tls_cert.h"
+#include "net/tls_client_ca.h"
 
 /*
  * The certificate for the name that a client asks for (SNI), as it wrote it; n 0: it asks for none.
  * NULL is the default one.
  */
 typedef const struct tls_cert *tls_choose(const void *owner, struct slice name);
+
+/* By which authorities that client is asked for a certificate; NULL: it is not. */
+typedef const struct tls_client_ca *tls_ask(const void *owner, struct slice name);
 
 struct tls_ctx {
 	bool tls12, tls13; /* versions offered */
@@ -24,7 +28,8 @@ struct tls_ctx {
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */
 	tls_choose *choose;     /* NULL: always the default */
-	const void *owner;      /* of choose */
+	tls_ask *ask;           /* NULL: nobody is asked for a certificate */
+	const void *owner;      /* of choose and ask */
 };
 
 /* NULL when memory is out. No connection before the first certificate. */

@@ -59,11 +59,16 @@ struct transport {
 	 * sent nothing. */
 	struct slice said;
 	/* Results of the handshake: set before it answers 0, never changed after it. */
-	struct slice alpn;            /* the protocol that ALPN chose ("h2"); n 0: none */
-	const void *certificate;      /* the one that was shown, of net/tls_cert.h; NULL: none */
-	const void *peer_certificate; /* the peer's, an X509; NULL: it has shown none */
-	const char *tls_version;      /* "TLSv1.3"; NULL: cleartext */
-	const char *tls_cipher;       /* "TLS_AES_128_GCM_SHA256"; NULL: cleartext */
+	struct slice alpn;       /* the protocol that ALPN chose ("h2"); n 0: none */
+	const void *certificate; /* the one that was shown, of net/tls_cert.h; NULL: none */
+	const char *tls_version; /* "TLSv1.3"; NULL: cleartext */
+	const char *tls_cipher;  /* "TLS_AES_128_GCM_SHA256"; NULL: cleartext */
+	/* The peer's certificate, which client_ca has asked for (net/tls_client_ca.h; NULL: nobody
+	 * has). The other two are both NULL where none was shown; they live as long as the
+	 * transport. */
+	const void *client_ca;
+	const char *client_subject; /* RFC 4514 */
+	const char *client_refused; /* why its certificate is not good */
 };
 
 #endif

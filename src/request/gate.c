@@ -263,15 +263,62 @@ static void to_https(struct h2d_req *req)
 
 /*
  * RFC 9110, 7.4 and 15.5.20: the name is another server block's, with a certificate of its own, and
- * the connection's is not good for it. Never for the default block, which answers every name.
+ * the connection's is not good for it: never for the default block, which answers every name.
  */
-static bool misdirected(const struct h2d_req *req)
+static bool is_uncovered(const struct h2d_req *req)
 {
 	const struct http_conn *conn = req->conn;
 
-	return conn->tls == HTTP_TLS_OURS && !req->site->is_default &&
-	       req->site->certificate != conn->certificate && conn->covers != NULL &&
-	       !conn->covers(conn, authority_host(req->authority));
+	return !req->site->is_default && req->site->certificate != conn->certificate &&
+	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
+}
+
+/* Or that block asks other authorities who a client is: the handshake has asked for another name,
+ * and what it has found is good for that one alone. */
+static bool misdirected(struct h2d_req *req)
+{
+	bool asks = req->site->client_ca != req->conn->client_ca;
+
+	if (req->conn->tls != HTTP_TLS_OURS || (!asks && !is_uncovered(req)))
+		return false;
+	if (asks)
+		TRACE_STEP(req, VERIFY, &req->site->verify_at,
+			"the handshake asked for another name than this");
+	else
+		TRACE_STEP(req, CERT, NULL, "the connection's is not good for this name");
+	return true;
+}
+
+/* The reason why the client is not who it must be, by its certificate; NULL: there is none. */
+static const struct err *client_fault(const struct h2d_req *req)
+{
+	const struct http_conn *conn = req->conn;
+
+	if (conn->tls != HTTP_TLS_OURS)
+		return NULL;
+	if (conn->client_refused != NULL)
+		return ERR_CLIENT_CERT_REFUSED;
+	return conn->client_subject == NULL && req->site->verify == SITE_VERIFY_REQUIRE
+		       ? ERR_CLIENT_CERT_NONE
+		       : NULL;
+}
+
+/* Answered, and not by an alert in the handshake: people see why, over HTTP/2 and HTTP/1 alike. */
+static bool lacks_certificate(struct h2d_req *req)
+{
+	const struct err *err = client_fault(req);
+
+	if (err == NULL)
+		return false;
+	TRACE_STEP(req, VERIFY, &req->site->verify_at, "%s", err->text);
+	/* A refused one was logged by the handshake. */
+	if (err == ERR_CLIENT_CERT_NONE) {
+		COUNT(client_certificates_missing, 1);
+		err_log(err, req_client(req));
+	}
+	req_record_error(&req->record, err);
+	reply_error(req, err->status);
+	return true;
 }
 
 /* Clients see the page of a site that is being worked on through the balancer that asks. */
@@ -364,10 +411,11 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 		return GATE_ANSWERED;
 	}
 	if (misdirected(req)) {
-		TRACE_STEP(req, CERT, NULL, "the connection's is not good for this name");
 		reply_error(req, 421);
 		return GATE_ANSWERED;
 	}
+	if (req->site->client_ca != NULL && lacks_certificate(req))
+		return GATE_ANSWERED;
 	if (location->returned != NULL && is_closed(req, location->returned)) {
 		turn_away(req, location->returned);
 		return GATE_ANSWERED;

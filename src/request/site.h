@@ -115,6 +115,9 @@ struct site_error_page {
 	struct conf_pos at;
 };
 
+/* Whether clients show a certificate: the choices of verify, in their order. */
+enum site_verify { SITE_VERIFY_OFF, SITE_VERIFY_OPTIONAL, SITE_VERIFY_REQUIRE };
+
 /* One server block. */
 struct site {
 	struct slice name; /* its title; "_" is the default's */
@@ -140,7 +143,9 @@ struct site {
 	struct slice transport_security; /* value of strict-transport-security; n 0: none */
 	const void *certificate;         /* of its names: compared, never followed */
 	int64_t certificate_expires;     /* seconds since 1970; 0: there is none */
-	struct conf_pos health_at, transport_security_at;
+	const void *client_ca; /* authorities of its clients; likewise; NULL: nobody asks */
+	enum site_verify verify;
+	struct conf_pos health_at, transport_security_at, verify_at;
 };
 
 /* A name of a site: lower case, without a final dot; "*.example.com" answers all names below. */

@@ -105,8 +105,19 @@ static void set_proxies(struct site_maker *m, struct sites *sites, const struct 
 	}
 }
 
+static void set_tls(struct site *site, const struct conf_server_tls *conf,
+	const struct sites_tls *tls, unsigned i)
+{
+	site->certificate = tls->certificates != NULL ? tls->certificates[i] : NULL;
+	if (site->certificate != NULL)
+		site->certificate_expires = tls_look_expires(site->certificate);
+	site->client_ca = tls->client_cas != NULL ? tls->client_cas[i] : NULL;
+	site->verify = (enum site_verify)conf->verify;
+	site->verify_at = conf->verify_at;
+}
+
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	const void *const *certificates, struct arena *a, conf_fault_fn *fault_fn, void *ctx)
+	struct sites_tls tls, struct arena *a, conf_fault_fn *fault_fn, void *ctx)
 {
 	struct site_maker m = { .a = a, .fault = fault_fn, .ctx = ctx, .limits = &conf->limits };
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
@@ -119,9 +130,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		v[i].root = trees->of_server[i];
 		v[i].has_root = conf->servers[i].root[0] != '\0';
 		v[i].is_default = i == first;
-		v[i].certificate = certificates != NULL ? certificates[i] : NULL;
-		if (v[i].certificate != NULL)
-			v[i].certificate_expires = tls_look_expires(v[i].certificate);
+		set_tls(&v[i], &conf->servers[i].tls, &tls, i);
 		m.types = &trees->types[i];
 		make_site(&m, &v[i], &conf->servers[i], trees->of_location[i]);
 	}

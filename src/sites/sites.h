@@ -12,10 +12,14 @@
 #include "sites/trees.h"
 
 /*
- * In a, which outlives it. certificates: per server block, what struct site has; NULL: all have
- * none. NULL after at least one fault, each at the position of its key.
+ * Per server block, what struct site has of TLS; NULL: all have none.
  */
+struct sites_tls {
+	const void *const *certificates, *const *client_cas;
+};
+
+/* In a, which outlives it. NULL after at least one fault, each at the position of its key. */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	const void *const *certificates, struct arena *a, conf_fault_fn *fault, void *ctx);
+	struct sites_tls tls, struct arena *a, conf_fault_fn *fault, void *ctx);
 
 #endif

@@ -256,6 +256,46 @@ START_TEST(misdirected)
 }
 END_TEST
 
+/* Who has asked, and what the client has shown; site 0 is the default, 1 the other. */
+static const struct {
+	const char *authority;
+	int of_conn, of_site; /* authorities; 0: none */
+	const char *subject, *refused;
+	bool required, cleartext;
+	int status;
+} verifications[] = {
+	{ "other.example", 1, 1, "CN=a", NULL, true, false, 200 },
+	{ "other.example", 1, 1, NULL, NULL, true, false, 400 },
+	{ "other.example", 1, 1, NULL, NULL, false, false, 200 },
+	{ "other.example", 1, 1, NULL, "expired", false, false, 400 },
+	{ "other.example", 1, 1, NULL, "expired", true, false, 400 },
+	{ "other.example", 1, 2, "CN=a", NULL, true, false, 421 },
+	{ "other.example", 0, 1, NULL, NULL, true, false, 421 },
+	{ "other.example", 1, 0, "CN=a", NULL, false, false, 421 },
+	{ "example.com", 1, 1, NULL, NULL, false, false, 421 }, /* the default asks nobody */
+	{ "example.com", 0, 1, NULL, NULL, true, false, 200 },
+	{ "other.example", 0, 1, NULL, NULL, true, true, 200 },
+};
+
+START_TEST(verified)
+{
+	static const int authorities[3];
+	int of_conn = verifications[_i].of_conn, of_site = verifications[_i].of_site;
+
+	conn.tls = verifications[_i].cleartext ? HTTP_TLS_NONE : HTTP_TLS_OURS;
+	conn.certificate = &site_v[1];
+	conn.client_ca = of_conn > 0 ? &authorities[of_conn] : NULL;
+	conn.client_subject = verifications[_i].subject;
+	conn.client_refused = verifications[_i].refused;
+	site_v[1].client_ca = of_site > 0 ? &authorities[of_site] : NULL;
+	site_v[1].verify = verifications[_i].required ? SITE_VERIFY_REQUIRE : SITE_VERIFY_OPTIONAL;
+	req.authority = slice_str(verifications[_i].authority);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, verifications[_i].status);
+	ck_assert_int_eq(starts, verifications[_i].status == 200);
+}
+END_TEST
+
 /* --- places ----------------------------------------------------------------------------------- */
 
 START_TEST(redirects)
@@ -639,6 +679,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, acme_of_a_redirected_site, 0,
 		sizeof(acme_elsewhere) / sizeof(acme_elsewhere[0]));
 	tcase_add_loop_test(c, misdirected, 0, sizeof(misdirections) / sizeof(misdirections[0]));
+	tcase_add_loop_test(c, verified, 0, sizeof(verifications) / sizeof(verifications[0]));
 	tcase_add_loop_test(c, redirects, 0, 4);
 	tcase_add_loop_test(c, denied, 0, 9);
 	tcase_add_loop_test(c, denied_beside, 0, 10);

@@ -18,7 +18,8 @@ static const struct sites *make(const char *text, const void *const *certificate
 	no_faults("conf");
 	ck_assert_int_eq(trees_init(&trees, conf, ~0u, on_fault, NULL), 0);
 	arena_init(&arena, NULL, 0, cap);
-	return sites_make(conf, &trees, certificates, &arena, on_fault, NULL);
+	return sites_make(conf, &trees, (struct sites_tls){ .certificates = certificates }, &arena,
+		on_fault, NULL);
 }
 
 static void drop(void)

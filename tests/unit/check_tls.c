@@ -278,7 +278,8 @@ static void link_up(struct link *l, int version, size_t step)
 	ck_assert_ptr_eq(l->server->certificate, ctx->first);
 	ck_assert_str_eq(l->server->tls_version, SSL_get_version(l->client));
 	ck_assert_str_eq(l->server->tls_cipher, SSL_get_cipher_name(l->client));
-	ck_assert_ptr_null(l->server->peer_certificate);
+	ck_assert_ptr_null(l->server->client_ca);
+	ck_assert_ptr_null(l->server->client_subject);
 }
 
 static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };

@@ -1,0 +1,38 @@
+/*
+ * client_cas: from the keys client-ca, verify and crl to authorities: by which ones the clients of
+ * a server block are asked for a certificate. The master makes it with each generation, and
+ * handshakes look names up in it; it borrows its strings from the configuration and never outlives
+ * it.
+ */
+#ifndef H2D_SITES_CLIENT_CAS_H
+#define H2D_SITES_CLIENT_CAS_H
+
+#include "conf/conf.h"
+#include "net/tls_ctx.h"
+#include "request/site.h"
+
+struct client_cas {
+	struct tls_client_ca *first; /* all; blocks of the same files share one */
+	const void **of_server;      /* per server block, for struct site; NULL: it asks nobody */
+	bool any;                    /* some block asks */
+};
+
+/*
+ * Loads all of them, those of blocks that ask nobody, too. 0, or -1 after at least one fault, each
+ * at the line of its file; client_cas_fini() is due either way.
+ */
+int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
+
+/* From now on handshakes of tls (NULL: there are none) ask as the site of their name says, of other
+ * names as the default one does. tls has the sites. */
+void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
+
+/* Warns, each at its line, of lists that are too old at now (seconds since 1970) or missing, of
+ * authorities that are asked for nothing, and of listeners that ask nobody. */
+void client_cas_check(const struct client_cas *c, const struct conf *conf, int64_t now,
+	conf_fault_fn *warn, void *ctx);
+
+/* A client_cas of zeros is none. */
+void client_cas_fini(struct client_cas *c);
+
+#endif
