@@ -49,8 +49,8 @@ static void say_of(
 }
 
 /* req: NULL where it is of the worker alone. */
-static void say(const struct h2d_req *req, const char *handler, enum h2d_level level,
-	const char *fmt, va_list args)
+__attribute__((format(printf, 4, 0))) static void say(const struct h2d_req *req,
+	const char *handler, enum h2d_level level, const char *fmt, va_list args)
 {
 	char text[TEXT_MAX + 1];
 
