@@ -40,7 +40,8 @@ struct target {
 	struct stat status; /* of the status file, before its master is looked for; zeros: there was
 			       none */
 	struct stat named;  /* of the pid file, when the master was found */
-	uint32_t before;    /* the newest request that is not ours */
+	uint32_t known;     /* the newest request when we asked, as the status file had it */
+	uint32_t before;    /* the newest request that is not ours: known, or a later one */
 	uint32_t hidden;    /* see is_hidden(); 0: it was not so at the look before */
 	bool fresh;         /* the status file was written since we asked */
 };
@@ -227,12 +228,15 @@ static int tell_upgrade(const struct status *s)
 }
 
 /*
- * An upgrade that succeeded and left the process in its place that got the signal is an earlier
- * one: where no status file was there to look at before, its number says nothing.
+ * An upgrade that succeeded since we asked is ours where another process has the place of the one
+ * that got the signal, whatever began before we looked; else it is an earlier one, of which no
+ * status file told.
  */
 static bool is_upgraded(const struct target *t, const struct status *s)
 {
-	return s->upgrade > t->before && !(s->upgraded && pidfile_holder(t->pid_file) == t->asked);
+	if (s->upgraded)
+		return s->upgrade > t->known && pidfile_holder(t->pid_file) != t->asked;
+	return s->upgrade > t->before;
 }
 
 /* Whether s has the outcome of our request, or of a later one: see status.h. */
@@ -391,7 +395,8 @@ static int request(struct target *t, int signo)
 	}
 	t->asked = t->pid;
 	t->named = look_at(t, "");
-	t->before = s.running > s.request ? s.running : s.request;
+	t->known = s.running > s.request ? s.running : s.request;
+	t->before = t->known;
 	t->fresh = false;
 	t->hidden = 0;
 	rc = send_signal(t, signo);

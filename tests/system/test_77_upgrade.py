@@ -48,6 +48,12 @@ def newest_request(server):
 		return int(re.match(r"request (\d+)\n", f.read()).group(1))
 
 
+def is_running(server):
+	"""Whether a request is worked on, as the status file says."""
+	with open(server.pid_path + ".status") as f:
+		return re.search(r"^running [1-9]", f.read(), re.M) is not None
+
+
 @pytest.fixture
 def own(h2d, tmp_path):
 	"""A server whose binary the test may replace."""
@@ -161,6 +167,32 @@ def test_reload_before_an_upgrade(own, upgraded):
 		command.send_signal(signal.SIGCONT)
 		assert "generation" in command.communicate(timeout=srv.DEADLINE)[0] and command.returncode == 0
 		assert server.find_heir() == upgraded
+
+
+def test_upgrade_before_other_requests(own, tmp_path):
+	"""The command sees its upgrade behind a reload, while the next upgrade is tried."""
+	server = own(listens=("tcp",))
+	server.baseline = None
+	first, gate = server.pid, str(tmp_path / "gate")
+	os.mkfifo(gate)
+	server.signal(signal.SIGSTOP)
+	procs.wait_for(lambda: procs.stopped(first), said="the master stands still")
+	command = subprocess.Popen([srv.H2D, "-f", server.conf_path, "-s", "upgrade"], stdout=subprocess.PIPE, text=True)
+	procs.wait_for(lambda: procs.waits_for(first, signal.SIGUSR2), said="the upgrade is asked for")
+	command.send_signal(signal.SIGSTOP)
+	procs.wait_for(lambda: procs.stopped(command.pid), said="the command stands still")
+	server.signal(signal.SIGCONT)
+	server.log.wait("upgraded: pid %d" % first)
+	assert server.find_heir()
+	server.reload()
+	own.replace("#!/bin/sh\nread line <%s\nexit 1\n" % gate)
+	server.signal(signal.SIGUSR2)
+	procs.wait_for(lambda: is_running(server), said="the next upgrade is tried")
+	command.send_signal(signal.SIGCONT)
+	assert "a later reload" in command.communicate(timeout=srv.DEADLINE)[0] and command.returncode == 0
+	with open(gate, "w") as f:
+		f.write("go\n")
+	server.log.wait("upgrade failed")
 
 
 def test_old_connections_drain(h2d, how):
