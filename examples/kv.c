@@ -1,192 +1,47 @@
 /*
  * kv: a key-value store on SQLite. GET, PUT and DELETE of /kv/{name}; each value has an entity tag,
  * and if-match and if-none-match are heeded, so that nobody overwrites what he has not seen. The
- * database is asked in threads, over connections that they share; its file is the key database of
- * handler "kv". Where there is no sqlite3.h (Debian: libsqlite3-dev) this is not built.
+ * database is asked in threads, over connections that they share (kv_db.c); its file is the key
+ * database of handler "kv". Where there is no sqlite3.h (Debian: libsqlite3-dev) this is not built.
  */
 #if __has_include(<sqlite3.h>)
 #include "h2d/handler.h"
 
 #include <ctype.h>
-#include <pthread.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 24, TRIES = 200, PAUSE_MS = 25 };
+#include "kv_db.h"
 
-/* --- the database ----------------------------------------------------------------------------- */
-
-/* The i-th makes version i + 1 of the database; what is released never changes. */
-static const char *const migrations[] = {
-	"CREATE TABLE kv (id INTEGER PRIMARY KEY, name BLOB UNIQUE NOT NULL, value BLOB NOT NULL)",
-	"ALTER TABLE kv ADD COLUMN tag TEXT NOT NULL DEFAULT '\"0\"'",
-};
-enum { VERSION = sizeof(migrations) / sizeof(migrations[0]) };
-
-/* Other workers do the same; not for all that locks does SQLite wait. */
-static int patiently(sqlite3 *db, const char *text)
-{
-	int rc = sqlite3_exec(db, text, NULL, NULL, NULL);
-
-	for (int i = 0; i < TRIES && rc == SQLITE_BUSY; i++) {
-		sqlite3_sleep(PAUSE_MS);
-		rc = sqlite3_exec(db, text, NULL, NULL, NULL);
-	}
-	return rc;
-}
-
-static int version_of(sqlite3 *db)
-{
-	sqlite3_stmt *s = NULL;
-	int version = -1;
-
-	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL) == SQLITE_OK &&
-		sqlite3_step(s) == SQLITE_ROW)
-		version = sqlite3_column_int(s, 0);
-	sqlite3_finalize(s);
-	return version;
-}
-
-/* From whatever version it has; false also for one that is newer than this program. */
-static bool migrate(sqlite3 *db)
-{
-	int version;
-	bool done;
-
-	if (patiently(db, "PRAGMA journal_mode = WAL") != SQLITE_OK ||
-		patiently(db, "BEGIN IMMEDIATE") != SQLITE_OK)
-		return false;
-	version = version_of(db);
-	done = version >= 0 && version <= VERSION;
-	for (int i = version; done && i < VERSION; i++) {
-		char next[40];
-
-		sqlite3_snprintf(sizeof(next), next, "PRAGMA user_version = %d", i + 1);
-		done = sqlite3_exec(db, migrations[i], NULL, NULL, NULL) == SQLITE_OK &&
-		       sqlite3_exec(db, next, NULL, NULL, NULL) == SQLITE_OK;
-	}
-	return sqlite3_exec(db, done ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK &&
-	       done;
-}
-
-/* --- connections ------------------------------------------------------------------------------ */
-
-enum statement { BEGIN, COMMIT, ROLLBACK, GET, PUT, DROP, STATEMENTS };
-
-static const char *const texts[STATEMENTS] = {
-	[BEGIN] = "BEGIN IMMEDIATE",
-	[COMMIT] = "COMMIT",
-	[ROLLBACK] = "ROLLBACK",
-	[GET] = "SELECT tag, value FROM kv WHERE name = ?1",
-	[PUT] = "INSERT INTO kv (name, value, tag) VALUES (?1, ?2, '\"' || "
-		"lower(hex(randomblob(8))) || '\"') "
-		"ON CONFLICT (name) DO UPDATE SET value = excluded.value, tag = excluded.tag "
-		"RETURNING tag",
-	[DROP] = "DELETE FROM kv WHERE name = ?1",
-};
-
-/* Of one thread at a time. */
-struct link {
-	sqlite3 *db;
-	sqlite3_stmt *statements[STATEMENTS];
-	struct link *next;
-};
-
-/* The worker's. */
-struct store {
-	const char *path; /* "": there is none */
-	uint64_t value_max, busy_ms;
-	pthread_mutex_t lock;
-	struct link *idle;
-};
-
-static void link_free(struct link *l)
-{
-	for (int i = 0; i < STATEMENTS; i++)
-		sqlite3_finalize(l->statements[i]);
-	sqlite3_close(l->db);
-	free(l);
-}
-
-static bool link_open(struct link *l, const struct store *s)
-{
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-
-	return sqlite3_open_v2(s->path, &l->db, flags, NULL) == SQLITE_OK &&
-	       sqlite3_busy_timeout(l->db, (int)s->busy_ms) == SQLITE_OK;
-}
-
-static bool link_prepare(struct link *l)
-{
-	int rc = SQLITE_OK;
-
-	for (int i = 0; i < STATEMENTS && rc == SQLITE_OK; i++)
-		rc = sqlite3_prepare_v3(
-			l->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &l->statements[i], NULL);
-	return rc == SQLITE_OK;
-}
-
-/* first: of this worker; it brings the database to this version. */
-static struct link *link_new(const struct store *s, bool first)
-{
-	struct link *l = calloc(1, sizeof(*l));
-
-	if (l == NULL || (link_open(l, s) && (!first || migrate(l->db)) && link_prepare(l)))
-		return l;
-	link_free(l);
-	return NULL;
-}
-
-static struct link *link_take(struct store *s)
-{
-	struct link *l;
-
-	pthread_mutex_lock(&s->lock);
-	l = s->idle;
-	if (l != NULL)
-		s->idle = l->next;
-	pthread_mutex_unlock(&s->lock);
-	return l != NULL ? l : link_new(s, false);
-}
-
-static void link_give(struct store *s, struct link *l)
-{
-	pthread_mutex_lock(&s->lock);
-	l->next = s->idle;
-	s->idle = l;
-	pthread_mutex_unlock(&s->lock);
-}
+enum { TAG = 24 };
 
 /* --- the worker ------------------------------------------------------------------------------- */
+
+struct store {
+	struct kv_db *db; /* NULL: the operator names none */
+	uint64_t value_max;
+};
 
 static void worker_exit(void *context)
 {
 	struct store *s = context;
-	struct link *l;
 
-	while ((l = s->idle) != NULL) {
-		s->idle = l->next;
-		link_free(l);
-	}
-	pthread_mutex_destroy(&s->lock);
+	kv_db_close(s->db);
 	free(s);
 }
 
 static int worker_init(struct h2d_worker *worker, void **context)
 {
+	const char *path = h2d_conf_string(worker, "database");
 	struct store *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return -1;
-	s->path = h2d_conf_string(worker, "database");
 	s->value_max = h2d_conf_number(worker, "max-value");
-	s->busy_ms = 1000 * h2d_conf_number(worker, "busy-timeout");
-	pthread_mutex_init(&s->lock, NULL);
+	if (path[0] != '\0')
+		s->db = kv_db_open(path, (int)(1000 * h2d_conf_number(worker, "busy-timeout")));
 	*context = s;
-	if (s->path[0] != '\0')
-		s->idle = link_new(s, true);
-	if (s->path[0] == '\0' || s->idle != NULL)
+	if (path[0] == '\0' || s->db != NULL)
 		return 0;
 	worker_exit(s);
 	return -1;
@@ -250,9 +105,9 @@ static int refusal(const struct job *j)
 	return 0;
 }
 
-static sqlite3_stmt *bind_name(struct link *l, enum statement which, const struct job *j)
+static sqlite3_stmt *bind_name(struct kv_link *l, enum kv_statement which, const struct job *j)
 {
-	sqlite3_stmt *s = l->statements[which];
+	sqlite3_stmt *s = kv_link_statement(l, which);
 
 	sqlite3_bind_blob(s, 1, j->name, (int)j->name_len, SQLITE_STATIC);
 	return s;
@@ -264,11 +119,11 @@ static void keep_tag(struct job *j, sqlite3_stmt *s)
 }
 
 /* One of those without an answer. */
-static int step(struct link *l, enum statement which)
+static int step(struct kv_link *l, enum kv_statement which)
 {
-	int rc = sqlite3_step(l->statements[which]);
+	int rc = sqlite3_step(kv_link_statement(l, which));
 
-	sqlite3_reset(l->statements[which]);
+	sqlite3_reset(kv_link_statement(l, which));
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
@@ -286,9 +141,9 @@ static int keep_value(struct job *j, sqlite3_stmt *s)
 }
 
 /* The tag that the name has; and its value, where that is asked for. */
-static int look(struct link *l, struct job *j)
+static int look(struct kv_link *l, struct job *j)
 {
-	sqlite3_stmt *s = bind_name(l, GET, j);
+	sqlite3_stmt *s = bind_name(l, KV_GET, j);
 	int rc = sqlite3_step(s);
 
 	if (rc == SQLITE_ROW) {
@@ -301,9 +156,9 @@ static int look(struct link *l, struct job *j)
 	return rc;
 }
 
-static int store_value(struct link *l, struct job *j)
+static int store_value(struct kv_link *l, struct job *j)
 {
-	sqlite3_stmt *s = bind_name(l, PUT, j);
+	sqlite3_stmt *s = bind_name(l, KV_PUT, j);
 	int rc;
 
 	if (j->value_len > 0)
@@ -321,20 +176,20 @@ static int store_value(struct link *l, struct job *j)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-static int drop_value(struct link *l, struct job *j)
+static int drop_value(struct kv_link *l, struct job *j)
 {
 	bool there = j->tag[0] != '\0';
 
-	bind_name(l, DROP, j);
+	bind_name(l, KV_DROP, j);
 	j->status = there ? 204 : 404;
 	j->tag[0] = '\0';
-	return there ? step(l, DROP) : SQLITE_OK;
+	return there ? step(l, KV_DROP) : SQLITE_OK;
 }
 
 /* What the conditions have seen is what is written over: both are in one transaction. */
-static int change(struct link *l, struct job *j)
+static int change(struct kv_link *l, struct job *j)
 {
-	int rc = step(l, BEGIN);
+	int rc = step(l, KV_BEGIN);
 
 	if (rc != SQLITE_OK)
 		return rc;
@@ -342,13 +197,13 @@ static int change(struct link *l, struct job *j)
 	if (rc == SQLITE_OK && (j->status = refusal(j)) == 0)
 		rc = j->method == H2D_PUT ? store_value(l, j) : drop_value(l, j);
 	if (rc == SQLITE_OK)
-		rc = step(l, COMMIT);
+		rc = step(l, KV_COMMIT);
 	if (rc != SQLITE_OK)
-		step(l, ROLLBACK);
+		step(l, KV_ROLLBACK);
 	return rc;
 }
 
-static int ask(struct link *l, struct job *j)
+static int ask(struct kv_link *l, struct job *j)
 {
 	int rc;
 
@@ -364,11 +219,11 @@ static int ask(struct link *l, struct job *j)
 static void run(void *job)
 {
 	struct job *j = job;
-	struct link *l = link_take(j->store);
+	struct kv_link *l = kv_link_take(j->store->db);
 	int rc = l != NULL ? ask(l, j) : SQLITE_CANTOPEN;
 
 	if (l != NULL)
-		link_give(j->store, l);
+		kv_link_give(j->store->db, l);
 	if (rc != SQLITE_OK)
 		j->status = rc == SQLITE_FULL ? 507 : 503;
 }
@@ -478,7 +333,7 @@ static void start(struct h2d_req *req, void *state)
 	struct state *s = state;
 	struct store *store = h2d_worker_context(h2d_req_worker(req));
 
-	if (store->path[0] == '\0')
+	if (store->db == NULL)
 		h2d_reply_error(req, 404);
 	else if (h2d_req_length(req) > (int64_t)store->value_max)
 		h2d_reply_error(req, 413);
