@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "conf/conf_fault.h"
-#include "master/pidfile.h"
+#include "machine/pidfile.h"
 #include "master/status.h"
 
 enum {

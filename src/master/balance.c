@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "master/cpus.h"
+#include "machine/cpus.h"
 #include "master/master_state.h"
 #include "net/least.h"
 #include "net/reuseport.h"

@@ -6,8 +6,8 @@
 #include "master/child_kind.h"
 
 #include "keeper/keeper.h"
-#include "master/cgroup.h"
-#include "master/cpus.h"
+#include "machine/cgroup.h"
+#include "machine/cpus.h"
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
 #include "server/acceptor.h"

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
+#include "machine/reap.h"
 #include "master/gen_resources.h"
-#include "master/reap.h"
 #include "net/ctl.h"
 #include "net/gifts.h"
 #include "sandbox/sandbox.h"

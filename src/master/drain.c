@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "machine/notify.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
-#include "master/notify.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
 

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "conf/conf_fault.h"
 #include "http/compress.h"
-#include "master/cache_room.h"
-#include "master/user_access.h"
+#include "machine/cache_room.h"
+#include "machine/user_access.h"
 
 enum { SITES_MEMORY = 256 << 20 };
 

@@ -18,8 +18,8 @@
 
 #include "base/log.h"
 #include "image/memfd.h"
+#include "machine/notify.h"
 #include "master/master_state.h"
-#include "master/notify.h"
 #include "master/tickets.h"
 
 enum { FDS_MAX = 1 << 20 };

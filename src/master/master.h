@@ -7,7 +7,7 @@
 #define H2D_MASTER_MASTER_H
 
 #include "conf/conf.h"
-#include "master/program.h"
+#include "machine/program.h"
 
 /* Runs until a signal ends it; the exit status of the program, which an upgrade runs again. */
 int master_run(const struct conf_override *ov, const struct program *program);

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "machine/fdstore.h"
 #include "master/drain.h"
-#include "master/fdstore.h"
 #include "master/master_state.h"
 #include "master/reload.h"
 

@@ -6,8 +6,8 @@
 #include "master/mend.h"
 
 #include "base/log.h"
+#include "machine/fdstore.h"
 #include "master/balance.h"
-#include "master/fdstore.h"
 #include "master/master_state.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "machine/fdstore.h"
 #include "master/balance.h"
-#include "master/fdstore.h"
 #include "master/master_state.h"
 
 enum {

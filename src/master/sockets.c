@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "master/fdstore.h"
+#include "machine/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 

@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "machine/notify.h"
 #include "master/master_state.h"
-#include "master/notify.h"
 #include "master/reload.h"
 
 enum { MESSAGE_MAX = STATUS_TEXT + 64, LAST_WORD_MS = 5000 };

@@ -21,13 +21,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
+#include "machine/fdstore.h"
+#include "machine/notify.h"
 #include "master/balance.h"
 #include "master/bequest.h"
 #include "master/doubts.h"
 #include "master/drain.h"
-#include "master/fdstore.h"
 #include "master/master_state.h"
-#include "master/notify.h"
 #include "master/outcome.h"
 
 enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };

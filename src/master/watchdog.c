@@ -8,9 +8,9 @@
 #include <signal.h>
 
 #include "base/log.h"
+#include "machine/notify.h"
 #include "master/loan.h"
 #include "master/master_state.h"
-#include "master/notify.h"
 
 enum {
 	STEER_AFTER = 2,   /* looks without a tick; one may be a matter of chance */

@@ -1,7 +1,7 @@
 /* check_cache_room: what max-size comes to in little memory, and after kills. */
-#include "master/cache_room.h"
+#include "machine/cache_room.h"
 
-#include "master/cgroup.h"
+#include "machine/cgroup.h"
 #include "unit.h"
 
 #define MB(n) (UINT64_C(n) << 20)

@@ -1,5 +1,5 @@
 /* check_cgroup: limits are read from the group of the process and from all above it. */
-#include "master/cgroup.h"
+#include "machine/cgroup.h"
 
 #include <ftw.h>
 #include <stdio.h>

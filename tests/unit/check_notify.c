@@ -1,5 +1,5 @@
 /* check_notify: what a service manager hears, over path and abstract sockets. */
-#include "master/notify.h"
+#include "machine/notify.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "master/pidfile.h"
+#include "machine/pidfile.h"
 #include "unit.h"
 
 static char dir[64], pid_file[128], status_file[160];

@@ -2,7 +2,7 @@
  * program: keeps how the program was called, and runs it again; see program.h. program_exec() is
  * called in a process that was forked for it, never in the master itself.
  */
-#include "master/program.h"
+#include "machine/program.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,8 +4,8 @@
  * may be alive, and the workers have what is left. Each time the kernel kills a process of h2d for
  * want of memory it becomes half as much.
  */
-#ifndef H2D_MASTER_CACHE_ROOM_H
-#define H2D_MASTER_CACHE_ROOM_H
+#ifndef H2D_MACHINE_CACHE_ROOM_H
+#define H2D_MACHINE_CACHE_ROOM_H
 
 #include <stdbool.h>
 

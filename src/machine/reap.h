@@ -3,8 +3,8 @@
  * function of the times of the deaths: the first three within a minute are mended at once, further
  * ones wait as the policy of the kind of process says, twice as long each time.
  */
-#ifndef H2D_MASTER_REAP_H
-#define H2D_MASTER_REAP_H
+#ifndef H2D_MACHINE_REAP_H
+#define H2D_MACHINE_REAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * and MemoryMax= set them (cgroups(7); memory of version 1, too). Read when a generation is built
  * and when a process was killed; a machine without such groups limits nothing.
  */
-#ifndef H2D_MASTER_CGROUP_H
-#define H2D_MASTER_CGROUP_H
+#ifndef H2D_MACHINE_CGROUP_H
+#define H2D_MACHINE_CGROUP_H
 
 #include <stdint.h>
 

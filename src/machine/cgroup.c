@@ -2,7 +2,7 @@
  * cgroup: small files per group, from the process's own up to the mount. Called by child_kind for
  * the number of workers and by cache_room; changes nothing.
  */
-#include "master/cgroup.h"
+#include "machine/cgroup.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
  * working directory; and the way to run it once more. Main keeps it before anything changes the
  * environment; upgrade runs it.
  */
-#ifndef H2D_MASTER_PROGRAM_H
-#define H2D_MASTER_PROGRAM_H
+#ifndef H2D_MACHINE_PROGRAM_H
+#define H2D_MACHINE_PROGRAM_H
 
 struct program {
 	char **argv, **env; /* copies of the lists; the strings are the process's own */

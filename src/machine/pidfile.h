@@ -2,8 +2,8 @@
  * pidfile: the file that names the master's process, and whose lock shows that the master lives.
  * The number alone proves nothing (it may be another process by now); the lock does.
  */
-#ifndef H2D_MASTER_PIDFILE_H
-#define H2D_MASTER_PIDFILE_H
+#ifndef H2D_MACHINE_PIDFILE_H
+#define H2D_MACHINE_PIDFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

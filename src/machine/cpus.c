@@ -2,7 +2,7 @@
  * cpus: asks the kernel where h2d may run. The master never changes its own place, so that what it
  * may use is what it was started with; a worker pins itself after the fork.
  */
-#include "master/cpus.h"
+#include "machine/cpus.h"
 
 #include <errno.h>
 #include <sched.h>

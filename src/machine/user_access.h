@@ -4,8 +4,8 @@
  * private key is named that everybody may read, or that lies where workers read. None of it is a
  * fault, since files may come later; but nothing else would say it before the first request does.
  */
-#ifndef H2D_MASTER_USER_ACCESS_H
-#define H2D_MASTER_USER_ACCESS_H
+#ifndef H2D_MACHINE_USER_ACCESS_H
+#define H2D_MACHINE_USER_ACCESS_H
 
 #include "conf/conf.h"
 #include "sandbox/privs.h"

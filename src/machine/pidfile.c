@@ -2,7 +2,7 @@
  * pidfile: the master writes and locks the file, `h2d -s` reads it. The lock is flock(2)'s: it ends
  * with the last descriptor, so spawn closes the descriptor in every child.
  */
-#include "master/pidfile.h"
+#include "machine/pidfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * the kernel says what the workers will be told: modes, groups, ACLs and the folders above all
  * count. Called by gen for a start or a reload, and by main for -t.
  */
-#include "master/user_access.h"
+#include "machine/user_access.h"
 
 #include <errno.h>
 #include <fcntl.h>

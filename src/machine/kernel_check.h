@@ -3,8 +3,8 @@
  * before anything is served: what is missing is told by its name, with what it is for and where it
  * is to be had (kernel_check.def).
  */
-#ifndef H2D_MASTER_KERNEL_CHECK_H
-#define H2D_MASTER_KERNEL_CHECK_H
+#ifndef H2D_MACHINE_KERNEL_CHECK_H
+#define H2D_MACHINE_KERNEL_CHECK_H
 
 #include "conf/conf.h"
 

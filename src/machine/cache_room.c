@@ -2,13 +2,13 @@
  * cache_room: asked by spawn for each keeper, by supervise when a process was killed, and by main
  * and reload for the warning. It ends no process.
  */
-#include "master/cache_room.h"
+#include "machine/cache_room.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/human.h"
-#include "master/cgroup.h"
+#include "machine/cgroup.h"
 
 enum {
 	SHARE = 4,          /* one part of so many of the memory */

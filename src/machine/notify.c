@@ -2,7 +2,7 @@
  * notify: sends READY, RELOADING and STOPPING to systemd, without systemd's library. The master,
  * reload and drain call it; a child never does.
  */
-#include "master/notify.h"
+#include "machine/notify.h"
 
 #include <errno.h>
 #include <inttypes.h>

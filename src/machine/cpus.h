@@ -2,8 +2,8 @@
  * cpus: the CPUs that h2d may run on. The workers' number and their places come from it, and which
  * worker's socket a CPU's connections go to.
  */
-#ifndef H2D_MASTER_CPUS_H
-#define H2D_MASTER_CPUS_H
+#ifndef H2D_MACHINE_CPUS_H
+#define H2D_MACHINE_CPUS_H
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
  * reap: computes when a process that died is started again, and puts wait(2) statuses into words.
  * Supervise calls it for each death. Reap knows no process, no clock and no loop.
  */
-#include "master/reap.h"
+#include "machine/reap.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * kernel_check: one function for each row of kernel_check.def, which tries it and leaves nothing
  * behind. Called by master at the start, and by main for -t.
  */
-#include "master/kernel_check.h"
+#include "machine/kernel_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +91,7 @@ static const struct {
 } rows[] = {
 #define NEED(name, what, since, purpose) { try_##name, true, what, since, purpose },
 #define WANT(name, what, since, instead) { try_##name, false, what, since, instead },
-#include "master/kernel_check.def"
+#include "machine/kernel_check.def"
 };
 
 int kernel_check(conf_fault_fn *fault, conf_fault_fn *warn, void *ctx)

@@ -3,8 +3,8 @@
  * per message to $NOTIFY_SOCKET). Without that variable nothing is sent. Notify never fails: a
  * manager that does not listen is no reason not to serve.
  */
-#ifndef H2D_MASTER_NOTIFY_H
-#define H2D_MASTER_NOTIFY_H
+#ifndef H2D_MACHINE_NOTIFY_H
+#define H2D_MACHINE_NOTIFY_H
 
 #include <stdbool.h>
 #include <sys/types.h>

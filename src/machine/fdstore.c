@@ -3,7 +3,7 @@
  * a listener is its address; that of a unix socket its file's device and inode, because a path may
  * name another file by the time the socket comes back.
  */
-#include "master/fdstore.h"
+#include "machine/fdstore.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "master/notify.h"
+#include "machine/notify.h"
 
 #define PREFIX "h2d/"
 
