@@ -107,6 +107,13 @@ int64_t h2d_req_length(const struct h2d_req *req);
  */
 const char *h2d_req_peer(struct h2d_req *req, size_t *len);
 
+/*
+ * The subject of the client's certificate, if it has shown one and that is good (client-ca,
+ * verify), as RFC 4514 writes it: "CN=alice,O=Example", in printable ASCII. Ends in NUL and lives
+ * as long as the request; NULL and len 0 if it has shown none, or nobody has asked.
+ */
+const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len);
+
 /* The name of the user whose password was right (auth-basic-file), as it came: any bytes; NULL and
  * len 0 if nobody was asked for one. */
 const char *h2d_req_user(const struct h2d_req *req, size_t *len);

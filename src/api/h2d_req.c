@@ -159,6 +159,14 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 	return text(slice_str(req->peer_text), len);
 }
 
+const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len)
+{
+	const char *subject = req->conn->client_subject;
+
+	HANDLER_CALL();
+	return text(subject != NULL ? slice_str(subject) : (struct slice){ 0 }, len);
+}
+
 const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();

@@ -12,7 +12,11 @@
 
 #define REALM "restricted" /* of conf.def, which -T writes out */
 
-enum { CIRCLE_MAX = 16, RETURN_OFF = 0 /* of the choices of return */ };
+enum {
+	CIRCLE_MAX = 16,
+	RETURN_OFF = 0, /* of the choices of return */
+	VERIFY_OFF = 0, /* of those of verify */
+};
 
 struct warner {
 	const struct conf *conf;
@@ -179,6 +183,11 @@ static void check_scope(
 	check_returned(w, s, p);
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
+	if (p->allow_subject.n > 0 && s->tls.verify == VERIFY_OFF)
+		warn_of(w, &p->allow_subject_at,
+			"allow-subject lets nobody in: the server asks no client for a "
+			"certificate, "
+			"see verify");
 	if (*p->redirect != '\0' && is_set(&p->redirect_at) && is_set(&p->fallback_at) &&
 		*p->fallback != '\0')
 		warn_of(w, &p->fallback_at,

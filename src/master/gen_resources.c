@@ -89,8 +89,9 @@ static void check_uploads(
 	for (unsigned i = 0; i < sites->n; i++)
 		if (sites->v[i].uploads.n > 0 && !has_writers(&sites->v[i]))
 			warn(ctx, &conf->servers[i].upload_dir_at,
-				"upload-dir: nobody may write there: it takes an auth-basic-file "
-				"or an allow list for /files, or upload-public = true");
+				"upload-dir: nobody may write there: it takes an auth-basic-file, "
+				"an allow list or an allow-subject for /files, or upload-public = "
+				"true");
 }
 
 /* A worker has them all open, and files and connections take what they leave. */

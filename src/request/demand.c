@@ -9,6 +9,7 @@
 #include "request/access.h"
 #include "request/auth_queue.h"
 #include "request/req_client.h"
+#include "request/subject.h"
 #include "request/trace.h"
 
 static void add_methods(struct demand *d, struct h2d_req *req, const struct location *location)
@@ -19,21 +20,42 @@ static void add_methods(struct demand *d, struct h2d_req *req, const struct loca
 			SLICE_ARG(location->prefix), method_name(req->method));
 }
 
+/* Whether one of the rules that location has lets the client in, a password left out. */
+static bool is_satisfied(const struct location *location, bool in, bool known)
+{
+	return (location->access != NULL && in) || (location->subjects != NULL && known);
+}
+
+static const char *satisfy_text(bool satisfied, const struct auth *auth)
+{
+	if (satisfied)
+		return "any: no password is asked for";
+	return auth != NULL ? "any: a password is enough" : "any: neither lets the client in";
+}
+
 /* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
 static void add(struct demand *d, struct h2d_req *req, const struct location *location)
 {
 	const struct auth *auth = location->auth;
 	bool in = location->access == NULL || access_allows(location->access, req_client(req));
+	bool known = location->subjects == NULL ||
+		     subjects_allow(location->subjects, req->conn->client_subject);
 
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->traced, false)) {
 		trace_access(req, location);
+		trace_subject(req, location, known);
+	}
 	if (location->satisfy == SITE_SATISFY_ANY) {
-		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy),
-			in ? "any: no password is asked for" : "any: a password is enough");
-		auth = in ? NULL : auth;
-		in = true;
+		bool satisfied = is_satisfied(location, in, known);
+
+		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy), "%s",
+			satisfy_text(satisfied, auth));
+		in = satisfied || auth != NULL;
+		auth = satisfied ? NULL : auth;
+		known = true;
 	}
 	d->in = d->in && in;
+	d->known = d->known && known;
 	if (location->refused_methods != 0)
 		add_methods(d, req, location);
 	if (d->auth == NULL)
@@ -72,7 +94,7 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	bool dir = path.p[path.n - 1] == '/';
 	unsigned n = dir && location->files_apart ? site->nlocations : 0;
 
-	*d = (struct demand){ .in = true, .hidden = hides(req, location, path) };
+	*d = (struct demand){ .in = true, .known = true, .hidden = hides(req, location, path) };
 	add(d, req, location);
 	for (const struct location *p = site->locations; p != site->locations + n; p++)
 		if (site_location_is_index(p, location, path))

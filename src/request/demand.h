@@ -11,6 +11,7 @@
 struct demand {
 	bool hidden;             /* a name of path is none that is served */
 	bool in;                 /* by address */
+	bool known;              /* by the subject of its certificate */
 	unsigned refused;        /* methods, 1 << enum h2d_method */
 	const struct auth *auth; /* NULL: nobody is asked */
 };

@@ -345,6 +345,17 @@ static void turn_away(struct h2d_req *req, const struct returned *r)
 		reply_error(req, r->status);
 }
 
+static void keep_out(struct h2d_req *req, const struct err *err)
+{
+	const char *subject = err == ERR_SUBJECT ? req->conn->client_subject : NULL;
+
+	log_peer(LEVEL_INFO, "connection %s: %.*s: %s%s%.200s%s", ADDR_HOST(req_client(req)),
+		SLICE_ARG(req->target), err->text, subject != NULL ? " (" : "",
+		subject != NULL ? subject : "", subject != NULL ? ")" : "");
+	req_record_error(&req->record, err);
+	reply_error(req, err->status);
+}
+
 /* By the rules of all who have a say about path. */
 static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
 {
@@ -358,11 +369,8 @@ static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done
 		reply_error(req, 404);
 		return GATE_ANSWERED;
 	}
-	if (!demand.in) {
-		log_peer(LEVEL_INFO, "connection %s: %.*s: not allowed from there",
-			ADDR_HOST(req_client(req)), SLICE_ARG(req->target));
-		req_record_error(&req->record, ERR_ADDRESS);
-		reply_error(req, ERR_ADDRESS->status);
+	if (!demand.in || !demand.known) {
+		keep_out(req, demand.in ? ERR_SUBJECT : ERR_ADDRESS);
 		return GATE_ANSWERED;
 	}
 	if (demand_refuses_method(&demand, req)) {

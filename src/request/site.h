@@ -17,6 +17,7 @@
 
 struct access;     /* request/access.h */
 struct auth;       /* request/auth_queue.h */
+struct subjects;   /* request/subject.h */
 struct mime_types; /* http/mime.h */
 
 /* Fields of location->headers: the reader of the configuration refuses more, inherited ones
@@ -50,8 +51,8 @@ struct file_rule;
 struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
-		deny, index, autoindex, extensions, extensions_redirect, fallback, sidecars,
-		returned, return_page;
+		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
+		sidecars, returned, return_page;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -66,7 +67,7 @@ struct returned {
 /* Where files in a coding are sent for one without its extension. */
 enum site_sidecars { SITE_SIDECARS_BESIDE, SITE_SIDECARS_ALONE };
 
-/* Whether access and auth must both let a client in, or one of them is enough. */
+/* Whether access, subjects and auth must all let a client in, or one of them is enough. */
 enum site_satisfy { SITE_SATISFY_ALL, SITE_SATISFY_ANY };
 
 struct location {
@@ -80,11 +81,12 @@ struct location {
 	unsigned nrules;
 	const struct returned *returned; /* of every request; NULL: they are served */
 	struct redirect redirect;
-	uint64_t body_size;          /* of a request; 0: any */
-	unsigned refused_methods;    /* 1 << enum h2d_method; the others are let in */
-	const struct access *access; /* NULL: everybody */
-	const struct auth *auth;     /* NULL: nobody is asked */
-	enum site_satisfy satisfy;   /* of access and auth; all where there is one of them alone */
+	uint64_t body_size;              /* of a request; 0: any */
+	unsigned refused_methods;        /* 1 << enum h2d_method; the others are let in */
+	const struct access *access;     /* NULL: everybody */
+	const struct auth *auth;         /* NULL: nobody is asked */
+	const struct subjects *subjects; /* NULL: everybody, with a certificate or without */
+	enum site_satisfy satisfy;       /* of those three; all where there is one of them alone */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
 	enum site_sidecars sidecars;
 	struct slice charset;           /* of text files; n 0: none */
@@ -126,7 +128,8 @@ struct site {
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
 	struct prefix_index by_prefix; /* the locations, by their titles; n 0: there is none */
-	bool guarded; /* a location, or the block, has access, auth, refused_methods or hide */
+	bool guarded; /* a location, or the block, has access, subjects, auth, refused_methods or
+			 hide */
 	bool hides;   /* a location, or the block, has hide */
 	const struct site_error_page *error_pages;
 	unsigned nerror_pages;

@@ -150,6 +150,18 @@ void trace_access(struct h2d_req *req, const struct location *location)
 			peer);
 }
 
+void trace_subject(struct h2d_req *req, const struct location *location, bool known)
+{
+	const char *subject = req->conn->client_subject;
+
+	if (location->subjects == NULL)
+		return;
+	trace_step(req, TRACE_SUBJECT, TRACE_AT(location, subjects), "%s \"%.*s\" %s %s: %s",
+		known ? "a rule of" : "no rule of", SLICE_ARG(location->prefix),
+		subject != NULL ? "fits" : "holds for", subject != NULL ? subject : "nobody",
+		known ? "let in" : "refused");
+}
+
 /* --- the log ---------------------------------------------------------------------------------- */
 
 static void add_step(struct strbuf *out, const struct trace_step *step)

@@ -58,6 +58,10 @@ void trace_found(struct h2d_req *req, unsigned root, struct slice name, const ch
 /* The verdict of location's rules about the client's address. */
 void trace_access(struct h2d_req *req, const struct location *location) __attribute__((cold));
 
+/* The verdict of location's rules about the subject of the client's certificate. */
+void trace_subject(struct h2d_req *req, const struct location *location, bool known)
+	__attribute__((cold));
+
 /* All steps as one line of the log, at debug. */
 void trace_log(const struct h2d_req *req) __attribute__((cold));
 

@@ -126,11 +126,17 @@ static void put_word(struct access_line *l, struct slice s)
 	}
 }
 
+static struct slice slice_or_none(const char *s)
+{
+	return s != NULL ? slice_str(s) : (struct slice){ 0 };
+}
+
 static void combined(struct access_line *l, const struct h2d_req *req)
 {
 	put_peer(l, req);
 	put(l, SLICE(" - "));
-	put_word(l, req->user);
+	/* A client that no password has named is who its certificate says. */
+	put_word(l, req->user.n > 0 ? req->user : slice_or_none(req->conn->client_subject));
 	put(l, SLICE(" ["));
 	make_stamp(&l->local, false);
 	put(l, slice_str(l->local.text));
@@ -188,11 +194,6 @@ static void number(struct access_line *l, struct slice key, uint64_t value)
 	put_number(l, value);
 }
 
-static struct slice slice_or_none(const char *s)
-{
-	return s != NULL ? slice_str(s) : (struct slice){ 0 };
-}
-
 /* How it came, and what it was answered by. */
 static void json_way(struct access_line *l, const struct h2d_req *req)
 {
@@ -207,6 +208,7 @@ static void json_way(struct access_line *l, const struct h2d_req *req)
 	number(l, SLICE("port"), req->conn->port);
 	member(l, SLICE("tls"), slice_or_none(req->conn->tls_version));
 	member(l, SLICE("cipher"), slice_or_none(req->conn->tls_cipher));
+	member(l, SLICE("client_subject"), slice_or_none(req->conn->client_subject));
 	member(l, SLICE("route"), req_record_route_name(req->env->routes, req->record.route));
 	member(l, SLICE("cache"), sources[req->record.source]);
 }

@@ -50,6 +50,8 @@ static void put_row(struct board_conn *row, const struct session_look *look)
 		addr_format(look->peer, row->client, sizeof(row->client));
 	else
 		put_lower(row->client, sizeof(row->client), addr_format_host(look->peer, host));
+	snprintf(row->subject, sizeof(row->subject), "%s",
+		look->subject != NULL ? look->subject : "");
 	snprintf(row->protocol, sizeof(row->protocol), "%s",
 		look->protocol != NULL ? look->protocol : "");
 	snprintf(row->transport, sizeof(row->transport), "%s", look->transport);

@@ -165,6 +165,7 @@ void session_look(const struct session *s, struct session_look *look)
 
 	*look = (struct session_look){
 		.peer = &s->http.peer,
+		.subject = s->http.client_subject,
 		.protocol = s->protocol,
 		.state = states_name(&session_states, s->state),
 		.waits_for = waits_for(s, &need),

@@ -34,6 +34,7 @@ struct session_need {
 /* A session as an operator sees it. Texts live as long as the session. */
 struct session_look {
 	const struct addr *peer;
+	const char *subject;   /* of its certificate; NULL: none is known */
 	const char *protocol;  /* "h2", "h1"; NULL: not known yet */
 	const char *transport; /* "tcp", "tls" */
 	const char *state;     /* a name of session_state.def */

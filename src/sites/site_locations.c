@@ -8,15 +8,9 @@
 #include <stdlib.h>
 
 #include "http/method.h"
-#include "request/access.h"
-#include "request/auth_queue.h"
+#include "sites/site_access.h"
 
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
-
-/* The scope that decides about key: the location's if that sets it, else the server's. l may be
- * NULL. */
-#define IN_EFFECT(s, l, key) \
-	((l) != NULL && (l)->scope.key##_at.file != NULL ? &(l)->scope : &(s)->scope)
 
 /* --- add-header ------------------------------------------------------------------------------- */
 
@@ -90,39 +84,7 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 			location->nheaders, SITE_HEADERS_MAX);
 }
 
-/* --- who may ask ------------------------------------------------------------------------------ */
-
-static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
-	const char *key, bool allow, const struct conf_pos *at)
-{
-	for (unsigned i = 0; i < list->n; i++) {
-		const char *why = access_parse(list->v[i], &v[i]);
-
-		v[i].allow = allow;
-		v[i].text = list->v[i];
-		/* at is NULL: said where the list stands. */
-		if (why != NULL && at != NULL)
-			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
-	}
-}
-
-static void set_access(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
-{
-	const struct conf_scope *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
-	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
-	unsigned n = allow->allow.n + deny->deny.n;
-	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
-	struct access *access = site_maker_room(m, 1, sizeof(*access));
-
-	if (m->oom || n == 0)
-		return;
-	add_rules(m, v, &allow->allow, "allow", true, allow == own ? &own->allow_at : NULL);
-	add_rules(m, v + allow->allow.n, &deny->deny, "deny", false,
-		deny == own ? &own->deny_at : NULL);
-	*access = (struct access){ .rules = v, .n = n };
-	location->access = access;
-}
+/* --- locations -------------------------------------------------------------------------------- */
 
 static void set_body_size(struct site_maker *m, struct location *location, struct location_at *at,
 	const struct conf_server *s, const struct conf_location *l)
@@ -150,42 +112,6 @@ static void set_methods(
 		taken |= 1u << H2D_HEAD;
 	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
 }
-
-static void set_auth(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
-{
-	const struct conf_scope *users = IN_EFFECT(s, l, auth_basic_file);
-	const char *file = users->auth_basic_file;
-	const struct conf_scope *realm = IN_EFFECT(s, l, auth_basic_realm);
-	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
-
-	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
-	if ((realm == &s->scope) == (l == NULL) &&
-		(!field_value_valid(slice_str(realm->auth_basic_realm)) ||
-			strpbrk(realm->auth_basic_realm, "\"\\") != NULL))
-		site_maker_fault(m, &realm->auth_basic_realm_at,
-			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
-			"backslashes",
-			realm->auth_basic_realm);
-	if (auth == NULL || *file == '\0')
-		return;
-	*auth = (struct auth){ .file = file,
-		.realm = slice_str(realm->auth_basic_realm),
-		.at = users->auth_basic_file_at };
-	location->auth = auth;
-}
-
-/* It must be said who may write; who may not is not enough. */
-static bool has_writers(const struct location *location, const struct conf_server *s)
-{
-	bool any = s->upload_public || location->auth != NULL;
-
-	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
-		any |= location->access->rules[i].allow;
-	return any;
-}
-
-/* --- locations -------------------------------------------------------------------------------- */
 
 static const struct slice *slices(struct site_maker *m, const struct conf_list *list)
 {
@@ -222,19 +148,6 @@ static void set_names(struct site_maker *m, struct location *location, const str
 	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
 }
 
-static const struct access *except(struct site_maker *m, const struct conf_scope *from)
-{
-	const struct conf_list *list = &from->return_except;
-	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
-	struct access *access = site_maker_room(m, 1, sizeof(*access));
-
-	if (m->oom || list->n == 0)
-		return NULL;
-	add_rules(m, v, list, "return-except", true, &from->return_except_at);
-	*access = (struct access){ .rules = v, .n = list->n };
-	return access;
-}
-
 static void set_returned(struct site_maker *m, struct location *location,
 	const struct conf_server *s, const struct conf_location *l)
 {
@@ -248,7 +161,7 @@ static void set_returned(struct site_maker *m, struct location *location,
 		return;
 	r->status = statuses[IN_EFFECT(s, l, returned)->returned];
 	r->page = slice_str(IN_EFFECT(s, l, return_page)->return_page);
-	r->except = except(m, IN_EFFECT(s, l, return_except));
+	r->except = site_access_except(m, IN_EFFECT(s, l, return_except));
 	if (later > 0)
 		r->retry_after = slice_str(seconds);
 	if (r->status != 0)
@@ -343,6 +256,7 @@ static void set_places(
 	at->satisfy = IN_EFFECT(s, l, satisfy)->satisfy_at;
 	at->allow = IN_EFFECT(s, l, allow)->allow_at;
 	at->deny = IN_EFFECT(s, l, deny)->deny_at;
+	at->subjects = IN_EFFECT(s, l, allow_subject)->allow_subject_at;
 	at->index = IN_EFFECT(s, l, index)->index_at;
 	at->autoindex = IN_EFFECT(s, l, autoindex)->autoindex_at;
 	at->extensions = IN_EFFECT(s, l, extensions)->extensions_at;
@@ -380,12 +294,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
 	set_body_size(m, location, at, s, l);
 	set_methods(location, s, l);
-	set_access(m, location, s, l);
-	set_auth(m, location, s, l);
-	/* The choices of satisfy, in their order. */
-	if (location->auth != NULL && location->access != NULL)
-		location->satisfy = (enum site_satisfy)IN_EFFECT(s, l, satisfy)->satisfy;
-	location->writers = has_writers(location, s);
+	site_access_make(m, location, s, l);
 	set_rules(m, location, s, l);
 }
 
@@ -452,7 +361,8 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
 
 static bool is_guarded(const struct location *l)
 {
-	return l->access != NULL || l->auth != NULL || l->refused_methods != 0 || l->nhide > 0;
+	return l->access != NULL || l->subjects != NULL || l->auth != NULL ||
+	       l->refused_methods != 0 || l->nhide > 0;
 }
 
 void site_locations_make(

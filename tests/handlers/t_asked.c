@@ -51,6 +51,9 @@ static void start(struct h2d_req *req, void *state)
 	p = h2d_req_tls_version(req);
 	if (p != NULL)
 		add(t, "tls", "", 0, p, strlen(p));
+	p = h2d_req_client_subject(req, &len);
+	if (p != NULL)
+		add(t, "client", "", 0, p, len);
 	p = h2d_req_id(req, &len);
 	add(t, "id", "", 0, p, len);
 	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", t->bytes, t->n);

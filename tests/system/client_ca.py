@@ -13,11 +13,12 @@ default_md = sha256
 default_days = 30
 default_crl_days = 30
 policy = any
-preserve = yes
 unique_subject = no
 certificate = ca.crt
 private_key = ca.key
 [any]
+organizationName = optional
+organizationalUnitName = optional
 commonName = optional
 [client]
 extendedKeyUsage = clientAuth

@@ -57,6 +57,10 @@ START_TEST(combined)
 	req.user = SLICE("anna b\" ");
 	ck_assert_ptr_nonnull(
 		strstr(made(ACCESS_COMBINED), "192.0.2.7 - anna\\x20b\\x22\\x20 [06/"));
+	conn.client_subject = "CN=a b";
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_COMBINED), "192.0.2.7 - anna"));
+	req.user.n = 0;
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_COMBINED), "192.0.2.7 - CN=a\\x20b [06/"));
 }
 END_TEST
 
@@ -82,7 +86,8 @@ START_TEST(json)
 		"\"user_agent\":\"a\\\"b\\\\c\\u000A\ufffd\",\"complete\":true,"
 		"\"host\":\"h\",\"server\":\"www.example.com\",\"port\":8443,\"tls\":\"\","
 		"\"cipher\":"
-		"\"\",\"route\":\"none\",\"cache\":\"\",\"bytes_in\":0,\"first_byte_us\":null,"
+		"\"\",\"client_subject\":\"\",\"route\":\"none\",\"cache\":\"\",\"bytes_in\":0,"
+		"\"first_byte_us\":null,"
 		"\"error\":\"\"}\n");
 }
 END_TEST
@@ -91,12 +96,14 @@ START_TEST(json_answer)
 {
 	conn.tls_version = "TLSv1.3";
 	conn.tls_cipher = "TLS_AES_128_GCM_SHA256";
+	conn.client_subject = "CN=alice";
 	req.record.source = REQ_SOURCE_DISK;
 	req.record.route = REQ_ROUTE_ROWS;
 	req.record.bytes_in = 7;
 	req.record.first_byte_us = 1400;
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON),
-		"\"tls\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\",\"route\":"
+		"\"tls\":\"TLSv1.3\",\"cipher\":\"TLS_AES_128_GCM_SHA256\","
+		"\"client_subject\":\"CN=alice\",\"route\":"
 		"\"/a/{\\\"x\\\"}\",\"cache\":\"miss\",\"bytes_in\":7,\"first_byte_us\":400,"));
 	req.record.source = REQ_SOURCE_IMAGE;
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"cache\":\"hit\""));

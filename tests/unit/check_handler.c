@@ -244,13 +244,18 @@ END_TEST
 
 START_TEST(how_it_came)
 {
+	size_t len;
+
 	req_start(&req);
 	ck_assert_str_eq(h2d_req_scheme(&req), "http");
 	ck_assert_ptr_null(h2d_req_tls_version(&req));
+	ck_assert_ptr_null(h2d_req_client_subject(&req, NULL));
 	conn.tls = HTTP_TLS_OURS;
 	conn.tls_version = "TLSv1.3";
 	ck_assert_str_eq(h2d_req_scheme(&req), "https");
 	ck_assert_str_eq(h2d_req_tls_version(&req), "TLSv1.3");
+	conn.client_subject = "CN=alice";
+	ck_assert_text(h2d_req_client_subject(&req, &len), len, "CN=alice");
 }
 END_TEST
 

@@ -88,7 +88,7 @@ START_TEST(json)
 		  "\"left_out\":2,\"connections\":[{\"client\":\"192.0.2.1:1234\",\"protocol\":"
 		  "\"\",");
 	EXPECT(t, "\"waits_for\":\"the handshake\",\"left_ms\":7000,\"streams_wait_for\":\"\",");
-	EXPECT(t, ",\"queued\":0,\"flags\":[\"readable\",\"admin\"]},");
+	EXPECT(t, ",\"queued\":0,\"subject\":\"\",\"flags\":[\"readable\",\"admin\"]},");
 	EXPECT(t, "\"left_ms\":null,");
 	EXPECT(t, "\"<b>\\\"&,,,");
 	ck_assert_ptr_null(strstr(t, "\"slot\":2"));

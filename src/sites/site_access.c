@@ -1,0 +1,124 @@
+/*
+ * site_access: the keys allow, deny, allow-subject, auth-basic-file and satisfy of a location or
+ * its server. Called by site_locations.c; what it makes lies in the memory of the sites.
+ */
+#include "sites/site_access.h"
+
+#include "request/access.h"
+#include "request/auth_queue.h"
+#include "request/subject.h"
+
+static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
+	const char *key, bool allow, const struct conf_pos *at)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = access_parse(list->v[i], &v[i]);
+
+		v[i].allow = allow;
+		v[i].text = list->v[i];
+		/* at is NULL: said where the list stands. */
+		if (why != NULL && at != NULL)
+			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
+	}
+}
+
+static void set_access(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
+	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
+	unsigned n = allow->allow.n + deny->deny.n;
+	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || n == 0)
+		return;
+	add_rules(m, v, &allow->allow, "allow", true, allow == own ? &own->allow_at : NULL);
+	add_rules(m, v + allow->allow.n, &deny->deny, "deny", false,
+		deny == own ? &own->deny_at : NULL);
+	*access = (struct access){ .rules = v, .n = n };
+	location->access = access;
+}
+
+static void set_auth(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *users = IN_EFFECT(s, l, auth_basic_file);
+	const char *file = users->auth_basic_file;
+	const struct conf_scope *realm = IN_EFFECT(s, l, auth_basic_realm);
+	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
+
+	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
+	if ((realm == &s->scope) == (l == NULL) &&
+		(!field_value_valid(slice_str(realm->auth_basic_realm)) ||
+			strpbrk(realm->auth_basic_realm, "\"\\") != NULL))
+		site_maker_fault(m, &realm->auth_basic_realm_at,
+			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
+			"backslashes",
+			realm->auth_basic_realm);
+	if (auth == NULL || *file == '\0')
+		return;
+	*auth = (struct auth){ .file = file,
+		.realm = slice_str(realm->auth_basic_realm),
+		.at = users->auth_basic_file_at };
+	location->auth = auth;
+}
+
+static void set_subjects(struct site_maker *m, struct location *location,
+	const struct conf_server *s, const struct conf_location *l)
+{
+	const struct conf_scope *from = IN_EFFECT(s, l, allow_subject);
+	const struct conf_list *list = &from->allow_subject;
+	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
+	struct subjects *subjects = site_maker_room(m, 1, sizeof(*subjects));
+
+	if (m->oom || list->n == 0)
+		return;
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = subject_parse(list->v[i], m->a, &v[i]);
+
+		m->oom |= v[i].p == NULL;
+		/* Said where the list stands. */
+		if (why != NULL && from == (l != NULL ? &l->scope : &s->scope))
+			site_maker_fault(m, &from->allow_subject_at, "allow-subject \"%.200s\": %s",
+				list->v[i], why);
+	}
+	*subjects = (struct subjects){ .rules = v, .n = list->n };
+	location->subjects = subjects;
+}
+
+/* It must be said who may write; who may not is not enough. */
+static bool has_writers(const struct location *location, const struct conf_server *s)
+{
+	bool any = s->upload_public || location->auth != NULL || location->subjects != NULL;
+
+	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
+		any |= location->access->rules[i].allow;
+	return any;
+}
+
+const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from)
+{
+	const struct conf_list *list = &from->return_except;
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, "return-except", true, &from->return_except_at);
+	*access = (struct access){ .rules = v, .n = list->n };
+	return access;
+}
+
+void site_access_make(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	set_access(m, location, s, l);
+	set_subjects(m, location, s, l);
+	set_auth(m, location, s, l);
+	/* The choices of satisfy, in their order. */
+	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >
+		1)
+		location->satisfy = (enum site_satisfy)IN_EFFECT(s, l, satisfy)->satisfy;
+	location->writers = has_writers(location, s);
+}
