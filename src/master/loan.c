@@ -212,18 +212,24 @@ static void offer_to_neighbour(const struct child *from)
 	say(from, text);
 }
 
-/* Offers from's sockets to a neighbour; where the one that has them cannot go on, to another as
- * soon as that was told. */
+/* Where the one in g that has borrowed cannot go on, another gets it as soon as that was told. */
+static void move_on(struct loan *l, const struct gen *g)
+{
+	if (may_borrow(l->to))
+		go_on(l);
+	else if (!l->ending && find_neighbour(g, l->from) != NULL)
+		end(l);
+}
+
+/* Offers from's sockets to a neighbour. */
 static void offer(const struct child *from)
 {
 	struct loan *l = find(from->gen, from, NULL);
 
 	if (l == NULL)
 		offer_to_neighbour(from);
-	else if (may_borrow(l->to))
-		go_on(l);
-	else if (!l->ending && find_neighbour(from->gen, from) != NULL)
-		end(l);
+	else
+		move_on(l, from->gen);
 }
 
 /* Offers an acceptor's sockets to all workers: one alone would have all who come until it turns
@@ -281,6 +287,16 @@ static bool takes_over(const struct gen *g, const struct gen *old)
 	       gen_closing(old, &g->master->sockets) == 0;
 }
 
+static void offer_inbox(const struct gen *g, const struct child *from)
+{
+	struct loan *l = find(g, from, NULL);
+
+	if (l == NULL)
+		lend_inbox(g, from);
+	else
+		move_on(l, g);
+}
+
 static void offer_inboxes(const struct gen *g)
 {
 	LIST_FOREACH(node, &g->master->gens) {
@@ -289,8 +305,8 @@ static void offer_inboxes(const struct gen *g)
 		if (old->inboxes.n == 0 || !takes_over(g, old))
 			continue;
 		GEN_FOREACH(c, old)
-			if (has_inbox(c) && find(g, c, NULL) == NULL)
-				lend_inbox(g, c);
+			if (has_inbox(c))
+				offer_inbox(g, c);
 	}
 }
 

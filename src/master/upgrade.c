@@ -404,7 +404,7 @@ static int begin(struct master *m)
 	if (rc == 0)
 		rc = memfd = bequest_write(m, &h);
 	if (rc >= 0)
-		rc = start(m, &h, memfd, ends[1]);
+		rc = m->upgrade.start(m, &h, memfd, ends[1]);
 	if (rc == 0)
 		doubts_introduce(m);
 	close(ends[1]);
@@ -433,6 +433,8 @@ void upgrade_begin(struct master *m)
 
 void upgrade_init(struct master *m)
 {
-	m->upgrade = (struct upgrade){ .channel.fd = -1, .process.fd = -1, .doubts = { -1, -1 } };
+	m->upgrade = (struct upgrade){
+		.start = start, .channel.fd = -1, .process.fd = -1, .doubts = { -1, -1 }
+	};
 	timer_init(&m->upgrade.limit, on_limit);
 }

@@ -11,9 +11,13 @@
 
 #include "event/loop.h"
 
+struct handover;
 struct master;
 
 struct upgrade {
+	/* Has the new program run, which inherits what h names, memfd and its end of the channel.
+	 * 0, or -errno. */
+	int (*start)(struct master *m, const struct handover *h, int memfd, int channel);
 	struct watch channel; /* to the new program */
 	struct timer limit;   /* for it to be ready */
 	bool offered;         /* it was told to go on, and may serve */

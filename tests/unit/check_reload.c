@@ -19,6 +19,7 @@
 #include "master/drain.h"
 #include "master/gifts.h"
 #include "master/launch.h"
+#include "master/loan.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/reload.h"
@@ -157,7 +158,7 @@ static const struct child_kind with_inboxes[] = {
 		.run = no_run,
 		.count = two,
 		.gets = CHILD_LISTENERS | CHILD_INBOX,
-		.says = CHILD_SAYS(CTL_UP),
+		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_FULL),
 		.awaited = true,
 		.restart = { .first = 100, .most = 10000 },
 	},
@@ -282,13 +283,19 @@ static struct fake *worker(unsigned slot, uint32_t generation)
 	return find("worker", slot, generation);
 }
 
-static void up(struct fake *f)
+static void hear(const struct fake *f, const struct ctl_msg *msg)
 {
-	struct ctl_msg msg = { .type = CTL_UP };
 	struct watch *w = &f->place->ctl;
 
-	ck_assert_int_eq(ctl_send(f->ctl, &msg, NULL, 0), 0);
+	ck_assert_int_eq(ctl_send(f->ctl, msg, NULL, 0), 0);
 	w->fn(w, EPOLLIN);
+}
+
+static void up(const struct fake *f)
+{
+	struct ctl_msg msg = { .type = CTL_UP };
+
+	hear(f, &msg);
 }
 
 static void die(struct fake *f)
@@ -1358,6 +1365,27 @@ START_TEST(inboxes_of_a_generation_that_leaves_are_lent)
 }
 END_TEST
 
+/* Who has no room reads no inbox, and the other one does. */
+START_TEST(an_inbox_moves_on)
+{
+	struct ctl_msg full = { .type = CTL_FULL, .arg = 1 };
+	uint32_t inbox;
+	bool moved = false;
+
+	start_with_inboxes();
+	reload_begin(&m);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	up(find("acceptor", 0, 2));
+	inbox = lent_inbox(worker(0, 2));
+	hear(worker(0, 2), &full);
+	loan_offer(m.current); /* within a second */
+	for (unsigned i = 0; i < 3; i++)
+		moved |= lent_inbox(worker(1, 2)) == inbox;
+	ck_assert(moved);
+}
+END_TEST
+
 /* The others could not read what waits there. */
 START_TEST(inboxes_are_lent_to_those_who_have_one)
 {
@@ -1568,6 +1596,7 @@ static TCase *tests(void)
 	tcase_add_test(t, gifts_are_kept);
 	tcase_add_test(t, each_generation_has_its_own_inboxes);
 	tcase_add_test(t, inboxes_of_a_generation_that_leaves_are_lent);
+	tcase_add_test(t, an_inbox_moves_on);
 	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);
 	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
