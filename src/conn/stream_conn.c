@@ -22,9 +22,10 @@ static const char *const flag_names[] = {
 	NULL
 };
 
-int stream_env_init(struct stream_env *env, struct sessions *all)
+int stream_env_init(struct stream_env *env, struct sessions *all, unsigned handshakes)
 {
 	env->all = all;
+	handshakes_init(&env->handshakes, handshakes);
 	pool_init(&env->conns, "stream_conn", sizeof(struct stream_conn), CONNS_KEPT);
 	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
 	env->input = malloc(STREAM_INPUT);
@@ -141,6 +142,7 @@ static void conn_kill(struct session *s)
 	if (c->transport->reason != NULL)
 		log_peer(LEVEL_INFO, "%s: TLS%s: %s", ADDR_HOST(&s->http.peer),
 			s->state == SESSION_HANDSHAKE ? " handshake" : "", c->transport->reason);
+	handshakes_end(c);
 	loop_unwatch(loop, &c->watch);
 	loop_cancel(&c->flush);
 	loop_cancel(&c->again);
@@ -197,6 +199,7 @@ int stream_conn_open(
 	c->opened_us = as->tls == HTTP_TLS_OURS ? clock_read_us() : 0;
 	outq_init(&c->out, &env->blocks);
 	task_init(&c->reap, conn_reap);
+	list_init(&c->shaking);
 	session_init(&c->session, env->all, as);
 	session_timer_init(&c->session);
 	/* Its first bytes are often here already: one turn less. */

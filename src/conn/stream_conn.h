@@ -8,6 +8,7 @@
 #define H2D_CONN_STREAM_CONN_H
 
 #include "base/flags.h"
+#include "conn/handshakes.h"
 #include "conn/input_backlog.h"
 #include "event/loop.h"
 #include "net/transport.h"
@@ -25,6 +26,7 @@ struct stream_env {
 	struct sessions *all;
 	struct pool conns;  /* of struct stream_conn */
 	struct pool blocks; /* of their outqs */
+	struct handshakes handshakes;
 	struct proto_conf proto;
 	uint8_t *input; /* STREAM_INPUT bytes: what one recv() fills */
 };
@@ -41,6 +43,7 @@ struct stream_conn {
 	struct task flush;         /* at the end of a turn: what did not come from its own event */
 	struct task again;         /* next turn: leftovers of a budget */
 	struct task reap;          /* frees */
+	struct list shaking;       /* in env->handshakes while it is one of them */
 	uint64_t opened_us;        /* clock_read_us() at accept; set for TLS */
 	uint64_t linger_end_ms;    /* clock_ms() when it lingers no longer */
 	uint64_t lingered;         /* bytes that came meanwhile */
@@ -51,8 +54,8 @@ struct stream_conn {
 	struct input_backlog held; /* input that the protocol takes later; nothing is read before */
 };
 
-/* -1 when memory is out. proto is the caller's to set. */
-int stream_env_init(struct stream_env *env, struct sessions *all);
+/* -1 when memory is out. proto is the caller's to set. handshakes: of TLS, at once, at most. */
+int stream_env_init(struct stream_env *env, struct sessions *all, unsigned handshakes);
 /* Gives back what is kept for connections to come. */
 void stream_env_trim(struct stream_env *env);
 void stream_env_fini(struct stream_env *env);

@@ -160,6 +160,8 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	*said = 0;
 	if (stream_is(c, STREAM_PROXY) && !take_proxy_header(c))
 		return false;
+	if (!handshakes_go(c))
+		return false;
 	rv = c->transport->ops->handshake(c->transport);
 	if (rv == -EAGAIN) {
 		/* The last bytes and the end came in one event: there will be no other. */
@@ -167,6 +169,7 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 			loop_ready(c->session.all->loop, &c->again);
 		return false;
 	}
+	handshakes_end(c);
 	if (rv < 0) {
 		COUNT(handshake_failures, 1);
 		*said = turn_to_cleartext(c);

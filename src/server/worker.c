@@ -269,7 +269,7 @@ static int start_sessions(struct worker *w)
 		.send = conf->timeouts.send * 1000,
 		.keepalive = conf->timeouts.keepalive * 1000,
 	};
-	return stream_env_init(w->streams, &w->sessions);
+	return stream_env_init(w->streams, &w->sessions, (unsigned)conf->limits.handshakes);
 }
 
 static const char *worker_start(struct worker *w)

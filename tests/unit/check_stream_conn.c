@@ -185,7 +185,7 @@ static void setup(void)
 	sessions_init(&all, &loop);
 	all.accounts = http.accounts;
 	all.timeouts = (struct session_timeouts){ 5000, 5000, 5000, 5000, 5000 };
-	ck_assert_int_eq(stream_env_init(&env, &all), 0);
+	ck_assert_int_eq(stream_env_init(&env, &all, 16), 0);
 	ahead_init(&ahead, 1 << 20);
 	env.proto = (struct proto_conf){
 		.max_concurrent_streams = 100, .glitches = 5000, .ahead = &ahead, .env = &http
