@@ -1,7 +1,8 @@
 /*
- * driver: the main() of a fuzz target where there is no fuzzing engine. Runs every file it is
- * given, and every file of the folders it is given, once each: `make check` replays the corpora so.
- * Each input lies in memory of just its size, so that a sanitizer sees the first byte read too far.
+ * driver: the main() of a fuzz target where there is no fuzzing engine (FUZZ_ENGINE). Runs every
+ * file it is given, and every file of the folders it is given, once each: `make check` replays the
+ * corpora so. Each input lies in memory of just its size, so that a sanitizer sees the first byte
+ * read too far.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -69,6 +70,7 @@ static void run(const char *path)
 		run_file(path, (size_t)st.st_size);
 }
 
+#ifndef FUZZ_ENGINE
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
@@ -77,3 +79,4 @@ int main(int argc, char **argv)
 	/* An empty corpus is a mistake, not a success. */
 	return inputs > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+#endif

@@ -135,6 +135,19 @@ cp %s /etc/h2d/h2d.conf
 	assert done.returncode == 0 and "configuration ok" in done.stderr + done.stdout, done.stderr
 
 
+def test_the_limits_of_security_md():
+	"""Each key of the sections limits and timeouts, with its default and a reason, and no other."""
+	text, table = (TOP / "SECURITY.md").read_text(), (TOP / "src/conf/conf.def").read_text()
+	said = {key: default for key, default in re.findall(r"^\| `([\w.-]+)` \| (\S+) \| \S.* \|$", text, re.M)}
+	keys = {section.lower() + "." + key: default for section, key, default
+		in re.findall(r'^CONF_(LIMITS|TIMEOUTS)\("([\w-]+)",\s*\w+,\s*\w+,\s*"(.*?)",', table, re.M)}
+	assert len(keys) > 10 and said == keys
+	most = re.search(r'^CONF_GLOBAL\("worker-connections",\s*\w+,\s*\w+,\s*"(\d+)"', table, re.M).group(1)
+	assert "`worker-connections` (%s)" % most in text
+	for name in re.findall(r"\]\(([^)]+)\)|`((?:scripts|tests)/[\w./]+)", text):
+		assert (TOP / (name[0] or name[1])).exists(), name
+
+
 def test_what_it_names_exists():
 	for name in re.findall(r"\./(scripts/\w+)", README):
 		assert os.access(TOP / name, os.X_OK), name

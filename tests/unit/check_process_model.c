@@ -681,7 +681,7 @@ static unsigned depth(void)
 
 	if (asked != NULL)
 		return (unsigned)atoi(asked);
-	return SANITIZED && scenario->depth > 2 ? scenario->depth - 2 : scenario->depth;
+	return SANITIZED && scenario->depth > 2 ? scenario->depth - 1 : scenario->depth;
 }
 
 #define UPGRADE \

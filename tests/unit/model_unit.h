@@ -160,7 +160,7 @@ static void end_turn(struct master *m)
 		LIST_ENTRY(node, struct task, node)->fn(LIST_ENTRY(node, struct task, node));
 }
 
-static uint64_t next_timer(const struct wheel *w)
+static inline uint64_t next_timer(const struct wheel *w)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -472,7 +472,7 @@ int pidfd_send_signal(int pidfd, int signo, siginfo_t *info, unsigned flags)
 	return 0;
 }
 
-static void side_begin(struct side *s)
+static inline void side_begin(struct side *s)
 {
 	s->life = LIFE_RUNS;
 	setenv(HEIR_VARIABLE, s->inherited, 1);
