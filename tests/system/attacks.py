@@ -367,6 +367,26 @@ def fields_that_pin(t):
 
 
 @attack
+def huffman_literals(t):
+	"""Fields that are long only when they are decoded, within the limits."""
+	with t.raw() as raw:
+		for n in range(1, 401, 2):
+			raw.send(raw.headers(n, raw.head("/still/small.txt", extra=[("x-long", "0" * 20000)])))
+			raw.pump(0.01)
+			raw.frames.clear()
+			yield 0.1
+
+
+@attack
+def streams_over_the_limit(t):
+	"""Far more at once than may be open."""
+	with t.raw(window=0) as raw:
+		for n in range(20):
+			streams(raw, ["/still/disk.bin"] * 50, 1 + 100 * n)
+			yield 0.3
+
+
+@attack
 def key_updates(t):
 	"""TLS records that are work and no bytes."""
 	c = KeyUpdates(t.ports["tls"], ADDRESS)
@@ -406,6 +426,23 @@ def chunk_framing(t):
 		bad(t, b"GET /still/small.txt HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
 			+ body, (400, None))
 		yield 0.2
+
+
+@attack
+def many_ranges(t):
+	"""Nine hundred pieces of a byte each."""
+	ranges = b",".join(b"%d-%d" % (n, n) for n in range(0, 5400, 6))
+	bad(t, b"GET /still/disk.bin HTTP/1.1\r\nhost: localhost\r\nrange: bytes=%s\r\n\r\n" % ranges, (200, 206, 416, None))
+	yield 0.3
+
+
+@attack
+def unread_pipelines(t):
+	"""Requests one behind the other, and nobody reads the answers."""
+	with t.h1() as c:
+		for _ in range(20):
+			c.send_bytes(b"GET /still/cached.txt HTTP/1.1\r\nhost: localhost\r\n\r\n" * 50)
+			yield 0.3
 
 
 @attack
@@ -576,6 +613,20 @@ def silent_crowd(t):
 	"""They never say anything."""
 	for how in ("tcp", "tls"):
 		yield from crowd(t, how, b"")
+
+
+@attack
+def half_hellos(t):
+	"""They say half of a ClientHello."""
+	yield from crowd(t, "tls", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100))
+
+
+@attack
+def handshakes(t):
+	"""One after the other, and no request."""
+	for _ in range(200):
+		with t.tls():
+			yield 0.02
 
 
 @attack
