@@ -141,7 +141,7 @@ def test_the_limits_of_security_md():
 	said = {key: default for key, default in re.findall(r"^\| `([\w.-]+)` \| (\S+) \| \S.* \|$", text, re.M)}
 	keys = {section.lower() + "." + key: default for section, key, default
 		in re.findall(r'^CONF_(LIMITS|TIMEOUTS)\("([\w-]+)",\s*\w+,\s*\w+,\s*"(.*?)",', table, re.M)}
-	assert len(keys) > 10 and said == keys
+	assert len(keys) > 10 and said == keys, "SECURITY.md has a row for each key, with its default"
 	most = re.search(r'^CONF_GLOBAL\("worker-connections",\s*\w+,\s*\w+,\s*"(\d+)"', table, re.M).group(1)
 	assert "`worker-connections` (%s)" % most in text
 	for name in re.findall(r"\]\(([^)]+)\)|`((?:scripts|tests)/[\w./]+)", text):
