@@ -62,6 +62,18 @@ void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char 
 		quote, s->title != NULL ? s->title : "", quote, s->title != NULL ? " " : "");
 }
 
+/* There are two sections tls: the one around each says which is meant. */
+static void not_here(struct parser *p, const struct conf_tok *key, const struct conf_section *home,
+	const struct conf_section *here)
+{
+	bool twins = home != here && strcmp(home->name, here->name) == 0;
+
+	parser_fault(p, key->line, "%.*s belongs to %s%s%s, not to %s%s%s", PARSER_NAME(key),
+		conf_unknown_place(home), twins ? " of " : "",
+		twins ? conf_unknown_place(home->parent) : "", conf_unknown_place(here),
+		twins ? " of " : "", twins ? conf_unknown_place(here->parent) : "");
+}
+
 void conf_unknown_key(struct parser *p, const struct conf_section *s, const struct conf_tok *key)
 {
 	const struct conf_section *home = home_of(key->text);
@@ -71,8 +83,7 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 	if (foreign_word(p, key, "key", conf_unknown_place(s), home))
 		return;
 	if (home != NULL) {
-		parser_fault(p, key->line, "%.*s belongs to %s, not to %s", PARSER_NAME(key),
-			conf_unknown_place(home), conf_unknown_place(s));
+		not_here(p, key, home, s);
 		return;
 	}
 	if (conf_table_section(NULL, key->text) != NULL) {

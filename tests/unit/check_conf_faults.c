@@ -285,7 +285,8 @@ static const struct {
 	{ IN_SERVER "tls { certificate = \"cert.pem\" }\ntls {} }\n",
 		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:2|certificate-key is missing" } },
 	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
-		{ "h2d.conf:3|protocols belongs to tls", "h2d.conf:2|@/none" } },
+		{ "h2d.conf:3|protocols belongs to tls of the top level, not to tls of server",
+			"h2d.conf:2|@/none" } },
 
 	/* names */
 	{ SERVED "server \"b\" { root = \"@/www\"\nserver-name = {\"c\", \"*.d\"} }\n"
