@@ -24,6 +24,8 @@ commonName = optional
 extendedKeyUsage = clientAuth
 [server]
 extendedKeyUsage = serverAuth
+[authority]
+basicConstraints = critical, CA:TRUE
 """
 
 EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
@@ -62,6 +64,13 @@ class ClientCa:
 		self.ca("-utf8", "-extensions", purpose, "-in", name + ".csr", "-out", name + ".crt",
 			*(["-startdate", dates[0], "-enddate", dates[1]] if dates else []))
 		return Client(self.folder, name)
+
+	def authority(self, name):
+		"""Another one below this."""
+		below = ClientCa(self.folder, name)
+		self.openssl("req", "-new", "-subj", "/CN=" + name, "-key", below.path("ca.key"), "-out", name + ".csr")
+		self.ca("-extensions", "authority", "-in", name + ".csr", "-out", below.cert)
+		return below
 
 	def revoke(self, *clients, until=None):
 		"""And a new list, until when: of now if it is not said."""

@@ -168,6 +168,22 @@ def test_a_ticket_of_nobody(server, people, version):
 		assert not c.sock.session_reused and c.get("/").status == 200
 
 
+def test_an_authority_below(h2d, people, tmp_path):
+	"""It is trusted as it stands, and others of the one above it are not; whoever trusts that one wants the whole way."""
+	below = people.ca.authority(tmp_path.name)
+	carol = below.issue("carol")
+	server = h2d.new(listens=("tls",))
+	server.put_conf(server.conf_text + block(server, "below.example", vouched(below, crl=False)) + block(server, "above.example",
+		vouched(people.ca, crl=False)))
+	server.start()
+	assert ask(server, "below.example", carol).status == 200
+	assert ask(server, "below.example", people.alice).status == 400
+	assert ask(server, "above.example", carol).status == 400
+	with open(carol.cert, "a") as f, open(below.cert) as chain:
+		f.write(chain.read())
+	assert ask(server, "above.example", carol).status == 200
+
+
 def test_an_old_list(h2d, people, tmp_path):
 	"""Everybody is refused, and -t says so."""
 	ca = ClientCa(tmp_path, "late")
