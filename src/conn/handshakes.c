@@ -1,6 +1,6 @@
 /*
- * handshakes: counts each by the account of its client. Whoever is refused has cost an accept(2)
- * and a close(2), and no byte of it was read.
+ * handshakes: looks for slow ones when another begins, so that there is no timer: where nobody
+ * comes, nobody needs the room.
  */
 #include "conn/handshakes.h"
 
@@ -12,13 +12,20 @@
 enum {
 	LEAST = 16, /* of a client, whatever the others have */
 	PART = 1,   /* and half of what is left */
-	STILL_MS = 1000,
+	FRESH_MS = 1000,
+	PER_CALL = 64, /* keeps a turn of the loop short */
 };
 
 void handshakes_init(struct handshakes *h, unsigned max)
 {
 	budget_init(&h->budget, ACCOUNT_HANDSHAKES, max, LEAST, PART);
-	list_init(&h->live);
+	list_init(&h->fresh);
+	list_init(&h->slow);
+}
+
+static struct stream_conn *oldest(const struct list *l)
+{
+	return LIST_ENTRY(l->next, struct stream_conn, shaking);
 }
 
 static void refuse(struct stream_conn *c)
@@ -28,40 +35,38 @@ static void refuse(struct stream_conn *c)
 }
 
 /* It has had its second, and it is not h2d that makes it wait. */
-static bool stands_still(const struct stream_conn *c)
+static bool is_slow(const struct stream_conn *c)
 {
 	int unread = 0;
 
-	return clock_ms() - c->session.opened_ms >= STILL_MS &&
+	return clock_ms() - c->session.opened_ms >= FRESH_MS &&
 	       ioctl(c->transport->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-static void make_room(struct handshakes *h)
+static void take_place(struct handshakes *h, struct stream_conn *c)
 {
-	struct stream_conn *oldest;
-
-	if (h->budget.held < h->budget.max || list_empty(&h->live))
+	if (h->budget.held >= h->budget.max)
+		refuse(oldest(&h->slow));
+	if (budget_room(&h->budget, c->session.http.account) == 0) {
+		refuse(c);
 		return;
-	oldest = LIST_ENTRY(h->live.next, struct stream_conn, shaking);
-	if (stands_still(oldest))
-		refuse(oldest);
+	}
+	budget_take(&h->budget, c->session.http.account, 1);
+	stream_set(c, STREAM_SLOW);
+	list_remove(&c->shaking);
+	list_append(&h->slow, &c->shaking);
 }
 
-bool handshakes_go(struct stream_conn *c)
+void handshakes_go(struct stream_conn *c)
 {
 	struct handshakes *h = &c->env->handshakes;
-	struct http_conn *http = &c->session.http;
 
-	if (http->tls != HTTP_TLS_OURS || http->admin || list_linked(&c->shaking))
-		return true;
-	make_room(h);
-	if (budget_room(&h->budget, http->account) == 0) {
-		refuse(c);
-		return false;
-	}
-	budget_take(&h->budget, http->account, 1);
-	list_append(&h->live, &c->shaking);
-	return true;
+	if (c->session.http.tls != HTTP_TLS_OURS || c->session.http.admin ||
+		list_linked(&c->shaking))
+		return;
+	for (int i = 0; i < PER_CALL && !list_empty(&h->fresh) && is_slow(oldest(&h->fresh)); i++)
+		take_place(h, oldest(&h->fresh));
+	list_append(&h->fresh, &c->shaking);
 }
 
 void handshakes_end(struct stream_conn *c)
@@ -69,5 +74,8 @@ void handshakes_end(struct stream_conn *c)
 	if (!list_linked(&c->shaking))
 		return;
 	list_remove(&c->shaking);
+	if (!stream_is(c, STREAM_SLOW))
+		return;
+	stream_clear(c, STREAM_SLOW);
 	budget_give(&c->env->handshakes.budget, c->session.http.account, 1);
 }

@@ -54,7 +54,7 @@ struct stream_conn {
 	struct input_backlog held; /* input that the protocol takes later; nothing is read before */
 };
 
-/* -1 when memory is out. proto is the caller's to set. handshakes: of TLS, at once, at most. */
+/* -1 when memory is out. proto is the caller's to set. handshakes: slow ones, at most. */
 int stream_env_init(struct stream_env *env, struct sessions *all, unsigned handshakes);
 /* Gives back what is kept for connections to come. */
 void stream_env_trim(struct stream_env *env);

@@ -160,8 +160,7 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	*said = 0;
 	if (stream_is(c, STREAM_PROXY) && !take_proxy_header(c))
 		return false;
-	if (!handshakes_go(c))
-		return false;
+	handshakes_go(c);
 	rv = c->transport->ops->handshake(c->transport);
 	if (rv == -EAGAIN) {
 		/* The last bytes and the end came in one event: there will be no other. */
