@@ -2,9 +2,10 @@
 to h2d, and whether a slow download comes to its end. For test_89_operations.py and test_89_packages.py.
 
 HAProxy tries nothing twice that it sends by HTTP/1.1: a request that h2d does not answer is one that failed. By HTTP/2 it
-asks again what a GOAWAY has left out, which was not processed. The listeners "pair" ask another node where the first
-refuses, as balancers of several nodes do. Nobody is asked to be quick: a phase is over when each client has had so many
-answers more.
+asks again what a GOAWAY has left out, which was not processed. By HTTP/1.1 what it sends is lost where h2d closes the
+connection at that moment (RFC 9112, 9.3.1), as a drain does with one that nobody has used for three seconds: so no client
+is given a connection that another has left idle. The listeners "pair" ask another node where the first refuses, as
+balancers of several nodes do. Nobody is asked to be quick: a phase is over when each client has had so many answers more.
 """
 import json
 import os
@@ -64,7 +65,7 @@ class Client(threading.Thread):
 			try:
 				self.ask()
 			except Exception as e:
-				self.failed.append(repr(e))
+				self.failed.append("%d: %r" % (self.port, e))
 				self.close()
 			self.answered += 1
 			if self.connection and not self.keeps:
@@ -109,6 +110,8 @@ def configuration():
 			if kind != "alone":  # a check that is late for a moment has failed: the other node is none of them
 				nodes = [NODE % ("a", 8080, "check inter 500ms fall 1 rise 1 " + more), NODE % ("b", 8081, more)]
 			options = "" if kind == "alone" else CHECKED
+			if protocol == "h1":
+				options += "	http-reuse never\n"
 			if protocol == "h2" or kind == "pair":
 				options += "	retries 3\n"
 			if kind == "pair":

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import client_ca
 from server import H2D
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -16,8 +17,8 @@ PLACES = "%s", '%s\nserver "_" { root = "/srv/www" }', 'tls { certificate = "/et
 	'server "_" { root = "/srv/www" }\n%s', 'server "_" { root = "/srv/www"\n%s\n}', \
 	'listen "127.0.0.1:0" { tls = true }\ntls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n' \
 	'server "_" { root = "/srv/www"\n%s\n}\n'
-FOLDERS = "/srv/www/up", "/srv/www/drop", "/srv/www/files", "/srv/hosts", "/srv/img", "/srv/media", "/srv/example", "/run/h2d", \
-	"/var/log/h2d", "/etc/h2d/tls", "/etc/h2d/passwords"
+FOLDERS = "/srv/www/up", "/srv/www/drop", "/srv/www/files", "/srv/hosts", "/srv/img", "/srv/media", "/srv/example", "/srv/internal", \
+	"/run/h2d", "/var/log/h2d", "/etc/h2d/tls", "/etc/h2d/passwords"
 
 
 def blocks():
@@ -29,14 +30,21 @@ def blocks():
 				yield pytest.param(block, id="%s:%d" % (page, text.count("\n", 0, found.start()) + 1))
 
 
+@pytest.fixture(scope="module")
+def staff(tmp_path_factory):
+	return client_ca.ClientCa(tmp_path_factory.mktemp("ca"), "staff")
+
+
 @pytest.fixture
-def machine(tmp_path, cert):
+def machine(tmp_path, cert, staff):
 	"""Puts what the documents speak of below a folder, and a configuration that means it."""
 	for folder in FOLDERS:
 		(tmp_path / folder[1:]).mkdir(parents=True, exist_ok=True)
 	for kind, names in ((cert.cert, ("c", "tls/server.crt", "tls/example.crt")), (cert.key, ("k", "tls/server.key", "tls/example.key"))):
 		for name in names:
 			os.symlink(kind, tmp_path / "etc/h2d" / name)
+	for kind, name in ((staff.cert, "staff-ca.pem"), (staff.crl, "staff-crl.pem")):
+		os.symlink(kind, tmp_path / "etc/h2d" / name)
 	for users in ("users", "passwords/users"):
 		(tmp_path / "etc/h2d" / users).write_text("ann:$6$abcdefgh$" + "x" * 86 + "\n")
 	(tmp_path / "etc/h2d/moved.txt").write_text("/old.html /new.html\n")

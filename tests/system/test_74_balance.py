@@ -2,7 +2,7 @@
 import ctypes
 import os
 import random
-import select
+import selectors
 import signal
 import socket
 import struct
@@ -119,15 +119,16 @@ def at_once(port, n):
 		s = socket.socket()
 		s.setblocking(False)
 		socks.append(s)
-	for s in socks:
-		s.connect_ex(("127.0.0.1", port))
-	waiting = set(socks)
-	while waiting:
-		ready = select.select([], waiting, [], procs.DEADLINE)[1]
-		assert ready, "%d connections are not established" % len(waiting)
-		for s in ready:
-			assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-			waiting.discard(s)
+	with selectors.DefaultSelector() as waiting:
+		for s in socks:
+			s.connect_ex(("127.0.0.1", port))
+			waiting.register(s, selectors.EVENT_WRITE)
+		while left := len(waiting.get_map()):
+			ready = waiting.select(procs.DEADLINE)
+			assert ready, "%d connections are not established" % left
+			for key, _ in ready:
+				assert key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+				waiting.unregister(key.fileobj)
 	return socks
 
 
