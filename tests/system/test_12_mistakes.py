@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import harness
 
 SERVED = 'server "_" { root = "www" }\n'
 
@@ -50,6 +51,14 @@ MISTAKES = {
 	"an address as a key": ('bind = "0.0.0.0:80"\n' + SERVED, 1, 'addresses are titles: listen "0.0.0.0:80" { }'),
 	"a section as a key": ('server "_" {\nroot = "www"\nerror_page = 404\n}\n', 3, "nearest known one is error-page"),
 	"http": ("http {\n}\n" + SERVED, 1, "its lines stand at the top level"),
+	"upstream": ('upstream = "x"\n' + SERVED, 1, "h2d is no proxy"),
+	"deny-user-agent": ('server "_" {\nroot = "www"\ndeny-user-agent = {"*bot*"}\n}\n', 3, "allow and deny go by addresses"),
+	"referer": ('server "_" {\nroot = "www"\nreferer = {"https://a.org/"}\n}\n', 3, "cross-origin-resource-policy by add-header"),
+	"route, as in Caddy": ('server "_" {\nroot = "www"\nroute = "/a"\n}\n', 3, "routes are compiled in"),
+	"env": ('env = "PATH"\n' + SERVED, 1, "hands its environment to nobody"),
+	"an address without quotes": ("listen 0.0.0.0:80 { }\n" + SERVED, 1, 'is quoted: listen "0.0.0.0:80" { ... }'),
+	"a server block of nginx alone": ("server {\n  listen 80;\n  server_name a.org;\n}\n", 2, "configuration of nginx"),
+	"a server inside a server": ('server "_" {\nroot = "www"\nserver {\nlisten 80;\n}\n}\n', 3, 'needs a title: server "name"'),
 	"proxy_pass": ('server "_" {\nroot = "www"\nproxy_pass = "a"\n}\n', 3, "h2d is no proxy"),
 	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),
 	"a title without quotes": ('server _ { root = "www" }\n', 1, 'is quoted: server "_" { ... }'),
@@ -139,6 +148,7 @@ WARNED = {
 	"a page that is sent below itself": (('listen "127.0.0.1:80" { }\nserver "a.org" { root = "www"  location "/a" { redirect = "http://a.org/a/b.html" } }\n',
 		""), 'comes back to location "/a": clients go in circles'),
 	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts everybody"),
+	"every IPv4 address is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"0.0.0.0/0"}\n', ""), "trusts everybody"),
 	"cleartext on port 443": (('listen "127.0.0.1:443" { }\n', ""), "tls = true"),
 	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "access-log-format is a key of its own"),
 }
@@ -174,6 +184,22 @@ def test_no_warning(h2d, inside):
 	with open(server.path("h2d.conf"), "w") as f:
 		f.write('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
 	assert "warning" not in server.run("-t", check=0).err
+
+
+def test_each_mistake_is_another():
+	assert len({text for text, line, words in MISTAKES.values()}) == len(MISTAKES)
+	assert len({str(text) for text, words in WARNED.values()}) == len(WARNED)
+	harness.REPORT.append("mistakes of a first configuration: %d with their cure, %d warned of" % (len(MISTAKES), len(WARNED)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root keeps the user")
+def test_a_user_with_its_group(h2d):
+	"""As chown has it."""
+	server = h2d.new(admin=False)
+	os.makedirs(server.path("www"), exist_ok=True)
+	with open(server.path("h2d.conf"), "w") as f:
+		f.write('user = "root:root"\n' + SERVED)
+	assert re.search(r'h2d\.conf:1: user "root:root" .*: it is named alone, its group comes along', server.run("-t", check=1).err)
 
 
 USERS = """\

@@ -10,6 +10,8 @@ import pytest
 import harness
 
 import procs
+import test_tasks_rules
+import test_tasks_sites
 from tasks import PLAIN, TLS, Ask, Tasks
 from users import basic, hashed
 
@@ -313,6 +315,15 @@ task("why it is 403", PLAIN + OFFICE, Ask("/office/x", 403), files={"office/x": 
 @pytest.fixture(scope="module")
 def cert(tmp_path_factory):
 	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:example.com"])
+
+
+def test_each_task_is_another():
+	"""Those of the other files, too."""
+	tables = [TASKS, test_tasks_rules.TASKS, test_tasks_sites.TASKS]
+	tasks = [(name, task[0]) for table in tables for name, task in table.by_name.items()]
+	assert len({name for name, conf in tasks}) == len(tasks)
+	harness.REPORT.append("tasks of an operator: %d, with %d requests" % (len(tasks),
+		sum(len(task[1]) for table in tables for task in table.by_name.values())))
 
 
 @pytest.mark.parametrize("name", TASKS.by_name)
