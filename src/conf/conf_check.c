@@ -192,6 +192,15 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 	}
 }
 
+/* Over TLS the handshake has chosen a protocol before the first byte of it comes. */
+static void check_http1(const struct conf *conf, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (conf->listens[i].tls && !conf->listens[i].http1)
+			conf_fault(faults, &conf->listens[i].http1_at,
+				"http1 = false is not for tls listeners");
+}
+
 static bool names_unix(const struct conf_list *list)
 {
 	for (unsigned i = 0; i < list->n; i++)
@@ -249,6 +258,7 @@ void conf_check(struct conf *conf, struct conf_faults *faults)
 	conf_handlers_check(conf, faults);
 	check_listens(conf, faults);
 	check_redirects(conf, faults);
+	check_http1(conf, faults);
 	check_proxies(conf, faults);
 	check_tls(conf, faults);
 	conf_check_servers(conf, faults);

@@ -248,7 +248,8 @@ static const struct proto_ops *conn_sniff(
 	case PROTO_SNIFF_MORE:
 		return NULL;
 	case PROTO_SNIFF_H1:
-		return &h1_ops;
+		/* HTTP/2 refuses what is not its preface (RFC 9113, 3.4). */
+		return c->session.http.only_h2 ? &h2_ops : &h1_ops;
 	default:
 		return &h2_ops;
 	}

@@ -203,8 +203,9 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 	char text[ADDR_TEXT];
 
 	addr_format(&e->listener.addr, text, sizeof(text));
-	log_notice("listening on %s%s%s%s%s", text, l->tls ? " (tls)" : "",
-		l->proxy_protocol ? " (proxy-protocol)" : "", l->admin ? " (admin)" : "",
+	log_notice("listening on %s%s%s%s%s%s", text, l->tls ? " (tls)" : "",
+		l->http1 ? "" : " (HTTP/2 only)", l->proxy_protocol ? " (proxy-protocol)" : "",
+		l->admin ? " (admin)" : "",
 		!e->fresh   ? ""
 		: e->passed ? " (passed)"
 			    : " (kept)");

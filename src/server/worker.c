@@ -69,6 +69,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 			    .trusted = proxies_trust(&w->args->sites->proxies, peer),
 			    .tls = from->tls != NULL ? HTTP_TLS_OURS : HTTP_TLS_NONE,
 			    .admin = from->conf->admin,
+			    .only_h2 = !from->conf->http1,
 			    .admin_hosts = from->conf->admin_host.v,
 			    .nadmin_hosts = from->conf->admin_host.n,
 			    .redirect_at = from->conf->redirect_to_https

@@ -1,4 +1,5 @@
 """Before and around HTTP/2: prefaces, other protocols, sudden ends, what each listener answers."""
+import re
 import socket
 import ssl
 
@@ -46,6 +47,30 @@ def test_wrong_preface(site, how, text):
 		s.sendall(text)
 		client.read_all(s)
 	still_serves(site, how)
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_a_port_without_http1(h2d, dispatch):
+	"""HTTP/2 in whatever pieces; what is anything else is cut off before a request is made of it. A reload changes that."""
+	server = h2d(listens=("tcp",), dispatch=dispatch, sections='listen "127.0.0.2:0" { http1 = false }')
+	line = server.log.wait(r" listening on 127\.0\.0\.2:\d+ \(HTTP/2 only\)")[0]
+	at = "127.0.0.2", int(re.search(r"127\.0\.0\.2:(\d+)", line)[1])
+	with socket.create_connection(at, client.DEADLINE) as s:
+		raw = client.Raw(s, preface=False)
+		for i in range(len(client.PREFACE)):
+			raw.send_bytes(client.PREFACE[i:i + 1])
+		raw.send_bytes(hf.SettingsFrame(0).serialize() + raw.headers(1, raw.head()).serialize())
+		assert raw.status_of(1) == 200
+	asked = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+	for text in (asked, b"PRI" + asked[3:], b"G"):
+		with socket.create_connection(at, client.DEADLINE) as s:
+			s.sendall(text)
+			assert b"HTTP/1" not in client.read_all(s)
+	server.put_conf(server.conf_text.replace("http1 = false", "http1 = true"))
+	server.reload()
+	with socket.create_connection(at, client.DEADLINE) as s:
+		s.sendall(asked)
+		assert s.recv(12) == b"HTTP/1.1 200"
 
 
 def test_tls_to_the_cleartext_port(site):

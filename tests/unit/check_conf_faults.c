@@ -314,6 +314,10 @@ static const struct {
 	{ SERVED "listen \"127.0.0.1:1\" { admin = true\nredirect-to-https = true }\n",
 		{ "h2d.conf:3|not for admin listeners" } },
 
+	{ SERVED "listen \"127.0.0.1:1\" { tls = true\nhttp1 = false }\n"
+		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
+		{ "h2d.conf:3|not for tls listeners" } },
+
 	/* keys of the cache */
 	{ SERVED "cache { compress = {\"br\", \"deflate\"}\nrescan-interval = 0 }\n",
 		{ "h2d.conf:2|\"deflate\"", "h2d.conf:3|1 to 86400" } },
