@@ -77,6 +77,14 @@ const char *h2d_req_fields_at(
  * quotation marks are part of it. NULL if there is none. */
 const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len);
 
+/*
+ * The content coding that the client wants most (accept-encoding; RFC 9110, 12.5.3) of those in
+ * codings, "br gzip", with blanks between them; br, zstd and gzip are known. Ends in NUL; static.
+ * NULL: none of them, content goes as it is. A handler that compresses says so in the fields
+ * content-encoding and, whichever was chosen, vary.
+ */
+const char *h2d_req_coding(const struct h2d_req *req, const char *codings);
+
 /* "https" or "http": how the client came, to h2d or to a trusted proxy. Ends in NUL; static. */
 const char *h2d_req_scheme(const struct h2d_req *req);
 

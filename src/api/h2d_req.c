@@ -3,6 +3,7 @@
  * only. Answers come from struct h2d_req as it stands; nothing is looked up or made anew but one
  * field of all cookies.
  */
+#include "http/coding.h"
 #include "http/cookie.h"
 #include "request/handler_call.h"
 #include "request/req_client.h"
@@ -105,6 +106,29 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 	if (all.p != NULL)
 		cookie_find(all, slice_str(name), &value);
 	return text(value, len);
+}
+
+/* A bit for each of the names in text. */
+static unsigned codings_of(const char *text)
+{
+	unsigned found = 0;
+
+	while (*(text += strspn(text, " ")) != '\0') {
+		struct slice name = slice_of(text, strcspn(text, " "));
+
+		for (unsigned c = 0; c < CODINGS; c++)
+			found |= (unsigned)slice_eq(name, coding_names[c]) << c;
+		text += name.n;
+	}
+	return found;
+}
+
+const char *h2d_req_coding(const struct h2d_req *req, const char *codings)
+{
+	enum coding coding = coding_choose(req->fields, req->nfields, codings_of(codings));
+
+	HANDLER_CALL();
+	return coding < CODINGS ? coding_names[coding].p : NULL;
 }
 
 const char *h2d_req_scheme(const struct h2d_req *req)

@@ -193,6 +193,17 @@ START_TEST(fields_by_number)
 }
 END_TEST
 
+START_TEST(coding)
+{
+	req_field_add(&req, SLICE("accept-encoding"), SLICE("br;q=0.5, gzip, deflate"));
+	req_start(&req);
+	ck_assert_str_eq(h2d_req_coding(&req, "br gzip"), "gzip");
+	ck_assert_str_eq(h2d_req_coding(&req, " zstd  br "), "br");
+	ck_assert_ptr_null(h2d_req_coding(&req, "zstd deflate brr"));
+	ck_assert_ptr_null(h2d_req_coding(&req, ""));
+}
+END_TEST
+
 START_TEST(query_parameters)
 {
 	const char *name;
@@ -939,6 +950,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, memory);
 	tcase_add_test(tc, who);
 	tcase_add_loop_test(tc, fields_by_number, 0, 2);
+	tcase_add_test(tc, coding);
 	tcase_add_test(tc, query_parameters);
 	tcase_add_test(tc, what_is_asked_twice_is_made_once);
 	tcase_add_test(tc, without_memory);
