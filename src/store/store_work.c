@@ -170,7 +170,7 @@ static struct store_result make_and_place(struct store_work *w, uint64_t *replac
 struct store_result store_work_name(struct store_work *w)
 {
 	struct store_result r = store_errno(store_dir_wait(w->at.fd, w->job));
-	uint64_t replaced;
+	uint64_t replaced = 0;
 
 	if (!store_ok(r))
 		return r;
