@@ -51,6 +51,15 @@ void err_log_silent(const struct err *err, const struct addr *peer)
 	log_debug("connection %s: not a byte came: %s", ADDR_HOST(peer), err->text);
 }
 
+void err_log_dry(const struct err *err, const struct addr *peer)
+{
+	count(err);
+	if (err->level <= log_max)
+		log_limited(err->kind, err->level,
+			"connection %s: %s (limit-dry-run: served all the same)", ADDR_HOST(peer),
+			err->text);
+}
+
 enum { ABOUT_MAX = 200 };
 
 void err_log_about(const struct err *err, const struct addr *peer, struct slice about)

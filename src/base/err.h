@@ -34,6 +34,9 @@ void err_log(const struct err *err, const struct addr *peer);
 /* err_log() with its line at debug: the peer sent not a byte, and so has done nothing wrong. */
 void err_log_silent(const struct err *err, const struct addr *peer);
 
+/* err_log() where the peer is served all the same: the line says so. */
+void err_log_dry(const struct err *err, const struct addr *peer);
+
 /* Logs "connection PEER: TEXT: ABOUT", at the error's level, without counting it. ABOUT is the
  * beginning of about; what is not printable ASCII is \xHH in it. */
 void err_log_about(const struct err *err, const struct addr *peer, struct slice about);

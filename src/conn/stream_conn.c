@@ -203,7 +203,7 @@ int stream_conn_open(
 	session_init(&c->session, env->all, as);
 	session_timer_init(&c->session);
 	/* Its first bytes are often here already: one turn less. */
-	stream_set(c, STREAM_READABLE | (proxy ? STREAM_PROXY : 0));
+	stream_set(c, STREAM_NEW | STREAM_READABLE | (proxy ? STREAM_PROXY : 0));
 	loop_ready(env->all->loop, &c->again);
 	return 0;
 }

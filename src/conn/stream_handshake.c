@@ -15,6 +15,7 @@
 #include "net/proxy.h"
 #include "net/tcp.h"
 #include "request/account.h"
+#include "session/admission.h"
 
 /* --- the PROXY header ------------------------------------------------------------------------- */
 
@@ -152,6 +153,18 @@ static void tell_refused(const struct http_conn *http)
 		ADDR_HOST(&http->peer), http->client_refused);
 }
 
+/* Asked once, when it is known whose it is. False: c is dead. */
+static bool admit(struct stream_conn *c)
+{
+	if (!stream_is(c, STREAM_NEW))
+		return true;
+	stream_clear(c, STREAM_NEW);
+	if (admission_ask(&c->session, c->env->proto.env))
+		return true;
+	session_kill(&c->session);
+	return false;
+}
+
 bool stream_handshake(struct stream_conn *c, size_t *said)
 {
 	struct http_conn *http = &c->session.http;
@@ -159,6 +172,8 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 
 	*said = 0;
 	if (stream_is(c, STREAM_PROXY) && !take_proxy_header(c))
+		return false;
+	if (!admit(c))
 		return false;
 	handshakes_go(c);
 	rv = c->transport->ops->handshake(c->transport);

@@ -13,6 +13,7 @@
 #include "image/memfd.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
+#include "request/tally.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -46,6 +47,10 @@ static bool describe(const struct master *m, struct handover *h)
 	h->doubts[0] = m->upgrade.doubts[0];
 	h->doubts[1] = m->upgrade.doubts[1];
 	h->keeper = g->doubts[1];
+	if (m->tally != NULL) {
+		h->tally = tally_fd(m->tally);
+		h->tally_keys = *tally_keys(m->tally);
+	}
 	h->privs = g->resources.privs;
 	h->image = g->image.arg;
 	h->image_size = g->image.size;

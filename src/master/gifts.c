@@ -13,6 +13,7 @@
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
+#include "request/tally.h"
 
 /* --- where each is found ---------------------------------------------------------------------- */
 
@@ -95,6 +96,15 @@ static int find_load(struct gifts *to, const struct child *c)
 	return to->load != NULL ? 0 : -errno;
 }
 
+static void find_tally(struct gifts *to, const struct child *c)
+{
+	struct tally **all = &c->gen->master->tally;
+
+	if (c->board == NULL)
+		tally_free(all);
+	to->tally = *all;
+}
+
 int gifts_find(struct gifts *to, const struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
@@ -118,6 +128,7 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 	for (unsigned i = 0; i < GIFTS; i++)
 		if (c->kind->gets & rows[i].flag)
 			to->all[i] = rows[i].find(c);
+	find_tally(to, c);
 	to->listeners = gen_listeners(c, &to->nlisteners);
 	return to->listeners != NULL ? find_load(to, c) : -ENOMEM;
 }

@@ -18,7 +18,7 @@ enum { LISTENERS_MAX = 4096, SOCKETS_MAX = 4096, FD_MAX = 1 << 20 };
 
 void handover_init(struct handover *h)
 {
-	*h = (struct handover){ .pid_fd = -1, .doubts = { -1, -1 }, .keeper = -1 };
+	*h = (struct handover){ .pid_fd = -1, .doubts = { -1, -1 }, .keeper = -1, .tally = -1 };
 	list_init(&h->listeners);
 }
 
@@ -52,7 +52,7 @@ void handover_fini(struct handover *h)
 
 bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), void *ctx)
 {
-	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->keeper };
+	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->keeper, h->tally };
 
 	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
 		if (single[i] >= 0 && !fn(ctx, single[i]))
@@ -79,12 +79,17 @@ static void format_fds(struct strbuf *out, const int *fds, unsigned n)
 	strbuf_printf(out, "\n");
 }
 
+static void format_bytes(const unsigned char *bytes, size_t n, struct strbuf *out)
+{
+	for (size_t i = 0; i < n; i++)
+		strbuf_printf(out, "%02x", bytes[i]);
+	strbuf_printf(out, "\n");
+}
+
 static void format_key(const char *name, const unsigned char *key, struct strbuf *out)
 {
 	strbuf_printf(out, "%s ", name);
-	for (size_t i = 0; i < TLS_TICKETS_KEY; i++)
-		strbuf_printf(out, "%02x", key[i]);
-	strbuf_printf(out, "\n");
+	format_bytes(key, TLS_TICKETS_KEY, out);
 }
 
 static void format_keys(const struct handover *h, struct strbuf *out)
@@ -128,6 +133,10 @@ void handover_format(const struct handover *h, struct strbuf *out)
 	strbuf_printf(
 		out, "request %" PRIu32 "\nnext-image %" PRIu64 "\n", h->request, h->next_image);
 	format_keys(h, out);
+	if (h->tally >= 0) {
+		strbuf_printf(out, "tally %d ", h->tally);
+		format_bytes((const unsigned char *)&h->tally_keys, sizeof(h->tally_keys), out);
+	}
 	format_user(&h->privs, out);
 	if (h->pid_path != NULL) {
 		strbuf_printf(out, "pid-file %d %s\n", h->pid_fd, h->pid_path);
@@ -219,13 +228,13 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool key(char **rest, unsigned char to[TLS_TICKETS_KEY])
+static bool bytes(char **rest, unsigned char *to, size_t n)
 {
 	const char *text = word(rest);
 
-	if (text == NULL || strlen(text) != 2 * TLS_TICKETS_KEY)
+	if (text == NULL || strlen(text) != 2 * n)
 		return false;
-	for (size_t i = 0; i < TLS_TICKETS_KEY; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int high = hex(text[2 * i]), low = hex(text[2 * i + 1]);
 
 		if (high < 0 || low < 0)
@@ -238,19 +247,25 @@ static bool key(char **rest, unsigned char to[TLS_TICKETS_KEY])
 static bool take_ticket_keys(struct handover *h, char **rest)
 {
 	h->tickets.n = 1;
-	return key(rest, h->tickets.keys[0]);
+	return bytes(rest, h->tickets.keys[0], TLS_TICKETS_KEY);
 }
 
 /* Behind the one that encrypts, the newest first. */
 static bool take_ticket_keys_before(struct handover *h, char **rest)
 {
 	return h->tickets.n > 0 && h->tickets.n < TLS_TICKETS_MAX &&
-	       key(rest, h->tickets.keys[h->tickets.n++]);
+	       bytes(rest, h->tickets.keys[h->tickets.n++], TLS_TICKETS_KEY);
 }
 
 static bool take_ticket_age(struct handover *h, char **rest)
 {
 	return number(rest, UINT32_MAX, &h->ticket_age);
+}
+
+static bool take_tally(struct handover *h, char **rest)
+{
+	return descriptor(rest, &h->tally) &&
+	       bytes(rest, (unsigned char *)&h->tally_keys, sizeof(h->tally_keys));
 }
 
 static bool take_user(struct handover *h, char **rest)
@@ -353,6 +368,7 @@ static const struct {
 	{ "ticket-keys", take_ticket_keys, REQUIRED },
 	{ "ticket-keys-before", take_ticket_keys_before, MANY },
 	{ "ticket-age", take_ticket_age, 0 },
+	{ "tally", take_tally, 0 },
 	{ "user", take_user, 0 },
 	{ "pid-file", take_pid_file, 0 },
 	{ "doubts", take_doubts, 0 },

@@ -12,6 +12,7 @@
 #include "net/ctl.h"
 #include "net/listener.h"
 #include "net/tls_tickets.h"
+#include "request/account.h"
 #include "sandbox/privs.h"
 
 enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20 };
@@ -34,7 +35,9 @@ struct handover {
 	uint64_t next_image; /* number that the next keeper may begin with */
 	struct tls_tickets tickets;
 	uint64_t ticket_age; /* of the first key, in seconds; programs of before say none */
-	char *pid_path;      /* NULL: there is no pid file */
+	int tally;           /* the memory of request/tally.h; -1: programs of before have none */
+	struct account_keys tally_keys;
+	char *pid_path; /* NULL: there is no pid file */
 	int pid_fd;
 	int doubts[2];      /* for the first generation: its keeper reads the first; -1: none */
 	int keeper;         /* where the keeper that serves now reads doubts; -1: there is none */

@@ -21,6 +21,7 @@
 #include "machine/notify.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
+#include "request/tally.h"
 
 enum { FDS_MAX = 1 << 20 };
 
@@ -121,6 +122,21 @@ static const char *adopt_listeners(struct master *m)
 	return NULL;
 }
 
+/* A table of another layout is left alone: clients begin anew. */
+static void adopt_tally(struct master *m)
+{
+	struct handover *h = &m->heir.from;
+	struct tally *t = h->tally >= 0 ? tally_adopt(h->tally, &h->tally_keys) : NULL;
+
+	if (t == NULL) {
+		close_fd(&h->tally);
+		return;
+	}
+	tally_free(&m->tally);
+	m->tally = t;
+	h->tally = -1;
+}
+
 static const char *adopt(struct master *m)
 {
 	struct handover *h = &m->heir.from;
@@ -134,6 +150,7 @@ static const char *adopt(struct master *m)
 	m->status.request = h->request - 1;
 	if (!tickets_adopt(m, h))
 		return "session tickets: out of memory";
+	adopt_tally(m);
 	if (h->pid_path != NULL && pidfile_adopt(&m->pidfile, h->pid_path, h->pid_fd) < 0)
 		return "out of memory";
 	return adopt_listeners(m);

@@ -27,6 +27,7 @@
 #include "master/takeover.h"
 #include "master/tickets.h"
 #include "master/watchdog.h"
+#include "request/tally.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -174,11 +175,13 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	cache_room_init(&m.cache_room);
 	m.board = board_new();
 	m.bus = bus_new();
-	rc = m.board != NULL && m.bus != NULL ? loop_init(&m.loop) : -errno;
+	m.tally = tally_new();
+	rc = m.board != NULL && m.bus != NULL && m.tally != NULL ? loop_init(&m.loop) : -errno;
 	if (rc < 0) {
 		fprintf(stderr, "h2d: cannot start: %s\n", strerror(-rc));
 		board_free(&m.board);
 		bus_free(&m.bus);
+		tally_free(&m.tally);
 		return 1;
 	}
 	last_lines_begin(&m.board->head.lines);
@@ -206,5 +209,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	last_lines_end();
 	board_free(&m.board);
 	bus_free(&m.bus);
+	tally_free(&m.tally);
 	return m.exit_status;
 }

@@ -42,7 +42,8 @@ struct master {
 	struct task grant;       /* looks which of them may begin; master_signal's */
 	int exit_status;
 	struct board *board;
-	struct bus *bus; /* of the workers, for messages between handlers */
+	struct tally *tally; /* of what clients have done, which workers write */
+	struct bus *bus;     /* of the workers, for messages between handlers */
 	struct sockets sockets;
 	struct load load;  /* of the worker slots, once a generation is balanced by it */
 	uint32_t loads_of; /* the generation whose workers write them; balance's own */

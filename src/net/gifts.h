@@ -15,6 +15,7 @@ struct conf;
 struct doc_roots;
 struct load_slot;
 struct sites;
+struct tally;
 struct trees;
 struct worker_listener;
 
@@ -39,6 +40,8 @@ struct gifts {
 	int ctl;       /* to the master; end of file: it died */
 	struct board *board;
 	struct bus *bus;               /* of all workers, for messages between handlers */
+	struct tally *tally;           /* of what clients have done; NULL: a kind that serves none
+					*/
 	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
 	struct load_slot *load;        /* of this slot; NULL: connections are not balanced by it */
 	const struct worker_listener *listeners;

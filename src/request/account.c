@@ -4,37 +4,42 @@
  */
 #include "request/account.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "request/access.h"
 
-enum { PER_BUCKET = 2, FAMILIES = 2 };
-
-/* A key of the hash for each family of addresses. */
-struct account_key {
-	unsigned __int128 factor, offset;
-};
+enum { PER_BUCKET = 2, PREFIX = 64 };
 
 struct accounts {
 	unsigned max, n;
 	struct account crowd;
-	struct account_key keys[FAMILIES];
+	struct account_keys keys;
+	unsigned prefix;             /* of IPv6, in bits */
+	const struct access *exempt; /* NULL: nobody is */
 	struct list idle; /* struct account, the one that was closed first is the first */
 	size_t nbuckets;  /* a power of two */
 	struct account *buckets[];
 };
 
-static void identify(const struct addr *client, uint8_t id[ACCOUNT_ID])
+/* The address in 8 bytes, a network's with its first prefix bits alone. */
+static void identify(const struct accounts *all, const struct addr *client, uint8_t id[ACCOUNT_ID])
 {
+	uint64_t mask = htobe64(UINT64_MAX << (PREFIX - all->prefix)), network;
+
 	memset(id, 0, ACCOUNT_ID);
 	id[0] = (uint8_t)(client->sa.sa_family + 1);
-	if (client->sa.sa_family == AF_INET)
+	if (client->sa.sa_family == AF_INET) {
 		memcpy(id + 1, &client->in.sin_addr, sizeof(client->in.sin_addr));
-	else if (client->sa.sa_family == AF_INET6)
-		memcpy(id + 1, &client->in6.sin6_addr, 8);
+	} else if (client->sa.sa_family == AF_INET6) {
+		memcpy(&network, &client->in6.sin6_addr, sizeof(network));
+		network &= mask;
+		memcpy(id + 1, &network, sizeof(network));
+	}
 }
 
 /*
@@ -42,14 +47,24 @@ static void identify(const struct addr *client, uint8_t id[ACCOUNT_ID])
  * independent random variables via integer arithmetic without primes", 1996): whoever chooses his
  * addresses does not choose his bucket.
  */
-static struct account **bucket_of(struct accounts *all, const uint8_t id[ACCOUNT_ID])
+static uint64_t mark_of(const struct accounts *all, const uint8_t id[ACCOUNT_ID])
 {
-	const struct account_key *key = &all->keys[id[0] == AF_INET6 + 1];
+	bool six = id[0] == AF_INET6 + 1;
 	uint64_t address;
 
 	memcpy(&address, id + 1, sizeof(address));
-	return &all->buckets[(uint64_t)((key->factor * address + key->offset) >> 64) &
-			     (all->nbuckets - 1)];
+	return (uint64_t)((all->keys.of[six].factor * address + all->keys.of[six].offset) >> 64) ^
+	       id[0];
+}
+
+static struct account **bucket_of(struct accounts *all, uint64_t mark)
+{
+	return &all->buckets[mark & (all->nbuckets - 1)];
+}
+
+bool account_keys_make(struct account_keys *keys)
+{
+	return getrandom(keys, sizeof(*keys), 0) == sizeof(*keys);
 }
 
 void account_part_init(struct account_part *part)
@@ -79,20 +94,30 @@ struct accounts *accounts_new(unsigned max)
 	all = calloc(1, sizeof(*all) + n * sizeof(*all->buckets));
 	if (all == NULL)
 		return NULL;
-	if (getrandom(all->keys, sizeof(all->keys), 0) != sizeof(all->keys)) {
+	if (!account_keys_make(&all->keys)) {
 		free(all);
 		return NULL;
 	}
 	all->max = max;
 	all->nbuckets = n;
+	all->prefix = PREFIX;
 	account_init(&all->crowd, all);
 	list_init(&all->idle);
 	return all;
 }
 
+void accounts_identify(struct accounts *all, const struct account_keys *keys, unsigned prefix,
+	const struct access *exempt)
+{
+	H2D_ASSERT(all->n == 0 && prefix > 0 && prefix <= PREFIX);
+	all->keys = *keys;
+	all->prefix = prefix;
+	all->exempt = exempt;
+}
+
 static void forget(struct account *a)
 {
-	struct account **at = bucket_of(a->all, a->id);
+	struct account **at = bucket_of(a->all, a->mark);
 
 	while (*at != a)
 		at = &(*at)->next;
@@ -117,19 +142,24 @@ void accounts_free(struct accounts **ap)
 	free(all);
 }
 
-static struct account *find(struct accounts *all, const uint8_t id[ACCOUNT_ID])
+static struct account *find(struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID])
 {
-	struct account *a = *bucket_of(all, id);
+	struct account *a = *bucket_of(all, mark);
 
 	while (a != NULL && memcmp(a->id, id, ACCOUNT_ID) != 0)
 		a = a->next;
 	return a;
 }
 
-static struct account *make(
-	struct accounts *all, const uint8_t id[ACCOUNT_ID], const struct addr *client)
+static bool is_exempt(const struct accounts *all, const struct addr *client)
 {
-	struct account **bucket = bucket_of(all, id), *a;
+	return all->exempt != NULL && access_allows(all->exempt, client);
+}
+
+static struct account *make(struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID],
+	const struct addr *client)
+{
+	struct account **bucket = bucket_of(all, mark), *a;
 
 	if (all->n == all->max && !list_empty(&all->idle))
 		forget(LIST_ENTRY(all->idle.next, struct account, idle));
@@ -137,6 +167,8 @@ static struct account *make(
 		return &all->crowd;
 	account_init(a, all);
 	memcpy(a->id, id, ACCOUNT_ID);
+	a->mark = mark;
+	a->exempt = is_exempt(all, client);
 	a->client = *client;
 	a->next = *bucket;
 	*bucket = a;
@@ -147,15 +179,31 @@ static struct account *make(
 struct account *account_open(struct accounts *all, const struct addr *client)
 {
 	uint8_t id[ACCOUNT_ID];
+	uint64_t mark;
 	struct account *a;
 
-	identify(client, id);
-	a = find(all, id);
+	identify(all, client, id);
+	mark = mark_of(all, id);
+	a = find(all, mark, id);
 	if (a == NULL)
-		a = make(all, id, client);
+		a = make(all, mark, id, client);
 	if (a->users++ == 0)
 		list_remove(&a->idle);
 	return a;
+}
+
+bool account_is_crowd(const struct account *a)
+{
+	return a == &a->all->crowd;
+}
+
+uint64_t account_mark(const struct accounts *all, const struct addr *client, bool *exempt)
+{
+	uint8_t id[ACCOUNT_ID];
+
+	identify(all, client, id);
+	*exempt = is_exempt(all, client);
+	return mark_of(all, id);
 }
 
 void account_hold(struct account *a)

@@ -1,8 +1,9 @@
 /*
  * account: one client, and what it holds of each of a worker's budgets (request/budget.h), over all
- * of its connections. A client is an IPv4 address, an IPv6 network of 64 bits, or all who come over
- * unix sockets; behind a trusted proxy it is whom the proxy names. Connections have an account
- * (struct http_conn), and requests ask req_account() for theirs. On the loop's thread.
+ * of its connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see client-prefix),
+ * or all who come over unix sockets; behind a trusted proxy it is whom the proxy names. Connections
+ * have an account (struct http_conn), and requests ask req_account() for theirs. On the loop's
+ * thread.
  */
 #ifndef H2D_REQUEST_ACCOUNT_H
 #define H2D_REQUEST_ACCOUNT_H
@@ -32,6 +33,8 @@ struct account {
 	struct accounts *all;
 	struct account *next;   /* in its bucket */
 	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
+	uint64_t mark;          /* a hash of id */
+	bool exempt;            /* of limits by rate and number (limit-exempt) */
 	struct addr client;     /* for logs: the address by which it was opened */
 	unsigned users;         /* connections, requests and budgets that have it open */
 	uint64_t keep_ms; /* clock_ms() until which something is remembered of it; 0: nothing */
@@ -42,14 +45,33 @@ struct account {
 };
 
 struct accounts;
+struct access; /* request/access.h */
+
+/* A key of the hash for each family of addresses. */
+struct account_keys {
+	struct {
+		unsigned __int128 factor, offset;
+	} of[2];
+};
+
+/* Random ones; false: there is no randomness (errno). */
+bool account_keys_make(struct account_keys *keys);
 
 void account_part_init(struct account_part *part);
 
 /*
- * A table of at most max accounts, owned by the caller. Buckets are chosen by a hash with a key of
+ * A table of at most max accounts, owned by the caller. Buckets are chosen by a hash with keys of
  * this process. NULL with errno.
  */
 struct accounts *accounts_new(unsigned max);
+
+/*
+ * Before the first is opened: marks are made with these keys, which processes that count together
+ * share; an IPv6 network has prefix bits (1 to 64), and clients that exempt allows are exempt
+ * (NULL: nobody is), which outlives all.
+ */
+void accounts_identify(struct accounts *all, const struct account_keys *keys, unsigned prefix,
+	const struct access *exempt);
 /* Asserts that nobody has an account open. */
 void accounts_free(struct accounts **all);
 
@@ -58,6 +80,12 @@ void accounts_free(struct accounts **all);
  * accounts in use, or memory is out, it is one that such clients share, the crowd's.
  */
 struct account *account_open(struct accounts *all, const struct addr *client);
+
+/* Whether a is the one that clients share for whom there is no room. */
+bool account_is_crowd(const struct account *a);
+
+/* The mark that the account of client has or would have; *exempt likewise. For the crowd's. */
+uint64_t account_mark(const struct accounts *all, const struct addr *client, bool *exempt);
 
 /* Opens it once more; harmless if it is NULL. */
 void account_hold(struct account *a);

@@ -13,6 +13,7 @@
 #include "request/gate.h"
 #include "request/handler_call.h"
 #include "request/handler_choice.h"
+#include "request/limits.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
@@ -215,6 +216,8 @@ void req_start(struct h2d_req *req)
 	err = read_line(req);
 	if (__builtin_expect(req->env->traced, false))
 		trace_site(req);
+	if (!limits_pass(req))
+		return;
 	if (req->head_too_large) {
 		wrong(req, ERR_FIELDS_TOO_LARGE);
 		return;

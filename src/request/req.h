@@ -109,6 +109,7 @@ struct auth_queue; /* request/auth_queue.h */
 struct work_line;  /* api/work_line.h */
 struct gate;       /* request/gate.c */
 struct params;     /* api/params.h */
+struct tally;      /* request/tally.h */
 struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 
@@ -150,6 +151,7 @@ struct http_env {
 	struct websockets *websockets; /* of api/websocket.h; NULL: no route takes any */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
+	struct tally *tally;           /* of all workers; NULL: no rates are held */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
 	struct site_memo site_memo;    /* of sites */
 	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */

@@ -18,6 +18,7 @@
 struct access;     /* request/access.h */
 struct auth;       /* request/auth_queue.h */
 struct subjects;   /* request/subject.h */
+struct rate;       /* request/tally.h */
 struct mime_types; /* http/mime.h */
 
 /* Fields of location->headers: the reader of the configuration refuses more, inherited ones
@@ -52,7 +53,7 @@ struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
 		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
-		sidecars, returned, return_page;
+		sidecars, returned, return_page, requests;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -82,6 +83,7 @@ struct location {
 	const struct returned *returned; /* of every request; NULL: they are served */
 	struct redirect redirect;
 	uint64_t body_size;              /* of a request; 0: any */
+	const struct rate *requests;     /* of each client; NULL: any number */
 	unsigned refused_methods;        /* 1 << enum h2d_method; the others are let in */
 	const struct access *access;     /* NULL: everybody */
 	const struct auth *auth;         /* NULL: nobody is asked */
@@ -159,10 +161,14 @@ struct site_name {
 
 struct sites {
 	const struct site *v;
-	unsigned n;                    /* at least one */
-	unsigned fallback;             /* the default: answers what no name does */
-	struct proxies proxies;        /* of all of them: who may say who a client is */
-	const struct site_name *names; /* exact ones and wildcards, in site_name_order() */
+	unsigned n;                     /* at least one */
+	unsigned fallback;              /* the default: answers what no name does */
+	struct proxies proxies;         /* of all of them: who may say who a client is */
+	const struct access *exempt;    /* clients without limits by rate; NULL: none */
+	const struct rate *connections; /* new ones, of each client; NULL: any number */
+	uint64_t connections_max;       /* of each client; 0: any number */
+	bool dry_run;                   /* clients over such a limit are named, not refused */
+	const struct site_name *names;  /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };
 

@@ -42,5 +42,6 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.error_page = reply_file_error_page,
 		.auth_queue = parts->auth_queue,
 		.accounts = parts->accounts,
+		.tally = parts->tally,
 	};
 }

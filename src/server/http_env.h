@@ -20,6 +20,7 @@ struct http_parts {
 	struct files *files;
 	struct auth_queue *auth_queue;
 	struct accounts *accounts; /* NULL: none are kept */
+	struct tally *tally;       /* NULL: no rates are held */
 };
 
 /* All parts outlive env. What is not named there is 0. */

@@ -21,6 +21,7 @@
 #include "request/account.h"
 #include "request/auth_queue.h"
 #include "request/handler_slow.h"
+#include "request/tally.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
@@ -191,6 +192,7 @@ static void every_second(struct timer *t)
 	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
 	accounts_look(w->accounts);
+	tally_live(w->args->tally, clock_us());
 	worker_room_look(w);
 	worker_trim_look(w);
 	ctl_link_look(&w->ctl);
@@ -225,7 +227,8 @@ static int start_http(struct worker *w)
 					.work_line = w->work_line,
 					.files = w->files,
 					.auth_queue = w->auth_queue,
-					.accounts = w->accounts });
+					.accounts = w->accounts,
+					.tally = w->args->tally });
 	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites,
 		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
@@ -262,6 +265,7 @@ static int start_sessions(struct worker *w)
 		.env = &w->http,
 	};
 	w->sessions.accounts = w->accounts;
+	w->sessions.tally = w->args->tally;
 	w->sessions.gone = session_gone;
 	w->sessions.timeouts = (struct session_timeouts){
 		.handshake = conf->timeouts.handshake * 1000,
@@ -285,6 +289,8 @@ static const char *worker_start(struct worker *w)
 	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
 	if (w->accounts == NULL)
 		return "accounts";
+	accounts_identify(w->accounts, tally_keys(w->args->tally),
+		(unsigned)w->args->conf->limits.client_prefix, w->args->sites->exempt);
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)
 		return "passwords";
@@ -322,6 +328,7 @@ static void worker_stop(struct worker *w)
 	h1_fini();
 	auth_queue_free(&w->auth_queue);
 	accounts_free(&w->accounts);
+	tally_leave(w->args->tally);
 	h2_fini();
 	worker_orders_close(w);
 	loop_fini(&w->loop);

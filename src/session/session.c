@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "request/account.h"
+#include "session/admission.h"
 #include "session/sessions.h"
 
 const struct states session_states = {
@@ -87,6 +88,7 @@ void session_fini(struct session *s)
 {
 	struct sessions *all = s->all;
 
+	admission_end(s);
 	account_close(&s->http.account);
 	list_remove(&s->node);
 	list_remove(&s->idle);

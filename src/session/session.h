@@ -89,6 +89,7 @@ struct session {
 	struct list node;
 	struct list idle; /* in silent, idle or leaving of all; not linked: it has work */
 	bool leaving;     /* told to make room */
+	bool counted;     /* among the connections of its client; admission's own */
 };
 
 /*

@@ -6,6 +6,7 @@
 #define H2D_SESSION_SESSIONS_H
 
 #include "event/loop.h"
+#include "request/budget.h"
 #include "session/session.h"
 
 /* Milliseconds. */
@@ -16,6 +17,9 @@ struct session_timeouts {
 struct sessions {
 	struct loop *loop;
 	struct accounts *accounts;
+	struct budget connections; /* of clients, where connections-per-client says how many */
+	struct tally *tally;       /* of all workers; NULL: clients may have any */
+	uint64_t connections_rule; /* admission's, in the tally */
 	struct session_timeouts timeouts;
 	struct list live; /* struct session */
 	unsigned nlive;

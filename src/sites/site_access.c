@@ -110,6 +110,29 @@ const struct access *site_access_except(struct site_maker *m, const struct conf_
 	return access;
 }
 
+const struct access *site_access_exempt(struct site_maker *m)
+{
+	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address, as ranges have it */
+	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	const struct conf_list *list = &m->limits->limit_exempt;
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+	unsigned prefix = (unsigned)m->limits->client_prefix;
+
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, "limit-exempt", true, &m->limits->limit_exempt_at);
+	for (unsigned i = 0; i < list->n; i++) {
+		struct addr_range *r = &v[i].range;
+
+		if (r->bits > prefix &&
+			(r->bits < IPV4_BITS || memcmp(r->address, ipv4, sizeof(ipv4)) != 0))
+			r->bits = prefix;
+	}
+	*access = (struct access){ .rules = v, .n = list->n };
+	return access;
+}
+
 void site_access_make(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {

@@ -19,6 +19,10 @@
 void site_access_make(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l);
 
+/* The clients of limit-exempt, an IPv6 address with no more than client-prefix bits; NULL as below.
+ */
+const struct access *site_access_exempt(struct site_maker *m);
+
 /* The clients of return-except; NULL: none, or memory is out. */
 const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from);
 

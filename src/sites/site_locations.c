@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "http/method.h"
+#include "request/tally.h"
 #include "sites/site_access.h"
 
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
@@ -97,6 +98,40 @@ static void set_body_size(struct site_maker *m, struct location *location, struc
 		return;
 	location->body_size = m->limits->client_max_body_size;
 	at->body_size = m->limits->client_max_body_size_at;
+}
+
+/* The text names the block that has the key: what inherits it shares its count. */
+static const char *block_of(struct site_maker *m, const struct conf_scope *from,
+	const struct conf_server *s, const struct conf_location *l)
+{
+	const char *text =
+		from == &s->scope ? s->name : arena_printf(m->a, "%s %s", s->name, l->prefix);
+
+	m->oom |= text == NULL;
+	return text;
+}
+
+static void set_requests(struct site_maker *m, struct location *location, struct location_at *at,
+	const struct conf_server *s, const struct conf_location *l)
+{
+	const struct conf_scope *from = IN_EFFECT(s, l, requests_per_second);
+	const struct conf_scope *burst_from = IN_EFFECT(s, l, requests_burst);
+	uint64_t n = m->limits->requests_per_second, burst = m->limits->requests_burst;
+	const char *block = "";
+	struct rate *rate = site_maker_room(m, 1, sizeof(*rate));
+
+	at->requests = m->limits->requests_per_second_at;
+	if (from->requests_per_second_at.file != NULL) {
+		at->requests = from->requests_per_second_at;
+		n = from->requests_per_second;
+		block = block_of(m, from, s, l);
+	}
+	if (burst_from->requests_burst_at.file != NULL)
+		burst = burst_from->requests_burst;
+	if (m->oom || n == 0)
+		return;
+	*rate = rate_of(n, burst > 0 ? burst : n, block, "requests");
+	location->requests = rate;
 }
 
 /* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
@@ -293,6 +328,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_redirect(location, s, l);
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
 	set_body_size(m, location, at, s, l);
+	set_requests(m, location, at, s, l);
 	set_methods(location, s, l);
 	site_access_make(m, location, s, l);
 	set_rules(m, location, s, l);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "net/tls_look.h"
+#include "request/tally.h"
 #include "sites/redirects_file.h"
+#include "sites/site_access.h"
 #include "sites/site_locations.h"
 
 /* "files/" and "files" are both "/files". */
@@ -105,6 +107,18 @@ static void set_proxies(struct site_maker *m, struct sites *sites, const struct 
 	}
 }
 
+static void set_connections(struct site_maker *m, struct sites *sites)
+{
+	uint64_t n = m->limits->new_connections_per_second;
+	struct rate *rate = site_maker_room(m, 1, sizeof(*rate));
+
+	sites->connections_max = m->limits->connections_per_client;
+	if (m->oom || n == 0)
+		return;
+	*rate = rate_of(n, n, "", "new-connections-per-second");
+	sites->connections = rate;
+}
+
 static void set_tls(struct site *site, const struct conf_server_tls *conf,
 	const struct sites_tls *tls, unsigned i)
 {
@@ -140,6 +154,9 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->fallback = first;
 		set_server_names(&m, sites, conf);
 		set_proxies(&m, sites, conf);
+		sites->exempt = site_access_exempt(&m);
+		set_connections(&m, sites);
+		sites->dry_run = conf->limits.limit_dry_run;
 	}
 	if (m.oom)
 		site_maker_fault(&m, &conf_command_line, "out of memory");

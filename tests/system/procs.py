@@ -14,7 +14,7 @@ DEADLINE = 30.0  # a hang fails; nothing is measured by it
 # Sanitizers and wrappers take longer for everything.
 PATIENCE = 1
 BOARD = "/memfd:h2d-board"  # the scoreboard, among a process's descriptors and maps
-NO_IMAGES = (BOARD, "/memfd:h2d-tickets")  # memory files of the master's own
+NO_IMAGES = (BOARD, "/memfd:h2d-tickets", "/memfd:h2d-tally")  # memory files of the master's own
 killed = set()  # whom the test has killed: a slot shows such a worker as up until its master has heard
 
 

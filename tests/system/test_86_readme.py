@@ -104,7 +104,7 @@ def test_coming_from_another_server(tmp_path, cert):
 	cells = re.findall(r"\| `([^`]+)` \|$", section("Coming from another server"), re.M)
 	assert len(cells) > 10
 	for cell in cells:
-		top = "" if re.match("listen|tls", cell) else cell
+		top = "" if re.match("listen|tls|limits", cell) else cell
 		listen = "" if cell.startswith("listen") else 'listen "127.0.0.1:0" { tls = true }\n'
 		path = tmp_path / "h2d.conf"
 		path.write_text('%s\n%s\nserver "example.com" { root = "%s" %s }\nserver "_" { root = "%s" tls { certificate = "%s" certificate-key = "%s" } }\n'

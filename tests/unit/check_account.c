@@ -76,6 +76,46 @@ START_TEST(client_is_an_address_or_a_network)
 }
 END_TEST
 
+/* Two tables with the same keys, as two workers have, know a client by the same mark. */
+START_TEST(marks)
+{
+	struct accounts *other = accounts_new(MAX);
+	struct account_keys keys;
+	struct addr one = addr_of(clients[_i].one), two = addr_of(clients[_i].other);
+	struct account *a, *b;
+	bool exempt = true;
+
+	ck_assert_ptr_nonnull(other);
+	ck_assert(account_keys_make(&keys));
+	accounts_identify(all, &keys, 64, NULL);
+	accounts_identify(other, &keys, 64, NULL);
+	a = account_open(all, &one);
+	b = account_open(other, &two);
+	ck_assert_int_eq(a->mark == b->mark, clients[_i].same);
+	ck_assert_uint_eq(account_mark(all, &two, &exempt), b->mark);
+	ck_assert(!exempt && !a->exempt);
+	account_close(&a);
+	account_close(&b);
+	accounts_free(&other);
+}
+END_TEST
+
+START_TEST(networks_of_other_sizes)
+{
+	struct account *a, *b, *c;
+
+	accounts_identify(all, &(struct account_keys){ .of[1].factor = 1 }, 56, NULL);
+	a = open_text("[2001:db8:0:1::1]:1");
+	b = open_text("[2001:db8:0:ff::1]:1");
+	c = open_text("[2001:db8:0:100::1]:1");
+	ck_assert_ptr_eq(a, b);
+	ck_assert_ptr_ne(a, c);
+	account_close(&a);
+	account_close(&b);
+	account_close(&c);
+}
+END_TEST
+
 START_TEST(full_table_has_a_crowd)
 {
 	struct account *v[MAX + 2], *again;
@@ -197,6 +237,8 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(
 		c, client_is_an_address_or_a_network, 0, (int)(sizeof(clients) / sizeof(*clients)));
+	tcase_add_loop_test(c, marks, 0, (int)(sizeof(clients) / sizeof(*clients)));
+	tcase_add_test(c, networks_of_other_sizes);
 	tcase_add_test(c, full_table_has_a_crowd);
 	tcase_add_test(c, remembered_account_stays_until_its_time);
 	tcase_add_test(c, one_client_leaves_some_to_the_next);

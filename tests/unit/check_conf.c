@@ -61,7 +61,7 @@ static const char whole[] =
 	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" "
 	"}\n"
 	"\tlocation \"/a/\" { root = \"@/www\" autoindex = true charset = \"\" "
-	"client-max-body-size = 1M }\n"
+	"client-max-body-size = 1M  requests-per-second = 5  requests-burst = 7 }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
 	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
 	"server \"www.example.com\" { server-name = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"

@@ -21,6 +21,8 @@ static const char whole[] =
 	"ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899aabb"
 	"ccddeeff00112233445566778899aabbccddeeff00112233445566778899aabbccddee00\n"
 	"ticket-age 4000\n"
+	"tally 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 	"user 987 988 4 5\n"
 	"pid-file 3 /run/h2d/a pid\n"
 	"doubts 4 5\n"
@@ -60,11 +62,12 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(h.tickets.keys[1][0], 0xff);
 	ck_assert_uint_eq(h.tickets.keys[1][79], 0);
 	ck_assert_uint_eq(h.ticket_age, 4000);
+	ck_assert_uint_eq(((const unsigned char *)&h.tally_keys)[63], 0xff);
 	ck_assert_str_eq(h.pid_path, "/run/h2d/a pid");
 	ck_assert_int_eq(h.privs.ngroups, 2);
 	ck_assert_int_eq(h.nimage_fds, 4);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15);
+	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16);
 	handover_format(&h, &out);
 	ck_assert(!out.failed);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
@@ -101,9 +104,9 @@ END_TEST
 
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
-	"ticket-age x", "pid-file 2 /x", "pid-file 3", "pid-file 3 ", "doubts 4", "keeper 0",
-	"image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1",
-	"listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
+	"ticket-age x", "tally 3", "tally 3 00", "pid-file 2 /x", "pid-file 3", "pid-file 3 ",
+	"doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ",
+	"listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
 	"listener 1 own 5000 3 127.0.0.1:1", "listener 1 own 2 3 127.0.0.1:1",
 	"listener 1 own 1 3 nowhere", "next-image 0", "user 1", "unknown 1", "" };
 

@@ -1,0 +1,75 @@
+/*
+ * tally: what clients have done lately, over all processes of a server: a table in shared memory
+ * that the master makes and workers write, without a lock. A client is known by the mark of its
+ * account. The table never grows: where there is no room, whoever has done least is forgotten. A
+ * process that was taken over can spoil what is counted, and nothing else. The table lives through
+ * reloads and upgrades.
+ */
+#ifndef H2D_REQUEST_TALLY_H
+#define H2D_REQUEST_TALLY_H
+
+#include "request/account.h"
+
+struct tally;
+
+/*
+ * A client's share of something, told in time (a generic cell rate algorithm): each one costs a
+ * time, and the sum of what a client has had may be ahead of the clock by depth_ns.
+ */
+struct rate {
+	uint64_t cost_ns;  /* of one */
+	uint64_t depth_ns; /* at least cost_ns, and at most RATE_DEPTH_MAX */
+	uint64_t rule;     /* rates of one rule are one for a client */
+};
+
+#define RATE_DEPTH_MAX (UINT64_C(1) << 62)
+
+/*
+ * So many a second, 1 to 10^9, and burst of them at once, from 1 on, up to RATE_DEPTH_MAX. The
+ * rule is that of block (the titles of what has the key, any text) and key.
+ */
+struct rate rate_of(uint64_t per_second, uint64_t burst, const char *block, const char *key);
+
+/* The rule alone, of what has no rate. */
+uint64_t rate_rule(const char *block, const char *key);
+
+/* A table, shared with all processes that are forked later; its keys are random. NULL with errno.
+ */
+struct tally *tally_new(void);
+
+/*
+ * The table of another program, by its descriptor, which is the table's from now on, and its keys.
+ * NULL: fd is no such table, or memory is out; fd stays the caller's.
+ */
+struct tally *tally_adopt(int fd, const struct account_keys *keys);
+
+void tally_free(struct tally **t);
+
+/* For handing it over: the descriptor, which stays the table's, and the keys. */
+int tally_fd(const struct tally *t);
+const struct account_keys *tally_keys(const struct tally *t);
+
+/*
+ * The client with that mark asks for something that costs cost_ns, at most the rate's depth_ns, at
+ * now_us of CLOCK_MONOTONIC. 0: it has it; else it has not, and may ask again so many nanoseconds
+ * later.
+ */
+uint64_t tally_take(
+	struct tally *t, uint64_t mark, const struct rate *rate, uint64_t cost_ns, uint64_t now_us);
+
+/*
+ * Things that clients hold, connections say: each process tells how many its own clients have, and
+ * adds what those of the others have, as long as these give a sign of life. This one does so from
+ * the first call on, which is due about once a second, until tally_leave(). False: there is no room
+ * for one more process.
+ */
+bool tally_live(struct tally *t, uint64_t now_us);
+void tally_leave(struct tally *t);
+
+/* The client holds n of what rule counts, in this process. */
+void tally_tell(struct tally *t, uint64_t mark, uint64_t rule, uint64_t n, uint64_t now_us);
+
+/* How many it holds in all others that live. */
+uint64_t tally_others(const struct tally *t, uint64_t mark, uint64_t rule, uint64_t now_us);
+
+#endif
