@@ -78,16 +78,21 @@ static void put_head(
 	put_facts(o, &h->cache);
 }
 
-/* A sample for each server that has a certificate, under its title. */
+/* A sample for each certificate of each server, under the title of that and the kind of its key. */
 static void put_certificates(struct metrics_out *o, const struct sites *sites)
 {
 	metrics_family(o, METRICS_GAUGE, "certificate_expiry_timestamp_seconds",
 		"when the certificate of a server expires, since 1970");
 	for (unsigned i = 0; sites != NULL && i < sites->n; i++) {
-		const struct metrics_label server = { "server", sites->v[i].name };
+		const struct site *site = &sites->v[i];
 
-		if (sites->v[i].certificate_expires != 0)
-			metrics_sample(o, &server, 1, sites->v[i].certificate_expires);
+		for (unsigned k = 0; k < site->nexpiries; k++) {
+			const struct metrics_label labels[] = { { "server", site->name },
+				{ "key", slice_str(site->expiries[k].key) } };
+
+			if (site->expiries[k].at != 0)
+				metrics_sample(o, labels, 2, site->expiries[k].at);
+		}
 	}
 }
 

@@ -231,6 +231,13 @@ static void check_read(
 		"CapabilityBoundingSet=CAP_DAC_READ_SEARCH, or chown root");
 }
 
+static void check_reads(const struct look *l, const struct conf_pos *at, const char *key,
+	const struct conf_list *paths)
+{
+	for (unsigned i = 0; i < paths->n; i++)
+		check_read(l, at, key, paths->v[i]);
+}
+
 static void check_write(const struct look *l, const struct conf_pos *at, const char *key,
 	const char *path, const char *folder)
 {
@@ -260,8 +267,8 @@ static void check_server(const struct look *l, const struct conf_server *s)
 
 	check_seen(l, &s->root_at, "root", s->root);
 	check_made(l, &s->log.access_log_at, "access-log", s->log.access_log);
-	check_read(l, &s->tls.certificate_at, "certificate", s->tls.certificate);
-	check_read(l, &s->tls.certificate_key_at, "certificate-key", s->tls.certificate_key);
+	check_reads(l, &s->tls.certificate_at, "certificate", &s->tls.certificate);
+	check_reads(l, &s->tls.certificate_key_at, "certificate-key", &s->tls.certificate_key);
 	check_read(l, &s->tls.client_ca_at, "client-ca", s->tls.client_ca);
 	check_read(l, &s->tls.crl_at, "crl", s->tls.crl);
 	if (*s->upload_dir != '\0') {
@@ -292,8 +299,9 @@ static void check(const struct unit *u, const struct conf *conf, conf_fault_fn *
 	check_made(&l, &conf->pid_file_at, "pid-file", conf->pid_file);
 	check_made(&l, &conf->error_log_at, "error-log", conf->error_log);
 	check_made(&l, &conf->log.access_log_at, "access-log", conf->log.access_log);
-	check_read(&l, &conf->tls.certificate_at, "certificate", conf->tls.certificate);
-	check_read(&l, &conf->tls.certificate_key_at, "certificate-key", conf->tls.certificate_key);
+	check_reads(&l, &conf->tls.certificate_at, "certificate", &conf->tls.certificate);
+	check_reads(
+		&l, &conf->tls.certificate_key_at, "certificate-key", &conf->tls.certificate_key);
 	check_read(&l, &conf->tls.session_ticket_key_file_at, "session-ticket-key-file",
 		conf->tls.session_ticket_key_file);
 	for (unsigned i = 0; i < conf->nservers; i++)

@@ -58,18 +58,18 @@ void conf_free(struct conf **conf)
 }
 
 /* NULL was refused: it was meant to be there. */
-static bool is_named(const char *path)
+static bool is_named(const struct conf_list *paths)
 {
-	return path == NULL || *path != '\0';
+	return paths->v == NULL || paths->n > 0;
 }
 
 bool conf_has_certificate(const struct conf *conf)
 {
-	if (is_named(conf->tls.certificate) || is_named(conf->tls.certificate_key))
+	if (is_named(&conf->tls.certificate) || is_named(&conf->tls.certificate_key))
 		return true;
 	for (unsigned i = 0; i < conf->nservers; i++)
-		if (is_named(conf->servers[i].tls.certificate) ||
-			is_named(conf->servers[i].tls.certificate_key))
+		if (is_named(&conf->servers[i].tls.certificate) ||
+			is_named(&conf->servers[i].tls.certificate_key))
 			return true;
 	return false;
 }

@@ -19,8 +19,9 @@ struct conf_list {
 };
 
 /* The C type behind each type name of conf.def. */
-#define CONF_C_STRING  char * /* never NULL, may be "" */
-#define CONF_C_PATH    char * /* relative to the including file's folder; "" is none */
+#define CONF_C_STRING  char *           /* never NULL, may be "" */
+#define CONF_C_PATH    char *           /* relative to the including file's folder; "" is none */
+#define CONF_C_PATHS   struct conf_list /* of such paths; one alone needs no braces */
 #define CONF_C_BOOL    bool
 #define CONF_C_NUMBER  uint64_t /* decimal only */
 #define CONF_C_AUTO    uint64_t /* a number, or "auto", which is 0 */

@@ -100,14 +100,47 @@ static bool is_missing(const char *path)
 	return path != NULL && *path == '\0';
 }
 
-/* Both or none; missing ones are not reported twice. */
-static void check_pair(const char *certificate, const char *key, const struct conf_pos *at,
+/* The keys of certificates, of either kind of section tls. */
+struct pairs {
+	struct conf_list *certificates, *keys;
+	const struct conf_pos *certificates_at, *keys_at;
+};
+
+#define PAIRS(tls) \
+	((struct pairs){ &(tls)->certificate, &(tls)->certificate_key, &(tls)->certificate_at, \
+		&(tls)->certificate_key_at })
+
+static void check_names(const char *key, struct conf_list *paths, const struct conf_pos *at,
 	struct conf_faults *faults)
 {
-	if (!faults->lost && certificate != NULL && key != NULL &&
-		is_missing(certificate) != is_missing(key))
+	for (unsigned i = 0; i < paths->n; i++) {
+		if (*paths->v[i] != '\0')
+			continue;
+		conf_fault(faults, at, "%s: a list of files has no empty names", key);
+		*paths = (struct conf_list){ 0 };
+	}
+	conf_path_readables(key, paths, at, faults);
+}
+
+/* As many keys as certificates; missing ones are not reported twice. at: of the section. */
+static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_faults *faults)
+{
+	unsigned n, nkeys;
+
+	check_names("certificate", p.certificates, p.certificates_at, faults);
+	check_names("certificate-key", p.keys, p.keys_at, faults);
+	n = p.certificates->n;
+	nkeys = p.keys->n;
+	if (faults->lost || p.certificates->v == NULL || p.keys->v == NULL || n == nkeys)
+		return;
+	if (n == 0 || nkeys == 0)
 		conf_fault(faults, at, "%s is missing: a certificate needs its key",
-			is_missing(key) ? "certificate-key" : "certificate");
+			nkeys == 0 ? "certificate-key" : "certificate");
+	else
+		conf_fault(faults, p.keys_at,
+			"certificate-key names %u files, and certificate %u: each certificate "
+			"needs its key, in the same order",
+			nkeys, n);
 }
 
 static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *faults)
@@ -125,10 +158,7 @@ static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *fau
 
 static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *faults)
 {
-	conf_path_readable("certificate", &tls->certificate, &tls->certificate_at, faults);
-	conf_path_readable(
-		"certificate-key", &tls->certificate_key, &tls->certificate_key_at, faults);
-	check_pair(tls->certificate, tls->certificate_key, &tls->at, faults);
+	check_pairs(PAIRS(tls), &tls->at, faults);
 	check_client_ca(tls, faults);
 }
 
@@ -151,14 +181,11 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 	struct conf_tls *tls = &conf->tls;
 	const struct conf_pos *at = tls->at.file != NULL ? &tls->at : &conf_command_line;
 
-	conf_path_readable("certificate", &tls->certificate, &tls->certificate_at, faults);
-	conf_path_readable(
-		"certificate-key", &tls->certificate_key, &tls->certificate_key_at, faults);
+	check_pairs(PAIRS(tls), at, faults);
 	if (tls->protocols.v != NULL && tls->protocols.n == 0) {
 		conf_fault(faults, &tls->protocols_at, "protocols is empty");
 		tls->protocols.v = NULL;
 	}
-	check_pair(tls->certificate, tls->certificate_key, at, faults);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server_tls(&conf->servers[i].tls, faults);
 	check_listens_tls(conf, faults);

@@ -29,6 +29,7 @@ static struct key_value value_of(const struct conf_row *row, const void *obj)
 		return (struct key_value){ KEY_NUMBER, .number = (unsigned)*(const int *)member };
 	case CONF_TYPE_MODE:
 		return (struct key_value){ KEY_NUMBER, .number = *(const unsigned *)member };
+	case CONF_TYPE_PATHS:
 	case CONF_TYPE_LIST:
 		return (struct key_value){ KEY_LIST, .items = list->v, .n = list->n };
 	default:

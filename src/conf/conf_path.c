@@ -56,6 +56,17 @@ void conf_path_readable(
 		*path = NULL;
 }
 
+void conf_path_readables(const char *key, struct conf_list *paths, const struct conf_pos *pos,
+	struct conf_faults *faults)
+{
+	bool ok = paths->v != NULL;
+
+	for (unsigned i = 0; i < paths->n; i++)
+		ok &= *paths->v[i] == '\0' || check_readable(key, paths->v[i], pos, faults);
+	if (!ok)
+		*paths = (struct conf_list){ 0 };
+}
+
 void conf_path_exists(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {

@@ -11,6 +11,10 @@
 void conf_path_readable(
 	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults);
 
+/* So each of a list, of which items may be ""; after a fault its v is NULL. */
+void conf_path_readables(const char *key, struct conf_list *paths, const struct conf_pos *pos,
+	struct conf_faults *faults);
+
 /* Anything at all. */
 void conf_path_exists(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);

@@ -453,6 +453,7 @@ static bool is_refused(const struct conf_row *row, void *obj)
 	case CONF_TYPE_STRING:
 	case CONF_TYPE_PATH:
 		return *(char **)conf_member(obj, row) == NULL;
+	case CONF_TYPE_PATHS:
 	case CONF_TYPE_LIST:
 		return ((struct conf_list *)conf_member(obj, row))->v == NULL;
 	default:

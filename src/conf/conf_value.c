@@ -232,6 +232,8 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 	case CONF_TYPE_PATH:
 	case CONF_TYPE_MODE:
 		return kind == CONF_VALUE_STRING;
+	case CONF_TYPE_PATHS:
+		return kind != CONF_VALUE_WORD;
 	case CONF_TYPE_SIZE:
 	case CONF_TYPE_CHOICE:
 		return kind != CONF_VALUE_LIST;
@@ -242,6 +244,25 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 	}
 }
 
+static char *no_items[1];
+
+/* One path is a list, too; an empty one alone is none. */
+static bool store_paths(struct arena *arena, struct conf_list *list, const struct conf_value *v,
+	const struct conf_pos *pos)
+{
+	bool is_list = v->kind == CONF_VALUE_LIST;
+	unsigned n = is_list ? v->list.n : *v->text != '\0';
+
+	*list = (struct conf_list){ .v = no_items };
+	for (unsigned i = 0; i < n; i++) {
+		char *path = conf_value_resolve(arena, pos, is_list ? v->list.v[i] : v->text);
+
+		if (path == NULL || !conf_value_append(arena, list, path))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false
  * when memory is out.
@@ -249,7 +270,6 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, const char **why)
 {
-	static char *no_items[1];
 	void *member = conf_member(obj, row);
 	uint64_t number;
 	int i;
@@ -270,6 +290,8 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	case CONF_TYPE_PATH:
 		*(char **)member = conf_value_resolve(arena, pos, v->text);
 		return *(char **)member != NULL;
+	case CONF_TYPE_PATHS:
+		return store_paths(arena, member, v, pos);
 	case CONF_TYPE_BOOL:
 		*(bool *)member = strcmp(v->text, "true") == 0;
 		if (!*(bool *)member && strcmp(v->text, "false") != 0)
@@ -312,7 +334,7 @@ static void set_null(const struct conf_row *row, void *obj)
 {
 	if (row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH)
 		*(char **)conf_member(obj, row) = NULL;
-	else if (row->type == CONF_TYPE_LIST)
+	else if (row->type == CONF_TYPE_LIST || row->type == CONF_TYPE_PATHS)
 		*(struct conf_list *)conf_member(obj, row) = (struct conf_list){ 0 };
 }
 

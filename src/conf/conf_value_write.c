@@ -51,6 +51,9 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 	case CONF_TYPE_PATH:
 		snprintf(buf, size, "a path");
 		break;
+	case CONF_TYPE_PATHS:
+		snprintf(buf, size, "a path, or a list of paths in braces");
+		break;
 	case CONF_TYPE_BOOL:
 		snprintf(buf, size, "true or false");
 		break;
@@ -110,6 +113,15 @@ static void write_list(const struct conf_list *list, FILE *out)
 	putc('}', out);
 }
 
+/* One alone as it was written before there were lists. */
+static void write_paths(const struct conf_list *list, FILE *out)
+{
+	if (list->n > 1)
+		write_list(list, out);
+	else
+		conf_value_write_string(list->n > 0 ? list->v[0] : "", out);
+}
+
 static void write_choice(const char *choices, int i, FILE *out)
 {
 	while (i-- > 0)
@@ -149,6 +161,9 @@ void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 		break;
 	case CONF_TYPE_MODE:
 		fprintf(out, "\"%04o\"", *(const unsigned *)member);
+		break;
+	case CONF_TYPE_PATHS:
+		write_paths(member, out);
 		break;
 	case CONF_TYPE_LIST:
 		write_list(member, out);

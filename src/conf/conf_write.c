@@ -19,7 +19,7 @@ static const struct {
 static bool needs_quotes(const struct conf_row *row)
 {
 	return row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH ||
-	       row->type == CONF_TYPE_MODE;
+	       row->type == CONF_TYPE_PATHS || row->type == CONF_TYPE_MODE;
 }
 
 /* The default as a file would say it: conf.def writes strings without their quotes. */

@@ -299,11 +299,15 @@ static void check_key(struct checker *c, const char *key, const struct conf_pos 
 static void each_key(struct checker *c,
 	void (*check)(struct checker *c, const char *key, const struct conf_pos *pos))
 {
-	check(c, c->conf->tls.certificate_key, &c->conf->tls.certificate_key_at);
+	const struct conf_tls *top = &c->conf->tls;
+
+	for (unsigned k = 0; k < top->certificate_key.n; k++)
+		check(c, top->certificate_key.v[k], &top->certificate_key_at);
 	for (unsigned i = 0; i < c->conf->nservers; i++) {
 		const struct conf_server_tls *tls = &c->conf->servers[i].tls;
 
-		check(c, tls->certificate_key, &tls->certificate_key_at);
+		for (unsigned k = 0; k < tls->certificate_key.n; k++)
+			check(c, tls->certificate_key.v[k], &tls->certificate_key_at);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "http/compress.h"
 #include "machine/cache_room.h"
 #include "machine/user_access.h"
+#include "sites/certs_check.h"
 
 enum { SITES_MEMORY = 256 << 20 };
 
@@ -47,8 +48,7 @@ static int init_sites(struct resources *r, const struct conf *conf, conf_fault_f
 	if (trees_init(&r->trees, conf, compress_built(), fault, ctx) < 0)
 		return -1;
 	r->sites = sites_make(conf, &r->trees,
-		(struct sites_tls){ r->certs.of_server, r->client_cas.of_server }, &r->memory,
-		fault, ctx);
+		(struct sites_tls){ &r->certs, r->client_cas.of_server }, &r->memory, fault, ctx);
 	if (r->sites == NULL)
 		return -1;
 	certs_choose(&r->certs, r->sites);

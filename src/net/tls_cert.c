@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "net/tls_memory.h"
@@ -44,14 +45,59 @@ static int no_password(char *buf, int size, int rwflag, void *prompted)
 	return -1;
 }
 
-static int load_certificate(struct tls_cert *c, struct tls_fault *fault)
+static const char *kind_of(const EVP_PKEY *key)
+{
+	switch (EVP_PKEY_get_base_id(key)) {
+	case EVP_PKEY_EC:
+		return "ecdsa";
+	case EVP_PKEY_RSA:
+		return "rsa";
+	case EVP_PKEY_RSA_PSS:
+		return "rsa-pss";
+	case EVP_PKEY_ED25519:
+		return "ed25519";
+	case EVP_PKEY_ED448:
+		return "ed448";
+	default:
+		return "other";
+	}
+}
+
+static int64_t expiry_of(const X509 *leaf)
+{
+	struct tm tm;
+
+	return ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &tm) == 1 ? timegm(&tm) : 0;
+}
+
+/* OpenSSL has room for one of each kind: another would take its place. */
+static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+{
+	for (const struct tls_pair *other = c->pairs; other < p; other++) {
+		if (strcmp(other->kind, p->kind) != 0)
+			continue;
+		snprintf(fault->text, sizeof(fault->text),
+			"certificate %s: its key is of the same kind as that of %s (%s): no client "
+			"would be shown one of them",
+			p->certificate, other->certificate, p->kind);
+		return false;
+	}
+	return true;
+}
+
+static int load_certificate(struct tls_cert *c, struct tls_pair *p, struct tls_fault *fault)
 {
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
-	if (SSL_CTX_use_certificate_chain_file(c->ssl, c->certificate) == 1 &&
-		X509_digest(SSL_CTX_get0_certificate(c->ssl), EVP_sha256(), c->id, NULL) == 1)
-		return 0;
-	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s", c->certificate, reason());
-	return -1;
+	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->certificate) != 1) {
+		snprintf(fault->text, sizeof(fault->text), "certificate %s: %s", p->certificate,
+			reason());
+		return -1;
+	}
+	p->leaf = SSL_CTX_get0_certificate(c->ssl);
+	X509_up_ref(p->leaf);
+	p->kind = kind_of(X509_get0_pubkey(p->leaf));
+	p->expires = expiry_of(p->leaf);
+	return is_alone(c, p, fault) ? 0 : -1;
 }
 
 /* The text of a key, n bytes of it, or -errno; a larger file is cut, and then is no PEM block. */
@@ -101,52 +147,82 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 	return key;
 }
 
-static int load_key(struct tls_cert *c, struct tls_fault *fault)
+static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	EVP_PKEY *key;
 	bool ok;
 
 	fault->in_key = true;
-	key = read_key(c->key, fault);
+	key = read_key(p->key, fault);
 	if (key == NULL)
 		return -1;
-	ok = SSL_CTX_use_PrivateKey(c->ssl, key) == 1 && SSL_CTX_check_private_key(c->ssl) == 1;
+	/* OpenSSL would keep a key of another kind beside the certificate, for one to come. */
+	ok = X509_check_private_key(p->leaf, key) == 1 && SSL_CTX_use_PrivateKey(c->ssl, key) == 1;
 	EVP_PKEY_free(key);
-	if (ok)
-		return 0;
-	snprintf(fault->text, sizeof(fault->text),
-		"certificate-key %s: does not belong to certificate %s (%s)", c->key,
-		c->certificate, reason());
-	return -1;
+	if (!ok) {
+		snprintf(fault->text, sizeof(fault->text),
+			"certificate-key %s: does not belong to certificate %s (%s)", p->key,
+			p->certificate, reason());
+		return -1;
+	}
+	fault->in_key = false;
+	return 0;
+}
+
+static int load_pair(struct tls_cert *c, const struct tls_files *files, struct tls_fault *fault)
+{
+	struct tls_pair *p = &c->pairs[c->npairs++];
+
+	p->certificate = strdup(files->certificate);
+	p->key = strdup(files->key);
+	if (p->certificate == NULL || p->key == NULL) {
+		snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
+		return -1;
+	}
+	return load_certificate(c, p, fault) == 0 && load_key(c, p, fault) == 0 ? 0 : -1;
+}
+
+static bool set_id(struct tls_cert *c)
+{
+	unsigned char leaves[SHA256_DIGEST_LENGTH];
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
+
+	for (unsigned i = 0; i < c->npairs; i++)
+		ok = ok && X509_digest(c->pairs[i].leaf, EVP_sha256(), leaves, NULL) == 1 &&
+		     EVP_DigestUpdate(md, leaves, sizeof(leaves)) == 1;
+	ok = ok && EVP_DigestFinal_ex(md, c->id, NULL) == 1;
+	EVP_MD_CTX_free(md);
+	return ok;
 }
 
 struct tls_cert *tls_cert_load(
-	SSL_CTX *ssl, const char *certificate, const char *key, struct tls_fault *fault)
+	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
 	struct tls_cert *c = calloc(1, sizeof(*c));
+	bool ok;
 
 	*fault = (struct tls_fault){ 0 };
 	ERR_clear_error();
+	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
 	if (c == NULL) {
 		SSL_CTX_free(ssl);
-		snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
 		return NULL;
 	}
 	c->ssl = ssl;
-	c->certificate = strdup(certificate);
-	c->key = strdup(key);
-	if (c->certificate == NULL || c->key == NULL)
-		snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
-	else if (load_certificate(c, fault) == 0 && load_key(c, fault) == 0)
+	c->pairs = calloc(n, sizeof(*c->pairs));
+	ok = c->pairs != NULL;
+	for (unsigned i = 0; ok && i < n; i++)
+		ok = load_pair(c, &files[i], fault) == 0;
+	if (ok && set_id(c))
 		return c;
 	ERR_clear_error();
 	tls_cert_free(&c);
 	return NULL;
 }
 
-bool tls_cert_covers(const struct tls_cert *c, struct slice host)
+bool tls_pair_covers(const struct tls_pair *p, struct slice host)
 {
-	X509 *leaf = SSL_CTX_get0_certificate(c->ssl);
 	bool v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
 	unsigned char ip[16];
 	char text[256];
@@ -158,9 +234,25 @@ bool tls_cert_covers(const struct tls_cert *c, struct slice host)
 	memcpy(text, host.p, host.n);
 	text[host.n] = '\0';
 	if (v6 || inet_pton(AF_INET, text, ip) == 1)
-		return X509_check_ip_asc(leaf, text, 0) == 1;
+		return X509_check_ip_asc(p->leaf, text, 0) == 1;
 	/* RFC 9110, 4.3.4: the subject's common name is no name of a host. */
-	return X509_check_host(leaf, text, host.n, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
+	return X509_check_host(p->leaf, text, host.n, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) ==
+	       1;
+}
+
+bool tls_cert_covers(const struct tls_cert *c, struct slice host)
+{
+	for (unsigned i = 0; i < c->npairs; i++)
+		if (!tls_pair_covers(&c->pairs[i], host))
+			return false;
+	return true;
+}
+
+static void clear_pair(struct tls_pair *p)
+{
+	X509_free(p->leaf);
+	free(p->certificate);
+	free(p->key);
 }
 
 void tls_cert_free(struct tls_cert **cp)
@@ -171,7 +263,8 @@ void tls_cert_free(struct tls_cert **cp)
 		return;
 	*cp = NULL;
 	SSL_CTX_free(c->ssl);
-	free(c->certificate);
-	free(c->key);
+	for (unsigned i = 0; i < c->npairs; i++)
+		clear_pair(&c->pairs[i]);
+	free(c->pairs);
 	free(c);
 }

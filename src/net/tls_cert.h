@@ -1,7 +1,7 @@
 /*
- * tls_cert: one certificate with its key, in an SSL_CTX that tls_ctx has set up. tls_ctx makes and
- * frees it. Any fault of the files ends in one line that names the file; once loaded it never
- * changes.
+ * tls_cert: what is shown for a name, in an SSL_CTX that tls_ctx has set up: a certificate with its
+ * key, or several with keys of different kinds, of which each client is shown one that it takes.
+ * tls_ctx makes and frees it. Any fault of the files ends in one line that names the file.
  */
 #ifndef H2D_NET_TLS_CERT_H
 #define H2D_NET_TLS_CERT_H
@@ -9,13 +9,28 @@
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
+/* The files of one certificate. */
+struct tls_files {
+	const char *certificate, *key;
+};
+
+/* One certificate, as it was read. */
+struct tls_pair {
+	char *certificate, *key; /* the files */
+	const char *kind;        /* of the key: "ecdsa", "rsa", …; a const string */
+	X509 *leaf;
+	int64_t expires; /* the leaf, in seconds since 1970; 0: it does not say */
+};
+
 struct tls_cert {
 	SSL_CTX *ssl;
-	char *certificate, *key;                /* the files */
-	unsigned char id[SHA256_DIGEST_LENGTH]; /* of the leaf: two of one name differ */
+	struct tls_pair *pairs;
+	unsigned npairs;                        /* never 0 */
+	unsigned char id[SHA256_DIGEST_LENGTH]; /* of the leaves: two of one name differ */
 	struct tls_cert *next;                  /* of its tls_ctx */
 };
 
@@ -25,15 +40,18 @@ struct tls_fault {
 	char text[512]; /* "certificate FILE: why", "certificate-key FILE: why", "TLS: why" */
 };
 
-/* Takes ssl, also when it fails. NULL with a fault. */
+/* Takes ssl, also when it fails. n files, not 0. NULL with a fault. */
 struct tls_cert *tls_cert_load(
-	SSL_CTX *ssl, const char *certificate, const char *key, struct tls_fault *fault);
+	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
 /*
- * Whether a client that verifies it takes it for host, a name, "192.0.2.1" or "[2001:db8::1]" (RFC
- * 9110, 4.3.4). Pure; slow: not for every request.
+ * Whether a client that verifies takes each of them for host, a name, "192.0.2.1" or
+ * "[2001:db8::1]" (RFC 9110, 4.3.4). Pure; slow: not for every request.
  */
 bool tls_cert_covers(const struct tls_cert *c, struct slice host);
+
+/* So for one alone. */
+bool tls_pair_covers(const struct tls_pair *p, struct slice host);
 
 void tls_cert_free(struct tls_cert **c);
 

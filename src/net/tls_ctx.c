@@ -166,19 +166,29 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 	return ssl;
 }
 
+static bool has_files(const struct tls_cert *c, const struct tls_files *files, unsigned n)
+{
+	bool same = c->npairs == n;
+
+	for (unsigned i = 0; same && i < n; i++)
+		same = strcmp(c->pairs[i].certificate, files[i].certificate) == 0 &&
+		       strcmp(c->pairs[i].key, files[i].key) == 0;
+	return same;
+}
+
 const struct tls_cert *tls_ctx_add(
-	struct tls_ctx *ctx, const char *certificate, const char *key, struct tls_fault *fault)
+	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
 	struct tls_cert *c;
 	SSL_CTX *ssl;
 
 	for (c = ctx->certs; c != NULL; c = c->next)
-		if (strcmp(c->certificate, certificate) == 0 && strcmp(c->key, key) == 0)
+		if (has_files(c, files, n))
 			return c;
 	ssl = new_ssl(ctx, fault);
 	if (ssl == NULL)
 		return NULL;
-	c = tls_cert_load(ssl, certificate, key, fault);
+	c = tls_cert_load(ssl, files, n, fault);
 	if (c == NULL)
 		return NULL;
 	SSL_CTX_set_app_data(ssl, c);

@@ -36,11 +36,11 @@ struct tls_ctx {
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
 
 /*
- * One more certificate; that of the same files if it is there already. The first is the default.
- * Lives as long as ctx. NULL with a fault.
+ * One more certificate, or several for the same names (n files); that of the same files if it is
+ * there already. The first is the default. Lives as long as ctx. NULL with a fault.
  */
 const struct tls_cert *tls_ctx_add(
-	struct tls_ctx *ctx, const char *certificate, const char *key, struct tls_fault *fault);
+	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
 void tls_ctx_free(struct tls_ctx **ctx);
 

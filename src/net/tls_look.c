@@ -7,17 +7,6 @@
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
-#include <time.h>
-
-int64_t tls_look_expires(const struct tls_cert *c)
-{
-	const X509 *leaf = SSL_CTX_get0_certificate(c->ssl);
-	struct tm tm;
-
-	if (leaf == NULL || ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &tm) != 1)
-		return 0;
-	return timegm(&tm);
-}
 
 static bool is_issued_by_itself(X509 *cert)
 {
@@ -41,11 +30,12 @@ static bool is_issuer_trusted(X509 *cert)
 	return found;
 }
 
-const char *tls_look_chain(const struct tls_cert *c)
+const char *tls_look_chain(const struct tls_cert *c, const struct tls_pair *p)
 {
-	X509 *cert = SSL_CTX_get0_certificate(c->ssl);
 	STACK_OF(X509) *chain = NULL;
+	X509 *cert = p->leaf;
 
+	SSL_CTX_select_current_cert(c->ssl, cert);
 	SSL_CTX_get0_chain_certs(c->ssl, &chain);
 	for (int i = 0; i < sk_X509_num(chain); i++) {
 		X509 *next = sk_X509_value(chain, i);

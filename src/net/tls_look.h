@@ -5,17 +5,12 @@
 #ifndef H2D_NET_TLS_LOOK_H
 #define H2D_NET_TLS_LOOK_H
 
-#include <stdint.h>
-
 #include "net/tls_cert.h"
 
-/* When the leaf expires, in seconds since 1970; 0: it does not say. */
-int64_t tls_look_expires(const struct tls_cert *c);
-
 /*
- * Why clients may not find the way from the leaf to a certificate that they trust (RFC
- * 8446, 4.4.2); NULL: nothing speaks against it. A const string.
+ * Why clients may not find the way from the leaf of p, which is one of c's, to a certificate that
+ * they trust (RFC 8446, 4.4.2); NULL: nothing speaks against it. A const string.
  */
-const char *tls_look_chain(const struct tls_cert *c);
+const char *tls_look_chain(const struct tls_cert *c, const struct tls_pair *p);
 
 #endif

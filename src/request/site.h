@@ -123,6 +123,12 @@ struct site_error_page {
 enum site_verify { SITE_VERIFY_OFF, SITE_VERIFY_OPTIONAL, SITE_VERIFY_REQUIRE };
 
 /* One server block. */
+/* When a certificate of a site expires. */
+struct site_expiry {
+	const char *key; /* the kind of its key: "ecdsa", "rsa", … */
+	int64_t at;      /* seconds since 1970; 0: it does not say */
+};
+
 struct site {
 	struct slice name; /* its title; "_" is the default's */
 	bool is_default;
@@ -145,9 +151,10 @@ struct site {
 	uint64_t upload_expires;           /* seconds that an upload can be resumed; 0: none can */
 	const struct redirects *redirects; /* of single paths; NULL: none */
 	struct slice health; /* the path that tells whether the worker drains; n 0: none */
-	struct slice transport_security; /* value of strict-transport-security; n 0: none */
-	const void *certificate;         /* of its names: compared, never followed */
-	int64_t certificate_expires;     /* seconds since 1970; 0: there is none */
+	struct slice transport_security;    /* value of strict-transport-security; n 0: none */
+	const void *certificate;            /* of its names: compared, never followed */
+	const struct site_expiry *expiries; /* of what that shows; they change when it is renewed */
+	unsigned nexpiries;                 /* 0: there is no certificate */
 	const void *client_ca; /* authorities of its clients; likewise; NULL: nobody asks */
 	enum site_verify verify;
 	struct conf_pos health_at, transport_security_at, verify_at;

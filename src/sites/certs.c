@@ -9,54 +9,95 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conf/conf_fault.h"
-#include "net/tls_look.h"
 #include "net/tls_suites.h"
 #include "net/tls_ticket_file.h"
-
-enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
 struct loader {
 	struct certs *certs;
 	conf_fault_fn *fault;
 	void *ctx;
 	int rc;
-	const char *last_name; /* of the certificate that was loaded last */
+	const struct conf_list *last_names; /* of what was loaded last */
 	const struct tls_cert *last;
 };
 
-/* A pair of keys certificate and certificate-key, of either section tls. */
-struct pair {
-	const char *certificate, *key;
-	const struct conf_pos *certificate_at, *key_at;
-};
+#define KEYS(tls) \
+	((struct certs_keys){ &(tls)->certificate, &(tls)->certificate_key, \
+		&(tls)->certificate_at, &(tls)->certificate_key_at })
 
-#define PAIR(tls) \
-	((struct pair){ (tls)->certificate, (tls)->certificate_key, &(tls)->certificate_at, \
-		&(tls)->certificate_key_at })
-
-/* NULL if none is configured there, or after a fault. */
-static const struct tls_cert *load(struct loader *l, struct pair pair)
+static void refuse(struct loader *l, const struct conf_pos *at, const char *why)
 {
+	l->fault(l->ctx, at, why);
+	l->rc = -1;
+}
+
+static void show_expiries(const struct certs_entry *e)
+{
+	for (unsigned i = 0; i < e->cert->npairs; i++)
+		e->expiries[i] =
+			(struct site_expiry){ e->cert->pairs[i].kind, e->cert->pairs[i].expires };
+}
+
+static const struct certs_entry *find(const struct certs *c, const void *cert)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->entries[i].cert == cert)
+			return &c->entries[i];
+	return NULL;
+}
+
+static void enter(struct loader *l, const struct tls_cert *cert, const struct certs_keys *keys)
+{
+	struct certs *c = l->certs;
+	struct certs_entry *e = &c->entries[c->n];
+
+	if (find(c, cert) != NULL)
+		return;
+	*e = (struct certs_entry){ cert, *keys, calloc(cert->npairs, sizeof(*e->expiries)) };
+	if (e->expiries == NULL) {
+		refuse(l, &conf_command_line, "out of memory");
+		return;
+	}
+	show_expiries(e);
+	c->n++;
+}
+
+static const struct tls_cert *load_files(struct loader *l, const struct certs_keys *keys)
+{
+	unsigned n = keys->certificates->n;
+	struct tls_files *files = calloc(n, sizeof(*files));
 	const struct tls_cert *cert;
 	struct tls_fault fault;
 
-	/* One without the other is a fault of conf's. */
-	if (pair.certificate[0] == '\0' || pair.key[0] == '\0')
+	if (files == NULL) {
+		refuse(l, &conf_command_line, "out of memory");
 		return NULL;
-	/* Servers that were made of one have its very string. */
-	if (pair.certificate == l->last_name)
-		return l->last;
-	cert = tls_ctx_add(l->certs->tls, pair.certificate, pair.key, &fault);
-	if (cert == NULL) {
-		l->fault(l->ctx, fault.in_key ? pair.key_at : pair.certificate_at, fault.text);
-		l->rc = -1;
 	}
-	l->last_name = pair.certificate;
-	l->last = cert;
+	for (unsigned i = 0; i < n; i++)
+		files[i] = (struct tls_files){ keys->certificates->v[i], keys->keys->v[i] };
+	cert = tls_ctx_add(l->certs->tls, files, n, &fault);
+	free(files);
+	if (cert != NULL)
+		enter(l, cert, keys);
+	else
+		refuse(l, fault.in_key ? keys->keys_at : keys->certificates_at, fault.text);
 	return cert;
+}
+
+/* NULL if none is configured there, or after a fault. */
+static const struct tls_cert *load(struct loader *l, struct certs_keys keys)
+{
+	/* One without the other is a fault of conf's. */
+	if (keys.certificates->n == 0 || keys.certificates->n != keys.keys->n)
+		return NULL;
+	/* Servers that were made of one have its very strings. */
+	if (l->last_names == NULL || keys.certificates->v != l->last_names->v) {
+		l->last_names = keys.certificates;
+		l->last = load_files(l, &keys);
+	}
+	return l->last;
 }
 
 static void load_all(struct loader *l, const struct conf *conf)
@@ -64,11 +105,11 @@ static void load_all(struct loader *l, const struct conf *conf)
 	const struct conf_server *first = &conf->servers[conf_default_server(conf)];
 
 	/* In the order of who is the default if the one before has none. */
-	load(l, PAIR(&conf->tls));
-	l->certs->of_server[first - conf->servers] = load(l, PAIR(&first->tls));
+	load(l, KEYS(&conf->tls));
+	l->certs->of_server[first - conf->servers] = load(l, KEYS(&first->tls));
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (&conf->servers[i] != first)
-			l->certs->of_server[i] = load(l, PAIR(&conf->servers[i].tls));
+			l->certs->of_server[i] = load(l, KEYS(&conf->servers[i].tls));
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (l->certs->of_server[i] == NULL)
 			l->certs->of_server[i] = l->certs->tls->first;
@@ -81,13 +122,11 @@ static void check_words(struct loader *l, const struct conf_tls *tls)
 
 	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault)) {
 		snprintf(text, sizeof(text), "ciphers: %s", fault.text);
-		l->fault(l->ctx, &tls->ciphers_at, text);
-		l->rc = -1;
+		refuse(l, &tls->ciphers_at, text);
 	}
 	if (tls->curves != NULL && !tls_suites_check_curves(tls->curves, &fault)) {
 		snprintf(text, sizeof(text), "curves: %s", fault.text);
-		l->fault(l->ctx, &tls->curves_at, text);
-		l->rc = -1;
+		refuse(l, &tls->curves_at, text);
 	}
 }
 
@@ -98,10 +137,8 @@ static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
 
 	if (tls->session_ticket_key_file == NULL || *tls->session_ticket_key_file == '\0')
 		return;
-	if (!tls_ticket_file_read(tls->session_ticket_key_file, &keys, why, sizeof(why))) {
-		l->fault(l->ctx, &tls->session_ticket_key_file_at, why);
-		l->rc = -1;
-	}
+	if (!tls_ticket_file_read(tls->session_ticket_key_file, &keys, why, sizeof(why)))
+		refuse(l, &tls->session_ticket_key_file_at, why);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 }
 
@@ -116,7 +153,9 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	}
 	*c = (struct certs){ .tls = tls_ctx_new(tls12, tls13) };
 	c->of_server = calloc(conf->nservers, sizeof(*c->of_server));
-	if (c->tls == NULL || c->of_server == NULL) {
+	/* Section tls has one, and each server. */
+	c->entries = calloc(conf->nservers + 1, sizeof(*c->entries));
+	if (c->tls == NULL || c->of_server == NULL || c->entries == NULL) {
 		fault(ctx, &conf_command_line, "out of memory");
 		return -1;
 	}
@@ -151,104 +190,24 @@ void certs_choose(struct certs *c, const struct sites *sites)
 	c->tls->choose = of_name;
 }
 
-/* --- what an operator should know ------------------------------------------------------------- */
-
-struct checker {
-	int64_t now;
-	bool listens; /* somebody may ask for names over TLS */
-	conf_fault_fn *warn;
-	void *ctx;
-};
-
-static void check_time(
-	const struct checker *k, const struct tls_cert *cert, const struct conf_pos *at)
+const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n)
 {
-	time_t end = (time_t)tls_look_expires(cert);
-	int64_t left = end - k->now;
-	char text[512], date[32];
-	struct tm tm;
+	const struct certs_entry *e = find(c, c->of_server[server]);
 
-	if (end == 0 || left > SOON_S)
-		return;
-	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
-	if (left <= 0)
-		snprintf(text, sizeof(text),
-			"certificate %.300s has expired on %s: clients refuse it",
-			cert->certificate, date);
-	else
-		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
-			cert->certificate, (int)(left / DAY_S), date);
-	k->warn(k->ctx, at, text);
-}
-
-static void check_pair(const struct checker *k, const struct tls_cert *cert, struct pair pair)
-{
-	char text[512];
-	const char *why;
-
-	if (pair.certificate[0] == '\0' || cert == NULL)
-		return;
-	check_time(k, cert, pair.certificate_at);
-	why = tls_look_chain(cert);
-	if (why == NULL)
-		return;
-	snprintf(text, sizeof(text), "certificate %.200s: %s", cert->certificate, why);
-	k->warn(k->ctx, pair.certificate_at, text);
-}
-
-/* "*.example.com" is covered if some name of it is. */
-static void check_name(const struct checker *k, const struct tls_cert *cert, const char *name,
-	const struct conf_pos *at)
-{
-	char one[256], text[1024];
-
-	if (strcmp(name, "_") == 0)
-		return;
-	snprintf(one, sizeof(one), "%s%s", name[0] == '*' ? "a" : "", name + (name[0] == '*'));
-	if (tls_cert_covers(cert, slice_str(one)))
-		return;
-	snprintf(text, sizeof(text),
-		"certificate %.400s is not good for \"%.255s\": clients refuse it",
-		cert->certificate, name);
-	k->warn(k->ctx, at, text);
-}
-
-static void check_server(
-	const struct checker *k, const struct conf_server *s, const struct tls_cert *cert)
-{
-	check_pair(k, cert, PAIR(&s->tls));
-	if (!k->listens)
-		return;
-	if (s->name != NULL)
-		check_name(k, cert, s->name, &s->at);
-	for (unsigned i = 0; i < s->server_name.n; i++)
-		check_name(k, cert, s->server_name.v[i], &s->server_name_at);
-}
-
-void certs_check(
-	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
-{
-	struct checker k = { .now = now, .warn = warn, .ctx = ctx };
-
-	if (c->tls == NULL)
-		return;
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		k.listens |= conf->listens[i].tls && !conf->listens[i].admin;
-	check_pair(&k, c->tls->first, PAIR(&conf->tls));
-	for (unsigned i = 0; i < conf->nservers; i++)
-		check_server(&k, &conf->servers[i], c->of_server[i]);
+	*n = e != NULL ? e->cert->npairs : 0;
+	return e != NULL ? e->expiries : NULL;
 }
 
 int64_t certs_expire(const struct certs *c)
 {
 	int64_t first = 0;
 
-	for (const struct tls_cert *cert = c->tls != NULL ? c->tls->certs : NULL; cert != NULL;
-		cert = cert->next) {
-		int64_t end = tls_look_expires(cert);
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct certs_entry *e = &c->entries[i];
 
-		if (end != 0 && (first == 0 || end < first))
-			first = end;
+		for (unsigned k = 0; k < e->cert->npairs; k++)
+			if (e->expiries[k].at != 0 && (first == 0 || e->expiries[k].at < first))
+				first = e->expiries[k].at;
 	}
 	return first;
 }
@@ -256,6 +215,9 @@ int64_t certs_expire(const struct certs *c)
 void certs_fini(struct certs *c)
 {
 	tls_ctx_free(&c->tls);
+	for (unsigned i = 0; i < c->n; i++)
+		free(c->entries[i].expiries);
+	free(c->entries);
 	free(c->of_server);
-	c->of_server = NULL;
+	*c = (struct certs){ 0 };
 }

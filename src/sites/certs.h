@@ -10,9 +10,24 @@
 #include "net/tls_ctx.h"
 #include "request/site.h"
 
+/* Keys of a section tls, of either kind: the files of certificates, and where they are named. */
+struct certs_keys {
+	const struct conf_list *certificates, *keys;
+	const struct conf_pos *certificates_at, *keys_at;
+};
+
+/* A certificate, or several for the same names, and the first section that has it. */
+struct certs_entry {
+	const struct tls_cert *cert;
+	struct certs_keys keys;
+	struct site_expiry *expiries; /* of each of its pairs */
+};
+
 struct certs {
 	struct tls_ctx *tls;    /* NULL: no certificate is configured */
 	const void **of_server; /* per server block, for struct site */
+	struct certs_entry *entries;
+	unsigned n;
 };
 
 /*
@@ -25,14 +40,10 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 /* From now on a client that asks for the name of a site is shown that site's. sites outlives c. */
 void certs_choose(struct certs *c, const struct sites *sites);
 
-/*
- * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
- * since 1970), that clients may not trust, or that are not good for a name of their server.
- */
-void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
-	void *ctx);
+/* When those of a server block expire; *n 0: it has none. They are c's. */
+const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n);
 
-/* When the first of them expires, in seconds since 1970; 0: there is none. */
+/* When the first of all expires, in seconds since 1970; 0: there is none. */
 int64_t certs_expire(const struct certs *c);
 
 /* A certs of zeros is none. */

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "net/tls_look.h"
 #include "request/tally.h"
 #include "sites/redirects_file.h"
 #include "sites/site_access.h"
@@ -122,9 +121,10 @@ static void set_connections(struct site_maker *m, struct sites *sites)
 static void set_tls(struct site *site, const struct conf_server_tls *conf,
 	const struct sites_tls *tls, unsigned i)
 {
-	site->certificate = tls->certificates != NULL ? tls->certificates[i] : NULL;
-	if (site->certificate != NULL)
-		site->certificate_expires = tls_look_expires(site->certificate);
+	if (tls->certs != NULL) {
+		site->certificate = tls->certs->of_server[i];
+		site->expiries = certs_expiries(tls->certs, i, &site->nexpiries);
+	}
 	site->client_ca = tls->client_cas != NULL ? tls->client_cas[i] : NULL;
 	site->verify = (enum site_verify)conf->verify;
 	site->verify_at = conf->verify_at;

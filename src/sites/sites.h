@@ -9,13 +9,13 @@
 
 #include "conf/conf.h"
 #include "request/site.h"
+#include "sites/certs.h"
 #include "sites/trees.h"
 
-/*
- * Per server block, what struct site has of TLS; NULL: all have none.
- */
+/* Per server block, what struct site has of TLS; NULL: all have none. */
 struct sites_tls {
-	const void *const *certificates, *const *client_cas;
+	const struct certs *certs;
+	const void *const *client_cas;
 };
 
 /* In a, which outlives it. NULL after at least one fault, each at the position of its key. */

@@ -284,6 +284,15 @@ static const struct {
 		{ "h2d.conf:3|\"/../a\"", "h2d.conf:3|first at @/h2d.conf:2" } },
 	{ IN_SERVER "tls { certificate = \"cert.pem\" }\ntls {} }\n",
 		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:2|certificate-key is missing" } },
+	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\", \"cert.pem\"}\ncertificate-key = "
+		    "\"key.pem\" } }\n",
+		{ "h2d.conf:4|certificate-key names 1 files, and certificate 2" } },
+	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\"}\ncertificate-key = {\"key.pem\", "
+		    "\"none\"} } }\n",
+		{ "h2d.conf:4|@/none" } },
+	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\", \"\"}\ncertificate-key = {\"key.pem\", "
+		    "\"key.pem\"} } }\n",
+		{ "h2d.conf:3|certificate: a list of files has no empty names" } },
 	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
 		{ "h2d.conf:3|protocols belongs to tls of the top level, not to tls of server",
 			"h2d.conf:2|@/none" } },
@@ -379,7 +388,7 @@ START_TEST(each_faulty)
 		const struct conf_server *s = &c->servers[i];
 
 		ck_assert(s->name != NULL && s->scope.index.v != NULL && s->scope.allow.v != NULL);
-		ck_assert(s->scope.auth_basic_file != NULL && s->tls.certificate_key != NULL);
+		ck_assert(s->scope.auth_basic_file != NULL && s->tls.certificate_key.v != NULL);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			ck_assert(s->locations[j].prefix != NULL &&
 				  s->locations[j].scope.index.v != NULL);

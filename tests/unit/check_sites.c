@@ -12,14 +12,14 @@ static struct trees trees;
 static struct arena arena;
 static size_t cap = SIZE_MAX;
 
-static const struct sites *make(const char *text, const void *const *certificates)
+static const struct sites *make(const char *text, const struct certs *certs)
 {
 	conf = load_text(text);
 	no_faults("conf");
 	ck_assert_int_eq(trees_init(&trees, conf, ~0u, on_fault, NULL), 0);
 	arena_init(&arena, NULL, 0, cap);
-	return sites_make(conf, &trees, (struct sites_tls){ .certificates = certificates }, &arena,
-		on_fault, NULL);
+	return sites_make(
+		conf, &trees, (struct sites_tls){ .certs = certs }, &arena, on_fault, NULL);
 }
 
 static void drop(void)
@@ -54,14 +54,15 @@ static const struct location *location(const struct site *s, const char *path)
 
 START_TEST(names)
 {
-	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method()); /* without a certificate: none expires */
-	const struct tls_cert a = { .ssl = ssl }, b = a, c = a;
-	const void *const certificates[] = { &a, &b, &c };
+	const struct tls_cert a = { 0 }, b = a, c = a;
+	const void *certificates[] = { &a, &b, &c };
+	const struct certs certs = { .of_server =
+					     certificates }; /* without entries: none expires */
 	const struct sites *s = make(
 		"server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
 		"\"one.EXAMPLE\", \"a.b\"} }\nserver \"_\" { " ROOT "server-name = {\"zero\"} }\n"
 		"server \"*.b\" { root = \"@\" }\n",
-		certificates);
+		&certs);
 
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->n, 3);
@@ -78,7 +79,6 @@ START_TEST(names)
 	ck_assert(!s->v[0].is_default && s->v[1].is_default);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_ptr_eq(s->v[i].certificate, certificates[i]);
-	SSL_CTX_free(ssl);
 }
 END_TEST
 

@@ -82,8 +82,7 @@ static void new_ctx(bool tls12, bool tls13)
 	tls_ctx_free(&ctx);
 	ctx = tls_ctx_new(tls12, tls13);
 	ck_assert_ptr_nonnull(ctx);
-	ck_assert_msg(tls_ctx_add(ctx, unit_cert("ec.crt"), unit_cert("ec.key"), &fault) != NULL,
-		"%s", fault.text);
+	ck_assert_msg(unit_cert_add(ctx, "ec.crt", "ec.key", &fault) != NULL, "%s", fault.text);
 }
 
 static void setup(void)

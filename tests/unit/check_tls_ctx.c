@@ -34,7 +34,7 @@ START_TEST(context)
 
 	snprintf(cert, sizeof(cert), "%s", unit_cert(contexts[_i].cert));
 	snprintf(key, sizeof(key), "%s", unit_cert(contexts[_i].key));
-	added = tls_ctx_add(c, cert, key, &fault);
+	added = tls_ctx_add(c, &(struct tls_files){ cert, key }, 1, &fault);
 	ck_assert_msg((added != NULL) == (contexts[_i].says == NULL), "%s", fault.text);
 	ck_assert_ptr_eq(c->first, added);
 	if (contexts[_i].says != NULL) {
@@ -53,7 +53,7 @@ START_TEST(context_without_version)
 	struct tls_ctx *c = tls_ctx_new(false, false);
 	struct tls_fault fault;
 
-	ck_assert_ptr_null(tls_ctx_add(c, unit_cert("ec.crt"), unit_cert("ec.key"), &fault));
+	ck_assert_ptr_null(unit_cert_add(c, "ec.crt", "ec.key", &fault));
 	ck_assert_str_eq(fault.text, "TLS: no protocol version is enabled");
 	tls_ctx_free(&c);
 }
@@ -65,15 +65,56 @@ START_TEST(the_same_files_are_one)
 	struct tls_fault fault;
 	const struct tls_cert *ec, *rsa;
 
-	ec = tls_ctx_add(c, unit_cert("ec.crt"), unit_cert("ec.key"), &fault);
-	rsa = tls_ctx_add(c, unit_cert("rsa.crt"), unit_cert("rsa.key"), &fault);
+	ec = unit_cert_add(c, "ec.crt", "ec.key", &fault);
+	rsa = unit_cert_add(c, "rsa.crt", "rsa.key", &fault);
 	ck_assert(ec != NULL && rsa != NULL && ec != rsa);
-	ck_assert_ptr_eq(tls_ctx_add(c, unit_cert("ec.crt"), unit_cert("ec.key"), &fault), ec);
+	ck_assert_ptr_eq(unit_cert_add(c, "ec.crt", "ec.key", &fault), ec);
 	/* The same certificate with another file as its key is asked for anew. */
-	ck_assert_ptr_null(tls_ctx_add(c, unit_cert("ec.crt"), unit_cert("rsa.key"), &fault));
+	ck_assert_ptr_null(unit_cert_add(c, "ec.crt", "rsa.key", &fault));
 	ck_assert(fault.in_key);
 	ck_assert_ptr_eq(c->first, ec);
 	tls_ctx_free(&c);
+}
+END_TEST
+
+/* The first is "ec"; what is said of the second. */
+static const struct {
+	const char *cert, *key, *says;
+} seconds[] = {
+	{ "rsa.crt", "rsa.key", NULL },
+	{ "names.crt", "names.key", "names.crt: its key is of the same kind as that of " },
+	{ "rsa.crt", "ec.key", "ec.key: does not belong to certificate " },
+	{ "rsa.crt", "none", "none: No such file" },
+};
+
+START_TEST(two_for_the_same_names)
+{
+	char paths[4][128];
+	const struct tls_files files[] = { { paths[0], paths[1] }, { paths[2], paths[3] } };
+	struct tls_ctx *c = tls_ctx_new(true, true);
+	struct tls_fault fault = { 0 };
+	const struct tls_cert *added, *alone;
+
+	snprintf(paths[0], sizeof(paths[0]), "%s", unit_cert("ec.crt"));
+	snprintf(paths[1], sizeof(paths[1]), "%s", unit_cert("ec.key"));
+	snprintf(paths[2], sizeof(paths[2]), "%s", unit_cert(seconds[_i].cert));
+	snprintf(paths[3], sizeof(paths[3]), "%s", unit_cert(seconds[_i].key));
+	added = tls_ctx_add(c, files, 2, &fault);
+	ck_assert_msg((added != NULL) == (seconds[_i].says == NULL), "%s", fault.text);
+	if (added != NULL) {
+		alone = tls_ctx_add(c, files, 1, &fault);
+		ck_assert_ptr_ne(alone, added);
+		ck_assert_ptr_eq(tls_ctx_add(c, files, 2, &fault), added);
+		ck_assert_uint_eq(added->npairs, 2);
+		ck_assert_str_eq(added->pairs[0].kind, "ecdsa");
+		ck_assert_str_eq(added->pairs[1].kind, "rsa");
+		ck_assert_int_ne(memcmp(added->id, alone->id, sizeof(alone->id)), 0);
+	} else {
+		ck_assert_msg(strstr(fault.text, seconds[_i].says) != NULL, "%s", fault.text);
+		ck_assert_int_eq(fault.in_key, strncmp(fault.text, "certificate-key", 15) == 0);
+	}
+	tls_ctx_free(&c);
+	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 END_TEST
 
@@ -106,8 +147,7 @@ START_TEST(covers)
 {
 	struct tls_ctx *c = tls_ctx_new(true, true);
 	struct tls_fault fault;
-	const struct tls_cert *cert =
-		tls_ctx_add(c, unit_cert("names.crt"), unit_cert("names.key"), &fault);
+	const struct tls_cert *cert = unit_cert_add(c, "names.crt", "names.key", &fault);
 	char longest[300];
 
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
@@ -151,8 +191,8 @@ static void setup(void)
 	struct tls_fault fault;
 
 	ctx = tls_ctx_new(true, true);
-	first = tls_ctx_add(ctx, unit_cert("ec.crt"), unit_cert("ec.key"), &fault);
-	other = tls_ctx_add(ctx, unit_cert("rsa.crt"), unit_cert("rsa.key"), &fault);
+	first = unit_cert_add(ctx, "ec.crt", "ec.key", &fault);
+	other = unit_cert_add(ctx, "rsa.crt", "rsa.key", &fault);
 	ctx->owner = &ctx;
 	ctx->choose = choose;
 	client_ctx = SSL_CTX_new(TLS_client_method());
@@ -356,6 +396,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, context, 0, sizeof(contexts) / sizeof(contexts[0]));
 	tcase_add_test(tc, context_without_version);
 	tcase_add_test(tc, the_same_files_are_one);
+	tcase_add_loop_test(tc, two_for_the_same_names, 0, sizeof(seconds) / sizeof(seconds[0]));
 	tcase_add_test(tc, covers);
 	tcase_add_loop_test(tc, the_name_decides, 0, 2);
 	tcase_add_test(tc, after_a_retry);

@@ -4,7 +4,7 @@
 
 #include <openssl/err.h>
 
-#include "unit.h"
+#include "unit_cert.h"
 
 static const struct {
 	const char *list, *bad; /* bad NULL: all are words */
@@ -126,6 +126,63 @@ START_TEST(curves_used)
 }
 END_TEST
 
+/* The first group of both, in the order of the server: after a handshake in memory. */
+static int first_shared(SSL_CTX *ssl, SSL_CTX *client_ctx)
+{
+	SSL *server = SSL_new(ssl), *client = SSL_new(client_ctx);
+	int group = 0;
+	BIO *a, *b;
+
+	ck_assert_int_eq(BIO_new_bio_pair(&a, 0, &b, 0), 1);
+	SSL_set_bio(client, a, a);
+	SSL_set_bio(server, b, b);
+	SSL_set_connect_state(client);
+	SSL_set_accept_state(server);
+	for (int i = 0; i < 10; i++) {
+		SSL_do_handshake(client);
+		SSL_do_handshake(server);
+	}
+	if (SSL_is_init_finished(client) && SSL_is_init_finished(server))
+		group = (int)SSL_get_shared_group(server, 0);
+	SSL_free(client);
+	SSL_free(server);
+	return group;
+}
+
+/* A client that takes all of them gets the hybrid group where this OpenSSL has it, else X25519. */
+START_TEST(the_hybrid_group_comes_first)
+{
+	enum { HYBRID = 0x11ec }; /* X25519MLKEM768; OpenSSL has no NID of it */
+	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method()), *client = SSL_CTX_new(TLS_client_method());
+	struct tls_fault fault;
+	bool has_hybrid = tls_suites_check_curves("X25519MLKEM768", &fault);
+
+	unit_certs_make();
+	ck_assert_int_eq(
+		SSL_CTX_use_certificate_file(ssl, unit_cert("ec.crt"), SSL_FILETYPE_PEM), 1);
+	ck_assert_int_eq(
+		SSL_CTX_use_PrivateKey_file(ssl, unit_cert("ec.key"), SSL_FILETYPE_PEM), 1);
+	unit_certs_remove();
+	SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
+	ck_assert(tls_suites_use_curves(ssl, "auto"));
+	ck_assert_int_eq(
+		SSL_CTX_set1_groups_list(client,
+			has_hybrid ? "P-384:P-256:X25519:X25519MLKEM768" : "P-384:P-256:X25519"),
+		1);
+	if (has_hybrid)
+		ck_assert_int_eq(first_shared(ssl, client), TLSEXT_nid_unknown | HYBRID);
+	else
+		ck_assert_int_eq(first_shared(ssl, client), NID_X25519);
+	ck_assert_int_eq(SSL_CTX_set1_groups_list(client, "P-384:P-256:X25519"), 1);
+	ck_assert_int_eq(first_shared(ssl, client), NID_X25519);
+	ck_assert_int_eq(SSL_CTX_set1_groups_list(client, "P-384:P-256"), 1);
+	ck_assert_int_eq(first_shared(ssl, client), NID_X9_62_prime256v1);
+	SSL_CTX_free(client);
+	SSL_CTX_free(ssl);
+	ERR_clear_error();
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("tls_suites");
@@ -135,6 +192,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, use, 0, 7);
 	tcase_add_test(tc, nobody_is_left);
 	tcase_add_test(tc, curves_used);
+	tcase_add_test(tc, the_hybrid_group_comes_first);
 	return tc;
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "net/tls_ctx.h"
 #include "unit.h"
 
 static char unit_cert_dir[64];
@@ -100,6 +101,13 @@ static void unit_certs_make(void)
 	EVP_PKEY_free(ec);
 	EVP_PKEY_free(rsa);
 	EVP_PKEY_free(other);
+}
+
+/* The certificate in cert with the key in key, both names in the folder. */
+__attribute__((unused)) static const struct tls_cert *unit_cert_add(
+	struct tls_ctx *ctx, const char *cert, const char *key, struct tls_fault *fault)
+{
+	return tls_ctx_add(ctx, &(struct tls_files){ unit_cert(cert), unit_cert(key) }, 1, fault);
 }
 
 static void unit_certs_remove(void)

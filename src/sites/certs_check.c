@@ -1,0 +1,103 @@
+/*
+ * certs_check: looks at each certificate once, and at the names of each server block that it is
+ * shown for. It changes nothing, and reads nothing but what this machine trusts.
+ */
+#include "sites/certs_check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "net/tls_look.h"
+
+enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
+
+struct checker {
+	int64_t now;
+	conf_fault_fn *warn;
+	void *ctx;
+};
+
+static void check_time(
+	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
+{
+	int64_t left = pair->expires - k->now;
+	time_t end = (time_t)pair->expires;
+	char text[512], date[32];
+	struct tm tm;
+
+	if (end == 0 || left > SOON_S)
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
+	if (left <= 0)
+		snprintf(text, sizeof(text),
+			"certificate %.300s has expired on %s: clients refuse it",
+			pair->certificate, date);
+	else
+		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
+			pair->certificate, (int)(left / DAY_S), date);
+	k->warn(k->ctx, at, text);
+}
+
+static void check_entry(const struct checker *k, const struct certs_entry *e)
+{
+	char text[512];
+
+	for (unsigned i = 0; i < e->cert->npairs; i++) {
+		const struct tls_pair *pair = &e->cert->pairs[i];
+		const char *why = tls_look_chain(e->cert, pair);
+
+		check_time(k, pair, e->keys.certificates_at);
+		if (why == NULL)
+			continue;
+		snprintf(text, sizeof(text), "certificate %.200s: %s", pair->certificate, why);
+		k->warn(k->ctx, e->keys.certificates_at, text);
+	}
+}
+
+/* "*.example.com" is covered if some name of it is. */
+static void check_name(const struct checker *k, const struct tls_cert *cert, const char *name,
+	const struct conf_pos *at)
+{
+	char one[256], text[1024];
+
+	if (strcmp(name, "_") == 0)
+		return;
+	snprintf(one, sizeof(one), "%s%s", name[0] == '*' ? "a" : "", name + (name[0] == '*'));
+	for (unsigned i = 0; i < cert->npairs; i++) {
+		const struct tls_pair *pair = &cert->pairs[i];
+
+		if (tls_pair_covers(pair, slice_str(one)))
+			continue;
+		snprintf(text, sizeof(text),
+			"certificate %.400s is not good for \"%.255s\": clients refuse it",
+			pair->certificate, name);
+		k->warn(k->ctx, at, text);
+	}
+}
+
+static void check_names(
+	const struct checker *k, const struct conf_server *s, const struct tls_cert *cert)
+{
+	if (s->name != NULL)
+		check_name(k, cert, s->name, &s->at);
+	for (unsigned i = 0; i < s->server_name.n; i++)
+		check_name(k, cert, s->server_name.v[i], &s->server_name_at);
+}
+
+void certs_check(
+	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
+{
+	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
+	bool listens = false; /* somebody may ask for names over TLS */
+
+	if (c->tls == NULL)
+		return;
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		listens |= conf->listens[i].tls && !conf->listens[i].admin;
+	for (unsigned i = 0; i < c->n; i++)
+		check_entry(&k, &c->entries[i]);
+	for (unsigned i = 0; listens && i < conf->nservers; i++)
+		if (c->of_server[i] != NULL)
+			check_names(&k, &conf->servers[i], c->of_server[i]);
+}

@@ -1,0 +1,17 @@
+/*
+ * certs_check: what an operator should know of certificates that can be used. Called for -t, a
+ * start and a reload, in the master.
+ */
+#ifndef H2D_SITES_CERTS_CHECK_H
+#define H2D_SITES_CERTS_CHECK_H
+
+#include "sites/certs.h"
+
+/*
+ * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
+ * since 1970), that clients may not trust, or that are not good for a name of their server.
+ */
+void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
+	void *ctx);
+
+#endif
