@@ -269,6 +269,7 @@ static void check_server(const struct look *l, const struct conf_server *s)
 	check_made(l, &s->log.access_log_at, "access-log", s->log.access_log);
 	check_reads(l, &s->tls.certificate_at, "certificate", &s->tls.certificate);
 	check_reads(l, &s->tls.certificate_key_at, "certificate-key", &s->tls.certificate_key);
+	check_reads(l, &s->tls.stapling_file_at, "stapling-file", &s->tls.stapling_file);
 	check_read(l, &s->tls.client_ca_at, "client-ca", s->tls.client_ca);
 	check_read(l, &s->tls.crl_at, "crl", s->tls.crl);
 	if (*s->upload_dir != '\0') {
@@ -302,6 +303,7 @@ static void check(const struct unit *u, const struct conf *conf, conf_fault_fn *
 	check_reads(&l, &conf->tls.certificate_at, "certificate", &conf->tls.certificate);
 	check_reads(
 		&l, &conf->tls.certificate_key_at, "certificate-key", &conf->tls.certificate_key);
+	check_reads(&l, &conf->tls.stapling_file_at, "stapling-file", &conf->tls.stapling_file);
 	check_read(&l, &conf->tls.session_ticket_key_file_at, "session-ticket-key-file",
 		conf->tls.session_ticket_key_file);
 	for (unsigned i = 0; i < conf->nservers; i++)

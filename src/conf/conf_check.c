@@ -102,13 +102,13 @@ static bool is_missing(const char *path)
 
 /* The keys of certificates, of either kind of section tls. */
 struct pairs {
-	struct conf_list *certificates, *keys;
-	const struct conf_pos *certificates_at, *keys_at;
+	struct conf_list *certificates, *keys, *staples;
+	const struct conf_pos *certificates_at, *keys_at, *staples_at;
 };
 
 #define PAIRS(tls) \
-	((struct pairs){ &(tls)->certificate, &(tls)->certificate_key, &(tls)->certificate_at, \
-		&(tls)->certificate_key_at })
+	((struct pairs){ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file, \
+		&(tls)->certificate_at, &(tls)->certificate_key_at, &(tls)->stapling_file_at })
 
 static void check_names(const char *key, struct conf_list *paths, const struct conf_pos *at,
 	struct conf_faults *faults)
@@ -122,6 +122,18 @@ static void check_names(const char *key, struct conf_list *paths, const struct c
 	conf_path_readables(key, paths, at, faults);
 }
 
+/* Certificates without one have "" in its place. */
+static void check_staples(struct pairs p, struct conf_faults *faults)
+{
+	conf_path_readables("stapling-file", p.staples, p.staples_at, faults);
+	if (!faults->lost && p.certificates->v != NULL && p.staples->n != 0 &&
+		p.staples->n != p.certificates->n)
+		conf_fault(faults, p.staples_at,
+			"stapling-file names %u files, and certificate %u: each is of one "
+			"certificate, in the same order",
+			p.staples->n, p.certificates->n);
+}
+
 /* As many keys as certificates; missing ones are not reported twice. at: of the section. */
 static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_faults *faults)
 {
@@ -129,6 +141,7 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 
 	check_names("certificate", p.certificates, p.certificates_at, faults);
 	check_names("certificate-key", p.keys, p.keys_at, faults);
+	check_staples(p, faults);
 	n = p.certificates->n;
 	nkeys = p.keys->n;
 	if (faults->lost || p.certificates->v == NULL || p.keys->v == NULL || n == nkeys)

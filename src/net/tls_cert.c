@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "net/tls_memory.h"
+#include "net/tls_staple.h"
 
 enum { KEY_TEXT_MAX = 64 << 10 };
 
@@ -79,7 +80,8 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 		snprintf(fault->text, sizeof(fault->text),
 			"certificate %s: its key is of the same kind as that of %s (%s): no client "
 			"would be shown one of them",
-			p->certificate, other->certificate, p->kind);
+			p->files[TLS_FILE_CERTIFICATE], other->files[TLS_FILE_CERTIFICATE],
+			p->kind);
 		return false;
 	}
 	return true;
@@ -88,9 +90,9 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 static int load_certificate(struct tls_cert *c, struct tls_pair *p, struct tls_fault *fault)
 {
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
-	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->certificate) != 1) {
-		snprintf(fault->text, sizeof(fault->text), "certificate %s: %s", p->certificate,
-			reason());
+	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) != 1) {
+		snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
+			p->files[TLS_FILE_CERTIFICATE], reason());
 		return -1;
 	}
 	p->leaf = SSL_CTX_get0_certificate(c->ssl);
@@ -152,8 +154,8 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	EVP_PKEY *key;
 	bool ok;
 
-	fault->in_key = true;
-	key = read_key(p->key, fault);
+	fault->in = TLS_FILE_KEY;
+	key = read_key(p->files[TLS_FILE_KEY], fault);
 	if (key == NULL)
 		return -1;
 	/* OpenSSL would keep a key of another kind beside the certificate, for one to come. */
@@ -161,25 +163,50 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	EVP_PKEY_free(key);
 	if (!ok) {
 		snprintf(fault->text, sizeof(fault->text),
-			"certificate-key %s: does not belong to certificate %s (%s)", p->key,
-			p->certificate, reason());
+			"certificate-key %s: does not belong to certificate %s (%s)",
+			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], reason());
 		return -1;
 	}
-	fault->in_key = false;
 	return 0;
+}
+
+/* Itself, or the next one in its file; NULL: neither. It is the SSL_CTX's. */
+static X509 *issuer_of(const struct tls_cert *c, const struct tls_pair *p)
+{
+	STACK_OF(X509) *chain = NULL;
+	X509 *next;
+
+	SSL_CTX_get0_chain_certs(c->ssl, &chain);
+	next = chain != NULL && sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : p->leaf;
+	return X509_check_issued(next, p->leaf) == X509_V_OK ? next : NULL;
+}
+
+/* While the certificate that was loaded last is p. */
+static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+{
+	const char *file = p->files[TLS_FILE_STAPLE];
+	char why[256];
+
+	fault->in = TLS_FILE_STAPLE;
+	if (*file == '\0' || tls_staple_load(file, p->leaf, issuer_of(c, p), why, sizeof(why)))
+		return 0;
+	snprintf(fault->text, sizeof(fault->text), "stapling-file %s: %s", file, why);
+	return -1;
 }
 
 static int load_pair(struct tls_cert *c, const struct tls_files *files, struct tls_fault *fault)
 {
 	struct tls_pair *p = &c->pairs[c->npairs++];
 
-	p->certificate = strdup(files->certificate);
-	p->key = strdup(files->key);
-	if (p->certificate == NULL || p->key == NULL) {
-		snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
-		return -1;
+	for (unsigned i = 0; i < TLS_FILES; i++) {
+		p->files[i] = strdup(files->name[i]);
+		if (p->files[i] == NULL)
+			return -1;
 	}
-	return load_certificate(c, p, fault) == 0 && load_key(c, p, fault) == 0 ? 0 : -1;
+	fault->in = TLS_FILE_CERTIFICATE;
+	if (load_certificate(c, p, fault) < 0 || load_key(c, p, fault) < 0)
+		return -1;
+	return load_staple(c, p, fault);
 }
 
 static bool set_id(struct tls_cert *c)
@@ -251,8 +278,8 @@ bool tls_cert_covers(const struct tls_cert *c, struct slice host)
 static void clear_pair(struct tls_pair *p)
 {
 	X509_free(p->leaf);
-	free(p->certificate);
-	free(p->key);
+	for (unsigned i = 0; i < TLS_FILES; i++)
+		free(p->files[i]);
 }
 
 void tls_cert_free(struct tls_cert **cp)

@@ -13,15 +13,17 @@
 
 #include "base/slice.h"
 
-/* The files of one certificate. */
+enum tls_file { TLS_FILE_CERTIFICATE, TLS_FILE_KEY, TLS_FILE_STAPLE, TLS_FILES };
+
+/* The files of one certificate, by enum tls_file; staple "": there is none. */
 struct tls_files {
-	const char *certificate, *key;
+	const char *name[TLS_FILES];
 };
 
 /* One certificate, as it was read. */
 struct tls_pair {
-	char *certificate, *key; /* the files */
-	const char *kind;        /* of the key: "ecdsa", "rsa", …; a const string */
+	char *files[TLS_FILES];
+	const char *kind; /* of the key: "ecdsa", "rsa", …; a const string */
 	X509 *leaf;
 	int64_t expires; /* the leaf, in seconds since 1970; 0: it does not say */
 };
@@ -36,8 +38,8 @@ struct tls_cert {
 
 /* Why a certificate cannot be used. */
 struct tls_fault {
-	bool in_key;    /* the key is at fault, not the certificate */
-	char text[512]; /* "certificate FILE: why", "certificate-key FILE: why", "TLS: why" */
+	enum tls_file in; /* the file that is at fault */
+	char text[512];   /* "certificate FILE: why", "certificate-key FILE: why", "TLS: why" */
 };
 
 /* Takes ssl, also when it fails. n files, not 0. NULL with a fault. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/tls_staple.h"
 #include "net/tls_suites.h"
 #include "net/tls_tickets.h"
 
@@ -130,7 +131,8 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 && tls_suites_use(ssl, ctx->ciphers) &&
 	       tls_suites_use_curves(ssl, ctx->curves) &&
-	       SSL_CTX_set_num_tickets(ssl, ctx->no_tickets ? 0 : 1) == 1 && tls_tickets_use(ssl);
+	       SSL_CTX_set_num_tickets(ssl, ctx->no_tickets ? 0 : 1) == 1 && tls_tickets_use(ssl) &&
+	       tls_staple_use(ssl);
 }
 
 struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)
@@ -171,8 +173,8 @@ static bool has_files(const struct tls_cert *c, const struct tls_files *files, u
 	bool same = c->npairs == n;
 
 	for (unsigned i = 0; same && i < n; i++)
-		same = strcmp(c->pairs[i].certificate, files[i].certificate) == 0 &&
-		       strcmp(c->pairs[i].key, files[i].key) == 0;
+		for (unsigned k = 0; same && k < TLS_FILES; k++)
+			same = strcmp(c->pairs[i].files[k], files[i].name[k]) == 0;
 	return same;
 }
 

@@ -24,8 +24,10 @@ struct loader {
 };
 
 #define KEYS(tls) \
-	((struct certs_keys){ &(tls)->certificate, &(tls)->certificate_key, \
-		&(tls)->certificate_at, &(tls)->certificate_key_at })
+	((struct certs_keys){ \
+		{ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file }, \
+		{ &(tls)->certificate_at, &(tls)->certificate_key_at, \
+			&(tls)->stapling_file_at } })
 
 static void refuse(struct loader *l, const struct conf_pos *at, const char *why)
 {
@@ -66,7 +68,7 @@ static void enter(struct loader *l, const struct tls_cert *cert, const struct ce
 
 static const struct tls_cert *load_files(struct loader *l, const struct certs_keys *keys)
 {
-	unsigned n = keys->certificates->n;
+	unsigned n = keys->names[TLS_FILE_CERTIFICATE]->n;
 	struct tls_files *files = calloc(n, sizeof(*files));
 	const struct tls_cert *cert;
 	struct tls_fault fault;
@@ -76,25 +78,28 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 		return NULL;
 	}
 	for (unsigned i = 0; i < n; i++)
-		files[i] = (struct tls_files){ keys->certificates->v[i], keys->keys->v[i] };
+		for (unsigned k = 0; k < TLS_FILES; k++)
+			files[i].name[k] = i < keys->names[k]->n ? keys->names[k]->v[i] : "";
 	cert = tls_ctx_add(l->certs->tls, files, n, &fault);
 	free(files);
 	if (cert != NULL)
 		enter(l, cert, keys);
 	else
-		refuse(l, fault.in_key ? keys->keys_at : keys->certificates_at, fault.text);
+		refuse(l, keys->at[fault.in], fault.text);
 	return cert;
 }
 
 /* NULL if none is configured there, or after a fault. */
 static const struct tls_cert *load(struct loader *l, struct certs_keys keys)
 {
+	const struct conf_list *names = keys.names[TLS_FILE_CERTIFICATE];
+
 	/* One without the other is a fault of conf's. */
-	if (keys.certificates->n == 0 || keys.certificates->n != keys.keys->n)
+	if (names->n == 0 || names->n != keys.names[TLS_FILE_KEY]->n)
 		return NULL;
 	/* Servers that were made of one have its very strings. */
-	if (l->last_names == NULL || keys.certificates->v != l->last_names->v) {
-		l->last_names = keys.certificates;
+	if (l->last_names == NULL || names->v != l->last_names->v) {
+		l->last_names = names;
 		l->last = load_files(l, &keys);
 	}
 	return l->last;

@@ -12,8 +12,8 @@
 
 /* Keys of a section tls, of either kind: the files of certificates, and where they are named. */
 struct certs_keys {
-	const struct conf_list *certificates, *keys;
-	const struct conf_pos *certificates_at, *keys_at;
+	const struct conf_list *names[TLS_FILES]; /* of staples as many as of the others, or none */
+	const struct conf_pos *at[TLS_FILES];
 };
 
 /* A certificate, or several for the same names, and the first section that has it. */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "net/tls_look.h"
+#include "net/tls_staple.h"
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
@@ -32,26 +33,43 @@ static void check_time(
 	if (left <= 0)
 		snprintf(text, sizeof(text),
 			"certificate %.300s has expired on %s: clients refuse it",
-			pair->certificate, date);
+			pair->files[TLS_FILE_CERTIFICATE], date);
 	else
 		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
-			pair->certificate, (int)(left / DAY_S), date);
+			pair->files[TLS_FILE_CERTIFICATE], (int)(left / DAY_S), date);
+	k->warn(k->ctx, at, text);
+}
+
+static void check_staple(
+	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
+{
+	const struct tls_staple *staple = tls_staple_of(pair->leaf);
+	const char *why = staple != NULL ? tls_staple_unfit(staple, k->now) : NULL;
+	char text[512];
+
+	if (why == NULL)
+		return;
+	snprintf(text, sizeof(text), "stapling-file %.300s: %s: it is not sent",
+		pair->files[TLS_FILE_STAPLE], why);
 	k->warn(k->ctx, at, text);
 }
 
 static void check_entry(const struct checker *k, const struct certs_entry *e)
 {
+	const struct conf_pos *at = e->keys.at[TLS_FILE_CERTIFICATE];
 	char text[512];
 
 	for (unsigned i = 0; i < e->cert->npairs; i++) {
 		const struct tls_pair *pair = &e->cert->pairs[i];
 		const char *why = tls_look_chain(e->cert, pair);
 
-		check_time(k, pair, e->keys.certificates_at);
+		check_time(k, pair, at);
+		check_staple(k, pair, e->keys.at[TLS_FILE_STAPLE]);
 		if (why == NULL)
 			continue;
-		snprintf(text, sizeof(text), "certificate %.200s: %s", pair->certificate, why);
-		k->warn(k->ctx, e->keys.certificates_at, text);
+		snprintf(text, sizeof(text), "certificate %.200s: %s",
+			pair->files[TLS_FILE_CERTIFICATE], why);
+		k->warn(k->ctx, at, text);
 	}
 }
 
@@ -71,7 +89,7 @@ static void check_name(const struct checker *k, const struct tls_cert *cert, con
 			continue;
 		snprintf(text, sizeof(text),
 			"certificate %.400s is not good for \"%.255s\": clients refuse it",
-			pair->certificate, name);
+			pair->files[TLS_FILE_CERTIFICATE], name);
 		k->warn(k->ctx, at, text);
 	}
 }

@@ -9,7 +9,8 @@
 
 /*
  * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
- * since 1970), that clients may not trust, or that are not good for a name of their server.
+ * since 1970), that clients may not trust, that are not good for a name of their server, or whose
+ * OCSP response is not sent.
  */
 void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
 	void *ctx);

@@ -7,10 +7,11 @@ import subprocess
 import pytest
 
 import client_ca
+import harness
 from server import H2D
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-OTHER = re.compile(r"(\[Service\]|# \S+\.path|curl |h2d )")  # units and commands, by their first words
+OTHER = re.compile(r"(\[Service\]|# \S+\.path|curl |h2d |openssl )")  # units and commands, by their first words
 # Where a block may stand: some have whole files, others what lies in one, or in a server.
 PLACES = "%s", '%s\nserver "_" { root = "/srv/www" }', 'tls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n%s', \
 	'listen "127.0.0.1:0" { tls = true }\ntls { certificate = "/etc/h2d/c" certificate-key = "/etc/h2d/k" }\n' \
@@ -35,15 +36,21 @@ def staff(tmp_path_factory):
 	return client_ca.ClientCa(tmp_path_factory.mktemp("ca"), "staff")
 
 
+@pytest.fixture(scope="module")
+def rsa(tmp_path_factory):
+	return harness.Certificate(str(tmp_path_factory.mktemp("rsa")), kind="rsa")
+
+
 @pytest.fixture
-def machine(tmp_path, cert, staff):
+def machine(tmp_path, cert, rsa, staff):
 	"""Puts what the documents speak of below a folder, and a configuration that means it."""
 	for folder in FOLDERS:
 		(tmp_path / folder[1:]).mkdir(parents=True, exist_ok=True)
 	for kind, names in ((cert.cert, ("c", "tls/server.crt", "tls/example.crt")), (cert.key, ("k", "tls/server.key", "tls/example.key"))):
 		for name in names:
 			os.symlink(kind, tmp_path / "etc/h2d" / name)
-	for kind, name in ((staff.cert, "staff-ca.pem"), (staff.crl, "staff-crl.pem")):
+	for kind, name in ((cert.cert, "example.ecdsa.pem"), (cert.key, "example.ecdsa.key"), (rsa.cert, "example.rsa.pem"),
+			(rsa.key, "example.rsa.key"), (staff.cert, "staff-ca.pem"), (staff.crl, "staff-crl.pem")):
 		os.symlink(kind, tmp_path / "etc/h2d" / name)
 	for users in ("users", "passwords/users"):
 		(tmp_path / "etc/h2d" / users).write_text("ann:$6$abcdefgh$" + "x" * 86 + "\n")

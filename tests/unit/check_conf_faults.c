@@ -291,8 +291,12 @@ static const struct {
 		    "\"none\"} } }\n",
 		{ "h2d.conf:4|@/none" } },
 	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\", \"\"}\ncertificate-key = {\"key.pem\", "
-		    "\"key.pem\"} } }\n",
-		{ "h2d.conf:3|certificate: a list of files has no empty names" } },
+		    "\"key.pem\"}\nstapling-file = true } }\n",
+		{ "h2d.conf:5|a path, or a list of paths in braces",
+			"h2d.conf:3|certificate: a list of files has no empty names" } },
+	{ IN_SERVER "tls {\ncertificate = \"cert.pem\"\ncertificate-key = \"key.pem\"\n"
+		    "stapling-file = {\"\", \"cert.pem\"} } }\n",
+		{ "h2d.conf:5|stapling-file names 2 files, and certificate 1" } },
 	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
 		{ "h2d.conf:3|protocols belongs to tls of the top level, not to tls of server",
 			"h2d.conf:2|@/none" } },

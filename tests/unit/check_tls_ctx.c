@@ -34,13 +34,13 @@ START_TEST(context)
 
 	snprintf(cert, sizeof(cert), "%s", unit_cert(contexts[_i].cert));
 	snprintf(key, sizeof(key), "%s", unit_cert(contexts[_i].key));
-	added = tls_ctx_add(c, &(struct tls_files){ cert, key }, 1, &fault);
+	added = tls_ctx_add(c, &(struct tls_files){ { cert, key, "" } }, 1, &fault);
 	ck_assert_msg((added != NULL) == (contexts[_i].says == NULL), "%s", fault.text);
 	ck_assert_ptr_eq(c->first, added);
 	if (contexts[_i].says != NULL) {
 		ck_assert_msg(strstr(fault.text, contexts[_i].says) != NULL, "%s", fault.text);
 		ck_assert_msg(strncmp(fault.text, "certificate", 11) == 0, "%s", fault.text);
-		ck_assert_int_eq(fault.in_key, fault.text[11] == '-');
+		ck_assert_int_eq(fault.in == TLS_FILE_KEY, fault.text[11] == '-');
 	}
 	tls_ctx_free(&c);
 	ck_assert_ptr_null(c);
@@ -71,7 +71,7 @@ START_TEST(the_same_files_are_one)
 	ck_assert_ptr_eq(unit_cert_add(c, "ec.crt", "ec.key", &fault), ec);
 	/* The same certificate with another file as its key is asked for anew. */
 	ck_assert_ptr_null(unit_cert_add(c, "ec.crt", "rsa.key", &fault));
-	ck_assert(fault.in_key);
+	ck_assert_int_eq(fault.in, TLS_FILE_KEY);
 	ck_assert_ptr_eq(c->first, ec);
 	tls_ctx_free(&c);
 }
@@ -90,7 +90,8 @@ static const struct {
 START_TEST(two_for_the_same_names)
 {
 	char paths[4][128];
-	const struct tls_files files[] = { { paths[0], paths[1] }, { paths[2], paths[3] } };
+	const struct tls_files files[] = { { { paths[0], paths[1], "" } },
+		{ { paths[2], paths[3], "" } } };
 	struct tls_ctx *c = tls_ctx_new(true, true);
 	struct tls_fault fault = { 0 };
 	const struct tls_cert *added, *alone;
@@ -111,7 +112,8 @@ START_TEST(two_for_the_same_names)
 		ck_assert_int_ne(memcmp(added->id, alone->id, sizeof(alone->id)), 0);
 	} else {
 		ck_assert_msg(strstr(fault.text, seconds[_i].says) != NULL, "%s", fault.text);
-		ck_assert_int_eq(fault.in_key, strncmp(fault.text, "certificate-key", 15) == 0);
+		ck_assert_int_eq(
+			fault.in == TLS_FILE_KEY, strncmp(fault.text, "certificate-key", 15) == 0);
 	}
 	tls_ctx_free(&c);
 	ck_assert_uint_eq(ERR_peek_error(), 0);

@@ -107,7 +107,8 @@ static void unit_certs_make(void)
 __attribute__((unused)) static const struct tls_cert *unit_cert_add(
 	struct tls_ctx *ctx, const char *cert, const char *key, struct tls_fault *fault)
 {
-	return tls_ctx_add(ctx, &(struct tls_files){ unit_cert(cert), unit_cert(key) }, 1, fault);
+	return tls_ctx_add(
+		ctx, &(struct tls_files){ { unit_cert(cert), unit_cert(key), "" } }, 1, fault);
 }
 
 static void unit_certs_remove(void)

@@ -1,0 +1,38 @@
+/*
+ * tls_staple: what an authority says of a certificate, and until when (OCSP, RFC 6960): read from a
+ * file, and shown with the certificate to clients that ask (RFC 6066, 8; RFC 8446, 4.4.2.1).
+ * Nothing is ever asked for over the network. One that clients would not take is not shown.
+ */
+#ifndef H2D_NET_TLS_STAPLE_H
+#define H2D_NET_TLS_STAPLE_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tls_staple;
+
+/*
+ * Reads file, which is of leaf; issuer: that of leaf, NULL where it is not known: then the
+ * signature is not looked at. From now on leaf has it, for as long as it lives. False, with why, if
+ * the file has no response; one that does not fit is one, too.
+ */
+bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size);
+
+/* Its n bytes, as tls_staple_bytes() had them, in place of the file. */
+bool tls_staple_parse(
+	const unsigned char *der, size_t n, X509 *leaf, X509 *issuer, char *why, size_t size);
+
+/* The response of leaf; NULL: it has none. */
+const struct tls_staple *tls_staple_of(const X509 *leaf);
+
+/* Why it is not shown at now (seconds since 1970), a const string; NULL: it is. */
+const char *tls_staple_unfit(const struct tls_staple *s, int64_t now);
+
+/* The response; *n: its length. It is s's. */
+const unsigned char *tls_staple_bytes(const struct tls_staple *s, size_t *n);
+
+/* Has handshakes of ssl show those of its certificates. */
+bool tls_staple_use(SSL_CTX *ssl);
+
+#endif
