@@ -83,7 +83,8 @@ struct child {
 	struct child_heard heard;
 	struct board_slot *board; /* of a process that lives, if its kind has one */
 	struct reap reap;
-	uint64_t ticks; /* CTL_TICK messages of its process */
+	uint32_t renewal; /* its process has the certificates up to that one; renewals' own */
+	uint64_t ticks;   /* CTL_TICK messages of its process */
 	struct watchdog watchdog;
 	bool still;           /* its process has not ticked for a while; watchdog's */
 	bool stuck;           /* watchdog has given its process up; it has still to die */

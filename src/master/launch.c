@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
+#include "master/renewals.h"
 #include "master/watchdog.h"
 
 enum {
@@ -46,6 +47,7 @@ static int start(struct child *c)
 {
 	struct gen *g = c->gen;
 
+	renewals_forked(c);
 	if (!c->kind->board)
 		return child_start(c);
 	c->board = board_take(g->master->board, c->slot, g->number);

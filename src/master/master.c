@@ -22,6 +22,7 @@
 #include "master/master_state.h"
 #include "master/mend.h"
 #include "master/reload.h"
+#include "master/renewals.h"
 #include "master/spawn.h"
 #include "master/supervise.h"
 #include "master/takeover.h"
@@ -101,6 +102,7 @@ static void on_second(struct timer *t)
 	show_use(m->board);
 	mend_second(m);
 	tickets_second(m);
+	renewals_second(m);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -198,6 +200,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	timer_disarm(&m.loop.wheel, &m.second);
 	heir_fini(&m);
+	renewals_fini(&m);
 	sockets_free(&m.sockets);
 	if (m.pidfile.mine)
 		status_remove(m.pidfile.path);

@@ -21,6 +21,7 @@
 #include "master/launch.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
+#include "master/renewals.h"
 #include "master/shrink.h"
 #include "master/tickets.h"
 #include "master/urls.h"
@@ -134,6 +135,7 @@ void reload_commit(struct gen *g)
 		log_urls(g);
 	gen_show(g, &m->board->head);
 	tickets_serve(m);
+	renewals_serve(m);
 	/*
 	 * Ours are closed before the old workers close theirs: they accept what is queued first,
 	 * and with nobody else holding the socket nothing more can be queued behind them.
@@ -289,6 +291,7 @@ bool reload_ask(struct master *m)
 
 void reload_init(struct master *m)
 {
+	renewals_init(m);
 	drain_init(m);
 	shrink_init(m);
 	timer_init(&m->limit, on_limit);

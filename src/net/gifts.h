@@ -11,6 +11,7 @@
 
 struct board;
 struct board_slot;
+struct certs;
 struct conf;
 struct doc_roots;
 struct load_slot;
@@ -35,6 +36,7 @@ struct gifts {
 	const struct trees *trees;
 	const struct doc_roots *files; /* of trees */
 	const struct sites *sites;
+	const struct certs *certs;
 	uint32_t generation;
 	unsigned slot; /* number of this process among those of its kind, from 0 */
 	int ctl;       /* to the master; end of file: it died */

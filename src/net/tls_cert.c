@@ -87,19 +87,26 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 	return true;
 }
 
-static int load_certificate(struct tls_cert *c, struct tls_pair *p, struct tls_fault *fault)
+bool tls_cert_enter(struct tls_cert *c, struct tls_fault *fault)
 {
-	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
-	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) != 1) {
-		snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
-			p->files[TLS_FILE_CERTIFICATE], reason());
-		return -1;
-	}
+	struct tls_pair *p = &c->pairs[c->npairs++];
+
 	p->leaf = SSL_CTX_get0_certificate(c->ssl);
 	X509_up_ref(p->leaf);
 	p->kind = kind_of(X509_get0_pubkey(p->leaf));
 	p->expires = expiry_of(p->leaf);
-	return is_alone(c, p, fault) ? 0 : -1;
+	return is_alone(c, p, fault);
+}
+
+static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+{
+	fault->in = TLS_FILE_CERTIFICATE;
+	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
+	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
+		return tls_cert_enter(c, fault) ? 0 : -1;
+	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
+		p->files[TLS_FILE_CERTIFICATE], reason());
+	return -1;
 }
 
 /* The text of a key, n bytes of it, or -errno; a larger file is cut, and then is no PEM block. */
@@ -194,59 +201,182 @@ static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struc
 	return -1;
 }
 
-static int load_pair(struct tls_cert *c, const struct tls_files *files, struct tls_fault *fault)
-{
-	struct tls_pair *p = &c->pairs[c->npairs++];
+/* --- what is loaded --------------------------------------------------------------------------- */
 
-	for (unsigned i = 0; i < TLS_FILES; i++) {
-		p->files[i] = strdup(files->name[i]);
-		if (p->files[i] == NULL)
-			return -1;
-	}
-	fault->in = TLS_FILE_CERTIFICATE;
-	if (load_certificate(c, p, fault) < 0 || load_key(c, p, fault) < 0)
-		return -1;
-	return load_staple(c, p, fault);
+static bool digest_certificate(EVP_MD_CTX *md, const X509 *x)
+{
+	unsigned char one[SHA256_DIGEST_LENGTH];
+
+	return X509_digest(x, EVP_sha256(), one, NULL) == 1 &&
+	       EVP_DigestUpdate(md, one, sizeof(one)) == 1;
 }
 
-static bool set_id(struct tls_cert *c)
+static bool digest_shown(EVP_MD_CTX *md, SSL_CTX *ssl, const struct tls_pair *p)
 {
-	unsigned char leaves[SHA256_DIGEST_LENGTH];
-	EVP_MD_CTX *md = EVP_MD_CTX_new();
-	bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
+	const struct tls_staple *staple = tls_staple_of(p->leaf);
+	STACK_OF(X509) *chain = NULL;
+	bool ok = digest_certificate(md, p->leaf);
+	const unsigned char *der;
+	size_t n;
 
-	for (unsigned i = 0; i < c->npairs; i++)
-		ok = ok && X509_digest(c->pairs[i].leaf, EVP_sha256(), leaves, NULL) == 1 &&
-		     EVP_DigestUpdate(md, leaves, sizeof(leaves)) == 1;
-	ok = ok && EVP_DigestFinal_ex(md, c->id, NULL) == 1;
-	EVP_MD_CTX_free(md);
+	SSL_CTX_select_current_cert(ssl, p->leaf);
+	SSL_CTX_get0_chain_certs(ssl, &chain);
+	for (int i = 0; ok && i < sk_X509_num(chain); i++)
+		ok = digest_certificate(md, sk_X509_value(chain, i));
+	if (ok && staple != NULL) {
+		der = tls_staple_bytes(staple, &n);
+		ok = EVP_DigestUpdate(md, der, n) == 1;
+	}
 	return ok;
 }
 
-struct tls_cert *tls_cert_load(
-	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
+/* The subject, and all other names. */
+static bool digest_identity(EVP_MD_CTX *md, const struct tls_pair *p)
+{
+	X509_NAME *name = X509_get_subject_name(p->leaf);
+	int at = X509_get_ext_by_NID(p->leaf, NID_subject_alt_name, -1);
+	const ASN1_OCTET_STRING *names = NULL;
+	unsigned char one[SHA256_DIGEST_LENGTH];
+
+	if (at >= 0)
+		names = X509_EXTENSION_get_data(X509_get_ext(p->leaf, at));
+	return X509_NAME_digest(name, EVP_sha256(), one, NULL) == 1 &&
+	       EVP_DigestUpdate(md, one, sizeof(one)) == 1 &&
+	       (names == NULL || EVP_DigestUpdate(md, ASN1_STRING_get0_data(names),
+					 (size_t)ASN1_STRING_length(names)) == 1);
+}
+
+bool tls_cert_end(struct tls_cert *c)
+{
+	EVP_MD_CTX *shown = EVP_MD_CTX_new(), *identity = EVP_MD_CTX_new();
+	bool ok = shown != NULL && identity != NULL &&
+		  EVP_DigestInit_ex(shown, EVP_sha256(), NULL) == 1 &&
+		  EVP_DigestInit_ex(identity, EVP_sha256(), NULL) == 1;
+
+	for (unsigned i = 0; i < c->npairs; i++)
+		ok = ok && digest_shown(shown, c->ssl, &c->pairs[i]) &&
+		     digest_identity(identity, &c->pairs[i]);
+	ok = ok && EVP_DigestFinal_ex(shown, c->content, NULL) == 1 &&
+	     EVP_DigestFinal_ex(identity, c->id, NULL) == 1;
+	EVP_MD_CTX_free(shown);
+	EVP_MD_CTX_free(identity);
+	return ok;
+}
+
+struct tls_cert *tls_cert_new(SSL_CTX *ssl, unsigned n)
 {
 	struct tls_cert *c = calloc(1, sizeof(*c));
-	bool ok;
 
-	*fault = (struct tls_fault){ 0 };
-	ERR_clear_error();
-	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
 	if (c == NULL) {
 		SSL_CTX_free(ssl);
 		return NULL;
 	}
 	c->ssl = ssl;
 	c->pairs = calloc(n, sizeof(*c->pairs));
-	ok = c->pairs != NULL;
-	for (unsigned i = 0; ok && i < n; i++)
-		ok = load_pair(c, &files[i], fault) == 0;
-	if (ok && set_id(c))
+	c->room = c->pairs != NULL ? n : 0;
+	if (c->pairs == NULL)
+		tls_cert_free(&c);
+	return c;
+}
+
+void tls_cert_swap(struct tls_cert *c, struct tls_cert *from)
+{
+	struct tls_cert old = *c;
+
+	c->ssl = from->ssl;
+	from->ssl = old.ssl;
+	memcpy(c->id, from->id, sizeof(c->id));
+	memcpy(c->content, from->content, sizeof(c->content));
+	for (unsigned i = 0; i < c->npairs; i++) {
+		struct tls_pair *a = &c->pairs[i], *b = &from->pairs[i], was = *a;
+
+		a->leaf = b->leaf;
+		a->kind = b->kind;
+		a->expires = b->expires;
+		b->leaf = was.leaf;
+	}
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static struct file_id look_at(const char *file)
+{
+	struct stat st;
+
+	return *file != '\0' && stat(file, &st) == 0 ? file_id_of(&st) : (struct file_id){ 0 };
+}
+
+void tls_cert_look(struct tls_cert *c)
+{
+	int64_t now = file_id_clock_ns();
+
+	c->doubtful = false;
+	for (unsigned i = 0; i < c->room; i++) {
+		struct tls_pair *p = &c->pairs[i];
+
+		for (unsigned k = 0; k < TLS_FILES; k++) {
+			p->seen[k] = look_at(p->files[k]);
+			c->doubtful |= p->seen[k].ino != 0 && !file_id_tells(&p->seen[k], now);
+		}
+	}
+}
+
+bool tls_cert_changed(const struct tls_cert *c)
+{
+	bool changed = c->doubtful;
+
+	for (unsigned i = 0; i < c->room; i++)
+		for (unsigned k = 0; !changed && k < TLS_FILES; k++) {
+			struct file_id is = look_at(c->pairs[i].files[k]);
+
+			changed = !file_id_eq(&is, &c->pairs[i].seen[k]);
+		}
+	return changed;
+}
+
+static bool set_files(struct tls_cert *c, const struct tls_files *files)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; i < c->room; i++)
+		for (unsigned k = 0; ok && k < TLS_FILES; k++) {
+			c->pairs[i].files[k] = strdup(files[i].name[k]);
+			ok = c->pairs[i].files[k] != NULL;
+		}
+	return ok;
+}
+
+static int load_pair(struct tls_cert *c, struct tls_fault *fault)
+{
+	const struct tls_pair *p = &c->pairs[c->npairs];
+	int rc = load_certificate(c, p, fault);
+
+	if (rc == 0)
+		rc = load_key(c, p, fault);
+	return rc == 0 ? load_staple(c, p, fault) : rc;
+}
+
+struct tls_cert *tls_cert_load(
+	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
+{
+	struct tls_cert *c = tls_cert_new(ssl, n);
+	bool ok = c != NULL && set_files(c, files);
+
+	*fault = (struct tls_fault){ 0 };
+	ERR_clear_error();
+	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
+	if (ok)
+		tls_cert_look(c);
+	while (ok && c->npairs < n)
+		ok = load_pair(c, fault) == 0;
+	if (ok && tls_cert_end(c))
 		return c;
 	ERR_clear_error();
 	tls_cert_free(&c);
 	return NULL;
 }
+
+/* --- names ------------------------------------------------------------------------------------ */
 
 bool tls_pair_covers(const struct tls_pair *p, struct slice host)
 {
@@ -290,7 +420,7 @@ void tls_cert_free(struct tls_cert **cp)
 		return;
 	*cp = NULL;
 	SSL_CTX_free(c->ssl);
-	for (unsigned i = 0; i < c->npairs; i++)
+	for (unsigned i = 0; i < c->room; i++)
 		clear_pair(&c->pairs[i]);
 	free(c->pairs);
 	free(c);

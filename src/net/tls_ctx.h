@@ -39,8 +39,25 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
  * One more certificate, or several for the same names (n files); that of the same files if it is
  * there already. The first is the default. Lives as long as ctx. NULL with a fault.
  */
-const struct tls_cert *tls_ctx_add(
+struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
+
+enum tls_renewal {
+	TLS_RENEWAL_TAKEN,
+	TLS_RENEWAL_SAME,   /* the files say what they said before */
+	TLS_RENEWAL_FAULTY, /* they cannot be used: a fault */
+	TLS_RENEWAL_AGAIN,  /* they were changed meanwhile: to be looked at again soon */
+};
+
+/*
+ * Reads the files of c, which is one of ctx, anew. Handshakes that begin from now on show what is
+ * in them, if it was taken; else c stays as it is.
+ */
+enum tls_renewal tls_ctx_renew(
+	const struct tls_ctx *ctx, struct tls_cert *c, struct tls_fault *fault);
+
+/* A parcel (net/tls_parcel.h) in the place of files; fd stays the caller's. False: it is none. */
+bool tls_ctx_take(const struct tls_ctx *ctx, struct tls_cert *c, int fd);
 
 void tls_ctx_free(struct tls_ctx **ctx);
 

@@ -29,6 +29,9 @@ const struct tls_staple *tls_staple_of(const X509 *leaf);
 /* Why it is not shown at now (seconds since 1970), a const string; NULL: it is. */
 const char *tls_staple_unfit(const struct tls_staple *s, int64_t now);
 
+/* A response that fits is shown at some time. */
+bool tls_staple_fits(const struct tls_staple *s);
+
 /* The response; *n: its length. It is s's. */
 const unsigned char *tls_staple_bytes(const struct tls_staple *s, size_t *n);
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
+#include "sites/certs.h"
 
 static uint64_t shutdown_ms(const struct worker *w)
 {
@@ -47,6 +48,13 @@ static void take_logs(struct worker *w, const int *fds, int nfds)
 	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
 }
 
+/* Handshakes that begin from now on show it. Without it they go on with the one before. */
+static void take_certificate(struct worker *w, unsigned n, const int *fds, int nfds)
+{
+	if (nfds != 1 || !certs_take(w->args->certs, n, fds[0]))
+		log_error("certificate %u: what the master sent cannot be used", n);
+}
+
 static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
@@ -80,6 +88,9 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		return 0;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
+		return 0;
+	case CTL_CERTIFICATE:
+		take_certificate(w, msg->slot, fds, nfds);
 		return 0;
 	case CTL_SHOW:
 		worker_conns_show(w);

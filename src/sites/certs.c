@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "conf/conf_fault.h"
+#include "net/tls_parcel.h"
 #include "net/tls_suites.h"
 #include "net/tls_ticket_file.h"
 
@@ -50,14 +51,16 @@ static const struct certs_entry *find(const struct certs *c, const void *cert)
 	return NULL;
 }
 
-static void enter(struct loader *l, const struct tls_cert *cert, const struct certs_keys *keys)
+static void enter(struct loader *l, struct tls_cert *cert, const struct certs_keys *keys)
 {
 	struct certs *c = l->certs;
 	struct certs_entry *e = &c->entries[c->n];
 
 	if (find(c, cert) != NULL)
 		return;
-	*e = (struct certs_entry){ cert, *keys, calloc(cert->npairs, sizeof(*e->expiries)) };
+	*e = (struct certs_entry){
+		.cert = cert, .keys = *keys, .expiries = calloc(cert->npairs, sizeof(*e->expiries))
+	};
 	if (e->expiries == NULL) {
 		refuse(l, &conf_command_line, "out of memory");
 		return;
@@ -70,7 +73,7 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 {
 	unsigned n = keys->names[TLS_FILE_CERTIFICATE]->n;
 	struct tls_files *files = calloc(n, sizeof(*files));
-	const struct tls_cert *cert;
+	struct tls_cert *cert;
 	struct tls_fault fault;
 
 	if (files == NULL) {
@@ -201,6 +204,34 @@ const struct site_expiry *certs_expiries(const struct certs *c, unsigned server,
 
 	*n = e != NULL ? e->cert->npairs : 0;
 	return e != NULL ? e->expiries : NULL;
+}
+
+/* --- renewal ---------------------------------------------------------------------------------- */
+
+enum tls_renewal certs_renew(
+	const struct certs *c, struct certs_entry *e, conf_fault_fn *fault, void *ctx)
+{
+	struct tls_fault why;
+	enum tls_renewal found = tls_ctx_renew(c->tls, e->cert, &why);
+
+	if (found == TLS_RENEWAL_FAULTY)
+		fault(ctx, e->keys.at[why.in], why.text);
+	if (found == TLS_RENEWAL_TAKEN)
+		show_expiries(e);
+	return found;
+}
+
+int certs_pack(const struct certs_entry *e)
+{
+	return tls_parcel_pack(e->cert);
+}
+
+bool certs_take(const struct certs *c, unsigned n, int fd)
+{
+	if (n >= c->n || !tls_ctx_take(c->tls, c->entries[n].cert, fd))
+		return false;
+	show_expiries(&c->entries[n]);
+	return true;
 }
 
 int64_t certs_expire(const struct certs *c)

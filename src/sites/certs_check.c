@@ -103,19 +103,52 @@ static void check_names(
 		check_name(k, cert, s->server_name.v[i], &s->server_name_at);
 }
 
+/* Clients may ask for names over TLS. */
+static bool listens(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (conf->listens[i].tls && !conf->listens[i].admin)
+			return true;
+	return false;
+}
+
+void certs_check_one(const struct certs *c, const struct certs_entry *e, const struct conf *conf,
+	int64_t now, conf_fault_fn *warn, void *ctx)
+{
+	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
+
+	check_entry(&k, e);
+	for (unsigned i = 0; listens(conf) && i < conf->nservers; i++)
+		if (c->of_server[i] == e->cert)
+			check_names(&k, &conf->servers[i], e->cert);
+}
+
 void certs_check(
 	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
 {
 	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
-	bool listens = false; /* somebody may ask for names over TLS */
 
-	if (c->tls == NULL)
-		return;
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		listens |= conf->listens[i].tls && !conf->listens[i].admin;
 	for (unsigned i = 0; i < c->n; i++)
 		check_entry(&k, &c->entries[i]);
-	for (unsigned i = 0; listens && i < conf->nservers; i++)
+	for (unsigned i = 0; c->tls != NULL && listens(conf) && i < conf->nservers; i++)
 		if (c->of_server[i] != NULL)
 			check_names(&k, &conf->servers[i], c->of_server[i]);
+}
+
+void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
+{
+	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
+	bool unfit = false;
+
+	for (unsigned i = 0; i < e->cert->npairs; i++) {
+		const struct tls_pair *pair = &e->cert->pairs[i];
+		const struct tls_staple *staple = tls_staple_of(pair->leaf);
+
+		if (staple == NULL || tls_staple_unfit(staple, now) == NULL)
+			continue;
+		unfit = true;
+		if (!e->staple_said && warn != NULL)
+			check_staple(&k, pair, e->keys.at[TLS_FILE_STAPLE]);
+	}
+	e->staple_said = unfit;
 }

@@ -104,10 +104,10 @@ def pytest_runtest_makereport(item, call):
 
 class Certificate:
 	"""For a name, and more; names: "DNS:…" of each further one. kind: of its key, "ecdsa" or "rsa"."""
-	def __init__(self, folder, name="localhost", names=(), kind="ecdsa"):
+	def __init__(self, folder, name="localhost", names=(), kind="ecdsa", days=30):
 		self.cert, self.key = (os.path.join(folder, name + ("" if kind == "ecdsa" else "." + kind) + end) for end in (".crt", ".key"))
 		key = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if kind == "ecdsa" else ["rsa:2048"]
-		subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", "30", "-subj", "/CN=" + name,
+		subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", str(days), "-subj", "/CN=" + name,
 			"-addext", ",".join(["subjectAltName=DNS:%s" % name, "IP:127.0.0.1", *names]),
 			"-keyout", self.key, "-out", self.cert], check=True,
 			stderr=subprocess.DEVNULL)

@@ -1,0 +1,298 @@
+"""Certificates, keys and staples that change are taken up without a reload: by whatever way they are written."""
+import os
+import re
+import shutil
+import signal
+import ssl
+import threading
+
+import pytest
+
+import client
+import harness
+import ocsp
+import procs
+from test_40_tickets import Sessions
+from test_42_stapling import status
+
+
+def text(*paths):
+	found = []
+	for path in paths:
+		with open(path) as f:
+			found.append(f.read())
+	return found
+
+
+class Made:
+	"""Certificates of one name and their keys, as texts: each is another, and expires later than those before."""
+
+	def __init__(self, folder, name="a.example", names=()):
+		self.folder, self.name, self.names, self.n = str(folder), name, names, 0
+
+	def __call__(self, kind="ecdsa"):
+		self.n += 1
+		folder = os.path.join(self.folder, str(self.n))
+		os.mkdir(folder)
+		cert = harness.Certificate(folder, self.name, self.names, kind, days=30 + self.n)
+		return text(cert.cert, cert.key)
+
+
+@pytest.fixture
+def made(tmp_path):
+	(tmp_path / "made").mkdir()
+	return Made(tmp_path / "made")
+
+
+def write(path, content):
+	with open(path, "w") as f:
+		f.write(content)
+
+
+def rename(path, content):
+	write(path + ".new", content)
+	os.rename(path + ".new", path)
+
+
+class Plain:
+	"""Two files in a folder, each replaced by rename(2)."""
+
+	def __init__(self, folder, pair):
+		self.cert, self.key = (os.path.join(folder, name) for name in ("server.crt", "server.key"))
+		self.renew(pair)
+
+	def renew(self, pair):
+		rename(self.cert, pair[0])
+		rename(self.key, pair[1])
+
+
+class InPlace(Plain):
+	"""Two files that are written where they lie."""
+
+	def renew(self, pair):
+		write(self.cert, pair[0])
+		write(self.key, pair[1])
+
+
+class Certbot:
+	"""live/NAME/*.pem are links to archive/NAME/*N.pem, each taken away before it is made anew."""
+
+	def __init__(self, folder, pair):
+		self.folder, self.n = folder, 0
+		for name in ("live/a.example", "archive/a.example"):
+			os.makedirs(os.path.join(folder, name))
+		self.cert, self.key = (os.path.join(folder, "live/a.example", name + ".pem") for name in ("fullchain", "privkey"))
+		self.renew(pair)
+
+	def renew(self, pair):
+		self.n += 1
+		for name, content in (("fullchain", pair[0]), ("privkey", pair[1])):
+			target = "archive/a.example/%s%d.pem" % (name, self.n)
+			write(os.path.join(self.folder, target), content)
+		for name in ("privkey", "fullchain"):
+			link = os.path.join(self.folder, "live/a.example", name + ".pem")
+			if os.path.islink(link):
+				os.unlink(link)
+			os.symlink("../../archive/a.example/%s%d.pem" % (name, self.n), link)
+
+
+class Kubernetes:
+	"""tls.crt and tls.key lead through ..data, a link that is swapped to another folder by rename(2)."""
+
+	def __init__(self, folder, pair):
+		self.folder, self.n = folder, 0
+		self.cert, self.key = (os.path.join(folder, name) for name in ("tls.crt", "tls.key"))
+		self.renew(pair)
+		for path in (self.cert, self.key):
+			os.symlink(os.path.join("..data", os.path.basename(path)), path)
+
+	def renew(self, pair):
+		self.n += 1
+		name, before = "..%d" % self.n, os.path.join(self.folder, "..%d" % (self.n - 1))
+		os.mkdir(os.path.join(self.folder, name))
+		for path, content in zip((self.cert, self.key), pair):
+			write(os.path.join(self.folder, name, os.path.basename(path)), content)
+		os.symlink(name, os.path.join(self.folder, "..data_tmp"))
+		os.rename(os.path.join(self.folder, "..data_tmp"), os.path.join(self.folder, "..data"))
+		if os.path.exists(before):
+			shutil.rmtree(before)
+
+
+def put(server, files, workers=2, dispatch="reuseport", more=""):
+	server.put_conf('worker-processes = %d\ndispatch = %s\npid-file = "%s"\nlisten "127.0.0.1:0" { tls = true }\nlisten "unix:%s" { admin = true }\n'
+		'tls {\ncertificate = "%s"\ncertificate-key = "%s"\n%s}\nserver "a.example" { root = "%s" }\n' % (
+		workers, dispatch, server.pid_path, server.admin_path, files.cert, files.key, more, server.root))
+
+
+def shown(server):
+	with client.tls_socket(server.ports["tls"], context=client.tls_context(alpn=("http/1.1",))) as s:
+		return s.getpeercert(binary_form=True)
+
+
+def are_shown(server, pair, n=8):
+	"""Whether so many clients, one after the other, are shown that one."""
+	return all(shown(server) == ssl.PEM_cert_to_DER_cert(pair[0]) for _ in range(n))
+
+
+def taken(server, pair, said="the new one is shown by all workers"):
+	procs.wait_for(lambda: are_shown(server, pair), said=said)
+
+
+def metric(server, name):
+	with server.connect("admin") as c:
+		return int(re.search(r"^%s(?:\{.*?\})? (\d+)$" % name, c.get("/metrics").body.decode(), re.MULTILINE).group(1))
+
+
+def workers(server):
+	return sorted(w["pid"] for w in server.status()["workers"])
+
+
+@pytest.mark.parametrize("way", [Plain, InPlace, Certbot, Kubernetes])
+def test_however_it_is_written(h2d, made, tmp_path, way):
+	(tmp_path / "tls").mkdir()
+	files = way(str(tmp_path / "tls"), made())
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files)
+	server.start()
+	for _ in range(2):
+		pair = made()
+		files.renew(pair)
+		taken(server, pair)
+	if way is Kubernetes:  # all files at once
+		assert metric(server, "h2d_certificate_faults_total") == 0
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_nothing_else_changes(h2d, made, tmp_path, dispatch):
+	"""Processes, connections and tickets go on; metrics have the new one; a reload, an upgrade and a new process, too."""
+	(tmp_path / "tls").mkdir()
+	files = Plain(str(tmp_path / "tls"), made())
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files, dispatch=dispatch)
+	server.start()
+	pids, expires = workers(server), metric(server, "h2d_certificate_expiry_timestamp_seconds")
+	sessions = Sessions(server, ssl.TLSVersion.TLSv1_3)
+	sessions.come()
+	with server.connect("tls") as c:
+		assert c.get("/").status == 200
+		second = made()
+		files.renew(second)
+		taken(server, second)
+		assert c.get("/").status == 200
+	assert sessions.come()
+	assert workers(server) == pids
+	assert metric(server, "h2d_certificate_reloads_total") == 1
+	assert metric(server, "h2d_certificate_expiry_timestamp_seconds") > expires
+	os.kill(pids[0], signal.SIGKILL)
+	procs.wait_for(lambda: len(set(workers(server)) - {0, *pids}) == 1, said="another process is there")
+	assert are_shown(server, second, 16)
+	server.reload()
+	assert are_shown(server, second)
+	server.upgrade()
+	third = made()
+	files.renew(third)
+	taken(server, third)
+	assert sessions.come()
+
+
+def test_half_a_pair(h2d, made, tmp_path):
+	"""A certificate without its key is not taken; the log says so at its line, once; and it is tried again when files change."""
+	(tmp_path / "tls").mkdir()
+	first, second = made(), made()
+	files = Plain(str(tmp_path / "tls"), first)
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files)
+	server.start()
+	rename(files.cert, second[0])
+	said = r"h2d\.conf:8: certificate-key %s: does not belong to certificate %s \(.*\): the certificate stays as it is" % (files.key, files.cert)
+	server.log.wait(said)
+	assert are_shown(server, first)
+	write(str(tmp_path / "tls" / "of-nobody"), "")
+	os.unlink(files.key)
+	server.log.wait(r"h2d\.conf:8: certificate-key %s: No such file or directory: the certificate stays as it is" % files.key)
+	write(files.key, first[1] + "no key")
+	assert are_shown(server, first)
+	rename(files.key, second[1])
+	taken(server, second)
+	assert len(re.findall(said, server.log_text())) >= 1
+	assert metric(server, "h2d_certificate_reloads_total") == 1
+	assert metric(server, "h2d_certificate_faults_total") >= 2
+	# A pair that is there again before anybody asks is no news.
+	rename(files.cert, second[0])
+	rename(files.key, second[1])
+	third = made()
+	files.renew(third)
+	taken(server, third)
+	assert metric(server, "h2d_certificate_reloads_total") == 2
+
+
+def test_no_mix(h2d, made, tmp_path):
+	"""While certificates change again and again, every handshake is complete, and by one of them."""
+	(tmp_path / "tls").mkdir()
+	pairs = [made() for _ in range(6)]
+	files = Plain(str(tmp_path / "tls"), pairs[0])
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files)
+	server.start()
+	seen, failed, over = [], [], threading.Event()
+
+	def ask():
+		while not over.is_set():
+			try:
+				seen.append(shown(server))
+			except OSError as e:
+				failed.append(e)
+	askers = [threading.Thread(target=ask) for _ in range(2)]
+	for asker in askers:
+		asker.start()
+	try:
+		for pair in pairs[1:]:
+			files.renew(pair)
+			taken(server, pair)
+	finally:
+		over.set()
+		for asker in askers:
+			asker.join()
+	assert not failed
+	ders = [ssl.PEM_cert_to_DER_cert(pair[0]) for pair in pairs]
+	assert set(seen) <= set(ders)
+
+
+@pytest.mark.slow
+def test_without_notice(h2d, made, tmp_path):
+	"""A folder far above that is replaced tells nobody: it is found by looking, which is done every ten seconds."""
+	for n in ("a", "b"):
+		(tmp_path / n / "deep" / "tls").mkdir(parents=True)
+	new, other = made(), made()
+	files = Plain(str(tmp_path / "a" / "deep" / "tls"), made())
+	Plain(str(tmp_path / "b" / "deep" / "tls"), new)
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files)
+	server.start()
+	files.renew(other)
+	taken(server, other)
+	os.rename(str(tmp_path / "a"), str(tmp_path / "c"))
+	os.rename(str(tmp_path / "b"), str(tmp_path / "a"))
+	taken(server, new)
+
+
+def test_staples(h2d, tmp_path):
+	"""A staple that is renewed is sent; one that expires is not any more, and that is said once."""
+	authority = ocsp.Authority(tmp_path, "authority")
+	chain, key = authority.leaf("a.example")
+	staple = authority.response(chain, str(tmp_path / "staple"), at="-3d")
+
+	class files:
+		cert, key = chain, authority.path("a.example.ecdsa.key")
+	server = h2d.new(listens=("tls",), workers=2)
+	put(server, files, more='stapling-file = "%s"\n' % staple)
+	server.start()
+	assert status(server, "-status") is None
+	authority.response(chain, staple)
+	procs.wait_for(lambda: [status(server, "-status") for _ in range(4)] == ["good"] * 4, said="it is sent by all workers")
+	authority.response(chain, staple, days=2, at="-3d")
+	server.log.wait(r"h2d\.conf:9: stapling-file %s: it has expired: it is not sent" % staple, count=2)
+	procs.wait_for(lambda: [status(server, "-status") for _ in range(4)] == [None] * 4, said="it is sent by no worker")
+	write(staple, "nothing")
+	server.log.wait(r"h2d\.conf:9: stapling-file %s: there is no OCSP response in it .*: the certificate stays as it is" % staple)
+	assert len(re.findall("it has expired", server.log_text())) == 2
