@@ -14,22 +14,26 @@ import sys
 import tempfile
 import time
 
+import bench_measure
+from bench_report import STYLE
+from bench_servers import Server, write
+
 MODES = [
 	("reuseport", "hash"), ("reuseport", "cpu"), ("reuseport", "least-connections"),
 	("acceptor", "round-robin"), ("acceptor", "least-connections"), ("acceptor", "source-hash"),
 ]
 LONG_LIVED = (8, 64, 1000)
-LOAD = ("h2c 612 B -c100 -m10", False, 100, 10, "/small.html", 612)
+LOAD = bench_measure.Load("h2c 612 B -c100 -m10", False, 100, 10, "/small.html", 612)
 
 
-def server_class(bench, workers, dispatch, balance):
-	class H2d(bench.Server):
+def server_class(workers, dispatch, balance):
+	class H2d(Server):
 		name = "%s-%s-%d" % (dispatch, balance, workers)
 
 		def commands(self):
 			self.ports = {False: self.ports[False]}
 			self.admin = os.path.join(self.folder, "admin.sock")
-			conf = bench.write(os.path.join(self.folder, "h2d.conf"), """
+			conf = write(os.path.join(self.folder, "h2d.conf"), """
 worker-processes = %d
 worker-cpu-affinity = auto
 dispatch = %s
@@ -73,7 +77,7 @@ def skew(server, count):
 	return max(clients) / min(clients) if min(clients) > 0 else None
 
 
-def connections(bench, env, server, seconds):
+def connections(env, server, seconds):
 	"""CPU microseconds per connection with one request, of the server."""
 	count = 500
 	argv = ["h2load", "-t1", "-c%d" % count, "-m1", "-n%d" % count, server.url(LOAD)]
@@ -85,10 +89,10 @@ def connections(bench, env, server, seconds):
 	return (server.cpu() - before) / n * 1e6
 
 
-def measure(bench, env, server, seconds):
-	few, many = bench.counts(env, server, LOAD, seconds)
-	found = bench.measure(env, server, LOAD, few, many)
-	found["cpu_conn_us"] = connections(bench, env, server, seconds)
+def measure(env, server, seconds):
+	few, many = bench_measure.counts(env, server, LOAD, seconds)
+	found = bench_measure.measure(env, server, LOAD, few, many)
+	found["cpu_conn_us"] = connections(env, server, seconds)
 	for count in LONG_LIVED:
 		found["skew_%d" % count] = skew(server, count)
 	return found
@@ -124,7 +128,7 @@ def table(results):
 		for i, (cell, w) in enumerate(zip(row, width))) for row in rows)
 
 
-def plot(bench, results):
+def plot(results):
 	"""One group of bars per number of workers: CPU per connection, and the skew of 64 beside it."""
 	out, y, wide = [], 64, 330
 	top = max([s["cpu_conn_us"] or 0 for s in results.values()] + [1e-9])
@@ -144,18 +148,18 @@ def plot(bench, results):
 		y += 38
 	return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 %d">\n<style>%s</style>\n'
 		'<text class="title" x="20" y="30">Server CPU per connection with one request, µs</text>\n'
-		'%s\n</svg>\n') % (y, bench.STYLE, "\n".join(out))
+		'%s\n</svg>\n') % (y, STYLE, "\n".join(out))
 
 
-def start(bench, env, program, workers, dispatch, balance):
-	server = server_class(bench, workers, dispatch, balance)(env, program)
+def start(env, program, workers, dispatch, balance):
+	server = server_class(workers, dispatch, balance)(env, program)
 	if server.start():
 		return server
 	server.stop()
 	return None
 
 
-def run(bench, env, o):
+def run(env, o):
 	rounds = {}
 	for i in range(o.rounds):
 		for workers in [int(n) for n in o.workers.split(",")]:
@@ -163,33 +167,33 @@ def run(bench, env, o):
 				key = (workers, dispatch, balance)
 				env.work = os.path.join(env.top, "%d-%s-%s-%d" % (i, dispatch, balance, workers))
 				os.mkdir(env.work)
-				server = start(bench, env, o.h2d, *key)
+				server = start(env, o.h2d, *key)
 				if server is None:
 					if i == 0:
 						print("%s, %s: this build has it not" % (dispatch, balance), file=sys.stderr)
 					continue
 				try:
-					rounds.setdefault(key, []).append(measure(bench, env, server, o.seconds))
+					rounds.setdefault(key, []).append(measure(env, server, o.seconds))
 				finally:
 					server.stop()
 		print("round %d of %d" % (i + 1, o.rounds), file=sys.stderr)
 	return {key: summary(found) for key, found in rounds.items()}
 
 
-def main(bench, o):
+def main(o):
 	with tempfile.TemporaryDirectory(prefix="h2d-bench.") as work:
-		env = bench.Env(work)
+		env = bench_measure.Env(work, [LOAD])
 		env.top = work
 		# Workers have all CPUs but the client's, where there are two or more.
 		cpus = sorted(os.sched_getaffinity(0))
 		env.on_server_cpu = lambda: os.sched_setaffinity(0, set(cpus[:-1] or cpus))
-		results = run(bench, env, o)
+		results = run(env, o)
 	os.makedirs(o.out, exist_ok=True)
 	with open(os.path.join(o.out, "dispatch.json"), "w") as f:
 		json.dump({"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "kernel": os.uname().release,
 			"cpus": len(cpus), "rounds": o.rounds, "seconds": o.seconds,
 			"results": [dict(zip(("workers", "dispatch", "balance"), key), **s) for key, s in results.items()]},
 			f, indent=1)
-	bench.write(os.path.join(o.out, "dispatch.svg"), plot(bench, results))
+	write(os.path.join(o.out, "dispatch.svg"), plot(results))
 	print(table(results))
 	print("%d CPUs, of them one the client's; %s" % (len(cpus), os.path.join(o.out, "dispatch.{json,svg}")))

@@ -1,13 +1,16 @@
 """How h2d's own pages look in Chromium: nothing is cut off or too faint, in light and dark, on a desk and on a telephone.
 The pictures are kept in $H2D_PICTURES, if that is set."""
 import base64
+import json
 import os
 import pathlib
+import subprocess
 
 import pytest
 
 from test_chromium import FORM, browser, program  # noqa: F401
 
+HERE = pathlib.Path(__file__).resolve().parent
 WIDTHS = 1280, 360
 FAINT = 4.5  # WCAG 2.2, 1.4.3
 
@@ -68,6 +71,42 @@ def test_own_pages_can_be_read(pages, browser, tmp_path, scheme):  # noqa: F811
 			if found or len(said) > errors:
 				faults[name, width] = found + said
 	assert not faults, faults
+
+
+@pytest.fixture
+def report(tmp_path):
+	"""The page that scripts/bench makes of a small result that is kept here, as a file."""
+	path = tmp_path / "bench.html"
+	with open(path, "wb") as f:
+		subprocess.run([HERE.parents[1] / "scripts" / "bench_report.py", HERE / "bench.json"], stdout=f, check=True)
+	return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_of_a_benchmark(report, browser, tmp_path, scheme):  # noqa: F811
+	"""It can be read, asks for nothing but itself, and its bars are as long as its numbers say."""
+	folder = pathlib.Path(os.environ.get("H2D_PICTURES", tmp_path))
+	folder.mkdir(exist_ok=True)
+	browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+	for width in WIDTHS:
+		browser.call("Emulation.setDeviceMetricsOverride", width=width, height=1200, deviceScaleFactor=1, mobile=width < 500)
+		browser.events.clear()
+		browser.open(report.as_uri())
+		shown = browser.call("Page.captureScreenshot", format="png")["data"]
+		(folder / ("bench-%s-%d.png" % (scheme, width))).write_bytes(base64.b64decode(shown))
+		assert browser.evaluate(FAULTS) == [] and browser.console_errors() == []
+		assert [r["request"]["url"] for r in browser.of("Network.requestWillBeSent")
+			if not r["request"]["url"].startswith("data:")] == [report.as_uri()]
+	found = json.loads((HERE / "bench.json").read_text())["results"]
+	bars = browser.evaluate("""[...document.querySelectorAll("svg")].map(s => [...s.querySelectorAll("rect")].map(r => r.getBBox().width))""")
+	assert len(bars) == len(found)
+	for widths, servers in zip(bars, found.values()):
+		costs = [s["cpu_us"] or 0 for s in servers.values()]
+		assert len(widths) == len(costs)
+		for width, cost in zip(widths, costs):
+			assert width / max(widths) == pytest.approx(cost / max(costs), abs=0.01)
+	text = browser.evaluate("document.body.textContent")
+	assert text.count("0.68") == 2 and text.count("0.69 =") == 2, text  # in the picture, and in the table
 
 
 def test_faults_are_found(pages, browser):  # noqa: F811

@@ -1,0 +1,77 @@
+"""What scripts/bench makes of what it measures; the measuring itself is no test."""
+import ctypes
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "scripts"))
+
+import bench_arena  # noqa: E402
+import bench_measure as measure  # noqa: E402
+import bench_report as report  # noqa: E402
+
+
+def rounds(*costs):
+	return [{"cpu_us": c, "req_s": 1e6 / c if c else None, "p50_us": 1, "p99_us": 2, "pss_kib": 3, "failed": 1, "cipher": None}
+		for c in costs]
+
+
+def test_no_significant_difference():
+	"""Where the spreads overlap, each without its two ends; one that is alone is not."""
+	base = rounds(10, 11, 12, 13, 30)
+	same, less = measure.summary(rounds(9, 9.5, 11.5, 12, 50), base), measure.summary(rounds(8, 9, 9.5, 10, 10), base)
+	assert same["spread_us"] == [9.5, 12] and same["alike"] and report.ratio(same).endswith(" =")
+	assert less["spread_us"] == [9, 10] and not less["alike"] and report.ratio(less) == "0.79"
+	assert measure.summary(base, base)["alike"] is False
+	assert measure.spread([3, None, 1]) == [1, 3] and measure.spread([None]) is None
+
+
+def test_a_ratio_is_of_rounds_that_were_side_by_side():
+	"""A machine that is slow for two rounds of five is slow for both."""
+	s = measure.summary(rounds(2, 2, 2, 20, 20), rounds(4, 4, 4, 40, 40))
+	assert s["ratio"] == 0.5 and s["failed"] == 5
+
+
+def test_the_tables():
+	found = json.loads((TOP / "tests" / "interop" / "bench.json").read_text())
+	text, page = report.table(found["results"]), report.page(found)
+	for load, servers in found["results"].items():
+		assert load in text and load in page
+		for name in servers:
+			assert name in text and "<td>%s<" % name in page
+	assert "<test &amp; more>" not in page and "&lt;test &amp; more&gt;" in page
+	assert report.plot(found["results"]).count("<rect") == 6
+
+
+def decode_br(data):
+	out = ctypes.create_string_buffer(1 << 20)
+	n = ctypes.c_size_t(len(out))
+	assert ctypes.CDLL("libbrotlidec.so.1").BrotliDecoderDecompress(ctypes.c_size_t(len(data)), data, ctypes.byref(n), out) == 1
+	return out.raw[:n.value]
+
+
+def test_the_files_of_the_arena(tmp_path):
+	"""As many bytes as its own, and what lies beside them decodes to them."""
+	root = pathlib.Path(bench_arena.folder("", str(tmp_path)))
+	for name, size in bench_arena.FILES:
+		data = (root / "static" / name).read_bytes()
+		assert len(data) == size
+		for coding, decode in (("br", decode_br), ("gz", gzip.decompress)):
+			beside = root / "static" / (name + "." + coding)
+			assert beside.exists() != name.endswith((".woff2", ".webp"))
+			if beside.exists():
+				assert decode(beside.read_bytes()) == data and os.path.getsize(beside) < size / 2
+	assert len(json.loads((root / "dataset.json").read_text())) == bench_arena.ITEMS
+
+
+@pytest.mark.parametrize("argument", ["--h2d=/nowhere/h2d", "--arena"])
+def test_a_build_that_is_not_there(argument, tmp_path):
+	"""It says which one, and how it is made."""
+	done = subprocess.run([sys.executable, TOP / "scripts" / "bench", argument, "--h2d=/nowhere/h2d"], stderr=subprocess.PIPE, text=True)
+	assert done.returncode == 1 and "/nowhere/h2d is not built; scripts/build" in done.stderr
