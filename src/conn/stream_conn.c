@@ -47,12 +47,24 @@ void stream_env_fini(struct stream_env *env)
 
 /* --- the session's questions ------------------------------------------------------------------ */
 
+/* Bytes that came and nobody has read; those that TLS has are read at once. */
+static int unread_of(const struct stream_conn *c)
+{
+	int n = 0;
+
+	return ioctl(c->transport->fd, FIONREAD, &n) == 0 ? n : 0;
+}
+
+/*
+ * Bytes that came since the loop looked may be a request that crosses the end: it has as much
+ * patience as one that is on its way.
+ */
 static void conn_drain(struct session *s, bool patient)
 {
 	struct stream_conn *c = (struct stream_conn *)s;
 
 	if (c->proto != NULL)
-		c->proto->ops->drain(c->proto, patient);
+		c->proto->ops->drain(c->proto, patient || unread_of(c) > 0);
 	loop_at_turn_end(s->all->loop, &c->flush);
 }
 
@@ -117,13 +129,11 @@ static bool is_heard(const struct stream_conn *c)
 static void conn_look(const struct session *s, struct session_look *look)
 {
 	const struct stream_conn *c = (const struct stream_conn *)s;
-	int unread = 0;
 
 	look->transport = c->transport->ops->name;
 	look->bytes_in = c->received;
 	look->bytes_out = c->taken;
-	if (ioctl(c->transport->fd, FIONREAD, &unread) == 0)
-		look->unread = (size_t)unread;
+	look->unread = (size_t)unread_of(c);
 	look->held = c->held.bytes.n;
 	look->queued = outq_len(&c->out);
 	look->heard = is_heard(c);

@@ -457,6 +457,37 @@ START_TEST(speaks_http1)
 }
 END_TEST
 
+/* A request that came behind the loop's last look, when the time for it is over: of a worker that
+ * leaves, or of an idle connection of one that stays. */
+START_TEST(hears_http1_before_it_ends)
+{
+	static const char get[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+	send_text(get);
+	read_text("hello");
+	if (_i == 0)
+		sessions_drain(&all);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	send_text(get);
+	session_drain(&only_conn()->session);
+	read_text("hello");
+	ck_assert_ptr_nonnull(strstr(text, "\r\nconnection: close\r\n"));
+	read_text("");
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* Nothing came: it ends. */
+START_TEST(ends_http1_that_says_nothing)
+{
+	send_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+	read_text("hello");
+	session_drain(&only_conn()->session);
+	read_text("");
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
 /* Pipelined requests wait in the connection while one is answered, and nothing is read meanwhile.
  */
 START_TEST(holds_input)
@@ -652,6 +683,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
 	tcase_add_test(c, speaks_http1);
+	tcase_add_loop_test(c, hears_http1_before_it_ends, 0, 2);
+	tcase_add_test(c, ends_http1_that_says_nothing);
 	tcase_add_test(c, holds_input);
 	tcase_add_test(c, drains_idle);
 	tcase_add_test(c, makes_room);
