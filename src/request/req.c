@@ -156,13 +156,29 @@ static void start_handler(struct h2d_req *req)
 	handler_call_start(req);
 }
 
+static void cut(struct h2d_req *req)
+{
+	req_body_over(req);
+	req->stream->cut(req);
+}
+
 /* A reply that is made of a body which does not come to its end has none, either. */
 static void cut_off(struct h2d_req *req)
 {
-	if (!req_body_duplex(req))
+	if (req_body_duplex(req))
+		cut(req);
+}
+
+/* Bytes of a body are lost; those that come could not be told from them. */
+static void lose_bytes(struct h2d_req *req, const struct err *err)
+{
+	if (!req->reply.ready) {
+		req_refuse(req, err->status);
 		return;
-	req_body_over(req);
-	req->stream->cut(req);
+	}
+	err_log(err, req_client(req));
+	req_record_error(&req->record, err);
+	cut(req);
 }
 
 void req_refuse(struct h2d_req *req, int status)
@@ -261,7 +277,7 @@ void req_body(struct h2d_req *req, const void *data, size_t n)
 	if (err == ERR_BODY_TOO_LARGE)
 		too_large(req);
 	else
-		req_refuse(req, err->status);
+		lose_bytes(req, err);
 	req->stream->consume(req, n);
 }
 

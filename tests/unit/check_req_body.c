@@ -354,6 +354,37 @@ START_TEST(duplex_is_cut_off)
 }
 END_TEST
 
+static bool malloc_fails; /* once */
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	bool fails = malloc_fails;
+
+	malloc_fails = false;
+	return fails ? NULL : __real_malloc(n);
+}
+
+/* A WebSocket is one: what comes behind lost bytes would be taken for another frame. */
+START_TEST(hooked_and_cut_off_without_memory)
+{
+	begin_duplex();
+	pieces = gone = 0;
+	req_hook(&req, &hook, NULL);
+	malloc_fails = true;
+	req_body(&req, "abc", 3);
+	req_body(&req, "de", 2);
+	ck_assert_int_eq(cuts, 1);
+	ck_assert_int_eq(pieces, 0);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_uint_eq(consumed, 5);
+	ck_assert_ptr_eq(req.record.error, ERR_NO_MEMORY);
+	req_fini(&req);
+	ck_assert_int_eq(gone, 1);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("req_body");
@@ -375,6 +406,7 @@ static TCase *tests(void)
 	tcase_add_test(c, duplex_goes_on);
 	tcase_add_test(c, duplex_ends_first);
 	tcase_add_loop_test(c, duplex_is_cut_off, 0, 2);
+	tcase_add_test(c, hooked_and_cut_off_without_memory);
 	return c;
 }
 
