@@ -20,6 +20,8 @@
 
 enum { MESSAGE_MAX = STATUS_TEXT + 64, LAST_WORD_MS = 5000 };
 
+static void on_last_word(struct timer *t);
+
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
 static void say_gone(struct master *m, uint32_t id)
@@ -59,11 +61,6 @@ static void settle_alone(struct master *m)
 
 	log_warn("upgrade: process %" PRIu32 " has no last word", m->heir.from.process);
 	settle(m, none);
-}
-
-static void on_last_word(struct timer *t)
-{
-	settle_alone(LIST_ENTRY(t, struct master, heir.last_word));
 }
 
 /*
@@ -115,6 +112,15 @@ void takeover_event(struct watch *w, uint32_t events)
 		msg[n > 0 ? n : 0] = '\0';
 		on_message(m, msg);
 	}
+}
+
+/* From here on an old master that goes on hears that its word is not taken. */
+static void on_last_word(struct timer *t)
+{
+	struct watch *w = &LIST_ENTRY(t, struct master, heir.last_word)->heir.channel;
+
+	shutdown(w->fd, SHUT_RD);
+	takeover_event(w, 0);
 }
 
 bool takeover_ready(struct master *m)

@@ -182,15 +182,43 @@ static void describe_outcome(struct master *m)
 	status_add(&m->next, text);
 }
 
+/* Wishes that wait with the kernel: nobody reads them here any more. */
+static void take_pending(struct master *m)
+{
+	static const struct timespec now = { 0 };
+	sigset_t set;
+	int signo;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	while ((signo = sigtimedwait(&set, NULL, &now)) > 0)
+		m->wishes |= 1u << (signo == SIGHUP ? WISH_RELOAD : WISH_UPGRADE);
+}
+
+/* The new master did not wait so long: what is wished comes to it as from anybody else. */
+static void pass_on(const struct master *m)
+{
+	int fd = m->upgrade.process.fd;
+
+	log_warn("upgrade: process %d has not waited for the last word", (int)m->upgrade.pid);
+	if (m->wishes & 1u << WISH_RELOAD)
+		pidfd_send_signal(fd, SIGHUP, NULL, 0);
+	if (m->wishes & 1u << WISH_UPGRADE)
+		pidfd_send_signal(fd, SIGUSR2, NULL, 0);
+}
+
 /* The last word to the new master, which writes the outcome. */
-static void say_bye(const struct master *m)
+static void say_bye(struct master *m)
 {
 	char msg[STATUS_TEXT + 16];
-	int n = snprintf(msg, sizeof(msg), "bye %d %d %s", m->wishes >> WISH_RELOAD & 1,
-		m->wishes >> WISH_UPGRADE & 1, m->next.text);
+	int n;
 
+	take_pending(m);
+	n = snprintf(msg, sizeof(msg), "bye %d %d %s", m->wishes >> WISH_RELOAD & 1,
+		m->wishes >> WISH_UPGRADE & 1, m->next.text);
 	if (send(m->upgrade.channel.fd, msg, (size_t)n, MSG_NOSIGNAL) < 0)
-		log_error("upgrade: process %d: %s", (int)m->upgrade.pid, strerror(errno));
+		pass_on(m);
 }
 
 /* The service manager takes messages from this process, still. */

@@ -636,6 +636,27 @@ def test_the_old_master_dies_at_each_step(h2d, tmp_path, dispatch):
 		dispatch, n, found["counts"]["requests"]))
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR2], ids=["HUP", "USR2"])
+def test_the_old_master_stands_still(h2d, number):
+	"""Between "go" and its last word, for longer than that is waited for: what it was asked for is done by the new one."""
+	server = h2d(listens=("tcp",), workers=2, dispatch="reuseport", env=NO_LEAK_CHECK)
+	server.baseline = None
+	old = server.pid
+	with tracer.Steps(old, PROCESSES["reuseport"]) as steps:
+		server.signal(signal.SIGUSR2)
+		steps.wait_ready()
+		said = steps.take_old()
+		while said != b"go":
+			said = steps.step()
+		steps.step()
+		server.signal(number)
+		steps.wait(lambda: server.log.find("process %d has no last word" % old), "the new one goes on alone")
+		steps.release(steps.new)
+	assert server.find_heir()
+	procs.wait_for(lambda: server.status()["generation"] == 3, said="it was asked, too")
+	server.find_heir()
+
+
 def test_process_1_refuses(h2d):
 	probe = subprocess.run(["unshare", "-f", "-p", "--mount-proc", "true"], stderr=subprocess.PIPE)
 	if probe.returncode:

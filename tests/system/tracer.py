@@ -200,14 +200,19 @@ class Steps:
 				pass
 		self.asked.pop(pid, None)
 
+	def release(self, pid):
+		"""It goes on, and nobody follows it any more. Not while it forks: nobody would release its child."""
+		with contextlib.suppress(ChildProcessError, OSError):
+			if not (self.entered and self.entered[0] == pid):
+				_ptrace(INTERRUPT, pid)
+				while not os.WIFSTOPPED(os.waitpid(pid, WALL)[1]):
+					pass
+			_ptrace(DETACH, pid)
+		del self.asked[pid]
+
 	def close(self):
 		for pid in list(self.asked):
-			with contextlib.suppress(ChildProcessError, OSError):
-				if not (self.entered and self.entered[0] == pid):
-					_ptrace(INTERRUPT, pid)
-					while not os.WIFSTOPPED(os.waitpid(pid, WALL)[1]):
-						pass
-				_ptrace(DETACH, pid)
+			self.release(pid)
 
 	def __enter__(self):
 		return self

@@ -339,8 +339,8 @@ static bool is_settled_alone(unsigned side)
 	       sides[!side].m.phase == MASTER_UPGRADE && sides[!side].m.upgrade.offered;
 }
 
-/* A reload that has begun is owed no more; one that an old master was asked for while it stood
- * still may be lost. */
+/* A reload that has begun is owed no more; nor is one that an old master was asked for while it
+ * stood still: it is sent on by a signal, which the model has not (test_77_upgrade.py). */
 static void look_at_reloads(void)
 {
 	owed &= !is_settled_alone(0) && !is_settled_alone(1);

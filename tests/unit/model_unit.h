@@ -418,6 +418,14 @@ static void end_channel(int fd)
 	close(ends[0]);
 }
 
+/* A channel that is shut would be shut in all copies of the world; none has a message in it. */
+int shutdown(int fd, int how)
+{
+	(void)how;
+	end_channel(fd);
+	return 0;
+}
+
 /* The oldest message comes to s. */
 static void deliver(struct side *s)
 {
@@ -465,9 +473,10 @@ static void side_over(unsigned side, bool killed)
 /* The one that the old master started is meant: it has no other. */
 int pidfd_send_signal(int pidfd, int signo, siginfo_t *info, unsigned flags)
 {
-	(void)signo, (void)info, (void)flags;
+	(void)info, (void)flags;
 	for (unsigned i = 0; i < SIDES; i++)
-		if (sides[i].m.upgrade.process.fd == pidfd && sides[!i].life != LIFE_OVER)
+		if (sides[i].m.upgrade.process.fd == pidfd && sides[!i].life != LIFE_OVER &&
+			signo == SIGKILL)
 			side_over(!i, true);
 	return 0;
 }
