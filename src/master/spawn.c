@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,24 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 	return rc;
 }
 
+/* Other generations are nothing to this process; thousands of servers are megabytes. */
+static void forget_others(const struct child *c)
+{
+	bool any = false;
+
+	LIST_FOREACH(node, &c->gen->master->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		if (g == c->gen)
+			continue;
+		gen_resources_fini(&g->resources);
+		conf_free(&g->conf);
+		any = true;
+	}
+	if (any)
+		malloc_trim(0);
+}
+
 static int run(const struct child *c, int ctl)
 {
 	struct board_slot *slot = c->board;
@@ -81,6 +100,7 @@ static int run(const struct child *c, int ctl)
 
 	if (rc == 0)
 		rc = become_child(c, &gifts);
+	forget_others(c);
 	if (rc == 0)
 		rc = lone_watch((unsigned)c->gen->conf->worker_watchdog);
 	if (rc < 0) {
