@@ -266,18 +266,27 @@ static int receive(struct exchange *x)
 	return errno == EAGAIN || errno == ENOTCONN ? 0 : -2;
 }
 
+/* UINT64_MAX: no number, or another one than the field before has, and so no response (RFC
+ * 9112, 6.3). */
+static uint64_t read_length(const char *value, bool again, uint64_t before)
+{
+	char *digits_end;
+	uint64_t n = strtoull(value, &digits_end, 10);
+
+	if (!isdigit((unsigned char)value[0]) || digits_end[strspn(digits_end, " \t")] != '\0')
+		return UINT64_MAX;
+	return again && n != before ? UINT64_MAX : n;
+}
+
 static void take_field(
 	struct exchange *x, const char *name, const char *value, const char *connection)
 {
-	char lower[128], *digits_end;
+	char lower[128];
 	size_t n = 0;
 
 	if (strcasecmp(name, "content-length") == 0 && x->part != SIZE) {
+		x->left = read_length(value, x->part == LENGTH, x->left);
 		x->part = LENGTH;
-		x->left = strtoull(value, &digits_end, 10);
-		if (!isdigit((unsigned char)value[0]) ||
-			digits_end[strspn(digits_end, " \t")] != '\0')
-			x->left = UINT64_MAX; /* no number, no response */
 	} else if (strcasecmp(name, "transfer-encoding") == 0) {
 		x->part = SIZE;
 	}

@@ -86,6 +86,8 @@ class Upstream:
 			return False
 		elif kind == "noise":
 			sock.sendall(number.encode().replace(b"_", b" ") + b"\r\n\r\n")
+		elif kind == "lengths":
+			sock.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/x\r\n%s\r\n12345" % b"".join(b"content-length: %s\r\n" % n.encode() for n in number.split("_")))
 		elif kind == "hangs":
 			f.read(1)
 		else:
@@ -209,10 +211,12 @@ def test_a_client_that_does_not_read(proxied):
 	server.wait_quiet(PATIENT)
 
 
-@pytest.mark.parametrize("path", ["noise/FTP", "noise/HTTP/1.1_999_x", "noise/HTTP/1.1_2"])
+@pytest.mark.parametrize("path", ["noise/FTP", "noise/HTTP/1.1_999_x", "noise/HTTP/1.1_2", "lengths/5_6", "lengths/6_5_5", "lengths/x_5"])
 def test_what_is_no_answer(proxied, speak, path):
 	with link(proxied(), speak) as c:
 		assert c.get("/proxy/" + path).status == 502
+		# One length, said twice.
+		assert c.get("/proxy/lengths/5_5").body == b"12345"
 
 
 def test_an_answer_that_is_cut_off(proxied, speak, talk):
