@@ -164,6 +164,17 @@ def test_stops_at_once(container, numbers):
 		download.communicate()
 
 
+def test_shutdown_delay(container):
+	"""Whoever asks for the health sees that it is about to leave, and new connections are served until then."""
+	c = container(PORT="8081", SHUTDOWN_DELAY="600")
+	os.kill(c.init(), signal.SIGQUIT)
+	procs.wait_for(lambda: not c.healthy(), said="health says so")
+	assert c.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:9180/healthz").stdout == "503"
+	assert c.run("curl", "-sS", "http://127.0.0.1:8081/").stdout == "hello from a container\n"
+	os.kill(c.init(), signal.SIGQUIT)
+	assert c.process.wait(4 * procs.DEADLINE) == 0, c.text()
+
+
 def lines(name):
 	with open(os.path.join(TOP, name)) as f:
 		return [line.rstrip("\n") for line in f if line.strip() and not line.startswith("#")]
