@@ -1,6 +1,7 @@
 """Debian's packages: built from this tree, looked at by lintian, installed, upgraded and purged under a real systemd."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -43,6 +44,35 @@ def debs():
 	assert done.returncode == 0, done.stdout[-6000:]
 	yield folder
 	shutil.rmtree(folder)
+
+
+BUILDER = """#!/bin/sh
+# In the place of dpkg-buildpackage: it says what it would build.
+find . -type f
+dpkg-parsechangelog -S Version
+touch ../h2d.deb ../h2d.changes ../h2d.buildinfo
+"""
+
+
+def test_without_git(tmp_path):
+	"""Of a tree as an archive has it, all is built but what an earlier build has left in it, and nothing is missing."""
+	known = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")[:-1]
+	for name in known + ["build/src/main.o", "build-asan/x", "dist/h2d.deb", ".git/x"]:
+		os.makedirs(os.path.dirname(tmp_path / "h2d" / name), exist_ok=True)
+		if name in known:
+			shutil.copy2(os.path.join(TOP, name), tmp_path / "h2d" / name)
+		else:
+			(tmp_path / "h2d" / name).touch()
+	(tmp_path / "bin").mkdir()
+	(tmp_path / "bin" / "dpkg-buildpackage").write_text(BUILDER)
+	(tmp_path / "bin" / "dpkg-buildpackage").chmod(0o755)
+	done = subprocess.run([tmp_path / "h2d/packaging/build-deb", tmp_path / "out"], check=True, stdout=subprocess.PIPE, text=True, timeout=60,
+		env={**os.environ, "PATH": "%s:%s" % (tmp_path / "bin", os.environ["PATH"]), "GIT_DIR": str(tmp_path / "none")})
+	*files, version, _ = done.stdout.splitlines()
+	debian = {"./debian/" + name.removeprefix("packaging/debian/") for name in known if name.startswith("packaging/debian/")}
+	assert debian and set(files) == {"./" + name for name in known} | debian
+	assert version == re.search(r"\((.*?)\)", open(os.path.join(TOP, "packaging/debian/changelog")).read()).group(1)
+	assert sorted(os.listdir(tmp_path / "out")) == ["h2d.buildinfo", "h2d.changes", "h2d.deb"]
 
 
 def test_lintian(debs):
