@@ -17,6 +17,8 @@ from users import basic, hashed, put_users
 
 HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
 PATIENT = 60  # seconds for an answer: only one that never comes is late
+LISTENERS = int(os.environ.get("H2D_LISTENERS", "18"))  # of a topic
+WORKERS = 3 if LISTENERS < 100 else 8
 JSON = [("content-type", "application/json")]
 
 
@@ -429,7 +431,7 @@ def test_woken_by_another_thread(handlers, speak):
 
 def test_messages_between_workers(handlers, speak):
 	"""Each listener hears all that is said of its topic, in one order, whichever worker it is in, across a reload."""
-	server = handlers(workers=3)
+	server = handlers(workers=WORKERS)
 	links = []
 	with contextlib.ExitStack() as stack:
 		def listen(n):
@@ -445,14 +447,14 @@ def test_messages_between_workers(handlers, speak):
 		def say(what, topic="chat"):
 			with link(server, speak) as c:
 				assert c.request("POST", "/t/topic/%s?%s" % (topic, what)).status == 202
-		early = listen(12)
+		early = listen(LISTENERS * 2 // 3)
 		for i in range(10):
 			say("a%d" % i)
 			say("x", "other")
 		server.hup()
-		wait_for(lambda: sum((w["generation"], w["state"]) == (2, "up") for w in server.status()["workers"]) == 3,
+		wait_for(lambda: sum((w["generation"], w["state"]) == (2, "up") for w in server.status()["workers"]) == WORKERS,
 			said="the workers that follow")
-		late = listen(6)
+		late = listen(LISTENERS // 3)
 		for i in range(10):
 			say("b%d" % i)
 		say("end")
