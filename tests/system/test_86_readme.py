@@ -11,6 +11,7 @@ import pytest
 import client
 import procs
 from server import H2D
+from users import basic
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 README = (TOP / "README.md").read_text()
@@ -112,6 +113,20 @@ def test_coming_from_another_server(tmp_path, cert):
 				cert.cert, cert.key))
 		done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
 		assert done.returncode == 0, (cell, done.stderr)
+
+
+def test_a_password(h2d, tmp_path):
+	"""Whom its commands make may come in."""
+	told = [line for line in commands(section("Install")) if "/etc/h2d/passwords" in line]
+	assert len(told) == 2 and "openssl passwd -6" in told[1]
+	for line in told:
+		line = line.replace("sudo ", "").replace("/etc/h2d", str(tmp_path)).replace("passwd -6", "passwd -6 -stdin <<<secret")
+		subprocess.run(["bash", "-c", line], check=True, timeout=60)
+	os.chmod(tmp_path, 0o755)
+	server = h2d(listens=("tcp",), server='auth-basic-file = "%s/passwords/users"' % tmp_path)
+	assert "warning" not in server.run("-t", check=0).err
+	with server.connect() as c:
+		assert [c.get("/", basic("anna", password)).status for password in ("secret", "other")] == [200, 401]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a user and folders, of a file system of its own")

@@ -203,6 +203,12 @@ task("hundreds of sites", PLAIN + 'include("sites/*.conf")\nserver "_" { return 
 	Ask("/", 404, host="s%d.example.com" % SITES), before=put_sites, after=one_more)
 
 
+task("hundreds of locations", PLAIN + """server "_" {
+	root = "/srv/www"
+""" + "".join('\tlocation "/team-%d/" { add-header = {"x-team: %d"} }\n' % (i, i) for i in range(SITES)) + "}\n",
+	*(Ask("/team-%d/x" % i, 404, x_team=str(i)) for i in (0, 29, 255, 256, SITES - 1)), Ask("/team-%d/x" % SITES, 404, x_team=None))
+
+
 @pytest.fixture(scope="module")
 def cert(tmp_path_factory):
 	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:example.com"])
