@@ -244,5 +244,5 @@ def test_thousands_of_servers(h2d, tmp_path):
 		sizes.append(memory(server))
 	harness.REPORT.append("5 000 servers: start %.2f s, reloads %s s; master %.0f MiB, worker %.0f MiB; after the reloads %.0f and %.0f" % (
 		times[0], ", ".join("%.2f" % t for t in times[1:]), *sizes[0], *sizes[-1]))
-	if not SANITIZED:  # two generations, with what the allocator keeps of the one before; four, if none of them went
-		assert all(last < 2.5 * first for first, last in zip(sizes[0], sizes[-1])), sizes
+	if not SANITIZED:  # 75 MiB beside 38, where they keep those of the generations before
+		assert all(last < 1.5 * first for first, last in zip(sizes[0], sizes[-1])), sizes
