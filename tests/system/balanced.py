@@ -17,6 +17,7 @@ import procs
 MIB = 1 << 20
 SIZE = 64 * MIB  # of the download
 ANSWERS = int(os.environ.get("H2D_OPERATION_ANSWERS", "5"))  # of each client and phase
+STRICT = "H2D_OPERATION_STRICT" in os.environ  # HAProxy tries nothing twice, and lends idle connections to any client
 KINDS = {"alone": 9000, "pair": 9010, "drained": 9020}  # the port of HTTP/1.1 to h2d; the next one is HTTP/2's
 
 TOP = """
@@ -111,8 +112,8 @@ def configuration():
 				nodes = [NODE % ("a", 8080, "check inter 500ms fall 1 rise 1 " + more), NODE % ("b", 8081, more)]
 			options = "" if kind == "alone" else CHECKED
 			if protocol == "h1":
-				options += "	http-reuse never\n"
-			if protocol == "h2" or kind == "pair":
+				options += "	http-reuse %s\n" % ("always" if STRICT else "never")
+			if kind == "pair" or (protocol == "h2" and not STRICT):
 				options += "	retries 3\n"
 			if kind == "pair":
 				options += "	option redispatch 1\n"
