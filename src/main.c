@@ -37,7 +37,9 @@ enum { EXIT_USAGE = 2 };
 
 extern const struct route_table routes_table; /* made from routes.def */
 
-#ifdef STATIC_NGHTTP2
+#ifdef NGHTTP2_SOURCE
+#define NGHTTP2_LINKED " (compiled in, from " NGHTTP2_SOURCE ")"
+#elif defined(STATIC_NGHTTP2)
 #define NGHTTP2_LINKED " (static)"
 #else
 #define NGHTTP2_LINKED ""
@@ -170,6 +172,9 @@ static int version(void)
 			puts(library);
 		}
 	printf("build %s\n", build_id());
+#ifdef PROFILE_ID
+	puts("profile " PROFILE_ID);
+#endif
 	fputs("features: reuseport acceptor tls http/1.1 h2 h2c cache", stdout);
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
