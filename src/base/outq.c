@@ -145,7 +145,27 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)
 	return push(q, p, n, ref) != NULL ? 0 : -1;
 }
 
-int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
+/* The file that seg lies in; NULL: none. */
+static const struct ref_file *file_of(const struct outq_seg *seg)
+{
+	const struct ref_file *file = (const struct ref_file *)(const void *)seg->ref;
+
+	return seg->ref->in_file && file->fd >= 0 ? file : NULL;
+}
+
+size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at)
+{
+	const struct outq_seg *seg = &q->segs[q->head];
+	const struct ref_file *file = q->count > 0 && seg->n >= file_min ? file_of(seg) : NULL;
+
+	if (file == NULL)
+		return 0;
+	*fd = file->fd;
+	*at = seg->p - file->bytes;
+	return seg->n < limit ? seg->n : limit;
+}
+
+int outq_iov_memory(const struct outq *q, struct iovec *iov, int max, size_t limit, size_t file_min)
 {
 	int filled = 0;
 
@@ -153,6 +173,8 @@ int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
 		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
 		size_t n = seg->n < limit ? seg->n : limit;
 
+		if (seg->n >= file_min && file_of(seg) != NULL)
+			break;
 		/* iovec has no const; nobody writes through it. */
 		iov[filled].iov_base = (void *)(uintptr_t)seg->p;
 		iov[filled].iov_len = n;
@@ -160,6 +182,11 @@ int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
 		limit -= n;
 	}
 	return filled;
+}
+
+int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
+{
+	return outq_iov_memory(q, iov, max, limit, SIZE_MAX);
 }
 
 bool outq_ask(const struct outq *q, struct lender *lender)

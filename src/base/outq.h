@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "base/lender.h"
@@ -56,6 +57,15 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
 
 /* Fills iov with at most max segments and limit bytes from the front; the number filled. */
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);
+
+/* As outq_iov(), but stops in front of a segment of at least file_min bytes that lies in a file
+ * (base/ref.h). */
+int outq_iov_memory(
+	const struct outq *q, struct iovec *iov, int max, size_t limit, size_t file_min);
+
+/* How many bytes, at most limit, lie together in a file at the front: in *fd from *at on. 0: the
+ * front is memory alone, or has less than file_min bytes. */
+size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at);
 
 /* Says to the lender what of its memory q holds. False: it refuses some, q can only be cleared. */
 bool outq_ask(const struct outq *q, struct lender *lender);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/counters.h"
 #include "base/log.h"
@@ -105,6 +106,8 @@ static void copy_work(struct job *j)
 	struct segment_map *s = LIST_ENTRY(j, struct segment_map, job);
 
 	s->error = mapping_copy(s->mapping, s->pages);
+	if (s->closing >= 0)
+		close(s->closing);
 }
 
 static void copy_done(struct job *j)
@@ -124,15 +127,25 @@ static void copy_done(struct job *j)
 	ref_put(&s->ref);
 }
 
+/* No thread can be had: it is due again. */
+static void copy_left_out(struct segment_map *s)
+{
+	s->file.fd = s->closing;
+	forget(s);
+}
+
 static void copy(struct segment_map *s)
 {
 	H2D_ASSERT(s->found == s->ref.count);
+	/* The memfd is freed with its last descriptor; from now on sockets copy. */
+	s->closing = s->file.fd;
+	s->file.fd = -1;
 	s->job = (struct job){ .work = copy_work, .done = copy_done };
 	s->copying = offload_submit(s->of->offload, &s->job) == 0;
 	if (s->copying)
 		ref_get(&s->ref);
 	else
-		forget(s);
+		copy_left_out(s);
 }
 
 void orphans_copy(struct segment_maps *all)

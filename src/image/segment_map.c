@@ -4,7 +4,9 @@
  */
 #include "image/segment_map.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -45,9 +47,17 @@ void segment_map_copied(struct segment_map *s, int64_t n)
 	COUNT(held_bytes, n);
 }
 
+/* In any thread: where it is the memfd's last one, all of its memory is freed. */
+static void let_go(struct segment_map *s)
+{
+	if (s->file.fd >= 0)
+		close(s->file.fd);
+	mapping_put(s->mapping);
+}
+
 void segment_map_free(struct segment_map **s)
 {
-	mapping_put((*s)->mapping);
+	let_go(*s);
 	free((*s)->pages);
 	free(*s);
 	*s = NULL;
@@ -57,7 +67,7 @@ static void free_work(struct job *j)
 {
 	struct segment_map *s = LIST_ENTRY(j, struct segment_map, job);
 
-	mapping_put(s->mapping);
+	let_go(s);
 }
 
 static void free_done(struct job *j)
@@ -103,6 +113,9 @@ struct segment_map *segment_map_new(int fd, const char **fault)
 	list_init(&s->node);
 	s->bytes = mapping_bytes(s->mapping);
 	s->size = mapping_size(s->mapping);
+	/* Without one its bytes are copied into sockets. */
+	s->file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	s->file.bytes = s->bytes;
 	return s;
 }
 
@@ -123,6 +136,7 @@ struct segment_map *segment_map_join(struct segment_maps *all, struct segment_ma
 
 	if (same == NULL) {
 		ref_init(&s->ref, release);
+		s->ref.in_file = true;
 		s->of = all;
 		s->images = 1;
 		list_append(&all->all, &s->node);

@@ -27,7 +27,10 @@ struct segment_maps {
 };
 
 struct segment_map {
-	struct ref ref;          /* each image map that has it holds one, and each borrower */
+	union {
+		struct ref ref; /* each image map that has it holds one, and each borrower */
+		struct ref_file file;
+	};
 	struct segment_maps *of; /* NULL: not joined yet, or the worker is at its end */
 	struct mapping *mapping;
 	const uint8_t *bytes;
@@ -44,6 +47,7 @@ struct segment_map {
 	uint64_t copied; /* bytes of those pages */
 	bool refused;    /* a borrower was told to let go */
 	bool copying;    /* a thread has it */
+	int closing;     /* the descriptor that the thread closes; -1: there is none */
 	int error;       /* of that thread */
 };
 

@@ -1,18 +1,25 @@
 /*
  * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor and nothing else:
- * bytes go from the output queue to the socket by sendmsg(2) without a copy. A connection calls it
- * through the transport table only; it never interprets a byte.
+ * bytes go from the output queue to the socket by sendmsg(2), long segments of files by
+ * sendfile(2). A connection calls it through the transport table only; it never interprets a byte.
  */
 #include "net/tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 
-enum { TCP_IOV = 64 };
+enum {
+	TCP_IOV = 64,
+	/* Bytes of a file behind memory from which on a call of their own costs less than the copy;
+	 * and of what is left of one, which takes no further call. */
+	TCP_FILE_MIN = 128 << 10,
+	TCP_FILE_REST = 32 << 10,
+};
 
 static int tcp_handshake(struct transport *t)
 {
@@ -32,24 +39,54 @@ static ssize_t tcp_recv(struct transport *t, void *buf, size_t cap)
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
+/* The pages of a file's segment go to the socket as they are, and are not copied. */
+static ssize_t send_file(const struct transport *t, int fd, off_t at, size_t n)
+{
+	ssize_t sent;
+
+	do
+		sent = sendfile(t->fd, fd, &at, n);
+	while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
+/* The front of q goes, up to a long segment of a file; *offered: how much that is. */
+static ssize_t send_memory(
+	const struct transport *t, const struct outq *q, size_t limit, size_t *offered)
 {
 	struct iovec iov[TCP_IOV];
+	struct msghdr mh = { .msg_iov = iov };
+	int flags = MSG_NOSIGNAL;
+	ssize_t n;
+
+	mh.msg_iovlen = (size_t)outq_iov_memory(q, iov, TCP_IOV, limit, TCP_FILE_MIN);
+	*offered = 0;
+	for (size_t i = 0; i < mh.msg_iovlen; i++)
+		*offered += iov[i].iov_len;
+	/* Its end and the file's beginning are one packet. */
+	if (mh.msg_iovlen < TCP_IOV && *offered < limit && *offered < outq_len(q))
+		flags |= MSG_MORE;
+	/* Most often it is one segment, for which send(2) has less to set up. */
+	do
+		n = mh.msg_iovlen == 1 ? send(t->fd, iov[0].iov_base, *offered, flags)
+				       : sendmsg(t->fd, &mh, flags);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
+{
 	size_t done = 0;
 
 	while (done < limit && outq_len(q) > 0) {
-		struct msghdr mh = { .msg_iov = iov };
-		size_t offered = 0;
+		size_t offered;
 		ssize_t n;
+		off_t at;
+		int fd;
 
-		mh.msg_iovlen = (size_t)outq_iov(q, iov, TCP_IOV, limit - done);
-		for (size_t i = 0; i < mh.msg_iovlen; i++)
-			offered += iov[i].iov_len;
-		/* Most often it is one segment, for which send(2) has less to set up. */
-		do
-			n = mh.msg_iovlen == 1 ? send(t->fd, iov[0].iov_base, offered, MSG_NOSIGNAL)
-					       : sendmsg(t->fd, &mh, MSG_NOSIGNAL);
-		while (n < 0 && errno == EINTR);
+		offered = outq_file(q, limit - done, TCP_FILE_REST, &fd, &at);
+		n = offered > 0 ? send_file(t, fd, at, offered)
+				: send_memory(t, q, limit - done, &offered);
 		if (n < 0)
 			return done > 0 && errno == EAGAIN ? (ssize_t)done : -errno;
 		outq_consume(q, (size_t)n);

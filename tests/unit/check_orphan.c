@@ -6,6 +6,7 @@
 #include "image/orphan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -180,10 +181,14 @@ START_TEST(copied_where_they_are)
 	ck_assert_int_eq(needs(l, 8999, 20000), LENDER_COPIES);
 	ck_assert_int_eq(needs(l, SIZE, SIZE), LENDER_COPIES); /* it needs none */
 	ck_assert(memfd_mapped());
+	ck_assert_int_ge(segment->file.fd, 0);
 	orphans_copy(&all);
 	ck_assert_ptr_null(due());
+	/* No socket is given the memfd any more, which a thread lets go of. */
+	ck_assert_int_eq(segment->file.fd, -1);
 	wait_threads();
 	ck_assert(!memfd_mapped());
+	ck_assert_int_eq(fcntl(segment->closing, F_GETFD), -1);
 	ck_assert_int_eq(counters->images, 0);
 	ck_assert_int_eq(counters->pieces_moved, 3);
 	ck_assert_int_eq(counters->held_bytes, 4 * MAPPING_PAGE);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -133,6 +134,67 @@ START_TEST(more_segments_than_one_call_takes)
 }
 END_TEST
 
+/* Memory of a file is the file's, if it is long enough: here both differ, so that it can be told
+ * which the socket was given. */
+START_TEST(files)
+{
+	static const size_t sizes[] = { BODY / 2, 100000, 40000, 5000 };
+	struct ref_file file = { .bytes = body };
+	size_t at = 0, n = sizes[_i];
+	static uint8_t other[BODY];
+
+	for (size_t i = 0; i < BODY; i++)
+		other[i] = (uint8_t)~body[i];
+	file.fd = memfd_create("other", MFD_CLOEXEC);
+	ck_assert_int_eq(write(file.fd, other, BODY), BODY);
+	ref_init(&file.ref, on_release);
+	file.ref.in_file = true;
+	ck_assert_int_eq(outq_copy(&q, "head", 4), 0);
+	ck_assert_int_eq(outq_borrow(&q, body + 1000, n, &file.ref), 0);
+	ck_assert_int_eq(outq_copy(&q, "tail", 4), 0);
+	while (at < n + 8) {
+		ssize_t r = t->ops->send(t, &q, SIZE_MAX);
+
+		ck_assert(r > 0 || r == -EAGAIN);
+		/* Without the descriptor it goes on from memory, at the same byte. */
+		if (_i == 0 && at > BODY / 4 && file.fd >= 0) {
+			close(file.fd);
+			file.fd = -1;
+		}
+		at += read_peer(at, n + 8 - at);
+	}
+	ck_assert_uint_eq(outq_len(&q), 0);
+	ck_assert_mem_eq(got, "head", 4);
+	ck_assert_mem_eq(got + 4, (_i == 0 ? other : body) + 1000, n < BODY / 4 ? n : BODY / 4);
+	if (_i == 0)
+		ck_assert_mem_eq(got + 4 + n - 1000, body + n, 1000);
+	ck_assert_mem_eq(got + 4 + n, "tail", 4);
+	if (file.fd >= 0)
+		close(file.fd);
+	ck_assert_uint_eq(file.ref.count, 1);
+}
+END_TEST
+
+/* What is left of a file, with nothing in front of it, is sent from it even where it is short. */
+START_TEST(rest_of_a_file)
+{
+	struct ref_file file = { .bytes = body };
+
+	file.fd = memfd_create("zeros", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(file.fd, BODY), 0);
+	ref_init(&file.ref, on_release);
+	file.ref.in_file = true;
+	ck_assert_int_eq(outq_borrow(&q, body + 5, 40000, &file.ref), 0);
+	ck_assert_int_eq(t->ops->send(t, &q, 30000), 30000);
+	/* Less than it pays for. */
+	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), 10000);
+	ck_assert_uint_eq(read_peer(0, BODY), 40000);
+	ck_assert_uint_eq(got[0] | got[29999], 0);
+	ck_assert_mem_eq(got + 30000, body + 30005, 10000);
+	close(file.fd);
+}
+END_TEST
+
 START_TEST(receive)
 {
 	char buf[10];
@@ -189,6 +251,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, transfer, 0, 5);
 	tcase_add_test(tc, limit);
 	tcase_add_test(tc, more_segments_than_one_call_takes);
+	tcase_add_loop_test(tc, files, 0, 4);
+	tcase_add_test(tc, rest_of_a_file);
 	tcase_add_test(tc, receive);
 	tcase_add_test(tc, half_closes);
 	tcase_add_test(tc, peer_gone);
