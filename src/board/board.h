@@ -18,7 +18,7 @@
 #include "board/route_times.h"
 #include "board/server_counts.h"
 
-enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60 };
+enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60, BOARD_ID = 65 };
 
 /* Reads a field that another process may be writing. */
 #define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -112,6 +112,7 @@ struct board_head {
 	struct counters retired;       /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
+	char server_id[BOARD_ID];    /* NUL-terminated; "" is none */
 	struct server_titles titles; /* of servers that are counted apart */
 	struct server_counts retired_servers;
 	struct handler_counts retired_handlers;

@@ -42,6 +42,17 @@ static void put_build(struct metrics_out *o)
 	metrics_sample(o, labels, 2, 1);
 }
 
+/* Its name joins it with all other metrics of the same target: group_left(server_id). */
+static void put_machine(struct metrics_out *o, const struct board_head *h)
+{
+	const struct metrics_label label = { "server_id", slice_str(h->server_id) };
+
+	if (label.value.n == 0)
+		return;
+	metrics_family(o, METRICS_INFO, "machine", "the name of this machine, server-id");
+	metrics_sample(o, &label, 1, 1);
+}
+
 static void put_states(struct metrics_out *o, const struct board_view *v)
 {
 	metrics_family(o, METRICS_GAUGE, "workers", "worker processes, by state");
@@ -324,6 +335,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 		return;
 	}
 	put_build(&o);
+	put_machine(&o, &b->head);
 	put_head(&o, &b->head, facts);
 	put_certificates(&o, facts->sites);
 	put_states(&o, v);

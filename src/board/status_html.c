@@ -201,6 +201,8 @@ static void put_certificate(struct strbuf *t, const struct look *l)
 static void server(struct strbuf *t, const struct look *l)
 {
 	strbuf_add(t, SLICE("<section aria-labelledby=server><h2 id=server>Server</h2><dl>"));
+	if (l->head->server_id[0] != '\0')
+		fact_text(t, "machine", "name", l->head->server_id);
 	fact_text(t, "version", "version", PACKAGE_VERSION);
 	fact_begin(t, "uptime", "up for");
 	status_html_seconds(t, l->now > l->head->started ? l->now - l->head->started : 0);

@@ -1,13 +1,14 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute (conf_check_log), and what is refused,
- * which becomes NULL.
+ * nothing but the paths of the logs, which become absolute (conf_check_log), server-id = auto
+ * (conf_check_id), and what is refused, which becomes NULL.
  */
 #include "conf/conf_check.h"
 
 #include <grp.h>
 
 #include "base/addr.h"
+#include "conf/conf_check_id.h"
 #include "conf/conf_check_log.h"
 #include "conf/conf_check_server.h"
 #include "conf/conf_handlers.h"
@@ -34,6 +35,7 @@ static void check_global(struct conf *conf, struct conf_faults *faults)
 	check_balance(conf, faults);
 	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
 	conf_check_logs(conf, faults);
+	conf_check_id(conf, faults);
 }
 
 /* Each listener on port 0 gets a port of its own. */

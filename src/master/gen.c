@@ -453,6 +453,8 @@ void gen_show(const struct gen *g, struct board_head *h)
 		h->image_size = g->image.size;
 	}
 	h->certificate_expires = certs_expire(&g->resources.certs);
+	/* The last byte stays NUL, so that a reader finds an end at any moment. */
+	strncpy(h->server_id, g->conf->server_id, sizeof(h->server_id) - 1);
 }
 
 void gen_free(struct gen **gp)

@@ -11,7 +11,7 @@
 #include "request/body.h"
 
 enum {
-	REPLY_FIELDS_MAX = 49,
+	REPLY_FIELDS_MAX = 50,
 	REPLY_HEAD_MAX = 64000, /* bytes of names and values: nghttp2 sends no more in one head */
 };
 

@@ -33,7 +33,7 @@ bool reply_field_valid(struct slice name, struct slice value)
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
 	/* Fields that reply.c says itself always find room. */
-	if (req->reply.nfields >= REPLY_FIELDS_MAX - 5)
+	if (req->reply.nfields >= REPLY_FIELDS_MAX - 6)
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
 	return 0;

@@ -135,6 +135,7 @@ struct http_env {
 	 * without an answer. NULL: it is.
 	 */
 	bool (*starts)(struct h2d_req *req, const struct h2d_handler *handler);
+	struct slice server_id; /* of access logs in JSON; n 0: they have none */
 	bool request_ids; /* answers, error pages and the access log name each request (req_id.h) */
 	bool timed; /* the access log tells how long requests take: the clock is read for each,
 		       else the loop's has to do */

@@ -175,6 +175,7 @@ struct sites {
 	const struct rate *connections; /* new ones, of each client; NULL: any number */
 	uint64_t connections_max;       /* of each client; 0: any number */
 	bool dry_run;                   /* clients over such a limit are named, not refused */
+	struct field id;                /* of all answers: server-id; name.n 0: none */
 	const struct site_name *names;  /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };

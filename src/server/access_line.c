@@ -240,6 +240,8 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 	member(l, SLICE("error"), reason(req));
 	if (req->env->request_ids)
 		member(l, SLICE("request_id"), req->id);
+	if (req->env->server_id.n > 0)
+		member(l, SLICE("server_id"), req->env->server_id);
 }
 
 static void json(struct access_line *l, const struct h2d_req *req)

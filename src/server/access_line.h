@@ -15,7 +15,7 @@ enum access_format { ACCESS_COMBINED, ACCESS_COMBINED_VHOST, ACCESS_JSON, ACCESS
 
 enum {
 	ACCESS_PIECE_MAX = 1024, /* bytes of a piece that is escaped; longer ones are cut */
-	ACCESS_PIECES = 11,      /* of them in one line */
+	ACCESS_PIECES = 12,      /* of them in one line */
 	ACCESS_LINE_MAX = ACCESS_PIECES * JSON_ESCAPED_MAX * ACCESS_PIECE_MAX + 2048,
 };
 

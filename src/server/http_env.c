@@ -31,6 +31,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.server = conf->server_tokens ? with : without,
 		.header_size = conf->limits.client_header_size,
 		.header_fields = (unsigned)conf->limits.client_header_fields,
+		.server_id = slice_str(conf->server_id),
 		.request_ids = conf->request_id,
 		.handler_ms = conf->timeouts.handler * 1000,
 		.conf = conf,

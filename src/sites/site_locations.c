@@ -29,6 +29,17 @@ static bool is_own(struct slice name)
 	return false;
 }
 
+/* What is wrong with the name of a field that answers are to have; NULL: nothing. */
+static const char *refusal(struct slice name)
+{
+	if (slice_eq(name, SLICE("cache-control")))
+		return "use the key cache-control";
+	if (slice_eq(name, SLICE("strict-transport-security")))
+		return "use the key strict-transport-security of the server, which never sends it "
+		       "in cleartext";
+	return is_own(name) ? "h2d sets this field itself" : NULL;
+}
+
 /* "name: value" as a field; NULL, or what is wrong with it. */
 static const char *field(struct site_maker *m, const char *text, struct field *out)
 {
@@ -44,14 +55,21 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 		return "what stands before the colon is not the name of a field";
 	if (!field_value_valid(out->value))
 		return "what stands behind the colon cannot be the value of a field";
-	if (slice_eq(out->name, SLICE("cache-control")))
-		return "use the key cache-control";
-	if (slice_eq(out->name, SLICE("strict-transport-security")))
-		return "use the key strict-transport-security of the server, which never sends it "
-		       "in cleartext";
-	if (is_own(out->name))
-		return "h2d sets this field itself";
-	return NULL;
+	return refusal(out->name);
+}
+
+struct field site_locations_id(struct site_maker *m, const struct conf *conf)
+{
+	struct slice name = site_maker_lower(m, slice_str(conf->server_id_field));
+	const char *why = NULL;
+
+	if (m->oom || name.n == 0)
+		return (struct field){ 0 };
+	why = field_name_valid(name) ? refusal(name) : "it is not the name of a field";
+	if (why != NULL)
+		site_maker_fault(m, &conf->server_id_field_at, "server-id-field \"%.200s\": %s",
+			conf->server_id_field, why);
+	return (struct field){ name, slice_str(conf->server_id) };
 }
 
 /* Fields of outer come first; NULL in what stands for the top level. */

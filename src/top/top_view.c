@@ -57,14 +57,17 @@ static bool is_narrow(const struct top_page *p)
 
 static void title(struct top_page *p, const struct top_object *all)
 {
+	const char *id = top_object_text(all, "server_id");
 	char up[HUMAN_SIZE], clock[32] = "";
 	time_t now = (time_t)(top_object_number(all, "time") / 1000);
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(clock, sizeof(clock), "%H:%M:%S UTC", &tm);
-	top_page_printf(p, TOP_TITLE, " h2d %s   up %s   generation %" PRIu64 "   ",
-		top_object_text(all, "version"),
+	top_page_printf(p, TOP_TITLE, " h2d %s   ", top_object_text(all, "version"));
+	if (*id != '\0')
+		top_page_printf(p, TOP_TITLE, "%s   ", id);
+	top_page_printf(p, TOP_TITLE, "up %s   generation %" PRIu64 "   ",
 		human_seconds(up, top_object_number(all, "uptime")),
 		top_object_number(all, "generation"));
 	if (!is_narrow(p))

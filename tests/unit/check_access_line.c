@@ -110,6 +110,17 @@ START_TEST(json_answer)
 }
 END_TEST
 
+/* A machine that has a name tells it, in this format alone. */
+START_TEST(json_machine)
+{
+	ck_assert_ptr_null(strstr(made(ACCESS_JSON), "server_id"));
+	env.server_id = SLICE("web-1");
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), ",\"server_id\":\"web-1\"}\n"));
+	ck_assert_ptr_null(strstr(made(ACCESS_COMBINED), "web-1"));
+	env.server_id = SLICE("");
+}
+END_TEST
+
 /* Only of what failed, and what is known best. */
 START_TEST(json_error)
 {
@@ -215,6 +226,7 @@ static TCase *tests(void)
 	tcase_add_test(c, combined_vhost);
 	tcase_add_test(c, json);
 	tcase_add_test(c, json_answer);
+	tcase_add_test(c, json_machine);
 	tcase_add_test(c, json_error);
 	tcase_add_test(c, json_utf8);
 	tcase_add_test(c, brief);

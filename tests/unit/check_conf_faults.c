@@ -331,6 +331,12 @@ static const struct {
 		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
 		{ "h2d.conf:3|not for tls listeners" } },
 
+	/* the name of a machine */
+	{ SERVED "server-id = \"a b\"\nserver-id-field = \"x-served-by\"\n",
+		{ "h2d.conf:2|letters, digits" } },
+	{ SERVED "server-id = \"" A50 A50 "\"\n", { "h2d.conf:2|64 bytes" } },
+	{ SERVED "server-id-field = \"x-served-by\"\n", { "h2d.conf:2|needs server-id" } },
+
 	/* keys of the cache */
 	{ SERVED "cache { compress = {\"br\", \"deflate\"}\nrescan-interval = 0 }\n",
 		{ "h2d.conf:2|\"deflate\"", "h2d.conf:3|1 to 86400" } },

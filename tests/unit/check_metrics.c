@@ -158,6 +158,20 @@ START_TEST(heads)
 }
 END_TEST
 
+/* A machine without a name has no such metric. */
+START_TEST(machine)
+{
+	char *t = text(METRICS_TEXT);
+
+	ck_assert_ptr_null(strstr(t, "h2d_machine"));
+	free(t);
+	strcpy(board->head.server_id, "web-1");
+	t = text(METRICS_TEXT);
+	EXPECT(t, "h2d_machine_info{server_id=\"web-1\"} 1");
+	free(t);
+}
+END_TEST
+
 START_TEST(of_a_mad_board)
 {
 	char *t;
@@ -179,6 +193,7 @@ static TCase *tests(void)
 	tcase_add_test(t, by_slot);
 	tcase_add_test(t, times);
 	tcase_add_test(t, heads);
+	tcase_add_test(t, machine);
 	tcase_add_test(t, of_a_mad_board);
 	return t;
 }

@@ -117,6 +117,7 @@ START_TEST(json_shape)
 
 	clock_set(1, (struct timespec){ .tv_sec = 1042 });
 	board->head.started = 1000;
+	strcpy(board->head.server_id, "web-1");
 	board->head.generation = 3;
 	board->head.image = 9;
 	board->head.image_size = 77;
@@ -129,8 +130,8 @@ START_TEST(json_shape)
 	board->head.cache.v[CACHE_FACT_entries] = 12;
 	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
-	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"generation\":3,\"uptime\":42,"
-			 "\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
+	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"server_id\":\"web-1\",\"generation\":3,"
+			 "\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
 			 "\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
 	assert_has(text,
 		"\"adopted\":18446744073709551615},\"time\":1042000,"
