@@ -104,6 +104,7 @@ struct board_head {
 	uint32_t balance;              /* enum conf_balance: what chooses the worker */
 	uint32_t acceptor_pid;         /* 0: none, as with dispatch = reuseport */
 	uint32_t dispatch;             /* enum conf_dispatch */
+	uint32_t health; /* bit set of enum board_health, 0: it is healthy; master/health.c writes it */
 	uint32_t building;             /* 1: an image of this generation is still to come */
 	struct cache_facts cache;      /* as the keeper told last */
 	struct process_use use;        /* of the master, in its last second */

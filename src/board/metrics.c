@@ -12,6 +12,7 @@
 #include "base/build_id.h"
 #include "base/clock.h"
 #include "board/admin.h"
+#include "board/board_health.h"
 #include "board/board_view.h"
 #include "http/accept.h"
 
@@ -51,6 +52,17 @@ static void put_machine(struct metrics_out *o, const struct board_head *h)
 		return;
 	metrics_family(o, METRICS_INFO, "machine", "the name of this machine, server-id");
 	metrics_sample(o, &label, 1, 1);
+}
+
+static void put_health(struct metrics_out *o, const struct board_head *h)
+{
+	uint32_t facts = BOARD_LOAD(h->health);
+
+	metrics_family(o, METRICS_GAUGE, "unhealthy", "whether health says 503, by the reason");
+	for (unsigned i = 0; board_health_words[i] != NULL; i++)
+		metrics_sample(o,
+			&(struct metrics_label){ "reason", slice_str(board_health_words[i]) }, 1,
+			facts >> i & 1);
 }
 
 static void put_states(struct metrics_out *o, const struct board_view *v)
@@ -338,6 +350,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_machine(&o, &b->head);
 	put_head(&o, &b->head, facts);
 	put_certificates(&o, facts->sites);
+	put_health(&o, &b->head);
 	put_states(&o, v);
 	put_counts(&o, &b->head);
 	put_counters(&o, v);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/log.h"
+#include "board/board_health.h"
 #include "board/recent.h"
 #include "conf/conf.h"
 
@@ -198,12 +199,26 @@ static void put_certificate(struct strbuf *t, const struct look *l)
 	fact_end(t);
 }
 
+static void put_health(struct strbuf *t, const struct board_head *head)
+{
+	uint32_t facts = BOARD_LOAD(head->health);
+	char text[FLAGS_TEXT];
+
+	fact_begin(t, "health", "health");
+	if (facts == 0)
+		strbuf_add(t, SLICE("200"));
+	else
+		strbuf_printf(t, "503: %s", flags_text(board_health_words, facts, text));
+	fact_end(t);
+}
+
 static void server(struct strbuf *t, const struct look *l)
 {
 	strbuf_add(t, SLICE("<section aria-labelledby=server><h2 id=server>Server</h2><dl>"));
 	if (l->head->server_id[0] != '\0')
 		fact_text(t, "machine", "name", l->head->server_id);
 	fact_text(t, "version", "version", PACKAGE_VERSION);
+	put_health(t, l->head);
 	fact_begin(t, "uptime", "up for");
 	status_html_seconds(t, l->now > l->head->started ? l->now - l->head->started : 0);
 	fact_end(t);

@@ -12,6 +12,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "board/admin.h"
+#include "board/board_health.h"
 #include "board/recent.h"
 #include "conf/conf.h"
 
@@ -124,6 +125,18 @@ static void put_lines(struct strbuf *t, const struct board_lines *lines)
 	json_end(t, ']');
 }
 
+/* Why health says 503; nothing while it says 200. */
+static void put_health(struct strbuf *t, const struct board_head *head)
+{
+	uint32_t facts = BOARD_LOAD(head->health);
+
+	json_begin(t, "unhealthy", '[');
+	for (unsigned i = 0; board_health_words[i] != NULL; i++)
+		if (facts >> i & 1)
+			json_text(t, NULL, board_health_words[i]);
+	json_end(t, ']');
+}
+
 static void put_head(struct strbuf *t, const struct board_head *head)
 {
 	struct timespec wall = clock_wall();
@@ -137,6 +150,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	json_unsigned(t, "image", BOARD_LOAD(head->image));
 	json_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
 	json_unsigned(t, "building", BOARD_LOAD(head->building));
+	put_health(t, head);
 	json_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
 	json_text(t, "dispatch", conf_dispatch_name(BOARD_LOAD(head->dispatch)));
 	json_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));

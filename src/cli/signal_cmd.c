@@ -7,6 +7,7 @@
 #include "cli/signal_cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "conf/conf_fault.h"
 #include "machine/pidfile.h"
+#include "master/master_signal.h"
 #include "master/status.h"
 
 enum {
@@ -46,25 +48,38 @@ struct target {
 	bool fresh;         /* the status file was written since we asked */
 };
 
-static const struct {
-	const char *name;
-	int signo;
-} signals[] = {
-	{ "reload", SIGHUP },
-	{ "upgrade", SIGUSR2 },
-	{ "stop", SIGTERM },
-	{ "quit", SIGQUIT },
-	{ "yield", SIGPWR },
-	{ "reopen", SIGUSR1 },
-};
-
 static int signal_of(const char *name)
 {
+	const struct {
+		const char *name;
+		int signo;
+	} signals[] = {
+		{ "reload", SIGHUP },
+		{ "upgrade", SIGUSR2 },
+		{ "stop", SIGTERM },
+		{ "quit", SIGQUIT },
+		{ "yield", SIGPWR },
+		{ "reopen", SIGUSR1 },
+		{ "drain", MASTER_SIGNAL_DRAIN },
+		{ "undrain", MASTER_SIGNAL_UNDRAIN },
+	};
+
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		if (strcmp(name, signals[i].name) == 0)
 			return signals[i].signo;
 	}
 	return 0;
+}
+
+static bool is_drain(int signo)
+{
+	return signo == MASTER_SIGNAL_DRAIN || signo == MASTER_SIGNAL_UNDRAIN;
+}
+
+/* Whether the master says what came of it. */
+static bool has_outcome(int signo)
+{
+	return signo == SIGHUP || signo == SIGUSR2 || is_drain(signo);
 }
 
 bool signal_cmd_known(const char *name)
@@ -244,14 +259,17 @@ static bool is_over(const struct target *t, const struct status *s, int signo)
 {
 	if (signo == SIGUSR2)
 		return is_upgraded(t, s);
+	/* Whatever has an outcome tells whether health says 503: the drain need not be the last. */
+	if (is_drain(signo))
+		return s->request > t->before && s->drained == (signo == MASTER_SIGNAL_DRAIN);
 	/* A reload that came while an upgrade ran is done after it. */
 	return s->request > t->before && s->request != s->upgrade;
 }
 
 /*
- * An upgrade that follows a reload within a look hides its outcome: nothing tells whether it was
- * ours, so it is asked for again. At one look alone the master may be between an upgrade and the
- * reload that waited for it.
+ * An upgrade that follows a reload within a look hides its outcome, as an undrain does that of a
+ * drain: nothing tells whether it was ours, so it is asked for again. At one look alone the master
+ * may be between an upgrade and the reload that waited for it.
  */
 static bool is_hidden(struct target *t, const struct status *s)
 {
@@ -344,6 +362,17 @@ static int read_status(struct target *t, struct status *s)
 	return rc;
 }
 
+static int tell(const struct target *t, const struct status *s, int signo)
+{
+	if (signo == SIGUSR2)
+		return tell_upgrade(s);
+	if (is_drain(signo)) {
+		puts(s->text);
+		return 0;
+	}
+	return tell_all(t, s);
+}
+
 static int wait_outcome(struct target *t, int signo)
 {
 	uint64_t ms = REQUEST_MS + t->quit_ms; /* generations that drain may come first */
@@ -356,8 +385,8 @@ static int wait_outcome(struct target *t, int signo)
 		int rc = read_status(t, &s);
 
 		if (rc == 0 && is_over(t, &s, signo))
-			return signo == SIGUSR2 ? tell_upgrade(&s) : tell_all(t, &s);
-		if (rc == 0 && signo == SIGHUP && is_hidden(t, &s))
+			return tell(t, &s, signo);
+		if (rc == 0 && signo != SIGUSR2 && is_hidden(t, &s))
 			return MOVED;
 		if (rc == 0)
 			tell_waiting(&s, &told);
@@ -373,8 +402,33 @@ static int wait_outcome(struct target *t, int signo)
 	return 1;
 }
 
+/*
+ * A real-time signal ends a program that does not know it, so a master of before must not get one.
+ * Those that a master waits for it blocks.
+ */
+static bool is_taken(const struct target *t, int signo)
+{
+	char path[64], line[256];
+	uint64_t blocked = UINT64_MAX;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)t->pid);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
+			break;
+	if (f != NULL)
+		fclose(f);
+	return blocked >> (signo - 1) & 1;
+}
+
 static int send_signal(const struct target *t, int signo)
 {
+	if (is_drain(signo) && !is_taken(t, signo)) {
+		fprintf(stderr, "h2d: process %d is of a version that cannot be drained so\n",
+			(int)t->pid);
+		return 1;
+	}
 	if (pidfd_send_signal(t->pidfd, signo, NULL, 0) == 0)
 		return 0;
 	if (errno == ESRCH && moved_or(t, 1) == MOVED)
@@ -419,7 +473,7 @@ static int ask(struct target *t, int signo)
 
 	t->status = look_at(t, ".status");
 	if (find_master(t)) {
-		if (signo == SIGHUP || signo == SIGUSR2)
+		if (has_outcome(signo))
 			rc = request(t, signo);
 		else if (signo != SIGUSR1)
 			rc = stop(t, signo);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "image/memfd.h"
+#include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
 #include "request/tally.h"
@@ -51,6 +52,7 @@ static bool describe(const struct master *m, struct handover *h)
 		h->tally = tally_fd(m->tally);
 		h->tally_keys = *tally_keys(m->tally);
 	}
+	h->drained = health_has(m, BOARD_HEALTH_DRAINED);
 	h->privs = g->resources.privs;
 	h->image = g->image.arg;
 	h->image_size = g->image.size;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "machine/notify.h"
+#include "master/health.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
@@ -190,6 +191,7 @@ bool drain_announce(struct master *m)
 	master_go(m, MASTER_PART);
 	log_notice("about to leave: health says so, and the drain begins in %u s", (unsigned)delay);
 	notify_stopping("about to leave");
+	health_set(m, BOARD_HEALTH_LEAVING, true);
 	timer_arm(&m->loop.wheel, &m->delay, clock_ms() + delay * 1000);
 	GEN_FOREACH(c, m->current)
 		if (c->kind->gets & CHILD_SERVE)

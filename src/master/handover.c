@@ -138,6 +138,9 @@ void handover_format(const struct handover *h, struct strbuf *out)
 		format_bytes((const unsigned char *)&h->tally_keys, sizeof(h->tally_keys), out);
 	}
 	format_user(&h->privs, out);
+	/* Only where it is so: programs of before refuse lines that they do not know. */
+	if (h->drained)
+		strbuf_add(out, SLICE("drained 1\n"));
 	if (h->pid_path != NULL) {
 		strbuf_printf(out, "pid-file %d %s\n", h->pid_fd, h->pid_path);
 		out->failed |= strchr(h->pid_path, '\n') != NULL;
@@ -268,6 +271,11 @@ static bool take_tally(struct handover *h, char **rest)
 	       bytes(rest, (unsigned char *)&h->tally_keys, sizeof(h->tally_keys));
 }
 
+static bool take_drained(struct handover *h, char **rest)
+{
+	return number32(rest, &h->drained) && h->drained == 1;
+}
+
 static bool take_user(struct handover *h, char **rest)
 {
 	struct privs *p = &h->privs;
@@ -369,6 +377,7 @@ static const struct {
 	{ "ticket-keys-before", take_ticket_keys_before, MANY },
 	{ "ticket-age", take_ticket_age, 0 },
 	{ "tally", take_tally, 0 },
+	{ "drained", take_drained, 0 },
 	{ "user", take_user, 0 },
 	{ "pid-file", take_pid_file, 0 },
 	{ "doubts", take_doubts, 0 },

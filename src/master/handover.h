@@ -41,6 +41,7 @@ struct handover {
 	int pid_fd;
 	int doubts[2];      /* for the first generation: its keeper reads the first; -1: none */
 	int keeper;         /* where the keeper that serves now reads doubts; -1: there is none */
+	uint32_t drained;   /* 1: -s drain asked for it */
 	struct privs privs; /* of the user whose keeper made the image */
 	uint64_t image, image_size;
 	int image_fds[CTL_FDS_MAX];

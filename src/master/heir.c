@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "image/memfd.h"
 #include "machine/notify.h"
+#include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
 #include "request/tally.h"
@@ -148,6 +149,8 @@ static const char *adopt(struct master *m)
 	m->next_image = h->next_image;
 	m->status.running = h->request;
 	m->status.request = h->request - 1;
+	if (h->drained)
+		health_set(m, BOARD_HEALTH_DRAINED, true);
 	if (!tickets_adopt(m, h))
 		return "session tickets: out of memory";
 	adopt_tally(m);

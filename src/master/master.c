@@ -62,7 +62,8 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		reap_all(m);
 		return;
 	}
-	log_notice("signal %s from process %u", sigabbrev_np((int)info->ssi_signo), info->ssi_pid);
+	log_notice("signal %s from process %u", master_signal_name((int)info->ssi_signo),
+		info->ssi_pid);
 	master_signal(m, (int)info->ssi_signo);
 }
 

@@ -4,11 +4,13 @@
  */
 #include "master/master_signal.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "machine/fdstore.h"
 #include "master/drain.h"
+#include "master/health.h"
 #include "master/master_state.h"
 #include "master/reload.h"
 
@@ -52,6 +54,18 @@ static bool yield(struct master *m)
 	return true;
 }
 
+static bool drain(struct master *m)
+{
+	health_drain(m, true);
+	return true;
+}
+
+static bool undrain(struct master *m)
+{
+	health_drain(m, false);
+	return true;
+}
+
 static bool upgrade(struct master *m)
 {
 	upgrade_begin(m);
@@ -86,27 +100,49 @@ void master_signal_init(struct master *m)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static const struct {
-	int signo;
-	enum master_wish wish;
-} signals[] = {
-	{ SIGHUP, WISH_RELOAD },
-	{ SIGUSR2, WISH_UPGRADE },
-	{ SIGQUIT, WISH_QUIT },
-	{ SIGPWR, WISH_YIELD },
-	{ SIGTERM, WISH_STOP },
-	{ SIGINT, WISH_STOP },
-};
-
-enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+/* MASTER_WISHES: it is none. SIGRTMIN is no constant. */
+static enum master_wish wish_of(int signo)
+{
+	if (signo == MASTER_SIGNAL_DRAIN)
+		return WISH_DRAIN;
+	if (signo == MASTER_SIGNAL_UNDRAIN)
+		return WISH_UNDRAIN;
+	switch (signo) {
+	case SIGHUP:
+		return WISH_RELOAD;
+	case SIGUSR2:
+		return WISH_UPGRADE;
+	case SIGQUIT:
+		return WISH_QUIT;
+	case SIGPWR:
+		return WISH_YIELD;
+	case SIGTERM:
+	case SIGINT:
+		return WISH_STOP;
+	default:
+		return MASTER_WISHES;
+	}
+}
 
 void master_signal_set(sigset_t *set)
 {
 	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
 	sigaddset(set, SIGUSR1);
-	for (size_t i = 0; i < SIGNALS; i++)
-		sigaddset(set, signals[i].signo);
+	for (int signo = 1; signo <= SIGRTMAX; signo++)
+		if (wish_of(signo) != MASTER_WISHES)
+			sigaddset(set, signo);
+}
+
+const char *master_signal_name(int signo)
+{
+	const char *name = sigabbrev_np(signo);
+
+	if (signo == MASTER_SIGNAL_DRAIN)
+		return "RTMIN+1 (drain)";
+	if (signo == MASTER_SIGNAL_UNDRAIN)
+		return "RTMIN+2 (undrain)";
+	return name != NULL ? name : "unknown";
 }
 
 /*
@@ -120,14 +156,20 @@ static bool is_container(const struct master *m)
 
 void master_signal(struct master *m, int signo)
 {
+	enum master_wish wish;
+
 	if (signo == SIGUSR1) {
 		reopen_logs(m);
 		return;
 	}
 	if (signo == SIGTERM && is_container(m))
 		signo = SIGQUIT;
-	for (size_t i = 0; i < SIGNALS; i++)
-		if (signals[i].signo == signo)
-			m->wishes |= 1u << signals[i].wish;
+	wish = wish_of(signo);
+	if (wish == MASTER_WISHES)
+		return;
+	/* Of these two the last one counts. */
+	if (wish == WISH_DRAIN || wish == WISH_UNDRAIN)
+		m->wishes &= ~(1u << WISH_DRAIN | 1u << WISH_UNDRAIN);
+	m->wishes |= 1u << wish;
 	grant(m);
 }

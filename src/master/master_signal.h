@@ -9,6 +9,13 @@
 
 struct master;
 
+/* Real-time signals: the machine is taken out of its load balancers, and put back. */
+#define MASTER_SIGNAL_DRAIN   (SIGRTMIN + 1)
+#define MASTER_SIGNAL_UNDRAIN (SIGRTMIN + 2)
+
+/* For the log; a constant string. */
+const char *master_signal_name(int signo);
+
 /* The signals that mean something to the master, SIGCHLD among them. */
 void master_signal_set(sigset_t *set);
 

@@ -18,6 +18,7 @@
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
+#include "master/health.h"
 #include "master/launch.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
@@ -77,6 +78,8 @@ static void finish(struct master *m, bool ok)
 		board_count(&m->board->head, BOARD_COUNT_reloads_failed);
 	if (ok && m->next.replaced == 0)
 		status_add(&m->next, text);
+	if (health_has(m, BOARD_HEALTH_DRAINED))
+		status_add(&m->next, "health says 503 still: drained");
 	notify_ready(text);
 	m->next.generation = m->current->number;
 	outcome_end(m, ok);

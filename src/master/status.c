@@ -67,6 +67,9 @@ static size_t format(const struct status *s, char *buf, size_t size)
 		s->upgrade, result(s->upgraded));
 	const char *line = s->text;
 
+	/* Only where it is so: programs of before know no such line. */
+	if (s->drained)
+		n += (size_t)snprintf(buf + n, size - n, "drained 1\n");
 	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
 		n += format_gone(&s->gone[i], buf + n, size - n);
 	while (*line != '\0') {
@@ -147,6 +150,12 @@ static bool parse_upgrade(struct status *s, char *value)
 	return number(value, &s->upgrade) && parse_result(how, &s->upgraded);
 }
 
+static bool parse_drained(struct status *s, const char *value)
+{
+	s->drained = true;
+	return strcmp(value, "1") == 0;
+}
+
 static bool parse_line(struct status *s, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -170,6 +179,8 @@ static bool parse_line(struct status *s, char *line)
 		return parse_result(value, &s->ok);
 	if (strcmp(line, "upgrade") == 0)
 		return parse_upgrade(s, value);
+	if (strcmp(line, "drained") == 0)
+		return parse_drained(s, value);
 	if (strcmp(line, "text") == 0) {
 		status_add(s, value);
 		return true;

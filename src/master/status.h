@@ -10,6 +10,7 @@
  *	waiting 4       as many generations drain that the next request waits, 0: it does not
  *	gone 4 812 0 0  a generation that is gone: connections that were drained, cut, refused
  *	upgrade 6 ok    the newest request that was an upgrade, and how it ended; 0: there was none
+ *	drained 1       health says 503, because -s drain asked for it; else there is no such line
  *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
  *
  * A request is numbered, and "running" written, before the configuration is read. So a process that
@@ -35,6 +36,7 @@ struct status {
 	struct status_gone gone[STATUS_GONE]; /* the last one first */
 	bool ok;
 	bool upgraded;          /* how the upgrade ended */
+	bool drained;           /* at the end of that request */
 	char text[STATUS_TEXT]; /* lines, separated by newlines */
 };
 

@@ -32,13 +32,17 @@ static void say_gone(struct master *m, uint32_t id)
 	heir_say(m, "gone ", text);
 }
 
-/* The end of it. "RELOAD UPGRADE TEXT": whether each was asked for meanwhile; lines of text. */
+/*
+ * The end of it. "RELOAD MORE TEXT": whether a reload was asked for meanwhile; what else was (1: an
+ * upgrade, 2: a drain, 4: its end); lines of text.
+ */
 static void settle(struct master *m, char *words)
 {
-	int reload = 0, upgrade = 0, text = 0;
+	unsigned reload = 0, more = 0;
+	int text = 0;
 	char *save = NULL;
 
-	if (sscanf(words, "%1d %1d %n", &reload, &upgrade, &text) != 2)
+	if (sscanf(words, "%1u %1u %n", &reload, &more, &text) != 2)
 		log_error("upgrade: the old master says what this one does not understand");
 	timer_disarm(&m->loop.wheel, &m->heir.last_word);
 	heir_close(m);
@@ -50,7 +54,8 @@ static void settle(struct master *m, char *words)
 		status_add(&m->next, line);
 	m->next.upgrade = m->status.running;
 	m->next.upgraded = true;
-	m->wishes |= (reload == 1) << WISH_RELOAD | (upgrade == 1) << WISH_UPGRADE;
+	m->wishes |= (reload & 1) << WISH_RELOAD | (more & 1) << WISH_UPGRADE |
+		     (more >> 1 & 1) << WISH_DRAIN | (more >> 2 & 1) << WISH_UNDRAIN;
 	reload_done(m);
 }
 

@@ -27,6 +27,7 @@
 #include "master/bequest.h"
 #include "master/doubts.h"
 #include "master/drain.h"
+#include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
 
@@ -182,6 +183,19 @@ static void describe_outcome(struct master *m)
 	status_add(&m->next, text);
 }
 
+/* Wishes that the new master is to grant. */
+static const enum master_wish passed[] = { WISH_RELOAD, WISH_UPGRADE, WISH_DRAIN, WISH_UNDRAIN };
+
+enum { WISHES = sizeof(passed) / sizeof(passed[0]) };
+
+static int signal_of(enum master_wish wish)
+{
+	return wish == WISH_RELOAD    ? SIGHUP
+	       : wish == WISH_UPGRADE ? SIGUSR2
+	       : wish == WISH_DRAIN   ? MASTER_SIGNAL_DRAIN
+				      : MASTER_SIGNAL_UNDRAIN;
+}
+
 /* Wishes that wait with the kernel: nobody reads them here any more. */
 static void take_pending(struct master *m)
 {
@@ -190,10 +204,12 @@ static void take_pending(struct master *m)
 	int signo;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR2);
+	for (size_t i = 0; i < WISHES; i++)
+		sigaddset(&set, signal_of(passed[i]));
 	while ((signo = sigtimedwait(&set, NULL, &now)) > 0)
-		m->wishes |= 1u << (signo == SIGHUP ? WISH_RELOAD : WISH_UPGRADE);
+		for (size_t i = 0; i < WISHES; i++)
+			if (signo == signal_of(passed[i]))
+				m->wishes |= 1u << passed[i];
 }
 
 /* The new master did not wait so long: what is wished comes to it as from anybody else. */
@@ -202,21 +218,23 @@ static void pass_on(const struct master *m)
 	int fd = m->upgrade.process.fd;
 
 	log_warn("upgrade: process %d has not waited for the last word", (int)m->upgrade.pid);
-	if (m->wishes & 1u << WISH_RELOAD)
-		pidfd_send_signal(fd, SIGHUP, NULL, 0);
-	if (m->wishes & 1u << WISH_UPGRADE)
-		pidfd_send_signal(fd, SIGUSR2, NULL, 0);
+	for (size_t i = 0; i < WISHES; i++)
+		if (m->wishes & 1u << passed[i])
+			pidfd_send_signal(fd, signal_of(passed[i]), NULL, 0);
 }
 
 /* The last word to the new master, which writes the outcome. */
 static void say_bye(struct master *m)
 {
 	char msg[STATUS_TEXT + 16];
+	unsigned more;
 	int n;
 
 	take_pending(m);
-	n = snprintf(msg, sizeof(msg), "bye %d %d %s", m->wishes >> WISH_RELOAD & 1,
-		m->wishes >> WISH_UPGRADE & 1, m->next.text);
+	more = (m->wishes >> WISH_UPGRADE & 1) | (m->wishes >> WISH_DRAIN & 1) << 1 |
+	       (m->wishes >> WISH_UNDRAIN & 1) << 2;
+	n = snprintf(
+		msg, sizeof(msg), "bye %d %u %s", m->wishes >> WISH_RELOAD & 1, more, m->next.text);
 	if (send(m->upgrade.channel.fd, msg, (size_t)n, MSG_NOSIGNAL) < 0)
 		pass_on(m);
 }

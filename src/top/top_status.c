@@ -46,6 +46,15 @@ const struct top_object *top_status_at(const struct top_status *s, const char *l
 	return o;
 }
 
+const char *top_status_text(const struct top_status *s, const char *list, size_t i)
+{
+	const json_t *v = json_array_get(json_object_get(json_of(s), list), i);
+
+	if (v == NULL)
+		return NULL;
+	return json_is_string(v) ? json_string_value(v) : "";
+}
+
 static uint64_t number(const json_t *v)
 {
 	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)

@@ -21,6 +21,9 @@ const struct top_object *top_status_part(const struct top_status *s, const char 
 /* The i-th of the list "workers" or "lines"; NULL: there is none. */
 const struct top_object *top_status_at(const struct top_status *s, const char *list, size_t i);
 
+/* The i-th text of a list, "" if it is none; NULL behind the last. */
+const char *top_status_text(const struct top_status *s, const char *list, size_t i);
+
 /* The numbers of the list "history", at most max; how many. */
 size_t top_status_history(const struct top_status *s, uint64_t *to, size_t max);
 

@@ -140,8 +140,24 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	top_page_end(p);
 }
 
-static void processes(struct top_page *p, const struct top_object *all)
+/* What load balancers are told, and why. */
+static void health(struct top_page *p, const struct top_status *s)
 {
+	const char *reason = top_status_text(s, "unhealthy", 0);
+
+	top_page_put(p, TOP_DIM, "health ");
+	if (reason == NULL) {
+		top_page_put(p, TOP_BOLD, "200");
+		return;
+	}
+	top_page_put(p, TOP_WARN, "503:");
+	for (size_t i = 0; (reason = top_status_text(s, "unhealthy", i)) != NULL; i++)
+		top_page_printf(p, TOP_WARN, "%s %s", i > 0 ? "," : "", reason);
+}
+
+static void processes(struct top_page *p, const struct top_status *s)
+{
+	const struct top_object *all = top_status_part(s, "");
 	uint64_t acceptor = top_object_number(all, "acceptor");
 	char text[32];
 
@@ -149,6 +165,7 @@ static void processes(struct top_page *p, const struct top_object *all)
 	put(p, "keeper", text);
 	snprintf(text, sizeof(text), "%" PRIu64, acceptor);
 	put(p, "acceptor", acceptor != 0 ? text : "none");
+	health(p, s);
 	top_page_end(p);
 }
 
@@ -242,7 +259,7 @@ void top_view(struct top_page *p, const struct top_status *s)
 	rates(p, s, totals);
 	requests(p, totals);
 	cache(p, s, totals);
-	processes(p, all);
+	processes(p, s);
 	top_page_end(p);
 	/* In a window of a few lines workers are worth more than old lines. */
 	workers(p, s, p->rows != 0 && p->rows < 20 ? 0 : keep);

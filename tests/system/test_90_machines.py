@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+import client
 from server import SLOW
 from test_75_access_log import flush
 
@@ -18,6 +19,11 @@ def copy_of(server, root):
 	"""The tree as rsync -a has it: contents and times."""
 	shutil.rmtree(root)
 	shutil.copytree(server.root, root, copy_function=shutil.copy2)
+
+
+def metrics(server):
+	with client.Client.unix(server.admin_path) as c:
+		return c.get("/metrics").body.decode()
 
 
 def machines(h2d, n, conf=CONF, **options):
@@ -44,7 +50,7 @@ def test_a_machine_says_its_name(h2d, how, dispatch):
 			assert [served_by(a) for a in answers] == [["web-1"]] * 5
 		assert served_by(two.get("/", [("x", "y" * 40000)])) == ["web-1"]
 	assert {json.loads(line)["server_id"] for line in flush(server, all=11)["all"]} == {"web-1"}
-	assert 'h2d_machine_info{server_id="web-1"} 1' in server.metrics()
+	assert 'h2d_machine_info{server_id="web-1"} 1' in metrics(server)
 	assert server.status()["server_id"] == "web-1"
 	server.put_conf(server.conf_text.replace('"web-1"', "auto"))
 	server.reload()

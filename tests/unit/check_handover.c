@@ -23,6 +23,7 @@ static const char whole[] =
 	"ticket-age 4000\n"
 	"tally 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+	"drained 1\n"
 	"user 987 988 4 5\n"
 	"pid-file 3 /run/h2d/a pid\n"
 	"doubts 4 5\n"
@@ -63,6 +64,7 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(h.tickets.keys[1][79], 0);
 	ck_assert_uint_eq(h.ticket_age, 4000);
 	ck_assert_uint_eq(((const unsigned char *)&h.tally_keys)[63], 0xff);
+	ck_assert_uint_eq(h.drained, 1);
 	ck_assert_str_eq(h.pid_path, "/run/h2d/a pid");
 	ck_assert_int_eq(h.privs.ngroups, 2);
 	ck_assert_int_eq(h.nimage_fds, 4);
@@ -104,7 +106,7 @@ END_TEST
 
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
-	"ticket-age x", "tally 3", "tally 3 00", "pid-file 2 /x", "pid-file 3", "pid-file 3 ",
+	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "pid-file 2 /x", "pid-file 3", "pid-file 3 ",
 	"doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ",
 	"listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
 	"listener 1 own 5000 3 127.0.0.1:1", "listener 1 own 2 3 127.0.0.1:1",

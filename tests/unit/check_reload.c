@@ -18,6 +18,7 @@
 #include "event/bus.h"
 #include "master/drain.h"
 #include "master/gifts.h"
+#include "master/health.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_signal.h"
@@ -1481,6 +1482,49 @@ START_TEST(a_delay_grants_nothing)
 }
 END_TEST
 
+/* A drain is a request of its own, and waits while a generation is built; it outlasts reloads. */
+START_TEST(drained)
+{
+	start();
+	master_signal(&m, MASTER_SIGNAL_DRAIN);
+	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
+	ck_assert(m.status.ok && m.status.drained);
+	ck_assert_uint_eq(m.status.request, 1);
+	ck_assert_uint_eq(m.status.generation, 1);
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	master_signal(&m, SIGHUP);
+	master_signal(&m, MASTER_SIGNAL_UNDRAIN);
+	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert(m.status.drained);
+	ck_assert_uint_eq(m.status.request, 2);
+	ck_assert_ptr_nonnull(strstr(m.status.text, "health says 503 still"));
+	end_turn();
+	ck_assert(!health_has(&m, BOARD_HEALTH_DRAINED));
+	ck_assert(!m.status.drained);
+	ck_assert_uint_eq(m.status.request, 3);
+	ck_assert_str_eq(m.status.text, "undrained: health says 200");
+}
+END_TEST
+
+/* Of what was asked for while a generation was built the last one counts. */
+START_TEST(drained_and_back)
+{
+	static const int signals[2][2] = { { 1, 2 }, { 2, 1 } };
+
+	start();
+	master_signal(&m, SIGHUP);
+	for (unsigned i = 0; i < 2; i++)
+		master_signal(&m, SIGRTMIN + signals[_i][i]);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	end_turn();
+	ck_assert_uint_eq(m.status.request, 2);
+	ck_assert_int_eq(m.status.drained, _i);
+}
+END_TEST
+
 /* The old master says something. */
 static void say(int old, const char *text)
 {
@@ -1546,6 +1590,19 @@ START_TEST(wishes_are_inherited)
 }
 END_TEST
 
+START_TEST(a_drain_is_inherited)
+{
+	int old = inherit();
+
+	say(old, "go");
+	say(old, "bye 0 2 upgraded");
+	end_turn();
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
+	close(old);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("reload");
@@ -1602,8 +1659,11 @@ static TCase *tests(void)
 	tcase_add_test(t, gen_steps);
 	tcase_add_test(t, master_steps);
 	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
+	tcase_add_test(t, drained);
+	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
 	tcase_add_test(t, wishes_are_inherited);
+	tcase_add_test(t, a_drain_is_inherited);
 	return t;
 }
 

@@ -83,6 +83,26 @@ START_TEST(gone)
 }
 END_TEST
 
+/* Programs of before know no such line: it is there only while it says something. */
+START_TEST(drained)
+{
+	struct status s = { .request = 7, .drained = _i != 0 }, back;
+	char text[1024] = "";
+	FILE *f;
+
+	ck_assert_int_eq(status_write(&s, pid_file), 0);
+	ck_assert_int_eq(status_read(&back, pid_file), 0);
+	ck_assert_int_eq(back.drained, _i);
+	f = fopen(status_file, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, f), 0);
+	fclose(f);
+	ck_assert_int_eq(strstr(text, "drained") != NULL, _i);
+	put(status_file, "request 1\ndrained 2\n");
+	ck_assert_int_eq(status_read(&back, pid_file), -EPROTO);
+}
+END_TEST
+
 START_TEST(long_text)
 {
 	struct status s = { 0 }, back;
@@ -228,6 +248,7 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, round_trip, 0, 2);
 	tcase_add_test(t, gone);
+	tcase_add_loop_test(t, drained, 0, 2);
 	tcase_add_test(t, long_text);
 	tcase_add_test(t, links_are_not_followed);
 	tcase_add_loop_test(t, strange_files, 0, sizeof(strange) / sizeof(strange[0]));

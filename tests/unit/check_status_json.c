@@ -130,9 +130,10 @@ START_TEST(json_shape)
 	board->head.cache.v[CACHE_FACT_entries] = 12;
 	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
-	assert_has(text, "{\"version\":\"" PACKAGE_VERSION "\",\"server_id\":\"web-1\",\"generation\":3,"
-			 "\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
-			 "\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
+	assert_has(text,
+		"{\"version\":\"" PACKAGE_VERSION "\",\"server_id\":\"web-1\",\"generation\":3,"
+		"\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
+		"\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
 	assert_has(text,
 		"\"adopted\":18446744073709551615},\"time\":1042000,"
 		"\"certificate_expires\":0,\"image_size\":77,"

@@ -87,8 +87,10 @@ START_TEST(cut)
 END_TEST
 
 static const char status[] =
-	"{\"version\":\"9.9\",\"server_id\":\"web-1\",\"generation\":3,\"uptime\":61,\"time\":1000,\"image\":4,"
-	"\"history\":[0,5,10],\"lines\":[{\"time\":0,\"level\":\"warn\",\"who\":\"master\","
+	"{\"version\":\"9.9\",\"server_id\":\"web-1\",\"generation\":3,\"uptime\":61,\"time\":1000,"
+	"\"image\":4,"
+	"\"unhealthy\":[\"drained\",\"\\u001b[2Jred\",7],\"history\":[0,5,10],\"lines\":[{\"time\":"
+	"0,\"level\":\"warn\",\"who\":\"master\","
 	"\"text\":\"\\u001b[2Jred\\u009b\"}],\"workers\":["
 	"{\"slot\":0,\"pid\":11,\"state\":\"up\",\"connections\":-5,\"requests\":1234567},"
 	"{\"slot\":1,\"pid\":12,\"state\":\"drain\"},{\"slot\":2,\"pid\":13,\"state\":7}],"
@@ -125,7 +127,8 @@ START_TEST(whole)
 	top_view(&p, s);
 	strbuf_add(&p.text, SLICE("\0"));
 	for (const char *const *part = (const char *const[]){ "h2d 9.9   web-1   up 1 min 1 s",
-		     "requests 1 234 567", "▁▅█", "   1 drain", "?[2Jred?", NULL };
+		     "requests 1 234 567", "▁▅█", "   1 drain", "?[2Jred?",
+		     "health 503: drained, ?[2Jred, \n", NULL };
 		*part != NULL; part++)
 		ck_assert_msg(strstr(p.text.p, *part) != NULL, "%s in %s", *part, p.text.p);
 	strbuf_fini(&p.text);

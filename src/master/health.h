@@ -1,0 +1,25 @@
+/*
+ * health: what the master tells load balancers: whether they may send requests here. It keeps the
+ * facts of board/board_health.def in the scoreboard, where workers read them, and says each change
+ * in the log.
+ */
+#ifndef H2D_MASTER_HEALTH_H
+#define H2D_MASTER_HEALTH_H
+
+#include "board/board_health.h"
+
+struct master;
+
+/* That fact holds from now on, or holds no longer. */
+void health_set(struct master *m, enum board_health fact, bool holds);
+
+bool health_has(const struct master *m, enum board_health fact);
+
+/*
+ * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain` ask:
+ * a request with an outcome (master/outcome.h). What is served does not change. Only while nothing
+ * else is under way.
+ */
+void health_drain(struct master *m, bool drained);
+
+#endif

@@ -1,0 +1,183 @@
+"""h2d -s drain and undrain: a machine is taken out of its load balancers and put back, and serves all the while."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import client
+from procs import wait_for
+from server import H2D
+
+ADMIN = b"taken out by h2d -s drain; h2d -s undrain puts it back\n"
+
+
+def health(server, how="tcp"):
+	with server.connect(how) as c:
+		answer = c.get("/healthz")
+		assert answer.get("cache-control") == "no-store"
+		return answer.status, answer.body
+
+
+def health_of_admin(server):
+	with client.Client.unix(server.admin_path) as c:
+		answer = c.get("/healthz")
+		return answer.status, answer.body
+
+
+def metrics(server):
+	with client.Client.unix(server.admin_path) as c:
+		return c.get("/metrics").body.decode()
+
+
+def is_drained(server):
+	"""What everybody says of it, who must agree."""
+	drained = server.status()["unhealthy"] == ["drained"]
+	assert health_of_admin(server) == ((503, ADMIN) if drained else (200, b"ok\n"))
+	assert health(server) == ((503, b"draining\n") if drained else (200, b"ok\n"))
+	assert 'h2d_unhealthy{reason="drained"} %d\n' % drained in metrics(server)
+	return drained
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_drain(h2d, dispatch):
+	"""Each worker says so, over each protocol, and everything else is as before, on old connections and new ones."""
+	server = h2d(dispatch=dispatch, workers=2, files={"page": "page", "files/a": "a"},
+		server='upload-dir = "files"  upload-public = true')
+	assert not is_drained(server)
+	with server.connect("tls") as old:
+		assert old.get("/page").status == 200
+		done = server.run("-s", "drain", check=0)
+		assert done.out == "drained: health says 503, and everything is served still\n" and not done.err
+		assert is_drained(server) and health(server, "tls") == (503, b"draining\n")
+		for _ in range(8):  # of both workers
+			assert health(server)[0] == 503
+		with server.h1("tcp") as one, server.connect("tcp") as two:
+			assert one.get("/healthz").status == two.get("/healthz").status == 503
+			for c in (old, one, two):
+				assert c.get("/page").body == b"page"
+			assert two.request("PUT", "/files/b", body=b"b").status == 201
+			assert server.run("-s", "undrain", check=0).out == "undrained: health says 200\n"
+			assert [c.get("/healthz").status for c in (old, one, two)] == [200] * 3
+	assert not is_drained(server)
+	said = [line.rpartition(": ")[2] if "503" in line else line for line in server.log.find("health says")]
+	assert len(said) == 2 and said[0] == "drained" and said[1].endswith("health says 200 again")
+
+
+def test_twice_and_in_vain(h2d):
+	server = h2d()
+	assert server.run("-s", "undrain", check=0).out == "undrained: health says 200\n"
+	for _ in range(2):
+		server.run("-s", "drain", check=0)
+		assert is_drained(server)
+	assert len(server.log.find("health says")) == 1
+	server.quit()
+	assert "no h2d is running" in server.run("-s", "drain", check=1).err
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_it_outlasts(h2d, dispatch):
+	"""A worker that dies, a reload that fails and one that does not, an upgrade: until undrain or a restart."""
+	server = h2d(dispatch=dispatch, workers=2)
+	server.run("-s", "drain", check=0)
+	worker = server.worker_pids()[0]
+	os.kill(worker, signal.SIGKILL)
+	server.log.wait("process %d" % worker)
+	server.wait_up()
+	assert is_drained(server)
+	good = server.conf_text
+	server.put_conf(good + "nonsense")
+	server.run("-s", "reload", check=1)
+	assert is_drained(server)
+	server.put_conf(good)
+	done = server.reload()
+	assert "health says 503 still: drained" in done.out
+	server.wait_up(2)
+	assert is_drained(server)
+	done = server.upgrade()
+	assert "health says 503 still: drained" in done.out
+	server.wait_up()
+	assert is_drained(server)
+	server.run("-s", "undrain", check=0)
+	assert not is_drained(server)
+	server.alerts_allowed.append("signal 9")
+
+
+def test_a_restart_ends_it(h2d):
+	server = h2d()
+	server.run("-s", "drain", check=0)
+	assert server.quit() == 0
+	server.start()
+	assert not is_drained(server)
+
+
+def test_with_a_delayed_stop(h2d):
+	"""On an admin listener each reason is told."""
+	server = h2d(conf="shutdown-delay = 600")
+	server.run("-s", "drain", check=0)
+	server.signal(signal.SIGQUIT)
+	wait_for(lambda: server.status()["unhealthy"] == ["leaving", "drained"])
+	assert health_of_admin(server) == (503, b"h2d is about to leave\n" + ADMIN)
+	assert health(server) == (503, b"draining\n")
+	server.signal(signal.SIGQUIT)
+	assert server.wait_exit() == 0
+
+
+def test_between_reloads(h2d):
+	"""However many ask at once, each -s says the truth of its own request, and the last one counts."""
+	server = h2d(workers=1)
+	failures = []
+
+	def ask(name, times):
+		for _ in range(times):
+			done = server.run("-s", name)
+			if done.returncode:
+				failures.append((name, done.err))
+
+	server.baseline = None
+	server.lint.forget()
+	threads = [threading.Thread(target=ask, args=args) for args in (("reload", 3), ("drain", 6))]
+	for thread in threads:
+		thread.start()
+	for thread in threads:
+		thread.join()
+	assert not failures
+	assert is_drained(server)
+	server.run("-s", "undrain", check=0)
+	assert not is_drained(server)
+
+
+HOLDER = """
+import fcntl, os, sys, time
+f = open(sys.argv[1], "w")
+fcntl.flock(f, fcntl.LOCK_EX)
+f.write("%d\\n" % os.getpid())
+f.flush()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_master_of_before(h2d):
+	"""One that does not know the signal would die of it, so it gets none."""
+	server = h2d.new()
+	with subprocess.Popen([sys.executable, "-c", HOLDER, server.pid_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+		assert holder.stdout.readline() == b"held\n"
+		for name in ("drain", "undrain"):
+			done = server.run("-s", name, check=1)
+			assert done.err == "h2d: process %d is of a version that cannot be drained so\n" % holder.pid
+		assert holder.poll() is None
+		holder.stdin.close()
+		assert holder.wait() == 0
+
+
+@pytest.mark.skipif(b"top" not in subprocess.run([H2D, "-V"], stdout=subprocess.PIPE).stdout.partition(
+	b"features:")[2].split(), reason="built without jansson")
+def test_top(h2d):
+	server = h2d(conf='server-id = "web-1"')
+	assert "health 200" in server.run("top", "--once", check=0).out
+	server.run("-s", "drain", check=0)
+	out = server.run("top", "--once", check=0).out
+	assert "health 503: drained" in out and "web-1" in out.splitlines()[0]
