@@ -82,6 +82,7 @@ struct board_slot {
 	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
 	struct board_recent recent;
 	uint32_t full; /* 1: it takes no connection now */
+	uint32_t room; /* enum store_room: of the folders of uploads */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;
@@ -101,16 +102,17 @@ struct board_head {
 	uint64_t image_at;           /* wall clock, seconds: when that image came; 0 for none */
 	int64_t certificate_expires; /* seconds since 1970: the first one; 0: there is none */
 	uint32_t keeper_pid;
-	uint32_t balance;              /* enum conf_balance: what chooses the worker */
-	uint32_t acceptor_pid;         /* 0: none, as with dispatch = reuseport */
-	uint32_t dispatch;             /* enum conf_dispatch */
-	uint32_t health; /* bit set of enum board_health, 0: it is healthy; master/health.c writes it */
-	uint32_t building;             /* 1: an image of this generation is still to come */
-	struct cache_facts cache;      /* as the keeper told last */
-	struct process_use use;        /* of the master, in its last second */
-	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
-	uint32_t retirements;          /* two for each; odd: one is under way */
-	struct counters retired;       /* totals of processes that are gone */
+	uint32_t balance;      /* enum conf_balance: what chooses the worker */
+	uint32_t acceptor_pid; /* 0: none, as with dispatch = reuseport */
+	uint32_t dispatch;     /* enum conf_dispatch */
+	uint32_t health;   /* bit set of enum board_health, 0: it is healthy; master/health.c writes
+			      it */
+	uint32_t building; /* 1: an image of this generation is still to come */
+	struct cache_facts cache;                /* as the keeper told last */
+	struct process_use use;                  /* of the master, in its last second */
+	uint64_t counts[BOARD_COUNTS];           /* counted by the master */
+	uint32_t retirements;                    /* two for each; odd: one is under way */
+	struct counters retired;                 /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
 	char server_id[BOARD_ID];    /* NUL-terminated; "" is none */

@@ -1,6 +1,6 @@
 /*
- * health: keeps the facts that make health say 503. Drain tells it of the end, master_signal of what
- * an operator asks for, heir of what the master before was asked for.
+ * health: keeps the facts that make health say 503. Drain tells it of the end, master_signal of
+ * what an operator asks for, heir of what the master before was asked for.
  */
 #include "master/health.h"
 
@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
+#include "store/store_room.h"
 
 bool health_has(const struct master *m, enum board_health fact)
 {
@@ -28,6 +29,41 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 		log_notice("health says 200 again");
 	else
 		log_notice("health says 503: %s", flags_text(board_health_words, now, text));
+}
+
+/* What the worker that looks for it has found; STORE_ROOM_UNKNOWN: nothing yet. */
+static enum store_room room(const struct gen *g)
+{
+	enum store_room found = STORE_ROOM_UNKNOWN;
+
+	GEN_FOREACH(c, g)
+		if (c->board != NULL && BOARD_LOAD(c->board->room) != STORE_ROOM_UNKNOWN)
+			found = BOARD_LOAD(c->board->room) == STORE_ROOM_LOW ? STORE_ROOM_LOW
+									     : STORE_ROOM_ENOUGH;
+	return found;
+}
+
+void health_look(struct master *m)
+{
+	const struct gen *g = m->current;
+	enum store_room found;
+
+	if (g == NULL || m->phase == MASTER_LEAVE)
+		return;
+	health_set(m, BOARD_HEALTH_IMAGE,
+		g->conf->health_image && g->conf->cache.max_size > 0 && m->board->head.image == 0);
+	found = room(g);
+	/* Until another worker has looked, what the one before has found holds. */
+	if (g->conf->health_min_free == 0 || found != STORE_ROOM_UNKNOWN)
+		health_set(m, BOARD_HEALTH_ROOM,
+			g->conf->health_min_free > 0 && found == STORE_ROOM_LOW);
+}
+
+void health_begin(struct master *m)
+{
+	if (m->current->conf->health_min_free > 0)
+		health_set(m, BOARD_HEALTH_ROOM, true);
+	health_look(m);
 }
 
 void health_drain(struct master *m, bool drained)

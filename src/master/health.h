@@ -15,10 +15,16 @@ void health_set(struct master *m, enum board_health fact, bool holds);
 
 bool health_has(const struct master *m, enum board_health fact);
 
+/* Looks at what the configuration counts as unhealthy; every second, and where an image comes. */
+void health_look(struct master *m);
+
+/* The first generation serves: nobody has looked for room yet. */
+void health_begin(struct master *m);
+
 /*
- * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain` ask:
- * a request with an outcome (master/outcome.h). What is served does not change. Only while nothing
- * else is under way.
+ * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain`
+ * ask: a request with an outcome (master/outcome.h). What is served does not change. Only while
+ * nothing else is under way.
  */
 void health_drain(struct master *m, bool drained);
 

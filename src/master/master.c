@@ -17,6 +17,7 @@
 #include "event/bus.h"
 #include "machine/kernel_check.h"
 #include "master/activation.h"
+#include "master/health.h"
 #include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
@@ -101,6 +102,7 @@ static void on_second(struct timer *t)
 	watchdog_second(m);
 	show_requests(m->board);
 	show_use(m->board);
+	health_look(m);
 	mend_second(m);
 	tickets_second(m);
 	renewals_second(m);

@@ -18,6 +18,7 @@
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
+#include "master/health.h"
 #include "master/last_lines.h"
 #include "master/launch.h"
 #include "master/loan.h"
@@ -178,6 +179,7 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 			child_send(c, DUE_IMAGE);
 	log_debug("generation %u: image %llu", g->number, (unsigned long long)msg->arg);
 	gen_show(m->current, &m->board->head);
+	health_look(m);
 	return true;
 }
 

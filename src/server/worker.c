@@ -29,6 +29,7 @@
 #include "server/worker_orders.h"
 #include "server/worker_room.h"
 #include "server/worker_trim.h"
+#include "store/store_room.h"
 #include "store/store_sweep.h"
 
 enum {
@@ -176,6 +177,18 @@ static void tell_use(struct board_slot *slot)
 	__atomic_store_n(&slot->descriptors, use.descriptors, __ATOMIC_RELAXED);
 }
 
+/* The worker of one slot looks for all. */
+static void look_for_room(struct worker *w)
+{
+	uint64_t wanted = w->args->conf->health_min_free;
+	enum store_room room;
+
+	if (wanted == 0 || BOARD_LOAD(w->args->board_slot->slot) != 0)
+		return;
+	room = store_room_look(w->files, w->args->sites, wanted);
+	__atomic_store_n(&w->args->board_slot->room, room, __ATOMIC_RELAXED);
+}
+
 static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
@@ -189,8 +202,10 @@ static void every_second(struct timer *t)
 	log_tick(false);
 	sessions_tick(&w->sessions);
 	files_look(w->files, ask, w);
-	if (w->state != BOARD_DRAIN)
+	if (w->state != BOARD_DRAIN) {
 		store_sweep_look(w->files, w->args->sites);
+		look_for_room(w);
+	}
 	accounts_look(w->accounts);
 	tally_live(w->args->tally, clock_us());
 	worker_room_look(w);

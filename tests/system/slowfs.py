@@ -1,7 +1,7 @@
 """A FUSE file system whose reads, opens or look-ups of some names wait until they are told to go on.
 
 Usage: slowfs.py MOUNTPOINT. Holds "read-N" at read, "open-N" at open, "look-N" at look-up, the directory
-"list-N" when its names are read; every file has the content of content(name). Says "ready", then "held NAME" for each call held back, on standard output;
+"list-N" when its names are read, "free-N" when its room is asked for; every file has the content of content(name). Says "ready", then "held NAME" for each call held back, on standard output;
 takes "release" (let all go, now and in future) and "hold" on standard input; end of input releases.
 """
 import errno
@@ -47,7 +47,7 @@ def main():
 		def getattr(self, path, fh=None):
 			if path == "/":
 				return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
-			if path.startswith("/list-") and path.count("/") == 1:
+			if path.startswith(("/list-", "/free-")) and path.count("/") == 1:
 				return {"st_mode": stat.S_IFDIR | 0o755, "st_nlink": 2}
 			if not path.startswith(("/read-", "/open-", "/look-", "/fast-")):
 				raise fuse.FuseOSError(errno.ENOENT)
@@ -59,6 +59,10 @@ def main():
 		def readdir(self, path, fh):
 			self.hold("list", path)
 			return [".", ".."]  # the keeper finds nothing here: only requests ask
+
+		def statfs(self, path):
+			self.hold("free", path)
+			return {"f_bsize": 4096, "f_frsize": 4096, "f_blocks": 1 << 20, "f_bfree": 1 << 20, "f_bavail": 1 << 20}
 
 		def open(self, path, flags):
 			self.hold("open", path)

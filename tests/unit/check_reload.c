@@ -28,6 +28,7 @@
 #include "master/takeover.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
+#include "store/store_room.h"
 #include "unit.h"
 
 enum { PROCESSES = 64, FIRST_PID = 1 << 23, SECOND = 1000 };
@@ -1508,6 +1509,60 @@ START_TEST(drained)
 }
 END_TEST
 
+/* From the start to the first image: a reload begins with that of the generation before. */
+START_TEST(waits_for_an_image)
+{
+	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
+	struct child *c;
+	int null = STDIN_FILENO;
+
+	write_conf(_i > 0 ? "health-image = true\n" : "");
+	start();
+	ck_assert_int_eq(health_has(&m, BOARD_HEALTH_IMAGE), _i > 0);
+	c = find("keeper", 0, 1)->place;
+	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, &null, 1), 0);
+	c->ctl.fn(&c->ctl, EPOLLIN);
+	ck_assert(!health_has(&m, BOARD_HEALTH_IMAGE));
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_uint_eq(m.current->number, 2);
+	ck_assert_uint_eq(m.board->head.health, 0);
+}
+END_TEST
+
+/* What the worker that looks has found; until it has, what held before, and at a start the worst.
+ */
+START_TEST(waits_for_room)
+{
+	write_conf("health-min-free = 1G\n");
+	start();
+	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
+	health_look(&m);
+	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
+	worker(0, 1)->place->board->room = STORE_ROOM_ENOUGH;
+	health_look(&m);
+	ck_assert_uint_eq(m.board->head.health, 0);
+	master_signal(&m, SIGHUP);
+	up(worker(0, 2));
+	up(worker(1, 2));
+	ck_assert_uint_eq(m.board->head.health, 0);
+	worker(0, 2)->place->board->room = STORE_ROOM_LOW;
+	health_look(&m);
+	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
+	worker(0, 2)->place->board->room = 77; /* it has gone mad */
+	health_look(&m);
+	ck_assert_uint_eq(m.board->head.health, 0);
+	worker(0, 2)->place->board->room = STORE_ROOM_LOW;
+	health_look(&m);
+	write_conf("");
+	master_signal(&m, SIGHUP);
+	up(worker(0, 3));
+	up(worker(1, 3));
+	ck_assert_uint_eq(m.board->head.health, 0);
+}
+END_TEST
+
 /* Of what was asked for while a generation was built the last one counts. */
 START_TEST(drained_and_back)
 {
@@ -1660,6 +1715,8 @@ static TCase *tests(void)
 	tcase_add_test(t, master_steps);
 	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
 	tcase_add_test(t, drained);
+	tcase_add_loop_test(t, waits_for_an_image, 0, 2);
+	tcase_add_test(t, waits_for_room);
 	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
 	tcase_add_test(t, wishes_are_inherited);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "board/board_health.h"
 #include "board/recent.h"
 #include "board/status_html.h"
 #include "conf/conf.h"
@@ -123,6 +124,7 @@ START_TEST(json_shape)
 	board->head.image_size = 77;
 	board->head.image_at = 1012;
 	board->head.balance = BALANCE_CPU;
+	board->head.health = BOARD_HEALTH_DRAINED;
 	board->head.building = 1;
 	board->head.keeper_pid = 77;
 	board->head.dispatch = DISPATCH_ACCEPTOR;
@@ -132,7 +134,8 @@ START_TEST(json_shape)
 	text = json();
 	assert_has(text,
 		"{\"version\":\"" PACKAGE_VERSION "\",\"server_id\":\"web-1\",\"generation\":3,"
-		"\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"keeper\":77,"
+		"\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"unhealthy\":"
+		"[\"drained\"],\"keeper\":77,"
 		"\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
 	assert_has(text,
 		"\"adopted\":18446744073709551615},\"time\":1042000,"
