@@ -81,8 +81,10 @@ struct board_slot {
 	uint64_t ticks;               /* one a second: it turns */
 	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
 	struct board_recent recent;
-	uint32_t full; /* 1: it takes no connection now */
-	uint32_t room; /* enum store_room: of the folders of uploads */
+	uint32_t full;    /* 1: it takes no connection now */
+	uint32_t busy;    /* a thousandth of a processor's time; worker_strain writes it */
+	uint32_t late_us; /* how late its loop is; the same */
+	uint32_t room;    /* enum store_room: of the folders of uploads */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;
@@ -107,6 +109,7 @@ struct board_head {
 	uint32_t dispatch;     /* enum conf_dispatch */
 	uint32_t health;   /* bit set of enum board_health, 0: it is healthy; master/health.c writes
 			      it */
+	uint64_t warm_ms;  /* clock_ms(): when the first image came; 0: there was none yet */
 	uint32_t building; /* 1: an image of this generation is still to come */
 	struct cache_facts cache;                /* as the keeper told last */
 	struct process_use use;                  /* of the master, in its last second */

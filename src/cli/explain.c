@@ -145,10 +145,10 @@ static unsigned fit(const struct explain *e, const struct conf_listen *l)
 	if (is_unix(l) != from_unix || (url->has_scheme && l->tls != url->tls))
 		return 0;
 	if (!url->has_scheme)
-		return l->admin || l->redirect_to_https ? 1 : 2;
+		return conf_listen_is_own(l) || l->redirect_to_https ? 1 : 2;
 	if (port_of(l) == asked_port(url))
 		n += 4;
-	else if (!l->admin)
+	else if (!conf_listen_is_own(l))
 		n += 1;
 	snprintf(text, sizeof(text), "%.*s:", SLICE_ARG(url->host));
 	return n + (unsigned)(strncmp(l->address + (l->address[0] == '['), text, url->host.n) == 0);

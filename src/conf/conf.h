@@ -162,6 +162,13 @@ struct conf {
 	unsigned nservers;
 };
 
+/* Whether a listener is for who runs the machine: past the acceptor, and when no client has room.
+ */
+static inline bool conf_listen_is_own(const struct conf_listen *l)
+{
+	return l->admin || l->haproxy_agent;
+}
+
 enum { CONF_LISTENS_MAX = 256 }; /* each is a socket per worker */
 
 /* The choices of dispatch, in the order of its row. */

@@ -73,6 +73,13 @@ static void check_listen(
 	}
 	if (l->group != NULL && *l->group != '\0')
 		check_group(l, &addrs[i], faults);
+	if (l->haproxy_agent && (l->tls || l->admin || l->redirect_to_https || l->proxy_protocol))
+		conf_fault(faults, &l->haproxy_agent_at,
+			"haproxy-agent = true goes with no other use of a listener: %s",
+			l->tls                 ? "tls"
+			: l->admin             ? "admin"
+			: l->redirect_to_https ? "redirect-to-https"
+					       : "proxy-protocol");
 	if (l->admin_host.n > 0 && (!l->admin || addrs[i].sa.sa_family == AF_UNIX))
 		conf_fault(faults, &l->admin_host_at,
 			"admin-host is for listeners with admin = true and an address");

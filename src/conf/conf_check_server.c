@@ -85,7 +85,7 @@ bool conf_check_server_target(const char *s)
 static bool has_public_listen(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (!conf->listens[i].admin)
+		if (!conf_listen_is_own(&conf->listens[i]))
 			return true;
 	return false;
 }

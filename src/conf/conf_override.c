@@ -61,7 +61,7 @@ static void drop_public_listens(struct conf *conf)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (conf->listens[i].admin)
+		if (conf_listen_is_own(&conf->listens[i]))
 			conf->listens[n++] = conf->listens[i];
 	conf->nlistens = n;
 }

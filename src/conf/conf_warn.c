@@ -229,7 +229,7 @@ static const struct conf_scope *scope_of(const struct conf_server *s, const char
 static bool is_listened(const struct conf *conf, bool tls)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (!conf->listens[i].admin && conf->listens[i].tls == tls)
+		if (!conf_listen_is_own(&conf->listens[i]) && conf->listens[i].tls == tls)
 			return true;
 	return false;
 }

@@ -203,9 +203,10 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 	char text[ADDR_TEXT];
 
 	addr_format(&e->listener.addr, text, sizeof(text));
-	log_notice("listening on %s%s%s%s%s%s", text, l->tls ? " (tls)" : "",
+	log_notice("listening on %s%s%s%s%s%s%s", text, l->tls ? " (tls)" : "",
 		l->http1 ? "" : " (HTTP/2 only)", l->proxy_protocol ? " (proxy-protocol)" : "",
 		l->admin ? " (admin)" : "",
+		l->haproxy_agent ? " (haproxy-agent)" : "",
 		!e->fresh   ? ""
 		: e->passed ? " (passed)"
 			    : " (kept)");
@@ -214,7 +215,7 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 /* Whether the acceptor takes what comes there: an operator gets in past it. */
 static bool accepts_for_all(const struct gen *g, const struct conf_listen *l)
 {
-	return g->conf->dispatch == DISPATCH_ACCEPTOR && !l->admin;
+	return g->conf->dispatch == DISPATCH_ACCEPTOR && !conf_listen_is_own(l);
 }
 
 /* Its group is there: conf has looked. */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
@@ -43,6 +44,16 @@ static enum store_room room(const struct gen *g)
 	return found;
 }
 
+/* A master that takes over is as warm as the one before. */
+static void see_image(struct master *m)
+{
+	struct board_head *h = &m->board->head;
+
+	if (h->image != 0 && h->warm_ms == 0)
+		__atomic_store_n(
+			&h->warm_ms, m->phase == MASTER_TAKE ? 1 : clock_ms(), __ATOMIC_RELAXED);
+}
+
 void health_look(struct master *m)
 {
 	const struct gen *g = m->current;
@@ -52,6 +63,7 @@ void health_look(struct master *m)
 		return;
 	health_set(m, BOARD_HEALTH_IMAGE,
 		g->conf->health_image && g->conf->cache.max_size > 0 && m->board->head.image == 0);
+	see_image(m);
 	found = room(g);
 	/* Until another worker has looked, what the one before has found holds. */
 	if (g->conf->health_min_free == 0 || found != STORE_ROOM_UNKNOWN)

@@ -76,7 +76,7 @@ void mend_second(struct master *m)
 static bool shares(const struct child *c, unsigned i)
 {
 	const struct gen *g = c->gen;
-	bool all = g->inboxes.n > 0 && !g->conf->listens[i].admin;
+	bool all = g->inboxes.n > 0 && !conf_listen_is_own(&g->conf->listens[i]);
 
 	return g->sockets[i] != NULL && g->sockets[i]->listener.shared &&
 	       all == ((c->kind->gets & CHILD_INBOXES) != 0);

@@ -112,7 +112,7 @@ static void log_urls(const struct gen *g)
 	struct strbuf urls = { 0 };
 
 	for (unsigned i = 0; i < g->conf->nlistens; i++)
-		if (g->sockets[i] != NULL && !g->conf->listens[i].admin)
+		if (g->sockets[i] != NULL && !conf_listen_is_own(&g->conf->listens[i]))
 			urls_add(&urls, &g->sockets[i]->listener.addr, g->conf->listens[i].tls);
 	if (!urls.failed && urls.n > 0)
 		log_notice("open%.*s", (int)urls.n, urls.p);

@@ -56,7 +56,8 @@ static bool rests(const struct source *s)
 
 	if (timer_armed(&d->retry))
 		return true;
-	return d->paused && !s->listener->conf->admin && (!d->draining || d->host->patient);
+	return d->paused && !conf_listen_is_own(s->listener->conf) &&
+	       (!d->draining || d->host->patient);
 }
 
 /* 0, or -errno: tried again when the worker looks, each second. */

@@ -28,6 +28,7 @@
 #include "server/worker_load.h"
 #include "server/worker_orders.h"
 #include "server/worker_room.h"
+#include "server/worker_strain.h"
 #include "server/worker_trim.h"
 #include "store/store_room.h"
 #include "store/store_sweep.h"
@@ -56,8 +57,13 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 	const struct worker_listener *from)
 {
 	struct worker *w = LIST_ENTRY(host, struct worker, dispatch_host);
-	struct transport *t = from->tls != NULL ? tls_open(from->tls, fd) : tcp_open(fd);
+	struct transport *t;
 
+	if (from->conf->haproxy_agent) {
+		worker_strain_answer(w, fd);
+		return;
+	}
+	t = from->tls != NULL ? tls_open(from->tls, fd) : tcp_open(fd);
 	COUNT(connections_total, 1);
 	if (t == NULL) {
 		log_peer(LEVEL_ERROR, "connection: out of memory");
@@ -331,6 +337,7 @@ static void worker_stop(struct worker *w)
 	access_logs_fini(&w->access_logs);
 	free(w->rows);
 	timer_disarm(&w->loop.wheel, &w->second);
+	worker_strain_stop(w);
 	worker_load_stop(w);
 	worker_room_stop(w);
 	sessions_fini(&w->sessions);
@@ -371,6 +378,7 @@ int worker_run(const struct gifts *args)
 	}
 	every_second(&w.second);
 	worker_load_start(&w);
+	worker_strain_start(&w);
 	if (handlers_start(&w.http) < 0) {
 		worker_stop(&w);
 		return EXIT_FAILURE;

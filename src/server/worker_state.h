@@ -39,6 +39,12 @@ struct worker_load {
 	uint32_t shown;
 };
 
+/* worker_strain's own. */
+struct worker_strain {
+	struct timer timer;
+	uint64_t at_us, used_us; /* when it looked last, and the processor's time by then */
+};
+
 /* worker_trim's own. */
 struct worker_trim {
 	unsigned crowd; /* connections at most, since memory was given back */
@@ -71,6 +77,7 @@ struct worker {
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_load load;
+	struct worker_strain strain;
 	struct worker_trim trim;
 	struct recent recent;
 	uint64_t conns_asked_ms; /* clock_ms(), worker_conns' own; 0: never */

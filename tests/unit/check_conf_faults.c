@@ -330,6 +330,8 @@ static const struct {
 	{ SERVED "listen \"127.0.0.1:1\" { tls = true\nhttp1 = false }\n"
 		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
 		{ "h2d.conf:3|not for tls listeners" } },
+	{ SERVED "listen \"127.0.0.1:1\" { haproxy-agent = true\nadmin = true }\n",
+		{ "h2d.conf:2|no other use of a listener: admin" } },
 
 	/* the name of a machine */
 	{ SERVED "server-id = \"a b\"\nserver-id-field = \"x-served-by\"\n",

@@ -1,0 +1,92 @@
+/*
+ * worker_strain: a timer that looks how late it is. A loop that is short of time, for its own work,
+ * that of others or the quota of a control group, comes late to it, as it comes late to a request;
+ * nothing is added to a request's way.
+ */
+#include "server/worker_strain.h"
+
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "board/agent.h"
+#include "server/worker_state.h"
+
+enum {
+	LOOK_MS = 50,
+	MEMORY = 20, /* looks: what is shown is of the last second or two */
+};
+
+static uint64_t used_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* A value that follows what is measured: each look counts for a twentieth. */
+static uint32_t follow(uint32_t shown, uint64_t measured)
+{
+	int64_t more = (int64_t)(measured < UINT32_MAX ? measured : UINT32_MAX) - shown;
+
+	return (uint32_t)(shown + more / MEMORY);
+}
+
+static void look(struct timer *t)
+{
+	struct worker *w = LIST_ENTRY(t, struct worker, strain.timer);
+	struct board_slot *slot = w->args->board_slot;
+	uint64_t now = clock_read_us(), used = used_us();
+	uint64_t due = w->strain.at_us + LOOK_MS * 1000;
+	uint64_t passed = now > w->strain.at_us ? now - w->strain.at_us : 1;
+
+	__atomic_store_n(
+		&slot->late_us, follow(slot->late_us, now > due ? now - due : 0), __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->busy,
+		follow(slot->busy, (used - w->strain.used_us) * 1000 / passed), __ATOMIC_RELAXED);
+	w->strain.at_us = now;
+	w->strain.used_us = used;
+	timer_arm(&w->loop.wheel, t, clock_ms() + LOOK_MS);
+}
+
+static bool is_asked(const struct worker *w)
+{
+	for (unsigned i = 0; i < w->args->nlisteners; i++)
+		if (w->args->listeners[i].conf->haproxy_agent)
+			return true;
+	return false;
+}
+
+void worker_strain_start(struct worker *w)
+{
+	timer_init(&w->strain.timer, look);
+	if (!is_asked(w))
+		return;
+	w->strain.at_us = clock_read_us();
+	w->strain.used_us = used_us();
+	timer_arm(&w->loop.wheel, &w->strain.timer, clock_ms() + LOOK_MS);
+}
+
+void worker_strain_stop(struct worker *w)
+{
+	timer_disarm(&w->loop.wheel, &w->strain.timer);
+}
+
+/*
+ * The whole answer has room in an empty socket. What the balancer says (agent-send) is read before
+ * the end, or a reset would take the answer away.
+ */
+void worker_strain_answer(struct worker *w, int fd)
+{
+	char text[AGENT_TEXT], said[256];
+	unsigned n =
+		agent_text(w->args->board, w->args->conf->worker_connections, clock_ms(), text);
+
+	send(fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	shutdown(fd, SHUT_WR);
+	while (recv(fd, said, sizeof(said), MSG_DONTWAIT) == (ssize_t)sizeof(said))
+		;
+	close(fd);
+}
