@@ -42,7 +42,7 @@ static void add_up(const struct board *b, struct sums *sums)
 	}
 }
 
-/* What is there to spare, in percent of all. */
+/* Percent of all that can be spared. */
 static unsigned spare(const struct sums *sums, uint64_t connections)
 {
 	uint64_t taken = sums->live * WHOLE / (connections * sums->n);

@@ -205,8 +205,7 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 	addr_format(&e->listener.addr, text, sizeof(text));
 	log_notice("listening on %s%s%s%s%s%s%s", text, l->tls ? " (tls)" : "",
 		l->http1 ? "" : " (HTTP/2 only)", l->proxy_protocol ? " (proxy-protocol)" : "",
-		l->admin ? " (admin)" : "",
-		l->haproxy_agent ? " (haproxy-agent)" : "",
+		l->admin ? " (admin)" : "", l->haproxy_agent ? " (haproxy-agent)" : "",
 		!e->fresh   ? ""
 		: e->passed ? " (passed)"
 			    : " (kept)");

@@ -32,7 +32,7 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 		log_notice("health says 503: %s", flags_text(board_health_words, now, text));
 }
 
-/* What the worker that looks for it has found; STORE_ROOM_UNKNOWN: nothing yet. */
+/* Room that the worker has found which looks for it; STORE_ROOM_UNKNOWN: none has looked yet. */
 static enum store_room room(const struct gen *g)
 {
 	enum store_room found = STORE_ROOM_UNKNOWN;

@@ -10,7 +10,7 @@
 
 struct master;
 
-/* That fact holds from now on, or holds no longer. */
+/* The fact holds from now on, or holds no longer. */
 void health_set(struct master *m, enum board_health fact, bool holds);
 
 bool health_has(const struct master *m, enum board_health fact);

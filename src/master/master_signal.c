@@ -167,7 +167,7 @@ void master_signal(struct master *m, int signo)
 	wish = wish_of(signo);
 	if (wish == MASTER_WISHES)
 		return;
-	/* Of these two the last one counts. */
+	/* The last one of these two counts. */
 	if (wish == WISH_DRAIN || wish == WISH_UNDRAIN)
 		m->wishes &= ~(1u << WISH_DRAIN | 1u << WISH_UNDRAIN);
 	m->wishes |= 1u << wish;

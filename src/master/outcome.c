@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "master/health.h"
+#include "board/board_health.h"
 #include "master/master_state.h"
 
 int outcome_write(const struct master *m)
@@ -34,7 +34,7 @@ void outcome_end(struct master *m, bool ok)
 {
 	m->next.request = m->status.running;
 	m->next.ok = ok;
-	m->next.drained = health_has(m, BOARD_HEALTH_DRAINED);
+	m->next.drained = (board_health(m->board) & BOARD_HEALTH_DRAINED) != 0;
 	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
 	m->status = m->next;
 	/* Where nobody can write it, `h2d -s` sees by the pid file's time that it is over. */

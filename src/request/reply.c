@@ -142,7 +142,7 @@ static void add_id(struct h2d_req *req)
 		r->fields[r->nfields++] = (struct field){ req_id_field, id };
 }
 
-/* What a handler passes on from another machine stays. */
+/* A name that a handler passes on from another machine stays. */
 static void add_machine(struct h2d_req *req)
 {
 	const struct field *id = &req->env->sites->id;

@@ -29,7 +29,7 @@ static bool is_own(struct slice name)
 	return false;
 }
 
-/* What is wrong with the name of a field that answers are to have; NULL: nothing. */
+/* The fault in the name of a field that answers are to have; NULL: there is none. */
 static const char *refusal(struct slice name)
 {
 	if (slice_eq(name, SLICE("cache-control")))

@@ -20,7 +20,7 @@ struct look {
 	const struct files *files;
 	const struct sites *sites;
 	uint64_t wanted;
-	const struct site *low; /* one that has too little; NULL: none */
+	const struct site *low; /* the first with too little; NULL: all have enough */
 	uint64_t free;          /* bytes that it has */
 	int error;              /* or why nobody knows */
 };

@@ -140,7 +140,7 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	top_page_end(p);
 }
 
-/* What load balancers are told, and why. */
+/* The status that load balancers are told, and why. */
 static void health(struct top_page *p, const struct top_status *s)
 {
 	const char *reason = top_status_text(s, "unhealthy", 0);
