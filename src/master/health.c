@@ -71,9 +71,13 @@ void health_look(struct master *m)
 			g->conf->health_min_free > 0 && found == STORE_ROOM_LOW);
 }
 
-void health_begin(struct master *m)
+/* Where nobody has looked for room yet there may be none; a master that takes over goes by the one
+ * before. */
+void health_begin(struct master *m, const struct gen *old)
 {
-	if (m->current->conf->health_min_free > 0)
+	bool looked = old != NULL ? old->conf->health_min_free > 0 : m->phase == MASTER_TAKE;
+
+	if (m->current->conf->health_min_free > 0 && !looked)
 		health_set(m, BOARD_HEALTH_ROOM, true);
 	health_look(m);
 }

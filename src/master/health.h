@@ -8,6 +8,7 @@
 
 #include "board/board_health.h"
 
+struct gen;
 struct master;
 
 /* The fact holds from now on, or holds no longer. */
@@ -18,8 +19,8 @@ bool health_has(const struct master *m, enum board_health fact);
 /* Looks at what the configuration counts as unhealthy; every second, and where an image comes. */
 void health_look(struct master *m);
 
-/* The first generation serves: nobody has looked for room yet. */
-void health_begin(struct master *m);
+/* A generation serves in the place of old, NULL: it is the first. */
+void health_begin(struct master *m, const struct gen *old);
 
 /*
  * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain`

@@ -137,10 +137,7 @@ void reload_commit(struct gen *g)
 	if (g->conf->path == NULL && old == NULL)
 		log_urls(g);
 	gen_show(g, &m->board->head);
-	if (old == NULL && m->phase != MASTER_TAKE)
-		health_begin(m);
-	else
-		health_look(m);
+	health_begin(m, old);
 	tickets_serve(m);
 	renewals_serve(m);
 	/*

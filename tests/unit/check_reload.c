@@ -1560,6 +1560,11 @@ START_TEST(waits_for_room)
 	up(worker(0, 3));
 	up(worker(1, 3));
 	ck_assert_uint_eq(m.board->head.health, 0);
+	write_conf("health-min-free = 1G\n");
+	master_signal(&m, SIGHUP);
+	up(worker(0, 4));
+	up(worker(1, 4));
+	ck_assert(health_has(&m, BOARD_HEALTH_ROOM)); /* nobody has looked for that */
 }
 END_TEST
 
