@@ -106,11 +106,12 @@ END_TEST
 
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
-	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "pid-file 2 /x", "pid-file 3", "pid-file 3 ",
-	"doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ",
-	"listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
-	"listener 1 own 5000 3 127.0.0.1:1", "listener 1 own 2 3 127.0.0.1:1",
-	"listener 1 own 1 3 nowhere", "next-image 0", "user 1", "unknown 1", "" };
+	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "pid-file 2 /x",
+	"pid-file 3", "pid-file 3 ", "doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5",
+	"image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3",
+	"listener 1 lent 1 3 127.0.0.1:1", "listener 1 own 5000 3 127.0.0.1:1",
+	"listener 1 own 2 3 127.0.0.1:1", "listener 1 own 1 3 nowhere", "next-image 0", "user 1",
+	"unknown 1", "" };
 
 START_TEST(refused)
 {
