@@ -15,6 +15,11 @@
 
 #ifdef HAVE_BROTLI
 #include <brotli/encode.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/list.h"
 
 enum { BROTLI_WINDOW_GAP = 16 }; /* a window reaches so much less far (RFC 7932, 9.1) */
 
@@ -30,24 +35,72 @@ static uint32_t brotli_window(size_t n)
 	return bits;
 }
 
+/*
+ * The encoder ends the process when memory is out: libbrotlienc is built so (exit(3) behind each
+ * allocation). So its allocations are made here, and one that fails leaves the encoder by
+ * longjmp(3); what it had is freed by this list.
+ */
+struct brotli_memory {
+	struct list pieces;
+	jmp_buf out;
+};
+
+struct brotli_piece {
+	_Alignas(max_align_t) struct list node;
+};
+
+static void *brotli_alloc(void *opaque, size_t n)
+{
+	struct brotli_memory *m = opaque;
+	struct brotli_piece *p = malloc(sizeof(*p) + n);
+
+	if (p == NULL)
+		longjmp(m->out, 1);
+	list_append(&m->pieces, &p->node);
+	return p + 1;
+}
+
+static void brotli_free(void *opaque, void *mem)
+{
+	struct brotli_piece *p = mem;
+
+	(void)opaque;
+	if (p == NULL)
+		return;
+	list_remove(&p[-1].node);
+	free(p - 1);
+}
+
+static ssize_t brotli_encode(BrotliEncoderState *e, enum compress_effort effort, const uint8_t *in,
+	size_t n, uint8_t *out, size_t cap)
+{
+	size_t room = cap, left = n;
+
+	if (!BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, brotli_quality[effort]) ||
+		!BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(n)) ||
+		!BrotliEncoderSetParameter(
+			e, BROTLI_PARAM_SIZE_HINT, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX) ||
+		!BrotliEncoderCompressStream(
+			e, BROTLI_OPERATION_FINISH, &left, &in, &room, &out, NULL))
+		return -ENOMEM;
+	return BrotliEncoderIsFinished(e) ? (ssize_t)(cap - room) : 0;
+}
+
 static ssize_t compress_brotli(
 	enum compress_effort effort, const void *in, size_t n, void *out, size_t cap)
 {
-	BrotliEncoderState *e = BrotliEncoderCreateInstance(NULL, NULL, NULL);
-	const uint8_t *next_in = in;
-	uint8_t *next_out = out;
-	size_t room = cap, left = n;
-	ssize_t wrote = -ENOMEM;
+	struct brotli_memory m;
+	BrotliEncoderState *e;
+	ssize_t wrote;
 
-	if (e == NULL)
+	list_init(&m.pieces);
+	if (setjmp(m.out) != 0) {
+		while (!list_empty(&m.pieces))
+			brotli_free(&m, LIST_ENTRY(m.pieces.next, struct brotli_piece, node) + 1);
 		return -ENOMEM;
-	if (BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, brotli_quality[effort]) &&
-		BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(n)) &&
-		BrotliEncoderSetParameter(
-			e, BROTLI_PARAM_SIZE_HINT, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX) &&
-		BrotliEncoderCompressStream(
-			e, BROTLI_OPERATION_FINISH, &left, &next_in, &room, &next_out, NULL))
-		wrote = BrotliEncoderIsFinished(e) ? (ssize_t)(cap - room) : 0;
+	}
+	e = BrotliEncoderCreateInstance(brotli_alloc, brotli_free, &m);
+	wrote = e != NULL ? brotli_encode(e, effort, in, n, out, cap) : -ENOMEM;
 	BrotliEncoderDestroyInstance(e);
 	return wrote;
 }

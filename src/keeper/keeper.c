@@ -139,6 +139,8 @@ static void on_tick(struct timer *t)
 	if (!k->building)
 		return;
 	publish_tick(&k->publish);
+	if (k->variants.starved)
+		stir(k);
 	tell(k);
 }
 

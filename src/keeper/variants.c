@@ -196,7 +196,8 @@ static void variant_done(struct job *job)
 		f->job = NULL;
 		/* Its bytes are those that were compressed, whatever happened to the file in
 		 * between. */
-		if (f->body != NULL && memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
+		if (f->body != NULL && j->rc == 0 &&
+			memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
 			for (enum coding i = 0; i < CODINGS; i++) {
 				if ((j->wants & 1U << i) != 0)
 					take(t, f, i, j);
@@ -208,12 +209,14 @@ static void variant_done(struct job *job)
 		/* It changed meanwhile, or found no room. */
 		variants_want(t, f);
 	}
-	for (enum coding i = 0; i < CODINGS; i++)
+	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
 		t->compressed += j->wants >> i & 1;
+	t->starved = j->rc < 0;
 	if (j->rc < 0)
-		log_error("cache: compressing: %s", strerror(-j->rc));
+		log_peer(LEVEL_ERROR, "cache: compressing: %s", strerror(-j->rc));
 	free_job(j);
-	variants_step(t);
+	if (!t->starved)
+		variants_step(t);
 }
 
 /* A sidecar's check takes milliseconds, and is wanted now: it comes first. */
@@ -337,6 +340,7 @@ void variants_room(struct variants *t)
 
 void variants_step(struct variants *t)
 {
+	t->starved = false;
 	for (int i = 0; i < VARIANTS_SIZES && !t->stuck; i++) {
 		while (t->running < t->threads && !list_empty(&t->todo[i])) {
 			struct catalog_file *f =
@@ -344,11 +348,12 @@ void variants_step(struct variants *t)
 			int rc;
 
 			forget(t, f);
-			/* Without the memory for it now, the next change of the file tries again.
-			 */
 			rc = start(t, f);
-			if (rc < 0 && rc != -ENOENT)
+			if (rc < 0 && rc != -ENOENT) {
+				t->starved = true;
+				variants_want(t, f);
 				return;
+			}
 		}
 	}
 }

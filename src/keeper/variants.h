@@ -18,6 +18,7 @@ struct variants {
 	unsigned codings; /* bit set by enum coding */
 	unsigned threads, running, waiting;
 	bool stuck;                       /* no segment has room until an image goes */
+	bool starved;                     /* no memory or descriptor: its owner steps again later */
 	struct list todo[VARIANTS_SIZES]; /* by the logarithm of their size */
 	uint64_t compressed;              /* so many times in all */
 };

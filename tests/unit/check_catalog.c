@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "event/loop.h"
@@ -230,6 +231,36 @@ START_TEST(body_lost_while_it_waits)
 }
 END_TEST
 
+/* It is tried again later, and nothing that waits is forgotten. */
+START_TEST(no_descriptors_to_compare)
+{
+	struct rlimit few = { 3, 0 }, before;
+	struct loop loop;
+	struct variants v;
+
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	v.codings = conf.codings;
+	filled("/a.css.br", "no brotli", 1);
+	variants_want(&v, filled("/a.css", "p{color:red}", 1));
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	variants_step(&v);
+	ck_assert(v.starved);
+	ck_assert_uint_eq(v.waiting, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	while (variants_pending(&v) > 0) {
+		if (v.starved)
+			variants_step(&v);
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	}
+	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, file("/a.css")), 0);
+	variants_fini(&v);
+	loop_fini(&loop);
+}
+END_TEST
+
 START_TEST(past_max_size)
 {
 	char text[1001] = "";
@@ -392,6 +423,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, marks_every_image);
 	tcase_add_test(tc, same_bytes_keep_variants);
 	tcase_add_test(tc, body_lost_while_it_waits);
+	tcase_add_test(tc, no_descriptors_to_compare);
 	tcase_add_test(tc, past_max_size);
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);

@@ -1,6 +1,7 @@
 /*
- * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows, and
- * that the same bytes become the same bytes. Without a library its coding is refused.
+ * check_compress: what goes in comes out of the libraries' own decoders; caps, sizes, windows,
+ * malloc(3) that fails (linked with --wrap), and that the same bytes become the same bytes. Without
+ * a library its coding is refused.
  */
 #include "http/compress.h"
 
@@ -252,6 +253,44 @@ START_TEST(test_worth)
 }
 END_TEST
 
+#ifdef HAVE_BROTLI
+static int fail_at; /* so many calls later, once */
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	return fail_at > 0 && --fail_at == 0 ? NULL : __real_malloc(n);
+}
+#endif
+
+/* libbrotlienc's own allocations end the process. */
+START_TEST(test_memory_is_out)
+{
+#ifdef HAVE_BROTLI
+	char *in = make(LARGE / 8, false), *out = memory(LARGE), *again = memory(LARGE);
+	ssize_t whole = compress_whole(CODING_BR, COMPRESS_SOON, in, LARGE / 8, out, LARGE);
+	ssize_t wrote = -ENOMEM;
+	int n = 0;
+
+	ck_assert_int_gt(whole, 0);
+	while (wrote == -ENOMEM) {
+		ck_assert_int_lt(n, 1000);
+		fail_at = ++n;
+		wrote = compress_whole(CODING_BR, COMPRESS_SOON, in, LARGE / 8, again, LARGE);
+	}
+	fail_at = 0;
+	ck_assert_int_gt(n, 3);
+	ck_assert_int_eq(wrote, whole);
+	ck_assert_mem_eq(again, out, (size_t)whole);
+	free(in);
+	free(out);
+	free(again);
+#endif
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("compress");
@@ -264,6 +303,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, test_zstd_frame);
 	tcase_add_test(tc, test_gzip_head);
 	tcase_add_test(tc, test_worth);
+	tcase_add_test(tc, test_memory_is_out);
 	return tc;
 }
 
