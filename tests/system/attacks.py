@@ -48,7 +48,7 @@ class Fault(Exception):
 
 class Target:
 	"""
-	ports: by "tcp" and "tls". root: the tree, which some edit; scene.py says what lies in it. share: of a
+	ports: by "tcp", "tls", and "h1" where cleartext HTTP/1 has another. root: the tree, which some edit; scene.py says what lies in it. share: of a
 	processor that an attack may take. crowd: how many connections an attack makes that takes many.
 	"""
 
@@ -70,7 +70,8 @@ class Target:
 			settings={WINDOW: window})
 
 	def h1(self, how="tcp", source=ADDRESS):
-		return h1client.H1(self.tls("http/1.1", source) if how == "tls" else self.socket(source=source))
+		return h1client.H1(self.tls("http/1.1", source) if how == "tls" else self.socket("h1" if "h1" in self.ports else how,
+			source))
 
 
 def attack(function):

@@ -11,8 +11,9 @@ class H1(OverSocket):
 	"""
 	One connection. send() and send_bytes() only write; response() reads the next response, request() does
 	both. What was sent by send() is remembered, so that responses to HEAD are read rightly and lint.py
-	(seen) knows what was asked.
+	(seen) knows what was asked. any_case: of names of fields, which h2d sends in lower case.
 	"""
+	any_case = False
 
 	def __init__(self, sock, timeout=DEADLINE, authority="localhost", seen=None, keep=True):
 		self.sock = sock
@@ -126,6 +127,7 @@ class H1(OverSocket):
 		fields = []
 		while line := self.take_line(deadline):
 			name, colon, value = line.partition(":")
+			name = name.lower() if self.any_case else name
 			assert colon and name and name == name.strip() and name == name.lower(), line
 			fields.append((name, value.strip(" \t")))
 		return fields

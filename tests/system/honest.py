@@ -137,11 +137,14 @@ class Http1(Honestly, h1client.H1):
 class Tree:
 	"""
 	What stays as it is, as the server has it below root; questions, and what is wrong with their answers.
-	asks: those of QUESTIONS that are asked. source: the clients' address.
+	asks: those of QUESTIONS that are asked. source: the clients' address. ports: as of attacks.Target. speaks: protocols.
+	any_case: the server is another than h2d.
 	"""
 
-	def __init__(self, root, ports, password, asks=(), source=None, wait=ANSWER, losses=LOSSES):
-		self.root, self.ports = root, ports
+	def __init__(self, root, ports, password, asks=(), source=None, wait=ANSWER, losses=LOSSES,
+			speaks=("h1", "h2"), any_case=False):
+		Http1.any_case = any_case
+		self.root, self.ports, self.speaks = root, ports, speaks
 		self.asks = {name: QUESTIONS[name] for name in asks or MIX}
 		self.source, self.wait, self.losses = source, wait, losses
 		self.still = {name: self.read("still/" + name)
@@ -240,7 +243,9 @@ class Honest(threading.Thread):
 
 	def __init__(self, number, tree, stop):
 		super().__init__()
-		self.kind, self.how = ((Http2, "tcp"), (Http1, "tls"), (Http2, "tls"), (Http1, "tcp"))[number % 4]
+		kinds = [(kind, how) for name, kind, how in (("h2", Http2, "tcp"), ("h1", Http1, "tls"), ("h2", Http2, "tls"),
+			("h1", Http1, "tcp")) if name in tree.speaks]
+		self.kind, self.how = kinds[number % len(kinds)]
 		self.tree, self.stop = tree, stop
 		self.counts = collections.Counter()
 		self.lost, self.times = [], []
@@ -249,7 +254,8 @@ class Honest(threading.Thread):
 	def connect(self):
 		began = time.monotonic()
 		try:
-			self.connection = getattr(self.kind, self.how)(self.tree.ports[self.how],
+			port = "h1" if self.kind is Http1 and self.how == "tcp" and "h1" in self.tree.ports else self.how
+			self.connection = getattr(self.kind, self.how)(self.tree.ports[port],
 				timeout=min(self.tree.wait, procs.DEADLINE), source=self.tree.source)
 		except (OSError, client.Closed) as e:
 			if time.monotonic() - began > SILENT:
