@@ -53,6 +53,7 @@ struct order {
 	int32_t times;      /* calls that fail */
 	int32_t failed;
 	int32_t seen;
+	int32_t shift;       /* seconds by which the wall clock is off, for all processes */
 	int32_t made[CALLS]; /* calls of each kind, by processes of the order */
 };
 
@@ -111,7 +112,7 @@ static void *next(void **real, const char *name)
 #define PASSES(name, how)
 #include "faults.def"
 static void *real_open, *real_openat, *real_fcntl, *real_preadv2, *real_pwritev2, *real_sendmsg,
-	*real_getsockopt, *real_syscall, *real_writev;
+	*real_getsockopt, *real_clock_gettime, *real_time, *real_syscall, *real_writev;
 
 #define CALL(type, bad, name, params, args, can, how) \
 	type name params \
@@ -255,6 +256,24 @@ VECTOR(pwritev2, (int fd, const struct iovec *iov, int n, off_t at, int flags),
 	(fd, iov, n, at, flags))
 VECTOR(writev, (int fd, const struct iovec *iov, int n), (fd, iov, n))
 
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int rc = NEXT(clock_gettime)(clock, t);
+
+	if (order != NULL && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+		t->tv_sec += order->shift;
+	return rc;
+}
+
+time_t time(time_t *t)
+{
+	time_t now = NEXT(time)(NULL) + (order != NULL ? order->shift : 0);
+
+	if (t != NULL)
+		*t = now;
+	return now;
+}
+
 static bool is_stream(int fd)
 {
 	int type = 0;
@@ -294,7 +313,8 @@ __attribute__((constructor)) static void begin(void)
 #define MOVES(type, name, params, args, n, how)       (void)NEXT(name);
 #define PASSES(name, how)
 #include "faults.def"
-	(void)NEXT(preadv2), (void)NEXT(pwritev2), (void)NEXT(sendmsg), (void)NEXT(writev);
+	(void)NEXT(clock_gettime), (void)NEXT(time), (void)NEXT(preadv2), (void)NEXT(pwritev2),
+		(void)NEXT(sendmsg), (void)NEXT(writev);
 	p = mmap(NULL, ORDER, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p != MAP_FAILED)

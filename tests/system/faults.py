@@ -9,7 +9,7 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PIDS, ORDER = 16, 4096  # as in faults.c
-HEAD = "%di7i" % PIDS
+HEAD = "%di8i" % PIDS
 EVER = 1 << 30
 
 
@@ -49,15 +49,21 @@ class Faults:
 		self.map[at:at + 4] = struct.pack("i", -1)  # first: no process is to see the half of an order
 		self.map[:ORDER] = bytes(ORDER)
 		head = [*pids, *[0] * (PIDS - len(pids)), others, -1, 0 if how == "short" else getattr(errno, how or "EIO"), skip,
-			times, 0, 0]
+			times, 0, 0, 0]
 		size = struct.calcsize(HEAD)
 		self.map[:size] = struct.pack(HEAD, *head)
 		if call:
 			self.map[at:at + 4] = struct.pack("i", NAMES.index(call))
 
+	def clock(self, seconds):
+		"""By how much the wall clock is off, for the server alone; until the next order."""
+		self.order(())
+		at = struct.calcsize(HEAD) - 4
+		self.map[at:at + 4] = struct.pack("i", seconds)
+
 	def none(self):
 		"""Nothing fails; how many calls did."""
-		failed = struct.unpack_from(HEAD, self.map)[-2]
+		failed = struct.unpack_from(HEAD, self.map)[-3]
 		self.order(())
 		return failed
 

@@ -5,8 +5,10 @@ Who asked meanwhile may lose the answer. H2D_FAULTS: at how many places, and the
 how many places malloc(3) does.
 """
 import contextlib
+import email.utils
 import os
 import shutil
+import time
 
 import pytest
 
@@ -17,6 +19,7 @@ from faults import CALLS, Faults
 
 PLACES = int(os.environ.get("H2D_FAULTS", "1"))
 MALLOCS = int(os.environ.get("H2D_MALLOCS", "10"))
+DAY = 86400
 SHORT = 1  # second that a round waits for an answer that a fault may have taken
 
 pytestmark = pytest.mark.skipif(srv.SLOW > 1, reason="a sanitizer has the allocator")
@@ -244,3 +247,27 @@ def test_in_masters_of_an_upgrade(h2d, others):
 		return [server.pid, *server.children()] if others else [server.pid]
 	failed = fail_everywhere(server, faults, pids, upgrade, reloads.check, NOT_AT_START if others else NEVER, others, OF_UPGRADES)
 	assert {"memfd_create", "socketpair"} <= failed.keys()
+
+
+def test_the_wall_clock_steps(h2d):
+	"""By a day, either way: dates follow, nothing is lost, edits are found, a reload and an upgrade stand."""
+	server, faults = started(h2d, workers=2)
+	workers, edits = server.worker_pids(), Edits(server)
+
+	def ahead():
+		with server.h1() as c:
+			return email.utils.parsedate_to_datetime(c.get("/small.txt").get("date")).timestamp() - time.time()
+	for shift in (DAY, -DAY, 0):
+		faults.clock(shift)
+		procs.wait_for(lambda: abs(ahead() - shift) < DAY / 24, said="the date that it is")
+		edits.one()
+		procs.wait_for(edits.served, said="what was edited")
+		assert round_of_requests(server) == 0
+	assert server.worker_pids() == workers
+	for shift, change in ((DAY, server.reload), (-DAY, server.upgrade)):
+		faults.clock(shift)
+		change()
+		server.wait_up()
+		edits.one()
+		procs.wait_for(edits.served, said="what was edited")
+		assert round_of_requests(server) == 0
