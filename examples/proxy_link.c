@@ -60,6 +60,14 @@ static void idle_ends(struct proxy_link *l)
 	link_close(l);
 }
 
+/* An event may be of bytes that were read by then. */
+static bool is_quiet(const struct proxy_link *l)
+{
+	char byte;
+
+	return recv(l->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
 /* What comes on one that is idle is its end, or nobody's. */
 static void on_change(void *arg, unsigned changes)
 {
@@ -67,7 +75,7 @@ static void on_change(void *arg, unsigned changes)
 
 	if (l->fn != NULL)
 		l->fn(l->arg, changes);
-	else if (changes & (H2D_READABLE | H2D_HANGUP))
+	else if (changes & (H2D_READABLE | H2D_HANGUP) && !is_quiet(l))
 		idle_ends(l);
 }
 
