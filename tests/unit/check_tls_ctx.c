@@ -325,15 +325,17 @@ END_TEST
 START_TEST(a_ticket_is_for_its_names)
 {
 	struct tls_fault fault;
-	SSL_SESSION *mine;
+	SSL_SESSION *mine, *copy;
 
 	ck_assert_ptr_eq(shake(versions[_i], "other", NULL, NULL).shown, other);
 	mine = ticket;
 	ticket = NULL;
+	copy = SSL_SESSION_dup(mine);
 	other = unit_cert_add(ctx, "names.crt", "names.key", &fault);
-	ck_assert(!shake(versions[_i], "other", SSL_SESSION_dup(mine), NULL).reused);
+	ck_assert(!shake(versions[_i], "other", copy, NULL).reused);
 	other = first;
 	ck_assert(shake(versions[_i], "other", mine, NULL).reused);
+	SSL_SESSION_free(copy);
 	SSL_SESSION_free(mine);
 }
 END_TEST
