@@ -4,6 +4,7 @@
  */
 #include "http/reason.h"
 #include "proto/h1.h"
+#include "request/pace.h"
 #include "request/trailers.h"
 
 /* Small pieces, put together before they go to the outq in one. */
@@ -158,6 +159,7 @@ static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 	if (n == 0 && s->chunked && put_trailers(body_trailers(b), q) < 0)
 		return -1;
 	s->req.record.bytes_out += n;
+	pace_sent(&s->req, n);
 	return s->chunked ? outq_copy(q, "\r\n", 2) : 0;
 }
 
@@ -165,9 +167,12 @@ static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 {
 	struct body *b = &s->req.reply.body;
-	ssize_t n = b->ops->ready(b, room);
+	ssize_t n = BODY_LATER;
 	bool last;
 
+	room = pace_room(&s->req, room);
+	if (room > 0)
+		n = b->ops->ready(b, room);
 	if (n == BODY_LATER) {
 		s->waiting = true;
 		return 0;

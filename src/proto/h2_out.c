@@ -4,6 +4,7 @@
  * next call, and NO_COPY payload comes by callback in between, so order is kept by copying at once.
  */
 #include "proto/h2.h"
+#include "request/pace.h"
 
 const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
@@ -38,7 +39,8 @@ ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t l
 	ssize_t n;
 
 	(void)session, (void)id, (void)buf, (void)user;
-	n = b->ops->ready(b, length);
+	length = pace_room(&s->req, length);
+	n = length > 0 ? b->ops->ready(b, length) : BODY_LATER;
 	if (n == BODY_LATER) {
 		h2_stream_waits(s, true);
 		return NGHTTP2_ERR_DEFERRED;
@@ -78,6 +80,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	h2->sending = s;
 	s->req.record.bytes_out += length;
+	pace_sent(&s->req, length);
 	h2->sent += length;
 	/* A window that is open by a few bytes makes frames of a few bytes: they pay for nothing.
 	 */

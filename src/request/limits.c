@@ -12,18 +12,6 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* The mark of the request's client; *exempt: no limit holds for it. */
-static uint64_t mark_of(struct h2d_req *req, bool *exempt)
-{
-	const struct account *a = req_account(req);
-
-	/* Clients that share the crowd's account are told apart here all the same. */
-	if (account_is_crowd(a))
-		return account_mark(req->env->accounts, req_client(req), exempt);
-	*exempt = a->exempt;
-	return a->mark;
-}
-
 /* Not before wait_ns from now: RFC 6585, 4; RFC 9110, 10.2.3. */
 static void refuse(struct h2d_req *req, uint64_t wait_ns)
 {
@@ -35,14 +23,14 @@ static void refuse(struct h2d_req *req, uint64_t wait_ns)
 	reply_error(req, ERR_REQUEST_RATE->status);
 }
 
-static void trace(struct h2d_req *req, bool exempt, uint64_t wait_ns)
+static void trace(struct h2d_req *req, bool holds, uint64_t wait_ns)
 {
 	const struct rate *r = req->location->requests;
 	const char *what = "its client has not asked for more";
 
 	if (req->env->tally == NULL)
 		what = "asked of each client, over all workers";
-	else if (exempt)
+	else if (!holds)
 		what = "its client is one of limit-exempt";
 	else if (wait_ns > 0)
 		what = req->env->sites->dry_run ? "its client is over it, and limit-dry-run is set"
@@ -56,19 +44,16 @@ bool limits_take_request(struct h2d_req *req)
 {
 	const struct rate *rate = req->location->requests;
 	uint64_t mark, wait_ns = 0;
-	bool exempt = false;
+	bool holds;
 
 	/* A balancer asks for it all the time. */
 	if (site_is_health(req->site, req->path))
 		return true;
-	if (req->env->tally != NULL && req->env->accounts != NULL) {
-		mark = mark_of(req, &exempt);
-		if (!exempt)
-			wait_ns =
-				tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
-	}
+	holds = req_limited(req, &mark);
+	if (holds)
+		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
 	if (__builtin_expect(req->env->traced, false))
-		trace(req, exempt, wait_ns);
+		trace(req, holds, wait_ns);
 	if (wait_ns == 0)
 		return true;
 	if (req->env->sites->dry_run) {

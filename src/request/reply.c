@@ -3,6 +3,7 @@
  * (h2d_reply_*), by the request core and by the file replies of files/. Never reads content.
  */
 #include "request/reply.h"
+#include "request/pace.h"
 
 #include "base/log.h"
 #include "http/page.h"
@@ -228,6 +229,8 @@ static void make_head(struct h2d_req *req, int status)
 	r->status = status;
 	r->content = req->method != H2D_HEAD && status != 204 && status != 304 && r->body.left > 0;
 	r->ready = true;
+	if (r->content && req->location != NULL && req->location->pace != NULL)
+		pace_begin(req);
 	req->record.first_byte_us = req_record_now(req->env->timed);
 	req_go(req, REQ_REPLY);
 }

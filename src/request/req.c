@@ -14,6 +14,7 @@
 #include "request/handler_call.h"
 #include "request/handler_choice.h"
 #include "request/limits.h"
+#include "request/pace.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
@@ -318,6 +319,8 @@ void req_fini(struct h2d_req *req)
 		trace_log(req);
 	if (req->env->finished != NULL)
 		req->env->finished(req->env, req);
+	if (req->pace != NULL)
+		pace_end(req);
 	body_close(&req->reply.body);
 	account_close(&req->account);
 	arena_fini(&req->arena);

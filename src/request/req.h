@@ -98,6 +98,7 @@ struct http_conn {
 	/* Whether the certificate of this connection is good for host. NULL: it is for all. */
 	bool (*covers)(const struct http_conn *conn, struct slice host);
 	void *owner;               /* for covers() */
+	struct pace_conn *pace;    /* content it was sent (request/pace.h); NULL in tests */
 	struct place_share *files; /* its share of the files that may be open; NULL in tests */
 	struct account *account;   /* peer's, open; NULL: of an admin listener, or in tests */
 };
@@ -108,6 +109,9 @@ struct admin;      /* board/admin.h */
 struct auth_queue; /* request/auth_queue.h */
 struct work_line;  /* api/work_line.h */
 struct gate;       /* request/gate.c */
+struct holding;    /* request/holding.h */
+struct pace;       /* request/pace.h */
+struct pacer;      /* request/pace.h */
 struct params;     /* api/params.h */
 struct tally;      /* request/tally.h */
 struct trailers;   /* request/trailers.h */
@@ -152,6 +156,8 @@ struct http_env {
 	struct websockets *websockets; /* of api/websocket.h; NULL: no route takes any */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
+	struct pacer *pacer;           /* NULL: content goes as fast as it can */
+	struct holding *uploads;       /* of clients; NULL: they are not counted */
 	struct tally *tally;           /* of all workers; NULL: no rates are held */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
 	struct site_memo site_memo;    /* of sites */
@@ -242,6 +248,7 @@ struct h2d_req {
 	void *handler_state;
 	struct list belongings; /* struct belonging, all that the handler has begun */
 
+	struct pace *pace; /* the content goes at a rate; NULL: as fast as it can */
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: nothing is traced */
 
 	struct req_record record; /* of its way, for the access log and the metrics */

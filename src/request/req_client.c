@@ -72,6 +72,22 @@ struct account *req_account(struct h2d_req *req)
 	return req->account;
 }
 
+bool req_limited(struct h2d_req *req, uint64_t *mark)
+{
+	const struct account *a = req_account(req);
+	bool exempt;
+
+	if (req->env->tally == NULL || a == NULL)
+		return false;
+	/* Clients that share the crowd's account are told apart here all the same. */
+	if (account_is_crowd(a)) {
+		*mark = account_mark(req->env->accounts, req_client(req), &exempt);
+		return !exempt;
+	}
+	*mark = a->mark;
+	return !a->exempt;
+}
+
 void req_client_find(struct h2d_req *req)
 {
 	struct forwarded found;

@@ -24,6 +24,10 @@ static inline bool req_client_https(const struct h2d_req *r)
  */
 struct account *req_account(struct h2d_req *req);
 
+/* Whether limits by rate and number hold for the client, and its mark in the tally. False: it is
+ * exempt, or nothing is counted. */
+bool req_limited(struct h2d_req *req, uint64_t *mark);
+
 /* Its fields are complete, and its peer is a trusted proxy: finds who it is by what that has added.
  */
 void req_client_find(struct h2d_req *req);

@@ -18,6 +18,7 @@
 struct access;     /* request/access.h */
 struct auth;       /* request/auth_queue.h */
 struct subjects;   /* request/subject.h */
+struct pace_limit; /* request/pace.h */
 struct rate;       /* request/tally.h */
 struct mime_types; /* http/mime.h */
 
@@ -83,6 +84,7 @@ struct location {
 	const struct returned *returned; /* of every request; NULL: they are served */
 	struct redirect redirect;
 	uint64_t body_size;              /* of a request; 0: any */
+	const struct pace_limit *pace;   /* of content; NULL: it goes as fast as it can */
 	const struct rate *requests;     /* of each client; NULL: any number */
 	unsigned refused_methods;        /* 1 << enum h2d_method; the others are let in */
 	const struct access *access;     /* NULL: everybody */
@@ -173,7 +175,6 @@ struct sites {
 	struct proxies proxies;         /* of all of them: who may say who a client is */
 	const struct access *exempt;    /* clients without limits by rate; NULL: none */
 	const struct rate *connections; /* new ones, of each client; NULL: any number */
-	uint64_t connections_max;       /* of each client; 0: any number */
 	bool dry_run;                   /* clients over such a limit are named, not refused */
 	struct field id;                /* of all answers: server-id; name.n 0: none */
 	const struct site_name *names;  /* exact ones and wildcards, in site_name_order() */

@@ -266,6 +266,11 @@ static int start_http(struct worker *w)
 	};
 	w->http.admin = &w->admin;
 	w->http.bus = w->args->bus;
+	pacer_init(&w->pacer, &w->loop);
+	w->http.pacer = &w->pacer;
+	holding_init(&w->uploads, ACCOUNT_STORES, w->args->tally, "uploads-per-client",
+		conf->limits.uploads_per_client);
+	w->http.uploads = &w->uploads;
 	w->http.finished = finished;
 	w->http.owner = w;
 	return 0;
@@ -286,7 +291,8 @@ static int start_sessions(struct worker *w)
 		.env = &w->http,
 	};
 	w->sessions.accounts = w->accounts;
-	w->sessions.tally = w->args->tally;
+	holding_init(&w->sessions.connections, ACCOUNT_CONNECTIONS, w->args->tally,
+		"connections-per-client", conf->limits.connections_per_client);
 	w->sessions.gone = session_gone;
 	w->sessions.timeouts = (struct session_timeouts){
 		.handshake = conf->timeouts.handshake * 1000,
@@ -341,6 +347,7 @@ static void worker_stop(struct worker *w)
 	worker_load_stop(w);
 	worker_room_stop(w);
 	sessions_fini(&w->sessions);
+	pacer_fini(&w->pacer);
 	stream_env_fini(w->streams);
 	work_line_free(&w->work_line);
 	handlers_stop(&w->http);

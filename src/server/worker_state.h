@@ -14,6 +14,8 @@
 #include "net/ctl_link.h"
 #include "net/load.h"
 #include "proto/ahead.h"
+#include "request/holding.h"
+#include "request/pace.h"
 #include "server/access_logs.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
@@ -63,6 +65,8 @@ struct worker {
 	struct work_line *work_line;
 	struct auth_queue *auth_queue;
 	struct ahead ahead;
+	struct pacer pacer;
+	struct holding uploads;
 	struct accounts *accounts; /* of the clients of its connections and requests */
 	struct files *files;
 	struct http_env http;

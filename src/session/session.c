@@ -60,6 +60,7 @@ void session_init(struct session *s, struct sessions *all, const struct http_con
 	s->state = SESSION_HANDSHAKE;
 	s->http = *as;
 	s->http.files = &s->files;
+	s->http.pace = &s->pace;
 	if (!as->admin)
 		s->http.account = account_open(all->accounts, &as->peer);
 	place_share_init(&s->files);

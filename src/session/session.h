@@ -13,6 +13,7 @@
 #include "event/timer.h"
 #include "files/places.h"
 #include "proto/proto.h"
+#include "request/pace.h"
 
 enum session_state {
 #define SESSION_STATE(name, next, help) SESSION_##name,
@@ -79,7 +80,8 @@ struct session {
 	const struct session_ops *ops;
 	struct sessions *all;
 	struct http_conn http;
-	struct place_share files; /* http has it */
+	struct place_share files; /* http has it, and pace */
+	struct pace_conn pace;
 	enum session_state state;
 	const char *protocol; /* NULL until the first bytes have told */
 	uint32_t drain_ms;  /* how long a protocol waits for an idle peer that was told to leave */

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "request/tally.h"
 
 enum {
 	LEAVING_MAX = 64, /* told to leave and waited for: a peer that is gone does not answer */
@@ -27,8 +26,6 @@ void sessions_init(struct sessions *all, struct loop *loop)
 	list_init(&all->silent);
 	list_init(&all->idle);
 	list_init(&all->leaving);
-	budget_init(&all->connections, ACCOUNT_CONNECTIONS, UINT64_MAX, 0, 1);
-	all->connections_rule = rate_rule("", "connections-per-client");
 }
 
 void sessions_fini(struct sessions *all)

@@ -6,7 +6,7 @@
 #define H2D_SESSION_SESSIONS_H
 
 #include "event/loop.h"
-#include "request/budget.h"
+#include "request/holding.h"
 #include "session/session.h"
 
 /* Milliseconds. */
@@ -17,9 +17,7 @@ struct session_timeouts {
 struct sessions {
 	struct loop *loop;
 	struct accounts *accounts;
-	struct budget connections; /* of clients, where connections-per-client says how many */
-	struct tally *tally;       /* of all workers; NULL: clients may have any */
-	uint64_t connections_rule; /* admission's, in the tally */
+	struct holding connections; /* of clients; zeroed: nothing is counted */
 	struct session_timeouts timeouts;
 	struct list live; /* struct session */
 	unsigned nlive;

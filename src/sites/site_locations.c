@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "http/method.h"
-#include "request/tally.h"
+#include "request/pace.h"
 #include "sites/site_access.h"
 
 enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
@@ -150,6 +150,37 @@ static void set_requests(struct site_maker *m, struct location *location, struct
 		return;
 	*rate = rate_of(n, burst > 0 ? burst : n, block, "requests");
 	location->requests = rate;
+}
+
+static void set_pace(struct site_maker *m, struct location *location, const struct conf_server *s,
+	const struct conf_location *l)
+{
+	const struct conf_scope *client = IN_EFFECT(s, l, bytes_per_second);
+	const struct conf_scope *conn = IN_EFFECT(s, l, connection_bytes_per_second);
+	struct pace_limit *pace = site_maker_room(m, 1, sizeof(*pace));
+	const char *block = "";
+
+	if (m->oom)
+		return;
+	*pace = (struct pace_limit){
+		.of_client = m->limits->bytes_per_second,
+		.of_client_at = &m->limits->bytes_per_second_at,
+		.of_connection = m->limits->connection_bytes_per_second,
+		.of_connection_at = &m->limits->connection_bytes_per_second_at,
+	};
+	if (client->bytes_per_second_at.file != NULL) {
+		pace->of_client = client->bytes_per_second;
+		pace->of_client_at = &client->bytes_per_second_at;
+		block = block_of(m, client, s, l);
+	}
+	if (conn->connection_bytes_per_second_at.file != NULL) {
+		pace->of_connection = conn->connection_bytes_per_second;
+		pace->of_connection_at = &conn->connection_bytes_per_second_at;
+	}
+	if (m->oom || (pace->of_client == 0 && pace->of_connection == 0))
+		return;
+	pace->rule = rate_rule(block, "bytes");
+	location->pace = pace;
 }
 
 /* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
@@ -347,6 +378,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
 	set_body_size(m, location, at, s, l);
 	set_requests(m, location, at, s, l);
+	set_pace(m, location, s, l);
 	set_methods(location, s, l);
 	site_access_make(m, location, s, l);
 	set_rules(m, location, s, l);

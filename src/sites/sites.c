@@ -111,7 +111,6 @@ static void set_connections(struct site_maker *m, struct sites *sites)
 	uint64_t n = m->limits->new_connections_per_second;
 	struct rate *rate = site_maker_room(m, 1, sizeof(*rate));
 
-	sites->connections_max = m->limits->connections_per_client;
 	if (m->oom || n == 0)
 		return;
 	*rate = rate_of(n, n, "", "new-connections-per-second");

@@ -54,6 +54,8 @@ struct store {
 	bool takes_104;               /* the client understands 104 */
 	uint64_t told;                /* the offset that the client knows */
 	struct place place;
+	struct holding *holding; /* by which account has it counted; NULL: it does not count */
+	struct account *account;
 	struct task pump;    /* looks at the body's queue, at the end of a turn */
 	struct timer gather; /* armed while pieces wait for more of them */
 

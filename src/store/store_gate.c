@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "request/gate.h"
+#include "request/holding.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 #include "store/store.h"
@@ -31,10 +32,32 @@ static uint64_t came(struct place *p)
 	return waits ? s->req->record.bytes_in : PLACES_BUSY;
 }
 
+/* Until the upload is over, whatever becomes of its request. False: its client has too many. */
+static bool count(struct store *s)
+{
+	struct h2d_req *req = s->req;
+	bool counted, may;
+
+	if (req->env->uploads == NULL)
+		return true;
+	s->account = req_account(req);
+	may = holding_take(req->env->uploads, s->account, &counted);
+	s->holding = counted ? req->env->uploads : NULL;
+	if (may || !req->env->sites->dry_run)
+		return may;
+	err_log_dry(ERR_UPLOADS, req_client(req));
+	return true;
+}
+
 static void take_place(struct store *s)
 {
 	struct store_part *p = s->work.part;
 
+	if (!count(s)) {
+		reply_add(s->req, SLICE("retry-after"), SLICE("1"));
+		store_fail(s, store_refuse(ERR_UPLOADS));
+		return;
+	}
 	/* The gate has said whose the request is. */
 	if (p != NULL)
 		p->user = arena_printf(&s->arena, "%.*s", SLICE_ARG(s->req->user));

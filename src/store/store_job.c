@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
+#include "request/holding.h"
 #include "store/store.h"
 #include "store/store_sweep.h"
 
@@ -107,6 +108,8 @@ static void free_all(struct store *s)
 	if (s->root != NULL)
 		ref_put(&s->root->ref);
 	places_give(&s->disk->places, &s->place);
+	if (s->holding != NULL)
+		holding_give(s->holding, s->account);
 	disk_let_go(s->disk);
 	free(s->asked);
 	arena_reset(&s->arena);

@@ -239,6 +239,100 @@ def test_new_connections(h2d, dispatch):
 	close(mine + others)
 
 
+# --- bytes --------------------------------------------------------------------------------------
+
+SIZE = 300000
+
+
+def slowed(server):
+	return server.status()["totals"]["limit_bytes"]
+
+
+@pytest.mark.parametrize("key", ["bytes-per-second", "connection-bytes-per-second"])
+@pytest.mark.parametrize("version, how", [("h1", "tcp"), ("h2", "tls")])
+def test_bytes(h2d, key, version, how):
+	"""No faster than that, and to the last byte; what has another address, or another connection, is not touched by it."""
+	server = h2d(sections="limits { %s = 200K }" % key, files={"large": "x" * SIZE, "small": "y" * 1000}, listens=("tcp", "tls"))
+	begun = time.monotonic()
+	with connection(server, version, how=how) as c:
+		answer = c.get("/large")
+		took = time.monotonic() - begun
+		assert answer.status == 200 and answer.body == b"x" * SIZE
+	# What may go at once is a fifth of a second's bytes.
+	assert took > (SIZE - 50000) / 204800
+	assert slowed(server) == 1
+	server.log.wait(r"connection 127\.0\.0\.1: a response is slowed down \(bytes-per-second")
+	with connection(server, version, "127.0.0.2", how) as c:
+		assert c.get("/small").body == b"y" * 1000
+	assert slowed(server) == 1
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_bytes_of_a_client_over_workers(h2d, dispatch):
+	"""Four connections together are no faster than one."""
+	server = h2d(sections="limits { bytes-per-second = 400K }", files={"large": "x" * SIZE}, workers=2, dispatch=dispatch,
+		listens=("tcp",))
+	begun = time.monotonic()
+	connections = [server.h1() for _ in range(4)]
+	for c in connections:
+		c.send(path="/large")
+	answers = [c.response() for c in connections]
+	took = time.monotonic() - begun
+	assert all(a.body == b"x" * SIZE for a in answers)
+	assert took > (4 * SIZE - 4 * 100000) / 409600
+	for c in connections:
+		c.close()
+
+
+def test_bytes_by_location(h2d):
+	"""A location has its own, or none; a client that leaves while it waits leaves nothing behind."""
+	server = h2d(sections="limits { bytes-per-second = 50K }", files={"free/large": "x" * SIZE, "large": "x" * SIZE},
+		server='location "/free/" { bytes-per-second = 0 }', listens=("tcp",))
+	with server.h1() as c:
+		assert len(c.get("/free/large").body) == SIZE
+	assert slowed(server) == 0
+	for version in "h1", "h2":
+		with connection(server, version) as c:
+			c.send("GET", "/large")
+			procs.wait_for(lambda: slowed(server) > 0, said="it waits")
+	out = server.run("--explain", "http://localhost/large", check=0).out
+	assert "bytes-per-second    51200 bytes a second of each client, over all workers" in out
+
+
+# --- uploads ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_number_of_uploads(h2d, dispatch):
+	server = h2d(sections="limits { uploads-per-client = 3 }", server='upload-dir = "up"  upload-public = true',
+		files={"up/x": "x"}, workers=2, dispatch=dispatch, listens=("tcp",))
+
+	def begin(i, source="127.0.0.1"):
+		c = connection(server, source=source)
+		asked = "PUT", "/files/f%d" % i, [("content-length", "10")]
+		c.ask(*asked)
+		c.send_bytes(c.head(*asked))
+		return c
+
+	def live():
+		return server.status()["totals"]["uploads_live"]
+	mine = [begin(i) for i in range(3)]
+	procs.wait_for(lambda: live() == 3, said="three uploads begin")
+	with connection(server, "h2") as c:
+		answer = c.request("PUT", "/files/more", body=b"0123456789")
+		assert answer.status == 429 and answer.get("retry-after") == "1"
+	with connection(server, "h1", "127.0.0.2") as c:
+		assert c.request("PUT", "/files/other", body=b"0123456789").status == 201
+	assert server.status()["totals"]["limit_uploads"] == 1
+	server.log.wait(r"connection 127\.0\.0\.1: more uploads of one client than uploads-per-client allows")
+	for c in mine:
+		c.send_bytes(b"0123456789")
+		assert c.response().status == 201
+		c.close()
+	procs.wait_for(lambda: live() == 0, said="they are over")
+	with connection(server, "h2") as c:
+		assert c.request("PUT", "/files/more", body=b"0123456789").status == 201
+
+
 # --- behind proxies -----------------------------------------------------------------------------
 
 def proxied(server, header):

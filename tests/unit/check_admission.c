@@ -25,8 +25,9 @@ static void setup(void)
 	ck_assert_int_eq(loop_init(&loop), 0);
 	clock_set(5000000, (struct timespec){ 0 });
 	sessions_init(&all, &loop);
-	tally = all.tally = tally_new();
+	tally = tally_new();
 	ck_assert_ptr_nonnull(tally);
+	holding_init(&all.connections, ACCOUNT_CONNECTIONS, tally, "connections-per-client", 0);
 	other = tally_adopt(dup(tally_fd(tally)), tally_keys(tally));
 	ck_assert_ptr_nonnull(other);
 	ck_assert(tally_live(tally, clock_us()) && tally_live(other, clock_us()));
@@ -42,7 +43,7 @@ static void teardown(void)
 			session_fini(&sessions[i]);
 			sessions[i].all = NULL;
 		}
-	ck_assert_uint_eq(all.connections.held, 0);
+	ck_assert_uint_eq(all.connections.budget.held, 0);
 	sessions_fini(&all);
 	accounts_free(&all.accounts);
 	tally_free(&tally);
@@ -69,7 +70,7 @@ START_TEST(number)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_client_connections);
 
-	sites.connections_max = 3;
+	all.connections.max = 3;
 	for (int i = 0; i < 3; i++)
 		ck_assert(come(i, "192.0.2.1:1", false));
 	ck_assert(!come(3, "192.0.2.1:2", false));
@@ -94,12 +95,12 @@ START_TEST(number_over_processes)
 	bool exempt;
 	uint64_t mark;
 
-	sites.connections_max = 3;
+	all.connections.max = 3;
 	ck_assert_ptr_null(addr_parse("192.0.2.1:1", &a));
 	mark = account_mark(all.accounts, &a, &exempt);
-	tally_tell(other, mark, all.connections_rule, 2, clock_us());
+	tally_tell(other, mark, all.connections.rule, 2, clock_us());
 	ck_assert(come(0, "192.0.2.1:1", false));
-	ck_assert_uint_eq(tally_others(other, mark, all.connections_rule, clock_us()), 1);
+	ck_assert_uint_eq(tally_others(other, mark, all.connections.rule, clock_us()), 1);
 	ck_assert(!come(1, "192.0.2.1:1", false));
 	leave(1);
 	ck_assert(come(2, "192.0.2.2:1", false));
@@ -108,7 +109,7 @@ START_TEST(number_over_processes)
 	ck_assert(come(3, "192.0.2.1:1", false));
 	leave(0);
 	leave(3);
-	ck_assert_uint_eq(tally_others(other, mark, all.connections_rule, clock_us()), 0);
+	ck_assert_uint_eq(tally_others(other, mark, all.connections.rule, clock_us()), 0);
 }
 END_TEST
 
@@ -135,7 +136,7 @@ START_TEST(dry_run)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_client_connections);
 
-	sites.connections_max = 1;
+	all.connections.max = 1;
 	sites.dry_run = true;
 	for (int i = 0; i < 3; i++)
 		ck_assert(come(i, "192.0.2.1:1", false));
@@ -147,7 +148,7 @@ START_TEST(whom_it_does_not_hold_for)
 {
 	struct session *s = &sessions[0];
 
-	sites.connections_max = 1;
+	all.connections.max = 1;
 	for (int i = 1; i < 3; i++) {
 		session_init(&sessions[i], &all, &(struct http_conn){ .admin = true });
 		ck_assert(admission_ask(&sessions[i], &env));

@@ -1,0 +1,72 @@
+/*
+ * pace: how fast the content of responses goes out: bytes-per-second of a client, over all workers,
+ * and connection-bytes-per-second of one connection. A response is granted some bytes at a time,
+ * and waits for the next grant as for a source that has nothing ready. One timer per worker looks
+ * who may go on; there is none for a response. Protocols ask before each piece.
+ */
+#ifndef H2D_REQUEST_PACE_H
+#define H2D_REQUEST_PACE_H
+
+#include "event/loop.h"
+#include "request/req.h"
+#include "request/tally.h"
+
+/* The limits of a location, in bytes a second; 0: none. Made with the sites. */
+struct pace_limit {
+	uint64_t of_client, of_connection;
+	uint64_t rule; /* of the client's, in the tally */
+	const struct conf_pos *of_client_at, *of_connection_at;
+};
+
+/* The bytes of a connection, told in time as in the tally; zeroed, it has had none. */
+struct pace_conn {
+	uint64_t until_ns;
+};
+
+/* Responses of a worker that wait for a grant. */
+struct pacer {
+	struct loop *loop;
+	struct timer timer;
+	struct list waiting; /* struct pace */
+};
+
+/* The pace of a response whose location has a limit, in the memory of its request. */
+struct pace {
+	struct list node; /* in waiting of the pacer */
+	struct h2d_req *req;
+	const struct pace_limit *limit; /* of the location that answers */
+	uint64_t granted;               /* bytes, and not sent yet */
+	uint64_t due_us;                /* when it may ask again */
+	bool held;                      /* it has waited, and was counted */
+};
+
+void pacer_init(struct pacer *p, struct loop *loop);
+/* Asserts that nobody waits. */
+void pacer_fini(struct pacer *p);
+
+/* The head of a response with content is made, whose location has a limit. Without memory it has
+ * none. */
+void pace_begin(struct h2d_req *req);
+
+/* The request is over. */
+void pace_end(struct h2d_req *req);
+
+size_t pace_grant(struct h2d_req *req, size_t want);
+
+/*
+ * The number of content bytes, at most want, that may go out now. 0: none; its stream is resumed
+ * when some may.
+ */
+static inline size_t pace_room(struct h2d_req *req, size_t want)
+{
+	return __builtin_expect(req->pace == NULL, true) ? want : pace_grant(req, want);
+}
+
+/* n bytes went out, at most what pace_room() has answered last. */
+static inline void pace_sent(struct h2d_req *req, size_t n)
+{
+	if (__builtin_expect(req->pace != NULL, false))
+		req->pace->granted -= n < req->pace->granted ? n : req->pace->granted;
+}
+
+#endif
