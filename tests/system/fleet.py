@@ -1,11 +1,11 @@
 """Clients that ask without pause and count what goes wrong; a process of its own, for speed.
 
-Usage: fleet.py CLIENTS how:port… [--deaths]   Ends when standard input does; prints one JSON object.
+Usage: fleet.py CLIENTS how:port… [--deaths] [--gentle]   Ends when standard input does; prints one JSON object.
 
 A client opens a connection, keeps four requests in flight, ends it itself after a hundred, and otherwise
 only when the server says GOAWAY. A request above the last id of a GOAWAY, or refused, was not processed
 (RFC 9113, 6.8 and 8.7): it is asked again, and counted. Everything else that is no 200 is a failure. With --deaths a connection may be
-cut: it is counted, its requests are not, and its client connects again.
+cut: it is counted, its requests are not, and its client connects again. With --gentle each client rests between its requests.
 """
 import asyncio
 import json
@@ -27,6 +27,7 @@ counts = dict(cut=0, requests=0, connections=0, goaways=0, own_ends=0, asked_aga
 failures = []
 stopping = False
 deaths = "--deaths" in sys.argv
+REST = 0.02 if "--gentle" in sys.argv else 0
 
 
 class Connection(Frames):
@@ -95,6 +96,10 @@ async def life(loop, how, port, tls):
 	counts["connections"] += 1
 	asked = 0
 	while not stopping and not c.gone and c.goaway is None and asked < PER_CONNECTION:
+		if REST:
+			await asyncio.sleep(REST)
+			if c.gone or c.goaway is not None:
+				break
 		asked += IN_FLIGHT
 		finished, late = await asyncio.wait([c.ask() for _ in range(IN_FLIGHT)],
 			timeout=TIMEOUT)
@@ -137,7 +142,7 @@ async def main():
 	tls.check_hostname = False
 	tls.verify_mode = ssl.CERT_NONE
 	tls.set_alpn_protocols(["h2"])
-	words = [word for word in sys.argv[2:] if word != "--deaths"]
+	words = [word for word in sys.argv[2:] if not word.startswith("--")]
 	places = [(how, int(port)) for how, port in (word.split(":") for word in words)]
 	started = time.monotonic()
 	tasks = [asyncio.ensure_future(client(loop, *places[i % len(places)], tls))
