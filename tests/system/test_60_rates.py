@@ -1,5 +1,6 @@
 """Rates and shares of clients: who asks more often than requests-per-second is answered 429, who has too many connections is
 closed, over all workers, across reloads and upgrades, and nobody else is. H2D_RATE_CLIENTS: how many clients ask beside greedy ones (300)."""
+import itertools
 import os
 import signal
 import socket
@@ -31,6 +32,15 @@ def connection(server, version="h1", source="127.0.0.1", how="tcp"):
 	return make.tcp(server.ports["tcp"], source=source, seen=server.lint.see)
 
 
+def until_refused(ask):
+	"""Asks until the answer is 429: that answer, or its status."""
+	for _ in range(1000):
+		answer = ask()
+		if getattr(answer, "status", answer) == 429:
+			return answer
+	raise AssertionError("nothing was refused")
+
+
 class Spree:
 	"""A client that asks until it is refused, each time by a connection of its own, or by one."""
 
@@ -44,7 +54,7 @@ class Spree:
 			return c.get("/")
 
 	def go_on(self):
-		for _ in range(100):
+		for _ in range(1000):
 			answer = self.ask()
 			if answer.status == 429:
 				return answer
@@ -139,9 +149,9 @@ location "/login" { requests-per-second = 1  requests-burst = 2 }
 location "/free" { requests-per-second = 0 }
 """)
 	with server.h1() as c:
-		logins = [c.get("/login/") for _ in range(5)]
-		assert logins[0].status == 200 and logins[4].status == 429
-		assert logins[4].body == b"calm down" and logins[4].get("retry-after") == "1"
+		assert c.get("/login/").status == 200
+		answer = until_refused(lambda: c.get("/login/"))
+		assert answer.body == b"calm down" and answer.get("retry-after") == "1"
 		assert [c.get("/").status for _ in range(BURST)] == [200] * BURST
 		assert [c.get("/free/").status for _ in range(2 * BURST)] == [404] * 2 * BURST
 
@@ -241,7 +251,7 @@ def test_new_connections(h2d, dispatch):
 
 # --- bytes --------------------------------------------------------------------------------------
 
-SIZE = 300000
+SIZE = 120000
 
 
 def slowed(server):
@@ -252,14 +262,14 @@ def slowed(server):
 @pytest.mark.parametrize("version, how", [("h1", "tcp"), ("h2", "tls")])
 def test_bytes(h2d, key, version, how):
 	"""No faster than that, and to the last byte; what has another address, or another connection, is not touched by it."""
-	server = h2d(sections="limits { %s = 200K }" % key, files={"large": "x" * SIZE, "small": "y" * 1000}, listens=("tcp", "tls"))
+	server = h2d(sections="limits { %s = 50K }" % key, files={"large": "x" * SIZE, "small": "y" * 1000}, listens=("tcp", "tls"))
 	begun = time.monotonic()
 	with connection(server, version, how=how) as c:
 		answer = c.get("/large")
 		took = time.monotonic() - begun
 		assert answer.status == 200 and answer.body == b"x" * SIZE
 	# What may go at once is a fifth of a second's bytes.
-	assert took > (SIZE - 50000) / 204800
+	assert took > (SIZE - 15000) / 51200
 	assert slowed(server) == 1
 	server.log.wait(r"connection 127\.0\.0\.1: a response is slowed down \(bytes-per-second")
 	with connection(server, version, "127.0.0.2", how) as c:
@@ -270,7 +280,7 @@ def test_bytes(h2d, key, version, how):
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
 def test_bytes_of_a_client_over_workers(h2d, dispatch):
 	"""Four connections together are no faster than one."""
-	server = h2d(sections="limits { bytes-per-second = 400K }", files={"large": "x" * SIZE}, workers=2, dispatch=dispatch,
+	server = h2d(sections="limits { bytes-per-second = 100K }", files={"large": "x" * SIZE}, workers=2, dispatch=dispatch,
 		listens=("tcp",))
 	begun = time.monotonic()
 	connections = [server.h1() for _ in range(4)]
@@ -279,7 +289,7 @@ def test_bytes_of_a_client_over_workers(h2d, dispatch):
 	answers = [c.response() for c in connections]
 	took = time.monotonic() - begun
 	assert all(a.body == b"x" * SIZE for a in answers)
-	assert took > (4 * SIZE - 4 * 100000) / 409600
+	assert took > (4 * SIZE - 30000) / 102400
 	for c in connections:
 		c.close()
 
@@ -365,17 +375,19 @@ def ask_as(server, source, version="h1"):
 def test_by_a_proxy_header(h2d, version):
 	server = start_proxied(h2d, LIMITS % (2, ""))
 	for greedy in "203.0.113.1", "2001:db8:0:1::1":
-		statuses = [ask_as(server, greedy, version) for _ in range(10)]
-		assert 429 in statuses and statuses[:2] == [200, 200]
+		assert [ask_as(server, greedy, version) for _ in range(2)] == [200, 200]
+		until_refused(lambda: ask_as(server, greedy, version))
 	# The same network is the same client.
-	assert 429 in [ask_as(server, "2001:db8:0:1::%x" % i, version) for i in range(10)]
+	names = itertools.count(1)
+	until_refused(lambda: ask_as(server, "2001:db8:0:1::%x" % next(names), version))
 	assert ask_as(server, "2001:db8:0:2::1", version) == 200
 	assert ask_as(server, "203.0.113.2", version) == 200
 
 
 def test_networks_of_other_sizes(h2d):
 	server = start_proxied(h2d, LIMITS % (2, 'client-prefix = 48  limit-exempt = {"2001:db8:2::1"}'))
-	assert 429 in [ask_as(server, "2001:db8:1:%x::1" % i) for i in range(10)]
+	names = itertools.count()
+	until_refused(lambda: ask_as(server, "2001:db8:1:%x::1" % next(names)))
 	assert [ask_as(server, "2001:db8:2:%x::1" % i) for i in range(10)] == [200] * 10
 
 
