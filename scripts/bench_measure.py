@@ -104,10 +104,16 @@ def counts(env, server, load, seconds):
 	if load.streams == 0:
 		wrk(env, server, load, 1)
 		return 1, 1 + max(1, round(seconds))
-	least = load.connections * (load.streams if load.size < 4096 else 1)
-	wall, done, _ = h2load(env, server, load, least)
-	wall, done, _ = h2load(env, server, load, max(least, done // 4))
-	rate = done / wall if wall else least
+	least = count = load.connections * (load.streams if load.size < 4096 else 1)
+	wall, done, _ = h2load(env, server, load, count)
+	rate = 0
+	# What the setup of connections takes is no part of the rate.
+	while rate == 0 and count < 1 << 24:
+		count *= 4
+		more_wall, more_done, _ = h2load(env, server, load, count)
+		if more_wall - wall > seconds / 8:
+			rate = (more_done - done) / (more_wall - wall)
+		wall, done = more_wall, more_done
 	few = max(least, int(rate * seconds / 4))
 	return few, few + max(least, int(rate * seconds))
 

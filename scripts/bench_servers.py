@@ -333,7 +333,8 @@ class Apache(Server):
 		folder = "/usr/lib/apache2/modules"
 		modules = "".join("LoadModule %s_module %s/mod_%s.so\n" % (m, folder, m)
 			for m in ("mpm_event", "http2", "ssl", "mime", "authz_core"))
-		conf = write(os.path.join(self.folder, "apache.conf"), modules + """
+		user = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+		conf = write(os.path.join(self.folder, "apache.conf"), modules + user + """
 ServerName localhost
 ServerRoot %s
 PidFile %s/pid
@@ -349,6 +350,7 @@ MaxKeepAliveRequests 0
 KeepAliveTimeout 60
 Protocols h2 h2c http/1.1
 H2MaxSessionStreams 128
+TypesConfig /dev/null
 AddType text/html .html
 DocumentRoot %s
 <VirtualHost 127.0.0.1:%d>

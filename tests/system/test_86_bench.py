@@ -1,11 +1,15 @@
 """What scripts/bench makes of what it measures; the measuring itself is no test."""
 import ctypes
 import gzip
+import http.server
+import importlib.machinery
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
+import types
 
 import pytest
 
@@ -15,6 +19,8 @@ sys.path.insert(0, str(TOP / "scripts"))
 import bench_arena  # noqa: E402
 import bench_measure as measure  # noqa: E402
 import bench_report as report  # noqa: E402
+from server import H2D  # noqa: E402
+from test_47_handlers import HANDLERS  # noqa: E402
 
 
 def rounds(*costs):
@@ -68,6 +74,57 @@ def test_the_files_of_the_arena(tmp_path):
 			if beside.exists():
 				assert decode(beside.read_bytes()) == data and os.path.getsize(beside) < size / 2
 	assert len(json.loads((root / "dataset.json").read_text())) == bench_arena.ITEMS
+
+
+@pytest.mark.parametrize("arguments, there", [
+	(["--servers=h2d,h2d-acceptor,nghttpd,nginx,haproxy", "--acceptor", "--h2d=h2d=" + H2D], "h2d, h2d-acceptor, nghttpd, nginx, haproxy"),
+	(["--arena", "--servers=h2d,nginx", "--h2d=h2d=" + HANDLERS], "h2d, nginx")], ids=["bench", "arena"])
+def test_all_servers_answer_the_same(arguments, there):
+	"""Their configurations are good ones, and what is measured is the same work."""
+	done = subprocess.run([sys.executable, TOP / "scripts" / "bench", "--check", *arguments], stdout=subprocess.PIPE,
+		stderr=subprocess.PIPE, text=True)
+	assert done.returncode == 0 and done.stdout == "the same: %s\n" % there, done
+
+
+class Says(http.server.BaseHTTPRequestHandler):
+	def do_GET(self):
+		self.send_response(200)
+		self.end_headers()
+		self.wfile.write(self.server.said)
+
+	def log_message(self, *_):
+		pass
+
+
+class Peer:
+	"""A server with one answer."""
+
+	def __init__(self, name, said):
+		self.name, self.server = name, http.server.HTTPServer(("127.0.0.1", 0), Says)
+		self.server.said = said
+		threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+	def can(self, load):
+		return True
+
+	def url(self, load, path):
+		return "http://127.0.0.1:%d%s" % (self.server.server_port, path)
+
+
+def test_another_answer_is_found():
+	"""Nothing is measured then, and it is said who answers what."""
+	bench = types.ModuleType("bench")
+	importlib.machinery.SourceFileLoader("bench", str(TOP / "scripts" / "bench")).exec_module(bench)
+	load, peers = measure.Load("small", False, 1, 0, "/x", 1), [Peer("one", b"x"), Peer("two", b"x"), Peer("three", b"yz")]
+	try:
+		bench.check_answers([load], peers[:2])
+		with pytest.raises(SystemExit) as end:
+			bench.check_answers([load], peers)
+		assert str(end.value) == "small: three answers /x with 200, 2 bytes; one: 200, 1 bytes"
+	finally:
+		for peer in peers:
+			peer.server.shutdown()
+			peer.server.server_close()
 
 
 @pytest.mark.parametrize("argument", ["--h2d=/nowhere/h2d", "--arena"])
