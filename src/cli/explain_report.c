@@ -10,6 +10,8 @@
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 #include "http/reason.h"
+#include "request/auth_queue.h"
+#include "request/htpasswd.h"
 #include "request/trace.h"
 
 enum { WHAT_WIDTH = 19, TEXT_WIDTH = 50, TEXT_MAX = 8192 };
@@ -92,11 +94,43 @@ static void write_keys(FILE *out, const struct conf *conf, const struct h2d_hand
 	}
 }
 
+/* The user that credentials name, who is looked for in a file of passwords. */
+struct who {
+	FILE *out;
+	const char *file;
+	struct slice user;
+};
+
+static void write_line(void *ctx, unsigned line, struct slice user, const char *why)
+{
+	const struct who *who = ctx;
+	struct conf_pos at = { .file = who->file, .line = line };
+
+	if (slice_eq(user, who->user))
+		explain_line(who->out, "note", &at, "%s (htpasswd -B %s %.*s)", why, who->file,
+			SLICE_ARG(user));
+}
+
+/* A right password is refused, too, where the line has a hash that is none of crypt(5). */
+static void write_hash(FILE *out, const struct h2d_req *req)
+{
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("authorization"));
+	const struct auth *auth = req->reply.status == 401 ? req->location->auth : NULL;
+	struct auth_basic basic;
+
+	if (auth == NULL || f == NULL || !auth_basic_parse(f->value, &basic))
+		return;
+	htpasswd_look(auth->file, write_line,
+		&(struct who){ .out = out, .file = auth->file, .user = basic.user });
+	auth_basic_wipe(&basic);
+}
+
 void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *req,
 	const struct h2d_handler *refused)
 {
 	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
 		explain_line(out, trace_names[s->kind], &s->at, "%.*s", SLICE_ARG(s->text));
+	write_hash(out, req);
 	if (refused != NULL) {
 		write_keys(out, conf, refused);
 		explain_line(out, "status", NULL,
