@@ -52,16 +52,18 @@ int memfd_seal(int fd, bool keep_writer)
 
 	seals |= keep_writer ? F_SEAL_FUTURE_WRITE : F_SEAL_WRITE;
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	/* Before Linux 6.7 a sealed memfd that was opened for writing cannot be mapped shared. */
+	/*
+	 * Before Linux 6.7 a sealed memfd that was opened for writing cannot be mapped shared. It
+	 * is opened first: seals cannot be taken back, nor added to again.
+	 */
 	ro = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	err = -errno;
+	err = ro < 0 ? -errno : 0;
+	if (err == 0 && fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		err = -errno;
+		close(ro);
+	}
 	close(fd);
-	return ro < 0 ? err : ro;
+	return err < 0 ? err : ro;
 }
 
 off_t memfd_sealed_size(int fd, bool content)

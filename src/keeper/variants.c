@@ -150,13 +150,16 @@ static void take(
 	struct catalog *c = t->catalog;
 	struct segment_body *b = NULL;
 	size_t n = j->out[coding].n;
+	int rc = 0;
 
 	if (n > 0 && catalog_sidecar(c, f, coding) == NULL && catalog_has_room(c, 0, n))
-		t->stuck |= segments_put(
-				    c->segments, j->out[coding].p, n, &j->out[coding].etag, &b) < 0;
+		rc = segments_put(c->segments, j->out[coding].p, n, &j->out[coding].etag, &b);
 	if (b != NULL)
 		catalog_set_variant(c, f, coding, b);
-	if (!t->stuck)
+	/* No image that goes makes up for what the machine is short of. */
+	t->stuck |= rc == -EAGAIN;
+	t->starved |= rc < 0 && rc != -EAGAIN;
+	if (rc == 0 && !t->stuck)
 		f->tried |= (uint8_t)(1U << coding);
 }
 
@@ -211,7 +214,7 @@ static void variant_done(struct job *job)
 	}
 	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
 		t->compressed += j->wants >> i & 1;
-	t->starved = j->rc < 0;
+	t->starved |= j->rc < 0;
 	if (j->rc < 0)
 		log_peer(LEVEL_ERROR, "cache: compressing: %s", strerror(-j->rc));
 	free_job(j);

@@ -261,6 +261,40 @@ START_TEST(no_descriptors_to_compare)
 }
 END_TEST
 
+/* A segment that cannot be made is no want of room, which only an image that goes could give. */
+START_TEST(no_descriptors_for_a_variant)
+{
+	char text[2001] = "";
+	struct rlimit few = { 3, 0 }, before;
+	struct loop loop;
+	struct variants v;
+	struct catalog_file *f;
+
+	memset(text, 'x', 2000);
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	v.codings = 1 << CODING_GZIP;
+	f = filled("/a.css", text, 1);
+	segments_seal(&store); /* the next body is one of another segment */
+	variants_want(&v, f);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	variants_step(&v);
+	while (v.running > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert(v.starved && !v.stuck);
+	ck_assert_uint_eq(v.waiting, 1);
+	variants_step(&v);
+	while (variants_pending(&v) > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	ck_assert_ptr_nonnull(f->variants[CODING_GZIP]);
+	variants_fini(&v);
+	loop_fini(&loop);
+}
+END_TEST
+
 START_TEST(past_max_size)
 {
 	char text[1001] = "";
@@ -424,6 +458,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, same_bytes_keep_variants);
 	tcase_add_test(tc, body_lost_while_it_waits);
 	tcase_add_test(tc, no_descriptors_to_compare);
+	tcase_add_test(tc, no_descriptors_for_a_variant);
 	tcase_add_test(tc, past_max_size);
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);

@@ -1,6 +1,7 @@
 /* check_segment: bodies go in and come out, whatever is moved around them; there are never many
  * segments. */
 #include <errno.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "image/memfd.h"
@@ -339,12 +340,36 @@ START_TEST(what_segments_hold)
 }
 END_TEST
 
+/* There is a descriptor for the seals, and none for the read-only one: the next try has both. */
+START_TEST(sealed_at_the_second_try)
+{
+	struct rlimit few, before;
+	int next;
+
+	segments_init(&store, 1 << 20);
+	ck_assert_int_eq(put(0, 100, 1), 0);
+	next = dup(0);
+	ck_assert_int_ge(next, 0);
+	close(next);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ (rlim_t)next + 1, before.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	ck_assert_int_eq(segments_seal(&store), -EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_eq(segments_seal(&store), 0);
+	expect(0);
+	drop_all();
+	segments_fini(&store);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("segment");
 
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, in_and_out);
+	tcase_add_test(tc, sealed_at_the_second_try);
 	tcase_add_test(tc, goes_with_its_last_user);
 	tcase_add_test(tc, stays_below_its_limit);
 	tcase_add_test(tc, many_edits);
