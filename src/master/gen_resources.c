@@ -13,6 +13,7 @@
 #include "conf/conf_fault.h"
 #include "http/compress.h"
 #include "machine/cache_room.h"
+#include "machine/shared_mount.h"
 #include "machine/user_access.h"
 #include "sites/certs_check.h"
 
@@ -94,6 +95,25 @@ static void check_uploads(
 				"true");
 }
 
+/* Promises of uploads that hold on one machine, and that a shared file system does not keep. */
+static void check_shared(const struct resources *r, const struct conf *conf,
+	const struct site *site, conf_fault_fn *warn, void *ctx)
+{
+	const char *root = r->trees.files.roots[site->root].root;
+	char path[4096], type[SHARED_MOUNT_TYPE], text[512];
+
+	snprintf(path, sizeof(path), "%s%.*s", root, SLICE_ARG(site->uploads));
+	if (!shared_mount(path, type))
+		return;
+	snprintf(text, sizeof(text),
+		"upload-dir: its file system is %s: where other machines serve it, too, they see "
+		"an "
+		"upload when their kernels look again, not when it is answered; conditions and "
+		"upload-quota hold among them as far as its locks (flock) do",
+		type);
+	warn(ctx, &conf->servers[site - r->sites->v].upload_dir_at, text);
+}
+
 /* A worker has them all open, and files and connections take what they leave. */
 static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ctx)
 {
@@ -119,6 +139,9 @@ void gen_resources_check(
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
 	check_uploads(conf, r->sites, warn, ctx);
+	for (unsigned i = 0; i < r->sites->n; i++)
+		if (r->sites->v[i].uploads.n > 0 && r->sites->v[i].has_root)
+			check_shared(r, conf, &r->sites->v[i], warn, ctx);
 	check_roots(r, warn, ctx);
 }
 
