@@ -54,9 +54,18 @@ touch ../h2d.deb ../h2d.changes ../h2d.buildinfo
 """
 
 
+def files_of_tree():
+	"""Those that git knows; where there is none, what is there but what was built there."""
+	done = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+	if done.returncode == 0:
+		return [name for name in done.stdout.split("\0") if os.path.isfile(os.path.join(TOP, name))]
+	found = [os.path.relpath(path, TOP) for path in glob.glob(os.path.join(TOP, "**"), recursive=True, include_hidden=True)]
+	return [name for name in found if os.path.isfile(os.path.join(TOP, name)) and not name.startswith(("build", "dist/", ".git/"))]
+
+
 def test_without_git(tmp_path):
 	"""Of a tree as an archive has it, all is built but what an earlier build has left in it, and nothing is missing."""
-	known = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")[:-1]
+	known = files_of_tree()
 	for name in known + ["build/src/main.o", "build-asan/x", "dist/h2d.deb", ".git/x"]:
 		os.makedirs(os.path.dirname(tmp_path / "h2d" / name), exist_ok=True)
 		if name in known:
