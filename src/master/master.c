@@ -99,6 +99,7 @@ static void on_second(struct timer *t)
 
 	timer_arm(&m->loop.wheel, t, clock_ms() + SECOND_MS);
 	log_tick(false);
+	reap_all(m); /* a SIGCHLD that was not read would leave its generation waiting for ever */
 	watchdog_second(m);
 	show_requests(m->board);
 	show_use(m->board);

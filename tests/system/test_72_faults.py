@@ -9,6 +9,7 @@ import contextlib
 import email.utils
 import os
 import shutil
+import signal
 import time
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import client
 import procs
 import server as srv
-from faults import CALLS, NAMES, Faults
+from faults import CALLS, EVER, NAMES, Faults
 
 PLACES = int(os.environ.get("H2D_FAULTS", "1"))
 MALLOCS = int(os.environ.get("H2D_MALLOCS", "10"))
@@ -179,6 +180,18 @@ def test_in_the_keeper(h2d):
 	assert server.keeper() == keeper
 	procs.wait_for(lambda: not server.settled_kinds(keeper) - descriptors - IMAGES, said="the keeper's descriptors as before")
 	assert {"malloc", "memfd_create", "mmap", "openat2", "read"} <= failed.keys()
+
+
+def test_a_death_that_was_not_heard(h2d):
+	"""SIGCHLD comes, and the master is not told who died: it asks again."""
+	server, faults = started(h2d)
+	worker = server.worker_pids()[0]
+	server.baseline = None
+	with faults([server.pid], "waitpid", "EINTR", times=EVER):
+		os.kill(worker, signal.SIGKILL)
+		procs.wait_for(lambda: not procs.running(worker) and faults.made().get("waitpid"), said="the master's question")
+	procs.wait_for(lambda: ask(server, "tcp", server.h1, "/small.txt", procs.DEADLINE), said="another worker")
+	assert server.worker_pids() != [worker]
 
 
 class Reloads:
