@@ -169,6 +169,7 @@ static struct account *make(struct accounts *all, uint64_t mark, const uint8_t i
 	memcpy(a->id, id, ACCOUNT_ID);
 	a->mark = mark;
 	a->exempt = is_exempt(all, client);
+	a->limited = a->exempt ? 0 : mark;
 	a->client = *client;
 	a->next = *bucket;
 	*bucket = a;

@@ -34,11 +34,12 @@ struct account {
 	struct account *next;   /* in its bucket */
 	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
 	uint64_t mark;          /* a hash of id */
-	bool exempt;            /* of limits by rate and number (limit-exempt) */
-	struct addr client;     /* for logs: the address by which it was opened */
-	unsigned users;         /* connections, requests and budgets that have it open */
-	uint64_t keep_ms; /* clock_ms() until which something is remembered of it; 0: nothing */
-	struct list idle; /* in all->idle while users is 0 */
+	uint64_t limited;   /* the mark where limits hold; 0: they do not, or it is the crowd's */
+	bool exempt;        /* of limits by rate and number (limit-exempt) */
+	struct addr client; /* for logs: the address by which it was opened */
+	unsigned users;     /* connections, requests and budgets that have it open */
+	uint64_t keep_ms;   /* clock_ms() until which something is remembered of it; 0: nothing */
+	struct list idle;   /* in all->idle while users is 0 */
 	struct auth_client
 		*auth; /* request/auth_client.h: freed with it; NULL: no password was checked */
 	struct account_part parts[ACCOUNT_KINDS];

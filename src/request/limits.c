@@ -40,26 +40,46 @@ static void trace(struct h2d_req *req, bool holds, uint64_t wait_ns)
 		r->depth_ns / r->cost_ns, what);
 }
 
-bool limits_take_request(struct h2d_req *req)
+/* The client is over its rate. */
+static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t wait_ns)
 {
-	const struct rate *rate = req->location->requests;
-	uint64_t mark, wait_ns = 0;
-	bool holds;
-
-	/* A balancer asks for it all the time. */
-	if (site_is_health(req->site, req->path))
-		return true;
-	holds = req_limited(req, &mark);
-	if (holds)
-		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
-	if (__builtin_expect(req->env->traced, false))
-		trace(req, holds, wait_ns);
-	if (wait_ns == 0)
-		return true;
 	if (req->env->sites->dry_run) {
 		err_log_dry(ERR_REQUEST_RATE, req_client(req));
 		return true;
 	}
 	refuse(req, wait_ns);
 	return false;
+}
+
+/* A request that is traced, or whose client is exempt, or not the peer of its connection. */
+static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
+{
+	const struct rate *rate = req->location->requests;
+	uint64_t mark, wait_ns = 0;
+	bool holds = req_limited(req, &mark);
+
+	if (holds)
+		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
+	if (__builtin_expect(req->env->traced, false))
+		trace(req, holds, wait_ns);
+	return wait_ns == 0 || over(req, wait_ns);
+}
+
+bool limits_take_request(struct h2d_req *req)
+{
+	uint64_t wait_ns, now_us = clock_us(); /* first: registers are free for what follows */
+	const struct account *a = req->conn->account;
+	const struct rate *rate = req->location->requests;
+	const struct http_env *env = req->env;
+
+	/* A balancer asks for it all the time. */
+	if (__builtin_expect(req->site->health.n > 0, false) &&
+		site_is_health(req->site, req->path))
+		return true;
+	if (__builtin_expect(req->client != NULL || env->tally == NULL || a == NULL ||
+				     a->limited == 0 || env->traced,
+		    false))
+		return take_slowly(req);
+	wait_ns = tally_take(env->tally, a->limited, rate, rate->cost_ns, now_us);
+	return __builtin_expect(wait_ns == 0, true) || over(req, wait_ns);
 }

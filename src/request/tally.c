@@ -209,15 +209,12 @@ static uint64_t *find_or_claim(struct tally *t, uint64_t tag)
 	return at;
 }
 
-uint64_t tally_take(
-	struct tally *t, uint64_t mark, const struct rate *rate, uint64_t cost_ns, uint64_t now_us)
+/* tally_take() at a place. */
+static inline uint64_t take_at(
+	uint64_t *at, const struct rate *rate, uint64_t cost_ns, uint64_t now_us)
 {
-	uint64_t *at = find_or_claim(t, mark ^ rate->rule);
-	uint64_t now = now_us * NS_PER_US, most = now + rate->depth_ns, until, next;
+	uint64_t now = now_us * NS_PER_US, most = now + rate->depth_ns, until = RELAXED(at), next;
 
-	if (at == NULL)
-		return 0;
-	until = RELAXED(at);
 	/* Such a time comes of another configuration, or of a process that lies. */
 	if (__builtin_expect(until > most, false)) {
 		__atomic_store_n(at, most, __ATOMIC_RELAXED);
@@ -230,6 +227,26 @@ uint64_t tally_take(
 	} while (!__atomic_compare_exchange_n(
 		at, &until, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return 0;
+}
+
+static __attribute__((noinline)) uint64_t take_elsewhere(
+	struct tally *t, uint64_t tag, const struct rate *rate, uint64_t cost_ns, uint64_t now_us)
+{
+	uint64_t *at = find_or_claim(t, tag);
+
+	return at != NULL ? take_at(at, rate, cost_ns, now_us) : 0;
+}
+
+uint64_t tally_take(
+	struct tally *t, uint64_t mark, const struct rate *rate, uint64_t cost_ns, uint64_t now_us)
+{
+	uint64_t tag = mark ^ rate->rule;
+	struct set *s = &t->table->sets[tag % SETS];
+
+	/* Most sets have one place that is taken, the first. */
+	if (__builtin_expect(RELAXED(&s->tags[0]) == tag, true))
+		return take_at(&s->until_ns[0], rate, cost_ns, now_us);
+	return take_elsewhere(t, tag, rate, cost_ns, now_us);
 }
 
 /* --- what is held ----------------------------------------------------------------------------- */
