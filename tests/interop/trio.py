@@ -114,8 +114,15 @@ class Machine:
 class Trio:
 	def __init__(self, folder, cert, dispatch, keys):
 		self.folder, self.dispatch, self.machines, self.balancer = str(folder), dispatch, [], None
-		for name in ("a", "b", "c"):
-			self.machines.append(Machine(name, cert, keys, dispatch))
+		try:
+			for name in ("a", "b", "c"):
+				self.machines.append(Machine(name, cert, keys, dispatch))
+			self.balance()
+		except BaseException:
+			self.close(True)
+			raise
+
+	def balance(self):
 		lines = {way: "\n".join("	server %s 127.0.0.1:%d %s" % (m.name, port(m), more(m)) for m in self.machines)
 			for way, port, more in (
 				("passed", lambda m: m.tls, lambda m: "send-proxy-v2 addr 127.0.0.1 port %d" % m.plain),
