@@ -51,13 +51,18 @@ static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t w
 	return false;
 }
 
-/* A request that is traced, or whose client is exempt, or not the peer of its connection. */
+/* A request that is traced, or may be for health, or whose client is exempt, or not the peer of its
+ * connection. */
 static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
 {
 	const struct rate *rate = req->location->requests;
 	uint64_t mark, wait_ns = 0;
-	bool holds = req_limited(req, &mark);
+	bool holds;
 
+	/* A balancer asks for it all the time. */
+	if (site_is_health(req->site, req->path))
+		return true;
+	holds = req_limited(req, &mark);
 	if (holds)
 		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
 	if (__builtin_expect(req->env->traced, false))
@@ -72,12 +77,9 @@ bool limits_take_request(struct h2d_req *req)
 	const struct rate *rate = req->location->requests;
 	const struct http_env *env = req->env;
 
-	/* A balancer asks for it all the time. */
-	if (__builtin_expect(req->site->health.n > 0, false) &&
-		site_is_health(req->site, req->path))
-		return true;
-	if (__builtin_expect(req->client != NULL || env->tally == NULL || a == NULL ||
-				     a->limited == 0 || env->traced,
+	if (__builtin_expect(req->path.n == req->site->health.n || req->client != NULL ||
+				     env->tally == NULL || a == NULL || a->limited == 0 ||
+				     env->traced,
 		    false))
 		return take_slowly(req);
 	wait_ns = tally_take(env->tally, a->limited, rate, rate->cost_ns, now_us);
