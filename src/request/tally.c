@@ -98,30 +98,41 @@ static struct tally *map(int fd)
 	if (t == NULL)
 		return NULL;
 	t->fd = fd;
-	t->table = mmap(NULL, sizeof(*t->table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	t->table = mmap(NULL, sizeof(*t->table), PROT_READ | PROT_WRITE,
+		MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
 	if (t->table != MAP_FAILED)
 		return t;
 	free(t);
 	return NULL;
 }
 
+/* A sealed file of the table's size; -1: none can be had, and it cannot be handed over. */
+static int table_file(void)
+{
+	int fd = memfd_create("h2d-tally", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, sizeof(struct table)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 struct tally *tally_new(void)
 {
 	struct account_keys keys;
-	struct tally *t = NULL;
+	struct tally *t;
 	int fd;
 
 	if (!account_keys_make(&keys))
 		return NULL;
-	fd = memfd_create("h2d-tally", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return NULL;
-	if (ftruncate(fd, sizeof(struct table)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		t = map(fd);
-	if (t == NULL)
-		close(fd);
-	else
+	fd = table_file();
+	t = map(fd);
+	if (t != NULL)
 		t->keys = keys;
+	else if (fd >= 0)
+		close(fd);
 	return t;
 }
 
@@ -148,7 +159,8 @@ void tally_free(struct tally **tp)
 		return;
 	*tp = NULL;
 	munmap(t->table, sizeof(*t->table));
-	close(t->fd);
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t);
 }
 

@@ -45,7 +45,10 @@ struct tally *tally_adopt(int fd, const struct account_keys *keys);
 
 void tally_free(struct tally **t);
 
-/* For handing it over: the descriptor, which stays the table's, and the keys. */
+/*
+ * For handing it over: the descriptor, which stays the table's (-1: there is no memfd_create(2),
+ * and the next program begins with a table of its own), and the keys.
+ */
 int tally_fd(const struct tally *t);
 const struct account_keys *tally_keys(const struct tally *t);
 
