@@ -16,6 +16,7 @@ enum err_scope {
 	ERR_REQUEST,    /* an answer with the status; the connection goes on */
 	ERR_STREAM,     /* the stream is reset */
 	ERR_CONNECTION, /* the connection ends; in HTTP/1 after an answer with the status, if any */
+	ERR_NONE,       /* nothing ends, and the peer is told nothing: a log line and a count */
 };
 
 struct err {
