@@ -12,9 +12,10 @@ import pytest
 import procs
 import server as srv
 from harness import Certificate
-from trio import Trio
+from trio import CLIENTS, Trio
 
 pytestmark = [pytest.mark.xdist_group("trio"), pytest.mark.slow]
+IN_FLIGHT = 4  # requests of a client of fleet.py
 SCRIPTS = os.path.join(srv.TOP, "scripts")
 
 
@@ -106,7 +107,7 @@ def test_frozen(trio):
 
 
 def test_killed(trio):
-	"""Connections that were its own by TLS are cut; what HAProxy has spoken for it asks another one."""
+	"""What it had in its hands is lost, and no more: four requests of each client at most, cut by TLS or answered by HAProxy."""
 	def do():
 		killed = trio.machines[2]
 		killed.signal(signal.SIGKILL)
@@ -115,4 +116,4 @@ def test_killed(trio):
 		trio.more(trio.machines[:2])
 		killed.start()
 	found = trio.play("one killed (its own connections)", do, deaths=True)
-	assert found["failures"] == 0 and found["cut"] <= 4 * 6, found
+	assert found["failures"] + IN_FLIGHT * found["cut"] <= IN_FLIGHT * CLIENTS, found["first_failures"]
