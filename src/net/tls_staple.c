@@ -6,16 +6,15 @@
 #include "net/tls_staple.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_read.h"
 
 enum {
 	RESPONSE_MAX = 64 << 10,
@@ -201,26 +200,10 @@ bool tls_staple_parse(
 	return wrong == NULL;
 }
 
-/* Bytes of the file, size where it is longer than that; or -errno. */
-static ssize_t read_all(const char *file, unsigned char *buf, size_t size)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t got = 0;
-	size_t n = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (n < size && (got = read(fd, buf + n, size - n)) > 0)
-		n += (size_t)got;
-	got = got < 0 ? -errno : (ssize_t)n;
-	close(fd);
-	return got;
-}
-
 bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size)
 {
 	unsigned char buf[RESPONSE_MAX];
-	ssize_t n = read_all(file, buf, sizeof(buf));
+	ssize_t n = file_read(file, buf, sizeof(buf));
 
 	if (n < 0) {
 		snprintf(why, size, "%s", strerror((int)-n));

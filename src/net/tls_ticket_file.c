@@ -4,28 +4,11 @@
  */
 #include "net/tls_ticket_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Bytes of the file, and one more where it is longer than that; or -errno. */
-static ssize_t read_all(const char *file, unsigned char *buf, size_t size)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t got = 0;
-	size_t n = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (n < size && (got = read(fd, buf + n, size - n)) > 0)
-		n += (size_t)got;
-	got = got < 0 ? -errno : (ssize_t)n;
-	close(fd);
-	return got;
-}
+#include "base/file_read.h"
 
 /* A file that is being written has no whole number of keys, or one that is nothing but zeros. */
 static const char *check(const unsigned char *buf, ssize_t n)
@@ -47,7 +30,7 @@ static const char *check(const unsigned char *buf, ssize_t n)
 bool tls_ticket_file_read(const char *file, struct tls_tickets *to, char *why, size_t size)
 {
 	unsigned char buf[sizeof(to->keys) + 1];
-	ssize_t n = read_all(file, buf, sizeof(buf));
+	ssize_t n = file_read(file, buf, sizeof(buf));
 	const char *wrong = n < 0 ? strerror((int)-n) : check(buf, n);
 
 	*to = (struct tls_tickets){ 0 };
