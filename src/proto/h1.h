@@ -65,6 +65,7 @@ struct h1_stream {
 	enum h1_part part;
 	struct h1_head head; /* head.length: what is left of the body */
 	struct h1_chunk chunk;
+	unsigned named;          /* bytes of " HTTP/1." that end what came of a line in doubt */
 	size_t unconsumed;       /* body bytes that count against its window */
 	uint32_t unwanted;       /* body bytes that nobody took */
 	struct ahead_part ahead; /* its window's part of the worker's sum; only held is set before
@@ -112,6 +113,12 @@ void h1_part_go(struct h1_stream *s, enum h1_part part);
 /* A request begins with the next byte. NULL when memory is out. */
 struct h1_stream *h1_stream_open(struct h1 *h1);
 void h1_stream_close(struct h1_stream *s);
+/* Whether its head, or what may be one, has not ended. */
+static inline bool h1_stream_in_head(const struct h1_stream *s)
+{
+	return s->part == H1_PART_HEAD || s->part == H1_PART_DOUBT;
+}
+
 /* Takes bytes of its head from *data. The stream may be gone afterwards. */
 void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 /*
@@ -119,6 +126,8 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
  * The stream may be gone afterwards.
  */
 void h1_stream_refuse(struct h1_stream *s, int status);
+/* Ends the connection without an answer: its first line is in doubt, and no HTTP. */
+void h1_stream_foreign(struct h1_stream *s);
 /* Refuses the request for what the peer did. */
 void h1_stream_fault(struct h1_stream *s, const struct err *err);
 /* The end of its body came. The stream may be gone afterwards. */

@@ -1,7 +1,7 @@
 /*
  * proto_unit: a protocol with handlers behind it, and without a socket or a clock, for check_h1,
- * check_h2, check_h2_window and the fuzz drivers. It asserts by H2D_ASSERT(), as fuzz drivers have
- * no libcheck.
+ * check_h1_cuts, check_h2, check_h2_window and the fuzz drivers. It asserts by H2D_ASSERT(), as
+ * fuzz drivers have no libcheck.
  */
 #ifndef H2D_TESTS_PROTO_UNIT_H
 #define H2D_TESTS_PROTO_UNIT_H

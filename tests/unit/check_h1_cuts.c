@@ -1,0 +1,164 @@
+/*
+ * check_h1_cuts: odd first lines, whole, cut in two at every byte, and byte by byte: the answer
+ * does not depend on how they come.
+ */
+#include <string.h>
+
+#include "proto/h1.h"
+#include "proto_unit.h"
+#include "unit.h"
+
+enum { LIMIT = 60 }; /* bytes of a request line */
+
+static char got[4096];
+static size_t ngot;
+
+static void setup(void)
+{
+	static const struct route_row rows[] = { { "rows", 1, "GET", "/hello", "hello",
+		"BODY_NONE" } };
+	static const struct h2d_handler *const handlers[] = { &hello };
+
+	proto_unit_init(rows, 1, handlers, &echo);
+	env.header_size = LIMIT;
+}
+
+static void take(void *ctx, const void *data, size_t n)
+{
+	(void)ctx;
+	ck_assert_uint_lt(ngot + n, sizeof(got));
+	memcpy(got + ngot, data, n);
+	ngot += n;
+}
+
+/* One piece, and what was not taken of it again behind the answer before. */
+static void say(const char *text, size_t n)
+{
+	while (n > 0 && !server->ops->finished(server)) {
+		size_t taken = n;
+		char *piece = malloc(n);
+
+		memcpy(piece, text, n);
+		ck_assert_ptr_null(server->ops->input(server, piece, &taken, 1000));
+		free(piece);
+		proto_unit_pull(server, &out, 1 << 18, take, NULL);
+		text += taken;
+		n -= taken;
+	}
+}
+
+/* The answer to a first line that comes in pieces: a first one, and then step by step. */
+static const char *answer(const char *text, size_t first, size_t step)
+{
+	size_t n = strlen(text);
+
+	ngot = 0;
+	proto_unit_open(&h1_ops);
+	for (size_t at = 0, k; at < n && !server->ops->finished(server); at += k) {
+		size_t want = at == 0 ? first : step;
+
+		k = n - at < want ? n - at : want;
+		say(text + at, k);
+	}
+	got[ngot] = '\0';
+	ck_assert_msg(server->ops->finished(server), "%s", text);
+	server->ops->close(&server);
+	outq_clear(&out);
+	return got;
+}
+
+static const struct {
+	const char *text, *status; /* NULL: the connection ends without an answer */
+} lines[] = {
+	/* another protocol, or a preface gone wrong */
+	{ "HELO a there\r\n", NULL },
+	{ "HELO a \r\n\r\n", NULL },
+	{ "HELO a \nGET / HTTP/1.1\r\n\r\n", NULL },
+	{ "HELO a b HTTP/\r\n HTTP/1.1\r\n", NULL },
+	{ "HELO a b HTTP HTTP/2.0\r\n", NULL },
+	{ "HELO a b xHTTP/1.1\r\n", NULL },
+	{ "HELO a HTTP/X HTT\r\n", NULL },
+	{ "PRI * HTTX/2.0\r\n\r\nSM\r\n\r\n", NULL },
+	{ "HELO a b 3456789 123456789 123456789 123456789 123456789 123 HTTP/1.1\r\n", NULL },
+	/* HTTP is named on the line */
+	{ "CONNECT a:4 a:443 HTTP/1.1\r\nHost: a\r\n\n\x01", "400" },
+	{ "Extra lineGET / HTTP/1.1\r\nHost: a\r\n\r\n", "400" },
+	{ "HELO a  HTTP/1.1\r\n\r\n", "400" },
+	{ "HELO a HTTP HTTP/ HTTP/1.0\n", "400" },
+	{ "HELO a HTTP/1.1 \r\n\r\n", "400" },
+	{ "HELO a HTTP/1.x\r\n\r\n", "400" },
+	{ "HELO a HTTP/1.1\n", "400" },
+	{ "HELO a HTTP/X HTTP/1.9 HTTP/1.1\r\n", "400" },
+	/* a word of HTTP, or less than two words */
+	{ "GET / b HTTP/1.1\r\n\r\n", "400" },
+	{ "GET / \r\n\r\n", "400" },
+	{ "GET  / HTTP/1.1\r\n\r\n", "400" },
+	{ "HELO  HTTP/1.1\r\n\r\n", "400" },
+	{ "HELO a\r\n", "400" },
+	{ "HELO\r\n", "400" },
+	{ "\rHELO a b\r\n", "400" },
+	{ " HELO a b\r\n", "400" },
+	{ "\x16\x03\x01", "400" },
+	{ "HELO a HTTP/0.9\r\n", "505" },
+	{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", "505" },
+	{ "HELO /23456789/123456789/123456789/123456789/123456789/123456789 HTTP/1.1\r\n", "414" },
+	{ "HELO a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "501" },
+};
+enum { LINES = sizeof(lines) / sizeof(lines[0]) };
+
+START_TEST(cuts)
+{
+	const char *text = lines[_i].text, *status = lines[_i].status;
+	static char whole[sizeof(got)];
+
+	strcpy(whole, answer(text, SIZE_MAX, 1));
+	if (status == NULL)
+		ck_assert_str_eq(whole, "");
+	else
+		ck_assert_msg(
+			strncmp(whole, "HTTP/1.1 ", 9) == 0 && strncmp(whole + 9, status, 3) == 0,
+			"%s: %s", text, whole);
+	for (size_t first = 1; first < strlen(text); first++) {
+		ck_assert_str_eq(answer(text, first, SIZE_MAX), whole);
+		ck_assert_str_eq(answer(text, first, 1), whole);
+	}
+}
+END_TEST
+
+/* A line that never ends is nobody's: no answer, and the time for a head ends it. */
+START_TEST(never_ends)
+{
+	ngot = 0;
+	proto_unit_open(&h1_ops);
+	say("HELO a b HTTP", 13);
+	ck_assert(!server->ops->finished(server));
+	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
+	ck_assert(server->ops->timed_out(server));
+	proto_unit_pull(server, &out, 1 << 18, take, NULL);
+	ck_assert(server->ops->finished(server));
+	ck_assert_uint_eq(ngot, 0);
+}
+END_TEST
+
+/* In doubt is a connection's first line alone. */
+START_TEST(second_request)
+{
+	static const char text[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nHELO a b\r\n";
+
+	ck_assert_ptr_nonnull(strstr(answer(text, SIZE_MAX, 1), "HTTP/1.1 400 "));
+	ck_assert_ptr_nonnull(strstr(answer(text, 1, 1), "HTTP/1.1 400 "));
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("h1_cuts");
+
+	tcase_add_checked_fixture(c, setup, proto_unit_fini);
+	tcase_add_loop_test(c, cuts, 0, LINES);
+	tcase_add_test(c, never_ends);
+	tcase_add_test(c, second_request);
+	return c;
+}
+
+UNIT_MAIN("h1_cuts")
