@@ -1,7 +1,8 @@
 /*
- * renewals: looks at files of certificates, has sites/certs.h read those that have changed, and
- * sends them to workers, which are not allowed to read keys. Each is numbered, and each child knows
- * the last one that its process has: what is still to be sent is a state, and no list.
+ * renewals: looks at files of certificates and of authorities, has sites/certs.h and
+ * sites/client_cas.h read those that have changed, and sends them to workers, which are not allowed
+ * to read keys. Each is numbered, and each child knows the last one that its process has: what is
+ * still to be sent is a state, and no list.
  */
 #include "master/renewals.h"
 
@@ -28,7 +29,8 @@ enum {
 };
 
 /* Behind what is complained of. */
-static char nothing[] = "", stays[] = ": the certificate stays as it is";
+static char nothing[] = "", stays[] = ": the certificate stays as it is",
+	    as_before[] = ": clients are checked as before";
 
 static struct gen *serving(const struct master *m)
 {
@@ -51,7 +53,7 @@ static void complain(void *ctx, const struct conf_pos *pos, const char *message)
 /* Where it cannot be watched, it is looked at. */
 static void watch_path(void *ctx, const char *path, unsigned rights)
 {
-	struct master *m = ctx;
+	const struct master *m = ctx;
 
 	(void)rights;
 	if (inotify_add_watch(m->renewals.events.fd, path, EVENTS) < 0 && errno == ENOSPC)
@@ -61,13 +63,23 @@ static void watch_path(void *ctx, const char *path, unsigned rights)
 			LOOK_MS / 1000);
 }
 
+static void watch_file(struct master *m, const char *file)
+{
+	if (m->renewals.events.active)
+		sandbox_paths_way(file, watch_path, m);
+}
+
 static void watch_files(struct master *m, const struct certs_entry *e)
 {
-	if (!m->renewals.events.active)
-		return;
 	for (unsigned i = 0; i < e->cert->npairs; i++)
 		for (unsigned k = 0; k < TLS_FILES; k++)
-			sandbox_paths_way(e->cert->pairs[i].files[k], watch_path, m);
+			watch_file(m, e->cert->pairs[i].files[k]);
+}
+
+static void watch_authorities(struct master *m, const struct client_cas_entry *e)
+{
+	watch_file(m, e->ca->file);
+	watch_file(m, e->ca->crl);
 }
 
 static void unwatch(struct master *m)
@@ -151,42 +163,78 @@ static void taken(struct master *m, struct gen *g, struct certs_entry *e)
 	watch_files(m, e);
 }
 
+static void taken_authorities(struct master *m, struct client_cas_entry *e)
+{
+	e->renewal = ++m->renewals.last;
+	board_count(&m->board->head, BOARD_COUNT_certificate_reloads);
+	log_notice("client-ca %s: the files have changed, and are taken up", e->ca->file);
+	watch_authorities(m, e);
+}
+
+/* Files that could not be taken up, or said nothing new; true: they are to be looked at again. */
+static bool not_taken(struct master *m, enum tls_renewal found)
+{
+	if (found == TLS_RENEWAL_FAULTY)
+		board_count(&m->board->head, BOARD_COUNT_certificate_faults);
+	if (found == TLS_RENEWAL_AGAIN)
+		look_soon(m);
+	return found != TLS_RENEWAL_AGAIN;
+}
+
 /* True: one was taken up. */
 static bool look_at(struct master *m, struct gen *g, struct certs_entry *e)
 {
+	enum tls_renewal found;
+
 	if (!tls_cert_changed(e->cert))
 		return false;
-	switch (certs_renew(&g->resources.certs, e, complain, stays)) {
-	case TLS_RENEWAL_TAKEN:
+	found = certs_renew(&g->resources.certs, e, complain, stays);
+	if (found == TLS_RENEWAL_TAKEN)
 		taken(m, g, e);
-		return true;
-	case TLS_RENEWAL_AGAIN:
-		look_soon(m);
-		return false;
-	case TLS_RENEWAL_FAULTY:
-		board_count(&m->board->head, BOARD_COUNT_certificate_faults);
-		__attribute__((fallthrough));
-	default:
+	else if (not_taken(m, found))
 		watch_files(m, e);
+	return found == TLS_RENEWAL_TAKEN;
+}
+
+static bool look_at_authorities(struct master *m, struct client_cas_entry *e)
+{
+	enum tls_renewal found;
+
+	if (!tls_client_ca_changed(e->ca))
 		return false;
+	found = client_cas_renew(e, complain, as_before);
+	if (found == TLS_RENEWAL_TAKEN)
+		taken_authorities(m, e);
+	else if (not_taken(m, found))
+		watch_authorities(m, e);
+	return found == TLS_RENEWAL_TAKEN;
+}
+
+/* True: some were taken up. */
+static bool look_at_all(struct master *m, struct gen *g)
+{
+	struct certs *certs = &g->resources.certs;
+	struct client_cas *cas = &g->resources.client_cas;
+	int64_t now = clock_wall().tv_sec;
+	bool any = false;
+
+	for (unsigned i = 0; i < certs->n; i++) {
+		any |= look_at(m, g, &certs->entries[i]);
+		certs_check_staples(&certs->entries[i], now, complain, nothing);
 	}
+	for (unsigned i = 0; i < cas->n; i++) {
+		any |= look_at_authorities(m, &cas->entries[i]);
+		client_cas_check_lists(&cas->entries[i], now, complain, nothing);
+	}
+	return any;
 }
 
 static void look(struct master *m)
 {
 	struct gen *g = serving(m);
-	bool any = false;
 
 	m->renewals.looked_ms = clock_ms();
-	if (g == NULL)
-		return;
-	for (unsigned i = 0; i < g->resources.certs.n; i++) {
-		struct certs_entry *e = &g->resources.certs.entries[i];
-
-		any |= look_at(m, g, e);
-		certs_check_staples(e, clock_wall().tv_sec, complain, nothing);
-	}
-	if (!any)
+	if (g == NULL || !look_at_all(m, g))
 		return;
 	gen_show(g, &m->board->head);
 	send_all(m, g);
@@ -211,11 +259,16 @@ void renewals_serve(struct master *m)
 	if (g == NULL)
 		return;
 	watch_begin(m);
+	/* The start has said what there was to say. */
 	for (unsigned i = 0; i < g->resources.certs.n; i++) {
-		struct certs_entry *e = &g->resources.certs.entries[i];
-
-		watch_files(m, e);
-		certs_check_staples(e, clock_wall().tv_sec, NULL, NULL); /* the start said it */
+		watch_files(m, &g->resources.certs.entries[i]);
+		certs_check_staples(
+			&g->resources.certs.entries[i], clock_wall().tv_sec, NULL, NULL);
+	}
+	for (unsigned i = 0; i < g->resources.client_cas.n; i++) {
+		watch_authorities(m, &g->resources.client_cas.entries[i]);
+		client_cas_check_lists(
+			&g->resources.client_cas.entries[i], clock_wall().tv_sec, NULL, NULL);
 	}
 	look_soon(m);
 }
@@ -236,56 +289,70 @@ void renewals_second(struct master *m)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* The first one behind those that c's process has; NULL: it has all. */
-static const struct certs_entry *next_of(const struct child *c)
+/* The certificates or authorities of its generation that a process is sent next. */
+struct next {
+	uint32_t renewal; /* 0: it has all */
+	uint32_t type;    /* enum ctl_type */
+	uint32_t i;       /* among those of its kind */
+};
+
+/* The one that was taken up first of those behind what c's process has. */
+static void consider(
+	struct next *next, const struct child *c, uint32_t renewal, enum ctl_type type, unsigned i)
+{
+	if (renewal > c->renewal && (next->renewal == 0 || renewal < next->renewal))
+		*next = (struct next){ renewal, type, i };
+}
+
+static struct next next_of(const struct child *c)
 {
 	const struct certs *certs = &c->gen->resources.certs;
-	const struct certs_entry *next = NULL;
+	const struct client_cas *cas = &c->gen->resources.client_cas;
+	struct next next = { 0 };
 
-	for (unsigned i = 0; i < certs->n; i++) {
-		const struct certs_entry *e = &certs->entries[i];
-
-		if (e->renewal > c->renewal && (next == NULL || e->renewal < next->renewal))
-			next = e;
-	}
+	for (unsigned i = 0; i < certs->n; i++)
+		consider(&next, c, certs->entries[i].renewal, CTL_CERTIFICATE, i);
+	for (unsigned i = 0; i < cas->n; i++)
+		consider(&next, c, cas->entries[i].renewal, CTL_CLIENT_CA, i);
 	return next;
 }
 
 /* All workers are sent the same, one after the other. */
-static bool pack(struct renewals *r, const struct certs_entry *e)
+static bool pack(struct renewals *r, const struct gen *g, const struct next *next)
 {
-	if (r->packed.fd >= 0 && r->packed.renewal == e->renewal)
+	if (r->packed.fd >= 0 && r->packed.renewal == next->renewal)
 		return true;
 	drop_packed(r);
-	r->packed.fd = certs_pack(e);
-	r->packed.renewal = e->renewal;
+	r->packed.fd = next->type == CTL_CERTIFICATE
+			       ? certs_pack(&g->resources.certs.entries[next->i])
+			       : tls_client_ca_pack(g->resources.client_cas.entries[next->i].ca);
+	r->packed.renewal = next->renewal;
 	if (r->packed.fd < 0)
-		log_peer(LEVEL_ERROR, "certificate: cannot be sent to workers: %s",
+		log_peer(LEVEL_ERROR, "%s: cannot be sent to workers: %s",
+			next->type == CTL_CERTIFICATE ? "certificate" : "client-ca",
 			strerror(-r->packed.fd));
 	return r->packed.fd >= 0;
 }
 
 bool renewals_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
-	const struct certs_entry *e = next_of(c);
+	struct next next = next_of(c);
 	struct renewals *r = &c->gen->master->renewals;
 
 	(void)n;
-	if (e == NULL || !pack(r, e))
+	if (next.renewal == 0 || !pack(r, c->gen, &next))
 		return false;
-	*msg = (struct ctl_msg){ .type = CTL_CERTIFICATE,
-		.generation = c->gen->number,
-		.slot = (uint32_t)(e - c->gen->resources.certs.entries) };
+	*msg = (struct ctl_msg){ .type = next.type, .generation = c->gen->number, .slot = next.i };
 	fds[(*nfds)++] = r->packed.fd;
 	return true;
 }
 
 void renewals_sent(struct child *c)
 {
-	const struct certs_entry *e = next_of(c);
+	struct next next = next_of(c);
 
-	if (e != NULL)
-		c->renewal = e->renewal;
+	if (next.renewal != 0)
+		c->renewal = next.renewal;
 }
 
 void renewals_forked(struct child *c)

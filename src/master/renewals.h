@@ -1,8 +1,9 @@
 /*
- * renewals: certificates of the generation that serves whose files have changed are taken up, and
- * workers get the new ones; no process is replaced, and no connection ends. The master watches the
- * folders of the files (inotify(7)), and looks at all of them every ten seconds. A certificate
- * whose files cannot be used stays as it is, with the reason in the log, until they change again.
+ * renewals: certificates and authorities of clients (client-ca, crl) of the generation that serves
+ * whose files have changed are taken up, and workers get the new ones; no process is replaced, and
+ * no connection ends. The master watches the folders of the files (inotify(7)), and looks at all of
+ * them every ten seconds. What cannot be used changes nothing, with the reason in the log, until
+ * the files change again.
  */
 #ifndef H2D_MASTER_RENEWALS_H
 #define H2D_MASTER_RENEWALS_H

@@ -194,7 +194,7 @@ static void send_again(struct child *c, uint64_t types)
 		due |= DUE_LOGS;
 	if (types & CTL_TYPE(CTL_KEEPER))
 		due |= DUE_KEEPER;
-	if (types & CTL_TYPE(CTL_CERTIFICATE)) {
+	if (types & (CTL_TYPE(CTL_CERTIFICATE) | CTL_TYPE(CTL_CLIENT_CA))) {
 		renewals_again(c);
 		due |= DUE_CERTIFICATES;
 	}

@@ -30,6 +30,7 @@ enum ctl_type {
 		      each */
 	CTL_LINE,        /* child → master: it has logged line; arg: its enum log_level */
 	CTL_CERTIFICATE, /* master → worker: a certificate whose files have changed; slot: which */
+	CTL_CLIENT_CA,   /* master → worker: authorities whose files have changed; slot: which */
 	CTL_SHOW, /* worker → master → the other workers: show your connections on the scoreboard */
 };
 

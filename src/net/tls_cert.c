@@ -299,39 +299,20 @@ void tls_cert_swap(struct tls_cert *c, struct tls_cert *from)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static struct file_id look_at(const char *file)
-{
-	struct stat st;
-
-	return *file != '\0' && stat(file, &st) == 0 ? file_id_of(&st) : (struct file_id){ 0 };
-}
-
 void tls_cert_look(struct tls_cert *c)
 {
-	int64_t now = file_id_clock_ns();
-
-	c->doubtful = false;
-	for (unsigned i = 0; i < c->room; i++) {
-		struct tls_pair *p = &c->pairs[i];
-
-		for (unsigned k = 0; k < TLS_FILES; k++) {
-			p->seen[k] = look_at(p->files[k]);
-			c->doubtful |= p->seen[k].ino != 0 && !file_id_tells(&p->seen[k], now);
-		}
-	}
+	for (unsigned i = 0; i < c->room; i++)
+		for (unsigned k = 0; k < TLS_FILES; k++)
+			file_seen_note(&c->pairs[i].seen[k], c->pairs[i].files[k]);
 }
 
 bool tls_cert_changed(const struct tls_cert *c)
 {
-	bool changed = c->doubtful;
-
 	for (unsigned i = 0; i < c->room; i++)
-		for (unsigned k = 0; !changed && k < TLS_FILES; k++) {
-			struct file_id is = look_at(c->pairs[i].files[k]);
-
-			changed = !file_id_eq(&is, &c->pairs[i].seen[k]);
-		}
-	return changed;
+		for (unsigned k = 0; k < TLS_FILES; k++)
+			if (file_seen_changed(&c->pairs[i].seen[k], c->pairs[i].files[k]))
+				return true;
+	return false;
 }
 
 static bool set_files(struct tls_cert *c, const struct tls_files *files)

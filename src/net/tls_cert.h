@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file_id.h"
+#include "base/file_seen.h"
 #include "base/slice.h"
 
 enum tls_file { TLS_FILE_CERTIFICATE, TLS_FILE_KEY, TLS_FILE_STAPLE, TLS_FILES };
@@ -26,8 +26,8 @@ struct tls_pair {
 	char *files[TLS_FILES];
 	const char *kind; /* of the key: "ecdsa", "rsa", …; a const string */
 	X509 *leaf;
-	int64_t expires;                /* the leaf, in seconds since 1970; 0: it does not say */
-	struct file_id seen[TLS_FILES]; /* zeros: it is not there */
+	int64_t expires; /* the leaf, in seconds since 1970; 0: it does not say */
+	struct file_seen seen[TLS_FILES];
 };
 
 struct tls_cert {
@@ -37,8 +37,7 @@ struct tls_cert {
 	/* The hash of subjects and names: one that is renewed is the same. */
 	unsigned char id[SHA256_DIGEST_LENGTH];
 	unsigned char content[SHA256_DIGEST_LENGTH]; /* the hash of all that is shown */
-	bool doubtful;         /* a file was being written: what is written further may not show */
-	struct tls_cert *next; /* of its tls_ctx */
+	struct tls_cert *next;                       /* of its tls_ctx */
 };
 
 /* Why a certificate cannot be used. */

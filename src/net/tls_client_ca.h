@@ -1,8 +1,8 @@
 /*
  * tls_client_ca: the authorities whose certificates clients may show, the certificates that those
- * have revoked, and what became of the one that a client has shown. The master reads the files
- * before the fork; a handshake never fails for a certificate: who asks for something is answered by
- * HTTP, with the reason in the log.
+ * have revoked, and what became of the one that a client has shown. The master reads the files,
+ * before the fork and when they change; a handshake never fails for a certificate: who asks for
+ * something is answered by HTTP, with the reason in the log.
  */
 #ifndef H2D_NET_TLS_CLIENT_CA_H
 #define H2D_NET_TLS_CLIENT_CA_H
@@ -11,12 +11,15 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
+#include "base/file_seen.h"
+#include "net/tls_renewal.h"
+
 struct tls_client_ca {
 	char *file, *crl; /* crl "": nothing is revoked */
 	X509_STORE *store;
 	STACK_OF(X509_NAME) * names;            /* of the authorities: clients are told */
 	unsigned char id[SHA256_DIGEST_LENGTH]; /* of what is in the files */
-	struct tls_client_ca *next;             /* of those of one generation */
+	struct file_seen file_seen, crl_seen;   /* when they were read last, or tried */
 };
 
 /* Why they cannot be used: "client-ca FILE: why", "crl FILE: why". */
@@ -34,6 +37,22 @@ struct tls_client {
 /* NULL with a fault. */
 struct tls_client_ca *tls_client_ca_load(
 	const char *file, const char *crl, struct tls_client_ca_fault *fault);
+
+/* Whether a file is another than when it was read last, or may be. */
+bool tls_client_ca_changed(const struct tls_client_ca *ca);
+
+/*
+ * Reads the files of ca anew. Handshakes that begin from now on are by what is in them, if it was
+ * taken, and tickets of before are good for nothing; else, a fault included, ca stays as it is.
+ */
+enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client_ca_fault *fault);
+
+/* A parcel (net/parcel.h) of ca for other processes: a descriptor, the caller's, or -errno. */
+int tls_client_ca_pack(const struct tls_client_ca *ca);
+
+/* The parcel in fd, the caller's, in the place of what ca, of the same files, had. False: ca stays
+ * as it is, for it is none, or memory is out. */
+bool tls_client_ca_take(struct tls_client_ca *ca, int fd);
 
 /*
  * Clients are refused for a list that is too old at now (seconds since 1970), or that an authority

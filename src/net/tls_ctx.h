@@ -42,13 +42,6 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
 struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
-enum tls_renewal {
-	TLS_RENEWAL_TAKEN,
-	TLS_RENEWAL_SAME,   /* the files say what they said before */
-	TLS_RENEWAL_FAULTY, /* they cannot be used: a fault */
-	TLS_RENEWAL_AGAIN,  /* they were changed meanwhile: to be looked at again soon */
-};
-
 /*
  * Reads the files of c, which is one of ctx, anew. Handshakes that begin from now on show what is
  * in them, if it was taken; else c stays as it is.

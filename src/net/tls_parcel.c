@@ -1,22 +1,15 @@
 /*
- * tls_parcel: writes and reads parts, one behind the other, each with its kind and length in front:
- * of each certificate the leaf first. tls_ctx calls it. Copies of keys are wiped.
+ * tls_parcel: what stands in a parcel of certificates: of each its leaf, the way up, its staple and
+ * its key. tls_ctx calls it. Copies of keys are wiped.
  */
 #include "net/tls_parcel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "net/parcel.h"
 #include "net/tls_staple.h"
-
-enum { PARCEL_MAX = 4 << 20 };
 
 enum part {
 	PART_LEAF = 1,
@@ -25,33 +18,7 @@ enum part {
 	PART_KEY, /* the last one of each */
 };
 
-struct head {
-	uint32_t part, n;
-};
-
 /* --- packing ---------------------------------------------------------------------------------- */
-
-/* 0 or -errno. */
-static int write_all(int fd, const void *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0)
-			return -errno;
-		p = (const char *)p + done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
-static int put(int fd, enum part part, const void *p, size_t n)
-{
-	const struct head head = { part, (uint32_t)n };
-	int rc = write_all(fd, &head, sizeof(head));
-
-	return rc == 0 ? write_all(fd, p, n) : rc;
-}
 
 static int put_certificate(int fd, enum part part, X509 *x)
 {
@@ -60,7 +27,7 @@ static int put_certificate(int fd, enum part part, X509 *x)
 
 	if (n < 0)
 		return -ENOMEM;
-	rc = put(fd, part, der, (size_t)n);
+	rc = parcel_put(fd, part, der, (size_t)n);
 	OPENSSL_free(der);
 	return rc;
 }
@@ -72,7 +39,7 @@ static int put_key(int fd, const EVP_PKEY *key)
 
 	if (n < 0)
 		return -ENOMEM;
-	rc = put(fd, PART_KEY, der, (size_t)n);
+	rc = parcel_put(fd, PART_KEY, der, (size_t)n);
 	OPENSSL_clear_free(der, (size_t)n);
 	return rc;
 }
@@ -86,7 +53,7 @@ static int put_staple(int fd, const X509 *leaf)
 	if (s == NULL || !tls_staple_fits(s))
 		return 0;
 	der = tls_staple_bytes(s, &n);
-	return put(fd, PART_STAPLE, der, n);
+	return parcel_put(fd, PART_STAPLE, der, n);
 }
 
 static int put_pair(int fd, SSL_CTX *ssl, const struct tls_pair *p)
@@ -105,26 +72,21 @@ static int put_pair(int fd, SSL_CTX *ssl, const struct tls_pair *p)
 
 int tls_parcel_pack(const struct tls_cert *c)
 {
-	int fd = memfd_create("h2d-certificate", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc = 0;
+	int fd = parcel_new("h2d-certificate"), rc = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	for (unsigned i = 0; rc == 0 && i < c->npairs; i++)
 		rc = put_pair(fd, c->ssl, &c->pairs[i]);
-	if (rc == 0 && fcntl(fd, F_ADD_SEALS,
-			       F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		rc = -errno;
 	ERR_clear_error();
-	if (rc == 0)
-		return fd;
-	close(fd);
-	return rc;
+	return parcel_end(fd, rc);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* One certificate of those in a parcel, as far as it is read. */
 struct unpacked {
+	struct tls_cert *to;
 	X509 *leaf;
 	STACK_OF(X509) * chain;
 	const unsigned char *staple; /* NULL: there is none */
@@ -135,7 +97,7 @@ static void drop(struct unpacked *u)
 {
 	X509_free(u->leaf);
 	sk_X509_pop_free(u->chain, X509_free);
-	*u = (struct unpacked){ 0 };
+	*u = (struct unpacked){ .to = u->to };
 }
 
 static bool take_leaf(struct unpacked *u, const unsigned char *p, size_t n)
@@ -156,9 +118,10 @@ static bool take_further(const struct unpacked *u, const unsigned char *p, size_
 	return false;
 }
 
-/* The last part: what was gathered becomes one of c's. */
-static bool take_key(struct tls_cert *c, const struct unpacked *u, const unsigned char *p, size_t n)
+/* The last part: what was gathered becomes one of those that are made. */
+static bool take_key(const struct unpacked *u, const unsigned char *p, size_t n)
 {
+	struct tls_cert *c = u->to;
 	bool fits = u->leaf != NULL && c->npairs < c->room;
 	EVP_PKEY *key = fits ? d2i_AutoPrivateKey(NULL, &p, (long)n) : NULL;
 	struct tls_fault fault;
@@ -170,70 +133,33 @@ static bool take_key(struct tls_cert *c, const struct unpacked *u, const unsigne
 						   c->pairs[c->npairs - 1].leaf, NULL, NULL, 0));
 }
 
-static bool take(
-	struct tls_cert *c, struct unpacked *u, const struct head *head, const unsigned char *p)
+static bool take(void *ctx, uint32_t part, const unsigned char *p, size_t n)
 {
-	switch (head->part) {
+	struct unpacked *u = ctx;
+
+	switch (part) {
 	case PART_LEAF:
-		return take_leaf(u, p, head->n);
+		return take_leaf(u, p, n);
 	case PART_CHAIN:
-		return take_further(u, p, head->n);
+		return take_further(u, p, n);
 	case PART_STAPLE:
 		u->staple = p;
-		u->nstaple = head->n;
+		u->nstaple = n;
 		return true;
 	case PART_KEY:
-		return take_key(c, u, p, head->n);
+		return take_key(u, p, n);
 	default:
 		return false;
 	}
 }
 
-static bool unpack(struct tls_cert *c, const unsigned char *p, size_t n)
-{
-	struct unpacked u = { 0 };
-	bool ok = true;
-
-	while (ok && n > 0) {
-		struct head head = { 0 };
-
-		if (n >= sizeof(head))
-			memcpy(&head, p, sizeof(head));
-		ok = n >= sizeof(head) && head.n <= n - sizeof(head) &&
-		     take(c, &u, &head, p + sizeof(head));
-		p += sizeof(head) + head.n;
-		n -= sizeof(head) + head.n;
-	}
-	drop(&u);
-	return ok;
-}
-
-/* At an offset of its own: all workers have the same open file. */
-static bool read_all(int fd, unsigned char *to, size_t n)
-{
-	for (size_t at = 0; at < n;) {
-		ssize_t got = pread(fd, to + at, n - at, (off_t)at);
-
-		if (got <= 0)
-			return false;
-		at += (size_t)got;
-	}
-	return true;
-}
-
 struct tls_cert *tls_parcel_open(SSL_CTX *ssl, int fd, unsigned n)
 {
-	struct tls_cert *c = tls_cert_new(ssl, n);
-	unsigned char *all = NULL;
-	struct stat st;
-	bool ok = c != NULL && fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size <= PARCEL_MAX &&
-		  (all = malloc((size_t)st.st_size)) != NULL;
+	struct unpacked u = { .to = tls_cert_new(ssl, n) };
+	struct tls_cert *c = u.to;
+	bool ok = c != NULL && parcel_open(fd, take, &u) && c->npairs == n && tls_cert_end(c);
 
-	ok = ok && read_all(fd, all, (size_t)st.st_size) && unpack(c, all, (size_t)st.st_size) &&
-	     c->npairs == n && tls_cert_end(c);
-	if (all != NULL)
-		explicit_bzero(all, (size_t)st.st_size);
-	free(all);
+	drop(&u);
 	ERR_clear_error();
 	if (!ok)
 		tls_cert_free(&c);

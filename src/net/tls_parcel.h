@@ -1,7 +1,7 @@
 /*
  * tls_parcel: certificates on their way from the master to workers that may not read their files:
- * chains, keys and staples of one tls_cert, in memory that is sealed, so that a worker that was
- * taken over cannot change what others read. The master packs, workers open.
+ * chains, keys and staples of one tls_cert, in a parcel (net/parcel.h). The master packs, workers
+ * open.
  */
 #ifndef H2D_NET_TLS_PARCEL_H
 #define H2D_NET_TLS_PARCEL_H

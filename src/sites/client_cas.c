@@ -1,6 +1,7 @@
 /*
  * client_cas: loads the authorities that sections tls of servers name. The master calls it while it
- * builds a generation, before the fork; it keeps no file open and never changes the configuration.
+ * builds a generation and when their files change; it keeps no file open and never changes the
+ * configuration.
  */
 #include "sites/client_cas.h"
 
@@ -12,12 +13,19 @@
 
 static struct tls_client_ca *find(const struct client_cas *c, const struct conf_server_tls *tls)
 {
-	struct tls_client_ca *ca = c->first;
+	for (unsigned i = 0; i < c->n; i++) {
+		struct tls_client_ca *ca = c->entries[i].ca;
 
-	while (ca != NULL &&
-		(strcmp(ca->file, tls->client_ca) != 0 || strcmp(ca->crl, tls->crl) != 0))
-		ca = ca->next;
-	return ca;
+		if (strcmp(ca->file, tls->client_ca) == 0 && strcmp(ca->crl, tls->crl) == 0)
+			return ca;
+	}
+	return NULL;
+}
+
+static void complain(const struct conf_server_tls *tls, const struct tls_client_ca_fault *why,
+	conf_fault_fn *fault, void *ctx)
+{
+	fault(ctx, why->in_crl ? &tls->crl_at : &tls->client_ca_at, why->text);
 }
 
 /* NULL if none is configured there, or after a fault. */
@@ -35,11 +43,10 @@ static struct tls_client_ca *load(
 		return ca;
 	ca = tls_client_ca_load(tls->client_ca, tls->crl, &why);
 	if (ca == NULL) {
-		fault(ctx, why.in_crl ? &tls->crl_at : &tls->client_ca_at, why.text);
+		complain(tls, &why, fault, ctx);
 		return NULL;
 	}
-	ca->next = c->first;
-	c->first = ca;
+	c->entries[c->n++] = (struct client_cas_entry){ .ca = ca, .tls = tls };
 	return ca;
 }
 
@@ -47,8 +54,9 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 {
 	int rc = 0;
 
-	*c = (struct client_cas){ .of_server = calloc(conf->nservers, sizeof(*c->of_server)) };
-	if (c->of_server == NULL) {
+	*c = (struct client_cas){ .of_server = calloc(conf->nservers, sizeof(*c->of_server)),
+		.entries = calloc(conf->nservers, sizeof(*c->entries)) };
+	if (c->of_server == NULL || c->entries == NULL) {
 		fault(ctx, &conf_command_line, "out of memory");
 		return -1;
 	}
@@ -78,6 +86,23 @@ void client_cas_use(const struct client_cas *c, struct tls_ctx *tls)
 {
 	if (tls != NULL && c->any)
 		tls->ask = of_name;
+}
+
+/* --- renewal ---------------------------------------------------------------------------------- */
+
+enum tls_renewal client_cas_renew(const struct client_cas_entry *e, conf_fault_fn *fault, void *ctx)
+{
+	struct tls_client_ca_fault why;
+	enum tls_renewal found = tls_client_ca_renew(e->ca, &why);
+
+	if (found == TLS_RENEWAL_FAULTY)
+		complain(e->tls, &why, fault, ctx);
+	return found;
+}
+
+bool client_cas_take(const struct client_cas *c, unsigned n, int fd)
+{
+	return n < c->n && tls_client_ca_take(c->entries[n].ca, fd);
 }
 
 /* --- what an operator should know ------------------------------------------------------------- */
@@ -117,38 +142,40 @@ static void check_server(const struct conf_server_tls *tls, const struct conf_li
 	warn(ctx, &tls->verify_at, text);
 }
 
-static const struct conf_pos *line_of(const struct tls_client_ca *ca, const struct conf *conf)
+/* True: there is something to say. */
+static bool check_lists(
+	const struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
 {
-	for (unsigned i = 0; i < conf->nservers; i++) {
-		const struct conf_server_tls *tls = &conf->servers[i].tls;
+	char text[1024];
 
-		if (strcmp(tls->crl, ca->crl) == 0 && strcmp(tls->client_ca, ca->file) == 0)
-			return &tls->crl_at;
-	}
-	return &conf_command_line;
+	if (tls_client_ca_doubt(e->ca, now, text, sizeof(text)) == NULL)
+		return false;
+	if (warn != NULL)
+		warn(ctx, &e->tls->crl_at, text);
+	return true;
+}
+
+void client_cas_check_lists(struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
+{
+	e->doubt_said = check_lists(e, now, e->doubt_said ? NULL : warn, ctx);
 }
 
 void client_cas_check(const struct client_cas *c, const struct conf *conf, int64_t now,
 	conf_fault_fn *warn, void *ctx)
 {
 	const struct conf_listen *plain = cleartext(conf);
-	char text[1024];
 
 	for (unsigned i = 0; i < conf->nservers; i++)
 		check_server(&conf->servers[i].tls, plain, warn, ctx);
-	for (const struct tls_client_ca *ca = c->first; ca != NULL; ca = ca->next)
-		if (tls_client_ca_doubt(ca, now, text, sizeof(text)) != NULL)
-			warn(ctx, line_of(ca, conf), text);
+	for (unsigned i = 0; i < c->n; i++)
+		check_lists(&c->entries[i], now, warn, ctx);
 }
 
 void client_cas_fini(struct client_cas *c)
 {
-	while (c->first != NULL) {
-		struct tls_client_ca *ca = c->first;
-
-		c->first = ca->next;
-		tls_client_ca_free(&ca);
-	}
+	for (unsigned i = 0; i < c->n; i++)
+		tls_client_ca_free(&c->entries[i].ca);
+	free(c->entries);
 	free(c->of_server);
-	c->of_server = NULL;
+	*c = (struct client_cas){ 0 };
 }

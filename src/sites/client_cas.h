@@ -11,10 +11,19 @@
 #include "net/tls_ctx.h"
 #include "request/site.h"
 
+/* Authorities, and the first block that has them. */
+struct client_cas_entry {
+	struct tls_client_ca *ca;
+	const struct conf_server_tls *tls;
+	uint32_t renewal; /* its number; 0: as it was loaded first. The master's own */
+	bool doubt_said;  /* the log has why all clients of an authority are refused */
+};
+
 struct client_cas {
-	struct tls_client_ca *first; /* all; blocks of the same files share one */
-	const void **of_server;      /* per server block, for struct site; NULL: it asks nobody */
-	bool any;                    /* some block asks */
+	struct client_cas_entry *entries; /* all; blocks of the same files share one */
+	unsigned n;
+	const void **of_server; /* per server block, for struct site; NULL: it asks nobody */
+	bool any;               /* some block asks */
 };
 
 /*
@@ -26,6 +35,20 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 /* From now on handshakes of tls (NULL: there are none) ask as the site of their name says, of other
  * names as the default one does. tls has the sites. */
 void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
+
+/*
+ * Reads the files of e, one of c's, anew, for handshakes from now on. What cannot be used is a
+ * fault, at its line, and leaves all as it is.
+ */
+enum tls_renewal client_cas_renew(
+	const struct client_cas_entry *e, conf_fault_fn *fault, void *ctx);
+
+/* The parcel in fd, the caller's, becomes the n-th one of c. False: it cannot. */
+bool client_cas_take(const struct client_cas *c, unsigned n, int fd);
+
+/* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: it was said. */
+void client_cas_check_lists(
+	struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
 
 /* Warns, each at its line, of lists that are too old at now (seconds since 1970) or missing, of
  * authorities that are asked for nothing, and of listeners that ask nobody. */

@@ -371,7 +371,7 @@ static void settle(struct tls_cert *c)
 	do {
 		usleep(1000);
 		tls_cert_look(c);
-	} while (c->doubtful);
+	} while (tls_cert_changed(c));
 }
 
 START_TEST(renewed)

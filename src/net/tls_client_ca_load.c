@@ -1,0 +1,307 @@
+/*
+ * tls_client_ca_load: authorities and lists on their way into an X509_STORE: from files, in the
+ * master, and by a parcel, in workers. Client_cas calls it. It keeps no file open.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/parcel.h"
+#include "net/tls_client_ca.h"
+
+/* --- what is in them -------------------------------------------------------------------------- */
+
+static bool add_name(struct tls_client_ca *ca, const X509 *authority)
+{
+	X509_NAME *name = X509_NAME_dup(X509_get_subject_name(authority));
+
+	if (name != NULL && sk_X509_NAME_push(ca->names, name) > 0)
+		return true;
+	X509_NAME_free(name);
+	return false;
+}
+
+/* Takes x. */
+static bool add_authority(struct tls_client_ca *ca, X509 *x)
+{
+	bool ok = x != NULL && X509_STORE_add_cert(ca->store, x) == 1 && add_name(ca, x);
+
+	X509_free(x);
+	return ok;
+}
+
+/* Takes list. */
+static bool add_list(struct tls_client_ca *ca, X509_CRL *list)
+{
+	bool ok = list != NULL && X509_STORE_add_crl(ca->store, list) == 1;
+
+	X509_CRL_free(list);
+	return ok;
+}
+
+/* As nginx has it: each authority on the way up says by a list what it has revoked. What is in the
+ * file is trusted as it stands, an authority of another one, too. */
+static bool set_flags(struct tls_client_ca *ca)
+{
+	unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;
+
+	if (*ca->crl != '\0')
+		flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+	return X509_STORE_set_flags(ca->store, flags) == 1;
+}
+
+/* Without anything in it; NULL: memory is out. */
+static struct tls_client_ca *new (const char *file, const char *crl)
+{
+	struct tls_client_ca *ca = calloc(1, sizeof(*ca));
+	bool ok = false;
+
+	if (ca != NULL) {
+		ca->file = strdup(file);
+		ca->crl = strdup(crl);
+		ca->store = X509_STORE_new();
+		ca->names = sk_X509_NAME_new_null();
+		ok = ca->file != NULL && ca->crl != NULL && ca->store != NULL &&
+		     ca->names != NULL && set_flags(ca);
+	}
+	if (!ok)
+		tls_client_ca_free(&ca);
+	return ca;
+}
+
+void tls_client_ca_free(struct tls_client_ca **cap)
+{
+	struct tls_client_ca *ca = *cap;
+
+	if (ca == NULL)
+		return;
+	*cap = NULL;
+	X509_STORE_free(ca->store);
+	sk_X509_NAME_pop_free(ca->names, X509_NAME_free);
+	free(ca->file);
+	free(ca->crl);
+	free(ca);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Adds what in holds of its kind next: 1, 0 at the end, -1. */
+typedef int add_next(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md);
+
+/* Whether the last error says that nothing of that kind follows. */
+static bool is_end(void)
+{
+	unsigned long e = ERR_peek_last_error();
+
+	return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
+}
+
+static int next_authority(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
+{
+	X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
+	unsigned char id[SHA256_DIGEST_LENGTH];
+	bool ok;
+
+	if (x == NULL)
+		return is_end() ? 0 : -1;
+	ok = X509_digest(x, EVP_sha256(), id, NULL) == 1 &&
+	     EVP_DigestUpdate(md, id, sizeof(id)) == 1;
+	return add_authority(ca, x) && ok ? 1 : -1;
+}
+
+static int next_list(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
+{
+	X509_CRL *list = PEM_read_bio_X509_CRL(in, NULL, NULL, NULL);
+	unsigned char id[SHA256_DIGEST_LENGTH];
+	bool ok;
+
+	if (list == NULL)
+		return is_end() ? 0 : -1;
+	ok = X509_CRL_digest(list, EVP_sha256(), id, NULL) == 1 &&
+	     EVP_DigestUpdate(md, id, sizeof(id)) == 1;
+	return add_list(ca, list) && ok ? 1 : -1;
+}
+
+/* By the first error, which is the one nearest to the cause. */
+static const char *reason(void)
+{
+	unsigned long e = ERR_peek_error();
+	const char *text = ERR_reason_error_string(e);
+
+	if (ERR_GET_LIB(e) == ERR_LIB_SYS)
+		return strerror(ERR_GET_REASON(e));
+	return text != NULL ? text : "unknown error";
+}
+
+/* All of one kind that are in the file; NULL, or why they cannot be read. */
+static const char *add_all(
+	struct tls_client_ca *ca, const char *file, EVP_MD_CTX *md, add_next *add, const char *none)
+{
+	BIO *in;
+	int rc = -1, n = 0;
+
+	ERR_clear_error();
+	in = BIO_new_file(file, "r");
+	while (in != NULL && (rc = add(ca, in, md)) > 0)
+		n++;
+	BIO_free(in);
+	if (rc < 0)
+		return reason();
+	ERR_clear_error();
+	return n > 0 ? NULL : none;
+}
+
+static bool read_files(struct tls_client_ca *ca, EVP_MD_CTX *md, struct tls_client_ca_fault *fault)
+{
+	const char *why =
+		add_all(ca, ca->file, md, next_authority, "there is no certificate in it, in PEM");
+
+	if (why == NULL && *ca->crl != '\0') {
+		fault->in_crl = true;
+		why = add_all(ca, ca->crl, md, next_list,
+			"there is no list of revoked certificates in it, in PEM");
+	}
+	if (why != NULL)
+		snprintf(fault->text, sizeof(fault->text), "%s %.300s: %s",
+			fault->in_crl ? "crl" : "client-ca", fault->in_crl ? ca->crl : ca->file,
+			why);
+	ERR_clear_error();
+	return why == NULL;
+}
+
+static void look(struct tls_client_ca *ca)
+{
+	file_seen_note(&ca->file_seen, ca->file);
+	file_seen_note(&ca->crl_seen, ca->crl);
+}
+
+struct tls_client_ca *tls_client_ca_load(
+	const char *file, const char *crl, struct tls_client_ca_fault *fault)
+{
+	struct tls_client_ca *ca = new (file, crl);
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	bool ok;
+
+	*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
+	if (ca != NULL)
+		look(ca);
+	ok = ca != NULL && md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+	     read_files(ca, md, fault) && EVP_DigestFinal_ex(md, ca->id, NULL) == 1;
+	EVP_MD_CTX_free(md);
+	if (!ok)
+		tls_client_ca_free(&ca);
+	return ca;
+}
+
+/* --- renewal ---------------------------------------------------------------------------------- */
+
+bool tls_client_ca_changed(const struct tls_client_ca *ca)
+{
+	return file_seen_changed(&ca->file_seen, ca->file) ||
+	       file_seen_changed(&ca->crl_seen, ca->crl);
+}
+
+/* From now on ca has what `from` has, which goes. Handshakes under way hold the store that they
+ * began with. */
+static void put(struct tls_client_ca *ca, struct tls_client_ca **from)
+{
+	struct tls_client_ca was = *ca;
+
+	ca->store = (*from)->store;
+	ca->names = (*from)->names;
+	memcpy(ca->id, (*from)->id, sizeof(ca->id));
+	(*from)->store = was.store;
+	(*from)->names = was.names;
+	tls_client_ca_free(from);
+}
+
+enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client_ca_fault *fault)
+{
+	enum tls_renewal found = TLS_RENEWAL_TAKEN;
+	struct tls_client_ca *next;
+
+	look(ca);
+	next = tls_client_ca_load(ca->file, ca->crl, fault);
+	if (tls_client_ca_changed(ca))
+		found = TLS_RENEWAL_AGAIN;
+	else if (next == NULL)
+		found = TLS_RENEWAL_FAULTY;
+	else if (memcmp(next->id, ca->id, sizeof(ca->id)) == 0)
+		found = TLS_RENEWAL_SAME;
+	if (found == TLS_RENEWAL_TAKEN)
+		put(ca, &next);
+	tls_client_ca_free(&next);
+	return found;
+}
+
+/* --- parcels ---------------------------------------------------------------------------------- */
+
+enum part {
+	PART_ID = 1,
+	PART_AUTHORITY,
+	PART_LIST,
+};
+
+static int put_object(int fd, const X509_OBJECT *object)
+{
+	X509 *authority = X509_OBJECT_get0_X509(object);
+	unsigned char *der = NULL;
+	int n, rc;
+
+	if (authority != NULL)
+		n = i2d_X509(authority, &der);
+	else
+		n = i2d_X509_CRL(X509_OBJECT_get0_X509_CRL(object), &der);
+	if (n < 0)
+		return -ENOMEM;
+	rc = parcel_put(fd, authority != NULL ? PART_AUTHORITY : PART_LIST, der, (size_t)n);
+	OPENSSL_free(der);
+	return rc;
+}
+
+int tls_client_ca_pack(const struct tls_client_ca *ca)
+{
+	STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(ca->store);
+	int fd = parcel_new("h2d-client-ca"), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = parcel_put(fd, PART_ID, ca->id, sizeof(ca->id));
+	for (int i = 0; rc == 0 && i < sk_X509_OBJECT_num(all); i++)
+		rc = put_object(fd, sk_X509_OBJECT_value(all, i));
+	ERR_clear_error();
+	return parcel_end(fd, rc);
+}
+
+static bool take(void *ctx, uint32_t part, const unsigned char *p, size_t n)
+{
+	struct tls_client_ca *ca = ctx;
+
+	switch (part) {
+	case PART_ID:
+		if (n == sizeof(ca->id))
+			memcpy(ca->id, p, n);
+		return n == sizeof(ca->id);
+	case PART_AUTHORITY:
+		return add_authority(ca, d2i_X509(NULL, &p, (long)n));
+	case PART_LIST:
+		return add_list(ca, d2i_X509_CRL(NULL, &p, (long)n));
+	default:
+		return false;
+	}
+}
+
+bool tls_client_ca_take(struct tls_client_ca *ca, int fd)
+{
+	struct tls_client_ca *next = new (ca->file, ca->crl);
+	bool ok = next != NULL && parcel_open(fd, take, next);
+
+	ERR_clear_error();
+	if (ok)
+		put(ca, &next);
+	tls_client_ca_free(&next);
+	return ok;
+}
