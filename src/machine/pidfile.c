@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 /* A look by `h2d -s` holds the lock for a moment; a master holds it for good. */
 static int lock_patiently(int fd)
 {
@@ -48,6 +50,23 @@ int pidfile_name(const struct pidfile *p, pid_t pid)
 	if (pwrite(p->fd, text, (size_t)n, 0) != n || ftruncate(p->fd, n) < 0)
 		return -errno;
 	return 0;
+}
+
+void pidfile_claim(struct pidfile *p)
+{
+	int rc = p->path != NULL ? pidfile_name(p, getpid()) : 0;
+
+	p->stale = rc < 0;
+	if (p->stale)
+		log_error("pid file %s: %s; trying again each second", p->path, strerror(-rc));
+}
+
+void pidfile_retry(struct pidfile *p)
+{
+	if (!p->stale || !p->mine || pidfile_name(p, getpid()) < 0)
+		return;
+	p->stale = false;
+	log_notice("pid file %s names process %d now", p->path, (int)getpid());
 }
 
 int pidfile_adopt(struct pidfile *p, const char *path, int fd)

@@ -12,7 +12,8 @@
 struct pidfile {
 	char *path; /* NULL: none is kept */
 	int fd;     /* holds the lock; -1: none */
-	bool mine;  /* the file names this process: it is ours to write and to unlink */
+	bool mine;  /* the file is ours to write and to unlink */
+	bool stale; /* it could not be written: it names another process than it should */
 };
 
 #define PIDFILE_NONE ((struct pidfile){ .fd = -1 })
@@ -28,6 +29,13 @@ int pidfile_adopt(struct pidfile *p, const char *path, int fd);
 
 /* Writes which process the file names. 0, or -errno. */
 int pidfile_name(const struct pidfile *p, pid_t pid);
+
+/* Has the file, if one is kept, name this process. Where that fails, the log says why, and p is
+ * stale. */
+void pidfile_claim(struct pidfile *p);
+
+/* Tries again, if p is stale and ours; the log says when it is not any more. For once a second. */
+void pidfile_retry(struct pidfile *p);
 
 /* Unlinks the file if it is ours and lets go of the lock; harmless when none is kept. */
 void pidfile_close(struct pidfile *p);

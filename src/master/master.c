@@ -101,6 +101,7 @@ static void on_second(struct timer *t)
 	log_tick(false);
 	reap_all(m); /* a SIGCHLD that was not read would leave its generation waiting for ever */
 	watchdog_second(m);
+	pidfile_retry(&m->pidfile);
 	show_requests(m->board);
 	show_use(m->board);
 	health_look(m);

@@ -74,10 +74,7 @@ static void settle_alone(struct master *m)
  */
 static void take_over(struct master *m)
 {
-	int rc = m->pidfile.path != NULL ? pidfile_name(&m->pidfile, getpid()) : 0;
-
-	if (rc < 0)
-		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	pidfile_claim(&m->pidfile);
 	LIST_FOREACH(node, &m->sockets.all)
 		ENTRY(node)->listener.mine = ENTRY(node)->taken && !ENTRY(node)->passed;
 	master_go(m, MASTER_TAKE);

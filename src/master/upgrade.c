@@ -64,10 +64,8 @@ static void let_go(struct master *m)
 /* The new master was told to go on: whatever it has done by now is undone. */
 static void take_back(struct master *m)
 {
-	int rc = m->pidfile.mine ? pidfile_name(&m->pidfile, getpid()) : 0;
-
-	if (rc < 0)
-		log_error("pid file %s: %s", m->pidfile.path, strerror(-rc));
+	if (m->pidfile.mine)
+		pidfile_claim(&m->pidfile);
 	if (m->upgrade.process.fd >= 0)
 		pidfd_send_signal(m->upgrade.process.fd, SIGKILL, NULL, 0);
 	balance_apply(m);

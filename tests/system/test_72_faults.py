@@ -265,6 +265,23 @@ def test_in_masters_of_an_upgrade(h2d, others):
 	assert {"memfd_create", "socketpair"} <= failed.keys()
 
 
+def test_a_pid_file_that_cannot_be_written(h2d):
+	"""A new master that cannot name itself in it tries again until it can, and serves meanwhile."""
+	server, faults = started(h2d)
+	old = server.pid
+	server.baseline = None
+	server.lint.forget()
+	with faults([old, *server.children()], "pwrite", "EIO", times=EVER, others=True):
+		server.signal(signal.SIGUSR2)
+		server.log.wait(r"pid file .*: Input/output error; trying again each second")
+		server.log.wait(r"upgraded: pid %d" % old)
+		assert ask(server, "tcp", server.h1, "/small.txt", procs.DEADLINE)
+	server.log.wait(r"pid file .* names process \d+ now")
+	procs.wait_for(server.find_heir, said="the new master in the pid file")
+	server.reload()
+	server.wait_up()
+
+
 def test_the_wall_clock_steps(h2d):
 	"""By a day, either way: dates follow, nothing is lost, edits are found, a reload and an upgrade stand."""
 	server, faults = started(h2d, workers=2)
