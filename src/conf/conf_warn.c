@@ -9,6 +9,7 @@
 
 #include "base/name_map.h"
 #include "conf/conf_fault.h"
+#include "conf/conf_limits.h"
 
 #define REALM "restricted" /* of conf.def, which -T writes out */
 
@@ -468,5 +469,6 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 	check_listens(&w);
 	check_handshakes(&w);
 	check_log(&w, &conf->log);
+	conf_limits_check(conf, &said, warn, ctx);
 	name_map_fini(&w.names);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/conf_limits.h"
 #include "image/memfd.h"
 #include "master/health.h"
 #include "master/master_state.h"
@@ -48,7 +49,8 @@ static bool describe(const struct master *m, struct handover *h)
 	h->doubts[0] = m->upgrade.doubts[0];
 	h->doubts[1] = m->upgrade.doubts[1];
 	h->keeper = g->doubts[1];
-	if (m->tally != NULL) {
+	/* Programs of before the limits do not know it, nor a configuration that has some. */
+	if (conf_limits_any(g->conf)) {
 		h->tally = tally_fd(m->tally);
 		h->tally_keys = *tally_keys(m->tally);
 	}

@@ -60,6 +60,9 @@ bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), v
 	for (int i = 0; i < h->nimage_fds; i++)
 		if (!fn(ctx, h->image_fds[i]))
 			return false;
+	for (int i = 0; i < h->nspare; i++)
+		if (!fn(ctx, h->spare[i]))
+			return false;
 	LIST_FOREACH(node, &h->listeners) {
 		for (unsigned i = 0; i < LISTENER(node)->n; i++)
 			if (!fn(ctx, LISTENER(node)->fds[i]))
@@ -134,11 +137,11 @@ void handover_format(const struct handover *h, struct strbuf *out)
 		out, "request %" PRIu32 "\nnext-image %" PRIu64 "\n", h->request, h->next_image);
 	format_keys(h, out);
 	if (h->tally >= 0) {
-		strbuf_printf(out, "tally %d ", h->tally);
+		strbuf_printf(out, "may tally 1 %d ", h->tally);
 		format_bytes((const unsigned char *)&h->tally_keys, sizeof(h->tally_keys), out);
 	}
 	format_user(&h->privs, out);
-	/* Only where it is so: programs of before refuse lines that they do not know. */
+	/* Only where it is so: a program that does not know it must not take over. */
 	if (h->drained)
 		strbuf_add(out, SLICE("drained 1\n"));
 	if (h->pid_path != NULL) {
@@ -271,6 +274,36 @@ static bool take_tally(struct handover *h, char **rest)
 	       bytes(rest, (unsigned char *)&h->tally_keys, sizeof(h->tally_keys));
 }
 
+static bool take_may_tally(struct handover *h, char **rest)
+{
+	uint64_t n = 0;
+
+	return h->tally < 0 && number(rest, 1, &n) && n == 1 && take_tally(h, rest);
+}
+
+/* A line that is not known: its descriptors are, which is how they can be closed. */
+static bool pass_over(struct handover *h, char **rest)
+{
+	uint64_t n = 0;
+
+	if (!number(rest, HANDOVER_SPARE, &n))
+		return false;
+	for (; n > 0; n--)
+		if (h->nspare == HANDOVER_SPARE || !descriptor(rest, &h->spare[h->nspare++]))
+			return false;
+	*rest = NULL;
+	return true;
+}
+
+static bool take_may(struct handover *h, char **rest)
+{
+	const char *key = word(rest);
+
+	if (key != NULL && strcmp(key, "tally") == 0)
+		return take_may_tally(h, rest);
+	return key != NULL && pass_over(h, rest);
+}
+
 static bool take_drained(struct handover *h, char **rest)
 {
 	return number32(rest, &h->drained) && h->drained == 1;
@@ -376,7 +409,8 @@ static const struct {
 	{ "ticket-keys", take_ticket_keys, REQUIRED },
 	{ "ticket-keys-before", take_ticket_keys_before, MANY },
 	{ "ticket-age", take_ticket_age, 0 },
-	{ "tally", take_tally, 0 },
+	{ "tally", take_tally, 0 }, /* as programs of before write it */
+	{ "may", take_may, MANY },
 	{ "drained", take_drained, 0 },
 	{ "user", take_user, 0 },
 	{ "pid-file", take_pid_file, 0 },

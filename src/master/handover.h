@@ -2,7 +2,9 @@
  * handover: what a master tells the program that is to replace it: a text of one line per thing,
  * "key value …", in a sealed memfd, which names descriptors that the other process inherits.
  * Upgrade writes it and heir reads it. The two may be of different versions: what is read is
- * checked as foreign data, and any other version of the format is refused.
+ * checked as foreign data, and any other version of the format is refused. So is a line that is not
+ * known, for it says what must be heeded; but "may key n descriptors… value" is passed over, and
+ * its n descriptors are closed.
  */
 #ifndef H2D_MASTER_HANDOVER_H
 #define H2D_MASTER_HANDOVER_H
@@ -15,7 +17,7 @@
 #include "request/account.h"
 #include "sandbox/privs.h"
 
-enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20 };
+enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20, HANDOVER_SPARE = 64 };
 
 /* The sockets of one address. */
 struct handover_listener {
@@ -35,7 +37,8 @@ struct handover {
 	uint64_t next_image; /* number that the next keeper may begin with */
 	struct tls_tickets tickets;
 	uint64_t ticket_age; /* of the first key, in seconds; programs of before say none */
-	int tally;           /* the memory of request/tally.h; -1: programs of before have none */
+	int tally; /* the memory of request/tally.h; -1: there are no limits, or a program of before
+		    */
 	struct account_keys tally_keys;
 	char *pid_path; /* NULL: there is no pid file */
 	int pid_fd;
@@ -46,6 +49,8 @@ struct handover {
 	uint64_t image, image_size;
 	int image_fds[CTL_FDS_MAX];
 	int nimage_fds;
+	int spare[HANDOVER_SPARE]; /* of lines that were passed over */
+	int nspare;
 	struct list listeners; /* struct handover_listener */
 };
 

@@ -138,6 +138,13 @@ static void adopt_tally(struct master *m)
 	h->tally = -1;
 }
 
+/* Descriptors of lines that a newer program may have written, and this one does not know. */
+static void close_spare(struct handover *h)
+{
+	while (h->nspare > 0)
+		close(h->spare[--h->nspare]);
+}
+
 static const char *adopt(struct master *m)
 {
 	struct handover *h = &m->heir.from;
@@ -145,6 +152,7 @@ static const char *adopt(struct master *m)
 
 	if (wrong != NULL)
 		return wrong;
+	close_spare(h);
 	m->last_number = h->generation;
 	m->next_image = h->next_image;
 	m->status.running = h->request;

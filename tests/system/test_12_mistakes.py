@@ -150,6 +150,13 @@ WARNED = {
 	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts everybody"),
 	"every IPv4 address is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"0.0.0.0/0"}\n', ""), "trusts everybody"),
 	"cleartext on port 443": (('listen "127.0.0.1:443" { }\n', ""), "tls = true"),
+	"a burst without a rate": (("limits { requests-burst = 10 }\n", ""), "requests-burst does nothing without requests-per-second"),
+	"a burst of a location alone": ('location "/a" { requests-burst = 10 }', "requests-burst does nothing without requests-per-second"),
+	"a burst where the rate is off": (("limits { requests-per-second = 5 }\n", 'requests-per-second = 0  requests-burst = 10'),
+		"requests-burst does nothing without requests-per-second"),
+	"exempt of nothing": (('limits { limit-exempt = {"10.0.0.0/8"} }\n', ""), "limit-exempt does nothing"),
+	"everybody is exempt": (('limits { requests-per-second = 5  limit-exempt = {"::/0"} }\n', ""), "limits hold for nobody"),
+	"a dry run of nothing": (("limits { limit-dry-run = true }\n", ""), "limit-dry-run does nothing"),
 	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "access-log-format is a key of its own"),
 }
 
@@ -175,6 +182,8 @@ def test_warning(h2d, name):
 	'redirect = "https://a.org/"  server-name = {"a.org"}',  # another program has the port of https
 	'server-name = {"a.org"}  location "/old/" { redirect = "http://a.org/new/" }',
 	'server-name = {"a.org"}  location "/old/" { redirect = "http://a.org:8080/old/" }',
+	'requests-burst = 10  location "/a" { requests-per-second = 5 }  location "/b" { requests-burst = 0 }',
+	'requests-per-second = 5  location "/a" { requests-burst = 10 }',
 ])
 def test_no_warning(h2d, inside):
 	server = h2d.new(admin=False)

@@ -676,6 +676,45 @@ def test_process_1_refuses(h2d):
 	server.wait_exit()
 
 
+# What hands over is older than itself in this: it knows one thing more.
+OF_THE_FUTURE = """#!/usr/bin/python3
+import fcntl, os, sys
+memfd = int(os.environ["H2D_UPGRADE"].split(":")[0])
+text = os.pread(memfd, 1 << 20, 0)
+with open("%(said)s", "wb") as f:
+	f.write(text)
+song, more = os.memfd_create("h2d-song", 0), os.memfd_create("h2d-upgrade", os.MFD_ALLOW_SEALING)
+os.write(more, text.replace(b"\\nend\\n", b"\\nmay sing 1 %%d la, la\\nend\\n" %% song))
+fcntl.fcntl(more, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
+os.dup2(more, memfd)
+os.close(more)
+os.execv("%(program)s", sys.argv)
+"""
+# Of the programs from before the limits by client, which refuse any other line.
+KNOWN_OF_OLD = {"h2d-upgrade", "process", "generation", "request", "next-image", "ticket-keys", "ticket-keys-before", "ticket-age", "user",
+	"pid-file", "doubts", "keeper", "image", "listener", "by-slot", "end"}
+
+
+@pytest.mark.parametrize("limits", ["", "limits { requests-per-second = 1000 }"], ids=["no limits", "limits"])
+def test_programs_of_other_ages(own, limits):
+	"""A line that a newer program adds is passed over, and its descriptor closed; an older one is not told what it need not know."""
+	server = own(listens=("tcp", "tls"), image=True, sections=limits)
+	said = server.path("said")
+	shutil.copy(own.binary, own.binary + ".real")
+	own.replace(OF_THE_FUTURE % {"said": said, "program": own.binary + ".real"})
+	server.binary = srv.H2D
+	server.upgrade()
+	with open(said) as f:
+		keys = [line.split(" ")[0] for line in f.read().splitlines()]
+	assert set(keys) - KNOWN_OF_OLD == ({"may"} if limits else set())
+	assert not [name for name in procs.descriptors(server.heir).values() if "song" in name]
+	for how in server.ports:
+		with server.connect(how) as c:
+			assert c.get("/").status == 200
+	os.rename(own.binary + ".real", own.binary)
+	server.upgrade()
+
+
 def test_argv_environment_and_folder(own, tmp_path):
 	"""As at the first start, whatever comes between; what was for one process alone is not passed on."""
 	server = own(env={"MARK": "1", "LISTEN_PID": "1", "LISTEN_FDS": "3", "WATCHDOG_PID": "77"})

@@ -21,7 +21,7 @@ static const char whole[] =
 	"ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899aabb"
 	"ccddeeff00112233445566778899aabbccddeeff00112233445566778899aabbccddee00\n"
 	"ticket-age 4000\n"
-	"tally 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	"may tally 1 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 	"user 987 988 4 5\n"
 	"drained 1\n"
@@ -106,8 +106,10 @@ END_TEST
 
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
-	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "pid-file 2 /x",
-	"pid-file 3", "pid-file 3 ", "doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5",
+	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "may", "may ",
+	"may tally 3 00", "may tally 1 3 00", "may tally 2 3 4", "may sing", "may sing 1",
+	"may sing x 3", "may sing 1 2 a", "may sing 65 3", "pid-file 2 /x", "pid-file 3",
+	"pid-file 3 ", "doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5",
 	"image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3",
 	"listener 1 lent 1 3 127.0.0.1:1", "listener 1 own 5000 3 127.0.0.1:1",
 	"listener 1 own 2 3 127.0.0.1:1", "listener 1 own 1 3 nowhere", "next-image 0", "user 1",
@@ -128,6 +130,47 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Lines that a program to come may add, and that this one need not know. */
+START_TEST(lines_to_come)
+{
+	static const char more[] = "may sing 0\nmay sing 2 40 41 a song, and more\nmay sing 1 42\n";
+	char text[2 * sizeof(whole)];
+	struct strbuf out = { 0 };
+	struct handover h;
+	int sum = 0;
+
+	snprintf(text, sizeof(text), "%.*s%send\n", (int)(sizeof(whole) - sizeof("end\n")), whole,
+		more);
+	ck_assert_ptr_null(parse(&h, text));
+	ck_assert_int_eq(h.nspare, 3);
+	ck_assert(handover_each_fd(&h, add, &sum));
+	ck_assert_int_eq(
+		sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 40 + 41 + 42);
+	handover_format(&h, &out);
+	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
+	ck_assert_int_eq(memcmp(out.p, whole, out.n), 0);
+	strbuf_fini(&out);
+	handover_fini(&h);
+}
+END_TEST
+
+/* The line as a program of before writes it. */
+START_TEST(tally_of_before)
+{
+	char text[sizeof(whole)], *at;
+	struct handover h;
+
+	memcpy(text, whole, sizeof(whole));
+	at = strstr(text, "may tally 1 ");
+	memmove(at, at + 4, strlen(at + 4) + 1);
+	memmove(at + 6, at + 8, strlen(at + 8) + 1);
+	ck_assert_ptr_nonnull(strstr(text, "\ntally 16 0011"));
+	ck_assert_ptr_null(parse(&h, text));
+	ck_assert_int_eq(h.tally, 16);
+	handover_fini(&h);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("handover");
@@ -135,6 +178,8 @@ static TCase *tests(void)
 	tcase_add_test(t, round_trip);
 	tcase_add_test(t, cut_short);
 	tcase_add_test(t, a_line_is_missing);
+	tcase_add_test(t, lines_to_come);
+	tcase_add_test(t, tally_of_before);
 	tcase_add_loop_test(t, refused, 0, sizeof(malformed) / sizeof(malformed[0]));
 	return t;
 }
