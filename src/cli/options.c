@@ -43,7 +43,8 @@ static const char examples[] =
 	"  h2d -t -f h2d.conf                          is this file right?\n"
 	"  h2d --explain http://example.com/secret     which lines decide about this request?\n"
 	"  h2d -s reload                               take up what was changed in it\n"
-	"  h2d top                                     how it is doing\n";
+	"  h2d top                                     how it is doing\n"
+	"  h2d top http://web-1:9180 http://web-2:9180 how several machines are doing\n";
 
 void options_help(FILE *out)
 {
@@ -217,10 +218,8 @@ static int take_command(struct options *o, char *const *args, int n)
 		return usage("unexpected argument", args[0]);
 	if (o->action != OPTIONS_RUN)
 		return usage("top goes alone", NULL);
-	if (n > 2)
-		return usage("top: unexpected argument", args[2]);
 	o->action = OPTIONS_TOP;
-	o->top = n == 2 ? args[1] : NULL;
+	o->top = args + 1;
 	return 0;
 }
 

@@ -42,7 +42,7 @@ enum { OPTIONS_URLS = 1000, OPTIONS_FIELDS = 100 };
 struct options {
 	enum options_action action;
 	const char *signal; /* OPTIONS_SIGNAL */
-	const char *top;    /* OPTIONS_TOP: where the server is; NULL: not said */
+	char *const *top;   /* OPTIONS_TOP: where the servers are, NULL behind the last */
 	bool once;          /* OPTIONS_TOP: one look */
 	bool wait;          /* for the generation before to be gone, too */
 	/* OPTIONS_EXPLAIN */

@@ -1,9 +1,10 @@
 /*
- * top: asks once a second and draws what it heard, until q or a signal ends it. A server that does
- * not answer at first is an error; one that is away later, for a restart say, is asked again.
+ * top: asks once a second and draws what it heard, until q or a signal ends it. It is an error that
+ * nobody answers at first; a server that is away later, for a restart say, is asked again.
  */
 #include "top/top.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -15,41 +16,83 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "top/top_ask.h"
+#include "top/top_machine.h"
 #include "top/top_screen.h"
+#include "top/top_table.h"
 #include "top/top_view.h"
 
 enum { EVERY_MS = 1000 };
 
 struct top {
-	struct top_source source;
-	struct top_status *status; /* the status that was heard last */
-	char error[TOP_ERROR];     /* "": it was heard just now */
+	struct top_machine *machines;
+	unsigned n;
+	struct pollfd *polled; /* the signals, the keys, then each machine */
 	int signals;
 	bool over;
 };
 
+enum { POLL_SIGNALS, POLL_KEYS, POLL_MACHINES };
+
 /* --- looking ---------------------------------------------------------------------------------- */
 
-/* Keeps the status before when there is no new one. */
 static void look(struct top *t)
 {
-	struct strbuf body = { 0 };
-	struct top_status *now = NULL;
-	char why[128];
+	for (unsigned i = 0; i < t->n; i++)
+		top_machine_look(&t->machines[i]);
+}
 
-	if (top_ask(&t->source, &body, t->error) == 0) {
-		now = top_status_read(body.p, body.n, why, sizeof(why));
-		if (now == NULL)
-			snprintf(t->error, sizeof(t->error), "%s: not the status of h2d: %s",
-				t->source.text, why);
+/* Until something happens, or until then, by clock_now_ms(); those whose time is up have it told.
+ */
+static void wait_until(struct top *t, uint64_t until)
+{
+	uint64_t now = clock_now_ms();
+
+	for (unsigned i = 0; i < t->n; i++) {
+		struct top_machine *m = &t->machines[i];
+
+		t->polled[POLL_MACHINES + i] = top_ask_poll(&m->ask);
+		if (top_machine_is_looking(m) && m->ask.until_ms < until)
+			until = m->ask.until_ms;
 	}
-	strbuf_fini(&body);
-	if (now == NULL)
-		return;
-	t->error[0] = '\0';
-	top_status_free(&t->status);
-	t->status = now;
+	poll(t->polled, POLL_MACHINES + t->n, until > now ? (int)(until - now) : 0);
+}
+
+/* True: a look has ended. */
+static bool go(struct top *t)
+{
+	bool ended = false;
+
+	for (unsigned i = 0; i < t->n; i++)
+		ended |= top_machine_go(&t->machines[i]);
+	return ended;
+}
+
+static unsigned count_heard(const struct top *t)
+{
+	unsigned heard = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		heard += t->machines[i].status != NULL && t->machines[i].error[0] == '\0';
+	return heard;
+}
+
+static bool is_looking(const struct top *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (top_machine_is_looking(&t->machines[i]))
+			return true;
+	return false;
+}
+
+/* A first look: at all, or until one is heard. False: nobody answers. */
+static bool look_first(struct top *t, bool all)
+{
+	look(t);
+	while (is_looking(t) && (all || count_heard(t) == 0)) {
+		wait_until(t, UINT64_MAX);
+		go(t);
+	}
+	return count_heard(t) > 0;
 }
 
 static bool has_colours(void)
@@ -64,12 +107,20 @@ static bool is_utf8(void)
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-static bool print_once(struct top *t)
+static void view(struct top_page *p, const struct top *t)
+{
+	if (t->n == 1)
+		top_view(p, t->machines[0].status);
+	else
+		top_table(p, t->machines, t->n);
+}
+
+static bool print_once(const struct top *t)
 {
 	struct top_page p = { .colours = has_colours(), .utf8 = is_utf8() };
 	bool done;
 
-	top_view(&p, t->status);
+	view(&p, t);
 	done = !p.text.failed && top_screen_write(p.text.p, p.text.n);
 	strbuf_fini(&p.text);
 	return done;
@@ -81,11 +132,11 @@ static void draw(struct top *t)
 
 	top_screen_size(&p.columns, &p.rows);
 	strbuf_add(&p.text, SLICE("\x1b[H"));
-	if (t->error[0] != '\0') {
-		top_page_printf(&p, TOP_BAD, "%s; trying again", t->error);
+	if (t->n == 1 && t->machines[0].error[0] != '\0') {
+		top_page_printf(&p, TOP_BAD, "%s; trying again", t->machines[0].error);
 		top_page_end(&p);
 	}
-	top_view(&p, t->status);
+	view(&p, t);
 	if (p.row < p.rows)
 		strbuf_add(&p.text, SLICE("\x1b[J"));
 	if (p.text.failed || !top_screen_write(p.text.p, p.text.n))
@@ -140,15 +191,16 @@ static void on_keys(struct top *t)
 /* Until the next look is due, or there is a reason to draw now. */
 static void rest(struct top *t, uint64_t until)
 {
-	struct pollfd on[] = { { .fd = t->signals, .events = POLLIN },
-		{ .fd = STDIN_FILENO, .events = POLLIN } };
-	uint64_t now = clock_now_ms();
-
-	if (poll(on, 2, until > now ? (int)(until - now) : 0) <= 0)
-		return;
-	if (on[0].revents != 0)
+	do {
+		wait_until(t, until);
+		if (t->polled[POLL_SIGNALS].revents != 0)
+			break;
+		if (t->polled[POLL_KEYS].revents != 0)
+			break;
+	} while (!go(t) && clock_now_ms() < until);
+	if (t->polled[POLL_SIGNALS].revents != 0)
 		on_signal(t);
-	if (on[1].revents != 0)
+	if (t->polled[POLL_KEYS].revents != 0)
 		on_keys(t);
 }
 
@@ -161,20 +213,63 @@ static int watch(struct top *t)
 		perror("h2d: top: the terminal");
 		return EXIT_FAILURE;
 	}
+	t->polled[POLL_SIGNALS] = (struct pollfd){ .fd = t->signals, .events = POLLIN };
+	t->polled[POLL_KEYS] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 	while (!t->over) {
-		uint64_t now;
-
 		draw(t);
 		rest(t, next);
-		now = clock_now_ms();
-		if (t->over || now < next)
+		if (t->over || clock_now_ms() < next)
 			continue;
 		look(t);
-		next = now + EVERY_MS;
+		next = clock_now_ms() + EVERY_MS;
 	}
 	top_screen_close();
 	close(t->signals);
 	return EXIT_SUCCESS;
+}
+
+/* --- whom to ask ------------------------------------------------------------------------------ */
+
+/* 0, or -1: error says why not. */
+static int find(struct top *t, char *const *where, const struct conf_override *ov, char *error)
+{
+	if (where[0] == NULL)
+		return top_source_find(&t->machines[0].source, ov, error);
+	for (unsigned i = 0; i < t->n; i++)
+		if (top_source_parse(&t->machines[i].source, where[i], error) < 0)
+			return -1;
+	return 0;
+}
+
+static int make(struct top *t, char *const *where, const struct conf_override *ov, char *error)
+{
+	while (where[t->n] != NULL)
+		t->n++;
+	t->n += t->n == 0;
+	t->machines = calloc(t->n, sizeof(*t->machines));
+	t->polled = calloc(POLL_MACHINES + t->n, sizeof(*t->polled));
+	if (t->machines == NULL || t->polled == NULL) {
+		snprintf(error, TOP_ERROR, "%s", strerror(ENOMEM));
+		return -1;
+	}
+	t->polled[POLL_SIGNALS].fd = t->polled[POLL_KEYS].fd = -1;
+	for (unsigned i = 0; i < t->n; i++)
+		top_machine_init(&t->machines[i]);
+	return find(t, where, ov, error);
+}
+
+static void destroy(struct top *t)
+{
+	for (unsigned i = 0; t->machines != NULL && i < t->n; i++)
+		top_machine_fini(&t->machines[i]);
+	free(t->machines);
+	free(t->polled);
+}
+
+static void print_errors(const struct top *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		fprintf(stderr, "h2d: top: %s\n", t->machines[i].error);
 }
 
 bool top_built(void)
@@ -182,21 +277,28 @@ bool top_built(void)
 	return true;
 }
 
-int top_run(const char *where, bool once, const struct conf_override *ov)
+static int show(struct top *t, bool once)
 {
+	if (!look_first(t, once)) {
+		print_errors(t);
+		return EXIT_FAILURE;
+	}
+	if (!once)
+		return watch(t);
+	return print_once(t) && count_heard(t) == t->n ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int top_run(char *const *where, bool once, const struct conf_override *ov)
+{
+	char error[TOP_ERROR] = "";
 	struct top t = { 0 };
 	int rc = EXIT_FAILURE;
 
 	setlocale(LC_CTYPE, "");
-	if (where != NULL ? top_source_parse(&t.source, where, t.error) == 0
-			  : top_source_find(&t.source, ov, t.error) == 0)
-		look(&t);
-	if (t.status == NULL)
-		fprintf(stderr, "h2d: top: %s\n", t.error);
-	else if (once || !top_screen_can())
-		rc = print_once(&t) ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (make(&t, where, ov, error) < 0)
+		fprintf(stderr, "h2d: top: %s\n", error);
 	else
-		rc = watch(&t);
-	top_status_free(&t.status);
+		rc = show(&t, once || !top_screen_can());
+	destroy(&t);
 	return rc;
 }

@@ -7,148 +7,191 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 5, ANSWER_MAX = 64 << 20 };
+#include "base/clock.h"
 
-static int fail(const struct top_source *s, char *error, const char *why)
+enum { PATIENCE_MS = 5000, ANSWER_MAX = 64 << 20 };
+
+void top_ask_init(struct top_ask *a, const struct top_source *source)
 {
-	snprintf(error, TOP_ERROR, "%s: %s", s->text, why);
-	return -1;
+	*a = (struct top_ask){ .source = source, .fd = -1 };
+}
+
+static void end(struct top_ask *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+	strbuf_fini(&a->answer);
+}
+
+static enum top_asked fail(struct top_ask *a, char *error, const char *why)
+{
+	snprintf(error, TOP_ERROR, "%s: %s", a->source->text, why);
+	end(a);
+	return TOP_FAILED;
 }
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-/* -1 with errno. */
-static int dial(int family, const struct sockaddr *sa, socklen_t len)
+/* 0: it is under way; else -1 with errno. */
+static int dial(struct top_ask *a, int family, const struct sockaddr *sa, socklen_t len)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
+	int error;
 
-	if (fd < 0)
+	a->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (a->fd < 0)
 		return -1;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
-		connect(fd, sa, len) == 0)
-		return fd;
+	if (connect(a->fd, sa, len) == 0 || errno == EINPROGRESS)
+		return 0;
 	error = errno;
-	close(fd);
-	errno = error == EINPROGRESS ? ETIMEDOUT : error;
+	end(a);
+	errno = error;
 	return -1;
 }
 
-static int dial_unix(const struct top_source *s, char *error)
+static enum top_asked dial_unix(struct top_ask *a, char *error)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	int fd;
 
-	memcpy(un.sun_path, s->path, strnlen(s->path, sizeof(un.sun_path) - 1));
-	fd = dial(AF_UNIX, (const struct sockaddr *)&un, sizeof(un));
-	return fd >= 0 ? fd : fail(s, error, strerror(errno));
+	memcpy(un.sun_path, a->source->path, strnlen(a->source->path, sizeof(un.sun_path) - 1));
+	if (dial(a, AF_UNIX, (const struct sockaddr *)&un, sizeof(un)) == 0)
+		return TOP_ASKING;
+	return fail(a, error, strerror(errno));
 }
 
-/* The first of the host's addresses that is connected to. */
-static int dial_host(const struct top_source *s, char *error)
+/* The next of the host's addresses that a connection to can begin; why: of the one before. */
+static enum top_asked dial_next(struct top_ask *a, int why, char *error)
+{
+	while (a->next != NULL) {
+		const struct addrinfo *to = a->next;
+
+		a->next = to->ai_next;
+		if (dial(a, to->ai_family, to->ai_addr, to->ai_addrlen) == 0)
+			return TOP_ASKING;
+		why = errno;
+	}
+	/* The host may have moved. */
+	freeaddrinfo(a->found);
+	a->found = NULL;
+	return fail(a, error, strerror(why));
+}
+
+static enum top_asked dial_host(struct top_ask *a, char *error)
 {
 	const struct addrinfo want = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *found;
-	int rc = getaddrinfo(s->host, s->port, &want, &found), fd = -1;
+	int rc;
 
-	if (rc != 0)
-		return fail(s, error, gai_strerror(rc));
-	for (struct addrinfo *a = found; a != NULL && fd < 0; a = a->ai_next)
-		fd = dial(a->ai_family, a->ai_addr, a->ai_addrlen);
-	rc = errno;
-	freeaddrinfo(found);
-	return fd >= 0 ? fd : fail(s, error, strerror(rc));
+	if (a->found == NULL) {
+		rc = getaddrinfo(a->source->host, a->source->port, &want, &a->found);
+		if (rc != 0)
+			return fail(a, error, gai_strerror(rc));
+	}
+	a->next = a->found;
+	return dial_next(a, EHOSTUNREACH, error);
+}
+
+enum top_asked top_ask_begin(struct top_ask *a, char error[TOP_ERROR])
+{
+	a->connected = false;
+	a->until_ms = clock_now_ms() + PATIENCE_MS;
+	return a->source->path[0] != '\0' ? dial_unix(a, error) : dial_host(a, error);
+}
+
+struct pollfd top_ask_poll(const struct top_ask *a)
+{
+	return (struct pollfd){ .fd = a->fd, .events = a->connected ? POLLIN : POLLOUT };
 }
 
 /* --- question and answer ---------------------------------------------------------------------- */
 
-static int send_all(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -1;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
+/* A new socket's buffer has room for it. */
 static int ask(int fd)
 {
 	static const char text[] = "GET /status.json HTTP/1.1\r\nhost: localhost\r\n"
 				   "user-agent: h2d-top\r\naccept: application/json\r\n"
 				   "connection: close\r\n\r\n";
 
-	return send_all(fd, text, sizeof(text) - 1);
-}
-
-/* Everything up to the end of the connection. */
-static int read_all(int fd, struct strbuf *t)
-{
-	char buf[16384];
-	ssize_t n;
-
-	while ((n = recv(fd, buf, sizeof(buf), 0)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			if (errno == EAGAIN)
-				errno = ETIMEDOUT;
-			return -1;
-		}
-		strbuf_add(t, slice_of(buf, (size_t)n));
-		if (t->failed || t->n > ANSWER_MAX) {
-			errno = EMSGSIZE;
-			return -1;
-		}
-	}
-	return 0;
+	return send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL) == sizeof(text) - 1 ? 0 : -1;
 }
 
 /* A head, "HTTP/1.1 200 OK" and fields (RFC 9112, 4), matters by its status and its end alone: the
  * server says the length, and the reader of the content sees whether it is whole. */
-static int take_content(
-	const struct top_source *s, const struct strbuf *answer, struct strbuf *body, char *error)
+static enum top_asked take_content(struct top_ask *a, struct strbuf *body, char *error)
 {
-	const char *end = answer->n > 12 ? memmem(answer->p, answer->n, "\r\n\r\n", 4) : NULL;
+	const struct strbuf *t = &a->answer;
+	const char *head_end = t->n > 12 ? memmem(t->p, t->n, "\r\n\r\n", 4) : NULL;
 	char why[64];
 
-	if (end == NULL || strncmp(answer->p, "HTTP/1.1 ", 9) != 0)
-		return fail(s, error, "what answers is no HTTP server");
-	if (strncmp(answer->p + 9, "200", 3) != 0) {
+	if (head_end == NULL || strncmp(t->p, "HTTP/1.1 ", 9) != 0)
+		return fail(a, error, "what answers is no HTTP server");
+	if (strncmp(t->p + 9, "200", 3) != 0) {
 		snprintf(why, sizeof(why), "status %.3s: is this an admin listener of h2d?",
-			answer->p + 9);
-		return fail(s, error, why);
+			t->p + 9);
+		return fail(a, error, why);
 	}
-	end += 4;
-	strbuf_add(body, slice_of(end, answer->n - (size_t)(end - answer->p)));
-	return body->failed ? fail(s, error, strerror(ENOMEM)) : 0;
+	head_end += 4;
+	strbuf_add(body, slice_of(head_end, t->n - (size_t)(head_end - t->p)));
+	if (body->failed)
+		return fail(a, error, strerror(ENOMEM));
+	end(a);
+	return TOP_ANSWERED;
 }
 
-int top_ask(const struct top_source *s, struct strbuf *body, char error[TOP_ERROR])
+/* Everything up to the end of the connection. */
+static enum top_asked read_some(struct top_ask *a, struct strbuf *body, char *error)
 {
-	struct strbuf answer = { 0 };
-	int fd = s->path[0] != '\0' ? dial_unix(s, error) : dial_host(s, error), rc;
+	char buf[16384];
+	ssize_t n;
 
-	if (fd < 0)
-		return -1;
-	if (ask(fd) < 0 || read_all(fd, &answer) < 0)
-		rc = fail(s, error, strerror(errno));
-	else
-		rc = take_content(s, &answer, body, error);
-	close(fd);
-	strbuf_fini(&answer);
-	return rc;
+	while ((n = recv(a->fd, buf, sizeof(buf), 0)) > 0) {
+		strbuf_add(&a->answer, slice_of(buf, (size_t)n));
+		if (a->answer.failed || a->answer.n > ANSWER_MAX)
+			return fail(a, error, strerror(EMSGSIZE));
+	}
+	if (n == 0)
+		return take_content(a, body, error);
+	if (errno == EAGAIN || errno == EINTR)
+		return TOP_ASKING;
+	return fail(a, error, strerror(errno));
+}
+
+static enum top_asked connected(struct top_ask *a, char *error)
+{
+	int why = 0;
+	socklen_t len = sizeof(why);
+
+	if (getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &why, &len) < 0)
+		why = errno;
+	if (why != 0) {
+		end(a);
+		return a->found != NULL ? dial_next(a, why, error) : fail(a, error, strerror(why));
+	}
+	if (ask(a->fd) < 0)
+		return fail(a, error, strerror(errno));
+	a->connected = true;
+	return TOP_ASKING;
+}
+
+enum top_asked top_ask_go(struct top_ask *a, struct strbuf *body, char error[TOP_ERROR])
+{
+	struct pollfd ready = top_ask_poll(a);
+
+	if (clock_now_ms() >= a->until_ms)
+		return fail(a, error, strerror(ETIMEDOUT));
+	if (poll(&ready, 1, 0) <= 0)
+		return TOP_ASKING;
+	return a->connected ? read_some(a, body, error) : connected(a, error);
+}
+
+void top_ask_fini(struct top_ask *a)
+{
+	end(a);
+	if (a->found != NULL)
+		freeaddrinfo(a->found);
+	a->found = NULL;
 }

@@ -10,7 +10,7 @@ bool top_built(void)
 	return false;
 }
 
-int top_run(const char *where, bool once, const struct conf_override *ov)
+int top_run(char *const *where, bool once, const struct conf_override *ov)
 {
 	(void)where, (void)once, (void)ov;
 	fputs("h2d: top is not built in: it takes libjansson (Debian: libjansson-dev) at the "

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -429,6 +430,39 @@ def test_top_asks_where_it_is_answered(h2d, tmp_path):
 
 
 @top
+def test_top_of_several(h2d, terminal):
+	"""A line for each, whatever the others do: one that takes the question and says nothing, one that nobody is at."""
+	servers = [h2d(listens=("tcp",), conf='server-id = "web-%d"' % n) for n in (1, 2)]
+	for server in servers:
+		server.baseline = None
+	places = ["unix:" + s.admin_path for s in servers]
+	with socket.create_server(("127.0.0.1", 0)) as mute:
+		silent, away = "http://127.0.0.1:%d" % mute.getsockname()[1], "http://127.0.0.1:1"
+		terminal.resize(100, 30)
+		terminal.type("%s top %s; echo left $?\n" % (shlex.quote(H2D), " ".join(shlex.quote(p) for p in (*places, silent, away))))
+		terminal.wait("^ h2d +2 of 4 machines answer, health 200 from 2 ")
+		terminal.wait("^%s: (asked|Connection timed out)$" % silent)
+		terminal.wait("^%s: Connection refused$" % away)
+		first = int(terminal.wait(r"^requests (\d+) ").group(1))
+		for server in servers:
+			with server.connect() as c:
+				for _ in range(20):
+					c.get("/")
+		wait_for(lambda: int(terminal.wait(r"^requests (\d+) ").group(1)) >= first + 40, said="the requests of both")
+		servers[0].run("-s", "drain", check=0)
+		terminal.wait("^web-1 +503 drained +1 ")
+		servers[1].quit()
+		terminal.wait("^web-2 +unix:.*admin.sock: ")
+		terminal.type("q")
+		terminal.wait("^left 0")
+	for where, code in ((places[:1] + [away], 1), (places[:1] * 2, 0)):
+		done = servers[0].run("top", "--once", *where, check=code)
+		assert "\nweb-1            503 drained  " in done.out and ("Connection refused\n" in done.out) == (away in where), done.out
+	done = servers[0].run("top", away, places[1], check=1)
+	assert done.out == "" and "Connection refused" in done.err and places[1] in done.err
+
+
+@top
 def test_top_says_why_not(h2d, tmp_path):
 	server = h2d.new(listens=("tcp",), admin=False)
 	assert "has no admin listener" in server.run("top", check=1).err
@@ -437,7 +471,7 @@ def test_top_says_why_not(h2d, tmp_path):
 			("https://a", "TLS")):
 		done = server.run("top", where, check=1)
 		assert why in done.err and done.err.startswith("h2d: top: " + where[:9]), done.err
-	for args in (("--once",), ("top", "a", "b"), ("-t", "top"), ("bottom",)):
+	for args in (("--once",), ("-t", "top"), ("bottom", "a")):
 		server.run(*args, check=2)
 
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "top/top_source.h"
+#include "top/top_table.h"
 #include "top/top_view.h"
 #include "unit.h"
 
@@ -168,6 +169,53 @@ START_TEST(eighty_columns)
 }
 END_TEST
 
+/* Each machine has a line; one that does not answer is in no sum, and says why. */
+START_TEST(several)
+{
+	static const char *const answers[] = {
+		"{\"server_id\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],\"totals\":{"
+		"\"requests\":1000,\"requests_per_second\":10,\"connections\":3}}",
+		"{\"server_id\":\"\\u001b[2J-and-a-long-name\",\"totals\":{\"requests\":200,"
+		"\"requests_per_second\":5,\"connections\":4,\"responses_5xx\":7}}",
+		"{\"server_id\":\"web-3\",\"totals\":{\"requests\":5000}}",
+	};
+	struct top_machine m[5] = { 0 };
+	struct top_page p = { .utf8 = true };
+	char why[64];
+
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(m[i].source.text, sizeof(m[i].source.text), "http://host-%u", i + 1);
+		top_machine_init(&m[i]);
+		if (i < 3)
+			m[i].status =
+				top_status_read(answers[i], strlen(answers[i]), why, sizeof(why));
+	}
+	snprintf(m[2].error, sizeof(m[2].error), "http://host-3: refused");
+	snprintf(m[3].error, sizeof(m[3].error), "http://host-4: \x1b unknown");
+	top_table(&p, m, 5);
+	strbuf_add(&p.text, SLICE("\0"));
+	for (const char *const *part =
+			(const char *const[]){ "2 of 5 machines answer, health 200 from 1",
+				"requests/s 15 ", "connections 7 ", "requests 1 200 ", "5xx 7 ",
+				"web-1            503 drained            3         10 ",
+				"?[2J-and-a-long- 200 ",
+				"web-3            http://host-3: refused\n",
+				"\nhttp://host-4: ? unknown\n", "\nhttp://host-5: asked\n", NULL };
+		*part != NULL; part++)
+		ck_assert_msg(strstr(p.text.p, *part) != NULL, "%s in %s", *part, p.text.p);
+	strbuf_fini(&p.text);
+	for (unsigned rows = 1; rows < 15; rows++)
+		for (unsigned columns = 1; columns < 90; columns += 11) {
+			p = (struct top_page){ .columns = columns, .rows = rows, .utf8 = true };
+			top_table(&p, m, 5);
+			ck_assert_uint_le(p.row, rows);
+			strbuf_fini(&p.text);
+		}
+	for (unsigned i = 0; i < 5; i++)
+		top_machine_fini(&m[i]);
+}
+END_TEST
+
 /* Another program's answer. */
 START_TEST(strange)
 {
@@ -203,6 +251,7 @@ static TCase *tests(void)
 	tcase_add_test(t, windows);
 	tcase_add_test(t, whole);
 	tcase_add_test(t, eighty_columns);
+	tcase_add_test(t, several);
 	tcase_add_test(t, strange);
 	return t;
 }

@@ -1,0 +1,11 @@
+/* top_table: what h2d top shows of several servers: their sums, and a line for each. */
+#ifndef H2D_TOP_TOP_TABLE_H
+#define H2D_TOP_TOP_TABLE_H
+
+#include "top/top_machine.h"
+#include "top/top_page.h"
+
+/* Draws n machines; one without a status has an error. */
+void top_table(struct top_page *p, const struct top_machine *m, unsigned n);
+
+#endif
