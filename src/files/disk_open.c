@@ -157,6 +157,14 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 	return checked;
 }
 
+/* A name that was missing when this machine's kernel looked: another machine may have made it
+ * since. */
+static int open_refreshed(struct disk_file *f, const struct disk_root *root)
+{
+	beneath_refresh(root->fd, f->path);
+	return open_spelled(f, root, f->leave);
+}
+
 static void keep_what_has_a_place(struct disk_file *f)
 {
 	if (f->fd < 0 || place_is_held(&f->place))
@@ -176,6 +184,8 @@ static void open_work(struct job *j)
 	/* Files on other mounts have their own threads: open_finish(). */
 	root = f->newer != NULL ? f->newer : f->root;
 	f->result = open_spelled(f, root, f->leave | same_mount);
+	if (f->result == -ENOENT && same_mount == 0 && root->fd >= 0)
+		f->result = open_refreshed(f, root);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
 	else if (f->result == -EXDEV && same_mount == 0)

@@ -7,16 +7,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 /* A rename above the path makes RESOLVE_BENEATH give up with EAGAIN: that passes. */
 enum { BENEATH_TRIES = 16 };
+
+/* A file that another machine has replaced is found the second time, as a rule. */
+enum { STALE_TRIES = 3 };
 
 int beneath_open(int root, const char *path, unsigned flags)
 {
@@ -66,7 +72,7 @@ static int look(int fd, struct stat *st)
 }
 
 /* The file behind fd, which was opened with O_PATH, for reading. The descriptor, or -errno. */
-static int reopen(int fd)
+static int open_again(int fd)
 {
 	char path[32];
 	int file;
@@ -78,18 +84,62 @@ static int reopen(int fd)
 	return file >= 0 ? file : -errno;
 }
 
-int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st)
+/* Only now a client of NFS has asked what the file is like. -ESTALE: its name is gone. */
+static int look_again(int fd, struct stat *st, bool last)
+{
+	int rc = look(fd, st);
+
+	return rc == 0 && st->st_nlink == 0 && !last ? -ESTALE : rc;
+}
+
+static int open_once(int root, const char *path, unsigned flags, struct stat *st, bool last)
 {
 	/* By name again it could be a FIFO by now, and nothing tells open(2) to refuse one. */
-	int fd = beneath_open(root, path, flags | BENEATH_PATH), rc;
+	int fd = beneath_open(root, path, flags | BENEATH_PATH), file, rc;
 
 	if (fd < 0)
 		return fd;
 	rc = look(fd, st);
-	if (rc == 0)
-		rc = reopen(fd);
+	file = rc == 0 ? open_again(fd) : rc;
 	close(fd);
+	if (file < 0 || flags & BENEATH_CACHED)
+		return file;
+	rc = look_again(file, st, last);
+	if (rc == 0)
+		return file;
+	close(file);
 	return rc;
+}
+
+int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st)
+{
+	int rc = -ESTALE;
+
+	/* open(2) itself looks a name up again that was stale, but not behind a magic link. */
+	for (int tries = 1; tries <= STALE_TRIES && rc == -ESTALE; tries++)
+		rc = open_once(root, path, flags, st, tries == STALE_TRIES);
+	return rc;
+}
+
+void beneath_refresh(int root, const char *path)
+{
+	char own[PATH_MAX];
+	size_t n = strlen(path), end = 0;
+
+	if (n >= sizeof(own))
+		return;
+	while (end < n) {
+		int fd;
+
+		end += strspn(path + end, "/");
+		end += strcspn(path + end, "/");
+		memcpy(own, path, end);
+		own[end] = '\0';
+		fd = beneath_open(root, own, BENEATH_DIR);
+		if (fd < 0)
+			return;
+		close(fd);
+	}
 }
 
 enum beneath_kind beneath_kind(int fd)

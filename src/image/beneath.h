@@ -33,10 +33,17 @@ int beneath_open(int root, const char *path, unsigned flags);
 
 /*
  * Opens a regular file for reading, and says in *st what it is. Nothing else is ever opened for
- * reading: -EISDIR, or -ENOENT for FIFOs and devices, on which even opening has an effect. The
- * descriptor, or -errno.
+ * reading: -EISDIR, or -ENOENT for FIFOs and devices, on which even opening has an effect. What
+ * another machine has replaced or removed meanwhile is looked for anew. The descriptor, or -errno.
  */
 int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st);
+
+/*
+ * Opens the directories that path leads through, itself too if it is one, by their names, and
+ * through no link: a client of NFS asks what is in each when its name is opened, and else believes
+ * what it knew a while ago (nfs(5), close-to-open). May block.
+ */
+void beneath_refresh(int root, const char *path);
 
 /* The kind of the file system that fd is on; may block. */
 enum beneath_kind beneath_kind(int fd);

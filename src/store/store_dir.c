@@ -11,32 +11,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
+#include "store/store_lock.h"
 
 #define PREFIX ".h2d-"
 #define PART   ".part"
+#define GUARD  ".h2d-lock"
 
 enum {
 	PREFIX_LEN = sizeof(PREFIX) - 1,
 	TAG_DIGITS = 16,
 	MODE = 0666,
 	TRIES = 8,
-	LOCK_MAX_MS = 3000,
 };
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
 {
-	*d = (struct store_dir){
-		.fd = -1, .lock = -1, .depth = d->depth, .no_tmpfile = d->no_tmpfile
-	};
+	*d = (struct store_dir){ .root = root,
+		.path = path,
+		.folder = "",
+		.fd = -1,
+		.guard = -1,
+		.lock = -1,
+		.depth = d->depth,
+		.no_tmpfile = d->no_tmpfile };
 	d->fd = d->to = beneath_open(root, path, BENEATH_DIR);
-	return d->fd >= 0 ? 0 : d->fd;
+	if (d->fd < 0)
+		return d->fd;
+	d->shared = beneath_kind(d->fd) == BENEATH_REMOTE;
+	return 0;
 }
 
 void store_dir_leave(struct store_dir *d)
@@ -57,42 +64,54 @@ void store_dir_close(struct store_dir *d)
 	d->fd = d->to = d->lock = -1;
 }
 
-static int lock(int fd, int how)
+/* --- its lock --------------------------------------------------------------------------------- */
+
+/* Opens the file that is locked instead of a folder that is shared: a lock of the folder itself
+ * would not leave the machine. The descriptor, or -errno. */
+static int open_guard(const struct store_dir *d)
+{
+	int fd = openat(d->fd, GUARD, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
+
+	return fd >= 0 ? fd : -errno;
+}
+
+static struct store_lock lock_of(const struct store_dir *d)
+{
+	return (struct store_lock){ .fd = d->guard >= 0 ? d->guard : d->fd };
+}
+
+int store_dir_lock(struct store_dir *d, const struct job *job)
 {
 	int rc;
 
-	do {
-		rc = flock(fd, how);
-	} while (rc < 0 && errno == EINTR);
-	return rc < 0 ? -errno : 0;
-}
-
-int store_dir_try(int fd)
-{
-	return lock(fd, LOCK_EX | LOCK_NB);
-}
-
-int store_dir_wait(int fd, const struct job *job)
-{
-	int rc = store_dir_try(fd);
-
-	/* The wait ends: another program may keep the lock, and flock(2) knows no deadline. */
-	for (int ms = 0; rc == -EWOULDBLOCK && ms < LOCK_MAX_MS; ms++) {
-		if (job != NULL && job_unwanted(job))
-			return -ECANCELED;
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		rc = store_dir_try(fd);
+	if (d->shared) {
+		d->guard = open_guard(d);
+		if (d->guard < 0)
+			return d->guard;
 	}
-	if (rc == 0 && job != NULL && job_unwanted(job)) {
-		store_dir_let_go(fd);
-		rc = -ECANCELED;
-	}
+	rc = store_lock_wait(lock_of(d), job);
+	if (rc == 0)
+		store_dir_refresh(d);
+	else
+		store_dir_unlock(d);
 	return rc;
 }
 
-void store_dir_let_go(int fd)
+void store_dir_unlock(struct store_dir *d)
 {
-	lock(fd, LOCK_UN);
+	store_lock_free(lock_of(d));
+	if (d->guard >= 0)
+		close(d->guard);
+	d->guard = -1;
+}
+
+void store_dir_refresh(const struct store_dir *d)
+{
+	if (!d->shared)
+		return;
+	beneath_refresh(d->root, d->path);
+	if (d->folder[0] != '\0')
+		beneath_refresh(d->fd, d->folder);
 }
 
 int store_dir_sync(int fd)
@@ -152,8 +171,10 @@ static int add_costs(int fd, unsigned depth, uint64_t *bytes)
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 {
-	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd;
 
+	store_dir_refresh(d);
+	fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	*bytes = 0;
 	return fd >= 0 ? add_costs(fd, d->depth, bytes) : -errno;
 }
@@ -176,7 +197,7 @@ static int hold(struct store_dir *d, int fd)
 
 	if (d->lock >= 0)
 		return 0;
-	rc = lock(fd, LOCK_EX | LOCK_NB);
+	rc = store_lock_try((struct store_lock){ .fd = fd });
 	if (rc < 0)
 		return rc;
 	/* The file may be closed before the upload is over: the lock stays with this one. */
@@ -231,6 +252,8 @@ static int create_hidden(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 		if (d->lock >= 0)
 			close(d->lock);
 		d->lock = -1;
+		if (rc < 0 && rc != -EAGAIN)
+			return rc;
 	}
 	return -EAGAIN;
 }
@@ -293,6 +316,16 @@ void store_dir_token(const char *name, char token[STORE_TOKEN + 1])
 	token[STORE_TOKEN] = '\0';
 }
 
+/* NFS locks what is open for writing; another user's file is open for reading only. The descriptor,
+ * or -1. */
+static int open_to_lock(const struct store_dir *d, const char *name)
+{
+	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int fd = openat(d->fd, name, O_RDWR | flags);
+
+	return fd >= 0 || errno != EACCES ? fd : openat(d->fd, name, O_RDONLY | flags);
+}
+
 /* Whether the upload behind the hidden name is dead: its lock is free. */
 static bool is_dead(const struct store_dir *d, const char *name)
 {
@@ -302,10 +335,10 @@ static bool is_dead(const struct store_dir *d, const char *name)
 
 	memcpy(first, name, PREFIX_LEN + TAG_DIGITS + 1);
 	strcpy(first + PREFIX_LEN + TAG_DIGITS + 1, "0");
-	fd = openat(d->fd, first, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = open_to_lock(d, first);
 	if (fd < 0)
 		return errno == ENOENT;
-	dead = lock(fd, LOCK_EX | LOCK_NB) == 0;
+	dead = store_lock_try((struct store_lock){ .fd = fd }) == 0;
 	close(fd);
 	return dead;
 }
@@ -313,18 +346,18 @@ static bool is_dead(const struct store_dir *d, const char *name)
 /* Removes the name of a dead upload: 1; 0: it lives; -errno. While files are given their names,
  * which takes the folder's lock, the name that has the upload's own lock may be gone before others.
  */
-static int remove_dead(const struct store_dir *d, const char *name)
+static int remove_dead(struct store_dir *d, const char *name)
 {
-	int rc = store_dir_wait(d->fd, NULL);
+	int rc = store_dir_lock(d, NULL);
 
 	if (rc < 0)
 		return rc;
 	rc = is_dead(d, name) && unlinkat(d->fd, name, 0) == 0;
-	store_dir_let_go(d->fd);
+	store_dir_unlock(d);
 	return rc;
 }
 
-int store_dir_sweep(const struct store_dir *d)
+int store_dir_sweep(struct store_dir *d)
 {
 	DIR *dir = store_dir_list(d);
 	const struct dirent *e;

@@ -26,29 +26,37 @@ enum store_dir_kind {
 };
 
 struct store_dir {
-	int fd;         /* -1: not open */
-	int to;         /* the folder below it that names are in; fd: itself; -1: it is not there */
-	unsigned depth; /* of folders below it that count into its sum */
-	int lock;       /* holds the lock of the hidden names; -1: there are none yet */
-	uint64_t tag;   /* the TAG in them */
+	int root; /* the descriptor that it was opened below, and its path there: borrowed */
+	const char *path;
+	const char *folder; /* the folder below it that names are in; borrowed; "": itself */
+	bool shared;        /* other machines may write to it, too */
+	int guard;          /* holds its lock where it is shared; -1: it is not locked so */
+	int fd;             /* -1: not open */
+	int to;          /* its descriptor; fd: it is the open folder itself; -1: it is not there */
+	unsigned depth;  /* of folders below it that count into its sum */
+	int lock;        /* holds the lock of the hidden names; -1: there are none yet */
+	uint64_t tag;    /* the TAG in them */
 	unsigned hidden; /* numbers used up */
 	bool no_tmpfile; /* the file system has no files without a name */
 };
 
-/* Opens the folder path, below root and through no link; d->no_tmpfile and d->depth are the
- * caller's. 0, or -errno; then it is closed. */
+/* Opens the folder path, below root and through no link; both stay while it is open, d->no_tmpfile
+ * and d->depth are the caller's. 0, or -errno; then it is closed. */
 int store_dir_open(struct store_dir *d, int root, const char *path);
 void store_dir_close(struct store_dir *d);
 
 /*
- * Locks the open folder (d->fd), or an open file in it. While the folder is locked no worker of any
- * h2d changes what a name in it stands for; other programs do not know of the lock. 0; -EAGAIN if
- * it was not to be had for three seconds; -ECANCELED if nobody wants what job does any more (NULL:
- * somebody does); -errno. store_dir_try() does not wait.
+ * Locks the open folder. While it is locked no worker of any h2d changes what a name in it stands
+ * for; other programs do not know of the lock. On a file system that machines share it is that of a
+ * file in it, ".h2d-lock", and what this machine knows of names was refreshed. 0, or as
+ * store_lock_wait().
  */
-int store_dir_wait(int fd, const struct job *job);
-int store_dir_try(int fd);
-void store_dir_let_go(int fd);
+int store_dir_lock(struct store_dir *d, const struct job *job);
+void store_dir_unlock(struct store_dir *d);
+
+/* Has this machine's kernel ask for names in the folder again, where other machines may have
+ * changed them. */
+void store_dir_refresh(const struct store_dir *d);
 
 /* Names are in folder, "a/b", below the open one, from now on; "": in that itself. It need not be
  * there, and no link, no other spelling and no other mount leads to it. */
@@ -97,6 +105,6 @@ int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME]);
 
 /* Removes the names whose uploads are dead, each under the folder's lock; what is left when that is
  * not to be had stays until the next time. How many, or -errno. */
-int store_dir_sweep(const struct store_dir *d);
+int store_dir_sweep(struct store_dir *d);
 
 #endif

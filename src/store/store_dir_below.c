@@ -35,6 +35,7 @@ static int check_spelling(const struct store_dir *d, const char *folder)
 void store_dir_enter(struct store_dir *d, const char *folder)
 {
 	store_dir_leave(d);
+	d->folder = folder;
 	d->to = folder[0] == '\0' ? d->fd : find(d->fd, folder);
 	if (d->to >= 0 && d->to != d->fd && check_spelling(d, folder) < 0)
 		store_dir_leave(d);

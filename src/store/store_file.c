@@ -144,6 +144,17 @@ static int link_new(const struct store_file *f, const struct store_dir *d)
 	return 0;
 }
 
+/* Whether the name is this file's already. NFS may have done what it was asked to do twice, for the
+ * first answer was lost. */
+static bool is_named(const struct store_file *f, const struct store_dir *d)
+{
+	struct stat own, there;
+
+	return fstat(f->fd, &own) == 0 &&
+	       fstatat(d->to, f->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
 static int rename_new(struct store_file *f, const struct store_dir *d)
 {
 	if (renameat2(d->fd, f->hidden, d->to, f->name, RENAME_NOREPLACE) == 0) {
@@ -153,7 +164,9 @@ static int rename_new(struct store_file *f, const struct store_dir *d)
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* The file system cannot; a link is never put over anything either. */
-	return linkat(d->fd, f->hidden, d->to, f->name, 0) < 0 ? -errno : 0;
+	if (linkat(d->fd, f->hidden, d->to, f->name, 0) == 0)
+		return 0;
+	return errno == EEXIST && is_named(f, d) ? 0 : -errno;
 }
 
 /* Opens the file of that name if it is long: losing the name does not free it then. The descriptor,
@@ -177,7 +190,10 @@ static int replace(struct store_file *f, struct store_dir *d)
 
 	if (rc < 0)
 		return rc;
-	f->replaced = keep_open(d, f->name);
+	/* A client of NFS would give it another name first, as it is open here: for a moment there
+	 * were none. */
+	if (!d->shared)
+		f->replaced = keep_open(d, f->name);
 	if (renameat(d->fd, f->hidden, d->to, f->name) < 0)
 		return -errno;
 	f->hidden[0] = '\0';

@@ -156,6 +156,8 @@ static struct store_result claim(struct store_work *w, int *fd)
 	if (!store_ok(r))
 		return r;
 	p->offset = t->head.size;
+	/* The name that the part had here may be known still, and lead to the file. */
+	store_dir_refresh(&w->at);
 	*fd = store_ticket_part(t, &w->at, &p->offset);
 	if (*fd >= 0)
 		return STORE_OK;

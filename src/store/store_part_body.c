@@ -41,6 +41,9 @@ static struct store_result take(struct store_work *w, const struct body_piece *p
 	if (!store_ok(r))
 		return r;
 	r = store_work_pieces(w, pieces, write_pieces);
+	/* A machine that goes on with it has to find it. */
+	if (store_ok(r) && w->at.shared && pieces != NULL)
+		r = store_errno(store_dir_sync(w->last->fd));
 	store_ticket_leave(&w->part->ticket);
 	return r;
 }

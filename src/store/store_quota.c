@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file_id.h"
+#include "store/store_lock.h"
 
 #define NAME ".h2d-quota"
 
@@ -88,15 +89,15 @@ static uint64_t less(uint64_t from, uint64_t n)
 
 /* --- who holds what --------------------------------------------------------------------------- */
 
-/* Locks the cell, or unlocks it (how). True: nobody else has its lock. */
-static bool lock_cell(const struct store_quota *q, int64_t cell, short how)
+static struct store_lock lock_of_cell(const struct store_quota *q, int64_t cell)
 {
-	struct flock l = { .l_type = how,
-		.l_whence = SEEK_SET,
-		.l_start = place_of(cell),
-		.l_len = sizeof(uint64_t) };
+	return (struct store_lock){ .fd = q->fd, .at = place_of(cell), .n = sizeof(uint64_t) };
+}
 
-	return fcntl(q->fd, F_OFD_SETLK, &l) == 0;
+/* The sum's own lock: of its beginning, for the rest may be locked by cells. */
+static struct store_lock lock_of(const struct store_quota *q)
+{
+	return (struct store_lock){ .fd = q->fd, .n = sizeof(struct store_quota_head) };
 }
 
 /* Empties a cell that is nobody's, and is locked here: what the dead held of it is free. */
@@ -111,9 +112,9 @@ static void bury_the_dead(struct store_quota *q)
 	uint64_t held = 0;
 
 	for (int64_t i = 0; i < (int64_t)q->head.cells; i++) {
-		if (i != q->cell && lock_cell(q, i, F_WRLCK)) {
+		if (i != q->cell && store_lock_try(lock_of_cell(q, i)) == 0) {
 			write_cell(q, i, 0);
-			lock_cell(q, i, F_UNLCK);
+			store_lock_free(lock_of_cell(q, i));
 		}
 		held += read_cell(q, i);
 	}
@@ -123,7 +124,7 @@ static void bury_the_dead(struct store_quota *q)
 static int take_cell(struct store_quota *q)
 {
 	for (int64_t i = 0; q->cell < 0 && i < CELLS_MAX; i++) {
-		if (!lock_cell(q, i, F_WRLCK))
+		if (store_lock_try(lock_of_cell(q, i)) < 0)
 			continue;
 		if ((uint64_t)i < q->head.cells)
 			empty(q, i);
@@ -195,7 +196,7 @@ static int walk_locked(struct store_quota *q, const struct store_dir *d)
 
 static void leave(const struct store_quota *q)
 {
-	store_dir_let_go(q->fd);
+	store_lock_free(lock_of(q));
 }
 
 static bool read_head(struct store_quota *q)
@@ -207,7 +208,7 @@ static bool read_head(struct store_quota *q)
 /* Locks the sum; whoever comes first makes it. 0, or -errno. */
 static int enter(struct store_quota *q, const struct store_dir *d)
 {
-	int rc = store_dir_wait(q->fd, NULL);
+	int rc = store_lock_wait(lock_of(q), NULL);
 
 	if (rc < 0 || read_head(q))
 		return rc;
@@ -324,7 +325,7 @@ void store_quota_close(struct store_quota *q)
 		return;
 	/* Where the sum cannot be locked, the next upload that wants room finds the cell
 	 * unlocked. */
-	if (q->mine > 0 && store_dir_wait(q->fd, NULL) == 0) {
+	if (q->mine > 0 && store_lock_wait(lock_of(q), NULL) == 0) {
 		if (read_head(q)) {
 			let_go(q);
 			write_head(q);

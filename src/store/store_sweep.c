@@ -41,7 +41,7 @@ static int renew(struct store_quota *q, const struct store_dir *d)
 	return rc;
 }
 
-static int sweep(struct sweep *s, const struct store_dir *d)
+static int sweep(struct sweep *s, struct store_dir *d)
 {
 	int left_over = store_dir_sweep(d), forgotten, rc;
 

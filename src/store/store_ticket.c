@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "store/store_lock.h"
 
 enum {
 	MODE = 0600,
@@ -258,6 +259,11 @@ void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d
 
 /* --- whose turn it is ------------------------------------------------------------------------- */
 
+static struct store_lock lock_of(const struct store_ticket *t)
+{
+	return (struct store_lock){ .fd = t->fd };
+}
+
 static bool is_there(const struct store_ticket *t)
 {
 	struct stat st;
@@ -267,7 +273,7 @@ static bool is_there(const struct store_ticket *t)
 
 struct store_result store_ticket_claim(struct store_ticket *t, const struct job *job)
 {
-	struct store_result r = store_errno(store_dir_wait(t->fd, job));
+	struct store_result r = store_errno(store_lock_wait(lock_of(t), job));
 
 	if (!store_ok(r))
 		return r;
@@ -284,7 +290,7 @@ struct store_result store_ticket_claim(struct store_ticket *t, const struct job 
 struct store_result store_ticket_enter(const struct store_ticket *t)
 {
 	struct store_ticket_head now;
-	int rc = store_dir_wait(t->fd, NULL);
+	int rc = store_lock_wait(lock_of(t), NULL);
 
 	if (rc < 0)
 		return store_errno(rc);
@@ -296,7 +302,7 @@ struct store_result store_ticket_enter(const struct store_ticket *t)
 
 void store_ticket_leave(const struct store_ticket *t)
 {
-	store_dir_let_go(t->fd);
+	store_lock_free(lock_of(t));
 }
 
 /* --- the forgotten ---------------------------------------------------------------------------- */
@@ -329,7 +335,7 @@ static bool sweep_ticket(const struct store_dir *d, const char *name, uint64_t m
 	if (t.fd < 0)
 		return false;
 	store_dir_token(name, t.token);
-	if (store_dir_try(t.fd) == 0) {
+	if (store_lock_try(lock_of(&t)) == 0) {
 		swept = is_forgotten(&t, d, max_age);
 		if (swept)
 			store_ticket_remove(&t, d);

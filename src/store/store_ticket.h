@@ -61,7 +61,7 @@ int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, u
 
 /*
  * Enters the upload, as no step of an earlier request will from now on. ERR_UPLOAD_NONE: it is
- * gone. job: who gives up waiting for the lock, as store_dir_lock().
+ * gone. job: who gives up waiting for the lock, as store_lock_wait().
  */
 struct store_result store_ticket_claim(struct store_ticket *t, const struct job *job);
 

@@ -169,7 +169,7 @@ static struct store_result make_and_place(struct store_work *w, uint64_t *replac
 
 struct store_result store_work_name(struct store_work *w)
 {
-	struct store_result r = store_errno(store_dir_wait(w->at.fd, w->job));
+	struct store_result r = store_errno(store_dir_lock(&w->at, w->job));
 	uint64_t replaced = 0;
 
 	if (!store_ok(r))
@@ -179,7 +179,7 @@ struct store_result store_work_name(struct store_work *w)
 		r = make_and_place(w, &replaced);
 		store_quota_end(&w->quota, &w->at, store_ok(r), store_ok(r) ? replaced : 0);
 	}
-	store_dir_let_go(w->at.fd);
+	store_dir_unlock(&w->at);
 	return r;
 }
 
@@ -260,7 +260,7 @@ static struct store_result unlink_file(struct store_work *w, const struct store_
 
 struct store_result store_work_remove(struct store_work *w)
 {
-	struct store_result r = store_errno(store_dir_wait(w->at.fd, w->job));
+	struct store_result r = store_errno(store_dir_lock(&w->at, w->job));
 	struct store_there there;
 
 	if (!store_ok(r))
@@ -270,7 +270,7 @@ struct store_result store_work_remove(struct store_work *w)
 		r = store_refuse(ERR_FILE_NONE);
 	if (store_ok(r))
 		r = unlink_file(w, &there);
-	store_dir_let_go(w->at.fd);
+	store_dir_unlock(&w->at);
 	return store_ok(r) ? store_work_named(w) : r;
 }
 

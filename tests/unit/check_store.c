@@ -280,9 +280,9 @@ START_TEST(locked)
 	begin("a", false);
 	ck_assert_int_eq(step(STORE_BEGIN), 0);
 	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
-	ck_assert_int_eq(store_dir_wait(w.at.fd, NULL), 0);
+	ck_assert_int_eq(store_dir_lock(&w.at, NULL), 0);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), -1);
-	store_dir_let_go(w.at.fd);
+	store_dir_unlock(&w.at);
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), 0);
 	store_dir_close(&d);
 	end();
