@@ -1,51 +1,92 @@
 /*
- * shared_mount: reads /proc/self/mountinfo (proc(5)). It never asks a file system what it is: one
- * that hangs would hold up the master.
+ * shared_mount: reads a list of mounts (proc(5)). It never asks a file system what it is: one that
+ * hangs would hold up the master.
  */
 #include "machine/shared_mount.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Beginnings of types: fuse.glusterfs, nfs4. */
-static const char *const shared[] = { "nfs", "cifs", "smb3", "ceph", "fuse.", "9p", "virtiofs",
-	"afs", "lustre", "gpfs", "ocfs2", "gfs2" };
+enum { LINE = 8192, TYPE = 64 };
 
-static bool is_shared(const char *type)
+static const struct {
+	const char *type, *option, *what;
+} losses[] = {
+#define LOSES(type, option, what) { type, option, what },
+#include "machine/shared_mount.def"
+};
+
+/* What is known of a mount; in lists of options each is between commas. */
+struct mount {
+	char type[TYPE];
+	char options[LINE], super[LINE]; /* of the mount, and of the file system */
+};
+
+static bool is_type(const char *type, const char *of_row)
 {
-	if (strcmp(type, "fuse") == 0)
-		return true;
-	for (unsigned i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
-		if (strncmp(type, shared[i], strlen(shared[i])) == 0)
-			return true;
-	return false;
+	size_t n = strlen(of_row);
+
+	return of_row[n - 1] == '.' ? strncmp(type, of_row, n) == 0 : strcmp(type, of_row) == 0;
 }
 
-/* "36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/root rw": the type is behind the dash. */
-static bool is_of(const char *line, dev_t dev, char type[SHARED_MOUNT_TYPE])
+static bool lists(const char *options, const char *option)
+{
+	char word[TYPE];
+
+	snprintf(word, sizeof(word), ",%s,", option);
+	return strstr(options, word) != NULL;
+}
+
+static bool has(const struct mount *m, const char *option)
+{
+	if (option[0] == '\0')
+		return true;
+	if (option[0] == '!')
+		return !has(m, option + 1);
+	return lists(m->options, option) || lists(m->super, option);
+}
+
+/* "36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/root rw": dev's, and what it says. */
+static bool read_line(const char *line, dev_t dev, struct mount *m)
 {
 	const char *dash = strstr(line, " - ");
+	char options[LINE], super[LINE];
 	unsigned major, minor;
 
-	return dash != NULL && sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
-	       makedev(major, minor) == dev && sscanf(dash, " - %31s", type) == 1;
+	if (dash == NULL ||
+		sscanf(line, "%*u %*u %u:%u %*s %*s %8191s", &major, &minor, options) != 3 ||
+		makedev(major, minor) != dev ||
+		sscanf(dash, " - %63s %*s %8191s", m->type, super) != 2)
+		return false;
+	snprintf(m->options, sizeof(m->options), ",%.8000s,", options);
+	snprintf(m->super, sizeof(m->super), ",%.8000s,", super);
+	return true;
 }
 
-bool shared_mount(const char *path, char type[SHARED_MOUNT_TYPE])
+static bool find(const char *mounts, dev_t dev, struct mount *m)
 {
-	char line[8192];
-	struct stat st;
+	FILE *f = fopen(mounts, "re");
+	char line[LINE];
 	bool found = false;
-	FILE *f;
 
-	if (stat(path, &st) < 0)
-		return false;
-	f = fopen("/proc/self/mountinfo", "re");
 	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
-		found = is_of(line, st.st_dev, type);
+		found = read_line(line, dev, m);
 	if (f != NULL)
 		fclose(f);
-	return found && is_shared(type);
+	return found;
+}
+
+void shared_mount_lost(const char *mounts, const char *path, shared_mount_fn *fn, void *ctx)
+{
+	struct mount m;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !find(mounts, st.st_dev, &m))
+		return;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		if (is_type(m.type, losses[i].type) && has(&m, losses[i].option))
+			fn(ctx, m.type, losses[i].what);
 }

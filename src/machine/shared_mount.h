@@ -1,16 +1,18 @@
 /*
- * shared_mount: whether a folder is on a file system that other machines write to, too, as the list
- * of mounts has it. Gen_resources asks, for its warnings.
+ * shared_mount: which promises of uploads the file system of a folder does not keep among machines
+ * that share it, as the list of mounts has it (shared_mount.def). Gen_resources asks, for its
+ * warnings.
  */
 #ifndef H2D_MACHINE_SHARED_MOUNT_H
 #define H2D_MACHINE_SHARED_MOUNT_H
 
-#include <stdbool.h>
+/* Called for each promise that is lost; type ("nfs4") and what are there for the call. */
+typedef void shared_mount_fn(void *ctx, const char *type, const char *what);
 
-enum { SHARED_MOUNT_TYPE = 32 };
-
-/* The type of the file system ("nfs4"), where other machines may write to it; false: only this one
- * does, or nothing is known. The file system itself is asked for no more than stat(2). */
-bool shared_mount(const char *path, char type[SHARED_MOUNT_TYPE]);
+/*
+ * Looks path's mount up in the list mounts, which is as /proc/self/mountinfo (proc(5)). Where it
+ * is not found nothing is said. The file system itself is asked for no more than stat(2).
+ */
+void shared_mount_lost(const char *mounts, const char *path, shared_mount_fn *fn, void *ctx);
 
 #endif

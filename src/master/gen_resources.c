@@ -95,23 +95,35 @@ static void check_uploads(
 				"true");
 }
 
+struct shared_warning {
+	const struct conf_pos *at;
+	conf_fault_fn *warn;
+	void *ctx;
+};
+
+static void warn_lost(void *ctx, const char *type, const char *what)
+{
+	const struct shared_warning *w = ctx;
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		"upload-dir: its file system is %s, and where several machines serve it, %s", type,
+		what);
+	w->warn(w->ctx, w->at, text);
+}
+
 /* Promises of uploads that hold on one machine, and that a shared file system does not keep. */
 static void check_shared(const struct resources *r, const struct conf *conf,
 	const struct site *site, conf_fault_fn *warn, void *ctx)
 {
-	const char *root = r->trees.files.roots[site->root].root;
-	char path[4096], type[SHARED_MOUNT_TYPE], text[512];
+	struct shared_warning w = {
+		.at = &conf->servers[site - r->sites->v].upload_dir_at, .warn = warn, .ctx = ctx
+	};
+	char path[4096];
 
-	snprintf(path, sizeof(path), "%s%.*s", root, SLICE_ARG(site->uploads));
-	if (!shared_mount(path, type))
-		return;
-	snprintf(text, sizeof(text),
-		"upload-dir: its file system is %s: where other machines serve it, too, they see "
-		"an "
-		"upload when their kernels look again, not when it is answered; conditions and "
-		"upload-quota hold among them as far as its locks (flock) do",
-		type);
-	warn(ctx, &conf->servers[site - r->sites->v].upload_dir_at, text);
+	snprintf(path, sizeof(path), "%s%.*s", r->trees.files.roots[site->root].root,
+		SLICE_ARG(site->uploads));
+	shared_mount_lost("/proc/self/mountinfo", path, warn_lost, &w);
 }
 
 /* A worker has them all open, and files and connections take what they leave. */

@@ -107,7 +107,7 @@ def test_room_that_nobody_knows(mounted):
 
 def test_shared_storage_is_warned_of(mounted, h2d):
 	"""By -t and at a start, by the type of the mount, and nobody waits for the file system; not where it is this machine's."""
-	said = r"h2d\.conf:\d+: (?:warning: )?upload-dir: its file system is fuse\S*: where other machines serve it"
+	said = r"h2d\.conf:\d+: (?:warning: )?upload-dir: its file system is fuse\S*, and where several machines serve it, what another"
 	server = mounted.new(listens=("tcp",), root=mounted.mountpoint, server='upload-dir = "free-1"  upload-public = true')
 	server.spawn()
 	server.wait_listening()
