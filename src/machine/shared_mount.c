@@ -19,7 +19,7 @@ static const struct {
 #include "machine/shared_mount.def"
 };
 
-/* What is known of a mount; in lists of options each is between commas. */
+/* A line of the list. Options are between commas, each of them. */
 struct mount {
 	char type[TYPE];
 	char options[LINE], super[LINE]; /* of the mount, and of the file system */
