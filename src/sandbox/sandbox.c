@@ -39,38 +39,46 @@ static bool takes_more(const struct sandbox *s)
 	return s->paths & SANDBOX_MORE;
 }
 
+/* Says why this process may not go on: what a kernel has, and the configuration asks for, holds, or
+ * nothing is served. */
+static int unconfined(int rc, const char *what, const char *key)
+{
+	if (rc < 0)
+		log_error("%s: %s: this process would not be confined, and ends (%s says that it "
+			  "need not be)",
+			what, strerror(-rc), key);
+	return rc;
+}
+
 /* l->fd is -1 where there is to be none. */
-static void make_ruleset(struct landlock *l, const struct sandbox *s, const struct conf *conf)
+static int make_ruleset(struct landlock *l, const struct sandbox *s, const struct conf *conf)
 {
 	int rc;
 
 	*l = (struct landlock){ .fd = -1 };
-	if (!conf->sandbox.landlock)
-		return;
+	if (!conf->sandbox.landlock || landlock_abi() == 0)
+		return 0;
 	rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
-	if (rc < 0)
-		log_warn("Landlock: %s: files are not restricted", strerror(-rc));
-	else
+	if (rc == 0)
 		sandbox_paths(conf, s->paths, allow, l);
+	return unconfined(rc, "Landlock", "sandbox { landlock = false }");
 }
 
-static void enter_landlock(struct landlock *l)
+static int enter_landlock(struct landlock *l)
 {
 	int rc = l->fd >= 0 ? landlock_enter(l) : 0;
 
-	if (rc < 0)
-		log_warn("Landlock: %s: files are not restricted", strerror(-rc));
+	return unconfined(rc, "Landlock", "sandbox { landlock = false }");
 }
 
-static void enter_seccomp(const struct sandbox *s, const struct conf *conf)
+static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 {
 	const struct conf_sandbox *c = &conf->sandbox;
 	struct seccomp filter = { .calls = s->calls, .log = c->seccomp == SECCOMP_LOG };
-	int rc;
 
 	/* A kind without a list of its own is refused nothing. */
-	if (c->seccomp == SECCOMP_OFF || s->calls == 0)
-		return;
+	if (c->seccomp == SECCOMP_OFF || s->calls == 0 || !seccomp_built() || !seccomp_there())
+		return 0;
 	if (strcmp(conf->error_log, "syslog") == 0)
 		filter.calls |= SECCOMP_SYSLOG;
 	if (takes_more(s)) {
@@ -78,9 +86,7 @@ static void enter_seccomp(const struct sandbox *s, const struct conf *conf)
 		filter.more = c->syscalls.v;
 		filter.nmore = c->syscalls.n;
 	}
-	rc = seccomp_built() ? seccomp_enter(&filter) : 0;
-	if (rc < 0)
-		log_warn("seccomp: %s: system calls are not restricted", strerror(-rc));
+	return unconfined(seccomp_enter(&filter), "seccomp", "sandbox { seccomp = off }");
 }
 
 int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct privs *privs)
@@ -89,13 +95,12 @@ int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct
 	int rc;
 
 	tzset(); /* reads a file that is out of reach later */
-	make_ruleset(&l, s, conf);
-	rc = privs_drop(privs, conf->sandbox.drop_capabilities);
-	if (rc < 0)
-		return rc;
-	enter_landlock(&l);
-	enter_seccomp(s, conf);
-	return 0;
+	rc = make_ruleset(&l, s, conf);
+	if (rc == 0)
+		rc = privs_drop(privs, conf->sandbox.drop_capabilities);
+	if (rc == 0)
+		rc = enter_landlock(&l);
+	return rc == 0 ? enter_seccomp(s, conf) : rc;
 }
 
 static const char *landlock_text(const struct conf *conf, char *buf, size_t size)
@@ -128,6 +133,9 @@ void sandbox_log(const struct conf *conf)
 	log_notice("sandbox of the children: no_new_privs, %s, %s, %s",
 		c->drop_capabilities ? "no capabilities" : "capabilities as the user's",
 		landlock_text(conf, buf, sizeof(buf)), seccomp_text(conf));
+	if (c->landlock && landlock_abi() == 0)
+		log_warn("Landlock: the kernel has none, or this h2d was built without: files are "
+			 "not restricted");
 	if (c->seccomp != SECCOMP_OFF && !(seccomp_built() && seccomp_there()))
 		log_warn("seccomp: %s: system calls are not restricted",
 			seccomp_built() ? "the kernel has none" : "this h2d was built without");

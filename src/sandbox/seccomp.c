@@ -1,20 +1,24 @@
 /*
- * seccomp: makes the filter from syscalls.def. Called by sandbox.c alone, in a new process without
- * threads. A call that is not listed fails and does not kill: an unforeseen one of a library would
- * else take all connections of a worker with it.
+ * seccomp: makes the filter from syscalls.def, twice, and takes it if both are the same: when it
+ * finds no memory, libseccomp 2.5 may make another one and say nothing, or turn for ever. Called by
+ * sandbox.c alone, in a new process without threads. A call that is not listed fails and does not
+ * kill: an unforeseen one of a library would else take all connections of a worker with it.
  */
 #include "sandbox/seccomp.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 
+/* A kernel that takes filters looks for this one, and does not find it. */
 bool seccomp_there(void)
 {
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno == EFAULT;
 }
 
 #ifdef HAVE_SECCOMP
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,9 +29,15 @@ bool seccomp_there(void)
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+
+/* A hundred times of what a filter takes. */
+enum { MAKE_MS = 500 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -210,19 +220,43 @@ static void add_all(struct filter *f)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-static int load(const struct filter *f)
+/* Maps what was written to fd. */
+static int map_program(int fd, struct seccomp_program *p)
 {
-	int rc = f->rc;
+	struct stat st;
+	void *insns;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	insns = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (insns == MAP_FAILED)
+		return -errno;
+	*p = (struct seccomp_program){ insns, (size_t)st.st_size };
+	return 0;
+}
+
+static int export_program(const struct filter *f, struct seccomp_program *p)
+{
+	int fd, rc = f->rc;
 
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	/* A search tree: what is not listed, or has conditions, is found in seven steps. */
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	return rc == 0 ? seccomp_load(f->ctx) : rc;
+	if (rc < 0)
+		return rc;
+	fd = memfd_create("h2d-seccomp", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = seccomp_export_bpf(f->ctx, fd);
+	if (rc == 0)
+		rc = map_program(fd, p);
+	close(fd);
+	return rc;
 }
 
-int seccomp_enter(const struct seccomp *s)
+static int build(const struct seccomp *s, struct seccomp_program *p)
 {
 	struct filter f = { .s = s };
 	int rc;
@@ -231,8 +265,59 @@ int seccomp_enter(const struct seccomp *s)
 	if (f.ctx == NULL)
 		return -ENOMEM;
 	add_all(&f);
-	rc = load(&f);
+	rc = export_program(&f, p);
 	seccomp_release(f.ctx);
+	return rc;
+}
+
+/* The kernel ends this process (SIGVTALRM) when it has used up so much processor time; 0: it does
+ * not any more. */
+static void end_after(int ms)
+{
+	const struct itimerval timer = { .it_value.tv_usec = ms * 1000 };
+
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+}
+
+int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
+{
+	struct seccomp_program again = { 0 };
+	int rc;
+
+	*p = again;
+	end_after(MAKE_MS);
+	rc = build(s, p);
+	if (rc == 0)
+		rc = build(s, &again);
+	end_after(0);
+	if (rc == 0 && (p->size != again.size || memcmp(p->insns, again.insns, p->size) != 0))
+		rc = -ENOMEM;
+	seccomp_drop(&again);
+	if (rc < 0)
+		seccomp_drop(p);
+	return rc;
+}
+
+void seccomp_drop(struct seccomp_program *p)
+{
+	if (p->insns != NULL)
+		munmap(p->insns, p->size);
+	*p = (struct seccomp_program){ 0 };
+}
+
+int seccomp_enter(const struct seccomp *s)
+{
+	struct seccomp_program p;
+	int rc = seccomp_make(s, &p);
+	struct sock_fprog prog;
+
+	if (rc < 0)
+		return rc;
+	prog = (struct sock_fprog){ .filter = p.insns,
+		.len = (unsigned short)(p.size / sizeof(struct sock_filter)) };
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		rc = -errno;
+	seccomp_drop(&p);
 	return rc;
 }
 
@@ -246,6 +331,17 @@ bool seccomp_built(void)
 bool seccomp_built(void)
 {
 	return false;
+}
+
+int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
+{
+	(void)s, (void)p;
+	return -ENOSYS;
+}
+
+void seccomp_drop(struct seccomp_program *p)
+{
+	(void)p;
 }
 
 int seccomp_enter(const struct seccomp *s)

@@ -6,6 +6,7 @@
 #define H2D_SANDBOX_SECCOMP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Calls, by the columns of syscalls.def. */
 enum seccomp_calls {
@@ -25,11 +26,23 @@ struct seccomp {
 	unsigned nmore;
 };
 
-/* This build has it; this kernel has it. */
+/* A filter as the kernel takes it. */
+struct seccomp_program {
+	void *insns; /* of struct sock_filter; mapped */
+	size_t size; /* bytes */
+};
+
+/* This build has it; this kernel has it, and takes filters. */
 bool seccomp_built(void);
 bool seccomp_there(void);
 
-/* From now on it holds for this process; no_new_privs must be set. 0, or -errno. */
+/* The filter of s, for this process alone: seccomp_drop() is due. 0, or -errno. */
+int seccomp_make(const struct seccomp *s, struct seccomp_program *p);
+
+/* A program of zeros is none. */
+void seccomp_drop(struct seccomp_program *p);
+
+/* From now on it holds for this process; no_new_privs must be set. 0, or -errno: nothing holds. */
 int seccomp_enter(const struct seccomp *s);
 
 #endif

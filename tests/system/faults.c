@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -223,6 +224,12 @@ long syscall(long number, ...)
 		a[i] = va_arg(more, long);
 	va_end(more);
 	if (number == SYS_openat2 && fails(CALL_openat2, true))
+		return -1;
+	if (number == SYS_landlock_restrict_self && fails(CALL_landlock, true))
+		return -1;
+	/* A filter; the library asks in other ways what the kernel has. */
+	if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER && a[2] != 0 &&
+		fails(CALL_seccomp, true))
 		return -1;
 	return NEXT(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -8,6 +8,7 @@ import collections
 import contextlib
 import email.utils
 import os
+import re
 import shutil
 import signal
 import time
@@ -18,6 +19,7 @@ import client
 import procs
 import server as srv
 from faults import CALLS, EVER, NAMES, Faults
+from test_78_sandbox import built_with, landlock, seccomp
 
 PLACES = int(os.environ.get("H2D_FAULTS", "1"))
 MALLOCS = int(os.environ.get("H2D_MALLOCS", "10"))
@@ -232,7 +234,7 @@ def test_in_the_master_that_reloads(h2d):
 	assert {"fork", "socketpair", "malloc", "sendmsg"} <= failed.keys()
 
 
-# libseccomp 2.5 does not survive it: it makes a filter that lacks calls, and says nothing.
+# libseccomp 2.5 does not survive it: it crashes, or turns (tests/unit/check_seccomp.c).
 NOT_AT_START = NEVER | {("malloc", "ENOMEM")}
 
 
@@ -243,6 +245,31 @@ def test_in_processes_that_start(h2d):
 	failed = fail_everywhere(server, faults, lambda: [server.pid, *server.children()], reloads.try_one, reloads.check,
 		NOT_AT_START, others=True)
 	assert {"epoll_ctl", "mmap", "pthread_create"} <= failed.keys()
+
+
+@pytest.mark.parametrize("call, what", [pytest.param("seccomp", "seccomp", marks=seccomp), pytest.param("landlock", "Landlock", marks=landlock)])
+def test_a_child_that_would_not_be_confined(h2d, call, what):
+	"""It does not serve: a reload fails, and a process that comes anew is tried until it is confined. The log says why."""
+	server, faults = started(h2d, dispatch="acceptor", workers=2)
+	reloads = Reloads(server)
+	said = what + ": Cannot allocate memory: this process would not be confined, and ends"
+	old = [server.pid, *server.children()]
+	with faults(old, call, "ENOMEM", times=EVER, others=True):
+		reloads.try_one()
+		assert reloads.code == 1
+	server.log.wait(said)
+	procs.wait_for(lambda: set(old) == {server.pid, *server.children()}, said="those of before alone")
+	for ended in (server.worker_pids()[0], server.acceptor()):
+		seen, others = len(server.log.find(said)), [server.pid, *server.children()]
+		with faults(others, call, "ENOMEM", times=2, others=True):
+			os.kill(ended, signal.SIGKILL)
+			server.log.wait(said, count=seen + 2)
+			procs.wait_for(lambda: len(server.children()) == len(others) - 1, said="another one")
+		server.wait_up()
+	assert round_of_requests(server) == 0
+	for pid in server.children():
+		with open("/proc/%d/status" % pid) as f:
+			assert not built_with("seccomp") or re.search(r"^Seccomp:\s2$", f.read(), re.M), pid
 
 
 # An upgrade that gets stuck takes as long as its deadlines.
