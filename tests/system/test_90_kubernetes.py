@@ -38,6 +38,7 @@ def seconds(text, key):
 DEPLOYMENT = read("base", "deployment.yaml")
 POD = DEPLOYMENT["spec"]["template"]["spec"]
 (H2D,) = POD["containers"]
+AUTOSCALER = read("base", "autoscaler.yaml")
 CONFS = [("base",), ("overlays", "uploads")]
 
 
@@ -57,7 +58,8 @@ def test_they_mean_the_same_pods():
 	assert DEPLOYMENT["spec"]["selector"]["matchLabels"] == DEPLOYMENT["spec"]["template"]["metadata"]["labels"] == NAME
 	service, budget = read("base", "service.yaml"), read("base", "disruption.yaml")
 	assert service["spec"]["selector"] == NAME and service["spec"]["ports"][0]["targetPort"] in ports
-	assert budget["spec"]["selector"]["matchLabels"] == NAME and budget["spec"]["maxUnavailable"] < DEPLOYMENT["spec"]["replicas"]
+	assert budget["spec"]["selector"]["matchLabels"] == NAME
+	assert budget["spec"]["maxUnavailable"] < AUTOSCALER["spec"]["minReplicas"] and "replicas" not in DEPLOYMENT["spec"]
 	patch = read("overlays", "uploads", "deployment.yaml")
 	assert patch["metadata"] == DEPLOYMENT["metadata"] and patch["spec"]["template"]["spec"]["containers"][0]["name"] == H2D["name"]
 	volume = patch["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
@@ -65,6 +67,18 @@ def test_they_mean_the_same_pods():
 	for path in CONFS:
 		assert set(re.findall(r'^listen "0\.0\.0\.0:(\d+)"', conf(*path), re.M)) == {str(p) for p in ports.values()}
 		assert re.search(r'^listen "0\.0\.0\.0:%d" \{ admin = true \}' % ports["admin"], conf(*path), re.M)
+
+
+def test_the_autoscaler(h2d):
+	"""It scales this Deployment by a metric that the adapter makes of one that h2d has."""
+	target, (wanted,) = AUTOSCALER["spec"]["scaleTargetRef"], AUTOSCALER["spec"]["metrics"]
+	assert target == {"apiVersion": DEPLOYMENT["apiVersion"], "kind": DEPLOYMENT["kind"], "name": DEPLOYMENT["metadata"]["name"]}
+	(rule,) = read("prometheus-adapter.yaml")["rules"]["custom"]
+	assert rule["name"]["as"] == wanted["pods"]["metric"]["name"]
+	metric = rule["seriesQuery"].partition("{")[0]
+	assert re.match(rule["name"]["matches"], metric)
+	with h2d(listens=("tcp",)).connect("admin") as c:
+		assert re.search(r"^%s\{" % metric, c.get("/metrics").body.decode(), re.M)
 
 
 def test_there_is_time_to_finish():
