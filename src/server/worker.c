@@ -187,12 +187,9 @@ static void tell_use(struct board_slot *slot)
 static void look_for_room(struct worker *w)
 {
 	uint64_t wanted = w->args->conf->health_min_free;
-	enum store_room room;
 
-	if (wanted == 0 || BOARD_LOAD(w->args->board_slot->slot) != 0)
-		return;
-	room = store_room_look(w->files, w->args->sites, wanted);
-	__atomic_store_n(&w->args->board_slot->room, room, __ATOMIC_RELAXED);
+	if (wanted > 0 && BOARD_LOAD(w->args->board_slot->slot) == 0)
+		store_room_look(w->files, w->args->sites, wanted, &w->args->board_slot->room);
 }
 
 static void every_second(struct timer *t)

@@ -20,6 +20,7 @@ struct look {
 	const struct files *files;
 	const struct sites *sites;
 	uint64_t wanted;
+	uint32_t *to;
 	const struct site *low; /* the first with too little; NULL: all have enough */
 	uint64_t free;          /* bytes that it has */
 	int error;              /* or why nobody knows */
@@ -96,24 +97,30 @@ static void say(const struct look *l)
 			human_bytes(has, l->free));
 }
 
+static void tell(uint32_t *to, enum store_room room)
+{
+	found = room;
+	__atomic_store_n(to, room, __ATOMIC_RELAXED);
+}
+
 static void done(struct job *j)
 {
 	struct look *l = LIST_ENTRY(j, struct look, job);
 
 	say(l);
 	said = l->low;
-	found = l->low != NULL ? STORE_ROOM_LOW : STORE_ROOM_ENOUGH;
+	tell(l->to, l->low != NULL ? STORE_ROOM_LOW : STORE_ROOM_ENOUGH);
 	waits = 0;
 	free(l);
 }
 
-static void begin(struct files *f, const struct sites *sites, uint64_t wanted)
+static void begin(struct files *f, const struct sites *sites, uint64_t wanted, uint32_t *to)
 {
 	struct look *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return;
-	*l = (struct look){ .files = f, .sites = sites, .wanted = wanted };
+	*l = (struct look){ .files = f, .sites = sites, .wanted = wanted, .to = to };
 	l->job.class = JOB_STORE;
 	l->job.volume = &waits;
 	l->job.work = work;
@@ -125,15 +132,14 @@ static void begin(struct files *f, const struct sites *sites, uint64_t wanted)
 	free(l);
 }
 
-enum store_room store_room_look(struct files *f, const struct sites *sites, uint64_t wanted)
+void store_room_look(struct files *f, const struct sites *sites, uint64_t wanted, uint32_t *to)
 {
 	if (waits == 0) {
-		begin(f, sites, wanted);
+		begin(f, sites, wanted, to);
 	} else if (waits < PATIENCE) {
 		waits++;
 	} else if (found != STORE_ROOM_LOW) {
 		log_warn("a file system of uploads has not answered for %d s", PATIENCE);
-		found = STORE_ROOM_LOW;
+		tell(to, STORE_ROOM_LOW);
 	}
-	return found;
 }

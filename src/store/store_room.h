@@ -15,9 +15,10 @@ enum store_room {
 };
 
 /*
- * Begins another look, unless one is under way, and answers what the last one found. wanted: bytes
- * that each must have, at least 1. What is low is logged when it becomes so. sites outlive it.
+ * Begins another look, unless one is under way. What it finds goes to *to, an enum store_room that
+ * other processes may read, as soon as it is known. wanted: bytes that each must have, at least 1.
+ * What is low is logged when it becomes so. sites and to outlive it.
  */
-enum store_room store_room_look(struct files *f, const struct sites *sites, uint64_t wanted);
+void store_room_look(struct files *f, const struct sites *sites, uint64_t wanted, uint32_t *to);
 
 #endif

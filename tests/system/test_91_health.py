@@ -69,17 +69,22 @@ def test_room(h2d):
 		server.start()
 		says(server)
 		assert health(server) == (200, b"ok\n")
+		conf = server.conf_text
+		for key, *unhealthy in (("64M", "room"), ("8M",)):  # more than there is, and less
+			server.put_conf(conf.replace("8M", key))
+			server.reload()
+			says(server, *unhealthy)
 		os.mkdir(os.path.join(server.root, "files"))
 		server.reload()  # which opens it for writing
-		server.wait_up(2)
+		server.wait_up(4)
 		with server.connect("tcp") as c:
 			assert c.request("PUT", "/files/a", body=bytes(12 * MIB)).status == 201
 		says(server, "room")
 		assert health(server) == (503, b"not ready\n")
 		assert health_of_admin(server)[1].startswith(b"a folder of uploads has too little room")
-		assert len(server.log.wait(r"/files: .* free, which is less than health-min-free")) == 1
+		assert len(server.log.wait(r"/files: .* free, which is less than health-min-free", count=2)) == 2  # one each time
 		server.reload()
-		server.wait_up(3)
+		server.wait_up(5)
 		assert server.status()["unhealthy"] == ["room"]
 		with server.connect("tcp") as c:
 			assert c.request("DELETE", "/files/a").status == 204
