@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "net/tls_memory.h"
 #include "net/tls_parcel.h"
 #include "net/tls_staple.h"
 #include "net/tls_suites.h"
@@ -147,15 +148,32 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)
 	return ctx;
 }
 
+/*
+ * The number that tells whether OpenSSL has what it needs: a suite or group that it has no memory
+ * for it leaves out without a word, of a context, or of the process for good. So the first context
+ * of a process asks for all that was made before, too.
+ */
+static unsigned failures_before(void)
+{
+	static bool again;
+	unsigned n = again ? tls_memory_failures() : 0;
+
+	again = true;
+	return n;
+}
+
 static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 {
+	unsigned failures = failures_before();
 	SSL_CTX *ssl;
 
 	ERR_clear_error();
 	ssl = SSL_CTX_new(TLS_server_method());
-	if (ssl == NULL || !set_protocol(ssl, ctx)) {
+	if (ssl == NULL || !set_protocol(ssl, ctx) || tls_memory_failures() != failures) {
 		const char *why = ERR_reason_error_string(ERR_peek_error());
 
+		if (tls_memory_failures() != failures)
+			why = "out of memory";
 		if (!ctx->tls12 && !ctx->tls13)
 			why = "no protocol version is enabled";
 		*fault = (struct tls_fault){ 0 };
@@ -167,6 +185,27 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 	/* Errors of a rejected list of groups are not the cause of what follows. */
 	ERR_clear_error();
 	return ssl;
+}
+
+/* A certificate that something of is missing is none. */
+static struct tls_cert *if_whole(struct tls_cert *c, unsigned failures, struct tls_fault *fault)
+{
+	if (c != NULL && tls_memory_failures() != failures) {
+		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
+		tls_cert_free(&c);
+	}
+	return c;
+}
+
+static struct tls_cert *load(const struct tls_ctx *ctx, const struct tls_files *files, unsigned n,
+	struct tls_fault *fault)
+{
+	SSL_CTX *ssl = new_ssl(ctx, fault);
+	unsigned failures = tls_memory_failures();
+
+	if (ssl == NULL)
+		return NULL;
+	return if_whole(tls_cert_load(ssl, files, n, fault), failures, fault);
 }
 
 static bool has_files(const struct tls_cert *c, const struct tls_files *files, unsigned n)
@@ -183,18 +222,14 @@ struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
 	struct tls_cert *c;
-	SSL_CTX *ssl;
 
 	for (c = ctx->certs; c != NULL; c = c->next)
 		if (has_files(c, files, n))
 			return c;
-	ssl = new_ssl(ctx, fault);
-	if (ssl == NULL)
-		return NULL;
-	c = tls_cert_load(ssl, files, n, fault);
+	c = load(ctx, files, n, fault);
 	if (c == NULL)
 		return NULL;
-	SSL_CTX_set_app_data(ssl, c);
+	SSL_CTX_set_app_data(c->ssl, c);
 	c->next = ctx->certs;
 	ctx->certs = c;
 	if (ctx->first == NULL)
@@ -214,7 +249,6 @@ static struct tls_cert *load_again(
 	const struct tls_ctx *ctx, const struct tls_cert *c, struct tls_fault *fault)
 {
 	struct tls_files *files = calloc(c->npairs, sizeof(*files));
-	SSL_CTX *ssl = files != NULL ? new_ssl(ctx, fault) : NULL;
 	struct tls_cert *new = NULL;
 
 	if (files == NULL)
@@ -222,8 +256,8 @@ static struct tls_cert *load_again(
 	for (unsigned i = 0; files != NULL && i < c->npairs; i++)
 		for (unsigned k = 0; k < TLS_FILES; k++)
 			files[i].name[k] = c->pairs[i].files[k];
-	if (ssl != NULL)
-		new = tls_cert_load(ssl, files, c->npairs, fault);
+	if (files != NULL)
+		new = load(ctx, files, c->npairs, fault);
 	free(files);
 	return new;
 }
@@ -252,8 +286,10 @@ bool tls_ctx_take(const struct tls_ctx *ctx, struct tls_cert *c, int fd)
 {
 	struct tls_fault fault;
 	SSL_CTX *ssl = new_ssl(ctx, &fault);
+	unsigned failures = tls_memory_failures();
 	struct tls_cert *new = ssl != NULL ? tls_parcel_open(ssl, fd, c->npairs) : NULL;
 
+	new = if_whole(new, failures, &fault);
 	if (new == NULL)
 		return false;
 	put(c, &new);

@@ -11,11 +11,19 @@
 #include <string.h>
 
 static bool wiping;
+static unsigned failures;
+
+static void *counted(void *p)
+{
+	if (p == NULL)
+		__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
+	return p;
+}
 
 static void *allocate(size_t n, const char *file, int line)
 {
 	(void)file, (void)line;
-	return n != 0 ? malloc(n) : NULL;
+	return n != 0 ? counted(malloc(n)) : NULL;
 }
 
 static void release(void *p, const char *file, int line)
@@ -36,8 +44,8 @@ static void *reallocate(void *p, size_t n, const char *file, int line)
 		return NULL;
 	}
 	if (!wiping)
-		return realloc(p, n);
-	moved = malloc(n);
+		return counted(realloc(p, n));
+	moved = counted(malloc(n));
 	if (moved == NULL)
 		return NULL;
 	if (p != NULL)
@@ -54,4 +62,9 @@ void tls_memory_init(void)
 void tls_memory_wipe(bool on)
 {
 	wiping = on;
+}
+
+unsigned tls_memory_failures(void)
+{
+	return __atomic_load_n(&failures, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,8 @@
 /*
  * tls_memory: OpenSSL's allocator. While a private key is read, everything that OpenSSL frees is
  * wiped first: its decoders leave copies of the key behind otherwise, and the processes that the
- * master forks later would inherit them. At all other times it is malloc(3) and free(3).
+ * master forks later would inherit them. At all other times it is malloc(3) and free(3). It counts
+ * what there was no memory for: OpenSSL itself goes on without what it could not have made.
  */
 #ifndef H2D_NET_TLS_MEMORY_H
 #define H2D_NET_TLS_MEMORY_H
@@ -14,5 +15,8 @@ void tls_memory_init(void);
 
 /* From now on freed memory is wiped, or no longer. For a process that has one thread. */
 void tls_memory_wipe(bool on);
+
+/* Allocations that failed, since the process began. */
+unsigned tls_memory_failures(void);
 
 #endif

@@ -48,6 +48,7 @@ enum { PIDS = 16, ORDER = 4096 };
 struct order {
 	int32_t pids[PIDS]; /* 0: none */
 	int32_t others;     /* those are spared, and all others have the fault */
+	int32_t masters;    /* of these the ones that have run the program: no children */
 	int32_t call;       /* -1: none fails */
 	int32_t error;      /* 0: less moves than was asked for */
 	int32_t skip;       /* calls before the first that fails */
@@ -61,6 +62,7 @@ struct order {
 _Static_assert(sizeof(struct order) <= ORDER, "the file that is mapped");
 
 static struct order *order;
+static pid_t began; /* the process that ran the program */
 
 static bool is_ours(void)
 {
@@ -69,7 +71,7 @@ static bool is_ours(void)
 
 	for (int i = 0; i < PIDS; i++)
 		named |= order->pids[i] == pid;
-	return named != (order->others != 0);
+	return named != (order->others != 0) && (!order->masters || pid == began);
 }
 
 /* Whether this call is one that fails. */
@@ -315,6 +317,8 @@ __attribute__((constructor)) static void begin(void)
 {
 	int fd = open(getenv("FAULTS"), O_RDWR | O_CLOEXEC);
 	void *p;
+
+	began = getpid();
 
 #define CALL(type, bad, name, params, args, can, how) (void)NEXT(name);
 #define MOVES(type, name, params, args, n, how)       (void)NEXT(name);

@@ -9,7 +9,7 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PIDS, ORDER = 16, 4096  # as in faults.c
-HEAD = "%di8i" % PIDS
+HEAD = "%di9i" % PIDS
 EVER = 1 << 30
 
 
@@ -42,13 +42,16 @@ class Faults:
 		self.none()
 		server.env.update(LD_PRELOAD=library, FAULTS=path)
 
-	def order(self, pids, call=None, how="", skip=0, times=1, others=False):
-		"""From now on, in these processes, or in all others; how: as in CALLS. Without a call they are counted only."""
+	def order(self, pids, call=None, how="", skip=0, times=1, others=False, masters=False):
+		"""
+		From now on, in these processes, or in all others; how: as in CALLS. Without a call they are counted only.
+		masters: children of a master are spared.
+		"""
 		assert len(pids) <= PIDS
-		at = struct.calcsize("%di" % (PIDS + 1))
+		at = struct.calcsize("%di" % (PIDS + 2))
 		self.map[at:at + 4] = struct.pack("i", -1)  # first: no process is to see the half of an order
 		self.map[:ORDER] = bytes(ORDER)
-		head = [*pids, *[0] * (PIDS - len(pids)), others, -1, 0 if how == "short" else getattr(errno, how or "EIO"), skip,
+		head = [*pids, *[0] * (PIDS - len(pids)), others, masters, -1, 0 if how == "short" else getattr(errno, how or "EIO"), skip,
 			times, 0, 0, 0]
 		size = struct.calcsize(HEAD)
 		self.map[:size] = struct.pack(HEAD, *head)

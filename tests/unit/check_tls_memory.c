@@ -1,0 +1,102 @@
+/*
+ * check_tls_memory: what OpenSSL finds no memory for is counted, and no context is made that lacks
+ * it. Each test is a process of its own, and the first context of it.
+ */
+#include "net/tls_memory.h"
+
+#include <openssl/crypto.h>
+#include <openssl/ssl.h>
+
+#include "unit_cert.h"
+
+static int fail_at; /* so many calls later, once */
+static int left;    /* of them, when a context was made */
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *__wrap_malloc(size_t n)
+{
+	return fail_at > 0 && --fail_at == 0 ? NULL : __real_malloc(n);
+}
+
+static bool add(struct tls_fault *fault)
+{
+	struct tls_ctx *c = tls_ctx_new(true, true);
+	bool added = unit_cert_add(c, "ec.crt", "ec.key", fault) != NULL;
+
+	left = fail_at;
+	fail_at = 0;
+	tls_ctx_free(&c);
+	return added;
+}
+
+START_TEST(counted)
+{
+	void *p = OPENSSL_malloc(10);
+
+	ck_assert_uint_eq(tls_memory_failures(), 0);
+	fail_at = 1;
+	ck_assert_ptr_null(OPENSSL_malloc(10));
+	ck_assert_uint_eq(tls_memory_failures(), 1);
+	OPENSSL_free(p);
+}
+END_TEST
+
+/* What was made before the first context may be what it needs. */
+START_TEST(before_the_first_context)
+{
+	struct tls_fault fault;
+
+	fail_at = 1;
+	ck_assert_ptr_null(OPENSSL_malloc(10));
+	ck_assert(!add(&fault));
+	ck_assert_str_eq(fault.text, "TLS: out of memory");
+	ck_assert(add(&fault));
+	fail_at = 1;
+	ck_assert_ptr_null(OPENSSL_malloc(10));
+	ck_assert(add(&fault));
+}
+END_TEST
+
+/* One call after the other, later ones with gaps: OpenSSL 3.0 has a context made in spite of every
+ * second one. */
+START_TEST(in_a_context)
+{
+	struct tls_fault fault;
+	int calls = 0;
+
+	ck_assert(add(&fault));
+	do {
+		unsigned failures = tls_memory_failures();
+		bool added;
+
+		calls += 1 + calls / 50;
+		fail_at = calls;
+		added = add(&fault);
+		if (tls_memory_failures() != failures)
+			ck_assert_msg(!added, "call %d", calls);
+	} while (left == 0);
+	ck_assert_int_gt(calls, 20);
+	ck_assert(add(&fault));
+}
+END_TEST
+
+static void begin(void)
+{
+	tls_memory_init();
+	unit_certs_make();
+}
+
+static TCase *tests(void)
+{
+	TCase *tc = tcase_create("tls_memory");
+
+	tcase_add_checked_fixture(tc, begin, unit_certs_remove);
+	tcase_add_test(tc, counted);
+	tcase_add_test(tc, before_the_first_context);
+	tcase_add_test(tc, in_a_context);
+	return tc;
+}
+
+UNIT_MAIN("tls_memory")
