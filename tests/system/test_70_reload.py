@@ -374,6 +374,29 @@ def test_new_certificate_after_reload(h2d, tmp_path):
 	assert b"other.example" in der
 
 
+@pytest.mark.parametrize("gone", ["cert", "key"])
+def test_a_certificate_that_is_gone(h2d, tmp_path, gone):
+	"""The generation before goes on with it, and the log has the line that names it."""
+	other = harness.Certificate(str(tmp_path), "other.example")
+	server = h2d.new(workers=2)
+	server.put_conf(server.conf_text.replace(server.cert.cert, other.cert).replace(server.cert.key, other.key))
+	server.start()
+	path = getattr(other, gone)
+	line = server.conf_text.split("\n").index(next(l for l in server.conf_text.split("\n") if l.startswith("tls {"))) + 1
+	os.rename(path, path + ".away")
+	seen = len(server.log.lines)
+	server.signal(signal.SIGHUP)
+	server.log.wait(r"%s:%d: .*%s.*No such file" % (re.escape(server.conf_path), line, re.escape(path)), since=seen)
+	server.log.wait("reload failed: generation 1 goes on", since=seen)
+	with server.socket("tls") as s:
+		assert b"other.example" in s.getpeercert(binary_form=True)
+	os.rename(path + ".away", path)
+	server.reload()
+	assert server.status()["generation"] > 1
+	with server.socket("tls") as s:
+		assert b"other.example" in s.getpeercert(binary_form=True)
+
+
 def test_old_connections_drain(h2d, how):
 	"""RFC 9113, 6.8: GOAWAY 2^31-1, then GOAWAY with the last id; what runs is finished; then the end."""
 	server = h2d(files={"large": LARGE})
