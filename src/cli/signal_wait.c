@@ -1,0 +1,273 @@
+/*
+ * signal_wait: reads the status file until it has the outcome of a request, or of one that began
+ * after it, and tells it on standard output or, if it failed, standard error.
+ */
+#include "cli/signal_wait.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "machine/pidfile.h"
+#include "master/master_signal.h"
+#include "master/status.h"
+
+enum {
+	POLL_MS = 20,
+	REQUEST_MS = 75000, /* a request that runs, and ours: 30 s each */
+};
+
+static bool is_drain(const struct signal_wait *w)
+{
+	return w->signo == MASTER_SIGNAL_DRAIN || w->signo == MASTER_SIGNAL_UNDRAIN;
+}
+
+/* --- telling ---------------------------------------------------------------------------------- */
+
+static int tell_reload(const struct status *s)
+{
+	FILE *out = s->ok ? stdout : stderr;
+
+	if (!s->ok)
+		fprintf(out, "h2d: reload failed, generation %u goes on\n", s->generation);
+	fprintf(out, "%s\n", s->text);
+	return s->ok ? 0 : 1;
+}
+
+static const struct status_gone *find_gone(const struct status *s, uint32_t generation)
+{
+	for (int i = 0; i < STATUS_GONE; i++)
+		if (s->gone[i].generation == generation)
+			return &s->gone[i];
+	return NULL;
+}
+
+/* Until that generation is gone, for which the master sees to it that it does not take for ever. */
+static int wait_drained(const struct signal_wait *w, uint32_t generation)
+{
+	const struct status_gone *g;
+	struct status s;
+
+	do {
+		bool gone = running_master_is_gone(w->master, POLL_MS);
+
+		if (status_read(&s, w->master->pid_file) < 0 || gone) {
+			fprintf(stderr, "h2d: generation %u: nobody says what became of it\n",
+				generation);
+			return 1;
+		}
+		g = find_gone(&s, generation);
+	} while (g == NULL);
+	printf("%u drained, %u cut, %u refused\n", g->drained, g->cut, g->refused);
+	return 0;
+}
+
+static int tell_all(const struct signal_wait *w, const struct status *s)
+{
+	int rc = tell_reload(s);
+
+	fflush(stdout);
+	return rc == 0 && w->drains && s->replaced != 0 ? wait_drained(w, s->replaced) : rc;
+}
+
+/* Once, why it takes so long. */
+static void tell_waiting(const struct status *s, bool *told)
+{
+	if (s->waiting != 0 && !*told)
+		fprintf(stderr, "h2d: %u generations drain: the reload waits until one is gone\n",
+			s->waiting);
+	*told |= s->waiting != 0;
+}
+
+static int tell_upgrade(const struct status *s)
+{
+	FILE *out = s->upgraded ? stdout : stderr;
+
+	if (!s->upgraded)
+		fprintf(out, "h2d: upgrade failed, the running program goes on\n");
+	fprintf(out, "%s\n",
+		s->request == s->upgrade ? s->text : "a later reload has replaced the details");
+	return s->upgraded ? 0 : 1;
+}
+
+static int tell(const struct signal_wait *w, const struct status *s)
+{
+	if (w->signo == SIGUSR2)
+		return tell_upgrade(s);
+	if (is_drain(w)) {
+		puts(s->text);
+		return 0;
+	}
+	return tell_all(w, s);
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+/* The pid file, or with ".status" the status file. */
+static struct stat look_at(const struct signal_wait *w, const char *suffix)
+{
+	char path[PATH_MAX + sizeof(".status")];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s", w->master->pid_file, suffix);
+	return stat(path, &st) == 0 ? st : (struct stat){ 0 };
+}
+
+static bool differ(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino != b->st_ino || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+	       a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+/* Each version of the status file is a file of its own. */
+static bool is_written(const struct signal_wait *w)
+{
+	struct stat now = look_at(w, ".status");
+
+	return differ(&now, &w->status);
+}
+
+/*
+ * An upgrade that succeeded since we asked is ours where another process has the place of the one
+ * that got the signal, whatever began before we looked; else it is an earlier one, of which no
+ * status file told.
+ */
+static bool is_upgraded(const struct signal_wait *w, const struct status *s)
+{
+	if (s->upgraded)
+		return s->upgrade > w->known && pidfile_holder(w->master->pid_file) != w->asked;
+	return s->upgrade > w->before;
+}
+
+/* Whether s has the outcome of our request, or of a later one: see status.h. */
+static bool is_over(const struct signal_wait *w, const struct status *s)
+{
+	if (w->signo == SIGUSR2)
+		return is_upgraded(w, s);
+	/* Whatever has an outcome tells whether health says 503: the drain need not be the last. */
+	if (is_drain(w))
+		return s->request > w->before && s->drained == (w->signo == MASTER_SIGNAL_DRAIN);
+	/* A reload that came while an upgrade ran is done after it. */
+	return s->request > w->before && s->request != s->upgrade;
+}
+
+/*
+ * An upgrade that follows a reload within a look hides its outcome, as an undrain does that of a
+ * drain: nothing tells whether it was ours, so it is asked for again. At one look alone the master
+ * may be between an upgrade and the reload that waited for it.
+ */
+static bool is_hidden(struct signal_wait *w, const struct status *s)
+{
+	bool rests = s->request > w->before && s->running == 0 && s->waiting == 0;
+	bool again = rests && s->request == w->hidden;
+
+	w->hidden = rests ? s->request : 0;
+	return again;
+}
+
+/* A master that has done something and cannot write the status file leaves a new time at the pid
+ * file: see outcome_end(). */
+static int look_for_silence(const struct signal_wait *w)
+{
+	struct stat now = look_at(w, "");
+
+	if (!differ(&now, &w->named) || is_written(w) ||
+		pidfile_holder(w->master->pid_file) != w->asked)
+		return 0;
+	fprintf(stderr, "h2d: nobody writes %s.status, see the log\n", w->master->pid_file);
+	return 1;
+}
+
+/*
+ * The master has gone. Where another one is in its place, what began after we asked goes on there;
+ * if nothing did, the signal was lost. Where nobody can write the status file nothing tells, and
+ * to ask again would be to upgrade again and again.
+ */
+static int follow(struct signal_wait *w, const struct status *s)
+{
+	if (!running_master_has_moved(w->master)) {
+		fprintf(stderr, "h2d: process %d ended before it had done so\n",
+			(int)w->master->pid);
+		return 1;
+	}
+	if (!is_written(w)) {
+		fprintf(stderr,
+			"h2d: process %d is gone, and another one has its place; nobody writes "
+			"%s.status, see the log\n",
+			(int)w->master->pid, w->master->pid_file);
+		return 1;
+	}
+	if (s->running <= w->before)
+		return SIGNAL_MOVED;
+	running_master_let_go(w->master);
+	return running_master_find(w->master) ? 0 : 1;
+}
+
+/*
+ * Where there was no status file to look at, or an old one because nobody could write it, the first
+ * that is written may bring the outcome of an earlier request along.
+ */
+static int read_status(struct signal_wait *w, struct status *s)
+{
+	bool first = !w->fresh && is_written(w);
+	int rc = status_read(s, w->master->pid_file);
+
+	w->fresh |= first;
+	if (rc == 0 && first && s->running > w->before + 1)
+		w->before = s->running - 1;
+	return rc;
+}
+
+void signal_wait_init(struct signal_wait *w, struct running_master *master, int signo, bool drains)
+{
+	*w = (struct signal_wait){ .master = master, .signo = signo, .drains = drains };
+	w->status = look_at(w, ".status");
+}
+
+/* A master that is still starting has written no status yet. */
+bool signal_wait_begin(struct signal_wait *w)
+{
+	struct status s;
+	int rc = status_read(&s, w->master->pid_file);
+
+	if (rc < 0 && rc != -ENOENT) {
+		fprintf(stderr, "h2d: %s.status: %s\n", w->master->pid_file, strerror(-rc));
+		return false;
+	}
+	w->asked = w->master->pid;
+	w->named = look_at(w, "");
+	w->known = s.running > s.request ? s.running : s.request;
+	w->before = w->known;
+	return true;
+}
+
+int signal_wait_outcome(struct signal_wait *w)
+{
+	uint64_t ms = REQUEST_MS + w->master->quit_ms; /* generations that drain may come first */
+	uint64_t end = clock_now_ms() + ms;
+	bool told = false;
+	struct status s;
+
+	while (clock_now_ms() < end) {
+		bool gone = running_master_is_gone(w->master, POLL_MS);
+		int rc = read_status(w, &s);
+
+		if (rc == 0 && is_over(w, &s))
+			return tell(w, &s);
+		if (rc == 0 && w->signo != SIGUSR2 && is_hidden(w, &s))
+			return SIGNAL_MOVED;
+		if (rc == 0)
+			tell_waiting(&s, &told);
+		if (rc < 0 && rc != -ENOENT) {
+			fprintf(stderr, "h2d: %s.status: %s\n", w->master->pid_file, strerror(-rc));
+			return 1;
+		}
+		rc = gone ? follow(w, &s) : look_for_silence(w);
+		if (rc != 0)
+			return rc;
+	}
+	fprintf(stderr, "h2d: no outcome within %d s\n", (int)(ms / 1000));
+	return 1;
+}
