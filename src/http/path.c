@@ -52,19 +52,23 @@ static const bool stays[256] = {
  */
 static const struct err *scan_target(struct slice target, size_t *path_n, bool *easy)
 {
-	unsigned kind, before = 0, seen = 0;
+	unsigned seen = 0;
+	bool plain = true;
 	size_t i;
 
 	for (i = 0; i < target.n; i++) {
-		kind = target_byte[(unsigned char)target.p[i]];
+		unsigned kind = target_byte[(unsigned char)target.p[i]];
+
+		if (kind == 0) /* nearly every byte */
+			continue;
 		if (kind & QUERY)
 			break;
-		/* a slash or dot behind a slash needs work as an escape does; without a branch */
-		seen |= kind | (before & SLASH) * (kind & (SLASH | DOT)) << 8;
-		before = kind;
+		seen |= kind;
+		if (kind & (SLASH | DOT) && i > 0 && target.p[i - 1] == '/')
+			plain = false;
 	}
 	*path_n = i;
-	*easy = !(seen & PERCENT) && seen <= UINT8_MAX;
+	*easy = plain && !(seen & PERCENT);
 	for (; i < target.n; i++)
 		seen |= target_byte[(unsigned char)target.p[i]];
 	return seen & CONTROL ? ERR_BAD_PATH : NULL;

@@ -1,6 +1,7 @@
 /*
- * h1_parse: finds lines and their parts; every byte is looked up once in a table of classes, and a
- * line ends with CRLF. Called by h1_stream.c and h1_body.c; never asks what a field means.
+ * h1_parse: finds lines and their parts; a byte is looked up in a table of classes, if it is not
+ * one of eight that are taken at once, and a line ends with CRLF. Called by h1_stream.c and
+ * h1_body.c; never asks what a field means.
  */
 #include "proto/h1_parse.h"
 
@@ -8,6 +9,7 @@ enum {
 	TCHAR = 1,  /* of a token (RFC 9110, 5.6.2) */
 	TARGET = 2, /* of a request target: no white space, no control byte */
 	VALUE = 4,  /* of a field value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
+	UPPER = 32, /* 'A' to 'Z': the bit that makes it lower case */
 	PIECE_MIN = 128,
 	PIECE_FIRST = 512,
 };
@@ -31,7 +33,7 @@ static const uint8_t class[256] = {
 	['-'] = VALUE | TARGET | TCHAR,
 	['.'] = VALUE | TARGET | TCHAR,
 	['0' ... '9'] = VALUE | TARGET | TCHAR,
-	['A' ... 'Z'] = VALUE | TARGET | TCHAR,
+	['A' ... 'Z'] = VALUE | TARGET | TCHAR | UPPER,
 	['^' ... 'z'] = VALUE | TARGET | TCHAR,
 	['|'] = VALUE | TARGET | TCHAR,
 	['~'] = VALUE | TARGET | TCHAR,
@@ -96,6 +98,15 @@ static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 /* --- states: each takes bytes from *from, and hands on to the next; H1_MORE: stop is reached ---
  */
 
+/* Whether eight bytes are all least at least, which is 0x80 at most, and none is DEL. */
+static inline bool all_from(uint64_t eight, uint8_t least)
+{
+	const uint64_t each = 0x0101010101010101u;
+	uint64_t del = eight ^ 0x7f * each;
+
+	return ((((eight - least * each) & ~eight) | ((del - each) & ~del)) & 0x80 * each) == 0;
+}
+
 /* The bytes of one class; true when another one follows. */
 static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
 {
@@ -109,6 +120,22 @@ static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *
 	return s < stop;
 }
 
+/*
+ * As run(), of a class that has all bytes from least on but DEL: eight at once, as long as they are
+ * of it.
+ */
+static inline bool run_long(
+	struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of, uint8_t least)
+{
+	for (uint64_t eight; stop - *from >= 8; *from += 8, p->at += 8) {
+		memcpy(&eight, *from, 8);
+		if (!all_from(eight, least))
+			break;
+		memcpy(p->at, &eight, 8);
+	}
+	return run(p, from, stop, of);
+}
+
 /* The bytes of a name, which is made lower case; true when another one follows. */
 static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
@@ -116,7 +143,7 @@ static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint
 	char *at = p->at;
 
 	for (; s < stop && class[*s] & TCHAR; s++)
-		*at++ = (char)(*s >= 'A' && *s <= 'Z' ? *s | 0x20 : *s);
+		*at++ = (char)(*s | (class[*s] & UPPER));
 	p->at = at;
 	*from = s;
 	return s < stop;
@@ -153,6 +180,21 @@ static enum h1_parsed version(struct h1_parse *p, uint8_t c)
 	return H1_LINE;
 }
 
+/* The end of nearly every request line, if it has come whole. */
+static bool ends_as_mostly(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
+{
+	static const char mostly[] = "HTTP/1.1\r\n";
+	const size_t n = sizeof(mostly) - 1;
+
+	if (p->nversion > 0 || (size_t)(stop - *from) < n || memcmp(*from, mostly, n) != 0)
+		return false;
+	*from += n;
+	p->minor = 1;
+	parts(p, &p->method, &p->target);
+	p->state = FIELD;
+	return true;
+}
+
 static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
 	enum h1_parsed found = H1_MORE;
@@ -165,7 +207,7 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 			return fault(p, ERR_REQUEST_LINE);
 		__attribute__((fallthrough));
 	case IN_TARGET:
-		if (!run(p, from, stop, TARGET))
+		if (!run_long(p, from, stop, TARGET, ' ' + 1))
 			return H1_MORE;
 		if (*(*from)++ != ' ' || (size_t)(p->at - p->line) == p->first)
 			return fault(p, ERR_REQUEST_LINE);
@@ -173,6 +215,8 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 		p->state = IN_VERSION;
 		__attribute__((fallthrough));
 	default:
+		if (ends_as_mostly(p, from, stop))
+			return H1_LINE;
 		while (*from < stop && found == H1_MORE)
 			found = version(p, *(*from)++);
 		return found;
@@ -216,7 +260,7 @@ static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const
 		p->state = IN_VALUE;
 		__attribute__((fallthrough));
 	case IN_VALUE:
-		if (!run(p, from, stop, VALUE))
+		if (!run_long(p, from, stop, VALUE, ' '))
 			return H1_MORE;
 		if (*(*from)++ != '\r')
 			return fault(p, ERR_FIELD_LINE);

@@ -453,6 +453,38 @@ START_TEST(limits)
 }
 END_TEST
 
+/* Every byte at every place of a word, whether bytes are looked at one by one or together. */
+static void with_byte(const char *front, const char *behind, int place, uint8_t byte, bool fits)
+{
+	char text[100], want[100], *at;
+	size_t n;
+
+	for (unsigned i = 0; i < STEPS; i++) {
+		n = (size_t)sprintf(text, "%s%s%s", front, "abcdefghijklmnopqrstuvwx", behind);
+		at = text + strlen(front);
+		at[place] = (char)byte;
+		sprintf(want, "%.24s", at);
+		feed(text, n, steps[i]);
+		ck_assert_msg((err == NULL && part == DONE) == fits, "%s: %#x at %d, by %zu", front,
+			byte, place, steps[i]);
+		if (fits && byte != ' ' && byte != '\t') /* these are trimmed */
+			ck_assert_ptr_nonnull(strstr(seen, want));
+		arena_reset(&arena);
+	}
+}
+
+START_TEST(each_byte)
+{
+	for (int byte = 0; byte <= UINT8_MAX; byte++) {
+		bool visible = byte > ' ' && byte != 0x7f;
+
+		with_byte("GET /", " HTTP/1.0\r\n\r\n", _i, (uint8_t)byte, visible);
+		with_byte("GET / HTTP/1.0\r\nx: ", "\r\n\r\n", _i, (uint8_t)byte,
+			visible || byte == ' ' || byte == '\t');
+	}
+}
+END_TEST
+
 /* All that was found stays where it is until the request is gone, however often memory was taken.
  */
 START_TEST(slices_last)
@@ -618,6 +650,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, ends_of_messages, 0, sizeof(legal) / sizeof(legal[0]));
 	tcase_add_loop_test(c, smuggling, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_loop_test(c, limits, 0, 8);
+	tcase_add_loop_test(c, each_byte, 0, 24);
 	tcase_add_loop_test(c, slices_last, 0, STEPS);
 	tcase_add_test(c, memory_is_out);
 	tcase_add_test(c, connection_options);
