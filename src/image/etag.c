@@ -1,7 +1,9 @@
 /*
  * etag: see etag.h. The hash is SHA-256 by libcrypto, cut to 72 bits: it tells the versions of one
- * file apart, and each of its characters costs a little in every response (HPACK does not index
- * it).
+ * file apart, and each of its characters costs a little in every response (nghttp2 does not index
+ * it). Braces stand around it because HPACK's Huffman code has 14 and 15 bits for them: with them
+ * 97 of 100 tags are no shorter by it, so that nghttp2 copies the tag, where it would code
+ * character after character.
  */
 #include "image/etag.h"
 
@@ -39,7 +41,9 @@ void etag_of_sha256(const unsigned char sum[ETAG_SHA256], struct etag *e)
 	char *p = e->text;
 
 	*p++ = '"';
+	*p++ = '{';
 	p = base64url(p, sum, ETAG_HASH_BYTES);
+	*p++ = '}';
 	*p++ = '"';
 	e->n = (unsigned)(p - e->text);
 }

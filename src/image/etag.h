@@ -11,7 +11,7 @@
 #include "base/slice.h"
 
 enum {
-	ETAG_CONTENT_LEN = 14, /* 12 characters of base64url in quotes */
+	ETAG_CONTENT_LEN = 16, /* 12 characters of base64url in braces and quotes */
 	ETAG_MAX = 16,
 };
 

@@ -86,14 +86,14 @@ static struct entry *find(const struct etag_memo *m, const struct file_id *id, s
 /* Whether text is a tag, and nothing else: it goes into the head of a response. */
 static bool is_tag(const char text[ETAG_CONTENT_LEN])
 {
-	for (unsigned i = 1; i < ETAG_CONTENT_LEN - 1; i++) {
+	for (unsigned i = 2; i < ETAG_CONTENT_LEN - 2; i++) {
 		char c = text[i];
 
 		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
 			c != '-' && c != '_')
 			return false;
 	}
-	return text[0] == '"' && text[ETAG_CONTENT_LEN - 1] == '"';
+	return memcmp(text, "\"{", 2) == 0 && memcmp(text + ETAG_CONTENT_LEN - 2, "}\"", 2) == 0;
 }
 
 static uint64_t ask(struct etag_memo *m)

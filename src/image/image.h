@@ -19,7 +19,7 @@
 #define IMAGE_MARKS_MAGIC "h2dmarks"
 
 enum {
-	IMAGE_VERSION = 3,
+	IMAGE_VERSION = 4,
 	IMAGE_SEGMENT_MAX = 64 << 20, /* bytes of one segment */
 	IMAGE_FDS = 3,                /* descriptors in front of the segments: index, marks, life */
 	IMAGE_SEGMENTS = 61,          /* as many as one control message carries beside those */
@@ -27,7 +27,7 @@ enum {
 	IMAGE_ROOTS_MAX = 1 << 16,
 	IMAGE_ALIGN = 64,   /* of bodies in their segment */
 	IMAGE_VARIANTS = 3, /* by enum coding: br, zstd, gzip */
-	IMAGE_ETAG = 14,
+	IMAGE_ETAG = 16,
 	IMAGE_DATE = 29,
 	IMAGE_TICK_MS = 250,      /* the keeper writes the tick this often */
 	IMAGE_TICK_MAX_MS = 1000, /* an older one: the keeper is gone, the image not used */

@@ -15,7 +15,7 @@ WANT = ("want-repr-digest", "sha-256=5")
 
 
 def tag(data):
-	return '"%s"' % base64.urlsafe_b64encode(hashlib.sha256(data).digest()[:9]).decode()
+	return '"{%s}"' % base64.urlsafe_b64encode(hashlib.sha256(data).digest()[:9]).decode()
 
 
 def hashed(server):

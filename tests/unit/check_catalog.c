@@ -100,7 +100,7 @@ static struct catalog_file *filled(const char *path, const char *text, int64_t m
 static struct segment_body *variant(const char *text)
 {
 	struct segment_body *b = NULL;
-	struct etag etag = { .n = ETAG_CONTENT_LEN, .text = "\"CCCCCCCCCCCC\"" };
+	struct etag etag = { .n = ETAG_CONTENT_LEN, .text = "\"{CCCCCCCCCCCC}\"" };
 
 	ck_assert_int_eq(segments_put(&store, text, strlen(text), &etag, &b), 0);
 	return b;

@@ -270,7 +270,7 @@ END_TEST
 START_TEST(remembers_hashes)
 {
 	struct etag_memo *memo = unit_files->disk->memo;
-	struct etag e = { .n = ETAG_CONTENT_LEN, .text = "\"was_memorize\"" };
+	struct etag e = { .n = ETAG_CONTENT_LEN, .text = "\"{was_memorize}\"" };
 	struct etag got;
 	struct h2d_req *req;
 	struct file_id id;
@@ -285,14 +285,14 @@ START_TEST(remembers_hashes)
 	req = get("/f");
 	/* Without a thread. */
 	ck_assert(req->reply.ready);
-	ck_assert_str_eq(unit_field(req, "etag"), "\"was_memorize\"");
+	ck_assert_str_eq(unit_field(req, "etag"), "\"{was_memorize}\"");
 	unit_expect_body(req, "some text", 9);
 	unit_end(req);
 	tree_text("f", "different");
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
 	req = get("/f");
 	unit_wait(req);
-	ck_assert_str_ne(unit_field(req, "etag"), "\"was_memorize\"");
+	ck_assert_str_ne(unit_field(req, "etag"), "\"{was_memorize}\"");
 	unit_end(req);
 }
 END_TEST

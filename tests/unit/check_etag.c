@@ -27,10 +27,10 @@ START_TEST(content)
 	struct etag e = hash_of("abc", 3, 3), one = hash_of("abc", 3, 1);
 
 	ck_assert_uint_eq(e.n, ETAG_CONTENT_LEN);
-	ck_assert_mem_eq(e.text, "\"ungWv48Bz-pB\"", ETAG_CONTENT_LEN);
+	ck_assert_mem_eq(e.text, "\"{ungWv48Bz-pB}\"", ETAG_CONTENT_LEN);
 	ck_assert(slice_eq(etag_slice(&e), etag_slice(&one)));
 	e = hash_of("", 0, 1);
-	ck_assert_mem_eq(e.text, "\"47DEQpj8HBSa\"", ETAG_CONTENT_LEN);
+	ck_assert_mem_eq(e.text, "\"{47DEQpj8HBSa}\"", ETAG_CONTENT_LEN);
 }
 END_TEST
 

@@ -7,8 +7,8 @@
 
 #define SECOND INT64_C(1000000000)
 
-static const struct etag tag = { ETAG_CONTENT_LEN, "\"ungWv48Bz-pB\"" };
-static const struct etag other_tag = { ETAG_CONTENT_LEN, "\"47DEQpj8HBSa\"" };
+static const struct etag tag = { ETAG_CONTENT_LEN, "\"{ungWv48Bz-pB}\"" };
+static const struct etag other_tag = { ETAG_CONTENT_LEN, "\"{47DEQpj8HBSa}\"" };
 static const struct etag none = { 0 };
 static struct etag_memo *m;
 
@@ -129,8 +129,9 @@ END_TEST
 /* Whoever wrote it: no field of a response is made of anything else. */
 START_TEST(no_tag)
 {
-	static const char *const bad[] = { "\"ungWv48Bz-p\r\"", "\"ungWv\n8Bz-pB\"",
-		"xungWv48Bz-pB\"", "\"ungWv48Bz-pBx", "\"ungWv\"8Bz-pB\"" };
+	static const char *const bad[] = { "\"{ungWv48Bz-p\r}\"", "\"{ungWv\n8Bz-pB}\"",
+		"x{ungWv48Bz-pB}\"", "\"{ungWv48Bz-pB}x", "\"{ungWv\"8Bz-pB}\"",
+		"\"\rungWv48Bz-pB}\"", "\"{ungWv48Bz-pB\r\"" };
 	struct file_id id = { 1, 2, 3, 4, 5 };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -134,7 +134,7 @@ END_TEST
 /* Another worker was faster. */
 START_TEST(known_by_now)
 {
-	static const struct etag tag = { ETAG_CONTENT_LEN, "\"ungWv48Bz-pB\"" };
+	static const struct etag tag = { ETAG_CONTENT_LEN, "\"{ungWv48Bz-pB}\"" };
 	struct file_id id;
 
 	tree_text("f", "text");

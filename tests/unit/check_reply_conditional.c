@@ -278,7 +278,7 @@ START_TEST(beside)
 }
 END_TEST
 
-static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX])
+static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX + 1])
 {
 	struct h2d_req *req = unit_answer(H2D_GET, path, fields);
 
@@ -289,7 +289,7 @@ static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX])
 /* One tag for each coding, which is that of the bytes; vary with every status. */
 START_TEST(coded_conditions)
 {
-	char plain[ETAG_MAX], coded[ETAG_MAX], same[ETAG_MAX], fields[200], range[32];
+	char plain[ETAG_MAX + 1], coded[ETAG_MAX + 1], same[ETAG_MAX + 1], fields[200], range[32];
 	struct h2d_req *req;
 	size_t n;
 

@@ -25,7 +25,7 @@ static int put(unsigned i, size_t n, unsigned seed)
 {
 	struct etag etag = { .n = ETAG_CONTENT_LEN };
 
-	memcpy(etag.text, "\"AAAAAAAAAAAA\"", ETAG_CONTENT_LEN);
+	memcpy(etag.text, "\"{AAAAAAAAAAAA}\"", ETAG_CONTENT_LEN);
 	fill(buf, n, seed);
 	seeds[i] = seed;
 	return segments_put(&store, buf, n, &etag, &bodies[i]);
