@@ -86,6 +86,12 @@ enum disk_alone {
 	DISK_ALONE_UNWANTED, /* there are only such that are not to be sent */
 };
 
+/* How a name is found on a file system that other machines write to. */
+enum disk_names {
+	DISK_NAMES_KNOWN, /* as this machine's kernel knows it, but for one that is missing */
+	DISK_NAMES_ASKED, /* its directories are asked first */
+};
+
 struct disk_file {
 	struct disk *disk;
 	struct h2d_req *req;                         /* NULL: it went away */
@@ -115,6 +121,7 @@ struct disk_file {
 	bool failed;
 	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
 	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
+	enum disk_names names; /* likewise */
 	struct disk_tree *tree;
 	const char *look_at;     /* a root for the thread to look at, too; NULL: none */
 	struct disk_root *root;  /* one reference held */

@@ -157,11 +157,20 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 	return checked;
 }
 
-/* A name that was missing when this machine's kernel looked: another machine may have made it
- * since. */
-static int open_refreshed(struct disk_file *f, const struct disk_root *root)
+/*
+ * Opens the file on another mount, which other machines may write to. This machine's kernel may
+ * believe what it knew of a name a while ago: where people upload it is made to ask, and elsewhere
+ * for what is missing.
+ */
+static int open_remote(struct disk_file *f, const struct disk_root *root)
 {
-	beneath_refresh(root->fd, f->path);
+	int rc = -ENOENT;
+
+	if (f->names == DISK_NAMES_KNOWN)
+		rc = open_spelled(f, root, f->leave);
+	if (rc != -ENOENT || root->fd < 0)
+		return rc;
+	beneath_refresh(root->fd, f->path, false);
 	return open_spelled(f, root, f->leave);
 }
 
@@ -183,9 +192,8 @@ static void open_work(struct job *j)
 		f->newer = disk_root_look(f->look_at, f->root);
 	/* Files on other mounts have their own threads: open_finish(). */
 	root = f->newer != NULL ? f->newer : f->root;
-	f->result = open_spelled(f, root, f->leave | same_mount);
-	if (f->result == -ENOENT && same_mount == 0 && root->fd >= 0)
-		f->result = open_refreshed(f, root);
+	f->result = same_mount != 0 ? open_spelled(f, root, f->leave | same_mount)
+				    : open_remote(f, root);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
 	else if (f->result == -EXDEV && same_mount == 0)

@@ -287,6 +287,8 @@ void reply_disk(struct file_reply *a)
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
 	file->leave = a->follows ? BENEATH_LEAVE : 0;
+	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
+		file->names = DISK_NAMES_ASKED;
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)

@@ -22,7 +22,7 @@
 enum { BENEATH_TRIES = 16 };
 
 /* A file that another machine has replaced is found the second time, as a rule. */
-enum { STALE_TRIES = 3 };
+enum { STALE_TRIES = 2 };
 
 int beneath_open(int root, const char *path, unsigned flags)
 {
@@ -85,14 +85,14 @@ static int open_again(int fd)
 }
 
 /* Only now a client of NFS has asked what the file is like. -ESTALE: its name is gone. */
-static int look_again(int fd, struct stat *st, bool last)
+static int look_again(int fd, struct stat *st)
 {
 	int rc = look(fd, st);
 
-	return rc == 0 && st->st_nlink == 0 && !last ? -ESTALE : rc;
+	return rc == 0 && st->st_nlink == 0 ? -ESTALE : rc;
 }
 
-static int open_once(int root, const char *path, unsigned flags, struct stat *st, bool last)
+static int open_once(int root, const char *path, unsigned flags, struct stat *st)
 {
 	/* By name again it could be a FIFO by now, and nothing tells open(2) to refuse one. */
 	int fd = beneath_open(root, path, flags | BENEATH_PATH), file, rc;
@@ -104,10 +104,24 @@ static int open_once(int root, const char *path, unsigned flags, struct stat *st
 	close(fd);
 	if (file < 0 || flags & BENEATH_CACHED)
 		return file;
-	rc = look_again(file, st, last);
+	rc = look_again(file, st);
 	if (rc == 0)
 		return file;
 	close(file);
+	return rc;
+}
+
+/* The name led to a regular file a moment ago. */
+static int open_by_name(int root, const char *path, unsigned flags, struct stat *st)
+{
+	int fd = beneath_open(root, path, flags), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = look(fd, st);
+	if (rc == 0)
+		return fd;
+	close(fd);
 	return rc;
 }
 
@@ -115,30 +129,30 @@ int beneath_open_file(int root, const char *path, unsigned flags, struct stat *s
 {
 	int rc = -ESTALE;
 
-	/* open(2) itself looks a name up again that was stale, but not behind a magic link. */
-	for (int tries = 1; tries <= STALE_TRIES && rc == -ESTALE; tries++)
-		rc = open_once(root, path, flags, st, tries == STALE_TRIES);
-	return rc;
+	for (int tries = 0; tries < STALE_TRIES && rc == -ESTALE; tries++)
+		rc = open_once(root, path, flags, st);
+	/* A kernel that believes the name still asks again when that is what it opens. */
+	return rc == -ESTALE ? open_by_name(root, path, flags, st) : rc;
 }
 
-void beneath_refresh(int root, const char *path)
+void beneath_refresh(int root, const char *path, bool itself)
 {
+	size_t n = strlen(path), end = strspn(path, "/");
 	char own[PATH_MAX];
-	size_t n = strlen(path), end = 0;
 
-	if (n >= sizeof(own))
-		return;
-	while (end < n) {
+	while (end < n && n < sizeof(own)) {
 		int fd;
 
-		end += strspn(path + end, "/");
 		end += strcspn(path + end, "/");
+		if (end == n && !itself)
+			return;
 		memcpy(own, path, end);
 		own[end] = '\0';
 		fd = beneath_open(root, own, BENEATH_DIR);
 		if (fd < 0)
 			return;
 		close(fd);
+		end += strspn(path + end, "/");
 	}
 }
 

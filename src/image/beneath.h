@@ -6,6 +6,7 @@
 #ifndef H2D_IMAGE_BENEATH_H
 #define H2D_IMAGE_BENEATH_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 enum beneath_flags {
@@ -39,11 +40,11 @@ int beneath_open(int root, const char *path, unsigned flags);
 int beneath_open_file(int root, const char *path, unsigned flags, struct stat *st);
 
 /*
- * Opens the directories that path leads through, itself too if it is one, by their names, and
- * through no link: a client of NFS asks what is in each when its name is opened, and else believes
- * what it knew a while ago (nfs(5), close-to-open). May block.
+ * Opens the directories that path leads through by their names, and that itself if asked to, none
+ * through a link: a client of NFS asks what is in a directory when its name is opened, and else
+ * believes what it knew a while ago (nfs(5), close-to-open). May block.
  */
-void beneath_refresh(int root, const char *path);
+void beneath_refresh(int root, const char *path, bool itself);
 
 /* The kind of the file system that fd is on; may block. */
 enum beneath_kind beneath_kind(int fd);

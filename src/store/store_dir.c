@@ -109,9 +109,9 @@ void store_dir_refresh(const struct store_dir *d)
 {
 	if (!d->shared)
 		return;
-	beneath_refresh(d->root, d->path);
+	beneath_refresh(d->root, d->path, true);
 	if (d->folder[0] != '\0')
-		beneath_refresh(d->fd, d->folder);
+		beneath_refresh(d->fd, d->folder, true);
 }
 
 int store_dir_sync(int fd)

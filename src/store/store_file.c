@@ -324,30 +324,50 @@ void store_file_remember(const struct store_file *f, struct etag_memo *memo, boo
 		etag_memo_put(memo, &id, &f->etag, seen_ns, true);
 }
 
+/* The struct made of what st says. */
+static struct store_there there_of(const struct stat *st)
+{
+	return (struct store_there){
+		.any = true,
+		.other = !S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode),
+		.size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+		.mtime = st->st_mtim.tv_sec,
+	};
+}
+
+/* Opens what has the name: its entity tag if it is wanted, and whether it is there at all. A kernel
+ * that believes names finds out only now that another machine has removed it. */
+static int look_inside(const struct store_dir *d, const char *name, struct etag_memo *memo,
+	struct store_there *there)
+{
+	struct stat st;
+	int fd = beneath_open_file(d->to, name, 0, &st), rc;
+
+	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
+		return fd;
+	if (fd == -ENOENT && d->shared && fstatat(d->to, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+		errno == ENOENT)
+		*there = (struct store_there){ 0 };
+	if (fd < 0)
+		return 0;
+	there->mtime = st.st_mtim.tv_sec;
+	rc = memo != NULL ? tag_of(fd, memo, &there->etag) : 0;
+	close(fd);
+	return rc;
+}
+
 int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
 	struct store_there *there)
 {
 	struct stat st;
-	int fd, rc;
 
 	*there = (struct store_there){ 0 };
 	if (d->to < 0)
 		return 0;
 	if (fstatat(d->to, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	there->any = true;
-	there->other = !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode);
-	there->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-	there->mtime = st.st_mtim.tv_sec;
-	if (there->other || memo == NULL)
+	*there = there_of(&st);
+	if (there->other || (memo == NULL && !d->shared))
 		return 0;
-	fd = beneath_open_file(d->to, name, 0, &st);
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-		return fd;
-	if (fd < 0)
-		return 0;
-	there->mtime = st.st_mtim.tv_sec;
-	rc = tag_of(fd, memo, &there->etag);
-	close(fd);
-	return rc;
+	return look_inside(d, name, memo, there);
 }

@@ -141,6 +141,26 @@ static bool is_mine(const struct store_work *w, const struct store_ticket *t)
 }
 
 /*
+ * Opens what came; the ticket is entered. Where names are believed for a while the part's may lead
+ * to the file that it has become at another machine: that is never appended to. As
+ * store_ticket_part().
+ */
+static int open_part(const struct store_work *w, uint64_t *size)
+{
+	const struct store_ticket *t = &w->part->ticket;
+	uint64_t complete = *size;
+	int fd;
+
+	store_dir_refresh(&w->at);
+	fd = store_ticket_part(t, &w->at, size);
+	if (fd < 0 || t->head.stage != STORE_TICKET_PLACED)
+		return fd;
+	close(fd);
+	*size = complete;
+	return -ENOENT;
+}
+
+/*
  * Finds the upload and claims it. *fd: what came, and the ticket is entered; -1, and the ticket is
  * not: the upload is the file already, or that failed.
  */
@@ -156,9 +176,7 @@ static struct store_result claim(struct store_work *w, int *fd)
 	if (!store_ok(r))
 		return r;
 	p->offset = t->head.size;
-	/* The name that the part had here may be known still, and lead to the file. */
-	store_dir_refresh(&w->at);
-	*fd = store_ticket_part(t, &w->at, &p->offset);
+	*fd = open_part(w, &p->offset);
 	if (*fd >= 0)
 		return STORE_OK;
 	store_ticket_leave(&w->part->ticket);

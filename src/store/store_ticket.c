@@ -188,6 +188,9 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 	if (t->fd < 0)
 		return t->fd;
 	rc = write_all(t);
+	/* Its client may go to another machine as soon as it is told where the upload is. */
+	if (rc == 0 && d->shared)
+		rc = store_dir_sync(t->fd);
 	if (rc < 0)
 		return give_up(t, d, rc);
 	part = create_file(d, t->token, STORE_DIR_PART, PART_MODE);
@@ -210,15 +213,17 @@ struct store_result store_ticket_open(struct store_ticket *t, const struct store
 int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, uint64_t *size)
 {
 	char name[STORE_HIDDEN_NAME];
-	struct stat st;
+	struct statx st;
 	int fd;
 
 	store_dir_token_name(t->token, STORE_DIR_PART, name);
 	fd = open_file(d, name);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) {
-		*size = (uint64_t)st.st_size;
+	/* Its size as other machines have made it, not as it was known here. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) == 0 &&
+		S_ISREG(st.stx_mode) && st.stx_nlink == 1) {
+		*size = st.stx_size;
 		return fd;
 	}
 	/* It was placed where no rename is exclusive, and the worker died before it let go. */

@@ -72,6 +72,7 @@ static void entry_of(struct node *n, struct fuse_entry_param *e)
 {
 	*e = (struct fuse_entry_param){ .ino = (fuse_ino_t)n, .generation = 1 };
 	e->attr = *known(n);
+	e->attr_timeout = e->entry_timeout = sw.second;
 }
 
 static void reply_entry(fuse_req_t req, struct node *n)
@@ -114,7 +115,7 @@ static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 static void getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)fi;
-	fuse_reply_attr(req, known(node(req, ino)), 0);
+	fuse_reply_attr(req, known(node(req, ino)), sw.second);
 }
 
 static void setattr(
@@ -133,7 +134,7 @@ static void setattr(
 	if (fd >= 0)
 		close(fd);
 	ask(n);
-	fuse_reply_attr(req, known(n), 0);
+	fuse_reply_attr(req, known(n), sw.second);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -165,7 +166,7 @@ static void open_file(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	int fd;
 
 	if (fstat(n->file->fd, &st) == 0 && st.st_nlink == 0 &&
-		(n->file->opens == 0 || sw.stateless)) {
+		(n->file->opens == 0 || sw.stateless || sw.second)) {
 		if (n->parent != NULL)
 			dentry_of(n->parent, n->name)->change = 0;
 		fuse_reply_err(req, ESTALE);
@@ -319,7 +320,7 @@ static int take_name(struct node **nodes, struct node *dir, const char *name)
 {
 	struct node *n = find(nodes, dir, name);
 
-	if (n == NULL || n->opens == 0 || S_ISDIR(known(n)->st_mode))
+	if (sw.second || n == NULL || n->opens == 0 || S_ISDIR(known(n)->st_mode))
 		return 0;
 	snprintf(n->silly, sizeof(n->silly), ".nfs%024lx", ++sillies);
 	n->silly_dir = dir;

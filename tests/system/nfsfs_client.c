@@ -118,7 +118,7 @@ struct stat *known(struct node *n)
 {
 	static struct stat st;
 
-	if (n->age != age)
+	if (n->age != age || sw.second)
 		ask(n);
 	st = n->st;
 	for (const struct extent *e = n->dirty; e != NULL; e = e->next)

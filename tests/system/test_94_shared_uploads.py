@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import threading
+import time
 
 import pytest
 
+import harness
 import nfs
 import procs
 import resumable
@@ -81,27 +83,40 @@ def remove(machine, name):
 		return c.request("DELETE", "/files/" + name)
 
 
-def test_seen_by_all_at_once(machines):
+BOTH = pytest.mark.parametrize("switches", [[], ["second"]], ids=["nfs", "fuse"])
+
+
+def all_see(machines, name, status, body=None):
+	"""The next request at each sees it; how long that took is said at the end of the run."""
+	for m in machines:
+		begun = time.monotonic()
+		answer = get(m, name)
+		harness.TIMES["an upload, at another machine"].append(time.monotonic() - begun)
+		assert answer.status == status and body in (None, answer.body)
+
+
+@BOTH
+def test_seen_by_all_at_once(machines, switches):
 	"""A name that was not there, another content, and none any more: each is seen by the next request, at whichever machine."""
-	all_of_them = machines(server=DIR + "autoindex = true\n")
-	for m in all_of_them:
-		assert get(m, "a").status == 404
-	assert store(all_of_them[0], "a", b"one").status == 201
-	assert [get(m, "a").body for m in all_of_them] == [b"one"] * 3
-	assert store(all_of_them[1], "a", b"two").status == 204
-	assert [get(m, "a").body for m in all_of_them] == [b"two"] * 3
-	for m in all_of_them:
-		assert listed(m) == {"a"}
-	assert len({get(m, "a").get("etag") for m in all_of_them}) == 1
-	assert remove(all_of_them[2], "a").status == 204
-	assert [get(m, "a").status for m in all_of_them] == [404] * 3
-	assert store(all_of_them[1], "a", b"three").status == 201
-	assert [get(m, "a").body for m in all_of_them] == [b"three"] * 3
+	one, two, three = made = machines(server=DIR + "autoindex = true\n", switches=switches)
+	all_see(made, "a", 404)
+	assert store(one, "a", b"one").status == 201
+	all_see(made, "a", 200, b"one")
+	assert store(two, "a", b"two").status == 204
+	all_see(made, "a", 200, b"two")
+	assert [listed(m) for m in made] == [{"a"}] * 3
+	assert len({get(m, "a").get("etag") for m in made}) == 1
+	assert remove(three, "a").status == 204
+	all_see(made, "a", 404)
+	assert [listed(m) for m in made] == [set()] * 3
+	assert store(two, "a", b"three").status == 201
+	all_see(made, "a", 200, b"three")
 
 
-def test_conditions(machines):
+@BOTH
+def test_conditions(machines, switches):
 	"""What a condition or upload-overwrite is held against is what all machines have done."""
-	one, two, three = machines()
+	one, two, three = machines(switches=switches)
 	tag = store(one, "a", b"one").get("etag")
 	assert [get(m, "a").get("etag") for m in (one, two, three)] == [tag] * 3
 	again = store(two, "a", b"two", [("if-match", tag)])
@@ -116,10 +131,11 @@ def test_conditions(machines):
 	assert store(one, "a", b"new", [("if-none-match", "*")]).status == 201
 
 
-def test_no_update_is_lost(machines):
+@BOTH
+def test_no_update_is_lost(machines, switches):
 	"""Clients of three machines count a number up, each by if-match."""
 	clients, rounds = 6, 5
-	made = machines()
+	made = machines(switches=switches)
 	store(made[0], "n", b"0")
 	problems = []
 
@@ -144,9 +160,9 @@ def test_no_update_is_lost(machines):
 	assert get(made[1], "n").body == b"%d" % (clients * rounds)
 
 
-def begin_put(machine, name, length):
+def begin_put(machine, name, length, *headers):
 	c = machine.connect("tcp")
-	stream = c.send("PUT", "/files/" + name, [("content-length", str(length))], end=False)
+	stream = c.send("PUT", "/files/" + name, [("content-length", str(length)), *headers], end=False)
 	return c, stream
 
 
@@ -170,10 +186,10 @@ def test_quota(machines):
 	assert names(made[0]) == ["fits", "of0", "of1"]
 
 
-@pytest.mark.parametrize("way", ["h2-tcp", "h1-tcp"])
-def test_resumed_elsewhere(machines, way):
+@pytest.mark.parametrize("way, switch", [("h2-tcp", "lazy"), ("h1-tcp", "lazy"), ("h2-tcp", "second")])
+def test_resumed_elsewhere(machines, way, switch):
 	"""A client whose machine stands still goes on at another one, from what it sent; and then nothing of the first counts."""
-	one, two, three = machines(switches=["lazy"])
+	one, two, three = machines(switches=[switch])
 	data = os.urandom(900 << 10)
 	opened, location = resumable.begin(one, way, "long", len(data))
 	opened.send(data[:300 << 10])
@@ -183,34 +199,46 @@ def test_resumed_elsewhere(machines, way):
 	with connect(two, way) as c:
 		assert resumable.append(c, location, offset, data[offset:600 << 10], complete=resumable.PIECE).status == 204
 	assert resumable.offset_of(resumable.ask(three, way, location)) == 600 << 10
+	with connect(three, way) as c:
+		assert resumable.append(c, location, 600 << 10, data[600 << 10:700 << 10], complete=resumable.PIECE).status == 204
+	assert resumable.offset_of(resumable.ask(two, way, location)) == 700 << 10
 	opened.send(data[300 << 10:400 << 10])  # the first comes to itself
 	with connect(three, way) as c:
-		answer = resumable.append(c, location, 600 << 10, data[600 << 10:])
+		answer = resumable.append(c, location, 700 << 10, data[700 << 10:])
 	assert answer.status == 201
+	answer = resumable.ask(two, way, location)
+	assert (answer.get("upload-complete"), resumable.offset_of(answer)) == ("?1", len(data))
 	opened.cut()
 	assert [get(m, "long").body == data for m in (one, two, three)] == [True] * 3
 
 
 def test_condition_at_the_end_of_a_body(machines):
 	"""What another machine does while a body comes counts, and a lock of the folder is one of all machines."""
-	one, two, three = machines(server=DIR + "upload-depth = 1\n")
+	one, two, three = made = machines(server=DIR + "upload-depth = 1\n")
 	for name in ("a", "in/a"):
-		tag = store(one, name, b"one").get("etag")
-		assert get(two, name).get("etag") == tag
-		c = two.connect("tcp")
-		with c:
-			stream = c.send("PUT", "/files/" + name, [("content-length", "4"), ("if-match", tag)], end=False)
-			c.send_body(stream, b"lo", end=False)
-			procs.wait_for(lambda: any(n.startswith(".h2d-") and n.endswith("-0") for n in names(two)), said="it has begun")
-			assert store(three, name, b"two", [("if-match", tag)]).status == 204
-			c.send_body(stream, b"st")
-			assert c.response(stream).status == 412
-		assert [get(m, name).body for m in (one, two, three)] == [b"two"] * 3
+		for new in (True, False):
+			if new:
+				condition = ("if-none-match", "*")
+			else:
+				condition = ("if-match", get(two, name).get("etag"))
+			c, stream = begin_put(two, name, 4, condition)
+			with c:
+				c.send_body(stream, b"lo", end=False)
+				procs.wait_for(lambda: any(n.startswith(".h2d-") and n.endswith("-0") for n in names(two)), said="it has begun")
+				assert store(three, name, b"new" if new else b"newer", [condition]).status == (201 if new else 204)
+				c.send_body(stream, b"st")
+				assert c.response(stream).status == 412
+			assert [get(m, name).body for m in made] == [b"new" if new else b"newer"] * 3
 	with open(os.path.join(three.root, "shared/up/.h2d-lock"), "r+b") as f:
 		fcntl.flock(f, fcntl.LOCK_EX)
 		with one.connect("tcp") as c:
 			assert put(c, "a", b"x").status == 503
 	assert store(one, "a", b"x").status == 204
+
+
+def wait_held(machine, n):
+	"""Until two bytes of n uploads are written, and so the hidden names locked."""
+	procs.wait_for(lambda: [os.path.getsize(os.path.join(up(machine), name)) for name in names(machine)] == [2] * n, said="they have begun")
 
 
 def test_only_the_dead_are_swept(machines):
@@ -223,7 +251,7 @@ def test_only_the_dead_are_swept(machines):
 		c, stream = begin_put(m, "from%d" % len(streams), 4)
 		c.send_body(stream, b"ab", end=False)
 		streams.append((c, stream))
-		procs.wait_for(lambda: len(names(m)) == len(streams), said="it has begun")
+		wait_held(m, len(streams))
 	os.killpg(two.process.pid, signal.SIGKILL)
 	two.expect_exit(-signal.SIGKILL)
 	two.wait_exit()
@@ -243,7 +271,7 @@ def test_locks_that_are_lost(machines):
 	one.start()
 	c, stream = begin_put(one, "a", 4)
 	c.send_body(stream, b"ab", end=False)
-	procs.wait_for(lambda: len(names(one)) == 1, said="it has begun")
+	wait_held(one, 1)
 	one.export.order("lose")
 	three.start()
 	three.log.wait("1 left-overs of uploads removed")
@@ -295,6 +323,24 @@ def test_replaced_while_it_is_sent(machines):
 		assert get(two, "a").body == new
 
 
+def test_replaced_where_it_is_sent(machines):
+	"""The machine that has it open gives it another name first, and others could have it still: they see the new one."""
+	one, two = machines(n=2, listens=("tcp",))
+	store(one, "a", b"o" * (6 << 20))
+	assert get(two, "a").body[:1] == b"o"
+	with one.connect("tcp", credit=False) as c:
+		stream = c.send(path="/files/a")
+		c.until(lambda: c.responses[stream].size >= 65535)
+		assert store(one, "a", b"new").status == 204
+		assert any(name.startswith(".nfs") for name in os.listdir(up(one)))
+		assert get(two, "a").body == b"new"
+		assert remove(one, "a").status == 204
+		assert get(two, "a").status == 404
+		c.window(6 << 20)
+		c.window(6 << 20, stream)
+		assert c.response(stream).size == 6 << 20
+
+
 def test_a_root_that_is_shared(machines):
 	"""The cache holds nothing of it, for nobody says what other machines change: each request sees it."""
 	made = machines(n=2, start=False)
@@ -310,6 +356,10 @@ def test_a_root_that_is_shared(machines):
 			with open(os.path.join(one.root, "shared", "new"), "wb") as f:
 				f.write(text)
 			os.rename(f.name, os.path.join(one.root, "shared", "page.html"))
+			assert [x.get("/page.html").body for x in (c, d)] == [text] * 2
+		for text in (b"3", b"more than before"):  # in place: what is told of it is of what is sent
+			with open(os.path.join(one.root, "shared", "page.html"), "wb") as f:
+				f.write(text)
 			assert [x.get("/page.html").body for x in (c, d)] == [text] * 2
 		os.unlink(os.path.join(one.root, "shared", "page.html"))
 		assert [x.get("/page.html").status for x in (c, d)] == [404] * 2

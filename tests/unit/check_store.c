@@ -2,8 +2,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "request/body.h"
@@ -289,6 +291,45 @@ START_TEST(locked)
 }
 END_TEST
 
+/* Whether the file system is one that other machines write to. */
+static bool is_shared;
+int __real_fstatfs(int fd, struct statfs *fs);
+int __wrap_fstatfs(int fd, struct statfs *fs);
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs(fd, fs);
+
+	if (is_shared)
+		fs->f_type = NFS_SUPER_MAGIC;
+	return rc;
+}
+
+/* The lock is that of a file, and what is replaced is not open while it loses its name: a client of
+ * NFS would rename it first. */
+START_TEST(shared)
+{
+	int fd;
+
+	is_shared = true;
+	tree_write("up/a", "", 0);
+	ck_assert_int_eq(truncate(tree_path("up/a"), 100 << 20), 0);
+	begin("a", _i);
+	ck_assert_int_eq(store("other"), 0);
+	ck_assert_int_eq(w.files[0]->replaced, -1);
+	end();
+	ck_assert(holds("a", "other"));
+	ck_assert_uint_eq(entries(), 2);
+	fd = open(tree_path("up/.h2d-lock"), O_RDWR);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	begin("a", _i);
+	ck_assert_int_eq(store("late"), -EAGAIN);
+	end();
+	ck_assert(holds("a", "other"));
+	close(fd);
+	is_shared = false;
+}
+END_TEST
+
 /* A file counts as one block at least, and what it replaces does not. */
 START_TEST(quota)
 {
@@ -445,6 +486,7 @@ static TCase *tests(void)
 	tcase_add_test(c, swept_while_it_is_placed);
 	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
 	tcase_add_test(c, locked);
+	tcase_add_loop_test(c, shared, 0, 2);
 	tcase_add_loop_test(c, quota, 0, 2);
 	tcase_add_test(c, sent_off_early);
 	tcase_add_test(c, kept_for_who_has_gone);
