@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/human.h"
@@ -23,14 +24,16 @@ static bool answers(const struct top_machine *m)
 	return m->error[0] == '\0' && m->status != NULL;
 }
 
-/* By its server-id; else by where it is. */
+/* A machine's server-id; else where it is. */
 static const char *name_of(const struct top_machine *m)
 {
-	const char *id = "";
+	const char *id = "", *where = m->source.text;
 
 	if (m->status != NULL)
 		id = top_object_text(top_status_part(m->status, ""), "server_id");
-	return *id != '\0' ? id : m->source.text;
+	if (*id != '\0')
+		return id;
+	return strncmp(where, "http://", 7) == 0 ? where + 7 : where;
 }
 
 static struct sums add_up(const struct top_machine *m, unsigned n)

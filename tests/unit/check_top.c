@@ -179,39 +179,41 @@ START_TEST(several)
 		"\"requests_per_second\":5,\"connections\":4,\"responses_5xx\":7}}",
 		"{\"server_id\":\"web-3\",\"totals\":{\"requests\":5000}}",
 	};
-	struct top_machine m[5] = { 0 };
+	struct top_machine m[6] = { 0 };
 	struct top_page p = { .utf8 = true };
 	char why[64];
 
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		snprintf(m[i].source.text, sizeof(m[i].source.text), "http://host-%u", i + 1);
 		top_machine_init(&m[i]);
 		if (i < 3)
 			m[i].status =
 				top_status_read(answers[i], strlen(answers[i]), why, sizeof(why));
 	}
+	m[5].status = top_status_read("{}", 2, why, sizeof(why));
 	snprintf(m[2].error, sizeof(m[2].error), "http://host-3: refused");
 	snprintf(m[3].error, sizeof(m[3].error), "http://host-4: \x1b unknown");
-	top_table(&p, m, 5);
+	top_table(&p, m, 6);
 	strbuf_add(&p.text, SLICE("\0"));
 	for (const char *const *part =
-			(const char *const[]){ "2 of 5 machines answer, health 200 from 1",
+			(const char *const[]){ "3 of 6 machines answer, health 200 from 2",
 				"requests/s 15 ", "connections 7 ", "requests 1 200 ", "5xx 7 ",
 				"web-1            503 drained            3         10 ",
 				"?[2J-and-a-long- 200 ",
 				"web-3            http://host-3: refused\n",
-				"\nhttp://host-4: ? unknown\n", "\nhttp://host-5: asked\n", NULL };
+				"\nhttp://host-4: ? unknown\n", "\nhttp://host-5: asked\n",
+				"\nhost-6           200 ", NULL };
 		*part != NULL; part++)
 		ck_assert_msg(strstr(p.text.p, *part) != NULL, "%s in %s", *part, p.text.p);
 	strbuf_fini(&p.text);
 	for (unsigned rows = 1; rows < 15; rows++)
 		for (unsigned columns = 1; columns < 90; columns += 11) {
 			p = (struct top_page){ .columns = columns, .rows = rows, .utf8 = true };
-			top_table(&p, m, 5);
+			top_table(&p, m, 6);
 			ck_assert_uint_le(p.row, rows);
 			strbuf_fini(&p.text);
 		}
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < 6; i++)
 		top_machine_fini(&m[i]);
 }
 END_TEST
