@@ -69,6 +69,9 @@ int gen_resources_init(
 	rc |= init_privs(r, conf, fault, ctx);
 	rc |= certs_init(&r->certs, conf, fault, ctx);
 	rc |= client_cas_init(&r->client_cas, conf, fault, ctx);
+	/* Where there was no memory for a table of either, nobody may look into it. */
+	if (r->certs.of_server == NULL || r->client_cas.of_server == NULL)
+		return -1;
 	rc |= init_sites(r, conf, fault, ctx);
 	return rc;
 }

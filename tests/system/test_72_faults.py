@@ -305,6 +305,16 @@ def test_in_masters_of_an_upgrade(h2d, others):
 	assert among(failed, "memfd_create", "socketpair")
 
 
+def test_memory_of_a_check(h2d):
+	"""h2d -t reads a configuration as a master does: whichever of its calls fails, it ends by itself."""
+	server = new(h2d)
+	faults = Faults(server)
+	for place in range(min(MALLOCS * 5, 5000)):
+		with faults((), "malloc", "ENOMEM", place, others=True):
+			code = server.run("-t").returncode
+		assert code in (0, 1), place
+
+
 def test_memory_of_a_new_master(h2d):
 	"""Its children's are not its own."""
 	assert fail_upgrades(h2d, NEVER, True, {"malloc"}, masters=True).keys() == {"malloc"}
