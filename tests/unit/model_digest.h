@@ -27,13 +27,23 @@ static void mix_child(const struct child *c)
 	mix_timer(&c->respawn);
 }
 
+/* Workers differ by nothing but their slots: a world is the same as the one with them exchanged. */
+static bool exchanged;
+
+enum { GENERATIONS = 64 }; /* more than a world can have had */
+
+static uint32_t mirror(uint32_t slot, uint32_t n)
+{
+	return exchanged && slot < n ? n - 1 - slot : slot;
+}
+
 static void mix_gen(const struct gen *g, const struct master *m)
 {
 	mix(g->state | g->unborn << 4 | g->terminated << 5);
 	mix(m->last_number - g->number);
 	mix_timer(&g->deadline);
-	GEN_FOREACH(c, g)
-		mix_child(c);
+	for (unsigned i = 0; i < g->nchildren; i++)
+		mix_child(&g->children[mirror(i, g->nworkers)]);
 }
 
 static void mix_master(const struct master *m)
@@ -53,23 +63,45 @@ static void mix_master(const struct master *m)
 	}
 }
 
-/* Numbers of inboxes go up with each generation: only the distance matters. */
-static void mix_held(const struct process *p, const struct held *h)
+static uint64_t digest_alone(void (*fn)(const void *a, const void *b), const void *a, const void *b)
 {
-	const struct gen *g = sides[p->side].m.current;
+	uint64_t before = hash, own;
 
-	mix(h->id == CTL_INBOX && g != NULL ? h->slot - g->inboxes.first : h->slot);
-	mix(h->id == CTL_INBOX);
+	hash = 1;
+	fn(a, b);
+	own = hash;
+	hash = before;
+	return own;
 }
 
-static void mix_process(const struct process *p)
+/* Numbers of inboxes go up with each generation: only the distance matters. */
+static void mix_held(const void *process, const void *held)
 {
-	mix(p->serves | p->drains << 1 | p->ends << 2 | p->orphan << 3 | p->nheld << 4);
-	if (p->orphan)
-		return;
-	mix(p->side | p->place->slot << 1 | (sides[p->side].m.last_number - p->generation) << 8);
+	const struct process *p = process;
+	const struct held *h = held;
+	const struct gen *g = sides[p->side].m.current;
+	bool inbox = h->id == CTL_INBOX;
+	uint32_t n = p->place->gen->nworkers;
+	uint32_t slot = h->slot - (inbox && g != NULL ? g->inboxes.first : 0) + GENERATIONS * n;
+
+	mix(slot / n * n + mirror(slot % n, n));
+	mix(inbox);
+}
+
+static void mix_process(const void *process, const void *unused)
+{
+	const struct process *p = process;
+	uint64_t sum = 0;
+
+	(void)unused;
+	mix(p->serves | p->drains << 1 | p->ends << 2 | p->nheld << 4);
+	mix(p->side |
+		mirror(p->place->slot, p->place->kind->numbered ? p->place->gen->nworkers : 0)
+			<< 1 |
+		(sides[p->side].m.last_number - p->generation) << 8);
 	for (unsigned i = 0; i < p->nheld; i++)
-		mix_held(p, &p->held[i]);
+		sum += digest_alone(mix_held, p, &p->held[i]);
+	mix(sum);
 }
 
 static void mix_side(const struct side *s)
@@ -82,14 +114,29 @@ static void mix_side(const struct side *s)
 		mix_master(&s->m);
 }
 
-static void model_digest(void)
+/* Which process came first matters no more, once all that it was told is there. */
+static uint64_t digest_world(void)
 {
+	uint64_t sum = 0;
+
 	hash = 1;
 	for (unsigned i = 0; i < SIDES; i++)
 		mix_side(&sides[i]);
 	for (unsigned i = 0; i < nprocesses; i++)
 		if (processes[i].place != NULL)
-			mix_process(&processes[i]);
+			sum += digest_alone(mix_process, &processes[i], NULL);
+	mix(sum);
+	return hash;
+}
+
+static void model_digest(void)
+{
+	uint64_t as_it_is;
+
+	exchanged = false;
+	as_it_is = digest_world();
+	exchanged = true;
+	hash = digest_world() < as_it_is ? hash : as_it_is;
 }
 
 #endif

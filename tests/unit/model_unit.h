@@ -55,7 +55,7 @@ struct process {
 	unsigned side;
 	uint32_t generation;
 	int ctl; /* its end */
-	bool serves, drains, ends, orphan;
+	bool serves, drains, ends;
 	struct held held[HELD];
 	unsigned nheld;
 };
@@ -461,7 +461,10 @@ static void side_over(unsigned side, bool killed)
 	s->life = LIFE_OVER;
 	s->killed = killed;
 	for (unsigned i = 0; i < nprocesses; i++)
-		processes[i].orphan |= processes[i].side == side;
+		if (processes[i].side == side && processes[i].place != NULL) {
+			processes[i].place = NULL; /* it is nobody's, and finishes by itself */
+			close(processes[i].ctl);
+		}
 	if (s->peer >= 0) {
 		queue_put(other, "");
 		close_peer(s);
@@ -505,7 +508,7 @@ static void settle_all(void)
 		if (sides[i].life == LIFE_RUNS)
 			pump(&sides[i]);
 	for (unsigned i = 0; i < nprocesses; i++)
-		if (processes[i].place != NULL && !processes[i].orphan)
+		if (processes[i].place != NULL)
 			hear(&processes[i]);
 	for (unsigned i = 0; i < SIDES; i++)
 		if (sides[i].life == LIFE_RUNS && sides[i].m.loop.stop)
