@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "master/master_state.h"
 
@@ -388,6 +389,7 @@ void loan_sent(const struct child *to)
 {
 	struct loan *l = find_due(to);
 
+	H2D_ASSERT(l != NULL);
 	if (l->ending)
 		l->told--;
 	else

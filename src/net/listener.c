@@ -339,7 +339,7 @@ static int listen_again(const struct listener *l, int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
-	connect(fd, &none, sizeof(none));
+	(void)connect(fd, &none, sizeof(none));
 	if (bind(fd, &l->addr.sa, l->addr.len) < 0 && errno != EINVAL)
 		return -1;
 	return listen(fd, LISTENER_BACKLOG);

@@ -43,7 +43,8 @@ static bool kept_append(struct tls_kept *k, const uint8_t *p, size_t n)
 		return false;
 	if (have > 0)
 		memcpy(mem, k->p + k->pos, have);
-	memcpy(mem + have, p, n);
+	if (n > 0)
+		memcpy(mem + have, p, n);
 	free(k->p);
 	*k = (struct tls_kept){ .p = mem, .len = have + n };
 	return true;
