@@ -29,7 +29,6 @@ bool seccomp_there(void)
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -220,24 +219,29 @@ static void add_all(struct filter *f)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Maps what was written to fd. */
-static int map_program(int fd, struct seccomp_program *p)
+/* Takes what was written to a pipe of so many bytes, whose other end is closed. */
+static int read_program(int fd, size_t room, struct seccomp_program *p)
 {
-	struct stat st;
-	void *insns;
+	void *insns = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ssize_t n;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	insns = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (insns == MAP_FAILED)
 		return -errno;
-	*p = (struct seccomp_program){ insns, (size_t)st.st_size };
+	*p = (struct seccomp_program){ insns, 0, room };
+	n = read(fd, insns, room);
+	if (n < 0)
+		return -errno;
+	/* A pipe that is full may have been too small. */
+	if (n == 0 || (size_t)n == room)
+		return -EFBIG;
+	p->size = (size_t)n;
 	return 0;
 }
 
+/* By a pipe, which every kernel has; the library writes it at once. */
 static int export_program(const struct filter *f, struct seccomp_program *p)
 {
-	int fd, rc = f->rc;
+	int fds[2], rc = f->rc;
 
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -246,13 +250,13 @@ static int export_program(const struct filter *f, struct seccomp_program *p)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc < 0)
 		return rc;
-	fd = memfd_create("h2d-seccomp", MFD_CLOEXEC);
-	if (fd < 0)
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
-	rc = seccomp_export_bpf(f->ctx, fd);
+	rc = seccomp_export_bpf(f->ctx, fds[1]);
+	close(fds[1]);
 	if (rc == 0)
-		rc = map_program(fd, p);
-	close(fd);
+		rc = read_program(fds[0], (size_t)fcntl(fds[0], F_GETPIPE_SZ), p);
+	close(fds[0]);
 	return rc;
 }
 
@@ -301,7 +305,7 @@ int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
 void seccomp_drop(struct seccomp_program *p)
 {
 	if (p->insns != NULL)
-		munmap(p->insns, p->size);
+		munmap(p->insns, p->room);
 	*p = (struct seccomp_program){ 0 };
 }
 

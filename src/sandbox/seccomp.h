@@ -30,6 +30,7 @@ struct seccomp {
 struct seccomp_program {
 	void *insns; /* of struct sock_filter; mapped */
 	size_t size; /* bytes */
+	size_t room; /* bytes that are mapped */
 };
 
 /* This build has it; this kernel has it, and takes filters. */
