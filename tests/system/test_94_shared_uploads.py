@@ -129,6 +129,9 @@ def test_conditions(machines, switches):
 	assert remove(two, "a").status == 204
 	assert store(one, "a", b"new", [("if-match", again.get("etag"))]).status == 412
 	assert store(one, "a", b"new", [("if-none-match", "*")]).status == 201
+	assert get(three, "a").body == b"new"
+	assert remove(two, "a").status == 204
+	assert store(three, "a", b"newer", [("if-none-match", "*")]).status == 201
 
 
 @BOTH
