@@ -347,6 +347,7 @@ def test_replaced_where_it_is_sent(machines):
 def test_a_root_that_is_shared(machines):
 	"""The cache holds nothing of it, for nobody says what other machines change: each request sees it."""
 	made = machines(n=2, start=False)
+	os.mkdir(os.path.join(made[0].export.folder, "in"))
 	for m in made:
 		m.put_conf(m.conf_text.replace('root = "%s"' % m.root, 'root = "%s/shared"' % m.root).replace('"shared/up"', '"up"'))
 		with open(os.path.join(m.export.folder, "page.html"), "w") as f:
@@ -364,5 +365,9 @@ def test_a_root_that_is_shared(machines):
 			with open(os.path.join(one.root, "shared", "page.html"), "wb") as f:
 				f.write(text)
 			assert [x.get("/page.html").body for x in (c, d)] == [text] * 2
+		assert [x.get("/in/new").status for x in (c, d)] == [404] * 2
+		with open(os.path.join(one.root, "shared", "in", "new"), "wb") as f:
+			f.write(b"new")
+		assert [x.get("/in/new").body for x in (c, d)] == [b"new"] * 2
 		os.unlink(os.path.join(one.root, "shared", "page.html"))
 		assert [x.get("/page.html").status for x in (c, d)] == [404] * 2
