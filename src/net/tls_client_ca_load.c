@@ -11,6 +11,7 @@
 
 #include "net/parcel.h"
 #include "net/tls_client_ca.h"
+#include "net/tls_memory.h"
 
 /* --- what is in them -------------------------------------------------------------------------- */
 
@@ -183,6 +184,7 @@ struct tls_client_ca *tls_client_ca_load(
 {
 	struct tls_client_ca *ca = new (file, crl);
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	unsigned failures = tls_memory_failures();
 	bool ok;
 
 	*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
@@ -190,6 +192,11 @@ struct tls_client_ca *tls_client_ca_load(
 		look(ca);
 	ok = ca != NULL && md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
 	     read_files(ca, md, fault) && EVP_DigestFinal_ex(md, ca->id, NULL) == 1;
+	/* A list that something of is missing would let in who is revoked. */
+	if (ok && tls_memory_failures() != failures) {
+		*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
+		ok = false;
+	}
 	EVP_MD_CTX_free(md);
 	if (!ok)
 		tls_client_ca_free(&ca);
@@ -296,8 +303,9 @@ static bool take(void *ctx, uint32_t part, const unsigned char *p, size_t n)
 
 bool tls_client_ca_take(struct tls_client_ca *ca, int fd)
 {
+	unsigned failures = tls_memory_failures();
 	struct tls_client_ca *next = new (ca->file, ca->crl);
-	bool ok = next != NULL && parcel_open(fd, take, next);
+	bool ok = next != NULL && parcel_open(fd, take, next) && tls_memory_failures() == failures;
 
 	ERR_clear_error();
 	if (ok)
