@@ -29,16 +29,16 @@ int catalog_init(struct catalog *c, const struct doc_roots *conf, struct segment
 	};
 	arena_init(&c->memory, NULL, 0, TYPES_MEMORY);
 	c->roots = calloc(conf->nroots + 1, sizeof(*c->roots));
-	if (path_index_init(&c->names) < 0 || c->roots == NULL) {
-		catalog_fini(c);
-		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < c->nroots; i++)
+	for (unsigned i = 0; c->roots != NULL && i < c->nroots; i++)
 		c->roots[i] = (struct catalog_root){
 			.path = conf->roots[i].root,
 			.charset = conf->roots[i].charset,
 			.fd = -1,
 		};
+	if (path_index_init(&c->names) < 0 || c->roots == NULL) {
+		catalog_fini(c);
+		return -ENOMEM;
+	}
 	return 0;
 }
 

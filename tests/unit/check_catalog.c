@@ -1,6 +1,9 @@
-/* check_catalog: what is known, found and forgotten; what lies beside; marks in every image alive.
+/*
+ * check_catalog: what is known, found and forgotten; what lies beside; marks in every image alive.
+ * calloc may fail (linked with --wrap).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -29,6 +32,16 @@ static void renewed(void *ctx, struct catalog_file *f)
 	ck_assert(f->fresh);
 	nrenewed++;
 	wanted = catalog_wants(&c, f, 7);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static unsigned fail_at; /* the call of calloc that fails, counted from 1; 0: none does */
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fail_at > 0 && --fail_at == 0 ? NULL : __real_calloc(n, size);
 }
 
 static unsigned npaused;
@@ -447,6 +460,23 @@ START_TEST(in_the_image)
 }
 END_TEST
 
+/* Roots that were not opened yet are not closed: descriptor 0 stays. */
+START_TEST(no_memory)
+{
+	struct catalog poor;
+	int fd = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_eq(dup2(fd, 0), 0);
+	for (unsigned call = 1; call <= 2; call++) {
+		fail_at = call;
+		ck_assert_int_eq(catalog_init(&poor, &conf, &store), -ENOMEM);
+		ck_assert_int_ge(fcntl(0, F_GETFD), 0);
+	}
+	if (fd > 0)
+		close(fd);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("catalog");
@@ -463,6 +493,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);
 	tcase_add_test(tc, in_the_image);
+	tcase_add_test(tc, no_memory);
 	return tc;
 }
 
