@@ -11,9 +11,10 @@
 enum {
 	WHOLE = 1000,     /* of what is a share */
 	BUSY_TAKES = 900, /* a worker without time to spare has a tenth of its weight */
-	LATE_US = 10000,  /* a loop that is so late has half of it */
-	BEGIN = 10,       /* percent until the first image is there */
-	STEP_MS = 1000,   /* twice as many each second behind it */
+	LATE_US = 10000,  /* a loop that is so late has half of it, three times as late a tenth */
+	MOST_US = 1000000,
+	BEGIN = 10,     /* percent until the first image is there */
+	STEP_MS = 1000, /* twice as many each second behind it */
 };
 
 struct sums {
@@ -42,17 +43,19 @@ static void add_up(const struct board *b, struct sums *sums)
 	}
 }
 
-/* Percent of all that can be spared. */
+/* Percent of all that can be spared. By the square of how late it is: a machine that is ten times
+ * as late as the others is to have less than each hundredth request, or it makes their 99th
+ * percentile. */
 static unsigned spare(const struct sums *sums, uint64_t connections)
 {
 	uint64_t taken = sums->live * WHOLE / (connections * sums->n);
-	uint64_t busy = sums->busy / sums->n, late = sums->late_us / sums->n;
-	uint64_t left;
+	uint64_t busy = sums->busy / sums->n, late = at_most(sums->late_us / sums->n, MOST_US);
+	uint64_t left, half = (uint64_t)LATE_US * LATE_US;
 
 	if (busy > taken)
 		taken = busy;
 	left = WHOLE - at_most(taken, WHOLE) * BUSY_TAKES / WHOLE;
-	return (unsigned)(left * LATE_US / (LATE_US + late) / (WHOLE / 100));
+	return (unsigned)(left * half / (half + late * late) / (WHOLE / 100));
 }
 
 /* Slowly at first: 10 percent until there is a cache image, then 20, 40, 80 and all. */
