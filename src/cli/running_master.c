@@ -61,24 +61,30 @@ static bool nobody(const struct running_master *m, const char *why)
 	return false;
 }
 
-bool running_master_find(struct running_master *m)
-{
-	m->pid = pidfile_holder(m->pid_file);
-	if (m->pid <= 0)
-		return nobody(m, m->pid < 0 ? strerror(-m->pid) : NULL);
-	m->pidfd = pidfd_open(m->pid, 0);
-	if (m->pidfd < 0)
-		return nobody(m, strerror(errno));
-	if (pidfile_holder(m->pid_file) != m->pid)
-		return nobody(m, NULL);
-	return true;
-}
-
 void running_master_let_go(struct running_master *m)
 {
 	if (m->pidfd >= 0)
 		close(m->pidfd);
 	m->pidfd = -1;
+}
+
+bool running_master_find(struct running_master *m)
+{
+	pid_t named = pidfile_holder(m->pid_file);
+	int rc;
+
+	do {
+		m->pid = named;
+		if (named <= 0)
+			return nobody(m, named < 0 ? strerror(-named) : NULL);
+		m->pidfd = pidfd_open(named, 0);
+		rc = errno;
+		named = pidfile_holder(m->pid_file);
+		if (m->pidfd >= 0 && named == m->pid)
+			return true;
+		running_master_let_go(m);
+	} while (named != m->pid); /* an upgrade has given its place to another one meanwhile */
+	return nobody(m, strerror(rc));
 }
 
 bool running_master_is_gone(const struct running_master *m, int ms)

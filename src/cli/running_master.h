@@ -24,8 +24,8 @@ struct running_master {
  * says so. */
 bool running_master_init(struct running_master *m, const struct conf_override *ov);
 
-/* Holds the process until running_master_let_go(). False: none has the pid file, and standard error
- * says so. */
+/* Holds the process until running_master_let_go(); one that passes its place on meanwhile is not
+ * it. False: none has the pid file, and standard error says so. */
 bool running_master_find(struct running_master *m);
 
 void running_master_let_go(struct running_master *m);
