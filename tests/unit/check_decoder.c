@@ -132,7 +132,7 @@ START_TEST(of_that_coding)
 {
 	enum coding coding = (enum coding)_i;
 	size_t n, most = (size_t)DECODER_CHECKED + (1 << 20), room = 2 << 20;
-	char *zeros = calloc(1, most), *coded = malloc(room);
+	char *zeros = calloc(1, most), *coded = calloc(1, room);
 
 	if (!compress_has(coding)) {
 		ck_assert_int_eq(alone(coding, "x", 1), DECODER_NONE);

@@ -780,7 +780,7 @@ START_TEST(more_bytes_than_segments_hold)
 	struct built_image img;
 
 	for (unsigned i = 0; i < FILES; i++) {
-		char name[16];
+		char name[16] = { 0 };
 
 		snprintf(name, sizeof(name), "%u", i);
 		memcpy(data, name, sizeof(name));
