@@ -1,6 +1,7 @@
 """A machine that has a share of a processor's time, by the quota of a control group, of version 1 or 2."""
 import os
 
+import control_group
 import procs
 
 PERIOD = 100000  # microseconds
@@ -10,17 +11,9 @@ class Quota:
 	"""None of it before limit()."""
 
 	def __init__(self):
-		self.path = None
-		for top, limit in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"), ("/sys/fs/cgroup", "cpu.max")):
-			path = os.path.join(top, "h2d-trio-%d" % os.getpid())
-			try:
-				os.mkdir(path)
-			except OSError:
-				continue
-			if os.access(os.path.join(path, limit), os.W_OK):
-				self.path, self.limit_path = path, os.path.join(path, limit)
-				return
-			os.rmdir(path)
+		made = control_group.make("h2d-trio-%d" % os.getpid(), ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"),
+			("/sys/fs/cgroup", "cpu.max"))
+		self.path, self.limit_path = made or (None, None)
 
 	def limit(self, pids, percent):
 		"""percent of one processor for all of these."""

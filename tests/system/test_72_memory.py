@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 
+import control_group
 import harness
 import procs
 from server import SANITIZED
@@ -15,15 +16,10 @@ MB = 1 << 20
 
 def folder_of_groups():
 	"""Where groups with a limit of memory can be made, and what the limit is called: of version 1 or 2."""
-	for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-		path = os.path.join(top, "h2d-test-%d" % os.getpid())
-		try:
-			os.mkdir(path)
-		except OSError:
-			continue
-		if os.access(os.path.join(path, limit), os.W_OK):
-			return path, limit
-		os.rmdir(path)
+	made = control_group.make("h2d-test-%d" % os.getpid(), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+		("/sys/fs/cgroup", "memory.max"))
+	if made is not None:
+		return made[0], os.path.basename(made[1])
 	harness.skip_without("memory-groups", "no control group with a limit of memory can be made")
 
 
