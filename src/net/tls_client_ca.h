@@ -50,9 +50,13 @@ enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client
 /* A parcel (net/parcel.h) of ca for other processes: a descriptor, the caller's, or -errno. */
 int tls_client_ca_pack(const struct tls_client_ca *ca);
 
-/* The parcel in fd, the caller's, in the place of what ca, of the same files, had. False: ca stays
- * as it is, for it is none, or memory is out. */
-bool tls_client_ca_take(struct tls_client_ca *ca, int fd);
+/* The content of the files of ca out of the parcel in fd, the caller's; NULL: it is none, or memory
+ * is out. Any thread may call it, and tls_client_ca_free(). */
+struct tls_client_ca *tls_client_ca_open(const struct tls_client_ca *ca, int fd);
+
+/* From now on handshakes by ca are by what `from`, of the same files, has, and from has what ca
+ * had: handshakes under way hold what they began with. */
+void tls_client_ca_swap(struct tls_client_ca *ca, struct tls_client_ca *from);
 
 /*
  * Clients are refused for a list that is too old at now (seconds since 1970), or that an authority
@@ -70,8 +74,8 @@ bool tls_client_ca_ask(SSL *ssl, const struct tls_client_ca *ca);
 /* The authorities by which the client of ssl was asked; NULL: it was not. */
 const struct tls_client_ca *tls_client_ca_of(const SSL *ssl);
 
-/* Behind a handshake, a resumed one, too. */
-void tls_client_ca_find(const SSL *ssl, struct tls_client *client);
+/* Behind a handshake, a resumed one, too: ssl lets go of the authorities that it was by. */
+void tls_client_ca_find(SSL *ssl, struct tls_client *client);
 
 void tls_client_clear(struct tls_client *client);
 

@@ -34,11 +34,24 @@ static bool add_authority(struct tls_client_ca *ca, X509 *x)
 	return ok;
 }
 
+/* OpenSSL sorts a list when it looks something up for the first time: not during a handshake. */
+static void sort(X509_CRL *list)
+{
+	ASN1_INTEGER *serial = ASN1_INTEGER_new();
+	X509_REVOKED *found;
+
+	if (serial != NULL)
+		X509_CRL_get0_by_serial(list, &found, serial);
+	ASN1_INTEGER_free(serial);
+}
+
 /* Takes list. */
 static bool add_list(struct tls_client_ca *ca, X509_CRL *list)
 {
 	bool ok = list != NULL && X509_STORE_add_crl(ca->store, list) == 1;
 
+	if (ok)
+		sort(list);
 	X509_CRL_free(list);
 	return ok;
 }
@@ -211,18 +224,16 @@ bool tls_client_ca_changed(const struct tls_client_ca *ca)
 	       file_seen_changed(&ca->crl_seen, ca->crl);
 }
 
-/* From now on ca has what `from` has, which goes. Handshakes under way hold the store that they
- * began with. */
-static void put(struct tls_client_ca *ca, struct tls_client_ca **from)
+void tls_client_ca_swap(struct tls_client_ca *ca, struct tls_client_ca *from)
 {
 	struct tls_client_ca was = *ca;
 
-	ca->store = (*from)->store;
-	ca->names = (*from)->names;
-	memcpy(ca->id, (*from)->id, sizeof(ca->id));
-	(*from)->store = was.store;
-	(*from)->names = was.names;
-	tls_client_ca_free(from);
+	ca->store = from->store;
+	ca->names = from->names;
+	memcpy(ca->id, from->id, sizeof(ca->id));
+	from->store = was.store;
+	from->names = was.names;
+	memcpy(from->id, was.id, sizeof(from->id));
 }
 
 enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client_ca_fault *fault)
@@ -231,6 +242,8 @@ enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client
 	struct tls_client_ca *next;
 
 	look(ca);
+	if (tls_client_ca_changed(ca))
+		return TLS_RENEWAL_AGAIN;
 	next = tls_client_ca_load(ca->file, ca->crl, fault);
 	if (tls_client_ca_changed(ca))
 		found = TLS_RENEWAL_AGAIN;
@@ -239,7 +252,7 @@ enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client
 	else if (memcmp(next->id, ca->id, sizeof(ca->id)) == 0)
 		found = TLS_RENEWAL_SAME;
 	if (found == TLS_RENEWAL_TAKEN)
-		put(ca, &next);
+		tls_client_ca_swap(ca, next);
 	tls_client_ca_free(&next);
 	return found;
 }
@@ -301,15 +314,13 @@ static bool take(void *ctx, uint32_t part, const unsigned char *p, size_t n)
 	}
 }
 
-bool tls_client_ca_take(struct tls_client_ca *ca, int fd)
+struct tls_client_ca *tls_client_ca_open(const struct tls_client_ca *ca, int fd)
 {
 	unsigned failures = tls_memory_failures();
 	struct tls_client_ca *next = new (ca->file, ca->crl);
-	bool ok = next != NULL && parcel_open(fd, take, next) && tls_memory_failures() == failures;
 
+	if (next != NULL && (!parcel_open(fd, take, next) || tls_memory_failures() != failures))
+		tls_client_ca_free(&next);
 	ERR_clear_error();
-	if (ok)
-		put(ca, &next);
-	tls_client_ca_free(&next);
-	return ok;
+	return next;
 }

@@ -269,6 +269,8 @@ enum tls_renewal tls_ctx_renew(
 	struct tls_cert *new;
 
 	tls_cert_look(c);
+	if (tls_cert_changed(c))
+		return TLS_RENEWAL_AGAIN;
 	new = load_again(ctx, c, fault);
 	if (tls_cert_changed(c))
 		found = TLS_RENEWAL_AGAIN;

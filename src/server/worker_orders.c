@@ -12,7 +12,6 @@
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
 #include "sites/certs.h"
-#include "sites/client_cas.h"
 
 static uint64_t shutdown_ms(const struct worker *w)
 {
@@ -56,13 +55,6 @@ static void take_certificate(struct worker *w, unsigned n, const int *fds, int n
 		log_error("certificate %u: what the master sent cannot be used", n);
 }
 
-/* Handshakes that begin from now on check clients by it. Without it they go on as before. */
-static void take_client_ca(struct worker *w, unsigned n, const int *fds, int nfds)
-{
-	if (nfds != 1 || !client_cas_take(w->args->client_cas, n, fds[0]))
-		log_error("client-ca %u: what the master sent cannot be used", n);
-}
-
 static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
@@ -101,8 +93,10 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		take_certificate(w, msg->slot, fds, nfds);
 		return 0;
 	case CTL_CLIENT_CA:
-		take_client_ca(w, msg->slot, fds, nfds);
-		return 0;
+		if (nfds != 1)
+			return 0;
+		worker_client_ca_take(&w->client_ca, msg->slot, fds[0]);
+		return 1;
 	case CTL_SHOW:
 		worker_conns_show(w);
 		return 0;

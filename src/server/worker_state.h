@@ -19,6 +19,7 @@
 #include "server/access_logs.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
+#include "server/worker_client_ca.h"
 #include "session/sessions.h"
 
 /* Room of a worker, for each kind. */
@@ -78,6 +79,7 @@ struct worker {
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL: no connections are taken yet, or any more */
+	struct worker_client_ca client_ca;
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_load load;

@@ -100,11 +100,6 @@ enum tls_renewal client_cas_renew(const struct client_cas_entry *e, conf_fault_f
 	return found;
 }
 
-bool client_cas_take(const struct client_cas *c, unsigned n, int fd)
-{
-	return n < c->n && tls_client_ca_take(c->entries[n].ca, fd);
-}
-
 /* --- what an operator should know ------------------------------------------------------------- */
 
 /* The first listener where requests come for all server blocks, and no handshake asks for

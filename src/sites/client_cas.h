@@ -16,6 +16,7 @@ struct client_cas_entry {
 	struct tls_client_ca *ca;
 	const struct conf_server_tls *tls;
 	uint32_t renewal; /* its number; 0: as it was loaded first. The master's own */
+	unsigned orders;  /* parcels that came for it; a worker's own */
 	bool doubt_said;  /* the log has why all clients of an authority are refused */
 };
 
@@ -42,9 +43,6 @@ void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
  */
 enum tls_renewal client_cas_renew(
 	const struct client_cas_entry *e, conf_fault_fn *fault, void *ctx);
-
-/* The parcel in fd, the caller's, becomes the n-th one of c. False: it cannot. */
-bool client_cas_take(const struct client_cas *c, unsigned n, int fd);
 
 /* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: it was said. */
 void client_cas_check_lists(

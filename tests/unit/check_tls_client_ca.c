@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unit_cert.h"
+#include "unit_tls.h"
 
 enum { DAY_S = 86400, LONG = 3000 };
 
@@ -76,20 +77,9 @@ static void teardown(void)
 static void shake(const struct tls_client_ca *before, const struct tls_client_ca *ca)
 {
 	SSL *server = SSL_new(server_ctx), *peer = SSL_new(client_ctx);
-	BIO *a, *b;
-	int done = 0;
 
-	ck_assert_int_eq(BIO_new_bio_pair(&a, 0, &b, 0), 1);
-	SSL_set_bio(server, a, a);
-	SSL_set_bio(peer, b, b);
-	SSL_set_accept_state(server);
-	SSL_set_connect_state(peer);
 	ck_assert(tls_client_ca_ask(server, before) && tls_client_ca_ask(server, ca));
-	for (int i = 0; i < 20 && done != 2; i++) {
-		done = SSL_do_handshake(peer) == 1;
-		done += SSL_do_handshake(server) == 1;
-	}
-	ck_assert_int_eq(done, 2);
+	ck_assert(unit_tls_shake(server, peer));
 	ck_assert_ptr_eq(tls_client_ca_of(server), ca);
 	tls_client_ca_find(server, &client);
 	SSL_free(server);
@@ -242,10 +232,34 @@ START_TEST(renewed)
 }
 END_TEST
 
-/* The same by a parcel, and what is none changes nothing. */
+/* The first of two is there, and who writes the second is not done. */
+START_TEST(half_written)
+{
+	struct tls_client_ca_fault fault;
+	struct tls_client_ca *ca;
+	FILE *f;
+
+	make_client("alice", DAY_S, "half.crt");
+	ca = load("half.crt");
+	f = unit_cert_create("half.crt");
+	unit_cert_copy(f, "names.crt");
+	unit_cert_settle("half.crt");
+	ck_assert(tls_client_ca_changed(ca));
+	ck_assert_int_eq(tls_client_ca_renew(ca, &fault), TLS_RENEWAL_AGAIN);
+	refused(ca, false);
+	unit_cert_copy(f, "ec.crt");
+	fclose(f);
+	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_TAKEN);
+	ck_assert_int_eq(sk_X509_NAME_num(ca->names), 2);
+	refused(ca, true);
+	tls_client_ca_free(&ca);
+}
+END_TEST
+
+/* The same by a parcel, and what is none is refused. */
 START_TEST(by_parcel)
 {
-	struct tls_client_ca *from, *to = load("rsa.crt");
+	struct tls_client_ca *from, *to = load("rsa.crt"), *read;
 	int fd, none = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	make_client("alice", DAY_S, "client.crt");
@@ -254,10 +268,13 @@ START_TEST(by_parcel)
 	fd = tls_client_ca_pack(from);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, "x", 1), -1);
-	ck_assert(!tls_client_ca_take(to, none));
+	ck_assert_ptr_null(tls_client_ca_open(to, none));
 	refused(to, true);
 	for (int i = 0; i < 2; i++) { /* several workers read the same open file */
-		ck_assert(tls_client_ca_take(to, fd));
+		read = tls_client_ca_open(to, fd);
+		ck_assert_ptr_nonnull(read);
+		tls_client_ca_swap(to, read);
+		tls_client_ca_free(&read);
 		ck_assert_mem_eq(to->id, from->id, sizeof(to->id));
 		ck_assert_int_eq(sk_X509_NAME_num(to->names), 1);
 		refused(to, false);
@@ -282,6 +299,7 @@ static TCase *tests(void)
 	tcase_add_test(c, a_long_subject);
 	tcase_add_test(c, ids);
 	tcase_add_test(c, renewed);
+	tcase_add_test(c, half_written);
 	tcase_add_test(c, by_parcel);
 	return c;
 }

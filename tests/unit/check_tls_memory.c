@@ -1,12 +1,14 @@
 /*
  * check_tls_memory: what OpenSSL finds no memory for is counted, and no context is made that lacks
- * it. Each test is a process of its own, and the first context of it.
+ * it, nor authorities or lists of what they have revoked. Each test is a process of its own, and
+ * the first context of it.
  */
 #include "net/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
+#include "net/tls_client_ca.h"
 #include "unit_cert.h"
 
 static int fail_at; /* so many calls later, once */
@@ -82,6 +84,47 @@ START_TEST(in_a_context)
 }
 END_TEST
 
+/* --- authorities ------------------------------------------------------------------------------ */
+
+static struct tls_client_ca *load(void)
+{
+	struct tls_client_ca_fault fault;
+
+	return tls_client_ca_load(unit_cert("ec.crt"), unit_cert("crl"), &fault);
+}
+
+/* A list that lacks something would let in who is revoked: from files, and by parcel. */
+START_TEST(in_authorities)
+{
+	struct tls_client_ca *whole;
+	int calls[2] = { 0 }, parcel;
+
+	unit_cert_revoke("ec.crt", "ec.key", "crl", 3);
+	whole = load();
+	ck_assert_ptr_nonnull(whole);
+	parcel = tls_client_ca_pack(whole);
+	for (int by_parcel = 0; by_parcel < 2; by_parcel++) {
+		do {
+			unsigned failures = tls_memory_failures();
+			struct tls_client_ca *ca;
+			bool ok;
+
+			fail_at = ++calls[by_parcel];
+			ca = by_parcel ? tls_client_ca_open(whole, parcel) : load();
+			ok = ca != NULL;
+			left = fail_at;
+			fail_at = 0;
+			tls_client_ca_free(&ca);
+			if (tls_memory_failures() != failures)
+				ck_assert_msg(!ok, "call %d", calls[by_parcel]);
+		} while (left == 0);
+		ck_assert_int_gt(calls[by_parcel], 20);
+	}
+	close(parcel);
+	tls_client_ca_free(&whole);
+}
+END_TEST
+
 static void begin(void)
 {
 	tls_memory_init();
@@ -96,6 +139,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, counted);
 	tcase_add_test(tc, before_the_first_context);
 	tcase_add_test(tc, in_a_context);
+	tcase_add_test(tc, in_authorities);
 	return tc;
 }
 

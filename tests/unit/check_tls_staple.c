@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "unit_cert.h"
+#include "unit_tls.h"
 
 enum { HOUR = 3600 };
 
@@ -217,7 +218,6 @@ static long shake(SSL_CTX *server_ctx, int version, bool asks)
 	SSL_CTX *client_ctx = SSL_CTX_new(TLS_client_method());
 	SSL *client, *server = SSL_new(server_ctx);
 	long got = -1;
-	BIO *a, *b;
 
 	SSL_CTX_set_tlsext_status_cb(client_ctx, take);
 	SSL_CTX_set_tlsext_status_arg(client_ctx, &got);
@@ -226,16 +226,7 @@ static long shake(SSL_CTX *server_ctx, int version, bool asks)
 		SSL_set_tlsext_status_type(client, TLSEXT_STATUSTYPE_ocsp);
 	SSL_set_min_proto_version(client, version);
 	SSL_set_max_proto_version(client, version);
-	ck_assert_int_eq(BIO_new_bio_pair(&a, 0, &b, 0), 1);
-	SSL_set_bio(client, a, a);
-	SSL_set_bio(server, b, b);
-	SSL_set_connect_state(client);
-	SSL_set_accept_state(server);
-	for (int i = 0; i < 10; i++) {
-		SSL_do_handshake(client);
-		SSL_do_handshake(server);
-	}
-	ck_assert(SSL_is_init_finished(client) && SSL_is_init_finished(server));
+	ck_assert(unit_tls_shake(server, client));
 	SSL_free(client);
 	SSL_free(server);
 	SSL_CTX_free(client_ctx);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/file_id.h"
 #include "net/tls_ctx.h"
 #include "unit.h"
 
@@ -109,6 +110,74 @@ __attribute__((unused)) static const struct tls_cert *unit_cert_add(
 {
 	return tls_ctx_add(
 		ctx, &(struct tls_files){ { unit_cert(cert), unit_cert(key), "" } }, 1, fault);
+}
+
+/* A list of what the authority of that certificate and key has revoked: serial numbers 1 to n. */
+__attribute__((unused)) static void unit_cert_revoke(
+	const char *cert_name, const char *key_name, const char *list_name, long n)
+{
+	FILE *cert = fopen(unit_cert(cert_name), "r"), *secret = fopen(unit_cert(key_name), "r"),
+	     *f;
+	X509 *x = PEM_read_X509(cert, NULL, NULL, NULL);
+	EVP_PKEY *key = PEM_read_PrivateKey(secret, NULL, NULL, NULL);
+	ASN1_TIME *from = X509_gmtime_adj(NULL, -3600), *until = X509_gmtime_adj(NULL, 86400);
+	X509_CRL *list = X509_CRL_new();
+
+	X509_CRL_set_version(list, X509_CRL_VERSION_2);
+	X509_CRL_set_issuer_name(list, X509_get_subject_name(x));
+	X509_CRL_set1_lastUpdate(list, from);
+	X509_CRL_set1_nextUpdate(list, until);
+	for (long i = 1; i <= n; i++) {
+		ASN1_INTEGER *serial = ASN1_INTEGER_new();
+		X509_REVOKED *one = X509_REVOKED_new();
+
+		ASN1_INTEGER_set(serial, i);
+		X509_REVOKED_set_serialNumber(one, serial);
+		X509_REVOKED_set_revocationDate(one, from);
+		ck_assert_int_eq(X509_CRL_add0_revoked(list, one), 1);
+		ASN1_INTEGER_free(serial);
+	}
+	ck_assert_int_gt(X509_CRL_sign(list, key, EVP_sha256()), 0);
+	f = unit_cert_create(list_name);
+	ck_assert_int_eq(PEM_write_X509_CRL(f, list), 1);
+	fclose(f);
+	fclose(cert);
+	fclose(secret);
+	X509_CRL_free(list);
+	ASN1_TIME_free(from);
+	ASN1_TIME_free(until);
+	EVP_PKEY_free(key);
+	X509_free(x);
+}
+
+/* Writes what the file name has to f, as far as whoever reads it sees it. */
+__attribute__((unused)) static void unit_cert_copy(FILE *f, const char *name)
+{
+	char text[8192];
+	FILE *from = fopen(unit_cert(name), "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(from);
+	n = fread(text, 1, sizeof(text), from);
+	ck_assert_uint_lt(n, sizeof(text));
+	ck_assert_uint_eq(fwrite(text, 1, n, f), n);
+	ck_assert_int_eq(fflush(f), 0);
+	fclose(from);
+}
+
+/* Until the times of the file tell of every change to come. */
+__attribute__((unused)) static void unit_cert_settle(const char *name)
+{
+	struct file_id id;
+	struct stat st;
+	int64_t now;
+
+	do {
+		usleep(1000);
+		now = file_id_clock_ns();
+		ck_assert_int_eq(stat(unit_cert(name), &st), 0);
+		id = file_id_of(&st);
+	} while (!file_id_tells(&id, now));
 }
 
 static void unit_certs_remove(void)
