@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 import procs
+from peer_h2o import h2o_conf
 
 CONNECTIONS = 4096
 # What each of them answers; the rest is h2d's own.
@@ -116,21 +117,7 @@ class H2o(Peer):
 
 	def commands(self):
 		del self.ports["h1"]
-		conf = """user: root
-num-threads: 1
-max-connections: %d
-listen: {host: 127.0.0.1, port: %d}
-hosts:
-  default:
-    listen:
-      host: 127.0.0.1
-      port: %d
-      ssl: {certificate-file: "%s", key-file: "%s"}
-    paths:
-      /:
-        file.dir: "%s"
-        file.dirlisting: ON
-""" % (CONNECTIONS, self.ports["tcp"], self.ports["tls"], self.cert.cert, self.cert.key, self.root)
+		conf = h2o_conf((self.ports["tcp"], self.ports["tls"]), self.cert.cert, self.cert.key, self.root, files=["file.dirlisting: ON"])
 		return [[self.program, "-c", self.put("h2o.conf", conf)]]
 
 

@@ -44,10 +44,14 @@ SUM = "/baseline11?a=13&b=42"
 CHUNKED = "POST %s HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\n20\r\n0\r\n\r\n" % SUM
 GET = 'wrk.format("GET", "%s")'
 BASELINE = in_turn([GET % SUM, 'wrk.format("POST", "%s", nil, "20")' % SUM, lua(CHUNKED)])
+# A connection ends behind ten requests, on the average: wrk takes the next of these for whichever connection is free.
+LIMITED = in_turn([GET % SUM, 'wrk.format("POST", "%s", nil, "20")' % SUM, lua(CHUNKED)] * 3 +
+	['wrk.format("GET", "%s", {["connection"] = "close"})' % SUM])
 PIPELINED = in_turn(['string.rep(wrk.format("GET", "/pipeline"), 16)'])
 UPLOAD = in_turn(['wrk.format("POST", "/upload", nil, string.rep("x", %d))' % n for n in UPLOADS])
-FILES_IN_TURN = in_turn(['wrk.format("GET", "%s", {["accept-encoding"] = "br;q=1, gzip;q=0.8"})' % path for path in STATIC])
-JSON_IN_TURN = in_turn([GET % path for path in JSON])
+GET_CODED = 'wrk.format("GET", "%s", {["accept-encoding"] = "br;q=1, gzip;q=0.8"})'
+FILES_IN_TURN = in_turn([GET_CODED % path for path in STATIC])
+JSON_IN_TURN, JSON_CODED_IN_TURN = (in_turn([get % path for path in JSON]) for get in (GET, GET_CODED))
 CODING = ("-H", CODED)
 
 PROFILES = [
@@ -60,17 +64,20 @@ PROFILES = [
 	Load("pipelined -c512", False, 512, 0, "/pipeline", 2, (), PIPELINED),
 	Load("static -c1024", False, 1024, 0, STATIC[0], 15000, (), FILES_IN_TURN, STATIC),
 	Load("json -c512", False, 512, 0, JSON[0], 5000, (), JSON_IN_TURN, JSON),
+	Load("json-comp -c512", False, 512, 0, JSON[0], 5000, (), JSON_CODED_IN_TURN, JSON),
+	Load("json-tls -c512", True, 512, 0, JSON[0], 5000, (), JSON_IN_TURN, JSON),
+	Load("limited-conn -c512", False, 512, 0, SUM, 1, (), LIMITED),
 	Load("upload -c32", False, 32, 0, "/upload", 8000000, (), UPLOAD),
 ]
 
 
 def asked(load):
 	"""(path, further arguments of curl) for each request of the load, so that answers can be compared."""
-	coded = ["-H", CODED] if load.paths == STATIC else []
+	coded = ["-H", CODED] if load.paths == STATIC or load.script == JSON_CODED_IN_TURN else []
 	if load.path == "/upload":
 		return [(load.path, ["-X", "POST", "-H", "expect:", "--data-binary", "x" * n]) for n in (1, 5000, 100000)]
 	found = [(path, coded) for path in load.paths or (load.path,)]
-	if load.script == BASELINE:
+	if load.script in (BASELINE, LIMITED):
 		found += [(SUM, ["-d", "20"]), (SUM, ["-d", "21", "-H", "transfer-encoding: chunked"])]
 	return found
 
@@ -191,19 +198,20 @@ class ArenaCaddy(Some, bench_servers.Caddy):
 class Libh2o(Some, Server):
 	"""scripts/bench_libh2o.c, where Debian's libh2o-evloop-dev is installed."""
 	name = "libh2o"
-	answers = ("baseline", "pipelined", "upload")
+	answers = ("baseline", "json -c", "json-h2c", "json-tls", "limited-conn", "pipelined", "upload")
 
 	@staticmethod
 	def build(work):
 		program = os.path.join(work, "bench_libh2o")
 		done = subprocess.run(["cc", "-O2", "-o", program, os.path.join(TOP, "scripts", "bench_libh2o.c"), "-lh2o-evloop", "-lssl",
-			"-lcrypto", "-lz"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+			"-lcrypto", "-lz", "-ljansson"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 		if done.returncode:
 			print(done.stdout[:500], file=sys.stderr)
 		return program
 
 	def commands(self):
-		return [[self.program, str(self.ports[False]), str(self.ports[True]), self.env.cert, self.env.key]]
+		return [[self.program, str(self.ports[False]), str(self.ports[True]), self.env.cert, self.env.key,
+			os.path.join(self.env.root, "dataset.json")]]
 
 	def version(self):
 		return "libh2o-evloop " + first_line(["dpkg-query", "-W", "-f", "${Version}", "libh2o-evloop-dev"])

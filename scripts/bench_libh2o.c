@@ -1,9 +1,10 @@
 /*
  * bench_libh2o: the arena's small answers by libh2o, as fast as it is: /baseline11, /baseline2,
- * /pipeline and /upload, over HTTP/1.1 and h2c on one port and over TLS on another. Built and run
- * by scripts/bench --arena, for the server to be compared with; nothing else of h2d knows of it.
+ * /pipeline, /upload and /json/COUNT?m=M, over HTTP/1.1 and h2c on one port and over TLS on
+ * another. Built and run by scripts/bench --arena, for the server to be compared with; nothing else
+ * of h2d knows of it.
  *
- * Usage: bench_libh2o PORT TLS-PORT CERTIFICATE KEY
+ * Usage: bench_libh2o PORT TLS-PORT CERTIFICATE KEY DATASET
  */
 #define H2O_USE_LIBUV 0
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <h2o/http1.h>
 #include <h2o/http2.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -79,6 +81,68 @@ static int on_upload(h2o_handler_t *self, h2o_req_t *req)
 	return answer(req, text, (size_t)snprintf(text, sizeof(text), "%zu", req->entity.len));
 }
 
+/* --- items ------------------------------------------------------------------------------------ */
+
+#define ITEMS_MAX 256
+
+/* As examples/arena/json.c has them: the text of an item without its last brace, and price ×
+ * quantity. */
+static struct {
+	char *text;
+	size_t len;
+	int64_t product;
+} items[ITEMS_MAX];
+static size_t n_items;
+
+static void read_items(const char *path)
+{
+	json_t *item, *array = json_load_file(path, 0, NULL);
+
+	if (array == NULL) {
+		perror(path);
+		exit(1);
+	}
+	json_array_foreach(array, n_items, item)
+	{
+		if (n_items == ITEMS_MAX)
+			break;
+		items[n_items].text = json_dumps(item, JSON_COMPACT);
+		items[n_items].len = strlen(items[n_items].text) - 1;
+		items[n_items].product = json_integer_value(json_object_get(item, "price")) *
+					 json_integer_value(json_object_get(item, "quantity"));
+	}
+}
+
+static int on_json(h2o_handler_t *self, h2o_req_t *req)
+{
+	const char *at = req->path_normalized.base + strlen("/json/");
+	size_t i, n = (size_t)number_of(at, req->path_normalized.len - strlen("/json/"));
+	int64_t m = sum_of_query(req);
+	h2o_iovec_t text;
+	size_t room = 64;
+	char *p;
+
+	(void)self;
+	n = n < n_items ? n : n_items;
+	for (i = 0; i < n; i++)
+		room += items[i].len + 40;
+	text = h2o_iovec_init(h2o_mem_alloc_pool(&req->pool, room), 0);
+	p = text.base + sprintf(text.base, "{\"items\":[");
+	for (i = 0; i < n; i++) {
+		p = (char *)memcpy(p, items[i].text, items[i].len) + items[i].len;
+		p += sprintf(
+			p, ",\"total\":%" PRId64 "}%s", items[i].product * m, i + 1 < n ? "," : "");
+	}
+	p += sprintf(p, "],\"count\":%zu}", n);
+	text.len = (size_t)(p - text.base);
+	req->res.status = 200;
+	req->res.reason = "OK";
+	h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL,
+		H2O_STRLIT("application/json"));
+	h2o_send_inline(req, text.base, text.len);
+	return 0;
+}
+
 static void add(h2o_hostconf_t *host, const char *path, int (*on_req)(h2o_handler_t *, h2o_req_t *))
 {
 	h2o_pathconf_t *at = h2o_config_register_path(host, path, 0);
@@ -133,8 +197,9 @@ int main(int argc, char **argv)
 {
 	h2o_hostconf_t *host;
 
-	if (argc != 5)
+	if (argc != 6)
 		return 2;
+	read_items(argv[5]);
 	signal(SIGPIPE, SIG_IGN);
 	h2o_config_init(&config);
 	config.http2.max_concurrent_requests_per_connection = 128;
@@ -143,6 +208,7 @@ int main(int argc, char **argv)
 	add(host, "/baseline2", on_sum);
 	add(host, "/pipeline", on_pipeline);
 	add(host, "/upload", on_upload);
+	add(host, "/json", on_json);
 	h2o_context_init(&ctx, h2o_evloop_create(), &config);
 	clear_ctx = (h2o_accept_ctx_t){ .ctx = &ctx, .hosts = config.hosts };
 	tls_ctx = clear_ctx;

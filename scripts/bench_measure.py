@@ -16,8 +16,9 @@ from bench_servers import write
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # streams 0: HTTP/1.1 by wrk; size: bytes of the body, about; h2load: further arguments; script: of wrk, in Lua; paths: asked
-# for in turn, else path alone.
-Load = collections.namedtuple("Load", "name tls connections streams path size h2load script paths", defaults=((), "", ()))
+# for in turn, else path alone. handshake: "full" or "resumed", of a connection for each request (bench_client.py).
+Load = collections.namedtuple("Load", "name tls connections streams path size h2load script paths handshake",
+	defaults=((), "", (), ""))
 
 
 class Env:
@@ -70,6 +71,20 @@ def h2load(env, server, load, count, log=None):
 	return wall, int(done.group(1)) if done else 0, cipher.group(1) if cipher else None
 
 
+def handshakes(env, server, load, count, log=None):
+	"""The same of count connections, each with one request. One that was to be resumed and was not has not succeeded."""
+	argv = [sys.executable, os.path.join(TOP, "scripts", "bench_client.py"), str(server.ports[True]), load.path, str(count), load.handshake]
+	out = subprocess.run(argv, stdout=subprocess.PIPE, text=True, preexec_fn=env.on_client_cpu).stdout
+	done = re.fullmatch(r"(\d+) answered, (\d+) resumed in ([\d.]+) s\n", out)
+	if not done:
+		return 0, 0, None
+	return float(done.group(3)), int(done.group(2 if load.handshake == "resumed" else 1)), None
+
+
+def ask(env, server, load, *arguments):
+	return (handshakes if load.handshake else h2load)(env, server, load, *arguments)
+
+
 def wrk(env, server, load, length):
 	"""length seconds of HTTP/1.1: wall seconds, requests that succeeded, failures, microseconds p50 and p99."""
 	argv = ["wrk", "-t1", "-c%d" % load.connections, "-d%ds" % length, "--latency"]
@@ -105,12 +120,12 @@ def counts(env, server, load, seconds):
 		wrk(env, server, load, 1)
 		return 1, 1 + max(1, round(seconds))
 	least = count = load.connections * (load.streams if load.size < 4096 else 1)
-	wall, done, _ = h2load(env, server, load, count)
+	wall, done, _ = ask(env, server, load, count)
 	rate = 0
 	# What the setup of connections takes is no part of the rate.
 	while rate == 0 and count < 1 << 24:
 		count *= 4
-		more_wall, more_done, _ = h2load(env, server, load, count)
+		more_wall, more_done, _ = ask(env, server, load, count)
 		if more_wall - wall > seconds / 8:
 			rate = (more_done - done) / (more_wall - wall)
 		wall, done = more_wall, more_done
@@ -132,13 +147,14 @@ def measure(env, server, load, few, many):
 		cpu_many, wall_many, done_many, failed, p50, p99 = with_cpu(server, wrk, env, server, load, many)
 		cipher, failed = None, failed + failed_few
 	else:
-		cpu_few, wall_few, done_few, _ = with_cpu(server, h2load, env, server, load, few)
-		cpu_many, wall_many, done_many, cipher = with_cpu(server, h2load, env, server, load, many)
-		failed = few + many - done_few - done_many
-		log = os.path.join(env.work, "h2load.log")
-		h2load(env, server, load, few, log)
-		p50, p99 = percentiles(log)
-		os.unlink(log)
+		cpu_few, wall_few, done_few, _ = with_cpu(server, ask, env, server, load, few)
+		cpu_many, wall_many, done_many, cipher = with_cpu(server, ask, env, server, load, many)
+		failed, p50, p99 = few + many - done_few - done_many, None, None
+		if not load.handshake:
+			log = os.path.join(env.work, "h2load.log")
+			h2load(env, server, load, few, log)
+			p50, p99 = percentiles(log)
+			os.unlink(log)
 	n = done_many - done_few
 	return {
 		"cpu_us": (cpu_many - cpu_few) / n * 1e6 if n > 0 and cpu_many > cpu_few else None,
@@ -168,17 +184,21 @@ def overlap(one, other):
 	return one is not None and other is not None and one[0] <= other[1] and other[0] <= one[1]
 
 
-def summary(rounds, base):
-	"""Medians of one server at one load, beside base's rounds; the ratio is the median of each round's ratio."""
+def ratio_to(rounds, base):
+	"""The median of the ratios of rounds that were side by side, and whether the spreads overlap."""
+	ratio = median([r["cpu_us"] / b["cpu_us"] for r, b in zip(rounds, base) if r["cpu_us"] and b["cpu_us"]])
+	return ratio, rounds is not base and overlap(*(spread([r["cpu_us"] for r in those]) for those in (rounds, base)))
+
+
+def summary(rounds, base, others=()):
+	"""Medians of one server at one load, beside base's rounds, and those of others: (name, rounds) of each."""
 	keys = ("cpu_us", "req_s", "p50_us", "p99_us", "pss_kib")
 	s = {key: median([r[key] for r in rounds]) for key in keys}
 	s["failed"] = sum(r["failed"] for r in rounds)
 	s["cipher"] = rounds[-1]["cipher"]
 	s["spread_us"] = spread([r["cpu_us"] for r in rounds])
-	s["ratio"] = s["alike"] = None
-	if base:
-		s["ratio"] = median([r["cpu_us"] / b["cpu_us"] for r, b in zip(rounds, base) if r["cpu_us"] and b["cpu_us"]])
-		s["alike"] = rounds is not base and overlap(s["spread_us"], spread([b["cpu_us"] for b in base]))
+	s["ratio"], s["alike"] = ratio_to(rounds, base) if base else (None, None)
+	s["to"] = {name: ratio_to(rounds, theirs) for name, theirs in others}
 	s["rounds"] = rounds
 	return s
 
@@ -204,10 +224,11 @@ class Progress:
 		self.last = load
 
 
-def run_loads(env, loads, servers, rounds, seconds, base_of):
+def run_loads(env, loads, servers, rounds, seconds, base_of, more_bases=()):
 	"""
 	The summaries by load and server. Rounds are interleaved: each measures every server before the next begins, and begins
-	with another one; the first is a warm-up and discarded. base_of(load, names): the server that the ratios are to.
+	with another one; the first is a warm-up and discarded. base_of(load, names): the server that the ratios are to; more_bases:
+	further ones, by name.
 	"""
 	able = {load: [s for s in servers if s.can(load)] for load in loads}
 	able = {load: those for load, those in able.items() if those}
@@ -226,7 +247,8 @@ def run_loads(env, loads, servers, rounds, seconds, base_of):
 					found[s.name].append(one)
 				progress.step(load.name, "round %d of %d, %s" % (i, rounds, s.name) if i else "warm-up, %s" % s.name)
 		base = found.get(base_of(load, list(found)))
-		results[load.name] = {name: summary(r, base) for name, r in found.items()}
+		others = [(name, found[name]) for name in more_bases if name in found]
+		results[load.name] = {name: summary(r, base, others) for name, r in found.items()}
 	return results
 
 

@@ -41,15 +41,22 @@ def number(value, form="%.2f"):
 
 def ratio(s):
 	"""With "=" where the spreads overlap: no significant difference."""
-	return number(s["ratio"]) + (" =" if s.get("alike") else "")
+	return marked(s["ratio"], s.get("alike"))
+
+
+def marked(value, alike):
+	return number(value) + (" =" if alike else "")
 
 
 def table(results):
-	head = ("load", "server", "CPU us/req", "ratio", "req/s", "p50 us", "p99 us", "PSS KiB", "failed")
+	"""Behind the ratio those to further servers (--base)."""
+	bases = list(dict.fromkeys(name for servers in results.values() for s in servers.values() for name in s.get("to", ())))
+	head = ("load", "server", "CPU us/req", "ratio", *("to " + name for name in bases), "req/s", "p50 us", "p99 us", "PSS KiB", "failed")
 	rows = [head]
 	for load, servers in results.items():
 		for name, s in servers.items():
-			rows.append((load, name, number(s["cpu_us"]), ratio(s),
+			to = s.get("to", {})
+			rows.append((load, name, number(s["cpu_us"]), ratio(s), *(marked(*to[base]) if base in to else "-" for base in bases),
 				number(s["req_s"], "%.0f"), number(s["p50_us"], "%.0f"),
 				number(s["p99_us"], "%.0f"), number(s["pss_kib"], "%.0f"), str(s["failed"])))
 			load = ""

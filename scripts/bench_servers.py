@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from peer_h2o import h2o_conf
+
 
 def free_port():
 	with socket.socket() as s:
@@ -126,10 +128,11 @@ class Server:
 class H2d(Server):
 	name = "h2d"
 	mode = "reuseport"
+	workers = 1
 
 	def commands(self):
 		conf = write(os.path.join(self.folder, "h2d.conf"), """
-worker-processes = 1
+worker-processes = %d
 dispatch = %s
 log-level = "warn"
 listen "127.0.0.1:%d" { tls = false }
@@ -137,7 +140,7 @@ listen "127.0.0.1:%d" { tls = true }
 tls { certificate = "%s"  certificate-key = "%s"  protocols = {"TLSv1.3"} }
 server "_" { root = "%s" }
 %s
-""" % (self.mode, self.ports[False], self.ports[True], self.env.cert, self.env.key, self.env.root, self.more()))
+""" % (self.workers, self.mode, self.ports[False], self.ports[True], self.env.cert, self.env.key, self.env.root, self.more()))
 		return [[self.program, "-f", conf]]
 
 	def more(self):
@@ -151,9 +154,10 @@ server "_" { root = "%s" }
 class Nghttpd(Server):
 	name = "nghttpd"
 	http1 = False
+	workers = 1
 
 	def commands(self):
-		common = ["-n1", "-a", "127.0.0.1", "-d", self.env.root]
+		common = ["-n%d" % self.workers, "-a", "127.0.0.1", "-d", self.env.root]
 		return [[self.program, "--no-tls"] + common + [str(self.ports[False])],
 			[self.program] + common + [str(self.ports[True]), self.env.key, self.env.cert]]
 
@@ -206,21 +210,8 @@ class H2o(Server):
 	name = "h2o"
 
 	def commands(self):
-		conf = write(os.path.join(self.folder, "h2o.conf"), """
-%snum-threads: 1
-max-connections: 4096
-http2-max-concurrent-requests-per-connection: 128
-listen: {host: 127.0.0.1, port: %d}
-hosts:
-  default:
-    listen:
-      host: 127.0.0.1
-      port: %d
-      ssl: {certificate-file: "%s", key-file: "%s", minimum-version: TLSv1.3}
-    paths:
-      /: {file.dir: "%s"}
-""" % ("user: root\n" if os.geteuid() == 0 else "", self.ports[False], self.ports[True],
-			self.env.cert, self.env.key, self.env.root))
+		conf = write(os.path.join(self.folder, "h2o.conf"), h2o_conf((self.ports[False], self.ports[True]), self.env.cert, self.env.key,
+			self.env.root, limits=["http2-max-concurrent-requests-per-connection: 128"], protocols="minimum-version: TLSv1.3"))
 		return [[self.program, "-c", conf]]
 
 	def version(self):

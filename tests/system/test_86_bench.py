@@ -44,6 +44,16 @@ def test_a_ratio_is_of_rounds_that_were_side_by_side():
 	assert s["ratio"] == 0.5 and s["failed"] == 5
 
 
+def test_further_ratios():
+	"""By --base; a load without that server has none."""
+	base, other, mine = rounds(4, 4, 4), rounds(8, 8, 8), rounds(2, 2, 2)
+	results = {"a": {"h2d": measure.summary(mine, base, [("h2o", other)]), "h2o": measure.summary(other, base, [("h2o", other)])},
+		"b": {"h2d": measure.summary(mine, base)}}
+	lines = [line.split() for line in report.table(results).splitlines()]
+	assert lines[0][4:7] == ["ratio", "to", "h2o"]
+	assert [line[-7:-5] for line in lines[1:]] == [["0.50", "0.25"], ["2.00", "1.00"], ["0.50", "-"]]
+
+
 def test_the_tables():
 	found = json.loads((TOP / "tests" / "interop" / "bench.json").read_text())
 	text, page = report.table(found["results"]), report.page(found)
@@ -77,7 +87,7 @@ def test_the_files_of_the_arena(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, there", [
-	(["--servers=h2d,h2d-acceptor,nghttpd,nginx,haproxy", "--acceptor", "--h2d=h2d=" + H2D], "h2d, h2d-acceptor, nghttpd, nginx, haproxy"),
+	(["--servers=h2d,h2d-acceptor,nghttpd,nginx,haproxy", "--acceptor", "--loads=^(?!.*100 ?M)", "--h2d=h2d=" + H2D], "h2d, h2d-acceptor, nghttpd, nginx, haproxy"),
 	(["--arena", "--servers=h2d,nginx", "--h2d=h2d=" + HANDLERS], "h2d, nginx")], ids=["bench", "arena"])
 def test_all_servers_answer_the_same(arguments, there):
 	"""Their configurations are good ones, and what is measured is the same work."""
