@@ -13,7 +13,7 @@ ATTACK = [str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "attack"
 
 def test_a_row():
 	"""A server that was attacked survived, and it ended the attack."""
-	out = subprocess.run([*ATTACK, "--seconds", "0.5", "pings"], check=True, capture_output=True, text=True, timeout=60).stdout
+	out = subprocess.run([*ATTACK, "--seconds", "0.5", "pings"], check=True, capture_output=True, text=True, timeout=180).stdout
 	head, alone, row = out.splitlines()
 	assert head.split()[:3] == ["attack", "dispatch", "survived"]
 	assert re.fullmatch(r"\(none\) +reuseport +\d+ +0  \d+/s", alone)
