@@ -14,8 +14,8 @@ def objects(folder):
 
 
 def reached(folder, top):
-	"""{file of src: {line: times}}: what a header has is in many objects."""
-	found = collections.defaultdict(collections.Counter)
+	"""{file of src: {line: times}}, {(file, first line, function): times}: what a header has is in many objects."""
+	found, functions = collections.defaultdict(collections.Counter), collections.Counter()
 	paths = sorted(objects(folder))
 	for i in range(0, len(paths), 50):
 		out = subprocess.run(["gcov", "--json-format", "--stdout", *paths[i:i + 50]], cwd=folder, stdout=subprocess.PIPE,
@@ -27,7 +27,9 @@ def reached(folder, top):
 				if path.startswith("src" + os.sep):
 					for row in file["lines"]:
 						found[path][row["line_number"]] += row["count"]
-	return found
+					for row in file["functions"]:
+						functions[path, row["start_line"], row["name"]] += row["execution_count"]
+	return found, functions
 
 
 def percent(lines):
@@ -36,7 +38,8 @@ def percent(lines):
 
 def main(folder):
 	top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-	found = {path: list(lines.values()) for path, lines in reached(folder, top).items() if lines}
+	found, functions = reached(folder, top)
+	found = {path: list(lines.values()) for path, lines in found.items() if lines}
 	folders = collections.defaultdict(list)
 	for path, lines in found.items():
 		folders[os.path.dirname(path)] += lines
@@ -46,6 +49,8 @@ def main(folder):
 	print("%-14s %6d lines %5.1f %%" % ("all", len(every), percent(every)))
 	for path in sorted((p for p in found if percent(found[p]) < LEAST), key=lambda p: percent(found[p])):
 		print("%-40s %5.1f %% of %d" % (path, percent(found[path]), len(found[path])))
+	for place in sorted(place for place, n in functions.items() if n == 0):
+		print("%s:%d: %s is not called" % place)
 
 
 main(sys.argv[1])

@@ -95,115 +95,57 @@ static unsigned four(const struct conf *conf)
 	return 4;
 }
 
+#define KEEPER \
+	{ \
+		.name = "keeper", .run = no_run, .count = one, \
+		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE, \
+		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE), \
+		.restart = { .first = 100, .most = 10000 }, \
+	}
+/* Further arguments: how long it rests. */
+#define WORKER(number, given, said, ...) \
+	{ \
+		.name = "worker", .numbered = true, .board = true, .run = no_run, .count = number, \
+		.gets = (given), .says = CHILD_SAYS(CTL_UP) | (said), .awaited = true, \
+		.restart = { __VA_ARGS__ }, \
+	}
+#define ACCEPTOR(given, ...) \
+	{ \
+		.name = "acceptor", .run = no_run, .count = one, .gets = (given), \
+		.says = CHILD_SAYS(CTL_UP), .awaited = true, .restart = { __VA_ARGS__ }, \
+	}
+
 static const struct child_kind kinds[] = {
-	{
-		.name = "keeper",
-		.run = no_run,
-		.count = one,
-		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE),
-		.restart = { .first = 100, .most = 10000 },
-	},
-	{
-		.name = "worker",
-		.numbered = true,
-		.board = true,
-		.run = no_run,
-		.count = two,
-		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES,
-		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_AGAIN),
-		.awaited = true,
-		.restart = { .first = 100, .most = 10000 },
-	},
+	KEEPER,
+	WORKER(two, CHILD_LISTENERS | CHILD_ERROR_LOG | CHILD_IMAGES, CHILD_SAYS(CTL_AGAIN),
+		.first = 100, .most = 10000),
 	{ .name = NULL },
 };
 
 /* The same and an acceptor, which is awaited, and rests for a second from its fourth death on. */
 static const struct child_kind more_kinds[] = {
-	{
-		.name = "keeper",
-		.run = no_run,
-		.count = one,
-		.gets = CHILD_ERROR_LOG | CHILD_LAST_IMAGE,
-		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE),
-		.restart = { .first = 100, .most = 10000 },
-	},
-	{
-		.name = "worker",
-		.numbered = true,
-		.board = true,
-		.run = no_run,
-		.count = two,
-		.gets = CHILD_ERROR_LOG | CHILD_IMAGES,
-		.says = CHILD_SAYS(CTL_UP),
-		.awaited = true,
-		.restart = { .first = 100, .most = 10000 },
-	},
-	{
-		.name = "acceptor",
-		.run = no_run,
-		.count = one,
-		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
-		.says = CHILD_SAYS(CTL_UP),
-		.awaited = true,
-		.restart = { .first = 1000, .most = 1000 },
-	},
+	KEEPER,
+	WORKER(two, CHILD_ERROR_LOG | CHILD_IMAGES, 0, .first = 100, .most = 10000),
+	ACCEPTOR(CHILD_LISTENERS | CHILD_ERROR_LOG, .first = 1000, .most = 1000),
 	{ .name = NULL },
 };
 
 /* As with dispatch = acceptor. */
 static const struct child_kind with_inboxes[] = {
-	{
-		.name = "worker",
-		.numbered = true,
-		.board = true,
-		.run = no_run,
-		.count = two,
-		.gets = CHILD_LISTENERS | CHILD_INBOX,
-		.says = CHILD_SAYS(CTL_UP) | CHILD_SAYS(CTL_FULL),
-		.awaited = true,
-		.restart = { .first = 100, .most = 10000 },
-	},
-	{
-		.name = "acceptor",
-		.run = no_run,
-		.count = one,
-		.gets = CHILD_INBOXES | CHILD_SERVE,
-		.says = CHILD_SAYS(CTL_UP),
-		.awaited = true,
-		.restart = { .first = 20, .most = 50 },
-	},
+	WORKER(two, CHILD_LISTENERS | CHILD_INBOX, CHILD_SAYS(CTL_FULL), .first = 100,
+		.most = 10000),
+	ACCEPTOR(CHILD_INBOXES | CHILD_SERVE, .first = 20, .most = 50),
 	{ .name = NULL },
 };
 
 static const struct child_kind four_workers[] = {
-	{
-		.name = "worker",
-		.numbered = true,
-		.board = true,
-		.run = no_run,
-		.count = four,
-		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
-		.says = CHILD_SAYS(CTL_UP),
-		.awaited = true,
-		.restart = { .first = 100, .most = 10000 },
-	},
+	WORKER(four, CHILD_LISTENERS | CHILD_ERROR_LOG, 0, .first = 100, .most = 10000),
 	{ .name = NULL },
 };
 
 /* Their last one rests for 50 ms at most, as h2d's own workers. */
 static const struct child_kind lasting_workers[] = {
-	{
-		.name = "worker",
-		.numbered = true,
-		.board = true,
-		.run = no_run,
-		.count = two,
-		.gets = CHILD_LISTENERS | CHILD_ERROR_LOG,
-		.says = CHILD_SAYS(CTL_UP),
-		.awaited = true,
-		.restart = { .first = 1000, .most = 10000, .last = 50 },
-	},
+	WORKER(two, CHILD_LISTENERS | CHILD_ERROR_LOG, 0, .first = 1000, .most = 10000, .last = 50),
 	{ .name = NULL },
 };
 
@@ -298,6 +240,13 @@ static void up(const struct fake *f)
 	struct ctl_msg msg = { .type = CTL_UP };
 
 	hear(f, &msg);
+}
+
+/* Both workers of a generation. */
+static void up_both(uint32_t generation)
+{
+	up(worker(0, generation));
+	up(worker(1, generation));
 }
 
 static void die(struct fake *f)
@@ -453,8 +402,7 @@ START_TEST(signals_during_the_start)
 	reload_begin(&m);
 	master_signal(&m, SIGHUP);
 	ck_assert_uint_eq(m.last_number, 1);
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	end_turn();
 	ck_assert_uint_eq(m.last_number, 2); /* the HUP, now */
 	ck_assert_ptr_eq(m.starting->master, &m);
@@ -507,8 +455,7 @@ START_TEST(an_address_is_waited_for)
 	close(fd);
 	pass(100);
 	ck_assert_uint_eq(alive(1), 3);
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert_int_eq(m.exit_status, 0);
 }
@@ -653,8 +600,7 @@ START_TEST(a_fork_of_the_keeper_is_tried_again)
 	spawn_error = -EAGAIN;
 	die(find("keeper", 0, 1));
 	spawn_error = 0;
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	pass(100);
 	ck_assert_ptr_nonnull(find("keeper", 0, 1));
 }
@@ -679,8 +625,7 @@ START_TEST(keeper_dies)
 	reload_begin(&m);
 	die(find("keeper", 0, 1));
 	ck_assert_ptr_nonnull(find("keeper", 0, 1)); /* no reason not to start */
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	die(find("keeper", 0, 1));
 	ck_assert_ptr_nonnull(find("keeper", 0, 1));
 	ck_assert_uint_eq(m.board->head.keeper_pid, m.current->children[0].pid);
@@ -861,8 +806,7 @@ START_TEST(fewer_workers)
 		up(worker(i, 1));
 	m.kinds = kinds;
 	master_signal(&m, SIGHUP);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	end_turn();
 	l = &m.current->sockets[0]->listener;
 	pass(5000);
@@ -982,14 +926,12 @@ START_TEST(hup_during_a_reload)
 	master_signal(&m, SIGHUP);
 	master_signal(&m, SIGHUP);
 	ck_assert_uint_eq(m.last_number, 2);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	end_turn();
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(m.starting->number, 3);
 	ck_assert_uint_eq(m.status.request, 1);
-	up(worker(0, 3));
-	up(worker(1, 3));
+	up_both(3);
 	end_turn();
 	ck_assert_uint_eq(m.current->number, 3);
 	ck_assert_ptr_null(m.starting);
@@ -1008,8 +950,7 @@ START_TEST(hup_during_a_reload_that_fails)
 	ck_assert_uint_eq(m.current->number, 1);
 	ck_assert_uint_eq(m.starting->number, 3);
 	die_all(2);
-	up(worker(0, 3));
-	up(worker(1, 3));
+	up_both(3);
 	ck_assert(m.status.ok);
 	ck_assert_uint_eq(m.current->number, 3);
 }
@@ -1067,8 +1008,7 @@ START_TEST(death_in_the_old_one_during_a_reload)
 	die(worker(0, 1));
 	ck_assert_ptr_nonnull(worker(0, 1));
 	ck_assert_ptr_nonnull(m.starting);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM); /* it was not up yet */
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_DRAIN);
 }
@@ -1082,8 +1022,7 @@ START_TEST(respawn_is_given_up_by_a_reload)
 	die(worker(0, 1));
 	ck_assert_ptr_null(worker(0, 1)); /* it waits for 100 ms */
 	master_signal(&m, SIGHUP);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	pass(SECOND);
 	ck_assert_ptr_null(worker(0, 1));
 }
@@ -1190,8 +1129,7 @@ START_TEST(what_became_of_connections)
 		c->connections_refused = -7; /* it has gone mad */
 	}
 	master_signal(&m, SIGHUP);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert_uint_eq(m.status.replaced, 1);
 	ck_assert_ptr_nonnull(strstr(m.status.text, "generation 1 → 2 in "));
 	ck_assert_uint_eq(m.status.gone[0].generation, 0);
@@ -1209,8 +1147,7 @@ START_TEST(a_third_kind_is_a_row)
 {
 	m.kinds = more_kinds;
 	reload_begin(&m);
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	ck_assert_ptr_null(m.current);
 	up(find("acceptor", 0, 1));
 	ck_assert_int_eq(m.current->state, GEN_SERVE);
@@ -1315,8 +1252,7 @@ START_TEST(each_generation_has_its_own_inboxes)
 	start_with_inboxes();
 	old = m.current;
 	reload_begin(&m);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert_uint_eq(told(find("acceptor", 0, 2)), 0);
 	ck_assert_uint_eq(old->inboxes.n, 2);
 	up(find("acceptor", 0, 2));
@@ -1351,8 +1287,7 @@ START_TEST(inboxes_of_a_generation_that_leaves_are_lent)
 	start_with_inboxes();
 	first = m.current->inboxes.first;
 	reload_begin(&m);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	up(find("acceptor", 0, 2));
 	ck_assert_uint_eq(lent_inbox(worker(0, 2)) + lent_inbox(worker(1, 2)), 2 * first + 1);
 	die(worker(0, 2));
@@ -1376,8 +1311,7 @@ START_TEST(an_inbox_moves_on)
 
 	start_with_inboxes();
 	reload_begin(&m);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	up(find("acceptor", 0, 2));
 	inbox = lent_inbox(worker(0, 2));
 	hear(worker(0, 2), &full);
@@ -1394,8 +1328,7 @@ START_TEST(inboxes_are_lent_to_those_who_have_one)
 	start_with_inboxes();
 	write_conf("dispatch = reuseport\n");
 	reload_begin(&m);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	up(find("acceptor", 0, 2));
 	ck_assert_uint_eq(lent_inbox(worker(0, 2)), 0);
 	ck_assert_uint_eq(lent_inbox(worker(1, 2)), 0);
@@ -1496,8 +1429,7 @@ START_TEST(drained)
 	master_signal(&m, SIGHUP);
 	master_signal(&m, MASTER_SIGNAL_UNDRAIN);
 	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert(m.status.drained);
 	ck_assert_uint_eq(m.status.request, 2);
 	ck_assert_ptr_nonnull(strstr(m.status.text, "health says 503 still"));
@@ -1524,8 +1456,7 @@ START_TEST(waits_for_an_image)
 	c->ctl.fn(&c->ctl, EPOLLIN);
 	ck_assert(!health_has(&m, BOARD_HEALTH_IMAGE));
 	master_signal(&m, SIGHUP);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(m.board->head.health, 0);
 }
@@ -1544,8 +1475,7 @@ START_TEST(waits_for_room)
 	health_look(&m);
 	ck_assert_uint_eq(m.board->head.health, 0);
 	master_signal(&m, SIGHUP);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	ck_assert_uint_eq(m.board->head.health, 0);
 	worker(0, 2)->place->board->room = STORE_ROOM_LOW;
 	health_look(&m);
@@ -1557,13 +1487,11 @@ START_TEST(waits_for_room)
 	health_look(&m);
 	write_conf("");
 	master_signal(&m, SIGHUP);
-	up(worker(0, 3));
-	up(worker(1, 3));
+	up_both(3);
 	ck_assert_uint_eq(m.board->head.health, 0);
 	write_conf("health-min-free = 1G\n");
 	master_signal(&m, SIGHUP);
-	up(worker(0, 4));
-	up(worker(1, 4));
+	up_both(4);
 	ck_assert(health_has(&m, BOARD_HEALTH_ROOM)); /* nobody has looked for that */
 }
 END_TEST
@@ -1577,8 +1505,7 @@ START_TEST(drained_and_back)
 	master_signal(&m, SIGHUP);
 	for (unsigned i = 0; i < 2; i++)
 		master_signal(&m, SIGRTMIN + signals[_i][i]);
-	up(worker(0, 2));
-	up(worker(1, 2));
+	up_both(2);
 	end_turn();
 	ck_assert_uint_eq(m.status.request, 2);
 	ck_assert_int_eq(m.status.drained, _i);
@@ -1604,8 +1531,7 @@ static int inherit(void)
 	ck_assert_int_eq(loop_watch(&m.loop, &m.heir.channel, EPOLLIN), 0);
 	master_go(&m, MASTER_HEIR);
 	reload_begin(&m);
-	up(worker(0, 1));
-	up(worker(1, 1));
+	up_both(1);
 	ck_assert_int_eq(m.phase, MASTER_HEIR);
 	return ends[1];
 }
