@@ -57,6 +57,13 @@ static bool obey(struct h2d_req *req, struct socket *s, const char *text)
 	} else if (strcmp(text, "protocol") == 0) {
 		say(req,
 			h2d_websocket_protocol(req) != NULL ? h2d_websocket_protocol(req) : "none");
+	} else if (strcmp(text, "waiting") == 0) {
+		char told[64];
+		size_t before = h2d_websocket_waiting(req);
+
+		say(req, "x");
+		snprintf(told, sizeof(told), "%zu %zu", before, h2d_websocket_waiting(req));
+		say(req, told);
 	} else if (strcmp(text, "text") == 0) {
 		if (h2d_websocket_send(req, H2D_WS_TEXT, "\xc0\xaf", 2) < 0)
 			say(req, "refused");

@@ -8,6 +8,7 @@ import pytest
 
 from server import H2D
 
+HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
 SHIPPED = dict(LoadState="loaded", ProtectSystem="strict", ProtectHome="read-only", PrivateTmp="yes",
 	LogsDirectory="h2d", RuntimeDirectory="h2d", ReadWritePaths="", User="",
 	CapabilityBoundingSet="cap_net_bind_service cap_setuid cap_setgid cap_kill")
@@ -23,7 +24,7 @@ def check(cert, tmp_path):
 	bin.mkdir()
 	systemctl = bin / "systemctl"
 
-	def run(text, file=conf, status=0, **keys):
+	def run(text, file=conf, status=0, binary=H2D, **keys):
 		conf.write_text('listen "127.0.0.1:0" { tls = false }\n' + text + '\nserver "_" { root = "%s" upload-dir = "up" '
 			'upload-public = true }\n' % root)
 		unit = dict(SHIPPED, ExecStart="{ path=/usr/sbin/h2d ; argv[]=/usr/sbin/h2d -f %s ; ignore_errors=no }" % file)
@@ -31,7 +32,7 @@ def check(cert, tmp_path):
 		systemctl.write_text("#!/bin/sh\n[ \"$*\" = 'show --no-pager h2d.service' ] || exit 9\ncat <<'E'\n%s\nE\nexit %d\n" % (
 			"\n".join("%s=%s" % row for row in unit.items()), status))
 		systemctl.chmod(0o755)
-		done = subprocess.run([H2D, "-t", "-f", conf], stderr=subprocess.PIPE, text=True,
+		done = subprocess.run([binary, "-t", "-f", conf], stderr=subprocess.PIPE, text=True,
 			env=dict(os.environ, PATH="%s:%s" % (bin, os.environ["PATH"])))
 		assert done.returncode == 0, done.stderr
 		return [line.replace(str(tmp_path), "TMP") for line in done.stderr.splitlines() if "h2d.service" in line]
@@ -58,6 +59,21 @@ def test_a_folder_to_write_to(check):
 def test_it_may_be_written_to(check, keys):
 	keys = {k: v.replace("FOLDER", str(check.folder)) for k, v in keys.items()}
 	assert check('error-log = "%s/e.log"' % check.folder, **home(**keys)) == []
+
+
+@pytest.mark.parametrize("protect, refused", [("read-only", True), ("no", False)])
+def test_a_home(check, protect, refused):
+	said = check('pid-file = "/home/h2d.pid"', PrivateTmp="no", ProtectSystem="no", ProtectHome=protect)
+	assert [re.sub(r"^.*?: warning: ", "", line) for line in said if "pid-file" in line] == refused * [
+		'pid-file "/home/h2d.pid": h2d.service may not write there (systemctl edit h2d: ReadWritePaths=/home)']
+
+
+def test_what_handlers_open(check):
+	for name in ("in", "db"):
+		(check.folder / name).mkdir()
+	said = check('handler "t" { source = "%s/in" target = "%s/db/t" }' % (check.folder, check.folder), binary=HANDLERS, **home())
+	assert [re.sub(r"^.*?: warning: ", "", line) for line in said if "upload-dir" not in line] == [
+		'target "TMP/db/t": h2d.service may not write there (systemctl edit h2d: ReadWritePaths=TMP/db)']
 
 
 def test_a_tmp_of_its_own(check):

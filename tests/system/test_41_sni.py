@@ -128,6 +128,14 @@ def test_resumption_across_names(h2d, certs, tmp_path, version):
 		assert s_client(server, name, version, "-sess_in", session) == want, name
 
 
+@pytest.mark.parametrize("host, status, why", [("a.example", 200, ""), ("any.other", 200, ""),
+	("x.wild.example", 421, "the connection's is not good for this name")])
+def test_explain_another_name(server, host, status, why):
+	"""The certificate is the URL's name's, and the request is for the name in its host field."""
+	said = server.run("--explain", "https://a.example/", "-H", "host: " + host, check=0).out
+	assert re.search(r"^status +%d\b" % status, said, re.MULTILINE) and why in said
+
+
 def test_reload_changes_certificates(server, certs):
 	put(server, certs, blocks={"_": "block.example", "a.example": "wild.example", "new.example": "a.example"})
 	server.reload()

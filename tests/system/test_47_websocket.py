@@ -140,6 +140,13 @@ def test_subprotocols(handlers, speak, offered, chosen):
 		assert ws.ask("protocol") == (chosen or "none")
 
 
+def test_what_waits_is_told(handlers, speak):
+	"""h2d_websocket_waiting() counts bytes with their frames."""
+	with connect(handlers(), speak) as ws:
+		assert ws.ask("waiting") == "x"
+		assert ws.receive() == (TEXT, b"0 3")
+
+
 @pytest.mark.parametrize("version", ["12", "8", "14", "", "13, 8", None])
 def test_other_versions(handlers, speak, version):
 	answer = refused(handlers(), speak, version=version)

@@ -13,13 +13,13 @@ static const char content[] = "0123456789abcdefghij";
 static struct pool blocks;
 static char memory[4096];
 static struct arena arena;
-static unsigned closed;
+static unsigned closed, rested;
 
 static void start(void)
 {
 	pool_init(&blocks, "blocks", OUTQ_BLOCK, 4);
 	arena_init(&arena, memory, sizeof(memory), 1 << 16);
-	closed = 0;
+	closed = rested = 0;
 }
 
 static void stop(void)
@@ -57,6 +57,14 @@ static void slow_seek(struct body *b, uint64_t at, uint64_t n)
 	b->left = n;
 }
 
+/* Whatever is given back comes again. */
+static void slow_rest(struct body *b)
+{
+	(void)b;
+	rested++;
+	wait_now = false;
+}
+
 static void slow_close(struct body *b)
 {
 	(void)b;
@@ -68,6 +76,7 @@ static const struct body_ops slow_ops = {
 	.ready = slow_ready,
 	.emit = slow_emit,
 	.seek = slow_seek,
+	.rest = slow_rest,
 	.close = slow_close,
 };
 
@@ -188,6 +197,30 @@ START_TEST(out_of_memory)
 }
 END_TEST
 
+/* What the source has at hand is given back in the middle of a part, and of what stands between
+ * two; a source that has nothing to give is not asked. */
+START_TEST(rests)
+{
+	for (int slow = 0; slow < 2; slow++) {
+		struct body b = of(slow);
+		struct slice type;
+		char got[1024];
+		size_t n, at = 0;
+
+		ck_assert_int_eq(body_parts(&b, &ranges, 20, SLICE("a/b"), &type, &arena), 0);
+		n = (size_t)b.left;
+		while (b.left > 0) {
+			at += read_until(&b, 1, 1, got + at);
+			b.ops->rest(&b);
+		}
+		ck_assert_uint_eq(at, n);
+		ck_assert_uint_eq(rested, slow ? n : 0);
+		ck_assert_ptr_nonnull(memmem(got, n, "15-19/20\r\n\r\nfghij\r\n", 19));
+		body_close(&b);
+	}
+}
+END_TEST
+
 /* Closed before its end, the source goes too. */
 START_TEST(closed_early)
 {
@@ -263,6 +296,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, boundaries_differ);
 	tcase_add_test(tc, asks_for_what_is_left);
 	tcase_add_test(tc, out_of_memory);
+	tcase_add_test(tc, rests);
 	tcase_add_test(tc, closed_early);
 	return tc;
 }

@@ -19,7 +19,7 @@
 
 #include "unit.h"
 
-enum { LARGE = 2 << 20, SLACK = 4096 };
+enum { LARGE = 384 << 10, SLACK = 4096 }; /* several blocks of each coding */
 
 static char *memory(size_t n)
 {
