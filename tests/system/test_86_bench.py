@@ -142,3 +142,28 @@ def test_a_build_that_is_not_there(argument, tmp_path):
 	"""It says which one, and how it is made."""
 	done = subprocess.run([sys.executable, TOP / "scripts" / "bench", argument, "--h2d=/nowhere/h2d"], stderr=subprocess.PIPE, text=True)
 	assert done.returncode == 1 and "/nowhere/h2d is not built; scripts/build" in done.stderr
+
+
+def test_idle_memory(tmp_path):
+	"""scripts/bench-memory: a wave of few connections, over h2c and TLS."""
+	done = subprocess.run([sys.executable, TOP / "scripts" / "bench-memory", "--h2d", H2D, "--waves=1", "--connections=20", "--idle=0",
+		"--away=0", "--servers=h2d,nginx", "--out", tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+	assert done.returncode == 0, done.stderr
+	assert set(json.loads((tmp_path / "memory.json").read_text())["found"]) == {"h2c h2d", "h2c nginx", "TLS h2d", "TLS nginx"}
+
+
+@pytest.mark.parametrize("how, resumed", [("full", 0), ("resumed", 5)])
+def test_handshakes(h2d, how, resumed):
+	"""The load of scripts/bench's handshakes: each request on a connection of its own."""
+	server = h2d(listens=("tls",), files={"index.html": "x"})
+	done = subprocess.run([sys.executable, TOP / "scripts" / "bench_client.py", str(server.ports["tls"]), "/", "5", how], stdout=subprocess.PIPE,
+		text=True)
+	assert done.stdout.startswith("5 answered, %d resumed in " % resumed)
+
+
+def test_uploads(tmp_path):
+	"""scripts/bench-uploads: one small upload each way."""
+	done = subprocess.run([sys.executable, TOP / "scripts" / "bench-uploads", "--h2d", H2D, "--rounds=1", "--size=1", "--count=1",
+		"--out", tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+	assert done.returncode == 0, done.stderr
+	assert "not every upload" not in done.stderr and (tmp_path / "uploads.json").exists(), done.stderr
