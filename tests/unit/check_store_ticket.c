@@ -2,8 +2,11 @@
 #include "store/store_quota.h"
 #include "store/store_ticket.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,6 +99,37 @@ START_TEST(removed)
 	ck_assert_int_eq(code(store_ticket_claim(&second, NULL)), 404);
 	ck_assert_int_eq(store_ticket_part(&second, &dir, &size), -ENOENT);
 	ck_assert_int_eq(open_second(), 404);
+}
+END_TEST
+
+static unsigned entries(void)
+{
+	DIR *folder = opendir(tree_path("up"));
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(folder);
+	while (readdir(folder) != NULL)
+		n++;
+	closedir(folder);
+	return n;
+}
+
+/* A disk that is full leaves no ticket behind, and nothing open. */
+START_TEST(not_created)
+{
+	unsigned before = entries();
+	struct rlimit full;
+
+	store_ticket_close(&second);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &full), 0);
+	full.rlim_cur = 8;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &full), 0);
+	ck_assert_int_eq(store_ticket_create(&second, &dir, "name", "user", fields, 2, 77), -EFBIG);
+	full.rlim_cur = full.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &full), 0);
+	ck_assert_int_lt(second.fd, 0);
+	ck_assert_uint_eq(entries(), before);
 }
 END_TEST
 
@@ -219,6 +253,7 @@ static TCase *tests(void)
 	tcase_add_test(c, kept);
 	tcase_add_test(c, claimed);
 	tcase_add_test(c, removed);
+	tcase_add_test(c, not_created);
 	tcase_add_test(c, placed_twice);
 	tcase_add_test(c, tokens);
 	tcase_add_test(c, damaged);
