@@ -221,6 +221,21 @@ cat:
 """
 
 
+def test_pages_that_workers_cannot_read(h2d):
+	"""-t says at their lines what is answered instead; a link that leads out of the root is named as what it is."""
+	server = h2d.new(listens=("tcp",))
+	os.symlink("/etc/passwd", os.path.join(server.root, "out"))
+	server.write_conf(server='error-page "404" { file = "/none.html" }\nerror-page "403" { file = "/out" }\nfallback = "/none"')
+	found = re.findall(r"h2d\.conf:(\d+): warning: (\S+) \"?%s(\S+?)\"?: (.*)" % re.escape(server.root), server.run("-t", check=0).err)
+	own, error = "h2d's own page answers until it can be read", "what is not there is answered with an error until it can be read"
+	assert [row[1:] for row in found] == [
+		("error-page", "/none.html", "No such file or directory: " + own),
+		("error-page", "/out", "a symbolic link leads out of root, see follow-links: " + own),
+		("fallback", "/none", "No such file or directory: " + error)]
+	assert [int(row[0]) - int(found[0][0]) for row in found] == [0, 1, 2]
+
+
+
 def test_passwords_that_are_never_right(h2d):
 	"""Each line is named by -t and at the start, and what makes a new one; but no password."""
 	server = h2d.new(files={"f": ""}, server='auth-basic-file = "users"  location "/x" { auth-basic-file = "users" }')
