@@ -90,6 +90,7 @@ static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *h
 	h2->gap_hi = -1;
 	h2->frames.skip = PREFACE;
 	list_init(&h2->streams);
+	hpack_init(&h2->hpack);
 	window_open(&h2->window, conf->ahead, conf->receive_window, host->conn->account);
 	if (shared_init(conf) < 0 || make_session(h2) != 0) {
 		drop_session(h2);
@@ -228,6 +229,7 @@ static void h2_close(struct proto **pp)
 	LIST_FOREACH(node, &h2->streams)
 		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
 	window_close(&h2->window);
+	hpack_clear(&h2->hpack);
 	drop_session(h2);
 	free(h2);
 }

@@ -2,7 +2,8 @@
  * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session
  * and its graceful end; h2_recv.c: the frames that come; h2_end.c: the other ends; h2_stream.c:
  * from header fields to a request and from its reply to a response; h2_window.c: what the peer may
- * send; h2_out.c: the bytes. Outside proto/ only h2_ops (proto.h) is known.
+ * send; h2_head.c: the fields of responses; h2_out.c: the bytes. Outside proto/ only h2_ops
+ * (proto.h) is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -14,6 +15,7 @@
 #include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
+#include "proto/hpack.h"
 #include "proto/proto.h"
 #include "proto/window.h"
 #include "request/req_body.h"
@@ -60,6 +62,7 @@ struct h2 {
 	struct proto_host *host;
 	struct list streams;       /* struct h2_stream */
 	struct h2_stream *sending; /* the one whose DATA went last; NULL: none yet, or it is over */
+	struct h2_stream *due;     /* the one whose head is likely the next; NULL: nobody knows */
 	struct h2_stream *
 		opening; /* the one whose header section arrives; NULL for none, and for trailers */
 	unsigned nstreams;
@@ -82,6 +85,8 @@ struct h2 {
 	uint64_t sent;               /* content bytes given to the connection, ever */
 	struct h2_patience patience; /* with its window for the connection */
 	unsigned unsent;             /* replies submitted since the last output() */
+	struct hpack hpack;          /* of the fields of responses */
+	size_t section;              /* bytes that h2_head.c has for the HEADERS frame at hand */
 	struct outq *out;            /* during output() only */
 	size_t out_limit;
 	bool out_blocked; /* the limit was reached with a DATA frame at hand */
@@ -95,7 +100,7 @@ struct h2_stream {
 	bool continued;    /* 100 was sent */
 	bool nameless;     /* without :authority and host: reset behind an answer */
 	bool peer_done;    /* END_STREAM was received */
-	char status[4];    /* of the reply, which may have taken all of the request's memory */
+	bool headed;       /* the head of the reply was made */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
 	struct window_share share;
 	struct h2_patience patience;
@@ -105,19 +110,6 @@ struct h2_stream {
 static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 {
 	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
-}
-
-/* A field of a response, by reference. */
-static inline nghttp2_nv h2_nv(struct slice name, struct slice value)
-{
-	union {
-		const char *in;
-		uint8_t *out;
-	} n = { name.p }, v = { value.p };
-
-	/* nghttp2 reads them when the frame is made; the request outlives that. */
-	return (nghttp2_nv){ n.out, v.out, name.n, value.n,
-		NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE };
 }
 
 /* Whether its stream waits for this server: a handler, a source. */
@@ -188,6 +180,16 @@ int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, voi
 /* h2_mem.c: the allocator for the session that has those pages, which outlive it */
 nghttp2_mem h2_mem(struct h2_pages *pages);
 void h2_mem_trim(void);
+
+/* h2_head.c */
+
+/* A HEADERS frame is made next: writes the fields that nghttp2 has not got. */
+void h2_head_due(struct h2 *h2, const nghttp2_frame *frame);
+/* Puts that frame into the output, with those fields. -1: memory is out. */
+int h2_head_put(struct h2 *h2, const uint8_t *frame, size_t n);
+
+/* Resets stream id: the head of its response is too long to be sent. */
+void h2_head_too_long(struct h2 *h2, int32_t id);
 
 /* h2_out.c */
 extern const uint8_t h2_drain_ping[8]; /* its answer brings the last GOAWAY */

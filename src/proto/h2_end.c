@@ -118,6 +118,8 @@ int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, voi
 	const struct h2_stream *s;
 	const struct err *err;
 
+	if (frame->hd.type == NGHTTP2_HEADERS)
+		h2_head_due(h2, frame);
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_HEADERS &&
 		frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
 		trailers_sent(session, frame->hd.stream_id);

@@ -8,27 +8,15 @@
 
 const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
-/* Not inline: few responses need so much of the stack. */
-static __attribute__((noinline)) int add_trailers(
-	struct h2_stream *s, const struct trailers *trailers)
-{
-	nghttp2_nv nv[TRAILERS_MAX];
-
-	for (unsigned i = 0; i < trailers->n; i++)
-		nv[i] = h2_nv(trailers->v[i].name, trailers->v[i].value);
-	return nghttp2_submit_trailer(s->h2->session, s->id, nv, trailers->n);
-}
-
 /* The content is at its end: so is the stream, or trailers follow (RFC 9113, 8.1). */
 static int at_end(struct h2_stream *s, uint32_t *flags)
 {
-	const struct trailers *trailers = body_trailers(&s->req.reply.body);
-
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
-	if (trailers == NULL)
+	if (body_trailers(&s->req.reply.body) == NULL)
 		return 0;
 	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-	return add_trailers(s, trailers);
+	/* h2_head.c puts the fields in when they are sent. */
+	return nghttp2_submit_trailer(s->h2->session, s->id, NULL, 0);
 }
 
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
@@ -95,27 +83,30 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 
 int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user)
 {
-	struct h2 *h2 = user;
-
-	if (frame->hd.type != NGHTTP2_HEADERS || code != NGHTTP2_ERR_FRAME_SIZE_ERROR)
-		return 0;
-	log_peer(LEVEL_ERROR, "connection %s: a response's head is too long for HTTP/2",
-		ADDR_HOST(&h2->host->conn->peer));
-	nghttp2_submit_rst_stream(
-		session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_INTERNAL_ERROR);
+	(void)session;
+	if (frame->hd.type == NGHTTP2_HEADERS && code == NGHTTP2_ERR_FRAME_SIZE_ERROR)
+		h2_head_too_long(user, frame->hd.stream_id);
 	return 0;
+}
+
+/* A frame of nghttp2's, as it is but for the heads of responses. */
+static int put(struct h2 *h2, const uint8_t *frame, size_t n)
+{
+	H2D_ASSERT(n > 3);
+	return frame[3] == NGHTTP2_HEADERS ? h2_head_put(h2, frame, n)
+					   : outq_copy(h2->out, frame, n);
 }
 
 /* All that nghttp2 has, up to the limit. 1: there is more, 0: there is not, -1: memory is out. */
 static int pump(struct h2 *h2)
 {
 	while (outq_len(h2->out) < h2->out_limit) {
-		const uint8_t *data;
-		ssize_t n = nghttp2_session_mem_send(h2->session, &data);
+		const uint8_t *frame;
+		ssize_t n = nghttp2_session_mem_send(h2->session, &frame);
 
 		if (n == 0)
 			return h2->out_blocked;
-		if (n < 0 || outq_copy(h2->out, data, (size_t)n) < 0)
+		if (n < 0 || put(h2, frame, (size_t)n) < 0)
 			return -1;
 	}
 	return 1;

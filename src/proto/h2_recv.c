@@ -219,6 +219,12 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		s->peer_done = true;
 		req_record_error(&s->req.record, ERR_RESET);
 		break;
+	case NGHTTP2_SETTINGS:
+		/* nghttp2 tells the peer in front of the next section. */
+		if (!(frame->hd.flags & NGHTTP2_FLAG_ACK))
+			hpack_resize(&h2->hpack, nghttp2_session_get_remote_settings(session,
+							 NGHTTP2_SETTINGS_HEADER_TABLE_SIZE));
+		break;
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
 			on_answer(h2, frame->ping.opaque_data);

@@ -27,32 +27,17 @@ void h2_stream_fini(void)
 
 /* --- the stream seam -------------------------------------------------------------------------- */
 
-static const char *status_text(int status, char buf[4])
-{
-	buf[0] = (char)('0' + status / 100);
-	buf[1] = (char)('0' + status / 10 % 10);
-	buf[2] = (char)('0' + status % 10);
-	buf[3] = '\0';
-	return buf;
-}
-
 static void stream_reply(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
 	struct reply *r = &req->reply;
-	nghttp2_nv nv[1 + REPLY_FIELDS_MAX];
 	nghttp2_data_provider provider = { .source.ptr = s, .read_callback = h2_out_read };
-	unsigned n = r->nfields;
 	int rv;
 
 	h2_stream_waits(s, false);
 	s->h2->unsent++;
-	nv[0] = h2_nv(SLICE(":status"),
-		r->status == 200 ? SLICE("200") : slice_of(status_text(r->status, s->status), 3));
-	for (unsigned i = 0; i < n; i++)
-		nv[1 + i] = h2_nv(r->fields[i].name, r->fields[i].value);
-	rv = nghttp2_submit_response(
-		s->h2->session, s->id, nv, 1 + n, r->content ? &provider : NULL);
+	/* h2_head.c puts the fields in when it is sent. */
+	rv = nghttp2_submit_response(s->h2->session, s->id, NULL, 0, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
 		r->body.ops->rest(&r->body);
 	if (rv != 0)
@@ -72,20 +57,31 @@ static void stream_resume(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
+/* nghttp2 writes it, so it must take no place in the peer's table, which is h2_head.c's. */
+static nghttp2_nv interim_field(struct slice name, struct slice value)
+{
+	union {
+		const char *in;
+		uint8_t *out;
+	} n = { name.p }, v = { value.p };
+
+	return (nghttp2_nv){ n.out, v.out, name.n, value.n, NGHTTP2_NV_FLAG_NO_INDEX };
+}
+
 static void stream_interim(
 	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
 {
 	struct h2_stream *s = h2_stream_of(req);
 	nghttp2_nv nv[1 + STREAM_INTERIM_FIELDS_MAX];
-	char text[4];
+	const char text[] = { (char)('0' + status / 100), (char)('0' + status / 10 % 10),
+		(char)('0' + status % 10) };
 
+	/* Interim responses may be many, so the request's memory is not for them: nghttp2 copies.
+	 */
 	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
-	nv[0] = h2_nv(SLICE(":status"), slice_of(status_text(status, text), 3));
+	nv[0] = interim_field(SLICE(":status"), slice_of(text, sizeof(text)));
 	for (unsigned i = 0; i < nfields; i++)
-		nv[1 + i] = h2_nv(fields[i].name, fields[i].value);
-	/* Interim responses may be many, so the request's memory is not for them. */
-	for (unsigned i = 0; i <= nfields; i++)
-		nv[i].flags = NGHTTP2_NV_FLAG_NONE;
+		nv[1 + i] = interim_field(fields[i].name, fields[i].value);
 	nghttp2_submit_headers(
 		s->h2->session, NGHTTP2_FLAG_NONE, s->id, NULL, nv, 1 + nfields, NULL);
 	s->h2->host->wake(s->h2->host);
@@ -197,11 +193,13 @@ struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
 	s->req.protocol = SLICE("HTTP/2.0");
 	s->h2 = h2;
 	s->id = id;
-	s->waiting = s->peer_done = s->continued = s->nameless = false;
+	s->waiting = s->peer_done = s->continued = s->nameless = s->headed = false;
 	s->unwanted = 0;
 	s->share = (struct window_share){ 0 };
 	s->patience.for_what = H2_PATIENCE_NONE;
 	list_append(&h2->streams, &s->node);
+	if (h2->due == NULL)
+		h2->due = s;
 	h2->nstreams++;
 	h2->proto.requests++;
 	if (h2->drain == H2_DRAIN_FIRST)
@@ -219,6 +217,8 @@ void h2_stream_close(struct h2_stream *s)
 	}
 	if (s->h2->sending == s)
 		s->h2->sending = NULL;
+	if (s->h2->due == s)
+		s->h2->due = NULL;
 	list_remove(&s->node);
 	s->h2->nstreams--;
 	if (s->h2->err != NULL)

@@ -32,7 +32,9 @@ static unsigned long told; /* the last upload-offset */
 /* --- handlers --------------------------------------------------------------------------------- */
 
 /* Its head is too long: in what a handler adds to 200 or to 308, or in what is not the request's.
- */
+ * Or it is as long as three frames. */
+enum { THREE_FRAMES = 40000 };
+static size_t long_value; /* what came of it */
 static void long_start(struct h2d_req *req, void *state)
 {
 	static char value[66000];
@@ -40,6 +42,7 @@ static void long_start(struct h2d_req *req, void *state)
 
 	(void)state;
 	memset(value, 'x', sizeof(value) - 1);
+	value[query[0] == 'f' ? THREE_FRAMES : sizeof(value) - 1] = '\0';
 	if (query[0] == 'c')
 		reply_add(req, SLICE("x-test"), slice_of(value, sizeof(value) - 1));
 	else
@@ -75,7 +78,9 @@ static const struct h2d_handler fallback = { .name = "fallback", .start = nothin
 static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
 	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
 {
-	(void)s, (void)vlen, (void)flags, (void)user;
+	(void)s, (void)flags, (void)user;
+	if (nlen == 6 && memcmp(name, "x-test", 6) == 0)
+		long_value = vlen;
 	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
 		answers[f->hd.stream_id].status = atoi((const char *)value);
 	if (nlen == 13 && memcmp(name, "upload-offset", 13) == 0)
@@ -393,14 +398,53 @@ START_TEST(reply_head_too_long)
 	} cases[] = {
 		{ "/long?a", 500, NGHTTP2_NO_ERROR },
 		{ "/long?redirect", 414, NGHTTP2_NO_ERROR },
-		{ "/long?configured", 0, NGHTTP2_INTERNAL_ERROR },
+		{ "/long?configured", 500, NGHTTP2_INTERNAL_ERROR },
 	};
-	int32_t id = ask("GET", cases[_i].path, NULL);
+	int32_t id = ask("GET", cases[_i].path, NULL), other;
 
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, cases[_i].status);
 	ck_assert(answers[id].closed);
 	ck_assert_uint_eq(answers[id].code, cases[_i].code);
+	/* What the client has in its table is not in doubt. */
+	other = ask("GET", "/hello", NULL);
+	exchange(steps[0], limits[0]);
+	ck_assert_int_eq(answers[other].status, 200);
+}
+END_TEST
+
+/* A client's table may have any size, and change it: its decoder finds each mistake. */
+START_TEST(table_of_any_size)
+{
+	static const uint32_t sizes[] = { 0, 100, 4096, 50, 65536, 0, 4096 };
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		nghttp2_settings_entry entry = { NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, sizes[i] };
+
+		ck_assert_int_eq(nghttp2_submit_settings(client, NGHTTP2_FLAG_NONE, &entry, 1), 0);
+		for (int j = 0; j < 3; j++) {
+			int32_t id = ask("GET", "/hello", NULL);
+
+			exchange(steps[0], limits[0]);
+			ck_assert_int_eq(answers[id].status, 200);
+			ck_assert_uint_eq(answers[id].code, NGHTTP2_NO_ERROR);
+		}
+	}
+}
+END_TEST
+
+START_TEST(reply_head_of_three_frames)
+{
+	for (int i = 0; i < 2; i++) {
+		int32_t id = ask("GET", "/long?frames", NULL);
+
+		exchange(steps[0], limits[0]);
+		ck_assert_int_eq(answers[id].status, 200);
+		ck_assert(answers[id].closed);
+		ck_assert_uint_eq(answers[id].code, NGHTTP2_NO_ERROR);
+		ck_assert_uint_eq(long_value, THREE_FRAMES);
+		long_value = 0;
+	}
 }
 END_TEST
 
@@ -949,6 +993,8 @@ static TCase *tests(void)
 	tcase_add_test(c, unwanted_body);
 	tcase_add_test(c, upload_stops);
 	tcase_add_loop_test(c, reply_head_too_long, 0, 3);
+	tcase_add_test(c, reply_head_of_three_frames);
+	tcase_add_test(c, table_of_any_size);
 	tcase_add_test(c, client_resets);
 	tcase_add_test(c, drain_is_graceful);
 	tcase_add_test(c, drain_waits_for_the_first_request);
