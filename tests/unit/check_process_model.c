@@ -1,44 +1,27 @@
 /*
  * check_process_model: every order of messages, deaths, signals and timers that a small server can
  * meet, up to a depth, by the master's own code: reloads, loans, an acceptor, an upgrade between
- * two masters that may be killed. Each state is a process; its children are what may come next. In
- * each state somebody serves, each socket has an owner, and one master at most calls itself alone;
- * from each of the last ones everything comes to rest.
+ * two masters that may be killed. In each state somebody serves, each socket has an owner, and one
+ * master at most calls itself alone; from each of the last ones everything comes to rest.
  *
- * H2D_MODEL_DEPTH=12 goes further than the few seconds that a unit test may take, and
- * H2D_MODEL=loans takes that scenario alone.
+ * H2D_MODEL_DEPTH=12 goes further than the few seconds that a unit test may take, and says what
+ * each further step finds; H2D_MODEL=loans takes that scenario alone; H2D_MODEL_FORKS=1 makes each
+ * state a process, as where the memory of a process cannot be put back.
  */
 #include <stdarg.h>
 #include <sys/wait.h>
 
 #include "model_digest.h"
+#include "model_events.h"
+#include "model_states.h"
 #include "unit.h"
+#include "world_unit.h"
 
-enum { MANY = 99, TABLE = 1 << 24, RESTLESS = 300 };
-
-enum event {
-	EVENT_UP,
-	EVENT_DIE,
-	EVENT_LEAVE,
-	EVENT_FULL,
-	EVENT_HUP,
-	EVENT_USR2,
-	EVENT_QUIT,
-	EVENT_TERM,
-	EVENT_BEGIN,
-	EVENT_DELIVER,
-	EVENT_SEE_END,
-	EVENT_KILL,
-	EVENT_TIME,
-	EVENTS
-};
-
-static const char *const event_names[EVENTS] = { "up", "die", "leave", "full", "HUP", "USR2",
-	"QUIT", "TERM", "begin", "hear", "see the end of the other", "killed", "time" };
-
-struct step {
-	enum event event;
-	unsigned who;
+enum {
+	MANY = 99,
+	RESTLESS = 300,
+	STEPS = 64, /* that may come in one state */
+	AGAIN = 2,  /* status of a pass that is to be made again */
 };
 
 /* A fork takes ten times as long then. */
@@ -48,84 +31,67 @@ struct step {
 #define SANITIZED false
 #endif
 
-/* How often each event may come in one run. */
 struct scenario {
 	const char *name, *conf;
-	unsigned workers, depth;
+	unsigned workers, depth, depth_by_forks;
 	struct step first[4]; /* nfirst of them come before, in no other order */
 	unsigned nfirst;
-	unsigned most[EVENTS];
+	unsigned most[EVENTS]; /* how often each event may come */
 };
 
 /* Of all processes. */
 static struct shared {
-	uint64_t keys[TABLE]; /* of states, with what depth was left in the low bits */
-	unsigned states, steps;
-	char wrong[4096];
+	unsigned found, steps;
+	char story[2048], wrong[4096];
 } * shared;
 
 static const struct scenario *scenario;
 static unsigned came[EVENTS];
-static bool excused; /* the end was asked for, or the one that served was killed */
 static uint32_t serving[SIDES];
-static bool owed;              /* a reload that was asked for */
-static uint32_t newest[SIDES]; /* generation of each master that has begun */
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
-static void name_step(const struct step *s, char *buf, size_t size)
-{
-	const struct process *p = &processes[s->who];
-
-	if (s->event <= EVENT_FULL && p->place != NULL)
-		snprintf(buf, size, "%s of %s %u/%u %s", p->side == 0 ? "old" : "new",
-			p->place->kind->name, p->generation, p->place->slot, event_names[s->event]);
-	else if (s->event == EVENT_TIME)
-		snprintf(buf, size, "time passes");
-	else
-		snprintf(buf, size, "%s: %s", s->who == 0 ? "old" : "new", event_names[s->event]);
-}
-
-static char story[2048];
+static size_t told; /* bytes of the story */
 
 static void tell(const struct step *s)
 {
-	size_t n = strlen(story);
+	char *at = shared->story + told;
 
-	if (n + 64 > sizeof(story))
+	if (told + 64 > sizeof(shared->story))
 		return;
-	story[n] = '\t';
-	name_step(s, story + n + 1, 60);
-	strcat(story, "\n");
+	*at = '\t';
+	name_step(s, at + 1, 60);
+	strcat(at, "\n");
+	told += strlen(at);
+}
+
+static bool forks = true; /* each world is a process */
+
+/* What is wrong may be that something was not put back. */
+static _Noreturn void end_wrong(void)
+{
+	_exit(forks || world_is_whole() ? 1 : AGAIN);
+}
+
+static void on_crash(int signo)
+{
+	if (shared->wrong[0] == '\0')
+		snprintf(shared->wrong, sizeof(shared->wrong), "killed by signal %d", signo);
+	end_wrong();
 }
 
 static __attribute__((format(printf, 1, 2))) _Noreturn void wrong(const char *format, ...)
 {
-	char text[256];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (shared->wrong[0] == '\0')
-		snprintf(shared->wrong, sizeof(shared->wrong), "%s\n%s", text, story);
-	_exit(1);
+		vsnprintf(shared->wrong, sizeof(shared->wrong), format, args);
+	va_end(args);
+	end_wrong();
 }
 
 /* --- what holds in every state ---------------------------------------------------------------- */
-
-static bool side_runs(unsigned side)
-{
-	return sides[side].life == LIFE_RUNS;
-}
-
-static bool side_serves(unsigned side)
-{
-	const struct master *m = &sides[side].m;
-
-	return side_runs(side) && m->phase != MASTER_LEAVE && m->current != NULL &&
-	       m->current->state == GEN_SERVE;
-}
 
 /* Whether p accepts: at once, or as soon as it is up. */
 static bool is_able(const struct process *p)
@@ -159,7 +125,7 @@ static unsigned count_owners(unsigned side, int fd)
 	struct stat st;
 	unsigned n = 0;
 
-	ck_assert_int_eq(fstat(fd, &st), 0);
+	H2D_ASSERT(fstat(fd, &st) == 0);
 	for (unsigned i = 0; i < nprocesses; i++)
 		n += processes[i].side == side && is_able(&processes[i]) &&
 		     holds(&processes[i], st.st_ino);
@@ -177,7 +143,7 @@ static bool has_reader(const struct gen *g, unsigned slot)
 {
 	struct stat st;
 
-	ck_assert_int_eq(fstat(g->inboxes.ends[slot][0], &st), 0);
+	H2D_ASSERT(fstat(g->inboxes.ends[slot][0], &st) == 0);
 	for (unsigned i = 0; i < nprocesses; i++) {
 		const struct process *p = &processes[i];
 
@@ -290,216 +256,27 @@ static void check_state(void)
 		wrong("a reload that was asked for is forgotten");
 }
 
-/* --- events ----------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
-static void say(struct process *p, uint32_t type, uint64_t arg)
+/* Room for as many of each event as a scenario may have. */
+static uint64_t count_used(void)
 {
-	struct ctl_msg msg = { .type = type, .arg = arg };
-	struct watch *w = &p->place->ctl;
+	uint64_t used = 0;
 
-	ck_assert_int_eq(ctl_send(p->ctl, &msg, NULL, 0), 0);
-	w->fn(w, EPOLLIN);
-}
-
-static void end_process(struct process *p, int status)
-{
-	struct child *c = p->place;
-
-	p->place = NULL;
-	close(p->ctl);
-	child_reaped(c, status);
-}
-
-/* The loop calls timers behind the messages that are there: one that stands still has time pass
- * for the other. */
-static bool has_timer(unsigned side)
-{
-	return side_runs(side) && !hears(&sides[side]) && sides[side].m.loop.wheel.armed > 0;
-}
-
-static void let_time_pass(void)
-{
-	uint64_t next = UINT64_MAX;
-
-	for (unsigned i = 0; i < SIDES; i++)
-		if (has_timer(i) && next_timer(&sides[i].m.loop.wheel) < next)
-			next = next_timer(&sides[i].m.loop.wheel);
-	set_clock(next > now ? next : now + 1);
-	for (unsigned i = 0; i < SIDES; i++)
-		if (has_timer(i))
-			wheel_advance(&sides[i].m.loop.wheel, now);
-}
-
-/* The new master has waited for the last word for five seconds, and goes on without. */
-static bool is_settled_alone(unsigned side)
-{
-	return side_serves(side) && sides[side].peer < 0 && side_runs(!side) &&
-	       sides[!side].m.phase == MASTER_UPGRADE && sides[!side].m.upgrade.offered;
-}
-
-/* A reload that has begun is owed no more; nor is one that an old master was asked for while it
- * stood still: it is sent on by a signal, which the model has not (test_77_upgrade.py). */
-static void look_at_reloads(void)
-{
-	owed &= !is_settled_alone(0) && !is_settled_alone(1);
-	for (unsigned i = 0; i < SIDES; i++)
-		if (side_runs(i) && sides[i].m.last_number > newest[i]) {
-			newest[i] = sides[i].m.last_number;
-			owed = false;
-		}
-}
-
-static void kill_side(unsigned side)
-{
-	excused |= !side_serves(!side);
-	side_over(side, true);
-	owed = false; /* perhaps it was that one's */
-}
-
-static void signal_side(unsigned side, int signo)
-{
-	struct master *m = &sides[side].m;
-
-	excused |= signo == SIGQUIT || signo == SIGTERM;
-	/* What one is asked that does not serve yet goes with it, if it never does. */
-	owed |= signo == SIGHUP && side_serves(side) && !master_is_leaving(m);
-	master_signal(m, signo);
-}
-
-static void happen(const struct step *s)
-{
-	struct side *side = &sides[s->who % SIDES];
-	struct process *p = &processes[s->who];
-
-	switch (s->event) {
-	case EVENT_UP:
-		say(p, CTL_UP, 0);
-		break;
-	case EVENT_DIE:
-		end_process(p, SIGKILL);
-		break;
-	case EVENT_LEAVE:
-		end_process(p, 0);
-		break;
-	case EVENT_FULL:
-		say(p, CTL_FULL, !p->place->full);
-		break;
-	case EVENT_HUP:
-		signal_side(s->who, SIGHUP);
-		break;
-	case EVENT_USR2:
-		signal_side(s->who, SIGUSR2);
-		break;
-	case EVENT_QUIT:
-		signal_side(s->who, SIGQUIT);
-		break;
-	case EVENT_TERM:
-		signal_side(s->who, SIGTERM);
-		break;
-	case EVENT_BEGIN:
-		side_begin(side);
-		newest[s->who] = side->m.last_number;
-		break;
-	case EVENT_DELIVER:
-		deliver(side);
-		break;
-	case EVENT_SEE_END:
-		side->m.upgrade.process.fn(&side->m.upgrade.process, EPOLLIN);
-		break;
-	case EVENT_KILL:
-		kill_side(s->who);
-		break;
-	case EVENT_TIME:
-		let_time_pass();
-		break;
-	case EVENTS:
-		break;
-	}
-	settle_all();
-	look_at_reloads();
-}
-
-/* --- what may come next ----------------------------------------------------------------------- */
-
-static bool says(const struct process *p, uint32_t type)
-{
-	return p->place->kind->says & CHILD_SAYS(type);
-}
-
-static bool process_may(const struct process *p, enum event event)
-{
-	bool goes = p->drains || p->ends;
-
-	if (p->place == NULL)
-		return false;
-	switch (event) {
-	case EVENT_UP:
-		return !p->place->up && says(p, CTL_UP);
-	case EVENT_DIE:
-		return !goes;
-	case EVENT_LEAVE:
-		return goes;
-	case EVENT_FULL:
-		return !goes && p->place->up && p->serves && says(p, CTL_FULL);
-	default:
-		return false;
-	}
-}
-
-static bool side_may(unsigned side, enum event event)
-{
-	const struct side *s = &sides[side];
-
-	switch (event) {
-	case EVENT_BEGIN:
-		return s->life == LIFE_READY;
-	case EVENT_DELIVER:
-		return hears(s);
-	case EVENT_SEE_END:
-		return side_runs(side) && s->m.upgrade.process.active &&
-		       sides[!side].life == LIFE_OVER;
-	case EVENT_KILL:
-		return s->life == LIFE_READY || side_runs(side);
-	default:
-		return side_runs(side) && event >= EVENT_HUP && event <= EVENT_TERM;
-	}
-}
-
-static bool may(const struct step *s)
-{
-	if (s->event == EVENT_TIME)
-		return s->who == 0 && (has_timer(0) || has_timer(1));
-	if (s->event <= EVENT_FULL)
-		return s->who < nprocesses && process_may(&processes[s->who], s->event);
-	return s->who < SIDES && side_may(s->who, s->event);
-}
-
-/* --- states that are known ---------------------------------------------------------------------
- */
-
-/* Whether this state was seen with as much depth left; else it is from now on. */
-static bool is_known(unsigned left)
-{
-	uint64_t key;
-
-	model_digest();
 	for (unsigned i = 0; i < EVENTS; i++)
 		if (scenario->most[i] < MANY)
-			mix(came[i]); /* how many may come yet */
-	mix(excused | owed << 1);
-	key = (hash | 64) & ~UINT64_C(63);
-	for (uint64_t i = hash % TABLE;; i = (i + 1) % TABLE) {
-		uint64_t *at = &shared->keys[i];
+			used |= (uint64_t)came[i] << i * USED_BITS;
+	return used;
+}
 
-		if (*at == 0)
-			shared->states++;
-		if (*at != 0 && (*at & ~UINT64_C(63)) != key)
-			continue;
-		if (*at != 0 && (*at & 63) >= left)
-			return true;
-		*at = key | left;
-		return false;
-	}
+/* A world, or one that comes to rest. */
+enum found { WORLD, RESTS };
+
+static uint64_t digest_of(enum found what)
+{
+	model_digest();
+	mix(excused | owed << 1 | what << 2);
+	return hash;
 }
 
 /* --- rest ------------------------------------------------------------------------------------- */
@@ -573,12 +350,14 @@ static void take(const struct step *s)
 	check_state();
 }
 
-/* Nobody dies and nothing is asked for any more. */
+/* Nobody dies and nothing is asked for any more, until what is known to come to rest. */
 static void come_to_rest(void)
 {
 	struct step s;
 
 	for (unsigned n = 0; !all_rest(); n++) {
+		if (is_known(digest_of(RESTS), 0))
+			return;
 		if (n == RESTLESS || !take_first(&s))
 			wrong("this does not come to rest");
 		take(&s);
@@ -594,68 +373,214 @@ static void come_to_rest(void)
 
 /* --- exploration ------------------------------------------------------------------------------ */
 
-static void explore(unsigned left);
-
-static _Noreturn void go_on(const struct step *s, unsigned left)
-{
-	take(s);
-	if (is_known(left))
-		_exit(0);
-	if (left == 0)
-		come_to_rest();
-	else
-		explore(left);
-	_exit(0);
-}
-
-static void try_step(const struct step *s, unsigned left)
+/* In a copy of the world: true. */
+static bool enter(void)
 {
 	int status;
 	pid_t pid;
 
-	if (came[s->event] >= scenario->most[s->event])
-		return;
+	if (!forks)
+		return true;
 	pid = fork();
 	if (pid == 0)
-		go_on(s, left);
-	shared->steps++;
+		return true;
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		wrong("the model has no process");
-	if (status == 0)
-		return;
-	if (shared->wrong[0] == '\0') {
-		char what[64];
-
-		name_step(s, what, sizeof(what));
-		wrong("an assertion, behind this and \"%s\"", what);
-	}
-	_exit(1);
+	if (status != 0)
+		_exit(1);
+	return false;
 }
 
-static void explore(unsigned left)
+static void leave(unsigned depth)
 {
+	if (forks)
+		_exit(0);
+	world_put_back(depth);
+}
+
+static unsigned list_steps(struct step *steps)
+{
+	unsigned n = 0;
+
 	for (enum event e = 0; e < EVENTS; e++)
 		for (unsigned who = 0; who < nprocesses || who < SIDES; who++) {
 			struct step s = { e, who };
 
-			if (may(&s))
-				try_step(&s, left - 1);
+			if (came[e] >= scenario->most[e] || !may(&s))
+				continue;
+			H2D_ASSERT(n < STEPS);
+			steps[n++] = s;
 		}
+	return n;
+}
+
+/* At the beginning of a pass most is learned. */
+static void look_at_world(void)
+{
+	enum { FIRST = 16, LATER = 1024 };
+
+	shared->steps++;
+	if (!forks && (shared->steps < FIRST || shared->steps % LATER == 0) && !world_is_whole())
+		_exit(AGAIN);
+}
+
+static void try_step(struct state *from, unsigned i, const struct step *s, bool last)
+{
+	take(s);
+	look_at_world();
+	if (is_known(digest_of(WORLD), count_used()))
+		return;
+	from->tree |= UINT64_C(1) << i;
+	shared->found++;
+	if (last)
+		come_to_rest();
+}
+
+/* Every step from a state that the pass before has found. */
+static void try_all(
+	struct state *from, unsigned depth, const struct step *steps, unsigned n, bool last)
+{
+	from->first = states->nrows;
+	for (unsigned i = 0; i < n; i++)
+		if (enter()) {
+			try_step(from, i, &steps[i], last);
+			leave(depth);
+		}
+}
+
+static void go_on(struct state *from, unsigned depth, unsigned goal, bool last);
+
+/* The same steps lead to the same states. */
+static void go_along(const struct state *from, unsigned depth, const struct step *steps,
+	unsigned goal, bool last)
+{
+	struct state *next = &states->rows[from->first];
+
+	for (unsigned i = 0; from->tree >> i != 0; i++) {
+		if (!(from->tree >> i & 1))
+			continue;
+		if (enter()) {
+			take(&steps[i]);
+			if (digest_of(WORLD) != next->key)
+				wrong("these steps have led to another state before");
+			go_on(next, depth + 1, goal, last);
+			leave(depth);
+		}
+		next++;
+	}
+}
+
+static void go_on(struct state *from, unsigned depth, unsigned goal, bool last)
+{
+	struct step steps[STEPS];
+	unsigned n;
+
+	if (depth + 1 < goal && from->tree == 0)
+		return;
+	n = list_steps(steps);
+	if (!forks)
+		world_save(depth);
+	if (depth + 1 < goal)
+		go_along(from, depth, steps, goal, last);
+	else
+		try_all(from, depth, steps, n, last);
+}
+
+static void empty(int fd)
+{
+	struct ctl_msg msg;
+	int fds[CTL_FDS_MAX], nfds;
+
+	while (fd >= 0 && ctl_recv(fd, &msg, fds, &nfds) != -EAGAIN)
+		while (nfds > 0)
+			close(fds[--nfds]);
+}
+
+/* A pass that ended within a step may have left messages, which nobody has sent in this world. */
+static void empty_sockets(void)
+{
+	for (unsigned i = 0; i < nprocesses; i++)
+		if (processes[i].place != NULL)
+			empty(processes[i].ctl), empty(processes[i].place->ctl.fd);
+}
+
+/* In a process of its own: along what was found, to the states that the pass before has found. */
+static _Noreturn void pass(unsigned goal, bool last)
+{
+	empty_sockets();
+	signal(SIGABRT, on_crash);
+	signal(SIGSEGV, on_crash);
+	go_on(&states->rows[0], 0, goal, last);
+	if (!forks && !world_is_whole())
+		_exit(AGAIN);
+	H2D_ASSERT(forks || world_is_as_large());
+	_exit(0);
+}
+
+static void forget(const struct state *from, uint32_t nrows, unsigned found)
+{
+	while (states->nrows > nrows)
+		forget_state();
+	for (struct state *s = &states->rows[from - states->rows]; s < states->rows + nrows; s++)
+		s->tree = 0;
+	shared->found = found;
+	shared->steps = 0;
+	shared->wrong[0] = '\0';
+}
+
+/* States one step further off; from: the first of those that the pass before has found. */
+static void find(const struct state *from, unsigned goal, bool last)
+{
+	const uint32_t nrows = states->nrows;
+	const unsigned found = shared->found;
+	int status;
+	pid_t pid;
+
+	do {
+		forget(from, nrows, found);
+		world_begin();
+		pid = fork();
+		if (pid == 0)
+			pass(goal, last);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			wrong("the model has no process");
+	} while (WIFEXITED(status) && WEXITSTATUS(status) == AGAIN);
+	if (status != 0)
+		_exit(1);
+}
+
+static void explore(unsigned depth)
+{
+	unsigned from = 0;
+
+	is_known(digest_of(WORLD), count_used());
+	for (unsigned goal = 1; goal <= depth; goal++) {
+		unsigned next = states->nrows;
+
+		find(&states->rows[from], goal, goal == depth);
+		from = next;
+		if (getenv("H2D_MODEL_DEPTH") == NULL)
+			continue;
+		printf("%s, depth %u: %u states, the last %u steps\n", scenario->name, goal,
+			shared->found, shared->steps);
+		fflush(stdout);
+	}
 }
 
 /* --- scenarios -------------------------------------------------------------------------------- */
 
+/* A file without a name, of which nothing is left. */
 static void write_conf(void)
 {
-	FILE *f = fopen(conf_path, "w");
+	int fd = memfd_new("model");
 
-	ck_assert_ptr_nonnull(f);
-	fprintf(f,
+	H2D_ASSERT(fd >= 0);
+	snprintf(conf_path, sizeof(conf_path), "/proc/self/fd/%d", fd);
+	dprintf(fd,
 		"listen \"127.0.0.1:0\" { tls = false }\nshutdown-timeout = 5\n"
-		"error-log = \"/dev/null\"\ncache { max-size = 0 }\nworker-processes = %u\n"
-		"server \"_\" { root = \"/tmp\" }\n%s",
+		"error-log = \"/dev/null\"\nlog-level = error\ncache { max-size = 0 }\n"
+		"worker-processes = %u\nserver \"_\" { root = \"/tmp\" }\n%s",
 		scenario->workers, scenario->conf);
-	fclose(f);
 }
 
 /* The first generation is up. */
@@ -680,7 +605,10 @@ static unsigned depth(void)
 
 	if (asked != NULL)
 		return (unsigned)atoi(asked);
-	return SANITIZED && scenario->depth > 2 ? scenario->depth - 1 : scenario->depth;
+	if (!forks)
+		return scenario->depth;
+	return SANITIZED && scenario->depth_by_forks > 2 ? scenario->depth_by_forks - 1
+							 : scenario->depth_by_forks;
 }
 
 #define UPGRADE \
@@ -691,7 +619,7 @@ static unsigned depth(void)
 	}
 
 static const struct scenario scenarios[] = {
-	{ "reload", "", 2, 4, {}, 0,
+	{ "reload", "", 2, 5, 4, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 2,
 			[EVENT_LEAVE] = MANY,
@@ -699,21 +627,21 @@ static const struct scenario scenarios[] = {
 			[EVENT_QUIT] = 1,
 			[EVENT_TERM] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "loans", "", 2, 4, {}, 0,
+	{ "loans", "", 2, 6, 4, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 5,
 			[EVENT_LEAVE] = MANY,
 			[EVENT_FULL] = 2,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "acceptor", "dispatch = acceptor\n", 2, 3, {}, 0,
+	{ "acceptor", "dispatch = acceptor\n", 2, 4, 3, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 4,
 			[EVENT_LEAVE] = MANY,
 			[EVENT_FULL] = 1,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "lent inboxes", "dispatch = acceptor\n", 2, 2,
+	{ "lent inboxes", "dispatch = acceptor\n", 2, 3, 2,
 		{ { EVENT_HUP, 0 }, { EVENT_UP, 3 }, { EVENT_UP, 4 }, { EVENT_UP, 5 } }, 4,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 2,
@@ -721,7 +649,7 @@ static const struct scenario scenarios[] = {
 			[EVENT_FULL] = 2,
 			[EVENT_HUP] = 2,
 			[EVENT_TIME] = MANY } },
-	{ "no acceptor", "dispatch = acceptor\n", 2, 2,
+	{ "no acceptor", "dispatch = acceptor\n", 2, 4, 2,
 		{ { EVENT_DIE, 2 }, { EVENT_DIE, 3 }, { EVENT_DIE, 4 }, { EVENT_DIE, 5 } }, 4,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 6,
@@ -729,8 +657,8 @@ static const struct scenario scenarios[] = {
 			[EVENT_FULL] = 1,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "upgrade", "", 1, 4, {}, 0, UPGRADE },
-	{ "hand-over", "", 1, 4, { { EVENT_USR2, 0 }, { EVENT_BEGIN, 1 }, { EVENT_UP, 1 } }, 3,
+	{ "upgrade", "", 1, 5, 4, {}, 0, UPGRADE },
+	{ "hand-over", "", 1, 5, 4, { { EVENT_USR2, 0 }, { EVENT_BEGIN, 1 }, { EVENT_UP, 1 } }, 3,
 		UPGRADE },
 };
 
@@ -741,20 +669,19 @@ static bool is_asked_for(const struct scenario *s)
 	return name == NULL || strcmp(name, s->name) == 0;
 }
 
-START_TEST(every_order)
+static void search(const struct scenario *of, bool by_forks)
 {
 	int status;
 	pid_t pid;
 
-	if (!is_asked_for(&scenarios[_i]))
-		return;
-	scenario = &scenarios[_i];
-	shared = mmap(
-		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
-	close(mkstemp(conf_path));
+	scenario = of;
+	forks = by_forks;
+	shared = share(sizeof(*shared));
+	states_init(getenv("H2D_MODEL_DEPTH") != NULL ? 1U << 26 : 1U << 18);
+	world_init();
 	pid = fork();
 	if (pid == 0) {
+		assert_last_words_to(shared->wrong, sizeof(shared->wrong));
 		start();
 		for (unsigned i = 0; i < scenario->nfirst; i++)
 			take(&scenario->first[i]);
@@ -762,10 +689,35 @@ START_TEST(every_order)
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	unlink(conf_path);
-	printf("%s: %u states, %u steps, depth %u\n", scenario->name, shared->states, shared->steps,
-		depth());
-	ck_assert_msg(status == 0, "%s: %s", scenario->name, shared->wrong);
+	printf("%s: %u states, depth %u\n", scenario->name, shared->found, depth());
+	ck_assert_msg(status == 0, "%s: %s\n%s", scenario->name, shared->wrong, shared->story);
+}
+
+static bool must_fork(void)
+{
+	return SANITIZED || !world_can() || getenv("H2D_MODEL_FORKS") != NULL;
+}
+
+START_TEST(every_order)
+{
+	if (is_asked_for(&scenarios[_i]))
+		search(&scenarios[_i], must_fork());
+}
+END_TEST
+
+/* A process that is put back finds what processes of their own find. */
+START_TEST(both_ways)
+{
+	struct scenario little = scenarios[_i];
+	unsigned found;
+
+	if (must_fork() || getenv("H2D_MODEL_DEPTH") != NULL)
+		return;
+	little.depth = little.depth_by_forks = 3;
+	search(&little, false);
+	found = shared->found;
+	search(&little, true);
+	ck_assert_uint_eq(shared->found, found);
 }
 END_TEST
 
@@ -775,6 +727,7 @@ static TCase *tests(void)
 
 	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, every_order, 0, sizeof(scenarios) / sizeof(scenarios[0]));
+	tcase_add_loop_test(t, both_ways, 0, sizeof(scenarios) / sizeof(scenarios[0]));
 	return t;
 }
 

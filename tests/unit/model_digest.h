@@ -15,9 +15,10 @@ static void mix(uint64_t n)
 	hash ^= hash >> 29;
 }
 
+/* One that nobody has made yet is not armed. */
 static void mix_timer(const struct timer *t)
 {
-	mix(timer_armed(t) ? t->at - now + 1 : 0);
+	mix(t->fn != NULL && timer_armed(t) ? t->at - now + 1 : 0);
 }
 
 static void mix_child(const struct child *c)

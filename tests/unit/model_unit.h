@@ -81,7 +81,7 @@ static struct side sides[SIDES];
 static struct process processes[PROCESSES];
 static unsigned nprocesses;
 static uint64_t now;
-static char conf_path[] = "/tmp/h2d-model-XXXXXX";
+static char conf_path[32] = "/tmp/h2d-model-XXXXXX";
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
@@ -97,6 +97,20 @@ int pidfd_open(pid_t pid, unsigned flags)
 {
 	(void)pid, (void)flags;
 	return eventfd(0, EFD_CLOEXEC);
+}
+
+/* A socket whose other end is closed. */
+static int dead_end(void)
+{
+	static int first = -1;
+	int ends[2];
+
+	if (first < 0) {
+		H2D_ASSERT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+		H2D_ASSERT(close_range((unsigned)ends[1], (unsigned)ends[1], 0) == 0);
+		first = ends[0];
+	}
+	return fcntl(first, F_DUPFD_CLOEXEC, 0);
 }
 
 static unsigned side_of(const struct master *m)
@@ -261,6 +275,22 @@ static void unshare_board(struct board *b)
 	b->head = head;
 }
 
+/* As much for each of the two, from the beginning on. */
+static void take_memory(struct master *m, unsigned side)
+{
+	static struct board *boards[SIDES];
+	static struct bus *buses[SIDES];
+
+	for (unsigned i = 0; i < SIDES && boards[i] == NULL; i++) {
+		boards[i] = board_new();
+		buses[i] = bus_new();
+		H2D_ASSERT(boards[i] != NULL && buses[i] != NULL);
+		unshare_board(boards[i]);
+	}
+	m->board = boards[side];
+	m->bus = buses[side];
+}
+
 static int fake_start(struct master *m, const struct handover *h, int memfd, int channel);
 
 static void master_make(unsigned side)
@@ -278,10 +308,7 @@ static void master_make(unsigned side)
 	m->children = (struct child_env){ &m->loop, &supervise_ops, fake_spawn, fake_kill };
 	m->pidfile = PIDFILE_NONE;
 	m->next_image = 1;
-	m->board = board_new();
-	m->bus = bus_new();
-	H2D_ASSERT(m->board != NULL && m->bus != NULL);
-	unshare_board(m->board);
+	take_memory(m, side);
 	list_init(&m->gens);
 	sockets_init(&m->sockets);
 	master_signal_init(m);
@@ -291,7 +318,8 @@ static void master_make(unsigned side)
 	handover_init(&m->heir.from);
 	m->heir.channel.fd = -1;
 	H2D_ASSERT(loop_init(&m->loop) == 0);
-	wheel_advance(&m->loop.wheel, now);
+	set_clock(now); /* a loop begins with the machine's time */
+	wheel_init(&m->loop.wheel, now);
 }
 
 static bool again(int *fd)
@@ -407,22 +435,20 @@ static bool hears(const struct side *s)
 	return s->life == LIFE_RUNS && s->to.n > 0 && s->peer >= 0;
 }
 
-/* Another end takes the place of fd in this copy of the world: what it is now others have, too. */
-static void end_channel(int fd)
+/* Another end takes the place of the one here, which other copies of the world have, too. */
+static void end_channel(struct watch *w)
 {
-	int ends[2];
-
-	H2D_ASSERT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-	close(ends[1]);
-	dup3(ends[0], fd, O_CLOEXEC);
-	close(ends[0]);
+	close(w->fd);
+	w->fd = dead_end();
 }
 
 /* A channel that is shut would be shut in all copies of the world; none has a message in it. */
 int shutdown(int fd, int how)
 {
 	(void)how;
-	end_channel(fd);
+	for (unsigned i = 0; i < SIDES; i++)
+		if (channel_of(&sides[i].m)->fd == fd)
+			end_channel(channel_of(&sides[i].m));
 	return 0;
 }
 
@@ -438,18 +464,16 @@ static void deliver(struct side *s)
 	if (text[0] != '\0')
 		H2D_ASSERT(send(s->peer, text, strlen(text), 0) > 0);
 	else
-		end_channel(w->fd);
+		end_channel(w);
 	w->fn(w, EPOLLIN);
 }
 
 /* --- ends of masters -------------------------------------------------------------------------- */
 
-static void replace_by_null(int fd)
+static void replace_by_null(int *fd)
 {
-	int readable = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	dup3(readable, fd, O_CLOEXEC);
-	close(readable);
+	close(*fd);
+	*fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 /* The descriptors of its process are closed; its end is seen by who watches it. */
@@ -470,7 +494,7 @@ static void side_over(unsigned side, bool killed)
 		close_peer(s);
 	}
 	if (watch->fd >= 0)
-		replace_by_null(watch->fd);
+		replace_by_null(&watch->fd);
 }
 
 /* The one that the old master started is meant: it has no other. */
