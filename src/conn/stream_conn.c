@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conn/stream_turn.h"
+#include "net/unsent.h"
 #include "session/session_timer.h"
 
 enum { CONNS_KEPT = 1024, BLOCKS_KEPT = 256 };
@@ -93,8 +94,10 @@ static struct session_need conn_waits(const struct session *s)
 	const struct stream_conn *c = (const struct stream_conn *)s;
 	struct session_need need = { .wait = wait_of(c) };
 
+	/* Bytes that leave the kernel are progress, of which no event tells where it has many. */
 	if (need.wait == PROTO_SEND)
-		need.passed = c->taken;
+		need.passed =
+			c->taken - (stream_is(c, STREAM_WIDE) ? unsent_bytes(c->transport->fd) : 0);
 	if (c->proto == NULL)
 		return need;
 	need.requests = (uint32_t)c->proto->requests;

@@ -47,7 +47,8 @@ struct stream_conn {
 	uint64_t opened_us;        /* clock_read_us() at accept; set for TLS */
 	uint64_t linger_end_ms;    /* clock_ms() when it lingers no longer */
 	uint64_t lingered;         /* bytes that came meanwhile */
-	uint64_t taken;            /* bytes the peer took, ever */
+	uint64_t blocked_ms;       /* clock_ms() when it was blocked last */
+	uint64_t taken;            /* bytes the socket took, ever */
 	uint64_t received;         /* bytes the protocol was given, ever */
 	uint64_t written_turn;     /* the last turn it wrote in: one write per turn */
 	struct proto_sniff sniff;  /* the first bytes, until they tell the protocol */

@@ -12,14 +12,18 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "conn/stream_handshake.h"
+#include "net/unsent.h"
 #include "session/session_timer.h"
 
 enum {
 	READ_BUDGET =
 		2 * STREAM_INPUT, /* bytes per turn and connection, and so at most 14 000 frames */
 	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
+	WRITE_HEAD =
+		4096, /* of a head in front of them, which would leave as many for a write more */
 	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than it was offered */
 	READ_CALLS = 4,          /* of recv() per turn: ciphertext may be work and no bytes */
+	WIDE_MS = 10,            /* a peer that has made room by then is sent more at a time */
 	LINGER_QUIET_MS = 2000,  /* without a byte of the peer's */
 	LINGER_WHOLE_MS = 30000, /* in all */
 	LINGER_BYTES_MAX = 16 << 20,
@@ -81,11 +85,37 @@ static bool conn_empty(const struct stream_conn *c)
 	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
 }
 
+/* The socket is full. */
+static void conn_block(struct stream_conn *c)
+{
+	stream_set(c, STREAM_BLOCKED | STREAM_TIGHT);
+	c->blocked_ms = clock_ms();
+}
+
+/*
+ * There is room again. Each time costs a turn and a write, so a peer that has made it at once gets
+ * more of a long response ahead; for one that is slow it would be memory, and for a protocol whose
+ * responses overtake one another, time.
+ */
+static void conn_unblock(struct stream_conn *c)
+{
+	if (stream_is(c, STREAM_BLOCKED) && !stream_is(c, STREAM_WIDE) && c->proto != NULL &&
+		c->proto->ops->in_order && clock_ms() - c->blocked_ms <= WIDE_MS &&
+		unsent_limit(c->transport->fd, UNSENT_WIDE) == 0)
+		stream_set(c, STREAM_WIDE);
+	stream_clear(c, STREAM_BLOCKED);
+}
+
+/* Bytes: output that is made is not overtaken by any that is more urgent (RFC 9218). */
+static size_t made_ahead(const struct stream_conn *c)
+{
+	return stream_is(c, STREAM_TIGHT) && !stream_is(c, STREAM_WIDE) ? WRITE_TIGHT : WRITE_PIECE;
+}
+
 /* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
 static int conn_write(struct stream_conn *c)
 {
-	/* Output that is made is not overtaken by any that is more urgent (RFC 9218). */
-	size_t piece = stream_is(c, STREAM_TIGHT) ? WRITE_TIGHT : WRITE_PIECE, offered;
+	size_t piece = made_ahead(c), most = WRITE_PIECE, offered;
 	int more = 0;
 	ssize_t n;
 
@@ -95,10 +125,12 @@ static int conn_write(struct stream_conn *c)
 		return -1;
 	if (conn_empty(c))
 		return more;
-	offered = outq_len(&c->out) < WRITE_PIECE ? outq_len(&c->out) : WRITE_PIECE;
-	n = c->transport->ops->send(c->transport, &c->out, WRITE_PIECE);
+	if (c->proto != NULL && c->proto->ops->in_order)
+		most += WRITE_HEAD;
+	offered = outq_len(&c->out) < most ? outq_len(&c->out) : most;
+	n = c->transport->ops->send(c->transport, &c->out, most);
 	if (n == -EAGAIN) {
-		stream_set(c, STREAM_BLOCKED | STREAM_TIGHT);
+		conn_block(c);
 		return 0;
 	}
 	if (n < 0) {
@@ -109,7 +141,7 @@ static int conn_write(struct stream_conn *c)
 	COUNT(bytes_out, n);
 	c->taken += (uint64_t)n;
 	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
-		stream_set(c, STREAM_BLOCKED | STREAM_TIGHT);
+		conn_block(c);
 		return 0;
 	}
 	stream_clear(c, STREAM_TIGHT);
@@ -375,7 +407,7 @@ static void conn_event(struct watch *w, uint32_t events)
 		return;
 	}
 	if (events & EPOLLOUT)
-		stream_clear(c, STREAM_BLOCKED);
+		conn_unblock(c);
 	conn_work(c);
 }
 

@@ -16,10 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-
-enum {
-	NOTSENT_LOWAT = 128 * 1024, /* an urgent stream waits behind no more in the kernel */
-};
+#include "net/unsent.h"
 
 static const char *reason(int errnum)
 {
@@ -62,14 +59,14 @@ static int new_socket(int family)
 }
 
 /*
- * NODELAY and NOTSENT_LOWAT are inherited by what is accepted, which saves two calls per
- * connection.
+ * NODELAY and the limit of unsent bytes are inherited by what is accepted, which saves two calls
+ * per connection.
  */
 static int inherited_options(int fd)
 {
 	if (set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0)
 		return -1;
-	return set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
+	return unsent_limit(fd, UNSENT_LEAST);
 }
 
 static int tcp_options(int fd, int family)

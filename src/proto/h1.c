@@ -177,5 +177,6 @@ const struct proto_ops h1_ops = {
 	.drain_ms = H1_DRAIN_MS,
 	.finished = h1_finished,
 	.close = h1_close,
+	.in_order = true,
 	.tunnel = &tunnel_ops,
 };

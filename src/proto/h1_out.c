@@ -221,8 +221,14 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 		return 0;
 	if (outq_len(q) >= limit)
 		return 1;
-	if (!s->head_sent && put_head(s, q) < 0)
-		return -1;
+	if (!s->head_sent) {
+		size_t before = outq_len(q);
+
+		if (put_head(s, q) < 0)
+			return -1;
+		/* On top, so that content of a few limits has no last piece of a head's length. */
+		limit += outq_len(q) - before;
+	}
 	if (!s->req.reply.content)
 		rv = 1;
 	while (rv == 0 && !s->waiting && h1->state != H1_BROKEN) {

@@ -113,6 +113,8 @@ struct proto_ops {
 	bool (*finished)(const struct proto *p);
 	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */
 	void (*close)(struct proto **p);
+	/* Responses go out one behind the other: none overtakes what was written before. */
+	bool in_order;
 	/* The calls that take the place of these once a WebSocket has the whole connection. NULL:
 	 * it never does. */
 	const struct proto_ops *tunnel;

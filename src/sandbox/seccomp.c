@@ -20,6 +20,7 @@ bool seccomp_there(void)
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>

@@ -37,7 +37,7 @@ static uint64_t timeout_ms(const struct session *s)
 static bool progress(const struct session *s, struct session_need now)
 {
 	const struct session_timeouts *t = &s->all->timeouts;
-	uint64_t n = now.passed - s->need.passed;
+	uint64_t n = now.passed > s->need.passed ? now.passed - s->need.passed : 0;
 
 	if (now.wait == PROTO_SEND)
 		return n >= t->send * PROTO_LEAST_RATE / 1000;
@@ -91,11 +91,28 @@ static const struct err *timeout_of(const struct session *s)
 	}
 }
 
+/* The peer has taken what is waited for, and no event has said so. */
+static bool went_on(struct session *s)
+{
+	struct session_need now;
+
+	if (!session_speaks(s) || s->need.wait != PROTO_SEND)
+		return false;
+	now = s->ops->waits(s);
+	if (!progress(s, now))
+		return false;
+	s->need = now;
+	session_timer_set(s, timeout_ms(s));
+	return true;
+}
+
 static void fired(struct timer *timer)
 {
 	struct session *s = LIST_ENTRY(timer, struct session, timer);
 	const struct err *err = timeout_of(s);
 
+	if (went_on(s))
+		return;
 	if (err == ERR_TIMEOUT_IDLE) {
 		COUNT(timeout_keepalive, 1);
 		session_drain(s); /* the peer is told */

@@ -243,6 +243,25 @@ START_TEST(progress_counts)
 }
 END_TEST
 
+/* What the kernel has sent meanwhile counts when the time is over, though no event has told of it.
+ */
+START_TEST(progress_without_events)
+{
+	struct fake *f;
+
+	all.timeouts.send = 1000;
+	f = speaks(0, PROTO_SEND);
+	for (int i = 0; i < 5; i++) {
+		f->need.passed += PROTO_LEAST_RATE;
+		after(1000);
+		ck_assert_uint_eq(nfreed, 0);
+	}
+	f->need.passed += PROTO_LEAST_RATE - 1;
+	after(1000);
+	ck_assert_uint_eq(nfreed, 1);
+}
+END_TEST
+
 START_TEST(busy_has_no_timeout)
 {
 	struct session_look look;
@@ -426,6 +445,7 @@ static TCase *tests(void)
 	tcase_add_test(c, handshake_times_out);
 	tcase_add_test(c, an_answer_ends_it_later);
 	tcase_add_test(c, progress_counts);
+	tcase_add_test(c, progress_without_events);
 	tcase_add_test(c, busy_has_no_timeout);
 	tcase_add_test(c, idle_drains);
 	tcase_add_test(c, all_drain);

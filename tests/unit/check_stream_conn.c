@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <nghttp2/nghttp2.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +18,7 @@
 #include "base/log.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
+#include "net/unsent.h"
 #include "proto/ahead.h"
 #include "request/account.h"
 #include "request/req.h"
@@ -441,6 +444,88 @@ static void send_text(const char *p)
 	ck_assert_int_eq(send(peer, p, strlen(p), MSG_NOSIGNAL), (ssize_t)strlen(p));
 }
 
+/* Both ends of a connection over TCP, the server's with what a listener gives it. */
+static void connect_tcp(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t len = sizeof(addr);
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	struct transport *t;
+
+	close(peer);
+	while (all.nlive > 0)
+		ck_assert_int_eq(loop_turn(&loop, 5), 0);
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(bind(listening, (struct sockaddr *)&addr, len), 0);
+	ck_assert_int_eq(unsent_limit(listening, UNSENT_LEAST), 0);
+	ck_assert_int_eq(listen(listening, 1), 0);
+	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&addr, &len), 0);
+	peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(connect(peer, (struct sockaddr *)&addr, len), 0);
+	ck_assert_int_eq(fcntl(peer, F_SETFL, O_NONBLOCK), 0);
+	fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	close(listening);
+	t = tcp_open(fd);
+	ck_assert_ptr_nonnull(t);
+	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }, false), 0);
+}
+
+static void still_lent(struct ref *ref)
+{
+	(void)ref;
+}
+
+static int unsent_max(void)
+{
+	socklen_t len = sizeof(int);
+	int max = 0;
+
+	getsockopt(only_conn()->transport->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &max, &len);
+	return max;
+}
+
+/* Of a long response over HTTP/1 more may wait in the kernel, once the peer has made room at once;
+ * not for one that takes its time, nor over HTTP/2, where an urgent response may come. */
+START_TEST(more_waits_for_a_fast_peer)
+{
+	enum { FAST, SLOW, HTTP2 };
+	struct session_need need;
+
+	ref_init(&lent_ref, still_lent);
+	connect_tcp();
+	hold_reading = true;
+	if (_i == HTTP2) {
+		nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+		nghttp2_submit_settings(client, 0,
+			&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 },
+			1);
+		ask("/lent");
+	} else {
+		send_text("GET /lent HTTP/1.1\r\nHost: a\r\n\r\n");
+	}
+	TURN_UNTIL(all.nlive > 0 && stream_is(only_conn(), STREAM_BLOCKED));
+	ck_assert_int_eq(unsent_max(), UNSENT_LEAST);
+	for (size_t got = 0; got < BIG / 2;) {
+		ssize_t n = recv(peer, text, sizeof(text), 0);
+
+		got += n > 0 ? (size_t)n : 0;
+		if (_i == SLOW && stream_is(only_conn(), STREAM_BLOCKED))
+			only_conn()->blocked_ms = clock_ms() - 1000;
+		ck_assert_int_eq(loop_turn(&loop, 5), 0);
+	}
+	ck_assert_int_eq(unsent_max(), _i == FAST ? UNSENT_WIDE : UNSENT_LEAST);
+	if (_i != FAST)
+		return;
+	/* What the kernel has not sent is not the peer's yet. */
+	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
+	need = only_conn()->session.ops->waits(&only_conn()->session);
+	ck_assert_int_eq(need.wait, PROTO_SEND);
+	ck_assert_uint_gt(unsent_bytes(only_conn()->transport->fd), UNSENT_LEAST);
+	ck_assert_uint_lt(need.passed, only_conn()->taken);
+}
+END_TEST
+
 START_TEST(speaks_http1)
 {
 	send_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -614,11 +699,6 @@ START_TEST(timeouts)
 }
 END_TEST
 
-static void still_lent(struct ref *ref)
-{
-	(void)ref;
-}
-
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
 	(void)l, (void)p;
@@ -682,6 +762,7 @@ static TCase *tests(void)
 	tcase_add_test(c, socket_that_takes_all);
 	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
+	tcase_add_loop_test(c, more_waits_for_a_fast_peer, 0, 3);
 	tcase_add_test(c, speaks_http1);
 	tcase_add_loop_test(c, hears_http1_before_it_ends, 0, 2);
 	tcase_add_test(c, ends_http1_that_says_nothing);
