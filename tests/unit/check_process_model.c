@@ -538,7 +538,8 @@ static void find(const struct state *from, unsigned goal, bool last)
 
 	do {
 		forget(from, nrows, found);
-		world_begin();
+		if (!forks)
+			world_begin();
 		pid = fork();
 		if (pid == 0)
 			pass(goal, last);
