@@ -24,6 +24,7 @@ enum {
 	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than it was offered */
 	READ_CALLS = 4,          /* of recv() per turn: ciphertext may be work and no bytes */
 	WIDE_MS = 10,            /* a peer that has made room by then is sent more at a time */
+	NARROW_MS = 100,         /* a peer that takes longer has that no more */
 	LINGER_QUIET_MS = 2000,  /* without a byte of the peer's */
 	LINGER_WHOLE_MS = 30000, /* in all */
 	LINGER_BYTES_MAX = 16 << 20,
@@ -93,17 +94,25 @@ static void conn_block(struct stream_conn *c)
 }
 
 /*
- * There is room again. Each time costs a turn and a write, so a peer that has made it at once gets
- * more of a long response ahead; for one that is slow it would be memory, and for a protocol whose
- * responses overtake one another, time.
+ * There is room again, after a time that says how fast the peer is. Each time costs a turn and a
+ * write, so one that has made it at once gets more of a long response ahead; for one that is slow
+ * it would be memory, and for a protocol whose responses overtake one another, time.
  */
 static void conn_unblock(struct stream_conn *c)
 {
-	if (stream_is(c, STREAM_BLOCKED) && !stream_is(c, STREAM_WIDE) && c->proto != NULL &&
-		c->proto->ops->in_order && clock_ms() - c->blocked_ms <= WIDE_MS &&
-		unsent_limit(c->transport->fd, UNSENT_WIDE) == 0)
-		stream_set(c, STREAM_WIDE);
+	bool in_order = c->proto != NULL && c->proto->ops->in_order;
+	uint64_t ms = clock_ms() - c->blocked_ms;
+	int fd = c->transport->fd;
+
+	if (!stream_is(c, STREAM_BLOCKED))
+		return;
 	stream_clear(c, STREAM_BLOCKED);
+	if (stream_is(c, STREAM_WIDE)) {
+		if ((!in_order || ms > NARROW_MS) && unsent_limit(fd, UNSENT_LEAST) == 0)
+			stream_clear(c, STREAM_WIDE);
+	} else if (in_order && ms <= WIDE_MS && unsent_limit(fd, UNSENT_WIDE) == 0) {
+		stream_set(c, STREAM_WIDE);
+	}
 }
 
 /* Bytes: output that is made is not overtaken by any that is more urgent (RFC 9218). */

@@ -356,6 +356,19 @@ def answers(server, how):
 		return False
 
 
+def none_waits(pid):
+	"""Whether accept4(2) comes back at once from each socket of process pid that listens."""
+	with open("/proc/net/unix") as f:
+		listening = {int(part[6]) for part in (line.split() for line in list(f)[1:]) if int(part[3], 16) & 0x10000}
+	listening |= procs.listening_inodes().keys()
+	for inode, fd in procs.sockets(pid).items():
+		with open("/proc/%d/fdinfo/%d" % (pid, fd)) as f:
+			flags = next(int(line.split()[1], 8) for line in f if line.startswith("flags:"))
+		if inode in listening and not flags & os.O_NONBLOCK:
+			return False
+	return True
+
+
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
 @pytest.mark.parametrize("what", ["shutdown", "block"])
 def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
@@ -367,6 +380,8 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 		assert said["unix"] == b"done"
 		assert said["tcp"] == (b"done" if dispatch == "reuseport" else b"ENOENT"), said
 		server.log.wait("a socket of .*took no connections any more, and does again: a worker may have been taken over")
+		# Before that a connection would have the worker wait for the next one.
+		procs.wait_for(lambda: none_waits(server.pid), said="all are mended")
 		procs.wait_for(lambda: procs.listens(server.admin_path), said="the admin's is mended")
 		for how in ("tcp", "unix", "tcp"):
 			procs.wait_for(lambda: answers(server, how), said="an answer by " + how)

@@ -449,7 +449,7 @@ static void connect_tcp(void)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	socklen_t len = sizeof(addr);
-	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd, room = 256 << 10;
 	struct transport *t;
 
 	close(peer);
@@ -461,6 +461,8 @@ static void connect_tcp(void)
 	ck_assert_int_eq(listen(listening, 1), 0);
 	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&addr, &len), 0);
 	peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* Or the kernel would have room for all of a long response after a while. */
+	setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	ck_assert_int_eq(connect(peer, (struct sockaddr *)&addr, len), 0);
 	ck_assert_int_eq(fcntl(peer, F_SETFL, O_NONBLOCK), 0);
 	fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -485,37 +487,48 @@ static int unsent_max(void)
 	return max;
 }
 
-/* Of a long response over HTTP/1 more may wait in the kernel, once the peer has made room at once;
- * not for one that takes its time, nor over HTTP/2, where an urgent response may come. */
+/* The peer takes all that has come. */
+static void drain_peer(void)
+{
+	while (recv(peer, text, sizeof(text), 0) > 0)
+		;
+}
+
+/* The peer, which is found to have made room after so many milliseconds, and a turn's own. */
+static void make_room(uint64_t after_ms)
+{
+	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
+	only_conn()->blocked_ms = clock_ms() - after_ms;
+	drain_peer();
+	ck_assert_int_eq(loop_turn(&loop, 5), 0);
+}
+
+/* Of a long response over HTTP/1 more may wait in the kernel once the peer has made room at once;
+ * not for one that takes its time, or begins to, nor over HTTP/2, where an urgent one may come. */
 START_TEST(more_waits_for_a_fast_peer)
 {
-	enum { FAST, SLOW, HTTP2 };
 	struct session_need need;
 
 	ref_init(&lent_ref, still_lent);
 	connect_tcp();
 	hold_reading = true;
-	if (_i == HTTP2) {
+	if (_i == 0) {
+		send_text("GET /lent HTTP/1.1\r\nHost: a\r\n\r\n");
+	} else {
 		nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
 		nghttp2_submit_settings(client, 0,
 			&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 },
 			1);
 		ask("/lent");
-	} else {
-		send_text("GET /lent HTTP/1.1\r\nHost: a\r\n\r\n");
 	}
 	TURN_UNTIL(all.nlive > 0 && stream_is(only_conn(), STREAM_BLOCKED));
+	make_room(1000);
 	ck_assert_int_eq(unsent_max(), UNSENT_LEAST);
-	for (size_t got = 0; got < BIG / 2;) {
-		ssize_t n = recv(peer, text, sizeof(text), 0);
-
-		got += n > 0 ? (size_t)n : 0;
-		if (_i == SLOW && stream_is(only_conn(), STREAM_BLOCKED))
-			only_conn()->blocked_ms = clock_ms() - 1000;
-		ck_assert_int_eq(loop_turn(&loop, 5), 0);
-	}
-	ck_assert_int_eq(unsent_max(), _i == FAST ? UNSENT_WIDE : UNSENT_LEAST);
-	if (_i != FAST)
+	/* A busy machine's turn may be too long, so it has some. */
+	for (int i = 0; i < 5 && unsent_max() == UNSENT_LEAST; i++)
+		make_room(0);
+	ck_assert_int_eq(unsent_max(), _i == 0 ? UNSENT_WIDE : UNSENT_LEAST);
+	if (_i != 0)
 		return;
 	/* What the kernel has not sent is not the peer's yet. */
 	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
@@ -523,6 +536,8 @@ START_TEST(more_waits_for_a_fast_peer)
 	ck_assert_int_eq(need.wait, PROTO_SEND);
 	ck_assert_uint_gt(unsent_bytes(only_conn()->transport->fd), UNSENT_LEAST);
 	ck_assert_uint_lt(need.passed, only_conn()->taken);
+	make_room(1000);
+	ck_assert_int_eq(unsent_max(), UNSENT_LEAST);
 }
 END_TEST
 
@@ -762,7 +777,7 @@ static TCase *tests(void)
 	tcase_add_test(c, socket_that_takes_all);
 	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
-	tcase_add_loop_test(c, more_waits_for_a_fast_peer, 0, 3);
+	tcase_add_loop_test(c, more_waits_for_a_fast_peer, 0, 2);
 	tcase_add_test(c, speaks_http1);
 	tcase_add_loop_test(c, hears_http1_before_it_ends, 0, 2);
 	tcase_add_test(c, ends_http1_that_says_nothing);
