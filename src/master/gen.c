@@ -89,16 +89,18 @@ static int open_inboxes(struct inboxes *in, unsigned n)
 static bool make_children(struct gen *g, const struct child_kind *kinds)
 {
 	struct child *c;
+	unsigned nchildren = 0;
 
 	for (const struct child_kind *k = kinds; k->name != NULL; k++) {
 		unsigned n = k->count(g->conf);
 
-		g->nchildren += n;
+		nchildren += n;
 		g->nworkers += k->board ? n : 0;
 	}
-	g->children = c = calloc(g->nchildren, sizeof(*g->children));
+	g->children = c = calloc(nchildren, sizeof(*g->children));
 	if (c == NULL)
 		return false;
+	g->nchildren = nchildren;
 	for (const struct child_kind *k = kinds; k->name != NULL; k++)
 		for (unsigned i = 0; i < k->count(g->conf); i++)
 			*c++ = (struct child){ .gen = g, .kind = k, .slot = i, .ctl.fd = -1 };
