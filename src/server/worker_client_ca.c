@@ -82,11 +82,12 @@ static void put(struct job *j)
 
 void worker_client_ca_take(struct worker_client_ca *w, unsigned n, int fd)
 {
-	struct opening *o = n < w->cas->n ? malloc(sizeof(*o)) : NULL;
+	struct opening *o = fd >= 0 && n < w->cas->n ? malloc(sizeof(*o)) : NULL;
 
 	if (o == NULL) {
 		log_error("client-ca %u: what the master sent cannot be used", n);
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return;
 	}
 	*o = (struct opening){ .in = w, .entry = &w->cas->entries[n], .fd = fd };

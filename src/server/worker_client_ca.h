@@ -25,7 +25,7 @@ void worker_client_ca_init(struct worker_client_ca *w, struct loop *l, struct of
 /*
  * The parcel in fd, which is no more the caller's, becomes the n-th one of cas: handshakes that
  * begin when it was read check clients by it, unless another one has come for its place meanwhile.
- * What cannot be used is logged, and changes nothing.
+ * What cannot be used is logged, and changes nothing; fd -1: the message came without one.
  */
 void worker_client_ca_take(struct worker_client_ca *w, unsigned n, int fd);
 

@@ -93,10 +93,8 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		take_certificate(w, msg->slot, fds, nfds);
 		return 0;
 	case CTL_CLIENT_CA:
-		if (nfds != 1)
-			return 0;
-		worker_client_ca_take(&w->client_ca, msg->slot, fds[0]);
-		return 1;
+		worker_client_ca_take(&w->client_ca, msg->slot, nfds == 1 ? fds[0] : -1);
+		return nfds == 1;
 	case CTL_SHOW:
 		worker_conns_show(w);
 		return 0;

@@ -122,6 +122,9 @@ START_TEST(what_is_none)
 		ck_assert(is(before));
 		ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 	}
+	worker_client_ca_take(&worker, 0, -1);
+	come_to_rest();
+	ck_assert(is(before));
 	tls_client_ca_free(&before);
 }
 END_TEST
