@@ -71,8 +71,8 @@ static const struct err *meant(uint32_t code)
 /*
  * RFC 9113, 8.1.1: a malformed request may be answered in front of the reset, which nghttp2 has
  * decided on. So this head is made here: ":status: 400" and date, by the static table and literals
- * (RFC 7541, 6.1 and 6.2.2), which leave the state of nghttp2's encoder as it is; unless the client
- * has changed the size of its table, which the next head has to confirm.
+ * (RFC 7541, 6.1 and 6.2.2), which leave both encoders, nghttp2's and hpack, as they are; unless
+ * the client has changed the size of its table, which the next head has to confirm.
  */
 static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_t id)
 {
