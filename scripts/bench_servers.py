@@ -128,6 +128,7 @@ class Server:
 class H2d(Server):
 	name = "h2d"
 	mode = "reuseport"
+	keys = ""  # of its server
 	workers = 1
 
 	def commands(self):
@@ -138,9 +139,9 @@ log-level = "warn"
 listen "127.0.0.1:%d" { tls = false }
 listen "127.0.0.1:%d" { tls = true }
 tls { certificate = "%s"  certificate-key = "%s"  protocols = {"TLSv1.3"} }
-server "_" { root = "%s" }
+server "_" { root = "%s" %s }
 %s
-""" % (self.workers, self.mode, self.ports[False], self.ports[True], self.env.cert, self.env.key, self.env.root, self.more()))
+""" % (self.workers, self.mode, self.ports[False], self.ports[True], self.env.cert, self.env.key, self.env.root, self.keys, self.more()))
 		return [[self.program, "-f", conf]]
 
 	def more(self):

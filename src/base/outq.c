@@ -53,6 +53,11 @@ static __attribute__((cold, noinline)) int ring_grow(struct outq *q)
 	return 0;
 }
 
+static inline struct outq_seg *last_of(const struct outq *q)
+{
+	return &q->segs[(q->head + q->count - 1) & (q->cap - 1)];
+}
+
 /* The new segment; NULL when memory is out. */
 static inline struct outq_seg *push(struct outq *q, const uint8_t *p, size_t n, struct ref *ref)
 {
@@ -61,7 +66,7 @@ static inline struct outq_seg *push(struct outq *q, const uint8_t *p, size_t n, 
 	if (__builtin_expect(q->count == q->cap, 0) && ring_grow(q) != 0)
 		return NULL;
 	seg = &q->segs[(q->head + q->count) & (q->cap - 1)];
-	*seg = (struct outq_seg){ p, n, ref };
+	*seg = (struct outq_seg){ .p = p, .n = n, .ref = ref };
 	ref_get(ref);
 	q->count++;
 	q->len += n;
@@ -74,6 +79,17 @@ static void drop_tail(struct outq *q)
 		ref_put(&q->tail->ref);
 	q->tail = NULL;
 	q->open = NULL;
+}
+
+static void emptied(struct outq *q)
+{
+	drop_tail(q);
+	if (q->cap > RING_MIN) {
+		free(q->segs);
+		q->segs = NULL;
+		q->cap = 0;
+	}
+	q->head = 0;
 }
 
 static int next_block(struct outq *q)
@@ -153,15 +169,73 @@ static const struct ref_file *file_of(const struct outq_seg *seg)
 	return seg->ref->in_file && file->fd >= 0 ? file : NULL;
 }
 
+static bool is_range(const struct outq_seg *seg)
+{
+	return seg->ref->in_file &&
+	       ((const struct ref_file *)(const void *)seg->ref)->bytes == NULL;
+}
+
+int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n)
+{
+	struct outq_seg *seg;
+
+	H2D_ASSERT(file->ref.in_file && file->bytes == NULL && file->fd >= 0);
+	q->open = NULL;
+	seg = push(q, NULL, n, &file->ref);
+	if (seg == NULL)
+		return -1;
+	seg->at = at;
+	file->refuses = false;
+	return 0;
+}
+
+bool outq_has_range(const struct outq *q)
+{
+	return q->count > 0 && is_range(last_of(q));
+}
+
+bool outq_range_is_next(const struct outq *q)
+{
+	return q->count > 0 && is_range(&q->segs[q->head]);
+}
+
+void outq_refuse_range(struct outq *q)
+{
+	H2D_ASSERT(outq_range_is_next(q));
+	((struct ref_file *)(void *)q->segs[q->head].ref)->refuses = true;
+}
+
+bool outq_return_range(struct outq *q)
+{
+	struct outq_seg *seg;
+	struct ref_file *file;
+	size_t n;
+
+	if (!outq_has_range(q))
+		return false;
+	seg = last_of(q);
+	file = (struct ref_file *)(void *)seg->ref;
+	n = seg->n;
+	q->count--;
+	q->len -= n;
+	if (q->count == 0)
+		emptied(q);
+	ref_put(&file->ref);
+	file->back(file, n);
+	return file->refuses;
+}
+
 size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at)
 {
 	const struct outq_seg *seg = &q->segs[q->head];
-	const struct ref_file *file = q->count > 0 && seg->n >= file_min ? file_of(seg) : NULL;
+	bool range = outq_range_is_next(q);
+	const struct ref_file *file =
+		range || (q->count > 0 && seg->n >= file_min) ? file_of(seg) : NULL;
 
 	if (file == NULL)
 		return 0;
 	*fd = file->fd;
-	*at = seg->p - file->bytes;
+	*at = range ? (off_t)seg->at : seg->p - file->bytes;
 	return seg->n < limit ? seg->n : limit;
 }
 
@@ -173,7 +247,7 @@ int outq_iov_memory(const struct outq *q, struct iovec *iov, int max, size_t lim
 		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
 		size_t n = seg->n < limit ? seg->n : limit;
 
-		if (seg->n >= file_min && file_of(seg) != NULL)
+		if ((seg->n >= file_min && file_of(seg) != NULL) || is_range(seg))
 			break;
 		/* iovec has no const; nobody writes through it. */
 		iov[filled].iov_base = (void *)(uintptr_t)seg->p;
@@ -186,6 +260,7 @@ int outq_iov_memory(const struct outq *q, struct iovec *iov, int max, size_t lim
 
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit)
 {
+	H2D_ASSERT(!outq_has_range(q));
 	return outq_iov_memory(q, iov, max, limit, SIZE_MAX);
 }
 
@@ -196,6 +271,8 @@ bool outq_ask(const struct outq *q, struct lender *lender)
 	for (unsigned i = 0; i < q->count; i++) {
 		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
 
+		if (is_range(seg))
+			continue;
 		refused |= lender->needs(lender, seg->ref, seg->p, seg->n) == LENDER_REFUSES;
 	}
 	return !refused;
@@ -210,7 +287,10 @@ void outq_consume(struct outq *q, size_t n)
 		struct ref *ref = seg->ref;
 
 		if (n < seg->n) {
-			seg->p += n;
+			if (is_range(seg))
+				seg->at += n;
+			else
+				seg->p += n;
 			seg->n -= n;
 			return;
 		}
@@ -219,15 +299,8 @@ void outq_consume(struct outq *q, size_t n)
 		q->count--;
 		ref_put(ref);
 	}
-	if (q->count > 0)
-		return;
-	drop_tail(q);
-	if (q->cap > RING_MIN) {
-		free(q->segs);
-		q->segs = NULL;
-		q->cap = 0;
-	}
-	q->head = 0;
+	if (q->count == 0)
+		emptied(q);
 }
 
 void outq_clear(struct outq *q)

@@ -24,7 +24,10 @@ enum {
 };
 
 struct outq_seg {
-	const uint8_t *p;
+	union {
+		const uint8_t *p;
+		uint64_t at; /* of a range: where it lies in its file */
+	};
 	size_t n;
 	struct ref *ref; /* one reference, put when the segment is consumed */
 };
@@ -55,6 +58,25 @@ int outq_copy(struct outq *q, const void *p, size_t n);
 /* Appends p[0..n) by reference: takes a reference of its own on ref (or copies, if small). */
 int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
 
+/*
+ * Appends a range: n bytes of a file without memory, from at on. Nothing may be appended behind it
+ * before it was sent or given back, and only who writes to sockets that take files from q may have
+ * one in it (outq_iov() asserts that there is none).
+ */
+int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n);
+
+/* True: q ends in a range. */
+bool outq_has_range(const struct outq *q);
+
+/* True: it begins with one. */
+bool outq_range_is_next(const struct outq *q);
+
+/* The file of the range at the front did not give the bytes; its source will see why. */
+void outq_refuse_range(struct outq *q);
+
+/* Gives what is left of a range back to its source. True: it was refused. */
+bool outq_return_range(struct outq *q);
+
 /* Fills iov with at most max segments and limit bytes from the front; the number filled. */
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);
 
@@ -64,7 +86,7 @@ int outq_iov_memory(
 	const struct outq *q, struct iovec *iov, int max, size_t limit, size_t file_min);
 
 /* How many bytes, at most limit, lie together in a file at the front: in *fd from *at on. 0: the
- * front is memory alone, or has less than file_min bytes. */
+ * front is memory alone, or has less than file_min bytes and is no range. */
 size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at);
 
 /* Says to the lender what of its memory q holds. False: it refuses some, q can only be cleared. */

@@ -8,6 +8,7 @@
 #define H2D_BASE_REF_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/assert.h"
@@ -18,12 +19,18 @@ struct ref {
 	void (*release)(struct ref *ref);
 };
 
-/* A count of borrowers of memory that is a file's, too: byte p lies in fd at p - bytes, where a
- * socket may take it from (sendfile(2)). fd -1: not any more. */
+/*
+ * A count of borrowers of memory that is a file's, too: byte p lies in fd at p - bytes, where a
+ * socket may take it from (sendfile(2)). fd -1: not any more. bytes NULL: there is no memory, the
+ * bytes are in fd alone.
+ */
 struct ref_file {
 	struct ref ref;
 	int fd;
+	bool refuses; /* without memory: fd did not give what was asked of it */
 	const uint8_t *bytes;
+	/* Without memory: n bytes that were queued last are not, nor were they sent. */
+	void (*back)(struct ref_file *file, size_t n);
 };
 
 static inline void ref_init(struct ref *ref, void (*release)(struct ref *ref))

@@ -235,6 +235,19 @@ static bool is_listened(const struct conf *conf, bool tls)
 	return false;
 }
 
+static void check_sendfile(const struct warner *w, const struct conf_scope *p)
+{
+	const struct conf *conf = w->conf;
+	bool sends = conf->nlistens == 0;
+
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		sends |= !conf_listen_is_own(&conf->listens[i]) && !conf->listens[i].tls &&
+			 conf->listens[i].http1;
+	if (p->sendfile && is_set(&p->sendfile_at) && !sends)
+		warn_of(w, &p->sendfile_at,
+			"sendfile does nothing: no listener speaks HTTP/1 in cleartext");
+}
+
 /* The server whose name is at the front of s. A port is another server's. */
 static const struct conf_server *server_at(const struct warner *w, const char *s, const char **path)
 {
@@ -388,6 +401,7 @@ static void check_location(
 {
 	check_title(w, l);
 	check_scope(w, s, &l->scope);
+	check_sendfile(w, &l->scope);
 	check_files(w, l->files, l->nfiles);
 	if (is_set(&l->scope.redirect_at))
 		check_circle(w, s, &l->scope, l->prefix);
@@ -403,6 +417,7 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 	for (unsigned i = 0; i < s->nlocations; i++)
 		check_location(w, s, &s->locations[i]);
 	check_scope(w, s, &s->scope);
+	check_sendfile(w, &s->scope);
 	check_circle(w, s, &s->scope, s->name);
 	check_lonely(w, s);
 	check_files(w, s->files, s->nfiles);

@@ -82,7 +82,8 @@ static enum proto_wait wait_of(const struct stream_conn *c)
 {
 	enum proto_wait wait;
 
-	if (outq_len(&c->out) > 0 || c->transport->ops->pending(c->transport))
+	if (outq_len(&c->out) > 0 || c->transport->ops->pending(c->transport) ||
+		stream_is(c, STREAM_BLOCKED))
 		return PROTO_SEND;
 	wait = c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
 	/* Streams that the peer's windows hold up the protocol looks at itself. */

@@ -80,10 +80,12 @@ static void conn_end(struct stream_conn *c)
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-/* True once nothing is left to send, neither here nor in the transport. */
+/* True once nothing is left to send, neither here nor in the transport, nor was given back because
+ * the socket is full. */
 static bool conn_empty(const struct stream_conn *c)
 {
-	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport);
+	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport) &&
+	       !stream_is(c, STREAM_BLOCKED);
 }
 
 /* The socket is full. */
@@ -121,27 +123,46 @@ static size_t made_ahead(const struct stream_conn *c)
 	return stream_is(c, STREAM_TIGHT) && !stream_is(c, STREAM_WIDE) ? WRITE_TIGHT : WRITE_PIECE;
 }
 
-/* Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. */
+/* As output() of the protocol, in which nothing is sent: ranges of files are not kept. */
+static int make_ahead(struct stream_conn *c)
+{
+	int more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
+
+	outq_return_range(&c->out);
+	return more;
+}
+
+/*
+ * Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. A range of
+ * a file is in the queue for that long: what the socket leaves of it goes back to its source, so
+ * that peers that take nothing hold no file, and its source looks at it anew.
+ */
 static int conn_write(struct stream_conn *c)
 {
 	size_t piece = made_ahead(c), most = WRITE_PIECE, offered;
+	bool refused;
 	int more = 0;
 	ssize_t n;
 
 	if (c->proto != NULL)
 		more = c->proto->ops->output(c->proto, &c->out, piece);
-	if (more < 0)
+	if (more < 0) {
+		outq_return_range(&c->out);
 		return -1;
+	}
 	if (conn_empty(c))
 		return more;
 	if (c->proto != NULL && c->proto->ops->in_order)
 		most += WRITE_HEAD;
 	offered = outq_len(&c->out) < most ? outq_len(&c->out) : most;
 	n = c->transport->ops->send(c->transport, &c->out, most);
-	if (n == -EAGAIN) {
+	refused = outq_return_range(&c->out);
+	if (n == -EAGAIN && !refused) {
 		conn_block(c);
 		return 0;
 	}
+	if (n == -EAGAIN)
+		n = 0;
 	if (n < 0) {
 		log_debug("connection %s: send: %s", ADDR_HOST(&c->session.http.peer),
 			strerror((int)-n));
@@ -149,6 +170,8 @@ static int conn_write(struct stream_conn *c)
 	}
 	COUNT(bytes_out, n);
 	c->taken += (uint64_t)n;
+	if (refused)
+		return 1;
 	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {
 		conn_block(c);
 		return 0;
@@ -196,7 +219,7 @@ static size_t feed(struct stream_conn *c, const char *p, size_t n)
 		n -= taken;
 		if (n == 0 || (taken == 0 && made))
 			return n;
-		if (c->proto->ops->output(c->proto, &c->out, WRITE_PIECE) < 0) {
+		if (make_ahead(c) < 0) {
 			session_kill(&c->session);
 			break;
 		}
@@ -272,6 +295,7 @@ static int conn_speak(struct stream_conn *c, const struct proto_ops *ops)
 	if (c->proto == NULL)
 		return -1;
 	c->session.protocol = ops->name;
+	c->session.http.takes_ranges = ops->in_order && c->transport->takes_ranges;
 	c->session.drain_ms = ops->drain_ms;
 	if (c->session.state == SESSION_DRAIN)
 		c->proto->ops->drain(c->proto, true);

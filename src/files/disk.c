@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -254,6 +255,24 @@ int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
 		n -= (size_t)got;
 	}
 	return 0;
+}
+
+ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at)
+{
+	struct iovec iov = { .iov_base = to, .iov_len = n };
+	ssize_t got;
+
+	if (f->kind == BENEATH_REMOTE || f->no_nowait)
+		return 0;
+	do {
+		got = f->kind == BENEATH_MEMORY ? pread(f->fd, to, n, (off_t)at)
+						: preadv2(f->fd, &iov, 1, (off_t)at, RWF_NOWAIT);
+	} while (got < 0 && errno == EINTR);
+	if (got >= 0)
+		return got;
+	if (errno == EOPNOTSUPP)
+		f->no_nowait = true;
+	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
 /* A doubt that nobody waits for. */

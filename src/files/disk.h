@@ -54,6 +54,7 @@ struct disk {
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
 	bool ending;
+	bool range_told; /* the log has said why none goes out from the file itself */
 };
 
 /* Bytes read, shared with the connections that send them. */
@@ -69,6 +70,14 @@ struct disk_sample {
 	uint64_t at;
 	size_t n; /* 0: none was taken */
 	char bytes[DISK_SAMPLE];
+};
+
+/* Pieces that go out from the file itself, as ranges of a queue: see disk_range.c. */
+struct disk_range {
+	struct ref_file file;
+	bool wanted;      /* the configuration and the connection: set before it is read */
+	size_t sure;      /* bytes from off of the file on that were in memory */
+	uint64_t sure_ms; /* when they were */
 };
 
 /* A regular file that was opened. */
@@ -135,6 +144,7 @@ struct disk_file {
 	size_t piece;    /* bytes that a thread is to read */
 	uint64_t off;    /* of the next byte to read */
 	struct disk_sample first, last;
+	struct disk_range range;
 	char path[]; /* below root, NUL-terminated */
 };
 
@@ -245,5 +255,11 @@ bool disk_file_has_etag(struct disk_file *f);
 /* The n bytes at that place of the file were read, to be sent. */
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
 int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
+/* Reads as many of these bytes as are in memory; 0 if a thread must read; or -errno. */
+ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at);
+/* How many of the next bytes, at most want, may go out from the file itself; 0: they are to be
+ * read. It is open. */
+size_t disk_range_ready(struct disk_file *f, const struct body *b, size_t want);
+int disk_range_emit(struct disk_file *f, struct body *b, size_t n, struct outq *q);
 
 #endif

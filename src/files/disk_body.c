@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "files/disk.h"
@@ -83,26 +81,6 @@ static void read_finish(struct disk_file *f)
 	req_resume(f->req);
 }
 
-/* Reads as many of the next n bytes as are in memory; 0 if a thread must read. */
-static ssize_t read_now(struct disk_file *f, size_t n)
-{
-	struct iovec iov = { .iov_base = f->buf->data, .iov_len = n };
-	ssize_t got;
-
-	if (f->kind == BENEATH_REMOTE || f->no_nowait)
-		return 0;
-	do {
-		got = f->kind == BENEATH_MEMORY
-			      ? pread(f->fd, f->buf->data, n, (off_t)f->off)
-			      : preadv2(f->fd, &iov, 1, (off_t)f->off, RWF_NOWAIT);
-	} while (got < 0 && errno == EINTR);
-	if (got >= 0)
-		return got;
-	if (errno == EOPNOTSUPP)
-		f->no_nowait = true;
-	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
-}
-
 /* Gets a next piece of the left bytes, of which want may be sent now, or a thread to read it. */
 static void fill(struct disk_file *f, uint64_t left, size_t want)
 {
@@ -117,7 +95,7 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 		return;
 	}
 	f->piece = left < f->buf->size ? (size_t)left : f->buf->size;
-	got = read_now(f, f->piece);
+	got = disk_file_read_now(f, f->buf->data, f->piece, f->off);
 	rc = got > 0 ? disk_file_check(f) : got < 0 ? (int)got : DISK_LATER;
 	if (rc == DISK_LATER)
 		rc = disk_file_later(f, disk_file_class(f), read_work, read_finish);
@@ -130,9 +108,14 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 static ssize_t file_ready(struct body *b, size_t want)
 {
 	struct disk_file *f = b->src;
+	size_t range;
 
-	if (f->have == 0 && !f->busy && !f->failed && b->left > 0 && disk_file_regain(f))
+	if (f->have == 0 && !f->busy && !f->failed && b->left > 0 && disk_file_regain(f)) {
+		range = disk_range_ready(f, b, want);
+		if (range > 0)
+			return (ssize_t)range;
 		fill(f, b->left, want);
+	}
 	if (f->failed)
 		return BODY_FAILED;
 	if (f->have == 0 && b->left > 0)
@@ -143,8 +126,11 @@ static ssize_t file_ready(struct body *b, size_t want)
 static int file_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct disk_file *f = b->src;
-	int rc = outq_borrow(q, f->buf->data + f->at, n, &f->buf->ref);
+	int rc;
 
+	if (f->have == 0)
+		return disk_range_emit(f, b, n, q);
+	rc = outq_borrow(q, f->buf->data + f->at, n, &f->buf->ref);
 	f->at += n;
 	f->have -= n;
 	b->left -= n;

@@ -116,6 +116,8 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	req->reply.body.left = file->file_id.size;
 	if (a->page_status == 0 && req->location->nrules > 0)
 		reply_disk_settings(req, a->name);
+	file->range.wanted =
+		req->location->sendfile && req->conn != NULL && req->conn->takes_ranges;
 	if (a->page_status == 0)
 		reply_conditional(req, &r, a->seen);
 	else

@@ -82,16 +82,25 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 		size_t offered;
 		ssize_t n;
 		off_t at;
+		bool range;
 		int fd;
 
 		offered = outq_file(q, limit - done, TCP_FILE_REST, &fd, &at);
+		range = outq_range_is_next(q);
 		n = offered > 0 ? send_file(t, fd, at, offered)
 				: send_memory(t, q, limit - done, &offered);
+		/* Bytes of a range may be gone: that is the source's to find out, which has the
+		 * rest back. */
+		if (range && (n == 0 || (n < 0 && errno != EAGAIN))) {
+			outq_refuse_range(q);
+			return done > 0 ? (ssize_t)done : -EAGAIN;
+		}
 		if (n < 0)
 			return done > 0 && errno == EAGAIN ? (ssize_t)done : -errno;
 		outq_consume(q, (size_t)n);
 		done += (size_t)n;
-		if ((size_t)n < offered)
+		/* A file that has become shorter gives less, too: the next call tells. */
+		if ((size_t)n < offered && !range)
 			break;
 	}
 	return (ssize_t)done;
@@ -133,5 +142,6 @@ struct transport *tcp_open(int fd)
 		return NULL;
 	t->ops = &tcp_ops;
 	t->fd = fd;
+	t->takes_ranges = true;
 	return t;
 }

@@ -35,7 +35,8 @@ struct transport_ops {
 	/*
 	 * Writes from the front of q, at most limit bytes of it, and consumes them: bytes,
 	 * -EAGAIN, -errno. Less than limit and q had, or pending() after it, means that the socket
-	 * is full: EPOLLOUT will come. With an empty q it sends what is pending.
+	 * is full: EPOLLOUT will come; unless a range of a file was refused (base/outq.h). With an
+	 * empty q it sends what is pending.
 	 */
 	ssize_t (*send)(struct transport *t, struct outq *q, size_t limit);
 	/* True while bytes given to send() still wait inside the transport for the socket. */
@@ -53,6 +54,8 @@ struct transport {
 	const struct transport_ops *ops;
 	int fd;
 	bool drained;
+	bool takes_ranges;  /* send() takes ranges of files (base/outq.h), whose bytes are not in
+			     * memory; never changed */
 	const char *reason; /* of -EPROTO, static text: what the peer did wrong; NULL: nothing */
 	bool heard;         /* bytes of its handshake have come */
 	/* Behind a handshake's -EPROTO: what the peer said in its place, if that is text. It was

@@ -232,7 +232,7 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 	if (!s->req.reply.content)
 		rv = 1;
 	while (rv == 0 && !s->waiting && h1->state != H1_BROKEN) {
-		if (outq_len(q) >= limit)
+		if (outq_len(q) >= limit || outq_has_range(q))
 			return 1;
 		rv = put_content(s, q, limit - outq_len(q));
 	}

@@ -69,4 +69,12 @@ static inline void pace_sent(struct h2d_req *req, size_t n)
 		req->pace->granted -= n < req->pace->granted ? n : req->pace->granted;
 }
 
+/* n bytes that were put into a queue are with their source again: they did not go out. */
+static inline void pace_back(struct h2d_req *req, size_t n)
+{
+	req->record.bytes_out -= n;
+	if (__builtin_expect(req->pace != NULL, false))
+		req->pace->granted += n;
+}
+
 #endif

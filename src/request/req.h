@@ -85,6 +85,7 @@ struct http_conn {
 	const struct err *error; /* the reason of its end; NULL: it is there, or nobody said it */
 	bool admin;              /* the connection came in on an admin listener */
 	bool only_h2;            /* the listener does not speak HTTP/1 */
+	bool takes_ranges;       /* its queue may have ranges of files (base/outq.h) */
 	unsigned nadmin_hosts;   /* names that it answers to, beside addresses and localhost */
 	char *const *admin_hosts;
 	/* The listener only sends to https: where the configuration says so. NULL: it serves. */

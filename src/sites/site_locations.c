@@ -369,6 +369,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
 	location->types = m->types;
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
+	location->sendfile = IN_EFFECT(s, l, sendfile)->sendfile;
 	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links != FOLLOW_INSIDE;
 	/* The choices of sidecars, in their order. */
 	location->sidecars = (enum site_sidecars)IN_EFFECT(s, l, sidecars)->sidecars;

@@ -18,9 +18,9 @@ FILES = {"large": os.urandom(5000000), "disk": os.urandom(300000), "up/.keep": b
 SERVER = 'upload-dir = "up"  upload-public = true  autoindex = true'
 
 
-def few(h2d, **options):
+def few(h2d, server="", **options):
 	options.setdefault("sections", 'cache { max-size = 0 }')
-	return h2d(listens=("tcp", "tls"), files=FILES, server=SERVER,
+	return h2d(listens=("tcp", "tls"), files=FILES, server=SERVER + "  " + server,
 		preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)), **options)
 
 

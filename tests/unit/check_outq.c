@@ -228,6 +228,65 @@ START_TEST(ring_grows_while_turned)
 }
 END_TEST
 
+static size_t came_back;
+
+static void on_back(struct ref_file *file, size_t n)
+{
+	ck_assert_uint_eq(file->ref.count, 1);
+	came_back += n;
+}
+
+/* A range is a file's alone: it is sent from there, or given back. */
+START_TEST(ranges)
+{
+	struct ref_file file = { .fd = 7, .back = on_back };
+	const uint64_t from = UINT64_C(5) << 32; /* further on than memory goes on some machines */
+	struct iovec iov[8];
+	struct outq q;
+	off_t at;
+	int fd;
+
+	ref_init(&file.ref, NULL);
+	file.ref.in_file = true;
+	came_back = 0;
+	outq_init(&q, &blocks);
+	ck_assert(!outq_has_range(&q) && !outq_range_is_next(&q) && !outq_return_range(&q));
+	ck_assert_int_eq(outq_copy(&q, body, 10), 0);
+	ck_assert_int_eq(outq_range(&q, &file, from, 1000), 0);
+	ck_assert_uint_eq(outq_len(&q), 1010);
+	ck_assert(outq_has_range(&q) && !outq_range_is_next(&q));
+	ck_assert_int_eq(outq_iov_memory(&q, iov, 8, SIZE_MAX, SIZE_MAX), 1);
+	ck_assert_uint_eq(outq_file(&q, SIZE_MAX, 0, &fd, &at), 0);
+	outq_consume(&q, 10);
+	ck_assert(outq_range_is_next(&q));
+	ck_assert_int_eq(outq_iov_memory(&q, iov, 8, SIZE_MAX, SIZE_MAX), 0);
+	/* However short it is. */
+	ck_assert_uint_eq(outq_file(&q, SIZE_MAX, SIZE_MAX, &fd, &at), 1000);
+	ck_assert(fd == 7 && (uint64_t)at == from);
+	outq_consume(&q, 300);
+	ck_assert_uint_eq(outq_file(&q, 600, 0, &fd, &at), 600);
+	ck_assert_uint_eq((uint64_t)at, from + 300);
+	ck_assert(!outq_return_range(&q));
+	ck_assert_uint_eq(came_back, 700);
+	ck_assert_uint_eq(outq_len(&q), 0);
+	ck_assert_ptr_null(q.tail);
+	/* Behind what is in front of it; and refused. */
+	ck_assert_int_eq(outq_copy(&q, body, 10), 0);
+	ck_assert_int_eq(outq_range(&q, &file, 0, 5), 0);
+	outq_consume(&q, 10);
+	outq_refuse_range(&q);
+	ck_assert(outq_return_range(&q));
+	ck_assert_uint_eq(came_back, 705);
+	ck_assert_int_eq(outq_copy(&q, body, 10), 0);
+	ck_assert_int_eq(outq_range(&q, &file, 0, 5), 0);
+	ck_assert(!outq_return_range(&q));
+	ck_assert_int_eq(outq_copy(&q, body + 10, 10), 0);
+	expect_front(&q, body, 20, 8);
+	outq_clear(&q);
+	ck_assert_uint_eq(file.ref.count, 1);
+}
+END_TEST
+
 START_TEST(no_memory)
 {
 	struct outq q;
@@ -298,6 +357,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, random_pieces);
 	tcase_add_test(tc, ring_grows_while_turned);
 	tcase_add_test(tc, asks_for_what_is_left);
+	tcase_add_test(tc, ranges);
 	tcase_add_test(tc, no_memory);
 	return tc;
 }

@@ -56,10 +56,65 @@ static struct ref lent_ref;
 static enum lender_answer answer; /* when all are asked */
 static size_t asked;
 
+/* A file of BIG bytes of which all but the last go out from itself. */
+static struct ref_file file;
+static size_t file_at, file_back;
+static bool file_failed;
+static struct body *file_body;
+
+static ssize_t file_ready(struct body *b, size_t want)
+{
+	if (file_failed)
+		return BODY_FAILED;
+	if (b->left == 1)
+		return 1;
+	return (ssize_t)(want < b->left - 1 ? want : b->left - 1);
+}
+
+static int file_emit(struct body *b, size_t n, struct outq *q)
+{
+	size_t at = file_at;
+
+	file_at += n;
+	b->left -= n;
+	return b->left == 0 ? outq_copy(q, "b", 1) : outq_range(q, &file, at, n);
+}
+
+static void file_come_back(struct ref_file *f, size_t n)
+{
+	file_at -= n;
+	file_back += n;
+	file_body->left += n;
+	file_failed = f->refuses;
+}
+
+static void file_close(struct body *b)
+{
+	(void)b;
+	ck_assert_uint_eq(file.ref.count, 1);
+}
+
+static const struct body_ops file_ops = {
+	.name = "test file",
+	.ready = file_ready,
+	.emit = file_emit,
+	.close = file_close,
+};
+
+static void send_file(struct h2d_req *req)
+{
+	ck_assert(req->conn->takes_ranges);
+	file_body = &req->reply.body;
+	*file_body = (struct body){ .ops = &file_ops, .req = req, .left = BIG };
+	reply_send(req, 200);
+}
+
 static void start(struct h2d_req *req, void *state)
 {
 	(void)state;
-	if (strcmp(h2d_req_path(req, NULL), "/lent") == 0) {
+	if (strcmp(h2d_req_path(req, NULL), "/file") == 0) {
+		send_file(req);
+	} else if (strcmp(h2d_req_path(req, NULL), "/lent") == 0) {
 		body_memory(&req->reply.body, lent, BIG, &lent_ref);
 		reply_send(req, 200);
 	} else if (strcmp(h2d_req_path(req, NULL), "/big") == 0) {
@@ -153,6 +208,15 @@ static void client_recv(void)
 			client_send(SIZE_MAX / 2); \
 			ck_assert_int_eq(loop_turn(&loop, 5), 0); \
 			client_recv(); \
+		} \
+	} while (0)
+
+#define TURN_UNTIL_H1(done) \
+	do { \
+		uint64_t end = clock_read_us() + 30000000; \
+		while (!(done)) { \
+			ck_assert_msg(clock_read_us() < end, "never: %s", #done); \
+			ck_assert_int_eq(loop_turn(&loop, 5), 0); \
 		} \
 	} while (0)
 
@@ -280,6 +344,102 @@ START_TEST(peer_that_does_not_read)
 	hold_reading = false;
 	TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(body_bytes, BIG);
+}
+END_TEST
+
+/* --- files, over HTTP/1 ----------------------------------------------------------------------- */
+
+static void begin_file(const char *asks)
+{
+	void *zeros = calloc(1, BIG);
+
+	file = (struct ref_file){ .fd = memfd_create("file", MFD_CLOEXEC), .back = file_come_back };
+	ck_assert_int_eq(write(file.fd, zeros, BIG), BIG);
+	free(zeros);
+	ref_init(&file.ref, NULL);
+	file.ref.in_file = true;
+	file_at = file_back = 0;
+	file_failed = false;
+	ck_assert_int_eq(write(peer, asks, strlen(asks)), (ssize_t)strlen(asks));
+}
+
+/* Until the server has closed; how many bytes it has sent. */
+static size_t read_all(void)
+{
+	uint64_t end = clock_read_us() + 30000000;
+	static char buf[65536];
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = recv(peer, buf, sizeof(buf), 0)) != 0) {
+		ck_assert(n > 0 || errno == EAGAIN || errno == ECONNRESET);
+		if (n < 0 && errno == ECONNRESET)
+			break;
+		sum += n > 0 ? (size_t)n : 0;
+		ck_assert_uint_lt(clock_read_us(), end);
+		ck_assert_int_eq(loop_turn(&loop, n < 0 ? 5 : 0), 0);
+	}
+	return sum;
+}
+
+/* 0: it is asked for; 1: by a peer that says no more; 2: and so is another one behind it. */
+START_TEST(file_to_the_end)
+{
+	static const char *const asks[] = {
+		"GET /file HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+		"GET /file HTTP/1.0\r\nhost: a\r\n\r\n",
+		"GET / HTTP/1.1\r\nhost: a\r\n\r\nGET /file HTTP/1.1\r\nhost: a\r\n\r\n"
+		"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+	};
+	size_t got;
+
+	begin_file(asks[_i]);
+	if (_i == 1)
+		shutdown(peer, SHUT_WR);
+	got = read_all();
+	ck_assert_uint_ge(got, BIG + (_i == 2 ? 10 : 0));
+	ck_assert_uint_lt(got, BIG + 1000);
+	ck_assert_uint_gt(file_back, 0);
+	close(file.fd);
+}
+END_TEST
+
+/* A peer that takes nothing holds nothing of it, and is not waited for for ever; one that goes on
+ * gets the rest. */
+START_TEST(file_for_one_that_does_not_read)
+{
+	struct session_look look;
+
+	all.timeouts.send = _i == 0 ? 5000 : 300;
+	begin_file("GET /file HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(loop_turn(&loop, 1), 0);
+	ck_assert(stream_is(only_conn(), STREAM_BLOCKED));
+	ck_assert_uint_eq(outq_len(&only_conn()->out), 0);
+	ck_assert_uint_eq(file.ref.count, 1);
+	ck_assert_uint_gt(file_back, 0);
+	session_look(&only_conn()->session, &look);
+	ck_assert_str_eq(look.waits_for, "the peer to read");
+	if (_i == 0) {
+		ck_assert_uint_gt(read_all(), BIG);
+	} else {
+		TURN_UNTIL_H1(all.nlive == 0);
+		ck_assert_uint_lt(read_all(), BIG);
+	}
+	close(file.fd);
+}
+END_TEST
+
+/* It becomes shorter than was announced: what is missing shows, and nobody waits. */
+START_TEST(file_that_shrinks)
+{
+	begin_file("GET /file HTTP/1.1\r\nhost: a\r\n\r\n");
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(loop_turn(&loop, 1), 0);
+	ck_assert_int_eq(ftruncate(file.fd, _i == 0 ? 0 : (off_t)file_at + 1000), 0);
+	ck_assert_uint_lt(read_all(), BIG);
+	ck_assert(file_failed);
+	close(file.fd);
 }
 END_TEST
 
@@ -773,6 +933,9 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, answers, 0, 2);
 	tcase_add_test(c, half_closed_peer);
 	tcase_add_test(c, peer_that_does_not_read);
+	tcase_add_loop_test(c, file_to_the_end, 0, 3);
+	tcase_add_loop_test(c, file_for_one_that_does_not_read, 0, 2);
+	tcase_add_loop_test(c, file_that_shrinks, 0, 2);
 	tcase_add_test(c, tells_why);
 	tcase_add_test(c, socket_that_takes_all);
 	tcase_add_loop_test(c, names_the_peer, 0, 2);

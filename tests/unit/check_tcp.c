@@ -195,6 +195,102 @@ START_TEST(rest_of_a_file)
 }
 END_TEST
 
+/* --- ranges of files -------------------------------------------------------------------------- */
+
+static struct ref_file ranged;
+static size_t came_back;
+
+static void on_back(struct ref_file *file, size_t n)
+{
+	ck_assert_ptr_eq(file, &ranged);
+	came_back += n;
+}
+
+static void begin_range(void)
+{
+	ranged = (struct ref_file){ .fd = memfd_create("range", MFD_CLOEXEC), .back = on_back };
+	ck_assert_int_eq(write(ranged.fd, body, BODY), BODY);
+	ref_init(&ranged.ref, on_release);
+	ranged.ref.in_file = true;
+	came_back = 0;
+}
+
+static void end_range(void)
+{
+	ck_assert_uint_eq(ranged.ref.count, 1);
+	close(ranged.fd);
+}
+
+/* However little the peer takes at a time, and however short the range is. */
+START_TEST(ranges)
+{
+	static const size_t sizes[] = { BODY - 1000, 100000, 1 };
+	size_t at = 0, n = sizes[_i];
+
+	begin_range();
+	ck_assert_int_eq(outq_copy(&q, "head", 4), 0);
+	ck_assert_int_eq(outq_range(&q, &ranged, 1000, n), 0);
+	ck_assert(outq_has_range(&q) && !outq_range_is_next(&q));
+	while (at < n + 4) {
+		ssize_t r = t->ops->send(t, &q, SIZE_MAX);
+
+		ck_assert(r > 0 || r == -EAGAIN);
+		at += read_peer(at, n + 4 - at);
+	}
+	ck_assert(!outq_has_range(&q) && !outq_return_range(&q));
+	ck_assert_mem_eq(got, "head", 4);
+	ck_assert_mem_eq(got + 4, body + 1000, n);
+	end_range();
+}
+END_TEST
+
+/* 0: behind its first half the file ends; 1: all of it is gone; 2: it cannot be read. Each time the
+ * rest comes back at once, and nobody waits for a socket that has room. */
+START_TEST(refused_ranges)
+{
+	ssize_t sent;
+
+	begin_range();
+	if (_i < 2)
+		ck_assert_int_eq(ftruncate(ranged.fd, _i == 0 ? 20000 : 0), 0);
+	ck_assert_int_eq(outq_range(&q, &ranged, 10000, 40000), 0);
+	if (_i == 2) {
+		int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		ck_assert_int_eq(dup3(fd, ranged.fd, O_CLOEXEC), ranged.fd);
+		close(fd);
+	}
+	sent = t->ops->send(t, &q, SIZE_MAX);
+	ck_assert_int_eq(sent, _i == 0 ? 10000 : -EAGAIN);
+	ck_assert(outq_return_range(&q));
+	ck_assert_uint_eq(came_back, _i == 0 ? 30000 : 40000);
+	ck_assert_uint_eq(outq_len(&q), 0);
+	/* The next one is asked for anew. */
+	if (_i == 0) {
+		ck_assert_int_eq(outq_range(&q, &ranged, 0, 20000), 0);
+		ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), 20000);
+		ck_assert(!outq_return_range(&q));
+	}
+	end_range();
+}
+END_TEST
+
+/* A full socket does not refuse one. */
+START_TEST(range_that_waits)
+{
+	ssize_t sent;
+
+	begin_range();
+	ck_assert_int_eq(outq_range(&q, &ranged, 0, BODY), 0);
+	sent = t->ops->send(t, &q, SIZE_MAX);
+	ck_assert(sent > 0 && sent < BODY);
+	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), -EAGAIN);
+	ck_assert(!outq_return_range(&q));
+	ck_assert_uint_eq(came_back, BODY - (size_t)sent);
+	end_range();
+}
+END_TEST
+
 START_TEST(receive)
 {
 	char buf[10];
@@ -253,6 +349,9 @@ static TCase *tests(void)
 	tcase_add_test(tc, more_segments_than_one_call_takes);
 	tcase_add_loop_test(tc, files, 0, 4);
 	tcase_add_test(tc, rest_of_a_file);
+	tcase_add_loop_test(tc, ranges, 0, 3);
+	tcase_add_loop_test(tc, refused_ranges, 0, 3);
+	tcase_add_test(tc, range_that_waits);
 	tcase_add_test(tc, receive);
 	tcase_add_test(tc, half_closes);
 	tcase_add_test(tc, peer_gone);

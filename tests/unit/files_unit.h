@@ -29,7 +29,8 @@ static struct doc_root unit_root;
 static struct doc_roots unit_conf;
 static unsigned unit_resumed;
 static struct http_conn *unit_conn; /* of requests from now on; NULL: none */
-static bool unit_slow;              /* files are as on FUSE: opened, read and closed by threads */
+static struct http_conn unit_takes = { .takes_ranges = true };
+static bool unit_slow; /* files are as on FUSE: opened, read and closed by threads */
 
 static inline void unit_reply(struct h2d_req *req)
 {
@@ -150,6 +151,13 @@ static inline void unit_be_slow(void)
 	unit_files->disk->trees[0].root->kind = BENEATH_REMOTE;
 }
 
+/* Requests from now on come by a connection that takes ranges of files, where they are wanted. */
+static inline void unit_sendfile(void)
+{
+	unit_site.all.sendfile = true;
+	unit_conn = &unit_takes;
+}
+
 /* A request that waits for its reply; fields: "name: value" lines, NULL for none. */
 static inline struct h2d_req *unit_new(enum h2d_method method, const char *fields)
 {
@@ -212,6 +220,18 @@ static inline void unit_end(struct h2d_req *req)
 	free(req);
 }
 
+/* A range that q holds, as a socket takes it. */
+static inline size_t unit_take_range(struct outq *q, char *to)
+{
+	off_t at;
+	int fd;
+	size_t n = outq_file(q, SIZE_MAX, 0, &fd, &at);
+
+	ck_assert_int_eq(pread(fd, to, n, at), (ssize_t)n);
+	outq_consume(q, n);
+	return n;
+}
+
 /* The next bytes of the body, at most want, to to: how many, or UNIT_FAILED. */
 static inline ssize_t unit_read(struct h2d_req *req, char *to, size_t want)
 {
@@ -235,6 +255,8 @@ static inline ssize_t unit_read(struct h2d_req *req, char *to, size_t want)
 	ck_assert_int_gt(n, 0);
 	outq_init(&q, &unit_blocks);
 	ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
+	if (outq_has_range(&q))
+		got = unit_take_range(&q, to);
 	count = outq_iov(&q, iov, 8, SIZE_MAX);
 	for (int i = 0; i < count; i++) {
 		memcpy(to + got, iov[i].iov_base, iov[i].iov_len);
