@@ -95,26 +95,34 @@ static void conn_block(struct stream_conn *c)
 	c->blocked_ms = clock_ms();
 }
 
+/* How much the kernel may have unsent: for one that is slow it would be memory, and for a protocol
+ * whose responses overtake one another, time. */
+static int unsent_of(const struct stream_conn *c, uint64_t ms)
+{
+	if (c->proto == NULL || !c->proto->ops->in_order || ms > NARROW_MS)
+		return UNSENT_LEAST;
+	if (ms > WIDE_MS && !stream_is(c, STREAM_WIDE))
+		return UNSENT_LEAST;
+	return stream_is(c, STREAM_RANGES) ? UNSENT_RANGES : UNSENT_WIDE;
+}
+
 /*
  * There is room again, after a time that says how fast the peer is. Each time costs a turn and a
- * write, so one that has made it at once gets more of a long response ahead; for one that is slow
- * it would be memory, and for a protocol whose responses overtake one another, time.
+ * write, so one that has made it at once gets more of a long response ahead.
  */
 static void conn_unblock(struct stream_conn *c)
 {
-	bool in_order = c->proto != NULL && c->proto->ops->in_order;
-	uint64_t ms = clock_ms() - c->blocked_ms;
-	int fd = c->transport->fd;
+	int most = unsent_of(c, clock_ms() - c->blocked_ms);
 
 	if (!stream_is(c, STREAM_BLOCKED))
 		return;
 	stream_clear(c, STREAM_BLOCKED);
-	if (stream_is(c, STREAM_WIDE)) {
-		if ((!in_order || ms > NARROW_MS) && unsent_limit(fd, UNSENT_LEAST) == 0)
-			stream_clear(c, STREAM_WIDE);
-	} else if (in_order && ms <= WIDE_MS && unsent_limit(fd, UNSENT_WIDE) == 0) {
+	if (most == c->unsent || unsent_limit(c->transport->fd, most) != 0)
+		return;
+	c->unsent = most;
+	stream_clear(c, STREAM_WIDE);
+	if (most > UNSENT_LEAST)
 		stream_set(c, STREAM_WIDE);
-	}
 }
 
 /* Bytes: output that is made is not overtaken by any that is more urgent (RFC 9218). */
@@ -154,6 +162,11 @@ static int conn_write(struct stream_conn *c)
 		return more;
 	if (c->proto != NULL && c->proto->ops->in_order)
 		most += WRITE_HEAD;
+	stream_clear(c, STREAM_RANGES);
+	if (outq_has_range(&c->out)) {
+		stream_set(c, STREAM_RANGES);
+		most = outq_len(&c->out);
+	}
 	offered = outq_len(&c->out) < most ? outq_len(&c->out) : most;
 	n = c->transport->ops->send(c->transport, &c->out, most);
 	refused = outq_return_range(&c->out);
@@ -449,6 +462,7 @@ void stream_turn_init(struct stream_conn *c)
 	c->watch.fn = conn_event;
 	c->watch.fd = c->transport->fd;
 	c->written_turn = UINT64_MAX;
+	c->unsent = UNSENT_LEAST;
 	c->host.wake = conn_wake;
 	c->host.conn = &c->session.http;
 	task_init(&c->flush, conn_flush_task);

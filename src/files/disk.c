@@ -28,6 +28,7 @@ static void destroy(struct disk *d)
 	hasher_free(&d->hasher);
 	verdicts_free(&d->verdicts);
 	etag_memo_free(&d->own_memo);
+	free(d->warm);
 	free(d->trees);
 	free(d);
 }

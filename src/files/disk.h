@@ -54,7 +54,8 @@ struct disk {
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
 	bool ending;
-	bool range_told; /* the log has said why none goes out from the file itself */
+	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_range.c's */
+	bool range_told;        /* the log has said why none goes out from the file itself */
 };
 
 /* Bytes read, shared with the connections that send them. */
@@ -75,10 +76,15 @@ struct disk_sample {
 /* Pieces that go out from the file itself, as ranges of a queue: see disk_range.c. */
 struct disk_range {
 	struct ref_file file;
-	bool wanted;      /* the configuration and the connection: set before it is read */
-	size_t sure;      /* bytes from off of the file on that were in memory */
-	uint64_t sure_ms; /* when they were */
+	bool wanted; /* the configuration and the connection: set before it is read */
 };
+
+/* A piece of a file that was in memory, as the kernel said then. */
+struct disk_warm {
+	uint64_t dev, ino, piece, ms;
+};
+
+enum { DISK_WARM = 512 };
 
 /* A regular file that was opened. */
 struct disk_found {

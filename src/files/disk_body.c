@@ -177,6 +177,7 @@ static const struct body_ops file_ops = {
 	.seek = file_seek,
 	.rest = file_rest,
 	.close = file_close,
+	.ranges = true,
 };
 
 void disk_file_attach(struct disk_file *f, struct body *b)

@@ -92,7 +92,6 @@ static bool give_back(struct place *p)
 
 	H2D_ASSERT(!f->busy && f->fd >= 0);
 	uncount(f);
-	f->range.sure = 0;
 	/* FUSE waits for an answer to close(), too. */
 	if (f->kind == BENEATH_REMOTE &&
 		disk_file_later(f, JOB_REMOTE, close_work, close_finish) == DISK_LATER)

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,8 +19,9 @@
 
 enum {
 	RANGE_LEAST = 32 << 10, /* for less, the calls cost what the copies do */
-	RANGE_SURE = 1 << 20,   /* bytes that the kernel is asked for at once */
-	RANGE_SURE_MS = 1000,   /* for how long its answer is taken */
+	RANGE_PIECE =
+		1 << 20, /* bytes that the kernel is asked for at once, each from a multiple on */
+	RANGE_WARM_MS = 1000, /* for how long its answer is taken */
 	/* The end of a file is read: a response whose last bytes may come back is not over. */
 	RANGE_REST = DISK_TINY,
 };
@@ -54,6 +56,51 @@ static bool is_cached(struct disk_file *f, uint64_t at, size_t n)
 	return now.cached >= pages_of(at, n);
 }
 
+/* The place of a piece among those that are remembered. NULL: memory is out. */
+static struct disk_warm *place_of(struct disk *d, uint64_t ino, uint64_t piece)
+{
+	uint64_t hash = (ino * 31 + piece) * UINT64_C(0x9e3779b97f4a7c15);
+
+	if (d->warm == NULL)
+		d->warm = calloc(DISK_WARM, sizeof(*d->warm));
+	return d->warm != NULL ? &d->warm[hash >> 32 & (DISK_WARM - 1)] : NULL;
+}
+
+/*
+ * Whether a piece is in memory: it costs 5 µs to ask for one, and what one client is sent another
+ * asks for, too. Pages that the disk has yet to fill are counted; of those that a reader has asked
+ * for ahead the last one comes last.
+ */
+static bool is_warm(struct disk_file *f, uint64_t piece)
+{
+	const struct file_id *id = &f->file_id;
+	struct disk_warm *w = place_of(f->disk, id->ino, piece);
+	uint64_t at = piece * RANGE_PIECE, left = id->size - at;
+	size_t n = left < RANGE_PIECE ? (size_t)left : RANGE_PIECE;
+	char last;
+
+	if (w == NULL)
+		return false;
+	if (w->dev == id->dev && w->ino == id->ino && w->piece == piece &&
+		clock_ms() - w->ms < RANGE_WARM_MS)
+		return true;
+	if (f->kind != BENEATH_MEMORY &&
+		(!is_cached(f, at, n) || disk_file_read_now(f, &last, 1, at + n - 1) != 1))
+		return false;
+	*w = (struct disk_warm){ id->dev, id->ino, piece, clock_ms() };
+	return true;
+}
+
+/* How many of the next n bytes are. */
+static size_t warm_bytes(struct disk_file *f, size_t n)
+{
+	uint64_t end = f->off;
+
+	while (end < f->off + n && is_warm(f, end / RANGE_PIECE))
+		end = (end / RANGE_PIECE + 1) * RANGE_PIECE;
+	return end < f->off + n ? (size_t)(end - f->off) : n;
+}
+
 static bool sample_now(struct disk_file *f, uint64_t at)
 {
 	char bytes[DISK_SAMPLE];
@@ -64,48 +111,26 @@ static bool sample_now(struct disk_file *f, uint64_t at)
 	return true;
 }
 
-/*
- * Pages that the disk has yet to fill are counted, too. Of those that a reader has asked for ahead
- * the last one comes last: it is there.
- */
-static bool is_there(struct disk_file *f, size_t n)
-{
-	if (f->kind != BENEATH_MEMORY && !is_cached(f, f->off, n))
-		return false;
-	if (f->first.n == 0 && !sample_now(f, f->off))
-		return false;
-	return sample_now(f, f->off + n - DISK_SAMPLE);
-}
-
 size_t disk_range_ready(struct disk_file *f, const struct body *b, size_t want)
 {
-	struct disk_range *r = &f->range;
 	uint64_t most;
 
 	/* The parts of a multipart content have lengths of their own, to which nothing comes back.
 	 */
-	if (!r->wanted || f->kind == BENEATH_REMOTE || b != &f->req->reply.body ||
+	if (!f->range.wanted || f->kind == BENEATH_REMOTE || b != &f->req->reply.body ||
 		b->left < RANGE_LEAST + RANGE_REST)
 		return 0;
 	most = b->left - RANGE_REST;
-	want = want < most ? want : (size_t)most;
-	if (want < RANGE_LEAST)
+	want = warm_bytes(f, want < most ? want : (size_t)most);
+	if (want < RANGE_LEAST || (f->first.n == 0 && !sample_now(f, f->off)) ||
+		!sample_now(f, f->off + want - DISK_SAMPLE))
 		return 0;
-	if (r->sure < want || clock_ms() - r->sure_ms >= RANGE_SURE_MS) {
-		r->sure = most < RANGE_SURE ? (size_t)most : RANGE_SURE;
-		r->sure_ms = clock_ms();
-		if (is_there(f, r->sure))
-			COUNT(sendfile_pieces, 1);
-		else
-			r->sure = 0;
-	}
 	/* A read finds the same fault, and says so. */
-	if (r->sure == 0 || disk_file_check(f) != 0) {
-		r->sure = 0;
+	if (disk_file_check(f) != 0)
 		return 0;
-	}
+	COUNT(sendfile_pieces, 1);
 	disk_file_lend(f);
-	return want < r->sure ? want : r->sure;
+	return want;
 }
 
 /* The socket did not take them, or the file did not give them. */
@@ -114,7 +139,6 @@ static void come_back(struct ref_file *file, size_t n)
 	struct disk_file *f = LIST_ENTRY(file, struct disk_file, range.file);
 
 	f->off -= n;
-	f->range.sure += n;
 	f->req->reply.body.left += n;
 	pace_back(f->req, n);
 	if (file->refuses)
@@ -139,7 +163,6 @@ int disk_range_emit(struct disk_file *f, struct body *b, size_t n, struct outq *
 	}
 	file->fd = f->fd;
 	f->off += n;
-	f->range.sure -= n;
 	b->left -= n;
 	return outq_range(q, file, at, n);
 }

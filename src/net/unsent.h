@@ -11,6 +11,7 @@
 enum {
 	UNSENT_LEAST = 128 << 10, /* bytes; an urgent stream waits behind no more in the kernel */
 	UNSENT_WIDE = 1 << 20,    /* bytes; of a connection on which nothing overtakes */
+	UNSENT_RANGES = 4 << 20,  /* bytes; likewise, and they are the page cache's */
 };
 
 /* The socket takes no more while it has max bytes unsent, and tells of room at half of them. -1

@@ -163,13 +163,15 @@ static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 	return s->chunked ? outq_copy(q, "\r\n", 2) : 0;
 }
 
-/* Content, at most room bytes. 1: that is all of it, 0: not yet, -1: memory is out. */
+/* Content, at most room bytes, or a range. 1: that is all of it, 0: not yet, -1: memory is out. */
 static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 {
 	struct body *b = &s->req.reply.body;
 	ssize_t n = BODY_LATER;
 	bool last;
 
+	if (b->ops->ranges && s->h1->host->conn->takes_ranges && room < BODY_RANGE_MAX)
+		room = BODY_RANGE_MAX;
 	room = pace_room(&s->req, room);
 	if (room > 0)
 		n = b->ops->ready(b, room);

@@ -16,6 +16,9 @@
 
 enum { BODY_LATER = -1, BODY_FAILED = -2 };
 
+/* Bytes of a range (base/outq.h) that go out in one write: it takes no memory. */
+enum { BODY_RANGE_MAX = 1 << 20 };
+
 #define BODY_UNKNOWN UINT64_MAX
 
 struct body;
@@ -51,6 +54,10 @@ struct body_ops {
 	 * the request. NULL: there are none; nor where this answers NULL.
 	 */
 	const struct trailers *(*trailers)(const struct body *b);
+	/* emit() may put ranges: ready() is asked for BODY_RANGE_MAX, where a connection takes
+	 * them.
+	 */
+	bool ranges;
 	/* Lets go of what the source holds; called exactly once, whether or not it was read to its
 	 * end. */
 	void (*close)(struct body *b);
