@@ -53,11 +53,6 @@ static __attribute__((cold, noinline)) int ring_grow(struct outq *q)
 	return 0;
 }
 
-static inline struct outq_seg *last_of(const struct outq *q)
-{
-	return &q->segs[(q->head + q->count - 1) & (q->cap - 1)];
-}
-
 /* The new segment; NULL when memory is out. */
 static inline struct outq_seg *push(struct outq *q, const uint8_t *p, size_t n, struct ref *ref)
 {
@@ -161,18 +156,14 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)
 	return push(q, p, n, ref) != NULL ? 0 : -1;
 }
 
-/* The file that seg lies in; NULL: none. */
-static const struct ref_file *file_of(const struct outq_seg *seg)
+/* The file that a socket is to take seg from; NULL: its memory is sent. */
+static inline const struct ref_file *file_of(const struct outq_seg *seg, size_t file_min)
 {
 	const struct ref_file *file = (const struct ref_file *)(const void *)seg->ref;
 
-	return seg->ref->in_file && file->fd >= 0 ? file : NULL;
-}
-
-static bool is_range(const struct outq_seg *seg)
-{
-	return seg->ref->in_file &&
-	       ((const struct ref_file *)(const void *)seg->ref)->bytes == NULL;
+	if (__builtin_expect(!seg->ref->in_file, true))
+		return NULL;
+	return file->bytes == NULL || (file->fd >= 0 && seg->n >= file_min) ? file : NULL;
 }
 
 int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n)
@@ -189,33 +180,18 @@ int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n)
 	return 0;
 }
 
-bool outq_has_range(const struct outq *q)
-{
-	return q->count > 0 && is_range(last_of(q));
-}
-
-bool outq_range_is_next(const struct outq *q)
-{
-	return q->count > 0 && is_range(&q->segs[q->head]);
-}
-
 void outq_refuse_range(struct outq *q)
 {
 	H2D_ASSERT(outq_range_is_next(q));
 	((struct ref_file *)(void *)q->segs[q->head].ref)->refuses = true;
 }
 
-bool outq_return_range(struct outq *q)
+bool outq_return_last(struct outq *q)
 {
-	struct outq_seg *seg;
-	struct ref_file *file;
-	size_t n;
+	struct outq_seg *seg = &q->segs[(q->head + q->count - 1) & (q->cap - 1)];
+	struct ref_file *file = (struct ref_file *)(void *)seg->ref;
+	size_t n = seg->n;
 
-	if (!outq_has_range(q))
-		return false;
-	seg = last_of(q);
-	file = (struct ref_file *)(void *)seg->ref;
-	n = seg->n;
 	q->count--;
 	q->len -= n;
 	if (q->count == 0)
@@ -228,14 +204,12 @@ bool outq_return_range(struct outq *q)
 size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at)
 {
 	const struct outq_seg *seg = &q->segs[q->head];
-	bool range = outq_range_is_next(q);
-	const struct ref_file *file =
-		range || (q->count > 0 && seg->n >= file_min) ? file_of(seg) : NULL;
+	const struct ref_file *file = q->count > 0 ? file_of(seg, file_min) : NULL;
 
 	if (file == NULL)
 		return 0;
 	*fd = file->fd;
-	*at = range ? (off_t)seg->at : seg->p - file->bytes;
+	*at = file->bytes == NULL ? (off_t)seg->at : seg->p - file->bytes;
 	return seg->n < limit ? seg->n : limit;
 }
 
@@ -247,7 +221,7 @@ int outq_iov_memory(const struct outq *q, struct iovec *iov, int max, size_t lim
 		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
 		size_t n = seg->n < limit ? seg->n : limit;
 
-		if ((seg->n >= file_min && file_of(seg) != NULL) || is_range(seg))
+		if (file_of(seg, file_min) != NULL)
 			break;
 		/* iovec has no const; nobody writes through it. */
 		iov[filled].iov_base = (void *)(uintptr_t)seg->p;
@@ -271,7 +245,7 @@ bool outq_ask(const struct outq *q, struct lender *lender)
 	for (unsigned i = 0; i < q->count; i++) {
 		const struct outq_seg *seg = &q->segs[(q->head + i) & (q->cap - 1)];
 
-		if (is_range(seg))
+		if (outq_is_range(seg))
 			continue;
 		refused |= lender->needs(lender, seg->ref, seg->p, seg->n) == LENDER_REFUSES;
 	}
@@ -287,7 +261,7 @@ void outq_consume(struct outq *q, size_t n)
 		struct ref *ref = seg->ref;
 
 		if (n < seg->n) {
-			if (is_range(seg))
+			if (outq_is_range(seg))
 				seg->at += n;
 			else
 				seg->p += n;

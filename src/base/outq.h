@@ -65,17 +65,34 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
  */
 int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n);
 
+/* For outq.c. */
+static inline bool outq_is_range(const struct outq_seg *seg)
+{
+	return __builtin_expect(seg->ref->in_file, false) &&
+	       ((const struct ref_file *)(const void *)seg->ref)->bytes == NULL;
+}
+
 /* True: q ends in a range. */
-bool outq_has_range(const struct outq *q);
+static inline bool outq_has_range(const struct outq *q)
+{
+	return q->count > 0 && outq_is_range(&q->segs[(q->head + q->count - 1) & (q->cap - 1)]);
+}
 
 /* True: it begins with one. */
-bool outq_range_is_next(const struct outq *q);
+static inline bool outq_range_is_next(const struct outq *q)
+{
+	return q->count > 0 && outq_is_range(&q->segs[q->head]);
+}
 
 /* The file of the range at the front did not give the bytes; its source will see why. */
 void outq_refuse_range(struct outq *q);
 
 /* Gives what is left of a range back to its source. True: it was refused. */
-bool outq_return_range(struct outq *q);
+bool outq_return_last(struct outq *q);
+static inline bool outq_return_range(struct outq *q)
+{
+	return outq_has_range(q) && outq_return_last(q);
+}
 
 /* Fills iov with at most max segments and limit bytes from the front; the number filled. */
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);

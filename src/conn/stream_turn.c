@@ -148,7 +148,7 @@ static int make_ahead(struct stream_conn *c)
 static int conn_write(struct stream_conn *c)
 {
 	size_t piece = made_ahead(c), most = WRITE_PIECE, offered;
-	bool refused;
+	bool range, refused;
 	int more = 0;
 	ssize_t n;
 
@@ -163,13 +163,14 @@ static int conn_write(struct stream_conn *c)
 	if (c->proto != NULL && c->proto->ops->in_order)
 		most += WRITE_HEAD;
 	stream_clear(c, STREAM_RANGES);
-	if (outq_has_range(&c->out)) {
+	range = outq_has_range(&c->out);
+	if (range) {
 		stream_set(c, STREAM_RANGES);
 		most = outq_len(&c->out);
 	}
 	offered = outq_len(&c->out) < most ? outq_len(&c->out) : most;
 	n = c->transport->ops->send(c->transport, &c->out, most);
-	refused = outq_return_range(&c->out);
+	refused = range && outq_return_range(&c->out);
 	if (n == -EAGAIN && !refused) {
 		conn_block(c);
 		return 0;

@@ -86,7 +86,7 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 		int fd;
 
 		offered = outq_file(q, limit - done, TCP_FILE_REST, &fd, &at);
-		range = outq_range_is_next(q);
+		range = offered > 0 && outq_range_is_next(q);
 		n = offered > 0 ? send_file(t, fd, at, offered)
 				: send_memory(t, q, limit - done, &offered);
 		/* Bytes of a range may be gone: that is the source's to find out, which has the
