@@ -55,6 +55,7 @@ struct disk {
 	unsigned live;      /* files in all */
 	bool ending;
 	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_range.c's */
+	uint32_t range_look;    /* tells which bytes are looked at next; disk_range.c's */
 	bool range_told;        /* the log has said why none goes out from the file itself */
 };
 

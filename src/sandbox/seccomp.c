@@ -34,7 +34,6 @@ bool seccomp_there(void)
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/cachestat.h"
 #include "base/log.h"
 
 /* A hundred times of what a filter takes. */
@@ -85,19 +84,9 @@ static void keep_error(struct filter *f, int rc)
 		f->rc = rc;
 }
 
-static int number_of(const char *name)
-{
-	int nr = seccomp_syscall_resolve_name(name);
-
-	/* The library may be older than the call. */
-	if (nr == __NR_SCMP_ERROR && strcmp(name, "cachestat") == 0)
-		return CACHESTAT_NUMBER;
-	return nr;
-}
-
 static void add(struct filter *f, uint32_t action, const char *name)
 {
-	int nr = number_of(name);
+	int nr = seccomp_syscall_resolve_name(name);
 
 	/* A call that the library or this architecture does not have can be made by nobody. */
 	if (nr >= 0)

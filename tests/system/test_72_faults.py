@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(srv.SLOW > 1, reason="a sanitizer has the alloca
 
 
 def new(h2d, **options):
-	server = h2d.new(server='autoindex = true\nupload-dir = "in"\nupload-public = true',
+	server = h2d.new(server='autoindex = true\nsendfile = true\nupload-dir = "in"\nupload-public = true',
 		sections='cache { max-file-size = "64K" }', conf='access-log = "access.log"', **options)
 	os.mkdir(server.path("www", "in"))
 	server.write("small.txt", b"small\n")

@@ -1,10 +1,7 @@
 /* check_disk: files read in pieces, and what happens to them and to their requests meanwhile. */
-#include <linux/magic.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/vfs.h>
 
-#include "base/cachestat.h"
 #include "files_unit.h"
 #include "unit.h"
 
@@ -20,19 +17,6 @@ static void begin(int way)
 		unit_be_slow();
 	if (way == SENDFILE)
 		unit_sendfile();
-}
-
-/* Whether this kernel and the file system of the tests tell what is in memory. */
-static bool ranges_come(void)
-{
-	struct cachestat_pages now;
-	int fd = open(tree, O_RDONLY | O_CLOEXEC), rc;
-	struct statfs fs;
-
-	ck_assert_int_eq(fstatfs(fd, &fs), 0);
-	rc = cachestat_ask(fd, &(struct cachestat_of){ 0, 1 }, &now);
-	close(fd);
-	return fs.f_type == TMPFS_MAGIC || rc == 0;
 }
 
 static struct h2d_req *get(const char *path)
@@ -482,151 +466,6 @@ START_TEST(taken_back_meanwhile_sendfile)
 }
 END_TEST
 
-/* --- from the file itself --------------------------------------------------------------------- */
-
-/* What the socket leaves comes back, as if it had never been asked for; its end is read. */
-START_TEST(ranges)
-{
-	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
-	struct h2d_req *req;
-	struct body *b;
-	size_t at = 0, ranged = 0;
-
-	begin(SENDFILE);
-	tree_write("f", data, LARGE);
-	req = get("/f");
-	unit_wait(req);
-	b = &req->reply.body;
-	req->record.bytes_out = LARGE; /* as the protocol counts */
-	while (b->left > 0) {
-		ssize_t n = b->ops->ready(b, 300000);
-		struct outq q;
-
-		ck_assert_int_gt(n, 0);
-		outq_init(&q, &unit_blocks);
-		ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
-		if (outq_has_range(&q)) {
-			ck_assert_uint_gt(b->left, 0);
-			ck_assert(outq_range_is_next(&q));
-			ck_assert_uint_eq(unit_take_range(&q, got + at), (size_t)n);
-			outq_clear(&q);
-			/* And once more, of which a third goes. */
-			at += (size_t)n;
-			ranged += (size_t)n;
-			n = b->ops->ready(b, 300000);
-			if (b->ops->emit(b, (size_t)n, &q) == 0 && outq_has_range(&q)) {
-				uint64_t left = b->left;
-				off_t from;
-				int fd;
-
-				outq_consume(&q, 100000 < n ? 100000 : (size_t)n);
-				n -= 100000 < n ? 100000 : n;
-				ck_assert_uint_eq(
-					outq_file(&q, SIZE_MAX, 0, &fd, &from), (size_t)n);
-				ck_assert(!outq_return_range(&q));
-				ck_assert_uint_eq(outq_len(&q), 0);
-				ck_assert_uint_eq(b->left, left + (size_t)n);
-				memcpy(got + at, data + at, LARGE - b->left - at);
-				at = LARGE - b->left;
-				outq_clear(&q);
-				continue;
-			}
-		}
-		while (outq_len(&q) > 0) {
-			struct iovec iov;
-
-			outq_iov(&q, &iov, 1, SIZE_MAX);
-			memcpy(got + at, iov.iov_base, iov.iov_len);
-			at += iov.iov_len;
-			outq_consume(&q, iov.iov_len);
-		}
-		outq_clear(&q);
-	}
-	ck_assert_uint_eq(at, LARGE);
-	ck_assert_mem_eq(got, data, LARGE);
-	ck_assert(ranged > LARGE / 4 || !ranges_come());
-	ck_assert(counters->sendfile_pieces > 1 || !ranges_come());
-	unit_end(req);
-	free(data);
-	free(got);
-}
-END_TEST
-
-/* A file that does not give its bytes to the socket is read, which tells why. */
-START_TEST(refused_range)
-{
-	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
-	struct h2d_req *req;
-	struct body *b;
-	struct outq q;
-
-	begin(SENDFILE);
-	tree_write("f", data, LARGE);
-	req = get("/f");
-	unit_wait(req);
-	b = &req->reply.body;
-	req->record.bytes_out = LARGE;
-	outq_init(&q, &unit_blocks);
-	ck_assert_int_eq(b->ops->ready(b, 100000), 100000);
-	ck_assert_int_eq(b->ops->emit(b, 100000, &q), 0);
-	if (outq_has_range(&q)) {
-		outq_refuse_range(&q);
-		ck_assert(outq_return_range(&q));
-		ck_assert_uint_eq(req->record.bytes_out, LARGE - 100000);
-		if (_i == 1)
-			ck_assert_int_eq(truncate(tree_path("f"), 1000), 0);
-		for (size_t at = 0; at < LARGE && _i == 0;) {
-			ssize_t n = b->ops->ready(b, 100000);
-
-			ck_assert_int_gt(n, 0);
-			ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
-			ck_assert(!outq_has_range(&q));
-			outq_clear(&q);
-			at += (size_t)n;
-		}
-		if (_i == 1)
-			ck_assert_int_eq(unit_read(req, got, LARGE), UNIT_FAILED);
-	}
-	outq_clear(&q);
-	unit_end(req);
-	free(data);
-	free(got);
-}
-END_TEST
-
-/* Connections that take none, requests for parts, and places that do not want it. */
-START_TEST(no_ranges)
-{
-	char *data = tree_bytes(LARGE, 7);
-	struct http_conn conn = { 0 };
-	struct h2d_req *req;
-
-	begin(SENDFILE);
-	tree_write("f", data, LARGE);
-	unit_site.all.sendfile = _i != 0;
-	if (_i == 1)
-		unit_conn = &conn;
-	if (_i == 2)
-		req = unit_answer(H2D_GET, "/f", "range: bytes=0-999999,1500000-2999999\n");
-	else
-		req = unit_answer(H2D_GET, "/f", NULL);
-	while (req->reply.body.left > 0) {
-		struct body *b = &req->reply.body;
-		ssize_t n = b->ops->ready(b, 100000);
-		struct outq q;
-
-		ck_assert_int_gt(n, 0);
-		outq_init(&q, &unit_blocks);
-		ck_assert_int_eq(b->ops->emit(b, (size_t)n, &q), 0);
-		ck_assert(!outq_has_range(&q));
-		outq_clear(&q);
-	}
-	ck_assert_uint_eq(counters->sendfile_pieces, 0);
-	unit_end(req);
-	free(data);
-}
-END_TEST
-
 static bool stands; /* the clock does */
 
 void __real_clock_update(void);
@@ -718,9 +557,6 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);
 	tcase_add_loop_test(tc, changes_meanwhile_sendfile, 0, nevents);
 	tcase_add_loop_test(tc, changes_before_its_first_byte, 0, WAYS);
-	tcase_add_test(tc, ranges);
-	tcase_add_loop_test(tc, refused_range, 0, 2);
-	tcase_add_loop_test(tc, no_ranges, 0, 3);
 	tcase_add_test(tc, goes_away);
 	tcase_add_test(tc, remembers_hashes);
 	tcase_add_loop_test(tc, no_descriptors, 0, 2);
