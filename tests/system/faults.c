@@ -116,7 +116,8 @@ static void *next(void **real, const char *name)
 #define PASSES(name, how)
 #include "faults.def"
 static void *real_open, *real_openat, *real_fcntl, *real_preadv2, *real_pwritev2, *real_sendmsg,
-	*real_getsockopt, *real_clock_gettime, *real_time, *real_syscall, *real_writev;
+	*real_getsockopt, *real_clock_gettime, *real_time, *real_syscall, *real_writev,
+	*real_sendfile;
 
 #define CALL(type, bad, name, params, args, can, how) \
 	type name params \
@@ -266,6 +267,18 @@ VECTOR(pwritev2, (int fd, const struct iovec *iov, int n, off_t at, int flags),
 	(fd, iov, n, at, flags))
 VECTOR(writev, (int fd, const struct iovec *iov, int n), (fd, iov, n))
 
+ssize_t sendfile(int to, int fd, off_t *at, size_t n)
+{
+	if (strikes(CALL_sendfile, true)) {
+		if (order->error != 0) {
+			errno = order->error;
+			return -1;
+		}
+		n = (n + 1) / 2;
+	}
+	return NEXT(sendfile)(to, fd, at, n);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	int rc = NEXT(clock_gettime)(clock, t);
@@ -326,7 +339,7 @@ __attribute__((constructor)) static void begin(void)
 #define PASSES(name, how)
 #include "faults.def"
 	(void)NEXT(clock_gettime), (void)NEXT(time), (void)NEXT(preadv2), (void)NEXT(pwritev2),
-		(void)NEXT(sendmsg), (void)NEXT(writev);
+		(void)NEXT(sendmsg), (void)NEXT(writev), (void)NEXT(sendfile);
 	p = mmap(NULL, ORDER, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p != MAP_FAILED)
