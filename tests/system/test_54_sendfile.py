@@ -9,7 +9,6 @@ import pytest
 import h1client
 import procs
 import server as srv
-from faults import EVER, Faults
 from test_54_ranges import parts
 from test_60_open_files import FILES, Attackers, asks_everything, few, slow_readers
 
@@ -18,7 +17,6 @@ BIG = 20 << 20
 DISK = "cache { max-size = 0 }"
 
 both = pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
-without_sanitizers = pytest.mark.skipif(srv.SLOW > 1, reason="a sanitizer has the allocator")
 
 
 def told(path):
@@ -258,17 +256,6 @@ def test_behind_a_proxy(h2d):
 		assert c.get("/big").body == read(server, "big")
 
 
-def failing(h2d, **options):
-	"""With what it is failed by, on a file system that tells what is in memory."""
-	server = h2d.new(files={"big": os.urandom(BIG), "other": os.urandom(BIG)}, server="sendfile = true", sections=DISK, **options)
-	if not told(server.conf_path):
-		pytest.skip("this file system does not tell what is in memory")
-	faults = Faults(server)
-	server.start()
-	server.env.clear()
-	return server, faults
-
-
 def forget(path):
 	"""Has the kernel drop what it has of a file in memory."""
 	fd = os.open(path, os.O_RDONLY)
@@ -287,52 +274,6 @@ def test_what_is_not_in_memory_is_read(h2d, dispatch):
 			assert c.get("/big").body == body
 			assert c.get("/big").body == body
 	expect_pieces(server, 10)
-
-
-@both
-@without_sanitizers
-@pytest.mark.parametrize("error", ["EAGAIN", "EOPNOTSUPP"])
-def test_nothing_is_sent_that_might_wait_for_the_disk(h2d, dispatch, error):
-	"""Where nothing is in memory, or a file system does not tell, all of it is read by threads; the log says the latter once."""
-	server, faults = failing(h2d, dispatch=dispatch)
-	worker = server.worker_pids()
-	with faults(worker, "preadv2", error, times=EVER), server.h1("tcp") as c:
-		for _ in range(2):
-			assert c.get("/big").body == read(server, "big")
-		assert c.get("/other").body == read(server, "other")
-	assert faults.failed > 0 and pieces(server) == 0
-	said = server.log.find("sendfile: the file system of /big does not say what is in memory")
-	assert len(said) == (error == "EOPNOTSUPP"), said
-	with server.h1("tcp") as c:
-		assert c.get("/big").body == read(server, "big")
-	expect_pieces(server, 1)
-
-
-@both
-@without_sanitizers
-@pytest.mark.parametrize("error", ["EIO", "ENOMEM"])
-def test_a_disk_that_fails(h2d, dispatch, error):
-	"""What sendfile(2) has an error for is read; if that fails, too, the response ends and the log says why. Nobody else notices."""
-	server, faults = failing(h2d, dispatch=dispatch)
-	body, pid = read(server, "big"), server.worker_pids()
-	c = begin(server)
-	other = begin(server, "/other")
-	with faults(pid, "sendfile", error, times=EVER), server.h1("tcp") as d:
-		assert d.get("/big").body == body
-	assert faults.failed > 0
-	with begin(server) as d, faults(pid, "sendfile", error, times=EVER):
-		while len(d.buffer) < BIG // 2:  # it is read by now
-			assert d.more(time.monotonic() + procs.DEADLINE)
-		faults.order(pid, "preadv2", "EIO", times=EVER)
-		got, whole = finish(d)
-	assert not whole and body.startswith(got)
-	server.log.wait("big: reading: Input/output error")
-	for one, name in ((c, "big"), (other, "other")):
-		assert finish(one) == (read(server, name), True), name
-		one.close()
-	with server.h1("tcp") as d:
-		assert d.get("/big").body == body
-	assert server.worker_pids() == pid
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="there is another user for root alone")

@@ -18,6 +18,7 @@ import pytest
 import client
 import procs
 import server as srv
+import test_54_sendfile as sendfile
 from faults import CALLS, EVER, NAMES, Faults
 from test_78_sandbox import built_with, landlock, seccomp
 
@@ -359,3 +360,60 @@ def test_the_wall_clock_steps(h2d):
 		edits.one()
 		procs.wait_for(edits.served, said="what was edited")
 		assert round_of_requests(server) == 0
+
+
+def sends_files(h2d, dispatch):
+	server = h2d.new(files={name: os.urandom(sendfile.BIG) for name in ("big", "other")}, server="sendfile = true",
+		sections=sendfile.DISK, dispatch=dispatch)
+	faults = Faults(server)
+	server.start()
+	server.env.clear()
+	return server, faults
+
+
+@sendfile.both
+@pytest.mark.parametrize("error", ["EAGAIN", "EOPNOTSUPP"])
+def test_sendfile_where_nothing_is_in_memory(h2d, dispatch, error):
+	"""Where nothing is in memory, or a file system does not tell, all of it is read by threads; the log says the latter once."""
+	server, faults = sends_files(h2d, dispatch)
+	if not sendfile.told(server.conf_path):
+		return  # by this file system none is sent
+	worker = server.worker_pids()
+	with faults(worker, "preadv2", error, times=EVER), server.h1("tcp") as c:
+		for _ in range(2):
+			assert c.get("/big").body == sendfile.read(server, "big")
+		assert c.get("/other").body == sendfile.read(server, "other")
+	assert faults.failed > 0 and sendfile.pieces(server) == 0
+	said = server.log.find("sendfile: the file system of /big does not say what is in memory")
+	assert len(said) == (error == "EOPNOTSUPP"), said
+	with server.h1("tcp") as c:
+		assert c.get("/big").body == sendfile.read(server, "big")
+	sendfile.expect_pieces(server, 1)
+
+
+@sendfile.both
+@pytest.mark.parametrize("error", ["EIO", "ENOMEM"])
+def test_sendfile_from_a_disk_that_fails(h2d, dispatch, error):
+	"""What sendfile(2) has an error for is read; if that fails, too, the response ends and the log says why. Nobody else notices."""
+	server, faults = sends_files(h2d, dispatch)
+	if not sendfile.told(server.conf_path):
+		return  # by this file system none is sent
+	body, pid = sendfile.read(server, "big"), server.worker_pids()
+	c = sendfile.begin(server)
+	other = sendfile.begin(server, "/other")
+	with faults(pid, "sendfile", error, times=EVER), server.h1("tcp") as d:
+		assert d.get("/big").body == body
+	assert faults.failed > 0
+	with sendfile.begin(server) as d, faults(pid, "sendfile", error, times=EVER):
+		while len(d.buffer) < sendfile.BIG // 2:  # it is read by now
+			assert d.more(time.monotonic() + procs.DEADLINE)
+		faults.order(pid, "preadv2", "EIO", times=EVER)
+		got, whole = sendfile.finish(d)
+	assert not whole and body.startswith(got)
+	server.log.wait("big: reading: Input/output error")
+	for one, name in ((c, "big"), (other, "other")):
+		assert sendfile.finish(one) == (sendfile.read(server, name), True), name
+		one.close()
+	with server.h1("tcp") as d:
+		assert d.get("/big").body == body
+	assert server.worker_pids() == pid
