@@ -98,15 +98,11 @@ static nghttp2_nv field(const char *name, const char *value)
 	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
 }
 
-/* Downloads are marked as browsers mark them (RFC 9218, 4): what is asked for meanwhile need not
- * wait for their end. */
 static int32_t get(struct conn *c, const char *path)
 {
 	nghttp2_nv fields[] = { field(":method", "GET"), field(":scheme", scheme),
-		field(":authority", "localhost"), field(":path", path),
-		field("priority", "u=4, i") };
-	int32_t id = nghttp2_submit_request(
-		c->session, NULL, fields, path == large_path ? 5 : 4, NULL, NULL);
+		field(":authority", "localhost"), field(":path", path) };
+	int32_t id = nghttp2_submit_request(c->session, NULL, fields, 4, NULL, NULL);
 
 	if (id < 0)
 		die("nghttp2_submit_request");

@@ -70,6 +70,7 @@ struct h2 {
 	int32_t last_id;        /* highest stream the peer opened */
 	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
+	bool prioritizes;    /* the peer has said a priority (RFC 9218) */
 	bool header_open;    /* a header section is incomplete */
 	size_t dropped_size; /* of fields of the section under way that are not kept */
 	enum h2_drain drain;

@@ -229,6 +229,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
 			on_answer(h2, frame->ping.opaque_data);
 		break;
+	case NGHTTP2_PRIORITY_UPDATE:
+		h2->prioritizes = true;
+		break;
 	default:
 		break;
 	}

@@ -8,7 +8,12 @@
 #include "proto/h2.h"
 #include "request/handler_rule.h"
 
-enum { STREAMS_KEPT = 4096 };
+enum {
+	STREAMS_KEPT = 4096,
+	/* Bytes: as many are made at once even for a slow peer (stream_turn.c), so a shorter
+	 * response holds nothing up, and by turns 64 KiB took a tenth more. */
+	TURNS_LEAST = 64 * 1024,
+};
 
 static struct pool pool = {
 	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = POOL_KEEP(STREAMS_KEPT)
@@ -27,6 +32,27 @@ void h2_stream_fini(void)
 
 /* --- the stream seam -------------------------------------------------------------------------- */
 
+/* A priority that the request says is that of a peer that means it where others say none. */
+static void look_for_priority(struct h2_stream *s)
+{
+	if (field_find(s->req.fields, s->req.nfields, SLICE("priority")) != NULL)
+		s->h2->prioritizes = true;
+}
+
+/*
+ * A peer that says no priorities may have asked for a page's parts, or for files that have nothing
+ * to do with one another: its long responses take turns, so that none waits for the end of another
+ * (RFC 9218, 10). A peer that does say some means the default where it says none: in order.
+ */
+static void take_turns(struct h2_stream *s)
+{
+	const nghttp2_extpri by_turns = { .urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1 };
+
+	look_for_priority(s);
+	if (!s->h2->prioritizes)
+		nghttp2_session_change_extpri_stream_priority(s->h2->session, s->id, &by_turns, 0);
+}
+
 static void stream_reply(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
@@ -36,6 +62,8 @@ static void stream_reply(struct h2d_req *req)
 
 	h2_stream_waits(s, false);
 	s->h2->unsent++;
+	if (r->content && r->body.left > TURNS_LEAST && !s->h2->prioritizes)
+		take_turns(s);
 	/* h2_head.c puts the fields in when it is sent. */
 	rv = nghttp2_submit_response(s->h2->session, s->id, NULL, 0, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
@@ -392,6 +420,8 @@ void h2_stream_start(struct h2_stream *s)
 	struct h2d_req *req = &s->req;
 
 	h2_stream_waits(s, true);
+	if (s->h2->proto.requests == 1)
+		look_for_priority(s);
 	if (req->has_body) {
 		set_length(req);
 		s->share.length = req->body_length;

@@ -1,4 +1,5 @@
-"""RFC 9218: what is urgent overtakes what is large, on one connection, by field and by PRIORITY_UPDATE."""
+"""RFC 9218: what is urgent overtakes what is large, on one connection, by field and by PRIORITY_UPDATE. Without either, long
+responses take turns."""
 import os
 import socket
 import struct
@@ -62,10 +63,11 @@ def cached(h2d):
 
 
 def in_turn(c, *paths):
-	"""Asks for each when the one before has begun: two that are opened at once may be ready in any order."""
+	"""Asks for each when the one before has begun: two that are opened at once may be ready in any order. The first
+	says the default priority, so that the others mean it."""
 	answers = []
 	for path in paths:
-		answers.append(ask(c, path))
+		answers.append(ask(c, path, None if answers else "u=3"))
 		c.until(lambda: answers[0].size > 0 and answers[-1].status)
 	go(c)
 	return answers
@@ -117,6 +119,38 @@ def test_incremental_shares(server, how):
 		files = in_turn(c, "/l1.bin", "/l2.bin")
 		c.until(lambda: files[0].ended)
 		assert files[1].size < AHEAD, "one after the other"
+		c.until(lambda: files[1].ended)
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_no_priorities(h2d, dispatch, how):
+	"""A client that says none: long responses share, and what is asked behind them does not wait for their end."""
+	server = h2d(dispatch=dispatch, files={"small.bin": b"s" * 5000, "l1.bin": os.urandom(LARGE), "l2.bin": os.urandom(LARGE)})
+	with slow(server, how) as c:
+		files = [ask(c, "/l%d.bin" % i) for i in (1, 2)]
+		go(c, *files)
+		c.until(lambda: all(f.size > LARGE // 8 for f in files))
+		assert not any(f.ended for f in files)
+		before = sum(f.size for f in files)
+		small = ask(c, "/small.bin")
+		c.until(lambda: small.ended)
+		assert small.size == 5000 and sum(f.size for f in files) - before < AHEAD
+		c.until(lambda: all(f.ended for f in files))
+
+
+@pytest.mark.parametrize("sign", ["field", "update"])
+def test_default_behind_a_priority(cached, sign, how):
+	"""A client that has said one for a short response, or ahead of any, means the default where it says none."""
+	with slow(cached, how) as c:
+		if sign == "field":
+			assert c.response(begin(c, "/small.bin", "u=1, i")).status == 200
+		else:
+			update(c, 1, "u=1")
+			assert c.response(begin(c, "/small.bin")).status == 200
+		files = [ask(c, "/l%d.bin" % i) for i in (1, 2)]
+		go(c, *files)
+		c.until(lambda: files[0].ended)
+		assert files[1].size < AHEAD
 		c.until(lambda: files[1].ended)
 
 
