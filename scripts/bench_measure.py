@@ -122,8 +122,8 @@ def counts(env, server, load, seconds):
 	least = count = load.connections * (load.streams if load.size < 4096 else 1)
 	wall, done, _ = ask(env, server, load, count)
 	rate = 0
-	# What the setup of connections takes is no part of the rate.
-	while rate == 0 and count < 1 << 24:
+	# What the setup of connections takes is no part of the rate. Nothing succeeds: a server that resumes no session.
+	while rate == 0 and done > 0 and count < 1 << 24:
 		count *= 4
 		more_wall, more_done, _ = ask(env, server, load, count)
 		if more_wall - wall > seconds / 8:
