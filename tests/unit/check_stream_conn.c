@@ -388,8 +388,8 @@ START_TEST(file_to_the_end)
 	static const char *const asks[] = {
 		"GET /file HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
 		"GET /file HTTP/1.0\r\nhost: a\r\n\r\n",
-		"GET / HTTP/1.1\r\nhost: a\r\n\r\nGET /file HTTP/1.1\r\nhost: a\r\n\r\n"
-		"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+		("GET / HTTP/1.1\r\nhost: a\r\n\r\nGET /file HTTP/1.1\r\nhost: a\r\n\r\n"
+		 "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"),
 	};
 	size_t got;
 
