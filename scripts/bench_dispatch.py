@@ -80,7 +80,7 @@ def skew(server, count):
 def connections(env, server, seconds):
 	"""CPU microseconds per connection with one request, of the server."""
 	count = 500
-	argv = ["h2load", "-t1", "-c%d" % count, "-m1", "-n%d" % count, server.url(LOAD)]
+	argv = ["h2load", "-t%d" % len(env.client_cpus), "-c%d" % count, "-m1", "-n%d" % count, server.url(LOAD)]
 	before, n, end = server.cpu(), 0, time.monotonic() + seconds
 	while n == 0 or time.monotonic() < end:
 		subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=env.on_client_cpu)
@@ -184,16 +184,14 @@ def main(o):
 	with tempfile.TemporaryDirectory(prefix="h2d-bench.") as work:
 		env = bench_measure.Env(work, [LOAD])
 		env.top = work
-		# Workers have all CPUs but the client's, where there are two or more.
-		cpus = sorted(os.sched_getaffinity(0))
-		env.on_server_cpu = lambda: os.sched_setaffinity(0, set(cpus[:-1] or cpus))
+		env.share_cpus()
 		results = run(env, o)
 	os.makedirs(o.out, exist_ok=True)
 	with open(os.path.join(o.out, "dispatch.json"), "w") as f:
 		json.dump({"date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "kernel": os.uname().release,
-			"cpus": len(cpus), "rounds": o.rounds, "seconds": o.seconds,
+			"cpus": len(env.server_cpus | env.client_cpus), "rounds": o.rounds, "seconds": o.seconds,
 			"results": [dict(zip(("workers", "dispatch", "balance"), key), **s) for key, s in results.items()]},
 			f, indent=1)
 	write(os.path.join(o.out, "dispatch.svg"), plot(results))
 	print(table(results))
-	print("%d CPUs, of them one the client's; %s" % (len(cpus), os.path.join(o.out, "dispatch.{json,svg}")))
+	print("%d CPUs, of them %d the clients'; %s" % (len(env.server_cpus | env.client_cpus), len(env.client_cpus), os.path.join(o.out, "dispatch.{json,svg}")))

@@ -1,4 +1,4 @@
-"""How scripts/bench measures: h2load and wrk on a processor of their own, and the server's CPU meanwhile.
+"""How scripts/bench measures: h2load and wrk on processors of their own, and the server's CPU meanwhile.
 
 Costs are slopes between two runs, a short one and a longer one, so that the setup of connections is not in them.
 """
@@ -35,13 +35,19 @@ class Env:
 		subprocess.run([os.path.join(TOP, "scripts", "dev-cert"), work], check=True)
 		self.cert, self.key = os.path.join(work, "cert.pem"), os.path.join(work, "key.pem")
 		cpus = sorted(os.sched_getaffinity(0))
-		self.server_cpu, self.client_cpu = cpus[0], cpus[-1]
+		self.server_cpus, self.client_cpus = {cpus[0]}, {cpus[-1]}
+
+	def share_cpus(self):
+		"""Halves the processors between servers and clients: for servers with many workers."""
+		cpus = sorted(os.sched_getaffinity(0))
+		servers = (len(cpus) + 1) // 2
+		self.server_cpus, self.client_cpus = set(cpus[:servers]), set(cpus[servers:] or cpus)
 
 	def on_server_cpu(self):
-		os.sched_setaffinity(0, {self.server_cpu})
+		os.sched_setaffinity(0, self.server_cpus)
 
 	def on_client_cpu(self):
-		os.sched_setaffinity(0, {self.client_cpu})
+		os.sched_setaffinity(0, self.client_cpus)
 
 
 # --- one run -----------------------------------------------------------------------------------------
@@ -55,7 +61,7 @@ def in_seconds(text):
 
 def h2load(env, server, load, count, log=None):
 	"""Wall seconds, requests that succeeded, the cipher (None in cleartext)."""
-	argv = ["h2load", "-t1", "-c%d" % load.connections, "-m%d" % load.streams, "-n%d" % count, *load.h2load]
+	argv = ["h2load", "-t%d" % min(len(env.client_cpus), load.connections), "-c%d" % load.connections, "-m%d" % load.streams, "-n%d" % count, *load.h2load]
 	argv += ["--log-file=" + log] if log else []
 	if load.paths:
 		uris = os.path.join(env.work, "uris")

@@ -1,7 +1,7 @@
 """scripts/bench --scale: both modes of h2d beside nghttpd, each with 1, 2, 4 and 8 workers, over TLS (h2) and h2c.
 
-Workers have all processors but the client's: where these are fewer than workers, the table says what more workers cost, and
-not what they bring. Reported for each load and number of workers: CPU, requests per second, p99 and memory (PSS).
+Workers have half of the processors, and the clients the other half: where these are fewer than workers, the table says what more
+workers cost, and not what they bring. Reported for each load and number of workers: CPU, requests per second, p99 and memory (PSS).
 """
 import os
 
