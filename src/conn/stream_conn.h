@@ -10,6 +10,7 @@
 #include "base/flags.h"
 #include "conn/handshakes.h"
 #include "conn/input_backlog.h"
+#include "conn/turn_share.h"
 #include "event/loop.h"
 #include "net/transport.h"
 #include "session/sessions.h"
@@ -29,6 +30,7 @@ struct stream_env {
 	struct handshakes handshakes;
 	struct proto_conf proto;
 	uint8_t *input; /* STREAM_INPUT bytes: what one recv() fills */
+	struct turn_share share;
 };
 
 struct stream_conn {

@@ -18,7 +18,6 @@
 enum {
 	READ_BUDGET =
 		2 * STREAM_INPUT, /* bytes per turn and connection, and so at most 14 000 frames */
-	WRITE_PIECE = 256 * 1024, /* bytes made before one write */
 	WRITE_HEAD =
 		4096, /* of a head in front of them, which would leave as many for a write more */
 	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than it was offered */
@@ -128,13 +127,36 @@ static void conn_unblock(struct stream_conn *c)
 /* Bytes: output that is made is not overtaken by any that is more urgent (RFC 9218). */
 static size_t made_ahead(const struct stream_conn *c)
 {
-	return stream_is(c, STREAM_TIGHT) && !stream_is(c, STREAM_WIDE) ? WRITE_TIGHT : WRITE_PIECE;
+	bool tls = c->session.http.tls == HTTP_TLS_OURS;
+	size_t share = turn_share_piece(
+		&c->env->share, c->session.all->loop->turns, tls ? TURN_BYTES_TLS : TURN_BYTES);
+
+	if (stream_is(c, STREAM_TIGHT) && !stream_is(c, STREAM_WIDE) && share > WRITE_TIGHT)
+		return WRITE_TIGHT;
+	return share;
+}
+
+/* The socket has taken n bytes of those that it was offered. */
+static void conn_count(struct stream_conn *c, size_t n, size_t offered)
+{
+	uint64_t turn = c->session.all->loop->turns;
+
+	COUNT(bytes_out, n);
+	c->taken += n;
+	if (n >= PIECE_LEAST) {
+		turn_share_lengthy(&c->env->share, turn);
+		stream_set(c, STREAM_LONG);
+	} else if (n == offered) {
+		if (!stream_is(c, STREAM_LONG))
+			turn_share_brief(&c->env->share, turn);
+		stream_clear(c, STREAM_LONG);
+	}
 }
 
 /* As output() of the protocol, in which nothing is sent: ranges of files are not kept. */
 static int make_ahead(struct stream_conn *c)
 {
-	int more = c->proto->ops->output(c->proto, &c->out, WRITE_PIECE);
+	int more = c->proto->ops->output(c->proto, &c->out, PIECE_MOST);
 
 	outq_return_range(&c->out);
 	return more;
@@ -147,7 +169,7 @@ static int make_ahead(struct stream_conn *c)
  */
 static int conn_write(struct stream_conn *c)
 {
-	size_t piece = made_ahead(c), most = WRITE_PIECE, offered;
+	size_t piece = made_ahead(c), most = PIECE_MOST, offered;
 	bool range, refused;
 	int more = 0;
 	ssize_t n;
@@ -182,8 +204,7 @@ static int conn_write(struct stream_conn *c)
 			strerror((int)-n));
 		return -1;
 	}
-	COUNT(bytes_out, n);
-	c->taken += (uint64_t)n;
+	conn_count(c, (size_t)n, offered);
 	if (refused)
 		return 1;
 	if ((size_t)n < offered || c->transport->ops->pending(c->transport)) {

@@ -467,7 +467,7 @@ START_TEST(tells_why)
 	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
 	session_look(&only_conn()->session, &look);
 	ck_assert_str_eq(look.waits_for, "the peer to read");
-	ck_assert_str_eq(look.flags, "BLOCKED, TIGHT");
+	ck_assert_str_eq(look.flags, "BLOCKED, TIGHT, LONG");
 	ck_assert_uint_eq(look.streams, 1);
 	ck_assert_uint_eq(look.told.why[PROTO_WHY_SEND], 1);
 	ck_assert_uint_gt(look.queued, 0);
@@ -513,6 +513,50 @@ START_TEST(socket_that_takes_all)
 	ask("/big");
 	TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(body_bytes, BIG);
+	only_conn()->transport->ops = tcp_ops;
+}
+END_TEST
+
+static size_t most_written, writes;
+
+/* It takes all, while others write: seven of them long output, and one a short answer. */
+static ssize_t crowded_send(struct transport *t, struct outq *q, size_t limit)
+{
+	ssize_t n = greedy_send(t, q, limit);
+
+	if (writes++ > 0 && (size_t)n > most_written)
+		most_written = (size_t)n;
+	turn_share_brief(&env.share, loop.turns);
+	for (int i = 0; i < 7; i++)
+		turn_share_lengthy(&env.share, loop.turns);
+	return n;
+}
+
+/* Beside short answers long output goes out in smaller pieces; its own end is no short answer. */
+START_TEST(shares_turns)
+{
+	struct transport_ops crowded = *only_conn()->transport->ops;
+
+	ask("/");
+	TURN_UNTIL(ended == 1);
+	ck_assert_uint_eq(env.share.now.brief, 1);
+	ck_assert_uint_eq(env.share.now.lengthy, 0);
+	tcp_ops = only_conn()->transport->ops;
+	crowded.send = _i == 0 ? greedy_send : crowded_send;
+	only_conn()->transport->ops = &crowded;
+	most_written = writes = 0;
+	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
+	ask("/big");
+	TURN_UNTIL(ended == 2);
+	ck_assert_uint_eq(body_bytes, 5 + BIG);
+	if (_i == 0) {
+		ck_assert_uint_eq(env.share.now.brief, 0);
+	} else {
+		ck_assert_uint_gt(most_written, PIECE_LEAST);
+		ck_assert_uint_le(most_written, TURN_BYTES / 8 + PIECE_LEAST);
+	}
 	only_conn()->transport->ops = tcp_ops;
 }
 END_TEST
@@ -938,6 +982,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, file_that_shrinks, 0, 2);
 	tcase_add_test(c, tells_why);
 	tcase_add_test(c, socket_that_takes_all);
+	tcase_add_loop_test(c, shares_turns, 0, 2);
 	tcase_add_loop_test(c, names_the_peer, 0, 2);
 	tcase_add_test(c, requests_behind_a_full_queue);
 	tcase_add_loop_test(c, more_waits_for_a_fast_peer, 0, 2);

@@ -1,0 +1,90 @@
+/* check_turn_share: what connections may make in a turn, after writes of turns before. */
+#include "conn/turn_share.h"
+#include "unit.h"
+
+static struct turn_share share;
+
+static void wrote(uint64_t turn, unsigned brief, unsigned lengthy)
+{
+	while (brief-- > 0)
+		turn_share_brief(&share, turn);
+	while (lengthy-- > 0)
+		turn_share_lengthy(&share, turn);
+}
+
+static size_t piece(uint64_t turn)
+{
+	return turn_share_piece(&share, turn, TURN_BYTES);
+}
+
+static void setup(void)
+{
+	share = (struct turn_share){ 0 };
+}
+
+START_TEST(alone)
+{
+	ck_assert_uint_eq(piece(1), PIECE_MOST);
+	wrote(1, 0, 100);
+	ck_assert_uint_eq(piece(1), PIECE_MOST);
+	ck_assert_uint_eq(piece(2), PIECE_MOST);
+}
+END_TEST
+
+/* One download keeps its piece, whoever is beside it. */
+START_TEST(one_beside_short_ones)
+{
+	wrote(1, 60, 1);
+	ck_assert_uint_eq(piece(2), PIECE_MOST);
+}
+END_TEST
+
+START_TEST(eight_beside_one_short_one)
+{
+	wrote(1, 1, 8);
+	ck_assert_uint_eq(piece(1), TURN_BYTES / 8);
+	ck_assert_uint_eq(piece(2), TURN_BYTES / 8);
+	ck_assert_uint_eq(turn_share_piece(&share, 2, TURN_BYTES_TLS), TURN_BYTES_TLS / 8);
+	/* What wrote in this turn is part of those that did before. */
+	wrote(2, 0, 3);
+	ck_assert_uint_eq(piece(2), TURN_BYTES / 8);
+	wrote(2, 1, 9);
+	ck_assert_uint_eq(piece(2), TURN_BYTES / 12);
+}
+END_TEST
+
+START_TEST(never_less_than_a_frame)
+{
+	wrote(1, 1, 1000);
+	ck_assert_uint_eq(piece(2), PIECE_LEAST);
+}
+END_TEST
+
+START_TEST(two_turns_later)
+{
+	wrote(1, 1, 8);
+	ck_assert_uint_eq(piece(2), TURN_BYTES / 8);
+	wrote(2, 0, 8);
+	ck_assert_uint_eq(piece(2), TURN_BYTES / 8);
+	wrote(3, 0, 8);
+	ck_assert_uint_eq(piece(3), PIECE_MOST);
+	/* And where nobody wrote in between. */
+	wrote(4, 1, 8);
+	ck_assert_uint_eq(piece(6), PIECE_MOST);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *c = tcase_create("turn_share");
+
+	tcase_add_checked_fixture(c, setup, NULL);
+	tcase_add_test(c, alone);
+	tcase_add_test(c, one_beside_short_ones);
+	tcase_add_test(c, eight_beside_one_short_one);
+	tcase_add_test(c, never_less_than_a_frame);
+	tcase_add_test(c, two_turns_later);
+	return c;
+}
+
+UNIT_MAIN("turn_share")
