@@ -19,18 +19,42 @@
 /* The words of `seccomp`, in the order of conf.def. */
 enum { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };
 
+/* A ruleset under way: rc says that a path is not in it and should be, -errno. */
+struct rules {
+	struct landlock *landlock;
+	int rc;
+};
+
+/* A path that is not there, or not to be looked at, cannot be allowed; the start has warned. */
+static bool names_nothing(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ||
+	       error == ENAMETOOLONG;
+}
+
+/*
+ * A path that is there and was not allowed would be out of reach for as long as the process lives:
+ * so it ends, and another one tries again.
+ */
 static void allow(void *ctx, const char *path, unsigned rights)
 {
-	const struct landlock *l = ctx;
-	int fd = open(path, O_PATH | O_CLOEXEC), rc;
+	struct rules *r = ctx;
+	int fd, rc;
 
-	/* A path that is not there cannot be allowed; the start has warned of it. */
-	if (fd < 0)
+	do
+		fd = open(path, O_PATH | O_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0 && names_nothing(errno))
 		return;
-	rc = landlock_allow(l, fd, rights);
-	if (rc < 0)
+	rc = fd >= 0 ? landlock_allow(r->landlock, fd, rights) : -errno;
+	if (rc == -EBADFD) { /* Landlock knows no file system of that kind */
 		log_warn("Landlock: %s: %s", path, strerror(-rc));
-	close(fd);
+	} else if (rc < 0) {
+		log_error("%s: %s", path, strerror(-rc));
+		r->rc = rc;
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Whether the configuration's further paths and calls are for this kind. */
@@ -53,15 +77,15 @@ static int unconfined(int rc, const char *what, const char *key)
 /* l->fd is -1 where there is to be none. */
 static int make_ruleset(struct landlock *l, const struct sandbox *s, const struct conf *conf)
 {
-	int rc;
+	struct rules rules = { l, 0 };
 
 	*l = (struct landlock){ .fd = -1 };
 	if (!conf->sandbox.landlock || landlock_abi() == 0)
 		return 0;
-	rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
-	if (rc == 0)
-		sandbox_paths(conf, s->paths, allow, l);
-	return unconfined(rc, "Landlock", "sandbox { landlock = false }");
+	rules.rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
+	if (rules.rc == 0)
+		sandbox_paths(conf, s->paths, allow, &rules);
+	return unconfined(rules.rc, "Landlock", "sandbox { landlock = false }");
 }
 
 static int enter_landlock(struct landlock *l)

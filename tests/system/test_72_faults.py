@@ -228,8 +228,7 @@ class Reloads:
 
 	def check(self):
 		assert self.server.lives()
-		for how in ("tcp", "tls"):
-			assert ask(self.server, how, self.server.h1, "/small.txt", procs.DEADLINE)
+		assert round_of_requests(self.server) == 0
 		if self.code != 0:
 			self.again()
 		procs.wait_for(lambda: not self.now() - self.descriptors - IMAGES,
@@ -254,6 +253,24 @@ def test_in_processes_that_start(h2d):
 	failed = fail_everywhere(server, faults, lambda: [server.pid, *server.children()], reloads.try_one, reloads.check,
 		NOT_AT_START, others=True)
 	assert among(failed, "epoll_ctl", "mmap", "pthread_create")
+
+
+@pytest.mark.parametrize("how", ["EMFILE", "EIO"])
+def test_a_file_that_cannot_be_opened_at_the_start(h2d, how):
+	"""Whichever it is: who serves behind it reads the files that it is to serve. A tree that the sandbox has not allowed stays shut."""
+	server, faults = started(h2d, workers=1)
+	reloads = Reloads(server)
+	place = failed = 0
+	while True:
+		with faults([server.pid, *server.children()], "open", how, place, others=True):
+			reloads.try_one()
+		if not faults.failed:
+			break
+		failed, place = failed + 1, place + 1
+		for path in ("/large.bin", "/in/"):  # neither is in an image
+			assert ask(server, "tcp", server.h1, path, procs.DEADLINE), (path, place)
+		reloads.again()
+	assert failed > 3
 
 
 @pytest.mark.parametrize("call, what", [pytest.param("seccomp", "seccomp", marks=seccomp), pytest.param("landlock", "Landlock", marks=landlock)])
