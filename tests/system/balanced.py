@@ -49,24 +49,29 @@ class Client(threading.Thread):
 	def __init__(self, port, keeps):
 		super().__init__(daemon=True)
 		self.port, self.keeps, self.answered, self.failed, self.connection = port, keeps, 0, [], None
+		self.last = None  # when the connection had its last answer
 
 	def ask(self):
+		self.begun = time.monotonic()
 		self.connection = self.connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 		self.connection.request("GET", "/")
 		answer = self.connection.getresponse()
 		body = answer.read()
 		assert answer.status == 200 and body, (answer.status, body[:60])
+		self.last = time.monotonic()
 
 	def close(self):
 		self.connection.close()
-		self.connection = None
+		self.connection = self.last = None
 
 	def run(self):
 		while not over.is_set():
 			try:
 				self.ask()
 			except Exception as e:
-				self.failed.append("%d: %r" % (self.port, e))
+				now = time.monotonic()
+				self.failed.append("%d: %r, %.2f s behind the answer before on this connection, begun %.2f s ago" % (self.port, e,
+					self.begun - self.last if self.connection and self.last else -1, now - self.begun))
 				self.close()
 			self.answered += 1
 			if self.connection and not self.keeps:
