@@ -31,7 +31,7 @@
 #include "master/master_state.h"
 #include "master/outcome.h"
 
-enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
+enum { LIMIT_MS = 30000, DEATH_MS = 1000, MESSAGE_MAX = 1024 };
 
 /* The first word of the new program, before it is run. */
 #define PID "pid "
@@ -61,13 +61,20 @@ static void let_go(struct master *m)
 	doubts_close(u->doubts);
 }
 
-/* The new master was told to go on: whatever it has done by now is undone. */
+/*
+ * The new master was told to go on: whatever it has done by now is undone, once it does no more.
+ * What is killed runs on for a moment, in which it may yet write the pid file.
+ */
 static void take_back(struct master *m)
 {
+	struct pollfd end = { .fd = m->upgrade.process.fd, .events = POLLIN };
+
+	if (end.fd >= 0) {
+		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
+		poll(&end, 1, DEATH_MS);
+	}
 	if (m->pidfile.mine)
 		pidfile_claim(&m->pidfile);
-	if (m->upgrade.process.fd >= 0)
-		pidfd_send_signal(m->upgrade.process.fd, SIGKILL, NULL, 0);
 	balance_apply(m);
 }
 

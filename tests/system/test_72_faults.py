@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -321,6 +322,42 @@ def test_in_masters_of_an_upgrade(h2d, others):
 	"""The old one, or the new one with its children: who does not get as far leaves the sockets to the other."""
 	failed = fail_upgrades(h2d, NOT_AT_START if others else NEVER, others, OF_UPGRADES)
 	assert among(failed, "memfd_create", "socketpair")
+
+
+# Whoever has written the pid file is held up behind it.
+SLOW = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	ssize_t (*next)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+	ssize_t done = next(fd, p, n, at);
+	usleep(100000);
+	return done;
+}
+"""
+
+
+def test_the_pid_file_of_an_upgrade_that_is_taken_back(h2d, tmp_path):
+	"""The new master is told to go on, and the old one fails to hear more: the file names the old one, which goes on."""
+	(tmp_path / "slow.c").write_text(SLOW)
+	subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
+	server = new(h2d, workers=2)
+	faults = Faults(server)
+	server.env["LD_PRELOAD"] += " %s" % (tmp_path / "slow.so")
+	server.start(image=True)
+	server.env.clear()
+	server.baseline = None
+	server.lint.forget()
+	for place in range(2, 5):  # before "go", behind it, and behind "taken": which is which is up to what comes at once
+		with faults([server.pid], "recv", "ENOMEM", place):
+			assert server.run("-s", "upgrade").returncode == 1
+		assert faults.failed == 1
+		with open(server.pid_path) as f:
+			assert int(f.read()) == server.pid, place
+		assert round_of_requests(server) == 0
+	server.upgrade()
 
 
 def test_memory_of_a_check(h2d):
