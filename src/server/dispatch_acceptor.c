@@ -104,6 +104,13 @@ static void take_one(struct inbox *in, const struct fdpass *c)
 		close(c->fd);
 }
 
+/* No event comes of what waits already, nor of the end that does. */
+static void try_again(struct dispatch *d, int error)
+{
+	log_peer(LEVEL_ERROR, "inbox: %s; trying again in %d ms", strerror(error), RETRY_MS);
+	timer_arm(&d->host->loop->wheel, &d->retry, clock_ms() + RETRY_MS);
+}
+
 /* How many may be received now; 0, and a retry is due: there are no descriptors. */
 static unsigned room(struct dispatch *d, int fd)
 {
@@ -113,9 +120,7 @@ static unsigned room(struct dispatch *d, int fd)
 	n = fdpass_room(fd, n < FDPASS_MAX ? n : FDPASS_MAX, d->draining ? FDPASS_SPARE : 0);
 	if (n == 0) {
 		COUNT(accept_failures, 1);
-		log_peer(LEVEL_ERROR, "inbox: %s; trying again in %d ms", strerror(EMFILE),
-			RETRY_MS);
-		timer_arm(&d->host->loop->wheel, &d->retry, clock_ms() + RETRY_MS);
+		try_again(d, EMFILE);
 	}
 	return n;
 }
@@ -133,11 +138,11 @@ static unsigned receive(struct inbox *in)
 		take_one(in, &conns[i]);
 	if (rc > 0)
 		return (unsigned)rc;
-	in->more = false;
+	in->more = rc < 0 && rc != -EAGAIN;
 	if (rc == 0)
 		inbox_close(in); /* nobody sends any more: this generation leaves */
-	else if (rc != -EAGAIN)
-		log_peer(LEVEL_ERROR, "inbox: %s", strerror(-rc));
+	else if (in->more)
+		try_again(in->dispatch, -rc);
 	return 0;
 }
 

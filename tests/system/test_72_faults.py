@@ -148,6 +148,20 @@ def test_in_the_acceptor(h2d):
 	assert among(failed, "accept4", "sendmmsg")
 
 
+def test_an_inbox_that_cannot_be_read(h2d):
+	"""What waits in it is read a moment later, though no event tells of it again: a connection, and the end of a generation."""
+	server, faults = started(h2d, dispatch="acceptor")
+	with faults(server.worker_pids(), "recvmmsg", "ENOMEM"):
+		assert ask(server, "tcp", server.h1, "/small.txt", procs.DEADLINE)
+	assert faults.failed == 1
+	server.log.wait("inbox: Cannot allocate memory; trying again in")
+	old = server.children()
+	server.baseline = None
+	with faults(server.worker_pids(), "recvmmsg", "ENOMEM"):
+		server.reload()
+		procs.wait_for(lambda: not set(old) & set(server.children()), said="the generation before leaves")
+
+
 class Edits:
 	"""Files that come, change and go."""
 
@@ -229,7 +243,9 @@ class Reloads:
 
 	def check(self):
 		assert self.server.lives()
-		assert round_of_requests(self.server) == 0
+		for connect, how, path in ((self.server.h1, "tcp", "/large.bin"), (self.server.connect, "tls", "/small.txt"),
+				(self.server.h1, "tls", "/in/")):
+			assert ask(self.server, how, connect, path, procs.DEADLINE), path
 		if self.code != 0:
 			self.again()
 		procs.wait_for(lambda: not self.now() - self.descriptors - IMAGES,
