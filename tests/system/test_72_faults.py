@@ -285,7 +285,7 @@ def test_a_file_that_cannot_be_opened_at_the_start(h2d, how):
 			break
 		failed, place = failed + 1, place + 1
 		for path in ("/large.bin", "/in/"):  # neither is in an image
-			assert ask(server, "tcp", server.h1, path, procs.DEADLINE), (path, place)
+			procs.wait_for(lambda: ask(server, "tcp", server.h1, path, procs.DEADLINE), said="%s behind call %d" % (path, place))
 		reloads.again()
 	assert failed > 3
 
