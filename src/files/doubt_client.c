@@ -25,46 +25,10 @@ static void end_keeper(struct doubt_keeper *k)
 	k->gone_ms = clock_now_ms();
 }
 
-/* Its process and its master's end are gone. */
-static void on_end(struct watch *w, uint32_t events)
-{
-	if (events & (EPOLLHUP | EPOLLERR))
-		end_keeper(LIST_ENTRY(w, struct doubt_keeper, watch));
-}
-
 /* Whether a worker may be using its images: its last tick is from before it went. */
 static bool is_used(const struct doubt_keeper *k, uint64_t now)
 {
 	return k->watch.active || (k->gone_ms != 0 && now - k->gone_ms <= IMAGE_TICK_MAX_MS);
-}
-
-/* A place that nobody has, else the one of the keeper that went first. */
-static struct doubt_keeper *free_keeper(struct doubt_client *c)
-{
-	struct doubt_keeper *best = NULL;
-
-	for (int i = 0; i < DOUBT_KEEPERS; i++) {
-		struct doubt_keeper *k = &c->keepers[i];
-
-		if (!k->watch.active && (best == NULL || k->gone_ms < best->gone_ms))
-			best = k;
-	}
-	return best;
-}
-
-void doubt_client_add(struct doubt_client *c, int fd)
-{
-	struct doubt_keeper *k = free_keeper(c);
-	int rc = -ENOSPC;
-
-	if (k != NULL) {
-		k->watch.fd = fd;
-		rc = loop_watch(c->loop, &k->watch, 0);
-	}
-	if (rc == 0)
-		return;
-	log_error("cache: a keeper is not told of changes: %s", strerror(-rc));
-	close(fd);
 }
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -132,6 +96,37 @@ static void finish(struct doubt *d)
 	d->done(d);
 }
 
+/* done() may ask and cancel. */
+static bool finish_one_answered(struct doubt_client *c)
+{
+	LIST_FOREACH(node, &c->asked) {
+		struct doubt *d = LIST_ENTRY(node, struct doubt, node);
+
+		if (d->waits != 0)
+			continue;
+		COUNT(doubts_answered, 1);
+		finish(d);
+		return true;
+	}
+	return false;
+}
+
+/* No image of k is used any more, so that is its answer to all. */
+static void take_farewell(struct doubt_client *c, struct doubt_keeper *k)
+{
+	uint8_t others = (uint8_t) ~(1U << (k - c->keepers));
+
+	k->gone_ms = 0;
+	LIST_FOREACH(node, &c->asked) {
+		struct doubt *d = LIST_ENTRY(node, struct doubt, node);
+
+		d->waits &= others;
+		d->unsent &= others;
+	}
+	while (finish_one_answered(c))
+		;
+}
+
 /* Answers come in the order of the questions, so it is among the first. */
 static void take_answer(struct doubt_client *c, uint64_t id)
 {
@@ -179,6 +174,50 @@ static void on_due(struct timer *t)
 		send_unsent(c, d);
 		arm(c, d, now);
 	}
+}
+
+/* --- keepers that come and go ----------------------------------------------------------------- */
+
+/* It said farewell (its process may take a while to end), or its process and its master's end are
+ * gone. */
+static void on_end(struct watch *w, uint32_t events)
+{
+	struct doubt_keeper *k = LIST_ENTRY(w, struct doubt_keeper, watch);
+	bool farewell = doubt_has_farewell(w->fd);
+
+	if (farewell || events & (EPOLLHUP | EPOLLERR))
+		end_keeper(k);
+	if (farewell)
+		take_farewell(k->client, k);
+}
+
+/* A place that nobody has, else the one of the keeper that went first. */
+static struct doubt_keeper *free_keeper(struct doubt_client *c)
+{
+	struct doubt_keeper *best = NULL;
+
+	for (int i = 0; i < DOUBT_KEEPERS; i++) {
+		struct doubt_keeper *k = &c->keepers[i];
+
+		if (!k->watch.active && (best == NULL || k->gone_ms < best->gone_ms))
+			best = k;
+	}
+	return best;
+}
+
+void doubt_client_add(struct doubt_client *c, int fd)
+{
+	struct doubt_keeper *k = free_keeper(c);
+	int rc = -ENOSPC;
+
+	if (k != NULL) {
+		k->watch.fd = fd;
+		rc = loop_watch(c->loop, &k->watch, EPOLLIN);
+	}
+	if (rc == 0)
+		return;
+	log_error("cache: a keeper is not told of changes: %s", strerror(-rc));
+	close(fd);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /*
  * doubt_client: tells every keeper whose images some worker may be using that a name changed, and
  * when none of those images says any more that it is fresh. A keeper that does not answer is waited
- * for as long as a worker uses images without its ticks (IMAGE_TICK_MAX_MS), no longer. Used on the
- * worker's loop; never blocks.
+ * for as long as a worker uses images without its ticks (IMAGE_TICK_MAX_MS), no longer; one that
+ * said farewell is not waited for. Used on the worker's loop; never blocks.
  */
 #ifndef H2D_FILES_DOUBT_CLIENT_H
 #define H2D_FILES_DOUBT_CLIENT_H
@@ -16,7 +16,7 @@ enum { DOUBT_KEEPERS = 8 }; /* of generations that come and go within a second *
 struct doubt_keeper {
 	struct doubt_client *client;
 	struct watch watch; /* on where it reads; for its end */
-	uint64_t gone_ms;   /* when it ended, 0: there was none */
+	uint64_t gone_ms;   /* when it ended, 0: none did whose images may still be used */
 };
 
 struct doubt_client {

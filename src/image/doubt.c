@@ -101,6 +101,26 @@ void doubt_answer(int answer, uint64_t id)
 	close(answer);
 }
 
+void doubt_farewell(int fd)
+{
+	static const char none;
+
+	(void)send(fd, &none, sizeof(none), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool doubt_has_farewell(int fd)
+{
+	char none;
+	ssize_t n;
+
+	/* ECONNRESET is said once, before what was sent: it went without reading all that was
+	 * asked. */
+	do
+		n = recv(fd, &none, sizeof(none), MSG_PEEK | MSG_DONTWAIT);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	return n == sizeof(none);
+}
+
 int doubt_answered(int fd, uint64_t *id)
 {
 	ssize_t n;

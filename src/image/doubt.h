@@ -8,6 +8,7 @@
 #define H2D_IMAGE_DOUBT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -32,6 +33,13 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer);
 
 /* No image says any more that the name is fresh. Closes answer; -1 is nothing to answer on. */
 void doubt_answer(int answer, uint64_t id);
+
+/* To all that write to the other end of fd: no image is used any more, and nobody reads here again.
+ */
+void doubt_farewell(int fd);
+
+/* Whether a farewell was sent to those that write to fd. It stays to be seen by each of them. */
+bool doubt_has_farewell(int fd);
 
 /* The next answer. 1, -EAGAIN, -EPROTO for what is none, -errno. */
 int doubt_answered(int fd, uint64_t *id);

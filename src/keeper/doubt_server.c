@@ -99,8 +99,11 @@ int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_
 	return 0;
 }
 
-void doubt_server_close(struct doubt_server *s)
+void doubt_server_close(struct doubt_server *s, bool farewell)
 {
+	/* While it is armed, an earlier keeper's images may yet be used. */
+	if (farewell && s->watch.fd >= 0 && !timer_armed(&s->begin))
+		doubt_farewell(s->watch.fd);
 	timer_disarm(&s->loop->wheel, &s->begin);
 	stop(s);
 }

@@ -28,7 +28,9 @@ struct doubt_server {
  * one could have marked them. 0, or -errno.
  */
 int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_t from_ms);
-void doubt_server_close(struct doubt_server *s);
+
+/* farewell: no image is used any more, and no other keeper reads here. */
+void doubt_server_close(struct doubt_server *s, bool farewell);
 
 /* Answers all that was asked until now. */
 void doubt_server_read(struct doubt_server *s);

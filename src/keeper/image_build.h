@@ -34,6 +34,9 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 /* Tells the readers of img that all changes up to ms (CLOCK_MONOTONIC) are marked. */
 void image_build_tick(const struct built_image *img, uint64_t ms);
 
+/* No reader uses img for another request. */
+void image_build_revoke(const struct built_image *img);
+
 /* Others have its descriptors: closes ours, so that life says when they let go. Idempotent. */
 void image_build_let_go(struct built_image *img);
 

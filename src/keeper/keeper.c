@@ -61,6 +61,7 @@ struct keeper {
 	bool walked;   /* the first walk is over */
 	bool troubled; /* and that was said */
 	bool leaving;
+	bool dismissed; /* by the master: no other keeper follows in the generation */
 };
 
 static void leave(struct keeper *k)
@@ -334,7 +335,10 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 
 static void on_master(void *ctx)
 {
-	leave(ctx);
+	struct keeper *k = ctx;
+
+	k->dismissed = true;
+	leave(k);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -399,7 +403,8 @@ static void stop_building(struct keeper *k)
 	loop_cancel(&k->work);
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
-	doubt_server_close(&k->doubts);
+	publish_revoke(&k->publish);
+	doubt_server_close(&k->doubts, k->dismissed);
 	/* Threads that compress cannot be stopped, and nobody waits for them. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);

@@ -109,6 +109,13 @@ void publish_midway(struct publish *p)
 		look_and_tick(p);
 }
 
+void publish_revoke(const struct publish *p)
+{
+	for (int i = 0; i < CATALOG_IMAGES; i++)
+		if (p->images[i].alive)
+			image_build_revoke(&p->images[i].image);
+}
+
 unsigned publish_alive(const struct publish *p)
 {
 	unsigned n = 0;

@@ -55,6 +55,9 @@ void publish_tick(struct publish *p);
 /* In a long step, often: looks for changes and writes the tick when it is time; sends nothing. */
 void publish_midway(struct publish *p);
 
+/* No worker uses an image for another request: nobody marks them any more. */
+void publish_revoke(const struct publish *p);
+
 /*
  * Makes an image if one is due. walking: files are still being found, so that it may wait for more
  * of them. In how many milliseconds to ask again, -1: when something is new.

@@ -328,6 +328,77 @@ START_TEST(gone_for_good)
 }
 END_TEST
 
+/* As the master does at a reload. */
+static void dismiss(struct unit_keeper *k)
+{
+	close(k->ctl);
+	close(k->doubts[0]);
+}
+
+static void wait_exit(struct unit_keeper *k)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(k->pid, &status, 0), k->pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	k->pid = 0;
+}
+
+static uint64_t age_of_tick(const struct unit_keeper *k)
+{
+	uint64_t tick;
+
+	ck_assert_int_eq(
+		pread(k->image[1], &tick, sizeof(tick), offsetof(struct image_marks, tick_ms)),
+		sizeof(tick));
+	return clock_now_ms() - tick;
+}
+
+/* One that is dismissed takes its images back: nobody waits for it, who has asked or asks. */
+START_TEST(dismissed)
+{
+	struct unit_keeper *k = &keepers[0];
+	struct doubt d = doubt_of("/a");
+	unsigned before;
+
+	tree_text("a", "one");
+	know(k);
+	start(k, false);
+	wait_file(k);
+	ask_until_answered("/a");
+	before = ndone;
+	ck_assert_int_eq(kill(k->pid, SIGSTOP), 0);
+	ck_assert(doubt_client_ask(&client, &d));
+	dismiss(k);
+	ck_assert_int_eq(kill(k->pid, SIGCONT), 0);
+	wait_exit(k);
+	ck_assert_uint_gt(age_of_tick(k), 1000UL * IMAGE_TICK_MAX_MS);
+	ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+	ck_assert_uint_eq(ndone, before + 1);
+	ck_assert(!doubt_client_ask(&client, &d));
+	let_go(k);
+}
+END_TEST
+
+/* The images of the one before it are used yet. */
+START_TEST(dismissed_too_early)
+{
+	struct unit_keeper *k = &keepers[0];
+	uint64_t killed_ms;
+
+	know(k);
+	start(k, false);
+	wait_image(k);
+	killed_ms = clock_now_ms();
+	stop(k);
+	start(k, true);
+	dismiss(k);
+	wait_exit(k);
+	ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+	ck_assert(client.keepers[0].gone_ms != 0 || clock_now_ms() - killed_ms > IMAGE_TICK_MAX_MS);
+}
+END_TEST
+
 START_TEST(two_generations)
 {
 	tree_text("a", "one");
@@ -386,6 +457,8 @@ static TCase *tests(void)
 	tcase_add_test(tc, many);
 	tcase_add_test(tc, killed);
 	tcase_add_test(tc, gone_for_good);
+	tcase_add_test(tc, dismissed);
+	tcase_add_test(tc, dismissed_too_early);
 	tcase_add_test(tc, two_generations);
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, malformed);
