@@ -4,6 +4,7 @@ import os
 import signal
 import statistics
 import subprocess
+import zlib
 
 import pytest
 
@@ -86,8 +87,21 @@ def pytest_configure(config):
 	config.addinivalue_line("markers", "xdist_group(name): in one process, as they share what is costly")
 
 
-def pytest_collection_modifyitems(items):
+def _every_other(items):
+	"""Those left out of a run of every other variant of each test: of one test the even, of another the odd ones."""
+	variants = collections.defaultdict(list)
+	for item in items:
+		variants[item.nodeid.partition("[")[0]].append(item)
+	return {item for name, all_of_it in variants.items() if len(all_of_it) > 1
+		for item in all_of_it[zlib.crc32(name.encode()) % 2::2]}
+
+
+def pytest_collection_modifyitems(config, items):
 	items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+	if os.environ.get("H2D_VARIANTS") == "half":
+		left_out = _every_other(items)
+		config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+		items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -5,6 +5,7 @@ method, path, authority, headers and version ("1.0", "1.1", "2"); a response has
 as they came), body (None if only counted), size, and closed (HTTP/1: the connection ended after it).
 """
 import calendar
+import functools
 import re
 import time
 
@@ -51,6 +52,7 @@ def words(headers, name):
 	return [word.strip().lower() for line in values(headers, name) for word in line.split(",")]
 
 
+@functools.lru_cache(1024)
 def seconds(date):
 	"""An IMF-fixdate as seconds; None if it is none, weekday included (RFC 9110, 5.6.7)."""
 	try:

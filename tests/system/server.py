@@ -387,10 +387,16 @@ class Server:
 
 	def wait_coded(self, names):
 		"""Until every worker has these files in all codings: twins come with a later image."""
+		missing = [(name, coding) for name in names for coding in ("br", "zstd", "gzip")]
+
 		def coded():
 			with self.connect() as c:
-				return all(c.get("/" + name, [("accept-encoding", coding)]).get("content-encoding")
-					== coding for name in names for coding in ("br", "zstd", "gzip"))
+				while missing:
+					name, coding = missing[-1]
+					if c.get("/" + name, [("accept-encoding", coding)]).get("content-encoding") != coding:
+						return False
+					missing.pop()
+			return True
 		wait_for(coded, said="files in all codings")
 		self.wait_image(self.status()["image"] - 1)
 		return self

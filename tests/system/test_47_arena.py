@@ -1,5 +1,6 @@
 """examples/arena: the entry in HttpArena answers as that arena's own checks want it."""
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -130,23 +131,25 @@ def test_a_dataset_that_is_none(handlers, tmp_path):  # noqa: F811
 	assert server.wait_exit() == 1
 
 
-def test_static(handlers, speak, how):  # noqa: F811
+def test_static(handlers):  # noqa: F811
 	"""Types and sizes of all 20 files, and what lies beside them for who takes br; what is not there is 404."""
 	texts = {"static/" + name: os.urandom(size // 4).hex()[:size].encode() + b"x" * (size - size // 4 * 2)
 		for name, size, _ in FILES}
 	beside = {"static/%s.br" % name: brotli(texts["static/" + name]) for name, _, br in FILES if br}
 	server = handlers(files={**texts, **beside}, image=True)
 	server.wait_coded(["static/" + name for name, _, br in FILES if br])
-	with link(server, speak, how) as c:
-		for name, size, br in FILES:
-			answer = c.get("/static/" + name)
-			assert (answer.status, answer.size, answer.get("content-encoding")) == (200, size, None)
-			assert answer.body == texts["static/" + name]
-			assert answer.get("content-type").partition(";")[0] == TYPES[name.rpartition(".")[2]]
-			answer = c.get("/static/" + name, CODED)
-			assert (answer.status, answer.get("content-encoding")) == (200, "br" if br else None)
-			assert answer.body == (beside["static/%s.br" % name] if br else texts["static/" + name])
-		assert c.get("/static/nothing.css").status == 404
+	# One server for all: its image takes a processor for seconds.
+	for protocol, transport in itertools.product(("h2", "h1"), ("tcp", "tls")):
+		with link(server, protocol, transport) as c:
+			for name, size, br in FILES:
+				answer = c.get("/static/" + name)
+				assert (answer.status, answer.size, answer.get("content-encoding")) == (200, size, None)
+				assert answer.body == texts["static/" + name]
+				assert answer.get("content-type").partition(";")[0] == TYPES[name.rpartition(".")[2]]
+				answer = c.get("/static/" + name, CODED)
+				assert (answer.status, answer.get("content-encoding")) == (200, "br" if br else None)
+				assert answer.body == (beside["static/%s.br" % name] if br else texts["static/" + name])
+			assert c.get("/static/nothing.css").status == 404
 
 
 # What is no request, or one that asks for too much: it may be refused in any way.
