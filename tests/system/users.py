@@ -2,6 +2,7 @@
 import base64
 import ctypes
 import ctypes.util
+import functools
 import os
 
 
@@ -17,6 +18,7 @@ libcrypt = ctypes.CDLL(ctypes.util.find_library("crypt"))
 libcrypt.crypt.restype = ctypes.c_char_p
 
 
+@functools.lru_cache
 def hashed(password, setting=SHA512):
 	made = libcrypt.crypt(password.encode(), setting.encode()).decode()
 	assert made.startswith("$"), made
