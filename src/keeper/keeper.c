@@ -403,13 +403,14 @@ static void stop_building(struct keeper *k)
 	loop_cancel(&k->work);
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
+	/* What is taken apart must not tick. */
+	k->catalog.pause.fn = NULL;
 	publish_revoke(&k->publish);
 	doubt_server_close(&k->doubts, k->dismissed);
 	/* Threads that compress cannot be stopped, and nobody waits for them. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);
 	variants_fini(&k->variants);
-	k->catalog.pause.fn = NULL;
 	publish_fini(&k->publish);
 	backlog_fini(&k->backlog);
 	warm_start_free(&k->warm_start);
