@@ -2,7 +2,7 @@
 import os
 import sys
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = sys.pycache_prefix is None
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import harness  # noqa: E402
