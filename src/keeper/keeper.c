@@ -403,7 +403,7 @@ static void stop_building(struct keeper *k)
 	loop_cancel(&k->work);
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
-	/* What is taken apart must not tick. */
+	/* Long steps of the end must not tick. */
 	k->catalog.pause.fn = NULL;
 	publish_revoke(&k->publish);
 	doubt_server_close(&k->doubts, k->dismissed);
