@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -186,15 +187,17 @@ static int try_owner(const char *pid)
 	return close(ends[0]);
 }
 
-/* As many as its queue takes of them while it is read; done when it took one. */
+/* Waits for room in the queue, so that the master has read what it does not hold. */
 static int say(int fd, const char *message, size_t size, unsigned count)
 {
-	int rc = -1;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-	for (; count > 0; count--)
+	while (count > 0)
 		if (send(fd, message, size, MSG_NOSIGNAL) >= 0)
-			rc = 0;
-	return rc;
+			count--;
+		else if (errno != EAGAIN || poll(&room, 1, -1) < 0)
+			return -1;
+	return 0;
 }
 
 /* The control socket is the last of its kind that the master has made. */
