@@ -107,6 +107,8 @@ class Server:
 		os.chmod(self.dir, 0o755)
 		self.cert = cert
 		self.binary = binary or H2D
+		if user is not None:  # who may not enter the clone, where it lies below a home folder
+			self.binary = shutil.copy(self.binary, self.dir)
 		self.env = env or {}
 		self.acceptors = 1 if dispatch == "acceptor" else 0
 		self.args = (["-d", dispatch] if dispatch else []) + list(args)
