@@ -7,17 +7,27 @@
 
 #include <malloc.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool wiping;
+static bool starting;
 static unsigned failures;
 
 static void *counted(void *p)
 {
-	if (p == NULL)
-		__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
-	return p;
+	if (p != NULL)
+		return p;
+	/* OpenSSL 3.5 reports this by what it is about to make, and waits for itself for ever. */
+	if (starting) {
+		fputs("h2d: OpenSSL cannot start: out of memory\n", stderr);
+		_exit(1);
+	}
+	__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
+	return NULL;
 }
 
 static void *allocate(size_t n, const char *file, int line)
@@ -57,6 +67,10 @@ static void *reallocate(void *p, size_t n, const char *file, int line)
 void tls_memory_init(void)
 {
 	CRYPTO_set_mem_functions(allocate, reallocate, release);
+	starting = true;
+	OPENSSL_init_crypto(0, NULL);
+	ERR_clear_error();
+	starting = false;
 }
 
 void tls_memory_wipe(bool on)
