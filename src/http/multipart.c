@@ -38,7 +38,7 @@ static void begin_content(struct multipart *m)
 	m->nline = m->unreal = 2;
 }
 
-/* Any visible byte may be in it, which is more than RFC 2046 has. */
+/* Any printable ASCII byte may be in it, which is more than RFC 2046 has. */
 static bool set_boundary(struct multipart *m, const struct param *p)
 {
 	char *o = m->delimiter + 4, *const max = m->delimiter + sizeof(m->delimiter);
@@ -47,7 +47,7 @@ static bool set_boundary(struct multipart *m, const struct param *p)
 	for (size_t i = 0; i < p->value.n; i++) {
 		if (p->quoted && p->value.p[i] == '\\')
 			i++; /* there is a byte behind it: param_next() saw to that */
-		if (o == max || p->value.p[i] < 0x20 || p->value.p[i] == 0x7f)
+		if (o == max || p->value.p[i] < ' ' || p->value.p[i] > '~')
 			return false;
 		*o++ = p->value.p[i];
 	}

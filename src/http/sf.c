@@ -73,7 +73,7 @@ static bool skip_string(struct slice *s)
 		cut(s, 1);
 		if (c == '"')
 			return true;
-		if (c < 0x20 || c == 0x7f)
+		if (c < ' ' || c > '~')
 			return false;
 		if (c == '\\' && !sf_take(s, '"') && !sf_take(s, '\\'))
 			return false;

@@ -21,6 +21,7 @@ static const struct {
 	{ "1;a", 1 },
 	{ "1;a=1;b=?0; c=\"x;y\";*d=:AA==:", 1 },
 	{ "1;a=t/k:1 ", 1 },
+	{ "1;a=\" ~\"", 1 },
 
 	{ "", BAD },
 	{ " ", BAD },
@@ -41,6 +42,9 @@ static const struct {
 	{ "1;", BAD },
 	{ "1;A", BAD },
 	{ "1;a=", BAD },
+	{ "1;a=\"\x1f\"", BAD },
+	{ "1;a=\"\x7f\"", BAD },
+	{ "1;a=\"\xc3\xa4\"", BAD },
 	{ "1 ;a", BAD },
 	{ "?1", BAD },
 	{ "\"1\"", BAD },
