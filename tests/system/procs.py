@@ -30,6 +30,16 @@ def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
 		time.sleep(pause)
 
 
+def mostly(is_good, tries=5):
+	"""True if three of five tries are good. A try that the machine held up may fail; of a fault most fail."""
+	good = 0
+	for n in range(tries):
+		good += bool(is_good())
+		if 2 * good > tries or 2 * (n - good) >= tries:
+			break
+	return 2 * good > tries
+
+
 def whole_lines(path):
 	"""The lines of a log. A reader may see a part of a write that is under way; a line that stays torn fails."""
 	def whole():

@@ -14,7 +14,7 @@ import pytest
 
 import procs
 from client import Closed
-from procs import wait_for
+from procs import mostly, wait_for
 from server import SANITIZED
 from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
 
@@ -475,22 +475,22 @@ def test_a_client_that_says_no_more(handlers, speak, talk, work):
 
 
 def goes_on(server):
-	"""Whether a body of which some comes ten times a second is taken for three."""
+	"""Whether a body of which some comes ten times a second is taken for two."""
 	with link(server, "h2") as c:
 		t = Talk2(c, "/t/duplex/start")
-		for _ in range(30):
+		for _ in range(20):
 			t.send(b"x" * 100)
 			time.sleep(0.1)
 		if not t.answer.done:
 			t.end()
 		c.response(t.stream, PATIENT)
-		return t.answer.reset is None and len(t.content) == 3000
+		return t.answer.reset is None and len(t.content) == 2000
 
 
 def test_a_client_that_says_little_and_hears_much(handlers):
-	"""A response that goes on is as good as a body that does; a client that was held up for a second tries again."""
+	"""A response that goes on is as good as a body that does; a client that was held up for a second fails."""
 	server = handlers(sections="timeouts { body = 1 }")
-	assert any(goes_on(server) for _ in range(5))
+	assert mostly(lambda: goes_on(server))
 
 
 def test_a_client_that_reads_no_more(handlers):

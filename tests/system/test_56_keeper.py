@@ -1,5 +1,6 @@
 """The keeper: twins, what lies beside, adoption over reloads and crashes, caps, many files."""
 import gzip
+import itertools
 import os
 import shutil
 import signal
@@ -8,7 +9,7 @@ import tempfile
 import h2.settings
 import pytest
 
-from procs import wait_for
+from procs import mostly, wait_for
 from server import SANITIZED
 
 TEXT = ("the quick brown fox jumps over the lazy dog\n" * 200).encode()
@@ -287,8 +288,9 @@ def test_a_keeper_that_left_is_not_waited_for(h2d, change):
 		now = server.status()["totals"]
 		assert now["doubts_asked"] > before.get("doubts_asked", 0)
 		return now.get("doubts_timed_out", 0) == before.get("doubts_timed_out", 0)
-	# Once in a few times: a new keeper that gets no processor for a second answers too late.
-	assert any(is_answered(n) for n in range(5))
+	# Not each time: a new keeper that gets no processor for a second answers too late.
+	numbers = itertools.count()
+	assert mostly(lambda: is_answered(next(numbers)))
 
 
 FOLDERS = 10 if SANITIZED else 100
