@@ -18,7 +18,7 @@ STRICT = os.environ.get("REQUIRE_SYSTEM_TESTS") == "1"
 def _allowed_skips():
 	with open(os.path.join(HERE, "allowed-skips")) as f:
 		lines = (line.partition("#")[0].strip() for line in f)
-		return {line for line in lines if line}
+		return {line for line in lines if line and (line != "root" or os.geteuid() != 0)}
 
 
 ALLOWED_SKIPS = _allowed_skips()
@@ -28,6 +28,11 @@ def skip_without(capability, why):
 	"""Skips for want of a kernel capability that allowed-skips names."""
 	assert capability in ALLOWED_SKIPS, capability
 	pytest.skip("kernel capability %s: %s" % (capability, why))
+
+
+def needs_root(why):
+	"""A mark for a test that only root can run."""
+	return pytest.mark.skipif(os.geteuid() != 0, reason="kernel capability root: " + why)
 
 
 def need_namespaces(*which):

@@ -453,14 +453,8 @@ int epoll_create1(int flags)
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
 def test_signal_before_the_master_listens(h2d, number):
 	"""It waits, and is heeded."""
-	if srv.WRAPPER or srv.SLOW > 1:
-		return  # a sanitizer's runtime must come first
 	server = h2d.new(workers=1)
-	with open(server.path("early.c"), "w") as f:
-		f.write(EARLY.replace("NUMBER", str(int(number))))
-	subprocess.run(["cc", "-shared", "-fPIC", "-o", server.path("early.so"), server.path("early.c")],
-		check=True)
-	server.environment = lambda: dict(os.environ, LD_PRELOAD=server.path("early.so"))
+	server.preload(EARLY.replace("NUMBER", str(int(number))))
 	server.spawn()  # without a look at the first workers, which a HUP sends away
 	server.wait_listening()
 	server.log.wait("signal %s from" % number.name[3:])

@@ -187,7 +187,7 @@ SAID = (
 )
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@harness.needs_root("only root becomes another user")
 def test_what_the_user_cannot_read(h2d):
 	"""It is tried as that user, and said by -t, at the start and at each reload; it is no fault."""
 	server = h2d.new(admin=False, listens=())

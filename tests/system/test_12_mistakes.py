@@ -201,7 +201,7 @@ def test_each_mistake_is_another():
 	harness.REPORT.append("mistakes of a first configuration: %d with their cure, %d warned of" % (len(MISTAKES), len(WARNED)))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root keeps the user")
+@harness.needs_root("who is not root keeps the user")
 def test_a_user_with_its_group(h2d):
 	"""As chown has it."""
 	server = h2d.new(admin=False)

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness import needs_root
 from server import H2D
 
 HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
@@ -84,7 +85,7 @@ def test_a_tmp_of_its_own(check):
 			'root "TMP/srv": h2d.service has a /tmp of its own (systemctl edit h2d: PrivateTmp=no)']
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to others")
+@needs_root("gives files to others")
 @pytest.mark.parametrize("keys, refused", [
 	({}, True),
 	(dict(CapabilityBoundingSet="cap_chown cap_dac_read_search"), False),

@@ -9,6 +9,7 @@ import re
 import pytest
 
 import client
+from harness import needs_root
 from procs import DEADLINE, wait_for
 from users import basic, hashed, put_users
 
@@ -195,7 +196,7 @@ def test_codings_are_those_of_the_cache(tree):
 		assert ("coding", coding) in texts and ("file", '"%s": on the disk' % path) in texts, texts
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can look as another user")
+@needs_root("only root can look as another user")
 def test_files_are_looked_for_as_the_user(tree):
 	tree.write("mine", "mine", mode=0o600)
 	assert status(explain(tree, "/mine")) == 200

@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+from harness import needs_root
 from procs import wait_for
 from server import H2D
 
@@ -116,7 +117,7 @@ def test_the_command_line_knows_them(tmp_path):
 		"the nearest known one is number\n" % tmp_path)
 
 
-@pytest.mark.skipif(not ROOT, reason="becomes another user")
+@needs_root("becomes another user")
 def test_what_the_user_may_not(tmp_path):
 	os.chmod(tmp_path, 0o700)
 	said = told('user = "nobody"\nhandler "t" { source = "h2d.conf" target = "www/t.db" }\n', tmp_path, "-t").stderr

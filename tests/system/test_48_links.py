@@ -7,6 +7,7 @@ import re
 import pytest
 
 import procs
+from harness import needs_root
 from test_78_sandbox import HANDLERS, landlock
 
 TOLD = r"symbolic link (\S+) "
@@ -68,7 +69,7 @@ def test_all(make, sections):
 	assert not server.log.find(TOLD)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starts as root")
+@needs_root("starts as root")
 def test_as_the_user(make):
 	"""What the workers' user may not read is 403, wherever it lies."""
 	server = make("follow-links = all", conf='user = "nobody"')

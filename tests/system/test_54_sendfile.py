@@ -9,6 +9,7 @@ import pytest
 import h1client
 import procs
 import server as srv
+from harness import needs_root
 from test_54_ranges import parts
 from test_60_open_files import FILES, Attackers, asks_everything, few, slow_readers
 
@@ -276,7 +277,7 @@ def test_what_is_not_in_memory_is_read(h2d, dispatch):
 	expect_pieces(server, 10)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="there is another user for root alone")
+@needs_root("there is another user for root alone")
 @both
 @pytest.mark.parametrize("owned", [True, False])
 def test_in_the_sandbox_of_another_user(h2d, owned, dispatch):

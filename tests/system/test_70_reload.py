@@ -324,14 +324,8 @@ def ask_forty(server):
 
 def test_failed_reload_to_more_workers(h2d):
 	"""Sockets of workers that never come up get no connection, neither before they fail nor after."""
-	if srv.WRAPPER or srv.SLOW > 1:
-		return  # a sanitizer's runtime must come first
 	server = h2d.new(dispatch="reuseport", workers=2, listens=("tcp",))
-	with open(server.path("stopped.c"), "w") as f:
-		f.write(STOPPED)
-	subprocess.run(["cc", "-shared", "-fPIC", "-o", server.path("stopped.so"), server.path("stopped.c")],
-		check=True)
-	server.env["LD_PRELOAD"] = server.path("stopped.so")
+	server.preload(STOPPED)
 	server.start()
 	before = set(server.children())
 	open(server.path("stop"), "w").close()
@@ -538,7 +532,7 @@ def test_a_reload_that_fails_halfway_has_taken_nothing(h2d, tmp_path, dispatch):
 	assert found["lost"] == [] and found["counts"]["closed"] == 0, found
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives files to others")
+@harness.needs_root("gives files to others")
 def test_the_group_of_a_unix_socket(h2d):
 	"""Its file has mode and group from the start, and those of each reload; a group that is not there is a fault."""
 	server = h2d.new(listens=("tcp",))

@@ -13,6 +13,7 @@ from hyperframe import frame as hf
 import procs
 import server as srv
 import tracer
+from harness import needs_root
 
 SLOTS = 1024  # of the scoreboard
 LARGE = os.urandom(1 << 16) * 64
@@ -564,7 +565,7 @@ def secrets(key):
 	return {scalar[4:28], scalar[::-1][4:28], pem[0][30:60], pem[1][:30]}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="reads the memory of another user's process")
+@needs_root("reads the memory of another user's process")
 def test_keeper_has_no_private_key(h2d):
 	"""Neither of its own generation nor, after reloads, of an older one that still drains."""
 	server = h2d(image=True, conf='user = "nobody"', files={"large": LARGE})

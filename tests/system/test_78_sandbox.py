@@ -12,6 +12,7 @@ import pytest
 
 import client
 import procs
+from harness import needs_root, skip_without
 from server import H2D, SANITIZED
 from users import basic, hashed, put_users
 
@@ -26,7 +27,7 @@ def landlock_abi():
 	return max(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version), 0)
 
 
-landlock = pytest.mark.skipif(landlock_abi() == 0, reason="no Landlock")
+landlock = pytest.mark.skipif(landlock_abi() == 0, reason="kernel capability landlock: the kernel has none")
 
 
 def built_with(what):
@@ -94,7 +95,7 @@ def children(server):
 # --- rights -------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not ROOT, reason="starts as root")
+@needs_root("starts as root")
 @pytest.mark.parametrize("user", ["nobody", ""])
 def test_no_child_has_a_capability(h2d, user):
 	"""In no set, the bounding set included, even where no user is configured; nor can it gain any."""
@@ -108,7 +109,7 @@ def test_no_child_has_a_capability(h2d, user):
 	assert int(status_of(server.pid)["CapEff"], 16) != 0, "the master keeps its own"
 
 
-@pytest.mark.skipif(not ROOT, reason="starts as root")
+@needs_root("starts as root")
 def test_capabilities_can_be_kept(h2d):
 	server = h2d(image=True, sections=off(drop_capabilities="false"))
 	for kind, pid in children(server).items():
@@ -177,7 +178,7 @@ def test_a_key_that_workers_may_read_is_a_warning(h2d, tmp_path, way):
 	tries h2d out has it, whose workers are the same user."""
 	users_own = "user" in way
 	if users_own and not ROOT:
-		return
+		skip_without("root", "gives a key to another user")
 	server = h2d.new(conf='user = "nobody"' if users_own else "",
 		sections=off(landlock="false") if way == "landlock off" else "")
 	folder = server.path("www") if way == "root" else server.dir if "beside" in way else str(tmp_path / "secrets")

@@ -10,6 +10,7 @@ import pytest
 
 import client
 import procs
+from harness import needs_root
 from server import H2D
 from users import basic
 
@@ -130,7 +131,7 @@ def test_a_password(h2d, tmp_path):
 		assert [c.get("/", basic("anna", password)).status for password in ("secret", "other")] == [200, 401]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes a user and folders, of a file system of its own")
+@needs_root("makes a user and folders, of a file system of its own")
 def test_install(tmp_path):
 	"""What stands behind `make install` there, word by word, where nothing is yet: the test has /etc, /srv and /run of its own."""
 	told = [line.split("  #")[0].replace("sudo ", "") for line in commands(section("Install")) if "useradd" in line or "/srv/www" in line]

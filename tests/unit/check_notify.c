@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "fds_unit.h"
 #include "unit.h"
 
 static int manager;
@@ -81,23 +83,41 @@ START_TEST(messages)
 }
 END_TEST
 
+/* What the log says of it, and no descriptor is left. */
 START_TEST(nobody_listens)
 {
-	static const char *const values[] = { NULL, "", "relative", "/nonexistent/socket",
-		"@no-such-name" };
-	char long_name[300];
+	static const char slashes[300] = { [0 ... 298] = '/' };
+	static const struct {
+		const char *value, *said;
+	} rows[] = {
+		{ NULL, "" },
+		{ "", "" },
+		{ "relative", "" },
+		{ "/nonexistent/socket", "cannot notify /nonexistent/socket: No such file or directory\n" },
+		{ "@no-such-name", "cannot notify @no-such-name: Connection refused\n" },
+		{ slashes, "NOTIFY_SOCKET is too long: //" },
+	};
+	int ends[2], fds;
+	char line[600];
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		if (values[i] != NULL)
-			setenv("NOTIFY_SOCKET", values[i], 1);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+	log_to(ends[1]);
+	fds = open_fds();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ssize_t n;
+
+		if (rows[i].value != NULL)
+			setenv("NOTIFY_SOCKET", rows[i].value, 1);
 		else
 			unsetenv("NOTIFY_SOCKET");
 		notify_ready("x");
+		n = recv(ends[0], line, sizeof(line) - 1, 0);
+		line[n > 0 ? n : 0] = '\0';
+		ck_assert_msg(rows[i].said[0] == '\0' ? n < 0 : strstr(line, rows[i].said) != NULL,
+			"%s: %s", rows[i].value, line);
 	}
-	memset(long_name, '/', sizeof(long_name) - 1);
-	long_name[sizeof(long_name) - 1] = '\0';
-	setenv("NOTIFY_SOCKET", long_name, 1);
-	notify_ready("x");
+	ck_assert_int_eq(open_fds(), fds);
+	log_to(STDERR_FILENO);
 	unsetenv("NOTIFY_SOCKET");
 }
 END_TEST
