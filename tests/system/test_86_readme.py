@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 
@@ -55,6 +56,29 @@ def test_from_a_clone_to_a_page():
 			os.killpg(run.pid, signal.SIGKILL)
 
 
+def test_a_clone_below_a_name_with_a_blank(tmp_path):
+	"""Which autotools cannot build in: scripts/run says so before it installs or builds anything."""
+	shutil.copytree(TOP / "scripts", tmp_path / "a b/scripts")
+	done = subprocess.run([tmp_path / "a b/scripts/run"], capture_output=True, text=True, timeout=60)
+	assert done.returncode == 1 and done.stderr.count("\n") == 1 and '/a b": move the clone' in done.stderr, done
+	assert os.listdir(tmp_path / "a b") == ["scripts"]
+
+
+@pytest.mark.parametrize("sudo", ["refuses", "is not there"])
+def test_packages_that_a_user_may_not_install(tmp_path, sudo):
+	"""One line, which is what root has to run."""
+	tools = {"id": "[ $1 = -u ] && echo 1000 || echo anna", "dpkg-query": "true", "apt-get": "exit 9", "node": "true"}
+	for name, text in {**tools, **({"sudo": "echo anna is not in the sudoers file >&2; exit 1"} if sudo == "refuses" else {})}.items():
+		(tmp_path / name).write_text("#!/bin/sh\n%s\n" % text)
+		(tmp_path / name).chmod(0o755)
+	for name in ("awk", "bash", "dirname"):
+		(tmp_path / name).symlink_to(shutil.which(name))
+	done = subprocess.run([TOP / "scripts/install-deps", "build"], capture_output=True, text=True, timeout=60,
+		env={"PATH": str(tmp_path)})
+	assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+	assert "run as root: apt-get install -y --no-install-recommends autoconf automake" in done.stderr, done
+
+
 def test_the_picture_of_status(h2d):
 	"""Each heading and each name of a fact in it is one of the page."""
 	server = h2d(listens=("tcp",))
@@ -85,7 +109,7 @@ def test_the_configuration(tmp_path, cert):
 
 def test_behind_a_load_balancer(tmp_path, cert):
 	"""Its first block is a configuration; tests/interop has such balancers in front."""
-	text = re.match(r"\s*((?:    .*\n)+)", section("Behind a load balancer")).group(1)
+	text = re.match(r"\s*((?:    .*\n)+)", section("Behind a load balancer")).group(1).replace(":443", ":8443")
 	path = tmp_path / "h2d.conf"
 	path.write_text(text + 'server "_" { root = "%s" }\ntls { certificate = "%s"  certificate-key = "%s" }\n'
 		% (TOP / "site", cert.cert, cert.key))

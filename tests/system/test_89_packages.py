@@ -12,6 +12,7 @@ import balanced
 import harness
 import procs
 import test_71_systemd as systemd
+from server import H2D
 
 pytestmark = [pytest.mark.xdist_group("systemd"), pytest.mark.slow]
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -61,6 +62,16 @@ def files_of_tree():
 		return [name for name in done.stdout.split("\0") if os.path.isfile(os.path.join(TOP, name))]
 	found = [os.path.relpath(path, TOP) for path in glob.glob(os.path.join(TOP, "**"), recursive=True, include_hidden=True)]
 	return [name for name in found if os.path.isfile(os.path.join(TOP, name)) and not name.startswith(("build", "dist/", ".git/"))]
+
+
+def test_the_archive(tmp_path):
+	"""make dist takes all that git knows."""
+	if not os.path.exists(os.path.join(TOP, ".git")):
+		pytest.skip("not a clone")
+	build = os.path.dirname(os.path.dirname(H2D))
+	subprocess.run(["make", "-s", "-C", build, "distdir=%s" % (tmp_path / "h2d"), "distdir"], check=True, timeout=300,
+		stdout=subprocess.DEVNULL)
+	assert [name for name in files_of_tree() if not os.path.exists(tmp_path / "h2d" / name)] == [".gitignore"]
 
 
 def test_without_git(tmp_path):
