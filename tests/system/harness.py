@@ -12,6 +12,7 @@ import procs
 import server as server_module
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+os.umask(0o022)  # other users may read what a test writes, unless it says so
 STRICT = os.environ.get("REQUIRE_SYSTEM_TESTS") == "1"
 
 

@@ -211,11 +211,11 @@ static const struct {
 		"h2d.conf:1: source \"@/no\": No such file or directory" },
 	{ "handler \"t\" { target = \"no/a\" }",
 		"h2d.conf:1: target \"@/no/a\": folder \"@/no\": No such file or directory" },
-	{ "handler \"t\" { target = \"/tmp/a\" }",
-		"h2d.conf:1: target \"/tmp/a\": the workers would write all over \"/tmp\"; give it "
+	{ "handler \"t\" { target = \"@-beside\" }",
+		"h2d.conf:1: target \"@-beside\": the workers would write all over \"/tmp\"; give it "
 		"a "
 		"folder of its own, or name \"/tmp\" in write of section sandbox" },
-	{ "handler \"t\" { target = \"/tmp/a\" }\nsandbox { write = {\"/tmp\"} }", NULL },
+	{ "handler \"t\" { target = \"@-beside\" }\nsandbox { write = {\"/tmp\"} }", NULL },
 	{ "handler \"t\" { target = \"/tmp\" }", NULL },
 	{ "handler \"t\" { word = \"${host}\" }",
 		"h2d.conf:1: word: ${host} stands in the root of a server alone" },

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -273,13 +274,15 @@ START_TEST(entries_of_processes)
 }
 END_TEST
 
-/* More than there can be: those tell nothing, and count what they see. */
+/* More than there can be: those tell nothing, and count what they see. Each is a descriptor here. */
 START_TEST(too_many_processes)
 {
 	enum { MOST = 1024 };
+	const struct rlimit enough = { MOST + 100, MOST + 100 };
 	static struct tally *all[MOST];
 	uint64_t rule = rate_rule("", "a");
 
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &enough), 0);
 	for (unsigned i = 0; i < MOST; i++) {
 		all[i] = other_process();
 		ck_assert(tally_live(all[i], 0));

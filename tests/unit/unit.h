@@ -9,6 +9,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define UNIT_MAIN(name)      UNIT_MAIN_FORKS(name, CK_FORK_GETENV)
 #define UNIT_MAIN_PURE(name) UNIT_MAIN_FORKS(name, CK_NOFORK)
@@ -20,6 +21,7 @@
 		SRunner *runner; \
 		int failed; \
 \
+		umask(022); /* other users may read what a test writes, unless it says so */ \
 		suite_add_tcase(suite, tests()); \
 		runner = srunner_create(suite); \
 		srunner_set_fork_status(runner, forks); \
