@@ -251,7 +251,7 @@ START_TEST(hashes_of_others)
 			0);
 		close(fd);
 		for (int i = 0; i < 3; i++) {
-			char password[20];
+			char password[32];
 
 			snprintf(password, sizeof(password), "%d.%d", state, i);
 			ck_assert_int_eq(verdict("anna", password, &at_once), AUTH_REFUSED);

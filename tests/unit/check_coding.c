@@ -216,7 +216,7 @@ END_TEST
 START_TEST(test_values)
 {
 	static const char bytes[] = "0125.9 x";
-	char text[8] = { 0 };
+	char text[16] = { 0 };
 
 	for (int v = 0; v <= ACCEPT_MAX; v++) {
 		snprintf(text, sizeof(text), "%d.%03d", v / 1000, v % 1000);

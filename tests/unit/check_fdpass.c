@@ -46,7 +46,7 @@ static struct addr address(const char *text)
 /* Sends n connections of listeners from first on, and closes them as the acceptor does. */
 static void send_some(unsigned first, unsigned n)
 {
-	struct fdpass conns[FDPASS_MAX];
+	struct fdpass conns[FDPASS_MAX] = { 0 };
 
 	for (unsigned i = 0; i < n; i++)
 		conns[i] = (struct fdpass){

@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(too_many_rows)
 {
-	static char names[HANDLER_COUNTS_ROWS + 2][16];
+	static char names[HANDLER_COUNTS_ROWS + 2][24];
 	struct metric_row many[HANDLER_COUNTS_ROWS + 2];
 	bool out;
 	char *err;

@@ -148,7 +148,7 @@ END_TEST
 
 START_TEST(statuses)
 {
-	char text[4];
+	char text[16];
 
 	begin();
 	for (int status = 100; status < 600; status++) {

@@ -697,7 +697,7 @@ START_TEST(moves_while_it_reads)
 	start(4 * WHOLE);
 	for (int round = 0; round < ROUNDS; round++) {
 		int c = 'a' + round;
-		char name[16];
+		char name[24];
 
 		/* While it reads, images are that long apart. */
 		poll(NULL, 0, 1000);

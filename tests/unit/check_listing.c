@@ -392,7 +392,7 @@ START_TEST(too_many_entries)
 	const struct listing_key file = { .root = tree, .path = "/files/1", .location = all };
 	struct job unused = { 0 };
 	struct listing_page page = { 0 };
-	char name[16];
+	char name[24];
 
 	for (int i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "files/%d", i);

@@ -46,7 +46,7 @@ static void random_pattern(char *text)
 	if (depth == 0)
 		append(text, "/");
 	for (unsigned i = 0; i < depth; i++) {
-		char param[8];
+		char param[16];
 
 		append(text, "/");
 		snprintf(param, sizeof(param), "{p%u}", i);
