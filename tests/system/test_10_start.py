@@ -14,6 +14,7 @@ import pytest
 import client
 import procs
 import server as srv
+from harness import need_ipv6
 
 NOBODY = 65534
 
@@ -274,6 +275,8 @@ def assert_nothing_left(server):
 @pytest.mark.parametrize("reuseport", [False, True], ids=["plain", "reuseport"])
 @pytest.mark.parametrize("family", ["ipv4", "ipv6 wildcard"])
 def test_port_in_use_by_a_program(h2d, reuseport, family):
+	if family != "ipv4":
+		need_ipv6()
 	with socket.socket(socket.AF_INET if family == "ipv4" else socket.AF_INET6) as other:
 		if reuseport:
 			other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -494,6 +497,7 @@ def test_signal_during_the_start(h2d, number):
 
 def test_defaults_without_a_file(h2d):
 	"""-r and -p need no file; 0 picks a port and logs it, on IPv4 and IPv6."""
+	need_ipv6()
 	server = h2d.new(admin=False)
 	server.spawn("-r", server.root, "-p", "0", "--h2c", "-n", "2")
 	lines = server.log.wait(" listening on ", count=2)

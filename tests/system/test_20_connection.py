@@ -8,6 +8,7 @@ from hyperframe import frame as hf
 
 import client
 import procs
+from harness import need_ipv6
 
 
 def still_serves(server, how="tcp"):
@@ -164,6 +165,7 @@ def test_unix_listener(h2d):
 
 
 def test_ipv6(h2d):
+	need_ipv6()
 	server = h2d.new(listens=("tcp",))
 	server.put_conf(server.conf_text.replace("127.0.0.1:0", "[::1]:0"))
 	server.start()
@@ -173,6 +175,7 @@ def test_ipv6(h2d):
 
 def test_both_wildcards_on_one_port(h2d):
 	"""[::] is IPv6 only, so both lines serve both."""
+	need_ipv6()
 	server = h2d.new(listens=("tcp",))
 	port = procs.free_port()
 	server.put_conf(server.conf_text.replace('listen "127.0.0.1:0" { tls = false }',

@@ -318,6 +318,7 @@ def test_misdirected(h2d, speak, certs):
 
 
 def test_allow_and_deny(h2d, speak):
+	harness.need_ipv6()
 	server = h2d(listens=("tcp", "tls", "unix"), sections='listen "[::1]:0" { tls = false }',
 		files={"%s/f" % n: n for n in ("four", "six", "unix", "not4", "none")}, server="""
 location "/four" { allow = {"127.0.0.0/8"} }

@@ -77,6 +77,18 @@ static int take(unsigned *slot)
 
 static const char *const any_port[] = { "127.0.0.1:0", "[::1]:0" };
 
+/* How many of them this machine has. */
+static int any_ports(void)
+{
+	const struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool has = bind(fd, (const struct sockaddr *)&sin6, sizeof(sin6)) == 0;
+
+	close(fd);
+	return has ? 2 : 1;
+}
+
 START_TEST(slots)
 {
 	unsigned used = 0, slot;
@@ -396,8 +408,8 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("listener");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, slots, 0, 2);
-	tcase_add_loop_test(tc, in_use, 0, 2);
+	tcase_add_loop_test(tc, slots, 0, any_ports());
+	tcase_add_loop_test(tc, in_use, 0, any_ports());
 	tcase_add_test(tc, both_families_on_one_port);
 	tcase_add_test(tc, foreign_address);
 	tcase_add_test(tc, resize);
