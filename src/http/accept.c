@@ -82,7 +82,7 @@ int accept_weight(const struct field *fields, unsigned n, struct slice type)
 	bool said = false;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct slice list = fields[i].value, element, part;
+		struct slice list = fields[i].value, element, part = { 0 };
 
 		if (!slice_eq(fields[i].name, SLICE("accept")))
 			continue;

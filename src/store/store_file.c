@@ -273,7 +273,7 @@ static bool tells(int fd, const struct file_id *id, int64_t seen_ns)
 /* Hashes the file, unless memo knows it. 0, -EAGAIN if it changed meanwhile, -errno. */
 static int hash_once(int fd, char *buf, struct etag_memo *memo, struct etag *e)
 {
-	struct file_id before, after;
+	struct file_id before, after = { 0 };
 	int64_t seen_ns, now_ns;
 	int rc = look(fd, &before, &seen_ns);
 

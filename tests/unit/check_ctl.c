@@ -41,15 +41,16 @@ static void send_raw(void *p, size_t n, int fd, int nfds)
 	struct iovec iov = { .iov_base = p, .iov_len = n };
 	char buf[CMSG_SPACE(128 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *head = (struct cmsghdr *)(void *)buf;
 
 	if (nfds > 0) {
-		mh.msg_control = buf;
+		mh.msg_control = head;
 		mh.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
-		CMSG_FIRSTHDR(&mh)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&mh)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&mh)->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
 		for (size_t i = 0; i < (size_t)nfds; i++)
-			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)) + i * sizeof(fd), &fd, sizeof(fd));
+			memcpy(CMSG_DATA(head) + i * sizeof(fd), &fd, sizeof(fd));
 	}
 	ck_assert_int_eq(sendmsg(pair[0], &mh, MSG_NOSIGNAL), (int)n);
 }

@@ -551,7 +551,7 @@ START_TEST(many_fields)
 {
 	nghttp2_nv head[44] = { nv(":method", "GET"), nv(":scheme", "http"), nv(":path", "/hello"),
 		nv(":authority", "localhost") };
-	char names[40][8];
+	char names[40][16];
 	int32_t id;
 
 	for (int i = 0; i < 40; i++) {
@@ -859,13 +859,18 @@ START_TEST(no_preface)
 }
 END_TEST
 
-/* Pages of the session that are in memory: of its table of streams, and of its frame. */
+/*
+ * Pages of the session that are in memory: of its table of streams, and of its frame. Newer releases
+ * of nghttp2 than 1.52 may have a first table that is too small for a page of its own.
+ */
 static void expect_pages(int table, int frame)
 {
 	const struct h2 *h2 = (const struct h2 *)server;
 	unsigned char there[2];
 
 	ck_assert_ptr_nonnull(h2->pages.mem);
+	if (nghttp2_version(0x013500) != NULL && !h2->pages.table)
+		table = 0;
 	ck_assert_int_eq(mincore(h2->pages.mem, sizeof(there) * H2_PAGE, there), 0);
 	ck_assert_int_eq(there[0] & 1, table);
 	ck_assert_int_eq(there[1] & 1, frame);
