@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/human.h"
+#include "base/log.h"
 #include "machine/cgroup.h"
 
 enum {
@@ -72,16 +73,30 @@ bool cache_room_struck(struct cache_room *r, const struct conf *conf)
 	return true;
 }
 
-void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+/* Whether the memory has not room for max-size, and the words for it. */
+static bool is_less(const struct conf *conf, char text[256])
 {
-	uint64_t asked = conf->cache.max_size, memory = memory_there();
-	uint64_t room = cache_room_of(asked, memory, 0);
-	char all[HUMAN_SIZE], some[HUMAN_SIZE], text[256];
+	uint64_t memory = memory_there(), room = cache_room_of(conf->cache.max_size, memory, 0);
+	char all[HUMAN_SIZE], some[HUMAN_SIZE];
 
-	if (room == asked)
-		return;
-	snprintf(text, sizeof(text),
+	snprintf(text, 256,
 		"max-size: the cache takes %s, a quarter of the memory that h2d has here (%s)",
 		human_bytes(some, room), human_bytes(all, memory));
-	warn(ctx, &conf->cache.max_size_at, text);
+	return room != conf->cache.max_size;
+}
+
+void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx)
+{
+	char text[256];
+
+	if (conf->cache.max_size_at.file != NULL && is_less(conf, text))
+		warn(ctx, &conf->cache.max_size_at, text);
+}
+
+void cache_room_log(const struct conf *conf)
+{
+	char text[256];
+
+	if (conf->cache.max_size_at.file == NULL && is_less(conf, text))
+		log_notice("%s", text);
 }

@@ -35,8 +35,11 @@ bool cache_room_struck(struct cache_room *r, const struct conf *conf);
  */
 bool cache_room_tells(struct cache_room *r, uint64_t kills);
 
-/* Warns if conf's max-size is more than there is room for. */
+/* Warns if the max-size that conf's files have set is more than there is room for. */
 void cache_room_check(const struct conf *conf, conf_fault_fn *warn, void *ctx);
+
+/* Logs that the default is. */
+void cache_room_log(const struct conf *conf);
 
 /* The part of max_size for so much memory (0: nobody knows), halved so often; 0 only where max_size
  * is. Pure. */

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_fault.h"
+#include "machine/cache_room.h"
 #include "machine/notify.h"
 #include "master/balance.h"
 #include "master/doubts.h"
@@ -332,6 +333,7 @@ void reload_begin(struct master *m)
 		log_max = (enum log_level)g->conf->log_level;
 	}
 	gen_resources_check(&g->resources, g->conf, on_warning, NULL);
+	cache_room_log(g->conf);
 	if (take_pid_file(m, g->conf) < 0)
 		reload_fail(g, NULL);
 	else

@@ -66,16 +66,20 @@ def many(n):
 
 
 def test_the_cache_takes_a_quarter(group, h2d):
-	"""The default, 256 MB, would have the kernel kill the keeper again and again."""
+	"""The default, 256 MB, would have the kernel kill the keeper again and again. A value that somebody chose is warned of."""
 	path = group(128 * MB)
 	server = h2d.new(files=many(160), preexec=lambda: enter(path))
 	server.start()
 	server.wait_image()
-	server.log.wait("max-size: the cache takes 32 MiB, a quarter of the memory that h2d has here \\(128 MiB\\)")
+	server.log.wait(" notice .* max-size: the cache takes 32 MiB, a quarter of the memory that h2d has here \\(128 MiB\\)")
 	assert 0 < server.status()["image"] and kills(path) == 0
-	said = subprocess.run(server.command("-t", "-f", server.conf_path), stderr=subprocess.PIPE, text=True,
-		preexec_fn=lambda: enter(path), check=True).stderr
-	assert "warning: max-size: the cache takes 32 MiB" in said
+
+	def said():
+		return subprocess.run(server.command("-t", "-f", server.conf_path), stderr=subprocess.PIPE, text=True,
+			preexec_fn=lambda: enter(path), check=True).stderr
+	assert "max-size" not in said()
+	server.put_conf('cache { max-size = "64M" }\n' + server.conf_text)
+	assert "h2d.conf:1: warning: max-size: the cache takes 32 MiB" in said()
 	server.quit()
 
 
