@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import struct
@@ -325,7 +326,16 @@ def test_clients_in_step_with_the_workers(acceptor):
 		assert clients(server) == dict.fromkeys(range(4), 6)
 
 
-def test_least_connections(acceptor):
+@pytest.fixture
+def descriptors():
+	"""Of this process: for a thousand connections, beside all that pytest has open."""
+	soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+	resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+	yield
+	resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_least_connections(acceptor, descriptors):
 	"""Eight at once on four workers: two each, every time; of a thousand, forty at a time, each has its quarter."""
 	server = acceptor(workers=4, listens=("tcp",), conf=AT_ONCE)
 	for _ in range(10):
@@ -341,16 +351,17 @@ def test_least_connections(acceptor):
 	harness.REPORT.append("least-connections, 1000 on 4 workers: %r" % counts)
 
 
-def test_least_connections_of_a_thousand_at_once(acceptor):
+def test_least_connections_of_a_thousand_at_once(acceptor, descriptors):
 	"""None of them is accepted before the last has come: workers that fall behind are waited for."""
 	server = acceptor(workers=4, listens=("tcp",), conf=AT_ONCE)
-	# A worker that had no processor for 100 ms is not waited for.
-	for _ in range(5):
+	tries = []
+
+	def is_even():  # a worker that had no processor for 100 ms is not waited for
 		with at_once(server, 1000) as counts:
-			if counts[-1] <= 1.1 * counts[0]:
-				break
-	assert counts[-1] <= 1.1 * counts[0], counts
-	harness.REPORT.append("least-connections, 1000 at once on 4 workers: %r" % counts)
+			tries.append(counts)
+		return counts[-1] <= 1.1 * counts[0]
+	assert procs.mostly(is_even), tries
+	harness.REPORT.append("least-connections, 1000 at once on 4 workers: %r" % tries)
 
 
 def test_least_connections_after_a_death(acceptor):

@@ -253,7 +253,6 @@ START_TEST(test_worth)
 }
 END_TEST
 
-#ifdef HAVE_BROTLI
 static int fail_at; /* so many calls later, once */
 
 void *__real_malloc(size_t n);
@@ -263,7 +262,6 @@ void *__wrap_malloc(size_t n)
 {
 	return fail_at > 0 && --fail_at == 0 ? NULL : __real_malloc(n);
 }
-#endif
 
 /* libbrotlienc's own allocations end the process. */
 START_TEST(test_memory_is_out)

@@ -775,8 +775,10 @@ static TCase *tests(void)
 	tcase_add_test(tc, follows_changes);
 	tcase_add_test(tc, rescans);
 	tcase_add_test(tc, closed_after_a_store);
-	tcase_add_test(tc, variants_and_sidecars);
-	tcase_add_test(tc, warm_start_takes_what_is_settled);
+	if (compress_has(CODING_GZIP)) {
+		tcase_add_test(tc, variants_and_sidecars);
+		tcase_add_test(tc, warm_start_takes_what_is_settled);
+	}
 	tcase_add_test(tc, warm_start_takes_nothing_broken);
 	tcase_add_test(tc, four_images);
 	tcase_add_test(tc, small_files_below_their_cap);
