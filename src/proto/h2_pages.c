@@ -22,7 +22,7 @@
 #endif
 
 enum {
-	TABLE = H2_PAGE,     /* nghttp2 1.52's first table of streams; 1.64's is 256 bytes, malloc's */
+	TABLE = H2_PAGE,     /* a first table of streams, nghttp2 1.52; that of 1.64 is small */
 	FRAME = 5 * H2_PAGE, /* a frame of 16 KiB, and its head */
 	FRAME_LEAST = 4 * H2_PAGE,
 	SLOT = TABLE + FRAME,

@@ -212,7 +212,8 @@ static const struct {
 	{ "handler \"t\" { target = \"no/a\" }",
 		"h2d.conf:1: target \"@/no/a\": folder \"@/no\": No such file or directory" },
 	{ "handler \"t\" { target = \"@-beside\" }",
-		"h2d.conf:1: target \"@-beside\": the workers would write all over \"/tmp\"; give it "
+		"h2d.conf:1: target \"@-beside\": the workers would write all over \"/tmp\"; give "
+		"it "
 		"a "
 		"folder of its own, or name \"/tmp\" in write of section sandbox" },
 	{ "handler \"t\" { target = \"@-beside\" }\nsandbox { write = {\"/tmp\"} }", NULL },

@@ -860,8 +860,8 @@ START_TEST(no_preface)
 END_TEST
 
 /*
- * Pages of the session that are in memory: of its table of streams, and of its frame. Newer releases
- * of nghttp2 than 1.52 may have a first table that is too small for a page of its own.
+ * Pages of the session that are in memory: of its table of streams, and of its frame. Newer
+ * releases of nghttp2 than 1.52 may have a first table that is too small for a page of its own.
  */
 static void expect_pages(int table, int frame)
 {

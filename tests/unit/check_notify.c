@@ -93,7 +93,8 @@ START_TEST(nobody_listens)
 		{ NULL, "" },
 		{ "", "" },
 		{ "relative", "" },
-		{ "/nonexistent/socket", "cannot notify /nonexistent/socket: No such file or directory\n" },
+		{ "/nonexistent/socket",
+			"cannot notify /nonexistent/socket: No such file or directory\n" },
 		{ "@no-such-name", "cannot notify @no-such-name: Connection refused\n" },
 		{ slashes, "NOTIFY_SOCKET is too long: //" },
 	};

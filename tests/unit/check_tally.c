@@ -274,7 +274,7 @@ START_TEST(entries_of_processes)
 }
 END_TEST
 
-/* More than there can be: those tell nothing, and count what they see. Each is a descriptor here. */
+/* More than there can be: they tell nothing, and count what they see. Each is a descriptor. */
 START_TEST(too_many_processes)
 {
 	enum { MOST = 1024 };
