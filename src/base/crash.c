@@ -11,8 +11,8 @@
 
 enum { TARGET_SHOWN = 256 };
 
-/* Signals that a thread brings upon itself. */
-static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
+/* Signals that a thread brings upon itself; abort(3) of glibc 2.41 does not unblock its own. */
+static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
 
 static char *out;
 static size_t out_size;
@@ -120,9 +120,9 @@ void crash_words_to(char *words, size_t size)
 	out = words;
 	out_size = size;
 	crash_stack(stack);
-	sigaction(SIGABRT, &sa, NULL);
-	for (size_t i = 0; !sanitized && i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigaction(faults[i], &sa, NULL);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (!sanitized || faults[i] == SIGABRT)
+			sigaction(faults[i], &sa, NULL);
 }
 
 void crash_begin(struct crash_call *call)

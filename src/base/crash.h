@@ -18,7 +18,7 @@ void crash_words_to(char *words, size_t size);
 /*
  * For a thread beside the main one, so that its end has words, too: the stack to write them on,
  * which must live as long as the thread, and the signals of its faults, taken out of those that it
- * blocks. abort(3) lets its own through.
+ * blocks.
  */
 enum { CRASH_STACK = 16 << 10 };
 void crash_stack(char stack[CRASH_STACK]);

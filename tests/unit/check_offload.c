@@ -65,7 +65,8 @@ static void work_check_mask(struct job *j)
 
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	((struct item *)(void *)j)->worked =
-		sigismember(&mask, SIGTERM) && sigismember(&mask, SIGHUP);
+		sigismember(&mask, SIGTERM) && sigismember(&mask, SIGHUP) &&
+		!sigismember(&mask, SIGABRT) && !sigismember(&mask, SIGSEGV);
 }
 
 static void done(struct job *j)
