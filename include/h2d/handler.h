@@ -96,8 +96,8 @@ struct h2d_handler {
 	void (*start)(struct h2d_req *req, void *state);
 	/*
 	 * len bytes of the request body, at least one. data is the server's and lives for the call;
-	 * its credit is given back with h2d_consume(), now or later. Where there is an end() and no
-	 * body(), the server drops the bytes and gives their credit back.
+	 * its credit is given back with h2d_consume(), now or later. Without a body() the server
+	 * drops the bytes and gives their credit back, unless the body is paused or stored.
 	 */
 	void (*body)(struct h2d_req *req, void *state, const char *data, size_t len);
 	/* The request body is complete. Not called for one that is cut off or malformed. */

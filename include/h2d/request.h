@@ -154,8 +154,8 @@ void h2d_consume(struct h2d_req *req, size_t n);
 /*
  * From now on neither body() nor end() is called, until h2d_body_resume(). Pieces that come
  * meanwhile wait in the server, without credit: the client's window bounds them. For a handler that
- * has to wait for something else before it can take the next piece. Paused twice is paused once;
- * the reply ends it, unless it is a stream of a handler that is duplex.
+ * has to wait for something else before it can take the next piece, or store the body. Paused twice
+ * is paused once; the reply ends it, unless it is a stream of a handler that is duplex.
  */
 void h2d_body_pause(struct h2d_req *req);
 
@@ -188,7 +188,7 @@ typedef void h2d_form_fn(struct h2d_req *req, void *state, int status);
  * Takes the request's body from here on, instead of the handler's body() and end(): a form of
  * application/x-www-form-urlencoded, as browsers send it by POST, of up to max bytes (at most
  * H2D_FORM_MAX). A request without a body is a form without parameters. From start(), for a route
- * that streams its body.
+ * that streams its body; or later, as h2d_store().
  */
 void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done);
 

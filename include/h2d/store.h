@@ -40,10 +40,11 @@ typedef void h2d_stored_fn(
 /*
  * Takes the request's body from here on, instead of the handler's body() and end(), and stores it
  * as the file of that name (decoded, len bytes, copied) in upload-dir, or in a folder below it,
- * "a/b/name", as deep as the configuration says; whole or not at all. From
- * start(), for a route that streams its body. The configuration says who may write, how much, and
- * whether a file may be replaced; conditions (RFC 9110, 13) and digests (RFC 9530) of the request
- * are heeded.
+ * "a/b/name", as deep as the configuration says; whole or not at all. From start(), for a route that
+ * streams its body; or later, where start() has called h2d_body_pause(): what comes of the body
+ * before, and is not paused, would be missing, and is a mistake of the handler that ends the
+ * worker. The configuration says who may write, how much, and whether a file may be replaced;
+ * conditions (RFC 9110, 13) and digests (RFC 9530) of the request are heeded.
  */
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
 

@@ -122,6 +122,7 @@ void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done)
 
 	HANDLER_CALL();
 	H2D_ASSERT(max <= H2D_FORM_MAX);
+	HANDLER_MUST(req, req_body_is_whole(req), REST);
 	if (form == NULL) {
 		done(req, req->handler_state, ERR_NO_MEMORY->status);
 		return;

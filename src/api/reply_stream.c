@@ -133,7 +133,6 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 	return s;
 }
 
-/* Neither is a body's whose end was told, which does no harm. */
 static bool takes_body(const struct h2d_req *req)
 {
 	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED;

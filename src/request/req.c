@@ -152,7 +152,7 @@ static void start_handler(struct h2d_req *req)
 	}
 	req->handler = handler;
 	req_record_route(req);
-	if (body == H2D_BODY_STREAM && (handler->body != NULL || handler->end != NULL))
+	if (body == H2D_BODY_STREAM)
 		req_body_take(req);
 	handler_call_start(req);
 }

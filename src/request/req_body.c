@@ -69,10 +69,16 @@ const struct err *req_body_trailer(struct h2d_req *req, struct slice name, struc
 	}
 }
 
+static void end(struct h2d_req *req)
+{
+	req_body_go(req, REQ_BODY_OVER);
+	handler_call_end(req);
+}
+
 void req_body_end(struct h2d_req *req)
 {
 	if (req->body_state == REQ_BODY_FLOWS) {
-		handler_call_end(req);
+		end(req);
 		return;
 	}
 	req->body_queue.ended = true;
@@ -90,10 +96,8 @@ static void hand_on(struct h2d_req *req)
 		handler_call_body(req, piece->bytes, piece->n);
 		body_pieces_free(piece);
 	}
-	if (req->body_state == REQ_BODY_FLOWS && req->body_queue.ended) {
-		req->body_queue.ended = false;
-		handler_call_end(req);
-	}
+	if (req->body_state == REQ_BODY_FLOWS && req->body_queue.ended)
+		end(req);
 }
 
 void req_body_line(struct h2d_req *req)

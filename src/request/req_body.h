@@ -39,6 +39,12 @@ static inline bool req_body_waits(const struct h2d_req *req)
 	       req->body_state == REQ_BODY_HOOKED;
 }
 
+/* Whether a hook can have all of it: none was handed on, and none dropped. */
+static inline bool req_body_is_whole(const struct h2d_req *req)
+{
+	return req->body_state != REQ_BODY_OVER && req->body_queue.n == req->record.bytes_in;
+}
+
 /* Whether the handler goes on with it, or has paused it, while the reply is sent. */
 static inline bool req_body_duplex(const struct h2d_req *req)
 {

@@ -54,6 +54,11 @@ static void on_gone(struct h2d_req *req)
 
 static const struct req_hook upload_hook = { on_body, on_gone }, removal_hook = { NULL, on_gone };
 
+static bool takes_body(const struct store_plan *plan)
+{
+	return plan->steps[STORE_TAKE].run != NULL;
+}
+
 /* --- what the request says -------------------------------------------------------------------- */
 
 /* A condition that counts for a change (RFC 9110, 13.2.1), or a digest of what may come in several
@@ -258,7 +263,7 @@ static const struct err *check(struct store *s, struct slice name, struct slice 
 	if (err != NULL)
 		return err;
 	copy_etags(s);
-	err = s->plan->steps[STORE_TAKE].run != NULL ? check_body(s) : NULL;
+	err = takes_body(s->plan) ? check_body(s) : NULL;
 	return err == NULL && is_form ? check_form(s) : err;
 }
 
@@ -270,12 +275,13 @@ static void start(struct h2d_req *req, const struct store_plan *plan, struct sli
 
 	HANDLER_MUST(req, req->owes, STORE);
 	HANDLER_MUST(req, req->hook == NULL, STORES);
+	HANDLER_MUST(req, !takes_body(plan) || req_body_is_whole(req), REST);
 	s = new_store(req, plan, done);
 	if (s == NULL) {
 		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
 		return;
 	}
-	req_hook(req, plan->steps[STORE_TAKE].run != NULL ? &upload_hook : &removal_hook, s);
+	req_hook(req, takes_body(plan) ? &upload_hook : &removal_hook, s);
 	err = check(s, name, token);
 	/* The client may ask for an upload that can be resumed, and did not. */
 	if (plan == &store_resumable && s->work.part == NULL)

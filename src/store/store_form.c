@@ -146,6 +146,6 @@ struct store_result store_form_seal(struct store_work *w)
 	if (store_ok(r) && w->nfiles == 0)
 		r = store_refuse(ERR_MULTIPART_NO_FILE);
 	if (store_ok(r))
-		r = store_sum_compare(&w->sum, w->digests, 2);
+		r = store_work_compare(w);
 	return store_ok(r) ? check_names(w) : r;
 }

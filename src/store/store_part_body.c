@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "request/body.h"
 #include "store/store_part.h"
 
 enum {
@@ -85,11 +84,11 @@ static int cut(struct store_work *w, uint64_t size)
 	return rc;
 }
 
-/* Holds the body against its digest: content of a wrong one is not appended. */
+/* Holds the body against what the client said of it: content of a wrong one is not appended. */
 static struct store_result check_content(struct store_work *w)
 {
 	struct store_part *p = w->part;
-	struct store_result r = store_sum_compare(&w->sum, &w->digests[0], 1);
+	struct store_result r = store_work_compare(w);
 	int rc = 0;
 
 	if (r.err == NULL)

@@ -9,7 +9,6 @@
 #include <sys/statvfs.h>
 
 #include "image/spelling.h"
-#include "request/body.h"
 
 /* Any of its fields names one: a long file is read for it. */
 static bool asks_etag(const struct store_work *w)

@@ -95,10 +95,19 @@ struct store_result store_work_pieces(
 			v[n] = (struct iovec){ (void *)(uintptr_t)p->bytes, p->n };
 			size += p->n;
 		}
+		w->came += size;
 		if (store_ok(r))
 			r = write(w, v, n, size);
 	}
 	return r;
+}
+
+struct store_result store_work_compare(struct store_work *w)
+{
+	if (w->length != BODY_UNKNOWN && w->came != w->length)
+		return store_refuse(ERR_STORE_LENGTH);
+	/* The digest of a whole that can be resumed is the file's, not the body's. */
+	return store_sum_compare(&w->sum, w->digests, w->part != NULL ? 1 : 2);
 }
 
 /* --- their names ------------------------------------------------------------------------------ */
@@ -202,7 +211,6 @@ int store_work_open(struct store_work *w)
 		store_dir_enter(&w->at, w->folder);
 		rc = store_quota_open(&w->quota, &w->at);
 	}
-	/* The digest of a whole that can be resumed is the file's, not the body's. */
 	return rc == 0 ? store_sum_want_given(&w->sum, w->digests, w->part != NULL ? 1 : 2) : rc;
 }
 
@@ -230,7 +238,7 @@ struct store_result store_work_seal(struct store_work *w)
 	struct store_result r = store_work_take(w);
 
 	if (store_ok(r))
-		r = store_sum_compare(&w->sum, w->digests, 2);
+		r = store_work_compare(w);
 	if (store_ok(r))
 		r = store_errno(store_file_end(w->last));
 	return store_ok(r) ? store_work_place(w) : r;

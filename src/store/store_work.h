@@ -8,6 +8,7 @@
 #include "http/coding.h"
 #include "http/cond.h"
 #include "http/multipart.h"
+#include "request/body.h"
 #include "request/body_queue.h"
 #include "store/store_file.h"
 #include "store/store_quota.h"
@@ -47,6 +48,7 @@ struct store_work {
 	/* Found and done by the steps. */
 	struct store_dir at;      /* the folder */
 	struct store_sum sum;     /* of the body */
+	uint64_t came;            /* bytes of the body */
 	uint64_t size;            /* of what was written, by requests before this one too */
 	struct store_quota quota; /* the caller sets its max */
 	uint64_t replaced;        /* cost of the files that the upload will replace */
@@ -70,6 +72,9 @@ struct store_result store_work_begin(struct store_work *w);
 
 /* Writes the next pieces of the body. */
 struct store_result store_work_take(struct store_work *w);
+
+/* Holds the body, which has ended, against its length and its digests. */
+struct store_result store_work_compare(struct store_work *w);
 
 /* Writes the last pieces, checks the file, and places it when the disk has it. */
 struct store_result store_work_seal(struct store_work *w);

@@ -1,6 +1,7 @@
 /*
  * t_form: POST /t/form/{when} takes a form of up to 5000 bytes and answers with its parameters, a
- * line each: now, as soon as it is read, or later, from a timer.
+ * line each: now, as soon as it is read, or later, from a timer; behind: it asks for the form when
+ * some of the body is gone.
  */
 #include "h2d/handler.h"
 
@@ -33,10 +34,18 @@ static void done(struct h2d_req *req, void *state, int status)
 		h2d_timer_set(h2d_timer_new(req, reply), 1);
 }
 
-static void start(struct h2d_req *req, void *state)
+static void read_form(struct h2d_req *req, void *state)
 {
 	(void)state;
 	h2d_form_read(req, 5000, done);
+}
+
+static void start(struct h2d_req *req, void *state)
+{
+	if (h2d_req_param(req, "when", NULL)[0] == 'b')
+		h2d_timer_set(h2d_timer_new(req, read_form), 300);
+	else
+		read_form(req, state);
 }
 
 const struct h2d_handler h2d_handler_t_form = {

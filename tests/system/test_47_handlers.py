@@ -41,14 +41,14 @@ def link(server, speak, how="tcp", **options):
 	return (server.connect if speak == "h2" else server.h1)(how, timeout=PATIENT, **options)
 
 
-def post(client, path, body=b"", headers=(), length=True):
+def post(client, path, body=b"", headers=(), length=True, method="POST"):
 	"""The response; length: the client says how long the body is."""
 	headers = list(headers)
 	if hasattr(client, "conn"):
 		headers += [("content-length", str(len(body)))] if length else []
 	elif not length:
 		body = [body]
-	return client.request("POST", path, headers, body)
+	return client.request(method, path, headers, body)
 
 
 def fnv1a(data):
@@ -348,6 +348,18 @@ def test_stored_without_a_name(handlers, speak):
 		assert c.request("PUT", "/t/store", [("x-name", "a")], b"1").status == 204
 		for headers in ([], [("x-name", "")], [("x-name", ".a")], [("content-type", "multipart/form-data; boundary=b")]):
 			assert c.request("PUT", "/t/store", headers, b"--b\r\n\r\n--b--").status == 400, headers
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
+@pytest.mark.parametrize("size", [0, 1, 1000, 900000])
+def test_paused_and_stored(handlers, speak, how, size, said):
+	"""By a handler that has neither body() nor end(): nothing of what came meanwhile is lost."""
+	server = handlers(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""}, listens=(how,))
+	body = os.urandom(size)
+	with link(server, speak, how) as c:
+		for name in ("a", "b"):
+			answer = post(c, "/t/store/paused?100", body, [("x-name", name)], said, "PUT")
+			assert (answer.status, c.get("/up/" + name).body) == (204, body)
 
 
 @pytest.mark.parametrize("size", [0, 10, 300000])

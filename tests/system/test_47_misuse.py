@@ -161,6 +161,19 @@ def test_a_second_store(fragile, speak, how, rule):
 	broke(server, pid, rule, "PUT", "/t/misuse/store" + how, "\\w+")
 
 
+@pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
+@pytest.mark.parametrize("method, path", [("PUT", "/t/store/late?300"), ("POST", "/t/form/behind")])
+def test_a_store_of_what_is_left(fragile, speak, said, method, path):
+	"""What came before it was dropped: nobody took it, and nobody paused it."""
+	server = fragile(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""})
+	pid = server.worker_pids()[0]
+	with pytest.raises(Exception), link(server, speak) as c:
+		post(c, path, b"a=345", [("x-name", "a"), ("content-type", "application/x-www-form-urlencoded")], said, method)
+	broke(server, pid, "took the rest of a body whose beginning was gone, of", method, path, "\\w+")
+	with link(server, speak) as c:
+		assert c.get("/up/a").status == 404
+
+
 # --- what becomes a 503 -------------------------------------------------------------------------------
 
 

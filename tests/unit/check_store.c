@@ -103,6 +103,26 @@ static bool holds(const char *name, const char *text)
 	return n == (ssize_t)strlen(text) && memcmp(buf, text, (size_t)n) == 0;
 }
 
+/* Bytes that were lost on the way here, or are too many, are no file. _i: how the body is sent. */
+START_TEST(not_the_length_that_was_said)
+{
+	static const char form[] = "--b\r\ncontent-disposition: form-data; name=f; filename=a\r\n\r\n"
+				   "one\r\n--b--";
+
+	begin("a", false);
+	w.length = _i == 0 ? 4 : _i == 1 ? 2 : sizeof(form);
+	if (_i == 2) {
+		w.form = calloc(1, sizeof(*w.form));
+		ck_assert_ptr_null(multipart_init(
+			w.form, SLICE("multipart/form-data; boundary=b"), STORE_FORM_PARTS));
+		plan = &store_form;
+	}
+	ck_assert_int_eq(store(_i == 2 ? form : "one"), 500);
+	end();
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
 /* _i: whether names are needed from the start. */
 START_TEST(new_and_replaced)
 {
@@ -395,6 +415,17 @@ static void begin_part(const struct job *job)
 	ck_assert_int_eq(step(STORE_BEGIN), 0);
 }
 
+/* A part of which bytes were lost is not appended. */
+START_TEST(part_of_another_length)
+{
+	begin_part(NULL);
+	w.length = 4;
+	ck_assert_int_eq(take(STORE_SEAL, "one"), 500);
+	end();
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
 /* A client's end finds a job that has not got the lock yet: what the client sent stays. */
 START_TEST(kept_for_who_has_gone)
 {
@@ -478,6 +509,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_set_timeout(c, 60); /* a sweep waits three seconds for a lock */
+	tcase_add_loop_test(c, not_the_length_that_was_said, 0, 3);
 	tcase_add_loop_test(c, new_and_replaced, 0, 2);
 	tcase_add_loop_test(c, replaced_and_long, 0, 2);
 	tcase_add_loop_test(c, made_by_others, 0, 2);
@@ -489,6 +521,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, shared, 0, 2);
 	tcase_add_loop_test(c, quota, 0, 2);
 	tcase_add_test(c, sent_off_early);
+	tcase_add_test(c, part_of_another_length);
 	tcase_add_test(c, kept_for_who_has_gone);
 	tcase_add_test(c, states);
 	tcase_add_loop_test(c, plans, 0, 6);
