@@ -39,7 +39,7 @@ static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 	return snprintf(buf, cap, "id: %lu\ndata: %lld\n\n", ++e->number, (long long)time(NULL));
 }
 
-/* The number in the query; it has digits and no NUL behind it. */
+/* The number in the query; with what is no digit in it, as if there were none. */
 static uint64_t every(const struct h2d_req *req)
 {
 	size_t len;

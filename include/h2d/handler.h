@@ -27,17 +27,18 @@
  *
  * Memory: req is the server's and valid from start() until gone() returns. So is what the h2d_req_*
  * calls return, and state, the handler's own per-request memory (state_size bytes, zeroed). None of
- * it is freed by the handler. Strings that carry a length (in bytes, in *len, which may be NULL)
- * need not end in NUL, unless the call says so. A server that was configured with
- * --enable-sanitizers finds who touches any of it too late, or behind its end.
+ * it is freed by the handler. Each string ends in NUL, also one that carries a length (in bytes, in
+ * *len, which may be NULL); pieces of a body and messages are data, and do not. A server that was
+ * configured with --enable-sanitizers finds who touches any of it too late, or behind its end.
  *
  * Sandbox: handlers, worker_init() and threads of h2d_work() run inside the worker's, so a program
  * may open what lies below the document roots, and below each upload-dir for writing, and next to
  * nothing else. What is beyond that, section sandbox of the configuration has to allow:
  * - open(2) and its like: EACCES, else than by modes. read = { "/etc/kv" }, write = { "/var/lib/kv"
  *   }; a folder that is there when the worker starts, with all below it (SQLite makes files beside
- *   its own: name the folder).
- * - socket(2), connect(2), bind(2), getaddrinfo(3): EPERM, EACCES or ENOSYS. network = true.
+ *   its own: name the folder). /dev/urandom, /dev/random and /dev/null may be read.
+ * - socket(2), connect(2), bind(2), getaddrinfo(3): EPERM, EACCES or ENOSYS. network = true, by
+ *   which the certificates of /etc/ssl/certs may be read, too.
  * - another system call: ENOSYS, or EPERM. syscalls = { "NAME" }; with seccomp = log none is
  *   refused, and the kernel's log names it.
  * fork(2) and execve(2) are for nobody.

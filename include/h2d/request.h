@@ -30,11 +30,10 @@ enum h2d_method {
 /* Never H2D_METHOD_UNKNOWN: such requests are answered before a handler sees them. */
 enum h2d_method h2d_req_method(const struct h2d_req *req);
 
-/* The path of the target, percent-decoded and with dot segments removed; begins with "/"; ends in
- * NUL. */
+/* The path of the target, percent-decoded and with dot segments removed; begins with "/". */
 const char *h2d_req_path(const struct h2d_req *req, size_t *len);
 
-/* The query behind "?", not decoded; len 0 if there is none. */
+/* The query behind "?", not decoded; "" if there is none. */
 const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 
 /*
@@ -49,11 +48,11 @@ const char *h2d_req_query_param(struct h2d_req *req, const char *name, size_t *l
 unsigned h2d_req_query_params(struct h2d_req *req);
 const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
-/* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; len 0 if there is none. */
+/* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; "" if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
-/* The value of {name} in the route's pattern, decoded, a part of the path (no NUL behind it); NULL
- * if the pattern has no such parameter. name ends in NUL. */
+/* The value of {name} in the route's pattern, decoded, a part of the path; NULL if the pattern has
+ * no such parameter. name ends in NUL. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
 /* The first request field of that name (lower case, ends in NUL); NULL if absent. Of "cookie" there

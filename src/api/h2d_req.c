@@ -6,15 +6,17 @@
 #include "http/coding.h"
 #include "http/cookie.h"
 #include "request/handler_call.h"
+#include "request/handler_text.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 #include "request/req_id.h"
 
-static const char *text(struct slice s, size_t *len)
+static const struct slice none;
+
+/* What a request may lack, and a string is all the same. */
+static struct slice or_empty(struct slice s)
 {
-	if (len != NULL)
-		*len = s.n;
-	return s.p;
+	return s.p != NULL ? s : SLICE("");
 }
 
 enum h2d_method h2d_req_method(const struct h2d_req *req)
@@ -26,19 +28,19 @@ enum h2d_method h2d_req_method(const struct h2d_req *req)
 const char *h2d_req_path(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return text(req->path, len);
+	return handler_text(req, req->path, len);
 }
 
 const char *h2d_req_query(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return text(req->query, len);
+	return handler_text(req, or_empty(req->query), len);
 }
 
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return text(req->authority, len);
+	return handler_text(req, or_empty(req->authority), len);
 }
 
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len)
@@ -48,8 +50,8 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 	HANDLER_CALL();
 	for (unsigned i = 0; route != NULL && i < route->nparams; i++)
 		if (strcmp(route->params[i], name) == 0)
-			return text(req->match.params[i], len);
-	return text((struct slice){ 0 }, len);
+			return handler_text(req, req->match.params[i], len);
+	return handler_text(req, none, len);
 }
 
 /* Only where somebody asks for it: equal cookies of many requests are kept once. False: the
@@ -72,12 +74,12 @@ const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, 
 
 	HANDLER_CALL();
 	if (strcmp(name, "cookie") == 0 && !has_one_cookie_field(req))
-		return text((struct slice){ 0 }, len);
+		return handler_text(req, none, len);
 	end = req->fields + req->nfields;
 	for (f = req->fields; f != end; f++)
 		if (slice_eq(f->name, wanted) && i-- == 0)
-			return text(f->value, len);
-	return text((struct slice){ 0 }, len);
+			return handler_text(req, f->value, len);
+	return handler_text(req, none, len);
 }
 
 unsigned h2d_req_fields(struct h2d_req *req)
@@ -91,21 +93,32 @@ const char *h2d_req_fields_at(
 {
 	HANDLER_CALL();
 	if (i >= h2d_req_fields(req))
-		return text((struct slice){ 0 }, len);
+		return handler_text(req, none, len);
 	if (name != NULL)
-		*name = text(req->fields[i].name, name_len);
-	return text(req->fields[i].value, len);
+		*name = handler_text(req, req->fields[i].name, name_len);
+	return handler_text(req, req->fields[i].value, len);
 }
 
 const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 {
-	struct slice all, value = { 0 };
+	const struct field *f;
+	struct slice value;
+	char *copy;
 
 	HANDLER_CALL();
-	all.p = h2d_req_field(req, "cookie", &all.n);
-	if (all.p != NULL)
-		cookie_find(all, slice_str(name), &value);
-	return text(value, len);
+	if (!has_one_cookie_field(req))
+		return handler_text(req, none, len);
+	f = field_find(req->fields, req->nfields, SLICE("cookie"));
+	if (f == NULL || !cookie_find(f->value, slice_str(name), &value))
+		return handler_text(req, none, len);
+	if (req->cookies == NULL)
+		req->cookies = (char *)(uintptr_t)arena_dup(&req->arena, f->value).p;
+	if (req->cookies == NULL)
+		return handler_text(req, none, len);
+	/* Behind a value there is what parts it from the next. */
+	copy = req->cookies + (value.p - f->value.p);
+	copy[value.n] = '\0';
+	return handler_text(req, slice_of(copy, value.n), len);
 }
 
 /* A bit for each of the names in text. */
@@ -153,10 +166,10 @@ const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char *
 {
 	HANDLER_CALL();
 	if (i >= h2d_req_params(req))
-		return text((struct slice){ 0 }, len);
+		return handler_text(req, none, len);
 	if (name != NULL)
 		*name = req->match.route->params[i];
-	return text(req->match.params[i], len);
+	return handler_text(req, req->match.params[i], len);
 }
 
 /* Protocols have refused what is no number, and what is too large for one. */
@@ -180,7 +193,7 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 	HANDLER_CALL();
 	if (req->peer_text == NULL)
 		req->peer_text = arena_strdup(&req->arena, ADDR_HOST(req_client(req)));
-	return text(slice_str(req->peer_text), len);
+	return handler_text(req, slice_str(req->peer_text), len);
 }
 
 const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len)
@@ -188,13 +201,13 @@ const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len)
 	const char *subject = req->conn->client_subject;
 
 	HANDLER_CALL();
-	return text(subject != NULL ? slice_str(subject) : (struct slice){ 0 }, len);
+	return handler_text(req, subject != NULL ? slice_str(subject) : none, len);
 }
 
 const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return text(req->user, len);
+	return handler_text(req, req->user.n > 0 ? req->user : none, len);
 }
 
 int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len)
@@ -213,7 +226,7 @@ int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len)
 const char *h2d_req_id(struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return text(req_id(req), len);
+	return handler_text(req, req_id(req), len);
 }
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)

@@ -6,6 +6,7 @@
 
 #include "http/urlencoded.h"
 #include "request/handler_call.h"
+#include "request/handler_text.h"
 
 struct params *params_new(struct arena *arena, char *p, size_t n)
 {
@@ -20,32 +21,25 @@ struct params *params_new(struct arena *arena, char *p, size_t n)
 	return params;
 }
 
-static const char *found(const struct field *f, size_t *len)
-{
-	if (len != NULL)
-		*len = f != NULL ? f->value.n : 0;
-	return f != NULL ? f->value.p : NULL;
-}
-
-static const char *by_name(const struct params *params, const char *name, size_t *len)
+static const char *by_name(
+	const struct h2d_req *req, const struct params *params, const char *name, size_t *len)
 {
 	struct slice wanted = slice_str(name);
-	const struct field *f = NULL;
 
-	for (unsigned i = 0; params != NULL && f == NULL && i < params->n; i++)
+	for (unsigned i = 0; params != NULL && i < params->n; i++)
 		if (slice_eq(params->v[i].name, wanted))
-			f = &params->v[i];
-	return found(f, len);
+			return handler_text(req, params->v[i].value, len);
+	return handler_text(req, (struct slice){ 0 }, len);
 }
 
-static const char *by_number(
-	const struct params *params, unsigned i, const char **name, size_t *len)
+static const char *by_number(const struct h2d_req *req, const struct params *params, unsigned i,
+	const char **name, size_t *len)
 {
 	if (params == NULL || i >= params->n)
-		return found(NULL, len);
+		return handler_text(req, (struct slice){ 0 }, len);
 	if (name != NULL)
-		*name = params->v[i].name.p;
-	return found(&params->v[i], len);
+		*name = handler_text(req, params->v[i].name, NULL);
+	return handler_text(req, params->v[i].value, len);
 }
 
 /* NULL when the request's memory is spent. */
@@ -76,13 +70,13 @@ unsigned h2d_req_query_params(struct h2d_req *req)
 const char *h2d_req_query_param(struct h2d_req *req, const char *name, size_t *len)
 {
 	HANDLER_CALL();
-	return by_name(of_query(req), name, len);
+	return by_name(req, of_query(req), name, len);
 }
 
 const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
 	HANDLER_CALL();
-	return by_number(of_query(req), i, name, len);
+	return by_number(req, of_query(req), i, name, len);
 }
 
 /* --- of a form, once it is read (form.c) ------------------------------------------------------ */
@@ -96,11 +90,11 @@ unsigned h2d_form_params(const struct h2d_req *req)
 const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *len)
 {
 	HANDLER_CALL();
-	return by_name(req->form_params, name, len);
+	return by_name(req, req->form_params, name, len);
 }
 
 const char *h2d_form_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
 	HANDLER_CALL();
-	return by_number(req->form_params, i, name, len);
+	return by_number(req, req->form_params, i, name, len);
 }

@@ -61,11 +61,14 @@ bool websocket_has_room(struct websocket *ws, size_t n)
 static void call_closed(struct websocket *ws, enum ws_code code, struct slice reason)
 {
 	struct crash_call call;
+	char text[WS_CLOSE_MAX + 1] = "";
 
 	if (ws->kind->closed == NULL)
 		return;
+	if (reason.n > 0)
+		memcpy(text, reason.p, reason.n);
 	handler_call_enter(&call, ws->req, ws->req->handler);
-	ws->kind->closed(ws->req, ws->req->handler_state, code, reason.p, reason.n);
+	ws->kind->closed(ws->req, ws->req->handler_state, code, text, reason.n);
 	handler_call_exit();
 }
 

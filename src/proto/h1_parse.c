@@ -84,11 +84,13 @@ static int grow(struct h1_parse *p, size_t coming)
 	return 0;
 }
 
-/* The two parts of the line that has ended; the next one begins. */
+/* The two parts of the line that has ended; the next one begins. A NUL behind each has the place of
+ * a byte that was taken and not kept. */
 static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 {
 	*first = slice_of(p->line, p->first);
-	*second = slice_of(p->line + p->first, (size_t)(p->at - p->line) - p->first);
+	*second = slice_of(p->line + p->first + 1, (size_t)(p->at - p->line) - p->first - 1);
+	*p->at++ = '\0';
 	if (p->discard)
 		p->at = p->line;
 	else
@@ -153,6 +155,7 @@ static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint
 static bool first_ends(struct h1_parse *p, uint8_t c, uint8_t with, enum state next)
 {
 	p->first = (size_t)(p->at - p->line);
+	*p->at++ = '\0';
 	p->state = next;
 	return c == with && p->first > 0;
 }
@@ -209,7 +212,7 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 	case IN_TARGET:
 		if (!run_long(p, from, stop, TARGET, ' ' + 1))
 			return H1_MORE;
-		if (*(*from)++ != ' ' || (size_t)(p->at - p->line) == p->first)
+		if (*(*from)++ != ' ' || (size_t)(p->at - p->line) == p->first + 1)
 			return fault(p, ERR_REQUEST_LINE);
 		p->nversion = 0;
 		p->state = IN_VERSION;
@@ -225,7 +228,7 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 
 static enum h1_parsed field_ends(struct h1_parse *p)
 {
-	while (p->at > p->line + p->first && (p->at[-1] == ' ' || p->at[-1] == '\t'))
+	while (p->at[-1] != '\0' && (p->at[-1] == ' ' || p->at[-1] == '\t'))
 		p->at--;
 	parts(p, &p->name, &p->value);
 	p->state = FIELD;

@@ -262,6 +262,9 @@ static const struct err *target(struct h1_stream *s)
 	case 0:
 		return NULL;
 	case 1:
+		req->authority = arena_dup(&req->arena, req->authority);
+		if (req->authority.p == NULL)
+			return ERR_NO_MEMORY;
 		break;
 	default:
 		return ERR_REQUEST_LINE;
@@ -272,11 +275,12 @@ static const struct err *target(struct h1_stream *s)
 		return NULL;
 	}
 	if (rest.p[0] == '?') {
-		slash = arena_alloc(&req->arena, rest.n + 1);
+		slash = arena_alloc(&req->arena, rest.n + 2);
 		if (slash == NULL)
 			return ERR_NO_MEMORY;
 		slash[0] = '/';
 		memcpy(slash + 1, rest.p, rest.n);
+		slash[rest.n + 1] = '\0';
 		rest = slice_of(slash, rest.n + 1);
 	}
 	req->target = rest;

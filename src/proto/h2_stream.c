@@ -289,12 +289,8 @@ void h2_stream_ask_all(struct proto *p, struct lender *lender)
 
 static int copy(struct h2d_req *req, struct slice *to, struct slice value)
 {
-	char *p = arena_alloc(&req->arena, value.n);
-
-	if (p == NULL)
-		return -1;
-	*to = slice_of(memcpy(p, value.p, value.n), value.n);
-	return 0;
+	*to = arena_dup(&req->arena, value);
+	return to->p != NULL ? 0 : -1;
 }
 
 /* The constant stands for a value of the same bytes: nearly always there is nothing to copy. */
@@ -379,13 +375,16 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 		return pseudo_field(req, name, value);
 	if (req->arena.chunks != NULL)
 		return add_shared(req, name, value);
-	p = arena_alloc(&req->arena, value.n + name.n);
+	p = arena_alloc(&req->arena, value.n + name.n + 2);
 	if (p == NULL)
 		return -1;
 	memcpy(p, value.p, value.n);
+	p[value.n] = '\0';
 	value.p = p;
-	memcpy(p + value.n, name.p, name.n);
-	return req_field_add(req, slice_of(p + value.n, name.n), value);
+	p += value.n + 1;
+	memcpy(p, name.p, name.n);
+	p[name.n] = '\0';
+	return req_field_add(req, slice_of(p, name.n), value);
 }
 
 /* RFC 9113, 8.3.1: Host stands in for an absent :authority. False: they differ, or Host is empty.

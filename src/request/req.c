@@ -127,6 +127,19 @@ static void too_large(struct h2d_req *req)
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);
 }
 
+/* The parts of the path that are parameters, as strings: each ends in NUL. */
+static bool own_params(struct h2d_req *req)
+{
+	struct route_match *m = &req->match;
+
+	for (unsigned i = 0; m->route != NULL && i < m->route->nparams; i++) {
+		m->params[i] = arena_dup(&req->arena, m->params[i]);
+		if (m->params[i].p == NULL)
+			return false;
+	}
+	return true;
+}
+
 /* Everything the configuration demands is met: the handler's turn. */
 static void start_handler(struct h2d_req *req)
 {
@@ -143,6 +156,10 @@ static void start_handler(struct h2d_req *req)
 	}
 	if (__builtin_expect(req->env->traced, false) && !may_start(req, handler))
 		return;
+	if (!own_params(req)) {
+		reply_no_memory(req, req->path.n);
+		return;
+	}
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {

@@ -236,6 +236,7 @@ struct h2d_req {
 	enum h2d_method method;
 	struct slice path, query;
 	struct params *query_params; /* api/params.h; NULL: nobody has asked for one */
+	char *cookies;               /* a copy in which values end; NULL: nobody has asked */
 	struct trailers *trailers;   /* request/trailers.h; NULL: none came, or nobody took them */
 	struct params *form_params;  /* of the body; NULL: none was read */
 	struct slice
@@ -255,7 +256,7 @@ struct h2d_req {
 	struct req_record record; /* of its way, for the access log and the metrics */
 	struct route_match match; /* from here on not cleared by req_init() */
 	struct reply reply;
-	char id_text[2 * REQ_ID_BYTES];
+	char id_text[2 * REQ_ID_BYTES + 1];
 	char first[REQ_ARENA_FIRST]; /* the arena's first memory */
 };
 

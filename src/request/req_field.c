@@ -108,6 +108,7 @@ static struct slice joined(struct h2d_req *req)
 			memcpy(o + f->value.n, "; ", 2);
 			o += f->value.n + 2;
 		}
+	p[n - 2] = '\0';
 	return slice_of(p, n - 2);
 }
 

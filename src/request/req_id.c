@@ -39,7 +39,7 @@ static const uint8_t *random_bytes(void)
 	return bytes[--left];
 }
 
-static struct slice make(char text[2 * REQ_ID_BYTES])
+static struct slice make(char text[2 * REQ_ID_BYTES + 1])
 {
 	static const char hex[] = "0123456789abcdef";
 	const uint8_t *bytes = random_bytes();
@@ -50,6 +50,7 @@ static struct slice make(char text[2 * REQ_ID_BYTES])
 		text[2 * i] = hex[bytes[i] >> 4];
 		text[2 * i + 1] = hex[bytes[i] & 15];
 	}
+	text[2 * REQ_ID_BYTES] = '\0';
 	return slice_of(text, 2 * REQ_ID_BYTES);
 }
 

@@ -4,9 +4,8 @@
  * takes the body, and by reply_stream.c.
  */
 #include "request/trailers.h"
-#include "request/handler_call.h"
-
-#include "request/handler_call.h"
+#include "request/handler_rule.h"
+#include "request/handler_text.h"
 
 static struct trailers *make(struct arena *arena)
 {
@@ -38,19 +37,14 @@ int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, 
 	return 0;
 }
 
-static const char *value_of(const struct field *f, size_t *len)
-{
-	if (len != NULL)
-		*len = f != NULL ? f->value.n : 0;
-	return f != NULL ? f->value.p : NULL;
-}
-
 const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len)
 {
 	const struct trailers *t = req->trailers;
+	const struct field *f;
 
 	HANDLER_CALL();
-	return value_of(t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL, len);
+	f = t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL;
+	return handler_text(req, f != NULL ? f->value : (struct slice){ 0 }, len);
 }
 
 const char *h2d_req_trailers_at(
@@ -60,8 +54,8 @@ const char *h2d_req_trailers_at(
 
 	HANDLER_CALL();
 	if (t == NULL || i >= t->n)
-		return value_of(NULL, len);
+		return handler_text(req, (struct slice){ 0 }, len);
 	if (name != NULL)
-		*name = t->v[i].name.p;
-	return value_of(&t->v[i], len);
+		*name = handler_text(req, t->v[i].name, NULL);
+	return handler_text(req, t->v[i].value, len);
 }

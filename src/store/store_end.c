@@ -95,20 +95,20 @@ static const char *text(struct arena *a, struct slice s)
 static bool describe(struct store *s, const struct store_file *f, struct h2d_stored *d)
 {
 	struct arena *a = &s->arena;
-	char *digest = f->summed ? arena_zalloc(a, DIGEST_FIELD_MAX + 1) : NULL;
+	char digest[DIGEST_FIELD_MAX + 1] = "";
 	struct slice path = store_public_path(s, f->name);
 
 	if (path.n > 0)
 		path = path_encode(path, a);
-	*d = (struct h2d_stored){ .name = f->name,
+	if (f->summed)
+		digest_field_write(digest, DIGEST_SHA_256, f->sha256);
+	*d = (struct h2d_stored){ .name = text(a, slice_str(f->name)),
 		.path = text(a, path),
 		.size = f->size,
 		.etag = f->etag.n > 0 ? text(a, etag_slice(&f->etag)) : NULL,
-		.repr_digest = digest,
+		.repr_digest = f->summed ? text(a, slice_str(digest)) : NULL,
 		.created = f->created };
-	if (digest != NULL)
-		digest_field_write(digest, DIGEST_SHA_256, f->sha256);
-	return (digest != NULL || !f->summed) && d->path != NULL &&
+	return (d->repr_digest != NULL || !f->summed) && d->name != NULL && d->path != NULL &&
 	       (d->etag != NULL || f->etag.n == 0);
 }
 

@@ -387,6 +387,26 @@ def test_paused_and_answered(handlers, speak, size):
 			assert post(c, "/count", b"x").status == 200
 
 
+def test_strings_end(handlers, speak):
+	"""Each has a NUL where its length says, whatever follows it in the request."""
+	server = handlers.new()
+	users = put_users(server, ann=hashed("secret"))
+	server.write_conf(server='location "/t" { auth-basic-file = "%s" }' % users)
+	server.start()
+	fields = basic("ann", "secret") + [("x-one", "1"), ("x-one", "22"), ("cookie", "a=1; c=3"), ("cookie", "b=2"),
+		("accept-encoding", "br"), ("te", "trailers")]
+	path = "/t/strings/one%20/two/three/four?q=1&r=2"
+	with link(server, speak) as c:
+		if speak == "h2":
+			stream = c.send("POST", path, fields, b"12345", end=False)
+			c.send_trailers(stream, [("x-sum", "7")])
+			assert (c.response(stream).status, c.response(stream).body) == (200, b"34")
+		else:
+			for form in (path, "http://host.example" + path):
+				answer = c.request("POST", form, fields, [b"12345"], trailers=[("x-sum", "7")])
+				assert (answer.status, answer.body) == (200, b"34")
+
+
 def test_paused_by_a_handler_whose_user_was_asked(handlers, speak):
 	"""The body waited for the password first; the handler's word is heard behind that."""
 	server = handlers.new()

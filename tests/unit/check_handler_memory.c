@@ -10,7 +10,8 @@
 #include "proto_unit.h"
 #include "unit.h"
 
-#define REQUEST "POST /a/b?c HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\n"
+#define HEAD    "POST /a/b?c=d&e=f HTTP/1.1\r\nhost: h\r\nx: y\r\ncookie: a=1; b=2\r\n"
+#define REQUEST HEAD "content-length: 5\r\n\r\n"
 
 static int starts, ends;
 static struct h2d_req *kept;
@@ -32,9 +33,48 @@ static const char *kept_path, *kept_piece;
 
 /* --- the handler ------------------------------------------------------------------------------ */
 
+static void string(const char *p, size_t len)
+{
+	ck_assert_uint_eq(strlen(p), len);
+	good(p, len + 1);
+	seen(p + len + 1);
+}
+
+#define STRING(call, ...) \
+	do { \
+		p = h2d_req_##call(req __VA_OPT__(, ) __VA_ARGS__, &n); \
+		string(p, n); \
+		ck_assert_ptr_eq(p, h2d_req_##call(req __VA_OPT__(, ) __VA_ARGS__, &n)); \
+	} while (0)
+
+static void ask_all(struct h2d_req *req)
+{
+	const char *p, *name;
+	size_t n, name_len;
+
+	STRING(path);
+	STRING(query);
+	STRING(authority);
+	STRING(param, "p");
+	STRING(param_at, 0, &name);
+	STRING(field, "x");
+	STRING(field_at, "cookie", 0);
+	STRING(fields_at, 1, &name, &name_len);
+	string(name, name_len);
+	STRING(cookie, "a");
+	STRING(query_param, "c");
+	STRING(query_param_at, 1, &name);
+	string(name, 1);
+	STRING(peer);
+	STRING(id);
+	ck_assert_int_eq(h2d_req_set_user(req, "ann", 3), 0);
+	STRING(user);
+}
+
 static void on_start(struct h2d_req *req, void *state)
 {
 	starts++;
+	ask_all(req);
 	kept = req;
 	kept_state = state;
 	kept_path = h2d_req_path(req, NULL);
@@ -72,7 +112,7 @@ static const struct h2d_handler handler = {
 };
 
 static const struct route_row rows[] = {
-	{ "rows", 1, "POST", "/a/b", "handler", "BODY_STREAM" },
+	{ "rows", 1, "POST", "/a/{p}", "handler", "BODY_STREAM" },
 };
 static const struct h2d_handler *const handlers[] = { &handler };
 
@@ -121,7 +161,7 @@ END_TEST
  * not. */
 START_TEST(behind_gone)
 {
-	say("POST /a/b HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n");
+	say(HEAD "transfer-encoding: chunked\r\n\r\n");
 	ck_assert_int_eq(starts, 1);
 	req_refuse(kept, 400);
 	seen(kept_state);
