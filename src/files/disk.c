@@ -65,6 +65,7 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	/* A file of one piece is always hashed at once: that takes no longer than sending it. */
 	d->max_file_size = conf->max_file_size > DISK_SMALL ? conf->max_file_size : DISK_SMALL;
 	d->escapes = conf->escapes;
+	d->uploads = &conf->uploads;
 	places_init(&d->places, l);
 	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
 	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);

@@ -7,6 +7,7 @@
 #define H2D_FILES_DISK_H
 
 #include "base/pool.h"
+#include "base/prefix_index.h"
 #include "files/disk_root.h"
 #include "files/doubt_client.h"
 #include "files/files.h"
@@ -46,6 +47,7 @@ struct disk {
 	unsigned ntrees;
 	struct pool tiny, small, large;
 	struct escapes *escapes;
+	const struct prefix_index *uploads; /* folders of uploads, by their real paths */
 	struct places places;
 	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
 	struct hasher *hasher;
@@ -138,6 +140,7 @@ struct disk_file {
 	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
 	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
 	enum disk_names names; /* likewise */
+	bool uploaded;         /* it was opened in a folder of uploads, by whatever links */
 	struct disk_tree *tree;
 	const char *look_at;     /* a root for the thread to look at, too; NULL: none */
 	struct disk_root *root;  /* one reference held */

@@ -4,6 +4,8 @@
  * hold it in a coding are opened in the same step. See disk.h.
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -140,11 +142,32 @@ static int check_spelling(struct disk_file *f, const struct disk_root *root, uns
 	return rc;
 }
 
+/* Where links have led to; what cannot be told is taken for an upload. */
+static bool is_uploaded(const struct disk_file *f)
+{
+	const struct prefix_index *x = f->disk->uploads;
+	char link[32], path[PATH_MAX];
+	const struct prefix_entry *e;
+	ssize_t n;
+
+	if (x->n == 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", f->fd);
+	n = readlink(link, path, sizeof(path));
+	if (n < 0 || n == sizeof(path))
+		return true;
+	e = prefix_index_find(x, slice_of(path, (size_t)n));
+	while (e != NULL && path[e->prefix.n] != '/')
+		e = prefix_index_outer(x, e);
+	return e != NULL;
+}
+
 /* Opens the file, unless it has another name there. */
 static int open_spelled(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
 	int rc = open_best(f, root, flags), checked;
 
+	f->uploaded = rc == 0 && is_uploaded(f);
 	if (f->spelled == 0 || (rc < 0 && rc != -EISDIR))
 		return rc;
 	checked = check_spelling(f, root, flags);

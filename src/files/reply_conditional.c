@@ -125,6 +125,18 @@ static enum range_result ranges_of(const struct h2d_req *req, const struct reply
 	return result;
 }
 
+int reply_conditional_sandbox(struct h2d_req *req)
+{
+	int rc;
+
+	if (req->reply.sandboxed)
+		return 0;
+	rc = reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
+	req->reply.sandboxed = true;
+	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
+	return rc;
+}
+
 /*
  * Browsers play no film and no sound that is sandboxed, where it is opened by its own address. By
  * the type that is sent, not by the name: another file may answer for that. Policies of a handler

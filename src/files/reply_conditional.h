@@ -24,6 +24,12 @@ struct reply_conditional {
 /* The fields of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
 unsigned reply_conditional_seen(const struct h2d_req *req);
 
+/*
+ * Adds the fields of a file that strangers uploaded, once: it must not run as a page of this site.
+ * Said with every status: errors, too, carry content. 0, or -1 when memory is out.
+ */
+int reply_conditional_sandbox(struct h2d_req *req);
+
 /* Answers with it, or with what conditions and ranges make of it. seen: see above. */
 void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen);
 

@@ -102,7 +102,9 @@ static void reply(struct file_reply *a, struct disk_file *file)
 	req->record.source = REQ_SOURCE_DISK;
 	if (__builtin_expect(req->env->traced, false))
 		tell(a, file, r.varies);
-	if (date == NULL || r.type.p == NULL) {
+	if (date == NULL || r.type.p == NULL ||
+		((file->uploaded || doc_root_is_upload(&a->files->roots[a->root], a->name)) &&
+			reply_conditional_sandbox(req) < 0)) {
 		reply_disk_no_memory(a);
 		return;
 	}
@@ -289,8 +291,10 @@ void reply_disk(struct file_reply *a)
 	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
 	file->leave = a->follows ? BENEATH_LEAVE : 0;
-	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
+	if (doc_root_is_upload(&a->files->roots[a->root], a->name)) {
+		file->leave = 0;
 		file->names = DISK_NAMES_ASKED;
+	}
 	look_beside(a, file);
 	rc = disk_file_open(file);
 	if (rc != DISK_LATER)

@@ -128,7 +128,8 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	}
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
 	if (!copy_fields(req, e, b, image_strings(v->head) + e->type.at, &r) ||
-		!set_charset(req, f->charsets[root], path, &r.type)) {
+		!set_charset(req, f->charsets[root], path, &r.type) ||
+		(doc_root_is_upload(&f->roots[root], path) && reply_conditional_sandbox(req) < 0)) {
 		reply_conditional_no_memory(req);
 		return true;
 	}
@@ -303,26 +304,13 @@ static bool is_canonical(struct slice path)
 	return true;
 }
 
-/* In the folder of uploads, by whatever name. */
-static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slice name)
+/* A folder of uploads has it, of whatever server. */
+static bool is_upload(
+	const struct h2d_req *req, enum h2d_tree tree, struct slice name, const struct files *f)
 {
-	struct slice uploads = req->site->uploads;
-
-	return tree == H2D_UPLOAD_DIR || (uploads.n > 0 && slice_starts(name, uploads) &&
-						 (name.n == uploads.n || name.p[uploads.n] == '/'));
-}
-
-/*
- * Files that strangers uploaded must not run as pages of this site. Said with every status: errors,
- * too, carry content.
- */
-static int add_sandbox(struct h2d_req *req)
-{
-	int rc = reply_add(req, SLICE("x-content-type-options"), SLICE("nosniff"));
-
-	req->reply.sandboxed = true;
-	rc |= reply_add(req, SLICE("content-security-policy"), SLICE("sandbox"));
-	return rc;
+	return tree == H2D_UPLOAD_DIR ||
+	       (f != NULL && f->nroots > 0 &&
+		       doc_root_is_upload(&f->roots[site_location(req->site, name)->root], name));
 }
 
 /* Rules of access were asked. */
@@ -383,7 +371,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	req->owes = false;
-	if (is_upload(req, tree, name) && add_sandbox(req) < 0) {
+	if (is_upload(req, tree, name, f) && reply_conditional_sandbox(req) < 0) {
 		reply_conditional_no_memory(req);
 		return;
 	}

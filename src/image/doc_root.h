@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/slice.h"
+#include "base/prefix_index.h"
 
 struct escapes;    /* files/escape.h */
 struct etag_memo;  /* image/etag_memo.h */
@@ -27,10 +27,11 @@ struct doc_roots {
 	unsigned nroots;
 	uint64_t max_size; /* of an image's content; 0: no image is built */
 	uint64_t max_file_size;
-	unsigned codings;        /* bit set by enum coding: which compressed variants are made */
-	uint64_t rescan_ms;      /* how often the keeper looks at everything */
-	struct escapes *escapes; /* links that the log has named; NULL: none is named */
-	struct etag_memo *etags; /* of all workers; NULL: each has its own */
+	unsigned codings;   /* bit set by enum coding: which compressed variants are made */
+	uint64_t rescan_ms; /* how often the keeper looks at everything */
+	struct prefix_index uploads; /* folders of uploads, by their real paths */
+	struct escapes *escapes;     /* links that the log has named; NULL: none is named */
+	struct etag_memo *etags;     /* of all workers; NULL: each has its own */
 };
 
 /*

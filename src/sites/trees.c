@@ -1,6 +1,6 @@
 /*
  * trees: makes the list of roots from the server blocks. The master calls it while it builds a
- * generation; it borrows every string from the configuration and never touches the file system.
+ * generation; it borrows every string from the configuration and opens no file.
  */
 #include "sites/trees.h"
 
@@ -109,25 +109,47 @@ static void add_uploads(struct trees *t, const struct prefix_index *roots, struc
 			add_upload(t, e->of, slice_of(folder.p, 0));
 }
 
-/* The folders of uploads of all servers, each once; *n of them. NULL: memory is out. */
-static struct slice *upload_folders(struct trees *t, const struct conf *conf, unsigned *n)
+/* path without links, if it is there. Its p is NULL when memory is out. */
+static struct slice real(struct trees *t, const char *path)
 {
-	struct slice *v = arena_alloc(&t->paths, conf->nservers * sizeof(*v));
+	char *found = realpath(path, NULL);
+	struct slice s = without_slashes(found != NULL ? found : path);
+	struct slice own = arena_dup(&t->paths, s);
 
-	*n = 0;
-	for (unsigned i = 0; v != NULL && i < conf->nservers; i++) {
-		const struct conf_server *s = &conf->servers[i];
-		struct slice dir = without_slashes(s->upload_dir), root = without_slashes(s->root);
-		char *folder;
+	free(found);
+	return own;
+}
 
-		if (dir.n == 0)
-			continue;
-		folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
-		if (folder == NULL)
-			return NULL;
-		v[(*n)++] = slice_str(folder);
-	}
-	return v;
+static bool add_folder(
+	struct trees *t, struct prefix_entry *v, unsigned *n, const struct conf_server *s)
+{
+	struct slice dir = without_slashes(s->upload_dir), root = real(t, s->root), to;
+	char *folder;
+
+	if (dir.n == 0)
+		return true;
+	folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
+	if (root.p == NULL || folder == NULL)
+		return false;
+	to = real(t, folder);
+	v[(*n)++] = (struct prefix_entry){ .prefix = slice_str(folder) };
+	if (!slice_eq(to, slice_str(folder)))
+		v[(*n)++] = (struct prefix_entry){ .prefix = to };
+	return to.p != NULL;
+}
+
+/* The folders of uploads of all servers, by their names and where those lead. False: memory is out.
+ */
+static bool index_folders(struct trees *t, const struct conf *conf)
+{
+	struct prefix_entry *v = arena_alloc(&t->paths, 2 * conf->nservers * sizeof(*v));
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < conf->nservers; i++)
+		if (v == NULL || !add_folder(t, v, &n, &conf->servers[i]))
+			return false;
+	t->files.uploads = prefix_index_make(v, n);
+	return true;
 }
 
 static struct prefix_index index_roots(struct trees *t)
@@ -135,22 +157,26 @@ static struct prefix_index index_roots(struct trees *t)
 	struct prefix_entry *v = arena_alloc(&t->paths, (t->files.nroots + 1) * sizeof(*v));
 
 	for (unsigned i = 0; v != NULL && i < t->files.nroots; i++)
-		v[i] = (struct prefix_entry){ .prefix = without_slashes(t->roots[i].root),
-			.of = i };
+		v[i] = (struct prefix_entry){ .prefix = real(t, t->roots[i].root), .of = i };
 	return v != NULL ? prefix_index_make(v, t->files.nroots) : (struct prefix_index){ 0 };
 }
 
 /* False: memory is out. */
 static bool number_uploads(struct trees *t, const struct conf *conf)
 {
-	unsigned nfolders, n = 0;
-	const struct slice *folders = upload_folders(t, conf, &nfolders);
-	struct prefix_index roots = index_roots(t);
+	const struct prefix_index *folders = &t->files.uploads;
+	struct prefix_index roots;
+	unsigned n = 0;
 
-	if (folders == NULL || roots.v == NULL)
+	if (!index_folders(t, conf))
 		return false;
-	for (unsigned i = 0; i < nfolders; i++)
-		add_uploads(t, &roots, folders[i]);
+	if (folders->n == 0)
+		return true;
+	roots = index_roots(t);
+	if (roots.v == NULL)
+		return false;
+	for (unsigned i = 0; i < folders->n; i++)
+		add_uploads(t, &roots, folders->v[i].prefix);
 	for (unsigned i = 0; i < t->files.nroots; i++)
 		n += t->roots[i].nuploads;
 	t->uploads = calloc(n + 1, sizeof(*t->uploads));
@@ -161,8 +187,8 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 		t->roots[i].nuploads = 0;
 		t->roots[i].uploads = t->uploads + n;
 	}
-	for (unsigned i = 0; i < nfolders; i++)
-		add_uploads(t, &roots, folders[i]);
+	for (unsigned i = 0; i < folders->n; i++)
+		add_uploads(t, &roots, folders->v[i].prefix);
 	return true;
 }
 

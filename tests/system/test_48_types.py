@@ -80,6 +80,50 @@ types = {"foo: text/html", "upper: video/x-what", "shout: image/X+XML"}""",
 		assert policies(c.get("/files/film.mp4", headers=[("if-match", '"no"')])) == ["sandbox"]
 
 
+WAYS_TO_AN_UPLOAD = {
+	"own": ("/x/raw/evil.html", "/x/raw/", "/raw/evil.html", "/gone", "/latest/evil.html", "/one.html", "/files/evil.html"),
+	"around": ("/www/x/raw/evil.html", "/www/x/raw/", "/www/latest/evil.html"),
+	"is": ("/evil.html", "/evil", "/", "/sub/deep.html", "/sub/", "/none"),
+	"within": ("/deep.html", "/"),
+	"spelled": ("/raw/evil.html",),
+	"linked": ("/evil.html", "/sub/deep.html"),
+	"elsewhere": ("/in/evil.html", "/in/sub/", "/file"),
+}
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h1"])
+@pytest.mark.parametrize("source", ["image", "disk"])
+def test_an_upload_by_whatever_way(h2d, source, protocol):
+	"""The folder of one server may be below another's root, be it, or be around it, be a location's, and be reached by links."""
+	evil = "<script>"
+	server = h2d.new(files={"x/raw/evil.html": evil, "x/raw/sub/deep.html": evil, "plain.html": "page"}, listens=("tcp",))
+	www, other = server.root, server.path("other")
+	os.mkdir(other)
+	os.symlink("x/raw", www + "/latest")
+	os.symlink("x/raw/evil.html", www + "/one.html")
+	os.symlink(www + "/x/raw", other + "/in")
+	os.symlink(www + "/x/raw/evil.html", other + "/file")
+	os.symlink(www + "/x/raw", server.path("current"))
+	is_one = 'index = {"evil.html"}  extensions = {".html"}  error-page "404" { file = "/evil.html" }'
+	server.write_conf(server='''upload-dir = "x/raw"  upload-public = true  index = {"evil.html"}
+fallback = "/x/raw/evil.html"  location "/raw/" { root = "%s/x" }''' % www,
+		sections="\n".join(['server "around" { root = "%s"  index = {"evil.html"} }' % server.dir,
+			'server "is" { root = "%s/x/raw"  %s  location "/sub/" { index = {"deep.html"} } }' % (www, is_one),
+			'server "within" { root = "%s/x/raw/sub"  index = {"deep.html"} }' % www,
+			'server "spelled" { root = "%s/./x//../x/" }' % www, 'server "linked" { root = "%s" }' % server.path("current"),
+			'server "elsewhere" { root = "%s"  follow-links = all  location "/in/sub/" { index = {"deep.html"} } }' % other,
+			"" if source == "image" else "cache { max-size = 0 }"]))
+	server.start(image=source == "image")
+	for host, paths in WAYS_TO_AN_UPLOAD.items():
+		with (server.connect if protocol == "h2" else server.h1)("tcp", authority=host) as c:
+			for path in paths:
+				answer = c.get(path)
+				assert (answer.status, answer.body) == (404 if path == "/none" else 200, evil.encode()), (host, path)
+				assert (policies(answer), answer.get("x-content-type-options")) == (["sandbox"], "nosniff"), (host, path)
+	with server.connect("tcp") as c:
+		assert (policies(c.get("/plain.html")), c.get("/plain.html").get("x-content-type-options")) == ([], None)
+
+
 def test_film_whose_page_answers(h2d):
 	"""By the path of its folder an upload may answer for a name that leaves its extension out."""
 	server = h2d.new(files={"up/film.mp4.html": "<script>", "up/film.mp4x.mp4": "film"}, listens=("tcp",))

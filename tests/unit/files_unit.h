@@ -23,6 +23,7 @@ static struct http_env unit_env;
 static struct unit_build unit_keeper;
 static struct built_image unit_image;
 static const struct slice unit_index[] = { SLICE_LIT("index.html"), SLICE_LIT("index.htm") };
+static const struct slice unit_uploads = SLICE_LIT("/files");
 static struct site unit_site;
 static struct sites unit_sites;
 static struct doc_root unit_root;
@@ -61,6 +62,8 @@ static inline void unit_start(void)
 	unit_root = (struct doc_root){
 		.root = tree,
 		.charset = "utf-8",
+		.uploads = &unit_uploads,
+		.nuploads = 1,
 	};
 	unit_site = (struct site){
 		.name = SLICE("_"),
