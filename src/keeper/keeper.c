@@ -140,7 +140,7 @@ static void on_tick(struct timer *t)
 	if (!k->building)
 		return;
 	publish_tick(&k->publish);
-	if (k->variants.starved)
+	if (k->variants.starved || k->variants.resting)
 		stir(k);
 	tell(k);
 }
@@ -368,7 +368,7 @@ static int start_building(struct keeper *k)
 	if (rc == 0)
 		rc = scan_init(&k->scan, &k->catalog, &k->reader, k->watch);
 	if (rc == 0)
-		rc = variants_init(&k->variants, &k->catalog, &k->loop);
+		rc = variants_init(&k->variants, &k->catalog, &k->loop, k->args->cpus);
 	if (rc < 0)
 		return rc;
 	k->catalog.gone = on_gone;

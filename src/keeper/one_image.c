@@ -55,7 +55,7 @@ static int start(struct one_image *i, struct loop *l)
 	if (rc == 0)
 		rc = scan_init(&i->scan, &i->catalog, &i->reader, NULL);
 	if (rc == 0)
-		rc = variants_init(&i->variants, &i->catalog, l);
+		rc = variants_init(&i->variants, &i->catalog, l, 1);
 	i->catalog.gone = on_gone;
 	i->catalog.gone_dir = on_gone_dir;
 	i->catalog.ctx = i;

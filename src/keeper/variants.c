@@ -1,7 +1,8 @@
 /*
  * variants: the queue of files that lack a variant or have an unknown one beside them, and the
- * threads that make the one and check the other (SCHED_IDLE). Called on the keeper's loop; a thread
- * touches nothing but its own job, and its result is dropped when the file changed meanwhile.
+ * threads that make the one and check the other (SCHED_BATCH). Called on the keeper's loop; a
+ * thread touches nothing but its own job, and its result is dropped when the file changed
+ * meanwhile.
  */
 #include "keeper/variants.h"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "http/compress.h"
 #include "http/decoder.h"
@@ -26,6 +28,8 @@ struct variant_job {
 	struct catalog_file *file; /* NULL: it is gone */
 	char source[IMAGE_ETAG];   /* of the bytes that are compressed, or decoded to */
 	unsigned wants, checks;    /* bit sets by enum coding; one of them is 0 */
+	bool upload;
+	int64_t took_us; /* processor time */
 	size_t n;
 	char *in;
 	struct {
@@ -42,18 +46,15 @@ struct variant_job {
 	int rc;
 };
 
-int variants_init(struct variants *t, struct catalog *c, struct loop *loop)
+int variants_init(struct variants *t, struct catalog *c, struct loop *loop, unsigned cpus)
 {
-	cpu_set_t set;
-
-	*t = (struct variants){ .catalog = c, .threads = 1 };
+	*t = (struct variants){ .catalog = c, .threads = cpus > 3 ? cpus / 2 : 1 };
+	list_init(&t->uploads);
 	for (int i = 0; i < VARIANTS_SIZES; i++)
 		list_init(&t->todo[i]);
 	for (enum coding i = 0; i < CODINGS; i++)
 		if ((c->conf->codings & 1U << i) != 0 && compress_has(i))
 			t->codings |= 1U << i;
-	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 3)
-		t->threads = (unsigned)CPU_COUNT(&set) / 2;
 	t->offload = offload_new(loop, t->threads);
 	return t->offload != NULL ? 0 : -errno;
 }
@@ -90,7 +91,8 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	j->out[coding].p = malloc(worth + 1);
 	if (j->out[coding].p == NULL)
 		return -ENOMEM;
-	n = compress_whole(coding, COMPRESS_BEST, j->in, j->n, j->out[coding].p, worth);
+	n = compress_whole(coding, j->upload ? COMPRESS_SOON : COMPRESS_BEST, j->in, j->n,
+		j->out[coding].p, worth);
 	if (n <= 0)
 		return (int)n;
 	/* It waits for the others. */
@@ -112,6 +114,7 @@ static void variant_work(struct job *job)
 {
 	static _Thread_local bool low_priority;
 	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
+	uint64_t began = clock_read_cpu_us();
 
 	if (!low_priority) {
 		const struct sched_param none = { 0 };
@@ -127,6 +130,7 @@ static void variant_work(struct job *job)
 	for (enum coding i = 0; i < CODINGS; i++)
 		if ((j->checks & 1U << i) != 0)
 			check_one(j, i);
+	j->took_us = (int64_t)(clock_read_cpu_us() - began);
 }
 
 /* --- on the loop ------------------------------------------------------------------------------ */
@@ -195,6 +199,10 @@ static void variant_done(struct job *job)
 	struct catalog_file *f = j->file;
 
 	t->running--;
+	if (j->upload) {
+		t->upload = false;
+		t->allowance_us -= j->took_us;
+	}
 	if (f != NULL) {
 		f->job = NULL;
 		/* Its bytes are those that were compressed, whatever happened to the file in
@@ -239,7 +247,7 @@ void variants_want(struct variants *t, struct catalog_file *f)
 		(catalog_sidecar_unchecked(t->catalog, f) == 0 &&
 			catalog_wants(t->catalog, f, t->codings) == 0))
 		return;
-	list_append(&t->todo[size_class(t, f)], &f->idle);
+	list_append(f->dir->uploads ? &t->uploads : &t->todo[size_class(t, f)], &f->idle);
 	t->waiting++;
 }
 
@@ -324,6 +332,7 @@ static int start(struct variants *t, struct catalog_file *f)
 		return -ENOMEM;
 	j->checks = checks;
 	j->wants = wants;
+	j->upload = f->dir->uploads;
 	rc = checks != 0 ? open_bodies(j, f) : copy_body(j, f);
 	if (rc == 0)
 		rc = offload_submit(t->offload, &j->job);
@@ -333,6 +342,7 @@ static int start(struct variants *t, struct catalog_file *f)
 	}
 	f->job = j;
 	t->running++;
+	t->upload |= j->upload;
 	return 0;
 }
 
@@ -341,22 +351,44 @@ void variants_room(struct variants *t)
 	t->stuck = false;
 }
 
+/* Whether one of them may be compressed: one at a time, as far as their allowance goes. */
+static bool uploads_may(struct variants *t)
+{
+	uint64_t now = clock_ms(), more = (now - t->allowed_ms) * 1000 / VARIANTS_UPLOADS_SHARE;
+
+	t->allowed_ms = now;
+	t->allowance_us +=
+		more < VARIANTS_UPLOADS_AHEAD_US ? (int64_t)more : VARIANTS_UPLOADS_AHEAD_US;
+	if (t->allowance_us > VARIANTS_UPLOADS_AHEAD_US)
+		t->allowance_us = VARIANTS_UPLOADS_AHEAD_US;
+	t->resting = !t->upload && t->allowance_us <= 0;
+	return !t->upload && !t->resting;
+}
+
+/* Starts the first of todo that has something left to do. False: the machine is short of something.
+ */
+static bool start_first(struct variants *t, const struct list *todo)
+{
+	struct catalog_file *f = LIST_ENTRY(todo->next, struct catalog_file, idle);
+	int rc;
+
+	forget(t, f);
+	rc = start(t, f);
+	if (rc == 0 || rc == -ENOENT)
+		return true;
+	t->starved = true;
+	variants_want(t, f);
+	return false;
+}
+
 void variants_step(struct variants *t)
 {
-	t->starved = false;
-	for (int i = 0; i < VARIANTS_SIZES && !t->stuck; i++) {
-		while (t->running < t->threads && !list_empty(&t->todo[i])) {
-			struct catalog_file *f =
-				LIST_ENTRY(t->todo[i].next, struct catalog_file, idle);
-			int rc;
-
-			forget(t, f);
-			rc = start(t, f);
-			if (rc < 0 && rc != -ENOENT) {
-				t->starved = true;
-				variants_want(t, f);
+	t->starved = t->resting = false;
+	for (int i = 0; i < VARIANTS_SIZES && !t->stuck; i++)
+		while (t->running < t->threads && !list_empty(&t->todo[i]))
+			if (!start_first(t, &t->todo[i]))
 				return;
-			}
-		}
-	}
+	while (!t->stuck && t->running < t->threads && !list_empty(&t->uploads) && uploads_may(t))
+		if (!start_first(t, &t->uploads))
+			return;
 }

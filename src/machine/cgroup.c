@@ -1,6 +1,6 @@
 /*
- * cgroup: small files per group, from the process's own up to the mount. Called by child_kind for
- * the number of workers and by cache_room; changes nothing.
+ * cgroup: small files per group, from the process's own up to the mount. Called by cpus and by
+ * cache_room; changes nothing.
  */
 #include "machine/cgroup.h"
 

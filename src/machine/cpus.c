@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machine/cgroup.h"
 
 unsigned cpus_allowed(uint16_t *cpus, unsigned max)
 {
@@ -21,6 +22,16 @@ unsigned cpus_allowed(uint16_t *cpus, unsigned max)
 		if (CPU_ISSET(cpu, &set))
 			cpus[n++] = (uint16_t)cpu;
 	return n;
+}
+
+unsigned cpus_usable(void)
+{
+	uint16_t cpus[CPUS_MAX];
+	unsigned n = cpus_allowed(cpus, CPUS_MAX), quota = cgroup_limits().cpus;
+
+	if (quota != 0 && quota < n)
+		return quota;
+	return n > 0 ? n : 1;
 }
 
 void cpus_pin(unsigned n)

@@ -6,7 +6,6 @@
 #include "master/child_kind.h"
 
 #include "keeper/keeper.h"
-#include "machine/cgroup.h"
 #include "machine/cpus.h"
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
@@ -19,15 +18,7 @@ static unsigned count_keepers(const struct conf *conf)
 
 static unsigned count_workers(const struct conf *conf)
 {
-	unsigned n, quota = cgroup_limits().cpus;
-	uint16_t cpus[CPUS_MAX];
-
-	if (conf->worker_processes != 0)
-		return (unsigned)conf->worker_processes;
-	n = cpus_allowed(cpus, CPUS_MAX);
-	if (quota != 0 && quota < n)
-		return quota;
-	return n > 0 ? n : 1;
+	return conf->worker_processes != 0 ? (unsigned)conf->worker_processes : cpus_usable();
 }
 
 /* Worker slot n runs on the n-th CPU that h2d may run on. */

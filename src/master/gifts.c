@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files/doubt_client.h"
+#include "machine/cpus.h"
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
@@ -123,6 +124,7 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 		.bus = g->master->bus,
 		.board_slot = c->board,
 		.heir = g->master->phase == MASTER_HEIR,
+		.cpus = cpus_usable(),
 		.cache_size = cache_room_size(&g->master->cache_room, g->conf),
 		.first_image = g->master->next_image,
 		.replaces = g->image.arg != 0,

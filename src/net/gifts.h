@@ -52,6 +52,7 @@ struct gifts {
 	unsigned nlisteners;
 	bool heir; /* its master has not taken over yet: processes of another one serve */
 
+	unsigned cpus;        /* processors that h2d may use, by its control group too */
 	uint64_t cache_size;  /* bytes that the cache may take: max-size at most */
 	uint64_t first_image; /* number that its first image may have */
 	bool replaces; /* an earlier keeper, whose images workers may go on using for a while */

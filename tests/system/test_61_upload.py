@@ -1,6 +1,7 @@
 """Uploads by PUT and DELETE: whole or not at all, who may, conditions, and what each answer says."""
 import contextlib
 import os
+import random
 import re
 import signal
 import socket
@@ -9,7 +10,9 @@ import threading
 
 import pytest
 
+import procs
 import resumable
+import server as srv
 from client import Closed
 from everywhere import Everywhere
 from procs import DEADLINE, wait_for
@@ -472,3 +475,18 @@ def test_the_lack_of_writers_is_said(make):
 	with server.connect() as c:
 		assert put(c, "a", b"1").status == 403
 	server.log.wait("nothing in the configuration says who may upload there")
+
+
+def test_text_is_compressed_cheaply(make):
+	"""Anybody may send any amount: a second of the keeper's processor time for each MiB would be much to give."""
+	server = make()
+	random.seed(36)
+	words = ["".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 9))).encode() for _ in range(4000)]
+	number = 5
+	keeper = server.keeper()
+	before = procs.cpu_seconds(keeper)
+	with server.connect() as c:
+		for i in range(number):
+			assert put(c, "%d.txt" % i, b" ".join(random.choices(words, k=200000))[:1 << 20]).status == 201
+	server.wait_coded(["up/%d.txt" % i for i in range(number)])
+	assert procs.cpu_seconds(keeper) - before < 0.4 * number * srv.SLOW

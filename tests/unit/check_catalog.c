@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "event/loop.h"
 #include "keeper/image_build.h"
 #include "keeper/variants.h"
@@ -226,7 +227,7 @@ START_TEST(body_lost_while_it_waits)
 
 	memset(text, 'x', 1000);
 	ck_assert_int_eq(loop_init(&loop), 0);
-	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop, 1), 0);
 	v.codings = conf.codings;
 	c.renewed = wants;
 	c.gone = lets_go;
@@ -252,7 +253,7 @@ START_TEST(no_descriptors_to_compare)
 	struct variants v;
 
 	ck_assert_int_eq(loop_init(&loop), 0);
-	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop, 1), 0);
 	v.codings = conf.codings;
 	filled("/a.css.br", "no brotli", 1);
 	variants_want(&v, filled("/a.css", "p{color:red}", 1));
@@ -274,6 +275,51 @@ START_TEST(no_descriptors_to_compare)
 }
 END_TEST
 
+/* Behind a rest one file is compressed, however dear, and the next when their share has paid for
+ * it. */
+START_TEST(uploads_have_a_share)
+{
+	static char text[1 << 16];
+	struct catalog_dir *dir = catalog_add_dir(&c, 0, c.roots[0].top, SLICE("/up/"));
+	struct loop loop;
+	struct variants v;
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = (char)('a' + (i * i >> 5) % 7);
+	dir->uploads = true;
+	ck_assert_int_eq(loop_init(&loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop, 8), 0);
+	v.codings = 1 << CODING_GZIP;
+	for (const char *p = "/up/a.css\0/up/b.css\0/up/c.css\0"; *p != '\0'; p += strlen(p) + 1) {
+		struct catalog_file *f = catalog_add(&c, dir, slice_str(p));
+
+		ck_assert_int_eq(fill_at(f, text, 1), 0);
+		variants_want(&v, f);
+	}
+	variants_step(&v);
+	ck_assert_uint_eq(v.running, 1);
+	v.allowance_us = -100000000;
+	while (v.running > 0)
+		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
+	ck_assert(v.resting);
+	ck_assert_uint_eq(v.waiting, 2);
+	v.allowance_us = -1000;
+	for (unsigned ms = 0; ms <= VARIANTS_UPLOADS_SHARE + 1; ms++) {
+		ck_assert_uint_eq(v.running, ms > VARIANTS_UPLOADS_SHARE);
+		clock_set((v.allowed_ms + 1) * 1000, (struct timespec){ 0 });
+		variants_step(&v);
+	}
+	while (variants_pending(&v) > 0) {
+		clock_set(clock_us() + 1000000, (struct timespec){ 0 });
+		variants_step(&v);
+		loop_turn(&loop, 1000);
+	}
+	ck_assert_ptr_nonnull(file("/up/c.css")->variants[CODING_GZIP]);
+	variants_fini(&v);
+	loop_fini(&loop);
+}
+END_TEST
+
 /* A segment that cannot be made is no want of room, which only an image that goes could give. */
 START_TEST(no_descriptors_for_a_variant)
 {
@@ -285,7 +331,7 @@ START_TEST(no_descriptors_for_a_variant)
 
 	memset(text, 'x', 2000);
 	ck_assert_int_eq(loop_init(&loop), 0);
-	ck_assert_int_eq(variants_init(&v, &c, &loop), 0);
+	ck_assert_int_eq(variants_init(&v, &c, &loop, 1), 0);
 	v.codings = 1 << CODING_GZIP;
 	f = filled("/a.css", text, 1);
 	segments_seal(&store); /* the next body is one of another segment */
@@ -489,6 +535,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, body_lost_while_it_waits);
 	tcase_add_test(tc, no_descriptors_to_compare);
 	tcase_add_test(tc, no_descriptors_for_a_variant);
+	tcase_add_test(tc, uploads_have_a_share);
 	tcase_add_test(tc, past_max_size);
 	tcase_add_test(tc, past_max_size_in_small_pieces);
 	tcase_add_test(tc, beside);
