@@ -321,11 +321,8 @@ static bool lacks_certificate(struct h2d_req *req)
 	return true;
 }
 
-/* Clients see the page of a site that is being worked on through the balancer that asks. */
 static bool is_closed(struct h2d_req *req, const struct returned *r)
 {
-	if (site_is_health(req->site, req->path))
-		return false;
 	if (r->except == NULL || !access_allows(r->except, req_client(req)))
 		return true;
 	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "not for %s: return-except",
@@ -410,10 +407,13 @@ static enum gate_result pass_admin(struct h2d_req *req)
 enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 {
 	const struct location *location = req->location;
+	/* The balancer that asks is neither sent elsewhere nor turned away: its clients are. */
+	bool health = site_is_health(req->site, req->path);
 
 	if (req->conn->admin)
 		return pass_admin(req);
-	if (req->conn->redirect_at != NULL && !req_client_https(req) && !is_challenge(req)) {
+	if (req->conn->redirect_at != NULL && !health && !req_client_https(req) &&
+		!is_challenge(req)) {
 		if (!leads_to_https(req) || !is_moved(req))
 			to_https(req);
 		return GATE_ANSWERED;
@@ -424,11 +424,12 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 	}
 	if (req->site->client_ca != NULL && lacks_certificate(req))
 		return GATE_ANSWERED;
-	if (location->returned != NULL && is_closed(req, location->returned)) {
+	if (location->returned != NULL && !health && is_closed(req, location->returned)) {
 		turn_away(req, location->returned);
 		return GATE_ANSWERED;
 	}
-	if ((req->site->redirects != NULL || location->redirect.to.n > 0) && is_moved(req))
+	if ((req->site->redirects != NULL || location->redirect.to.n > 0) && !health &&
+		is_moved(req))
 		return GATE_ANSWERED;
 	return req->site->guarded ? let_in(req, req->path, done, NULL) : GATE_GO;
 }

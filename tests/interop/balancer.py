@@ -49,6 +49,12 @@ listen checked
 	option httpchk GET /healthz
 	server h2d 10.0.0.5:80 send-proxy-v2 check inter 1s check-send-proxy
 
+listen redirected
+	mode http
+	bind 203.0.113.1:83
+	option httpchk GET /healthz
+	server h2d 10.0.0.5:8081 check inter 1s
+
 listen offload
 	mode tcp
 	bind 203.0.113.1:8443 ssl crt %(pem)s alpn http/1.1

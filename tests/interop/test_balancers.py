@@ -130,6 +130,18 @@ def test_checks_are_the_balancers_own(balanced):
 	assert set(balanced.logged("/healthz")) == {(BALANCER, 200)}
 
 
+def test_checks_of_a_redirect(balanced):
+	"""README's listener: it is up until it is drained, though all it has for people is a redirect."""
+	def asked():
+		return balanced.network.curl(GOOD, "http://203.0.113.1:83/page", ("--http1.1",))[0]
+	wait_for(lambda: asked() == 308)
+	balanced.server.run("-s", "drain", check=0)
+	wait_for(lambda: asked() == 503, said="HAProxy has taken it out")
+	balanced.server.run("-s", "undrain", check=0)
+	wait_for(lambda: asked() == 308)
+	wait_for(lambda: balanced.ask("haproxy v2 with checks", GOOD, "page") == 200)
+
+
 def test_https_up_to_the_balancer(balanced):
 	"""Who came by https is not sent there again, and who did not cannot say that he did."""
 	curl = balanced.network.curl

@@ -1,6 +1,7 @@
 """h2d -s drain and undrain: a machine is taken out of its load balancers and put back, and serves all the while."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -8,8 +9,9 @@ import threading
 import pytest
 
 import client
-from procs import wait_for
+from procs import DEADLINE, wait_for
 from server import H2D
+from test_45_sites import extra_port
 
 ADMIN = b"taken out by h2d -s drain; h2d -s undrain puts it back\n"
 
@@ -64,6 +66,29 @@ def test_drain(h2d, dispatch):
 	assert not is_drained(server)
 	said = [line.rpartition(": ")[2] if "503" in line else line for line in server.log.find("health says")]
 	assert len(said) == 2 and said[0] == "drained" and said[1].endswith("health says 200 again")
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_a_check_by_name_or_without(h2d, dispatch):
+	"""What a balancer asks is answered by health, wherever people are sent elsewhere; a redirect would count as up."""
+	server = h2d(dispatch=dispatch, server='redirect = "https://there.example/"  upload-dir = ""',
+		sections='listen "127.0.0.1:0" { redirect-to-https = true }')
+	ports = server.ports["tcp"], extra_port(server)
+
+	def ask(port, text):
+		with socket.create_connection(("127.0.0.1", port), DEADLINE) as s:
+			s.sendall(text.encode())
+			return int(s.makefile("rb").readline().split()[1])
+
+	def asked():
+		return [ask(port, "%s /healthz HTTP/1.%s\r\n\r\n" % (method, rest)) for port in ports for method in ("GET", "HEAD")
+			for rest in ("0", "0\r\nhost: h2d", "1\r\nhost: 10.0.0.5\r\nconnection: close")]
+	assert asked() == [200] * 12
+	server.run("-s", "drain", check=0)
+	assert asked() == [503] * 12
+	for port in ports:
+		assert ask(port, "GET /healthz HTTP/1.1\r\n\r\n") == 400, "RFC 9112, 3.2"
+		assert ask(port, "GET /page HTTP/1.1\r\nhost: h2d\r\n\r\n") in (301, 308)
 
 
 def test_twice_and_in_vain(h2d):
