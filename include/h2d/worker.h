@@ -129,7 +129,7 @@ typedef void h2d_work_done(struct h2d_req *req, void *state, void *job);
  * all handlers, of which a client has a share: half of those that are left, or one. What is beyond
  * that waits in line, in which clients take turns; what has taken longer than timeouts.handler is
  * logged. They are not those that open and read files. A worker that leaves waits for what runs;
- * the master ends it two seconds after shutdown-timeout.
+ * the master ends it two seconds after shutdown-timeout, or reload-timeout.
  */
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job);
 

@@ -72,15 +72,6 @@ static int tell_all(const struct signal_wait *w, const struct status *s)
 	return rc == 0 && w->drains && s->replaced != 0 ? wait_drained(w, s->replaced) : rc;
 }
 
-/* Once, why it takes so long. */
-static void tell_waiting(const struct status *s, bool *told)
-{
-	if (s->waiting != 0 && !*told)
-		fprintf(stderr, "h2d: %u generations drain: the reload waits until one is gone\n",
-			s->waiting);
-	*told |= s->waiting != 0;
-}
-
 static int tell_upgrade(const struct status *s)
 {
 	FILE *out = s->upgraded ? stdout : stderr;
@@ -160,7 +151,7 @@ static bool is_over(const struct signal_wait *w, const struct status *s)
  */
 static bool is_hidden(struct signal_wait *w, const struct status *s)
 {
-	bool rests = s->request > w->before && s->running == 0 && s->waiting == 0;
+	bool rests = s->request > w->before && s->running == 0;
 	bool again = rests && s->request == w->hidden;
 
 	w->hidden = rests ? s->request : 0;
@@ -245,9 +236,7 @@ bool signal_wait_begin(struct signal_wait *w)
 
 int signal_wait_outcome(struct signal_wait *w)
 {
-	uint64_t ms = REQUEST_MS + w->master->quit_ms; /* generations that drain may come first */
-	uint64_t end = clock_now_ms() + ms;
-	bool told = false;
+	uint64_t end = clock_now_ms() + REQUEST_MS;
 	struct status s;
 
 	while (clock_now_ms() < end) {
@@ -258,8 +247,6 @@ int signal_wait_outcome(struct signal_wait *w)
 			return tell(w, &s);
 		if (rc == 0 && w->signo != SIGUSR2 && is_hidden(w, &s))
 			return SIGNAL_MOVED;
-		if (rc == 0)
-			tell_waiting(&s, &told);
 		if (rc < 0 && rc != -ENOENT) {
 			fprintf(stderr, "h2d: %s.status: %s\n", w->master->pid_file, strerror(-rc));
 			return 1;
@@ -268,6 +255,6 @@ int signal_wait_outcome(struct signal_wait *w)
 		if (rc != 0)
 			return rc;
 	}
-	fprintf(stderr, "h2d: no outcome within %d s\n", (int)(ms / 1000));
+	fprintf(stderr, "h2d: no outcome within %d s\n", REQUEST_MS / 1000);
 	return 1;
 }

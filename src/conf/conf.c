@@ -40,6 +40,19 @@ enum conf_balance conf_balance(const struct conf *conf)
 					     : conf_balances(conf)[0];
 }
 
+uint64_t conf_drain_ms(const struct conf *conf, bool stop)
+{
+	enum { LONGEST = 100 * 31536000LL };
+	uint64_t s = stop ? conf->shutdown_timeout : conf->reload_timeout;
+
+	return 1000 * (s == 0 && !stop ? LONGEST : s);
+}
+
+const char *conf_drain_key(bool stop)
+{
+	return stop ? "shutdown-timeout" : "reload-timeout";
+}
+
 unsigned conf_default_server(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nservers; i++)

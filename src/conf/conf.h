@@ -243,6 +243,11 @@ const enum conf_balance *conf_balances(const struct conf *conf);
 const char *conf_balance_name(enum conf_balance balance);
 const char *conf_dispatch_name(enum conf_dispatch dispatch);
 
+/* Milliseconds that leaving processes have: at a stop, or when another generation serves. */
+uint64_t conf_drain_ms(const struct conf *conf, bool stop);
+/* The key that says so. */
+const char *conf_drain_key(bool stop);
+
 /* Whether some section has a certificate, or says that it is to have one. */
 bool conf_has_certificate(const struct conf *conf);
 

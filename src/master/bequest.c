@@ -48,6 +48,8 @@ static bool describe(const struct master *m, struct handover *h)
 	h->next_image = m->next_image;
 	h->doubts[0] = m->upgrade.doubts[0];
 	h->doubts[1] = m->upgrade.doubts[1];
+	h->reign[0] = m->reign_end.fd;
+	h->reign[1] = m->reign;
 	h->keeper = g->doubts[1];
 	/* Programs of before the limits do not know it, nor a configuration that has some. */
 	if (conf_limits_any(g->conf)) {

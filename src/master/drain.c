@@ -1,13 +1,17 @@
 /*
  * drain: ends generations. Reload drains the one that was replaced, supervise tells of the deaths
- * that follow, and a signal to the master drains all. A process that overstays its shutdown-timeout
- * by a second gets SIGTERM, and SIGKILL another second later. A master that yields leaves them to
- * themselves, as one does that dies. Drain never starts a process.
+ * that follow, and a signal to the master drains all. A process that overstays its time by a second
+ * gets SIGTERM, and SIGKILL another second later. Of very many that drain the oldest is cut. A
+ * master that yields leaves them to themselves, as one does that dies. Drain never starts a
+ * process.
  */
 #include "master/drain.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +26,7 @@
 enum {
 	OVERSTAY_MS = 1000,
 	CUT_MS = 3000,
+	DRAINING_MAX = 8, /* beside the one that serves */
 	UNBORN_MS = 1000, /* for one that is not up to heed SIGTERM: meanwhile it holds sockets */
 };
 
@@ -67,9 +72,9 @@ static void slay_unborn(struct child *c)
 	slay(c);
 }
 
-static void arm(struct gen *g, uint64_t ms)
+static void arm(struct gen *g, uint64_t at)
 {
-	timer_arm(&g->master->loop.wheel, &g->deadline, clock_ms() + ms);
+	timer_arm(&g->master->loop.wheel, &g->deadline, at);
 }
 
 static void on_deadline(struct timer *t)
@@ -79,18 +84,19 @@ static void on_deadline(struct timer *t)
 	if (g->unborn) {
 		g->unborn = false;
 		each(g, slay_unborn);
-		arm(g, g->conf->shutdown_timeout * 1000 + OVERSTAY_MS - UNBORN_MS);
+		arm(g, g->until);
 		return;
 	}
 	if (g->terminated) {
 		log_error("generation %u does not end: killed", g->number);
 		each(g, slay);
 	} else {
-		log_warn("generation %u overstays its shutdown-timeout: terminated", g->number);
+		log_warn("generation %u overstays its %s: terminated", g->number,
+			conf_drain_key(g->stops));
 		g->terminated = true;
 		each(g, terminate);
 	}
-	arm(g, OVERSTAY_MS);
+	arm(g, clock_ms() + OVERSTAY_MS);
 }
 
 static void leave(struct gen *g)
@@ -98,20 +104,11 @@ static void leave(struct gen *g)
 	if (g->state == GEN_DRAIN)
 		return;
 	gen_go(g, GEN_DRAIN);
+	g->until = UINT64_MAX;
 	gen_let_go(g);
 	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
 	each(g, launch_cancel);
-}
-
-void drain_begin(struct gen *g)
-{
-	leave(g);
-	GEN_FOREACH(c, g)
-		g->unborn |= is_unborn(c);
-	arm(g, g->unborn ? UNBORN_MS : g->conf->shutdown_timeout * 1000 + OVERSTAY_MS);
-	each(g, ask);
-	drain_check(g);
 }
 
 /* Ends g's processes now. */
@@ -121,9 +118,50 @@ static void drain_cut(struct gen *g)
 	if (!g->terminated) {
 		g->terminated = true;
 		g->unborn = false;
-		arm(g, CUT_MS);
+		arm(g, clock_ms() + CUT_MS);
 		each(g, terminate);
 	}
+	drain_check(g);
+}
+
+/* One more is to drain: each holds memory, and places of the scoreboard. */
+static void make_room(const struct master *m)
+{
+	struct gen *oldest = NULL;
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &m->gens) {
+		struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+		if (g->state != GEN_DRAIN || g->terminated)
+			continue;
+		if (n++ == 0)
+			oldest = g;
+	}
+	if (n < DRAINING_MAX)
+		return;
+	log_warn("%u generations drain, and another one is to: the oldest, %u, is cut", n,
+		oldest->number);
+	drain_cut(oldest);
+}
+
+void drain_begin(struct gen *g, bool stop)
+{
+	uint64_t now = clock_ms(), until = now + conf_drain_ms(g->conf, stop) + OVERSTAY_MS;
+
+	if (g->terminated)
+		return;
+	if (!stop)
+		make_room(g->master);
+	leave(g);
+	if (until < g->until) {
+		g->until = until;
+		g->stops = stop;
+	}
+	GEN_FOREACH(c, g)
+		g->unborn |= is_unborn(c);
+	arm(g, g->unborn ? now + UNBORN_MS : g->until);
+	each(g, ask);
 	drain_check(g);
 }
 
@@ -138,8 +176,6 @@ static void on_free(struct task *t)
 	m->ngens--;
 	if (m->phase == MASTER_LEAVE && m->ngens == 0)
 		loop_stop(&m->loop);
-	if (m->phase == MASTER_SERVE)
-		loop_defer(&m->loop, &m->grant); /* a reload may have waited for it */
 }
 
 /* None of g's processes is ours any more. */
@@ -163,23 +199,48 @@ void drain_check(struct gen *g)
 	end(g);
 }
 
-unsigned drain_count(const struct master *m)
-{
-	unsigned n = 0;
-
-	LIST_FOREACH(node, &m->gens)
-		n += LIST_ENTRY(node, struct gen, node)->state == GEN_DRAIN;
-	return n;
-}
-
 static void on_delay(struct timer *t)
 {
-	drain_all(LIST_ENTRY(t, struct master, delay), true);
+	drain_all(LIST_ENTRY(t, struct master, delay), DRAIN_STOP);
+}
+
+/* The master that serves is to stop, or was killed. */
+static void on_reign_end(struct watch *w, uint32_t events)
+{
+	struct master *m = LIST_ENTRY(w, struct master, reign_end);
+
+	(void)events;
+	loop_unwatch(&m->loop, w);
+	drain_all(m, DRAIN_STOP);
+}
+
+static void close_reign(struct master *m)
+{
+	if (m->reign >= 0)
+		close(m->reign);
+	m->reign = -1;
 }
 
 void drain_init(struct master *m)
 {
+	int ends[2];
+
 	timer_init(&m->delay, on_delay);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		ends[0] = ends[1] = -1;
+	m->reign_end = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
+	m->reign = ends[1];
+}
+
+void drain_inherit(struct master *m, int reign_end, int reign)
+{
+	if (reign_end < 0)
+		return; /* of a program of before */
+	close_reign(m);
+	if (m->reign_end.fd >= 0)
+		close(m->reign_end.fd);
+	m->reign_end.fd = reign_end;
+	m->reign = reign;
 }
 
 bool drain_announce(struct master *m)
@@ -199,10 +260,10 @@ bool drain_announce(struct master *m)
 	return true;
 }
 
-void drain_all(struct master *m, bool gracefully)
+void drain_all(struct master *m, enum drain how)
 {
 	if (m->phase != MASTER_LEAVE) {
-		notify_stopping(gracefully ? "draining" : "stopping");
+		notify_stopping(how != DRAIN_CUT ? "draining" : "stopping");
 		master_go(m, MASTER_LEAVE);
 	}
 	m->starting = NULL;
@@ -210,16 +271,19 @@ void drain_all(struct master *m, bool gracefully)
 	timer_disarm(&m->loop.wheel, &m->bind);
 	timer_disarm(&m->loop.wheel, &m->delay);
 	shrink_stop(m);
+	close_reign(m);
+	if (how == DRAIN_HEIR)
+		loop_watch(&m->loop, &m->reign_end, EPOLLIN);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
 	 * it. */
 	sockets_close(&m->sockets);
 	LIST_FOREACH(node, &m->gens) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
-		if (!gracefully)
+		if (how == DRAIN_CUT)
 			drain_cut(g);
-		else if (g->state != GEN_DRAIN)
-			drain_begin(g);
+		else if (how == DRAIN_STOP || g->state != GEN_DRAIN)
+			drain_begin(g, how == DRAIN_STOP);
 	}
 	if (m->ngens == 0)
 		loop_stop(&m->loop);
@@ -229,7 +293,7 @@ void drain_yield(struct master *m)
 {
 	log_notice("the next master gets the sockets; what is open is finished without this one");
 	sockets_disown(&m->sockets);
-	drain_all(m, true);
+	drain_all(m, DRAIN_STOP);
 	notify_hold(true); /* sockets that are closed here stay in the store */
 	LIST_FOREACH(node, &m->gens) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);

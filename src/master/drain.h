@@ -8,16 +8,19 @@
 
 #include "master/gen.h"
 
-/* Asks g's processes to finish what they have within its shutdown-timeout. */
-void drain_begin(struct gen *g);
+/*
+ * Asks g's processes to finish what they have: at a stop within its shutdown-timeout, else within
+ * its reload-timeout. One that drains already has less time from now on, never more.
+ */
+void drain_begin(struct gen *g, bool stop);
 
 /* Frees g, at the end of this turn, if it has no process left. */
 void drain_check(struct gen *g);
 
-/* How many generations drain. */
-unsigned drain_count(const struct master *m);
-
 void drain_init(struct master *m);
+
+/* Takes the ends of the pipe of the master that hands over. */
+void drain_inherit(struct master *m, int reign_end, int reign);
 
 /*
  * A graceful end is wanted: health says so from now on, and drain_all() follows after
@@ -25,8 +28,14 @@ void drain_init(struct master *m);
  */
 bool drain_announce(struct master *m);
 
-/* Ends everything, gracefully or at once; the loop stops with the last process. */
-void drain_all(struct master *m, bool gracefully);
+enum drain {
+	DRAIN_CUT,  /* at once */
+	DRAIN_STOP, /* within shutdown-timeout */
+	DRAIN_HEIR, /* within reload-timeout: another master serves */
+};
+
+/* Ends everything; the loop stops with the last process. */
+void drain_all(struct master *m, enum drain how);
 
 /*
  * Ends the master alone: its processes finish what they have, and the service manager's store has

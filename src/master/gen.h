@@ -57,6 +57,8 @@ struct gen {
 	int nimage_fds;
 	struct cache_facts facts; /* as its keeper told last */
 	struct timer deadline;    /* of a drain */
+	uint64_t until;           /* ms; its end */
+	bool stops;               /* it is that of a stop, not of a reload */
 	bool unborn;              /* some were not up when it began: they are killed first */
 	struct status_gone gone;  /* its connections, and how they ended so far */
 	bool terminated;          /* SIGTERM was sent, SIGKILL comes next */

@@ -18,7 +18,9 @@ enum { LISTENERS_MAX = 4096, SOCKETS_MAX = 4096, FD_MAX = 1 << 20 };
 
 void handover_init(struct handover *h)
 {
-	*h = (struct handover){ .pid_fd = -1, .doubts = { -1, -1 }, .keeper = -1, .tally = -1 };
+	*h = (struct handover){
+		.pid_fd = -1, .doubts = { -1, -1 }, .reign = { -1, -1 }, .keeper = -1, .tally = -1
+	};
 	list_init(&h->listeners);
 }
 
@@ -52,7 +54,8 @@ void handover_fini(struct handover *h)
 
 bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), void *ctx)
 {
-	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->keeper, h->tally };
+	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->reign[0], h->reign[1],
+		h->keeper, h->tally };
 
 	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
 		if (single[i] >= 0 && !fn(ctx, single[i]))
@@ -140,6 +143,8 @@ void handover_format(const struct handover *h, struct strbuf *out)
 		strbuf_printf(out, "may tally 1 %d ", h->tally);
 		format_bytes((const unsigned char *)&h->tally_keys, sizeof(h->tally_keys), out);
 	}
+	if (h->reign[0] >= 0)
+		strbuf_printf(out, "may reign 2 %d %d\n", h->reign[0], h->reign[1]);
 	format_user(&h->privs, out);
 	/* Only where it is so: a program that does not know it must not take over. */
 	if (h->drained)
@@ -281,6 +286,14 @@ static bool take_may_tally(struct handover *h, char **rest)
 	return h->tally < 0 && number(rest, 1, &n) && n == 1 && take_tally(h, rest);
 }
 
+static bool take_may_reign(struct handover *h, char **rest)
+{
+	uint64_t n = 0;
+
+	return h->reign[0] < 0 && number(rest, 2, &n) && n == 2 && descriptor(rest, &h->reign[0]) &&
+	       descriptor(rest, &h->reign[1]);
+}
+
 /* A line that is not known: its descriptors are, which is how they can be closed. */
 static bool pass_over(struct handover *h, char **rest)
 {
@@ -301,6 +314,8 @@ static bool take_may(struct handover *h, char **rest)
 
 	if (key != NULL && strcmp(key, "tally") == 0)
 		return take_may_tally(h, rest);
+	if (key != NULL && strcmp(key, "reign") == 0)
+		return take_may_reign(h, rest);
 	return key != NULL && pass_over(h, rest);
 }
 

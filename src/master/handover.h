@@ -42,8 +42,10 @@ struct handover {
 	struct account_keys tally_keys;
 	char *pid_path; /* NULL: there is no pid file */
 	int pid_fd;
-	int doubts[2];      /* for the first generation: its keeper reads the first; -1: none */
-	int keeper;         /* where the keeper that serves now reads doubts; -1: there is none */
+	int doubts[2]; /* for the first generation: its keeper reads the first; -1: none */
+	int reign[2];  /* of struct master, the reading end first; -1: a program of before has none
+			*/
+	int keeper;    /* where the keeper that serves now reads doubts; -1: there is none */
 	uint32_t drained;   /* 1: -s drain asked for it */
 	struct privs privs; /* of the user whose keeper made the image */
 	uint64_t image, image_size;

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "image/memfd.h"
 #include "machine/notify.h"
+#include "master/drain.h"
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
@@ -155,6 +156,7 @@ static const char *adopt(struct master *m)
 	close_spare(h);
 	m->last_number = h->generation;
 	m->next_image = h->next_image;
+	drain_inherit(m, h->reign[0], h->reign[1]);
 	m->status.running = h->request;
 	m->status.request = h->request - 1;
 	if (h->drained)

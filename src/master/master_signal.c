@@ -29,52 +29,43 @@ static void reopen_logs(struct master *m)
 
 /* --- wishes ----------------------------------------------------------------------------------- */
 
-static bool stop(struct master *m)
+static void stop(struct master *m)
 {
 	upgrade_abort(m);
-	drain_all(m, false);
-	return true;
+	drain_all(m, DRAIN_CUT);
 }
 
-static bool quit(struct master *m)
+static void quit(struct master *m)
 {
 	upgrade_abort(m);
-	if (!drain_announce(m) && m->phase != MASTER_LEAVE)
-		drain_all(m, true);
-	return true;
+	if (!drain_announce(m))
+		drain_all(m, DRAIN_STOP);
 }
 
 /* Where nobody keeps the sockets for the next master, it is the graceful end. */
-static bool yield(struct master *m)
+static void yield(struct master *m)
 {
-	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on())
-		return quit(m);
+	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on()) {
+		quit(m);
+		return;
+	}
 	upgrade_abort(m);
 	drain_yield(m);
-	return true;
 }
 
-static bool drain(struct master *m)
+static void drain(struct master *m)
 {
 	health_drain(m, true);
-	return true;
 }
 
-static bool undrain(struct master *m)
+static void undrain(struct master *m)
 {
 	health_drain(m, false);
-	return true;
-}
-
-static bool upgrade(struct master *m)
-{
-	upgrade_begin(m);
-	return true;
 }
 
 static const struct {
 	unsigned in;
-	bool (*grant)(struct master *m); /* false: it has to wait */
+	void (*grant)(struct master *m);
 } wishes[MASTER_WISHES] = {
 #define MASTER_WISH(name, in, grant, help) { in, grant },
 #include "master/master_wish.def"
@@ -84,8 +75,10 @@ static const struct {
 static void grant(struct master *m)
 {
 	for (enum master_wish w = 0; w < MASTER_WISHES; w++)
-		if (m->wishes & 1u << w && wishes[w].in & 1u << m->phase && wishes[w].grant(m))
+		if (m->wishes & 1u << w && wishes[w].in & 1u << m->phase) {
+			wishes[w].grant(m);
 			m->wishes &= ~(1u << w);
+		}
 }
 
 static void on_grant(struct task *t)

@@ -62,6 +62,12 @@ struct master {
 	const struct program *program;
 	struct upgrade upgrade; /* of this program by the one that is installed */
 	struct heir heir;       /* to the master that this one replaces */
+	/*
+	 * A pipe of all masters that follow one another; drain's own. The one that serves has its
+	 * writing end until it is to stop; those of before watch the other end, and stop then, too.
+	 */
+	int reign;
+	struct watch reign_end;
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
 	uint64_t ticket_made_ms;  /* when the first key of session tickets was; tickets' own */
 	bool ticket_of_file;      /* the keys are out of a file */

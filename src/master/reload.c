@@ -98,12 +98,12 @@ void reload_fail(struct gen *g, const char *why)
 	if (m->current == NULL) {
 		m->exit_status = 1;
 		/* Beside an old master its workers may be serving: what they have they finish. */
-		drain_all(m, heir_leave(m));
+		drain_all(m, heir_leave(m) ? DRAIN_STOP : DRAIN_CUT);
 		return;
 	}
 	log_error("reload failed: generation %u goes on", m->current->number);
 	sockets_undo(&m->sockets);
-	drain_begin(g);
+	drain_begin(g, true);
 	finish(m, false);
 }
 
@@ -153,7 +153,7 @@ void reload_commit(struct gen *g)
 			child_send(c, DUE_SERVE);
 	if (old != NULL) {
 		outcome_replaced(m, old);
-		drain_begin(old);
+		drain_begin(old, false);
 	}
 }
 
@@ -268,32 +268,6 @@ static void on_bind(struct timer *t)
 	bind_all(LIST_ENTRY(t, struct master, bind));
 }
 
-/* Generations that drain are not cut for another one: the reload waits while they are too many. */
-static bool wait_for_drains(struct master *m)
-{
-	unsigned n = drain_count(m), max = (unsigned)m->current->conf->max_draining;
-	bool told = m->status.waiting != 0;
-
-	m->status.waiting = n >= max ? n : 0;
-	if (n < max)
-		return false;
-	if (!told) {
-		log_notice("%u generations drain (max-draining = %u): the reload waits until one "
-			   "is gone",
-			n, max);
-		outcome_write(m);
-	}
-	return true;
-}
-
-bool reload_ask(struct master *m)
-{
-	if (wait_for_drains(m))
-		return false;
-	reload_begin(m);
-	return true;
-}
-
 void reload_init(struct master *m)
 {
 	renewals_init(m);
@@ -320,7 +294,7 @@ void reload_begin(struct master *m)
 	if (g == NULL) {
 		if (m->current == NULL) {
 			m->exit_status = 1;
-			drain_all(m, false);
+			drain_all(m, DRAIN_CUT);
 			return;
 		}
 		log_error("reload failed: generation %u goes on", m->current->number);

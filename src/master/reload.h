@@ -10,9 +10,6 @@
 
 void reload_init(struct master *m);
 
-/* Begins a reload that was asked for. False: it has to wait until fewer generations drain. */
-bool reload_ask(struct master *m);
-
 /* Begins to build a generation. What comes of it is in the log, the status file and the board. */
 void reload_begin(struct master *m);
 

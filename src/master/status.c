@@ -62,9 +62,9 @@ static size_t format(const struct status *s, char *buf, size_t size)
 {
 	size_t n = (size_t)snprintf(buf, size,
 		"request %" PRIu32 "\ngeneration %" PRIu32 "\nresult %s\nrunning %" PRIu32
-		"\nreplaced %" PRIu32 "\nwaiting %" PRIu32 "\nupgrade %" PRIu32 " %s\n",
-		s->request, s->generation, result(s->ok), s->running, s->replaced, s->waiting,
-		s->upgrade, result(s->upgraded));
+		"\nreplaced %" PRIu32 "\nupgrade %" PRIu32 " %s\n",
+		s->request, s->generation, result(s->ok), s->running, s->replaced, s->upgrade,
+		result(s->upgraded));
 	const char *line = s->text;
 
 	/* Only where it is so: programs of before know no such line. */
@@ -171,8 +171,8 @@ static bool parse_line(struct status *s, char *line)
 		return number(value, &s->running);
 	if (strcmp(line, "replaced") == 0)
 		return number(value, &s->replaced);
-	if (strcmp(line, "waiting") == 0)
-		return number(value, &s->waiting);
+	if (strcmp(line, "waiting") == 0) /* as programs of before write it */
+		return true;
 	if (strcmp(line, "gone") == 0)
 		return parse_gone(s, value);
 	if (strcmp(line, "result") == 0)

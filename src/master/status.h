@@ -7,7 +7,6 @@
  *	result failed   ok | failed, of that request
  *	running 8       the request that is worked on, 0 for none
  *	replaced 4      the generation that it replaced, 0 for none
- *	waiting 4       as many generations drain that the next request waits, 0: it does not
  *	gone 4 812 0 0  a generation that is gone: connections that were drained, cut, refused
  *	upgrade 6 ok    the newest request that was an upgrade, and how it ended; 0: there was none
  *	drained 1       health says 503, because -s drain asked for it; else there is no such line
@@ -32,7 +31,7 @@ struct status_gone {
 };
 
 struct status {
-	uint32_t request, running, generation, replaced, waiting, upgrade;
+	uint32_t request, running, generation, replaced, upgrade;
 	struct status_gone gone[STATUS_GONE]; /* the last one first */
 	bool ok;
 	bool upgraded;          /* how the upgrade ended */

@@ -293,7 +293,7 @@ static bool fill_drain(const struct child *c, unsigned n, struct ctl_msg *msg, i
 	(void)fds, (void)nfds;
 	*msg = (struct ctl_msg){ .type = CTL_DRAIN,
 		.generation = c->gen->number,
-		.arg = c->gen->conf->shutdown_timeout * 1000,
+		.arg = c->gen->stops,
 		.closing = gen_closing(c->gen, &c->gen->master->sockets) };
 	return n == 0;
 }

@@ -271,7 +271,7 @@ static void hand_over(struct master *m)
 	notify_main_pid(m->upgrade.pid);
 	notify_hold(true);
 	disown_listeners(m);
-	drain_all(m, true);
+	drain_all(m, DRAIN_HEIR);
 	describe_outcome(m);
 	say_bye(m);
 	m->pidfile.mine = false;

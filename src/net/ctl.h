@@ -15,9 +15,10 @@ enum { CTL_FDS_MAX = 64 };
 enum ctl_type {
 	CTL_UP = 1, /* child → master: serving */
 	CTL_IMAGE,  /* keeper → master → workers: number, with descriptors: index, marks, … */
-	CTL_DRAIN,  /* master → child: finish what you have, then leave; arg: ms; closing */
-	CTL_CACHE,  /* keeper → master: facts */
-	CTL_LOGS,   /* master → child: the reopened error log (if any) and access logs */
+	CTL_DRAIN, /* master → child: finish what you have, then leave; closing; arg 1: h2d stops,
+		0: another generation serves */
+	CTL_CACHE, /* keeper → master: facts */
+	CTL_LOGS,  /* master → child: the reopened error log (if any) and access logs */
 	CTL_KEEPER, /* master → worker: where the keeper of another generation reads doubts */
 	CTL_LISTEN, /* master → worker: a socket or inbox that nobody may be serving: listener, slot
 		     */

@@ -215,12 +215,15 @@ static void serve(struct acceptor *a)
 	wait_or_go_on(a, !any_open(a));
 }
 
-static void drain(struct acceptor *a, uint64_t ms, uint64_t closing)
+static void drain(struct acceptor *a, bool stop, uint64_t closing)
 {
+	uint64_t at = clock_ms() + conf_drain_ms(a->args->conf, stop);
+
+	if (!timer_armed(&a->deadline) || at < a->deadline.at)
+		timer_arm(&a->loop.wheel, &a->deadline, at);
 	if (a->draining)
 		return;
 	a->draining = true;
-	timer_arm(&a->loop.wheel, &a->deadline, clock_ms() + ms);
 	if (a->dispatch != NULL)
 		dispatch_reuseport.drain(a->dispatch, closing);
 	leave_if_done(a);
@@ -255,7 +258,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		serve(a);
 		return 0;
 	case CTL_DRAIN:
-		drain(a, msg->arg, msg->closing);
+		drain(a, msg->arg != 0, msg->closing);
 		return 0;
 	case CTL_LISTEN:
 		if (nfds != 1 || a->dispatch == NULL)
@@ -278,7 +281,7 @@ static void master_gone(struct ctl_link *l)
 	log_notice("the master is gone: leaving");
 	if (!a->args->heir)
 		serve(a);
-	drain(a, a->args->conf->shutdown_timeout * 1000, ~UINT64_C(0));
+	drain(a, true, ~UINT64_C(0));
 }
 
 static void on_signal(struct sig *s, const struct signalfd_siginfo *info)

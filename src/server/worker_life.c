@@ -57,7 +57,7 @@ static void deadline(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, deadline);
 
-	log_notice("shutdown-timeout: %u connections cut", w->sessions.nlive);
+	log_notice("%s: %u connections cut", conf_drain_key(w->stops), w->sessions.nlive);
 	cut(w);
 }
 
@@ -73,16 +73,22 @@ void worker_life_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->deadline);
 }
 
-void worker_life_drain(struct worker *w, uint64_t ms, uint64_t closing)
+void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 {
-	if (w->state == BOARD_DRAIN)
+	uint64_t at = clock_ms() + conf_drain_ms(w->args->conf, stop);
+	bool begins = w->state != BOARD_DRAIN;
+
+	if (begins || (timer_armed(&w->deadline) && at < w->deadline.at)) {
+		w->stops = stop;
+		timer_arm(&w->loop.wheel, &w->deadline, at);
+	}
+	if (!begins)
 		return;
 	worker_go(w, BOARD_DRAIN);
 	w->http.draining = true;
 	if (w->dispatch != NULL)
 		w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
-	timer_arm(&w->loop.wheel, &w->deadline, clock_ms() + ms);
 	websockets_drain(w->http.websockets);
 	sessions_drain(&w->sessions);
 	worker_life_look(w);

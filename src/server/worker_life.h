@@ -16,8 +16,8 @@ void worker_life_up(struct worker *w);
 /* The generation of the worker serves: its strategy of dispatch begins. */
 void worker_life_serve(struct worker *w);
 
-/* The drain begins, and may last ms milliseconds. closing: see CTL_DRAIN. */
-void worker_life_drain(struct worker *w, uint64_t ms, uint64_t closing);
+/* The drain begins, or has less time from now on. stop, closing: see CTL_DRAIN. */
+void worker_life_drain(struct worker *w, bool stop, uint64_t closing);
 
 /* Cuts everything. */
 void worker_life_cut(struct worker *w);

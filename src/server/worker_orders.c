@@ -13,11 +13,6 @@
 #include "server/worker_life.h"
 #include "sites/certs.h"
 
-static uint64_t shutdown_ms(const struct worker *w)
-{
-	return w->args->conf->shutdown_timeout * 1000;
-}
-
 static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
 	struct worker *w = LIST_ENTRY(s, struct worker, sig);
@@ -27,7 +22,7 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		worker_life_cut(w);
 		break;
 	case SIGQUIT:
-		worker_life_drain(w, shutdown_ms(w), 0);
+		worker_life_drain(w, true, 0);
 		break;
 	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
 		  */
@@ -84,7 +79,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
 		return 0;
 	case CTL_DRAIN:
-		worker_life_drain(w, msg->arg, msg->closing);
+		worker_life_drain(w, msg->arg != 0, msg->closing);
 		return 0;
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
@@ -111,7 +106,7 @@ static void master_gone(struct ctl_link *l)
 	/* The queues go with the sockets, unless another master has them. */
 	if (!w->args->heir)
 		worker_life_serve(w);
-	worker_life_drain(w, shutdown_ms(w), ~UINT64_C(0));
+	worker_life_drain(w, true, ~UINT64_C(0));
 }
 
 int worker_orders_open(struct worker *w)

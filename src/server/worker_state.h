@@ -90,6 +90,7 @@ struct worker {
 	enum board_state state;  /* worker_go() alone writes it */
 	struct timer second;     /* the date field */
 	struct timer deadline;   /* of a drain */
+	bool stops;              /* it is that of a stop */
 	struct access_logs access_logs;
 	uint16_t *rows; /* of the sites, see board/server_counts.h; NULL: they are not counted apart
 			 */

@@ -1,10 +1,12 @@
 """Reloads: a new generation beside the old, listeners, drains, nothing lost under load."""
+import contextlib
 import grp
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -20,6 +22,8 @@ import tracer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LARGE = os.urandom(1 << 16) * 64
+SHORT = LARGE[:100000]  # longer than the window
+LARGER = 3 * LARGE + os.urandom(99)  # than socket buffers
 
 
 # --- reload -------------------------------------------------------------------------------------
@@ -129,7 +133,7 @@ def test_reload_and_wait(h2d):
 
 
 def test_reload_and_wait_for_what_is_cut(h2d):
-	server = h2d(conf="shutdown-timeout = 1", listens=("tcp",), files={"large": LARGE})
+	server = h2d(conf="reload-timeout = 1", listens=("tcp",), files={"large": LARGE})
 	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
 		raw.send(raw.headers(1, raw.head("/large")))
 		assert raw.status_of(1) == 200
@@ -138,35 +142,97 @@ def test_reload_and_wait_for_what_is_cut(h2d):
 	assert "go" in server.run("-s", "stop", "--wait", check=2).err
 
 
-def test_many_slow_downloads(h2d):
-	"""A reload waits where as many generations drain as may, and cuts no download; HUPs are merged meanwhile."""
-	server = h2d(conf="shutdown-timeout = 120", listens=("tcp",), files={"large": LARGE})
-	server.baseline = None
-	raws = []
-	for i in range(int(os.environ.get("H2D_STORM", "20")) * 3 // 5):
-		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
-		raws.append(raw)
-		server.hup()
-		server.log.wait("signal HUP", count=i + 1)
-		if i < 5:
-			procs.wait_for(lambda: server.log.find(r"generation %d → " % (i + 1)) or server.log.find(
-				r"4 generations drain \(max-draining = 4\): the reload waits until one is gone"))
-			procs.wait_for(lambda: len([pid for pid in server.children() if server.listening(pid)]) == 1,
-				said="the generation before listens no more")
-	assert server.status()["generation"] == 5
-	with open(server.pid_path + ".status") as f:
-		assert "\nwaiting 4\n" in f.read()
-	for raw in raws:
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
-		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == len(LARGE)
+class Held:
+	"""A download that is under way, and goes no further before finish()."""
+
+	def __init__(self, server, protocol, how="tcp"):
+		self.body = bytearray()
+		if protocol == "h2":
+			self.raw = server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
+			self.raw.send(self.raw.headers(1, self.raw.head("/large")))
+			assert self.raw.status_of(1) == 200
+		else:
+			context = client.tls_context(alpn=("http/1.1",))
+			self.raw = server.socket(how) if how == "tcp" else client.tls_socket(server.ports["tls"], context=context)
+			self.raw.sendall(b"GET /larger HTTP/1.1\r\nhost: localhost\r\n\r\n")
+			self.body += self.raw.recv(1000)
+
+	def finish(self):
+		"""Whether it comes whole."""
+		with self.raw:
+			if isinstance(self.raw, socket.socket):
+				with contextlib.suppress(ConnectionResetError, ssl.SSLError):
+					while not self.body.endswith(LARGER[-99:]) and (more := self.raw.recv(1 << 20)):
+						self.body += more
+				return self.body.partition(b"\r\n\r\n")[2] == LARGER
+			if not self.raw.try_send(hf.WindowUpdateFrame(0, 1 << 30).serialize() + hf.WindowUpdateFrame(1, 1 << 30).serialize()):
+				return False
+			self.raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags)
+			return b"".join(f.data for f in self.raw.frames if isinstance(f, hf.DataFrame)) == SHORT
+
+
+FILES = {"large": SHORT, "larger": LARGER}
+HELD = [("h1", "tcp"), ("h2", "tcp"), ("h1", "tls"), ("h2", "tls")]
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_downloads_outlive_reload_and_upgrade(h2d, dispatch):
+	"""Neither cuts one, however short shutdown-timeout is; idle connections end at once, and other processes with them."""
+	server = h2d(conf="shutdown-timeout = 1", dispatch=dispatch, workers=2, files=FILES)
+	idle = server.asked(4)
+	held = [Held(server, *how) for how in HELD]
+	server.reload()
+	for raw in idle:
+		assert raw.goaway() is not None
 		raw.close()
-	server.log.wait("generation 5 → 6")
-	server.wait_up(6)
-	assert not server.log.find(r"[1-9]\d* cut|connections cut|terminated")
+	held += [Held(server, *how) for how in HELD]
+	time.sleep(2.5)  # a second more than that, after which the master sends SIGTERM
+	server.upgrade()
+	time.sleep(2.5)
+	assert not server.log.find("connections cut|terminated")
+	for download in held:
+		assert download.finish()
+	server.log.wait("generation [12] is gone: .* 0 cut", count=2)
+
+
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_reload_timeout(h2d, dispatch):
+	server = h2d(conf="reload-timeout = 1  shutdown-timeout = 600", dispatch=dispatch, files=FILES)
+	held = [Held(server, *how) for how in HELD]
+	server.reload()
+	server.log.wait("reload-timeout: 4 connections cut")
+	assert not any(download.finish() for download in held)
+	server.log.wait("generation 1 is gone: 0 drained, 4 cut")
+	assert not server.log.find("terminated")
+
+
+@pytest.mark.parametrize("end", ["QUIT", "KILL"])
+def test_a_stop_bounds_all_generations(h2d, end):
+	"""Those of programs before, too, which have ended with the one that serves."""
+	server = h2d(conf="shutdown-timeout = 1  reload-timeout = 0", listens=("tcp",), files=FILES)
+	held = []
+	for step in (server.reload, server.upgrade, server.reload, server.upgrade, lambda: None):
+		held.append(Held(server, "h2"))
+		step()
+	group = server.process.pid
+	server.baseline = None
+	server.signal(getattr(signal, "SIG" + end))
+	procs.wait_for(lambda: not procs.group_members(group), said="all leave")
+	assert len(server.log.find("shutdown-timeout: 1 connections cut")) == 5
+	assert not any(download.finish() for download in held)
+
+
+def test_many_slow_downloads(h2d):
+	"""Eight generations drain beside the one that serves; of more the oldest is cut."""
+	server = h2d(conf="shutdown-timeout = 1", listens=("tcp",), files=FILES)
+	held = []
+	for _ in range(10):
+		held.append(Held(server, "h2"))
+		server.reload()
+	server.log.wait("8 generations drain, and another one is to: the oldest, 2, is cut")
+	assert len(server.log.find("the oldest")) == 2
+	assert [download.finish() for download in held] == [False] * 2 + [True] * 8
+	server.log.wait("is gone: 1 drained, 0 cut", count=8)
 
 
 def test_reload_by_hup(h2d):

@@ -23,6 +23,7 @@ static const char whole[] =
 	"ticket-age 4000\n"
 	"may tally 1 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
+	"may reign 2 17 18\n"
 	"user 987 988 4 5\n"
 	"drained 1\n"
 	"pid-file 3 /run/h2d/a pid\n"
@@ -69,7 +70,8 @@ START_TEST(round_trip)
 	ck_assert_int_eq(h.privs.ngroups, 2);
 	ck_assert_int_eq(h.nimage_fds, 4);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16);
+	ck_assert_int_eq(
+		sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17 + 18);
 	handover_format(&h, &out);
 	ck_assert(!out.failed);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
@@ -107,13 +109,13 @@ END_TEST
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
 	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "may", "may ",
-	"may tally 3 00", "may tally 1 3 00", "may tally 2 3 4", "may sing", "may sing 1",
-	"may sing x 3", "may sing 1 2 a", "may sing 65 3", "pid-file 2 /x", "pid-file 3",
-	"pid-file 3 ", "doubts 4", "keeper 0", "image 1 2 3 4", "image 0 1 3 4 5",
-	"image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3",
-	"listener 1 lent 1 3 127.0.0.1:1", "listener 1 own 5000 3 127.0.0.1:1",
-	"listener 1 own 2 3 127.0.0.1:1", "listener 1 own 1 3 nowhere", "next-image 0", "user 1",
-	"unknown 1", "" };
+	"may tally 3 00", "may tally 1 3 00", "may tally 2 3 4", "may reign 1 3", "may reign 2 3",
+	"may reign 2 3 4 5", "may sing", "may sing 1", "may sing x 3", "may sing 1 2 a",
+	"may sing 65 3", "pid-file 2 /x", "pid-file 3", "pid-file 3 ", "doubts 4", "keeper 0",
+	"image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1",
+	"listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
+	"listener 1 own 5000 3 127.0.0.1:1", "listener 1 own 2 3 127.0.0.1:1",
+	"listener 1 own 1 3 nowhere", "next-image 0", "user 1", "unknown 1", "" };
 
 START_TEST(refused)
 {
@@ -144,8 +146,8 @@ START_TEST(lines_to_come)
 	ck_assert_ptr_null(parse(&h, text));
 	ck_assert_int_eq(h.nspare, 3);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(
-		sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 40 + 41 + 42);
+	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17 +
+				      18 + 40 + 41 + 42);
 	handover_format(&h, &out);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
 	ck_assert_int_eq(memcmp(out.p, whole, out.n), 0);

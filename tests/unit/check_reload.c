@@ -1081,37 +1081,54 @@ START_TEST(term_makes_a_drain_a_stop)
 }
 END_TEST
 
-/* As many drain as may: a reload waits, however often it is asked for, and cuts nobody. */
+static void replace(uint32_t before)
+{
+	master_signal(&m, SIGHUP);
+	up_both(before + 1);
+	end_turn();
+}
+
+/* Of more than eight that drain the oldest is cut, one that is cut already not again. */
 START_TEST(many_drain)
 {
-	enum { MAX = 4 };
-
 	start();
-	for (uint32_t g = 2; g <= MAX + 1; g++) {
-		master_signal(&m, SIGHUP);
-		up(worker(0, g));
-		up(worker(1, g));
-		end_turn();
-	}
-	ck_assert_uint_eq(drain_count(&m), MAX);
-	for (unsigned i = 0; i < 10; i++)
-		master_signal(&m, SIGHUP);
-	end_turn();
-	ck_assert_ptr_null(m.starting);
-	ck_assert_uint_eq(m.status.waiting, MAX);
-	die(worker(0, 2));
-	die(worker(1, 2));
-	ck_assert_ptr_null(m.starting);
-	die_all(2);
-	ck_assert_uint_eq(m.starting->number, MAX + 2);
-	ck_assert_uint_eq(m.status.waiting, 0);
-	up(worker(0, MAX + 2));
-	up(worker(1, MAX + 2));
-	end_turn();
-	ck_assert(!(m.wishes & 1u << WISH_RELOAD));
-	for (uint32_t g = 1; g <= MAX + 2; g++)
-		if (worker(0, g) != NULL)
-			ck_assert_int_eq(worker(0, g)->signo, 0);
+	for (uint32_t g = 1; g <= 10; g++)
+		replace(g);
+	ck_assert_uint_eq(m.current->number, 11);
+	for (uint32_t g = 1; g <= 10; g++)
+		ck_assert_int_eq(worker(0, g)->signo, g <= 2 ? SIGTERM : 0);
+}
+END_TEST
+
+/* The time of a reload is another one than that of a stop, which shortens it, and never lengthens
+ * it. */
+START_TEST(stop_while_others_drain)
+{
+	write_conf(_i == 0   ? "reload-timeout = 60\n"
+		   : _i == 1 ? "reload-timeout = 3\n"
+			     : "reload-timeout = 0\n");
+	start();
+	replace(1);
+	pass(2 * SECOND);
+	master_signal(&m, SIGQUIT);
+	pass((_i == 1 ? 2 : 6) * SECOND - 1);
+	ck_assert_int_eq(worker(0, 1)->signo, 0);
+	pass(1);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM);
+	pass(SECOND);
+	ck_assert_int_eq(worker(0, 1)->signo, SIGKILL);
+}
+END_TEST
+
+START_TEST(time_of_a_reload)
+{
+	write_conf(_i == 0 ? "reload-timeout = 60\n" : "reload-timeout = 0\n");
+	start();
+	replace(1);
+	pass(61 * SECOND - 1);
+	ck_assert_int_eq(worker(0, 1)->signo, 0);
+	pass(_i == 0 ? 1 : 10000 * SECOND);
+	ck_assert_int_eq(worker(0, 1)->signo, _i == 0 ? SIGTERM : 0);
 }
 END_TEST
 
@@ -1633,6 +1650,8 @@ static TCase *tests(void)
 	tcase_add_test(t, quit_during_a_reload);
 	tcase_add_test(t, term_makes_a_drain_a_stop);
 	tcase_add_test(t, many_drain);
+	tcase_add_loop_test(t, stop_while_others_drain, 0, 3);
+	tcase_add_loop_test(t, time_of_a_reload, 0, 2);
 	tcase_add_test(t, what_became_of_connections);
 	tcase_add_test(t, a_third_kind_is_a_row);
 	tcase_add_test(t, an_acceptor_begins_when_its_generation_serves);
