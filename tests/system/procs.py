@@ -30,14 +30,15 @@ def wait_for(what, deadline=DEADLINE, pause=0.01, said=""):
 		time.sleep(pause)
 
 
-def mostly(is_good, tries=5):
-	"""True if three of five tries are good. A try that the machine held up may fail; of a fault most fail."""
-	good = 0
-	for n in range(tries):
-		good += bool(is_good())
-		if 2 * good > tries or 2 * (n - good) >= tries:
-			break
-	return 2 * good > tries
+def mostly(is_good):
+	"""Whether three of five tries are good. A try that the machine held up may fail; of a fault most fail."""
+	good = bad = 0
+	while max(good, bad) < 3:
+		if is_good():
+			good += 1
+		else:
+			bad += 1
+	return good == 3
 
 
 def whole_lines(path):
