@@ -26,7 +26,7 @@ def group(server, *options):
 	"""The group that a handshake took, in openssl's words; None: there was none."""
 	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % server.ports["tls"], *options],
 		input="", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
-	found = re.search(r"(?:Server Temp Key|Negotiated TLS1.3 group): (\w+)(?:, (P-\d+|prime256v1|secp384r1))?", done.stdout)
+	found = re.search(r"(?:(?:Server|Peer) Temp Key|Negotiated TLS1.3 group): (\w+)(?:, (P-\d+|prime256v1|secp384r1))?", done.stdout)
 	return found and (found[2] or found[1])
 
 
