@@ -217,14 +217,21 @@ static void of_handler(
 		w->fn(w->ctx, folder, LANDLOCK_WRITE);
 }
 
-/* Files that getaddrinfo(3) reads. */
-static void resolver(sandbox_path_fn *fn, void *ctx)
-{
-	static const char *const files[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
-		"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services" };
+/* Devices that libraries of handlers read: SQLite without random bytes takes time and process ID
+ * for them. */
+static const char *const devices[] = { "/dev/null", "/dev/random", "/dev/urandom" };
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		fn(ctx, files[i], LANDLOCK_READ);
+/* Files that getaddrinfo(3) reads, and the certificates by which TLS libraries check servers: those
+ * of Debian are links. */
+static const char *const network[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
+	"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services", "/etc/ssl/certs",
+	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates" };
+
+static void all_read(const char *const *paths, size_t n, sandbox_path_fn *fn, void *ctx)
+{
+	for (size_t i = 0; i < n; i++)
+		fn(ctx, paths[i], LANDLOCK_READ);
 }
 
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx)
@@ -244,8 +251,9 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 #endif
 	if (!(wanted & SANDBOX_MORE))
 		return;
+	all_read(devices, sizeof(devices) / sizeof(devices[0]), fn, ctx);
 	if (conf->sandbox.network)
-		resolver(fn, ctx);
+		all_read(network, sizeof(network) / sizeof(network[0]), fn, ctx);
 	all_of(&conf->sandbox.read, LANDLOCK_READ, fn, ctx);
 	all_of(&conf->sandbox.write, LANDLOCK_WRITE, fn, ctx);
 }

@@ -454,8 +454,27 @@ def test_network_without_seccomp(inside):
 		there.refuses("connect", str(there.server.ports["tcp"]))
 
 
+CERTIFICATES = [p for p in ("/etc/ssl/certs", "/etc/pki/tls/certs") if os.path.isdir(p)]
+
+
+@landlock
+def test_what_libraries_of_handlers_read(inside):
+	"""Random bytes, without which SQLite makes them of time and process ID; certificates are for who may connect."""
+	there = inside()
+	for device in ("/dev/urandom", "/dev/random", "/dev/null"):
+		assert there.tries("read", device) == "done", device
+		there.refuses("write", device)
+	there.refuses("list", "/dev")
+	for folder in CERTIFICATES:
+		there.refuses("list", folder)
+
+
 def test_network_for_handlers(inside):
 	there = inside(sections=off(network="true"))
+	for folder in CERTIFICATES:
+		assert there.tries("list", folder) == "done"
+		for name in [n for n in sorted(os.listdir(folder)) if os.path.isfile(os.path.join(folder, n))][:20]:
+			assert there.tries("read", os.path.join(folder, name)) == "done", name
 	assert there.tries("connect", str(there.server.ports["tcp"])) == "done"
 	there.refuses("exec", "/bin/true")
 	there.refuses("read", "/etc/passwd")
