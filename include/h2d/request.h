@@ -51,8 +51,8 @@ const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char *
 /* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; "" if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
-/* The value of {name} in the route's pattern, decoded, a part of the path; NULL if the pattern has
- * no such parameter. name ends in NUL. */
+/* The value of {name} in the route's pattern, decoded, a copy of that part of the path; NULL if the
+ * pattern has no such parameter. name ends in NUL. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
 /* The first request field of that name (lower case, ends in NUL); NULL if absent. Of "cookie" there

@@ -24,15 +24,22 @@ const struct h2d_handler h2d_handler_files = {
 	.start = start,
 };
 
+/* The last len bytes of the path, and the slash in front of them, are the path of the file. */
+static void reply_upload(struct h2d_req *req, size_t len)
+{
+	size_t n;
+	const char *path = h2d_req_path(req, &n);
+
+	h2d_reply_file(req, H2D_UPLOAD_DIR, path + n - len - 1, len + 1);
+}
+
 static void download_start(struct h2d_req *req, void *state)
 {
 	size_t len;
-	const char *name = h2d_req_param(req, "file_name", &len);
 
 	(void)state;
-	/* The parameter is a part of the path: the slash in front of it belongs to the file's path.
-	 */
-	h2d_reply_file(req, H2D_UPLOAD_DIR, name - 1, len + 1);
+	h2d_req_param(req, "file_name", &len);
+	reply_upload(req, len);
 }
 
 /* Pages of strangers must not run as pages of this site: the file reply adds the fields that see to
@@ -50,7 +57,7 @@ static void below_start(struct h2d_req *req, void *state)
 	const char *path = h2d_req_param(req, "*", &len);
 
 	if (len > 0 && path[len - 1] != '/')
-		h2d_reply_file(req, H2D_UPLOAD_DIR, path - 1, len + 1);
+		reply_upload(req, len);
 	else
 		start(req, state);
 }
