@@ -43,8 +43,9 @@ typedef void h2d_stored_fn(
  * "a/b/name", as deep as the configuration says; whole or not at all. From start(), for a route that
  * streams its body; or later, where start() has called h2d_body_pause(): what comes of the body
  * before, and is not paused, would be missing, and is a mistake of the handler that ends the
- * worker. The configuration says who may write, how much, and whether a file may be replaced;
- * conditions (RFC 9110, 13) and digests (RFC 9530) of the request are heeded.
+ * worker. The configuration says who may write, or leaves it to the handler, which has a folder of
+ * its own then (store-folder of its location, in front of name); and how much, and whether a file
+ * may be replaced; conditions (RFC 9110, 13) and digests (RFC 9530) of the request are heeded.
  */
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
 

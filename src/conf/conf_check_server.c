@@ -232,6 +232,32 @@ static void check_files(const struct conf_files *files, unsigned n, struct conf_
 	}
 }
 
+/* The routes of /files store, too, and ask nobody. */
+static bool has_files(const char *prefix)
+{
+	return strcmp(prefix, "/") == 0 ||
+	       (strncmp(prefix, "/files", 6) == 0 && (prefix[6] == '\0' || prefix[6] == '/'));
+}
+
+static void check_store_folder(
+	const struct conf_server *s, struct conf_location *l, struct conf_faults *faults)
+{
+	const char *folder = l->store_folder, *why = NULL;
+
+	if (folder == NULL || *folder == '\0')
+		return;
+	if (s->upload_dir == NULL || *s->upload_dir == '\0')
+		why = "there is no upload-dir";
+	else if (folder[strspn(folder, "abcdefghijklmnopqrstuvwxyz"
+					  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] != '\0')
+		why = "it is the name of one folder, of letters, digits, - and _";
+	else if (l->prefix != NULL && has_files(l->prefix))
+		why = "everybody could write there by the routes of /files, which this location "
+		      "may have";
+	if (why != NULL)
+		conf_fault(faults, &l->store_folder_at, "store-folder \"%.200s\": %s", folder, why);
+}
+
 static void check_locations(struct conf_server *s, struct conf_faults *faults)
 {
 	for (unsigned i = 0; i < s->nlocations; i++) {
@@ -242,6 +268,7 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 		check_files(l->files, l->nfiles, faults);
 		if (l->root != NULL && *l->root != '\0')
 			conf_path_directory("root", l->root, &l->root_at, faults);
+		check_store_folder(s, l, faults);
 		if (l->prefix == NULL)
 			continue;
 		if (strchr(l->prefix, '*') != NULL)

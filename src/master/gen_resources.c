@@ -81,6 +81,9 @@ static bool has_writers(const struct site *site)
 {
 	char path[4096];
 
+	for (unsigned i = 0; i < site->nlocations; i++)
+		if (site->locations[i].store_folder.n > 0)
+			return true;
 	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(site->uploads));
 	return site_location(site, SLICE(SITE_UPLOADS_AT))->writers ||
 	       site_location(site, SLICE(SITE_UPLOADS_AT "/upload"))->writers ||

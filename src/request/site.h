@@ -92,6 +92,7 @@ struct location {
 	const struct subjects *subjects; /* NULL: everybody, with a certificate or without */
 	enum site_satisfy satisfy;       /* of those three; all where there is one of them alone */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
+	struct slice store_folder; /* of uploads, in which handlers say who may; n 0: none */
 	enum site_sidecars sidecars;
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: those of mime.def alone */
@@ -147,7 +148,8 @@ struct site {
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
 	bool has_root; /* it has files: root is not the empty tree */
 	struct slice uploads;              /* "/dir", the folder of uploads below root; n 0: none */
-	unsigned upload_depth;             /* of folders below that one */
+	unsigned upload_depth;             /* of folders below that one, and below a store-folder */
+	unsigned uploads_depth;            /* of all folders that uploads lie in */
 	bool upload_overwrite;             /* a file may be replaced */
 	int upload_status;                 /* of a form whose files were stored */
 	uint64_t upload_quota;             /* bytes of that folder; 0: any */

@@ -382,6 +382,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_pace(m, location, s, l);
 	set_methods(location, s, l);
 	site_access_make(m, location, s, l);
+	location->store_folder = slice_str(l != NULL ? l->store_folder : NULL);
 	set_rules(m, location, s, l);
 }
 

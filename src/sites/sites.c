@@ -49,7 +49,10 @@ static void make_site(
 	set_uploads(m, site, slice_str(s->upload_dir));
 	site->upload_overwrite = s->upload_overwrite;
 	site->upload_status = s->upload_status == 0 ? 201 : 200;
-	site->upload_depth = (unsigned)s->upload_depth;
+	site->upload_depth = site->uploads_depth = (unsigned)s->upload_depth;
+	for (unsigned i = 0; i < s->nlocations; i++)
+		if (slice_str(s->locations[i].store_folder).n > 0)
+			site->uploads_depth = site->upload_depth + 1;
 	site->upload_quota = s->upload_quota;
 	site->upload_expires = s->upload_expires;
 	site->redirects = redirects_file_read(m, s);

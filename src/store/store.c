@@ -186,7 +186,7 @@ static struct store *new_store(
 		ref_get(&s->root->ref);
 	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
 	s->work.at.fd = s->work.at.to = s->work.at.lock = s->work.quota.fd = -1;
-	s->work.at.depth = req->site->upload_depth;
+	s->work.at.depth = req->site->uploads_depth;
 	s->work.job = &s->job;
 	COUNT(uploads_live, 1);
 	return s;
@@ -229,14 +229,15 @@ static struct slice cut_folder(const struct store *s, struct slice *name)
 static const struct err *set_up(struct store *s, struct slice name)
 {
 	bool named = s->plan != &store_form;
-	struct slice folder = cut_folder(s, &name);
+	struct slice folder = cut_folder(s, &name), own = s->req->location->store_folder;
 	const struct site *site = s->req->site;
 	struct store_work *w = &s->work;
 
 	w->dir = arena_printf(&s->arena, "%.*s", SLICE_ARG(site->uploads));
 	w->overwrite = site->upload_overwrite;
 	w->quota.max = site->upload_quota;
-	w->folder = arena_printf(&s->arena, "%.*s", SLICE_ARG(folder));
+	w->folder = arena_printf(&s->arena, "%.*s%s%.*s", SLICE_ARG(own),
+		own.n > 0 && folder.n > 0 ? "/" : "", SLICE_ARG(folder));
 	w->max_file_size = s->disk->max_file_size;
 	w->memo = s->disk->memo;
 	w->now = s->req->env->date_s;

@@ -81,7 +81,8 @@ bool store_gate_has_writers(struct store *s, const char *name)
 	const struct h2d_req *req = s->req;
 	struct slice path = store_own_path(s, name);
 
-	if (req->location->writers || (path.n > 0 && site_location(req->site, path)->writers))
+	if (req->location->writers || req->location->store_folder.n > 0 ||
+		(path.n > 0 && site_location(req->site, path)->writers))
 		return true;
 	TRACE_STEP(s->req, WRITERS, NULL, "nothing says who may write \"%s\"", name);
 	return false;
@@ -111,7 +112,7 @@ void store_gate(struct store *s)
 {
 	struct slice path;
 
-	if (s->work.form != NULL) {
+	if (s->work.form != NULL || s->req->location->store_folder.n > 0) {
 		take_place(s);
 		return;
 	}
@@ -127,8 +128,9 @@ void store_gate_files(struct store *s)
 {
 	const struct store_work *w = &s->work;
 	enum gate_result result = GATE_GO;
+	bool asks = s->req->site->guarded && s->req->location->store_folder.n == 0;
 
-	while (s->req->site->guarded && s->gated < 2 * w->nfiles && result == GATE_GO) {
+	while (asks && s->gated < 2 * w->nfiles && result == GATE_GO) {
 		const char *name = w->files[s->gated / 2]->name;
 		struct slice path =
 			s->gated % 2 == 0 ? store_public_path(s, name) : store_own_path(s, name);

@@ -121,7 +121,7 @@ static void begin(struct files *f, const struct sites *sites, const struct site 
 	s->dir = site->uploads;
 	s->expires = expires(f, sites, site);
 	s->quota = (struct store_quota){ .fd = -1, .max = site->upload_quota };
-	s->depth = site->upload_depth;
+	s->depth = site->uploads_depth;
 	s->job.class = JOB_STORE;
 	s->job.volume = s->root;
 	s->job.work = work;

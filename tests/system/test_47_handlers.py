@@ -350,6 +350,34 @@ def test_stored_without_a_name(handlers, speak):
 			assert c.request("PUT", "/t/store", headers, b"--b\r\n\r\n--b--").status == 400, headers
 
 
+def test_a_folder_of_the_handlers(handlers, speak):
+	"""Who may store there is theirs to say; the routes of /files are closed as they were."""
+	server = handlers(server='upload-dir = "up" upload-quota = "40K" location "/t/store" { store-folder = "own" } '
+		'location "/up" { deny = {"all"} }', files={"up/kept": b"k"})
+	with link(server, speak) as c:
+		for body in (b"1", b"22"):
+			assert c.request("PUT", "/t/store", [("x-name", "a")], body).status == 204
+			with open(os.path.join(server.root, "up/own/a"), "rb") as f:
+				assert f.read() == body
+		for path in ("/files/a", "/files/own", "/files/own/a", "/files/kept"):
+			assert c.request("PUT", path, (), b"3").status in (403, 404, 405), path
+			assert c.request("DELETE", path).status in (403, 404, 405), path
+		assert c.request("PUT", "/t/store", [("x-name", "../kept")], b"1").status == 400
+		# A folder and its files cost 4K at least.
+		stored = [c.request("PUT", "/t/store", [("x-name", "f%d" % i)], b"1").status for i in range(12)]
+		assert 507 in stored and stored.index(507) in (6, 7), stored
+	assert sorted(os.listdir(os.path.join(server.root, "up")))[-2:] == ["kept", "own"]
+
+
+@pytest.mark.parametrize("where, said", [("/files", "by the routes of /files"), ("/", "by the routes of /files"),
+	("/files/a", "by the routes of /files"), ("/t", "the name of one folder")])
+def test_a_folder_that_handlers_cannot_have(handlers, where, said):
+	server = handlers.new(server='upload-dir = "up" location "%s" { store-folder = "%s" }'
+		% (where, ".own" if where == "/t" else "own"))
+	done = server.run("-t", check=1)
+	assert "store-folder " in done.err and said in done.err, done.err
+
+
 @pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
 @pytest.mark.parametrize("size", [0, 1, 1000, 900000])
 def test_paused_and_stored(handlers, speak, how, size, said):
