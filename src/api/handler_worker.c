@@ -70,12 +70,22 @@ static int start(struct h2d_worker *w)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Called by exit(3), which is the server's: by no thread that is in a handler's call. */
+static void exits(void)
+{
+	if (crash_doing() != NULL)
+		handler_rule_call("exit()", "ended the worker");
+}
+
 int handlers_start(struct http_env *env)
 {
 	const struct route_table *t = env->routes;
+	static bool asked;
 	int rc = 0;
 
 	handler_rule_on_loop = true;
+	if (!asked)
+		asked = atexit(exits) == 0;
 	env->workers = calloc(t->nroutes + 1, sizeof(*env->workers));
 	if (env->workers == NULL) {
 		log_error("start: handlers: out of memory");

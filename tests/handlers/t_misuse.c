@@ -120,6 +120,12 @@ static void in_gone(struct h2d_req *req, const char *arg)
 	(void)req, (void)arg;
 }
 
+static void quit(struct h2d_req *req, const char *arg)
+{
+	(void)req;
+	exit(atoi(arg));
+}
+
 /* --- numbers ---------------------------------------------------------------------------------- */
 
 static void status(struct h2d_req *req, const char *arg)
@@ -214,6 +220,7 @@ static const struct {
 	{ "hint", hint },
 	{ "gone", in_gone },
 	{ "never", in_gone },
+	{ "quit", quit },
 	{ "status", status },
 	{ "error-status", error_status },
 	{ "over-the-buffer", over_the_buffer },

@@ -41,6 +41,12 @@ static void end(const struct errand *e)
 	abort();
 }
 
+static void quit(const struct errand *e)
+{
+	(void)e;
+	exit(0);
+}
+
 static void leave(const struct errand *e)
 {
 	(void)e;
@@ -74,6 +80,7 @@ static const struct {
 	{ "fault", fault },
 	{ "other", unwanted_of_another },
 	{ "overflow", overflow },
+	{ "quit", quit },
 	{ "reply", reply },
 	{ "unwanted", unwanted },
 };

@@ -314,6 +314,17 @@ def test_what_work_must_not_do(fragile, speak, what, said):
 	server.wait_up()
 
 
+@pytest.mark.parametrize("path", ["/t/misuse/quit?0", "/t/misuse/quit?1", "/t/thread/quit"])
+def test_a_handler_that_exits(fragile, speak, path):
+	"""exit(3), which a library may call: it is no end of a worker that nobody has to look for."""
+	server = fragile()
+	pid = server.worker_pids()[0]
+	answer_until_closed(server, speak, path)
+	server.log.wait(r"alert .*worker 0 \(process %d\), last words: exit\(\) ended the worker, in handler \w+, "
+		r"in the request GET %s$" % (pid, re.escape(path)))
+	server.wait_up()
+
+
 def test_work_that_nobody_wants_any_more(handlers, speak):
 	"""It is told, and ends: else its job would be there for ever."""
 	server = handlers()
