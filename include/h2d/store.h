@@ -40,9 +40,9 @@ typedef void h2d_stored_fn(
 /*
  * Takes the request's body from here on, instead of the handler's body() and end(), and stores it
  * as the file of that name (decoded, len bytes, copied) in upload-dir, or in a folder below it,
- * "a/b/name", as deep as the configuration says; whole or not at all. From start(), for a route that
- * streams its body; or later, where start() has called h2d_body_pause(): what comes of the body
- * before, and is not paused, would be missing, and is a mistake of the handler that ends the
+ * "a/b/name", as deep as the configuration says; whole or not at all. From start(), for a route
+ * that streams its body; or later, where start() has called h2d_body_pause(): what comes of the
+ * body before, and is not paused, would be missing, and is a mistake of the handler that ends the
  * worker. The configuration says who may write, or leaves it to the handler, which has a folder of
  * its own then (store-folder of its location, in front of name); and how much, and whether a file
  * may be replaced; conditions (RFC 9110, 13) and digests (RFC 9530) of the request are heeded.

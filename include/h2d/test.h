@@ -64,8 +64,17 @@ void h2d_test_leave(struct h2d_test *t);
 /* ms milliseconds pass, and timers fire. */
 void h2d_test_pass(struct h2d_test *t, uint64_t ms);
 
-/* Waits until the threads have done what h2d_work() gave them. */
+/* Waits until the threads have done what h2d_work(), h2d_store() and h2d_reply_file() gave them. */
 void h2d_test_wait(struct h2d_test *t);
+
+/* Another worker publishes a message (h2d_publish()); handlers that have subscribed hear it before
+ * this returns, as they hear their own before a call of the test returns. */
+void h2d_test_publish(struct h2d_test *t, const char *topic, const void *data, size_t len);
+
+/* A file that h2d_store() has stored, "name" or "folder/name", in a folder that is empty when the
+ * server opens; everybody may write there. Ends in NUL, lives until the next such call; NULL: there
+ * is none. */
+const char *h2d_test_file(struct h2d_test *t, const char *name, size_t *len);
 
 /* The answer so far: its status, 0 if there is none; a field (the first of that name, ends in
  * NUL; NULL if absent); its content, which ends in NUL; whether it is complete. They live until the

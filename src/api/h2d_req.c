@@ -13,7 +13,7 @@
 
 static const struct slice none;
 
-/* What a request may lack, and a string is all the same. */
+/* The string of a part that a request may lack. */
 static struct slice or_empty(struct slice s)
 {
 	return s.p != NULL ? s : SLICE("");

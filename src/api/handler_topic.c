@@ -98,6 +98,12 @@ void handler_topics_close(struct http_env *env)
 	env->topics = NULL;
 }
 
+void handler_topics_read(const struct http_env *env)
+{
+	if (env->topics != NULL)
+		bus_reader_read(env->topics->reader);
+}
+
 int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, size_t len)
 {
 	struct bus *bus = worker->env->bus;

@@ -249,7 +249,7 @@ static void check_store_folder(
 	if (s->upload_dir == NULL || *s->upload_dir == '\0')
 		why = "there is no upload-dir";
 	else if (folder[strspn(folder, "abcdefghijklmnopqrstuvwxyz"
-					  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] != '\0')
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] != '\0')
 		why = "it is the name of one folder, of letters, digits, - and _";
 	else if (l->prefix != NULL && has_files(l->prefix))
 		why = "everybody could write there by the routes of /files, which this location "

@@ -195,6 +195,12 @@ static bool read_next(struct bus_reader *r)
 	return true;
 }
 
+void bus_reader_read(struct bus_reader *r)
+{
+	while (read_next(r))
+		;
+}
+
 static void read_some(struct bus_reader *r)
 {
 	for (unsigned i = 0; i < MESSAGES_PER_TURN; i++)

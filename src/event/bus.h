@@ -44,4 +44,7 @@ typedef void bus_fn(void *ctx, struct slice topic, struct slice data, uint64_t l
 struct bus_reader *bus_reader_new(struct bus *b, struct loop *l, bus_fn *fn, void *ctx);
 void bus_reader_free(struct bus_reader **r);
 
+/* Reads what there is now, without waiting for the thread. */
+void bus_reader_read(struct bus_reader *r);
+
 #endif

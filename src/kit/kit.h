@@ -1,18 +1,22 @@
 /*
  * kit: what the files of the test kit share. kit.c: the server, its time and the calls of
- * h2d/test.h; kit_h1.c and kit_h2.c: the clients, each behind a table; kit_text.c: their bytes and
- * fields; kit_keys.c: keys of handlers. Never linked into a server.
+ * h2d/test.h; kit_files.c: files; kit_h1.c and kit_h2.c: the clients, each behind a table;
+ * kit_text.c: their bytes and fields; kit_keys.c: keys of handlers. Never linked into a server.
  */
 #ifndef H2D_KIT_KIT_H
 #define H2D_KIT_KIT_H
 
 #include "base/pool.h"
 #include "base/strbuf.h"
+#include "event/bus.h"
 #include "event/loop.h"
+#include "event/offload.h"
 #include "h2d/test.h"
+#include "image/doc_root.h"
 #include "proto/ahead.h"
 #include "proto/proto.h"
 #include "request/route_build.h"
+#include "request/site.h"
 
 struct h2d_test;
 
@@ -33,6 +37,16 @@ struct kit_client {
 };
 extern const struct kit_client kit_h1, kit_h2;
 
+struct kit_files {
+	char root[32]; /* the folder */
+	struct doc_root tree;
+	struct doc_roots trees;
+	struct site site;
+	struct sites sites;
+	struct offload *offload;
+	struct strbuf text; /* of the file that was asked for */
+};
+
 struct h2d_test {
 	const struct kit_client *client;
 	void *session; /* of the client */
@@ -43,6 +57,7 @@ struct h2d_test {
 	struct proto_host host;
 	struct ahead ahead;
 	struct route_build routes;
+	struct kit_files files;
 	struct pool blocks;
 	struct outq out;
 	struct proto *proto;
@@ -63,6 +78,9 @@ struct h2d_test {
 	int32_t stream;
 	bool body_ended;
 };
+
+void kit_files_open(struct h2d_test *t);
+void kit_files_close(struct h2d_test *t);
 
 /* The keys of handlers; made at the first call, and gone with the server. */
 const struct conf *kit_keys(void);

@@ -1,4 +1,5 @@
-/* handler_text: the strings of a request as its handler has got them. With AddressSanitizer only. */
+/* handler_text: the strings of a request as its handler has got them. With AddressSanitizer only.
+ */
 #include "request/handler_text.h"
 
 #ifdef __SANITIZE_ADDRESS__

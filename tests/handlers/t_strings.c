@@ -1,6 +1,6 @@
 /*
- * t_strings: POST /t/strings/{a}/{b}/ and more asks for all strings that a request has, and answers with the
- * calls whose string has another length than it says, which is where its NUL stands.
+ * t_strings: POST /t/strings/{a}/{b}/ and more asks for all strings that a request has, and answers
+ * with the calls whose string has another length than it says, which is where its NUL stands.
  */
 #include "h2d/handler.h"
 

@@ -164,6 +164,48 @@ const struct h2d_handler h2d_handler_keyed = {
 	.name = "keyed", .start = keyed_start, .section = "t"
 };
 
+static void on_message(struct h2d_req *req, void *state, const char *data, size_t len)
+{
+	(void)state;
+	h2d_reply_bytes(req, 200, "text/plain", data, len);
+}
+
+/* Waits for a message; DELETE publishes it itself. */
+static void topic_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	ck_assert_int_eq(h2d_subscribe(req, "news", on_message), 0);
+	if (h2d_req_method(req) == H2D_DELETE)
+		ck_assert_int_eq(h2d_publish(h2d_req_worker(req), "news", "own", 3), 0);
+}
+
+const struct h2d_handler h2d_handler_topic = { .name = "topic", .start = topic_start };
+
+static void stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	(void)state;
+	if (n == 1)
+		h2d_reply_field(req, "x-name", files->name);
+	h2d_reply_bytes(req, status, NULL, NULL, 0);
+}
+
+static void store_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param(req, "name", &len);
+
+	(void)state;
+	if (h2d_req_method(req) == H2D_GET)
+		h2d_reply_file(req, H2D_UPLOAD_DIR, "/a", 2);
+	else
+		h2d_store(req, name, len, stored);
+}
+
+const struct h2d_handler h2d_handler_store = {
+	.name = "store", .scope = H2D_ON_UPLOADS, .start = store_start
+};
+
 static const struct h2d_test_route routes[] = {
 #define ROUTE H2D_TEST_ROUTE
 	/* clang-format off */
@@ -172,6 +214,10 @@ static const struct h2d_test_route routes[] = {
 	ROUTE(GET, "/job", job, BODY_NONE)
 	ROUTE(GET, "/twice", twice, BODY_NONE)
 	ROUTE(GET, "/keyed", keyed, BODY_NONE)
+	ROUTE(GET, "/topic", topic, BODY_NONE)
+	ROUTE(DELETE, "/topic", topic, BODY_NONE)
+	ROUTE(PUT, "/store/{name}", store, BODY_STREAM)
+	ROUTE(GET, "/store/{name}", store, BODY_NONE)
 	/* clang-format on */
 };
 
@@ -301,6 +347,50 @@ START_TEST(keys_are_read)
 }
 END_TEST
 
+START_TEST(messages_are_heard)
+{
+	open_server(_i);
+	h2d_test_ask(t, "GET", "/topic", NULL);
+	h2d_test_publish(t, "weather", "rain", 4);
+	ck_assert(!h2d_test_complete(t));
+	h2d_test_publish(t, "news", "peace", 5);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "peace");
+	h2d_test_ask(t, "DELETE", "/topic", NULL);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "own");
+	close_server();
+}
+END_TEST
+
+START_TEST(files_are_stored)
+{
+	size_t len;
+
+	open_server(_i);
+	ck_assert_ptr_null(h2d_test_file(t, "a", NULL));
+	for (int i = 0; i < 2; i++) {
+		h2d_test_begin(t, "PUT", "/store/a", NULL, i == 0 ? 4 : -1);
+		h2d_test_piece(t, i == 0 ? "on" : "tw", 2);
+		h2d_test_piece(t, i == 0 ? "e!" : "o!", 2);
+		h2d_test_end(t);
+		h2d_test_wait(t);
+		ck_assert_int_eq(h2d_test_status(t), i == 0 ? 201 : 204);
+		ck_assert_str_eq(h2d_test_field(t, "x-name"), "a");
+		ck_assert_str_eq(h2d_test_file(t, "a", &len), i == 0 ? "one!" : "two!");
+		ck_assert_uint_eq(len, 4);
+	}
+	h2d_test_ask(t, "GET", "/store/a", NULL);
+	h2d_test_wait(t);
+	ck_assert_str_eq(h2d_test_content(t, NULL), "two!");
+	h2d_test_begin(t, "PUT", "/store/b", NULL, 4);
+	h2d_test_piece(t, "ha", 2);
+	h2d_test_leave(t);
+	close_server();
+	open_server(_i);
+	ck_assert_ptr_null(h2d_test_file(t, "a", NULL));
+	close_server();
+}
+END_TEST
+
 START_TEST(a_key_that_is_none)
 {
 	h2d_test_key("t", "size", _i == 0 ? "a lot" : "1");
@@ -325,6 +415,8 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, threads_work, 0, 2);
 	tcase_add_loop_test(tc, clients_leave, 0, 2);
 	tcase_add_loop_test(tc, keys_are_read, 0, 2);
+	tcase_add_loop_test(tc, messages_are_heard, 0, 2);
+	tcase_add_loop_test(tc, files_are_stored, 0, 2);
 	tcase_add_loop_test_raise_signal(tc, a_key_that_is_none, SIGABRT, 0, 2);
 	tcase_add_loop_test_raise_signal(tc, a_rule_is_broken, SIGABRT, 0, 2);
 	return tc;

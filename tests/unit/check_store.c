@@ -106,8 +106,9 @@ static bool holds(const char *name, const char *text)
 /* Bytes that were lost on the way here, or are too many, are no file. _i: how the body is sent. */
 START_TEST(not_the_length_that_was_said)
 {
-	static const char form[] = "--b\r\ncontent-disposition: form-data; name=f; filename=a\r\n\r\n"
-				   "one\r\n--b--";
+	static const char form[] =
+		"--b\r\ncontent-disposition: form-data; name=f; filename=a\r\n\r\n"
+		"one\r\n--b--";
 
 	begin("a", false);
 	w.length = _i == 0 ? 4 : _i == 1 ? 2 : sizeof(form);
