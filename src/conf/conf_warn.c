@@ -434,7 +434,7 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 static void check_proxies(const struct warner *w)
 {
 	const struct conf *conf = w->conf;
-	bool used = conf->client_address != 0;
+	bool used = conf->client_address != 0 || conf->request_id;
 
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		used |= conf->listens[i].proxy_protocol;
@@ -447,8 +447,8 @@ static void check_proxies(const struct warner *w)
 				conf->trusted_proxies.v[i]);
 	if (conf->trusted_proxies.n > 0 && !used)
 		warn_of(w, &conf->trusted_proxies_at,
-			"trusted-proxies does nothing without client-address or a listener with "
-			"proxy-protocol = true");
+			"trusted-proxies does nothing without client-address, request-id or a "
+			"listener with proxy-protocol = true");
 }
 
 /* Without memory a circle is not seen. Names as they are written: lower case is what people write.

@@ -198,37 +198,32 @@ static bool is_challenge(const struct h2d_req *req)
  * A site that is elsewhere as a whole still needs a certificate for its name, and the proof lies
  * below its root. Without a root the proof can only be where the redirect leads.
  */
-static bool is_elsewhere(const struct h2d_req *req)
+static bool leads(const struct h2d_req *req, const struct redirect *r)
 {
-	const struct location *location = req->location;
-
-	return location->redirect.to.n > 0 &&
-	       !(is_challenge(req) && req->site->has_root &&
-		       slice_eq(location->redirect.prefix, SLICE("/")));
+	return r->to.n > 0 &&
+	       !(is_challenge(req) && req->site->has_root && slice_eq(r->prefix, SLICE("/")));
 }
 
-/* The path's own line in a file of redirects; NULL: it has none. */
+/* The path's line in a file of redirects; NULL: it has none. */
 static const struct redirect_line *own_line(const struct h2d_req *req)
 {
-	return req->site->redirects != NULL ? redirects_find(req->site->redirects, req->path)
-					    : NULL;
+	const struct redirect_line *line = req->site->redirects != NULL
+						   ? redirects_find(req->site->redirects, req->path)
+						   : NULL;
+
+	return line != NULL && leads(req, &line->redirect) ? line : NULL;
 }
 
 /* A line of its own comes before the redirect of a location. False: the path has neither. */
 static bool is_moved(struct h2d_req *req)
 {
-	const struct redirect *r = &req->location->redirect;
 	const struct redirect_line *line = own_line(req);
+	const struct redirect *r = line != NULL ? &line->redirect : &req->location->redirect;
 
-	if (line != NULL) {
-		TRACE_STEP(req, REDIRECT, &line->at, "to \"%.*s\"", SLICE_ARG(line->to));
-		send_elsewhere(req, line->status, line->to);
-		return true;
-	}
-	if (!is_elsewhere(req))
+	if (!leads(req, r))
 		return false;
-	TRACE_STEP(req, REDIRECT, TRACE_AT(req->location, redirect), "to \"%.*s\"%s",
-		SLICE_ARG(r->to), r->keeps ? ", the path kept" : "");
+	TRACE_STEP(req, REDIRECT, line != NULL ? &line->at : TRACE_AT(req->location, redirect),
+		"to \"%.*s\"%s", SLICE_ARG(r->to), r->keeps ? ", the path kept" : "");
 	send_elsewhere(req, r->status, redirect_location(r, req->path, req->query, &req->arena));
 	return true;
 }
@@ -241,7 +236,7 @@ static bool is_moved(struct h2d_req *req)
 static bool leads_to_https(const struct h2d_req *req)
 {
 	const struct redirect_line *line = own_line(req);
-	struct slice to = line != NULL ? line->to : req->location->redirect.to;
+	struct slice to = line != NULL ? line->redirect.to : req->location->redirect.to;
 
 	return req->location->returned == NULL && req->site->transport_security.n == 0 &&
 	       slice_starts(to, SLICE("https://"));

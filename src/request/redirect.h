@@ -10,9 +10,9 @@
 #include "base/arena.h"
 #include "base/conf_pos.h"
 #include "base/name_map.h"
-#include "base/slice.h"
+#include "base/prefix_index.h"
 
-/* The redirect of a location. */
+/* The redirect of a location, or of a line of a file. */
 struct redirect {
 	struct slice to;     /* URL or path; n 0: none */
 	struct slice prefix; /* of the block that says so: the target takes its place */
@@ -20,10 +20,9 @@ struct redirect {
 	bool keeps; /* the rest of the path and the query go behind the target */
 };
 
-/* One path that was sent elsewhere, in a file of redirects. */
+/* One path that was sent elsewhere, in a file of redirects, or all that begin with its prefix. */
 struct redirect_line {
-	struct slice to;
-	int status;
+	struct redirect redirect;
 	struct conf_pos at;
 };
 
@@ -31,14 +30,19 @@ struct redirects {
 	struct name_map by_path; /* decoded: the number of its line, plus 1 */
 	const struct redirect_line *v;
 	unsigned n;
+	struct prefix_index by_prefix; /* lines that end in "*" */
 };
 
-/* The line of a decoded path; NULL: there is none. */
+/* The line of a decoded path, else the one with the longest prefix; NULL: there is none. */
 static inline const struct redirect_line *redirects_find(
 	const struct redirects *r, struct slice path)
 {
 	unsigned n = name_map_get(&r->by_path, path);
+	const struct prefix_entry *e =
+		n == 0 && r->by_prefix.n > 0 ? prefix_index_find(&r->by_prefix, path) : NULL;
 
+	if (e != NULL)
+		n = e->of + 1;
 	return n > 0 ? &r->v[n - 1] : NULL;
 }
 

@@ -1,5 +1,6 @@
 /*
- * redirects_file: lines of "FROM TO [STATUS]", "#" begins a comment. Called while a generation is
+ * redirects_file: lines of "FROM TO [STATUS]", "#" begins a comment; as Netlify writes them, FROM
+ * may end in "*", and TO in ":splat". Called while a generation is
  * built; the file is read as a whole into the sites' memory, cut into words there, and closed.
  */
 #include "sites/redirects_file.h"
@@ -27,7 +28,7 @@ struct reading {
 	char *rest;
 	int status; /* of a line that says none */
 	struct conf_pos at;
-	unsigned faults;
+	unsigned faults, patterns;
 };
 
 static void bad(struct reading *r, const char *what, const char *why)
@@ -109,11 +110,48 @@ static int status_of(const struct reading *r, const char *word)
 	return 0;
 }
 
-static void add(struct reading *r, const char *from, const struct redirect_line *line)
+/* Only the rest of a path has a name, and stands at its end. NULL: all is well. */
+static const char *pattern_fault(const char *from, const char *to, bool splat)
 {
+	const char *star = strchr(from, '*');
+
+	if (star != NULL && (star[1] != '\0' || star == from || star[-1] != '/'))
+		return "has a \"*\" that is not the end, behind a \"/\"";
+	if (strstr(from, "/:") != NULL)
+		return "has a name of a part, of which there are none: \"*\" at the end is the "
+		       "rest "
+		       "(a \":\" itself is written %3A)";
+	if (strchr(to, '*') != NULL || strstr(to, "/:") != NULL)
+		return "leads to a part of the path: the only one is \":splat\" at the end, behind "
+		       "a "
+		       "\"/\"";
+	if (splat && (star == NULL || strpbrk(to, "?#") != NULL))
+		return "leads to the \":splat\" of a path that ends in no \"*\", or puts it into a "
+		       "query";
+	return NULL;
+}
+
+/* Cuts ":splat" off the end of a target. */
+static bool cut_splat(char *to)
+{
+	size_t n = strlen(to), splat = strlen("/:splat");
+
+	if (n < splat || strcmp(to + n - splat, "/:splat") != 0)
+		return false;
+	to[n - splat + 1] = '\0';
+	return true;
+}
+
+static void add(struct reading *r, const char *from, struct redirect_line *line)
+{
+	const char *why_not = pattern_fault(from, line->redirect.to.p, line->redirect.keeps);
 	struct slice path, query;
 	unsigned *n;
 
+	if (why_not != NULL) {
+		bad(r, from, why_not);
+		return;
+	}
 	if (path_parse(slice_str(from), r->m->a, &path, &query) != NULL || query.n > 0 ||
 		strchr(from, '?') != NULL) {
 		bad(r, from, "is no path: it is written \"/PATH\", without a query");
@@ -128,14 +166,24 @@ static void add(struct reading *r, const char *from, const struct redirect_line 
 		bad(r, from, why);
 		return;
 	}
+	if (strchr(from, '*') != NULL) {
+		line->redirect.prefix = slice_of(path.p, path.n - 1);
+		r->patterns++;
+	}
 	r->lines[r->all->n] = *line;
 	*n = ++r->all->n;
 }
 
 static void read_line(struct reading *r, char *line)
 {
-	const char *from = next_word(&line), *to = next_word(&line), *status = next_word(&line);
-	struct redirect_line made = { slice_str(to), status_of(r, status), r->at };
+	const char *from = next_word(&line);
+	char *to = next_word(&line);
+	const char *status = next_word(&line);
+	bool splat = cut_splat(to);
+	struct redirect_line made = {
+		.redirect = { .to = slice_str(to), .status = status_of(r, status), .keeps = splat },
+		.at = r->at,
+	};
 
 	if (*from == '\0')
 		return;
@@ -143,7 +191,7 @@ static void read_line(struct reading *r, char *line)
 		bad(r, from, "leads nowhere: a line is FROM TO [STATUS]");
 	else if (!conf_check_server_target(to))
 		bad(r, to, "is neither a path nor a URL (https://...)");
-	else if (made.status == 0 || *next_word(&line) != '\0')
+	else if (made.redirect.status == 0 || *next_word(&line) != '\0')
 		bad(r, status, "is none of 301, 302, 307 and 308, with nothing behind");
 	else
 		add(r, from, &made);
@@ -156,14 +204,27 @@ static void check_circles(struct reading *r)
 		const struct redirect_line *l = &r->lines[i], *to = l;
 
 		for (unsigned n = 0; to != NULL && n < CIRCLE_MAX; n++) {
-			to = redirects_find(r->all, to->to);
+			to = redirects_find(r->all, to->redirect.to);
 			if (to != l)
 				continue;
 			r->at = l->at;
-			bad(r, l->to.p, "comes back to this line: clients go in circles");
+			bad(r, l->redirect.to.p, "comes back to this line: clients go in circles");
 			break;
 		}
 	}
+}
+
+static void index_patterns(struct reading *r)
+{
+	struct prefix_entry *v = site_maker_room(r->m, r->patterns, sizeof(*v));
+	unsigned n = 0;
+
+	for (unsigned i = 0; v != NULL && i < r->all->n; i++)
+		if (r->lines[i].redirect.prefix.n > 0)
+			v[n++] = (struct prefix_entry){ .prefix = r->lines[i].redirect.prefix,
+				.of = i };
+	if (v != NULL)
+		r->all->by_prefix = prefix_index_make(v, n);
 }
 
 static unsigned count_lines(const char *text)
@@ -208,6 +269,7 @@ const struct redirects *redirects_file_read(struct site_maker *m, const struct c
 		return NULL;
 	while ((line = next_line(&r)) != NULL)
 		read_line(&r, line);
+	index_patterns(&r);
 	check_circles(&r);
 	if (r.faults > FAULTS_SHOWN)
 		site_maker_fault(m, &r.at, "%u more lines are wrong", r.faults - FAULTS_SHOWN);

@@ -411,6 +411,8 @@ def test_mistakes(h2d):
 	server.put_conf('server "_" { root = "%s" }\ntrusted-proxies = {"10.0.0.0/8"}\n' % server.root)
 	said = server.run("-t", check=0)
 	assert "h2d.conf:2: warning: trusted-proxies does nothing" in said.err
+	server.put_conf('server "_" { root = "%s" }\ntrusted-proxies = {"10.0.0.0/8"}\nrequest-id = true\n' % server.root)
+	assert "trusted-proxies does nothing" not in server.run("-t", check=0).err
 	# Where a proxy ends TLS this is no warning.
 	server.put_conf('server "_" { root = "%s"  strict-transport-security = "max-age=1" }\n'
 		'client-address = "forwarded"\ntrusted-proxies = {"10.0.0.0/8"}\n' % server.root)

@@ -152,6 +152,28 @@ server "example.com" {
 	Ask("/2019/%d" % LINES, 301, location="/all/%d" % LINES), Ask("/old.htm", 404), Ask("/", body="Home"),
 	before=put_redirects, after=explained_line)
 
+def put_patterns(run):
+	run.put("etc/h2d/moved.txt", "/* https://new.example/:splat 302\n/old/* /new/:splat\n/old/a/* /a.html\n/old/a/b /b\n"
+		"/caf%C3%A9/* https://example.org/:splat 308\n")
+
+
+def unknown_patterns(run):
+	run.put("etc/h2d/moved.txt", "/a/*/b /c\n/a* /c\n/:year/a /b/:year\n/a/* /b/:splat/c\n/a/b /c/:splat\n/a /b/*\n/l/* /l/m/:splat\n"
+		"/q/* /r?s=/:splat\n/x/* /y\n/x/* /z\n/a/* /b/:splat 200\n/s/* /t/:splatter\n/u/* /v:splat Country=us\n")
+	said = run.test(1)
+	for line, what in ((1, "not the end"), (2, "behind a"), (3, "name of a part"), (4, "only one is"), (5, "ends in no"), (6, "only one is"),
+			(7, "circles"), (8, "query"), (10, "there twice; first in line 9"), (11, "none of 301"), (12, "only one is"), (13, "none of 301")):
+		assert re.search(r"/moved\.txt:%d: .*%s" % (line, what), said), (line, said)
+
+
+task("folders that moved, as Netlify writes them", PLAIN + """
+server "example.com" { root = "/srv/www"  redirects = "moved.txt" }
+""", Ask("/old/x/y?q=1", 301, location="/new/x/y?q=1"), Ask("/old/", 301, location="/new/"), Ask("/old/a/b", 301, location="/b"),
+	Ask("/old/a/c?q", 301, location="/a.html"), Ask("/old//evil.example/", 301, location="/new/evil.example/"),
+	Ask("/old/%0d%0ax:%20y", 301, location="/new/%0D%0Ax:%20y"), Ask("/caf%C3%A9/%5c%2e%2e", 308, location="https://example.org/%5C.."),
+	Ask("//evil.example/", 302, location="https://new.example/evil.example/"), Ask("/", 302, location="https://new.example/"),
+	before=put_patterns, after=unknown_patterns)
+
 # --- the environment --------------------------------------------------------------------------------
 
 
