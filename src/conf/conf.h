@@ -160,6 +160,9 @@ struct conf {
 	unsigned nlistens;
 	struct conf_server *servers;
 	unsigned nservers;
+	const struct conf_server *patterns; /* with ${host} in them, as written (conf_hosts.h) */
+	unsigned npatterns;
+	uint64_t hosts_seen; /* conf_hosts_look() when it was read */
 };
 
 /* Whether a listener is for who runs the machine: past the acceptor, and when no client has room.

@@ -8,7 +8,8 @@
 #include "base/slice.h"
 #include "conf/conf_fault.h"
 
-/* Stands for the host of a request, in root: it is no variable of the environment. */
+/* Stands for the host of a request, in root and other keys of a server: it is no variable of the
+ * environment. */
 #define CONF_ENV_HOST "${host}"
 
 /*

@@ -84,6 +84,70 @@ static bool is_host(const char *name)
 	return name[0] != '.' && name[0] != '*' && name[0] != '_' && conf_check_name(name) == NULL;
 }
 
+/* A copy of text with host in it; NULL: memory is out. */
+static char *put_host(struct arena *arena, const char *text, const char *host)
+{
+	char *made = arena_strdup(arena, text);
+	const char *at;
+
+	while (made != NULL && (at = strstr(made, CONF_ENV_HOST)) != NULL)
+		made = arena_printf(arena, "%.*s%s%s", (int)(at - made), made, host,
+			at + strlen(CONF_ENV_HOST));
+	return made;
+}
+
+static bool has_host(const struct conf_list *list)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (list->v[i] != NULL && strstr(list->v[i], CONF_ENV_HOST) != NULL)
+			return true;
+	return false;
+}
+
+static bool has_certificates(const struct conf_server *s)
+{
+	return has_host(&s->tls.certificate) || has_host(&s->tls.certificate_key);
+}
+
+/* Each of the list with host in it. False: one is not there yet, or memory is out. */
+static bool put_hosts(struct hosts *h, struct conf_list *list, const char *host)
+{
+	struct arena *arena = &h->conf->arena;
+	char **v = arena_alloc(arena, (list->n + 1) * sizeof(*v));
+	struct stat st;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		if (v == NULL || (v[i] = put_host(arena, list->v[i], host)) == NULL)
+			return false;
+		if (stat(v[i], &st) < 0)
+			return false;
+	}
+	list->v = v;
+	return v != NULL;
+}
+
+/* Its handshakes show the certificate of the top level. */
+static void clear_certificates(struct conf_server *s)
+{
+	s->tls.certificate = s->tls.certificate_key = s->tls.stapling_file =
+		(struct conf_list){ .v = s->tls.certificate.v };
+}
+
+/* The other keys of a host. */
+static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
+{
+	char *log = s->log.access_log;
+
+	if (log != NULL && strstr(log, CONF_ENV_HOST) != NULL)
+		s->log.access_log = put_host(&h->conf->arena, log, host);
+	if (s->log.access_log == NULL && log != NULL)
+		conf_fault_oom(h->faults, &s->log.access_log_at);
+	/* A new host may get its certificate later than its folder. */
+	if (has_certificates(s) && (!put_hosts(h, &s->tls.certificate, host) ||
+					   !put_hosts(h, &s->tls.certificate_key, host)))
+		clear_certificates(s);
+}
+
 /* A server as the of-th one, for host and its folder. */
 static void add(struct hosts *h, unsigned of, const char *host, char *root)
 {
@@ -100,6 +164,7 @@ static void add(struct hosts *h, unsigned of, const char *host, char *root)
 	s->name = name;
 	s->server_name.n = 0;
 	s->root = root;
+	put_keys(h, s, host);
 }
 
 static void look(struct hosts *h, unsigned of, const struct pattern *p, const char *host)
@@ -161,25 +226,138 @@ static void expand(struct hosts *h, unsigned of)
 		free(entries);
 	s = &h->conf->servers[of];
 	s->root = conf_none;
+	if (has_certificates(s))
+		clear_certificates(s);
+	if (s->log.access_log != NULL && strstr(s->log.access_log, CONF_ENV_HOST) != NULL) {
+		s->log.access_log = h->conf->log.access_log;
+		s->log.access_log_at.file = NULL;
+	}
 	if (s->scope.returned == 0) {
 		s->scope.returned = NOT_FOUND;
 		s->scope.returned_at = at;
 	}
 }
 
+static bool has_pattern(const struct conf_server *s)
+{
+	return s->root != NULL && strstr(s->root, CONF_ENV_HOST) != NULL;
+}
+
+/* ${host} elsewhere than in a root. */
+static void check_alone(struct hosts *h, struct conf_server *s)
+{
+	bool log = s->log.access_log != NULL && strstr(s->log.access_log, CONF_ENV_HOST) != NULL;
+
+	if (!log && !has_certificates(s))
+		return;
+	conf_fault(h->faults, log ? &s->log.access_log_at : &s->tls.certificate_at,
+		"%s: " CONF_ENV_HOST
+		" is a host's whose folder is in root, which has no " CONF_ENV_HOST,
+		log ? "access-log" : "certificate");
+	if (log)
+		s->log.access_log = NULL;
+	else
+		s->tls.certificate = s->tls.certificate_key = (struct conf_list){ 0 };
+}
+
+/* --- what has changed ------------------------------------------------------------------------- */
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, const void *p, size_t n)
+{
+	for (const unsigned char *c = p, *end = c + n; c != end; c++)
+		hash = (hash ^ *c) * 0x100000001b3;
+	return hash;
+}
+
+/* The thing at text with host in it: of a folder, that it is one. */
+static uint64_t look_at(uint64_t hash, const char *text, const char *host)
+{
+	struct arena a;
+	struct stat st;
+	char first[1024];
+	const char *path;
+	int64_t seen[3] = { 0 };
+
+	arena_init(&a, first, sizeof(first), SIZE_MAX);
+	path = put_host(&a, text, host);
+	if (path != NULL && stat(path, &st) == 0) {
+		seen[0] = 1 + S_ISDIR(st.st_mode);
+		seen[1] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_sec;
+		seen[2] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_nsec;
+	}
+	arena_fini(&a);
+	return mix(mix(hash, path, path != NULL ? strlen(path) : 0), seen, sizeof(seen));
+}
+
+static uint64_t look_at_host(uint64_t hash, const struct conf_server *s, const char *host)
+{
+	const struct conf_list *lists[] = { &s->tls.certificate, &s->tls.certificate_key };
+
+	hash = look_at(hash, s->root, host);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (unsigned j = 0; has_host(lists[i]) && j < lists[i]->n; j++)
+			hash = look_at(hash, lists[i]->v[j], host);
+	return hash;
+}
+
+uint64_t conf_hosts_look(const struct conf *conf)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (const struct conf_server *s = conf->patterns; s != conf->patterns + conf->npatterns;
+		s++) {
+		const char *end = strstr(s->root, CONF_ENV_HOST);
+		struct dirent **entries;
+		char *head = strndup(s->root, (size_t)(end - s->root));
+		int n = head != NULL ? scandir(head, &entries, NULL, alphasort) : -1;
+
+		for (int i = 0; i < n; i++) {
+			if (is_host(entries[i]->d_name))
+				hash = look_at_host(hash, s, entries[i]->d_name);
+			free(entries[i]);
+		}
+		if (n >= 0)
+			free(entries);
+		free(head);
+	}
+	return hash;
+}
+
+/* Keeps them as they are written. Before one is used: what comes meanwhile is seen the next time.
+ */
+static void keep_patterns(struct hosts *h, unsigned n)
+{
+	struct conf *conf = h->conf;
+	struct conf_server *kept = arena_alloc(&conf->arena, n * sizeof(*kept));
+
+	if (kept == NULL) {
+		conf_fault_oom(h->faults, &conf_command_line);
+		return;
+	}
+	for (unsigned i = 0; i < conf->nservers; i++)
+		if (has_pattern(&conf->servers[i]))
+			kept[conf->npatterns++] = conf->servers[i];
+	conf->patterns = kept;
+	conf->hosts_seen = conf_hosts_look(conf);
+}
+
 void conf_hosts_expand(struct conf *conf, struct conf_faults *faults)
 {
 	struct hosts h = { .conf = conf, .faults = faults };
-	unsigned n = conf->nservers;
+	unsigned n = conf->nservers, patterns = 0;
 
-	for (unsigned i = 0; i < n && !faults->oom; i++) {
-		const char *root = conf->servers[i].root;
-
-		if (root == NULL || strstr(root, CONF_ENV_HOST) == NULL)
-			continue;
-		if (h.taken.n == 0)
-			take_names(&h);
-		expand(&h, i);
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (has_pattern(&conf->servers[i]))
+			patterns++;
+		else
+			check_alone(&h, &conf->servers[i]);
+	if (patterns == 0)
+		return;
+	keep_patterns(&h, patterns);
+	take_names(&h);
+	for (unsigned i = 0; i < n && !faults->oom; i++)
+		if (has_pattern(&conf->servers[i]))
+			expand(&h, i);
 	name_map_fini(&h.taken);
 }

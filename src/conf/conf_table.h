@@ -31,7 +31,7 @@ struct conf_row {
 	const char *name;
 	enum conf_type type;
 	bool scoped; /* of struct conf_scope: a server has it of the top level */
-	bool hosts;  /* CONF_ENV_HOST may stand in it: the root of a server */
+	bool hosts;  /* CONF_ENV_HOST may stand in it: some keys of a server */
 	enum conf_access access;
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */

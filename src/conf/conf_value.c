@@ -346,7 +346,9 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	*conf_member_at(obj, row) = *pos;
 	if (holds_host(row, v)) {
 		conf_fault(faults, pos,
-			"%s: " CONF_ENV_HOST " stands in the root of a server alone", row->name);
+			"%s: " CONF_ENV_HOST " stands in the root, access-log, certificate and "
+			"certificate-key of a server alone",
+			row->name);
 		set_null(row, obj);
 	} else if (!store(arena, row, obj, v, pos, &why)) {
 		conf_fault_oom(faults, pos);

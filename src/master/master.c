@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process_use.h"
+#include "conf/conf_hosts.h"
 #include "event/bus.h"
 #include "machine/kernel_check.h"
 #include "master/activation.h"
@@ -93,6 +94,25 @@ static void show_use(struct board *board)
 	__atomic_store_n(&board->head.use.descriptors, use.descriptors, __ATOMIC_RELAXED);
 }
 
+/* A new folder of a host, or what it has got: once for each change, for the reload may fail. */
+static void look_at_hosts(struct master *m)
+{
+	const struct gen *g = m->current;
+	uint64_t seen;
+
+	if (g == NULL || m->phase != MASTER_SERVE || g->conf->npatterns == 0 ||
+		clock_ms() - m->hosts_looked_ms < g->conf->cache.rescan_interval * 1000)
+		return;
+	m->hosts_looked_ms = clock_ms();
+	seen = conf_hosts_look(g->conf);
+	if (seen == g->conf->hosts_seen || seen == m->hosts_wished)
+		return;
+	m->hosts_wished = seen;
+	log_notice("a host's folder or certificate has come, changed or gone: the configuration is "
+		   "loaded again");
+	master_signal(m, SIGHUP);
+}
+
 static void on_second(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, second);
@@ -108,6 +128,7 @@ static void on_second(struct timer *t)
 	mend_second(m);
 	tickets_second(m);
 	renewals_second(m);
+	look_at_hosts(m);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */

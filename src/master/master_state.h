@@ -73,6 +73,8 @@ struct master {
 	bool ticket_of_file;      /* the keys are out of a file */
 	bool ticket_file_said;    /* the log has what is wrong with the file */
 	struct renewals renewals; /* of certificates whose files change */
+	uint64_t hosts_looked_ms; /* when ${host} was looked for last; master.c's own */
+	uint64_t hosts_wished;    /* conf_hosts_look() that a reload was wished for */
 	struct timer second;      /* looks at processes and sockets; master.c's own */
 	struct timer limit;       /* for a generation to come up */
 	struct timer delay;       /* shutdown-delay; drain's own */

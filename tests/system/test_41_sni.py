@@ -1,5 +1,7 @@
 """Certificates by the name that a client asks for: selection, defaults, resumption, reload, faults."""
+import os
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -8,6 +10,7 @@ import pytest
 
 import client
 import harness
+from procs import wait_for
 
 BLOCKS = {"_": None, "a.example": "a.example", "plain.a.example": None, "*.a.example": "a.example",
 	"*.wild.example": "wild.example"}
@@ -206,3 +209,72 @@ def test_refusing_everybody_is_warned_of(h2d, certs):
 	server = h2d.new(listens=("tls",))
 	put(server, certs, blocks={"_": None}, rejects=True)
 	assert "reject-handshake refuses everybody: no server has a name" in server.run("-t", check=0).err
+
+
+def test_a_certificate_and_a_log_for_each_host(h2d, certs):
+	"""Three lines are all hosts; one that comes while it runs, and its certificate later still, need no reload by hand."""
+	server = h2d.new(listens=("tls",), workers=1)
+	hosts = server.path("hosts")
+
+	def put_host(name, cert=True):
+		os.makedirs(os.path.join(hosts, name, "public"))
+		with open(os.path.join(hosts, name, "public", "index.html"), "w") as f:
+			f.write(name)
+		if cert:
+			put_certificate(name)
+
+	def put_certificate(name):
+		os.makedirs(server.path("tls", name), exist_ok=True)
+		for file, source in (("key", certs[name].key), ("crt", certs[name].cert)):
+			shutil.copy(source, server.path("tls", name, file))
+
+	def ask(name, host=None):
+		with socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE) as plain:
+			with client.tls_context(alpn=("http/1.1",)).wrap_socket(plain, server_hostname=name) as s:
+				s.sendall(b"GET / HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n\r\n" % (host or name).encode())
+				answer = b"".join(iter(lambda: s.recv(4096), b""))
+		return answer.split(b" ", 2)[1].decode() + answer.rpartition(b"\r\n")[2].decode()[:20]
+	put_host("a.example")
+	put_host("wild.example", cert=False)
+	os.makedirs(server.path("logs"))
+	server.put_conf("""worker-processes = 1
+pid-file = "%s"
+listen "127.0.0.1:0" { tls = true }
+listen "unix:%s" { admin = true  mode = "0600" }
+cache { rescan-interval = 1 }
+access-log = "%s"
+%s
+server "_" {
+	root = "hosts/${host}/public"
+	access-log = "%s"
+	tls { certificate = "tls/${host}/crt"  certificate-key = "tls/${host}/key" }
+}
+""" % (server.pid_path, server.admin_path, server.path("logs", "others"), tls(certs["default.example"]), server.path("logs", "${host}.log")))
+	server.start()
+	assert [shown(server, certs, name) for name in NAMES] == ["default.example", "a.example", "default.example", "default.example"]
+	assert [ask(name) for name in ("a.example", "wild.example")] == ["200a.example", "200wild.example"]
+	put_certificate("wild.example")
+	put_host("block.example")
+	wait_for(lambda: shown(server, certs, "wild.example") == "wild.example" and shown(server, certs, "block.example") == "block.example")
+	assert ask("block.example") == "200block.example"
+	for name in ("../a.example", "a.example/..", "${host}", "nobody.example"):
+		assert ask("nobody.example", name)[:3] in ("400", "404")
+	assert shown(server, certs, "nobody.example") == "default.example"
+	wait_for(lambda: sorted(os.listdir(server.path("logs"))) == ["a.example.log", "block.example.log", "others", "wild.example.log"]
+		and all(os.path.getsize(server.path("logs", name)) for name in os.listdir(server.path("logs"))))
+	server.run("-t", check=0)
+	generation = server.status()["generation"]
+	shutil.rmtree(os.path.join(hosts, "a.example"))
+	server.wait_up(generation + 1)
+	wait_for(lambda: ask("a.example")[:3] == "404")
+	server.baseline = None  # another root is open now
+
+
+def test_a_host_without_a_folder(h2d):
+	server = h2d.new(listens=("tcp",))
+	for line, key in (('access-log = "/tmp/${host}.log"', "access-log"), ('tls { certificate = "${host}"  certificate-key = "k" }', "certificate")):
+		server.write_conf(server="\n" + line)
+		said = server.run("-t", check=1).err
+		assert key + ": ${host} is a host's whose folder is in root" in said, said
+	server.write_conf(conf='access-log = "${host}"')
+	assert "access-log: ${host} stands in the root, access-log, certificate and" in server.run("-t", check=1).err
