@@ -265,7 +265,8 @@ static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 
 	if (trusted->v == NULL || faults->lost)
 		return;
-	if (conf->client_address != 0 && trusted->n == 0)
+	if (conf->client_address != NULL && strcmp(conf->client_address, "connection") != 0 &&
+		trusted->n == 0)
 		conf_fault(faults, &conf->client_address_at,
 			"client-address needs trusted-proxies: whose word is believed");
 	for (unsigned i = 0; i < conf->nlistens; i++) {

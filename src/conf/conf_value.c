@@ -263,6 +263,13 @@ static bool store_paths(struct arena *arena, struct conf_list *list, const struc
 	return true;
 }
 
+/* A string that has words of its own, which need no quotes. */
+static bool is_word_of(const struct conf_row *row, const struct conf_value *v)
+{
+	return row->type == CONF_TYPE_STRING && row->choices != NULL &&
+	       v->kind == CONF_VALUE_WORD && choice(row->choices, v->text) >= 0;
+}
+
 /*
  * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false
  * when memory is out.
@@ -275,7 +282,7 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	int i;
 
 	*why = NULL;
-	if (!kind_fits(row, v->kind)) {
+	if (!kind_fits(row, v->kind) && !is_word_of(row, v)) {
 		*why = "";
 		if (v->kind == CONF_VALUE_WORD && kind_fits(row, CONF_VALUE_STRING))
 			*why = "it needs double quotes";

@@ -434,7 +434,7 @@ static void check_server(const struct warner *w, const struct conf_server *s)
 static void check_proxies(const struct warner *w)
 {
 	const struct conf *conf = w->conf;
-	bool used = conf->client_address != 0 || conf->request_id;
+	bool used = strcmp(conf->client_address, "connection") != 0 || conf->request_id;
 
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		used |= conf->listens[i].proxy_protocol;

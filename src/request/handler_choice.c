@@ -4,7 +4,9 @@
  */
 #include "request/handler_choice.h"
 
+#include "base/log.h"
 #include "request/handler_rule.h"
+#include "request/req_client.h"
 #include "request/trace.h"
 
 enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
@@ -73,10 +75,40 @@ void handler_choice_refuse(struct h2d_req *req, unsigned refused)
 	reply_error(req, 405);
 }
 
+/* Uploads do not go to their folder by its own name. */
+static bool is_misplaced_upload(const struct h2d_req *req)
+{
+	unsigned writes = 1u << H2D_PUT | 1u << H2D_POST | 1u << H2D_DELETE | 1u << H2D_PATCH;
+	struct slice dir = req->site->uploads;
+
+	return dir.n > 0 && (writes >> req->method & 1) && slice_starts(req->path, dir) &&
+	       (req->path.n == dir.n || req->path.p[dir.n] == '/');
+}
+
+static void tell_place(struct h2d_req *req)
+{
+	static const struct slice text =
+		SLICE_LIT("405 Method Not Allowed: uploads go to " SITE_UPLOADS_AT
+			  " (POST) and " SITE_UPLOADS_AT "/NAME (PUT, DELETE)\n");
+
+	TRACE_STEP(req, METHOD, NULL,
+		"%.*s is none of this path's: uploads go to " SITE_UPLOADS_AT "/",
+		SLICE_ARG(req->method_text));
+	log_peer(LEVEL_INFO, "connection %s: %.*s %.*s: uploads go to " SITE_UPLOADS_AT "/",
+		ADDR_HOST(req_client(req)), SLICE_ARG(req->method_text), SLICE_ARG(req->target));
+	allow(req, FILE_METHODS);
+	reply_bytes(req, 405, "text/plain; charset=utf-8", text);
+}
+
 /* The document root's handler says itself which methods it takes. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {
 	const struct h2d_handler *handler = req->env->fallback;
+
+	if (is_misplaced_upload(req)) {
+		tell_place(req);
+		return NULL;
+	}
 
 	if (handler != NULL && !route_is_here(handler, here)) {
 		reply_error(req, 404);

@@ -9,11 +9,11 @@
 #include "base/addr_range.h"
 #include "base/conf_pos.h"
 
-/* In the order of the choices of client-address. */
 enum proxies_field {
 	PROXIES_NO_FIELD, /* the address is the connection's */
 	PROXIES_X_FORWARDED_FOR,
 	PROXIES_FORWARDED,
+	PROXIES_NAMED, /* one address in the field of that name */
 };
 
 struct proxies {
@@ -21,6 +21,7 @@ struct proxies {
 	unsigned n;
 	bool any_unix; /* whoever comes over a unix socket */
 	enum proxies_field field;
+	struct slice name;               /* of PROXIES_NAMED, lower case */
 	const struct conf_pos *field_at; /* where the configuration says so; NULL in tests */
 };
 

@@ -41,6 +41,23 @@ static bool walk(const struct h2d_req *req, struct slice name, last_fn *last, st
 	return any;
 }
 
+/* The field's one address; of several, or of what is none, nothing is told. False: there is no such
+ * field. */
+static bool named(const struct h2d_req *req, struct slice name, struct forwarded *f)
+{
+	const struct field *line = field_find(req->fields, req->nfields, name);
+	struct slice rest;
+
+	if (line == NULL)
+		return false;
+	rest = line->value;
+	if (!forwarded_last_x(&rest, f) || rest.n > 0 ||
+		field_find(line + 1, req->nfields - (unsigned)(line + 1 - req->fields), name) !=
+			NULL)
+		*f = (struct forwarded){ 0 };
+	return true;
+}
+
 /* The last line counts, and of it the last element: who added it is trusted. */
 static bool x_https(const struct h2d_req *req)
 {
@@ -100,6 +117,11 @@ void req_client_find(struct h2d_req *req)
 		return;
 	case PROXIES_X_FORWARDED_FOR:
 		if (walk(req, SLICE("x-forwarded-for"), forwarded_last_x, &found))
+			req->client = keep(req, &found.from);
+		req->client_https = x_https(req);
+		break;
+	case PROXIES_NAMED:
+		if (named(req, req->env->sites->proxies.name, &found))
 			req->client = keep(req, &found.from);
 		req->client_https = x_https(req);
 		break;

@@ -93,13 +93,30 @@ static void set_server_names(struct site_maker *m, struct sites *sites, const st
 	sites->names = v;
 }
 
+static void set_client_address(
+	struct site_maker *m, struct proxies *p, const char *field, const struct conf_pos *at)
+{
+	struct slice name = site_maker_lower(m, slice_str(field));
+
+	p->field_at = at;
+	if (slice_eq(name, SLICE("x-forwarded-for")))
+		p->field = PROXIES_X_FORWARDED_FOR;
+	else if (slice_eq(name, SLICE("forwarded")))
+		p->field = PROXIES_FORWARDED;
+	else if (!slice_eq(name, SLICE("connection")))
+		p->field = PROXIES_NAMED;
+	p->name = name;
+	if (!m->oom && !field_name_valid(name))
+		site_maker_fault(
+			m, at, "client-address \"%.200s\" is not the name of a field", field);
+}
+
 static void set_proxies(struct site_maker *m, struct sites *sites, const struct conf *conf)
 {
 	const struct conf_list *list = &conf->trusted_proxies;
 	struct addr_range *ranges = site_maker_room(m, list->n, sizeof(*ranges));
 
-	sites->proxies.field = (enum proxies_field)conf->client_address;
-	sites->proxies.field_at = &conf->client_address_at;
+	set_client_address(m, &sites->proxies, conf->client_address, &conf->client_address_at);
 	for (unsigned i = 0; ranges != NULL && i < list->n; i++) {
 		const char *why = proxies_add(&sites->proxies, ranges, list->v[i]);
 

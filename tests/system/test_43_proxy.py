@@ -286,7 +286,23 @@ def test_the_first_address_that_is_not_trusted(h2d, field):
 	assert logged(server, 2 * len(cases)) == 2 * [address for _, _, address in cases]
 
 
+def test_the_address_of_a_named_field(h2d):
+	"""The one address that a trusted proxy says; a list, or what is none, is nobody's."""
+	server = h2d(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = "CF-Connecting-IP"\naccess-log = "access.log"', server=RULES,
+		files={"guarded/page": "x"})
+	cases = [([US], 200, US), ([US6], 200, US6), ([THEM], 403, THEM), ([], 403, "127.0.0.1")]
+	cases += [(values, 403, "unknown") for values in ([THEM + ", " + US], [US, US], ["unknown"], [""], ["a b"])]
+	for version in ("h1", "h2"):
+		for values, status, _ in cases:
+			fields = [("cf-connecting-ip", value) for value in values]
+			assert ask(server, version, fields + FIELDS["x-forwarded-for"](US)).status == status, values
+	assert logged(server, 2 * len(cases)) == 2 * [address for _, _, address in cases]
+	server.put_conf('server "_" { root = "%s" }\ntrusted-proxies = {"10.0.0.1"}\nclient-address = "x real ip"\n' % server.root)
+	assert 'h2d.conf:3: client-address "x real ip" is not the name of a field' in server.run("-t", check=1).err
+
+
 @pytest.mark.parametrize("conf", ['trusted-proxies = {"192.0.2.1", "unix"}\nclient-address = x-forwarded-for',
+	'trusted-proxies = {"192.0.2.1", "unix"}\nclient-address = "x-real-ip"',
 	'trusted-proxies = {"192.0.2.1", "unix"}\nclient-address = forwarded', 'trusted-proxies = {"127.0.0.1"}', ""])
 def test_who_is_not_trusted_changes_nothing(h2d, conf, how):
 	server = h2d(conf=conf + '\naccess-log = "access.log"', server=RULES, files={"guarded/page": "x", "page": "x"})

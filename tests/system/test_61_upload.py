@@ -490,3 +490,19 @@ def test_text_is_compressed_cheaply(make):
 			assert put(c, "%d.txt" % i, b" ".join(random.choices(words, k=200000))[:1 << 20]).status == 201
 	server.wait_coded(["up/%d.txt" % i for i in range(number)])
 	assert procs.cpu_seconds(keeper) - before < 0.4 * number * srv.SLOW
+
+
+def test_the_folder_by_its_own_name(make):
+	"""It takes no uploads there, and says where it does."""
+	server = make()
+	for client in (server.connect, server.h1):
+		with client() as c:
+			for method, path in (("PUT", "/up/x"), ("POST", "/up/"), ("POST", "/up"), ("DELETE", "/up/x")):
+				answer = c.request(method, path, body=b"x")
+				assert (answer.status, answer.get("allow")) == (405, "GET, HEAD, OPTIONS"), (method, path)
+				assert b"uploads go to /files (POST) and /files/NAME (PUT" in answer.body
+			assert b"/files" not in c.request("PUT", "/upper", body=b"x").body
+	server.log.wait("PUT /up/x: uploads go to /files/")
+	said = server.run("--explain", "http://localhost/up/x", "--method", "PUT").out
+	assert "uploads go to /files/" in said, said
+	assert names(server) == []

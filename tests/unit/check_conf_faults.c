@@ -119,7 +119,8 @@ static const struct {
 		 "listen \"unix:/tmp/x.sock\" { proxy-protocol = true }\n",
 		{ "h2d.conf:3|\"unix\" in trusted-proxies" } },
 	{ SERVED "client-address = x-real-ip\nset_real_ip_from = \"10.0.0.0/8\"\n",
-		{ "h2d.conf:2|connection, x-forwarded-for, forwarded",
+		{ "h2d.conf:2|client-address must be a string, not x-real-ip: it needs double "
+		  "quotes",
 			"h2d.conf:3|trusted-proxies" } },
 	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
@@ -177,7 +178,7 @@ static const struct {
 	{ "server \"_\" {\n root = \"www/a${host}\" }\n", { "h2d.conf:2|whole name of a folder" } },
 	{ "server \"_\" {\n root = \"www/${host}/${host}\" }\n", { "h2d.conf:2|whole name" } },
 	{ SERVED "server \"a\" { root = \"www\"\n location \"/l\" { root = \"www/${host}\" } }\n",
-		{ "h2d.conf:3|root of a server alone" } },
+		{ "h2d.conf:3|of a server alone" } },
 
 	/* includes */
 	{ SERVED "include(\"none.conf\")\n", { "h2d.conf:2|none.conf" } },

@@ -219,7 +219,8 @@ static const struct {
 	{ "handler \"t\" { target = \"@-beside\" }\nsandbox { write = {\"/tmp\"} }", NULL },
 	{ "handler \"t\" { target = \"/tmp\" }", NULL },
 	{ "handler \"t\" { word = \"${host}\" }",
-		"h2d.conf:1: word: ${host} stands in the root of a server alone" },
+		"h2d.conf:1: word: ${host} stands in the root, access-log, certificate and "
+		"certificate-key of a server alone" },
 };
 
 /* The fault, with "@" for the folder. */
