@@ -107,8 +107,7 @@ static void write_line(void *ctx, unsigned line, struct slice user, const char *
 	struct conf_pos at = { .file = who->file, .line = line };
 
 	if (slice_eq(user, who->user))
-		explain_line(who->out, "note", &at, "%s (htpasswd -B %s %.*s)", why, who->file,
-			SLICE_ARG(user));
+		explain_line(who->out, "note", &at, "%s (openssl passwd -6)", why);
 }
 
 /* A right password is refused, too, where the line has a hash that is none of crypt(5). */

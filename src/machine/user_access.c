@@ -198,10 +198,9 @@ static void refuse_user(void *ctx, unsigned line, struct slice user, const char 
 	if (++c->nrefused > REFUSED_MAX)
 		return;
 	snprintf(text, sizeof(text),
-		"%s: \"%.*s\" is refused, whatever the password (make a new line: htpasswd -B %s "
-		"%.*s)",
-		why, (int)(user.n < 64 ? user.n : 64), user.p, c->users,
-		(int)(user.n < 64 ? user.n : 64), user.p);
+		"%s: \"%.*s\" is refused, whatever the password (make a new hash: openssl passwd "
+		"-6)",
+		why, (int)(user.n < 64 ? user.n : 64), user.p);
 	c->warn(c->ctx, &at, text);
 }
 

@@ -171,8 +171,7 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 	queue->told[queue->ntold % TOLD].file = q->file;
 	queue->told[queue->ntold++ % TOLD].stamp = q->stamp;
 	log_error("%s: hashes like \"$apr1$\" and \"{SHA}\", and passwords in plain text, are not "
-		  "crypt(5)'s: their users are refused (make new ones with htpasswd -B or "
-		  "mkpasswd)",
+		  "crypt(5)'s: their users are refused (make new ones: openssl passwd -6)",
 		q->file);
 }
 

@@ -15,9 +15,20 @@
 
 enum { FILE_MAX = 4 << 20 };
 
+/* Apache's MD5: some libcrypt has it. */
+static bool knows_apr1(void)
+{
+#ifdef CRYPT_CHECKSALT_AVAILABLE
+	return crypt_checksalt("$apr1$abcdefgh$") != CRYPT_SALT_INVALID;
+#else
+	return false;
+#endif
+}
+
 bool htpasswd_foreign(struct slice hash)
 {
-	return slice_starts(hash, SLICE("$apr1$")) || slice_starts(hash, SLICE("{"));
+	return (slice_starts(hash, SLICE("$apr1$")) && !knows_apr1()) ||
+	       slice_starts(hash, SLICE("{"));
 }
 
 static bool is_des(struct slice hash)
@@ -210,7 +221,7 @@ static const char *why_refused(struct slice line, struct slice hash)
 	if (hash.n == 0)
 		return "there is no password behind the user";
 	if (htpasswd_foreign(hash))
-		return "a hash like $apr1$ or {SHA} is not one of crypt(5)";
+		return "a hash like $apr1$ or {SHA} is none that libcrypt knows";
 	return htpasswd_plain(hash) ? "a password in plain text is not taken" : NULL;
 }
 
