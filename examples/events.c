@@ -1,8 +1,8 @@
 /*
  * events: GET /events is a stream of server-sent events, one a second for as long as the client
  * stays; /events?250 sends one every 250 milliseconds. A client that reads slowly gets fewer
- * events, and no memory is held for it. When the worker leaves, the stream ends, and the browser's
- * EventSource asks again: the next worker answers.
+ * events, and no memory is held for it. When the worker leaves, fill is called once more and ends
+ * the stream, and the browser's EventSource asks again: the next worker answers.
  */
 #include "h2d/handler.h"
 

@@ -76,7 +76,8 @@ enum { H2D_LATER = -1, H2D_FAIL = -2 };
  * Writes up to cap bytes (at least one) of content into buf, which is the server's. Returns how
  * many it wrote, 0 at the end, H2D_LATER when there is nothing yet (then h2d_resume() once there
  * is), or H2D_FAIL to cut the response off. Called whenever the client can take more, never after
- * gone().
+ * gone(); and one that answered H2D_LATER once more when its worker is to leave: a stream without
+ * an end, of events say, ends then (h2d_draining()), and its client asks the next worker.
  */
 typedef ssize_t h2d_fill(struct h2d_req *req, void *state, char *buf, size_t cap);
 

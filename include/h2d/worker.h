@@ -48,7 +48,8 @@ struct h2d_worker *h2d_req_worker(const struct h2d_req *req);
 /* The handler's own memory in this worker, as worker_init() has set it. */
 void *h2d_worker_context(const struct h2d_worker *worker);
 
-/* True once this worker is shutting down and only finishes what it has. */
+/* True once this worker is shutting down and only finishes what it has: a stop cuts that off after
+ * shutdown-timeout, a reload or an upgrade after reload-timeout. A fill is called then. */
 bool h2d_draining(const struct h2d_req *req);
 
 /* A timer of no request: it calls fn(NULL, context). It is the server's, and lives until

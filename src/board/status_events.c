@@ -2,7 +2,7 @@
  * status_events: GET /status/events on admin listeners: what the page /status shows, once a second
  * as a server-sent event for as long as the client stays. One event is made at a time, when the one
  * before has been taken: a client that reads slowly gets fewer of them. The stream ends when the
- * worker leaves, within a second, and the browser asks the next worker.
+ * worker leaves, and the browser asks the next worker.
  */
 #include "board/admin.h"
 #include "board/status_html.h"

@@ -129,6 +129,8 @@ static void h1_drain(struct proto *p, bool patient)
 		h1_close_behind(h1);
 	else if (h1->state == H1_SERVE)
 		h1_go(h1, H1_DRAIN);
+	if (h1->stream != NULL)
+		req_resume(&h1->stream->req);
 	h1->host->wake(h1->host);
 }
 

@@ -201,6 +201,8 @@ static void h2_drain(struct proto *p, bool patient)
 			nghttp2_session_get_last_proc_stream_id(h2->session), NGHTTP2_NO_ERROR,
 			NULL, 0);
 	}
+	LIST_FOREACH(node, &h2->streams)
+		req_resume(&LIST_ENTRY(node, struct h2_stream, node)->req);
 	h2->host->wake(h2->host);
 }
 

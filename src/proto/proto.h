@@ -103,7 +103,8 @@ struct proto_ops {
 	/* Adds what there is to told, which is zeroed. */
 	void (*tell)(const struct proto *p, struct proto_told *told);
 	/*
-	 * Graceful end: tell the peer, finish what is open. patient: a peer that cannot be told
+	 * Graceful end: tell the peer, finish what is open; sources that answered BODY_LATER are
+	 * asked again, for they may end now. patient: a peer that cannot be told
 	 * before it asks again may do so. Called a second time, and not patient, when an idle peer
 	 * did not answer for drain_ms: do not wait for it any longer.
 	 */

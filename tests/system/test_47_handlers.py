@@ -186,14 +186,24 @@ def test_events_to_one_who_does_not_read(handlers):
 		assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_events_end_when_the_worker_leaves(handlers):
-	server = handlers()
-	with link(server, "h2") as c:
-		stream = c.send(path="/events?50")
-		c.until(lambda: events(c, stream) > 0, PATIENT)
-		server.hup()
-		answer = c.response(stream, PATIENT)
-		assert answer.ended and answer.reset is None
+@pytest.mark.parametrize("name, dispatch", [("HUP", "reuseport"), ("HUP", "acceptor"), ("QUIT", "reuseport")])
+def test_events_end_when_the_worker_leaves(handlers, speak, name, dispatch):
+	"""At once, though their handler waits for what comes much later."""
+	server = handlers(dispatch=dispatch)
+	with link(server, speak) as c:
+		stream = c.send(path="/events?60000")
+		if speak == "h2":
+			c.headers_of(stream)
+		else:
+			c.more(time.monotonic() + PATIENT)
+		server.baseline = None
+		server.signal(getattr(signal, "SIG" + name))
+		answer = c.response(stream, 8) if speak == "h2" else c.response(8)
+		assert answer.status == 200 and answer.ended and answer.reset is None
+	if name == "QUIT":
+		assert server.wait_exit(8) == 0
+	else:
+		server.log.wait("generation 1 is gone", deadline=8)
 
 
 def test_chat(handlers, speak):
