@@ -8,6 +8,7 @@
 #include "master/drain.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -165,6 +166,66 @@ void drain_begin(struct gen *g, bool stop)
 	drain_check(g);
 }
 
+/* --- masters of before ------------------------------------------------------------------------ */
+
+static void close_reign(struct master *m)
+{
+	if (m->reign_end.active)
+		loop_unwatch(&m->loop, &m->reign_end);
+	if (m->reign >= 0)
+		close(m->reign);
+	m->reign = -1;
+}
+
+static void leave_if_done(struct master *m)
+{
+	struct pollfd others = { .fd = m->reign };
+
+	/* POLLERR: nobody reads it any more. */
+	if (m->phase != MASTER_LEAVE || m->ngens > 0 || (m->reign >= 0 && poll(&others, 1, 0) == 0))
+		return;
+	timer_disarm(&m->loop.wheel, &m->delay);
+	loop_stop(&m->loop);
+}
+
+/* Those of before have ended, or the master that serves is to stop, or was killed. */
+static void on_reign_end(struct watch *w, uint32_t events)
+{
+	struct master *m = LIST_ENTRY(w, struct master, reign_end);
+
+	(void)events;
+	if (m->reign < 0) {
+		close_reign(m);
+		drain_all(m, DRAIN_STOP);
+	}
+	leave_if_done(m);
+}
+
+/* Has those of before stop, too, and waits for them as for its own processes. */
+static void stop_others(struct master *m)
+{
+	if (write(m->reign, "", 1) != 1)
+		return;
+	close(m->reign_end.fd);
+	m->reign_end.fd = m->reign;
+	loop_watch(&m->loop, &m->reign_end, 0);
+	timer_arm(&m->loop.wheel, &m->delay,
+		clock_ms() + conf_drain_ms(m->current->conf, true) + CUT_MS);
+}
+
+void drain_inherit(struct master *m, int reign_end, int reign)
+{
+	if (reign_end < 0)
+		return; /* of a program of before */
+	close_reign(m);
+	if (m->reign_end.fd >= 0)
+		close(m->reign_end.fd);
+	m->reign_end.fd = reign_end;
+	m->reign = reign;
+}
+
+/* --- the end of a generation ------------------------------------------------------------------ */
+
 static void on_free(struct task *t)
 {
 	struct gen *g = LIST_ENTRY(t, struct gen, free);
@@ -174,8 +235,7 @@ static void on_free(struct task *t)
 		m->current = NULL; /* everything ends, and this one did before the others */
 	gen_free(&g);
 	m->ngens--;
-	if (m->phase == MASTER_LEAVE && m->ngens == 0)
-		loop_stop(&m->loop);
+	leave_if_done(m);
 }
 
 /* None of g's processes is ours any more. */
@@ -199,26 +259,18 @@ void drain_check(struct gen *g)
 	end(g);
 }
 
+/* --- the end of the master -------------------------------------------------------------------- */
+
 static void on_delay(struct timer *t)
 {
-	drain_all(LIST_ENTRY(t, struct master, delay), DRAIN_STOP);
-}
+	struct master *m = LIST_ENTRY(t, struct master, delay);
 
-/* The master that serves is to stop, or was killed. */
-static void on_reign_end(struct watch *w, uint32_t events)
-{
-	struct master *m = LIST_ENTRY(w, struct master, reign_end);
-
-	(void)events;
-	loop_unwatch(&m->loop, w);
-	drain_all(m, DRAIN_STOP);
-}
-
-static void close_reign(struct master *m)
-{
-	if (m->reign >= 0)
-		close(m->reign);
-	m->reign = -1;
+	if (m->phase != MASTER_LEAVE) {
+		drain_all(m, DRAIN_STOP);
+		return;
+	}
+	close_reign(m); /* whatever has it still is waited for no longer */
+	leave_if_done(m);
 }
 
 void drain_init(struct master *m)
@@ -230,17 +282,6 @@ void drain_init(struct master *m)
 		ends[0] = ends[1] = -1;
 	m->reign_end = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
 	m->reign = ends[1];
-}
-
-void drain_inherit(struct master *m, int reign_end, int reign)
-{
-	if (reign_end < 0)
-		return; /* of a program of before */
-	close_reign(m);
-	if (m->reign_end.fd >= 0)
-		close(m->reign_end.fd);
-	m->reign_end.fd = reign_end;
-	m->reign = reign;
 }
 
 bool drain_announce(struct master *m)
@@ -262,16 +303,22 @@ bool drain_announce(struct master *m)
 
 void drain_all(struct master *m, enum drain how)
 {
-	if (m->phase != MASTER_LEAVE) {
+	bool begins = m->phase != MASTER_LEAVE;
+
+	if (begins) {
 		notify_stopping(how != DRAIN_CUT ? "draining" : "stopping");
 		master_go(m, MASTER_LEAVE);
 	}
 	m->starting = NULL;
 	timer_disarm(&m->loop.wheel, &m->limit);
 	timer_disarm(&m->loop.wheel, &m->bind);
-	timer_disarm(&m->loop.wheel, &m->delay);
 	shrink_stop(m);
-	close_reign(m);
+	if (begins)
+		timer_disarm(&m->loop.wheel, &m->delay);
+	if (how != DRAIN_STOP || m->current == NULL)
+		close_reign(m);
+	else if (begins)
+		stop_others(m);
 	if (how == DRAIN_HEIR)
 		loop_watch(&m->loop, &m->reign_end, EPOLLIN);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
@@ -285,8 +332,7 @@ void drain_all(struct master *m, enum drain how)
 		else if (how == DRAIN_STOP || g->state != GEN_DRAIN)
 			drain_begin(g, how == DRAIN_STOP);
 	}
-	if (m->ngens == 0)
-		loop_stop(&m->loop);
+	leave_if_done(m);
 }
 
 void drain_yield(struct master *m)
@@ -294,6 +340,7 @@ void drain_yield(struct master *m)
 	log_notice("the next master gets the sockets; what is open is finished without this one");
 	sockets_disown(&m->sockets);
 	drain_all(m, DRAIN_STOP);
+	close_reign(m);
 	notify_hold(true); /* sockets that are closed here stay in the store */
 	LIST_FOREACH(node, &m->gens) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);

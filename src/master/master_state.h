@@ -64,7 +64,8 @@ struct master {
 	struct heir heir;       /* to the master that this one replaces */
 	/*
 	 * A pipe of all masters that follow one another; drain's own. The one that serves has its
-	 * writing end until it is to stop; those of before watch the other end, and stop then, too.
+	 * writing end. At a byte, or its end, those of before stop, too, who have the other end: so
+	 * the one that wrote the byte sees when they have left.
 	 */
 	int reign;
 	struct watch reign_end;

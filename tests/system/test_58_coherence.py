@@ -159,7 +159,7 @@ def test_the_judges():
 
 @pytest.mark.slow
 def test_torture(h2d, tmp_path):
-	server = h2d.new(workers=WORKERS, listens=("tcp", "tls"), conf="shutdown-timeout = 10",
+	server = h2d.new(workers=WORKERS, listens=("tcp", "tls"), conf="shutdown-timeout = 10  reload-timeout = 10",
 		sections='cache { max-size = "%d"  max-file-size = "%d"  compress = {"gzip"} }' % (
 			MAX_SIZE, torture.MAX_FILE))
 	with contextlib.ExitStack() as stack:

@@ -46,7 +46,7 @@ TWO_WAYS = ["h2-tls", "h1-tcp"]
 def new(make):
 	"""The same, whose processes do not stay."""
 	def started(**options):
-		server = make(conf="shutdown-timeout = 1\n", **options)
+		server = make(conf="shutdown-timeout = 1  reload-timeout = 1\n", **options)
 		server.baseline = None
 		return server
 	return started

@@ -208,7 +208,7 @@ def test_reload_timeout(h2d, dispatch):
 
 @pytest.mark.parametrize("end", ["QUIT", "KILL"])
 def test_a_stop_bounds_all_generations(h2d, end):
-	"""Those of programs before, too, which have ended with the one that serves."""
+	"""Those of programs before, too; a QUIT waits for them."""
 	server = h2d(conf="shutdown-timeout = 1  reload-timeout = 0", listens=("tcp",), files=FILES)
 	held = []
 	for step in (server.reload, server.upgrade, server.reload, server.upgrade, lambda: None):
@@ -217,6 +217,9 @@ def test_a_stop_bounds_all_generations(h2d, end):
 	group = server.process.pid
 	server.baseline = None
 	server.signal(getattr(signal, "SIG" + end))
+	if end == "QUIT":
+		server.wait_exit()
+		assert not procs.group_members(group)
 	procs.wait_for(lambda: not procs.group_members(group), said="all leave")
 	assert len(server.log.find("shutdown-timeout: 1 connections cut")) == 5
 	assert not any(download.finish() for download in held)

@@ -321,6 +321,10 @@ static void master_make(unsigned side)
 	sockets_init(&m->sockets);
 	master_signal_init(m);
 	reload_init(m);
+	/* What a pipe holds is not put back with a process. */
+	close(m->reign);
+	close(m->reign_end.fd);
+	m->reign = m->reign_end.fd = -1;
 	upgrade_init(m);
 	m->upgrade.start = fake_start;
 	handover_init(&m->heir.from);
