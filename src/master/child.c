@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -92,12 +93,18 @@ static void on_resend(struct timer *t)
 
 static void close_ctl(struct child *c)
 {
+	char byte;
+
 	timer_disarm(&c->env->loop->wheel, &c->resend);
 	timer_disarm(&c->env->loop->wheel, &c->heard.again);
 	if (!c->ctl.active)
 		return;
 	loop_unwatch(c->env->loop, &c->ctl);
-	close(c->ctl.fd);
+	/* Descriptors that nobody has received are closed with it. */
+	if (recv(c->ctl.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
+		ctl_discard(&c->ctl.fd, 1);
+	else
+		close(c->ctl.fd);
 	c->ctl.fd = -1;
 }
 
@@ -106,7 +113,7 @@ static bool may_say(const struct child *c, uint32_t type)
 	return type < 32 && (c->kind->says & CHILD_SAYS(type)) != 0;
 }
 
-static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int nfds)
+static void on_message(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	bool taken = false;
 
@@ -122,8 +129,26 @@ static void on_message(struct child *c, const struct ctl_msg *msg, int *fds, int
 		c->up = true;
 		c->env->ops->up(c);
 	}
-	while (!taken && nfds > 0)
-		close(fds[--nfds]);
+	if (!taken && nfds > 0)
+		ctl_discard(fds, nfds);
+}
+
+/* The keeper alone sends some: its images. */
+static bool may_send_fds(const struct child *c)
+{
+	return c->kind->says & CHILD_SAYS(CTL_IMAGE);
+}
+
+/* Nothing more is read of it. */
+static void end_sender(struct child *c, const int *fds, int nfds)
+{
+	log_error("process %d sends descriptors, which it never does: it may have been taken over, "
+		  "and is ended",
+		(int)c->pid);
+	ctl_discard(fds, nfds);
+	c->stuck = true;
+	child_kill(c, SIGKILL);
+	close_ctl(c);
 }
 
 /* Counts a message. False: the others of this second wait. */
@@ -155,7 +180,10 @@ static void on_ctl(struct watch *w, uint32_t events)
 	(void)events;
 	while (w->active && hear_one(c) && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
 		if (rc > 0) {
-			on_message(c, &msg, fds, nfds);
+			if (nfds > 0 && !may_send_fds(c))
+				end_sender(c, fds, nfds);
+			else
+				on_message(c, &msg, fds, nfds);
 			continue;
 		}
 		if (rc == -EMFILE) {

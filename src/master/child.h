@@ -87,7 +87,7 @@ struct child {
 	uint64_t ticks;   /* CTL_TICK messages of its process */
 	struct watchdog watchdog;
 	bool still;           /* its process has not ticked for a while; watchdog's */
-	bool stuck;           /* watchdog has given its process up; it has still to die */
+	bool stuck;           /* its process is given up, by watchdog too; it has still to die */
 	bool full;            /* its process has no room for connections, as it says itself */
 	struct timer respawn; /* launch's */
 };

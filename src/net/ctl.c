@@ -7,8 +7,10 @@
 #include "net/ctl.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -17,11 +19,19 @@
 #include "base/assert.h"
 #include "base/log.h"
 
-enum { AGAIN_MS = 900 }; /* below a second: a caller of each second asks each time */
+enum {
+	AGAIN_MS = 900, /* below a second: a caller of each second asks each time */
+	RECV_FDS = 253, /* a message has no more (SCM_MAX_FD) */
+};
+
+/* Descriptors on their way to a thread. */
+struct discard {
+	int n, fds[];
+};
 
 union ctl_control {
 	struct cmsghdr align;
-	char buf[CMSG_SPACE(CTL_FDS_MAX * sizeof(int))];
+	char buf[CMSG_SPACE(RECV_FDS * sizeof(int))];
 };
 
 int ctl_pair(int fds[2])
@@ -59,7 +69,39 @@ int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds)
 	return n < 0 ? -errno : 0;
 }
 
-/* The descriptors of every SCM_RIGHTS in mh. The control buffer bounds them to CTL_FDS_MAX. */
+static void close_all(const int *fds, int n)
+{
+	while (n > 0)
+		close(fds[--n]);
+}
+
+static void *close_apart(void *arg)
+{
+	struct discard *d = arg;
+
+	close_all(d->fds, d->n);
+	free(d);
+	return NULL;
+}
+
+void ctl_discard(const int *fds, int nfds)
+{
+	struct discard *d = malloc(sizeof(*d) + (size_t)nfds * sizeof(*fds));
+	pthread_t thread;
+
+	if (d != NULL) {
+		d->n = nfds;
+		memcpy(d->fds, fds, (size_t)nfds * sizeof(*fds));
+		if (pthread_create(&thread, NULL, close_apart, d) == 0) {
+			pthread_detach(thread);
+			return;
+		}
+		free(d);
+	}
+	close_all(fds, nfds);
+}
+
+/* The descriptors of every SCM_RIGHTS in mh. The control buffer bounds them to RECV_FDS. */
 static int take_fds(struct msghdr *mh, int *fds)
 {
 	int nfds = 0;
@@ -69,7 +111,7 @@ static int take_fds(struct msghdr *mh, int *fds)
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		H2D_ASSERT((size_t)nfds + bytes / sizeof(int) <= CTL_FDS_MAX);
+		H2D_ASSERT((size_t)nfds + bytes / sizeof(int) <= RECV_FDS);
 		memcpy(fds + nfds, CMSG_DATA(c), bytes);
 		nfds += (int)(bytes / sizeof(int));
 	}
@@ -81,8 +123,9 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	union ctl_control control;
 	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
 	struct msghdr mh;
+	int came[RECV_FDS], ncame;
 	ssize_t n;
-	bool lost;
+	bool cut;
 
 	*nfds = 0;
 	/*
@@ -99,17 +142,19 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	if (n < 0)
 		return -errno;
 
-	*nfds = take_fds(&mh, fds);
-	/* Cut though there was room for more: this process may have no further descriptors. */
-	lost = n == sizeof(*msg) && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC &&
-	       *nfds < CTL_FDS_MAX;
-	if (n == 0 && *nfds == 0)
+	ncame = take_fds(&mh, came);
+	if (n == 0 && ncame == 0)
 		return 0;
-	if (n == sizeof(*msg) && (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+	/* There was room for all: this process may have no further descriptors. */
+	cut = mh.msg_flags & MSG_CTRUNC;
+	if (n == sizeof(*msg) && (mh.msg_flags & MSG_TRUNC) == 0 && !cut && ncame <= CTL_FDS_MAX) {
+		memcpy(fds, came, (size_t)ncame * sizeof(*fds));
+		*nfds = ncame;
 		return 1;
-	while (*nfds > 0)
-		close(fds[--*nfds]);
-	return lost ? -EMFILE : -EPROTO;
+	}
+	if (ncame > 0)
+		ctl_discard(came, ncame);
+	return n == sizeof(*msg) && (mh.msg_flags & MSG_TRUNC) == 0 && cut ? -EMFILE : -EPROTO;
 }
 
 void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_ms)

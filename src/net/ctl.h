@@ -79,6 +79,12 @@ int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds);
  */
 int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds);
 
+/*
+ * Closes descriptors that another process has sent, by a thread: close(2) may wait, for the peer of
+ * a socket that lingers or for a server of files.
+ */
+void ctl_discard(const int *fds, int nfds);
+
 /* Messages that came without their descriptors; zero it to begin. */
 struct ctl_lost {
 	uint32_t types; /* CTL_TYPE() of each */
