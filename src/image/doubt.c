@@ -2,6 +2,7 @@
 #include "image/doubt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -56,6 +57,13 @@ static int take_fd(struct msghdr *mh)
 	return fd;
 }
 
+bool doubt_is_shut(int fd)
+{
+	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&end, 1, 0) > 0;
+}
+
 static bool is_name(const char *path, size_t n)
 {
 	return n > 1 && path[0] == '/' && path[n - 1] != '/' && memchr(path, '\0', n) == NULL;
@@ -78,8 +86,10 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 		n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	*answer = -1;
-	if (n <= 0)
-		return n < 0 ? -errno : 0;
+	if (n < 0)
+		return -errno;
+	if (n == 0 && doubt_is_shut(fd))
+		return 0;
 	*answer = take_fd(&mh);
 	if ((mh.msg_flags & MSG_TRUNC) == 0 && n > (ssize_t)sizeof(*msg)) {
 		path[n - (ssize_t)sizeof(*msg)] = '\0';

@@ -31,6 +31,9 @@ int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answe
  */
 int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer);
 
+/* Whether nothing comes to fd any more: a worker has shut down their end, for all of them. */
+bool doubt_is_shut(int fd);
+
 /* No image says any more that the name is fresh. Closes answer; -1 is nothing to answer on. */
 void doubt_answer(int answer, uint64_t id);
 

@@ -40,8 +40,10 @@ static bool take_one(struct doubt_server *s, int *answer, uint64_t *id)
 		*id = msg.id;
 		return true;
 	}
-	if (rc != -EAGAIN)
+	if (rc != -EAGAIN) {
 		stop(s);
+		s->end(s->ctx);
+	}
 	return false;
 }
 

@@ -19,6 +19,8 @@ struct doubt_server {
 	void (*doubt)(void *ctx, uint64_t dev, uint64_t ino, const char *path);
 	/* Reads what the kernel tells: the name may have others. */
 	void (*look)(void *ctx);
+	/* Nothing can be asked any more. */
+	void (*end)(void *ctx);
 	void *ctx;
 };
 

@@ -207,6 +207,16 @@ static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
 	stir(k);
 }
 
+/* The next keeper has another place to be asked, and its images are fresh. */
+static void on_doubts_end(void *ctx)
+{
+	struct keeper *k = ctx;
+
+	if (!k->leaving)
+		log_error("cache: workers cannot tell of changes any more: the keeper begins anew");
+	leave(k);
+}
+
 static void check_changes(void *ctx)
 {
 	struct keeper *k = ctx;
@@ -387,6 +397,7 @@ static int start_building(struct keeper *k)
 		warm_start_new(&k->catalog, k->args->image.fds, (int)k->args->image.n);
 	k->doubts.doubt = on_doubt;
 	k->doubts.look = read_watch;
+	k->doubts.end = on_doubts_end;
 	k->doubts.ctx = k;
 	rc = doubt_server_open(&k->doubts, &k->loop, gift_fd(k->args->doubts),
 		k->args->replaces ? clock_ms() + IMAGE_TICK_MAX_MS + 1 : 0);

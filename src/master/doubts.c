@@ -1,11 +1,14 @@
 /*
- * doubts: passes the sockets of doubts on; reload, upgrade, supervise and spawn call it. Nothing is
- * read or written here.
+ * doubts: passes the sockets of doubts on; reload, upgrade, supervise, launch and spawn call it.
+ * Nothing is read or written here.
  */
 #include "master/doubts.h"
 
+#include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "image/doubt.h"
 #include "master/master_state.h"
 
 #define GEN(n) LIST_ENTRY(n, struct gen, node)
@@ -29,15 +32,29 @@ void doubts_introduce(const struct master *m)
 				child_send(c, DUE_KEEPER);
 }
 
-/* The end that is written to, of the newest keeper's pair; -1: that keeper is g's, or there is
- * none. */
+void doubts_mend(struct gen *g)
+{
+	int fds[2];
+
+	if (g->doubts[0] < 0 || !doubt_is_shut(g->doubts[0]) || doubt_pair(fds) < 0)
+		return;
+	log_error("the socket by which workers tell the keeper of changes was shut down, and is "
+		  "another one now: a worker may have been taken over");
+	doubts_close(g->doubts);
+	memcpy(g->doubts, fds, sizeof(fds));
+	g->doubts_anew = true;
+	doubts_introduce(g->master);
+}
+
+/* The end that is written to, of the newest keeper's pair; -1: that keeper is g's, of whose
+ * processes each knows it from its start, or there is none. */
 static int newest(const struct master *m, const struct gen *g)
 {
 	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
 
 	if (m->upgrade.doubts[1] >= 0)
 		return m->upgrade.doubts[1];
-	return newest != NULL && newest != g ? newest->doubts[1] : -1;
+	return newest != NULL && (newest != g || g->doubts_anew) ? newest->doubts[1] : -1;
 }
 
 bool doubts_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)

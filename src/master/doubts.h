@@ -12,6 +12,9 @@
 /* Has g, which has no process yet, go on with the pair that the old master's processes write to. */
 void doubts_inherit(struct gen *g);
 
+/* Has g go on with another pair, if a worker has shut down its end of this one, which all have. */
+void doubts_mend(struct gen *g);
+
 /* Tells all processes of the newest pair. */
 void doubts_introduce(const struct master *m);
 

@@ -48,6 +48,7 @@ struct gen {
 		*sockets;       /* per conf->listens; NULL: an address family is missing */
 	struct inboxes inboxes; /* one per worker with dispatch = acceptor, else none */
 	int doubts[2];          /* the keeper reads the first, workers write to the second; -1 */
+	bool doubts_anew;       /* processes have started with another pair */
 	struct child *children; /* in the order of the table of kinds */
 	unsigned nchildren;
 	unsigned nworkers;    /* children with a scoreboard slot: those that serve */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "master/doubts.h"
 #include "master/master_state.h"
 #include "master/renewals.h"
 #include "master/watchdog.h"
@@ -61,6 +62,8 @@ int launch(struct child *c)
 	int rc;
 
 	watchdog_reset(c);
+	if (c->kind->gets & CHILD_DOUBTS)
+		doubts_mend(g);
 	if (c->kind->says & CHILD_SAYS(CTL_CACHE))
 		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
 	rc = start(c);
