@@ -15,9 +15,17 @@
 /* Few connections per turn keep what they touch in the CPU's cache. */
 enum { EVENTS_PER_TURN = 32 };
 
+static int taken = -1;
+
+void loop_take(int epfd)
+{
+	taken = epfd;
+}
+
 int loop_init(struct loop *l)
 {
-	*l = (struct loop){ .epfd = epoll_create1(EPOLL_CLOEXEC) };
+	*l = (struct loop){ .epfd = taken >= 0 ? taken : epoll_create1(EPOLL_CLOEXEC) };
+	taken = -1;
 	if (l->epfd < 0)
 		return -errno;
 	clock_update();

@@ -55,6 +55,9 @@ struct loop {
 	uint64_t turns;
 };
 
+/* The next loop of this process takes epfd for its epoll instance. */
+void loop_take(int epfd);
+
 /* 0, or -errno. */
 int loop_init(struct loop *l);
 

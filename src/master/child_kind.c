@@ -68,6 +68,7 @@ const struct child_kind child_kinds[] = {
 			.paths = SANDBOX_ROOTS | SANDBOX_PASSWORDS | SANDBOX_UPLOADS |
 				SANDBOX_LINKS | SANDBOX_MORE,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_WORKER | SECCOMP_SERVE,
+			.fewer = true,
 		},
 		.died = BOARD_COUNT_workers_died,
 	},

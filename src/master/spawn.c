@@ -58,7 +58,7 @@ static void go_before_master(int by)
 /* From the master's rights and memory to the child's own. */
 static int become_child(const struct child *c, const struct gifts *gifts)
 {
-	int rc = board_protect(gifts->board, gifts->board_slot);
+	int rc = board_protect(gifts->board, gifts->board_slot), epfd = -1;
 
 	go_before_master(c->kind->expendable);
 	if (rc == 0 && c->kind->gets & CHILD_KEYS)
@@ -70,7 +70,9 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 	if (gifts->board_slot != NULL || (c->kind->gets & CHILD_LAST_IMAGE) != 0)
 		process_use_open();
 	if (rc == 0)
-		rc = sandbox_enter(&c->kind->sandbox, c->gen->conf, &c->gen->resources.privs);
+		rc = sandbox_enter(
+			&c->kind->sandbox, c->gen->conf, &c->gen->resources.privs, &epfd);
+	loop_take(epfd);
 	return rc;
 }
 

@@ -9,8 +9,11 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +52,20 @@ bool privs_same(const struct privs *a, const struct privs *b)
 	return a->drop == b->drop && a->uid == b->uid && a->gid == b->gid &&
 	       a->ngroups == b->ngroups &&
 	       memcmp(a->groups, b->groups, (size_t)a->ngroups * sizeof(*a->groups)) == 0;
+}
+
+int privs_epoll(void)
+{
+	/* Users above 2^31 are given to nobody (systemd's UIDS-GIDS). */
+	uid_t own = UINT32_C(1) << 31 | (uid_t)getpid(), real = getuid();
+	int fd = -1;
+
+	if (geteuid() == 0 && setresuid(own, (uid_t)-1, (uid_t)-1) == 0) {
+		fd = epoll_create1(EPOLL_CLOEXEC);
+		if (setresuid(real, (uid_t)-1, (uid_t)-1) < 0)
+			abort();
+	}
+	return fd;
 }
 
 /* Capabilities that exec of a privileged file could give back go. Before the change of user, which

@@ -29,6 +29,13 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
 bool privs_same(const struct privs *a, const struct privs *b);
 
 /*
+ * In a child, before privs_drop(): an epoll instance whose watches the kernel counts for nobody
+ * else, so that another process of the user cannot use up their number (epoll(7)); -1: only root
+ * can have one.
+ */
+int privs_epoll(void);
+
+/*
  * In a child: becomes that user, for good, and gives up gaining privileges by exec. capabilities:
  * those of every set go, whoever the user is. 0, or -errno.
  */

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,15 +115,39 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 	return unconfined(seccomp_enter(&filter), "seccomp", "sandbox { seccomp = off }");
 }
 
-int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct privs *privs)
+/*
+ * The kernel holds all descriptors that a user has in flight (unix(7)) against the limit of the
+ * process that sends: one kind cannot use up what another one needs. A message has 253 at most.
+ */
+static int lower_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return -errno;
+	r.rlim_max -= r.rlim_max / 4;
+	if (r.rlim_cur > r.rlim_max)
+		r.rlim_cur = r.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &r) < 0 ? -errno : 0;
+}
+
+int sandbox_enter(
+	const struct sandbox *s, const struct conf *conf, const struct privs *privs, int *epfd)
 {
 	struct landlock l;
 	int rc;
 
 	tzset(); /* reads a file that is out of reach later */
 	rc = make_ruleset(&l, s, conf);
+	if (rc == 0 && s->fewer)
+		rc = lower_limit();
+	*epfd = privs_epoll();
 	if (rc == 0)
 		rc = privs_drop(privs, conf->sandbox.drop_capabilities);
+	if (*epfd < 0)
+		*epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (rc == 0 && *epfd < 0)
+		rc = -errno;
 	if (rc == 0)
 		rc = enter_landlock(&l);
 	return rc == 0 ? enter_seccomp(s, conf) : rc;

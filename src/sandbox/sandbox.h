@@ -13,11 +13,14 @@
 struct sandbox {
 	unsigned paths; /* SANDBOX_ROOTS … of sandbox_paths.h */
 	unsigned calls; /* SECCOMP_FILES … of seccomp.h */
+	bool fewer;     /* its limit of descriptors is below that of the other kinds */
 };
 
-/* Gives up all other rights, but for what the kernel lacks, which is logged. 0, or -errno: then the
- * process must not serve. */
-int sandbox_enter(const struct sandbox *s, const struct conf *conf, const struct privs *privs);
+/* Gives up all other rights, but for what the kernel lacks, which is logged. *epfd: an epoll
+ * instance, of which the process may make no other. 0, or -errno: then the process must not serve.
+ */
+int sandbox_enter(
+	const struct sandbox *s, const struct conf *conf, const struct privs *privs, int *epfd);
 
 /* In the master: one line of the log about what is in force for its children. */
 void sandbox_log(const struct conf *conf);

@@ -1,8 +1,8 @@
 /*
  * t_sandbox: tries what a worker that was taken over would. GET /t/sandbox/{what}?ARG, in the
  * worker itself: read, write and list of the path ARG, fork, exec, socket, connect to the port ARG
- * of this machine, ptrace and signal of process ARG. Answers "done", or the name of the error. Or
- * it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.
+ * of this machine, epoll, ptrace and signal of process ARG. Answers "done", or the name of the
+ * error. Or it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "tries.h"
@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -99,6 +100,12 @@ static int try_connect(const char *port)
 	return rc;
 }
 
+static int try_epoll(const char *arg)
+{
+	(void)arg;
+	return closed(epoll_create1(EPOLL_CLOEXEC));
+}
+
 static int try_ptrace(const char *pid)
 {
 	long rc = ptrace(PTRACE_SEIZE, atoi(pid), NULL, NULL);
@@ -155,6 +162,7 @@ static const struct try tries[] = {
 	{ "become", try_become },
 	{ "socket", try_socket },
 	{ "connect", try_connect },
+	{ "epoll", try_epoll },
 	{ "ptrace", try_ptrace },
 	{ "signal", try_signal },
 	{ "code", try_code },

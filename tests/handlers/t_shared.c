@@ -3,8 +3,9 @@
  * /t/shared/{what}?ARG, in the worker itself: shutdown and block (waiting again) of its listening
  * sockets, of ARG (tcp or unix); steer, filter and option (LEVEL,NAME,VALUE) of the TCP ones;
  * fastopen of one to the port ARG; a datagram to the unix socket ARG; affinity of process ARG and
- * owner, signals to it; say, COUNT messages to the master (TYPE,SIZE,COUNT). Answers "done", or the
- * name of the error.
+ * owner, signals to it; doubts, shutdown of where the keeper is told of changes; say, COUNT messages
+ * to the master (TYPE,SIZE,COUNT); linger, a socket to the port ARG that is the master's to close;
+ * flight, descriptors in flight. Answers "done", or the name of the error.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "tries.h"
@@ -25,7 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 256, MESSAGE_MAX = 4096 };
+enum { DESCRIPTORS = 256, MESSAGE_MAX = 4096, FDS_MAX = 253, CTL_SIZE = 40 + 256 };
 
 static int get_int(int fd, int name)
 {
@@ -226,6 +227,90 @@ static int try_say(const char *arg)
 	return say(control_socket(), message, size, count);
 }
 
+/* The ends that all workers write doubts to: pairs of the master's that are not the control socket. */
+static int try_doubts(const char *arg)
+{
+	int control = control_socket(), rc = -1;
+	struct ucred by;
+
+	(void)arg;
+	errno = ENOENT;
+	for (int fd = 3; fd < control; fd++)
+		if (get_int(fd, SO_TYPE) == SOCK_SEQPACKET &&
+			getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &by, &(socklen_t){ sizeof(by) }) ==
+				0 &&
+			by.pid != getpid())
+			rc = shutdown(fd, SHUT_WR);
+	return rc;
+}
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+static int send_fds(int to, const char *message, size_t size, const int *fds, size_t nfds)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = size };
+	struct msghdr mh = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = CMSG_SPACE(nfds * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
+	return sendmsg(to, &mh, MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+/* As many in flight as it may have: they stay so until this process ends. */
+static int try_flight(const char *arg)
+{
+	int fds[FDS_MAX] = { 0 }, ends[2];
+
+	(void)arg;
+	do {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
+			return -1;
+		while (send_fds(ends[0], "x", 1, fds, FDS_MAX) == 0)
+			;
+	} while (errno == EAGAIN);
+	return -1;
+}
+
+/* A socket with bytes that nobody reads, whose last holder waits for them when it closes it. */
+static int lingering(const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(port)),
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const struct linger linger = { .l_onoff = 1, .l_linger = 60 };
+	static const char bytes[1 << 16];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0 ||
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) < 0)
+		return closed(fd);
+	while (send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* To the master, which has to close what it has got. */
+static int try_linger(const char *port)
+{
+	static const char message[CTL_SIZE] = { 31 };
+	int fd = lingering(port), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = send_fds(control_socket(), message, sizeof(message), &fd, 1);
+	return close(fd) == 0 ? rc : -1;
+}
+
 static const struct try tries[] = {
 	{ "shutdown", try_shutdown },
 	{ "block", try_block },
@@ -237,6 +322,9 @@ static const struct try tries[] = {
 	{ "affinity", try_affinity },
 	{ "owner", try_owner },
 	{ "say", try_say },
+	{ "doubts", try_doubts },
+	{ "flight", try_flight },
+	{ "linger", try_linger },
 };
 
 static void start(struct h2d_req *req, void *state)

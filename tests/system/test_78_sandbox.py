@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -299,7 +300,7 @@ def test_other_processes_out_of_reach(inside):
 
 # --- system calls -------------------------------------------------------------------------------
 
-CALLS = ("fork", "exec", "become", "socket", "connect", "ptrace", "signal", "code")
+CALLS = ("fork", "exec", "become", "socket", "connect", "epoll", "ptrace", "signal", "code")
 
 
 def arguments(server):
@@ -432,6 +433,60 @@ def test_a_flood_of_messages(h2d, handlers, what):
 	assert len(said) < 60, said
 	assert ("unknown message 31" in "".join(said)) == (what == CTL_NONE)
 	server.wait_up(2)
+
+
+@seccomp
+@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
+def test_descriptors_in_flight(h2d, handlers, dispatch):
+	"""The kernel counts those of a user: a worker has its share of them, and none of the acceptor's."""
+	user = 'user = "nobody"' if ROOT else ""
+	server = h2d(binary=handlers, workers=2, listens=("tcp",), dispatch=dispatch, conf=user)
+	server.baseline = None  # in flight they keep what they are of
+	with server.connect("tcp") as c:
+		assert c.get("/t/shared/flight").body == b"ETOOMANYREFS"
+		for _ in range(20):
+			with server.connect("tcp") as other:
+				assert other.get("/").status == 200
+	server.reload()
+
+
+@seccomp
+def test_a_socket_that_lingers(inside):
+	there = inside(sections=off(network="true"))
+	with socket.create_server(("127.0.0.1", 0)) as port, there.server.connect("tcp") as c:
+		assert c.get("/t/shared/linger?%d" % port.getsockname()[1]).body.decode() in REFUSED
+
+
+def test_a_socket_that_lingers_at_the_master(h2d, handlers):
+	"""Where nothing keeps a worker from it, no call of the master waits for the peer; and the worker is ended."""
+	server = h2d(binary=handlers, listens=("tcp",), sections=off(network="true", seccomp="off"))
+	server.baseline = None
+	before = server.worker_pids()
+	with socket.create_server(("127.0.0.1", 0)) as port:
+		with server.connect("tcp") as c:
+			c.send(path="/t/shared/linger?%d" % port.getsockname()[1])
+			server.log.wait("sends descriptors, which it never does: it may have been taken over, and is ended")
+		began = time.monotonic()
+		server.reload()
+		assert time.monotonic() - began < 30  # it lingers for 60 s
+		procs.wait_for(lambda: set(server.worker_pids()).isdisjoint(before), said="another worker")
+
+
+def test_the_keeper_is_told_elsewhere(h2d, handlers):
+	"""A worker shuts down the socket by which all of them tell the keeper of changes: uploads do not wait for good."""
+	server = h2d(binary=handlers, workers=2, listens=("tcp",), image=True,
+		server='upload-dir = "files" upload-public = true', files={"files/kept": b"x"})
+	def fast():
+		with server.connect("tcp") as c:
+			began = time.monotonic()
+			assert c.request("PUT", "/files/x", body=b"y").status in (201, 204)
+			return time.monotonic() - began < 0.5  # the wait for a keeper that is gone: 1 s
+	with server.connect("tcp") as c:
+		assert c.get("/t/shared/doubts").body == b"done"
+	server.log.wait("was shut down, and is another one now: a worker may have been taken over")
+	procs.wait_for(lambda: all(fast() for _ in range(8)), said="uploads that do not wait")
+	before = server.status()["totals"]["doubts_timed_out"]
+	assert all(fast() for _ in range(4)) and server.status()["totals"]["doubts_timed_out"] == before
 
 
 @seccomp
