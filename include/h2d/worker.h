@@ -178,7 +178,7 @@ int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn);
  * Sends len bytes of data (up to 65536) to whoever has subscribed to topic, in any worker of the
  * server, also of generations that drain after a reload, and in this one. All hear messages in one
  * order. An upgrade begins anew: the workers of before hear each other. 0, or -1: data or topic is
- * too long, or a worker that stands still keeps the others from sending.
+ * too long, or other workers keep this one from sending.
  */
 int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, size_t len);
 

@@ -95,19 +95,26 @@ void bus_left(struct bus *b, pid_t pid)
 	give_back(b, (uint32_t)pid);
 }
 
+static bool take_from(struct bus *b, uint32_t *holder, uint32_t pid)
+{
+	return __atomic_compare_exchange_n(
+		&b->writer, holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* A writer that holds the ring for so long stands still, or one that was taken over has written
+ * its word there: it loses its turn. */
 static bool take_turn(struct bus *b, uint32_t pid)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_NS };
+	uint32_t holder = 0;
 
 	for (unsigned i = 0; i < LOCK_TRIES; i++) {
-		uint32_t nobody = 0;
-
-		if (__atomic_compare_exchange_n(
-			    &b->writer, &nobody, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		holder = 0;
+		if (take_from(b, &holder, pid))
 			return true;
 		nanosleep(&pause, NULL);
 	}
-	return false;
+	return take_from(b, &holder, pid);
 }
 
 static void copy_in(struct bus *b, uint64_t at, const void *p, size_t n)
@@ -138,6 +145,8 @@ int bus_put(struct bus *b, struct slice topic, struct slice data)
 	copy_in(b, at, &r, sizeof(r));
 	copy_in(b, at + sizeof(r), topic.p, topic.n);
 	copy_in(b, at + sizeof(r) + topic.n, data.p, data.n);
+	if (__atomic_load_n(&b->writer, __ATOMIC_RELAXED) != pid)
+		return -EBUSY;
 	__atomic_store_n(&b->head, at + size_of(topic.n, data.n), __ATOMIC_RELEASE);
 	__atomic_add_fetch(&b->news, 1, __ATOMIC_RELEASE);
 	give_back(b, pid);

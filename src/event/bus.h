@@ -30,8 +30,9 @@ void bus_free(struct bus **b);
 void bus_left(struct bus *b, pid_t pid);
 
 /*
- * Sends data, of up to BUS_MESSAGE_MAX bytes, under a topic of up to BUS_TOPIC_MAX. 0, -EMSGSIZE,
- * or -EBUSY: another process has held the ring for 20 ms, as one does that stands still.
+ * Sends data, of up to BUS_MESSAGE_MAX bytes, under a topic of up to BUS_TOPIC_MAX. A process that
+ * has held the ring for 20 ms, as one does that stands still, loses it. 0, -EMSGSIZE, or -EBUSY:
+ * several wait for that, or this one has lost it.
  */
 int bus_put(struct bus *b, struct slice topic, struct slice data);
 
