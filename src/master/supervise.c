@@ -15,6 +15,7 @@
 #include "base/human.h"
 #include "base/log.h"
 #include "event/bus.h"
+#include "image/image.h"
 #include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
@@ -29,6 +30,8 @@
 #include "master/renewals.h"
 #include "master/shrink.h"
 #include "master/takeover.h"
+
+enum { IMAGES_AHEAD = 1 << 20 }; /* no keeper makes so many between two messages */
 
 static void on_up(struct child *c)
 {
@@ -165,11 +168,21 @@ static void on_died(struct child *c, pid_t pid, int status)
 
 /* --- messages from a process ----------------------------------------------------------------- */
 
+/* A keeper that was taken over must not spoil the numbers of all later ones, nor what is handed
+ * over at an upgrade. */
+static bool is_image(const struct master *m, const struct ctl_msg *msg, int nfds)
+{
+	return msg->arg > 0 && msg->arg < m->next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
+}
+
 static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	struct master *m = g->master;
 
-	if (msg->arg == 0 || nfds == 0 || g->state == GEN_DRAIN)
+	if (!is_image(m, msg, nfds))
+		log_peer(LEVEL_ERROR, "generation %u: image %llu is none, and is not used",
+			g->number, (unsigned long long)msg->arg);
+	if (!is_image(m, msg, nfds) || g->state == GEN_DRAIN)
 		return false;
 	gen_take_image(g, msg, fds, nfds);
 	if (m->next_image <= msg->arg)

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "event/bus.h"
+#include "image/image.h"
 #include "master/drain.h"
 #include "master/gifts.h"
 #include "master/health.h"
@@ -632,20 +633,21 @@ START_TEST(keeper_dies)
 }
 END_TEST
 
+static const int image_fds[IMAGE_FDS]; /* stdin */
+
 /* A worker that has gone mad is not believed to be a keeper. */
 START_TEST(kinds_say_what_is_theirs)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct child *c;
-	int null = STDIN_FILENO;
 
 	start();
 	c = worker(0, 1)->place;
-	ck_assert_int_eq(ctl_send(worker(0, 1)->ctl, &msg, &null, 1), 0);
+	ck_assert_int_eq(ctl_send(worker(0, 1)->ctl, &msg, NULL, 0), 0);
 	c->ctl.fn(&c->ctl, EPOLLIN);
 	ck_assert_uint_eq(m.current->image.arg, 0);
 	c = find("keeper", 0, 1)->place;
-	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, &null, 1), 0);
+	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, image_fds, IMAGE_FDS), 0);
 	c->ctl.fn(&c->ctl, EPOLLIN);
 	ck_assert_uint_eq(m.current->image.arg, 9);
 	ck_assert_uint_eq(told(worker(0, 1)), CTL_IMAGE);
@@ -866,11 +868,37 @@ static void ask_again(struct fake *f, unsigned type)
 	f->place->ctl.fn(&f->place->ctl, EPOLLIN);
 }
 
+/* No number of a keeper that was taken over is the last one for good, and none spoils an upgrade.
+ */
+START_TEST(images_that_are_none)
+{
+	static const struct {
+		uint64_t number;
+		int nfds;
+	} none[] = { { UINT64_C(1) << 63, IMAGE_FDS }, { UINT64_MAX, IMAGE_FDS },
+		{ UINT64_C(1) << 40, IMAGE_FDS }, { 0, IMAGE_FDS }, { 9, IMAGE_FDS - 1 },
+		{ 9, 0 } };
+	struct fake *keeper;
+	uint64_t next;
+
+	start();
+	keeper = find("keeper", 0, 1);
+	next = m.next_image;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		struct ctl_msg msg = { .type = CTL_IMAGE, .arg = none[i].number };
+
+		ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, none[i].nfds), 0);
+		keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
+		ck_assert_uint_eq(m.current->image.arg, 0);
+		ck_assert_uint_eq(m.next_image, next);
+	}
+}
+END_TEST
+
 START_TEST(what_is_lost_is_sent_again)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct fake *keeper;
-	int null = STDIN_FILENO;
 
 	start();
 	ask_again(worker(1, 1), CTL_IMAGE); /* there is none yet */
@@ -880,7 +908,7 @@ START_TEST(what_is_lost_is_sent_again)
 	ask_again(worker(1, 1), CTL_LOGS);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_LOGS);
 	keeper = find("keeper", 0, 1);
-	ck_assert_int_eq(ctl_send(keeper->ctl, &msg, &null, 1), 0);
+	ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, IMAGE_FDS), 0);
 	keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
 	ask_again(worker(1, 1), CTL_IMAGE);
@@ -1463,13 +1491,12 @@ START_TEST(waits_for_an_image)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct child *c;
-	int null = STDIN_FILENO;
 
 	write_conf(_i > 0 ? "health-image = true\n" : "");
 	start();
 	ck_assert_int_eq(health_has(&m, BOARD_HEALTH_IMAGE), _i > 0);
 	c = find("keeper", 0, 1)->place;
-	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, &null, 1), 0);
+	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, image_fds, IMAGE_FDS), 0);
 	c->ctl.fn(&c->ctl, EPOLLIN);
 	ck_assert(!health_has(&m, BOARD_HEALTH_IMAGE));
 	master_signal(&m, SIGHUP);
@@ -1638,6 +1665,7 @@ static TCase *tests(void)
 	tcase_add_test(t, hup_with_more_workers_while_lent);
 	tcase_add_test(t, fewer_workers);
 	tcase_add_loop_test(t, a_full_queue_delays_a_loan, 0, 2);
+	tcase_add_test(t, images_that_are_none);
 	tcase_add_test(t, what_is_lost_is_sent_again);
 	tcase_add_test(t, hup);
 	tcase_add_test(t, hup_during_a_reload);
