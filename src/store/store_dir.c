@@ -26,6 +26,7 @@ enum {
 	PREFIX_LEN = sizeof(PREFIX) - 1,
 	TAG_DIGITS = 16,
 	MODE = 0666,
+	GUARD_MODE = 0600, /* machines that share a folder may share it among users, too */
 	TRIES = 8,
 };
 
@@ -66,11 +67,13 @@ void store_dir_close(struct store_dir *d)
 
 /* --- its lock --------------------------------------------------------------------------------- */
 
-/* Opens the file that is locked instead of a folder that is shared: a lock of the folder itself
- * would not leave the machine. The descriptor, or -errno. */
+/* Opens the file that is locked instead of the folder: every local user who may read that could
+ * lock it, and where it is shared its lock would not leave the machine. The descriptor, or -errno.
+ */
 static int open_guard(const struct store_dir *d)
 {
-	int fd = openat(d->fd, GUARD, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
+	int fd = openat(d->fd, GUARD, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		d->shared ? MODE : GUARD_MODE);
 
 	return fd >= 0 ? fd : -errno;
 }
@@ -84,11 +87,9 @@ int store_dir_lock(struct store_dir *d, const struct job *job)
 {
 	int rc;
 
-	if (d->shared) {
-		d->guard = open_guard(d);
-		if (d->guard < 0)
-			return d->guard;
-	}
+	d->guard = open_guard(d);
+	if (d->guard < 0 && d->shared)
+		return d->guard;
 	rc = store_lock_wait(lock_of(d), job);
 	if (rc == 0)
 		store_dir_refresh(d);
@@ -138,13 +139,12 @@ static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
 	enum store_dir_kind kind = name[0] == '.' ? store_dir_kind(name) : STORE_DIR_PART;
 	struct stat st;
 
-	if (kind == STORE_DIR_TICKET)
-		*bytes += STORE_DIR_FILE;
-	if (kind != STORE_DIR_PART || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if ((kind != STORE_DIR_PART && kind != STORE_DIR_TICKET) ||
+		fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISREG(st.st_mode))
 		*bytes += store_dir_cost((uint64_t)st.st_size);
-	if (!S_ISDIR(st.st_mode) || depth == 0)
+	if (!S_ISDIR(st.st_mode) || depth == 0 || kind == STORE_DIR_TICKET)
 		return 0;
 	*bytes += STORE_DIR_FILE;
 	fd = beneath_open(fd, name, BENEATH_DIR | BENEATH_SAME_MOUNT);

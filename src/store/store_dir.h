@@ -30,9 +30,9 @@ struct store_dir {
 	const char *path;
 	const char *folder; /* the folder below it that names are in; borrowed; "": itself */
 	bool shared;        /* other machines may write to it, too */
-	int guard;          /* holds its lock where it is shared; -1: it is not locked so */
-	int fd;             /* -1: not open */
-	int to;          /* its descriptor; fd: it is the open folder itself; -1: it is not there */
+	int guard; /* holds its lock; -1: it is not locked, or the disk has no room for that file */
+	int fd;    /* -1: not open */
+	int to;    /* its descriptor; fd: it is the open folder itself; -1: it is not there */
 	unsigned depth;  /* of folders below it that count into its sum */
 	int lock;        /* holds the lock of the hidden names; -1: there are none yet */
 	uint64_t tag;    /* the TAG in them */
@@ -47,8 +47,8 @@ void store_dir_close(struct store_dir *d);
 
 /*
  * Locks the open folder. While it is locked no worker of any h2d changes what a name in it stands
- * for; other programs do not know of the lock. On a file system that machines share it is that of a
- * file in it, ".h2d-lock", and what this machine knows of names was refreshed. 0, or as
+ * for; other programs do not know of the lock, which is that of a file in it, ".h2d-lock". On a
+ * file system that machines share what this machine knows of names was refreshed. 0, or as
  * store_lock_wait().
  */
 int store_dir_lock(struct store_dir *d, const struct job *job);

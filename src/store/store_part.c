@@ -61,6 +61,12 @@ static int adopt(struct store_work *w, int fd)
 	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size, store_work_sum_max(w));
 }
 
+/* The cost of the ticket, and of its part while that has no bytes. */
+static uint64_t files_cost(const struct store_work *w)
+{
+	return store_ticket_cost(w->name, w->part->user, w->fields, w->nfields) + STORE_DIR_FILE;
+}
+
 /* Makes the ticket, and its part: the descriptor of that, or -errno. */
 static int create_files(struct store_work *w)
 {
@@ -71,7 +77,7 @@ static int create_files(struct store_work *w)
 		return fd;
 	fd = store_ticket_create(
 		&p->ticket, &w->at, w->name, p->user, w->fields, w->nfields, p->length);
-	store_quota_end(&w->quota, &w->at, false, fd < 0 ? 2 * STORE_DIR_FILE : 0);
+	store_quota_end(&w->quota, &w->at, false, fd < 0 ? files_cost(w) : 0);
 	return fd;
 }
 
@@ -79,7 +85,8 @@ void store_part_remove(struct store_work *w)
 {
 	struct store_ticket *t = &w->part->ticket;
 	bool counted = store_quota_begin(&w->quota, &w->at) == 0;
-	uint64_t gone = STORE_DIR_FILE + store_ticket_part_cost(t, &w->at);
+	uint64_t gone = store_ticket_cost(t->name, t->user, t->fields, t->nfields) +
+			store_ticket_part_cost(t, &w->at);
 
 	store_ticket_remove(t, &w->at);
 	if (counted)
@@ -123,13 +130,12 @@ static struct store_result begin_new(struct store_work *w)
 	if (!store_ok(r))
 		return r;
 	w->replaced = store_rules_cost(&there);
-	r = measure(w, 2 * STORE_DIR_FILE);
+	r = measure(w, files_cost(w));
 	if (store_ok(r))
 		r = agree(w, BODY_UNKNOWN);
-	/* Ticket and part. */
 	if (store_ok(r))
 		r = store_quota_ask(
-			&w->quota, &w->at, STORE_QUOTA_KEEP, 2 * STORE_DIR_FILE, w->replaced);
+			&w->quota, &w->at, STORE_QUOTA_KEEP, files_cost(w), w->replaced);
 	return store_ok(r) ? create(w) : r;
 }
 

@@ -244,6 +244,16 @@ void store_ticket_close(struct store_ticket *t)
 	t->nfields = 0;
 }
 
+uint64_t store_ticket_cost(
+	const char *name, const char *user, const struct field *fields, unsigned n)
+{
+	uint64_t size = sizeof(struct store_ticket_head) + strlen(name) + 1 + strlen(user) + 1;
+
+	for (unsigned i = 0; i < n; i++)
+		size += fields[i].name.n + 1 + fields[i].value.n + 1;
+	return store_dir_cost(size);
+}
+
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d)
 {
 	struct stat st;

@@ -76,7 +76,11 @@ void store_ticket_leave(const struct store_ticket *t);
 /* Writes t->head, which is at that stage now, having entered. 0, or -errno. */
 int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage);
 
-/* The cost of the part (store_quota.h); 0: there is none. */
+/* The cost of a ticket with these (store_quota.h). */
+uint64_t store_ticket_cost(
+	const char *name, const char *user, const struct field *fields, unsigned n);
+
+/* The cost of the part; 0: there is none. */
 uint64_t store_ticket_part_cost(const struct store_ticket *t, const struct store_dir *d);
 
 /* Removes it and its part, having entered. */

@@ -26,7 +26,7 @@ def tree(server):
 		at = os.path.relpath(at, folder(server))
 		found |= {os.path.normpath(os.path.join(at, name)) + "/" for name in folders}
 		found |= {os.path.normpath(os.path.join(at, name)) for name in files}
-	return found - {".h2d-quota"}
+	return found - {".h2d-quota", ".h2d-lock"}
 
 
 BEFORE = {"there/", "there/old", "plain"}

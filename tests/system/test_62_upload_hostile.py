@@ -72,7 +72,7 @@ class Asker:
 		wait_over(self.server)
 		path = folder(self.server).encode()
 		found = {}
-		for name in os.listdir(path):
+		for name in set(os.listdir(path)) - {b".h2d-lock"}:
 			with open(os.path.join(path, name), "rb") as f:
 				found[name] = f.read()
 		assert found.keys() == self.files.keys(), found.keys() ^ self.files.keys()

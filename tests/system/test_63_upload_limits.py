@@ -298,7 +298,7 @@ def test_reset_while_the_folder_is_locked(make):
 	"""Nothing is placed, and nothing removed, for a client that has gone while its turn was waited for."""
 	server = make(listens=("tcp",), files={"up/b": b"b"})
 	clock_nanosleep = 230 if os.uname().machine == "x86_64" else 115
-	fd = os.open(folder(server), os.O_RDONLY)
+	fd = os.open(os.path.join(folder(server), ".h2d-lock"), os.O_RDWR | os.O_CREAT, 0o600)
 	try:
 		for method, path in (("PUT", "/files/a"), ("DELETE", "/files/b")):
 			fcntl.flock(fd, fcntl.LOCK_EX)
@@ -317,7 +317,7 @@ def test_reset_while_the_folder_is_locked(make):
 def test_folder_is_locked_by_another(make):
 	"""Nobody waits for ever, and nothing is written in spite of it."""
 	server = make(listens=("tcp",), files={"up/b": b"b"})
-	fd = os.open(folder(server), os.O_RDONLY)
+	fd = os.open(os.path.join(folder(server), ".h2d-lock"), os.O_RDWR | os.O_CREAT, 0o600)
 	try:
 		fcntl.flock(fd, fcntl.LOCK_EX)
 		with server.connect() as c:

@@ -21,8 +21,8 @@ def folder(server):
 
 
 def names(server):
-	"""All names in the folder, hidden ones included, but for its sum."""
-	return sorted(name for name in os.listdir(folder(server)) if name != ".h2d-quota")
+	"""All names in the folder, hidden ones included, but for its sum and its lock."""
+	return sorted(name for name in os.listdir(folder(server)) if name not in (".h2d-quota", ".h2d-lock"))
 
 
 def content(server, name):

@@ -83,7 +83,8 @@ static unsigned entries(void)
 
 	ck_assert_ptr_nonnull(dir);
 	for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		     strcmp(e->d_name, ".h2d-lock") != 0;
 	closedir(dir);
 	return n;
 }
@@ -299,14 +300,22 @@ END_TEST
 START_TEST(locked)
 {
 	struct store_dir d = { .fd = -1, .lock = -1 };
+	struct stat st;
+	int fd;
 
 	begin("a", false);
 	ck_assert_int_eq(step(STORE_BEGIN), 0);
 	ck_assert_int_eq(store_dir_open(&d, root, "/up"), 0);
-	ck_assert_int_eq(store_dir_lock(&w.at, NULL), 0);
-	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), -1);
-	store_dir_unlock(&w.at);
+	/* Whoever may read the folder can do that. */
 	ck_assert_int_eq(flock(d.fd, LOCK_EX | LOCK_NB), 0);
+	ck_assert_int_eq(store_dir_lock(&w.at, NULL), 0);
+	ck_assert_int_eq(stat(tree_path("up/.h2d-lock"), &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	fd = open(tree_path("up/.h2d-lock"), O_RDWR);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), -1);
+	store_dir_unlock(&w.at);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	close(fd);
 	store_dir_close(&d);
 	end();
 }
@@ -339,7 +348,7 @@ START_TEST(shared)
 	ck_assert_int_eq(w.files[0]->replaced, -1);
 	end();
 	ck_assert(holds("a", "other"));
-	ck_assert_uint_eq(entries(), 2);
+	ck_assert_uint_eq(entries(), 1);
 	fd = open(tree_path("up/.h2d-lock"), O_RDWR);
 	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
 	begin("a", _i);

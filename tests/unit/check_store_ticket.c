@@ -224,6 +224,26 @@ START_TEST(counted)
 }
 END_TEST
 
+/* A client has a say in how much is kept of its request. */
+START_TEST(a_large_ticket_is_counted)
+{
+	char value[20000];
+	const struct field large = { SLICE("if-match"), slice_of(value, sizeof(value)) };
+	uint64_t before, used;
+	int fd;
+
+	memset(value, 'x', sizeof(value));
+	ck_assert_int_eq(store_dir_used(&dir, &before), 0);
+	fd = store_ticket_create(&second, &dir, "name", "user", &large, 1, 77);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(store_dir_used(&dir, &used), 0);
+	ck_assert_uint_gt(used - before, sizeof(value) + STORE_DIR_FILE);
+	ck_assert_uint_eq(
+		used - before, store_ticket_cost("name", "user", &large, 1) + STORE_DIR_FILE);
+}
+END_TEST
+
 static void setup(void)
 {
 	tree_init();
@@ -260,6 +280,7 @@ static TCase *tests(void)
 	tcase_add_test(c, swept);
 	tcase_add_test(c, orphan);
 	tcase_add_test(c, counted);
+	tcase_add_test(c, a_large_ticket_is_counted);
 	return c;
 }
 
