@@ -13,7 +13,12 @@
 
 #define DES_DIGITS "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-enum { FILE_MAX = 4 << 20 };
+enum {
+	FILE_MAX = 4 << 20,
+	KINDS_MAX = 8,
+	BSDI_HASH = 20, /* "_", four digits of a count, salt and hash */
+	BSDI_KIND = 5,
+};
 
 /* Apache's MD5: some libcrypt has it. */
 static bool knows_apr1(void)
@@ -80,25 +85,50 @@ static void split_line(struct slice line, struct slice *user, struct slice *hash
 	*hash = cut(rest, ':', &rest);
 }
 
-void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any)
+/* The next user of the text, with its hash. False: there is none. */
+static bool next_user(struct slice *text, struct slice *user, struct slice *hash)
 {
-	bool found = false;
-
-	*hash = *any = (struct slice){ 0 };
-	text = without_mark(text);
-	while (text.n > 0) {
-		struct slice line = next_line(&text), name, value;
+	while (text->n > 0) {
+		struct slice line = next_line(text);
 
 		if (line.n == 0 || line.p[0] == '#')
 			continue;
-		split_line(line, &name, &value);
-		if (any->n == 0 && !htpasswd_foreign(value))
-			*any = value;
-		if (found || !slice_eq(name, user))
-			continue;
-		found = true;
-		*hash = value;
+		split_line(line, user, hash);
+		return true;
 	}
+	return false;
+}
+
+struct slice htpasswd_find(struct slice text, struct slice user)
+{
+	struct slice name, hash;
+
+	text = without_mark(text);
+	while (next_user(&text, &name, &hash))
+		if (slice_eq(name, user))
+			return hash;
+	return (struct slice){ 0 };
+}
+
+/*
+ * The method of a hash and how often it is applied (crypt(5)): checks of one kind take the same
+ * time. False: no password is right, as of a locked user.
+ */
+static bool find_kind(struct slice hash, struct slice *kind)
+{
+	unsigned parts = slice_starts(hash, SLICE("$2")) ? 1 : 2; /* salt and hash */
+	size_t n = hash.n;
+
+	*kind = slice_of(hash.p, 0);
+	if (is_des(hash))
+		return true;
+	if (n == BSDI_HASH && hash.p[0] == '_')
+		n = BSDI_KIND;
+	else
+		for (; n > 0 && parts > 0; parts -= hash.p[n] == '$')
+			n--;
+	*kind = slice_of(hash.p, n);
+	return n > 0 && memchr("$_", hash.p[0], 2) != NULL && !htpasswd_foreign(hash);
 }
 
 bool htpasswd_verify(const char *password, struct slice hash)
@@ -143,17 +173,43 @@ static ssize_t read_all(int fd, char *p, size_t size)
 	return (ssize_t)n;
 }
 
+/* One hash of each kind that the file has; how many. */
+static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
+{
+	struct slice name, hash, kind, other;
+	unsigned n = 0, i;
+
+	text = without_mark(text);
+	while (n < KINDS_MAX && next_user(&text, &name, &hash)) {
+		if (!find_kind(hash, &kind))
+			continue;
+		for (i = 0; i < n && find_kind(hashes[i], &other) && !slice_eq(kind, other); i++)
+			;
+		if (i == n)
+			hashes[n++] = hash;
+	}
+	return n;
+}
+
+/* Whoever is asked for, a check of each kind is made: nobody shall learn who is in the file, and
+ * who of these is locked. */
 static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
 {
-	struct slice hash, any;
+	struct slice hashes[KINDS_MAX], hash = htpasswd_find(text, h->user), kind, other;
+	unsigned n = find_kinds(text, hashes);
+	bool own = find_kind(hash, &kind), asked = false, right = false;
 
-	htpasswd_find(text, h->user, &hash, &any);
 	h->foreign = htpasswd_foreign(hash) || htpasswd_plain(hash);
-	if (hash.n > 0 && !h->foreign)
-		return htpasswd_verify(h->password.p, hash) ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
-	/* For the time it takes: nobody shall learn who is in the file. */
-	htpasswd_verify(h->password.p, any);
-	return HTPASSWD_WRONG;
+	for (unsigned i = 0; i < n; i++) {
+		bool same = own && find_kind(hashes[i], &other) && slice_eq(kind, other);
+
+		if (htpasswd_verify(h->password.p, same ? hash : hashes[i]))
+			right |= same;
+		asked |= same;
+	}
+	if (own && !asked)
+		right = htpasswd_verify(h->password.p, hash);
+	return right ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
 }
 
 /* The whole file, for discard(); p NULL with errno. st: of the file that was read. */

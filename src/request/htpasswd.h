@@ -38,9 +38,8 @@ int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx);
 /* Whether the file is as it was when it had this stamp: takes no longer than a look-up. */
 bool htpasswd_unchanged(const char *file, const struct file_id *stamp);
 
-/* The parts of it. hash: that of user, n 0 for none. any: some hash of the file that crypt(3)
- * takes. */
-void htpasswd_find(struct slice text, struct slice user, struct slice *hash, struct slice *any);
+/* The parts of it. The hash of user; n 0: there is none. */
+struct slice htpasswd_find(struct slice text, struct slice user);
 bool htpasswd_foreign(struct slice hash);
 /* Whether hash has the form of none, as a password has that somebody wrote there as it is. */
 bool htpasswd_plain(struct slice hash);
