@@ -40,8 +40,9 @@ static bool origin_may(const struct h2d_req *req, const struct h2d_websocket *ki
 
 	if (origin.p == NULL)
 		return true;
-	return kind->origins != NULL ? ws_origin_listed(origin, kind->origins)
-				     : ws_origin_same(origin, req->authority);
+	return kind->origins != NULL
+		       ? ws_origin_listed(origin, kind->origins)
+		       : ws_origin_same(origin, req->authority, req_client_https(req));
 }
 
 /* NULL, or why it is refused. */

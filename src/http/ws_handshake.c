@@ -29,13 +29,13 @@ static struct slice port(struct slice authority, struct slice host, struct slice
 	return n + 1 < authority.n ? slice_of(authority.p + n + 1, authority.n - n - 1) : usual;
 }
 
-bool ws_origin_same(struct slice origin, struct slice authority)
+bool ws_origin_same(struct slice origin, struct slice authority, bool https)
 {
 	static const struct slice schemes[] = { SLICE_LIT("http://"), SLICE_LIT("https://") };
 	static const struct slice ports[] = { SLICE_LIT("80"), SLICE_LIT("443") };
 	struct slice theirs = authority_host(authority), own, rest;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = https; i < 2; i++) {
 		if (!slice_starts(origin, schemes[i]))
 			continue;
 		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);

@@ -13,9 +13,10 @@ bool ws_key_valid(struct slice key);
 /*
  * Whether the page of that origin ("https://example.com:8443") is of the server that authority
  * ("example.com:8443") names: the same host, and the same port, where that of the origin's scheme
- * may be left out of either. Never for "null".
+ * may be left out of either. https: the handshake came that way, so must the page. Never for
+ * "null".
  */
-bool ws_origin_same(struct slice origin, struct slice authority);
+bool ws_origin_same(struct slice origin, struct slice authority, bool https);
 
 /* Whether the origin is one of the list, which blanks divide; "*" is each. */
 bool ws_origin_listed(struct slice origin, const char *list);

@@ -133,6 +133,17 @@ def test_origins(handlers, speak, origin, path, may):
 		server.log.wait(re.escape("pages of that origin may open no WebSocket here: " + origin))
 
 
+@pytest.mark.parametrize("origin, may", [("https://localhost", True), ("http://localhost", False)])
+def test_origins_of_wss(handlers, speak, origin, may):
+	"""A page that came without TLS may be anybody's."""
+	options = {"how": "tls", "fields": [("origin", origin)]}
+	if may:
+		with connect(handlers(), speak, **options) as ws:
+			assert ws.ask("hello") == "hello"
+	else:
+		assert refused(handlers(), speak, **options).status == 403
+
+
 @pytest.mark.parametrize("offered, chosen", [("one", "one"), ("zero, one, two", "two"), ("three", None), (None, None)])
 def test_subprotocols(handlers, speak, offered, chosen):
 	with connect(handlers(), speak, STRICT, fields=[("sec-websocket-protocol", offered)] if offered else []) as ws:

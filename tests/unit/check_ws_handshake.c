@@ -1,4 +1,6 @@
 /* check_ws_handshake: keys, origins beside authorities, and which subprotocol is chosen. */
+#include <stdio.h>
+
 #include "http/ws_handshake.h"
 
 #include "unit.h"
@@ -56,8 +58,27 @@ static const struct {
 
 START_TEST(test_origin)
 {
-	ck_assert(ws_origin_same(slice_str(origins[_i].origin), slice_str(origins[_i].authority)) ==
-		  origins[_i].same);
+	ck_assert(ws_origin_same(slice_str(origins[_i].origin), slice_str(origins[_i].authority),
+			  false) == origins[_i].same);
+}
+END_TEST
+
+/* A page that came without TLS may be anybody's, and the user's cookies go to wss: as well. */
+START_TEST(test_origin_of_https)
+{
+	static const char *const authorities[] = { "example.com", "example.com:443",
+		"example.com:80", "example.com:8443" };
+	char origin[64];
+
+	for (unsigned i = 0; i < sizeof(authorities) / sizeof(authorities[0]); i++) {
+		struct slice authority = slice_str(authorities[i]);
+
+		snprintf(origin, sizeof(origin), "http://%s", authorities[i]);
+		ck_assert(ws_origin_same(slice_str(origin), authority, false));
+		ck_assert(!ws_origin_same(slice_str(origin), authority, true));
+		snprintf(origin, sizeof(origin), "https://%s", authorities[i]);
+		ck_assert(ws_origin_same(slice_str(origin), authority, true));
+	}
 }
 END_TEST
 
@@ -102,6 +123,7 @@ static TCase *tests(void)
 
 	tcase_add_loop_test(c, test_key, 0, sizeof(keys) / sizeof(keys[0]));
 	tcase_add_loop_test(c, test_origin, 0, sizeof(origins) / sizeof(origins[0]));
+	tcase_add_test(c, test_origin_of_https);
 	tcase_add_test(c, test_listed);
 	tcase_add_loop_test(c, test_protocol, 0, sizeof(protocols) / sizeof(protocols[0]));
 	return c;
