@@ -88,7 +88,8 @@ struct h2 {
 	unsigned unsent;             /* replies submitted since the last output() */
 	struct hpack hpack;          /* of the fields of responses */
 	size_t section;              /* bytes that h2_head.c has for the HEADERS frame at hand */
-	struct outq *out;            /* during output() only */
+	bool resized; /* the next section begins with the size of the peer's table, by nghttp2 */
+	struct outq *out; /* during output() only */
 	size_t out_limit;
 	bool out_blocked; /* the limit was reached with a DATA frame at hand */
 };
@@ -125,8 +126,7 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* Copies a decoded field into the request's arena. 0, 1 when this goes too far, -1 when memory
- * is out. */
+/* Copies a decoded field into the request's arena. 0, or -1 when memory is out. */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);

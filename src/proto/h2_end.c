@@ -6,8 +6,6 @@
 #include "base/counters.h"
 #include "proto/h2.h"
 
-enum { TABLE_SIZE = 4096 }; /* SETTINGS_HEADER_TABLE_SIZE, until a client says another one */
-
 const struct states h2_drain_states = {
 	.of = "HTTP/2 connection",
 	.n = H2_DRAINS,
@@ -72,7 +70,8 @@ static const struct err *meant(uint32_t code)
  * RFC 9113, 8.1.1: a malformed request may be answered in front of the reset, which nghttp2 has
  * decided on. So this head is made here: ":status: 400" and date, by the static table and literals
  * (RFC 7541, 6.1 and 6.2.2), which leave both encoders, nghttp2's and hpack, as they are; unless
- * the client has changed the size of its table, which the next head has to confirm.
+ * the client has changed the size of its table, which the next head, nghttp2's, has to confirm
+ * (RFC 7541, 4.2).
  */
 static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_t id)
 {
@@ -84,8 +83,7 @@ static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_
 		(uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id };
 	const uint8_t length = (uint8_t)date.n;
 
-	if (nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE) !=
-		TABLE_SIZE)
+	if (h2->resized)
 		return 0;
 	H2D_ASSERT(n < 127);
 	if (outq_copy(h2->out, head, sizeof(head)) < 0 ||

@@ -110,6 +110,7 @@ int h2_head_put(struct h2 *h2, const uint8_t *frame, size_t n)
 {
 	uint8_t *start = made + FRONT - n;
 
+	h2->resized = false;
 	if (h2->section == 0)
 		return outq_copy(h2->out, frame, n);
 	H2D_ASSERT(n >= FRAME_HEAD && n <= FRONT);

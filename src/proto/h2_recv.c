@@ -221,9 +221,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		break;
 	case NGHTTP2_SETTINGS:
 		/* nghttp2 tells the peer in front of the next section. */
-		if (!(frame->hd.flags & NGHTTP2_FLAG_ACK))
-			hpack_resize(&h2->hpack, nghttp2_session_get_remote_settings(session,
-							 NGHTTP2_SETTINGS_HEADER_TABLE_SIZE));
+		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
+			break;
+		hpack_resize(&h2->hpack, nghttp2_session_get_remote_settings(
+						 session, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE));
+		for (size_t i = 0; i < frame->settings.niv; i++)
+			h2->resized |= frame->settings.iv[i].settings_id ==
+				       NGHTTP2_SETTINGS_HEADER_TABLE_SIZE;
 		break;
 	case NGHTTP2_PING:
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK)

@@ -132,6 +132,21 @@ def test_host_instead_of_authority(server, how):
 		assert raw.status_of(1) == 200
 
 
+def test_the_answer_before_the_size_of_the_table_is_confirmed(server, how):
+	"""RFC 7541, 4.2: a table that was made smaller, and as large as before, is so in front of the next section, whatever answers."""
+	nameless = lambda raw: [f for f in raw.head() if f[0] != ":authority"]
+	with server.raw(how) as raw:
+		raw.send(hf.SettingsFrame(0, settings={1: 0}), hf.SettingsFrame(0, settings={1: 4096}))
+		raw.send(raw.headers(1, nameless(raw)))
+		assert raw.status_of(1) in (400, "reset")
+		raw.send(raw.headers(3))
+		assert raw.status_of(3) == 200
+		first = next(f for f in raw.frames if isinstance(f, hf.HeadersFrame))
+		assert first.data[0] == 0x20, "no change of the size, to 0, begins it"
+		raw.send(raw.headers(5, nameless(raw)))
+		assert raw.status_of(5) == 400
+
+
 def test_neither_authority_nor_host(h2d, how):
 	"""An answer stands in front of the reset (RFC 9113, 8.1.1), and a line in the log; other streams go on, heads too."""
 	server = h2d()
