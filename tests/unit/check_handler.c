@@ -224,6 +224,18 @@ START_TEST(query_parameters)
 }
 END_TEST
 
+/* Handlers copy it, and no call may be given NULL, not even with nothing to copy. */
+START_TEST(no_query)
+{
+	size_t len = 1;
+
+	req.target = SLICE("/p/1/x/2/c");
+	req_start(&req);
+	ck_assert_ptr_nonnull(h2d_req_query(&req, &len));
+	ck_assert_uint_eq(len, 0);
+}
+END_TEST
+
 /* A handler that asks again and again takes no more memory for it. */
 START_TEST(what_is_asked_twice_is_made_once)
 {
@@ -952,6 +964,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(tc, fields_by_number, 0, 2);
 	tcase_add_test(tc, coding);
 	tcase_add_test(tc, query_parameters);
+	tcase_add_test(tc, no_query);
 	tcase_add_test(tc, what_is_asked_twice_is_made_once);
 	tcase_add_test(tc, without_memory);
 	tcase_add_test(tc, how_it_came);
