@@ -1,7 +1,7 @@
 /*
  * upgrade: the old master's side: starts the new program, listens to how far it is, and hands over
- * or goes on. Every request ends in fail() or hand_over(). The new program
- * is no child of this one: its parent exits at once, so that it becomes the service manager's.
+ * or goes on. Every request ends in fail() or hand_over(). The new program is no child of this one:
+ * its parent exits at once, so that it becomes the service manager's.
  */
 #include "master/upgrade.h"
 
@@ -31,11 +31,9 @@
 #include "master/master_state.h"
 #include "master/outcome.h"
 
-enum { LIMIT_MS = 30000, DEATH_MS = 1000, MESSAGE_MAX = 1024 };
-
+enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
 /* The first word of the new program, before it is run. */
-#define PID "pid "
-
+#define PID      "pid "
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
 /* --- the end of an upgrade -------------------------------------------------------------------- */
@@ -47,35 +45,45 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void let_go(struct master *m)
+static void close_watch(struct master *m, struct watch *w)
 {
-	struct upgrade *u = &m->upgrade;
-
-	timer_disarm(&m->loop.wheel, &u->limit);
-	if (u->channel.active)
-		loop_unwatch(&m->loop, &u->channel);
-	if (u->process.active)
-		loop_unwatch(&m->loop, &u->process);
-	close_fd(&u->channel.fd);
-	close_fd(&u->process.fd);
-	doubts_close(u->doubts);
+	loop_unwatch(&m->loop, w);
+	close_fd(&w->fd);
 }
 
-/*
- * The new master was told to go on: whatever it has done by now is undone, once it does no more.
- * What is killed runs on for a moment, in which it may yet write the pid file.
- */
-static void take_back(struct master *m)
+/* What the new master has done is undone, and again when it has ended: a process that is killed
+ * runs on for a moment, in which it may yet write the pid file. */
+static void undo(struct watch *process, uint32_t ended)
 {
-	struct pollfd end = { .fd = m->upgrade.process.fd, .events = POLLIN };
+	struct master *m = LIST_ENTRY(process, struct master, upgrade.process);
 
-	if (end.fd >= 0) {
-		pidfd_send_signal(end.fd, SIGKILL, NULL, 0);
-		poll(&end, 1, DEATH_MS);
-	}
+	if (ended)
+		close_watch(m, process);
+	if (master_is_leaving(m))
+		return;
 	if (m->pidfile.mine)
 		pidfile_claim(&m->pidfile);
 	balance_apply(m);
+}
+
+static void take_back(struct master *m)
+{
+	struct watch *w = &m->upgrade.process;
+
+	loop_unwatch(&m->loop, w);
+	w->fn = undo;
+	if (w->fd >= 0 && loop_watch(&m->loop, w, EPOLLIN) == 0)
+		pidfd_send_signal(w->fd, SIGKILL, NULL, 0);
+	undo(w, 0);
+}
+
+static void let_go(struct master *m)
+{
+	timer_disarm(&m->loop.wheel, &m->upgrade.limit);
+	close_watch(m, &m->upgrade.channel);
+	if (m->upgrade.process.fn != undo)
+		close_watch(m, &m->upgrade.process);
+	doubts_close(m->upgrade.doubts);
 }
 
 static void fail(struct master *m, const char *why)
@@ -433,6 +441,7 @@ static int watch(struct master *m, int fd)
 {
 	struct upgrade *u = &m->upgrade;
 
+	close_watch(m, &u->process);
 	u->channel = (struct watch){ .fn = on_channel, .fd = fd };
 	u->process = (struct watch){ .fn = on_end, .fd = -1 };
 	u->pid = 0;
