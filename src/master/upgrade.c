@@ -51,8 +51,8 @@ static void close_watch(struct master *m, struct watch *w)
 	close_fd(&w->fd);
 }
 
-/* What the new master has done is undone, and again when it has ended: a process that is killed
- * runs on for a moment, in which it may yet write the pid file. */
+/* Work of the new master is undone, and again when its process has ended: one that is killed runs
+ * on for a moment, in which it may yet write the pid file. */
 static void undo(struct watch *process, uint32_t ended)
 {
 	struct master *m = LIST_ENTRY(process, struct master, upgrade.process);
