@@ -15,6 +15,7 @@
 #include "machine/cache_room.h"
 #include "machine/shared_mount.h"
 #include "machine/user_access.h"
+#include "sandbox/sandbox.h"
 #include "sites/certs_check.h"
 
 enum { SITES_MEMORY = 256 << 20 };
@@ -139,12 +140,12 @@ static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ct
 	struct rlimit limit;
 	char text[256];
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || n < limit.rlim_max / 2)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || n < sandbox_fewer(limit.rlim_max) / 2)
 		return;
 	snprintf(text, sizeof(text),
 		"%u roots are as many descriptors of each worker, which may have %ju: raise "
 		"RLIMIT_NOFILE (LimitNOFILE= of a unit)",
-		n, (uintmax_t)limit.rlim_max);
+		n, (uintmax_t)sandbox_fewer(limit.rlim_max));
 	warn(ctx, &(struct conf_pos){ 0 }, text);
 }
 

@@ -119,16 +119,17 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
  * The kernel holds all descriptors that a user has in flight (unix(7)) against the limit of the
  * process that sends: one kind cannot use up what another one needs. A message has 253 at most.
  */
-static int lower_limit(void)
+static void lower_limit(void)
 {
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return -errno;
-	r.rlim_max -= r.rlim_max / 4;
+		return; /* kernel_check has said so */
+	r.rlim_max = sandbox_fewer(r.rlim_max);
 	if (r.rlim_cur > r.rlim_max)
 		r.rlim_cur = r.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &r) < 0 ? -errno : 0;
+	if (setrlimit(RLIMIT_NOFILE, &r) < 0)
+		log_warn("RLIMIT_NOFILE: %s: it stays as it is", strerror(errno));
 }
 
 int sandbox_enter(
@@ -139,8 +140,8 @@ int sandbox_enter(
 
 	tzset(); /* reads a file that is out of reach later */
 	rc = make_ruleset(&l, s, conf);
-	if (rc == 0 && s->fewer)
-		rc = lower_limit();
+	if (s->fewer)
+		lower_limit();
 	*epfd = privs_epoll();
 	if (rc == 0)
 		rc = privs_drop(privs, conf->sandbox.drop_capabilities);

@@ -6,6 +6,8 @@
 #ifndef H2D_SANDBOX_SANDBOX_H
 #define H2D_SANDBOX_SANDBOX_H
 
+#include <stdint.h>
+
 #include "conf/conf.h"
 #include "sandbox/privs.h"
 
@@ -15,6 +17,12 @@ struct sandbox {
 	unsigned calls; /* SECCOMP_FILES … of seccomp.h */
 	bool fewer;     /* its limit of descriptors is below that of the other kinds */
 };
+
+/* The limit of descriptors of a kind that has fewer, where others have that one. */
+static inline uint64_t sandbox_fewer(uint64_t limit)
+{
+	return limit - limit / 4;
+}
 
 /* Gives up all other rights, but for what the kernel lacks, which is logged. *epfd: an epoll
  * instance, of which the process may make no other. 0, or -errno: then the process must not serve.
