@@ -3,9 +3,9 @@
  * /t/shared/{what}?ARG, in the worker itself: shutdown and block (waiting again) of its listening
  * sockets, of ARG (tcp or unix); steer, filter and option (LEVEL,NAME,VALUE) of the TCP ones;
  * fastopen of one to the port ARG; a datagram to the unix socket ARG; affinity of process ARG and
- * owner, signals to it; doubts, shutdown of where the keeper is told of changes; say, COUNT messages
- * to the master (TYPE,SIZE,COUNT); linger, a socket to the port ARG that is the master's to close;
- * flight, descriptors in flight. Answers "done", or the name of the error.
+ * owner, signals to it; doubts, shutdown of where the keeper is told of changes; say, COUNT
+ * messages to the master (TYPE,SIZE,COUNT); linger, a socket to the port ARG that is the master's
+ * to close; flight, descriptors in flight. Answers "done", or the name of the error.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "tries.h"
@@ -227,7 +227,8 @@ static int try_say(const char *arg)
 	return say(control_socket(), message, size, count);
 }
 
-/* The ends that all workers write doubts to: pairs of the master's that are not the control socket. */
+/* The ends that all workers write doubts to: pairs of the master's that are not the control socket.
+ */
 static int try_doubts(const char *arg)
 {
 	int control = control_socket(), rc = -1;
