@@ -1,6 +1,6 @@
 /*
- * fuzz_ctl: what processes say to the master: any bytes from any of them, with descriptors. The
- * master goes on, keeps no descriptor, and heeds nothing that a kind may not say.
+ * fuzz_ctl: what processes say to the master: any bytes from any of them. The master goes on, and
+ * heeds nothing that a kind may not say.
  */
 #include "../unit/model_unit.h"
 
@@ -15,24 +15,12 @@ static int next_fd(void)
 	return fd;
 }
 
-/* A message, with descriptors: of another size it would be the end of the process. */
-static void process_say(const struct process *p, struct ctl_msg *msg, unsigned nfds)
+/* A message: of another size, or with descriptors, it would be the end of the process. */
+static void process_say(const struct process *p, const struct ctl_msg *msg)
 {
-	char control[CMSG_SPACE(4 * sizeof(int))] = { 0 };
-	struct iovec iov = { msg, sizeof(*msg) };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct watch *w = &p->place->ctl;
 
-	if (nfds > 0) {
-		struct cmsghdr *c = (struct cmsghdr *)control;
-
-		mh.msg_control = control;
-		mh.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int)); /* of zeros: standard input */
-	}
-	H2D_ASSERT(sendmsg(p->ctl, &mh, 0) == (ssize_t)sizeof(*msg));
+	H2D_ASSERT(ctl_send(p->ctl, msg, NULL, 0) == 0);
 	w->fn(w, EPOLLIN);
 }
 
@@ -54,12 +42,12 @@ static void begin(void)
 	unlink(conf_path);
 	H2D_ASSERT(nprocesses == 3);
 	for (unsigned i = 0; i < nprocesses; i++)
-		process_say(&processes[i], &up, 0);
+		process_say(&processes[i], &up);
 	settle_all();
 	H2D_ASSERT(sides[0].m.phase == MASTER_SERVE);
 }
 
-/* "process and descriptors, in one byte; a message" again and again; behind the last are zeros. */
+/* "process, in one byte; a message" again and again; behind the last are zeros. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ctl_msg room = { .type = CTL_FULL };
@@ -75,14 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct ctl_msg msg = { 0 };
 
 		memcpy(&msg, data + 1, n);
-		process_say(p, &msg, *data / 3 % 4);
+		process_say(p, &msg);
 		settle_all();
 		H2D_ASSERT(sides[0].m.phase == MASTER_SERVE && sides[0].m.ngens == 1);
 		data += n + 1;
 		size -= n + 1;
 	}
 	for (unsigned i = 0; i < 2; i++)
-		process_say(&processes[i], &room, 0);
+		process_say(&processes[i], &room);
 	settle_all();
 	H2D_ASSERT(next_fd() == first_fd);
 	return 0;
