@@ -188,7 +188,7 @@ static void leave_if_done(struct master *m)
 	loop_stop(&m->loop);
 }
 
-/* Those of before have ended, or the master that serves is to stop, or was killed. */
+/* Masters of before have ended, or the one that serves is to stop, or was killed. */
 static void on_reign_end(struct watch *w, uint32_t events)
 {
 	struct master *m = LIST_ENTRY(w, struct master, reign_end);
