@@ -137,13 +137,13 @@ static int explain_all(const struct options *o)
 	return rc == 0 ? flushed() : EXIT_FAILURE;
 }
 
-static int dump(const struct conf_override *ov)
+static int dump(const struct conf_override *ov, bool all)
 {
 	struct conf *conf = conf_load(ov, print_fault, NULL);
 
 	if (conf == NULL)
 		return EXIT_FAILURE;
-	conf_dump(conf, stdout);
+	conf_dump(conf, all, stdout);
 	conf_free(&conf);
 	return flushed();
 }
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	case OPTIONS_TEST:
 		return test(&o.conf);
 	case OPTIONS_DUMP:
-		return dump(&o.conf);
+		return dump(&o.conf, o.all);
 	case OPTIONS_ROUTES:
 		route_print(&routes_table, stdout);
 		return flushed();

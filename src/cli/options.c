@@ -178,6 +178,9 @@ static int set(struct options *o, int code, const char *value)
 	case OPT_WAIT:
 		o->wait = true;
 		return 0;
+	case OPT_ALL:
+		o->all = true;
+		return 0;
 	case OPT_ONCE:
 		o->once = true;
 		return 0;
@@ -200,6 +203,8 @@ static int check(const struct options *o)
 		return usage("--wait goes with -s reload", NULL);
 	if (o->nurls == 0 && (o->nfields > 0 || o->method != NULL || o->address != NULL))
 		return usage("--method, --address and -H go with --explain", NULL);
+	if (o->all && o->action != OPTIONS_DUMP)
+		return usage("--all goes with -T", NULL);
 	if (o->once && o->action != OPTIONS_TOP)
 		return usage("--once goes with top", NULL);
 	if (c->h2c && c->port == NULL)

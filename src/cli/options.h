@@ -19,6 +19,7 @@ enum options_code {
 	OPT_EXPLAIN,
 	OPT_H2C,
 	OPT_METHOD,
+	OPT_ALL,
 	OPT_ONCE,
 	OPT_PID_FILE,
 	OPT_ROUTES,
@@ -44,6 +45,7 @@ struct options {
 	const char *signal; /* OPTIONS_SIGNAL */
 	char *const *top;   /* OPTIONS_TOP: where the servers are, NULL behind the last */
 	bool once;          /* OPTIONS_TOP: one look */
+	bool all;           /* OPTIONS_DUMP: defaults, too */
 	bool wait;          /* for the generation before to be gone, too */
 	/* OPTIONS_EXPLAIN */
 	const char *urls[OPTIONS_URLS], *fields[OPTIONS_FIELDS];

@@ -257,8 +257,8 @@ bool conf_has_certificate(const struct conf *conf);
 /* Warnings of settings that are no fault, but probably not meant: for -t, a start and a reload. */
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
-/* -T: the whole effective configuration, in the grammar it was read from, defaults included. */
-void conf_dump(const struct conf *conf, FILE *out);
+/* -T: what is set, in the grammar it was read from; all: the whole effective configuration. */
+void conf_dump(const struct conf *conf, bool all, FILE *out);
 
 /* The commented example file, and the option list of h2d.conf(5) in mdoc, out of conf.def. */
 void conf_write_example(FILE *out);

@@ -1,6 +1,6 @@
 /*
- * conf_dump: -T, a whole conf as text that conf_load reads back to the same values. Called by main;
- * changes nothing.
+ * conf_dump: -T, what a conf sets, or all of it, as text that conf_load reads back to the same
+ * values. Called by main; changes nothing.
  */
 #include "conf/conf.h"
 #include "conf/conf_table.h"
@@ -13,59 +13,89 @@ static void indent(unsigned depth, FILE *out)
 		putc('\t', out);
 }
 
+struct dump {
+	FILE *out;
+	bool all; /* defaults, too */
+};
+
 /* outer: what obj lies in; NULL of the top level. */
-static void write_rows(
-	const struct conf_section *s, const void *obj, const void *outer, unsigned depth, FILE *out)
+static void write_rows(const struct dump *d, const struct conf_section *s, const void *obj,
+	const void *outer, unsigned depth)
 {
 	for (unsigned i = 0; i < s->nrows; i++) {
 		const struct conf_row *row = &s->rows[i];
 
 		/* Written here it would no longer follow the section around it. */
-		if (conf_table_follows(obj, s, row, outer))
+		if (conf_table_follows(obj, s, row, outer) ||
+			(!d->all && conf_member_pos(obj, row)->file == NULL))
 			continue;
-		indent(depth, out);
-		fprintf(out, "# %s\n", row->help);
-		indent(depth, out);
-		fprintf(out, "%s = ", row->name);
-		conf_value_write(row, obj, out);
-		putc('\n', out);
+		indent(depth, d->out);
+		fprintf(d->out, "# %s\n", row->help);
+		indent(depth, d->out);
+		fprintf(d->out, "%s = ", row->name);
+		conf_value_write(row, obj, d->out);
+		putc('\n', d->out);
 	}
 }
 
 /* Recursion ends where the table does: it has four levels. */
-static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out);
+static void write_inner(
+	const struct dump *d, const struct conf_section *s, const void *obj, unsigned depth);
 
-static void write_section(
-	const struct conf_section *s, const void *obj, const void *outer, unsigned depth, FILE *out)
+/* A section with a title is there because it was written. */
+static bool is_set(const struct conf_section *s, const void *obj)
 {
-	putc('\n', out);
-	indent(depth, out);
-	fprintf(out, "%s ", s->name);
-	if (s->title != NULL) {
-		/* The title is the first member. */
-		conf_value_write_string(*(char *const *)obj, out);
-		putc(' ', out);
-	}
-	fputs("{\n", out);
-	write_rows(s, obj, outer, depth + 1, out);
-	write_inner(s, obj, depth + 1, out);
-	indent(depth, out);
-	fputs("}\n", out);
+	const struct conf_section *in;
+
+	if (s->title != NULL)
+		return true;
+	for (unsigned i = 0; i < s->nrows; i++)
+		if (conf_member_pos(obj, &s->rows[i])->file != NULL)
+			return true;
+	for (unsigned id = 0; (in = conf_table_at(id)) != NULL; id++)
+		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
+			if (is_set(in, conf_table_peek(obj, in, i)))
+				return true;
+	return false;
 }
 
-static void write_inner(const struct conf_section *s, const void *obj, unsigned depth, FILE *out)
+static void write_section(const struct dump *d, const struct conf_section *s, const void *obj,
+	const void *outer, unsigned depth)
+{
+	putc('\n', d->out);
+	indent(depth, d->out);
+	fprintf(d->out, "%s ", s->name);
+	if (s->title != NULL) {
+		/* The title is the first member. */
+		conf_value_write_string(*(char *const *)obj, d->out);
+		putc(' ', d->out);
+	}
+	fputs("{\n", d->out);
+	write_rows(d, s, obj, outer, depth + 1);
+	write_inner(d, s, obj, depth + 1);
+	indent(depth, d->out);
+	fputs("}\n", d->out);
+}
+
+static void write_inner(
+	const struct dump *d, const struct conf_section *s, const void *obj, unsigned depth)
 {
 	const struct conf_section *in;
 
 	for (unsigned id = 0; (in = conf_table_at(id)) != NULL; id++)
-		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
-			write_section(in, conf_table_peek(obj, in, i), obj, depth, out);
+		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++) {
+			const void *inner = conf_table_peek(obj, in, i);
+
+			if (d->all || is_set(in, inner))
+				write_section(d, in, inner, obj, depth);
+		}
 }
 
-void conf_dump(const struct conf *conf, FILE *out)
+void conf_dump(const struct conf *conf, bool all, FILE *out)
 {
 	const struct conf_section *s = &conf_sections[CONF_SECTION_GLOBAL];
+	const struct dump d = { out, all };
 
-	write_rows(s, conf, NULL, 0, out);
-	write_inner(s, conf, 0, out);
+	write_rows(&d, s, conf, NULL, 0);
+	write_inner(&d, s, conf, 0);
 }

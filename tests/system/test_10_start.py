@@ -77,7 +77,7 @@ def test_routes():
 def test_dump_is_a_configuration(h2d):
 	server = h2d.new(sections='cache { max-size = "3M" }\nlimits { max-concurrent-streams = 77 }',
 		server='index = {"a.html", "b.html"}')
-	first = server.run("-T", check=0)
+	first = server.run("-T", "--all", check=0)
 	assert re.search(r"max-size\s*=\s*\"?3M", first.out), first.out
 	assert re.search(r"max-concurrent-streams\s*=\s*77\b", first.out)
 	assert re.search(r"shutdown-timeout\s*=\s*30\b", first.out), "defaults are included"
@@ -85,14 +85,20 @@ def test_dump_is_a_configuration(h2d):
 	with open(again, "w") as f:
 		f.write(first.out)
 	assert h2d_run("-t", "-f", again).returncode == 0
-	assert h2d_run("-T", "-f", again).out == first.out
+	assert h2d_run("-T", "--all", "-f", again).out == first.out
+	short = server.run("-T", check=0)
+	assert "shutdown-timeout" not in short.out and "max-concurrent-streams = 77" in short.out and "timeouts" not in short.out
+	with open(again, "w") as f:
+		f.write(short.out)
+	assert h2d_run("-T", "-f", again).out == short.out
+	assert h2d_run("-T", "--all", "-f", again).out == first.out
 
 
 def test_dump_has_every_key(h2d):
 	with open(os.path.join(srv.TOP, "src", "conf", "conf.def")) as f:
 		keys = re.findall(r"^CONF_[A-Z_]+\(\s*\"([a-z0-9-]+)\"", f.read(), re.M)
 	assert len(keys) > 20
-	dump = h2d.new(server='error-page "404" { file = "/404.html" }').run("-T", check=0).out
+	dump = h2d.new(server='error-page "404" { file = "/404.html" }').run("-T", "--all", check=0).out
 	missing = [k for k in keys if not re.search(r"(^|[\s{])%s\s*=" % re.escape(k), dump, re.M)]
 	assert not missing
 

@@ -105,11 +105,11 @@ def told(conf, tmp_path, *args):
 def test_the_command_line_knows_them(tmp_path):
 	"""-t, -T and --explain."""
 	conf = 'handler "t" { number = 8 target = "www/t.db" }\n'
-	dump = told(conf, tmp_path, "-T").stdout
+	dump = told(conf, tmp_path, "-T", "--all").stdout
 	assert re.search(r'^handler "t" \{\n\t# A word, "or" more\.\n\tword = "a \\"b\\"\?"$', dump, re.M)
 	again = tmp_path / "again.conf"
 	again.write_text(dump)
-	assert subprocess.run([HANDLERS, "-f", again, "-T"], capture_output=True, text=True, timeout=PATIENT).stdout == dump
+	assert subprocess.run([HANDLERS, "-f", again, "-T", "--all"], capture_output=True, text=True, timeout=PATIENT).stdout == dump
 	why = told(conf, tmp_path, "--explain", "/t/keys/all").stdout
 	assert re.search(r"^key +number = 8 +\S*h2d.conf:2$", why, re.M) and "word" not in why
 	wrong = told('handler "t" { nmber = 8 }\n', tmp_path, "-t")

@@ -210,9 +210,9 @@ def test_a_log_that_cannot_be_opened(h2d, broken):
 def test_dump_is_read_back(h2d):
 	"""What a server does not set is not in the dump, so that it still follows the top level."""
 	server = three(h2d, start=False)
-	dumped = server.run("-T", check=0).out
+	dumped = server.run("-T", "--all", check=0).out
 	server.put_conf(dumped)
-	assert server.run("-T", check=0).out == dumped
+	assert server.run("-T", "--all", check=0).out == dumped
 	assert dumped.count("access-log = ") == 3 and dumped.count("access-log-format = ") == 1
 
 
@@ -510,7 +510,7 @@ def test_terminal_with_a_file(h2d):
 	"""Who has a configuration has said where the log is."""
 	server = h2d.new(listens=("tcp",), admin=False)
 	master, slave = pty.openpty()
-	done = subprocess.run(server.command("-f", server.conf_path, "-T"), stdin=subprocess.DEVNULL,
+	done = subprocess.run(server.command("-f", server.conf_path, "-T", "--all"), stdin=subprocess.DEVNULL,
 		stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
 	assert 'access-log = "off"' in done.stdout
 	done = subprocess.run(server.command("-r", server.root, "-T"), stdin=subprocess.DEVNULL,

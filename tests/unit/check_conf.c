@@ -143,17 +143,47 @@ START_TEST(every_kind_of_value)
 }
 END_TEST
 
-static char *dump(const struct conf *c)
+static char *dump_some(const struct conf *c, bool all)
 {
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
 	ck_assert_ptr_nonnull(out);
-	conf_dump(c, out);
+	conf_dump(c, all, out);
 	ck_assert_int_eq(fclose(out), 0);
 	return text;
 }
+
+static char *dump(const struct conf *c)
+{
+	return dump_some(c, true);
+}
+
+/* Without one default it is the same configuration. */
+START_TEST(what_is_set_reads_back)
+{
+	static const char *const texts[] = { whole, "server \"_\" { root = \"@/www\" }\n",
+		"index = {\"a\"}\nserver \"_\" { root = \"@/www\"  index = {\"index.html\"}\n"
+		" location \"/a\" { index = {\"a\"}  autoindex = true }\n"
+		" location \"/b\" { }  files \"*.x\" { } }\nlisten \"127.0.0.1:1\" { }\n" };
+	struct conf *c = load_text(texts[_i]);
+	char *all = dump(c), *text = dump_some(c, false), *again;
+
+	no_faults("whole");
+	ck_assert_uint_lt(strlen(text), strlen(all));
+	conf_free(&c);
+	write_file("again.conf", text);
+	c = load_name("again.conf");
+	no_faults("what is set");
+	again = dump(c);
+	ck_assert_str_eq(again, all);
+	conf_free(&c);
+	free(again);
+	free(text);
+	free(all);
+}
+END_TEST
 
 START_TEST(the_dump_reads_back)
 {
@@ -452,7 +482,7 @@ START_TEST(defaults_of_servers)
 	ck_assert_str_eq(c->scope.add_header.v[0], "x: 1");
 
 	/* Said once, where it is set. */
-	conf_dump(c, out);
+	conf_dump(c, true, out);
 	fclose(out);
 	ck_assert_uint_eq(times(text, "index = {\"a\"}"), 1);
 	ck_assert_uint_eq(times(text, "charset = "), 1);
@@ -526,7 +556,7 @@ START_TEST(the_environment)
 	ck_assert_str_eq(c->servers[0].scope.index.v[2], "c");
 	ck_assert_str_eq(c->servers[0].scope.cache_control, "${CHECK_PORT} $1 $");
 	ck_assert_str_eq(c->servers[0].scope.auth_basic_realm, "a\"b\\c${CHECK_PORT}{}#");
-	conf_dump(c, out);
+	conf_dump(c, true, out);
 	fclose(out);
 	conf_free(&c);
 	c = load_text(text);
@@ -755,6 +785,7 @@ static TCase *tests(void)
 	tcase_add_test(t, every_kind_of_value);
 	tcase_add_test(t, units);
 	tcase_add_test(t, the_dump_reads_back);
+	tcase_add_loop_test(t, what_is_set_reads_back, 0, 3);
 	tcase_add_test(t, a_dump_of_defaults_reads_back);
 	tcase_add_test(t, the_example_is_a_configuration);
 	tcase_add_test(t, the_manual_names_every_key);

@@ -394,7 +394,7 @@ START_TEST(each_faulty)
 	c = conf_load_faulty(&ov, on_fault, NULL);
 	ck_assert_ptr_nonnull(c);
 	ck_assert(c->faulty && nfaults > 0);
-	conf_dump(c, out);
+	conf_dump(c, true, out);
 	ck_assert_int_eq(fclose(out), 0);
 	ck_assert_ptr_null(strstr(text, "(null)"));
 	for (unsigned i = 0; i < c->nservers; i++) {

@@ -140,7 +140,7 @@ static char *dump(const struct conf *c)
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	conf_dump(c, out);
+	conf_dump(c, true, out);
 	fclose(out);
 	return text;
 }
