@@ -231,7 +231,7 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	(two / "conf.def").write_text('KEY(caller, "size", SIZE, "1K", 0, 4096, NULL, "Help.")\n')
 	shell.run("make -C build-hello src/h2d man/h2d.conf.5")
 	assert ".Ss handler Qq caller\n" in (tree / "build-hello" / "man" / "h2d.conf.5").read_text()
-	assert 'handler "cxx" {\n\t# Help.\n\tword = "a"\n}' in shell.run("build-hello/src/h2d -r /tmp -T")
+	assert 'handler "cxx" {\n\t# Help.\n\tword = "a"\n}' in shell.run("build-hello/src/h2d -r /tmp -T --all")
 	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
 		assert [c.get(path).body for path in ("/one", "/answer")] == [b"word of the table", b"7"]
 	shell.run("make -C build-hello check TESTS=tests/unit/check_route_random check_PROGRAMS=tests/unit/check_route_random")
