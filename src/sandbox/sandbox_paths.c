@@ -228,6 +228,11 @@ static const char *const network[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/
 	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates" };
 
+#ifdef __SANITIZE_ADDRESS__
+/* Where a leak is looked for, and where the names of functions are that a report has. */
+static const char *const reports[] = { "/proc", "/proc/self/exe", "/lib", "/usr/lib" };
+#endif
+
 static void all_read(const char *const *paths, size_t n, sandbox_path_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i < n; i++)
@@ -247,7 +252,7 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))
 		fn(ctx, "/", LANDLOCK_READ);
 #ifdef __SANITIZE_ADDRESS__
-	fn(ctx, "/proc", LANDLOCK_READ); /* where a leak is looked for */
+	all_read(reports, sizeof(reports) / sizeof(reports[0]), fn, ctx);
 #endif
 	if (!(wanted & SANDBOX_MORE))
 		return;

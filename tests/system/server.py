@@ -524,8 +524,9 @@ class Server:
 			with open(path, errors="replace") as f:
 				logs += f.read().split("\n")
 		for line in logs:
-			if " alert " in line and not any(p.search(line)
-					for p in self.alerts_allowed):
+			if any(p.search(line) for p in self.alerts_allowed):
+				continue
+			if " alert " in line:
 				problems.append("alert: " + line)
 			if "Sanitizer" in line or "runtime error:" in line:
 				problems.append("sanitizer: " + line)

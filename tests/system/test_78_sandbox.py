@@ -1,5 +1,6 @@
 """What a worker that was taken over may still do: it tries, by the routes /t/sandbox/WHAT and /t/shared/WHAT of the
 tests' handlers."""
+import contextlib
 import ctypes
 import os
 import re
@@ -232,9 +233,21 @@ def test_who_is_refused_is_told_how_to_widen_it(h2d, handlers):
 			for _ in range(3):
 				assert c.get("/t/block?/etc/shadow").status == 500
 			assert c.get("/t/block?%s" % server.path("no-such-file")).status == 500
-	refused = r" warn .*handler t_block: its work was refused something: Permission denied; .*read, write and network of section sandbox$"
+	refused = r" warn .*handler t_block: its work was refused /etc/shadow: Permission denied; .*read, write and network of section sandbox$"
 	server.log.wait(refused)
 	assert len(server.log.find(refused)) == 1
+
+
+if SANITIZED:
+	@landlock
+	def test_reports_name_functions(h2d):
+		"""AddressSanitizer reads them in the program, which is out of reach else."""
+		server = h2d(binary=HANDLERS, workers=1, listens=("tcp",))
+		server.allow_alert("SEGV|signal|Sanitizer")
+		with contextlib.suppress(Exception), server.connect() as c:
+			c.get("/t/sandbox/fault?16")
+		server.log.wait(r"#0 0x\w+ in fault .*t_sandbox\.c")
+		server.wait_up()
 
 
 def test_paths_are_absolute(h2d):
