@@ -242,6 +242,8 @@ static int start_thread(struct offload *o)
 	if (rc != 0)
 		return -rc;
 	pthread_attr_setstacksize(&attr, STACK_BYTES + CRASH_STACK);
+	/* Frames are longer than a page. */
+	pthread_attr_setguardsize(&attr, STACK_BYTES);
 	sigfillset(&all);
 	crash_unblock(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

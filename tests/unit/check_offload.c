@@ -69,6 +69,19 @@ static void work_check_mask(struct job *j)
 		!sigismember(&mask, SIGABRT) && !sigismember(&mask, SIGSEGV);
 }
 
+/* A frame as long as the stack meets its guard, and not another thread's stack. */
+static void work_check_guard(struct job *j)
+{
+	pthread_attr_t attr;
+	size_t guard = 0, size = 0;
+	int rc = pthread_getattr_np(pthread_self(), &attr);
+
+	pthread_attr_getguardsize(&attr, &guard);
+	pthread_attr_getstacksize(&attr, &size);
+	pthread_attr_destroy(&attr);
+	((struct item *)(void *)j)->worked = rc == 0 && guard >= 256 << 10 && size >= 256 << 10;
+}
+
 static void done(struct job *j)
 {
 	struct item *it = (struct item *)(void *)j;
@@ -209,6 +222,14 @@ START_TEST(signals_are_the_loops)
 	ck_assert_int_eq(offload_submit(offload, &items[0].job), 0);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
+	turn_until(1);
+}
+END_TEST
+
+START_TEST(an_overrun_is_a_fault)
+{
+	make(work_check_guard, done);
+	ck_assert_int_eq(offload_submit(offload, &items[0].job), 0);
 	turn_until(1);
 }
 END_TEST
@@ -457,6 +478,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, one_after_the_other);
 	tcase_add_test(tc, at_the_same_time);
 	tcase_add_test(tc, signals_are_the_loops);
+	tcase_add_test(tc, an_overrun_is_a_fault);
 	tcase_add_test(tc, free_finishes_everything);
 	tcase_add_test(tc, done_may_free);
 	tcase_add_test(tc, no_thread);
