@@ -47,7 +47,7 @@ static char *dump(const struct conf *conf, size_t *size)
 	FILE *out = open_memstream(&text, size);
 
 	H2D_ASSERT(out != NULL);
-	conf_dump(conf, out);
+	conf_dump(conf, true, out);
 	H2D_ASSERT(fclose(out) == 0);
 	return text;
 }

@@ -127,7 +127,7 @@ def test_it_outlasts(h2d, dispatch):
 	assert is_drained(server)
 	server.run("-s", "undrain", check=0)
 	assert not is_drained(server)
-	server.alerts_allowed.append("signal 9")
+	server.allow_alert("signal 9")
 
 
 def test_a_restart_ends_it(h2d):
