@@ -34,10 +34,9 @@
  * Sandbox: handlers, worker_init() and threads of h2d_work() run inside the worker's, so a program
  * may open what lies below the document roots, and below each upload-dir for writing, and next to
  * nothing else. What is beyond that, section sandbox of the configuration has to allow:
- * - open(2) and its like: EACCES, else than by modes; of work that ends with it the log names the
- *   path, if that was given to open(2), be it by a library. read = { "/etc/kv" }, write = {
- *   "/var/lib/kv" }; a folder that is there when the worker starts, with all below it (SQLite makes
- *   files beside its own: name the folder). /dev/urandom, /dev/random and /dev/null may be read.
+ * - open(2) and its like: EACCES, else than by modes. read = { "/etc/kv" }, write = { "/var/lib/kv"
+ *   }; a folder that is there when the worker starts, with all below it (SQLite makes files beside
+ *   its own: name the folder). /dev/urandom, /dev/random and /dev/null may be read.
  * - socket(2), connect(2), bind(2), getaddrinfo(3): EPERM, EACCES or ENOSYS. network = true, by
  *   which the certificates of /etc/ssl/certs may be read, too.
  * - another system call: ENOSYS, or EPERM. syscalls = { "NAME" }; with seccomp = log none is

@@ -57,18 +57,15 @@ static int start(struct h2d_worker *w)
 	if (w->handler->worker_init == NULL)
 		return 0;
 	handler_worker_enter(&call, w);
-	handler_refused_begin();
 	errno = 0;
 	rc = w->handler->worker_init(w, &w->context);
 	error = errno;
 	handler_call_exit();
 	if (rc < 0) {
 		w->started = false;
-		const char *path = error == EACCES ? handler_refused_path() : "";
-
-		log_error("start: handler %s: worker_init() failed%s%s%s%s%s", w->handler->name,
-			path[0] != '\0' ? ": " : "", path, error != 0 ? ": " : "",
-			error != 0 ? strerror(error) : "", handler_refused_cure(error));
+		log_error("start: handler %s: worker_init() failed%s%s%s", w->handler->name,
+			error != 0 ? ": " : "", error != 0 ? strerror(error) : "",
+			handler_refused_cure(error));
 	}
 	return rc < 0 ? -1 : 0;
 }

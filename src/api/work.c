@@ -25,8 +25,7 @@ struct work {
 	h2d_work_run *run;
 	h2d_work_done *done;
 	void *arg;
-	int error; /* errno as run() has left it; 0: none */
-	char refused[HANDLER_REFUSED_PATH];
+	int error;              /* errno as run() has left it; 0: none */
 	struct crash_call call; /* run()'s; what it says of the request is in text */
 	char text[];
 };
@@ -55,7 +54,7 @@ static void finish(struct work *w)
 	struct crash_call call = { .handler = w->call.handler };
 
 	timer_disarm(&w->env->loop->wheel, &w->late);
-	handler_refused_look(w->call.handler, w->error, w->refused);
+	handler_refused_look(w->call.handler, w->error);
 	free(w);
 	if (req == NULL) {
 		handler_call_begin(&call);
@@ -81,11 +80,9 @@ static void in_thread(struct work_turn *t)
 	running = w;
 	crash_begin(&w->call);
 	pthread_cleanup_push(ended, NULL);
-	handler_refused_begin();
 	errno = 0;
 	w->run(w->arg);
 	w->error = errno;
-	memcpy(w->refused, handler_refused_path(), sizeof(w->refused));
 	pthread_cleanup_pop(0);
 	crash_end();
 	running = NULL;
