@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /* Once, before OpenSSL allocates anything (CRYPTO_set_mem_functions(3)); without it nothing is
- * wiped. Starts OpenSSL; ends the process, with a line on stderr and code 1, if there is no memory for that. */
+ * wiped. Starts OpenSSL; ends the process, with a line on stderr and code 1, if there is no memory
+ * for that. */
 void tls_memory_init(void);
 
 /* From now on freed memory is wiped, or no longer. For a process that has one thread. */

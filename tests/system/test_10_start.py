@@ -98,7 +98,8 @@ def test_dump_has_every_key(h2d):
 	with open(os.path.join(srv.TOP, "src", "conf", "conf.def")) as f:
 		keys = re.findall(r"^CONF_[A-Z_]+\(\s*\"([a-z0-9-]+)\"", f.read(), re.M)
 	assert len(keys) > 20
-	dump = h2d.new(server='error-page "404" { file = "/404.html" }').run("-T", "--all", check=0).out
+	dump = h2d.new(server='error-page "404" { file = "/404.html" } upload-dir = "up" location "/mine" { store-folder = "mine" }',
+		files={"up/x": ""}).run("-T", "--all", check=0).out
 	missing = [k for k in keys if not re.search(r"(^|[\s{])%s\s*=" % re.escape(k), dump, re.M)]
 	assert not missing
 
