@@ -286,8 +286,9 @@ static uint64_t look_at(uint64_t hash, const char *text, const char *host)
 		seen[1] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_sec;
 		seen[2] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_nsec;
 	}
+	hash = mix(mix(hash, path, path != NULL ? strlen(path) : 0), seen, sizeof(seen));
 	arena_fini(&a);
-	return mix(mix(hash, path, path != NULL ? strlen(path) : 0), seen, sizeof(seen));
+	return hash;
 }
 
 static uint64_t look_at_host(uint64_t hash, const struct conf_server *s, const char *host)

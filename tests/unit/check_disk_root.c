@@ -10,7 +10,7 @@ static char path[512];
 /* The root is tree/now, a link to tree/one or tree/two. */
 static void start(void)
 {
-	struct doc_roots conf;
+	static struct doc_roots conf; /* files_new() keeps it */
 
 	unit_start();
 	tree_dir("one");

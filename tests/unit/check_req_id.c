@@ -25,7 +25,7 @@ START_TEST(made_once)
 	id = req_id(&req);
 	ck_assert(is_made(id));
 	ck_assert_ptr_eq(req_id(&req).p, id.p);
-	ck_assert_ptr_eq(h2d_req_id(&req, &n), id.p);
+	ck_assert_str_eq(h2d_req_id(&req, &n), id.p);
 	ck_assert_uint_eq(n, id.n);
 	req.id.n = 0;
 	req.id_text[0] = 'x';
