@@ -498,7 +498,7 @@ START_TEST(test_blanks_limit)
 	struct body b;
 
 	strbuf_add(&body, SLICE("--B\r\n" HEAD "x\r\n--B"));
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < 1000; i++)
 		strbuf_add(&body, SLICE(" "));
 	strbuf_add(&body, SLICE("\r\n"));
 	strbuf_add(&said, SLICE("a/f:[xBAD:MULTIPART_LINE"));
