@@ -305,12 +305,13 @@ static bool is_canonical(struct slice path)
 }
 
 /* A folder of uploads has it, of whatever server. */
-static bool is_upload(
-	const struct h2d_req *req, enum h2d_tree tree, struct slice name, const struct files *f)
+static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slice name, bool own,
+	const struct files *f)
 {
+	const struct location *l = own ? req->location : site_location(req->site, name);
+
 	return tree == H2D_UPLOAD_DIR ||
-	       (f != NULL && f->nroots > 0 &&
-		       doc_root_is_upload(&f->roots[site_location(req->site, name)->root], name));
+	       (f != NULL && f->nroots > 0 && doc_root_is_upload(&f->roots[l->root], name));
 }
 
 /* Rules of access were asked. */
@@ -324,7 +325,8 @@ static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
 /* The client asked for it by this name, so req_start() asked who may. */
 static bool is_own_name(const struct h2d_req *req, enum h2d_tree tree, struct slice name)
 {
-	return tree == H2D_DOCUMENT_ROOT && name.p == req->path.p && name.n == req->path.n;
+	return tree == H2D_DOCUMENT_ROOT && name.n == req->path.n &&
+	       (name.p == req->path.p || slice_eq(name, req->path));
 }
 
 /* Replies that the fast path left: everything but a cached file under its own name. */
@@ -371,7 +373,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
 	req->owes = false;
-	if (is_upload(req, tree, name, f) && reply_conditional_sandbox(req) < 0) {
+	if (is_upload(req, tree, name, own, f) && reply_conditional_sandbox(req) < 0) {
 		reply_conditional_no_memory(req);
 		return;
 	}

@@ -40,6 +40,8 @@ struct doc_roots {
  */
 static inline bool doc_root_is_upload(const struct doc_root *r, struct slice path)
 {
+	if (__builtin_expect(r->nuploads == 0, true))
+		return false;
 	for (const struct slice *dir = r->uploads; dir != r->uploads + r->nuploads; dir++)
 		if (slice_starts(path, *dir) && (path.n == dir->n || path.p[dir->n] == '/'))
 			return true;

@@ -88,13 +88,16 @@ static int grow(struct h1_parse *p, size_t coming)
  * a byte that was taken and not kept. */
 static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 {
-	*first = slice_of(p->line, p->first);
-	*second = slice_of(p->line + p->first + 1, (size_t)(p->at - p->line) - p->first - 1);
-	*p->at++ = '\0';
+	char *line = p->line, *at = p->at;
+	size_t n = p->first;
+
+	*first = slice_of(line, n);
+	*second = slice_of(line + n + 1, (size_t)(at - line) - n - 1);
+	*at++ = '\0';
 	if (p->discard)
-		p->at = p->line;
+		p->at = line;
 	else
-		p->line = p->at;
+		p->line = p->at = at;
 }
 
 /* --- states: each takes bytes from *from, and hands on to the next; H1_MORE: stop is reached ---
@@ -154,10 +157,14 @@ static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint
 /* The byte that ends the first part of a line. */
 static bool first_ends(struct h1_parse *p, uint8_t c, uint8_t with, enum state next)
 {
-	p->first = (size_t)(p->at - p->line);
-	*p->at++ = '\0';
+	char *at = p->at;
+	size_t n = (size_t)(at - p->line);
+
+	p->at = at + 1;
+	p->first = n;
 	p->state = next;
-	return c == with && p->first > 0;
+	*at = '\0';
+	return c == with && n > 0;
 }
 
 /* RFC 9112, 2.3: case-sensitive; a higher minor version is served as 1.1 (RFC 9110, 2.5). */
@@ -228,7 +235,7 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 
 static enum h1_parsed field_ends(struct h1_parse *p)
 {
-	while (p->at[-1] != '\0' && (p->at[-1] == ' ' || p->at[-1] == '\t'))
+	while (p->at[-1] == ' ' || p->at[-1] == '\t')
 		p->at--;
 	parts(p, &p->name, &p->value);
 	p->state = FIELD;

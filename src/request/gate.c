@@ -399,15 +399,19 @@ static enum gate_result pass_admin(struct h2d_req *req)
 	return GATE_ANSWERED;
 }
 
+/* The balancer that asks for health is neither sent elsewhere nor turned away: its clients are. */
+static bool is_health(const struct h2d_req *req)
+{
+	return site_is_health(req->site, req->path);
+}
+
 enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 {
 	const struct location *location = req->location;
-	/* The balancer that asks is neither sent elsewhere nor turned away: its clients are. */
-	bool health = site_is_health(req->site, req->path);
 
 	if (req->conn->admin)
 		return pass_admin(req);
-	if (req->conn->redirect_at != NULL && !health && !req_client_https(req) &&
+	if (req->conn->redirect_at != NULL && !is_health(req) && !req_client_https(req) &&
 		!is_challenge(req)) {
 		if (!leads_to_https(req) || !is_moved(req))
 			to_https(req);
@@ -419,11 +423,11 @@ enum gate_result gate_pass(struct h2d_req *req, gate_done *done)
 	}
 	if (req->site->client_ca != NULL && lacks_certificate(req))
 		return GATE_ANSWERED;
-	if (location->returned != NULL && !health && is_closed(req, location->returned)) {
+	if (location->returned != NULL && !is_health(req) && is_closed(req, location->returned)) {
 		turn_away(req, location->returned);
 		return GATE_ANSWERED;
 	}
-	if ((req->site->redirects != NULL || location->redirect.to.n > 0) && !health &&
+	if ((req->site->redirects != NULL || location->redirect.to.n > 0) && !is_health(req) &&
 		is_moved(req))
 		return GATE_ANSWERED;
 	return req->site->guarded ? let_in(req, req->path, done, NULL) : GATE_GO;

@@ -132,7 +132,7 @@ static bool own_params(struct h2d_req *req)
 {
 	struct route_match *m = &req->match;
 
-	for (unsigned i = 0; m->route != NULL && i < m->route->nparams; i++) {
+	for (unsigned i = 0; i < m->route->nparams; i++) {
 		m->params[i] = arena_dup(&req->arena, m->params[i]);
 		if (m->params[i].p == NULL)
 			return false;
@@ -156,7 +156,7 @@ static void start_handler(struct h2d_req *req)
 	}
 	if (__builtin_expect(req->env->traced, false) && !may_start(req, handler))
 		return;
-	if (!own_params(req)) {
+	if (req->match.route != NULL && req->match.route->nparams > 0 && !own_params(req)) {
 		reply_no_memory(req, req->path.n);
 		return;
 	}
