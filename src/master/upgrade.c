@@ -133,15 +133,6 @@ static bool learn_pid(struct master *m, const char *text)
 	return w->fd >= 0 ? loop_watch(&m->loop, w, EPOLLIN) == 0 : errno == ESRCH;
 }
 
-static bool heard_pid(struct master *m, const char *text)
-{
-	if (!learn_pid(m, text))
-		return false;
-	if (!m->upgrade.process.active)
-		fail_ended(m);
-	return true;
-}
-
 /* The new program's first word may wait to be read; if it comes later, it is not taken, and
  * become() ends. */
 static void hear_who_it_is(struct master *m)
@@ -345,7 +336,7 @@ static const struct {
 	const char *what;
 	bool (*heard)(struct master *m, const char *text);
 } messages[] = {
-	{ PID, heard_pid },
+	{ PID, learn_pid },
 	{ "text ", heard_text },
 	{ "gone ", heard_gone },
 	{ "ready ", heard_ready },
@@ -380,6 +371,9 @@ static void on_channel(struct watch *w, uint32_t events)
 		msg[n] = '\0';
 		on_message(m, msg);
 	}
+	/* One that had ended before it could be watched has told all that it had to. */
+	if (w->active && m->upgrade.pid != 0 && !m->upgrade.process.active)
+		fail_ended(m);
 }
 
 /* A child that it left behind may have the channel still. */

@@ -1565,6 +1565,38 @@ static void say(int old, const char *text)
 	w->fn(w, EPOLLIN);
 }
 
+/* A program that has ended, and was waited for, before the master hears of it. */
+static int end_at_once(struct master *of, const struct handover *h, int memfd, int channel)
+{
+	char text[64];
+	pid_t pid = fork();
+
+	(void)of, (void)h, (void)memfd;
+	if (pid == 0)
+		_exit(1);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	snprintf(text, sizeof(text), "pid %d", (int)pid);
+	ck_assert_int_gt(send(channel, text, strlen(text), 0), 0);
+	ck_assert_int_gt(send(channel, "text cannot run it", 18, 0), 0);
+	return 0;
+}
+
+START_TEST(last_words_of_a_program_that_has_ended)
+{
+	static char name[] = "h2d", *argv[] = { name, NULL };
+	static const struct program program = { .argv = argv };
+
+	start();
+	m.program = &program;
+	m.upgrade.start = end_at_once;
+	master_signal(&m, SIGUSR2);
+	ck_assert_int_eq(m.phase, MASTER_UPGRADE);
+	m.upgrade.channel.fn(&m.upgrade.channel, EPOLLIN);
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	ck_assert_ptr_nonnull(strstr(m.status.text, "cannot run it"));
+}
+END_TEST
+
 /* A new program, up to where its workers are up; the old master's end of the channel. */
 static int inherit(void)
 {
@@ -1697,6 +1729,7 @@ static TCase *tests(void)
 	tcase_add_test(t, waits_for_room);
 	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
+	tcase_add_test(t, last_words_of_a_program_that_has_ended);
 	tcase_add_test(t, wishes_are_inherited);
 	tcase_add_test(t, a_drain_is_inherited);
 	return t;
