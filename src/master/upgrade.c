@@ -371,7 +371,7 @@ static void on_channel(struct watch *w, uint32_t events)
 		msg[n] = '\0';
 		on_message(m, msg);
 	}
-	/* One that had ended before it could be watched has told all that it had to. */
+	/* The process had ended before it could be watched: its words are all read. */
 	if (w->active && m->upgrade.pid != 0 && !m->upgrade.process.active)
 		fail_ended(m);
 }
