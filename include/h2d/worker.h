@@ -106,7 +106,7 @@ const char *h2d_conf_item(const struct h2d_worker *worker, const char *key, unsi
  * In a thread: may block, in system calls or by computing. Calls nothing of this header but
  * h2d_work_unwanted(), and touches neither the request nor the handler's state, which may end at
  * any time; job is all it has. It returns: pthread_exit(3) and exit(3) end the worker, as a signal
- * does. Its stack has 256 KiB, and signals do not come to it, but for those of its own faults.
+ * does. Its stack has 256 KiB, and it gets no signals except those of its own faults.
  */
 typedef void h2d_work_run(void *job);
 

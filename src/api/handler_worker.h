@@ -49,7 +49,7 @@ void handler_wakes_close(struct http_env *env);
 /* Behind the last request: no message is read any more (handler_topic.c). */
 void handler_topics_close(struct http_env *env);
 
-/* Hands on what messages there are now; for the test kit, whose time stands still. */
+/* Hands on the messages that have come; for the test kit, whose clock is frozen. */
 void handler_topics_read(const struct http_env *env);
 
 #endif

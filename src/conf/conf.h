@@ -248,7 +248,7 @@ const char *conf_dispatch_name(enum conf_dispatch dispatch);
 
 /* Milliseconds that leaving processes have: at a stop, or when another generation serves. */
 uint64_t conf_drain_ms(const struct conf *conf, bool stop);
-/* The key that says so. */
+/* The key that sets them. */
 const char *conf_drain_key(bool stop);
 
 /* Whether some section has a certificate, or says that it is to have one. */

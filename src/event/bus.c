@@ -101,7 +101,7 @@ static bool take_from(struct bus *b, uint32_t *holder, uint32_t pid)
 		&b->writer, holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* A writer that holds the ring for so long stands still, or one that was taken over has written
+/* A writer that holds the ring for so long hangs, or one that was taken over has written
  * its word there: it loses its turn. */
 static bool take_turn(struct bus *b, uint32_t pid)
 {

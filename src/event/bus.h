@@ -31,7 +31,7 @@ void bus_left(struct bus *b, pid_t pid);
 
 /*
  * Sends data, of up to BUS_MESSAGE_MAX bytes, under a topic of up to BUS_TOPIC_MAX. A process that
- * has held the ring for 20 ms, as one does that stands still, loses it. 0, -EMSGSIZE, or -EBUSY:
+ * has held the ring for 20 ms, as one that hangs does, loses it. 0, -EMSGSIZE, or -EBUSY:
  * several wait for that, or this one has lost it.
  */
 int bus_put(struct bus *b, struct slice topic, struct slice data);

@@ -1,6 +1,6 @@
 /*
  * kit_files: what kit.c has on the disk: a folder below /tmp in which handlers store, and of which
- * they send files. Whoever asks may write there. It goes with the server.
+ * they send files. Every client may write there. It goes with the server.
  */
 #include <fcntl.h>
 #include <ftw.h>

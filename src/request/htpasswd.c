@@ -191,7 +191,7 @@ static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 	return n;
 }
 
-/* Whoever is asked for, a check of each kind is made: nobody shall learn who is in the file, and
+/* A check of each kind is made for every name: nobody shall learn who is in the file, and
  * who of these is locked. */
 static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
 {

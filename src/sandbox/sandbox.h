@@ -24,7 +24,7 @@ static inline uint64_t sandbox_fewer(uint64_t limit)
 	return limit - limit / 4;
 }
 
-/* Gives up all other rights, but for what the kernel lacks, which is logged. *epfd: an epoll
+/* Gives up all other rights; a right that the kernel cannot take is logged. *epfd: an epoll
  * instance, of which the process may make no other. 0, or -errno: then the process must not serve.
  */
 int sandbox_enter(
