@@ -489,17 +489,19 @@ def test_the_keeper_is_told_elsewhere(h2d, handlers):
 	"""A worker shuts down the socket by which all of them tell the keeper of changes: uploads do not wait for good."""
 	server = h2d(binary=handlers, workers=2, listens=("tcp",), image=True,
 		server='upload-dir = "files" upload-public = true', files={"files/kept": b"x"})
-	def fast():
+	def put():
 		with server.connect("tcp") as c:
-			began = time.monotonic()
 			assert c.request("PUT", "/files/x", body=b"y").status in (201, 204)
-			return time.monotonic() - began < 0.5  # the wait for a keeper that is gone: 1 s
+	def are_told():
+		before = server.status()["totals"]["doubts_timed_out"]
+		for _ in range(8):
+			put()
+		return server.status()["totals"]["doubts_timed_out"] == before
 	with server.connect("tcp") as c:
 		assert c.get("/t/shared/doubts").body == b"done"
 	server.log.wait("was shut down, and is another one now: a worker may have been taken over")
-	procs.wait_for(lambda: all(fast() for _ in range(8)), said="uploads that do not wait")
-	before = server.status()["totals"]["doubts_timed_out"]
-	assert all(fast() for _ in range(4)) and server.status()["totals"]["doubts_timed_out"] == before
+	procs.wait_for(are_told, said="uploads that do not wait for the keeper's answer in vain")
+	assert procs.mostly(are_told)
 
 
 @seccomp
