@@ -40,8 +40,8 @@ static struct key_value value(
 	const struct http_env *env = w->env;
 	struct key_value v = { .kind = KEY_NONE };
 
-	if (env->key_value != NULL)
-		v = env->key_value(env->conf, handler_worker_section(w), key);
+	if (env->api->key_value != NULL)
+		v = env->api->key_value(env->api->conf, handler_worker_section(w), key);
 	if (v.kind != wanted)
 		refuse(w, key, wanted, &v, call);
 	return v;

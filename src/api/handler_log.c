@@ -39,7 +39,7 @@ static struct log_kind *kind_of(const char *fmt, enum h2d_level level)
 static void say_of(
 	const struct h2d_req *req, struct log_kind *kind, enum log_level level, const char *text)
 {
-	struct slice route = req_record_route_name(req->env->routes, req->record.route);
+	struct slice route = req_record_route_name(req->env->conf.routes, req->record.route);
 	struct slice target = req->target;
 
 	if (target.n > TARGET_SHOWN)

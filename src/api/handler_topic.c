@@ -82,7 +82,7 @@ static struct topics *topics_new(struct http_env *env)
 		return NULL;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		list_init(&t->buckets[i]);
-	t->reader = bus_reader_new(env->bus, env->loop, on_message, t);
+	t->reader = bus_reader_new(env->api->bus, env->loop, on_message, t);
 	if (t->reader != NULL)
 		return t;
 	free(t);
@@ -91,22 +91,22 @@ static struct topics *topics_new(struct http_env *env)
 
 void handler_topics_close(struct http_env *env)
 {
-	if (env->topics == NULL)
+	if (env->api->topics == NULL)
 		return;
-	bus_reader_free(&env->topics->reader);
-	free(env->topics);
-	env->topics = NULL;
+	bus_reader_free(&env->api->topics->reader);
+	free(env->api->topics);
+	env->api->topics = NULL;
 }
 
 void handler_topics_read(const struct http_env *env)
 {
-	if (env->topics != NULL)
-		bus_reader_read(env->topics->reader);
+	if (env->api->topics != NULL)
+		bus_reader_read(env->api->topics->reader);
 }
 
 int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, size_t len)
 {
-	struct bus *bus = worker->env->bus;
+	struct bus *bus = worker->env->api->bus;
 
 	HANDLER_CALL();
 	int rc = bus != NULL ? bus_put(bus, slice_str(topic), slice_of(data, len)) : -1;
@@ -126,18 +126,18 @@ int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
 	struct subscription *s = arena_alloc(&req->arena, sizeof(*s));
 
 	HANDLER_CALL();
-	if (s == NULL || strlen(topic) > BUS_TOPIC_MAX || env->bus == NULL)
+	if (s == NULL || strlen(topic) > BUS_TOPIC_MAX || env->api->bus == NULL)
 		return -1;
 	*s = (struct subscription){
 		.req = req,
 		.fn = fn,
 		.topic = arena_dup(&req->arena, slice_str(topic)),
 	};
-	if (env->topics == NULL)
-		env->topics = topics_new(env);
-	if (s->topic.p == NULL || env->topics == NULL)
+	if (env->api->topics == NULL)
+		env->api->topics = topics_new(env);
+	if (s->topic.p == NULL || env->api->topics == NULL)
 		return -1;
 	belonging_add(&req->belongings, &s->belonging, leave);
-	list_append(bucket_of(env->topics, s->topic), &s->node);
+	list_append(bucket_of(env->api->topics, s->topic), &s->node);
 	return 0;
 }

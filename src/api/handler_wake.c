@@ -110,12 +110,12 @@ static struct wakes *wakes_new(struct loop *loop)
 
 void handler_wakes_close(struct http_env *env)
 {
-	struct wakes *s = env->wakes;
+	struct wakes *s = env->api->wakes;
 	bool last;
 
 	if (s == NULL)
 		return;
-	env->wakes = NULL;
+	env->api->wakes = NULL;
 	loop_unwatch(env->loop, &s->watch);
 	close(s->watch.fd);
 	pthread_mutex_lock(&s->lock);
@@ -145,13 +145,13 @@ struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 	struct h2d_waker *w;
 
 	HANDLER_CALL();
-	if (env->wakes == NULL)
-		env->wakes = wakes_new(env->loop);
-	w = env->wakes != NULL ? malloc(sizeof(*w)) : NULL;
+	if (env->api->wakes == NULL)
+		env->api->wakes = wakes_new(env->loop);
+	w = env->api->wakes != NULL ? malloc(sizeof(*w)) : NULL;
 	if (w == NULL)
 		return NULL;
 	*w = (struct h2d_waker){
-		.wakes = env->wakes,
+		.wakes = env->api->wakes,
 		.fn = fn,
 		.req = req,
 		.held = true,

@@ -27,21 +27,22 @@ struct h2d_watch {
 
 static struct h2d_worker *find(const struct http_env *env, const struct h2d_handler *handler)
 {
-	for (unsigned i = 0; i < env->nworkers; i++)
-		if (env->workers[i].handler == handler)
-			return &env->workers[i];
+	for (unsigned i = 0; i < env->api->nworkers; i++)
+		if (env->api->workers[i].handler == handler)
+			return &env->api->workers[i];
 	return NULL;
 }
 
 /* The first handler that takes WebSockets has the worker take some. */
 static int allow_websockets(struct http_env *env, const struct h2d_handler *handler)
 {
-	if (handler->websocket == NULL || env->websockets != NULL)
+	if (handler->websocket == NULL || env->api->websockets != NULL)
 		return 0;
-	env->websockets = websockets_new(env->websocket_memory);
-	if (env->websockets == NULL)
+	env->api->websockets = websockets_new(env->api->websocket_memory);
+	env->conf.websockets = env->api->websockets != NULL;
+	if (env->api->websockets == NULL)
 		log_error("start: handlers: out of memory");
-	return env->websockets != NULL ? 0 : -1;
+	return env->api->websockets != NULL ? 0 : -1;
 }
 
 static int start(struct h2d_worker *w)
@@ -79,26 +80,26 @@ static void exits(void)
 
 int handlers_start(struct http_env *env)
 {
-	const struct route_table *t = env->routes;
+	const struct route_table *t = env->conf.routes;
 	static bool asked;
 	int rc = 0;
 
 	handler_rule_on_loop = true;
 	if (!asked)
 		asked = atexit(exits) == 0;
-	env->workers = calloc(t->nroutes + 1, sizeof(*env->workers));
-	if (env->workers == NULL) {
+	env->api->workers = calloc(t->nroutes + 1, sizeof(*env->api->workers));
+	if (env->api->workers == NULL) {
 		log_error("start: handlers: out of memory");
 		return -1;
 	}
 	for (unsigned i = 0; i < t->nroutes && rc == 0; i++) {
 		if (find(env, t->routes[i].handler) != NULL)
 			continue;
-		env->workers[env->nworkers] = (struct h2d_worker){
+		env->api->workers[env->api->nworkers] = (struct h2d_worker){
 			.env = env,
 			.handler = t->routes[i].handler,
 		};
-		rc = start(&env->workers[env->nworkers++]);
+		rc = start(&env->api->workers[env->api->nworkers++]);
 	}
 	return rc;
 }
@@ -120,13 +121,13 @@ static void stop(struct h2d_worker *w)
 
 void handlers_stop(struct http_env *env)
 {
-	while (env->nworkers > 0)
-		stop(&env->workers[--env->nworkers]);
-	free(env->workers);
-	env->workers = NULL;
+	while (env->api->nworkers > 0)
+		stop(&env->api->workers[--env->api->nworkers]);
+	free(env->api->workers);
+	env->api->workers = NULL;
 	handler_wakes_close(env);
 	handler_topics_close(env);
-	websockets_free(&env->websockets);
+	websockets_free(&env->api->websockets);
 }
 
 struct h2d_worker *h2d_req_worker(const struct h2d_req *req)

@@ -6,7 +6,23 @@
 #ifndef H2D_API_HANDLER_WORKER_H
 #define H2D_API_HANDLER_WORKER_H
 
+#include "base/key_value.h"
 #include "request/handler_call.h"
+
+/* Parts that the handlers of a worker share; the worker owns it, http_env has it. */
+struct api {
+	struct work_line *work_line; /* for h2d_work() */
+	struct bus *bus;             /* of all workers, for h2d_publish() */
+	const struct conf *conf;     /* for key_value, by which handlers read their keys */
+	key_value_fn *key_value;     /* NULL in tests whose handlers have none */
+	uint64_t websocket_memory;   /* limits.websocket-memory */
+	/* Made by handlers_start() and by the first handler that needs them. */
+	struct h2d_worker *workers; /* by handler */
+	unsigned nworkers;
+	struct wakes *wakes;           /* handler_wake.c */
+	struct topics *topics;         /* handler_topic.c */
+	struct websockets *websockets; /* websocket.h; NULL: no route takes any */
+};
 
 struct h2d_worker {
 	struct http_env *env;

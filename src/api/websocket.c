@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "api/handler_worker.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "request/handler_call.h"
@@ -120,7 +121,7 @@ void websocket_open(struct websocket *ws)
 	ws_in_init(&ws->in.ws, websocket_or(ws->kind->message_max, MESSAGE_MAX));
 	timer_init(&ws->timer, fired);
 	task_init(&ws->turn, turn);
-	list_append(&req->env->websockets->all, &ws->node);
+	list_append(&req->env->api->websockets->all, &ws->node);
 	COUNT(websockets, 1);
 	/* Behind the handshake's own, none was to come. */
 	req->body_queue.ended = false;

@@ -5,6 +5,7 @@
  */
 #include <openssl/evp.h>
 
+#include "api/handler_worker.h"
 #include "api/websocket.h"
 #include "http/base64.h"
 #include "http/ws_handshake.h"
@@ -119,7 +120,7 @@ int h2d_accept_websocket(struct h2d_req *req)
 	HANDLER_MUST(req, req->body_state == REQ_BODY_NONE || req->body_state == REQ_BODY_LINE,
 		WEBSOCKET);
 	ws = arena_zalloc(&req->arena, sizeof(*ws));
-	if (ws == NULL || req->env->websockets == NULL)
+	if (ws == NULL || req->env->api->websockets == NULL)
 		return refuse(req, ERR_NO_MEMORY);
 	ws->req = req;
 	ws->kind = req->handler->websocket;

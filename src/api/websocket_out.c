@@ -5,6 +5,7 @@
  */
 #include "api/websocket.h"
 
+#include "api/handler_worker.h"
 #include "base/clock.h"
 #include "request/handler_call.h"
 #include "request/req_client.h"
@@ -35,7 +36,7 @@ void websocket_set_timer(struct websocket *ws, uint64_t ms)
 
 void websocket_count(struct websocket *ws)
 {
-	struct budget *b = &ws->req->env->websockets->budget;
+	struct budget *b = &ws->req->env->api->websockets->budget;
 	const struct body_piece *sent = ws->out.piece;
 	uint64_t held = ws->out.queue.cost + ws->in.message.cap;
 
@@ -50,7 +51,7 @@ void websocket_count(struct websocket *ws)
 
 bool websocket_has_room(struct websocket *ws, size_t n)
 {
-	if (n <= budget_room(&ws->req->env->websockets->budget, req_account(ws->req)))
+	if (n <= budget_room(&ws->req->env->api->websockets->budget, req_account(ws->req)))
 		return true;
 	err_log(ERR_WEBSOCKET_MEMORY, req_client(ws->req));
 	return false;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "api/handler_refused.h"
+#include "api/handler_worker.h"
 #include "api/work_line.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -42,7 +43,7 @@ static void on_late(struct timer *t)
 	log_peer(LEVEL_ERROR, "handler %s: its work has %s for %" PRIu64 " seconds: %.*s %.*s",
 		w->call.handler,
 		work_line_waits(&w->turn) ? "waited for a thread" : "not come back",
-		w->env->handler_ms / 1000, SLICE_ARG(w->call.method),
+		w->env->conf.handler_ms / 1000, SLICE_ARG(w->call.method),
 		w->call.target.n < 100 ? (int)w->call.target.n : 100, w->call.target.p);
 }
 
@@ -141,13 +142,13 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 		.arg = job,
 	};
 	note(w, req);
-	if (work_line_join(req->env->work_line, &w->turn, req_account(req)) < 0) {
+	if (work_line_join(req->env->api->work_line, &w->turn, req_account(req)) < 0) {
 		free(w);
 		return -1;
 	}
 	timer_init(&w->late, on_late);
-	if (req->env->handler_ms > 0)
-		timer_arm(&req->env->loop->wheel, &w->late, clock_ms() + req->env->handler_ms);
+	if (req->env->conf.handler_ms > 0)
+		timer_arm(&req->env->loop->wheel, &w->late, clock_ms() + req->env->conf.handler_ms);
 	belonging_add(&req->belongings, &w->belonging, leave);
 	return 0;
 }

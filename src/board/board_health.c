@@ -1,7 +1,7 @@
 /*
  * board_health: 200 while h2d serves, 503 with the reasons while a load balancer is to send
  * requests elsewhere. Its handler answers GET /healthz of admin listeners, and the path that a
- * server calls its health (env->health of the request core), where the reasons are nobody's
+ * server calls its health (env->conf.health of the request core), where the reasons are nobody's
  * business.
  */
 #include "board/board_health.h"

@@ -385,7 +385,7 @@ static void start(struct h2d_req *req, void *state)
 	};
 	struct admin *admin = req->env->admin;
 	const struct metrics_facts facts = {
-		.routes = req->env->routes,
+		.routes = req->env->conf.routes,
 		.sites = req->env->sites,
 		.keeper_ticks = admin->image_fresh(admin),
 	};

@@ -63,7 +63,7 @@ static int fail(const struct explain *e, const char *what, const char *why)
 
 static struct explain *explain_of(struct h2d_req *req)
 {
-	return req->env->owner;
+	return LIST_ENTRY(req->env, struct explain, env);
 }
 
 static void on_reply(struct h2d_req *req)
@@ -317,9 +317,8 @@ static int start(struct explain *e)
 				       .loop = &e->loop,
 				       .files = e->files,
 				       .auth_queue = e->auth_queue });
-	e->env.traced = true;
-	e->env.starts = may_start;
-	e->env.owner = e;
+	e->env.conf.traced = true;
+	e->env.conf.starts = may_start;
 	return 0;
 }
 

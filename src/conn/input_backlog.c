@@ -2,7 +2,7 @@
  * input_backlog: keeps input until the protocol takes it. stream_turn.c and stream_handshake.c call
  * it. Bytes are added rarely, and once: taking some from the front never moves the rest.
  */
-#include "conn/input_backlog.h"
+#include "conn/stream_conn.h"
 
 #include <stdlib.h>
 

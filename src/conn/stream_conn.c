@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "conn/stream_turn.h"
 #include "net/unsent.h"
 #include "session/session_timer.h"
 
@@ -113,14 +112,14 @@ static bool conn_timed_out(struct session *s)
 {
 	struct stream_conn *c = (struct stream_conn *)s;
 
-	return c->proto->ops->timed_out != NULL && c->proto->ops->timed_out(c->proto);
+	return c->proto->ops->look(c->proto, clock_ms(), s->http.error) == NULL;
 }
 
 static const struct err *conn_tick(struct session *s, uint64_t now_ms)
 {
 	struct stream_conn *c = (struct stream_conn *)s;
 
-	return c->proto->ops->look != NULL ? c->proto->ops->look(c->proto, now_ms) : NULL;
+	return c->proto->ops->look(c->proto, now_ms, NULL);
 }
 
 /* Whether the peer has said something of what is waited for now. */

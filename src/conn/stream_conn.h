@@ -8,12 +8,31 @@
 #define H2D_CONN_STREAM_CONN_H
 
 #include "base/flags.h"
+#include "base/slice.h"
 #include "conn/handshakes.h"
-#include "conn/input_backlog.h"
 #include "conn/turn_share.h"
 #include "event/loop.h"
 #include "net/transport.h"
 #include "session/sessions.h"
+
+/*
+ * input_backlog: bytes that a connection has read and its protocol takes later: pipelined requests
+ * behind one that is under way. The connection owns it and reads nothing more while it is not
+ * empty, which bounds it; an empty one holds no memory.
+ */
+
+struct input_backlog {
+	char *memory;
+	struct slice bytes;
+};
+
+/* Appends a copy. -1 when memory is out. */
+int input_backlog_add(struct input_backlog *h, const char *p, size_t n);
+
+/* Drops bytes from the front. */
+void input_backlog_skip(struct input_backlog *h, size_t n);
+
+void input_backlog_clear(struct input_backlog *h);
 
 enum stream_flag {
 #define STREAM_FLAG(name, help) FLAGS_BIT(STREAM_##name),
@@ -86,5 +105,26 @@ static inline void stream_clear(struct stream_conn *c, unsigned flags)
 {
 	c->flags &= ~flags;
 }
+
+/*
+ * stream_handshake: what precedes the protocol: the PROXY header, on listeners with proxy-protocol,
+ * and the handshake of the transport. A client that speaks HTTP/1 in cleartext to a listener of TLS
+ * is answered in cleartext, by the way of any request, that it should ask for https.
+ */
+
+/*
+ * Goes on. True once all is over: c->session.http says whose connection it is, and *said how many
+ * bytes of the protocol are in env->input. False: more has to come, or c is dead.
+ */
+bool stream_handshake(struct stream_conn *c, size_t *said);
+
+/*
+ * stream_turn: the turns of a connection: reads what the socket has, feeds the protocol, makes
+ * output and writes it, once per turn; what is woken from elsewhere is written at the end of the
+ * turn.
+ */
+
+/* c is new: from now on the loop and the protocol drive it. */
+void stream_turn_init(struct stream_conn *c);
 
 #endif

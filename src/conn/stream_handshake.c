@@ -3,7 +3,7 @@
  * header and not a byte more: what follows may be TLS, which reads the socket itself. stream_turn.c
  * calls it in each turn until the handshake is over; its timeout bounds that.
  */
-#include "conn/stream_handshake.h"
+#include "conn/stream_conn.h"
 
 #include <errno.h>
 #include <string.h>

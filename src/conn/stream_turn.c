@@ -2,7 +2,6 @@
  * stream_turn: what the loop calls for a connection, and the protocol by its host. Nothing but this
  * file reads, feeds and writes one.
  */
-#include "conn/stream_turn.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "conn/stream_handshake.h"
+#include "conn/stream_conn.h"
 #include "net/unsent.h"
 #include "session/session_timer.h"
 
@@ -219,19 +218,20 @@ static int conn_write(struct stream_conn *c)
 /* Looks whether nothing more will come or go. The protocol is told of the peer's end. */
 static bool conn_find_end(struct stream_conn *c)
 {
+	enum proto_wait wait;
+
 	if (stream_is(c, STREAM_CLOSING))
 		return true;
 	if (c->proto == NULL)
 		return stream_is(c, STREAM_EOF);
-	if (c->proto->ops->finished(c->proto))
-		return true;
+	wait = c->proto->ops->waits(c->proto);
 	if (!stream_is(c, STREAM_EOF))
-		return false;
+		return wait == PROTO_OVER;
 	/* A peer that says no more never opens a window that holds something up. */
-	if (c->proto->ops->waits(c->proto) != PROTO_BUSY)
+	if (wait != PROTO_BUSY)
 		return true;
 	c->proto->eof = true;
-	return c->proto->ops->look != NULL && c->proto->ops->look(c->proto, clock_ms()) != NULL;
+	return c->proto->ops->look(c->proto, clock_ms(), NULL) != NULL;
 }
 
 /*
@@ -324,45 +324,50 @@ static void conn_offer(struct stream_conn *c, const char *p, size_t n)
 		session_kill(&c->session);
 }
 
-static int conn_speak(struct stream_conn *c, const struct proto_ops *ops)
+/* The open() of a protocol. */
+typedef struct proto *conn_open_fn(const struct proto_conf *, struct proto_host *);
+
+static int conn_speak(struct stream_conn *c, conn_open_fn *speak)
 {
-	c->proto = ops->open(&c->env->proto, &c->host);
+	const struct proto_ops *ops;
+
+	c->proto = speak(&c->env->proto, &c->host);
 	if (c->proto == NULL)
 		return -1;
+	ops = c->proto->ops;
 	c->session.protocol = ops->name;
 	c->session.http.takes_ranges = ops->in_order && c->transport->takes_ranges;
 	c->session.drain_ms = ops->drain_ms;
 	if (c->session.state == SESSION_DRAIN)
-		c->proto->ops->drain(c->proto, true);
+		ops->drain(c->proto, true);
 	return 0;
 }
 
 /* By ALPN, and without TLS by the first bytes; NULL: more of them are needed. */
-static const struct proto_ops *conn_sniff(
-	struct stream_conn *c, const char *p, size_t n, size_t *taken)
+static conn_open_fn *conn_sniff(struct stream_conn *c, const char *p, size_t n, size_t *taken)
 {
 	*taken = 0;
 	if (c->session.http.tls == HTTP_TLS_OURS)
-		return slice_eq(c->transport->alpn, SLICE("h2")) ? &h2_ops : &h1_ops;
+		return slice_eq(c->transport->alpn, SLICE("h2")) ? h2_open : h1_open;
 	switch (proto_sniff(&c->sniff, (const uint8_t *)p, n, taken)) {
 	case PROTO_SNIFF_MORE:
 		return NULL;
 	case PROTO_SNIFF_H1:
 		/* HTTP/2 refuses what is not its preface (RFC 9113, 3.4). */
-		return c->session.http.only_h2 ? &h2_ops : &h1_ops;
+		return c->session.http.only_h2 ? h2_open : h1_open;
 	default:
-		return &h2_ops;
+		return h2_open;
 	}
 }
 
 static void conn_first(struct stream_conn *c, const char *p, size_t n)
 {
 	size_t taken;
-	const struct proto_ops *ops = conn_sniff(c, p, n, &taken);
+	conn_open_fn *speak = conn_sniff(c, p, n, &taken);
 
-	if (ops == NULL)
+	if (speak == NULL)
 		return;
-	if (conn_speak(c, ops) < 0) {
+	if (conn_speak(c, speak) < 0) {
 		session_kill(&c->session);
 		return;
 	}

@@ -100,7 +100,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 
 	COUNT(cache_misses, 1);
 	req->record.source = REQ_SOURCE_DISK;
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		tell(a, file, r.varies);
 	if (date == NULL || r.type.p == NULL ||
 		((file->uploaded || doc_root_is_upload(&a->files->roots[a->root], a->name)) &&

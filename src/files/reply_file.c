@@ -93,7 +93,7 @@ static enum coding choose(
 	for (unsigned c = 0; c < CODINGS; c++)
 		available |= (unsigned)(e->variants[c].n > 0) << c;
 	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		tell_coding(req, coding, available);
 	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
 }
@@ -114,7 +114,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 		return false;
 	COUNT(cache_hits, 1);
 	req->record.source = REQ_SOURCE_IMAGE;
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		trace_found(req, root, path, "in the cache");
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
@@ -202,7 +202,7 @@ static void settle(struct file_reply *a, const struct location *location)
 		return;
 	a->req->location = location;
 	look_in(a, location);
-	if (__builtin_expect(a->req->env->traced, false))
+	if (__builtin_expect(a->req->env->conf.traced, false))
 		trace_location(a->req);
 }
 

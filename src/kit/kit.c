@@ -118,18 +118,19 @@ static void make_routes(struct h2d_test *t, const struct h2d_test_route *routes,
 
 static void make_env(struct h2d_test *t)
 {
-	t->env = (struct http_env){ .routes = &t->routes.table,
-		.fallback = &none,
-		.loop = &t->loop,
-		.conf = kit_keys(),
-		.key_value = conf_handlers_value,
-		.work_line = work_line_new(&t->loop, THREADS),
+	t->api = (struct api){ .work_line = work_line_new(&t->loop, THREADS),
 		.bus = bus_new(),
+		.conf = kit_keys(),
+		.key_value = conf_handlers_value };
+	t->env = (struct http_env){ .conf.routes = &t->routes.table,
+		.conf.fallback = &none,
+		.loop = &t->loop,
+		.api = &t->api,
 		.date = SLICE("Thu, 01 Jan 1970 00:16:40 GMT"),
-		.server = SLICE("h2d"),
-		.header_fields = HEADERS,
-		.header_size = 1 << 15 };
-	H2D_ASSERT(t->env.work_line != NULL && t->env.bus != NULL);
+		.conf.server = SLICE("h2d"),
+		.conf.header_fields = HEADERS,
+		.conf.header_size = 1 << 15 };
+	H2D_ASSERT(t->api.work_line != NULL && t->api.bus != NULL);
 	kit_files_open(t);
 	addr_parse_host(AF_INET, SLICE("192.0.2.1"), &t->conn.peer);
 	ahead_init(&t->ahead, 1 << 20);
@@ -142,7 +143,7 @@ static void make_env(struct h2d_test *t)
 
 static void come(struct h2d_test *t)
 {
-	t->proto = t->client->proto->open(&t->conf, &t->host);
+	t->proto = t->client->speak(&t->conf, &t->host);
 	H2D_ASSERT(t->proto != NULL);
 	t->client->open(t);
 	settle(t);
@@ -185,11 +186,11 @@ void h2d_test_close(struct h2d_test **at)
 
 	leave(t);
 	h2d_test_wait(t);
-	work_line_free(&t->env.work_line);
+	work_line_free(&t->api.work_line);
 	handlers_stop(&t->env);
 	turn(t, 0);
 	kit_files_close(t);
-	bus_free(&t->env.bus);
+	bus_free(&t->api.bus);
 	pool_fini(&t->blocks);
 	route_build_free(&t->routes);
 	h1_fini();
@@ -264,14 +265,14 @@ void h2d_test_pass(struct h2d_test *t, uint64_t ms)
 
 void h2d_test_wait(struct h2d_test *t)
 {
-	while (work_line_pending(t->env.work_line) > 0 || offload_pending(t->files.offload) > 0)
+	while (work_line_pending(t->api.work_line) > 0 || offload_pending(t->files.offload) > 0)
 		turn(t, -1);
 	settle(t);
 }
 
 void h2d_test_publish(struct h2d_test *t, const char *topic, const void *data, size_t len)
 {
-	int rc = bus_put(t->env.bus, slice_str(topic), slice_of(data, len));
+	int rc = bus_put(t->api.bus, slice_str(topic), slice_of(data, len));
 
 	H2D_ASSERT(rc == 0);
 	settle(t);

@@ -6,6 +6,7 @@
 #ifndef H2D_KIT_KIT_H
 #define H2D_KIT_KIT_H
 
+#include "api/handler_worker.h"
 #include "base/pool.h"
 #include "base/strbuf.h"
 #include "event/bus.h"
@@ -22,7 +23,7 @@ struct h2d_test;
 
 /* A client: all it says goes out by kit_say(). */
 struct kit_client {
-	const struct proto_ops *proto;
+	struct proto *(*speak)(const struct proto_conf *conf, struct proto_host *host);
 	/* A new connection. */
 	void (*open)(struct h2d_test *t);
 	void (*begin)(struct h2d_test *t, const char *method, const char *path,
@@ -52,6 +53,7 @@ struct h2d_test {
 	void *session; /* of the client */
 	struct loop loop;
 	struct http_env env;
+	struct api api;
 	struct http_conn conn;
 	struct proto_conf conf;
 	struct proto_host host;

@@ -124,7 +124,7 @@ static void read_answer(struct h2d_test *t)
 		t->complete = read_chunks(t, text);
 	} else {
 		strbuf_add(&t->content, text);
-		t->complete = t->proto->ops->finished(t->proto);
+		t->complete = proto_over(t->proto);
 	}
 }
 
@@ -141,7 +141,7 @@ static void nothing(struct h2d_test *t)
 }
 
 const struct kit_client kit_h1 = {
-	.proto = &h1_ops,
+	.speak = h1_open,
 	.open = nothing,
 	.begin = begin,
 	.piece = piece,

@@ -169,7 +169,7 @@ static void close_session(struct h2d_test *t)
 }
 
 const struct kit_client kit_h2 = {
-	.proto = &h2_ops,
+	.speak = h2_open,
 	.open = open_session,
 	.begin = begin,
 	.piece = piece,

@@ -1,27 +1,12 @@
 /*
  * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered
- * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O. Called by
- * src/conn/ only.
+ * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O.
  */
 #include "proto/h1.h"
 
 #include <stdlib.h>
 
 #include "base/counters.h"
-
-static struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
-{
-	struct h1 *h1 = calloc(1, sizeof(*h1));
-
-	if (h1 == NULL)
-		return NULL;
-	h1->proto.ops = &h1_ops;
-	h1->conf = conf;
-	h1->host = host;
-	h1_parse_init(&h1->parse);
-	COUNT(connections_h1, 1);
-	return &h1->proto;
-}
 
 static const struct err *h1_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
 {
@@ -53,16 +38,15 @@ static enum proto_wait h1_waits(const struct proto *p)
 	const struct h1 *h1 = (const struct h1 *)p;
 	const struct h1_stream *s = h1->stream;
 
+	if (h1->state >= H1_CLOSE && (h1->state == H1_BROKEN || s == NULL))
+		return PROTO_OVER;
 	if (s == NULL) /* a connection that is silent from its beginning is not kept for long */
 		return p->requests == 0 ? PROTO_HEADER : PROTO_IDLE;
 	return proto_whys[h1_stream_why(s)].wait;
 }
 
-static bool h1_timed_out(struct proto *p)
+static bool h1_answer_late(struct h1_stream *s)
 {
-	struct h1 *h1 = (struct h1 *)p;
-	struct h1_stream *s = h1->stream;
-
 	if (s == NULL || (s->req.reply.ready && !h1_stream_checks_body(s)))
 		return false;
 	if (s->part == H1_PART_DOUBT)
@@ -77,11 +61,13 @@ static bool h1_timed_out(struct proto *p)
  * nobody reads answers it with a reset. Clients of HTTP/1.1 take them whenever they come, those of
  * HTTP/1.0 do not know them (RFC 9110, 15.2).
  */
-static const struct err *h1_look(struct proto *p, uint64_t now_ms)
+static const struct err *h1_look(struct proto *p, uint64_t now_ms, const struct err *late)
 {
 	struct h1 *h1 = (struct h1 *)p;
 	struct h1_stream *s = h1->stream;
 
+	if (late != NULL)
+		return h1_answer_late(s) ? NULL : late;
 	if (s != NULL)
 		proto_look_at(&s->req, h1_stream_why(s), now_ms);
 	if (!p->eof)
@@ -134,13 +120,6 @@ static void h1_drain(struct proto *p, bool patient)
 	h1->host->wake(h1->host);
 }
 
-static bool h1_finished(const struct proto *p)
-{
-	const struct h1 *h1 = (const struct h1 *)p;
-
-	return h1->state == H1_BROKEN || (h1->state == H1_CLOSE && h1->stream == NULL);
-}
-
 static void h1_close(struct proto **pp)
 {
 	struct h1 *h1 = (struct h1 *)*pp;
@@ -161,24 +140,34 @@ static const struct proto_ops tunnel_ops = {
 	.tell = h1_tell,
 	.drain = h1_drain,
 	.drain_ms = H1_DRAIN_MS,
-	.finished = h1_finished,
 	.close = h1_close,
 };
 
-const struct proto_ops h1_ops = {
+static const struct proto_ops h1_ops = {
 	.name = "h1",
-	.open = h1_open,
 	.input = h1_input,
 	.output = h1_output,
 	.waits = h1_waits,
-	.timed_out = h1_timed_out,
 	.look = h1_look,
 	.ask = h1_ask,
 	.tell = h1_tell,
 	.drain = h1_drain,
 	.drain_ms = H1_DRAIN_MS,
-	.finished = h1_finished,
 	.close = h1_close,
 	.in_order = true,
 	.tunnel = &tunnel_ops,
 };
+
+struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
+{
+	struct h1 *h1 = calloc(1, sizeof(*h1));
+
+	if (h1 == NULL)
+		return NULL;
+	h1->proto.ops = &h1_ops;
+	h1->conf = conf;
+	h1->host = host;
+	h1_parse_init(&h1->parse);
+	COUNT(connections_h1, 1);
+	return &h1->proto;
+}

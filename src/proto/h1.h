@@ -1,7 +1,7 @@
 /*
  * h1: HTTP/1.1 and 1.0 (RFC 9112); what its files share. h1.c: the connection; h1_stream.c: from
  * bytes to a request; h1_body.c: its body; h1_out.c: from a reply to bytes. Outside proto/ only
- * h1_ops (proto.h) is known.
+ * h1_open() is known.
  */
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
@@ -9,8 +9,6 @@
 #include "base/states.h"
 #include "base/strbuf.h"
 #include "proto/ahead.h"
-#include "proto/h1_chunk.h"
-#include "proto/h1_head.h"
 #include "proto/h1_parse.h"
 #include "proto/proto.h"
 #include "request/req_body.h"
@@ -158,6 +156,6 @@ int h1_output(struct proto *p, struct outq *q, size_t limit);
 /* The calls in the place of h1.c's own once a WebSocket has the connection. */
 const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit);
-const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms);
+const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late);
 
 #endif

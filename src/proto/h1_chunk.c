@@ -2,7 +2,7 @@
  * h1_chunk: a machine that takes a chunked body apart byte by byte, extensions included. Called by
  * h1_body.c, for bodies that are chunked; never copies a byte.
  */
-#include "proto/h1_chunk.h"
+#include "proto/h1_parse.h"
 
 #include "http/field.h"
 

@@ -3,7 +3,7 @@
  * Called by h1_stream.c for each field that h1_parse finds, and at the end of the head; never keeps
  * memory.
  */
-#include "proto/h1_head.h"
+#include "proto/h1_parse.h"
 
 #include "http/authority.h"
 #include "http/field.h"

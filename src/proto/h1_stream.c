@@ -171,7 +171,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->unwanted = 0;
 	s->ahead.held = 0;
 	s->keep = s->head_sent = s->chunked = s->waiting = s->asked = false;
-	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->header_size);
+	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->conf.header_size);
 	h1->proto.requests++;
 	return s;
 }

@@ -53,12 +53,12 @@ int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit)
 }
 
 /* The peer's end is that of both ways. */
-const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms)
+const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late)
 {
 	struct h1_stream *s = ((struct h1 *)p)->stream;
 
 	(void)now_ms;
 	if (p->eof && s != NULL && !s->req.body_queue.ended)
 		req_body_end(&s->req);
-	return NULL;
+	return late;
 }

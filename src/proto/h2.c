@@ -34,7 +34,7 @@ static int shared_init(const struct proto_conf *conf)
 	nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
 #ifdef HAVE_NGHTTP2_OPTION_SET_MAX_CONTINUATIONS
 	/* The default, and what the header section that is announced may need. */
-	nghttp2_option_set_max_continuations(option, 8 + conf->env->header_size / FRAME);
+	nghttp2_option_set_max_continuations(option, 8 + conf->env->conf.header_size / FRAME);
 #else
 	(void)conf;
 #endif
@@ -50,13 +50,14 @@ static int announce(struct h2 *h2)
 {
 	const nghttp2_settings_entry settings[] = {
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, h2->conf->max_concurrent_streams },
-		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->conf->env->header_size },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+			(uint32_t)h2->conf->env->conf.header_size },
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 		{ NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1 },
 	};
 	size_t n = sizeof(settings) / sizeof(settings[0]);
 
-	if (h2->conf->env->websockets == NULL)
+	if (!h2->conf->env->conf.websockets)
 		n--;
 	return nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings, n);
 }
@@ -76,29 +77,6 @@ static int make_session(struct h2 *h2)
 	rv = nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &mem);
 	h2_pages_made(&h2->pages);
 	return rv == 0 ? announce(h2) : rv;
-}
-
-static struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host)
-{
-	struct h2 *h2 = calloc(1, sizeof(*h2));
-
-	if (h2 == NULL)
-		return NULL;
-	h2->proto.ops = &h2_ops;
-	h2->conf = conf;
-	h2->host = host;
-	h2->gap_hi = -1;
-	h2->frames.skip = PREFACE;
-	list_init(&h2->streams);
-	hpack_init(&h2->hpack);
-	window_open(&h2->window, conf->ahead, conf->receive_window, host->conn->account);
-	if (shared_init(conf) < 0 || make_session(h2) != 0) {
-		drop_session(h2);
-		free(h2);
-		return NULL;
-	}
-	COUNT(connections_h2, 1);
-	return &h2->proto;
 }
 
 static const struct err *input_failed(int code)
@@ -178,6 +156,8 @@ static enum proto_wait h2_waits(const struct proto *p)
 {
 	const struct h2 *h2 = (const struct h2 *)p;
 
+	if (!nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session))
+		return PROTO_OVER;
 	if (h2->header_open || !h2->preface_done)
 		return PROTO_HEADER;
 	if (h2->nstreams == 0)
@@ -216,13 +196,6 @@ static void h2_tell(const struct proto *p, struct proto_told *told)
 		told->why[h2_stream_why(LIST_ENTRY(node, struct h2_stream, node))]++;
 }
 
-static bool h2_finished(const struct proto *p)
-{
-	const struct h2 *h2 = (const struct h2 *)p;
-
-	return !nghttp2_session_want_read(h2->session) && !nghttp2_session_want_write(h2->session);
-}
-
 static void h2_close(struct proto **pp)
 {
 	struct h2 *h2 = (struct h2 *)*pp;
@@ -246,9 +219,8 @@ void h2_fini(void)
 	h2_mem_trim();
 }
 
-const struct proto_ops h2_ops = {
+static const struct proto_ops h2_ops = {
 	.name = "h2",
-	.open = h2_open,
 	.input = h2_input,
 	.output = h2_output,
 	.waits = h2_waits,
@@ -257,6 +229,28 @@ const struct proto_ops h2_ops = {
 	.tell = h2_tell,
 	.drain = h2_drain,
 	.drain_ms = H2_DRAIN_MS,
-	.finished = h2_finished,
 	.close = h2_close,
 };
+
+struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host)
+{
+	struct h2 *h2 = calloc(1, sizeof(*h2));
+
+	if (h2 == NULL)
+		return NULL;
+	h2->proto.ops = &h2_ops;
+	h2->conf = conf;
+	h2->host = host;
+	h2->gap_hi = -1;
+	h2->frames.skip = PREFACE;
+	list_init(&h2->streams);
+	hpack_init(&h2->hpack);
+	window_open(&h2->window, conf->ahead, conf->receive_window, host->conn->account);
+	if (shared_init(conf) < 0 || make_session(h2) != 0) {
+		drop_session(h2);
+		free(h2);
+		return NULL;
+	}
+	COUNT(connections_h2, 1);
+	return &h2->proto;
+}

@@ -2,8 +2,8 @@
  * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session
  * and its graceful end; h2_recv.c: the frames that come; h2_end.c: the other ends; h2_stream.c:
  * from header fields to a request and from its reply to a response; h2_window.c: what the peer may
- * send; h2_head.c: the fields of responses; h2_out.c: the bytes. Outside proto/ only h2_ops
- * (proto.h) is known.
+ * send; h2_head.c: the fields of responses; h2_out.c: the bytes. Outside proto/ only h2_open()
+ * is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -158,7 +158,7 @@ bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
 void h2_window_leave(struct h2_stream *s);
 
 /* h2_look.c */
-const struct err *h2_look(struct proto *p, uint64_t now_ms);
+const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *late);
 
 /* h2_recv.c */
 

@@ -131,13 +131,16 @@ static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
 	return 0;
 }
 
-const struct err *h2_look(struct proto *p, uint64_t now_ms)
+const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *late)
 {
 	struct h2 *h2 = (struct h2 *)p;
-	uint64_t ms = time_of(h2, now_ms);
 	bool held = nghttp2_session_get_remote_window_size(h2->session) <= 0 &&
 		    h2->nwaiting < h2->nstreams;
+	uint64_t ms;
 
+	if (late != NULL)
+		return late;
+	ms = time_of(h2, now_ms);
 	h2->looked_ms = now_ms;
 	ask_whether_gone(h2);
 	if (!nghttp2_session_want_write(h2->session))

@@ -104,7 +104,7 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 
 	h2->dropped_size += n + 32;
 	h2_guard_take(&h2->guard, (unsigned)(n / 1024) * H2_GUARD_FIELDS);
-	if (kept + h2->dropped_size > H2_HEAD_OVER * env->header_size ||
+	if (kept + h2->dropped_size > H2_HEAD_OVER * env->conf.header_size ||
 		h2_guard_overdrawn(&h2->guard))
 		return end_block(h2);
 	return 0;

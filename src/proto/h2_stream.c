@@ -315,7 +315,7 @@ static __attribute__((cold, noinline)) int take_protocol(struct h2d_req *req, st
 static int pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
 {
 	req->head_size += name.n + value.n + 32;
-	if (req->head_size > req->env->header_size)
+	if (req->head_size > req->env->conf.header_size)
 		req->head_too_large = true;
 	switch (name.p[1]) {
 	case 'm':

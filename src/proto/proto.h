@@ -46,6 +46,7 @@ enum proto_wait {
 	PROTO_BODY,   /* the peer owes request body: what comes fast enough begins the time anew */
 	PROTO_BUSY,   /* requests wait for this server */
 	PROTO_SEND, /* only the peer holds up what there is to send or to take: look() sees to it */
+	PROTO_OVER, /* nothing will be read or written any more: close once the output is written */
 };
 
 /* Reasons of a stream to wait. */
@@ -72,8 +73,6 @@ struct proto_told {
 
 struct proto_ops {
 	const char *name;
-	/* NULL when memory is out. */
-	struct proto *(*open)(const struct proto_conf *conf, struct proto_host *host);
 	/*
 	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before
 	 * the rest, for that much is waiting. If it takes none even so, keep the rest, and offer it
@@ -88,16 +87,12 @@ struct proto_ops {
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
 	/*
-	 * The need that waits() names has lasted too long. True: there is an answer to that, to be
-	 * sent before finished(). False, or it is NULL: close.
-	 */
-	bool (*timed_out)(struct proto *p);
-	/*
 	 * Called about once a second, and more often behind the peer's end: ends what the peer has
-	 * held up for too long, stream by stream. NULL, or what ends the connection. It may be
-	 * NULL: there is nothing to look at.
+	 * held up for too long, stream by stream. late: NULL, or the error of a need of waits()
+	 * that has lasted too long. Returns what ends the connection (late, where there is no
+	 * answer to it), or NULL.
 	 */
-	const struct err *(*look)(struct proto *p, uint64_t now_ms);
+	const struct err *(*look)(struct proto *p, uint64_t now_ms, const struct err *late);
 	/* Asks the sources of all responses (base/lender.h). */
 	void (*ask)(struct proto *p, struct lender *lender);
 	/* Adds what there is to told, which is zeroed. */
@@ -110,8 +105,6 @@ struct proto_ops {
 	 */
 	void (*drain)(struct proto *p, bool patient);
 	uint32_t drain_ms;
-	/* True when nothing will be read or written any more: close once the output is written. */
-	bool (*finished)(const struct proto *p);
 	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */
 	void (*close)(struct proto **p);
 	/* Responses go out one behind the other: none overtakes what was written before. */
@@ -130,7 +123,14 @@ struct proto {
 	bool eof;
 };
 
-extern const struct proto_ops h1_ops, h2_ops;
+/* A protocol of a connection; free it by close(). NULL when memory is out. */
+struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host);
+struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host);
+
+static inline bool proto_over(const struct proto *p)
+{
+	return p->ops->waits(p) == PROTO_OVER;
+}
 
 /* The first bytes of a connection, which tell its protocol, in whatever pieces they come (RFC 9113,
  * 3.4). They are kept, for the protocol to be fed with. */

@@ -41,7 +41,7 @@ static void add(struct demand *d, struct h2d_req *req, const struct location *lo
 	bool known = location->subjects == NULL ||
 		     subjects_allow(location->subjects, req->conn->client_subject);
 
-	if (__builtin_expect(req->env->traced, false)) {
+	if (__builtin_expect(req->env->conf.traced, false)) {
 		trace_access(req, location);
 		trace_subject(req, location, known);
 	}

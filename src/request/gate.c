@@ -245,7 +245,8 @@ static bool leads_to_https(const struct h2d_req *req)
 static void to_https(struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
-	uint16_t port = req->conn->https_port != 0 ? req->conn->https_port : req->env->https_port;
+	uint16_t port =
+		req->conn->https_port != 0 ? req->conn->https_port : req->env->conf.https_port;
 
 	TRACE_STEP(req, HTTPS, req->conn->redirect_at, port != 0 ? "to port %u" : "nowhere", port);
 	if (port == 0)
@@ -331,7 +332,7 @@ static void turn_away(struct h2d_req *req, const struct returned *r)
 	/* Without memory it is not said: the status is what counts. */
 	if (r->retry_after.n > 0)
 		reply_add(req, SLICE("retry-after"), r->retry_after);
-	if (r->page.n > 0 && req->env->error_page != NULL)
+	if (r->page.n > 0 && req->env->conf.error_page != NULL)
 		reply_error_page(req, r->status, r->page, TRACE_AT(req->location, return_page));
 	else
 		reply_error(req, r->status);

@@ -63,7 +63,7 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 /* The methods of a path, bit per enum h2d_method. */
 static unsigned methods_of(struct h2d_req *req)
 {
-	if (route_find(req->env->routes, listener_scope(req), req->method, req->path,
+	if (route_find(req->env->conf.routes, listener_scope(req), req->method, req->path,
 		    &req->match) == ROUTE_NONE)
 		return FILE_METHODS;
 	return req->match.methods;
@@ -103,7 +103,7 @@ static void tell_place(struct h2d_req *req)
 /* The document root's handler says itself which methods it takes. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {
-	const struct h2d_handler *handler = req->env->fallback;
+	const struct h2d_handler *handler = req->env->conf.fallback;
 
 	if (is_misplaced_upload(req)) {
 		tell_place(req);
@@ -126,10 +126,10 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	if (site_is_health(req->site, req->path)) {
 		TRACE_STEP(
 			req, HEALTH, &req->site->health_at, "this path tells whether h2d serves");
-		return FILE_METHODS >> req->method & 1 ? req->env->health
+		return FILE_METHODS >> req->method & 1 ? req->env->conf.health
 						       : other_method(req, FILE_METHODS);
 	}
-	switch (route_find(req->env->routes, here, req->method, req->path, &req->match)) {
+	switch (route_find(req->env->conf.routes, here, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
 		return other_method(req, req->match.methods);
 	case ROUTE_FOUND:
@@ -142,14 +142,15 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 
 bool handler_choice_has_websocket(struct h2d_req *req)
 {
-	return route_find(req->env->routes, listener_scope(req), H2D_GET, req->path, &req->match) ==
-		       ROUTE_FOUND &&
+	return route_find(req->env->conf.routes, listener_scope(req), H2D_GET, req->path,
+		       &req->match) == ROUTE_FOUND &&
 	       req->match.route->handler->websocket != NULL;
 }
 
 void handler_choice_any(struct h2d_req *req)
 {
-	reply_options(req, FILE_METHODS | route_methods(req->env->routes, listener_scope(req)));
+	reply_options(
+		req, FILE_METHODS | route_methods(req->env->conf.routes, listener_scope(req)));
 }
 
 /* --- an encoded slash ------------------------------------------------------------------------- */
@@ -180,7 +181,7 @@ static bool is_file(const struct h2d_req *req)
 	struct route_match match;
 
 	return !site_is_health(req->site, req->path) &&
-	       route_find(req->env->routes, listener_scope(req), H2D_GET, req->path, &match) ==
+	       route_find(req->env->conf.routes, listener_scope(req), H2D_GET, req->path, &match) ==
 		       ROUTE_NONE;
 }
 

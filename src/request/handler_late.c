@@ -14,12 +14,12 @@ enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the handler's doing 
 
 static void give_up(struct h2d_req *req)
 {
-	struct slice route = req_record_route_name(req->env->routes, req->record.route);
+	struct slice route = req_record_route_name(req->env->conf.routes, req->record.route);
 
 	COUNT(timeout_handler, 1);
 	HANDLER_SLIP(req,
 		"route %.*s has had no answer for %" PRIu64 " seconds, so the answer is %d",
-		SLICE_ARG(route), req->env->handler_ms / 1000, ERR_TIMEOUT_HANDLER->status);
+		SLICE_ARG(route), req->env->conf.handler_ms / 1000, ERR_TIMEOUT_HANDLER->status);
 	req_record_error(&req->record, ERR_TIMEOUT_HANDLER);
 	req_refuse(req, ERR_TIMEOUT_HANDLER->status);
 }
@@ -35,6 +35,6 @@ void handler_late_look(struct h2d_req *req, bool waits, uint64_t now_ms)
 	late->bytes_in = (uint32_t)req->record.bytes_in;
 	late->ms = began || !late->looked ? 0 : late->ms + (ms < LOOK_MAX_MS ? ms : LOOK_MAX_MS);
 	late->looked = true;
-	if (req->env->handler_ms > 0 && late->ms >= req->env->handler_ms)
+	if (req->env->conf.handler_ms > 0 && late->ms >= req->env->conf.handler_ms)
 		give_up(req);
 }

@@ -65,7 +65,7 @@ static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
 	holds = req_limited(req, &mark);
 	if (holds)
 		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		trace(req, holds, wait_ns);
 	return wait_ns == 0 || over(req, wait_ns);
 }
@@ -79,7 +79,7 @@ bool limits_take_request(struct h2d_req *req)
 
 	if (__builtin_expect(req->path.n == req->site->health.n || req->client != NULL ||
 				     env->tally == NULL || a == NULL || a->limited == 0 ||
-				     env->traced,
+				     env->conf.traced,
 		    false))
 		return take_slowly(req);
 	wait_ns = tally_take(env->tally, a->limited, rate, rate->cost_ns, now_us);

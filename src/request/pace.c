@@ -190,7 +190,7 @@ void pace_begin(struct h2d_req *req)
 	struct pace *p;
 	uint64_t mark;
 
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		trace(req);
 	if (req->env->pacer == NULL || !req_limited(req, &mark))
 		return;

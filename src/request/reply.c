@@ -160,7 +160,7 @@ static void add_own(struct h2d_req *req, int status)
 
 	if (req->conn != NULL && req_client_https(req))
 		add_transport_security(req);
-	if (req->env->request_ids)
+	if (req->env->conf.request_ids)
 		add_id(req);
 	if (req->env->sites->id.name.n > 0)
 		add_machine(req);
@@ -168,7 +168,7 @@ static void add_own(struct h2d_req *req, int status)
 	if (!(r->said >> REPLY_SAID_DATE & 1))
 		*end++ = (struct field){ SLICE("date"), req->env->date };
 	if (!(r->said >> REPLY_SAID_SERVER & 1))
-		*end++ = (struct field){ SLICE("server"), req->env->server };
+		*end++ = (struct field){ SLICE("server"), req->env->conf.server };
 	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
 	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)
 		*end++ = (struct field){ SLICE("content-length"), digits(r->body.left, r->length) };
@@ -231,7 +231,7 @@ static void make_head(struct h2d_req *req, int status)
 	r->ready = true;
 	if (r->content && req->location != NULL && req->location->pace != NULL)
 		pace_begin(req);
-	req->record.first_byte_us = req_record_now(req->env->timed);
+	req->record.first_byte_us = req_record_now(req->env->conf.timed);
 	req_go(req, REQ_REPLY);
 }
 
@@ -393,7 +393,7 @@ void reply_error_page(struct h2d_req *req, int status, struct slice file, const 
 	req->error_fields = req->reply.nfields;
 	req_body_over(req);
 	TRACE_STEP(req, PAGE, at, "\"%.*s\"", SLICE_ARG(file));
-	req->env->error_page(req, status, file);
+	req->env->conf.error_page(req, status, file);
 }
 
 static void reply_page(struct h2d_req *req, int status)
@@ -401,7 +401,7 @@ static void reply_page(struct h2d_req *req, int status)
 	const struct site_error_page *page = NULL;
 
 	req->owes = false;
-	if (req->site != NULL && req->env->error_page != NULL && req->error_status == 0)
+	if (req->site != NULL && req->env->conf.error_page != NULL && req->error_status == 0)
 		page = site_error_page(req->site, status);
 	if (page == NULL)
 		reply_own_page(req, status);

@@ -73,9 +73,9 @@ int reply_vary(struct h2d_req *req, struct slice value);
 
 /*
  * Answers with h2d's own small page for status, and the client's fault, as far as its record has
- * it. h2d_reply_error() sends it where the site has no page of its own, and env->error_page() falls
- * back to it: then the error's own status and fields are back, whatever has become of them since.
- * Fields that describe content (content-type, etag) go.
+ * it. h2d_reply_error() sends it where the site has no page of its own, and env->conf.error_page()
+ * falls back to it: then the error's own status and fields are back, whatever has become of them
+ * since. Fields that describe content (content-type, etag) go.
  */
 void reply_own_page(struct h2d_req *req, int status);
 

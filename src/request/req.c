@@ -42,11 +42,11 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->reply.sandboxed = false;
 	body_none(&req->reply.body);
 	arena_init(&req->arena, req->first, sizeof(req->first),
-		ARENA_CAP + ARENA_HEADS * env->header_size);
+		ARENA_CAP + ARENA_HEADS * env->conf.header_size);
 	req->env = env;
 	req->conn = conn;
 	req->stream = stream;
-	req->record.begun_us = req_record_now(env->timed);
+	req->record.begun_us = req_record_now(env->conf.timed);
 	req_field_init(req);
 	req->method = H2D_METHOD_UNKNOWN;
 	req->body_length = BODY_UNKNOWN;
@@ -107,7 +107,7 @@ static void wrong_target(struct h2d_req *req, const struct err *err)
 /* Nobody but who explains says no. */
 static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
 {
-	return req->env->starts == NULL || req->env->starts(req, handler);
+	return req->env->conf.starts == NULL || req->env->conf.starts(req, handler);
 }
 
 /* By what the request says of it; some of it may be here already. */
@@ -148,13 +148,13 @@ static void start_handler(struct h2d_req *req)
 
 	if (handler == NULL)
 		return;
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		trace_handler(req, handler);
 	if (body == H2D_BODY_STREAM && is_too_large(req)) {
 		too_large(req);
 		return;
 	}
-	if (__builtin_expect(req->env->traced, false) && !may_start(req, handler))
+	if (__builtin_expect(req->env->conf.traced, false) && !may_start(req, handler))
 		return;
 	if (req->match.route != NULL && req->match.route->nparams > 0 && !own_params(req)) {
 		reply_no_memory(req, req->path.n);
@@ -248,7 +248,7 @@ void req_start(struct h2d_req *req)
 		req_client_find(req);
 	well_formed = set_site(req);
 	err = read_line(req);
-	if (__builtin_expect(req->env->traced, false))
+	if (__builtin_expect(req->env->conf.traced, false))
 		trace_site(req);
 	if (!limits_pass(req))
 		return;
@@ -331,7 +331,7 @@ void req_fini(struct h2d_req *req)
 		gate_leave(req);
 	req_body_leave(req);
 	handler_call_gone(req, req->handler);
-	req->record.ended_us = req_record_now(req->env->timed);
+	req->record.ended_us = req_record_now(req->env->conf.timed);
 	if (req->trace != NULL)
 		trace_log(req);
 	if (req->env->finished != NULL)

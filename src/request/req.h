@@ -107,8 +107,8 @@ struct http_conn {
 struct http_env;
 struct accounts;   /* request/account.h */
 struct admin;      /* board/admin.h */
+struct api;        /* api/handler_worker.h */
 struct auth_queue; /* request/auth_queue.h */
-struct work_line;  /* api/work_line.h */
 struct gate;       /* request/gate.c */
 struct holding;    /* request/holding.h */
 struct pace;       /* request/pace.h */
@@ -118,18 +118,21 @@ struct tally;      /* request/tally.h */
 struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 
-/* A worker as its requests see it: they share it, the worker owns it. */
-struct http_env {
+/* Settings of all requests of a worker; nothing of them changes while it serves. */
+struct http_conf {
 	const struct route_table *routes;
 	const struct h2d_handler *fallback; /* answers what no route owns: the document root */
 	const struct h2d_handler *health;   /* answers the path that a site calls its health */
-	struct slice date; /* of the date field; the bytes change in place, once a second */
-	time_t date_s; /* of that field, in seconds since 1970: up to a second behind the clock */
-	struct slice server;    /* of the server field */
-	size_t header_size;     /* client-header-size */
-	unsigned header_fields; /* client-header-fields */
-	uint64_t handler_ms;    /* timeouts.handler; 0: any time */
-	bool draining;
+	struct slice server;                /* of the server field */
+	struct slice server_id;             /* of access logs in JSON; n 0: they have none */
+	size_t header_size;                 /* client-header-size */
+	unsigned header_fields;             /* client-header-fields */
+	uint64_t handler_ms;                /* timeouts.handler; 0: any time */
+	uint16_t https_port;                /* where redirect_to_https sends to; 0: nowhere, 404 */
+	bool request_ids; /* answers, error pages and the access log name each request (req_id.h) */
+	bool timed;      /* the access log tells how long requests take: the clock is read for each,
+			    else the loop's has to do */
+	bool websockets; /* a route takes WebSockets */
 	/*
 	 * Decisions are kept with each request (request/trace.h), and written at debug when it is
 	 * over.
@@ -140,21 +143,22 @@ struct http_env {
 	 * without an answer. NULL: it is.
 	 */
 	bool (*starts)(struct h2d_req *req, const struct h2d_handler *handler);
-	struct slice server_id; /* of access logs in JSON; n 0: they have none */
-	bool request_ids; /* answers, error pages and the access log name each request (req_id.h) */
-	bool timed; /* the access log tells how long requests take: the clock is read for each,
-		       else the loop's has to do */
-	struct loop *loop;           /* NULL in tests whose handlers never wait */
-	struct work_line *work_line; /* for h2d_work(); NULL: there is none */
-	struct h2d_worker *workers;  /* by handler; NULL until handlers_start() */
-	unsigned nworkers;
-	struct wakes *wakes;     /* of api/handler_wake.c; NULL: no handler has a waker */
-	const struct conf *conf; /* only for the next one, by which handlers read their keys */
-	key_value_fn *key_value; /* NULL in tests whose handlers have none */
-	struct bus *bus; /* of all workers, for messages between handlers; NULL: there is none */
-	struct topics *topics;         /* of api/handler_topic.c; NULL: nobody has subscribed */
-	uint64_t websocket_memory;     /* limits.websocket-memory */
-	struct websockets *websockets; /* of api/websocket.h; NULL: no route takes any */
+	/*
+	 * Answers with status and a file of the site as content, without conditions or ranges;
+	 * falls back to reply_own_page() if it is not there. NULL: no error pages. Set by the
+	 * server to files/reply_file's.
+	 */
+	void (*error_page)(struct h2d_req *req, int status, struct slice file);
+};
+
+/* A worker as its requests see it: they share it, the worker owns it. */
+struct http_env {
+	struct http_conf conf;
+	struct slice date; /* of the date field; the bytes change in place, once a second */
+	time_t date_s; /* of that field, in seconds since 1970: up to a second behind the clock */
+	bool draining;
+	struct loop *loop;             /* NULL in tests whose handlers never wait */
+	struct api *api;               /* for what handlers call; NULL in tests without any */
 	struct files *files;           /* of files/files.h; NULL in tests that serve none */
 	struct accounts *accounts;     /* of clients; NULL in tests, and where none is kept */
 	struct pacer *pacer;           /* NULL: content goes as fast as it can */
@@ -162,18 +166,10 @@ struct http_env {
 	struct tally *tally;           /* of all workers; NULL: no rates are held */
 	const struct sites *sites;     /* never NULL; sites_plain in tests */
 	struct site_memo site_memo;    /* of sites */
-	uint16_t https_port;           /* where redirect_to_https sends to; 0: nowhere, 404 */
 	struct auth_queue *auth_queue; /* checks passwords; NULL where no location has auth */
-	/*
-	 * Answers with status and a file of the site as content, without conditions or ranges;
-	 * falls back to reply_own_page() if it is not there. NULL: no error pages. Set by the
-	 * server to files/reply_file's.
-	 */
-	void (*error_page)(struct h2d_req *req, int status, struct slice file);
-	struct admin *admin; /* makes admin pages; NULL where none is asked for */
+	struct admin *admin;           /* makes admin pages; NULL where none is asked for */
 	/* The request is gone: write its access log line. May be NULL. */
 	void (*finished)(struct http_env *env, struct h2d_req *req);
-	void *owner;
 };
 
 enum req_state {

@@ -59,7 +59,8 @@ const struct err *req_body_trailer(struct h2d_req *req, struct slice name, struc
 {
 	if (!req_body_flows(req) && !req_body_waits(req))
 		return NULL;
-	switch (trailers_add(&req->trailers, &req->arena, req->env->header_size, name, value)) {
+	switch (trailers_add(
+		&req->trailers, &req->arena, req->env->conf.header_size, name, value)) {
 	case 0:
 		return NULL;
 	case 1:

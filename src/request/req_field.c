@@ -12,8 +12,8 @@ void req_field_init(struct h2d_req *req)
 	if (req->fields == NULL)
 		return;
 	req->fields_room = FIELDS_FIRST;
-	req->fields_cap =
-		req->env->header_fields < FIELDS_FIRST ? req->env->header_fields : FIELDS_FIRST;
+	req->fields_cap = req->env->conf.header_fields < FIELDS_FIRST ? req->env->conf.header_fields
+								      : FIELDS_FIRST;
 }
 
 static bool is_cookie(struct slice name)
@@ -40,9 +40,9 @@ static int more_room(struct h2d_req *req)
 	unsigned room = req->fields_room == 0 ? FIELDS_FIRST : 4 * req->fields_room;
 	struct field *fields;
 
-	if (room > req->env->header_fields)
-		room = req->env->header_fields > req->nfields ? req->env->header_fields
-							      : 2 * req->nfields;
+	if (room > req->env->conf.header_fields)
+		room = req->env->conf.header_fields > req->nfields ? req->env->conf.header_fields
+								   : 2 * req->nfields;
 	fields = arena_alloc(&req->arena, room * sizeof(*fields));
 	if (fields == NULL)
 		return -1;
@@ -57,7 +57,7 @@ static int more_room(struct h2d_req *req)
 static __attribute__((noinline)) int grow(struct h2d_req *req)
 {
 	/* All cookies are one field, which their size alone bounds. */
-	unsigned most = req->env->header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
+	unsigned most = req->env->conf.header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
 
 	if (req->nfields >= most)
 		return 1;
@@ -72,7 +72,7 @@ int req_field_add(struct h2d_req *req, struct slice name, struct slice value)
 	int rc;
 
 	req->head_size += name.n + value.n + 32; /* RFC 9113, 6.5.2 */
-	if (req->head_size > req->env->header_size) {
+	if (req->head_size > req->env->conf.header_size) {
 		req->head_too_large = true;
 		return 0;
 	}

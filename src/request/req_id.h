@@ -17,7 +17,7 @@ struct slice req_id(struct h2d_req *req);
 /* Its ID, if request-id says that everybody is to see it; else n 0. */
 static inline struct slice req_id_shown(struct h2d_req *req)
 {
-	return req->env->request_ids ? req_id(req) : (struct slice){ 0 };
+	return req->env->conf.request_ids ? req_id(req) : (struct slice){ 0 };
 }
 
 #endif

@@ -12,8 +12,8 @@ void req_record_route(struct h2d_req *req)
 
 	if (req->match.route != NULL)
 		req->record.route =
-			REQ_ROUTE_ROWS + (uint32_t)(req->match.route - env->routes->routes);
-	else if (req->handler == env->fallback)
+			REQ_ROUTE_ROWS + (uint32_t)(req->match.route - env->conf.routes->routes);
+	else if (req->handler == env->conf.fallback)
 		req->record.route = REQ_ROUTE_FILES;
 	else
 		req->record.route = REQ_ROUTE_HEALTH;

@@ -28,13 +28,13 @@ enum req_route {
 	REQ_ROUTE_NONE,   /* nothing: refused, redirected, a wrong method, OPTIONS */
 	REQ_ROUTE_FILES,  /* the document root */
 	REQ_ROUTE_HEALTH, /* the path that a site calls its health */
-	REQ_ROUTE_ROWS,   /* and from here on the rows of env->routes */
+	REQ_ROUTE_ROWS,   /* and from here on the rows of env->conf.routes */
 };
 
 struct req_record {
 	/*
 	 * By the loop's clock, so what happens in one turn takes no time; by the clock itself
-	 * where env->timed says so.
+	 * where env->conf.timed says so.
 	 */
 	uint64_t begun_us;       /* its first field came */
 	uint64_t first_byte_us;  /* the head of its response was given to the protocol; 0: never */
@@ -46,7 +46,7 @@ struct req_record {
 	const struct err *error; /* the peer's first fault; NULL: none that has a name */
 };
 
-/* A moment; timed: env->timed. Inline, as each request asks three times. */
+/* A moment; timed: env->conf.timed. Inline, as each request asks three times. */
 static inline uint64_t req_record_now(bool timed)
 {
 	return timed ? clock_read_us() : clock_us();

@@ -99,7 +99,7 @@ void trace_handler(struct h2d_req *req, const struct h2d_handler *handler)
 	if (route != NULL)
 		trace_step(req, TRACE_ROUTE, NULL, "%s %s: handler %s", method_name(route->method),
 			route->pattern, handler->name);
-	else if (handler == req->env->fallback)
+	else if (handler == req->env->conf.fallback)
 		trace_step(req, TRACE_ROUTE, NULL, "none: the document root answers");
 }
 

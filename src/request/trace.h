@@ -30,7 +30,7 @@ extern const char *const trace_names[TRACES];
 /* at may be NULL; format and arguments as of printf(3), read only if the request is traced. */
 #define TRACE_STEP(req, kind, at, ...) \
 	do { \
-		if (__builtin_expect((req)->env->traced, false)) \
+		if (__builtin_expect((req)->env->conf.traced, false)) \
 			trace_step((req), TRACE_##kind, (at), __VA_ARGS__); \
 	} while (0)
 

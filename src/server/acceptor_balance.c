@@ -2,7 +2,7 @@
  * acceptor_balance: the three ways to choose a worker. server/acceptor.c calls it; what a choice
  * may be made of (credits, connections) is server/acceptor_inbox.c's.
  */
-#include "server/acceptor_balance.h"
+#include "server/acceptor_inbox.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -155,7 +155,7 @@ static void combined(struct access_line *l, const struct h2d_req *req)
 	put(l, SLICE("\" \""));
 	put_or_dash(l, field_of(req, SLICE("user-agent")));
 	put(l, SLICE("\""));
-	if (req->env->request_ids) {
+	if (req->env->conf.request_ids) {
 		put(l, SLICE(" "));
 		put_word(l, req->id);
 	}
@@ -209,7 +209,7 @@ static void json_way(struct access_line *l, const struct h2d_req *req)
 	member(l, SLICE("tls"), slice_or_none(req->conn->tls_version));
 	member(l, SLICE("cipher"), slice_or_none(req->conn->tls_cipher));
 	member(l, SLICE("client_subject"), slice_or_none(req->conn->client_subject));
-	member(l, SLICE("route"), req_record_route_name(req->env->routes, req->record.route));
+	member(l, SLICE("route"), req_record_route_name(req->env->conf.routes, req->record.route));
 	member(l, SLICE("cache"), sources[req->record.source]);
 }
 
@@ -238,10 +238,10 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 	else
 		put(l, SLICE(",\"first_byte_us\":null"));
 	member(l, SLICE("error"), reason(req));
-	if (req->env->request_ids)
+	if (req->env->conf.request_ids)
 		member(l, SLICE("request_id"), req->id);
-	if (req->env->server_id.n > 0)
-		member(l, SLICE("server_id"), req->env->server_id);
+	if (req->env->conf.server_id.n > 0)
+		member(l, SLICE("server_id"), req->env->conf.server_id);
 }
 
 static void json(struct access_line *l, const struct h2d_req *req)

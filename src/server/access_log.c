@@ -3,7 +3,7 @@
  * over two writes and never waits: lines that cannot be written stay in the buffer, and those that
  * have no room there are lost, counted and reported.
  */
-#include "server/access_log.h"
+#include "server/access_logs.h"
 
 #include <errno.h>
 #include <stdio.h>

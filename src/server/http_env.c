@@ -5,7 +5,6 @@
 #include "server/http_env.h"
 
 #include "base/clock.h"
-#include "conf/conf_handlers.h"
 #include "files/reply_file.h"
 
 extern const struct route_table routes_table;      /* made from routes.def */
@@ -22,25 +21,22 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 	date_format(now, parts->date);
 	*env = (struct http_env){
 		.sites = parts->sites,
-		.https_port = parts->https_port,
-		.routes = &routes_table,
-		.fallback = &h2d_handler_files,
-		.health = &h2d_handler_health,
+		.conf.https_port = parts->https_port,
+		.conf.routes = &routes_table,
+		.conf.fallback = &h2d_handler_files,
+		.conf.health = &h2d_handler_health,
 		.date = slice_of(parts->date, DATE_LEN),
 		.date_s = now,
-		.server = conf->server_tokens ? with : without,
-		.header_size = conf->limits.client_header_size,
-		.header_fields = (unsigned)conf->limits.client_header_fields,
-		.server_id = slice_str(conf->server_id),
-		.request_ids = conf->request_id,
-		.handler_ms = conf->timeouts.handler * 1000,
-		.conf = conf,
-		.key_value = conf_handlers_value,
-		.websocket_memory = conf->limits.websocket_memory,
+		.conf.server = conf->server_tokens ? with : without,
+		.conf.header_size = conf->limits.client_header_size,
+		.conf.header_fields = (unsigned)conf->limits.client_header_fields,
+		.conf.server_id = slice_str(conf->server_id),
+		.conf.request_ids = conf->request_id,
+		.conf.handler_ms = conf->timeouts.handler * 1000,
 		.loop = parts->loop,
-		.work_line = parts->work_line,
+		.api = parts->api,
 		.files = parts->files,
-		.error_page = reply_file_error_page,
+		.conf.error_page = reply_file_error_page,
 		.auth_queue = parts->auth_queue,
 		.accounts = parts->accounts,
 		.tally = parts->tally,

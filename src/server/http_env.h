@@ -16,7 +16,7 @@ struct http_parts {
 	uint16_t https_port;
 	char *date; /* DATE_LEN + 1 bytes, written here, and then by the caller every second */
 	struct loop *loop;
-	struct work_line *work_line;
+	struct api *api; /* NULL: no handler is started */
 	struct files *files;
 	struct auth_queue *auth_queue;
 	struct accounts *accounts; /* NULL: none are kept */

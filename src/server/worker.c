@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/handler_worker.h"
 #include "api/work_line.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/process_use.h"
+#include "conf/conf_handlers.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
 #include "net/tls.h"
@@ -26,10 +26,7 @@
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
 #include "server/worker_load.h"
-#include "server/worker_orders.h"
-#include "server/worker_room.h"
-#include "server/worker_strain.h"
-#include "server/worker_trim.h"
+#include "server/worker_state.h"
 #include "store/store_room.h"
 #include "store/store_sweep.h"
 
@@ -148,7 +145,7 @@ static void count_of_server(struct worker *w, const struct h2d_req *req, int sta
 
 static void finished(struct http_env *env, struct h2d_req *req)
 {
-	struct worker *w = env->owner;
+	struct worker *w = LIST_ENTRY(env, struct worker, http);
 	int status = req->reply.ready ? req->reply.status : 0;
 
 	route_times_observe(&w->args->board_slot->times, &req->record, status);
@@ -237,12 +234,17 @@ static int start_http(struct worker *w)
 {
 	const struct conf *conf = w->args->conf;
 
+	w->api = (struct api){ .work_line = w->work_line,
+		.bus = w->args->bus,
+		.conf = conf,
+		.key_value = conf_handlers_value,
+		.websocket_memory = conf->limits.websocket_memory };
 	http_env_init(&w->http, &(struct http_parts){ .conf = conf,
 					.sites = w->args->sites,
 					.https_port = https_port(w->args),
 					.date = w->date,
 					.loop = &w->loop,
-					.work_line = w->work_line,
+					.api = &w->api,
 					.files = w->files,
 					.auth_queue = w->auth_queue,
 					.accounts = w->accounts,
@@ -254,22 +256,20 @@ static int start_http(struct worker *w)
 		w->rows = server_counts_rows(&w->args->board->head.titles, w->args->sites);
 		w->args->board_slot->counts_servers = w->rows != NULL;
 	}
-	w->http.traced = log_max >= LEVEL_DEBUG;
-	w->http.timed = w->access_logs.timed;
+	w->http.conf.traced = log_max >= LEVEL_DEBUG;
+	w->http.conf.timed = w->access_logs.timed;
 	w->admin = (struct admin){
 		.board = w->args->board,
 		.image_fresh = image_fresh,
 		.show_connections = show_connections,
 	};
 	w->http.admin = &w->admin;
-	w->http.bus = w->args->bus;
 	pacer_init(&w->pacer, &w->loop);
 	w->http.pacer = &w->pacer;
 	holding_init(&w->uploads, ACCOUNT_STORES, w->args->tally, "uploads-per-client",
 		conf->limits.uploads_per_client);
 	w->http.uploads = &w->uploads;
 	w->http.finished = finished;
-	w->http.owner = w;
 	return 0;
 }
 

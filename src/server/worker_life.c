@@ -89,7 +89,7 @@ void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 	if (w->dispatch != NULL)
 		w->dispatch_ops->drain(w->dispatch, closing);
 	files_no_image(w->files);
-	websockets_drain(w->http.websockets);
+	websockets_drain(w->api.websockets);
 	sessions_drain(&w->sessions);
 	worker_life_look(w);
 }

@@ -2,7 +2,7 @@
  * worker_orders: hears the master, and does what it asks by worker.c, worker_life.c and the parts
  * of the worker. An order that the worker does not know, or that comes too late, changes nothing.
  */
-#include "server/worker_orders.h"
+#include "server/worker_state.h"
 
 #include <errno.h>
 #include <string.h>

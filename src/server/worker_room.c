@@ -3,7 +3,7 @@
  * server/worker.c calls it when a connection was taken or has ended; it closes no connection
  * itself but for those that sessions_evict() has leave.
  */
-#include "server/worker_room.h"
+#include "server/worker_state.h"
 
 #include <sys/resource.h>
 

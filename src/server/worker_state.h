@@ -5,6 +5,7 @@
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
 
+#include "api/handler_worker.h"
 #include "board/admin.h"
 #include "board/recent.h"
 #include "event/loop.h"
@@ -21,6 +22,20 @@
 #include "server/worker.h"
 #include "server/worker_client_ca.h"
 #include "session/sessions.h"
+
+/*
+ * worker_strain: how hard a worker has it: which share of a processor it takes, and how late its
+ * loop is. Only where a listener tells a balancer of it (haproxy-agent).
+ */
+
+struct worker;
+
+/* Measures from now on, and shows it on the scoreboard, if there is such a listener. */
+void worker_strain_start(struct worker *w);
+void worker_strain_stop(struct worker *w);
+
+/* Tells who connected to such a listener, and closes fd. */
+void worker_strain_answer(struct worker *w, int fd);
 
 /* Room of a worker, for each kind. */
 struct worker_room {
@@ -71,6 +86,7 @@ struct worker {
 	struct accounts *accounts; /* of the clients of its connections and requests */
 	struct files *files;
 	struct http_env http;
+	struct api api;
 	struct admin admin;
 	struct sessions sessions;
 	struct stream_env
@@ -96,5 +112,53 @@ struct worker {
 			 */
 	char date[DATE_LEN + 1];
 };
+
+/*
+ * worker_orders: orders to a worker: messages of the master, its death, and signals. For
+ * server/worker.c only.
+ */
+
+/* From now on orders are heard. 0, or -errno. */
+int worker_orders_open(struct worker *w);
+void worker_orders_close(struct worker *w);
+
+/*
+ * worker_trim: gives memory back to the system when a crowd of connections has left, or after much
+ * work: what pools and free lists keep, and what malloc has free. For server/worker.c only.
+ */
+
+/* Before the first thread. */
+void worker_trim_start(void);
+
+/* A connection was taken. */
+void worker_trim_taken(struct worker *w);
+
+/* Each second. */
+void worker_trim_look(struct worker *w);
+
+/*
+ * worker_room: how many connections a worker has room for, by its configuration and its limit of
+ * descriptors, and what happens when it is full: a silent or the longest idle connection leaves
+ * (sessions.h), and where there is none, connections wait in the queue, of which the master
+ * hears: it lends the sockets to a neighbour. For server/worker.c only.
+ */
+
+/* Shares out that many descriptors. */
+struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connections);
+
+void worker_room_start(struct worker *w);
+void worker_room_stop(struct worker *w);
+
+/* Each second, and at the start: the limit may have been changed. */
+void worker_room_look(struct worker *w);
+
+/* How many connections may be taken at once; at least one, for which another may have to leave. */
+unsigned worker_room_left(const struct worker *w);
+
+/* A connection was taken. */
+void worker_room_taken(struct worker *w);
+
+/* A connection has ended, or is idle now. */
+void worker_room_freed(struct worker *w);
 
 #endif

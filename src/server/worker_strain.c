@@ -3,7 +3,6 @@
  * that of others or the quota of a control group, comes late to it, as it comes late to a request;
  * nothing is added to a request's way.
  */
-#include "server/worker_strain.h"
 
 #include <sys/socket.h>
 #include <time.h>

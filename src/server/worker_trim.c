@@ -3,7 +3,7 @@
  * and trims when half of the one or most of the other is gone. What a steady load needs stays where
  * it is.
  */
-#include "server/worker_trim.h"
+#include "server/worker_state.h"
 
 #include <malloc.h>
 

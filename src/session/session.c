@@ -148,6 +148,7 @@ static const char *waits_for(const struct session *s, const struct session_need 
 		[PROTO_BODY] = "the request body",
 		[PROTO_BUSY] = "its requests",
 		[PROTO_SEND] = "the peer to read",
+		[PROTO_OVER] = "its end",
 	};
 
 	return of_state[s->state] != NULL ? of_state[s->state] : of_need[need->wait];

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct route_table routes;
 	static char text[ACCESS_LINE_MAX];
-	struct http_env env = { .routes = &routes, .request_ids = true };
+	struct http_env env = { .conf.routes = &routes, .conf.request_ids = true };
 	struct site site = { .name = SLICE("www.example.com") };
 	struct http_conn conn = { .port = 8443 };
 	struct field fields[2];

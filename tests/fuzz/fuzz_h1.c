@@ -35,7 +35,7 @@ static void give(const uint8_t *data, size_t size, size_t step, FILE *to)
 {
 	unsigned idle = 0;
 
-	while (size > 0 && !server->ops->finished(server)) {
+	while (size > 0 && !proto_over(server)) {
 		size_t n = size < step ? size : step, taken = n;
 		uint8_t *piece = malloc(n);
 
@@ -59,9 +59,10 @@ static uint64_t answers(const uint8_t *data, size_t size, size_t step)
 	uint64_t hash;
 
 	H2D_ASSERT(to != NULL);
-	proto_unit_open(&h1_ops);
+	proto_unit_open(h1_open);
 	give(data, size, step, to);
-	if (size % 2 == 0 && !server->ops->finished(server) && server->ops->timed_out(server))
+	if (size % 2 == 0 && !proto_over(server) &&
+		server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL)
 		proto_unit_pull(server, &out, 1024, take, to);
 	server->ops->drain(server, true);
 	proto_unit_pull(server, &out, 1024, take, to);
@@ -91,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (routes.table.routes == NULL) {
 		proto_unit_init(rows, 1, handlers, &echo);
-		env.header_fields = 32;
-		env.header_size = 1024;
+		env.conf.header_fields = 32;
+		env.conf.header_size = 1024;
 		log_max = LEVEL_ALERT;
 	}
 	whole = answers(data, size, SIZE_MAX);

@@ -42,11 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (routes.table.routes == NULL) {
 		proto_unit_init(rows, 1, handlers, &hello);
-		env.header_fields = 32;
-		env.header_size = 2048;
+		env.conf.header_fields = 32;
+		env.conf.header_size = 2048;
 		conf.receive_window = 1 << 20;
 	}
-	proto_unit_open(&h2_ops);
+	proto_unit_open(h2_open);
 	err = give(preface, sizeof(preface) - 1, 1000);
 	for (uint64_t now = 1000; err == NULL && size > 0; now += 100) {
 		const uint8_t *m = memmem(data, size, mark, sizeof(mark) - 1);
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		err = give(data, n, now);
 		pull();
 		server->ops->waits(server);
-		if (server->ops->finished(server))
+		if (proto_over(server))
 			break;
 		n += m != NULL ? sizeof(mark) - 1 : 0;
 		data += n;

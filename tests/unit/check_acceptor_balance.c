@@ -1,5 +1,5 @@
 /* check_acceptor_balance: whose turn it is, who has fewest, and whose source it is. */
-#include "server/acceptor_balance.h"
+#include "server/acceptor_inbox.h"
 
 #include <stdio.h>
 #include <string.h>

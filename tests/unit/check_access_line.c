@@ -10,7 +10,7 @@
 static struct access_line line;
 static const struct route rows[] = { { .pattern = "/a/{\"x\"}" } };
 static const struct route_table routes = { .routes = rows, .nroutes = 1 };
-static struct http_env env = { .routes = &routes };
+static struct http_env env = { .conf.routes = &routes };
 static struct http_conn conn;
 static struct site site = { .name = SLICE_LIT("www.example.com") };
 static struct field fields[2];
@@ -114,10 +114,10 @@ END_TEST
 START_TEST(json_machine)
 {
 	ck_assert_ptr_null(strstr(made(ACCESS_JSON), "server_id"));
-	env.server_id = SLICE("web-1");
+	env.conf.server_id = SLICE("web-1");
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), ",\"server_id\":\"web-1\"}\n"));
 	ck_assert_ptr_null(strstr(made(ACCESS_COMBINED), "web-1"));
-	env.server_id = SLICE("");
+	env.conf.server_id = SLICE("");
 }
 END_TEST
 

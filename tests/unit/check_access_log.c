@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "server/access_log.h"
+#include "server/access_logs.h"
 #include "unit.h"
 
 static struct loop loop;
 static struct access_log logfile;
 static int fds[2];
 static const struct route_table routes;
-static struct http_env env = { .routes = &routes };
+static struct http_env env = { .conf.routes = &routes };
 static struct http_conn conn;
 static struct field fields[2];
 static struct h2d_req req;

@@ -18,7 +18,7 @@ static void setup(void)
 {
 	req_setup();
 	env.sites = &sites_plain;
-	env.header_size = 1000;
+	env.conf.header_size = 1000;
 	env.admin = &admin;
 	admin = (struct admin){ .board = board_new(), .image_fresh = is_fresh };
 	ck_assert_ptr_nonnull(admin.board);

@@ -49,7 +49,7 @@ static void setup(void)
 	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 4);
 	env.auth_queue = auth_queue_new(&loop, offload);
-	env.https_port = 443;
+	env.conf.https_port = 443;
 	auth = (struct auth){ .file = file, .realm = SLICE("the \"vault\"") };
 	ck_assert_ptr_null(access_parse("192.0.2.1", &ranges[0]));
 	ranges[0].allow = false;
@@ -122,7 +122,7 @@ START_TEST(admin_has_no_rules)
 		.name = "x", .scope = H2D_ON_ADMIN, .start = fallback_start
 	};
 
-	env.fallback = &on_admin;
+	env.conf.fallback = &on_admin;
 	site_v[0].all = locations[0] = (struct location){ .prefix = SLICE("/"),
 		.redirect.to = SLICE("/x"),
 		.redirect.status = 301,
@@ -141,7 +141,7 @@ START_TEST(to_https)
 {
 	conn.redirect_at = &at;
 	locations[0].access = &nobody;
-	env.https_port = _i == 0 ? 443 : 8443;
+	env.conf.https_port = _i == 0 ? 443 : 8443;
 	req.authority = SLICE("example.com:80");
 	req.target = SLICE("/p/%41//b?q=1");
 	req_start(&req);
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(to_https_without_a_listener)
 {
 	conn.redirect_at = &at;
-	env.https_port = 0;
+	env.conf.https_port = 0;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 404);
 }
@@ -635,7 +635,7 @@ START_TEST(refused_while_it_waits)
 
 	site_v[0].error_pages = pages;
 	site_v[0].nerror_pages = 1;
-	env.error_page = page_later;
+	env.conf.error_page = page_later;
 	upload_with(_i == 0 ? RIGHT : WRONG);
 	req_refuse(&req, 400);
 	req_body(&req, "three", 5);

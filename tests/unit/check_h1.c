@@ -56,7 +56,7 @@ static void setup(void)
 {
 	proto_unit_init(rows, 4, handlers, &fallback);
 	env.finished = finished;
-	proto_unit_open(&h1_ops);
+	proto_unit_open(h1_open);
 	clock_set(1000 * 1000, (struct timespec){ 0 });
 }
 
@@ -146,7 +146,7 @@ START_TEST(keep_alive_and_pipelining)
 		"HTTP/1.1 201 Created\r\ndate: date\r\nserver: h2d\r\ncontent-length: 1\r\n\r\n7"
 		"HTTP/1.1 201 Created\r\ndate: date\r\nserver: h2d\r\ncontent-length: "
 		"1\r\n\r\n5" HEAD_OK "content-length: 5\r\nconnection: close\r\n\r\nhello");
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	ck_assert_uint_eq(server->requests, 5);
 	ck_assert_uint_eq(server->body, 12);
 	ck_assert_int_eq(gone, 5);
@@ -158,11 +158,11 @@ START_TEST(http_1_0)
 {
 	say("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 	ck_assert_str_eq(got, HEAD_OK "content-length: 5\r\nconnection: keep-alive\r\n\r\nhello");
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	forget();
 	say("GET /hello HTTP/1.0\r\n\r\n");
 	ck_assert_str_eq(got, HEAD_OK "content-length: 5\r\nconnection: close\r\n\r\nhello");
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	ck_assert_str_eq(log_line, "GET /hello HTTP/1.0 200 complete");
 }
 END_TEST
@@ -223,7 +223,7 @@ START_TEST(statuses)
 		ck_assert_msg(
 			strncmp(got, cases[i].status, strlen(cases[i].status)) == 0, "%s", got);
 		ck_assert_ptr_null(strstr(got, "connection: close"));
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 	}
 }
 END_TEST
@@ -283,7 +283,7 @@ START_TEST(refusals)
 	ck_assert_int_eq(count("HTTP/1.1 "), 1);
 	ck_assert_int_eq(count("\r\nconnection: close\r\n"), 1);
 	ck_assert_int_eq(count("\r\ncontent-length: "), 1);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	ck_assert_str_eq(log_line, cases[_i].log);
 	ck_assert_int_eq(logged, 1);
 	ck_assert_int_eq(gone, strstr(text, "chunked") != NULL);
@@ -309,7 +309,7 @@ START_TEST(too_large)
 	}
 	ck_assert_uint_eq(give(big, sizeof(big), 1000, 1 << 18), 0);
 	ck_assert(strncmp(got, _i == 0 ? "HTTP/1.1 414 " : "HTTP/1.1 431 ", 13) == 0);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -330,7 +330,7 @@ START_TEST(content_of_unknown_length)
 	if (limits[_i] > 100)
 		ck_assert_str_eq(content, CHUNK CHUNK "0\r\n\r\n");
 	ck_assert_str_eq(got + ngot - 5, "0\r\n\r\n");
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 complete");
 }
 END_TEST
@@ -344,7 +344,7 @@ START_TEST(content_until_the_end)
 	ck_assert_ptr_null(strstr(got, "content-length"));
 	ck_assert_ptr_nonnull(strstr(got, "\r\nconnection: close\r\n\r\n"));
 	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, "0123456789abcdefg0123456789abcdefg");
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(head_of_unknown_length)
 	say("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_ptr_null(strstr(got, "transfer-encoding"));
 	ck_assert_str_eq(strstr(got, "\r\n\r\n"), "\r\n\r\n");
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	ck_assert_int_eq(fills, 0);
 }
 END_TEST
@@ -365,7 +365,7 @@ START_TEST(source_fails)
 	h2d_resume(held);
 	pull(1 << 18);
 	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, CHUNK);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	server->ops->close(&server);
 	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 cut");
 }
@@ -503,7 +503,7 @@ START_TEST(continues)
 		ck_assert_str_eq(got, go_on);
 		say("abc");
 		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		return;
 	case 1: /* it is there already */
 		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
@@ -511,20 +511,20 @@ START_TEST(continues)
 		ck_assert_uint_eq(ngot, 0);
 		say("bc");
 		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		return;
 	case 2: /* nobody wants it: whether it comes is unknown, so this is the end */
 		say("POST /hello HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
 		    "3\r\n\r\n");
 		ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
 		ck_assert_int_eq(count("connection: close"), 1);
-		ck_assert(server->ops->finished(server));
+		ck_assert(proto_over(server));
 		break;
 	case 3: /* there is none */
 		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
 		    "0\r\n\r\n");
 		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		break;
 	default: /* HTTP/1.0 */
 		say("POST /upload HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
@@ -572,11 +572,11 @@ START_TEST(continues_after_a_password)
 		ck_assert_int_eq(server->ops->waits(server), PROTO_BODY);
 		say("abc");
 		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 	} else {
 		ck_assert_int_eq(count("HTTP/1.1 401 "), 1);
 		ck_assert_int_eq(count("100 Continue"), 0);
-		ck_assert(server->ops->finished(server));
+		ck_assert(proto_over(server));
 	}
 	offload_free(&offload);
 	server->ops->close(&server);
@@ -594,20 +594,20 @@ START_TEST(asks_behind_the_end)
 	static const char interim[] = "HTTP/1.1 102 Processing\r\n\r\n";
 
 	say(heads[_i]);
-	ck_assert_ptr_null(server->ops->look(server, 1000));
+	ck_assert_ptr_null(server->ops->look(server, 1000, NULL));
 	server->eof = true;
-	ck_assert_ptr_null(server->ops->look(server, 5000));
-	ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS - 1));
+	ck_assert_ptr_null(server->ops->look(server, 5000, NULL));
+	ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS - 1, NULL));
 	pull(1 << 18);
 	ck_assert_uint_eq(ngot, 0);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS));
+		ck_assert_ptr_null(server->ops->look(server, 5000 + H1_ASK_MS, NULL));
 		pull(1 << 18);
 		ck_assert_int_eq(count(interim), _i == 0);
 		ck_assert_uint_eq(ngot, _i == 0 ? strlen(interim) : 0);
 	}
 	h2d_reply_bytes(held, 200, NULL, "late", 4);
-	ck_assert_ptr_null(server->ops->look(server, 9000));
+	ck_assert_ptr_null(server->ops->look(server, 9000, NULL));
 	pull(1 << 18);
 	ck_assert_int_eq(count("HTTP/1.1 200 "), 1);
 	ck_assert_ptr_nonnull(strstr(got, "\r\n\r\nlate"));
@@ -630,7 +630,7 @@ START_TEST(unwanted_body)
 	say("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
 	ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
 	ck_assert_int_eq(count("connection: close"), 1);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -644,7 +644,7 @@ START_TEST(unwanted_endless_body)
 	memcpy(body + 7 + 65536, "\r\n", 2);
 	say(_i == 0 ? "POST /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 		    : "GET /later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
-	for (i = 0; i < 100 && !server->ops->finished(server) && (_i == 0 || i < 10); i++)
+	for (i = 0; i < 100 && !proto_over(server) && (_i == 0 || i < 10); i++)
 		ck_assert_uint_eq(give(body, 7 + 65536 + 2, SIZE_MAX / 2, 1 << 18), 0);
 	if (_i == 0) {
 		ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
@@ -657,7 +657,7 @@ START_TEST(unwanted_endless_body)
 	h2d_reply_bytes(held, 200, NULL, "late", 4);
 	pull(1 << 18);
 	ck_assert_int_eq(count("connection: close\r\n\r\nlate"), 1);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -669,11 +669,11 @@ START_TEST(body_goes_wrong)
 	if (_i == 0)
 		say("zz\r\n");
 	else
-		ck_assert(server->ops->timed_out(server));
+		ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL);
 	pull(1 << 18);
 	ck_assert_int_eq(gone, 1);
 	ck_assert_int_eq(count(_i == 0 ? "HTTP/1.1 400 " : "HTTP/1.1 408 Request Timeout\r\n"), 1);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	server->ops->close(&server);
 	ck_assert_int_eq(gone, 1);
 }
@@ -693,7 +693,7 @@ START_TEST(unwanted_body_goes_wrong)
 	ck_assert_int_eq(count("connection: close"), 1);
 	ck_assert_int_eq(gone, 1);
 	ck_assert_str_eq(log_line, "GET /hello HTTP/1.1 400 complete");
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_int_eq(count("HTTP/1.1 "), 1);
 }
@@ -722,10 +722,10 @@ END_TEST
 START_TEST(unwanted_chunked_body_stops)
 {
 	say("GET /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
-	ck_assert(server->ops->timed_out(server));
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL);
 	pull(1 << 18);
 	ck_assert_int_eq(count("HTTP/1.1 408 "), 1);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -734,20 +734,20 @@ END_TEST
 START_TEST(timeouts)
 {
 	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
-	ck_assert(!server->ops->timed_out(server));
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) != NULL);
 	say("\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
-	ck_assert(!server->ops->timed_out(server));
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) != NULL);
 	forget();
 	say("HEAD /hello HTTP/1.1\r\nHost: abc\r\nX");
 	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
-	ck_assert(server->ops->timed_out(server));
-	ck_assert(!server->ops->timed_out(server));
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL);
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) != NULL);
 	pull(1 << 18);
 	ck_assert_int_eq(count("HTTP/1.1 408 Request Timeout\r\n"), 1);
 	ck_assert_int_eq(count("connection: close"), 1);
 	ck_assert_str_eq(strstr(got, "\r\n\r\n"), "\r\n\r\n");
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	ck_assert_str_eq(log_line, "HEAD /hello HTTP/1.1 408 complete");
 }
 END_TEST
@@ -762,21 +762,21 @@ START_TEST(drains)
 	case 4: /* idle, and the next request is on its way */
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 		server->ops->drain(server, true);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 		break;
 	case 5: /* it was not */
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 		server->ops->drain(server, true);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		server->ops->drain(server, false);
 		break;
 	case 1: /* busy */
 		say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
 		server->ops->drain(server, false);
 		server->ops->drain(server, false);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		h2d_reply_bytes(held, 200, NULL, "late", 4);
 		pull(1 << 18);
 		ck_assert_int_eq(count("connection: close\r\n\r\nlate"), 1);
@@ -784,17 +784,17 @@ START_TEST(drains)
 	case 2: /* in its head */
 		say("GET /hel");
 		server->ops->drain(server, false);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		say("lo HTTP/1.1\r\nHost: a\r\n\r\n");
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 		break;
 	default: /* before its first byte: answered all the same */
 		server->ops->drain(server, false);
-		ck_assert(!server->ops->finished(server));
+		ck_assert(!proto_over(server));
 		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 	}
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 

@@ -20,7 +20,7 @@ static void setup(void)
 	static const struct h2d_handler *const handlers[] = { &hello };
 
 	proto_unit_init(rows, 1, handlers, &echo);
-	env.header_size = LIMIT;
+	env.conf.header_size = LIMIT;
 }
 
 static void take(void *ctx, const void *data, size_t n)
@@ -34,7 +34,7 @@ static void take(void *ctx, const void *data, size_t n)
 /* One piece, and what was not taken of it again behind the answer before. */
 static void say(const char *text, size_t n)
 {
-	while (n > 0 && !server->ops->finished(server)) {
+	while (n > 0 && !proto_over(server)) {
 		size_t taken = n;
 		char *piece = malloc(n);
 
@@ -53,15 +53,15 @@ static const char *answer(const char *text, size_t first, size_t step)
 	size_t n = strlen(text);
 
 	ngot = 0;
-	proto_unit_open(&h1_ops);
-	for (size_t at = 0, k; at < n && !server->ops->finished(server); at += k) {
+	proto_unit_open(h1_open);
+	for (size_t at = 0, k; at < n && !proto_over(server); at += k) {
 		size_t want = at == 0 ? first : step;
 
 		k = n - at < want ? n - at : want;
 		say(text + at, k);
 	}
 	got[ngot] = '\0';
-	ck_assert_msg(server->ops->finished(server), "%s", text);
+	ck_assert_msg(proto_over(server), "%s", text);
 	server->ops->close(&server);
 	outq_clear(&out);
 	return got;
@@ -129,13 +129,13 @@ END_TEST
 START_TEST(never_ends)
 {
 	ngot = 0;
-	proto_unit_open(&h1_ops);
+	proto_unit_open(h1_open);
 	say("HELO a b HTTP", 13);
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
-	ck_assert(server->ops->timed_out(server));
+	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL);
 	proto_unit_pull(server, &out, 1 << 18, take, NULL);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	ck_assert_uint_eq(ngot, 0);
 }
 END_TEST

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/h1_chunk.h"
-#include "proto/h1_head.h"
 #include "proto/h1_parse.h"
 #include "unit.h"
 

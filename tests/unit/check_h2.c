@@ -125,7 +125,7 @@ static void setup(void)
 	nghttp2_session_callbacks *cb;
 
 	proto_unit_init(rows, 6, handlers, &fallback);
-	proto_unit_open(&h2_ops);
+	proto_unit_open(h2_open);
 	nghttp2_session_callbacks_new(&cb);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_chunk);
@@ -370,7 +370,7 @@ START_TEST(upload_stops)
 	id = ask("POST", "/upload", &endless);
 	exchange(steps[0], limits[0]);
 	for (; answers[id].status == 0 && now < 60000; now += 1000) {
-		ck_assert_ptr_null(server->ops->look(server, now));
+		ck_assert_ptr_null(server->ops->look(server, now, NULL));
 		exchange(steps[0], limits[0]);
 	}
 	ck_assert_int_eq(answers[id].status, 408);
@@ -379,7 +379,7 @@ START_TEST(upload_stops)
 	ck_assert_int_eq(gone, 1);
 	/* Nor is the rest waited for. */
 	for (; !answers[id].closed && now < 60000; now += 1000) {
-		ck_assert_ptr_null(server->ops->look(server, now));
+		ck_assert_ptr_null(server->ops->look(server, now, NULL));
 		exchange(steps[0], limits[0]);
 	}
 	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
@@ -482,11 +482,11 @@ START_TEST(drain_is_graceful)
 	ck_assert_int_eq(goaway_ids[0], INT32_MAX);
 	ck_assert_int_eq(goaway_ids[1], after);
 	ck_assert_int_eq(answers[after].status, 200);
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	h2d_reply_bytes(held, 200, NULL, "x", 1);
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[before].status, 200);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -503,11 +503,11 @@ START_TEST(drain_waits_for_the_first_request)
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert_uint_eq(goaways, 1);
 	ck_assert_int_eq(goaway_ids[0], INT32_MAX);
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	/* nghttp2 has nothing open, and says no more: nor does it answer the PING. */
 	server->ops->drain(server, false);
 	exchange(steps[0], limits[0]);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -520,10 +520,10 @@ START_TEST(drain_of_who_asks_for_nothing)
 	server->ops->drain(server, false);
 	exchange(steps[0], limits[0]);
 	ck_assert_uint_eq(goaways, 1);
-	ck_assert(!server->ops->finished(server));
+	ck_assert(!proto_over(server));
 	server->ops->drain(server, false);
 	exchange(steps[0], limits[0]);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -583,7 +583,7 @@ START_TEST(most_fields)
 	char value[200] = { 0 };
 	int32_t id;
 
-	env.header_size = 65536;
+	env.conf.header_size = 65536;
 	memset(value, 'v', sizeof(value) - 1);
 	many(head, 128, value);
 	id = nghttp2_submit_request(client, NULL, head, 4 + 128, NULL, NULL);
@@ -608,7 +608,7 @@ START_TEST(one_field_too_many)
 	nghttp2_nv head[4 + 129];
 	int32_t id;
 
-	env.header_size = 65536;
+	env.conf.header_size = 65536;
 	many(head, 129, "v");
 	for (unsigned n = 129; n >= 128; n--) {
 		id = nghttp2_submit_request(client, NULL, head, 4 + n, NULL, NULL);
@@ -630,7 +630,7 @@ START_TEST(cookies)
 	char values[300][16];
 	int32_t id;
 
-	env.header_size = 65536;
+	env.conf.header_size = 65536;
 	many(head, 127, "v");
 	for (unsigned i = 127; i < 300; i++) {
 		snprintf(values[i], sizeof(values[i]), "n%u=%s", i, "v");
@@ -746,7 +746,7 @@ START_TEST(skipped_identifier)
 	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
 	exchange(steps[0], limits[0]);
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_PROTOCOL_ERROR);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 }
 END_TEST
 
@@ -844,7 +844,7 @@ START_TEST(ends_by_nghttp2)
 	to_server(cases[_i].bytes, cases[_i].n, SIZE_MAX / 2);
 	exchange(steps[0], limits[0]);
 	ck_assert_uint_eq(goaway_codes[0], cases[_i].code);
-	ck_assert(server->ops->finished(server));
+	ck_assert(proto_over(server));
 	to_server((const uint8_t *)"\0\0\1\0\0\0\0\0\1x", 10, SIZE_MAX / 2);
 	exchange(steps[0], limits[0]);
 	ck_assert_ptr_null(last_err);
@@ -879,7 +879,7 @@ static void expect_pages(int table, int frame)
 static void look_thrice(void)
 {
 	for (uint64_t now = 1000; now <= 3000; now += 1000)
-		ck_assert_ptr_null(server->ops->look(server, now));
+		ck_assert_ptr_null(server->ops->look(server, now, NULL));
 }
 
 START_TEST(idle_session_rests)

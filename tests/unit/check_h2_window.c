@@ -137,7 +137,7 @@ static void connect_to(struct peer *p)
 	p->up.last = &p->up.first;
 	p->down.last = &p->down.first;
 	outq_init(&p->out, &blocks);
-	p->server = h2_ops.open(&conf, &p->host);
+	p->server = h2_open(&conf, &p->host);
 	ck_assert_ptr_nonnull(p->server);
 	nghttp2_session_callbacks_new(&cb);
 	ck_assert_int_eq(nghttp2_session_client_new(&p->client, cb, NULL), 0);
@@ -639,7 +639,7 @@ START_TEST(withdrawn)
 	ck_assert_ptr_nonnull(p.up.first);
 	/* Nothing of that is the client's fault. */
 	for (unsigned s = 0; s < 100; s++)
-		ck_assert_ptr_null(p.server->ops->look(p.server, now_us / 1000 + 1000 * s));
+		ck_assert_ptr_null(p.server->ops->look(p.server, now_us / 1000 + 1000 * s, NULL));
 	ck_assert(!uploads[0].ended);
 	/* What somebody takes lets the next come, by what everybody has. */
 	for (unsigned i = 0; i < 20; i++) {

@@ -2,6 +2,7 @@
  * check_handler: what a handler can ask of the server beside its reply: facts of the request, a
  * body that waits, timers, threads; and that nothing of it outlives the request.
  */
+#include "api/handler_worker.h"
 #include "api/work_line.h"
 #include "base/clock.h"
 #include "base/crash.h"
@@ -25,6 +26,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 }
 
 static struct loop loop;
+static struct api api;
 static sem_t entered, leave;
 static int gones, fires;
 static bool pause_at_start, pause_in_body;
@@ -77,8 +79,9 @@ static void setup(void)
 	pause_at_start = pause_in_body = false;
 	at_start = NULL;
 	env.loop = &loop;
-	env.work_line = work_line_new(&loop, 4);
-	ck_assert_ptr_nonnull(env.work_line);
+	env.api = &api;
+	api.work_line = work_line_new(&loop, 4);
+	ck_assert_ptr_nonnull(api.work_line);
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/1/x/%32/c/d?q");
 	req.has_body = true;
@@ -88,7 +91,7 @@ static void teardown(void)
 {
 	req_teardown();
 	ck_assert_int_eq(gones, 1);
-	work_line_free(&env.work_line);
+	work_line_free(&api.work_line);
 	loop_fini(&loop);
 }
 

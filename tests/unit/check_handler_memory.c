@@ -121,7 +121,7 @@ static const struct h2d_handler *const handlers[] = { &handler };
 static void setup(void)
 {
 	proto_unit_init(rows, 1, handlers, &handler);
-	proto_unit_open(&h1_ops);
+	proto_unit_open(h1_open);
 }
 
 static void drop(void *ctx, const void *data, size_t n)

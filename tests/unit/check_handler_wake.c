@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+static struct api api;
 static struct loop loop;
 static struct h2d_waker *waker;
 static int wakes, again; /* so many calls wake once more from inside */
@@ -35,6 +36,8 @@ static void setup(void)
 	req_setup();
 	ck_assert_int_eq(loop_init(&loop), 0);
 	env.loop = &loop;
+	api = (struct api){ 0 };
+	env.api = &api;
 	wakes = again = 0;
 	req.handler = &thing;
 	waker = h2d_waker_new(&req, on_wake);

@@ -8,6 +8,7 @@
 
 static struct loop loop;
 static struct http_env env;
+static struct api api;
 static int inits, exits, fires, changes, context;
 static int refused; /* the init that fails, counted from 1; 0: none */
 static struct h2d_worker *worker;
@@ -50,7 +51,7 @@ static void setup(void)
 {
 	inits = exits = fires = changes = refused = 0;
 	ck_assert_int_eq(loop_init(&loop), 0);
-	env = (struct http_env){ .loop = &loop, .routes = &table };
+	env = (struct http_env){ .loop = &loop, .api = &api, .conf.routes = &table };
 }
 
 static void teardown(void)

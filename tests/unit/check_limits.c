@@ -137,7 +137,7 @@ START_TEST(site_has_a_page)
 
 	site_v[0].error_pages = &page;
 	site_v[0].nerror_pages = 1;
-	env.error_page = error_page;
+	env.conf.error_page = error_page;
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ask(), 200);
 	ck_assert_int_eq(ask(), 429);
@@ -168,7 +168,7 @@ static const struct h2d_handler health = { .name = "health", .start = fallback_s
 START_TEST(health_is_free)
 {
 	site_v[0].health = SLICE("/healthz");
-	env.health = &health;
+	env.conf.health = &health;
 	for (int i = 0; i < 10; i++)
 		ck_assert_int_eq(ask_for("/healthz", NULL), 200);
 	for (int i = 0; i < 3; i++)

@@ -49,7 +49,7 @@ static void setup(void)
 	locations[0].headers = headers;
 	locations[0].nheaders = HEADERS;
 	locations[0].cache_control = SLICE("max-age=60");
-	env.error_page = error_page;
+	env.conf.error_page = error_page;
 	pages = 0;
 	page_does = PAGE_FILE;
 }
@@ -140,7 +140,7 @@ START_TEST(said_by_the_handler)
 		h2d_reply_bytes(&req, 200, "application/y", "x", 1);
 		ck_assert_field("content-type", "application/y");
 	} else if (_i == 2) {
-		env.error_page = NULL;
+		env.conf.error_page = NULL;
 		h2d_reply_error(&req, 404);
 		ck_assert_field("content-type", "text/html; charset=utf-8");
 	} else {
@@ -269,7 +269,7 @@ START_TEST(none_on_admin)
 	site_v[0].error_pages = error_pages;
 	site_v[0].nerror_pages = 2;
 	conn.admin = true;
-	env.fallback = _i == 0 ? &on_admin : &fallback;
+	env.conf.fallback = _i == 0 ? &on_admin : &fallback;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, _i == 0 ? 200 : 404);
 	ck_assert_uint_eq(reply_count("x-outer"), 0);

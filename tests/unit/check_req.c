@@ -31,8 +31,8 @@ static void setup(void)
 {
 	req_setup();
 	env.sites = &sites_plain;
-	env.fallback = &echo;
-	env.header_size = 1000;
+	env.conf.fallback = &echo;
+	env.conf.header_size = 1000;
 	env.finished = on_finished;
 	finished = 0;
 	req.target = SLICE("/a%20b?q=1");

@@ -140,7 +140,7 @@ START_TEST(not_believed)
 		sites.proxies.field = PROXIES_FORWARDED;
 	add_all();
 	conn.redirect_at = &at;
-	env.https_port = 443;
+	env.conf.https_port = 443;
 	req_start(&req);
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
 	ck_assert(!req_client_https(&req));
@@ -206,7 +206,7 @@ START_TEST(of_half_a_head)
 
 	memset(long_one, 'x', sizeof(long_one) - 1);
 	long_one[sizeof(long_one) - 1] = '\0';
-	env.header_size = sizeof(long_one);
+	env.conf.header_size = sizeof(long_one);
 	add("x-forwarded-for", "10.0.0.1");
 	add("x-forwarded-proto", "https");
 	add("x-long", long_one);

@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(of_an_answer)
 {
-	env.request_ids = _i > 0;
+	env.conf.request_ids = _i > 0;
 	req.target = SLICE("/later");
 	ask(false, NULL);
 	if (_i == 2) /* the handler says one itself */
@@ -107,7 +107,7 @@ START_TEST(of_an_error_page)
 {
 	struct slice page, id;
 
-	env.request_ids = _i > 0;
+	env.conf.request_ids = _i > 0;
 	req.target = SLICE("/later");
 	ask(true, "a/b=c");
 	h2d_reply_error(&req, 404);
@@ -138,7 +138,7 @@ END_TEST
 /* Both find room behind as many fields as a handler may add. */
 START_TEST(room)
 {
-	env.request_ids = true;
+	env.conf.request_ids = true;
 	sites.id = (struct field){ SLICE("x-served-by"), SLICE("web-1") };
 	req.target = SLICE("/later");
 	ask(false, NULL);

@@ -52,7 +52,7 @@ END_TEST
 START_TEST(moments_by_the_clock)
 {
 	req_fini(&req);
-	env.timed = true;
+	env.conf.timed = true;
 	req_init(&req, &env, &conn, &ops);
 	req_fini(&req);
 	ck_assert_uint_gt(told.begun_us, 1000);
@@ -99,7 +99,7 @@ END_TEST
 START_TEST(health)
 {
 	site_v[1].health = SLICE("/up");
-	env.health = &upload;
+	env.conf.health = &upload;
 	req.target = SLICE("/up");
 	req_start(&req);
 	req_fini(&req);

@@ -45,7 +45,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(board);
 	admin.board = board;
 	env.sites = &sites_plain;
-	env.header_size = 1000;
+	env.conf.header_size = 1000;
 	env.admin = &admin;
 	env.loop = &loop;
 	for (unsigned i = 0; i < 3; i++)

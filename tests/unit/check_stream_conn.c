@@ -242,12 +242,12 @@ static void setup(void)
 	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
 	http = (struct http_env){ .sites = &sites_plain,
-		.routes = &routes.table,
-		.fallback = &fallback,
+		.conf.routes = &routes.table,
+		.conf.fallback = &fallback,
 		.date = SLICE("date"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 4096,
+		.conf.server = SLICE("h2d"),
+		.conf.header_fields = 128,
+		.conf.header_size = 4096,
 		.accounts = accounts_new(64) };
 	sessions_init(&all, &loop);
 	all.accounts = http.accounts;

@@ -13,7 +13,7 @@ static struct access access_of;
 static void setup(void)
 {
 	req_setup();
-	env.traced = true;
+	env.conf.traced = true;
 	all_at = (struct location_at){ .block = { "h2d.conf", 3 }, .headers = headers_at };
 	place_at = (struct location_at){
 		.block = { "h2d.conf", 5 }, .allow = { "h2d.conf", 6 }, .deny = { "h2d.conf", 7 }
@@ -121,7 +121,7 @@ END_TEST
 
 START_TEST(nobody_listens)
 {
-	env.traced = false;
+	env.conf.traced = false;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 	ck_assert_ptr_null(req.trace);
@@ -139,7 +139,7 @@ static bool never(struct h2d_req *r, const struct h2d_handler *handler)
 
 START_TEST(a_handler_that_must_not_start)
 {
-	env.starts = never;
+	env.conf.starts = never;
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload");
 	req_start(&req);

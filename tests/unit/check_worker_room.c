@@ -1,5 +1,5 @@
 /* check_worker_room: how a worker shares out its descriptors. */
-#include "server/worker_room.h"
+#include "server/worker_state.h"
 #include "unit.h"
 
 static void expect(uint64_t descriptors, unsigned wanted, unsigned connections, unsigned files)

@@ -93,9 +93,9 @@ static inline void unit_start(void)
 		.sites = &unit_sites,
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
 		.date_s = clock_wall().tv_sec,
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 32768,
+		.conf.server = SLICE("h2d"),
+		.conf.header_fields = 128,
+		.conf.header_size = 32768,
 		.files = unit_files,
 	};
 }

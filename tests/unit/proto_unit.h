@@ -45,12 +45,12 @@ static inline void proto_unit_init(const struct route_row *rows, unsigned n,
 	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
 	outq_init(&out, &blocks);
 	env = (struct http_env){ .sites = &sites_plain,
-		.routes = &routes.table,
-		.fallback = fallback,
+		.conf.routes = &routes.table,
+		.conf.fallback = fallback,
 		.date = SLICE("date"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 4096 };
+		.conf.server = SLICE("h2d"),
+		.conf.header_fields = 128,
+		.conf.header_size = 4096 };
 	ahead_init(&ahead, 1 << 20);
 	conf = (struct proto_conf){
 		.max_concurrent_streams = 20, .glitches = 5000, .ahead = &ahead, .env = &env
@@ -59,9 +59,10 @@ static inline void proto_unit_init(const struct route_row *rows, unsigned n,
 	host = (struct proto_host){ .wake = proto_unit_wake, .conn = &http_conn };
 }
 
-static inline void proto_unit_open(const struct proto_ops *ops)
+static inline void proto_unit_open(
+	struct proto *(*speak)(const struct proto_conf *, struct proto_host *))
 {
-	server = ops->open(&conf, &host);
+	server = speak(&conf, &host);
 	H2D_ASSERT(server != NULL);
 }
 

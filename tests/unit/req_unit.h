@@ -129,12 +129,12 @@ static void req_setup(void)
 	conn = (struct http_conn){ 0 };
 	ck_assert(addr_parse_host(AF_INET, SLICE("192.0.2.1"), &conn.peer));
 	env = (struct http_env){ .sites = &sites,
-		.routes = &routes.table,
-		.fallback = &fallback,
+		.conf.routes = &routes.table,
+		.conf.fallback = &fallback,
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),
-		.server = SLICE("h2d"),
-		.header_fields = 128,
-		.header_size = 4000 };
+		.conf.server = SLICE("h2d"),
+		.conf.header_fields = 128,
+		.conf.header_size = 4000 };
 	replies = starts = wanted = informs = cuts = 0;
 	consumed = uploaded_n = 0;
 	memset(&req, 0xa5, sizeof(req)); /* memory that was something else before */
