@@ -1,8 +1,7 @@
-"""scripts/bench --beside: how long small answers take beside bulk downloads, over h2c and TLS (bench_beside.c is the client).
+"""scripts/bench --beside: how long small answers take beside bulk downloads, over h2c and TLS by h2load.
 
-64 clients ask for 612 bytes again and again while eight downloads of 100 MiB go on, two of them on connections of these
-clients. Reported are p50 and p99 of the small answers, those of the two that share a connection by themselves, and what the
-downloads got; ratios are of the p99, to h2o's of the same round.
+64 clients ask for 612 bytes again and again while eight downloads of 100 MiB go on. Reported are p50 and p99 of the small answers,
+and what the downloads got; ratios are of the p99, to h2o's of the same round.
 """
 import json
 import os
@@ -10,34 +9,35 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 
-from bench_measure import TOP, Load, Progress, spread
+from bench_measure import Load, Progress, percentiles, spread
 from bench_report import number
 
 SMALL, LARGE = "/small.html", "/100m.bin"
 LOADS = [Load("h2c", False, 64, 1, SMALL, 612), Load("TLS", True, 64, 1, SMALL, 612)]
 FILES = LOADS + [Load("bulk", False, 8, 1, LARGE, 100 << 20)]
 PEERS = ("nghttpd", "nginx", "h2o")
-SAYS = re.compile(r"(\d+) answers, p50 (\d+) us, p99 (\d+) us; shared: p99 (\d+) us; bulk (\d+) MiB/s; (\d+) failed\n")
-KEYS = ("answers", "p50_us", "p99_us", "shared_p99_us", "bulk_mib_s", "failed")
+KEYS = ("answers", "p50_us", "p99_us", "bulk_mib_s", "failed")
 
 
-def compile_client(work):
-	program = os.path.join(work, "bench_beside")
-	done = subprocess.run(["cc", "-O2", "-o", program, os.path.join(TOP, "scripts", "bench_beside.c"), "-lnghttp2", "-lssl", "-lcrypto"],
-		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-	if done.returncode:
-		sys.exit(done.stdout[:2000])
-	return program
-
-
-def measure(env, client, server, load, seconds):
-	argv = [client, "tls" if load.tls else "h2c", str(server.ports[load.tls]), SMALL, LARGE, str(seconds)]
-	out = subprocess.run(argv, stdout=subprocess.PIPE, text=True, preexec_fn=env.on_client_cpu).stdout
-	found = SAYS.fullmatch(out)
-	if not found:
-		sys.exit("%s: the client says %r" % (server.name, out))
-	return dict(zip(KEYS, map(int, found.groups())))
+def measure(env, server, load, seconds):
+	"""An h2load asks for the small file while another one downloads, which begins half a second earlier and ends later."""
+	log, times = os.path.join(env.work, "beside.log"), ["--warm-up-time=0", "-t1", "-m1"]
+	bulk = subprocess.Popen(["h2load", *times, "-c8", "-D%dms" % (1000 * (seconds + 1)), "-w30", "-W30", server.url(load, LARGE)],
+		stdout=subprocess.PIPE, text=True, preexec_fn=env.on_client_cpu)
+	time.sleep(0.5)
+	small = subprocess.run(["h2load", *times, "-c%d" % load.connections, "-D%dms" % (1000 * seconds), "--log-file=" + log, server.url(load)],
+		stdout=subprocess.PIPE, text=True, preexec_fn=env.on_client_cpu).stdout
+	loaded = bulk.communicate()[0]
+	p50, p99 = percentiles(log)
+	os.unlink(log)
+	done = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored", small)
+	bytes_of = re.search(r"traffic: .*\((\d+)\) total", loaded)
+	if not done or not bytes_of or p50 is None:
+		sys.exit("%s: h2load says %r and %r" % (server.name, small, loaded))
+	answers, failed, errored = map(int, done.groups())
+	return dict(zip(KEYS, (answers, p50, p99, int(bytes_of.group(1)) / (seconds + 1) / (1 << 20), failed + errored)))
 
 
 def summary(rounds, base):
@@ -50,11 +50,11 @@ def summary(rounds, base):
 
 
 def table(results):
-	rows = [("612 B beside 100 MiB", "server", "answers", "p50 us", "p99 us", "spread", "ratio", "shared p99", "bulk MiB/s", "failed")]
+	rows = [("612 B beside 100 MiB", "server", "answers", "p50 us", "p99 us", "spread", "ratio", "bulk MiB/s", "failed")]
 	for load, servers in results.items():
 		for name, s in servers.items():
 			rows.append((load, name, "%d" % s["answers"], "%d" % s["p50_us"], "%d" % s["p99_us"], "%d-%d" % tuple(s["spread_us"]),
-				number(s["ratio"]), "%d" % s["shared_p99_us"], "%d" % s["bulk_mib_s"], "%d" % s["failed"]))
+				number(s["ratio"]), "%d" % s["bulk_mib_s"], "%d" % s["failed"]))
 			load = ""
 	width = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
 	return "\n".join("  ".join(cell.ljust(w) if i < 2 else cell.rjust(w)
@@ -62,14 +62,14 @@ def table(results):
 
 
 def run(env, servers, rounds, seconds):
-	client, results = compile_client(env.work), {}
+	results = {}
 	progress = Progress(len(LOADS) * len(servers) * (rounds + 1))
 	for load in LOADS:
 		found = {s.name: [] for s in servers}
 		for i in range(rounds + 1):
 			turn = i % len(servers)
 			for s in servers[turn:] + servers[:turn]:
-				one = measure(env, client, s, load, seconds)
+				one = measure(env, s, load, seconds)
 				if i > 0:  # the first is a warm-up
 					found[s.name].append(one)
 				progress.step(load.name, "round %d of %d, %s" % (i, rounds, s.name))
