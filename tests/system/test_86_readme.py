@@ -1,6 +1,7 @@
 """README.md tells the truth: its commands run, its configuration is one, its files are there."""
 import os
 import pathlib
+import pwd
 import re
 import shlex
 import shutil
@@ -49,11 +50,26 @@ def test_from_a_clone_to_a_page():
 			assert c in text, f"not printed: {c}\n{text}"
 			page = subprocess.run(shlex.split(c), capture_output=True, text=True, timeout=60)
 			assert page.returncode == 0 and "<html" in page.stdout, page
+		for link in set(re.findall(r'(?:href|src)="(/[^"]*)"', page.stdout)) - {"/no-such-page"}:
+			found = subprocess.run(["curl", "-sfo", "/dev/null", "http://localhost:%d%s" % (port, link)], timeout=60)
+			assert found.returncode == 0, "the sample page leads nowhere: " + link
 		os.killpg(run.pid, signal.SIGINT)
 		assert run.wait(procs.DEADLINE * procs.PATIENCE) == 0
 	finally:
 		if run.poll() is None:
 			os.killpg(run.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("script", ["build", "fuzz", "install-deps", "on-debian", "roll", "run", "test", "ticket-keys"])
+def test_scripts_have_help(script):
+	done = subprocess.run([TOP / "scripts" / script, "--help"], capture_output=True, text=True)
+	assert done.returncode == 0 and done.stderr == "" and script in done.stdout, done
+
+
+@pytest.mark.parametrize("built", ["man/h2d.8", "man/h2d.conf.5", "systemd/h2d.service"])
+def test_built_pages_name_no_variable(built):
+	"""configure's variables have been replaced."""
+	assert not re.findall(r"@[A-Za-z]+@", (pathlib.Path(H2D).resolve().parents[1] / built).read_text())
 
 
 def test_a_clone_below_a_name_with_a_blank(tmp_path):
@@ -144,10 +160,12 @@ def test_coming_from_another_server(tmp_path, cert):
 def test_a_password(h2d, tmp_path):
 	"""Whom its commands make may come in."""
 	told = [line for line in commands(section("Install")) if "/etc/h2d/passwords" in line]
-	assert len(told) == 2 and "openssl passwd -6" in told[1]
+	assert len(told) == 3 and "openssl passwd -6" in told[2]
+	group = str(pwd.getpwnam("nobody").pw_gid if os.geteuid() == 0 else os.getegid())
 	for line in told:
-		line = line.replace("sudo ", "").replace("/etc/h2d", str(tmp_path)).replace("passwd -6", "passwd -6 -stdin <<<secret")
+		line = line.replace("sudo ", "").replace("-g h2d", "-g " + group).replace("/etc/h2d", str(tmp_path)).replace("passwd -6", "passwd -6 -stdin <<<secret")
 		subprocess.run(["bash", "-c", line], check=True, timeout=60)
+	assert os.stat(tmp_path / "passwords" / "users").st_mode & 0o777 == 0o640
 	os.chmod(tmp_path, 0o755)
 	server = h2d(listens=("tcp",), server='auth-basic-file = "%s/passwords/users"' % tmp_path)
 	assert "warning" not in server.run("-t", check=0).err
