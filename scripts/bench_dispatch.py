@@ -19,7 +19,7 @@ from bench_report import STYLE
 from bench_servers import Server, write
 
 MODES = [
-	("reuseport", "hash"), ("reuseport", "cpu"), ("reuseport", "least-connections"),
+	("reuseport", "hash"), ("reuseport", "cpu"),
 	("acceptor", "round-robin"), ("acceptor", "least-connections"), ("acceptor", "source-hash"),
 ]
 LONG_LIVED = (8, 64, 1000)

@@ -27,7 +27,6 @@
 #include "master/gen.h"
 #include "master/master.h"
 #include "master/master_signal.h"
-#include "net/least.h"
 #include "net/tls_memory.h"
 #include "request/route.h"
 #include "sandbox/sandbox.h"
@@ -148,18 +147,6 @@ static int dump(const struct conf_override *ov, bool all)
 	return flushed();
 }
 
-/* Values of balance that are built in, and whether this user on this machine may have what takes
- * rights. */
-static void print_balances(void)
-{
-	int rc = least_try(1);
-
-	printf("balance: hash cpu least-connections");
-	if (rc < 0)
-		printf(" (not here: %s)", strerror(-rc));
-	puts("; with an acceptor: least-connections round-robin source-hash");
-}
-
 static int version(void)
 {
 	char library[32];
@@ -182,7 +169,6 @@ static int version(void)
 	if (top_built())
 		fputs(" top", stdout);
 	puts(sandbox_built());
-	print_balances();
 	return flushed();
 }
 

@@ -15,7 +15,7 @@ static const struct {
 	const char *dispatch;
 	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
 } rows[] = {
-	{ "reuseport", { BALANCE_HASH, BALANCE_CPU, BALANCE_LEAST_CONNECTIONS } },
+	{ "reuseport", { BALANCE_HASH, BALANCE_CPU } },
 	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_ROUND_ROBIN, BALANCE_SOURCE_HASH } },
 };
 

@@ -29,7 +29,6 @@ static bool describe_listeners(const struct master *m, struct handover *h)
 			return false;
 		ENTRY(node)->gone = false;
 		l->id = from->id;
-		l->by_slot = from->by_slot;
 		l->passed = ENTRY(node)->passed;
 		l->wanted = ENTRY(node)->wanted;
 		l->n = from->shared ? 1 : from->nslots;

@@ -126,6 +126,7 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 	if (g->conf == NULL || gen_resources_init(&g->resources, g->conf, fault, ctx) < 0 ||
 		g->conf->faulty)
 		goto failed;
+	g->balance = conf_balance(g->conf);
 	if (logs_open(&g->logs, g->conf, &g->resources.privs, fault, ctx) < 0)
 		goto failed;
 	g->sockets = calloc(g->conf->nlistens, sizeof(*g->sockets));

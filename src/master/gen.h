@@ -43,7 +43,7 @@ struct gen {
 	struct conf *conf;
 	struct resources resources;
 	struct logs logs;
-	enum conf_balance balance; /* as it can be had; master/balance.c writes it */
+	enum conf_balance balance; /* as it can be had: hash where the kernel refuses */
 	const struct sockets_entry *
 		*sockets;       /* per conf->listens; NULL: an address family is missing */
 	struct inboxes inboxes; /* one per worker with dispatch = acceptor, else none */

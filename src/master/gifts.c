@@ -11,7 +11,6 @@
 
 #include "files/doubt_client.h"
 #include "machine/cpus.h"
-#include "master/balance.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
 #include "request/tally.h"
@@ -82,21 +81,6 @@ static const struct {
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* A process keeps its own slot's page of the loads, if its generation is balanced by them. */
-static int find_load(struct gifts *to, const struct child *c)
-{
-	struct load *all = &c->gen->master->load;
-
-	if (all->slots == NULL)
-		return 0;
-	if (!(c->kind->gets & CHILD_LISTENERS) || !balance_has_load(c->gen)) {
-		load_close(all);
-		return 0;
-	}
-	to->load = load_keep(all, c->slot);
-	return to->load != NULL ? 0 : -errno;
-}
-
 static void find_tally(struct gifts *to, const struct child *c)
 {
 	struct tally **all = &c->gen->master->tally;
@@ -134,7 +118,7 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 			to->all[i] = rows[i].find(c);
 	find_tally(to, c);
 	to->listeners = gen_listeners(c, &to->nlisteners);
-	return to->listeners != NULL ? find_load(to, c) : -ENOMEM;
+	return to->listeners != NULL ? 0 : -ENOMEM;
 }
 
 /* --- keeping ---------------------------------------------------------------------------------- */

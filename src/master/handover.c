@@ -35,7 +35,6 @@ struct handover_listener *handover_add(struct handover *h, unsigned n)
 		free(l);
 		return NULL;
 	}
-	l->by_slot = -1;
 	list_append(&h->listeners, &l->node);
 	return l;
 }
@@ -70,8 +69,6 @@ bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), v
 		for (unsigned i = 0; i < LISTENER(node)->n; i++)
 			if (!fn(ctx, LISTENER(node)->fds[i]))
 				return false;
-		if (LISTENER(node)->by_slot >= 0 && !fn(ctx, LISTENER(node)->by_slot))
-			return false;
 	}
 	return true;
 }
@@ -126,8 +123,6 @@ static void format_listener(const struct handover_listener *l, struct strbuf *ou
 		strbuf_printf(out, " %d", l->fds[i]);
 	/* Last, because a path may have spaces. */
 	strbuf_printf(out, " %s\n", text);
-	if (l->by_slot >= 0)
-		strbuf_printf(out, "by-slot %d\n", l->by_slot);
 	if (strchr(text, '\n') != NULL)
 		out->failed = true;
 }
@@ -401,15 +396,6 @@ static bool take_listener(struct handover *h, char **rest)
 	return true;
 }
 
-/* The line is about the listener above it. */
-static bool take_by_slot(struct handover *h, char **rest)
-{
-	struct handover_listener *l =
-		list_empty(&h->listeners) ? NULL : LISTENER(h->listeners.prev);
-
-	return l != NULL && l->by_slot < 0 && descriptor(rest, &l->by_slot);
-}
-
 enum { REQUIRED = 1, MANY = 2 };
 
 static const struct {
@@ -433,7 +419,6 @@ static const struct {
 	{ "keeper", take_keeper, 0 },
 	{ "image", take_image, 0 },
 	{ "listener", take_listener, MANY },
-	{ "by-slot", take_by_slot, MANY },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };

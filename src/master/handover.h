@@ -27,7 +27,6 @@ struct handover_listener {
 	struct addr wanted;
 	int *fds;
 	unsigned n;
-	int by_slot; /* the map that net/least.h knows them by, a socket is in one at most; -1 */
 };
 
 struct handover {

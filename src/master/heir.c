@@ -118,7 +118,6 @@ static const char *adopt_listeners(struct master *m)
 		if (e == NULL)
 			return err;
 		e->old = l->id;
-		e->listener.by_slot = l->by_slot;
 		e->passed = l->passed;
 	}
 	return NULL;

@@ -233,7 +233,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	pidfile_close(&m.pidfile);
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
-	load_close(&m.load);
 	log_tick(true);
 	last_lines_end();
 	board_free(&m.board);

@@ -18,7 +18,6 @@
 #include "master/sockets.h"
 #include "master/status.h"
 #include "master/upgrade.h"
-#include "net/load.h"
 
 enum master_phase {
 #define MASTER_STATE(name, next, help) MASTER_##name,
@@ -46,8 +45,6 @@ struct master {
 	struct tally *tally; /* of what clients have done, which workers write */
 	struct bus *bus;     /* of the workers, for messages between handlers */
 	struct sockets sockets;
-	struct load load;  /* of the worker slots, once a generation is balanced by it */
-	uint32_t loads_of; /* the generation whose workers write them; balance's own */
 	struct pidfile pidfile;
 	struct list gens;             /* every generation that has processes, oldest first */
 	unsigned ngens;               /* generations not yet freed */

@@ -216,7 +216,7 @@ static void bring_up(struct gen *g)
 		server_counts_give(&m->board->head.titles, g->resources.sites);
 	if (board_room(m->board) < g->nworkers)
 		reload_fail(g, "too many workers are still draining: no room for new ones");
-	else if (balance_prepare(g), start_processes(g) < 0)
+	else if (start_processes(g) < 0)
 		reload_fail(g, "the workers cannot be started");
 	else
 		timer_arm(&m->loop.wheel, &m->limit, clock_ms() + LIMIT_MS);

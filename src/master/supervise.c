@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "event/bus.h"
 #include "image/image.h"
-#include "master/balance.h"
 #include "master/doubts.h"
 #include "master/drain.h"
 #include "master/health.h"
@@ -42,7 +41,6 @@ static void on_up(struct child *c)
 		reload_done(g->master);
 	}
 	loan_offer(g);
-	balance_slots(g->master);
 }
 
 /* --- deaths ----------------------------------------------------------------------------------- */
@@ -155,7 +153,6 @@ static void on_died(struct child *c, pid_t pid, int status)
 	if (c->board != NULL)
 		board_release(m->board, &c->board);
 	gen_show(m->current, &m->board->head);
-	balance_slots(m);
 	loan_lost(c);
 	if (g->state == GEN_DRAIN)
 		drain_check(g);

@@ -15,7 +15,6 @@ struct certs;
 struct client_cas;
 struct conf;
 struct doc_roots;
-struct load_slot;
 struct sites;
 struct tally;
 struct trees;
@@ -47,7 +46,6 @@ struct gifts {
 	struct tally *tally;           /* of what clients have done; NULL: a kind that serves none
 					*/
 	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
-	struct load_slot *load;        /* of this slot; NULL: connections are not balanced by it */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
 	bool heir; /* its master has not taken over yet: processes of another one serve */

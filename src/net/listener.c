@@ -179,7 +179,6 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 		.id = next_id(),
 		.addr = *addr,
 		.shared = addr->sa.sa_family == AF_UNIX,
-		.by_slot = -1,
 		.mine = true,
 	};
 	l->fds = malloc(sizeof(*l->fds));
@@ -242,11 +241,9 @@ int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, si
 	struct stat st;
 
 	H2D_ASSERT(n > 0);
-	*l = (struct listener){ .id = next_id(),
-		.nslots = n,
-		.nlistening = n,
-		.by_slot = -1,
-		.addr.len = sizeof(l->addr.storage) };
+	*l = (struct listener){
+		.id = next_id(), .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
+	};
 	if (getsockname(fds[0], &l->addr.sa, &l->addr.len) < 0)
 		return fail(&l->addr, errno, err, errsize);
 	for (unsigned i = 0; i < n && wrong == NULL; i++) {
@@ -384,8 +381,6 @@ void listener_close(struct listener *l)
 		unlink(l->addr.un.sun_path);
 	for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)
 		close(l->fds[i]);
-	if (l->by_slot >= 0)
-		close(l->by_slot);
 	free(l->fds);
 	l->fds = NULL;
 	l->nslots = l->nlistening = 0;

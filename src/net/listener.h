@@ -21,7 +21,6 @@ struct listener {
 	int *fds;    /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
 	unsigned nlistening; /* the first so many of them; the others are bound and get nothing */
-	int by_slot;         /* the map that net/least.h knows the sockets by; -1: none */
 	dev_t dev;           /* unix: which file we made, so that only that one is unlinked */
 	ino_t ino;
 };

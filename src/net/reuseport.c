@@ -1,16 +1,20 @@
 /*
  * reuseport: attaches small programs: classic BPF, assembled here, where that can do it, because it
- * needs no right. An index that a group does not have makes the kernel choose in its own way.
+ * needs no right. An index that a group does not have makes the kernel choose in its own way. The
+ * one program of eBPF takes a right, and bpf(2) has no wrapper in libc.
  */
 #include "net/reuseport.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "net/ebpf.h"
 
 enum {
 	PER_CPU = 6, /* instructions for one CPU, at most */
@@ -103,15 +107,45 @@ int reuseport_first(int fd, unsigned n)
 	return attach(fd, &p);
 }
 
-int reuseport_migrate(int fd)
+/* bpf(2) may be called: 0, or -EPERM. A seccomp filter may make it deadly. */
+static int bpf_allowed(void)
 {
-	/* return SK_PASS: no socket is named */
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	uint64_t has;
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	has = data[0].effective | (uint64_t)data[1].effective << 32;
+	if (has & UINT64_C(1) << CAP_SYS_ADMIN)
+		return 0;
+	return has & UINT64_C(1) << CAP_BPF && has & UINT64_C(1) << CAP_NET_ADMIN ? 0 : -EPERM;
+}
+
+/* The program "return SK_PASS", which names no socket: its descriptor, or -errno. */
+static int load_migrating(void)
+{
 	static const struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = SK_PASS },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	static const struct bpf_func_info begin = { .type_id = EBPF_FUNCTION };
-	int prog = ebpf_load_reuseport(&(struct ebpf){ insns, 2, &begin, 1 }), rc = 0;
+	union bpf_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_SK_REUSEPORT;
+	attr.expected_attach_type = BPF_SK_REUSEPORT_SELECT_OR_MIGRATE;
+	attr.insns = (uint64_t)(uintptr_t)insns;
+	attr.insn_cnt = sizeof(insns) / sizeof(insns[0]);
+	attr.license = (uint64_t)(uintptr_t) "";
+	memcpy(attr.prog_name, "h2d", sizeof("h2d"));
+	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+int reuseport_migrate(int fd)
+{
+	int rc = bpf_allowed(), prog = rc == 0 ? load_migrating() : rc;
 
 	if (prog < 0)
 		return prog;

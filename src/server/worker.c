@@ -25,7 +25,6 @@
 #include "server/http_env.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
-#include "server/worker_load.h"
 #include "server/worker_state.h"
 #include "store/store_room.h"
 #include "store/store_sweep.h"
@@ -48,6 +47,13 @@ static const struct dispatch_ops *const dispatches[] = {
 static bool covers(const struct http_conn *conn, struct slice host)
 {
 	return tls_cert_covers(conn->certificate, host);
+}
+
+/* The acceptor goes by it. */
+static void show_load(const struct worker *w)
+{
+	__atomic_store_n(&w->args->board_slot->load,
+		BOARD_LOAD_OF(w->inbox_taken, sessions_load(&w->sessions)), __ATOMIC_RELAXED);
 }
 
 static void worker_take(struct dispatch_host *host, int fd, const struct addr *peer,
@@ -87,7 +93,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 		t->ops->close(&t);
 		return;
 	}
-	worker_load_came(w, from);
+	show_load(w);
 	worker_room_taken(w);
 	worker_trim_taken(w);
 }
@@ -101,7 +107,7 @@ static void session_gone(struct sessions *all)
 {
 	struct worker *w = LIST_ENTRY(all, struct worker, sessions);
 
-	worker_load_gone(w);
+	show_load(w);
 	worker_room_freed(w);
 	worker_life_look(w);
 }
@@ -343,7 +349,6 @@ static void worker_stop(struct worker *w)
 	free(w->rows);
 	timer_disarm(&w->loop.wheel, &w->second);
 	worker_strain_stop(w);
-	worker_load_stop(w);
 	worker_room_stop(w);
 	sessions_fini(&w->sessions);
 	pacer_fini(&w->pacer);
@@ -384,7 +389,6 @@ int worker_run(const struct gifts *args)
 		return EXIT_FAILURE;
 	}
 	every_second(&w.second);
-	worker_load_start(&w);
 	worker_strain_start(&w);
 	if (handlers_start(&w.http) < 0) {
 		worker_stop(&w);

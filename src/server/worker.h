@@ -10,7 +10,6 @@
 #include "board/board.h"
 #include "conf/conf.h"
 #include "net/gifts.h"
-#include "net/load.h"
 #include "net/tls_ctx.h"
 #include "request/site.h"
 #include "sites/trees.h"

@@ -13,7 +13,6 @@
 #include "files/files.h"
 #include "http/date.h"
 #include "net/ctl_link.h"
-#include "net/load.h"
 #include "proto/ahead.h"
 #include "request/holding.h"
 #include "request/pace.h"
@@ -46,15 +45,6 @@ struct worker_room {
 struct worker_full {
 	struct timer tell;
 	bool told;
-};
-
-/* worker_load's own. */
-struct worker_load {
-	struct timer timer;
-	struct load_seen seen;
-	uint32_t came; /* connections accepted from sockets of this worker's slot */
-	uint32_t live; /* open connections when one came or went last */
-	uint32_t shown;
 };
 
 /* worker_strain's own. */
@@ -98,7 +88,6 @@ struct worker {
 	struct worker_client_ca client_ca;
 	struct worker_room room;
 	struct worker_full full;
-	struct worker_load load;
 	struct worker_strain strain;
 	struct worker_trim trim;
 	struct recent recent;

@@ -30,7 +30,7 @@ def house(tmp_path):
 	for name in ("src", "include"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	for name in ("check-api", "check-bpf", "check-callers", "check-comments", "check-layers"):
+	for name in ("check-api", "check-callers", "check-comments", "check-layers"):
 		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	return tmp_path
 
@@ -71,14 +71,6 @@ def test_a_folder_that_grows_too_large(house):
 		(house / "src" / "net" / ("more_%d.c" % n)).write_text("/* more */\n" * 400)
 	done = check(house)
 	assert done.returncode != 0 and "src/net: " in done.stdout and "over a quarter" in done.stdout, done.stdout
-
-
-def test_a_program_for_the_kernel_that_was_not_compiled(house):
-	assert check(house, "check-bpf").returncode == 0
-	path = house / "src" / "net" / "least.bpf.c"
-	path.write_text(path.read_text().replace("TRIES = 4", "TRIES = 3"))
-	done = check(house, "check-bpf")
-	assert done.returncode != 0 and "least.bpf.c has changed: run make update-bpf" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("words, counted", [("What is left.", 1), ("The same, later.", 1), ("Of the first n bytes.", 1),

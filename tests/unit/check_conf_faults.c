@@ -110,7 +110,10 @@ static const struct {
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
 	{ SERVED "balance = round-robin\n", { "h2d.conf:2|balance = round-robin is not for "
 					      "dispatch = reuseport, which has auto, "
-					      "hash, cpu, least-connections" } },
+					      "hash, cpu" } },
+	{ SERVED "balance = least-connections\n",
+		{ "h2d.conf:2|balance = least-connections is not for dispatch = reuseport, which "
+		  "has auto, hash, cpu" } },
 	{ SERVED "balance = fair\nbalance = \n", { "h2d.conf:2|balance must be", "h2d.conf:3|" } },
 	{ SERVED "listen \"127.0.0.1:1\" { proxy-protocol = true }\nclient-address = forwarded\n",
 		{ "h2d.conf:3|client-address needs trusted-proxies",

@@ -349,7 +349,6 @@ static void inherit_all(struct handover *h)
 
 		for (unsigned i = 0; i < l->n; i++)
 			again(&l->fds[i]);
-		again(&l->by_slot);
 	}
 	again(&h->doubts[0]), again(&h->doubts[1]), again(&h->keeper), again(&h->pid_fd);
 	for (int i = 0; i < h->nimage_fds; i++)
