@@ -26,7 +26,6 @@ static void destroy(struct disk *d)
 	pool_fini(&d->small);
 	pool_fini(&d->large);
 	hasher_free(&d->hasher);
-	verdicts_free(&d->verdicts);
 	etag_memo_free(&d->own_memo);
 	free(d->warm);
 	free(d->trees);
@@ -72,9 +71,8 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
 	d->memo = conf->etags != NULL ? conf->etags : (d->own_memo = etag_memo_new());
 	d->hasher = d->memo != NULL ? hasher_new(o, d->memo) : NULL;
-	d->verdicts = verdicts_new();
 	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
-	if (d->hasher != NULL && d->verdicts != NULL && d->trees != NULL)
+	if (d->hasher != NULL && d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
 		destroy(d);
@@ -147,6 +145,22 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	memcpy(f->path, path.p, path.n);
 	d->waiting++;
 	return f;
+}
+
+size_t disk_file_extend(struct disk_file *f, enum coding coding)
+{
+	size_t n = strlen(f->path);
+
+	if (coding < CODINGS) {
+		f->path[n] = '.';
+		memcpy(f->path + n + 1, coding_extensions[coding].p, coding_extensions[coding].n);
+	}
+	return n;
+}
+
+void disk_file_cut(struct disk_file *f, size_t n)
+{
+	memset(f->path + n, '\0', DISK_EXTENSION);
 }
 
 static void free_file(struct disk_file *f)

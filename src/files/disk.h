@@ -13,7 +13,6 @@
 #include "files/files.h"
 #include "files/hasher.h"
 #include "files/places.h"
-#include "files/verdicts.h"
 #include "http/coding.h"
 #include "request/req.h"
 
@@ -28,7 +27,6 @@ enum {
 	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
 	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
 	DISK_SAMPLE = 64,
-	DISK_CHECKED_MAX = 64 << 20, /* longer files are not compared with what lies beside */
 };
 
 /* One root: its path, and what that named when it was last looked at. */
@@ -51,7 +49,6 @@ struct disk {
 	struct places places;
 	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
 	struct hasher *hasher;
-	struct verdicts *verdicts;
 	uint64_t silent_ms; /* until then no shortage is logged */
 	unsigned waiting;   /* files with a request */
 	unsigned live;      /* files in all */
@@ -89,21 +86,6 @@ struct disk_warm {
 
 enum { DISK_WARM = 512 };
 
-/* A regular file that was opened. */
-struct disk_found {
-	int fd;
-	struct file_id file_id;
-	int64_t seen_ns; /* coarse wall clock before file_id was taken */
-};
-
-/* Whether what lies beside a file may answer for one that is not there. */
-enum disk_alone {
-	DISK_ALONE_NOT,
-	DISK_ALONE_MAY,      /* set before it is opened */
-	DISK_ALONE_WANTED,   /* it does */
-	DISK_ALONE_UNWANTED, /* there are only such that are not to be sent */
-};
-
 /* How a name is found on a file system that other machines write to. */
 enum disk_names {
 	DISK_NAMES_KNOWN, /* as this machine's kernel knows it, but for one that is missing */
@@ -125,9 +107,6 @@ struct disk_file {
 	enum coding coding; /* coding of the file that is sent: one beside it, or CODING_IDENTITY:
 			       itself */
 	bool has_beside;    /* there is one of them */
-	enum disk_alone alone;
-	int verdicts[CODINGS]; /* on what lies beside, of verdicts.h; DECODER_SAME: nothing to say
-				*/
 
 	unsigned spelled; /* segments of path whose spelling matters */
 	struct place place;
@@ -181,9 +160,8 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
 
 /*
- * Before opening: a regular file beside it, of the same name with the extension of that coding, not
- * older, and decoding to it, is to be sent instead (wanted; the first one asked for wins), or only
- * looked for
+ * Before opening: a regular file beside it, of the same name with the extension of that coding and
+ * not older, is to be sent instead (wanted; the first one asked for wins), or only looked for
  * (!wanted; after all those that are).
  */
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
@@ -193,10 +171,6 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  * is no regular file; another -errno; DISK_LATER.
  */
 int disk_file_open(struct disk_file *f);
-
-/* Behind disk_file_open(): why what lies beside in coding is not used, to be read behind its name
- * and a colon; NULL: it is used, or nothing is there. */
-const char *disk_file_refusal(const struct disk_file *f, enum coding coding);
 
 /* True: the file is open. Otherwise it can be told what was found, and nothing be sent. */
 static inline bool disk_file_is_open(const struct disk_file *f)
@@ -243,14 +217,6 @@ int disk_file_reopen(struct disk_file *f, unsigned flags);
 /* Adds the extension of a coding to f->path, until it is cut to the length that is answered. */
 size_t disk_file_extend(struct disk_file *f, enum coding coding);
 void disk_file_cut(struct disk_file *f, size_t n);
-/*
- * Whether coded stands for plain in that coding, or is in it at all (plain NULL): 1 or 0, which
- * f->verdicts tells. -EAGAIN: a thread must find out; only if now, on the loop.
- */
-int disk_file_fits(struct disk_file *f, enum coding coding, const struct disk_found *coded,
-	const struct disk_found *plain, bool now);
-/* Has the log name what is refused, once in a generation. */
-void disk_file_say_refused(const struct disk_file *f);
 /* True: it is open. False: it will be, or f->failed; then the request is resumed. */
 bool disk_file_regain(struct disk_file *f);
 void disk_file_fail(struct disk_file *f, int rc);

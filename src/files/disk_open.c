@@ -15,9 +15,16 @@
 #include "files/escape.h"
 #include "image/spelling.h"
 
+/* A regular file that was opened. */
+struct opened {
+	int fd;
+	struct file_id file_id;
+	int64_t seen_ns; /* coarse wall clock before file_id was taken */
+};
+
 /* The regular file at path. 0, or -errno. */
 static int open_regular(
-	const struct disk_root *root, const char *path, unsigned flags, struct disk_found *o)
+	const struct disk_root *root, const char *path, unsigned flags, struct opened *o)
 {
 	struct stat st;
 
@@ -30,15 +37,16 @@ static int open_regular(
 }
 
 /*
- * The file beside it in f->beside[i], which fits o, or is in that coding if there is no o. 1, or 0,
- * or what only a thread can find out.
+ * The file beside o in f->beside[i], if it is not older. *best may become it. 0, or what only a
+ * thread can find out.
  */
-static int open_beside(struct disk_file *f, const struct disk_root *root, unsigned flags,
-	unsigned i, const struct disk_found *o, struct disk_found *found)
+static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
+	const struct opened *o, struct opened *best)
 {
 	size_t n = disk_file_extend(f, f->beside[i]);
+	struct opened found;
 	/* No link: the image, which holds no links, would not have it. */
-	int rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, found);
+	int rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, &found);
 
 	disk_file_cut(f, n);
 	if (rc < 0)
@@ -46,26 +54,9 @@ static int open_beside(struct disk_file *f, const struct disk_root *root, unsign
 				       (flags & BENEATH_SAME_MOUNT && rc == -EXDEV)
 			       ? rc
 			       : 0;
-	/* No coding makes nothing of something: who empties it is about to write it. */
-	if (found->file_id.size > 0 &&
-		(o == NULL || found->file_id.mtime_ns >= o->file_id.mtime_ns))
-		rc = disk_file_fits(f, f->beside[i], found, o, (flags & BENEATH_CACHED) != 0);
-	if (rc <= 0)
-		close(found->fd);
-	return rc;
-}
-
-/* f->beside[i] of the file o. *best may become it. 0, or what only a thread can find out. */
-static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
-	const struct disk_found *o, struct disk_found *best)
-{
-	struct disk_found found;
-	int rc = open_beside(f, root, flags, i, o, &found);
-
-	f->has_beside = rc > 0;
-	if (rc <= 0)
-		return rc;
-	if (i >= f->nwanted) {
+	/* No coding makes nothing of something: an empty file is about to be written. */
+	f->has_beside = found.file_id.size > 0 && found.file_id.mtime_ns >= o->file_id.mtime_ns;
+	if (!f->has_beside || i >= f->nwanted) {
 		close(found.fd);
 		return 0;
 	}
@@ -74,47 +65,21 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 	return 0;
 }
 
-static void take(struct disk_file *f, const struct disk_found *found)
+static void take(struct disk_file *f, const struct opened *found)
 {
 	f->fd = found->fd;
 	f->file_id = found->file_id;
 	f->seen_ns = found->seen_ns;
 }
 
-/* The first that is wanted of what lies beside the place of a file that is not there. */
-static int open_alone(struct disk_file *f, const struct disk_root *root, unsigned flags)
-{
-	struct disk_found found;
-	int rc = 0;
-
-	for (unsigned i = 0; i < f->nbeside && rc == 0; i++) {
-		rc = open_beside(f, root, flags, i, NULL, &found);
-		if (rc <= 0)
-			continue;
-		f->coding = f->beside[i];
-		f->alone = i < f->nwanted ? DISK_ALONE_WANTED : DISK_ALONE_UNWANTED;
-	}
-	if (rc <= 0)
-		return rc < 0 ? rc : -ENOENT;
-	f->has_beside = true;
-	take(f, &found);
-	f->mtime = file_id_mtime(&found.file_id);
-	return 0;
-}
-
 /* The file, or one beside it. */
 static int open_best(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
-	struct disk_found o, best;
+	struct opened o, best;
 	int rc = open_regular(root, f->path, flags, &o);
 
 	f->coding = CODING_IDENTITY;
 	f->has_beside = false;
-	memset(f->verdicts, 0, sizeof(f->verdicts));
-	if (f->alone != DISK_ALONE_NOT)
-		f->alone = DISK_ALONE_MAY;
-	if (rc == -ENOENT && f->alone == DISK_ALONE_MAY)
-		return open_alone(f, root, flags);
 	if (rc < 0)
 		return rc;
 	best = o;
@@ -129,17 +94,6 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	take(f, &best);
 	f->mtime = file_id_mtime(&o.file_id);
 	return 0;
-}
-
-/* The spelling of the name that was opened. */
-static int check_spelling(struct disk_file *f, const struct disk_root *root, unsigned flags)
-{
-	size_t n = disk_file_extend(
-		f, f->alone > DISK_ALONE_MAY ? f->coding : (enum coding)CODING_IDENTITY);
-	int rc = spelling_check(root->fd, f->path, f->spelled, flags);
-
-	disk_file_cut(f, n);
-	return rc;
 }
 
 /* Where links have led to; what cannot be told is taken for an upload. */
@@ -170,7 +124,7 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 	f->uploaded = rc == 0 && is_uploaded(f);
 	if (f->spelled == 0 || (rc < 0 && rc != -EISDIR))
 		return rc;
-	checked = check_spelling(f, root, flags);
+	checked = spelling_check(root->fd, f->path, f->spelled, flags);
 	if (checked == 0)
 		return rc;
 	if (rc == 0) {
@@ -264,7 +218,6 @@ static void open_finish(struct disk_file *f)
 		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
 	if (rc == DISK_LATER)
 		return;
-	disk_file_say_refused(f);
 	if (f->escape != NULL)
 		escapes_say(f->disk->escapes, f->tree->path, f->escape);
 	f->fn(f, opened(f, rc));

@@ -106,11 +106,6 @@ static unsigned take_place(struct escapes *e, uint64_t h)
 	return ESCAPES_MAX;
 }
 
-bool escapes_first(struct escapes *e, const char *root, const char *text)
-{
-	return e != NULL && take_place(e, hash(root, text)) < ESCAPES_MAX;
-}
-
 void escapes_say(struct escapes *e, const char *root, const char *escape)
 {
 	unsigned place = e != NULL ? take_place(e, hash(root, escape)) : ESCAPES_MAX;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { ESCAPES_MAX = 128 }; /* names in the log of a generation, with other things of files */
+enum { ESCAPES_MAX = 128 }; /* names in the log of a generation */
 
 /* Links that the log has named: in memory that all processes made from here on share. */
 struct escapes;
@@ -21,9 +21,6 @@ void escapes_free(struct escapes **e);
  * there is none or memory is out. May block.
  */
 char *escape_find(int root, const char *path);
-
-/* Whether the log is to say that of the tree of that path: nobody has. e may be NULL. */
-bool escapes_first(struct escapes *e, const char *root, const char *text);
 
 /* Has the log name what escape_find() found below the tree of that path. e may be NULL. */
 void escapes_say(struct escapes *e, const char *root, const char *escape);

@@ -48,26 +48,13 @@ void reply_disk_settings(struct h2d_req *req, struct slice path)
 static void tell_coding(
 	struct h2d_req *req, const struct disk_file *file, unsigned seen, bool varies)
 {
-	enum coding refused = 0;
-
-	while (refused < CODINGS && disk_file_refusal(file, refused) == NULL)
-		refused++;
-	if (!varies && refused == CODINGS)
+	if (!varies)
 		return;
-	if (file->alone > DISK_ALONE_MAY)
-		TRACE_STEP(req, CODING, TRACE_AT(req->location, sidecars),
-			"%s: \"%s.%s\" is there alone",
-			file->alone == DISK_ALONE_WANTED ? coding_names[file->coding].p
-							 : "none that accept-encoding takes",
-			file->path, coding_extensions[file->coding].p);
-	else if (file->coding < CODINGS)
+	if (file->coding < CODINGS)
 		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
 			coding_names[file->coding].p);
 	else if (!(seen & COND_ACCEPT_ENCODING))
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
-	else if (refused < CODINGS)
-		TRACE_STEP(req, CODING, NULL, "none: \"%s.%s\" is not used: %s", file->path,
-			coding_extensions[refused].p, disk_file_refusal(file, refused));
 	else
 		TRACE_STEP(req, CODING, NULL, "none: %s",
 			file->has_beside ? "accept-encoding takes none that lies beside it"
@@ -76,12 +63,7 @@ static void tell_coding(
 
 static void tell(const struct file_reply *a, const struct disk_file *file, bool varies)
 {
-	char buf[PATH_MAX];
-	struct slice name = a->name;
-
-	if (file->alone > DISK_ALONE_MAY)
-		name = arena_dup(&a->req->arena, coding_path_beside(name, file->coding, buf));
-	trace_found(a->req, a->root, name, "on the disk");
+	trace_found(a->req, a->root, a->name, "on the disk");
 	tell_coding(a->req, file, a->seen, varies);
 }
 
@@ -108,8 +90,7 @@ static void reply(struct file_reply *a, struct disk_file *file)
 		reply_disk_no_memory(a);
 		return;
 	}
-	if ((r.varies && r.coding == CODING_IDENTITY && !a->plain) ||
-		file->alone == DISK_ALONE_UNWANTED) {
+	if (r.varies && r.coding == CODING_IDENTITY && !a->plain) {
 		reply_conditional_refuse(req, true, 406);
 		return;
 	}
@@ -213,10 +194,6 @@ static void opened(struct disk_file *file, int rc)
 		a->found(a);
 		return;
 	}
-	if (file->alone == DISK_ALONE_UNWANTED) {
-		reply(a, file);
-		return;
-	}
 	if (a->page_status != 0) {
 		answer(a, file);
 		return;
@@ -225,25 +202,6 @@ static void opened(struct disk_file *file, int rc)
 	rc = disk_file_etag(file);
 	if (rc != DISK_LATER)
 		tagged(file, rc);
-}
-
-/*
- * Whether a file in a coding may answer for a->name, if that is not there: as far as its own
- * location is none, for nobody was asked what that demands.
- */
-static bool may_be_alone(const struct file_reply *a)
-{
-	const struct site *site = a->req->site;
-	const struct location *location = site_location(site, a->name);
-	bool may = a->page_status == 0;
-	char buf[PATH_MAX];
-
-	for (enum coding i = 0; i < CODINGS && may; i++) {
-		struct slice path = coding_path_beside(a->name, i, buf);
-
-		may = path.n > 0 && site_location(site, path) == location;
-	}
-	return may;
 }
 
 /*
@@ -260,10 +218,8 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 	a->plain = true;
 	if (!mime_find(req->location->types, a->name)->compressible)
 		return;
-	if (doc_root_is_upload(&a->files->roots[a->root], a->name))
+	if (!req->location->precompressed || doc_root_is_upload(&a->files->roots[a->root], a->name))
 		left = 0;
-	else if (req->location->sidecars == SITE_SIDECARS_ALONE && may_be_alone(a))
-		file->alone = DISK_ALONE_MAY;
 	if (a->seen & COND_ACCEPT_ENCODING) {
 		while ((coding = coding_memo_choose(
 				&a->files->memo, req->fields, req->nfields, left)) < CODINGS) {
@@ -272,8 +228,7 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 		}
 		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
 	}
-	for (unsigned c = 0;
-		c < CODINGS && (a->files->codings == 0 || file->alone != DISK_ALONE_NOT); c++)
+	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
 		if (left >> c & 1)
 			disk_file_beside(file, (enum coding)c, false);
 }

@@ -92,6 +92,8 @@ static enum coding choose(
 
 	for (unsigned c = 0; c < CODINGS; c++)
 		available |= (unsigned)(e->variants[c].n > 0) << c;
+	if (!req->location->precompressed)
+		available &= ~(e->flags / IMAGE_SIDECAR);
 	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
 	if (__builtin_expect(req->env->conf.traced, false))
 		tell_coding(req, coding, available);

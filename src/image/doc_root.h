@@ -5,6 +5,7 @@
 #ifndef H2D_IMAGE_DOC_ROOT_H
 #define H2D_IMAGE_DOC_ROOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/prefix_index.h"
@@ -20,6 +21,7 @@ struct doc_root {
 	const struct mime_types *types; /* of its files; NULL: those of mime.def alone */
 	const struct slice *uploads;    /* "/files": folders that uploads go to; "": all of it */
 	unsigned nuploads;
+	bool precompressed; /* somewhere files beside others are sent for those */
 };
 
 struct doc_roots {

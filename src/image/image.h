@@ -48,8 +48,7 @@ enum {
 	IMAGE_VARIES = 1, /* accept-encoding may decide what is sent: say so (vary) */
 	IMAGE_SETTLED =
 		2, /* read so long after its last change that file_id tells every later one */
-	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it, and
-			      decodes to it */
+	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it */
 	IMAGE_TRIED =
 		32, /* shifted by the coding: it was compressed, whether that was of use or not */
 	IMAGE_FLAGS = 256, /* none from here on */

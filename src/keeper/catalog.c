@@ -79,8 +79,13 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-/* The file that path is a sidecar of by its name, and in which coding; NULL as of
- * catalog_beside(). */
+/* True: a file beside f may be sent for it. */
+static bool takes_beside(const struct catalog *c, const struct catalog_file *f)
+{
+	return !f->dir->uploads && c->conf->roots[f->node.root].precompressed;
+}
+
+/* The file that path is a sidecar of by its name, and in which coding; NULL: there is none. */
 static struct catalog_file *base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
 {
@@ -89,18 +94,55 @@ static struct catalog_file *base_of(
 	*coding = coding_beside(&path);
 	if (*coding != CODING_NONE)
 		f = catalog_find(c, root, path);
-	return f != NULL && !f->dir->uploads ? f : NULL;
+	return f != NULL && takes_beside(c, f) ? f : NULL;
 }
 
-struct catalog_file *catalog_beside(
+/* The file that is a sidecar of f by its name; NULL: there is none. */
+static struct catalog_file *beside(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding)
 {
 	char buf[PATH_MAX];
 
-	if (f->dir->uploads)
+	if (!takes_beside(c, f))
 		return NULL;
 	return catalog_find(
 		c, f->node.root, coding_path_beside(slice_of(f->path, f->node.n), coding, buf));
+}
+
+struct catalog_file *catalog_sidecar(
+	const struct catalog *c, const struct catalog_file *f, enum coding coding)
+{
+	struct catalog_file *s = NULL;
+
+	if (f->fresh && catalog_codes(f) && (f->beside & 1U << coding) != 0)
+		s = beside(c, f, coding);
+	return s != NULL && s->fresh && s->body->n > 0 && s->file_id.mtime_ns >= f->file_id.mtime_ns
+		       ? s
+		       : NULL;
+}
+
+unsigned catalog_unread(const struct catalog *c, const struct catalog_file *f)
+{
+	unsigned set = 0;
+
+	for (enum coding i = 0; f->beside != 0 && catalog_codes(f) && i < CODINGS; i++) {
+		const struct catalog_file *s = (f->beside & 1U << i) != 0 ? beside(c, f, i) : NULL;
+
+		if (s != NULL && !s->fresh)
+			set |= 1U << i;
+	}
+	return set;
+}
+
+unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings)
+{
+	if (!f->fresh || !catalog_codes(f) || f->body->n == 0)
+		return 0;
+	codings &= ~(f->tried | catalog_unread(c, f));
+	for (enum coding i = 0; i < CODINGS; i++)
+		if (f->variants[i] != NULL || catalog_sidecar(c, f, i) != NULL)
+			codings &= ~(1U << i);
+	return codings;
 }
 
 /* f lies beside its base, from now on or no more. */
@@ -232,7 +274,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 	set_beside(c, f, true);
 	doubt_beside(c, f->node.root, path);
 	for (enum coding i = 0; i < CODINGS; i++)
-		f->beside |= (uint8_t)((catalog_beside(c, f, i) != NULL) << i);
+		f->beside |= (uint8_t)((beside(c, f, i) != NULL) << i);
 	return f;
 }
 
@@ -294,8 +336,6 @@ static void drop_body(struct catalog *c, struct catalog_file *f)
 	for (int i = 0; i < CODINGS; i++)
 		drop(c, &f->variants[i]);
 	f->tried = 0;
-	free(f->verdicts);
-	f->verdicts = NULL;
 }
 
 void catalog_remove(struct catalog *c, struct catalog_file *f)

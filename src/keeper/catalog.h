@@ -42,12 +42,6 @@ struct catalog_dir {
 	char path[];
 };
 
-/* Whether content that was found beside a file decodes to it. */
-struct catalog_verdict {
-	char etag[IMAGE_ETAG]; /* of that content */
-	bool good;
-};
-
 struct catalog_file {
 	struct name node;
 	struct catalog_dir *dir;
@@ -61,7 +55,6 @@ struct catalog_file {
 	struct file_id file_id;
 	struct catalog_type *type;
 	struct segment_body *body, *variants[CODINGS];
-	struct catalog_verdict *verdicts; /* by enum coding, of body; NULL: none yet */
 	struct {
 		uint32_t number; /* of the image; its place there is at */
 		uint32_t at;
@@ -187,35 +180,23 @@ int catalog_fill_warm(struct catalog *c, struct catalog_file *f, const struct fi
 void catalog_set_variant(
 	struct catalog *c, struct catalog_file *f, enum coding coding, struct segment_body *b);
 
-/* Bit set by enum coding: those that there is no variant of f in yet, and that may be compressed
- * now.
- */
-unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
-
-/* The file that is a sidecar of f by its name. NULL: there is none; in a folder of uploads there
- * never is. */
-struct catalog_file *catalog_beside(
-	const struct catalog *c, const struct catalog_file *f, enum coding coding);
-
-/* The file beside f that is its variant in coding: fresh, not older than f, and known to decode to
- * it; NULL if there is none.
+/* The file that lies beside f in coding: fresh, not empty and not older than f; NULL: there is
+ * none.
  */
 struct catalog_file *catalog_sidecar(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding);
 
-/* Whether a file that may become a variant of f lies beside it, and has yet to be read. */
-bool catalog_sidecar_unread(const struct catalog *c, const struct catalog_file *f);
+/* Bit set by enum coding: files that lie beside f and have yet to be read. */
+unsigned catalog_unread(const struct catalog *c, const struct catalog_file *f);
 
-/* Bit set by enum coding: files beside f of which it is to be found out whether they decode to it.
- */
-unsigned catalog_sidecar_unchecked(const struct catalog *c, const struct catalog_file *f);
-
-/* Content of that entity tag decodes to f's body, or does not. 0, or -ENOMEM. */
-int catalog_sidecar_decide(
-	struct catalog_file *f, enum coding coding, const char etag[IMAGE_ETAG], bool good);
+/* Bit set by enum coding: codings of that set which f is to be compressed in now. */
+unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
 
 /* True: there may be forms of f in content codings. */
-bool catalog_codes(const struct catalog_file *f);
+static inline bool catalog_codes(const struct catalog_file *f)
+{
+	return f->type != NULL && f->type->mime->compressible;
+}
 
 /* Something of the next image is new: it is wanted within ms. */
 static inline void catalog_news(struct catalog *c, int32_t ms)

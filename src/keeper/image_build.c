@@ -155,7 +155,7 @@ static void set_variants(
 	for (enum coding i = 0; i < CODINGS; i++) {
 		const struct catalog_file *s = catalog_sidecar(p->c, f, i);
 
-		if (s != NULL && s->body->n > 0) {
+		if (s != NULL) {
 			e->variants[i] = location_of(s->body);
 			e->flags |= IMAGE_SIDECAR << i;
 			sidecars = true;
@@ -202,7 +202,7 @@ static int put_file(struct image_builder *p, struct catalog_file *f, uint32_t nu
 	memcpy(e.last_modified, p->date, IMAGE_DATE);
 	put_slot(p, f, number);
 	/* Without it the entry would be wrong; the image that follows has both. */
-	if (catalog_sidecar_unread(p->c, f) || catalog_sidecar_unchecked(p->c, f) != 0)
+	if (catalog_unread(p->c, f) != 0)
 		p->img->marks->stale[number] = 1;
 	f->in[p->slot].number = (uint32_t)p->img->number;
 	f->in[p->slot].at = number;

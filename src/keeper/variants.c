@@ -1,33 +1,29 @@
 /*
- * variants: the queue of files that lack a variant or have an unknown one beside them, and the
- * threads that make the one and check the other (SCHED_BATCH). Called on the keeper's loop; a
- * thread touches nothing but its own job, and its result is dropped when the file changed
- * meanwhile.
+ * variants: the queue of files that lack a variant, and the threads that make it (SCHED_BATCH).
+ * Called on the keeper's loop; a thread touches nothing but its own job, and its result is dropped
+ * when the file changed meanwhile.
  */
 #include "keeper/variants.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/compress.h"
-#include "http/decoder.h"
 
-enum { NICE = 19, NEWS_MS = 250, CHECKED_NEWS_MS = 20 };
+enum { NICE = 19, NEWS_MS = 250 };
 
 /* Out of one, while a thread has it: the job alone. */
 struct variant_job {
 	struct job job;
 	struct variants *variants;
 	struct catalog_file *file; /* NULL: it is gone */
-	char source[IMAGE_ETAG];   /* of the bytes that are compressed, or decoded to */
-	unsigned wants, checks;    /* bit sets by enum coding; one of them is 0 */
+	char source[IMAGE_ETAG];   /* of the bytes that are compressed */
+	unsigned wants;            /* bit set by enum coding */
 	bool upload;
 	int64_t took_us; /* processor time */
 	size_t n;
@@ -37,12 +33,6 @@ struct variant_job {
 		size_t n; /* 0: not worth it */
 		struct etag etag;
 	} out[CODINGS];
-	struct decoder_bytes plain; /* fd -1: none */
-	struct {
-		struct decoder_bytes coded;
-		char etag[IMAGE_ETAG];
-		int verdict; /* or -errno */
-	} beside[CODINGS];
 	int rc;
 };
 
@@ -105,11 +95,6 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	return 0;
 }
 
-static void check_one(struct variant_job *j, enum coding coding)
-{
-	j->beside[coding].verdict = decoder_compare(coding, &j->beside[coding].coded, &j->plain);
-}
-
 static void variant_work(struct job *job)
 {
 	static _Thread_local bool low_priority;
@@ -127,9 +112,6 @@ static void variant_work(struct job *job)
 	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
 		if ((j->wants & 1U << i) != 0)
 			j->rc = compress_one(j, i);
-	for (enum coding i = 0; i < CODINGS; i++)
-		if ((j->checks & 1U << i) != 0)
-			check_one(j, i);
 	j->took_us = (int64_t)(clock_read_cpu_us() - began);
 }
 
@@ -137,13 +119,8 @@ static void variant_work(struct job *job)
 
 static void free_job(struct variant_job *j)
 {
-	for (int i = 0; i < CODINGS; i++) {
+	for (int i = 0; i < CODINGS; i++)
 		free(j->out[i].p);
-		if (j->beside[i].coded.fd >= 0)
-			close(j->beside[i].coded.fd);
-	}
-	if (j->plain.fd >= 0)
-		close(j->plain.fd);
 	free(j->in);
 	free(j);
 }
@@ -167,31 +144,6 @@ static void take(
 		f->tried |= (uint8_t)(1U << coding);
 }
 
-static void say(
-	const struct variants *t, const struct catalog_file *f, enum coding coding, const char *why)
-{
-	const char *name = strrchr(f->path, '/') + 1;
-
-	log_warn("root %s: %s.%s is not %s in %s: %s; it is served as a file of its own only",
-		t->catalog->conf->roots[f->node.root].root, f->path, coding_extensions[coding].p,
-		name, coding_names[coding].p, why);
-}
-
-static void decide(
-	struct variants *t, struct catalog_file *f, enum coding coding, const struct variant_job *j)
-{
-	int verdict = j->beside[coding].verdict;
-	int rc = catalog_sidecar_decide(f, coding, j->beside[coding].etag, verdict == DECODER_SAME);
-
-	if (rc < 0)
-		verdict = rc;
-	/* An empty sidecar is about to be written. */
-	if (verdict != DECODER_SAME && j->beside[coding].coded.n > 0)
-		say(t, f, coding,
-			verdict < 0 ? strerror(-verdict)
-				    : decoder_reason((enum decoder_verdict)verdict));
-}
-
 static void variant_done(struct job *job)
 {
 	struct variant_job *j = LIST_ENTRY(job, struct variant_job, job);
@@ -209,13 +161,10 @@ static void variant_done(struct job *job)
 		 * between. */
 		if (f->body != NULL && j->rc == 0 &&
 			memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
-			for (enum coding i = 0; i < CODINGS; i++) {
+			for (enum coding i = 0; i < CODINGS; i++)
 				if ((j->wants & 1U << i) != 0)
 					take(t, f, i, j);
-				if ((j->checks & 1U << i) != 0)
-					decide(t, f, i, j);
-			}
-			catalog_news(t->catalog, j->checks != 0 ? CHECKED_NEWS_MS : NEWS_MS);
+			catalog_news(t->catalog, NEWS_MS);
 		}
 		/* It changed meanwhile, or found no room. */
 		variants_want(t, f);
@@ -230,12 +179,9 @@ static void variant_done(struct job *job)
 		variants_step(t);
 }
 
-/* A sidecar's check takes milliseconds, and is wanted now: it comes first. */
-static unsigned size_class(const struct variants *t, const struct catalog_file *f)
+static unsigned size_class(const struct catalog_file *f)
 {
-	return f->body->n == 0 || catalog_sidecar_unchecked(t->catalog, f) != 0
-		       ? 0
-		       : 32 - (unsigned)__builtin_clz(f->body->n);
+	return 32 - (unsigned)__builtin_clz(f->body->n);
 }
 
 void variants_want(struct variants *t, struct catalog_file *f)
@@ -244,10 +190,9 @@ void variants_want(struct variants *t, struct catalog_file *f)
 		if (f->variants[i] != NULL && catalog_sidecar(t->catalog, f, i) != NULL)
 			catalog_set_variant(t->catalog, f, i, NULL);
 	if (f->job != NULL || list_linked(&f->idle) ||
-		(catalog_sidecar_unchecked(t->catalog, f) == 0 &&
-			catalog_wants(t->catalog, f, t->codings) == 0))
+		catalog_wants(t->catalog, f, t->codings) == 0)
 		return;
-	list_append(f->dir->uploads ? &t->uploads : &t->todo[size_class(t, f)], &f->idle);
+	list_append(f->dir->uploads ? &t->uploads : &t->todo[size_class(f)], &f->idle);
 	t->waiting++;
 }
 
@@ -278,9 +223,6 @@ static struct variant_job *job_for(struct variants *t, struct catalog_file *f)
 	j->job.work = variant_work;
 	j->job.done = variant_done;
 	memcpy(j->source, f->body->etag, IMAGE_ETAG);
-	j->plain.fd = -1;
-	for (int i = 0; i < CODINGS; i++)
-		j->beside[i].coded.fd = -1;
 	return j;
 }
 
@@ -291,49 +233,21 @@ static int copy_body(struct variant_job *j, const struct catalog_file *f)
 	return j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
 }
 
-/* A segment's bytes stay for as long as somebody has it open. */
-static int open_body(struct decoder_bytes *bytes, const struct catalog_file *f)
-{
-	const struct segment_body *b = f->body;
-
-	*bytes = (struct decoder_bytes){ fcntl(b->segment->fd, F_DUPFD_CLOEXEC, 3), b->at, b->n };
-	return bytes->fd >= 0 ? 0 : -errno;
-}
-
-static int open_bodies(struct variant_job *j, const struct catalog_file *f)
-{
-	int rc = open_body(&j->plain, f);
-
-	for (enum coding i = 0; i < CODINGS && rc == 0; i++) {
-		const struct catalog_file *s;
-
-		if ((j->checks & 1U << i) == 0)
-			continue;
-		s = catalog_beside(j->variants->catalog, f, i);
-		memcpy(j->beside[i].etag, s->body->etag, IMAGE_ETAG);
-		rc = open_body(&j->beside[i].coded, s);
-	}
-	return rc;
-}
-
-/* Sidecars are checked first: they tell which codings are left to be made. */
 static int start(struct variants *t, struct catalog_file *f)
 {
-	unsigned checks = catalog_sidecar_unchecked(t->catalog, f);
-	unsigned wants = checks != 0 ? 0 : catalog_wants(t->catalog, f, t->codings);
+	unsigned wants = catalog_wants(t->catalog, f, t->codings);
 	struct variant_job *j;
 	int rc;
 
 	/* Nothing is left to do, or the file lost its body while it waited. */
-	if (checks == 0 && wants == 0)
+	if (wants == 0)
 		return -ENOENT;
 	j = job_for(t, f);
 	if (j == NULL)
 		return -ENOMEM;
-	j->checks = checks;
 	j->wants = wants;
 	j->upload = f->dir->uploads;
-	rc = checks != 0 ? open_bodies(j, f) : copy_body(j, f);
+	rc = copy_body(j, f);
 	if (rc == 0)
 		rc = offload_submit(t->offload, &j->job);
 	if (rc < 0) {

@@ -1,8 +1,7 @@
 /*
  * variants: compressed forms of the files in the catalogue, made in threads of the keeper that run
- * only when the processor is idle, and whether what lies beside a file decodes to it, found there
- * first. Small files come first. A thread takes one file at a time, its bytes copied out of the
- * segment.
+ * only when the processor is idle. Small files come first. A thread takes one file at a time, its
+ * bytes copied out of the segment.
  */
 #ifndef H2D_KEEPER_VARIANTS_H
 #define H2D_KEEPER_VARIANTS_H
@@ -39,8 +38,7 @@ int variants_init(struct variants *t, struct catalog *c, struct loop *loop, unsi
 /* Waits for what is being compressed: seconds, so not for a process that is to leave. */
 void variants_fini(struct variants *t);
 
-/* f is fresh: checks what lies beside it and compresses what there is to compress, sooner or later.
- */
+/* f is fresh: compresses what there is to compress, sooner or later. */
 void variants_want(struct variants *t, struct catalog_file *f);
 
 /* f is about to be freed. */

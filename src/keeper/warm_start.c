@@ -108,9 +108,7 @@ static void take_variants(struct warm_start *a, struct catalog *c, struct catalo
 	for (enum coding i = 0; catalog_codes(f) && i < CODINGS; i++) {
 		struct segment_body *b;
 
-		/* A sidecar is read anew for itself; if it is as it was, it decodes to f. */
-		if ((e->flags & IMAGE_SIDECAR << i) != 0)
-			catalog_sidecar_decide(f, i, e->variants[i].etag, true);
+		/* A sidecar is read anew for itself. */
 		if ((c->conf->codings & 1U << i) == 0 || (e->flags & IMAGE_SIDECAR << i) != 0)
 			continue;
 		if ((e->flags & IMAGE_TRIED << i) != 0)

@@ -54,7 +54,7 @@ struct location_at {
 	struct conf_pos block; /* its title; that of the server for the location of the server */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
 		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
-		sidecars, returned, return_page, requests;
+		returned, return_page, requests;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -67,7 +67,6 @@ struct returned {
 };
 
 /* Where files in a coding are sent for one without its extension. */
-enum site_sidecars { SITE_SIDECARS_BESIDE, SITE_SIDECARS_ALONE };
 
 /* Whether access, subjects and auth must all let a client in, or one of them is enough. */
 enum site_satisfy { SITE_SATISFY_ALL, SITE_SATISFY_ANY };
@@ -92,8 +91,8 @@ struct location {
 	const struct subjects *subjects; /* NULL: everybody, with a certificate or without */
 	enum site_satisfy satisfy;       /* of those three; all where there is one of them alone */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
-	struct slice store_folder; /* of uploads, in which handlers say who may; n 0: none */
-	enum site_sidecars sidecars;
+	struct slice store_folder;      /* of uploads, in which handlers say who may; n 0: none */
+	bool precompressed;             /* NAME.br, .zst and .gz are sent for NAME */
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: those of mime.def alone */
 	const struct slice *index;      /* names of index files */

@@ -346,7 +346,6 @@ static void set_places(
 	at->extensions = IN_EFFECT(s, l, extensions)->extensions_at;
 	at->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect_at;
 	at->fallback = IN_EFFECT(s, l, fallback)->fallback_at;
-	at->sidecars = IN_EFFECT(s, l, sidecars)->sidecars_at;
 	at->return_page = IN_EFFECT(s, l, return_page)->return_page_at;
 	at->returned = IN_EFFECT(s, l, returned)->returned_at;
 }
@@ -371,8 +370,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
 	location->sendfile = IN_EFFECT(s, l, sendfile)->sendfile;
 	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links != FOLLOW_INSIDE;
-	/* The choices of sidecars, in their order. */
-	location->sidecars = (enum site_sidecars)IN_EFFECT(s, l, sidecars)->sidecars;
+	location->precompressed = IN_EFFECT(s, l, precompressed)->precompressed;
 	set_names(m, location, s, l);
 	set_returned(m, location, s, l);
 	set_redirect(location, s, l);

@@ -42,14 +42,18 @@ static unsigned number_location(struct trees *t, const struct conf_server *s, un
 	const struct conf_location *l)
 {
 	const struct conf_scope *charset = l->scope.charset_at.file != NULL ? &l->scope : &s->scope;
+	const struct conf_scope *precompressed =
+		l->scope.precompressed_at.file != NULL ? &l->scope : &s->scope;
+	unsigned i = t->of_server[server];
 
-	if (l->root == NULL || *l->root == '\0')
-		return t->of_server[server];
-	return number(t, &(struct doc_root){
-				 .root = l->root,
-				 .charset = charset->charset,
-				 .types = &t->types[server],
-			 });
+	if (l->root != NULL && *l->root != '\0')
+		i = number(t, &(struct doc_root){
+				      .root = l->root,
+				      .charset = charset->charset,
+				      .types = &t->types[server],
+			      });
+	t->roots[i].precompressed |= precompressed->precompressed;
+	return i;
 }
 
 static void number_server(struct trees *t, const struct conf_server *s, unsigned i, unsigned *at)
@@ -59,6 +63,7 @@ static void number_server(struct trees *t, const struct conf_server *s, unsigned
 					    .charset = s->scope.charset,
 					    .types = &t->types[i],
 				    });
+	t->roots[t->of_server[i]].precompressed |= s->scope.precompressed;
 	t->of_location[i] = at;
 	for (unsigned j = 0; j < s->nlocations; j++)
 		at[j] = number_location(t, s, i, &s->locations[j]);

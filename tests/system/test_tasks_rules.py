@@ -5,9 +5,7 @@ import re
 
 import pytest
 
-import codings
 import harness
-import procs
 import uploads
 from tasks import PLAIN, TLS, Ask, Tasks
 from users import basic, hashed
@@ -182,40 +180,6 @@ server "clear.example.com"  { redirect = "http://example.com/" }
 	Ask("/x", 301, host="strict.example.com", via="tls", location="https://example.com/x"), before=moved)
 
 
-# --- files that are there in a coding alone -------------------------------------------------------
-
-CSV = b"a,b\n" * 5000
-GZIP, BR = [("accept-encoding", "gzip")], [("accept-encoding", "br;q=0.5, gzip;q=0.1")]
-
-task("data that is kept in gzip alone", PLAIN + """
-server "_" {
-	root = "/srv/www"
-	sidecars = alone
-	index = {"index.html", "index.json"}
-	extensions = {".html"}
-	location "/beside/" { sidecars = beside }
-	location "/secret.csv.gz" { allow = {"10.0.0.0/8"} }
-}
-""", Ask("/data.csv", send=GZIP, body=lambda b: gzip.decompress(b) == CSV, content_encoding="gzip", content_type="text/csv; charset=utf-8",
-		vary="accept-encoding", accept_ranges="bytes"),
-	Ask("/data.csv", 406, vary="accept-encoding"), Ask("/data.csv", 406, send=[("accept-encoding", "br")]),
-	Ask("/data.csv", send=GZIP, method="HEAD", body=lambda b: b == b"", content_encoding="gzip", content_length=lambda n: int(n) > 20),
-	Ask("/data.csv", 206, send=[*GZIP, ("range", "bytes=0-1")], body=lambda b: b == b"\x1f\x8b", content_encoding="gzip"),
-	Ask("/data.csv", 304, send=[*GZIP, ("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")]),
-	Ask("/data.csv", 304, send=[*GZIP, ("if-none-match", "*")]), Ask("/data.csv", 412, send=[*GZIP, ("if-match", '"no"')]),
-	Ask("/data.csv.gz", content_type="application/gzip", content_encoding=None),
-	Ask("/both.csv", body="both"), Ask("/both.csv", send=GZIP, body="both"),
-	Ask("/two.json", send=BR, content_encoding="br"), Ask("/two.json", send=GZIP, content_encoding="gzip"),
-	Ask("/doc/", send=GZIP, content_encoding="gzip", content_type="application/json"), Ask("/page", send=GZIP, content_encoding="gzip"),
-	Ask("/doc", 301, location="/doc/"), Ask("/doc/", 406), Ask("/page", 406), Ask("/page/", 301, location="/page"),
-	*(Ask(path, 404, send=GZIP, body="404") for path in ("/none.csv", "/beside/data.csv", "/secret.csv", "/broken.csv", "/short.csv", "/empty.csv",
-		"/linked.csv", "/photo.png", "/.dot.csv", "/folder.csv")),
-	files={"data.csv.gz": gzip.compress(CSV), "both.csv": "both", "both.csv.gz": gzip.compress(b"another"), "beside/data.csv.gz": gzip.compress(CSV),
-		"two.json.br": codings.pack("br", b"[]"), "two.json.gz": gzip.compress(b"[]"), "doc/index.json.gz": gzip.compress(b"{}"),
-		"page.html.gz": gzip.compress(b"page"), "secret.csv.gz": gzip.compress(CSV), "broken.csv.gz": "no gzip",
-		"short.csv.gz": gzip.compress(CSV)[:-9], "empty.csv.gz": "", "photo.png.gz": gzip.compress(b"png"), ".dot.csv.gz": gzip.compress(CSV), "folder.csv.gz/x": "x"}, before=lambda run: os.symlink("data.csv.gz", run.root + "/linked.csv.gz"))
-
-
 @pytest.fixture(scope="module")
 def cert(tmp_path_factory):
 	return harness.Certificate(str(tmp_path_factory.mktemp("tls")), names=["DNS:example.com", "DNS:*.example.com"])
@@ -338,26 +302,3 @@ def test_satisfy_is_explained(h2d):
 	for address, said, status in (("10.1.1.1", "any: no password is asked for", 200), ("192.0.2.1", "any: a password is enough", 401)):
 		out = server.run("--explain", "http://localhost/x", "--address", address, check=0).out
 		assert re.search(r"^satisfy +%s .*h2d.conf:\d+$" % said, out, re.M) and "status              %d" % status in out, out
-
-
-@pytest.mark.parametrize("how", ["h1", "h2"])
-def test_a_coding_alone_comes_and_goes(h2d, how):
-	"""The name's own file takes over as soon as it is there; tags are those of the bytes; --explain says why it is 406."""
-	server = h2d.new(files={"t/a.csv.gz": gzip.compress(CSV), "big.csv.zst": codings.pack("zstd", os.urandom(300000))})
-	server.write_conf(server="\nsidecars = alone")
-	server.start(image=True)
-	with server.h1() if how == "h1" else server.connect() as c:
-		first = c.get("/t/a.csv", GZIP)
-		assert gzip.decompress(first.body) == CSV and first.get("etag") == c.get("/t/a.csv.gz").get("etag") != None
-		assert c.get("/t/a.csv", [*GZIP, ("if-none-match", first.get("etag"))]).status == 304
-		with open(server.root + "/big.csv.zst", "rb") as f:
-			assert c.get("/big.csv", [("accept-encoding", "zstd")]).body == f.read()
-		server.write("t/a.csv", b"new")  # a busy machine may take an image of it while it is empty
-		procs.wait_for(lambda: c.get("/t/a.csv", GZIP).body == b"new", said="the file itself")
-		os.unlink(server.root + "/t/a.csv")
-		procs.wait_for(lambda: c.get("/t/a.csv", GZIP).body == first.body, said="the file alone")
-		os.unlink(server.root + "/t/a.csv.gz")
-		procs.wait_for(lambda: c.get("/t/a.csv", GZIP).status == 404, said="that it went")
-	out = server.run("--explain", "http://localhost/big.csv", check=0).out
-	assert re.search(r'^coding +none that accept-encoding takes: "/big.csv.zst" is there alone .*h2d.conf:\d+$', out, re.M), out
-	assert '"/big.csv.zst": on the disk' in out and "status              406" in out, out

@@ -14,7 +14,7 @@
 #include "keeper/variants.h"
 #include "unit.h"
 
-static struct doc_root roots[2] = { { .root = "/a", .charset = "utf-8" },
+static struct doc_root roots[2] = { { .root = "/a", .charset = "utf-8", .precompressed = true },
 	{ .root = "/b", .charset = "" } };
 static struct doc_roots conf;
 static struct segments store;
@@ -245,36 +245,6 @@ START_TEST(body_lost_while_it_waits)
 }
 END_TEST
 
-/* It is tried again later, and nothing that waits is forgotten. */
-START_TEST(no_descriptors_to_compare)
-{
-	struct rlimit few = { 3, 0 }, before;
-	struct loop loop;
-	struct variants v;
-
-	ck_assert_int_eq(loop_init(&loop), 0);
-	ck_assert_int_eq(variants_init(&v, &c, &loop, 1), 0);
-	v.codings = conf.codings;
-	filled("/a.css.br", "no brotli", 1);
-	variants_want(&v, filled("/a.css", "p{color:red}", 1));
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	few.rlim_max = before.rlim_max;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	variants_step(&v);
-	ck_assert(v.starved);
-	ck_assert_uint_eq(v.waiting, 1);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-	while (variants_pending(&v) > 0) {
-		if (v.starved)
-			variants_step(&v);
-		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
-	}
-	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, file("/a.css")), 0);
-	variants_fini(&v);
-	loop_fini(&loop);
-}
-END_TEST
-
 /* Behind a rest one file is compressed, however dear, and the next when their share has paid for
  * it. */
 START_TEST(uploads_have_a_share)
@@ -397,11 +367,6 @@ START_TEST(past_max_size_in_small_pieces)
 }
 END_TEST
 
-static void decided(struct catalog_file *f, const struct catalog_file *br, bool good)
-{
-	ck_assert_int_eq(catalog_sidecar_decide(f, CODING_BR, br->body->etag, good), 0);
-}
-
 START_TEST(beside)
 {
 	struct built_image img;
@@ -410,14 +375,8 @@ START_TEST(beside)
 	br = filled("/a.css.br", "coded", 5);
 	f = filled("/a.css", "p{}", 5);
 	ck_assert_uint_eq(f->beside, 1 << CODING_BR);
-	/* It is used when it was checked, and checked once. */
-	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 1 << CODING_BR);
-	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
-	decided(f, br, false);
-	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 0);
-	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
-	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 1 << CODING_BR);
-	decided(f, br, true);
+	/* Of the same time is not older. */
+	ck_assert_uint_eq(catalog_unread(&c, f), 0);
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_GZIP));
 	ck_assert_uint_eq(catalog_wants(&c, f, 7), 1 << CODING_ZSTD | 1 << CODING_GZIP);
@@ -428,6 +387,7 @@ START_TEST(beside)
 	catalog_doubt(&c, br);
 	ck_assert_uint_eq(img.marks->stale[f->in[0].at] + img.marks->stale[br->in[0].at], 2);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	ck_assert_uint_eq(catalog_unread(&c, f), 1 << CODING_BR);
 	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 0);
 	built_image_close(&img);
 	/* Older than what it lies beside: of no use. */
@@ -436,14 +396,11 @@ START_TEST(beside)
 	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 1 << CODING_BR);
 	filled("/a.css.br", "coded", 6);
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
-	/* Either's content decides anew. */
+	/* An empty one is about to be written. */
+	filled("/a.css.br", "", 6);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	ck_assert_uint_eq(catalog_wants(&c, f, 1 << CODING_BR), 1 << CODING_BR);
 	filled("/a.css.br", "other", 6);
-	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
-	ck_assert_uint_eq(catalog_sidecar_unchecked(&c, f), 1 << CODING_BR);
-	decided(f, br, true);
-	filled("/a.css", "q{}", 5);
-	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
-	decided(f, br, true);
 	ck_assert_ptr_eq(catalog_sidecar(&c, f, CODING_BR), br);
 
 	/* It goes, and another comes. */
@@ -466,6 +423,14 @@ START_TEST(beside)
 	filled("/p.png.br", "png", 1);
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
 	ck_assert_uint_eq(catalog_wants(&c, f, 7), 0);
+	/* The other root has precompressed = false. */
+	for (int i = 0; i < 2; i++) {
+		f = catalog_add(&c, c.roots[1].top, i ? SLICE("/a.css") : SLICE("/a.css.br"));
+		ck_assert_int_eq(fill_at(f, "q{}", 1), 0);
+	}
+	ck_assert_uint_eq(f->beside, 0);
+	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
+	ck_assert_uint_eq(catalog_wants(&c, f, 7), 7);
 }
 END_TEST
 
@@ -477,9 +442,7 @@ START_TEST(in_the_image)
 	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
 	off_t size;
 
-	ck_assert_int_eq(catalog_sidecar_decide(
-				 f, CODING_GZIP, filled("/a.css.gz", "gz", 2)->body->etag, true),
-		0);
+	filled("/a.css.gz", "gz", 2);
 	catalog_set_variant(&c, f, CODING_BR, variant("br"));
 	f->tried = 1 << CODING_BR | 1 << CODING_ZSTD;
 	f->settled = true;
@@ -533,7 +496,6 @@ static TCase *tests(void)
 	tcase_add_test(tc, marks_every_image);
 	tcase_add_test(tc, same_bytes_keep_variants);
 	tcase_add_test(tc, body_lost_while_it_waits);
-	tcase_add_test(tc, no_descriptors_to_compare);
 	tcase_add_test(tc, no_descriptors_for_a_variant);
 	tcase_add_test(tc, uploads_have_a_share);
 	tcase_add_test(tc, past_max_size);

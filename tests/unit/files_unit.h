@@ -64,6 +64,7 @@ static inline void unit_start(void)
 		.charset = "utf-8",
 		.uploads = &unit_uploads,
 		.nuploads = 1,
+		.precompressed = true,
 	};
 	unit_site = (struct site){
 		.name = SLICE("_"),
@@ -73,6 +74,7 @@ static inline void unit_start(void)
 			.charset = SLICE("utf-8"),
 			.index = unit_index,
 			.nindex = 2,
+			.precompressed = true,
 		},
 		.uploads = SLICE("/files"),
 	};
