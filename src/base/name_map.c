@@ -7,15 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/fnv.h"
+
 enum { SLOTS_LEAST = 16 };
 
-/* FNV-1a. */
 static uint64_t hash(struct slice name)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = fnv_add(FNV_BEGIN, name.p, name.n);
 
-	for (size_t i = 0; i < name.n; i++)
-		h = (h ^ (unsigned char)name.p[i]) * UINT64_C(0x100000001b3);
 	return h ^ h >> 32;
 }
 

@@ -162,7 +162,8 @@ struct conf {
 	unsigned nservers;
 	const struct conf_server *patterns; /* with ${host} in them, as written (conf_hosts.h) */
 	unsigned npatterns;
-	uint64_t hosts_seen; /* conf_hosts_look() when it was read */
+	uint64_t hosts_seen;   /* conf_hosts_look() when it was read */
+	uint64_t watched_seen; /* conf_watched_look() by then */
 };
 
 /* Whether a listener is for who runs the machine: past the acceptor, and when no client has room.

@@ -6,21 +6,15 @@
 
 #include <stdarg.h>
 
-const struct conf_pos conf_command_line = { .file = "command line" };
+#include "base/fnv.h"
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const char *s)
-{
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
+const struct conf_pos conf_command_line = { .file = "command line" };
 
 bool conf_said(struct conf_said *said, const struct conf_pos *pos, const char *message)
 {
-	uint64_t h = hash(UINT64_C(0xcbf29ce484222325) ^ pos->line, message);
+	uint64_t h = fnv_add(FNV_BEGIN ^ pos->line, message, strlen(message));
 
-	h = pos->file != NULL ? hash(h, pos->file) : h;
+	h = pos->file != NULL ? fnv_add(h, pos->file, strlen(pos->file)) : h;
 	for (unsigned i = 0; i < said->n; i++)
 		if (said->hashes[i] == h)
 			return true;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/fnv.h"
 #include "base/name_map.h"
 #include "conf/conf_check_name.h"
 #include "conf/conf_env.h"
@@ -262,31 +263,20 @@ static void check_alone(struct hosts *h, struct conf_server *s)
 
 /* --- what has changed ------------------------------------------------------------------------- */
 
-/* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *p, size_t n)
-{
-	for (const unsigned char *c = p, *end = c + n; c != end; c++)
-		hash = (hash ^ *c) * 0x100000001b3;
-	return hash;
-}
-
-/* The thing at text with host in it: of a folder, that it is one. */
+/* The thing at text with host in it: that it is there, and whether it is a folder. */
 static uint64_t look_at(uint64_t hash, const char *text, const char *host)
 {
 	struct arena a;
 	struct stat st;
 	char first[1024];
 	const char *path;
-	int64_t seen[3] = { 0 };
+	char is = 0;
 
 	arena_init(&a, first, sizeof(first), SIZE_MAX);
 	path = put_host(&a, text, host);
-	if (path != NULL && stat(path, &st) == 0) {
-		seen[0] = 1 + S_ISDIR(st.st_mode);
-		seen[1] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_sec;
-		seen[2] = S_ISDIR(st.st_mode) ? 0 : st.st_mtim.tv_nsec;
-	}
-	hash = mix(mix(hash, path, path != NULL ? strlen(path) : 0), seen, sizeof(seen));
+	if (path != NULL && stat(path, &st) == 0)
+		is = (char)(1 + S_ISDIR(st.st_mode));
+	hash = fnv_add(fnv_add(hash, path, path != NULL ? strlen(path) : 0), &is, 1);
 	arena_fini(&a);
 	return hash;
 }
@@ -304,7 +294,7 @@ static uint64_t look_at_host(uint64_t hash, const struct conf_server *s, const c
 
 uint64_t conf_hosts_look(const struct conf *conf)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = FNV_BEGIN;
 
 	for (const struct conf_server *s = conf->patterns; s != conf->patterns + conf->npatterns;
 		s++) {

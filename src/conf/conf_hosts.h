@@ -9,8 +9,8 @@
 
 #include "conf/conf_fault.h"
 
-/* A number for all that there is of hosts: another one than conf->hosts_seen asks for a reload. May
- * block. */
+/* A number for which folders and certificates of hosts there are: another one than
+ * conf->hosts_seen asks for a reload. May block. */
 uint64_t conf_hosts_look(const struct conf *conf);
 
 /* Behind what the file and the command line say, before the checks. */

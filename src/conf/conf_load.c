@@ -10,6 +10,7 @@
 #include "conf/conf_override.h"
 #include "conf/conf_read.h"
 #include "conf/conf_table.h"
+#include "conf/conf_watched.h"
 
 enum { CONF_MEMORY_MAX = 256 << 20 };
 
@@ -30,6 +31,9 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_hosts_expand(conf, faults);
 	if (!faults->oom)
 		conf_check(conf, faults);
+	/* Before one is read: what comes meanwhile is seen the next time. */
+	if (!faults->oom)
+		conf->watched_seen = conf_watched_look(conf);
 }
 
 /* faulty_too: a conf with faults is mended instead of freed. */

@@ -83,8 +83,7 @@ struct child {
 	struct child_heard heard;
 	struct board_slot *board; /* of a process that lives, if its kind has one */
 	struct reap reap;
-	uint32_t renewal; /* its process has the certificates up to that one; renewals' own */
-	uint64_t ticks;   /* CTL_TICK messages of its process */
+	uint64_t ticks; /* CTL_TICK messages of its process */
 	struct watchdog watchdog;
 	bool still;           /* its process has not ticked for a while; watchdog's */
 	bool stuck;           /* its process is given up, by watchdog too; it has still to die */

@@ -164,6 +164,16 @@ void gen_resources_check(
 	check_roots(r, warn, ctx);
 }
 
+void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx)
+{
+	int64_t now = clock_wall().tv_sec;
+
+	for (unsigned i = 0; i < r->certs.n; i++)
+		certs_check_staples(&r->certs.entries[i], now, warn, ctx);
+	for (unsigned i = 0; i < r->client_cas.n; i++)
+		client_cas_check_lists(&r->client_cas.entries[i], now, warn, ctx);
+}
+
 void gen_resources_fini(struct resources *r)
 {
 	certs_fini(&r->certs);

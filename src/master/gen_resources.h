@@ -31,6 +31,10 @@ int gen_resources_init(
 void gen_resources_check(
 	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
+/* Warns of staples and lists that have become too old: once, until they are not. warn NULL: it was
+ * said. */
+void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx);
+
 /* Zeroed resources are none: nothing is done. */
 void gen_resources_fini(struct resources *r);
 

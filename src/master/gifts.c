@@ -99,8 +99,6 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 		.trees = &g->resources.trees,
 		.files = &g->resources.trees.files,
 		.sites = g->resources.sites,
-		.certs = &g->resources.certs,
-		.client_cas = &g->resources.client_cas,
 		.generation = g->number,
 		.slot = c->slot,
 		.ctl = ctl,

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
-#include "master/renewals.h"
 #include "master/watchdog.h"
 
 enum {
@@ -48,7 +47,6 @@ static int start(struct child *c)
 {
 	struct gen *g = c->gen;
 
-	renewals_forked(c);
 	if (!c->kind->board)
 		return child_start(c);
 	c->board = board_take(g->master->board, c->slot, g->number);

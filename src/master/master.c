@@ -14,17 +14,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process_use.h"
-#include "conf/conf_hosts.h"
+#include "conf/conf_fault.h"
 #include "event/bus.h"
 #include "machine/kernel_check.h"
 #include "master/activation.h"
+#include "master/changes.h"
 #include "master/health.h"
 #include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/mend.h"
 #include "master/reload.h"
-#include "master/renewals.h"
 #include "master/spawn.h"
 #include "master/supervise.h"
 #include "master/takeover.h"
@@ -94,23 +94,19 @@ static void show_use(struct board *board)
 	__atomic_store_n(&board->head.use.descriptors, use.descriptors, __ATOMIC_RELAXED);
 }
 
-/* A new folder of a host, or what it has got: once for each change, for the reload may fail. */
-static void look_at_hosts(struct master *m)
+static void on_late(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	const struct gen *g = m->current;
-	uint64_t seen;
+	char text[CONF_FAULT_TEXT];
 
-	if (g == NULL || m->phase != MASTER_SERVE || g->conf->npatterns == 0 ||
-		clock_ms() - m->hosts_looked_ms < g->conf->cache.rescan_interval * 1000)
-		return;
-	m->hosts_looked_ms = clock_ms();
-	seen = conf_hosts_look(g->conf);
-	if (seen == g->conf->hosts_seen || seen == m->hosts_wished)
-		return;
-	m->hosts_wished = seen;
-	log_notice("a host's folder or certificate has come, changed or gone: the configuration is "
-		   "loaded again");
-	master_signal(m, SIGHUP);
+	(void)ctx;
+	conf_fault_format(pos, message, text, sizeof(text));
+	log_warn("%s", text);
+}
+
+static void tell_what_expires(const struct master *m)
+{
+	if (m->current != NULL && m->current->state == GEN_SERVE)
+		gen_resources_expire(&m->current->resources, on_late, NULL);
 }
 
 static void on_second(struct timer *t)
@@ -127,8 +123,8 @@ static void on_second(struct timer *t)
 	health_look(m);
 	mend_second(m);
 	tickets_second(m);
-	renewals_second(m);
-	look_at_hosts(m);
+	changes_second(m);
+	tell_what_expires(m);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -226,7 +222,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	timer_disarm(&m.loop.wheel, &m.second);
 	heir_fini(&m);
-	renewals_fini(&m);
+	changes_fini(&m);
 	sockets_free(&m.sockets);
 	if (m.pidfile.mine)
 		status_remove(m.pidfile.path);

@@ -12,9 +12,9 @@
 #include "machine/cache_room.h"
 #include "machine/pidfile.h"
 #include "machine/program.h"
+#include "master/changes.h"
 #include "master/gen.h"
 #include "master/heir.h"
-#include "master/renewals.h"
 #include "master/sockets.h"
 #include "master/status.h"
 #include "master/upgrade.h"
@@ -67,19 +67,16 @@ struct master {
 	int reign;
 	struct watch reign_end;
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
-	uint64_t ticket_made_ms;  /* when the first key of session tickets was; tickets' own */
-	bool ticket_of_file;      /* the keys are out of a file */
-	bool ticket_file_said;    /* the log has what is wrong with the file */
-	struct renewals renewals; /* of certificates whose files change */
-	uint64_t hosts_looked_ms; /* when ${host} was looked for last; master.c's own */
-	uint64_t hosts_wished;    /* conf_hosts_look() that a reload was wished for */
-	struct timer second;      /* looks at processes and sockets; master.c's own */
-	struct timer limit;       /* for a generation to come up */
-	struct timer delay;       /* shutdown-delay; drain's own */
-	struct timer bind;        /* tries once more for the addresses of the first generation */
-	struct timer shrink;      /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;      /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;      /* ms; how long that goes on; 0: not begun */
+	uint64_t ticket_made_ms; /* when the first key of session tickets was; tickets' own */
+	bool ticket_of_file;     /* the keys are out of a file */
+	struct changes changes;  /* of files that ask for a reload */
+	struct timer second;     /* looks at processes and sockets; master.c's own */
+	struct timer limit;      /* for a generation to come up */
+	struct timer delay;      /* shutdown-delay; drain's own */
+	struct timer bind;       /* tries once more for the addresses of the first generation */
+	struct timer shrink;     /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;     /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until;     /* ms; how long that goes on; 0: not begun */
 };
 
 extern const struct states master_phases;

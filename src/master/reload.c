@@ -17,13 +17,13 @@
 #include "machine/cache_room.h"
 #include "machine/notify.h"
 #include "master/balance.h"
+#include "master/changes.h"
 #include "master/doubts.h"
 #include "master/drain.h"
 #include "master/health.h"
 #include "master/launch.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
-#include "master/renewals.h"
 #include "master/shrink.h"
 #include "master/tickets.h"
 #include "master/urls.h"
@@ -140,7 +140,9 @@ void reload_commit(struct gen *g)
 	gen_show(g, &m->board->head);
 	health_begin(m, old);
 	tickets_serve(m);
-	renewals_serve(m);
+	changes_serve(m);
+	/* The start of g has said what is too old. */
+	gen_resources_expire(&g->resources, NULL, NULL);
 	/*
 	 * Ours are closed before the old workers close theirs: they accept what is queued first,
 	 * and with nobody else holding the socket nothing more can be queued behind them.
@@ -270,7 +272,7 @@ static void on_bind(struct timer *t)
 
 void reload_init(struct master *m)
 {
-	renewals_init(m);
+	changes_init(m);
 	drain_init(m);
 	shrink_init(m);
 	timer_init(&m->limit, on_limit);

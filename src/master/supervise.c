@@ -26,7 +26,6 @@
 #include "master/mend.h"
 #include "master/outcome.h"
 #include "master/reload.h"
-#include "master/renewals.h"
 #include "master/shrink.h"
 #include "master/takeover.h"
 
@@ -204,10 +203,6 @@ static void send_again(struct child *c, uint64_t types)
 		due |= DUE_LOGS;
 	if (types & CTL_TYPE(CTL_KEEPER))
 		due |= DUE_KEEPER;
-	if (types & (CTL_TYPE(CTL_CERTIFICATE) | CTL_TYPE(CTL_CLIENT_CA))) {
-		renewals_again(c);
-		due |= DUE_CERTIFICATES;
-	}
 	if (types & CTL_TYPE(CTL_LISTEN)) {
 		loan_again(c);
 		due |= DUE_SOCKETS;
@@ -324,8 +319,6 @@ static void on_sent(struct child *c, enum child_due due)
 {
 	if (due == CHILD_DUE_LOANS)
 		loan_sent(c);
-	if (due == CHILD_DUE_CERTIFICATES)
-		renewals_sent(c);
 }
 
 const struct child_ops supervise_ops = {

@@ -1,7 +1,7 @@
 /*
- * tickets: looks once a second how old the first key is, or what the file of keys has. While
- * another master may serve beside this one, neither makes a new key: the other one would not know
- * it.
+ * tickets: looks once a second how old the first key is, and what the file of keys has when a
+ * generation comes to serve. While another master may serve beside this one, neither makes a new
+ * key: the other one would not know it.
  */
 #include "master/tickets.h"
 
@@ -16,7 +16,6 @@
 
 enum { SECOND_MS = 1000 };
 
-/* A file that cannot be used is named once, and leaves the keys as they are. */
 static void take_file(struct master *m, const char *file)
 {
 	struct tls_tickets now = { 0 }, next;
@@ -24,12 +23,9 @@ static void take_file(struct master *m, const char *file)
 
 	m->ticket_of_file = true;
 	if (!tls_ticket_file_read(file, &next, why, sizeof(why))) {
-		if (!m->ticket_file_said)
-			log_warn("%s: the keys of session tickets stay as they are", why);
-		m->ticket_file_said = true;
+		log_warn("%s: the keys of session tickets stay as they are", why);
 		return;
 	}
-	m->ticket_file_said = false;
 	if (tls_tickets_get(&now) && memcmp(&now, &next, sizeof(now)) != 0 &&
 		tls_tickets_set(&next))
 		log_info("session tickets: the keys of %s", file);
@@ -60,7 +56,6 @@ void tickets_serve(struct master *m)
 {
 	const struct conf_tls *tls = configured(m);
 
-	m->ticket_file_said = false;
 	if (tls != NULL && *tls->session_ticket_key_file != '\0')
 		take_file(m, tls->session_ticket_key_file);
 }
@@ -70,11 +65,9 @@ void tickets_second(struct master *m)
 	const struct conf_tls *tls = configured(m);
 	uint64_t age_ms = clock_ms() - m->ticket_made_ms;
 
-	if (tls == NULL || m->phase != MASTER_SERVE)
+	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
 		return;
-	if (*tls->session_ticket_key_file != '\0')
-		take_file(m, tls->session_ticket_key_file);
-	else if (m->ticket_of_file || age_ms >= tls->session_ticket_rotation * SECOND_MS)
+	if (m->ticket_of_file || age_ms >= tls->session_ticket_rotation * SECOND_MS)
 		make_key(m);
 }
 

@@ -13,7 +13,7 @@ struct master;
 /* The keys of the file are those of all workers now, if the generation that serves has one. */
 void tickets_serve(struct master *m);
 
-/* Looks whether a new key is due, or the file has others; once a second. */
+/* Looks whether a new key is due; once a second. */
 void tickets_second(struct master *m);
 
 /* Puts the keys, and how old the first one is, into what is handed over. False: there are none. */

@@ -29,9 +29,7 @@ enum ctl_type {
 	CTL_FULL, /* worker → master: arg 1: it has no room for connections; 0: again it has */
 	CTL_AGAIN, /* child → master: messages were lost for want of descriptors; arg: CTL_TYPE() of
 		      each */
-	CTL_LINE,        /* child → master: it has logged line; arg: its enum log_level */
-	CTL_CERTIFICATE, /* master → worker: a certificate whose files have changed; slot: which */
-	CTL_CLIENT_CA,   /* master → worker: authorities whose files have changed; slot: which */
+	CTL_LINE, /* child → master: it has logged line; arg: its enum log_level */
 	CTL_SHOW, /* worker → master → the other workers: show your connections on the scoreboard */
 };
 

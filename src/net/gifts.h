@@ -11,8 +11,6 @@
 
 struct board;
 struct board_slot;
-struct certs;
-struct client_cas;
 struct conf;
 struct doc_roots;
 struct sites;
@@ -36,8 +34,6 @@ struct gifts {
 	const struct trees *trees;
 	const struct doc_roots *files; /* of trees */
 	const struct sites *sites;
-	const struct certs *certs;
-	const struct client_cas *client_cas;
 	uint32_t generation;
 	unsigned slot; /* number of this process among those of its kind, from 0 */
 	int ctl;       /* to the master; end of file: it died */

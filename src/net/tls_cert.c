@@ -87,7 +87,8 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 	return true;
 }
 
-bool tls_cert_enter(struct tls_cert *c, struct tls_fault *fault)
+/* Notes what was put into c's SSL_CTX last. */
+static bool enter(struct tls_cert *c, struct tls_fault *fault)
 {
 	struct tls_pair *p = &c->pairs[c->npairs++];
 
@@ -103,7 +104,7 @@ static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct
 	fault->in = TLS_FILE_CERTIFICATE;
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
 	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
-		return tls_cert_enter(c, fault) ? 0 : -1;
+		return enter(c, fault) ? 0 : -1;
 	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
 		p->files[TLS_FILE_CERTIFICATE], reason());
 	return -1;
@@ -201,34 +202,7 @@ static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struc
 	return -1;
 }
 
-/* --- what is loaded --------------------------------------------------------------------------- */
-
-static bool digest_certificate(EVP_MD_CTX *md, const X509 *x)
-{
-	unsigned char one[SHA256_DIGEST_LENGTH];
-
-	return X509_digest(x, EVP_sha256(), one, NULL) == 1 &&
-	       EVP_DigestUpdate(md, one, sizeof(one)) == 1;
-}
-
-static bool digest_shown(EVP_MD_CTX *md, SSL_CTX *ssl, const struct tls_pair *p)
-{
-	const struct tls_staple *staple = tls_staple_of(p->leaf);
-	STACK_OF(X509) *chain = NULL;
-	bool ok = digest_certificate(md, p->leaf);
-	const unsigned char *der;
-	size_t n;
-
-	SSL_CTX_select_current_cert(ssl, p->leaf);
-	SSL_CTX_get0_chain_certs(ssl, &chain);
-	for (int i = 0; ok && i < sk_X509_num(chain); i++)
-		ok = digest_certificate(md, sk_X509_value(chain, i));
-	if (ok && staple != NULL) {
-		der = tls_staple_bytes(staple, &n);
-		ok = EVP_DigestUpdate(md, der, n) == 1;
-	}
-	return ok;
-}
+/* --- identity --------------------------------------------------------------------------------- */
 
 /* The subject, and all other names. */
 static bool digest_identity(EVP_MD_CTX *md, const struct tls_pair *p)
@@ -246,24 +220,22 @@ static bool digest_identity(EVP_MD_CTX *md, const struct tls_pair *p)
 					 (size_t)ASN1_STRING_length(names)) == 1);
 }
 
-bool tls_cert_end(struct tls_cert *c)
+static bool make_id(struct tls_cert *c)
 {
-	EVP_MD_CTX *shown = EVP_MD_CTX_new(), *identity = EVP_MD_CTX_new();
-	bool ok = shown != NULL && identity != NULL &&
-		  EVP_DigestInit_ex(shown, EVP_sha256(), NULL) == 1 &&
-		  EVP_DigestInit_ex(identity, EVP_sha256(), NULL) == 1;
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 
-	for (unsigned i = 0; i < c->npairs; i++)
-		ok = ok && digest_shown(shown, c->ssl, &c->pairs[i]) &&
-		     digest_identity(identity, &c->pairs[i]);
-	ok = ok && EVP_DigestFinal_ex(shown, c->content, NULL) == 1 &&
-	     EVP_DigestFinal_ex(identity, c->id, NULL) == 1;
-	EVP_MD_CTX_free(shown);
-	EVP_MD_CTX_free(identity);
+	for (unsigned i = 0; ok && i < c->npairs; i++)
+		ok = digest_identity(md, &c->pairs[i]);
+	ok = ok && EVP_DigestFinal_ex(md, c->id, NULL) == 1;
+	EVP_MD_CTX_free(md);
 	return ok;
 }
 
-struct tls_cert *tls_cert_new(SSL_CTX *ssl, unsigned n)
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Takes ssl, also when memory is out (NULL); with room for n. */
+static struct tls_cert *new_cert(SSL_CTX *ssl, unsigned n)
 {
 	struct tls_cert *c = calloc(1, sizeof(*c));
 
@@ -277,42 +249,6 @@ struct tls_cert *tls_cert_new(SSL_CTX *ssl, unsigned n)
 	if (c->pairs == NULL)
 		tls_cert_free(&c);
 	return c;
-}
-
-void tls_cert_swap(struct tls_cert *c, struct tls_cert *from)
-{
-	struct tls_cert old = *c;
-
-	c->ssl = from->ssl;
-	from->ssl = old.ssl;
-	memcpy(c->id, from->id, sizeof(c->id));
-	memcpy(c->content, from->content, sizeof(c->content));
-	for (unsigned i = 0; i < c->npairs; i++) {
-		struct tls_pair *a = &c->pairs[i], *b = &from->pairs[i], was = *a;
-
-		a->leaf = b->leaf;
-		a->kind = b->kind;
-		a->expires = b->expires;
-		b->leaf = was.leaf;
-	}
-}
-
-/* --- files ------------------------------------------------------------------------------------ */
-
-void tls_cert_look(struct tls_cert *c)
-{
-	for (unsigned i = 0; i < c->room; i++)
-		for (unsigned k = 0; k < TLS_FILES; k++)
-			file_seen_note(&c->pairs[i].seen[k], c->pairs[i].files[k]);
-}
-
-bool tls_cert_changed(const struct tls_cert *c)
-{
-	for (unsigned i = 0; i < c->room; i++)
-		for (unsigned k = 0; k < TLS_FILES; k++)
-			if (file_seen_changed(&c->pairs[i].seen[k], c->pairs[i].files[k]))
-				return true;
-	return false;
 }
 
 static bool set_files(struct tls_cert *c, const struct tls_files *files)
@@ -340,17 +276,15 @@ static int load_pair(struct tls_cert *c, struct tls_fault *fault)
 struct tls_cert *tls_cert_load(
 	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
-	struct tls_cert *c = tls_cert_new(ssl, n);
+	struct tls_cert *c = new_cert(ssl, n);
 	bool ok = c != NULL && set_files(c, files);
 
 	*fault = (struct tls_fault){ 0 };
 	ERR_clear_error();
 	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
-	if (ok)
-		tls_cert_look(c);
 	while (ok && c->npairs < n)
 		ok = load_pair(c, fault) == 0;
-	if (ok && tls_cert_end(c))
+	if (ok && make_id(c))
 		return c;
 	ERR_clear_error();
 	tls_cert_free(&c);

@@ -130,8 +130,6 @@ void tls_client_ca_find(SSL *ssl, struct tls_client *client)
 	const X509 *leaf = SSL_get0_peer_certificate(ssl);
 	long rc = SSL_get_verify_result(ssl);
 
-	/* A connection may outlast many lists, and each may be of megabytes. */
-	SSL_set1_verify_cert_store(ssl, NULL);
 	if (tls_client_ca_of(ssl) == NULL || leaf == NULL)
 		return;
 	/* A ticket may be good for longer than the certificate that it is for. */

@@ -1,15 +1,13 @@
 /*
- * tls_client_ca_load: authorities and lists on their way into an X509_STORE: from files, in the
- * master, and by a parcel, in workers. Client_cas calls it. It keeps no file open.
+ * tls_client_ca_load: authorities and lists on their way from files into an X509_STORE, in the
+ * master. Client_cas calls it. It keeps no file open.
  */
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/parcel.h"
 #include "net/tls_client_ca.h"
 #include "net/tls_memory.h"
 
@@ -186,12 +184,6 @@ static bool read_files(struct tls_client_ca *ca, EVP_MD_CTX *md, struct tls_clie
 	return why == NULL;
 }
 
-static void look(struct tls_client_ca *ca)
-{
-	file_seen_note(&ca->file_seen, ca->file);
-	file_seen_note(&ca->crl_seen, ca->crl);
-}
-
 struct tls_client_ca *tls_client_ca_load(
 	const char *file, const char *crl, struct tls_client_ca_fault *fault)
 {
@@ -201,8 +193,6 @@ struct tls_client_ca *tls_client_ca_load(
 	bool ok;
 
 	*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
-	if (ca != NULL)
-		look(ca);
 	ok = ca != NULL && md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
 	     read_files(ca, md, fault) && EVP_DigestFinal_ex(md, ca->id, NULL) == 1;
 	/* A list that something of is missing would let in who is revoked. */
@@ -214,113 +204,4 @@ struct tls_client_ca *tls_client_ca_load(
 	if (!ok)
 		tls_client_ca_free(&ca);
 	return ca;
-}
-
-/* --- renewal ---------------------------------------------------------------------------------- */
-
-bool tls_client_ca_changed(const struct tls_client_ca *ca)
-{
-	return file_seen_changed(&ca->file_seen, ca->file) ||
-	       file_seen_changed(&ca->crl_seen, ca->crl);
-}
-
-void tls_client_ca_swap(struct tls_client_ca *ca, struct tls_client_ca *from)
-{
-	struct tls_client_ca was = *ca;
-
-	ca->store = from->store;
-	ca->names = from->names;
-	memcpy(ca->id, from->id, sizeof(ca->id));
-	from->store = was.store;
-	from->names = was.names;
-	memcpy(from->id, was.id, sizeof(from->id));
-}
-
-enum tls_renewal tls_client_ca_renew(struct tls_client_ca *ca, struct tls_client_ca_fault *fault)
-{
-	enum tls_renewal found = TLS_RENEWAL_TAKEN;
-	struct tls_client_ca *next;
-
-	look(ca);
-	if (tls_client_ca_changed(ca))
-		return TLS_RENEWAL_AGAIN;
-	next = tls_client_ca_load(ca->file, ca->crl, fault);
-	if (tls_client_ca_changed(ca))
-		found = TLS_RENEWAL_AGAIN;
-	else if (next == NULL)
-		found = TLS_RENEWAL_FAULTY;
-	else if (memcmp(next->id, ca->id, sizeof(ca->id)) == 0)
-		found = TLS_RENEWAL_SAME;
-	if (found == TLS_RENEWAL_TAKEN)
-		tls_client_ca_swap(ca, next);
-	tls_client_ca_free(&next);
-	return found;
-}
-
-/* --- parcels ---------------------------------------------------------------------------------- */
-
-enum part {
-	PART_ID = 1,
-	PART_AUTHORITY,
-	PART_LIST,
-};
-
-static int put_object(int fd, const X509_OBJECT *object)
-{
-	X509 *authority = X509_OBJECT_get0_X509(object);
-	unsigned char *der = NULL;
-	int n, rc;
-
-	if (authority != NULL)
-		n = i2d_X509(authority, &der);
-	else
-		n = i2d_X509_CRL(X509_OBJECT_get0_X509_CRL(object), &der);
-	if (n < 0)
-		return -ENOMEM;
-	rc = parcel_put(fd, authority != NULL ? PART_AUTHORITY : PART_LIST, der, (size_t)n);
-	OPENSSL_free(der);
-	return rc;
-}
-
-int tls_client_ca_pack(const struct tls_client_ca *ca)
-{
-	STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(ca->store);
-	int fd = parcel_new("h2d-client-ca"), rc;
-
-	if (fd < 0)
-		return fd;
-	rc = parcel_put(fd, PART_ID, ca->id, sizeof(ca->id));
-	for (int i = 0; rc == 0 && i < sk_X509_OBJECT_num(all); i++)
-		rc = put_object(fd, sk_X509_OBJECT_value(all, i));
-	ERR_clear_error();
-	return parcel_end(fd, rc);
-}
-
-static bool take(void *ctx, uint32_t part, const unsigned char *p, size_t n)
-{
-	struct tls_client_ca *ca = ctx;
-
-	switch (part) {
-	case PART_ID:
-		if (n == sizeof(ca->id))
-			memcpy(ca->id, p, n);
-		return n == sizeof(ca->id);
-	case PART_AUTHORITY:
-		return add_authority(ca, d2i_X509(NULL, &p, (long)n));
-	case PART_LIST:
-		return add_list(ca, d2i_X509_CRL(NULL, &p, (long)n));
-	default:
-		return false;
-	}
-}
-
-struct tls_client_ca *tls_client_ca_open(const struct tls_client_ca *ca, int fd)
-{
-	unsigned failures = tls_memory_failures();
-	struct tls_client_ca *next = new (ca->file, ca->crl);
-
-	if (next != NULL && (!parcel_open(fd, take, next) || tls_memory_failures() != failures))
-		tls_client_ca_free(&next);
-	ERR_clear_error();
-	return next;
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "net/tls_memory.h"
-#include "net/tls_parcel.h"
 #include "net/tls_staple.h"
 #include "net/tls_suites.h"
 #include "net/tls_tickets.h"
@@ -187,25 +186,19 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 	return ssl;
 }
 
-/* A certificate that something of is missing is none. */
-static struct tls_cert *if_whole(struct tls_cert *c, unsigned failures, struct tls_fault *fault)
-{
-	if (c != NULL && tls_memory_failures() != failures) {
-		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
-		tls_cert_free(&c);
-	}
-	return c;
-}
-
 static struct tls_cert *load(const struct tls_ctx *ctx, const struct tls_files *files, unsigned n,
 	struct tls_fault *fault)
 {
 	SSL_CTX *ssl = new_ssl(ctx, fault);
 	unsigned failures = tls_memory_failures();
+	struct tls_cert *c = ssl != NULL ? tls_cert_load(ssl, files, n, fault) : NULL;
 
-	if (ssl == NULL)
-		return NULL;
-	return if_whole(tls_cert_load(ssl, files, n, fault), failures, fault);
+	/* A certificate that something of is missing is none. */
+	if (c != NULL && tls_memory_failures() != failures) {
+		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
+		tls_cert_free(&c);
+	}
+	return c;
 }
 
 static bool has_files(const struct tls_cert *c, const struct tls_files *files, unsigned n)
@@ -235,67 +228,6 @@ struct tls_cert *tls_ctx_add(
 	if (ctx->first == NULL)
 		ctx->first = c;
 	return c;
-}
-
-/* In the place of what c had. */
-static void put(struct tls_cert *c, struct tls_cert **from)
-{
-	SSL_CTX_set_app_data((*from)->ssl, c);
-	tls_cert_swap(c, *from);
-	tls_cert_free(from);
-}
-
-static struct tls_cert *load_again(
-	const struct tls_ctx *ctx, const struct tls_cert *c, struct tls_fault *fault)
-{
-	struct tls_files *files = calloc(c->npairs, sizeof(*files));
-	struct tls_cert *new = NULL;
-
-	if (files == NULL)
-		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
-	for (unsigned i = 0; files != NULL && i < c->npairs; i++)
-		for (unsigned k = 0; k < TLS_FILES; k++)
-			files[i].name[k] = c->pairs[i].files[k];
-	if (files != NULL)
-		new = load(ctx, files, c->npairs, fault);
-	free(files);
-	return new;
-}
-
-enum tls_renewal tls_ctx_renew(
-	const struct tls_ctx *ctx, struct tls_cert *c, struct tls_fault *fault)
-{
-	enum tls_renewal found = TLS_RENEWAL_TAKEN;
-	struct tls_cert *new;
-
-	tls_cert_look(c);
-	if (tls_cert_changed(c))
-		return TLS_RENEWAL_AGAIN;
-	new = load_again(ctx, c, fault);
-	if (tls_cert_changed(c))
-		found = TLS_RENEWAL_AGAIN;
-	else if (new == NULL)
-		found = TLS_RENEWAL_FAULTY;
-	else if (memcmp(new->content, c->content, sizeof(c->content)) == 0)
-		found = TLS_RENEWAL_SAME;
-	if (found == TLS_RENEWAL_TAKEN)
-		put(c, &new);
-	tls_cert_free(&new);
-	return found;
-}
-
-bool tls_ctx_take(const struct tls_ctx *ctx, struct tls_cert *c, int fd)
-{
-	struct tls_fault fault;
-	SSL_CTX *ssl = new_ssl(ctx, &fault);
-	unsigned failures = tls_memory_failures();
-	struct tls_cert *new = ssl != NULL ? tls_parcel_open(ssl, fd, c->npairs) : NULL;
-
-	new = if_whole(new, failures, &fault);
-	if (new == NULL)
-		return false;
-	put(c, &new);
-	return true;
 }
 
 void tls_ctx_free(struct tls_ctx **ctx)

@@ -42,16 +42,6 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
 struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
-/*
- * Reads the files of c, which is one of ctx, anew. Handshakes that begin from now on show what is
- * in them, if it was taken; else c stays as it is.
- */
-enum tls_renewal tls_ctx_renew(
-	const struct tls_ctx *ctx, struct tls_cert *c, struct tls_fault *fault);
-
-/* A parcel (net/tls_parcel.h) in the place of files; fd stays the caller's. False: it is none. */
-bool tls_ctx_take(const struct tls_ctx *ctx, struct tls_cert *c, int fd);
-
 void tls_ctx_free(struct tls_ctx **ctx);
 
 #endif

@@ -152,17 +152,6 @@ const char *tls_staple_unfit(const struct tls_staple *s, int64_t now)
 	return s->until != 0 && now > s->until ? "it has expired" : NULL;
 }
 
-bool tls_staple_fits(const struct tls_staple *s)
-{
-	return s->unfit == NULL;
-}
-
-const unsigned char *tls_staple_bytes(const struct tls_staple *s, size_t *n)
-{
-	*n = s->n;
-	return s->der;
-}
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
 static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *issuer)

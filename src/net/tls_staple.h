@@ -19,7 +19,7 @@ struct tls_staple;
  */
 bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size);
 
-/* Its n bytes, as tls_staple_bytes() had them, in place of the file. */
+/* n bytes in place of the file. */
 bool tls_staple_parse(
 	const unsigned char *der, size_t n, X509 *leaf, X509 *issuer, char *why, size_t size);
 
@@ -28,12 +28,6 @@ const struct tls_staple *tls_staple_of(const X509 *leaf);
 
 /* Why it is not shown at now (seconds since 1970), a const string; NULL: it is. */
 const char *tls_staple_unfit(const struct tls_staple *s, int64_t now);
-
-/* A response that fits is shown at some time. */
-bool tls_staple_fits(const struct tls_staple *s);
-
-/* The response; *n: its length. It is s's. */
-const unsigned char *tls_staple_bytes(const struct tls_staple *s, size_t *n);
 
 /* Has handshakes of ssl show those of its certificates. */
 bool tls_staple_use(SSL_CTX *ssl);

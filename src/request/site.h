@@ -157,7 +157,7 @@ struct site {
 	struct slice health; /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security;    /* value of strict-transport-security; n 0: none */
 	const void *certificate;            /* of its names: compared, never followed */
-	const struct site_expiry *expiries; /* of what that shows; they change when it is renewed */
+	const struct site_expiry *expiries; /* of what that shows */
 	unsigned nexpiries;                 /* 0: there is no certificate */
 	const void *client_ca; /* authorities of its clients; likewise; NULL: nobody asks */
 	enum site_verify verify;

@@ -313,8 +313,6 @@ static const char *worker_start(struct worker *w)
 	w->offload = offload_new(&w->loop, OFFLOAD_THREADS);
 	if (w->offload == NULL)
 		return "offload";
-	worker_client_ca_init(&w->client_ca, &w->loop, w->offload, w->args->client_cas,
-		w->args->conf->timeouts.handshake * 1000);
 	w->work_line = work_line_new(&w->loop, (unsigned)w->args->conf->limits.handler_threads);
 	if (w->work_line == NULL)
 		return "threads for handlers";
@@ -357,7 +355,6 @@ static void worker_stop(struct worker *w)
 	handlers_stop(&w->http);
 	files_free(&w->files);
 	offload_free(&w->offload);
-	worker_client_ca_fini(&w->client_ca);
 	body_queue_fini();
 	h1_fini();
 	auth_queue_free(&w->auth_queue);

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "server/worker_conns.h"
 #include "server/worker_life.h"
-#include "sites/certs.h"
 
 static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
@@ -41,13 +40,6 @@ static void take_logs(struct worker *w, const int *fds, int nfds)
 	if (n > 0 && dup2(fds[0], own) < 0)
 		log_error("reopened log: %s", strerror(errno));
 	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
-}
-
-/* Handshakes that begin from now on show it. Without it they go on with the one before. */
-static void take_certificate(struct worker *w, unsigned n, const int *fds, int nfds)
-{
-	if (nfds != 1 || !certs_take(w->args->certs, n, fds[0]))
-		log_error("certificate %u: what the master sent cannot be used", n);
 }
 
 static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -84,12 +76,6 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 	case CTL_LOGS:
 		take_logs(w, fds, nfds);
 		return 0;
-	case CTL_CERTIFICATE:
-		take_certificate(w, msg->slot, fds, nfds);
-		return 0;
-	case CTL_CLIENT_CA:
-		worker_client_ca_take(&w->client_ca, msg->slot, nfds == 1 ? fds[0] : -1);
-		return nfds == 1;
 	case CTL_SHOW:
 		worker_conns_show(w);
 		return 0;

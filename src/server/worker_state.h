@@ -19,7 +19,6 @@
 #include "server/access_logs.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
-#include "server/worker_client_ca.h"
 #include "session/sessions.h"
 
 /*
@@ -85,7 +84,6 @@ struct worker {
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL: no connections are taken yet, or any more */
-	struct worker_client_ca client_ca;
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_strain strain;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "conf/conf_fault.h"
-#include "net/tls_parcel.h"
 #include "net/tls_suites.h"
 #include "net/tls_ticket_file.h"
 
@@ -36,13 +35,6 @@ static void refuse(struct loader *l, const struct conf_pos *at, const char *why)
 	l->rc = -1;
 }
 
-static void show_expiries(const struct certs_entry *e)
-{
-	for (unsigned i = 0; i < e->cert->npairs; i++)
-		e->expiries[i] =
-			(struct site_expiry){ e->cert->pairs[i].kind, e->cert->pairs[i].expires };
-}
-
 static const struct certs_entry *find(const struct certs *c, const void *cert)
 {
 	for (unsigned i = 0; i < c->n; i++)
@@ -65,7 +57,9 @@ static void enter(struct loader *l, struct tls_cert *cert, const struct certs_ke
 		refuse(l, &conf_command_line, "out of memory");
 		return;
 	}
-	show_expiries(e);
+	for (unsigned i = 0; i < cert->npairs; i++)
+		e->expiries[i] =
+			(struct site_expiry){ cert->pairs[i].kind, cert->pairs[i].expires };
 	c->n++;
 }
 
@@ -204,34 +198,6 @@ const struct site_expiry *certs_expiries(const struct certs *c, unsigned server,
 
 	*n = e != NULL ? e->cert->npairs : 0;
 	return e != NULL ? e->expiries : NULL;
-}
-
-/* --- renewal ---------------------------------------------------------------------------------- */
-
-enum tls_renewal certs_renew(
-	const struct certs *c, struct certs_entry *e, conf_fault_fn *fault, void *ctx)
-{
-	struct tls_fault why;
-	enum tls_renewal found = tls_ctx_renew(c->tls, e->cert, &why);
-
-	if (found == TLS_RENEWAL_FAULTY)
-		fault(ctx, e->keys.at[why.in], why.text);
-	if (found == TLS_RENEWAL_TAKEN)
-		show_expiries(e);
-	return found;
-}
-
-int certs_pack(const struct certs_entry *e)
-{
-	return tls_parcel_pack(e->cert);
-}
-
-bool certs_take(const struct certs *c, unsigned n, int fd)
-{
-	if (n >= c->n || !tls_ctx_take(c->tls, c->entries[n].cert, fd))
-		return false;
-	show_expiries(&c->entries[n]);
-	return true;
 }
 
 int64_t certs_expire(const struct certs *c)

@@ -21,7 +21,6 @@ struct certs_entry {
 	struct tls_cert *cert;
 	struct certs_keys keys;
 	struct site_expiry *expiries; /* of each of its pairs */
-	uint32_t renewal;             /* its number; 0: as it was loaded first. The master's own */
 	bool staple_said;             /* the log has why its response is not sent any more */
 };
 
@@ -44,19 +43,6 @@ void certs_choose(struct certs *c, const struct sites *sites);
 
 /* When those of a server block expire; *n 0: it has none. They are c's. */
 const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n);
-
-/*
- * Reads the files of e, one of c's, anew, for handshakes from now on. What cannot be used is a
- * fault, at its line, and leaves all as it is.
- */
-enum tls_renewal certs_renew(
-	const struct certs *c, struct certs_entry *e, conf_fault_fn *fault, void *ctx);
-
-/* A parcel (net/tls_parcel.h) of e for other processes: a descriptor, or -errno. */
-int certs_pack(const struct certs_entry *e);
-
-/* The parcel in fd, the caller's, becomes the n-th one of c. False: it cannot. */
-bool certs_take(const struct certs *c, unsigned n, int fd);
 
 /* When the first of all expires, in seconds since 1970; 0: there is none. */
 int64_t certs_expire(const struct certs *c);

@@ -112,17 +112,6 @@ static bool listens(const struct conf *conf)
 	return false;
 }
 
-void certs_check_one(const struct certs *c, const struct certs_entry *e, const struct conf *conf,
-	int64_t now, conf_fault_fn *warn, void *ctx)
-{
-	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
-
-	check_entry(&k, e);
-	for (unsigned i = 0; listens(conf) && i < conf->nservers; i++)
-		if (c->of_server[i] == e->cert)
-			check_names(&k, &conf->servers[i], e->cert);
-}
-
 void certs_check(
 	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
 {

@@ -15,10 +15,6 @@
 void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
 	void *ctx);
 
-/* So of e alone, one of c's that was renewed. */
-void certs_check_one(const struct certs *c, const struct certs_entry *e, const struct conf *conf,
-	int64_t now, conf_fault_fn *warn, void *ctx);
-
 /* Warns of responses of e that are not sent any more: once, until all are again. warn NULL: it was
  * said. */
 void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);

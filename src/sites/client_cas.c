@@ -1,7 +1,6 @@
 /*
  * client_cas: loads the authorities that sections tls of servers name. The master calls it while it
- * builds a generation and when their files change; it keeps no file open and never changes the
- * configuration.
+ * builds a generation; it keeps no file open and never changes the configuration.
  */
 #include "sites/client_cas.h"
 
@@ -22,12 +21,6 @@ static struct tls_client_ca *find(const struct client_cas *c, const struct conf_
 	return NULL;
 }
 
-static void complain(const struct conf_server_tls *tls, const struct tls_client_ca_fault *why,
-	conf_fault_fn *fault, void *ctx)
-{
-	fault(ctx, why->in_crl ? &tls->crl_at : &tls->client_ca_at, why->text);
-}
-
 /* NULL if none is configured there, or after a fault. */
 static struct tls_client_ca *load(
 	struct client_cas *c, const struct conf_server_tls *tls, conf_fault_fn *fault, void *ctx)
@@ -43,7 +36,7 @@ static struct tls_client_ca *load(
 		return ca;
 	ca = tls_client_ca_load(tls->client_ca, tls->crl, &why);
 	if (ca == NULL) {
-		complain(tls, &why, fault, ctx);
+		fault(ctx, why.in_crl ? &tls->crl_at : &tls->client_ca_at, why.text);
 		return NULL;
 	}
 	c->entries[c->n++] = (struct client_cas_entry){ .ca = ca, .tls = tls };
@@ -86,18 +79,6 @@ void client_cas_use(const struct client_cas *c, struct tls_ctx *tls)
 {
 	if (tls != NULL && c->any)
 		tls->ask = of_name;
-}
-
-/* --- renewal ---------------------------------------------------------------------------------- */
-
-enum tls_renewal client_cas_renew(const struct client_cas_entry *e, conf_fault_fn *fault, void *ctx)
-{
-	struct tls_client_ca_fault why;
-	enum tls_renewal found = tls_client_ca_renew(e->ca, &why);
-
-	if (found == TLS_RENEWAL_FAULTY)
-		complain(e->tls, &why, fault, ctx);
-	return found;
 }
 
 /* --- what an operator should know ------------------------------------------------------------- */

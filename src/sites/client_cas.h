@@ -15,9 +15,7 @@
 struct client_cas_entry {
 	struct tls_client_ca *ca;
 	const struct conf_server_tls *tls;
-	uint32_t renewal; /* its number; 0: as it was loaded first. The master's own */
-	unsigned orders;  /* parcels that came for it; a worker's own */
-	bool doubt_said;  /* the log has why all clients of an authority are refused */
+	bool doubt_said; /* the log has why all clients of an authority are refused */
 };
 
 struct client_cas {
@@ -36,13 +34,6 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 /* From now on handshakes of tls (NULL: there are none) ask as the site of their name says, of other
  * names as the default one does. tls has the sites. */
 void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
-
-/*
- * Reads the files of e, one of c's, anew, for handshakes from now on. What cannot be used is a
- * fault, at its line, and leaves all as it is.
- */
-enum tls_renewal client_cas_renew(
-	const struct client_cas_entry *e, conf_fault_fn *fault, void *ctx);
 
 /* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: it was said. */
 void client_cas_check_lists(

@@ -112,7 +112,8 @@ class KeyFile:
 		taken = server.log_text().count("session tickets: the keys of")
 		self.keys = [os.urandom(80), *self.keys[:keep]]
 		self.put(b"".join(self.keys))
-		procs.wait_for(lambda: server.log_text().count("session tickets: the keys of") > taken, said="they are taken")
+		server.reload()
+		assert server.log_text().count("session tickets: the keys of") > taken
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -134,9 +135,27 @@ def test_key_file(h2d, tmp_path, version):
 	servers[0].upgrade()
 	assert first.come(oldest)
 	file.put(b"x" * 100)
-	servers[0].log.wait("keys have 80 bytes each, and nothing between them: the keys of session tickets stay as they are")
+	servers[0].log.wait("keys have 80 bytes each, and nothing between them")
+	servers[0].log.wait("reload failed: ")
 	assert first.come(oldest)
 	assert "keys have 80 bytes each" in servers[0].run("-t", check=1).err
 	file.renew(servers[0], keep=0)
 	assert not first.come(oldest)
 	assert new_keys(servers[0]) == 0
+
+
+def test_a_key_file_that_changes(h2d, tmp_path):
+	"""It is taken up by itself."""
+	file = KeyFile(str(tmp_path))
+	server = h2d.new(workers=2)
+	conf(server, 'session-ticket-key-file = "%s"' % file.path)
+	server.start()
+	sessions = Sessions(server, ssl.TLSVersion.TLSv1_3)
+	sessions.come()
+	server.baseline = None
+	server.lint.forget()
+	file.put(os.urandom(80))
+	server.log.wait("certificates, lists or keys have changed: the configuration is loaded again")
+	server.log.wait("session tickets: the keys of %s" % file.path)
+	server.wait_up(2)
+	assert not sessions.come()

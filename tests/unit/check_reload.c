@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "event/bus.h"
 #include "image/image.h"
+#include "master/changes.h"
 #include "master/drain.h"
 #include "master/gifts.h"
 #include "master/health.h"
@@ -209,6 +210,52 @@ static void set_up(void)
 	pass(0);
 }
 
+/* --- files that change ------------------------------------------------------------------------ */
+
+static char keys_path[sizeof(conf_path) + 8];
+
+/* A file of a key of session tickets, which is replaced; the kernel tells the master. */
+static void put_key(char c, int n)
+{
+	char beside[sizeof(keys_path) + 8];
+	FILE *f;
+
+	snprintf(beside, sizeof(beside), "%s.new", keys_path);
+	f = fopen(beside, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fchmod(fileno(f), 0600), 0);
+	fprintf(f, "%0*d%c", n - 1, 0, c);
+	fclose(f);
+	ck_assert_int_eq(rename(beside, keys_path), 0);
+	if (m.changes.events.active)
+		m.changes.events.fn(&m.changes.events, EPOLLIN);
+}
+
+static void write_keys_conf(void)
+{
+	char more[128];
+
+	snprintf(keys_path, sizeof(keys_path), "%s.keys", conf_path);
+	put_key('a', 80);
+	snprintf(more, sizeof(more), "tls { session-ticket-key-file = \"%s\" }\n", keys_path);
+	write_conf(more);
+}
+
+/* Time enough to see that a file is quiet, and no second. */
+static void settle(void)
+{
+	for (int i = 0; i < 3; i++)
+		pass(200);
+}
+
+static void pass_seconds(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		changes_second(&m);
+		pass(SECOND);
+	}
+}
+
 /* --- what happens to a process ---------------------------------------------------------------- */
 
 static struct fake *find(const char *kind, unsigned slot, uint32_t generation)
@@ -344,6 +391,107 @@ static void tear_down(void)
 	bus_free(&m.bus);
 	unlink(conf_path);
 }
+
+/* --- wishes of the master's own --------------------------------------------------------------- */
+
+/* The first change is taken up at once, the next ones when a pause is over. */
+START_TEST(a_file_that_changes)
+{
+	write_keys_conf();
+	start();
+	settle();
+	put_key('a', 80);
+	settle();
+	ck_assert_uint_eq(m.last_number, 1);
+	put_key('b', 80);
+	pass(200);
+	put_key('c', 80);
+	pass(200);
+	ck_assert_uint_eq(m.last_number, 1); /* it may be written still */
+	settle();
+	ck_assert_uint_eq(m.last_number, 2);
+	up_both(2);
+	die_all(1);
+	settle();
+	put_key('d', 80);
+	settle();
+	pass_seconds(58);
+	ck_assert_uint_eq(m.last_number, 2);
+	pass_seconds(3);
+	ck_assert_uint_eq(m.last_number, 3);
+	up_both(3);
+	changes_fini(&m);
+	unlink(keys_path);
+}
+END_TEST
+
+/* Each generation that still finishes downloads doubles the pause. */
+START_TEST(a_file_that_changes_while_others_drain)
+{
+	static const unsigned pauses[] = { 120, 240 };
+
+	write_keys_conf();
+	start();
+	for (unsigned i = 0; i < 3; i++) {
+		settle();
+		put_key((char)('b' + i), 80);
+		settle();
+		if (i > 0) {
+			pass_seconds(pauses[i - 1] - 4);
+			ck_assert_uint_eq(m.last_number, 1 + i);
+			pass_seconds(5);
+		}
+		ck_assert_uint_eq(m.last_number, 2 + i);
+		up_both(2 + i);
+	}
+	ck_assert_uint_gt(alive(1), 0);
+	changes_fini(&m);
+	unlink(keys_path);
+}
+END_TEST
+
+/* Tried once, and again when it changes: a reload that failed takes no pause. */
+START_TEST(a_file_that_cannot_be_used)
+{
+	write_keys_conf();
+	start();
+	settle();
+	put_key('b', 79);
+	settle();
+	pass_seconds(100);
+	ck_assert_uint_eq(m.last_number, 1);
+	ck_assert_uint_eq(m.board->head.counts[BOARD_COUNT_reloads_failed], 1);
+	put_key('b', 80);
+	settle();
+	ck_assert_uint_eq(m.last_number, 2);
+	up_both(2);
+	changes_fini(&m);
+	unlink(keys_path);
+}
+END_TEST
+
+/* It changes while it is read, or behind that: what serves is not what is there. */
+START_TEST(a_file_that_changes_during_a_reload)
+{
+	write_keys_conf();
+	reload_begin(&m);
+	put_key('b', 80);
+	up_both(1);
+	settle();
+	ck_assert_uint_eq(m.last_number, 2);
+	master_signal(&m, SIGHUP);
+	put_key('c', 80);
+	up_both(2);
+	end_turn();
+	ck_assert_uint_eq(m.last_number, 3); /* the HUP, which reads it */
+	up_both(3);
+	settle();
+	pass_seconds(600);
+	ck_assert_uint_eq(m.last_number, 3);
+	changes_fini(&m);
+	unlink(keys_path);
+}
+END_TEST
 
 /* --- the first start -------------------------------------------------------------------------- */
 
@@ -1672,6 +1820,10 @@ static TCase *tests(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, serves_when_all_are_up);
 	tcase_add_test(t, a_death_before_up_ends_the_start);
+	tcase_add_test(t, a_file_that_changes);
+	tcase_add_test(t, a_file_that_changes_while_others_drain);
+	tcase_add_test(t, a_file_that_cannot_be_used);
+	tcase_add_test(t, a_file_that_changes_during_a_reload);
 	tcase_add_test(t, not_up_in_time_ends_the_start);
 	tcase_add_test(t, a_fork_that_fails_ends_the_start);
 	tcase_add_test(t, signals_during_the_start);

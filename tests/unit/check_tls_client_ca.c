@@ -4,9 +4,7 @@
  */
 #include "net/tls_client_ca.h"
 
-#include <fcntl.h>
 #include <openssl/err.h>
-#include <unistd.h>
 
 #include "unit_cert.h"
 #include "unit_tls.h"
@@ -171,121 +169,6 @@ START_TEST(ids)
 }
 END_TEST
 
-/* --- renewal ---------------------------------------------------------------------------------- */
-
-/* Until the times of files tell of changes, they may have changed. */
-static enum tls_renewal renew(struct tls_client_ca *ca, struct tls_client_ca_fault *fault)
-{
-	enum tls_renewal found;
-
-	while ((found = tls_client_ca_renew(ca, fault)) == TLS_RENEWAL_AGAIN)
-		usleep(1000);
-	return found;
-}
-
-static void refused(const struct tls_client_ca *ca, bool is)
-{
-	shake(NULL, ca);
-	ck_assert_int_eq(client.subject == NULL, is);
-	ck_assert_int_eq(client.refused != NULL, is);
-	tls_client_clear(&client);
-}
-
-/* Another authority takes the place of the client's own in the same struct. */
-START_TEST(renewed)
-{
-	unsigned char id[SHA256_DIGEST_LENGTH];
-	struct tls_client_ca_fault fault;
-	struct tls_client_ca *ca;
-	SSL *under_way;
-	FILE *f;
-
-	make_client("alice", DAY_S, "other.crt");
-	make_client("alice", DAY_S, "client.crt");
-	ca = load("client.crt");
-	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_SAME);
-	ck_assert(!tls_client_ca_changed(ca));
-	memcpy(id, ca->id, sizeof(id));
-	refused(ca, false);
-	/* What cannot be used changes nothing. */
-	f = unit_cert_create("client.crt");
-	fputs("-----BEGIN CERTIFICATE-----\nMIIB\n", f);
-	fclose(f);
-	ck_assert(tls_client_ca_changed(ca));
-	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_FAULTY);
-	ck_assert_ptr_nonnull(strstr(fault.text, "client-ca "));
-	ck_assert(!tls_client_ca_changed(ca));
-	ck_assert_int_eq(unlink(unit_cert("client.crt")), 0);
-	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_FAULTY);
-	ck_assert_ptr_nonnull(strstr(fault.text, "No such file"));
-	ck_assert_mem_eq(ca->id, id, sizeof(id));
-	refused(ca, false);
-	/* A handshake under way keeps the store that it began with. */
-	under_way = SSL_new(server_ctx);
-	ck_assert(tls_client_ca_ask(under_way, ca));
-	ck_assert_int_eq(link(unit_cert("rsa.crt"), ca->file), 0);
-	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_TAKEN);
-	ck_assert_mem_ne(ca->id, id, sizeof(id));
-	refused(ca, true);
-	SSL_free(under_way);
-	tls_client_ca_free(&ca);
-}
-END_TEST
-
-/* The first of two is there, and who writes the second is not done. */
-START_TEST(half_written)
-{
-	struct tls_client_ca_fault fault;
-	struct tls_client_ca *ca;
-	FILE *f;
-
-	make_client("alice", DAY_S, "half.crt");
-	ca = load("half.crt");
-	f = unit_cert_create("half.crt");
-	unit_cert_copy(f, "names.crt");
-	unit_cert_settle("half.crt");
-	ck_assert(tls_client_ca_changed(ca));
-	ck_assert_int_eq(tls_client_ca_renew(ca, &fault), TLS_RENEWAL_AGAIN);
-	refused(ca, false);
-	unit_cert_copy(f, "ec.crt");
-	fclose(f);
-	ck_assert_int_eq(renew(ca, &fault), TLS_RENEWAL_TAKEN);
-	ck_assert_int_eq(sk_X509_NAME_num(ca->names), 2);
-	refused(ca, true);
-	tls_client_ca_free(&ca);
-}
-END_TEST
-
-/* The same by a parcel, and what is none is refused. */
-START_TEST(by_parcel)
-{
-	struct tls_client_ca *from, *to = load("rsa.crt"), *read;
-	int fd, none = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	make_client("alice", DAY_S, "client.crt");
-	from = load("client.crt");
-	refused(to, true);
-	fd = tls_client_ca_pack(from);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, "x", 1), -1);
-	ck_assert_ptr_null(tls_client_ca_open(to, none));
-	refused(to, true);
-	for (int i = 0; i < 2; i++) { /* several workers read the same open file */
-		read = tls_client_ca_open(to, fd);
-		ck_assert_ptr_nonnull(read);
-		tls_client_ca_swap(to, read);
-		tls_client_ca_free(&read);
-		ck_assert_mem_eq(to->id, from->id, sizeof(to->id));
-		ck_assert_int_eq(sk_X509_NAME_num(to->names), 1);
-		refused(to, false);
-	}
-	close(fd);
-	close(none);
-	tls_client_ca_free(&from);
-	tls_client_ca_free(&to);
-}
-END_TEST
-
 static TCase *tests(void)
 {
 	TCase *c = tcase_create("tls_client_ca");
@@ -298,9 +181,6 @@ static TCase *tests(void)
 	tcase_add_loop_test(c, expired, 0, 2);
 	tcase_add_test(c, a_long_subject);
 	tcase_add_test(c, ids);
-	tcase_add_test(c, renewed);
-	tcase_add_test(c, half_written);
-	tcase_add_test(c, by_parcel);
 	return c;
 }
 

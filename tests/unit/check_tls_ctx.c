@@ -4,9 +4,7 @@
 
 #include <openssl/err.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#include "net/tls_parcel.h"
 #include "unit_cert.h"
 #include "unit_tls.h"
 
@@ -331,185 +329,6 @@ START_TEST(a_ticket_is_for_its_names)
 }
 END_TEST
 
-/* --- renewal ---------------------------------------------------------------------------------- */
-
-/* Files that change, and one that is shown out of them. */
-static struct tls_cert *renewable(void)
-{
-	struct tls_fault fault;
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-
-	unit_cert_write(key, "new.crt", "new.key", NULL);
-	EVP_PKEY_free(key);
-	return tls_ctx_add(ctx,
-		&(struct tls_files){ { unit_cert("new.crt"), unit_cert("new.key"), "" } }, 1,
-		&fault);
-}
-
-/* Replaces a file by one that another has, as those do who write it beside and rename it. */
-static void replace(const char *name, const char *from)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "cd %s && cp %s renamed && mv renamed %s", unit_cert_dir,
-		from, name);
-	ck_assert_int_eq(system(command), 0);
-}
-
-/* Until the times of files tell of changes, a certificate may have changed. */
-static void settle(struct tls_cert *c)
-{
-	do {
-		usleep(1000);
-		tls_cert_look(c);
-	} while (tls_cert_changed(c));
-}
-
-START_TEST(renewed)
-{
-	struct tls_cert *c = renewable();
-	const SSL_CTX *before = c->ssl;
-	struct tls_fault fault;
-	SSL_SESSION *mine;
-	struct hand h;
-
-	other = c;
-	settle(c);
-	ck_assert(!tls_cert_changed(c));
-	h = shake(versions[_i], "other", NULL, NULL);
-	ck_assert_ptr_eq(h.shown, c);
-	mine = ticket;
-	ticket = NULL;
-	/* Half of it: the key is still the one before. */
-	replace("new.crt", "names.crt");
-	ck_assert(tls_cert_changed(c));
-	settle(c);
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_FAULTY);
-	ck_assert_int_eq(fault.in, TLS_FILE_KEY);
-	ck_assert_ptr_nonnull(strstr(fault.text, "does not belong to certificate"));
-	ck_assert_ptr_eq(c->ssl, before);
-	ck_assert(!tls_cert_changed(c));
-	ck_assert_ptr_eq(shake(versions[_i], "other", NULL, NULL).shown, c);
-	/* The other half. */
-	replace("new.key", "names.key");
-	ck_assert(tls_cert_changed(c));
-	settle(c);
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_TAKEN);
-	ck_assert_ptr_ne(c->ssl, before);
-	ck_assert(tls_cert_covers(c, SLICE("a.example")));
-	h = shake(versions[_i], "other", mine, NULL);
-	ck_assert(h.shown == c && !h.reused);
-	SSL_SESSION_free(mine);
-	/* What was written again is no news, and what is gone changes nothing. */
-	replace("new.crt", "names.crt");
-	ck_assert(tls_cert_changed(c));
-	settle(c);
-	before = c->ssl;
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_SAME);
-	ck_assert_int_eq(unlink(unit_cert("new.crt")), 0);
-	ck_assert(tls_cert_changed(c));
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_FAULTY);
-	ck_assert_ptr_nonnull(strstr(fault.text, "No such file"));
-	ck_assert_ptr_eq(c->ssl, before);
-}
-END_TEST
-
-/* The certificate is there, and its key, but who writes the way up has not come to the end. */
-START_TEST(half_of_a_chain)
-{
-	struct tls_cert *c = renewable();
-	struct tls_fault fault;
-	FILE *f = unit_cert_create("new.crt");
-
-	unit_cert_copy(f, "names.crt");
-	replace("new.key", "names.key");
-	unit_cert_settle("new.crt");
-	unit_cert_settle("new.key");
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_AGAIN);
-	ck_assert(!tls_cert_covers(c, SLICE("a.example")));
-	unit_cert_copy(f, "ec.crt");
-	fclose(f);
-	settle(c);
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_TAKEN);
-	ck_assert(tls_cert_covers(c, SLICE("a.example")));
-}
-END_TEST
-
-/* One of the same names: connections and tickets of the one before go on. */
-START_TEST(renewed_for_the_same_names)
-{
-	struct tls_cert *c = renewable();
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	SSL *server = SSL_new(c->ssl);
-	X509 *leaf = SSL_get_certificate(server);
-	struct tls_fault fault;
-
-	other = c;
-	shake(versions[_i], "other", NULL, NULL);
-	unit_cert_write(key, "new.crt", "new.key", NULL);
-	settle(c);
-	ck_assert_int_eq(tls_ctx_renew(ctx, c, &fault), TLS_RENEWAL_TAKEN);
-	ck_assert_ptr_ne(c->pairs[0].leaf, leaf);
-	ck_assert_int_eq(X509_check_private_key(leaf, SSL_get_privatekey(server)), 1);
-	ck_assert(shake(versions[_i], "other", ticket, NULL).reused);
-	ck_assert(!shake(versions[_i], "other", NULL, NULL).reused);
-	SSL_free(server);
-	EVP_PKEY_free(key);
-}
-END_TEST
-
-/* A parcel shows the same to clients as the files that it was made of. */
-START_TEST(by_parcel)
-{
-	char paths[4][128];
-	const struct tls_files files[] = { { { paths[0], paths[1], "" } },
-		{ { paths[2], paths[3], "" } } };
-	struct tls_fault fault;
-	struct tls_cert *from, *to;
-	struct tls_ctx *master = tls_ctx_new(true, true);
-	char bytes[64];
-	int fd, bad;
-
-	snprintf(paths[0], sizeof(paths[0]), "%s", unit_cert("rsa.crt"));
-	snprintf(paths[1], sizeof(paths[1]), "%s", unit_cert("rsa.key"));
-	snprintf(paths[2], sizeof(paths[2]), "%s", unit_cert("names.crt"));
-	snprintf(paths[3], sizeof(paths[3]), "%s", unit_cert("names.key"));
-	from = tls_ctx_add(master, files, 2, &fault);
-	snprintf(paths[2], sizeof(paths[2]), "%s", unit_cert("ec.crt"));
-	snprintf(paths[3], sizeof(paths[3]), "%s", unit_cert("ec.key"));
-	to = tls_ctx_add(ctx, files, 2, &fault);
-	ck_assert(from != NULL && to != NULL);
-	fd = tls_parcel_pack(from);
-	ck_assert_int_ge(fd, 0);
-	/* Whoever reads it can change nothing, nor take away what others read. */
-	ck_assert_int_lt(write(fd, "x", 1), 0);
-	ck_assert_int_lt(ftruncate(fd, 0), 0);
-	for (int i = 0; i < 2; i++) {
-		ck_assert(tls_ctx_take(ctx, to, fd));
-		ck_assert_int_eq(memcmp(to->content, from->content, sizeof(to->content)), 0);
-		ck_assert_int_eq(memcmp(to->id, from->id, sizeof(to->id)), 0);
-		ck_assert_str_eq(to->pairs[1].files[TLS_FILE_KEY], paths[3]);
-	}
-	other = to;
-	ck_assert_ptr_eq(shake(versions[_i], "other", NULL, NULL).shown, to);
-	/* Two where there is one, and what is no parcel. */
-	ck_assert(!tls_ctx_take(ctx, ctx->first, fd));
-	bad = memfd_create("bad", MFD_CLOEXEC);
-	ck_assert(!tls_ctx_take(ctx, to, bad));
-	for (unsigned i = 0; i < 200; i++) {
-		size_t n = (size_t)pread(fd, bytes, sizeof(bytes), 0);
-
-		bytes[i % n] = (char)(bytes[i % n] ^ (1 << i % 8));
-		ck_assert_int_eq(pwrite(bad, bytes, 1 + i % n, 0), (ssize_t)(1 + i % n));
-		ck_assert(!tls_ctx_take(ctx, to, bad));
-	}
-	ck_assert_ptr_eq(shake(versions[_i], "other", NULL, NULL).shown, to);
-	close(bad);
-	close(fd);
-	tls_ctx_free(&master);
-}
-END_TEST
-
 /* A server that is given n bytes, in memory that ends with them; what comes of it is its business.
  */
 static void feed(const char *bytes, size_t n)
@@ -592,10 +411,6 @@ static TCase *tests(void)
 	tcase_add_test(tc, a_bent_server_name);
 	tcase_add_loop_test(tc, a_ticket_is_for_its_name, 0, 2);
 	tcase_add_loop_test(tc, a_ticket_is_for_its_names, 0, 2);
-	tcase_add_loop_test(tc, renewed, 0, 2);
-	tcase_add_loop_test(tc, renewed_for_the_same_names, 0, 2);
-	tcase_add_test(tc, half_of_a_chain);
-	tcase_add_loop_test(tc, by_parcel, 0, 2);
 	return tc;
 }
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/file_id.h"
 #include "net/tls_ctx.h"
 #include "unit.h"
 
@@ -148,36 +147,6 @@ __attribute__((unused)) static void unit_cert_revoke(
 	ASN1_TIME_free(until);
 	EVP_PKEY_free(key);
 	X509_free(x);
-}
-
-/* Writes what the file name has to f, as far as whoever reads it sees it. */
-__attribute__((unused)) static void unit_cert_copy(FILE *f, const char *name)
-{
-	char text[8192];
-	FILE *from = fopen(unit_cert(name), "r");
-	size_t n;
-
-	ck_assert_ptr_nonnull(from);
-	n = fread(text, 1, sizeof(text), from);
-	ck_assert_uint_lt(n, sizeof(text));
-	ck_assert_uint_eq(fwrite(text, 1, n, f), n);
-	ck_assert_int_eq(fflush(f), 0);
-	fclose(from);
-}
-
-/* Until the times of the file tell of every change to come. */
-__attribute__((unused)) static void unit_cert_settle(const char *name)
-{
-	struct file_id id;
-	struct stat st;
-	int64_t now;
-
-	do {
-		usleep(1000);
-		now = file_id_clock_ns();
-		ck_assert_int_eq(stat(unit_cert(name), &st), 0);
-		id = file_id_of(&st);
-	} while (!file_id_tells(&id, now));
 }
 
 static void unit_certs_remove(void)

@@ -1,0 +1,243 @@
+/*
+ * changes: hears by inotify(7) that something in the folders of watched files has changed, and
+ * compares the files with what the generation that serves has read. Reload, master_signal and the
+ * master's second do the rest. A reload that failed is tried again with the next change.
+ */
+#include "master/changes.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "conf/conf_hosts.h"
+#include "conf/conf_watched.h"
+#include "master/master_state.h"
+#include "sandbox/sandbox_paths.h"
+
+enum {
+	/* Several files are written one after the other, and one may be taken away before. */
+	SETTLE_MS = 200,
+	/* A folder far above that is replaced tells nobody. */
+	LOOK_MS = 10000,
+	PAUSE_MS = 60000,
+	DOUBLED_MAX = 8, /* no more generations drain without one being cut */
+	EVENTS = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ATTRIB | IN_DELETE_SELF |
+		 IN_MOVE_SELF | IN_DONT_FOLLOW,
+};
+
+static struct gen *serving(const struct master *m)
+{
+	struct gen *g = m->current;
+
+	return g != NULL && g->state == GEN_SERVE ? g : NULL;
+}
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+static void look_soon(struct master *m)
+{
+	if (!timer_armed(&m->changes.look))
+		timer_arm(&m->loop.wheel, &m->changes.look, clock_ms() + SETTLE_MS);
+}
+
+static void on_events(struct watch *w, uint32_t events)
+{
+	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+	(void)events;
+	while (read(w->fd, buf, sizeof(buf)) > 0)
+		continue;
+	look_soon(LIST_ENTRY(w, struct master, changes.events));
+}
+
+/* 0, or -errno. */
+static int watch_begin(struct master *m)
+{
+	struct changes *c = &m->changes;
+	int rc;
+
+	if (c->events.active)
+		return 0;
+	c->events =
+		(struct watch){ .fn = on_events, .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
+	if (c->events.fd < 0)
+		return -errno;
+	rc = loop_watch(&m->loop, &c->events, EPOLLIN);
+	if (rc < 0)
+		close(c->events.fd);
+	return rc;
+}
+
+static void watch_path(void *ctx, const char *path, unsigned rights)
+{
+	struct master *m = ctx;
+	int rc = watch_begin(m);
+
+	(void)rights;
+	/* A file that is not there yet is in a folder that is watched. */
+	if (rc == 0 && inotify_add_watch(m->changes.events.fd, path, EVENTS) < 0 && errno == ENOSPC)
+		rc = -errno;
+	if (rc < 0)
+		log_peer(LEVEL_WARN,
+			"inotify: %s (fs.inotify.max_user_watches): certificates are looked at "
+			"every %d seconds",
+			strerror(-rc), LOOK_MS / 1000);
+}
+
+static void watch_file(void *ctx, const char *path)
+{
+	sandbox_paths_way(path, watch_path, ctx);
+}
+
+static void watch_end(struct master *m)
+{
+	struct changes *c = &m->changes;
+
+	timer_disarm(&m->loop.wheel, &c->look);
+	if (!c->events.active)
+		return;
+	loop_unwatch(&m->loop, &c->events);
+	close(c->events.fd);
+}
+
+/* --- wishing ---------------------------------------------------------------------------------- */
+
+/*
+ * When a further reload may be wished for: each generation that still drains doubles the pause.
+ * Within reload-timeout's hour there are six of them so, and none is cut for being too many.
+ */
+static uint64_t pause_end(const struct master *m)
+{
+	unsigned draining = 0;
+
+	LIST_FOREACH(node, &m->gens)
+		draining += LIST_ENTRY(node, struct gen, node)->state == GEN_DRAIN;
+	if (m->changes.taken_ms == 0)
+		return 0;
+	return m->changes.taken_ms +
+	       ((uint64_t)PAUSE_MS << (draining < DOUBLED_MAX ? draining : DOUBLED_MAX));
+}
+
+static bool may_wish(const struct master *m)
+{
+	return m->phase == MASTER_SERVE && clock_ms() >= pause_end(m);
+}
+
+static void wish(struct master *m, const char *why)
+{
+	m->changes.wished = true;
+	log_notice("%s: the configuration is loaded again", why);
+	m->wishes |= 1u << WISH_RELOAD;
+	loop_defer(&m->loop, &m->grant);
+}
+
+/* Once for each change, for the reload may fail. */
+static void look_at_hosts(struct master *m, const struct conf *conf)
+{
+	struct changes *c = &m->changes;
+	uint64_t seen;
+
+	if (conf->npatterns == 0 || !may_wish(m) ||
+		clock_ms() - c->hosts_ms < conf->cache.rescan_interval * 1000)
+		return;
+	c->hosts_ms = clock_ms();
+	seen = conf_hosts_look(conf);
+	if (seen == conf->hosts_seen || seen == c->hosts_tried)
+		return;
+	c->hosts_tried = seen;
+	wish(m, "a host's folder or certificate has come or gone");
+}
+
+/* A file that was written again as it was has not changed. */
+static bool is_same(struct changes *c, const struct conf *conf, uint64_t seen)
+{
+	uint64_t content = conf_watched_read(conf);
+	bool known = c->content != 0, quiet = conf_watched_look(conf) == seen;
+
+	if (!known && quiet && seen == c->loaded)
+		c->content = content;
+	if (known && quiet && content == c->content)
+		c->loaded = seen;
+	return seen == c->loaded;
+}
+
+static void look_at_files(struct master *m, const struct conf *conf)
+{
+	uint64_t seen = conf_watched_look(conf);
+	struct changes *c = &m->changes;
+	bool waited = c->waits, quiet = seen == c->seen;
+
+	c->looked_ms = clock_ms();
+	c->seen = seen;
+	c->waits = false;
+	if (!quiet)
+		look_soon(m);
+	if (!quiet || seen == c->tried || (seen == c->loaded && c->content != 0))
+		return;
+	conf_watched_each(conf, watch_file, m);
+	if (is_same(c, conf, seen))
+		return;
+	c->waits = !may_wish(m);
+	if (!c->waits) {
+		c->tried = seen;
+		wish(m, "certificates, lists or keys have changed");
+	} else if (!waited && m->phase == MASTER_SERVE) {
+		log_notice("certificates, lists or keys have changed again: they are taken up in "
+			   "%u s",
+			(unsigned)((pause_end(m) - clock_ms()) / 1000 + 1));
+	}
+}
+
+static void on_look(struct timer *t)
+{
+	struct master *m = LIST_ENTRY(t, struct master, changes.look);
+	const struct gen *g = serving(m);
+
+	if (g != NULL)
+		look_at_files(m, g->conf);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+void changes_init(struct master *m)
+{
+	timer_init(&m->changes.look, on_look);
+}
+
+void changes_serve(struct master *m)
+{
+	struct changes *c = &m->changes;
+	const struct conf *conf = m->current->conf;
+
+	watch_end(m);
+	c->loaded = conf->watched_seen;
+	c->content = c->seen = c->tried = 0;
+	c->taken_ms = c->wished ? clock_ms() : c->taken_ms;
+	c->wished = c->waits = false;
+	conf_watched_each(conf, watch_file, m);
+	if (c->events.active)
+		look_soon(m);
+}
+
+void changes_second(struct master *m)
+{
+	const struct gen *g = serving(m);
+	const struct changes *c = &m->changes;
+
+	if (g == NULL) {
+		watch_end(m);
+		return;
+	}
+	look_at_hosts(m, g->conf);
+	if (c->waits ? may_wish(m) : clock_ms() - c->looked_ms >= LOOK_MS)
+		look_at_files(m, g->conf);
+}
+
+void changes_fini(struct master *m)
+{
+	watch_end(m);
+}

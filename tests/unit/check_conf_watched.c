@@ -1,0 +1,74 @@
+/* check_conf_watched: which files ask for a reload, and what tells that one has changed. */
+#include "conf/conf_watched.h"
+
+#include "conf_unit.h"
+
+static const char *const names[] = { "a.crt", "b.crt", "a.key", "b.key", "a.ocsp", "b.ocsp",
+	"tickets", "ca", "crl" };
+
+enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+static struct conf *conf;
+static char seen[256];
+
+static void set_up(void)
+{
+	make_folder();
+	for (unsigned i = 0; i < NAMES; i++)
+		write_file(names[i], names[i]);
+	conf = load_text(
+		"listen \"127.0.0.1:0\" { tls = true }\n"
+		"tls { certificate = {\"a.crt\", \"b.crt\"}\n"
+		"certificate-key = {\"a.key\", \"b.key\"}\n"
+		"stapling-file = {\"a.ocsp\", \"b.ocsp\"}\n"
+		"session-ticket-key-file = \"tickets\" }\n"
+		"server \"_\" { root = \"www\" tls { client-ca = \"ca\" crl = \"crl\" } }\n"
+		"server \"b\" { root = \"www\" }\n");
+	no_faults("it");
+}
+
+static void tear_down(void)
+{
+	conf_free(&conf);
+	remove_folder();
+}
+
+static void note(void *ctx, const char *path)
+{
+	(void)ctx;
+	strcat(strcat(seen, strrchr(path, '/') + 1), " ");
+}
+
+START_TEST(which)
+{
+	conf_watched_each(conf, note, NULL);
+	ck_assert_str_eq(seen, "a.crt b.crt a.key b.key a.ocsp b.ocsp tickets ca crl ");
+	ck_assert_uint_eq(conf_watched_look(conf), conf->watched_seen);
+}
+END_TEST
+
+/* _i: written again as it was, otherwise, and taken away. */
+START_TEST(changed)
+{
+	uint64_t content = conf_watched_read(conf);
+	const char *name = names[_i / 3];
+
+	ck_assert_int_eq(unlink(in_folder(name)), 0);
+	if (_i % 3 < 2)
+		write_file(name, _i % 3 == 0 ? name : "other");
+	ck_assert_uint_ne(conf_watched_look(conf), conf->watched_seen);
+	ck_assert_int_eq(conf_watched_read(conf) == content, _i % 3 == 0);
+}
+END_TEST
+
+static TCase *tests(void)
+{
+	TCase *t = tcase_create("conf_watched");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, which);
+	tcase_add_loop_test(t, changed, 0, 3 * NAMES);
+	return t;
+}
+
+UNIT_MAIN("conf_watched")
