@@ -14,6 +14,8 @@
 #include "base/outq.h"
 #include "base/slice.h"
 
+struct tls_cert;
+struct tls_client_ca;
 struct transport;
 
 struct transport_ops {
@@ -62,14 +64,13 @@ struct transport {
 	 * sent nothing. */
 	struct slice said;
 	/* Results of the handshake: set before it answers 0, never changed after it. */
-	struct slice alpn;       /* the protocol that ALPN chose ("h2"); n 0: none */
-	const void *certificate; /* the one that was shown, of net/tls_cert.h; NULL: none */
-	const char *tls_version; /* "TLSv1.3"; NULL: cleartext */
-	const char *tls_cipher;  /* "TLS_AES_128_GCM_SHA256"; NULL: cleartext */
-	/* The peer's certificate, which client_ca has asked for (net/tls_client_ca.h; NULL: nobody
-	 * has). The other two are both NULL where none was shown; they live as long as the
-	 * transport. */
-	const void *client_ca;
+	struct slice alpn;                  /* the protocol that ALPN chose ("h2"); n 0: none */
+	const struct tls_cert *certificate; /* the one that was shown; NULL: none */
+	const char *tls_version;            /* "TLSv1.3"; NULL: cleartext */
+	const char *tls_cipher;             /* "TLS_AES_128_GCM_SHA256"; NULL: cleartext */
+	/* The peer's certificate, which client_ca has asked for (NULL: nobody has). The other two
+	 * are both NULL where none was shown; they live as long as the transport. */
+	const struct tls_client_ca *client_ca;
 	const char *client_subject; /* RFC 4514 */
 	const char *client_refused; /* why its certificate is not good */
 };

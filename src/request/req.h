@@ -90,11 +90,11 @@ struct http_conn {
 	char *const *admin_hosts;
 	/* The listener only sends to https: where the configuration says so. NULL: it serves. */
 	const struct conf_pos *redirect_at;
-	uint16_t https_port;     /* the port it sends to; 0: that of http_env */
-	const void *certificate; /* the one that TLS showed (as in struct site); NULL: cleartext */
+	uint16_t https_port;                /* the port it sends to; 0: that of http_env */
+	const struct tls_cert *certificate; /* as in struct site: TLS showed it; NULL: cleartext */
 	/* By whom the client was asked for a certificate (as in struct site); what it has shown, in
 	 * the words of net/transport.h; nothing where that was not good. */
-	const void *client_ca;
+	const struct tls_client_ca *client_ca;
 	const char *client_subject, *client_refused;
 	/* Whether the certificate of this connection is good for host. NULL: it is for all. */
 	bool (*covers)(const struct http_conn *conn, struct slice host);

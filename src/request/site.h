@@ -48,6 +48,8 @@ enum { SITE_HEADERS_MAX = 24 };
  * decides; a location holds everything that is in effect, so nothing is looked up twice.
  */
 struct file_rule;
+struct tls_cert;
+struct tls_client_ca;
 
 /* Where the configuration says so, for whoever asks why. File NULL: nowhere, it is the default. */
 struct location_at {
@@ -155,11 +157,11 @@ struct site {
 	uint64_t upload_expires;           /* seconds that an upload can be resumed; 0: none can */
 	const struct redirects *redirects; /* of single paths; NULL: none */
 	struct slice health; /* the path that tells whether the worker drains; n 0: none */
-	struct slice transport_security;    /* value of strict-transport-security; n 0: none */
-	const void *certificate;            /* of its names: compared, never followed */
-	const struct site_expiry *expiries; /* of what that shows */
-	unsigned nexpiries;                 /* 0: there is no certificate */
-	const void *client_ca; /* authorities of its clients; likewise; NULL: nobody asks */
+	struct slice transport_security;       /* value of strict-transport-security; n 0: none */
+	const struct tls_cert *certificate;    /* of its names: compared, never followed */
+	const struct site_expiry *expiries;    /* of what that shows */
+	unsigned nexpiries;                    /* 0: there is no certificate */
+	const struct tls_client_ca *client_ca; /* of its clients; likewise; NULL: nobody asks */
 	enum site_verify verify;
 	struct conf_pos health_at, transport_security_at, verify_at;
 };

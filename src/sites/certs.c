@@ -35,7 +35,7 @@ static void refuse(struct loader *l, const struct conf_pos *at, const char *why)
 	l->rc = -1;
 }
 
-static const struct certs_entry *find(const struct certs *c, const void *cert)
+static const struct certs_entry *find(const struct certs *c, const struct tls_cert *cert)
 {
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->entries[i].cert == cert)

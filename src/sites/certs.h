@@ -25,8 +25,8 @@ struct certs_entry {
 };
 
 struct certs {
-	struct tls_ctx *tls;    /* NULL: no certificate is configured */
-	const void **of_server; /* per server block, for struct site */
+	struct tls_ctx *tls;               /* NULL: no certificate is configured */
+	const struct tls_cert **of_server; /* per server block */
 	struct certs_entry *entries;
 	unsigned n;
 };

@@ -21,8 +21,8 @@ struct client_cas_entry {
 struct client_cas {
 	struct client_cas_entry *entries; /* all; blocks of the same files share one */
 	unsigned n;
-	const void **of_server; /* per server block, for struct site; NULL: it asks nobody */
-	bool any;               /* some block asks */
+	const struct tls_client_ca **of_server; /* per server block; NULL: it asks nobody */
+	bool any;                               /* some block asks */
 };
 
 /*

@@ -15,7 +15,7 @@
 /* Per server block, what struct site has of TLS; NULL: all have none. */
 struct sites_tls {
 	const struct certs *certs;
-	const void *const *client_cas;
+	const struct tls_client_ca *const *client_cas;
 };
 
 /* In a, which outlives it. NULL after at least one fault, each at the position of its key. */

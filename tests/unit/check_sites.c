@@ -55,7 +55,7 @@ static const struct location *location(const struct site *s, const char *path)
 START_TEST(names)
 {
 	const struct tls_cert a = { 0 }, b = a, c = a;
-	const void *certificates[] = { &a, &b, &c };
+	const struct tls_cert *certificates[] = { &a, &b, &c };
 	const struct certs certs = { .of_server =
 					     certificates }; /* without entries: none expires */
 	const struct sites *s = make(
