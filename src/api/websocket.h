@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 #include "event/timer.h"
 #include "http/ws.h"
-#include "request/budget.h"
+#include "share/budget.h"
 #include "request/req_body.h"
 
 enum websocket_state {

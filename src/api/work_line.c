@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "request/budget.h"
+#include "share/budget.h"
 
 enum { LEAST = 1, PART = 1 };
 

@@ -8,7 +8,7 @@
 #define H2D_API_WORK_LINE_H
 
 #include "event/offload.h"
-#include "request/account.h"
+#include "share/account.h"
 
 struct work_line;
 

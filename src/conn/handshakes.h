@@ -7,7 +7,7 @@
 #ifndef H2D_CONN_HANDSHAKES_H
 #define H2D_CONN_HANDSHAKES_H
 
-#include "request/budget.h"
+#include "share/budget.h"
 
 struct stream_conn;
 

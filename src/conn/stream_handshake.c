@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "net/proxy.h"
 #include "net/tcp.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "session/admission.h"
 
 /* --- the PROXY header ------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "files/listing_form.h"
 
 #include "http/path.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/req_client.h"
 
 static const char style[] =

@@ -1,6 +1,6 @@
 /*
  * places: how many files a worker may have open for its responses and uploads, and who may have how
- * many of them: an account a part of what is left (request/budget.h), and a connection, beneath
+ * many of them: an account a part of what is left (share/budget.h), and a connection, beneath
  * that, PLACES_SHARE. A response lends its place while nothing reads its file: who finds none is
  * given one that is lent, out of his own or of the account that holds most, the one that nobody has
  * read by for longest. One that was never read by is not taken at once, unless its peer takes
@@ -12,7 +12,7 @@
 
 #include "base/states.h"
 #include "event/loop.h"
-#include "request/budget.h"
+#include "share/budget.h"
 
 enum {
 	PLACES_SHARE = 16,       /* of one connection */

@@ -15,7 +15,7 @@
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 

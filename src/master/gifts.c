@@ -13,7 +13,7 @@
 #include "machine/cpus.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 /* --- where each is found ---------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "net/ctl.h"
 #include "net/listener.h"
 #include "net/tls_tickets.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "sandbox/privs.h"
 
 enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20, HANDOVER_SPARE = 64 };
@@ -36,7 +36,7 @@ struct handover {
 	uint64_t next_image; /* number that the next keeper may begin with */
 	struct tls_tickets tickets;
 	uint64_t ticket_age; /* of the first key, in seconds; programs of before say none */
-	int tally; /* the memory of request/tally.h; -1: there are no limits, or a program of before
+	int tally; /* the memory of share/tally.h; -1: there are no limits, or a program of before
 		    */
 	struct account_keys tally_keys;
 	char *pid_path; /* NULL: there is no pid file */

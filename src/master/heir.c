@@ -23,7 +23,7 @@
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 enum { FDS_MAX = 1 << 20 };
 

@@ -30,7 +30,7 @@
 #include "master/takeover.h"
 #include "master/tickets.h"
 #include "master/watchdog.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 enum { SECOND_MS = 1000 };
 

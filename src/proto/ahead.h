@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "request/budget.h"
+#include "share/budget.h"
 
 /* Bytes that each connection may send without a part of the sum: RFC 9113, 6.9.2. */
 enum { AHEAD_FREE = 65535 };

@@ -8,7 +8,7 @@
 #define H2D_REQUEST_AUTH_CLIENT_H
 
 #include "base/slice.h"
-#include "request/account.h"
+#include "share/account.h"
 
 enum {
 	AUTH_GUESSES = 16,      /* users whose guesses one client has counted apart */

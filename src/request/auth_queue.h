@@ -10,7 +10,7 @@
 #include "base/conf_pos.h"
 #include "event/offload.h"
 #include "http/auth_basic.h"
-#include "request/account.h"
+#include "share/account.h"
 
 struct auth {
 	const char *file;   /* read anew for each check that is not remembered */

@@ -6,7 +6,7 @@
 
 #include "http/coding.h"
 #include "http/method.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/req_client.h"
 #include "request/subject.h"

@@ -10,7 +10,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/demand.h"
 #include "request/handler_choice.h"

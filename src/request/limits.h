@@ -7,7 +7,7 @@
 #define H2D_REQUEST_LIMITS_H
 
 #include "request/req.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 /* Where a location has a rate: its client asks for one request more. False: it was answered 429.
  */

@@ -9,7 +9,7 @@
 
 #include "event/loop.h"
 #include "request/req.h"
-#include "request/tally.h"
+#include "share/tally.h"
 
 /* The limits of a location, in bytes a second; 0: none. Made with the sites. */
 struct pace_limit {

@@ -4,7 +4,7 @@
  * it serves.
  */
 #include "request/req.h"
-#include "request/account.h"
+#include "share/account.h"
 
 #include <stdlib.h>
 

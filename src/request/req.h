@@ -64,7 +64,7 @@ struct stream_ops {
 
 struct req_hook; /* request/req_body.h */
 struct http_conn;
-struct account;     /* request/account.h */
+struct account;     /* share/account.h */
 struct place_share; /* files/places.h */
 
 enum http_tls {
@@ -105,16 +105,16 @@ struct http_conn {
 };
 
 struct http_env;
-struct accounts;   /* request/account.h */
+struct accounts;   /* share/account.h */
 struct admin;      /* board/admin.h */
 struct api;        /* api/handler_worker.h */
 struct auth_queue; /* request/auth_queue.h */
 struct gate;       /* request/gate.c */
-struct holding;    /* request/holding.h */
+struct holding;    /* share/holding.h */
 struct pace;       /* request/pace.h */
 struct pacer;      /* request/pace.h */
 struct params;     /* api/params.h */
-struct tally;      /* request/tally.h */
+struct tally;      /* share/tally.h */
 struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 

@@ -6,7 +6,7 @@
 #include "request/req_client.h"
 
 #include "http/forwarded.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "request/trace.h"
 
 /* Not to be told; no rule that names addresses lets it in. */

@@ -15,11 +15,11 @@
 #include "request/proxies.h"
 #include "request/redirect.h"
 
-struct access;     /* request/access.h */
+struct access;     /* share/access.h */
 struct auth;       /* request/auth_queue.h */
 struct subjects;   /* request/subject.h */
 struct pace_limit; /* request/pace.h */
-struct rate;       /* request/tally.h */
+struct rate;       /* share/tally.h */
 struct mime_types; /* http/mime.h */
 
 /* Fields of location->headers: the reader of the configuration refuses more, inherited ones

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/req_client.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "http/date.h"
 #include "net/ctl_link.h"
 #include "proto/ahead.h"
-#include "request/holding.h"
+#include "share/holding.h"
 #include "request/pace.h"
 #include "server/access_logs.h"
 #include "server/dispatch.h"

@@ -6,7 +6,7 @@
 #include "session/admission.h"
 
 #include "base/clock.h"
-#include "request/tally.h"
+#include "share/tally.h"
 #include "session/sessions.h"
 
 static bool over_rate(const struct session *s, const struct http_env *env)

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "session/admission.h"
 #include "session/sessions.h"
 

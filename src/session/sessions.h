@@ -6,7 +6,7 @@
 #define H2D_SESSION_SESSIONS_H
 
 #include "event/loop.h"
-#include "request/holding.h"
+#include "share/holding.h"
 #include "session/session.h"
 
 /* Milliseconds. */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "request/tally.h"
+#include "share/tally.h"
 #include "sites/redirects_file.h"
 #include "sites/site_access.h"
 #include "sites/site_locations.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "request/gate.h"
-#include "request/holding.h"
+#include "share/holding.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 /* check_access: what is a rule, and whom a list of them lets in. */
-#include "request/access.h"
+#include "share/access.h"
 
 #include "unit.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "request/account.h"
-#include "request/budget.h"
+#include "share/account.h"
+#include "share/budget.h"
 #include "unit.h"
 
 enum { MAX = 64, SUM = 1000, LEAST = 4 };

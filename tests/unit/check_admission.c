@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "request/tally.h"
+#include "share/tally.h"
 #include "session/sessions.h"
 #include "unit.h"
 

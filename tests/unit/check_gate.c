@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "req_unit.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/gate.h"
 

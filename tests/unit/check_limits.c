@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "req_unit.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/req_client.h"
 
 enum { MANY = 4 };

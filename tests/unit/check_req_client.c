@@ -3,7 +3,7 @@
  * newest first; and what follows from it in rules, redirects and responses.
  */
 #include "req_unit.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/req_client.h"
 
 static const struct conf_pos at = { "h2d.conf", 1 };

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/counters.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "session/session_timer.h"
 #include "states_unit.h"
 #include "unit.h"

@@ -4,7 +4,7 @@
 
 #include "conf_unit.h"
 #include "net/tls_cert.h"
-#include "request/access.h"
+#include "share/access.h"
 #include "request/auth_queue.h"
 
 static struct conf *conf;

@@ -20,7 +20,7 @@
 #include "net/tcp.h"
 #include "net/unsent.h"
 #include "proto/ahead.h"
-#include "request/account.h"
+#include "share/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
 #include "unit.h"

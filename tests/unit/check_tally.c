@@ -2,7 +2,7 @@
  * check_tally: what a rate lets through, at any time of the clock; several processes that count the
  * same client; a table that many clients fill, or that a process has filled with nonsense.
  */
-#include "request/tally.h"
+#include "share/tally.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "request/trace.h"
 
 #include "req_unit.h"
-#include "request/access.h"
+#include "share/access.h"
 
 static const struct conf_pos headers_at[1];
 static struct location_at all_at, place_at;

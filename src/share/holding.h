@@ -3,11 +3,11 @@
  * worker's part is a budget of its accounts, the parts of the others are in the tally. Owned by
  * whose number it is: connections (session/sessions.h), uploads (server/worker.c).
  */
-#ifndef H2D_REQUEST_HOLDING_H
-#define H2D_REQUEST_HOLDING_H
+#ifndef H2D_SHARE_HOLDING_H
+#define H2D_SHARE_HOLDING_H
 
-#include "request/budget.h"
-#include "request/tally.h"
+#include "share/budget.h"
+#include "share/tally.h"
 
 struct holding {
 	struct budget budget;

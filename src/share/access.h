@@ -3,8 +3,8 @@
  * decides; of two equally specific ones deny does; of none: refused if anything is allowed by name,
  * else allowed. Pure.
  */
-#ifndef H2D_REQUEST_ACCESS_H
-#define H2D_REQUEST_ACCESS_H
+#ifndef H2D_SHARE_ACCESS_H
+#define H2D_SHARE_ACCESS_H
 
 #include "base/addr_range.h"
 

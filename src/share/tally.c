@@ -4,7 +4,7 @@
  * processes may write the same place; what they can lose by that is a count or two. Whatever is in
  * the table, no address is made of it, and no loop goes by it.
  */
-#include "request/tally.h"
+#include "share/tally.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * account: the table of clients of one worker. Connections and requests open accounts; budgets
  * write their parts, which the table never looks into, and hold those in which there is something.
  */
-#include "request/account.h"
+#include "share/account.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "request/access.h"
+#include "share/access.h"
 
 enum { PER_BUCKET = 2, PREFIX = 64 };
 

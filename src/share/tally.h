@@ -5,10 +5,10 @@
  * process that was taken over can spoil what is counted, and nothing else. The table lives through
  * reloads and upgrades.
  */
-#ifndef H2D_REQUEST_TALLY_H
-#define H2D_REQUEST_TALLY_H
+#ifndef H2D_SHARE_TALLY_H
+#define H2D_SHARE_TALLY_H
 
-#include "request/account.h"
+#include "share/account.h"
 
 struct tally;
 

@@ -3,7 +3,7 @@
  * configuration; the gate calls access_allows() per request, where a location has rules. Neither
  * allocates, and addresses are compared in their binary form.
  */
-#include "request/access.h"
+#include "share/access.h"
 
 const char *access_parse(const char *text, struct access_rule *rule)
 {

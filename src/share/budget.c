@@ -1,5 +1,5 @@
 /* budget: see budget.h. The one writer of accounts' parts. */
-#include "request/budget.h"
+#include "share/budget.h"
 
 #include "base/assert.h"
 

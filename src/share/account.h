@@ -1,19 +1,19 @@
 /*
- * account: one client, and what it holds of each of a worker's budgets (request/budget.h), over all
+ * account: one client, and what it holds of each of a worker's budgets (share/budget.h), over all
  * of its connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see client-prefix),
  * or all who come over unix sockets; behind a trusted proxy it is whom the proxy names. Connections
  * have an account (struct http_conn), and requests ask req_account() for theirs. On the loop's
  * thread.
  */
-#ifndef H2D_REQUEST_ACCOUNT_H
-#define H2D_REQUEST_ACCOUNT_H
+#ifndef H2D_SHARE_ACCOUNT_H
+#define H2D_SHARE_ACCOUNT_H
 
 #include "base/addr.h"
 #include "base/list.h"
 
 enum account_kind {
 #define ACCOUNT_KIND(name, what) ACCOUNT_##name,
-#include "request/account.def"
+#include "share/account.def"
 	ACCOUNT_KINDS
 };
 
@@ -46,7 +46,7 @@ struct account {
 };
 
 struct accounts;
-struct access; /* request/access.h */
+struct access; /* share/access.h */
 
 /* A key of the hash for each family of addresses. */
 struct account_keys {

@@ -1,5 +1,5 @@
 /* holding: keeps the numbers of this worker, and tells them to the others. */
-#include "request/holding.h"
+#include "share/holding.h"
 
 #include "base/clock.h"
 

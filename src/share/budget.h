@@ -6,12 +6,12 @@
  * thresholds for shared-memory packet switches", 1998). Owned by the module whose resource it is;
  * on the loop's thread; never allocates.
  */
-#ifndef H2D_REQUEST_BUDGET_H
-#define H2D_REQUEST_BUDGET_H
+#ifndef H2D_SHARE_BUDGET_H
+#define H2D_SHARE_BUDGET_H
 
 #include <stdbool.h>
 
-#include "request/account.h"
+#include "share/account.h"
 
 struct budget {
 	enum account_kind kind;
