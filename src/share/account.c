@@ -71,6 +71,9 @@ void account_part_init(struct account_part *part)
 {
 	part->held = 0;
 	list_init(&part->node);
+	part->group = (struct line_group){ .up = NULL };
+	list_init(&part->group.waits);
+	list_init(&part->group.node);
 	list_init(&part->lent);
 	list_init(&part->line);
 	list_init(&part->turn);

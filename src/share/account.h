@@ -19,10 +19,18 @@ enum account_kind {
 
 enum { ACCOUNT_ID = 9 };
 
-/* One budget's part of an account. Only budget.c writes it, but for the lists of its owner. */
+/* Turns that wait (share/line.h): those of a client, or of one of its connections. */
+struct line_group {
+	struct list waits;     /* turns, or groups of connections */
+	struct list node;      /* in up, or among the clients, while some wait */
+	struct line_group *up; /* of a connection: its client */
+};
+
+/* One budget's part of an account. Only budget.c writes it, but for what its line has there. */
 struct account_part {
 	uint64_t held;
 	struct list node; /* in the budget's holders while held > 0 */
+	struct line_group group;
 	/* For whoever owns the budget: what it may take back, what waits, and whose turn it is. */
 	struct list lent, line, turn;
 };
