@@ -10,8 +10,8 @@
 #include "base/strbuf.h"
 #include "event/timer.h"
 #include "http/ws.h"
-#include "share/budget.h"
 #include "request/req_body.h"
+#include "share/budget.h"
 
 enum websocket_state {
 #define WEBSOCKET_STATE(name, next, help) WEBSOCKET_##name,

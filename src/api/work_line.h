@@ -8,7 +8,7 @@
 #define H2D_API_WORK_LINE_H
 
 #include "event/offload.h"
-#include "share/account.h"
+#include "share/line.h"
 
 struct work_line;
 
@@ -19,8 +19,7 @@ struct work_turn {
 	void (*done)(struct work_turn *t); /* in the loop, exactly once */
 	struct job job;
 	struct work_line *line;
-	struct account *account; /* open; NULL: nobody's, who have no share */
-	struct list node;        /* in line; not linked: it has a thread */
+	struct line_turn turn; /* one of the threads, once it waits no more */
 };
 
 /* nthreads threads at most; NULL with errno. */
@@ -39,7 +38,7 @@ bool work_line_leave(struct work_turn *t);
 /* Whether its client has not had its turn yet. */
 static inline bool work_line_waits(const struct work_turn *t)
 {
-	return list_linked(&t->node);
+	return t->turn.group != NULL;
 }
 
 #endif

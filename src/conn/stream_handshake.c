@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "net/proxy.h"
 #include "net/tcp.h"
-#include "share/account.h"
 #include "session/admission.h"
+#include "share/account.h"
 
 /* --- the PROXY header ------------------------------------------------------------------------- */
 

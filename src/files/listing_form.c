@@ -5,8 +5,8 @@
 #include "files/listing_form.h"
 
 #include "http/path.h"
-#include "share/access.h"
 #include "request/req_client.h"
+#include "share/access.h"
 
 static const char style[] =
 	"form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center;"

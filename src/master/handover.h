@@ -14,8 +14,8 @@
 #include "net/ctl.h"
 #include "net/listener.h"
 #include "net/tls_tickets.h"
-#include "share/account.h"
 #include "sandbox/privs.h"
+#include "share/account.h"
 
 enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20, HANDOVER_SPARE = 64 };
 

@@ -6,11 +6,11 @@
 
 #include "http/coding.h"
 #include "http/method.h"
-#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/req_client.h"
 #include "request/subject.h"
 #include "request/trace.h"
+#include "share/access.h"
 
 static void add_methods(struct demand *d, struct h2d_req *req, const struct location *location)
 {

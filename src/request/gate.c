@@ -10,13 +10,13 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
-#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/demand.h"
 #include "request/handler_choice.h"
 #include "request/redirect.h"
 #include "request/req_client.h"
 #include "request/trace.h"
+#include "share/access.h"
 
 #define ACME "/.well-known/acme-challenge/" /* RFC 8555, 8.3 */
 

@@ -6,8 +6,8 @@
 #include "request/req_client.h"
 
 #include "http/forwarded.h"
-#include "share/account.h"
 #include "request/trace.h"
+#include "share/account.h"
 
 /* Not to be told; no rule that names addresses lets it in. */
 static const struct addr nobody = { 0 };

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "share/access.h"
 #include "request/req_client.h"
+#include "share/access.h"
 
 enum {
 	STEP_MAX = 1000, /* bytes of one step's text */

@@ -14,12 +14,12 @@
 #include "http/date.h"
 #include "net/ctl_link.h"
 #include "proto/ahead.h"
-#include "share/holding.h"
 #include "request/pace.h"
 #include "server/access_logs.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
 #include "session/sessions.h"
+#include "share/holding.h"
 
 /*
  * worker_strain: how hard a worker has it: which share of a processor it takes, and how late its

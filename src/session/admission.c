@@ -6,8 +6,8 @@
 #include "session/admission.h"
 
 #include "base/clock.h"
-#include "share/tally.h"
 #include "session/sessions.h"
+#include "share/tally.h"
 
 static bool over_rate(const struct session *s, const struct http_env *env)
 {

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "share/account.h"
 #include "session/admission.h"
 #include "session/sessions.h"
+#include "share/account.h"
 
 const struct states session_states = {
 	.of = "connection",

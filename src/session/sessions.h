@@ -6,8 +6,8 @@
 #define H2D_SESSION_SESSIONS_H
 
 #include "event/loop.h"
-#include "share/holding.h"
 #include "session/session.h"
+#include "share/holding.h"
 
 /* Milliseconds. */
 struct session_timeouts {

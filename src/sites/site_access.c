@@ -4,9 +4,9 @@
  */
 #include "sites/site_access.h"
 
-#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/subject.h"
+#include "share/access.h"
 
 static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
 	const char *key, bool allow, const struct conf_pos *at)

@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "request/gate.h"
-#include "share/holding.h"
 #include "request/req_client.h"
 #include "request/trace.h"
+#include "share/holding.h"
 #include "store/store.h"
 
 /* --- a place ---------------------------------------------------------------------------------- */

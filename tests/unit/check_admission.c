@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "share/tally.h"
 #include "session/sessions.h"
+#include "share/tally.h"
 #include "unit.h"
 
 enum { MANY = 20 };

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "req_unit.h"
-#include "share/access.h"
 #include "request/auth_queue.h"
 #include "request/gate.h"
+#include "share/access.h"
 
 static const struct conf_pos at = { "h2d.conf", 1 };
 

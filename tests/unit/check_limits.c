@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "req_unit.h"
-#include "share/access.h"
 #include "request/req_client.h"
+#include "share/access.h"
 
 enum { MANY = 4 };
 

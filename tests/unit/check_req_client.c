@@ -3,8 +3,8 @@
  * newest first; and what follows from it in rules, redirects and responses.
  */
 #include "req_unit.h"
-#include "share/access.h"
 #include "request/req_client.h"
+#include "share/access.h"
 
 static const struct conf_pos at = { "h2d.conf", 1 };
 

@@ -4,8 +4,8 @@
  */
 #include "base/clock.h"
 #include "base/counters.h"
-#include "share/account.h"
 #include "session/session_timer.h"
+#include "share/account.h"
 #include "states_unit.h"
 #include "unit.h"
 

@@ -4,8 +4,8 @@
 
 #include "conf_unit.h"
 #include "net/tls_cert.h"
-#include "share/access.h"
 #include "request/auth_queue.h"
+#include "share/access.h"
 
 static struct conf *conf;
 static struct trees trees;

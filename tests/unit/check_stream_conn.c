@@ -20,9 +20,9 @@
 #include "net/tcp.h"
 #include "net/unsent.h"
 #include "proto/ahead.h"
-#include "share/account.h"
 #include "request/req.h"
 #include "request/route_build.h"
+#include "share/account.h"
 #include "unit.h"
 
 enum { BIG = 8 << 20 };
