@@ -12,6 +12,9 @@ enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 enum {
 	UPLOADS_LEAVE = 4, /* a place in so many is for responses alone */
 	FIRST_UPLOADS = 8, /* and of those for uploads for clients that have none */
+	ENDS_LEAST = 32,   /* uploads that may end in a second, at least */
+	ENDS_PART = 32,    /* and one more for so many places */
+	TURNS = 64,        /* in one turn of the loop */
 };
 
 const struct states place_states = {
@@ -31,18 +34,12 @@ static void place_go(struct place *p, enum place_state state)
 
 unsigned places_held(const struct places *all)
 {
-	return (unsigned)(all->files.held + all->uploads.held);
+	return (unsigned)(all->files.budget.held + all->uploads.held);
 }
 
 static struct budget *budget_of(struct places *all, const struct place *p)
 {
-	return p->upload ? &all->uploads : &all->files;
-}
-
-/* Lent places and lines are a client's whatever they are for. */
-static struct account_part *client_of(struct places *all, struct account *a)
-{
-	return a != NULL ? &a->parts[ACCOUNT_FILES] : &all->nobody;
+	return p->upload ? &all->uploads : &all->files.budget;
 }
 
 /* A crowd may take all but these, each of it the least share. */
@@ -61,12 +58,12 @@ static enum full what_is_full(struct places *all, const struct place *p)
 
 	if (s != &all->alone && s->held >= PLACES_SHARE)
 		return CONNECTION;
-	if (p->upload &&
-		(budget_room(&all->uploads, p->account) == 0 || is_for_others(all, p->account)))
+	if (p->upload && (budget_room(&all->uploads, p->turn.account) == 0 ||
+				 is_for_others(all, p->turn.account)))
 		return CLIENT;
 	if (left == 0)
 		return WORKER;
-	if (budget_room(budget_of(all, p), p->account) == 0)
+	if (budget_room(budget_of(all, p), p->turn.account) == 0)
 		return CLIENT;
 	return NOTHING;
 }
@@ -77,46 +74,40 @@ static void bound(struct places *all)
 	uint64_t uploads = all->uploads.held;
 
 	all->uploads.max = all->max - all->max / UPLOADS_LEAVE;
-	all->files.max = uploads < all->max ? all->max - uploads : 0;
+	all->files.budget.max = uploads < all->max ? all->max - uploads : 0;
 }
 
 static void hold(struct places *all, struct place *p)
 {
-	budget_take(budget_of(all, p), p->account, 1);
+	struct account *account = p->turn.account;
+
+	budget_take(budget_of(all, p), account, 1);
 	bound(all);
 	p->share->held++;
 	place_go(p, PLACE_HELD);
-	p->promised = false;
-	if (!p->upload || p->account == NULL)
+	if (!p->upload || account == NULL)
 		return;
-	p->since_ms = clock_ms();
-	list_append(&p->account->parts[ACCOUNT_UPLOADS].lent, &p->mine);
+	p->turn.used_ms = clock_ms();
+	list_append(&account->parts[ACCOUNT_UPLOADS].lent, &p->turn.node);
 }
 
-static bool any_waits(const struct places *all)
+static void wake(struct places *all)
 {
-	return !list_empty(&all->poor) || !list_empty(&all->clients);
-}
-
-void places_wake(struct places *all)
-{
-	if (any_waits(all))
+	if (all->files.nwaiting > 0)
 		loop_ready(all->loop, &all->turns);
 }
 
 static void free_place(struct places *all, struct place *p)
 {
-	struct account *account = p->account;
+	struct account *account = p->turn.account;
 
-	if (p->upload && account != NULL)
-		list_remove(&p->mine);
-	all->coming -= p->coming;
+	list_remove(&p->turn.node);
+	all->coming -= p->state == PLACE_BACK;
 	place_go(p, PLACE_FREE);
-	p->coming = false;
-	p->account = NULL;
+	p->turn.account = NULL;
 	budget_give(budget_of(all, p), account, 1);
 	bound(all);
-	places_wake(all);
+	wake(all);
 }
 
 /* --- taking back ------------------------------------------------------------------------------ */
@@ -127,21 +118,19 @@ void places_keep(struct place *p)
 		return;
 	place_go(p, PLACE_HELD);
 	list_remove(&p->node);
-	list_remove(&p->mine);
+	line_keep(&p->turn);
 }
 
 void places_lend(struct places *all, struct place *p, bool read)
 {
 	H2D_ASSERT(p->share != NULL && p->back != NULL);
 	if (!place_is_lent(p) || p->unread)
-		places_wake(all);
+		wake(all);
 	places_keep(p);
 	place_go(p, PLACE_LENT);
 	p->unread = !read;
-	if (p->unread)
-		p->since_ms = clock_ms();
 	list_append(&p->share->lent, &p->node);
-	list_append(&client_of(all, p->account)->lent, &p->mine);
+	line_lend(&all->files, &p->turn);
 }
 
 void places_rest(struct places *all, struct place *p)
@@ -149,8 +138,8 @@ void places_rest(struct places *all, struct place *p)
 	if (p->state != PLACE_LENT)
 		return;
 	place_go(p, PLACE_RESTS);
-	if (p->unread || !list_empty(&p->share->line))
-		places_wake(all);
+	if (p->unread || !list_empty(&p->share->group.waits))
+		wake(all);
 }
 
 void places_drop(struct places *all, struct place *p)
@@ -164,9 +153,10 @@ void places_drop(struct places *all, struct place *p)
 /* True: its place is free now. */
 static bool take_back(struct places *all, struct place *p)
 {
-	places_keep(p);
+	place_go(p, PLACE_BACK);
+	list_remove(&p->node);
+	line_keep(&p->turn);
 	all->coming++;
-	p->coming = true;
 	if (!p->back(p))
 		return false;
 	places_drop(all, p);
@@ -189,13 +179,14 @@ static struct place *resting(const struct place_share *s)
 static bool may_be_taken(const struct place *p)
 {
 	return !p->unread || p->state == PLACE_RESTS ||
-	       clock_ms() - p->since_ms >= PLACES_UNREAD_MS;
+	       clock_ms() - p->turn.used_ms >= PLACES_UNREAD_MS;
 }
 
-static struct place *first_lent(const struct account_part *client)
+/* NULL: account's client (NULL: nobody's) has lent none. */
+static struct place *first_lent(struct places *all, struct account *account)
 {
-	LIST_FOREACH(node, &client->lent) {
-		struct place *p = LIST_ENTRY(node, struct place, mine);
+	LIST_FOREACH(node, line_lent(&all->files, account)) {
+		struct place *p = LIST_ENTRY(node, struct place, turn.node);
 
 		if (may_be_taken(p))
 			return p;
@@ -218,26 +209,25 @@ static void tell(const struct places *all, const struct account *a)
 static struct place *of_the_greediest(
 	struct places *all, const struct place *p, struct account **whose)
 {
-	const struct account_part *own = client_of(all, p->account);
-	struct account *most = budget_most(&all->files);
+	struct account *own = p->turn.account;
+	uint64_t held = own != NULL ? own->parts[ACCOUNT_FILES].held : 0;
+	struct account *most = budget_most(&all->files.budget);
 	struct place *found = NULL;
 
-	if (most != NULL && (p->upload || most->parts[ACCOUNT_FILES].held > own->held)) {
+	if (most != NULL && (p->upload || most->parts[ACCOUNT_FILES].held > held)) {
 		*whose = most;
-		found = first_lent(client_of(all, most));
+		found = first_lent(all, most);
 	}
 	if (found == NULL)
-		found = first_lent(own);
-	return found != NULL ? found : first_lent(&all->nobody);
+		found = first_lent(all, own);
+	return found != NULL ? found : first_lent(all, NULL);
 }
 
-/*
- * A place is given back for p, if there is one to give: it is p's now (true) or when its file is
- * closed. Nobody but a greedier client has less than before.
- */
+/* A place is given back for p, if there is one to give: it is free now (true) or when its file is
+ * closed. Nobody but a greedier client has less than before. */
 static bool make_room(struct places *all, struct place *p, enum full full)
 {
-	struct account *whose = p->account;
+	struct account *whose = p->turn.account;
 	struct place *found = NULL;
 
 	if (full == CONNECTION)
@@ -245,154 +235,88 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 	else if (full == WORKER)
 		found = of_the_greediest(all, p, &whose);
 	else if (!p->upload)
-		found = first_lent(client_of(all, p->account));
+		found = first_lent(all, p->turn.account);
 	/* A place that waits was told of already. */
 	if (full != CONNECTION && p->state != PLACE_WAITS)
 		tell(all, whose);
-	p->promised = found != NULL;
 	return found != NULL && take_back(all, found);
 }
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-static void queue_up(struct places *all, struct account_part *client)
-{
-	const struct account *a = LIST_ENTRY(client, struct account, parts[ACCOUNT_FILES]);
-	bool poor = client != &all->nobody && a->parts[ACCOUNT_UPLOADS].held == 0;
-
-	list_append(poor ? &all->poor : &all->clients, &client->turn);
-}
-
-static void join(struct places *all, struct place *p)
-{
-	struct place_share *s = p->share;
-
-	place_go(p, PLACE_WAITS);
-	if (p->account != NULL)
-		account_hold(p->account);
-	if (list_empty(&s->line)) {
-		s->client = client_of(all, p->account);
-		if (list_empty(&s->client->line))
-			queue_up(all, s->client);
-		list_append(&s->client->line, &s->node);
-	}
-	list_append(&s->line, &p->node);
-}
-
-static void quit(struct place *p)
-{
-	struct place_share *s = p->share;
-	struct account *account = p->account;
-
-	p->promised = false;
-	list_remove(&p->node);
-	if (list_empty(&s->line)) {
-		list_remove(&s->node);
-		if (list_empty(&s->client->line))
-			list_remove(&s->client->turn);
-		s->client = NULL;
-	}
-	account_close(&account);
-}
-
 /* While one comes back for those that wait, no second one is asked for. */
-static enum full look_for_room(struct places *all, struct place *p, bool waits)
+static enum full look_for_room(struct places *all, struct place *p)
 {
 	enum full full = what_is_full(all, p);
 
-	if (full == NOTHING || (p->promised && places_held(all) < all->max))
-		return NOTHING;
-	if (waits && all->coming > 0)
+	if (full == NOTHING || (p->state == PLACE_WAITS && all->coming > 0))
 		return full;
 	return make_room(all, p, full) ? NOTHING : full;
 }
 
-/* The first in line of one of the client's connections, each having its turn. NULL: none fits. */
-static struct place *next_of(struct places *all, struct account_part *client, bool *full)
+static enum line_answer ask(struct line *line, struct line_turn *turn)
 {
-	unsigned n = 0;
+	static const enum line_answer answers[] = {
+		[NOTHING] = LINE_GO,
+		[CONNECTION] = LINE_WAIT,
+		[CLIENT] = LINE_WAIT,
+		[WORKER] = LINE_FULL,
+	};
 
-	LIST_FOREACH(node, &client->line)
-		n++;
-	while (n-- > 0) {
-		struct list *node = list_pop(&client->line);
-		struct place_share *s = LIST_ENTRY(node, struct place_share, node);
-		struct place *p = LIST_ENTRY(s->line.next, struct place, node);
-		enum full what;
-
-		list_append(&client->line, node);
-		what = look_for_room(all, p, true);
-		*full = what == WORKER;
-		if (what == NOTHING || *full)
-			return what == NOTHING ? p : NULL;
-	}
-	return NULL;
-}
-
-/* Serves each of these clients in turn, as far as there is room. True: somebody got a place. */
-static bool serve(struct places *all, struct list *clients, bool *full)
-{
-	struct list waiting, *node;
-	bool granted = false;
-
-	list_init(&waiting);
-	list_splice(&waiting, clients);
-	while (!*full && (node = list_pop(&waiting)) != NULL) {
-		struct account_part *client = LIST_ENTRY(node, struct account_part, turn);
-		struct place *p = next_of(all, client, full);
-
-		if (p != NULL)
-			hold(all, p);
-		queue_up(all, client);
-		if (p == NULL)
-			continue;
-		quit(p);
-		granted = true;
-		p->granted(p);
-	}
-	/* Clients that had no turn are the first next time. */
-	list_splice(&waiting, clients);
-	list_splice(clients, &waiting);
-	return granted;
+	return answers[look_for_room(
+		LIST_ENTRY(line, struct places, files), LIST_ENTRY(turn, struct place, turn))];
 }
 
 static void take_turns(struct task *t)
 {
 	struct places *all = LIST_ENTRY(t, struct places, turns);
-	bool full = false, granted = serve(all, &all->poor, &full);
+	struct line_turn *turn = NULL;
 
-	if (!full)
-		granted |= serve(all, &all->clients, &full);
-	if (granted)
-		places_wake(all);
+	for (unsigned n = 0; n < TURNS && (turn = line_next(&all->files)) != NULL; n++) {
+		struct place *p = LIST_ENTRY(turn, struct place, turn);
+		struct account *held = turn->account;
+
+		hold(all, p);
+		account_close(&held);
+		p->granted(p);
+	}
+	if (turn != NULL)
+		wake(all);
+}
+
+/* p asks. True: no other place waits for its connection. */
+static bool begin(
+	struct places *all, struct place_share *share, struct account *account, struct place *p)
+{
+	H2D_ASSERT(p->state == PLACE_FREE);
+	p->share = share != NULL ? share : &all->alone;
+	p->turn = (struct line_turn){ .account = account };
+	list_init(&p->turn.node);
+	list_init(&p->node);
+	return list_empty(&p->share->group.waits);
 }
 
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	H2D_ASSERT(p->state == PLACE_FREE);
-	p->share = share != NULL ? share : &all->alone;
-	p->account = account;
-	if (list_empty(&p->share->line) && what_is_full(all, p) == NOTHING) {
+	if (begin(all, share, account, p) && what_is_full(all, p) == NOTHING) {
 		hold(all, p);
 		return true;
 	}
 	p->share = NULL;
-	p->account = NULL;
+	p->turn.account = NULL;
 	return false;
 }
 
 bool places_take(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	H2D_ASSERT(p->state == PLACE_FREE);
-	p->share = share != NULL ? share : &all->alone;
-	p->account = account;
-	if (list_empty(&p->share->line) && look_for_room(all, p, false) == NOTHING) {
+	if (begin(all, share, account, p) && look_for_room(all, p) == NOTHING) {
 		hold(all, p);
 		return true;
 	}
-	join(all, p);
+	place_go(p, PLACE_WAITS);
+	line_join(&all->files, &p->turn, account, &p->share->group);
 	return false;
 }
 
@@ -402,12 +326,12 @@ void places_leave(struct places *all, struct place *p)
 
 	places_keep(p);
 	if (p->state == PLACE_WAITS) {
-		quit(p);
+		line_leave(&all->files, &p->turn);
 		place_go(p, PLACE_FREE);
 	}
 	if (place_is_held(p) && s != NULL) {
 		s->held--;
-		places_wake(all);
+		wake(all);
 	}
 	p->share = NULL;
 }
@@ -418,17 +342,82 @@ void places_give(struct places *all, struct place *p)
 		free_place(all, p);
 }
 
+/* --- uploads that end so that others get their places ------------------------------------------
+ */
+
+static bool is_upload(struct line_turn *turn)
+{
+	return LIST_ENTRY(turn, struct place, turn)->upload;
+}
+
+static uint64_t rate(struct place *p)
+{
+	uint64_t ms = clock_ms() - p->turn.used_ms, came;
+
+	if (ms < PLACES_UPLOAD_MS)
+		return PLACES_BUSY;
+	came = p->came(p);
+	return came != PLACES_BUSY ? came * 1000 / ms : PLACES_BUSY;
+}
+
+/* The slowest upload of the accounts that hold most; NULL: none of theirs may end now. */
+static struct place *slowest(struct places *all)
+{
+	const struct account *most = budget_most(&all->uploads);
+	struct place *found = NULL;
+	uint64_t least = PLACES_BUSY;
+
+	LIST_FOREACH(node, &all->uploads.holders) {
+		const struct account_part *part = LIST_ENTRY(node, struct account_part, node);
+
+		if (part->held < most->parts[ACCOUNT_UPLOADS].held)
+			continue;
+		LIST_FOREACH(upload, &part->lent) {
+			struct place *p = LIST_ENTRY(upload, struct place, turn.node);
+			uint64_t r = rate(p);
+
+			if (r < least) {
+				least = r;
+				found = p;
+			}
+		}
+	}
+	return found;
+}
+
+static void end_slowest(struct places *all)
+{
+	struct place *p = slowest(all);
+
+	if (p == NULL)
+		return;
+	COUNT(limit_files, 1);
+	log_peer(LEVEL_INFO, "client %s: an upload of %llu bytes in %llu s ends, as others wait",
+		ADDR_HOST(&p->turn.account->client), (unsigned long long)p->came(p),
+		(unsigned long long)(clock_ms() - p->turn.used_ms) / 1000);
+	p->back(p);
+}
+
+void places_look(struct places *all)
+{
+	unsigned n = line_count(&all->files, is_upload, ENDS_LEAST + all->max / ENDS_PART);
+
+	for (; n > 0; n--)
+		end_slowest(all);
+	wake(all);
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 void places_init(struct places *all, struct loop *loop)
 {
 	all->loop = loop;
 	all->coming = 0;
-	budget_init(&all->files, ACCOUNT_FILES, 0, PLACES_LEAST, 1);
+	line_init(&all->files, ACCOUNT_FILES, 0, PLACES_LEAST, 1);
+	all->files.ask = ask;
+	all->files.poor_in = ACCOUNT_UPLOADS;
+	all->files.of_connections = all->files.by_client = true;
 	budget_init(&all->uploads, ACCOUNT_UPLOADS, 0, PLACES_LEAST, 1);
-	list_init(&all->poor);
-	list_init(&all->clients);
-	account_part_init(&all->nobody);
 	place_share_init(&all->alone);
 	task_init(&all->turns, take_turns);
 	places_limit(all, PLACES_MAX);
@@ -436,7 +425,7 @@ void places_init(struct places *all, struct loop *loop)
 
 void places_fini(struct places *all)
 {
-	H2D_ASSERT(places_held(all) == 0 && !any_waits(all));
+	H2D_ASSERT(places_held(all) == 0 && all->files.nwaiting == 0);
 	loop_cancel(&all->turns);
 }
 
@@ -444,14 +433,12 @@ void places_limit(struct places *all, unsigned max)
 {
 	all->max = max;
 	bound(all);
-	places_wake(all);
+	wake(all);
 }
 
 void place_share_init(struct place_share *s)
 {
 	s->held = 0;
-	s->client = NULL;
-	list_init(&s->line);
 	list_init(&s->lent);
-	list_init(&s->node);
+	line_group_init(&s->group);
 }

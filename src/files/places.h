@@ -12,7 +12,7 @@
 
 #include "base/states.h"
 #include "event/loop.h"
-#include "share/budget.h"
+#include "share/line.h"
 
 enum {
 	PLACES_SHARE = 16,       /* of one connection */
@@ -26,21 +26,16 @@ enum {
 /* The places of one connection. Zeroed, it has none, but its lists need place_share_init(). */
 struct place_share {
 	unsigned held;
-	struct list line; /* struct place: those that wait */
 	struct list lent; /* struct place: the one not read by for longest is the first */
-	struct list node; /* in the line of client, while it has one of its own */
-	struct account_part *client; /* the part of the account whose place came first */
+	struct line_group group;
 };
 
 struct places {
 	unsigned max;
-	struct budget files, uploads;
+	struct line files; /* both wait here, clients without an upload first */
+	struct budget uploads;
 	unsigned coming; /* places that were taken back, and whose files are being closed */
-	/* struct account_part with a line: whose turn is next is the first. poor: those that hold
-	 * no upload, which come before the others. */
-	struct list poor, clients;
-	struct account_part nobody; /* for places of no account */
-	struct place_share alone;   /* for places of no connection */
+	struct place_share alone; /* for places of no connection */
 	struct loop *loop;
 	struct task turns;
 };
@@ -55,14 +50,10 @@ extern const struct states place_states;
 struct place {
 	enum place_state state;
 	struct place_share *share; /* NULL: no connection has it any more */
-	struct account *account;   /* NULL: it is held for nobody */
+	struct line_turn turn;     /* lent; for an upload since it has its place */
 	bool upload;               /* set before it is taken; never lent, but see places_look() */
-	bool promised;             /* a place that was taken back is to be its own */
-	bool coming;               /* it was taken back, and its file is being closed */
 	bool unread;               /* lent, and nothing was read by it */
-	struct list node;          /* in its share's line, or among those that it has lent */
-	struct list mine;          /* lent, or an upload's: in the list of its account's part */
-	uint64_t since_ms;         /* when an upload got its place, or an unread one was lent */
+	struct list node;          /* among those that its share has lent */
 	void (*granted)(struct place *p); /* after places_take() said that it waits */
 	/* The place is needed elsewhere. An upload ends; of a lent place the file is closed (true),
 	 * or will be, and places_drop() comes (false). */
@@ -130,8 +121,5 @@ void places_leave(struct places *all, struct place *p);
 
 /* p is free for others, if it is held; after places_leave(). */
 void places_give(struct places *all, struct place *p);
-
-/* Turns of those that wait come soon: something may be free by now. For places*.c. */
-void places_wake(struct places *all);
 
 #endif

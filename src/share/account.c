@@ -75,8 +75,6 @@ void account_part_init(struct account_part *part)
 	list_init(&part->group.waits);
 	list_init(&part->group.node);
 	list_init(&part->lent);
-	list_init(&part->line);
-	list_init(&part->turn);
 }
 
 static void account_init(struct account *a, struct accounts *all)

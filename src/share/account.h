@@ -31,8 +31,7 @@ struct account_part {
 	uint64_t held;
 	struct list node; /* in the budget's holders while held > 0 */
 	struct line_group group;
-	/* For whoever owns the budget: what it may take back, what waits, and whose turn it is. */
-	struct list lent, line, turn;
+	struct list lent; /* what may be asked back */
 };
 
 struct auth_client;

@@ -11,8 +11,7 @@ static enum line_answer ask_room(struct line *l, struct line_turn *t)
 	return budget_room(&l->budget, t->account) > 0 ? LINE_GO : LINE_WAIT;
 }
 
-void line_init(
-	struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part)
+void line_init(struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part)
 {
 	*l = (struct line){ .ask = ask_room, .poor_in = kind };
 	budget_init(&l->budget, kind, max, least, part);

@@ -30,10 +30,10 @@ struct line {
 	/* Whether t, which waits, may have its turn now: where its account has room, unless the
 	 * owner has another rule. */
 	enum line_answer (*ask)(struct line *l, struct line_turn *t);
-	enum account_kind poor_in;  /* clients that have nothing of that come first */
-	bool of_connections;        /* turns wait with their connections, these with their clients */
-	bool by_client;             /* what is lent is kept by client */
-	bool full;                  /* nobody may: so the last that was asked for */
+	enum account_kind poor_in; /* clients that have nothing of that come first */
+	bool of_connections;       /* turns wait with their connections, these with their clients */
+	bool by_client;            /* what is lent is kept by client */
+	bool full;                 /* nobody may: so the last that was asked for */
 	unsigned nwaiting;
 	struct list poor, others;   /* struct line_group of clients: the next one is the first */
 	struct list lent;           /* struct line_turn, unless by_client */
@@ -41,8 +41,7 @@ struct line {
 };
 
 /* What is neither budget nor list is the owner's to set, before the first turn. */
-void line_init(
-	struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part);
+void line_init(struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part);
 
 void line_group_init(struct line_group *g);
 
@@ -50,8 +49,8 @@ void line_group_init(struct line_group *g);
 bool line_is_free(struct line *l, struct account *account);
 
 /* t waits for account, with a connection of its (NULL: with its client). */
-void line_join(
-	struct line *l, struct line_turn *t, struct account *account, struct line_group *connection);
+void line_join(struct line *l, struct line_turn *t, struct account *account,
+	struct line_group *connection);
 
 /* t waits no more; harmless if it does not. */
 void line_leave(struct line *l, struct line_turn *t);
