@@ -20,16 +20,15 @@ void ahead_init(struct ahead *a, uint32_t receive_window)
 {
 	uint64_t sum = (uint64_t)SUM_WINDOWS * receive_window;
 
-	budget_init(&a->budget, ACCOUNT_AHEAD, sum > SUM_MIN ? sum : SUM_MIN, AHEAD_FIRST, 1);
-	list_init(&a->parts);
+	line_init(&a->line, ACCOUNT_AHEAD, sum > SUM_MIN ? sum : SUM_MIN, AHEAD_FIRST, 1);
 	a->charged_ms = 0;
 }
 
 void ahead_part_init(
 	struct ahead_part *part, struct account *account, void (*withdraw)(struct ahead_part *part))
 {
-	*part = (struct ahead_part){ .account = account, .withdraw = withdraw };
-	list_init(&part->node);
+	*part = (struct ahead_part){ .turn = { .account = account }, .withdraw = withdraw };
+	list_init(&part->turn.node);
 }
 
 /* --- who gives way ---------------------------------------------------------------------------- */
@@ -37,35 +36,23 @@ void ahead_part_init(
 static void used(struct ahead *a, struct ahead_part *part)
 {
 	part->came = 0;
-	part->used_ms = clock_ms();
-	list_remove(&part->node);
-	list_append(&a->parts, &part->node);
+	line_lend(&a->line, &part->turn);
 }
 
 void ahead_came(struct ahead *a, struct ahead_part *part, size_t n)
 {
 	part->came += n;
-	if (part->held > 0 && part->came >= part->held / USED_PART)
+	if (part->turn.held > 0 && part->came >= part->turn.held / USED_PART)
 		used(a, part);
-}
-
-static struct ahead_part *first_unused(const struct ahead *a)
-{
-	struct ahead_part *part;
-
-	if (list_empty(&a->parts))
-		return NULL;
-	part = LIST_ENTRY(a->parts.next, struct ahead_part, node);
-	return clock_ms() - part->used_ms >= UNUSED_MS ? part : NULL;
 }
 
 /* The room for part, with kept being left to others. */
 static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, uint64_t kept)
 {
-	uint64_t most = a->budget.max - kept;
-	uint64_t left = a->budget.held < most ? most - a->budget.held : 0;
+	const struct budget *b = &a->line.budget;
+	uint64_t most = b->max - kept, left = b->held < most ? most - b->held : 0;
 
-	return ahead_least(budget_room(&a->budget, part->account), left);
+	return ahead_least(budget_room(b, part->turn.account), left);
 }
 
 /* Withdraws unused parts until there is room for n. A part with bytes in memory keeps those, and is
@@ -73,9 +60,11 @@ static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, u
 static void withdraw_unused(
 	struct ahead *a, const struct ahead_part *part, uint64_t n, uint64_t kept)
 {
-	struct ahead_part *other;
+	struct line_turn *unused;
 
-	while (room_for(a, part, kept) < n && (other = first_unused(a)) != NULL) {
+	while (room_for(a, part, kept) < n && (unused = line_unused(&a->line, UNUSED_MS)) != NULL) {
+		struct ahead_part *other = LIST_ENTRY(unused, struct ahead_part, turn);
+
 		used(a, other);
 		other->withdraw(other);
 	}
@@ -83,7 +72,7 @@ static void withdraw_unused(
 
 static bool has_little(const struct ahead *a, const struct account *account)
 {
-	return account != NULL && account->parts[a->budget.kind].held < a->budget.least;
+	return account != NULL && account->parts[ACCOUNT_AHEAD].held < a->line.budget.least;
 }
 
 /* The account that holds most loses what it does use, too, but for what is in memory. Not more
@@ -92,18 +81,18 @@ static void charge_greediest(struct ahead *a, const struct ahead_part *part, uin
 {
 	struct account *payer;
 
-	if (clock_ms() == a->charged_ms || !has_little(a, part->account) ||
+	if (clock_ms() == a->charged_ms || !has_little(a, part->turn.account) ||
 		room_for(a, part, 0) >= n)
 		return;
 	a->charged_ms = clock_ms();
-	payer = budget_greediest(&a->budget);
-	if (payer == NULL || payer == part->account)
+	payer = budget_greediest(&a->line.budget);
+	if (payer == NULL || payer == part->turn.account)
 		return;
 	err_log(ERR_AHEAD, &payer->client);
-	LIST_FOREACH(node, &a->parts) {
-		struct ahead_part *other = LIST_ENTRY(node, struct ahead_part, node);
+	LIST_FOREACH(node, &a->line.lent) {
+		struct ahead_part *other = LIST_ENTRY(node, struct ahead_part, turn.node);
 
-		if (other->account != payer)
+		if (other->turn.account != payer)
 			continue;
 		if (room_for(a, part, 0) >= n)
 			return;
@@ -116,25 +105,24 @@ static void charge_greediest(struct ahead *a, const struct ahead_part *part, uin
 uint64_t ahead_take(
 	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, bool growth)
 {
-	uint64_t kept = growth ? a->budget.max / 2 : 0;
+	uint64_t kept = growth ? a->line.budget.max / 2 : 0;
 	uint64_t room;
 
 	/* A part that asks for more is in use. */
-	if (part->held > 0)
+	if (part->turn.held > 0)
 		used(a, part);
 	withdraw_unused(a, part, n, kept);
 	if (kept == 0)
 		charge_greediest(a, part, ahead_least(n, AHEAD_FIRST));
 	room = room_for(a, part, kept);
-	if (room < n && !part->short_of && part->account != NULL)
-		err_log(ERR_AHEAD, &part->account->client);
+	if (room < n && !part->short_of && part->turn.account != NULL)
+		err_log(ERR_AHEAD, &part->turn.account->client);
 	part->short_of = room < n;
 	if (room < at_least)
 		return 0;
 	n = ahead_least(room, n);
 	if (n > 0) {
-		budget_take(&a->budget, part->account, n);
-		part->held += n;
+		line_took(&a->line, &part->turn, n);
 		COUNT(receive_windows, (int64_t)n);
 		used(a, part);
 	}
@@ -143,11 +131,8 @@ uint64_t ahead_take(
 
 void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n)
 {
-	budget_give(&a->budget, part->account, n);
-	part->held -= n;
+	line_gave(&a->line, &part->turn, n);
 	COUNT(receive_windows, -(int64_t)n);
-	if (part->held > 0)
-		return;
-	list_remove(&part->node);
-	part->came = 0;
+	if (part->turn.held == 0)
+		part->came = 0;
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "share/budget.h"
+#include "share/line.h"
 
 /* Bytes that each connection may send without a part of the sum: RFC 9113, 6.9.2. */
 enum { AHEAD_FREE = 65535 };
@@ -26,21 +26,17 @@ static inline uint64_t ahead_least(uint64_t a, uint64_t b)
 }
 
 struct ahead {
-	struct budget budget;
-	struct list parts;   /* struct ahead_part, the one that was used longest ago first */
+	struct line line;    /* nobody waits in it: parts are lent, and given back */
 	uint64_t charged_ms; /* when the account that holds most paid last */
 };
 
 /* A part of the sum, for a connection or a request: in its owner's memory, written by ahead.c
  * alone. */
 struct ahead_part {
-	struct account
-		*account; /* the client's; NULL: nobody's, of an admin listener or in tests */
-	uint64_t held;
-	uint64_t came;    /* bytes since it was used last */
-	uint64_t used_ms; /* when it was used last: see ahead_came() */
-	bool short_of;    /* the last time there was less than it asked for */
-	struct list node; /* in parts while held > 0 */
+	struct line_turn
+		turn;  /* the client's account: nobody's is an admin listener's, or a test's */
+	uint64_t came; /* bytes since it was used last: see ahead_came() */
+	bool short_of; /* the last time there was less than it asked for */
 	/* Called when somebody else needs it: to give back, by ahead_give(), all of it that is not
 	 * in memory. */
 	void (*withdraw)(struct ahead_part *part);

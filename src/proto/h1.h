@@ -84,7 +84,7 @@ static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
 /* Bytes of the body that may be in memory. */
 static inline size_t h1_stream_window(const struct h1_stream *s)
 {
-	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.held;
+	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.turn.held;
 }
 
 /* Whether more of the body is taken in now. */

@@ -11,8 +11,8 @@ static void withdraw(struct ahead_part *part)
 	struct h1_stream *s = LIST_ENTRY(part, struct h1_stream, ahead);
 	uint64_t in_memory = s->unconsumed > AHEAD_FREE ? s->unconsumed - AHEAD_FREE : 0;
 
-	if (part->held > in_memory)
-		ahead_give(s->h1->conf->ahead, part, part->held - in_memory);
+	if (part->turn.held > in_memory)
+		ahead_give(s->h1->conf->ahead, part, part->turn.held - in_memory);
 }
 
 /* A body that fills the window, and that somebody takes, gets a wider one. */
@@ -21,11 +21,11 @@ static void widen(struct h1_stream *s)
 	struct ahead_part *part = &s->ahead;
 	uint64_t most = H1_WINDOW - AHEAD_FREE;
 
-	if (part->held >= most || req_body_waits(&s->req))
+	if (part->turn.held >= most || req_body_waits(&s->req))
 		return;
-	if (part->held == 0)
+	if (part->turn.held == 0)
 		ahead_part_init(part, req_account(&s->req), withdraw);
-	ahead_take(s->h1->conf->ahead, part, most - part->held, most - part->held, false);
+	ahead_take(s->h1->conf->ahead, part, most - part->turn.held, most - part->turn.held, false);
 }
 
 static size_t room_of(struct h1_stream *s)
@@ -44,7 +44,7 @@ static bool got_body(struct h1_stream *s, struct slice piece)
 	h1->proto.body += piece.n;
 	s->head.wants_continue = false;
 	s->unconsumed += piece.n;
-	if (s->ahead.held > 0)
+	if (s->ahead.turn.held > 0)
 		ahead_came(h1->conf->ahead, &s->ahead, piece.n);
 	req_body(&s->req, piece.p, piece.n);
 	if (taken)

@@ -169,7 +169,7 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->named = 0;
 	s->unconsumed = 0;
 	s->unwanted = 0;
-	s->ahead.held = 0;
+	s->ahead.turn.held = 0;
 	s->keep = s->head_sent = s->chunked = s->waiting = s->asked = false;
 	h1_parse_begin(&h1->parse, &s->req.arena, h1->conf->env->conf.header_size);
 	h1->proto.requests++;
@@ -179,8 +179,8 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 void h1_stream_close(struct h1_stream *s)
 {
 	s->h1->stream = NULL;
-	if (s->ahead.held > 0)
-		ahead_give(s->h1->conf->ahead, &s->ahead, s->ahead.held);
+	if (s->ahead.turn.held > 0)
+		ahead_give(s->h1->conf->ahead, &s->ahead, s->ahead.turn.held);
 	req_fini(&s->req);
 	strbuf_fini(&s->interim);
 	pool_put(&pool, s);

@@ -39,13 +39,13 @@ static uint64_t needs(const struct window *w, uint64_t size)
 /* Gives back what the part has beyond kept. */
 static void give_all_but(struct window *w, uint64_t kept)
 {
-	if (w->ahead.held > kept)
-		ahead_give(w->sum, &w->ahead, w->ahead.held - kept);
+	if (w->ahead.turn.held > kept)
+		ahead_give(w->sum, &w->ahead, w->ahead.turn.held - kept);
 }
 
 static void settle(struct window *w)
 {
-	if (w->ahead.held > 0)
+	if (w->ahead.turn.held > 0)
 		give_all_but(w, needs(w, w->size));
 }
 
@@ -74,9 +74,9 @@ void window_close(struct window *w)
 
 bool window_full(struct window *w)
 {
-	if (w->held > FREE + w->ahead.held)
-		ahead_take(w->sum, &w->ahead, 0, needs(w, w->size) - w->ahead.held, false);
-	w->full = w->held > FREE + w->ahead.held;
+	if (w->held > FREE + w->ahead.turn.held)
+		ahead_take(w->sum, &w->ahead, 0, needs(w, w->size) - w->ahead.turn.held, false);
+	w->full = w->held > FREE + w->ahead.turn.held;
 	return w->full;
 }
 
@@ -120,7 +120,8 @@ static void trim(struct window *w)
 /* Widens the window to size, as far as there is room in the worker's sum; whole: or not at all. */
 static bool widen_to(struct window *w, uint64_t size, bool whole)
 {
-	uint64_t need = needs(w, size), n = need > w->ahead.held ? need - w->ahead.held : 0;
+	uint64_t need = needs(w, size),
+		 n = need > w->ahead.turn.held ? need - w->ahead.turn.held : 0;
 	uint64_t got = n > 0 ? ahead_take(w->sum, &w->ahead, whole ? n : 0, n, !whole) : 0;
 
 	if (whole && got < n)

@@ -33,8 +33,8 @@ static void withdraw(struct ahead_part *part)
 	struct holder *h = LIST_ENTRY(part, struct holder, part);
 
 	h->withdrawn++;
-	if (part->held > h->in_memory)
-		ahead_give(&ahead, part, part->held - h->in_memory);
+	if (part->turn.held > h->in_memory)
+		ahead_give(&ahead, part, part->turn.held - h->in_memory);
 }
 
 static int64_t limits(void)
@@ -65,10 +65,10 @@ static void setup(void)
 static void teardown(void)
 {
 	for (unsigned i = 0; i < PARTS; i++)
-		if (holders[i].part.held > 0)
-			ahead_give(&ahead, &holders[i].part, holders[i].part.held);
-	ck_assert(list_empty(&ahead.parts));
-	ck_assert_uint_eq(ahead.budget.held, 0);
+		if (holders[i].part.turn.held > 0)
+			ahead_give(&ahead, &holders[i].part, holders[i].part.turn.held);
+	ck_assert(list_empty(&ahead.line.lent));
+	ck_assert_uint_eq(ahead.line.budget.held, 0);
 	ck_assert_int_eq(counters_get(counters, COUNTER_receive_windows), 0);
 	for (unsigned i = 0; i < CLIENTS; i++)
 		account_close(&clients[i]);
@@ -78,7 +78,7 @@ static void teardown(void)
 /* Part i is client's, and asks for n. */
 static bool begins(unsigned i, unsigned client, uint64_t n)
 {
-	holders[i].part.account = clients[client];
+	holders[i].part.turn.account = clients[client];
 	return ahead_take(&ahead, &holders[i].part, n, n, false) == n;
 }
 
@@ -99,7 +99,7 @@ START_TEST(one_client)
 	/* Of those that ask again and again it is said once. */
 	ck_assert(!begins(SUM / 2 / MIB, 0, MIB));
 	ck_assert_int_eq(limits(), 1);
-	ck_assert_uint_eq(ahead.budget.held, SUM / 2);
+	ck_assert_uint_eq(ahead.line.budget.held, SUM / 2);
 }
 END_TEST
 
@@ -113,11 +113,11 @@ START_TEST(many_clients)
 		was = n;
 		n += begins_all(n, client);
 		ck_assert_uint_gt(n, was);
-		ck_assert_uint_le(ahead.budget.held, SUM);
+		ck_assert_uint_le(ahead.line.budget.held, SUM);
 		pass(1);
 	}
 	ck_assert_uint_gt(holders[0].withdrawn, 0);
-	ck_assert_uint_eq(holders[0].part.held, 0);
+	ck_assert_uint_eq(holders[0].part.turn.held, 0);
 	ck_assert_uint_eq(holders[n - 1].withdrawn, 0);
 }
 END_TEST
@@ -130,10 +130,10 @@ START_TEST(held_in_memory)
 	for (unsigned client = 0; client < CLIENTS; client++)
 		for (unsigned i = n, end = n + begins_all(n, client); i < end; i++, n++)
 			holders[i].in_memory = MIB;
-	ck_assert_uint_eq(ahead.budget.held, SUM);
+	ck_assert_uint_eq(ahead.line.budget.held, SUM);
 	pass(5000);
 	ck_assert(!begins(PARTS - 1, CLIENTS - 1, MIB));
-	ck_assert_uint_eq(ahead.budget.held, SUM);
+	ck_assert_uint_eq(ahead.line.budget.held, SUM);
 	holders[0].in_memory = 0;
 	pass(1000);
 	ck_assert(begins(PARTS - 1, CLIENTS - 1, MIB));

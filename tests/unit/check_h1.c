@@ -424,7 +424,7 @@ END_TEST
 
 static void withdrawn(struct ahead_part *part)
 {
-	ahead_give(&ahead, part, part->held);
+	ahead_give(&ahead, part, part->turn.held);
 }
 
 /* Where the worker's sum is used up, a window is that of HTTP/2; and who stands still gives his
@@ -437,24 +437,25 @@ START_TEST(window_and_sum)
 	ahead_part_init(&other, NULL, withdrawn);
 	ahead_part_init(&third, NULL, withdrawn);
 	upload_consumes = false;
-	ck_assert_uint_gt(ahead_take(&ahead, &other, ahead.budget.max, ahead.budget.max, false), 0);
+	ck_assert_uint_gt(
+		ahead_take(&ahead, &other, ahead.line.budget.max, ahead.line.budget.max, false), 0);
 	say("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 700000\r\n\r\n");
 	ck_assert_uint_eq(give(body, 70000, 10000, 1 << 18), 70000 - AHEAD_FREE);
 	h2d_consume(uploading, 1000);
 	ck_assert_uint_eq(give(body, 5000, 5000, 1 << 18), 4000);
-	ahead_give(&ahead, &other, other.held);
+	ahead_give(&ahead, &other, other.turn.held);
 	ck_assert_uint_eq(give(body, 34464 + 1000, 10000, 1 << 18), 0);
-	ck_assert_uint_eq(ahead.budget.held, H1_WINDOW - AHEAD_FREE);
+	ck_assert_uint_eq(ahead.line.budget.held, H1_WINDOW - AHEAD_FREE);
 	clock_set(2500 * 1000, (struct timespec){ 0 });
 	/* All but what is in memory. */
-	ck_assert_uint_gt(ahead_take(&ahead, &third, ahead.budget.max - 34464 - 1000,
-				  ahead.budget.max - 34464 - 1000, false),
+	ck_assert_uint_gt(ahead_take(&ahead, &third, ahead.line.budget.max - 34464 - 1000,
+				  ahead.line.budget.max - 34464 - 1000, false),
 		0);
-	ck_assert_uint_eq(ahead.budget.held, ahead.budget.max);
+	ck_assert_uint_eq(ahead.line.budget.held, ahead.line.budget.max);
 	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
-	ahead_give(&ahead, &third, third.held);
+	ahead_give(&ahead, &third, third.turn.held);
 	server->ops->close(&server);
-	ck_assert_uint_eq(ahead.budget.held, 0);
+	ck_assert_uint_eq(ahead.line.budget.held, 0);
 }
 END_TEST
 

@@ -613,7 +613,7 @@ END_TEST
 
 static void give_all(struct ahead_part *part)
 {
-	ahead_give(&ahead, part, part->held);
+	ahead_give(&ahead, part, part->turn.held);
 }
 
 /* Whose window was withdrawn may go on as it was told; nothing more is read than there is room for,
@@ -630,8 +630,9 @@ START_TEST(withdrawn)
 	ck_assert_uint_eq(window(&p), MIB);
 	now_us += 2000000;
 	clock_set(now_us, (struct timespec){ 0 });
-	ck_assert_uint_gt(ahead_take(&ahead, &other, ahead.budget.max, ahead.budget.max, false), 0);
-	ck_assert_uint_eq(promised(), ahead.budget.max);
+	ck_assert_uint_gt(
+		ahead_take(&ahead, &other, ahead.line.budget.max, ahead.line.budget.max, false), 0);
+	ck_assert_uint_eq(promised(), ahead.line.budget.max);
 	uploads[0].may_take = 0;
 	run(&p, 100000, 1000);
 	ck_assert_uint_ge(uploads[0].held, AHEAD_FREE);
@@ -643,7 +644,7 @@ START_TEST(withdrawn)
 	ck_assert(!uploads[0].ended);
 	/* What somebody takes lets the next come, by what everybody has. */
 	for (unsigned i = 0; i < 20; i++) {
-		ahead_came(&ahead, &other, ahead.budget.max);
+		ahead_came(&ahead, &other, ahead.line.budget.max);
 		uploads[0].may_take = 60000;
 		take(&uploads[0]);
 		run(&p, 5000, 1000);

@@ -34,7 +34,7 @@ static void teardown(void)
 {
 	window_leave(&w, &s);
 	window_close(&w);
-	ck_assert_uint_eq(ahead.budget.held, 0);
+	ck_assert_uint_eq(ahead.line.budget.held, 0);
 }
 
 /* The client knows of all credit, and sends n bytes of it after as long; all of them are taken.
@@ -116,7 +116,7 @@ START_TEST(grows)
 	ck_assert(w.asks);
 	ck_assert_uint_ge(w.size, 4 * 2000 << 10);
 	ck_assert_uint_le(w.size, 4 * 2000 * 6 / 5 << 10);
-	ck_assert_uint_eq(ahead.budget.held, w.size - AHEAD_FREE);
+	ck_assert_uint_eq(ahead.line.budget.held, w.size - AHEAD_FREE);
 	/* And that is enough for it. */
 	for (ms = 0; ms < 100; ms++)
 		ck_assert(!comes(1, 100 << 10));
@@ -163,7 +163,7 @@ START_TEST(rest)
 	ck_assert_uint_le(w.size, 2 * MIB + AHEAD_FREE);
 	ck_assert(!comes(1, 2 * MIB));
 	ck_assert_uint_eq(w.size, AHEAD_FREE);
-	ck_assert_uint_eq(ahead.budget.held, 0);
+	ck_assert_uint_eq(ahead.line.budget.held, 0);
 	window_leave(&w, &s);
 	s.length = UINT64_MAX;
 	window_widen(&w, &s);
