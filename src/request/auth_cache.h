@@ -8,7 +8,13 @@
 
 #include "request/htpasswd.h"
 
-enum { VERDICT_KEY = 32, VERDICT_SETS = 256, VERDICT_WAYS = 4, VERDICT_MS = 10000 };
+enum {
+	VERDICT_KEY = 32,
+	VERDICT_SETS = 256,
+	VERDICT_WAYS = 4,
+	VERDICT_MS = 10000,
+	VERDICT_RIGHT_MS = 3600000, /* since it was used last, while the file is as it was */
+};
 
 struct verdict {
 	uint8_t key[VERDICT_KEY];
@@ -16,7 +22,7 @@ struct verdict {
 	uint64_t expires_ms;  /* 0: free */
 	uint64_t seen_ms;     /* when the file was last seen to be that one */
 	bool passed;
-	bool settled; /* the stamp tells every later change: the verdict holds while it is used */
+	bool settled; /* the stamp tells every later change */
 };
 
 struct auth_cache {

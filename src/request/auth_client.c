@@ -20,47 +20,54 @@ static bool is_forgiven(const struct auth_guess *g)
 	return g->failures == 0 || clock_ms() - g->failed_ms >= AUTH_FORGIVEN_MS;
 }
 
-struct auth_guess *auth_client_guess(struct auth_client *c, uint32_t user)
+/* The user's place, else a free one, else one that is shared. */
+static struct auth_guess *guess_of(struct auth_client *c, uint32_t user)
 {
 	struct auth_guess *free = NULL;
 
 	for (struct auth_guess *g = c->guesses; g != c->guesses + AUTH_GUESSES; g++) {
-		bool used = !is_forgiven(g) || g->nturns > 0;
-
-		if (used && g->user == user)
+		if (is_forgiven(g))
+			free = free != NULL ? free : g;
+		else if (g->user == user)
 			return g;
-		if (!used && free == NULL)
-			free = g;
 	}
-	if (free == NULL)
-		return &c->guesses[user % AUTH_GUESSES];
-	*free = (struct auth_guess){ .user = user };
-	return free;
+	return free != NULL ? free : &c->guesses[user % AUTH_GUESSES];
 }
 
-void auth_guess_failed(struct auth_guess *g, uint32_t user)
+void auth_client_wrong(struct auth_client *c, uint32_t user)
 {
-	if (is_forgiven(g)) {
-		g->failures = 0;
-		g->user = user;
-	}
+	struct auth_guess *g = guess_of(c, user);
+
+	if (is_forgiven(g))
+		*g = (struct auth_guess){ .user = user };
 	g->failures++;
 	g->failed_ms = clock_ms();
 }
 
-void auth_guess_right(struct auth_guess *g, uint32_t user)
+void auth_client_right(struct auth_client *c, uint32_t user)
 {
+	struct auth_guess *g = guess_of(c, user);
+
 	if (g->user == user)
 		g->failures = 0;
 }
 
-uint64_t auth_guess_ready_ms(const struct auth_guess *g)
+unsigned auth_client_failures(struct auth_client *c, uint32_t user)
 {
-	uint64_t delay = AUTH_FIRST_DELAY;
+	const struct auth_guess *g = guess_of(c, user);
 
-	if (is_forgiven(g))
-		return 0;
-	for (unsigned i = 1; i < g->failures && delay < AUTH_DELAY_MAX; i++)
+	return is_forgiven(g) ? 0 : g->failures;
+}
+
+uint64_t auth_client_delay(struct auth_client *c, uint32_t user)
+{
+	const struct auth_guess *g = guess_of(c, user);
+	unsigned failures = auth_client_failures(c, user);
+	uint64_t delay = AUTH_FIRST_DELAY, passed = clock_ms() - g->failed_ms;
+
+	for (unsigned i = 1; i < failures && delay < AUTH_DELAY_MAX; i++)
 		delay *= 2;
-	return g->failed_ms + (delay < AUTH_DELAY_MAX ? delay : AUTH_DELAY_MAX);
+	if (delay > AUTH_DELAY_MAX)
+		delay = AUTH_DELAY_MAX;
+	return failures > 0 && passed < delay ? delay - passed : 0;
 }

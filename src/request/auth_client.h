@@ -1,13 +1,11 @@
 /*
- * auth_client: what the line of password checks knows of one client: the checks it has there, whose
- * turn comes before another's, and how long its wrong guesses make the next one wait. Guesses count
- * by user, so that who guesses one user's password keeps nobody else at that address waiting. It
- * hangs on the client's account and is remembered there for a minute. Called by auth_line.c.
+ * auth_client: how long wrong guesses of a client make its next one wait. Guesses count by user, so
+ * that who guesses one user's password keeps nobody else at that address waiting. It hangs on the
+ * client's account and is remembered there for a minute. Called by auth_queue.c.
  */
 #ifndef H2D_REQUEST_AUTH_CLIENT_H
 #define H2D_REQUEST_AUTH_CLIENT_H
 
-#include "base/slice.h"
 #include "share/account.h"
 
 enum {
@@ -23,30 +21,22 @@ struct auth_guess {
 	uint32_t user; /* hash of the name, by a key of this process */
 	unsigned failures;
 	uint64_t failed_ms; /* the last of them */
-	unsigned nturns;    /* checks whose guess it is */
-	unsigned nwaiting;  /* of them, those that wait for its delay */
 };
 
 struct auth_client {
-	unsigned nline;    /* checks in line: they may run when their turn comes */
-	unsigned nrunning; /* checks that a thread runs */
-	uint64_t turn;     /* of its last check: the client with the lowest is the next */
 	struct auth_guess guesses[AUTH_GUESSES];
 };
 
 /* The client that hangs on account, made at the first question. NULL: memory is out. */
 struct auth_client *auth_client_of(struct account *account);
 
-/* The place where guesses at user's password are counted. It stays while it has failures or
- * checks. */
-struct auth_guess *auth_client_guess(struct auth_client *c, uint32_t user);
+/* Wrong guesses at user's password that count still, and the ms for which the next one waits. */
+unsigned auth_client_failures(struct auth_client *c, uint32_t user);
+uint64_t auth_client_delay(struct auth_client *c, uint32_t user);
 
 /* A guess at it was wrong, or right: the delay of the next one grows, or ends if no other user's
  * guesses count there. */
-void auth_guess_failed(struct auth_guess *g, uint32_t user);
-void auth_guess_right(struct auth_guess *g, uint32_t user);
-
-/* clock_ms() at which the next check may run. */
-uint64_t auth_guess_ready_ms(const struct auth_guess *g);
+void auth_client_wrong(struct auth_client *c, uint32_t user);
+void auth_client_right(struct auth_client *c, uint32_t user);
 
 #endif

@@ -1,270 +1,162 @@
 /*
- * auth_line: keeps the turns of password checks, and alone moves them. Whoever has to leave is told
- * by dropped(), which must not call back into the line.
+ * auth_line: which password check is the next one to run. Clients take turns, by share/line.h; a
+ * check that its guesses' delay keeps from running waits beside the line, one for each user that a
+ * client guesses at, and what was right until the file changed comes first. Never runs a check and
+ * never sees a password.
  */
-#include "request/auth_line.h"
-
-#include <stddef.h>
-
-#include "base/assert.h"
 #include "base/clock.h"
+#include "request/auth_check.h"
 
-const struct states auth_turn_states = {
+const struct states auth_check_states = {
 	.of = "password check",
-	.n = AUTH_TURN_STATES,
+	.n = AUTH_CHECK_STATES,
 	.rows = {
-#define AUTH_TURN_STATE(name, next, help) { #name, next },
-#include "request/auth_turn_state.def"
+#define AUTH_CHECK_STATE(name, next, help) { #name, next },
+#include "request/auth_check_state.def"
 	},
 };
 
-/* --- credentials that were right lately --------------------------------------------------------
- */
-
-static uint16_t tag_of(const uint8_t *key)
+static struct auth_check *check_of(struct list *node)
 {
-	return (uint16_t)(key[1] << 8 | key[2]);
+	return LIST_ENTRY(node, struct auth_check, turn.node);
 }
 
-static int known_at(const struct auth_known *k, const uint8_t *key)
+void auth_check_go(struct auth_check *c, enum auth_check_state state)
 {
-	for (int i = 0; i < AUTH_KNOWN_WAYS; i++)
-		if (k->v[key[0]][i].until_ms > 0 && k->v[key[0]][i].tag == tag_of(key))
-			return i;
-	return -1;
+	struct auth_queue *queue = c->queue;
+
+	STATES_STEP(&auth_check_states, c->state, state);
+	if (c->state == AUTH_CHECK_RUN)
+		line_gave(&queue->line, &c->turn, 1);
+	line_leave(&queue->line, &c->turn);
+	list_remove(&c->turn.node);
+	timer_disarm(&queue->loop->wheel, &c->timer);
+	c->state = state;
+	if (state == AUTH_CHECK_RUN)
+		line_took(&queue->line, &c->turn, 1);
+	else if (state == AUTH_CHECK_LINE)
+		line_join(&queue->line, &c->turn, c->account, NULL);
+	else if (state == AUTH_CHECK_FIRST)
+		list_append(&queue->first, &c->turn.node);
+	else if (state == AUTH_CHECK_DELAY)
+		timer_arm(&queue->loop->wheel, &c->timer, clock_ms() + c->retry_ms);
 }
 
-static bool known_has(const struct auth_known *k, const uint8_t *key, uint64_t now_ms)
+void auth_line_drop(struct auth_check *c, enum auth_verdict verdict)
 {
-	int i = known_at(k, key);
-
-	return i >= 0 && k->v[key[0]][i].until_ms > now_ms;
+	auth_check_go(c, AUTH_CHECK_END);
+	c->dropped = verdict;
+	list_remove(&c->node);
+	list_append(&c->queue->dropped, &c->node);
+	loop_at_turn_end(c->queue->loop, &c->queue->tell);
 }
 
-static void known_add(struct auth_known *k, const uint8_t *key, uint64_t now_ms)
-{
-	int place = known_at(k, key);
+/* --- joining ---------------------------------------------------------------------------------- */
 
-	if (place < 0) {
-		place = 0;
-		for (int i = 1; i < AUTH_KNOWN_WAYS; i++)
-			if (k->v[key[0]][i].until_ms < k->v[key[0]][place].until_ms)
-				place = i;
-	}
-	k->v[key[0]][place].tag = tag_of(key);
-	k->v[key[0]][place].until_ms = now_ms + AUTH_KNOWN_MS;
-}
-
-static void known_remove(struct auth_known *k, const uint8_t *key)
-{
-	int i = known_at(k, key);
-
-	if (i >= 0)
-		k->v[key[0]][i].until_ms = 0;
-}
-
-/* --- turns ------------------------------------------------------------------------------------ */
-
-void auth_line_init(struct auth_line *line,
-	void (*dropped)(struct auth_line *line, struct auth_turn *turn, uint64_t ms))
-{
-	*line = (struct auth_line){ .dropped = dropped };
-	list_init(&line->turns);
-}
-
-static void count(struct auth_line *line, const struct auth_turn *t, unsigned n)
-{
-	switch (t->state) {
-	case AUTH_TURN_LINE:
-		line->nline += n;
-		t->client->nline += n;
-		break;
-	case AUTH_TURN_DELAY:
-		line->nwaiting += n;
-		t->guess->nwaiting += n;
-		break;
-	case AUTH_TURN_RUN:
-		line->nrunning += n;
-		t->client->nrunning += n;
-		break;
-	default:
-		break;
-	}
-}
-
-static void turn_go(struct auth_line *line, struct auth_turn *t, enum auth_turn_state state)
-{
-	STATES_STEP(&auth_turn_states, t->state, state);
-	if (t->state == AUTH_TURN_OUT) {
-		t->guess->nturns++;
-		list_append(&line->turns, &t->node);
-	}
-	count(line, t, -1u);
-	t->state = state;
-	count(line, t, 1);
-	if (state == AUTH_TURN_RUN || state == AUTH_TURN_OUT)
-		list_remove(&t->node);
-	if (state == AUTH_TURN_OUT)
-		t->guess->nturns--;
-}
-
-static uint64_t delay_of(const struct auth_guess *g)
-{
-	uint64_t ready = auth_guess_ready_ms(g), now = clock_ms();
-
-	return ready > now ? ready - now : 0;
-}
-
-static void drop(struct auth_line *line, struct auth_turn *t)
-{
-	uint64_t ms = delay_of(t->guess);
-
-	turn_go(line, t, AUTH_TURN_OUT);
-	line->dropped(line, t, ms);
-}
-
-/* The turn in line, of client (NULL: of all), whose user was guessed wrong most, and more often
+/* The check in line, of account (NULL: of all), whose user was guessed wrong most, and more often
  * than n times. */
-static struct auth_turn *most_failed(
-	const struct auth_line *line, const struct auth_client *client, unsigned n)
+static struct auth_check *most_failed(
+	const struct auth_queue *queue, const struct account *account, unsigned n)
 {
-	struct auth_turn *most = NULL;
+	struct auth_check *most = NULL;
 
-	LIST_FOREACH(node, &line->turns) {
-		struct auth_turn *t = LIST_ENTRY(node, struct auth_turn, node);
+	LIST_FOREACH(node, &queue->checks) {
+		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
+		unsigned failures = auth_client_failures(c->client, c->user);
 
-		if (t->state != AUTH_TURN_LINE || (client != NULL && t->client != client) ||
-			t->guess->failures <= n)
+		if (c->state != AUTH_CHECK_LINE || failures <= n ||
+			(account != NULL && c->account != account))
 			continue;
-		most = t;
-		n = t->guess->failures;
+		most = c;
+		n = failures;
 	}
 	return most;
 }
 
-/* The last turn in line of the client that has most there, and at least two more than n. */
-static struct auth_turn *greediest(const struct auth_line *line, unsigned n)
+static bool make_room(const struct auth_check *c)
 {
-	struct auth_turn *last = NULL;
+	struct line *line = &c->queue->line;
+	unsigned failures = auth_client_failures(c->client, c->user);
+	bool full = line_waiting(line, c->account) >= AUTH_CLIENT_LINE_MAX;
+	struct line_turn *longest = NULL;
+	struct auth_check *other;
 
-	n += 2;
-	LIST_FOREACH(node, &line->turns) {
-		struct auth_turn *t = LIST_ENTRY(node, struct auth_turn, node);
-
-		if (t->state != AUTH_TURN_LINE || t->client->nline < n)
-			continue;
-		last = t;
-		n = t->client->nline;
-	}
-	return last;
-}
-
-static bool make_room(struct auth_line *line, const struct auth_turn *t)
-{
-	bool full = t->client->nline >= AUTH_CLIENT_LINE_MAX;
-	struct auth_turn *other;
-
-	if (!full && line->nline < AUTH_LINE_MAX)
+	if (!full && line->nwaiting < AUTH_LINE_MAX)
 		return true;
-	other = most_failed(line, full ? t->client : NULL, t->guess->failures);
+	other = most_failed(c->queue, full ? c->account : NULL, failures);
 	if (other == NULL && !full)
-		other = greediest(line, t->client->nline);
+		longest = line_longest(line, c->account);
+	if (longest != NULL)
+		other = check_of(&longest->node);
 	if (other != NULL)
-		drop(line, other);
+		auth_line_drop(other, AUTH_BUSY);
 	return other != NULL;
 }
 
-bool auth_line_join(struct auth_line *line, struct auth_turn *t, struct account *account,
-	uint32_t user, const uint8_t *key, uint64_t *ms)
+/* One of each user that a client guesses at waits for the delay; the others come back. */
+static bool may_wait(const struct auth_check *c)
 {
-	enum auth_turn_state state = AUTH_TURN_LINE;
+	unsigned n = 0;
 
-	t->account = account;
-	t->client = account != NULL ? auth_client_of(account) : NULL;
-	if (t->client == NULL)
-		t->client = &line->nobody;
-	t->user = user;
-	t->key = key;
-	t->guess = auth_client_guess(t->client, user);
-	*ms = delay_of(t->guess);
-	if (known_has(&line->known, key, clock_ms()))
-		state = AUTH_TURN_KNOWN;
-	else if (*ms > 0)
-		state = AUTH_TURN_DELAY;
-	if (state == AUTH_TURN_DELAY &&
-		(t->guess->nwaiting > 0 || line->nwaiting >= AUTH_WAITING_MAX))
-		return false;
-	if (state == AUTH_TURN_LINE && !make_room(line, t))
-		return false;
-	turn_go(line, t, state);
-	return true;
-}
+	LIST_FOREACH(node, &c->queue->checks) {
+		const struct auth_check *other = LIST_ENTRY(node, struct auth_check, node);
 
-void auth_line_leave(struct auth_line *line, struct auth_turn *t)
-{
-	if (t->state != AUTH_TURN_OUT)
-		turn_go(line, t, AUTH_TURN_OUT);
-}
-
-struct auth_turn *auth_line_next(struct auth_line *line, uint64_t *at)
-{
-	struct auth_turn *best = NULL;
-
-	*at = UINT64_MAX;
-	LIST_FOREACH(node, &line->turns) {
-		struct auth_turn *t = LIST_ENTRY(node, struct auth_turn, node);
-		uint64_t ready = auth_guess_ready_ms(t->guess);
-
-		if (t->state == AUTH_TURN_KNOWN) {
-			best = t;
-			break;
-		}
-		if (t->client->nrunning >= AUTH_CLIENT_RUNNING_MAX)
+		if (other->state != AUTH_CHECK_DELAY)
 			continue;
-		if (ready > clock_ms())
-			*at = ready < *at ? ready : *at;
-		else if (best == NULL || t->client->turn < best->client->turn)
-			best = t;
+		if (other->client == c->client && other->user == c->user)
+			return false;
+		n++;
 	}
-	if (best == NULL || line->nrunning >= AUTH_RUNNING_MAX)
-		return NULL;
-	turn_go(line, best, AUTH_TURN_RUN);
-	best->client->turn = ++line->last_turn;
-	return best;
+	return n < AUTH_DELAYED_MAX;
 }
 
-/* Checks in line whose guess has a delay from now on: one of them waits for it, the others leave.
+enum auth_verdict auth_line_join(struct auth_check *c)
+{
+	enum auth_check_state state = AUTH_CHECK_LINE;
+
+	c->retry_ms = auth_client_delay(c->client, c->user);
+	if (c->verdict.passed)
+		state = AUTH_CHECK_FIRST;
+	else if (c->retry_ms > 0 && !may_wait(c))
+		return AUTH_DELAYED;
+	else if (c->retry_ms > 0)
+		state = AUTH_CHECK_DELAY;
+	else if (!make_room(c))
+		return AUTH_BUSY;
+	auth_check_go(c, state);
+	return AUTH_LATER;
+}
+
+/* --- whose turn it is --------------------------------------------------------------------------
  */
-static void delay_others(struct auth_line *line, const struct auth_guess *g)
-{
-	LIST_FOREACH(node, &line->turns) {
-		struct auth_turn *t = LIST_ENTRY(node, struct auth_turn, node);
 
-		if (t->guess != g || t->state != AUTH_TURN_LINE)
-			continue;
-		if (g->nwaiting == 0)
-			turn_go(line, t, AUTH_TURN_DELAY);
-		else
-			drop(line, t);
-	}
+static struct auth_check *next(struct auth_queue *queue)
+{
+	struct line_turn *turn;
+	struct account *held;
+
+	if (queue->line.budget.held >= queue->line.budget.max)
+		return NULL;
+	if (!list_empty(&queue->first))
+		return check_of(queue->first.next);
+	turn = line_next(&queue->line);
+	if (turn == NULL)
+		return NULL;
+	held = turn->account;
+	account_close(&held);
+	return check_of(&turn->node);
 }
 
-void auth_line_end(struct auth_line *line, struct auth_turn *t, enum auth_turn_end end)
+struct auth_check *auth_line_next(struct auth_queue *queue)
 {
-	turn_go(line, t, AUTH_TURN_OUT);
-	switch (end) {
-	case AUTH_TURN_RIGHT:
-		known_add(&line->known, t->key, clock_ms());
-		auth_guess_right(t->guess, t->user);
-		break;
-	case AUTH_TURN_WRONG:
-		known_remove(&line->known, t->key);
-		auth_guess_failed(t->guess, t->user);
-		if (t->account != NULL)
-			t->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
-		delay_others(line, t->guess);
-		break;
-	case AUTH_TURN_UNKNOWN:
-		break;
+	struct auth_check *c;
+
+	while ((c = next(queue)) != NULL) {
+		if (c->state == AUTH_CHECK_FIRST || auth_client_delay(c->client, c->user) == 0)
+			break;
+		/* One before it was wrong. */
+		if (auth_line_join(c) != AUTH_LATER)
+			auth_line_drop(c, AUTH_DELAYED);
 	}
+	return c;
 }

@@ -5,8 +5,6 @@
  * in no line. A check may outlive the requests that wait for it: it owns copies of the credentials,
  * and wipes them.
  */
-#include "request/auth_queue.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <openssl/evp.h>
@@ -17,54 +15,10 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "request/auth_cache.h"
-#include "request/auth_line.h"
+#include "request/auth_check.h"
 
-enum {
-	SEEN_MS = 1000, /* a change of the file counts after so long at most */
-	TOLD = 16,
-	KEY = 32,
-};
+enum { SEEN_MS = 1000 /* a change of the file counts after so long at most */ };
 
-struct auth_check {
-	struct job job;
-	struct auth_queue *queue;
-	struct list node;  /* on queue->checks */
-	struct list waits; /* struct auth_wait */
-	bool looking;      /* a thread looks at the file: it has no turn */
-	struct auth_turn turn;
-	struct account *account;   /* open; NULL: nobody's */
-	uint32_t user;             /* hash of the user whose password it asks for */
-	enum auth_verdict dropped; /* the verdict it ends with, once it is on queue->dropped */
-	uint64_t retry_ms;         /* ms after which the client may ask again; 0: soon */
-	struct auth_basic who;
-	struct htpasswd question;
-	enum htpasswd_result result;
-	bool unchanged;         /* the look found the file as it was */
-	int64_t asked_ns;       /* wall clock before the file was read */
-	struct verdict verdict; /* the key, and what was known of it before */
-};
-
-struct auth_queue {
-	struct loop *loop;
-	struct offload *offload;
-	struct list checks; /* as they came */
-	struct auth_line line;
-	struct timer timer;  /* while all who are in line have to wait */
-	struct list dropped; /* struct auth_check that had to leave the line */
-	struct task tell;    /* tells the requests of dropped checks */
-	uint8_t key[KEY];    /* random, of this process alone */
-	uint64_t failed_ms;  /* when a file that cannot be read was last logged */
-	struct {
-		const char *file;
-		struct file_id stamp;
-	} told[TOLD]; /* files with hashes of others that were logged */
-	unsigned ntold;
-	struct auth_cache verdicts;
-};
-
-static void on_timer(struct timer *t);
-static void on_dropped(struct auth_line *line, struct auth_turn *turn, uint64_t ms);
 static void tell_dropped(struct task *t);
 
 struct auth_queue *auth_queue_new(struct loop *l, struct offload *o)
@@ -81,8 +35,8 @@ struct auth_queue *auth_queue_new(struct loop *l, struct offload *o)
 	queue->offload = o;
 	list_init(&queue->checks);
 	list_init(&queue->dropped);
-	auth_line_init(&queue->line, on_dropped);
-	timer_init(&queue->timer, on_timer);
+	list_init(&queue->first);
+	line_init(&queue->line, ACCOUNT_PASSWORDS, AUTH_RUNNING_MAX, 1, 1);
 	task_init(&queue->tell, tell_dropped);
 	return queue;
 }
@@ -96,7 +50,6 @@ void auth_queue_free(struct auth_queue **dp)
 	*dp = NULL;
 	H2D_ASSERT(list_empty(&queue->checks) && list_empty(&queue->dropped));
 	loop_cancel(&queue->tell);
-	timer_disarm(&queue->loop->wheel, &queue->timer);
 	explicit_bzero(queue, sizeof(*queue));
 	free(queue);
 }
@@ -118,7 +71,7 @@ static bool make_key(const struct auth_queue *queue, const struct auth *auth,
 	/* Neither part holds a NUL. */
 	memcpy(text, auth->file, file);
 	memcpy(text + file, who->bytes, n);
-	made = HMAC(EVP_sha256(), queue->key, KEY, (const unsigned char *)text, file + n, key,
+	made = HMAC(EVP_sha256(), queue->key, AUTH_KEY, (const unsigned char *)text, file + n, key,
 		       NULL) != NULL;
 	explicit_bzero(text + file, n);
 	return made;
@@ -139,7 +92,7 @@ static uint32_t user_of(
 
 static void check_free(struct auth_check *c)
 {
-	H2D_ASSERT(list_empty(&c->waits));
+	H2D_ASSERT(list_empty(&c->waits) && !list_linked(&c->turn.node));
 	list_remove(&c->node);
 	account_close(&c->account);
 	explicit_bzero(c, sizeof(*c));
@@ -165,14 +118,31 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 	}
 	if (!q->foreign)
 		return;
-	for (unsigned i = 0; i < TOLD; i++)
+	for (unsigned i = 0; i < AUTH_TOLD; i++)
 		if (queue->told[i].file == q->file && file_id_eq(&queue->told[i].stamp, &q->stamp))
 			return;
-	queue->told[queue->ntold % TOLD].file = q->file;
-	queue->told[queue->ntold++ % TOLD].stamp = q->stamp;
+	queue->told[queue->ntold % AUTH_TOLD].file = q->file;
+	queue->told[queue->ntold++ % AUTH_TOLD].stamp = q->stamp;
 	log_error("%s: hashes like \"$apr1$\" and \"{SHA}\", and passwords in plain text, are not "
 		  "crypt(5)'s: their users are refused (make new ones: openssl passwd -6)",
 		q->file);
+}
+
+static void count_guess(struct auth_check *c, bool right)
+{
+	if (right) {
+		auth_client_right(c->client, c->user);
+		return;
+	}
+	auth_client_wrong(c->client, c->user);
+	if (c->account != NULL)
+		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
+}
+
+/* What was right holds for an hour, if the file's stamp tells each later change. */
+static uint64_t holds_ms(const struct verdict *v)
+{
+	return v->passed && v->settled ? VERDICT_RIGHT_MS : VERDICT_MS;
 }
 
 /* From what the thread found to what is answered; remembers it. */
@@ -181,16 +151,14 @@ static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c
 	struct verdict *v = &c->verdict;
 
 	report(queue, c);
-	if (c->result == HTPASSWD_FAILED) {
-		auth_line_end(&queue->line, &c->turn, AUTH_TURN_UNKNOWN);
+	if (c->result == HTPASSWD_FAILED)
 		return AUTH_BROKEN;
-	}
 	v->passed = c->result == HTPASSWD_RIGHT;
-	auth_line_end(&queue->line, &c->turn, v->passed ? AUTH_TURN_RIGHT : AUTH_TURN_WRONG);
+	count_guess(c, v->passed);
 	v->stamp = c->question.stamp;
 	v->settled = file_id_settled(&v->stamp, c->asked_ns);
 	v->seen_ms = clock_ms();
-	v->expires_ms = v->seen_ms + VERDICT_MS;
+	v->expires_ms = v->seen_ms + holds_ms(v);
 	auth_cache_put(&queue->verdicts, v, clock_ms());
 	return v->passed ? AUTH_PASSED : AUTH_REFUSED;
 }
@@ -212,17 +180,6 @@ static void check_end(struct auth_check *c, enum auth_verdict verdict)
 	check_free(c);
 }
 
-/* Ends a check that has lost its turn, at the end of the loop's turn: whoever made it lose that may
- * be in the middle of a request. */
-static void drop(struct auth_check *c, enum auth_verdict verdict, uint64_t ms)
-{
-	c->dropped = verdict;
-	c->retry_ms = ms;
-	list_remove(&c->node);
-	list_append(&c->queue->dropped, &c->node);
-	loop_at_turn_end(c->queue->loop, &c->queue->tell);
-}
-
 static void tell_dropped(struct task *t)
 {
 	struct auth_queue *queue = LIST_ENTRY(t, struct auth_queue, tell);
@@ -241,6 +198,7 @@ static void check_done(struct job *j)
 	struct auth_queue *queue = c->queue;
 	enum auth_verdict verdict = conclude(queue, c);
 
+	auth_check_go(c, AUTH_CHECK_END);
 	/* Off the list: a request that asks the same from now on finds the verdict. */
 	list_remove(&c->node);
 	start_next(queue);
@@ -270,41 +228,31 @@ static int check_start(struct auth_check *c)
 
 static void start_next(struct auth_queue *queue)
 {
-	struct auth_turn *turn;
-	uint64_t at;
+	struct auth_check *c;
 
-	while ((turn = auth_line_next(&queue->line, &at)) != NULL) {
-		struct auth_check *c = LIST_ENTRY(turn, struct auth_check, turn);
-
+	while ((c = auth_line_next(queue)) != NULL) {
+		auth_check_go(c, AUTH_CHECK_RUN);
 		if (check_start(c) == 0)
 			continue;
-		auth_line_end(&queue->line, turn, AUTH_TURN_UNKNOWN);
-		drop(c, AUTH_BROKEN, 0);
+		c->retry_ms = 0;
+		auth_line_drop(c, AUTH_BROKEN);
 	}
-	if (at != UINT64_MAX)
-		timer_arm(&queue->loop->wheel, &queue->timer, at);
 }
 
-static void on_timer(struct timer *t)
+static void on_delay_over(struct timer *t)
 {
-	start_next(LIST_ENTRY(t, struct auth_queue, timer));
-}
+	struct auth_check *c = LIST_ENTRY(t, struct auth_check, timer);
+	struct auth_queue *queue = c->queue;
+	uint64_t ms = auth_client_delay(c->client, c->user);
+	enum auth_verdict verdict = AUTH_LATER;
 
-static void on_dropped(struct auth_line *line, struct auth_turn *turn, uint64_t ms)
-{
-	(void)line;
-	drop(LIST_ENTRY(turn, struct auth_check, turn), ms > 0 ? AUTH_DELAYED : AUTH_BUSY, ms);
-}
-
-/* The check has its place, or a verdict that says why not. */
-static enum auth_verdict line_join(struct auth_check *c)
-{
-	uint64_t ms;
-
-	if (auth_line_join(&c->queue->line, &c->turn, c->account, c->user, c->verdict.key, &ms))
-		return AUTH_LATER;
-	c->retry_ms = ms;
-	return ms > 0 ? AUTH_DELAYED : AUTH_BUSY;
+	if (ms > 0)
+		timer_arm(&queue->loop->wheel, t, clock_ms() + ms);
+	else
+		verdict = auth_line_join(c);
+	if (verdict != AUTH_LATER)
+		auth_line_drop(c, verdict);
+	start_next(queue);
 }
 
 /* --- looking --- */
@@ -324,19 +272,19 @@ static void look_done(struct job *j)
 	struct verdict *v = &c->verdict;
 	enum auth_verdict verdict = AUTH_BUSY;
 
-	c->looking = false;
 	if (!c->unchanged && !list_empty(&c->waits)) {
-		verdict = line_join(c);
+		verdict = auth_line_join(c);
 		start_next(queue);
 		if (verdict == AUTH_LATER)
 			return;
 	}
+	auth_check_go(c, AUTH_CHECK_END);
 	list_remove(&c->node);
 	if (c->unchanged) {
 		verdict = v->passed ? AUTH_PASSED : AUTH_REFUSED;
 		v->seen_ms = clock_ms();
 		if (v->passed && v->settled)
-			v->expires_ms = v->seen_ms + VERDICT_MS;
+			v->expires_ms = v->seen_ms + VERDICT_RIGHT_MS;
 		auth_cache_put(&queue->verdicts, v, v->seen_ms);
 	}
 	check_end(c, verdict);
@@ -348,8 +296,10 @@ static int look_start(struct auth_check *c)
 	c->job.done = look_done;
 	c->job.class = JOB_FILE;
 	c->job.volume = c->question.file;
-	c->looking = submit(c) == 0;
-	return c->looking ? 0 : -1;
+	if (submit(c) != 0)
+		return -1;
+	auth_check_go(c, AUTH_CHECK_LOOK);
+	return 0;
 }
 
 static struct auth_check *check_new(struct auth_queue *queue, const struct auth *auth,
@@ -361,9 +311,13 @@ static struct auth_check *check_new(struct auth_queue *queue, const struct auth 
 		return NULL;
 	c->queue = queue;
 	account_hold(account);
-	c->account = account;
+	c->account = c->turn.account = account;
+	c->client = account != NULL ? auth_client_of(account) : NULL;
+	if (c->client == NULL)
+		c->client = &queue->nobody;
 	list_init(&c->node);
 	list_init(&c->turn.node);
+	timer_init(&c->timer, on_delay_over);
 	list_init(&c->waits);
 	memcpy(c->who.bytes, who->bytes, who->user.n + 1 + who->password.n + 1);
 	c->who.user = slice_of(c->who.bytes, who->user.n);
@@ -397,7 +351,7 @@ static enum auth_verdict check_begin(struct auth_check *c, const struct verdict 
 		c->verdict = *known;
 		return look_start(c) == 0 ? AUTH_LATER : AUTH_BROKEN;
 	}
-	return line_join(c);
+	return auth_line_join(c);
 }
 
 enum auth_verdict auth_ask(struct auth_queue *queue, const struct auth *auth,
@@ -440,8 +394,9 @@ void auth_forget(struct auth_wait *wait)
 	wait->check = NULL;
 	list_remove(&wait->node);
 	/* A check that runs goes on: its verdict is worth remembering. */
-	if (list_empty(&c->waits) && c->turn.state != AUTH_TURN_RUN && !c->looking) {
-		auth_line_leave(&c->queue->line, &c->turn);
-		check_free(c);
-	}
+	if (!list_empty(&c->waits) || c->state == AUTH_CHECK_RUN || c->state == AUTH_CHECK_LOOK)
+		return;
+	if (c->state != AUTH_CHECK_END)
+		auth_check_go(c, AUTH_CHECK_END);
+	check_free(c);
 }

@@ -4,7 +4,7 @@
  * (linked with
  * --wrap).
  */
-#include "request/auth_queue.h"
+#include "request/auth_check.h"
 
 #include <crypt.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "request/auth_cache.h"
+#include "states_unit.h"
 #include "unit.h"
 
 enum { ASKERS = 200, RUNNING = 2, IN_LINE = 64 };
@@ -313,9 +313,14 @@ START_TEST(bounds)
 }
 END_TEST
 
+static void guess_of(struct asker *a, const char *user, const char *password)
+{
+	ck_assert_int_eq(ask(a, user, password), AUTH_LATER);
+}
+
 static void guess(struct asker *a, const char *password)
 {
-	ck_assert_int_eq(ask(a, "anna", password), AUTH_LATER);
+	guess_of(a, "anna", password);
 }
 
 /* Nine guesses of one peer: one is checked, eight wait, and nobody else waits behind them. */
@@ -380,6 +385,100 @@ START_TEST(guesses_cost_time)
 }
 END_TEST
 
+/* Guesses at one user that are in line already: when the first is wrong, one waits for the delay,
+ * the others are told of it. */
+START_TEST(guesses_in_line)
+{
+	char password[20];
+
+	same_peer = true;
+	for (int i = 0; i < 9; i++) {
+		snprintf(password, sizeof(password), "p%d", i);
+		guess(&askers[i], password);
+	}
+	auth_cache_come();
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	for (int i = 0; i < 9; i++) {
+		ck_assert_int_eq(askers[i].told, i != 1);
+		if (i != 1)
+			ck_assert_int_eq(askers[i].verdict, i == 0 ? AUTH_REFUSED : AUTH_DELAYED);
+	}
+	ck_assert_uint_eq(askers[8].wait.retry_ms, 100);
+	ck_assert_int_eq(ask(&askers[9], "anna", "p9"), AUTH_DELAYED);
+	/* Another user's does not wait. */
+	guess_of(&askers[9], "bob", "p9");
+	auth_cache_come();
+	ck_assert_int_eq(askers[9].verdict, AUTH_REFUSED);
+	auth_forget(&askers[1].wait);
+	/* What was right ends the delay. */
+	at(now_ms + 100);
+	guess(&askers[10], "secret");
+	auth_cache_come();
+	guess(&askers[11], "p");
+	auth_cache_come();
+}
+END_TEST
+
+/* Who guesses at more users than are counted apart has delays all the same. */
+START_TEST(many_users_of_one_client)
+{
+	struct auth_client c = { 0 };
+	unsigned ndelays = 0;
+
+	for (uint32_t user = 0; user < 4 * AUTH_GUESSES; user++) {
+		if (auth_client_delay(&c, user) > 0)
+			ndelays++;
+		else
+			auth_client_wrong(&c, user);
+	}
+	ck_assert_uint_eq(ndelays, 3 * AUTH_GUESSES);
+	/* … and a right one of another user does not end them. */
+	auth_client_right(&c, 5 * AUTH_GUESSES);
+	ck_assert_uint_eq(auth_client_failures(&c, 0), 1);
+	auth_client_right(&c, 0);
+	ck_assert_uint_eq(auth_client_failures(&c, 0), 0);
+}
+END_TEST
+
+/* The line is full: who failed most leaves it for one who failed less, then those who have most. */
+START_TEST(who_leaves_a_full_line)
+{
+	char password[20];
+	int i = 0;
+
+	same_peer = true;
+	guess(&askers[i], "wrong");
+	auth_cache_come();
+	at(now_ms + 100);
+	/* Two that run, and those of the peer that guessed wrong. */
+	peer = 1;
+	guess(&askers[i++], "q0");
+	peer = 2;
+	guess(&askers[i++], "q1");
+	peer = 0;
+	guess(&askers[i++], "q2");
+	for (unsigned client = 1; i < RUNNING + IN_LINE; client++)
+		for (int k = 0; k < 8 && i < RUNNING + IN_LINE; k++) {
+			peer = 100 + client;
+			snprintf(password, sizeof(password), "p%d", i);
+			guess(&askers[i++], password);
+		}
+	ck_assert_int_eq(askers[2].wait.check->state, AUTH_CHECK_LINE);
+	peer = 200;
+	guess(&askers[i++], "r0");
+	ck_assert_int_eq(askers[2].wait.check->state, AUTH_CHECK_END);
+	peer = 201;
+	guess(&askers[i++], "r1");
+	ck_assert_int_eq(askers[RUNNING + 8].wait.check->state, AUTH_CHECK_END);
+	ck_assert_int_eq(askers[RUNNING + 9].wait.check->state, AUTH_CHECK_LINE);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert(askers[2].told == 1 && askers[2].verdict == AUTH_BUSY);
+	for (int k = 0; k < i; k++)
+		auth_forget(&askers[k].wait);
+	auth_cache_come();
+}
+END_TEST
+
 /* Who is known needs no place in line, not even to see whether the file changed. */
 START_TEST(the_known_pass_by)
 {
@@ -407,12 +506,37 @@ START_TEST(the_known_pass_by)
 			ck_assert_int_eq(askers[RUNNING + IN_LINE].told, 0);
 	}
 	auth_cache_come();
-	/* … but a file that changed is read, in line. */
+	/* … and for an hour without. */
+	at(now_ms + VERDICT_RIGHT_MS - 1);
+	guess(&askers[102], "secret");
+	ck_assert_uint_eq(counters->offload_jobs, 1);
+	auth_cache_come();
+	ck_assert_int_eq(askers[102].verdict, AUTH_PASSED);
+	/* A file that changed is read, before what is in line. */
+	for (int i = 0; i < RUNNING + IN_LINE; i++) {
+		snprintf(password, sizeof(password), "p%d", i);
+		guess(&askers[1 + i], password);
+	}
 	write_file("anna", "changed");
 	at(now_ms + 1000);
-	guess(&askers[102], "secret");
+	guess(&askers[103], "secret");
+	while (askers[103].told == 0)
+		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
+	ck_assert_int_eq(askers[103].verdict, AUTH_REFUSED);
+	ck_assert_int_eq(askers[RUNNING + IN_LINE].told, 1);
 	auth_cache_come();
-	ck_assert_int_eq(askers[102].verdict, AUTH_REFUSED);
+	at(now_ms + VERDICT_RIGHT_MS);
+	ck_assert_int_eq(ask(&askers[104], "anna", "secret"), AUTH_LATER);
+	auth_cache_come();
+}
+END_TEST
+
+START_TEST(states)
+{
+	states_unit_walk(&auth_check_states,
+		"NEW>LOOK NEW>LINE NEW>DELAY LOOK>FIRST LOOK>LINE LOOK>DELAY LOOK>END FIRST>RUN "
+		"FIRST>END LINE>RUN LINE>DELAY LINE>END DELAY>LINE DELAY>END RUN>END",
+		NULL);
 }
 END_TEST
 
@@ -516,6 +640,10 @@ static TCase *tests(void)
 	tcase_add_test(c, bounds);
 	tcase_add_test(c, a_share_each);
 	tcase_add_test(c, guesses_cost_time);
+	tcase_add_test(c, guesses_in_line);
+	tcase_add_test(c, many_users_of_one_client);
+	tcase_add_test(c, who_leaves_a_full_line);
+	tcase_add_test(c, states);
 	tcase_add_test(c, the_known_pass_by);
 	tcase_add_test(c, all_go_away);
 	tcase_add_test(c, the_end);
