@@ -31,11 +31,25 @@ static void reply_options(struct h2d_req *req, unsigned methods)
 	reply_bytes(req, 204, NULL, (struct slice){ 0 });
 }
 
+static enum h2d_scope listener_scope(const struct h2d_req *req)
+{
+	if (req->conn->admin)
+		return H2D_ON_ADMIN;
+	if (req->site->uploads.n == 0)
+		return H2D_ON_PUBLIC;
+	return req->site->upload_depth > 0 ? H2D_ON_FOLDERS : H2D_ON_UPLOADS;
+}
+
+static unsigned match_methods(const struct h2d_req *req)
+{
+	return route_match_methods(req->env->conf.routes, listener_scope(req), &req->match);
+}
+
 void h2d_reply_options(struct h2d_req *req)
 {
 	HANDLER_CALL();
 	HANDLER_MUST(req, req->owes, ONCE);
-	reply_options(req, req->match.methods);
+	reply_options(req, match_methods(req));
 }
 
 /* The method is none of methods. */
@@ -51,22 +65,13 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 	return NULL;
 }
 
-static enum h2d_scope listener_scope(const struct h2d_req *req)
-{
-	if (req->conn->admin)
-		return H2D_ON_ADMIN;
-	if (req->site->uploads.n == 0)
-		return H2D_ON_PUBLIC;
-	return req->site->upload_depth > 0 ? H2D_ON_FOLDERS : H2D_ON_UPLOADS;
-}
-
 /* The methods of a path, bit per enum h2d_method. */
 static unsigned methods_of(struct h2d_req *req)
 {
 	if (route_find(req->env->conf.routes, listener_scope(req), req->method, req->path,
 		    &req->match) == ROUTE_NONE)
 		return FILE_METHODS;
-	return req->match.methods;
+	return match_methods(req);
 }
 
 void handler_choice_refuse(struct h2d_req *req, unsigned refused)
@@ -131,7 +136,7 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	}
 	switch (route_find(req->env->conf.routes, here, req->method, req->path, &req->match)) {
 	case ROUTE_METHOD:
-		return other_method(req, req->match.methods);
+		return other_method(req, match_methods(req));
 	case ROUTE_FOUND:
 		*body = req->match.route->body;
 		return req->match.route->handler;

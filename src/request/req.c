@@ -34,7 +34,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 {
 	memset(req, 0, offsetof(struct h2d_req, match));
 	req->match.route = NULL;
-	req->match.methods = 0;
+	req->match.owner = NULL;
 	reply_no_fields(&req->reply);
 	req->reply.status = 0;
 	req->reply.ready = false;

@@ -7,13 +7,18 @@
 
 #include "request/route_tree.h"
 
+/* By what a listener is: the scopes of handlers that answer there. */
+static const unsigned answering[] = {
+	[H2D_ON_PUBLIC] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_ANY,
+	[H2D_ON_UPLOADS] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_UPLOADS | 1u << H2D_ON_ANY,
+	[H2D_ON_ADMIN] = 1u << H2D_ON_ADMIN | 1u << H2D_ON_ANY,
+	[H2D_ON_FOLDERS] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_UPLOADS | 1u << H2D_ON_FOLDERS |
+			   1u << H2D_ON_ANY,
+};
+
 bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here)
 {
-	bool uploads = here == H2D_ON_UPLOADS || here == H2D_ON_FOLDERS;
-
-	return handler->scope == here || handler->scope == H2D_ON_ANY ||
-	       (handler->scope == H2D_ON_PUBLIC && uploads) ||
-	       (handler->scope == H2D_ON_UPLOADS && here == H2D_ON_FOLDERS);
+	return answering[here] >> handler->scope & 1;
 }
 
 static bool is_here(const struct route *r, enum h2d_scope here)
@@ -36,20 +41,12 @@ static const struct route *route_of(const struct route_table *t, const struct ro
 	return method == H2D_HEAD ? route_of(t, node, here, H2D_GET) : NULL;
 }
 
-static unsigned methods_of(
-	const struct route_table *t, const struct route_node *node, enum h2d_scope here)
-{
-	unsigned methods = 0;
-
-	for (unsigned m = 0; m < H2D_METHODS; m++)
-		if (route_of(t, node, here, (enum h2d_method)m) != NULL)
-			methods |= 1u << m;
-	return methods;
-}
-
 static bool owns(const struct route_table *t, const struct route_node *node, enum h2d_scope here)
 {
-	return node->methods != 0 && methods_of(t, node, here) != 0;
+	for (unsigned left = node->methods; left != 0; left &= left - 1)
+		if (is_here(&t->routes[node->routes[__builtin_ctz(left)]], here))
+			return true;
+	return false;
 }
 
 static const struct route_node *find_literal(
@@ -113,7 +110,7 @@ enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 	const struct route_node *owner;
 
 	match->route = NULL;
-	match->methods = 0;
+	match->owner = NULL;
 	if (path.n == 0 || path.p[0] != '/')
 		return ROUTE_NONE;
 	/* "/" has no segment, and its slash begins none unless a "*" takes it. */
@@ -123,9 +120,20 @@ enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 		owner = find_owner(t, here, &t->nodes[0], path.p, path.p + path.n, match->params);
 	if (owner == NULL)
 		return ROUTE_NONE;
-	match->methods = methods_of(t, owner, here);
+	match->owner = owner;
 	match->route = route_of(t, owner, here, method);
 	return match->route != NULL ? ROUTE_FOUND : ROUTE_METHOD;
+}
+
+unsigned route_match_methods(
+	const struct route_table *t, enum h2d_scope here, const struct route_match *match)
+{
+	unsigned methods = 0;
+
+	for (unsigned m = 0; m < H2D_METHODS && match->owner != NULL; m++)
+		if (route_of(t, match->owner, here, (enum h2d_method)m) != NULL)
+			methods |= 1u << m;
+	return methods;
 }
 
 unsigned route_methods(const struct route_table *t, enum h2d_scope here)

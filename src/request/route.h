@@ -50,7 +50,7 @@ enum route_result {
 struct route_match {
 	const struct route *route;             /* ROUTE_FOUND */
 	struct slice params[ROUTE_PARAMS_MAX]; /* parts of path; the first route->nparams are set */
-	unsigned methods; /* the owner's, bit per enum h2d_method, HEAD with GET */
+	const struct route_node *owner;        /* NULL: ROUTE_NONE */
 };
 
 /*
@@ -60,6 +60,10 @@ struct route_match {
  */
 enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 	enum h2d_method method, struct slice path, struct route_match *match);
+
+/* The methods of what owns the path, bit per enum h2d_method, HEAD with GET. */
+unsigned route_match_methods(
+	const struct route_table *t, enum h2d_scope here, const struct route_match *match);
 
 /* Whether handler answers there. */
 bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here);

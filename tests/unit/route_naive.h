@@ -70,8 +70,6 @@ static bool naive_matches(const char *pattern, struct slice path, char *shape, s
 static const char *naive_differs(const struct route_match *found, enum route_result result,
 	unsigned methods, const struct route *row, const struct slice *params)
 {
-	if (found->methods != methods)
-		return "other methods";
 	if (row == NULL)
 		return result == (methods != 0 ? ROUTE_METHOD : ROUTE_NONE) && found->route == NULL
 			       ? NULL
@@ -118,6 +116,8 @@ static const char *naive_compare(
 
 		fault = naive_differs(&found, result, methods, rows[m],
 			rows[m] != NULL ? params[rows[m] - t->routes] : NULL);
+		if (route_match_methods(t, here, &found) != methods)
+			fault = "other methods";
 	}
 	return fault;
 }
