@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "auth/auth_queue.h"
 #include "base/clock.h"
 #include "cli/explain_report.h"
 #include "cli/explain_url.h"
 #include "files/files.h"
 #include "http/base64.h"
 #include "keeper/one_image.h"
-#include "request/auth_queue.h"
 #include "request/req_field.h"
 #include "request/trace.h"
 #include "server/http_env.h"

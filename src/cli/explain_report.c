@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "auth/auth_queue.h"
+#include "auth/htpasswd.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 #include "http/reason.h"
-#include "request/auth_queue.h"
-#include "request/htpasswd.h"
 #include "request/trace.h"
 
 enum { WHAT_WIDTH = 19, TEXT_WIDTH = 50, TEXT_MAX = 8192 };

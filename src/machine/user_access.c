@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "auth/htpasswd.h"
 #include "base/arena.h"
 #include "base/name_map.h"
 #include "conf/conf_handlers.h"
 #include "image/beneath.h"
-#include "request/htpasswd.h"
 #include "sandbox/sandbox_paths.h"
 
 enum { REFUSED_MAX = 5 };

@@ -4,9 +4,9 @@
  */
 #include "request/demand.h"
 
+#include "auth/auth_queue.h"
 #include "http/coding.h"
 #include "http/method.h"
-#include "request/auth_queue.h"
 #include "request/req_client.h"
 #include "request/subject.h"
 #include "request/trace.h"

@@ -7,10 +7,10 @@
 
 #include <inttypes.h>
 
+#include "auth/auth_queue.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
-#include "request/auth_queue.h"
 #include "request/demand.h"
 #include "request/handler_choice.h"
 #include "request/redirect.h"

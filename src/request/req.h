@@ -108,7 +108,7 @@ struct http_env;
 struct accounts;   /* share/account.h */
 struct admin;      /* board/admin.h */
 struct api;        /* api/handler_worker.h */
-struct auth_queue; /* request/auth_queue.h */
+struct auth_queue; /* auth/auth_queue.h */
 struct gate;       /* request/gate.c */
 struct holding;    /* share/holding.h */
 struct pace;       /* request/pace.h */

@@ -16,7 +16,7 @@
 #include "request/redirect.h"
 
 struct access;     /* share/access.h */
-struct auth;       /* request/auth_queue.h */
+struct auth;       /* auth/auth_queue.h */
 struct subjects;   /* request/subject.h */
 struct pace_limit; /* request/pace.h */
 struct rate;       /* share/tally.h */

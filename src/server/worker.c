@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/work_line.h"
+#include "auth/auth_queue.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -18,7 +19,6 @@
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
 #include "net/tls.h"
-#include "request/auth_queue.h"
 #include "request/handler_slow.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"

@@ -4,7 +4,7 @@
  */
 #include "sites/site_access.h"
 
-#include "request/auth_queue.h"
+#include "auth/auth_queue.h"
 #include "request/subject.h"
 #include "share/access.h"
 

@@ -104,7 +104,7 @@ STATES = {
 	"connection": ("session_go", "session/session_state.def", "SESSION"),
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"body": ("req_body_go", "request/req_body_state.def", "REQ_BODY"),
-	"password": ("auth_check_go", "request/auth_check_state.def", "AUTH_CHECK"),
+	"password": ("auth_check_go", "auth/auth_check_state.def", "AUTH_CHECK"),
 	"place": ("place_go", "files/place_state.def", "PLACE"),
 	"upload": ("store_go", "store/store_state.def", "STORE"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),

@@ -4,7 +4,7 @@
  * (linked with
  * --wrap).
  */
-#include "request/auth_check.h"
+#include "auth/auth_check.h"
 
 #include <crypt.h>
 #include <fcntl.h>

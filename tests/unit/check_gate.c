@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "auth/auth_queue.h"
 #include "base/clock.h"
 #include "req_unit.h"
-#include "request/auth_queue.h"
 #include "request/gate.h"
 #include "share/access.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "auth/auth_queue.h"
 #include "base/clock.h"
 #include "proto/h1.h"
 #include "proto_unit.h"
-#include "request/auth_queue.h"
 #include "states_unit.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* check_htpasswd: lines of a password file, hashes of every kind that crypt(3) makes, and files
  * that are odd. */
-#include "request/htpasswd.h"
+#include "auth/htpasswd.h"
 
 #include <crypt.h>
 #include <errno.h>

@@ -2,9 +2,9 @@
  * faults. */
 #include "sites/sites.h"
 
+#include "auth/auth_queue.h"
 #include "conf_unit.h"
 #include "net/tls_cert.h"
-#include "request/auth_queue.h"
 #include "share/access.h"
 
 static struct conf *conf;

@@ -3,10 +3,10 @@
  * MAC of them. Kept by auth_queue.c. Right and wrong ones are remembered alike, but wrong ones make
  * room first.
  */
-#ifndef H2D_REQUEST_AUTH_CACHE_H
-#define H2D_REQUEST_AUTH_CACHE_H
+#ifndef H2D_AUTH_CACHE_H
+#define H2D_AUTH_CACHE_H
 
-#include "request/htpasswd.h"
+#include "auth/htpasswd.h"
 
 enum {
 	VERDICT_KEY = 32,

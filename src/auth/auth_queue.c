@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "auth/auth_check.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "request/auth_check.h"
 
 enum { SEEN_MS = 1000 /* a change of the file counts after so long at most */ };
 

@@ -4,8 +4,8 @@
  * a short time, keyed by a MAC of the credentials, never by themselves. Called by
  * gate.c, before the route is looked for.
  */
-#ifndef H2D_REQUEST_AUTH_QUEUE_H
-#define H2D_REQUEST_AUTH_QUEUE_H
+#ifndef H2D_AUTH_QUEUE_H
+#define H2D_AUTH_QUEUE_H
 
 #include "base/conf_pos.h"
 #include "event/offload.h"

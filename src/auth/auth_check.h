@@ -2,13 +2,13 @@
  * auth_check: one question to a password file, and the queue of one worker that has it. For
  * auth_queue.c, which asks and tells, and auth_line.c, which says which check is the next.
  */
-#ifndef H2D_REQUEST_AUTH_CHECK_H
-#define H2D_REQUEST_AUTH_CHECK_H
+#ifndef H2D_AUTH_CHECK_H
+#define H2D_AUTH_CHECK_H
 
+#include "auth/auth_cache.h"
+#include "auth/auth_client.h"
+#include "auth/auth_queue.h"
 #include "base/states.h"
-#include "request/auth_cache.h"
-#include "request/auth_client.h"
-#include "request/auth_queue.h"
 #include "share/line.h"
 
 enum {
@@ -22,7 +22,7 @@ enum {
 
 enum auth_check_state {
 #define AUTH_CHECK_STATE(name, next, help) AUTH_CHECK_##name,
-#include "request/auth_check_state.def"
+#include "auth/auth_check_state.def"
 	AUTH_CHECK_STATES
 };
 

@@ -5,8 +5,8 @@
  * Lines may end in CRLF; "#" begins a comment line; what follows a second colon is ignored; the
  * first line of a user counts. A user who is not there costs as much time as a wrong password.
  */
-#ifndef H2D_REQUEST_HTPASSWD_H
-#define H2D_REQUEST_HTPASSWD_H
+#ifndef H2D_AUTH_HTPASSWD_H
+#define H2D_AUTH_HTPASSWD_H
 
 #include "base/file_id.h"
 #include "base/slice.h"

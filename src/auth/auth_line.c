@@ -4,15 +4,15 @@
  * client guesses at, and what was right until the file changed comes first. Never runs a check and
  * never sees a password.
  */
+#include "auth/auth_check.h"
 #include "base/clock.h"
-#include "request/auth_check.h"
 
 const struct states auth_check_states = {
 	.of = "password check",
 	.n = AUTH_CHECK_STATES,
 	.rows = {
 #define AUTH_CHECK_STATE(name, next, help) { #name, next },
-#include "request/auth_check_state.def"
+#include "auth/auth_check_state.def"
 	},
 };
 

@@ -3,7 +3,7 @@
  * which is as good as random. Called by auth_queue.c only; never reads a file and never sees a
  * password.
  */
-#include "request/auth_cache.h"
+#include "auth/auth_cache.h"
 
 struct verdict *auth_cache_find(
 	struct auth_cache *t, const uint8_t key[VERDICT_KEY], uint64_t now_ms)

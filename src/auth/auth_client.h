@@ -3,8 +3,8 @@
  * that who guesses one user's password keeps nobody else at that address waiting. It hangs on the
  * client's account and is remembered there for a minute. Called by auth_queue.c.
  */
-#ifndef H2D_REQUEST_AUTH_CLIENT_H
-#define H2D_REQUEST_AUTH_CLIENT_H
+#ifndef H2D_AUTH_CLIENT_H
+#define H2D_AUTH_CLIENT_H
 
 #include "share/account.h"
 

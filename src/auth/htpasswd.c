@@ -2,7 +2,7 @@
  * htpasswd: reads a file of users and compares one password with crypt(3). Called by auth_queue.c
  * in offload threads; takes memory for the call only, and wipes it.
  */
-#include "request/htpasswd.h"
+#include "auth/htpasswd.h"
 
 #include <crypt.h>
 #include <errno.h>
