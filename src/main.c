@@ -28,7 +28,7 @@
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "net/tls_memory.h"
-#include "request/route.h"
+#include "rules/route.h"
 #include "sandbox/sandbox.h"
 #include "top/top.h"
 

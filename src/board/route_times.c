@@ -5,7 +5,7 @@
 #include "board/route_times.h"
 
 #include "base/histogram.h"
-#include "request/route.h"
+#include "rules/route.h"
 
 /*
  * Few, for each is a time series. What comes out of the image is below the first; 100 ms, 250 ms

@@ -7,7 +7,7 @@
 #define H2D_BOARD_SERVER_COUNTS_H
 
 #include "base/slice.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 struct req_record;
 

@@ -92,7 +92,7 @@ with_metrics = $(wildcard $(handlers_dirs:%=%/metrics.def))
 .PHONY: FORCE
 
 # Their rows; each table may have taken the macro away.
-src/request/src_request_route_gen-route_gen.$(OBJEXT): src/handlers/with/routes.def
+src/rules/src_rules_route_gen-route_gen.$(OBJEXT): src/handlers/with/routes.def
 src/handlers/with/routes.def: Makefile
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_GEN)printf '#undef ROUTE\n#define ROUTE ROW\n#include "%s"\n' $(handlers_dirs:%=%/routes.def) >$@

@@ -15,7 +15,7 @@
 #include "base/counters.h"
 #include "conf/conf_handlers.h"
 #include "event/offload.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 enum { THREADS = 4, BEGIN_MS = 1000000, OUTPUT = 1 << 18, STREAMS = 20, HEADERS = 128 };
 

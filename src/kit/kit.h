@@ -16,8 +16,8 @@
 #include "image/doc_root.h"
 #include "proto/ahead.h"
 #include "proto/proto.h"
-#include "request/route_build.h"
-#include "request/site.h"
+#include "rules/route_build.h"
+#include "rules/site.h"
 
 struct h2d_test;
 

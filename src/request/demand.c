@@ -8,8 +8,8 @@
 #include "http/coding.h"
 #include "http/method.h"
 #include "request/req_client.h"
-#include "request/subject.h"
 #include "request/trace.h"
+#include "rules/subject.h"
 #include "share/access.h"
 
 static void add_methods(struct demand *d, struct h2d_req *req, const struct location *location)

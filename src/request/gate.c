@@ -13,9 +13,9 @@
 #include "http/authority.h"
 #include "request/demand.h"
 #include "request/handler_choice.h"
-#include "request/redirect.h"
 #include "request/req_client.h"
 #include "request/trace.h"
+#include "rules/redirect.h"
 #include "share/access.h"
 
 #define ACME "/.well-known/acme-challenge/" /* RFC 8555, 8.3 */

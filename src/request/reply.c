@@ -24,7 +24,7 @@ static struct slice digits(uint64_t v, char buf[20])
 	return slice_of(p, (size_t)(buf + 20 - p));
 }
 
-/* The location's cache-control is about what was asked for, not about an error (request/site.h). */
+/* The location's cache-control is about what was asked for, not about an error (rules/site.h). */
 static bool takes_cache_control(int status)
 {
 	switch (status) {
@@ -43,7 +43,7 @@ static bool takes_cache_control(int status)
 	}
 }
 
-/* Whether a response may have several of them, which then add up (request/site.h). */
+/* Whether a response may have several of them, which then add up (rules/site.h). */
 static bool adds_up(struct slice name)
 {
 	return slice_eq(name, SLICE("link")) || slice_eq(name, SLICE("server-timing")) ||

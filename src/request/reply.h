@@ -87,7 +87,7 @@ int reply_page_policy(struct h2d_req *req);
 
 /*
  * Fields and reply.body are set (a head over REPLY_HEAD_MAX becomes 414 or 500): adds date, server,
- * content-length (if known) and what the configuration adds (request/site.h), and hands the reply
+ * content-length (if known) and what the configuration adds (rules/site.h), and hands the reply
  * to the protocol. The body of HEAD, 204 and 304 stays, unread, until the request is gone: what it
  * holds a reference on keeps the fields' bytes alive.
  */

@@ -21,9 +21,9 @@
 #include "request/body_queue.h"
 #include "request/reply.h"
 #include "request/req_record.h"
-#include "request/route.h"
-#include "request/site.h"
-#include "request/site_memo.h"
+#include "rules/route.h"
+#include "rules/site.h"
+#include "rules/site_memo.h"
 
 enum { STREAM_INTERIM_FIELDS_MAX = 16 };
 

@@ -11,7 +11,7 @@
 #include "conf/conf.h"
 #include "net/gifts.h"
 #include "net/tls_ctx.h"
-#include "request/site.h"
+#include "rules/site.h"
 #include "sites/trees.h"
 
 /* One listening socket of this worker. */

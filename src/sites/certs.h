@@ -8,7 +8,7 @@
 
 #include "conf/conf.h"
 #include "net/tls_ctx.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 /* Keys of a section tls, of either kind: the files of certificates, and where they are named. */
 struct certs_keys {

@@ -9,7 +9,7 @@
 
 #include "conf/conf.h"
 #include "net/tls_ctx.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 /* Authorities, and the first block that has them. */
 struct client_cas_entry {

@@ -5,7 +5,7 @@
 #include "sites/site_access.h"
 
 #include "auth/auth_queue.h"
-#include "request/subject.h"
+#include "rules/subject.h"
 #include "share/access.h"
 
 static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,

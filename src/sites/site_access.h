@@ -6,7 +6,7 @@
 #define H2D_SITES_SITE_ACCESS_H
 
 #include "conf/conf.h"
-#include "request/site.h"
+#include "rules/site.h"
 #include "sites/site_maker.h"
 
 /* The scope that decides about key: the location's if that sets it, else the server's. l may be

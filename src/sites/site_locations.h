@@ -1,12 +1,12 @@
 /*
  * site_locations: the rules of a server block and of its locations, as the request core reads them
- * (struct location of request/site.h). For sites.c.
+ * (struct location of rules/site.h). For sites.c.
  */
 #ifndef H2D_SITES_SITE_LOCATIONS_H
 #define H2D_SITES_SITE_LOCATIONS_H
 
 #include "conf/conf.h"
-#include "request/site.h"
+#include "rules/site.h"
 #include "sites/site_maker.h"
 
 /* The fields that the top level adds to those of all servers; NULL when memory is out. */

@@ -9,7 +9,7 @@
 #include "conf/conf_fault.h"
 #include "http/mime.h"
 
-struct location; /* request/site.h */
+struct location; /* rules/site.h */
 
 struct site_maker {
 	struct arena *a;

@@ -1,5 +1,5 @@
 /*
- * sites: from server blocks to what the request core reads (request/site.h). The master makes them
+ * sites: from server blocks to what the request core reads (rules/site.h). The master makes them
  * once per generation, before the fork; -t makes them too, because what the configuration says of
  * HTTP (names and values of fields, address ranges) is checked here. The strings are the
  * configuration's, and workers never change a site.
@@ -8,7 +8,7 @@
 #define H2D_SITES_SITES_H
 
 #include "conf/conf.h"
-#include "request/site.h"
+#include "rules/site.h"
 #include "sites/certs.h"
 #include "sites/trees.h"
 

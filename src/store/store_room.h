@@ -6,7 +6,7 @@
 #define H2D_STORE_STORE_ROOM_H
 
 #include "files/files.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 enum store_room {
 	STORE_ROOM_UNKNOWN, /* nobody has looked */

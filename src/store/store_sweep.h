@@ -7,7 +7,7 @@
 #define H2D_STORE_STORE_SWEEP_H
 
 #include "files/files.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 /* In the folders of uploads of all sites, whose strings stay. What fails is logged. */
 void store_sweep(struct files *f, const struct sites *sites);

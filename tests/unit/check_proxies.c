@@ -1,5 +1,5 @@
 /* check_proxies: which entries a list of trusted proxies may have, and whom it trusts then. */
-#include "request/proxies.h"
+#include "rules/proxies.h"
 
 #include "unit.h"
 

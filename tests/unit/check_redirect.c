@@ -1,6 +1,6 @@
 /* check_redirect: where redirects of the configuration send a client: what it sent never chooses
  * the host. */
-#include "request/redirect.h"
+#include "rules/redirect.h"
 
 #include "http/field.h"
 #include "unit.h"

@@ -2,9 +2,9 @@
  * check_route: tables built from rows as the generator builds them: who owns a path, with which
  * parameters and methods; and every fault of a row, with its line.
  */
-#include "request/route.h"
+#include "rules/route.h"
 
-#include "request/route_build.h"
+#include "rules/route_build.h"
 #include "unit.h"
 
 static const struct h2d_handler handler = { .name = "thing", .scope = H2D_ON_ANY };

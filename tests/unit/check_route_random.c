@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "request/route_build.h"
 #include "route_naive.h"
+#include "rules/route_build.h"
 #include "unit.h"
 
 extern const struct route_table routes_table;

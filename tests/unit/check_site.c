@@ -1,5 +1,5 @@
 /* check_site: which server block answers a name, and which location a path. */
-#include "request/site.h"
+#include "rules/site.h"
 
 #include <limits.h>
 #include <stdlib.h>

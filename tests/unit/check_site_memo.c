@@ -1,11 +1,11 @@
 /* check_site_memo: it says what authority_host() and sites_find() say, the first time and later,
  * whatever came between. */
-#include "request/site_memo.h"
+#include "rules/site_memo.h"
 
 #include <stdio.h>
 
 #include "http/authority.h"
-#include "request/site.h"
+#include "rules/site.h"
 #include "unit.h"
 
 static struct site v[3];

@@ -21,7 +21,7 @@
 #include "net/unsent.h"
 #include "proto/ahead.h"
 #include "request/req.h"
-#include "request/route_build.h"
+#include "rules/route_build.h"
 #include "share/account.h"
 #include "unit.h"
 

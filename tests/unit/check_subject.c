@@ -1,5 +1,5 @@
 /* check_subject: rules, and the subjects that they let in. */
-#include "request/subject.h"
+#include "rules/subject.h"
 
 #include "unit.h"
 

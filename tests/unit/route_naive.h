@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "request/route.h"
+#include "rules/route.h"
 
 enum { NAIVE_ROWS_MAX = 64, NAIVE_SHAPE_MAX = 1024 };
 

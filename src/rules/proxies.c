@@ -2,7 +2,7 @@
  * proxies: parses the list of trusted proxies and finds addresses in it. A list is short: it is
  * searched from one end to the other, once per connection and for each address of a chain.
  */
-#include "request/proxies.h"
+#include "rules/proxies.h"
 
 const char *proxies_add(struct proxies *p, struct addr_range *room, const char *text)
 {

@@ -2,8 +2,8 @@
  * redirect: the location field of redirects that the configuration asks for. Pure; what a client
  * sent goes into it encoded, and never in front of the path.
  */
-#ifndef H2D_REQUEST_REDIRECT_H
-#define H2D_REQUEST_REDIRECT_H
+#ifndef H2D_RULES_REDIRECT_H
+#define H2D_RULES_REDIRECT_H
 
 #include <stdint.h>
 

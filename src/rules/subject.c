@@ -3,7 +3,7 @@
  * generation is made; demand asks subjects_allow() per request, where a location has some. What
  * stands in a value for itself ("\,") never ends a part, so no value can stand for two parts.
  */
-#include "request/subject.h"
+#include "rules/subject.h"
 
 #include <ctype.h>
 #include <stdio.h>

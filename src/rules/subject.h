@@ -4,8 +4,8 @@
  * of them, in whatever order; "any" lets in whoever has a certificate. Parts are compared byte by
  * byte: no pattern, no case that is folded. Pure.
  */
-#ifndef H2D_REQUEST_SUBJECT_H
-#define H2D_REQUEST_SUBJECT_H
+#ifndef H2D_RULES_SUBJECT_H
+#define H2D_RULES_SUBJECT_H
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
  * redirect: puts locations together in a request's arena. Called by gate.c, for the few requests
  * that are sent elsewhere; never lets a byte of the client's through that no URI has.
  */
-#include "request/redirect.h"
+#include "rules/redirect.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * worker send again and again. Bounded; an authority that falls on another's entry takes it. One
  * thread.
  */
-#ifndef H2D_REQUEST_SITE_MEMO_H
-#define H2D_REQUEST_SITE_MEMO_H
+#ifndef H2D_RULES_SITE_MEMO_H
+#define H2D_RULES_SITE_MEMO_H
 
 #include "base/slice.h"
 

@@ -3,9 +3,9 @@
  * only, never allocates. The recursion is as deep as the longest pattern, and each node is looked
  * at once at most, whatever the path.
  */
-#include "request/route.h"
+#include "rules/route.h"
 
-#include "request/route_tree.h"
+#include "rules/route_tree.h"
 
 /* By what a listener is: the scopes of handlers that answer there. */
 static const unsigned answering[] = {

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "request/route_build.h"
+#include "rules/route_build.h"
 
 /* In front of a row's handler: a name of its own cannot clash with one of the server's. */
 #define SYMBOL "h2d_handler_"
@@ -80,7 +80,7 @@ int main(void)
 
 	if (failed == 0) {
 		printf("/* Made by route_gen from routes.def. */\n"
-		       "#include \"request/route_tree.h\"\n\n"
+		       "#include \"rules/route_tree.h\"\n\n"
 		       "extern const struct route_table routes_table;\n\n");
 		print_handlers();
 		print_routes(&b);

@@ -3,8 +3,8 @@
  * blocks) and their locations, as the request core reads them. Made by sites/sites.c before the
  * first request, const from then on, borrowed by every request for its life.
  */
-#ifndef H2D_REQUEST_SITE_H
-#define H2D_REQUEST_SITE_H
+#ifndef H2D_RULES_SITE_H
+#define H2D_RULES_SITE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,12 +12,12 @@
 #include "base/conf_pos.h"
 #include "base/prefix_index.h"
 #include "http/field.h"
-#include "request/proxies.h"
-#include "request/redirect.h"
+#include "rules/proxies.h"
+#include "rules/redirect.h"
 
 struct access;     /* share/access.h */
 struct auth;       /* auth/auth_queue.h */
-struct subjects;   /* request/subject.h */
+struct subjects;   /* rules/subject.h */
 struct pace_limit; /* request/pace.h */
 struct rate;       /* share/tally.h */
 struct mime_types; /* http/mime.h */

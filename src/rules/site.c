@@ -3,7 +3,7 @@
  * request core and by files for each request; searches what sites/sites.c sorted, and never
  * allocates.
  */
-#include "request/site.h"
+#include "rules/site.h"
 
 #include <ctype.h>
 #include <limits.h>

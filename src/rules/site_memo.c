@@ -3,10 +3,10 @@
  * on a worker's loop; what it remembers is never more than what sites_find() said of the same
  * bytes.
  */
-#include "request/site_memo.h"
+#include "rules/site_memo.h"
 
 #include "http/authority.h"
-#include "request/site.h"
+#include "rules/site.h"
 
 static struct site_memo_entry *entry_of(struct site_memo *m, struct slice authority)
 {

@@ -13,8 +13,8 @@
  * no say in this: the owner answers 405 for a method it lacks, though a less specific pattern had
  * it.
  */
-#ifndef H2D_REQUEST_ROUTE_H
-#define H2D_REQUEST_ROUTE_H
+#ifndef H2D_RULES_ROUTE_H
+#define H2D_RULES_ROUTE_H
 
 #include <stdio.h>
 

@@ -2,10 +2,10 @@
  * route_tree: the nodes of the compiled segment tree. For route.c, which walks it, and for
  * route_build and route_gen, which make it; nobody else looks inside.
  */
-#ifndef H2D_REQUEST_ROUTE_TREE_H
-#define H2D_REQUEST_ROUTE_TREE_H
+#ifndef H2D_RULES_ROUTE_TREE_H
+#define H2D_RULES_ROUTE_TREE_H
 
-#include "request/route.h"
+#include "rules/route.h"
 
 /* A pattern up to some segment. Children are indices into route_table.nodes; 0 is none, for
  * nodes[0] is nobody's child. */

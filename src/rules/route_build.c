@@ -3,7 +3,7 @@
  * of nodes that the lookup reads. Called by route_gen and by tests, never by the server. Memory
  * that runs out ends the program, as it may in a build tool.
  */
-#include "request/route_build.h"
+#include "rules/route_build.h"
 
 #include <stdlib.h>
 

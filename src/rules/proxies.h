@@ -3,8 +3,8 @@
  * of a request (client-address). Made with the sites (sites/sites.c), read by connections and
  * requests. Pure.
  */
-#ifndef H2D_REQUEST_PROXIES_H
-#define H2D_REQUEST_PROXIES_H
+#ifndef H2D_RULES_PROXIES_H
+#define H2D_RULES_PROXIES_H
 
 #include "base/addr_range.h"
 #include "base/conf_pos.h"

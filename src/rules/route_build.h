@@ -2,10 +2,10 @@
  * route_build: from the rows of routes.def to the segment tree, in memory, with every fault named
  * by its line. Runs at build time in the generator, and in tests; never in the server.
  */
-#ifndef H2D_REQUEST_ROUTE_BUILD_H
-#define H2D_REQUEST_ROUTE_BUILD_H
+#ifndef H2D_RULES_ROUTE_BUILD_H
+#define H2D_RULES_ROUTE_BUILD_H
 
-#include "request/route_tree.h"
+#include "rules/route_tree.h"
 
 /* ROUTE(method, pattern, handler, body), as written. */
 struct route_row {
