@@ -19,7 +19,7 @@ struct work_turn {
 	void (*done)(struct work_turn *t); /* in the loop, exactly once */
 	struct job job;
 	struct work_line *line;
-	struct line_turn turn; /* one of the threads, once it waits no more */
+	struct line_turn turn; /* has a thread, once it waits no more */
 };
 
 /* nthreads threads at most; NULL with errno. */

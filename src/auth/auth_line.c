@@ -93,7 +93,7 @@ static bool make_room(const struct auth_check *c)
 	return other != NULL;
 }
 
-/* One of each user that a client guesses at waits for the delay; the others come back. */
+/* A delay has one check that waits for it, for each user at each client; others come back. */
 static bool may_wait(const struct auth_check *c)
 {
 	unsigned n = 0;

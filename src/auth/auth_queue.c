@@ -139,7 +139,7 @@ static void count_guess(struct auth_check *c, bool right)
 		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
 }
 
-/* What was right holds for an hour, if the file's stamp tells each later change. */
+/* A right password holds for an hour, if the file's stamp tells each later change. */
 static uint64_t holds_ms(const struct verdict *v)
 {
 	return v->passed && v->settled ? VERDICT_RIGHT_MS : VERDICT_MS;

@@ -31,7 +31,7 @@ struct account_part {
 	uint64_t held;
 	struct list node; /* in the budget's holders while held > 0 */
 	struct line_group group;
-	struct list lent; /* what may be asked back */
+	struct list lent; /* turns that may be asked back */
 };
 
 struct auth_client;

@@ -32,7 +32,7 @@ struct line {
 	enum line_answer (*ask)(struct line *l, struct line_turn *t);
 	enum account_kind poor_in; /* clients that have nothing of that come first */
 	bool of_connections;       /* turns wait with their connections, these with their clients */
-	bool by_client;            /* what is lent is kept by client */
+	bool by_client;            /* lent turns are kept by client */
 	bool full;                 /* nobody may: so the last that was asked for */
 	unsigned nwaiting;
 	struct list poor, others;   /* struct line_group of clients: the next one is the first */
@@ -40,7 +40,7 @@ struct line {
 	struct account_part nobody; /* of turns without an account */
 };
 
-/* What is neither budget nor list is the owner's to set, before the first turn. */
+/* The rules (ask to by_client) are the owner's to set, before the first turn. */
 void line_init(struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part);
 
 void line_group_init(struct line_group *g);
@@ -67,13 +67,13 @@ void line_gave(struct line *l, struct line_turn *t, uint64_t n);
 void line_lend(struct line *l, struct line_turn *t);
 void line_keep(struct line_turn *t);
 
-/* What account's client (NULL: nobody's) has lent, the longest unused first; of a line by_client.
+/* Turns lent by account's client (NULL: nobody's), the longest unused first; of a line by_client.
  */
 const struct list *line_lent(struct line *l, struct account *account);
 
 /* --- who pays: NULL: nobody does --- */
 
-/* What is lent and was used longest ago, if that is ms ago. */
+/* The lent turn that was used longest ago, if that is ms ago. */
 struct line_turn *line_unused(const struct line *l, uint64_t ms);
 
 /* The last turn of the client that has most in line, at least two more than account's. */
