@@ -107,15 +107,16 @@ struct board_head {
 	uint32_t balance;      /* enum conf_balance: what chooses the worker */
 	uint32_t acceptor_pid; /* 0: none, as with dispatch = reuseport */
 	uint32_t dispatch;     /* enum conf_dispatch */
-	uint32_t health;   /* bit set of enum board_health, 0: it is healthy; master/health.c writes
-			      it */
-	uint64_t warm_ms;  /* clock_ms(): when the first image came; 0: there was none yet */
-	uint32_t building; /* 1: an image of this generation is still to come */
-	struct cache_facts cache;                /* as the keeper told last */
-	struct process_use use;                  /* of the master, in its last second */
-	uint64_t counts[BOARD_COUNTS];           /* counted by the master */
-	uint32_t retirements;                    /* two for each; odd: one is under way */
-	struct counters retired;                 /* totals of processes that are gone */
+	uint32_t health;  /* bit set of enum board_health, 0: it is healthy; master/health.c writes
+			     it */
+	uint64_t warm_ms; /* clock_ms(): when the first image came, 1: before an upgrade; 0: not yet
+			   */
+	uint32_t building;             /* 1: an image of this generation is still to come */
+	struct cache_facts cache;      /* as the keeper told last */
+	struct process_use use;        /* of the master, in its last second */
+	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
+	uint32_t retirements;          /* two for each; odd: one is under way */
+	struct counters retired;       /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
 	char server_id[BOARD_ID];    /* NUL-terminated; "" is none */

@@ -10,12 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/conf_limits.h"
 #include "image/memfd.h"
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
-#include "share/tally.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
@@ -39,28 +37,15 @@ static bool describe_listeners(const struct master *m, struct handover *h)
 
 static bool describe(const struct master *m, struct handover *h)
 {
-	const struct gen *g = m->current;
-
 	h->process = (uint32_t)getpid();
 	h->generation = m->last_number;
 	h->request = m->status.running;
-	h->next_image = m->next_image;
 	h->doubts[0] = m->upgrade.doubts[0];
 	h->doubts[1] = m->upgrade.doubts[1];
 	h->reign[0] = m->reign_end.fd;
 	h->reign[1] = m->reign;
-	h->keeper = g->doubts[1];
-	/* Programs of before the limits do not know it, nor a configuration that has some. */
-	if (conf_limits_any(g->conf)) {
-		h->tally = tally_fd(m->tally);
-		h->tally_keys = *tally_keys(m->tally);
-	}
+	h->keeper = m->current->doubts[1];
 	h->drained = health_has(m, BOARD_HEALTH_DRAINED);
-	h->privs = g->resources.privs;
-	h->image = g->image.arg;
-	h->image_size = g->image.size;
-	h->nimage_fds = g->nimage_fds;
-	memcpy(h->image_fds, g->image_fds, (size_t)g->nimage_fds * sizeof(*h->image_fds));
 	if (m->pidfile.mine) {
 		h->pid_fd = m->pidfile.fd;
 		h->pid_path = strdup(m->pidfile.path);

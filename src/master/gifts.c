@@ -32,19 +32,15 @@ static struct gift find_access_logs(const struct child *c)
 	return (struct gift){ c->gen->logs.access, c->gen->logs.naccess };
 }
 
-/* The image of the generation that serves, or of the old master; not if another user's keeper made
- * it, which may have read more than this one is allowed to. */
+/* The image of the generation that serves; not if another user's keeper made it, which may have
+ * read more than this one is allowed to. */
 static struct gift find_image(const struct child *c)
 {
 	const struct gen *serving = c->gen->master->current;
-	const struct handover *from = &c->gen->master->heir.from;
-	const struct privs *own = &c->gen->resources.privs;
 
-	if (serving == NULL)
-		return (struct gift){ from->image_fds,
-			privs_same(&from->privs, own) ? (unsigned)from->nimage_fds : 0 };
-	return (struct gift){ serving->image_fds,
-		privs_same(&serving->resources.privs, own) ? (unsigned)serving->nimage_fds : 0 };
+	if (serving == NULL || !privs_same(&serving->resources.privs, &c->gen->resources.privs))
+		return (struct gift){ 0 };
+	return (struct gift){ serving->image_fds, (unsigned)serving->nimage_fds };
 }
 
 static struct gift find_doubts(const struct child *c)

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/image.h"
-
 enum { LISTENERS_MAX = 4096, SOCKETS_MAX = 4096, FD_MAX = 1 << 20 };
 
 #define LISTENER(n) LIST_ENTRY(n, struct handover_listener, node)
@@ -19,7 +17,7 @@ enum { LISTENERS_MAX = 4096, SOCKETS_MAX = 4096, FD_MAX = 1 << 20 };
 void handover_init(struct handover *h)
 {
 	*h = (struct handover){
-		.pid_fd = -1, .doubts = { -1, -1 }, .reign = { -1, -1 }, .keeper = -1, .tally = -1
+		.pid_fd = -1, .doubts = { -1, -1 }, .reign = { -1, -1 }, .keeper = -1
 	};
 	list_init(&h->listeners);
 }
@@ -54,13 +52,10 @@ void handover_fini(struct handover *h)
 bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), void *ctx)
 {
 	const int single[] = { h->pid_fd, h->doubts[0], h->doubts[1], h->reign[0], h->reign[1],
-		h->keeper, h->tally };
+		h->keeper };
 
 	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
 		if (single[i] >= 0 && !fn(ctx, single[i]))
-			return false;
-	for (int i = 0; i < h->nimage_fds; i++)
-		if (!fn(ctx, h->image_fds[i]))
 			return false;
 	for (int i = 0; i < h->nspare; i++)
 		if (!fn(ctx, h->spare[i]))
@@ -74,13 +69,6 @@ bool handover_each_fd(const struct handover *h, bool (*fn)(void *ctx, int fd), v
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
-
-static void format_fds(struct strbuf *out, const int *fds, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		strbuf_printf(out, " %d", fds[i]);
-	strbuf_printf(out, "\n");
-}
 
 static void format_bytes(const unsigned char *bytes, size_t n, struct strbuf *out)
 {
@@ -103,16 +91,6 @@ static void format_keys(const struct handover *h, struct strbuf *out)
 	strbuf_printf(out, "ticket-age %" PRIu64 "\n", h->ticket_age);
 }
 
-static void format_user(const struct privs *p, struct strbuf *out)
-{
-	if (!p->drop)
-		return;
-	strbuf_printf(out, "user %u %u", p->uid, p->gid);
-	for (int i = 0; i < p->ngroups; i++)
-		strbuf_printf(out, " %u", p->groups[i]);
-	strbuf_printf(out, "\n");
-}
-
 static void format_listener(const struct handover_listener *l, struct strbuf *out)
 {
 	char text[ADDR_TEXT];
@@ -131,16 +109,10 @@ void handover_format(const struct handover *h, struct strbuf *out)
 {
 	strbuf_printf(out, "h2d-upgrade %d\nprocess %" PRIu32 "\ngeneration %" PRIu32 "\n",
 		HANDOVER_VERSION, h->process, h->generation);
-	strbuf_printf(
-		out, "request %" PRIu32 "\nnext-image %" PRIu64 "\n", h->request, h->next_image);
+	strbuf_printf(out, "request %" PRIu32 "\n", h->request);
 	format_keys(h, out);
-	if (h->tally >= 0) {
-		strbuf_printf(out, "may tally 1 %d ", h->tally);
-		format_bytes((const unsigned char *)&h->tally_keys, sizeof(h->tally_keys), out);
-	}
 	if (h->reign[0] >= 0)
 		strbuf_printf(out, "may reign 2 %d %d\n", h->reign[0], h->reign[1]);
-	format_user(&h->privs, out);
 	/* Only where it is so: a program that does not know it must not take over. */
 	if (h->drained)
 		strbuf_add(out, SLICE("drained 1\n"));
@@ -152,10 +124,6 @@ void handover_format(const struct handover *h, struct strbuf *out)
 		strbuf_printf(out, "doubts %d %d\n", h->doubts[0], h->doubts[1]);
 	if (h->keeper >= 0)
 		strbuf_printf(out, "keeper %d\n", h->keeper);
-	if (h->nimage_fds > 0) {
-		strbuf_printf(out, "image %" PRIu64 " %" PRIu64, h->image, h->image_size);
-		format_fds(out, h->image_fds, (unsigned)h->nimage_fds);
-	}
 	LIST_FOREACH(node, &h->listeners)
 		format_listener(LISTENER(node), out);
 	strbuf_printf(out, "end\n");
@@ -222,11 +190,6 @@ static bool take_request(struct handover *h, char **rest)
 	return number32(rest, &h->request);
 }
 
-static bool take_next_image(struct handover *h, char **rest)
-{
-	return number(rest, UINT64_MAX / 2, &h->next_image) && h->next_image > 0;
-}
-
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -268,19 +231,6 @@ static bool take_ticket_age(struct handover *h, char **rest)
 	return number(rest, UINT32_MAX, &h->ticket_age);
 }
 
-static bool take_tally(struct handover *h, char **rest)
-{
-	return descriptor(rest, &h->tally) &&
-	       bytes(rest, (unsigned char *)&h->tally_keys, sizeof(h->tally_keys));
-}
-
-static bool take_may_tally(struct handover *h, char **rest)
-{
-	uint64_t n = 0;
-
-	return h->tally < 0 && number(rest, 1, &n) && n == 1 && take_tally(h, rest);
-}
-
 static bool take_may_reign(struct handover *h, char **rest)
 {
 	uint64_t n = 0;
@@ -307,8 +257,6 @@ static bool take_may(struct handover *h, char **rest)
 {
 	const char *key = word(rest);
 
-	if (key != NULL && strcmp(key, "tally") == 0)
-		return take_may_tally(h, rest);
 	if (key != NULL && strcmp(key, "reign") == 0)
 		return take_may_reign(h, rest);
 	return key != NULL && pass_over(h, rest);
@@ -317,22 +265,6 @@ static bool take_may(struct handover *h, char **rest)
 static bool take_drained(struct handover *h, char **rest)
 {
 	return number32(rest, &h->drained) && h->drained == 1;
-}
-
-static bool take_user(struct handover *h, char **rest)
-{
-	struct privs *p = &h->privs;
-	uint32_t group;
-
-	p->drop = true;
-	if (!number32(rest, &p->uid) || !number32(rest, &p->gid))
-		return false;
-	while (*rest != NULL) {
-		if (p->ngroups == PRIVS_GROUPS || !number32(rest, &group))
-			return false;
-		p->groups[p->ngroups++] = group;
-	}
-	return true;
 }
 
 static bool take_pid_file(struct handover *h, char **rest)
@@ -352,17 +284,6 @@ static bool take_doubts(struct handover *h, char **rest)
 static bool take_keeper(struct handover *h, char **rest)
 {
 	return descriptor(rest, &h->keeper);
-}
-
-static bool take_image(struct handover *h, char **rest)
-{
-	if (!number(rest, UINT64_MAX / 2, &h->image) || !number(rest, UINT64_MAX, &h->image_size))
-		return false;
-	while (*rest != NULL)
-		if (h->nimage_fds == CTL_FDS_MAX ||
-			!descriptor(rest, &h->image_fds[h->nimage_fds++]))
-			return false;
-	return h->image > 0 && h->nimage_fds >= IMAGE_FDS;
 }
 
 static bool take_owner(struct handover_listener *l, const char *owner)
@@ -406,18 +327,14 @@ static const struct {
 	{ "process", take_process, REQUIRED },
 	{ "generation", take_generation, REQUIRED },
 	{ "request", take_request, REQUIRED },
-	{ "next-image", take_next_image, REQUIRED },
 	{ "ticket-keys", take_ticket_keys, REQUIRED },
 	{ "ticket-keys-before", take_ticket_keys_before, MANY },
 	{ "ticket-age", take_ticket_age, 0 },
-	{ "tally", take_tally, 0 }, /* as programs of before write it */
 	{ "may", take_may, MANY },
 	{ "drained", take_drained, 0 },
-	{ "user", take_user, 0 },
 	{ "pid-file", take_pid_file, 0 },
 	{ "doubts", take_doubts, 0 },
 	{ "keeper", take_keeper, 0 },
-	{ "image", take_image, 0 },
 	{ "listener", take_listener, MANY },
 };
 

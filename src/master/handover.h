@@ -11,11 +11,8 @@
 
 #include "base/list.h"
 #include "base/strbuf.h"
-#include "net/ctl.h"
 #include "net/listener.h"
 #include "net/tls_tickets.h"
-#include "sandbox/privs.h"
-#include "share/account.h"
 
 enum { HANDOVER_VERSION = 2, HANDOVER_MAX = 1 << 20, HANDOVER_SPARE = 64 };
 
@@ -33,23 +30,15 @@ struct handover {
 	uint32_t process;    /* the master that hands over */
 	uint32_t generation; /* its newest */
 	uint32_t request;    /* the number of this upgrade in the status file */
-	uint64_t next_image; /* number that the next keeper may begin with */
 	struct tls_tickets tickets;
 	uint64_t ticket_age; /* of the first key, in seconds; programs of before say none */
-	int tally; /* the memory of share/tally.h; -1: there are no limits, or a program of before
-		    */
-	struct account_keys tally_keys;
-	char *pid_path; /* NULL: there is no pid file */
+	char *pid_path;      /* NULL: there is no pid file */
 	int pid_fd;
 	int doubts[2]; /* for the first generation: its keeper reads the first; -1: none */
 	int reign[2];  /* of struct master, the reading end first; -1: a program of before has none
 			*/
 	int keeper;    /* where the keeper that serves now reads doubts; -1: there is none */
-	uint32_t drained;   /* 1: -s drain asked for it */
-	struct privs privs; /* of the user whose keeper made the image */
-	uint64_t image, image_size;
-	int image_fds[CTL_FDS_MAX];
-	int nimage_fds;
+	uint32_t drained;          /* 1: -s drain asked for it */
 	int spare[HANDOVER_SPARE]; /* of lines that were passed over */
 	int nspare;
 	struct list listeners; /* struct handover_listener */

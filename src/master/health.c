@@ -44,26 +44,24 @@ static enum store_room room(const struct gen *g)
 	return found;
 }
 
-/* A master that takes over is as warm as the one before. */
-static void see_image(struct master *m)
+/* The first image has come, or, by the clock's first millisecond, an upgrade before it. */
+static void set_warm(struct master *m, uint64_t at_ms)
 {
-	struct board_head *h = &m->board->head;
-
-	if (h->image != 0 && h->warm_ms == 0)
-		__atomic_store_n(
-			&h->warm_ms, m->phase == MASTER_TAKE ? 1 : clock_ms(), __ATOMIC_RELAXED);
+	__atomic_store_n(&m->board->head.warm_ms, at_ms, __ATOMIC_RELAXED);
 }
 
 void health_look(struct master *m)
 {
+	const struct board_head *h = &m->board->head;
 	const struct gen *g = m->current;
 	enum store_room found;
 
 	if (g == NULL || m->phase == MASTER_LEAVE)
 		return;
+	if (h->image != 0 && h->warm_ms == 0)
+		set_warm(m, clock_ms());
 	health_set(m, BOARD_HEALTH_IMAGE,
-		g->conf->health_image && g->conf->cache.max_size > 0 && m->board->head.image == 0);
-	see_image(m);
+		g->conf->health_image && g->conf->cache.max_size > 0 && h->warm_ms == 0);
 	found = room(g);
 	/* Until another worker has looked, what the one before has found holds. */
 	if (g->conf->health_min_free == 0 || found != STORE_ROOM_UNKNOWN)
@@ -72,13 +70,15 @@ void health_look(struct master *m)
 }
 
 /* Where nobody has looked for room yet there may be none; a master that takes over goes by the one
- * before. */
+ * before, and takes no machine out of its balancer while it reads the files. */
 void health_begin(struct master *m, const struct gen *old)
 {
 	bool looked = old != NULL ? old->conf->health_min_free > 0 : m->phase == MASTER_TAKE;
 
 	if (m->current->conf->health_min_free > 0 && !looked)
 		health_set(m, BOARD_HEALTH_ROOM, true);
+	if (m->phase == MASTER_TAKE)
+		set_warm(m, 1);
 	health_look(m);
 }
 

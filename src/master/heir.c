@@ -23,7 +23,6 @@
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/tickets.h"
-#include "share/tally.h"
 
 enum { FDS_MAX = 1 << 20 };
 
@@ -123,21 +122,6 @@ static const char *adopt_listeners(struct master *m)
 	return NULL;
 }
 
-/* A table of another layout is left alone: clients begin anew. */
-static void adopt_tally(struct master *m)
-{
-	struct handover *h = &m->heir.from;
-	struct tally *t = h->tally >= 0 ? tally_adopt(h->tally, &h->tally_keys) : NULL;
-
-	if (t == NULL) {
-		close_fd(&h->tally);
-		return;
-	}
-	tally_free(&m->tally);
-	m->tally = t;
-	h->tally = -1;
-}
-
 /* Descriptors of lines that a newer program may have written, and this one does not know. */
 static void close_spare(struct handover *h)
 {
@@ -154,7 +138,6 @@ static const char *adopt(struct master *m)
 		return wrong;
 	close_spare(h);
 	m->last_number = h->generation;
-	m->next_image = h->next_image;
 	drain_inherit(m, h->reign[0], h->reign[1]);
 	m->status.running = h->request;
 	m->status.request = h->request - 1;
@@ -162,7 +145,6 @@ static const char *adopt(struct master *m)
 		health_set(m, BOARD_HEALTH_DRAINED, true);
 	if (!tickets_adopt(m, h))
 		return "session tickets: out of memory";
-	adopt_tally(m);
 	if (h->pid_path != NULL && pidfile_adopt(&m->pidfile, h->pid_path, h->pid_fd) < 0)
 		return "out of memory";
 	return adopt_listeners(m);
@@ -179,14 +161,10 @@ static const char *take(struct master *m, int memfd)
 
 void heir_close(struct master *m)
 {
-	struct handover *from = &m->heir.from;
-
 	if (m->heir.channel.active)
 		loop_unwatch(&m->loop, &m->heir.channel);
 	close_fd(&m->heir.channel.fd);
-	close_fd(&from->keeper);
-	while (from->nimage_fds > 0)
-		close(from->image_fds[--from->nimage_fds]);
+	close_fd(&m->heir.from.keeper);
 }
 
 bool heir_leave(struct master *m)

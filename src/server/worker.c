@@ -319,7 +319,7 @@ static const char *worker_start(struct worker *w)
 	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
 	if (w->accounts == NULL)
 		return "accounts";
-	accounts_identify(w->accounts, tally_keys(w->args->tally),
+	accounts_identify(w->accounts, &w->args->tally->keys,
 		(unsigned)w->args->conf->limits.client_prefix, w->args->sites->exempt);
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)

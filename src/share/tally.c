@@ -6,46 +6,15 @@
  */
 #include "share/tally.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
-	WAYS = 8,
-	SETS = 1 << 15, /* a power of two */
-	PROCESSES = 1024,
+	WAYS = TALLY_WAYS,
+	SETS = TALLY_SETS,
+	PROCESSES = TALLY_PROCESSES,
 	TRIES = 4, /* to get a place that others take at the same time */
-	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
-};
-
-struct set {
-	uint64_t tags[WAYS]; /* 0: free */
-	uint64_t until_ns[WAYS];
-} __attribute__((aligned(2 * WAYS * sizeof(uint64_t))));
-
-/* A process that counts what its clients hold, in places of its own: their tags have its salt. */
-struct process {
-	uint64_t salt;
-	uint64_t seen_us; /* its last sign of life, and 1; 0: nobody's */
-};
-
-struct table {
-	struct set sets[SETS];
-	struct process processes[PROCESSES];
-	uint64_t used; /* of processes, ever: the first ones */
-};
-
-struct tally {
-	struct table *table;
-	int fd;
-	struct account_keys keys;
-	uint64_t salt;       /* of this process; 0: it tells nothing */
-	struct process *own; /* NULL: likewise */
 };
 
 /* A process that is not heard of for so long is not counted any more. */
@@ -91,64 +60,20 @@ struct rate rate_of(uint64_t per_second, uint64_t burst, const char *block, cons
 
 /* --- the memory ------------------------------------------------------------------------------- */
 
-static struct tally *map(int fd)
+struct tally *tally_new(void)
 {
 	struct tally *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return NULL;
-	t->fd = fd;
-	t->table = mmap(NULL, sizeof(*t->table), PROT_READ | PROT_WRITE,
-		MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
-	if (t->table != MAP_FAILED)
+	t->table = mmap(
+		NULL, sizeof(*t->table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t->table != MAP_FAILED && account_keys_make(&t->keys))
 		return t;
+	if (t->table != MAP_FAILED)
+		munmap(t->table, sizeof(*t->table));
 	free(t);
 	return NULL;
-}
-
-/* A sealed file of the table's size; -1: none can be had, and it cannot be handed over. */
-static int table_file(void)
-{
-	int fd = memfd_create("h2d-tally", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -1;
-	if (ftruncate(fd, sizeof(struct table)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-struct tally *tally_new(void)
-{
-	struct account_keys keys;
-	struct tally *t;
-	int fd;
-
-	if (!account_keys_make(&keys))
-		return NULL;
-	fd = table_file();
-	t = map(fd);
-	if (t != NULL)
-		t->keys = keys;
-	else if (fd >= 0)
-		close(fd);
-	return t;
-}
-
-struct tally *tally_adopt(int fd, const struct account_keys *keys)
-{
-	struct stat st;
-	struct tally *t;
-
-	/* A file that could shrink would take this process with it. */
-	if (fcntl(fd, F_GET_SEALS) != SEALS || fstat(fd, &st) < 0 ||
-		st.st_size != (off_t)sizeof(struct table))
-		return NULL;
-	t = map(fd);
-	if (t != NULL)
-		t->keys = *keys;
-	return t;
 }
 
 void tally_free(struct tally **tp)
@@ -159,25 +84,13 @@ void tally_free(struct tally **tp)
 		return;
 	*tp = NULL;
 	munmap(t->table, sizeof(*t->table));
-	if (t->fd >= 0)
-		close(t->fd);
 	free(t);
-}
-
-int tally_fd(const struct tally *t)
-{
-	return t->fd;
-}
-
-const struct account_keys *tally_keys(const struct tally *t)
-{
-	return &t->keys;
 }
 
 /* --- counting --------------------------------------------------------------------------------- */
 
 /* The place whose time is over for longest, or is over first. */
-static unsigned least_of(const struct set *s)
+static unsigned least_of(const struct tally_set *s)
 {
 	unsigned least = 0;
 
@@ -188,7 +101,7 @@ static unsigned least_of(const struct set *s)
 }
 
 /* A place of s for tag, that of another; NULL: others were faster. */
-static __attribute__((noinline)) uint64_t *claim(struct set *s, uint64_t tag)
+static __attribute__((noinline)) uint64_t *claim(struct tally_set *s, uint64_t tag)
 {
 	unsigned i = least_of(s);
 	uint64_t old = RELAXED(&s->tags[i]);
@@ -200,7 +113,7 @@ static __attribute__((noinline)) uint64_t *claim(struct set *s, uint64_t tag)
 	return &s->until_ns[i];
 }
 
-static uint64_t *find(struct set *s, uint64_t tag)
+static uint64_t *find(struct tally_set *s, uint64_t tag)
 {
 	for (unsigned i = 0; i < WAYS; i++)
 		if (RELAXED(&s->tags[i]) == tag)
@@ -210,7 +123,7 @@ static uint64_t *find(struct set *s, uint64_t tag)
 
 static uint64_t *find_or_claim(struct tally *t, uint64_t tag)
 {
-	struct set *s = &t->table->sets[tag % SETS];
+	struct tally_set *s = &t->table->sets[tag % SETS];
 	uint64_t *at = find(s, tag);
 
 	for (int i = 0; at == NULL && i < TRIES; i++) {
@@ -253,7 +166,7 @@ uint64_t tally_take(
 	struct tally *t, uint64_t mark, const struct rate *rate, uint64_t cost_ns, uint64_t now_us)
 {
 	uint64_t tag = mark ^ rate->rule;
-	struct set *s = &t->table->sets[tag % SETS];
+	struct tally_set *s = &t->table->sets[tag % SETS];
 
 	/* Most sets have one place that is taken, the first. */
 	if (__builtin_expect(RELAXED(&s->tags[0]) == tag, true))
@@ -263,7 +176,7 @@ uint64_t tally_take(
 
 /* --- what is held ----------------------------------------------------------------------------- */
 
-static bool lives(const struct process *p, uint64_t now_us)
+static bool lives(const struct tally_process *p, uint64_t now_us)
 {
 	uint64_t seen = RELAXED(&p->seen_us);
 
@@ -272,10 +185,10 @@ static bool lives(const struct process *p, uint64_t now_us)
 }
 
 /* An entry of a process that does not live; NULL: there is none. */
-static struct process *find_process(struct table *table, uint64_t now_us)
+static struct tally_process *find_process(struct tally_table *table, uint64_t now_us)
 {
 	for (unsigned i = 0; i < PROCESSES; i++) {
-		struct process *p = &table->processes[i];
+		struct tally_process *p = &table->processes[i];
 		uint64_t seen = RELAXED(&p->seen_us), used = RELAXED(&table->used);
 
 		if (lives(p, now_us) || !__atomic_compare_exchange_n(&p->seen_us, &seen, now_us + 1,
@@ -331,7 +244,7 @@ uint64_t tally_others(const struct tally *t, uint64_t mark, uint64_t rule, uint6
 	uint64_t used = RELAXED(&t->table->used), sum = 0;
 
 	for (uint64_t i = 0; i < used && i < PROCESSES; i++) {
-		const struct process *p = &t->table->processes[i];
+		const struct tally_process *p = &t->table->processes[i];
 		uint64_t tag = mark ^ rule ^ RELAXED(&p->salt);
 		const uint64_t *at;
 

@@ -3,14 +3,43 @@
  * that the master makes and workers write, without a lock. A client is known by the mark of its
  * account. The table never grows: where there is no room, whoever has done least is forgotten. A
  * process that was taken over can spoil what is counted, and nothing else. The table lives through
- * reloads and upgrades.
+ * reloads.
  */
 #ifndef H2D_SHARE_TALLY_H
 #define H2D_SHARE_TALLY_H
 
 #include "share/account.h"
 
-struct tally;
+enum {
+	TALLY_WAYS = 8,
+	TALLY_SETS = 1 << 15, /* a power of two */
+	TALLY_PROCESSES = 1024,
+};
+
+struct tally_set {
+	uint64_t tags[TALLY_WAYS]; /* 0: free */
+	uint64_t until_ns[TALLY_WAYS];
+} __attribute__((aligned(2 * TALLY_WAYS * sizeof(uint64_t))));
+
+/* A process that counts what its clients hold, in places of its own: their tags have its salt. */
+struct tally_process {
+	uint64_t salt;
+	uint64_t seen_us; /* its last sign of life, and 1; 0: nobody's */
+};
+
+/* In shared memory. */
+struct tally_table {
+	struct tally_set sets[TALLY_SETS];
+	struct tally_process processes[TALLY_PROCESSES];
+	uint64_t used; /* of processes, ever: the first ones */
+};
+
+struct tally {
+	struct tally_table *table;
+	struct account_keys keys;  /* by which its clients are known */
+	uint64_t salt;             /* of this process; 0: it tells nothing */
+	struct tally_process *own; /* NULL: likewise */
+};
 
 /*
  * A client's share of something, told in time (a generic cell rate algorithm): each one costs a
@@ -37,20 +66,7 @@ uint64_t rate_rule(const char *block, const char *key);
  */
 struct tally *tally_new(void);
 
-/*
- * The table of another program, by its descriptor, which is the table's from now on, and its keys.
- * NULL: fd is no such table, or memory is out; fd stays the caller's.
- */
-struct tally *tally_adopt(int fd, const struct account_keys *keys);
-
 void tally_free(struct tally **t);
-
-/*
- * For handing it over: the descriptor, which stays the table's (-1: there is no memfd_create(2),
- * and the next program begins with a table of its own), and the keys.
- */
-int tally_fd(const struct tally *t);
-const struct account_keys *tally_keys(const struct tally *t);
 
 /*
  * The client with that mark asks for something that costs cost_ns, at most the rate's depth_ns, at

@@ -304,21 +304,6 @@ def test_sessions_resume(h2d, version):
 			assert c.sock.session_reused and c.get("/").status == 200
 
 
-def test_the_image_is_taken_over(h2d):
-	"""The new keeper need not read again what the old one had read and found settled."""
-	files = {"%d.txt" % i: "text %d\n" % i * 100 for i in range(50)}
-	server = h2d(files=files, image=True)
-	procs.wait_for(lambda: (cache := server.status()["cache"])["entries"] >= len(files)
-		and cache["unsettled"] <= 1 and cache["pending"] == 0, said="the files are settled")
-	number = server.status()["image"]
-	server.upgrade()
-	cache = procs.wait_for(lambda: (s := server.status())["image"] > number and (c := s["cache"])["entries"] >= len(files)
-		and c["pending"] == 0 and c, said="an image of all files")
-	assert cache["adopted"] >= len(files), cache
-	with server.connect() as c:
-		assert c.get("/7.txt").body == files["7.txt"].encode()
-
-
 def test_upload_is_seen_across_an_upgrade(h2d):
 	"""A worker of the old program stores a file when the new one serves: both answer with the new bytes at once."""
 	server = h2d(server='upload-dir = "files"  upload-public = true', files={"files/a": "old"}, image=True)
@@ -688,14 +673,13 @@ os.close(more)
 os.execv("%(program)s", sys.argv)
 """
 # Of programs of before, which refuse any other line, but may pass over what begins with "may".
-KNOWN_OF_OLD = {"h2d-upgrade", "process", "generation", "request", "next-image", "ticket-keys", "ticket-keys-before", "ticket-age", "user",
-	"pid-file", "doubts", "keeper", "image", "listener", "end"}
+KNOWN_OF_OLD = {"h2d-upgrade", "process", "generation", "request", "ticket-keys", "ticket-keys-before", "ticket-age",
+	"pid-file", "doubts", "keeper", "listener", "end"}
 
 
-@pytest.mark.parametrize("limits", ["", "limits { requests-per-second = 1000 }"], ids=["no limits", "limits"])
-def test_programs_of_other_ages(own, limits):
+def test_programs_of_other_ages(own):
 	"""A line that a newer program adds is passed over, and its descriptor closed; an older one may pass over all that it need not know."""
-	server = own(listens=("tcp", "tls"), image=True, sections=limits)
+	server = own(listens=("tcp", "tls"), image=True)
 	said = server.path("said")
 	shutil.copy(own.binary, own.binary + ".real")
 	own.replace(OF_THE_FUTURE % {"said": said, "program": own.binary + ".real"})

@@ -13,7 +13,6 @@ static const char whole[] =
 	"process 12\n"
 	"generation 7\n"
 	"request 3\n"
-	"next-image 2001\n"
 	"ticket-keys "
 	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899aabb"
 	"ccddeeff00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
@@ -21,15 +20,11 @@ static const char whole[] =
 	"ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899aabb"
 	"ccddeeff00112233445566778899aabbccddeeff00112233445566778899aabbccddee00\n"
 	"ticket-age 4000\n"
-	"may tally 1 16 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 	"may reign 2 17 18\n"
-	"user 987 988 4 5\n"
 	"drained 1\n"
 	"pid-file 3 /run/h2d/a pid\n"
 	"doubts 4 5\n"
 	"keeper 6\n"
-	"image 1999 12345 7 8 9 10\n"
 	"listener 1 own 2 11 12 127.0.0.1:0\n"
 	"listener 2 passed 1 13 [::1]:443\n"
 	"listener 3 own 1 14 unix:/run/h2d/a sock\n"
@@ -63,13 +58,10 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(h.tickets.keys[1][0], 0xff);
 	ck_assert_uint_eq(h.tickets.keys[1][79], 0);
 	ck_assert_uint_eq(h.ticket_age, 4000);
-	ck_assert_uint_eq(((const unsigned char *)&h.tally_keys)[63], 0xff);
 	ck_assert_uint_eq(h.drained, 1);
 	ck_assert_str_eq(h.pid_path, "/run/h2d/a pid");
-	ck_assert_int_eq(h.privs.ngroups, 2);
-	ck_assert_int_eq(h.nimage_fds, 4);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 16 + 17 + 18);
+	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 11 + 12 + 13 + 14 + 17 + 18);
 	handover_format(&h, &out);
 	ck_assert(!out.failed);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
@@ -106,14 +98,12 @@ END_TEST
 
 static const char *const malformed[] = { "process x", "process -1", "process 4294967296",
 	"process 1 2", "process ", "process", "ticket-keys 00", "ticket-keys-before 00",
-	"ticket-age x", "drained 0", "drained x", "tally 3", "tally 3 00", "may", "may ",
-	"may tally 3 00", "may tally 1 3 00", "may tally 2 3 4", "may reign 1 3", "may reign 2 3",
+	"ticket-age x", "drained 0", "drained x", "may", "may ", "may reign 1 3", "may reign 2 3",
 	"may reign 2 3 4 5", "may sing", "may sing 1", "may sing x 3", "may sing 1 2 a",
 	"may sing 65 3", "pid-file 2 /x", "pid-file 3", "pid-file 3 ", "doubts 4", "keeper 0",
-	"image 1 2 3 4", "image 0 1 3 4 5", "image 1 1 3 4 5 ", "listener 1 own 0 127.0.0.1:1",
-	"listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
+	"listener 1 own 0 127.0.0.1:1", "listener 1 own 1 3", "listener 1 lent 1 3 127.0.0.1:1",
 	"listener 1 own 5000 3 127.0.0.1:1", "listener 1 own 2 3 127.0.0.1:1",
-	"listener 1 own 1 3 nowhere", "next-image 0", "user 1", "unknown 1", "" };
+	"listener 1 own 1 3 nowhere", "unknown 1", "" };
 
 START_TEST(refused)
 {
@@ -144,29 +134,11 @@ START_TEST(lines_to_come)
 	ck_assert_ptr_null(parse(&h, text));
 	ck_assert_int_eq(h.nspare, 3);
 	ck_assert(handover_each_fd(&h, add, &sum));
-	ck_assert_int_eq(sum,
-		3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 14 + 16 + 17 + 18 + 40 + 41 + 42);
+	ck_assert_int_eq(sum, 3 + 4 + 5 + 6 + 11 + 12 + 13 + 14 + 17 + 18 + 40 + 41 + 42);
 	handover_format(&h, &out);
 	ck_assert_uint_eq(out.n, sizeof(whole) - 1);
 	ck_assert_int_eq(memcmp(out.p, whole, out.n), 0);
 	strbuf_fini(&out);
-	handover_fini(&h);
-}
-END_TEST
-
-/* The line as a program of before writes it. */
-START_TEST(tally_of_before)
-{
-	char text[sizeof(whole)], *at;
-	struct handover h;
-
-	memcpy(text, whole, sizeof(whole));
-	at = strstr(text, "may tally 1 ");
-	memmove(at, at + 4, strlen(at + 4) + 1);
-	memmove(at + 6, at + 8, strlen(at + 8) + 1);
-	ck_assert_ptr_nonnull(strstr(text, "\ntally 16 0011"));
-	ck_assert_ptr_null(parse(&h, text));
-	ck_assert_int_eq(h.tally, 16);
 	handover_fini(&h);
 }
 END_TEST
@@ -179,7 +151,6 @@ static TCase *tests(void)
 	tcase_add_test(t, cut_short);
 	tcase_add_test(t, a_line_is_missing);
 	tcase_add_test(t, lines_to_come);
-	tcase_add_test(t, tally_of_before);
 	tcase_add_loop_test(t, refused, 0, sizeof(malformed) / sizeof(malformed[0]));
 	return t;
 }

@@ -1813,6 +1813,21 @@ START_TEST(a_drain_is_inherited)
 }
 END_TEST
 
+/* An upgrade takes no machine out of its balancer while the new keeper reads the files. */
+START_TEST(an_upgrade_waits_for_no_image)
+{
+	int old;
+
+	write_conf("health-image = true\n");
+	old = inherit();
+	say(old, "go");
+	say(old, "bye 0 0 upgraded");
+	ck_assert_int_eq(m.phase, MASTER_SERVE);
+	ck_assert_uint_eq(m.board->head.health, 0);
+	close(old);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("reload");
@@ -1878,6 +1893,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
 	tcase_add_test(t, drained);
 	tcase_add_loop_test(t, waits_for_an_image, 0, 2);
+	tcase_add_test(t, an_upgrade_waits_for_no_image);
 	tcase_add_test(t, waits_for_room);
 	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);

@@ -351,8 +351,6 @@ static void inherit_all(struct handover *h)
 			again(&l->fds[i]);
 	}
 	again(&h->doubts[0]), again(&h->doubts[1]), again(&h->keeper), again(&h->pid_fd);
-	for (int i = 0; i < h->nimage_fds; i++)
-		again(&h->image_fds[i]);
 }
 
 static int inherit_text(int memfd)
