@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "machine/fdstore.h"
+#include "upgrade/fdstore.h"
 
 enum { FIRST_FD = 3, FDS_MAX = 4096, SAME_MAX = 1024 };
 

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "machine/fdstore.h"
 #include "master/drain.h"
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/reload.h"
+#include "upgrade/fdstore.h"
 
 static void reopen_logs(struct master *m)
 {

@@ -6,9 +6,9 @@
 #include "master/mend.h"
 
 #include "base/log.h"
-#include "machine/fdstore.h"
 #include "master/balance.h"
 #include "master/master_state.h"
+#include "upgrade/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 

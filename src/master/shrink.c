@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "machine/fdstore.h"
 #include "master/balance.h"
 #include "master/master_state.h"
+#include "upgrade/fdstore.h"
 
 enum {
 	LOOK_MS = 100,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "machine/fdstore.h"
+#include "upgrade/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 

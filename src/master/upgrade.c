@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
-#include "machine/fdstore.h"
 #include "machine/notify.h"
 #include "master/balance.h"
 #include "master/bequest.h"
@@ -30,6 +29,7 @@
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
+#include "upgrade/fdstore.h"
 
 enum { LIMIT_MS = 30000, MESSAGE_MAX = 1024 };
 /* The first word of the new program, before it is run. */

@@ -4,8 +4,8 @@
  * by activation. Only where the manager says by $FDSTORE that it takes descriptors. Sockets that
  * it passed itself are not stored, and those whose port was picked by the kernel cannot be found.
  */
-#ifndef H2D_MACHINE_FDSTORE_H
-#define H2D_MACHINE_FDSTORE_H
+#ifndef H2D_UPGRADE_FDSTORE_H
+#define H2D_UPGRADE_FDSTORE_H
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * a listener is its address; that of a unix socket its file's device and inode, because a path may
  * name another file by the time the socket comes back.
  */
-#include "machine/fdstore.h"
+#include "upgrade/fdstore.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
