@@ -6,10 +6,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { VARIABLES = 8 };
 
 static const char *const single_use[] = {
 	"H2D_UPGRADE=", "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES="
@@ -24,11 +27,11 @@ static size_t count(char **list)
 	return n;
 }
 
-/* A copy has room for one more in front of the NULL. */
+/* A copy has room for some more in front of the NULL. */
 static char **copy(char **list)
 {
 	size_t n = count(list);
-	char **out = calloc(n + 2, sizeof(*out));
+	char **out = calloc(n + VARIABLES + 1, sizeof(*out));
 
 	if (out != NULL)
 		memcpy(out, list, n * sizeof(*out));
@@ -83,7 +86,7 @@ static int run(const char *name, char **argv, char **env)
 	return rc;
 }
 
-int program_exec(const struct program *p, const char *variable)
+int program_exec(const struct program *p, const char *const *variables)
 {
 	static char watchdog[40];
 	char **env = copy(p->env);
@@ -99,7 +102,8 @@ int program_exec(const struct program *p, const char *variable)
 		n += !is_single_use(*v);
 	}
 	snprintf(watchdog, sizeof(watchdog), "WATCHDOG_PID=%d", (int)getpid());
-	env[n++] = (char *)(unsigned long)variable;
+	for (unsigned i = 0; i < VARIABLES && variables[i] != NULL; i++)
+		env[n++] = (char *)(uintptr_t)variables[i];
 	env[n] = NULL;
 	rc = run(p->argv[0], p->argv, env);
 	free(env);

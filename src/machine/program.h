@@ -14,11 +14,11 @@ struct program {
 int program_keep(struct program *p, char **argv);
 
 /*
- * Replaces this process, by what argv[0] names now, found as a shell finds it. variable:
- * "NAME=value", added to the environment. What was meant for one process (LISTEN_PID and the like)
- * is left out, and WATCHDOG_PID becomes this one. -errno.
+ * Replaces this process, by what argv[0] names now, found as a shell finds it. variables: at most
+ * eight "NAME=value" and a NULL, added to the environment. What was meant for one process
+ * (LISTEN_PID and the like) is left out, and WATCHDOG_PID becomes this one. -errno.
  */
-int program_exec(const struct program *p, const char *variable);
+int program_exec(const struct program *p, const char *const *variables);
 
 void program_free(struct program *p);
 

@@ -1,5 +1,5 @@
 /*
- * doubts: passes the sockets of doubts on; reload, upgrade, supervise, launch and spawn call it.
+ * doubts: passes the sockets of doubts on; reload, succession, supervise, launch and spawn call it.
  * Nothing is read or written here.
  */
 #include "master/doubts.h"
@@ -15,13 +15,14 @@
 
 void doubts_inherit(struct gen *g)
 {
-	int *inherited = g->master->heir.from.doubts;
+	int *inherited = g->master->doubts.pair;
 
 	for (int i = 0; i < 2 && g->doubts[i] >= 0 && inherited[i] >= 0; i++) {
 		close(g->doubts[i]);
 		g->doubts[i] = inherited[i];
 		inherited[i] = -1;
 	}
+	doubts_close(inherited);
 }
 
 void doubts_introduce(const struct master *m)
@@ -52,8 +53,8 @@ static int newest(const struct master *m, const struct gen *g)
 {
 	const struct gen *newest = m->starting != NULL ? m->starting : m->current;
 
-	if (m->upgrade.doubts[1] >= 0)
-		return m->upgrade.doubts[1];
+	if (m->doubts.pair[1] >= 0)
+		return m->doubts.pair[1];
 	return newest != NULL && (newest != g || g->doubts_anew) ? newest->doubts[1] : -1;
 }
 
@@ -72,11 +73,18 @@ unsigned doubts_find(const struct master *m, int *fds, unsigned max)
 	LIST_FOREACH(node, &m->gens)
 		if (GEN(node)->doubts[1] >= 0 && n < max)
 			fds[n++] = GEN(node)->doubts[1];
-	if (m->heir.from.keeper >= 0 && n < max)
-		fds[n++] = m->heir.from.keeper;
-	if (m->upgrade.doubts[1] >= 0 && n < max)
-		fds[n++] = m->upgrade.doubts[1];
+	if (m->doubts.keeper >= 0 && n < max)
+		fds[n++] = m->doubts.keeper;
+	if (m->doubts.pair[1] >= 0 && n < max)
+		fds[n++] = m->doubts.pair[1];
 	return n;
+}
+
+void doubts_forget(struct master *m)
+{
+	if (m->doubts.keeper >= 0)
+		close(m->doubts.keeper);
+	m->doubts.keeper = -1;
 }
 
 void doubts_close(int ends[2])

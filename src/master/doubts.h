@@ -24,6 +24,9 @@ child_fill_fn doubts_fill;
 /* Where a process that starts now writes to: at most max descriptors; how many. */
 unsigned doubts_find(const struct master *m, int *fds, unsigned max);
 
+/* The keeper of the old master is told no more. */
+void doubts_forget(struct master *m);
+
 /* Closes both ends; -1 is none. */
 void doubts_close(int ends[2]);
 

@@ -1,6 +1,6 @@
 /*
  * health: keeps the facts that make health say 503. Drain tells it of the end, master_signal of
- * what an operator asks for, heir of what the master before was asked for.
+ * what an operator asks for, succession of what the master before was asked for.
  */
 #include "master/health.h"
 

@@ -17,7 +17,6 @@
 #include "conf/conf_fault.h"
 #include "event/bus.h"
 #include "machine/kernel_check.h"
-#include "master/activation.h"
 #include "master/changes.h"
 #include "master/health.h"
 #include "master/last_lines.h"
@@ -26,8 +25,8 @@
 #include "master/mend.h"
 #include "master/reload.h"
 #include "master/spawn.h"
+#include "master/succession.h"
 #include "master/supervise.h"
-#include "master/takeover.h"
 #include "master/tickets.h"
 #include "master/watchdog.h"
 #include "share/tally.h"
@@ -162,12 +161,16 @@ static void on_unwanted(void *ctx, const struct conf_pos *pos, const char *messa
 
 static int run(struct master *m)
 {
-	if (heir_take(m, takeover_event) < 0) {
+	struct passed p;
+	int rc;
+
+	passed_read(&p);
+	rc = succession_take(m, &p);
+	passed_free(&p);
+	if (rc < 0) {
 		m->exit_status = 1;
 		return 0;
 	}
-	if (!m->heir.channel.active)
-		activation_take(&m->sockets);
 	reload_begin(m);
 	return loop_run(&m->loop);
 }
@@ -195,7 +198,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sockets_init(&m.sockets);
 	master_signal_init(&m);
 	reload_init(&m);
-	upgrade_init(&m);
+	succession_init(&m);
 	cache_room_init(&m.cache_room);
 	m.board = board_new();
 	m.bus = bus_new();
@@ -210,7 +213,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	last_lines_begin(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
-	m.ticket_made_ms = clock_ms();
 	timer_init(&m.second, on_second);
 	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
 	rc = watch_signals(&m);
@@ -221,7 +223,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		m.exit_status = 1;
 	}
 	timer_disarm(&m.loop.wheel, &m.second);
-	heir_fini(&m);
+	upgrade_fini(&m.upgrade);
 	changes_fini(&m);
 	sockets_free(&m.sockets);
 	if (m.pidfile.mine)

@@ -1,6 +1,6 @@
 /*
  * master_signal: makes wishes of signals, and grants them: at once where the phase allows it, else
- * on the way back to SERVE. What is then done is the business of reload, upgrade and drain.
+ * on the way back to SERVE. What is then done is the business of reload, succession and drain.
  */
 #include "master/master_signal.h"
 
@@ -12,6 +12,7 @@
 #include "master/health.h"
 #include "master/master_state.h"
 #include "master/reload.h"
+#include "master/succession.h"
 #include "upgrade/fdstore.h"
 
 static void reopen_logs(struct master *m)
@@ -31,13 +32,13 @@ static void reopen_logs(struct master *m)
 
 static void stop(struct master *m)
 {
-	upgrade_abort(m);
+	succession_abort(m);
 	drain_all(m, DRAIN_CUT);
 }
 
 static void quit(struct master *m)
 {
-	upgrade_abort(m);
+	succession_abort(m);
 	if (!drain_announce(m))
 		drain_all(m, DRAIN_STOP);
 }
@@ -49,7 +50,7 @@ static void yield(struct master *m)
 		quit(m);
 		return;
 	}
-	upgrade_abort(m);
+	succession_abort(m);
 	drain_yield(m);
 }
 

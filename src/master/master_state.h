@@ -14,10 +14,9 @@
 #include "machine/program.h"
 #include "master/changes.h"
 #include "master/gen.h"
-#include "master/heir.h"
 #include "master/sockets.h"
 #include "master/status.h"
-#include "master/upgrade.h"
+#include "upgrade/upgrade.h"
 
 enum master_phase {
 #define MASTER_STATE(name, next, help) MASTER_##name,
@@ -57,8 +56,11 @@ struct master {
 	struct status next;           /* gathered for the one that runs */
 	uint64_t begun_us;            /* when the reload that runs began */
 	const struct program *program;
-	struct upgrade upgrade; /* of this program by the one that is installed */
-	struct heir heir;       /* to the master that this one replaces */
+	struct upgrade upgrade; /* of this program by another, or of another by this one */
+	struct {
+		int pair[2]; /* where the new program's keeper reads doubts, and its other end */
+		int keeper;  /* where the old one's does */
+	} doubts;            /* of an upgrade; -1: none; doubts' own */
 	/*
 	 * A pipe of all masters that follow one another; drain's own. The one that serves has its
 	 * writing end. At a byte, or its end, those of before stop, too, who have the other end: so
@@ -67,16 +69,15 @@ struct master {
 	int reign;
 	struct watch reign_end;
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
-	uint64_t ticket_made_ms; /* when the first key of session tickets was; tickets' own */
-	bool ticket_of_file;     /* the keys are out of a file */
-	struct changes changes;  /* of files that ask for a reload */
-	struct timer second;     /* looks at processes and sockets; master.c's own */
-	struct timer limit;      /* for a generation to come up */
-	struct timer delay;      /* shutdown-delay; drain's own */
-	struct timer bind;       /* tries once more for the addresses of the first generation */
-	struct timer shrink;     /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;     /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;     /* ms; how long that goes on; 0: not begun */
+	bool ticket_of_file;    /* the keys of session tickets are out of a file; tickets' own */
+	struct changes changes; /* of files that ask for a reload */
+	struct timer second;    /* looks at processes and sockets; master.c's own */
+	struct timer limit;     /* for a generation to come up */
+	struct timer delay;     /* shutdown-delay; drain's own */
+	struct timer bind;      /* tries once more for the addresses of the first generation */
+	struct timer shrink;    /* looks whether sockets that are too many can be closed */
+	uint64_t quiet_from;    /* ms; since when nothing is queued there; 0: not looked at */
+	uint64_t bind_until;    /* ms; how long that goes on; 0: not begun */
 };
 
 extern const struct states master_phases;

@@ -42,7 +42,7 @@ enum {
 static void complain(struct master *m, const char *prefix, const char *text)
 {
 	status_add(&m->next, text);
-	heir_say(m, "text ", text);
+	upgrade_say(&m->upgrade, text);
 	if (m->current == NULL)
 		fprintf(stderr, "%s%s\n", prefix, text);
 	if (m->current != NULL || (m->starting != NULL && m->starting->logs.error != STDERR_FILENO))
@@ -98,7 +98,7 @@ void reload_fail(struct gen *g, const char *why)
 	if (m->current == NULL) {
 		m->exit_status = 1;
 		/* Beside an old master its workers may be serving: what they have they finish. */
-		drain_all(m, heir_leave(m) ? DRAIN_STOP : DRAIN_CUT);
+		drain_all(m, upgrade_leave(&m->upgrade) ? DRAIN_STOP : DRAIN_CUT);
 		return;
 	}
 	log_error("reload failed: generation %u goes on", m->current->number);
@@ -284,8 +284,8 @@ void reload_begin(struct master *m)
 	struct gen *g;
 
 	H2D_ASSERT(m->starting == NULL);
-	m->begun_us = clock_read_us();
 	if (m->current != NULL) {
+		m->begun_us = clock_read_us();
 		master_go(m, MASTER_BUILD);
 		/* Before the configuration is read: `h2d -s reload` relies on it. */
 		outcome_begin(m);

@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "upgrade/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+enum { SAME_MAX = 1024 };
 
 void sockets_init(struct sockets *s)
 {
@@ -83,8 +84,75 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	return e;
 }
 
-struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted, const int *fds,
-	unsigned n, char *err, size_t errsize)
+/* --- other programs --------------------------------------------------------------------------- */
+
+/* Behind the name of an address whose port is whichever there was. */
+#define ANY_PORT "/any"
+
+void sockets_name(const struct sockets_entry *e, char buf[SOCKETS_NAME])
+{
+	if (e->passed) {
+		snprintf(buf, SOCKETS_NAME, "passed");
+		return;
+	}
+	fdstore_name(&e->listener, buf);
+	if (e->wanted.sa.sa_family != AF_UNIX && e->wanted.in.sin_port == 0)
+		strcat(buf, ANY_PORT);
+}
+
+static struct addr wanted_of(const char *name, const struct addr *is)
+{
+	size_t n = strlen(name), any = strlen(ANY_PORT);
+	struct addr wanted = *is;
+
+	if (n > any && fdstore_is_name(name) && strcmp(name + n - any, ANY_PORT) == 0)
+		wanted.in.sin_port = 0; /* of IPv6 it is at the same place */
+	return wanted;
+}
+
+bool sockets_pass(const struct sockets *s, struct passed *p)
+{
+	char name[SOCKETS_NAME];
+
+	LIST_FOREACH(node, &s->all) {
+		const struct listener *l = &ENTRY(node)->listener;
+
+		ENTRY(node)->gone = false;
+		sockets_name(ENTRY(node), name);
+		for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)
+			if (!passed_add(p, l->fds[i], name))
+				return false;
+	}
+	return true;
+}
+
+static void give_up(struct passed_fd *f, const char *why)
+{
+	log_warn("descriptor %d (%s) was passed: %s", f->fd, f->name, why);
+	close(f->fd);
+	f->fd = -1;
+	if (fdstore_is_name(f->name))
+		fdstore_remove_name(f->name);
+}
+
+/* Its address; a descriptor of no use is closed. */
+static struct addr look_at(struct passed_fd *f)
+{
+	struct addr is = { .len = sizeof(is.storage) };
+
+	if (f->fd < 0)
+		return is;
+	if (getsockname(f->fd, &is.sa, &is.len) < 0)
+		give_up(f, strerror(errno));
+	else if (is.sa.sa_family == AF_UNIX && fdstore_is_name(f->name) &&
+		 !fdstore_is_file(f->name, &is))
+		give_up(f, "the file of the socket is gone");
+	return is;
+}
+
+/* NULL with a message in err. */
+static struct sockets_entry *adopt(
+	struct sockets *s, const int *fds, unsigned n, char *err, size_t errsize)
 {
 	struct sockets_entry *e = calloc(1, sizeof(*e));
 
@@ -96,11 +164,55 @@ struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted
 		free(e);
 		return NULL;
 	}
-	e->wanted = wanted != NULL ? *wanted : e->listener.addr;
 	e->kept = e->asked = e->needed = n;
 	list_append(&s->all, &e->node);
 	return e;
 }
+
+/* All that have the address of the first one, and came from where it did. */
+static void inherit_address(
+	struct sockets *s, struct passed *p, const struct addr *addrs, unsigned first, bool heir)
+{
+	bool stored = fdstore_is_name(p->v[first].name);
+	struct passed_fd *same[SAME_MAX];
+	struct sockets_entry *e;
+	int fds[SAME_MAX] = { 0 };
+	unsigned n = 0;
+	char err[256];
+
+	for (unsigned i = first; i < p->n && n < SAME_MAX; i++)
+		if (p->v[i].fd >= 0 && fdstore_is_name(p->v[i].name) == stored &&
+			addr_equal(&addrs[i], &addrs[first])) {
+			same[n] = &p->v[i];
+			fds[n++] = p->v[i].fd;
+		}
+	e = adopt(s, fds, n, err, sizeof(err));
+	for (unsigned i = 0; i < n; i++) {
+		if (e == NULL)
+			give_up(same[i], err);
+		same[i]->fd = -1;
+	}
+	if (e == NULL)
+		return;
+	e->wanted = wanted_of(p->v[first].name, &e->listener.addr);
+	e->passed = !stored;
+	e->listener.mine = stored && !heir;
+	e->fresh = !heir;
+}
+
+void sockets_inherit(struct sockets *s, struct passed *p, bool heir)
+{
+	struct addr *addrs = calloc(p->n + 1, sizeof(*addrs));
+
+	for (unsigned i = 0; addrs != NULL && i < p->n; i++)
+		addrs[i] = look_at(&p->v[i]);
+	for (unsigned i = 0; addrs != NULL && i < p->n; i++)
+		if (p->v[i].fd >= 0)
+			inherit_address(s, p, addrs, i, heir);
+	free(addrs);
+}
+
+/* --- the end of a change ---------------------------------------------------------------------- */
 
 static void close_entry(struct sockets_entry *e)
 {

@@ -11,6 +11,8 @@
 
 #include "base/list.h"
 #include "net/listener.h"
+#include "upgrade/fdstore.h"
+#include "upgrade/passed.h"
 
 struct sockets {
 	struct list all; /* struct sockets_entry */
@@ -35,7 +37,6 @@ struct sockets_entry {
 	bool passed;     /* by the service manager, which has it as long as it likes */
 	bool fresh;      /* it came with the start, and nobody has been told yet */
 	bool emptied;    /* it is closed, and of its sockets some were ours alone */
-	uint32_t old;    /* the identity that it had in the process it was inherited from; 0 */
 	struct list node;
 };
 
@@ -52,13 +53,19 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 /* Gives the file of a unix socket that is ours its group and its mode; logs why it cannot. */
 void sockets_own(const struct sockets_entry *e);
 
+/* The name by which its sockets are passed to another program. */
+enum { SOCKETS_NAME = FDSTORE_NAME + 8 };
+void sockets_name(const struct sockets_entry *e, char buf[SOCKETS_NAME]);
+
+/* Adds all to what is passed. False: memory is out. */
+bool sockets_pass(const struct sockets *s, struct passed *p);
+
 /*
- * Adds sockets that another process opened; wanted NULL: the address they are bound to. They are as
- * good as kept. The entry, which owns the descriptors and whose address is not ours yet; NULL with
- * a message in err.
+ * Takes over all that are left of p, as good as kept: those of a socket unit, which stay the
+ * manager's, and those that a program before this one had opened. heir: that one serves still, and
+ * their addresses are not ours yet. What is of no use is closed, with a warning.
  */
-struct sockets_entry *sockets_adopt(struct sockets *s, const struct addr *wanted, const int *fds,
-	unsigned n, char *err, size_t errsize);
+void sockets_inherit(struct sockets *s, struct passed *p, bool heir);
 
 /*
  * Before the first change opens any: closes what the master before this one had stored and nobody

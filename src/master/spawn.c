@@ -22,6 +22,7 @@
 #include "master/gifts.h"
 #include "master/master_state.h"
 #include "net/ctl.h"
+#include "net/tls_tickets.h"
 #include "sandbox/sandbox.h"
 
 static int no_stdin(void)

@@ -27,7 +27,7 @@
 #include "master/outcome.h"
 #include "master/reload.h"
 #include "master/shrink.h"
-#include "master/takeover.h"
+#include "master/succession.h"
 
 enum { IMAGES_AHEAD = 1 << 20 }; /* no keeper makes so many between two messages */
 
@@ -35,7 +35,7 @@ static void on_up(struct child *c)
 {
 	struct gen *g = c->gen;
 
-	if (g->state == GEN_START && gen_is_up(g) && !takeover_ready(g->master)) {
+	if (g->state == GEN_START && gen_is_up(g) && !succession_ready(g->master)) {
 		reload_commit(g);
 		reload_done(g->master);
 	}

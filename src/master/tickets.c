@@ -9,7 +9,6 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "master/master_state.h"
 #include "net/tls_ticket_file.h"
@@ -35,7 +34,6 @@ static void take_file(struct master *m, const char *file)
 
 static void make_key(struct master *m)
 {
-	m->ticket_made_ms = clock_ms();
 	m->ticket_of_file = false;
 	if (!tls_tickets_rotate()) {
 		log_error("session tickets: there is no new key: no randomness");
@@ -63,23 +61,9 @@ void tickets_serve(struct master *m)
 void tickets_second(struct master *m)
 {
 	const struct conf_tls *tls = configured(m);
-	uint64_t age_ms = clock_ms() - m->ticket_made_ms;
 
 	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
 		return;
-	if (m->ticket_of_file || age_ms >= tls->session_ticket_rotation * SECOND_MS)
+	if (m->ticket_of_file || tls_tickets_age_ms() >= tls->session_ticket_rotation * SECOND_MS)
 		make_key(m);
-}
-
-bool tickets_hand_over(const struct master *m, struct handover *h)
-{
-	h->ticket_age = (clock_ms() - m->ticket_made_ms) / SECOND_MS;
-	return tls_tickets_get(&h->tickets);
-}
-
-bool tickets_adopt(struct master *m, const struct handover *h)
-{
-	/* The machine, and its clock, may be younger than the key. */
-	m->ticket_made_ms = clock_ms() - h->ticket_age * SECOND_MS;
-	return tls_tickets_set(&h->tickets);
 }

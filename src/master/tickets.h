@@ -5,9 +5,6 @@
 #ifndef H2D_MASTER_TICKETS_H
 #define H2D_MASTER_TICKETS_H
 
-#include <stdbool.h>
-
-struct handover;
 struct master;
 
 /* The keys of the file are those of all workers now, if the generation that serves has one. */
@@ -15,11 +12,5 @@ void tickets_serve(struct master *m);
 
 /* Looks whether a new key is due; once a second. */
 void tickets_second(struct master *m);
-
-/* Puts the keys, and how old the first one is, into what is handed over. False: there are none. */
-bool tickets_hand_over(const struct master *m, struct handover *h);
-
-/* Takes them from there. */
-bool tickets_adopt(struct master *m, const struct handover *h);
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone calls what
- * writes; a worker's handshakes read. Nothing writes them to a file but what upgrade hands over, a
- * memfd.
+ * writes; a worker's handshakes read. They lie in a memfd, and in no other file.
  */
 #include "net/tls_tickets.h"
 
@@ -14,7 +13,10 @@
 #include <openssl/rand.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum {
 	NAME_SIZE = 16,
@@ -27,7 +29,8 @@ enum {
  * turn: a master that dies at any point leaves a whole set.
  */
 struct shared {
-	uint32_t turn; /* atomic; 0: there are none yet */
+	uint32_t turn;    /* atomic; 0: there are none yet */
+	uint64_t made_ms; /* clock_ms() of the key that encrypts */
 	struct tls_tickets sets[2];
 };
 
@@ -98,6 +101,7 @@ bool tls_tickets_rotate(void)
 			next.n++;
 		}
 		publish(&next);
+		shared->made_ms = clock_ms();
 	}
 	OPENSSL_cleanse(&next, sizeof(next));
 	OPENSSL_cleanse(&now, sizeof(now));
@@ -107,15 +111,20 @@ bool tls_tickets_rotate(void)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* A set is whole if it was the one that counts before and behind: only the other is written. */
-static void read_set(struct tls_tickets *to)
+static void read_from(const struct shared *from, struct tls_tickets *to)
 {
 	uint32_t turn;
 
 	do {
-		turn = __atomic_load_n(&shared->turn, __ATOMIC_SEQ_CST);
-		*to = shared->sets[turn % 2];
+		turn = __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST);
+		*to = from->sets[turn % 2];
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	} while (turn != __atomic_load_n(&shared->turn, __ATOMIC_SEQ_CST));
+	} while (turn != __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST));
+}
+
+static void read_set(struct tls_tickets *to)
+{
+	read_from(shared, to);
 }
 
 bool tls_tickets_get(struct tls_tickets *to)
@@ -124,6 +133,11 @@ bool tls_tickets_get(struct tls_tickets *to)
 		return false;
 	read_set(to);
 	return true;
+}
+
+uint64_t tls_tickets_age_ms(void)
+{
+	return shared != NULL ? clock_ms() - shared->made_ms : 0;
 }
 
 static bool begin(const unsigned char *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher,
@@ -182,6 +196,33 @@ bool tls_tickets_use(SSL_CTX *ssl)
 }
 
 /* --- other processes -------------------------------------------------------------------------- */
+
+int tls_tickets_fd(void)
+{
+	return shared_fd;
+}
+
+/* Both programs are to have the same layout of it. */
+bool tls_tickets_inherit(int fd)
+{
+	struct tls_tickets set = { 0 };
+	struct shared *theirs;
+	struct stat st;
+	bool ok;
+
+	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*theirs))
+		return false;
+	theirs = map(fd, PROT_READ, NULL);
+	if (theirs == NULL)
+		return false;
+	read_from(theirs, &set);
+	ok = set.n > 0 && set.n <= TLS_TICKETS_MAX && tls_tickets_set(&set);
+	if (ok)
+		shared->made_ms = theirs->made_ms;
+	munmap(theirs, sizeof(*theirs));
+	OPENSSL_cleanse(&set, sizeof(set));
+	return ok;
+}
 
 int tls_tickets_protect(void)
 {

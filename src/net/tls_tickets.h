@@ -1,7 +1,7 @@
 /*
  * tls_tickets: the keys that session tickets are made and read with: one set for all certificates,
- * workers and generations, and for the program that an upgrade puts in the place of this one. They
- * lie in memory that the master writes and workers read, so that a new key is known to all at once.
+ * workers and generations. They lie in memory that the master writes and workers read, so that a
+ * new key is known to all at once; an upgrade passes it to the program that replaces this one.
  */
 #ifndef H2D_NET_TLS_TICKETS_H
 #define H2D_NET_TLS_TICKETS_H
@@ -24,7 +24,7 @@ struct tls_tickets {
 /* Has ssl use the keys, which are made at the first call. */
 bool tls_tickets_use(SSL_CTX *ssl);
 
-/* A copy of the keys, to hand them over; false: none can be made. */
+/* A copy of the keys; false: none can be made. */
 bool tls_tickets_get(struct tls_tickets *to);
 
 /* These in the place of all others, in every process; wipes what was there. */
@@ -32,6 +32,16 @@ bool tls_tickets_set(const struct tls_tickets *from);
 
 /* A new key in front; the oldest is wiped. False: there is no randomness, and nothing changed. */
 bool tls_tickets_rotate(void);
+
+/* How old the key is that encrypts; 0: there is none. */
+uint64_t tls_tickets_age_ms(void);
+
+/* The memfd of the keys, for the program that replaces this one; -1: there are none. */
+int tls_tickets_fd(void);
+
+/* Takes the keys, and their age, out of that of the program before; fd stays the caller's. False:
+ * it is of another version. */
+bool tls_tickets_inherit(int fd);
 
 /* In a new process that reads them: from now on it cannot write them. 0 or -errno. */
 int tls_tickets_protect(void);

@@ -18,7 +18,7 @@
 
 #define PREFIX "h2d/"
 
-enum { NAME_SIZE = 160, AT_ONCE = 64, SETTLE_MS = 1000 };
+enum { AT_ONCE = 64, SETTLE_MS = 1000 };
 
 bool fdstore_is_on(void)
 {
@@ -29,11 +29,10 @@ bool fdstore_is_on(void)
 
 static void name_file(char *buf, dev_t dev, ino_t ino)
 {
-	snprintf(buf, NAME_SIZE, PREFIX "unix/%ju/%ju", (uintmax_t)dev, (uintmax_t)ino);
+	snprintf(buf, FDSTORE_NAME, PREFIX "unix/%ju/%ju", (uintmax_t)dev, (uintmax_t)ino);
 }
 
-/* A name has no colon. */
-static void name_of(const struct listener *l, char buf[NAME_SIZE])
+void fdstore_name(const struct listener *l, char buf[FDSTORE_NAME])
 {
 	char text[ADDR_TEXT];
 
@@ -45,7 +44,7 @@ static void name_of(const struct listener *l, char buf[NAME_SIZE])
 	for (char *p = text; *p != '\0'; p++)
 		if (*p == ':')
 			*p = '_';
-	snprintf(buf, NAME_SIZE, PREFIX "%s", text);
+	snprintf(buf, FDSTORE_NAME, PREFIX "%s", text);
 }
 
 bool fdstore_is_name(const char *name)
@@ -55,7 +54,7 @@ bool fdstore_is_name(const char *name)
 
 bool fdstore_is_file(const char *name, const struct addr *addr)
 {
-	char buf[NAME_SIZE];
+	char buf[FDSTORE_NAME];
 	struct stat st;
 
 	if (lstat(addr->un.sun_path, &st) < 0)
@@ -66,7 +65,7 @@ bool fdstore_is_file(const char *name, const struct addr *addr)
 
 void fdstore_remove_name(const char *name)
 {
-	char msg[NAME_SIZE + 32];
+	char msg[FDSTORE_NAME + 32];
 
 	snprintf(msg, sizeof(msg), "FDSTOREREMOVE=1\nFDNAME=%s\n", name);
 	if (fdstore_is_on())
@@ -75,9 +74,9 @@ void fdstore_remove_name(const char *name)
 
 void fdstore_remove(const struct listener *l)
 {
-	char name[NAME_SIZE];
+	char name[FDSTORE_NAME];
 
-	name_of(l, name);
+	fdstore_name(l, name);
 	fdstore_remove_name(name);
 }
 
@@ -97,11 +96,11 @@ void fdstore_settle(void)
 void fdstore_put(const struct listener *l)
 {
 	unsigned n = l->shared ? 1 : l->nslots;
-	char name[NAME_SIZE], msg[NAME_SIZE + 32];
+	char name[FDSTORE_NAME], msg[FDSTORE_NAME + 32];
 
 	if (!fdstore_is_on())
 		return;
-	name_of(l, name);
+	fdstore_name(l, name);
 	fdstore_remove_name(name);
 	/* It is not to look whether one has hung up: that would be one more wake-up for each. */
 	snprintf(msg, sizeof(msg), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s\n", name);

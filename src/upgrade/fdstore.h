@@ -11,6 +11,8 @@
 
 #include "net/listener.h"
 
+enum { FDSTORE_NAME = 160 };
+
 /* Whether the service manager takes sockets. */
 bool fdstore_is_on(void);
 
@@ -25,10 +27,13 @@ void fdstore_remove_name(const char *name);
 /* Waits, a second at most, until what was taken out of the store is closed there. */
 void fdstore_settle(void);
 
-/* Whether a name of LISTEN_FDNAMES is one that fdstore_put() gave. */
+/* The name of l, which has no colon. */
+void fdstore_name(const struct listener *l, char buf[FDSTORE_NAME]);
+
+/* Whether a name of LISTEN_FDNAMES is such a one. */
 bool fdstore_is_name(const char *name);
 
-/* Whether the file of a unix socket is the one that was there when it was stored by that name. */
+/* Whether the file of a unix socket is the one that was there when it got that name. */
 bool fdstore_is_file(const char *name, const struct addr *addr);
 
 #endif

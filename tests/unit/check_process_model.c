@@ -203,7 +203,8 @@ static bool is_wished(void)
 		if (side_runs(i) && sides[i].m.wishes & 1u << WISH_RELOAD)
 			return true;
 		for (unsigned k = 0; k < sides[i].to.n; k++)
-			if (strncmp(sides[i].to.text[k], "bye 1", 5) == 0)
+			if (strncmp(sides[i].to.text[k], "bye ", 4) == 0 &&
+				atoi(sides[i].to.text[k] + 4) & 1)
 				return true;
 	}
 	return false;

@@ -26,8 +26,8 @@
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/reload.h"
+#include "master/succession.h"
 #include "master/supervise.h"
-#include "master/takeover.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
 #include "store/store_room.h"
@@ -195,8 +195,6 @@ static void set_up(void)
 	m.kinds = kinds;
 	m.children = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
 	m.pidfile = PIDFILE_NONE;
-	m.heir.channel.fd = -1;
-	handover_init(&m.heir.from);
 	m.next_image = 1;
 	m.board = board_new();
 	m.bus = bus_new();
@@ -204,7 +202,7 @@ static void set_up(void)
 	sockets_init(&m.sockets);
 	master_signal_init(&m);
 	reload_init(&m);
-	upgrade_init(&m);
+	succession_init(&m);
 	ck_assert_int_eq(loop_init(&m.loop), 0);
 	now = clock_read_us() / 1000;
 	pass(0);
@@ -1707,19 +1705,20 @@ END_TEST
 /* The old master says something. */
 static void say(int old, const char *text)
 {
-	struct watch *w = &m.heir.channel;
+	struct watch *w = &m.upgrade.channel;
 
 	ck_assert_int_eq(send(old, text, strlen(text), 0), (ssize_t)strlen(text));
 	w->fn(w, EPOLLIN);
 }
 
 /* A program that has ended, and was waited for, before the master hears of it. */
-static int end_at_once(struct master *of, const struct handover *h, int memfd, int channel)
+static int end_at_once(struct upgrade *u, const struct program *program, const struct passed *p,
+	int channel, const char *variable)
 {
 	char text[64];
 	pid_t pid = fork();
 
-	(void)of, (void)h, (void)memfd;
+	(void)u, (void)program, (void)p, (void)variable;
 	if (pid == 0)
 		_exit(1);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -1748,14 +1747,16 @@ END_TEST
 /* A new program, up to where its workers are up; the old master's end of the channel. */
 static int inherit(void)
 {
+	struct passed p = { 0 };
 	int ends[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	m.heir.channel = (struct watch){ .fn = takeover_event, .fd = ends[0] };
-	ck_assert_int_eq(loop_watch(&m.loop, &m.heir.channel, EPOLLIN), 0);
-	master_go(&m, MASTER_HEIR);
+	ck_assert(passed_add(&p, ends[0], UPGRADE_CHANNEL));
+	setenv("H2D_UPGRADE", "3 7 0 0 ", 1);
+	ck_assert_int_eq(succession_take(&m, &p), 0);
+	passed_free(&p);
 	reload_begin(&m);
-	up_both(1);
+	up_both(8);
 	ck_assert_int_eq(m.phase, MASTER_HEIR);
 	return ends[1];
 }
@@ -1779,7 +1780,7 @@ START_TEST(signals_during_a_takeover)
 	ck_assert_int_eq(m.phase, MASTER_TAKE);
 	master_signal(&m, t[_i].behind);
 	ck_assert_int_eq(m.phase, MASTER_TAKE);
-	say(old, "bye 0 0 upgraded");
+	say(old, "bye 0");
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	end_turn();
 	ck_assert_int_eq(m.phase, t[_i].then);
@@ -1793,7 +1794,7 @@ START_TEST(wishes_are_inherited)
 	int old = inherit();
 
 	say(old, "go");
-	say(old, "bye 1 0 upgraded");
+	say(old, "bye 1");
 	end_turn();
 	ck_assert_int_eq(m.phase, MASTER_BUILD);
 	close(old);
@@ -1805,7 +1806,7 @@ START_TEST(a_drain_is_inherited)
 	int old = inherit();
 
 	say(old, "go");
-	say(old, "bye 0 2 upgraded");
+	say(old, "bye 4");
 	end_turn();
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
@@ -1821,7 +1822,7 @@ START_TEST(an_upgrade_waits_for_no_image)
 	write_conf("health-image = true\n");
 	old = inherit();
 	say(old, "go");
-	say(old, "bye 0 0 upgraded");
+	say(old, "bye 0");
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert_uint_eq(m.board->head.health, 0);
 	close(old);

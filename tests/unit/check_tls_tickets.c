@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/slice.h"
 #include "unit.h"
 #include "unit_cert.h"
@@ -127,17 +128,24 @@ END_TEST
 START_TEST(handed_over)
 {
 	SSL_SESSION *old = new_session(TLS1_3_VERSION);
-	struct tls_tickets keys;
+	int fd, other = memfd_create("other", MFD_CLOEXEC);
 
+	clock_set(5000000, (struct timespec){ 0 });
 	ck_assert(tls_tickets_rotate());
-	ck_assert(tls_tickets_get(&keys));
-	ck_assert_uint_eq(keys.n, 2);
+	fd = dup(tls_tickets_fd());
 	tls_tickets_forget();
+	ck_assert_int_eq(tls_tickets_fd(), -1);
+	clock_set(12000000, (struct timespec){ 0 });
 	ck_assert(tls_tickets_rotate());
+	ck_assert_uint_eq(tls_tickets_age_ms(), 0);
 	ck_assert(!resumes(old, TLS1_3_VERSION));
-	ck_assert(tls_tickets_set(&keys));
+	ck_assert(!tls_tickets_inherit(other) && !resumes(old, TLS1_3_VERSION));
+	ck_assert(tls_tickets_inherit(fd));
 	ck_assert(resumes(old, TLS1_3_VERSION));
+	ck_assert_uint_eq(tls_tickets_age_ms(), 7000);
 	SSL_SESSION_free(old);
+	close(other);
+	close(fd);
 }
 END_TEST
 

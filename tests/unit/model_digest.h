@@ -51,9 +51,9 @@ static void mix_master(const struct master *m)
 {
 	mix(m->phase | m->wishes << 8 | (m->starting != NULL) << 16 | m->ngens << 20);
 	mix_timer(&m->limit), mix_timer(&m->bind), mix_timer(&m->delay), mix_timer(&m->shrink);
-	mix_timer(&m->upgrade.limit), mix_timer(&m->heir.last_word);
-	mix(m->upgrade.offered | (m->upgrade.pid != 0) << 1 | m->upgrade.process.active << 2 |
-		m->upgrade.channel.active << 3 | m->heir.channel.active << 4);
+	mix_timer(&m->upgrade.timer);
+	mix(m->upgrade.state | (m->upgrade.pid != 0) << 4 | m->upgrade.process.active << 5 |
+		m->upgrade.channel.active << 6);
 	LIST_FOREACH(node, &m->gens)
 		mix_gen(LIST_ENTRY(node, struct gen, node), m);
 	LIST_FOREACH(node, &m->sockets.all) {

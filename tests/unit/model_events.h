@@ -108,7 +108,8 @@ static void let_time_pass(void)
 static bool is_settled_alone(unsigned side)
 {
 	return side_serves(side) && sides[side].peer < 0 && side_runs(!side) &&
-	       sides[!side].m.phase == MASTER_UPGRADE && sides[!side].m.upgrade.offered;
+	       sides[!side].m.phase == MASTER_UPGRADE &&
+	       sides[!side].m.upgrade.state == UPGRADE_OFFERED;
 }
 
 /* A reload that has begun is owed no more; nor is one that an old master was asked for while it

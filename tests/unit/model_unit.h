@@ -32,8 +32,8 @@
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/reload.h"
+#include "master/succession.h"
 #include "master/supervise.h"
-#include "master/takeover.h"
 
 enum {
 	SIDES = 2,
@@ -75,7 +75,8 @@ struct side {
 	bool killed;
 	int peer; /* the other end of its channel, -1 */
 	struct queue to;
-	char inherited[32]; /* of the environment */
+	struct passed inherited;
+	char variable[64]; /* of the environment */
 };
 
 static struct side sides[SIDES];
@@ -299,7 +300,8 @@ static void take_memory(struct master *m, unsigned side)
 	m->bus = buses[side];
 }
 
-static int fake_start(struct master *m, const struct handover *h, int memfd, int channel);
+static int fake_start(struct upgrade *u, const struct program *program, const struct passed *p,
+	int channel, const char *variable);
 
 static void master_make(unsigned side)
 {
@@ -325,52 +327,21 @@ static void master_make(unsigned side)
 	close(m->reign);
 	close(m->reign_end.fd);
 	m->reign = m->reign_end.fd = -1;
-	upgrade_init(m);
+	succession_init(m);
 	m->upgrade.start = fake_start;
-	handover_init(&m->heir.from);
-	m->heir.channel.fd = -1;
 	H2D_ASSERT(loop_init(&m->loop) == 0);
 	set_clock(now); /* a loop begins with the machine's time */
 	wheel_init(&m->loop.wheel, now);
 }
 
-static bool again(int *fd)
+/* Each descriptor once more, as the new process has it; its end of the channel is the model's. */
+static void inherit_all(struct side *new, const struct passed *p, int channel, int end)
 {
-	if (*fd >= 0)
-		*fd = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
-	return true;
-}
+	for (unsigned i = 0; i < p->n; i++) {
+		int fd = p->v[i].fd == channel ? end : fcntl(p->v[i].fd, F_DUPFD_CLOEXEC, 3);
 
-/* Each descriptor once more, as the new process has it. */
-static void inherit_all(struct handover *h)
-{
-	LIST_FOREACH(node, &h->listeners) {
-		struct handover_listener *l = LIST_ENTRY(node, struct handover_listener, node);
-
-		for (unsigned i = 0; i < l->n; i++)
-			again(&l->fds[i]);
+		H2D_ASSERT(passed_add(&new->inherited, fd, p->v[i].name));
 	}
-	again(&h->doubts[0]), again(&h->doubts[1]), again(&h->keeper), again(&h->pid_fd);
-}
-
-static int inherit_text(int memfd)
-{
-	static char text[HANDOVER_MAX + 1];
-	ssize_t n = pread(memfd, text, HANDOVER_MAX, 0);
-	struct strbuf out = { 0 };
-	struct handover h;
-	int fd;
-
-	H2D_ASSERT(n > 0);
-	text[n] = '\0';
-	H2D_ASSERT(handover_parse(&h, text) == NULL);
-	inherit_all(&h);
-	handover_format(&h, &out);
-	handover_fini(&h);
-	fd = memfd_new("model");
-	H2D_ASSERT(memfd_write(fd, out.p, out.n, 0) == 0);
-	strbuf_fini(&out);
-	return memfd_seal(fd, false);
 }
 
 /* Nobody reads what comes to a channel that is closed. */
@@ -391,13 +362,14 @@ static void close_peer(struct side *s)
 
 /* The new program is there and has done nothing yet; where the model has no room for one, the
  * machine has none. */
-static int fake_start(struct master *m, const struct handover *h, int memfd, int channel)
+static int fake_start(struct upgrade *u, const struct program *program, const struct passed *p,
+	int channel, const char *variable)
 {
-	struct side *old = LIST_ENTRY(m, struct side, m), *new = &sides[!side_of(m)];
+	struct side *old = LIST_ENTRY(u, struct side, m.upgrade), *new = &sides[old == sides];
 	char text[MESSAGE];
 	int ends[2];
 
-	(void)h;
+	(void)program;
 	if (new->life == LIFE_READY || new->life == LIFE_RUNS)
 		return -EAGAIN;
 	master_make(side_of(&new->m));
@@ -405,18 +377,14 @@ static int fake_start(struct master *m, const struct handover *h, int memfd, int
 	H2D_ASSERT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
 	new->peer = ends[1];
 	old->peer = fcntl(channel, F_DUPFD_CLOEXEC, 0);
-	snprintf(new->inherited, sizeof(new->inherited), "%d:%d", inherit_text(memfd), ends[0]);
+	inherit_all(new, p, channel, ends[0]);
+	snprintf(new->variable, sizeof(new->variable), "%s", strchr(variable, '=') + 1);
 	snprintf(text, sizeof(text), "pid %d", NEW_PID);
 	queue_put(old, text);
 	return 0;
 }
 
 /* --- the channel ------------------------------------------------------------------------------ */
-
-static struct watch *channel_of(struct master *m)
-{
-	return m->heir.channel.fd >= 0 ? &m->heir.channel : &m->upgrade.channel;
-}
 
 /* What s has said goes into the other's queue, and so does its end. */
 static void pump(struct side *s)
@@ -429,11 +397,9 @@ static void pump(struct side *s)
 		return;
 	while ((n = recv(s->peer, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
 		text[n] = '\0';
-		if (strncmp(text, "ready ", 6) == 0)
-			snprintf(text, sizeof(text), "ready %d", NEW_PID);
 		queue_put(other, text);
 	}
-	if (channel_of(&s->m)->fd < 0) {
+	if (s->m.upgrade.channel.fd < 0) {
 		queue_put(other, "");
 		close_peer(s);
 	}
@@ -456,15 +422,15 @@ int shutdown(int fd, int how)
 {
 	(void)how;
 	for (unsigned i = 0; i < SIDES; i++)
-		if (channel_of(&sides[i].m)->fd == fd)
-			end_channel(channel_of(&sides[i].m));
+		if (sides[i].m.upgrade.channel.fd == fd)
+			end_channel(&sides[i].m.upgrade.channel);
 	return 0;
 }
 
 /* The oldest message comes to s. */
 static void deliver(struct side *s)
 {
-	struct watch *w = channel_of(&s->m);
+	struct watch *w = &s->m.upgrade.channel;
 	char text[MESSAGE];
 
 	memcpy(text, s->to.text[0], MESSAGE);
@@ -520,8 +486,9 @@ int pidfd_send_signal(int pidfd, int signo, siginfo_t *info, unsigned flags)
 static inline void side_begin(struct side *s)
 {
 	s->life = LIFE_RUNS;
-	setenv(HEIR_VARIABLE, s->inherited, 1);
-	H2D_ASSERT(heir_take(&s->m, takeover_event) == 0);
+	setenv("H2D_UPGRADE", s->variable, 1);
+	H2D_ASSERT(succession_take(&s->m, &s->inherited) == 0);
+	passed_free(&s->inherited);
 	reload_begin(&s->m);
 }
 

@@ -1,0 +1,395 @@
+/*
+ * succession: the master's part in an upgrade, on either side; see succession.h. What is not a
+ * descriptor the new program finds in a variable: the number of this request, of the newest
+ * generation, whether health was told to say 503, when the upgrade began, and the pid file.
+ */
+#include "master/succession.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "image/doubt.h"
+#include "machine/notify.h"
+#include "master/balance.h"
+#include "master/doubts.h"
+#include "master/drain.h"
+#include "master/health.h"
+#include "master/master_signal.h"
+#include "master/master_state.h"
+#include "master/outcome.h"
+#include "master/reload.h"
+#include "net/tls_tickets.h"
+
+#define VARIABLE "H2D_UPGRADE"
+
+/* Names of what is passed beside sockets. */
+#define TICKETS  "h2d/tickets"
+#define PID_FILE "h2d/pid-file"
+#define REIGN    "h2d/reign"  /* twice: the reading end first */
+#define DOUBTS   "h2d/doubts" /* twice: the new keeper reads the first */
+#define KEEPER   "h2d/keeper"
+
+#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
+
+static struct master *master_of(struct upgrade *u)
+{
+	return LIST_ENTRY(u, struct master, upgrade);
+}
+
+/* Wishes that the new master is to grant, as bits of the last word. */
+static const enum master_wish passed_on[] = { WISH_RELOAD, WISH_UPGRADE, WISH_DRAIN, WISH_UNDRAIN };
+
+enum { WISHES = sizeof(passed_on) / sizeof(passed_on[0]) };
+
+/* --- the old master: it begins ---------------------------------------------------------------- */
+
+static bool gather(const struct master *m, struct passed *p)
+{
+	return passed_add(p, tls_tickets_fd(), TICKETS) &&
+	       passed_add(p, m->pidfile.mine ? m->pidfile.fd : -1, PID_FILE) &&
+	       passed_add(p, m->reign_end.fd, REIGN) && passed_add(p, m->reign, REIGN) &&
+	       passed_add(p, m->doubts.pair[0], DOUBTS) &&
+	       passed_add(p, m->doubts.pair[1], DOUBTS) &&
+	       passed_add(p, m->current->doubts[1], KEEPER) && sockets_pass(&m->sockets, p);
+}
+
+static char *describe(const struct master *m)
+{
+	char *text;
+	int n = asprintf(&text, VARIABLE "=%" PRIu32 " %" PRIu32 " %d %" PRIu64 " %s",
+		m->status.running, m->last_number, health_has(m, BOARD_HEALTH_DRAINED),
+		clock_read_us(), m->pidfile.mine ? m->pidfile.path : "");
+
+	return n >= 0 ? text : NULL;
+}
+
+static void begin(struct master *m)
+{
+	struct passed p = { 0 };
+	char *variable = NULL;
+
+	if (doubt_pair(m->doubts.pair) == 0 && gather(m, &p))
+		variable = describe(m);
+	if (variable != NULL)
+		upgrade_begin(&m->upgrade, m->program, &p, variable);
+	else
+		m->upgrade.ops->failed(&m->upgrade, "no memory, or no descriptors");
+	free(variable);
+	passed_free(&p);
+}
+
+void succession_begin(struct master *m)
+{
+	master_go(m, MASTER_UPGRADE);
+	log_notice("upgrading to what %s is now", m->program->argv[0]);
+	outcome_begin(m);
+	if (getpid() == 1) {
+		m->upgrade.ops->failed(&m->upgrade,
+			"h2d is process 1 here, whose end is that of its container: start a new "
+			"one");
+		return;
+	}
+	begin(m);
+	if (m->phase == MASTER_UPGRADE)
+		doubts_introduce(m);
+}
+
+void succession_abort(struct master *m)
+{
+	upgrade_abort(&m->upgrade, "h2d is to stop");
+}
+
+/* --- the old master: it goes on --------------------------------------------------------------- */
+
+static void on_said(struct upgrade *u, const char *text)
+{
+	log_error("upgrade: process %d: %s", (int)u->pid, text);
+	status_add(&master_of(u)->next, text);
+}
+
+static void on_failed(struct upgrade *u, const char *why)
+{
+	struct master *m = master_of(u);
+
+	if (why != NULL) {
+		log_error("upgrade: %s", why);
+		status_add(&m->next, why);
+	}
+	doubts_close(m->doubts.pair);
+	log_error("upgrade failed: process %d goes on", (int)getpid());
+	m->next.upgrade = m->status.running;
+	m->next.upgraded = false;
+	m->next.generation = m->current->number;
+	outcome_end(m, false);
+	master_go(m, MASTER_SERVE);
+}
+
+static void on_undo(struct upgrade *u)
+{
+	struct master *m = master_of(u);
+
+	if (master_is_leaving(m))
+		return;
+	if (m->pidfile.mine)
+		pidfile_claim(&m->pidfile);
+	balance_apply(m);
+}
+
+/* --- the old master: it hands over ------------------------------------------------------------ */
+
+static void on_gone(struct upgrade *u, const char *name)
+{
+	char own[SOCKETS_NAME];
+
+	LIST_FOREACH(node, &master_of(u)->sockets.all) {
+		sockets_name(ENTRY(node), own);
+		ENTRY(node)->gone |= strcmp(own, name) == 0;
+	}
+}
+
+static int signal_of(enum master_wish wish)
+{
+	return wish == WISH_RELOAD    ? SIGHUP
+	       : wish == WISH_UPGRADE ? SIGUSR2
+	       : wish == WISH_DRAIN   ? MASTER_SIGNAL_DRAIN
+				      : MASTER_SIGNAL_UNDRAIN;
+}
+
+/* Wishes that wait with the kernel: nobody reads them here any more. */
+static void take_pending(struct master *m)
+{
+	static const struct timespec now = { 0 };
+	sigset_t set;
+	int signo;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < WISHES; i++)
+		sigaddset(&set, signal_of(passed_on[i]));
+	while ((signo = sigtimedwait(&set, NULL, &now)) > 0)
+		for (size_t i = 0; i < WISHES; i++)
+			if (signo == signal_of(passed_on[i]))
+				m->wishes |= 1u << passed_on[i];
+}
+
+/* The new master writes the outcome. One that did not wait so long is asked as by anybody else. */
+static void say_bye(struct master *m)
+{
+	unsigned wished = 0;
+	char text[16];
+
+	take_pending(m);
+	for (size_t i = 0; i < WISHES; i++)
+		wished |= (m->wishes >> passed_on[i] & 1) << i;
+	snprintf(text, sizeof(text), "%u", wished);
+	if (upgrade_bye(&m->upgrade, text))
+		return;
+	log_warn("upgrade: process %d has not waited for the last word", (int)m->upgrade.pid);
+	for (size_t i = 0; i < WISHES; i++)
+		if (wished >> i & 1)
+			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
+}
+
+/* The service manager takes messages from this process, still. */
+static void unstore_listeners(const struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all)
+		if (ENTRY(node)->gone)
+			fdstore_remove(&ENTRY(node)->listener);
+}
+
+/* Ours are closed before the workers close theirs: nobody may have them and not serve them. */
+static void disown_listeners(struct master *m)
+{
+	LIST_FOREACH(node, &m->sockets.all) {
+		struct listener *l = &ENTRY(node)->listener;
+
+		l->mine &= ENTRY(node)->gone;
+		if (!l->mine)
+			listener_close(l);
+	}
+}
+
+/* MAINPID before the last word: the service manager takes no message from anybody else. */
+static void on_taken(struct upgrade *u)
+{
+	struct master *m = master_of(u);
+
+	unstore_listeners(m);
+	notify_main_pid(u->pid);
+	notify_hold(true);
+	disown_listeners(m);
+	drain_all(m, DRAIN_HEIR);
+	say_bye(m);
+	m->pidfile.mine = false;
+	doubts_close(m->doubts.pair);
+}
+
+/* --- the new master: what it inherits --------------------------------------------------------- */
+
+static void take_tickets(struct passed *p)
+{
+	int fd = passed_take(p, TICKETS);
+
+	if (fd < 0)
+		return;
+	if (!tls_tickets_inherit(fd))
+		log_notice("session tickets of before are not known here: new keys");
+	close(fd);
+}
+
+/* NULL, or what is wrong. */
+static const char *take_variable(struct master *m, struct passed *p, const char *text)
+{
+	int drained = 0, path = 0, fd = passed_take(p, PID_FILE);
+
+	if (sscanf(text, "%" SCNu32 " %" SCNu32 " %d %" SCNu64 " %n", &m->status.running,
+		    &m->last_number, &drained, &m->begun_us, &path) != 4 ||
+		path == 0)
+		return VARIABLE " is not from a running h2d";
+	m->status.request = m->status.running - 1;
+	if (drained != 0)
+		health_set(m, BOARD_HEALTH_DRAINED, true);
+	if (fd >= 0 && pidfile_adopt(&m->pidfile, text + path, fd) < 0)
+		return "out of memory";
+	return NULL;
+}
+
+/* Two of a name: a program that passes one of them passes both. */
+static void take_two(struct passed *p, const char *name, int fds[2])
+{
+	fds[0] = passed_take(p, name);
+	fds[1] = passed_take(p, name);
+}
+
+static void take_pairs(struct master *m, struct passed *p)
+{
+	int reign[2];
+
+	take_two(p, REIGN, reign);
+	drain_inherit(m, reign[0], reign[1]);
+	take_two(p, DOUBTS, m->doubts.pair);
+	m->doubts.keeper = passed_take(p, KEEPER);
+}
+
+static int refuse(struct master *m, const char *why)
+{
+	fprintf(stderr, "h2d: upgrade: %s\n", why);
+	upgrade_say(&m->upgrade, why);
+	return -1;
+}
+
+int succession_take(struct master *m, struct passed *p)
+{
+	const char *variable = getenv(VARIABLE), *wrong;
+	int channel = passed_take(p, UPGRADE_CHANNEL);
+
+	if (variable == NULL && channel < 0) {
+		sockets_inherit(&m->sockets, p, false);
+		return 0;
+	}
+	if (variable == NULL || channel < 0 || !upgrade_inherit(&m->upgrade, channel))
+		return refuse(m, VARIABLE " is not from a running h2d");
+	notify_hold(true);
+	wrong = take_variable(m, p, variable);
+	unsetenv(VARIABLE);
+	if (wrong != NULL)
+		return refuse(m, wrong);
+	take_tickets(p);
+	take_pairs(m, p);
+	sockets_inherit(&m->sockets, p, true);
+	master_go(m, MASTER_HEIR);
+	log_notice("taking over from process %d", (int)m->upgrade.pid);
+	return 0;
+}
+
+/* --- the new master: it takes over ------------------------------------------------------------ */
+
+bool succession_ready(struct master *m)
+{
+	char name[SOCKETS_NAME];
+
+	if (m->phase != MASTER_HEIR)
+		return false;
+	LIST_FOREACH(node, &m->sockets.all) {
+		const struct sockets_entry *e = ENTRY(node);
+
+		if (e->taken || e->passed)
+			continue;
+		sockets_name(e, name);
+		upgrade_gone(&m->upgrade, name);
+	}
+	return upgrade_ready(&m->upgrade);
+}
+
+/*
+ * Everything that the old master does still, but for what the service manager would not believe
+ * yet.
+ */
+static void on_go(struct upgrade *u)
+{
+	struct master *m = master_of(u);
+
+	pidfile_claim(&m->pidfile);
+	LIST_FOREACH(node, &m->sockets.all)
+		ENTRY(node)->listener.mine = ENTRY(node)->taken && !ENTRY(node)->passed;
+	master_go(m, MASTER_TAKE);
+	reload_commit(m->starting);
+}
+
+static void describe_outcome(struct master *m)
+{
+	uint64_t ms = (clock_read_us() - m->begun_us) / 1000;
+	char text[128];
+
+	snprintf(text, sizeof(text), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms",
+		(int)m->upgrade.pid, (int)getpid(), ms);
+	log_notice("%s", text);
+	status_add(&m->next, text);
+}
+
+static void on_bye(struct upgrade *u, const char *text)
+{
+	struct master *m = master_of(u);
+	unsigned long wished = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	if (text == NULL)
+		log_warn("upgrade: process %d has no last word", (int)u->pid);
+	for (size_t i = 0; i < WISHES; i++)
+		m->wishes |= (unsigned)(wished >> i & 1) << passed_on[i];
+	notify_hold(false);
+	sockets_store(&m->sockets);
+	m->pidfile.mine = m->pidfile.path != NULL;
+	doubts_forget(m);
+	describe_outcome(m);
+	m->next.upgrade = m->status.running;
+	m->next.upgraded = true;
+	reload_done(m);
+}
+
+static void on_lost(struct upgrade *u)
+{
+	reload_fail(master_of(u)->starting, "the master that was to hand over is gone");
+}
+
+static const struct upgrade_ops ops = {
+	.said = on_said,
+	.gone = on_gone,
+	.taken = on_taken,
+	.failed = on_failed,
+	.undo = on_undo,
+	.go = on_go,
+	.bye = on_bye,
+	.lost = on_lost,
+};
+
+void succession_init(struct master *m)
+{
+	m->doubts.pair[0] = m->doubts.pair[1] = m->doubts.keeper = -1;
+	upgrade_init(&m->upgrade, &m->loop, &ops);
+}
