@@ -27,9 +27,9 @@
 #include "master/gen.h"
 #include "master/master.h"
 #include "master/master_signal.h"
-#include "net/tls_memory.h"
 #include "rules/route.h"
 #include "sandbox/sandbox.h"
+#include "tls/tls_memory.h"
 #include "top/top.h"
 
 enum { EXIT_USAGE = 2 };

@@ -22,8 +22,8 @@
 #include "master/gifts.h"
 #include "master/master_state.h"
 #include "net/ctl.h"
-#include "net/tls_tickets.h"
 #include "sandbox/sandbox.h"
+#include "tls/tls_tickets.h"
 
 static int no_stdin(void)
 {

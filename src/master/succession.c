@@ -24,7 +24,7 @@
 #include "master/master_state.h"
 #include "master/outcome.h"
 #include "master/reload.h"
-#include "net/tls_tickets.h"
+#include "tls/tls_tickets.h"
 
 #define VARIABLE "H2D_UPGRADE"
 

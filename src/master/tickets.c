@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "master/master_state.h"
-#include "net/tls_ticket_file.h"
+#include "tls/tls_ticket_file.h"
 
 enum { SECOND_MS = 1000 };
 

@@ -18,7 +18,6 @@
 #include "conf/conf_handlers.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
-#include "net/tls.h"
 #include "request/handler_slow.h"
 #include "server/http_env.h"
 #include "server/worker_conns.h"
@@ -28,6 +27,7 @@
 #include "share/tally.h"
 #include "store/store_room.h"
 #include "store/store_sweep.h"
+#include "tls/tls.h"
 
 enum {
 	OFFLOAD_THREADS = 4,

@@ -10,9 +10,9 @@
 #include "board/board.h"
 #include "conf/conf.h"
 #include "net/gifts.h"
-#include "net/tls_ctx.h"
 #include "rules/site.h"
 #include "sites/trees.h"
+#include "tls/tls_ctx.h"
 
 /* One listening socket of this worker. */
 struct worker_listener {

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "conf/conf_fault.h"
-#include "net/tls_suites.h"
-#include "net/tls_ticket_file.h"
+#include "tls/tls_suites.h"
+#include "tls/tls_ticket_file.h"
 
 struct loader {
 	struct certs *certs;

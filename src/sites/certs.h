@@ -7,8 +7,8 @@
 #define H2D_SITES_CERTS_H
 
 #include "conf/conf.h"
-#include "net/tls_ctx.h"
 #include "rules/site.h"
+#include "tls/tls_ctx.h"
 
 /* Keys of a section tls, of either kind: the files of certificates, and where they are named. */
 struct certs_keys {

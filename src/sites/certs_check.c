@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "net/tls_look.h"
-#include "net/tls_staple.h"
+#include "tls/tls_look.h"
+#include "tls/tls_staple.h"
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 

@@ -8,8 +8,8 @@
 #define H2D_SITES_CLIENT_CAS_H
 
 #include "conf/conf.h"
-#include "net/tls_ctx.h"
 #include "rules/site.h"
+#include "tls/tls_ctx.h"
 
 /* Authorities, and the first block that has them. */
 struct client_cas_entry {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "net/tls_ticket_file.h"
+#include "tls/tls_ticket_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

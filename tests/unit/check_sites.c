@@ -4,8 +4,8 @@
 
 #include "auth/auth_queue.h"
 #include "conf_unit.h"
-#include "net/tls_cert.h"
 #include "share/access.h"
+#include "tls/tls_cert.h"
 
 static struct conf *conf;
 static struct trees trees;

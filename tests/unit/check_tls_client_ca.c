@@ -2,7 +2,7 @@
  * check_tls_client_ca: what handshakes between two ends in memory find about a client. Its
  * certificates are self-signed, and each is an authority of its own.
  */
-#include "net/tls_client_ca.h"
+#include "tls/tls_client_ca.h"
 
 #include <openssl/err.h>
 

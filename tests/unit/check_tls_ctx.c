@@ -1,6 +1,6 @@
 /* check_tls_ctx: certificates and their faults, which one a name gets, and what a ticket is good
  * for. */
-#include "net/tls_ctx.h"
+#include "tls/tls_ctx.h"
 
 #include <openssl/err.h>
 #include <stdlib.h>

@@ -3,12 +3,12 @@
  * it, nor authorities or lists of what they have revoked. Each test is a process of its own, and
  * the first context of it.
  */
-#include "net/tls_memory.h"
+#include "tls/tls_memory.h"
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
-#include "net/tls_client_ca.h"
+#include "tls/tls_client_ca.h"
 #include "unit_cert.h"
 
 static int fail_at; /* so many calls later, once */

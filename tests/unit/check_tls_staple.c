@@ -2,7 +2,7 @@
  * check_tls_staple: which OCSP responses are shown with a certificate, which are not, and why; and
  * that handshakes show them to clients that ask, at the time when they are good.
  */
-#include "net/tls_staple.h"
+#include "tls/tls_staple.h"
 
 #include <openssl/err.h>
 #include <openssl/ocsp.h>

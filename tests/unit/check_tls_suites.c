@@ -1,6 +1,6 @@
 /* check_tls_suites: words of ciphers and curves, those that are none, and what an SSL_CTX has then.
  */
-#include "net/tls_suites.h"
+#include "tls/tls_suites.h"
 
 #include <openssl/err.h>
 

@@ -1,5 +1,5 @@
 /* check_tls_ticket_file: how many keys a file has, and what is none. */
-#include "net/tls_ticket_file.h"
+#include "tls/tls_ticket_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* check_tls_tickets: which keys make and read tickets, for how long, and who can write them. */
-#include "net/tls_tickets.h"
+#include "tls/tls_tickets.h"
 
 #include <errno.h>
 #include <stdio.h>

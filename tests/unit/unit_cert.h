@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "net/tls_ctx.h"
+#include "tls/tls_ctx.h"
 #include "unit.h"
 
 static char unit_cert_dir[64];

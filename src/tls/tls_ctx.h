@@ -3,11 +3,11 @@
  * makes it before the fork (it may read keys as root) and the workers inherit it, so that tickets
  * are good for every worker of a generation. Workers never change it.
  */
-#ifndef H2D_NET_TLS_CTX_H
-#define H2D_NET_TLS_CTX_H
+#ifndef H2D_TLS_TLS_CTX_H
+#define H2D_TLS_TLS_CTX_H
 
-#include "net/tls_cert.h"
-#include "net/tls_client_ca.h"
+#include "tls/tls_cert.h"
+#include "tls/tls_client_ca.h"
 
 /*
  * The certificate for the name that a client asks for (SNI), as it wrote it; n 0: it asks for none.
@@ -22,7 +22,7 @@ struct tls_ctx {
 	bool tls12, tls13; /* versions offered */
 	bool no_tickets;   /* nor any other way to resume */
 	bool rejects;      /* names that choose does not know, and none: there is no default */
-	/* As in net/tls_suites.h; NULL: h2d's own choice. */
+	/* As in tls/tls_suites.h; NULL: h2d's own choice. */
 	const char *ciphers, *curves;
 	uint32_t key_updates; /* of a connection in a second, at most; 0: any number */
 	struct tls_cert *certs;

@@ -3,7 +3,7 @@
  * notice of one that it does not know. tls_ctx and sites/certs call it in the master; it logs
  * nothing.
  */
-#include "net/tls_suites.h"
+#include "tls/tls_suites.h"
 
 #include <openssl/err.h>
 #include <openssl/objects.h>

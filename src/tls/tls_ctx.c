@@ -2,7 +2,7 @@
  * tls_ctx: sets up an SSL_CTX for each certificate: versions, ciphers, groups, ALPN, and the choice
  * among them by the name that a client asks for. Called by the master while it builds a generation.
  */
-#include "net/tls_ctx.h"
+#include "tls/tls_ctx.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "net/tls_memory.h"
-#include "net/tls_staple.h"
-#include "net/tls_suites.h"
-#include "net/tls_tickets.h"
+#include "tls/tls_memory.h"
+#include "tls/tls_staple.h"
+#include "tls/tls_suites.h"
+#include "tls/tls_tickets.h"
 
 enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
 

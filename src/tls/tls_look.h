@@ -2,10 +2,10 @@
  * tls_look: what an operator should know of a certificate that can be used. Called while a
  * generation is built, and for -t; reads the system's trusted certificates where it has to.
  */
-#ifndef H2D_NET_TLS_LOOK_H
-#define H2D_NET_TLS_LOOK_H
+#ifndef H2D_TLS_TLS_LOOK_H
+#define H2D_TLS_TLS_LOOK_H
 
-#include "net/tls_cert.h"
+#include "tls/tls_cert.h"
 
 /*
  * Why clients may not find the way from the leaf of p, which is one of c's, to a certificate that

@@ -3,11 +3,11 @@
  * is read in one recv(2), through buffers that all connections of the process share. worker_take()
  * opens one for each connection of a TLS listener; an idle connection never holds a buffer.
  */
-#ifndef H2D_NET_TLS_H
-#define H2D_NET_TLS_H
+#ifndef H2D_TLS_TLS_H
+#define H2D_TLS_TLS_H
 
-#include "net/tls_ctx.h"
 #include "net/transport.h"
+#include "tls/tls_ctx.h"
 
 /*
  * Takes fd (non-blocking). ctx must outlive it. NULL when memory is out; the caller still owns fd.

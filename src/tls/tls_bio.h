@@ -4,8 +4,8 @@
  * begin/end pairs, so that no byte of one connection can reach another; what the socket or OpenSSL
  * did not take is kept here, with its connection. Called by tls only, by one thread.
  */
-#ifndef H2D_NET_TLS_BIO_H
-#define H2D_NET_TLS_BIO_H
+#ifndef H2D_TLS_TLS_BIO_H
+#define H2D_TLS_TLS_BIO_H
 
 #include <openssl/bio.h>
 #include <stdbool.h>

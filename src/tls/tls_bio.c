@@ -3,7 +3,7 @@
  * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up. Only tls calls
  * it; a byte never stays in the shared buffers after tls_bio_end() or tls_bio_flush().
  */
-#include "net/tls_bio.h"
+#include "tls/tls_bio.h"
 
 #include <errno.h>
 #include <openssl/err.h>

@@ -2,7 +2,7 @@
  * tls_ticket_file: reads such a file; see tls_ticket_file.h. Called by tickets, once a second, and
  * by certs. It keeps no file open, and wipes what it read.
  */
-#include "net/tls_ticket_file.h"
+#include "tls/tls_ticket_file.h"
 
 #include <openssl/crypto.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * key, or several with keys of different kinds, of which each client is shown one that it takes.
  * tls_ctx makes and frees it. Any fault of the files ends in one line that names the file.
  */
-#ifndef H2D_NET_TLS_CERT_H
-#define H2D_NET_TLS_CERT_H
+#ifndef H2D_TLS_TLS_CERT_H
+#define H2D_TLS_TLS_CERT_H
 
 #include <openssl/sha.h>
 #include <openssl/ssl.h>

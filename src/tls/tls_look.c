@@ -2,7 +2,7 @@
  * tls_look: reads the leaf and what is behind it in its file. Sites and certs call it, in the
  * master; it changes nothing and logs nothing.
  */
-#include "net/tls_look.h"
+#include "tls/tls_look.h"
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>

@@ -2,10 +2,10 @@
  * tls_suites: which cipher suites and groups a server takes, as lists of OpenSSL's words, "A:B";
  * "auto" and NULL are h2d's own choice. The master checks them and has each SSL_CTX use them.
  */
-#ifndef H2D_NET_TLS_SUITES_H
-#define H2D_NET_TLS_SUITES_H
+#ifndef H2D_TLS_TLS_SUITES_H
+#define H2D_TLS_TLS_SUITES_H
 
-#include "net/tls_cert.h"
+#include "tls/tls_cert.h"
 
 /* Whether OpenSSL knows each word; else a fault that has the first one that it does not. */
 bool tls_suites_check(const char *ciphers, struct tls_fault *fault);

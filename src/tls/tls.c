@@ -4,7 +4,7 @@
  * through the transport table only, on one thread. It logs nothing: what a peer did wrong is left
  * in transport.reason.
  */
-#include "net/tls.h"
+#include "tls/tls.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/list.h"
-#include "net/tls_bio.h"
-#include "net/tls_client_ca.h"
+#include "tls/tls_bio.h"
+#include "tls/tls_client_ca.h"
 
 enum {
 	RECORD = SSL3_RT_MAX_PLAIN_LENGTH,

@@ -2,7 +2,7 @@
  * tls_client_ca: asks OpenSSL about clients' certificates. Tls_ctx has handshakes ask by it, and
  * tls takes what was found. How authorities come into memory is in tls_client_ca_load.c.
  */
-#include "net/tls_client_ca.h"
+#include "tls/tls_client_ca.h"
 
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>

@@ -3,7 +3,7 @@
  * every process. The master alone turns the wiping on, while it loads a generation's keys;
  * requests never pay for it.
  */
-#include "net/tls_memory.h"
+#include "tls/tls_memory.h"
 
 #include <malloc.h>
 #include <openssl/crypto.h>

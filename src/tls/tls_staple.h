@@ -3,8 +3,8 @@
  * file, and shown with the certificate to clients that ask (RFC 6066, 8; RFC 8446, 4.4.2.1).
  * Nothing is ever asked for over the network. One that clients would not take is not shown.
  */
-#ifndef H2D_NET_TLS_STAPLE_H
-#define H2D_NET_TLS_STAPLE_H
+#ifndef H2D_TLS_TLS_STAPLE_H
+#define H2D_TLS_TLS_STAPLE_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * before the fork; a handshake never fails for a certificate: who asks for
  * something is answered by HTTP, with the reason in the log.
  */
-#ifndef H2D_NET_TLS_CLIENT_CA_H
-#define H2D_NET_TLS_CLIENT_CA_H
+#ifndef H2D_TLS_TLS_CLIENT_CA_H
+#define H2D_TLS_TLS_CLIENT_CA_H
 
 #include <openssl/sha.h>
 #include <openssl/ssl.h>

@@ -3,7 +3,7 @@
  * calls it while a generation is built, a worker calls tls_cert_covers(); a key that needs a
  * password is refused and never asked for on a terminal.
  */
-#include "net/tls_cert.h"
+#include "tls/tls_cert.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "net/tls_memory.h"
-#include "net/tls_staple.h"
+#include "tls/tls_memory.h"
+#include "tls/tls_staple.h"
 
 enum { KEY_TEXT_MAX = 64 << 10 };
 

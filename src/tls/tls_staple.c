@@ -3,7 +3,7 @@
  * a worker's handshakes ask what time it is. Each lies with its certificate (ex_data), so that no
  * handshake ever shows one of another.
  */
-#include "net/tls_staple.h"
+#include "tls/tls_staple.h"
 
 #include <errno.h>
 #include <openssl/err.h>

@@ -2,7 +2,7 @@
  * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone calls what
  * writes; a worker's handshakes read. They lie in a memfd, and in no other file.
  */
-#include "net/tls_tickets.h"
+#include "tls/tls_tickets.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * workers and generations. They lie in memory that the master writes and workers read, so that a
  * new key is known to all at once; an upgrade passes it to the program that replaces this one.
  */
-#ifndef H2D_NET_TLS_TICKETS_H
-#define H2D_NET_TLS_TICKETS_H
+#ifndef H2D_TLS_TLS_TICKETS_H
+#define H2D_TLS_TLS_TICKETS_H
 
 #include <openssl/ssl.h>
 #include <stdbool.h>

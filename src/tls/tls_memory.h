@@ -4,8 +4,8 @@
  * master forks later would inherit them. At all other times it is malloc(3) and free(3). It counts
  * what there was no memory for: OpenSSL itself goes on without what it could not have made.
  */
-#ifndef H2D_NET_TLS_MEMORY_H
-#define H2D_NET_TLS_MEMORY_H
+#ifndef H2D_TLS_TLS_MEMORY_H
+#define H2D_TLS_TLS_MEMORY_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/tls_client_ca.h"
-#include "net/tls_memory.h"
+#include "tls/tls_client_ca.h"
+#include "tls/tls_memory.h"
 
 /* --- what is in them -------------------------------------------------------------------------- */
 
