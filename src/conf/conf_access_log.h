@@ -8,7 +8,7 @@
 
 #include "conf/conf.h"
 
-/* Each is a descriptor in every worker, and all of them go with one message (net/ctl.h). */
+/* Each is a descriptor in every worker, and all of them go with one message (ipc/ctl.h). */
 enum { CONF_ACCESS_LOGS_MAX = 60 };
 
 struct conf_access_logs {

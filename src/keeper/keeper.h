@@ -7,7 +7,7 @@
 #ifndef H2D_KEEPER_KEEPER_H
 #define H2D_KEEPER_KEEPER_H
 
-#include "net/gifts.h"
+#include "ipc/gifts.h"
 
 /* Runs until the master goes or says CTL_DRAIN; the exit status of the process. */
 int keeper_run(const struct gifts *args);

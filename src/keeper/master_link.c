@@ -1,5 +1,5 @@
 /*
- * master_link: one SOCK_SEQPACKET pair (net/ctl.h) on the keeper's loop. Called by keeper.c; an end
+ * master_link: one SOCK_SEQPACKET pair (ipc/ctl.h) on the keeper's loop. Called by keeper.c; an end
  * of file, or a socket that is broken, is told as leave(). It owns no image.
  */
 #include "keeper/master_link.h"

@@ -7,8 +7,8 @@
 #define H2D_KEEPER_MASTER_LINK_H
 
 #include "base/cache_facts.h"
+#include "ipc/ctl_link.h"
 #include "keeper/image_build.h"
-#include "net/ctl_link.h"
 
 struct master_link {
 	void (*leave)(void *ctx); /* the master is gone, or wants this process to end */

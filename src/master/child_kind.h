@@ -8,17 +8,17 @@
 
 #include <stdbool.h>
 
+#include "ipc/ctl.h"
+#include "ipc/gifts.h"
 #include "machine/reap.h"
 #include "master/gen_resources.h"
-#include "net/ctl.h"
-#include "net/gifts.h"
 #include "sandbox/sandbox.h"
 #include "server/worker.h"
 
 /* A process is given gifts at its start, and messages as they come. */
 enum child_gets {
 #define GIFT(flag, name, what) CHILD_##flag = 1u << GIFT_##flag,
-#include "net/gift.def"
+#include "ipc/gift.def"
 	/* Its share of the listening sockets; with CHILD_INBOXES all sockets of public listeners.
 	 */
 	CHILD_LISTENERS = 1u << GIFTS,

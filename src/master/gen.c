@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
+#include "ipc/fdpass.h"
 #include "master/doubts.h"
-#include "net/fdpass.h"
 
 const struct states gen_states = {
 	.of = "generation",

@@ -72,7 +72,7 @@ static const struct {
 	struct gift (*find)(const struct child *c);
 } rows[GIFTS] = {
 #define GIFT(flag, name, what) { CHILD_##flag, find_##name },
-#include "net/gift.def"
+#include "ipc/gift.def"
 };
 
 /* --- finding ---------------------------------------------------------------------------------- */

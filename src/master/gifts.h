@@ -1,12 +1,12 @@
 /*
- * gifts: finds what a new process is given (net/gifts.h), and closes everything else in it. A
- * further gift is a row of net/gift.def and the function that the row names.
+ * gifts: finds what a new process is given (ipc/gifts.h), and closes everything else in it. A
+ * further gift is a row of ipc/gift.def and the function that the row names.
  */
 #ifndef H2D_MASTER_GIFTS_H
 #define H2D_MASTER_GIFTS_H
 
+#include "ipc/gifts.h"
 #include "master/gen.h"
-#include "net/gifts.h"
 
 /*
  * In the process of place c, whose end of the control socket is ctl. The memory that it takes is

@@ -19,9 +19,9 @@
 #include "base/lone.h"
 #include "base/process_use.h"
 #include "event/sig.h"
+#include "ipc/ctl.h"
 #include "master/gifts.h"
 #include "master/master_state.h"
-#include "net/ctl.h"
 #include "sandbox/sandbox.h"
 #include "tls/tls_tickets.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/addr.h"
 #include "board/board.h"
-#include "net/fdpass.h"
+#include "ipc/fdpass.h"
 
 /*
  * acceptor_balance: which worker gets a connection, by the key `balance`: a pure function of what

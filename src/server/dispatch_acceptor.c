@@ -16,8 +16,8 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "event/loop.h"
-#include "net/ctl.h"
-#include "net/fdpass.h"
+#include "ipc/ctl.h"
+#include "ipc/fdpass.h"
 #include "server/dispatch.h"
 #include "server/worker.h"
 

@@ -19,7 +19,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "event/loop.h"
-#include "net/ctl.h"
+#include "ipc/ctl.h"
 #include "net/listener.h"
 #include "server/dispatch.h"
 #include "server/worker.h"

@@ -9,7 +9,7 @@
 #include "base/addr.h"
 #include "board/board.h"
 #include "conf/conf.h"
-#include "net/gifts.h"
+#include "ipc/gifts.h"
 #include "rules/site.h"
 #include "sites/trees.h"
 #include "tls/tls_ctx.h"

@@ -88,7 +88,7 @@ def test_a_comment_without_a_noun(house, words, counted):
 	("Called by ctl_link.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
 	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/master_link.c does, too")])
 def test_a_head_comment_about_callers(house, sentence, fault):
-	path = house / "src" / "net" / "ctl.c"
+	path = house / "src" / "ipc" / "ctl.c"
 	path.write_text(path.read_text().replace(" */\n", " * %s\n */\n" % sentence, 1))
 	done = check(house, "check-callers")
 	assert (done.returncode != 0) == bool(fault) and (fault or "0 sentences") in done.stdout, done.stdout

@@ -1,5 +1,5 @@
 /* check_ctl: messages and descriptors over the pair; what is malformed costs no descriptor. */
-#include "net/ctl.h"
+#include "ipc/ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>

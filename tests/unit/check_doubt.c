@@ -14,8 +14,8 @@
 #include "files/doubt_client.h"
 #include "image/doc_root.h"
 #include "image/image.h"
+#include "ipc/ctl.h"
 #include "keeper/keeper.h"
-#include "net/ctl.h"
 #include "tree_unit.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  * check_fdpass: connections through an inbox: batches, addresses, what is malformed or torn, the
  * end, a process without descriptors; what waits is counted and outlives its receiver.
  */
-#include "net/fdpass.h"
+#include "ipc/fdpass.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,9 +14,9 @@
 #include "image/doc_root.h"
 #include "image/image.h"
 #include "image/memfd.h"
+#include "ipc/ctl.h"
 #include "keeper/catalog.h"
 #include "keeper/keeper.h"
-#include "net/ctl.h"
 #include "tree_unit.h"
 #include "unit.h"
 

@@ -3,8 +3,8 @@
  * of which it looks at these; of the descriptors it keeps those of its gifts, and of its listeners,
  * which are its own to close. Found by master/gifts.c, in the new process.
  */
-#ifndef H2D_NET_GIFTS_H
-#define H2D_NET_GIFTS_H
+#ifndef H2D_IPC_GIFTS_H
+#define H2D_IPC_GIFTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct worker_listener;
 
 enum gift_number {
 #define GIFT(flag, name, what) GIFT_##flag,
-#include "net/gift.def"
+#include "ipc/gift.def"
 	GIFTS
 };
 
@@ -54,7 +54,7 @@ struct gifts {
 	union {
 		struct {
 #define GIFT(flag, name, what) struct gift name;
-#include "net/gift.def"
+#include "ipc/gift.def"
 		};
 		struct gift all[GIFTS];
 	};

@@ -2,7 +2,7 @@
  * ctl_link: the loop around ctl_recv(). Called by the loop, and once a second by its owner; never
  * waits, and sends nothing but CTL_AGAIN and CTL_TICK.
  */
-#include "net/ctl_link.h"
+#include "ipc/ctl_link.h"
 
 #include <errno.h>
 #include <string.h>

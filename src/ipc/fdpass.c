@@ -3,7 +3,7 @@
  * A message that is malformed is answered as a connection without a descriptor: what came with it
  * is closed here and never reaches the caller.
  */
-#include "net/fdpass.h"
+#include "ipc/fdpass.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
  * to nobody but the kernel, so it outlives both processes as long as somebody holds the end that
  * receives. The functions keep no state and never block.
  */
-#ifndef H2D_NET_FDPASS_H
-#define H2D_NET_FDPASS_H
+#ifndef H2D_IPC_FDPASS_H
+#define H2D_IPC_FDPASS_H
 
 #include <stdint.h>
 

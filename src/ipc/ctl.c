@@ -4,7 +4,7 @@
  * struct ctl_msg is refused as a whole: descriptors that came with it are closed here and never
  * reach the caller.
  */
-#include "net/ctl.h"
+#include "ipc/ctl.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died. What
  * a message means is decided by the caller.
  */
-#ifndef H2D_NET_CTL_H
-#define H2D_NET_CTL_H
+#ifndef H2D_IPC_CTL_H
+#define H2D_IPC_CTL_H
 
 #include <stdint.h>
 
@@ -49,7 +49,7 @@ struct ctl_msg {
 };
 
 /*
- * In place of a listener's id in CTL_LISTEN and CTL_UNLISTEN: an inbox (net/fdpass.h); slot is then
+ * In place of a listener's id in CTL_LISTEN and CTL_UNLISTEN: an inbox (ipc/fdpass.h); slot is then
  * the identity that the master gave it.
  */
 #define CTL_INBOX UINT32_C(0)

@@ -3,11 +3,11 @@
  * asks again for those that came without their descriptors, tells when the master is gone. Worker,
  * acceptor and keeper have one each; what a message means is theirs.
  */
-#ifndef H2D_NET_CTL_LINK_H
-#define H2D_NET_CTL_LINK_H
+#ifndef H2D_IPC_CTL_LINK_H
+#define H2D_IPC_CTL_LINK_H
 
 #include "event/loop.h"
-#include "net/ctl.h"
+#include "ipc/ctl.h"
 
 struct ctl_link {
 	/*
