@@ -113,6 +113,9 @@ enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 	match->owner = NULL;
 	if (path.n == 0 || path.p[0] != '/')
 		return ROUTE_NONE;
+	/* Most paths are those of files. */
+	if (path.n > 2 && !(t->begins >> route_begin(path.p + 1) & 1))
+		return ROUTE_NONE;
 	/* "/" has no segment, and its slash begins none unless a "*" takes it. */
 	if (path.n == 1 && owns(t, &t->nodes[0], here))
 		owner = &t->nodes[0];

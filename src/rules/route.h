@@ -39,6 +39,7 @@ struct route_table {
 	const struct route *routes;
 	unsigned nroutes;
 	const struct route_node *nodes; /* nodes[0] is "/" */
+	uint64_t begins; /* a bit for each beginning of a path that a pattern may have */
 };
 
 enum route_result {

@@ -249,6 +249,20 @@ static void lay_out(struct route_node *nodes, struct branch *br, unsigned at, un
 	}
 }
 
+/* Beginnings of paths: any, where "/" has a child for any segment. */
+static uint64_t begins_of(const struct route_node *nodes)
+{
+	uint64_t begins = nodes->param != 0 || nodes->rest != 0 ? UINT64_MAX : 0;
+
+	for (unsigned i = 0; i < nodes->nliterals; i++) {
+		const struct route_node *child = &nodes[nodes->literals + i];
+		char two[] = { child->segment[0], child->len > 1 ? child->segment[1] : '/' };
+
+		begins |= UINT64_C(1) << route_begin(two);
+	}
+	return begins;
+}
+
 int route_build(struct route_build *b, const struct route_row *rows, unsigned nrows, FILE *err)
 {
 	struct builder builder = { .b = b, .rows = rows, .faults.err = err };
@@ -266,6 +280,7 @@ int route_build(struct route_build *b, const struct route_row *rows, unsigned nr
 	lay_out(b->nodes, &builder.root, 0, &next);
 	b->table.routes = b->routes;
 	b->table.nodes = b->nodes;
+	b->table.begins = begins_of(b->nodes);
 	return builder.faults.any ? -1 : 0;
 }
 

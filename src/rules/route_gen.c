@@ -3,6 +3,7 @@
  * its tree, and declarations of the handlers it names. A fault in a row ends it with 1 and a line
  * "FILE:LINE: …" on stderr.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "rules/route_build.h"
@@ -85,7 +86,9 @@ int main(void)
 		print_handlers();
 		print_routes(&b);
 		print_nodes(&b);
-		printf("\nconst struct route_table routes_table = { routes, %u, nodes };\n", NROWS);
+		printf("\nconst struct route_table routes_table = { routes, %u, nodes, "
+		       "UINT64_C(0x%" PRIx64 ") };\n",
+			NROWS, b.table.begins);
 	}
 	route_build_free(&b);
 	if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -19,4 +19,10 @@ struct route_node {
 	uint16_t routes[H2D_METHODS]; /* index of the route, where methods has the bit */
 };
 
+/* The bit of route_table.begins for a path that begins with "/" and these two bytes. */
+static inline unsigned route_begin(const char *two)
+{
+	return ((unsigned char)two[0] * 7u + (unsigned char)two[1]) % 64;
+}
+
 #endif
