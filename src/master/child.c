@@ -25,6 +25,23 @@ enum {
 	LINES = 2 * CTL_LINES_PER_SECOND, /* its seconds begin elsewhere */
 };
 
+const struct states child_states = {
+	.of = "child",
+	.n = CHILD_STATES,
+	.rows = {
+#define CHILD_STATE(name, next, help) { #name, next },
+#include "master/child_state.def"
+	},
+};
+
+void child_go(struct child *c, enum child_state state)
+{
+	STATES_STEP(&child_states, c->state, state);
+	log_debug("process %d: %s -> %s", (int)c->pid, states_name(&child_states, c->state),
+		states_name(&child_states, state));
+	c->state = state;
+}
+
 void child_name(const struct child *c, char *buf, size_t size)
 {
 	if (c->kind->numbered)
@@ -125,8 +142,8 @@ static void on_message(struct child *c, const struct ctl_msg *msg, const int *fd
 		c->ticks++;
 	} else if (msg->type != CTL_UP) {
 		taken = c->env->ops->said(c, msg, fds, nfds);
-	} else if (!c->up) {
-		c->up = true;
+	} else if (c->state == CHILD_START) {
+		child_go(c, CHILD_UP);
 		c->env->ops->up(c);
 	}
 	if (!taken && nfds > 0)
@@ -146,7 +163,8 @@ static void end_sender(struct child *c, const int *fds, int nfds)
 		  "and is ended",
 		(int)c->pid);
 	ctl_discard(fds, nfds);
-	c->stuck = true;
+	if (c->state != CHILD_STUCK)
+		child_go(c, CHILD_STUCK);
 	child_kill(c, SIGKILL);
 	close_ctl(c);
 }
@@ -223,8 +241,9 @@ int child_start(struct child *c)
 	if (pid < 0)
 		return pid;
 	c->pid = pid;
-	c->up = false;
-	c->full = false;
+	child_go(c, CHILD_START);
+	if (!(c->kind->says & CHILD_SAYS(CTL_UP)))
+		child_go(c, CHILD_UP);
 	c->due = 0;
 	c->heard.at = 0;
 	rc = loop_watch(c->env->loop, &c->ctl, EPOLLIN);
@@ -239,17 +258,20 @@ int child_start(struct child *c)
 void child_reaped(struct child *c, int status)
 {
 	pid_t pid = c->pid;
+	enum child_state was;
 
 	if (c->ctl.active)
 		on_ctl(&c->ctl, EPOLLIN); /* its last messages */
-	close_ctl(c);
-	c->pid = 0;
-	c->env->ops->died(c, pid, status);
+	was = c->state;
+	child_disown(c);
+	c->env->ops->died(c, pid, status, was);
 }
 
 void child_disown(struct child *c)
 {
 	close_ctl(c);
+	if (c->pid != 0)
+		child_go(c, CHILD_EMPTY);
 	c->pid = 0;
 }
 

@@ -8,11 +8,18 @@
 
 #include <sys/types.h>
 
+#include "base/states.h"
 #include "event/loop.h"
 #include "master/child_kind.h"
 
 struct child;
 struct gen;
+
+enum child_state {
+#define CHILD_STATE(name, next, help) CHILD_##name,
+#include "master/child_state.def"
+	CHILD_STATES
+};
 
 /* Messages that a process has yet to be sent, by their place in the table. */
 enum child_due {
@@ -37,8 +44,9 @@ typedef bool child_fill_fn(
 struct child_ops {
 	/* The process said CTL_UP, for the first time. */
 	void (*up)(struct child *c);
-	/* wait(2) gave status for process pid; its place is empty already. */
-	void (*died)(struct child *c, pid_t pid, int status);
+	/* wait(2) gave status for process pid; its place, which was at that state, is empty
+	 * already. */
+	void (*died)(struct child *c, pid_t pid, int status, enum child_state was);
 	/* Another message that its kind may send. True: fds belong to the receiver now. */
 	bool (*said)(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds);
 	child_fill_fn *const *fill; /* by enum child_due */
@@ -74,9 +82,9 @@ struct child {
 	const struct child_kind *kind;
 	struct gen *gen; /* for those who are reported to; child itself does not look into it */
 	unsigned slot;   /* its number among the processes of its kind */
-	pid_t pid;       /* 0: nobody is here */
-	bool up;         /* it has said so */
-	unsigned due;    /* bits, DUE_… */
+	enum child_state state;     /* child_go() alone writes it */
+	pid_t pid;                  /* 0: EMPTY */
+	unsigned due;               /* bits, DUE_… */
 	unsigned nsent[CHILD_DUES]; /* messages of each kind, since it became due */
 	struct watch ctl;           /* our end; not active: none */
 	struct timer resend;        /* of what its queue had no room for */
@@ -85,11 +93,14 @@ struct child {
 	struct reap reap;
 	uint64_t ticks; /* CTL_TICK messages of its process */
 	struct watchdog watchdog;
-	bool still;           /* its process has not ticked for a while; watchdog's */
-	bool stuck;           /* its process is given up, by watchdog too; it has still to die */
-	bool full;            /* its process has no room for connections, as it says itself */
 	struct timer respawn; /* launch's */
 };
+
+extern const struct states child_states;
+
+/* Takes the step: child when its process comes, is up and goes, supervise when it is full,
+ * watchdog when it stands still. */
+void child_go(struct child *c, enum child_state state);
 
 void child_init(struct child *c, const struct child_env *env);
 

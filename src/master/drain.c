@@ -40,7 +40,7 @@ static void each(struct gen *g, void (*fn)(struct child *c))
 /* A process that is not up has nothing to finish, and may never come to read a message. */
 static bool is_unborn(const struct child *c)
 {
-	return c->pid != 0 && !c->up && c->kind->says & CHILD_SAYS(CTL_UP);
+	return c->state == CHILD_START;
 }
 
 static void ask(struct child *c)

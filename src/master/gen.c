@@ -151,7 +151,7 @@ failed:
 bool gen_is_up(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
-		if (c->kind->awaited && !c->up)
+		if (c->kind->awaited && (c->state == CHILD_EMPTY || c->state == CHILD_START))
 			return false;
 	return true;
 }

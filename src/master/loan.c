@@ -67,12 +67,7 @@ static void loan_free(struct loan *l)
 /* Whether connections would wait for c. */
 static bool is_away(const struct child *c)
 {
-	return c->pid == 0 || c->still || c->stuck || c->full;
-}
-
-static bool may_borrow(const struct child *c)
-{
-	return c->up && !is_away(c);
+	return c->state != CHILD_START && c->state != CHILD_UP;
 }
 
 static unsigned count_borrowed(const struct child *to)
@@ -94,7 +89,7 @@ static struct child *find_neighbour(const struct gen *g, const struct child *fro
 	for (unsigned i = 1; i <= g->nchildren; i++) {
 		struct child *c = &g->children[(at + i) % g->nchildren];
 
-		if (c == from || c->kind != from->kind || !may_borrow(c))
+		if (c == from || c->kind != from->kind || c->state != CHILD_UP)
 			continue;
 		if (best == NULL || count_borrowed(c) < count_borrowed(best))
 			best = c;
@@ -177,11 +172,11 @@ static void say(const struct child *from, const char *whom)
 	char who[32];
 
 	child_name(from, who, sizeof(who));
-	if (from->pid != 0 && from->full)
+	if (from->state == CHILD_FULL)
 		log_peer(LEVEL_INFO, "%s is full: %s from its sockets", who, whom);
 	else
 		log_notice("%s %s: %s from its sockets", who,
-			from->pid == 0 ? "has no process" : "stands still", whom);
+			from->state == CHILD_EMPTY ? "has no process" : "stands still", whom);
 }
 
 static void end(struct loan *l)
@@ -216,7 +211,7 @@ static void offer_to_neighbour(const struct child *from)
 /* Where the one in g that has borrowed cannot go on, another gets it as soon as that was told. */
 static void move_on(struct loan *l, const struct gen *g)
 {
-	if (may_borrow(l->to))
+	if (l->to->state == CHILD_UP)
 		go_on(l);
 	else if (!l->ending && find_neighbour(g, l->from) != NULL)
 		end(l);
@@ -242,7 +237,7 @@ static void offer_to_all(const struct child *from)
 	GEN_FOREACH(c, from->gen) {
 		struct loan *l = find(from->gen, from, c);
 
-		if (!(c->kind->gets & CHILD_LISTENERS) || !may_borrow(c))
+		if (!(c->kind->gets & CHILD_LISTENERS) || c->state != CHILD_UP)
 			continue;
 		if (l != NULL)
 			go_on(l);
@@ -332,7 +327,7 @@ void loan_offer(struct gen *g)
 	if (g->state != GEN_SERVE)
 		return;
 	GEN_FOREACH(c, g) {
-		if (c->up && !is_away(c))
+		if (c->state == CHILD_UP)
 			take_back(c);
 		else if (is_away(c) && accepts_for_all(c))
 			offer_to_all(c);

@@ -81,8 +81,8 @@ static void fail(struct child *c, int status)
 static bool another_is_up(const struct child *c)
 {
 	GEN_FOREACH(other, c->gen)
-		if (other != c && other->kind == c->kind && other->pid != 0 && other->up &&
-			!other->still && !other->stuck)
+		if (other != c && other->kind == c->kind &&
+			(other->state == CHILD_UP || other->state == CHILD_FULL))
 			return true;
 	return false;
 }
@@ -91,20 +91,20 @@ static bool another_is_up(const struct child *c)
  * The rest of the last one that was up is an outage. One that did not even come up rests longer:
  * the next would hardly do better at once.
  */
-static unsigned rest_of(struct child *c)
+static unsigned rest_of(struct child *c, enum child_state was)
 {
 	const struct reap_policy *policy = &c->kind->restart;
 	unsigned wait = reap_delay(&c->reap, policy, clock_ms());
-	unsigned most = c->up ? policy->last : policy->first;
+	unsigned most = was != CHILD_START ? policy->last : policy->first;
 
 	if (policy->last == 0 || wait <= most || another_is_up(c))
 		return wait;
 	return most;
 }
 
-static void respawn(struct child *c)
+static void respawn(struct child *c, enum child_state was)
 {
-	unsigned wait = rest_of(c);
+	unsigned wait = rest_of(c, was);
 
 	if (wait == 0) {
 		launch(c);
@@ -123,12 +123,12 @@ static void replace_keeper(const struct gen *g)
 }
 
 /* A process that the kernel kills for want of memory: the cache may be what takes it. */
-static void look_at_memory(const struct child *c, int status)
+static void look_at_memory(const struct child *c, int status, enum child_state was)
 {
 	struct master *m = c->gen->master;
 	char who[32], room[HUMAN_SIZE];
 
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || c->stuck ||
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || was == CHILD_STUCK ||
 		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache_room, c->gen->conf))
 		return;
 	child_name(c, who, sizeof(who));
@@ -137,14 +137,14 @@ static void look_at_memory(const struct child *c, int status)
 	replace_keeper(c->gen);
 }
 
-static void on_died(struct child *c, pid_t pid, int status)
+static void on_died(struct child *c, pid_t pid, int status, enum child_state was)
 {
 	struct gen *g = c->gen;
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
 	bus_left(m->bus, pid);
-	look_at_memory(c, status);
+	look_at_memory(c, status, was);
 	if (g->state != GEN_DRAIN || reap_is_crash(status))
 		board_count(&m->board->head, c->kind->died);
 	if (c->board != NULL && g->state == GEN_DRAIN)
@@ -158,7 +158,7 @@ static void on_died(struct child *c, pid_t pid, int status)
 	else if (g->state == GEN_START && c->kind->awaited)
 		fail(c, status);
 	else
-		respawn(c);
+		respawn(c, was);
 	loan_offer(g);
 }
 
@@ -210,15 +210,17 @@ static void send_again(struct child *c, uint64_t types)
 	child_send(c, due);
 }
 
-/* Its neighbours accept for it while they have room. */
+/* Its neighbours accept for it while they have room. One that stands still has said so before. */
 static void set_full(struct child *c, bool full)
 {
 	char who[32];
 
+	if (c->state != (full ? CHILD_UP : CHILD_FULL) && !(full && c->state == CHILD_STILL))
+		return;
 	child_name(c, who, sizeof(who));
 	if (!full)
 		log_peer(LEVEL_INFO, "%s has room again", who);
-	c->full = full;
+	child_go(c, full ? CHILD_FULL : CHILD_UP);
 	loan_offer(c->gen);
 }
 

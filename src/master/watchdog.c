@@ -39,13 +39,12 @@ enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned li
 void watchdog_reset(struct child *c)
 {
 	c->watchdog = (struct watchdog){ 0 };
-	c->still = c->stuck = false;
 }
 
 /* A start has its own limit; a kind that never ticks is not looked at. */
 static bool is_watched(const struct child *c)
 {
-	if (c->pid == 0 || (c->kind->awaited && !c->up))
+	if (c->state == CHILD_EMPTY || c->state == CHILD_START)
 		return false;
 	return c->board != NULL || (c->kind->says & CHILD_SAYS(CTL_TICK)) != 0;
 }
@@ -56,21 +55,22 @@ static void end_stuck(struct child *c, unsigned limit)
 
 	child_name(c, who, sizeof(who));
 	log_error("%s (process %d) has stood still for %u s: it is ended", who, (int)c->pid, limit);
-	c->stuck = true;
+	child_go(c, CHILD_STUCK);
 	board_count(&c->gen->master->board->head, BOARD_COUNT_watchdog_struck);
 	loan_offer(c->gen);
 	child_kill(c, SIGABRT);
 }
 
-/* A process that stands still gets no connections long before it is given up. */
+/* A process that stands still gets no connections long before it is given up; one that is full gets
+ * none anyway. */
 static void steer(struct child *c)
 {
 	bool still = c->watchdog.silent >= STEER_AFTER;
 	char who[32];
 
-	if (still == c->still)
+	if (c->state != (still ? CHILD_UP : CHILD_STILL))
 		return;
-	c->still = still;
+	child_go(c, still ? CHILD_STILL : CHILD_UP);
 	child_name(c, who, sizeof(who));
 	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "stands still" : "turns again");
 }

@@ -113,6 +113,7 @@ STATES = {
 	"h2_drain": ("h2_drain_go", "proto/h2_drain_state.def", "H2_DRAIN"),
 	"websocket": ("websocket_go", "api/websocket_state.def", "WEBSOCKET"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
+	"child": ("child_go", "master/child_state.def", "CHILD"),
 	"upgrade": ("upgrade_go", "upgrade/upgrade_state.def", "UPGRADE"),
 	"master": ("master_go", "master/master_phase.def", "MASTER"),
 }

@@ -96,7 +96,8 @@ static __attribute__((format(printf, 1, 2))) _Noreturn void wrong(const char *fo
 /* Whether p accepts: at once, or as soon as it is up. */
 static bool is_able(const struct process *p)
 {
-	return p->place != NULL && p->serves && !p->drains && !p->ends && !p->place->full;
+	return p->place != NULL && p->serves && !p->drains && !p->ends &&
+	       p->place->state != CHILD_FULL;
 }
 
 static bool holds(const struct process *p, ino_t ino)
@@ -113,7 +114,7 @@ static bool has_neighbour(unsigned side)
 	for (unsigned i = 0; i < nprocesses; i++) {
 		const struct process *p = &processes[i];
 
-		if (p->side == side && is_able(p) && p->place->up &&
+		if (p->side == side && is_able(p) && p->place->state == CHILD_UP &&
 			p->place->kind->gets & CHILD_LISTENERS)
 			return true;
 	}
@@ -323,7 +324,7 @@ static bool all_rest(void)
 static bool is_any_full(void)
 {
 	for (unsigned i = 0; i < nprocesses; i++)
-		if (processes[i].place != NULL && processes[i].place->full)
+		if (processes[i].place != NULL && processes[i].place->state == CHILD_FULL)
 			return true;
 	return false;
 }

@@ -1561,6 +1561,24 @@ START_TEST(gen_steps)
 }
 END_TEST
 
+static unsigned child_to(unsigned from, unsigned to)
+{
+	struct child c = { .state = (enum child_state)from };
+
+	child_go(&c, (enum child_state)to);
+	return c.state;
+}
+
+START_TEST(child_steps)
+{
+	states_unit_walk(&child_states,
+		"EMPTY>START START>UP START>STUCK START>EMPTY UP>FULL UP>STILL UP>STUCK UP>EMPTY "
+		"FULL>UP FULL>STUCK FULL>EMPTY STILL>UP STILL>FULL STILL>STUCK STILL>EMPTY "
+		"STUCK>EMPTY",
+		child_to);
+}
+END_TEST
+
 /* --- phases and wishes ------------------------------------------------------------------------ */
 
 static unsigned go_on(unsigned from, unsigned to)
@@ -1890,6 +1908,7 @@ static TCase *tests(void)
 	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);
 	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
+	tcase_add_test(t, child_steps);
 	tcase_add_test(t, master_steps);
 	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
 	tcase_add_test(t, drained);

@@ -23,7 +23,7 @@ static void mix_timer(const struct timer *t)
 
 static void mix_child(const struct child *c)
 {
-	mix((c->pid != 0) | c->up << 1 | c->full << 2 | c->due << 3);
+	mix(c->state | c->due << 3);
 	mix(c->reap.deaths);
 	mix_timer(&c->respawn);
 }

@@ -157,7 +157,7 @@ static void happen(const struct step *s)
 		end_process(p, 0);
 		break;
 	case EVENT_FULL:
-		say(p, CTL_FULL, !p->place->full);
+		say(p, CTL_FULL, p->place->state != CHILD_FULL);
 		break;
 	case EVENT_HUP:
 		signal_side(s->who, SIGHUP);
@@ -209,13 +209,13 @@ static bool process_may(const struct process *p, enum event event)
 		return false;
 	switch (event) {
 	case EVENT_UP:
-		return !p->place->up && says(p, CTL_UP);
+		return p->place->state == CHILD_START;
 	case EVENT_DIE:
 		return !goes;
 	case EVENT_LEAVE:
 		return goes;
 	case EVENT_FULL:
-		return !goes && p->place->up && p->serves && says(p, CTL_FULL);
+		return !goes && p->place->state != CHILD_START && p->serves && says(p, CTL_FULL);
 	default:
 		return false;
 	}
