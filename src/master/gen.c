@@ -209,9 +209,9 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 	log_notice("listening on %s%s%s%s%s%s%s", text, l->tls ? " (tls)" : "",
 		l->http1 ? "" : " (HTTP/2 only)", l->proxy_protocol ? " (proxy-protocol)" : "",
 		l->admin ? " (admin)" : "", l->haproxy_agent ? " (haproxy-agent)" : "",
-		!e->fresh   ? ""
-		: e->passed ? " (passed)"
-			    : " (kept)");
+		e->state != SOCKETS_CLAIMED ? ""
+		: e->passed                 ? " (passed)"
+					    : " (kept)");
 }
 
 /* Whether the acceptor takes what comes there: an operator gets in past it. */
@@ -257,7 +257,7 @@ static int listen_one(
 		return -errnum;
 	}
 	g->sockets[i] = e;
-	if (e->kept == 0 || e->fresh)
+	if (e->state != SOCKETS_TAKEN)
 		log_listener(l, e);
 	return 0;
 }

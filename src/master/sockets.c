@@ -17,6 +17,21 @@
 
 enum { SAME_MAX = 1024 };
 
+const struct states sockets_states = {
+	.of = "sockets",
+	.n = SOCKETS_STATES,
+	.rows = {
+#define SOCKETS_STATE(name, next, help) { #name, next },
+#include "master/sockets_state.def"
+	},
+};
+
+void sockets_go(struct sockets_entry *e, enum sockets_state state)
+{
+	STATES_STEP(&sockets_states, e->state, state);
+	e->state = state;
+}
+
 void sockets_init(struct sockets *s)
 {
 	list_init(&s->all);
@@ -26,7 +41,7 @@ void sockets_init(struct sockets *s)
 static struct sockets_entry *find_free(const struct sockets *s, const struct addr *wanted)
 {
 	LIST_FOREACH(node, &s->all) {
-		if (!ENTRY(node)->taken && addr_equal(&ENTRY(node)->wanted, wanted))
+		if (!sockets_is_taken(ENTRY(node)) && addr_equal(&ENTRY(node)->wanted, wanted))
 			return ENTRY(node);
 	}
 	return NULL;
@@ -50,7 +65,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 		return NULL;
 	}
 	e->wanted = *wanted;
-	e->file = file;
+	sockets_go(e, SOCKETS_OPENED);
 	list_append(&s->all, &e->node);
 	return e;
 }
@@ -80,7 +95,8 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 		return NULL;
 	e->file = file;
 	e->asked = nslots;
-	e->taken = true;
+	if (e->state != SOCKETS_OPENED)
+		sockets_go(e, e->state == SOCKETS_FRESH ? SOCKETS_CLAIMED : SOCKETS_TAKEN);
 	return e;
 }
 
@@ -197,7 +213,8 @@ static void inherit_address(
 	e->wanted = wanted_of(p->v[first].name, &e->listener.addr);
 	e->passed = !stored;
 	e->listener.mine = stored && !heir;
-	e->fresh = !heir;
+	if (!heir)
+		sockets_go(e, SOCKETS_FRESH);
 }
 
 void sockets_inherit(struct sockets *s, struct passed *p, bool heir)
@@ -256,18 +273,18 @@ static void untaken(struct sockets_entry *e)
 		return;
 	}
 	addr_format(&e->listener.addr, text, sizeof(text));
-	if (e->fresh)
-		log_warn("a socket of %s was passed, and no listen has that address: nobody serves "
-			 "it",
-			text);
-	e->fresh = false;
+	if (e->state != SOCKETS_FRESH)
+		return;
+	log_warn("a socket of %s was passed, and no listen has that address: nobody serves it",
+		text);
+	sockets_go(e, SOCKETS_HELD);
 }
 
 void sockets_sift(struct sockets *s, bool (*wanted)(const void *ctx, const struct addr *addr),
 	const void *ctx)
 {
 	LIST_FOREACH(node, &s->all)
-		if (ENTRY(node)->fresh && !ENTRY(node)->passed &&
+		if (ENTRY(node)->state == SOCKETS_FRESH && !ENTRY(node)->passed &&
 			!wanted(ctx, &ENTRY(node)->wanted))
 			close_entry(ENTRY(node));
 }
@@ -279,7 +296,7 @@ void sockets_keep(struct sockets *s)
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
-		if (!e->taken) {
+		if (!sockets_is_taken(e)) {
 			untaken(e);
 			continue;
 		}
@@ -288,7 +305,7 @@ void sockets_keep(struct sockets *s)
 			log_error("%s", err);
 		e->kept = e->listener.nslots;
 		e->needed = e->asked;
-		e->taken = e->fresh = false;
+		sockets_go(e, SOCKETS_HELD);
 		if (!e->passed)
 			fdstore_put(&e->listener);
 	}
@@ -306,11 +323,12 @@ void sockets_undo(struct sockets *s)
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
-		e->taken = false;
-		if (e->kept == 0)
+		if (e->state == SOCKETS_OPENED) {
 			close_entry(e);
-		else
+		} else if (sockets_is_taken(e)) {
+			sockets_go(e, SOCKETS_HELD);
 			shrink(e, e->kept);
+		}
 	}
 }
 

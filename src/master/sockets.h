@@ -10,9 +10,16 @@
 #include <stdbool.h>
 
 #include "base/list.h"
+#include "base/states.h"
 #include "net/listener.h"
 #include "upgrade/fdstore.h"
 #include "upgrade/passed.h"
+
+enum sockets_state {
+#define SOCKETS_STATE(name, next, help) SOCKETS_##name,
+#include "master/sockets_state.def"
+	SOCKETS_STATES
+};
 
 struct sockets {
 	struct list all; /* struct sockets_entry */
@@ -28,17 +35,27 @@ struct sockets_entry {
 	struct listener listener;
 	struct addr wanted; /* as configured: the listener's own has its port */
 	struct sockets_file file;
-	unsigned kept;   /* slots before the change; 0: the change opened it */
-	unsigned asked;  /* slots that the change needs */
+	enum sockets_state state; /* sockets_go() alone writes it */
+	unsigned kept;            /* slots before the change */
+	unsigned asked;           /* slots that the change needs */
 	unsigned needed; /* slots that the generation which serves needs; the others are closed */
 	unsigned was;    /* slots before they were */
-	bool taken;      /* the change needs it */
 	bool gone;       /* the program that replaces this one does not need it */
 	bool passed;     /* by the service manager, which has it as long as it likes */
-	bool fresh;      /* it came with the start, and nobody has been told yet */
 	bool emptied;    /* it is closed, and of its sockets some were ours alone */
 	struct list node;
 };
+
+extern const struct states sockets_states;
+
+void sockets_go(struct sockets_entry *e, enum sockets_state state);
+
+/* Whether the change that is under way needs e. */
+static inline bool sockets_is_taken(const struct sockets_entry *e)
+{
+	return e->state == SOCKETS_OPENED || e->state == SOCKETS_CLAIMED ||
+	       e->state == SOCKETS_TAKEN;
+}
 
 void sockets_init(struct sockets *s);
 

@@ -319,7 +319,7 @@ bool succession_ready(struct master *m)
 	LIST_FOREACH(node, &m->sockets.all) {
 		const struct sockets_entry *e = ENTRY(node);
 
-		if (e->taken || e->passed)
+		if (sockets_is_taken(e) || e->passed)
 			continue;
 		sockets_name(e, name);
 		upgrade_gone(&m->upgrade, name);
@@ -337,7 +337,7 @@ static void on_go(struct upgrade *u)
 
 	pidfile_claim(&m->pidfile);
 	LIST_FOREACH(node, &m->sockets.all)
-		ENTRY(node)->listener.mine = ENTRY(node)->taken && !ENTRY(node)->passed;
+		ENTRY(node)->listener.mine = sockets_is_taken(ENTRY(node)) && !ENTRY(node)->passed;
 	master_go(m, MASTER_TAKE);
 	reload_commit(m->starting);
 }

@@ -114,6 +114,7 @@ STATES = {
 	"websocket": ("websocket_go", "api/websocket_state.def", "WEBSOCKET"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
 	"child": ("child_go", "master/child_state.def", "CHILD"),
+	"sockets": ("sockets_go", "master/sockets_state.def", "SOCKETS"),
 	"upgrade": ("upgrade_go", "upgrade/upgrade_state.def", "UPGRADE"),
 	"master": ("master_go", "master/master_phase.def", "MASTER"),
 }

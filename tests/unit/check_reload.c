@@ -1579,6 +1579,23 @@ START_TEST(child_steps)
 }
 END_TEST
 
+static unsigned sockets_to(unsigned from, unsigned to)
+{
+	struct sockets_entry e = { .state = (enum sockets_state)from };
+
+	sockets_go(&e, (enum sockets_state)to);
+	return e.state;
+}
+
+START_TEST(sockets_steps)
+{
+	states_unit_walk(&sockets_states,
+		"HELD>FRESH HELD>OPENED HELD>TAKEN FRESH>CLAIMED FRESH>HELD OPENED>HELD "
+		"CLAIMED>HELD TAKEN>HELD",
+		sockets_to);
+}
+END_TEST
+
 /* --- phases and wishes ------------------------------------------------------------------------ */
 
 static unsigned go_on(unsigned from, unsigned to)
@@ -1909,6 +1926,7 @@ static TCase *tests(void)
 	tcase_add_test(t, an_inbox_is_lent);
 	tcase_add_test(t, gen_steps);
 	tcase_add_test(t, child_steps);
+	tcase_add_test(t, sockets_steps);
 	tcase_add_test(t, master_steps);
 	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
 	tcase_add_test(t, drained);

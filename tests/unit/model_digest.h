@@ -60,7 +60,7 @@ static void mix_master(const struct master *m)
 		const struct sockets_entry *e = LIST_ENTRY(node, struct sockets_entry, node);
 
 		mix(e->listener.nslots | e->listener.nlistening << 8 | e->kept << 16 |
-			e->asked << 20 | e->taken << 24 | e->gone << 25 | e->listener.mine << 26);
+			e->asked << 20 | e->state << 24 | e->gone << 27 | e->listener.mine << 28);
 	}
 }
 
