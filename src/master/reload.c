@@ -120,6 +120,71 @@ static void log_urls(const struct gen *g)
 	strbuf_fini(&urls);
 }
 
+/* --- a generation comes to serve ----------------------------------------------------------------
+ */
+
+/* Each of these is a row of serve_step.def, which says why it stands where it does. */
+
+static void log_serving(struct master *m, const struct gen *old)
+{
+	const struct gen *g = m->current;
+
+	log_to(g->logs.error);
+	log_max = (enum log_level)g->conf->log_level;
+	log_notice(SERVING, g->number, g->nworkers, g->nworkers == 1 ? "" : "s");
+	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
+		log_warn("no user is configured: the workers run as root");
+	sandbox_log(g->conf);
+	if (g->conf->path == NULL && old == NULL)
+		log_urls(g);
+}
+
+static void show_serving(struct master *m, const struct gen *old)
+{
+	(void)old;
+	gen_show(m->current, &m->board->head);
+}
+
+static void take_tickets(struct master *m, const struct gen *old)
+{
+	(void)old;
+	tickets_serve(m);
+}
+
+static void watch_files(struct master *m, const struct gen *old)
+{
+	(void)old;
+	changes_serve(m);
+	/* The start of it has said what is too old. */
+	gen_resources_expire(&m->current->resources, NULL, NULL);
+}
+
+static void keep_sockets(struct master *m, const struct gen *old)
+{
+	(void)old;
+	sockets_keep(&m->sockets);
+}
+
+static void balance_sockets(struct master *m, const struct gen *old)
+{
+	(void)old;
+	balance_apply(m);
+	shrink_begin(m);
+}
+
+static void tell_workers(struct master *m, const struct gen *old)
+{
+	(void)old;
+	GEN_FOREACH(c, m->current)
+		if (c->kind->gets & CHILD_SERVE)
+			child_send(c, DUE_SERVE);
+}
+
+static void (*const steps[])(struct master *m, const struct gen *old) = {
+#define SERVE_STEP(fn, why) fn,
+#include "master/serve_step.def"
+};
+
 void reload_commit(struct gen *g)
 {
 	struct master *m = g->master;
@@ -129,30 +194,8 @@ void reload_commit(struct gen *g)
 	m->current = g;
 	m->starting = NULL;
 	gen_go(g, GEN_SERVE);
-	log_to(g->logs.error);
-	log_max = (enum log_level)g->conf->log_level;
-	log_notice(SERVING, g->number, g->nworkers, g->nworkers == 1 ? "" : "s");
-	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
-		log_warn("no user is configured: the workers run as root");
-	sandbox_log(g->conf);
-	if (g->conf->path == NULL && old == NULL)
-		log_urls(g);
-	gen_show(g, &m->board->head);
-	health_begin(m, old);
-	tickets_serve(m);
-	changes_serve(m);
-	/* The start of g has said what is too old. */
-	gen_resources_expire(&g->resources, NULL, NULL);
-	/*
-	 * Ours are closed before the old workers close theirs: they accept what is queued first,
-	 * and with nobody else holding the socket nothing more can be queued behind them.
-	 */
-	sockets_keep(&m->sockets);
-	balance_apply(m);
-	shrink_begin(m);
-	GEN_FOREACH(c, g)
-		if (c->kind->gets & CHILD_SERVE)
-			child_send(c, DUE_SERVE);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		steps[i](m, old);
 	if (old != NULL) {
 		outcome_replaced(m, old);
 		drain_begin(old, false);
