@@ -170,19 +170,20 @@ void drain_begin(struct gen *g, bool stop)
 
 static void close_reign(struct master *m)
 {
-	if (m->reign_end.active)
-		loop_unwatch(&m->loop, &m->reign_end);
-	if (m->reign >= 0)
-		close(m->reign);
-	m->reign = -1;
+	if (m->reign.others.active)
+		loop_unwatch(&m->loop, &m->reign.others);
+	if (m->reign.end >= 0)
+		close(m->reign.end);
+	m->reign.end = -1;
 }
 
 static void leave_if_done(struct master *m)
 {
-	struct pollfd others = { .fd = m->reign };
+	struct pollfd others = { .fd = m->reign.end };
 
 	/* POLLERR: nobody reads it any more. */
-	if (m->phase != MASTER_LEAVE || m->ngens > 0 || (m->reign >= 0 && poll(&others, 1, 0) == 0))
+	if (m->phase != MASTER_LEAVE || m->ngens > 0 ||
+		(m->reign.end >= 0 && poll(&others, 1, 0) == 0))
 		return;
 	timer_disarm(&m->loop.wheel, &m->delay);
 	loop_stop(&m->loop);
@@ -191,10 +192,10 @@ static void leave_if_done(struct master *m)
 /* Masters of before have ended, or the one that serves is to stop, or was killed. */
 static void on_reign_end(struct watch *w, uint32_t events)
 {
-	struct master *m = LIST_ENTRY(w, struct master, reign_end);
+	struct master *m = LIST_ENTRY(w, struct master, reign.others);
 
 	(void)events;
-	if (m->reign < 0) {
+	if (m->reign.end < 0) {
 		close_reign(m);
 		drain_all(m, DRAIN_STOP);
 	}
@@ -204,11 +205,11 @@ static void on_reign_end(struct watch *w, uint32_t events)
 /* Has those of before stop, too, and waits for them as for its own processes. */
 static void stop_others(struct master *m)
 {
-	if (write(m->reign, "", 1) != 1)
+	if (write(m->reign.end, "", 1) != 1)
 		return;
-	close(m->reign_end.fd);
-	m->reign_end.fd = m->reign;
-	loop_watch(&m->loop, &m->reign_end, 0);
+	close(m->reign.others.fd);
+	m->reign.others.fd = m->reign.end;
+	loop_watch(&m->loop, &m->reign.others, 0);
 	timer_arm(&m->loop.wheel, &m->delay,
 		clock_ms() + conf_drain_ms(m->current->conf, true) + CUT_MS);
 }
@@ -218,10 +219,10 @@ void drain_inherit(struct master *m, int reign_end, int reign)
 	if (reign_end < 0)
 		return; /* of a program of before */
 	close_reign(m);
-	if (m->reign_end.fd >= 0)
-		close(m->reign_end.fd);
-	m->reign_end.fd = reign_end;
-	m->reign = reign;
+	if (m->reign.others.fd >= 0)
+		close(m->reign.others.fd);
+	m->reign.others.fd = reign_end;
+	m->reign.end = reign;
 }
 
 /* --- the end of a generation ------------------------------------------------------------------ */
@@ -280,8 +281,8 @@ void drain_init(struct master *m)
 	timer_init(&m->delay, on_delay);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		ends[0] = ends[1] = -1;
-	m->reign_end = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
-	m->reign = ends[1];
+	m->reign.others = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
+	m->reign.end = ends[1];
 }
 
 bool drain_announce(struct master *m)
@@ -310,8 +311,8 @@ void drain_all(struct master *m, enum drain how)
 		master_go(m, MASTER_LEAVE);
 	}
 	m->starting = NULL;
-	timer_disarm(&m->loop.wheel, &m->limit);
-	timer_disarm(&m->loop.wheel, &m->bind);
+	timer_disarm(&m->loop.wheel, &m->build.limit);
+	timer_disarm(&m->loop.wheel, &m->build.bind);
 	shrink_stop(m);
 	if (begins)
 		timer_disarm(&m->loop.wheel, &m->delay);
@@ -320,7 +321,7 @@ void drain_all(struct master *m, enum drain how)
 	else if (begins)
 		stop_others(m);
 	if (how == DRAIN_HEIR)
-		loop_watch(&m->loop, &m->reign_end, EPOLLIN);
+		loop_watch(&m->loop, &m->reign.others, EPOLLIN);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
 	 * it. */
 	sockets_close(&m->sockets);

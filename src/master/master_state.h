@@ -54,7 +54,12 @@ struct master {
 	struct cache_room cache_room; /* of every generation's keeper */
 	struct status status;         /* as written: the last reload that is over */
 	struct status next;           /* gathered for the one that runs */
-	uint64_t begun_us;            /* when the reload that runs began */
+	struct {
+		uint64_t begun_us;   /* when the reload, or the upgrade, that runs began */
+		struct timer limit;  /* for the generation to come up */
+		struct timer bind;   /* tries once more for the addresses of the first one */
+		uint64_t bind_until; /* ms; how long that goes on; 0: not begun */
+	} build;                     /* of a generation; reload's own */
 	const struct program *program;
 	struct upgrade upgrade; /* of this program by another, or of another by this one */
 	struct {
@@ -66,18 +71,18 @@ struct master {
 	 * writing end. At a byte, or its end, those of before stop, too, who have the other end: so
 	 * the one that wrote the byte sees when they have left.
 	 */
-	int reign;
-	struct watch reign_end;
+	struct {
+		int end;
+		struct watch others;
+	} reign;
 	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
-	bool ticket_of_file;    /* the keys of session tickets are out of a file; tickets' own */
 	struct changes changes; /* of files that ask for a reload */
 	struct timer second;    /* looks at processes and sockets; master.c's own */
-	struct timer limit;     /* for a generation to come up */
 	struct timer delay;     /* shutdown-delay; drain's own */
-	struct timer bind;      /* tries once more for the addresses of the first generation */
-	struct timer shrink;    /* looks whether sockets that are too many can be closed */
-	uint64_t quiet_from;    /* ms; since when nothing is queued there; 0: not looked at */
-	uint64_t bind_until;    /* ms; how long that goes on; 0: not begun */
+	struct {
+		struct timer look;   /* for a look whether they can be closed */
+		uint64_t quiet_from; /* ms; since when nothing is queued there; 0: not looked at */
+	} shrink;                    /* of sockets that are too many */
 };
 
 extern const struct states master_phases;

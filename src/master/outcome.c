@@ -47,7 +47,7 @@ void outcome_replaced(struct master *m, const struct gen *old)
 	char text[96];
 
 	snprintf(text, sizeof(text), "generation %u → %u in %u ms", old->number, m->current->number,
-		(unsigned)((clock_read_us() - m->begun_us) / 1000));
+		(unsigned)((clock_read_us() - m->build.begun_us) / 1000));
 	m->next.replaced = old->number;
 	board_count(&m->board->head, BOARD_COUNT_reloads_done);
 	status_add(&m->next, text);

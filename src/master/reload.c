@@ -71,7 +71,7 @@ static void finish(struct master *m, bool ok)
 {
 	char text[128];
 
-	timer_disarm(&m->loop.wheel, &m->limit);
+	timer_disarm(&m->loop.wheel, &m->build.limit);
 	m->starting = NULL;
 	snprintf(text, sizeof(text), SERVING, m->current->number, m->current->nworkers,
 		m->current->nworkers == 1 ? "" : "s");
@@ -190,7 +190,7 @@ void reload_commit(struct gen *g)
 	struct master *m = g->master;
 	struct gen *old = m->current;
 
-	timer_disarm(&m->loop.wheel, &m->limit);
+	timer_disarm(&m->loop.wheel, &m->build.limit);
 	m->current = g;
 	m->starting = NULL;
 	gen_go(g, GEN_SERVE);
@@ -209,7 +209,7 @@ void reload_done(struct master *m)
 
 static void on_limit(struct timer *t)
 {
-	struct master *m = LIST_ENTRY(t, struct master, limit);
+	struct master *m = LIST_ENTRY(t, struct master, build.limit);
 
 	reload_fail(m->starting, "the workers did not come up in time");
 }
@@ -264,7 +264,7 @@ static void bring_up(struct gen *g)
 	else if (start_processes(g) < 0)
 		reload_fail(g, "the workers cannot be started");
 	else
-		timer_arm(&m->loop.wheel, &m->limit, clock_ms() + LIMIT_MS);
+		timer_arm(&m->loop.wheel, &m->build.limit, clock_ms() + LIMIT_MS);
 }
 
 /* A fault that may be none at the next try. */
@@ -280,13 +280,13 @@ static bool bind_later(struct master *m, int rc)
 
 	if (m->current != NULL || !gen_may_listen_later(rc))
 		return false;
-	if (m->bind_until == 0) {
-		m->bind_until = now + BIND_MS;
+	if (m->build.bind_until == 0) {
+		m->build.bind_until = now + BIND_MS;
 		log_notice("an address cannot be had yet: trying for %d s", BIND_MS / 1000);
 	}
-	if (now >= m->bind_until)
+	if (now >= m->build.bind_until)
 		return false;
-	timer_arm(&m->loop.wheel, &m->bind, now + BIND_AGAIN_MS);
+	timer_arm(&m->loop.wheel, &m->build.bind, now + BIND_AGAIN_MS);
 	return true;
 }
 
@@ -310,7 +310,7 @@ static void bind_all(struct master *m)
 
 static void on_bind(struct timer *t)
 {
-	bind_all(LIST_ENTRY(t, struct master, bind));
+	bind_all(LIST_ENTRY(t, struct master, build.bind));
 }
 
 void reload_init(struct master *m)
@@ -318,8 +318,8 @@ void reload_init(struct master *m)
 	changes_init(m);
 	drain_init(m);
 	shrink_init(m);
-	timer_init(&m->limit, on_limit);
-	timer_init(&m->bind, on_bind);
+	timer_init(&m->build.limit, on_limit);
+	timer_init(&m->build.bind, on_bind);
 }
 
 void reload_begin(struct master *m)
@@ -328,7 +328,7 @@ void reload_begin(struct master *m)
 
 	H2D_ASSERT(m->starting == NULL);
 	if (m->current != NULL) {
-		m->begun_us = clock_read_us();
+		m->build.begun_us = clock_read_us();
 		master_go(m, MASTER_BUILD);
 		/* Before the configuration is read: `h2d -s reload` relies on it. */
 		outcome_begin(m);

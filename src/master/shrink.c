@@ -79,9 +79,9 @@ static bool await_quiet(struct master *m)
 
 	LIST_FOREACH(node, &m->sockets.all)
 		n += count_queued(ENTRY(node));
-	if (n > 0 || m->quiet_from == 0)
-		m->quiet_from = clock_ms();
-	return clock_ms() - m->quiet_from >= QUIET_MS;
+	if (n > 0 || m->shrink.quiet_from == 0)
+		m->shrink.quiet_from = clock_ms();
+	return clock_ms() - m->shrink.quiet_from >= QUIET_MS;
 }
 
 /* --- closing ---------------------------------------------------------------------------------- */
@@ -136,17 +136,17 @@ bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fd
 
 static void arm(struct master *m, unsigned ms)
 {
-	timer_arm(&m->loop.wheel, &m->shrink, clock_ms() + ms);
+	timer_arm(&m->loop.wheel, &m->shrink.look, clock_ms() + ms);
 }
 
 static void look(struct timer *t)
 {
-	struct master *m = LIST_ENTRY(t, struct master, shrink);
+	struct master *m = LIST_ENTRY(t, struct master, shrink.look);
 
 	if (!has_surplus(m)) {
 		balance_apply(m); /* as it was before they were closed */
 	} else if (!is_settled(m)) {
-		m->quiet_from = 0;
+		m->shrink.quiet_from = 0;
 		arm(m, LOOK_MS);
 	} else if (steer_away(m) || await_quiet(m)) {
 		close_all(m);
@@ -158,12 +158,12 @@ static void look(struct timer *t)
 
 void shrink_init(struct master *m)
 {
-	timer_init(&m->shrink, look);
+	timer_init(&m->shrink.look, look);
 }
 
 void shrink_begin(struct master *m)
 {
-	m->quiet_from = 0;
+	m->shrink.quiet_from = 0;
 	if (has_surplus(m))
 		arm(m, LOOK_MS);
 	else
@@ -172,5 +172,5 @@ void shrink_begin(struct master *m)
 
 void shrink_stop(struct master *m)
 {
-	timer_disarm(&m->loop.wheel, &m->shrink);
+	timer_disarm(&m->loop.wheel, &m->shrink.look);
 }

@@ -53,7 +53,7 @@ static bool gather(const struct master *m, struct passed *p)
 {
 	return passed_add(p, tls_tickets_fd(), TICKETS) &&
 	       passed_add(p, m->pidfile.mine ? m->pidfile.fd : -1, PID_FILE) &&
-	       passed_add(p, m->reign_end.fd, REIGN) && passed_add(p, m->reign, REIGN) &&
+	       passed_add(p, m->reign.others.fd, REIGN) && passed_add(p, m->reign.end, REIGN) &&
 	       passed_add(p, m->doubts.pair[0], DOUBTS) &&
 	       passed_add(p, m->doubts.pair[1], DOUBTS) &&
 	       passed_add(p, m->current->doubts[1], KEEPER) && sockets_pass(&m->sockets, p);
@@ -249,7 +249,7 @@ static const char *take_variable(struct master *m, struct passed *p, const char 
 	int drained = 0, path = 0, fd = passed_take(p, PID_FILE);
 
 	if (sscanf(text, "%" SCNu32 " %" SCNu32 " %d %" SCNu64 " %n", &m->status.running,
-		    &m->last_number, &drained, &m->begun_us, &path) != 4 ||
+		    &m->last_number, &drained, &m->build.begun_us, &path) != 4 ||
 		path == 0)
 		return VARIABLE " is not from a running h2d";
 	m->status.request = m->status.running - 1;
@@ -344,7 +344,7 @@ static void on_go(struct upgrade *u)
 
 static void describe_outcome(struct master *m)
 {
-	uint64_t ms = (clock_read_us() - m->begun_us) / 1000;
+	uint64_t ms = (clock_read_us() - m->build.begun_us) / 1000;
 	char text[128];
 
 	snprintf(text, sizeof(text), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms",

@@ -15,12 +15,11 @@
 
 enum { SECOND_MS = 1000 };
 
-static void take_file(struct master *m, const char *file)
+static void take_file(const char *file)
 {
 	struct tls_tickets now = { 0 }, next;
 	char why[PATH_MAX + 128];
 
-	m->ticket_of_file = true;
 	if (!tls_ticket_file_read(file, &next, why, sizeof(why))) {
 		log_warn("%s: the keys of session tickets stay as they are", why);
 		return;
@@ -34,7 +33,6 @@ static void take_file(struct master *m, const char *file)
 
 static void make_key(struct master *m)
 {
-	m->ticket_of_file = false;
 	if (!tls_tickets_rotate()) {
 		log_error("session tickets: there is no new key: no randomness");
 		return;
@@ -55,7 +53,7 @@ void tickets_serve(struct master *m)
 	const struct conf_tls *tls = configured(m);
 
 	if (tls != NULL && *tls->session_ticket_key_file != '\0')
-		take_file(m, tls->session_ticket_key_file);
+		take_file(tls->session_ticket_key_file);
 }
 
 void tickets_second(struct master *m)
@@ -64,6 +62,6 @@ void tickets_second(struct master *m)
 
 	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
 		return;
-	if (m->ticket_of_file || tls_tickets_age_ms() >= tls->session_ticket_rotation * SECOND_MS)
+	if (tls_tickets_age_ms() >= tls->session_ticket_rotation * SECOND_MS)
 		make_key(m);
 }

@@ -30,7 +30,7 @@ enum {
  */
 struct shared {
 	uint32_t turn;    /* atomic; 0: there are none yet */
-	uint64_t made_ms; /* clock_ms() of the key that encrypts */
+	uint64_t made_ms; /* clock_ms() of the key that encrypts; 0: it is somebody else's */
 	struct tls_tickets sets[2];
 };
 
@@ -84,6 +84,7 @@ bool tls_tickets_set(const struct tls_tickets *from)
 	if (!share())
 		return false;
 	publish(from);
+	shared->made_ms = 0;
 	return true;
 }
 
@@ -137,7 +138,9 @@ bool tls_tickets_get(struct tls_tickets *to)
 
 uint64_t tls_tickets_age_ms(void)
 {
-	return shared != NULL ? clock_ms() - shared->made_ms : 0;
+	if (shared == NULL)
+		return 0;
+	return shared->made_ms != 0 ? clock_ms() - shared->made_ms : UINT64_MAX;
 }
 
 static bool begin(const unsigned char *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher,

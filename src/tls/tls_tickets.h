@@ -33,7 +33,7 @@ bool tls_tickets_set(const struct tls_tickets *from);
 /* A new key in front; the oldest is wiped. False: there is no randomness, and nothing changed. */
 bool tls_tickets_rotate(void);
 
-/* How old the key is that encrypts; 0: there is none. */
+/* How old the key is that encrypts; 0: there is none; UINT64_MAX: it was set. */
 uint64_t tls_tickets_age_ms(void);
 
 /* The memfd of the keys, for the program that replaces this one; -1: there are none. */

@@ -129,6 +129,7 @@ START_TEST(handed_over)
 {
 	SSL_SESSION *old = new_session(TLS1_3_VERSION);
 	int fd, other = memfd_create("other", MFD_CLOEXEC);
+	struct tls_tickets keys;
 
 	clock_set(5000000, (struct timespec){ 0 });
 	ck_assert(tls_tickets_rotate());
@@ -143,6 +144,8 @@ START_TEST(handed_over)
 	ck_assert(tls_tickets_inherit(fd));
 	ck_assert(resumes(old, TLS1_3_VERSION));
 	ck_assert_uint_eq(tls_tickets_age_ms(), 7000);
+	ck_assert(tls_tickets_get(&keys) && tls_tickets_set(&keys));
+	ck_assert_uint_eq(tls_tickets_age_ms(), UINT64_MAX);
 	SSL_SESSION_free(old);
 	close(other);
 	close(fd);

@@ -50,7 +50,8 @@ static void mix_gen(const struct gen *g, const struct master *m)
 static void mix_master(const struct master *m)
 {
 	mix(m->phase | m->wishes << 8 | (m->starting != NULL) << 16 | m->ngens << 20);
-	mix_timer(&m->limit), mix_timer(&m->bind), mix_timer(&m->delay), mix_timer(&m->shrink);
+	mix_timer(&m->build.limit), mix_timer(&m->build.bind), mix_timer(&m->delay),
+		mix_timer(&m->shrink.look);
 	mix_timer(&m->upgrade.timer);
 	mix(m->upgrade.state | (m->upgrade.pid != 0) << 4 | m->upgrade.process.active << 5 |
 		m->upgrade.channel.active << 6);

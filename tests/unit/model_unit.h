@@ -324,9 +324,9 @@ static void master_make(unsigned side)
 	master_signal_init(m);
 	reload_init(m);
 	/* What a pipe holds is not put back with a process. */
-	close(m->reign);
-	close(m->reign_end.fd);
-	m->reign = m->reign_end.fd = -1;
+	close(m->reign.end);
+	close(m->reign.others.fd);
+	m->reign.end = m->reign.others.fd = -1;
 	succession_init(m);
 	m->upgrade.start = fake_start;
 	H2D_ASSERT(loop_init(&m->loop) == 0);
