@@ -16,10 +16,8 @@
 #include "base/log.h"
 #include "base/log_out.h"
 #include "cli/explain.h"
-#include "cli/host_check.h"
 #include "cli/options.h"
 #include "cli/signal_cmd.h"
-#include "cli/unit.h"
 #include "conf/conf_fault.h"
 #include "http/compress.h"
 #include "machine/kernel_check.h"
@@ -76,8 +74,6 @@ static int test(const struct conf_override *ov)
 		rc = -1;
 	if (rc == 0) {
 		clock_update();
-		host_check(conf, print_warning, NULL);
-		unit_check_installed(conf, print_warning, NULL);
 		gen_resources_check(&resources, conf, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");

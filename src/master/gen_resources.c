@@ -13,7 +13,6 @@
 #include "conf/conf_fault.h"
 #include "http/compress.h"
 #include "machine/cache_room.h"
-#include "machine/shared_mount.h"
 #include "machine/user_access.h"
 #include "sandbox/sandbox.h"
 #include "sites/certs_check.h"
@@ -102,37 +101,6 @@ static void check_uploads(
 				"true");
 }
 
-struct shared_warning {
-	const struct conf_pos *at;
-	conf_fault_fn *warn;
-	void *ctx;
-};
-
-static void warn_lost(void *ctx, const char *type, const char *what)
-{
-	const struct shared_warning *w = ctx;
-	char text[512];
-
-	snprintf(text, sizeof(text),
-		"upload-dir: its file system is %s, and where several machines serve it, %s", type,
-		what);
-	w->warn(w->ctx, w->at, text);
-}
-
-/* Promises of uploads that hold on one machine, and that a shared file system does not keep. */
-static void check_shared(const struct resources *r, const struct conf *conf,
-	const struct site *site, conf_fault_fn *warn, void *ctx)
-{
-	struct shared_warning w = {
-		.at = &conf->servers[site - r->sites->v].upload_dir_at, .warn = warn, .ctx = ctx
-	};
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s%.*s", r->trees.files.roots[site->root].root,
-		SLICE_ARG(site->uploads));
-	shared_mount_lost("/proc/self/mountinfo", path, warn_lost, &w);
-}
-
 /* A worker has them all open, and files and connections take what they leave. */
 static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ctx)
 {
@@ -158,9 +126,6 @@ void gen_resources_check(
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
 	check_uploads(conf, r->sites, warn, ctx);
-	for (unsigned i = 0; i < r->sites->n; i++)
-		if (r->sites->v[i].uploads.n > 0 && r->sites->v[i].has_root)
-			check_shared(r, conf, &r->sites->v[i], warn, ctx);
 	check_roots(r, warn, ctx);
 }
 

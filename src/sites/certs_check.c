@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "tls/tls_look.h"
@@ -54,6 +55,21 @@ static void check_staple(
 	k->warn(k->ctx, at, text);
 }
 
+static void check_key(
+	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
+{
+	const char *key = pair->files[TLS_FILE_KEY];
+	struct stat st;
+	char text[512];
+
+	if (key == NULL || stat(key, &st) < 0 || !(st.st_mode & S_IROTH))
+		return;
+	snprintf(text, sizeof(text),
+		"certificate-key \"%.300s\": everybody on this machine may read it: chmod o-r",
+		key);
+	k->warn(k->ctx, at, text);
+}
+
 static void check_entry(const struct checker *k, const struct certs_entry *e)
 {
 	const struct conf_pos *at = e->keys.at[TLS_FILE_CERTIFICATE];
@@ -65,6 +81,7 @@ static void check_entry(const struct checker *k, const struct certs_entry *e)
 
 		check_time(k, pair, at);
 		check_staple(k, pair, e->keys.at[TLS_FILE_STAPLE]);
+		check_key(k, pair, e->keys.at[TLS_FILE_KEY]);
 		if (why == NULL)
 			continue;
 		snprintf(text, sizeof(text), "certificate %.200s: %s",

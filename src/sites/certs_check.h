@@ -9,8 +9,8 @@
 
 /*
  * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
- * since 1970), that clients may not trust, that are not good for a name of their server, or whose
- * OCSP response is not sent.
+ * since 1970), that clients may not trust, that are not good for a name of their server, whose OCSP
+ * response is not sent, or whose key everybody may read.
  */
 void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
 	void *ctx);

@@ -1,7 +1,6 @@
 """What people get wrong in their first configuration: each mistake gets a message at its place that says what to write."""
 import os
 import re
-import subprocess
 
 import pytest
 
@@ -222,7 +221,7 @@ cat:
 
 
 def test_pages_that_workers_cannot_read(h2d):
-	"""-t says at their lines what is answered instead; a link that leads out of the root is named as what it is."""
+	"""-t says at their lines what is answered instead; a link that leads out of the root is named as one."""
 	server = h2d.new(listens=("tcp",))
 	os.symlink("/etc/passwd", os.path.join(server.root, "out"))
 	server.write_conf(server='error-page "404" { file = "/none.html" }\nerror-page "403" { file = "/out" }\nfallback = "/none"')
@@ -230,7 +229,7 @@ def test_pages_that_workers_cannot_read(h2d):
 	own, error = "h2d's own page answers until it can be read", "what is not there is answered with an error until it can be read"
 	assert [row[1:] for row in found] == [
 		("error-page", "/none.html", "No such file or directory: " + own),
-		("error-page", "/out", "a symbolic link leads out of root, see follow-links: " + own),
+		("error-page", "/out", "a symbolic link is not followed: " + own),
 		("fallback", "/none", "No such file or directory: " + error)]
 	assert [int(row[0]) - int(found[0][0]) for row in found] == [0, 1, 2]
 
@@ -242,18 +241,15 @@ def test_passwords_that_are_never_right(h2d):
 	with open(server.path("users"), "w") as f:
 		f.write(USERS)
 	done = server.run("-t", check=0)
-	said = re.findall(r"users:(\d+): warning: (.*): \"(\w+)\" is refused, .*: openssl passwd -6\)", done.err)
-	assert said == [("1", "a password in plain text is not taken", "joe"),
-		("3", "a hash like $apr1$ or {SHA} is none that libcrypt knows", "anna"),
-		("5", 'there is no ":" behind the user', "bob"), ("6", "there is no password behind the user", "cat")], done.err
+	said = re.findall(r"users:(\d+): warning: \"(\w+)\" is refused: (.*) \(.*: openssl passwd -6\)", done.err)
+	assert said == [("1", "joe", "a password in plain text is not taken"),
+		("3", "anna", "a hash like $apr1$ or {SHA} is none that libcrypt knows"),
+		("5", "bob", 'there is no ":" behind the user'), ("6", "cat", "there is no password behind the user")], done.err
 	out = server.run("--explain", "http://anna:secret@localhost/f", check=0).out
 	assert re.search(r"^note +a hash like .* \(openssl passwd -6\) +.*/users:3$", out, re.M) and out.count("openssl") == 1, out
 	server.start()
 	assert len(server.log.wait(r"warn .*users:\d: ", count=4)) == 4
 	assert "secret" not in server.log_text() + done.err
-	with open(server.path("users"), "w") as f:
-		f.write("# nobody yet\n")
-	assert "nobody is in it" in server.run("-t", check=0).err
 
 
 # What is no fault, since -t may run elsewhere than h2d, but will be one here.
@@ -264,16 +260,3 @@ def test_cache_larger_than_memory(h2d):
 		f.write("cache {\nmax-size = 1023G }\n" + SERVED)
 	done = server.run("-t", check=0)
 	assert re.search(r"h2d\.conf:2: warning: max-size: the cache takes .* that h2d has here", done.err), done.err
-
-
-def test_port_without_the_right(h2d):
-	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
-	os.chmod(server.dir, 0o755)
-	with open(server.path("h2d.conf"), "w") as f:
-		f.write('listen "127.0.0.1:1" { }\n' + SERVED)
-	command = server.command("-t", "-f", server.path("h2d.conf"))
-	# An ordinary user has no such right, and may not change what it may get.
-	without = ["setpriv", "--bounding-set", "-net_bind_service", "--inh-caps", "-net_bind_service"] if os.geteuid() == 0 else []
-	done = subprocess.run([*without, *command], stderr=subprocess.PIPE, text=True)
-	assert re.search(r"h2d\.conf:1: warning: listen .* takes root or CAP_NET_BIND_SERVICE", done.stderr), done.stderr

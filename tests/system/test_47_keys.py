@@ -122,4 +122,4 @@ def test_what_the_user_may_not(tmp_path):
 	os.chmod(tmp_path, 0o700)
 	said = told('user = "nobody"\nhandler "t" { source = "h2d.conf" target = "www/t.db" }\n', tmp_path, "-t").stderr
 	for key in ("source", "target"):
-		assert re.search(r'h2d.conf:3: warning: %s ".*: Permission denied: its handler cannot' % key, said), said
+		assert re.search(r'h2d.conf:3: warning: %s ".*: Permission denied: its handler cannot open it' % key, said), said

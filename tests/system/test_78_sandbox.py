@@ -14,7 +14,7 @@ import pytest
 
 import client
 import procs
-from harness import needs_root, skip_without
+from harness import needs_root
 from server import H2D, SANITIZED
 from users import basic, hashed, put_users
 
@@ -171,37 +171,6 @@ def test_private_key_out_of_reach(inside):
 		there.refuses("read", copy)
 	finally:
 		os.unlink(copy)
-
-
-@pytest.mark.parametrize("way", ["passwords", "root", "beside the root", "elsewhere", "landlock off", "of another user",
-	"of the user, beside the root"])
-def test_a_key_that_workers_may_read_is_a_warning(h2d, tmp_path, way):
-	"""It lies below what they have to read; a folder of its own is out of their reach. Beside a root is where who
-	tries h2d out has it, whose workers are the same user."""
-	users_own = "user" in way
-	if users_own and not ROOT:
-		skip_without("root", "gives a key to another user")
-	server = h2d.new(conf='user = "nobody"' if users_own else "",
-		sections=off(landlock="false") if way == "landlock off" else "")
-	folder = server.path("www") if way == "root" else server.dir if "beside" in way else str(tmp_path / "secrets")
-	users = str(tmp_path / ("passwords" if way == "elsewhere" else "secrets") / "users")
-	key = os.path.join(folder, "tls", "key")
-	for path in (key, users):
-		os.makedirs(os.path.dirname(path), exist_ok=True)
-	open(users, "w").close()
-	shutil.copy(server.cert.key, key)
-	os.chmod(key, 0o600)
-	if way == "of the user, beside the root":
-		shutil.chown(key, "nobody")
-	server.put_conf(server.conf_text.replace(server.cert.key, key)
-		+ 'server "x" { root = "%s"  location "/x" { auth-basic-file = "%s" } }\n' % (server.path("www"), users))
-	done = server.run("-t", check=0)
-	said = re.findall(r'h2d.conf:\d+: .*certificate-key "(.*)": the workers may read it, for it is below (\S+): keep it',
-		done.err)
-	if way in ("passwords", "root", "of the user, beside the root"):
-		assert len(said) == 1 and said[0][0] == key and key.startswith(said[0][1] + "/"), done.err
-	else:
-		assert said == [], done.err
 
 
 @landlock

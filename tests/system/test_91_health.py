@@ -108,16 +108,3 @@ def test_room_that_nobody_knows(mounted):
 	mounted.say("release")
 	says(server)
 	assert health(server) == (200, b"ok\n")
-
-
-def test_shared_storage_is_warned_of(mounted, h2d):
-	"""By -t and at a start, by the type of the mount, and nobody waits for the file system; not where it is this machine's."""
-	said = r"h2d\.conf:\d+: (?:warning: )?upload-dir: its file system is fuse\S*, and where several machines serve it, what another"
-	server = mounted.new(listens=("tcp",), root=mounted.mountpoint, server='upload-dir = "free-1"  upload-public = true')
-	server.spawn()
-	server.wait_listening()
-	server.wait_up()
-	assert len(server.log.wait(said)) == 1
-	assert len(re.findall(said, server.run("-t", check=0).err)) == 1
-	other = h2d(listens=("tcp",), server='upload-dir = "files"  upload-public = true', files={"files/a": "a"})
-	assert not other.log.find("its file system is") and "its file system" not in other.run("-t", check=0).err
