@@ -56,9 +56,8 @@ static void end_texts(struct board_conn *c)
 #define END_TEXT(member)  c->member[sizeof(c->member) - 1] = '\0';
 #define END_NAMES(member) END_TEXT(member)
 #define END_COUNT(member)
-#define END_BYTES(member)
 #define END_MS(member)
-#define BOARD_CONN(kind, member, size, column, help) END_##kind(member)
+#define BOARD_CONN(kind, member, size, help) END_##kind(member)
 #include "board/board_conns.def"
 }
 

@@ -17,12 +17,11 @@ enum {
 
 /* One connection. Each text ends in NUL, perhaps cut. */
 struct board_conn {
-#define BOARD_CONN_TEXT(member, size)                char member[size];
-#define BOARD_CONN_NAMES(member, size)               char member[size];
-#define BOARD_CONN_COUNT(member, size)               uint64_t member;
-#define BOARD_CONN_BYTES(member, size)               uint64_t member;
-#define BOARD_CONN_MS(member, size)                  uint64_t member;
-#define BOARD_CONN(kind, member, size, column, help) BOARD_CONN_##kind(member, size)
+#define BOARD_CONN_TEXT(member, size)        char member[size];
+#define BOARD_CONN_NAMES(member, size)       char member[size];
+#define BOARD_CONN_COUNT(member, size)       uint64_t member;
+#define BOARD_CONN_MS(member, size)          uint64_t member;
+#define BOARD_CONN(kind, member, size, help) BOARD_CONN_##kind(member, size)
 #include "board/board_conns.def"
 };
 

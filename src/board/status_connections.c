@@ -1,17 +1,16 @@
 /*
- * status_connections: GET /status/connections on admin listeners: each live connection of each
- * worker and what it waits for, as a table for people; /status/connections.json, for programs. A
- * connection is known to its own worker alone: the worker that is asked has the others show theirs
- * (board_conns.h), and answers when they have, or after a second. A worker that has not shown them
- * by then is named: its loop stands still, which is what its clients wait for.
+ * status_connections: GET /status/connections.json on admin listeners: each live connection of each
+ * worker and what it waits for. A connection is known to its own worker alone: the worker that is
+ * asked has the others show theirs (board_conns.h), and answers when they have, or after a second.
+ * A worker that has not shown them by then is named: its loop stands still, which is what its
+ * clients wait for.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/json_out.h"
-#include "board/status_html.h"
-#include "board/status_page.h"
+#include "board/admin.h"
 
 enum { LOOK_MS = 10, PATIENCE_MS = 1000 };
 
@@ -21,23 +20,13 @@ struct asked {
 	uint64_t at_ms;
 };
 
-/* A form of the answer: how it begins, goes on with each worker (conns NULL: it has shown none) and
- * is sent. */
-struct form {
-	void (*begin)(struct strbuf *t);
-	void (*worker)(
-		struct strbuf *t, const struct board_slot *s, const struct board_conns *conns);
-	void (*end)(struct h2d_req *req, struct strbuf *t);
-};
-
 /* A member of struct board_conn. */
 static const struct column {
-	enum { TEXT, NAMES, COUNT, BYTES, MS } kind;
-	const char *name, *head;
+	enum { TEXT, NAMES, COUNT, MS } kind;
+	const char *name;
 	size_t at;
 } columns[] = {
-#define BOARD_CONN(kind, member, size, column, help) \
-	{ kind, #member, column, offsetof(struct board_conn, member) },
+#define BOARD_CONN(kind, member, size, help) { kind, #member, offsetof(struct board_conn, member) },
 #include "board/board_conns.def"
 };
 
@@ -56,7 +45,7 @@ static uint64_t number_of(const struct board_conn *c, const struct column *colum
 	return n;
 }
 
-/* --- for programs ----------------------------------------------------------------------------- */
+/* --- a text ----------------------------------------------------------------------------------- */
 
 static void json_head(struct strbuf *t)
 {
@@ -116,81 +105,6 @@ static void json_worker(
 	json_end(t, '}');
 }
 
-static void json_send(struct h2d_req *req, struct strbuf *t)
-{
-	strbuf_add(t, SLICE("]}\n"));
-	admin_reply(req, "application/json", t);
-}
-
-static const struct form json = { json_head, json_worker, json_send };
-
-/* --- for people ------------------------------------------------------------------------------- */
-
-static void html_head(struct strbuf *t)
-{
-	status_page_begin(t, "connections");
-	strbuf_add(t, SLICE("<header><h1>Connections</h1></header>\n<main>\n<p class=stamp>"));
-	status_html_time(t, (uint64_t)clock_wall().tv_sec * 1000);
-	strbuf_add(
-		t, SLICE(" UTC</p><div class=\"scroll texts\" role=region aria-label=Connections "
-			 "tabindex=0><table><thead><tr>"));
-	for (int i = 0; i < COLUMNS; i++)
-		strbuf_printf(t, "<th scope=col>%s", columns[i].head);
-	strbuf_add(t, SLICE("<th scope=col>Worker</thead><tbody>"));
-}
-
-static void html_cell(struct strbuf *t, const struct board_conn *c, const struct column *m)
-{
-	if (m->kind == TEXT || m->kind == NAMES)
-		strbuf_html(t, slice_str(text_of(c, m)));
-	else if (m->kind == BYTES)
-		status_html_bytes(t, number_of(c, m));
-	else if (m->kind == COUNT)
-		strbuf_printf(t, "%" PRIu64, number_of(c, m));
-	else if (number_of(c, m) == UINT64_MAX)
-		strbuf_add(t, SLICE("\u2013"));
-	else
-		status_html_seconds(t, number_of(c, m) / 1000);
-}
-
-static void html_connection(struct strbuf *t, const struct board_conn *c, uint32_t slot)
-{
-	for (int i = 0; i < COLUMNS; i++) {
-		strbuf_add(t, i == 0 ? SLICE("<tr><th scope=row>") : SLICE("<td>"));
-		html_cell(t, c, &columns[i]);
-	}
-	strbuf_printf(t, "<td>%" PRIu32, slot);
-}
-
-static void html_worker(
-	struct strbuf *t, const struct board_slot *s, const struct board_conns *conns)
-{
-	uint32_t slot = BOARD_LOAD(s->slot);
-
-	for (unsigned i = 0; conns != NULL && i < conns->n; i++)
-		html_connection(t, &conns->v[i], slot);
-	if (conns == NULL)
-		strbuf_printf(t,
-			"<tr class=bad><td colspan=%d>Worker %" PRIu32 " (process %" PRId32
-			") does not answer: it stands still, and its clients wait for that.",
-			COLUMNS + 1, slot, BOARD_LOAD(s->pid));
-	else if (conns->live > conns->n)
-		strbuf_printf(t,
-			"<tr><td colspan=%d>%" PRIu32 " more of worker %" PRIu32 " are not shown.",
-			COLUMNS + 1, conns->live - conns->n, slot);
-}
-
-static void html_send(struct h2d_req *req, struct strbuf *t)
-{
-	strbuf_add(t,
-		SLICE("</tbody></table></div><footer>For programs: <a "
-		      "href=\"/status/connections.json\">/status/connections.json</a>. The server: "
-		      "<a href=\"/status\">/status</a></footer>\n</main>\n"));
-	status_page_reply(req, t);
-}
-
-static const struct form html = { html_head, html_worker, html_send };
-
 /* --- the workers ------------------------------------------------------------------------------ */
 
 /* A table that is not older will do. */
@@ -223,17 +137,16 @@ static bool all_have_shown(const struct board *b, uint64_t since_ms)
 static void answer(struct h2d_req *req, const struct asked *a)
 {
 	const struct board *b = req->env->admin->board;
-	const struct form *form =
-		slice_eq(req->path, SLICE("/status/connections.json")) ? &json : &html;
 	struct board_conns *copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
 	const struct board_slot *s;
 	struct strbuf t = { .failed = copy == NULL };
 
-	form->begin(&t);
+	json_head(&t);
 	for (unsigned i = 0; copy != NULL && (s = next_worker(b, &i)) != NULL;)
-		form->worker(&t, s, board_conns_read(copy, &s->conns, since(a)) ? copy : NULL);
+		json_worker(&t, s, board_conns_read(copy, &s->conns, since(a)) ? copy : NULL);
 	free(copy);
-	form->end(req, &t);
+	strbuf_add(&t, SLICE("]}\n"));
+	admin_reply(req, "application/json", &t);
 }
 
 /* Asks again each time: what was asked too soon, or found a queue full, was not heard. */

@@ -1,7 +1,6 @@
 /* check_admin: the answers of admin pages: any length, none without memory, nothing kept. */
 #include "board/admin.h"
 
-#include "board/status_html.h"
 #include "req_unit.h"
 
 extern const struct h2d_handler h2d_handler_metrics, h2d_handler_status, h2d_handler_status_page;
