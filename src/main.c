@@ -28,7 +28,7 @@
 #include "rules/route.h"
 #include "sandbox/sandbox.h"
 #include "tls/tls_memory.h"
-#include "top/top.h"
+#include "tools/top/top.h"
 
 enum { EXIT_USAGE = 2 };
 

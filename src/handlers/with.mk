@@ -33,7 +33,7 @@ src/handlers/with/$(1)/%.o: $(2)/%
 
 # Their tests, by h2d/test.h.
 with_checks += $$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%)
-$$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%): %: %.c.o $$(with_$(1)_objects) src/handler_keys.$$(OBJEXT) $$(filter src/%.a,$$(kit_libs))
+$$(with_$(1)_checks:$(2)/%.c=src/handlers/with/$(1)/%): %: %.c.o $$(with_$(1)_objects) src/handler_keys.$$(OBJEXT) $$(filter src/%.a kit/%.a tools/%.a,$$(kit_libs))
 	$$(AM_V_CCLD)$$(with_link) $$(AM_LDFLAGS) $$(kit_ldflags) $$(LDFLAGS) -o $$@ $$< $$(with_$(1)_objects) \
 		src/handler_keys.$$(OBJEXT) $$(kit_libs) $$(with_libs) $$(CHECK_LIBS) $$(LIBS)
 
@@ -76,7 +76,7 @@ src/handlers/with/server: $(filter src/%.a,$(master_libs))
 	$(AM_V_GEN)$(with_nm) $^ | $(with_sort) >$@.x && mv $@.x $@
 
 # Their keys and metrics; a folder may have none, or get some later.
-src/conf/src_conf_key_gen-key_gen.$(OBJEXT): src/handlers/with/conf.def src/handlers/with/metrics.def
+tools/tools_key_gen-key_gen.$(OBJEXT): src/handlers/with/conf.def src/handlers/with/metrics.def
 src/handlers/with/conf.def: FORCE
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_at)printf '#undef KEY\n#define KEY ROW\n%s\n' \
@@ -92,7 +92,7 @@ with_metrics = $(wildcard $(handlers_dirs:%=%/metrics.def))
 .PHONY: FORCE
 
 # Their rows; each table may have taken the macro away.
-src/rules/src_rules_route_gen-route_gen.$(OBJEXT): src/handlers/with/routes.def
+tools/tools_route_gen-route_gen.$(OBJEXT): src/handlers/with/routes.def
 src/handlers/with/routes.def: Makefile
 	$(AM_V_at)$(MKDIR_P) $(@D)
 	$(AM_V_GEN)printf '#undef ROUTE\n#define ROUTE ROW\n#include "%s"\n' $(handlers_dirs:%=%/routes.def) >$@

@@ -7,7 +7,7 @@
 
 #include "../unit/route_naive.h"
 #include "http/path.h"
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -19,9 +19,9 @@ def picture(heading):
 
 
 def sources():
-	"""{path below src: text}, of what is checked in."""
-	return {str(p.relative_to(TOP / "src")): p.read_text() for end in ("[ch]", "def")
-		for p in (TOP / "src").rglob("*." + end)}
+	"""{path below src, or of tools and kit: text}, of what is checked in."""
+	return {str(p.relative_to(TOP)).removeprefix("src/"): p.read_text() for end in ("[ch]", "def")
+		for place in ("src", "tools", "kit") for p in (TOP / place).rglob("*." + end)}
 
 
 def bodies_of(name, files):
@@ -172,6 +172,8 @@ def test_every_layer_is_listed():
 	for folder in (TOP / "src").iterdir():
 		if folder.is_dir() and any(folder.glob("*.c")):
 			assert f"| `src/{folder.name}/` |" in TEXT
+	for name in ("tools", "kit"):
+		assert f"| `{name}/` |" in TEXT
 
 
 def test_words_are_used():

@@ -27,7 +27,7 @@ FORBIDDEN = [
 @pytest.fixture
 def house(tmp_path):
 	"""A copy of what check-layers reads."""
-	for name in ("src", "include"):
+	for name in ("src", "include", "tools", "kit"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
 	for name in ("check-api", "check-callers", "check-comments", "check-layers"):

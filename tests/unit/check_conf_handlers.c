@@ -5,7 +5,7 @@
 #include "conf_unit.h"
 
 #include "conf/conf_handlers.h"
-#include "conf/key_build.h"
+#include "tools/key_build.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/metric_build.h"
+#include "tools/metric_build.h"
 #include "unit.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */

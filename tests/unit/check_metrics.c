@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 static struct board *board;

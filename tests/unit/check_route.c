@@ -4,7 +4,7 @@
  */
 #include "rules/route.h"
 
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 static const struct h2d_handler handler = { .name = "thing", .scope = H2D_ON_ANY };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "route_naive.h"
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 extern const struct route_table routes_table;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 static struct route_times times, sum;

@@ -21,8 +21,8 @@
 #include "net/unsent.h"
 #include "proto/ahead.h"
 #include "request/req.h"
-#include "rules/route_build.h"
 #include "share/account.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 enum { BIG = 8 << 20 };

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "top/top_source.h"
-#include "top/top_table.h"
-#include "top/top_view.h"
+#include "tools/top/top_source.h"
+#include "tools/top/top_table.h"
+#include "tools/top/top_view.h"
 #include "unit.h"
 
 static const struct {

@@ -14,7 +14,7 @@
 #include "base/pool.h"
 #include "proto/ahead.h"
 #include "proto/proto.h"
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 
 static struct pool blocks;
 static struct http_env env;

@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "request/req_body.h"
 #include "request/req_field.h"
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 #include "unit.h"
 
 static struct http_env env;

@@ -1,5 +1,5 @@
 /* top_page: puts lines together in memory; top_screen writes them. See top_page.h. */
-#include "top/top_page.h"
+#include "tools/top/top_page.h"
 
 #include <stdarg.h>
 #include <stdio.h>

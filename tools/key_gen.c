@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "base/metric_build.h"
-#include "conf/key_build.h"
+#include "tools/key_build.h"
+#include "tools/metric_build.h"
 
 #define ROW(handler, name, type, dflt, min, max, choices, help) \
 	{ __FILE__, __LINE__, #handler, name, #type, dflt, min, max, choices, help },

@@ -2,7 +2,7 @@
  * top_view: the summary first, then the workers, then the last warnings and errors, of which some
  * are shown however many workers there are. Calls no system.
  */
-#include "top/top_view.h"
+#include "tools/top/top_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>

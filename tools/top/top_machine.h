@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "top/top_ask.h"
-#include "top/top_status.h"
+#include "tools/top/top_ask.h"
+#include "tools/top/top_status.h"
 
 struct top_machine {
 	struct top_source source;

@@ -16,8 +16,8 @@
 #include "image/doc_root.h"
 #include "proto/ahead.h"
 #include "proto/proto.h"
-#include "rules/route_build.h"
 #include "rules/site.h"
+#include "tools/route_build.h"
 
 struct h2d_test;
 

@@ -3,13 +3,13 @@
  * OpenMetrics), and writes the table that src/base/handler_counts.h declares. Called by key_gen and
  * by tests; opens nothing.
  */
-#include "base/metric_build.h"
+#include "tools/metric_build.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/handler_counts.h"
-#include "base/row_gen.h"
+#include "tools/row_gen.h"
 
 enum { NAME_MAX_BYTES = 64 };
 

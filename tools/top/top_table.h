@@ -2,8 +2,8 @@
 #ifndef H2D_TOP_TOP_TABLE_H
 #define H2D_TOP_TOP_TABLE_H
 
-#include "top/top_machine.h"
-#include "top/top_page.h"
+#include "tools/top/top_machine.h"
+#include "tools/top/top_page.h"
 
 /* Draws n machines; one without a status has an error. */
 void top_table(struct top_page *p, const struct top_machine *m, unsigned n);

@@ -2,7 +2,7 @@
  * top_status: a thin layer on jansson, so that one file knows that library. What was read is what
  * the server said: each value is asked for by its type.
  */
-#include "top/top_status.h"
+#include "tools/top/top_status.h"
 
 #include <jansson.h>
 #include <stdio.h>

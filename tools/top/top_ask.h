@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "top/top_source.h"
+#include "tools/top/top_source.h"
 
 struct addrinfo;
 

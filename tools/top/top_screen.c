@@ -2,7 +2,7 @@
  * top_screen: termios(3) and the few control sequences of ECMA-48 and xterm that every terminal of
  * today knows, so that no library of terminals is needed.
  */
-#include "top/top_screen.h"
+#include "tools/top/top_screen.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  * row_gen: writes faults and strings of C, for key_build, metric_build and route_build. Opens
  * nothing.
  */
-#include "base/row_gen.h"
+#include "tools/row_gen.h"
 
 #include <stdarg.h>
 

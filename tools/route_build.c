@@ -3,11 +3,11 @@
  * of nodes that the lookup reads. Called by route_gen and by tests, never by the server. Memory
  * that runs out ends the program, as it may in a build tool.
  */
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 
 #include <stdlib.h>
 
-#include "base/row_gen.h"
+#include "tools/row_gen.h"
 
 enum { PATTERN_MAX = 1024, NODES_MAX = UINT16_MAX };
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "rules/route_build.h"
+#include "tools/route_build.h"
 
 /* In front of a row's handler: a name of its own cannot clash with one of the server's. */
 #define SYMBOL "h2d_handler_"

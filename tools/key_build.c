@@ -2,14 +2,14 @@
  * key_build: checks rows as the reader of h2d.conf would take their defaults, and writes the table
  * that src/conf/conf_table.h declares. Called by key_gen and by tests; opens nothing.
  */
-#include "conf/key_build.h"
+#include "tools/key_build.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/row_gen.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
+#include "tools/row_gen.h"
 
 enum { NAME_MAX_BYTES = 64, MEMORY = 1 << 20 };
 

@@ -1,5 +1,5 @@
 /* top_machine: keeps the status before when there is no new one. */
-#include "top/top_machine.h"
+#include "tools/top/top_machine.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
 #ifndef H2D_TOP_TOP_VIEW_H
 #define H2D_TOP_TOP_VIEW_H
 
-#include "top/top_page.h"
-#include "top/top_status.h"
+#include "tools/top/top_page.h"
+#include "tools/top/top_status.h"
 
 void top_view(struct top_page *p, const struct top_status *s);
 

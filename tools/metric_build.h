@@ -3,8 +3,8 @@
  * with every fault named by its line. Runs at build time in the generator, and in tests; never in
  * the server.
  */
-#ifndef H2D_BASE_METRIC_BUILD_H
-#define H2D_BASE_METRIC_BUILD_H
+#ifndef H2D_TOOLS_METRIC_BUILD_H
+#define H2D_TOOLS_METRIC_BUILD_H
 
 #include <stdio.h>
 

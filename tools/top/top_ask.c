@@ -2,7 +2,7 @@
  * top_ask: one connection per question, closed by its end, so that a reload never waits for it. A
  * server that does not answer is given up after some seconds.
  */
-#include "top/top_ask.h"
+#include "tools/top/top_ask.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -2,7 +2,7 @@
  * top: asks once a second and draws what it heard, until q or a signal ends it. It is an error that
  * nobody answers at first; a server that is away later, for a restart say, is asked again.
  */
-#include "top/top.h"
+#include "tools/top/top.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "top/top_machine.h"
-#include "top/top_screen.h"
-#include "top/top_table.h"
-#include "top/top_view.h"
+#include "tools/top/top_machine.h"
+#include "tools/top/top_screen.h"
+#include "tools/top/top_table.h"
+#include "tools/top/top_view.h"
 
 enum { EVERY_MS = 1000 };
 

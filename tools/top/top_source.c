@@ -1,5 +1,5 @@
 /* top_source: reads what the user wrote, or the listen lines of the configuration; asks nobody. */
-#include "top/top_source.h"
+#include "tools/top/top_source.h"
 
 #include <stdio.h>
 #include <string.h>

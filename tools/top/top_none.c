@@ -1,7 +1,7 @@
 /* top_none: stands for top where the library that reads JSON was not there when h2d was built. */
 #include <stdio.h>
 
-#include "top/top.h"
+#include "tools/top/top.h"
 
 enum { EXIT_USAGE = 2 };
 

@@ -2,8 +2,8 @@
  * row_gen: what programs share that make a table of C from the rows of a .def file: faults named by
  * their line, and strings. Runs at build time and in tests; never in the server.
  */
-#ifndef H2D_BASE_ROW_GEN_H
-#define H2D_BASE_ROW_GEN_H
+#ifndef H2D_TOOLS_ROW_GEN_H
+#define H2D_TOOLS_ROW_GEN_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * top_table: a machine that does not answer is in no sum, and its line says why, however old what
  * it said last is. Calls no system.
  */
-#include "top/top_table.h"
+#include "tools/top/top_table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * route_build: from the rows of routes.def to the segment tree, in memory, with every fault named
  * by its line. Runs at build time in the generator, and in tests; never in the server.
  */
-#ifndef H2D_RULES_ROUTE_BUILD_H
-#define H2D_RULES_ROUTE_BUILD_H
+#ifndef H2D_TOOLS_ROUTE_BUILD_H
+#define H2D_TOOLS_ROUTE_BUILD_H
 
 #include "rules/route_tree.h"
 
