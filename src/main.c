@@ -4,6 +4,7 @@
  * command line was wrong. Main serves nothing and forks nothing itself.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <nghttp2/nghttp2.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -28,7 +29,6 @@
 #include "rules/route.h"
 #include "sandbox/sandbox.h"
 #include "tls/tls_memory.h"
-#include "tools/top/top.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -162,10 +162,40 @@ static int version(void)
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));
-	if (top_built())
-		fputs(" top", stdout);
 	puts(sandbox_built());
 	return flushed();
+}
+
+/* Becomes h2d-top, which lies beside this program: the server links no reader of JSON. */
+static int top(const struct options *o)
+{
+	static char name[] = "h2d-top", once[] = "--once", file[] = "-f";
+	char path[PATH_MAX] = "", *slash, **args;
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(name));
+	size_t n = 0, nargs = 1;
+
+	while (o->top[n] != NULL)
+		n++;
+	args = calloc(n + 5, sizeof(*args));
+	slash = length > 0 ? memrchr(path, '/', (size_t)length) : NULL;
+	if (args == NULL || slash == NULL) {
+		perror("h2d: top");
+		free(args);
+		return EXIT_FAILURE;
+	}
+	strcpy(slash + 1, name);
+	args[0] = name;
+	if (o->once)
+		args[nargs++] = once;
+	if (o->conf.file != NULL) {
+		args[nargs++] = file;
+		args[nargs++] = (char *)(uintptr_t)o->conf.file;
+	}
+	memcpy(args + nargs, o->top, n * sizeof(*args));
+	execv(path, args);
+	fprintf(stderr, "h2d: top: %s: %m\n", path);
+	free(args);
+	return EXIT_USAGE;
 }
 
 /* A descriptor of ours must never get a number below 3 and be taken for a log. */
@@ -210,7 +240,7 @@ int main(int argc, char **argv)
 	case OPTIONS_SIGNAL:
 		return signal_cmd(o.signal, o.wait, &o.conf);
 	case OPTIONS_TOP:
-		return top_run(o.top, o.once, &o.conf);
+		return top(&o);
 	case OPTIONS_VERSION:
 		return version();
 	case OPTIONS_HELP:

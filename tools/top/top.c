@@ -1,10 +1,12 @@
 /*
- * top: asks once a second and draws what it heard, until q or a signal ends it. It is an error that
- * nobody answers at first; a server that is away later, for a restart say, is asked again.
+ * top: the program h2d-top, which `h2d top` starts: the status of running servers in a terminal. It
+ * asks them over an admin listener as any client does, once a second, and draws what it heard,
+ * until q or a signal ends it. It is an error that nobody answers at first; a server that is away
+ * later, for a restart say, is asked again.
  */
-#include "tools/top/top.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/options.h"
 #include "tools/top/top_machine.h"
 #include "tools/top/top_screen.h"
 #include "tools/top/top_table.h"
@@ -231,17 +234,17 @@ static int watch(struct top *t)
 /* --- whom to ask ------------------------------------------------------------------------------ */
 
 /* 0, or -1: error says why not. */
-static int find(struct top *t, char *const *where, const struct conf_override *ov, char *error)
+static int find(struct top *t, char *const *where, const char *file, char *error)
 {
 	if (where[0] == NULL)
-		return top_source_find(&t->machines[0].source, ov, error);
+		return top_source_find(&t->machines[0].source, file, error);
 	for (unsigned i = 0; i < t->n; i++)
 		if (top_source_parse(&t->machines[i].source, where[i], error) < 0)
 			return -1;
 	return 0;
 }
 
-static int make(struct top *t, char *const *where, const struct conf_override *ov, char *error)
+static int make(struct top *t, char *const *where, const char *file, char *error)
 {
 	while (where[t->n] != NULL)
 		t->n++;
@@ -255,7 +258,7 @@ static int make(struct top *t, char *const *where, const struct conf_override *o
 	t->polled[POLL_SIGNALS].fd = t->polled[POLL_KEYS].fd = -1;
 	for (unsigned i = 0; i < t->n; i++)
 		top_machine_init(&t->machines[i]);
-	return find(t, where, ov, error);
+	return find(t, where, file, error);
 }
 
 static void destroy(struct top *t)
@@ -272,11 +275,6 @@ static void print_errors(const struct top *t)
 		fprintf(stderr, "h2d: top: %s\n", t->machines[i].error);
 }
 
-bool top_built(void)
-{
-	return true;
-}
-
 static int show(struct top *t, bool once)
 {
 	if (!look_first(t, once)) {
@@ -288,17 +286,40 @@ static int show(struct top *t, bool once)
 	return print_once(t) && count_heard(t) == t->n ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int top_run(char *const *where, bool once, const struct conf_override *ov)
+/* where: http://HOST[:PORT] or unix:PATH of each server, NULL behind the last; none: the first
+ * admin listener of the file that can be asked. once: one look is printed, as when standard output
+ * is no terminal; a failure if any is silent. */
+static int run(char *const *where, bool once, const char *file)
 {
 	char error[TOP_ERROR] = "";
 	struct top t = { 0 };
 	int rc = EXIT_FAILURE;
 
-	setlocale(LC_CTYPE, "");
-	if (make(&t, where, ov, error) < 0)
+	if (make(&t, where, file, error) < 0)
 		fprintf(stderr, "h2d: top: %s\n", error);
 	else
 		rc = show(&t, once || !top_screen_can());
 	destroy(&t);
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = { { "once", no_argument, NULL, 'o' },
+		{ "config", required_argument, NULL, 'f' }, { 0 } };
+	const char *file = OPTIONS_FILE;
+	bool once = false;
+	int code;
+
+	setlocale(LC_CTYPE, "");
+	while ((code = getopt_long(argc, argv, "f:", longs, NULL)) != -1)
+		if (code == 'o') {
+			once = true;
+		} else if (code == 'f') {
+			file = optarg;
+		} else {
+			fputs("usage: h2d-top [-f FILE] [--once] [URL...]; see h2d(8)\n", stderr);
+			return 2;
+		}
+	return run(argv + optind, once, file);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "conf/conf.h"
 
 static int wrong(char *error, const char *what, const char *why)
 {
@@ -113,18 +114,19 @@ static int choose(struct top_source *s, const struct conf *conf, char *error)
 		"%s has no admin listener without TLS and PROXY headers; add one, as\n"
 		"  listen \"unix:/run/h2d/admin.sock\" { admin = true }\n"
 		"or say where the server is: h2d top http://HOST:PORT, h2d top unix:PATH",
-		conf->path != NULL ? conf->path : "the command line");
+		conf->path);
 	return -1;
 }
 
-int top_source_find(struct top_source *s, const struct conf_override *ov, char error[TOP_ERROR])
+int top_source_find(struct top_source *s, const char *file, char error[TOP_ERROR])
 {
 	char fault[TOP_ERROR] = "";
-	struct conf *conf = conf_load_faulty(ov, keep_first, fault);
+	struct conf *conf =
+		conf_load_faulty(&(struct conf_override){ .file = file }, keep_first, fault);
 	int rc;
 
 	if (conf == NULL)
-		return wrong(error, ov->file != NULL ? ov->file : "configuration",
+		return wrong(error, file,
 			"cannot be read; name it by -f, or say where the server is: "
 			"h2d top http://HOST:PORT, h2d top unix:PATH");
 	rc = choose(s, conf, error);

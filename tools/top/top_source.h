@@ -5,8 +5,6 @@
 #ifndef H2D_TOP_TOP_SOURCE_H
 #define H2D_TOP_TOP_SOURCE_H
 
-#include "conf/conf.h"
-
 enum { TOP_SOURCE_TEXT = 256, TOP_ERROR = 512 };
 
 struct top_source {
@@ -20,9 +18,9 @@ struct top_source {
 int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERROR]);
 
 /*
- * Out of the configuration, whose faults do not matter here: a unix socket before an address, and
- * no listener with TLS or proxy-protocol. 0, or -1: error says what it lacks.
+ * Out of the configuration in file, whose faults do not matter here: a unix socket before an
+ * address, and no listener with TLS or proxy-protocol. 0, or -1: error says what it lacks.
  */
-int top_source_find(struct top_source *s, const struct conf_override *ov, char error[TOP_ERROR]);
+int top_source_find(struct top_source *s, const char *file, char error[TOP_ERROR]);
 
 #endif
