@@ -16,9 +16,6 @@ static const char *parse_port(const char *text, in_port_t *port)
 
 	if (len == 0)
 		return "the port is missing";
-	if (text[digits] == ' ' && digits > 0 && text[digits + 1] >= 'a')
-		return "the address stands alone: what is said of it stands in the braces, tls = "
-		       "true";
 	if (len > 5 || digits != len || (text[0] == '0' && len > 1))
 		return "the port is not a number from 0 to 65535";
 	for (; *text != '\0'; text++)
@@ -79,10 +76,8 @@ static const char *parse_ipv6(const char *text, struct addr *addr)
 
 static const char *parse_ipv4(const char *text, struct addr *addr)
 {
-	const char *colon = strchr(text, ':'), *space = strpbrk(text, " \t,");
+	const char *colon = strchr(text, ':');
 
-	if (space != NULL && strchr(space, ':') != NULL)
-		return "one address stands in a title, further ones have sections of their own";
 	if (colon != NULL && strchr(colon + 1, ':') != NULL)
 		return "an IPv6 address is written in brackets: [ADDRESS]:PORT";
 	if (text[0] == '*' || text[0] == ':')

@@ -53,6 +53,18 @@ static void check_group(
 		conf_fault(faults, &l->group_at, "group \"%.200s\" does not exist", l->group);
 }
 
+/* The fault of a title that has more than an address, or else why. */
+static const char *wrong_title(const char *title, const char *why)
+{
+	const char *space = strpbrk(title, " \t,");
+
+	if (space == NULL || strncmp(title, "unix:", 5) == 0)
+		return why;
+	if (strchr(space, ':') != NULL)
+		return "one address stands in a title, further ones have sections of their own";
+	return "the address stands alone: what is said of it stands in the braces, tls = true";
+}
+
 /* The listeners before the i-th are parsed into addrs. */
 static void check_listen(
 	struct conf *conf, unsigned i, struct addr *addrs, struct conf_faults *faults)
@@ -61,7 +73,8 @@ static void check_listen(
 	const char *why = addr_parse(l->address, &addrs[i]);
 
 	if (why != NULL) {
-		conf_fault(faults, &l->at, "listen \"%.200s\": %s", l->address, why);
+		conf_fault(faults, &l->at, "listen \"%.200s\": %s", l->address,
+			wrong_title(l->address, why));
 		return;
 	}
 	for (unsigned j = 0; j < i; j++) {

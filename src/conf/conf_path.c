@@ -1,22 +1,48 @@
 /*
  * conf_path: what is at a path. Called by the checks of conf; opens only to see that it can, and
- * changes nothing.
+ * changes nothing. It knows what systemd/h2d.service.in takes from the master: most of the disk to
+ * write to, root's way past modes, and everybody's /tmp (UNDER SYSTEMD of h2d(8)).
  */
 #include "conf/conf_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cure.h"
+static bool is_temporary(const char *path)
+{
+	return strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0;
+}
+
+/* systemd has started this very process (systemd.exec(5)). */
+static bool is_of_unit(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+
+	return pid != NULL && atol(pid) == getpid();
+}
+
+const char *conf_path_cure(int error, const char *path)
+{
+	if (error == EROFS)
+		return " (under systemd, name its folder in ReadWritePaths=: systemctl edit h2d)";
+	if (error == EACCES && geteuid() == 0)
+		return " (root has no way past modes here: chown root, or under systemd, "
+		       "CapabilityBoundingSet=CAP_DAC_READ_SEARCH: systemctl edit h2d)";
+	if (error == ENOENT && is_temporary(path) && is_of_unit())
+		return " (the unit has a /tmp of its own: move it, or PrivateTmp=no: systemctl "
+		       "edit h2d)";
+	return "";
+}
 
 /* By errno. */
 static void cannot(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
-	const char *cure = cure_of(errno, path);
+	const char *cure = conf_path_cure(errno, path);
 
 	if (errno == ENOENT && strstr(path, "/~") != NULL)
 		cure = " (\"~\" is not expanded: write the whole path)";

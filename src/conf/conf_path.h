@@ -15,6 +15,10 @@ void conf_path_readable(
 void conf_path_readables(const char *key, struct conf_list *paths, const struct conf_pos *pos,
 	struct conf_faults *faults);
 
+/* Behind strerror(error) of path: the cure, " (...)", or "" where none is known. Leaves errno
+ * alone. */
+const char *conf_path_cure(int error, const char *path);
+
 /* Anything at all. */
 void conf_path_exists(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);

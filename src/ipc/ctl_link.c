@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/lone.h"
+#include "ipc/lone.h"
 
 enum { TICK_MS = 900 }; /* a timer of a second may be a little early */
 

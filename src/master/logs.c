@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/cure.h"
 #include "base/log.h"
+#include "conf/conf_path.h"
 
 static int open_append(const char *path)
 {
@@ -44,7 +44,7 @@ static int log_file(const struct logs *l, const char *path, char *err, size_t er
 		snprintf(err, errsize, "log %s: %s%s", path,
 			errno == ELOOP ? "is a symbolic link, which is not followed"
 				       : strerror(errno),
-			cure_of(errno, path));
+			conf_path_cure(errno, path));
 	return fd;
 }
 

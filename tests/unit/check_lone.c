@@ -1,6 +1,6 @@
 /* check_lone: a process without a master ends when its loop stands still, and not while it turns.
  */
-#include "base/lone.h"
+#include "ipc/lone.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

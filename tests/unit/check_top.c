@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/top/top_human.h"
 #include "tools/top/top_source.h"
 #include "tools/top/top_table.h"
 #include "tools/top/top_view.h"
@@ -242,12 +243,34 @@ START_TEST(strange)
 }
 END_TEST
 
+START_TEST(numbers)
+{
+	char b[HUMAN_SIZE];
+
+	ck_assert_str_eq(top_human_count(b, 0), "0");
+	ck_assert_str_eq(top_human_count(b, 999), "999");
+	ck_assert_str_eq(top_human_count(b, 1000), "1 000");
+	ck_assert_str_eq(top_human_count(b, UINT64_MAX), "18 446 744 073 709 551 615");
+	ck_assert_str_eq(top_human_seconds(b, 59), "59 s");
+	ck_assert_str_eq(top_human_seconds(b, 3599), "59 min 59 s");
+	ck_assert_str_eq(top_human_seconds(b, 3600), "1 h 0 min");
+	ck_assert_str_eq(top_human_seconds(b, 90061), "1 d 1 h");
+	ck_assert_str_eq(top_human_us(b, 0), "0.00 ms");
+	ck_assert_str_eq(top_human_us(b, 9994), "9.99 ms");
+	ck_assert_str_eq(top_human_us(b, 9996), "10.0 ms");
+	ck_assert_str_eq(top_human_us(b, 99960), "100 ms");
+	ck_assert_str_eq(top_human_us(b, 999499), "999 ms");
+	ck_assert_str_eq(top_human_us(b, 1234567), "1.23 s");
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *t = tcase_create("top");
 
 	setlocale(LC_CTYPE, "C.UTF-8");
 	tcase_add_loop_test(t, source, 0, sizeof(sources) / sizeof(sources[0]));
+	tcase_add_test(t, numbers);
 	tcase_add_test(t, long_source);
 	tcase_add_loop_test(t, cut, 0, sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(t, windows);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/human.h"
+#include "tools/top/top_human.h"
 
 enum { NAME = 16 };
 
@@ -84,12 +84,12 @@ static void totals(struct top_page *p, const struct sums *sums)
 {
 	char text[HUMAN_SIZE];
 
-	put(p, "requests/s", human_count(text, sums->rate, " "));
+	put(p, "requests/s", top_human_count(text, sums->rate));
 	put(p, "sent/s", human_bytes(text, sums->sent));
-	put(p, "connections", human_count(text, sums->connections, " "));
+	put(p, "connections", top_human_count(text, sums->connections));
 	top_page_end(p);
-	put(p, "requests", human_count(text, sums->requests, " "));
-	put(p, "5xx", human_count(text, sums->errors, " "));
+	put(p, "requests", top_human_count(text, sums->requests));
+	put(p, "5xx", top_human_count(text, sums->errors));
 	top_page_end(p);
 }
 
@@ -100,7 +100,7 @@ static const char *time_of(char *buf, const struct top_object *o, const char *fi
 {
 	uint64_t us = top_object_number(o, field);
 
-	return us != 0 ? human_us(buf, (double)us) : "-";
+	return us != 0 ? top_human_us(buf, (double)us) : "-";
 }
 
 static void name(struct top_page *p, const char *text)
@@ -135,9 +135,9 @@ static void numbers(struct top_page *p, const struct top_object *t)
 	char p50[HUMAN_SIZE], p99[HUMAN_SIZE];
 
 	top_page_printf(p, TOP_PLAIN, " %11s %10s %8s %8s %8s",
-		human_count(connections, top_object_number(t, "connections"), " "),
-		human_count(rate, top_object_number(t, "requests_per_second"), " "),
-		human_count(errors, top_object_number(t, "responses_5xx"), " "),
+		top_human_count(connections, top_object_number(t, "connections")),
+		top_human_count(rate, top_object_number(t, "requests_per_second")),
+		top_human_count(errors, top_object_number(t, "responses_5xx")),
 		time_of(p50, t, "first_byte_p50_us"), time_of(p99, t, "first_byte_p99_us"));
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/human.h"
+#include "tools/top/top_human.h"
 
 enum {
 	HISTORY = 60,
@@ -21,7 +21,7 @@ enum {
 
 static const char *count(char *buf, uint64_t n)
 {
-	return human_count(buf, n, " ");
+	return top_human_count(buf, n);
 }
 
 /* "name value  ", the value in bold. */
@@ -37,7 +37,7 @@ static const char *time_of(char *buf, const struct top_object *o, const char *fi
 {
 	uint64_t us = top_object_number(o, field);
 
-	return us != 0 ? human_us(buf, (double)us) : "-";
+	return us != 0 ? top_human_us(buf, (double)us) : "-";
 }
 
 static void put_count(
@@ -68,7 +68,7 @@ static void title(struct top_page *p, const struct top_object *all)
 	if (*id != '\0')
 		top_page_printf(p, TOP_TITLE, "%s   ", id);
 	top_page_printf(p, TOP_TITLE, "up %s   generation %" PRIu64 "   ",
-		human_seconds(up, top_object_number(all, "uptime")),
+		top_human_seconds(up, top_object_number(all, "uptime")),
 		top_object_number(all, "generation"));
 	if (!is_narrow(p))
 		top_page_printf(p, TOP_TITLE, "%s, %s   ", top_object_text(all, "dispatch"),
@@ -130,7 +130,7 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	char text[HUMAN_SIZE];
 
 	put_count(p, "image", all, "image");
-	put(p, "age", human_seconds(text, top_object_number(all, "image_age")));
+	put(p, "age", top_human_seconds(text, top_object_number(all, "image_age")));
 	put(p, "size", human_bytes(text, top_object_number(all, "image_size")));
 	put_count(p, "files", top_status_part(s, "cache"), "entries");
 	if (is_narrow(p))

@@ -2,7 +2,7 @@
  * lone: one signal handler, in the main thread, which is the loop's: all others block its signal.
  * It counts looks and not seconds, as master/watchdog.c does: a process that is stopped makes none.
  */
-#include "base/lone.h"
+#include "ipc/lone.h"
 
 #include <errno.h>
 #include <signal.h>
