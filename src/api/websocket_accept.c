@@ -8,7 +8,7 @@
 #include "api/handler_worker.h"
 #include "api/websocket.h"
 #include "http/base64.h"
-#include "http/ws_handshake.h"
+#include "http/ws.h"
 #include "request/handler_rule.h"
 #include "request/req_client.h"
 #include "request/trace.h"

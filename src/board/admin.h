@@ -26,4 +26,8 @@ struct admin {
  */
 void admin_reply(struct h2d_req *req, const char *type, struct strbuf *t);
 
+/* The scoreboard as JSON, the body of /status.json: t is empty before, and failed when memory is
+ * out. */
+void status_json(const struct board *b, struct strbuf *t);
+
 #endif

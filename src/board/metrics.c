@@ -12,8 +12,8 @@
 #include "base/build_id.h"
 #include "base/clock.h"
 #include "board/admin.h"
+#include "board/board.h"
 #include "board/board_health.h"
-#include "board/board_view.h"
 #include "http/accept.h"
 
 struct name {

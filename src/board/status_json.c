@@ -3,7 +3,7 @@
  * listeners. Other processes write the board meanwhile, and one of them may have gone
  * mad: every field is read once, the sums are those of what was read, and nothing is believed.
  */
-#include "board/status_json.h"
+#include "board/admin.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "base/log.h"
-#include "board/admin.h"
 #include "board/board_health.h"
 #include "board/recent.h"
 #include "conf/conf.h"

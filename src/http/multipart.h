@@ -15,9 +15,10 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "http/multipart_head.h"
+#include "http/multipart.h"
 
 enum {
+	MULTIPART_HEAD_MAX = 8192,   /* bytes of a header section, its blank line included */
 	MULTIPART_BOUNDARY_MAX = 70, /* bytes (RFC 2046, 5.1.1) */
 	MULTIPART_PADDING_MAX = 64,  /* blanks behind a boundary that are taken in any case */
 };
@@ -29,6 +30,13 @@ enum multipart_event {
 	MULTIPART_END,   /* the part is complete */
 	MULTIPART_DONE, /* the final boundary was seen; *piece is used up, as is what comes later */
 	MULTIPART_BAD,  /* m->err says why; what was begun will not be complete */
+};
+
+struct multipart_part {
+	struct slice name;         /* of the form's field; may be empty */
+	struct slice filename;     /* decoded, as the client says it: nothing of it is checked */
+	bool has_filename;         /* it is a file, if perhaps one with an empty name */
+	struct slice content_type; /* as it came; empty: the part has none */
 };
 
 /* The line of a boundary but for its LF: CRLF "--" boundary "--" blanks CR. */
@@ -64,5 +72,17 @@ const struct err *multipart_init(
  * call. last: the request has no more content than *piece. With last there is no MORE.
  */
 enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bool last);
+
+/*
+ * head: field lines, each with its CRLF, without the blank line. It is decoded in place: the slices
+ * of part point into it. ERR_MULTIPART_HEAD: malformed; ERR_MULTIPART_DISPOSITION: there is not one
+ * content-disposition of type form-data with a name; ERR_MULTIPART_CODING: the content is coded
+ * (content-transfer-encoding; RFC 7578, 4.7 deprecates it).
+ *
+ * Names: of quoted-pairs only \" and \\ are undone, as browsers send a backslash as it is; %22, %0D
+ * and %0A are, as HTML writes a quotation mark, CR and LF in names. filename* (RFC 8187, UTF-8
+ * alone) wins over filename. A parameter that is there twice is malformed.
+ */
+const struct err *multipart_head_parse(char *head, size_t n, struct multipart_part *part);
 
 #endif

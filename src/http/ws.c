@@ -5,6 +5,10 @@
  */
 #include "http/ws.h"
 
+#include "http/authority.h"
+#include "http/base64.h"
+#include "http/field.h"
+
 enum {
 	FIN = 0x80,
 	RSV = 0x70,
@@ -220,4 +224,82 @@ size_t ws_head(uint8_t head[WS_OUT_HEAD_MAX], enum ws_op op, uint64_t n)
 	for (unsigned i = 0; i < bytes; i++)
 		head[2 + i] = (uint8_t)(n >> 8 * (bytes - 1 - i));
 	return 2 + bytes;
+}
+
+/* --- the handshake: any page in a browser may have sent it, with the user's cookies -------------
+ */
+
+enum { KEY_BYTES = 16, KEY_DIGITS = BASE64_ENCODED(KEY_BYTES) };
+
+bool ws_key_valid(struct slice key)
+{
+	char bytes[BASE64_DECODED_MAX(KEY_DIGITS)];
+
+	return key.n == KEY_DIGITS && base64_decode(key, bytes) == KEY_BYTES;
+}
+
+/* --- the origin ------------------------------------------------------------------------------- */
+
+/* The port of an authority with that host, without its colon; usual where there is none. */
+static struct slice port(struct slice authority, struct slice host, struct slice usual)
+{
+	size_t n = (size_t)(host.p + host.n - authority.p);
+
+	while (n < authority.n && authority.p[n] != ':')
+		n++;
+	return n + 1 < authority.n ? slice_of(authority.p + n + 1, authority.n - n - 1) : usual;
+}
+
+bool ws_origin_same(struct slice origin, struct slice authority, bool https)
+{
+	static const struct slice schemes[] = { SLICE_LIT("http://"), SLICE_LIT("https://") };
+	static const struct slice ports[] = { SLICE_LIT("80"), SLICE_LIT("443") };
+	struct slice theirs = authority_host(authority), own, rest;
+
+	for (unsigned i = https; i < 2; i++) {
+		if (!slice_starts(origin, schemes[i]))
+			continue;
+		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
+		own = authority_host(rest);
+		return own.n > 0 && slice_ieq(own, theirs) &&
+		       slice_eq(port(rest, own, ports[i]), port(authority, theirs, ports[i]));
+	}
+	return false;
+}
+
+/* The next word of a list that blanks divide; n 0: the list is at its end. */
+static struct slice next_word(const char **list)
+{
+	struct slice word;
+
+	*list += strspn(*list, " ");
+	word = slice_of(*list, strcspn(*list, " "));
+	*list += word.n;
+	return word;
+}
+
+bool ws_origin_listed(struct slice origin, const char *list)
+{
+	struct slice word;
+
+	while ((word = next_word(&list)).n > 0)
+		if (slice_eq(word, SLICE("*")) || slice_ieq(word, origin))
+			return true;
+	return false;
+}
+
+/* --- the subprotocol -------------------------------------------------------------------------- */
+
+struct slice ws_protocol_choose(const char *spoken, struct slice offered)
+{
+	struct slice word;
+
+	while ((word = next_word(&spoken)).n > 0) {
+		struct slice rest = offered, one;
+
+		while (field_list_next(&rest, &one))
+			if (slice_eq(one, word))
+				return word;
+	}
+	return word;
 }

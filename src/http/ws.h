@@ -6,6 +6,7 @@
 #ifndef H2D_HTTP_WS_H
 #define H2D_HTTP_WS_H
 
+#include "base/slice.h"
 #include "base/utf8.h"
 
 enum ws_op {
@@ -85,5 +86,28 @@ bool ws_code_valid(unsigned code);
 /* Writes the head of a whole frame of n bytes, not masked; how long it is. */
 enum { WS_OUT_HEAD_MAX = 10 };
 size_t ws_head(uint8_t head[WS_OUT_HEAD_MAX], enum ws_op op, uint64_t n);
+
+/* --- the handshake (RFC 6455, 4): key, page and subprotocols ------------------------------------
+ */
+
+/* A value of sec-websocket-key: whether it is 16 bytes in base64. */
+bool ws_key_valid(struct slice key);
+
+/*
+ * Whether the page of that origin ("https://example.com:8443") is of the server that authority
+ * ("example.com:8443") names: the same host, and the same port, where that of the origin's scheme
+ * may be left out of either. https: the handshake came that way, so must the page. Never for
+ * "null".
+ */
+bool ws_origin_same(struct slice origin, struct slice authority, bool https);
+
+/* Whether the origin is one of the list, which blanks divide; "*" is each. */
+bool ws_origin_listed(struct slice origin, const char *list);
+
+/*
+ * The first subprotocol of the list spoken, which blanks divide, that the client's list offered,
+ * with its commas, has: a part of spoken. n 0: none.
+ */
+struct slice ws_protocol_choose(const char *spoken, struct slice offered);
 
 #endif

@@ -113,7 +113,7 @@ struct gate;       /* request/gate.c */
 struct holding;    /* share/holding.h */
 struct pace;       /* request/pace.h */
 struct pacer;      /* request/pace.h */
-struct params;     /* api/params.h */
+struct params;     /* api/params.c */
 struct tally;      /* share/tally.h */
 struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
@@ -231,7 +231,7 @@ struct h2d_req {
 	const struct location *location; /* never NULL from then on */
 	enum h2d_method method;
 	struct slice path, query;
-	struct params *query_params; /* api/params.h; NULL: nobody has asked for one */
+	struct params *query_params; /* api/params.c; NULL: nobody has asked for one */
 	char *cookies;               /* a copy in which values end; NULL: nobody has asked */
 	struct trailers *trailers;   /* request/trailers.h; NULL: none came, or nobody took them */
 	struct params *form_params;  /* of the body; NULL: none was read */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "http/ws.h"
-#include "http/ws_handshake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

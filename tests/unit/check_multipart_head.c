@@ -1,5 +1,5 @@
 /* check_multipart_head: header sections of parts as clients write them, and as attackers do. */
-#include "http/multipart_head.h"
+#include "http/multipart.h"
 
 #include "unit.h"
 

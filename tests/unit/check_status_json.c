@@ -1,5 +1,5 @@
 /* check_status_json: the JSON of the scoreboard, with its sums, and that of one gone mad. */
-#include "board/status_json.h"
+#include "board/admin.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* check_ws_handshake: keys, origins beside authorities, and which subprotocol is chosen. */
 #include <stdio.h>
 
-#include "http/ws_handshake.h"
+#include "http/ws.h"
 
 #include "unit.h"
 
