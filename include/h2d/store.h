@@ -20,7 +20,9 @@ struct h2d_stored {
 	const char *name; /* ends in NUL */
 	const char *path; /* where it can be asked for, percent-encoded: for a location field */
 	uint64_t size;
-	const char *etag; /* as GET will say it, with its quotes; NULL where repr_digest is */
+	/* As GET will say it, with its quotes; NULL: the file is longer than cache.max-file-size.
+	 */
+	const char *etag;
 	/* The digest of its content, for a field of that name (RFC 9530); NULL: the file is longer
 	 * than cache.max-file-size, and the request has neither a digest nor want-repr-digest. */
 	const char *repr_digest;

@@ -25,8 +25,7 @@ static void destroy(struct disk *d)
 	pool_fini(&d->tiny);
 	pool_fini(&d->small);
 	pool_fini(&d->large);
-	hasher_free(&d->hasher);
-	etag_memo_free(&d->own_memo);
+	free(d->tags);
 	free(d->warm);
 	free(d->trees);
 	free(d);
@@ -61,18 +60,15 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 		return NULL;
 	d->offload = o;
 	d->doubts = doubts;
-	/* A file of one piece is always hashed at once: that takes no longer than sending it. */
-	d->max_file_size = conf->max_file_size > DISK_SMALL ? conf->max_file_size : DISK_SMALL;
+	d->max_file_size = conf->max_file_size;
 	d->escapes = conf->escapes;
 	d->uploads = &conf->uploads;
 	places_init(&d->places, l);
 	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
 	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
 	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
-	d->memo = conf->etags != NULL ? conf->etags : (d->own_memo = etag_memo_new());
-	d->hasher = d->memo != NULL ? hasher_new(o, d->memo) : NULL;
 	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
-	if (d->hasher != NULL && d->trees != NULL)
+	if (d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
 		destroy(d);

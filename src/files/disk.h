@@ -11,9 +11,9 @@
 #include "files/disk_root.h"
 #include "files/doubt_client.h"
 #include "files/files.h"
-#include "files/hasher.h"
 #include "files/places.h"
 #include "http/coding.h"
+#include "image/etag.h"
 #include "request/req.h"
 
 enum {
@@ -40,18 +40,18 @@ struct disk_tree {
 struct disk {
 	struct offload *offload;
 	struct doubt_client *doubts;
-	uint64_t max_file_size; /* up to here, or DISK_SMALL, a response waits for its entity tag */
+	uint64_t max_file_size; /* up to here a file's entity tag is of its content */
 	struct disk_tree *trees;
 	unsigned ntrees;
 	struct pool tiny, small, large;
 	struct escapes *escapes;
 	const struct prefix_index *uploads; /* folders of uploads, by their real paths */
 	struct places places;
-	struct etag_memo *memo, *own_memo; /* own_memo: NULL if workers share it */
-	struct hasher *hasher;
-	uint64_t silent_ms; /* until then no shortage is logged */
-	unsigned waiting;   /* files with a request */
-	unsigned live;      /* files in all */
+	struct disk_tag *tags; /* entity tags that were made; disk_etag.c's */
+	unsigned next_tag;     /* likewise */
+	uint64_t silent_ms;    /* until then no shortage is logged */
+	unsigned waiting;      /* files with a request */
+	unsigned live;         /* files in all */
 	bool ending;
 	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_range.c's */
 	uint32_t range_look;    /* tells which bytes are looked at next; disk_range.c's */
@@ -66,7 +66,7 @@ struct disk_buf {
 	char data[];
 };
 
-/* Bytes of what was sent, by which a file that grew is told from one that was written anew. */
+/* Bytes of it, by which a file that grew is told from one that was written anew. */
 struct disk_sample {
 	uint64_t at;
 	size_t n; /* 0: none was taken */
@@ -185,7 +185,7 @@ int disk_file_open_in_turn(struct disk_file *f);
  * again for the next piece. */
 void disk_file_lend(struct disk_file *f);
 
-/* Finds f->etag, or makes it; that of a long file behind this response. 0, -errno or DISK_LATER. */
+/* Finds f->etag, or makes it. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
 
 /* The request needs it no more; from now on nothing is called back. */
@@ -226,8 +226,12 @@ void disk_file_fail(struct disk_file *f, int rc);
  */
 int disk_file_check(struct disk_file *f);
 int disk_file_check_closely(struct disk_file *f); /* in a thread */
-/* Whether its first bytes, as many as were announced, are those of f->etag; in a thread. */
+/* Whether its first bytes, as many as were announced, are those of f->etag, which is of its
+ * content; in a thread. */
 bool disk_file_has_etag(struct disk_file *f);
+/* The head of its response is about to say its entity tag: takes a sample of the first bytes of a
+ * long one, if they are in memory. */
+void disk_file_sample_first(struct disk_file *f);
 /* The n bytes at that place of the file were read, to be sent. */
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
 int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);

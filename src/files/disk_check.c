@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "files/disk.h"
-#include "image/wait_writers.h"
 
 enum { WAIT_TRIES = 20, WAIT_NS = 5000000 };
 
@@ -36,23 +35,17 @@ int disk_file_check(struct disk_file *f)
 
 /*
  * A write(2) moves mtime first and the size when its bytes are there. In between an append looks as
- * an edit does, so that one is waited for.
+ * an edit does, so its end is waited for.
  */
-static int look_behind_writers(const struct disk_file *f, struct file_id *now)
+static int look_behind_a_write(const struct disk_file *f, struct file_id *now)
 {
 	int rc = look(f, now);
 
 	for (int tries = 0; rc == 0 && tries < WAIT_TRIES && now->size == f->file_id.size &&
 			    now->mtime_ns != f->file_id.mtime_ns;
 		tries++) {
-		/* Others may wait for this file. */
-		bool waited = wait_writers(f->fd, &f->file_id) == 0;
-
-		if (!waited)
-			nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
 		rc = look(f, now);
-		if (waited)
-			break;
 	}
 	return rc;
 }
@@ -65,20 +58,23 @@ static bool is_there(struct disk_file *f, const struct disk_sample *s)
 }
 
 /*
- * A file that was emptied and written again may be longer than before, too. While nothing was sent
- * there is its entity tag to tell it by; without one nothing was promised.
+ * A file that was emptied and written again may be longer than before, too. Where no bytes of it
+ * are known there is its entity tag to tell it by, if that is of its content; without a strong one
+ * nothing was promised.
  */
 static bool is_the_same(struct disk_file *f)
 {
-	if (f->first.n == 0)
-		return f->etag.n == 0 || disk_file_has_etag(f);
-	return is_there(f, &f->first) && is_there(f, &f->last);
+	if (f->first.n > 0)
+		return is_there(f, &f->first) && is_there(f, &f->last);
+	if (f->etag.n == 0 || etag_is_weak(&f->etag))
+		return true;
+	return f->file_id.size <= f->disk->max_file_size && disk_file_has_etag(f);
 }
 
 int disk_file_check_closely(struct disk_file *f)
 {
 	struct file_id now = { 0 };
-	int rc = look_behind_writers(f, &now);
+	int rc = look_behind_a_write(f, &now);
 
 	if (rc < 0)
 		return rc;
@@ -95,6 +91,19 @@ static void take(struct disk_sample *s, const char *bytes, size_t n, uint64_t at
 	s->at = at;
 	s->n = n;
 	memcpy(s->bytes, bytes, n);
+}
+
+void disk_file_sample_first(struct disk_file *f)
+{
+	uint64_t size = f->file_id.size;
+	char bytes[DISK_SAMPLE];
+	ssize_t n = 0;
+
+	if (f->fd >= 0 && size > f->disk->max_file_size)
+		n = disk_file_read_now(
+			f, bytes, size < DISK_SAMPLE ? (size_t)size : DISK_SAMPLE, 0);
+	if (n > 0)
+		take(&f->first, bytes, (size_t)n, 0);
 }
 
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at)

@@ -1,68 +1,100 @@
 /*
- * disk_etag: the entity tag of an open file, found in a thread unless it is remembered. What it is
- * taken from holds still: from then on every write moves the time stamps, so that the pieces that
- * are sent, each checked by them, are of the content that was hashed. A long file is hashed behind
- * its response (hasher.h), one that goes on changing is not: they have no tag until then. See
- * disk.h.
+ * disk_etag: the entity tag of an open file. One that is short enough for an image has that of its
+ * content, hashed in a thread unless it is remembered; from a longer one nothing is read. A file
+ * that is hashed holds still: from then on every write moves the time stamps, so that the pieces
+ * that are sent, each checked by them, are of the content that was hashed. One that goes on
+ * changing has no tag. See disk.h.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "files/disk.h"
-#include "image/wait_writers.h"
 
 enum {
-	HASH_TRIES = 3,
+	TAG_SETS = 512,
+	TAG_WAYS = 4,
+	YOUNG_MS = 2000, /* how long the tag of a young file is remembered */
 	SETTLE_TRIES = 4,
 	SETTLE_NS = 5000000,
-	QUIET_BYTES = 64 << 20, /* a second of quiet for each */
 };
 
-/* Takes f->file_id anew. 0, or -errno. */
+#define YOUNG_NS INT64_C(60000000000) /* a file is young so long behind its last change */
+
+struct disk_tag {
+	struct file_id id;
+	struct etag etag;
+	uint64_t until_ms; /* 0: nothing is remembered */
+};
+
+/* --- what was hashed -------------------------------------------------------------------------- */
+
+/* NULL: memory is out. */
+static struct disk_tag *set_of(struct disk *d, const struct file_id *id)
+{
+	uint64_t h = (id->ino * 31 + id->dev) * UINT64_C(0x9e3779b97f4a7c15);
+
+	if (d->tags == NULL)
+		d->tags = calloc(TAG_SETS * TAG_WAYS, sizeof(*d->tags));
+	return d->tags != NULL ? &d->tags[(h >> 32) % TAG_SETS * TAG_WAYS] : NULL;
+}
+
+static bool recall_tag(struct disk *d, const struct file_id *id, struct etag *e)
+{
+	const struct disk_tag *set = set_of(d, id);
+
+	for (unsigned i = 0; set != NULL && i < TAG_WAYS; i++) {
+		if (!file_id_eq(&set[i].id, id) || clock_ms() >= set[i].until_ms)
+			continue;
+		*e = set[i].etag;
+		return true;
+	}
+	return false;
+}
+
+/* The stamps of a young file may be those of a write(2) that is under way, so they are trusted for
+ * a moment; another machine's clock may have set them, too. */
+static void remember_tag(struct disk_file *f)
+{
+	struct disk *d = f->disk;
+	struct disk_tag *set = set_of(d, &f->file_id);
+	bool young = f->seen_ns - f->file_id.ctime_ns < YOUNG_NS;
+
+	if (set == NULL || (f->kind == BENEATH_REMOTE && !file_id_settled(&f->file_id, f->seen_ns)))
+		return;
+	set[d->next_tag++ % TAG_WAYS] = (struct disk_tag){ f->file_id, f->etag,
+		young ? clock_ms() + YOUNG_MS : UINT64_MAX };
+}
+
+/* --- in a thread ------------------------------------------------------------------------------ */
+
+/* Takes f->file_id anew. 0; -EAGAIN: it is another one; -errno. */
 static int look_again(struct disk_file *f)
 {
+	struct file_id before = f->file_id;
 	struct stat st;
 
 	f->seen_ns = file_id_clock_ns();
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
 	f->file_id = file_id_of(&st);
-	return 0;
+	return file_id_eq(&before, &f->file_id) ? 0 : -EAGAIN;
 }
 
-/* Waits until the next write would be seen in f->file_id: a tick after the last one. 0, -EAGAIN,
- * -errno. */
+/* Waits until the next write would be seen in f->file_id: a tick after the last one. 0; -EAGAIN: it
+ * goes on changing; -errno. */
 static int settle(struct disk_file *f)
 {
-	for (int tries = 0; !file_id_tells(&f->file_id, f->seen_ns); tries++) {
-		int rc;
+	int rc = 0;
 
+	for (int tries = 0; rc == 0 && !file_id_tells(&f->file_id, f->seen_ns); tries++) {
 		if (tries == SETTLE_TRIES)
 			return -EAGAIN;
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 		rc = look_again(f);
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
-}
-
-/* Waits for writes that are under way. 0, -errno; -EAGAIN: one goes on and on, and other threads
- * wait for it already. */
-static int wait_in_turn(const struct disk_file *f)
-{
-	int rc = 0;
-
-	if (f->seen_ns - f->file_id.ctime_ns > WAIT_WRITERS_NS)
-		return 0;
-	for (int tries = 0; tries < SETTLE_TRIES; tries++) {
-		rc = wait_writers(f->fd, &f->file_id);
-		if (rc == 0)
-			break;
-		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 	}
 	return rc;
 }
@@ -84,57 +116,32 @@ static int hash_bytes(
 	return rc == 0 ? etag_hash_end(h, e) : rc;
 }
 
-/* Hashes the whole file. 0, -EAGAIN if it changed meanwhile (f->file_id is the new one), -errno. */
-static int hash_once(struct disk_file *f, struct etag_hash *h, char *buf)
+/* The tag of the first f->file_id.size bytes. 0, -EAGAIN if there are fewer, -errno. */
+static int hash_file(struct disk_file *f, struct etag *e)
 {
-	struct file_id before = f->file_id;
-	int64_t seen_ns = f->seen_ns;
-	int rc = wait_in_turn(f), looked;
+	struct etag_hash *h = etag_hash_new();
+	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
+	int rc = h == NULL || buf == NULL ? -ENOMEM : hash_bytes(f, h, buf, f->file_id.size, e);
 
-	if (rc == 0)
-		rc = hash_bytes(f, h, buf, before.size, &f->etag);
-	if (rc < 0 && rc != -EAGAIN)
-		return rc;
-	looked = look_again(f);
-	if (looked < 0)
-		return looked;
-	if (rc < 0 || !file_id_eq(&before, &f->file_id))
-		return -EAGAIN;
-	f->seen_ns = seen_ns;
-	return 0;
+	etag_hash_free(&h);
+	free(buf);
+	return rc;
 }
 
 bool disk_file_has_etag(struct disk_file *f)
 {
-	struct etag_hash *h = etag_hash_new();
-	char *buf = malloc(DISK_SMALL);
 	struct etag now = { 0 };
-	bool has = h != NULL && buf != NULL && hash_bytes(f, h, buf, f->file_id.size, &now) == 0 &&
-		   slice_eq(etag_slice(&now), etag_slice(&f->etag));
 
-	etag_hash_free(&h);
-	free(buf);
-	return has;
-}
-
-static int make_etag(struct disk_file *f, struct etag_hash *h, char *buf)
-{
-	int rc = settle(f);
-
-	return rc == 0 ? hash_once(f, h, buf) : rc;
+	return hash_file(f, &now) == 0 && slice_eq(etag_slice(&now), etag_slice(&f->etag));
 }
 
 static int find_etag(struct disk_file *f)
 {
-	struct etag_hash *h = etag_hash_new();
-	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
-	int rc = h == NULL || buf == NULL ? -ENOMEM : -EAGAIN;
+	int rc = settle(f);
 
-	for (int tries = 0; tries < HASH_TRIES && rc == -EAGAIN; tries++)
-		rc = make_etag(f, h, buf);
-	etag_hash_free(&h);
-	free(buf);
-	return rc;
+	if (rc == 0)
+		rc = hash_file(f, &f->etag);
+	return rc == 0 ? look_again(f) : rc;
 }
 
 static void etag_work(struct job *j)
@@ -151,47 +158,32 @@ static void etag_work(struct job *j)
 	f->fd = -1;
 }
 
-/* Whether file_id will be another one after every later write. */
-static bool tells(const struct disk_file *f)
-{
-	return file_id_settled(&f->file_id, f->seen_ns) ||
-	       (f->kind != BENEATH_REMOTE && file_id_tells(&f->file_id, f->seen_ns));
-}
+/* --- on the loop ------------------------------------------------------------------------------ */
 
 static void etag_finish(struct disk_file *f)
 {
 	COUNT(files_hashed, 1);
+	if (f->result == 0)
+		remember_tag(f);
 	if (f->result == -EAGAIN) {
 		/* It is being written: served, but with nothing that promises bytes. */
 		f->etag.n = 0;
 		f->result = 0;
 	}
-	if (f->result == 0)
-		etag_memo_put(f->disk->memo, &f->file_id, &f->etag, f->seen_ns, tells(f));
 	f->fn(f, f->result);
-}
-
-/* Whether the file was left alone for many times as long as hashing takes: one that is appended to
- * now and then is not hashed each time. */
-static bool is_quiet(const struct disk_file *f)
-{
-	int64_t quiet_s = (f->seen_ns - f->file_id.ctime_ns) / 1000000000;
-
-	return file_id_settled(&f->file_id, f->seen_ns) &&
-	       (uint64_t)quiet_s >= f->file_id.size / QUIET_BYTES;
 }
 
 int disk_file_etag(struct disk_file *f)
 {
 	struct disk *d = f->disk;
 
-	if (etag_memo_get(d->memo, &f->file_id, &f->etag))
+	if (f->file_id.size > d->max_file_size) {
+		etag_of_file(&f->file_id, f->seen_ns,
+			f->coding < CODINGS ? coding_names[f->coding] : SLICE(""), &f->etag);
+		return 0;
+	}
+	if (recall_tag(d, &f->file_id, &f->etag))
 		return 0;
 	f->etag.n = 0;
-	if (f->fd >= 0 && f->file_id.size > d->max_file_size && is_quiet(f))
-		hasher_ask(d->hasher, f->fd, &f->file_id, disk_file_class(f), f->tree->path);
-	if (f->file_id.size > d->max_file_size ||
-		etag_memo_restless(d->memo, &f->file_id, f->seen_ns))
-		return 0;
 	return disk_file_later(f, disk_file_class(f), etag_work, etag_finish);
 }

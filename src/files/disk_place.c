@@ -104,7 +104,7 @@ void disk_file_lend(struct disk_file *f)
 {
 	f->place.back = give_back;
 	if (f->fd >= 0)
-		places_lend(&f->disk->places, &f->place, f->first.n > 0);
+		places_lend(&f->disk->places, &f->place, f->last.n > 0);
 }
 
 /* --- and open again --------------------------------------------------------------------------- */

@@ -160,6 +160,7 @@ static void answer(struct file_reply *a, struct disk_file *file)
 	int rc;
 
 	if (disk_file_is_open(file) || !sends_it(a, file)) {
+		disk_file_sample_first(file);
 		disk_file_lend(file);
 		reply(a, file);
 		return;

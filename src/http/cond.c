@@ -79,6 +79,10 @@ static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 static bool tag_listed(
 	const struct field *fields, unsigned n, unsigned kind, struct slice etag, bool strong)
 {
+	bool is_weak = slice_starts(etag, SLICE("W/"));
+
+	if (is_weak)
+		etag = slice_of(etag.p + 2, etag.n - 2);
 	for (unsigned i = 0; i < n; i++) {
 		struct slice rest = fields[i].value, tag;
 		bool weak;
@@ -88,7 +92,7 @@ static bool tag_listed(
 		if (slice_eq(rest, SLICE("*")))
 			return true;
 		while (next_tag(&rest, &tag, &weak))
-			if (slice_eq(tag, etag) && !(strong && weak))
+			if (slice_eq(tag, etag) && !(strong && (weak || is_weak)))
 				return true;
 	}
 	return false;

@@ -28,7 +28,7 @@ enum cond_result {
 
 /* Validators of the selected representation. */
 struct cond_validators {
-	struct slice etag;    /* strong, with its quotes; n 0: none */
+	struct slice etag;    /* with its quotes, and W/ in front of a weak one; n 0: none */
 	time_t last_modified; /* seconds */
 };
 

@@ -11,7 +11,6 @@
 #include "base/prefix_index.h"
 
 struct escapes;    /* files/escape.h */
-struct etag_memo;  /* image/etag_memo.h */
 struct mime_types; /* http/mime.h */
 
 /* One tree. Its strings are borrowed from the configuration, its types from struct trees. */
@@ -33,7 +32,6 @@ struct doc_roots {
 	uint64_t rescan_ms; /* how often the keeper looks at everything */
 	struct prefix_index uploads; /* folders of uploads, by their real paths */
 	struct escapes *escapes;     /* links that the log has named; NULL: none is named */
-	struct etag_memo *etags;     /* of all workers; NULL: each has its own */
 };
 
 /*

@@ -8,8 +8,10 @@
 #include "image/etag.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ETAG_HASH_BYTES = 9 };
@@ -34,6 +36,13 @@ static char *base64url(char *out, const uint8_t *p, size_t n)
 		*out++ = digit[v & 63];
 	}
 	return out;
+}
+
+void etag_of_file(const struct file_id *id, int64_t seen_ns, struct slice form, struct etag *e)
+{
+	e->n = (unsigned)snprintf(e->text, sizeof(e->text), "%s\"%" PRIx64 "-%" PRIx64 "%s%.*s\"",
+		file_id_settled(id, seen_ns) ? "" : "W/", id->size, (uint64_t)id->mtime_ns,
+		form.n > 0 ? "-" : "", SLICE_ARG(form));
 }
 
 void etag_of_sha256(const unsigned char sum[ETAG_SHA256], struct etag *e)

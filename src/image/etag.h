@@ -1,18 +1,19 @@
 /*
- * etag: the entity tag of a file (RFC 9110, 8.8.3), always strong: the hash of its content,
- * wherever that is read and however long it is. What is not hashed yet, or does not hold still, has
- * none. One thread per hash.
+ * etag: the entity tag of a file (RFC 9110, 8.8.3): the hash of its content, wherever that is read;
+ * of a file that is too long for an image its size and time, weak while it may be written to once
+ * more without another time. One thread per hash.
  */
 #ifndef H2D_IMAGE_ETAG_H
 #define H2D_IMAGE_ETAG_H
 
 #include <stddef.h>
 
+#include "base/file_id.h"
 #include "base/slice.h"
 
 enum {
 	ETAG_CONTENT_LEN = 16, /* 12 characters of base64url in braces and quotes */
-	ETAG_MAX = 16,
+	ETAG_MAX = 48,
 };
 
 struct etag {
@@ -24,6 +25,15 @@ static inline struct slice etag_slice(const struct etag *e)
 {
 	return slice_of(e->text, e->n);
 }
+
+static inline bool etag_is_weak(const struct etag *e)
+{
+	return e->text[0] == 'W';
+}
+
+/* By its size and time, as the clock said seen_ns (file_id_clock_ns()) just before id was taken.
+ * form: of several that one file has, each of them has another tag. */
+void etag_of_file(const struct file_id *id, int64_t seen_ns, struct slice form, struct etag *e);
 
 enum { ETAG_SHA256 = 32 };
 

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/beneath.h"
-#include "image/wait_writers.h"
 
 enum {
 	PIECE = 1 << 20,
@@ -28,7 +27,7 @@ enum {
 
 int reader_init(struct reader *r, struct catalog *c)
 {
-	*r = (struct reader){ .catalog = c, .writers.ms = WRITER_WAIT_MS, .fd = -1 };
+	*r = (struct reader){ .catalog = c, .fd = -1 };
 	for (int i = 0; i < READER_QUEUES; i++)
 		list_init(&r->queues[i]);
 	r->hash = etag_hash_new();
@@ -50,7 +49,6 @@ static void end(struct reader *r)
 void reader_fini(struct reader *r)
 {
 	end(r);
-	writer_wait_fini(&r->writers);
 	etag_hash_free(&r->hash);
 	free(r->buf);
 	r->buf = NULL;
@@ -274,20 +272,6 @@ static void changed_with(struct reader *r, const struct catalog_file *f)
 	}
 }
 
-/* Nobody may be in the middle of a write(2) to what is read now; else it is read later. */
-static void wait_for_writers(struct reader *r, struct catalog_file *f)
-{
-	int rc;
-
-	if (r->wall_ns - r->file_id.ctime_ns > WAIT_WRITERS_NS)
-		return;
-	rc = writer_wait(&r->writers, r->fd, &r->file_id);
-	if (rc == 0)
-		return;
-	catalog_doubt(r->catalog, f);
-	failed(r, f, rc);
-}
-
 /* told: by the kernel, rather than found by a walk, which comes by every name. */
 static void begin(struct reader *r, struct catalog_file *f, bool told)
 {
@@ -320,8 +304,6 @@ static void begin(struct reader *r, struct catalog_file *f, bool told)
 		catalog_trust(r->catalog, f, &r->file_id, true);
 	} else if (etag_hash_begin(r->hash) < 0) {
 		failed(r, f, -ENOMEM);
-	} else {
-		wait_for_writers(r, f);
 	}
 }
 

@@ -8,7 +8,6 @@
 #define H2D_KEEPER_READER_H
 
 #include "keeper/catalog.h"
-#include "keeper/writer_wait.h"
 
 enum {
 	READER_LEVELS = 8,             /* of restlessness: 20 ms, 40, … 2560 */
@@ -24,7 +23,6 @@ enum {
 struct reader {
 	struct catalog *catalog;
 	struct etag_hash *hash;
-	struct writer_wait writers;
 	char *buf; /* max_file_size bytes */
 	struct list queues[READER_QUEUES];
 	unsigned n[READER_QUEUES];

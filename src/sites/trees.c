@@ -10,7 +10,6 @@
 #include "conf/conf_fault.h"
 #include "files/escape.h"
 #include "http/coding.h"
-#include "image/etag_memo.h"
 #include "sites/site_maker.h"
 
 static bool same(const struct doc_root *a, const struct doc_root *b)
@@ -215,10 +214,9 @@ static bool make_room(struct trees *t, const struct conf *conf)
 	t->rows = calloc(nrows + 1, sizeof(*t->rows));
 	t->files.roots = t->roots;
 	t->files.escapes = escapes_new();
-	t->files.etags = etag_memo_shared();
 	return t->roots != NULL && t->of_server != NULL && t->of_location != NULL &&
 	       t->locations != NULL && t->types != NULL && t->before != NULL && t->rows != NULL &&
-	       t->files.escapes != NULL && t->files.etags != NULL;
+	       t->files.escapes != NULL;
 }
 
 static int make_types(struct trees *t, const struct conf *conf, conf_fault_fn *fault, void *ctx)

@@ -239,7 +239,6 @@ static const struct err *set_up(struct store *s, struct slice name)
 	w->folder = arena_printf(&s->arena, "%.*s%s%.*s", SLICE_ARG(own),
 		own.n > 0 && folder.n > 0 ? "/" : "", SLICE_ARG(folder));
 	w->max_file_size = s->disk->max_file_size;
-	w->memo = s->disk->memo;
 	w->now = s->req->env->date_s;
 	if (named)
 		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));

@@ -97,19 +97,22 @@ static bool describe(struct store *s, const struct store_file *f, struct h2d_sto
 	struct arena *a = &s->arena;
 	char digest[DIGEST_FIELD_MAX + 1] = "";
 	struct slice path = store_public_path(s, f->name);
+	struct etag etag = { 0 };
 
 	if (path.n > 0)
 		path = path_encode(path, a);
+	if (f->summed && f->size <= s->work.max_file_size)
+		etag_of_sha256(f->sha256, &etag);
 	if (f->summed)
 		digest_field_write(digest, DIGEST_SHA_256, f->sha256);
 	*d = (struct h2d_stored){ .name = text(a, slice_str(f->name)),
 		.path = text(a, path),
 		.size = f->size,
-		.etag = f->etag.n > 0 ? text(a, etag_slice(&f->etag)) : NULL,
+		.etag = etag.n > 0 ? text(a, etag_slice(&etag)) : NULL,
 		.repr_digest = f->summed ? text(a, slice_str(digest)) : NULL,
 		.created = f->created };
 	return (d->repr_digest != NULL || !f->summed) && d->name != NULL && d->path != NULL &&
-	       (d->etag != NULL || f->etag.n == 0);
+	       (d->etag != NULL || etag.n == 0);
 }
 
 static int status_of_success(const struct store *s)

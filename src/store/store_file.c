@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
@@ -24,8 +23,6 @@ enum {
 	LOOK_TRIES = 3,
 	SEND_OFF = 8 << 20,
 	LONG = 4 << 20,
-	TICK_TRIES = 4,
-	TICK_NS = 5000000,
 };
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
@@ -108,11 +105,7 @@ int store_file_end(struct store_file *f)
 	f->summed = f->size <= f->sum_max;
 	rc = f->summed ? store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256) : 0;
 	store_sum_fini(&f->sum);
-	if (rc == 0)
-		rc = store_dir_sync(f->fd);
-	if (rc == 0 && f->summed)
-		etag_of_sha256(f->sha256, &f->etag);
-	return rc;
+	return rc == 0 ? store_dir_sync(f->fd) : rc;
 }
 
 static int hide(struct store_file *f, struct store_dir *d)
@@ -263,65 +256,36 @@ static int look(int fd, struct file_id *id, int64_t *seen_ns)
 	return rc;
 }
 
-/* Whether a write to it would change its identity from now on. */
-static bool tells(int fd, const struct file_id *id, int64_t seen_ns)
-{
-	return file_id_settled(id, seen_ns) ||
-	       (file_id_tells(id, seen_ns) && beneath_kind(fd) != BENEATH_REMOTE);
-}
-
-/* Hashes the file, unless memo knows it. 0, -EAGAIN if it changed meanwhile, -errno. */
-static int hash_once(int fd, char *buf, struct etag_memo *memo, struct etag *e)
+/* Hashes the file, if it is not too long. 0, -EAGAIN if it changed meanwhile, -errno. */
+static int hash_once(int fd, char *buf, uint64_t hash_max, struct etag *e)
 {
 	struct file_id before, after = { 0 };
-	int64_t seen_ns, now_ns;
+	int64_t seen_ns;
 	int rc = look(fd, &before, &seen_ns);
 
-	if (rc < 0 || etag_memo_get(memo, &before, e))
-		return rc;
-	rc = hash(fd, buf, e);
+	if (rc == 0 && before.size > hash_max) {
+		etag_of_file(&before, seen_ns, SLICE(""), e);
+		return 0;
+	}
 	if (rc == 0)
-		rc = look(fd, &after, &now_ns);
-	if (rc < 0)
-		return rc;
-	if (!file_id_eq(&before, &after))
-		return -EAGAIN;
-	if (tells(fd, &before, seen_ns))
-		etag_memo_put(memo, &before, e, seen_ns, true);
-	return 0;
+		rc = hash(fd, buf, e);
+	if (rc == 0)
+		rc = look(fd, &after, &seen_ns);
+	return rc == 0 && !file_id_eq(&before, &after) ? -EAGAIN : rc;
 }
 
-/* Finds its entity tag; a file that is being written to has none. */
-static int tag_of(int fd, struct etag_memo *memo, struct etag *e)
+/* Makes its entity tag; a file that is being written to has none. */
+static int tag_of(int fd, uint64_t hash_max, struct etag *e)
 {
 	char *buf = malloc(READ_PIECE);
 	int rc = buf != NULL ? -EAGAIN : -ENOMEM;
 
 	for (int tries = 0; tries < LOOK_TRIES && rc == -EAGAIN; tries++)
-		rc = hash_once(fd, buf, memo, e);
+		rc = hash_once(fd, buf, hash_max, e);
 	free(buf);
 	if (rc < 0)
 		e->n = 0;
 	return rc == -EAGAIN ? 0 : rc;
-}
-
-void store_file_remember(const struct store_file *f, struct etag_memo *memo, bool is_long)
-{
-	struct file_id id;
-	int64_t seen_ns;
-	int rc = f->fd >= 0 ? look(f->fd, &id, &seen_ns) : -EBADF;
-
-	if (rc == 0)
-		etag_memo_forget(memo, &id);
-	if (rc < 0 || !is_long || f->etag.n == 0)
-		return;
-	for (int tries = 0; rc == 0 && tries < TICK_TRIES && !file_id_tells(&id, seen_ns);
-		tries++) {
-		nanosleep(&(struct timespec){ .tv_nsec = TICK_NS }, NULL);
-		rc = look(f->fd, &id, &seen_ns);
-	}
-	if (rc == 0 && tells(f->fd, &id, seen_ns))
-		etag_memo_put(memo, &id, &f->etag, seen_ns, true);
 }
 
 /* The struct made of what st says. */
@@ -337,8 +301,8 @@ static struct store_there there_of(const struct stat *st)
 
 /* Opens what has the name: its entity tag if it is wanted, and whether it is there at all. A kernel
  * that believes names finds out only now that another machine has removed it. */
-static int look_inside(const struct store_dir *d, const char *name, struct etag_memo *memo,
-	struct store_there *there)
+static int look_inside(
+	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there)
 {
 	struct stat st;
 	int fd = beneath_open_file(d->to, name, 0, &st), rc;
@@ -351,13 +315,13 @@ static int look_inside(const struct store_dir *d, const char *name, struct etag_
 	if (fd < 0)
 		return 0;
 	there->mtime = st.st_mtim.tv_sec;
-	rc = memo != NULL ? tag_of(fd, memo, &there->etag) : 0;
+	rc = hash_max != STORE_NO_TAG ? tag_of(fd, hash_max, &there->etag) : 0;
 	close(fd);
 	return rc;
 }
 
-int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
-	struct store_there *there)
+int store_file_look(
+	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there)
 {
 	struct stat st;
 
@@ -367,7 +331,7 @@ int store_file_look(const struct store_dir *d, const char *name, struct etag_mem
 	if (fstatat(d->to, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	*there = there_of(&st);
-	if (there->other || (memo == NULL && !d->shared))
+	if (there->other || (hash_max == STORE_NO_TAG && !d->shared))
 		return 0;
-	return look_inside(d, name, memo, there);
+	return look_inside(d, name, hash_max, there);
 }

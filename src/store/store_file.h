@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 
 #include "http/file_name.h"
-#include "image/etag_memo.h"
+#include "image/etag.h"
 #include "store/store_dir.h"
 #include "store/store_sum.h"
 
@@ -24,10 +24,11 @@ struct store_file {
 	bool ended;  /* all of it was written */
 	bool summed; /* sha256 is there */
 	unsigned char sha256[DIGEST_SIZE_MAX];
-	struct etag etag; /* as a GET will say it; n 0: it was not hashed */
-	bool created;     /* nothing had its name before */
-	int replaced;     /* the long file that had its name; -1: none */
+	bool created; /* nothing had its name before */
+	int replaced; /* the long file that had its name; -1: none */
 };
+
+#define STORE_NO_TAG UINT64_MAX
 
 /* Something in the folder, found by its name. */
 struct store_there {
@@ -50,8 +51,8 @@ int store_file_adopt(struct store_file *f, int fd, struct slice name, const char
 /* Appends n pieces, in one call as far as it goes; v is used up. 0, or -errno. */
 int store_file_write(struct store_file *f, struct iovec *v, int n);
 
-/* Ends the file and waits until the disk has it; etag and sha256 are there then, if it is no longer
- * than sum_max. 0, or -errno. */
+/* Ends the file and waits until the disk has it; sha256 is there then, if it is no longer than
+ * sum_max. 0, or -errno. */
 int store_file_end(struct store_file *f);
 
 /* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */
@@ -66,16 +67,12 @@ int store_file_shelve(struct store_file *f, struct store_dir *d);
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
 void store_file_free_replaced(struct store_file *f);
 
-/* Tells readers that the file is new, after store_file_place(), and the entity tag of a long one
- * that was hashed: that waits for a tick of the clock. */
-void store_file_remember(const struct store_file *f, struct etag_memo *memo, bool is_long);
-
 /* Lets go of it; what has a hidden name is removed. */
 void store_file_drop(struct store_file *f, const struct store_dir *d);
 
-/* Looks the name up. memo: the entity tag is wanted, too, and made if memo does not know it; NULL:
- * it is not. 0, or -errno. */
-int store_file_look(const struct store_dir *d, const char *name, struct etag_memo *memo,
-	struct store_there *there);
+/* Looks the name up, and makes its entity tag: of the content of a file of up to hash_max bytes.
+ * STORE_NO_TAG: none is wanted. 0, or -errno. */
+int store_file_look(
+	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there);
 
 #endif

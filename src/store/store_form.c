@@ -18,7 +18,7 @@ static int look_for_replaced(struct store_work *w, struct slice name)
 	if (w->quota.max == 0)
 		return 0;
 	memcpy(text, name.p, name.n);
-	rc = store_file_look(&w->at, text, NULL, &there);
+	rc = store_file_look(&w->at, text, STORE_NO_TAG, &there);
 	if (rc == 0)
 		w->replaced += store_rules_cost(&there);
 	return rc;

@@ -247,7 +247,7 @@ static struct store_result begin_again(struct store_work *w)
 	struct store_there there;
 
 	if (store_ok(r))
-		r = store_errno(store_file_look(&w->at, w->name, NULL, &there));
+		r = store_errno(store_file_look(&w->at, w->name, STORE_NO_TAG, &there));
 	if (!store_ok(r))
 		return r;
 	w->replaced = store_rules_cost(&there);

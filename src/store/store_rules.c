@@ -10,7 +10,7 @@
 
 #include "image/spelling.h"
 
-/* Any of its fields names one: a long file is read for it. */
+/* Any of its fields names one. */
 static bool asks_etag(const struct store_work *w)
 {
 	for (unsigned i = 0; i < w->nfields; i++)
@@ -56,7 +56,8 @@ static struct store_result check_conditions(
 struct store_result store_rules_look(const struct store_work *w, const char *name,
 	const struct err *elsewhere, struct store_there *there)
 {
-	int rc = store_file_look(&w->at, name, asks_etag(w) ? w->memo : NULL, there);
+	int rc = store_file_look(
+		&w->at, name, asks_etag(w) ? w->max_file_size : STORE_NO_TAG, there);
 
 	if (rc == 0 && there->any) {
 		rc = spelling_check(w->at.to, name, 1, 0);

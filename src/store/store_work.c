@@ -192,12 +192,9 @@ struct store_result store_work_name(struct store_work *w)
 	return r;
 }
 
-/* Readers would hash a long file behind their responses, and have no tag to say until then. */
 struct store_result store_work_named(struct store_work *w)
 {
 	w->changed = true;
-	for (unsigned i = 0; i < w->nfiles; i++)
-		store_file_remember(w->files[i], w->memo, w->files[i]->size > w->max_file_size);
 	return store_errno(store_dir_sync(w->at.to));
 }
 

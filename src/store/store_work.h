@@ -28,8 +28,7 @@ struct store_work {
 	const char *folder;    /* of the file or the form, below that, "a/b"; "": that itself */
 	const char *name;      /* of the file in it; NULL: a form says */
 	bool overwrite;
-	uint64_t max_file_size; /* up to here content is hashed as it comes */
-	struct etag_memo *memo;
+	uint64_t max_file_size;     /* up to here content is hashed as it comes */
 	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
 	const struct field *fields; /* conditions; of what can be resumed, digests too */
 	unsigned nfields;

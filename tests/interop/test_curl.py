@@ -226,7 +226,7 @@ def test_upload_by_form(curl, tmp_path):
 	assert done.fields["location"] == files[0]["location"]
 	for f, data in zip(files, UPLOADS.values()):
 		back = curl(f["location"])
-		assert (back.status, back.stdout, back.fields.get("etag")) == (200, data, f.get("etag"))
+		assert (back.status, back.stdout) == (200, data) and f.get("etag") in (None, back.fields.get("etag"))
 
 
 def test_upload_by_put(curl, protocol, tmp_path):
@@ -235,7 +235,7 @@ def test_upload_by_put(curl, protocol, tmp_path):
 		done = curl("/files/", "-T", path)
 		assert done.status in (201, 204)
 		back = curl("/files/" + urllib.parse.quote(path.name))
-		assert (back.status, back.stdout, back.fields.get("etag")) == (200, data, done.fields.get("etag"))
+		assert (back.status, back.stdout) == (200, data) and done.fields.get("etag") in (None, back.fields.get("etag"))
 		if protocol == "h1.0":
 			continue  # it has no chunks
 		with open(path, "rb") as f:

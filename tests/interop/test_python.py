@@ -126,7 +126,7 @@ def test_httpx_uploads(httpx_client):
 					done = await client.put(path, content=content)
 					assert done.status_code in (201, 204)
 					back = await client.get(path)
-					assert (back.content, back.headers.get("etag")) == (data, done.headers.get("etag"))
+					assert back.content == data and done.headers.get("etag") in (None, back.headers.get("etag"))
 	asyncio.run(upload())
 
 
@@ -145,7 +145,7 @@ def test_requests_uploads(server, how):
 				done = session.put(url, data=content, timeout=120)
 				assert done.status_code in (201, 204)
 				back = session.get(url, timeout=120)
-				assert (back.content, back.headers.get("etag")) == (data, done.headers.get("etag"))
+				assert back.content == data and done.headers.get("etag") in (None, back.headers.get("etag"))
 
 
 def test_http_client(server, how):

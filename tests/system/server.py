@@ -389,10 +389,10 @@ class Server:
 		return self
 
 	def wait_tagged(self, *paths):
-		"""Until each has its entity tag: a long file is hashed when it has rested, and was asked for."""
+		"""Until each has a strong entity tag: that of a long file is weak for two seconds behind a change."""
 		with self.connect(self.listens[0]) as c:
 			for path in paths:
-				wait_for(lambda: c.request("HEAD", path).get("etag"), said=path + " with an entity tag")
+				wait_for(lambda: (c.request("HEAD", path).get("etag") or "W/")[0] == '"', said=path + " with a strong entity tag")
 		return self
 
 	def wait_coded(self, names):

@@ -309,57 +309,6 @@ def test_uploads_hold_for_every_spelling(h2d):
 		mount.close()
 
 
-@pytest.mark.parametrize("size", ["8M", "100K"], ids=["hashed", "larger than max-file-size"])
-@pytest.mark.parametrize("cache", ["0", "64M"], ids=["disk", "image"])
-def test_write_under_way(h2d, tmp_path, cache, size):
-	"""
-	One write(2) moves the time stamps before it moves the bytes. Who asks in the middle gets the file from
-	before or after it, never a mix under an entity tag.
-	"""
-	if not os.path.exists("/dev/fuse"):
-		harness.skip_without("fuse", "no /dev/fuse")
-	old = b"o" * 400000
-	server = h2d(files={"a.bin": old}, listens=("tcp",), sections=(
-		"cache { max-size = %s  max-file-size = %s  rescan-interval = 1 }" % (cache, size)))
-	mount = Slow(str(tmp_path / "slow"))
-	if not mount.ready:
-		harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
-	new = b"n" * 200000 + slowfs.content("read-1")
-	target = os.open(server.path("www", "a.bin"), os.O_WRONLY)
-	source = os.open(mount.mountpoint + "/read-1", os.O_RDONLY)
-	half = mmap.mmap(source, 200000, prot=mmap.PROT_READ)
-	writer = threading.Thread(target=os.writev, args=(target, [new[:200000], half]))
-	seen = []
-	askers = [threading.Thread(target=ask, args=(server, seen)) for _ in range(25)]
-	try:
-		writer.start()
-		mount.wait_held("read-1")
-		for asker in askers:
-			asker.start()
-			time.sleep(0.1)  # so long a mix could come
-		mount.say("release")
-		writer.join(60)
-		for asker in askers:
-			asker.join(60)
-		assert len(seen) == len(askers)
-		mixed = [answer for answer in seen if answer.get("etag") and answer.body not in (old, new)]
-		assert not mixed, "%d of %d: %s" % (len(mixed), len(seen), mixed[0])
-		ask(server, seen)  # those before may be mixes without an entity tag
-		assert seen[-1].body == new
-	finally:
-		mount.say("release")
-		writer.join(60)
-		half.close()
-		os.close(source)
-		os.close(target)
-		mount.close()
-
-
-def ask(server, seen):
-	with server.connect("tcp") as c:
-		seen.append(c.get("/a.bin"))
-
-
 def test_a_write_that_does_not_end(slow):
 	"""write(2) holds the inode's lock while it waits for its own source: keeper and workers go on without."""
 	source = os.open(os.path.join(slow.slow.mountpoint, "read-1"), os.O_RDONLY)

@@ -106,7 +106,7 @@ BAD_ONES = [
 	("304 to PUT", {**CONDITIONAL, "method": "PUT", "status": 304, "base": BARE, "body": b""}),
 	("412 to an unconditional", {"status": 412}), ("field etag with 404", {"status": 404}),
 	("last-modified with 403", {"status": 403}), ("accept-ranges with 500", {"status": 500}),
-	("not a strong", {"fields": {"etag": "abc"}}), ("not a strong", {"fields": {"etag": 'W/"abc"'}}),
+	("neither a strong", {"fields": {"etag": "abc"}}), ("neither a strong", {"fields": {"etag": 'W/"xyz"'}}),
 	("is no IMF-fixdate", {"fields": {"date": "Sunday, 06-Nov-94 08:49:37 GMT"}}),
 	("is no IMF-fixdate", {"fields": {"date": DATE.replace("Sun", "Mon")}}),
 	("is no IMF-fixdate", {"fields": {"last-modified": DATE.replace("GMT", "UTC")}}),

@@ -187,7 +187,7 @@ task("a load balancer asks for the health", PLAIN + 'server "_" { root = "/srv/w
 
 def whole(run):
 	with run.connect() as c:
-		procs.wait_for(lambda: c.request("HEAD", "/disk.iso").get("etag"), said="its entity tag")
+		run.server.wait_tagged("/disk.iso")
 		first = c.get("/disk.iso", [("range", "bytes=0-999999")])
 		rest = c.get("/disk.iso", [("range", "bytes=1000000-"), ("if-range", first.get("etag"))])
 		assert (first.status, rest.status) == (206, 206)

@@ -35,6 +35,17 @@ def digest(data, algorithm="sha-256"):
 	return "%s=:%s:" % (algorithm, base64.b64encode(made).decode())
 
 
+def tag_of_content(data):
+	"""The entity tag of a file that an image may have."""
+	return '"{%s}"' % base64.urlsafe_b64encode(hashlib.sha256(data).digest()[:9]).decode()
+
+
+def tag_of_file(path):
+	"""The entity tag of a file beyond cache.max-file-size, two seconds behind its last change."""
+	st = os.stat(path)
+	return '"%x-%x"' % (st.st_size, st.st_mtime_ns)
+
+
 def put(client, name, data, headers=()):
 	return client.request("PUT", "/files/" + name, headers, data)
 

@@ -188,6 +188,39 @@ START_TEST(test_range)
 }
 END_TEST
 
+/* RFC 9110, 8.8.3.2: a representation whose tag is weak. */
+START_TEST(test_weak)
+{
+	const struct cond_validators v = { SLICE_LIT("W/\"abc\""), MODIFIED };
+	static const struct {
+		const char *fields;
+		enum cond_result result, change;
+		bool heeded;
+	} weak[] = {
+		{ RANGE, COND_PROCEED, COND_PROCEED, true },
+		{ RANGE "if-none-match: \"abc\"\n", COND_NOT_MODIFIED, COND_FAILED, true },
+		{ RANGE "if-none-match: W/\"abc\"\n", COND_NOT_MODIFIED, COND_FAILED, true },
+		{ RANGE "if-none-match: \"x\"\n", COND_PROCEED, COND_PROCEED, true },
+		{ RANGE "if-match: \"abc\"\n", COND_FAILED, COND_FAILED, true },
+		{ RANGE "if-match: W/\"abc\"\n", COND_FAILED, COND_FAILED, true },
+		{ RANGE "if-match: *\n", COND_PROCEED, COND_PROCEED, true },
+		{ RANGE "if-range: \"abc\"\n", COND_PROCEED, COND_PROCEED, false },
+		{ RANGE "if-range: W/\"abc\"\n", COND_PROCEED, COND_PROCEED, false },
+	};
+
+	for (size_t i = 0; i < sizeof(weak) / sizeof(weak[0]); i++) {
+		struct field fields[8];
+		unsigned n = split(weak[i].fields, fields), seen = cond_fields(fields, n);
+
+		ck_assert_msg(check(fields, n, &v) == weak[i].result, "%s", weak[i].fields);
+		ck_assert_msg(cond_check_change(fields, n, seen, &v, NOW) == weak[i].change, "%s",
+			weak[i].fields);
+		ck_assert_msg((cond_range(fields, n, seen, &v, NOW).n > 0) == weak[i].heeded, "%s",
+			weak[i].fields);
+	}
+}
+END_TEST
+
 /* RFC 9110, 8.8.2.2: within its second a date is a weak validator. */
 START_TEST(test_range_weak_date)
 {
@@ -300,6 +333,7 @@ static TCase *tests(void)
 	tcase_add_test(tc, test_no_tag);
 	tcase_add_test(tc, test_seen);
 	tcase_add_loop_test(tc, test_range, 0, sizeof(ranges) / sizeof(ranges[0]));
+	tcase_add_test(tc, test_weak);
 	tcase_add_test(tc, test_range_weak_date);
 	tcase_add_test(tc, test_range_no_tag);
 	return tc;

@@ -34,6 +34,32 @@ START_TEST(content)
 }
 END_TEST
 
+/* Of a file that is too long for an image: weak for two seconds behind a change. */
+START_TEST(size_and_time)
+{
+	const int64_t changed = INT64_C(1700000000004000001);
+	struct file_id id = {
+		.size = 0x123456, .mtime_ns = 0x17979cfe362a0000, .ctime_ns = changed
+	};
+	struct etag e;
+
+	etag_of_file(&id, changed + 1999999999, SLICE(""), &e);
+	ck_assert_str_eq(e.text, "W/\"123456-17979cfe362a0000\"");
+	ck_assert_uint_eq(e.n, strlen(e.text));
+	ck_assert(etag_is_weak(&e));
+	etag_of_file(&id, changed + 2000000000, SLICE(""), &e);
+	ck_assert_str_eq(e.text, "\"123456-17979cfe362a0000\"");
+	ck_assert(!etag_is_weak(&e));
+	etag_of_file(&id, changed + 2000000000, SLICE("gzip"), &e);
+	ck_assert_str_eq(e.text, "\"123456-17979cfe362a0000-gzip\"");
+	/* The longest there is. */
+	id = (struct file_id){ .size = UINT64_MAX, .mtime_ns = -1, .ctime_ns = changed };
+	etag_of_file(&id, changed, SLICE("zstd"), &e);
+	ck_assert_uint_eq(e.n, strlen("W/\"ffffffffffffffff-ffffffffffffffff-zstd\""));
+	ck_assert_uint_lt(e.n, sizeof(e.text));
+}
+END_TEST
+
 /* Within a tick of the last change a further one may not be seen. */
 START_TEST(time_stamps_tell)
 {
@@ -63,6 +89,7 @@ static TCase *tests(void)
 	TCase *tc = tcase_create("etag");
 
 	tcase_add_test(tc, content);
+	tcase_add_test(tc, size_and_time);
 	tcase_add_test(tc, time_stamps_tell);
 	return tc;
 }

@@ -212,8 +212,7 @@ static bool has(const char *path, const char *text)
 }
 
 /*
- * Images until one is right. The first ones may lack files: for what changed within the last minute
- * the keeper comes again, should a busy machine not run the thread in time that waits for writers.
+ * Images until one is right. The first ones may lack files.
  */
 #define WAIT(condition) \
 	do { \

@@ -71,6 +71,35 @@ START_TEST(one_range)
 }
 END_TEST
 
+/* RFC 9110, 8.8.3.2 and 13.1.5: a weak tag matches if-none-match alone, and a range needs none. */
+START_TEST(weak_tag)
+{
+	enum { LONG = (1 << 20) + 1 };
+	char *bytes = tree_bytes(LONG, 1), tag[ETAG_MAX], fields[200];
+	static const struct {
+		const char *name;
+		int status;
+	} cases[] = { { "if-none-match", 304 }, { "if-match", 412 }, { "if-range", 200 } };
+	struct h2d_req *req;
+
+	tree_write("long", bytes, LONG);
+	free(bytes);
+	begin(_i);
+	req = unit_answer(H2D_GET, "/long", "range: bytes=0-0\n");
+	ck_assert_int_eq(req->reply.status, 206);
+	strcpy(tag, unit_field(req, "etag"));
+	unit_end(req);
+	ck_assert(strncmp(tag, "W/\"", 3) == 0);
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(fields, sizeof(fields), "%s: %s\nrange: bytes=0-0\n", cases[i / 2].name,
+			tag + (i % 2 == 0 ? 0 : 2));
+		req = unit_answer(H2D_GET, "/long", fields);
+		ck_assert_int_eq(req->reply.status, cases[i / 2].status);
+		unit_end(req);
+	}
+}
+END_TEST
+
 START_TEST(unsatisfiable)
 {
 	struct h2d_req *req;
@@ -334,6 +363,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(tc, start, stop);
 	tcase_add_loop_test(tc, one_range, 0, WAYS);
+	tcase_add_loop_test(tc, weak_tag, 0, WAYS);
 	tcase_add_loop_test(tc, unsatisfiable, 0, WAYS);
 	tcase_add_loop_test(tc, several_ranges, 0, WAYS);
 	tcase_add_loop_test(tc, edited_between_parts, 0, WAYS);

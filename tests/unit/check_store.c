@@ -30,7 +30,6 @@ static void begin(const char *name, bool no_tmpfile)
 	w.name = name;
 	w.overwrite = true;
 	w.max_file_size = 1 << 20;
-	w.memo = etag_memo_shared();
 	w.quota.fd = -1;
 	w.length = BODY_UNKNOWN;
 	w.at.no_tmpfile = no_tmpfile;

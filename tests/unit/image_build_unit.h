@@ -33,8 +33,6 @@ static inline void unit_build_start(struct unit_build *b, const struct doc_roots
 	segments_init(&b->segments, conf->max_size);
 	ck_assert_int_eq(catalog_init(&b->catalog, conf, &b->segments), 0);
 	ck_assert_int_eq(reader_init(&b->reader, &b->catalog), 0);
-	/* A busy machine may not run the thread in time, and the file would come a second later. */
-	b->reader.writers.ms = 60000;
 	ck_assert_int_eq(scan_init(&b->scan, &b->catalog, &b->reader, NULL), 0);
 	b->catalog.gone = unit_build_gone;
 	b->catalog.gone_dir = unit_build_gone_dir;
