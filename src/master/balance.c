@@ -11,7 +11,7 @@
 #include "master/master_state.h"
 #include "net/reuseport.h"
 
-static int attach(const struct gen *g, const struct listener *l)
+static int balance_attach(const struct gen *g, const struct listener *l)
 {
 	uint16_t cpus[REUSEPORT_CPUS];
 
@@ -31,12 +31,12 @@ static int attach_all(const struct master *m)
 		const struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
 
 		if (!l->shared && rc == 0)
-			rc = attach(m->current, l);
+			rc = balance_attach(m->current, l);
 	}
 	return rc;
 }
 
-static void refuse(struct gen *g, int rc)
+static void balance_refuse(struct gen *g, int rc)
 {
 	log_warn("balance = %s cannot be had (%s): connections are balanced by hash",
 		conf_balance_name(g->balance), strerror(-rc));
@@ -49,7 +49,7 @@ void balance_apply(struct master *m)
 	int rc = attach_all(m);
 
 	if (rc < 0 && g->balance == BALANCE_CPU) {
-		refuse(g, rc);
+		balance_refuse(g, rc);
 		attach_all(m);
 	}
 	if (g->balance != m->board->head.balance)

@@ -3,7 +3,7 @@
  * row names. Those functions run in the new process, after spawn has closed what the row does not
  * give it and has dropped privileges. Nothing here runs in the master but the counting.
  */
-#include "master/child_kind.h"
+#include "master/child.h"
 
 #include "keeper/keeper.h"
 #include "machine/cpus.h"

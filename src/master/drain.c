@@ -43,7 +43,7 @@ static bool is_unborn(const struct child *c)
 	return c->state == CHILD_START;
 }
 
-static void ask(struct child *c)
+static void drain_ask(struct child *c)
 {
 	if (is_unborn(c))
 		child_kill(c, SIGTERM);
@@ -73,7 +73,7 @@ static void slay_unborn(struct child *c)
 	slay(c);
 }
 
-static void arm(struct gen *g, uint64_t at)
+static void drain_arm(struct gen *g, uint64_t at)
 {
 	timer_arm(&g->master->loop.wheel, &g->deadline, at);
 }
@@ -85,7 +85,7 @@ static void on_deadline(struct timer *t)
 	if (g->unborn) {
 		g->unborn = false;
 		each(g, slay_unborn);
-		arm(g, g->until);
+		drain_arm(g, g->until);
 		return;
 	}
 	if (g->terminated) {
@@ -97,10 +97,10 @@ static void on_deadline(struct timer *t)
 		g->terminated = true;
 		each(g, terminate);
 	}
-	arm(g, clock_ms() + OVERSTAY_MS);
+	drain_arm(g, clock_ms() + OVERSTAY_MS);
 }
 
-static void leave(struct gen *g)
+static void drain_leave(struct gen *g)
 {
 	if (g->state == GEN_DRAIN)
 		return;
@@ -115,11 +115,11 @@ static void leave(struct gen *g)
 /* Ends g's processes now. */
 static void drain_cut(struct gen *g)
 {
-	leave(g);
+	drain_leave(g);
 	if (!g->terminated) {
 		g->terminated = true;
 		g->unborn = false;
-		arm(g, clock_ms() + CUT_MS);
+		drain_arm(g, clock_ms() + CUT_MS);
 		each(g, terminate);
 	}
 	drain_check(g);
@@ -154,15 +154,15 @@ void drain_begin(struct gen *g, bool stop)
 		return;
 	if (!stop)
 		make_room(g->master);
-	leave(g);
+	drain_leave(g);
 	if (until < g->until) {
 		g->until = until;
 		g->stops = stop;
 	}
 	GEN_FOREACH(c, g)
 		g->unborn |= is_unborn(c);
-	arm(g, g->unborn ? now + UNBORN_MS : g->until);
-	each(g, ask);
+	drain_arm(g, g->unborn ? now + UNBORN_MS : g->until);
+	each(g, drain_ask);
 	drain_check(g);
 }
 
@@ -240,7 +240,7 @@ static void on_free(struct task *t)
 }
 
 /* None of g's processes is ours any more. */
-static void end(struct gen *g)
+static void drain_end(struct gen *g)
 {
 	loan_gone(g);
 	timer_disarm(&g->master->loop.wheel, &g->deadline);
@@ -257,7 +257,7 @@ void drain_check(struct gen *g)
 	if (!list_linked(&g->node))
 		return;
 	outcome_gone(g->master, g);
-	end(g);
+	drain_end(g);
 }
 
 /* --- the end of the master -------------------------------------------------------------------- */
@@ -345,6 +345,6 @@ void drain_yield(struct master *m)
 	notify_hold(true); /* sockets that are closed here stay in the store */
 	LIST_FOREACH(node, &m->gens) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);
-		end(LIST_ENTRY(node, struct gen, node));
+		drain_end(LIST_ENTRY(node, struct gen, node));
 	}
 }

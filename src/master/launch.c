@@ -43,7 +43,7 @@ void launch_cancel(struct child *c)
 	timer_disarm(&c->env->loop->wheel, &c->respawn);
 }
 
-static int start(struct child *c)
+static int launch_start(struct child *c)
 {
 	struct gen *g = c->gen;
 
@@ -64,7 +64,7 @@ int launch(struct child *c)
 		doubts_mend(g);
 	if (c->kind->says & CHILD_SAYS(CTL_CACHE))
 		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
-	rc = start(c);
+	rc = launch_start(c);
 	if (rc < 0) {
 		log_error("cannot start a process: %s", strerror(-rc));
 		if (c->board != NULL)

@@ -36,7 +36,7 @@ static bool is_due(const struct loan *l)
 
 /* The loan of from's sockets to a neighbour in generation g (to; NULL: whichever); NULL: there is
  * none. */
-static struct loan *find(const struct gen *g, const struct child *from, const struct child *to)
+static struct loan *loan_find(const struct gen *g, const struct child *from, const struct child *to)
 {
 	LIST_FOREACH(node, &g->loans)
 		if (LOAN(node)->from == from && (to == NULL || LOAN(node)->to == to))
@@ -167,7 +167,7 @@ static bool lend(const struct child *from, struct child *to)
 	return true;
 }
 
-static void say(const struct child *from, const char *whom)
+static void loan_say(const struct child *from, const char *whom)
 {
 	char who[32];
 
@@ -179,7 +179,7 @@ static void say(const struct child *from, const char *whom)
 			from->state == CHILD_EMPTY ? "has no process" : "stands still", whom);
 }
 
-static void end(struct loan *l)
+static void loan_end(struct loan *l)
 {
 	l->ending = true;
 	if (l->told == 0)
@@ -205,7 +205,7 @@ static void offer_to_neighbour(const struct child *from)
 		return;
 	child_name(to, whom, sizeof(whom));
 	snprintf(text, sizeof(text), "%s accepts", whom);
-	say(from, text);
+	loan_say(from, text);
 }
 
 /* Where the one in g that has borrowed cannot go on, another gets it as soon as that was told. */
@@ -214,13 +214,13 @@ static void move_on(struct loan *l, const struct gen *g)
 	if (l->to->state == CHILD_UP)
 		go_on(l);
 	else if (!l->ending && find_neighbour(g, l->from) != NULL)
-		end(l);
+		loan_end(l);
 }
 
 /* Offers from's sockets to a neighbour. */
 static void offer(const struct child *from)
 {
-	struct loan *l = find(from->gen, from, NULL);
+	struct loan *l = loan_find(from->gen, from, NULL);
 
 	if (l == NULL)
 		offer_to_neighbour(from);
@@ -232,10 +232,10 @@ static void offer(const struct child *from)
  * again. */
 static void offer_to_all(const struct child *from)
 {
-	bool first = find(from->gen, from, NULL) == NULL, lent = false;
+	bool first = loan_find(from->gen, from, NULL) == NULL, lent = false;
 
 	GEN_FOREACH(c, from->gen) {
-		struct loan *l = find(from->gen, from, c);
+		struct loan *l = loan_find(from->gen, from, c);
 
 		if (!(c->kind->gets & CHILD_LISTENERS) || c->state != CHILD_UP)
 			continue;
@@ -245,14 +245,14 @@ static void offer_to_all(const struct child *from)
 			lent |= lend(from, c);
 	}
 	if (first && lent)
-		say(from, "the workers accept");
+		loan_say(from, "the workers accept");
 }
 
 static void take_back(const struct child *from)
 {
 	LIST_FOREACH(node, &from->gen->loans)
 		if (LOAN(node)->from == from && !LOAN(node)->ending)
-			end(LOAN(node));
+			loan_end(LOAN(node));
 }
 
 /* --- inboxes of generations that leave -------------------------------------------------------- */
@@ -285,7 +285,7 @@ static bool takes_over(const struct gen *g, const struct gen *old)
 
 static void offer_inbox(const struct gen *g, const struct child *from)
 {
-	struct loan *l = find(g, from, NULL);
+	struct loan *l = loan_find(g, from, NULL);
 
 	if (l == NULL)
 		lend_inbox(g, from);

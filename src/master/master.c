@@ -19,7 +19,6 @@
 #include "machine/kernel_check.h"
 #include "master/changes.h"
 #include "master/health.h"
-#include "master/last_lines.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
 #include "master/mend.h"
@@ -159,7 +158,7 @@ static void on_unwanted(void *ctx, const struct conf_pos *pos, const char *messa
 	log_warn("%s", message);
 }
 
-static int run(struct master *m)
+static int master_begin(struct master *m)
 {
 	struct passed p;
 	int rc;
@@ -211,13 +210,13 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		tally_free(&m.tally);
 		return 1;
 	}
-	last_lines_begin(&m.board->head.lines);
+	supervise_lines(&m.board->head.lines);
 	m.board->head.started = (uint64_t)clock_wall().tv_sec;
 	timer_init(&m.second, on_second);
 	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
 	rc = watch_signals(&m);
 	if (rc == 0)
-		rc = run(&m);
+		rc = master_begin(&m);
 	if (rc < 0) {
 		log_error("loop: %s", strerror(-rc));
 		m.exit_status = 1;
@@ -232,7 +231,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
 	log_tick(true);
-	last_lines_end();
+	supervise_no_lines();
 	board_free(&m.board);
 	bus_free(&m.bus);
 	tally_free(&m.tally);

@@ -54,7 +54,7 @@ void outcome_replaced(struct master *m, const struct gen *old)
 	log_notice("%s", text);
 }
 
-static uint32_t count(const struct child *c, int counter)
+static uint32_t outcome_count(const struct child *c, int counter)
 {
 	int64_t n = counters_get(&c->board->counters, counter);
 
@@ -64,9 +64,10 @@ static uint32_t count(const struct child *c, int counter)
 /* Connections that it still had, it was killed with. */
 void outcome_add(struct gen *g, const struct child *c)
 {
-	g->gone.drained += count(c, COUNTER_connections_drained);
-	g->gone.cut += count(c, COUNTER_connections_cut) + count(c, COUNTER_connections);
-	g->gone.refused += count(c, COUNTER_connections_refused);
+	g->gone.drained += outcome_count(c, COUNTER_connections_drained);
+	g->gone.cut +=
+		outcome_count(c, COUNTER_connections_cut) + outcome_count(c, COUNTER_connections);
+	g->gone.refused += outcome_count(c, COUNTER_connections_refused);
 }
 
 void outcome_gone(struct master *m, const struct gen *g)

@@ -6,6 +6,8 @@
 #include "master/reload.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/strbuf.h"
 #include "conf/conf_fault.h"
 #include "machine/cache_room.h"
 #include "machine/notify.h"
@@ -26,7 +29,6 @@
 #include "master/outcome.h"
 #include "master/shrink.h"
 #include "master/tickets.h"
-#include "master/urls.h"
 
 enum {
 	LIMIT_MS = 30000,
@@ -107,6 +109,87 @@ void reload_fail(struct gen *g, const char *why)
 	finish(m, false);
 }
 
+/* --- what to type into a browser -------------------------------------------------------------- */
+
+struct urls {
+	struct strbuf *out;
+	const char *scheme;
+	unsigned port, usual; /* the usual one is not written */
+};
+
+static void add_url(const struct urls *u, const char *host, bool v6)
+{
+	char url[128];
+	int n = snprintf(
+		url, sizeof(url), " %s://%s%s%s", u->scheme, v6 ? "[" : "", host, v6 ? "]" : "");
+
+	if (u->port != u->usual)
+		n += snprintf(url + n, sizeof(url) - (size_t)n, ":%u", u->port);
+	n += snprintf(url + n, sizeof(url) - (size_t)n, "/");
+	/* "localhost" is there already when both wildcards are listened on. */
+	if (u->out->n < (size_t)n || memmem(u->out->p, u->out->n, url, (size_t)n) == NULL)
+		strbuf_add(u->out, slice_of(url, (size_t)n));
+}
+
+static bool is_wildcard(const struct addr *a)
+{
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
+/* Loopback is localhost already, and a link-local address needs its interface in the URL. */
+static bool is_reachable(const struct ifaddrs *i, int family)
+{
+	if (i->ifa_addr == NULL || i->ifa_addr->sa_family != family)
+		return false;
+	if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0)
+		return false;
+	return family != AF_INET6 ||
+	       !IN6_IS_ADDR_LINKLOCAL(
+		       &((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr);
+}
+
+static void add_interfaces(const struct urls *u, int family)
+{
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all) < 0)
+		return;
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		struct addr addr = { 0 };
+
+		if (!is_reachable(i, family))
+			continue;
+		addr.len = family == AF_INET ? sizeof(addr.in) : sizeof(addr.in6);
+		memcpy(&addr.storage, i->ifa_addr, addr.len);
+		add_url(u, ADDR_HOST(&addr), family == AF_INET6);
+	}
+	freeifaddrs(all);
+}
+
+/*
+ * Adds the URLs of a listener on addr, a space in front of each. 0.0.0.0 and [::] are localhost,
+ * once for both, and every address that an interface of this machine has, but for link-local ones.
+ * A unix socket has none.
+ */
+static void add_urls(struct strbuf *out, const struct addr *addr, bool tls)
+{
+	const struct urls u = { .out = out,
+		.scheme = tls ? "https" : "http",
+		.port = addr_port(addr),
+		.usual = tls ? 443 : 80 };
+
+	if (addr->sa.sa_family != AF_INET && addr->sa.sa_family != AF_INET6)
+		return;
+	if (!is_wildcard(addr)) {
+		add_url(&u, ADDR_HOST(addr), addr->sa.sa_family == AF_INET6);
+		return;
+	}
+	add_url(&u, "localhost", false);
+	add_interfaces(&u, addr->sa.sa_family);
+}
+
 /* Where to go: only who started h2d by hand, without a file, has to be told. */
 static void log_urls(const struct gen *g)
 {
@@ -114,7 +197,7 @@ static void log_urls(const struct gen *g)
 
 	for (unsigned i = 0; i < g->conf->nlistens; i++)
 		if (g->sockets[i] != NULL && !conf_listen_is_own(&g->conf->listens[i]))
-			urls_add(&urls, &g->sockets[i]->listener.addr, g->conf->listens[i].tls);
+			add_urls(&urls, &g->sockets[i]->listener.addr, g->conf->listens[i].tls);
 	if (!urls.failed && urls.n > 0)
 		log_notice("open%.*s", (int)urls.n, urls.p);
 	strbuf_fini(&urls);
@@ -243,7 +326,7 @@ static int start_processes(struct gen *g)
 	return 0;
 }
 
-static void adopt(struct master *m, struct gen *g)
+static void reload_adopt(struct master *m, struct gen *g)
 {
 	g->master = m;
 	doubts_inherit(g);
@@ -346,7 +429,7 @@ void reload_begin(struct master *m)
 		finish(m, false);
 		return;
 	}
-	adopt(m, g);
+	reload_adopt(m, g);
 	if (m->current == NULL) {
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;

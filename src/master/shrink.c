@@ -134,12 +134,12 @@ bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fd
 
 /* --- when ------------------------------------------------------------------------------------- */
 
-static void arm(struct master *m, unsigned ms)
+static void shrink_arm(struct master *m, unsigned ms)
 {
 	timer_arm(&m->loop.wheel, &m->shrink.look, clock_ms() + ms);
 }
 
-static void look(struct timer *t)
+static void shrink_look(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, shrink.look);
 
@@ -147,25 +147,25 @@ static void look(struct timer *t)
 		balance_apply(m); /* as it was before they were closed */
 	} else if (!is_settled(m)) {
 		m->shrink.quiet_from = 0;
-		arm(m, LOOK_MS);
+		shrink_arm(m, LOOK_MS);
 	} else if (steer_away(m) || await_quiet(m)) {
 		close_all(m);
-		arm(m, SETTLE_MS);
+		shrink_arm(m, SETTLE_MS);
 	} else {
-		arm(m, LOOK_MS);
+		shrink_arm(m, LOOK_MS);
 	}
 }
 
 void shrink_init(struct master *m)
 {
-	timer_init(&m->shrink.look, look);
+	timer_init(&m->shrink.look, shrink_look);
 }
 
 void shrink_begin(struct master *m)
 {
 	m->shrink.quiet_from = 0;
 	if (has_surplus(m))
-		arm(m, LOOK_MS);
+		shrink_arm(m, LOOK_MS);
 	else
 		shrink_stop(m);
 }

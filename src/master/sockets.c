@@ -167,7 +167,7 @@ static struct addr look_at(struct passed_fd *f)
 }
 
 /* NULL with a message in err. */
-static struct sockets_entry *adopt(
+static struct sockets_entry *sockets_adopt(
 	struct sockets *s, const int *fds, unsigned n, char *err, size_t errsize)
 {
 	struct sockets_entry *e = calloc(1, sizeof(*e));
@@ -202,7 +202,7 @@ static void inherit_address(
 			same[n] = &p->v[i];
 			fds[n++] = p->v[i].fd;
 		}
-	e = adopt(s, fds, n, err, sizeof(err));
+	e = sockets_adopt(s, fds, n, err, sizeof(err));
 	for (unsigned i = 0; i < n; i++) {
 		if (e == NULL)
 			give_up(same[i], err);

@@ -95,7 +95,7 @@ static void forget_others(const struct child *c)
 		malloc_trim(0);
 }
 
-static int run(const struct child *c, int ctl)
+static int spawn_run(const struct child *c, int ctl)
 {
 	struct board_slot *slot = c->board;
 	static struct gifts gifts; /* to the end of the process */
@@ -148,7 +148,7 @@ static _Noreturn void child_main(const struct child *c, int ctl)
 	if (!has_keys)
 		tls_tickets_forget();
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */
-	exit(run(c, ctl));
+	exit(spawn_run(c, ctl));
 }
 
 pid_t spawn(struct child *c, int *ctl)

@@ -49,7 +49,7 @@ enum { WISHES = sizeof(passed_on) / sizeof(passed_on[0]) };
 
 /* --- the old master: it begins ---------------------------------------------------------------- */
 
-static bool gather(const struct master *m, struct passed *p)
+static bool gather_passed(const struct master *m, struct passed *p)
 {
 	return passed_add(p, tls_tickets_fd(), TICKETS) &&
 	       passed_add(p, m->pidfile.mine ? m->pidfile.fd : -1, PID_FILE) &&
@@ -59,7 +59,7 @@ static bool gather(const struct master *m, struct passed *p)
 	       passed_add(p, m->current->doubts[1], KEEPER) && sockets_pass(&m->sockets, p);
 }
 
-static char *describe(const struct master *m)
+static char *describe_self(const struct master *m)
 {
 	char *text;
 	int n = asprintf(&text, VARIABLE "=%" PRIu32 " %" PRIu32 " %d %" PRIu64 " %s",
@@ -69,13 +69,13 @@ static char *describe(const struct master *m)
 	return n >= 0 ? text : NULL;
 }
 
-static void begin(struct master *m)
+static void begin_upgrade(struct master *m)
 {
 	struct passed p = { 0 };
 	char *variable = NULL;
 
-	if (doubt_pair(m->doubts.pair) == 0 && gather(m, &p))
-		variable = describe(m);
+	if (doubt_pair(m->doubts.pair) == 0 && gather_passed(m, &p))
+		variable = describe_self(m);
 	if (variable != NULL)
 		upgrade_begin(&m->upgrade, m->program, &p, variable);
 	else
@@ -95,7 +95,7 @@ void succession_begin(struct master *m)
 			"one");
 		return;
 	}
-	begin(m);
+	begin_upgrade(m);
 	if (m->phase == MASTER_UPGRADE)
 		doubts_introduce(m);
 }
@@ -277,7 +277,7 @@ static void take_pairs(struct master *m, struct passed *p)
 	m->doubts.keeper = passed_take(p, KEEPER);
 }
 
-static int refuse(struct master *m, const char *why)
+static int refuse_upgrade(struct master *m, const char *why)
 {
 	fprintf(stderr, "h2d: upgrade: %s\n", why);
 	upgrade_say(&m->upgrade, why);
@@ -294,12 +294,12 @@ int succession_take(struct master *m, struct passed *p)
 		return 0;
 	}
 	if (variable == NULL || channel < 0 || !upgrade_inherit(&m->upgrade, channel))
-		return refuse(m, VARIABLE " is not from a running h2d");
+		return refuse_upgrade(m, VARIABLE " is not from a running h2d");
 	notify_hold(true);
 	wrong = take_variable(m, p, variable);
 	unsetenv(VARIABLE);
 	if (wrong != NULL)
-		return refuse(m, wrong);
+		return refuse_upgrade(m, wrong);
 	take_tickets(p);
 	take_pairs(m, p);
 	sockets_inherit(&m->sockets, p, true);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/build_id.h"
 #include "base/clock.h"
@@ -19,7 +21,6 @@
 #include "master/doubts.h"
 #include "master/drain.h"
 #include "master/health.h"
-#include "master/last_lines.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
@@ -68,7 +69,7 @@ static void obituary(const struct child *c, pid_t pid, int status)
 			how);
 }
 
-static void fail(struct child *c, int status)
+static void fail_start(struct child *c, int status)
 {
 	char who[32], why[192], how[128];
 
@@ -156,10 +157,57 @@ static void on_died(struct child *c, pid_t pid, int status, enum child_state was
 	if (g->state == GEN_DRAIN)
 		drain_check(g);
 	else if (g->state == GEN_START && c->kind->awaited)
-		fail(c, status);
+		fail_start(c, status);
 	else
 		respawn(c, was);
 	loan_offer(g);
+}
+
+/* --- the last warnings and errors, of all processes ---------------------------------------------
+ */
+
+static struct board_lines *own_lines;
+
+static void add_line(struct board_lines *ring, struct board_line *line, const char *text)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	line->ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	snprintf(line->text, sizeof(line->text), "%s", text);
+	board_lines_add(ring, line);
+}
+
+static void tell_line(enum log_level level, const char *message)
+{
+	struct board_line line = { .level = level, .pid = getpid(), .who = "master" };
+
+	add_line(own_lines, &line, message);
+}
+
+void supervise_lines(struct board_lines *ring)
+{
+	own_lines = ring;
+	log_tell(tell_line);
+}
+
+void supervise_no_lines(void)
+{
+	log_tell(NULL);
+	own_lines = NULL;
+}
+
+/* Its word: a level that is none, or a text without an end, must do no harm. */
+static void take_line(struct board_lines *ring, const struct child *c, const struct ctl_msg *msg)
+{
+	struct board_line line = { .level = LEVEL_ALERT, .pid = c->pid };
+	char text[CTL_LINE_SIZE];
+
+	if (msg->arg <= LEVEL_WARN)
+		line.level = (uint32_t)msg->arg;
+	child_name(c, line.who, sizeof(line.who));
+	snprintf(text, sizeof(text), "%.*s", CTL_LINE_SIZE - 1, msg->line);
+	add_line(ring, &line, text);
 }
 
 /* --- messages from a process ----------------------------------------------------------------- */
@@ -249,7 +297,7 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 	if (msg->type == CTL_AGAIN)
 		send_again(c, msg->arg);
 	if (msg->type == CTL_LINE)
-		last_lines_said(&m->board->head.lines, c, msg);
+		take_line(&m->board->head.lines, c, msg);
 	if (msg->type == CTL_FULL)
 		set_full(c, msg->arg != 0);
 	if (msg->type == CTL_SHOW)

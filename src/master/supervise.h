@@ -6,8 +6,13 @@
 #ifndef H2D_MASTER_SUPERVISE_H
 #define H2D_MASTER_SUPERVISE_H
 
+#include "board/board.h"
 #include "master/child.h"
 
 extern const struct child_ops supervise_ops;
+
+/* From now on the last warnings and errors, of the master as of its processes, go there. */
+void supervise_lines(struct board_lines *ring);
+void supervise_no_lines(void);
 
 #endif

@@ -64,7 +64,7 @@ static void close_channel(struct upgrade *u)
 }
 
 /* False: nobody listens. */
-static bool tell(int channel, const char *what, const char *text)
+static bool tell_other(int channel, const char *what, const char *text)
 {
 	char msg[MESSAGE_MAX];
 	int n = snprintf(msg, sizeof(msg), "%s%.900s", what, text);
@@ -104,7 +104,7 @@ static void forget_it(struct upgrade *u)
 	upgrade_go(u, UPGRADE_NONE);
 }
 
-static void fail(struct upgrade *u, const char *why)
+static void upgrade_fail(struct upgrade *u, const char *why)
 {
 	kill_it(u);
 	close_channel(u);
@@ -121,20 +121,20 @@ static void fail(struct upgrade *u, const char *why)
 
 static void fail_ended(struct upgrade *u)
 {
-	fail(u, u->said ? NULL : "the new program ended without a word");
+	upgrade_fail(u, u->said ? NULL : "the new program ended without a word");
 }
 
 void upgrade_abort(struct upgrade *u, const char *why)
 {
 	if (upgrade_is(u, OLD))
-		fail(u, why);
+		upgrade_fail(u, why);
 }
 
 /* The other master has ended, or says what this one does not understand. */
 static void lose_other(struct upgrade *u, const char *why)
 {
 	if (upgrade_is(u, OLD)) {
-		fail(u, why);
+		upgrade_fail(u, why);
 	} else if (u->state == UPGRADE_TAKEN) {
 		close_channel(u);
 		upgrade_go(u, UPGRADE_NONE);
@@ -177,7 +177,7 @@ static bool heard_ready(struct upgrade *u, const char *nothing)
 {
 	(void)nothing;
 	upgrade_go(u, UPGRADE_OFFERED);
-	tell(u->channel.fd, "go", ""); /* a process that does not hear it has ended */
+	tell_other(u->channel.fd, "go", ""); /* a process that does not hear it has ended */
 	return true;
 }
 
@@ -206,7 +206,7 @@ static bool heard_go(struct upgrade *u, const char *nothing)
 	(void)nothing;
 	upgrade_go(u, UPGRADE_TAKEN);
 	u->ops->go(u);
-	tell(u->channel.fd, "taken", "");
+	tell_other(u->channel.fd, "taken", "");
 	timer_arm(&u->loop->wheel, &u->timer, clock_ms() + LAST_WORD_MS);
 	return true;
 }
@@ -292,7 +292,7 @@ static void on_time(struct timer *t)
 	struct upgrade *u = LIST_ENTRY(t, struct upgrade, timer);
 
 	if (upgrade_is(u, OLD)) {
-		fail(u, "the new program was not ready in time");
+		upgrade_fail(u, "the new program was not ready in time");
 		return;
 	}
 	/* From here on an old master that goes on hears that its word is not taken. */
@@ -311,16 +311,16 @@ static _Noreturn void become(
 	int rc;
 
 	snprintf(text, sizeof(text), "%d", (int)getpid());
-	if (!tell(channel, "pid ", text))
+	if (!tell_other(channel, "pid ", text))
 		_exit(EXIT_FAILURE);
 	channel = fcntl(channel, F_DUPFD_CLOEXEC, PASSED_FIRST + (int)p->n);
 	rc = passed_exec(p, program, variable);
 	snprintf(text, sizeof(text), "cannot run %s: %s", program->argv[0], strerror(-rc));
-	tell(channel, "text ", text);
+	tell_other(channel, "text ", text);
 	_exit(EXIT_FAILURE);
 }
 
-static int start(struct upgrade *u, const struct program *program, const struct passed *p,
+static int start_program(struct upgrade *u, const struct program *program, const struct passed *p,
 	int channel, const char *variable)
 {
 	pid_t pid;
@@ -336,7 +336,7 @@ static int start(struct upgrade *u, const struct program *program, const struct 
 	if (pid == 0)
 		become(program, p, channel, variable);
 	if (pid < 0)
-		tell(channel, "text ", "cannot fork");
+		tell_other(channel, "text ", "cannot fork");
 	_exit(EXIT_SUCCESS);
 }
 
@@ -368,12 +368,12 @@ void upgrade_begin(
 	if (ends[1] >= 0)
 		close(ends[1]);
 	if (rc < 0)
-		fail(u, strerror(-rc));
+		upgrade_fail(u, strerror(-rc));
 }
 
 bool upgrade_bye(const struct upgrade *u, const char *text)
 {
-	return tell(u->channel.fd, "bye ", text);
+	return tell_other(u->channel.fd, "bye ", text);
 }
 
 void upgrade_signal(const struct upgrade *u, int signo)
@@ -411,12 +411,12 @@ bool upgrade_inherit(struct upgrade *u, int channel)
 void upgrade_say(const struct upgrade *u, const char *text)
 {
 	if (upgrade_is(u, NEW))
-		tell(u->channel.fd, "text ", text);
+		tell_other(u->channel.fd, "text ", text);
 }
 
 void upgrade_gone(const struct upgrade *u, const char *name)
 {
-	tell(u->channel.fd, "gone ", name);
+	tell_other(u->channel.fd, "gone ", name);
 }
 
 bool upgrade_ready(struct upgrade *u)
@@ -424,7 +424,7 @@ bool upgrade_ready(struct upgrade *u)
 	if (u->state != UPGRADE_HEIR)
 		return false;
 	upgrade_go(u, UPGRADE_READY);
-	tell(u->channel.fd, "ready", "");
+	tell_other(u->channel.fd, "ready", "");
 	return true;
 }
 
@@ -443,7 +443,7 @@ void upgrade_init(struct upgrade *u, struct loop *loop, const struct upgrade_ops
 {
 	*u = (struct upgrade){ .loop = loop,
 		.ops = ops,
-		.start = start,
+		.start = start_program,
 		.channel = { .fn = on_channel, .fd = -1 },
 		.process = { .fn = on_end, .fd = -1 } };
 	timer_init(&u->timer, on_time);
