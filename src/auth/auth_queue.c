@@ -37,6 +37,7 @@ struct auth_queue *auth_queue_new(struct loop *l, struct offload *o)
 	list_init(&queue->dropped);
 	list_init(&queue->first);
 	line_init(&queue->line, ACCOUNT_PASSWORDS, AUTH_RUNNING_MAX, 1, 1);
+	queue->line.by_turn = true;
 	task_init(&queue->tell, tell_dropped);
 	return queue;
 }

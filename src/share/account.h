@@ -24,6 +24,7 @@ struct line_group {
 	struct list waits;     /* turns, or groups of connections */
 	struct list node;      /* in up, or among the clients, while some wait */
 	struct line_group *up; /* of a connection: its client */
+	uint64_t turn;         /* of a client: its last one */
 };
 
 /* One budget's part of an account. Only budget.c writes it, but for what its line has there. */

@@ -51,6 +51,17 @@ static struct list *line_of(struct line *l, struct line_group *client)
 	return part->held == 0 ? &l->poor : &l->others;
 }
 
+/* A client that waits from now on; where turns count, in front of those who had a later one. */
+static void client_enter(struct line *l, struct line_group *client)
+{
+	struct list *clients = line_of(l, client), *at = clients;
+
+	while (l->by_turn && at->prev != clients &&
+		LIST_ENTRY(at->prev, struct line_group, node)->turn > client->turn)
+		at = at->prev;
+	list_append(at, &client->node);
+}
+
 static void group_enter(struct line *l, struct line_group *g, struct list *node)
 {
 	bool first = list_empty(&g->waits);
@@ -59,7 +70,7 @@ static void group_enter(struct line *l, struct line_group *g, struct list *node)
 	if (first && g->up != NULL)
 		group_enter(l, g->up, &g->node);
 	else if (first)
-		list_append(line_of(l, g), &g->node);
+		client_enter(l, g);
 }
 
 static void group_leave(struct line_group *g, struct list *node)
@@ -148,6 +159,7 @@ struct line_turn *line_next(struct line *l)
 		return NULL;
 	line_quit(l, t);
 	client = &part_of(l, t->account)->group;
+	client->turn = ++l->turn;
 	/* Its next turn comes behind those of the others. */
 	if (list_linked(&client->node)) {
 		list_remove(&client->node);

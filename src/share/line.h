@@ -33,14 +33,16 @@ struct line {
 	enum account_kind poor_in; /* clients that have nothing of that come first */
 	bool of_connections;       /* turns wait with their connections, these with their clients */
 	bool by_client;            /* lent turns are kept by client */
-	bool full;                 /* nobody may: so the last that was asked for */
+	bool by_turn; /* who had a turn longest ago, or none, is next: of few clients */
+	bool full;    /* nobody may: so the last that was asked for */
 	unsigned nwaiting;
+	uint64_t turn;              /* the last one */
 	struct list poor, others;   /* struct line_group of clients: the next one is the first */
 	struct list lent;           /* struct line_turn, unless by_client */
 	struct account_part nobody; /* of turns without an account */
 };
 
-/* The rules (ask to by_client) are the owner's to set, before the first turn. */
+/* The rules (ask to by_turn) are the owner's to set, before the first turn. */
 void line_init(struct line *l, enum account_kind kind, uint64_t max, uint64_t least, unsigned part);
 
 void line_group_init(struct line_group *g);

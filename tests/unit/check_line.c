@@ -129,6 +129,28 @@ START_TEST(who_has_none_is_first)
 }
 END_TEST
 
+/* Where turns count, who had none yet is before who had one. */
+START_TEST(by_turn)
+{
+	line.by_turn = true;
+	for (unsigned i = 0; i < 3; i++) {
+		join(i, i);
+		ck_assert_int_eq(next(), (int)i);
+		gave(i);
+	}
+	join(2, 2);
+	join(1, 1);
+	join(0, 0);
+	join(3, 3);
+	for (int i = 0; i < 4; i++) {
+		static const int order[] = { 3, 0, 1, 2 };
+
+		ck_assert_int_eq(next(), order[i]);
+		gave((unsigned)order[i]);
+	}
+}
+END_TEST
+
 /* Nobody's turns are those of one client, whom no share bounds. */
 START_TEST(nobodys)
 {
@@ -323,6 +345,7 @@ static TCase *tests(void)
 	tcase_add_test(c, clients_take_turns);
 	tcase_add_test(c, shares);
 	tcase_add_test(c, who_has_none_is_first);
+	tcase_add_test(c, by_turn);
 	tcase_add_test(c, nobodys);
 	tcase_add_test(c, accounts_stay);
 	tcase_add_test(c, the_crowd);
