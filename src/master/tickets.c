@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "master/master_state.h"
-#include "tls/tls_ticket_file.h"
+#include "tls/tls_tickets.h"
 
 enum { SECOND_MS = 1000 };
 
@@ -20,7 +20,7 @@ static void take_file(const char *file)
 	struct tls_tickets now = { 0 }, next;
 	char why[PATH_MAX + 128];
 
-	if (!tls_ticket_file_read(file, &next, why, sizeof(why))) {
+	if (!tls_tickets_read(file, &next, why, sizeof(why))) {
 		log_warn("%s: the keys of session tickets stay as they are", why);
 		return;
 	}

@@ -12,7 +12,7 @@
 
 #include "conf/conf_fault.h"
 #include "tls/tls_suites.h"
-#include "tls/tls_ticket_file.h"
+#include "tls/tls_tickets.h"
 
 struct loader {
 	struct certs *certs;
@@ -139,7 +139,7 @@ static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
 
 	if (tls->session_ticket_key_file == NULL || *tls->session_ticket_key_file == '\0')
 		return;
-	if (!tls_ticket_file_read(tls->session_ticket_key_file, &keys, why, sizeof(why)))
+	if (!tls_tickets_read(tls->session_ticket_key_file, &keys, why, sizeof(why)))
 		refuse(l, &tls->session_ticket_key_file_at, why);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 }

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tls/tls_look.h"
 #include "tls/tls_staple.h"
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
@@ -77,7 +76,7 @@ static void check_entry(const struct checker *k, const struct certs_entry *e)
 
 	for (unsigned i = 0; i < e->cert->npairs; i++) {
 		const struct tls_pair *pair = &e->cert->pairs[i];
-		const char *why = tls_look_chain(e->cert, pair);
+		const char *why = tls_pair_doubt(e->cert, pair);
 
 		check_time(k, pair, at);
 		check_staple(k, pair, e->keys.at[TLS_FILE_STAPLE]);

@@ -56,6 +56,13 @@ bool tls_cert_covers(const struct tls_cert *c, struct slice host);
 /* So for one alone. */
 bool tls_pair_covers(const struct tls_pair *p, struct slice host);
 
+/*
+ * Why clients may not find the way from the leaf of p, which is one of c's, to a certificate that
+ * they trust (RFC 8446, 4.4.2); NULL: nothing speaks against it. A const string. Reads what this
+ * machine trusts.
+ */
+const char *tls_pair_doubt(const struct tls_cert *c, const struct tls_pair *p);
+
 void tls_cert_free(struct tls_cert **c);
 
 #endif

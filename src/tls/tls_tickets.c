@@ -1,6 +1,7 @@
 /*
  * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone calls what
- * writes; a worker's handshakes read. They lie in a memfd, and in no other file.
+ * writes; a worker's handshakes read. They lie in a memfd; a file of keys it reads, and keeps none
+ * open.
  */
 #include "tls/tls_tickets.h"
 
@@ -11,12 +12,14 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_read.h"
 
 enum {
 	NAME_SIZE = 16,
@@ -242,4 +245,40 @@ void tls_tickets_forget(void)
 	if (shared_fd >= 0)
 		close(shared_fd);
 	shared_fd = -1;
+}
+
+/* --- a file of keys --------------------------------------------------------------------------- */
+
+/* A file that is being written has no whole number of keys, or one that is nothing but zeros. */
+static const char *check_keys(const unsigned char *buf, ssize_t n)
+{
+	static const unsigned char zeros[TLS_TICKETS_KEY];
+
+	if (n == 0)
+		return "it is empty";
+	if (n > (ssize_t)sizeof(((struct tls_tickets *)0)->keys))
+		return "it has more than eight keys";
+	if (n % TLS_TICKETS_KEY != 0)
+		return "keys have 80 bytes each, and nothing between them";
+	for (ssize_t at = 0; at < n; at += TLS_TICKETS_KEY)
+		if (memcmp(buf + at, zeros, sizeof(zeros)) == 0)
+			return "a key is nothing but zeros";
+	return NULL;
+}
+
+bool tls_tickets_read(const char *file, struct tls_tickets *to, char *why, size_t size)
+{
+	unsigned char buf[sizeof(to->keys) + 1];
+	ssize_t n = file_read(file, buf, sizeof(buf));
+	const char *wrong = n < 0 ? strerror((int)-n) : check_keys(buf, n);
+
+	*to = (struct tls_tickets){ 0 };
+	if (wrong != NULL) {
+		snprintf(why, size, "session-ticket-key-file %s: %s", file, wrong);
+	} else {
+		to->n = (unsigned)(n / TLS_TICKETS_KEY);
+		memcpy(to->keys, buf, (size_t)n);
+	}
+	OPENSSL_cleanse(buf, sizeof(buf));
+	return wrong == NULL;
 }

@@ -8,6 +8,7 @@
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
 	TLS_TICKETS_KEY = 80, /* a name of 16 bytes, 32 for HMAC-SHA256, 32 for AES-256-CBC */
@@ -42,6 +43,12 @@ int tls_tickets_fd(void);
 /* Takes the keys, and their age, out of that of the program before; fd stays the caller's. False:
  * it is of another version. */
 bool tls_tickets_inherit(int fd);
+
+/*
+ * A set out of a file that several machines may have: 80 bytes each, and nothing else. False: why
+ * it cannot be used is in why, and to is wiped.
+ */
+bool tls_tickets_read(const char *file, struct tls_tickets *to, char *why, size_t size);
 
 /* In a new process that reads them: from now on it cannot write them. 0 or -errno. */
 int tls_tickets_protect(void);

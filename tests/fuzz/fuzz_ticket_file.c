@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "tls/tls_ticket_file.h"
+#include "tls/tls_tickets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	memset(&keys, 0xff, sizeof(keys));
-	if (tls_ticket_file_read(path, &keys, why, sizeof(why))) {
+	if (tls_tickets_read(path, &keys, why, sizeof(why))) {
 		H2D_ASSERT(is_good(data, size) && keys.n == size / TLS_TICKETS_KEY);
 		H2D_ASSERT(memcmp(keys.keys, data, size) == 0);
 	} else {

@@ -1,5 +1,5 @@
 /* check_tls_ticket_file: how many keys a file has, and what is none. */
-#include "tls/tls_ticket_file.h"
+#include "tls/tls_tickets.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool reads(size_t n, struct tls_tickets *keys, char *why, size_t size)
 	for (size_t i = 0; i < n; i++)
 		fputc((int)(i / TLS_TICKETS_KEY + 1), f);
 	fclose(f);
-	return tls_ticket_file_read(path, keys, why, size);
+	return tls_tickets_read(path, keys, why, size);
 }
 
 START_TEST(sizes)
@@ -62,14 +62,14 @@ START_TEST(no_keys)
 	char why[512];
 
 	ck_assert_int_eq(truncate(path, 160), 0);
-	ck_assert(!tls_ticket_file_read(path, &keys, why, sizeof(why)));
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 	ck_assert_ptr_nonnull(strstr(why, "nothing but zeros"));
 	unlink(path);
-	ck_assert(!tls_ticket_file_read(path, &keys, why, sizeof(why)));
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 	ck_assert_ptr_nonnull(strstr(why, "No such file"));
-	ck_assert(!tls_ticket_file_read("/tmp", &keys, why, sizeof(why)));
+	ck_assert(!tls_tickets_read("/tmp", &keys, why, sizeof(why)));
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert(!tls_ticket_file_read(path, &keys, why, sizeof(why)));
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 }
 END_TEST
 
