@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "net/unsent.h"
+#include "net/tcp.h"
 #include "session/session_timer.h"
 
 enum { CONNS_KEPT = 1024, BLOCKS_KEPT = 256 };
@@ -98,7 +98,7 @@ static struct session_need conn_waits(const struct session *s)
 	/* Bytes that leave the kernel are progress, of which no event tells where it has many. */
 	if (need.wait == PROTO_SEND)
 		need.passed =
-			c->taken - (stream_is(c, STREAM_WIDE) ? unsent_bytes(c->transport->fd) : 0);
+			c->taken - (stream_is(c, STREAM_WIDE) ? tcp_unsent(c->transport->fd) : 0);
 	if (c->proto == NULL)
 		return need;
 	need.requests = (uint32_t)c->proto->requests;

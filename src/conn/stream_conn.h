@@ -60,7 +60,7 @@ struct stream_conn {
 	struct proto_host host;
 	struct outq out;
 	unsigned flags; /* of enum stream_flag */
-	int unsent;     /* bytes that the kernel may have unsent, see net/unsent.h */
+	int unsent;     /* bytes that the kernel may have unsent, see net/tcp.h */
 	struct watch watch;
 	struct task flush;         /* at the end of a turn: what did not come from its own event */
 	struct task again;         /* next turn: leftovers of a budget */

@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "conn/stream_conn.h"
-#include "net/unsent.h"
+#include "net/tcp.h"
 #include "session/session_timer.h"
 
 enum {
@@ -98,10 +98,10 @@ static void conn_block(struct stream_conn *c)
 static int unsent_of(const struct stream_conn *c, uint64_t ms)
 {
 	if (c->proto == NULL || !c->proto->ops->in_order || ms > NARROW_MS)
-		return UNSENT_LEAST;
+		return TCP_UNSENT_LEAST;
 	if (ms > WIDE_MS && !stream_is(c, STREAM_WIDE))
-		return UNSENT_LEAST;
-	return stream_is(c, STREAM_RANGES) ? UNSENT_RANGES : UNSENT_WIDE;
+		return TCP_UNSENT_LEAST;
+	return stream_is(c, STREAM_RANGES) ? TCP_UNSENT_RANGES : TCP_UNSENT_WIDE;
 }
 
 /*
@@ -115,11 +115,11 @@ static void conn_unblock(struct stream_conn *c)
 	if (!stream_is(c, STREAM_BLOCKED))
 		return;
 	stream_clear(c, STREAM_BLOCKED);
-	if (most == c->unsent || unsent_limit(c->transport->fd, most) != 0)
+	if (most == c->unsent || tcp_limit_unsent(c->transport->fd, most) != 0)
 		return;
 	c->unsent = most;
 	stream_clear(c, STREAM_WIDE);
-	if (most > UNSENT_LEAST)
+	if (most > TCP_UNSENT_LEAST)
 		stream_set(c, STREAM_WIDE);
 }
 
@@ -489,7 +489,7 @@ void stream_turn_init(struct stream_conn *c)
 	c->watch.fn = conn_event;
 	c->watch.fd = c->transport->fd;
 	c->written_turn = UINT64_MAX;
-	c->unsent = UNSENT_LEAST;
+	c->unsent = TCP_UNSENT_LEAST;
 	c->host.wake = conn_wake;
 	c->host.conn = &c->session.http;
 	task_init(&c->flush, conn_flush_task);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "net/unsent.h"
+#include "net/tcp.h"
 
 static const char *reason(int errnum)
 {
@@ -66,7 +66,7 @@ static int inherited_options(int fd)
 {
 	if (set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) < 0)
 		return -1;
-	return unsent_limit(fd, UNSENT_LEAST);
+	return tcp_limit_unsent(fd, TCP_UNSENT_LEAST);
 }
 
 static int tcp_options(int fd, int family)

@@ -1,12 +1,17 @@
 /*
  * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor and nothing else:
  * bytes go from the output queue to the socket by sendmsg(2), long segments of files by
- * sendfile(2). A connection calls it through the transport table only; it never interprets a byte.
+ * sendfile(2). A connection calls it through the transport table, but for what the kernel has
+ * unsent; it never interprets a byte.
  */
 #include "net/tcp.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -144,4 +149,18 @@ struct transport *tcp_open(int fd)
 	t->fd = fd;
 	t->takes_ranges = true;
 	return t;
+}
+
+/* --- what waits in the kernel ----------------------------------------------------------------- */
+
+int tcp_limit_unsent(int fd, int max)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &max, sizeof(max));
+}
+
+size_t tcp_unsent(int fd)
+{
+	int n = 0;
+
+	return ioctl(fd, SIOCOUTQNSD, &n) == 0 && n > 0 ? (size_t)n : 0;
 }

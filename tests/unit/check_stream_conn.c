@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
-#include "net/unsent.h"
 #include "proto/ahead.h"
 #include "request/req.h"
 #include "share/account.h"
@@ -661,7 +660,7 @@ static void connect_tcp(void)
 		ck_assert_int_eq(loop_turn(&loop, 5), 0);
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ck_assert_int_eq(bind(listening, (struct sockaddr *)&addr, len), 0);
-	ck_assert_int_eq(unsent_limit(listening, UNSENT_LEAST), 0);
+	ck_assert_int_eq(tcp_limit_unsent(listening, TCP_UNSENT_LEAST), 0);
 	ck_assert_int_eq(listen(listening, 1), 0);
 	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&addr, &len), 0);
 	peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -727,21 +726,21 @@ START_TEST(more_waits_for_a_fast_peer)
 	}
 	TURN_UNTIL(all.nlive > 0 && stream_is(only_conn(), STREAM_BLOCKED));
 	make_room(1000);
-	ck_assert_int_eq(unsent_max(), UNSENT_LEAST);
+	ck_assert_int_eq(unsent_max(), TCP_UNSENT_LEAST);
 	/* A busy machine's turn may be too long, so it has some. */
-	for (int i = 0; i < 5 && unsent_max() == UNSENT_LEAST; i++)
+	for (int i = 0; i < 5 && unsent_max() == TCP_UNSENT_LEAST; i++)
 		make_room(0);
-	ck_assert_int_eq(unsent_max(), _i == 0 ? UNSENT_WIDE : UNSENT_LEAST);
+	ck_assert_int_eq(unsent_max(), _i == 0 ? TCP_UNSENT_WIDE : TCP_UNSENT_LEAST);
 	if (_i != 0)
 		return;
 	/* What the kernel has not sent is not the peer's yet. */
 	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
 	need = only_conn()->session.ops->waits(&only_conn()->session);
 	ck_assert_int_eq(need.wait, PROTO_SEND);
-	ck_assert_uint_gt(unsent_bytes(only_conn()->transport->fd), UNSENT_LEAST);
+	ck_assert_uint_gt(tcp_unsent(only_conn()->transport->fd), TCP_UNSENT_LEAST);
 	ck_assert_uint_lt(need.passed, only_conn()->taken);
 	make_room(1000);
-	ck_assert_int_eq(unsent_max(), UNSENT_LEAST);
+	ck_assert_int_eq(unsent_max(), TCP_UNSENT_LEAST);
 }
 END_TEST
 
