@@ -7,7 +7,7 @@
 #define H2D_KEEPER_MASTER_LINK_H
 
 #include "base/cache_facts.h"
-#include "ipc/ctl_link.h"
+#include "ipc/ctl.h"
 #include "keeper/image_build.h"
 
 struct master_link {

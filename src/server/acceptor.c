@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "event/loop.h"
 #include "event/sig.h"
-#include "ipc/ctl_link.h"
+#include "ipc/ctl.h"
 #include "server/acceptor_inbox.h"
 #include "server/dispatch.h"
 

@@ -12,7 +12,7 @@
 #include "event/sig.h"
 #include "files/files.h"
 #include "http/date.h"
-#include "ipc/ctl_link.h"
+#include "ipc/ctl.h"
 #include "proto/ahead.h"
 #include "request/pace.h"
 #include "server/access_logs.h"

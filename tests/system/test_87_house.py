@@ -84,8 +84,8 @@ def test_a_comment_without_a_noun(house, words, counted):
 
 
 @pytest.mark.parametrize("sentence, fault", [
-	("Called by listener.c.", "listener.c does not"), ("Called by ctl_link.c.", None),
-	("Called by ctl_link.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
+	("Called by listener.c.", "listener.c does not"), ("Called by worker_orders.c.", None),
+	("Called by worker_orders.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
 	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/master_link.c does, too")])
 def test_a_head_comment_about_callers(house, sentence, fault):
 	path = house / "src" / "ipc" / "ctl.c"

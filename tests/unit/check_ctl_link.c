@@ -2,7 +2,7 @@
  * check_ctl_link: messages come in their order, descriptors that nobody keeps are closed, one that
  * came without its descriptors is asked for again, ticks are told once a second, and the end once.
  */
-#include "ipc/ctl_link.h"
+#include "ipc/ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>
