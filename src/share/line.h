@@ -33,7 +33,7 @@ struct line {
 	enum account_kind poor_in; /* clients that have nothing of that come first */
 	bool of_connections;       /* turns wait with their connections, these with their clients */
 	bool by_client;            /* lent turns are kept by client */
-	bool by_turn; /* who had a turn longest ago, or none, is next: of few clients */
+	bool by_turn; /* the client with the longest wait since its turn is next; for few of them */
 	bool full;    /* nobody may: so the last that was asked for */
 	unsigned nwaiting;
 	uint64_t turn;              /* the last one */
