@@ -16,16 +16,16 @@ enum { READ_BYTES = 4096 };
 
 /* --- which they are --------------------------------------------------------------------------- */
 
-static void call(const char *path, conf_watched_fn *fn, void *ctx)
+static void call_for(const char *path, conf_watched_fn *fn, void *ctx)
 {
 	if (path != NULL && *path != '\0')
 		fn(ctx, path);
 }
 
-static void call_each(const struct conf_list *list, conf_watched_fn *fn, void *ctx)
+static void call_for_each(const struct conf_list *list, conf_watched_fn *fn, void *ctx)
 {
 	for (unsigned i = 0; i < list->n; i++)
-		call(list->v[i], fn, ctx);
+		call_for(list->v[i], fn, ctx);
 }
 
 /* Thousands of servers that were made of one have its very strings. */
@@ -33,22 +33,22 @@ static void of_server(const struct conf_server_tls *tls, const struct conf_serve
 	conf_watched_fn *fn, void *ctx)
 {
 	if (before == NULL || tls->certificate.v != before->certificate.v) {
-		call_each(&tls->certificate, fn, ctx);
-		call_each(&tls->certificate_key, fn, ctx);
-		call_each(&tls->stapling_file, fn, ctx);
+		call_for_each(&tls->certificate, fn, ctx);
+		call_for_each(&tls->certificate_key, fn, ctx);
+		call_for_each(&tls->stapling_file, fn, ctx);
 	}
 	if (before == NULL || tls->client_ca != before->client_ca || tls->crl != before->crl) {
-		call(tls->client_ca, fn, ctx);
-		call(tls->crl, fn, ctx);
+		call_for(tls->client_ca, fn, ctx);
+		call_for(tls->crl, fn, ctx);
 	}
 }
 
 void conf_watched_each(const struct conf *conf, conf_watched_fn *fn, void *ctx)
 {
-	call_each(&conf->tls.certificate, fn, ctx);
-	call_each(&conf->tls.certificate_key, fn, ctx);
-	call_each(&conf->tls.stapling_file, fn, ctx);
-	call(conf->tls.session_ticket_key_file, fn, ctx);
+	call_for_each(&conf->tls.certificate, fn, ctx);
+	call_for_each(&conf->tls.certificate_key, fn, ctx);
+	call_for_each(&conf->tls.stapling_file, fn, ctx);
+	call_for(conf->tls.session_ticket_key_file, fn, ctx);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&conf->servers[i].tls, i > 0 ? &conf->servers[i - 1].tls : NULL, fn, ctx);
 }

@@ -179,7 +179,7 @@ static time_t second;
 static unsigned sent; /* in that second */
 
 /* The log calls it under its lock, in any thread. */
-static void tell(enum log_level level, const char *message)
+static void tell_master(enum log_level level, const char *message)
 {
 	struct ctl_msg msg = { .type = CTL_LINE, .arg = level };
 	struct timespec now;
@@ -197,7 +197,7 @@ static void tell(enum log_level level, const char *message)
 void ctl_lines_to(int fd)
 {
 	lines_fd = fd;
-	log_tell(fd >= 0 ? tell : NULL);
+	log_tell(fd >= 0 ? tell_master : NULL);
 }
 
 /* --- a child's end, on its loop --------------------------------------------------------------- */

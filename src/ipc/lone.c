@@ -18,7 +18,7 @@ static unsigned silent; /* looks at which the loop had not turned since the one 
 static volatile sig_atomic_t turned;
 
 /* A lock that the line needs may be held for good: the next signal ends the process then. */
-static void end(void)
+static void end_process(void)
 {
 	signal(SIGALRM, SIG_DFL);
 	alarm(LOOK_S);
@@ -26,13 +26,13 @@ static void end(void)
 	raise(SIGABRT);
 }
 
-static void look(int signo)
+static void look_at_loop(int signo)
 {
 	(void)signo;
 	silent = turned ? 0 : silent + 1;
 	turned = 0;
 	if (silent >= limit)
-		end();
+		end_process();
 	else
 		alarm(LOOK_S);
 }
@@ -40,7 +40,8 @@ static void look(int signo)
 int lone_watch(unsigned seconds)
 {
 	/* Nested: the handler waits for a lock that only the code below it would free. */
-	struct sigaction sa = { .sa_handler = look, .sa_flags = SA_RESTART | (int)SA_NODEFER };
+	struct sigaction sa = { .sa_handler = look_at_loop,
+		.sa_flags = SA_RESTART | (int)SA_NODEFER };
 
 	limit = seconds;
 	if (limit == 0)

@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "net/tcp.h"
 
-static const char *reason(int errnum)
+static const char *reason_of_bind(int errnum)
 {
 	switch (errnum) {
 	case EADDRINUSE:
@@ -38,12 +38,12 @@ static bool is_unix(const struct listener *l)
 }
 
 /* Always -1 with errno, so that callers can return it. */
-static int fail(const struct addr *addr, int errnum, char *err, size_t errsize)
+static int fail_listen(const struct addr *addr, int errnum, char *err, size_t errsize)
 {
 	char text[ADDR_TEXT];
 
 	addr_format(addr, text, sizeof(text));
-	snprintf(err, errsize, "listen %s: %s", text, reason(errnum));
+	snprintf(err, errsize, "listen %s: %s", text, reason_of_bind(errnum));
 	errno = errnum;
 	return -1;
 }
@@ -183,13 +183,13 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 	};
 	l->fds = malloc(sizeof(*l->fds));
 	if (l->fds == NULL)
-		return fail(addr, ENOMEM, err, errsize);
+		return fail_listen(addr, ENOMEM, err, errsize);
 	fd = is_unix(l) ? open_unix(l, mode) : open_tcp(addr, true);
 	if (fd < 0) {
 		errnum = errno;
 		free(l->fds);
 		l->fds = NULL;
-		return fail(addr, errnum, err, errsize);
+		return fail_listen(addr, errnum, err, errsize);
 	}
 	l->fds[0] = fd;
 	l->nslots = l->nlistening = 1;
@@ -245,7 +245,7 @@ int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, si
 		.id = next_id(), .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
 	};
 	if (getsockname(fds[0], &l->addr.sa, &l->addr.len) < 0)
-		return fail(&l->addr, errno, err, errsize);
+		return fail_listen(&l->addr, errno, err, errsize);
 	for (unsigned i = 0; i < n && wrong == NULL; i++) {
 		wrong = unfit(l, fds[i], n);
 		if (wrong == NULL && prepare(fds[i], l->addr.sa.sa_family) < 0)
@@ -275,7 +275,7 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
 	if (nslots > n) {
 		fds = realloc(l->fds, nslots * sizeof(*fds));
 		if (fds == NULL)
-			return fail(&l->addr, ENOMEM, err, errsize);
+			return fail_listen(&l->addr, ENOMEM, err, errsize);
 		l->fds = fds;
 	}
 	for (; n < nslots; n++) {
@@ -284,7 +284,7 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
 			errnum = errno;
 			while (n > l->nslots)
 				close(l->fds[--n]);
-			return fail(&l->addr, errnum, err, errsize);
+			return fail_listen(&l->addr, errnum, err, errsize);
 		}
 	}
 	for (; n > nslots; n--) {
@@ -305,7 +305,7 @@ int listener_listen(struct listener *l, char *err, size_t errsize)
 		if (listen(l->fds[l->nlistening], LISTENER_BACKLOG) < 0)
 			errnum = errno;
 	}
-	return errnum == 0 ? 0 : fail(&l->addr, errnum, err, errsize);
+	return errnum == 0 ? 0 : fail_listen(&l->addr, errnum, err, errsize);
 }
 
 /* --- sockets that were shut down -------------------------------------------------------------- */
@@ -366,7 +366,7 @@ int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, s
 		rc = is_unix(l) ? replace_unix(l, mode) : listen_again(l, fd);
 	if (rc == 0)
 		rc = fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	return rc >= 0 ? rc : fail(&l->addr, errno, err, errsize);
+	return rc >= 0 ? rc : fail_listen(&l->addr, errno, err, errsize);
 }
 
 void listener_close(struct listener *l)

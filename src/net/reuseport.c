@@ -28,7 +28,7 @@ struct program {
 
 _Static_assert(REUSEPORT_CPUS *PER_CPU + AT_END <= BPF_MAXINSNS, "the kernel takes no more");
 
-static void put(struct program *p, unsigned code, uint32_t k)
+static void put_step(struct program *p, unsigned code, uint32_t k)
 {
 	p->insns[p->n++] = (struct sock_filter)BPF_STMT((unsigned short)code, k);
 }
@@ -36,19 +36,19 @@ static void put(struct program *p, unsigned code, uint32_t k)
 /* a = what: SKF_AD_CPU or SKF_AD_RANDOM */
 static void put_load(struct program *p, int what)
 {
-	put(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + what));
+	put_step(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + what));
 }
 
 /* return (a = random() % n * step + first) */
 static void put_any(struct program *p, unsigned n, unsigned step, unsigned first)
 {
 	put_load(p, SKF_AD_RANDOM);
-	put(p, BPF_ALU | BPF_MOD | BPF_K, n);
+	put_step(p, BPF_ALU | BPF_MOD | BPF_K, n);
 	if (step != 1 || first != 0) {
-		put(p, BPF_ALU | BPF_MUL | BPF_K, step);
-		put(p, BPF_ALU | BPF_ADD | BPF_K, first);
+		put_step(p, BPF_ALU | BPF_MUL | BPF_K, step);
+		put_step(p, BPF_ALU | BPF_ADD | BPF_K, first);
 	}
-	put(p, BPF_RET | BPF_A, 0);
+	put_step(p, BPF_RET | BPF_A, 0);
 }
 
 /* if (a == cpu) return the socket of the at-th CPU, or one of those it has */
@@ -60,7 +60,7 @@ static void put_cpu(struct program *p, unsigned cpu, unsigned at, unsigned ncpus
 	if (nsockets > ncpus + at)
 		put_any(p, (nsockets - at + ncpus - 1) / ncpus, ncpus, at);
 	else
-		put(p, BPF_RET | BPF_K, at % nsockets);
+		put_step(p, BPF_RET | BPF_K, at % nsockets);
 	*jump = (struct sock_filter)BPF_JUMP(
 		BPF_JMP | BPF_JEQ | BPF_K, cpu, 0, (unsigned char)(p->n - before));
 }

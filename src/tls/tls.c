@@ -64,7 +64,7 @@ static void broken(struct tls *t, const char *why)
 	t->base.reason = why;
 }
 
-static const char *reason(void)
+static const char *reason_of_tls(void)
 {
 	const char *why = ERR_reason_error_string(ERR_peek_error());
 
@@ -72,7 +72,7 @@ static const char *reason(void)
 }
 
 /* The handshake is complete. OpenSSL keeps what is pointed to here until tls_close(). */
-static void settle(struct tls *t)
+static void settle_handshake(struct tls *t)
 {
 	const unsigned char *alpn;
 	unsigned n;
@@ -143,11 +143,11 @@ static int tls_handshake(struct transport *base)
 		e = r == 1 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, r);
 	} while (e == SSL_ERROR_WANT_READ && !t->io.dry && ++barren < BARREN_HANDSHAKE);
 	if (r == 1)
-		settle(t);
+		settle_handshake(t);
 	else if (t->io.error == 0 && t->io.eof)
 		t->io.error = -ECONNRESET;
 	else if (t->io.error == 0 && e != SSL_ERROR_WANT_READ)
-		broken(t, reason());
+		broken(t, reason_of_tls());
 	else if (t->io.error == 0 && !t->io.dry)
 		broken(t, "too long");
 	tls_bio_end(&t->io);
@@ -193,7 +193,7 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 		base->drained = true;
 	if (t->io.error == 0 && e != SSL_ERROR_NONE && e != SSL_ERROR_WANT_READ &&
 		e != SSL_ERROR_ZERO_RETURN)
-		broken(t, reason());
+		broken(t, reason_of_tls());
 	tls_bio_end(&t->io);
 	/* The next call begins with what is left, and more may have come by then. */
 	if (total > 0 && !base->drained)
@@ -246,7 +246,7 @@ static size_t encrypt(struct tls *t, struct outq *q, size_t limit)
 
 		/* The BIO takes everything, so this is done at once or never: p need not stay. */
 		if (SSL_write_ex(t->ssl, p, n, &written) != 1) {
-			broken(t, reason());
+			broken(t, reason_of_tls());
 			break;
 		}
 		outq_consume(q, n);

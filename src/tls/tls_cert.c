@@ -24,7 +24,7 @@
 enum { KEY_TEXT_MAX = 64 << 10 };
 
 /* Why OpenSSL failed, by its first error, which is the one nearest to the cause. */
-static const char *reason(void)
+static const char *reason_of_file(void)
 {
 	unsigned long e = ERR_peek_error();
 	const char *text;
@@ -89,7 +89,7 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 }
 
 /* Notes what was put into c's SSL_CTX last. */
-static bool enter(struct tls_cert *c, struct tls_fault *fault)
+static bool enter_pair(struct tls_cert *c, struct tls_fault *fault)
 {
 	struct tls_pair *p = &c->pairs[c->npairs++];
 
@@ -105,9 +105,9 @@ static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct
 	fault->in = TLS_FILE_CERTIFICATE;
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
 	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
-		return enter(c, fault) ? 0 : -1;
+		return enter_pair(c, fault) ? 0 : -1;
 	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
-		p->files[TLS_FILE_CERTIFICATE], reason());
+		p->files[TLS_FILE_CERTIFICATE], reason_of_file());
 	return -1;
 }
 
@@ -154,7 +154,7 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 		snprintf(fault->text, sizeof(fault->text), "certificate-key %s: %s", file,
 			n < 0      ? strerror((int)-n)
 			: prompted ? "protected by a password, which nobody is here to type"
-				   : reason());
+				   : reason_of_file());
 	return key;
 }
 
@@ -173,7 +173,7 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	if (!ok) {
 		snprintf(fault->text, sizeof(fault->text),
 			"certificate-key %s: does not belong to certificate %s (%s)",
-			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], reason());
+			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], reason_of_file());
 		return -1;
 	}
 	return 0;

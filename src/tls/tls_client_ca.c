@@ -284,7 +284,7 @@ static int next_list(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
 }
 
 /* By the first error, which is the one nearest to the cause. */
-static const char *reason(void)
+static const char *reason_of_file(void)
 {
 	unsigned long e = ERR_peek_error();
 	const char *text = ERR_reason_error_string(e);
@@ -307,7 +307,7 @@ static const char *add_all(
 		n++;
 	BIO_free(in);
 	if (rc < 0)
-		return reason();
+		return reason_of_file();
 	ERR_clear_error();
 	return n > 0 ? NULL : none;
 }

@@ -81,7 +81,7 @@ static bool bind_session(
 
 /* Before OpenSSL looks for a session to resume, which its server name callback would be too late
  * for. */
-static int choose(SSL *ssl, int *alert, void *arg)
+static int choose_cert(SSL *ssl, int *alert, void *arg)
 {
 	const struct tls_ctx *ctx = arg;
 	struct slice name = asked_name(ssl);
@@ -122,7 +122,7 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	/* The buffers of an idle connection go back to malloc: 12 to 17 KiB less for each. */
 	SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);
-	SSL_CTX_set_client_hello_cb(ssl, choose, (void *)(uintptr_t)ctx);
+	SSL_CTX_set_client_hello_cb(ssl, choose_cert, (void *)(uintptr_t)ctx);
 	SSL_CTX_set_tlsext_servername_callback(ssl, accept_name);
 	/*
 	 * Sessions live in tickets, which every worker can read; a cache would be one per worker.
@@ -186,8 +186,8 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 	return ssl;
 }
 
-static struct tls_cert *load(const struct tls_ctx *ctx, const struct tls_files *files, unsigned n,
-	struct tls_fault *fault)
+static struct tls_cert *load_cert(const struct tls_ctx *ctx, const struct tls_files *files,
+	unsigned n, struct tls_fault *fault)
 {
 	SSL_CTX *ssl = new_ssl(ctx, fault);
 	unsigned failures = tls_memory_failures();
@@ -219,7 +219,7 @@ struct tls_cert *tls_ctx_add(
 	for (c = ctx->certs; c != NULL; c = c->next)
 		if (has_files(c, files, n))
 			return c;
-	c = load(ctx, files, n, fault);
+	c = load_cert(ctx, files, n, fault);
 	if (c == NULL)
 		return NULL;
 	SSL_CTX_set_app_data(c->ssl, c);

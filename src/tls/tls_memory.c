@@ -36,7 +36,7 @@ static void *allocate(size_t n, const char *file, int line)
 	return n != 0 ? counted(malloc(n)) : NULL;
 }
 
-static void release(void *p, const char *file, int line)
+static void release_block(void *p, const char *file, int line)
 {
 	(void)file, (void)line;
 	if (wiping && p != NULL)
@@ -50,7 +50,7 @@ static void *reallocate(void *p, size_t n, const char *file, int line)
 	void *moved;
 
 	if (n == 0) {
-		release(p, file, line);
+		release_block(p, file, line);
 		return NULL;
 	}
 	if (!wiping)
@@ -60,13 +60,13 @@ static void *reallocate(void *p, size_t n, const char *file, int line)
 		return NULL;
 	if (p != NULL)
 		memcpy(moved, p, had < n ? had : n);
-	release(p, file, line);
+	release_block(p, file, line);
 	return moved;
 }
 
 void tls_memory_init(void)
 {
-	CRYPTO_set_mem_functions(allocate, reallocate, release);
+	CRYPTO_set_mem_functions(allocate, reallocate, release_block);
 	starting = true;
 	OPENSSL_init_crypto(0, NULL);
 	ERR_clear_error();

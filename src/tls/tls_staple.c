@@ -32,16 +32,17 @@ struct tls_staple {
 
 static int slot = -1; /* of ex_data */
 
-static void release(void *parent, void *p, CRYPTO_EX_DATA *all, int at, long argl, void *argp)
+static void release_staple(
+	void *parent, void *p, CRYPTO_EX_DATA *all, int at, long argl, void *argp)
 {
 	(void)parent, (void)all, (void)at, (void)argl, (void)argp;
 	free(p);
 }
 
-static bool give(X509 *leaf, struct tls_staple *s)
+static bool give_staple(X509 *leaf, struct tls_staple *s)
 {
 	if (slot < 0)
-		slot = X509_get_ex_new_index(0, NULL, NULL, NULL, release);
+		slot = X509_get_ex_new_index(0, NULL, NULL, NULL, release_staple);
 	return slot >= 0 && X509_set_ex_data(leaf, slot, s) == 1;
 }
 
@@ -169,7 +170,7 @@ static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *i
 		s->n = n;
 		memcpy(s->der, der, n);
 		judge(s, response, leaf, issuer);
-		if (!give(leaf, s)) {
+		if (!give_staple(leaf, s)) {
 			free(s);
 			why = strerror(ENOMEM);
 		}
@@ -205,7 +206,7 @@ bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size
 
 /* As SSL_CTX_set_tlsext_status_cb(3) has it, for clients that ask, once the certificate is chosen.
  */
-static int show(SSL *ssl, void *arg)
+static int show_staple(SSL *ssl, void *arg)
 {
 	const X509 *leaf = SSL_get_certificate(ssl);
 	const struct tls_staple *s = leaf != NULL ? tls_staple_of(leaf) : NULL;
@@ -223,5 +224,5 @@ static int show(SSL *ssl, void *arg)
 
 bool tls_staple_use(SSL_CTX *ssl)
 {
-	return SSL_CTX_set_tlsext_status_cb(ssl, show) == 1;
+	return SSL_CTX_set_tlsext_status_cb(ssl, show_staple) == 1;
 }

@@ -121,7 +121,7 @@ static struct slice stranger(SSL_CTX *ssl, const char *list,
 	return word;
 }
 
-static bool check(const char *list, bool (*is_one)(SSL_CTX *ssl, struct slice word),
+static bool check_words(const char *list, bool (*is_one)(SSL_CTX *ssl, struct slice word),
 	const char *what, struct tls_fault *fault)
 {
 	SSL_CTX *ssl;
@@ -147,12 +147,12 @@ static bool check(const char *list, bool (*is_one)(SSL_CTX *ssl, struct slice wo
 
 bool tls_suites_check(const char *ciphers, struct tls_fault *fault)
 {
-	return check(ciphers, is_suite, "suite", fault);
+	return check_words(ciphers, is_suite, "suite", fault);
 }
 
 bool tls_suites_check_curves(const char *curves, struct tls_fault *fault)
 {
-	return check(curves, is_group, "curve", fault);
+	return check_words(curves, is_group, "curve", fault);
 }
 
 /* --- use -------------------------------------------------------------------------------------- */

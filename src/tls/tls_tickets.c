@@ -42,7 +42,7 @@ static int shared_fd = -1; /* the master's: for new processes to map it anew */
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static struct shared *map(int fd, int how, void *at)
+static struct shared *map_keys(int fd, int how, void *at)
 {
 	void *p = mmap(
 		at, sizeof(struct shared), how, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
@@ -60,7 +60,7 @@ static bool share(void)
 	if (shared_fd < 0)
 		return false;
 	if (ftruncate(shared_fd, sizeof(struct shared)) == 0)
-		shared = map(shared_fd, PROT_READ | PROT_WRITE, NULL);
+		shared = map_keys(shared_fd, PROT_READ | PROT_WRITE, NULL);
 	if (shared != NULL &&
 		fcntl(shared_fd, F_ADD_SEALS,
 			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) {
@@ -146,7 +146,7 @@ uint64_t tls_tickets_age_ms(void)
 	return shared->made_ms != 0 ? clock_ms() - shared->made_ms : UINT64_MAX;
 }
 
-static bool begin(const unsigned char *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher,
+static bool begin_ticket(const unsigned char *key, const unsigned char *iv, EVP_CIPHER_CTX *cipher,
 	EVP_MAC_CTX *mac, int encrypts)
 {
 	char digest[] = "SHA256";
@@ -187,7 +187,7 @@ static int key_of(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_C
 		OPENSSL_cleanse(&set, sizeof(set));
 		return encrypts ? -1 : 0;
 	}
-	ok = begin(set.keys[i], iv, cipher, mac, encrypts);
+	ok = begin_ticket(set.keys[i], iv, cipher, mac, encrypts);
 	OPENSSL_cleanse(&set, sizeof(set));
 	return !ok ? -1 : i == 0 ? 1 : 2;
 }
@@ -218,7 +218,7 @@ bool tls_tickets_inherit(int fd)
 
 	if (fstat(fd, &st) < 0 || st.st_size != sizeof(*theirs))
 		return false;
-	theirs = map(fd, PROT_READ, NULL);
+	theirs = map_keys(fd, PROT_READ, NULL);
 	if (theirs == NULL)
 		return false;
 	read_from(theirs, &set);
@@ -234,7 +234,7 @@ int tls_tickets_protect(void)
 {
 	if (shared == NULL)
 		return 0;
-	return map(shared_fd, PROT_READ, shared) != NULL ? 0 : -errno;
+	return map_keys(shared_fd, PROT_READ, shared) != NULL ? 0 : -errno;
 }
 
 void tls_tickets_forget(void)
