@@ -1,7 +1,8 @@
 /*
  * changes: hears by inotify(7) that something in the folders of watched files has changed, and
  * compares the files with what the generation that serves has read. Reload, master_signal and the
- * master's second do the rest. A reload that failed is tried again with the next change.
+ * master's second do the rest. A reload that failed is tried again with the next change, and once
+ * an hour: the fault may have been another one.
  */
 #include "master/changes.h"
 
@@ -24,6 +25,7 @@ enum {
 	/* A folder far above that is replaced tells nobody. */
 	LOOK_MS = 10000,
 	PAUSE_MS = 60000,
+	RETRY_MS = 3600000,
 	DOUBLED_MAX = 8, /* no more generations drain without one being cut */
 	EVENTS = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ATTRIB | IN_DELETE_SELF |
 		 IN_MOVE_SELF | IN_DONT_FOLLOW,
@@ -176,7 +178,8 @@ static void look_at_files(struct master *m, const struct conf *conf)
 	c->waits = false;
 	if (!quiet)
 		look_soon(m);
-	if (!quiet || seen == c->tried || (seen == c->loaded && c->content != 0))
+	if (!quiet || (seen == c->loaded && c->content != 0) ||
+		(seen == c->tried && c->looked_ms - c->tried_ms < RETRY_MS))
 		return;
 	conf_watched_each(conf, watch_file, m);
 	if (is_same(c, conf, seen))
@@ -184,6 +187,7 @@ static void look_at_files(struct master *m, const struct conf *conf)
 	c->waits = !may_wish(m);
 	if (!c->waits) {
 		c->tried = seen;
+		c->tried_ms = c->looked_ms;
 		wish(m, "certificates, lists or keys have changed");
 	} else if (!waited && m->phase == MASTER_SERVE) {
 		log_notice("certificates, lists or keys have changed again: they are taken up in "

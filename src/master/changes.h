@@ -22,6 +22,7 @@ struct changes {
 	uint64_t loaded;      /* as the generation that serves has read them */
 	uint64_t content;     /* conf_watched_read() of those; 0: not known yet */
 	uint64_t tried;       /* how they were when a reload was wished for */
+	uint64_t tried_ms;    /* and when that was */
 	uint64_t hosts_ms;    /* when hosts were looked for last */
 	uint64_t hosts_tried; /* conf_hosts_look() when a reload was wished for */
 	uint64_t taken_ms;    /* when a generation came to serve that was wished for; 0: none did */

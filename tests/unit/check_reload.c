@@ -448,7 +448,7 @@ START_TEST(a_file_that_changes_while_others_drain)
 }
 END_TEST
 
-/* Tried once, and again when it changes: a reload that failed takes no pause. */
+/* Tried again when it changes, for a reload that failed takes no pause; and once an hour. */
 START_TEST(a_file_that_cannot_be_used)
 {
 	write_keys_conf();
@@ -459,6 +459,8 @@ START_TEST(a_file_that_cannot_be_used)
 	pass_seconds(100);
 	ck_assert_uint_eq(m.last_number, 1);
 	ck_assert_uint_eq(m.board->head.counts[BOARD_COUNT_reloads_failed], 1);
+	pass_seconds(3550);
+	ck_assert_uint_eq(m.board->head.counts[BOARD_COUNT_reloads_failed], 2);
 	put_key('b', 80);
 	settle();
 	ck_assert_uint_eq(m.last_number, 2);
