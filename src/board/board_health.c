@@ -6,6 +6,8 @@
  */
 #include "board/board_health.h"
 
+#include <stdio.h>
+
 #include "board/admin.h"
 #include "request/reply.h"
 
@@ -68,3 +70,93 @@ const struct h2d_handler h2d_handler_health = {
 	.scope = H2D_ON_ADMIN,
 	.start = start,
 };
+
+/* --- what HAProxy's agent-check is told ------------------------------------------------------ */
+
+enum {
+	WHOLE = 1000,     /* of what is a share */
+	BUSY_TAKES = 900, /* a worker without time to spare has a tenth of its weight */
+	LATE_US = 10000,  /* a loop that is so late has half of it, three times as late a tenth */
+	MOST_US = 1000000,
+	BEGIN = 10,     /* percent until the first image is there */
+	STEP_MS = 1000, /* twice as many each second behind it */
+};
+
+struct sums {
+	uint64_t live, busy, late_us;
+	unsigned n; /* workers */
+};
+
+/* Other processes write what is read here. */
+static uint64_t at_most(uint64_t n, uint64_t max)
+{
+	return n < max ? n : max;
+}
+
+static void add_up(const struct board *b, struct sums *sums)
+{
+	uint32_t generation = BOARD_LOAD(b->head.generation);
+	const struct board_slot *s;
+
+	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;) {
+		if (BOARD_LOAD(s->generation) != generation || BOARD_LOAD(s->state) != BOARD_UP)
+			continue;
+		sums->live += BOARD_LOAD_LIVE(BOARD_LOAD(s->load));
+		sums->busy += at_most(BOARD_LOAD(s->busy), WHOLE);
+		sums->late_us += at_most(BOARD_LOAD(s->late_us), UINT32_MAX);
+		sums->n++;
+	}
+}
+
+/* Percent of all that can be spared. By the square of how late it is: a machine that is ten times
+ * as late as the others is to have less than each hundredth request, or it makes their 99th
+ * percentile. */
+static unsigned spare(const struct sums *sums, uint64_t connections)
+{
+	uint64_t taken = sums->live * WHOLE / (connections * sums->n);
+	uint64_t busy = sums->busy / sums->n, late = at_most(sums->late_us / sums->n, MOST_US);
+	uint64_t left, half = (uint64_t)LATE_US * LATE_US;
+
+	if (busy > taken)
+		taken = busy;
+	left = WHOLE - at_most(taken, WHOLE) * BUSY_TAKES / WHOLE;
+	return (unsigned)(left * half / (half + late * late) / (WHOLE / 100));
+}
+
+/* Slowly at first: 10 percent until there is a cache image, then 20, 40, 80 and all. */
+static unsigned cap(const struct board_head *h, uint64_t now)
+{
+	uint64_t warm = BOARD_LOAD(h->warm_ms), steps;
+
+	if (warm == 0)
+		return BOARD_LOAD(h->building) ? BEGIN : 100;
+	steps = now > warm ? (now - warm) / STEP_MS : 0;
+	return steps < 4 ? (unsigned)BEGIN << steps : 100;
+}
+
+unsigned agent_percent(const struct board *b, uint64_t connections, uint64_t now)
+{
+	unsigned most = cap(&b->head, now), percent;
+	struct sums sums = { 0 };
+
+	if (board_health(b) != 0)
+		return 0;
+	add_up(b, &sums);
+	percent = sums.n > 0 ? spare(&sums, connections) : 0;
+	if (percent > most)
+		percent = most;
+	return percent > 0 ? percent : 1;
+}
+
+unsigned agent_text(const struct board *b, uint64_t connections, uint64_t now, char buf[AGENT_TEXT])
+{
+	unsigned percent = agent_percent(b, connections, now);
+	char words[FLAGS_TEXT] = "";
+	int n;
+
+	if (percent == 0)
+		flags_text(board_health_words, board_health(b), words);
+	n = snprintf(
+		buf, AGENT_TEXT, "up %u%%%s%.40s\n", percent, *words != '\0' ? " # " : "", words);
+	return (unsigned)n;
+}

@@ -23,4 +23,18 @@ static inline uint32_t board_health(const struct board *b)
 	return BOARD_LOAD(b->head.health);
 }
 
+/* --- what HAProxy's agent-check is told ------------------------------------------------------ */
+
+enum { AGENT_TEXT = 64 };
+
+/*
+ * Percent of the weight, 1 to 100, or 0: no new requests. connections: worker-connections; now:
+ * clock_ms().
+ */
+unsigned agent_percent(const struct board *b, uint64_t connections, uint64_t now);
+
+/* "up 75%\n", and for people behind "#" why it is 0. Returns its length, without the NUL. */
+unsigned agent_text(
+	const struct board *b, uint64_t connections, uint64_t now, char buf[AGENT_TEXT]);
+
 #endif

@@ -13,8 +13,6 @@
 
 #include "auth/auth_queue.h"
 #include "base/clock.h"
-#include "cli/explain_report.h"
-#include "cli/explain_url.h"
 #include "files/files.h"
 #include "http/base64.h"
 #include "keeper/one_image.h"

@@ -2,7 +2,7 @@
  * explain_report: the text of an explanation. It reads the request's trace and reply, decides
  * nothing, and changes neither.
  */
-#include "cli/explain_report.h"
+#include "cli/explain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

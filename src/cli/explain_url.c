@@ -2,7 +2,7 @@
  * explain_url: takes a URL apart. Paths and queries stay as they were written, so that a malformed
  * one is answered by the server's own rules. It never looks a name up.
  */
-#include "cli/explain_url.h"
+#include "cli/explain.h"
 
 #include "http/authority.h"
 

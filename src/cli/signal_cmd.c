@@ -13,7 +13,6 @@
 #include <sys/pidfd.h>
 
 #include "cli/running_master.h"
-#include "cli/signal_wait.h"
 #include "master/master_signal.h"
 
 enum { STOP_MS = 10000 };

@@ -2,7 +2,7 @@
  * signal_wait: reads the status file until it has the outcome of a request, or of one that began
  * after it, and tells it on standard output or, if it failed, standard error.
  */
-#include "cli/signal_wait.h"
+#include "cli/signal_cmd.h"
 
 #include <errno.h>
 #include <signal.h>

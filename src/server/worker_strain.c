@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "board/agent.h"
+#include "board/board_health.h"
 #include "server/worker_state.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* check_agent: which share of its weight a machine says it can bear, and of a board gone mad. */
-#include "board/agent.h"
+#include "board/board_health.h"
 
 #include <string.h>
 

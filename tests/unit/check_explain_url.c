@@ -1,5 +1,5 @@
 /* check_explain_url: URLs as people type them, and what a client makes of them. */
-#include "cli/explain_url.h"
+#include "cli/explain.h"
 
 #include "unit.h"
 
