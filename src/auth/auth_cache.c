@@ -1,9 +1,8 @@
 /*
  * auth_cache: finds and replaces verdicts in sets of four, chosen by the first byte of the key,
- * which is as good as random. Called by auth_queue.c only; never reads a file and never sees a
- * password.
+ * which is as good as random. Never reads a file and never sees a password.
  */
-#include "auth/auth_cache.h"
+#include "auth/auth_check.h"
 
 struct verdict *auth_cache_find(
 	struct auth_cache *t, const uint8_t key[VERDICT_KEY], uint64_t now_ms)

@@ -1,15 +1,86 @@
 /*
- * auth_check: one question to a password file, and the queue of one worker that has it. For
- * auth_queue.c, which asks and tells, and auth_line.c, which says which check is the next.
+ * auth_check: one question to a password file, and the queue of one worker that has it: for
+ * auth_queue.c, which asks and tells, auth_line.c, which says which check is the next,
+ * auth_cache.c, which remembers verdicts, and auth_client.c, which counts the wrong guesses of a
+ * client.
  */
 #ifndef H2D_AUTH_CHECK_H
 #define H2D_AUTH_CHECK_H
 
-#include "auth/auth_cache.h"
-#include "auth/auth_client.h"
 #include "auth/auth_queue.h"
+#include "auth/htpasswd.h"
 #include "base/states.h"
 #include "share/line.h"
+
+/* --- verdicts --- */
+
+enum {
+	VERDICT_KEY = 32,
+	VERDICT_SETS = 256,
+	VERDICT_WAYS = 4,
+	VERDICT_MS = 10000,
+	VERDICT_RIGHT_MS = 3600000, /* since it was used last, while the file is as it was */
+};
+
+struct verdict {
+	uint8_t key[VERDICT_KEY];
+	struct file_id stamp; /* of the file that it is about */
+	uint64_t expires_ms;  /* 0: free */
+	uint64_t seen_ms;     /* when the file was last seen to be that one */
+	bool passed;
+	bool settled; /* the stamp tells every later change */
+};
+
+/* Right and wrong ones are remembered alike, but wrong ones make room first. */
+struct auth_cache {
+	struct verdict v[VERDICT_SETS][VERDICT_WAYS];
+};
+
+/* NULL if there is none, or it is too old. */
+struct verdict *auth_cache_find(
+	struct auth_cache *t, const uint8_t key[VERDICT_KEY], uint64_t now_ms);
+
+/* Copies v over the one with its key, a free one, or one that is worth less. */
+void auth_cache_put(struct auth_cache *t, const struct verdict *v, uint64_t now_ms);
+
+/* --- wrong guesses --- */
+
+enum {
+	AUTH_GUESSES = 16,      /* users whose guesses one client has counted apart */
+	AUTH_FIRST_DELAY = 100, /* ms, after the first wrong guess; twice as long after each more */
+	AUTH_DELAY_MAX = 4000,
+	AUTH_FORGIVEN_MS = 60000, /* without a wrong guess for so long: as if there was none */
+};
+
+/* Wrong guesses at one user's password; where a client guesses at more users than there are places,
+ * at those of several. */
+struct auth_guess {
+	uint32_t user; /* hash of the name, by a key of this process */
+	unsigned failures;
+	uint64_t failed_ms; /* the last of them */
+};
+
+/*
+ * Guesses count by user, so that who guesses one user's password keeps nobody else at that address
+ * waiting. They hang on the client's account and are remembered there for a minute.
+ */
+struct auth_client {
+	struct auth_guess guesses[AUTH_GUESSES];
+};
+
+/* The client that hangs on account, made at the first question. NULL: memory is out. */
+struct auth_client *auth_client_of(struct account *account);
+
+/* Wrong guesses at user's password that count still, and the ms for which the next one waits. */
+unsigned auth_client_failures(struct auth_client *c, uint32_t user);
+uint64_t auth_client_delay(struct auth_client *c, uint32_t user);
+
+/* A guess at it was wrong, or right: the delay of the next one grows, or ends if no other user's
+ * guesses count there. */
+void auth_client_wrong(struct auth_client *c, uint32_t user);
+void auth_client_right(struct auth_client *c, uint32_t user);
+
+/* --- checks --- */
 
 enum {
 	AUTH_RUNNING_MAX = 2, /* of the worker's four threads */

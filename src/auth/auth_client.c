@@ -2,7 +2,7 @@
  * auth_client: counts wrong guesses and tells the delay that they cost. A client's memory is one
  * block that its account owns: it goes with the account, never while a check holds that open.
  */
-#include "auth/auth_client.h"
+#include "auth/auth_check.h"
 
 #include <stdlib.h>
 

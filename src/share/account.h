@@ -49,7 +49,7 @@ struct account {
 	uint64_t keep_ms;   /* clock_ms() until which something is remembered of it; 0: nothing */
 	struct list idle;   /* in all->idle while users is 0 */
 	struct auth_client
-		*auth; /* auth/auth_client.h: freed with it; NULL: no password was checked */
+		*auth; /* auth/auth_check.h: freed with it; NULL: no password was checked */
 	struct account_part parts[ACCOUNT_KINDS];
 };
 
