@@ -14,6 +14,15 @@
 #include "base/counters.h"
 #include "base/log.h"
 
+const struct states disk_states = {
+	.of = "download",
+	.n = DISK_STATES,
+	.rows = {
+#define DISK_STATE(name, next, help) { #name, next },
+#include "files/disk_state.def"
+	},
+};
+
 enum { TINY_KEEP = 64, SMALL_KEEP = 32, LARGE_KEEP = 8 };
 
 static void destroy(struct disk *d)
@@ -119,7 +128,7 @@ void disk_let_go(struct disk *d)
 }
 
 struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
-	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx)
+	struct slice path, const struct disk_plan *plan, void *ctx)
 {
 	struct disk_file *f = calloc(1, sizeof(*f) + path.n + DISK_EXTENSION);
 
@@ -128,7 +137,7 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	disk_hold(d);
 	f->disk = d;
 	f->req = req;
-	f->fn = fn;
+	f->plan = plan;
 	f->ctx = ctx;
 	f->tree = &d->trees[root];
 	f->root = f->tree->root;
@@ -213,6 +222,7 @@ void disk_file_close(struct disk_file **fp)
 	*fp = NULL;
 	H2D_ASSERT(f->req != NULL);
 	f->req = NULL;
+	disk_file_go(f, DISK_OVER);
 	f->disk->waiting--;
 	places_leave(&f->disk->places, &f->place);
 	if (f->busy && offload_cancel(f->disk->offload, &f->job))
@@ -221,7 +231,7 @@ void disk_file_close(struct disk_file **fp)
 		end_file(f);
 }
 
-static void later_done(struct job *j)
+static void came_back(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
@@ -230,20 +240,25 @@ static void later_done(struct job *j)
 		end_file(f);
 		return;
 	}
-	f->finish(f);
+	f->plan->steps[f->state].then(f);
 }
 
-int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
-	void (*finish)(struct disk_file *f))
+void disk_file_go(struct disk_file *f, enum disk_state state)
+{
+	STATES_STEP(&disk_states, f->state, state);
+	f->state = state;
+}
+
+int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class class)
 {
 	int rc;
 
 	H2D_ASSERT(!f->busy);
+	disk_file_go(f, state);
 	f->job.class = class;
-	f->job.work = work;
-	f->job.done = later_done;
+	f->job.work = f->plan->steps[state].run;
+	f->job.done = came_back;
 	f->job.owner = f->req->conn;
-	f->finish = finish;
 	rc = offload_submit(f->disk->offload, &f->job);
 	if (rc < 0)
 		return rc;
@@ -330,7 +345,7 @@ static void tell_changed(struct disk_file *f)
 
 void disk_file_fail(struct disk_file *f, int rc)
 {
-	f->failed = true;
+	disk_file_go(f, DISK_FAILED);
 	if (rc == -EAGAIN) {
 		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
 		tell_changed(f);

@@ -1,13 +1,15 @@
 /*
  * disk: files read from the disk for one response each. Steps that could block happen on offload
- * threads: a step answers its result at once, or DISK_LATER and then calls back. What is open is a
- * body source; a request that goes away leaves its running step to end by itself.
+ * threads: a step answers its result at once, or DISK_LATER; then its plan says what comes behind
+ * it. What is open is a body source; a request that goes away leaves its running step to end by
+ * itself.
  */
 #ifndef H2D_FILES_DISK_H
 #define H2D_FILES_DISK_H
 
 #include "base/pool.h"
 #include "base/prefix_index.h"
+#include "base/states.h"
 #include "files/disk_root.h"
 #include "files/doubt_client.h"
 #include "files/files.h"
@@ -92,10 +94,30 @@ enum disk_names {
 	DISK_NAMES_ASKED, /* its directories are asked first */
 };
 
+enum disk_state {
+#define DISK_STATE(name, next, help) DISK_##name,
+#include "files/disk_state.def"
+	DISK_STATES,
+};
+
+extern const struct states disk_states;
+
+struct disk_file;
+
+/* The step that a thread takes in a state, and its end on the loop, while somebody waits
+ * for it: f->result is how it went. */
+struct disk_plan {
+	struct {
+		void (*run)(struct job *j); /* NULL: no thread does anything */
+		void (*then)(struct disk_file *f);
+	} steps[DISK_STATES];
+};
+
 struct disk_file {
 	struct disk *disk;
-	struct h2d_req *req;                         /* NULL: it went away */
-	void (*fn)(struct disk_file *f, int result); /* a step that answered DISK_LATER is over */
+	struct h2d_req *req; /* NULL: it went away */
+	enum disk_state state;
+	const struct disk_plan *plan;
 	void *ctx;
 	struct file_id file_id; /* once open: of the file that is sent; while it is, as last seen */
 	int64_t mtime;          /* seconds; of the file that was asked for */
@@ -111,11 +133,9 @@ struct disk_file {
 	unsigned spelled; /* segments of path whose spelling matters */
 	struct place place;
 	struct job job;
-	void (*finish)(struct disk_file *f);
 	bool busy;      /* a thread has it */
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system does not know RWF_NOWAIT */
-	bool failed;
 	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
 	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
 	enum disk_names names; /* likewise */
@@ -155,9 +175,9 @@ void disk_let_go(struct disk *d);
  * for. */
 void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
 
-/* For req; path is copied. fn: see there. NULL when memory is out. */
+/* For req; path is copied. ctx: of the plan. NULL when memory is out. */
 struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
-	struct slice path, void (*fn)(struct disk_file *f, int result), void *ctx);
+	struct slice path, const struct disk_plan *plan, void *ctx);
 
 /*
  * Before opening: a regular file beside it, of the same name with the extension of that coding and
@@ -172,6 +192,9 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  */
 int disk_file_open(struct disk_file *f);
 
+/* Behind the step of DISK_OPEN: as disk_file_open(). */
+int disk_file_opened(struct disk_file *f);
+
 /* True: the file is open. Otherwise it can be told what was found, and nothing be sent. */
 static inline bool disk_file_is_open(const struct disk_file *f)
 {
@@ -181,12 +204,15 @@ static inline bool disk_file_is_open(const struct disk_file *f)
 /* Looks for it once more, when it has a place: then it is open, if it is still there. */
 int disk_file_open_in_turn(struct disk_file *f);
 
-/* Its response begins: whoever needs its place may have it while nothing is read, and it is opened
- * again for the next piece. */
-void disk_file_lend(struct disk_file *f);
-
 /* Finds f->etag, or makes it. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
+
+/* Behind the step of DISK_TAG: as disk_file_etag(). */
+int disk_file_tagged(struct disk_file *f);
+
+/* Its response begins: whoever needs its place may have it while nothing is read, and it is opened
+ * again for the next piece. */
+void disk_file_begin(struct disk_file *f);
 
 /* The request needs it no more; from now on nothing is called back. */
 void disk_file_close(struct disk_file **f);
@@ -194,6 +220,16 @@ void disk_file_close(struct disk_file **f);
 /* Makes f the source of b: closing b closes f. Before it is open, too: b is how a request that goes
  * away says so. */
 void disk_file_attach(struct disk_file *f, struct body *b);
+
+/* Steps for plans. */
+void disk_open_run(struct job *j);
+void disk_tag_run(struct job *j);
+void disk_read_run(struct job *j);
+void disk_read_then(struct disk_file *f);
+void disk_close_run(struct job *j);
+void disk_close_then(struct disk_file *f);
+void disk_reopen_run(struct job *j);
+void disk_reopen_then(struct disk_file *f);
 
 /* For the files of this module. */
 static inline struct disk_file *disk_file_of(struct job *j)
@@ -207,8 +243,11 @@ static inline enum job_class disk_file_class(const struct disk_file *f)
 	return f->kind == BENEATH_REMOTE ? JOB_REMOTE : JOB_FILE;
 }
 
-int disk_file_later(struct disk_file *f, enum job_class class, void (*work)(struct job *j),
-	void (*finish)(struct disk_file *f));
+/* The one writer of f->state. */
+void disk_file_go(struct disk_file *f, enum disk_state state);
+/* Goes to that state, and has a thread take its step. DISK_LATER, or -errno. */
+int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class class);
+void disk_file_lend(struct disk_file *f);
 void disk_file_try_place(struct disk_file *f);
 bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p));
 /* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.
@@ -217,7 +256,8 @@ int disk_file_reopen(struct disk_file *f, unsigned flags);
 /* Adds the extension of a coding to f->path, until it is cut to the length that is answered. */
 size_t disk_file_extend(struct disk_file *f, enum coding coding);
 void disk_file_cut(struct disk_file *f, size_t n);
-/* True: it is open. False: it will be, or f->failed; then the request is resumed. */
+/* True: it is open. False: it has failed, or something is under way; then the request is resumed.
+ */
 bool disk_file_regain(struct disk_file *f);
 void disk_file_fail(struct disk_file *f, int rc);
 /*

@@ -65,7 +65,7 @@ static void take_piece(struct disk_file *f, int rc, size_t n)
 	disk_file_fail(f, rc);
 }
 
-static void read_work(struct job *j)
+void disk_read_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
@@ -74,8 +74,10 @@ static void read_work(struct job *j)
 		f->result = disk_file_check_closely(f);
 }
 
-static void read_finish(struct disk_file *f)
+void disk_read_then(struct disk_file *f)
 {
+	if (f->result == 0)
+		disk_file_go(f, DISK_SEND);
 	take_piece(f, f->result, f->piece);
 	disk_file_lend(f);
 	req_resume(f->req);
@@ -98,7 +100,7 @@ static void fill(struct disk_file *f, uint64_t left, size_t want)
 	got = disk_file_read_now(f, f->buf->data, f->piece, f->off);
 	rc = got > 0 ? disk_file_check(f) : got < 0 ? (int)got : DISK_LATER;
 	if (rc == DISK_LATER)
-		rc = disk_file_later(f, disk_file_class(f), read_work, read_finish);
+		rc = disk_file_submit(f, DISK_READ, disk_file_class(f));
 	if (rc == DISK_LATER)
 		return;
 	take_piece(f, rc, got > 0 ? (size_t)got : 0);
@@ -110,13 +112,13 @@ static ssize_t file_ready(struct body *b, size_t want)
 	struct disk_file *f = b->src;
 	size_t range;
 
-	if (f->have == 0 && !f->busy && !f->failed && b->left > 0 && disk_file_regain(f)) {
+	if (f->have == 0 && b->left > 0 && disk_file_regain(f)) {
 		range = disk_range_ready(f, b, want);
 		if (range > 0)
 			return (ssize_t)range;
 		fill(f, b->left, want);
 	}
-	if (f->failed)
+	if (f->state == DISK_FAILED)
 		return BODY_FAILED;
 	if (f->have == 0 && b->left > 0)
 		return BODY_LATER;

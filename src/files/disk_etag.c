@@ -144,7 +144,7 @@ static int find_etag(struct disk_file *f)
 	return rc == 0 ? look_again(f) : rc;
 }
 
-static void etag_work(struct job *j)
+void disk_tag_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 	bool passing = f->fd < 0; /* without a place: open for as long as a thread needs it */
@@ -160,7 +160,7 @@ static void etag_work(struct job *j)
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
-static void etag_finish(struct disk_file *f)
+int disk_file_tagged(struct disk_file *f)
 {
 	COUNT(files_hashed, 1);
 	if (f->result == 0)
@@ -170,7 +170,7 @@ static void etag_finish(struct disk_file *f)
 		f->etag.n = 0;
 		f->result = 0;
 	}
-	f->fn(f, f->result);
+	return f->result;
 }
 
 int disk_file_etag(struct disk_file *f)
@@ -185,5 +185,5 @@ int disk_file_etag(struct disk_file *f)
 	if (recall_tag(d, &f->file_id, &f->etag))
 		return 0;
 	f->etag.n = 0;
-	return disk_file_later(f, disk_file_class(f), etag_work, etag_finish);
+	return disk_file_submit(f, DISK_TAG, disk_file_class(f));
 }

@@ -159,7 +159,7 @@ static void keep_what_has_a_place(struct disk_file *f)
 	f->fd = -1;
 }
 
-static void open_work(struct job *j)
+void disk_open_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 	unsigned same_mount = j->class == JOB_LOOKUP ? BENEATH_SAME_MOUNT : 0;
@@ -167,7 +167,7 @@ static void open_work(struct job *j)
 
 	if (f->look_at != NULL)
 		f->newer = disk_root_look(f->look_at, f->root);
-	/* Files on other mounts have their own threads: open_finish(). */
+	/* Files on other mounts have their own threads: disk_file_opened(). */
 	root = f->newer != NULL ? f->newer : f->root;
 	f->result = same_mount != 0 ? open_spelled(f, root, f->leave | same_mount)
 				    : open_remote(f, root);
@@ -197,7 +197,7 @@ static void looked(struct disk_file *f)
 	ref_get(&t->root->ref);
 }
 
-static int opened(struct disk_file *f, int rc)
+static int count_open(struct disk_file *f, int rc)
 {
 	if (rc == 0 && f->fd >= 0) {
 		COUNT(files_open, 1);
@@ -206,7 +206,7 @@ static int opened(struct disk_file *f, int rc)
 	return rc;
 }
 
-static void open_finish(struct disk_file *f)
+int disk_file_opened(struct disk_file *f)
 {
 	int rc = f->result;
 
@@ -215,12 +215,12 @@ static void open_finish(struct disk_file *f)
 	f->look_at = NULL;
 	/* A thread may write f->result from here on: it is not this function's any more. */
 	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
-		rc = disk_file_later(f, JOB_REMOTE, open_work, open_finish);
+		rc = disk_file_submit(f, DISK_OPEN, JOB_REMOTE);
 	if (rc == DISK_LATER)
-		return;
+		return rc;
 	if (f->escape != NULL)
 		escapes_say(f->disk->escapes, f->tree->path, f->escape);
-	f->fn(f, opened(f, rc));
+	return count_open(f, rc);
 }
 
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted)
@@ -233,6 +233,7 @@ static int open_now(struct disk_file *f)
 {
 	bool remote = f->root->kind == BENEATH_REMOTE;
 
+	disk_file_go(f, DISK_OPEN);
 	f->asked_ms = clock_ms();
 	f->look_at = f->tree->doubted || f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS
 			     ? f->tree->path
@@ -246,9 +247,9 @@ static int open_now(struct disk_file *f)
 		f->kind = f->root->kind;
 		keep_what_has_a_place(f);
 		if (rc != -EAGAIN && rc != -EXDEV)
-			return opened(f, rc);
+			return count_open(f, rc);
 	}
-	return disk_file_later(f, remote ? JOB_REMOTE : JOB_LOOKUP, open_work, open_finish);
+	return disk_file_submit(f, DISK_OPEN, remote ? JOB_REMOTE : JOB_LOOKUP);
 }
 
 static void granted(struct place *p)
@@ -256,8 +257,11 @@ static void granted(struct place *p)
 	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
 	int rc = open_now(f);
 
-	if (rc != DISK_LATER)
-		f->fn(f, rc);
+	/* Else it is a thread's. */
+	if (rc == DISK_LATER)
+		return;
+	f->result = rc;
+	f->plan->steps[DISK_LINE].then(f);
 }
 
 int disk_file_open(struct disk_file *f)
@@ -270,5 +274,8 @@ int disk_file_open(struct disk_file *f)
 
 int disk_file_open_in_turn(struct disk_file *f)
 {
-	return disk_file_take_place(f, granted) ? open_now(f) : DISK_LATER;
+	if (disk_file_take_place(f, granted))
+		return open_now(f);
+	disk_file_go(f, DISK_LINE);
+	return DISK_LATER;
 }

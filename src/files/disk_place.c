@@ -72,7 +72,7 @@ static void uncount(struct disk_file *f)
 	f->counted = false;
 }
 
-static void close_work(struct job *j)
+void disk_close_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
@@ -80,8 +80,9 @@ static void close_work(struct job *j)
 	f->fd = -1;
 }
 
-static void close_finish(struct disk_file *f)
+void disk_close_then(struct disk_file *f)
 {
+	disk_file_go(f, DISK_AWAY);
 	places_drop(&f->disk->places, &f->place);
 	req_resume(f->req);
 }
@@ -93,40 +94,47 @@ static bool give_back(struct place *p)
 	H2D_ASSERT(!f->busy && f->fd >= 0);
 	uncount(f);
 	/* FUSE waits for an answer to close(), too. */
-	if (f->kind == BENEATH_REMOTE &&
-		disk_file_later(f, JOB_REMOTE, close_work, close_finish) == DISK_LATER)
+	if (f->kind == BENEATH_REMOTE && disk_file_submit(f, DISK_CLOSE, JOB_REMOTE) == DISK_LATER)
 		return false;
-	close_work(&f->job);
+	disk_close_run(&f->job);
+	disk_file_go(f, DISK_AWAY);
 	return true;
 }
 
 void disk_file_lend(struct disk_file *f)
 {
-	f->place.back = give_back;
 	if (f->fd >= 0)
 		places_lend(&f->disk->places, &f->place, f->last.n > 0);
 }
 
+void disk_file_begin(struct disk_file *f)
+{
+	disk_file_go(f, f->fd >= 0 ? DISK_SEND : DISK_AWAY);
+	f->place.back = give_back;
+	disk_file_lend(f);
+}
+
 /* --- and open again --------------------------------------------------------------------------- */
 
-static void reopen_work(struct job *j)
+void disk_reopen_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
 	f->result = disk_file_reopen(f, 0);
 }
 
-static void opened(struct disk_file *f)
+static void open_again(struct disk_file *f)
 {
 	COUNT(files_open, 1);
 	f->counted = true;
+	disk_file_go(f, DISK_SEND);
 	disk_file_lend(f);
 }
 
-static void reopen_finish(struct disk_file *f)
+void disk_reopen_then(struct disk_file *f)
 {
 	if (f->result == 0)
-		opened(f);
+		open_again(f);
 	else
 		disk_file_fail(f, f->result);
 	req_resume(f->req);
@@ -139,10 +147,10 @@ static bool reopen(struct disk_file *f)
 	int rc;
 
 	if (!remote && disk_file_reopen(f, BENEATH_CACHED) == 0) {
-		opened(f);
+		open_again(f);
 		return true;
 	}
-	rc = disk_file_later(f, remote ? JOB_REMOTE : JOB_LOOKUP, reopen_work, reopen_finish);
+	rc = disk_file_submit(f, DISK_REOPEN, remote ? JOB_REMOTE : JOB_LOOKUP);
 	if (rc != DISK_LATER)
 		disk_file_fail(f, rc);
 	return false;
@@ -152,15 +160,16 @@ static void regained(struct place *p)
 {
 	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
 
-	if (reopen(f) || f->failed)
+	if (reopen(f) || f->state == DISK_FAILED)
 		req_resume(f->req);
 }
 
 bool disk_file_regain(struct disk_file *f)
 {
-	if (f->fd >= 0)
-		return true;
-	if (f->place.state == PLACE_WAITS)
-		return false;
-	return (place_is_held(&f->place) || disk_file_take_place(f, regained)) && reopen(f);
+	if (f->state != DISK_AWAY)
+		return f->state == DISK_SEND;
+	if (place_is_held(&f->place) || disk_file_take_place(f, regained))
+		return reopen(f);
+	disk_file_go(f, DISK_TURN);
+	return false;
 }

@@ -1,6 +1,6 @@
 /*
- * reply_disk: opens a name below its root, and what lies beside it in a coding; makes its entity
- * tag, and answers. Steps that could block are disk.c's, which calls back. See reply_disk.h.
+ * reply_disk: what is to be looked for on the disk, and the answer once that is known. Called by
+ * reply_file.c, whose plan has the steps; never opens a file. See reply_disk.h.
  */
 #include "files/reply_disk.h"
 
@@ -67,7 +67,7 @@ static void tell(const struct file_reply *a, const struct disk_file *file, bool 
 	tell_coding(a->req, file, a->seen, varies);
 }
 
-static void reply(struct file_reply *a, struct disk_file *file)
+void reply_disk_send(struct file_reply *a, struct disk_file *file)
 {
 	struct h2d_req *req = a->req;
 	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
@@ -116,12 +116,10 @@ static void shortage(struct disk *d, const char *path, int rc)
 	}
 }
 
-static void opening_failed(struct file_reply *a, const char *path, int rc)
+bool reply_disk_is_missing(int rc)
 {
 	switch (-rc) {
 	case EISDIR:
-		a->missing(a, true);
-		return;
 	case ENOENT:
 	case ENOTDIR:
 	case EXDEV:
@@ -129,80 +127,31 @@ static void opening_failed(struct file_reply *a, const char *path, int rc)
 	case ENAMETOOLONG:
 	case ENXIO:
 	case ENODEV:
-		a->missing(a, false);
-		return;
-	case EACCES:
-	case EPERM:
-		TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
-			SLICE_ARG(a->name), strerror(-rc));
-		log_peer(LEVEL_INFO, "%s: %s", path, strerror(-rc));
-		reply_disk_fail(a, 403);
-		return;
+		return true;
 	default:
-		shortage(a->files->disk, path, rc);
-		reply_disk_fail(a, 503);
+		return false;
 	}
 }
 
-static void opened(struct disk_file *file, int rc);
+void reply_disk_refuse(struct file_reply *a, const struct disk_file *file, int rc)
+{
+	if (rc != -EACCES && rc != -EPERM) {
+		shortage(a->files->disk, file->path, rc);
+		reply_disk_fail(a, 503);
+		return;
+	}
+	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
+		SLICE_ARG(a->name), strerror(-rc));
+	log_peer(LEVEL_INFO, "%s: %s", file->path, strerror(-rc));
+	reply_disk_fail(a, 403);
+}
 
-/* Whether the answer sends the file: one that is only looked at takes no place. */
-static bool sends_it(const struct file_reply *a, const struct disk_file *file)
+bool reply_disk_sends(const struct file_reply *a, const struct disk_file *file)
 {
 	if (a->req->method == H2D_HEAD)
 		return false;
 	return a->page_status != 0 ||
 	       reply_conditional_proceeds(a->req, etag_slice(&file->etag), file->mtime, a->seen);
-}
-
-static void answer(struct file_reply *a, struct disk_file *file)
-{
-	int rc;
-
-	if (disk_file_is_open(file) || !sends_it(a, file)) {
-		disk_file_sample_first(file);
-		disk_file_lend(file);
-		reply(a, file);
-		return;
-	}
-	file->fn = opened;
-	rc = disk_file_open_in_turn(file);
-	if (rc != DISK_LATER)
-		opened(file, rc);
-}
-
-static void tagged(struct disk_file *file, int rc)
-{
-	struct file_reply *a = file->ctx;
-
-	if (rc == 0) {
-		answer(a, file);
-		return;
-	}
-	shortage(a->files->disk, file->path, rc);
-	reply_disk_fail(a, 503);
-}
-
-static void opened(struct disk_file *file, int rc)
-{
-	struct file_reply *a = file->ctx;
-
-	if (rc < 0) {
-		opening_failed(a, file->path, rc);
-		return;
-	}
-	if (a->way == FILE_REPLY_SLASHED) {
-		a->found(a);
-		return;
-	}
-	if (a->page_status != 0) {
-		answer(a, file);
-		return;
-	}
-	file->fn = tagged;
-	rc = disk_file_etag(file);
-	if (rc != DISK_LATER)
-		tagged(file, rc);
 }
 
 /*
@@ -234,17 +183,15 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 			disk_file_beside(file, (enum coding)c, false);
 }
 
-void reply_disk(struct file_reply *a)
+struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *plan)
 {
-	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, opened, a);
-	int rc;
+	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, plan, a);
 
 	body_close(&a->req->reply.body);
 	if (file == NULL) {
 		reply_disk_no_memory(a);
-		return;
+		return NULL;
 	}
-	/* From here on a request that goes away closes it. */
 	disk_file_attach(file, &a->req->reply.body);
 	file->leave = a->follows ? BENEATH_LEAVE : 0;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name)) {
@@ -252,7 +199,5 @@ void reply_disk(struct file_reply *a)
 		file->names = DISK_NAMES_ASKED;
 	}
 	look_beside(a, file);
-	rc = disk_file_open(file);
-	if (rc != DISK_LATER)
-		opened(file, rc);
+	return file;
 }

@@ -1,7 +1,7 @@
 /*
- * reply_disk: a reply with a file that the image does not have: looks for it on the disk, step by
- * step, and answers with it. Called by reply_file.c, which knows what other names there are; never
- * blocks.
+ * reply_disk: a reply with a file that the image does not have: what is to be looked for on the
+ * disk, and the answer once that is known. Called by reply_file.c, which takes the steps and knows
+ * what other names there are; never blocks.
  */
 #ifndef H2D_FILES_REPLY_DISK_H
 #define H2D_FILES_REPLY_DISK_H
@@ -33,16 +33,23 @@ struct file_reply {
 	unsigned seen;                  /* reply_conditional_seen() */
 	int page_status;                /* of the error it is the page of; 0: it is no such page */
 	const struct location *of_path; /* of the path; req->location is that of name */
-
-	/* name is not there; dir: it is a directory. */
-	void (*missing)(struct file_reply *a, bool dir);
-
-	/* name, which is FILE_REPLY_SLASHED, is there. */
-	void (*found)(struct file_reply *a);
 };
 
-/* Answers with the file name, now or later, or calls missing(). */
-void reply_disk(struct file_reply *a);
+/* The file name, to be looked for on the disk; a request that goes away closes it. NULL: memory was
+ * out, and that was answered. */
+struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *plan);
+
+/* Whether the answer sends the file: one that is only looked at takes no place. */
+bool reply_disk_sends(const struct file_reply *a, const struct disk_file *file);
+
+/* Answers with it. */
+void reply_disk_send(struct file_reply *a, struct disk_file *file);
+
+/* True: by the error, nothing of that name can be sent. */
+bool reply_disk_is_missing(int rc);
+
+/* Answers with another error of a file. */
+void reply_disk_refuse(struct file_reply *a, const struct disk_file *file, int rc);
 
 /* From now on what holds for responses with the file at path: the rule of its name, if there is
  * one.

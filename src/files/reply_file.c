@@ -8,6 +8,7 @@
  */
 #include "files/reply_file.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -161,6 +162,7 @@ static bool is_hidden(const struct file_reply *a)
 }
 
 static void missing(struct file_reply *a, bool dir);
+static void from_disk(struct file_reply *a);
 
 static void try_name(struct file_reply *a)
 {
@@ -180,7 +182,7 @@ static void try_name(struct file_reply *a)
 	if (a->way != FILE_REPLY_SLASHED &&
 		reply_cached(a->files, a->req, a->root, a->name, a->seen, a->page_status))
 		return;
-	reply_disk(a);
+	from_disk(a);
 }
 
 static void fallback_begins(struct h2d_req *req, enum gate_result result, void *ctx)
@@ -289,6 +291,86 @@ static void missing(struct file_reply *a, bool dir)
 		next_name(a);
 }
 
+/* --- from the disk ---------------------------------------------------------------------------- */
+
+static void opened(struct disk_file *file, int rc);
+
+/* A file without a place is answered for if it is not sent, else opened in its turn. */
+static void answer(struct file_reply *a, struct disk_file *file)
+{
+	if (disk_file_is_open(file) || !reply_disk_sends(a, file)) {
+		disk_file_sample_first(file);
+		disk_file_begin(file);
+		reply_disk_send(a, file);
+	} else {
+		opened(file, disk_file_open_in_turn(file));
+	}
+}
+
+static void tagged(struct disk_file *file, int rc)
+{
+	struct file_reply *a = file->ctx;
+
+	if (rc == 0)
+		answer(a, file);
+	else if (rc != DISK_LATER)
+		reply_disk_refuse(a, file, rc);
+}
+
+static void opened(struct disk_file *file, int rc)
+{
+	struct file_reply *a = file->ctx;
+
+	if (rc == DISK_LATER)
+		return;
+	if (rc < 0 && reply_disk_is_missing(rc))
+		missing(a, rc == -EISDIR);
+	else if (rc < 0)
+		reply_disk_refuse(a, file, rc);
+	else if (a->way == FILE_REPLY_SLASHED)
+		reply_names_take_away_slash(a);
+	else if (a->page_status != 0)
+		answer(a, file);
+	else
+		tagged(file, disk_file_etag(file));
+}
+
+static void open_then(struct disk_file *file)
+{
+	opened(file, disk_file_opened(file));
+}
+
+static void tag_then(struct disk_file *file)
+{
+	tagged(file, disk_file_tagged(file));
+}
+
+static void line_then(struct disk_file *file)
+{
+	opened(file, file->result);
+}
+
+static const struct disk_plan from_disk_plan = {
+	.steps = {
+		[DISK_OPEN] = { disk_open_run, open_then },
+		[DISK_TAG] = { disk_tag_run, tag_then },
+		[DISK_LINE] = { NULL, line_then },
+		[DISK_READ] = { disk_read_run, disk_read_then },
+		[DISK_CLOSE] = { disk_close_run, disk_close_then },
+		[DISK_REOPEN] = { disk_reopen_run, disk_reopen_then },
+	},
+};
+
+static void from_disk(struct file_reply *a)
+{
+	struct disk_file *file = reply_disk_file(a, &from_disk_plan);
+
+	if (file != NULL)
+		opened(file, disk_file_open(file));
+}
+
+/* --- what is asked for ------------------------------------------------------------------------ */
+
 /* path_parse() makes no other; a handler's own name might be one. */
 static bool is_canonical(struct slice path)
 {
@@ -348,8 +430,6 @@ static void reply_slowly(
 	a->own = own;
 	a->sandboxed = req->reply.sandboxed;
 	a->seen = reply_conditional_seen(req);
-	a->missing = missing;
-	a->found = reply_names_take_away_slash;
 	a->path = name;
 	a->of_path = req->location;
 	look_in(a, site_location(req->site, name));
@@ -417,6 +497,5 @@ void reply_file_error_page(struct h2d_req *req, int status, struct slice file)
 	look_in(a, &req->site->all);
 	a->seen = reply_conditional_seen(req) & COND_ACCEPT_ENCODING;
 	a->page_status = status;
-	a->missing = missing;
 	try_name(a);
 }

@@ -105,6 +105,7 @@ STATES = {
 	"request": ("req_go", "request/req_state.def", "REQ"),
 	"body": ("req_body_go", "request/req_body_state.def", "REQ_BODY"),
 	"password": ("auth_check_go", "auth/auth_check_state.def", "AUTH_CHECK"),
+	"download": ("disk_file_go", "files/disk_state.def", "DISK"),
 	"place": ("place_go", "files/place_state.def", "PLACE"),
 	"upload": ("store_go", "store/store_state.def", "STORE"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "files_unit.h"
+#include "states_unit.h"
 #include "unit.h"
 
 enum { LARGE = 3000001 };
@@ -544,6 +545,24 @@ START_TEST(looked_at_without_a_place)
 }
 END_TEST
 
+START_TEST(states)
+{
+	states_unit_walk(&disk_states,
+		"NEW>OPEN NEW>OVER "
+		"OPEN>OPEN OPEN>TAG OPEN>LINE OPEN>SEND OPEN>AWAY OPEN>OVER "
+		"TAG>OPEN TAG>LINE TAG>SEND TAG>AWAY TAG>OVER "
+		"LINE>OPEN LINE>OVER "
+		"SEND>READ SEND>CLOSE SEND>AWAY SEND>FAILED SEND>OVER "
+		"READ>SEND READ>FAILED READ>OVER "
+		"CLOSE>AWAY CLOSE>OVER "
+		"AWAY>TURN AWAY>REOPEN AWAY>SEND AWAY>OVER "
+		"TURN>REOPEN TURN>SEND TURN>OVER "
+		"REOPEN>SEND REOPEN>FAILED REOPEN>OVER "
+		"FAILED>OVER",
+		NULL);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("disk");
@@ -551,6 +570,7 @@ static TCase *tests(void)
 
 	tcase_add_checked_fixture(tc, unit_start, unit_stop);
 	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, states);
 	tcase_add_loop_test(tc, all_sizes, 0, WAYS);
 	tcase_add_loop_test(tc, changes_meanwhile, 0, nevents);
 	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);
