@@ -23,6 +23,15 @@
 #include "keeper/scan.h"
 #include "keeper/variants.h"
 
+const struct states keeper_states = {
+	.of = "keeper",
+	.n = KEEPER_STATES,
+	.rows = {
+#define KEEPER_STATE(name, next, help) { #name, next },
+#include "keeper/keeper_state.def"
+	},
+};
+
 enum {
 	NICE = 10,
 	PORTION_US = 5000,
@@ -33,6 +42,7 @@ enum {
 };
 
 struct keeper {
+	enum keeper_state state;
 	const struct gifts *args;
 	struct doc_roots conf; /* of args, with a max_size that images can hold */
 	struct loop loop;
@@ -57,22 +67,33 @@ struct keeper {
 
 	uint64_t started_ms;
 	uint64_t nwarm;
-	bool building; /* there are things for it to do */
-	bool walked;   /* the first walk is over */
-	bool troubled; /* and that was said */
-	bool leaving;
-	bool dismissed; /* by the master: no other keeper follows in the generation */
+	int trouble; /* -errno that the log has named; 0: none */
 };
 
-static void leave(struct keeper *k)
+static void keeper_go(struct keeper *k, enum keeper_state state)
 {
-	k->leaving = true;
+	STATES_STEP(&keeper_states, k->state, state);
+	log_debug("keeper: %s -> %s", states_name(&keeper_states, k->state),
+		states_name(&keeper_states, state));
+	k->state = state;
+}
+
+/* True: there are things for it to do. */
+static bool works(const struct keeper *k)
+{
+	return k->state == KEEPER_WALK || k->state == KEEPER_LIVE;
+}
+
+static void leave(struct keeper *k, enum keeper_state state)
+{
+	if (works(k))
+		keeper_go(k, state);
 	loop_stop(&k->loop);
 }
 
 static void stir(struct keeper *k)
 {
-	if (k->building)
+	if (works(k))
 		loop_ready(&k->loop, &k->work);
 }
 
@@ -105,7 +126,7 @@ static void gather(const struct keeper *k, struct cache_facts *f)
 						   variants_pending(&k->variants) +
 						   (k->publish.due_ms != 0) +
 						   (k->catalog.news_ms != CATALOG_NEVER) +
-						   !k->walked,
+						   (k->state == KEEPER_WALK),
 					   [CACHE_FACT_unsettled] = k->reader.n[READER_SETTLE],
 					   [CACHE_FACT_compressed] = k->variants.compressed,
 					   [CACHE_FACT_adopted] = k->nwarm,
@@ -116,7 +137,7 @@ static void tell(struct keeper *k)
 {
 	struct cache_facts facts;
 
-	if (!k->building || k->leaving)
+	if (!works(k))
 		return;
 	gather(k, &facts);
 	process_use_read(&facts.use);
@@ -127,7 +148,7 @@ static int send_image(void *ctx, const struct built_image *img)
 {
 	struct keeper *k = ctx;
 
-	return k->leaving ? -EPIPE : master_link_send_image(&k->master, img);
+	return works(k) ? master_link_send_image(&k->master, img) : -EPIPE;
 }
 
 static void on_tick(struct timer *t)
@@ -137,7 +158,7 @@ static void on_tick(struct timer *t)
 	timer_arm(&k->loop.wheel, t, clock_ms() + IMAGE_TICK_MS);
 	master_link_tick(&k->master);
 	master_link_turns(&k->master);
-	if (!k->building)
+	if (!works(k))
 		return;
 	publish_tick(&k->publish);
 	if (k->variants.starved || k->variants.resting)
@@ -212,9 +233,9 @@ static void on_doubts_end(void *ctx)
 {
 	struct keeper *k = ctx;
 
-	if (!k->leaving)
+	if (works(k))
 		log_error("cache: workers cannot tell of changes any more: the keeper begins anew");
-	leave(k);
+	leave(k, KEEPER_LEAVE);
 }
 
 static void check_changes(void *ctx)
@@ -238,7 +259,7 @@ static void on_pause(void *ctx)
 
 static void first_walk_over(struct keeper *k)
 {
-	k->walked = true;
+	keeper_go(k, KEEPER_LIVE);
 	if (k->warm_start != NULL)
 		k->nwarm = k->warm_start->nwarm;
 	k->scan.warm_start = NULL;
@@ -262,12 +283,12 @@ static void look_at_trouble(struct keeper *k)
 	k->scan.trouble = k->reader.trouble = 0;
 	if (rc == 0)
 		rc = k->publish.trouble;
-	if (rc < 0 && !k->troubled) {
-		k->troubled = true;
+	if (rc < 0 && k->trouble == 0) {
+		k->trouble = rc;
 		log_error("cache: %s: the image stays as it is, and is tried again", strerror(-rc));
-	} else if (rc == 0 && k->troubled && k->reader.n[READER_RETRY] == 0 &&
+	} else if (rc == 0 && k->trouble < 0 && k->reader.n[READER_RETRY] == 0 &&
 		   k->publish.due_ms == 0) {
-		k->troubled = false;
+		k->trouble = 0;
 		log_notice("cache: images are made again");
 	}
 }
@@ -298,11 +319,13 @@ static void on_work(struct task *t)
 {
 	struct keeper *k = LIST_ENTRY(t, struct keeper, work);
 
+	if (!works(k))
+		return;
 	backlog_flush(&k->backlog);
 	wake_in(k, reader_wait(&k->reader));
 	if (portion(k))
 		stir(k);
-	else if (!k->walked && !walking(k))
+	else if (k->state == KEEPER_WALK && !walking(k))
 		first_walk_over(k);
 	wake_in(k, reader_wait(&k->reader));
 	wake_in(k, publish_step(&k->publish, walking(k)));
@@ -310,7 +333,7 @@ static void on_work(struct task *t)
 	if ((k->reader.n[READER_STUCK] > 0 || k->variants.stuck) &&
 		publish_alive(&k->publish) <= 1 && segments_can_compact(&k->segments))
 		catalog_news(&k->catalog, STUCK_MS);
-	if (k->walked && k->publish.made > 0)
+	if (k->state == KEEPER_LIVE && k->publish.made > 0)
 		variants_step(&k->variants);
 	look_at_trouble(k);
 	if (!list_linked(&k->work.node) && clock_ms() - k->master.told_ms >= TELL_MS)
@@ -340,15 +363,12 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
 	/* INT, QUIT and HUP are the master's: a terminal sends them to the whole group. */
 	if (info->ssi_signo == SIGTERM)
-		leave(LIST_ENTRY(s, struct keeper, sig));
+		leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
 }
 
 static void on_master(void *ctx)
 {
-	struct keeper *k = ctx;
-
-	k->dismissed = true;
-	leave(k);
+	leave(ctx, KEEPER_DISMISSED);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -401,7 +421,7 @@ static int start_building(struct keeper *k)
 	k->doubts.ctx = k;
 	rc = doubt_server_open(&k->doubts, &k->loop, gift_fd(k->args->doubts),
 		k->args->replaces ? clock_ms() + IMAGE_TICK_MAX_MS + 1 : 0);
-	k->building = true;
+	keeper_go(k, KEEPER_WALK);
 	stir(k);
 	if (conf->rescan_ms > 0)
 		timer_arm(&k->loop.wheel, &k->rescan, clock_ms() + conf->rescan_ms);
@@ -410,14 +430,14 @@ static int start_building(struct keeper *k)
 
 static void stop_building(struct keeper *k)
 {
-	k->building = false;
+	leave(k, KEEPER_LEAVE);
 	loop_cancel(&k->work);
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
 	/* Long steps of the end must not tick. */
 	k->catalog.pause.fn = NULL;
 	publish_revoke(&k->publish);
-	doubt_server_close(&k->doubts, k->dismissed);
+	doubt_server_close(&k->doubts, k->state == KEEPER_DISMISSED);
 	/* Threads that compress cannot be stopped, and nobody waits for them. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);
@@ -479,7 +499,7 @@ int keeper_run(const struct gifts *args)
 	if (rc < 0)
 		log_error("keeper: %s", strerror(-rc));
 	timer_disarm(&k.loop.wheel, &k.tick);
-	if (k.building)
+	if (k.state != KEEPER_IDLE)
 		stop_building(&k);
 	master_link_close(&k.master);
 	sig_fini(&k.sig, &k.loop);

@@ -7,7 +7,16 @@
 #ifndef H2D_KEEPER_KEEPER_H
 #define H2D_KEEPER_KEEPER_H
 
+#include "base/states.h"
 #include "ipc/gifts.h"
+
+enum keeper_state {
+#define KEEPER_STATE(name, next, help) KEEPER_##name,
+#include "keeper/keeper_state.def"
+	KEEPER_STATES,
+};
+
+extern const struct states keeper_states;
 
 /* Runs until the master goes or says CTL_DRAIN; the exit status of the process. */
 int keeper_run(const struct gifts *args);

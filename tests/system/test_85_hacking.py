@@ -109,6 +109,7 @@ STATES = {
 	"place": ("place_go", "files/place_state.def", "PLACE"),
 	"upload": ("store_go", "store/store_state.def", "STORE"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),
+	"keeper": ("keeper_go", "keeper/keeper_state.def", "KEEPER"),
 	"h1": ("h1_go", "proto/h1_state.def", "H1"),
 	"h1_part": ("h1_part_go", "proto/h1_part_state.def", "H1_PART"),
 	"h2_drain": ("h2_drain_go", "proto/h2_drain_state.def", "H2_DRAIN"),

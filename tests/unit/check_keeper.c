@@ -17,6 +17,7 @@
 #include "ipc/ctl.h"
 #include "keeper/catalog.h"
 #include "keeper/keeper.h"
+#include "states_unit.h"
 #include "tree_unit.h"
 #include "unit.h"
 
@@ -759,12 +760,20 @@ START_TEST(out_of_descriptors)
 }
 END_TEST
 
+START_TEST(states)
+{
+	states_unit_walk(&keeper_states,
+		"IDLE>WALK WALK>LIVE WALK>LEAVE WALK>DISMISSED LIVE>LEAVE LIVE>DISMISSED", NULL);
+}
+END_TEST
+
 static TCase *tests(void)
 {
 	TCase *tc = tcase_create("keeper");
 
 	tcase_add_checked_fixture(tc, tree_init, tree_fini);
 	tcase_set_timeout(tc, 300); /* on a machine with much else to do */
+	tcase_add_test(tc, states);
 	tcase_add_test(tc, publishes_and_ticks);
 	tcase_add_test(tc, leaves_with_the_master);
 	tcase_add_test(tc, leaves_on_term);
