@@ -20,7 +20,7 @@ from bench_servers import Server, write
 
 MODES = [
 	("reuseport", "hash"), ("reuseport", "cpu"),
-	("acceptor", "round-robin"), ("acceptor", "least-connections"), ("acceptor", "source-hash"),
+	("acceptor", "least-connections"), ("acceptor", "source-hash"),
 ]
 LONG_LIVED = (8, 64, 1000)
 LOAD = bench_measure.Load("h2c 612 B -c100 -m10", False, 100, 10, "/small.html", 612)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const balances[BALANCES] = { "auto", "hash", "cpu", "least-connections",
-	"round-robin", "source-hash" };
+	"source-hash" };
 
 /* In the order of the choices of dispatch. The first balance of each is what auto means. */
 static const struct {
@@ -16,7 +16,7 @@ static const struct {
 	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
 } rows[] = {
 	{ "reuseport", { BALANCE_HASH, BALANCE_CPU } },
-	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_ROUND_ROBIN, BALANCE_SOURCE_HASH } },
+	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_SOURCE_HASH } },
 };
 
 const char *conf_balance_name(enum conf_balance balance)

@@ -313,18 +313,6 @@ static int make_slots(struct acceptor *a)
 	return 0;
 }
 
-static enum acceptor_balance_mode mode_of(const struct conf *conf)
-{
-	switch (conf_balance(conf)) {
-	case BALANCE_LEAST_CONNECTIONS:
-		return ACCEPTOR_LEAST_CONNECTIONS;
-	case BALANCE_SOURCE_HASH:
-		return ACCEPTOR_SOURCE_HASH;
-	default:
-		return ACCEPTOR_ROUND_ROBIN;
-	}
-}
-
 static int start(struct acceptor *a)
 {
 	const struct gifts *args = a->args;
@@ -340,7 +328,7 @@ static int start(struct acceptor *a)
 		rc = make_slots(a);
 	if (rc < 0)
 		return rc;
-	a->balance.mode = mode_of(args->conf);
+	a->balance.by_source = conf_balance(args->conf) == BALANCE_SOURCE_HASH;
 	a->host = (struct dispatch_host){
 		.loop = &a->loop,
 		.first = args->conf->listens,

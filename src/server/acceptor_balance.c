@@ -1,5 +1,5 @@
 /*
- * acceptor_balance: the three ways to choose a worker. server/acceptor.c calls it; what a choice
+ * acceptor_balance: the two ways to choose a worker. server/acceptor.c calls it; what a choice
  * may be made of (credits, connections) is server/acceptor_inbox.c's.
  */
 #include "server/acceptor_inbox.h"
@@ -8,18 +8,6 @@
 #include <string.h>
 
 enum { AHEAD = 8 };
-
-static int pick_in_turn(
-	const struct acceptor_balance *b, const struct acceptor_choice *choices, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		unsigned at = (b->next + i) % n;
-
-		if (choices[at].open)
-			return (int)at;
-	}
-	return -1;
-}
 
 static int pick_least(
 	const struct acceptor_balance *b, const struct acceptor_choice *choices, unsigned n)
@@ -80,7 +68,7 @@ void acceptor_balance_hold(
 {
 	unsigned least = UINT32_MAX - AHEAD;
 
-	if (b->mode != ACCEPTOR_LEAST_CONNECTIONS)
+	if (b->by_source)
 		return;
 	for (unsigned i = 0; i < n; i++)
 		if (choices[i].behind && choices[i].load < least)
@@ -95,10 +83,9 @@ int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choi
 	uint64_t source;
 	int at;
 
-	if (b->mode == ACCEPTOR_SOURCE_HASH && source_of(peer, &source))
+	if (b->by_source && source_of(peer, &source))
 		return pick_by_source(source, choices, n);
-	at = b->mode == ACCEPTOR_LEAST_CONNECTIONS ? pick_least(b, choices, n)
-						   : pick_in_turn(b, choices, n);
+	at = pick_least(b, choices, n);
 	if (at >= 0)
 		b->next = ((unsigned)at + 1) % n;
 	return at;

@@ -19,19 +19,14 @@
  * no process and keeps nothing but whose turn it is.
  */
 
-enum acceptor_balance_mode {
-	ACCEPTOR_ROUND_ROBIN,
-	ACCEPTOR_LEAST_CONNECTIONS, /* in turn among those that have the fewest */
+struct acceptor_balance {
 	/*
 	 * An IPv4 address, or an IPv6 network of 64 bits, keeps its worker: a worker that goes
-	 * moves its own peers and no other's. Peers without an address are served in turn.
+	 * moves its own peers and no other's. Else, and for peers without an address, it is the one
+	 * with the fewest connections.
 	 */
-	ACCEPTOR_SOURCE_HASH,
-};
-
-struct acceptor_balance {
-	enum acceptor_balance_mode mode;
-	unsigned next; /* slot of the next turn */
+	bool by_source;
+	unsigned next; /* slot of the next turn among those that have equally few */
 };
 
 /* A worker slot. */
@@ -42,9 +37,8 @@ struct acceptor_choice {
 };
 
 /*
- * Least-connections: those that have more than one which is behind, by a few, are not open until
- * that one is. Else the workers that a processor runs first would have most of many that come at
- * once.
+ * Workers with a few connections more than one which is behind are not open until that one is, but
+ * by source. Else those that a processor runs first would have most of many that come at once.
  */
 void acceptor_balance_hold(
 	const struct acceptor_balance *b, struct acceptor_choice *choices, unsigned n);

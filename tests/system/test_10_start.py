@@ -542,7 +542,7 @@ def test_port_without_key(h2d):
 	assert "GET / " in open(server.path("access.log")).read()
 
 
-@pytest.mark.parametrize("option", ["-n", "--workers", "--threads", "--thread", "--num-threads"])
+@pytest.mark.parametrize("option", ["-n", "--workers", "--threads"])
 def test_worker_option_names(h2d, option):
 	done = h2d.new().run("-T", option, "3", check=0)
 	assert re.search(r"worker-processes\s*=\s*3\b", done.out)

@@ -84,7 +84,7 @@ def test_another_balance_by_reload(h2d):
 	assert min(got.values()) > 0, got
 
 
-@pytest.mark.parametrize("value", ["least-connections", "round-robin", "source-hash"])
+@pytest.mark.parametrize("value", ["least-connections", "source-hash"])
 def test_what_dispatch_has_not(h2d, value):
 	server = h2d.new(conf="balance = %s" % value)
 	done = server.run("-t", check=1)

@@ -1,4 +1,4 @@
-/* check_acceptor_balance: whose turn it is, who has fewest, and whose source it is. */
+/* check_acceptor_balance: who has fewest, and whose source it is. */
 #include "server/acceptor_inbox.h"
 
 #include <stdio.h>
@@ -32,24 +32,10 @@ static int pick(struct acceptor_balance *b, unsigned n)
 	return acceptor_balance_pick(b, choices, n, &peer);
 }
 
-START_TEST(in_turn)
-{
-	struct acceptor_balance b = { .mode = ACCEPTOR_ROUND_ROBIN };
-
-	all_open();
-	for (int i = 0; i < 3 * SLOTS; i++)
-		ck_assert_int_eq(pick(&b, SLOTS), i % SLOTS);
-	choices[0].open = choices[2].open = false;
-	ck_assert_int_eq(pick(&b, SLOTS), 1);
-	ck_assert_int_eq(pick(&b, SLOTS), 3);
-	ck_assert_int_eq(pick(&b, 1), -1);
-}
-END_TEST
-
 START_TEST(nobody_is_open)
 {
-	for (int mode = 0; mode <= ACCEPTOR_SOURCE_HASH; mode++) {
-		struct acceptor_balance b = { .mode = (enum acceptor_balance_mode)mode, .next = 3 };
+	for (int mode = 0; mode < 2; mode++) {
+		struct acceptor_balance b = { .by_source = mode == 1, .next = 3 };
 
 		memset(choices, 0, sizeof(choices));
 		ck_assert_int_eq(pick(&b, SLOTS), -1);
@@ -62,7 +48,7 @@ END_TEST
 
 START_TEST(fewest)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_LEAST_CONNECTIONS };
+	struct acceptor_balance b = { .next = 0 };
 
 	all_open();
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -79,7 +65,7 @@ END_TEST
 /* Those who have equally few take turns: the first of them is not the one for all that come. */
 START_TEST(ties_take_turns)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_LEAST_CONNECTIONS };
+	struct acceptor_balance b = { .next = 0 };
 	unsigned got[SLOTS] = { 0 };
 
 	all_open();
@@ -94,7 +80,7 @@ END_TEST
 /* Eight that stay, on four workers: two each. */
 START_TEST(fewest_is_even)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_LEAST_CONNECTIONS, .next = 3 };
+	struct acceptor_balance b = { .next = 3 };
 
 	all_open();
 	for (int i = 0; i < 8; i++)
@@ -104,17 +90,16 @@ START_TEST(fewest_is_even)
 }
 END_TEST
 
-/* By those that have more than a few more; and by least-connections alone. */
+/* By those that have more than a few more; and never by source. */
 START_TEST(one_that_is_behind_is_waited_for)
 {
-	const struct acceptor_balance least = { .mode = ACCEPTOR_LEAST_CONNECTIONS },
-				      turns = { .mode = ACCEPTOR_ROUND_ROBIN };
+	const struct acceptor_balance least = { .next = 0 }, by_source = { .by_source = true };
 
 	all_open();
 	choices[0] = (struct acceptor_choice){ .behind = true, .load = 20 };
 	choices[1].load = 28;
 	choices[2].load = 29;
-	acceptor_balance_hold(&turns, choices, SLOTS);
+	acceptor_balance_hold(&by_source, choices, SLOTS);
 	ck_assert(choices[2].open);
 	acceptor_balance_hold(&least, choices, SLOTS);
 	ck_assert(!choices[0].open);
@@ -130,7 +115,7 @@ END_TEST
 
 START_TEST(a_source_stays_where_it_is)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_SOURCE_HASH };
+	struct acceptor_balance b = { .by_source = true };
 	int at[SOURCES];
 	unsigned moved = 0, got[SLOTS] = { 0 };
 
@@ -177,7 +162,7 @@ END_TEST
 /* A worker more takes its share from all, and moves nothing between the others. */
 START_TEST(a_source_moves_to_a_new_worker_only)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_SOURCE_HASH };
+	struct acceptor_balance b = { .by_source = true };
 	unsigned moved = 0;
 
 	all_open();
@@ -196,7 +181,7 @@ END_TEST
 
 START_TEST(an_ipv6_source_is_a_network)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_SOURCE_HASH };
+	struct acceptor_balance b = { .by_source = true };
 	struct addr peer;
 	unsigned others = 0;
 	char text[64];
@@ -219,7 +204,7 @@ END_TEST
 
 START_TEST(peers_without_an_address_take_turns)
 {
-	struct acceptor_balance b = { .mode = ACCEPTOR_SOURCE_HASH };
+	struct acceptor_balance b = { .by_source = true };
 	const struct addr peer = { .sa = { .sa_family = AF_UNIX }, .len = sizeof(sa_family_t) };
 
 	all_open();
@@ -232,7 +217,6 @@ static TCase *tests(void)
 {
 	TCase *t = tcase_create("acceptor_balance");
 
-	tcase_add_test(t, in_turn);
 	tcase_add_test(t, nobody_is_open);
 	tcase_add_test(t, fewest);
 	tcase_add_test(t, ties_take_turns);

@@ -108,7 +108,7 @@ static const struct {
 		{ "h2d.conf:2|decimal", "h2d.conf:3|auto" } },
 	{ SERVED "log-level = loud\ndispatch = acceptors\n",
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
-	{ SERVED "balance = round-robin\n", { "h2d.conf:2|balance = round-robin is not for "
+	{ SERVED "balance = source-hash\n", { "h2d.conf:2|balance = source-hash is not for "
 					      "dispatch = reuseport, which has auto, "
 					      "hash, cpu" } },
 	{ SERVED "balance = least-connections\n",
