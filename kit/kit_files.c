@@ -43,8 +43,7 @@ void kit_files_open(struct h2d_test *t)
 		.uploads = uploads,
 		.upload_depth = DEPTH,
 		.uploads_depth = DEPTH,
-		.upload_overwrite = true,
-		.upload_status = 201 };
+		.upload_overwrite = true };
 	f->sites = (struct sites){ .v = &f->site, .n = 1 };
 	f->offload = offload_new(&t->loop, THREADS);
 	H2D_ASSERT(f->offload != NULL);

@@ -13,7 +13,7 @@
 #include "master/master_state.h"
 #include "tls/tls_tickets.h"
 
-enum { SECOND_MS = 1000 };
+enum { SECOND_MS = 1000, ROTATION_MS = 12 * 3600 * SECOND_MS };
 
 static void take_file(const char *file)
 {
@@ -62,6 +62,6 @@ void tickets_second(struct master *m)
 
 	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
 		return;
-	if (tls_tickets_age_ms() >= tls->session_ticket_rotation * SECOND_MS)
+	if (tls_tickets_age_ms() >= ROTATION_MS)
 		make_key(m);
 }

@@ -1,6 +1,6 @@
 /*
- * tickets: renews the keys of session tickets once they are as old as the configuration lets them
- * be. The master asks it once a second; keys come from tls/tls_tickets.h.
+ * tickets: renews the keys of session tickets every twelve hours. The master asks it once a second;
+ * keys come from tls/tls_tickets.h.
  */
 #ifndef H2D_MASTER_TICKETS_H
 #define H2D_MASTER_TICKETS_H

@@ -152,7 +152,6 @@ struct site {
 	unsigned upload_depth;             /* of folders below that one, and below a store-folder */
 	unsigned uploads_depth;            /* of all folders that uploads lie in */
 	bool upload_overwrite;             /* a file may be replaced */
-	int upload_status;                 /* of a form whose files were stored */
 	uint64_t upload_quota;             /* bytes of that folder; 0: any */
 	uint64_t upload_expires;           /* seconds that an upload can be resumed; 0: none can */
 	const struct redirects *redirects; /* of single paths; NULL: none */

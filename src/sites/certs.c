@@ -163,7 +163,6 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	}
 	c->tls->rejects = conf->tls.reject_handshake;
 	c->tls->no_tickets = !conf->tls.session_tickets;
-	c->tls->key_updates = (uint32_t)conf->limits.key_updates;
 	check_words(&l, &conf->tls);
 	check_ticket_file(&l, &conf->tls);
 	/* Each certificate would be refused for what was said of the words. */

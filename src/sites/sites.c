@@ -48,7 +48,6 @@ static void make_site(
 	set_error_pages(m, site, s);
 	set_uploads(m, site, slice_str(s->upload_dir));
 	site->upload_overwrite = s->upload_overwrite;
-	site->upload_status = s->upload_status == 0 ? 201 : 200;
 	site->upload_depth = site->uploads_depth = (unsigned)s->upload_depth;
 	for (unsigned i = 0; i < s->nlocations; i++)
 		if (slice_str(s->locations[i].store_folder).n > 0)

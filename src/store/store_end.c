@@ -120,7 +120,7 @@ static int status_of_success(const struct store *s)
 	const struct store_work *w = &s->work;
 
 	if (w->form != NULL)
-		return s->req->site->upload_status;
+		return 201;
 	return w->nfiles > 0 && w->files[0]->created ? 201 : 204;
 }
 

@@ -28,6 +28,7 @@ enum {
 	BARREN_HANDSHAKE = 8, /* full recv(2) calls in one turn */
 	IOV = 32,
 	SECOND_MS = 1000,
+	KEY_UPDATES_MAX = 100, /* of a connection in a second */
 };
 
 /* Plain bytes of one record, gathered. Of the process, because nothing stays in it. */
@@ -40,8 +41,8 @@ struct tls {
 	struct tls_client client;
 	bool established;
 	int barren;
-	bool renegotiates;             /* the peer has asked for it */
-	uint32_t updates, updates_max; /* KeyUpdates since since_ms; max 0: any number */
+	bool renegotiates; /* the peer has asked for it */
+	unsigned updates;  /* KeyUpdates since since_ms */
 	uint64_t since_ms;
 };
 
@@ -122,7 +123,7 @@ static void check_asked(struct tls *t)
 		return;
 	if (t->renegotiates) {
 		broken(t, "renegotiation is refused");
-	} else if (t->updates_max != 0 && t->updates > t->updates_max) {
+	} else if (t->updates > KEY_UPDATES_MAX) {
 		COUNT(limit_key_updates, 1);
 		broken(t, "keys are changed too often");
 	}
@@ -339,6 +340,5 @@ struct transport *tls_open(const struct tls_ctx *ctx, int fd)
 	SSL_set_bio(t->ssl, bio, bio);
 	SSL_set_accept_state(t->ssl);
 	SSL_set_info_callback(t->ssl, on_info);
-	t->updates_max = ctx->key_updates;
 	return &t->base;
 }

@@ -24,7 +24,6 @@ struct tls_ctx {
 	bool rejects;      /* names that choose does not know, and none: there is no default */
 	/* As in tls/tls_suites.h; NULL: h2d's own choice. */
 	const char *ciphers, *curves;
-	uint32_t key_updates; /* of a connection in a second, at most; 0: any number */
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */
 	tls_choose *choose;     /* NULL: always the default */

@@ -267,7 +267,7 @@ def longest_wait_beside_key_updates(server, pid):
 
 def test_key_updates_do_not_hold_up_others(h2d):
 	"""Records that are work and no bytes are read a little per turn: one client's do not stop the loop."""
-	server = h2d(sections="limits { key-updates = 1000000 }")
+	server = h2d()
 	pid = server.worker_pids()[0]
 	for _ in range(20):  # a machine may have much else to do
 		longest, records = longest_wait_beside_key_updates(server, pid)
@@ -279,7 +279,7 @@ def test_key_updates_do_not_hold_up_others(h2d):
 
 def test_key_updates_a_second(h2d):
 	"""A client that changes keys more often is cut and named, and nobody else is."""
-	server = h2d(sections="limits { key-updates = 20 }")
+	server = h2d()
 	with server.connect("tls") as other:
 		attacker = KeyUpdates(server.ports["tls"])
 		attacker.fill(3000)

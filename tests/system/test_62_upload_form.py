@@ -43,13 +43,6 @@ def test_form(make, way):
 	assert names(server) == sorted(name for name, _ in files)
 
 
-def test_status_as_older_clients_have_it(make):
-	server = make(server=PUBLIC + "upload-status = 200")
-	with server.connect() as c:
-		assert post(c, [("a", b"a")]).status == 200
-		assert put(c, "b", b"b").status == 201, "of forms alone"
-
-
 def test_many_files(make):
 	"""More than a worker keeps open for a form; and more than there may be."""
 	server = make()

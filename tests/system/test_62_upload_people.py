@@ -107,9 +107,6 @@ def test_without_a_listing(make):
 		assert "<b>" not in page and "default-src 'none'" in answer.get(POLICY)
 		for name in names(server):
 			assert c.get("/files/" + urllib.parse.quote(name)).status == 200
-	old = make(PUBLIC + "upload-status = 200")
-	with old.connect() as c:
-		assert post(c, [("a", b"a")], headers=[BROWSER]).status == 200
 
 
 def test_refused(make):

@@ -28,6 +28,9 @@
 #include "master/reload.h"
 #include "master/succession.h"
 #include "master/supervise.h"
+#include "master/tickets.h"
+#include "tls/tls_ctx.h"
+#include "tls/tls_tickets.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
 #include "store/store_room.h"
@@ -1723,6 +1726,26 @@ START_TEST(waits_for_room)
 }
 END_TEST
 
+/* A key of session tickets encrypts for twelve hours. */
+START_TEST(ticket_keys_are_renewed)
+{
+	static struct tls_ctx tls;
+	const uint64_t *made = &m.board->head.counts[BOARD_COUNT_ticket_keys_made];
+
+	start();
+	m.current->resources.certs.tls = &tls;
+	ck_assert(tls_tickets_rotate());
+	clock_set((now + 12 * 3600 * 1000 - 1) * 1000, (struct timespec){ .tv_sec = 1 });
+	tickets_second(&m);
+	ck_assert_uint_eq(*made, 0);
+	clock_set((now + 12 * 3600 * 1000) * 1000, (struct timespec){ .tv_sec = 1 });
+	tickets_second(&m);
+	tickets_second(&m);
+	ck_assert_uint_eq(*made, 1);
+	m.current->resources.certs.tls = NULL;
+}
+END_TEST
+
 /* Of what was asked for while a generation was built the last one counts. */
 START_TEST(drained_and_back)
 {
@@ -1935,6 +1958,7 @@ static TCase *tests(void)
 	tcase_add_loop_test(t, waits_for_an_image, 0, 2);
 	tcase_add_test(t, an_upgrade_waits_for_no_image);
 	tcase_add_test(t, waits_for_room);
+	tcase_add_test(t, ticket_keys_are_renewed);
 	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
 	tcase_add_test(t, last_words_of_a_program_that_has_ended);
