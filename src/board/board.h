@@ -84,7 +84,6 @@ struct board_slot {
 	uint32_t full;    /* 1: it takes no connection now */
 	uint32_t busy;    /* a thousandth of a processor's time; worker_strain writes it */
 	uint32_t late_us; /* how late its loop is; the same */
-	uint32_t room;    /* enum store_room: of the folders of uploads */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;

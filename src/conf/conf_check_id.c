@@ -1,6 +1,6 @@
 /*
  * conf_check_id: the check of server-id, which becomes the host's name where it is auto. The name
- * goes into log lines, labels and a field as it is, so it is made of plain bytes. Called once per
+ * goes into log lines and labels as it is, so it is made of plain bytes. Called once per
  * conf; never resolves a name.
  */
 #include "conf/conf_check_id.h"
@@ -42,8 +42,4 @@ void conf_check_id(struct conf *conf, struct conf_faults *faults)
 			"server-id \"%.200s\" is not made of letters, digits and -._, or is longer "
 			"than %d bytes",
 			conf->server_id, CONF_ID_MAX);
-	if (conf->server_id_field != NULL && *conf->server_id_field != '\0' &&
-		*conf->server_id == '\0')
-		conf_fault(faults, &conf->server_id_field_at,
-			"server-id-field needs server-id: what the field says");
 }

@@ -8,7 +8,7 @@
 
 enum { CONF_ID_MAX = 64 }; /* bytes of server-id */
 
-/* As conf_check(): server-id and server-id-field; auto becomes the host's name. */
+/* As conf_check(): server-id; auto becomes the host's name. */
 void conf_check_id(struct conf *conf, struct conf_faults *faults);
 
 #endif

@@ -330,8 +330,6 @@ static void tell_lonely(
 		{ &p->return_page_at, &top->return_page_at, "return-page", "return", returns },
 		{ &p->return_except_at, &top->return_except_at, "return-except", "return",
 			returns },
-		{ &p->return_retry_after_at, &top->return_retry_after_at, "return-retry-after",
-			"return", returns },
 		{ &p->redirect_status_at, &top->redirect_status_at, "redirect-status", "redirect",
 			redirects },
 	};

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
-#include "store/store_room.h"
 
 bool health_has(const struct master *m, enum board_health fact)
 {
@@ -32,18 +31,6 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 		log_notice("health says 503: %s", flags_text(board_health_words, now, text));
 }
 
-/* Room that the worker has found which looks for it; STORE_ROOM_UNKNOWN: none has looked yet. */
-static enum store_room room(const struct gen *g)
-{
-	enum store_room found = STORE_ROOM_UNKNOWN;
-
-	GEN_FOREACH(c, g)
-		if (c->board != NULL && BOARD_LOAD(c->board->room) != STORE_ROOM_UNKNOWN)
-			found = BOARD_LOAD(c->board->room) == STORE_ROOM_LOW ? STORE_ROOM_LOW
-									     : STORE_ROOM_ENOUGH;
-	return found;
-}
-
 /* The first image has come, or, by the clock's first millisecond, an upgrade before it. */
 static void set_warm(struct master *m, uint64_t at_ms)
 {
@@ -54,7 +41,6 @@ void health_look(struct master *m)
 {
 	const struct board_head *h = &m->board->head;
 	const struct gen *g = m->current;
-	enum store_room found;
 
 	if (g == NULL || m->phase == MASTER_LEAVE)
 		return;
@@ -62,21 +48,12 @@ void health_look(struct master *m)
 		set_warm(m, clock_ms());
 	health_set(m, BOARD_HEALTH_IMAGE,
 		g->conf->health_image && g->conf->cache.max_size > 0 && h->warm_ms == 0);
-	found = room(g);
-	/* Until another worker has looked, what the one before has found holds. */
-	if (g->conf->health_min_free == 0 || found != STORE_ROOM_UNKNOWN)
-		health_set(m, BOARD_HEALTH_ROOM,
-			g->conf->health_min_free > 0 && found == STORE_ROOM_LOW);
 }
 
-/* Where nobody has looked for room yet there may be none; a master that takes over goes by the one
- * before, and takes no machine out of its balancer while it reads the files. */
+/* A master that takes over takes no machine out of its balancer while it reads the files. */
 void health_begin(struct master *m, const struct gen *old)
 {
-	bool looked = old != NULL ? old->conf->health_min_free > 0 : m->phase == MASTER_TAKE;
-
-	if (m->current->conf->health_min_free > 0 && !looked)
-		health_set(m, BOARD_HEALTH_ROOM, true);
+	(void)old;
 	if (m->phase == MASTER_TAKE)
 		set_warm(m, 1);
 	health_look(m);

@@ -19,7 +19,7 @@ bool health_has(const struct master *m, enum board_health fact);
 /* Looks at what the configuration counts as unhealthy; every second, and where an image comes. */
 void health_look(struct master *m);
 
-/* A generation serves in the place of old, NULL: it is the first. */
+/* A generation serves, in the place of old; a step of serve_step.def. */
 void health_begin(struct master *m, const struct gen *old);
 
 /*

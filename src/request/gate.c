@@ -329,9 +329,6 @@ static bool is_closed(struct h2d_req *req, const struct returned *r)
 static void turn_away(struct h2d_req *req, const struct returned *r)
 {
 	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "%d", r->status);
-	/* Without memory it is not said: the status is what counts. */
-	if (r->retry_after.n > 0)
-		reply_add(req, SLICE("retry-after"), r->retry_after);
 	if (r->page.n > 0 && req->env->conf.error_page != NULL)
 		reply_error_page(req, r->status, r->page, TRACE_AT(req->location, return_page));
 	else

@@ -143,16 +143,6 @@ static void add_id(struct h2d_req *req)
 		r->fields[r->nfields++] = (struct field){ req_id_field, id };
 }
 
-/* A name that a handler passes on from another machine stays. */
-static void add_machine(struct h2d_req *req)
-{
-	const struct field *id = &req->env->sites->id;
-	struct reply *r = &req->reply;
-
-	if (field_find(r->fields, r->nfields, id->name) == NULL)
-		r->fields[r->nfields++] = *id;
-}
-
 static void add_own(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
@@ -162,8 +152,6 @@ static void add_own(struct h2d_req *req, int status)
 		add_transport_security(req);
 	if (req->env->conf.request_ids)
 		add_id(req);
-	if (req->env->sites->id.name.n > 0)
-		add_machine(req);
 	end = r->fields + r->nfields;
 	if (!(r->said >> REPLY_SAID_DATE & 1))
 		*end++ = (struct field){ SLICE("date"), req->env->date };

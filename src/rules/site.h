@@ -64,7 +64,6 @@ struct location_at {
 struct returned {
 	int status;
 	struct slice page;           /* below the root; n 0: that of the site */
-	struct slice retry_after;    /* n 0: no such field */
 	const struct access *except; /* clients that are served all the same; NULL: none */
 };
 
@@ -179,7 +178,6 @@ struct sites {
 	const struct access *exempt;    /* clients without limits by rate; NULL: none */
 	const struct rate *connections; /* new ones, of each client; NULL: any number */
 	bool dry_run;                   /* clients over such a limit are named, not refused */
-	struct field id;                /* of all answers: server-id; name.n 0: none */
 	const struct site_name *names;  /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };

@@ -25,7 +25,6 @@
 #include "server/worker_state.h"
 #include "share/account.h"
 #include "share/tally.h"
-#include "store/store_room.h"
 #include "store/store_sweep.h"
 #include "tls/tls.h"
 
@@ -186,15 +185,6 @@ static void tell_use(struct board_slot *slot)
 	__atomic_store_n(&slot->descriptors, use.descriptors, __ATOMIC_RELAXED);
 }
 
-/* The worker of one slot looks for all. */
-static void look_for_room(struct worker *w)
-{
-	uint64_t wanted = w->args->conf->health_min_free;
-
-	if (wanted > 0 && BOARD_LOAD(w->args->board_slot->slot) == 0)
-		store_room_look(w->files, w->args->sites, wanted, &w->args->board_slot->room);
-}
-
 static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
@@ -208,10 +198,8 @@ static void every_second(struct timer *t)
 	log_tick(false);
 	sessions_tick(&w->sessions);
 	files_look(w->files, ask, w);
-	if (w->state != BOARD_DRAIN) {
+	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
-		look_for_room(w);
-	}
 	accounts_look(w->accounts);
 	tally_live(w->args->tally, clock_us());
 	worker_room_look(w);

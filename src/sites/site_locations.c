@@ -58,20 +58,6 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 	return refusal(out->name);
 }
 
-struct field site_locations_id(struct site_maker *m, const struct conf *conf)
-{
-	struct slice name = site_maker_lower(m, slice_str(conf->server_id_field));
-	const char *why = NULL;
-
-	if (m->oom || name.n == 0)
-		return (struct field){ 0 };
-	why = field_name_valid(name) ? refusal(name) : "it is not the name of a field";
-	if (why != NULL)
-		site_maker_fault(m, &conf->server_id_field_at, "server-id-field \"%.200s\": %s",
-			conf->server_id_field, why);
-	return (struct field){ name, slice_str(conf->server_id) };
-}
-
 /* Fields of outer come first; NULL in what stands for the top level. */
 static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
 	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
@@ -236,18 +222,13 @@ static void set_returned(struct site_maker *m, struct location *location,
 	const struct conf_server *s, const struct conf_location *l)
 {
 	static const int statuses[] = { 0, 403, 404, 410, 451, 503 }; /* as the choices of return */
-	uint64_t later = IN_EFFECT(s, l, return_retry_after)->return_retry_after;
 	struct returned *r = site_maker_room(m, 1, sizeof(*r));
-	char *seconds = arena_printf(m->a, "%" PRIu64, later);
 
-	m->oom |= seconds == NULL;
 	if (m->oom)
 		return;
 	r->status = statuses[IN_EFFECT(s, l, returned)->returned];
 	r->page = slice_str(IN_EFFECT(s, l, return_page)->return_page);
 	r->except = site_access_except(m, IN_EFFECT(s, l, return_except));
-	if (later > 0)
-		r->retry_after = slice_str(seconds);
 	if (r->status != 0)
 		location->returned = r;
 }

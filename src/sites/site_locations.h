@@ -12,9 +12,6 @@
 /* The fields that the top level adds to those of all servers; NULL when memory is out. */
 const struct location *site_locations_top(struct site_maker *m, const struct conf *conf);
 
-/* The field that says server-id, of server-id-field; its name is empty where there is none. */
-struct field site_locations_id(struct site_maker *m, const struct conf *conf);
-
 /*
  * Sets site->all and site->locations, the longest first. site has its root; roots: the number of
  * each location's. What is wrong goes to m, which has its top.

@@ -175,7 +175,6 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->exempt = site_access_exempt(&m);
 		set_connections(&m, sites);
 		sites->dry_run = conf->limits.limit_dry_run;
-		sites->id = site_locations_id(&m, conf);
 	}
 	if (m.oom)
 		site_maker_fault(&m, &conf_command_line, "out of memory");

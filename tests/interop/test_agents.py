@@ -12,7 +12,7 @@ from agents import Agents
 from server import Server
 
 pytestmark = pytest.mark.xdist_group("agents")
-CONF = """server-id = "%s"  server-id-field = "x-served-by"
+CONF = """add-header = {"x-served-by: %s"}
 listen "127.0.0.1:0" { haproxy-agent = true }
 """
 

@@ -110,13 +110,13 @@ client-address = "x-forwarded-for"
 server "_" {
 	root = "/srv/www"
 	health = "/healthz"
-	return = 503  return-retry-after = 10m  return-page = "/soon.html"  return-except = {"192.0.2.0/24"}
+	return = 503  add-header = {"retry-after: 600"}  return-page = "/soon.html"  return-except = {"192.0.2.0/24"}
 	error-page "503" { file = "/404.html" }
-	location "/old/" { return = 410  return-page = "/gone.html"  return-retry-after = 0 }
+	location "/old/" { return = 410  return-page = "/gone.html" }
 }
 """, Ask("/", 503, body="Back soon", retry_after="600"), Ask("/none", 503, body="Back soon"), Ask("/healthz", 200),
-	Ask("/", body="Home", send=[("x-forwarded-for", "192.0.2.7")], retry_after=None), Ask("/", 503, send=[("x-forwarded-for", "198.51.100.7")]),
-	Ask("/none", 404, send=[("x-forwarded-for", "192.0.2.7")]), Ask("/old/x", 410, body="Gone", retry_after=None),
+	Ask("/", body="Home", send=[("x-forwarded-for", "192.0.2.7")]), Ask("/", 503, send=[("x-forwarded-for", "198.51.100.7")]),
+	Ask("/none", 404, send=[("x-forwarded-for", "192.0.2.7")]), Ask("/old/x", 410, body="Gone"),
 	files={"soon.html": "Back soon", "404.html": "Lost", "gone.html": "Gone"})
 
 
@@ -284,13 +284,12 @@ location "/js/" { hide = {"*.gz"} }""", sections='cache { max-file-size = "%s" }
 def test_faults_of_return(h2d):
 	server = h2d.new()
 	for text, said in (('return = 503  return-page = "soon.html"', 'return-page "soon.html" is not the path of a file below root'),
-			('return = 503  return-except = {"me"}', 'return-except "me": not an IPv4'),
-			('return = 503  return-retry-after = "soon"', "return-retry-after must be a number of seconds")):
+			('return = 503  return-except = {"me"}', 'return-except "me": not an IPv4')):
 		server.write_conf(server="\n" + text)
 		assert said in server.run("-t", check=1).err, text
-	server.write_conf(server='return = 503  return-except = {"192.0.2.1"}  return-retry-after = 60')
+	server.write_conf(server='return = 503  return-except = {"192.0.2.1"}')
 	out = server.run("--explain", "http://localhost/", check=0).out
-	assert re.search(r"^return +503 .*h2d.conf:", out, re.M) and re.search("^field +retry-after: 60", out, re.M), out
+	assert re.search(r"^return +503 .*h2d.conf:", out, re.M), out
 	assert "not for 192.0.2.1: return-except" in server.run("--explain", "http://localhost/", "--address", "192.0.2.1", check=0).out
 
 

@@ -338,10 +338,8 @@ static const struct {
 		{ "h2d.conf:2|no other use of a listener: admin" } },
 
 	/* the name of a machine */
-	{ SERVED "server-id = \"a b\"\nserver-id-field = \"x-served-by\"\n",
-		{ "h2d.conf:2|letters, digits" } },
+	{ SERVED "server-id = \"a b\"\n", { "h2d.conf:2|letters, digits" } },
 	{ SERVED "server-id = \"" A50 A50 "\"\n", { "h2d.conf:2|64 bytes" } },
-	{ SERVED "server-id-field = \"x-served-by\"\n", { "h2d.conf:2|needs server-id" } },
 
 	/* keys of the cache */
 	{ SERVED "cache { compress = {\"br\", \"deflate\"}\nrescan-interval = 0 }\n",

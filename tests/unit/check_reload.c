@@ -33,7 +33,6 @@
 #include "tls/tls_tickets.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
-#include "store/store_room.h"
 #include "unit.h"
 
 enum { PROCESSES = 64, FIRST_PID = 1 << 23, SECOND = 1000 };
@@ -1692,40 +1691,6 @@ START_TEST(waits_for_an_image)
 }
 END_TEST
 
-/* What the worker that looks has found; until it has, what held before, and at a start the worst.
- */
-START_TEST(waits_for_room)
-{
-	write_conf("health-min-free = 1G\n");
-	start();
-	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
-	health_look(&m);
-	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
-	worker(0, 1)->place->board->room = STORE_ROOM_ENOUGH;
-	health_look(&m);
-	ck_assert_uint_eq(m.board->head.health, 0);
-	master_signal(&m, SIGHUP);
-	up_both(2);
-	ck_assert_uint_eq(m.board->head.health, 0);
-	worker(0, 2)->place->board->room = STORE_ROOM_LOW;
-	health_look(&m);
-	ck_assert(health_has(&m, BOARD_HEALTH_ROOM));
-	worker(0, 2)->place->board->room = 77; /* it has gone mad */
-	health_look(&m);
-	ck_assert_uint_eq(m.board->head.health, 0);
-	worker(0, 2)->place->board->room = STORE_ROOM_LOW;
-	health_look(&m);
-	write_conf("");
-	master_signal(&m, SIGHUP);
-	up_both(3);
-	ck_assert_uint_eq(m.board->head.health, 0);
-	write_conf("health-min-free = 1G\n");
-	master_signal(&m, SIGHUP);
-	up_both(4);
-	ck_assert(health_has(&m, BOARD_HEALTH_ROOM)); /* nobody has looked for that */
-}
-END_TEST
-
 /* A key of session tickets encrypts for twelve hours. */
 START_TEST(ticket_keys_are_renewed)
 {
@@ -1957,7 +1922,6 @@ static TCase *tests(void)
 	tcase_add_test(t, drained);
 	tcase_add_loop_test(t, waits_for_an_image, 0, 2);
 	tcase_add_test(t, an_upgrade_waits_for_no_image);
-	tcase_add_test(t, waits_for_room);
 	tcase_add_test(t, ticket_keys_are_renewed);
 	tcase_add_loop_test(t, drained_and_back, 0, 2);
 	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
