@@ -101,16 +101,26 @@ struct slot {
 	struct conf_pos at;
 };
 
+/* "a|b" as the table has it, in arena; the words are cut in place. NULL: any. */
+static const struct conf_choice *choices_of(struct arena *arena, const char *text)
+{
+	char *word = text != NULL ? arena_strdup(arena, text) : NULL;
+	struct conf_choice *v = word != NULL ? arena_zalloc(arena, strlen(word) * 16 + 16) : NULL;
+
+	for (int i = 0; v != NULL && (v[i].word = strsep(&word, "|")) != NULL; i++)
+		v[i].value = i;
+	return v;
+}
+
 /* The default is read as a value of the file would be. */
 static void check_default(struct build *b, const struct key_row *row, unsigned type)
 {
-	const struct conf_row as = { .name = row->name,
+	struct conf_row as = { .name = row->name,
 		.type = types[type].type,
 		.member = offsetof(struct slot, member),
 		.at = offsetof(struct slot, at),
 		.min = row->min,
-		.max = row->max,
-		.choices = row->choices };
+		.max = row->max };
 	struct told told = { b, row };
 	struct conf_faults faults = { .fn = tell, .ctx = &told };
 	const struct conf_pos pos = { .file = row->file, .line = (unsigned)row->line };
@@ -118,6 +128,7 @@ static void check_default(struct build *b, const struct key_row *row, unsigned t
 	struct slot slot;
 
 	arena_init(&arena, NULL, 0, MEMORY);
+	as.choices = choices_of(&arena, row->choices);
 	conf_value_set_text(&arena, &as, &slot, row->dflt, &pos, &faults);
 	arena_reset(&arena);
 }
@@ -176,6 +187,22 @@ static void write_struct(const struct build *b, const struct key_row *first, FIL
 	fprintf(out, "\t} of_%s;\n", first->handler);
 }
 
+static void write_choices(const char *choices, FILE *out)
+{
+	size_t n;
+
+	if (choices == NULL) {
+		fputs("NULL", out);
+		return;
+	}
+	fputs("CHOICES(", out);
+	for (int i = 0; *choices != '\0'; i++, choices += n + (choices[n] != '\0')) {
+		n = strcspn(choices, "|");
+		fprintf(out, "%s{ \"%.*s\", %d }", i > 0 ? ", " : "", (int)n, choices, i);
+	}
+	putc(')', out);
+}
+
 static void write_row(const struct build *b, const struct key_row *row, FILE *out)
 {
 	unsigned i = (unsigned)(row - b->rows), type = type_of(row);
@@ -189,7 +216,7 @@ static void write_row(const struct build *b, const struct key_row *row, FILE *ou
 		i, row->handler, i);
 	row_write_string(row->dflt, out);
 	fprintf(out, ", .min = %" PRIu64 "U, .max = %" PRIu64 "U, .choices = ", row->min, row->max);
-	row_write_string(row->choices, out);
+	write_choices(row->choices, out);
 	fputs(",\n\t\t.help = ", out);
 	row_write_string(row->help, out);
 	fputs(" },\n", out);

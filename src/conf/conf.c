@@ -7,31 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const balances[BALANCES] = { "auto", "hash", "cpu", "least-connections",
-	"source-hash" };
+#include "conf/conf_table.h"
 
-/* In the order of the choices of dispatch. The first balance of each is what auto means. */
-static const struct {
-	const char *dispatch;
-	enum conf_balance balances[BALANCES]; /* ends with BALANCE_AUTO */
-} rows[] = {
-	{ "reuseport", { BALANCE_HASH, BALANCE_CPU } },
-	{ "acceptor", { BALANCE_LEAST_CONNECTIONS, BALANCE_SOURCE_HASH } },
-};
+static const char *word_of(struct slice key, int value)
+{
+	return conf_table_word(conf_table_row(&conf_sections[CONF_SECTION_GLOBAL], key), value);
+}
 
 const char *conf_balance_name(enum conf_balance balance)
 {
-	return balances[balance];
+	return word_of(SLICE("balance"), (int)balance);
 }
 
 const char *conf_dispatch_name(enum conf_dispatch dispatch)
 {
-	return rows[dispatch].dispatch;
+	return word_of(SLICE("dispatch"), (int)dispatch);
 }
 
 const enum conf_balance *conf_balances(const struct conf *conf)
 {
-	return rows[conf->dispatch].balances;
+	/* The first is what auto means. */
+	static const enum conf_balance of[][BALANCES] = {
+		[DISPATCH_REUSEPORT] = { BALANCE_HASH, BALANCE_CPU },
+		[DISPATCH_ACCEPTOR] = { BALANCE_LEAST_CONNECTIONS, BALANCE_SOURCE_HASH },
+	};
+
+	return of[conf->dispatch];
 }
 
 enum conf_balance conf_balance(const struct conf *conf)

@@ -27,7 +27,7 @@ struct conf_list {
 #define CONF_C_AUTO    uint64_t /* a number, or "auto", which is 0 */
 #define CONF_C_SIZE    uint64_t /* bytes; suffixes K, M, G */
 #define CONF_C_SECONDS uint64_t
-#define CONF_C_CHOICE  int      /* index into the row's choices */
+#define CONF_C_CHOICE  int      /* the value of one of the row's choices */
 #define CONF_C_MODE    unsigned /* octal file mode in a string */
 #define CONF_C_LIST    struct conf_list
 
@@ -175,10 +175,11 @@ static inline bool conf_listen_is_own(const struct conf_listen *l)
 
 enum { CONF_LISTENS_MAX = 256 }; /* each is a socket per worker */
 
-/* The choices of dispatch, in the order of its row. */
+/* Values of choices; the words are in conf.def. */
 enum conf_dispatch { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
-
-/* The choices of balance, in the order of its row. */
+enum conf_seccomp { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };
+enum conf_verify { VERIFY_OFF, VERIFY_OPTIONAL, VERIFY_REQUIRE };
+enum access_format { ACCESS_COMBINED, ACCESS_COMBINED_VHOST, ACCESS_JSON, ACCESS_SHORT };
 enum conf_balance {
 	BALANCE_AUTO,
 	BALANCE_HASH,

@@ -55,7 +55,8 @@ struct conf_access_log conf_access_log(
 {
 	return (struct conf_access_log){
 		.log = find(all, name_of(IN_EFFECT(conf, i, access_log))),
-		.format = IN_EFFECT(conf, i, access_log_format)->access_log_format,
+		.format = (enum access_format)IN_EFFECT(conf, i, access_log_format)
+				  ->access_log_format,
 		.skip = &IN_EFFECT(conf, i, access_log_skip)->access_log_skip,
 	};
 }

@@ -23,8 +23,8 @@ struct conf_access_logs {
 
 /* Logging of the requests of one server. */
 struct conf_access_log {
-	int log;    /* index in struct conf_access_logs; -1: they are not logged */
-	int format; /* index into the choices of access-log-format */
+	int log; /* index in struct conf_access_logs; -1: they are not logged */
+	enum access_format format;
 	const struct conf_list *skip;
 };
 

@@ -181,7 +181,7 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *faults)
 {
 	if (!faults->lost && is_missing(tls->client_ca)) {
-		if (tls->verify != 0)
+		if (tls->verify != VERIFY_OFF)
 			conf_fault(faults, &tls->verify_at,
 				"verify needs client-ca: whose certificates clients may show");
 		else if (!is_missing(tls->crl))

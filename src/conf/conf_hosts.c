@@ -17,8 +17,6 @@
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
-enum { NOT_FOUND = 2 }; /* 404 among the choices of return */
-
 struct hosts {
 	struct conf *conf;
 	struct conf_faults *faults;
@@ -234,7 +232,7 @@ static void expand(struct hosts *h, unsigned of)
 		s->log.access_log_at.file = NULL;
 	}
 	if (s->scope.returned == 0) {
-		s->scope.returned = NOT_FOUND;
+		s->scope.returned = 404;
 		s->scope.returned_at = at;
 	}
 }

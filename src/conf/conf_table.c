@@ -5,6 +5,7 @@
 #include "conf/conf_table.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "conf/conf_value.h"
 
 /* in: "" or where in the struct the members are, "scope.". */

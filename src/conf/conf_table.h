@@ -6,6 +6,7 @@
 #define H2D_CONF_CONF_TABLE_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/slice.h"
 #include "conf/conf.h"
@@ -27,6 +28,14 @@ enum conf_type {
 /* Workers open a path of a handler's; theirs no key of h2d's own says so. */
 enum conf_access { CONF_ACCESS_NONE, CONF_ACCESS_READ, CONF_ACCESS_WRITE };
 
+/* A word that a key takes, and its value. */
+struct conf_choice {
+	const char *word;
+	int value;
+};
+
+#define CHOICES(...) ((const struct conf_choice[]){ __VA_ARGS__, { NULL, 0 } })
+
 struct conf_row {
 	const char *name;
 	enum conf_type type;
@@ -37,7 +46,8 @@ struct conf_row {
 	size_t member, at; /* offsets in the section's struct */
 	const char *dflt;
 	uint64_t min, max;
-	const char *choices, *help;
+	const struct conf_choice *choices; /* the last one's word is NULL; NULL: any */
+	const char *help;
 };
 
 /* The struct that a section lies in is its owner's: that of the section around it, or the conf. */
@@ -137,6 +147,25 @@ bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_secti
 /* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is
  * out. */
 bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section);
+
+/* The choice of that word, and the word of that value, NULL if there is none. */
+static inline const struct conf_choice *conf_table_choice(
+	const struct conf_row *row, const char *word)
+{
+	for (const struct conf_choice *c = row->choices; c->word != NULL; c++)
+		if (strcmp(c->word, word) == 0)
+			return c;
+	return NULL;
+}
+
+static inline const char *conf_table_word(const struct conf_row *row, int value)
+{
+	const struct conf_choice *c = row->choices;
+
+	while (c->word != NULL && c->value != value)
+		c++;
+	return c->word;
+}
 
 static inline void *conf_member(void *obj, const struct conf_row *row)
 {

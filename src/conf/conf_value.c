@@ -112,23 +112,6 @@ static const char *file_mode(const char *text, uint64_t max, uint64_t *out)
 	return v <= max ? NULL : "out of range";
 }
 
-/* The index of text in "a|b|c", -1 if it is none of them. */
-static int choice(const char *choices, const char *text)
-{
-	size_t n = strlen(text);
-
-	for (int i = 0; n > 0; i++) {
-		size_t len = strcspn(choices, "|");
-
-		if (len == n && memcmp(choices, text, n) == 0)
-			return i;
-		if (choices[len] == '\0')
-			break;
-		choices += len + 1;
-	}
-	return -1;
-}
-
 bool conf_value_append(struct arena *arena, struct conf_list *list, char *text)
 {
 	if ((list->n & (list->n - 1)) == 0) {
@@ -220,7 +203,7 @@ static const char *numeric(const struct conf_row *row, const struct conf_value *
 static const char *stranger(const struct conf_row *row, const struct conf_list *list)
 {
 	for (unsigned i = 0; row->choices != NULL && i < list->n; i++)
-		if (choice(row->choices, list->v[i]) < 0)
+		if (conf_table_choice(row, list->v[i]) == NULL)
 			return list->v[i];
 	return NULL;
 }
@@ -267,7 +250,7 @@ static bool store_paths(struct arena *arena, struct conf_list *list, const struc
 static bool is_word_of(const struct conf_row *row, const struct conf_value *v)
 {
 	return row->type == CONF_TYPE_STRING && row->choices != NULL &&
-	       v->kind == CONF_VALUE_WORD && choice(row->choices, v->text) >= 0;
+	       v->kind == CONF_VALUE_WORD && conf_table_choice(row, v->text) != NULL;
 }
 
 /*
@@ -278,8 +261,8 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, const char **why)
 {
 	void *member = conf_member(obj, row);
+	const struct conf_choice *choice;
 	uint64_t number;
-	int i;
 
 	*why = NULL;
 	if (!kind_fits(row, v->kind) && !is_word_of(row, v)) {
@@ -305,9 +288,9 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 			*why = "";
 		return true;
 	case CONF_TYPE_CHOICE:
-		i = choice(row->choices, v->text);
-		*(int *)member = i < 0 ? 0 : i;
-		if (i < 0)
+		choice = conf_table_choice(row, v->text);
+		*(int *)member = choice != NULL ? choice->value : row->choices->value;
+		if (choice == NULL)
 			*why = "";
 		return true;
 	case CONF_TYPE_LIST:

@@ -18,21 +18,15 @@ static void format_size(char *buf, size_t size, uint64_t v)
 	snprintf(buf, size, "%" PRIu64 "%.*s", v, i >= 0, i >= 0 ? suffixes + i : "");
 }
 
-/* "a, b" out of "a|b", each between quotes. */
-static void format_choices(char *buf, size_t size, const char *choices, const char *quote)
+/* "a, b", each between quotes. */
+static void format_choices(
+	char *buf, size_t size, const struct conf_choice *choices, const char *quote)
 {
 	size_t n = 0;
 
-	buf[0] = '\0';
-	while (n < size) {
-		size_t len = strcspn(choices, "|");
-
-		n += (size_t)snprintf(buf + n, size - n, "%s%s%.*s%s", n > 0 ? ", " : "", quote,
-			(int)len, choices, quote);
-		if (choices[len] == '\0')
-			return;
-		choices += len + 1;
-	}
+	for (const struct conf_choice *c = choices; c->word != NULL && n < size; c++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", c > choices ? ", " : "", quote,
+			c->word, quote);
 }
 
 void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
@@ -76,8 +70,7 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 			row->min, row->max);
 		break;
 	case CONF_TYPE_CHOICE:
-		snprintf(buf, size, "%s%s", strchr(row->choices, '|') != NULL ? "one of " : "",
-			list);
+		snprintf(buf, size, "%s%s", row->choices[1].word != NULL ? "one of " : "", list);
 		break;
 	case CONF_TYPE_MODE:
 		snprintf(buf, size, "an octal file mode of three or four digits up to \"%04o\"",
@@ -122,13 +115,6 @@ static void write_paths(const struct conf_list *list, FILE *out)
 		conf_value_write_string(list->n > 0 ? list->v[0] : "", out);
 }
 
-static void write_choice(const char *choices, int i, FILE *out)
-{
-	while (i-- > 0)
-		choices = strchr(choices, '|') + 1;
-	fprintf(out, "%.*s", (int)strcspn(choices, "|"), choices);
-}
-
 void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 {
 	const void *member = (const char *)obj + row->member;
@@ -157,7 +143,7 @@ void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 		fputs(buf, out);
 		break;
 	case CONF_TYPE_CHOICE:
-		write_choice(row->choices, *(const int *)member, out);
+		fputs(conf_table_word(row, *(const int *)member), out);
 		break;
 	case CONF_TYPE_MODE:
 		fprintf(out, "\"%04o\"", *(const unsigned *)member);

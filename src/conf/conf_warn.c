@@ -15,8 +15,6 @@
 
 enum {
 	CIRCLE_MAX = 16,
-	RETURN_OFF = 0, /* of the choices of return */
-	VERIFY_OFF = 0, /* of those of verify */
 };
 
 struct warner {
@@ -166,7 +164,7 @@ static void check_fields(
 static void check_returned(
 	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
 {
-	if (!is_set(&p->returned_at) || p->returned == RETURN_OFF || p->return_except.n > 0 ||
+	if (!is_set(&p->returned_at) || p->returned == 0 || p->return_except.n > 0 ||
 		s->scope.return_except.n > 0)
 		return;
 	if (*p->redirect != '\0' && is_set(&p->redirect_at))
@@ -283,7 +281,7 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 	const struct conf_scope *at = first;
 
 	for (unsigned n = 0; at != NULL && *at->redirect != '\0' && n < CIRCLE_MAX; n++) {
-		if (at->returned != RETURN_OFF)
+		if (at->returned != 0)
 			return;
 		at = leads_to(w, &s, at->redirect);
 		if (at != first)
@@ -342,11 +340,11 @@ static void tell_lonely(
 
 static void check_lonely(const struct warner *w, const struct conf_server *s)
 {
-	bool returns = s->scope.returned != RETURN_OFF;
+	bool returns = s->scope.returned != 0;
 	bool redirects = *s->scope.redirect != '\0' || *s->redirects != '\0';
 
 	for (unsigned i = 0; i < s->nlocations; i++) {
-		returns |= s->locations[i].scope.returned != RETURN_OFF;
+		returns |= s->locations[i].scope.returned != 0;
 		redirects |= *s->locations[i].scope.redirect != '\0';
 	}
 	tell_lonely(w, &s->scope, returns, redirects);

@@ -45,7 +45,7 @@ static void add(struct demand *d, struct h2d_req *req, const struct location *lo
 		trace_access(req, location);
 		trace_subject(req, location, known);
 	}
-	if (location->satisfy == SITE_SATISFY_ANY) {
+	if (location->satisfy_any) {
 		bool satisfied = is_satisfied(location, in, known);
 
 		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy), "%s",

@@ -294,9 +294,8 @@ static const struct err *client_fault(const struct h2d_req *req)
 		return NULL;
 	if (conn->client_refused != NULL)
 		return ERR_CLIENT_CERT_REFUSED;
-	return conn->client_subject == NULL && req->site->verify == SITE_VERIFY_REQUIRE
-		       ? ERR_CLIENT_CERT_NONE
-		       : NULL;
+	return conn->client_subject == NULL && req->site->needs_certificate ? ERR_CLIENT_CERT_NONE
+									    : NULL;
 }
 
 /* Answered, and not by an alert in the handshake: people see why, over HTTP/2 and HTTP/1 alike. */

@@ -67,11 +67,6 @@ struct returned {
 	const struct access *except; /* clients that are served all the same; NULL: none */
 };
 
-/* Where files in a coding are sent for one without its extension. */
-
-/* Whether access, subjects and auth must all let a client in, or one of them is enough. */
-enum site_satisfy { SITE_SATISFY_ALL, SITE_SATISFY_ANY };
-
 struct location {
 	/* "/a" owns "/a", "/a/…" and its sidecars ("/a.gz"); "/assets/" what is below it. */
 	struct slice prefix;
@@ -90,7 +85,7 @@ struct location {
 	const struct access *access;     /* NULL: everybody */
 	const struct auth *auth;         /* NULL: nobody is asked */
 	const struct subjects *subjects; /* NULL: everybody, with a certificate or without */
-	enum site_satisfy satisfy;       /* of those three; all where there is one of them alone */
+	bool satisfy_any;                /* of those three one is enough */
 	bool writers; /* it is said who may write: upload-public, users, or who is allowed */
 	struct slice store_folder;      /* of uploads, in which handlers say who may; n 0: none */
 	bool precompressed;             /* NAME.br, .zst and .gz are sent for NAME */
@@ -122,9 +117,6 @@ struct site_error_page {
 	struct slice file; /* below the root, "/404.html" */
 	struct conf_pos at;
 };
-
-/* Whether clients show a certificate: the choices of verify, in their order. */
-enum site_verify { SITE_VERIFY_OFF, SITE_VERIFY_OPTIONAL, SITE_VERIFY_REQUIRE };
 
 /* One server block. */
 /* When a certificate of a site expires. */
@@ -160,7 +152,7 @@ struct site {
 	const struct site_expiry *expiries;    /* of what that shows */
 	unsigned nexpiries;                    /* 0: there is no certificate */
 	const struct tls_client_ca *client_ca; /* of its clients; likewise; NULL: nobody asks */
-	enum site_verify verify;
+	bool needs_certificate;                /* clients without a good one are refused */
 	struct conf_pos health_at, transport_security_at, verify_at;
 };
 

@@ -18,9 +18,6 @@
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
 
-/* The words of `seccomp`, in the order of conf.def. */
-enum { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };
-
 /* A ruleset under way: rc says that a path is not in it and should be, -errno. */
 struct rules {
 	struct landlock *landlock;
@@ -169,7 +166,9 @@ static const char *landlock_text(const struct conf *conf, char *buf, size_t size
 
 static const char *seccomp_text(const struct conf *conf)
 {
-	static const char *const texts[] = { "seccomp off", "seccomp logs", "seccomp" };
+	static const char *const texts[] = { [SECCOMP_OFF] = "seccomp off",
+		[SECCOMP_LOG] = "seccomp logs",
+		[SECCOMP_ON] = "seccomp" };
 
 	if (!seccomp_built() || !seccomp_there())
 		return "no seccomp";

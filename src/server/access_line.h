@@ -8,10 +8,8 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "conf/conf.h"
 #include "request/req.h"
-
-/* In the order of the choices of access-log-format. */
-enum access_format { ACCESS_COMBINED, ACCESS_COMBINED_VHOST, ACCESS_JSON, ACCESS_SHORT };
 
 enum {
 	ACCESS_PIECE_MAX = 1024, /* bytes of a piece that is escaped; longer ones are cut */

@@ -36,7 +36,7 @@ static int set_ways(struct access_logs *l, const struct conf *conf)
 		struct access_logs_way *way = &l->ways[i];
 
 		way->log = as.log >= 0 ? &l->v[as.log] : NULL;
-		way->format = (enum access_format)as.format;
+		way->format = as.format;
 		l->timed |= way->log != NULL &&
 			    (way->format == ACCESS_JSON || way->format == ACCESS_SHORT);
 		if (set_skip(way, as.skip) < 0)

@@ -59,7 +59,7 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 
 		if (ca == NULL && (tls->client_ca == NULL || *tls->client_ca != '\0'))
 			rc = -1;
-		if (tls->verify == SITE_VERIFY_OFF)
+		if (tls->verify == VERIFY_OFF)
 			continue;
 		c->of_server[i] = ca;
 		c->any |= ca != NULL;
@@ -103,13 +103,13 @@ static void check_server(const struct conf_server_tls *tls, const struct conf_li
 
 	if (tls->client_ca == NULL || *tls->client_ca == '\0')
 		return;
-	if (tls->verify == SITE_VERIFY_OFF) {
+	if (tls->verify == VERIFY_OFF) {
 		warn(ctx, &tls->client_ca_at,
 			"client-ca: nobody is asked for a certificate: verify = require or "
 			"optional says who is");
 		return;
 	}
-	if (plain == NULL || tls->verify != SITE_VERIFY_REQUIRE)
+	if (plain == NULL || tls->verify != VERIFY_REQUIRE)
 		return;
 	snprintf(text, sizeof(text),
 		"verify = require: nobody is asked on the cleartext listener \"%.200s\": there "

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "conf/conf_check_server.h"
+#include "conf/conf_table.h"
 #include "http/path.h"
 
 enum {
@@ -27,6 +28,7 @@ struct reading {
 	struct redirect_line *lines;
 	char *rest;
 	int status; /* of a line that says none */
+	const struct conf_row *statuses;
 	struct conf_pos at;
 	unsigned faults, patterns;
 };
@@ -100,14 +102,11 @@ static char *next_word(char **line)
 /* 0: it is none. */
 static int status_of(const struct reading *r, const char *word)
 {
-	static const char *const known[] = { "301", "302", "307", "308" };
+	const struct conf_choice *status = conf_table_choice(r->statuses, word);
 
 	if (*word == '\0')
 		return r->status;
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(word, known[i]) == 0)
-			return atoi(word);
-	return 0;
+	return status != NULL ? status->value : 0;
 }
 
 /* Only the rest of a path has a name, and stands at its end. NULL: all is well. */
@@ -256,10 +255,11 @@ static bool make_room(struct reading *r)
 
 const struct redirects *redirects_file_read(struct site_maker *m, const struct conf_server *s)
 {
-	static const int statuses[] = { 301, 302, 307, 308 }; /* the choices of redirect-status */
-	struct reading r = {
-		.m = m, .status = statuses[s->scope.redirect_status], .at = { .file = s->redirects }
-	};
+	struct reading r = { .m = m,
+		.status = s->scope.redirect_status,
+		.statuses = conf_table_row(
+			&conf_sections[CONF_SECTION_SERVER], SLICE("redirect-status")),
+		.at = { .file = s->redirects } };
 	char *line;
 
 	if (*s->redirects == '\0')

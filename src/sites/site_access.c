@@ -139,9 +139,8 @@ void site_access_make(struct site_maker *m, struct location *location, const str
 	set_access(m, location, s, l);
 	set_subjects(m, location, s, l);
 	set_auth(m, location, s, l);
-	/* The choices of satisfy, in their order. */
 	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >
 		1)
-		location->satisfy = (enum site_satisfy)IN_EFFECT(s, l, satisfy)->satisfy;
+		location->satisfy_any = IN_EFFECT(s, l, satisfy)->satisfy;
 	location->writers = has_writers(location, s);
 }

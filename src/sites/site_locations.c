@@ -11,8 +11,6 @@
 #include "request/pace.h"
 #include "sites/site_access.h"
 
-enum { FOLLOW_INSIDE, FOLLOW_ALL }; /* as the choices of follow-links */
-
 /* --- add-header ------------------------------------------------------------------------------- */
 
 /* Fields that h2d writes itself, so that a second one could contradict it. */
@@ -221,12 +219,11 @@ static void set_names(struct site_maker *m, struct location *location, const str
 static void set_returned(struct site_maker *m, struct location *location,
 	const struct conf_server *s, const struct conf_location *l)
 {
-	static const int statuses[] = { 0, 403, 404, 410, 451, 503 }; /* as the choices of return */
 	struct returned *r = site_maker_room(m, 1, sizeof(*r));
 
 	if (m->oom)
 		return;
-	r->status = statuses[IN_EFFECT(s, l, returned)->returned];
+	r->status = IN_EFFECT(s, l, returned)->returned;
 	r->page = slice_str(IN_EFFECT(s, l, return_page)->return_page);
 	r->except = site_access_except(m, IN_EFFECT(s, l, return_except));
 	if (r->status != 0)
@@ -236,8 +233,6 @@ static void set_returned(struct site_maker *m, struct location *location,
 static void set_redirect(
 	struct location *location, const struct conf_server *s, const struct conf_location *l)
 {
-	static const int statuses[] = { 301, 302, 307,
-		308 }; /* as the choices of redirect-status */
 	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
 	const struct conf_scope *keep = IN_EFFECT(s, l, redirect_keep_path);
 	struct redirect *r = &location->redirect;
@@ -247,7 +242,7 @@ static void set_redirect(
 	if (keep->redirect_keep_path_at.file == NULL && r->to.n > 0)
 		r->keeps = r->to.p[r->to.n - 1] == '/';
 	r->prefix = from == &s->scope ? SLICE("/") : location->prefix;
-	r->status = statuses[IN_EFFECT(s, l, redirect_status)->redirect_status];
+	r->status = IN_EFFECT(s, l, redirect_status)->redirect_status;
 }
 
 /* The settings of location with those of files on top. */
@@ -350,7 +345,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->types = m->types;
 	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
 	location->sendfile = IN_EFFECT(s, l, sendfile)->sendfile;
-	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links != FOLLOW_INSIDE;
+	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links;
 	location->precompressed = IN_EFFECT(s, l, precompressed)->precompressed;
 	set_names(m, location, s, l);
 	set_returned(m, location, s, l);

@@ -144,7 +144,7 @@ static void set_tls(struct site *site, const struct conf_server_tls *conf,
 		site->expiries = certs_expiries(tls->certs, i, &site->nexpiries);
 	}
 	site->client_ca = tls->client_cas != NULL ? tls->client_cas[i] : NULL;
-	site->verify = (enum site_verify)conf->verify;
+	site->needs_certificate = conf->verify == VERIFY_REQUIRE;
 	site->verify_at = conf->verify_at;
 }
 

@@ -1,5 +1,4 @@
 """What else keeps health from saying 200: no cache image yet."""
-
 import pytest
 
 from procs import wait_for

@@ -123,7 +123,7 @@ static void check_nested(struct conf *c)
 	ck_assert_ptr_null(s->locations[0].scope.index_at.file);
 	ck_assert_uint_eq(s->locations[1].scope.index.n, 0);
 	ck_assert_ptr_nonnull(s->locations[1].scope.index_at.file);
-	ck_assert_int_eq(s->locations[1].scope.redirect_status, 3);
+	ck_assert_int_eq(s->locations[1].scope.redirect_status, 308);
 	ck_assert_str_eq(s->locations[1].scope.auth_basic_file, in_folder("key.pem"));
 	ck_assert_uint_eq(s->locations[1].scope.redirect_at.line, 31);
 	ck_assert_str_eq(c->servers[1].server_name.v[0], "*.Example.org");
@@ -469,7 +469,7 @@ START_TEST(defaults_of_servers)
 
 	no_faults("defaults of servers");
 	ck_assert(a->autoindex && !b->autoindex);
-	ck_assert_int_eq(a->returned, 2);
+	ck_assert_int_eq(a->returned, 404);
 	ck_assert_int_eq(b->returned, 0);
 	ck_assert_str_eq(b->index.v[0], "a");
 	ck_assert_uint_eq(b->index_at.line, 2);
@@ -600,7 +600,7 @@ START_TEST(roots_of_hosts)
 		ck_assert_int_eq(c->servers[i].scope.returned, 0);
 	}
 	ck_assert_str_eq(c->servers[0].root, "");
-	ck_assert_int_eq(c->servers[0].scope.returned, 2);
+	ck_assert_int_eq(c->servers[0].scope.returned, 404);
 	conf_free(&c);
 }
 END_TEST

@@ -296,7 +296,7 @@ START_TEST(verified)
 	conn.client_subject = verifications[_i].subject;
 	conn.client_refused = verifications[_i].refused;
 	site_v[1].client_ca = of_site > 0 ? &authorities[of_site] : NULL;
-	site_v[1].verify = verifications[_i].required ? SITE_VERIFY_REQUIRE : SITE_VERIFY_OPTIONAL;
+	site_v[1].needs_certificate = verifications[_i].required;
 	req.authority = slice_str(verifications[_i].authority);
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, verifications[_i].status);
