@@ -13,6 +13,7 @@
 struct conf_pos {
 	const char *file;
 	unsigned line;
+	unsigned outer; /* sections between the one that has the value and the one that says it */
 };
 
 #endif

@@ -35,8 +35,7 @@ struct conf_list {
 	CONF_C_##type member; \
 	struct conf_pos member##_at;
 
-/* The access log, at the top level and in a server: of what that does not set the top level's
- * holds. */
+/* The access log, at the top level and in a server, which inherits as its scope does. */
 struct conf_log {
 #define CONF_LOG CONF_ROW
 #include "conf/conf.def"
@@ -83,8 +82,9 @@ struct conf_sandbox {
 
 /*
  * Keys that the top level, a server block and its locations may set. Once a conf is checked, a
- * server has those of the top level that it does not set; add-header alone adds up and stays where
- * it is.
+ * server has those of the top level, or of section limits, that it does not set, and a location
+ * those of its server, each with the place that says it (conf_pos.outer); add-header alone adds up
+ * and stays where it is.
  */
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW
@@ -101,7 +101,6 @@ struct conf_files {
 #include "conf/conf.def"
 };
 
-/* In a server: of a key that is not set (its member_at.file is NULL) the server's value holds. */
 struct conf_location {
 	char *prefix; /* the section's title, "/assets/" */
 	struct conf_pos at;

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-/* The section that decides about key: the server if it sets it, else the top level. */
-#define IN_EFFECT(conf, i, key) \
-	((i) < (conf)->nservers && (conf)->servers[i].log.key##_at.file != NULL \
-			? &(conf)->servers[i].log \
-			: &(conf)->log)
-
 /* NULL: there is none, or what was set was refused. */
 static const char *name_of(const struct conf_log *log)
 {
@@ -47,16 +41,17 @@ void conf_access_logs(const struct conf *conf, struct conf_access_logs *out)
 	out->one_more = NULL;
 	add(out, &conf->log);
 	for (unsigned i = 0; i < conf->nservers; i++)
-		add(out, IN_EFFECT(conf, i, access_log));
+		add(out, &conf->servers[i].log);
 }
 
 struct conf_access_log conf_access_log(
 	const struct conf *conf, const struct conf_access_logs *all, unsigned i)
 {
+	const struct conf_log *log = i < conf->nservers ? &conf->servers[i].log : &conf->log;
+
 	return (struct conf_access_log){
-		.log = find(all, name_of(IN_EFFECT(conf, i, access_log))),
-		.format = (enum access_format)IN_EFFECT(conf, i, access_log_format)
-				  ->access_log_format,
-		.skip = &IN_EFFECT(conf, i, access_log_skip)->access_log_skip,
+		.log = find(all, name_of(log)),
+		.format = (enum access_format)log->access_log_format,
+		.skip = &log->access_log_skip,
 	};
 }

@@ -99,8 +99,8 @@ static bool is_below(const char *path, const char *prefix)
 	return prefix[n - 1] == '/' || strchr("/?#", path[n]) != NULL;
 }
 
-/* The scope whose redirect holds for a path: what a location does not set is its server's. */
-static const struct conf_scope *redirects(const struct conf_server *s, const char *path)
+/* The redirect that holds for a path. */
+static const char *redirects(const struct conf_server *s, const char *path)
 {
 	const struct conf_location *found = NULL;
 
@@ -111,7 +111,7 @@ static const struct conf_scope *redirects(const struct conf_server *s, const cha
 			(found == NULL || strlen(l->prefix) > strlen(found->prefix)))
 			found = l;
 	}
-	return found != NULL && found->scope.redirect_at.file != NULL ? &found->scope : &s->scope;
+	return found != NULL ? found->scope.redirect : s->scope.redirect;
 }
 
 static void check_redirect(
@@ -139,7 +139,7 @@ static void check_redirect(
 		conf_fault(faults, &p->redirect_keep_path_at,
 			"redirect \"%.200s\" has a query: the rest of a path cannot come behind it",
 			p->redirect);
-	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p)
+	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p->redirect)
 		conf_fault(faults, &p->redirect_at,
 			"redirect \"%.200s\" leads to itself, without end", p->redirect);
 }
@@ -263,7 +263,6 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 	for (unsigned i = 0; i < s->nlocations; i++) {
 		struct conf_location *l = &s->locations[i];
 
-		check_scope(&l->scope, faults);
 		check_redirect(s, &l->scope, faults);
 		check_files(l->files, l->nfiles, faults);
 		if (l->root != NULL && *l->root != '\0')
@@ -370,14 +369,27 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		s == &conf->servers[conf_default_server(conf)] ? ", or -r DIR" : "");
 }
 
+/* Each key is checked where it stands, and then held by all that is inside. */
+static void inherit(struct conf *conf, struct conf_server *s, struct conf_faults *faults)
+{
+	const struct conf_section *of = &conf_sections[CONF_SECTION_SERVER];
+
+	check_scope(&s->scope, faults);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		check_scope(&s->locations[i].scope, faults);
+	conf_table_inherit(s, of, conf, &conf_sections[CONF_SECTION_GLOBAL]);
+	conf_table_inherit(s, of, &conf->limits, &conf_sections[CONF_SECTION_LIMITS]);
+	for (unsigned i = 0; i < s->nlocations; i++)
+		conf_table_inherit(&s->locations[i], &conf_sections[CONF_SECTION_LOCATION], s, of);
+}
+
 void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 {
 	check_scope(&conf->scope, faults);
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		struct conf_server *s = &conf->servers[i];
 
-		check_scope(&s->scope, faults);
-		conf_table_inherit(s, &conf_sections[CONF_SECTION_SERVER], conf);
+		inherit(conf, s, faults);
 		conf_path_readable("redirects", &s->redirects, &s->redirects_at, faults);
 		check_root(conf, s, faults);
 		check_redirect(s, &s->scope, faults);

@@ -18,15 +18,14 @@ struct dump {
 	bool all; /* defaults, too */
 };
 
-/* outer: what obj lies in; NULL of the top level. */
-static void write_rows(const struct dump *d, const struct conf_section *s, const void *obj,
-	const void *outer, unsigned depth)
+static void write_rows(
+	const struct dump *d, const struct conf_section *s, const void *obj, unsigned depth)
 {
 	for (unsigned i = 0; i < s->nrows; i++) {
 		const struct conf_row *row = &s->rows[i];
 
 		/* Written here it would no longer follow the section around it. */
-		if (conf_table_follows(obj, s, row, outer) ||
+		if (conf_table_follows(obj, s, row) ||
 			(!d->all && conf_member_pos(obj, row)->file == NULL))
 			continue;
 		indent(depth, d->out);
@@ -59,8 +58,8 @@ static bool is_set(const struct conf_section *s, const void *obj)
 	return false;
 }
 
-static void write_section(const struct dump *d, const struct conf_section *s, const void *obj,
-	const void *outer, unsigned depth)
+static void write_section(
+	const struct dump *d, const struct conf_section *s, const void *obj, unsigned depth)
 {
 	putc('\n', d->out);
 	indent(depth, d->out);
@@ -71,7 +70,7 @@ static void write_section(const struct dump *d, const struct conf_section *s, co
 		putc(' ', d->out);
 	}
 	fputs("{\n", d->out);
-	write_rows(d, s, obj, outer, depth + 1);
+	write_rows(d, s, obj, depth + 1);
 	write_inner(d, s, obj, depth + 1);
 	indent(depth, d->out);
 	fputs("}\n", d->out);
@@ -87,7 +86,7 @@ static void write_inner(
 			const void *inner = conf_table_peek(obj, in, i);
 
 			if (d->all || is_set(in, inner))
-				write_section(d, in, inner, obj, depth);
+				write_section(d, in, inner, depth);
 		}
 }
 
@@ -96,6 +95,6 @@ void conf_dump(const struct conf *conf, bool all, FILE *out)
 	const struct conf_section *s = &conf_sections[CONF_SECTION_GLOBAL];
 	const struct dump d = { out, all };
 
-	write_rows(&d, s, conf, NULL, 0);
+	write_rows(&d, s, conf, 0);
 	write_inner(&d, s, conf, 0);
 }

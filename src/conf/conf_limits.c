@@ -52,28 +52,21 @@ static void say(const struct checker *k, const struct conf_pos *at, const char *
 static void check_burst(
 	const struct checker *k, uint64_t burst, const struct conf_pos *at, bool has_rate)
 {
-	if (at->file != NULL && burst > 0 && !has_rate)
+	if (at->file != NULL && at->outer == 0 && burst > 0 && !has_rate)
 		say(k, at, "requests-burst does nothing without requests-per-second");
 }
 
-/* The rate that holds in a scope; outer: around it. */
-static uint64_t rate_in(const struct conf_scope *p, uint64_t outer)
-{
-	return p->requests_per_second_at.file != NULL ? p->requests_per_second : outer;
-}
-
 /* True: a rate holds somewhere in it. */
-static bool check_server(const struct checker *k, const struct conf_server *s, uint64_t outer)
+static bool check_server(const struct checker *k, const struct conf_server *s)
 {
-	uint64_t rate = rate_in(&s->scope, outer);
-	bool any = rate > 0;
+	bool any = s->scope.requests_per_second > 0;
 
 	for (unsigned i = 0; i < s->nlocations; i++) {
 		const struct conf_scope *p = &s->locations[i].scope;
-		uint64_t here = rate_in(p, rate);
+		bool here = p->requests_per_second > 0;
 
-		check_burst(k, p->requests_burst, &p->requests_burst_at, here > 0);
-		any |= here > 0;
+		check_burst(k, p->requests_burst, &p->requests_burst_at, here);
+		any |= here;
 	}
 	check_burst(k, s->scope.requests_burst, &s->scope.requests_burst_at, any);
 	return any;
@@ -115,7 +108,7 @@ void conf_limits_check(
 	bool rate = l->requests_per_second > 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		rate |= check_server(&k, &conf->servers[i], l->requests_per_second);
+		rate |= check_server(&k, &conf->servers[i]);
 	check_burst(&k, l->requests_burst, &l->requests_burst_at, rate);
 	check_exempt(&k, l, conf_limits_any(conf));
 }

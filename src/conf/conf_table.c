@@ -265,38 +265,42 @@ const struct conf_section *conf_table_home(
 	return section;
 }
 
-/* A list that is added to the outer one does not take its place. */
-static bool takes_over(const struct conf_row *row, void *obj)
+/* The key of around whose value obj has: what a location and its server share beside the scope, as
+ * root, is each one's own. A list that is added to the outer one does not take its place. */
+static const struct conf_row *inherited(
+	const struct conf_row *row, const void *obj, const struct conf_section *around)
 {
-	return row->scoped && conf_member_at(obj, row)->file == NULL &&
-	       strcmp(row->name, "add-header") != 0;
+	bool shared = row->scoped || around->parent == NULL;
+
+	return shared && conf_member_pos(obj, row)->file == NULL &&
+			       strcmp(row->name, "add-header") != 0
+		       ? conf_table_row(around, slice_str(row->name))
+		       : NULL;
 }
 
-void conf_table_inherit(void *obj, const struct conf_section *section, void *outer)
+void conf_table_inherit(void *obj, const struct conf_section *section, const void *outer,
+	const struct conf_section *around)
 {
 	for (unsigned i = 0; i < section->nrows; i++) {
 		const struct conf_row *row = &section->rows[i];
-		const struct conf_row *from = takes_over(row, obj) ? outer_row(section, row) : NULL;
+		const struct conf_row *from = inherited(row, obj, around);
 
-		if (from == NULL || conf_member_at(outer, from)->file == NULL)
+		if (from == NULL || conf_member_pos(outer, from)->file == NULL)
 			continue;
-		memcpy(conf_member(obj, row), conf_member(outer, from), row->size);
-		*conf_member_at(obj, row) = *conf_member_at(outer, from);
+		memcpy(conf_member(obj, row), (const char *)outer + from->member, row->size);
+		*conf_member_at(obj, row) = *conf_member_pos(outer, from);
+		conf_member_at(obj, row)->outer++;
 	}
 }
 
-bool conf_table_follows(const void *obj, const struct conf_section *section,
-	const struct conf_row *row, const void *outer)
+bool conf_table_follows(
+	const void *obj, const struct conf_section *section, const struct conf_row *row)
 {
-	const struct conf_row *from = outer_row(section, row);
-	const struct conf_pos *at = conf_member_pos(obj, row), *there;
+	const struct conf_pos *at = conf_member_pos(obj, row);
 
-	if (from == NULL || at->file == NULL)
-		return at->file == NULL && (from != NULL || (row->scoped && outer != NULL));
-	there = conf_member_pos(outer, from);
-	return row->scoped && at->file == there->file && at->line == there->line &&
-	       memcmp((const char *)obj + row->member, (const char *)outer + from->member,
-		       row->size) == 0;
+	if (at->file != NULL)
+		return at->outer > 0;
+	return outer_row(section, row) != NULL || (row->scoped && section != TOP);
 }
 
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name)

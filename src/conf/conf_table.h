@@ -39,7 +39,8 @@ struct conf_choice {
 struct conf_row {
 	const char *name;
 	enum conf_type type;
-	bool scoped; /* of struct conf_scope: a server has it of the top level */
+	bool scoped; /* of struct conf_scope: what a section does not set it has of those around it
+		      */
 	bool hosts;  /* CONF_ENV_HOST may stand in it: some keys of a server */
 	enum conf_access access;
 	size_t size;       /* of the member */
@@ -113,14 +114,13 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 const struct conf_section *conf_table_home(
 	const struct conf_section *section, const struct conf_row *row);
 
-/* Keys that obj, of section, does not set and outer, which it lies in, does: it has them from
- * there.
- */
-void conf_table_inherit(void *obj, const struct conf_section *section, void *outer);
+/* Keys that obj, of section, does not set and outer, of around, does: it has them from there. */
+void conf_table_inherit(void *obj, const struct conf_section *section, const void *outer,
+	const struct conf_section *around);
 
-/* Whether the value of row in obj is the one that outer has, so that only outer has to say it. */
-bool conf_table_follows(const void *obj, const struct conf_section *section,
-	const struct conf_row *row, const void *outer);
+/* Whether a section around that of row says its value in obj, or may, so that obj need not. */
+bool conf_table_follows(
+	const void *obj, const struct conf_section *section, const struct conf_row *row);
 
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);

@@ -50,12 +50,11 @@ static bool is_page(const char *s)
 }
 
 /* Below prefix there is more than one path, and all of them lead to the same. */
-static void check_redirect(
-	const struct warner *w, const struct conf_scope *p, bool kept, const char *prefix)
+static void check_redirect(const struct warner *w, const struct conf_scope *p, const char *prefix)
 {
 	const char *to = p->redirect;
 
-	if (*to == '\0' || kept || p->redirect_keep_path_at.file != NULL)
+	if (*to == '\0' || p->redirect_keep_path_at.file != NULL)
 		return;
 	if (to[strlen(to) - 1] == '/' || strpbrk(to, "?#") != NULL || is_page(to) ||
 		is_page(prefix))
@@ -80,6 +79,17 @@ static bool has_tls(const struct conf *conf)
 static bool is_set(const struct conf_pos *at)
 {
 	return at->file != NULL;
+}
+
+static bool is_own(const struct conf_pos *at)
+{
+	return is_set(at) && at->outer == 0;
+}
+
+/* Both are set, and by the same section. */
+static bool are_together(const struct conf_pos *a, const struct conf_pos *b)
+{
+	return is_set(a) && is_set(b) && a->outer == b->outer;
 }
 
 /* Paths are compared as they are decoded. */
@@ -161,16 +171,14 @@ static void check_fields(
 	}
 }
 
-static void check_returned(
-	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
+static void check_returned(const struct warner *w, const struct conf_scope *p)
 {
-	if (!is_set(&p->returned_at) || p->returned == 0 || p->return_except.n > 0 ||
-		s->scope.return_except.n > 0)
+	if (p->returned == 0 || p->return_except.n > 0)
 		return;
-	if (*p->redirect != '\0' && is_set(&p->redirect_at))
+	if (*p->redirect != '\0' && are_together(&p->returned_at, &p->redirect_at))
 		warn_of(w, &p->redirect_at,
 			"redirect is never asked for: return answers everything here");
-	if (*p->fallback != '\0' && is_set(&p->fallback_at))
+	if (*p->fallback != '\0' && are_together(&p->returned_at, &p->fallback_at))
 		warn_of(w, &p->fallback_at,
 			"fallback is never asked for: return answers everything here");
 }
@@ -179,7 +187,7 @@ static void check_scope(
 	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
 {
 	check_fields(w, p->cache_control, &p->cache_control_at);
-	check_returned(w, s, p);
+	check_returned(w, p);
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
 	if (p->allow_subject.n > 0 && s->tls.verify == VERIFY_OFF)
@@ -187,8 +195,8 @@ static void check_scope(
 			"allow-subject lets nobody in: the server asks no client for a "
 			"certificate, "
 			"see verify");
-	if (*p->redirect != '\0' && is_set(&p->redirect_at) && is_set(&p->fallback_at) &&
-		*p->fallback != '\0')
+	if (*p->redirect != '\0' && *p->fallback != '\0' &&
+		are_together(&p->redirect_at, &p->fallback_at))
 		warn_of(w, &p->fallback_at,
 			"fallback is never asked for: everything here is redirected");
 }
@@ -221,7 +229,7 @@ static const struct conf_scope *scope_of(const struct conf_server *s, const char
 {
 	const struct conf_location *l = location_of(s, path);
 
-	return l != NULL && is_set(&l->scope.redirect_at) ? &l->scope : &s->scope;
+	return l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
 }
 
 /* Whether a listener is asked for what begins so. */
@@ -399,17 +407,15 @@ static void check_location(
 	check_scope(w, s, &l->scope);
 	check_sendfile(w, &l->scope);
 	check_files(w, l->files, l->nfiles);
-	if (is_set(&l->scope.redirect_at))
+	if (is_own(&l->scope.redirect_at)) {
+		check_redirect(w, &l->scope, l->prefix);
 		check_circle(w, s, &l->scope, l->prefix);
+	}
 }
 
 static void check_server(const struct warner *w, const struct conf_server *s)
 {
-	bool kept = s->scope.redirect_keep_path_at.file != NULL;
-
-	check_redirect(w, &s->scope, false, "/");
-	for (unsigned i = 0; i < s->nlocations; i++)
-		check_redirect(w, &s->locations[i].scope, kept, s->locations[i].prefix);
+	check_redirect(w, &s->scope, "/");
 	for (unsigned i = 0; i < s->nlocations; i++)
 		check_location(w, s, &s->locations[i]);
 	check_scope(w, s, &s->scope);

@@ -81,13 +81,15 @@ static void user_scope(struct user_access *u, const struct conf_server *s, const
 	const struct conf_scope *scope)
 {
 	const char *users = scope->auth_basic_file;
+	bool inner = scope != &s->scope; /* inherited keys are told of its server */
 	int error;
 
-	if (*root != '\0' && *scope->fallback != '\0')
+	if (*root != '\0' && *scope->fallback != '\0' && !(inner && scope->fallback_at.outer > 0))
 		user_beneath(u, s, root, scope->fallback, &scope->fallback_at, "fallback",
 			"what is not there is answered with an error until it can be read");
 	/* Each file once, where locations that follow each other have the same. */
-	if (*users == '\0' || (u->users != NULL && strcmp(u->users, users) == 0))
+	if (*users == '\0' || (inner && scope->auth_basic_file_at.outer > 0) ||
+		(u->users != NULL && strcmp(u->users, users) == 0))
 		return;
 	u->users = users;
 	error = -htpasswd_look(users, user_refused, u);

@@ -16,59 +16,48 @@ static void add_rules(struct site_maker *m, struct access_rule *v, const struct 
 
 		v[i].allow = allow;
 		v[i].text = list->v[i];
-		/* at is NULL: said where the list stands. */
-		if (why != NULL && at != NULL)
+		if (why != NULL)
 			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
 	}
 }
 
-static void set_access(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
+static void set_access(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	const struct conf_scope *allow = IN_EFFECT(s, l, allow), *deny = IN_EFFECT(s, l, deny);
-	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
-	unsigned n = allow->allow.n + deny->deny.n;
+	unsigned n = p->allow.n + p->deny.n;
 	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
 	struct access *access = site_maker_room(m, 1, sizeof(*access));
 
 	if (m->oom || n == 0)
 		return;
-	add_rules(m, v, &allow->allow, "allow", true, allow == own ? &own->allow_at : NULL);
-	add_rules(m, v + allow->allow.n, &deny->deny, "deny", false,
-		deny == own ? &own->deny_at : NULL);
+	add_rules(m, v, &p->allow, "allow", true, &p->allow_at);
+	add_rules(m, v + p->allow.n, &p->deny, "deny", false, &p->deny_at);
 	*access = (struct access){ .rules = v, .n = n };
 	location->access = access;
 }
 
-static void set_auth(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
+static void set_auth(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	const struct conf_scope *users = IN_EFFECT(s, l, auth_basic_file);
-	const char *file = users->auth_basic_file;
-	const struct conf_scope *realm = IN_EFFECT(s, l, auth_basic_realm);
+	const char *realm = p->auth_basic_realm;
 	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
 
 	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
-	if ((realm == &s->scope) == (l == NULL) &&
-		(!field_value_valid(slice_str(realm->auth_basic_realm)) ||
-			strpbrk(realm->auth_basic_realm, "\"\\") != NULL))
-		site_maker_fault(m, &realm->auth_basic_realm_at,
+	if (!field_value_valid(slice_str(realm)) || strpbrk(realm, "\"\\") != NULL)
+		site_maker_fault(m, &p->auth_basic_realm_at,
 			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
 			"backslashes",
-			realm->auth_basic_realm);
-	if (auth == NULL || *file == '\0')
+			realm);
+	if (auth == NULL || *p->auth_basic_file == '\0')
 		return;
-	*auth = (struct auth){ .file = file,
-		.realm = slice_str(realm->auth_basic_realm),
-		.at = users->auth_basic_file_at };
+	*auth = (struct auth){
+		.file = p->auth_basic_file, .realm = slice_str(realm), .at = p->auth_basic_file_at
+	};
 	location->auth = auth;
 }
 
-static void set_subjects(struct site_maker *m, struct location *location,
-	const struct conf_server *s, const struct conf_location *l)
+static void set_subjects(
+	struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	const struct conf_scope *from = IN_EFFECT(s, l, allow_subject);
-	const struct conf_list *list = &from->allow_subject;
+	const struct conf_list *list = &p->allow_subject;
 	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
 	struct subjects *subjects = site_maker_room(m, 1, sizeof(*subjects));
 
@@ -78,9 +67,8 @@ static void set_subjects(struct site_maker *m, struct location *location,
 		const char *why = subject_parse(list->v[i], m->a, &v[i]);
 
 		m->oom |= v[i].p == NULL;
-		/* Said where the list stands. */
-		if (why != NULL && from == (l != NULL ? &l->scope : &s->scope))
-			site_maker_fault(m, &from->allow_subject_at, "allow-subject \"%.200s\": %s",
+		if (why != NULL)
+			site_maker_fault(m, &p->allow_subject_at, "allow-subject \"%.200s\": %s",
 				list->v[i], why);
 	}
 	*subjects = (struct subjects){ .rules = v, .n = list->n };
@@ -88,9 +76,9 @@ static void set_subjects(struct site_maker *m, struct location *location,
 }
 
 /* It must be said who may write; who may not is not enough. */
-static bool has_writers(const struct location *location, const struct conf_server *s)
+static bool has_writers(const struct location *location, bool public)
 {
-	bool any = s->upload_public || location->auth != NULL || location->subjects != NULL;
+	bool any = public || location->auth != NULL || location->subjects != NULL;
 
 	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
 		any |= location->access->rules[i].allow;
@@ -133,14 +121,14 @@ const struct access *site_access_exempt(struct site_maker *m)
 	return access;
 }
 
-void site_access_make(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
+void site_access_make(
+	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public)
 {
-	set_access(m, location, s, l);
-	set_subjects(m, location, s, l);
-	set_auth(m, location, s, l);
+	set_access(m, location, p);
+	set_subjects(m, location, p);
+	set_auth(m, location, p);
 	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >
 		1)
-		location->satisfy_any = IN_EFFECT(s, l, satisfy)->satisfy;
-	location->writers = has_writers(location, s);
+		location->satisfy_any = p->satisfy;
+	location->writers = has_writers(location, public);
 }

@@ -9,15 +9,10 @@
 #include "rules/site.h"
 #include "sites/site_maker.h"
 
-/* The scope that decides about key: the location's if that sets it, else the server's. l may be
- * NULL. */
-#define IN_EFFECT(s, l, key) \
-	((l) != NULL && (l)->scope.key##_at.file != NULL ? &(l)->scope : &(s)->scope)
-
-/* Addresses, subjects and users of location; a fault for each that is wrong, where it stands. l
- * may be NULL: location is that of s. */
-void site_access_make(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l);
+/* Addresses, subjects and users of location, as p has them; a fault for each that is wrong, where
+ * it stands. public: everybody may write. */
+void site_access_make(
+	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public);
 
 /* The clients of limit-exempt, an IPv6 address with no more than client-prefix bits; NULL as below.
  */

@@ -4,7 +4,6 @@
  */
 #include "sites/site_locations.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "http/method.h"
@@ -89,89 +88,53 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-static void set_body_size(struct site_maker *m, struct location *location, struct location_at *at,
+/* The text names the block that says the key: what inherits it shares its count. "": the section
+ * limits does. */
+static const char *block_of(struct site_maker *m, const struct conf_pos *at,
 	const struct conf_server *s, const struct conf_location *l)
 {
-	const struct conf_scope *from = IN_EFFECT(s, l, client_max_body_size);
+	const char *text = at->outer > (l != NULL) ? "" : s->name;
 
-	location->body_size = from->client_max_body_size;
-	at->body_size = from->client_max_body_size_at;
-	if (at->body_size.file != NULL)
-		return;
-	location->body_size = m->limits->client_max_body_size;
-	at->body_size = m->limits->client_max_body_size_at;
-}
-
-/* The text names the block that has the key: what inherits it shares its count. */
-static const char *block_of(struct site_maker *m, const struct conf_scope *from,
-	const struct conf_server *s, const struct conf_location *l)
-{
-	const char *text =
-		from == &s->scope ? s->name : arena_printf(m->a, "%s %s", s->name, l->prefix);
-
+	if (l != NULL && at->outer == 0)
+		text = arena_printf(m->a, "%s %s", s->name, l->prefix);
 	m->oom |= text == NULL;
 	return text;
 }
 
-static void set_requests(struct site_maker *m, struct location *location, struct location_at *at,
-	const struct conf_server *s, const struct conf_location *l)
+static void set_requests(struct site_maker *m, struct location *location,
+	const struct conf_scope *p, const struct conf_server *s, const struct conf_location *l)
 {
-	const struct conf_scope *from = IN_EFFECT(s, l, requests_per_second);
-	const struct conf_scope *burst_from = IN_EFFECT(s, l, requests_burst);
-	uint64_t n = m->limits->requests_per_second, burst = m->limits->requests_burst;
-	const char *block = "";
+	uint64_t n = p->requests_per_second, burst = p->requests_burst;
+	const char *block = block_of(m, &p->requests_per_second_at, s, l);
 	struct rate *rate = site_maker_room(m, 1, sizeof(*rate));
 
-	at->requests = m->limits->requests_per_second_at;
-	if (from->requests_per_second_at.file != NULL) {
-		at->requests = from->requests_per_second_at;
-		n = from->requests_per_second;
-		block = block_of(m, from, s, l);
-	}
-	if (burst_from->requests_burst_at.file != NULL)
-		burst = burst_from->requests_burst;
 	if (m->oom || n == 0)
 		return;
 	*rate = rate_of(n, burst > 0 ? burst : n, block, "requests");
 	location->requests = rate;
 }
 
-static void set_pace(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
+static void set_pace(struct site_maker *m, struct location *location, const struct conf_scope *p,
+	const struct conf_server *s, const struct conf_location *l)
 {
-	const struct conf_scope *client = IN_EFFECT(s, l, bytes_per_second);
-	const struct conf_scope *conn = IN_EFFECT(s, l, connection_bytes_per_second);
+	const char *block = block_of(m, &p->bytes_per_second_at, s, l);
 	struct pace_limit *pace = site_maker_room(m, 1, sizeof(*pace));
-	const char *block = "";
 
-	if (m->oom)
+	if (m->oom || (p->bytes_per_second == 0 && p->connection_bytes_per_second == 0))
 		return;
 	*pace = (struct pace_limit){
-		.of_client = m->limits->bytes_per_second,
-		.of_client_at = &m->limits->bytes_per_second_at,
-		.of_connection = m->limits->connection_bytes_per_second,
-		.of_connection_at = &m->limits->connection_bytes_per_second_at,
+		.of_client = p->bytes_per_second,
+		.of_client_at = &p->bytes_per_second_at,
+		.of_connection = p->connection_bytes_per_second,
+		.of_connection_at = &p->connection_bytes_per_second_at,
+		.rule = rate_rule(block, "bytes"),
 	};
-	if (client->bytes_per_second_at.file != NULL) {
-		pace->of_client = client->bytes_per_second;
-		pace->of_client_at = &client->bytes_per_second_at;
-		block = block_of(m, client, s, l);
-	}
-	if (conn->connection_bytes_per_second_at.file != NULL) {
-		pace->of_connection = conn->connection_bytes_per_second;
-		pace->of_connection_at = &conn->connection_bytes_per_second_at;
-	}
-	if (m->oom || (pace->of_client == 0 && pace->of_connection == 0))
-		return;
-	pace->rule = rate_rule(block, "bytes");
 	location->pace = pace;
 }
 
 /* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
-static void set_methods(
-	struct location *location, const struct conf_server *s, const struct conf_location *l)
+static void set_methods(struct location *location, const struct conf_list *list)
 {
-	const struct conf_list *list = &IN_EFFECT(s, l, allow_methods)->allow_methods;
 	unsigned taken = 1u << H2D_OPTIONS;
 
 	for (unsigned i = 0; i < list->n; i++)
@@ -200,49 +163,42 @@ static const struct slice *patterns(struct site_maker *m, const struct conf_list
 }
 
 /* Names of files that may answer for a path, or not. */
-static void set_names(struct site_maker *m, struct location *location, const struct conf_server *s,
-	const struct conf_location *l)
+static void set_names(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	const struct conf_scope *index = IN_EFFECT(s, l, index);
-	const struct conf_scope *extensions = IN_EFFECT(s, l, extensions);
-
-	location->index = slices(m, &index->index);
-	location->nindex = index->index.n;
-	location->extensions = slices(m, &extensions->extensions);
-	location->nextensions = extensions->extensions.n;
-	location->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect;
-	location->hide = patterns(m, &IN_EFFECT(s, l, hide)->hide);
-	location->nhide = IN_EFFECT(s, l, hide)->hide.n;
-	location->fallback = slice_str(IN_EFFECT(s, l, fallback)->fallback);
+	location->index = slices(m, &p->index);
+	location->nindex = p->index.n;
+	location->extensions = slices(m, &p->extensions);
+	location->nextensions = p->extensions.n;
+	location->extensions_redirect = p->extensions_redirect;
+	location->hide = patterns(m, &p->hide);
+	location->nhide = p->hide.n;
+	location->fallback = slice_str(p->fallback);
 }
 
-static void set_returned(struct site_maker *m, struct location *location,
-	const struct conf_server *s, const struct conf_location *l)
+static void set_returned(
+	struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
 	struct returned *r = site_maker_room(m, 1, sizeof(*r));
 
 	if (m->oom)
 		return;
-	r->status = IN_EFFECT(s, l, returned)->returned;
-	r->page = slice_str(IN_EFFECT(s, l, return_page)->return_page);
-	r->except = site_access_except(m, IN_EFFECT(s, l, return_except));
+	r->status = p->returned;
+	r->page = slice_str(p->return_page);
+	r->except = site_access_except(m, p);
 	if (r->status != 0)
 		location->returned = r;
 }
 
-static void set_redirect(
-	struct location *location, const struct conf_server *s, const struct conf_location *l)
+static void set_redirect(struct location *location, const struct conf_scope *p)
 {
-	const struct conf_scope *from = IN_EFFECT(s, l, redirect);
-	const struct conf_scope *keep = IN_EFFECT(s, l, redirect_keep_path);
 	struct redirect *r = &location->redirect;
 
-	r->to = slice_str(from->redirect);
-	r->keeps = keep->redirect_keep_path;
-	if (keep->redirect_keep_path_at.file == NULL && r->to.n > 0)
+	r->to = slice_str(p->redirect);
+	r->keeps = p->redirect_keep_path;
+	if (p->redirect_keep_path_at.file == NULL && r->to.n > 0)
 		r->keeps = r->to.p[r->to.n - 1] == '/';
-	r->prefix = from == &s->scope ? SLICE("/") : location->prefix;
-	r->status = IN_EFFECT(s, l, redirect_status)->redirect_status;
+	r->prefix = p->redirect_at.outer > 0 ? SLICE("/") : location->prefix;
+	r->status = p->redirect_status;
 }
 
 /* The settings of location with those of files on top. */
@@ -304,26 +260,30 @@ static void set_rules(struct site_maker *m, struct location *location, const str
 }
 
 /* The line of each setting that is in effect. */
-static void set_places(
-	struct location_at *at, const struct conf_server *s, const struct conf_location *l)
+static void set_places(struct location_at *at, const struct conf_scope *p,
+	const struct conf_server *s, const struct conf_location *l)
 {
-	at->block = l != NULL ? l->at : s->at;
-	at->root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at;
-	at->cache_control = IN_EFFECT(s, l, cache_control)->cache_control_at;
-	at->redirect = IN_EFFECT(s, l, redirect)->redirect_at;
-	at->hide = IN_EFFECT(s, l, hide)->hide_at;
-	at->methods = IN_EFFECT(s, l, allow_methods)->allow_methods_at;
-	at->satisfy = IN_EFFECT(s, l, satisfy)->satisfy_at;
-	at->allow = IN_EFFECT(s, l, allow)->allow_at;
-	at->deny = IN_EFFECT(s, l, deny)->deny_at;
-	at->subjects = IN_EFFECT(s, l, allow_subject)->allow_subject_at;
-	at->index = IN_EFFECT(s, l, index)->index_at;
-	at->autoindex = IN_EFFECT(s, l, autoindex)->autoindex_at;
-	at->extensions = IN_EFFECT(s, l, extensions)->extensions_at;
-	at->extensions_redirect = IN_EFFECT(s, l, extensions_redirect)->extensions_redirect_at;
-	at->fallback = IN_EFFECT(s, l, fallback)->fallback_at;
-	at->return_page = IN_EFFECT(s, l, return_page)->return_page_at;
-	at->returned = IN_EFFECT(s, l, returned)->returned_at;
+	*at = (struct location_at){
+		.block = l != NULL ? l->at : s->at,
+		.root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at,
+		.cache_control = p->cache_control_at,
+		.redirect = p->redirect_at,
+		.hide = p->hide_at,
+		.body_size = p->client_max_body_size_at,
+		.methods = p->allow_methods_at,
+		.satisfy = p->satisfy_at,
+		.allow = p->allow_at,
+		.deny = p->deny_at,
+		.subjects = p->allow_subject_at,
+		.index = p->index_at,
+		.autoindex = p->autoindex_at,
+		.extensions = p->extensions_at,
+		.extensions_redirect = p->extensions_redirect_at,
+		.fallback = p->fallback_at,
+		.returned = p->returned_at,
+		.return_page = p->return_page_at,
+		.requests = p->requests_per_second_at,
+	};
 }
 
 /* The settings of s, or those of l on top of them; outer: the location of s, or of the top level.
@@ -331,31 +291,31 @@ static void set_places(
 static void make_location(struct site_maker *m, struct location *location,
 	const struct location *outer, const struct conf_server *s, const struct conf_location *l)
 {
-	const struct conf_scope *own = l != NULL ? &l->scope : &s->scope;
+	const struct conf_scope *p = l != NULL ? &l->scope : &s->scope;
 	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
 
 	if (at == NULL)
 		return;
-	set_places(at, s, l);
+	set_places(at, p, s, l);
 	location->at = at;
 	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
-	location->cache_control = slice_str(IN_EFFECT(s, l, cache_control)->cache_control);
-	site_maker_check_value(m, "cache-control", own->cache_control, &own->cache_control_at);
-	location->charset = slice_str(IN_EFFECT(s, l, charset)->charset);
+	location->cache_control = slice_str(p->cache_control);
+	site_maker_check_value(m, "cache-control", p->cache_control, &p->cache_control_at);
+	location->charset = slice_str(p->charset);
 	location->types = m->types;
-	location->autoindex = IN_EFFECT(s, l, autoindex)->autoindex;
-	location->sendfile = IN_EFFECT(s, l, sendfile)->sendfile;
-	location->follow_links = IN_EFFECT(s, l, follow_links)->follow_links;
-	location->precompressed = IN_EFFECT(s, l, precompressed)->precompressed;
-	set_names(m, location, s, l);
-	set_returned(m, location, s, l);
-	set_redirect(location, s, l);
-	set_headers(m, location, at, outer, &own->add_header, &own->add_header_at);
-	set_body_size(m, location, at, s, l);
-	set_requests(m, location, at, s, l);
-	set_pace(m, location, s, l);
-	set_methods(location, s, l);
-	site_access_make(m, location, s, l);
+	location->autoindex = p->autoindex;
+	location->sendfile = p->sendfile;
+	location->follow_links = p->follow_links;
+	location->precompressed = p->precompressed;
+	location->body_size = p->client_max_body_size;
+	set_names(m, location, p);
+	set_returned(m, location, p);
+	set_redirect(location, p);
+	set_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
+	set_requests(m, location, p, s, l);
+	set_pace(m, location, p, s, l);
+	set_methods(location, &p->allow_methods);
+	site_access_make(m, location, p, s->upload_public);
 	location->store_folder = slice_str(l != NULL ? l->store_folder : NULL);
 	set_rules(m, location, s, l);
 }

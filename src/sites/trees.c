@@ -37,21 +37,17 @@ static unsigned number(struct trees *t, const struct doc_root *new)
 }
 
 /* Without a root of its own it has that of its server, whatever its charset. */
-static unsigned number_location(struct trees *t, const struct conf_server *s, unsigned server,
-	const struct conf_location *l)
+static unsigned number_location(struct trees *t, unsigned server, const struct conf_location *l)
 {
-	const struct conf_scope *charset = l->scope.charset_at.file != NULL ? &l->scope : &s->scope;
-	const struct conf_scope *precompressed =
-		l->scope.precompressed_at.file != NULL ? &l->scope : &s->scope;
 	unsigned i = t->of_server[server];
 
 	if (l->root != NULL && *l->root != '\0')
 		i = number(t, &(struct doc_root){
 				      .root = l->root,
-				      .charset = charset->charset,
+				      .charset = l->scope.charset,
 				      .types = &t->types[server],
 			      });
-	t->roots[i].precompressed |= precompressed->precompressed;
+	t->roots[i].precompressed |= l->scope.precompressed;
 	return i;
 }
 
@@ -65,7 +61,7 @@ static void number_server(struct trees *t, const struct conf_server *s, unsigned
 	t->roots[t->of_server[i]].precompressed |= s->scope.precompressed;
 	t->of_location[i] = at;
 	for (unsigned j = 0; j < s->nlocations; j++)
-		at[j] = number_location(t, s, i, &s->locations[j]);
+		at[j] = number_location(t, i, &s->locations[j]);
 }
 
 static unsigned codings(const struct conf_list *list)

@@ -120,7 +120,8 @@ static void check_nested(struct conf *c)
 	ck_assert_str_eq(s->locations[0].scope.charset, "");
 	/* Set to what the default is, and not set at all: that is not the same. */
 	ck_assert_ptr_nonnull(s->locations[0].scope.charset_at.file);
-	ck_assert_ptr_null(s->locations[0].scope.index_at.file);
+	ck_assert_uint_eq(s->locations[0].scope.charset_at.outer, 0);
+	ck_assert_uint_eq(s->locations[0].scope.index_at.outer, 1);
 	ck_assert_uint_eq(s->locations[1].scope.index.n, 0);
 	ck_assert_ptr_nonnull(s->locations[1].scope.index_at.file);
 	ck_assert_int_eq(s->locations[1].scope.redirect_status, 308);
@@ -210,7 +211,7 @@ START_TEST(the_dump_reads_back)
 	ck_assert_uint_eq(again->worker_processes, 3);
 	ck_assert_uint_eq(again->nservers, 2);
 	ck_assert_ptr_nonnull(again->servers[0].locations[0].scope.charset_at.file);
-	ck_assert_ptr_null(again->servers[0].locations[0].scope.index_at.file);
+	ck_assert_uint_eq(again->servers[0].locations[0].scope.index_at.outer, 1);
 	free(text);
 	free(second);
 	conf_free(&c);
@@ -453,7 +454,8 @@ static unsigned times(const char *text, const char *what)
 	return n;
 }
 
-/* What a server does not set is the top level's, value and line; add-header stays where it is. */
+/* What a server or a location does not set is of around it, value and line; add-header stays where
+ * it is. */
 START_TEST(defaults_of_servers)
 {
 	struct conf *c =
@@ -461,8 +463,10 @@ START_TEST(defaults_of_servers)
 			  "add-header = {\"x: 1\"}\nreturn = 404\n"
 			  "server \"a\" { root = \"www\" }\n"
 			  "server \"b\" { autoindex = false\n return = off\n root = \"www\" "
-			  "location \"/l\" { index = {\"b\"} } add-header = {\"y: 2\"} }\n");
+			  "location \"/l\" { index = {\"b\"} } add-header = {\"y: 2\"} }\n"
+			  "limits { requests-per-second = 7 }\n");
 	const struct conf_scope *a = &c->servers[0].scope, *b = &c->servers[1].scope;
+	const struct conf_scope *l = &c->servers[1].locations[0].scope;
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
@@ -476,7 +480,13 @@ START_TEST(defaults_of_servers)
 	ck_assert_uint_eq(a->autoindex_at.line, 1);
 	ck_assert_uint_eq(b->autoindex_at.line, 6);
 	ck_assert_str_eq(b->charset, "");
-	ck_assert_ptr_null(c->servers[1].locations[0].scope.charset_at.file);
+	ck_assert_uint_eq(l->charset_at.line, 1);
+	ck_assert_uint_eq(l->charset_at.outer, 2);
+	ck_assert_uint_eq(l->autoindex_at.outer, 1);
+	ck_assert_uint_eq(l->index_at.outer, 0);
+	ck_assert_uint_eq(l->requests_per_second, 7);
+	ck_assert_uint_eq(l->requests_per_second_at.line, 9);
+	ck_assert_uint_eq(l->add_header.n, 0);
 	ck_assert_uint_eq(a->add_header.n, 0);
 	ck_assert_str_eq(b->add_header.v[0], "y: 2");
 	ck_assert_str_eq(c->scope.add_header.v[0], "x: 1");

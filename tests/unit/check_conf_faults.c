@@ -509,8 +509,8 @@ START_TEST(shared_lines)
 	ck_assert(is_as_said(faults[2], "h2d.conf:1|index"));
 	ck_assert(is_as_said(faults[3], "h2d.conf:3|fallback"));
 	ck_assert(is_as_said(faults[4], "h2d.conf:4|auth-basic-file"));
-	ck_assert(is_as_said(faults[5], "h2d.conf:2|leads to itself"));
-	ck_assert(is_as_said(faults[6], "shared.inc:3|a/b"));
+	ck_assert(is_as_said(faults[5], "shared.inc:3|a/b"));
+	ck_assert(is_as_said(faults[6], "h2d.conf:2|leads to itself"));
 }
 END_TEST
 

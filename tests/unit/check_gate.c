@@ -12,7 +12,7 @@
 #include "request/gate.h"
 #include "share/access.h"
 
-static const struct conf_pos at = { "h2d.conf", 1 };
+static const struct conf_pos at = { .file = "h2d.conf", .line = 1 };
 
 static struct loop loop;
 static struct offload *offload;

@@ -6,7 +6,7 @@
 #include "request/req_client.h"
 #include "share/access.h"
 
-static const struct conf_pos at = { "h2d.conf", 1 };
+static const struct conf_pos at = { .file = "h2d.conf", .line = 1 };
 
 static struct addr_range room[3];
 
