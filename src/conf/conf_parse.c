@@ -264,7 +264,7 @@ static void section_of(
 /* Its title says which section of handlers b is. False: there is no such one (reported). */
 static bool choose_handler(struct parser *p, struct block *b, const struct conf_tok *key)
 {
-	const char *title, *near;
+	const char *title;
 
 	if (refuse_unquoted(p, b->section))
 		return false;
@@ -275,12 +275,9 @@ static bool choose_handler(struct parser *p, struct block *b, const struct conf_
 	title = parser_string(p, &p->tok);
 	parser_next(p);
 	b->section = title != NULL ? conf_table_handler(slice_str(title)) : NULL;
-	if (b->section != NULL || title == NULL)
-		return b->section != NULL;
-	near = conf_table_near_handler(slice_str(title));
-	parser_fault(p, key->line, "no handler \"%.64s\" that has keys is built in%s%s", title,
-		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
-	return false;
+	if (b->section == NULL && title != NULL)
+		conf_unknown_handler(p, key, title);
+	return b->section != NULL;
 }
 
 /* key is the name of a section, the current token what stands behind it. */

@@ -4,7 +4,6 @@
  */
 #include "conf/conf_table.h"
 
-#include "base/assert.h"
 #include "base/log.h"
 #include "conf/conf_value.h"
 
@@ -312,81 +311,6 @@ const struct conf_section *conf_table_section(const struct conf_section *parent,
 			return s;
 	}
 	return NULL;
-}
-
-/* Levenshtein's distance; what is longer than any name is cut, it is far from all anyway. */
-static unsigned distance(struct slice a, struct slice b)
-{
-	unsigned row[65];
-
-	if (a.n > 64)
-		a.n = 64;
-	H2D_ASSERT(b.n <= 64);
-	for (unsigned j = 0; j <= b.n; j++)
-		row[j] = j;
-	for (unsigned i = 1; i <= a.n; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= b.n; j++) {
-			unsigned best = diagonal + (a.p[i - 1] != b.p[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[b.n];
-}
-
-/* The best of the names that were compared with a misspelt one. */
-struct near {
-	const char *name;
-	unsigned distance;
-};
-
-static void compare(struct near *near, struct slice name, const char *known)
-{
-	unsigned d = distance(name, slice_str(known));
-
-	if (near->name == NULL || d < near->distance)
-		*near = (struct near){ known, d };
-}
-
-/* A third of the letters may be wrong, two in any case: beyond that it is another word. */
-static const char *near_enough(const struct near *near, struct slice name)
-{
-	return near->distance <= (name.n > 6 ? name.n / 3 : 2) ? near->name : NULL;
-}
-
-const char *conf_table_near_row(const struct conf_section *section, struct slice name)
-{
-	struct near near = { NULL, 0 };
-
-	for (unsigned i = 0; i < section->nrows; i++)
-		compare(&near, name, section->rows[i].name);
-	return near_enough(&near, name);
-}
-
-const char *conf_table_near_section(struct slice name)
-{
-	struct near near = { NULL, 0 };
-
-	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
-		compare(&near, name, conf_sections[i].name);
-	return near_enough(&near, name);
-}
-
-const char *conf_table_near_handler(struct slice name)
-{
-	struct near near = { NULL, 0 };
-
-	for (unsigned i = 0; i < conf_table_handlers.n; i++)
-		compare(&near, name, conf_table_handlers.sections[i].handler);
-	return near.name != NULL ? near_enough(&near, name) : NULL;
 }
 
 unsigned conf_table_count(const void *owner, const struct conf_section *section)

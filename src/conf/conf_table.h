@@ -125,11 +125,6 @@ bool conf_table_follows(
 /* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);
 
-/* The name that is nearest to a misspelt one; NULL: none is near. */
-const char *conf_table_near_row(const struct conf_section *section, struct slice name);
-const char *conf_table_near_section(struct slice name);
-const char *conf_table_near_handler(struct slice name);
-
 /* How many of a section its owner has, and the struct of the i-th. */
 unsigned conf_table_count(const void *owner, const struct conf_section *section);
 void *conf_table_get(void *owner, const struct conf_section *section, unsigned i);

@@ -5,12 +5,92 @@
  */
 #include "conf/conf_unknown.h"
 
+#include "base/assert.h"
 #include "conf/conf_foreign.h"
 
 const char *conf_unknown_place(const struct conf_section *section)
 {
 	return section->name[0] != '\0' ? section->name : "the top level";
 }
+
+/* --- the nearest known name ------------------------------------------------------------------- */
+
+/* Levenshtein's distance; what is longer than any name is cut, it is far from all anyway. */
+static unsigned distance(struct slice a, struct slice b)
+{
+	unsigned row[65];
+
+	if (a.n > 64)
+		a.n = 64;
+	H2D_ASSERT(b.n <= 64);
+	for (unsigned j = 0; j <= b.n; j++)
+		row[j] = j;
+	for (unsigned i = 1; i <= a.n; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= b.n; j++) {
+			unsigned best = diagonal + (a.p[i - 1] != b.p[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[b.n];
+}
+
+/* The best of the names that were compared with a misspelt one. */
+struct near {
+	const char *name;
+	unsigned distance;
+};
+
+static void compare(struct near *near, struct slice name, const char *known)
+{
+	unsigned d = distance(name, slice_str(known));
+
+	if (near->name == NULL || d < near->distance)
+		*near = (struct near){ known, d };
+}
+
+/* A third of the letters may be wrong, two in any case: beyond that it is another word. */
+static const char *near_enough(const struct near *near, struct slice name)
+{
+	return near->distance <= (name.n > 6 ? name.n / 3 : 2) ? near->name : NULL;
+}
+
+static const char *near_row(const struct conf_section *section, struct slice name)
+{
+	struct near near = { NULL, 0 };
+
+	for (unsigned i = 0; i < section->nrows; i++)
+		compare(&near, name, section->rows[i].name);
+	return near_enough(&near, name);
+}
+
+static const char *near_section(struct slice name)
+{
+	struct near near = { NULL, 0 };
+
+	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
+		compare(&near, name, conf_sections[i].name);
+	return near_enough(&near, name);
+}
+
+static const char *near_handler(struct slice name)
+{
+	struct near near = { NULL, 0 };
+
+	for (unsigned i = 0; i < conf_table_handlers.n; i++)
+		compare(&near, name, conf_table_handlers.sections[i].handler);
+	return near.name != NULL ? near_enough(&near, name) : NULL;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* near: the known word that it may have been meant to be, or NULL. */
 static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
@@ -91,19 +171,26 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 			conf_table_section(NULL, key->text));
 		return;
 	}
-	near = conf_table_near_row(s, key->text);
+	near = near_row(s, key->text);
 	unknown_word(p, key, "key", conf_unknown_place(s),
-		near != NULL ? near : conf_table_near_section(key->text));
+		near != NULL ? near : near_section(key->text));
 }
 
 void conf_unknown_section(
 	struct parser *p, const struct conf_section *in, const struct conf_tok *key)
 {
 	if (!foreign_word(p, key, "section", conf_unknown_place(in), NULL))
-		unknown_word(p, key, "section", conf_unknown_place(in),
-			conf_table_near_section(key->text));
+		unknown_word(p, key, "section", conf_unknown_place(in), near_section(key->text));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)
 		parser_next(p);
 	parser_skip_block(p);
+}
+
+void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title)
+{
+	const char *near = near_handler(slice_str(title));
+
+	parser_fault(p, key->line, "no handler \"%.64s\" that has keys is built in%s%s", title,
+		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
 }

@@ -22,4 +22,7 @@ void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char 
 void conf_unknown_section(
 	struct parser *p, const struct conf_section *section, const struct conf_tok *key);
 
+/* No handler of that name has keys. */
+void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title);
+
 #endif
