@@ -29,10 +29,10 @@
 #include "master/succession.h"
 #include "master/supervise.h"
 #include "master/tickets.h"
-#include "tls/tls_ctx.h"
-#include "tls/tls_tickets.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
+#include "tls/tls_ctx.h"
+#include "tls/tls_tickets.h"
 #include "unit.h"
 
 enum { PROCESSES = 64, FIRST_PID = 1 << 23, SECOND = 1000 };
