@@ -3,7 +3,7 @@
  * known, and reads the parts between them from the source it wraps. Called by protocols while they
  * make output; never copies content.
  */
-#include "files/body_parts.h"
+#include "files/reply_conditional.h"
 
 #include <inttypes.h>
 #include <stdio.h>

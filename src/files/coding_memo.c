@@ -2,7 +2,7 @@
  * coding_memo: a small table from accept-encoding values to codings. Called by reply_file.c on a
  * worker's loop; what it remembers is never more than what coding_choose() said of the same bytes.
  */
-#include "files/coding_memo.h"
+#include "files/files.h"
 
 /* The only accept-encoding field; NULL for none or several. */
 static const struct field *only(const struct field *fields, unsigned n)

@@ -2,7 +2,7 @@
  * disk_root: opens the directory that a root's path names and says which one it is. Called in
  * offload threads; it never closes a root that an open file still uses.
  */
-#include "files/disk_root.h"
+#include "files/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "files/files_private.h"
-#include "image/orphan.h"
+#include "files/files.h"
+#include "image/segment_map.h"
 
 struct files *files_new(struct loop *l, struct offload *o, const struct doc_roots *conf)
 {

@@ -12,9 +12,58 @@
 #include "base/slice.h"
 #include "event/loop.h"
 #include "event/offload.h"
+#include "files/disk.h"
+#include "files/doubt_client.h"
+#include "files/listing.h"
+#include "http/coding.h"
 #include "image/doc_root.h"
+#include "image/image_map.h"
 
-struct files;
+/*
+ * coding_memo: what coding_choose() said of the few accept-encoding fields that clients of one
+ * worker send again and again: reading one costs more than the rest of a cached file's head.
+ * Bounded; a field that falls on another's entry takes it. One thread.
+ */
+
+enum {
+	CODING_MEMO_ENTRIES = 16, /* a power of two */
+	CODING_MEMO_VALUE = 55,   /* longer ones are read each time */
+};
+
+struct coding_memo_entry {
+	uint8_t n; /* bytes of value; 0: nobody has the entry */
+	char value[CODING_MEMO_VALUE];
+	uint8_t choice[1u << CODINGS]; /* by what is available; enum coding plus one, 0: not asked
+					  yet */
+};
+
+/* All zero: empty. */
+struct coding_memo {
+	struct coding_memo_entry entries[CODING_MEMO_ENTRIES];
+};
+
+/* As coding_choose(). */
+enum coding coding_memo_choose(
+	struct coding_memo *m, const struct field *fields, unsigned n, unsigned available);
+
+/* Its members are for the replies of files/ and the uploads of store/ alone. */
+struct files {
+	struct loop *loop;
+	struct offload *offload;
+	const struct doc_root *roots;
+	unsigned nroots;
+	struct slice *charsets;  /* of roots: what the types of an image carry; n 0: none */
+	unsigned codings;        /* of variants that the keeper makes */
+	struct coding_memo memo; /* codings that clients take */
+	struct disk *disk;
+	struct listings listings;
+	struct doubt_client doubts;
+	struct segment_maps segments;
+	struct image_map *image; /* for new requests, NULL for none */
+	struct list mapping;     /* image maps on their way */
+	bool no_image;           /* draining: none any more */
+	uint64_t *shown;         /* where the number of image is kept, NULL for nowhere */
+};
 
 /* Opens the roots; one that is not there answers 404 until it is. NULL with errno. */
 struct files *files_new(struct loop *l, struct offload *o, const struct doc_roots *conf);

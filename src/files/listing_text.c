@@ -1,9 +1,8 @@
 /*
- * listing_text: see listing_text.h. All but make() and what it calls runs on the loop; a thread
+ * listing_text: see listing.h. All but make() and what it calls runs on the loop; a thread
  * touches the text that its job is for, and of that only what no reader looks at before the job is
  * done.
  */
-#include "files/listing_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "files/body_parts.h"
 #include "http/cond.h"
 #include "http/content_type.h"
 #include "http/range.h"

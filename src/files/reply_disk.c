@@ -1,8 +1,8 @@
 /*
  * reply_disk: what is to be looked for on the disk, and the answer once that is known. Called by
- * reply_file.c, whose plan has the steps; never opens a file. See reply_disk.h.
+ * reply_file.c, whose plan has the steps; never opens a file. See reply_file.h.
  */
-#include "files/reply_disk.h"
+#include "files/reply_file.h"
 
 #include <errno.h>
 

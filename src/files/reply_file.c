@@ -16,7 +16,6 @@
 #include "base/counters.h"
 #include "files/listing.h"
 #include "files/reply_conditional.h"
-#include "files/reply_names.h"
 #include "http/cond.h"
 #include "http/content_type.h"
 #include "http/path.h"

@@ -3,7 +3,7 @@
  * client is sent whose path has a name too much or too little. Called by reply_file.c; looks for no
  * file.
  */
-#include "files/reply_names.h"
+#include "files/reply_file.h"
 
 #include "files/reply_conditional.h"
 #include "http/path.h"

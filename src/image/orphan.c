@@ -3,7 +3,7 @@
  * reference is asked for its bytes, and counted: what nobody named is gone afterwards, so one that
  * was not asked is a fault of ours.
  */
-#include "image/orphan.h"
+#include "image/segment_map.h"
 
 #include <stdlib.h>
 #include <string.h>

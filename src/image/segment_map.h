@@ -4,7 +4,7 @@
  * points into an image, so an image map goes as soon as the next one is there, though a
  * client reads slowly. A segment that no image map has any more is an orphan: it keeps the last one
  * that had it alive, so that the keeper knows of the memory, until it goes itself or is copied
- * (orphan.h). image_map.c makes it, reply_file.c borrows it.
+ * (orphan.c). image_map.c makes it, reply_file.c borrows it.
  */
 #ifndef H2D_IMAGE_SEGMENT_MAP_H
 #define H2D_IMAGE_SEGMENT_MAP_H
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lender.h"
 #include "base/list.h"
 #include "base/ref.h"
 #include "event/offload.h"
@@ -79,5 +80,30 @@ void segment_map_let_last_go(struct segment_map *s);
 
 /* n bytes more of it are copies, or less. */
 void segment_map_copied(struct segment_map *s, int64_t n);
+
+/*
+ * orphan: a segment that no image in use has, and that responses still send from. It would keep its
+ * last image alive, and new images wait when too many are, so a client that reads slowly could stop
+ * them: after ORPHAN_MS what is borrowed of it is copied, and the rest, the segment and the image
+ * are let go. What is copied stays where it was seen, so nobody's pointers change. A worker looks
+ * for orphans once a second, by files_look(); it never blocks.
+ */
+
+enum {
+	ORPHAN_MS = 3000,              /* most responses take less */
+	ORPHAN_COPIES_MAX = 128 << 20, /* bytes that a worker copies, all orphans together */
+};
+
+/*
+ * The lender that all borrowers are to be asked with, because orphans are due; NULL: none is.
+ * orphans_copy() follows in the same call from the loop.
+ */
+struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms);
+
+/*
+ * All borrowers were asked: threads copy what they need. Orphans whose borrowers do not fit, or are
+ * to let go, are due again at the next look.
+ */
+void orphans_copy(struct segment_maps *all);
 
 #endif

@@ -2,7 +2,7 @@
  * backlog: keeps changes one behind the other in memory that grows. The keeper calls it on its one
  * thread; it never changes the catalogue but in backlog_flush().
  */
-#include "keeper/backlog.h"
+#include "keeper/keeper.h"
 
 #include <string.h>
 

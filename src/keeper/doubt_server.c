@@ -3,7 +3,7 @@
  * asked, too. Called on the keeper's loop; it never waits, and never trusts the length or the form
  * of a message.
  */
-#include "keeper/doubt_server.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <string.h>

@@ -16,10 +16,6 @@
 #include "base/log.h"
 #include "base/process_use.h"
 #include "event/sig.h"
-#include "keeper/backlog.h"
-#include "keeper/doubt_server.h"
-#include "keeper/master_link.h"
-#include "keeper/publish.h"
 #include "keeper/scan.h"
 #include "keeper/variants.h"
 

@@ -2,7 +2,7 @@
  * master_link: one SOCK_SEQPACKET pair (ipc/ctl.h) on the keeper's loop. Called by keeper.c; an end
  * of file, or a socket that is broken, is told as leave(). It owns no image.
  */
-#include "keeper/master_link.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <string.h>

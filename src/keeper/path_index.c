@@ -2,7 +2,7 @@
  * path_index: a hash table with chains, doubled when it is full. Only the catalogue calls it; it
  * owns the table, never the names in it.
  */
-#include "keeper/path_index.h"
+#include "keeper/catalog.h"
 
 #include <errno.h>
 #include <stdlib.h>

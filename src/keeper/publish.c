@@ -3,7 +3,7 @@
  * watches the life pipe of each. It never makes one while CATALOG_IMAGES are alive, or while two
  * are and its index does not fit.
  */
-#include "keeper/publish.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -3,7 +3,7 @@
  * portions by keeper.c; between two steps its buffer holds a part of a file, so nothing else may
  * use it. It never gives the catalogue bytes of a file that changed while it was read.
  */
-#include "keeper/reader.h"
+#include "keeper/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * of a segment that is mostly dead. One thread of the keeper calls it; it never changes a byte that
  * an image may refer to.
  */
-#include "keeper/segment.h"
+#include "keeper/catalog.h"
 
 #include <errno.h>
 #include <stdlib.h>

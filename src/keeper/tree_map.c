@@ -2,7 +2,7 @@
  * tree_map: two hash tables with chains, doubled when they are full: watches by number and by
  * inode, names by root and path. Called by tree_watch.c; it never makes a system call.
  */
-#include "keeper/tree_map.h"
+#include "keeper/tree_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,8 +19,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "keeper/tree_map.h"
-#include "keeper/tree_way.h"
 
 enum {
 	READ_SIZE = 32 << 10,

@@ -2,7 +2,7 @@
  * tree_way: resolves a path with one openat(2) and readlink(2) per component, as path_resolution(7)
  * says. Called by tree_watch.c; it watches nothing itself and keeps no descriptor.
  */
-#include "keeper/tree_way.h"
+#include "keeper/tree_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * first walk. Called by scan.c and keeper.c; it never trusts an offset of an image that was not
  * checked.
  */
-#include "keeper/warm_start.h"
+#include "keeper/scan.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

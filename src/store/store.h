@@ -7,7 +7,7 @@
 #define H2D_STORE_STORE_H
 
 #include "base/states.h"
-#include "files/files_private.h"
+#include "files/files.h"
 #include "request/req_body.h"
 #include "store/store_part.h"
 

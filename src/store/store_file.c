@@ -2,7 +2,7 @@
  * store_file: writes, syncs, names and removes one file. Called by store_work.c in threads; knows
  * nothing of requests and never waits for the network.
  */
-#include "store/store_file.h"
+#include "store/store_work.h"
 
 #include <errno.h>
 #include <fcntl.h>

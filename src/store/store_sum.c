@@ -1,7 +1,7 @@
 /*
  * store_sum: hashes by libcrypto. Called in threads by what writes content, or reads it again.
  */
-#include "store/store_sum.h"
+#include "store/store_work.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

@@ -9,7 +9,7 @@
 
 #include "base/counters.h"
 #include "base/log.h"
-#include "files/files_private.h"
+#include "files/files.h"
 #include "store/store_quota.h"
 #include "store/store_ticket.h"
 

@@ -1,6 +1,6 @@
 /* check_body_parts: multipart/byteranges byte for byte, in pieces of any size, over a source that
  * waits. */
-#include "files/body_parts.h"
+#include "files/reply_conditional.h"
 
 #include <stdio.h>
 #include <stdlib.h>

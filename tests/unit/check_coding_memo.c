@@ -1,6 +1,6 @@
 /* check_coding_memo: it says what coding_choose() says, the first time and later, whatever came
  * between. */
-#include "files/coding_memo.h"
+#include "files/files.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include <sys/vfs.h>
 
 #include "image_build_unit.h"
-#include "keeper/backlog.h"
+#include "keeper/keeper.h"
 #include "unit.h"
 
 static struct doc_root roots[2];

@@ -3,7 +3,7 @@
  * the image goes; who does not fit is refused; what comes back into use is left alone. mremap may
  * fail (linked with --wrap).
  */
-#include "image/orphan.h"
+#include "image/segment_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "keeper/path_index.h"
+#include "keeper/catalog.h"
 #include "unit.h"
 
 enum { MANY = 5000 };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "keeper/publish.h"
+#include "keeper/keeper.h"
 #include "unit.h"
 
 static struct doc_root root = { .root = "/a", .charset = "" };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "image/memfd.h"
-#include "keeper/segment.h"
+#include "keeper/catalog.h"
 #include "unit.h"
 
 enum { BODIES = 3000, LARGEST = 5000 };

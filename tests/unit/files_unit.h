@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "files/files_private.h"
+#include "files/files.h"
 #include "image_build_unit.h"
 #include "request/req_field.h"
 
