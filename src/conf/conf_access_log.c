@@ -7,13 +7,13 @@
 #include <string.h>
 
 /* NULL: there is none, or what was set was refused. */
-static const char *name_of(const struct conf_log *log)
+static const char *log_name(const struct conf_log *log)
 {
 	return log->access_log != NULL && strcmp(log->access_log, "off") != 0 ? log->access_log
 									      : NULL;
 }
 
-static int find(const struct conf_access_logs *all, const char *name)
+static int log_find(const struct conf_access_logs *all, const char *name)
 {
 	for (unsigned i = 0; name != NULL && i < all->n; i++)
 		if (strcmp(all->v[i].name, name) == 0)
@@ -21,11 +21,11 @@ static int find(const struct conf_access_logs *all, const char *name)
 	return -1;
 }
 
-static void add(struct conf_access_logs *all, const struct conf_log *log)
+static void log_add(struct conf_access_logs *all, const struct conf_log *log)
 {
-	const char *name = name_of(log);
+	const char *name = log_name(log);
 
-	if (name == NULL || find(all, name) >= 0)
+	if (name == NULL || log_find(all, name) >= 0)
 		return;
 	if (all->n < CONF_ACCESS_LOGS_MAX) {
 		all->v[all->n].name = name;
@@ -39,9 +39,9 @@ void conf_access_logs(const struct conf *conf, struct conf_access_logs *out)
 {
 	out->n = 0;
 	out->one_more = NULL;
-	add(out, &conf->log);
+	log_add(out, &conf->log);
 	for (unsigned i = 0; i < conf->nservers; i++)
-		add(out, &conf->servers[i].log);
+		log_add(out, &conf->servers[i].log);
 }
 
 struct conf_access_log conf_access_log(
@@ -50,7 +50,7 @@ struct conf_access_log conf_access_log(
 	const struct conf_log *log = i < conf->nservers ? &conf->servers[i].log : &conf->log;
 
 	return (struct conf_access_log){
-		.log = find(all, name_of(log)),
+		.log = log_find(all, log_name(log)),
 		.format = (enum access_format)log->access_log_format,
 		.skip = &log->access_log_skip,
 	};

@@ -132,7 +132,7 @@ struct pairs {
 	((struct pairs){ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file, \
 		&(tls)->certificate_at, &(tls)->certificate_key_at, &(tls)->stapling_file_at })
 
-static void check_names(const char *key, struct conf_list *paths, const struct conf_pos *at,
+static void check_pair_names(const char *key, struct conf_list *paths, const struct conf_pos *at,
 	struct conf_faults *faults)
 {
 	for (unsigned i = 0; i < paths->n; i++) {
@@ -161,8 +161,8 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 {
 	unsigned n, nkeys;
 
-	check_names("certificate", p.certificates, p.certificates_at, faults);
-	check_names("certificate-key", p.keys, p.keys_at, faults);
+	check_pair_names("certificate", p.certificates, p.certificates_at, faults);
+	check_pair_names("certificate-key", p.keys, p.keys_at, faults);
 	check_staples(p, faults);
 	n = p.certificates->n;
 	nkeys = p.keys->n;

@@ -94,8 +94,8 @@ static void check_clashes(struct name *names, unsigned n, struct conf_faults *fa
 	}
 }
 
-static void add(struct name *names, unsigned *n, const char *text, const struct conf_server *server,
-	const struct conf_pos *at, struct conf_faults *faults)
+static void name_add(struct name *names, unsigned *n, const char *text,
+	const struct conf_server *server, const struct conf_pos *at, struct conf_faults *faults)
 {
 	const char *why = NULL;
 
@@ -126,9 +126,9 @@ void conf_check_names(struct conf *conf, struct conf_faults *faults)
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		const struct conf_server *s = &conf->servers[i];
 
-		add(names, &n, s->name, s, &s->at, faults);
+		name_add(names, &n, s->name, s, &s->at, faults);
 		for (unsigned j = 0; j < s->server_name.n; j++)
-			add(names, &n, s->server_name.v[j], s, &s->server_name_at, faults);
+			name_add(names, &n, s->server_name.v[j], s, &s->server_name_at, faults);
 	}
 	check_clashes(names, n, faults);
 }

@@ -172,7 +172,7 @@ static bool is_extension(const char *s)
 	return s[0] == '.' && s[1] != '\0' && strchr(s, '/') == NULL && s[strlen(s) - 1] != '.';
 }
 
-static void check_names(const struct conf_scope *p, struct conf_faults *faults)
+static void check_scope_names(const struct conf_scope *p, struct conf_faults *faults)
 {
 	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
 		if (!is_extension(p->extensions.v[i]))
@@ -202,7 +202,7 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 				"hide: \"%.200s\" is not the name of files, as \"*.bak\", without "
 				"their path",
 				p->hide.v[i]);
-	check_names(p, faults);
+	check_scope_names(p, faults);
 	if (p->return_page != NULL && *p->return_page != '\0' && !is_file_path(p->return_page))
 		conf_fault(faults, &p->return_page_at,
 			"return-page \"%.200s\" is not the path of a file below root, as "

@@ -20,7 +20,7 @@ struct copy {
 	char name[NAME_SIZE];
 };
 
-static void put(struct copy *c, const char *p, size_t n)
+static void env_put(struct copy *c, const char *p, size_t n)
 {
 	if (c->to != NULL)
 		memcpy(c->to + c->n, p, n);
@@ -56,13 +56,13 @@ static void variable(struct copy *c, struct slice inner)
 	if (strspn(c->name, WORD) != n)
 		c->why = "is no name of a variable; a \"${\" itself is written \\${";
 	else if (colon != NULL && (value == NULL || *value == '\0'))
-		put(c, colon + 1, inner.n - n - 1);
+		env_put(c, colon + 1, inner.n - n - 1);
 	else if (value == NULL)
 		c->why = "is not set in the environment; ${NAME:default} would have a default";
 	else if (has_control(value))
 		c->why = "holds a control byte";
 	else
-		put(c, value, strlen(value));
+		env_put(c, value, strlen(value));
 }
 
 /* The rest begins with "${". */
@@ -73,7 +73,7 @@ static void dollar(struct copy *c)
 
 	c->name[0] = '\0';
 	if (slice_starts(c->rest, SLICE(CONF_ENV_HOST)))
-		put(c, c->rest.p, n);
+		env_put(c, c->rest.p, n);
 	else if (end == NULL)
 		c->why = "this \"${\" has no \"}\"";
 	else
@@ -81,7 +81,7 @@ static void dollar(struct copy *c)
 	skip(c, n);
 }
 
-static void go(struct copy *c, bool is_string)
+static void env_go(struct copy *c, bool is_string)
 {
 	while (c->rest.n > 0 && c->why == NULL) {
 		if (slice_starts(c->rest, SLICE("${"))) {
@@ -90,7 +90,7 @@ static void go(struct copy *c, bool is_string)
 		}
 		if (is_string && c->rest.p[0] == '\\' && c->rest.n > 1)
 			skip(c, 1);
-		put(c, c->rest.p, 1);
+		env_put(c, c->rest.p, 1);
 		skip(c, 1);
 	}
 }
@@ -101,7 +101,7 @@ char *conf_env_expand(struct arena *arena, struct slice text, bool is_string,
 	struct copy c = { .rest = text };
 	char *out;
 
-	go(&c, is_string);
+	env_go(&c, is_string);
 	if (c.why != NULL) {
 		/* It may have been a key, or a section, that would be missed. */
 		faults->lost = true;
@@ -115,7 +115,7 @@ char *conf_env_expand(struct arena *arena, struct slice text, bool is_string,
 		return NULL;
 	}
 	c = (struct copy){ .rest = text, .to = out };
-	go(&c, is_string);
+	env_go(&c, is_string);
 	out[c.n] = '\0';
 	return out;
 }

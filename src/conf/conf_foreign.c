@@ -138,7 +138,7 @@ static const struct {
 enum { NSERVERS = sizeof(servers) / sizeof(servers[0]) };
 
 /* Takes the next line off text, without the blanks around it and what is behind a "#". */
-static struct slice next_line(struct slice *text)
+static struct slice foreign_next_line(struct slice *text)
 {
 	const char *end = memchr(text->p, '\n', text->n), *hash;
 	size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
@@ -170,7 +170,7 @@ const char *conf_foreign_file(struct slice text, unsigned *line)
 	unsigned counts[NSERVERS] = { 0 }, where[NSERVERS] = { 0 }, all = 0, best = 0;
 
 	for (unsigned number = 1; text.n > 0; number++) {
-		struct slice s = next_line(&text);
+		struct slice s = foreign_next_line(&text);
 
 		if (s.n == 0 || is_brace(s))
 			continue;

@@ -125,7 +125,7 @@ static void check_written(
 			row->name, path, folder, folder);
 }
 
-static void check(
+static void handler_check(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {
 	struct check *c = ctx;
@@ -140,5 +140,5 @@ void conf_handlers_check(struct conf *conf, struct conf_faults *faults)
 {
 	struct check c = { conf, faults };
 
-	conf_handlers_paths(conf, check, &c);
+	conf_handlers_paths(conf, handler_check, &c);
 }

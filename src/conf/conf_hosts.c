@@ -29,7 +29,7 @@ struct pattern {
 };
 
 /* False: memory is out. */
-static bool take(struct hosts *h, const char *name)
+static bool host_take(struct hosts *h, const char *name)
 {
 	char *lower = arena_strdup(&h->conf->arena, name);
 	unsigned *value;
@@ -47,16 +47,16 @@ static void take_names(struct hosts *h)
 	for (unsigned i = 0; i < h->conf->nservers; i++) {
 		const struct conf_server *s = &h->conf->servers[i];
 
-		if (s->name != NULL && !take(h, s->name))
+		if (s->name != NULL && !host_take(h, s->name))
 			conf_fault_oom(h->faults, &s->at);
 		for (unsigned j = 0; j < s->server_name.n; j++)
-			if (!take(h, s->server_name.v[j]))
+			if (!host_take(h, s->server_name.v[j]))
 				conf_fault_oom(h->faults, &s->at);
 	}
 }
 
 /* Whether a server of that name, perhaps "_" or a wildcard, answers host. */
-static bool covers(const char *name, const char *host)
+static bool host_covers(const char *name, const char *host)
 {
 	size_t n = strlen(name), all = strlen(host);
 
@@ -67,10 +67,10 @@ static bool covers(const char *name, const char *host)
 
 static bool answers(const struct conf_server *s, const char *host)
 {
-	bool any = s->name != NULL && covers(s->name, host);
+	bool any = s->name != NULL && host_covers(s->name, host);
 
 	for (unsigned i = 0; i < s->server_name.n; i++)
-		any |= covers(s->server_name.v[i], host);
+		any |= host_covers(s->server_name.v[i], host);
 	return any;
 }
 
@@ -148,14 +148,14 @@ static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
 }
 
 /* A server as the of-th one, for host and its folder. */
-static void add(struct hosts *h, unsigned of, const char *host, char *root)
+static void host_add(struct hosts *h, unsigned of, const char *host, char *root)
 {
 	struct conf *conf = h->conf;
 	char *name = arena_strdup(&conf->arena, host);
 	struct conf_server *s =
 		conf_table_add(&conf->arena, conf, &conf_sections[CONF_SECTION_SERVER]);
 
-	if (name == NULL || s == NULL || !take(h, host)) {
+	if (name == NULL || s == NULL || !host_take(h, host)) {
 		conf_fault_oom(h->faults, &conf->servers[of].root_at);
 		return;
 	}
@@ -166,7 +166,7 @@ static void add(struct hosts *h, unsigned of, const char *host, char *root)
 	put_keys(h, s, host);
 }
 
-static void look(struct hosts *h, unsigned of, const struct pattern *p, const char *host)
+static void host_look(struct hosts *h, unsigned of, const struct pattern *p, const char *host)
 {
 	struct stat st;
 	char *root;
@@ -178,11 +178,11 @@ static void look(struct hosts *h, unsigned of, const struct pattern *p, const ch
 	if (root == NULL)
 		conf_fault_oom(h->faults, &h->conf->servers[of].root_at);
 	else if (stat(root, &st) == 0 && S_ISDIR(st.st_mode))
-		add(h, of, host, root);
+		host_add(h, of, host, root);
 }
 
 /* False, after a fault: ${host} is no folder of its own. */
-static bool cut(struct hosts *h, const struct conf_server *s, struct pattern *p)
+static bool host_cut(struct hosts *h, const struct conf_server *s, struct pattern *p)
 {
 	const char *at = strstr(s->root, CONF_ENV_HOST);
 
@@ -210,7 +210,7 @@ static void expand(struct hosts *h, unsigned of)
 	struct pattern p;
 	int n;
 
-	if (!cut(h, s, &p)) {
+	if (!host_cut(h, s, &p)) {
 		s->root = NULL;
 		return;
 	}
@@ -218,7 +218,7 @@ static void expand(struct hosts *h, unsigned of)
 	if (n < 0)
 		conf_fault(h->faults, &at, "root \"%.200s\": %s", p.head, strerror(errno));
 	for (int i = 0; i < n; i++) {
-		look(h, of, &p, entries[i]->d_name);
+		host_look(h, of, &p, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -262,7 +262,7 @@ static void check_alone(struct hosts *h, struct conf_server *s)
 /* --- what has changed ------------------------------------------------------------------------- */
 
 /* The thing at text with host in it: that it is there, and whether it is a folder. */
-static uint64_t look_at(uint64_t hash, const char *text, const char *host)
+static uint64_t host_look_at(uint64_t hash, const char *text, const char *host)
 {
 	struct arena a;
 	struct stat st;
@@ -283,10 +283,10 @@ static uint64_t look_at_host(uint64_t hash, const struct conf_server *s, const c
 {
 	const struct conf_list *lists[] = { &s->tls.certificate, &s->tls.certificate_key };
 
-	hash = look_at(hash, s->root, host);
+	hash = host_look_at(hash, s->root, host);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (unsigned j = 0; has_host(lists[i]) && j < lists[i]->n; j++)
-			hash = look_at(hash, lists[i]->v[j], host);
+			hash = host_look_at(hash, lists[i]->v[j], host);
 	return hash;
 }
 

@@ -11,12 +11,12 @@ void conf_lex_init(struct conf_lex *lex, struct slice text)
 	lex->line = 1;
 }
 
-static bool is_blank(char c)
+static bool lex_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static bool is_control(char c)
+static bool lex_is_control(char c)
 {
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
@@ -69,7 +69,7 @@ static struct conf_tok string(struct conf_lex *lex)
 				      "\"$\" \\$; "
 				      "there are no other escapes";
 		}
-		if (is_control(c))
+		if (lex_is_control(c))
 			why = "a control byte in a string";
 	}
 	tok = bad(lex, from, "this string has no closing quote");
@@ -103,7 +103,7 @@ static struct conf_tok word(const struct conf_lex *lex, const char *from)
 
 static bool in_word(const struct conf_lex *lex)
 {
-	return lex->p < lex->end && !is_blank(*lex->p) && !is_control(*lex->p) &&
+	return lex->p < lex->end && !lex_is_blank(*lex->p) && !lex_is_control(*lex->p) &&
 	       !is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#';
 }
 
@@ -115,7 +115,7 @@ static size_t variable(const struct conf_lex *lex)
 
 	if (!slice_starts(rest, SLICE("${")))
 		return 1;
-	for (end = lex->p; end < lex->end && !is_control(*end); end++)
+	for (end = lex->p; end < lex->end && !lex_is_control(*end); end++)
 		if (*end == '}')
 			return (size_t)(end - lex->p) + 1;
 	return 1;
@@ -132,13 +132,13 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 		if (c == '\n') {
 			lex->line++;
 			comment = false;
-		} else if (is_line_end(lex, lex->p) || is_blank(c)) {
+		} else if (is_line_end(lex, lex->p) || lex_is_blank(c)) {
 			continue;
-		} else if (is_control(c)) {
+		} else if (lex_is_control(c)) {
 			/* A run of them is one mistake, and so is all of a comment. */
 			for (from = lex->p++; lex->p < lex->end && !is_line_end(lex, lex->p);
 				lex->p++)
-				if (!comment && !is_control(*lex->p))
+				if (!comment && !lex_is_control(*lex->p))
 					break;
 			return bad(lex, from, "a control byte");
 		} else if (c == '#') {

@@ -57,7 +57,7 @@ static void check_burst(
 }
 
 /* True: a rate holds somewhere in it. */
-static bool check_server(const struct checker *k, const struct conf_server *s)
+static bool check_server_limits(const struct checker *k, const struct conf_server *s)
 {
 	bool any = s->scope.requests_per_second > 0;
 
@@ -108,7 +108,7 @@ void conf_limits_check(
 	bool rate = l->requests_per_second > 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		rate |= check_server(&k, &conf->servers[i]);
+		rate |= check_server_limits(&k, &conf->servers[i]);
 	check_burst(&k, l->requests_burst, &l->requests_burst_at, rate);
 	check_exempt(&k, l, conf_limits_any(conf));
 }

@@ -37,7 +37,7 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 }
 
 /* faulty_too: a conf with faults is mended instead of freed. */
-static struct conf *load(const struct conf_override *ov, size_t cap, bool faulty_too,
+static struct conf *load_conf(const struct conf_override *ov, size_t cap, bool faulty_too,
 	conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
@@ -60,15 +60,15 @@ static struct conf *load(const struct conf_override *ov, size_t cap, bool faulty
 struct conf *conf_load_capped(
 	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx)
 {
-	return load(ov, cap, false, fault, ctx);
+	return load_conf(ov, cap, false, fault, ctx);
 }
 
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return load(ov, CONF_MEMORY_MAX, false, fault, ctx);
+	return load_conf(ov, CONF_MEMORY_MAX, false, fault, ctx);
 }
 
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return load(ov, CONF_MEMORY_MAX, true, fault, ctx);
+	return load_conf(ov, CONF_MEMORY_MAX, true, fault, ctx);
 }

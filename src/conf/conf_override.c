@@ -14,7 +14,7 @@ struct override {
 };
 
 /* The text given for key of section s lands in obj as if the file had said so, but wins. */
-static void set(
+static void override_set(
 	struct override *o, enum conf_section_id s, const char *key, void *obj, const char *text)
 {
 	const struct conf_row *row = conf_table_row(&conf_sections[s], slice_str(key));
@@ -37,8 +37,8 @@ static void log_to_terminal(struct override *o, const struct conf_override *ov)
 {
 	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)
 		return;
-	set(o, CONF_SECTION_GLOBAL, "access-log", o->conf, "stderr");
-	set(o, CONF_SECTION_GLOBAL, "access-log-format", o->conf, "short");
+	override_set(o, CONF_SECTION_GLOBAL, "access-log", o->conf, "stderr");
+	override_set(o, CONF_SECTION_GLOBAL, "access-log-format", o->conf, "short");
 }
 
 static struct conf_listen *add_listen(
@@ -114,13 +114,13 @@ void conf_override(struct conf *conf, const struct conf_override *ov, struct con
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
-	set(&o, CONF_SECTION_SERVER, "root", server, ov->root);
-	set(&o, CONF_SECTION_TLS, "certificate-key", &conf->tls, ov->key);
-	set(&o, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
-	set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
-	set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
-	set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
-	set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
+	override_set(&o, CONF_SECTION_SERVER, "root", server, ov->root);
+	override_set(&o, CONF_SECTION_TLS, "certificate-key", &conf->tls, ov->key);
+	override_set(&o, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
+	override_set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
+	override_set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
+	override_set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
+	override_set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
 	log_to_terminal(&o, ov);
 	if (ov->port != NULL)
 		port(&o, ov);

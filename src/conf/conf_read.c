@@ -15,7 +15,7 @@
 #include "conf/conf_parse.h"
 
 /* The whole of fd, whose size was size at the open, for free(3), whatever comes; -1 with errno. */
-static int read_all(int fd, size_t size, char **buf, struct slice *text)
+static int source_read_all(int fd, size_t size, char **buf, struct slice *text)
 {
 	size_t n = 0;
 
@@ -104,7 +104,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	} else if (st.st_size > CONF_FILE_MAX) {
 		conf_fault(faults, pos, "\"%s\" is larger than %d bytes", name, CONF_FILE_MAX);
 		faults->lost = true;
-	} else if (read_all(fd, (size_t)st.st_size, &buf, &text) < 0) {
+	} else if (source_read_all(fd, (size_t)st.st_size, &buf, &text) < 0) {
 		if (errno == ENOMEM)
 			conf_fault_oom(faults, pos);
 		else

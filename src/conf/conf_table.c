@@ -338,7 +338,7 @@ void *conf_table_get(void *owner, const struct conf_section *section, unsigned i
 	return *(char **)(void *)where + i * section->size;
 }
 
-static void *grow(struct arena *arena, void *owner, const struct conf_section *section)
+static void *section_grow(struct arena *arena, void *owner, const struct conf_section *section)
 {
 	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
 	char **first = (char **)(void *)((char *)owner + section->where);
@@ -374,7 +374,7 @@ bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_secti
 
 void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section)
 {
-	void *obj = grow(arena, owner, section);
+	void *obj = section_grow(arena, owner, section);
 
 	if (obj == NULL)
 		return NULL;

@@ -49,7 +49,7 @@ struct near {
 	unsigned distance;
 };
 
-static void compare(struct near *near, struct slice name, const char *known)
+static void near_compare(struct near *near, struct slice name, const char *known)
 {
 	unsigned d = distance(name, slice_str(known));
 
@@ -68,7 +68,7 @@ static const char *near_row(const struct conf_section *section, struct slice nam
 	struct near near = { NULL, 0 };
 
 	for (unsigned i = 0; i < section->nrows; i++)
-		compare(&near, name, section->rows[i].name);
+		near_compare(&near, name, section->rows[i].name);
 	return near_enough(&near, name);
 }
 
@@ -77,7 +77,7 @@ static const char *near_section(struct slice name)
 	struct near near = { NULL, 0 };
 
 	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
-		compare(&near, name, conf_sections[i].name);
+		near_compare(&near, name, conf_sections[i].name);
 	return near_enough(&near, name);
 }
 
@@ -86,7 +86,7 @@ static const char *near_handler(struct slice name)
 	struct near near = { NULL, 0 };
 
 	for (unsigned i = 0; i < conf_table_handlers.n; i++)
-		compare(&near, name, conf_table_handlers.sections[i].handler);
+		near_compare(&near, name, conf_table_handlers.sections[i].handler);
 	return near.name != NULL ? near_enough(&near, name) : NULL;
 }
 

@@ -152,7 +152,7 @@ char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const 
 }
 
 /* why: "" where what the row takes says it all; of a list with choices, the item that is none. */
-static void refuse(const struct conf_row *row, const struct conf_value *v, const char *why,
+static void value_refuse(const struct conf_row *row, const struct conf_value *v, const char *why,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {
 	const char *quote = v->kind == CONF_VALUE_STRING ? "\"" : "";
@@ -343,7 +343,7 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	} else if (!store(arena, row, obj, v, pos, &why)) {
 		conf_fault_oom(faults, pos);
 	} else if (why != NULL) {
-		refuse(row, v, why, pos, faults);
+		value_refuse(row, v, why, pos, faults);
 		set_null(row, obj);
 	}
 }

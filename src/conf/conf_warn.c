@@ -413,7 +413,7 @@ static void check_location(
 	}
 }
 
-static void check_server(const struct warner *w, const struct conf_server *s)
+static void warn_of_server(const struct warner *w, const struct conf_server *s)
 {
 	check_redirect(w, &s->scope, "/");
 	for (unsigned i = 0; i < s->nlocations; i++)
@@ -481,7 +481,7 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 
 	take_names(&w);
 	for (unsigned i = 0; i < conf->nservers; i++)
-		check_server(&w, &conf->servers[i]);
+		warn_of_server(&w, &conf->servers[i]);
 	check_proxies(&w);
 	check_listens(&w);
 	check_handshakes(&w);

@@ -55,7 +55,7 @@ void conf_watched_each(const struct conf *conf, conf_watched_fn *fn, void *ctx)
 
 /* --- how they are ----------------------------------------------------------------------------- */
 
-static void look_at(void *ctx, const char *path)
+static void watched_look_at(void *ctx, const char *path)
 {
 	uint64_t *hash = ctx;
 	struct file_id id = { 0 };
@@ -70,12 +70,12 @@ uint64_t conf_watched_look(const struct conf *conf)
 {
 	uint64_t hash = FNV_BEGIN;
 
-	conf_watched_each(conf, look_at, &hash);
+	conf_watched_each(conf, watched_look_at, &hash);
 	return hash;
 }
 
 /* A key may be among them: nothing of it stays. */
-static void read_file(void *ctx, const char *path)
+static void watched_read_file(void *ctx, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint64_t *hash = ctx;
@@ -94,6 +94,6 @@ uint64_t conf_watched_read(const struct conf *conf)
 {
 	uint64_t hash = FNV_BEGIN;
 
-	conf_watched_each(conf, read_file, &hash);
+	conf_watched_each(conf, watched_read_file, &hash);
 	return hash != 0 ? hash : 1;
 }

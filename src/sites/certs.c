@@ -29,13 +29,13 @@ struct loader {
 		{ &(tls)->certificate_at, &(tls)->certificate_key_at, \
 			&(tls)->stapling_file_at } })
 
-static void refuse(struct loader *l, const struct conf_pos *at, const char *why)
+static void certs_refuse(struct loader *l, const struct conf_pos *at, const char *why)
 {
 	l->fault(l->ctx, at, why);
 	l->rc = -1;
 }
 
-static const struct certs_entry *find(const struct certs *c, const struct tls_cert *cert)
+static const struct certs_entry *certs_find(const struct certs *c, const struct tls_cert *cert)
 {
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->entries[i].cert == cert)
@@ -48,13 +48,13 @@ static void enter(struct loader *l, struct tls_cert *cert, const struct certs_ke
 	struct certs *c = l->certs;
 	struct certs_entry *e = &c->entries[c->n];
 
-	if (find(c, cert) != NULL)
+	if (certs_find(c, cert) != NULL)
 		return;
 	*e = (struct certs_entry){
 		.cert = cert, .keys = *keys, .expiries = calloc(cert->npairs, sizeof(*e->expiries))
 	};
 	if (e->expiries == NULL) {
-		refuse(l, &conf_command_line, "out of memory");
+		certs_refuse(l, &conf_command_line, "out of memory");
 		return;
 	}
 	for (unsigned i = 0; i < cert->npairs; i++)
@@ -71,7 +71,7 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 	struct tls_fault fault;
 
 	if (files == NULL) {
-		refuse(l, &conf_command_line, "out of memory");
+		certs_refuse(l, &conf_command_line, "out of memory");
 		return NULL;
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -82,12 +82,12 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 	if (cert != NULL)
 		enter(l, cert, keys);
 	else
-		refuse(l, keys->at[fault.in], fault.text);
+		certs_refuse(l, keys->at[fault.in], fault.text);
 	return cert;
 }
 
 /* NULL if none is configured there, or after a fault. */
-static const struct tls_cert *load(struct loader *l, struct certs_keys keys)
+static const struct tls_cert *certs_load(struct loader *l, struct certs_keys keys)
 {
 	const struct conf_list *names = keys.names[TLS_FILE_CERTIFICATE];
 
@@ -107,11 +107,11 @@ static void load_all(struct loader *l, const struct conf *conf)
 	const struct conf_server *first = &conf->servers[conf_default_server(conf)];
 
 	/* In the order of who is the default if the one before has none. */
-	load(l, KEYS(&conf->tls));
-	l->certs->of_server[first - conf->servers] = load(l, KEYS(&first->tls));
+	certs_load(l, KEYS(&conf->tls));
+	l->certs->of_server[first - conf->servers] = certs_load(l, KEYS(&first->tls));
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (&conf->servers[i] != first)
-			l->certs->of_server[i] = load(l, KEYS(&conf->servers[i].tls));
+			l->certs->of_server[i] = certs_load(l, KEYS(&conf->servers[i].tls));
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (l->certs->of_server[i] == NULL)
 			l->certs->of_server[i] = l->certs->tls->first;
@@ -124,11 +124,11 @@ static void check_words(struct loader *l, const struct conf_tls *tls)
 
 	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault)) {
 		snprintf(text, sizeof(text), "ciphers: %s", fault.text);
-		refuse(l, &tls->ciphers_at, text);
+		certs_refuse(l, &tls->ciphers_at, text);
 	}
 	if (tls->curves != NULL && !tls_suites_check_curves(tls->curves, &fault)) {
 		snprintf(text, sizeof(text), "curves: %s", fault.text);
-		refuse(l, &tls->curves_at, text);
+		certs_refuse(l, &tls->curves_at, text);
 	}
 }
 
@@ -140,7 +140,7 @@ static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
 	if (tls->session_ticket_key_file == NULL || *tls->session_ticket_key_file == '\0')
 		return;
 	if (!tls_tickets_read(tls->session_ticket_key_file, &keys, why, sizeof(why)))
-		refuse(l, &tls->session_ticket_key_file_at, why);
+		certs_refuse(l, &tls->session_ticket_key_file_at, why);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 }
 
@@ -193,7 +193,7 @@ void certs_choose(struct certs *c, const struct sites *sites)
 
 const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n)
 {
-	const struct certs_entry *e = find(c, c->of_server[server]);
+	const struct certs_entry *e = certs_find(c, c->of_server[server]);
 
 	*n = e != NULL ? e->cert->npairs : 0;
 	return e != NULL ? e->expiries : NULL;

@@ -110,7 +110,7 @@ static void check_name(const struct checker *k, const struct tls_cert *cert, con
 	}
 }
 
-static void check_names(
+static void check_cert_names(
 	const struct checker *k, const struct conf_server *s, const struct tls_cert *cert)
 {
 	if (s->name != NULL)
@@ -137,7 +137,7 @@ void certs_check(
 		check_entry(&k, &c->entries[i]);
 	for (unsigned i = 0; c->tls != NULL && listens(conf) && i < conf->nservers; i++)
 		if (c->of_server[i] != NULL)
-			check_names(&k, &conf->servers[i], c->of_server[i]);
+			check_cert_names(&k, &conf->servers[i], c->of_server[i]);
 }
 
 void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)

@@ -10,7 +10,8 @@
 
 #include "conf/conf_fault.h"
 
-static struct tls_client_ca *find(const struct client_cas *c, const struct conf_server_tls *tls)
+static struct tls_client_ca *client_cas_find(
+	const struct client_cas *c, const struct conf_server_tls *tls)
 {
 	for (unsigned i = 0; i < c->n; i++) {
 		struct tls_client_ca *ca = c->entries[i].ca;
@@ -22,7 +23,7 @@ static struct tls_client_ca *find(const struct client_cas *c, const struct conf_
 }
 
 /* NULL if none is configured there, or after a fault. */
-static struct tls_client_ca *load(
+static struct tls_client_ca *client_cas_load(
 	struct client_cas *c, const struct conf_server_tls *tls, conf_fault_fn *fault, void *ctx)
 {
 	struct tls_client_ca_fault why;
@@ -31,7 +32,7 @@ static struct tls_client_ca *load(
 	/* A file that cannot be read is NULL, and a fault of conf's. */
 	if (tls->client_ca == NULL || *tls->client_ca == '\0' || tls->crl == NULL)
 		return NULL;
-	ca = find(c, tls);
+	ca = client_cas_find(c, tls);
 	if (ca != NULL)
 		return ca;
 	ca = tls_client_ca_load(tls->client_ca, tls->crl, &why);
@@ -55,7 +56,7 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 	}
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		const struct conf_server_tls *tls = &conf->servers[i].tls;
-		const struct tls_client_ca *ca = load(c, tls, fault, ctx);
+		const struct tls_client_ca *ca = client_cas_load(c, tls, fault, ctx);
 
 		if (ca == NULL && (tls->client_ca == NULL || *tls->client_ca != '\0'))
 			rc = -1;
@@ -96,8 +97,8 @@ static const struct conf_listen *cleartext(const struct conf *conf)
 	return NULL;
 }
 
-static void check_server(const struct conf_server_tls *tls, const struct conf_listen *plain,
-	conf_fault_fn *warn, void *ctx)
+static void client_cas_check_server(const struct conf_server_tls *tls,
+	const struct conf_listen *plain, conf_fault_fn *warn, void *ctx)
 {
 	char text[512];
 
@@ -142,7 +143,7 @@ void client_cas_check(const struct client_cas *c, const struct conf *conf, int64
 	const struct conf_listen *plain = cleartext(conf);
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		check_server(&conf->servers[i].tls, plain, warn, ctx);
+		client_cas_check_server(&conf->servers[i].tls, plain, warn, ctx);
 	for (unsigned i = 0; i < c->n; i++)
 		check_lists(&c->entries[i], now, warn, ctx);
 }

@@ -40,7 +40,7 @@ static void bad(struct reading *r, const char *what, const char *why)
 }
 
 /* The text, with a NUL behind; NULL after a fault at pos. */
-static char *read_file(struct site_maker *m, const char *path, const struct conf_pos *pos)
+static char *redirect_read_file(struct site_maker *m, const char *path, const struct conf_pos *pos)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -68,7 +68,7 @@ static char *read_file(struct site_maker *m, const char *path, const struct conf
 }
 
 /* Takes the next line off the rest, without its comment; NULL: there is none. */
-static char *next_line(struct reading *r)
+static char *redirect_next_line(struct reading *r)
 {
 	char *line = r->rest, *end;
 
@@ -89,7 +89,7 @@ static char *next_line(struct reading *r)
 }
 
 /* Takes the next word off line; "": there is none. */
-static char *next_word(char **line)
+static char *redirect_next_word(char **line)
 {
 	char *word = *line + strspn(*line, " \t\r");
 	char *end = word + strcspn(word, " \t\r");
@@ -141,7 +141,7 @@ static bool cut_splat(char *to)
 	return true;
 }
 
-static void add(struct reading *r, const char *from, struct redirect_line *line)
+static void redirect_add(struct reading *r, const char *from, struct redirect_line *line)
 {
 	const char *why_not = pattern_fault(from, line->redirect.to.p, line->redirect.keeps);
 	struct slice path, query;
@@ -175,9 +175,9 @@ static void add(struct reading *r, const char *from, struct redirect_line *line)
 
 static void read_line(struct reading *r, char *line)
 {
-	const char *from = next_word(&line);
-	char *to = next_word(&line);
-	const char *status = next_word(&line);
+	const char *from = redirect_next_word(&line);
+	char *to = redirect_next_word(&line);
+	const char *status = redirect_next_word(&line);
 	bool splat = cut_splat(to);
 	struct redirect_line made = {
 		.redirect = { .to = slice_str(to), .status = status_of(r, status), .keeps = splat },
@@ -190,10 +190,10 @@ static void read_line(struct reading *r, char *line)
 		bad(r, from, "leads nowhere: a line is FROM TO [STATUS]");
 	else if (!conf_check_server_target(to))
 		bad(r, to, "is neither a path nor a URL (https://...)");
-	else if (made.redirect.status == 0 || *next_word(&line) != '\0')
+	else if (made.redirect.status == 0 || *redirect_next_word(&line) != '\0')
 		bad(r, status, "is none of 301, 302, 307 and 308, with nothing behind");
 	else
-		add(r, from, &made);
+		redirect_add(r, from, &made);
 }
 
 /* A target that leads back to its own line, directly or by others. */
@@ -236,7 +236,7 @@ static unsigned count_lines(const char *text)
 }
 
 /* Room for all lines; false: memory is out. */
-static bool make_room(struct reading *r)
+static bool redirect_room(struct reading *r)
 {
 	unsigned n = count_lines(r->rest), nslots = 16;
 
@@ -264,10 +264,10 @@ const struct redirects *redirects_file_read(struct site_maker *m, const struct c
 
 	if (*s->redirects == '\0')
 		return NULL;
-	r.rest = read_file(m, s->redirects, &s->redirects_at);
-	if (r.rest == NULL || !make_room(&r))
+	r.rest = redirect_read_file(m, s->redirects, &s->redirects_at);
+	if (r.rest == NULL || !redirect_room(&r))
 		return NULL;
-	while ((line = next_line(&r)) != NULL)
+	while ((line = redirect_next_line(&r)) != NULL)
 		read_line(&r, line);
 	index_patterns(&r);
 	check_circles(&r);

@@ -12,14 +12,14 @@
 #include "http/coding.h"
 #include "sites/site_maker.h"
 
-static bool same(const struct doc_root *a, const struct doc_root *b)
+static bool trees_same(const struct doc_root *a, const struct doc_root *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->charset, b->charset) == 0 &&
 	       mime_types_eq(a->types, b->types);
 }
 
 /* Entries say their type and its charset, so that a root may be needed once for each. */
-static unsigned number(struct trees *t, const struct doc_root *new)
+static unsigned trees_number(struct trees *t, const struct doc_root *new)
 {
 	unsigned *last = name_map_put(&t->numbers, slice_str(new->root));
 	unsigned i;
@@ -29,7 +29,7 @@ static unsigned number(struct trees *t, const struct doc_root *new)
 		return 0;
 	}
 	for (i = *last; i > 0; i = t->before[i - 1])
-		if (same(&t->roots[i - 1], new))
+		if (trees_same(&t->roots[i - 1], new))
 			return i - 1;
 	t->before[t->files.nroots] = *last;
 	t->roots[t->files.nroots++] = *new;
@@ -42,22 +42,22 @@ static unsigned number_location(struct trees *t, unsigned server, const struct c
 	unsigned i = t->of_server[server];
 
 	if (l->root != NULL && *l->root != '\0')
-		i = number(t, &(struct doc_root){
-				      .root = l->root,
-				      .charset = l->scope.charset,
-				      .types = &t->types[server],
-			      });
+		i = trees_number(t, &(struct doc_root){
+					    .root = l->root,
+					    .charset = l->scope.charset,
+					    .types = &t->types[server],
+				    });
 	t->roots[i].precompressed |= l->scope.precompressed;
 	return i;
 }
 
 static void number_server(struct trees *t, const struct conf_server *s, unsigned i, unsigned *at)
 {
-	t->of_server[i] = number(t, &(struct doc_root){
-					    .root = s->root,
-					    .charset = s->scope.charset,
-					    .types = &t->types[i],
-				    });
+	t->of_server[i] = trees_number(t, &(struct doc_root){
+						  .root = s->root,
+						  .charset = s->scope.charset,
+						  .types = &t->types[i],
+					  });
 	t->roots[t->of_server[i]].precompressed |= s->scope.precompressed;
 	t->of_location[i] = at;
 	for (unsigned j = 0; j < s->nlocations; j++)
@@ -193,7 +193,7 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 }
 
 /* False: memory is out. */
-static bool make_room(struct trees *t, const struct conf *conf)
+static bool trees_room(struct trees *t, const struct conf *conf)
 {
 	unsigned nlocations = 0, nrows = 0;
 
@@ -239,7 +239,7 @@ int trees_init(
 				     .rescan_ms = conf->cache.rescan_interval * 1000,
 			     } };
 	arena_init(&t->paths, NULL, 0, SIZE_MAX);
-	if (!make_room(t, conf)) {
+	if (!trees_room(t, conf)) {
 		fault(ctx, &conf_command_line, "out of memory");
 		trees_fini(t);
 		return -1;
