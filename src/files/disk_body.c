@@ -84,7 +84,7 @@ void disk_read_then(struct disk_file *f)
 }
 
 /* Gets a next piece of the left bytes, of which want may be sent now, or a thread to read it. */
-static void fill(struct disk_file *f, uint64_t left, size_t want)
+static void fill_piece(struct disk_file *f, uint64_t left, size_t want)
 {
 	ssize_t got;
 	int rc;
@@ -116,7 +116,7 @@ static ssize_t file_ready(struct body *b, size_t want)
 		range = disk_range_ready(f, b, want);
 		if (range > 0)
 			return (ssize_t)range;
-		fill(f, b->left, want);
+		fill_piece(f, b->left, want);
 	}
 	if (f->state == DISK_FAILED)
 		return BODY_FAILED;

@@ -11,7 +11,7 @@
 
 enum { WAIT_TRIES = 20, WAIT_NS = 5000000 };
 
-static int look(const struct disk_file *f, struct file_id *now)
+static int look_at_file(const struct disk_file *f, struct file_id *now)
 {
 	struct stat st;
 
@@ -24,7 +24,7 @@ static int look(const struct disk_file *f, struct file_id *now)
 int disk_file_check(struct disk_file *f)
 {
 	struct file_id now = { 0 };
-	int rc = look(f, &now);
+	int rc = look_at_file(f, &now);
 
 	if (rc < 0)
 		return rc;
@@ -39,13 +39,13 @@ int disk_file_check(struct disk_file *f)
  */
 static int look_behind_a_write(const struct disk_file *f, struct file_id *now)
 {
-	int rc = look(f, now);
+	int rc = look_at_file(f, now);
 
 	for (int tries = 0; rc == 0 && tries < WAIT_TRIES && now->size == f->file_id.size &&
 			    now->mtime_ns != f->file_id.mtime_ns;
 		tries++) {
 		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
-		rc = look(f, now);
+		rc = look_at_file(f, now);
 	}
 	return rc;
 }
@@ -86,7 +86,7 @@ int disk_file_check_closely(struct disk_file *f)
 	return 0;
 }
 
-static void take(struct disk_sample *s, const char *bytes, size_t n, uint64_t at)
+static void take_sample(struct disk_sample *s, const char *bytes, size_t n, uint64_t at)
 {
 	s->at = at;
 	s->n = n;
@@ -103,7 +103,7 @@ void disk_file_sample_first(struct disk_file *f)
 		n = disk_file_read_now(
 			f, bytes, size < DISK_SAMPLE ? (size_t)size : DISK_SAMPLE, 0);
 	if (n > 0)
-		take(&f->first, bytes, (size_t)n, 0);
+		take_sample(&f->first, bytes, (size_t)n, 0);
 }
 
 void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at)
@@ -111,6 +111,6 @@ void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t
 	size_t some = n < DISK_SAMPLE ? n : DISK_SAMPLE;
 
 	if (f->first.n == 0)
-		take(&f->first, bytes, some, at);
-	take(&f->last, bytes + n - some, some, at + n - some);
+		take_sample(&f->first, bytes, some, at);
+	take_sample(&f->last, bytes + n - some, some, at + n - some);
 }

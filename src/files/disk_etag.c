@@ -86,7 +86,7 @@ static int look_again(struct disk_file *f)
 
 /* Waits until the next write would be seen in f->file_id: a tick after the last one. 0; -EAGAIN: it
  * goes on changing; -errno. */
-static int settle(struct disk_file *f)
+static int settle_file(struct disk_file *f)
 {
 	int rc = 0;
 
@@ -137,7 +137,7 @@ bool disk_file_has_etag(struct disk_file *f)
 
 static int find_etag(struct disk_file *f)
 {
-	int rc = settle(f);
+	int rc = settle_file(f);
 
 	if (rc == 0)
 		rc = hash_file(f, &f->etag);

@@ -65,7 +65,7 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 	return 0;
 }
 
-static void take(struct disk_file *f, const struct opened *found)
+static void take_found(struct disk_file *f, const struct opened *found)
 {
 	f->fd = found->fd;
 	f->file_id = found->file_id;
@@ -91,7 +91,7 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 		close(best.fd);
 		return rc;
 	}
-	take(f, &best);
+	take_found(f, &best);
 	f->mtime = file_id_mtime(&o.file_id);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void release(struct ref *ref)
+static void release_root(struct ref *ref)
 {
 	struct disk_root *r = (struct disk_root *)ref;
 
@@ -48,7 +48,7 @@ struct disk_root *disk_root_look(const char *path, const struct disk_root *now)
 			close(fd);
 		return NULL;
 	}
-	ref_init(&r->ref, release);
+	ref_init(&r->ref, release_root);
 	r->fd = fd;
 	r->kind = fd >= 0 ? beneath_kind(fd) : BENEATH_MEMORY;
 	r->dev = st.st_dev;

@@ -54,7 +54,7 @@ static void send_unsent(struct doubt_client *c, struct doubt *d)
 			send_to(c, d, i);
 }
 
-static void arm(struct doubt_client *c, const struct doubt *d, uint64_t now)
+static void arm_doubt(struct doubt_client *c, const struct doubt *d, uint64_t now)
 {
 	uint64_t at = d->unsent != 0 ? now + RESEND_MS : d->due_ms;
 
@@ -79,7 +79,7 @@ bool doubt_client_ask(struct doubt_client *c, struct doubt *d)
 	d->due_ms = now + IMAGE_TICK_MAX_MS + 1;
 	list_append(&c->asked, &d->node);
 	send_unsent(c, d);
-	arm(c, d, now);
+	arm_doubt(c, d, now);
 	return true;
 }
 
@@ -90,7 +90,7 @@ void doubt_client_cancel(struct doubt *d)
 
 /* --- what comes of it ------------------------------------------------------------------------- */
 
-static void finish(struct doubt *d)
+static void finish_doubt(struct doubt *d)
 {
 	list_remove(&d->node);
 	d->done(d);
@@ -105,7 +105,7 @@ static bool finish_one_answered(struct doubt_client *c)
 		if (d->waits != 0)
 			continue;
 		COUNT(doubts_answered, 1);
-		finish(d);
+		finish_doubt(d);
 		return true;
 	}
 	return false;
@@ -138,7 +138,7 @@ static void take_answer(struct doubt_client *c, uint64_t id)
 		d->waits &= (uint8_t) ~(1U << id % DOUBT_KEEPERS);
 		if (d->waits == 0) {
 			COUNT(doubts_answered, 1);
-			finish(d);
+			finish_doubt(d);
 		}
 		return;
 	}
@@ -167,12 +167,12 @@ static void on_due(struct timer *t)
 		if (d->due_ms > now)
 			break;
 		COUNT(doubts_timed_out, 1);
-		finish(d);
+		finish_doubt(d);
 	}
 	LIST_FOREACH(node, &c->asked) {
 		d = LIST_ENTRY(node, struct doubt, node);
 		send_unsent(c, d);
-		arm(c, d, now);
+		arm_doubt(c, d, now);
 	}
 }
 
@@ -248,7 +248,7 @@ void doubt_client_fini(struct doubt_client *c)
 	if (c->answer < 0)
 		return;
 	while (!list_empty(&c->asked))
-		finish(LIST_ENTRY(c->asked.next, struct doubt, node));
+		finish_doubt(LIST_ENTRY(c->asked.next, struct doubt, node));
 	timer_disarm(&c->loop->wheel, &c->due);
 	for (int i = 0; i < DOUBT_KEEPERS; i++)
 		if (c->keepers[i].watch.fd >= 0)

@@ -45,7 +45,7 @@ static bool leaves(int root, const char *path)
 }
 
 /* Describes the thing at path, whose folder is below root. */
-static char *describe(int root, const char *path)
+static char *describe_link(int root, const char *path)
 {
 	int fd = beneath_open(root, path, BENEATH_PATH | BENEATH_NO_LINK);
 	char to[PATH_MAX], *text;
@@ -73,14 +73,14 @@ char *escape_find(int root, const char *path)
 			continue;
 		way[i] = '\0';
 		if (leaves(root, way))
-			return describe(root, way);
+			return describe_link(root, way);
 		way[i] = path[i];
 	}
 	return NULL;
 }
 
 /* FNV-1a, of both; never 0. */
-static uint64_t hash(const char *root, const char *escape)
+static uint64_t hash_escape(const char *root, const char *escape)
 {
 	uint64_t h = 0xcbf29ce484222325;
 
@@ -108,7 +108,7 @@ static unsigned take_place(struct escapes *e, uint64_t h)
 
 void escapes_say(struct escapes *e, const char *root, const char *escape)
 {
-	unsigned place = e != NULL ? take_place(e, hash(root, escape)) : ESCAPES_MAX;
+	unsigned place = e != NULL ? take_place(e, hash_escape(root, escape)) : ESCAPES_MAX;
 
 	if (place < ESCAPES_MAX)
 		log_warn("root %s: symbolic link %s leads out of it and is not followed, see "

@@ -43,7 +43,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	return f;
 }
 
-static void show(const struct files *f)
+static void show_image(const struct files *f)
 {
 	if (f->shown != NULL)
 		__atomic_store_n(f->shown, files_image_number(f), __ATOMIC_RELAXED);
@@ -64,7 +64,7 @@ static void image_mapped(struct image_map *v)
 	}
 	image_map_retire(&f->image);
 	f->image = v;
-	show(f);
+	show_image(f);
 	/* Where its maker saw another directory, the disk behind it is opened anew before it is
 	 * used. */
 	for (unsigned i = 0; i < f->nroots && i < v->head->nroots; i++)
@@ -114,7 +114,7 @@ void files_no_image(struct files *f)
 {
 	f->no_image = true;
 	image_map_retire(&f->image);
-	show(f);
+	show_image(f);
 }
 
 bool files_image_fresh(const struct files *f)
@@ -130,7 +130,7 @@ uint64_t files_image_number(const struct files *f)
 void files_show_image(struct files *f, uint64_t *where)
 {
 	f->shown = where;
-	show(f);
+	show_image(f);
 }
 
 void files_free(struct files **fp)

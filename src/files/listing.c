@@ -109,7 +109,7 @@ static const struct body_ops listing_ops = {
 /* --- the reply -------------------------------------------------------------------------------- */
 
 /* The listing ends with its body. */
-static void fail(struct h2d_req *req, int status)
+static void fail_listing(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
 	reply_error(req, status);
@@ -125,12 +125,12 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 	case EXDEV:
 	case ELOOP:
 	case ENAMETOOLONG:
-		fail(req, 404);
+		fail_listing(req, 404);
 		return;
 	case EACCES:
 	case EPERM:
 		log_peer(LEVEL_INFO, "listing %s: %s", path, strerror(-rc));
-		fail(req, 403);
+		fail_listing(req, 403);
 		return;
 	default:
 		/* The machine is short of something: said once a second. */
@@ -138,7 +138,7 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 			silent_ms = clock_ms() + 1000;
 			log_error("listing %s: %s", path, strerror(-rc));
 		}
-		fail(req, ERR_NO_MEMORY->status);
+		fail_listing(req, ERR_NO_MEMORY->status);
 	}
 }
 
@@ -177,7 +177,7 @@ static int add_policy(struct h2d_req *req, const struct listing *l)
 	return reply_add(req, name, listing_form_policy);
 }
 
-static void reply(struct h2d_req *req, struct listing *l)
+static void reply_listing(struct h2d_req *req, struct listing *l)
 {
 	int status = status_of(req, l), rc = 0;
 	unsigned nfields = req->reply.nfields;
@@ -186,7 +186,7 @@ static void reply(struct h2d_req *req, struct listing *l)
 	if (l->all->codings != 0)
 		rc |= reply_vary(req, SLICE("accept-encoding"));
 	if (rc == 0 && status == 412) {
-		fail(req, status);
+		fail_listing(req, status);
 		return;
 	}
 	if (status == 200)
@@ -204,7 +204,7 @@ static void reply(struct h2d_req *req, struct listing *l)
 		rc |= reply_add(req, SLICE("x-listing"), SLICE("incomplete"));
 	if (rc < 0) {
 		req->reply.nfields = nfields;
-		fail(req, ERR_NO_MEMORY->status);
+		fail_listing(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	req->reply.body.left = l->reader.text->text.n;
@@ -230,7 +230,7 @@ static void got(struct listing_reader *r, int result)
 		reply_failed(l->req, l->path, result);
 	} else {
 		l->etag = r->text->etag;
-		reply(l->req, l);
+		reply_listing(l->req, l);
 	}
 }
 
@@ -247,7 +247,7 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 }
 
 /* A client that takes none of those there are is sent the page as it is. */
-static enum coding choose(const struct h2d_req *req, const struct listings *all)
+static enum coding choose_coding(const struct h2d_req *req, const struct listings *all)
 {
 	enum coding coding = coding_choose(req->fields, req->nfields, all->codings);
 
@@ -260,7 +260,7 @@ static bool wants_json(const struct h2d_req *req)
 	       accept_weight(req->fields, req->nfields, SLICE("text/html"));
 }
 
-static struct listing *create(struct h2d_req *req, struct listings *all, const char *root,
+static struct listing *create_listing(struct h2d_req *req, struct listings *all, const char *root,
 	struct slice path, bool follows)
 {
 	bool json = wants_json(req);
@@ -289,7 +289,7 @@ static struct listing *create(struct h2d_req *req, struct listings *all, const c
 		.order = listing_page_order(req->query),
 		.json = json,
 		.readme = may_show_readme(req, path),
-		.coding = choose(req, all),
+		.coding = choose_coding(req, all),
 	};
 	return l;
 }
@@ -298,13 +298,13 @@ void listing_reply(struct h2d_req *req, struct listings *all, const char *root, 
 	bool follows)
 {
 	struct body *b = &req->reply.body;
-	struct listing *l = create(req, all, root, path, follows);
+	struct listing *l = create_listing(req, all, root, path, follows);
 	int rc;
 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');
 	body_close(b);
 	if (l == NULL) {
-		fail(req, ERR_NO_MEMORY->status);
+		fail_listing(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	*b = (struct body){ .ops = &listing_ops, .req = req, .src = l };

@@ -100,7 +100,7 @@ static int by_name(struct slice a, struct slice b)
 	return rc != 0 ? rc : by_bytes(a, b);
 }
 
-static int compare(const void *pa, const void *pb, void *ctx)
+static int compare_entries(const void *pa, const void *pb, void *ctx)
 {
 	const struct listing_entry *a = pa, *b = pb;
 	const struct listing_order *order = ctx;
@@ -122,7 +122,8 @@ static int compare(const void *pa, const void *pb, void *ctx)
 void listing_page_sort(struct listing_page *page)
 {
 	if (page->n > 0)
-		qsort_r(page->entries, page->n, sizeof(*page->entries), compare, &page->order);
+		qsort_r(page->entries, page->n, sizeof(*page->entries), compare_entries,
+			&page->order);
 }
 
 struct slice listing_page_date(int64_t mtime_ns, char date[LISTING_DATE_LEN + 1])

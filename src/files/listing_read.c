@@ -47,7 +47,7 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 }
 
 /* Whether name would be served, and what is to be said of it. */
-static bool look(const struct reading *r, const char *name, struct stat *st)
+static bool look_at_entry(const struct reading *r, const char *name, struct stat *st)
 {
 	if (fstatat(dirfd(r->dir), name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return false;
@@ -56,7 +56,7 @@ static bool look(const struct reading *r, const char *name, struct stat *st)
 	return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode);
 }
 
-static int add(struct reading *r, const char *name, const struct stat *st)
+static int add_entry(struct reading *r, const char *name, const struct stat *st)
 {
 	struct listing_page *page = r->page;
 	char *own = strdup(name);
@@ -98,13 +98,13 @@ static int read_entries(struct reading *r, unsigned max)
 			return -errno;
 		if (path_hidden_name(slice_str(e->d_name)) ||
 			site_hides_name(r->location, slice_str(e->d_name)) ||
-			!look(r, e->d_name, &st))
+			!look_at_entry(r, e->d_name, &st))
 			continue;
 		if (r->page->n == max) {
 			r->page->cut = true;
 			return 0;
 		}
-		rc = add(r, e->d_name, &st);
+		rc = add_entry(r, e->d_name, &st);
 	}
 	return rc;
 }

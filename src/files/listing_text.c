@@ -1,5 +1,5 @@
 /*
- * listing_text: see listing.h. All but make() and what it calls runs on the loop; a thread
+ * listing_text: see listing.h. All but make_text() and what it calls runs on the loop; a thread
  * touches the text that its job is for, and of that only what no reader looks at before the job is
  * done.
  */
@@ -87,7 +87,7 @@ static void write_page(struct listing_text *t)
 	fit(&t->text);
 }
 
-static void make(struct job *j)
+static void make_text(struct job *j)
 {
 	struct listing_text *t = LIST_ENTRY(j, struct listing_reader, job)->wanted;
 	struct job *none = NULL;
@@ -104,7 +104,7 @@ static void make(struct job *j)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Gives the page's memory back. */
-static void drop(struct listing_text *t)
+static void drop_page(struct listing_text *t)
 {
 	if (list_linked(&t->node)) {
 		list_remove(&t->node);
@@ -113,7 +113,7 @@ static void drop(struct listing_text *t)
 	strbuf_fini(&t->text);
 }
 
-static void release(struct ref *ref)
+static void release_text(struct ref *ref)
 {
 	struct listing_text *t = LIST_ENTRY(ref, struct listing_text, ref);
 
@@ -121,7 +121,7 @@ static void release(struct ref *ref)
 	free(t);
 }
 
-static void put(struct listing_text **tp)
+static void put_text(struct listing_text **tp)
 {
 	struct listing_text *t = *tp;
 
@@ -135,8 +135,8 @@ static void detach(struct listing_reader *r)
 {
 	list_remove(&r->node);
 	if (list_empty(&r->text->readers) && list_empty(&r->text->waiting))
-		drop(r->text);
-	put(&r->text);
+		drop_page(r->text);
+	put_text(&r->text);
 }
 
 /* Bytes that t takes of the share of conn, or of everybody's (NULL). */
@@ -188,7 +188,7 @@ static void deliver(struct listing_reader *r, struct listing_text *t)
 	if (r->busy && offload_withdraw(t->all->offload, &r->job))
 		r->busy = false;
 	if (!r->busy)
-		put(&r->wanted);
+		put_text(&r->wanted);
 	if (t->result == 0) {
 		/* A text that its connection sends already is counted already, and must stay. */
 		if (r->conn != NULL && weight(t, r->conn) == 0)
@@ -223,7 +223,7 @@ static void ask_again(struct listing_reader *r)
 	struct listings *all = r->wanted->all;
 	int rc;
 
-	put(&r->wanted);
+	put_text(&r->wanted);
 	if (!r->again || r->gone)
 		return;
 	rc = listing_text_ask(all, r);
@@ -231,7 +231,7 @@ static void ask_again(struct listing_reader *r)
 		r->got(r, rc);
 }
 
-static void done(struct job *j)
+static void text_done(struct job *j)
 {
 	struct listing_reader *r = LIST_ENTRY(j, struct listing_reader, job);
 	struct listing_text *t = r->wanted;
@@ -247,14 +247,14 @@ static void done(struct job *j)
 		ask_again(r);
 	}
 	if (gone) {
-		put(&r->wanted);
+		put_text(&r->wanted);
 		r->over(r);
 	}
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static bool same(const struct listing_key *a, const struct listing_key *b)
+static bool same_key(const struct listing_key *a, const struct listing_key *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
@@ -264,12 +264,13 @@ static bool same(const struct listing_key *a, const struct listing_key *b)
 }
 
 /* A text that no thread has begun: what it will say is of later than now. */
-static struct listing_text *find(struct listings *all, const struct listing_key *key)
+static struct listing_text *find_text(struct listings *all, const struct listing_key *key)
 {
 	LIST_FOREACH(node, &all->wanted) {
 		struct listing_text *t = LIST_ENTRY(node, struct listing_text, node);
 
-		if (__atomic_load_n(&t->maker, __ATOMIC_SEQ_CST) == NULL && same(&t->key, key)) {
+		if (__atomic_load_n(&t->maker, __ATOMIC_SEQ_CST) == NULL &&
+			same_key(&t->key, key)) {
 			ref_get(&t->ref);
 			return t;
 		}
@@ -277,7 +278,7 @@ static struct listing_text *find(struct listings *all, const struct listing_key 
 	return NULL;
 }
 
-static struct listing_text *create(struct listings *all, const struct listing_key *key)
+static struct listing_text *create_text(struct listings *all, const struct listing_key *key)
 {
 	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
 	size_t naction = strlen(key->action) + 1;
@@ -285,7 +286,7 @@ static struct listing_text *create(struct listings *all, const struct listing_ke
 
 	if (t == NULL)
 		return NULL;
-	ref_init(&t->ref, release);
+	ref_init(&t->ref, release_text);
 	t->all = all;
 	list_init(&t->waiting);
 	list_init(&t->readers);
@@ -333,13 +334,13 @@ int listing_text_ask(struct listings *all, struct listing_reader *r)
 	r->again = r->busy;
 	if (r->busy)
 		return 0;
-	r->wanted = find(all, &r->key);
+	r->wanted = find_text(all, &r->key);
 	if (r->wanted == NULL)
-		r->wanted = create(all, &r->key);
+		r->wanted = create_text(all, &r->key);
 	if (r->wanted == NULL)
 		return -ENOMEM;
-	r->job.work = make;
-	r->job.done = done;
+	r->job.work = make_text;
+	r->job.done = text_done;
 	r->job.class = JOB_LISTING;
 	r->job.owner = r->conn;
 	r->job.volume = r->key.root;
@@ -349,7 +350,7 @@ int listing_text_ask(struct listings *all, struct listing_reader *r)
 	r->busy = rc == 0;
 	if (rc < 0) {
 		stop_waiting(r);
-		put(&r->wanted);
+		put_text(&r->wanted);
 	}
 	return rc;
 }
@@ -370,6 +371,6 @@ bool listing_text_leave(struct listing_reader *r)
 		stop_waiting(r);
 	r->gone = true;
 	if (!r->busy)
-		put(&r->wanted);
+		put_text(&r->wanted);
 	return !r->busy;
 }

@@ -156,7 +156,7 @@ static void lift_sandbox(struct h2d_req *req, struct slice type)
 	req->reply.sandboxed = false;
 }
 
-static void reply(struct h2d_req *req, const struct reply_conditional *r, int status)
+static void reply_status(struct h2d_req *req, const struct reply_conditional *r, int status)
 {
 	unsigned nfields;
 
@@ -179,7 +179,7 @@ static void reply_partial(
 	if (take_ranges(req, ranges, &part.type) < 0)
 		reply_conditional_no_memory(req);
 	else
-		reply(req, &part, 206);
+		reply_status(req, &part, 206);
 }
 
 bool reply_conditional_proceeds(
@@ -202,7 +202,7 @@ static __attribute__((noinline)) void weigh(
 		switch (cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:
 			TRACE_STEP(req, CONDITION, NULL, "not modified");
-			reply(req, r, 304);
+			reply_status(req, r, 304);
 			return;
 		case COND_FAILED:
 			TRACE_STEP(req, CONDITION, NULL, "does not hold");
@@ -226,15 +226,15 @@ static __attribute__((noinline)) void weigh(
 			break;
 		}
 	}
-	reply(req, r, 200);
+	reply_status(req, r, 200);
 }
 
-static void answer(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
+static void answer_request(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
 {
 	if (seen & (CONDITIONS | COND_RANGE))
 		weigh(req, r, seen);
 	else
-		reply(req, r, 200);
+		reply_status(req, r, 200);
 }
 
 /* The handler has said the type of the content itself. */
@@ -244,7 +244,7 @@ static __attribute__((noinline)) void answer_as_said(
 	struct reply_conditional said = *r;
 
 	said.type = type;
-	answer(req, &said, seen);
+	answer_request(req, &said, seen);
 }
 
 void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
@@ -254,7 +254,7 @@ void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, u
 	if (__builtin_expect(type.p != NULL, false))
 		answer_as_said(req, r, type, seen);
 	else
-		answer(req, r, seen);
+		answer_request(req, r, seen);
 }
 
 void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status)

@@ -61,7 +61,7 @@ static void tell_coding(
 					 : "none lies beside it, and it is not cached");
 }
 
-static void tell(const struct file_reply *a, const struct disk_file *file, bool varies)
+static void tell_found(const struct file_reply *a, const struct disk_file *file, bool varies)
 {
 	trace_found(a->req, a->root, a->name, "on the disk");
 	tell_coding(a->req, file, a->seen, varies);
@@ -83,7 +83,7 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 	COUNT(cache_misses, 1);
 	req->record.source = REQ_SOURCE_DISK;
 	if (__builtin_expect(req->env->conf.traced, false))
-		tell(a, file, r.varies);
+		tell_found(a, file, r.varies);
 	if (date == NULL || r.type.p == NULL ||
 		((file->uploaded || doc_root_is_upload(&a->files->roots[a->root], a->name)) &&
 			reply_conditional_sandbox(req) < 0)) {

@@ -23,7 +23,7 @@
 #include "request/handler_rule.h"
 #include "request/trace.h"
 
-static void reply(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
+static void reply_found(struct h2d_req *req, const struct reply_conditional *r, struct slice path,
 	unsigned seen, int page_status)
 {
 	if (page_status == 0 && req->location->nrules > 0)
@@ -84,7 +84,7 @@ static void tell_coding(struct h2d_req *req, enum coding coding, unsigned availa
 }
 
 /* An error page is sent in some form, whatever the client takes. */
-static enum coding choose(
+static enum coding choose_coding(
 	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status)
 {
 	unsigned available = 0;
@@ -121,7 +121,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
-		r.coding = choose(f, req, e, page_status);
+		r.coding = choose_coding(f, req, e, page_status);
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	if (r.coding == CODING_NONE) {
@@ -138,7 +138,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	r.mtime = e->mtime;
 	s = v->segments[b->segment];
 	body_memory(&req->reply.body, s->bytes + b->at, b->n, &s->ref);
-	reply(req, &r, path, seen, page_status);
+	reply_found(req, &r, path, seen, page_status);
 	return true;
 }
 
@@ -199,7 +199,7 @@ static void look_in(struct file_reply *a, const struct location *location)
 }
 
 /* The settings of responses with name, from now on, are those of location. */
-static void settle(struct file_reply *a, const struct location *location)
+static void settle_location(struct file_reply *a, const struct location *location)
 {
 	if (location == a->req->location)
 		return;
@@ -227,7 +227,7 @@ static void nothing_there(struct file_reply *a)
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
 	a->way = FILE_REPLY_FALLBACK;
-	settle(a, site_location(req->site, a->name));
+	settle_location(a, site_location(req->site, a->name));
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
@@ -264,9 +264,9 @@ static void next_name(struct file_reply *a)
 	bool any = reply_names_next(a);
 
 	if (a->own)
-		settle(a, any && a->way != FILE_REPLY_SLASHED
-				  ? site_location_of_file(req->site, a->of_path, a->name)
-				  : a->of_path);
+		settle_location(a, any && a->way != FILE_REPLY_SLASHED
+					   ? site_location_of_file(req->site, a->of_path, a->name)
+					   : a->of_path);
 	if (any)
 		try_name(a);
 	else if (reply_names_is_dir(a))
@@ -295,7 +295,7 @@ static void missing(struct file_reply *a, bool dir)
 static void opened(struct disk_file *file, int rc);
 
 /* A file without a place is answered for if it is not sent, else opened in its turn. */
-static void answer(struct file_reply *a, struct disk_file *file)
+static void answer_with_file(struct file_reply *a, struct disk_file *file)
 {
 	if (disk_file_is_open(file) || !reply_disk_sends(a, file)) {
 		disk_file_sample_first(file);
@@ -311,7 +311,7 @@ static void tagged(struct disk_file *file, int rc)
 	struct file_reply *a = file->ctx;
 
 	if (rc == 0)
-		answer(a, file);
+		answer_with_file(a, file);
 	else if (rc != DISK_LATER)
 		reply_disk_refuse(a, file, rc);
 }
@@ -329,7 +329,7 @@ static void opened(struct disk_file *file, int rc)
 	else if (a->way == FILE_REPLY_SLASHED)
 		reply_names_take_away_slash(a);
 	else if (a->page_status != 0)
-		answer(a, file);
+		answer_with_file(a, file);
 	else
 		tagged(file, disk_file_etag(file));
 }
@@ -398,7 +398,7 @@ static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slic
 }
 
 /* Rules of access were asked. */
-static void begin(struct h2d_req *req, enum gate_result result, void *ctx)
+static void begin_names(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	(void)req;
 	if (result == GATE_GO)
@@ -441,8 +441,8 @@ static void reply_slowly(
 		return;
 	}
 	if (!own)
-		result = gate_pass_file(req, a->path, begin, a);
-	begin(req, result, a);
+		result = gate_pass_file(req, a->path, begin_names, a);
+	begin_names(req, result, a);
 }
 
 void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, size_t len)

@@ -62,7 +62,7 @@ int beneath_open(int root, const char *path, unsigned flags)
 }
 
 /* 0, or -errno for what is no regular file. */
-static int look(int fd, struct stat *st)
+static int look_at_file(int fd, struct stat *st)
 {
 	if (fstat(fd, st) < 0)
 		return -errno;
@@ -87,7 +87,7 @@ static int open_again(int fd)
 /* Only now a client of NFS has asked what the file is like. -ESTALE: its name is gone. */
 static int look_again(int fd, struct stat *st)
 {
-	int rc = look(fd, st);
+	int rc = look_at_file(fd, st);
 
 	return rc == 0 && st->st_nlink == 0 ? -ESTALE : rc;
 }
@@ -99,7 +99,7 @@ static int open_once(int root, const char *path, unsigned flags, struct stat *st
 
 	if (fd < 0)
 		return fd;
-	rc = look(fd, st);
+	rc = look_at_file(fd, st);
 	file = rc == 0 ? open_again(fd) : rc;
 	close(fd);
 	if (file < 0 || flags & BENEATH_CACHED)
@@ -118,7 +118,7 @@ static int open_by_name(int root, const char *path, unsigned flags, struct stat 
 
 	if (fd < 0)
 		return fd;
-	rc = look(fd, st);
+	rc = look_at_file(fd, st);
 	if (rc == 0)
 		return fd;
 	close(fd);

@@ -126,7 +126,7 @@ static void unmap_done(struct job *j)
 }
 
 /* It is retired, and no orphan needs it. */
-static void release(struct ref *ref)
+static void release_image(struct ref *ref)
 {
 	struct image_map *v = LIST_ENTRY(ref, struct image_map, ref);
 
@@ -154,7 +154,7 @@ struct image_map *image_map_open(struct segment_maps *all, uint64_t number, cons
 		errno = -rc;
 		return NULL;
 	}
-	ref_init(&v->ref, release);
+	ref_init(&v->ref, release_image);
 	list_init(&v->node);
 	v->number = number;
 	v->nfds = (unsigned)nfds;

@@ -31,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows 
 static struct list all = { &all, &all };
 static unsigned count;
 
-static struct mapping *find(const struct stat *st)
+static struct mapping *find_mapping(const struct stat *st)
 {
 	LIST_FOREACH(node, &all) {
 		struct mapping *m = LIST_ENTRY(node, struct mapping, node);
@@ -42,7 +42,7 @@ static struct mapping *find(const struct stat *st)
 	return NULL;
 }
 
-static struct mapping *map(int fd, const struct stat *st, const char **fault)
+static struct mapping *map_segment(int fd, const struct stat *st, const char **fault)
 {
 	struct mapping *m = calloc(1, sizeof(*m));
 
@@ -77,9 +77,9 @@ struct mapping *mapping_get(int fd, const char **fault)
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
-	m = find(&st);
+	m = find_mapping(&st);
 	if (m == NULL)
-		m = map(fd, &st, fault);
+		m = map_segment(fd, &st, fault);
 	if (m != NULL)
 		m->users++;
 	pthread_mutex_unlock(&lock);

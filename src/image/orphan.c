@@ -62,7 +62,7 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 	return LENDER_COPIES;
 }
 
-static void forget(struct segment_map *s)
+static void forget_orphan(struct segment_map *s)
 {
 	segment_map_copied(s, -(int64_t)s->copied);
 	free(s->pages);
@@ -117,7 +117,7 @@ static void copy_done(struct job *j)
 	s->copying = false;
 	if (s->error < 0) {
 		log_peer(LEVEL_ERROR, "cache: copying of an old image: %s", strerror(-s->error));
-		forget(s);
+		forget_orphan(s);
 	} else {
 		COUNT(pieces_moved, s->found);
 		free(s->pages);
@@ -131,10 +131,10 @@ static void copy_done(struct job *j)
 static void copy_left_out(struct segment_map *s)
 {
 	s->file.fd = s->closing;
-	forget(s);
+	forget_orphan(s);
 }
 
-static void copy(struct segment_map *s)
+static void copy_orphan(struct segment_map *s)
 {
 	H2D_ASSERT(s->found == s->ref.count);
 	/* The memfd is freed with its last descriptor; from now on sockets copy. */
@@ -156,8 +156,8 @@ void orphans_copy(struct segment_maps *all)
 		if (!in_question(s))
 			continue;
 		if (s->refused)
-			forget(s);
+			forget_orphan(s);
 		else
-			copy(s);
+			copy_orphan(s);
 	}
 }

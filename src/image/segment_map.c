@@ -79,7 +79,7 @@ static void free_done(struct job *j)
 }
 
 /* Neither an image map nor a borrower has it. */
-static void release(struct ref *ref)
+static void release_segment(struct ref *ref)
 {
 	struct segment_map *s = LIST_ENTRY(ref, struct segment_map, ref);
 	struct segment_maps *all = s->of;
@@ -94,7 +94,7 @@ static void release(struct ref *ref)
 
 struct segment_map *segment_map_of(struct ref *ref)
 {
-	return ref->release == release ? LIST_ENTRY(ref, struct segment_map, ref) : NULL;
+	return ref->release == release_segment ? LIST_ENTRY(ref, struct segment_map, ref) : NULL;
 }
 
 struct segment_map *segment_map_new(int fd, const char **fault)
@@ -119,7 +119,7 @@ struct segment_map *segment_map_new(int fd, const char **fault)
 	return s;
 }
 
-static struct segment_map *find(struct segment_maps *all, const struct mapping *m)
+static struct segment_map *find_segment(struct segment_maps *all, const struct mapping *m)
 {
 	LIST_FOREACH(node, &all->all) {
 		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
@@ -132,10 +132,10 @@ static struct segment_map *find(struct segment_maps *all, const struct mapping *
 
 struct segment_map *segment_map_join(struct segment_maps *all, struct segment_map *s)
 {
-	struct segment_map *same = find(all, s->mapping);
+	struct segment_map *same = find_segment(all, s->mapping);
 
 	if (same == NULL) {
-		ref_init(&s->ref, release);
+		ref_init(&s->ref, release_segment);
 		s->ref.in_file = true;
 		s->of = all;
 		s->images = 1;

@@ -28,7 +28,7 @@ static void mark_all(struct catalog *c)
 		catalog_mark(c, i, SLICE("/"));
 }
 
-static void keep(struct backlog *b, enum tree_change what, unsigned root, struct slice path)
+static void keep_change(struct backlog *b, enum tree_change what, unsigned root, struct slice path)
 {
 	struct kept k = { .what = what, .root = root, .n = (uint32_t)path.n };
 
@@ -54,7 +54,7 @@ void backlog_change(struct backlog *b, enum tree_change what, unsigned root, con
 	}
 	if (!b->lost && what != TREE_LOST)
 		catalog_mark(b->scan->catalog, root, s);
-	keep(b, what, root, s);
+	keep_change(b, what, root, s);
 }
 
 void backlog_doubt(struct backlog *b, uint64_t dev, uint64_t ino, const char *path)

@@ -310,7 +310,7 @@ static void take_in(struct catalog *c, const struct segment_body *b)
 	c->room += segment_room(b->n);
 }
 
-static void drop(struct catalog *c, struct segment_body **b)
+static void drop_segment_body(struct catalog *c, struct segment_body **b)
 {
 	if (*b == NULL)
 		return;
@@ -332,9 +332,9 @@ static void drop_body(struct catalog *c, struct catalog_file *f)
 		catalog_news(c, NEWS_MS); /* an image that lets go of it, whatever happens now */
 		c->segments->index_next -= catalog_index_room(f->node.n);
 	}
-	drop(c, &f->body);
+	drop_segment_body(c, &f->body);
 	for (int i = 0; i < CODINGS; i++)
-		drop(c, &f->variants[i]);
+		drop_segment_body(c, &f->variants[i]);
 	f->tried = 0;
 }
 
@@ -483,7 +483,7 @@ int catalog_fill_warm(struct catalog *c, struct catalog_file *f, const struct fi
 void catalog_set_variant(
 	struct catalog *c, struct catalog_file *f, enum coding coding, struct segment_body *b)
 {
-	drop(c, &f->variants[coding]);
+	drop_segment_body(c, &f->variants[coding]);
 	f->variants[coding] = b;
 	if (b != NULL)
 		take_in(c, b);

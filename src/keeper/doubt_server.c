@@ -17,7 +17,7 @@ enum {
 	BATCHES = 32, /* more than a full queue holds */
 };
 
-static void stop(struct doubt_server *s)
+static void doubt_server_stop(struct doubt_server *s)
 {
 	if (s->watch.active)
 		loop_unwatch(s->loop, &s->watch);
@@ -41,7 +41,7 @@ static bool take_one(struct doubt_server *s, int *answer, uint64_t *id)
 		return true;
 	}
 	if (rc != -EAGAIN) {
-		stop(s);
+		doubt_server_stop(s);
 		s->end(s->ctx);
 	}
 	return false;
@@ -75,14 +75,14 @@ static void on_doubts(struct watch *w, uint32_t events)
 	doubt_server_read(LIST_ENTRY(w, struct doubt_server, watch));
 }
 
-static int begin(struct doubt_server *s)
+static int doubt_server_begin(struct doubt_server *s)
 {
 	return loop_watch(s->loop, &s->watch, EPOLLIN);
 }
 
 static void on_begin(struct timer *t)
 {
-	int rc = begin(LIST_ENTRY(t, struct doubt_server, begin));
+	int rc = doubt_server_begin(LIST_ENTRY(t, struct doubt_server, begin));
 
 	if (rc < 0)
 		log_error("cache: doubts of workers are not read: %s", strerror(-rc));
@@ -96,7 +96,7 @@ int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_
 	if (fd < 0)
 		return 0;
 	if (from_ms <= clock_ms())
-		return begin(s);
+		return doubt_server_begin(s);
 	timer_arm(&loop->wheel, &s->begin, from_ms);
 	return 0;
 }
@@ -107,5 +107,5 @@ void doubt_server_close(struct doubt_server *s, bool farewell)
 	if (farewell && s->watch.fd >= 0 && !timer_armed(&s->begin))
 		doubt_farewell(s->watch.fd);
 	timer_disarm(&s->loop->wheel, &s->begin);
-	stop(s);
+	doubt_server_stop(s);
 }

@@ -41,7 +41,7 @@ struct image_builder {
 	char date[DATE_LEN + 1];
 };
 
-static int flush(struct stream *s)
+static int flush_stream(struct stream *s)
 {
 	int rc = memfd_write(s->fd, s->piece, s->n, s->at);
 
@@ -50,13 +50,13 @@ static int flush(struct stream *s)
 	return rc;
 }
 
-static int put(struct stream *s, const void *p, size_t n)
+static int put_bytes(struct stream *s, const void *p, size_t n)
 {
 	int rc = 0;
 
 	H2D_ASSERT(n <= PIECE);
 	if (PIECE - s->n < n)
-		rc = flush(s);
+		rc = flush_stream(s);
 	memcpy(s->piece + s->n, p, n);
 	s->n += n;
 	s->total += n;
@@ -69,10 +69,10 @@ static int put_string(struct image_builder *p, struct slice s, struct image_stri
 		return -EFBIG;
 	where->at = (uint32_t)p->strings.total;
 	where->n = (uint32_t)s.n;
-	return put(&p->strings, s.p, s.n);
+	return put_bytes(&p->strings, s.p, s.n);
 }
 
-static int begin(struct image_builder *p)
+static int begin_index(struct image_builder *p)
 {
 	struct image_head *h = &p->head;
 
@@ -209,7 +209,7 @@ static int put_file(struct image_builder *p, struct catalog_file *f, uint32_t nu
 	p->img->content += e.body.n;
 	for (int i = 0; i < IMAGE_VARIANTS; i++)
 		p->img->content += e.flags & IMAGE_SIDECAR << i ? 0 : e.variants[i].n;
-	return put(&p->entries, &e, sizeof(e));
+	return put_bytes(&p->entries, &e, sizeof(e));
 }
 
 static int put_files(struct image_builder *p)
@@ -224,7 +224,7 @@ static int put_files(struct image_builder *p)
 	}
 	H2D_ASSERT(rc < 0 || number == p->head.nentries);
 	if (rc == 0)
-		rc = flush(&p->entries);
+		rc = flush_stream(&p->entries);
 	if (rc == 0)
 		rc = memfd_write(
 			p->fd, p->slots, p->head.nslots * sizeof(*p->slots), p->entries.at);
@@ -233,14 +233,14 @@ static int put_files(struct image_builder *p)
 
 static int put_index(struct image_builder *p)
 {
-	int rc = begin(p);
+	int rc = begin_index(p);
 
 	if (rc == 0)
 		rc = put_roots(p);
 	if (rc == 0)
 		rc = put_files(p);
 	if (rc == 0)
-		rc = flush(&p->strings);
+		rc = flush_stream(&p->strings);
 	p->head.nstrings = (uint32_t)p->strings.total;
 	p->head.content = p->img->content;
 	if (rc == 0)

@@ -80,7 +80,7 @@ static bool works(const struct keeper *k)
 	return k->state == KEEPER_WALK || k->state == KEEPER_LIVE;
 }
 
-static void leave(struct keeper *k, enum keeper_state state)
+static void keeper_leave(struct keeper *k, enum keeper_state state)
 {
 	if (works(k))
 		keeper_go(k, state);
@@ -129,7 +129,7 @@ static void gather(const struct keeper *k, struct cache_facts *f)
 				   } };
 }
 
-static void tell(struct keeper *k)
+static void keeper_tell(struct keeper *k)
 {
 	struct cache_facts facts;
 
@@ -159,7 +159,7 @@ static void on_tick(struct timer *t)
 	publish_tick(&k->publish);
 	if (k->variants.starved || k->variants.resting)
 		stir(k);
-	tell(k);
+	keeper_tell(k);
 }
 
 /* --- work ------------------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ static void on_doubts_end(void *ctx)
 
 	if (works(k))
 		log_error("cache: workers cannot tell of changes any more: the keeper begins anew");
-	leave(k, KEEPER_LEAVE);
+	keeper_leave(k, KEEPER_LEAVE);
 }
 
 static void check_changes(void *ctx)
@@ -333,7 +333,7 @@ static void on_work(struct task *t)
 		variants_step(&k->variants);
 	look_at_trouble(k);
 	if (!list_linked(&k->work.node) && clock_ms() - k->master.told_ms >= TELL_MS)
-		tell(k);
+		keeper_tell(k);
 }
 
 static void on_wake(struct timer *t)
@@ -359,12 +359,12 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
 	/* INT, QUIT and HUP are the master's: a terminal sends them to the whole group. */
 	if (info->ssi_signo == SIGTERM)
-		leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
+		keeper_leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
 }
 
 static void on_master(void *ctx)
 {
-	leave(ctx, KEEPER_DISMISSED);
+	keeper_leave(ctx, KEEPER_DISMISSED);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -426,7 +426,7 @@ static int start_building(struct keeper *k)
 
 static void stop_building(struct keeper *k)
 {
-	leave(k, KEEPER_LEAVE);
+	keeper_leave(k, KEEPER_LEAVE);
 	loop_cancel(&k->work);
 	timer_disarm(&k->loop.wheel, &k->rescan);
 	timer_disarm(&k->loop.wheel, &k->wake);
@@ -449,7 +449,7 @@ static void stop_building(struct keeper *k)
 	tree_watch_free(&k->watch);
 }
 
-static int start(struct keeper *k)
+static int keeper_start(struct keeper *k)
 {
 	sigset_t set;
 	int rc;
@@ -489,7 +489,7 @@ int keeper_run(const struct gifts *args)
 	timer_init(&k.rescan, on_rescan);
 	task_init(&k.work, on_work);
 	setpriority(PRIO_PROCESS, 0, NICE);
-	rc = start(&k);
+	rc = keeper_start(&k);
 	if (rc == 0)
 		rc = loop_run(&k.loop);
 	if (rc < 0)

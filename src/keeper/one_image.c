@@ -48,7 +48,7 @@ static void on_renewed(void *ctx, struct catalog_file *f)
 	variants_want(&((struct one_image *)ctx)->variants, f);
 }
 
-static int start(struct one_image *i, struct loop *l)
+static int start_image(struct one_image *i, struct loop *l)
 {
 	int rc = reader_init(&i->reader, &i->catalog);
 
@@ -74,7 +74,7 @@ static void tell_file(struct one_image *i, unsigned root, struct slice path)
 }
 
 /* The directories on the way to path, then what lies beside it, then itself. */
-static void tell(struct one_image *i, unsigned root, struct slice path)
+static void tell_of(struct one_image *i, unsigned root, struct slice path)
 {
 	char name[PATH_MAX];
 
@@ -89,7 +89,7 @@ static void tell(struct one_image *i, unsigned root, struct slice path)
 	tell_file(i, root, path);
 }
 
-static int work(struct one_image *i, struct loop *l)
+static int make_image(struct one_image *i, struct loop *l)
 {
 	uint64_t until = clock_ms() + LONGEST_MS;
 	int rc = 0;
@@ -121,14 +121,14 @@ struct one_image *one_image_new(struct loop *l, const struct doc_roots *conf, un
 	i->conf.max_size = segments_max_size(conf->max_size, conf->max_file_size);
 	segments_init(&i->segments, i->conf.max_size);
 	if (path.n < PATH_MAX && catalog_init(&i->catalog, &i->conf, &i->segments) == 0)
-		rc = start(i, l);
+		rc = start_image(i, l);
 	if (rc == 0) {
 		if (!compress)
 			i->variants.codings = 0;
 		i->catalog.renewed = on_renewed;
 		scan_roots(&i->scan);
-		tell(i, root, path);
-		rc = work(i, l);
+		tell_of(i, root, path);
+		rc = make_image(i, l);
 	}
 	if (rc == 0)
 		rc = image_build(&i->catalog, 0, NUMBER, &i->built);

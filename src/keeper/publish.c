@@ -21,7 +21,7 @@ enum {
 	MIDWAY_MS = 20, /* between two looks in a long step */
 };
 
-static void drop(struct published *i)
+static void drop_published(struct published *i)
 {
 	struct publish *p = i->owner;
 
@@ -47,7 +47,7 @@ static void on_life(struct watch *w, uint32_t events)
 	 * descriptors. */
 	if (p->newest == i && (p->due_ms == 0 || p->due_ms > again))
 		p->due_ms = again;
-	drop(i);
+	drop_published(i);
 	p->room(p->ctx);
 }
 
@@ -71,7 +71,7 @@ void publish_fini(struct publish *p)
 {
 	for (int i = 0; i < CATALOG_IMAGES; i++)
 		if (p->images[i].owner != NULL)
-			drop(&p->images[i]);
+			drop_published(&p->images[i]);
 }
 
 static void send(struct publish *p)
@@ -139,7 +139,7 @@ static int make_in(struct publish *p, struct published *i)
 	i->life.fd = i->image.life;
 	rc = loop_watch(p->loop, &i->life, EPOLLIN);
 	if (rc < 0) {
-		drop(i);
+		drop_published(i);
 		return rc;
 	}
 	p->newest = i;
@@ -147,13 +147,13 @@ static int make_in(struct publish *p, struct published *i)
 	return 0;
 }
 
-static void make(struct publish *p)
+static void publish_make(struct publish *p)
 {
 	struct published *i = p->images;
 
 	/* An image that nobody has seen is not worth keeping. */
 	if (p->newest != NULL && !p->newest->sent)
-		drop(p->newest);
+		drop_published(p->newest);
 	while (i < p->images + CATALOG_IMAGES && i->alive)
 		i++;
 	/* Beside the newest there is always a next one, or none could ever be let go. */
@@ -215,7 +215,7 @@ int publish_step(struct publish *p, bool walking)
 		at = p->due_ms;
 	if (at > clock_ms())
 		return (int)(at - clock_ms());
-	make(p);
+	publish_make(p);
 	take_news(p);
 	return p->due_ms == 0 || p->blocked ? -1 : INTERVAL_MS;
 }

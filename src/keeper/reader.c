@@ -38,7 +38,7 @@ int reader_init(struct reader *r, struct catalog *c)
 	return -ENOMEM;
 }
 
-static void end(struct reader *r)
+static void reader_end(struct reader *r)
 {
 	if (r->fd >= 0)
 		close(r->fd);
@@ -48,7 +48,7 @@ static void end(struct reader *r)
 
 void reader_fini(struct reader *r)
 {
-	end(r);
+	reader_end(r);
 	etag_hash_free(&r->hash);
 	free(r->buf);
 	r->buf = NULL;
@@ -138,7 +138,7 @@ void reader_gone(struct reader *r, struct catalog_file *f)
 {
 	dequeue(r, f);
 	if (r->file == f)
-		end(r);
+		reader_end(r);
 }
 
 static void move_all(struct reader *r, unsigned from, unsigned to)
@@ -195,7 +195,7 @@ static bool is_shortage(int rc)
 /* The machine's fault, or a moment's: later. Anything else: not ours to cache. */
 static void failed(struct reader *r, struct catalog_file *f, int rc)
 {
-	end(r);
+	reader_end(r);
 	if (!is_shortage(rc)) {
 		catalog_remove(r->catalog, f);
 		return;
@@ -219,7 +219,7 @@ void reader_left_out(struct reader *r, bool past)
 
 static void leave_out(struct reader *r, struct catalog_file *f)
 {
-	end(r);
+	reader_end(r);
 	reader_left_out(r, r->file_id.size <= r->catalog->conf->max_file_size);
 	catalog_remove(r->catalog, f);
 }
@@ -227,19 +227,19 @@ static void leave_out(struct reader *r, struct catalog_file *f)
 /* It would not hold still: later, and the disk answers until then. */
 static void again(struct reader *r, struct catalog_file *f)
 {
-	end(r);
+	reader_end(r);
 	catalog_doubt(r->catalog, f);
 	f->read_ms = clock_ms();
 	reader_changed(r, f);
 }
 
-static void done(struct reader *r, struct catalog_file *f)
+static void reader_done(struct reader *r, struct catalog_file *f)
 {
 	bool settled = file_id_settled(&r->file_id, r->wall_ns);
 	struct etag etag;
 	int rc = -ENOMEM;
 
-	end(r);
+	reader_end(r);
 	if (etag_hash_end(r->hash, &etag) == 0)
 		rc = catalog_fill(r->catalog, f, &r->file_id, settled, &etag, r->buf);
 	f->read_ms = clock_ms();
@@ -273,7 +273,7 @@ static void changed_with(struct reader *r, const struct catalog_file *f)
 }
 
 /* told: by the kernel, rather than found by a walk, which comes by every name. */
-static void begin(struct reader *r, struct catalog_file *f, bool told)
+static void reader_begin(struct reader *r, struct catalog_file *f, bool told)
 {
 	struct timespec now = clock_wall();
 	struct stat st;
@@ -300,7 +300,7 @@ static void begin(struct reader *r, struct catalog_file *f, bool told)
 		 * Found again as it was. What the kernel told of is read: a store through a mapping
 		 * to a page that was dirty already moves no time stamp.
 		 */
-		end(r);
+		reader_end(r);
 		catalog_trust(r->catalog, f, &r->file_id, true);
 	} else if (etag_hash_begin(r->hash) < 0) {
 		failed(r, f, -ENOMEM);
@@ -344,7 +344,7 @@ static void go_on(struct reader *r)
 	if (r->touched || !file_id_eq(&r->file_id, &after))
 		again(r, f);
 	else
-		done(r, f);
+		reader_done(r, f);
 }
 
 bool reader_step(struct reader *r)
@@ -363,7 +363,7 @@ bool reader_step(struct reader *r)
 		return false;
 	f = LIST_ENTRY(r->queues[queue].next, struct catalog_file, queue);
 	dequeue(r, f);
-	begin(r, f, queue == READER_CHANGED);
+	reader_begin(r, f, queue == READER_CHANGED);
 	if (r->file != NULL)
 		go_on(r);
 	return true;

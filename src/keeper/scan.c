@@ -24,7 +24,7 @@ enum { ENTRIES_PER_STEP = 64 };
 /* Looks that a root's path needs. */
 enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: it is watched from the start, and all below it */
 
-static void look(struct scan *s, unsigned root, uint8_t how)
+static void look_at_root(struct scan *s, unsigned root, uint8_t how)
 {
 	if (s->catalog->roots[root].path[0] == '\0')
 		return;
@@ -36,7 +36,7 @@ static void look(struct scan *s, unsigned root, uint8_t how)
 static void look_all(struct scan *s, uint8_t how)
 {
 	for (unsigned i = 0; i < s->catalog->nroots; i++)
-		look(s, i, how);
+		look_at_root(s, i, how);
 }
 
 int scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch)
@@ -294,7 +294,7 @@ static void root_changed(struct scan *s, unsigned root)
 
 	if (r->top != NULL)
 		doubt_below(s, r->top);
-	look(s, root, LOOK_ANEW);
+	look_at_root(s, root, LOOK_ANEW);
 }
 
 void scan_change(struct scan *s, enum tree_change what, unsigned root, const char *path)

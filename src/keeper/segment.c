@@ -118,7 +118,7 @@ static unsigned in_use(const struct segments *s)
 	return n;
 }
 
-static int begin(struct segments *s, unsigned limit)
+static int begin_segment(struct segments *s, unsigned limit)
 {
 	int fd, rc = segments_seal(s);
 
@@ -168,7 +168,7 @@ static int make_room(struct segments *s, size_t n, bool moving)
 		return -EAGAIN;
 	if (g != NULL && (g->used == 0 || segment_room(g->used) + n <= s->size))
 		return 0;
-	return begin(s, limit);
+	return begin_segment(s, limit);
 }
 
 /* Where n bytes are written next; none are nowhere past the end. */

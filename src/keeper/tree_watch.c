@@ -62,7 +62,8 @@ struct tree_watch {
 	char buf[READ_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
 
-static void tell(struct tree_watch *w, enum tree_change what, unsigned root, const char *path)
+static void tell_change(
+	struct tree_watch *w, enum tree_change what, unsigned root, const char *path)
 {
 	w->telling = true;
 	w->fn(w->ctx, what, root, path);
@@ -81,7 +82,7 @@ static void tell_of(
 		path = memmove(path - 1, path, n);
 		path[n] = '/';
 	}
-	tell(w, what, dir->root, path);
+	tell_change(w, what, dir->root, path);
 }
 
 static void root_event(struct tree_watch *w, unsigned root, bool changed)
@@ -255,12 +256,12 @@ static void tell_rest(struct tree_watch *w)
 	for (unsigned i = 0; lost && i < w->nroots; i++)
 		forget_root(w, &w->roots[i]);
 	if (lost)
-		tell(w, TREE_LOST, 0, "/");
+		tell_change(w, TREE_LOST, 0, "/");
 	for (unsigned i = 0; roots && !lost && i < w->nroots; i++) {
 		struct way_of_root *r = &w->roots[i];
 
 		if (r->changed || (r->touched && r->path != NULL && leads_elsewhere(r)))
-			tell(w, TREE_ROOT, i, "/");
+			tell_change(w, TREE_ROOT, i, "/");
 		r->changed = r->touched = false;
 	}
 }

@@ -26,18 +26,18 @@ struct way {
 	char buf[2 * PATH_MAX];
 };
 
-static void add(struct way *w, uint64_t v)
+static void way_add(struct way *w, uint64_t v)
 {
 	w->sum = image_mix(w->sum ^ v, 0x9e3779b97f4a7c15u) + w->sum;
 }
 
 /* Into the directory open at fd. What may be read may be watched. */
-static void go(struct way *w, int fd)
+static void way_go(struct way *w, int fd)
 {
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = fd;
-	add(w, faccessat(fd, "", R_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0);
+	way_add(w, faccessat(fd, "", R_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0);
 }
 
 /* Puts text, with a slash, in front of the rest; a path that begins with one begins anew. -errno.
@@ -51,12 +51,12 @@ static int prepend(struct way *w, const char *text, size_t n)
 	memcpy(w->rest, text, n);
 	if (w->fd >= 0 && text[0] != '/')
 		return 0;
-	go(w, open(text[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	way_go(w, open(text[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	return w->fd < 0 ? -errno : 0;
 }
 
 /* Follows the link open at fd. */
-static int follow(struct way *w, int fd)
+static int way_follow(struct way *w, int fd)
 {
 	char target[PATH_MAX];
 	ssize_t n;
@@ -86,7 +86,7 @@ static const char *component(struct way *w)
 }
 
 /* 0, -errno where the path leads nowhere; *stop is what fn said. */
-static int step(struct way *w, const char *name, int *stop)
+static int way_step(struct way *w, const char *name, int *stop)
 {
 	struct stat st;
 	int fd, rc = 0;
@@ -99,15 +99,15 @@ static int step(struct way *w, const char *name, int *stop)
 		return -errno;
 	if (fstat(fd, &st) != 0)
 		rc = -errno;
-	add(w, st.st_dev);
-	add(w, st.st_ino);
+	way_add(w, st.st_dev);
+	way_add(w, st.st_ino);
 	if (rc == 0 && S_ISDIR(st.st_mode)) {
-		go(w, fd);
+		way_go(w, fd);
 		return 0;
 	}
 	if (rc == 0 && S_ISLNK(st.st_mode)) {
 		*stop = w->fn(w->ctx, fd, NULL);
-		rc = follow(w, fd);
+		rc = way_follow(w, fd);
 	} else if (rc == 0) {
 		rc = -ENOTDIR;
 	}
@@ -129,9 +129,9 @@ int tree_way(const char *path, tree_way_fn *fn, void *ctx, uint64_t *sum)
 			stop = fn(ctx, w.fd, NULL);
 			break;
 		}
-		rc = step(&w, name, &stop);
+		rc = way_step(&w, name, &stop);
 	}
-	add(&w, (uint64_t)-rc);
+	way_add(&w, (uint64_t)-rc);
 	if (w.fd >= 0)
 		close(w.fd);
 	*sum = w.sum;

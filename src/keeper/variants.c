@@ -61,7 +61,7 @@ unsigned variants_pending(const struct variants *t)
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
-static int hash(const void *p, size_t n, struct etag *etag)
+static int hash_variant(const void *p, size_t n, struct etag *etag)
 {
 	struct etag_hash *h = etag_hash_new();
 	int rc = -ENOMEM;
@@ -89,7 +89,7 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	fit = realloc(j->out[coding].p, (size_t)n);
 	if (fit != NULL)
 		j->out[coding].p = fit;
-	if (hash(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
+	if (hash_variant(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
 		return -ENOMEM;
 	j->out[coding].n = (size_t)n;
 	return 0;
@@ -125,7 +125,7 @@ static void free_job(struct variant_job *j)
 	free(j);
 }
 
-static void take(
+static void take_variant(
 	struct variants *t, struct catalog_file *f, enum coding coding, struct variant_job *j)
 {
 	struct catalog *c = t->catalog;
@@ -163,7 +163,7 @@ static void variant_done(struct job *job)
 			memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
 			for (enum coding i = 0; i < CODINGS; i++)
 				if ((j->wants & 1U << i) != 0)
-					take(t, f, i, j);
+					take_variant(t, f, i, j);
 			catalog_news(t->catalog, NEWS_MS);
 		}
 		/* It changed meanwhile, or found no room. */
@@ -196,7 +196,7 @@ void variants_want(struct variants *t, struct catalog_file *f)
 	t->waiting++;
 }
 
-static void forget(struct variants *t, struct catalog_file *f)
+static void forget_file(struct variants *t, struct catalog_file *f)
 {
 	if (!list_linked(&f->idle))
 		return;
@@ -206,7 +206,7 @@ static void forget(struct variants *t, struct catalog_file *f)
 
 void variants_gone(struct variants *t, struct catalog_file *f)
 {
-	forget(t, f);
+	forget_file(t, f);
 	if (f->job != NULL)
 		f->job->file = NULL;
 	f->job = NULL;
@@ -233,7 +233,7 @@ static int copy_body(struct variant_job *j, const struct catalog_file *f)
 	return j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
 }
 
-static int start(struct variants *t, struct catalog_file *f)
+static int start_job(struct variants *t, struct catalog_file *f)
 {
 	unsigned wants = catalog_wants(t->catalog, f, t->codings);
 	struct variant_job *j;
@@ -286,8 +286,8 @@ static bool start_first(struct variants *t, const struct list *todo)
 	struct catalog_file *f = LIST_ENTRY(todo->next, struct catalog_file, idle);
 	int rc;
 
-	forget(t, f);
-	rc = start(t, f);
+	forget_file(t, f);
+	rc = start_job(t, f);
 	if (rc == 0 || rc == -ENOENT)
 		return true;
 	t->starved = true;

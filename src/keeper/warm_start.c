@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "image/memfd.h"
 
-static const void *map(struct warm_start *a, unsigned i)
+static const void *map_part(struct warm_start *a, unsigned i)
 {
 	off_t size = memfd_sealed_size(a->fds[i], i == 0);
 	void *p;
@@ -36,8 +36,8 @@ static const char *open_image(struct warm_start *a)
 			return "a segment is not sealed";
 		sizes[i] = (uint64_t)size;
 	}
-	a->head = map(a, 0);
-	a->marks = map(a, 1);
+	a->head = map_part(a, 0);
+	a->marks = map_part(a, 1);
 	if (a->head == NULL || a->marks == NULL)
 		return "cannot be mapped";
 	return image_check(a->head, a->sizes[0], sizes, nsegments, a->marks, a->sizes[1]);
@@ -83,7 +83,7 @@ struct warm_start *warm_start_new(struct catalog *c, const int *fds, int nfds)
 	return a;
 }
 
-static struct segment_body *take(struct warm_start *a, const struct image_body *from)
+static struct segment_body *take_body(struct warm_start *a, const struct image_body *from)
 {
 	uint32_t i = from->segment;
 
@@ -115,7 +115,7 @@ static void take_variants(struct warm_start *a, struct catalog *c, struct catalo
 			f->tried |= (uint8_t)(1U << i);
 		if (e->variants[i].n == 0)
 			continue;
-		b = catalog_has_room(c, 0, e->variants[i].n) ? take(a, &e->variants[i]) : NULL;
+		b = catalog_has_room(c, 0, e->variants[i].n) ? take_body(a, &e->variants[i]) : NULL;
 		if (b != NULL)
 			catalog_set_variant(c, f, i, b);
 	}
@@ -137,7 +137,7 @@ bool warm_start_file(struct warm_start *a, struct catalog *c, struct catalog_fil
 		return false;
 	if (__atomic_load_n(&a->marks->stale[e - image_entries(a->head)], __ATOMIC_ACQUIRE) != 0)
 		return false;
-	b = take(a, &e->body);
+	b = take_body(a, &e->body);
 	if (b == NULL || catalog_fill_warm(c, f, file_id, b) < 0)
 		return false;
 	take_variants(a, c, f, e);

@@ -249,7 +249,7 @@ static const struct err *set_up(struct store *s, struct slice name)
 }
 
 /* Checks the request; NULL: nothing is wrong with it. */
-static const struct err *check(struct store *s, struct slice name, struct slice token)
+static const struct err *check_request(struct store *s, struct slice name, struct slice token)
 {
 	bool is_form = s->plan == &store_form;
 	const struct err *err = s->root == NULL ? ERR_UPLOAD_FOLDER : check_path(s, name);
@@ -267,7 +267,7 @@ static const struct err *check(struct store *s, struct slice name, struct slice 
 	return err == NULL && is_form ? check_form(s) : err;
 }
 
-static void start(struct h2d_req *req, const struct store_plan *plan, struct slice name,
+static void start_upload(struct h2d_req *req, const struct store_plan *plan, struct slice name,
 	struct slice token, h2d_stored_fn *done)
 {
 	struct store *s;
@@ -282,7 +282,7 @@ static void start(struct h2d_req *req, const struct store_plan *plan, struct sli
 		return;
 	}
 	req_hook(req, takes_body(plan) ? &upload_hook : &removal_hook, s);
-	err = check(s, name, token);
+	err = check_request(s, name, token);
 	/* The client may ask for an upload that can be resumed, and did not. */
 	if (plan == &store_resumable && s->work.part == NULL)
 		s->plan = &store_whole;
@@ -297,31 +297,31 @@ static const struct slice none;
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start(req, &store_whole, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, &store_whole, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start(req, &store_form, none, none, done);
+	start_upload(req, &store_form, none, none, done);
 }
 
 void h2d_store_form_in(struct h2d_req *req, const char *folder, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start(req, &store_form, HANDLER_SLICE(req, folder, len), none, done);
+	start_upload(req, &store_form, HANDLER_SLICE(req, folder, len), none, done);
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start(req, &store_remove, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, &store_remove, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start(req, &store_resumable, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, &store_resumable, HANDLER_SLICE(req, name, len), none, done);
 }
 
 void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
@@ -332,6 +332,6 @@ void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const c
 								  : &store_cancel;
 
 	HANDLER_CALL();
-	start(req, plan, HANDLER_SLICE(req, name, len), HANDLER_SLICE(req, upload, upload_len),
-		done);
+	start_upload(req, plan, HANDLER_SLICE(req, name, len),
+		HANDLER_SLICE(req, upload, upload_len), done);
 }

@@ -191,7 +191,7 @@ static int next_name(struct store_dir *d, char name[STORE_HIDDEN_NAME])
 }
 
 /* Locks the first hidden name, which fd has open, for as long as the upload lives. 0, or -errno. */
-static int hold(struct store_dir *d, int fd)
+static int hold_name(struct store_dir *d, int fd)
 {
 	int rc;
 
@@ -211,7 +211,7 @@ int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME])
 	int rc = next_name(d, name);
 
 	if (rc == 0)
-		rc = hold(d, fd);
+		rc = hold_name(d, fd);
 	if (rc < 0)
 		return rc;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -241,7 +241,7 @@ static int create_hidden(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 		fd = openat(d->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
 		if (fd < 0)
 			return -errno;
-		rc = hold(d, fd);
+		rc = hold_name(d, fd);
 		if (rc == 0 && !was_swept(fd)) {
 			d->hidden++;
 			memcpy(hidden, name, sizeof(name));

@@ -17,7 +17,7 @@
 enum { MODE = 0777 };
 
 /* The descriptor of folder, or -errno. */
-static int find(int fd, const char *folder)
+static int find_folder(int fd, const char *folder)
 {
 	int rc = beneath_open(fd, folder, BENEATH_DIR | BENEATH_SAME_MOUNT);
 
@@ -36,7 +36,7 @@ void store_dir_enter(struct store_dir *d, const char *folder)
 {
 	store_dir_leave(d);
 	d->folder = folder;
-	d->to = folder[0] == '\0' ? d->fd : find(d->fd, folder);
+	d->to = folder[0] == '\0' ? d->fd : find_folder(d->fd, folder);
 	if (d->to >= 0 && d->to != d->fd && check_spelling(d, folder) < 0)
 		store_dir_leave(d);
 }
@@ -47,10 +47,10 @@ static int make_one(int fd, const char *name, unsigned *made)
 	int rc;
 
 	if (mkdirat(fd, name, MODE) < 0)
-		return errno == EEXIST ? find(fd, name) : -errno;
+		return errno == EEXIST ? find_folder(fd, name) : -errno;
 	++*made;
 	rc = store_dir_sync(fd);
-	return rc == 0 ? find(fd, name) : rc;
+	return rc == 0 ? find_folder(fd, name) : rc;
 }
 
 /* Makes one segment after the other. The descriptor of the last, or -errno. */

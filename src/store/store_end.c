@@ -92,7 +92,7 @@ static const char *text(struct arena *a, struct slice s)
 	return s.p != NULL ? arena_printf(a, "%.*s", SLICE_ARG(s)) : NULL;
 }
 
-static bool describe(struct store *s, const struct store_file *f, struct h2d_stored *d)
+static bool describe_file(struct store *s, const struct store_file *f, struct h2d_stored *d)
 {
 	struct arena *a = &s->arena;
 	char digest[DIGEST_FIELD_MAX + 1] = "";
@@ -135,7 +135,7 @@ static void succeed(struct store *s)
 		return;
 	}
 	for (unsigned i = 0; files != NULL && i < w->nfiles; i++)
-		if (!describe(s, w->files[i], &files[i]))
+		if (!describe_file(s, w->files[i], &files[i]))
 			files = NULL;
 	if (files == NULL) {
 		store_fail(s, store_errno(-ENOMEM));
@@ -157,7 +157,7 @@ static void marked(struct doubt *d)
 		succeed(s);
 }
 
-static void ask(struct store *s, const char *name)
+static void ask_keepers(struct store *s, const char *name)
 {
 	struct store_doubt *d = &s->asked[s->nasked];
 
@@ -188,7 +188,7 @@ void store_tell(struct store *s)
 	}
 	s->nwaits = 1; /* this function */
 	for (unsigned i = 0; i < n; i++)
-		ask(s, w->nfiles > 0 ? w->files[i]->name : w->name);
+		ask_keepers(s, w->nfiles > 0 ? w->files[i]->name : w->name);
 	if (--s->nwaits == 0)
 		succeed(s);
 }

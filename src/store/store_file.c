@@ -224,7 +224,7 @@ void store_file_drop(struct store_file *f, const struct store_dir *d)
 /* --- what is there ---------------------------------------------------------------------------- */
 
 /* Hashes what fd has open. 0, or -errno. */
-static int hash(int fd, char *buf, struct etag *e)
+static int hash_file(int fd, char *buf, struct etag *e)
 {
 	struct etag_hash *h = etag_hash_new();
 	int rc = h != NULL ? etag_hash_begin(h) : -ENOMEM;
@@ -245,7 +245,7 @@ static int hash(int fd, char *buf, struct etag *e)
 }
 
 /* Reads the identity of what fd has open, *seen_ns being the time just before. 0, or -errno. */
-static int look(int fd, struct file_id *id, int64_t *seen_ns)
+static int look_at_file(int fd, struct file_id *id, int64_t *seen_ns)
 {
 	struct stat st = { 0 };
 	int rc;
@@ -261,16 +261,16 @@ static int hash_once(int fd, char *buf, uint64_t hash_max, struct etag *e)
 {
 	struct file_id before, after = { 0 };
 	int64_t seen_ns;
-	int rc = look(fd, &before, &seen_ns);
+	int rc = look_at_file(fd, &before, &seen_ns);
 
 	if (rc == 0 && before.size > hash_max) {
 		etag_of_file(&before, seen_ns, SLICE(""), e);
 		return 0;
 	}
 	if (rc == 0)
-		rc = hash(fd, buf, e);
+		rc = hash_file(fd, buf, e);
 	if (rc == 0)
-		rc = look(fd, &after, &seen_ns);
+		rc = look_at_file(fd, &after, &seen_ns);
 	return rc == 0 && !file_id_eq(&before, &after) ? -EAGAIN : rc;
 }
 

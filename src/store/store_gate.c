@@ -33,7 +33,7 @@ static uint64_t came(struct place *p)
 }
 
 /* Until the upload is over, whatever becomes of its request. False: its client has too many. */
-static bool count(struct store *s)
+static bool count_upload(struct store *s)
 {
 	struct h2d_req *req = s->req;
 	bool counted, may;
@@ -53,7 +53,7 @@ static void take_place(struct store *s)
 {
 	struct store_part *p = s->work.part;
 
-	if (!count(s)) {
+	if (!count_upload(s)) {
 		reply_add(s->req, SLICE("retry-after"), SLICE("1"));
 		store_fail(s, store_refuse(ERR_UPLOADS));
 		return;

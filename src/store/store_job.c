@@ -42,7 +42,7 @@ static int open_folder(struct store *s)
 	return store_work_open(&s->work);
 }
 
-static struct store_result run(struct store *s)
+static struct store_result run_step(struct store *s)
 {
 	int rc = s->state == STORE_BEGIN ? open_folder(s) : 0;
 
@@ -63,12 +63,12 @@ static void close_all(struct store *s)
 		s->plan->close(&s->work);
 }
 
-static void work(struct job *j)
+static void step_work(struct job *j)
 {
 	struct store *s = LIST_ENTRY(j, struct store, job);
 
 	if (s->state != STORE_DROP) {
-		s->result = run(s);
+		s->result = run_step(s);
 		if (!goes_on(s))
 			close_all(s);
 		return;
@@ -84,7 +84,7 @@ void store_submit(struct store *s, enum store_state state)
 	int rc;
 
 	store_go(s, state);
-	s->job.work = work;
+	s->job.work = step_work;
 	s->job.owner = s->req != NULL ? s->req->conn : NULL;
 	/* A thread may have it, and have done it, when this returns. */
 	rc = offload_submit(s->disk->offload, &s->job);

@@ -20,7 +20,7 @@ static int set_range(struct store_lock l, short type)
 	return fcntl(l.fd, F_OFD_SETLK, &range);
 }
 
-static int set(struct store_lock l, short type)
+static int set_lock(struct store_lock l, short type)
 {
 	int rc;
 
@@ -34,7 +34,7 @@ static int set(struct store_lock l, short type)
 
 int store_lock_try(struct store_lock l)
 {
-	return set(l, F_WRLCK);
+	return set_lock(l, F_WRLCK);
 }
 
 int store_lock_wait(struct store_lock l, const struct job *job)
@@ -57,5 +57,5 @@ int store_lock_wait(struct store_lock l, const struct job *job)
 
 void store_lock_free(struct store_lock l)
 {
-	set(l, F_UNLCK);
+	set_lock(l, F_UNLCK);
 }

@@ -48,7 +48,7 @@ static struct store_result measure(struct store_work *w, uint64_t fixed)
 /* --- the two files ---------------------------------------------------------------------------- */
 
 /* Makes the part, which fd has open, a file of w that is appended to. 0, or -errno. */
-static int adopt(struct store_work *w, int fd)
+static int adopt_part(struct store_work *w, int fd)
 {
 	char hidden[STORE_HIDDEN_NAME];
 	struct store_file *f = store_work_new_file(w);
@@ -112,9 +112,9 @@ int store_part_want_sums(struct store_work *w)
 	return rc == 0 ? store_sum_want_given(sum, &w->digests[1], 1) : rc;
 }
 
-static struct store_result create(struct store_work *w)
+static struct store_result create_part(struct store_work *w)
 {
-	int fd = create_files(w), rc = fd < 0 ? fd : adopt(w, fd);
+	int fd = create_files(w), rc = fd < 0 ? fd : adopt_part(w, fd);
 
 	if (rc == 0)
 		rc = store_part_want_sums(w);
@@ -136,7 +136,7 @@ static struct store_result begin_new(struct store_work *w)
 	if (store_ok(r))
 		r = store_quota_ask(
 			&w->quota, &w->at, STORE_QUOTA_KEEP, files_cost(w), w->replaced);
-	return store_ok(r) ? create(w) : r;
+	return store_ok(r) ? create_part(w) : r;
 }
 
 /* Whether the upload is this file's and this user's; others are told that there is none. */
@@ -236,7 +236,7 @@ static struct store_result append(struct store_work *w)
 	r = go_on(w);
 	store_ticket_leave(&w->part->ticket);
 	if (store_ok(r))
-		return store_errno(adopt(w, fd));
+		return store_errno(adopt_part(w, fd));
 	close(fd);
 	return r;
 }

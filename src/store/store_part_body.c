@@ -33,7 +33,7 @@ static struct store_result write_pieces(struct store_work *w, struct iovec *v, i
 	return r;
 }
 
-static struct store_result take(struct store_work *w, const struct body_piece *pieces)
+static struct store_result take_pieces(struct store_work *w, const struct body_piece *pieces)
 {
 	struct store_result r = store_ticket_enter(&w->part->ticket);
 
@@ -50,7 +50,7 @@ static struct store_result take(struct store_work *w, const struct body_piece *p
 struct store_result store_part_take(struct store_work *w)
 {
 	struct store_part *p = w->part;
-	struct store_result r = take(w, w->pieces);
+	struct store_result r = take_pieces(w, w->pieces);
 
 	/* A body with a digest may have to go again: nothing of it is told before its end. */
 	if (!store_ok(r) || w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
@@ -63,15 +63,15 @@ struct store_result store_part_take(struct store_work *w)
 
 struct store_result store_part_keep(struct store_work *w)
 {
-	struct store_result r = take(w, w->pieces);
+	struct store_result r = take_pieces(w, w->pieces);
 
-	return store_ok(r) ? take(w, w->rest) : r;
+	return store_ok(r) ? take_pieces(w, w->rest) : r;
 }
 
 /* --- its end ---------------------------------------------------------------------------------- */
 
 /* Cuts the part down to size. 0, or -errno. */
-static int cut(struct store_work *w, uint64_t size)
+static int cut_part(struct store_work *w, uint64_t size)
 {
 	uint64_t gone = store_dir_cost(w->size) - store_dir_cost(size);
 	int rc = store_quota_begin(&w->quota, &w->at);
@@ -94,7 +94,7 @@ static struct store_result check_content(struct store_work *w)
 	if (r.err == NULL)
 		return r;
 	if (p->goes_on)
-		rc = cut(w, p->begun);
+		rc = cut_part(w, p->begun);
 	else
 		p->left = STORE_PART_NONE;
 	w->size = p->begun;
@@ -212,7 +212,7 @@ static struct store_result place_whole(struct store_work *w)
 
 struct store_result store_part_seal(struct store_work *w)
 {
-	struct store_result r = take(w, w->pieces);
+	struct store_result r = take_pieces(w, w->pieces);
 
 	if (store_ok(r))
 		r = end_body(w);
@@ -241,7 +241,7 @@ static void take_back(struct store_work *w)
 	const struct store_part *p = w->part;
 
 	if (p->left == STORE_PART_TOLD && (p->goes_on || p->offset > 0))
-		cut(w, p->offset); /* or it stays, until it expires */
+		cut_part(w, p->offset); /* or it stays, until it expires */
 	else
 		store_part_remove(w);
 }

@@ -81,7 +81,7 @@ static void begun(struct store *s)
 	store_pump(s);
 }
 
-static void taken(struct store *s)
+static void piece_taken(struct store *s)
 {
 	store_go(s, STORE_BODY);
 	if (s->work.part != NULL)
@@ -128,7 +128,7 @@ static void cancelled(struct store *s)
 const struct store_plan store_whole = {
 	.steps = {
 		[STORE_BEGIN] = { store_work_begin, begun },
-		[STORE_TAKE] = { store_work_take, taken },
+		[STORE_TAKE] = { store_work_take, piece_taken },
 		[STORE_SEAL] = { store_work_seal, store_tell },
 	},
 	.close = store_work_close,
@@ -137,7 +137,7 @@ const struct store_plan store_whole = {
 const struct store_plan store_form = {
 	.steps = {
 		[STORE_BEGIN] = { store_form_begin, begun },
-		[STORE_TAKE] = { store_form_take, taken },
+		[STORE_TAKE] = { store_form_take, piece_taken },
 		[STORE_SEAL] = { store_form_seal, form_sealed },
 		[STORE_PLACE] = { store_work_place, store_tell },
 	},
@@ -147,7 +147,7 @@ const struct store_plan store_form = {
 const struct store_plan store_resumable = {
 	.steps = {
 		[STORE_BEGIN] = { store_part_begin, begun },
-		[STORE_TAKE] = { store_part_take, taken },
+		[STORE_TAKE] = { store_part_take, piece_taken },
 		[STORE_SEAL] = { store_part_seal, part_sealed },
 		[STORE_READ] = { store_part_read, part_sealed },
 		[STORE_KEEP] = { store_part_keep, NULL },

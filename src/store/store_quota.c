@@ -162,7 +162,8 @@ static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
 
 /* Walks the folder. found: what its files cost, the folder's time before that, and how long it
  * took. */
-static int walk(struct store_quota *q, const struct store_dir *d, struct store_quota_head *found)
+static int walk_folder(
+	struct store_quota *q, const struct store_dir *d, struct store_quota_head *found)
 {
 	uint64_t begun_ms = clock_now_ms();
 	int rc;
@@ -186,7 +187,7 @@ static void take_over(struct store_quota *q, const struct store_quota_head *foun
 static int walk_locked(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;
-	int rc = walk(q, d, &found);
+	int rc = walk_folder(q, d, &found);
 
 	if (rc < 0)
 		return rc;
@@ -194,7 +195,7 @@ static int walk_locked(struct store_quota *q, const struct store_dir *d)
 	return write_head(q);
 }
 
-static void leave(const struct store_quota *q)
+static void leave_head(const struct store_quota *q)
 {
 	store_lock_free(lock_of(q));
 }
@@ -215,13 +216,13 @@ static int enter(struct store_quota *q, const struct store_dir *d)
 	q->head = (struct store_quota_head){ .magic = magic };
 	rc = walk_locked(q, d);
 	if (rc < 0)
-		leave(q);
+		leave_head(q);
 	return rc;
 }
 
 /* --- how much may be -------------------------------------------------------------------------- */
 
-static bool fits(const struct store_quota *q, uint64_t more, uint64_t replaced)
+static bool quota_fits(const struct store_quota *q, uint64_t more, uint64_t replaced)
 {
 	uint64_t there = q->head.used + q->head.held;
 
@@ -232,7 +233,7 @@ static bool fits(const struct store_quota *q, uint64_t more, uint64_t replaced)
 
 bool store_quota_fits(const struct store_quota *q, uint64_t replaced)
 {
-	return q->max == 0 || fits(q, 0, replaced);
+	return q->max == 0 || quota_fits(q, 0, replaced);
 }
 
 /* Admits more bytes, if need be after the dead were buried and a doubted folder was walked. */
@@ -242,15 +243,16 @@ static struct store_result admit(
 	int rc = 0;
 
 	q->doubted |= is_doubted(q, d);
-	if (fits(q, more, replaced))
+	if (quota_fits(q, more, replaced))
 		return STORE_OK;
 	bury_the_dead(q);
-	if (!fits(q, more, replaced) && is_doubted(q, d))
+	if (!quota_fits(q, more, replaced) && is_doubted(q, d))
 		rc = walk_locked(q, d);
-	return rc < 0 || fits(q, more, replaced) ? store_errno(rc) : store_refuse(ERR_UPLOAD_ROOM);
+	return rc < 0 || quota_fits(q, more, replaced) ? store_errno(rc)
+						       : store_refuse(ERR_UPLOAD_ROOM);
 }
 
-static int hold(struct store_quota *q, uint64_t more)
+static int hold_bytes(struct store_quota *q, uint64_t more)
 {
 	int rc = take_cell(q);
 
@@ -263,7 +265,7 @@ static int hold(struct store_quota *q, uint64_t more)
 	return write_head(q);
 }
 
-static int keep(struct store_quota *q, uint64_t more)
+static int keep_bytes(struct store_quota *q, uint64_t more)
 {
 	q->head.used += more;
 	return write_head(q);
@@ -278,8 +280,9 @@ struct store_result store_quota_ask(struct store_quota *q, const struct store_di
 		return r;
 	r = admit(q, d, more, replaced);
 	if (store_ok(r) && how != STORE_QUOTA_CHECK)
-		r = store_errno(how == STORE_QUOTA_HOLD ? hold(q, more) : keep(q, more));
-	leave(q);
+		r = store_errno(
+			how == STORE_QUOTA_HOLD ? hold_bytes(q, more) : keep_bytes(q, more));
+	leave_head(q);
 	return r;
 }
 
@@ -316,7 +319,7 @@ void store_quota_end(struct store_quota *q, const struct store_dir *d, bool plac
 	if (q->known)
 		q->head.dir_ns = dir_ns(d);
 	write_head(q);
-	leave(q);
+	leave_head(q);
 }
 
 void store_quota_close(struct store_quota *q)
@@ -330,7 +333,7 @@ void store_quota_close(struct store_quota *q)
 			let_go(q);
 			write_head(q);
 		}
-		leave(q);
+		leave_head(q);
 	}
 	close(q->fd);
 	q->fd = -1;
@@ -346,8 +349,8 @@ int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 	for (int tries = 0; rc == 0 && is_doubted(q, d) && tries < WALK_TRIES; tries++) {
 		uint64_t changes = q->head.changes;
 
-		leave(q);
-		rc = walk(q, d, &found);
+		leave_head(q);
+		rc = walk_folder(q, d, &found);
 		if (rc == 0)
 			rc = enter(q, d);
 		if (rc < 0)
@@ -360,6 +363,6 @@ int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 		rc = write_head(q);
 	}
 	if (rc == 0)
-		leave(q);
+		leave_head(q);
 	return rc;
 }

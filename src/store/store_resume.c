@@ -96,7 +96,7 @@ const struct err *store_resume_asked(struct store *s, struct slice token)
 
 /* --- what the client is told ------------------------------------------------------------------ */
 
-static void tell(struct h2d_req *req, struct slice name, const char *value)
+static void tell_field(struct h2d_req *req, struct slice name, const char *value)
 {
 	/* Without memory it is not said: the status is what counts. */
 	if (value != NULL)
@@ -105,7 +105,7 @@ static void tell(struct h2d_req *req, struct slice name, const char *value)
 
 static void tell_number(struct h2d_req *req, struct slice name, uint64_t v)
 {
-	tell(req, name, arena_printf(&req->arena, "%llu", (unsigned long long)v));
+	tell_field(req, name, arena_printf(&req->arena, "%llu", (unsigned long long)v));
 }
 
 static const char *limits(struct h2d_req *req)
@@ -175,8 +175,8 @@ void store_resume_tell_offset(struct store *s)
 void store_resume_tell_created(struct store *s)
 {
 	store_resume_tell_offset(s);
-	tell(s->req, SLICE("upload-limit"), limits(s->req));
-	tell(s->req, SLICE("location"), location(s));
+	tell_field(s->req, SLICE("upload-limit"), limits(s->req));
+	tell_field(s->req, SLICE("location"), location(s));
 }
 
 void store_resume_tell_all(struct store *s)
@@ -184,7 +184,7 @@ void store_resume_tell_all(struct store *s)
 	const struct store_part *p = s->work.part;
 
 	store_resume_tell_offset(s);
-	tell(s->req, SLICE("upload-limit"), limits(s->req));
+	tell_field(s->req, SLICE("upload-limit"), limits(s->req));
 	if (p->complete)
 		tell_number(s->req, SLICE("upload-length"), p->offset);
 	else if (p->length != BODY_UNKNOWN)
@@ -221,7 +221,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 	const char *text = problem_text(s, err);
 
 	if (err == ERR_BODY_TOO_LARGE)
-		tell(req, SLICE("upload-limit"), limits(req));
+		tell_field(req, SLICE("upload-limit"), limits(req));
 	else if (err == ERR_UPLOAD_OFFSET || err == ERR_UPLOAD_COMPLETE)
 		store_resume_tell_offset(s);
 	/* All of it came, and to send it again would not help (4.4.2). */
@@ -241,5 +241,5 @@ void h2d_store_offer(struct h2d_req *req)
 	if (req->site->upload_expires == 0)
 		return;
 	reply_add(req, SLICE("accept-patch"), SLICE(UPLOAD_MEDIA_TYPE));
-	tell(req, SLICE("upload-limit"), limits(req));
+	tell_field(req, SLICE("upload-limit"), limits(req));
 }

@@ -52,7 +52,7 @@ static int sweep(struct sweep *s, struct store_dir *d)
 	return forgotten < 0 ? forgotten : rc < 0 ? rc : left_over + forgotten;
 }
 
-static void work(struct job *j)
+static void sweep_work(struct job *j)
 {
 	struct sweep *s = LIST_ENTRY(j, struct sweep, job);
 	struct disk_root *root = disk_root_look(s->root, NULL);
@@ -70,7 +70,7 @@ static void work(struct job *j)
 	free(path);
 }
 
-static void done(struct job *j)
+static void sweep_done(struct job *j)
 {
 	struct sweep *s = LIST_ENTRY(j, struct sweep, job);
 
@@ -111,7 +111,7 @@ static uint64_t expires(const struct files *f, const struct sites *sites, const 
 	return longest;
 }
 
-static void begin(struct files *f, const struct sites *sites, const struct site *site)
+static void begin_sweep(struct files *f, const struct sites *sites, const struct site *site)
 {
 	struct sweep *s = calloc(1, sizeof(*s));
 
@@ -124,8 +124,8 @@ static void begin(struct files *f, const struct sites *sites, const struct site 
 	s->depth = site->uploads_depth;
 	s->job.class = JOB_STORE;
 	s->job.volume = s->root;
-	s->job.work = work;
-	s->job.done = done;
+	s->job.work = sweep_work;
+	s->job.done = sweep_done;
 	under_way++;
 	if (offload_submit(f->offload, &s->job) == 0)
 		return;
@@ -152,7 +152,7 @@ void store_sweep(struct files *f, const struct sites *sites)
 	waits_s = every(sites);
 	for (unsigned i = 0; i < sites->n; i++)
 		if (has_folder(&sites->v[i]))
-			begin(f, sites, &sites->v[i]);
+			begin_sweep(f, sites, &sites->v[i]);
 }
 
 void store_sweep_soon(void)

@@ -29,7 +29,7 @@ static const uint64_t magic = 0x0a3170752d643268;
 
 /* --- its bytes -------------------------------------------------------------------------------- */
 
-static void put(struct strbuf *text, struct slice s)
+static void put_text(struct strbuf *text, struct slice s)
 {
 	strbuf_add(text, s);
 	strbuf_add(text, slice_of("", 1));
@@ -41,18 +41,18 @@ static int text_make(struct store_ticket *t, const char *name, const char *user,
 {
 	struct strbuf text = { 0 };
 
-	put(&text, slice_str(name));
-	put(&text, slice_str(user));
+	put_text(&text, slice_str(name));
+	put_text(&text, slice_str(user));
 	for (unsigned i = 0; i < nfields; i++) {
-		put(&text, fields[i].name);
-		put(&text, fields[i].value);
+		put_text(&text, fields[i].name);
+		put_text(&text, fields[i].value);
 	}
 	t->text = text.p;
 	t->head.text = text.n;
 	return text.failed ? -ENOMEM : text.n <= TEXT_MAX ? 0 : -ENOSPC;
 }
 
-static const char *next(const char **at)
+static const char *next_part(const char **at)
 {
 	const char *s = *at;
 
@@ -70,13 +70,13 @@ static bool text_read(struct store_ticket *t)
 		strings += *p == '\0';
 	if (strings < 2 || strings % 2 != 0)
 		return false;
-	t->name = next(&at);
-	t->user = next(&at);
+	t->name = next_part(&at);
+	t->user = next_part(&at);
 	t->nfields = strings / 2 - 1;
 	t->fields = calloc(t->nfields + 1, sizeof(*t->fields));
 	for (unsigned i = 0; t->fields != NULL && i < t->nfields; i++) {
-		t->fields[i].name = slice_str(next(&at));
-		t->fields[i].value = slice_str(next(&at));
+		t->fields[i].name = slice_str(next_part(&at));
+		t->fields[i].value = slice_str(next_part(&at));
 	}
 	return t->fields != NULL;
 }
