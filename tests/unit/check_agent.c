@@ -105,9 +105,9 @@ START_TEST(words)
 	worker(0, 25, 0, 0);
 	ck_assert_uint_eq(agent_text(board, CONNECTIONS, NOW, text), 7);
 	ck_assert_str_eq(text, "up 77%\n");
-	board->head.health = BOARD_HEALTH_DRAINED | BOARD_HEALTH_ROOM;
+	board->head.health = BOARD_HEALTH_DRAINED | BOARD_HEALTH_IMAGE;
 	ck_assert_uint_eq(agent_text(board, CONNECTIONS, NOW, text), strlen(text));
-	ck_assert_str_eq(text, "up 0% # drained, room\n");
+	ck_assert_str_eq(text, "up 0% # drained, image\n");
 	board->head.health = UINT32_MAX;
 	ck_assert_uint_eq(agent_text(board, CONNECTIONS, NOW, text), strlen(text));
 	ck_assert_uint_eq(text[strlen(text) - 1], '\n');

@@ -39,8 +39,8 @@ static void error_page(struct h2d_req *r, int status, struct slice file)
 }
 
 static const struct site_error_page error_pages[] = {
-	{ 404, SLICE_LIT("/404.html"), { NULL, 0 } },
-	{ 405, SLICE_LIT("/404.html"), { NULL, 0 } },
+	{ 404, SLICE_LIT("/404.html"), { .line = 0 } },
+	{ 405, SLICE_LIT("/404.html"), { .line = 0 } },
 };
 
 static void setup(void)
@@ -337,7 +337,7 @@ END_TEST
 START_TEST(a_page_later)
 {
 	static const struct site_error_page conflict[] = { { 409, SLICE_LIT("/404.html"),
-		{ NULL, 0 } } };
+		{ .line = 0 } } };
 
 	page_does = PAGE_LATER;
 	site_v[0].error_pages = conflict;
